@@ -1,0 +1,61 @@
+"""One frozen dataclass holds an experiment's options; the command line is made from it."""
+
+from __future__ import annotations
+
+import argparse
+import dataclasses
+import os
+import sys
+from typing import Any, TypeVar
+
+import jax
+
+T = TypeVar("T")
+
+
+def option(default: Any, help: str) -> Any:
+    return dataclasses.field(default=default, metadata={"help": help})
+
+
+def state(text: str) -> int | str:
+    return text if text == "stationary" else int(text)
+
+
+@dataclasses.dataclass(frozen=True)
+class Settings:
+    """Options of a comparison of policies."""
+
+    runs: int = option(1000, "independent runs of every policy")
+    horizon: int = option(100_000, "rounds of a run")
+    seed: int = option(0, "of the random key")
+    initial_state: int | str = option(0, 'state of every arm before its first play: a number, or "stationary"')
+    shuffle: bool = option(False, "draw an order of the arms for each run (ties go to the first arm)")
+    out: str = option("", "folder for figures, tables and counts; default: results/NAME/, a folder for each setting")
+
+
+def from_command_line(settings: type[T], name: str, description: str, arguments: list[str] | None = None) -> T:
+    """The settings that the command line asks for."""
+    parser = argparse.ArgumentParser(
+        prog=f"python -m experiments.{name}",
+        description=description,
+        formatter_class=argparse.RawDescriptionHelpFormatter,
+    )
+    for field in dataclasses.fields(settings):  # type: ignore[arg-type]
+        flag, default = "--" + field.name.replace("_", "-"), field.default
+        shown = field.metadata["help"] + ("" if default in ("", False) else f" (default: {default})")
+        if isinstance(default, bool):
+            parser.add_argument(flag, action="store_true", help=shown)
+        else:
+            kind = state if field.name == "initial_state" else type(default)
+            parser.add_argument(flag, type=kind, default=default, help=shown, metavar=field.name.upper())
+    return settings(**vars(parser.parse_args(arguments)))
+
+
+def main(function: Any, settings: type[T], name: str, description: str) -> None:
+    """Run an experiment from the command line: one CPU device a core, errors of the user's making without traceback."""
+    chosen = from_command_line(settings, name, description)
+    jax.config.update("jax_num_cpu_devices", len(os.sched_getaffinity(0)))
+    try:
+        function(chosen)
+    except ValueError as error:
+        sys.exit(f"{name}: {error}")

@@ -1,0 +1,59 @@
+"""jaxbandit: bandits with Markovian rewards, thousands of runs in one compiled program."""
+
+from jaxbandit import chains, confidence, divergences, metrics, testing
+from jaxbandit.base import Environment, Feedback, Policy, pytree, static
+from jaxbandit.environments import MarkovArms, bernoulli, markov, random, two_state
+from jaxbandit.policies import (
+    ALL,
+    IMED,
+    KLUCB,
+    KLUCBMC,
+    TVKLUCB,
+    UCB1,
+    UCBSM,
+    Oracle,
+    RoundRobinKLUCB,
+    Thompson,
+    Uniform,
+)
+from jaxbandit.results import Result
+from jaxbandit.rounds import advance, best, luck, play_round, start
+from jaxbandit.simulation import simulate
+
+__version__ = "0.1.0"
+
+__all__ = [
+    "ALL",
+    "IMED",
+    "KLUCB",
+    "KLUCBMC",
+    "Environment",
+    "Feedback",
+    "MarkovArms",
+    "Oracle",
+    "Policy",
+    "Result",
+    "RoundRobinKLUCB",
+    "TVKLUCB",
+    "Thompson",
+    "UCB1",
+    "UCBSM",
+    "Uniform",
+    "advance",
+    "bernoulli",
+    "best",
+    "chains",
+    "confidence",
+    "divergences",
+    "luck",
+    "markov",
+    "metrics",
+    "play_round",
+    "pytree",
+    "random",
+    "simulate",
+    "start",
+    "static",
+    "testing",
+    "two_state",
+]

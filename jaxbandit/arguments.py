@@ -1,0 +1,151 @@
+"""What `simulate` is asked to do, checked on the host before anything is compiled."""
+
+from __future__ import annotations
+
+import hashlib
+from collections.abc import Mapping, Sequence
+from dataclasses import dataclass
+from typing import Any
+
+import jax
+import jax.numpy as jnp
+import numpy as np
+
+from jaxbandit.base import Array, Environment, Policy, stack
+
+Scenarios = Environment | Mapping[str, Environment]
+Policies = Mapping[str, Policy | Sequence[Policy]]
+
+
+@dataclass(frozen=True)
+class Request:
+    """Checked and stacked arguments: scenarios and variants are leading axes of the leaves."""
+
+    scenarios: tuple[str, ...]
+    environment: Environment  # leaves [C, ...]
+    policies: dict[str, Policy]  # leaves [V, ...]
+    variants: dict[str, int]
+    means: np.ndarray  # [C, K] float64
+    reward: np.ndarray  # [C, K, S] float64
+    key: Array
+    runs: int
+    horizon: int
+    plays: int
+    shuffle: bool
+    times: np.ndarray  # [T] int64
+
+    def specification(self) -> dict[str, Any]:
+        """Everything the counts depend on, as JSON: two equal specifications give equal counts."""
+        return {
+            "scenarios": {name: _digest(self.environment, i) for i, name in enumerate(self.scenarios)},
+            "policies": {label: _digest(policy) for label, policy in self.policies.items()},
+            "key": np.asarray(jax.random.key_data(self.key)).tolist(),
+            "runs": self.runs,
+            "plays": self.plays,
+            "shuffle": self.shuffle,
+        }
+
+
+def check(
+    scenarios: Scenarios,
+    policies: Policies,
+    key: Array | None,
+    runs: int,
+    horizon: int,
+    plays: int,
+    times: Array | None,
+    shuffle: bool,
+) -> Request:
+    """The arguments of `simulate` as a `Request`.
+
+    Raises:
+      ValueError: the argument, what is wrong with it and what would be right.
+    """
+    named = dict(scenarios) if isinstance(scenarios, Mapping) else {"scenario": scenarios}
+    if not named:
+        raise ValueError("scenarios: none given; give an environment or a dict of them")
+    reward = [np.asarray(environment.reward, float) for environment in named.values()]
+    for name, values in zip(named, reward, strict=True):
+        if values.shape != reward[0].shape:
+            raise ValueError(
+                f"scenarios: {name!r} has [K, S] = {values.shape}, {next(iter(named))!r} has {reward[0].shape}; "
+                "scenarios of another shape need a call of their own"
+            )
+    arms = reward[0].shape[0]
+    for argument, value in (("runs", runs), ("horizon", horizon), ("plays", plays)):
+        if isinstance(value, bool) or not isinstance(value, int | np.integer):
+            raise ValueError(f"{argument}: {value!r} is not an integer")
+    if runs < 1:
+        raise ValueError(f"runs: {runs}; at least 1 is needed")
+    if plays < 1 or plays > arms:
+        raise ValueError(f"plays: {plays} arms a round; there are {arms}, so use 1 to {arms}")
+    if horizon < arms:
+        raise ValueError(f"horizon: {horizon} rounds are fewer than the {arms} arms; every arm is played once first")
+    if horizon > 2**31 - 1:
+        raise ValueError(f"horizon: {horizon} is beyond 2^31 - 1, where counts of rounds overflow")
+    listed = _listed(policies, reward)
+    return Request(
+        scenarios=tuple(named),
+        environment=stack(list(named.values()), "scenarios"),
+        policies={label: stack(variants, f"policies[{label!r}]") for label, variants in listed.items()},
+        variants={label: len(variants) for label, variants in listed.items()},
+        means=np.stack([np.asarray(environment.means(), float) for environment in named.values()]),
+        reward=np.stack(reward),
+        key=_key(key),
+        runs=int(runs),
+        horizon=int(horizon),
+        plays=int(plays),
+        shuffle=bool(shuffle),
+        times=_times(times, int(horizon)),
+    )
+
+
+def _listed(policies: Policies, reward: list[np.ndarray]) -> dict[str, list[Policy]]:
+    if not isinstance(policies, Mapping) or not policies:
+        raise ValueError("policies: give a dict from label to a policy, or to a list of variants of it")
+    listed = {}
+    for label, entry in policies.items():
+        variants = list(entry) if isinstance(entry, Sequence) else [entry]
+        if not variants:
+            raise ValueError(f"policies[{label!r}]: an empty list of variants")
+        for policy in variants:
+            if isinstance(policy, type):
+                raise ValueError(f"policies[{label!r}]: {policy.__name__} is a class; give {policy.__name__}()")
+            validate = getattr(policy, "validate", None)
+            if validate is not None:
+                for values in reward:
+                    validate(values)
+        listed[str(label)] = variants
+    return listed
+
+
+def _key(key: Array | None) -> Array:
+    if key is None:
+        return jax.random.key(0)
+    if not (isinstance(key, jax.Array) and jnp.issubdtype(key.dtype, jax.dtypes.prng_key) and key.ndim == 0):
+        raise ValueError(f"key: {key!r} is not one key; use jax.random.key(seed)")
+    if jax.random.key_data(key).shape != (2,):
+        raise ValueError("key: only keys of the default threefry2x32 kind are supported; use jax.random.key(seed)")
+    return key
+
+
+def _times(times: Array | None, horizon: int) -> np.ndarray:
+    if times is None:
+        return np.unique(np.rint(np.geomspace(1, horizon, 220)).astype(np.int64))
+    given = np.asarray(times)
+    if given.ndim != 1 or not given.size or not np.issubdtype(given.dtype, np.integer):
+        raise ValueError("times: give a list of rounds, integers")
+    if (np.diff(given) <= 0).any():
+        raise ValueError("times: not sorted, or a round twice; give them strictly increasing")
+    if given[0] < 1 or given[-1] > horizon:
+        raise ValueError(f"times: rounds {given[0]}..{given[-1]} reach beyond 1..{horizon} (the horizon)")
+    return given.astype(np.int64)
+
+
+def _digest(thing: Any, index: int | None = None) -> str:
+    leaves, structure = jax.tree.flatten(thing)
+    digest = hashlib.sha256(str(structure).encode())
+    for leaf in leaves:
+        array = np.asarray(leaf if index is None else leaf[index])
+        digest.update(f"{array.dtype}{array.shape}".encode() + array.tobytes())
+    return digest.hexdigest()[:16]

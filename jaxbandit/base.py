@@ -1,0 +1,90 @@
+"""The vocabulary: what a pytree dataclass, an environment, a policy and their feedback are."""
+
+from __future__ import annotations
+
+import dataclasses
+from collections.abc import Sequence
+from typing import Any, NamedTuple, Protocol, TypeVar, dataclass_transform
+
+import jax
+import numpy as np
+
+Array = Any  # a jax.Array, a NumPy array or a tracer of either
+State = Any  # a pytree of arrays
+T = TypeVar("T")
+
+
+@dataclass_transform(frozen_default=True, kw_only_default=False)
+def pytree(cls: type[T]) -> type[T]:
+    """Make `cls` a frozen dataclass that is a pytree of its numbers.
+
+    Fields are leaves, so a new value never recompiles; a field declared with `static()` changes the program.
+
+    >>> @pytree
+    ... class Constant:
+    ...     value: float = 1.0
+    >>> jax.tree.map(lambda x: 2 * x, Constant(3.0))
+    Constant(value=6.0)
+    """
+    return jax.tree_util.register_dataclass(dataclasses.dataclass(frozen=True)(cls))
+
+
+def static(default: Any) -> Any:
+    """Declare a field of a `pytree` that is part of the program (a solver's name, a loop count), not a leaf."""
+    return dataclasses.field(default=default, metadata={"static": True})
+
+
+class Feedback(NamedTuple):
+    """What the player sees after a round in which M arms were played."""
+
+    arms: Array  # [M] int32, distinct
+    before: Array  # [M] int32, the state each played arm was in
+    states: Array  # [M] int32, the state it moved to and showed
+    rewards: Array  # [M] default float, what that state pays
+
+
+class Environment(Protocol):
+    """What `simulate` needs of an environment; `testing.check_environment` checks it.
+
+    `step` receives the run's key in every round and finds its own draw in it, by arm and play number, so that the
+    n-th play of an arm does the same under every policy.
+    """
+
+    @property
+    def reward(self) -> Array: ...  # [K, S], what each state of each arm pays
+
+    def means(self) -> Array: ...  # [K], long-run reward per play
+    def init(self, key: Array) -> State: ...
+    def step(self, key: Array, state: State, arms: Array) -> tuple[State, Feedback]: ...
+
+
+class Policy(Protocol):
+    """What `simulate` needs of a policy; `testing.check_policy` checks it.
+
+    A policy may also have `validate(reward)`, called on the host before anything is compiled.
+    """
+
+    def init(self, reward: Array) -> State: ...  # reward [K, S]
+    def scores(self, key: Array, state: State, t: Array) -> Array: ...  # [K]; the M largest are played
+    def update(self, state: State, feedback: Feedback) -> State: ...
+
+
+def stack(things: Sequence[T], name: str) -> T:
+    """Stack alike things (same class, static fields and shapes) into one whose leaves have a leading axis.
+
+    Raises:
+      ValueError: the things are not alike; `name` says in the message what they are.
+    """
+    first: Any = jax.tree.structure(things[0])
+    for thing in things[1:]:
+        if first != jax.tree.structure(thing):
+            raise ValueError(
+                f"{name}: {things[0]!r} and {thing!r} are not alike (class, static field or a field that is None), "
+                "so they need separate programs; give each its own entry"
+            )
+    shapes = [[np.shape(leaf) for leaf in jax.tree.leaves(thing)] for thing in things]
+    for shape in shapes[1:]:
+        if shape != shapes[0]:
+            raise ValueError(f"{name}: shapes disagree, {shapes[0]} and {shape}; give each shape its own entry")
+    stacked: T = jax.tree.map(lambda *leaves: np.stack([np.asarray(leaf) for leaf in leaves]), *things)
+    return stacked

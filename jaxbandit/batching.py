@@ -1,0 +1,122 @@
+"""A `vmap` for runs that keeps them the last axis inside the program as well as at its ends."""
+
+from __future__ import annotations
+
+from collections.abc import Callable
+from typing import Any
+
+import jax
+import jax.numpy as jnp
+
+from jaxbandit.base import Array
+
+_ELEMENTWISE = frozenset(
+    "abs add and atan2 bitcast_convert_type cbrt ceil clamp convert_element_type copy cos cosh div eq erf erf_inv erfc "
+    "exp exp2 expm1 floor ge gt integer_pow is_finite le lgamma log log1p logistic lt max min mul ne neg nextafter not "
+    "or pow rem round rsqrt select_n shift_left shift_right_arithmetic shift_right_logical sign sin sinh sqrt square "
+    "stop_gradient sub tan tanh xor".split()
+)
+_REDUCTIONS = frozenset(
+    "argmax argmin reduce_and reduce_max reduce_min reduce_or reduce_prod reduce_sum squeeze".split()
+)
+_CALLS = frozenset("jit pjit closed_call custom_jvp_call custom_vjp_call remat checkpoint".split())
+
+
+def over_runs(function: Callable[..., Any]) -> Callable[..., Any]:
+    """`jax.vmap(function, in_axes=-1, out_axes=-1)`, computed with the runs last throughout.
+
+    JAX's own rules bring the batch axis to the front wherever something that has it meets something that has not. A
+    round of a bandit then walks over arrays [runs, arms] with a handful of arms as the fastest axis, which no compiler
+    vectorises well, and transposes between the two orders. Here elementwise operations, broadcasts, slices and
+    reductions keep [arms, runs]; whatever else a policy uses goes through `vmap`.
+
+    >>> over_runs(lambda x: x - jnp.arange(2.0))(jnp.ones((2, 3))).tolist()
+    [[1.0, 1.0, 1.0], [0.0, 0.0, 0.0]]
+    """
+
+    def batched(*arguments: Any) -> Any:
+        leaves, structure = jax.tree.flatten(arguments)
+        runs = leaves[0].shape[-1]
+        one = [jax.ShapeDtypeStruct(leaf.shape[:-1], leaf.dtype) for leaf in leaves]
+        closed, shape = jax.make_jaxpr(
+            lambda *values: function(*jax.tree.unflatten(structure, values)), return_shape=True
+        )(*one)
+        outputs = _evaluate(closed.jaxpr, closed.consts, [(leaf, True) for leaf in leaves], runs)
+        full = [value if has else _spread(value, value.shape, runs) for value, has in outputs]
+        return jax.tree.unflatten(jax.tree.structure(shape), full)
+
+    return batched
+
+
+Value = tuple[Array, bool]  # an array and whether its last axis is the runs
+
+
+def _evaluate(jaxpr: Any, consts: list[Array], arguments: list[Value], runs: int) -> list[Value]:
+    values: dict[Any, Value] = {}
+
+    def read(variable: Any) -> Value:
+        return (variable.val, False) if hasattr(variable, "val") else values[variable]
+
+    values.update(zip(jaxpr.constvars, ((const, False) for const in consts), strict=True))
+    values.update(zip(jaxpr.invars, arguments, strict=True))
+    for equation in jaxpr.eqns:
+        inputs = [read(variable) for variable in equation.invars]
+        values.update(zip(equation.outvars, _apply(equation, inputs, runs), strict=True))
+    return [read(variable) for variable in jaxpr.outvars]
+
+
+def _apply(equation: Any, inputs: list[Value], runs: int) -> list[Value]:
+    primitive, parameters, name = equation.primitive, equation.params, equation.primitive.name
+    if name in _CALLS:
+        inner = parameters.get("jaxpr") or parameters.get("call_jaxpr")
+        jaxpr, consts = (inner.jaxpr, inner.consts) if hasattr(inner, "consts") else (inner, [])
+        return _evaluate(jaxpr, consts, inputs, runs)
+    batched = any(has for _, has in inputs)
+    if not batched:
+        arrays = [value for value, _ in inputs]
+    elif name in _ELEMENTWISE:
+        shape = equation.outvars[0].aval.shape
+        arrays = [_align(value, has, shape, runs) for value, has in inputs]
+    elif name in _REDUCTIONS:
+        arrays = [value for value, _ in inputs]
+    elif name == "broadcast_in_dim":
+        arrays = [inputs[0][0]]
+        shape, axes = parameters["shape"], parameters["broadcast_dimensions"]
+        parameters = {**parameters, "shape": (*shape, runs), "broadcast_dimensions": (*axes, len(shape))}
+    elif name == "reshape":
+        arrays = [inputs[0][0]]
+        parameters = {**parameters, "new_sizes": (*parameters["new_sizes"], runs)}
+    elif name == "slice":
+        arrays = [inputs[0][0]]
+        starts, limits, strides = (parameters[key] for key in ("start_indices", "limit_indices", "strides"))
+        parameters = {
+            "start_indices": (*starts, 0),
+            "limit_indices": (*limits, runs),
+            "strides": None if strides is None else (*strides, 1),
+        }
+    elif name == "concatenate":
+        arrays = [value if has else _spread(value, value.shape, runs) for value, has in inputs]
+    else:
+        axes = [-1 if has else None for _, has in inputs]
+
+        def bind(*arrays: Array) -> Any:
+            return primitive.bind(*arrays, **parameters)
+
+        outputs: Any = jax.vmap(bind, in_axes=axes, out_axes=-1)(*[value for value, _ in inputs])
+        return [(output, True) for output in (outputs if primitive.multiple_results else [outputs])]
+    outputs = primitive.bind(*arrays, **parameters)
+    return [(output, batched) for output in (outputs if primitive.multiple_results else [outputs])]
+
+
+def _align(value: Array, has: bool, shape: tuple[int, ...], runs: int) -> Array:
+    """An operand in the shape of the result, (*shape, runs)."""
+    if not has:
+        return _spread(value, shape, runs)
+    if value.ndim == len(shape) + 1:
+        return value
+    return jax.lax.broadcast_in_dim(value, (*shape, runs), (len(shape),))  # one number a run, as select_n allows
+
+
+def _spread(value: Array, shape: tuple[int, ...], runs: int) -> Array:
+    value = jnp.asarray(value)
+    return jax.lax.broadcast_in_dim(value, (*shape, runs), tuple(range(value.ndim)))

@@ -1,0 +1,212 @@
+"""Rested Markov arms and their constructors."""
+
+from __future__ import annotations
+
+from typing import NamedTuple
+
+import jax
+import jax.numpy as jnp
+import numpy as np
+
+from jaxbandit import chains, draws
+from jaxbandit.base import Array, Feedback, pytree
+from jaxbandit.indexing import computed_once, pick, put
+
+InitialState = int | str | Array
+
+
+class MarkovState(NamedTuple):
+    """Where the arms of one run stand."""
+
+    states: Array  # [K] int32
+    plays: Array  # [K] uint32
+
+
+@pytree
+class MarkovArms:
+    """Rested arms: playing arm k in state s moves it to s' ~ transition[k, s, .], shows s' and pays reward[k, s'].
+
+    An arm that is not played stays where it is; arms with equal rows are i.i.d. The paper pays the state before the
+    move; this pays the state after it, as its authors' code does, which shifts rewards by one play and changes no mean.
+    What the n-th play of an arm does depends on the run, the arm and n alone: policies are compared on the same luck.
+
+    Build it with `two_state`, `bernoulli`, `markov` or `random`, which check their arguments.
+
+    Fields are NumPy float64 on the host: `transition` [K, S, S], `reward` [K, S], `initial` [K, S] (law of each arm's
+    state before its first play), and the thresholds that draw from them.
+    """
+
+    transition: Array
+    reward: Array
+    initial: Array
+    transition_thresholds: Array  # [K, S, S-1] uint32
+    initial_thresholds: Array  # [K, S-1] uint32
+
+    def means(self) -> np.ndarray:
+        """Long-run reward per play of each arm, [K] float64 on the host.
+
+        >>> two_state([0.5, 0.4], [0.4, 0.55]).means().round(4).tolist()
+        [0.5556, 0.4211]
+        """
+        laws = np.stack([chains.stationary(rows) for rows in np.asarray(self.transition)])
+        return np.asarray(np.sum(laws * np.asarray(self.reward), axis=-1))
+
+    def init(self, key: Array) -> MarkovState:
+        arms = jnp.arange(self.reward.shape[0], dtype=jnp.int32)
+        bits = draws.stack_of_rewards(key, arms, jnp.zeros_like(arms))
+        return MarkovState(draws.choose(bits, self.initial_thresholds), jnp.zeros_like(arms, jnp.uint32))
+
+    def step(self, key: Array, state: MarkovState, arms: Array) -> tuple[MarkovState, Feedback]:
+        before = pick(state.states, arms)
+        number = pick(state.plays, arms) + 1
+        bits = draws.stack_of_rewards(key, arms, number)
+        states = computed_once(draws.choose(bits, jnp.asarray(self.transition_thresholds)[arms, before]))
+        rewards = jnp.asarray(self.reward, float)[arms, states]
+        following = MarkovState(put(state.states, arms, states), put(state.plays, arms, number))
+        return following, Feedback(arms, before, states, rewards)
+
+
+def two_state(p01: Array, p10: Array, reward: Array = (0.0, 1.0), *, initial_state: InitialState = 0) -> MarkovArms:
+    """Arms with two states from their probabilities of leaving each.
+
+    Args:
+      p01: [K], probability of moving from state 0 to state 1.
+      p10: [K], probability of moving from state 1 to state 0.
+      reward: [2] or [K, 2].
+      initial_state: an integer, [K] integers, or "stationary".
+
+    Raises:
+      ValueError: as `markov`.
+
+    >>> two_state([0.5, 0.4], [0.4, 0.55]).transition[0].tolist()
+    [[0.5, 0.5], [0.4, 0.6]]
+    """
+    leave = _probabilities("p01", p01)
+    back = _probabilities("p10", p10)
+    if leave.shape != back.shape:
+        raise ValueError(f"p01 and p10: shapes {leave.shape} and {back.shape} disagree; give one of each per arm")
+    rows = [np.stack([1 - leave, leave], axis=-1), np.stack([back, 1 - back], axis=-1)]
+    return markov(np.stack(rows, axis=-2), reward, initial_state=initial_state)
+
+
+def bernoulli(means: Array, *, initial_state: InitialState = 0) -> MarkovArms:
+    """I.i.d. Bernoulli arms: two-state chains with equal rows.
+
+    Args:
+      means: [K], in [0, 1].
+      initial_state: as in `two_state`; it changes nothing that is paid, only what the player sees before.
+
+    Raises:
+      ValueError: as `markov`.
+
+    >>> bernoulli([0.9, 0.2]).means().round(6).tolist()
+    [0.9, 0.2]
+    """
+    rows = _probabilities("means", means)
+    return markov(
+        np.repeat(np.stack([1 - rows, rows], axis=-1)[:, None], 2, axis=1), (0.0, 1.0), initial_state=initial_state
+    )
+
+
+def random(
+    key: Array, arms: int = 5, states: int = 2, *, concentration: float = 1.0, initial_state: InitialState = 0
+) -> MarkovArms:
+    """Random arms: rows from a symmetric Dirichlet law, rewards spread evenly over [0, 1].
+
+    Args:
+      key: a `jax.random.key`.
+      arms, states: K and S, at least 2 each.
+      concentration: of the Dirichlet law, positive; small values give nearly frozen or periodic chains.
+
+    Raises:
+      ValueError: as `markov`, or the concentration is not positive.
+
+    >>> random(jax.random.key(0), arms=3, states=4).transition.shape
+    (3, 4, 4)
+    """
+    if not concentration > 0:
+        raise ValueError(f"concentration: {concentration} must be positive")
+    if states < 2:
+        raise ValueError(f"states: {states} states; an arm needs at least 2")
+    rows = jax.random.dirichlet(key, jnp.full((states,), concentration), (arms, states))
+    floored = np.maximum(np.asarray(rows, float), 1e-9)
+    return markov(floored / floored.sum(-1, keepdims=True), np.linspace(0.0, 1.0, states), initial_state=initial_state)
+
+
+def markov(transition: Array, reward: Array, *, initial_state: InitialState = 0) -> MarkovArms:
+    """Rested Markov arms from their transition matrices.
+
+    Args:
+      transition: [K, S, S], row-stochastic, K >= 2, S >= 2; every arm with a single recurrent class.
+      reward: [S] or [K, S], what the state moved to pays.
+      initial_state: every arm's state before its first play: an integer, [K] integers, or "stationary" (drawn from
+        the arm's stationary law, by the run's key).
+
+    Raises:
+      ValueError: the argument and what is wrong with it.
+
+    >>> markov([[[0.5, 0.5], [0.4, 0.6]], [[0.9, 0.1], [0.5, 0.5]]], (0, 1)).means().round(4).tolist()
+    [0.5556, 0.1667]
+    """
+    transition = _finite("transition", transition)
+    if transition.ndim != 3 or transition.shape[1] != transition.shape[2] or transition.shape[1] < 2:
+        raise ValueError(f"transition: shape {transition.shape} is not [K, S, S] with S >= 2")
+    if transition.shape[0] < 2:
+        raise ValueError("transition: one arm only; a bandit needs at least 2")
+    if (transition < 0).any():
+        raise ValueError(f"transition: negative probability {transition.min()}")
+    totals = transition.sum(-1)
+    if not np.allclose(totals, 1, rtol=0, atol=1e-8):
+        arm, state = np.unravel_index(np.argmax(np.abs(totals - 1)), totals.shape)
+        raise ValueError(f"transition: row {state} of arm {arm} sums to {totals[arm, state]}, not to 1")
+    transition = transition / totals[..., None]
+    for number, rows in enumerate(transition):
+        if len(classes := chains.recurrent_classes(rows)) > 1:
+            raise ValueError(
+                f"transition: arm {number} is reducible, recurrent classes {classes}: its mean depends on its start"
+            )
+    arms, states = transition.shape[:2]
+    rewards = _finite("reward", reward)
+    if rewards.shape not in ((states,), (arms, states)):
+        raise ValueError(f"reward: shape {rewards.shape} is neither [S] = ({states},) nor [K, S] = ({arms}, {states})")
+    initial = _initial_law(initial_state, transition)
+    return MarkovArms(
+        transition=transition,
+        reward=np.broadcast_to(rewards, (arms, states)).copy(),
+        initial=initial,
+        transition_thresholds=chains.thresholds(transition),
+        initial_thresholds=chains.thresholds(np.where(initial < 2.0**-32, 0, initial)),
+    )
+
+
+def _initial_law(initial_state: InitialState, transition: np.ndarray) -> np.ndarray:
+    arms, states = transition.shape[:2]
+    if isinstance(initial_state, str):
+        if initial_state != "stationary":
+            raise ValueError(f'initial_state: {initial_state!r} is neither an integer nor "stationary"')
+        return np.stack([chains.stationary(rows) for rows in transition])
+    start = np.asarray(initial_state)
+    if start.shape not in ((), (arms,)) or not np.issubdtype(start.dtype, np.integer):
+        raise ValueError(f'initial_state: {initial_state!r} is not an integer, {arms} integers or "stationary"')
+    if (start < 0).any() or (start >= states).any():
+        raise ValueError(f"initial_state: {initial_state} is out of range 0..{states - 1}")
+    return np.broadcast_to(np.eye(states)[start], (arms, states)).copy()
+
+
+def _finite(name: str, values: Array) -> np.ndarray:
+    try:
+        array = np.asarray(values, float)
+    except (TypeError, ValueError) as error:
+        raise ValueError(f"{name}: {error}") from None
+    if not np.isfinite(array).all():
+        raise ValueError(f"{name}: NaN or infinite value")
+    return array
+
+
+def _probabilities(name: str, values: Array) -> np.ndarray:
+    array = _finite(name, values)
+    if array.ndim != 1:
+        raise ValueError(f"{name}: shape {array.shape} is not [K]")
+    if (array < 0).any() or (array > 1).any():
+        raise ValueError(f"{name}: a probability lies outside [0, 1]")
+    return array

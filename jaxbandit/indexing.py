@@ -1,0 +1,58 @@
+"""Reads and writes by comparison: XLA gathers and scatters one element at a time on a CPU, but vectorises these."""
+
+from __future__ import annotations
+
+import jax.numpy as jnp
+
+from jaxbandit.base import Array
+
+
+def computed_once(values: Array) -> Array:
+    """`values` unchanged (integers below 2^24), but computed once instead of inside each of their consumers.
+
+    XLA on a CPU fuses cheap producers into every consumer: the choice of the arm would be made again for each count it
+    changes. A float division it takes for expensive and never repeats; this one divides by 1 in a way it cannot know.
+
+    >>> computed_once(jnp.array([3, 0, -2])).tolist()
+    [3, 0, -2]
+    """
+    value = values.astype(float)
+    return (value / (1 + jnp.minimum(jnp.abs(value), 0))).astype(values.dtype)
+
+
+def is_at(index: Array, size: int) -> Array:
+    """[M, size] bool, true where the column is index[m]."""
+    return index[:, None] == jnp.arange(size, dtype=index.dtype)
+
+
+def pick(values: Array, arms: Array) -> Array:
+    """values[arms]: [K] and [M] to [M].
+
+    >>> pick(jnp.array([5, 6, 7]), jnp.array([2, 0])).tolist()
+    [7, 5]
+    """
+    return jnp.sum(jnp.where(is_at(arms, values.shape[0]), values, 0), axis=1, dtype=values.dtype)
+
+
+def put(values: Array, arms: Array, new: Array) -> Array:
+    """values with values[arms[m]] = new[m]; arms distinct.
+
+    >>> put(jnp.array([5, 6, 7]), jnp.array([2, 0]), jnp.array([1, 2])).tolist()
+    [2, 6, 1]
+    """
+    here = is_at(arms, values.shape[0])
+    written = jnp.sum(jnp.where(here, new[:, None], 0), axis=0, dtype=values.dtype)
+    return jnp.where(jnp.any(here, axis=0), written, values)
+
+
+def add_one(counts: Array, *index: Array) -> Array:
+    """counts with 1 added at counts[index[0][m], index[1][m], ...] for every m.
+
+    >>> add_one(jnp.zeros((2, 2), int), jnp.array([1]), jnp.array([0])).tolist()
+    [[0, 0], [1, 0]]
+    """
+    here = jnp.ones((index[0].shape[0],), bool)
+    for axis, size in enumerate(counts.shape):
+        at = is_at(index[axis], size)
+        here = here[..., None] & at.reshape(at.shape[:1] + (1,) * axis + (size,))
+    return counts + jnp.sum(here, axis=0, dtype=counts.dtype)

@@ -1,0 +1,131 @@
+"""Regret and its summaries: float64 NumPy functions of a result's counts."""
+
+from __future__ import annotations
+
+from typing import NamedTuple
+
+import numpy as np
+from scipy.special import bdtrik, stdtrit
+
+from jaxbandit.results import Result
+
+
+class Summary(NamedTuple):
+    """What many runs say; every field has the shape of the values without their last axis."""
+
+    mean: np.ndarray
+    low: np.ndarray  # 95 % interval of the mean
+    high: np.ndarray
+    median: np.ndarray
+    quantile_90: np.ndarray
+    quantile_95: np.ndarray
+    quantile_99: np.ndarray
+    worst: np.ndarray  # mean of the worst 5 % of runs
+
+
+def pseudo_regret(result: Result, label: str) -> np.ndarray:
+    """Sum over arms of plays times gap, float64 [scenario, variant, run, time].
+
+    The gap of an arm is the average mean of the M best arms minus its own, so that with M plays a round this is the
+    regret against the best M arms.
+
+    Raises:
+      ValueError: there is no such label.
+    """
+    gaps = _benchmark(result)[:, None] - result.means
+    regret: np.ndarray = np.einsum("cvrtk,ck->cvrt", _plays(result, label), gaps)
+    return regret
+
+
+def realised_regret(result: Result, label: str) -> np.ndarray:
+    """What the best M arms earn in the long run minus the reward collected, float64 [scenario, variant, run, time]."""
+    expected = result.times * result.plays * _benchmark(result)[:, None, None, None]
+    return np.asarray(expected - np.einsum("cvrtks,cks->cvrt", _visits(result, label), result.reward))
+
+
+def best_share(result: Result, label: str) -> np.ndarray:
+    """Share of all plays that went to a best arm, float64 [scenario, variant, run, time]."""
+    best = np.einsum("cvrtk,ck->cvrt", _plays(result, label), _is_best(result).astype(float))
+    return np.asarray(best / (result.times * result.plays))
+
+
+def linear_share(result: Result, label: str, threshold: float = 0.1) -> np.ndarray:
+    """Share of runs whose regret still grows linearly at the end, [scenario, variant].
+
+    In the second half of the rounds (from the last recorded one at or before the middle) the arms that are not best
+    take `threshold` or more of the plays.
+    """
+    plays = _plays(result, label)
+    middle = int(np.searchsorted(result.times, result.times[-1] / 2, side="right")) - 1
+    before, rounds = (plays[:, :, :, middle], int(result.times[middle])) if middle >= 0 else (0, 0)
+    worse = np.einsum("cvrk,ck->cvr", plays[:, :, :, -1] - before, (~_is_best(result)).astype(float))
+    return np.asarray((worse >= threshold * result.plays * (result.times[-1] - rounds)).mean(-1))
+
+
+def paired_difference(result: Result, label: str, other: str) -> np.ndarray:
+    """Final pseudo-regret of `label` minus that of `other`, run by run, float64 [scenario, variant, run].
+
+    Both met the same luck. Variants are paired in order; a single one is paired with each of the other's.
+
+    Raises:
+      ValueError: no such label, or numbers of variants that cannot be paired.
+    """
+    left, right = pseudo_regret(result, label)[..., -1], pseudo_regret(result, other)[..., -1]
+    if left.shape[1] != right.shape[1] and 1 not in (left.shape[1], right.shape[1]):
+        raise ValueError(f"other: {left.shape[1]} and {right.shape[1]} variants cannot be paired")
+    difference: np.ndarray = left - right
+    return difference
+
+
+def summary(values: np.ndarray) -> Summary:
+    """Summarise values over runs, their last axis.
+
+    The interval is Student's; for heavy tails it is honest only where a good many runs are in the tail.
+
+    >>> round(float(summary(np.arange(101.0)).worst), 1)
+    97.5
+    """
+    values = np.asarray(values, float)
+    runs = values.shape[-1]
+    mean = values.mean(-1)
+    half = np.full_like(mean, np.nan)
+    if runs > 1:
+        half = stdtrit(runs - 1, 0.975) * values.std(-1, ddof=1) / np.sqrt(runs)
+    median, q90, q95, q99 = np.quantile(values, [0.5, 0.9, 0.95, 0.99], axis=-1)
+    worst = np.sort(values, axis=-1)[..., -int(np.ceil(0.05 * runs)) :].mean(-1)
+    return Summary(mean, mean - half, mean + half, median, q90, q95, q99, worst)
+
+
+def median_interval(values: np.ndarray) -> tuple[np.ndarray, np.ndarray]:
+    """Distribution-free interval of the median over the last axis, at least 95 %, from order statistics.
+
+    (-inf, inf) with fewer than 6 values, where there is none.
+
+    >>> [float(end) for end in median_interval(np.arange(100.0))]
+    [39.0, 60.0]
+    """
+    ordered = np.sort(np.asarray(values, float), axis=-1)
+    runs = ordered.shape[-1]
+    if runs < 6:
+        return np.full(ordered.shape[:-1], -np.inf), np.full(ordered.shape[:-1], np.inf)
+    below = int(np.floor(bdtrik(0.025, runs, 0.5)))  # the most with P(Binomial(runs, 1/2) <= below) at most 0.025
+    return ordered[..., below], ordered[..., runs - 1 - below]
+
+
+def _benchmark(result: Result) -> np.ndarray:
+    return np.asarray(np.sort(result.means, axis=1)[:, -result.plays :].mean(axis=1))
+
+
+def _is_best(result: Result) -> np.ndarray:
+    return np.asarray(result.means >= np.sort(result.means, axis=1)[:, -result.plays, None])
+
+
+def _plays(result: Result, label: str) -> np.ndarray:
+    """[scenario, variant, run, time, arm] int64."""
+    return np.asarray(_visits(result, label).sum(-1, dtype=np.int64))
+
+
+def _visits(result: Result, label: str) -> np.ndarray:
+    if label not in result.visits:
+        raise ValueError(f"label: {label!r} is not in the result; it has {', '.join(result.labels)}")
+    return result.visits[label]

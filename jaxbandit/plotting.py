@@ -1,0 +1,126 @@
+"""Pictures of a result: each function draws on an axes and returns it; no global setting is touched."""
+
+from __future__ import annotations
+
+from collections.abc import Sequence
+from typing import TYPE_CHECKING
+
+import matplotlib.pyplot as plt
+import numpy as np
+
+from jaxbandit import metrics
+
+if TYPE_CHECKING:
+    from matplotlib.axes import Axes
+
+    from jaxbandit.results import Result
+
+COLOURS = ("#3f90da", "#ffa90e", "#bd1f01", "#94a4a2", "#832db6", "#a96b59", "#e76300", "#b9ac70")  # petroff8
+
+
+def plot_regret(
+    result: Result,
+    labels: Sequence[str] | None = None,
+    *,
+    scenario: int = 0,
+    variant: int = 0,
+    quantiles: Sequence[float] = (),
+    logarithmic: bool = False,
+    ax: Axes | None = None,
+) -> Axes:
+    """Mean pseudo-regret over rounds with its 95 % interval; dashed lines for `quantiles` over runs.
+
+    Args:
+      result: of `simulate`.
+      labels: which policies; all by default.
+      scenario, variant: positions on these axes.
+      quantiles: of the runs' regret, in [0, 1].
+      logarithmic: regret on a logarithmic axis too.
+      ax: drawn on; the current one by default.
+    """
+    ax = _axes(ax)
+    for label in result.labels if labels is None else labels:
+        colour = _colour(result, label)
+        regret = metrics.pseudo_regret(result, label)[scenario, variant].T  # [T, R]
+        summary = metrics.summary(regret)
+        ax.plot(result.times, summary.mean, color=colour, label=label)
+        ax.fill_between(result.times, summary.low, summary.high, color=colour, alpha=0.2, linewidth=0)
+        for q in quantiles:
+            ax.plot(result.times, np.quantile(regret, q, axis=-1), color=colour, linestyle="--", linewidth=1)
+    ax.set_xscale("log")
+    if logarithmic:
+        ax.set_yscale("log")
+    else:
+        ax.set_ylim(bottom=0)
+    ax.set_xlim(max(1, result.times[0]), result.times[-1])
+    ax.set_xlabel("round t")
+    dashed = f"; dashed: {', '.join(f'{q:.0%} quantile' for q in quantiles)}" if quantiles else ""
+    ax.set_ylabel("pseudo-regret")
+    title = f"{result.scenarios[scenario]}: mean of {_runs(result)} runs, 95 % interval{dashed}"
+    ax.set_title(title, fontsize="medium")
+    return _finish(ax)
+
+
+def plot_pulls(result: Result, label: str, *, scenario: int = 0, variant: int = 0, ax: Axes | None = None) -> Axes:
+    """Mean number of plays of every arm over rounds, both axes logarithmic; the best arms are drawn thicker."""
+    ax = _axes(ax)
+    plays = result.visits[label][scenario, variant].sum(-1).mean(0)  # [T, K]
+    means = result.means[scenario]
+    for arm in range(plays.shape[1]):
+        best = means[arm] >= np.sort(means)[-result.plays]
+        ax.plot(
+            result.times,
+            plays[:, arm],
+            color=COLOURS[arm % len(COLOURS)],
+            linewidth=2.5 if best else 1.2,
+            label=f"arm {arm + 1}{' (best)' if best else ''}, mean {means[arm]:.4f}",
+        )
+    ax.set_xscale("log")
+    ax.set_yscale("log")
+    ax.set_xlim(max(1, result.times[0]), result.times[-1])
+    ax.set_xlabel("round t")
+    ax.set_ylabel("plays")
+    ax.set_title(f"{result.scenarios[scenario]}: {label}, mean plays of {_runs(result)} runs", fontsize="medium")
+    return _finish(ax)
+
+
+def plot_distribution(
+    result: Result,
+    labels: Sequence[str] | None = None,
+    *,
+    scenario: int = 0,
+    variant: int = 0,
+    ax: Axes | None = None,
+) -> Axes:
+    """Share of runs whose final regret is at least x, both axes logarithmic, so that the tail shows run by run."""
+    ax = _axes(ax)
+    for label in result.labels if labels is None else labels:
+        final = np.sort(metrics.pseudo_regret(result, label)[scenario, variant, :, -1])
+        share = 1 - np.arange(len(final)) / len(final)
+        ax.step(np.maximum(final, 0.1), share, where="pre", color=_colour(result, label), label=label)
+    ax.set_xscale("log")
+    ax.set_yscale("log")
+    ax.set_xlabel(f"pseudo-regret x after {result.times[-1]:,} rounds")
+    ax.set_ylabel("share of runs with at least x")
+    ax.set_title(f"{result.scenarios[scenario]}: final regret of {_runs(result)} runs", fontsize="medium")
+    return _finish(ax)
+
+
+def _axes(ax: Axes | None) -> Axes:
+    return plt.gca() if ax is None else ax
+
+
+def _colour(result: Result, label: str) -> str:
+    """A policy has the same colour in every picture of a result."""
+    return COLOURS[result.labels.index(label) % len(COLOURS)]
+
+
+def _runs(result: Result) -> str:
+    return f"{next(iter(result.visits.values())).shape[2]:,}"
+
+
+def _finish(ax: Axes) -> Axes:
+    ax.grid(True, which="major", alpha=0.25)
+    ax.spines[["top", "right"]].set_visible(False)
+    ax.legend(frameon=False, fontsize="small")
+    return ax

@@ -1,0 +1,28 @@
+"""Policies, one family a file; `ALL` holds those that need no argument."""
+
+from jaxbandit.base import Policy
+from jaxbandit.policies.baselines import Oracle, Uniform
+from jaxbandit.policies.imed import IMED
+from jaxbandit.policies.kl_ucb import KLUCB, RoundRobinKLUCB
+from jaxbandit.policies.thompson import Thompson
+from jaxbandit.policies.tv_kl_ucb import KLUCBMC, TVKLUCB
+from jaxbandit.policies.ucb import UCB1, UCBSM
+
+__all__ = [
+    "ALL",
+    "IMED",
+    "KLUCB",
+    "KLUCBMC",
+    "Oracle",
+    "RoundRobinKLUCB",
+    "TVKLUCB",
+    "Thompson",
+    "UCB1",
+    "UCBSM",
+    "Uniform",
+]
+
+ALL: dict[str, type[Policy]] = {
+    policy.__name__: policy
+    for policy in (UCBSM, KLUCB, RoundRobinKLUCB, KLUCBMC, TVKLUCB, UCB1, IMED, Thompson, Uniform)
+}

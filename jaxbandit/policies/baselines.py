@@ -1,0 +1,65 @@
+"""The policies others are measured against: chance, and knowledge of the means."""
+
+from __future__ import annotations
+
+from typing import NamedTuple
+
+import jax
+import jax.numpy as jnp
+
+from jaxbandit.base import Array, Feedback, pytree
+
+
+class Nothing(NamedTuple):
+    """State of a policy that learns nothing; it only knows how many arms there are."""
+
+    arms: Array  # [K] int32
+
+
+@pytree
+class Uniform:
+    """Every set of M arms with equal probability.
+
+    >>> state = Uniform().init(jnp.zeros((3, 2)))
+    >>> Uniform().scores(jax.random.key(0), state, 1).shape
+    (3,)
+    """
+
+    def init(self, reward: Array) -> Nothing:
+        return Nothing(jnp.arange(reward.shape[0], dtype=jnp.int32))
+
+    def scores(self, key: Array, state: Nothing, t: Array) -> Array:
+        return jax.random.uniform(key, state.arms.shape)
+
+    def update(self, state: Nothing, feedback: Feedback) -> Nothing:
+        return state
+
+
+@pytree
+class Oracle:
+    """The arms with the largest `means`, in every round.
+
+    Args:
+      means: [K], as from `environment.means()`.
+
+    Raises:
+      ValueError: from `simulate` and `check_policy`, if there is not one mean per arm.
+
+    >>> Oracle([0.25, 0.75]).scores(None, None, 1).tolist()
+    [0.25, 0.75]
+    """
+
+    means: Array
+
+    def validate(self, reward: Array) -> None:
+        if jnp.shape(self.means) != reward.shape[:1]:
+            raise ValueError(f"means: shape {jnp.shape(self.means)} is not one number per arm, ({reward.shape[0]},)")
+
+    def init(self, reward: Array) -> Nothing:
+        return Nothing(jnp.arange(reward.shape[0], dtype=jnp.int32))
+
+    def scores(self, key: Array, state: Nothing, t: Array) -> Array:
+        return jnp.asarray(self.means, float)
+
+    def update(self, state: Nothing, feedback: Feedback) -> Nothing:
+        return state

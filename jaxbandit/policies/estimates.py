@@ -1,0 +1,74 @@
+"""What a policy remembers: how often each arm showed each state, or moved between each pair, and the means of that."""
+
+from __future__ import annotations
+
+from typing import NamedTuple
+
+import jax.numpy as jnp
+
+from jaxbandit.base import Array, Feedback
+from jaxbandit.indexing import add_one, put
+
+
+class Visits(NamedTuple):
+    """State of a policy that needs sample means only."""
+
+    counts: Array  # [K, S] int32, plays of the arm that moved it to the state
+    reward: Array  # [K, S], in [0, 1]
+
+
+class Transitions(NamedTuple):
+    """State of a policy that estimates transitions."""
+
+    counts: Array  # [K, S, S] int32, transitions seen
+    states: Array  # [K] int32, where each arm was last seen
+    reward: Array  # [K, S], in [0, 1]
+
+
+def unit_reward(reward: Array) -> Array:
+    """Rewards [K, S] as they are if all lie in [0, 1], else mapped affinely so that min is 0 and max is 1.
+
+    The KL and Hoeffding indices are for rewards in [0, 1]. The map is one for all arms and so changes no comparison of
+    means; scores are in mapped units.
+
+    >>> unit_reward(jnp.array([[-1.0, 1.0], [-1.0, 3.0]])).tolist()
+    [[0.0, 0.5], [0.0, 1.0]]
+    """
+    reward = jnp.asarray(reward, float)
+    low, high = jnp.min(reward), jnp.max(reward)
+    mapped = (reward - low) / jnp.where(high > low, high - low, 1)
+    return jnp.where((low < 0) | (high > 1), mapped, reward)
+
+
+def no_visits(reward: Array) -> Visits:
+    return Visits(jnp.zeros(reward.shape, jnp.int32), unit_reward(reward))
+
+
+def no_transitions(reward: Array) -> Transitions:
+    arms, states = reward.shape
+    return Transitions(jnp.zeros((arms, states, states), jnp.int32), jnp.zeros(arms, jnp.int32), unit_reward(reward))
+
+
+def count_visits(state: Visits, feedback: Feedback) -> Visits:
+    return state._replace(counts=add_one(state.counts, feedback.arms, feedback.states))
+
+
+def count_transitions(state: Transitions, feedback: Feedback) -> Transitions:
+    counts = add_one(state.counts, feedback.arms, feedback.before, feedback.states)
+    return state._replace(counts=counts, states=put(state.states, feedback.arms, feedback.states))
+
+
+def total(values: Array) -> Array:
+    """Sum over the last axis in a fixed order: a reduction's order may change with the batch, and so its last bits."""
+    return sum(values[..., i] for i in range(values.shape[-1]))
+
+
+def ratio(part: Array, whole: Array) -> Array:
+    """part / whole of counts as floats; 0 where nothing was counted."""
+    return part.astype(float) / jnp.maximum(whole, 1).astype(float)
+
+
+def sample_mean(counts: Array, reward: Array) -> tuple[Array, Array]:
+    """Mean reward [K] of the states moved to, `counts` [K, S], and the plays T [K]; mean 0 for an arm never played."""
+    plays = total(counts)
+    return total(counts.astype(float) * reward) / jnp.maximum(plays, 1).astype(float), plays

@@ -1,0 +1,164 @@
+"""TV-KL-UCB and KL-UCB-MC: confidence on the transition out of an arm's present state."""
+
+from __future__ import annotations
+
+from typing import Literal
+
+import jax.numpy as jnp
+import numpy as np
+
+from jaxbandit.base import Array, Feedback, pytree, static
+from jaxbandit.confidence import Solver, kl_bound
+from jaxbandit.policies.estimates import Transitions, count_transitions, no_transitions, ratio, sample_mean, total
+from jaxbandit.policies.exploration import level
+
+Samples = Literal["arm", "state"]
+Clock = Literal["round", "arm"]
+
+
+@pytree
+class KLUCBMC:
+    """KL-UCB on the probability of leaving an arm's present state (KL-UCB-MC), whether the arm is Markovian or not.
+
+    With c = log f(t) / T and estimates p01, p10 of two-state arms with rewards r0, r1:
+    in state 0 the index is (r0 p10 + r1 p) / (p + p10) with p = upper(p01, c),
+    in state 1 it is (r0 q + r1 p01) / (p01 + q) with q = lower(p10, c); for r1 < r0 the two bounds swap ends, which
+    the paper leaves out; 0/0 is the better reward. Estimates count departures: the last visit has none.
+
+    Args:
+      exploration: None for f(t) = 1 + t log^2 t, or a number c for log t + c log log t.
+      unvisited: estimated probability of leaving a state not yet left, in [0, 1]; 1 as in the paper.
+      samples: "arm" (the paper's equations: T counts all plays of the arm) or "state" (its concentration lemma: the
+        plays in the present state).
+      solver: of `confidence.kl_bound`.
+
+    Raises:
+      ValueError: from `simulate` and `check_policy`, for arms with more than two states or a field out of range.
+
+    Source: the paper's appendix D, algorithm 3, equations for states 0 and 1 in section III.A.
+
+    >>> state = KLUCBMC().init(jnp.array([[0.0, 1.0], [0.0, 1.0]]))
+    >>> KLUCBMC().scores(None, state, 1).tolist()
+    [inf, inf]
+    """
+
+    exploration: Array | None = None
+    unvisited: Array = 1.0
+    samples: Samples = static("arm")
+    solver: Solver = static("halley")
+
+    def validate(self, reward: Array) -> None:
+        _check(self, reward)
+
+    def init(self, reward: Array) -> Transitions:
+        return no_transitions(reward)
+
+    def scores(self, key: Array, state: Transitions, t: Array) -> Array:
+        return transition_index(self, state, t, jnp.ones_like(state.states, bool))
+
+    def update(self, state: Transitions, feedback: Feedback) -> Transitions:
+        return count_transitions(state, feedback)
+
+
+@pytree
+class TVKLUCB:
+    """Total-variation KL-UCB: the index of `KLUCBMC` for arms judged Markovian at t, that of `KLUCB` for the others.
+
+    An arm is judged Markovian where |p01 + p10 - 1|, the total variation between its two estimated rows, exceeds
+    scale (t - 1)^-exponent. Estimates are ratios of counts and meet the threshold exactly when t - 1 is a fourth power,
+    so they are compared with the threshold times 1 + 1e-5, the same in every precision.
+
+    Args:
+      exploration, unvisited, samples, solver: as in `KLUCBMC`.
+      exponent, scale: of the test's threshold; 1/4 and 1 in the paper.
+      clock: "round" (the paper: the threshold falls with the round) or "arm" (with the arm's own plays, T^-exponent,
+        which is what the proof of its proposition 3 needs).
+
+    Raises:
+      ValueError: from `simulate` and `check_policy`, for arms with more than two states or a field out of range.
+
+    Source: the paper's section III.A, algorithm 1; estimates and t as in its text, not as in its authors' code.
+
+    >>> policy = TVKLUCB()
+    >>> state = policy.init(jnp.array([[0.0, 1.0], [0.0, 1.0]]))
+    >>> policy.scores(None, state, 1).tolist()
+    [inf, inf]
+    """
+
+    exploration: Array | None = None
+    unvisited: Array = 1.0
+    exponent: Array = 0.25
+    scale: Array = 1.0
+    samples: Samples = static("arm")
+    clock: Clock = static("round")
+    solver: Solver = static("halley")
+
+    def validate(self, reward: Array) -> None:
+        _check(self, reward)
+        if self.clock not in ("round", "arm"):
+            raise ValueError(f'clock: {self.clock!r} is neither "round" nor "arm"')
+        for name in ("exponent", "scale"):
+            if not np.all(np.asarray(getattr(self, name)) >= 0):
+                raise ValueError(f"{name}: {getattr(self, name)} is negative; use 0 or more")
+
+    def init(self, reward: Array) -> Transitions:
+        return no_transitions(reward)
+
+    def markovian(self, state: Transitions, t: Array) -> Array:
+        """Which arms the policy takes for Markovian at round t, [K] bool."""
+        p01, p10 = leaving(state.counts, self.unvisited)
+        elapsed = total(total(state.counts)) if self.clock == "arm" else t - 1
+        threshold = self.scale * jnp.maximum(elapsed, 1).astype(float) ** -self.exponent
+        return jnp.abs(p01 + p10 - 1) > threshold * (1 + 1e-5)
+
+    def scores(self, key: Array, state: Transitions, t: Array) -> Array:
+        return transition_index(self, state, t, self.markovian(state, t))
+
+    def update(self, state: Transitions, feedback: Feedback) -> Transitions:
+        return count_transitions(state, feedback)
+
+
+def leaving(counts: Array, unvisited: Array) -> tuple[Array, Array]:
+    """Estimates p01 and p10 [K] from transition counts [K, 2, 2]; `unvisited` where a state was not yet left."""
+    from_0, from_1 = counts[:, 0, 0] + counts[:, 0, 1], counts[:, 1, 0] + counts[:, 1, 1]
+    return (
+        jnp.where(from_0 == 0, unvisited, ratio(counts[:, 0, 1], from_0)),
+        jnp.where(from_1 == 0, unvisited, ratio(counts[:, 1, 0], from_1)),
+    )
+
+
+def transition_index(policy: KLUCBMC | TVKLUCB, state: Transitions, t: Array, markovian: Array) -> Array:
+    """The transition index [K] of `KLUCBMC` where `markovian` [K], the index of `KLUCB` elsewhere; inf if not played.
+
+    An arm needs one bound whichever index it has, so one root is found per arm.
+    """
+    counts = state.counts
+    mean, plays = sample_mean(counts[:, 0] + counts[:, 1], state.reward)
+    p01, p10 = leaving(counts, policy.unvisited)
+    worse, better = state.reward[:, 0], state.reward[:, 1]
+    in_0 = state.states == 0
+    samples = plays
+    if policy.samples == "state":
+        left = jnp.where(in_0, counts[:, 0, 0] + counts[:, 0, 1], counts[:, 1, 0] + counts[:, 1, 1])
+        samples = jnp.where(markovian, left, plays)
+    radius = level(t, policy.exploration) / samples.astype(float)
+    centre = jnp.where(markovian, jnp.where(in_0, p01, p10), mean)
+    upward = ~markovian | (in_0 == (better >= worse))
+    bound = kl_bound(centre, radius, upward, policy.solver)
+    leave, back = jnp.where(in_0, bound, p01), jnp.where(in_0, p10, bound)
+    stationary = (worse * back + better * leave) / (leave + back)
+    stationary = jnp.where(leave + back > 0, stationary, jnp.maximum(worse, better))
+    return jnp.where(plays == 0, jnp.inf, jnp.where(markovian, stationary, bound))
+
+
+def _check(policy: KLUCBMC | TVKLUCB, reward: Array) -> None:
+    if reward.shape[1] != 2:
+        raise ValueError(
+            f"policies: {type(policy).__name__} is for arms with two states so far, not {reward.shape[1]}; "
+            "use KLUCB, UCBSM or another policy on the sample mean"
+        )
+    if policy.samples not in ("arm", "state"):
+        raise ValueError(f'samples: {policy.samples!r} is neither "arm" nor "state"')
+    unvisited = np.asarray(policy.unvisited)
+    if not np.all((unvisited >= 0) & (unvisited <= 1)):
+        raise ValueError(f"unvisited: {policy.unvisited} lies outside [0, 1]")

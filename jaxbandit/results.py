@@ -1,0 +1,100 @@
+"""What a simulation returns: counts at the recorded rounds, and what is needed to continue it."""
+
+from __future__ import annotations
+
+import json
+import os
+import tempfile
+import zipfile
+from dataclasses import dataclass, field
+from pathlib import Path
+from typing import Any
+
+import numpy as np
+
+VERSION = 1
+
+
+@dataclass(frozen=True, eq=False)
+class Result:
+    """Counts of a simulation; every metric is a float64 function of them.
+
+    A simulation that was stopped early has recorded the first of its times only; `simulate(..., resume=result)`
+    continues it.
+    """
+
+    scenarios: tuple[str, ...]
+    times: np.ndarray  # [T] int64, recorded rounds
+    visits: dict[str, np.ndarray]  # label to int32 [scenario, variant, run, time, arm, state], the state moved to
+    means: np.ndarray  # [scenario, arm] float64
+    reward: np.ndarray  # [scenario, arm, state] float64
+    horizon: int  # rounds asked for
+    rounds: int  # rounds played
+    plays: int  # arms played a round
+    specification: dict[str, Any]  # what the counts depend on
+    carry: dict[str, list[np.ndarray]] = field(repr=False)  # leaves of each label's carry after `rounds`, runs last
+
+    @property
+    def labels(self) -> tuple[str, ...]:
+        return tuple(self.visits)
+
+    @property
+    def complete(self) -> bool:
+        """Whether all rounds asked for were played."""
+        return self.rounds == self.horizon
+
+    def save(self, path: str | os.PathLike[str]) -> None:
+        """Write the result to one compressed .npz file (no pickle), in one step: a file is whole or not there."""
+        path = Path(path)
+        header = {
+            "version": VERSION,
+            "scenarios": self.scenarios,
+            "labels": self.labels,
+            "carry": {label: len(leaves) for label, leaves in self.carry.items()},
+            **{name: getattr(self, name) for name in ("horizon", "rounds", "plays", "specification")},
+        }
+        arrays = {"times": self.times, "means": self.means, "reward": self.reward}
+        for i, label in enumerate(self.labels):
+            arrays[f"visits_{i}"] = self.visits[label]
+            arrays |= {f"carry_{i}_{n}": leaf for n, leaf in enumerate(self.carry[label])}
+        handle, temporary = tempfile.mkstemp(dir=path.parent, suffix=".tmp")
+        try:
+            with os.fdopen(handle, "wb") as file:
+                np.savez_compressed(file, header=np.array(json.dumps(header)), **arrays)  # type: ignore[arg-type]
+                file.flush()
+                os.fsync(file.fileno())
+            os.replace(temporary, path)
+        except BaseException:
+            Path(temporary).unlink(missing_ok=True)
+            raise
+
+    @classmethod
+    def load(cls, path: str | os.PathLike[str]) -> Result:
+        """Read a file written by `save`.
+
+        Raises:
+          ValueError: the file is no such file, is truncated or damaged, or is of another version.
+          FileNotFoundError: there is none.
+        """
+        try:
+            with np.load(path, allow_pickle=False) as file:
+                header = json.loads(str(file["header"]))
+                if header["version"] != VERSION:
+                    raise ValueError(f"{path}: written as version {header['version']}, this reads version {VERSION}")
+                labels = header["labels"]
+                return cls(
+                    scenarios=tuple(header["scenarios"]),
+                    times=file["times"],
+                    visits={label: file[f"visits_{i}"] for i, label in enumerate(labels)},
+                    means=file["means"],
+                    reward=file["reward"],
+                    carry={
+                        label: [file[f"carry_{i}_{n}"] for n in range(header["carry"][label])]
+                        for i, label in enumerate(labels)
+                    },
+                    **{name: header[name] for name in ("horizon", "rounds", "plays", "specification")},
+                )
+        except FileNotFoundError:
+            raise
+        except (zipfile.BadZipFile, KeyError, EOFError, OSError, zipfile.LargeZipFile, json.JSONDecodeError) as error:
+            raise ValueError(f"{path}: no result file, or truncated or damaged ({error}); delete it") from error

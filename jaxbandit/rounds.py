@@ -1,0 +1,160 @@
+"""Playing: one round of one run, a chunk of rounds of many runs."""
+
+from __future__ import annotations
+
+from typing import NamedTuple
+
+import jax
+import jax.numpy as jnp
+
+from jaxbandit.base import Array, Environment, Policy, State
+from jaxbandit.batching import over_runs
+from jaxbandit.indexing import add_one, computed_once
+
+
+class Luck(NamedTuple):
+    """What chance gives one run; a constant of it. Many runs: every leaf with the runs last."""
+
+    environment: Array  # key of the arms' draws
+    policy: Array  # key of the policy's draws, folded with the round
+    order: Array | None  # [K] int32, the environment's arm behind each of the policy's arms; None: the same
+
+
+class Carry(NamedTuple):
+    """What one run carries from round to round. Many runs: every leaf with the runs last."""
+
+    environment: State
+    policy: State
+    visits: Array  # [K, S] int32, plays of each arm that moved it to each state
+
+
+def luck(key: Array, runs: Array, arms: int | None = None) -> Luck:
+    """The luck of the runs with the numbers `runs` [R]: a function of the key and each number alone.
+
+    Args:
+      key: a `jax.random.key`.
+      runs: [R] int32, from 0.
+      arms: K to draw an order of the arms for each run, None to keep their order.
+    """
+
+    def one(run: Array) -> Luck:
+        environment, policy, order = jax.random.split(jax.random.fold_in(key, run), 3)
+        shuffled = None if arms is None else jax.random.permutation(order, arms).astype(jnp.int32)
+        return Luck(environment, policy, shuffled)
+
+    return jax.vmap(one, out_axes=-1)(runs)
+
+
+def start(environment: Environment, policy: Policy, luck: Luck) -> Carry:
+    """The carry of many runs before the first round; leaves with the runs last."""
+
+    def one(luck: Luck) -> Carry:
+        reward = jnp.asarray(environment.reward, float)
+        seen = reward if luck.order is None else reward[luck.order]
+        return Carry(environment.init(luck.environment), policy.init(seen), jnp.zeros(reward.shape, jnp.int32))
+
+    return jax.vmap(one, in_axes=-1, out_axes=-1)(luck)
+
+
+def best(scores: Array, plays: int) -> Array:
+    """The `plays` arms with the largest scores, [M] int32; the lowest arm first on ties.
+
+    >>> best(jnp.array([0.5, 0.7, 0.7]), 2).tolist()
+    [1, 2]
+    """
+    if plays > 1:
+        return jax.lax.top_k(scores, plays)[1].astype(jnp.int32)
+    if scores.shape[0] > 32:
+        return jnp.argmax(scores)[None].astype(jnp.int32)
+    # comparisons run over the runs as vectors where a reduction over few arms does not
+    scores = computed_once(scores)
+    top, arm = scores[0], jnp.int32(0)
+    for k in range(1, scores.shape[0]):
+        better = scores[k] > top
+        top, arm = jnp.where(better, scores[k], top), jnp.where(better, k, arm)
+    return computed_once(arm[None])
+
+
+def play_round(environment: Environment, policy: Policy, luck: Luck, carry: Carry, t: Array, plays: int = 1) -> Carry:
+    """One round of one run: score the arms, play the best, show the player what happened, count.
+
+    Args:
+      t: the round, from 1.
+      plays: M, arms played in the round.
+    """
+    scores = policy.scores(jax.random.fold_in(luck.policy, t), carry.policy, t)
+    arms = best(scores, plays)
+    played = arms if luck.order is None else luck.order[arms]
+    environment_state, feedback = environment.step(luck.environment, carry.environment, played)
+    policy_state = policy.update(carry.policy, feedback._replace(arms=arms))
+    return Carry(environment_state, policy_state, add_one(carry.visits, played, feedback.states))
+
+
+def play_chunk(
+    environment: Environment,
+    policy: Policy,
+    luck: Luck,
+    carry: Carry,
+    first: Array,
+    times: Array,
+    length: int,
+    plays: int = 1,
+) -> tuple[Carry, Array]:
+    """`length` rounds of many runs, from round `first` on.
+
+    Args:
+      luck, carry: of many runs, leaves with the runs last.
+      first: number of the first round, from 1.
+      times: [N] int32, rounds to record, increasing; rounds outside the chunk are left 0.
+      length: rounds to play.
+      plays: M, arms played in a round.
+
+    Returns:
+      The carry afterwards, and the visits [N, K, S, R] at `times`.
+    """
+
+    def step(t: Array, carry: Carry) -> Carry:
+        round_of_all = over_runs(lambda luck, carry: play_round(environment, policy, luck, carry, t, plays))
+        following: Carry = round_of_all(luck, carry)
+        return following
+
+    def body(loop: tuple[Carry, Array, Array], t: Array) -> tuple[tuple[Carry, Array, Array], None]:
+        carry, record, slot = loop
+        carry = step(t, carry)
+        due = t == times[slot]
+        record = jax.lax.cond(due, lambda: record.at[slot].set(carry.visits), lambda: record)
+        return (carry, record, slot + due), None
+
+    record = jnp.zeros(times.shape + carry.visits.shape, jnp.int32)
+    t = first + jnp.arange(length, dtype=jnp.int32)
+    (carry, record, _), _ = jax.lax.scan(body, (carry, record, jnp.int32(0)), t)
+    return carry, record
+
+
+def advance(
+    environment: Environment,
+    policy: Policy,
+    luck: Luck,
+    carry: Carry,
+    first: int,
+    length: int,
+    times: Array | None = None,
+    plays: int = 1,
+) -> tuple[Carry, Array]:
+    """`play_chunk`, compiled once per policy type, shapes, length and plays; the carry given is used up.
+
+    >>> from jaxbandit import KLUCB, bernoulli
+    >>> environment, policy = bernoulli([0.9, 0.1]), KLUCB()
+    >>> chance = luck(jax.random.key(0), jnp.arange(3))
+    >>> carry, visits = advance(environment, policy, chance, start(environment, policy, chance), 1, 10, jnp.array([10]))
+    >>> visits.sum(axis=(1, 2)).tolist()
+    [[10, 10, 10]]
+    """
+    recorded = jnp.zeros(1, jnp.int32) if times is None else jnp.asarray(times, jnp.int32)
+    played: tuple[Carry, Array] = _advance(
+        environment, policy, luck, carry, jnp.int32(first), recorded, length=length, plays=plays
+    )
+    return played
+
+
+_advance = jax.jit(play_chunk, static_argnames=("length", "plays"), donate_argnames=("carry",))

@@ -1,0 +1,161 @@
+"""Tiles: how the runs are cut into pieces that fit a device, and the compiled programs that play them."""
+
+from __future__ import annotations
+
+import math
+from collections.abc import Sequence
+from dataclasses import dataclass
+from functools import cache, partial
+from typing import Any
+
+import jax
+import jax.numpy as jnp
+import numpy as np
+from jax.sharding import Mesh, NamedSharding
+from jax.sharding import PartitionSpec as P
+
+from jaxbandit.arguments import Request
+from jaxbandit.base import Array
+from jaxbandit.results import Result
+from jaxbandit.rounds import Carry, Luck, luck, play_chunk, start
+
+RECORD_BYTES = 2**28  # what one call may record, where every round is asked for
+
+
+@dataclass(frozen=True)
+class Plan:
+    """How the work is cut; nothing in it changes a count."""
+
+    devices: tuple[jax.Device, ...]
+    tiles: int
+    width: int  # runs of a tile, all devices together
+    chunk: int
+    slots: int  # recorded rounds a chunk has room for
+
+    @property
+    def mesh(self) -> Mesh:
+        return Mesh(np.array(self.devices), ("runs",))
+
+
+def make_plan(
+    request: Request, first: int, chunk: int | None, tile: int | None, devices: Sequence[jax.Device] | None
+) -> Plan:
+    """How to cut the work that is left from round `first` on.
+
+    Raises:
+      ValueError: chunk, tile or devices make no sense.
+    """
+    for name, value in (("chunk", chunk), ("tile", tile)):
+        if value is not None and (isinstance(value, bool) or not isinstance(value, int) or value < 1):
+            raise ValueError(f"{name}: {value!r}; give an integer of at least 1")
+    used = tuple(jax.local_devices() if devices is None else devices)[: request.runs]
+    if not used:
+        raise ValueError("devices: an empty list; leave it out to use all local devices")
+    lanes = len(request.scenarios) * max(request.variants.values())
+    if tile is None:
+        tile = max(100, 500 // lanes) if used[0].platform == "cpu" else max(1000, 100_000 // lanes)
+    tiles = math.ceil(request.runs / (tile * len(used)))
+    width = math.ceil(request.runs / (tiles * len(used))) * len(used)
+    if chunk is None:  # short enough for Ctrl-C and the bar, long enough to hide the call
+        chunk = int(np.clip(2e7 / (request.runs * lanes), 100, 2000))
+        recorded = 4 * width * lanes * request.reward[0].size * _most_recorded(request, first, chunk)
+        chunk = max(1, int(chunk * min(1, RECORD_BYTES / recorded)))
+    chunk = min(chunk, request.horizon)
+    slots = 1 << (_most_recorded(request, first, chunk) - 1).bit_length()  # few sizes, so few recompilations
+    return Plan(used, tiles, width, chunk, slots)
+
+
+def _most_recorded(request: Request, first: int, chunk: int) -> int:
+    left = request.times[request.times >= first]
+    return int(np.unique((left - first) // chunk, return_counts=True)[1].max(initial=1))
+
+
+@cache
+def _program(mesh: Mesh, scenarios: int, variants: int, length: int, plays: int) -> Any:
+    """The compiled chunk: over scenarios, variants and devices. Recompiled for another policy type or shape only."""
+    chunk = partial(play_chunk, length=length, plays=plays)
+    over_variants = _over_axis(chunk, variants, (None, 0, None, 0, None, None))
+    over_scenarios = _over_axis(over_variants, scenarios, (0, None, None, 0, None, None))
+
+    def program(environment: Any, policy: Any, luck: Luck, carry: Carry, first: Array, times: Array) -> Any:
+        divided = (_by_runs(luck), _by_runs(carry))
+        return jax.shard_map(
+            over_scenarios,
+            mesh=mesh,
+            in_specs=(P(), P(), *divided, P(), P()),
+            out_specs=(divided[1], P(*[None] * 5, "runs")),
+            check_vma=False,
+        )(environment, policy, luck, carry, first, times)
+
+    wide = {"xla_cpu_prefer_vector_width": 512} if mesh.devices.flat[0].platform == "cpu" else None
+    return jax.jit(program, donate_argnums=3, compiler_options=wide)
+
+
+def _over_axis(function: Any, size: int, in_axes: tuple[int | None, ...]) -> Any:
+    """`jax.vmap`, but an axis of size 1 is taken off and put back: carried along it costs a fifth of the speed."""
+    if size > 1:
+        return jax.vmap(function, in_axes=in_axes)
+
+    def alone(*arguments: Any) -> Any:
+        pairs = zip(arguments, in_axes, strict=True)
+        outputs = function(*[a if axis is None else jax.tree.map(lambda leaf: leaf[0], a) for a, axis in pairs])
+        return jax.tree.map(lambda leaf: leaf[None], outputs)
+
+    return alone
+
+
+@partial(jax.jit, static_argnums=0)
+def _start(variants: int, environment: Any, policy: Any, luck: Luck) -> Carry:
+    over_variants = jax.vmap(start, in_axes=(None, 0, None), axis_size=variants)
+    carry: Carry = jax.vmap(over_variants, in_axes=(0, None, None))(environment, policy, luck)
+    return carry
+
+
+def _by_runs(tree: Any) -> Any:
+    return jax.tree.map(lambda leaf: P(*[None] * (leaf.ndim - 1), "runs"), tree)
+
+
+class Tile:
+    """Some of the runs, on all devices: their luck, and the carry of every policy."""
+
+    def __init__(self, request: Request, plan: Plan, number: int, resume: Result | None) -> None:
+        self.plan, self.request = plan, request
+        lowest = number * plan.width
+        self.size = min(plan.width, request.runs - lowest)
+        self.runs = slice(lowest, lowest + self.size)
+        numbers = jnp.arange(lowest, lowest + plan.width, dtype=jnp.int32)
+        arms = request.reward.shape[1] if request.shuffle else None
+        mesh = plan.mesh
+        everywhere = NamedSharding(mesh, P())
+        put = partial(jax.tree.map, lambda leaf, spec: jax.device_put(leaf, NamedSharding(mesh, spec)))
+        chance = luck(request.key, numbers, arms)
+        self.luck = put(chance, _by_runs(chance))
+        self.environment = jax.device_put(jax.tree.map(jnp.asarray, request.environment), everywhere)
+        self.policies = jax.device_put(jax.tree.map(jnp.asarray, request.policies), everywhere)
+        self.carries = {}
+        for label, policy in request.policies.items():
+            begin = partial(_start, request.variants[label], request.environment, policy, chance)
+            if resume is None:
+                carry = begin()
+            else:
+                structure = jax.tree.structure(jax.eval_shape(begin))
+                leaves = [_padded(leaf[..., self.runs], plan.width) for leaf in resume.carry[label]]
+                carry = jax.tree.unflatten(structure, leaves)
+            self.carries[label] = put(carry, _by_runs(carry))
+
+    def play(self, label: str, first: int, length: int, times: np.ndarray) -> Array:
+        lanes = (len(self.request.scenarios), self.request.variants[label])
+        program = _program(self.plan.mesh, *lanes, length, self.request.plays)
+        self.carries[label], record = program(
+            self.environment, self.policies[label], self.luck, self.carries[label], np.int32(first), times
+        )
+        return record
+
+
+def _padded(leaf: np.ndarray, width: int) -> np.ndarray:
+    return np.pad(leaf, [(0, 0)] * (leaf.ndim - 1) + [(0, width - leaf.shape[-1])], mode="edge")
+
+
+def gather(carries: list[Carry], runs: int) -> list[np.ndarray]:
+    pieces = [jax.tree.leaves(jax.device_get(carry)) for carry in carries]
+    return [np.concatenate(leaves, axis=-1)[..., :runs] for leaves in zip(*pieces, strict=True)]
