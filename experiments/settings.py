@@ -42,7 +42,7 @@ def from_command_line(settings: type[T], name: str, description: str, arguments:
     )
     for field in dataclasses.fields(settings):  # type: ignore[arg-type]
         flag, default = "--" + field.name.replace("_", "-"), field.default
-        shown = field.metadata["help"] + ("" if default in ("", False) else f" (default: {default})")
+        shown = field.metadata["help"] + ("" if default == "" or default is False else f" (default: {default})")
         if isinstance(default, bool):
             parser.add_argument(flag, action="store_true", help=shown)
         else:

@@ -22,7 +22,7 @@ def computed_once(values: Array) -> Array:
 
 def is_at(index: Array, size: int) -> Array:
     """[M, size] bool, true where the column is index[m]."""
-    return index[:, None] == jnp.arange(size, dtype=index.dtype)
+    return index[:, None] == jnp.arange(size, dtype=index.dtype)[None]
 
 
 def pick(values: Array, arms: Array) -> Array:
@@ -31,7 +31,7 @@ def pick(values: Array, arms: Array) -> Array:
     >>> pick(jnp.array([5, 6, 7]), jnp.array([2, 0])).tolist()
     [7, 5]
     """
-    return jnp.sum(jnp.where(is_at(arms, values.shape[0]), values, 0), axis=1, dtype=values.dtype)
+    return jnp.sum(jnp.where(is_at(arms, values.shape[0]), values[None], 0), axis=1, dtype=values.dtype)
 
 
 def put(values: Array, arms: Array, new: Array) -> Array:

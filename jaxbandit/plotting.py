@@ -43,7 +43,7 @@ def plot_regret(
         colour = _colour(result, label)
         regret = metrics.pseudo_regret(result, label)[scenario, variant].T  # [T, R]
         summary = metrics.summary(regret)
-        ax.plot(result.times, summary.mean, color=colour, label=label)
+        ax.plot(result.times, _positive(summary.mean) if logarithmic else summary.mean, color=colour, label=label)
         ax.fill_between(result.times, summary.low, summary.high, color=colour, alpha=0.2, linewidth=0)
         for q in quantiles:
             ax.plot(result.times, np.quantile(regret, q, axis=-1), color=colour, linestyle="--", linewidth=1)
@@ -70,7 +70,7 @@ def plot_pulls(result: Result, label: str, *, scenario: int = 0, variant: int = 
         best = means[arm] >= np.sort(means)[-result.plays]
         ax.plot(
             result.times,
-            plays[:, arm],
+            _positive(plays[:, arm]),
             color=COLOURS[arm % len(COLOURS)],
             linewidth=2.5 if best else 1.2,
             label=f"arm {arm + 1}{' (best)' if best else ''}, mean {means[arm]:.4f}",
@@ -104,6 +104,11 @@ def plot_distribution(
     ax.set_ylabel("share of runs with at least x")
     ax.set_title(f"{result.scenarios[scenario]}: final regret of {_runs(result)} runs", fontsize="medium")
     return _finish(ax)
+
+
+def _positive(values: np.ndarray) -> np.ndarray:
+    """Zeros left out, which a logarithmic axis would draw as a plunge."""
+    return np.where(values > 0, values, np.nan)
 
 
 def _axes(ax: Axes | None) -> Axes:

@@ -110,14 +110,15 @@ def check_environment(environment: Environment, *, runs: int = 64, plays: int = 
 def _check_repeats(name: str, before: np.ndarray, after: np.ndarray, states: int) -> None:
     """A draw is repeated where every run is deterministic in itself although the runs differ."""
     for arm in range(before.shape[1]):
-        for s in range(states):
-            here = before[:, arm] == s
-            nexts = [set(after[run, arm][here[run]].tolist()) for run in range(len(here)) if here[run].sum() > 1]
-            repeated = len(nexts) > 8 and all(len(n) == 1 for n in nexts) and len(set.union(*nexts)) > 1
-            assert not repeated, (
-                f"{name}.step: repeats its draw: arm {arm} always leaves state {s} the same way within a run; "
-                "fold the number of the play into the key"
-            )
+        moves = [  # [run][s]: the states that s was left for
+            [set(after[run, arm][before[run, arm] == s].tolist()) for s in range(states)] for run in range(len(before))
+        ]
+        within = all(len(nexts) <= 1 for run in moves for nexts in run)
+        between = any(len(set.union(*[run[s] for run in moves])) > 1 for s in range(states))
+        assert not (within and between), (
+            f"{name}.step: repeats its draw: within a run arm {arm} always leaves a state the same way, in another run "
+            "another; fold the number of the play into the key"
+        )
 
 
 def _check_step(name: str, environment: Environment, key: Array, arms: int, states: int) -> None:

@@ -6,6 +6,7 @@ from typing import NamedTuple
 
 import jax
 import jax.numpy as jnp
+import numpy as np
 
 from jaxbandit.base import Array, Feedback, pytree
 
@@ -52,8 +53,8 @@ class Oracle:
     means: Array
 
     def validate(self, reward: Array) -> None:
-        if jnp.shape(self.means) != reward.shape[:1]:
-            raise ValueError(f"means: shape {jnp.shape(self.means)} is not one number per arm, ({reward.shape[0]},)")
+        if np.shape(self.means) != reward.shape[:1]:
+            raise ValueError(f"means: shape {np.shape(self.means)} is not one number per arm, ({reward.shape[0]},)")
 
     def init(self, reward: Array) -> Nothing:
         return Nothing(jnp.arange(reward.shape[0], dtype=jnp.int32))

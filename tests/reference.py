@@ -1,0 +1,246 @@
+"""Slow float64 reference of the policies for two-state arms, in plain loops, as an oracle for the compiled ones."""
+
+import math
+from functools import lru_cache
+
+import numpy as np
+
+DEFAULTS = {
+    "UCBSM": {"L": 343.0},
+    "UCB1": {"scale": 2.0},
+    "IMED": {},
+    "KLUCB": {"exploration": None},
+    "RoundRobinKLUCB": {"exploration": None},
+    "KLUCBMC": {"exploration": None, "unvisited": 1.0, "samples": "arm"},
+    "TVKLUCB": {
+        "exploration": None,
+        "unvisited": 1.0,
+        "samples": "arm",
+        "exponent": 0.25,
+        "scale": 1.0,
+        "clock": "round",
+    },
+}
+
+
+def kl_part(a, b, difference):
+    """Return a log(a/b) + b - a, which is never negative, given difference = b - a to full accuracy."""
+    if a == 0:
+        return b
+    if b == 0:
+        return math.inf
+    if abs(difference) > 0.2 * a:
+        # The smaller over the larger, because a quotient below 1 cannot overflow.
+        return difference + a * (math.log(a / b) if a < b else -math.log(b / a))
+    # With x = difference / a and z = x / (2 + x) this is a (x - log1p(x)) where log1p(x) = 2 (z + z^3/3 + z^5/5 + ...)
+    # and x - 2 z = x z, so the leading terms, which cancel near b = a, never appear.
+    x = difference / a
+    z = x / (2 + x)
+    square = z * z
+    series = 0.0
+    for odd in (19, 17, 15, 13, 11, 9, 7, 5, 3):
+        series = series * square + 1 / odd
+    return a * (x * z - 2 * z * square * series)
+
+
+def kl(p, q):
+    """Return the Kullback-Leibler divergence of Bernoulli(q) from Bernoulli(p), with 0 log 0 = 0."""
+    if p == q:
+        return 0.0
+    # The linear terms of the two parts add up to 0, and as both parts are positive their sum loses no digits.
+    return kl_part(p, q, q - p) + kl_part(1 - p, 1 - q, p - q)
+
+
+@lru_cache(maxsize=1 << 16)
+def upper(p, c):
+    """Return the largest q in [p, 1] with kl(p, q) <= c, by bisection until no float lies between the ends."""
+    if p == 1 or c == math.inf:
+        return 1.0
+    if c == 0:
+        return p
+    if p == 0:
+        return -math.expm1(-c)
+    low, high = p, 1.0
+    while low < (middle := 0.5 * (low + high)) < high:
+        if kl(p, middle) <= c:
+            low = middle
+        else:
+            high = middle
+    return low
+
+
+@lru_cache(maxsize=1 << 16)
+def lower(p, c):
+    """Return the smallest q in [0, p] with kl(p, q) <= c, by bisection until no float lies between the ends."""
+    if p == 0 or c == math.inf:
+        return 0.0
+    if c == 0:
+        return p
+    if p == 1:
+        return math.exp(-c)
+    low, high = 0.0, p
+    while low < (middle := 0.5 * (low + high)) < high:
+        if kl(p, middle) <= c:
+            high = middle
+        else:
+            low = middle
+    return high
+
+
+def weighted_mean(r0, r1, w0, w1):
+    """Return (r0 w0 + r1 w1) / (w0 + w1), exactly a reward where only that reward counts."""
+    # Rounding r w / w would break ties between arms that have only ever paid the same reward.
+    if w1 == 0 or r0 == r1:
+        return r0
+    if w0 == 0:
+        return r1
+    return (r0 * w0 + r1 * w1) / (w0 + w1)
+
+
+def plays(count):
+    """Return how many times an arm with these transition counts has been played."""
+    return count[0][0] + count[0][1] + count[1][0] + count[1][1]
+
+
+def visits(count):
+    """Return how many plays of an arm moved it to state 0 and how many to state 1."""
+    return count[0][0] + count[1][0], count[0][1] + count[1][1]
+
+
+def sample_mean(count, reward):
+    """Return the mean reward of an arm's plays, those of the states moved to."""
+    zeros, ones = visits(count)
+    # Reduced fractions, so that arms with the same shares of the two states have the same mean to the last bit.
+    divisor = math.gcd(zeros, ones)
+    return weighted_mean(reward[0], reward[1], zeros // divisor, ones // divisor)
+
+
+def leaving(count, state, unvisited):
+    """Return the estimated probability of leaving a state."""
+    departures = count[state][0] + count[state][1]
+    return count[state][1 - state] / departures if departures else unvisited
+
+
+def log_f(t, exploration):
+    """Return the logarithm of the exploration function at round t."""
+    if exploration is None:
+        return math.log1p(t * math.log(t) ** 2)
+    if t == 1:
+        return 0.0
+    return max(0.0, math.log(t) + exploration * math.log(math.log(t)))
+
+
+def mean_index(count, t, reward, fields):
+    """Return the KL-UCB index of the sample mean of an arm that was played."""
+    return upper(sample_mean(count, reward), log_f(t, fields["exploration"]) / plays(count))
+
+
+def transition_index(count, state, t, reward, fields):
+    """Return the optimistic stationary mean of an arm whose present state's row is moved within its KL radius."""
+    if fields["samples"] not in ("arm", "state"):
+        raise ValueError(f"samples is {fields['samples']!r}, neither 'arm' nor 'state'")
+    samples = plays(count) if fields["samples"] == "arm" else count[state][0] + count[state][1]
+    radius = log_f(t, fields["exploration"]) / samples if samples else math.inf
+    r0, r1 = reward
+    p01 = leaving(count, 0, fields["unvisited"])
+    p10 = leaving(count, 1, fields["unvisited"])
+    # The optimist leaves the worse state sooner and the better state later; between equal rewards nothing changes.
+    if state == 0:
+        p01 = upper(p01, radius) if r1 >= r0 else lower(p01, radius)
+    else:
+        p10 = lower(p10, radius) if r1 >= r0 else upper(p10, radius)
+    if p01 == 0 and p10 == 0:
+        return max(r0, r1)
+    return weighted_mean(r0, r1, p10, p01)
+
+
+def is_markovian(count, t, fields):
+    """Return whether the estimated rows of an arm are too far apart for independent rewards."""
+    if fields["clock"] not in ("round", "arm"):
+        raise ValueError(f"clock is {fields['clock']!r}, neither 'round' nor 'arm'")
+    clock = t - 1 if fields["clock"] == "round" else plays(count)
+    p01 = leaving(count, 0, fields["unvisited"])
+    p10 = leaving(count, 1, fields["unvisited"])
+    # Estimates meet the threshold exactly when the clock is a fourth power, and such a tie is not beyond it.
+    return abs(p01 + p10 - 1) > fields["scale"] * clock ** -fields["exponent"] * (1 + 1e-5)
+
+
+def index(policy, count, state, t, reward, fields):
+    """Return the index of one arm at round t under a policy that plays the largest index."""
+    number = plays(count)
+    if number == 0:
+        return math.inf
+    if policy == "UCBSM":
+        return sample_mean(count, reward) + math.sqrt(fields["L"] * math.log(t) / number)
+    if policy == "UCB1":
+        return sample_mean(count, reward) + math.sqrt(fields["scale"] * math.log(t - 1) / number)
+    if policy == "KLUCBMC" or (policy == "TVKLUCB" and is_markovian(count, t, fields)):
+        return transition_index(count, state, t, reward, fields)
+    return mean_index(count, t, reward, fields)
+
+
+def choose(policy, counts, states, t, reward, fields):
+    """Return the arm a policy plays at round t, where counts[k][s][s'] are the transitions seen of arm k."""
+    if unknown := fields.keys() - DEFAULTS[policy].keys():
+        raise ValueError(f"{policy} has no fields {sorted(unknown)}")
+    fields = DEFAULTS[policy] | fields
+    arms = range(len(counts))
+    for k in arms:
+        if plays(counts[k]) == 0:
+            return k
+    # Python's max and min return the first of equal values, which is the lowest arm.
+    if policy == "RoundRobinKLUCB":
+        leader = max(arms, key=lambda k: sample_mean(counts[k], reward[k]))
+        candidate = t % len(counts)
+        bound = mean_index(counts[candidate], t, reward[candidate], fields)
+        return candidate if bound > sample_mean(counts[leader], reward[leader]) else leader
+    if policy == "IMED":
+        means = [sample_mean(counts[k], reward[k]) for k in arms]
+        return min(arms, key=lambda k: plays(counts[k]) * kl(means[k], max(means)) + math.log(plays(counts[k])))
+    return max(arms, key=lambda k: index(policy, counts[k], states[k], t, reward[k], fields))
+
+
+def start(reward, initial_state):
+    """Return the zero counts, the first state of every arm and the rewards as lists of plain numbers."""
+    reward = np.asarray(reward, dtype=np.float64).tolist()
+    states = np.broadcast_to(initial_state, len(reward)).tolist()
+    return [[[0, 0], [0, 0]] for _ in reward], states, reward
+
+
+def play(policy, draws, reward, initial_state, horizon, **fields):
+    """Return the arms played in one run, where draws(k, n, s) is the state the n-th play of arm k moves to from s."""
+    counts, states, reward = start(reward, initial_state)
+    chosen = []
+    for t in range(1, horizon + 1):
+        k = choose(policy, counts, states, t, reward, fields)
+        state = int(draws(k, plays(counts[k]) + 1, states[k]))
+        counts[k][states[k]][state] += 1
+        states[k] = state
+        chosen.append(k)
+    return chosen
+
+
+def exact_law(policy, transition, reward, initial_state, horizon, **fields):
+    """Return the probability of every final (arm 0 to 0, arm 0 to 1, arm 1 to 0, arm 1 to 1) count of visits."""
+    transition = np.asarray(transition, dtype=np.float64).tolist()
+    counts, states, reward = start(reward, initial_state)
+    law = {}
+
+    def walk(t, probability):
+        """Add every continuation from round t on to the law."""
+        if t > horizon:
+            key = (*visits(counts[0]), *visits(counts[1]))
+            law[key] = law.get(key, 0.0) + probability
+            return
+        k = choose(policy, counts, states, t, reward, fields)
+        before = states[k]
+        for after in (0, 1):
+            if transition[k][before][after] > 0:
+                counts[k][before][after] += 1
+                states[k] = after
+                walk(t + 1, probability * transition[k][before][after])
+                counts[k][before][after] -= 1
+                states[k] = before
+
+    walk(1, 1.0)
+    return law

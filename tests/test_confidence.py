@@ -1,0 +1,146 @@
+"""The KL bounds against mpmath: an error table in ULP that may not grow."""
+
+import chex
+import jax
+import jax.numpy as jnp
+import mpmath as mp
+import numpy as np
+import pytest
+from hypothesis import given, settings
+from hypothesis import strategies as st
+
+from jaxbandit.confidence import kl_bound, kl_lower, kl_upper
+
+P = np.array([0, 1e-7, 1e-6, 1e-4, 1e-3, 0.02, 0.1, 0.3, 0.5, 0.7, 0.9, 0.99, 1 - 1e-4, 1 - 1e-6, 1], np.float32)
+C = np.geomspace(1e-7, 50, 60).astype(np.float32)
+
+# largest error seen, ULP in float32, rounded up: of the bound, or of p/1000 where the lower bound is smaller
+TABLE = {
+    ("upper", "halley"): 3,
+    ("upper", "bisection"): 3,
+    ("lower", "halley"): 6,
+    ("lower", "bisection"): 8,
+}
+
+
+def exact(p: float, c: float, upper: bool) -> mp.mpf:
+    """The root by 60-digit bisection of the divergence in its plain form."""
+    p, c = mp.mpf(float(p)), mp.mpf(float(c))
+
+    def d(q):
+        first = p * mp.log(p / q) if p > 0 else 0
+        return first + ((1 - p) * mp.log((1 - p) / (1 - q)) if p < 1 else 0)
+
+    if (upper and p == 1) or (not upper and p == 0):
+        return p
+    # the offset from p is bisected in the logarithm, for its digits
+    span = 1 - p if upper else p
+    low, high = mp.log(span) - 60, mp.log(span)
+    for _ in range(90):
+        middle = (low + high) / 2
+        q = p + mp.exp(middle) if upper else p - mp.exp(middle)
+        if 0 < q < 1 and d(q) <= c:
+            low = middle
+        else:
+            high = middle
+    return p + mp.exp(low) if upper else p - mp.exp(low)
+
+
+@pytest.fixture(scope="module")
+def truth():
+    with mp.workdps(60):
+        return {side: [[exact(p, c, side == "upper") for c in C] for p in P] for side in ("upper", "lower")}
+
+
+def errors(side, got, truth):
+    ulp = []
+    for i, p in enumerate(P):
+        for j in range(len(C)):
+            value = truth[side][i][j]
+            floor = float(p) / 1000 if side == "lower" else 0
+            unit = max(float(np.spacing(np.float32(max(float(value), floor)))), 1e-44)
+            ulp.append(abs(mp.mpf(float(got[i, j])) - value) / unit)
+    return np.array(ulp, float).reshape(got.shape)
+
+
+@pytest.mark.parametrize(("side", "solver"), TABLE)
+def test_error_table(side, solver, truth):
+    bound = kl_upper if side == "upper" else kl_lower
+    got = np.asarray(jax.jit(bound, static_argnums=2)(P[:, None], C[None], solver))
+    assert not np.isnan(got).any()
+    worst = errors(side, got, truth).max(axis=1)
+    assert worst.max() <= TABLE[side, solver], dict(zip(P.tolist(), worst.round(1).tolist(), strict=True))
+    assert TABLE[side, solver] <= 16
+
+
+def test_float64(truth):
+    with jax.enable_x64(True):
+        for side, bound in (("upper", kl_upper), ("lower", kl_lower)):
+            for solver in ("halley", "bisection"):
+                got = np.asarray(bound(P[:, None].astype(float), C[None].astype(float), solver))
+                value = np.array([[float(x) for x in row] for row in truth[side]])
+                floor = P[:, None].astype(float) / 1000 if side == "lower" else 0
+                assert (np.abs(got - value) <= 2e-14 * np.maximum(value, floor)).all()
+
+
+@pytest.mark.parametrize("solver", ["halley", "bisection"])
+def test_exact_cases(solver):
+    c = jnp.array([0.0, 1e-7, 0.3, 5.0, 50.0, jnp.inf])
+    p = jnp.array([0.0, 1e-7, 0.5, 1.0])
+    np.testing.assert_array_equal(kl_upper(p, 0.0, solver), p)
+    np.testing.assert_array_equal(kl_lower(p, 0.0, solver), p)
+    np.testing.assert_array_equal(kl_upper(p, jnp.inf, solver), jnp.ones(4))
+    np.testing.assert_array_equal(kl_lower(p, jnp.inf, solver), jnp.zeros(4))
+    np.testing.assert_array_equal(kl_upper(1.0, c, solver), jnp.ones(6))
+    np.testing.assert_array_equal(kl_lower(0.0, c, solver), jnp.zeros(6))
+    np.testing.assert_allclose(kl_upper(0.0, c, solver), -np.expm1(-np.asarray(c, float)), rtol=2e-7)
+    np.testing.assert_allclose(kl_lower(1.0, c, solver), np.exp(-np.asarray(c, float)), rtol=1e-5, atol=1e-37)
+
+
+unit = st.one_of(st.sampled_from([0.0, 1e-7, 1e-4, 0.5, 1.0]), st.floats(0, 1, width=32))
+radii = st.one_of(st.sampled_from([0.0, 1e-7, 50.0, float("inf")]), st.floats(0, 100, width=32))
+upper = jax.jit(kl_upper)
+lower = jax.jit(kl_lower)
+
+
+@settings(max_examples=300, deadline=None)
+@given(p=unit, q=unit, c=radii, e=radii)
+def test_never_nan_ordered_and_monotone(p, q, c, e):
+    p, q = sorted((p, q))
+    c, e = sorted((c, e))
+    slack = 16 * 1.2e-7
+    for low, high in (
+        (lower(p, c), p),
+        (p, upper(p, c)),
+        (upper(p, c), upper(q, c)),
+        (lower(p, c), lower(q, c)),
+        (upper(p, c), upper(p, e)),
+        (lower(p, e), lower(p, c)),
+    ):
+        assert float(low) <= float(high) * (1 + slack) + p * 1e-9 + 1e-37
+    assert 0 <= float(lower(p, c)) <= 1 and 0 <= float(upper(p, c)) <= 1
+
+
+def test_unknown_solver():
+    with pytest.raises(ValueError, match="solver"):
+        kl_upper(0.5, 0.1, "newton")
+
+
+class ShapesAndTraces(chex.TestCase):
+    @chex.variants(with_jit=True, without_jit=True)
+    def test_shapes(self):
+        for bound in (kl_upper, kl_lower):
+            out = self.variant(bound)(jnp.full((3, 1), 0.5), jnp.full((1, 4), 0.1))
+            chex.assert_shape(out, (3, 4))
+            chex.assert_type(out, jnp.float32)
+        out = self.variant(kl_bound)(jnp.full(4, 0.5), 0.1, jnp.array([True, False, True, False]))
+        chex.assert_shape(out, (4,))
+
+    def test_new_values_add_no_trace(self):
+        bound = jax.jit(chex.assert_max_traces(kl_upper, 1))
+        for p in (0.1, 0.2, 0.3):
+            bound(jnp.float32(p), jnp.float32(0.5))
+
+    def test_vmap(self):
+        p = jnp.linspace(0, 1, 7)
+        np.testing.assert_array_equal(jax.vmap(lambda p: kl_upper(p, 0.2))(p), kl_upper(p, 0.2))

@@ -1,0 +1,96 @@
+"""Draws against JAX's own threefry, chains against float64 linear algebra and mpmath, divergences against mpmath."""
+
+import chex
+import jax
+import jax.numpy as jnp
+import mpmath as mp
+import numpy as np
+import pytest
+from hypothesis import given, settings
+from hypothesis import strategies as st
+from jax.extend.random import threefry_2x32
+
+from jaxbandit import chains, divergences, draws
+
+
+def test_threefry_has_jax_bits():
+    key = jnp.array([0x12345678, 0x9ABCDEF0], jnp.uint32)
+    arms, plays = jnp.arange(1000, dtype=jnp.uint32) % 5, jnp.arange(1000, dtype=jnp.uint32) * 4_000_003
+    ours = jnp.concatenate(draws.threefry(key, arms, plays))
+    np.testing.assert_array_equal(ours, threefry_2x32(key, jnp.concatenate([arms, plays])))
+
+
+def test_probabilities_0_and_1_are_exact():
+    thresholds = jnp.asarray(chains.thresholds(np.array([[0.0, 1.0, 0.0], [1.0, 0.0, 0.0], [0.0, 0.0, 1.0]])))
+    ends = jnp.minimum(jnp.array([0, 1, 2**31, 2**32 - 2, 2**32 - 1], jnp.uint32), jnp.uint32(2**32 - 2))
+    for row, state in zip(thresholds, (1, 0, 2), strict=True):
+        np.testing.assert_array_equal(draws.choose(ends, jnp.broadcast_to(row, (5, 2))), jnp.full(5, state))
+
+
+def test_thresholds_meet_probabilities():
+    law = np.array([1e-7, 1e-4, 0.3, 1 - 0.3 - 1e-4 - 1e-7])
+    steps = np.diff(np.concatenate([[0], chains.thresholds(law).astype(float), [2.0**32]])) / 2.0**32
+    assert np.abs(steps - law).max() <= 2.0**-32
+    with pytest.raises(ValueError, match=r"2\^-32"):
+        chains.thresholds(np.array([1e-11, 1 - 1e-11]))
+
+
+rows = st.integers(2, 5).flatmap(
+    lambda n: st.lists(st.lists(st.floats(1e-5, 1), min_size=n, max_size=n), min_size=n, max_size=n)
+)
+
+
+@settings(max_examples=100, deadline=None)
+@given(rows)
+def test_stationary_solves_its_equations(weights):
+    transition = np.array(weights) / np.sum(weights, axis=1, keepdims=True)
+    law = chains.stationary(transition)
+    assert abs(law.sum() - 1) < 1e-12
+    np.testing.assert_allclose(law @ transition, law, rtol=1e-11)
+
+
+def test_stationary_keeps_rare_digits():
+    p01, p10 = 1e-9, 1e-7
+    law = chains.stationary(np.array([[1 - p01, p01], [p10, 1 - p10]]))
+    np.testing.assert_allclose(law[1], p01 / (p01 + p10), rtol=1e-14)
+
+
+def test_recurrent_classes_by_hand():
+    assert chains.recurrent_classes(np.array([[0.0, 1.0], [1.0, 0.0]])) == [[0, 1]]
+    assert chains.recurrent_classes(np.eye(3)) == [[0], [1], [2]]
+    transient = np.array([[0.5, 0.25, 0.25], [0, 1, 0], [0, 0.5, 0.5]])
+    assert chains.recurrent_classes(transient) == [[1]]
+    np.testing.assert_array_equal(chains.stationary(transient), [0, 1, 0])
+    with pytest.raises(ValueError, match="recurrent classes"):
+        chains.stationary(np.eye(2))
+
+
+def test_bernoulli_kl_against_mpmath():
+    p = np.array([0, 1e-7, 1e-3, 0.3, 0.5, 0.999, 1], np.float32)
+    near = np.nextafter(p[2:-1], 1)
+    pairs = [(a, b) for a in p for b in p] + list(zip(p[2:-1], near, strict=True)) + [(0.3, 0.3001), (0.5, 0.52)]
+    got = np.asarray(divergences.bernoulli_kl(*np.array(pairs, np.float32).T), float)
+    with mp.workdps(50):
+        for (a, b), value in zip(pairs, got, strict=True):
+            a, b = mp.mpf(float(np.float32(a))), mp.mpf(float(np.float32(b)))
+            first = a * mp.log(a / b) if a > 0 and b > 0 else (0 if a == 0 else mp.inf)
+            second = (1 - a) * mp.log((1 - a) / (1 - b)) if a < 1 and b < 1 else (0 if a == 1 else mp.inf)
+            exact = first + second
+            assert value >= 0
+            if exact == mp.inf:
+                assert value == np.inf
+            else:
+                assert abs(value - exact) <= 3e-6 * exact + mp.mpf(2) ** -140, (a, b, value, exact)
+
+
+class Shapes(chex.TestCase):
+    @chex.variants(with_jit=True, without_jit=True)
+    def test_divergences(self):
+        chex.assert_shape(self.variant(divergences.bernoulli_kl)(jnp.ones((2, 3)) / 2, 0.1), (2, 3))
+        chex.assert_shape(self.variant(divergences.total_variation)(jnp.ones((5, 4)) / 4, jnp.ones((5, 4)) / 4), (5,))
+
+    @chex.variants(with_jit=True, without_jit=True)
+    def test_draws(self):
+        bits = self.variant(draws.stack_of_rewards)(jax.random.key(0), jnp.arange(3), jnp.ones(3, jnp.int32))
+        chex.assert_shape(bits, (3,))
+        chex.assert_type(bits, jnp.uint32)

@@ -1,0 +1,168 @@
+"""Markov arms: constructors, bad input, the law of what they draw, the stack of rewards."""
+
+import chex
+import jax
+import jax.numpy as jnp
+import numpy as np
+import pytest
+from scipy import stats
+
+import jaxbandit
+from jaxbandit import Feedback, bernoulli, markov, two_state
+from jaxbandit.testing import check_environment
+
+ARMS = two_state([0.5, 0.4, 0.3, 0.2, 0.1], [0.4, 0.55, 0.65, 0.65, 0.7])
+
+
+def trajectories(environment, runs, plays, arm=0, seed=0):
+    """States [runs, plays] that one arm moves to when it alone is played."""
+
+    def one(key):
+        def body(state, _):
+            state, feedback = environment.step(key, state, jnp.array([arm], jnp.int32))
+            return state, (feedback.before[0], feedback.states[0])
+
+        return jax.lax.scan(body, environment.init(key), None, plays)[1]
+
+    return [np.asarray(x) for x in jax.jit(jax.vmap(one))(jax.random.split(jax.random.key(seed), runs))]
+
+
+def test_means():
+    np.testing.assert_allclose(ARMS.means(), [5 / 9, 8 / 19, 6 / 19, 4 / 17, 1 / 8], rtol=1e-14)
+    np.testing.assert_allclose(bernoulli([0.3, 1.0, 0.0]).means(), [0.3, 1, 0], rtol=1e-14)
+    np.testing.assert_allclose(two_state([0.5, 0.4], [0.4, 0.55], reward=(3, -1)).means()[0], 3 * 4 / 9 - 5 / 9)
+    assert ARMS.means().dtype == np.float64
+
+
+@pytest.mark.parametrize("arm", range(3))
+def test_transition_counts_follow_the_law(arm):
+    """Exact binomial tests of 6 rows, two-sided at 1e-9: finds a bias of 0.01 of p = 0.5 with certainty (1e6 draws)."""
+    chain = markov([[[0.5, 0.5], [0.4, 0.6]], [[0.9996, 0.0004], [0.25, 0.75]], [[0.0, 1.0], [0.7, 0.3]]], (0, 1))
+    before, after = trajectories(chain, 1000, 2000, arm)
+    for s in range(2):
+        left = before == s
+        count, total = int((after[left] == 1).sum()), int(left.sum())
+        assert total > 1000
+        assert stats.binomtest(count, total, chain.transition[arm, s, 1]).pvalue > 1e-9
+
+
+def test_three_states_follow_the_law():
+    """Chi-square per row at 1e-9."""
+    transition = np.random.default_rng(1).dirichlet(np.ones(3), (2, 3))
+    before, after = trajectories(markov(transition, (0, 0.5, 1)), 500, 2000, 1)
+    for s in range(3):
+        counts = np.bincount(after[before == s], minlength=3)
+        assert stats.chisquare(counts, counts.sum() * transition[1, s]).pvalue > 1e-9
+
+
+def test_stationary_start():
+    """Exact binomial test at 1e-9 on 20,000 runs; a start in state 0 fails it."""
+    environment = two_state([0.5, 0.0004], [0.4, 0.00055], initial_state="stationary")
+    states = np.asarray(jax.vmap(environment.init)(jax.random.split(jax.random.key(0), 20_000)).states)
+    for arm, p in enumerate(environment.means()):
+        assert stats.binomtest(int(states[:, arm].sum()), 20_000, p).pvalue > 1e-9
+
+
+def test_fixed_starts():
+    key = jax.random.key(0)
+    assert two_state([0.5, 0.5], [0.5, 0.5], initial_state=1).init(key).states.tolist() == [1, 1]
+    assert two_state([0.5, 0.5], [0.5, 0.5], initial_state=[1, 0]).init(key).states.tolist() == [1, 0]
+
+
+def test_rewards_are_of_the_state_moved_to():
+    environment = markov([[[0.0, 1.0], [1.0, 0.0]]] * 2, [[2.0, 3.0], [5.0, 7.0]])
+    _, feedback = environment.step(jax.random.key(0), environment.init(jax.random.key(0)), jnp.array([1], jnp.int32))
+    assert feedback.before.tolist() == [0] and feedback.states.tolist() == [1] and feedback.rewards.tolist() == [7.0]
+
+
+def test_contract():
+    check_environment(ARMS)
+    check_environment(jaxbandit.random(jax.random.key(3), arms=3, states=4, initial_state="stationary"))
+
+
+class Shapes(chex.TestCase):
+    @chex.variants(with_jit=True, without_jit=True)
+    def test_step(self):
+        key = jax.random.key(0)
+        state = self.variant(ARMS.init)(key)
+        chex.assert_shape(state.states, (5,))
+        state, feedback = self.variant(ARMS.step)(key, state, jnp.array([4, 1], jnp.int32))
+        chex.assert_shape(feedback, (2,))
+        chex.assert_type([feedback.arms, feedback.before, feedback.states], jnp.int32)
+        chex.assert_type(feedback.rewards, jnp.float32)
+        assert state.plays.tolist() == [0, 1, 0, 0, 1]
+
+
+GOOD = [[[0.5, 0.5], [0.4, 0.6]]] * 2
+BAD = [
+    (lambda: markov([[[0.5, 0.4], [0.4, 0.6]]] * 2, (0, 1)), "transition: row 0 of arm 0 sums to 0.9"),
+    (lambda: markov([[[1.5, -0.5], [0.4, 0.6]]] * 2, (0, 1)), "transition: negative"),
+    (lambda: markov([[[np.nan, 0.5], [0.4, 0.6]]] * 2, (0, 1)), "transition: NaN"),
+    (lambda: markov(np.eye(2)[None].repeat(2, 0), (0, 1)), "transition: arm 0 is reducible"),
+    (lambda: markov(GOOD[:1], (0, 1)), "transition: one arm"),
+    (lambda: markov(GOOD, (0, 1, 2)), "reward: shape"),
+    (lambda: markov(GOOD, (0, np.inf)), "reward: NaN or infinite"),
+    (lambda: markov(np.ones((2, 2, 3)) / 3, (0, 1)), "transition: shape"),
+    (lambda: markov([[1.0]], (0, 1)), "transition: shape"),
+    (lambda: markov("chain", (0, 1)), "transition: "),
+    (lambda: two_state([0.5, 0.4], [0.4]), "p01 and p10: shapes"),
+    (lambda: two_state([0.5, 1.4], [0.4, 0.4]), "p01: a probability lies outside"),
+    (lambda: two_state([0.5, 0.4], [0.4, -0.1]), "p10: a probability lies outside"),
+    (lambda: two_state([0.0, 0.4], [0.0, 0.1]), "transition: arm 0 is reducible"),
+    (lambda: two_state([0.5, 1e-11], [0.4, 0.1]), "transition: a positive probability is below"),
+    (lambda: two_state([0.5, 0.4], [0.4, 0.4], initial_state=2), "initial_state: 2 is out of range"),
+    (lambda: two_state([0.5, 0.4], [0.4, 0.4], initial_state=-1), "initial_state: -1 is out of range"),
+    (lambda: two_state([0.5, 0.4], [0.4, 0.4], initial_state=0.5), "initial_state: 0.5 is not an integer"),
+    (lambda: two_state([0.5, 0.4], [0.4, 0.4], initial_state="middle"), "initial_state: 'middle'"),
+    (lambda: two_state([0.5, 0.4], [0.4, 0.4], initial_state=[0, 0, 0]), "initial_state: "),
+    (lambda: bernoulli([0.5, 1.5]), "means: a probability lies outside"),
+    (lambda: bernoulli([[0.5], [0.5]]), "means: shape"),
+    (lambda: jaxbandit.random(jax.random.key(0), concentration=0.0), "concentration"),
+    (lambda: jaxbandit.random(jax.random.key(0), states=1), "states"),
+]
+
+
+@pytest.mark.parametrize(("build", "message"), BAD)
+def test_bad_input(build, message):
+    with pytest.raises(ValueError, match=message.replace("[", r"\[")):
+        build()
+
+
+@jaxbandit.pytree
+class Repeating:
+    """Uses the run's key as it is: every play draws the same number."""
+
+    reward: np.ndarray
+
+    def means(self):
+        return np.full(2, 0.5)
+
+    def init(self, key):
+        return jnp.zeros(2, jnp.int32)
+
+    def step(self, key, state, arms):
+        before = state[arms]
+        states = jax.random.bernoulli(key, 0.5, before.shape).astype(jnp.int32)
+        return state.at[arms].set(states), Feedback(arms, before, states, jnp.asarray(self.reward)[arms, states])
+
+
+@jaxbandit.pytree
+class Interleaved(Repeating):
+    """Draws by a counter of all plays, so an arm's luck depends on the other arms."""
+
+    def init(self, key):
+        return jnp.zeros(3, jnp.int32)
+
+    def step(self, key, state, arms):
+        before = state[arms]
+        states = jax.random.bernoulli(jax.random.fold_in(key, state[2]), 0.5, before.shape).astype(jnp.int32)
+        state = state.at[arms].set(states).at[2].add(1)
+        return state, Feedback(arms, before, states, jnp.asarray(self.reward)[arms, states])
+
+
+def test_contract_refuses_broken_environments():
+    reward = np.array([[0.0, 1.0], [0.0, 1.0]], np.float32)
+    with pytest.raises(AssertionError, match="repeats its draw"):
+        check_environment(Repeating(reward))
+    with pytest.raises(AssertionError, match="depends on the plays of other arms"):
+        check_environment(Interleaved(reward))

@@ -1,0 +1,262 @@
+"""Policies against two independent oracles: exact enumeration, and float64 loops written from the paper."""
+
+import chex
+import jax
+import jax.numpy as jnp
+import numpy as np
+import pytest
+import reference
+from jax.extend.random import threefry_2x32
+from scipy import stats
+
+import jaxbandit
+from jaxbandit import ALL, KLUCBMC, TVKLUCB, Oracle, Uniform, luck, two_state
+from jaxbandit.testing import check_policy
+
+DETERMINISTIC = [name for name in ALL if name not in ("Thompson", "Uniform")]
+
+
+def rewards(name):
+    """IMED of rewards 0 and 1 ties where log T of one arm is T d of another (3 log 2 = log 8), which rounding decides;
+    with these only arms with equal counts tie, and the lower arm is played."""
+    return (0.1, 0.83) if name == "IMED" else (0.0, 1.0)
+
+
+ARMS = two_state([0.5, 0.4, 0.3], [0.4, 0.55, 0.65])
+VARIANTS = [
+    ("TVKLUCB", {"samples": "state"}),
+    ("TVKLUCB", {"clock": "arm"}),
+    ("TVKLUCB", {"samples": "state", "clock": "arm", "exploration": 3.0}),
+    ("TVKLUCB", {"unvisited": 0.0, "exponent": 0.3, "scale": 0.5}),
+    ("KLUCBMC", {"samples": "state", "exploration": 0.0}),
+    ("KLUCBMC", {"unvisited": 0.25}),
+    ("KLUCB", {"exploration": 3.0}),
+    ("RoundRobinKLUCB", {"exploration": 3.0}),
+    ("UCBSM", {"L": 2.0}),
+    ("UCB1", {"scale": 0.5}),
+]
+
+
+@pytest.mark.parametrize(("name", "fields"), [(name, {}) for name in DETERMINISTIC] + VARIANTS)
+def test_exact_law_of_ten_rounds(name, fields):
+    """All 1,024 trajectories against 20,000 runs, chi-square at 1e-9 (17 cases: false fails below 2e-8).
+
+    Finds, with certainty, a policy that chooses another arm in one round of a trajectory of probability 0.01.
+    """
+    environment = two_state([0.5, 0.3], [0.4, 0.6], rewards(name))
+    law = reference.exact_law(name, environment.transition.tolist(), environment.reward.tolist(), 0, 10, **fields)
+    result = jaxbandit.simulate(environment, {name: ALL[name](**fields)}, runs=20_000, horizon=10, times=[10])
+    counts = result.visits[name][0, 0, :, 0].reshape(-1, 4)
+    keys, seen = np.unique(counts, axis=0, return_counts=True)
+    observed = {tuple(int(x) for x in key): int(n) for key, n in zip(keys, seen, strict=True)}
+    assert set(observed) <= set(law)
+    expected = np.array([law[key] * 20_000 for key in law])
+    found = np.array([observed.get(key, 0) for key in law], float)
+    common = expected >= 10
+    rest = expected[~common].sum()
+    pairs = list(zip(found[common], expected[common], strict=True)) + [(found[~common].sum(), rest)] * int(rest > 0)
+    statistic = sum((o - e) ** 2 / e for o, e in pairs)
+    assert stats.chi2.sf(statistic, len(pairs) - 1) > 1e-9
+
+
+def reference_draws(environment, key, run):
+    """The draws of one run, from the run's key and plain integer arithmetic."""
+    words = jax.random.key_data(luck(key, jnp.array([run], jnp.int32)).environment[0])
+    cache = {}
+
+    def draws(k, n, s):
+        block = n // 512
+        if (k, block) not in cache:
+            plays = jnp.arange(block * 512, (block + 1) * 512, dtype=jnp.uint32)
+            bits = threefry_2x32(words, jnp.concatenate([jnp.full(512, k, jnp.uint32), plays]))
+            cache[k, block] = np.asarray(bits[:512]).tolist()
+        return int(cache[k, block][n % 512] >= round(float(environment.transition[k][s][0]) * 2**32))
+
+    return draws
+
+
+def check_against_reference(name, fields, runs, rounds, reward=None, environment=None):
+    environment = environment or two_state([0.5, 0.4, 0.3], [0.4, 0.55, 0.65], reward or rewards(name))
+    key = jax.random.key(7)
+    with jax.enable_x64(True):
+        result = jaxbandit.simulate(
+            environment,
+            {name: ALL[name](**fields)},
+            key=key,
+            runs=runs,
+            horizon=rounds,
+            times=np.arange(1, rounds + 1),
+        )
+    plays = result.visits[name][0, 0].sum(-1)  # [R, T, K]
+    chosen = np.diff(plays, axis=1, prepend=0).argmax(-1)
+    for run in range(runs):
+        draws = reference_draws(environment, key, run)
+        expected = reference.play(name, draws, environment.reward.tolist(), 0, rounds, **fields)
+        differs = np.flatnonzero(chosen[run] != np.array(expected))
+        assert not len(differs), f"run {run}: round {differs[0] + 1} plays {chosen[run][differs[0]]}, not as expected"
+
+
+@pytest.mark.parametrize("name", DETERMINISTIC)
+def test_same_arm_as_the_reference_in_every_round(name):
+    check_against_reference(name, {}, runs=20, rounds=2000)
+
+
+@pytest.mark.parametrize(("name", "fields"), VARIANTS)
+def test_fields_against_the_reference(name, fields):
+    check_against_reference(name, fields, runs=3, rounds=300)
+
+
+@pytest.mark.parametrize("name", ["TVKLUCB", "KLUCBMC"])
+def test_rewards_the_other_way_round(name):
+    check_against_reference(name, {}, runs=5, rounds=500, reward=(1.0, 0.0))
+
+
+@pytest.mark.parametrize("name", ["TVKLUCB", "KLUCB"])
+def test_rare_transitions_against_the_reference(name):
+    arms = two_state([0.5, 0.0004, 0.0003], [0.4, 0.00055, 0.00065], initial_state=0)
+    check_against_reference(name, {}, runs=5, rounds=2000, environment=arms)
+
+
+def test_solvers_play_the_same():
+    """The bisection and the default choose alike until two scores come within rounding: at least 99 % of plays."""
+    for name in ("KLUCB", "TVKLUCB"):
+        pair = {solver: ALL[name](solver=solver) for solver in ("halley", "bisection")}
+        result = jaxbandit.simulate(ARMS, pair, runs=50, horizon=500, times=[500])
+        same = (result.visits["halley"] == result.visits["bisection"]).all(axis=(-1, -2)).mean()
+        assert same > 0.9
+
+
+def test_uniform_plays_every_arm_alike():
+    """Exact binomial tests at 1e-9 over 100,000 plays, alone and with two plays a round."""
+    for plays in (1, 2):
+        result = jaxbandit.simulate(ARMS, {"u": Uniform()}, runs=500, horizon=200, times=[200], plays=plays)
+        for count in result.visits["u"][0, 0, :, 0].sum((0, -1)):
+            assert stats.binomtest(int(count), 100_000, plays / 3).pvalue > 1e-9
+
+
+def test_thompson_chooses_as_often_as_the_better_posterior_draw():
+    """Exact binomial test at 1e-9 against the probability that one Beta draw exceeds the other, by quadrature."""
+    policy = ALL["Thompson"]()
+    state = policy.init(jnp.array([[0.0, 1.0], [0.0, 1.0]]))._replace(counts=jnp.array([[3, 7], [2, 2]], jnp.int32))
+    keys = jax.random.split(jax.random.key(0), 50_000)
+    first = jax.vmap(lambda key: jnp.argmax(policy.scores(key, state, 15)))(keys) == 0
+    x = np.linspace(0, 1, 200_001)
+    better = np.trapezoid(stats.beta(8, 4).pdf(x) * stats.beta(3, 3).cdf(x), x)
+    assert stats.binomtest(int(first.sum()), 50_000, better).pvalue > 1e-9
+
+
+def test_oracle_has_no_regret():
+    result = jaxbandit.simulate(ARMS, {"o": Oracle(ARMS.means())}, runs=3, horizon=50)
+    assert (jaxbandit.metrics.pseudo_regret(result, "o") == 0).all()
+
+
+def test_affine_rewards_change_no_choice_of_sample_mean_policies():
+    for name in ("KLUCB", "UCBSM", "RoundRobinKLUCB", "IMED"):
+        plain, mapped = (
+            jaxbandit.simulate(two_state([0.5, 0.4], [0.4, 0.55], r), {"p": ALL[name]()}, runs=20, horizon=300)
+            for r in ((0.0, 1.0), (-4.0, 12.0))
+        )
+        np.testing.assert_array_equal(plain.visits["p"], mapped.visits["p"])
+
+
+def test_markovian():
+    """By hand: rows (0.75, 0.25) and (0.5, 0.5) are 0.25 apart; the threshold is (t-1)^(-1/4) or T^(-1/4)."""
+    policy = TVKLUCB()
+    state = policy.init(jnp.array([[0.0, 1.0], [0.0, 1.0]]))
+    state = state._replace(counts=jnp.array([[[6, 2], [2, 2]], [[1, 1], [1, 1]]], jnp.int32))
+    assert policy.markovian(state, 257).tolist() == [False, False]  # 256^(-1/4) = 0.25 exactly: not above
+    assert policy.markovian(state, 262).tolist() == [True, False]
+    assert TVKLUCB(clock="arm").markovian(state, 262).tolist() == [False, False]
+    assert TVKLUCB(clock="arm", exponent=1.0).markovian(state, 5).tolist() == [True, False]
+    assert TVKLUCB(scale=0.9).markovian(state, 257).tolist() == [True, False]
+
+
+@pytest.mark.parametrize("name", ALL)
+def test_contract(name):
+    check_policy(ALL[name]())
+    check_policy(ALL[name](), arms=3, plays=2)
+    if name not in ("TVKLUCB", "KLUCBMC"):
+        check_policy(ALL[name](), states=4)
+
+
+def test_more_plays_than_one_replace_the_least_leader():
+    """RoundRobinKLUCB with two plays, by hand: leaders 0 and 1, candidate 2 (t mod 3 = 2) with a large index."""
+    policy = ALL["RoundRobinKLUCB"]()
+    state = policy.init(jnp.array([[0.0, 1.0]] * 3))
+    state = state._replace(counts=jnp.array([[1, 9], [4, 6], [1, 0]], jnp.int32))
+    scores = policy.scores(None, state, jnp.int32(8))
+    assert sorted(jaxbandit.best(scores, 2).tolist()) == [0, 2]
+    assert sorted(jaxbandit.best(policy.scores(None, state, jnp.int32(9)), 2).tolist()) == [0, 1]
+
+
+class ShapesAndTraces(chex.TestCase):
+    @chex.variants(with_jit=True, without_jit=True)
+    def test_scores(self):
+        reward = jnp.array([[0.0, 1.0]] * 4)
+        for name in ALL:
+            policy = ALL[name]()
+            state = policy.init(reward)
+            scores = self.variant(policy.scores)(jax.random.key(0), state, jnp.int32(1))
+            chex.assert_shape(scores, (4,))
+            chex.assert_type(scores, jnp.float32)
+            chex.assert_tree_no_nones(state)
+
+    def test_new_numbers_add_no_trace(self):
+        traced = jax.jit(chex.assert_max_traces(lambda policy, state: policy.scores(None, state, jnp.int32(9)), 1))
+        state = TVKLUCB().init(jnp.array([[0.0, 1.0]] * 4))
+        for scale in (0.5, 1.0, 2.0):
+            traced(TVKLUCB(scale=scale), state)
+
+
+BAD = [
+    (TVKLUCB(samples="play"), "samples"),
+    (TVKLUCB(clock="wall"), "clock"),
+    (TVKLUCB(scale=-1.0), "scale"),
+    (TVKLUCB(exponent=-0.25), "exponent"),
+    (KLUCBMC(unvisited=1.5), "unvisited"),
+    (ALL["UCBSM"](L=-1.0), "L"),
+    (ALL["UCB1"](scale=-1.0), "scale"),
+    (ALL["Thompson"](a=0.0), "a"),
+    (Oracle([0.1, 0.2]), "means"),
+    (ALL["KLUCB"](solver="newton"), "solver"),
+]
+
+
+@pytest.mark.parametrize(("policy", "message"), BAD)
+def test_bad_fields(policy, message):
+    with pytest.raises(ValueError, match=f"^{message}: "):
+        jaxbandit.simulate(ARMS, {"p": policy}, runs=1, horizon=10)
+
+
+def test_more_states_are_refused():
+    arms = jaxbandit.random(jax.random.key(0), states=3)
+    for policy in (TVKLUCB(), KLUCBMC()):
+        with pytest.raises(ValueError, match=f"{type(policy).__name__} is for arms with two states"):
+            jaxbandit.simulate(arms, {"p": policy}, runs=1, horizon=10)
+
+
+@jaxbandit.pytree
+class Broken(Uniform):
+    """Each way to break the contract."""
+
+    way: float = 0.0
+
+
+def test_contract_refuses_broken_policies():
+    class NotANumber(type(Uniform())):
+        def scores(self, key, state, t):
+            return jnp.full(state.arms.shape, jnp.nan)
+
+    class TooFew(type(Uniform())):
+        def scores(self, key, state, t):
+            return jnp.zeros(2)
+
+    class Growing(type(Uniform())):
+        def update(self, state, feedback):
+            return state._replace(arms=jnp.append(state.arms, 0))
+
+    for broken, message in ((NotANumber, "NaN"), (TooFew, "shape"), (Growing, "shapes and types")):
+        with pytest.raises(AssertionError, match=message):
+            check_policy(jaxbandit.pytree(broken)())
+    with pytest.raises(AssertionError, match="is not a number"):
+        check_policy(Broken(way="left"))
