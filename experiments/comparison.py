@@ -18,27 +18,22 @@ from experiments.scenarios import CLAIMS, POLICIES, environment
 from experiments.settings import Settings
 from experiments.tables import final_table, paired_table, show
 from jaxbandit import Result
+from jaxbandit.arguments import check
 
 
-def run(name: str, settings: Settings, simulation: dict[str, object] | None = None) -> Result:
+def run(name: str, settings: Settings) -> Result:
     """Run the scenario `name`, print its tables and write its folder; an interrupted run continues."""
     key = name.replace(" ", "")
     asked = dataclasses.asdict(settings)
     folder_name = asked.pop("out") or _default_folder(key, settings)
-    arms = environment(name, initial_state=settings.initial_state)
+    arms = {name: environment(name, initial_state=settings.initial_state)}
+    options = {option: getattr(settings, option) for option in ("runs", "horizon", "shuffle")}
+    check(arms, POLICIES, **options)  # before the folder is touched
     folder, partial = prepare(folder_name, key, asked)
     if partial is not None:
         print(f"continuing after round {partial.rounds:,}")
     began = time.perf_counter()
-    result = jaxbandit.simulate(
-        {name: arms},
-        POLICIES,
-        key=jax.random.key(settings.seed),
-        runs=settings.runs,
-        horizon=settings.horizon,
-        shuffle=settings.shuffle,
-        resume=partial,
-    )
+    result = jaxbandit.simulate(arms, POLICIES, key=jax.random.key(settings.seed), resume=partial, **options)
     seconds = time.perf_counter() - began
     result.save(folder / "result.npz")
     if not result.complete:

@@ -49,12 +49,12 @@ class Request:
 def check(
     scenarios: Scenarios,
     policies: Policies,
-    key: Array | None,
-    runs: int,
-    horizon: int,
-    plays: int,
-    times: Array | None,
-    shuffle: bool,
+    key: Array | None = None,
+    runs: int = 1000,
+    horizon: int = 100_000,
+    plays: int = 1,
+    times: Array | None = None,
+    shuffle: bool = False,
 ) -> Request:
     """The arguments of `simulate` as a `Request`.
 

@@ -6,6 +6,7 @@ import json
 import os
 import tempfile
 import zipfile
+import zlib
 from dataclasses import dataclass, field
 from pathlib import Path
 from typing import Any
@@ -76,25 +77,30 @@ class Result:
           ValueError: the file is no such file, is truncated or damaged, or is of another version.
           FileNotFoundError: there is none.
         """
-        try:
-            with np.load(path, allow_pickle=False) as file:
-                header = json.loads(str(file["header"]))
-                if header["version"] != VERSION:
-                    raise ValueError(f"{path}: written as version {header['version']}, this reads version {VERSION}")
-                labels = header["labels"]
-                return cls(
-                    scenarios=tuple(header["scenarios"]),
-                    times=file["times"],
-                    visits={label: file[f"visits_{i}"] for i, label in enumerate(labels)},
-                    means=file["means"],
-                    reward=file["reward"],
-                    carry={
-                        label: [file[f"carry_{i}_{n}"] for n in range(header["carry"][label])]
-                        for i, label in enumerate(labels)
-                    },
-                    **{name: header[name] for name in ("horizon", "rounds", "plays", "specification")},
-                )
-        except FileNotFoundError:
-            raise
-        except (zipfile.BadZipFile, KeyError, EOFError, OSError, zipfile.LargeZipFile, json.JSONDecodeError) as error:
-            raise ValueError(f"{path}: no result file, or truncated or damaged ({error}); delete it") from error
+        with open(path, "rb") as handle:
+            try:
+                return cls._read(np.load(handle, allow_pickle=False))
+            except _VersionError as error:
+                raise ValueError(f"{path}: {error}") from None
+            except (ValueError, TypeError, LookupError, OSError, EOFError, zipfile.BadZipFile, zlib.error) as error:
+                raise ValueError(f"{path}: no result file, or truncated or damaged ({error}); delete it") from error
+
+    @classmethod
+    def _read(cls, file: Any) -> Result:
+        header = json.loads(str(file["header"]))
+        if header["version"] != VERSION:
+            raise _VersionError(f"written as version {header['version']}, this reads version {VERSION}")
+        labels = header["labels"]
+        return cls(
+            scenarios=tuple(header["scenarios"]),
+            visits={label: file[f"visits_{i}"] for i, label in enumerate(labels)},
+            carry={
+                label: [file[f"carry_{i}_{n}"] for n in range(header["carry"][label])] for i, label in enumerate(labels)
+            },
+            **{name: file[name] for name in ("times", "means", "reward")},
+            **{name: header[name] for name in ("horizon", "rounds", "plays", "specification")},
+        )
+
+
+class _VersionError(Exception):
+    """The file is whole but of another version."""

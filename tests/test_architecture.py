@@ -1,0 +1,65 @@
+"""The house's rules that a program can hold: who imports whom, how long a file is, what is exported."""
+
+import ast
+from pathlib import Path
+
+import pytest
+
+ROOT = Path(__file__).parent.parent
+PACKAGE = ROOT / "jaxbandit"
+
+# a module may import the modules named behind it, and nothing else of the package
+MAY_IMPORT = {
+    "base": set(),
+    "indexing": {"base"},
+    "batching": {"base"},
+    "draws": {"base"},
+    "chains": {"base"},
+    "divergences": {"base"},
+    "confidence": {"base", "indexing"},
+    "environments": {"base", "indexing", "draws", "chains"},
+    "policies": {"base", "indexing", "divergences", "confidence", "policies"},
+    "rounds": {"base", "indexing", "batching"},
+    "arguments": {"base"},
+    "results": set(),
+    "tiles": {"base", "arguments", "results", "rounds"},
+    "simulation": {"base", "arguments", "results", "tiles"},
+    "metrics": {"results"},
+    "plotting": {"metrics", "results"},
+    "testing": {"base", "environments", "rounds"},
+}
+MODULES = sorted(path for path in PACKAGE.rglob("*.py") if path.name != "__init__.py" or path.parent != PACKAGE)
+
+
+def imports(path: Path) -> set[str]:
+    names = set()
+    for node in ast.walk(ast.parse(path.read_text())):
+        if isinstance(node, ast.Import):
+            names |= {alias.name for alias in node.names}
+        elif isinstance(node, ast.ImportFrom) and node.module:
+            names |= (
+                {f"{node.module}.{alias.name}" for alias in node.names} if node.module == "jaxbandit" else {node.module}
+            )
+    return names
+
+
+@pytest.mark.parametrize("path", MODULES, ids=lambda path: path.stem)
+def test_imports_point_one_way(path):
+    module = path.relative_to(PACKAGE).parts[0].removesuffix(".py")
+    used = {name.split(".")[1] for name in imports(path) if name.startswith("jaxbandit.")}
+    assert used <= MAY_IMPORT[module] | {module}
+    assert not any(name.split(".")[0] == "experiments" for name in imports(path))
+    assert module == "plotting" or not any(name.startswith("matplotlib") for name in imports(path))
+
+
+def test_every_module_is_listed():
+    assert {path.relative_to(PACKAGE).parts[0].removesuffix(".py") for path in MODULES} == set(MAY_IMPORT)
+
+
+def test_files_stay_short():
+    files = [*PACKAGE.rglob("*.py"), *(ROOT / "experiments").rglob("*.py")]
+    assert {path.name: n for path in files if (n := len(path.read_text().splitlines())) > 300} == {}
+
+
+def test_plotting_is_not_imported_with_the_package():
+    assert "plotting" not in ast.unparse(ast.parse((PACKAGE / "__init__.py").read_text()))

@@ -1,0 +1,179 @@
+"""The experiments from the shell: tables, files, refusals before the work starts, continuation."""
+
+import csv
+import json
+import os
+import signal
+import subprocess
+import sys
+import time
+from pathlib import Path
+
+import numpy as np
+import pytest
+
+import jaxbandit
+from experiments import benchmark, own_policy, scenarios
+from experiments.claims import judge, verdict
+from experiments.comparison import run
+from experiments.settings import Settings, from_command_line
+from experiments.tables import show
+from jaxbandit import Result, metrics
+
+ROOT = Path(__file__).parent.parent
+TINY = {"runs": 8, "horizon": 200}
+
+
+def shell(*arguments: str, **options):
+    command = [sys.executable, "-m", *arguments]
+    return subprocess.run(command, cwd=ROOT, capture_output=True, text=True, timeout=300, check=False, **options)
+
+
+def test_means_of_the_scenarios():
+    np.testing.assert_allclose(scenarios.environment("scenario 1").means(), [5 / 9, 8 / 19, 6 / 19, 4 / 17, 1 / 8])
+    np.testing.assert_allclose(scenarios.environment("scenario 2").means(), [5 / 9, 8 / 19, 6 / 19, 4 / 17, 1 / 8])
+
+
+@pytest.mark.parametrize("name", ["scenario 1", "scenario 2"])
+def test_a_scenario_writes_its_folder(name, tmp_path, capsys):
+    settings = Settings(**TINY, out=str(tmp_path), initial_state="stationary", shuffle=True)
+    result = run(name, settings)
+    printed = capsys.readouterr().out
+    for words in ("TV-KL-UCB beats KL-UCB-SM", "linear share", "order drawn for each run", "start stationary"):
+        assert words in printed
+    files = {path.name for path in tmp_path.iterdir()}
+    pictures = {
+        f"{name}.{kind}" for name in ("regret", "regret_kl", "distribution", "plays") for kind in ("png", "pdf")
+    }
+    assert files == pictures | {"settings.json", "result.npz", "table.csv", "paired.csv", "claims.csv"}
+    with open(tmp_path / "table.csv") as file:
+        rows = list(csv.DictReader(file))
+    assert [row["policy"] for row in rows] == list(scenarios.POLICIES)
+    final = metrics.pseudo_regret(result, "TV-KL-UCB")[0, 0, :, -1]
+    assert float(rows[-1]["mean"]) == pytest.approx(final.mean(), rel=1e-12)
+    assert json.loads((tmp_path / "settings.json").read_text())["runs"] == 8
+    np.testing.assert_array_equal(Result.load(tmp_path / "result.npz").visits["UCB-SM"], result.visits["UCB-SM"])
+    again = run(name, settings)  # the same settings replace
+    np.testing.assert_array_equal(again.visits["UCB-SM"], result.visits["UCB-SM"])
+
+
+def test_folders_are_refused_before_the_work(tmp_path, monkeypatch):
+    def no_work(*args, **kwargs):
+        raise AssertionError("the simulation was started")
+
+    first = Settings(**TINY, out=str(tmp_path / "a"))
+    run("scenario 1", first)
+    monkeypatch.setattr(jaxbandit, "simulate", no_work)
+    with pytest.raises(ValueError, match="--out .* holds experiment = 'scenario1'"):
+        run("scenario 2", first)
+    with pytest.raises(ValueError, match="--out .* holds runs = 8, this is 9"):
+        run("scenario 1", Settings(runs=9, horizon=200, out=str(tmp_path / "a")))
+    (tmp_path / "b").mkdir()
+    (tmp_path / "b" / "thesis.tex").touch()
+    with pytest.raises(ValueError, match="--out .* holds files of something else"):
+        run("scenario 1", Settings(**TINY, out=str(tmp_path / "b")))
+    with pytest.raises(ValueError, match="--out .* cannot be written"):
+        run("scenario 1", Settings(**TINY, out=str(tmp_path / "b" / "thesis.tex")))
+    with pytest.raises(ValueError, match="--out .* cannot be written"):
+        run("scenario 1", Settings(**TINY, out="/proc/no/such"))
+    stored = tmp_path / "a" / "result.npz"
+    stored.write_bytes(stored.read_bytes()[:500])
+    with pytest.raises(ValueError, match="result.npz: .*truncated"):
+        run("scenario 1", first)
+
+
+def test_bad_settings_are_refused_in_one_line(tmp_path):
+    for arguments, words in (
+        (["--runs", "0"], "runs: 0"),
+        (["--horizon", "3"], "horizon: 3 rounds are fewer than the 5 arms"),
+        (["--initial-state", "7"], "initial_state: 7 is out of range"),
+    ):
+        done = shell("experiments.scenario1", *arguments, "--out", str(tmp_path / "x"))
+        assert done.returncode != 0 and words in done.stderr and "Traceback" not in done.stderr
+        assert not (tmp_path / "x").exists() or not any((tmp_path / "x").iterdir())
+
+
+@pytest.mark.slow
+def test_ctrl_c_then_the_same_command_continues(tmp_path):
+    arguments = ["experiments.scenario1", "--runs", "200", "--horizon", "60000", "--out", str(tmp_path / "s")]
+    process = subprocess.Popen(
+        [sys.executable, "-m", *arguments], cwd=ROOT, stdout=subprocess.PIPE, stderr=subprocess.PIPE, text=True
+    )
+    deadline = time.monotonic() + 60
+    while not (tmp_path / "s" / "settings.json").exists() and time.monotonic() < deadline:
+        time.sleep(0.05)
+    time.sleep(5)  # well into compiling or playing
+    os.kill(process.pid, signal.SIGINT)
+    out, _ = process.communicate(timeout=120)
+    assert process.returncode == 130 and "the same command continues" in out
+    stopped = Result.load(tmp_path / "s" / "result.npz")
+    assert 0 < stopped.rounds < 60000
+    done = shell(*arguments)
+    assert done.returncode == 0 and f"continuing after round {stopped.rounds:,}" in done.stdout
+    whole = run("scenario 1", Settings(runs=200, horizon=60_000, out=str(tmp_path / "w")))
+    for label in whole.labels:
+        continued = Result.load(tmp_path / "s" / "result.npz")
+        np.testing.assert_array_equal(continued.visits[label], whole.visits[label])
+
+
+def test_help_explains_every_option():
+    done = shell("experiments.scenario1", "--help")
+    for words in ("--runs", "--initial-state", "(default: 100000)", "(default: 0)", "stationary", "heavy tails"):
+        assert words in done.stdout
+
+
+def test_command_line():
+    settings = from_command_line(Settings, "x", "", ["--runs", "7", "--initial-state", "stationary", "--shuffle"])
+    assert settings == Settings(runs=7, initial_state="stationary", shuffle=True)
+    assert from_command_line(Settings, "x", "", ["--initial-state", "1"]).initial_state == 1
+
+
+def test_verdicts_on_known_truth():
+    """Made-up counts: a beats b by 1 in every run, c ties with b on average."""
+    visits = np.zeros((1, 1, 40, 1, 2, 1), np.int32)
+
+    def with_worse_plays(plays):
+        counts = visits.copy()
+        counts[0, 0, :, 0, 1, 0] = plays
+        counts[0, 0, :, 0, 0, 0] = 100 - plays
+        return counts
+
+    noise = np.tile([3, -3], 20)
+    result = Result(
+        scenarios=("s",),
+        times=np.array([100]),
+        visits={
+            "a": with_worse_plays(10 + noise),
+            "b": with_worse_plays(20 + noise),
+            "c": with_worse_plays(20 - noise),
+        },
+        means=np.array([[1.0, 0.9]]),
+        reward=np.zeros((1, 2, 1)),
+        horizon=100,
+        rounds=100,
+        plays=1,
+        specification={},
+        carry={},
+    )
+    claims = [("", "a", "b", ""), ("", "b", "a", ""), ("", "c", "b", "")]
+    rows = judge(result, claims)
+    assert [row["mean's verdict"] for row in rows] == ["holds", "does not hold", "undecided"]
+    assert [row["median's verdict"] for row in rows] == ["holds", "does not hold", "undecided"]
+    assert verdict(-1, 0) == "undecided"
+    assert "undecided" in show(rows)
+
+
+def test_own_policy_is_checked_and_runs(capsys):
+    result = own_policy.compare(runs=5, horizon=200)
+    assert result.visits["greedy"].shape[:3] == (1, 3, 5)
+    assert "greedy" in capsys.readouterr().out
+    plays = own_policy.live(100)
+    assert sum(plays) == 100 and len(plays) == 3
+
+
+def test_benchmark_measures(capsys):
+    rows = benchmark.measure(benchmark.Settings(runs=10, seconds=0.05, policies="UCBSM,TVKLUCB"))
+    assert [row["policy"] for row in rows] == ["UCBSM", "TVKLUCB"]
+    assert all(row["million rounds/s"] > 0 for row in rows)
+    with pytest.raises(ValueError, match="--policies: unknown X"):
+        benchmark.measure(benchmark.Settings(policies="X"))

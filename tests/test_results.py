@@ -1,0 +1,149 @@
+"""Results: saved and loaded whole, or refused; metrics against plain loops; pictures' data."""
+
+import json
+import zipfile
+
+import matplotlib.pyplot as plt
+import numpy as np
+import pytest
+from scipy import stats
+
+import jaxbandit
+from jaxbandit import KLUCB, Result, Uniform, metrics, plotting, simulate, two_state
+
+ARMS = two_state([0.5, 0.4, 0.3], [0.4, 0.55, 0.65], reward=(-1.0, 2.0))
+
+
+@pytest.fixture(scope="module")
+def result():
+    policies = {"kl": [KLUCB(), KLUCB()], "u": Uniform()}
+    return simulate({"a": ARMS, "b": ARMS}, policies, runs=30, horizon=200, times=[10, 90, 110, 200])
+
+
+def test_save_and_load(result, tmp_path):
+    result.save(tmp_path / "r.npz")
+    again = Result.load(tmp_path / "r.npz")
+    for name in ("scenarios", "horizon", "rounds", "plays", "specification", "labels", "complete"):
+        assert getattr(again, name) == getattr(result, name)
+    for name in ("times", "means", "reward"):
+        np.testing.assert_array_equal(getattr(again, name), getattr(result, name))
+    for label in result.labels:
+        np.testing.assert_array_equal(again.visits[label], result.visits[label])
+    assert [path.name for path in tmp_path.iterdir()] == ["r.npz"]
+
+
+def test_damaged_files_are_refused(result, tmp_path):
+    path = tmp_path / "r.npz"
+    result.save(path)
+    whole = path.read_bytes()
+    for damaged in (whole[: len(whole) // 2], whole[:-3], b"", b"text", whole[:2000] + b"\0" * 50 + whole[2050:]):
+        path.write_bytes(damaged)
+        with pytest.raises(ValueError, match="r.npz: .*truncated or damaged"):
+            Result.load(path)
+    with pytest.raises(FileNotFoundError):
+        Result.load(tmp_path / "none.npz")
+
+
+def test_other_versions_and_pickles_are_refused(result, tmp_path):
+    path = tmp_path / "r.npz"
+    np.savez(path, header=np.array(json.dumps({"version": 99})))
+    with pytest.raises(ValueError, match="version 99"):
+        Result.load(path)
+    np.savez(path, header=np.array([{"version": 1}], object))
+    with pytest.raises(ValueError, match="r.npz"):
+        Result.load(path)
+
+
+def test_files_hold_no_pickle(result, tmp_path):
+    result.save(tmp_path / "r.npz")
+    with zipfile.ZipFile(tmp_path / "r.npz") as file:
+        assert all(name.endswith(".npy") for name in file.namelist())
+    with np.load(tmp_path / "r.npz", allow_pickle=False) as file:
+        assert all(file[name].dtype != object for name in file.files)
+
+
+def test_metrics_against_loops(result):
+    for label, variants in (("kl", 2), ("u", 1)):
+        regret, realised = metrics.pseudo_regret(result, label), metrics.realised_regret(result, label)
+        share, linear = metrics.best_share(result, label), metrics.linear_share(result, label)
+        assert regret.dtype == np.float64 and regret.shape == (2, variants, 30, 4)
+        means = ARMS.means()
+        for c in range(2):
+            for v in range(variants):
+                stuck = 0
+                for r in range(30):
+                    for i, t in enumerate((10, 90, 110, 200)):
+                        counts = result.visits[label][c, v, r, i]
+                        expected = sum(counts[k].sum() * (means.max() - means[k]) for k in range(3))
+                        assert abs(regret[c, v, r, i] - expected) < 1e-10
+                        reward = sum(counts[k, s] * (-1.0, 2.0)[s] for k in range(3) for s in range(2))
+                        assert abs(realised[c, v, r, i] - (t * means.max() - reward)) < 1e-10
+                        assert share[c, v, r, i] == counts[0].sum() / t
+                    half = result.visits[label][c, v, r, 3] - result.visits[label][c, v, r, 1]
+                    stuck += half[1:].sum() >= 0.1 * 110
+                assert linear[c, v] == stuck / 30
+
+
+def test_regret_against_the_best_set():
+    result = simulate(ARMS, {"k": KLUCB()}, runs=5, horizon=100, plays=2, times=[100])
+    best_two = np.sort(ARMS.means())[-2:].sum()
+    earned = (result.visits["k"].sum(-1)[0, 0, :, 0] * ARMS.means()).sum(-1)
+    np.testing.assert_allclose(metrics.pseudo_regret(result, "k")[0, 0, :, 0], 100 * best_two - earned, atol=1e-9)
+
+
+def test_paired_difference(result):
+    difference = metrics.paired_difference(result, "kl", "u")
+    final = [metrics.pseudo_regret(result, label)[..., -1] for label in ("kl", "u")]
+    np.testing.assert_array_equal(difference, final[0] - final[1])
+    with pytest.raises(ValueError, match="label: 'x'"):
+        metrics.paired_difference(result, "x", "u")
+
+
+def test_summary():
+    values = np.random.default_rng(0).exponential(size=(3, 400))
+    s = metrics.summary(values)
+    for i in range(3):
+        low, high = stats.t.interval(0.95, 399, values[i].mean(), stats.sem(values[i]))
+        np.testing.assert_allclose([s.low[i], s.high[i]], [low, high])
+        assert s.median[i] == np.median(values[i]) and s.quantile_99[i] == np.quantile(values[i], 0.99)
+        np.testing.assert_allclose(s.worst[i], np.sort(values[i])[-20:].mean())
+    assert np.isnan(metrics.summary(np.ones(1)).low)
+
+
+def test_intervals_cover():
+    """Coverage over 4,000 normal samples of 40: binomial tests at 1e-9; a 90 % interval fails them."""
+    sample = np.random.default_rng(1).normal(size=(4000, 40))
+    s = metrics.summary(sample)
+    covered = int(((s.low <= 0) & (s.high >= 0)).sum())
+    assert stats.binomtest(covered, 4000, 0.95).pvalue > 1e-9
+    low, high = metrics.median_interval(sample)
+    # order statistics 14 and 27 of 40 cover with 1 - 2 P(Binomial(40, 1/2) <= 13)
+    exact = 1 - 2 * stats.binom.cdf(13, 40, 0.5)
+    assert exact >= 0.95
+    assert stats.binomtest(int(((low <= 0) & (high >= 0)).sum()), 4000, exact).pvalue > 1e-9
+    assert np.isinf(metrics.median_interval(np.arange(5.0))[0])
+
+
+def test_pictures(result):
+    figure, axes = plt.subplots(1, 3)
+    ax = plotting.plot_regret(result, ["kl"], quantiles=(0.9,), ax=axes[0])
+    assert ax is axes[0] and ax.get_xscale() == "log" and ax.get_xlabel() and ax.get_ylabel()
+    regret = metrics.pseudo_regret(result, "kl")[0, 0]
+    np.testing.assert_array_equal(ax.lines[0].get_ydata(), regret.mean(0))
+    np.testing.assert_array_equal(ax.lines[1].get_ydata(), np.quantile(regret, 0.9, axis=0))
+    np.testing.assert_array_equal(ax.lines[0].get_xdata(), result.times)
+    ax = plotting.plot_pulls(result, "kl", ax=axes[1])
+    np.testing.assert_array_equal(ax.lines[2].get_ydata(), result.visits["kl"][0, 0].sum(-1).mean(0)[:, 2])
+    ax = plotting.plot_distribution(result, ax=axes[2])
+    assert ax.get_yscale() == "log" and len(ax.lines[0].get_xdata()) == 30
+    np.testing.assert_array_equal(ax.lines[0].get_xdata(), np.sort(regret[:, -1]))
+    assert [text.get_text() for text in ax.get_legend().get_texts()] == ["kl", "u"]
+    plt.close(figure)
+    before = dict(plt.rcParams)
+    plotting.plot_regret(result)
+    assert dict(plt.rcParams) == before
+    plt.close("all")
+
+
+def test_package_names():
+    assert all(hasattr(jaxbandit, name) for name in jaxbandit.__all__)

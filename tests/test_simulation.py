@@ -1,0 +1,309 @@
+"""The simulator: the same bits however the work is cut, resumed or interrupted; bad input; what is compiled."""
+
+import os
+import signal
+import threading
+
+import chex
+import jax
+import jax.numpy as jnp
+import numpy as np
+import pytest
+
+import jaxbandit
+from jaxbandit import ALL, KLUCB, TVKLUCB, UCBSM, Result, Thompson, Uniform, simulate, two_state
+from jaxbandit.batching import over_runs
+from jaxbandit.rounds import luck, play_round, start
+from jaxbandit.tiles import _program, make_plan
+
+ARMS = two_state([0.5, 0.4, 0.3], [0.4, 0.55, 0.65])
+OTHER = two_state([0.1, 0.4, 0.6], [0.4, 0.25, 0.3], initial_state="stationary")
+POLICIES = {"tv": TVKLUCB(samples="state", clock="arm"), "thompson": Thompson(), "ucb": UCBSM(2.0), "u": Uniform()}
+COMMON = {"key": jax.random.key(5), "runs": 23, "horizon": 300, "times": [7, 150, 299, 300]}
+
+
+def same(left: Result, right: Result) -> None:
+    assert left.labels == right.labels
+    np.testing.assert_array_equal(left.times, right.times)
+    for label in left.labels:
+        np.testing.assert_array_equal(left.visits[label], right.visits[label])
+        for x, y in zip(left.carry[label], right.carry[label], strict=True):
+            np.testing.assert_array_equal(x, y)
+
+
+@pytest.fixture(scope="module")
+def undisturbed():
+    return simulate(ARMS, POLICIES, **COMMON)
+
+
+CUTS = [
+    {"chunk": 1, "horizon": 30, "times": [7, 30]},
+    {"chunk": 37},
+    {"chunk": 300, "tile": 23},
+    {"tile": 1},
+    {"tile": 4, "chunk": 64},
+    {"devices": 1},
+    {"devices": 1, "tile": 5},
+]
+
+
+@pytest.mark.parametrize("cut", CUTS, ids=str)
+def test_same_bits_however_the_work_is_cut(cut, undisturbed):
+    cut = dict(cut)
+    expected = undisturbed
+    if "horizon" in cut:
+        expected = simulate(ARMS, POLICIES, **COMMON | {"horizon": cut["horizon"], "times": cut["times"]})
+    if "devices" in cut:
+        cut["devices"] = jax.local_devices()[: cut["devices"]]
+    assert len(jax.local_devices()) == 2
+    same(expected, simulate(ARMS, POLICIES, **COMMON | cut))
+
+
+def test_same_bits_with_more_runs(undisturbed):
+    more = simulate(ARMS, POLICIES, **COMMON | {"runs": 40})
+    for label in POLICIES:
+        np.testing.assert_array_equal(more.visits[label][:, :, :23], undisturbed.visits[label])
+
+
+@pytest.mark.parametrize("plays", [1, 2])
+@pytest.mark.parametrize("shuffle", [False, True])
+def test_scenarios_and_variants_alone_or_in_a_list(plays, shuffle):
+    extra = {"plays": plays, "shuffle": shuffle}
+    variants = [TVKLUCB(scale=s) for s in (0.3, 1.0, 3.0)]
+    together = simulate({"a": ARMS, "b": OTHER}, {"tv": variants, "t": Thompson()}, **COMMON, **extra)
+    for i, environment in enumerate((ARMS, OTHER)):
+        for j, policy in enumerate(variants):
+            alone = simulate(environment, {"tv": policy}, **COMMON, **extra)
+            np.testing.assert_array_equal(alone.visits["tv"][0, 0], together.visits["tv"][i, j])
+        alone = simulate(environment, {"t": Thompson()}, **COMMON, **extra)
+        np.testing.assert_array_equal(alone.visits["t"][0, 0], together.visits["t"][i, 0])
+
+
+def test_a_longer_horizon_continues(undisturbed):
+    short = simulate(ARMS, POLICIES, **COMMON | {"horizon": 160, "times": [7, 150]}, chunk=50)
+    same(undisturbed, simulate(ARMS, POLICIES, **COMMON, resume=short))
+
+
+def test_ctrl_c_keeps_what_is_done_and_continues(tmp_path):
+    options = COMMON | {"horizon": 20_000, "runs": 23, "times": np.arange(100, 20_001, 100)}
+    policies = {"tv": TVKLUCB(), "u": Uniform()}
+    whole = simulate(ARMS, policies, **options)
+    timer = threading.Timer(0.15, os.kill, (os.getpid(), signal.SIGINT))
+    timer.start()
+    stopped = simulate(ARMS, policies, **options, chunk=50)
+    timer.join()
+    assert 0 < stopped.rounds < 20_000 and not stopped.complete and stopped.rounds % 50 == 0
+    done = len(stopped.times)
+    for label in policies:
+        np.testing.assert_array_equal(stopped.visits[label], whole.visits[label][:, :, :, :done])
+    stopped.save(tmp_path / "stopped.npz")
+    same(whole, simulate(ARMS, policies, **options, resume=Result.load(tmp_path / "stopped.npz")))
+    assert signal.getsignal(signal.SIGINT) is signal.default_int_handler
+
+
+def test_two_runs_differ_and_keys_differ(undisturbed):
+    counts = undisturbed.visits["u"][0, 0, :, -1].reshape(23, -1)
+    assert len(np.unique(counts, axis=0)) > 15
+    other = simulate(ARMS, {"u": Uniform()}, **COMMON | {"key": jax.random.key(6)})
+    assert (other.visits["u"] != undisturbed.visits["u"]).any()
+
+
+def test_policies_meet_the_same_luck():
+    """The n-th play of an arm moves it alike under every policy: cumulated states agree at equal numbers of plays."""
+    result = simulate(ARMS, {"a": Uniform(), "b": UCBSM(0.1)}, **COMMON | {"times": np.arange(1, 301)})
+    for run in range(5):
+        for arm in range(3):
+            seen = {}
+            for label in ("a", "b"):
+                for zero, one in result.visits[label][0, 0, run, :, arm]:
+                    assert seen.setdefault(int(zero + one), int(one)) == one
+
+
+def test_shuffle_draws_orders_and_keeps_numbers():
+    """The first round plays every arm about equally often over runs (500 runs, exact test far below 1e-9 if not)."""
+    result = simulate(ARMS, {"k": KLUCB()}, **COMMON | {"runs": 500}, shuffle=True)
+    first = simulate(ARMS, {"k": KLUCB()}, **COMMON | {"runs": 500, "times": [1]}, shuffle=True)
+    by_arm = first.visits["k"].sum((0, 1, 2, 3, 5))
+    assert (by_arm > 100).all()
+    share = result.visits["k"][0, 0, :, -1].sum((0, -1))
+    assert share[0] > share[1] > share[2]  # arm 0 is the best under its own number
+
+
+def test_every_round_adds_the_plays():
+    for plays in (1, 2, 3):
+        result = simulate(ARMS, POLICIES, **COMMON | {"times": np.arange(1, 301)}, plays=plays)
+        for label in POLICIES:
+            played = np.diff(result.visits[label].sum(-1), axis=3, prepend=0)
+            assert ((played == 0) | (played == 1)).all() and (played.sum(-1) == plays).all()
+
+
+def test_default_times():
+    result = simulate(ARMS, {"u": Uniform()}, runs=2, horizon=100_000)
+    assert result.times[0] == 1 and result.times[-1] == 100_000 and 150 < len(result.times) < 220
+    assert (np.diff(result.times) > 0).all()
+
+
+@pytest.mark.slow
+def test_ten_million_rounds():
+    """Counts stay whole numbers: nothing saturates at 2^24, nothing is NaN."""
+    policies = {"tv": TVKLUCB(), "kl": KLUCB()}
+    result = simulate(ARMS, policies, runs=4, horizon=10_000_000, times=[2**24 // 4, 10_000_000])
+    for label in policies:
+        assert (result.visits[label].sum((-1, -2)) == result.times).all()
+        regret = jaxbandit.metrics.pseudo_regret(result, label)
+        assert np.isfinite(regret).all() and (regret >= 0).all()
+    # KL-UCB is logarithmic: between 0.2 and 5 times the asymptotic scale sum of gap / d(mean, best) log n
+    assert 10 < jaxbandit.metrics.pseudo_regret(result, "kl")[0, 0, :, -1].mean() < 2000
+
+
+def test_new_numbers_compile_nothing():
+    simulate(ARMS, {"tv": TVKLUCB()}, runs=4, horizon=50, chunk=25)
+    mesh = make_plan(jaxbandit.arguments.check(ARMS, {"tv": TVKLUCB()}, runs=4, horizon=50), 1, 25, None, None)
+    program = _program(mesh.mesh, 1, 1, 25, 1)
+    traces = program._cache_size()
+    assert traces >= 1
+    for scale in (0.5, 2.0):
+        simulate(OTHER, {"tv": TVKLUCB(scale=scale)}, runs=4, horizon=50, chunk=25, key=jax.random.key(9))
+    assert program._cache_size() == traces
+
+
+def test_a_policy_is_traced_once_for_each_chunk_length():
+    calls = []
+
+    @jaxbandit.pytree
+    class Counting(KLUCB):
+        def scores(self, key, state, t):
+            calls.append(1)
+            return super(type(self), self).scores(key, state, t)
+
+    simulate(ARMS, {"c": Counting()}, runs=4, horizon=90, chunk=40, times=[90])
+    assert len(calls) == 2
+
+
+def test_no_communication_between_devices():
+    request = jaxbandit.arguments.check(ARMS, {"tv": TVKLUCB()}, runs=4, horizon=50)
+    plan = make_plan(request, 1, 25, None, None)
+    tile = jaxbandit.tiles.Tile(request, plan, 0, None)
+    program = _program(plan.mesh, 1, 1, 25, 1)
+    lowered = program.lower(
+        tile.environment,
+        tile.policies["tv"],
+        tile.luck,
+        tile.carries["tv"],
+        np.int32(1),
+        np.zeros(plan.slots, np.int32),
+    )
+    text = lowered.compile().as_text()
+    for word in ("all-reduce", "all-gather", "all-to-all", "collective-permute", "reduce-scatter"):
+        assert word not in text
+
+
+def test_advance_by_hand_equals_simulate(undisturbed):
+    policy = POLICIES["tv"]
+    chance = luck(COMMON["key"], jnp.arange(23, dtype=jnp.int32))
+    carry = start(ARMS, policy, chance)
+    for first in range(1, 301, 60):
+        carry, _ = jaxbandit.advance(ARMS, policy, chance, carry, first, 60)
+    np.testing.assert_array_equal(np.moveaxis(carry.visits, -1, 0), undisturbed.visits["tv"][0, 0, :, -1])
+    markovian = jax.vmap(lambda state: policy.markovian(state, 301), in_axes=-1)(carry.policy)
+    chex.assert_shape(markovian, (23, 3))
+
+
+def test_over_runs_is_vmap():
+    key = jax.random.key(0)
+    x = jax.random.normal(key, (3, 2, 7))
+    table = jnp.arange(6.0).reshape(3, 2)
+
+    def function(x):
+        y = jnp.concatenate([x, table, jnp.exp(x) @ table.T[:, :2]], axis=1)
+        z = jnp.sort(y, axis=1)[:, ::2].reshape(-1)
+        total = jax.lax.fori_loop(0, 3, lambda _, s: s + jnp.where(s.sum() > 0, z[0], table[0, 1]), z)
+        index = jnp.argmax(total)
+        picked = table[index % 3, index % 2] + jnp.tanh(total).max() + jax.lax.top_k(total, 2)[0][1]
+        return picked, jnp.cumsum(total), jnp.where(picked > 0, total, 0), jnp.zeros(4), index.astype(jnp.uint32) << 2
+
+    ours = over_runs(function)(x)
+    theirs = jax.vmap(function, in_axes=-1, out_axes=-1)(x)
+    for a, b in zip(ours, theirs, strict=True):
+        np.testing.assert_allclose(a, b, rtol=1e-6)
+        assert a.dtype == b.dtype
+
+
+class Shapes(chex.TestCase):
+    @chex.variants(with_jit=True, without_jit=True)
+    def test_play_round(self):
+        chance = jax.tree.map(lambda leaf: leaf[..., 0], luck(jax.random.key(0), jnp.arange(2, dtype=jnp.int32), 3))
+        whole = start(ARMS, KLUCB(), luck(jax.random.key(0), jnp.arange(2, dtype=jnp.int32), 3))
+        carry = jax.tree.map(lambda leaf: leaf[..., 0], whole)
+        after = self.variant(lambda carry, t: play_round(ARMS, KLUCB(), chance, carry, t))(carry, jnp.int32(1))
+        chex.assert_trees_all_equal_shapes_and_dtypes(carry, after)
+        chex.assert_shape(after.visits, (3, 2))
+
+    def test_result(self):
+        result = simulate({"a": ARMS, "b": OTHER}, {"k": [KLUCB(c) for c in (0.0, 1.0)]}, **COMMON)
+        chex.assert_shape(result.visits["k"], (2, 2, 23, 4, 3, 2))
+        assert result.visits["k"].dtype == np.int32
+        chex.assert_shape([result.means, result.reward], [(2, 3), (2, 3, 2)])
+
+
+TWO = two_state([0.5, 0.4], [0.4, 0.55])
+BAD = [
+    ({"runs": 0}, "runs: 0"),
+    ({"runs": 2.5}, "runs: 2.5"),
+    ({"horizon": 2}, "horizon: 2 rounds are fewer than the 3 arms"),
+    ({"horizon": 2**31}, r"horizon: 2147483648 is beyond"),
+    ({"plays": 4}, "plays: 4"),
+    ({"plays": 0}, "plays: 0"),
+    ({"times": [5, 3]}, "times: not sorted"),
+    ({"times": [3, 3]}, "times: not sorted"),
+    ({"times": [3, 11]}, "times: rounds 3..11 reach beyond 1..10"),
+    ({"times": [0, 3]}, "times: rounds 0..3"),
+    ({"times": []}, "times: give a list"),
+    ({"times": [0.5]}, "times: give a list"),
+    ({"key": 3}, "key: 3 is not one key"),
+    ({"key": jax.random.key(0, impl="rbg")}, "key: only keys of the default"),
+    ({"chunk": 0}, "chunk: 0"),
+    ({"tile": -1}, "tile: -1"),
+    ({"devices": []}, "devices: an empty list"),
+    ({"scenarios": {}}, "scenarios: none given"),
+    ({"scenarios": {"a": ARMS, "b": TWO}}, "scenarios: 'b' has"),
+    ({"policies": {}}, "policies: give a dict"),
+    ({"policies": KLUCB()}, "policies: give a dict"),
+    ({"policies": {"k": []}}, r"policies\['k'\]: an empty list"),
+    ({"policies": {"k": KLUCB}}, r"policies\['k'\]: KLUCB is a class"),
+    ({"policies": {"k": [KLUCB(), UCBSM()]}}, r"policies\['k'\]: .* are not alike"),
+    ({"policies": {"k": [KLUCB(), KLUCB(1.0)]}}, r"policies\['k'\]: .* are not alike"),
+    ({"policies": {"k": [TVKLUCB(), TVKLUCB(clock="arm")]}}, r"policies\['k'\]: .* are not alike"),
+    ({"policies": {"k": UCBSM(L=-3.0)}}, "L: -3.0 is negative"),
+]
+
+
+@pytest.mark.parametrize(("change", "message"), BAD, ids=lambda value: value if isinstance(value, str) else "")
+def test_bad_input_is_refused_before_compilation(change, message):
+    arguments = {"scenarios": ARMS, "policies": {"k": KLUCB()}, "runs": 2, "horizon": 10} | change
+    with pytest.raises(ValueError, match=f"^{message}"), jax.log_compiles(False):
+        simulate(arguments.pop("scenarios"), arguments.pop("policies"), **arguments)
+
+
+def test_resume_names_what_changed(undisturbed):
+    for change, named in (
+        ({"runs": 5}, "runs"),
+        ({"key": jax.random.key(1)}, "key"),
+        ({"plays": 2}, "plays"),
+        ({"shuffle": True}, "shuffle"),
+    ):
+        with pytest.raises(ValueError, match=f"resume: .* other {named}"):
+            simulate(ARMS, POLICIES, **COMMON | change, resume=undisturbed)
+    with pytest.raises(ValueError, match="resume: .* other policies"):
+        simulate(ARMS, {**POLICIES, "ucb": UCBSM(3.0)}, **COMMON, resume=undisturbed)
+    with pytest.raises(ValueError, match="resume: .* other scenarios"):
+        simulate(OTHER, POLICIES, **COMMON, resume=undisturbed)
+    with pytest.raises(ValueError, match="resume: .* other times"):
+        simulate(ARMS, POLICIES, **COMMON | {"times": [8, 300]}, resume=undisturbed)
+    with pytest.raises(ValueError, match="resume: .* 300 rounds already"):
+        simulate(ARMS, POLICIES, **COMMON | {"horizon": 200, "times": [7, 150]}, resume=undisturbed)
+
+
+def test_all_policies_run():
+    result = simulate(ARMS, {name: ALL[name]() for name in ALL}, runs=3, horizon=40)
+    assert set(result.labels) == set(ALL)
