@@ -72,13 +72,13 @@ def simulate(
     first = _check_resume(request, resume)
     plan = make_plan(request, first, chunk, tile, devices)
     visits = {label: _allocate(request, label, resume) for label in request.policies}
-    tiles = [Tile(request, plan, number, resume) for number in range(plan.tiles)]
     played = first - 1
     total = (request.horizon - played) * request.runs * len(request.scenarios) * sum(request.variants.values())
     with (
-        tqdm(total=total, unit=" rounds", unit_scale=True, disable=None if progress else True) as bar,
         _ctrl_c() as interrupted,
+        tqdm(total=total, unit=" rounds", unit_scale=True, disable=None if progress else True) as bar,
     ):
+        tiles = [Tile(request, plan, number, resume) for number in range(plan.tiles)]
         while played < request.horizon and not interrupted.is_set():
             length = min(plan.chunk, request.horizon - played)
             slots = np.flatnonzero((request.times > played) & (request.times <= played + length))

@@ -42,7 +42,7 @@ def check_policy(policy: Policy, *, arms: int = 4, states: int = 2, rounds: int 
     state = policy.init(reward)
     shapes = _shapes(state)
     arms_state = environment.init(key := jax.random.key(1))
-    scores_jit, update_jit = jax.jit(_scores), jax.jit(_update)
+    scores_jit, update_jit, play = jax.jit(_scores), jax.jit(_update), jax.jit(environment.step)
     for t in range(1, rounds + 1):
         round_key = jax.random.fold_in(key, t)
         scores = scores_jit(policy, round_key, state, jnp.int32(t))
@@ -55,7 +55,7 @@ def check_policy(policy: Policy, *, arms: int = 4, states: int = 2, rounds: int 
                 scores,
                 scores_jit(policy, round_key, state, jnp.int32(t)),
             )
-        arms_state, feedback = environment.step(key, arms_state, best(scores, plays))
+        arms_state, feedback = play(key, arms_state, best(scores, plays))
         following = update_jit(policy, state, feedback)
         found = _shapes(following)
         assert found == shapes, f"{name}.update: state changed from {shapes} to {found}; shapes and types must stay"
