@@ -8,6 +8,7 @@ from typing import Any, NamedTuple, Protocol, TypeVar, dataclass_transform
 
 import jax
 import numpy as np
+from jax.tree_util import GetAttrKey
 
 Array = Any  # a jax.Array, a NumPy array or a tracer of either
 State = Any  # a pytree of arrays
@@ -26,7 +27,24 @@ def pytree(cls: type[T]) -> type[T]:
     >>> jax.tree.map(lambda x: 2 * x, Constant(3.0))
     Constant(value=6.0)
     """
-    return jax.tree_util.register_dataclass(dataclasses.dataclass(frozen=True)(cls))
+    made: type[T] = dataclasses.dataclass(frozen=True)(cls)
+    fields = dataclasses.fields(made)  # type: ignore[arg-type]
+    leaves = [field.name for field in fields if not field.metadata.get("static", False)]
+    fixed = [field.name for field in fields if field.metadata.get("static", False)]
+
+    # Not `jax.tree_util.register_dataclass`: in JAX 0.10 the structures of two classes with equal fields compare equal,
+    # so that where hashes collide the compiled program of one is used for the other. Here the class is compared.
+    def flatten(thing: Any) -> tuple[list[Any], Any]:
+        return [getattr(thing, name) for name in leaves], (made, *[getattr(thing, name) for name in fixed])
+
+    def flatten_with_keys(thing: Any) -> tuple[list[Any], Any]:
+        return [(GetAttrKey(name), getattr(thing, name)) for name in leaves], flatten(thing)[1]
+
+    def unflatten(structure: Any, values: Any) -> Any:
+        return made(**dict(zip(leaves, values)), **dict(zip(fixed, structure[1:])))
+
+    jax.tree_util.register_pytree_with_keys(made, flatten_with_keys, unflatten, flatten)
+    return made
 
 
 def static(default: Any) -> Any:

@@ -1,0 +1,55 @@
+"""Pytree dataclasses: what is a leaf, what is the program, and that no two classes are taken for each other."""
+
+from itertools import combinations
+
+import jax
+import numpy as np
+import pytest
+
+import jaxbandit
+from jaxbandit import ALL
+from jaxbandit.base import pytree, stack, static
+
+
+@pytree
+class Both:
+    number: float = 1.0
+    name: str = static("a")
+    absent: float | None = None
+
+
+def test_leaves_and_structure():
+    assert jax.tree.leaves(Both(2.0)) == [2.0]
+    assert jax.tree.map(lambda x: x + 1, Both(2.0, "b")) == Both(3.0, "b")
+    paths = jax.tree_util.tree_leaves_with_path(Both(2.0))
+    assert jax.tree_util.keystr(paths[0][0]) == ".number"
+    assert jax.tree.structure(Both()) == jax.tree.structure(Both(5.0))
+    assert jax.tree.structure(Both()) != jax.tree.structure(Both(name="b"))
+    assert jax.tree.structure(Both()) != jax.tree.structure(Both(absent=1.0))
+    with pytest.raises(AttributeError):
+        Both().number = 3.0  # type: ignore[misc]
+
+
+def test_two_classes_with_equal_fields_are_not_equal():
+    """Equal structures would let jit use one policy's program for another, whenever their hashes collide."""
+
+    @pytree
+    class Twin:
+        number: float = 1.0
+        name: str = static("a")
+        absent: float | None = None
+
+    assert jax.tree.structure(Both()) != jax.tree.structure(Twin())
+    for left, right in combinations(ALL, 2):
+        assert jax.tree.structure(ALL[left]()) != jax.tree.structure(ALL[right]())
+
+
+def test_stack():
+    stacked = stack([Both(1.0), Both(2.0)], "things")
+    np.testing.assert_array_equal(stacked.number, [1.0, 2.0])
+    with pytest.raises(ValueError, match="things: .* are not alike"):
+        stack([Both(1.0), Both(1.0, "b")], "things")
+    with pytest.raises(ValueError, match="things: .* are not alike"):
+        stack([jaxbandit.KLUCB(), jaxbandit.RoundRobinKLUCB()], "things")
+    with pytest.raises(ValueError, match="things: shapes disagree"):
+        stack([Both(np.ones(2)), Both(np.ones(3))], "things")
