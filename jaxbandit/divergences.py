@@ -1,10 +1,14 @@
-"""Distances between distributions: the Bernoulli KL divergence and the total variation between rows."""
+"""Distances between distributions: the Bernoulli KL divergence, and what tells two rows of a chain apart."""
 
 from __future__ import annotations
+
+from typing import Literal
 
 import jax.numpy as jnp
 
 from jaxbandit.base import Array
+
+Distance = Literal["total_variation", "squared_hellinger", "jensen_shannon", "kl"]
 
 
 def bernoulli_kl(p: Array, q: Array) -> Array:
@@ -41,5 +45,68 @@ def total_variation(p: Array, q: Array) -> Array:
     >>> float(total_variation(jnp.array([0.5, 0.5]), jnp.array([0.25, 0.75])))
     0.25
     """
-    difference = jnp.abs(jnp.asarray(p, float) - q)
-    return sum(difference[..., s] for s in range(difference.shape[-1])) / 2
+    return _sum(jnp.abs(jnp.asarray(p, float) - q)) / 2
+
+
+def squared_hellinger(p: Array, q: Array) -> Array:
+    """H^2(p, q) = sum over s of (sqrt p_s - sqrt q_s)^2 / 2: [..., S] and [..., S] to [...], in [0, 1].
+
+    H^2 is at most the total variation; the paper's remark says so of H, which is false.
+
+    >>> float(squared_hellinger(jnp.array([1.0, 0.0]), jnp.array([0.0, 1.0])))
+    1.0
+    """
+    difference = jnp.sqrt(jnp.asarray(p, float)) - jnp.sqrt(jnp.asarray(q, float))
+    return _sum(difference * difference) / 2
+
+
+def jensen_shannon(p: Array, q: Array) -> Array:
+    """Half of KL(p, m) + KL(q, m) with m = (p + q)/2, in nats: [..., S] and [..., S] to [...], in [0, log 2].
+
+    The divergence, not its root; at most log 2 times the total variation.
+
+    >>> round(float(jensen_shannon(jnp.array([1.0, 0.0]), jnp.array([0.0, 1.0]))), 4)
+    0.6931
+    """
+    p, q = jnp.asarray(p, float), jnp.asarray(q, float)
+    middle = (p + q) / 2
+    return _sum(_scaled(p - middle, middle) + _scaled(q - middle, middle)) / 2
+
+
+def kl(p: Array, q: Array) -> Array:
+    """KL(p, q) = sum over s of p_s log(p_s / q_s): [..., S] and [..., S] to [...]; inf where only q_s is 0.
+
+    >>> float(kl(jnp.array([0.5, 0.5]), jnp.array([1.0, 0.0])))
+    inf
+    """
+    p, q = jnp.asarray(p, float), jnp.asarray(q, float)
+    return _sum(_scaled(p - q, q))
+
+
+DISTANCES = {
+    "total_variation": total_variation,
+    "squared_hellinger": squared_hellinger,
+    "jensen_shannon": jensen_shannon,
+    "kl": kl,
+}
+
+
+def farthest(rows: Array, distance: Distance = "total_variation") -> Array:
+    """The largest distance between any two of the rows, both orders: [..., S, S] to [...].
+
+    >>> float(farthest(jnp.array([[0.5, 0.5], [0.25, 0.75]])))
+    0.25
+    """
+    states = rows.shape[-1]
+    pairs = [
+        DISTANCES[distance](rows[..., a, :], rows[..., b, :])
+        for a in range(states)
+        for b in range(states)
+        if a < b or (a > b and distance == "kl")  # the others are symmetric
+    ]
+    return jnp.max(jnp.stack(pairs), axis=0)
+
+
+def _sum(values: Array) -> Array:
+    """Over the last axis in a fixed order, so that the last bits do not depend on the batch."""
+    return sum(values[..., s] for s in range(values.shape[-1]))

@@ -19,6 +19,7 @@ DEFAULTS = {
         "exponent": 0.25,
         "scale": 1.0,
         "clock": "round",
+        "distance": "total_variation",
     },
 }
 
@@ -154,6 +155,25 @@ def transition_index(count, state, t, reward, fields):
     return weighted_mean(r0, r1, p10, p01)
 
 
+def distance(p, q, name):
+    """Return the distance of two rows in its plain form."""
+
+    def log_ratio(a, b):
+        return 0.0 if a == 0 else (math.inf if b == 0 else a * math.log(a / b))
+
+    if name == "total_variation":
+        return abs(p[1] - q[1])
+    if name == "squared_hellinger":
+        return sum((math.sqrt(a) - math.sqrt(b)) ** 2 for a, b in zip(p, q, strict=True)) / 2
+    if name == "jensen_shannon":
+        middle = [(a + b) / 2 for a, b in zip(p, q, strict=True)]
+        return sum(log_ratio(a, m) + log_ratio(b, m) for a, b, m in zip(p, q, middle, strict=True)) / 2
+    if name == "kl":
+        forth = sum(log_ratio(a, b) for a, b in zip(p, q, strict=True))
+        return max(forth, sum(log_ratio(b, a) for a, b in zip(p, q, strict=True)))
+    raise ValueError(f"unknown distance {name!r}")
+
+
 def is_markovian(count, t, fields):
     """Return whether the estimated rows of an arm are too far apart for independent rewards."""
     if fields["clock"] not in ("round", "arm"):
@@ -161,8 +181,9 @@ def is_markovian(count, t, fields):
     clock = t - 1 if fields["clock"] == "round" else plays(count)
     p01 = leaving(count, 0, fields["unvisited"])
     p10 = leaving(count, 1, fields["unvisited"])
+    rows = ((1 - p01, p01), (p10, 1 - p10))
     # Estimates meet the threshold exactly when the clock is a fourth power, and such a tie is not beyond it.
-    return abs(p01 + p10 - 1) > fields["scale"] * clock ** -fields["exponent"] * (1 + 1e-5)
+    return distance(*rows, fields["distance"]) > fields["scale"] * clock ** -fields["exponent"] * (1 + 1e-5)
 
 
 def index(policy, count, state, t, reward, fields):

@@ -9,6 +9,7 @@ import pytest
 from hypothesis import given, settings
 from hypothesis import strategies as st
 from jax.extend.random import threefry_2x32
+from scipy import special
 
 from jaxbandit import chains, divergences, draws
 
@@ -81,6 +82,33 @@ def test_bernoulli_kl_against_mpmath():
                 assert value == np.inf
             else:
                 assert abs(value - exact) <= 3e-6 * exact + mp.mpf(2) ** -140, (a, b, value, exact)
+
+
+def test_distances_against_plain_forms():
+    """Random rows, equal rows, rows with zeros, in float64 NumPy; and the order the docstrings state."""
+    rng = np.random.default_rng(0)
+    p = np.concatenate([rng.dirichlet(np.ones(4) * 0.3, 200), [[1, 0, 0, 0], [0.5, 0.5, 0, 0], [0.25] * 4]])
+    q = np.concatenate([rng.dirichlet(np.ones(4), 200), [[0, 1, 0, 0], [0.5, 0.5, 0, 0], [0.25] * 4]])
+    m = (p + q) / 2
+    plain = {
+        "total_variation": np.abs(p - q).sum(-1) / 2,
+        "squared_hellinger": 1 - np.sqrt(p * q).sum(-1),
+        "jensen_shannon": (special.rel_entr(p, m).sum(-1) + special.rel_entr(q, m).sum(-1)) / 2,
+        "kl": special.rel_entr(p, q).sum(-1),
+    }
+    for name, expected in plain.items():
+        got = np.asarray(divergences.DISTANCES[name](p, q))
+        np.testing.assert_allclose(got, expected, rtol=2e-5, atol=3e-7)
+        assert (got >= 0).all()
+    assert (plain["squared_hellinger"] <= plain["total_variation"] + 1e-12).all()
+    assert (plain["jensen_shannon"] <= np.log(2) * plain["total_variation"] + 1e-12).all()
+
+
+def test_farthest_takes_every_pair_and_both_orders():
+    rows = np.random.default_rng(1).dirichlet(np.ones(3), (5, 3))
+    for name, distance in divergences.DISTANCES.items():
+        expected = [max(distance(a, b) for a in chain for b in chain) for chain in rows]
+        np.testing.assert_allclose(divergences.farthest(jnp.asarray(rows, float), name), expected, rtol=1e-6)
 
 
 class Shapes(chex.TestCase):

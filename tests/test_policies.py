@@ -28,6 +28,9 @@ VARIANTS = [
     ("TVKLUCB", {"clock": "arm"}),
     ("TVKLUCB", {"samples": "state", "clock": "arm", "exploration": 3.0}),
     ("TVKLUCB", {"unvisited": 0.0, "exponent": 0.3, "scale": 0.5}),
+    ("TVKLUCB", {"distance": "squared_hellinger", "scale": 0.3}),
+    ("TVKLUCB", {"distance": "jensen_shannon", "clock": "arm", "scale": 0.2}),
+    ("TVKLUCB", {"distance": "kl", "samples": "state"}),
     ("KLUCBMC", {"samples": "state", "exploration": 0.0}),
     ("KLUCBMC", {"unvisited": 0.25}),
     ("KLUCB", {"exploration": 3.0}),
@@ -39,7 +42,7 @@ VARIANTS = [
 
 @pytest.mark.parametrize(("name", "fields"), [(name, {}) for name in DETERMINISTIC] + VARIANTS)
 def test_exact_law_of_ten_rounds(name, fields):
-    """All 1,024 trajectories against 20,000 runs, chi-square at 1e-9 (17 cases: false fails below 2e-8).
+    """All 1,024 trajectories against 20,000 runs, chi-square at 1e-9 (20 cases: false fails below 2e-8).
 
     Finds, with certainty, a policy that chooses another arm in one round of a trajectory of probability 0.01.
     """
@@ -211,6 +214,7 @@ class ShapesAndTraces(chex.TestCase):
 BAD = [
     (TVKLUCB(samples="play"), "samples"),
     (TVKLUCB(clock="wall"), "clock"),
+    (TVKLUCB(distance="hellinger"), "distance"),
     (TVKLUCB(scale=-1.0), "scale"),
     (TVKLUCB(exponent=-0.25), "exponent"),
     (KLUCBMC(unvisited=1.5), "unvisited"),

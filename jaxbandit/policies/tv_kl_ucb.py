@@ -9,6 +9,7 @@ import numpy as np
 
 from jaxbandit.base import Array, Feedback, pytree, static
 from jaxbandit.confidence import Solver, kl_bound
+from jaxbandit.divergences import DISTANCES, Distance, farthest
 from jaxbandit.policies.estimates import Transitions, count_transitions, no_transitions, ratio, sample_mean, total
 from jaxbandit.policies.exploration import level
 
@@ -64,15 +65,18 @@ class KLUCBMC:
 class TVKLUCB:
     """Total-variation KL-UCB: the index of `KLUCBMC` for arms judged Markovian at t, that of `KLUCB` for the others.
 
-    An arm is judged Markovian where |p01 + p10 - 1|, the total variation between its two estimated rows, exceeds
-    scale (t - 1)^-exponent. Estimates are ratios of counts and meet the threshold exactly when t - 1 is a fourth power,
-    so they are compared with the threshold times 1 + 1e-5, the same in every precision.
+    An arm is judged Markovian where the distance between its two estimated rows, |p01 + p10 - 1| for the total
+    variation, exceeds scale (t - 1)^-exponent. Estimates are ratios of counts and meet the threshold exactly when t - 1
+    is a fourth power, so they are compared with the threshold times 1 + 1e-5, the same in every precision.
 
     Args:
       exploration, unvisited, samples, solver: as in `KLUCBMC`.
       exponent, scale: of the test's threshold; 1/4 and 1 in the paper.
       clock: "round" (the paper: the threshold falls with the round) or "arm" (with the arm's own plays, T^-exponent,
         which is what the proof of its proposition 3 needs).
+      distance: "total_variation", "squared_hellinger", "jensen_shannon" or "kl" (the larger of both orders), all
+        compared with the same threshold. The paper's proof is for the first and what lies under it, as the next two
+        do; for "kl" there is none. A smaller distance calls an arm Markovian later.
 
     Raises:
       ValueError: from `simulate` and `check_policy`, for arms with more than two states or a field out of range.
@@ -91,12 +95,15 @@ class TVKLUCB:
     scale: Array = 1.0
     samples: Samples = static("arm")
     clock: Clock = static("round")
+    distance: Distance = static("total_variation")
     solver: Solver = static("halley")
 
     def validate(self, reward: Array) -> None:
         _check(self, reward)
         if self.clock not in ("round", "arm"):
             raise ValueError(f'clock: {self.clock!r} is neither "round" nor "arm"')
+        if self.distance not in DISTANCES:
+            raise ValueError(f"distance: {self.distance!r} is none of {', '.join(DISTANCES)}")
         for name in ("exponent", "scale"):
             if not np.all(np.asarray(getattr(self, name)) >= 0):
                 raise ValueError(f"{name}: {getattr(self, name)} is negative; use 0 or more")
@@ -109,7 +116,12 @@ class TVKLUCB:
         p01, p10 = leaving(state.counts, self.unvisited)
         elapsed = total(total(state.counts)) if self.clock == "arm" else t - 1
         threshold = self.scale * jnp.maximum(elapsed, 1).astype(float) ** -self.exponent
-        return jnp.abs(p01 + p10 - 1) > threshold * (1 + 1e-5)
+        if self.distance == "total_variation":
+            distance = jnp.abs(p01 + p10 - 1)
+        else:
+            rows = jnp.stack([jnp.stack([1 - p01, p01], -1), jnp.stack([p10, 1 - p10], -1)], -2)
+            distance = farthest(rows, self.distance)
+        return distance > threshold * (1 + 1e-5)
 
     def scores(self, key: Array, state: Transitions, t: Array) -> Array:
         return transition_index(self, state, t, self.markovian(state, t))
