@@ -137,8 +137,8 @@ def markov(transition: Array, reward: Array, *, initial_state: InitialState = 0)
     """Rested Markov arms from their transition matrices.
 
     Args:
-      transition: [K, S, S], row-stochastic, K >= 2, S >= 2; every arm with a single recurrent class.
-      reward: [S] or [K, S], what the state moved to pays.
+      transition: [K, S, S], row-stochastic, K >= 2, S from 2 to 64; every arm with a single recurrent class.
+      reward: [S] or [K, S], what the state moved to pays; not all equal.
       initial_state: every arm's state before its first play: an integer, [K] integers, or "stationary" (drawn from
         the arm's stationary law, by the run's key).
 
@@ -151,6 +151,8 @@ def markov(transition: Array, reward: Array, *, initial_state: InitialState = 0)
     transition = _finite("transition", transition)
     if transition.ndim != 3 or transition.shape[1] != transition.shape[2] or transition.shape[1] < 2:
         raise ValueError(f"transition: shape {transition.shape} is not [K, S, S] with S >= 2")
+    if transition.shape[1] > 64:
+        raise ValueError(f"transition: {transition.shape[1]} states; at most 64 are supported")
     if transition.shape[0] < 2:
         raise ValueError("transition: one arm only; a bandit needs at least 2")
     if (transition < 0).any():
@@ -169,6 +171,8 @@ def markov(transition: Array, reward: Array, *, initial_state: InitialState = 0)
     rewards = _finite("reward", reward)
     if rewards.shape not in ((states,), (arms, states)):
         raise ValueError(f"reward: shape {rewards.shape} is neither [S] = ({states},) nor [K, S] = ({arms}, {states})")
+    if rewards.min() == rewards.max():
+        raise ValueError(f"reward: every state of every arm pays {rewards.min()}, so that every arm is optimal")
     initial = _initial_law(initial_state, transition)
     return MarkovArms(
         transition=transition,

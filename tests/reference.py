@@ -10,7 +10,7 @@ DEFAULTS = {
     "UCB1": {"scale": 2.0},
     "IMED": {},
     "KLUCB": {"exploration": None},
-    "RoundRobinKLUCB": {"exploration": None},
+    "RoundRobinKLUCB": {"exploration": None, "delta": 0.0},
     "KLUCBMC": {"exploration": None, "unvisited": 1.0, "samples": "arm"},
     "TVKLUCB": {
         "exploration": None,
@@ -211,7 +211,8 @@ def choose(policy, counts, states, t, reward, fields):
             return k
     # Python's max and min return the first of equal values, which is the lowest arm.
     if policy == "RoundRobinKLUCB":
-        leader = max(arms, key=lambda k: sample_mean(counts[k], reward[k]))
+        eligible = [k for k in arms if plays(counts[k]) >= fields["delta"] * t] or list(arms)
+        leader = max(eligible, key=lambda k: sample_mean(counts[k], reward[k]))
         candidate = t % len(counts)
         bound = mean_index(counts[candidate], t, reward[candidate], fields)
         return candidate if bound > sample_mean(counts[leader], reward[leader]) else leader

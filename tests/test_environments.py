@@ -102,6 +102,8 @@ BAD = [
     (lambda: markov(GOOD[:1], (0, 1)), "transition: one arm"),
     (lambda: markov(GOOD, (0, 1, 2)), "reward: shape"),
     (lambda: markov(GOOD, (0, np.inf)), "reward: NaN or infinite"),
+    (lambda: markov(GOOD, (0.5, 0.5)), "reward: every state of every arm pays 0.5"),
+    (lambda: markov(np.ones((2, 65, 65)) / 65, np.arange(65)), "transition: 65 states"),
     (lambda: markov(np.ones((2, 2, 3)) / 3, (0, 1)), "transition: shape"),
     (lambda: markov([[1.0]], (0, 1)), "transition: shape"),
     (lambda: markov("chain", (0, 1)), "transition: "),

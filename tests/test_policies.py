@@ -35,6 +35,7 @@ VARIANTS = [
     ("KLUCBMC", {"unvisited": 0.25}),
     ("KLUCB", {"exploration": 3.0}),
     ("RoundRobinKLUCB", {"exploration": 3.0}),
+    ("RoundRobinKLUCB", {"exploration": 3.0, "delta": 0.25}),
     ("UCBSM", {"L": 2.0}),
     ("UCB1", {"scale": 0.5}),
 ]
@@ -42,7 +43,7 @@ VARIANTS = [
 
 @pytest.mark.parametrize(("name", "fields"), [(name, {}) for name in DETERMINISTIC] + VARIANTS)
 def test_exact_law_of_ten_rounds(name, fields):
-    """All 1,024 trajectories against 20,000 runs, chi-square at 1e-9 (20 cases: false fails below 2e-8).
+    """All 1,024 trajectories against 20,000 runs, chi-square at 1e-9 (21 cases: false fails below 2e-8).
 
     Finds, with certainty, a policy that chooses another arm in one round of a trajectory of probability 0.01.
     """
@@ -218,6 +219,8 @@ BAD = [
     (TVKLUCB(scale=-1.0), "scale"),
     (TVKLUCB(exponent=-0.25), "exponent"),
     (KLUCBMC(unvisited=1.5), "unvisited"),
+    (ALL["RoundRobinKLUCB"](delta=0.5), "delta"),
+    (ALL["RoundRobinKLUCB"](delta=-0.1), "delta"),
     (ALL["UCBSM"](L=-1.0), "L"),
     (ALL["UCB1"](scale=-1.0), "scale"),
     (ALL["Thompson"](a=0.0), "a"),

@@ -3,10 +3,11 @@
 from __future__ import annotations
 
 import jax.numpy as jnp
+import numpy as np
 
 from jaxbandit.base import Array, Feedback, pytree, static
 from jaxbandit.confidence import Solver, kl_upper
-from jaxbandit.policies.estimates import Visits, count_visits, no_visits, sample_mean
+from jaxbandit.policies.estimates import Visits, count_visits, no_visits, sample_mean, total
 from jaxbandit.policies.exploration import level
 
 
@@ -44,12 +45,16 @@ class RoundRobinKLUCB:
     arm t mod K, exceeds it.
 
     The candidate's score is its index, the other arms' scores are their means: with M plays a round the same rule
-    replaces the least of the M leaders.
+    replaces the least of the M leaders. Leaders are found among the arms with at least delta t plays.
 
     Args:
-      exploration, solver: as in `KLUCB`.
+      exploration, solver: as in `KLUCB`; Moulos has exploration=3.
+      delta: least share of rounds an arm must have been played in to lead, in [0, 1/K]; 0 as in the paper.
 
-    Source: Moulos 2020, reduced to one play and no least share of plays as in the paper's section V; f as in `KLUCB`.
+    Raises:
+      ValueError: from `simulate` and `check_policy`, for delta outside [0, 1/K].
+
+    Source: Moulos 2020; the paper's section V reduces it to one play, delta = 0 and f as in `KLUCB`.
 
     >>> state = RoundRobinKLUCB().init(jnp.array([[0.0, 1.0], [0.0, 1.0]]))
     >>> RoundRobinKLUCB().scores(None, state, 1).tolist()
@@ -57,15 +62,25 @@ class RoundRobinKLUCB:
     """
 
     exploration: Array | None = None
+    delta: Array = 0.0
     solver: Solver = static("halley")
+
+    def validate(self, reward: Array) -> None:
+        if not np.all((np.asarray(self.delta) >= 0) & (np.asarray(self.delta) <= 1 / len(reward))):
+            raise ValueError(f"delta: {self.delta} lies outside [0, 1/K] = [0, 1/{len(reward)}]")
 
     def init(self, reward: Array) -> Visits:
         return no_visits(reward)
 
     def scores(self, key: Array, state: Visits, t: Array) -> Array:
         index, mean = kl_index(self, state, t)
+        leads = total(state.counts) >= self.delta * jnp.asarray(t, float)
         arms = jnp.arange(mean.shape[0])
-        return jnp.where((arms == t % mean.shape[0]) | jnp.isinf(index), index, mean)
+        return jnp.where(
+            (arms == t % mean.shape[0]) | jnp.isinf(index),
+            index,
+            jnp.where(leads, mean, mean - 2),  # behind every leader, as means lie in [0, 1]
+        )
 
     def update(self, state: Visits, feedback: Feedback) -> Visits:
         return count_visits(state, feedback)
