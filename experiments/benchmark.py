@@ -3,7 +3,6 @@
 from __future__ import annotations
 
 import dataclasses
-import os
 import platform
 import time
 
@@ -11,7 +10,9 @@ import jax
 
 import jaxbandit
 from experiments.scenarios import environment
-from experiments.settings import main, option
+from experiments.settings import cores, main, option
+
+CHUNK = 2000  # one length, so that nothing is compiled while it is timed
 
 
 @dataclasses.dataclass(frozen=True)
@@ -24,7 +25,7 @@ class Settings:
 def measure(settings: Settings) -> list[dict[str, str | float]]:
     """Time each policy alone; the horizon is chosen so that the timing takes about `seconds`."""
     arms = environment("scenario 1")
-    names = settings.policies.split(",") if settings.policies else list(jaxbandit.ALL)
+    names = [name.strip() for name in settings.policies.split(",")] if settings.policies else list(jaxbandit.ALL)
     unknown = set(names) - set(jaxbandit.ALL)
     if unknown:
         raise ValueError(f"--policies: unknown {', '.join(sorted(unknown))}; choose from {', '.join(jaxbandit.ALL)}")
@@ -32,9 +33,9 @@ def measure(settings: Settings) -> list[dict[str, str | float]]:
     print(f"{'policy':18s} {'million rounds/s':>17s} {'compile s':>10s}")
     rows: list[dict[str, str | float]] = []
     for name in names:
-        first = _seconds(arms, name, settings.runs, 2000)
-        again = _seconds(arms, name, settings.runs, 2000)
-        horizon = 2000 * max(1, round(settings.seconds / again))
+        first = _seconds(arms, name, settings.runs, CHUNK)
+        again = _seconds(arms, name, settings.runs, CHUNK)
+        horizon = CHUNK * max(1, round(settings.seconds / again))
         rate = settings.runs * horizon / _seconds(arms, name, settings.runs, horizon) / 1e6
         rows.append({"policy": name, "million rounds/s": rate, "compile s": first - again})
         print(f"{name:18s} {rate:17.2f} {first - again:10.2f}", flush=True)
@@ -44,14 +45,15 @@ def measure(settings: Settings) -> list[dict[str, str | float]]:
 def describe() -> str:
     devices = jax.devices()
     return (
-        f"{len(devices)} {devices[0].device_kind} device(s), {len(os.sched_getaffinity(0))} cores, {_processor()}, "
+        f"{len(devices)} {devices[0].device_kind} device(s), {cores()} cores, {_processor()}, "
         f"Python {platform.python_version()}, jax {jax.__version__}, jaxbandit {jaxbandit.__version__}"
     )
 
 
 def _seconds(arms: jaxbandit.MarkovArms, name: str, runs: int, horizon: int) -> float:
     began = time.perf_counter()
-    jaxbandit.simulate(arms, {name: jaxbandit.ALL[name]()}, runs=runs, horizon=horizon, times=[horizon], progress=False)
+    options = {"runs": runs, "horizon": horizon, "times": [horizon], "chunk": CHUNK, "progress": False}
+    jaxbandit.simulate(arms, {name: jaxbandit.ALL[name]()}, **options)
     return time.perf_counter() - began
 
 

@@ -28,19 +28,23 @@ def run(name: str, settings: Settings) -> Result:
     folder_name = asked.pop("out") or _default_folder(key, settings)
     arms = {name: environment(name, initial_state=settings.initial_state)}
     options = {option: getattr(settings, option) for option in ("runs", "horizon", "shuffle")}
+    if not 0 <= settings.seed < 2**32:
+        raise ValueError(f"seed: {settings.seed} lies outside 0..2^32 - 1")
     check(arms, POLICIES, **options)  # before the folder is touched
-    folder, partial = prepare(folder_name, key, asked)
-    if partial is not None:
-        print(f"continuing after round {partial.rounds:,}")
+    folder, earlier = prepare(folder_name, key, asked)
+    if earlier is not None:
+        print(
+            f"continuing after round {earlier.rounds:,}" if not earlier.complete else "already played; reported again"
+        )
     began = time.perf_counter()
-    result = jaxbandit.simulate(arms, POLICIES, key=jax.random.key(settings.seed), resume=partial, **options)
+    result = jaxbandit.simulate(arms, POLICIES, key=jax.random.key(settings.seed), resume=earlier, **options)
     seconds = time.perf_counter() - began
     result.save(folder / "result.npz")
     if not result.complete:
         print(f"stopped after round {result.rounds:,} of {result.horizon:,}; the same command continues")
         sys.exit(130)
     report(result, folder, settings)
-    rounds = len(POLICIES) * settings.runs * settings.horizon
+    rounds = len(POLICIES) * settings.runs * (settings.horizon - (earlier.rounds if earlier else 0))
     print(f"\n{rounds / 1e6:,.0f} million rounds in {seconds:.1f} s, compilation included; written to {folder}/")
     return result
 

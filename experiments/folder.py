@@ -10,7 +10,7 @@ from jaxbandit import Result
 
 
 def prepare(out: str, name: str, settings: dict[str, Any]) -> tuple[Path, Result | None]:
-    """The folder, and the result of an interrupted run of the same settings, if it holds one.
+    """The folder, and the result of an earlier run of the same settings, if it holds one, whole or interrupted.
 
     Raises:
       ValueError: the folder cannot be written, or holds something else.
@@ -30,7 +30,9 @@ def prepare(out: str, name: str, settings: dict[str, Any]) -> tuple[Path, Result
     if contents:
         try:
             found = json.loads(record.read_text())
-        except json.JSONDecodeError as error:
+            if not isinstance(found, dict):
+                raise TypeError("no settings")
+        except (OSError, TypeError, ValueError) as error:
             raise ValueError(f"--out {out}: settings.json is damaged; choose another folder or delete it") from error
         for field in sorted(wanted.keys() | found.keys()):
             if wanted.get(field) != found.get(field):
@@ -40,5 +42,7 @@ def prepare(out: str, name: str, settings: dict[str, Any]) -> tuple[Path, Result
                 )
     record.write_text(json.dumps(wanted, indent=2) + "\n")
     stored = folder / "result.npz"
-    result = Result.load(stored) if stored.exists() else None
-    return folder, None if result is None or result.complete else result
+    try:
+        return folder, Result.load(stored) if stored.exists() else None
+    except ValueError as error:
+        raise ValueError(f"--out {error}; delete it or choose another folder") from error

@@ -51,10 +51,15 @@ def from_command_line(settings: type[T], name: str, description: str, arguments:
     return settings(**vars(parser.parse_args(arguments)))
 
 
+def cores() -> int:
+    """Cores this process may use."""
+    return len(os.sched_getaffinity(0)) if hasattr(os, "sched_getaffinity") else os.cpu_count() or 1
+
+
 def main(function: Any, settings: type[T], name: str, description: str) -> None:
     """Run an experiment from the command line: one CPU device a core, errors of the user's making without traceback."""
     chosen = from_command_line(settings, name, description)
-    jax.config.update("jax_num_cpu_devices", len(os.sched_getaffinity(0)))
+    jax.config.update("jax_num_cpu_devices", cores())
     try:
         function(chosen)
     except ValueError as error:

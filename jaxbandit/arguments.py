@@ -11,7 +11,7 @@ import jax
 import jax.numpy as jnp
 import numpy as np
 
-from jaxbandit.base import Array, Environment, Policy, stack
+from jaxbandit.base import Array, Environment, Policy, check_key, stack
 
 Scenarios = Environment | Mapping[str, Environment]
 Policies = Mapping[str, Policy | Sequence[Policy]]
@@ -37,12 +37,13 @@ class Request:
     def specification(self) -> dict[str, Any]:
         """Everything the counts depend on, as JSON: two equal specifications give equal counts."""
         return {
-            "scenarios": {name: _digest(self.environment, i) for i, name in enumerate(self.scenarios)},
+            "scenarios": [[name, _digest(self.environment, i)] for i, name in enumerate(self.scenarios)],
             "policies": {label: _digest(policy) for label, policy in self.policies.items()},
             "key": np.asarray(jax.random.key_data(self.key)).tolist(),
             "runs": self.runs,
             "plays": self.plays,
             "shuffle": self.shuffle,
+            "x64": jnp.result_type(float).itemsize == 8,
         }
 
 
@@ -61,9 +62,12 @@ def check(
     Raises:
       ValueError: the argument, what is wrong with it and what would be right.
     """
-    named = dict(scenarios) if isinstance(scenarios, Mapping) else {"scenario": scenarios}
+    named = _named("scenarios", scenarios) if isinstance(scenarios, Mapping) else {"scenario": scenarios}
     if not named:
         raise ValueError("scenarios: none given; give an environment or a dict of them")
+    for name, environment in named.items():
+        _check_contract(f"scenarios[{name!r}]", environment, ("means", "init", "step"), "an environment")
+        _check_leaves(f"scenarios[{name!r}]", environment)
     reward = [np.asarray(environment.reward, float) for environment in named.values()]
     for name, values in zip(named, reward, strict=True):
         if values.shape != reward[0].shape:
@@ -84,6 +88,8 @@ def check(
     if horizon > 2**31 - 1:
         raise ValueError(f"horizon: {horizon} is beyond 2^31 - 1, where counts of rounds overflow")
     listed = _listed(policies, reward)
+    key = jax.random.key(0) if key is None else key
+    check_key(key)
     return Request(
         scenarios=tuple(named),
         environment=stack(list(named.values()), "scenarios"),
@@ -91,7 +97,7 @@ def check(
         variants={label: len(variants) for label, variants in listed.items()},
         means=np.stack([np.asarray(environment.means(), float) for environment in named.values()]),
         reward=np.stack(reward),
-        key=_key(key),
+        key=key,
         runs=int(runs),
         horizon=int(horizon),
         plays=int(plays),
@@ -104,42 +110,64 @@ def _listed(policies: Policies, reward: list[np.ndarray]) -> dict[str, list[Poli
     if not isinstance(policies, Mapping) or not policies:
         raise ValueError("policies: give a dict from label to a policy, or to a list of variants of it")
     listed = {}
-    for label, entry in policies.items():
-        variants = list(entry) if isinstance(entry, Sequence) else [entry]
+    for label, entry in _named("policies", policies).items():
+        variants = list(entry) if isinstance(entry, list | tuple) else [entry]
         if not variants:
             raise ValueError(f"policies[{label!r}]: an empty list of variants")
         for policy in variants:
-            if isinstance(policy, type):
-                raise ValueError(f"policies[{label!r}]: {policy.__name__} is a class; give {policy.__name__}()")
+            _check_contract(f"policies[{label!r}]", policy, ("init", "scores", "update"), "a policy")
             validate = getattr(policy, "validate", None)
             if validate is not None:
                 for values in reward:
                     validate(values)
-        listed[str(label)] = variants
+            _check_leaves(f"policies[{label!r}]", policy)
+        listed[label] = variants
     return listed
 
 
-def _key(key: Array | None) -> Array:
-    if key is None:
-        return jax.random.key(0)
-    if not (isinstance(key, jax.Array) and jnp.issubdtype(key.dtype, jax.dtypes.prng_key) and key.ndim == 0):
-        raise ValueError(f"key: {key!r} is not one key; use jax.random.key(seed)")
-    if jax.random.key_data(key).shape != (2,):
-        raise ValueError("key: only keys of the default threefry2x32 kind are supported; use jax.random.key(seed)")
-    return key
+def _named(argument: str, things: Mapping[Any, Any]) -> dict[str, Any]:
+    named = {str(name): thing for name, thing in things.items()}
+    if len(named) < len(things):
+        raise ValueError(f"{argument}: two names are the same as text among {list(things)}")
+    return named
+
+
+def _check_contract(where: str, thing: Any, methods: tuple[str, ...], kind: str) -> None:
+    if isinstance(thing, type):
+        raise ValueError(f"{where}: {thing.__name__} is a class; give {thing.__name__}()")
+    missing = [name for name in methods if not callable(getattr(thing, name, None))]
+    if missing:
+        raise ValueError(f"{where}: {kind} is needed, and {type(thing).__name__} has no {', '.join(missing)}")
+
+
+def _check_leaves(where: str, thing: Any) -> None:
+    for leaf in jax.tree.leaves(thing):
+        if leaf is thing:
+            raise ValueError(f"{where}: {type(thing).__name__} is not a pytree; decorate it with @jaxbandit.pytree")
+        if not isinstance(leaf, int | float | np.ndarray | np.generic | jax.Array):
+            raise ValueError(f"{where}: {leaf!r} is not a number; make a field that is part of the program static()")
+
+
+def default_times(horizon: int) -> np.ndarray:
+    """About 200 rounds, evenly spaced in log, from 1 to the horizon; [T] int64."""
+    return np.unique(np.rint(np.geomspace(1, horizon, 220)).astype(np.int64))
 
 
 def _times(times: Array | None, horizon: int) -> np.ndarray:
     if times is None:
-        return np.unique(np.rint(np.geomspace(1, horizon, 220)).astype(np.int64))
-    given = np.asarray(times)
+        return default_times(horizon)
+    try:
+        given = np.asarray(times)
+    except ValueError:
+        raise ValueError("times: give a list of rounds, integers") from None
     if given.ndim != 1 or not given.size or not np.issubdtype(given.dtype, np.integer):
         raise ValueError("times: give a list of rounds, integers")
+    given = given.astype(np.int64)
     if (np.diff(given) <= 0).any():
         raise ValueError("times: not sorted, or a round twice; give them strictly increasing")
     if given[0] < 1 or given[-1] > horizon:
         raise ValueError(f"times: rounds {given[0]}..{given[-1]} reach beyond 1..{horizon} (the horizon)")
-    return given.astype(np.int64)
+    return given
 
 
 def _digest(thing: Any, index: int | None = None) -> str:

@@ -7,6 +7,7 @@ from collections.abc import Sequence
 from typing import Any, NamedTuple, Protocol, TypeVar, dataclass_transform
 
 import jax
+import jax.numpy as jnp
 import numpy as np
 from jax.tree_util import GetAttrKey
 
@@ -50,6 +51,18 @@ def pytree(cls: type[T]) -> type[T]:
 def static(default: Any) -> Any:
     """Declare a field of a `pytree` that is part of the program (a solver's name, a loop count), not a leaf."""
     return dataclasses.field(default=default, metadata={"static": True})
+
+
+def check_key(key: Array) -> None:
+    """Refuse anything but one `jax.random.key` of the default kind.
+
+    Raises:
+      ValueError: what the key is instead.
+    """
+    if not (isinstance(key, jax.Array) and jnp.issubdtype(key.dtype, jax.dtypes.prng_key) and key.ndim == 0):
+        raise ValueError(f"key: {key!r} is not one key; use jax.random.key(seed)")
+    if jax.random.key_data(key).shape != (2,):
+        raise ValueError("key: only keys of the default threefry2x32 kind are supported; use jax.random.key(seed)")
 
 
 class Feedback(NamedTuple):

@@ -6,6 +6,8 @@ import numpy as np
 
 from jaxbandit.base import Array
 
+RAREST = 2.0**-31  # what a threshold of 32 bits can still tell from 0 and, for the last state, from the rest being 1
+
 
 def recurrent_classes(transition: Array) -> list[list[int]]:
     """The recurrent classes of one chain, each a sorted list of states.
@@ -59,16 +61,16 @@ def stationary(transition: Array) -> np.ndarray:
 def thresholds(law: Array) -> np.ndarray:
     """Integer thresholds [..., S-1] uint32 that turn 32 random bits into a draw from `law` [..., S].
 
-    A probability is met to 2^-33, and 0 and 1 are exact (see `draws.stack_of_rewards`): 1e-4 is off by less than one
-    part in 800,000, 1e-7 by less than one in 800.
+    A probability is met to 2^-32, and 0 and 1 are exact (see `draws.stack_of_rewards`): 1e-4 is off by at most one part
+    in 400,000, 1e-7 by one in 400.
 
     Raises:
-      ValueError: a positive probability is below 2^-32.
+      ValueError: a positive probability is below 2^-31.
 
     >>> thresholds(np.array([0.25, 0.75])).tolist()
     [1073741824]
     """
     law = np.asarray(law, float)
-    if ((law > 0) & (law < 2.0**-32)).any():
-        raise ValueError("transition: a positive probability is below 2^-32, too rare to be drawn; make it 0 or larger")
+    if ((law > 0) & (law < RAREST)).any():
+        raise ValueError("transition: a positive probability is below 2^-31, too rare to be drawn; make it 0 or larger")
     return np.minimum(np.rint(np.cumsum(law, axis=-1)[..., :-1] * 2.0**32), 2.0**32 - 1).astype(np.uint32)

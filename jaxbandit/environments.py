@@ -9,7 +9,7 @@ import jax.numpy as jnp
 import numpy as np
 
 from jaxbandit import chains, draws
-from jaxbandit.base import Array, Feedback, pytree
+from jaxbandit.base import Array, Feedback, check_key, pytree
 from jaxbandit.indexing import computed_once, pick, put
 
 InitialState = int | str | Array
@@ -111,7 +111,7 @@ def bernoulli(means: Array, *, initial_state: InitialState = 0) -> MarkovArms:
 def random(
     key: Array, arms: int = 5, states: int = 2, *, concentration: float = 1.0, initial_state: InitialState = 0
 ) -> MarkovArms:
-    """Random arms: rows from a symmetric Dirichlet law, rewards spread evenly over [0, 1].
+    """Random arms: rows from a symmetric Dirichlet law (floored at 1e-9), rewards spread evenly over [0, 1].
 
     Args:
       key: a `jax.random.key`.
@@ -124,10 +124,12 @@ def random(
     >>> random(jax.random.key(0), arms=3, states=4).transition.shape
     (3, 4, 4)
     """
-    if not concentration > 0:
-        raise ValueError(f"concentration: {concentration} must be positive")
-    if states < 2:
-        raise ValueError(f"states: {states} states; an arm needs at least 2")
+    if not isinstance(concentration, float | int) or not concentration > 0:
+        raise ValueError(f"concentration: {concentration!r} must be positive")
+    check_key(key)
+    for name, value in (("arms", arms), ("states", states)):
+        if not isinstance(value, int | np.integer) or value < 2:
+            raise ValueError(f"{name}: {value!r} is not an integer of at least 2")
     rows = jax.random.dirichlet(key, jnp.full((states,), concentration), (arms, states))
     floored = np.maximum(np.asarray(rows, float), 1e-9)
     return markov(floored / floored.sum(-1, keepdims=True), np.linspace(0.0, 1.0, states), initial_state=initial_state)
@@ -179,7 +181,7 @@ def markov(transition: Array, reward: Array, *, initial_state: InitialState = 0)
         reward=np.broadcast_to(rewards, (arms, states)).copy(),
         initial=initial,
         transition_thresholds=chains.thresholds(transition),
-        initial_thresholds=chains.thresholds(np.where(initial < 2.0**-32, 0, initial)),
+        initial_thresholds=chains.thresholds(np.where(initial < chains.RAREST, 0, initial)),
     )
 
 
@@ -189,7 +191,10 @@ def _initial_law(initial_state: InitialState, transition: np.ndarray) -> np.ndar
         if initial_state != "stationary":
             raise ValueError(f'initial_state: {initial_state!r} is neither an integer nor "stationary"')
         return np.stack([chains.stationary(rows) for rows in transition])
-    start = np.asarray(initial_state)
+    try:
+        start = np.asarray(initial_state)
+    except ValueError as error:
+        raise ValueError(f"initial_state: {error}") from None
     if start.shape not in ((), (arms,)) or not np.issubdtype(start.dtype, np.integer):
         raise ValueError(f'initial_state: {initial_state!r} is not an integer, {arms} integers or "stationary"')
     if (start < 0).any() or (start >= states).any():
@@ -204,6 +209,8 @@ def _finite(name: str, values: Array) -> np.ndarray:
         raise ValueError(f"{name}: {error}") from None
     if not np.isfinite(array).all():
         raise ValueError(f"{name}: NaN or infinite value")
+    if np.abs(array).max(initial=0) > 1e30:
+        raise ValueError(f"{name}: a value beyond 1e30, too large for float32")
     return array
 
 

@@ -45,7 +45,7 @@ def realised_regret(result: Result, label: str) -> np.ndarray:
 
 def best_share(result: Result, label: str) -> np.ndarray:
     """Share of all plays that went to a best arm, float64 [scenario, variant, run, time]."""
-    best = np.einsum("cvrtk,ck->cvrt", _plays(result, label), _is_best(result).astype(float))
+    best = np.einsum("cvrtk,ck->cvrt", _plays(result, label), best_arms(result).astype(float))
     return np.asarray(best / (result.times * result.plays))
 
 
@@ -58,7 +58,7 @@ def linear_share(result: Result, label: str, threshold: float = 0.1) -> np.ndarr
     plays = _plays(result, label)
     middle = int(np.searchsorted(result.times, result.times[-1] / 2, side="right")) - 1
     before, rounds = (plays[:, :, :, middle], int(result.times[middle])) if middle >= 0 else (0, 0)
-    worse = np.einsum("cvrk,ck->cvr", plays[:, :, :, -1] - before, (~_is_best(result)).astype(float))
+    worse = np.einsum("cvrk,ck->cvr", plays[:, :, :, -1] - before, (~best_arms(result)).astype(float))
     return np.asarray((worse >= threshold * result.plays * (result.times[-1] - rounds)).mean(-1))
 
 
@@ -70,6 +70,7 @@ def paired_difference(result: Result, label: str, other: str) -> np.ndarray:
     Raises:
       ValueError: no such label, or numbers of variants that cannot be paired.
     """
+    check_label(result, other, "other")
     left, right = pseudo_regret(result, label)[..., -1], pseudo_regret(result, other)[..., -1]
     if left.shape[1] != right.shape[1] and 1 not in (left.shape[1], right.shape[1]):
         raise ValueError(f"other: {left.shape[1]} and {right.shape[1]} variants cannot be paired")
@@ -116,8 +117,10 @@ def _benchmark(result: Result) -> np.ndarray:
     return np.asarray(np.sort(result.means, axis=1)[:, -result.plays :].mean(axis=1))
 
 
-def _is_best(result: Result) -> np.ndarray:
-    return np.asarray(result.means >= np.sort(result.means, axis=1)[:, -result.plays, None])
+def best_arms(result: Result) -> np.ndarray:
+    """Which arms are among the M best of their scenario, [scenario, arm] bool; means within rounding are equal."""
+    rounding = 1e-12 * np.abs(result.reward).max()
+    return np.asarray(result.means >= np.sort(result.means, axis=1)[:, -result.plays, None] - rounding)
 
 
 def _plays(result: Result, label: str) -> np.ndarray:
@@ -126,6 +129,19 @@ def _plays(result: Result, label: str) -> np.ndarray:
 
 
 def _visits(result: Result, label: str) -> np.ndarray:
-    if label not in result.visits:
-        raise ValueError(f"label: {label!r} is not in the result; it has {', '.join(result.labels)}")
+    check_label(result, label)
+    if not len(result.times):
+        raise ValueError(
+            "result: stopped before its first recorded round; continue it with simulate(..., resume=result)"
+        )
     return result.visits[label]
+
+
+def check_label(result: Result, label: str, argument: str = "label") -> None:
+    """Refuse a label that the result does not have.
+
+    Raises:
+      ValueError: the argument's name and the labels there are.
+    """
+    if label not in result.visits:
+        raise ValueError(f"{argument}: {label!r} is not in the result; it has {', '.join(result.labels)}")

@@ -64,10 +64,11 @@ def plot_regret(
 def plot_pulls(result: Result, label: str, *, scenario: int = 0, variant: int = 0, ax: Axes | None = None) -> Axes:
     """Mean number of plays of every arm over rounds, both axes logarithmic; the best arms are drawn thicker."""
     ax = _axes(ax)
+    metrics.check_label(result, label)
     plays = result.visits[label][scenario, variant].sum(-1).mean(0)  # [T, K]
-    means = result.means[scenario]
+    means, best_arms = result.means[scenario], metrics.best_arms(result)[scenario]
     for arm in range(plays.shape[1]):
-        best = means[arm] >= np.sort(means)[-result.plays]
+        best = best_arms[arm]
         ax.plot(
             result.times,
             _positive(plays[:, arm]),
@@ -117,6 +118,7 @@ def _axes(ax: Axes | None) -> Axes:
 
 def _colour(result: Result, label: str) -> str:
     """A policy has the same colour in every picture of a result."""
+    metrics.check_label(result, label)
     return COLOURS[result.labels.index(label) % len(COLOURS)]
 
 

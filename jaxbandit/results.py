@@ -4,7 +4,6 @@ from __future__ import annotations
 
 import json
 import os
-import tempfile
 import zipfile
 import zlib
 from dataclasses import dataclass, field
@@ -58,16 +57,17 @@ class Result:
         for i, label in enumerate(self.labels):
             arrays[f"visits_{i}"] = self.visits[label]
             arrays |= {f"carry_{i}_{n}": leaf for n, leaf in enumerate(self.carry[label])}
-        handle, temporary = tempfile.mkstemp(dir=path.parent, suffix=".tmp")
+        if not path.parent.is_dir():
+            raise FileNotFoundError(f"{path.parent}: no such folder")
+        temporary = path.with_name(f".{path.name}.{os.getpid()}.tmp")
         try:
-            with os.fdopen(handle, "wb") as file:
+            with open(temporary, "wb") as file:
                 np.savez_compressed(file, header=np.array(json.dumps(header)), **arrays)  # type: ignore[arg-type]
                 file.flush()
                 os.fsync(file.fileno())
             os.replace(temporary, path)
-        except BaseException:
-            Path(temporary).unlink(missing_ok=True)
-            raise
+        finally:
+            temporary.unlink(missing_ok=True)
 
     @classmethod
     def load(cls, path: str | os.PathLike[str]) -> Result:
@@ -83,7 +83,7 @@ class Result:
             except _VersionError as error:
                 raise ValueError(f"{path}: {error}") from None
             except (ValueError, TypeError, LookupError, OSError, EOFError, zipfile.BadZipFile, zlib.error) as error:
-                raise ValueError(f"{path}: no result file, or truncated or damaged ({error}); delete it") from error
+                raise ValueError(f"{path}: no result file, or truncated or damaged ({error})") from error
 
     @classmethod
     def _read(cls, file: Any) -> Result:

@@ -63,7 +63,9 @@ def best(scores: Array, plays: int) -> Array:
     [1, 2]
     """
     if plays > 1:
-        return jax.lax.top_k(scores, plays)[1].astype(jnp.int32)
+        return jax.lax.top_k(jnp.where(scores == 0, 0.0, scores), plays)[1].astype(
+            jnp.int32
+        )  # -0.0 is no less than 0.0
     if scores.shape[0] > 32:
         return jnp.argmax(scores)[None].astype(jnp.int32)
     # comparisons run over the runs as vectors where a reduction over few arms does not
@@ -105,7 +107,7 @@ def play_chunk(
     Args:
       luck, carry: of many runs, leaves with the runs last.
       first: number of the first round, from 1.
-      times: [N] int32, rounds to record, increasing; rounds outside the chunk are left 0.
+      times: [N] int32, rounds to record, increasing, zeros behind them; rounds outside the chunk are left 0.
       length: rounds to play.
       plays: M, arms played in a round.
 
@@ -127,7 +129,8 @@ def play_chunk(
 
     record = jnp.zeros(times.shape + carry.visits.shape, jnp.int32)
     t = first + jnp.arange(length, dtype=jnp.int32)
-    (carry, record, _), _ = jax.lax.scan(body, (carry, record, jnp.int32(0)), t)
+    slot = jnp.sum((times > 0) & (times < first), dtype=jnp.int32)
+    (carry, record, _), _ = jax.lax.scan(body, (carry, record, slot), t)
     return carry, record
 
 

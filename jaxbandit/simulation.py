@@ -12,7 +12,7 @@ import jax
 import numpy as np
 from tqdm.auto import tqdm
 
-from jaxbandit.arguments import Policies, Request, Scenarios, check
+from jaxbandit.arguments import Policies, Request, Scenarios, check, default_times
 from jaxbandit.base import Array
 from jaxbandit.results import Result
 from jaxbandit.tiles import Tile, gather, make_plan
@@ -36,9 +36,9 @@ def simulate(
 ) -> Result:
     """Play every policy in every scenario, many independent runs of each, and count what was played.
 
-    The counts depend on `scenarios`, `policies`, `key`, `runs`, `horizon`, `plays` and `shuffle` alone, bit for bit;
-    run j of one policy meets the same luck as run j of another. Ctrl-C ends after the current chunk and returns what
-    is done (twice: at once, with nothing).
+    The counts of a round depend on `scenarios`, `policies`, `key`, `plays`, `shuffle` and JAX's precision (x64 or not)
+    alone, bit for bit; run j of one policy meets the same luck as run j of another. Ctrl-C ends after the current chunk
+    and returns what is done (twice: at once, with nothing).
 
     Args:
       scenarios: an environment, or a dict from name to environments of one shape.
@@ -68,6 +68,11 @@ def simulate(
     >>> result.visits["TV"].shape, result.visits["TV"].sum(axis=(-2, -1))[0, 0].tolist()
     ((1, 1, 4, 2, 2, 2), [[50, 100], [50, 100], [50, 100], [50, 100]])
     """
+    if resume is not None and not isinstance(resume, Result):
+        raise ValueError(f"resume: {resume!r} is not a Result; use jaxbandit.Result.load(path)")
+    if resume is not None and times is None:
+        later = default_times(horizon)
+        times = np.concatenate([resume.times, later[later > resume.rounds]])
     request = check(scenarios, policies, key, runs, horizon, plays, times, shuffle)
     first = _check_resume(request, resume)
     plan = make_plan(request, first, chunk, tile, devices)
@@ -123,7 +128,9 @@ def _check_resume(request: Request, resume: Result | None) -> int:
     wanted, found = request.specification(), resume.specification
     changed = [name for name in wanted if wanted[name] != found[name]]
     if changed:
-        raise ValueError(f"resume: the result was made with other {', '.join(changed)}; the counts would not be one's")
+        raise ValueError(
+            f"resume: the result was made with other {', '.join(changed)}; the counts would not be those of one run"
+        )
     if resume.rounds > request.horizon:
         raise ValueError(f"resume: the result has {resume.rounds} rounds already, more than horizon={request.horizon}")
     if not np.array_equal(resume.times, request.times[request.times <= resume.rounds]):
@@ -135,7 +142,8 @@ def _check_resume(request: Request, resume: Result | None) -> int:
 def _ctrl_c() -> Iterator[threading.Event]:
     """An event that Ctrl-C sets; a second one raises KeyboardInterrupt. Outside the main thread nothing changes."""
     interrupted = threading.Event()
-    if threading.current_thread() is not threading.main_thread():
+    previous = signal.getsignal(signal.SIGINT)
+    if threading.current_thread() is not threading.main_thread() or not callable(previous):
         yield interrupted
         return
 
@@ -143,7 +151,7 @@ def _ctrl_c() -> Iterator[threading.Event]:
         signal.signal(signal.SIGINT, previous)
         interrupted.set()
 
-    previous = signal.signal(signal.SIGINT, handle)
+    signal.signal(signal.SIGINT, handle)
     try:
         yield interrupted
     finally:

@@ -32,6 +32,8 @@ def check_policy(policy: Policy, *, arms: int = 4, states: int = 2, rounds: int 
     >>> check_policy(jaxbandit.TVKLUCB())
     """
     name = type(policy).__name__
+    for part in ("init", "scores", "update"):
+        assert hasattr(policy, part), f"{name}: has no {part}"
     _check_leaves(name, policy)
     transition = np.random.default_rng(0).dirichlet(np.ones(states), (arms, states))
     environment = markov(transition, np.linspace(0, 1, states))
@@ -80,6 +82,8 @@ def check_environment(environment: Environment, *, runs: int = 64, plays: int = 
     >>> check_environment(jaxbandit.two_state([0.5, 0.4], [0.4, 0.55]))
     """
     name = type(environment).__name__
+    for part in ("reward", "means", "init", "step"):
+        assert hasattr(environment, part), f"{name}: has no {part}"
     _check_leaves(name, environment)
     reward = np.asarray(environment.reward)
     assert reward.ndim == 2, f"{name}.reward: shape {reward.shape} is not [K, S]"

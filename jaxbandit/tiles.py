@@ -46,8 +46,12 @@ def make_plan(
       ValueError: chunk, tile or devices make no sense.
     """
     for name, value in (("chunk", chunk), ("tile", tile)):
-        if value is not None and (isinstance(value, bool) or not isinstance(value, int) or value < 1):
+        if value is not None and (isinstance(value, bool) or not isinstance(value, int | np.integer) or value < 1):
             raise ValueError(f"{name}: {value!r}; give an integer of at least 1")
+    if devices is not None and not (
+        isinstance(devices, list | tuple) and all(isinstance(d, jax.Device) for d in devices)
+    ):
+        raise ValueError(f"devices: {devices!r} is not a list of devices, as jax.local_devices() is")
     used = tuple(jax.local_devices() if devices is None else devices)[: request.runs]
     if not used:
         raise ValueError("devices: an empty list; leave it out to use all local devices")
@@ -60,7 +64,7 @@ def make_plan(
         chunk = int(np.clip(2e7 / (request.runs * lanes), 100, 2000))
         recorded = 4 * width * lanes * request.reward[0].size * _most_recorded(request, first, chunk)
         chunk = max(1, int(chunk * min(1, RECORD_BYTES / recorded)))
-    chunk = min(chunk, request.horizon)
+    chunk = min(int(chunk), request.horizon)
     slots = 1 << (_most_recorded(request, first, chunk) - 1).bit_length()  # few sizes, so few recompilations
     return Plan(used, tiles, width, chunk, slots)
 

@@ -32,7 +32,7 @@ def test_thresholds_meet_probabilities():
     law = np.array([1e-7, 1e-4, 0.3, 1 - 0.3 - 1e-4 - 1e-7])
     steps = np.diff(np.concatenate([[0], chains.thresholds(law).astype(float), [2.0**32]])) / 2.0**32
     assert np.abs(steps - law).max() <= 2.0**-32
-    with pytest.raises(ValueError, match=r"2\^-32"):
+    with pytest.raises(ValueError, match=r"2\^-31"):
         chains.thresholds(np.array([1e-11, 1 - 1e-11]))
 
 

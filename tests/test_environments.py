@@ -121,6 +121,11 @@ BAD = [
     (lambda: bernoulli([[0.5], [0.5]]), "means: shape"),
     (lambda: jaxbandit.random(jax.random.key(0), concentration=0.0), "concentration"),
     (lambda: jaxbandit.random(jax.random.key(0), states=1), "states"),
+    (lambda: jaxbandit.random(jax.random.key(0), arms=2.5), "arms"),
+    (lambda: jaxbandit.random(0), "key"),
+    (lambda: markov(GOOD, (0, 1e39)), "reward: a value beyond 1e30"),
+    (lambda: two_state([1.2 * 2**-32, 0.5], [0.5, 0.5]), "transition: a positive probability is below"),
+    (lambda: two_state([0.5, 0.4], [0.4, 0.4], initial_state=[[0], [0, 1]]), "initial_state: "),
 ]
 
 

@@ -53,7 +53,8 @@ def test_a_scenario_writes_its_folder(name, tmp_path, capsys):
     assert float(rows[-1]["mean"]) == pytest.approx(final.mean(), rel=1e-12)
     assert json.loads((tmp_path / "settings.json").read_text())["runs"] == 8
     np.testing.assert_array_equal(Result.load(tmp_path / "result.npz").visits["UCB-SM"], result.visits["UCB-SM"])
-    again = run(name, settings)  # the same settings replace
+    again = run(name, settings)  # the same settings report again
+    assert "already played" in capsys.readouterr().out
     np.testing.assert_array_equal(again.visits["UCB-SM"], result.visits["UCB-SM"])
 
 
@@ -78,7 +79,7 @@ def test_folders_are_refused_before_the_work(tmp_path, monkeypatch):
         run("scenario 1", Settings(**TINY, out="/proc/no/such"))
     stored = tmp_path / "a" / "result.npz"
     stored.write_bytes(stored.read_bytes()[:500])
-    with pytest.raises(ValueError, match="result.npz: .*truncated"):
+    with pytest.raises(ValueError, match="--out .*result.npz: .*truncated.*delete it"):
         run("scenario 1", first)
 
 
@@ -87,6 +88,7 @@ def test_bad_settings_are_refused_in_one_line(tmp_path):
         (["--runs", "0"], "runs: 0"),
         (["--horizon", "3"], "horizon: 3 rounds are fewer than the 5 arms"),
         (["--initial-state", "7"], "initial_state: 7 is out of range"),
+        (["--seed", "-1"], "seed: -1 lies outside"),
     ):
         done = shell("experiments.scenario1", *arguments, "--out", str(tmp_path / "x"))
         assert done.returncode != 0 and words in done.stderr and "Traceback" not in done.stderr

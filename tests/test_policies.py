@@ -149,6 +149,16 @@ def test_thompson_chooses_as_often_as_the_better_posterior_draw():
     assert stats.binomtest(int(first.sum()), 50_000, better).pvalue > 1e-9
 
 
+def test_thompson_keeps_few_failures_among_many_plays():
+    """At 2^24 plays and more, plays less rewards would lose the failures and the prior, or turn negative: NaN."""
+    policy = ALL["Thompson"]()
+    reward = jnp.array([[0.0, 1.0, 1.0]] * 4)
+    counts = jnp.array([[3, 2**24 + 1, 7], [0, 2**29, 2**28 + 1], [0, 2**25 + 3, 2**26 + 5], [1, 0, 2**30]], jnp.int32)
+    state = policy.init(reward)._replace(counts=counts)
+    draws = jax.vmap(lambda key: policy.scores(key, state, 2**30))(jax.random.split(jax.random.key(0), 2000))
+    assert not jnp.isnan(draws).any() and (draws <= 1).all()
+
+
 def test_oracle_has_no_regret():
     result = jaxbandit.simulate(ARMS, {"o": Oracle(ARMS.means())}, runs=3, horizon=50)
     assert (jaxbandit.metrics.pseudo_regret(result, "o") == 0).all()

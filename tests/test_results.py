@@ -1,5 +1,6 @@
 """Results: saved and loaded whole, or refused; metrics against plain loops; pictures' data."""
 
+import dataclasses
 import json
 import zipfile
 
@@ -143,6 +144,31 @@ def test_pictures(result):
     plotting.plot_regret(result)
     assert dict(plt.rcParams) == before
     plt.close("all")
+
+
+def test_equal_means_are_all_best():
+    """1/6 twice, from other probabilities, differs in the last bit; both arms are best."""
+    arms = two_state([0.05, 0.15], [0.25, 0.75])
+    assert arms.means()[0] != arms.means()[1]
+    result = simulate(arms, {"o": jaxbandit.Oracle([0.0, 1.0]), "p": jaxbandit.Oracle([1.0, 0.0])}, runs=2, horizon=10)
+    for label in ("o", "p"):
+        assert metrics.best_share(result, label)[..., -1].tolist() == [[[1.0, 1.0]]]
+        assert metrics.linear_share(result, label).tolist() == [[0.0]]
+
+
+def test_labels_and_empty_results_are_refused(result):
+    for function in (metrics.pseudo_regret, metrics.linear_share, plotting.plot_pulls):
+        with pytest.raises(ValueError, match="label: 'zz'"):
+            function(result, "zz")
+    with pytest.raises(ValueError, match="label: 'zz'"):
+        plotting.plot_regret(result, ["zz"])
+    with pytest.raises(ValueError, match="other: 'zz'"):
+        metrics.paired_difference(result, "u", "zz")
+    empty = dataclasses.replace(result, times=result.times[:0], visits={"u": result.visits["u"][:, :, :, :0]})
+    with pytest.raises(ValueError, match="result: stopped before its first recorded round"):
+        metrics.linear_share(empty, "u")
+    with pytest.raises(FileNotFoundError, match="no such folder"):
+        result.save("/no/such/folder/r.npz")
 
 
 def test_package_names():

@@ -213,6 +213,29 @@ def test_advance_by_hand_equals_simulate(undisturbed):
     chex.assert_shape(markovian, (23, 3))
 
 
+def test_advance_records_times_of_a_later_chunk():
+    chance = luck(jax.random.key(0), jnp.arange(3, dtype=jnp.int32))
+    carry, first = jaxbandit.advance(ARMS, KLUCB(), chance, start(ARMS, KLUCB(), chance), 1, 10, [5, 15, 0])
+    _, second = jaxbandit.advance(ARMS, KLUCB(), chance, carry, 11, 10, [5, 15, 0])
+    assert first.sum((1, 2)).tolist() == [[5] * 3, [0] * 3, [0] * 3]
+    assert second.sum((1, 2)).tolist() == [[0] * 3, [15] * 3, [0] * 3]
+
+
+def test_a_longer_horizon_continues_with_default_times():
+    options = {"runs": 4, "key": jax.random.key(3)}
+    short = simulate(ARMS, {"k": KLUCB()}, horizon=1000, **options)
+    long = simulate(ARMS, {"k": KLUCB()}, horizon=1500, resume=short, **options)
+    fresh = simulate(ARMS, {"k": KLUCB()}, horizon=1500, times=long.times, **options)
+    same(long, fresh)
+    assert long.times[-1] == 1500 and set(short.times) < set(long.times)
+
+
+def test_ties_of_zeros_go_to_the_lowest_arm():
+    for scores in ([-0.0, 0.0], [0.0, -0.0], [-0.0, -0.0]):
+        assert jaxbandit.best(jnp.array(scores), 1).tolist() == [0]
+        assert jaxbandit.best(jnp.array(scores), 2).tolist() == [0, 1]
+
+
 def test_over_runs_is_vmap():
     key = jax.random.key(0)
     x = jax.random.normal(key, (3, 2, 7))
@@ -248,64 +271,6 @@ class Shapes(chex.TestCase):
         chex.assert_shape(result.visits["k"], (2, 2, 23, 4, 3, 2))
         assert result.visits["k"].dtype == np.int32
         chex.assert_shape([result.means, result.reward], [(2, 3), (2, 3, 2)])
-
-
-TWO = two_state([0.5, 0.4], [0.4, 0.55])
-BAD = [
-    ({"runs": 0}, "runs: 0"),
-    ({"runs": 2.5}, "runs: 2.5"),
-    ({"horizon": 2}, "horizon: 2 rounds are fewer than the 3 arms"),
-    ({"horizon": 2**31}, r"horizon: 2147483648 is beyond"),
-    ({"plays": 4}, "plays: 4"),
-    ({"plays": 0}, "plays: 0"),
-    ({"times": [5, 3]}, "times: not sorted"),
-    ({"times": [3, 3]}, "times: not sorted"),
-    ({"times": [3, 11]}, "times: rounds 3..11 reach beyond 1..10"),
-    ({"times": [0, 3]}, "times: rounds 0..3"),
-    ({"times": []}, "times: give a list"),
-    ({"times": [0.5]}, "times: give a list"),
-    ({"key": 3}, "key: 3 is not one key"),
-    ({"key": jax.random.key(0, impl="rbg")}, "key: only keys of the default"),
-    ({"chunk": 0}, "chunk: 0"),
-    ({"tile": -1}, "tile: -1"),
-    ({"devices": []}, "devices: an empty list"),
-    ({"scenarios": {}}, "scenarios: none given"),
-    ({"scenarios": {"a": ARMS, "b": TWO}}, "scenarios: 'b' has"),
-    ({"policies": {}}, "policies: give a dict"),
-    ({"policies": KLUCB()}, "policies: give a dict"),
-    ({"policies": {"k": []}}, r"policies\['k'\]: an empty list"),
-    ({"policies": {"k": KLUCB}}, r"policies\['k'\]: KLUCB is a class"),
-    ({"policies": {"k": [KLUCB(), UCBSM()]}}, r"policies\['k'\]: .* are not alike"),
-    ({"policies": {"k": [KLUCB(), KLUCB(1.0)]}}, r"policies\['k'\]: .* are not alike"),
-    ({"policies": {"k": [TVKLUCB(), TVKLUCB(clock="arm")]}}, r"policies\['k'\]: .* are not alike"),
-    ({"policies": {"k": UCBSM(L=-3.0)}}, "L: -3.0 is negative"),
-]
-
-
-@pytest.mark.parametrize(("change", "message"), BAD, ids=lambda value: value if isinstance(value, str) else "")
-def test_bad_input_is_refused_before_compilation(change, message):
-    arguments = {"scenarios": ARMS, "policies": {"k": KLUCB()}, "runs": 2, "horizon": 10} | change
-    with pytest.raises(ValueError, match=f"^{message}"), jax.log_compiles(False):
-        simulate(arguments.pop("scenarios"), arguments.pop("policies"), **arguments)
-
-
-def test_resume_names_what_changed(undisturbed):
-    for change, named in (
-        ({"runs": 5}, "runs"),
-        ({"key": jax.random.key(1)}, "key"),
-        ({"plays": 2}, "plays"),
-        ({"shuffle": True}, "shuffle"),
-    ):
-        with pytest.raises(ValueError, match=f"resume: .* other {named}"):
-            simulate(ARMS, POLICIES, **COMMON | change, resume=undisturbed)
-    with pytest.raises(ValueError, match="resume: .* other policies"):
-        simulate(ARMS, {**POLICIES, "ucb": UCBSM(3.0)}, **COMMON, resume=undisturbed)
-    with pytest.raises(ValueError, match="resume: .* other scenarios"):
-        simulate(OTHER, POLICIES, **COMMON, resume=undisturbed)
-    with pytest.raises(ValueError, match="resume: .* other times"):
-        simulate(ARMS, POLICIES, **COMMON | {"times": [8, 300]}, resume=undisturbed)
-    with pytest.raises(ValueError, match="resume: .* 300 rounds already"):
-        simulate(ARMS, POLICIES, **COMMON | {"horizon": 200, "times": [7, 150]}, resume=undisturbed)
 
 
 def test_all_policies_run():

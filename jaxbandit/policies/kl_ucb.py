@@ -3,10 +3,10 @@
 from __future__ import annotations
 
 import jax.numpy as jnp
-import numpy as np
 
 from jaxbandit.base import Array, Feedback, pytree, static
 from jaxbandit.confidence import Solver, kl_upper
+from jaxbandit.policies import checks
 from jaxbandit.policies.estimates import Visits, count_visits, no_visits, sample_mean, total
 from jaxbandit.policies.exploration import level
 
@@ -28,6 +28,9 @@ class KLUCB:
 
     exploration: Array | None = None
     solver: Solver = static("halley")
+
+    def validate(self, reward: Array) -> None:
+        checks.kl_fields(self)
 
     def init(self, reward: Array) -> Visits:
         return no_visits(reward)
@@ -66,8 +69,8 @@ class RoundRobinKLUCB:
     solver: Solver = static("halley")
 
     def validate(self, reward: Array) -> None:
-        if not np.all((np.asarray(self.delta) >= 0) & (np.asarray(self.delta) <= 1 / len(reward))):
-            raise ValueError(f"delta: {self.delta} lies outside [0, 1/K] = [0, 1/{len(reward)}]")
+        checks.kl_fields(self)
+        checks.number(self, "delta", 0, 1 / len(reward))
 
     def init(self, reward: Array) -> Visits:
         return no_visits(reward)

@@ -3,10 +3,10 @@
 from __future__ import annotations
 
 import jax
-import jax.numpy as jnp
 
 from jaxbandit.base import Array, Feedback, pytree
-from jaxbandit.policies.estimates import Visits, count_visits, no_visits, sample_mean
+from jaxbandit.policies import checks
+from jaxbandit.policies.estimates import Visits, count_visits, no_visits, total
 
 
 @pytree
@@ -18,8 +18,12 @@ class Thompson:
     Args:
       a, b: of the prior, positive.
 
+    Raises:
+      ValueError: from `simulate` and `check_policy`, unless both are positive.
+
     Source: Thompson 1933; Kaufmann, Korda and Munos 2012.
 
+    >>> import jax.numpy as jnp
     >>> state = Thompson().init(jnp.array([[0.0, 1.0], [0.0, 1.0]]))
     >>> Thompson().scores(jax.random.key(0), state, 1).shape
     (2,)
@@ -29,17 +33,17 @@ class Thompson:
     b: Array = 1.0
 
     def validate(self, reward: Array) -> None:
-        for name, value in (("a", self.a), ("b", self.b)):
-            if not jnp.all(jnp.asarray(value) > 0):
-                raise ValueError(f"{name}: {value} is not positive")
+        checks.number(self, "a", 0, above=True)
+        checks.number(self, "b", 0, above=True)
 
     def init(self, reward: Array) -> Visits:
         return no_visits(reward)
 
     def scores(self, key: Array, state: Visits, t: Array) -> Array:
-        mean, plays = sample_mean(state.counts, state.reward)
-        gained = mean * plays
-        return jax.random.beta(key, self.a + gained, self.b + plays - gained)
+        counts = state.counts.astype(float)
+        # summed apart: the plays less the reward gained would lose the few failures among many plays
+        gained, missed = total(counts * state.reward), total(counts * (1 - state.reward))
+        return jax.random.beta(key, self.a + gained, self.b + missed)
 
     def update(self, state: Visits, feedback: Feedback) -> Visits:
         return count_visits(state, feedback)

@@ -2,14 +2,14 @@
 
 from __future__ import annotations
 
-from typing import Literal
+from typing import Literal, get_args
 
 import jax.numpy as jnp
-import numpy as np
 
 from jaxbandit.base import Array, Feedback, pytree, static
 from jaxbandit.confidence import Solver, kl_bound
-from jaxbandit.divergences import DISTANCES, Distance, farthest
+from jaxbandit.divergences import Distance, farthest
+from jaxbandit.policies import checks
 from jaxbandit.policies.estimates import Transitions, count_transitions, no_transitions, ratio, sample_mean, total
 from jaxbandit.policies.exploration import level
 
@@ -100,13 +100,10 @@ class TVKLUCB:
 
     def validate(self, reward: Array) -> None:
         _check(self, reward)
-        if self.clock not in ("round", "arm"):
-            raise ValueError(f'clock: {self.clock!r} is neither "round" nor "arm"')
-        if self.distance not in DISTANCES:
-            raise ValueError(f"distance: {self.distance!r} is none of {', '.join(DISTANCES)}")
-        for name in ("exponent", "scale"):
-            if not np.all(np.asarray(getattr(self, name)) >= 0):
-                raise ValueError(f"{name}: {getattr(self, name)} is negative; use 0 or more")
+        checks.choice(self, "clock", get_args(Clock))
+        checks.choice(self, "distance", get_args(Distance))
+        checks.number(self, "exponent", 0)
+        checks.number(self, "scale", 0)
 
     def init(self, reward: Array) -> Transitions:
         return no_transitions(reward)
@@ -169,8 +166,6 @@ def _check(policy: KLUCBMC | TVKLUCB, reward: Array) -> None:
             f"policies: {type(policy).__name__} is for arms with two states so far, not {reward.shape[1]}; "
             "use KLUCB, UCBSM or another policy on the sample mean"
         )
-    if policy.samples not in ("arm", "state"):
-        raise ValueError(f'samples: {policy.samples!r} is neither "arm" nor "state"')
-    unvisited = np.asarray(policy.unvisited)
-    if not np.all((unvisited >= 0) & (unvisited <= 1)):
-        raise ValueError(f"unvisited: {policy.unvisited} lies outside [0, 1]")
+    checks.kl_fields(policy)
+    checks.choice(policy, "samples", get_args(Samples))
+    checks.number(policy, "unvisited", 0, 1)

@@ -3,9 +3,9 @@
 from __future__ import annotations
 
 import jax.numpy as jnp
-import numpy as np
 
 from jaxbandit.base import Array, Feedback, pytree
+from jaxbandit.policies import checks
 from jaxbandit.policies.estimates import Visits, count_visits, no_visits, sample_mean
 
 
@@ -15,11 +15,6 @@ def _index(state: Visits, widening: Array) -> Array:
     return jnp.where(plays == 0, jnp.inf, mean + bonus)
 
 
-def _refuse_negative(name: str, value: Array) -> None:
-    if not np.all(np.asarray(value) >= 0):
-        raise ValueError(f"{name}: {value} is negative; use 0 or more")
-
-
 @pytree
 class UCBSM:
     """UCB on the sample mean for Markovian rewards: mean + sqrt(L log t / T), T the arm's plays.
@@ -27,15 +22,21 @@ class UCBSM:
     Args:
       L: at least 0; 343 in the paper's experiments.
 
+    Raises:
+      ValueError: from `simulate` and `check_policy`, for a negative L.
+
     Source: Tekin and Liu 2010; the paper's section V.
 
-    >>> UCBSM().validate(None)
+    >>> state = UCBSM().init(jnp.array([[0.0, 1.0], [0.0, 1.0]]))
+    >>> state = state._replace(counts=jnp.array([[2, 2], [0, 1]]))
+    >>> UCBSM(L=1.0).scores(None, state, 5).round(3).tolist()  # 0.5 + sqrt(log 5 / 4), 1 + sqrt(log 5)
+    [1.134, 2.269]
     """
 
     L: Array = 343.0
 
     def validate(self, reward: Array) -> None:
-        _refuse_negative("L", self.L)
+        checks.number(self, "L", 0)
 
     def init(self, reward: Array) -> Visits:
         return no_visits(reward)
@@ -54,15 +55,21 @@ class UCB1:
     Args:
       scale: at least 0; 2 in the source.
 
+    Raises:
+      ValueError: from `simulate` and `check_policy`, for a negative scale.
+
     Source: Auer, Cesa-Bianchi and Fischer 2002, figure 1.
 
-    >>> UCB1(scale=0.5).validate(None)
+    >>> state = UCB1().init(jnp.array([[0.0, 1.0], [0.0, 1.0]]))
+    >>> state = state._replace(counts=jnp.array([[2, 2], [0, 1]]))
+    >>> UCB1().scores(None, state, 6).round(3).tolist()  # 0.5 + sqrt(2 log 5 / 4), 1 + sqrt(2 log 5)
+    [1.397, 2.794]
     """
 
     scale: Array = 2.0
 
     def validate(self, reward: Array) -> None:
-        _refuse_negative("scale", self.scale)
+        checks.number(self, "scale", 0)
 
     def init(self, reward: Array) -> Visits:
         return no_visits(reward)

@@ -1,0 +1,43 @@
+"""Checks of a policy's fields, on the host, for its `validate`."""
+
+from __future__ import annotations
+
+from typing import Any, get_args
+
+import numpy as np
+
+from jaxbandit.confidence import Solver
+
+
+def number(policy: Any, name: str, low: float = -np.inf, high: float = np.inf, *, above: bool = False) -> None:
+    """Refuse the field `name` unless it is one finite number in [low, high], or above low.
+
+    Raises:
+      ValueError: the field's name, its value and the range.
+    """
+    value = getattr(policy, name)
+    try:
+        array = np.asarray(value, float)
+    except (TypeError, ValueError):
+        raise ValueError(f"{name}: {value!r} is not a number") from None
+    if array.ndim:
+        raise ValueError(f"{name}: {value!r} is not one number; for a grid give a list of policies")
+    if not np.isfinite(array) or array < low or array > high or (above and array == low):
+        raise ValueError(f"{name}: {value} lies outside {'(' if above else '['}{low:g}, {high:g}]")
+
+
+def choice(policy: Any, name: str, choices: tuple[str, ...]) -> None:
+    """Refuse the field `name` unless it is one of `choices`.
+
+    Raises:
+      ValueError: the field's name, its value and the choices.
+    """
+    if getattr(policy, name) not in choices:
+        raise ValueError(f"{name}: {getattr(policy, name)!r} is none of {', '.join(choices)}")
+
+
+def kl_fields(policy: Any) -> None:
+    """Check the fields that every KL policy has, `exploration` and `solver`."""
+    if policy.exploration is not None:
+        number(policy, "exploration")
+    choice(policy, "solver", get_args(Solver))

@@ -1,0 +1,104 @@
+"""Bad input of `simulate`: each is a ValueError that names the argument, before anything is compiled."""
+
+import jax
+import numpy as np
+import pytest
+
+from jaxbandit import KLUCB, TVKLUCB, UCBSM, simulate, two_state
+
+ARMS = two_state([0.5, 0.4, 0.3], [0.4, 0.55, 0.65])
+OTHER = two_state([0.1, 0.4, 0.6], [0.4, 0.25, 0.3], initial_state="stationary")
+
+
+class NoPytree:
+    """A policy whose author forgot the decorator."""
+
+    def init(self, reward):
+        return reward
+
+    def scores(self, key, state, t):
+        return state[:, 0]
+
+    def update(self, state, feedback):
+        return state
+
+
+TWO = two_state([0.5, 0.4], [0.4, 0.55])
+BAD = [
+    ({"runs": 0}, "runs: 0"),
+    ({"runs": 2.5}, "runs: 2.5"),
+    ({"horizon": 2}, "horizon: 2 rounds are fewer than the 3 arms"),
+    ({"horizon": 2**31}, r"horizon: 2147483648 is beyond"),
+    ({"plays": 4}, "plays: 4"),
+    ({"plays": 0}, "plays: 0"),
+    ({"times": [5, 3]}, "times: not sorted"),
+    ({"times": [3, 3]}, "times: not sorted"),
+    ({"times": [3, 11]}, "times: rounds 3..11 reach beyond 1..10"),
+    ({"times": [0, 3]}, "times: rounds 0..3"),
+    ({"times": []}, "times: give a list"),
+    ({"times": [0.5]}, "times: give a list"),
+    ({"key": 3}, "key: 3 is not one key"),
+    ({"key": jax.random.key(0, impl="rbg")}, "key: only keys of the default"),
+    ({"chunk": 0}, "chunk: 0"),
+    ({"tile": -1}, "tile: -1"),
+    ({"devices": []}, "devices: an empty list"),
+    ({"scenarios": {}}, "scenarios: none given"),
+    ({"scenarios": {"a": ARMS, "b": TWO}}, "scenarios: 'b' has"),
+    ({"policies": {}}, "policies: give a dict"),
+    ({"policies": KLUCB()}, "policies: give a dict"),
+    ({"policies": {"k": []}}, r"policies\['k'\]: an empty list"),
+    ({"policies": {"k": KLUCB}}, r"policies\['k'\]: KLUCB is a class"),
+    ({"policies": {"k": "KLUCB"}}, r"policies\['k'\]: a policy is needed, and str has no init, scores, update"),
+    ({"policies": {"k": 3}}, r"policies\['k'\]: a policy is needed, and int has no init"),
+    ({"policies": {"k": NoPytree()}}, r"policies\['k'\]: NoPytree is not a pytree"),
+    ({"policies": {1: KLUCB(), "1": UCBSM()}}, "policies: two names are the same"),
+    ({"policies": {"k": KLUCB(exploration="x")}}, "exploration: 'x' is not a number"),
+    ({"policies": {"k": KLUCB(exploration=float("nan"))}}, "exploration: nan lies outside"),
+    ({"policies": {"k": KLUCB(exploration=np.array([0.0, 3.0]))}}, "exploration: .* for a grid give a list"),
+    ({"policies": {"k": UCBSM(L="x")}}, "L: 'x' is not a number"),
+    ({"scenarios": [ARMS]}, r"scenarios\['scenario'\]: an environment is needed, and list has no means"),
+    ({"scenarios": None}, r"scenarios\['scenario'\]: an environment is needed, and NoneType has no means"),
+    ({"resume": "x.npz"}, "resume: 'x.npz' is not a Result"),
+    ({"times": [[1], [2, 3]]}, "times: give a list"),
+    ({"times": np.array([5, 3], np.uint32)}, "times: not sorted"),
+    ({"devices": "cpu"}, "devices: 'cpu' is not a list"),
+    ({"policies": {"k": [KLUCB(), UCBSM()]}}, r"policies\['k'\]: .* are not alike"),
+    ({"policies": {"k": [KLUCB(), KLUCB(1.0)]}}, r"policies\['k'\]: .* are not alike"),
+    ({"policies": {"k": [TVKLUCB(), TVKLUCB(clock="arm")]}}, r"policies\['k'\]: .* are not alike"),
+    ({"policies": {"k": UCBSM(L=-3.0)}}, "L: -3.0 lies outside"),
+]
+
+
+@pytest.mark.parametrize(("change", "message"), BAD, ids=lambda value: value if isinstance(value, str) else "")
+def test_bad_input_is_refused_before_compilation(change, message):
+    arguments = {"scenarios": ARMS, "policies": {"k": KLUCB()}, "runs": 2, "horizon": 10} | change
+    with pytest.raises(ValueError, match=f"^{message}"):
+        simulate(arguments.pop("scenarios"), arguments.pop("policies"), **arguments)
+
+
+POLICIES = {"tv": TVKLUCB(), "ucb": UCBSM(2.0)}
+COMMON = {"runs": 4, "horizon": 300, "times": [7, 150, 299, 300]}
+
+
+@pytest.fixture(scope="module")
+def done():
+    return simulate({"a": ARMS, "b": OTHER}, POLICIES, **COMMON)
+
+
+def test_resume_names_what_changed(done):
+    for change, named in (
+        ({"runs": 5}, "runs"),
+        ({"key": jax.random.key(1)}, "key"),
+        ({"plays": 2}, "plays"),
+        ({"shuffle": True}, "shuffle"),
+    ):
+        with pytest.raises(ValueError, match=f"resume: .* other {named}"):
+            simulate({"a": ARMS, "b": OTHER}, POLICIES, **COMMON | change, resume=done)
+    with pytest.raises(ValueError, match="resume: .* other policies"):
+        simulate({"a": ARMS, "b": OTHER}, {**POLICIES, "ucb": UCBSM(3.0)}, **COMMON, resume=done)
+    with pytest.raises(ValueError, match="resume: .* other scenarios"):
+        simulate({"b": OTHER, "a": ARMS}, POLICIES, **COMMON, resume=done)
+    with pytest.raises(ValueError, match="resume: .* other times"):
+        simulate({"a": ARMS, "b": OTHER}, POLICIES, **COMMON | {"times": [8, 300]}, resume=done)
+    with pytest.raises(ValueError, match="resume: .* 300 rounds already"):
+        simulate({"a": ARMS, "b": OTHER}, POLICIES, **COMMON | {"horizon": 200, "times": [7, 150]}, resume=done)
