@@ -49,7 +49,14 @@ def pytree(cls: type[T]) -> type[T]:
 
 
 def static(default: Any) -> Any:
-    """Declare a field of a `pytree` that is part of the program (a solver's name, a loop count), not a leaf."""
+    """Declare a field of a `pytree` that is part of the program (a solver's name, a loop count), not a leaf.
+
+    >>> @pytree
+    ... class Named:
+    ...     name: str = static("a")
+    >>> jax.tree.leaves(Named("b"))
+    []
+    """
     return dataclasses.field(default=default, metadata={"static": True})
 
 
@@ -95,9 +102,14 @@ class Policy(Protocol):
     A policy may also have `validate(reward)`, called on the host before anything is compiled.
     """
 
-    def init(self, reward: Array) -> State: ...  # reward [K, S]
-    def scores(self, key: Array, state: State, t: Array) -> Array: ...  # [K]; the M largest are played
-    def update(self, state: State, feedback: Feedback) -> State: ...
+    def init(self, reward: Array) -> State:
+        """What the policy knows before the first round, given what each state pays, `reward` [K, S]."""
+
+    def scores(self, key: Array, state: State, t: Array) -> Array:
+        """[K] floats, no NaN, for round t from 1; the M largest are played, the lowest arm first on ties."""
+
+    def update(self, state: State, feedback: Feedback) -> State:
+        """What the policy knows after a round."""
 
 
 def stack(things: Sequence[T], name: str) -> T:

@@ -29,6 +29,9 @@ def kl_upper(p: Array, radius: Array, solver: Solver = "halley") -> Array:
       q in the shape of p and radius together; within 16 ULP in float32 for p >= 1e-7.
       upper(0, c) = 1 - exp(-c), upper(1, c) = 1, upper(p, 0) = p and upper(p, inf) = 1; never NaN.
 
+    Raises:
+      ValueError: the solver's name is unknown.
+
     Source: Garivier and Cappe 2011, algorithm 1; the bracket is our own, see `kl_bound`.
 
     >>> round(float(kl_upper(0.5, 0.1)), 4)
@@ -38,10 +41,19 @@ def kl_upper(p: Array, radius: Array, solver: Solver = "halley") -> Array:
 
 
 def kl_lower(p: Array, radius: Array, solver: Solver = "halley") -> Array:
-    """Smallest q in [0, p] with d(p, q) <= radius.
+    """Smallest q in [0, p] with d(p, q) <= radius, d as in `kl_upper`.
 
-    As `kl_upper`, but not computed as 1 - upper(1 - p, radius): a bound near 1e-5 keeps its digits. Errors stay within
-    16 ULP in float32 of the bound, or of p/1000 where the bound is smaller.
+    Not computed as 1 - upper(1 - p, radius): a bound near 1e-5 keeps its digits.
+
+    Args:
+      p, radius, solver: as in `kl_upper`.
+
+    Returns:
+      q, within 16 ULP in float32 of the bound, or of p/1000 where the bound is smaller.
+      lower(0, c) = 0, lower(1, c) = exp(-c), lower(p, 0) = p and lower(p, inf) = 0; never NaN.
+
+    Raises:
+      ValueError: the solver's name is unknown.
 
     >>> round(float(kl_lower(0.5, 0.1)), 4)
     0.2871

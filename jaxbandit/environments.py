@@ -52,11 +52,13 @@ class MarkovArms:
         return np.asarray(np.sum(laws * np.asarray(self.reward), axis=-1))
 
     def init(self, key: Array) -> MarkovState:
+        """Where the arms of the run with this environment key stand before the first round."""
         arms = jnp.arange(self.reward.shape[0], dtype=jnp.int32)
         bits = draws.stack_of_rewards(key, arms, jnp.zeros_like(arms))
         return MarkovState(draws.choose(bits, self.initial_thresholds), jnp.zeros_like(arms, jnp.uint32))
 
     def step(self, key: Array, state: MarkovState, arms: Array) -> tuple[MarkovState, Feedback]:
+        """Play `arms` [M] int32, distinct: where the arms stand afterwards, and what the player sees."""
         before = pick(state.states, arms)
         number = pick(state.plays, arms) + 1
         bits = draws.stack_of_rewards(key, arms, number)

@@ -24,13 +24,23 @@ class Summary(NamedTuple):
 
 
 def pseudo_regret(result: Result, label: str) -> np.ndarray:
-    """Sum over arms of plays times gap, float64 [scenario, variant, run, time].
+    """Sum over arms k of plays_k (b - means_k), b the average of the M largest means: regret against the best M arms.
 
-    The gap of an arm is the average mean of the M best arms minus its own, so that with M plays a round this is the
-    regret against the best M arms.
+    Args:
+      result: of `simulate`.
+      label: of a policy.
+
+    Returns:
+      float64 [scenario, variant, run, time], in units of reward, from whole-number counts.
 
     Raises:
-      ValueError: there is no such label.
+      ValueError: there is no such label, or no recorded round.
+
+    >>> import jaxbandit
+    >>> arms = jaxbandit.two_state([0.5, 0.4], [0.4, 0.55])
+    >>> result = jaxbandit.simulate(arms, {"KL": jaxbandit.KLUCB(), "U": jaxbandit.Uniform()}, runs=5, horizon=100)
+    >>> pseudo_regret(result, "KL").shape == (1, 1, 5, len(result.times))
+    True
     """
     gaps = _benchmark(result)[:, None] - result.means
     regret: np.ndarray = np.einsum("cvrtk,ck->cvrt", _plays(result, label), gaps)
@@ -38,13 +48,35 @@ def pseudo_regret(result: Result, label: str) -> np.ndarray:
 
 
 def realised_regret(result: Result, label: str) -> np.ndarray:
-    """What the best M arms earn in the long run minus the reward collected, float64 [scenario, variant, run, time]."""
+    """t times the M largest means, minus the reward collected: float64 [scenario, variant, run, time].
+
+    Can be negative, as luck counts; its mean differs from pseudo-regret's by what the starts of the chains are worth.
+
+    Raises:
+      ValueError: there is no such label, or no recorded round.
+
+    >>> import jaxbandit
+    >>> arms = jaxbandit.two_state([0.5, 0.4], [0.4, 0.55])
+    >>> result = jaxbandit.simulate(arms, {"KL": jaxbandit.KLUCB(), "U": jaxbandit.Uniform()}, runs=5, horizon=100)
+    >>> realised_regret(result, "U").shape == (1, 1, 5, len(result.times))
+    True
+    """
     expected = result.times * result.plays * _benchmark(result)[:, None, None, None]
     return np.asarray(expected - np.einsum("cvrtks,cks->cvrt", _visits(result, label), result.reward))
 
 
 def best_share(result: Result, label: str) -> np.ndarray:
-    """Share of all plays that went to a best arm, float64 [scenario, variant, run, time]."""
+    """Share of all plays that went to one of the M best arms, in [0, 1], float64 [scenario, variant, run, time].
+
+    Raises:
+      ValueError: there is no such label, or no recorded round.
+
+    >>> import jaxbandit
+    >>> arms = jaxbandit.two_state([0.5, 0.4], [0.4, 0.55])
+    >>> result = jaxbandit.simulate(arms, {"KL": jaxbandit.KLUCB(), "U": jaxbandit.Uniform()}, runs=5, horizon=100)
+    >>> bool((best_share(result, "KL")[..., -1] > 0.4).all())
+    True
+    """
     best = np.einsum("cvrtk,ck->cvrt", _plays(result, label), best_arms(result).astype(float))
     return np.asarray(best / (result.times * result.plays))
 
@@ -54,6 +86,15 @@ def linear_share(result: Result, label: str, threshold: float = 0.1) -> np.ndarr
 
     In the second half of the rounds (from the last recorded one at or before the middle) the arms that are not best
     take `threshold` or more of the plays.
+
+    Raises:
+      ValueError: there is no such label, or no recorded round.
+
+    >>> import jaxbandit
+    >>> arms = jaxbandit.two_state([0.5, 0.4], [0.4, 0.55])
+    >>> result = jaxbandit.simulate(arms, {"KL": jaxbandit.KLUCB(), "U": jaxbandit.Uniform()}, runs=5, horizon=100)
+    >>> linear_share(result, "U").tolist()
+    [[1.0]]
     """
     plays = _plays(result, label)
     middle = int(np.searchsorted(result.times, result.times[-1] / 2, side="right")) - 1
@@ -69,6 +110,12 @@ def paired_difference(result: Result, label: str, other: str) -> np.ndarray:
 
     Raises:
       ValueError: no such label, or numbers of variants that cannot be paired.
+
+    >>> import jaxbandit
+    >>> arms = jaxbandit.two_state([0.5, 0.4], [0.4, 0.55])
+    >>> result = jaxbandit.simulate(arms, {"KL": jaxbandit.KLUCB(), "U": jaxbandit.Uniform()}, runs=5, horizon=100)
+    >>> bool((paired_difference(result, "KL", "U") == -paired_difference(result, "U", "KL")).all())
+    True
     """
     check_label(result, other, "other")
     left, right = pseudo_regret(result, label)[..., -1], pseudo_regret(result, other)[..., -1]

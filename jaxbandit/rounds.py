@@ -35,6 +35,9 @@ def luck(key: Array, runs: Array, arms: int | None = None) -> Luck:
       key: a `jax.random.key`.
       runs: [R] int32, from 0.
       arms: K to draw an order of the arms for each run, None to keep their order.
+
+    >>> luck(jax.random.key(0), jnp.arange(3), arms=4).order.shape
+    (4, 3)
     """
 
     def one(run: Array) -> Luck:
@@ -145,6 +148,17 @@ def advance(
     plays: int = 1,
 ) -> tuple[Carry, Array]:
     """`play_chunk`, compiled once per policy type, shapes, length and plays; the carry given is used up.
+
+    Args:
+      environment, policy: one of each.
+      luck: of `luck(key, runs)`; carry: of `start`, or returned before.
+      first: number of the first round, from 1.
+      length: rounds to play.
+      times: [N], rounds to record; none by default.
+      plays: M, arms played in a round.
+
+    Returns:
+      The carry afterwards, and the visits [N, K, S, R] at `times`.
 
     >>> from jaxbandit import KLUCB, bernoulli
     >>> environment, policy = bernoulli([0.9, 0.1]), KLUCB()

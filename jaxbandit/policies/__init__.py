@@ -22,6 +22,7 @@ __all__ = [
     "Uniform",
 ]
 
+# label to class, for every policy that can be made without arguments; the contract tests run over it
 ALL: dict[str, type[Policy]] = {
     policy.__name__: policy
     for policy in (UCBSM, KLUCB, RoundRobinKLUCB, KLUCBMC, TVKLUCB, UCB1, IMED, Thompson, Uniform)

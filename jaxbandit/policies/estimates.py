@@ -41,19 +41,23 @@ def unit_reward(reward: Array) -> Array:
 
 
 def no_visits(reward: Array) -> Visits:
+    """The state before the first round, from what each state pays, `reward` [K, S]."""
     return Visits(jnp.zeros(reward.shape, jnp.int32), unit_reward(reward))
 
 
 def no_transitions(reward: Array) -> Transitions:
+    """The state before the first round, from what each state pays, `reward` [K, S]."""
     arms, states = reward.shape
     return Transitions(jnp.zeros((arms, states, states), jnp.int32), jnp.zeros(arms, jnp.int32), unit_reward(reward))
 
 
 def count_visits(state: Visits, feedback: Feedback) -> Visits:
+    """The state after a round: each play counted at the state it moved to."""
     return state._replace(counts=add_one(state.counts, feedback.arms, feedback.states))
 
 
 def count_transitions(state: Transitions, feedback: Feedback) -> Transitions:
+    """The state after a round: each play counted as a departure, and the arm's new state kept."""
     counts = add_one(state.counts, feedback.arms, feedback.before, feedback.states)
     return state._replace(counts=counts, states=put(state.states, feedback.arms, feedback.states))
 
@@ -69,6 +73,10 @@ def ratio(part: Array, whole: Array) -> Array:
 
 
 def sample_mean(counts: Array, reward: Array) -> tuple[Array, Array]:
-    """Mean reward [K] of the states moved to, `counts` [K, S], and the plays T [K]; mean 0 for an arm never played."""
+    """Mean reward [K] of the states moved to, `counts` [K, S], and the plays T [K]; mean 0 for an arm never played.
+
+    >>> [x.tolist() for x in sample_mean(jnp.array([[1, 3], [0, 0]]), jnp.array([[0.0, 1.0], [0.0, 1.0]]))]
+    [[0.75, 0.0], [4, 0]]
+    """
     plays = total(counts)
     return total(counts.astype(float) * reward) / jnp.maximum(plays, 1).astype(float), plays
