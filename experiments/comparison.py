@@ -45,7 +45,7 @@ def run(name: str, settings: Settings) -> Result:
         sys.exit(130)
     report(result, folder, settings)
     rounds = len(POLICIES) * settings.runs * (settings.horizon - (earlier.rounds if earlier else 0))
-    print(f"\n{rounds / 1e6:,.0f} million rounds in {seconds:.1f} s, compilation included; written to {folder}/")
+    print(f"\n{rounds / 1e6:,.3g} million rounds in {seconds:.1f} s, compilation included; written to {folder}/")
     return result
 
 

@@ -12,6 +12,8 @@ from typing import Any
 
 import numpy as np
 
+from jaxbandit.interruption import ctrl_c
+
 VERSION = 1
 
 
@@ -44,7 +46,7 @@ class Result:
         return self.rounds == self.horizon
 
     def save(self, path: str | os.PathLike[str]) -> None:
-        """Write the result to one compressed .npz file (no pickle), in one step: a file is whole or not there."""
+        """Write the result to one compressed .npz file (no pickle), in one step: whole or not there, Ctrl-C or not."""
         path = Path(path)
         header = {
             "version": VERSION,
@@ -60,14 +62,17 @@ class Result:
         if not path.parent.is_dir():
             raise FileNotFoundError(f"{path.parent}: no such folder")
         temporary = path.with_name(f".{path.name}.{os.getpid()}.tmp")
-        try:
-            with open(temporary, "wb") as file:
-                np.savez_compressed(file, header=np.array(json.dumps(header)), **arrays)  # type: ignore[arg-type]
-                file.flush()
-                os.fsync(file.fileno())
-            os.replace(temporary, path)
-        finally:
-            temporary.unlink(missing_ok=True)
+        with ctrl_c() as interrupted:
+            try:
+                with open(temporary, "wb") as file:
+                    np.savez_compressed(file, header=np.array(json.dumps(header)), **arrays)  # type: ignore[arg-type]
+                    file.flush()
+                    os.fsync(file.fileno())
+                os.replace(temporary, path)
+            finally:
+                temporary.unlink(missing_ok=True)
+        if interrupted.is_set():
+            raise KeyboardInterrupt
 
     @classmethod
     def load(cls, path: str | os.PathLike[str]) -> Result:

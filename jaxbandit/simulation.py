@@ -2,11 +2,7 @@
 
 from __future__ import annotations
 
-import signal
-import threading
-from collections.abc import Iterator, Sequence
-from contextlib import contextmanager
-from typing import Any
+from collections.abc import Sequence
 
 import jax
 import numpy as np
@@ -14,6 +10,7 @@ from tqdm.auto import tqdm
 
 from jaxbandit.arguments import Policies, Request, Scenarios, check, default_times
 from jaxbandit.base import Array
+from jaxbandit.interruption import ctrl_c
 from jaxbandit.results import Result
 from jaxbandit.tiles import Tile, gather, make_plan
 
@@ -80,7 +77,7 @@ def simulate(
     played = first - 1
     total = (request.horizon - played) * request.runs * len(request.scenarios) * sum(request.variants.values())
     with (
-        _ctrl_c() as interrupted,
+        ctrl_c() as interrupted,
         tqdm(total=total, unit=" rounds", unit_scale=True, disable=None if progress else True) as bar,
     ):
         tiles = [Tile(request, plan, number, resume) for number in range(plan.tiles)]
@@ -98,19 +95,19 @@ def simulate(
                     record.block_until_ready()
                 bar.update(length * t.size * len(request.scenarios) * request.variants[label])
             played += length
-    done = int(np.searchsorted(request.times, played, side="right"))
-    return Result(
-        scenarios=request.scenarios,
-        times=request.times[:done],
-        visits={label: counts[:, :, :, :done] for label, counts in visits.items()},
-        means=request.means,
-        reward=request.reward,
-        horizon=request.horizon,
-        rounds=played,
-        plays=request.plays,
-        specification=request.specification(),
-        carry={label: gather([t.carries[label] for t in tiles], request.runs) for label in request.policies},
-    )
+        done = int(np.searchsorted(request.times, played, side="right"))
+        return Result(
+            scenarios=request.scenarios,
+            times=request.times[:done],
+            visits={label: counts[:, :, :, :done] for label, counts in visits.items()},
+            means=request.means,
+            reward=request.reward,
+            horizon=request.horizon,
+            rounds=played,
+            plays=request.plays,
+            specification=request.specification(),
+            carry={label: gather([t.carries[label] for t in tiles], request.runs) for label in request.policies},
+        )
 
 
 def _allocate(request: Request, label: str, resume: Result | None) -> np.ndarray:
@@ -126,7 +123,7 @@ def _check_resume(request: Request, resume: Result | None) -> int:
     if resume is None:
         return 1
     wanted, found = request.specification(), resume.specification
-    changed = [name for name in wanted if wanted[name] != found[name]]
+    changed = [name for name in wanted if wanted[name] != found.get(name)]
     if changed:
         raise ValueError(
             f"resume: the result was made with other {', '.join(changed)}; the counts would not be those of one run"
@@ -136,23 +133,3 @@ def _check_resume(request: Request, resume: Result | None) -> int:
     if not np.array_equal(resume.times, request.times[request.times <= resume.rounds]):
         raise ValueError("resume: the result recorded other times; give the same times up to where it stopped")
     return resume.rounds + 1
-
-
-@contextmanager
-def _ctrl_c() -> Iterator[threading.Event]:
-    """An event that Ctrl-C sets; a second one raises KeyboardInterrupt. Outside the main thread nothing changes."""
-    interrupted = threading.Event()
-    previous = signal.getsignal(signal.SIGINT)
-    if threading.current_thread() is not threading.main_thread() or not callable(previous):
-        yield interrupted
-        return
-
-    def handle(number: int, frame: Any) -> None:
-        signal.signal(signal.SIGINT, previous)
-        interrupted.set()
-
-    signal.signal(signal.SIGINT, handle)
-    try:
-        yield interrupted
-    finally:
-        signal.signal(signal.SIGINT, previous)

@@ -2,6 +2,8 @@
 
 import dataclasses
 import json
+import os
+import signal
 import zipfile
 
 import matplotlib.pyplot as plt
@@ -30,6 +32,20 @@ def test_save_and_load(result, tmp_path):
         np.testing.assert_array_equal(getattr(again, name), getattr(result, name))
     for label in result.labels:
         np.testing.assert_array_equal(again.visits[label], result.visits[label])
+    assert [path.name for path in tmp_path.iterdir()] == ["r.npz"]
+
+
+def test_ctrl_c_waits_for_the_file(result, tmp_path, monkeypatch):
+    write = np.savez_compressed
+
+    def interrupted_write(*args, **kwargs):
+        os.kill(os.getpid(), signal.SIGINT)
+        write(*args, **kwargs)
+
+    monkeypatch.setattr(np, "savez_compressed", interrupted_write)
+    with pytest.raises(KeyboardInterrupt):
+        result.save(tmp_path / "r.npz")
+    assert Result.load(tmp_path / "r.npz").rounds == 200
     assert [path.name for path in tmp_path.iterdir()] == ["r.npz"]
 
 
