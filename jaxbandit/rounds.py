@@ -66,9 +66,8 @@ def best(scores: Array, plays: int) -> Array:
     [1, 2]
     """
     if plays > 1:
-        return jax.lax.top_k(jnp.where(scores == 0, 0.0, scores), plays)[1].astype(
-            jnp.int32
-        )  # -0.0 is no less than 0.0
+        scores = jnp.where(scores == 0, 0.0, scores)  # top_k takes -0.0 for less than 0.0
+        return jax.lax.top_k(scores, plays)[1].astype(jnp.int32)
     if scores.shape[0] > 32:
         return jnp.argmax(scores)[None].astype(jnp.int32)
     # comparisons run over the runs as vectors where a reduction over few arms does not

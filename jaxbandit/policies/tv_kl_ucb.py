@@ -144,19 +144,20 @@ def transition_index(policy: KLUCBMC | TVKLUCB, state: Transitions, t: Array, ma
     counts = state.counts
     mean, plays = sample_mean(counts[:, 0] + counts[:, 1], state.reward)
     p01, p10 = leaving(counts, policy.unvisited)
-    worse, better = state.reward[:, 0], state.reward[:, 1]
+    r0, r1 = state.reward[:, 0], state.reward[:, 1]
     in_0 = state.states == 0
     samples = plays
     if policy.samples == "state":
         left = jnp.where(in_0, counts[:, 0, 0] + counts[:, 0, 1], counts[:, 1, 0] + counts[:, 1, 1])
         samples = jnp.where(markovian, left, plays)
-    radius = level(t, policy.exploration) / samples.astype(float)
+    radius = level(t, policy.exploration) / jnp.maximum(samples, 1).astype(float)
+    radius = jnp.where(samples == 0, jnp.inf, radius)  # also where the level is 0, as it can be in round 2
     centre = jnp.where(markovian, jnp.where(in_0, p01, p10), mean)
-    upward = ~markovian | (in_0 == (better >= worse))
+    upward = ~markovian | (in_0 == (r1 >= r0))
     bound = kl_bound(centre, radius, upward, policy.solver)
     leave, back = jnp.where(in_0, bound, p01), jnp.where(in_0, p10, bound)
-    stationary = (worse * back + better * leave) / (leave + back)
-    stationary = jnp.where(leave + back > 0, stationary, jnp.maximum(worse, better))
+    stationary = (r0 * back + r1 * leave) / (leave + back)
+    stationary = jnp.where(leave + back > 0, stationary, jnp.maximum(r0, r1))
     return jnp.where(plays == 0, jnp.inf, jnp.where(markovian, stationary, bound))
 
 
