@@ -42,7 +42,7 @@ def over_runs(function: Callable[..., Any]) -> Callable[..., Any]:
             lambda *values: function(*jax.tree.unflatten(structure, values)), return_shape=True
         )(*one)
         outputs = _evaluate(closed.jaxpr, closed.consts, [(leaf, True) for leaf in leaves], runs)
-        full = [value if has else _spread(value, value.shape, runs) for value, has in outputs]
+        full = [_everywhere(value, runs) for value in outputs]
         return jax.tree.unflatten(jax.tree.structure(shape), full)
 
     return batched
@@ -72,6 +72,8 @@ def _apply(equation: Any, inputs: list[Value], runs: int) -> list[Value]:
         jaxpr, consts = (inner.jaxpr, inner.consts) if hasattr(inner, "consts") else (inner, [])
         return _evaluate(jaxpr, consts, inputs, runs)
     batched = any(has for _, has in inputs)
+    if name == "scan" and batched:
+        return _scan(parameters, inputs, runs)
     if not batched:
         arrays = [value for value, _ in inputs]
     elif name in _ELEMENTWISE:
@@ -95,7 +97,7 @@ def _apply(equation: Any, inputs: list[Value], runs: int) -> list[Value]:
             "strides": None if strides is None else (*strides, 1),
         }
     elif name == "concatenate":
-        arrays = [value if has else _spread(value, value.shape, runs) for value, has in inputs]
+        arrays = [_everywhere(value, runs) for value in inputs]
     else:
         axes = [-1 if has else None for _, has in inputs]
 
@@ -108,6 +110,31 @@ def _apply(equation: Any, inputs: list[Value], runs: int) -> list[Value]:
     return [(output, batched) for output in (outputs if primitive.multiple_results else [outputs])]
 
 
+def _scan(parameters: dict[str, Any], inputs: list[Value], runs: int) -> list[Value]:
+    """A loop of fixed length: what it carries has runs throughout, which the first pass might bring in anyway."""
+    first, end = parameters["num_consts"], parameters["num_consts"] + parameters["num_carry"]
+    consts, slices = inputs[:first], inputs[end:]
+    start = [_everywhere(value, runs) for value in inputs[first:end]]
+    body = parameters["jaxpr"]
+
+    def one(carry: list[Array], xs: list[Array]) -> tuple[list[Array], list[Array]]:
+        values = [*consts, *((value, True) for value in carry)]
+        values += [(value, has) for value, (_, has) in zip(xs, slices, strict=True)]
+        outputs = _evaluate(body.jaxpr, body.consts, values, runs)
+        full = [_everywhere(value, runs) for value in outputs]
+        return full[: end - first], full[end - first :]
+
+    carry, collected = jax.lax.scan(
+        one,
+        start,
+        [value for value, _ in slices],
+        length=parameters["length"],
+        reverse=parameters["reverse"],
+        unroll=parameters["unroll"],
+    )
+    return [(value, True) for value in [*carry, *collected]]
+
+
 def _align(value: Array, has: bool, shape: tuple[int, ...], runs: int) -> Array:
     """An operand in the shape of the result, (*shape, runs)."""
     if not has:
@@ -115,6 +142,11 @@ def _align(value: Array, has: bool, shape: tuple[int, ...], runs: int) -> Array:
     if value.ndim == len(shape) + 1:
         return value
     return jax.lax.broadcast_in_dim(value, (*shape, runs), (len(shape),))  # one number a run, as select_n allows
+
+
+def _everywhere(value: Value, runs: int) -> Array:
+    array, has = value
+    return array if has else _spread(array, jnp.shape(array), runs)
 
 
 def _spread(value: Array, shape: tuple[int, ...], runs: int) -> Array:

@@ -16,7 +16,7 @@ MAY_IMPORT = {
     "draws": {"base"},
     "chains": {"base"},
     "divergences": {"base"},
-    "confidence": {"base", "indexing"},
+    "confidence": {"base", "indexing", "confidence"},
     "environments": {"base", "indexing", "draws", "chains"},
     "policies": {"base", "indexing", "divergences", "confidence", "policies"},
     "rounds": {"base", "indexing", "batching"},

@@ -7,8 +7,9 @@ from typing import Literal, get_args
 import jax.numpy as jnp
 
 from jaxbandit.base import Array, Feedback, pytree, static
-from jaxbandit.confidence import Solver, kl_bound
+from jaxbandit.confidence import Solver, kl_bound, kl_upper, stationary_mean_upper
 from jaxbandit.divergences import Distance, farthest
+from jaxbandit.indexing import is_at
 from jaxbandit.policies import checks
 from jaxbandit.policies.estimates import Transitions, count_transitions, no_transitions, ratio, sample_mean, total
 from jaxbandit.policies.exploration import level
@@ -49,7 +50,7 @@ class KLUCBMC:
     solver: Solver = static("halley")
 
     def validate(self, reward: Array) -> None:
-        _check(self, reward)
+        _check(self)
 
     def init(self, reward: Array) -> Transitions:
         return no_transitions(reward)
@@ -99,7 +100,7 @@ class TVKLUCB:
     solver: Solver = static("halley")
 
     def validate(self, reward: Array) -> None:
-        _check(self, reward)
+        _check(self)
         checks.choice(self, "clock", get_args(Clock))
         checks.choice(self, "distance", get_args(Distance))
         checks.number(self, "exponent", 0)
@@ -110,14 +111,9 @@ class TVKLUCB:
 
     def markovian(self, state: Transitions, t: Array) -> Array:
         """Which arms the policy takes for Markovian at round t, [K] bool."""
-        p01, p10 = leaving(state.counts, self.unvisited)
         elapsed = total(total(state.counts)) if self.clock == "arm" else t - 1
         threshold = self.scale * jnp.maximum(elapsed, 1).astype(float) ** -self.exponent
-        if self.distance == "total_variation":
-            distance = jnp.abs(p01 + p10 - 1)
-        else:
-            rows = jnp.stack([jnp.stack([1 - p01, p01], -1), jnp.stack([p10, 1 - p10], -1)], -2)
-            distance = farthest(rows, self.distance)
+        distance = farthest(estimates(state.counts, self.unvisited), self.distance)
         return distance > threshold * (1 + 1e-5)
 
     def scores(self, key: Array, state: Transitions, t: Array) -> Array:
@@ -127,46 +123,57 @@ class TVKLUCB:
         return count_transitions(state, feedback)
 
 
-def leaving(counts: Array, unvisited: Array) -> tuple[Array, Array]:
-    """Estimates p01 and p10 [K] from transition counts [K, 2, 2]; `unvisited` where a state was not yet left."""
-    from_0, from_1 = counts[:, 0, 0] + counts[:, 0, 1], counts[:, 1, 0] + counts[:, 1, 1]
-    return (
-        jnp.where(from_0 == 0, unvisited, ratio(counts[:, 0, 1], from_0)),
-        jnp.where(from_1 == 0, unvisited, ratio(counts[:, 1, 0], from_1)),
-    )
+def estimates(counts: Array, unvisited: Array) -> Array:
+    """Rows [K, S, S] from transition counts [K, S, S].
+
+    A state not yet left is estimated to leave with probability `unvisited`, to the other states alike.
+
+    >>> estimates(jnp.array([[[3, 1], [0, 0]]]), 1.0).tolist()
+    [[[0.75, 0.25], [1.0, 0.0]]]
+    """
+    states = counts.shape[-1]
+    left = total(counts)
+    same = jnp.eye(states, dtype=bool)
+    prior = jnp.where(same, 1 - unvisited, unvisited / (states - 1))
+    return jnp.where((left == 0)[..., None], prior, ratio(counts, left[..., None]))
 
 
 def transition_index(policy: KLUCBMC | TVKLUCB, state: Transitions, t: Array, markovian: Array) -> Array:
-    """The transition index [K] of `KLUCBMC` where `markovian` [K], the index of `KLUCB` elsewhere; inf if not played.
-
-    An arm needs one bound whichever index it has, so one root is found per arm.
-    """
+    """The transition index [K] of `KLUCBMC` where `markovian` [K], the index of `KLUCB` elsewhere; inf if not played."""
     counts = state.counts
-    mean, plays = sample_mean(counts[:, 0] + counts[:, 1], state.reward)
-    p01, p10 = leaving(counts, policy.unvisited)
-    r0, r1 = state.reward[:, 0], state.reward[:, 1]
-    in_0 = state.states == 0
+    mean, plays = sample_mean(sum(counts[:, s] for s in range(counts.shape[1])), state.reward)
     samples = plays
     if policy.samples == "state":
-        left = jnp.where(in_0, counts[:, 0, 0] + counts[:, 0, 1], counts[:, 1, 0] + counts[:, 1, 1])
-        samples = jnp.where(markovian, left, plays)
+        here = is_at(state.states, counts.shape[1])
+        samples = jnp.where(markovian, total(jnp.where(here, total(counts), 0)), plays)
     radius = level(t, policy.exploration) / jnp.maximum(samples, 1).astype(float)
     radius = jnp.where(samples == 0, jnp.inf, radius)  # also where the level is 0, as it can be in round 2
+    rows = estimates(counts, policy.unvisited)
+    if counts.shape[1] == 2:
+        index = _of_two_states(rows, mean, state, radius, markovian, policy.solver)
+    else:
+        stationary = stationary_mean_upper(rows, state.reward, state.states, radius, policy.solver)
+        index = jnp.where(markovian, stationary, kl_upper(mean, radius, policy.solver))
+    return jnp.where(plays == 0, jnp.inf, index)
+
+
+def _of_two_states(
+    rows: Array, mean: Array, state: Transitions, radius: Array, markovian: Array, solver: Solver
+) -> Array:
+    """The index of arms with two states in closed form: one root per arm, whichever index it has."""
+    p01, p10 = rows[:, 0, 1], rows[:, 1, 0]
+    r0, r1 = state.reward[:, 0], state.reward[:, 1]
+    in_0 = state.states == 0
     centre = jnp.where(markovian, jnp.where(in_0, p01, p10), mean)
     upward = ~markovian | (in_0 == (r1 >= r0))
-    bound = kl_bound(centre, radius, upward, policy.solver)
+    bound = kl_bound(centre, radius, upward, solver)
     leave, back = jnp.where(in_0, bound, p01), jnp.where(in_0, p10, bound)
     stationary = (r0 * back + r1 * leave) / (leave + back)
     stationary = jnp.where(leave + back > 0, stationary, jnp.maximum(r0, r1))
-    return jnp.where(plays == 0, jnp.inf, jnp.where(markovian, stationary, bound))
+    return jnp.where(markovian, stationary, bound)
 
 
-def _check(policy: KLUCBMC | TVKLUCB, reward: Array) -> None:
-    if reward.shape[1] != 2:
-        raise ValueError(
-            f"policies: {type(policy).__name__} is for arms with two states so far, not {reward.shape[1]}; "
-            "use KLUCB, UCBSM or another policy on the sample mean"
-        )
+def _check(policy: KLUCBMC | TVKLUCB) -> None:
     checks.kl_fields(policy)
     checks.choice(policy, "samples", get_args(Samples))
     checks.number(policy, "unvisited", 0, 1)

@@ -109,7 +109,7 @@ def _shares(shrinking: Array, growing: Array, radius: Array, solver: Solver) -> 
         lost, _, excess = _exponential(y)
         moved = shrinking * lost
         grown = growing + moved
-        distance = shrinking * excess + growing * _logarithm_excess(moved / growing) - radius
+        distance = shrinking * excess + growing * logarithm_excess(moved / growing) - radius
         low, high = jnp.where(distance < 0, y, low), jnp.where(distance < 0, high, y)
         # Halley's step with d'' / d' = (P - x) Q / (x (Q + x)), all over x / (Q + x) to spare divisions
         slope = moved / grown
@@ -146,8 +146,8 @@ def _exponential(y: Array) -> tuple[Array, Array, Array]:
     return lost, kept, jnp.where(y < 1, series, y - lost)
 
 
-def _logarithm_excess(u: Array) -> Array:
-    """u - log(1 + u) for u >= 0, to full relative accuracy; below 1 by log(1 + u) = 2 artanh(u / (2 + u))."""
+def logarithm_excess(u: Array) -> Array:
+    """u - log(1 + u) for u >= -1/2, to full relative accuracy; below 1 by log(1 + u) = 2 artanh(u / (2 + u))."""
     terms = 7 if u.dtype.itemsize == 4 else 16
     short = jnp.minimum(u, 1)
     s = short / (2 + short)
