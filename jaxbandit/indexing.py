@@ -8,7 +8,7 @@ from jaxbandit.base import Array
 
 
 def computed_once(values: Array) -> Array:
-    """`values` unchanged (integers below 2^24), but computed once instead of inside each of their consumers.
+    """`values` unchanged (floats; integers below 2^24), but computed once instead of inside each of their consumers.
 
     XLA on a CPU fuses cheap producers into every consumer: the choice of the arm would be made again for each count it
     changes. A float division it takes for expensive and never repeats; this one divides by 1 in a way it cannot know.

@@ -10,8 +10,10 @@ import numpy as np
 
 from jaxbandit.base import Array
 from jaxbandit.confidence.bernoulli import Solver
-from jaxbandit.confidence.sums import largest, total
-from jaxbandit.confidence.tilt import nearest
+from jaxbandit.confidence.tilt import Row, Tilt, dot, largest, nearest, pick
+from jaxbandit.indexing import computed_once
+
+STEPS = 6
 
 
 def kl_ball_max(p: Array, values: Array, radius: Array, solver: Solver = "halley") -> tuple[Array, Array]:
@@ -43,12 +45,15 @@ def kl_ball_max(p: Array, values: Array, radius: Array, solver: Solver = "halley
     radius = jnp.asarray(radius, float)
     shape = (*jnp.broadcast_shapes(p.shape[:-1], values.shape[:-1], radius.shape), p.shape[-1])
     p, values, radius = jnp.broadcast_to(p, shape), jnp.broadcast_to(values, shape), jnp.broadcast_to(radius, shape[:-1])
-    return weighted_mean_max(p, values, jnp.ones_like(p), radius, solver)
+    columns = [p[..., j] for j in range(p.shape[-1])]
+    ones = [jnp.ones_like(column) for column in columns]
+    maximum, row = weighted_mean_max(columns, [values[..., j] for j in range(len(ones))], ones, radius, solver)
+    return maximum, jnp.stack(row, -1)
 
 
 def weighted_mean_max(
-    p: Array, values: Array, weights: Array, radius: Array, solver: Solver = "halley"
-) -> tuple[Array, Array]:
+    p: Row, values: Row, weights: Row, radius: Array, solver: Solver = "halley"
+) -> tuple[Array, list[Array]]:
     """The largest v = (sum of q_j w_j values_j) / (sum of q_j w_j) over KL(p || q) <= radius, and a row that reaches it.
 
     A mean v is reached by the row of `tilt.nearest` for x_j = w_j (values_j - v), at divergence K(v), and K(v) = radius
@@ -66,11 +71,11 @@ def weighted_mean_max(
     """
     if solver not in get_args(Solver):
         raise ValueError(f'solver: {solver!r} is unknown; use "halley" or "bisection"')
-    lowest = -largest(-values)
-    span = largest(values) - lowest
-    unit = (values - lowest[..., None]) / jnp.where(span > 0, span, 1)[..., None]
-    maximum, row = _solve(jnp.where(p < 1e-30, 0, p), unit, weights, jnp.minimum(radius, 1e4), solver)
-    return lowest + span * maximum, row
+    lowest, highest = -largest([-a for a in values]), largest(values)
+    span = jnp.where(highest > lowest, highest - lowest, 1)
+    unit = [(a - lowest) / span for a in values]
+    maximum, row = _solve([jnp.where(a < 1e-30, 0, a) for a in p], unit, weights, jnp.minimum(radius, 1e4), solver)
+    return jnp.where(highest > lowest, lowest + span * maximum, highest), row
 
 
 class Frame(NamedTuple):
@@ -85,7 +90,7 @@ class Frame(NamedTuple):
     end: Array  # y from which v is the target, to rounding
 
     def place(self, y: Array) -> tuple[Array, Array, Array]:
-        """Of v(y): target - v, v less the mean under p, and d log(target - v) / dy with the other sign."""
+        """Of v(y): target - v, v less the mean under p, and minus d log(target - v) / dy."""
         kept, lost = jnp.exp(-y), -jnp.expm1(-y)
         whole = kept * self.rest_weight + (self.share + self.rest * lost) * self.weight
         return kept * self.span / whole, lost * self.span * self.weight / whole, self.weight / whole
@@ -96,94 +101,102 @@ class Frame(NamedTuple):
         return jnp.minimum(-jnp.log1p(-jnp.clip(lost, 0, 1 - jnp.finfo(gain.dtype).eps / 2)), self.end)
 
 
-def _frame(p: Array, values: Array, weights: Array, target: Array, span: Array) -> Frame:
-    info = np.finfo(p.dtype)
-    inside = values == target[..., None]
-    share, rest = total(jnp.where(inside, p, 0)), total(jnp.where(inside, 0, p))
-    heavy = total(jnp.where(inside, p * weights, 0)) / jnp.where(share > 0, share, 1)
-    weight = jnp.where(share > 0, heavy, largest(jnp.where(inside, weights, 0)))
-    rest_weight = total(jnp.where(inside, 0, p * weights))
+def _frame(p: Row, held: Row, values: Row, weights: Row, target: Array, span: Array) -> Frame:
+    info = np.finfo(target.dtype)
+    inside = [a == target for a in values]
+    outside = [~a for a in inside]
+    share, rest = pick(p, inside), pick(p, outside)
+    heavy = pick(held, inside) / jnp.where(share > 0, share, 1)
+    lightest = largest([jnp.where(here, w, 0) for w, here in zip(weights, inside, strict=True)])
+    weight = computed_once(jnp.where(share > 0, heavy, lightest))
+    rest_weight = pick(held, outside)
     end = (25.0 if info.bits == 32 else 45.0) + jnp.log1p(rest_weight / weight)
     return Frame(target, share, rest, weight, rest_weight, jnp.maximum(span, float(info.eps)), end)
 
 
-def _solve(p: Array, values: Array, weights: Array, radius: Array, solver: Solver) -> tuple[Array, Array]:
-    info = np.finfo(p.dtype)
+def _solve(p: Row, values: Row, weights: Row, radius: Array, solver: Solver) -> tuple[Array, list[Array]]:
+    info = np.finfo(p[0].dtype)
     tiny = float(info.tiny)
-    weights = weights / total(p * weights)[..., None]
+    whole = computed_once(dot(p, weights))
+    weights = [w / whole for w in weights]
+    held = [a * w for a, w in zip(p, weights, strict=True)]
     best = largest(values)
     # offsets from the mean, by way of the state that holds most weight: the mean may be that state's to rounding
-    held = p * weights
-    base = largest(jnp.where(held == largest(held)[..., None], values, 0))
-    shift = total(held * (values - base[..., None]))
-    offsets = values - base[..., None] - shift[..., None]
-    gap = total(held * (best[..., None] - values))
-    at_p = weights * offsets
-    spread = total(p * at_p * at_p)
-    # moving towards one state alone: never less than is possible, and all there is for a unit vector
+    heaviest = largest(held)
+    base = largest([jnp.where(a == heaviest, value, 0) for a, value in zip(held, values, strict=True)])
+    shift = computed_once(sum(a * (value - base) for a, value in zip(held, values, strict=True)))
+    gap = computed_once(sum(a * (best - value) for a, value in zip(held, values, strict=True)))
+    at_p = [computed_once(w * (value - base - shift)) for w, value in zip(weights, values, strict=True)]
+    spread = computed_once(sum(a * x * x for a, x in zip(p, at_p, strict=True)))
+    # moving towards one state alone: never more than is possible, and all there is for a unit vector
     kept, lost = jnp.exp(-radius), -jnp.expm1(-radius)
-    singles = lost[..., None] * at_p / (kept[..., None] + lost[..., None] * weights)
-    single = jnp.clip(largest(singles), 0, gap)
-    near = largest(jnp.where(singles == largest(singles)[..., None], values, 0))
+    singles = [lost * x / (kept + lost * w) for x, w in zip(at_p, weights, strict=True)]
+    furthest = largest(singles)
+    single = jnp.clip(furthest, 0, gap)
+    near = largest([jnp.where(a == furthest, value, 0) for a, value in zip(singles, values, strict=True)])
 
-    def excess(y: Array, frame: Frame, x_from_target: Array) -> tuple[Array, Array, Array]:
+    def place(y: Array, frame: Frame) -> tuple[list[Array], Array, Array, Array]:
         left, gain, steep = frame.place(y)
-        from_mean = at_p - weights * gain[..., None]
-        from_target = weights * (left[..., None] - x_from_target)
-        return jnp.where((gain < left)[..., None], from_mean, from_target), gain, left * steep
+        x = [
+            jnp.where(gain < left, a - w * gain, w * (left - (frame.target - value)))
+            for a, w, value in zip(at_p, weights, values, strict=True)
+        ]
+        return [computed_once(a) for a in x], gain, left * steep, steep
 
-    near_frame = _frame(p, values, weights, near, near - base - shift)
-    asked = (near < best)[..., None]
-    x = jnp.where(asked, weights * (values - near[..., None]), at_p)
-    reached = nearest(p, weights, x, jnp.where(asked[..., 0], near_frame.span, 0), jnp.zeros_like(gap), 4).divergence
-    below, beyond = asked[..., 0] & (reached >= radius), asked[..., 0] & (reached < radius)
-    frames = zip(near_frame, _frame(p, values, weights, best, gap), strict=True)
-    frame = Frame(*(jnp.where(below, one, other) for one, other in frames))
-    behind = frame.target[..., None] - values
+    def begin(frame: Frame) -> tuple[Array, Array]:
+        linear = radius / jnp.maximum(frame.rest, tiny)
+        low = jnp.minimum(jnp.maximum(linear, jnp.sqrt(2 * linear * frame.share)), frame.end)
+        start = jnp.maximum(single, jnp.minimum(jnp.sqrt(2 * radius * spread), frame.span / 2))
+        return jnp.maximum(low, frame.coordinate(start)), low
 
-    linear = radius / jnp.maximum(frame.rest, tiny)
-    low = jnp.minimum(jnp.maximum(linear, jnp.sqrt(2 * linear * frame.share)), frame.end)
-    normal = jnp.sqrt(2 * radius * spread)
-    start = jnp.maximum(single, jnp.minimum(normal, frame.span / 2))
-    y = jnp.maximum(low, frame.coordinate(start))
-    passed = frame.coordinate(jnp.where(beyond, near_frame.span, 0))
-    low = jnp.where(beyond, jnp.maximum(low, passed), low)
-    knee = jnp.log1p(frame.rest_weight / frame.weight) + 1
-    y = jnp.where(beyond, jnp.maximum(low, knee), y)
+    near_frame = _frame(p, held, values, weights, near, near - base - shift)
+    best_frame = _frame(p, held, values, weights, best, gap)
+    asked = near < best
+    y, low = begin(best_frame)
+    x, gain, speed, steep = place(y, best_frame)
+    x = [jnp.where(asked, w * (v - near), a) for w, v, a in zip(weights, values, x, strict=True)]
+    gain = jnp.where(asked, near_frame.span, gain)
+    tilt = nearest(p, weights, x, gain, jnp.zeros_like(gap), 4)
+    below, beyond = asked & (tilt.divergence >= radius), asked & (tilt.divergence < radius)
+    frame = Frame(*(computed_once(jnp.where(below, a, b)) for a, b in zip(near_frame, best_frame, strict=True)))
 
-    def narrow(carry: tuple[Array, ...], steps: int) -> tuple[Array, ...]:
-        y, multiplier, low, high = carry
-        x, gain, speed = excess(y, frame, behind)
-        tilt = nearest(p, weights, x, gain, multiplier, steps)
+    def narrow(
+        y: Array, low: Array, high: Array, speed: Array, steep: Array, tilt: Tilt
+    ) -> tuple[Array, Array, Array]:
         difference = tilt.divergence - radius
         low = jnp.where((difference < 0) & tilt.settled, jnp.maximum(y, low), low)
         high = jnp.where(difference < 0, high, jnp.minimum(y, high))
-        _, _, steep = frame.place(y)
-        slope = jnp.maximum(tilt.slope * speed, tiny)
-        bend = tilt.curvature * speed * speed - tilt.slope * speed * (2 * steep - 1)
-        bend = jnp.where(tilt.curvature == 0, 0, bend)
-        step = 2 * difference / jnp.maximum(2 * slope - difference * bend / slope, slope)
         if solver == "bisection":
-            moved = (low + high) / 2
-        else:
-            moved = y - step
-            above = jnp.minimum((y + high) / 2, 4 * y + 1)
-            moved = jnp.where(moved > high, above, jnp.where(moved < low, (y + low) / 2, moved))
-        return moved, tilt.multiplier, low, high
+            return (low + high) / 2, low, high
+        slope = jnp.maximum(tilt.slope * speed, tiny)
+        bend = jnp.where(tilt.curvature == 0, 0, (tilt.curvature * speed - tilt.slope * (2 * steep - 1)) * speed)
+        moved = y - 2 * difference / jnp.maximum(2 * slope - difference * bend / slope, slope)
+        above = jnp.minimum((y + high) / 2, 4 * y + 1)
+        return jnp.where(moved > high, above, jnp.where(moved < low, (y + low) / 2, moved)), low, high
 
-    carry = narrow((y, jnp.zeros_like(y), low, frame.end), 3)
-    if solver == "bisection":
-        carry = jax.lax.fori_loop(0, 40 if info.bits == 32 else 70, lambda _, carry: narrow(carry, 6), carry)
-    else:
-        carry = jax.lax.fori_loop(0, 7, lambda _, carry: narrow(carry, 2), carry)
-    y = carry[0]
+    fresh, fresh_low = begin(frame)
+    passed = jnp.where(beyond, jnp.maximum(fresh_low, frame.coordinate(near_frame.span)), fresh_low)
+    knee = jnp.maximum(passed, jnp.minimum(jnp.log1p(frame.rest_weight / frame.weight) + 1, frame.end))
+    moved, low, high = narrow(y, low, best_frame.end, speed, steep, tilt)
+    y = jnp.where(asked, jnp.where(beyond, knee, fresh), moved)
+    low, high = jnp.where(asked, passed, low), jnp.where(asked, frame.end, high)
+
+    def again(_: int, carry: tuple[Array, ...]) -> tuple[Array, ...]:
+        y, low, high, multiplier = carry
+        x, gain, speed, steep = place(y, frame)
+        tilt = nearest(p, weights, x, gain, multiplier, 2 if solver == "halley" else 6)
+        return *narrow(y, low, high, speed, steep, tilt), tilt.multiplier
+
+    steps = STEPS if solver == "halley" else 40 if info.bits == 32 else 70
+    multiplier = jnp.where(asked, 0, tilt.multiplier)
+    y, _, _, multiplier = jax.lax.fori_loop(0, steps, again, (y, low, high, multiplier))
     left, gain, _ = frame.place(y)
-    unit = total((p > 0).astype(p.dtype)) == 1
+    unit = sum((a > 0).astype(gap.dtype) for a in p) == 1
+    still = ~((gap > 0) & (radius > 0))
     maximum = jnp.where(gain < left, best - gap + gain, frame.target - left)
     maximum = jnp.where(unit, best - gap + single, maximum)
-    maximum = jnp.where((gap > 0) & (radius > 0), jnp.minimum(maximum, best), best - gap)
-    x, gain, _ = excess(y, frame, behind)
-    row = nearest(p, weights, x, gain, carry[1], 2).row
-    row = row / total(row)[..., None]
-    row = jnp.where(((gap > 0) & (radius > 0))[..., None], row, p)
-    return maximum, row
+    maximum = jnp.where(still, best - gap, jnp.minimum(maximum, best))
+    x, gain, _, _ = place(y, frame)
+    row = nearest(p, weights, x, gain, multiplier, 2).row
+    mass = sum(row)
+    return maximum, [jnp.where(still, a, b / mass) for a, b in zip(p, row, strict=True)]

@@ -7,7 +7,7 @@ import jax.numpy as jnp
 from jaxbandit.base import Array
 from jaxbandit.confidence.ball import weighted_mean_max
 from jaxbandit.confidence.bernoulli import Solver
-from jaxbandit.confidence.sums import largest, total
+from jaxbandit.confidence.tilt import largest, pick
 
 ESCAPE = 1e-12  # of every other row's mass towards the present state, so that the chain returns
 
@@ -56,13 +56,13 @@ def stationary_mean_lower(
     0.4198
     """
     p, means, lengths, radius = excursions(transition, reward, state, radius)
-    return -weighted_mean_max(p, -means, lengths, radius, solver)[0]
+    return -weighted_mean_max(p, [-mean for mean in means], lengths, radius, solver)[0]
 
 
 def excursions(
     transition: Array, reward: Array, state: Array, radius: Array
-) -> tuple[Array, Array, Array, Array]:
-    """Row `state` [..., S]; mean reward and expected length [..., S] of the cycle with each first step; radius [...].
+) -> tuple[list[Array], list[Array], list[Array], Array]:
+    """Row `state`; mean reward and expected length of the cycle that begins with a step to each state; the radius.
 
     Eliminates state after state without subtractions (Grassmann, Taksar and Heyman): what leaves a state is the sum
     of the others in its row, never 1 less the diagonal, so that rows close to frozen keep their digits. The elimination
@@ -72,25 +72,20 @@ def excursions(
     state, radius = jnp.asarray(state), jnp.asarray(radius, float)
     states = transition.shape[-1]
     shape = jnp.broadcast_shapes(transition.shape[:-2], reward.shape[:-1], state.shape, radius.shape)
-    transition = jnp.broadcast_to(transition, (*shape, states, states))
-    reward = jnp.broadcast_to(reward, (*shape, states))
-    here = jnp.broadcast_to(state, shape)[..., None] == jnp.arange(states)
+    moves = [[jnp.broadcast_to(transition[..., a, b], shape) for b in range(states)] for a in range(states)]
+    paid = [jnp.broadcast_to(reward[..., a], shape) for a in range(states)]
+    here = [jnp.broadcast_to(state == a, shape) for a in range(states)]
 
-    def at_state(values: Array) -> Array:
-        return total(jnp.where(here, values, 0))
+    def swapped(row: list[Array]) -> list[Array]:
+        """`state` and the last state in each other's place."""
+        return [jnp.where(here[a], row[-1], row[a]) for a in range(states - 1)] + [pick(row, here)]
 
-    def swapped(values: Array) -> list[Array]:
-        """The last axis as a list, `state` and the last state in each other's place."""
-        last = values[..., -1]
-        return [jnp.where(here[..., a], last, values[..., a]) for a in range(states - 1)] + [at_state(values)]
-
-    lowest = -largest(-reward)
-    rows = [jnp.stack(swapped(transition[..., a, :]), -1) for a in range(states)]
-    p = total(jnp.moveaxis(jnp.where(here[..., :, None], transition, 0), -2, -1))
-    others = [jnp.where(here[..., a, None], rows[-1], rows[a]) for a in range(states - 1)]
-    moves = [[row[..., b] for b in range(states - 1)] + [row[..., -1] + ESCAPE] for row in others]
-    earned = swapped(reward - lowest[..., None])
-    home = earned.pop()
+    p = [pick([moves[a][b] for a in range(states)], here) for b in range(states)]
+    moves = [[jnp.where(here[a], moves[-1][b], moves[a][b]) for b in range(states)] for a in range(states - 1)]
+    moves = [swapped(row) for row in moves]
+    moves = [[*row[:-1], row[-1] + ESCAPE] for row in moves]
+    lowest = -largest([-a for a in paid])
+    *earned, home = swapped([a - lowest for a in paid])
     played = [jnp.ones_like(home)] * (states - 1)
     leaving = []
     for k in range(states - 1):
@@ -104,5 +99,7 @@ def excursions(
             earned[k] = earned[k] + moves[k][b] * earned[b]
             played[k] = played[k] + moves[k][b] * played[b]
         earned[k], played[k] = earned[k] / leaving[k], played[k] / leaving[k]
-    h, g = (jnp.stack(swapped(jnp.stack([*part, 0 * home], -1)), -1) for part in (earned, played))
-    return p, lowest[..., None] + (home[..., None] + h) / (1 + g), 1 + g, jnp.broadcast_to(radius, shape)
+    nothing = jnp.zeros_like(home)
+    lengths = [1 + a for a in swapped([*played, nothing])]
+    means = [lowest + (home + a) / b for a, b in zip(swapped([*earned, nothing]), lengths, strict=True)]
+    return p, means, lengths, jnp.broadcast_to(radius, shape)

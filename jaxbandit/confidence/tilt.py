@@ -2,6 +2,8 @@
 
 from __future__ import annotations
 
+from collections.abc import Sequence
+from functools import reduce
 from typing import NamedTuple
 
 import jax.numpy as jnp
@@ -9,21 +11,38 @@ import numpy as np
 
 from jaxbandit.base import Array
 from jaxbandit.confidence.bernoulli import logarithm_excess
-from jaxbandit.confidence.sums import largest, total
+from jaxbandit.indexing import computed_once
+
+Row = Sequence[Array]  # S entries of any one shape: XLA vectorises these better than [..., S]
 
 
 class Tilt(NamedTuple):
     """The row q nearest to p, in KL(p || q), among those with sum over j of q_j x_j = 0."""
 
-    divergence: Array  # [...], KL(p || q)
-    slope: Array  # [...], its derivative by v where x_j = w_j (m_j - v)
-    curvature: Array  # [...], its second derivative; 0 where q has mass that p has not
-    multiplier: Array  # [...], tau
-    row: Array  # [..., S], q
-    settled: Array  # [...] bool, whether q sums to 1
+    divergence: Array  # KL(p || q)
+    slope: Array  # its derivative by v where x_j = w_j (m_j - v)
+    curvature: Array  # its second derivative; 0 where q has mass that p has not
+    multiplier: Array  # tau
+    row: list[Array]  # q
+    settled: Array  # bool, whether q sums to 1
 
 
-def nearest(p: Array, weights: Array, x: Array, gain: Array, multiplier: Array, steps: int) -> Tilt:
+def largest(row: Row) -> Array:
+    """Maximum over the entries."""
+    return reduce(jnp.maximum, row)
+
+
+def dot(row: Row, other: Row) -> Array:
+    """Sum of products over the entries, in their order."""
+    return sum(a * b for a, b in zip(row, other, strict=True))
+
+
+def pick(row: Row, chosen: Row) -> Array:
+    """Sum of the entries chosen, in their order."""
+    return sum(jnp.where(here, value, 0) for value, here in zip(row, chosen, strict=True))
+
+
+def nearest(p: Row, weights: Row, x: Row, gain: Array, multiplier: Array, steps: int) -> Tilt:
     """Move the multiplier tau towards the maximum of G(tau) = sum of p_j log(1 - tau x_j), which is KL(p || q).
 
     The nearest row is q_j = p_j / (1 - tau x_j); what it lacks of 1 goes to the state with the largest x, where p is
@@ -33,64 +52,80 @@ def nearest(p: Array, weights: Array, x: Array, gain: Array, multiplier: Array, 
     delta = 1 - tau max x: at small p the pole is approached to within p, which 1 - delta would not resolve.
 
     Args:
-      p, weights, x: [..., S]; gain, multiplier: [...].
+      p, weights, x: rows; gain, multiplier: of the shape of an entry.
       steps: how often tau is moved.
     """
-    info = np.finfo(p.dtype)
+    info = np.finfo(p[0].dtype)
     tiny = float(info.tiny) * 1e10
     top = largest(x)
-    scaled = jnp.maximum(x / top[..., None], -1e15)  # its square is finite in float32
-    gaps = (top[..., None] - x) / top[..., None]
-    last, below = x == top[..., None], x < 0
-    last_p = total(jnp.where(last, p, 0))
-    least = largest(jnp.where(below, 0, (p - gaps) / jnp.where(below, 1, scaled)))  # where 1 - tau x_j = p_j
+    scaled = [computed_once(jnp.maximum(a / top, -1e15)) for a in x]  # their squares are finite in float32
+    gaps = [jnp.maximum(1 - a, 0) for a in scaled]
+    last = [a == top for a in x]
+    last_p = computed_once(pick(p, last))
+    middle = [(a > 0) & ~end for a, end in zip(scaled, last, strict=True)]
+    bounds = [  # where 1 - tau x_j = p_j
+        jnp.where(a > 0, (mass - gap) / jnp.where(a > 0, a, 1), 0) for a, gap, mass in zip(scaled, gaps, p, strict=True)
+    ]
+    least = computed_once(largest(bounds))
     delta = jnp.clip(1 - multiplier * top, least, 1)
 
-    def shrinking(delta: Array) -> Array:
-        return jnp.where(below, 1 - (1 - delta)[..., None] * scaled, gaps + delta[..., None] * scaled)
+    def denominators(delta: Array) -> list[Array]:
+        tau = 1 - delta
+        both = zip(scaled, gaps, strict=True)
+        return [jnp.maximum(jnp.where(a < 0, 1 - tau * a, gap + delta * a), tiny) for a, gap in both]
 
     def moved(delta: Array) -> Array:
-        terms = jnp.where(p > 0, scaled / jnp.where(p > 0, shrinking(delta), 1), 0)
-        first, second = p * terms, p * terms * terms
-        negative = jnp.maximum(total(jnp.where(below, -first, 0)), tiny)
-        negative_slope = total(jnp.where(below, second, 0))
-        middle = ~below & ~last
-        positive, positive_slope = total(jnp.where(middle, first, 0)), total(jnp.where(middle, second, 0))
-        distance = jnp.where(last_p > 0, delta, 1)
-        pole = last_p / distance
-        all_positive, all_slope = positive + pole, positive_slope + pole / distance
-        ratio = negative / jnp.where(all_positive > 0, all_positive, 1)
-        from_left = negative * (ratio - 1) / jnp.maximum(negative_slope + all_slope * ratio * ratio, tiny)
-        from_left = jnp.where(all_positive > 0, from_left, 1)
-        # (rest - bend d) (delta - d) = last_p, the smaller root
-        rest, bend = negative - positive, jnp.maximum(negative_slope + positive_slope, tiny)
+        terms = [a / below for a, below in zip(scaled, denominators(delta), strict=True)]
+        first = [mass * term for mass, term in zip(p, terms, strict=True)]
+        second = [a * term for a, term in zip(first, terms, strict=True)]
+        falling = [a < 0 for a in first]
+        negative = jnp.maximum(-pick(first, falling), tiny)
+        negative_slope, middle_slope = pick(second, falling), pick(second, middle)
+        positive = pick(first, middle)
+        inverse = 1 / jnp.where(last_p > 0, delta, 1)
+        pole = last_p * inverse
+        whole = positive + pole
+        left = whole < negative
+        ratio = negative / jnp.where(whole > 0, whole, 1)
+        # from the right: (rest - bend d) (delta - d) = last_p, the smaller root
+        rest = computed_once(negative - positive)
+        bend = computed_once(jnp.maximum(negative_slope + middle_slope, tiny))
         half, end = rest + bend * delta, rest * delta - last_p
         root = jnp.sqrt(jnp.maximum(half * half - 4 * bend * end, 0))
-        from_right = jnp.where(half > 0, 2 * end / (half + root), (half - root) / (2 * bend))
-        return jnp.clip(delta - jnp.where(all_positive < negative, from_left, from_right), least, 1)
+        up = half > 0
+        above = jnp.where(left, negative * (ratio - 1), jnp.where(up, 2 * end, half - root))
+        slopes = negative_slope + (middle_slope + pole * inverse) * ratio * ratio
+        below = jnp.where(left, slopes, jnp.where(up, half + root, 2 * bend))
+        step = jnp.where(whole > 0, above / jnp.maximum(below, tiny), 1)
+        return computed_once(jnp.clip(delta - step, least, 1))
 
     for _ in range(steps):
         delta = moved(delta)
-    tau = (1 - delta) / top
-    stretch = -(1 - delta)[..., None] * scaled
-    # near p the sum cancels down to squares, which this keeps
-    small = tau * gain - total(p * logarithm_excess(jnp.clip(stretch, -0.5, 0.5)))
-    plain = total(p * jnp.log1p(jnp.maximum(stretch, float(info.eps) / 2 - 1)))
-    divergence = jnp.where(largest(jnp.abs(stretch)) < 0.5, small, plain)
-    inverse = jnp.where(p > 0, 1 / jnp.where(p > 0, shrinking(delta), 1), 0)
-    row = p * inverse
-    mass = total(row)
+    tau = computed_once((1 - delta) / top)
+    stretch = [(delta - 1) * a for a in scaled]
+    excess = [computed_once(logarithm_excess(jnp.clip(a, -0.5, 0.5))) for a in stretch]
+    near = [jnp.abs(a) < 0.5 for a in stretch]
+    logs = [
+        jnp.where(here, a - b, jnp.log(jnp.maximum(1 + a, float(info.eps) / 2)))
+        for a, b, here in zip(stretch, excess, near, strict=True)
+    ]
+    # near p the sum cancels down to squares, which the first form keeps
+    divergence = jnp.where(reduce(jnp.logical_and, near), tau * gain - dot(p, excess), dot(p, logs))
+    inverse = [1 / below for below in denominators(delta)]
+    row = [mass * a for mass, a in zip(p, inverse, strict=True)]
+    mass = sum(row)
     missing = jnp.maximum(1 - mass, 0)
-    extra = missing * largest(jnp.where(last, weights, 0))
-    second = row * inverse
-    cross, square = total(second * weights), total(second * scaled * scaled)
-    curvature = cross * cross / jnp.maximum(square, tiny) - total(second * weights * weights) * (1 - delta) ** 2
-    ties = total(last.astype(p.dtype))
+    extra = missing * largest([jnp.where(here, w, 0) for w, here in zip(weights, last, strict=True)])
+    second = [a * b for a, b in zip(row, inverse, strict=True)]
+    weighted = [a * w for a, w in zip(second, weights, strict=True)]
+    cross, square = sum(weighted), dot([a * b for a, b in zip(second, scaled, strict=True)], scaled)
+    curvature = cross * cross / jnp.maximum(square, tiny) - dot(weighted, weights) * (1 - delta) ** 2
+    ties = sum(here.astype(mass.dtype) for here in last)
     return Tilt(
         divergence=divergence,
-        slope=tau * (total(row * weights) + extra),
+        slope=tau * (dot(row, weights) + extra),
         curvature=jnp.where(missing > 1e-6, 0, curvature / top / top),
         multiplier=tau,
-        row=row + jnp.where(last, (missing / ties)[..., None], 0),
+        row=[a + jnp.where(here, missing / ties, 0) for a, here in zip(row, last, strict=True)],
         settled=(mass < 1.001) & ((mass > 0.999) | (delta <= least)),
     )
