@@ -2,49 +2,47 @@
 
 from __future__ import annotations
 
-import csv
 import dataclasses
 import sys
 import time
 from pathlib import Path
 
-import jax
 import matplotlib
+from matplotlib.figure import Figure
 
 import jaxbandit
 from experiments.claims import judge
 from experiments.folder import prepare
-from experiments.scenarios import CLAIMS, POLICIES, environment
+from experiments.scenarios import CLAIMS, environment, policies
 from experiments.settings import Settings
-from experiments.tables import final_table, paired_table, show
+from experiments.tables import final_table, paired_table, publish
 from jaxbandit import Result
 from jaxbandit.arguments import check
 
 
 def run(name: str, settings: Settings) -> Result:
     """Run the scenario `name`, print its tables and write its folder; an interrupted run continues."""
-    key = name.replace(" ", "")
+    module = name.replace(" ", "")
     asked = dataclasses.asdict(settings)
-    folder_name = asked.pop("out") or _default_folder(key, settings)
+    folder_name = asked.pop("out") or _default_folder(module, settings)
     arms = {name: environment(name, initial_state=settings.initial_state)}
     options = {option: getattr(settings, option) for option in ("runs", "horizon", "shuffle")}
-    if not 0 <= settings.seed < 2**32:
-        raise ValueError(f"seed: {settings.seed} lies outside 0..2^32 - 1")
-    check(arms, POLICIES, **options)  # before the folder is touched
-    folder, earlier = prepare(folder_name, key, asked)
+    compared, key = policies(name), settings.key()
+    check(arms, compared, key, **options)  # before the folder is touched
+    folder, earlier = prepare(folder_name, module, asked)
     if earlier is not None:
         print(
             f"continuing after round {earlier.rounds:,}" if not earlier.complete else "already played; reported again"
         )
     began = time.perf_counter()
-    result = jaxbandit.simulate(arms, POLICIES, key=jax.random.key(settings.seed), resume=earlier, **options)
+    result = jaxbandit.simulate(arms, compared, key=key, resume=earlier, **options)
     seconds = time.perf_counter() - began
     result.save(folder / "result.npz")
     if not result.complete:
         print(f"stopped after round {result.rounds:,} of {result.horizon:,}; the same command continues")
         sys.exit(130)
     report(result, folder, settings)
-    rounds = len(POLICIES) * settings.runs * (settings.horizon - (earlier.rounds if earlier else 0))
+    rounds = len(compared) * settings.runs * (settings.horizon - (earlier.rounds if earlier else 0))
     print(f"\n{rounds / 1e6:,.3g} million rounds in {seconds:.1f} s, compilation included; written to {folder}/")
     return result
 
@@ -54,23 +52,22 @@ def report(result: Result, folder: Path, settings: Settings) -> None:
     (name,) = result.scenarios
     start = settings.initial_state if settings.initial_state == "stationary" else f"state {settings.initial_state}"
     order = "drawn for each run" if settings.shuffle else "as listed"
-    print(f"{name}: {settings.runs:,} runs of {settings.horizon:,} rounds, arms start {start}, order {order}")
+    best = int(result.means[0].argmax())
+    print(
+        f"{name}: {settings.runs:,} runs of {settings.horizon:,} rounds, arms start {start}, order {order}; "
+        f"best arm {best + 1}, mean {result.means[0, best]:.4f}"
+    )
     tables = {
         "table": ("Final pseudo-regret", final_table(result)),
         "paired": ("Paired differences of final regret, run by run: first minus second", paired_table(result)),
         "claims": ("The paper's claims, judged on paired differences", judge(result, CLAIMS[name])),
     }
-    for file, (title, rows) in tables.items():
-        print(f"\n{title}\n" + show(rows))
-        with open(folder / f"{file}.csv", "w", newline="") as handle:
-            writer = csv.DictWriter(handle, rows[0].keys())
-            writer.writeheader()
-            writer.writerows(rows)
+    publish(tables, folder)
     draw(result, folder)
 
 
 def draw(result: Result, folder: Path) -> None:
-    """Regret (all policies, and without UCB-SM), distribution of final regret, plays of TV-KL-UCB's arms."""
+    """Regret (all policies, and without UCB-SM), distribution of final regret, plays of the last policy's arms."""
     matplotlib.use("Agg")
     import matplotlib.pyplot as plt
 
@@ -81,14 +78,21 @@ def draw(result: Result, folder: Path) -> None:
         "regret": lambda ax: plotting.plot_regret(result, logarithmic=True, ax=ax),
         "regret_kl": lambda ax: plotting.plot_regret(result, close, quantiles=(0.9,), ax=ax),
         "distribution": lambda ax: plotting.plot_distribution(result, ax=ax),
-        "plays": lambda ax: plotting.plot_pulls(result, "TV-KL-UCB", ax=ax),
+        "plays": lambda ax: plotting.plot_pulls(result, result.labels[-1], ax=ax),
     }
     for file, picture in pictures.items():
         figure, ax = plt.subplots(figsize=(7, 4.5), layout="constrained")
         picture(ax)
-        figure.savefig(folder / f"{file}.png", dpi=150)
-        figure.savefig(folder / f"{file}.pdf")
-        plt.close(figure)
+        save(figure, folder / file)
+
+
+def save(figure: Figure, path: Path) -> None:
+    """Write a figure as .png and .pdf, and close it."""
+    import matplotlib.pyplot as plt
+
+    figure.savefig(path.with_suffix(".png"), dpi=150)
+    figure.savefig(path.with_suffix(".pdf"))
+    plt.close(figure)
 
 
 def _default_folder(key: str, settings: Settings) -> str:

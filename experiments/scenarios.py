@@ -5,8 +5,30 @@ from __future__ import annotations
 from collections.abc import Callable
 from typing import Any
 
+import numpy as np
+
 import jaxbandit
 from jaxbandit import MarkovArms, Policy
+
+
+def three_state(
+    p01: list[float],
+    p02: list[float],
+    p12: list[float],
+    p10: list[float],
+    p20: list[float],
+    p21: list[float],
+    **start: Any,
+) -> MarkovArms:
+    """Arms with three states that pay 0, 1/2 and 1, from their probabilities of moving between them."""
+    moves = np.zeros((len(p01), 3, 3))
+    for (s, following), probabilities in zip(
+        [(0, 1), (0, 2), (1, 2), (1, 0), (2, 0), (2, 1)], [p01, p02, p12, p10, p20, p21], strict=True
+    ):
+        moves[:, s, following] = probabilities
+    stay = np.eye(3) * (1 - moves.sum(-1, keepdims=True))
+    return jaxbandit.markov(moves + stay, (0.0, 0.5, 1.0), **start)
+
 
 SCENARIOS: dict[str, Callable[..., MarkovArms]] = {
     "scenario 1": lambda **start: jaxbandit.two_state(
@@ -15,15 +37,35 @@ SCENARIOS: dict[str, Callable[..., MarkovArms]] = {
     "scenario 2": lambda **start: jaxbandit.two_state(
         p01=[0.5, 0.0004, 0.0003, 0.0002, 0.0001], p10=[0.4, 0.00055, 0.00065, 0.00065, 0.0007], **start
     ),
+    "scenario 3": lambda **start: three_state(
+        p01=[0.5, 0.4, 0.3, 0.2, 0.1],
+        p02=[0.1, 0.2, 0.3, 0.2, 0.7],
+        p12=[0.4, 0.55, 0.5, 0.55, 0.7],
+        p10=[0.3, 0.2, 0.25, 0.25, 0.15],
+        p20=[0.6, 0.5, 0.4, 0.3, 0.2],
+        p21=[0.1, 0.2, 0.4, 0.5, 0.6],
+        **start,
+    ),
+    "scenario 4": lambda **start: three_state(
+        p01=[0.005, 0.004, 0.003, 0.002, 0.1],
+        p02=[0.001, 0.002, 0.003, 0.002, 0.7],
+        p12=[0.004, 0.0055, 0.005, 0.0055, 0.7],
+        p10=[0.003, 0.002, 0.0025, 0.0025, 0.15],
+        p20=[0.006, 0.005, 0.004, 0.003, 0.2],
+        p21=[0.001, 0.002, 0.004, 0.005, 0.6],
+        **start,
+    ),
 }
 
-POLICIES: dict[str, Policy] = {
+# the paper's own policy comes last; for three states it is called m-TV-KL-UCB
+OTHERS: dict[str, Policy] = {
     "UCB-SM": jaxbandit.UCBSM(),
     "KL-UCB-SM": jaxbandit.KLUCB(),
     "KL-UCB-SM2": jaxbandit.RoundRobinKLUCB(),
     "KL-UCB-MC": jaxbandit.KLUCBMC(),
-    "TV-KL-UCB": jaxbandit.TVKLUCB(),
 }
+POLICIES = OTHERS | {"TV-KL-UCB": jaxbandit.TVKLUCB()}
+THREE_STATE_POLICIES = OTHERS | {"m-TV-KL-UCB": jaxbandit.TVKLUCB()}
 
 # claim, the policy that should have less regret, the one it should beat, where the paper says so
 CLAIMS: dict[str, list[tuple[str, str, str, str]]] = {
@@ -38,8 +80,23 @@ CLAIMS: dict[str, list[tuple[str, str, str, str]]] = {
         ("TV-KL-UCB beats KL-UCB-SM", "TV-KL-UCB", "KL-UCB-SM", "figure 1d"),
         ("TV-KL-UCB beats KL-UCB-SM2", "TV-KL-UCB", "KL-UCB-SM2", "figure 1d"),
     ],
+    "scenario 3": [
+        ("m-TV-KL-UCB beats UCB-SM", "m-TV-KL-UCB", "UCB-SM", "figure 2a"),
+        ("m-TV-KL-UCB beats KL-UCB-SM", "m-TV-KL-UCB", "KL-UCB-SM", "figure 2c"),
+        ("m-TV-KL-UCB beats KL-UCB-SM2", "m-TV-KL-UCB", "KL-UCB-SM2", "figure 2c"),
+    ],
+    "scenario 4": [
+        ("m-TV-KL-UCB beats UCB-SM", "m-TV-KL-UCB", "UCB-SM", "figure 2b"),
+        ("m-TV-KL-UCB beats KL-UCB-SM", "m-TV-KL-UCB", "KL-UCB-SM", "figure 2d"),
+        ("m-TV-KL-UCB beats KL-UCB-SM2", "m-TV-KL-UCB", "KL-UCB-SM2", "figure 2d"),
+    ],
 }
 
 
 def environment(name: str, **start: Any) -> MarkovArms:
     return SCENARIOS[name](**start)
+
+
+def policies(name: str) -> dict[str, Policy]:
+    """The policies compared in a scenario, the paper's own last."""
+    return THREE_STATE_POLICIES if environment(name).reward.shape[1] == 3 else POLICIES

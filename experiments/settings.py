@@ -22,15 +22,31 @@ def state(text: str) -> int | str:
 
 
 @dataclasses.dataclass(frozen=True)
-class Settings:
-    """Options of a comparison of policies."""
+class Simulation:
+    """Options of any simulation."""
 
     runs: int = option(1000, "independent runs of every policy")
     horizon: int = option(100_000, "rounds of a run")
     seed: int = option(0, "of the random key")
+    out: str = option("", "folder for figures, tables and counts; default: results/NAME/, a folder for each setting")
+
+    def key(self) -> jax.Array:
+        """The random key of the seed.
+
+        Raises:
+          ValueError: the seed is none.
+        """
+        if not 0 <= self.seed < 2**32:
+            raise ValueError(f"seed: {self.seed} lies outside 0..2^32 - 1")
+        return jax.random.key(self.seed)
+
+
+@dataclasses.dataclass(frozen=True)
+class Settings(Simulation):
+    """Options of a comparison of policies."""
+
     initial_state: int | str = option(0, 'state of every arm before its first play: a number, or "stationary"')
     shuffle: bool = option(False, "draw an order of the arms for each run (ties go to the first arm)")
-    out: str = option("", "folder for figures, tables and counts; default: results/NAME/, a folder for each setting")
 
 
 def from_command_line(settings: type[T], name: str, description: str, arguments: list[str] | None = None) -> T:

@@ -2,7 +2,9 @@
 
 from __future__ import annotations
 
+import csv
 from itertools import combinations
+from pathlib import Path
 
 from jaxbandit import Result, metrics
 
@@ -53,16 +55,23 @@ def paired_table(result: Result) -> list[Row]:
     return rows
 
 
-SHARES = ("linear share", "best arm's share", "first less in")
+SHARES = (
+    "linear share",
+    "best arm's share",
+    "first less in",
+    "its plays in the transition phase",
+    "rounds judged Markovian",
+)
+REWARDS = ("arm's mean", "gap")
 
 
 def show(rows: list[Row]) -> str:
-    """Rows as aligned text; shares as percentages."""
+    """Rows as aligned text; shares as percentages, rewards to four digits."""
 
     def text(column: str, value: str | float) -> str:
         if isinstance(value, str):
             return value
-        return f"{value:.1%}" if column in SHARES else f"{value:,.1f}"
+        return f"{value:{'.1%' if column in SHARES else '.4f' if column in REWARDS else ',.1f'}}"
 
     cells = [list(rows[0]), *[[text(column, value) for column, value in row.items()] for row in rows]]
     widths = [max(len(line[i]) for line in cells) for i in range(len(cells[0]))]
@@ -72,3 +81,13 @@ def show(rows: list[Row]) -> str:
         for line in cells
     ]
     return "\n".join([lines[0], "-" * len(lines[0]), *lines[1:]])
+
+
+def publish(tables: dict[str, tuple[str, list[Row]]], folder: Path) -> None:
+    """Print each table under its title and write it to the folder as CSV, under its name."""
+    for name, (title, rows) in tables.items():
+        print(f"\n{title}\n" + show(rows))
+        with open(folder / f"{name}.csv", "w", newline="") as file:
+            writer = csv.DictWriter(file, rows[0].keys())
+            writer.writeheader()
+            writer.writerows(rows)

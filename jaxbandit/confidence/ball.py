@@ -93,7 +93,8 @@ class Frame(NamedTuple):
         """Of v(y): target - v, v less the mean under p, and minus d log(target - v) / dy."""
         kept, lost = jnp.exp(-y), -jnp.expm1(-y)
         whole = kept * self.rest_weight + (self.share + self.rest * lost) * self.weight
-        return kept * self.span / whole, lost * self.span * self.weight / whole, self.weight / whole
+        steep = self.weight / whole
+        return kept * self.span / whole, lost * self.span * steep, steep
 
     def coordinate(self, gain: Array) -> Array:
         """y from v less the mean under p."""
@@ -168,9 +169,10 @@ def _solve(p: Row, values: Row, weights: Row, radius: Array, solver: Solver) -> 
         high = jnp.where(difference < 0, high, jnp.minimum(y, high))
         if solver == "bisection":
             return (low + high) / 2, low, high
-        slope = jnp.maximum(tilt.slope * speed, tiny)
+        slope = jnp.maximum(tilt.slope * speed, 1e-18)
         bend = jnp.where(tilt.curvature == 0, 0, (tilt.curvature * speed - tilt.slope * (2 * steep - 1)) * speed)
-        moved = y - 2 * difference / jnp.maximum(2 * slope - difference * bend / slope, slope)
+        square = slope * slope
+        moved = y - 2 * difference * slope / jnp.maximum(2 * square - difference * bend, jnp.maximum(square, tiny))
         above = jnp.minimum((y + high) / 2, 4 * y + 1)
         return jnp.where(moved > high, above, jnp.where(moved < low, (y + low) / 2, moved)), low, high
 

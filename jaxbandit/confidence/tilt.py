@@ -63,11 +63,7 @@ def nearest(p: Row, weights: Row, x: Row, gain: Array, multiplier: Array, steps:
     last = [a == top for a in x]
     last_p = computed_once(pick(p, last))
     middle = [(a > 0) & ~end for a, end in zip(scaled, last, strict=True)]
-    bounds = [  # where 1 - tau x_j = p_j
-        jnp.where(a > 0, (mass - gap) / jnp.where(a > 0, a, 1), 0) for a, gap, mass in zip(scaled, gaps, p, strict=True)
-    ]
-    least = computed_once(largest(bounds))
-    delta = jnp.clip(1 - multiplier * top, least, 1)
+    delta = jnp.clip(1 - multiplier * top, last_p, 1)
 
     def denominators(delta: Array) -> list[Array]:
         tau = 1 - delta
@@ -82,28 +78,28 @@ def nearest(p: Row, weights: Row, x: Row, gain: Array, multiplier: Array, steps:
         negative = jnp.maximum(-pick(first, falling), tiny)
         negative_slope, middle_slope = pick(second, falling), pick(second, middle)
         positive = pick(first, middle)
-        inverse = 1 / jnp.where(last_p > 0, delta, 1)
-        pole = last_p * inverse
-        whole = positive + pole
-        left = whole < negative
-        ratio = negative / jnp.where(whole > 0, whole, 1)
-        # from the right: (rest - bend d) (delta - d) = last_p, the smaller root
-        rest = computed_once(negative - positive)
-        bend = computed_once(jnp.maximum(negative_slope + middle_slope, tiny))
-        half, end = rest + bend * delta, rest * delta - last_p
-        root = jnp.sqrt(jnp.maximum(half * half - 4 * bend * end, 0))
+        # from the left, P delta = whole and P' delta^2 = bend
+        whole = positive * delta + last_p
+        bend = middle_slope * delta * delta + last_p
+        left = whole < negative * delta
+        above_left = negative * whole * (negative * delta - whole)
+        below_left = whole * whole * negative_slope + negative * negative * bend
+        # from the right, (rest - slope d) (delta - d) = last_p, the smaller root
+        rest, slope = negative - positive, negative_slope + middle_slope
+        half, end = rest + slope * delta, rest * delta - last_p
+        root = jnp.sqrt(jnp.maximum(half * half - 4 * slope * end, 0))
         up = half > 0
-        above = jnp.where(left, negative * (ratio - 1), jnp.where(up, 2 * end, half - root))
-        slopes = negative_slope + (middle_slope + pole * inverse) * ratio * ratio
-        below = jnp.where(left, slopes, jnp.where(up, half + root, 2 * bend))
+        above = jnp.where(left, above_left, jnp.where(up, 2 * end, half - root))
+        below = jnp.where(left, below_left, jnp.where(up, half + root, 2 * slope))
         step = jnp.where(whole > 0, above / jnp.maximum(below, tiny), 1)
-        return computed_once(jnp.clip(delta - step, least, 1))
+        return computed_once(jnp.clip(delta - step, last_p, 1))
 
     for _ in range(steps):
         delta = moved(delta)
-    tau = computed_once((1 - delta) / top)
+    inverse_top = 1 / top
+    tau = (1 - delta) * inverse_top
     stretch = [(delta - 1) * a for a in scaled]
-    excess = [computed_once(logarithm_excess(jnp.clip(a, -0.5, 0.5))) for a in stretch]
+    excess = [logarithm_excess(jnp.clip(a, -0.5, 0.5)) for a in stretch]
     near = [jnp.abs(a) < 0.5 for a in stretch]
     logs = [
         jnp.where(here, a - b, jnp.log(jnp.maximum(1 + a, float(info.eps) / 2)))
@@ -124,8 +120,8 @@ def nearest(p: Row, weights: Row, x: Row, gain: Array, multiplier: Array, steps:
     return Tilt(
         divergence=divergence,
         slope=tau * (dot(row, weights) + extra),
-        curvature=jnp.where(missing > 1e-6, 0, curvature / top / top),
+        curvature=jnp.where(missing > 1e-6, 0, curvature * inverse_top * inverse_top),
         multiplier=tau,
         row=[a + jnp.where(here, missing / ties, 0) for a, here in zip(row, last, strict=True)],
-        settled=(mass < 1.001) & ((mass > 0.999) | (delta <= least)),
+        settled=(mass < 1.001) & ((mass > 0.999) | (delta <= last_p)),
     )
