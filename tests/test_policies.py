@@ -190,8 +190,7 @@ def test_markovian():
 def test_contract(name):
     check_policy(ALL[name]())
     check_policy(ALL[name](), arms=3, plays=2)
-    if name not in ("TVKLUCB", "KLUCBMC"):
-        check_policy(ALL[name](), states=4)
+    check_policy(ALL[name](), states=4)
 
 
 def test_more_plays_than_one_replace_the_least_leader():
@@ -244,13 +243,6 @@ BAD = [
 def test_bad_fields(policy, message):
     with pytest.raises(ValueError, match=f"^{message}: "):
         jaxbandit.simulate(ARMS, {"p": policy}, runs=1, horizon=10)
-
-
-def test_more_states_are_refused():
-    arms = jaxbandit.random(jax.random.key(0), states=3)
-    for policy in (TVKLUCB(), KLUCBMC()):
-        with pytest.raises(ValueError, match=f"{type(policy).__name__} is for arms with two states"):
-            jaxbandit.simulate(arms, {"p": policy}, runs=1, horizon=10)
 
 
 @jaxbandit.pytree

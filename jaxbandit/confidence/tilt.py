@@ -63,7 +63,7 @@ def nearest(p: Row, weights: Row, x: Row, gain: Array, multiplier: Array, steps:
     last = [a == top for a in x]
     last_p = computed_once(pick(p, last))
     middle = [(a > 0) & ~end for a, end in zip(scaled, last, strict=True)]
-    delta = jnp.clip(1 - multiplier * top, last_p, 1)
+    delta = computed_once(jnp.clip(1 - multiplier * top, last_p, 1))
 
     def denominators(delta: Array) -> list[Array]:
         tau = 1 - delta
@@ -82,8 +82,9 @@ def nearest(p: Row, weights: Row, x: Row, gain: Array, multiplier: Array, steps:
         whole = positive * delta + last_p
         bend = middle_slope * delta * delta + last_p
         left = whole < negative * delta
-        above_left = negative * whole * (negative * delta - whole)
-        below_left = whole * whole * negative_slope + negative * negative * bend
+        ratio = negative / jnp.where(whole > 0, whole, 1)
+        above_left = negative * (ratio * delta - 1)
+        below_left = negative_slope + ratio * ratio * bend
         # from the right, (rest - slope d) (delta - d) = last_p, the smaller root
         rest, slope = negative - positive, negative_slope + middle_slope
         half, end = rest + slope * delta, rest * delta - last_p
@@ -91,7 +92,7 @@ def nearest(p: Row, weights: Row, x: Row, gain: Array, multiplier: Array, steps:
         up = half > 0
         above = jnp.where(left, above_left, jnp.where(up, 2 * end, half - root))
         below = jnp.where(left, below_left, jnp.where(up, half + root, 2 * slope))
-        step = jnp.where(whole > 0, above / jnp.maximum(below, tiny), 1)
+        step = jnp.where(positive + last_p > 0, above / jnp.maximum(below, tiny), 1)
         return computed_once(jnp.clip(delta - step, last_p, 1))
 
     for _ in range(steps):
@@ -109,7 +110,7 @@ def nearest(p: Row, weights: Row, x: Row, gain: Array, multiplier: Array, steps:
     divergence = jnp.where(reduce(jnp.logical_and, near), tau * gain - dot(p, excess), dot(p, logs))
     inverse = [1 / below for below in denominators(delta)]
     row = [mass * a for mass, a in zip(p, inverse, strict=True)]
-    mass = sum(row)
+    mass = computed_once(sum(row))
     missing = jnp.maximum(1 - mass, 0)
     extra = missing * largest([jnp.where(here, w, 0) for w, here in zip(weights, last, strict=True)])
     second = [a * b for a, b in zip(row, inverse, strict=True)]
@@ -118,9 +119,9 @@ def nearest(p: Row, weights: Row, x: Row, gain: Array, multiplier: Array, steps:
     curvature = cross * cross / jnp.maximum(square, tiny) - dot(weighted, weights) * (1 - delta) ** 2
     ties = sum(here.astype(mass.dtype) for here in last)
     return Tilt(
-        divergence=divergence,
-        slope=tau * (dot(row, weights) + extra),
-        curvature=jnp.where(missing > 1e-6, 0, curvature * inverse_top * inverse_top),
+        divergence=computed_once(divergence),
+        slope=computed_once(tau * (dot(row, weights) + extra)),
+        curvature=computed_once(jnp.where(missing > 1e-6, 0, curvature * inverse_top * inverse_top)),
         multiplier=tau,
         row=[a + jnp.where(here, missing / ties, 0) for a, here in zip(row, last, strict=True)],
         settled=(mass < 1.001) & ((mass > 0.999) | (delta <= last_p)),

@@ -20,24 +20,28 @@ Clock = Literal["round", "arm"]
 
 @pytree
 class KLUCBMC:
-    """KL-UCB on the probability of leaving an arm's present state (KL-UCB-MC), whether the arm is Markovian or not.
+    """KL-UCB on the transition out of an arm's present state (KL-UCB-MC), whether the arm is Markovian or not.
 
-    With c = log f(t) / T and estimates p01, p10 of two-state arms with rewards r0, r1:
-    in state 0 the index is (r0 p10 + r1 p) / (p + p10) with p = upper(p01, c),
-    in state 1 it is (r0 q + r1 p01) / (p01 + q) with q = lower(p10, c); for r1 < r0 the two bounds swap ends, which
+    With c = log f(t) / T and estimated rows p, the index is the largest stationary mean over rows q in the place of the
+    present state's with KL(p || q) <= c, the other rows as they are (`confidence.stationary_mean_upper`). With two
+    states and rewards r0, r1 that is in closed form
+    in state 0 the index (r0 p10 + r1 p) / (p + p10) with p = upper(p01, c),
+    in state 1 the index (r0 q + r1 p01) / (p01 + q) with q = lower(p10, c); for r1 < r0 the two bounds swap ends, which
     the paper leaves out; 0/0 is the better reward. Estimates count departures: the last visit has none.
 
     Args:
       exploration: None for f(t) = 1 + t log^2 t, or a number c for log t + c log log t.
-      unvisited: estimated probability of leaving a state not yet left, in [0, 1]; 1 as in the paper.
+      unvisited: estimated probability of leaving a state not yet left, to the other states alike, in [0, 1]; 1 as in
+        the paper.
       samples: "arm" (the paper's equations: T counts all plays of the arm) or "state" (its concentration lemma: the
         plays in the present state).
-      solver: of `confidence.kl_bound`.
+      solver: of `confidence.kl_bound` and `confidence.stationary_mean_upper`.
 
     Raises:
-      ValueError: from `simulate` and `check_policy`, for arms with more than two states or a field out of range.
+      ValueError: from `simulate` and `check_policy`, for a field out of range.
 
-    Source: the paper's appendix D, algorithm 3, equations for states 0 and 1 in section III.A.
+    Source: the paper's appendix D, algorithm 3, equations for states 0 and 1 in section III.A; for more states
+    algorithm 2's maximisation, solved exactly.
 
     >>> state = KLUCBMC().init(jnp.array([[0.0, 1.0], [0.0, 1.0]]))
     >>> KLUCBMC().scores(None, state, 1).tolist()
@@ -64,10 +68,11 @@ class KLUCBMC:
 
 @pytree
 class TVKLUCB:
-    """Total-variation KL-UCB: the index of `KLUCBMC` for arms judged Markovian at t, that of `KLUCB` for the others.
+    """Total-variation KL-UCB (TV-KL-UCB; with more than two states m-TV-KL-UCB).
 
-    An arm is judged Markovian where the distance between its two estimated rows, |p01 + p10 - 1| for the total
-    variation, exceeds scale (t - 1)^-exponent. Estimates are ratios of counts and meet the threshold exactly when t - 1
+    The index is that of `KLUCBMC` for arms judged Markovian at t and that of `KLUCB` for the others. An arm is judged
+    Markovian where the largest distance between any two of its estimated rows, |p01 + p10 - 1| for the total variation
+    of two, exceeds scale (t - 1)^-exponent. Estimates are ratios of counts and meet the threshold exactly when t - 1
     is a fourth power, so they are compared with the threshold times 1 + 1e-5, the same in every precision.
 
     Args:
@@ -80,9 +85,11 @@ class TVKLUCB:
         do; for "kl" there is none. A smaller distance calls an arm Markovian later.
 
     Raises:
-      ValueError: from `simulate` and `check_policy`, for arms with more than two states or a field out of range.
+      ValueError: from `simulate` and `check_policy`, for a field out of range.
 
-    Source: the paper's section III.A, algorithm 1; estimates and t as in its text, not as in its authors' code.
+    Source: the paper's sections III.A and IV, algorithms 1 and 2; estimates and t as in its text, not as in its
+    authors' code. All pairs of rows are compared: algorithm 2's loop stops one state short, and would call the best arm
+    of scenario 3 i.i.d.
 
     >>> policy = TVKLUCB()
     >>> state = policy.init(jnp.array([[0.0, 1.0], [0.0, 1.0]]))
@@ -139,7 +146,7 @@ def estimates(counts: Array, unvisited: Array) -> Array:
 
 
 def transition_index(policy: KLUCBMC | TVKLUCB, state: Transitions, t: Array, markovian: Array) -> Array:
-    """The transition index [K] of `KLUCBMC` where `markovian` [K], the index of `KLUCB` elsewhere; inf if not played."""
+    """The index [K] of `KLUCBMC` where `markovian` [K], that of `KLUCB` elsewhere; inf for an arm not played."""
     counts = state.counts
     mean, plays = sample_mean(sum(counts[:, s] for s in range(counts.shape[1])), state.reward)
     samples = plays
