@@ -40,7 +40,7 @@ def stationary_mean_upper(
 
     >>> chain = jnp.array([[0.5, 0.5, 0.0], [0.2, 0.5, 0.3], [0.1, 0.4, 0.5]])
     >>> [round(float(stationary_mean_upper(chain, jnp.array([0.0, 0.5, 1.0]), 0, c)), 4) for c in (0.0, 0.1, jnp.inf)]
-    [0.5319, 0.6156, 0.7143]
+    [0.5189, 0.5606, 0.6796]
     """
     p, means, lengths, radius = excursions(transition, reward, state, radius)
     return weighted_mean_max(p, means, lengths, radius, solver)[0]
@@ -53,7 +53,7 @@ def stationary_mean_lower(
 
     >>> chain = jnp.array([[0.5, 0.5, 0.0], [0.2, 0.5, 0.3], [0.1, 0.4, 0.5]])
     >>> round(float(stationary_mean_lower(chain, jnp.array([0.0, 0.5, 1.0]), 0, 0.1)), 4)
-    0.4198
+    0.439
     """
     p, means, lengths, radius = excursions(transition, reward, state, radius)
     return -weighted_mean_max(p, [-mean for mean in means], lengths, radius, solver)[0]

@@ -82,9 +82,9 @@ def nearest(p: Row, weights: Row, x: Row, gain: Array, multiplier: Array, steps:
         whole = positive * delta + last_p
         bend = middle_slope * delta * delta + last_p
         left = whole < negative * delta
-        ratio = negative / jnp.where(whole > 0, whole, 1)
+        ratio = negative / jnp.maximum(whole, tiny)
         above_left = negative * (ratio * delta - 1)
-        below_left = negative_slope + ratio * ratio * bend
+        below_left = negative_slope + ratio * (ratio * bend)
         # from the right, (rest - slope d) (delta - d) = last_p, the smaller root
         rest, slope = negative - positive, negative_slope + middle_slope
         half, end = rest + slope * delta, rest * delta - last_p
