@@ -34,7 +34,17 @@ def test_means_of_the_scenarios():
     np.testing.assert_allclose(scenarios.environment("scenario 2").means(), [5 / 9, 8 / 19, 6 / 19, 4 / 17, 1 / 8])
 
 
-@pytest.mark.parametrize("name", ["scenario 1", "scenario 2"])
+@pytest.mark.parametrize("name", ["scenario 3", "scenario 4"])
+def test_means_of_three_states_by_linear_equations(name):
+    arms = scenarios.environment(name)
+    assert arms.means().argmax() == 4 and arms.means().max() == pytest.approx(0.6421, abs=5e-5)
+    for rows, mean in zip(np.asarray(arms.transition, float), arms.means(), strict=True):
+        equations = np.vstack([rows.T - np.eye(3), np.ones(3)])
+        law = np.linalg.lstsq(equations, np.array([0, 0, 0, 1.0]), rcond=None)[0]
+        assert mean == pytest.approx(law @ [0, 0.5, 1], rel=1e-6)
+
+
+@pytest.mark.parametrize("name", ["scenario 1", "scenario 2", "scenario 3"])
 def test_a_scenario_writes_its_folder(name, tmp_path, capsys):
     settings = Settings(**TINY, out=str(tmp_path), initial_state="stationary", shuffle=True)
     result = run(name, settings)
@@ -48,8 +58,8 @@ def test_a_scenario_writes_its_folder(name, tmp_path, capsys):
     assert files == pictures | {"settings.json", "result.npz", "table.csv", "paired.csv", "claims.csv"}
     with open(tmp_path / "table.csv") as file:
         rows = list(csv.DictReader(file))
-    assert [row["policy"] for row in rows] == list(scenarios.POLICIES)
-    final = metrics.pseudo_regret(result, "TV-KL-UCB")[0, 0, :, -1]
+    assert [row["policy"] for row in rows] == list(scenarios.policies(name))
+    final = metrics.pseudo_regret(result, result.labels[-1])[0, 0, :, -1]
     assert float(rows[-1]["mean"]) == pytest.approx(final.mean(), rel=1e-12)
     assert json.loads((tmp_path / "settings.json").read_text())["runs"] == 8
     np.testing.assert_array_equal(Result.load(tmp_path / "result.npz").visits["UCB-SM"], result.visits["UCB-SM"])

@@ -1,0 +1,199 @@
+"""I.i.d. arms with the means of scenarios 1 and 3: what TV-KL-UCB's test of independence costs and saves there.
+
+Prints and writes (CSV) final regret and, arm by arm, how much of the play falls in the transition phase, in which the
+arm is judged Markovian; draws that share against time. The policy is asked about 300 times, in rounds spaced evenly in
+log (every round at first, then each time t has grown by about 3 %), and a play counts as in the phase if the arm was
+judged Markovian at the last question.
+"""
+
+from __future__ import annotations
+
+import dataclasses
+import sys
+from functools import partial
+from itertools import cycle
+from pathlib import Path
+
+import jax
+import jax.numpy as jnp
+import matplotlib
+import numpy as np
+
+import jaxbandit
+from experiments.comparison import save
+from experiments.folder import prepare
+from experiments.scenarios import environment
+from experiments.settings import Simulation, main, option
+from experiments.tables import Row, final_table, publish
+from jaxbandit import MarkovArms, Result, chains, metrics, rounds
+from jaxbandit.arguments import check
+from jaxbandit.base import Array
+
+OTHERS = {"KL-UCB-SM": jaxbandit.KLUCB(), "KL-UCB-MC": jaxbandit.KLUCBMC()}
+ADAPTIVE = {"TV-KL-UCB": jaxbandit.TVKLUCB(), "TV-KL-UCB, arm's clock": jaxbandit.TVKLUCB(clock="arm")}
+PHASE = "its plays in the transition phase"
+
+Judged = dict[str, np.ndarray]  # label to bool [Q, K, R], whether an arm was judged Markovian at each question
+
+
+@dataclasses.dataclass(frozen=True)
+class Settings(Simulation):
+    """Options of the i.i.d. experiment."""
+
+    horizon: int = option(20_000, "rounds of a run")
+
+
+def independent(arms: MarkovArms) -> MarkovArms:
+    """Arms with the stationary laws of these, whatever state they are in."""
+    laws = np.stack([chains.stationary(rows) for rows in arms.transition])
+    return jaxbandit.markov(np.repeat(laws[:, None], laws.shape[1], axis=1), arms.reward)
+
+
+def questions(horizon: int) -> np.ndarray:
+    """The rounds before which the policy is asked, and the round after the last; [Q + 1]."""
+    return np.unique(np.rint(np.geomspace(1, horizon + 1, 400)).astype(np.int32))
+
+
+@partial(jax.jit, static_argnames="runs")
+def interview(arms: MarkovArms, policy: jaxbandit.TVKLUCB, key: Array, asked: Array, runs: int) -> tuple[Array, Array]:
+    """Play the runs that `simulate` plays with this key, and ask in each of the rounds `asked` but the last.
+
+    Returns:
+      Whether each arm was judged Markovian then [Q, K, R], and the visits [Q, K, S, R] before the next of the rounds.
+    """
+    luck = rounds.luck(key, jnp.arange(runs))
+    judge = jax.vmap(policy.markovian, in_axes=(-1, None), out_axes=-1)
+
+    def play(t: Array, carry: rounds.Carry) -> rounds.Carry:
+        return rounds.play_chunk(arms, policy, luck, carry, t, jnp.zeros(1, jnp.int32), length=1)[0]
+
+    def ask(carry: rounds.Carry, chunk: tuple[Array, Array]) -> tuple[rounds.Carry, tuple[Array, Array]]:
+        later = jax.lax.fori_loop(*chunk, play, carry)
+        return later, (judge(carry.policy, chunk[0]), later.visits)
+
+    answers: tuple[Array, Array] = jax.lax.scan(ask, rounds.start(arms, policy, luck), (asked[:-1], asked[1:]))[1]
+    return answers
+
+
+def compare(name: str, arms: MarkovArms, settings: Settings) -> tuple[Result, Judged]:
+    """All policies, recorded before every question, and what the adaptive ones answered."""
+    asked, key = questions(settings.horizon), settings.key()
+    size = {"runs": settings.runs, "horizon": settings.horizon}
+    answers = {  # computed side by side, as JAX does not wait
+        label: interview(arms, policy, jax.device_put(key, device), asked, settings.runs)
+        for (label, policy), device in zip(ADAPTIVE.items(), cycle(jax.devices()))
+    }
+    judged = {label: np.asarray(markovian) for label, (markovian, _) in answers.items()}
+    visits = {label: np.moveaxis(np.asarray(after), -1, 0)[None, None] for label, (_, after) in answers.items()}
+    result = jaxbandit.simulate({name: arms}, OTHERS, key=key, times=asked[1:] - 1, **size)
+    if not result.complete:
+        sys.exit(130)
+    return dataclasses.replace(result, visits=result.visits | visits), judged
+
+
+def plays_between(result: Result, label: str) -> np.ndarray:
+    """Plays of every arm from each question to the next, [Q, K, R]."""
+    plays = np.moveaxis(result.visits[label][0, 0].sum(-1), 0, -1)
+    return np.diff(plays, axis=0, prepend=0)
+
+
+def arm_table(result: Result, judged: Judged) -> list[Row]:
+    """How much of each arm's play, and of the time, it was judged Markovian, over all runs."""
+    lengths = np.diff(result.times, prepend=0)
+    rows: list[Row] = []
+    for label, markovian in judged.items():
+        plays = plays_between(result, label)
+        in_phase = (plays * markovian).sum((0, 2)) / plays.sum((0, 2))
+        time = np.einsum("q,qkr->k", lengths, markovian) / lengths.sum() / markovian.shape[2]
+        for arm, mean in enumerate(result.means[0]):
+            gap = result.means.max() - mean
+            row: Row = {"policy": label, "arm": str(arm + 1), "arm's mean": float(mean), "gap": float(gap)}
+            rows.append(row | {PHASE: float(in_phase[arm]), "rounds judged Markovian": float(time[arm])})
+    return rows
+
+
+def share_until(result: Result, judged: Judged, label: str) -> np.ndarray:
+    """Share of all plays until each recorded round that fell in the transition phase, [Q]."""
+    plays = plays_between(result, label)
+    return np.cumsum((plays * judged[label]).sum((1, 2))) / np.cumsum(plays.sum((1, 2)))
+
+
+def run(settings: Settings) -> dict[str, tuple[Result, Judged]]:
+    """Play both scenarios' means as i.i.d. arms, print what was seen and write the folder."""
+    asked = dataclasses.asdict(settings)
+    out = asked.pop("out") or f"results/iid/{settings.runs}x{settings.horizon}-seed{settings.seed}"
+    scenes = {f"{name}'s means": independent(environment(name)) for name in ("scenario 1", "scenario 3")}
+    for name, arms in scenes.items():  # before the folder is touched
+        check({name: arms}, OTHERS | ADAPTIVE, settings.key(), settings.runs, settings.horizon)
+    folder, _ = prepare(out, "iid", asked)
+    played = {name: compare(name, arms, settings) for name, arms in scenes.items()}
+    print(f"i.i.d. arms: {settings.runs:,} runs of {settings.horizon:,} rounds")
+    publish(
+        {
+            "table": ("Final pseudo-regret", _of_all({name: final_table(seen[0]) for name, seen in played.items()})),
+            "phases": (
+                "Plays and rounds of each arm while it is judged Markovian",
+                _of_all({name: arm_table(*seen) for name, seen in played.items()}),
+            ),
+        },
+        folder,
+    )
+    for name, seen in played.items():
+        print("\n" + in_words(name, *seen))
+    draw(played, folder)
+    print(f"\nwritten to {folder}/")
+    return played
+
+
+def _of_all(tables: dict[str, list[Row]]) -> list[Row]:
+    return [{"arms": name, **row} for name, rows in tables.items() for row in rows]
+
+
+def in_words(name: str, result: Result, judged: Judged) -> str:
+    """What was seen, in sentences that only say what was measured."""
+    shares = [f"{share_until(result, judged, label)[-1]:.1%} ({label})" for label in judged]
+    against = []
+    for other in OTHERS:
+        s = metrics.summary(metrics.paired_difference(result, "TV-KL-UCB", other)[0, 0])
+        against.append(f"minus {other}'s is {s.mean:,.1f} ({s.low:,.1f} to {s.high:,.1f})")
+    return (
+        f"{name}: {' and '.join(shares)} of all plays were made on an arm judged Markovian.\n"
+        f"TV-KL-UCB's mean final regret {', '.join(against)}."
+    )
+
+
+def draw(played: dict[str, tuple[Result, Judged]], folder: Path) -> None:
+    """The share of all plays so far in the transition phase against time, a panel for each environment."""
+    matplotlib.use("Agg")
+    import matplotlib.pyplot as plt
+
+    from jaxbandit.plotting import COLOURS
+
+    figure, axes = plt.subplots(len(played), figsize=(8, 7), sharex=True, sharey=True, layout="constrained")
+    for ax, (name, (result, judged)) in zip(axes, played.items(), strict=True):
+        shares = {label: share_until(result, judged, label) for label in judged}
+        top = max(shares, key=lambda label: shares[label][-1])
+        for label, colour, line in zip(shares, (COLOURS[0], COLOURS[2]), ("-", "--")):
+            ax.plot(result.times, shares[label], line, color=colour)
+            ax.annotate(
+                f"{label}: {shares[label][-1]:.1%}",
+                (result.times[-1], shares[label][-1]),
+                xytext=(6, 10 if label == top else 0),  # points; the lines may end close together
+                textcoords="offset points",
+                va="center",
+                color=colour,
+            )
+        ax.set_xscale("log")
+        ax.set_title(name, fontsize="medium")
+        ax.set_ylabel("plays so far in the transition phase")
+        ax.yaxis.set_major_formatter("{x:.0%}")
+        ax.grid(alpha=0.25)
+        ax.spines[["top", "right"]].set_visible(False)
+    axes[-1].set_xlim(1, result.times[-1])
+    axes[-1].set_ylim(0)
+    axes[-1].set_xlabel("round t")
+    save(figure, folder / "phases")
+
+
+if __name__ == "__main__":
+    main(run, Settings, "iid", __doc__)
