@@ -1,0 +1,174 @@
+"""KL-UCB-MC and TV-KL-UCB for arms with three and four states: exact enumeration and float64 loops of their own."""
+
+import jax
+import jax.numpy as jnp
+import numpy as np
+import pytest
+import reference_states
+from jax.extend.random import threefry_2x32
+from scipy import stats
+
+import jaxbandit
+from jaxbandit import ALL, KLUCBMC, TVKLUCB, luck, markov
+from jaxbandit.testing import check_policy
+
+# Three arms whose means lie close together: a clear chain, one that is nearly i.i.d., one that moves in circles.
+ROWS = [
+    [[0.7, 0.2, 0.1], [0.3, 0.4, 0.3], [0.1, 0.3, 0.6]],
+    [[0.45, 0.25, 0.3], [0.4, 0.3, 0.3], [0.4, 0.25, 0.35]],
+    [[0.1, 0.8, 0.1], [0.1, 0.1, 0.8], [0.8, 0.1, 0.1]],
+]
+# Without symmetry: otherwise arms tie in the real numbers, and rounding decides.
+UNIT = (0.1, 0.83, 0.37)
+OUTSIDE = (3.0, -2.0, 0.43)
+
+LAWS = [("KLUCBMC", {}), ("TVKLUCB", {}), ("TVKLUCB", {"samples": "state", "clock": "arm"})]
+
+
+@pytest.mark.parametrize(("name", "fields"), LAWS)
+def test_exact_law_of_six_rounds(name, fields):
+    """All trajectories of two arms with three states against 20,000 runs, chi-square at 1e-9 (false fails below 3e-9).
+
+    Finds, with certainty, a policy that chooses another arm in one round of a trajectory of probability 0.01.
+    """
+    environment = markov(ROWS[:2], UNIT)
+    law = reference_states.exact_law(name, environment.transition, environment.reward, 0, 6, **fields)
+    assert abs(sum(law.values()) - 1) < 1e-12
+    result = jaxbandit.simulate(environment, {name: ALL[name](**fields)}, runs=20_000, horizon=6, times=[6])
+    counts = result.visits[name][0, 0, :, 0].reshape(-1, 6)
+    keys, seen = np.unique(counts, axis=0, return_counts=True)
+    observed = {tuple(int(x) for x in key): int(n) for key, n in zip(keys, seen, strict=True)}
+    assert set(observed) <= set(law)
+    expected = np.array([law[key] * 20_000 for key in law])
+    found = np.array([observed.get(key, 0) for key in law], float)
+    common = expected >= 10
+    rest = expected[~common].sum()
+    pairs = list(zip(found[common], expected[common], strict=True)) + [(found[~common].sum(), rest)] * int(rest > 0)
+    statistic = sum((o - e) ** 2 / e for o, e in pairs)
+    assert stats.chi2.sf(statistic, len(pairs) - 1) > 1e-9
+
+
+def reference_draws(environment, key, run):
+    """The draws of one run, from the run's key and plain integer arithmetic, for any number of states."""
+    words = jax.random.key_data(luck(key, jnp.array([run], jnp.int32)).environment[0])
+    ends = [  # a move to state j or a lower one has probability ends[k][s][j], in units of 2^-32
+        [[round(sum(row[: j + 1]) * 2**32) for j in range(len(row) - 1)] for row in rows]
+        for rows in environment.transition.tolist()
+    ]
+    cache = {}
+
+    def draws(k, n, s):
+        block = n // 512
+        if (k, block) not in cache:
+            plays = jnp.arange(block * 512, (block + 1) * 512, dtype=jnp.uint32)
+            bits = threefry_2x32(words, jnp.concatenate([jnp.full(512, k, jnp.uint32), plays]))
+            cache[k, block] = np.asarray(bits[:512]).tolist()
+        bits = cache[k, block][n % 512]
+        return next((j for j, end in enumerate(ends[k][s]) if bits < end), len(ends[k][s]))
+
+    return draws
+
+
+def check_against_reference(name, fields, environment, runs=3, rounds=300, initial_state=0):
+    """Play every round of some runs again and compare the arms."""
+    key = jax.random.key(7)
+    with jax.enable_x64(True):
+        result = jaxbandit.simulate(
+            environment,
+            {name: ALL[name](**fields)},
+            key=key,
+            runs=runs,
+            horizon=rounds,
+            times=np.arange(1, rounds + 1),
+        )
+    plays = result.visits[name][0, 0].sum(-1)  # [R, T, K]
+    chosen = np.diff(plays, axis=1, prepend=0).argmax(-1)
+    for run in range(runs):
+        draws = reference_draws(environment, key, run)
+        expected = reference_states.play(name, draws, environment.reward, initial_state, rounds, **fields)
+        differs = np.flatnonzero(chosen[run] != np.array(expected))
+        assert not len(differs), f"run {run}: round {differs[0] + 1} plays {chosen[run][differs[0]]}, not as expected"
+
+
+VARIANTS = [
+    ("KLUCBMC", {}, OUTSIDE),
+    ("KLUCBMC", {"samples": "state", "exploration": 3.0, "unvisited": 0.5}, UNIT),  # log f(2) is 0, over 0 departures
+    ("TVKLUCB", {}, UNIT),
+    ("TVKLUCB", {"samples": "state"}, OUTSIDE),
+    ("TVKLUCB", {"samples": "state", "clock": "arm", "unvisited": 0.5, "exploration": 3.0}, UNIT),
+    ("TVKLUCB", {"clock": "arm", "unvisited": 0.0, "exponent": 0.3, "scale": 1.2}, UNIT),
+    ("TVKLUCB", {"distance": "squared_hellinger", "scale": 0.8}, UNIT),
+    ("TVKLUCB", {"distance": "jensen_shannon", "clock": "arm", "scale": 0.4}, UNIT),
+    ("TVKLUCB", {"distance": "kl", "samples": "state", "scale": 2.0}, UNIT),
+]
+
+
+@pytest.mark.parametrize(("name", "fields", "reward"), VARIANTS)
+def test_same_arm_as_the_reference_in_every_round(name, fields, reward, monkeypatch):
+    """900 rounds in float64; of TV-KL-UCB each verdict on an arm is met at least 50 times, by the reference's count."""
+    verdicts = []
+    judge = reference_states.is_markovian
+    monkeypatch.setattr(reference_states, "is_markovian", lambda *case: verdicts.append(judge(*case)) or verdicts[-1])
+    starts = [2, 0, 1]
+    check_against_reference(name, fields, markov(ROWS, reward, initial_state=starts), initial_state=starts)
+    if name == "TVKLUCB":
+        assert 50 <= sum(verdicts) <= len(verdicts) - 50, (sum(verdicts), len(verdicts))
+
+
+def test_four_states():
+    """Rewards that differ from arm to arm, and a state that no move leads to."""
+    rng = np.random.default_rng(3)
+    rows = rng.dirichlet(np.ones(4), (3, 4))
+    rows[1, :, 2] = 0
+    reward = rng.uniform(-1, 2, (3, 4)).round(3)
+    check_against_reference("TVKLUCB", {}, markov(rows / rows.sum(-1, keepdims=True), reward))
+
+
+def test_markovian_compares_all_pairs_of_rows():
+    """By hand: two rows are 0.25 apart, whichever they are, and the third is half-way, or equal to one of them.
+
+    A threshold that is met exactly is not exceeded, and equal rows exceed none.
+    """
+    one, other, middle = [4, 2, 2], [2, 4, 2], [3, 3, 2]
+    arms = [[one, other, middle], [one, middle, other], [middle, one, other], [one, one, other], [one, one, one]]
+    state = TVKLUCB().init(jnp.tile(jnp.array(UNIT), (5, 1)))._replace(counts=jnp.array(arms, jnp.int32))
+    beyond = [True] * 4 + [False]
+    assert TVKLUCB().markovian(state, 257).tolist() == [False] * 5  # 256^(-1/4) = 0.25 exactly: not above
+    assert TVKLUCB().markovian(state, 262).tolist() == beyond
+    assert TVKLUCB(scale=0.9).markovian(state, 257).tolist() == beyond
+    assert TVKLUCB(clock="arm").markovian(state, 10_000).tolist() == [False] * 5  # 24^(-1/4) = 0.45
+    assert TVKLUCB(clock="arm", exponent=0.5).markovian(state, 2).tolist() == beyond  # 24^(-1/2) = 0.20
+
+
+def test_markovian_of_every_distance():
+    """By hand, rows (1/2, 1/4, 1/4), (1/4, 1/2, 1/4) twice: just below the distance and just above it."""
+    counts = jnp.array([[[4, 2, 2], [2, 4, 2], [2, 4, 2]]] * 2, jnp.int32)
+    state = TVKLUCB().init(jnp.tile(jnp.array(UNIT), (2, 1)))._replace(counts=counts)
+    hellinger = (np.sqrt(0.5) - 0.5) ** 2
+    shannon = 0.5 * np.log(4 / 3) + 0.25 * np.log(2 / 3)
+    by_hand = {"total_variation": 0.25, "squared_hellinger": hellinger, "jensen_shannon": shannon, "kl": np.log(2) / 4}
+    for name, distance in by_hand.items():
+        for scale, verdict in ((0.999, True), (1.001, False)):
+            policy = TVKLUCB(distance=name, exponent=0.0, scale=scale * distance)
+            assert policy.markovian(state, 100).tolist() == [verdict] * 2, (name, scale)
+
+
+def test_row_not_yet_left_goes_to_the_others_alike():
+    """By hand: against (0, 1/2, 1/2) rows of 4 and 4 counts are 0 apart, those that stay with 1/2 are 1/2 apart."""
+    counts = jnp.array([[[0, 0, 0], [0, 4, 4], [0, 4, 4]]] * 2, jnp.int32)
+    state = TVKLUCB().init(jnp.tile(jnp.array(UNIT), (2, 1)))._replace(counts=counts)
+    assert TVKLUCB(scale=1e-3).markovian(state, 100).tolist() == [False] * 2
+    for scale, verdict in ((0.499, True), (0.501, False)):
+        policy = TVKLUCB(unvisited=0.5, exponent=0.0, scale=scale)
+        assert policy.markovian(state, 100).tolist() == [verdict] * 2
+
+
+def test_contract():
+    check_policy(TVKLUCB(), states=3, rounds=16)
+    check_policy(KLUCBMC(), states=3, plays=2, rounds=16)
+
+
+@pytest.mark.parametrize("policy", [TVKLUCB(unvisited=1.5), KLUCBMC(unvisited=-0.1)])
+def test_bad_fields(policy):
+    with pytest.raises(ValueError, match=r"^unvisited: "):
+        jaxbandit.simulate(markov(ROWS, UNIT), {"p": policy}, runs=1, horizon=10)
