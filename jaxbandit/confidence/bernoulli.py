@@ -147,12 +147,17 @@ def _exponential(y: Array) -> tuple[Array, Array, Array]:
 
 
 def logarithm_excess(u: Array) -> Array:
-    """u - log(1 + u) for u >= -1/2, to full relative accuracy; below 1 by log(1 + u) = 2 artanh(u / (2 + u))."""
-    terms = 7 if u.dtype.itemsize == 4 else 16
-    short = jnp.minimum(u, 1)
-    s = short / (2 + short)
-    series = s * (short - 2 * s * s * _polynomial(s * s, [1 / (2 * n + 3) for n in range(terms)]))
-    return jnp.where(u < 1, series, u - jnp.log(1 + u))
+    """u - log(1 + u) for u >= -1/2, to full relative accuracy."""
+    return jnp.where(u < 1, short_logarithm_excess(jnp.minimum(u, 1)), u - jnp.log(1 + u))
+
+
+def short_logarithm_excess(u: Array, within: float = 1.0) -> Array:
+    """u - log(1 + u) for u from -within/2 to within <= 1, by log(1 + u) = 2 artanh(u / (2 + u))."""
+    s = u / (2 + u)
+    square = s * s
+    largest = within / (4 - within)  # of |s|; each term is smaller by its square
+    terms = math.ceil(math.log(2 * float(np.finfo(u.dtype).eps)) / math.log(largest * largest))
+    return s * (u - 2 * square * _polynomial(square, [1 / (2 * n + 3) for n in range(terms)]))
 
 
 def _polynomial(x: Array, coefficients: list[float]) -> Array:

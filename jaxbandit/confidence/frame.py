@@ -36,7 +36,7 @@ class Frame(NamedTuple):
     def coordinate(self, gain: Array) -> Array:
         """y from v less the mean under p."""
         lost = gain / (self.weight * (self.span - gain * self.rest) + gain * self.rest_weight)
-        return jnp.minimum(-jnp.log1p(-jnp.clip(lost, 0, 1 - float(np.finfo(gain.dtype).eps) / 2)), self.end)
+        return jnp.minimum(-jnp.log(1 - jnp.clip(lost, 0, 1 - float(np.finfo(gain.dtype).eps) / 2)), self.end)
 
 
 def frame(p: Row, held: Row, values: Row, weights: Row, target: Array, span: Array) -> Frame:
@@ -49,7 +49,7 @@ def frame(p: Row, held: Row, values: Row, weights: Row, target: Array, span: Arr
     mean_weight = pick(held, inside) / jnp.where(share > 0, share, 1)
     weight = computed_once(jnp.where(share > 0, mean_weight, heaviest))
     rest_weight = pick(held, outside)
-    end = (25.0 if info.bits == 32 else 45.0) + jnp.log1p(rest_weight / weight)
+    end = (25.0 if info.bits == 32 else 45.0) + jnp.log(1 + rest_weight / weight)
     return Frame(target, share, rest, weight, rest_weight, jnp.maximum(span, float(info.eps)), end)
 
 

@@ -10,7 +10,7 @@ import jax.numpy as jnp
 import numpy as np
 
 from jaxbandit.base import Array
-from jaxbandit.confidence.bernoulli import logarithm_excess
+from jaxbandit.confidence.bernoulli import short_logarithm_excess
 from jaxbandit.indexing import computed_once
 
 Row = Sequence[Array]  # S entries of any one shape: XLA vectorises these better than [..., S]
@@ -100,8 +100,8 @@ def nearest(p: Row, weights: Row, x: Row, gain: Array, multiplier: Array, steps:
     inverse_top = 1 / top
     tau = (1 - delta) * inverse_top
     stretch = [(delta - 1) * a for a in scaled]
-    excess = [logarithm_excess(jnp.clip(a, -0.5, 0.5)) for a in stretch]
-    near = [jnp.abs(a) < 0.5 for a in stretch]
+    excess = [short_logarithm_excess(jnp.clip(a, -0.25, 0.25), 0.5) for a in stretch]
+    near = [jnp.abs(a) < 0.25 for a in stretch]
     logs = [
         jnp.where(here, a - b, jnp.log(jnp.maximum(1 + a, float(info.eps) / 2)))
         for a, b, here in zip(stretch, excess, near, strict=True)
