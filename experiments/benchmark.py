@@ -1,8 +1,9 @@
-"""Rounds per second of every policy: scenario 1 (five arms, two states), only the last round recorded."""
+"""Rounds per second of every policy in scenarios 1 and 3 (five arms, two and three states), only the last round kept."""
 
 from __future__ import annotations
 
 import dataclasses
+import itertools
 import platform
 import time
 
@@ -24,21 +25,21 @@ class Settings:
 
 def measure(settings: Settings) -> list[dict[str, str | float]]:
     """Time each policy alone; the horizon is chosen so that the timing takes about `seconds`."""
-    arms = environment("scenario 1")
     names = [name.strip() for name in settings.policies.split(",")] if settings.policies else list(jaxbandit.ALL)
     unknown = set(names) - set(jaxbandit.ALL)
     if unknown:
         raise ValueError(f"--policies: unknown {', '.join(sorted(unknown))}; choose from {', '.join(jaxbandit.ALL)}")
     print(f"{describe()}; {settings.runs:,} runs")
-    print(f"{'policy':18s} {'million rounds/s':>17s} {'compile s':>10s}")
+    print(f"{'scenario':10s} {'policy':18s} {'million rounds/s':>17s} {'compile s':>10s}")
     rows: list[dict[str, str | float]] = []
-    for name in names:
+    for scenario, name in itertools.product(("scenario 1", "scenario 3"), names):
+        arms = environment(scenario)
         first = _seconds(arms, name, settings.runs, CHUNK)
         again = _seconds(arms, name, settings.runs, CHUNK)
         horizon = CHUNK * max(1, round(settings.seconds / again))
         rate = settings.runs * horizon / _seconds(arms, name, settings.runs, horizon) / 1e6
-        rows.append({"policy": name, "million rounds/s": rate, "compile s": first - again})
-        print(f"{name:18s} {rate:17.2f} {first - again:10.2f}", flush=True)
+        rows.append({"scenario": scenario, "policy": name, "million rounds/s": rate, "compile s": first - again})
+        print(f"{scenario:10s} {name:18s} {rate:17.2f} {first - again:10.2f}", flush=True)
     return rows
 
 
