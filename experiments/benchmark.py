@@ -1,4 +1,4 @@
-"""Rounds per second of every policy in scenarios 1 and 3 (five arms, two and three states), only the last round kept."""
+"""Rounds per second of every policy in scenarios 1 and 3: five arms, two and three states, the last round recorded."""
 
 from __future__ import annotations
 

@@ -106,7 +106,7 @@ def _shares(shrinking: Array, growing: Array, radius: Array, solver: Solver) -> 
     high = jnp.minimum(ratio + spread, largest)
 
     def narrow(y: Array, low: Array, high: Array) -> tuple[Array, Array, Array]:
-        lost, _, excess = _exponential(y)
+        lost, _, excess = exponential(y)
         moved = shrinking * lost
         grown = growing + moved
         distance = shrinking * excess + growing * logarithm_excess(moved / growing) - radius
@@ -131,11 +131,11 @@ def _shares(shrinking: Array, growing: Array, radius: Array, solver: Solver) -> 
             carry = halley(i, carry)
     else:
         carry = jax.lax.fori_loop(0, 32 if info.bits == 32 else 60, halve, ((low + high) / 2, low, high))
-    lost, kept, _ = _exponential(carry[0])
+    lost, kept, _ = exponential(carry[0])
     return lost, kept
 
 
-def _exponential(y: Array) -> tuple[Array, Array, Array]:
+def exponential(y: Array) -> tuple[Array, Array, Array]:
     """1 - exp(-y), exp(-y) and y - 1 + exp(-y) for y >= 0, each to full relative accuracy."""
     terms = 12 if y.dtype.itemsize == 4 else 20
     short = jnp.minimum(y, 1)

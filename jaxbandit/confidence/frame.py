@@ -8,6 +8,7 @@ import jax.numpy as jnp
 import numpy as np
 
 from jaxbandit.base import Array
+from jaxbandit.confidence.bernoulli import exponential
 from jaxbandit.confidence.tilt import Row, largest, pick
 from jaxbandit.indexing import computed_once
 
@@ -28,7 +29,7 @@ class Frame(NamedTuple):
 
     def place(self, y: Array) -> tuple[Array, Array, Array]:
         """Of v(y): target - v, v less the mean under p, and minus d log(target - v) / dy."""
-        kept, lost = jnp.exp(-y), -jnp.expm1(-y)
+        lost, kept, _ = exponential(y)
         whole = kept * self.rest_weight + (self.share + self.rest * lost) * self.weight
         steep = self.weight / whole
         return kept * self.span / whole, lost * self.span * steep, steep
