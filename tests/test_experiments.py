@@ -185,7 +185,9 @@ def test_own_policy_is_checked_and_runs(capsys):
 
 def test_benchmark_measures(capsys):
     rows = benchmark.measure(benchmark.Settings(runs=10, seconds=0.05, policies="UCBSM,TVKLUCB"))
-    assert [row["policy"] for row in rows] == ["UCBSM", "TVKLUCB"]
+    assert [(row["scenario"], row["policy"]) for row in rows] == [
+        (scenario, policy) for scenario in ("scenario 1", "scenario 3") for policy in ("UCBSM", "TVKLUCB")
+    ]
     assert all(row["million rounds/s"] > 0 for row in rows)
     with pytest.raises(ValueError, match="--policies: unknown X"):
         benchmark.measure(benchmark.Settings(policies="X"))
