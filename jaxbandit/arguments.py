@@ -29,6 +29,7 @@ class Request:
     reward: np.ndarray  # [C, K, S] float64
     key: Array
     runs: int
+    first_run: int
     horizon: int
     plays: int
     shuffle: bool
@@ -41,6 +42,7 @@ class Request:
             "policies": {label: _digest(policy) for label, policy in self.policies.items()},
             "key": np.asarray(jax.random.key_data(self.key)).tolist(),
             "runs": self.runs,
+            "first_run": self.first_run,
             "plays": self.plays,
             "shuffle": self.shuffle,
             "x64": jnp.result_type(float).itemsize == 8,
@@ -51,7 +53,7 @@ def check(
     scenarios: Scenarios,
     policies: Policies,
     key: Array | None = None,
-    runs: int = 1000,
+    runs: int | range = 1000,
     horizon: int = 100_000,
     plays: int = 1,
     times: Array | None = None,
@@ -76,6 +78,11 @@ def check(
                 "scenarios of another shape need a call of their own"
             )
     arms = reward[0].shape[0]
+    first_run = 0
+    if isinstance(runs, range):
+        if runs.step != 1 or runs.start < 0 or runs.stop > 2**31 - 1:
+            raise ValueError(f"runs: {runs}; a range of consecutive numbers from 0 to 2^31 - 1 is needed")
+        first_run, runs = runs.start, len(runs)
     for argument, value in (("runs", runs), ("horizon", horizon), ("plays", plays)):
         if isinstance(value, bool) or not isinstance(value, int | np.integer):
             raise ValueError(f"{argument}: {value!r} is not an integer")
@@ -99,6 +106,7 @@ def check(
         reward=np.stack(reward),
         key=key,
         runs=int(runs),
+        first_run=first_run,
         horizon=int(horizon),
         plays=int(plays),
         shuffle=bool(shuffle),

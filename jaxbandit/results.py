@@ -6,7 +6,7 @@ import json
 import os
 import zipfile
 import zlib
-from dataclasses import dataclass, field
+from dataclasses import dataclass, field, replace
 from pathlib import Path
 from typing import Any
 
@@ -105,6 +105,17 @@ class Result:
             **{name: file[name] for name in ("times", "means", "reward")},
             **{name: header[name] for name in ("horizon", "rounds", "plays", "specification")},
         )
+
+
+def join_times(pieces: list[Result]) -> Result:
+    """One result from those of the same runs that follow each other in time; the last one's carry."""
+    if len(pieces) == 1:
+        return pieces[0]
+    return replace(
+        pieces[-1],
+        times=np.concatenate([piece.times for piece in pieces]),
+        visits={label: np.concatenate([p.visits[label] for p in pieces], axis=3) for label in pieces[-1].labels},
+    )
 
 
 class _VersionError(Exception):

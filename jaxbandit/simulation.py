@@ -2,7 +2,10 @@
 
 from __future__ import annotations
 
-from collections.abc import Sequence
+import math
+import time
+from collections.abc import Iterator, Sequence
+from typing import Any
 
 import jax
 import numpy as np
@@ -11,8 +14,8 @@ from tqdm.auto import tqdm
 from jaxbandit.arguments import Policies, Request, Scenarios, check, default_times
 from jaxbandit.base import Array
 from jaxbandit.interruption import ctrl_c
-from jaxbandit.results import Result
-from jaxbandit.tiles import Tile, gather, make_plan
+from jaxbandit.results import Result, join_times
+from jaxbandit.tiles import Plan, Tile, gather, make_plan
 
 
 def simulate(
@@ -20,7 +23,7 @@ def simulate(
     policies: Policies,
     *,
     key: Array | None = None,
-    runs: int = 1000,
+    runs: int | range = 1000,
     horizon: int = 100_000,
     plays: int = 1,
     times: Array | None = None,
@@ -41,7 +44,7 @@ def simulate(
       scenarios: an environment, or a dict from name to environments of one shape.
       policies: dict from label to a policy, or to a list of variants of it (same class and static fields).
       key: a `jax.random.key`, key(0) by default.
-      runs: independent repetitions.
+      runs: independent repetitions, numbered from 0; a range for those with its numbers.
       horizon: rounds, from the number of arms to 2^31 - 1.
       plays: arms played a round (M).
       times: rounds to record, increasing; by default about 200, evenly spaced in log, the horizon included.
@@ -71,65 +74,113 @@ def simulate(
         later = default_times(horizon)
         times = np.concatenate([resume.times, later[later > resume.rounds]])
     request = check(scenarios, policies, key, runs, horizon, plays, times, shuffle)
-    first = _check_resume(request, resume)
-    plan = make_plan(request, first, chunk, tile, devices)
-    visits = {label: _allocate(request, label, resume) for label in request.policies}
-    played = first - 1
-    total = (request.horizon - played) * request.runs * len(request.scenarios) * sum(request.variants.values())
-    with (
-        ctrl_c() as interrupted,
-        tqdm(total=total, unit=" rounds", unit_scale=True, disable=None if progress else True) as bar,
-    ):
-        tiles = [Tile(request, plan, number, resume) for number in range(plan.tiles)]
-        while played < request.horizon and not interrupted.is_set():
-            length = min(plan.chunk, request.horizon - played)
-            slots = np.flatnonzero((request.times > played) & (request.times <= played + length))
-            due = np.zeros(plan.slots, np.int32)
-            due[: len(slots)] = request.times[slots]
-            records = [(t, label, t.play(label, played + 1, length, due)) for t in tiles for label in request.policies]
-            for t, label, record in records:
-                if len(slots):
-                    counts = np.moveaxis(np.asarray(record), -1, 2)  # runs behind scenario and variant
-                    visits[label][:, :, t.runs, slots] = counts[:, :, : t.size, : len(slots)]
-                else:
-                    record.block_until_ready()
-                bar.update(length * t.size * len(request.scenarios) * request.variants[label])
-            played += length
-        done = int(np.searchsorted(request.times, played, side="right"))
-        return Result(
-            scenarios=request.scenarios,
-            times=request.times[:done],
-            visits={label: counts[:, :, :, :done] for label, counts in visits.items()},
-            means=request.means,
-            reward=request.reward,
-            horizon=request.horizon,
-            rounds=played,
-            plays=request.plays,
-            specification=request.specification(),
-            carry={label: gather([t.carries[label] for t in tiles], request.runs) for label in request.policies},
-        )
-
-
-def _allocate(request: Request, label: str, resume: Result | None) -> np.ndarray:
-    shape = (len(request.scenarios), request.variants[label], request.runs, len(request.times))
-    counts = np.zeros(shape + request.reward.shape[1:], np.int32)
     if resume is not None:
-        counts[:, :, :, : len(resume.times)] = resume.visits[label]
-    return counts
+        _check_resume(request, resume)
+    with progress_bar(rounds_left(request, resume), progress) as bar:
+        played = list(pieces(request, bar, chunk=chunk, tile=tile, devices=devices, resume=resume))
+    return join_times(played if resume is None else [resume, *played])
 
 
-def _check_resume(request: Request, resume: Result | None) -> int:
-    """The round to go on from, 1 without `resume`."""
-    if resume is None:
-        return 1
+def pieces(
+    request: Request,
+    bar: Any,
+    *,
+    chunk: int | None = None,
+    tile: int | None = None,
+    devices: Sequence[jax.Device] | None = None,
+    resume: Result | None = None,
+    every: float = math.inf,
+) -> Iterator[Result]:
+    """Play the rounds that are left, and hand over what is new every so many seconds, at the end and at Ctrl-C.
+
+    Args:
+      request: checked.
+      bar: of `progress_bar`.
+      resume: the last piece; its carry is what counts.
+      every: seconds.
+
+    Returns:
+      Results that hold only the times recorded since the one before.
+    """
+    played = 0 if resume is None else resume.rounds
+    plan = make_plan(request, played + 1, chunk, tile, devices)
+    with ctrl_c() as interrupted:
+        tiles = [Tile(request, plan, number, resume) for number in range(plan.tiles)]
+        while played < request.horizon:
+            times = request.times[request.times > played]
+            visits = {label: _allocate(request, label, len(times)) for label in request.policies}
+            began = time.monotonic()
+            while played < request.horizon and not interrupted.is_set() and time.monotonic() < began + every:
+                length = min(plan.chunk, request.horizon - played)
+                _play_chunk(request, plan, tiles, played + 1, length, times, visits, bar)
+                played += length
+            done = int(np.searchsorted(times, played, side="right"))
+            yield Result(
+                scenarios=request.scenarios,
+                times=times[:done],
+                visits={label: counts[:, :, :, :done] for label, counts in visits.items()},
+                means=request.means,
+                reward=request.reward,
+                horizon=request.horizon,
+                rounds=played,
+                plays=request.plays,
+                specification=request.specification(),
+                carry={label: gather([t.carries[label] for t in tiles], request.runs) for label in request.policies},
+            )
+            if interrupted.is_set():
+                return
+
+
+def _play_chunk(
+    request: Request,
+    plan: Plan,
+    tiles: list[Tile],
+    first: int,
+    length: int,
+    times: np.ndarray,
+    visits: dict[str, np.ndarray],
+    bar: Any,
+) -> None:
+    """Play rounds first..first + length - 1 of every tile and policy; the counts at `times` go into `visits`."""
+    slots = np.flatnonzero((times >= first) & (times < first + length))
+    due = np.zeros(plan.slots, np.int32)
+    due[: len(slots)] = times[slots]
+    records = [(t, label, t.play(label, first, length, due)) for t in tiles for label in request.policies]
+    for t, label, record in records:
+        if len(slots):
+            counts = np.moveaxis(np.asarray(record), -1, 2)  # runs behind scenario and variant
+            visits[label][:, :, t.runs, slots] = counts[:, :, : t.size, : len(slots)]
+        else:
+            record.block_until_ready()
+        bar.update(length * t.size * len(request.scenarios) * request.variants[label])
+
+
+def rounds_left(request: Request, resume: Result | None = None) -> int:
+    """Rounds to play, all scenarios, variants and runs together."""
+    played = 0 if resume is None else resume.rounds
+    return (request.horizon - played) * request.runs * len(request.scenarios) * sum(request.variants.values())
+
+
+def progress_bar(rounds: int, progress: bool, played: int = 0) -> Any:
+    """A bar over rounds, if the output is a terminal or a notebook."""
+    return tqdm(total=rounds, initial=played, unit=" rounds", unit_scale=True, disable=None if progress else True)
+
+
+def _allocate(request: Request, label: str, times: int) -> np.ndarray:
+    shape = (len(request.scenarios), request.variants[label], request.runs, times)
+    return np.zeros(shape + request.reward.shape[1:], np.int32)
+
+
+def _check_resume(request: Request, resume: Result) -> None:
     wanted, found = request.specification(), resume.specification
     changed = [name for name in wanted if wanted[name] != found.get(name)]
     if changed:
         raise ValueError(
             f"resume: the result was made with other {', '.join(changed)}; the counts would not be those of one run"
         )
+    if not resume.carry:
+        raise ValueError("resume: the result is a sweep's, which holds no state to go on from; call sweep again")
     if resume.rounds > request.horizon:
         raise ValueError(f"resume: the result has {resume.rounds} rounds already, more than horizon={request.horizon}")
     if not np.array_equal(resume.times, request.times[request.times <= resume.rounds]):
         raise ValueError("resume: the result recorded other times; give the same times up to where it stopped")
-    return resume.rounds + 1

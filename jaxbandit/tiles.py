@@ -127,7 +127,7 @@ class Tile:
         lowest = number * plan.width
         self.size = min(plan.width, request.runs - lowest)
         self.runs = slice(lowest, lowest + self.size)
-        numbers = jnp.arange(lowest, lowest + plan.width, dtype=jnp.int32)
+        numbers = request.first_run + jnp.arange(lowest, lowest + plan.width, dtype=jnp.int32)
         arms = request.reward.shape[1] if request.shuffle else None
         mesh = plan.mesh
         everywhere = NamedSharding(mesh, P())

@@ -276,3 +276,15 @@ class Shapes(chex.TestCase):
 def test_all_policies_run():
     result = simulate(ARMS, {name: ALL[name]() for name in ALL}, runs=3, horizon=40)
     assert set(result.labels) == set(ALL)
+
+
+def test_a_range_of_runs_is_that_part_of_all_runs():
+    whole = simulate(ARMS, {"kl": KLUCB(), "u": Uniform()}, runs=10, horizon=60, times=[7, 60], shuffle=True)
+    part = simulate(ARMS, {"kl": KLUCB(), "u": Uniform()}, runs=range(3, 8), horizon=60, times=[7, 60], shuffle=True)
+    for label in whole.labels:
+        np.testing.assert_array_equal(part.visits[label], whole.visits[label][:, :, 3:8])
+    for runs in (range(0, 10, 2), range(-1, 3), range(2**31 - 2, 2**31)):
+        with pytest.raises(ValueError, match="runs: range"):
+            simulate(ARMS, {"u": Uniform()}, runs=runs, horizon=60)
+    with pytest.raises(ValueError, match="runs: 0"):
+        simulate(ARMS, {"u": Uniform()}, runs=range(5, 5), horizon=60)
