@@ -19,6 +19,7 @@ from jaxbandit.policies import (
 from jaxbandit.results import Result
 from jaxbandit.rounds import advance, best, luck, play_round, start
 from jaxbandit.simulation import simulate
+from jaxbandit.sweeps import grid, sweep
 
 __version__ = "0.1.0"
 
@@ -45,6 +46,7 @@ __all__ = [
     "chains",
     "confidence",
     "divergences",
+    "grid",
     "luck",
     "markov",
     "metrics",
@@ -54,6 +56,7 @@ __all__ = [
     "simulate",
     "start",
     "static",
+    "sweep",
     "testing",
     "two_state",
 ]

@@ -25,6 +25,8 @@ MAY_IMPORT = {
     "results": {"interruption"},
     "tiles": {"base", "arguments", "results", "rounds"},
     "simulation": {"base", "arguments", "interruption", "results", "tiles"},
+    "storage": {"arguments", "results"},
+    "sweeps": {"arguments", "results", "simulation", "storage"},
     "metrics": {"results"},
     "plotting": {"metrics", "results"},
     "testing": {"base", "environments", "rounds"},
