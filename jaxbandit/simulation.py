@@ -109,11 +109,13 @@ def pieces(
         while played < request.horizon:
             times = request.times[request.times > played]
             visits = {label: _allocate(request, label, len(times)) for label in request.policies}
-            began = time.monotonic()
-            while played < request.horizon and not interrupted.is_set() and time.monotonic() < began + every:
+            until = time.monotonic() + every
+            while played < request.horizon and not interrupted.is_set():
                 length = min(plan.chunk, request.horizon - played)
                 _play_chunk(request, plan, tiles, played + 1, length, times, visits, bar)
                 played += length
+                if time.monotonic() >= until:
+                    break
             done = int(np.searchsorted(times, played, side="right"))
             yield Result(
                 scenarios=request.scenarios,

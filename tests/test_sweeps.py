@@ -1,0 +1,285 @@
+"""Sweeps: the counts of simulate whatever happens in between; every refusal; kill -9, full disks, damaged files."""
+
+import errno
+import json
+import multiprocessing
+import os
+import random
+import shutil
+import signal
+import subprocess
+import sys
+import time
+from concurrent.futures import ProcessPoolExecutor
+from pathlib import Path
+
+import jax
+import numpy as np
+import pytest
+from sweep_child import ARMS, cases, digest
+
+import jaxbandit
+from jaxbandit import KLUCB, UCBSM, Result, Uniform, grid, simulate, storage, sweep, two_state
+
+CHILD = Path(__file__).parent / "sweep_child.py"
+CASE = {"scenarios": ARMS, "policies": {"ucb": UCBSM(), "u": Uniform()}, "horizon": 300, "times": [7, 150, 300]}
+HERE = {**os.environ, "PYTHONPATH": str(Path(__file__).parent.parent)}
+
+
+def contents(folder):
+    """Every file and its bytes, but the lock."""
+    return {path: path.read_bytes() for path in sorted(folder.rglob("*")) if path.is_file() and path.name != ".lock"}
+
+
+def equal(left, right):
+    return all(np.array_equal(left.visits[label], right.visits[label]) for label in right.visits)
+
+
+@pytest.fixture
+def broken_pieces(monkeypatch):
+    """Many files a block: a new one after every chunk of 50 rounds."""
+    return {"every": 1e-9, "block": 4}
+
+
+def test_counts_of_simulate(tmp_path, broken_pieces):
+    whole = simulate(**CASE, runs=10)
+    case = {**CASE, "runs": 10, "chunk": 50}
+    result = sweep({"a/b ü": case}, tmp_path / "s", **broken_pieces)["a/b ü"]
+    assert result.complete and equal(result, whole) and result.specification == whole.specification
+    np.testing.assert_array_equal(result.times, whole.times)
+    before = contents(tmp_path)
+    assert len([path for path in before if path.suffix == ".npz"]) == 3 * 6
+    assert equal(sweep({"a/b ü": case}, tmp_path / "s")["a/b ü"], whole)
+    assert contents(tmp_path) == before
+
+
+def test_runs_added_later_and_fewer_asked_for(tmp_path):
+    whole = simulate(**CASE, runs=10)
+    first = sweep({"c": {**CASE, "runs": 3}}, tmp_path)
+    old = contents(tmp_path)
+    later = sweep({"c": {**CASE, "runs": 10}, "d": {**CASE, "runs": 2}}, tmp_path, block=4)
+    assert equal(later["c"], whole) and np.array_equal(first["c"].visits["u"], whole.visits["u"][:, :, :3])
+    assert all(path.read_bytes() == data for path, data in old.items() if path.suffix == ".npz")
+    fewer = sweep({"c": {**CASE, "runs": 5}}, tmp_path)["c"]
+    assert np.array_equal(fewer.visits["ucb"], whole.visits["ucb"][:, :, :5])
+    with pytest.raises(ValueError, match="resume: .* sweep"):
+        simulate(**CASE, runs=10, resume=later["c"])
+
+
+@pytest.mark.parametrize(
+    ("change", "field"),
+    [
+        ({"policies": {"ucb": UCBSM(2.0), "u": Uniform()}}, r"policies\['ucb'\]"),
+        ({"policies": {"ucb": UCBSM()}}, r"policies\['u'\]"),
+        ({"scenarios": two_state([0.5, 0.4, 0.2], [0.4, 0.55, 0.65])}, r"scenarios\['scenario'\]"),
+        ({"horizon": 301}, "horizon"),
+        ({"times": [7, 300]}, "times"),
+        ({"key": jax.random.key(1)}, "key"),
+        ({"plays": 2}, "plays"),
+        ({"shuffle": True}, "shuffle"),
+    ],
+)
+def test_what_changed_is_refused(tmp_path, change, field):
+    sweep({"c": {**CASE, "runs": 2, "horizon": 300}}, tmp_path)
+    before = contents(tmp_path)
+    with pytest.raises(ValueError, match=rf"cases\['c'\]: {field} changed"):
+        sweep({"new": {**CASE, "runs": 2}, "c": {**CASE, "runs": 2, **change}}, tmp_path)
+    assert contents(tmp_path) == before
+
+
+def test_bad_arguments_write_nothing(tmp_path):
+    folder = tmp_path / "s"
+    for bad, message in [
+        ({}, "cases: give a dict"),
+        ({"c": 3}, r"cases\['c'\]"),
+        ({"c": {**CASE, "runs": 0}}, r"cases\['c'\]: runs: 0"),
+        ({"c": {**CASE, "rums": 3}}, r"cases\['c'\]: .*rums"),
+        ({"c": {**CASE, "runs": range(3)}}, "give their number"),
+        ({"c": {**CASE, "resume": None}}, "resume is the sweep's own"),
+    ]:
+        with pytest.raises(ValueError, match=message):
+            sweep(bad, folder)
+    for options, message in [({"block": 0}, "block"), ({"every": 0}, "every"), ({"executor": 3}, "executor")]:
+        with pytest.raises(ValueError, match=message):
+            sweep({"c": CASE}, folder, **options)
+    assert not folder.exists()
+
+
+def test_grid():
+    made = grid(lambda a, b: {"runs": a * b}, a=[1, 2], b=[3, 4, 5])
+    assert list(made)[:2] == ["a=1, b=3", "a=1, b=4"]
+    assert np.reshape([case["runs"] for case in made.values()], (2, 3)).tolist() == [[3, 4, 5], [6, 8, 10]]
+    with pytest.raises(ValueError, match="two combinations"):
+        grid(lambda a: {}, a=[1, "1"])
+
+
+def test_damaged_and_foreign_files_are_named(tmp_path, broken_pieces):
+    """Truncated at, and bits flipped at, 60 places: refused by name, or without effect on any count."""
+    case = {"c": {**CASE, "runs": 4, "chunk": 100}}
+    whole = sweep(case, tmp_path, **broken_pieces)["c"]
+    piece = sorted(tmp_path.rglob("*.npz"))[1]
+    data = piece.read_bytes()
+    rng = random.Random(0)
+    named = []
+    for place in rng.sample(range(len(data)), 60):
+        piece.write_bytes(data[:place])
+        with pytest.raises(ValueError, match=piece.name):
+            sweep(case, tmp_path)
+        piece.write_bytes(data[:place] + bytes([data[place] ^ (1 << rng.randrange(8))]) + data[place + 1 :])
+        try:
+            found = sweep(case, tmp_path)["c"]
+        except ValueError as error:
+            named.append(piece.name in str(error))
+        else:
+            assert equal(found, whole)
+    assert all(named) and len(named) > 30
+    piece.write_bytes(data)
+    other = piece.with_name("notes.txt")
+    other.write_text("mine")
+    with pytest.raises(ValueError, match=r"notes.txt: not a file of this sweep"):
+        sweep(case, tmp_path)
+    other.unlink()
+    piece.write_bytes(sorted(tmp_path.rglob("*.npz"))[0].read_bytes())
+    with pytest.raises(ValueError, match=rf"{piece.name}: a piece of something else"):
+        sweep(case, tmp_path)
+    piece.unlink()  # a hole: played again from there
+    assert equal(sweep(case, tmp_path)["c"], whole)
+
+
+def test_foreign_folders_and_manifests(tmp_path):
+    (tmp_path / "thesis.tex").write_text("x")
+    with pytest.raises(ValueError, match=r"thesis.tex.*choose an empty"):
+        sweep({"c": {**CASE, "runs": 2}}, tmp_path)
+    assert sorted(path.name for path in tmp_path.iterdir() if path.name != ".lock") == ["thesis.tex"]
+    folder = tmp_path / "s"
+    sweep({"c": {**CASE, "runs": 2}}, folder)
+    manifest = folder / storage.MANIFEST
+    text = manifest.read_text()
+    for damaged in (text[:50], "[]", "{}", json.dumps({"version": 1, "cases": {"c": 3}})):
+        manifest.write_text(damaged)
+        with pytest.raises(ValueError, match="manifest.json: damaged"):
+            sweep({"c": {**CASE, "runs": 2}}, folder)
+    manifest.write_text(text.replace('"version": 1', '"version": 2'))
+    with pytest.raises(ValueError, match="version 2"):
+        sweep({"c": {**CASE, "runs": 2}}, folder)
+
+
+def test_no_pickle_is_loaded(tmp_path):
+    sweep({"c": {**CASE, "runs": 2}}, tmp_path)
+    (piece,) = tmp_path.rglob("*.npz")
+    np.savez(piece, header=np.array([{"version": 1}], object))
+    with pytest.raises(ValueError, match=piece.name):
+        sweep({"c": {**CASE, "runs": 2}}, tmp_path)
+
+
+@pytest.mark.parametrize("place", ["full", "gone"])
+def test_a_full_disk_and_a_vanished_folder(tmp_path, monkeypatch, broken_pieces, place):
+    case = {"c": {**CASE, "runs": 8, "chunk": 100}}
+    write, calls = np.savez_compressed, []
+
+    def fails_later(file, **arrays):
+        calls.append(1)
+        write(file, **arrays)
+        if len(calls) == 4 and place == "full":
+            raise OSError(errno.ENOSPC, os.strerror(errno.ENOSPC))
+        if len(calls) == 3 and place == "gone":
+            shutil.rmtree(tmp_path / "s")
+
+    monkeypatch.setattr(np, "savez_compressed", fails_later)
+    with pytest.raises(OSError, match="the same call continues") as caught:
+        sweep(case, tmp_path / "s", **broken_pieces)
+    assert "runs-" in str(caught.value)
+    monkeypatch.undo()
+    if place == "full":
+        assert caught.value.errno == errno.ENOSPC
+        kept = list(tmp_path.rglob("*.npz"))
+        assert len(kept) == 3 and all(Result.load(path).rounds for path in kept)
+    assert equal(sweep(case, tmp_path / "s")["c"], simulate(**CASE, runs=8))
+
+
+def test_ctrl_c(tmp_path, monkeypatch):
+    case = {"c": {**CASE, "runs": 8, "chunk": 50}}
+    play, calls = jaxbandit.tiles.Tile.play, []
+
+    def interrupted_play(*args):
+        calls.append(1)
+        if len(calls) == 3:
+            os.kill(os.getpid(), signal.SIGINT)
+        return play(*args)
+
+    monkeypatch.setattr(jaxbandit.tiles.Tile, "play", interrupted_play)
+    with pytest.raises(KeyboardInterrupt, match="the same call continues"):
+        sweep(case, tmp_path)
+    (piece,) = tmp_path.rglob("*.npz")
+    assert 0 < Result.load(piece).rounds < 300 and not (tmp_path / storage.HOLDER).exists()
+    assert equal(sweep(case, tmp_path)["c"], simulate(**CASE, runs=8))
+
+
+def start_child(folder):
+    return subprocess.Popen([sys.executable, str(CHILD), str(folder)], env=HERE, stdout=subprocess.PIPE, text=True)
+
+
+def test_the_second_of_two_sweeps_is_refused_while_the_first_lives(tmp_path, capsys):
+    child = start_child(tmp_path)
+    while not (tmp_path / storage.HOLDER).exists():
+        assert child.poll() is None
+        time.sleep(0.01)
+    with pytest.raises(RuntimeError, match=rf"process {child.pid} on .* is at work"):
+        sweep({"c": {**CASE, "runs": 2}}, tmp_path)
+    child.kill()
+    child.wait()
+    sweep({"c": {**CASE, "runs": 2}}, tmp_path)
+    assert f"process {child.pid} on" in capsys.readouterr().err
+    sweep({"c": {**CASE, "runs": 2}}, tmp_path)
+    assert capsys.readouterr().err == ""
+
+
+def kill_often(folder, times, seed=0):
+    """Kill a sweep at random moments, from its start on; how many kills met it alive, and its digest in the end."""
+    rng, killed = random.Random(seed), 0
+    for _ in range(times):
+        child = start_child(folder)
+        while not (folder / storage.HOLDER).exists() and child.poll() is None:
+            time.sleep(0.005)
+        time.sleep(rng.uniform(0, 1.5))
+        child.send_signal(signal.SIGKILL)
+        killed += child.wait() == -signal.SIGKILL
+        (folder / storage.HOLDER).unlink(missing_ok=True)
+    out, _ = start_child(folder).communicate(timeout=120)
+    return killed, out.strip()
+
+
+@pytest.mark.slow
+def test_killed_again_and_again(tmp_path):
+    """kill -9 at 15 random moments: in the end the digest of the undisturbed counts, and no file that is not whole."""
+    killed, found = kill_often(tmp_path / "s", 15)
+    whole = {name: simulate(**case) for name, case in cases().items()}
+    assert found == digest(whole)
+    assert killed >= 5
+    assert all(Result.load(path) for path in (tmp_path / "s").rglob("*.npz"))
+    assert not [path for path in (tmp_path / "s").rglob("*") if path.name.endswith(".tmp")]
+
+
+@pytest.mark.slow
+def test_spawned_processes(tmp_path):
+    """Two workers; then one is killed: the pool breaks, the next call brings everything."""
+    expected = digest({name: simulate(**case) for name, case in cases().items()})
+    spawn = multiprocessing.get_context("spawn")
+    with ProcessPoolExecutor(2, mp_context=spawn) as pool:
+        assert digest(sweep(cases(), tmp_path / "a", executor=pool, block=12)) == expected
+    with ProcessPoolExecutor(2, mp_context=spawn) as pool:
+        pool.submit(os.getpid).result()
+        next(iter(pool._processes.values())).kill()
+        with pytest.raises(RuntimeError, match="a worker died"):
+            sweep(cases(), tmp_path / "b", executor=pool, block=12)
+    with ProcessPoolExecutor(2, mp_context=spawn) as pool:
+        assert digest(sweep(cases(), tmp_path / "b", executor=pool, block=12)) == expected
+
+
+def test_a_key_and_precision_reach_the_workers(tmp_path):
+    case = {**CASE, "policies": {"kl": KLUCB()}, "runs": 3, "key": jax.random.key(3)}
+    with (
+        jax.enable_x64(True),
+        ProcessPoolExecutor(1, mp_context=multiprocessing.get_context("spawn")) as pool,
+    ):
+        assert equal(sweep({"c": case}, tmp_path, executor=pool)["c"], simulate(**case))
