@@ -21,7 +21,7 @@ from jaxbandit.arguments import check
 
 
 def run(name: str, settings: Settings) -> Result:
-    """Run the scenario `name`, print its tables and write its folder; an interrupted run continues."""
+    """Run the scenario `name`, print its tables and write its folder; what was stopped or killed continues."""
     module = name.replace(" ", "")
     asked = dataclasses.asdict(settings)
     folder_name = asked.pop("out") or _default_folder(module, settings)
@@ -29,21 +29,24 @@ def run(name: str, settings: Settings) -> Result:
     options = {option: getattr(settings, option) for option in ("runs", "horizon", "shuffle")}
     compared, key = policies(name), settings.key()
     check(arms, compared, key, **options)  # before the folder is touched
-    folder, earlier = prepare(folder_name, module, asked)
-    if earlier is not None:
-        print(
-            f"continuing after round {earlier.rounds:,}" if not earlier.complete else "already played; reported again"
-        )
+    folder = prepare(folder_name, module, asked)
+    counts, finished = folder / "counts", folder / "result.npz"
+    begun = counts.exists()
+    if begun:
+        print("already played; reported again" if finished.exists() else "continuing")
     began = time.perf_counter()
-    result = jaxbandit.simulate(arms, compared, key=key, resume=earlier, **options)
-    seconds = time.perf_counter() - began
-    result.save(folder / "result.npz")
-    if not result.complete:
-        print(f"stopped after round {result.rounds:,} of {result.horizon:,}; the same command continues")
+    case = {"scenarios": arms, "policies": compared, "key": key, **options}
+    try:
+        result = jaxbandit.sweep({name: case}, counts)[name]
+    except KeyboardInterrupt:
+        print("stopped; what is done is kept, and the same command continues")
         sys.exit(130)
+    seconds = time.perf_counter() - began
+    result.save(finished)
     report(result, folder, settings)
-    rounds = len(compared) * settings.runs * (settings.horizon - (earlier.rounds if earlier else 0))
-    print(f"\n{rounds / 1e6:,.3g} million rounds in {seconds:.1f} s, compilation included; written to {folder}/")
+    rounds = len(compared) * settings.runs * settings.horizon
+    speed = "" if begun else f"{rounds / 1e6:,.3g} million rounds in {seconds:.1f} s, compilation included; "
+    print(f"\n{speed}written to {folder}/")
     return result
 
 

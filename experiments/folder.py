@@ -6,11 +6,9 @@ import json
 from pathlib import Path
 from typing import Any
 
-from jaxbandit import Result
 
-
-def prepare(out: str, name: str, settings: dict[str, Any]) -> tuple[Path, Result | None]:
-    """The folder, and the result of an earlier run of the same settings, if it holds one, whole or interrupted.
+def prepare(out: str, name: str, settings: dict[str, Any]) -> Path:
+    """The folder, new or that of an earlier run of the same settings, whole or stopped.
 
     Raises:
       ValueError: the folder cannot be written, or holds something else.
@@ -41,8 +39,4 @@ def prepare(out: str, name: str, settings: dict[str, Any]) -> tuple[Path, Result
                     "choose another folder"
                 )
     record.write_text(json.dumps(wanted, indent=2) + "\n")
-    stored = folder / "result.npz"
-    try:
-        return folder, Result.load(stored) if stored.exists() else None
-    except ValueError as error:
-        raise ValueError(f"--out {error}; delete it or choose another folder") from error
+    return folder

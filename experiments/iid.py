@@ -125,7 +125,7 @@ def run(settings: Settings) -> dict[str, tuple[Result, Judged]]:
     scenes = {f"{name}'s means": independent(environment(name)) for name in ("scenario 1", "scenario 3")}
     for name, arms in scenes.items():  # before the folder is touched
         check({name: arms}, OTHERS | ADAPTIVE, settings.key(), settings.runs, settings.horizon)
-    folder, _ = prepare(out, "iid", asked)
+    folder = prepare(out, "iid", asked)
     played = {name: compare(name, arms, settings) for name, arms in scenes.items()}
     print(f"i.i.d. arms: {settings.runs:,} runs of {settings.horizon:,} rounds")
     publish(

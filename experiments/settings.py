@@ -78,5 +78,5 @@ def main(function: Any, settings: type[T], name: str, description: str) -> None:
     jax.config.update("jax_num_cpu_devices", cores())
     try:
         function(chosen)
-    except ValueError as error:
+    except (ValueError, OSError) as error:
         sys.exit(f"{name}: {error}")

@@ -34,7 +34,7 @@ class Result:
     rounds: int  # rounds played
     plays: int  # arms played a round
     specification: dict[str, Any]  # what the counts depend on
-    carry: dict[str, list[np.ndarray]] = field(repr=False)  # leaves of each label's carry after `rounds`, runs last
+    carry: dict[str, list[np.ndarray]] = field(repr=False)  # leaves of each label's carry after `rounds`, or none
 
     @property
     def labels(self) -> tuple[str, ...]:
@@ -58,7 +58,7 @@ class Result:
         arrays = {"times": self.times, "means": self.means, "reward": self.reward}
         for i, label in enumerate(self.labels):
             arrays[f"visits_{i}"] = self.visits[label]
-            arrays |= {f"carry_{i}_{n}": leaf for n, leaf in enumerate(self.carry[label])}
+            arrays |= {f"carry_{i}_{n}": leaf for n, leaf in enumerate(self.carry.get(label, []))}
         if not path.parent.is_dir():
             raise FileNotFoundError(f"{path.parent}: no such folder")
         temporary = path.with_name(f".{path.name}.{os.getpid()}.tmp")
@@ -100,7 +100,9 @@ class Result:
             scenarios=tuple(header["scenarios"]),
             visits={label: file[f"visits_{i}"] for i, label in enumerate(labels)},
             carry={
-                label: [file[f"carry_{i}_{n}"] for n in range(header["carry"][label])] for i, label in enumerate(labels)
+                label: [file[f"carry_{i}_{n}"] for n in range(header["carry"][label])]
+                for i, label in enumerate(labels)
+                if label in header["carry"]
             },
             **{name: file[name] for name in ("times", "means", "reward")},
             **{name: header[name] for name in ("horizon", "rounds", "plays", "specification")},

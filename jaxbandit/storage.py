@@ -46,7 +46,7 @@ def locked(folder: Path) -> Iterator[None]:
     """Hold the folder for this process.
 
     Raises:
-      RuntimeError: another process that lives holds it.
+      BlockingIOError: another process that lives holds it.
       OSError: the folder cannot be written.
     """
     folder.mkdir(parents=True, exist_ok=True)
@@ -55,7 +55,8 @@ def locked(folder: Path) -> Iterator[None]:
         lock.acquire(blocking=False)
     except filelock.Timeout:
         owner = holder.read_text() if holder.exists() else "another process"
-        raise RuntimeError(f"{folder}: {owner} is at work on this folder; wait for it, or use another folder") from None
+        reason = f"{owner} is at work on this folder; wait for it, or use another folder"
+        raise BlockingIOError(errno.EWOULDBLOCK, reason, str(folder)) from None
     try:
         if holder.exists():  # only a process that was killed leaves it
             print(f"{folder}: {holder.read_text()} was killed; taken over, nothing is lost", file=sys.stderr)

@@ -77,8 +77,8 @@ def sweep(
 
     Raises:
       ValueError: an argument is wrong or has changed (which one), or a file is damaged or foreign (its name).
-      RuntimeError: another sweep is at work on the folder, or a worker of the executor died.
-      OSError: the folder cannot be written.
+      OSError: the folder cannot be written, or another sweep is at work on it (BlockingIOError).
+      RuntimeError: a worker of the executor died.
 
     >>> import jaxbandit, tempfile
     >>> arms = jaxbandit.two_state([0.5, 0.4], [0.4, 0.55])

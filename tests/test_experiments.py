@@ -51,7 +51,7 @@ def test_a_scenario_writes_its_folder(name, tmp_path, capsys):
     printed = capsys.readouterr().out
     for words in ("TV-KL-UCB beats KL-UCB-SM", "linear share", "order drawn for each run", "start stationary"):
         assert words in printed
-    files = {path.name for path in tmp_path.iterdir()}
+    files = {path.name for path in tmp_path.iterdir()} - {"counts"}
     pictures = {
         f"{name}.{kind}" for name in ("regret", "regret_kl", "distribution", "plays") for kind in ("png", "pdf")
     }
@@ -74,7 +74,7 @@ def test_folders_are_refused_before_the_work(tmp_path, monkeypatch):
 
     first = Settings(**TINY, out=str(tmp_path / "a"))
     run("scenario 1", first)
-    monkeypatch.setattr(jaxbandit, "simulate", no_work)
+    monkeypatch.setattr(jaxbandit, "sweep", no_work)
     with pytest.raises(ValueError, match="--out .* holds experiment = 'scenario1'"):
         run("scenario 2", first)
     with pytest.raises(ValueError, match="--out .* holds runs = 8, this is 9"):
@@ -87,9 +87,10 @@ def test_folders_are_refused_before_the_work(tmp_path, monkeypatch):
         run("scenario 1", Settings(**TINY, out=str(tmp_path / "b" / "thesis.tex")))
     with pytest.raises(ValueError, match="--out .* cannot be written"):
         run("scenario 1", Settings(**TINY, out="/proc/no/such"))
-    stored = tmp_path / "a" / "result.npz"
+    monkeypatch.undo()
+    (stored,) = (tmp_path / "a" / "counts").rglob("*.npz")
     stored.write_bytes(stored.read_bytes()[:500])
-    with pytest.raises(ValueError, match="--out .*result.npz: .*truncated.*delete it"):
+    with pytest.raises(ValueError, match=r"counts.*\.npz: .*truncated"):
         run("scenario 1", first)
 
 
@@ -106,25 +107,28 @@ def test_bad_settings_are_refused_in_one_line(tmp_path):
 
 
 @pytest.mark.slow
-def test_ctrl_c_then_the_same_command_continues(tmp_path):
+@pytest.mark.parametrize("how", [signal.SIGINT, signal.SIGKILL])
+def test_stopped_then_the_same_command_continues(tmp_path, how):
     arguments = ["experiments.scenario1", "--runs", "50", "--horizon", "50000", "--out", str(tmp_path / "s")]
     process = subprocess.Popen(
         [sys.executable, "-m", *arguments], cwd=ROOT, stdout=subprocess.PIPE, stderr=subprocess.PIPE, text=True
     )
     deadline = time.monotonic() + 60
-    while not (tmp_path / "s" / "settings.json").exists() and time.monotonic() < deadline:
+    while not (tmp_path / "s" / "counts" / "manifest.json").exists() and time.monotonic() < deadline:
         time.sleep(0.05)
     time.sleep(2)  # compiling or playing
-    os.kill(process.pid, signal.SIGINT)
+    os.kill(process.pid, how)
     out, _ = process.communicate(timeout=120)
-    assert process.returncode == 130 and "the same command continues" in out
-    stopped = Result.load(tmp_path / "s" / "result.npz")
-    assert stopped.rounds < 50_000
+    assert not (tmp_path / "s" / "result.npz").exists()
+    if how == signal.SIGINT:
+        assert process.returncode == 130 and "the same command continues" in out
+        assert all(Result.load(piece).rounds < 50_000 for piece in (tmp_path / "s").rglob("runs-*.npz"))
     done = shell(*arguments)
-    assert done.returncode == 0 and f"continuing after round {stopped.rounds:,}" in done.stdout
+    assert done.returncode == 0 and "continuing" in done.stdout
+    assert ("was killed; taken over" in done.stderr) == (how == signal.SIGKILL)
     whole = run("scenario 1", Settings(runs=50, horizon=50_000, out=str(tmp_path / "w")))
+    continued = Result.load(tmp_path / "s" / "result.npz")
     for label in whole.labels:
-        continued = Result.load(tmp_path / "s" / "result.npz")
         np.testing.assert_array_equal(continued.visits[label], whole.visits[label])
 
 

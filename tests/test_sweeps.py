@@ -50,6 +50,9 @@ def test_counts_of_simulate(tmp_path, broken_pieces):
     before = contents(tmp_path)
     assert len([path for path in before if path.suffix == ".npz"]) == 3 * 6
     assert equal(sweep({"a/b ü": case}, tmp_path / "s")["a/b ü"], whole)
+    result.save(path := tmp_path / "whole.npz")
+    assert equal(Result.load(path), whole) and Result.load(path).carry == {}
+    path.unlink()
     assert contents(tmp_path) == before
 
 
@@ -224,10 +227,10 @@ def test_the_second_of_two_sweeps_is_refused_while_the_first_lives(tmp_path, cap
     while not (tmp_path / storage.HOLDER).exists():
         assert child.poll() is None
         time.sleep(0.01)
-    with pytest.raises(RuntimeError, match=rf"process {child.pid} on .* is at work"):
+    with pytest.raises(BlockingIOError, match=rf"process {child.pid} on .* is at work"):
         sweep({"c": {**CASE, "runs": 2}}, tmp_path)
-    child.kill()
-    child.wait()
+    with child:
+        child.kill()
     sweep({"c": {**CASE, "runs": 2}}, tmp_path)
     assert f"process {child.pid} on" in capsys.readouterr().err
     sweep({"c": {**CASE, "runs": 2}}, tmp_path)
@@ -235,24 +238,34 @@ def test_the_second_of_two_sweeps_is_refused_while_the_first_lives(tmp_path, cap
 
 
 def kill_often(folder, times, seed=0):
-    """Kill a sweep at random moments, from its start on; how many kills met it alive, and its digest in the end."""
-    rng, killed = random.Random(seed), 0
-    for _ in range(times):
-        child = start_child(folder)
-        while not (folder / storage.HOLDER).exists() and child.poll() is None:
-            time.sleep(0.005)
-        time.sleep(rng.uniform(0, 1.5))
-        child.send_signal(signal.SIGKILL)
-        killed += child.wait() == -signal.SIGKILL
+    """Kill a sweep at random moments: half of them while a file is being written, or nearly.
+
+    Returns how many kills met it alive, how many left an unfinished file, and its digest in the end.
+    """
+    rng, killed, unfinished = random.Random(seed), 0, 0
+    for number in range(times):
+        with start_child(folder) as child:
+            while not (folder / storage.HOLDER).exists() and child.poll() is None:
+                time.sleep(0.005)
+            if number % 2:
+                while child.poll() is None and not list(folder.glob("*/.*.tmp")):
+                    pass
+                time.sleep(rng.uniform(0, 0.003))
+            else:
+                time.sleep(rng.uniform(0, 2))
+            child.kill()
+        killed += child.returncode == -signal.SIGKILL
+        unfinished += bool(list(folder.glob("*/.*.tmp")))
         (folder / storage.HOLDER).unlink(missing_ok=True)
-    out, _ = start_child(folder).communicate(timeout=120)
-    return killed, out.strip()
+    with start_child(folder) as child:
+        out, _ = child.communicate(timeout=120)
+    return killed, unfinished, out.strip()
 
 
 @pytest.mark.slow
 def test_killed_again_and_again(tmp_path):
     """kill -9 at 15 random moments: in the end the digest of the undisturbed counts, and no file that is not whole."""
-    killed, found = kill_often(tmp_path / "s", 15)
+    killed, _, found = kill_often(tmp_path / "s", 15)
     whole = {name: simulate(**case) for name, case in cases().items()}
     assert found == digest(whole)
     assert killed >= 5
