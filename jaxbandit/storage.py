@@ -199,6 +199,8 @@ def assemble(case: Path, request: Request) -> Result:
     for (first, _), chain in pieces_of(case).items():
         if first >= request.runs:
             continue
+        if not chain or chain[-1].last < request.horizon:
+            raise ValueError(f"{case}: files of the runs from {first} on have vanished; the same call plays them again")
         for piece in chain:
             part = load_piece(case, piece, request)
             runs = slice(first, min(piece.stop, request.runs))

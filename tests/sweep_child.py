@@ -1,7 +1,12 @@
-"""A sweep to be killed: `python tests/sweep_child.py FOLDER`, and what it would be undisturbed."""
+"""A sweep to be killed: `python tests/sweep_child.py FOLDER [dask]`; with dask, it kills a worker itself."""
 
 import hashlib
+import os
+import signal
 import sys
+import threading
+import time
+from pathlib import Path
 
 from jaxbandit import UCBSM, Uniform, two_state
 
@@ -26,7 +31,36 @@ def digest(results):
     return total.hexdigest()
 
 
-if __name__ == "__main__":
+def kill_a_worker(cluster, folder):
+    """Once the first piece is written."""
+    while not list(folder.glob("*/runs-*.npz")):
+        time.sleep(0.01)
+    os.kill(next(iter(cluster.workers.values())).pid, signal.SIGKILL)
+
+
+def with_dask(folder):
+    from distributed import Client, LocalCluster
+
     from jaxbandit import sweep
 
-    print(digest(sweep(cases(), sys.argv[1], block=12, every=0.02, progress=False)))
+    options = {"n_workers": 2, "threads_per_worker": 1, "processes": True, "dashboard_address": None}
+    with LocalCluster(**options) as cluster, Client(cluster) as client:
+        before = set(client.run(os.getpid).values())
+        killer = threading.Thread(target=kill_a_worker, args=(cluster, folder))
+        killer.start()
+        results = sweep(cases(), folder, executor=client.get_executor(), block=12, every=0.02)
+        killer.join()
+        client.wait_for_workers(2)
+        assert set(client.run(os.getpid).values()) != before  # the nanny has put another in its place
+        return results
+
+
+def main(folder, *dask):
+    from jaxbandit import sweep
+
+    results = with_dask(folder) if dask else sweep(cases(), folder, block=12, every=0.02, progress=False)
+    print(digest(results))
+
+
+if __name__ == "__main__":
+    main(Path(sys.argv[1]), *sys.argv[2:])

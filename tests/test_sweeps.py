@@ -218,8 +218,10 @@ def test_ctrl_c(tmp_path, monkeypatch):
     assert equal(sweep(case, tmp_path)["c"], simulate(**CASE, runs=8))
 
 
-def start_child(folder):
-    return subprocess.Popen([sys.executable, str(CHILD), str(folder)], env=HERE, stdout=subprocess.PIPE, text=True)
+def start_child(folder, *how):
+    return subprocess.Popen(
+        [sys.executable, str(CHILD), str(folder), *how], env=HERE, stdout=subprocess.PIPE, text=True
+    )
 
 
 def test_the_second_of_two_sweeps_is_refused_while_the_first_lives(tmp_path, capsys):
@@ -287,6 +289,14 @@ def test_spawned_processes(tmp_path):
             sweep(cases(), tmp_path / "b", executor=pool, block=12)
     with ProcessPoolExecutor(2, mp_context=spawn) as pool:
         assert digest(sweep(cases(), tmp_path / "b", executor=pool, block=12)) == expected
+
+
+@pytest.mark.slow
+def test_dask_workers_one_of_them_killed(tmp_path):
+    """A cluster of two processes, one killed when the first file is there: everything arrives in the same call."""
+    with start_child(tmp_path, "dask") as child:
+        out, _ = child.communicate(timeout=240)
+    assert out.strip() == digest({name: simulate(**case) for name, case in cases().items()})
 
 
 def test_a_key_and_precision_reach_the_workers(tmp_path):
