@@ -8,7 +8,7 @@ import zipfile
 import zlib
 from dataclasses import dataclass, field, replace
 from pathlib import Path
-from typing import Any
+from typing import Any, BinaryIO
 
 import numpy as np
 
@@ -65,7 +65,7 @@ class Result:
         with ctrl_c() as interrupted:
             try:
                 with open(temporary, "wb") as file:
-                    np.savez_compressed(file, header=np.array(json.dumps(header)), **arrays)  # type: ignore[arg-type]
+                    _write_arrays(file, {"header": np.array(json.dumps(header)), **arrays})
                     file.flush()
                     os.fsync(file.fileno())
                 os.replace(temporary, path)
@@ -118,6 +118,14 @@ def join_times(pieces: list[Result]) -> Result:
         times=np.concatenate([piece.times for piece in pieces]),
         visits={label: np.concatenate([p.visits[label] for p in pieces], axis=3) for label in pieces[-1].labels},
     )
+
+
+def _write_arrays(file: BinaryIO, arrays: dict[str, np.ndarray]) -> None:
+    """What `np.savez_compressed` writes, compressed less: a fifth larger, in a sixth of the time."""
+    with zipfile.ZipFile(file, "w", zipfile.ZIP_DEFLATED, compresslevel=1) as archive:
+        for name, array in arrays.items():
+            with archive.open(f"{name}.npy", "w", force_zip64=True) as member:
+                np.lib.format.write_array(member, np.asanyarray(array), allow_pickle=False)
 
 
 class _VersionError(Exception):
