@@ -6,6 +6,8 @@ import json
 import os
 import zipfile
 import zlib
+from collections.abc import Iterator
+from contextlib import contextmanager
 from dataclasses import dataclass, field, replace
 from pathlib import Path
 from typing import Any, BinaryIO
@@ -61,16 +63,8 @@ class Result:
             arrays |= {f"carry_{i}_{n}": leaf for n, leaf in enumerate(self.carry.get(label, []))}
         if not path.parent.is_dir():
             raise FileNotFoundError(f"{path.parent}: no such folder")
-        temporary = path.with_name(f".{path.name}.{os.getpid()}.tmp")
-        with ctrl_c() as interrupted:
-            try:
-                with open(temporary, "wb") as file:
-                    _write_arrays(file, {"header": np.array(json.dumps(header)), **arrays})
-                    file.flush()
-                    os.fsync(file.fileno())
-                os.replace(temporary, path)
-            finally:
-                temporary.unlink(missing_ok=True)
+        with ctrl_c() as interrupted, whole_file(path) as file:
+            _write_arrays(file, {"header": np.array(json.dumps(header)), **arrays})
         if interrupted.is_set():
             raise KeyboardInterrupt
 
@@ -118,6 +112,26 @@ def join_times(pieces: list[Result]) -> Result:
         times=np.concatenate([piece.times for piece in pieces]),
         visits={label: np.concatenate([p.visits[label] for p in pieces], axis=3) for label in pieces[-1].labels},
     )
+
+
+@contextmanager
+def whole_file(path: Path) -> Iterator[BinaryIO]:
+    """A file to write that is there in one step, on the disk, when the block ends; not at all if it raises."""
+    temporary = path.with_name(f".{path.name}.{os.getpid()}.tmp")
+    try:
+        with open(temporary, "wb") as file:
+            yield file
+            file.flush()
+            os.fsync(file.fileno())
+        os.replace(temporary, path)
+        if os.name == "posix":  # the new name outlives a power cut only once its folder is on the disk
+            folder = os.open(path.parent, os.O_RDONLY)
+            try:
+                os.fsync(folder)
+            finally:
+                os.close(folder)
+    finally:
+        temporary.unlink(missing_ok=True)
 
 
 def _write_arrays(file: BinaryIO, arrays: dict[str, np.ndarray]) -> None:

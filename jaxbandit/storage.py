@@ -19,8 +19,9 @@ import filelock
 import jax
 import numpy as np
 
+import jaxbandit
 from jaxbandit.arguments import Request
-from jaxbandit.results import Result
+from jaxbandit.results import Result, whole_file
 
 MANIFEST, LOCK, HOLDER = "manifest.json", ".lock", ".running"
 VERSION = 1
@@ -110,9 +111,10 @@ def open_cases(folder: Path, requests: dict[str, Request]) -> dict[str, Path]:
             continue
         short = re.sub(r"[^\w.=-]+", "_", name)[:60]
         number = len(manifest["cases"])
-        versions = {"jaxbandit": _version(), "jax": jax.__version__, "numpy": np.__version__}
+        versions = {"jaxbandit": jaxbandit.__version__, "jax": jax.__version__, "numpy": np.__version__}
         manifest["cases"][name] = {"folder": f"{number:04d}-{short}", "description": wanted, "versions": versions}
-    _write(path, json.dumps(manifest, indent=1))
+    with whole_file(path) as file:
+        file.write(json.dumps(manifest, indent=1).encode())
     paths = {name: folder / manifest["cases"][name]["folder"] for name in requests}
     for case in paths.values():
         case.mkdir(exist_ok=True)
@@ -208,25 +210,3 @@ def assemble(case: Path, request: Request) -> Result:
             for label in request.policies:
                 visits[label][:, :, runs, slots] = part.visits[label][:, :, : runs.stop - first]
     return replace(part, times=request.times, visits=visits, specification=request.specification(), carry={})
-
-
-def _version() -> str:
-    from importlib.metadata import PackageNotFoundError, version
-
-    try:
-        return version("jaxbandit")
-    except PackageNotFoundError:
-        return "from source"
-
-
-def _write(path: Path, text: str) -> None:
-    """Replace a file in one step."""
-    temporary = path.with_name(f".{path.name}.{os.getpid()}.tmp")
-    try:
-        with open(temporary, "w") as file:
-            file.write(text)
-            file.flush()
-            os.fsync(file.fileno())
-        os.replace(temporary, path)
-    finally:
-        temporary.unlink(missing_ok=True)

@@ -204,10 +204,11 @@ def play_remotely(task: Task, key: np.ndarray, implementation: str, double: bool
 
 def _play_all(executor: Executor, tasks: list[tuple[Task, int]], bar: Any) -> None:
     futures: dict[Future[None], int] = {}
+    double = jnp.result_type(float).itemsize == 8
     try:
         for task, rounds in tasks:
             key = jax.random.key(0) if task.options.get("key") is None else task.options["key"]
-            about = np.asarray(jax.random.key_data(key)), str(jax.random.key_impl(key)), _double()
+            about = np.asarray(jax.random.key_data(key)), str(jax.random.key_impl(key)), double
             plain = task._replace(options=_without(task.options, ("key",)))
             futures[executor.submit(play_remotely, plain, *about)] = rounds
         for future in as_completed(futures):
@@ -221,10 +222,6 @@ def _play_all(executor: Executor, tasks: list[tuple[Task, int]], bar: Any) -> No
     finally:
         for future in futures:
             future.cancel()
-
-
-def _double() -> bool:
-    return bool(jax.config.read("jax_enable_x64"))
 
 
 def _without(options: Options, names: tuple[str, ...]) -> dict[str, Any]:

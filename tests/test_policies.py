@@ -6,11 +6,11 @@ import jax.numpy as jnp
 import numpy as np
 import pytest
 import reference
-from jax.extend.random import threefry_2x32
+from against import check_law, check_same_arms
 from scipy import stats
 
 import jaxbandit
-from jaxbandit import ALL, KLUCBMC, TVKLUCB, Oracle, Uniform, luck, two_state
+from jaxbandit import ALL, KLUCBMC, TVKLUCB, Oracle, Uniform, two_state
 from jaxbandit.testing import check_policy
 
 DETERMINISTIC = [name for name in ALL if name not in ("Thompson", "Uniform")]
@@ -51,54 +51,12 @@ def test_exact_law_of_ten_rounds(name, fields):
     environment = two_state([0.5, 0.3], [0.4, 0.6], rewards(name))
     law = reference.exact_law(name, environment.transition.tolist(), environment.reward.tolist(), 0, 10, **fields)
     result = jaxbandit.simulate(environment, {name: ALL[name](**fields)}, runs=20_000, horizon=10, times=[10])
-    counts = result.visits[name][0, 0, :, 0].reshape(-1, 4)
-    keys, seen = np.unique(counts, axis=0, return_counts=True)
-    observed = {tuple(int(x) for x in key): int(n) for key, n in zip(keys, seen, strict=True)}
-    assert set(observed) <= set(law)
-    expected = np.array([law[key] * 20_000 for key in law])
-    found = np.array([observed.get(key, 0) for key in law], float)
-    common = expected >= 10
-    rest = expected[~common].sum()
-    pairs = list(zip(found[common], expected[common], strict=True)) + [(found[~common].sum(), rest)] * int(rest > 0)
-    statistic = sum((o - e) ** 2 / e for o, e in pairs)
-    assert stats.chi2.sf(statistic, len(pairs) - 1) > 1e-9
-
-
-def reference_draws(environment, key, run):
-    """The draws of one run, from the run's key and plain integer arithmetic."""
-    words = jax.random.key_data(luck(key, jnp.array([run], jnp.int32)).environment[0])
-    cache = {}
-
-    def draws(k, n, s):
-        block = n // 512
-        if (k, block) not in cache:
-            plays = jnp.arange(block * 512, (block + 1) * 512, dtype=jnp.uint32)
-            bits = threefry_2x32(words, jnp.concatenate([jnp.full(512, k, jnp.uint32), plays]))
-            cache[k, block] = np.asarray(bits[:512]).tolist()
-        return int(cache[k, block][n % 512] >= round(float(environment.transition[k][s][0]) * 2**32))
-
-    return draws
+    check_law(result.visits[name][0, 0, :, 0], law)
 
 
 def check_against_reference(name, fields, runs, rounds, reward=None, environment=None):
     environment = environment or two_state([0.5, 0.4, 0.3], [0.4, 0.55, 0.65], reward or rewards(name))
-    key = jax.random.key(7)
-    with jax.enable_x64(True):
-        result = jaxbandit.simulate(
-            environment,
-            {name: ALL[name](**fields)},
-            key=key,
-            runs=runs,
-            horizon=rounds,
-            times=np.arange(1, rounds + 1),
-        )
-    plays = result.visits[name][0, 0].sum(-1)  # [R, T, K]
-    chosen = np.diff(plays, axis=1, prepend=0).argmax(-1)
-    for run in range(runs):
-        draws = reference_draws(environment, key, run)
-        expected = reference.play(name, draws, environment.reward.tolist(), 0, rounds, **fields)
-        differs = np.flatnonzero(chosen[run] != np.array(expected))
-        assert not len(differs), f"run {run}: round {differs[0] + 1} plays {chosen[run][differs[0]]}, not as expected"
+    check_same_arms(reference.play, name, fields, environment, runs, rounds)
 
 
 @pytest.mark.parametrize("name", DETERMINISTIC)

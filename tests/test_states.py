@@ -1,15 +1,13 @@
 """KL-UCB-MC and TV-KL-UCB for arms with three and four states: exact enumeration and float64 loops of their own."""
 
-import jax
 import jax.numpy as jnp
 import numpy as np
 import pytest
 import reference_states
-from jax.extend.random import threefry_2x32
-from scipy import stats
+from against import check_law, check_same_arms
 
 import jaxbandit
-from jaxbandit import ALL, KLUCBMC, TVKLUCB, luck, markov
+from jaxbandit import ALL, KLUCBMC, TVKLUCB, markov
 from jaxbandit.testing import check_policy
 
 # Three arms whose means lie close together: a clear chain, one that is nearly i.i.d., one that moves in circles.
@@ -35,59 +33,11 @@ def test_exact_law_of_six_rounds(name, fields):
     law = reference_states.exact_law(name, environment.transition, environment.reward, 0, 6, **fields)
     assert abs(sum(law.values()) - 1) < 1e-12
     result = jaxbandit.simulate(environment, {name: ALL[name](**fields)}, runs=20_000, horizon=6, times=[6])
-    counts = result.visits[name][0, 0, :, 0].reshape(-1, 6)
-    keys, seen = np.unique(counts, axis=0, return_counts=True)
-    observed = {tuple(int(x) for x in key): int(n) for key, n in zip(keys, seen, strict=True)}
-    assert set(observed) <= set(law)
-    expected = np.array([law[key] * 20_000 for key in law])
-    found = np.array([observed.get(key, 0) for key in law], float)
-    common = expected >= 10
-    rest = expected[~common].sum()
-    pairs = list(zip(found[common], expected[common], strict=True)) + [(found[~common].sum(), rest)] * int(rest > 0)
-    statistic = sum((o - e) ** 2 / e for o, e in pairs)
-    assert stats.chi2.sf(statistic, len(pairs) - 1) > 1e-9
-
-
-def reference_draws(environment, key, run):
-    """The draws of one run, from the run's key and plain integer arithmetic, for any number of states."""
-    words = jax.random.key_data(luck(key, jnp.array([run], jnp.int32)).environment[0])
-    ends = [  # a move to state j or a lower one has probability ends[k][s][j], in units of 2^-32
-        [[round(sum(row[: j + 1]) * 2**32) for j in range(len(row) - 1)] for row in rows]
-        for rows in environment.transition.tolist()
-    ]
-    cache = {}
-
-    def draws(k, n, s):
-        block = n // 512
-        if (k, block) not in cache:
-            plays = jnp.arange(block * 512, (block + 1) * 512, dtype=jnp.uint32)
-            bits = threefry_2x32(words, jnp.concatenate([jnp.full(512, k, jnp.uint32), plays]))
-            cache[k, block] = np.asarray(bits[:512]).tolist()
-        bits = cache[k, block][n % 512]
-        return next((j for j, end in enumerate(ends[k][s]) if bits < end), len(ends[k][s]))
-
-    return draws
+    check_law(result.visits[name][0, 0, :, 0], law)
 
 
 def check_against_reference(name, fields, environment, runs=3, rounds=300, initial_state=0):
-    """Play every round of some runs again and compare the arms."""
-    key = jax.random.key(7)
-    with jax.enable_x64(True):
-        result = jaxbandit.simulate(
-            environment,
-            {name: ALL[name](**fields)},
-            key=key,
-            runs=runs,
-            horizon=rounds,
-            times=np.arange(1, rounds + 1),
-        )
-    plays = result.visits[name][0, 0].sum(-1)  # [R, T, K]
-    chosen = np.diff(plays, axis=1, prepend=0).argmax(-1)
-    for run in range(runs):
-        draws = reference_draws(environment, key, run)
-        expected = reference_states.play(name, draws, environment.reward, initial_state, rounds, **fields)
-        differs = np.flatnonzero(chosen[run] != np.array(expected))
-        assert not len(differs), f"run {run}: round {differs[0] + 1} plays {chosen[run][differs[0]]}, not as expected"
+    check_same_arms(reference_states.play, name, fields, environment, runs, rounds, initial_state)
 
 
 VARIANTS = [

@@ -36,15 +36,15 @@ def equal(left, right):
 
 
 @pytest.fixture
-def broken_pieces(monkeypatch):
+def many_files():
     """Many files a block: a new one after every chunk of 50 rounds."""
     return {"every": 1e-9, "block": 4}
 
 
-def test_counts_of_simulate(tmp_path, broken_pieces):
+def test_counts_of_simulate(tmp_path, many_files):
     whole = simulate(**CASE, runs=10)
     case = {**CASE, "runs": 10, "chunk": 50}
-    result = sweep({"a/b ü": case}, tmp_path / "s", **broken_pieces)["a/b ü"]
+    result = sweep({"a/b ü": case}, tmp_path / "s", **many_files)["a/b ü"]
     assert result.complete and equal(result, whole) and result.specification == whole.specification
     np.testing.assert_array_equal(result.times, whole.times)
     before = contents(tmp_path)
@@ -116,10 +116,10 @@ def test_grid():
         grid(lambda a: {}, a=[1, "1"])
 
 
-def test_damaged_and_foreign_files_are_named(tmp_path, broken_pieces):
+def test_damaged_and_foreign_files_are_named(tmp_path, many_files):
     """Truncated at, and bits flipped at, 60 places: refused by name, or without effect on any count."""
     case = {"c": {**CASE, "runs": 4, "chunk": 100}}
-    whole = sweep(case, tmp_path, **broken_pieces)["c"]
+    whole = sweep(case, tmp_path, **many_files)["c"]
     piece = sorted(tmp_path.rglob("*.npz"))[1]
     data = piece.read_bytes()
     rng = random.Random(0)
@@ -176,7 +176,7 @@ def test_no_pickle_is_loaded(tmp_path):
 
 
 @pytest.mark.parametrize("place", ["full", "gone"])
-def test_a_full_disk_and_a_vanished_folder(tmp_path, monkeypatch, broken_pieces, place):
+def test_a_full_disk_and_a_vanished_folder(tmp_path, monkeypatch, many_files, place):
     case = {"c": {**CASE, "runs": 8, "chunk": 100}}
     write, calls = jaxbandit.results._write_arrays, []
 
@@ -190,7 +190,7 @@ def test_a_full_disk_and_a_vanished_folder(tmp_path, monkeypatch, broken_pieces,
 
     monkeypatch.setattr(jaxbandit.results, "_write_arrays", fails_later)
     with pytest.raises(OSError, match="the same call continues") as caught:
-        sweep(case, tmp_path / "s", **broken_pieces)
+        sweep(case, tmp_path / "s", **many_files)
     assert "runs-" in str(caught.value)
     monkeypatch.undo()
     if place == "full":
