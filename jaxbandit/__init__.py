@@ -1,6 +1,6 @@
 """jaxbandit: bandits with Markovian rewards, thousands of runs in one compiled program."""
 
-from jaxbandit import chains, confidence, divergences, metrics, testing
+from jaxbandit import bounds, chains, confidence, divergences, metrics, testing
 from jaxbandit.base import Environment, Feedback, Policy, pytree, static
 from jaxbandit.environments import MarkovArms, bernoulli, markov, random, two_state
 from jaxbandit.policies import (
@@ -43,6 +43,7 @@ __all__ = [
     "advance",
     "bernoulli",
     "best",
+    "bounds",
     "chains",
     "confidence",
     "divergences",

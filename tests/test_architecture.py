@@ -16,6 +16,7 @@ MAY_IMPORT = {
     "draws": {"base"},
     "chains": {"base"},
     "divergences": {"base"},
+    "bounds": {"base", "chains"},
     "confidence": {"base", "indexing", "confidence"},
     "environments": {"base", "indexing", "draws", "chains"},
     "policies": {"base", "indexing", "divergences", "confidence", "policies"},
@@ -28,7 +29,7 @@ MAY_IMPORT = {
     "storage": {"arguments", "results"},
     "sweeps": {"arguments", "results", "simulation", "storage"},
     "metrics": {"results"},
-    "plotting": {"metrics", "results"},
+    "plotting": {"bounds", "metrics", "results"},
     "testing": {"base", "environments", "rounds"},
 }
 MODULES = sorted(path for path in PACKAGE.rglob("*.py") if path.name != "__init__.py" or path.parent != PACKAGE)

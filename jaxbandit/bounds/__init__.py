@@ -1,0 +1,19 @@
+"""Upper and lower bounds on regret, in float64 NumPy: each takes an environment and returns a `Bound`."""
+
+from jaxbandit.bounds.arms import Bound
+from jaxbandit.bounds.lower import lai_robbins, lower, lower_paper
+from jaxbandit.bounds.sample_mean import Condition, eigenvalue_condition, ucb_sm_constant, ucb_sm_upper
+from jaxbandit.bounds.upper import upper_asymptotic, upper_finite
+
+__all__ = [
+    "Bound",
+    "Condition",
+    "eigenvalue_condition",
+    "lai_robbins",
+    "lower",
+    "lower_paper",
+    "ucb_sm_constant",
+    "ucb_sm_upper",
+    "upper_asymptotic",
+    "upper_finite",
+]

@@ -1,0 +1,110 @@
+"""What the bounds share: their form, and what they ask of an environment."""
+
+from __future__ import annotations
+
+from typing import NamedTuple, Protocol
+
+import numpy as np
+
+from jaxbandit import chains
+from jaxbandit.base import Array
+
+TOLERANCE = 1e-9  # of p01 + p10 = 1, for an arm to count as i.i.d.
+
+
+class Chains(Protocol):
+    """An environment whose arms are chains, as `MarkovArms`."""
+
+    transition: Array  # [K, S, S]
+    reward: Array  # [K, S]
+
+    def means(self) -> np.ndarray: ...  # [K]
+
+
+class Bound(NamedTuple):
+    """A bound on regret: times log n where `times` is None, else at these times; in units of reward."""
+
+    label: str
+    problems: str  # whom it holds for
+    per_arm: np.ndarray  # [K] or [K, T], 0 for the best arms
+    total: np.ndarray  # [] or [T]
+    times: np.ndarray | None = None  # [T]
+    cases: tuple[str, ...] = ()  # of the theorem, one for each arm, "" for the best
+    slack: np.ndarray | None = None  # [K], the most by which a tight constant can exceed `per_arm`
+
+
+class TwoState(NamedTuple):
+    """One arm with two states, the second of which pays more."""
+
+    p01: float
+    p10: float
+
+    @property
+    def sigma(self) -> float:
+        """1 minus the second eigenvalue."""
+        return self.p01 + self.p10
+
+    @property
+    def mean(self) -> float:
+        """Stationary probability of state 1."""
+        return self.p01 / self.sigma
+
+    @property
+    def independent(self) -> bool:
+        return abs(self.sigma - 1) <= TOLERANCE
+
+
+def gaps(environment: Chains) -> np.ndarray:
+    """Best mean minus each arm's, [K]; exactly 0 for the best arms, means within rounding being equal."""
+    means = environment.means()
+    distance = means.max() - means
+    return np.asarray(np.where(distance <= 1e-12 * np.abs(environment.reward).max(), 0.0, distance))
+
+
+def irreducible(environment: Chains) -> np.ndarray:
+    """The transitions [K, S, S].
+
+    Raises:
+      ValueError: the environment has none, or an arm is not irreducible.
+    """
+    if not hasattr(environment, "transition"):
+        raise ValueError(f"environment: {type(environment).__name__} has no transition matrices; give Markov arms")
+    transition = np.asarray(environment.transition, float)
+    for arm, rows in enumerate(transition):
+        if chains.recurrent_classes(rows) != [list(range(len(rows)))]:
+            raise ValueError(
+                f"environment: arm {arm} is not irreducible (some state is left for ever), as the bound assumes"
+            )
+    return transition
+
+
+def two_state_arms(environment: Chains) -> list[TwoState]:
+    """The arms, the better state second.
+
+    Raises:
+      ValueError: more than two states, arms that pay differently, or an arm that is not irreducible.
+    """
+    transition, reward = irreducible(environment), np.asarray(environment.reward, float)
+    if transition.shape[1] != 2:
+        raise ValueError(f"environment: {transition.shape[1]} states; this bound is for arms with two")
+    shared_rewards(environment)
+    if reward[0, 1] < reward[0, 0]:
+        transition = transition[:, ::-1, ::-1]
+    return [TwoState(float(rows[0, 1]), float(rows[1, 0])) for rows in transition]
+
+
+def shared_rewards(environment: Chains) -> np.ndarray:
+    """The rewards [S] of every arm.
+
+    Raises:
+      ValueError: arms pay differently.
+    """
+    reward = np.asarray(environment.reward, float)
+    if (reward != reward[0]).any():
+        raise ValueError("environment: arms pay differently in the same state; this bound assumes equal rewards")
+    return np.asarray(reward[0])
+
+
+def best_and_others(gap: np.ndarray) -> tuple[list[int], list[int]]:
+    """Numbers of the best arms and of the others."""
+    return np.flatnonzero(gap == 0).tolist(), np.flatnonzero(gap > 0).tolist()

@@ -1,0 +1,137 @@
+"""The chain or row nearest to a given one, in Kullback and Leibler's sense, among those that are good enough."""
+
+from __future__ import annotations
+
+from typing import NamedTuple
+
+import numpy as np
+
+from jaxbandit import chains
+from jaxbandit.base import Array
+
+STARTS = 12
+
+
+class Nearest(NamedTuple):
+    """For each of S rows, the nearest one q with sum over s of q_s value_s >= 0."""
+
+    cost: np.ndarray  # [S], KL(row, q); inf where every value is negative
+    price: np.ndarray  # [S], derivative of the cost by a shift of the values, times -1
+    row: np.ndarray  # [S, S], q
+
+
+def nearest_row(rows: Array, values: Array) -> Nearest:
+    """inf{KL(row, q) : sum over s of q_s value_s >= 0} for each row.
+
+    It is max over 0 <= x <= 1 / max(values) of sum over s of row_s log(1 - x value_s), concave; q_s is
+    row_s / (1 - x value_s), what is missing to 1 going to the best value.
+
+    Args:
+      rows: [R, S], laws.
+      values: [R, S].
+
+    Source: Honda and Takemura 2010; Cappe et al. 2013.
+
+    >>> round(float(nearest_row(np.array([[0.5, 0.5]]), np.array([[-0.75, 0.25]])).cost[0]), 6)
+    0.143841
+    """
+    rows, values = np.asarray(rows, float), np.asarray(values, float)
+    best = values.max(-1)
+    enough = (rows * values).sum(-1) >= 0
+    possible = best > 0
+    top = np.where(possible, best, 1)[:, None]
+    scaled = values / top  # at most 1; x in [0, 1]
+    low, high = np.zeros(len(rows)), np.ones(len(rows))
+    for _ in range(60):
+        middle = (low + high) / 2
+        left = 1 - middle[:, None] * scaled
+        rises = (rows * scaled / left).sum(-1) < 0
+        low, high = np.where(rises, middle, low), np.where(rises, high, middle)
+    x = np.where(enough | ~possible, 0, (low + high) / 2)
+    left = 1 - x[:, None] * scaled
+    with np.errstate(divide="ignore", invalid="ignore"):
+        cost = np.where(rows > 0, rows * np.log1p(-x[:, None] * scaled), 0).sum(-1)
+        row = np.where(rows > 0, rows / left, 0)
+    row[np.arange(len(rows)), values.argmax(-1)] += np.maximum(1 - row.sum(-1), 0)
+    return Nearest(np.where(possible | enough, np.maximum(cost, 0), np.inf), x / top[:, 0], row)
+
+
+def nearest_chain(transition: Array, reward: Array, target: float) -> float:
+    """The least I(transition || Q) found over chains Q whose mean is at least `target`.
+
+    A chain's mean is at least `target` where some h [S] has sum over s' of Q[s, s'] (reward_s' + h_s') >= target + h_s
+    for every s. For a given h each row is `nearest_row`; over h the search is local, from several starts. Every h gives
+    a chain that is good enough, so the value is that of a chain that exists.
+    """
+    from scipy.optimize import minimize  # half of the package's import time, needed here only
+
+    transition, reward = np.asarray(transition, float), np.asarray(reward, float)
+    law = chains.stationary(transition)
+
+    def cost(free: np.ndarray) -> tuple[float, np.ndarray]:
+        h = np.concatenate([[0.0], free])
+        near = nearest_row(transition, reward + h - h[:, None] - target)
+        if not np.isfinite(near.cost).all():
+            return 1e6, np.zeros_like(free)
+        weight = law * near.price
+        return float(law @ near.cost), (weight - weight @ near.row)[1:]
+
+    found = []
+    for start in _starts(transition, reward, target):
+        best = minimize(cost, start, jac=True, method="BFGS", options={"gtol": 1e-10})
+        found.append(best.fun)
+    return float(min(found))
+
+
+def _starts(transition: np.ndarray, reward: np.ndarray, target: float) -> list[np.ndarray]:
+    """h of chains that are good enough: the given one and random ones, moved towards the best state until they are."""
+    states = len(reward)
+    generator = np.random.default_rng(0)
+    others = generator.dirichlet(np.ones(states), (STARTS - 1, states))
+    lure = np.eye(states)[reward.argmax()]
+    starts = []
+    for rows in [transition, *others]:
+        low, high = 0.0, 1.0
+        for _ in range(40):
+            share = (low + high) / 2
+            better = share * lure + (1 - share) * rows
+            low, high = (low, share) if chains.stationary(better) @ reward >= target else (share, high)
+        better = high * lure + (1 - high) * rows
+        mean = chains.stationary(better) @ reward
+        system = np.eye(states) - better
+        system[:, 0] = 1.0  # the mean in the place of h_0, which is 0
+        solution = np.linalg.solve(system, better @ reward)
+        assert abs(solution[0] - mean) < 1e-6
+        starts.append(solution[1:])
+    return starts
+
+
+def nearest_two_state(transition: Array, reward: Array, target: float) -> tuple[float, float]:
+    """inf{I(transition || Q) : mean of Q >= target} for two states: a value reached, and one that nothing is below.
+
+    At the infimum the mean is `target`, so p01' = x and p10' = x (1 - m) / m, m the better state's share. Along that
+    line I is convex in x: between two neighbouring numbers where its slope changes sign, its tangents bound it.
+    """
+    transition, reward = np.asarray(transition, float), np.asarray(reward, float)
+    if reward[1] < reward[0]:
+        transition, reward = transition[::-1, ::-1], reward[::-1]
+    share = (target - reward[0]) / (reward[1] - reward[0])
+    ratio = (1 - share) / share
+    p01, p10 = transition[0, 1], transition[1, 0]
+
+    def rate(x: float) -> float:
+        return chains.kl_rate(transition, np.array([[1 - x, x], [ratio * x, 1 - ratio * x]]))
+
+    def slope(x: float) -> float:
+        """Of the rate, but for the factor p10 / (p01 + p10)."""
+        y = ratio * x
+        if x >= 1 or y >= 1:
+            return np.inf
+        return float((x - p01) / (x * (1 - x)) + p01 / p10 * ratio * (y - p10) / (y * (1 - y)))
+
+    low, high = 0.0, min(1.0, 1 / ratio)
+    while low < (middle := (low + high) / 2) < high:
+        low, high = (middle, high) if slope(middle) < 0 else (low, middle)
+    reached = min(rate(low), rate(high))
+    tangent = rate(low) + slope(low) * p10 / (p01 + p10) * (high - low)
+    return reached, min(reached, tangent)

@@ -1,0 +1,226 @@
+"""Upper bounds on the regret of TV-KL-UCB.
+
+Both are written with the odds p01 / p10 of an arm's two states. A suboptimal arm is played while its optimistic odds
+may exceed w, the best arm's odds: log f(n) / d(p01, w p10) times from one of its states, log f(n) / d(p10, p01 / w)
+times from the other, log f(n) / d(mean, w / (1 + w)) times if it is i.i.d. All that counts twice against a Markovian
+best arm, which is judged from each of its two states. This makes the theorem's four cases.
+"""
+
+from __future__ import annotations
+
+from collections.abc import Callable
+from functools import cache, partial
+from typing import NamedTuple
+
+import numpy as np
+
+from jaxbandit import chains
+from jaxbandit.base import Array
+from jaxbandit.bounds.arms import Bound, Chains, TwoState, best_and_others, gaps, two_state_arms
+
+LABEL = "upper bound of TV-KL-UCB"
+PROBLEMS = "TV-KL-UCB, two-state arms"
+POINTS, NARROWINGS = 7, 14  # 1e-8 of the range, far less in the value at its minimum
+
+
+def upper_asymptotic(environment: Chains) -> Bound:
+    """Constants of the paper's bound limsup R_n / log n <= sum over arms, in the case of each arm.
+
+    With d the Bernoulli divergence, i the arm, 1 the best one, of two states 0 and 1, the better of which is 1:
+    (a) both Markovian: 2 gap ([w p10_i < 1] / d(p01_i, w p10_i) + 1 / d(p10_i, p01_i / w)), w = p01_1 / p10_1,
+    (b) best i.i.d., arm Markovian: the same with 1 in place of 2,
+    (c) best Markovian, arm i.i.d.: 2 gap / d(mean_i, mean_1),
+    (d) both i.i.d.: gap / d(mean_i, mean_1).
+    Of several best arms the one that gives the least counts. In case (a) it can lie below the lower bounds, also below
+    the paper's own (scenario 1: 9.05, below 9.90 and 13.69): the two theorems contradict each other.
+
+    Raises:
+      ValueError: more than two states, different rewards, or an arm that is not irreducible.
+
+    Source: the paper's theorem 2.
+
+    >>> from jaxbandit import two_state
+    >>> bound = upper_asymptotic(two_state([0.5, 0.4], [0.4, 0.55]))
+    >>> bound.per_arm.round(4).tolist(), bound.cases
+    ([0.0, 3.9391], ('', 'a'))
+    """
+    arms = two_state_arms(environment)
+
+    def constant(best: TwoState, arm: TwoState) -> np.ndarray:
+        ways = 1 if best.independent else 2
+        return np.asarray(ways * _plays(arm, np.zeros(()), np.asarray(best.p01 / best.p10)))
+
+    per_arm, cases = _against_best(gaps(environment), arms, constant)
+    return Bound(f"{LABEL}, asymptotic", PROBLEMS, per_arm, per_arm.sum(0), cases=cases)
+
+
+def upper_finite(environment: Chains, times: Array, eps: Array | None = None) -> Bound:
+    """The paper's bound on R_n at finite times n, its slacks eps_1, eps_p, eps_q, eps_mu all `eps`, or the best ones.
+
+    gap times tau_i and the sums of theorem 2, with tau_i and t_i as in its proof and log f(n) = log(1 + n log^2 n). In
+    case (d) tau has mean_1 - eps_mu, where the paper's mean_1 - eps_1 is a slip. Sums over t are in closed form or to
+    1e-12. inf where `eps` is not admissible: the paper's own choice (log n)^(-1/4) is so in scenario 1 until
+    n = exp(2.5e6), and the best slacks give 4e13 there: below any such n the bound says less than R_n <= n.
+
+    Args:
+      environment: two-state arms.
+      times: [T], at least 1.
+      eps: positive, [] or [T]; None takes the slacks, separately, that make the bound least at each time.
+
+    Raises:
+      ValueError: as `upper_asymptotic`, or times below 1, or eps not positive.
+
+    Source: the paper's theorem 2 and appendix B.
+
+    >>> from jaxbandit import two_state
+    >>> bound = upper_finite(two_state([0.5, 0.1], [0.1, 0.5]), [1000, 10**9])
+    >>> bound.total > 1e3
+    array([ True,  True])
+    >>> upper_finite(two_state([0.5, 0.1], [0.1, 0.5]), [1000], eps=0.3).total.tolist()
+    [inf]
+    """
+    arms = two_state_arms(environment)
+    times = np.asarray(times, float)
+    if times.ndim != 1 or not (times >= 1).all() or not np.isfinite(times).all():
+        raise ValueError(f"times: {times} are not rounds [T] of at least 1")
+    log_f = np.log1p(times * np.log(times) ** 2)
+    if eps is not None:
+        eps = np.asarray(eps, float)
+        if eps.shape not in ((), times.shape) or not (eps > 0).all():
+            raise ValueError(f"eps: {eps} is not a positive number, nor one for each of the {times.size} times")
+
+    def plays(best: TwoState, arm: TwoState) -> np.ndarray:
+        return _finite_plays(best, arm, log_f, None if eps is None else np.broadcast_to(eps, times.shape))
+
+    per_arm, cases = _against_best(gaps(environment), arms, plays)
+    return Bound(LABEL, PROBLEMS, per_arm, per_arm.sum(0), times=times, cases=cases)
+
+
+def _against_best(
+    gap: np.ndarray, arms: list[TwoState], plays: Callable[[TwoState, TwoState], np.ndarray]
+) -> tuple[np.ndarray, tuple[str, ...]]:
+    """gap times plays of each arm, against the best arm that gives the least, and the theorem's case."""
+    best_arms, others = best_and_others(gap)
+    shape = plays(arms[best_arms[0]], arms[others[0]]).shape if others else ()
+    per_arm, cases = np.zeros((len(arms), *shape)), [""] * len(arms)
+    for i in others:
+        values = [plays(arms[b], arms[i]) for b in best_arms]
+        least = int(np.argmin([np.max(value) for value in values]))
+        per_arm[i] = gap[i] * np.min(values, axis=0)
+        cases[i] = "acbd"[2 * arms[best_arms[least]].independent + arms[i].independent]
+    return per_arm, tuple(cases)
+
+
+def _plays(arm: TwoState, eps: np.ndarray, odds: np.ndarray) -> np.ndarray:
+    """Plays for each unit of log f(n) until the arm's optimistic odds fall below `odds`, its estimates eps too good."""
+    if arm.independent:
+        return _inverse(arm.mean + eps, odds / (1 + odds))
+    return np.asarray(_inverse(arm.p01 + eps, odds * (arm.p10 - eps)) + _inverse(arm.p10 - eps, (arm.p01 + eps) / odds))
+
+
+def _inverse(p: np.ndarray, q: np.ndarray) -> np.ndarray:
+    """1 / d(p, q), 0 where q is beyond 1: what has to happen there cannot."""
+    p, q = np.where(q < 1, p, 0), np.where(q < 1, q, 1)
+    with np.errstate(divide="ignore"):
+        return np.asarray(1 / chains.relative_entropy(np.stack([p, 1 - p], -1), np.stack([q, 1 - q], -1)))
+
+
+class Way(NamedTuple):
+    """How the best arm is judged: its pessimistic odds with slacks (eps_1, e), and what e must stay below."""
+
+    odds: Callable[[np.ndarray, np.ndarray], np.ndarray]
+    limit: Callable[[np.ndarray], np.ndarray]
+
+
+def _ways(best: TwoState, arm: TwoState) -> list[Way]:
+    """From each of its states if the best arm is Markovian, by its mean if not; against the arm's own estimates."""
+
+    def arm_odds(eps_1: np.ndarray) -> np.ndarray:
+        if arm.independent:
+            return (arm.mean + eps_1) / (1 - arm.mean - eps_1)
+        return (arm.p01 + eps_1) / (arm.p10 - eps_1)
+
+    mean, p01, p10 = best.mean, best.p01, best.p10
+    if best.independent:
+        return [
+            Way(
+                lambda eps_1, e: (mean - e) / (1 - mean + e),
+                lambda eps_1: (mean - arm_odds(eps_1) * (1 - mean)) / (1 + arm_odds(eps_1)),
+            )
+        ]
+    return [
+        Way(lambda eps_1, e: (p01 - e) / (p10 + eps_1), lambda eps_1: p01 - arm_odds(eps_1) * (p10 + eps_1)),
+        Way(lambda eps_1, e: (p01 - eps_1) / (p10 + e), lambda eps_1: (p01 - eps_1) / arm_odds(eps_1) - p10),
+    ]
+
+
+def _finite_plays(best: TwoState, arm: TwoState, log_f: np.ndarray, eps: np.ndarray | None) -> np.ndarray:
+    """Bound on the expected plays of `arm`, [T]."""
+    ways = _ways(best, arm)
+    markovian = [chain for chain in (best, arm) if not chain.independent]
+    most = min([arm.p10, 1 - arm.mean, best.p01, *(abs(chain.sigma - 1) / 2 for chain in markovian)])
+
+    def of_a_way(eps_1: np.ndarray, odds: Callable[..., np.ndarray], e: np.ndarray) -> np.ndarray:
+        return np.asarray(2 / e**2 + log_f * _plays(arm, eps_1, odds(eps_1, e)))
+
+    def bound(eps_1: np.ndarray) -> np.ndarray:
+        least = [_minimum(partial(of_a_way, eps_1, way.odds), way.limit(eps_1)) for way in ways]
+        return np.asarray(_outside(best, arm, eps_1) + sum(least))
+
+    def room(eps_1: np.ndarray) -> np.ndarray:
+        return np.minimum.reduce([way.limit(eps_1) for way in ways])
+
+    if eps is not None:
+        inside = np.where(eps < most, eps, most / 2)
+        with np.errstate(all="ignore"):
+            total = _outside(best, arm, inside) + sum(of_a_way(inside, way.odds, inside) for way in ways)
+        return np.asarray(np.where((eps < most) & (inside < room(inside)), total, np.inf))
+    low, high = 0.0, most
+    for _ in range(60):
+        middle = (low + high) / 2
+        low, high = (middle, high) if room(np.asarray(middle)) > 0 else (low, middle)
+    return _minimum(bound, np.full(log_f.shape, low))
+
+
+def _outside(best: TwoState, arm: TwoState, eps_1: np.ndarray) -> np.ndarray:
+    """What does not grow with n: the rounds in which a test or an estimate is wrong, and t_i."""
+    times = sum((abs(chain.sigma - 1) - 2 * eps_1) ** -4 for chain in (best, arm) if not chain.independent)
+    mixing = {chain: _mixing(eps_1 * chain.sigma) for chain in {best, arm}}
+    if not best.independent and not arm.independent:
+        return np.asarray(times + 20 / eps_1**2 + 10 * mixing[arm] + 10 * mixing[best])
+    wrong = 4 * _independent_sum() + _visits_sum()
+    if not arm.independent:
+        return np.asarray(times + 6 / eps_1**2 + 6 * mixing[arm] + wrong)
+    if not best.independent:
+        return np.asarray(times + 7 / eps_1**2 + 6 * mixing[best] + wrong)
+    return np.asarray(1 / (2 * eps_1**2) + 2 * wrong)
+
+
+def _mixing(x: np.ndarray) -> np.ndarray:
+    """Sum over t >= 1 of (t + 1)^3 exp(-2 (t - 1) x^2)."""
+    z = np.exp(-2 * x**2)
+    return np.asarray((8 - 5 * z + 4 * z**2 - z**3) / (-np.expm1(-2 * x**2)) ** 4)
+
+
+@cache
+def _independent_sum() -> float:
+    """Sum over t >= 1 of exp(-2 sqrt(t) / 9)."""
+    return float(np.exp(-2 / 9 * np.sqrt(np.arange(1.0, 100_000))).sum())
+
+
+@cache
+def _visits_sum() -> float:
+    """Sum over t >= 1 of (t + 1)^3 exp(-2 sqrt(t - 1))."""
+    t = np.arange(1.0, 5_000)
+    return float(((t + 1) ** 3 * np.exp(-2 * np.sqrt(t - 1))).sum())
+
+
+def _minimum(objective: Callable[[np.ndarray], np.ndarray], limit: np.ndarray) -> np.ndarray:
+    """Least value over 0 < x < limit of a function that falls and then rises, for each entry; x gets a leading axis."""
+    steps = np.arange(1, POINTS + 1).reshape(-1, *[1] * limit.ndim) / (POINTS + 1)
+    low, width = np.zeros_like(limit), limit
+    for _ in range(NARROWINGS):
+        values = objective(low + steps * width)
+        low = low + values.argmin(0) * width / (POINTS + 1)
+        width = width * 2 / (POINTS + 1)
+    return np.asarray(values.min(0))
