@@ -22,10 +22,10 @@ import numpy as np
 import jaxbandit
 from experiments.comparison import save
 from experiments.folder import prepare
-from experiments.scenarios import environment
+from experiments.scenarios import environment, independent
 from experiments.settings import Simulation, main, option
 from experiments.tables import Row, final_table, publish
-from jaxbandit import MarkovArms, Result, chains, metrics, rounds
+from jaxbandit import MarkovArms, Result, metrics, rounds
 from jaxbandit.arguments import check
 from jaxbandit.base import Array
 
@@ -41,12 +41,6 @@ class Settings(Simulation):
     """Options of the i.i.d. experiment."""
 
     horizon: int = option(20_000, "rounds of a run")
-
-
-def independent(arms: MarkovArms) -> MarkovArms:
-    """Arms with the stationary laws of these, whatever state they are in."""
-    laws = np.stack([chains.stationary(rows) for rows in arms.transition])
-    return jaxbandit.markov(np.repeat(laws[:, None], laws.shape[1], axis=1), arms.reward)
 
 
 def questions(horizon: int) -> np.ndarray:

@@ -8,7 +8,7 @@ from typing import Any
 import numpy as np
 
 import jaxbandit
-from jaxbandit import MarkovArms, Policy
+from jaxbandit import MarkovArms, Policy, chains
 
 
 def three_state(
@@ -95,6 +95,12 @@ CLAIMS: dict[str, list[tuple[str, str, str, str]]] = {
 
 def environment(name: str, **start: Any) -> MarkovArms:
     return SCENARIOS[name](**start)
+
+
+def independent(arms: MarkovArms) -> MarkovArms:
+    """Arms with the stationary laws of these, whatever state they are in."""
+    laws = np.stack([chains.stationary(rows) for rows in arms.transition])
+    return jaxbandit.markov(np.repeat(laws[:, None], laws.shape[1], axis=1), arms.reward)
 
 
 def policies(name: str) -> dict[str, Policy]:

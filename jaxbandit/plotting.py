@@ -2,20 +2,24 @@
 
 from __future__ import annotations
 
+import itertools
 from collections.abc import Sequence
 from typing import TYPE_CHECKING
 
 import matplotlib.pyplot as plt
 import numpy as np
+from matplotlib.colors import LogNorm, Normalize
 
 from jaxbandit import metrics
 
 if TYPE_CHECKING:
     from matplotlib.axes import Axes
 
+    from jaxbandit.bounds import Bound
     from jaxbandit.results import Result
 
 COLOURS = ("#3f90da", "#ffa90e", "#bd1f01", "#94a4a2", "#832db6", "#a96b59", "#e76300", "#b9ac70")  # petroff8
+LINES = ((0, (4, 2)), (0, (1, 1.5)), (0, (6, 2, 1, 2)), (0, (2, 2, 6, 2)))  # of bounds
 
 
 def plot_regret(
@@ -25,6 +29,8 @@ def plot_regret(
     scenario: int = 0,
     variant: int = 0,
     quantiles: Sequence[float] = (),
+    bounds: Sequence[Bound] = (),
+    normalised: bool = False,
     logarithmic: bool = False,
     ax: Axes | None = None,
 ) -> Axes:
@@ -35,27 +41,37 @@ def plot_regret(
       labels: which policies; all by default.
       scenario, variant: positions on these axes.
       quantiles: of the runs' regret, in [0, 1].
+      bounds: of `jaxbandit.bounds`, drawn in black; asymptotic ones as constant times log t.
+      normalised: regret divided by log t, to which the constants of asymptotic bounds are to be compared.
       logarithmic: regret on a logarithmic axis too.
       ax: drawn on; the current one by default.
     """
     ax = _axes(ax)
+    shown = result.times >= (2 if normalised else 1)
+    times = result.times[shown]
+    unit = np.log(times) if normalised else np.ones(len(times))
     for label in result.labels if labels is None else labels:
         colour = _colour(result, label)
-        regret = metrics.pseudo_regret(result, label)[scenario, variant].T  # [T, R]
+        regret = metrics.pseudo_regret(result, label)[scenario, variant].T[shown] / unit[:, None]  # [T, R]
         summary = metrics.summary(regret)
-        ax.plot(result.times, _positive(summary.mean) if logarithmic else summary.mean, color=colour, label=label)
-        ax.fill_between(result.times, summary.low, summary.high, color=colour, alpha=0.2, linewidth=0)
+        ax.plot(times, _positive(summary.mean) if logarithmic else summary.mean, color=colour, label=label)
+        ax.fill_between(times, summary.low, summary.high, color=colour, alpha=0.2, linewidth=0)
         for q in quantiles:
-            ax.plot(result.times, np.quantile(regret, q, axis=-1), color=colour, linestyle="--", linewidth=1)
+            ax.plot(times, np.quantile(regret, q, axis=-1), color=colour, linestyle="--", linewidth=1)
+    for bound, line in zip(bounds, itertools.cycle(LINES)):
+        at = times if bound.times is None else bound.times
+        values = bound.total * np.log(times) if bound.times is None else bound.total
+        height = values / np.log(at) if normalised else values
+        ax.plot(at, height, color="black", linestyle=line, linewidth=1.2, label=bound.label)
     ax.set_xscale("log")
     if logarithmic:
         ax.set_yscale("log")
     else:
         ax.set_ylim(bottom=0)
-    ax.set_xlim(max(1, result.times[0]), result.times[-1])
+    ax.set_xlim(max(1, times[0]), times[-1])
     ax.set_xlabel("round t")
     dashed = f"; dashed: {', '.join(f'{q:.0%} quantile' for q in quantiles)}" if quantiles else ""
-    ax.set_ylabel("pseudo-regret")
+    ax.set_ylabel("pseudo-regret / log t" if normalised else "pseudo-regret")
     title = f"{result.scenarios[scenario]}: mean of {_runs(result)} runs, 95 % interval{dashed}"
     ax.set_title(title, fontsize="medium")
     return _finish(ax)
@@ -105,6 +121,39 @@ def plot_distribution(
     ax.set_ylabel("share of runs with at least x")
     ax.set_title(f"{result.scenarios[scenario]}: final regret of {_runs(result)} runs", fontsize="medium")
     return _finish(ax)
+
+
+def plot_heatmap(
+    values: np.ndarray,
+    rows: Sequence[str],
+    columns: Sequence[str],
+    *,
+    logarithmic: bool = False,
+    form: str = "{:,.0f}",
+    ax: Axes | None = None,
+) -> Axes:
+    """A table [R, C] as colours, dark to bright, with every number written into its cell.
+
+    Args:
+      values: [R, C]; positive where `logarithmic`.
+      rows, columns: their names.
+      logarithmic: colours follow the logarithm.
+      form: of the numbers.
+    """
+    ax = _axes(ax)
+    values = np.asarray(values, float)
+    if values.shape != (len(rows), len(columns)):
+        raise ValueError(f"values: shape {values.shape} is not that of {len(rows)} rows and {len(columns)} columns")
+    norm = LogNorm(values.min(), values.max()) if logarithmic else Normalize(values.min(), values.max())
+    ax.imshow(values, cmap="cividis", norm=norm, aspect="auto")
+    for (i, j), value in np.ndenumerate(values):
+        bright = norm(value) > 0.5
+        ax.text(j, i, form.format(value), ha="center", va="center", fontsize=7, color="black" if bright else "white")
+    ax.set_xticks(range(len(columns)), columns)
+    ax.set_yticks(range(len(rows)), rows)
+    ax.tick_params(length=0, labelsize=7)
+    ax.spines[:].set_visible(False)
+    return ax
 
 
 def _positive(values: np.ndarray) -> np.ndarray:

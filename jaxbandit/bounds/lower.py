@@ -18,7 +18,7 @@ def lower_paper(environment: Chains) -> Bound:
     Raises:
       ValueError: an arm is not irreducible, or arms pay differently.
 
-    Source: the paper's theorem 1 and appendix A, written for two states; the proof is the same for more.
+    Source: the paper's theorem 3 (appendix A), written for two states; the proof is the same for more.
 
     >>> from jaxbandit import two_state
     >>> lower_paper(two_state([0.5, 0.4], [0.4, 0.55])).per_arm.round(4).tolist()
@@ -46,7 +46,7 @@ def lower(environment: Chains) -> Bound:
     Raises:
       ValueError: an arm is not irreducible.
 
-    Source: the proof of the paper's theorem 1 before it puts M_1 for the infimum; Burnetas and Katehakis 1997.
+    Source: the proof of the paper's theorem 3 before it puts M_1 for the infimum; Burnetas and Katehakis 1997.
 
     >>> from jaxbandit import two_state
     >>> lower(two_state([0.5, 0.4], [0.4, 0.55])).per_arm.round(4).tolist()

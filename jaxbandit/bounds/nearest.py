@@ -42,18 +42,17 @@ def nearest_row(rows: Array, values: Array) -> Nearest:
     top = np.where(possible, best, 1)[:, None]
     scaled = values / top  # at most 1; x in [0, 1]
     low, high = np.zeros(len(rows)), np.ones(len(rows))
+    seen = rows > 0
     for _ in range(60):
         middle = (low + high) / 2
-        left = 1 - middle[:, None] * scaled
+        left = np.where(seen, 1 - middle[:, None] * scaled, 1)
         rises = (rows * scaled / left).sum(-1) < 0
         low, high = np.where(rises, middle, low), np.where(rises, high, middle)
-    x = np.where(enough | ~possible, 0, (low + high) / 2)
-    left = 1 - x[:, None] * scaled
-    with np.errstate(divide="ignore", invalid="ignore"):
-        cost = np.where(rows > 0, rows * np.log1p(-x[:, None] * scaled), 0).sum(-1)
-        row = np.where(rows > 0, rows / left, 0)
+    x = np.where(enough | ~possible, 0, low)[:, None]  # below 1 where the best value has been seen
+    cost = (rows * np.log1p(np.where(seen, -x * scaled, 0))).sum(-1)
+    row = rows / np.where(seen, 1 - x * scaled, 1)
     row[np.arange(len(rows)), values.argmax(-1)] += np.maximum(1 - row.sum(-1), 0)
-    return Nearest(np.where(possible | enough, np.maximum(cost, 0), np.inf), x / top[:, 0], row)
+    return Nearest(np.where(possible | enough, np.maximum(cost, 0), np.inf), (x / top)[:, 0], row)
 
 
 def nearest_chain(transition: Array, reward: Array, target: float) -> float:

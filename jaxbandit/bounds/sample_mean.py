@@ -37,7 +37,7 @@ def ucb_sm_constant(environment: Chains, version: Version = "2012", gap: Gap = "
     Raises:
       ValueError: an arm that is not irreducible, not reversible, or whose symmetrisation is not irreducible.
 
-    Source: Tekin and Liu 2010, theorem 1, and 2012, theorem 1; the proof of the paper's theorem 3.
+    Source: Tekin and Liu 2010, theorem 1, and 2012, theorem 1; the proof of the paper's theorem 2.
 
     >>> from jaxbandit import two_state
     >>> arms = two_state([0.5, 0.4, 0.3, 0.2, 0.1], [0.4, 0.55, 0.65, 0.65, 0.7])
@@ -75,7 +75,7 @@ def ucb_sm_upper(environment: Chains, L: float = 343.0) -> Bound:
     Raises:
       ValueError: L is not positive, or an arm is not irreducible.
 
-    Source: Tekin and Liu 2010, theorem 1; the proof of the paper's theorem 3.
+    Source: Tekin and Liu 2010, theorem 1; the proof of the paper's theorem 2.
 
     >>> from jaxbandit import bernoulli
     >>> ucb_sm_upper(bernoulli([0.75, 0.5]), L=100.0).per_arm.tolist()
@@ -99,7 +99,7 @@ def eigenvalue_condition(environment: Chains) -> Condition:
     Raises:
       ValueError: as `upper_asymptotic`.
 
-    Source: the paper's theorem 3.
+    Source: the paper's theorem 2.
 
     >>> from jaxbandit import two_state
     >>> condition = eigenvalue_condition(two_state([0.5, 0.0003], [0.4, 0.0003]))

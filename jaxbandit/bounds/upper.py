@@ -37,7 +37,7 @@ def upper_asymptotic(environment: Chains) -> Bound:
     Raises:
       ValueError: more than two states, different rewards, or an arm that is not irreducible.
 
-    Source: the paper's theorem 2.
+    Source: the paper's theorem 1.
 
     >>> from jaxbandit import two_state
     >>> bound = upper_asymptotic(two_state([0.5, 0.4], [0.4, 0.55]))
@@ -57,7 +57,7 @@ def upper_asymptotic(environment: Chains) -> Bound:
 def upper_finite(environment: Chains, times: Array, eps: Array | None = None) -> Bound:
     """The paper's bound on R_n at finite times n, its slacks eps_1, eps_p, eps_q, eps_mu all `eps`, or the best ones.
 
-    gap times tau_i and the sums of theorem 2, with tau_i and t_i as in its proof and log f(n) = log(1 + n log^2 n). In
+    gap times tau_i and the sums of theorem 1, with tau_i and t_i as in its proof and log f(n) = log(1 + n log^2 n). In
     case (d) tau has mean_1 - eps_mu, where the paper's mean_1 - eps_1 is a slip. Sums over t are in closed form or to
     1e-12. inf where `eps` is not admissible: the paper's own choice (log n)^(-1/4) is so in scenario 1 until
     n = exp(2.5e6), and the best slacks give 4e13 there: below any such n the bound says less than R_n <= n.
@@ -70,7 +70,7 @@ def upper_finite(environment: Chains, times: Array, eps: Array | None = None) ->
     Raises:
       ValueError: as `upper_asymptotic`, or times below 1, or eps not positive.
 
-    Source: the paper's theorem 2 and appendix B.
+    Source: the paper's theorem 1 and appendix B.
 
     >>> from jaxbandit import two_state
     >>> bound = upper_finite(two_state([0.5, 0.1], [0.1, 0.5]), [1000, 10**9])
@@ -164,11 +164,13 @@ def _finite_plays(best: TwoState, arm: TwoState, log_f: np.ndarray, eps: np.ndar
         return np.asarray(2 / e**2 + log_f * _plays(arm, eps_1, odds(eps_1, e)))
 
     def bound(eps_1: np.ndarray) -> np.ndarray:
-        least = [_minimum(partial(of_a_way, eps_1, way.odds), way.limit(eps_1)) for way in ways]
-        return np.asarray(_outside(best, arm, eps_1) + sum(least))
+        total = _outside(best, arm, eps_1)
+        for way in ways:
+            total = total + _minimum(partial(of_a_way, eps_1, way.odds), way.limit(eps_1))
+        return total
 
     def room(eps_1: np.ndarray) -> np.ndarray:
-        return np.minimum.reduce([way.limit(eps_1) for way in ways])
+        return np.asarray(np.min([way.limit(eps_1) for way in ways], axis=0))
 
     if eps is not None:
         inside = np.where(eps < most, eps, most / 2)

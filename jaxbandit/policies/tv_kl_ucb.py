@@ -79,7 +79,7 @@ class TVKLUCB:
       exploration, unvisited, samples, solver: as in `KLUCBMC`.
       exponent, scale: of the test's threshold; 1/4 and 1 in the paper.
       clock: "round" (the paper: the threshold falls with the round) or "arm" (with the arm's own plays, T^-exponent,
-        which is what the proof of its proposition 3 needs).
+        which is what the proof of its proposition 4 needs).
       distance: "total_variation", "squared_hellinger", "jensen_shannon" or "kl" (the larger of both orders), all
         compared with the same threshold. The paper's proof is for the first and what lies under it, as the next two
         do; for "kl" there is none. A smaller distance calls an arm Markovian later.

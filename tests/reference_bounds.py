@@ -1,0 +1,292 @@
+"""Regret-bound formulas evaluated term by term in mpmath with 50 digits from the paper; brute force for infima."""
+
+from functools import cache
+
+import numpy as np
+from mpmath import mp, mpf
+from scipy.optimize import minimize
+
+IID_TOLERANCE = 1e-9
+# Means this near the largest are best too: 0.1, 0.3 and 0.3, 0.9 have one mean, but not as binary floats.
+TIE_TOLERANCE = 1e-12
+INF = mpf("inf")
+
+
+def part(p, q):
+    """Return p log(p / q), with 0 log 0 = 0 and inf where q is not positive but p is."""
+    if p == 0:
+        return mpf(0)
+    return p * mp.log(p / q) if q > 0 else INF
+
+
+def kl(x, y):
+    """Return D(x || y) of the problem formulation."""
+    return part(mpf(x), mpf(y)) + part(1 - mpf(x), 1 - mpf(y))
+
+
+def best_arms(means):
+    """Return the arms whose mean is the largest."""
+    return [k for k, mean in enumerate(means) if mean >= max(means) - TIE_TOLERANCE]
+
+
+def over_best(p01, p10, bracket):
+    """Return per arm the least (gap times bracket, case letter) over the best arms it can be compared with."""
+    arms = [(mpf(a), mpf(b)) for a, b in zip(p01, p10)]
+    means = [a / (a + b) for a, b in arms]
+    iid = [abs(a + b - 1) <= IID_TOLERANCE for a, b in arms]
+    best = best_arms(means)
+    found = [[(mpf(0), "")] if i in best else [] for i in range(len(arms))]
+    for i in range(len(arms)):
+        for one in best if i not in best else []:
+            case = "abcd"[iid[one] + 2 * iid[i]]
+            found[i].append(((means[one] - means[i]) * bracket(case, *arms[one], *arms[i]), case))
+    return [min(pairs) for pairs in found]
+
+
+def state_0_term(over, x, y):
+    """Return over / D(x || y) where x < y < 1, 0 where y >= 1 (impossible event), inf where x is not below y."""
+    if y >= 1:
+        return mpf(0)
+    return over / kl(x, y) if x < y else INF
+
+
+def state_1_term(over, x, y):
+    """Return over / D(x || y) where y < x, inf where it is not."""
+    return over / kl(x, y) if y < x else INF
+
+
+@mp.workdps(50)
+def upper_asymptotic(p01, p10):
+    """Return per arm the limsup constant of the upper-bound theorem (a)-(d), times the gap, and the case letters."""
+
+    def bracket(case, a1, b1, ai, bi):
+        mu1, mui = a1 / (a1 + b1), ai / (ai + bi)
+        if case == "a":
+            return state_0_term(2, ai, a1 * bi / b1) + state_1_term(2, bi, b1 * ai / a1)
+        if case == "b":
+            return state_0_term(1, ai, mu1 * bi / (1 - mu1)) + state_1_term(1, bi, ai * (1 - mu1) / mu1)
+        return (2 if case == "c" else 1) / kl(mui, mu1)
+
+    found = over_best(p01, p10, bracket)
+    return [bound for bound, _ in found], [case for _, case in found]
+
+
+@mp.workdps(80)
+def mixing_sum(x):
+    """Return the sum of proposition `mixing`, of (t+1)^3 exp(-2 (t-1) x) over t >= 1, by polylogarithms."""
+    # With k = t - 1 and z = exp(-2x) the terms are (k^3 + 6 k^2 + 12 k + 8) z^k; Li_{-m}(z) sums k^m z^k from k = 1.
+    z = mp.exp(-2 * x)
+    return 8 + mp.fsum(weight * mp.polylog(-power, z) for power, weight in ((3, 1), (2, 6), (1, 12), (0, 8)))
+
+
+@cache
+@mp.workdps(50)
+def iid_sum():
+    """Return the two sums of proposition `Hellinger` for an i.i.d. arm: 200 terms, then Euler and Maclaurin's rule."""
+    term = lambda t: 4 * mp.exp(-mpf(2) / 9 * mp.sqrt(t)) + (t + 1) ** 3 * mp.exp(-2 * mp.sqrt(t - 1))
+    return mp.fsum(term(t) for t in range(1, 201)) + mp.sumem(term, [201, mp.inf], tol=mpf(10) ** -45)
+
+
+def visit_time(a, b, eps1):
+    """Return the part of t_{1,i}, t_{2,i} or t_{3,i} that belongs to the Markovian arm with p01 = a and p10 = b."""
+    distance = (a + eps1) - (1 - b - eps1) if a + b < 1 else (a - eps1) - (1 - b + eps1)
+    return 1 / abs(distance) ** 4
+
+
+@mp.workdps(50)
+def upper_finite(p01, p10, n, eps1, epsp, epsq):
+    """Return per arm the finite-time bound of the upper-bound theorem at n, inf where the eps are not admissible."""
+    n, eps1, epsp, epsq = map(mpf, (n, eps1, epsp, epsq))
+    log_f = mp.log(1 + n * mp.log(n) ** 2)
+
+    def bracket(case, a1, b1, ai, bi):
+        mu1, mui = a1 / (a1 + b1), ai / (ai + bi)
+        positive = [eps1, epsp, epsq]
+        positive += [abs(a1 + b1 - 1) / 2 - eps1, a1 - epsp, a1 - eps1] if case in "ac" else [mu1 - epsp]
+        positive += [abs(ai + bi - 1) / 2 - eps1, bi - eps1] if case in "ab" else []
+        if min(positive) <= 0:
+            return INF
+        if case == "a":
+            tau = visit_time(ai, bi, eps1) + visit_time(a1, b1, eps1)
+            tau += state_0_term(log_f, ai + eps1, (a1 - epsp) * (bi - eps1) / (b1 + eps1))
+            tau += state_1_term(log_f, bi - eps1, (b1 + eps1) * (ai + eps1) / (a1 - epsp))
+            tau += state_0_term(log_f, ai + eps1, (a1 - eps1) * (bi - eps1) / (b1 + epsq))
+            tau += state_1_term(log_f, bi - eps1, (b1 + epsq) * (ai + eps1) / (a1 - eps1))
+            sums = 10 * mixing_sum(eps1**2 * (ai + bi) ** 2) + 10 * mixing_sum(eps1**2 * (a1 + b1) ** 2)
+            return tau + 20 / eps1**2 + 2 / epsp**2 + 2 / epsq**2 + sums
+        if case == "b":
+            tau = visit_time(ai, bi, eps1)
+            tau += state_0_term(log_f, ai + eps1, (mu1 - epsp) * (bi - eps1) / (1 - mu1 + epsp))
+            tau += state_1_term(log_f, bi - eps1, (ai + eps1) * (1 - mu1 + epsp) / (mu1 - epsp))
+            sums = 6 * mixing_sum(eps1**2 * (ai + bi) ** 2) + iid_sum()
+            return tau + 6 / eps1**2 + 2 / epsp**2 + sums
+        if case == "c":
+            tau = visit_time(a1, b1, eps1)
+            tau += state_0_term(log_f, mui + eps1, (a1 - epsp) / (a1 - epsp + b1 + eps1))
+            tau += state_0_term(log_f, mui + eps1, (a1 - eps1) / (a1 - eps1 + b1 + epsq))
+            sums = 6 * mixing_sum(eps1**2 * (a1 + b1) ** 2) + iid_sum()
+            return tau + 7 / eps1**2 + 2 / epsp**2 + 2 / epsq**2 + sums
+        # The paper's second argument of D is mu_1 - eps_1, a slip for mu_1 - eps_mu.
+        tau = state_0_term(log_f, mui + eps1, mu1 - epsp)
+        return tau + 1 / (2 * eps1**2) + 2 / epsp**2 + 2 * iid_sum()
+
+    return [bound for bound, _ in over_best(p01, p10, bracket)]
+
+
+def chain(transition):
+    """Return the transition matrix in mpmath, the diagonal as 1 minus the rest, which counts as 0 below 1e-15."""
+    rows = [[mpf(float(entry)) for entry in row] for row in transition]
+    for s, row in enumerate(rows):
+        rest = 1 - mp.fsum(row[:s] + row[s + 1 :])
+        row[s] = rest if rest > 1e-15 else mpf(0)
+    return rows
+
+
+def stationary(rows):
+    """Return the stationary law of a chain in mpmath, from pi P = pi with one equation replaced by sum pi = 1."""
+    states = range(len(rows))
+    system = [[rows[s][end] - (s == end) for s in states] for end in states[:-1]] + [[1 for _ in states]]
+    return list(mp.lu_solve(mp.matrix(system), mp.matrix([0 for _ in states[:-1]] + [1])))
+
+
+@mp.workdps(50)
+def ucb_sm_constant(transitions, rewards, constant, gap):
+    """Return constant S^2 r_max^2 pi_max^2 / (least gap), the exploration constant in the proof of theorem `eigen`."""
+    r_max = max(abs(mpf(float(r))) for r in np.ravel(rewards))
+    pi_max, gaps = mpf(0), []
+    for rows in map(chain, transitions):
+        states, pi, matrix = range(len(rows)), stationary(rows), mp.matrix(rows)
+        pi_max = max(pi_max, *pi, *(1 - p for p in pi))
+        if gap == "multiplicative":
+            matrix = mp.matrix([[pi[y] * rows[y][x] / pi[x] for y in states] for x in states]) * matrix
+        # Chains that are not reversible may have complex eigenvalues; the second has the second largest real part.
+        eigenvalues = sorted(mp.re(value) for value in mp.eig(matrix, left=False, right=False))
+        gaps.append(mpf(1) if gap == "none" else 1 - eigenvalues[-2])
+    return constant * len(transitions[0]) ** 2 * r_max**2 * pi_max**2 / min(gaps)
+
+
+@mp.workdps(50)
+def kl_rate(P, Q):
+    """Return I(P || Q) of the problem formulation for any number of states, inf where Q is 0 and P is not."""
+    total = mpf(0)
+    for law, row, other in zip(stationary(chain(P)), chain(P), chain(Q)):
+        if law > 1e-40:  # What is left of the law in a transient state is rounding.
+            total += law * sum(part(a, b) for a, b in zip(row, other))
+    return total
+
+
+def lower_bounds(means, rate):
+    """Return per arm the largest gap / rate(k, one) over the best arms `one`, and 0 for the best arms themselves."""
+    best = best_arms(means)
+    gaps = [mpf(0) if k in best else max(means) - mean for k, mean in enumerate(means)]
+    return [max(gap / rate(k, one) if gap else gap for one in best) for k, gap in enumerate(gaps)]
+
+
+@mp.workdps(50)
+def lower_paper(transitions, reward):
+    """Return per arm gap / I(M_k || M_1), the theorem of appendix `a`."""
+    means = [mp.fdot(stationary(chain(P)), [mpf(float(r)) for r in reward]) for P in transitions]
+    return lower_bounds(means, lambda k, one: kl_rate(transitions[k], transitions[one]))
+
+
+@mp.workdps(50)
+def lai_robbins(means):
+    """Return per arm gap / D(mu_k || mu_1), the lower bound within i.i.d. Bernoulli arms that case (d) matches."""
+    means = [mpf(mean) for mean in means]
+    return lower_bounds(means, lambda k, one: kl(means[k], means[one]))
+
+
+def ternary_minimum(function, low, high, steps):
+    """Return the minimum of a convex function between low and high, by ternary search."""
+    for _ in range(steps):
+        third = (high - low) / 3
+        if function(low + third) <= function(high - third):
+            high -= third
+        else:
+            low += third
+    return function((low + high) / 2)
+
+
+@mp.workdps(50)
+def lower_two_state(p01, p10):
+    """Return per arm gap / inf{I(M_k || M') : mean(M') >= mu_1}, the bound that appendix `a` sets out to prove."""
+    means = [mpf(a) / (mpf(a) + mpf(b)) for a, b in zip(p01, p10)]
+    ratio = (1 - max(means)) / max(means)
+
+    def least_rate(k, one):
+        # I is convex in (p01', p10'), as D is in its second argument, and least at M_k, where it is 0. So it never
+        # falls on the straight way from M_k to an M' with a larger mean, and that way enters the allowed half-plane,
+        # p10' <= p01' (1 - mu) / mu, at its edge: the constraint is active. On the edge, a line, I is convex.
+        rate = lambda x: (1 - means[k]) * kl(p01[k], x) + means[k] * kl(p10[k], x * ratio)
+        # (2/3)^150 < 1e-26, and as the minimum is flat its value has more digits than its place.
+        return ternary_minimum(rate, mpf(0), min(1, 1 / ratio), 150)
+
+    return lower_bounds(means, least_rate)
+
+
+def stationary_mean(Q, reward):
+    """Return the stationary mean in float64 (or complex) from the entries off the diagonal."""
+    system = Q.T - np.diag(np.diag(Q))
+    system = system - np.diag(system.sum(axis=0))
+    system[-1] = 1
+    return np.linalg.solve(system, np.eye(len(Q))[-1]) @ reward
+
+
+def lower_brute(transition_k, reward, target, starts=30, seed=0):
+    """Return inf I(M_k || M') over all chains with mean >= target (appendix `a`), by SLSQP from random starts."""
+    P, reward = np.asarray(transition_k, float), np.asarray(reward, float)
+    S = len(P)
+    if stationary_mean(P, reward) >= target:
+        return 0.0
+    weights = np.array([float(p) for p in stationary(chain(P))])[:, None] * P
+    seen = P > 0
+    rate = lambda q: np.sum(weights[seen] * np.log(P[seen] / q.reshape(S, S)[seen]))
+    rate_slope = lambda q: np.where(seen, -weights / np.where(seen, q.reshape(S, S), 1), 0).ravel()
+    excess = lambda q: stationary_mean(q.reshape(S, S), reward) - target
+    # The derivative along each entry by a complex step, which rounds nothing away.
+    excess_slope = lambda q: np.array([excess(q + 1e-30j * step).imag / 1e-30 for step in np.eye(S * S)])
+    sums = np.kron(np.eye(S), np.ones(S))
+    rows_are_laws = {"type": "eq", "fun": lambda q: sums @ q - 1, "jac": lambda q: sums}
+    mean_is_enough = {"type": "ineq", "fun": excess, "jac": excess_slope}
+    settings = {"method": "SLSQP", "jac": rate_slope, "constraints": [rows_are_laws, mean_is_enough]}
+    settings["bounds"] = [(min(1e-9, p / 1000), 1) for p in P.ravel()]
+    settings["options"] = {"maxiter": 500, "ftol": 1e-15}
+    generator = np.random.default_rng(seed)
+    least = np.inf
+    for _ in range(starts):
+        share = generator.uniform(0.1, 1)
+        q = ((1 - share) * P + share * generator.dirichlet(np.ones(S), S)).ravel()
+        for _ in range(3):  # Again from where it stopped, with a fresh Hessian.
+            q = minimize(rate, q, **settings).x
+        Q = np.clip(q.reshape(S, S), 0, 1)
+        Q /= Q.sum(axis=1, keepdims=True)
+        if np.all(Q[seen] > 0) and stationary_mean(Q, reward) >= target - 1e-10:
+            least = min(least, float(rate(Q.ravel())))
+    return least
+
+
+@mp.workdps(30)
+def k_infinity(row, reward, target):
+    """Return K_inf = inf{KL(row || q) : <q, reward> >= target} of Burnetas and Katehakis, for at most 4 states."""
+    # As in `lower_two_state` the constraint is active. One coordinate of q after another is found by ternary search, as
+    # a convex function minimised over some coordinates is convex in the others. The states of least and largest reward
+    # come last: sum q = 1 and <q, reward> = target then give their q.
+    (low, p_low), *middle, (high, p_high) = pairs = sorted((mpf(float(r)), mpf(float(p))) for r, p in zip(reward, row))
+    if mp.fsum(r * p for r, p in pairs) >= target:
+        return mpf(0)
+    if target > high:
+        return INF
+
+    def least(states, mass, needed):
+        if not states:
+            q_high = (needed - low * mass) / (high - low)
+            return part(p_low, mass - q_high) + part(p_high, q_high)
+        (r, p), *rest = states
+        largest = mass
+        if r > low:
+            largest = min(largest, (needed - low * mass) / (r - low))
+        if r < high:
+            largest = min(largest, (high * mass - needed) / (high - r))
+        return ternary_minimum(lambda q: part(p, q) + least(rest, mass - q, needed - r * q), mpf(0), largest, 90)
+
+    return least(middle, mpf(1), mpf(target))

@@ -1,0 +1,319 @@
+"""Regret bounds against mpmath with 50 digits and brute force (reference_bounds), their limits and what they refuse."""
+
+import matplotlib
+import numpy as np
+import pytest
+import reference_bounds as reference
+from hypothesis import given, settings
+from hypothesis import strategies as st
+
+import jaxbandit
+from experiments.scenarios import environment
+from jaxbandit import bernoulli, bounds, chains, markov, two_state
+from jaxbandit.bounds.nearest import nearest_chain, nearest_row, nearest_two_state
+
+matplotlib.use("Agg")
+
+PAIRS = {
+    "scenario 1": ([0.5, 0.4, 0.3, 0.2, 0.1], [0.4, 0.55, 0.65, 0.65, 0.7]),
+    "scenario 2": ([0.5, 4e-4, 3e-4, 2e-4, 1e-4], [0.4, 5.5e-4, 6.5e-4, 6.5e-4, 7e-4]),
+    "best arm last": ([0.1, 0.2, 0.5], [0.7, 0.65, 0.4]),
+    "independent": ([0.7, 0.5, 0.1], [0.3, 0.5, 0.9]),
+    "best independent": ([0.7, 0.5, 0.1], [0.3, 0.6, 0.7]),
+    "others independent": ([0.6, 0.5, 0.1], [0.3, 0.5, 0.9]),
+    "mixed": ([0.6, 0.5, 0.1, 0.3], [0.3, 0.5, 0.7, 0.7]),
+    "alternating": ([0.95, 0.9, 0.85], [0.8, 0.95, 0.99]),
+    "first state beyond 1": ([0.9, 0.3, 0.5], [0.05, 0.6, 0.5]),
+    "two best": ([0.6, 0.3, 0.2], [0.4, 0.2, 0.5]),
+    "nearly frozen": ([3e-6, 1e-6, 0.4], [1e-6, 2e-6, 0.7]),
+    "means nearly equal": ([0.5, 0.499], [0.4, 0.4]),
+}
+EPS = (1e-4, 1e-3, 0.01, 0.04)
+
+
+def close(found, expected, rtol):
+    np.testing.assert_allclose(found, [float(value) for value in expected], rtol=rtol)
+
+
+@pytest.mark.parametrize("name", PAIRS)
+def test_against_mpmath(name):
+    p01, p10 = PAIRS[name]
+    arms = two_state(p01, p10)
+    upper, (per_arm, cases) = bounds.upper_asymptotic(arms), reference.upper_asymptotic(p01, p10)
+    close(upper.per_arm, per_arm, 1e-9)
+    assert upper.cases == tuple(cases)
+    lower, tight = bounds.lower_paper(arms), bounds.lower(arms)
+    close(lower.per_arm, reference.lower_paper(arms.transition, [0, 1]), 1e-9)
+    close(tight.per_arm, reference.lower_two_state(p01, p10), 1e-9)
+    assert (tight.slack <= 1e-9 * tight.per_arm).all()
+    for bound in (upper, lower, tight):
+        assert bound.total == pytest.approx(bound.per_arm.sum(), rel=1e-14)
+    for version, constant in (("2010", 90), ("2012", 112)):
+        for gap in ("eigenvalue", "multiplicative", "none"):
+            expected = reference.ucb_sm_constant(arms.transition, [0, 1], constant, gap)
+            assert bounds.ucb_sm_constant(arms, version, gap) == pytest.approx(float(expected), rel=1e-9)
+
+
+def test_published_numbers():
+    """Section 4 of the mathematics: 9.05 above, 9.90 and 13.69 below; L = 343 and 360 / min sigma."""
+    arms = environment("scenario 1")
+    assert bounds.upper_asymptotic(arms).total == pytest.approx(9.05, abs=5e-3)
+    assert bounds.lower_paper(arms).total == pytest.approx(9.90, abs=5e-3)
+    assert bounds.lower(arms).total == pytest.approx(13.69, abs=5e-3)
+    assert bounds.ucb_sm_constant(arms, gap="none") == pytest.approx(343, rel=1e-12)
+    assert bounds.ucb_sm_constant(arms, "paper", "eigenvalue") == pytest.approx(360 / 0.8, rel=1e-12)
+    assert bounds.ucb_sm_upper(arms).total == pytest.approx(4 * 343 * np.sum(1 / (5 / 9 - arms.means()[1:])), rel=1e-12)
+
+
+@pytest.mark.parametrize("name", PAIRS)
+def test_finite_bound_with_given_slacks(name):
+    p01, p10 = PAIRS[name]
+    times = np.array([1, 10, 10_000, 2**31 - 1])
+    admissible = 0
+    for eps in (*EPS, 1e-8):
+        found = bounds.upper_finite(two_state(p01, p10), times, eps)
+        expected = [reference.upper_finite(p01, p10, n, eps, eps, eps) for n in times]
+        for i in range(len(times)):
+            close(found.per_arm[:, i], expected[i], 1e-7)
+        np.testing.assert_allclose(found.total, found.per_arm.sum(0))
+        admissible += np.isfinite(found.total).all()
+    assert admissible
+
+
+@pytest.mark.parametrize("name", ["scenario 1", "independent", "best independent", "others independent", "mixed"])
+def test_best_slacks_are_not_beaten(name):
+    """By 300 random admissible slacks, and reached by one of them within a tenth."""
+    p01, p10 = PAIRS[name]
+    n = 10**6
+    best = bounds.upper_finite(two_state(p01, p10), [n]).per_arm[:, 0]
+    random = np.random.default_rng(0)
+    tried = [reference.upper_finite(p01, p10, n, *np.exp(random.uniform(-6, -0.7, 3))) for _ in range(300)]
+    least = np.array([[float(value) for value in each] for each in tried]).min(0)
+    assert (best <= least * (1 + 1e-9)).all()
+    reached = least[best > 0] / best[best > 0]
+    assert reached.max() < 3, reached
+
+
+def test_finite_bound_grows_and_is_vacuous_for_the_papers_slacks():
+    arms = environment("scenario 1")
+    times = np.array([100, 10_000, 10**9, 1e200])
+    best = bounds.upper_finite(arms, times)
+    assert (np.diff(best.total) >= 0).all() and (best.total[:3] > times[:3]).all()
+    assert np.isinf(bounds.upper_finite(arms, times, np.log(times) ** -0.25).total).all()
+    assert np.isfinite(bounds.upper_finite(arms, [10], 0.024).total).all()  # (log n)^(-1/4) at n = exp(3e6)
+    assert np.isinf(bounds.upper_finite(arms, [10], 0.0251).total).all()  # min |sigma - 1| / 2 is 0.025
+
+
+@pytest.mark.parametrize("states", [3, 4])
+def test_nearest_chain_against_brute_force(states):
+    random = np.random.default_rng(states)
+    for concentration in (0.3, 1.0, 3.0):
+        rows = np.maximum(random.dirichlet(np.full(states, concentration), states), 1e-3)
+        rows /= rows.sum(1, keepdims=True)
+        reward = random.random(states)
+        mean = chains.stationary(rows) @ reward
+        for share in (0.1, 0.6):
+            target = mean + share * (reward.max() - mean)
+            found = nearest_chain(rows, reward, target)
+            assert found == pytest.approx(reference.lower_brute(rows, reward, target, starts=8), rel=1e-6)
+
+
+def test_nearest_chain_may_move_as_the_first_cannot():
+    """A chain that never goes from 0 to 2: the nearest better one may, and brute force agrees."""
+    rows = np.array([[0.5, 0.5, 0.0], [0.4, 0.2, 0.4], [0.5, 0.3, 0.2]])
+    for target in (0.6, 0.9):
+        found = nearest_chain(rows, [0, 0.5, 1], target)
+        assert found == pytest.approx(reference.lower_brute(rows, [0, 0.5, 1], target, starts=10), rel=1e-6)
+
+
+def test_tight_bound_of_three_states_against_brute_force():
+    arms = environment("scenario 3")
+    target = arms.means().max()
+    for k in range(4):
+        least = reference.lower_brute(arms.transition[k], arms.reward[k], target, starts=8)
+        assert bounds.lower(arms).per_arm[k] == pytest.approx((target - arms.means()[k]) / least, rel=1e-6)
+
+
+def test_two_states_by_a_grid_and_by_the_general_search():
+    rows, reward, target = np.array([[0.7, 0.3], [0.6, 0.4]]), np.array([0.0, 1.0]), 0.5
+    reached, least = nearest_two_state(rows, reward, target)
+    assert least <= reached <= least * (1 + 1e-12)
+    assert nearest_chain(rows, reward, target) == pytest.approx(reached, rel=1e-9)
+    p = np.linspace(0.001, 0.999, 500)
+    good = [(a, b) for a in p for b in p if a / (a + b) >= target]
+    law = chains.stationary(rows)
+    others = np.array([[[1 - a, a], [b, 1 - b]] for a, b in good])
+    rates = chains.relative_entropy(rows, others) @ law
+    assert reached <= rates.min() <= reached * (1 + 1e-3)
+
+
+def test_nearest_row_against_brute_force():
+    random = np.random.default_rng(0)
+    for _ in range(5):
+        row, reward = random.dirichlet(np.ones(3)), random.random(3)
+        target = row @ reward + random.random() * (reward.max() - row @ reward)
+        found = nearest_row(row[None], (reward - target)[None])
+        assert found.cost[0] == pytest.approx(float(reference.k_infinity(row, reward, target)), abs=1e-7)
+        assert found.row[0] @ (reward - target) >= -1e-12 and found.row[0].sum() == pytest.approx(1)
+        assert chains.relative_entropy(row, found.row[0]) == pytest.approx(found.cost[0], rel=1e-9)
+    assert nearest_row(np.array([[0.5, 0.5]]), np.array([[-1.0, -0.1]])).cost[0] == np.inf
+    assert nearest_row(np.array([[0.5, 0.5]]), np.array([[-1.0, 1.0]])).cost[0] == 0
+
+
+def test_independent_arms_meet_lai_and_robbins():
+    arms = bernoulli([0.2, 0.9, 0.5])
+    known = bounds.lai_robbins(arms)
+    close(known.per_arm, reference.lai_robbins([0.2, 0.9, 0.5]), 1e-9)
+    np.testing.assert_allclose(bounds.upper_asymptotic(arms).per_arm, known.per_arm, rtol=1e-12)
+    assert set(bounds.upper_asymptotic(arms).cases) == {"d", ""}
+    assert (bounds.lower(arms).per_arm >= known.per_arm).all()  # more problems to be good for
+    row = np.array([[0.2, 0.3, 0.5], [0.5, 0.25, 0.25]])
+    three = markov(np.repeat(row[:, None], 3, axis=1), (0, 0.5, 1))
+    gap = three.means()[0] - three.means()[1]
+    expected = gap / float(reference.k_infinity(row[1], [0, 0.5, 1], three.means()[0]))
+    assert bounds.lai_robbins(three).per_arm[1] == pytest.approx(expected, rel=1e-6)
+
+
+def test_small_gaps_meet_the_central_limit():
+    """gap times the tight constant tends to twice the variance of the arm's sample mean, v / n, as in Gauss's case."""
+    for rows, reward in (
+        (np.array([[0.9, 0.1], [0.3, 0.7]]), np.array([0.0, 1.0])),
+        (np.array([[0.5, 0.3, 0.2], [0.1, 0.6, 0.3], [0.3, 0.3, 0.4]]), np.array([0.0, 0.5, 1.0])),
+    ):
+        law = chains.stationary(rows)
+        centred = reward - law @ reward
+        bias = np.linalg.solve(np.eye(len(law)) - rows + law, centred)
+        variance = law @ (2 * centred * bias - centred**2)
+        better = rows + 2e-5 * np.array([-1, *np.zeros(len(law) - 2), 1])
+        arms = markov(np.stack([rows, better]), reward)
+        gap = np.ptp(arms.means())
+        assert gap * bounds.lower(arms).total == pytest.approx(2 * variance, rel=1e-3)
+
+
+@settings(max_examples=60, deadline=None)
+@given(st.lists(st.tuples(st.floats(1e-6, 0.999), st.floats(1e-6, 0.999)), min_size=2, max_size=4))
+def test_orders_that_hold_for_all_arms(pairs):
+    """Tight over paper's; each constant of the theorem at most 4 / (gap sigma), which makes its condition needless."""
+    p01, p10 = zip(*pairs)
+    arms = two_state(p01, p10)
+    gap, sigma = arms.means().max() - arms.means(), np.add(p01, p10)
+    worse = gap > 1e-4
+    assert (bounds.lower(arms).per_arm >= bounds.lower_paper(arms).per_arm * (1 - 1e-9))[worse].all()
+    upper = bounds.upper_asymptotic(arms).per_arm[worse]
+    assert (upper <= 4 / (gap * sigma)[worse] * (1 + 1e-9)).all()
+
+
+def test_a_better_best_arm_needs_fewer_plays():
+    plays = []
+    for p01 in (0.5, 0.6, 0.7, 0.8):
+        arms = two_state([p01, 0.3], [0.35, 0.6])  # none is i.i.d., where the case would change
+        gap = np.ptp(arms.means())
+        plays.append([bounds.lower(arms).total / gap, bounds.upper_asymptotic(arms).total / gap])
+    assert (np.diff(plays, axis=0) < 0).all()
+
+
+def test_units_and_names_of_states_do_not_matter():
+    arms, twice = environment("scenario 1"), environment("scenario 1").transition
+    named = markov(twice[:, ::-1, ::-1], (3.0, 1.0))  # the better state first, paying 2 more
+    for bound in (bounds.upper_asymptotic, bounds.lower, bounds.lower_paper):
+        np.testing.assert_allclose(bound(named).per_arm, 2 * bound(arms).per_arm, rtol=1e-10)
+    order = [3, 1, 4, 0, 2]
+    moved = markov(twice[order], (0.0, 1.0))
+    for bound in (bounds.upper_asymptotic, bounds.lower, bounds.ucb_sm_upper):
+        np.testing.assert_allclose(bound(moved).per_arm, bound(arms).per_arm[order], rtol=1e-12)
+
+
+def test_condition_and_eigenvalue_gaps():
+    assert bounds.eigenvalue_condition(two_state([0.5, 1 / 2880], [0.4, 1 / 2879])).holds
+    assert not bounds.eigenvalue_condition(two_state([0.5, 1 / 2881], [0.4, 1 / 2881])).holds
+    assert bounds.eigenvalue_condition(two_state([0.9, 0.5], [0.9, 0.5])).sigma.tolist() == [1.8, 1.0]
+    rows = two_state([1e-7, 0.5], [3e-7, 0.5]).transition[0]
+    assert chains.eigenvalue_gap(rows) == pytest.approx(4e-7, rel=1e-9)
+    assert chains.eigenvalue_gap(rows, symmetrise=True) == pytest.approx(4e-7 * (2 - 4e-7), rel=1e-9)
+    arms = environment("scenario 3")
+    expected = reference.ucb_sm_constant(arms.transition, arms.reward[0], 112, "multiplicative")
+    assert bounds.ucb_sm_constant(arms) == pytest.approx(float(expected), rel=1e-9)
+
+
+def test_arms_that_cannot_be_best_or_told_cheaply():
+    apart = markov([[[0.1, 0.9], [0.2, 0.8]], [[0.5, 0.5], [0.5, 0.5]]], [[0.5, 1.0], [0.0, 0.6]])
+    assert bounds.lower(apart).total == 0  # the second arm pays 0.6 at most, the first 0.9
+    certain = two_state([1.0, 0.5], [0.1, 0.5])
+    assert bounds.lower_paper(certain).total == 0  # arm 2 stays in state 0 as the best never does
+    assert 0 < bounds.lower(certain).total < np.inf
+    same = two_state([0.5, 0.5], [0.4, 0.4])
+    for bound in (bounds.upper_asymptotic, bounds.lower, bounds.lower_paper, bounds.ucb_sm_upper):
+        assert bound(same).total == 0
+
+
+def test_bounds_that_do_not_exist_say_why():
+    three, arms = environment("scenario 3"), environment("scenario 1")
+    for bound in (bounds.upper_asymptotic, bounds.eigenvalue_condition, lambda e: bounds.upper_finite(e, [10])):
+        with pytest.raises(ValueError, match="environment: 3 states; this bound is for arms with two"):
+            bound(three)
+    apart = markov(arms.transition, [[0, 1]] * 4 + [[0, 2]])
+    for bound in (bounds.upper_asymptotic, bounds.lower_paper):
+        with pytest.raises(ValueError, match="arms pay differently"):
+            bound(apart)
+    leaving = two_state([0.5, 0.0], [0.4, 0.5])
+    for bound in (bounds.upper_asymptotic, bounds.lower, bounds.lower_paper, bounds.ucb_sm_upper, bounds.lai_robbins):
+        with pytest.raises(ValueError, match="arm 1 is not irreducible"):
+            bound(leaving)
+    with pytest.raises(ValueError, match=r"arm 0 is Markovian"):
+        bounds.lai_robbins(arms)
+    with pytest.raises(ValueError, match=r"arm 0: .*not reversible"):
+        bounds.ucb_sm_constant(three, gap="eigenvalue")
+    with pytest.raises(ValueError, match=r"arm 1 has no multiplicative gap"):
+        bounds.ucb_sm_constant(two_state([0.5, 1.0], [0.6, 1.0]))
+    with pytest.raises(ValueError, match="version: '2011'"):
+        bounds.ucb_sm_constant(arms, "2011")
+    with pytest.raises(ValueError, match="gap: None"):
+        bounds.ucb_sm_constant(arms, gap=None)
+    with pytest.raises(ValueError, match="L: 0"):
+        bounds.ucb_sm_upper(arms, 0)
+    with pytest.raises(ValueError, match="times: "):
+        bounds.upper_finite(arms, [0, 10])
+    for eps in (0.0, -1, [0.1, 0.2, 0.3]):
+        with pytest.raises(ValueError, match="eps: "):
+            bounds.upper_finite(arms, [10, 100], eps)
+    with pytest.raises(ValueError, match="Oracle has no transition matrices"):
+        bounds.lower(jaxbandit.Oracle(arms.means()))
+
+
+def test_bounds_in_pictures():
+    import matplotlib.pyplot as plt
+
+    from jaxbandit import plotting
+
+    arms = environment("scenario 1")
+    result = jaxbandit.simulate(arms, {"KL": jaxbandit.KLUCB()}, runs=4, horizon=100)
+    lines = [bounds.lower(arms), bounds.upper_finite(arms, [10, 100, 1000])]
+    figure, (left, right) = plt.subplots(1, 2)
+    plotting.plot_regret(result, bounds=lines, ax=left)
+    plotting.plot_regret(result, bounds=lines, normalised=True, ax=right)
+    drawn = {ax: {line.get_label(): line for line in ax.get_lines()} for ax in (left, right)}
+    x, y = drawn[left]["lower bound, tight"].get_data()
+    np.testing.assert_allclose(y, 13.694112674386938 * np.log(x), rtol=1e-9)
+    x, y = drawn[right]["lower bound, tight"].get_data()
+    np.testing.assert_allclose(y, np.full(len(x), 13.694112674386938), rtol=1e-9)
+    assert x.min() == 2
+    np.testing.assert_allclose(drawn[left][lines[1].label].get_ydata(), lines[1].total)
+    np.testing.assert_allclose(drawn[right][lines[1].label].get_ydata(), lines[1].total / np.log([10, 100, 1000]))
+    regret = jaxbandit.metrics.pseudo_regret(result, "KL")[0, 0].mean(0)[1:] / np.log(result.times[1:])
+    np.testing.assert_allclose(drawn[right]["KL"].get_ydata(), regret)
+    assert right.get_ylabel() == "pseudo-regret / log t"
+    plt.close(figure)
+
+
+def test_heatmap_shows_every_number():
+    import matplotlib.pyplot as plt
+
+    from jaxbandit import plotting
+
+    figure, ax = plt.subplots()
+    plotting.plot_heatmap(np.array([[1.0, 10.0, 100.0]]), ["row"], ["a", "b", "c"], logarithmic=True, ax=ax)
+    assert [text.get_text() for text in ax.texts] == ["1", "10", "100"]
+    assert [text.get_text() for text in ax.get_xticklabels()] == ["a", "b", "c"]
+    with pytest.raises(ValueError, match=r"values: shape \(1, 3\)"):
+        plotting.plot_heatmap(np.ones((1, 3)), ["row"], ["a"], ax=ax)
+    plt.close(figure)
