@@ -2,8 +2,38 @@
 
 from __future__ import annotations
 
+from typing import NamedTuple
+
+import numpy as np
+
 from experiments.tables import Row
 from jaxbandit import Result, metrics
+
+SAVED_AGAINST = "KL-UCB-SM"
+
+
+class Claim(NamedTuple):
+    """That one policy has less regret than another."""
+
+    text: str
+    better: str
+    worse: str
+    where: str  # in the paper
+
+
+def _beats(better: str, where: dict[str, str]) -> list[Claim]:
+    return [Claim(f"{better} beats {worse}", better, worse, place) for worse, place in where.items()]
+
+
+CLAIMS = {
+    "scenario 1": [
+        *_beats("TV-KL-UCB", {"UCB-SM": "figure 1a", "KL-UCB-SM": "figure 1c", "KL-UCB-SM2": "figure 1c"}),
+        *_beats("KL-UCB-SM", {"UCB-SM": "section V"}),
+    ],
+    "scenario 2": _beats("TV-KL-UCB", {"UCB-SM": "figure 1b", "KL-UCB-SM": "figure 1d", "KL-UCB-SM2": "figure 1d"}),
+    "scenario 3": _beats("m-TV-KL-UCB", {"UCB-SM": "figure 2a", "KL-UCB-SM": "figure 2c", "KL-UCB-SM2": "figure 2c"}),
+    "scenario 4": _beats("m-TV-KL-UCB", {"UCB-SM": "figure 2b", "KL-UCB-SM": "figure 2d", "KL-UCB-SM2": "figure 2d"}),
+}
 
 
 def verdict(low: float, high: float) -> str:
@@ -15,21 +45,75 @@ def verdict(low: float, high: float) -> str:
     return "holds" if high < 0 else "does not hold" if low > 0 else "undecided"
 
 
-def judge(result: Result, claims: list[tuple[str, str, str, str]]) -> list[Row]:
-    """Each claim with its measured paired difference, the mean's verdict and the median's."""
+def verdict_of_equality(low: float, high: float, margin: float) -> str:
+    """Of "there is no difference of `margin` or more", from an interval of the difference.
+
+    >>> verdict_of_equality(-1, 2, 3), verdict_of_equality(-9, -4, 3), verdict_of_equality(-4, 1, 3)
+    ('holds', 'does not hold', 'undecided')
+    """
+    if -margin < low and high < margin:
+        return "holds"
+    return "does not hold" if low >= margin or high <= -margin else "undecided"
+
+
+def interval(value: float, low: float, high: float, form: str = ",.1f") -> str:
+    return f"{value:{form}} ({low:{form}} to {high:{form}})"
+
+
+def judge(result: Result, claims: list[Claim], scenario: int = 0) -> list[Row]:
+    """Each claim about a scenario with its measured paired difference, the mean's verdict and the median's."""
     rows: list[Row] = []
-    for claim, first, second, where in claims:
-        difference = metrics.paired_difference(result, first, second)[0, 0]
+    for claim in claims:
+        difference = metrics.paired_difference(result, claim.better, claim.worse)[scenario, 0]
         s = metrics.summary(difference)
         low, high = metrics.median_interval(difference)
         rows.append(
             {
-                "claim": claim,
-                "paper": where,
-                "mean difference (95%)": f"{s.mean:,.1f} ({s.low:,.1f} to {s.high:,.1f})",
+                "claim": claim.text,
+                "paper": claim.where,
+                "mean difference (95%)": interval(s.mean, s.low, s.high),
                 "mean's verdict": verdict(float(s.low), float(s.high)),
-                "median difference (95%)": f"{s.median:,.1f} ({low:,.1f} to {high:,.1f})",
+                "median difference (95%)": interval(s.median, low, high),
                 "median's verdict": verdict(float(low), float(high)),
             }
         )
     return rows
+
+
+def judge_equality(result: Result, text: str, one: str, other: str, where: str, share: float = 0.1) -> Row:
+    """That two policies differ by less than a share of the first's mean final regret."""
+    difference = metrics.paired_difference(result, one, other)[0, 0]
+    margin = share * float(metrics.pseudo_regret(result, one)[0, 0, :, -1].mean())
+    s = metrics.summary(difference)
+    low, high = metrics.median_interval(difference)
+    return {
+        "claim": f"{text} (by less than {share:.0%}: {margin:,.1f})",
+        "paper": where,
+        "mean difference (95%)": interval(s.mean, s.low, s.high),
+        "mean's verdict": verdict_of_equality(float(s.low), float(s.high), margin),
+        "median difference (95%)": interval(s.median, low, high),
+        "median's verdict": verdict_of_equality(float(low), float(high), margin),
+    }
+
+
+def saved(result: Result, label: str, resamples: int, seed: int) -> np.ndarray:
+    """Share of KL-UCB-SM's mean final regret that `label` saves: first as measured, then of resampled runs."""
+    own, other = (metrics.pseudo_regret(result, name)[0, 0, :, -1] for name in (label, SAVED_AGAINST))
+    runs = len(own)
+    drawn = np.random.default_rng(seed).integers(runs, size=(resamples, runs))
+    means = np.array([[own.mean(), other.mean()], *([own[j].mean(), other[j].mean()] for j in drawn)])
+    return np.asarray(1 - means[:, 0] / means[:, 1])
+
+
+def judge_savings(text: str, where: str, more: np.ndarray, less: np.ndarray) -> Row:
+    """That one saving is larger than another, from bootstrap resamples of both."""
+    difference = more - less
+    low, high = np.quantile(difference[1:], [0.025, 0.975])
+    return {
+        "claim": text,
+        "paper": where,
+        "mean difference (95%)": interval(more[0] - less[0], low, high, "+.1%"),
+        "mean's verdict": verdict(-high, -low),
+        "median difference (95%)": "",
+        "median's verdict": "",
+    }

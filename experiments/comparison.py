@@ -2,49 +2,40 @@
 
 from __future__ import annotations
 
-import dataclasses
-import sys
 import time
 from pathlib import Path
 
 import matplotlib
 from matplotlib.figure import Figure
 
-import jaxbandit
-from experiments.claims import judge
-from experiments.folder import prepare
-from experiments.scenarios import CLAIMS, environment, policies
+from experiments.cases import check_cases, play
+from experiments.claims import CLAIMS, judge
+from experiments.folder import folder_of
+from experiments.scenarios import environment, policies
 from experiments.settings import Settings
 from experiments.tables import final_table, paired_table, publish
 from jaxbandit import Result
-from jaxbandit.arguments import check
 
 
 def run(name: str, settings: Settings) -> Result:
     """Run the scenario `name`, print its tables and write its folder; what was stopped or killed continues."""
     module = name.replace(" ", "")
-    asked = dataclasses.asdict(settings)
-    folder_name = asked.pop("out") or _default_folder(module, settings)
-    arms = {name: environment(name, initial_state=settings.initial_state)}
-    options = {option: getattr(settings, option) for option in ("runs", "horizon", "shuffle")}
-    compared, key = policies(name), settings.key()
-    check(arms, compared, key, **options)  # before the folder is touched
-    folder = prepare(folder_name, module, asked)
-    counts, finished = folder / "counts", folder / "result.npz"
-    begun = counts.exists()
-    if begun:
-        print("already played; reported again" if finished.exists() else "continuing")
+    case = {
+        "scenarios": {name: environment(name, initial_state=settings.initial_state)},
+        "policies": policies(name),
+        "key": settings.key(),
+        **{option: getattr(settings, option) for option in ("runs", "horizon", "shuffle")},
+    }
+    check_cases({name: case})
+    shuffled = "-shuffled" if settings.shuffle else ""
+    folder = folder_of(module, settings, f"-start{settings.initial_state}{shuffled}")
+    begun = (folder / "counts").exists()
     began = time.perf_counter()
-    case = {"scenarios": arms, "policies": compared, "key": key, **options}
-    try:
-        result = jaxbandit.sweep({name: case}, counts)[name]
-    except KeyboardInterrupt:
-        print("stopped; what is done is kept, and the same command continues")
-        sys.exit(130)
+    result = play({name: case}, folder)[name]
     seconds = time.perf_counter() - began
-    result.save(finished)
+    result.save(folder / "result.npz")
     report(result, folder, settings)
-    rounds = len(compared) * settings.runs * settings.horizon
+    rounds = len(result.labels) * settings.runs * settings.horizon
     speed = "" if begun else f"{rounds / 1e6:,.3g} million rounds in {seconds:.1f} s, compilation included; "
     print(f"\n{speed}written to {folder}/")
     return result
@@ -96,9 +87,3 @@ def save(figure: Figure, path: Path) -> None:
     figure.savefig(path.with_suffix(".png"), dpi=150)
     figure.savefig(path.with_suffix(".pdf"))
     plt.close(figure)
-
-
-def _default_folder(key: str, settings: Settings) -> str:
-    shuffled = "-shuffled" if settings.shuffle else ""
-    size = f"{settings.runs}x{settings.horizon}"
-    return f"results/{key}/{size}-seed{settings.seed}-start{settings.initial_state}{shuffled}"

@@ -21,7 +21,7 @@ import numpy as np
 
 import jaxbandit
 from experiments.comparison import save
-from experiments.folder import prepare
+from experiments.folder import folder_of
 from experiments.scenarios import environment, independent
 from experiments.settings import Simulation, main, option
 from experiments.tables import Row, final_table, publish
@@ -114,12 +114,10 @@ def share_until(result: Result, judged: Judged, label: str) -> np.ndarray:
 
 def run(settings: Settings) -> dict[str, tuple[Result, Judged]]:
     """Play both scenarios' means as i.i.d. arms, print what was seen and write the folder."""
-    asked = dataclasses.asdict(settings)
-    out = asked.pop("out") or f"results/iid/{settings.runs}x{settings.horizon}-seed{settings.seed}"
     scenes = {f"{name}'s means": independent(environment(name)) for name in ("scenario 1", "scenario 3")}
     for name, arms in scenes.items():  # before the folder is touched
         check({name: arms}, OTHERS | ADAPTIVE, settings.key(), settings.runs, settings.horizon)
-    folder = prepare(out, "iid", asked)
+    folder = folder_of("iid", settings)
     played = {name: compare(name, arms, settings) for name, arms in scenes.items()}
     print(f"i.i.d. arms: {settings.runs:,} runs of {settings.horizon:,} rounds")
     publish(

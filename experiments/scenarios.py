@@ -67,31 +67,6 @@ OTHERS: dict[str, Policy] = {
 POLICIES = OTHERS | {"TV-KL-UCB": jaxbandit.TVKLUCB()}
 THREE_STATE_POLICIES = OTHERS | {"m-TV-KL-UCB": jaxbandit.TVKLUCB()}
 
-# claim, the policy that should have less regret, the one it should beat, where the paper says so
-CLAIMS: dict[str, list[tuple[str, str, str, str]]] = {
-    "scenario 1": [
-        ("TV-KL-UCB beats UCB-SM", "TV-KL-UCB", "UCB-SM", "figure 1a"),
-        ("TV-KL-UCB beats KL-UCB-SM", "TV-KL-UCB", "KL-UCB-SM", "figure 1c"),
-        ("TV-KL-UCB beats KL-UCB-SM2", "TV-KL-UCB", "KL-UCB-SM2", "figure 1c"),
-        ("KL-UCB-SM beats UCB-SM", "KL-UCB-SM", "UCB-SM", "section V"),
-    ],
-    "scenario 2": [
-        ("TV-KL-UCB beats UCB-SM", "TV-KL-UCB", "UCB-SM", "figure 1b"),
-        ("TV-KL-UCB beats KL-UCB-SM", "TV-KL-UCB", "KL-UCB-SM", "figure 1d"),
-        ("TV-KL-UCB beats KL-UCB-SM2", "TV-KL-UCB", "KL-UCB-SM2", "figure 1d"),
-    ],
-    "scenario 3": [
-        ("m-TV-KL-UCB beats UCB-SM", "m-TV-KL-UCB", "UCB-SM", "figure 2a"),
-        ("m-TV-KL-UCB beats KL-UCB-SM", "m-TV-KL-UCB", "KL-UCB-SM", "figure 2c"),
-        ("m-TV-KL-UCB beats KL-UCB-SM2", "m-TV-KL-UCB", "KL-UCB-SM2", "figure 2c"),
-    ],
-    "scenario 4": [
-        ("m-TV-KL-UCB beats UCB-SM", "m-TV-KL-UCB", "UCB-SM", "figure 2b"),
-        ("m-TV-KL-UCB beats KL-UCB-SM", "m-TV-KL-UCB", "KL-UCB-SM", "figure 2d"),
-        ("m-TV-KL-UCB beats KL-UCB-SM2", "m-TV-KL-UCB", "KL-UCB-SM2", "figure 2d"),
-    ],
-}
-
 
 def environment(name: str, **start: Any) -> MarkovArms:
     return SCENARIOS[name](**start)

@@ -11,11 +11,11 @@ from jaxbandit import Result, metrics
 Row = dict[str, str | float]
 
 
-def final_table(result: Result) -> list[Row]:
-    """Final pseudo-regret of every policy."""
+def final_table(result: Result, scenario: int = 0) -> list[Row]:
+    """Final pseudo-regret of every policy in a scenario."""
     rows: list[Row] = []
     for label in result.labels:
-        s = metrics.summary(metrics.pseudo_regret(result, label)[0, 0, :, -1])
+        s = metrics.summary(metrics.pseudo_regret(result, label)[scenario, 0, :, -1])
         rows.append(
             {
                 "policy": label,
@@ -25,8 +25,8 @@ def final_table(result: Result) -> list[Row]:
                 "median": float(s.median),
                 "90% quantile": float(s.quantile_90),
                 "worst 5%": float(s.worst),
-                "linear share": float(metrics.linear_share(result, label)[0, 0]),
-                "best arm's share": float(metrics.best_share(result, label)[0, 0, :, -1].mean()),
+                "linear share": float(metrics.linear_share(result, label)[scenario, 0]),
+                "best arm's share": float(metrics.best_share(result, label)[scenario, 0, :, -1].mean()),
             }
         )
     return rows
@@ -65,14 +65,15 @@ SHARES = (
 REWARDS = ("arm's mean", "gap")
 
 
+def text(column: str, value: str | float) -> str:
+    """A cell in words: shares as percentages, rewards to four digits."""
+    if isinstance(value, str):
+        return value
+    return f"{value:{'.1%' if column in SHARES else '.4f' if column in REWARDS else ',.1f'}}"
+
+
 def show(rows: list[Row]) -> str:
-    """Rows as aligned text; shares as percentages, rewards to four digits."""
-
-    def text(column: str, value: str | float) -> str:
-        if isinstance(value, str):
-            return value
-        return f"{value:{'.1%' if column in SHARES else '.4f' if column in REWARDS else ',.1f'}}"
-
+    """Rows as aligned text."""
     cells = [list(rows[0]), *[[text(column, value) for column, value in row.items()] for row in rows]]
     widths = [max(len(line[i]) for line in cells) for i in range(len(cells[0]))]
     left = [isinstance(value, str) for value in rows[0].values()]
@@ -87,7 +88,12 @@ def publish(tables: dict[str, tuple[str, list[Row]]], folder: Path) -> None:
     """Print each table under its title and write it to the folder as CSV, under its name."""
     for name, (title, rows) in tables.items():
         print(f"\n{title}\n" + show(rows))
-        with open(folder / f"{name}.csv", "w", newline="") as file:
-            writer = csv.DictWriter(file, rows[0].keys())
-            writer.writeheader()
-            writer.writerows(rows)
+        write(rows, folder / f"{name}.csv")
+
+
+def write(rows: list[Row], path: Path) -> None:
+    """Rows as CSV."""
+    with open(path, "w", newline="") as file:
+        writer = csv.DictWriter(file, rows[0].keys())
+        writer.writeheader()
+        writer.writerows(rows)

@@ -14,7 +14,7 @@ import pytest
 
 import jaxbandit
 from experiments import benchmark, own_policy, scenarios
-from experiments.claims import judge, verdict
+from experiments.claims import Claim, judge, verdict
 from experiments.comparison import run
 from experiments.settings import Settings, from_command_line
 from experiments.tables import show
@@ -64,7 +64,7 @@ def test_a_scenario_writes_its_folder(name, tmp_path, capsys):
     assert json.loads((tmp_path / "settings.json").read_text())["runs"] == 8
     np.testing.assert_array_equal(Result.load(tmp_path / "result.npz").visits["UCB-SM"], result.visits["UCB-SM"])
     again = run(name, settings)  # the same settings report again
-    assert "already played" in capsys.readouterr().out
+    assert "continuing with what is done" in capsys.readouterr().out
     np.testing.assert_array_equal(again.visits["UCB-SM"], result.visits["UCB-SM"])
 
 
@@ -171,7 +171,7 @@ def test_verdicts_on_known_truth():
         specification={},
         carry={},
     )
-    claims = [("", "a", "b", ""), ("", "b", "a", ""), ("", "c", "b", "")]
+    claims = [Claim("", "a", "b", ""), Claim("", "b", "a", ""), Claim("", "c", "b", "")]
     rows = judge(result, claims)
     assert [row["mean's verdict"] for row in rows] == ["holds", "does not hold", "undecided"]
     assert [row["median's verdict"] for row in rows] == ["holds", "does not hold", "undecided"]

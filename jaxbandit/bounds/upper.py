@@ -187,10 +187,10 @@ def _finite_plays(best: TwoState, arm: TwoState, log_f: np.ndarray, eps: np.ndar
 def _outside(best: TwoState, arm: TwoState, eps_1: np.ndarray) -> np.ndarray:
     """What does not grow with n: the rounds in which a test or an estimate is wrong, and t_i."""
     times = sum((abs(chain.sigma - 1) - 2 * eps_1) ** -4 for chain in (best, arm) if not chain.independent)
-    mixing = {chain: _mixing(eps_1 * chain.sigma) for chain in {best, arm}}
+    mixing = {chain: mixing_sum(eps_1 * chain.sigma) for chain in {best, arm}}
     if not best.independent and not arm.independent:
         return np.asarray(times + 20 / eps_1**2 + 10 * mixing[arm] + 10 * mixing[best])
-    wrong = 4 * _independent_sum() + _visits_sum()
+    wrong = 4 * independent_sum() + visits_sum()
     if not arm.independent:
         return np.asarray(times + 6 / eps_1**2 + 6 * mixing[arm] + wrong)
     if not best.independent:
@@ -198,20 +198,20 @@ def _outside(best: TwoState, arm: TwoState, eps_1: np.ndarray) -> np.ndarray:
     return np.asarray(1 / (2 * eps_1**2) + 2 * wrong)
 
 
-def _mixing(x: np.ndarray) -> np.ndarray:
+def mixing_sum(x: np.ndarray) -> np.ndarray:
     """Sum over t >= 1 of (t + 1)^3 exp(-2 (t - 1) x^2)."""
     z = np.exp(-2 * x**2)
     return np.asarray((8 - 5 * z + 4 * z**2 - z**3) / (-np.expm1(-2 * x**2)) ** 4)
 
 
 @cache
-def _independent_sum() -> float:
+def independent_sum() -> float:
     """Sum over t >= 1 of exp(-2 sqrt(t) / 9)."""
     return float(np.exp(-2 / 9 * np.sqrt(np.arange(1.0, 100_000))).sum())
 
 
 @cache
-def _visits_sum() -> float:
+def visits_sum() -> float:
     """Sum over t >= 1 of (t + 1)^3 exp(-2 sqrt(t - 1))."""
     t = np.arange(1.0, 5_000)
     return float(((t + 1) ** 3 * np.exp(-2 * np.sqrt(t - 1))).sum())

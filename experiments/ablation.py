@@ -1,0 +1,192 @@
+"""What each choice inside TV-KL-UCB is worth, on all four scenarios, in one sweep that can be stopped and continued.
+
+Every combination of: samples (whose plays set the radius: the arm's or the state's), clock of the test (rounds or the
+arm's plays), distance of the test, estimated row of a state not yet left, exploration function. Prints the best and the
+paper's own, writes all of them (CSV) and draws heat maps of the median and the mean of final regret.
+"""
+
+from __future__ import annotations
+
+import dataclasses
+from collections.abc import Iterator
+from itertools import product
+from pathlib import Path
+from typing import Any, NamedTuple, get_args
+
+import matplotlib
+import numpy as np
+
+import jaxbandit
+from experiments.cases import check_cases, play
+from experiments.comparison import save
+from experiments.folder import folder_of
+from experiments.scenarios import SCENARIOS, environment
+from experiments.settings import Simulation, main, option
+from experiments.tables import Row, publish, write
+from jaxbandit import TVKLUCB, Result, metrics
+from jaxbandit.divergences import Distance
+from jaxbandit.policies.tv_kl_ucb import Clock, Samples
+
+UNVISITED = (1.0, 0.0)
+EXPLORATION = (None, 0.0, 3.0)
+DISTANCES = {
+    "total_variation": "total variation",
+    "squared_hellinger": "squared Hellinger",
+    "jensen_shannon": "Jensen-Shannon",
+    "kl": "KL",
+}
+SHORT = {None: "1 + t log²t", 0.0: "t", 3.0: "t log³t"}
+PAPER = ("arm", "round", "total variation", 1.0, SHORT[None])
+
+
+@dataclasses.dataclass(frozen=True)
+class Settings(Simulation):
+    """Options of the ablation."""
+
+    horizon: int = option(10_000, "rounds of a run")
+
+
+class Choice(NamedTuple):
+    """One combination, and its final regret in one scenario."""
+
+    scenario: str
+    samples: str
+    clock: str
+    distance: str
+    unvisited: float
+    exploration: str
+    regret: np.ndarray  # [run]
+    linear: float
+
+    @property
+    def is_paper(self) -> bool:
+        return self[1:6] == PAPER
+
+
+def cases(settings: Settings) -> dict[str, Any]:
+    """A case for each combination of what changes the program; numbers are variants of a case."""
+    key, size = settings.key(), {"runs": settings.runs, "horizon": settings.horizon}
+
+    def case(scenario: str, samples: Samples, clock: Clock, distance: Distance) -> dict[str, Any]:
+        def variant(unvisited: float, exploration: float | None) -> TVKLUCB:
+            fixed = {"samples": samples, "clock": clock, "distance": distance}
+            return TVKLUCB(exploration=exploration, unvisited=unvisited, **fixed)
+
+        labels = {"paper's f": EXPLORATION[:1], "log t + c log log t": EXPLORATION[1:]}
+        policies = {label: [variant(u, e) for e in values for u in UNVISITED] for label, values in labels.items()}
+        times = [settings.horizon // 2, settings.horizon]
+        return {
+            "scenarios": {scenario: environment(scenario)},
+            "policies": policies,
+            "key": key,
+            "times": times,
+            **size,
+        }
+
+    return jaxbandit.grid(
+        case, scenario=SCENARIOS, samples=get_args(Samples), clock=get_args(Clock), distance=get_args(Distance)
+    )
+
+
+def choices(results: dict[str, Result]) -> Iterator[Choice]:
+    """Every combination of the results, in the order of `cases` and its variants."""
+    axes = product(SCENARIOS, get_args(Samples), get_args(Clock), get_args(Distance))
+    for (scenario, samples, clock, distance), result in zip(axes, results.values(), strict=True):
+        variants = [
+            (label, v) for label in result.labels for v in range(result.visits[label].shape[1])
+        ]  # exploration outside, unvisited inside
+        for (label, v), (exploration, unvisited) in zip(variants, product(EXPLORATION, UNVISITED), strict=True):
+            regret = metrics.pseudo_regret(result, label)[0, v, :, -1]
+            linear = float(metrics.linear_share(result, label)[0, v])
+            yield Choice(scenario, samples, clock, DISTANCES[distance], unvisited, SHORT[exploration], regret, linear)
+
+
+def table(found: list[Choice]) -> list[Row]:
+    """Every combination with its final regret and its paired difference from the paper's."""
+    papers = {choice.scenario: choice.regret for choice in found if choice.is_paper}
+    rows: list[Row] = []
+    for choice in found:
+        s, difference = metrics.summary(choice.regret), metrics.summary(choice.regret - papers[choice.scenario])
+        rows.append(
+            {
+                "scenario": choice.scenario,
+                "samples": choice.samples,
+                "clock": choice.clock,
+                "distance": choice.distance,
+                "row not visited": f"{choice.unvisited:g}",
+                "f(t)": choice.exploration,
+                "mean": float(s.mean),
+                "95% low": float(s.low),
+                "95% high": float(s.high),
+                "median": float(s.median),
+                "90% quantile": float(s.quantile_90),
+                "linear share": choice.linear,
+                "minus the paper's": float(difference.mean),
+                "its 95% low": float(difference.low),
+                "its 95% high": float(difference.high),
+            }
+        )
+    return rows
+
+
+def highlights(rows: list[Row]) -> list[Row]:
+    """Of each scenario the paper's choice, and those of least mean and of least median."""
+    chosen: list[Row] = []
+    for scenario in SCENARIOS:
+        here = [row for row in rows if row["scenario"] == scenario]
+        (paper,) = (
+            row for row in here if (*list(row.values())[1:4], float(row["row not visited"]), row["f(t)"]) == PAPER
+        )
+        for name, row in (
+            ("the paper's", paper),
+            ("least mean", min(here, key=lambda row: row["mean"])),
+            ("least median", min(here, key=lambda row: row["median"])),
+        ):
+            shown = {
+                column: value for column, value in row.items() if column not in ("95% low", "95% high", "90% quantile")
+            }
+            chosen.append({"choice": name, **shown})
+    return chosen
+
+
+def draw(found: list[Choice], settings: Settings, folder: Path) -> None:
+    """Heat maps of the median and the mean: a panel for each scenario."""
+    matplotlib.use("Agg")
+    import matplotlib.pyplot as plt
+
+    from jaxbandit import plotting
+
+    columns = [f"{SHORT[e]}\nrow {u:g}" for e, u in product(EXPLORATION, UNVISITED)]
+    for name, statistic in (("median", np.median), ("mean", np.mean)):
+        figure, axes = plt.subplots(2, 2, figsize=(13, 11), layout="constrained", sharex=True, sharey=True)
+        for ax, scenario in zip(axes.flat, SCENARIOS, strict=True):
+            here = [choice for choice in found if choice.scenario == scenario]
+            values = np.reshape([statistic(choice.regret) for choice in here], (-1, len(columns)))
+            rows = [f"{c.samples} | {c.clock} | {c.distance}" for c in here[:: len(columns)]]
+            plotting.plot_heatmap(np.maximum(values, 1e-3), rows, columns, logarithmic=True, ax=ax)
+            ax.set_title(f"{scenario}: paper's choice {values.flat[[c.is_paper for c in here].index(True)]:,.0f}")
+        about = f"pseudo-regret after {settings.horizon:,} rounds, {settings.runs:,} runs of TV-KL-UCB"
+        axes_names = "Down: samples | clock | distance. Across: f(t), estimated row of a state not yet left"
+        figure.suptitle(f"{name.capitalize()} of {about}. {axes_names}")
+        save(figure, folder / f"ablation_{name}")
+
+
+def run(settings: Settings) -> list[Choice]:
+    """Play, print the highlights and write the folder."""
+    played = cases(settings)
+    check_cases(played)
+    folder = folder_of("ablation", settings)
+    found = list(choices(play(played, folder)))
+    rows = table(found)
+    write(rows, folder / "ablation.csv")
+    print(f"{len(played)} cases, {len(found)} variants, {settings.runs:,} runs of {settings.horizon:,} rounds")
+    publish(
+        {"highlights": ("Final pseudo-regret, and its paired difference from the paper's", highlights(rows))}, folder
+    )
+    draw(found, settings, folder)
+    print(f"\nwritten to {folder}/")
+    return found
+
+
+if __name__ == "__main__":
+    main(run, Settings, "ablation", __doc__)

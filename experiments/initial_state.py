@@ -1,0 +1,88 @@
+"""Scenarios 2 and 4 with every arm starting in state 0, in each other state, or drawn from its stationary law.
+
+Their arms stay where they are for thousands of plays, so that the start decides much of the regret. Prints and writes
+(CSV) final regret and the verdicts on the paper's claims for every start, and draws regret against time. Ctrl-C keeps
+what is done, and the same command continues.
+"""
+
+from __future__ import annotations
+
+from pathlib import Path
+from typing import Any
+
+import matplotlib
+
+from experiments.cases import check_cases, play
+from experiments.claims import CLAIMS, judge
+from experiments.comparison import save
+from experiments.folder import folder_of
+from experiments.scenarios import environment, policies
+from experiments.settings import Simulation, main
+from experiments.tables import final_table, publish
+from jaxbandit import MarkovArms, Result
+
+
+def starts(name: str) -> dict[str, MarkovArms]:
+    """The scenario from each of its states and from the stationary law."""
+    states = range(environment(name).reward.shape[1])
+    fixed = {f"from state {state}": environment(name, initial_state=state) for state in states}
+    return fixed | {"from the stationary law": environment(name, initial_state="stationary")}
+
+
+def cases(settings: Simulation) -> dict[str, Any]:
+    size = {"key": settings.key(), "runs": settings.runs, "horizon": settings.horizon}
+    return {
+        name: {"scenarios": starts(name), "policies": policies(name), **size} for name in ("scenario 2", "scenario 4")
+    }
+
+
+def draw(results: dict[str, Result], folder: Path) -> None:
+    """Regret of every policy; a row for each scenario, a panel for each start."""
+    matplotlib.use("Agg")
+    import matplotlib.pyplot as plt
+
+    from jaxbandit import plotting
+
+    for name, result in results.items():
+        figure, axes = plt.subplots(
+            1, len(result.scenarios), figsize=(4.2 * len(result.scenarios), 4.8), layout="constrained", sharey=True
+        )
+        for number, (ax, start) in enumerate(zip(axes, result.scenarios, strict=True)):
+            plotting.plot_regret(result, scenario=number, quantiles=(0.5,), logarithmic=True, ax=ax)
+            ax.set_title(start)
+            ax.get_legend().set_visible(False)
+            ax.set_ylabel(ax.get_ylabel() if number == 0 else "")
+        runs = result.visits[result.labels[0]].shape[2]
+        figure.suptitle(f"{name}: mean of {runs:,} runs, 95 % interval; dashed: median")
+        handles = axes[0].get_legend_handles_labels()
+        figure.legend(*handles, loc="outside lower center", ncols=5, frameon=False)
+        save(figure, folder / f"initial_state_{name.split()[1]}")
+
+
+def run(settings: Simulation) -> dict[str, Result]:
+    """Play both scenarios from every start, print what was seen and write the folder."""
+    played = cases(settings)
+    check_cases(played)
+    folder = folder_of("initial_state", settings)
+    results = play(played, folder)
+    finals, verdicts = [], []
+    for name, result in results.items():
+        for number, start in enumerate(result.scenarios):
+            about = {"scenario": name, "start": start}
+            finals += [about | row for row in final_table(result, number)]
+            verdicts += [about | row for row in judge(result, CLAIMS[name], number)]
+    print(f"{settings.runs:,} runs of {settings.horizon:,} rounds")
+    publish(
+        {
+            "table": ("Final pseudo-regret", finals),
+            "claims": ("The paper's claims, judged on paired differences", verdicts),
+        },
+        folder,
+    )
+    draw(results, folder)
+    print(f"\nwritten to {folder}/")
+    return results
+
+
+if __name__ == "__main__":
+    main(run, Simulation, "initial_state", __doc__)

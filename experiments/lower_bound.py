@@ -1,0 +1,127 @@
+"""How far each policy is from the tight lower bound as rounds go to ten million.
+
+Three environments with the same means (scenario 1's), five arms each: independent rewards, scenario 1's chains, and
+chains that move a tenth as often. Prints and writes (CSV) the growth of regret per log n over the last decade of rounds
+beside the bound's constant, and draws regret / log t with the bounds. Half an hour on two cores; Ctrl-C keeps what is
+done, and the same command continues.
+"""
+
+from __future__ import annotations
+
+import dataclasses
+from pathlib import Path
+
+import matplotlib
+import numpy as np
+
+import jaxbandit
+from experiments.cases import check_cases, play
+from experiments.comparison import save
+from experiments.folder import folder_of
+from experiments.scenarios import OTHERS, environment, independent
+from experiments.settings import Simulation, main, option
+from experiments.tables import Row, publish
+from jaxbandit import MarkovArms, Result, bounds, metrics
+from jaxbandit.bounds import Bound
+
+POLICIES = OTHERS | {
+    "TV-KL-UCB": jaxbandit.TVKLUCB(),
+    "TV-KL-UCB, state's plays": jaxbandit.TVKLUCB(samples="state"),
+    "IMED": jaxbandit.IMED(),
+}
+
+
+@dataclasses.dataclass(frozen=True)
+class Settings(Simulation):
+    """Options of the comparison with the lower bound."""
+
+    runs: int = option(256, "independent runs of every policy")
+    horizon: int = option(10_000_000, "rounds of a run")
+
+
+def environments() -> dict[str, MarkovArms]:
+    """Three with the same means."""
+    arms = environment("scenario 1")
+    slow = jaxbandit.two_state(arms.transition[:, 0, 1] / 10, arms.transition[:, 1, 0] / 10)
+    return {"independent rewards": independent(arms), "scenario 1": arms, "a tenth as fast": slow}
+
+
+def growth(result: Result, label: str, scenario: int) -> tuple[np.ndarray, float]:
+    """Growth of regret per unit of log n over the last decade of rounds, [run], and where the decade starts."""
+    regret = metrics.pseudo_regret(result, label)[scenario, 0]
+    start = int(np.searchsorted(result.times, result.times[-1] / 10))
+    start = min(start, len(result.times) - 2)
+    grown = (regret[:, -1] - regret[:, start]) / np.log(result.times[-1] / result.times[start])
+    return grown, float(result.times[start])
+
+
+def growth_table(result: Result, tight: list[Bound]) -> list[Row]:
+    """Of every policy in every environment, beside the tight constant."""
+    rows: list[Row] = []
+    for number, name in enumerate(result.scenarios):
+        for label in result.labels:
+            grown, _ = growth(result, label, number)
+            s, (low, high) = metrics.summary(grown), metrics.median_interval(grown)
+            final = metrics.summary(metrics.pseudo_regret(result, label)[number, 0, :, -1])
+            rows.append(
+                {
+                    "environment": name,
+                    "policy": label,
+                    "bound": float(tight[number].total),
+                    "mean growth (95%)": f"{s.mean:,.1f} ({s.low:,.1f} to {s.high:,.1f})",
+                    "median growth (95%)": f"{s.median:,.1f} ({low:,.1f} to {high:,.1f})",
+                    "mean final": float(final.mean),
+                    "median final": float(final.median),
+                    "linear share": float(metrics.linear_share(result, label)[number, 0]),
+                }
+            )
+    return rows
+
+
+def draw(result: Result, drawn: dict[str, list[Bound]], folder: Path) -> None:
+    """Regret / log t of every policy, mean and median, with the bounds; a panel for each environment."""
+    matplotlib.use("Agg")
+    import matplotlib.pyplot as plt
+
+    from jaxbandit import plotting
+
+    figure, axes = plt.subplots(1, len(drawn), figsize=(16, 5.5), layout="constrained", sharey=True)
+    for number, (ax, (name, lines)) in enumerate(zip(axes, drawn.items(), strict=True)):
+        plotting.plot_regret(
+            result, scenario=number, quantiles=(0.5,), bounds=lines, normalised=True, logarithmic=True, ax=ax
+        )
+        ax.set_title(f"{name}\nmean, 95 % interval; dashed: median of {result.visits['UCB-SM'].shape[2]} runs")
+        ax.get_legend().set_visible(False)
+        ax.set_ylabel(ax.get_ylabel() if number == 0 else "")
+    handles = {label: handle for ax in axes for handle, label in zip(*ax.get_legend_handles_labels())}
+    figure.legend(handles.values(), handles.keys(), loc="outside lower center", ncols=5, frameon=False)
+    save(figure, folder / "lower_bound")
+
+
+def run(settings: Settings) -> Result:
+    """Play, print the table and write the folder."""
+    arms = environments()
+    size = {"key": settings.key(), "runs": settings.runs, "horizon": settings.horizon}
+    cases = {"three environments": {"scenarios": arms, "policies": POLICIES, **size}}
+    check_cases(cases)
+    folder = folder_of("lower_bound", settings)
+    (result,) = play(cases, folder).values()
+    tight = [bounds.lower(each) for each in arms.values()]
+    decade = growth(result, "UCB-SM", 0)[1]
+    title = f"Growth of pseudo-regret per log n, rounds {decade:,.0f} to {settings.horizon:,}, {settings.runs:,} runs"
+    publish({"growth": (title, growth_table(result, tight))}, folder)
+    drawn = {
+        name: [
+            bound,
+            bounds.lai_robbins(each) if name == "independent rewards" else bounds.lower_paper(each),
+            bounds.upper_asymptotic(each),
+        ]
+        for (name, each), bound in zip(arms.items(), tight, strict=True)
+    }
+    draw(result, drawn, folder)
+    print(f"\nwritten to {folder}/")
+    return result
+
+
+if __name__ == "__main__":
+    main(run, Settings, "lower_bound", __doc__)

@@ -1,0 +1,93 @@
+"""What is wrong or missing in the paper's text, and what is done here: where, what, instead."""
+
+SLIPS = [
+    (
+        "theorems 1 and 3",
+        "The upper bound for Markovian arms lies below the lower bound for every policy (scenario 1: 9.05 "
+        "against 9.90, or 13.69 when the lower bound is made tight). Both cannot hold.",
+        "Both are computed and shown. The heavy tails below are the likely reason: runs that lock on a wrong arm.",
+    ),
+    (
+        "theorem 3",
+        "The proof puts the best arm's chain where the infimum over all chains that are good enough stands, "
+        "which gives a valid but loose bound; it also says inf where it needs sup.",
+        "The paper's bound and the tight one are both given.",
+    ),
+    (
+        "theorem 2",
+        "The condition min sigma ≥ 1/1440 comes from Pinsker's inequality. With d(p, q) ≥ (p − q)² / (2 "
+        "max(p, q)) each arm's constant is at most 4 / (gap sigma), and the theorem holds without it. The "
+        "sign of a gap is turned round in the proof, and a factor 2 is left out in one line and is back in "
+        "the next.",
+        "The condition is reported; nothing depends on it.",
+    ),
+    (
+        "theorem 1 (a)",
+        "The finite-time bound is vacuous at any horizon that can be played: its own choice eps = (log "
+        "n)^(−1/4) is admissible in scenario 1 only beyond n = exp(2.5 million), and the best slacks give "
+        "4e13.",
+        "bounds.upper_finite gives it for any slacks, and for the best ones.",
+    ),
+    (
+        "theorem 1 (d), appendix B",
+        "tau has mu_1 − eps_1 where it needs mu_1 − eps_mu.",
+        "mu_1 − eps_mu.",
+    ),
+    (
+        "proposition 3",
+        "The proof counts each number of visits to a state once, though it lasts for about 1/pi rounds: "
+        "1/eps² is exceeded many times over where a state is rare (experiments.concentration). Only the sum "
+        "over mixing times hides it.",
+        "Shown as measured.",
+    ),
+    (
+        "proposition 4, and the test",
+        "Case I of the proof needs the number of visits s_0 ≤ t the other way round. The test is proved for a"
+        " clock that counts the arm's own plays; the algorithm's counts rounds, so that an i.i.d. arm that is"
+        " rarely played is called Markovian most of the time.",
+        'The paper\'s clock is the default; TVKLUCB(clock="arm") is the other.',
+    ),
+    (
+        "equations for states 0 and 1",
+        "The radius is log f(t) / T_i, all plays of the arm; the concentration lemma is for the plays in one "
+        "state. The smaller radius makes the runs that lock on a wrong arm.",
+        "The paper's is the default; TVKLUCB(samples=\"state\") is the lemma's.",
+    ),
+    (
+        "algorithm 2",
+        "The loop over pairs of states stops one state short; the best arm of scenario 3 would be called i.i.d.",
+        "All pairs are compared.",
+    ),
+    (
+        "section III, remark on distances",
+        "The Hellinger distance is not below the total variation, its square is.",
+        "The square is offered as a test, and Jensen-Shannon's divergence, not its root.",
+    ),
+    (
+        "appendix B",
+        "The count of a state includes the last visit, which has no departure.",
+        "Departures are counted.",
+    ),
+    (
+        "section II",
+        "Reward and pseudo-regret are mixed; the paper pays the state before a move, its authors' code the "
+        "state after.",
+        "Pseudo-regret from counts; the state after the move pays. The means are the same.",
+    ),
+    (
+        "authors' code",
+        "Estimates are clipped to [1e−6, 1 − 1e−6] and a search to 1e−4, the size of scenario 2's "
+        "probabilities; t stands where the text has t − 1.",
+        "The text is followed.",
+    ),
+    (
+        "section V",
+        "The parameters of figure 1e are not given.",
+        "A family is chosen and stated in the figure.",
+    ),
+    (
+        "references",
+        "The reference given for SCAL's authors is TUCRL.",
+        "None needed.",
+    ),
+]
