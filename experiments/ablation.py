@@ -27,9 +27,10 @@ from jaxbandit import TVKLUCB, Result, metrics
 from jaxbandit.divergences import Distance
 from jaxbandit.policies.tv_kl_ucb import Clock, Samples
 
+SAMPLES, CLOCKS = get_args(Samples), get_args(Clock)
 UNVISITED = (1.0, 0.0)
 EXPLORATION = (None, 0.0, 3.0)
-DISTANCES = {
+DISTANCES: dict[Distance, str] = {
     "total_variation": "total variation",
     "squared_hellinger": "squared Hellinger",
     "jensen_shannon": "Jensen-Shannon",
@@ -83,14 +84,12 @@ def cases(settings: Settings) -> dict[str, Any]:
             **size,
         }
 
-    return jaxbandit.grid(
-        case, scenario=SCENARIOS, samples=get_args(Samples), clock=get_args(Clock), distance=get_args(Distance)
-    )
+    return jaxbandit.grid(case, scenario=SCENARIOS, samples=SAMPLES, clock=CLOCKS, distance=DISTANCES)
 
 
 def choices(results: dict[str, Result]) -> Iterator[Choice]:
     """Every combination of the results, in the order of `cases` and its variants."""
-    axes = product(SCENARIOS, get_args(Samples), get_args(Clock), get_args(Distance))
+    axes = product(SCENARIOS, SAMPLES, CLOCKS, DISTANCES)
     for (scenario, samples, clock, distance), result in zip(axes, results.values(), strict=True):
         variants = [
             (label, v) for label in result.labels for v in range(result.visits[label].shape[1])

@@ -101,7 +101,7 @@ def draw() -> Figure:
 def run(settings: Settings) -> list[Row]:
     """Print the constants and write the folder."""
     folder = prepare(settings.out, "asymptotic_bounds", {})
-    rows = constants(np.array([1, 0.1, 0.01, CONDITION / 0.8, CONDITION / 1.6, 1e-4, 1e-5, 1e-6]))
+    rows = constants(np.array([1, 0.1, 0.01, 1e-3, CONDITION / 1.6, 1e-4, 1e-5, 1e-6]))
     publish({"constants": ("Constants of log n, scenario 1 slowed down", rows)}, folder)
     save(draw(), folder / "asymptotic_bounds")
     print(f"\nwritten to {folder}/")

@@ -48,11 +48,11 @@ class Settings(Simulation):
 
 
 class Chain(NamedTuple):
-    """Copies of a chain, and in how many rounds each event has happened."""
+    """One copy of a chain, and in how many rounds each event has happened."""
 
-    states: Array  # [R]
-    left: Array  # [R, 2, 2], transitions seen
-    events: Array  # [R, 4, E]
+    state: Array  # []
+    left: Array  # [2, 2], transitions seen
+    events: Array  # [4, E]
 
 
 @partial(jax.jit, static_argnames="copies")
@@ -61,37 +61,41 @@ def play(key: Array, arm: TwoState, eps: Array, start: Array, times: Array, copi
 
     The estimate of a probability never used is 1, as in the paper. The test is counted from round `start` [E].
     """
+    keys = jax.vmap(partial(jax.random.fold_in, key))(jnp.arange(copies))
+    return jax.vmap(partial(play_one, arm=arm, eps=eps, start=start, times=times), out_axes=1)(keys)
+
+
+def play_one(key: Array, arm: TwoState, eps: Array, start: Array, times: Array) -> Array:
+    """`play` for one copy, [T, 4, E]."""
     independent = jnp.abs(arm.p01 + arm.p10 - 1) <= 1e-6
     leave = jnp.stack([arm.p01, arm.p10])
     law = arm.p10 / (arm.p01 + arm.p10)  # of state 0
 
     def step(t: Array, chain: Chain) -> Chain:
         """Count round t, in which t states have been seen and t - 1 left; then move."""
-        departures = chain.left.sum(-1)
-        estimate = jnp.where(departures > 0, chain.left[:, (0, 1), (1, 0)] / jnp.maximum(departures, 1), 1)
-        share = departures[:, 0] / jnp.maximum(t - 1, 1)
-        far = jnp.stack([jnp.where(t > 1, jnp.abs(share - law), 1), *jnp.abs(estimate - leave).T])  # [3, R]
-        distance = jnp.abs(estimate.sum(-1) - 1)
-        threshold = t.astype(float) ** -0.25
+        departures = chain.left.sum(1)
+        moves = jnp.stack([chain.left[0, 1], chain.left[1, 0]])
+        estimate = jnp.where(departures > 0, moves / jnp.maximum(departures, 1), 1)
+        share = jnp.where(t > 1, jnp.abs(departures[0] / jnp.maximum(t - 1, 1) - law), 1)
+        far = jnp.concatenate([share[None], jnp.abs(estimate - leave)])
+        distance, threshold = jnp.abs(estimate.sum() - 1), t.astype(float) ** -0.25
         wrong = jnp.where(independent, distance >= threshold, distance < threshold)
-        events = jnp.concatenate([far[..., None] > eps, (wrong[:, None] & (t >= start))[None]])  # [4, R, E]
-        moves = jax.random.uniform(jax.random.fold_in(key, t), (copies,)) < leave[chain.states]
-        following = jnp.where(moves, 1 - chain.states, chain.states)
-        left = chain.left.at[jnp.arange(copies), chain.states, following].add(1)
-        return Chain(following, left, chain.events + jnp.moveaxis(events, 0, 1))
+        events = jnp.concatenate([far[:, None] > eps[None], (wrong & (t >= start))[None]])
+        moved = jax.random.uniform(jax.random.fold_in(key, t)) < leave[chain.state]
+        following = jnp.where(moved, 1 - chain.state, chain.state)
+        return Chain(following, chain.left.at[chain.state, following].add(1), chain.events + events)
 
     def until(chain: Chain, ends: tuple[Array, Array]) -> tuple[Chain, Array]:
         chain = jax.lax.fori_loop(ends[0], ends[1], step, chain)
         return chain, chain.events
 
-    zeros = jnp.zeros((copies, 4, len(eps)), jnp.int32)
-    first = Chain(jnp.zeros(copies, jnp.int32), jnp.zeros((copies, 2, 2), jnp.int32), zeros)
+    first = Chain(jnp.zeros((), jnp.int32), jnp.zeros((2, 2), jnp.int32), jnp.zeros((4, len(eps)), jnp.int32))
     starts = jnp.concatenate([jnp.ones(1, times.dtype), times[:-1] + 1])
     sums: Array = jax.lax.scan(until, first, (starts, times + 1))[1]
     return sums
 
 
-def test_eps(arm: TwoState) -> np.ndarray:
+def eps_of_test(arm: TwoState) -> np.ndarray:
     """The eps of proposition 4, [E]: an eighth, a quarter and 3/8 of |sigma - 1|; no part of it for i.i.d. arms."""
     return np.abs(arm.sigma - 1) * np.array([0.125, 0.25, 0.375])
 
@@ -100,7 +104,7 @@ def first_rounds(arm: TwoState) -> np.ndarray:
     """From which round proposition 4 counts, [E]: 1 / (|sigma - 1| - 2 eps)^4, or 1 for i.i.d. arms."""
     if arm.independent:
         return np.ones(len(EPS))
-    return np.ceil((abs(arm.sigma - 1) - 2 * test_eps(arm)) ** -4.0)
+    return np.ceil((abs(arm.sigma - 1) - 2 * eps_of_test(arm)) ** -4.0)
 
 
 def bound(arm: TwoState, event: str, number: int) -> tuple[float, float, float]:
@@ -109,7 +113,7 @@ def bound(arm: TwoState, event: str, number: int) -> tuple[float, float, float]:
     if event == "test":
         if arm.independent:
             return np.nan, 4 * independent_sum() + visits_sum(), 4 * independent_sum()
-        eps = float(test_eps(arm)[number])
+        eps = float(eps_of_test(arm)[number])
     times = {"share of visits": (0, 1), "test": (2, 2)}.get(event, (1, 1))
     mixing = float(mixing_sum(np.asarray(eps * arm.sigma)))
     return eps, times[0] / eps**2 + times[1] * mixing, times[0] / eps**2

@@ -21,6 +21,8 @@ from experiments.settings import Simulation, main
 from experiments.tables import final_table, publish
 from jaxbandit import MarkovArms, Result
 
+SCENES = ("scenario 2", "scenario 4")
+
 
 def starts(name: str) -> dict[str, MarkovArms]:
     """The scenario from each of its states and from the stationary law."""
@@ -31,9 +33,7 @@ def starts(name: str) -> dict[str, MarkovArms]:
 
 def cases(settings: Simulation) -> dict[str, Any]:
     size = {"key": settings.key(), "runs": settings.runs, "horizon": settings.horizon}
-    return {
-        name: {"scenarios": starts(name), "policies": policies(name), **size} for name in ("scenario 2", "scenario 4")
-    }
+    return {name: {"scenarios": starts(name), "policies": policies(name), **size} for name in SCENES}
 
 
 def draw(results: dict[str, Result], folder: Path) -> None:

@@ -1,0 +1,154 @@
+"""The whole paper in one report: verdicts on data of known truth, a page that stands alone, kills without a trace."""
+
+import base64
+import os
+import re
+import subprocess
+import sys
+import time
+from html.parser import HTMLParser
+from pathlib import Path
+
+import jax
+import numpy as np
+import pytest
+
+from experiments import paper
+from experiments.claims import Claim, interval, judge, judge_equality, judge_savings, saved
+from experiments.scenarios import SCENARIOS
+from jaxbandit import Result
+
+ROOT = Path(__file__).parent.parent
+
+
+def made_up(**regrets: np.ndarray) -> Result:
+    """A result with these final regrets: arm 2, a tenth worse than arm 1, was played ten times as often."""
+    visits = {}
+    for label, regret in regrets.items():
+        worse = np.rint(10 * np.asarray(regret)).astype(np.int32)
+        plays = np.stack([100_000 - worse, worse], -1)  # [run, arm]
+        visits[label] = plays[None, None, :, None, :, None]
+    sizes = {"horizon": 100_000, "rounds": 100_000, "plays": 1}
+    means, reward = np.array([[1.0, 0.9]]), np.ones((1, 2, 1))
+    return Result(("s",), np.array([100_000]), visits, means, reward, **sizes, specification={}, carry={})
+
+
+def verdicts(row):
+    return row["mean's verdict"], row["median's verdict"]
+
+
+def test_verdicts_where_the_truth_is_known():
+    """Mean and median may disagree: a few runs lock on the wrong arm."""
+    random = np.random.default_rng(0)
+    luck = random.normal(0, 5, 1000)
+    rare = np.where(np.arange(1000) < 30, 5000.0, 0)
+    result = made_up(
+        good=100 + luck, same=100 + luck + random.normal(0, 1e-1, 1000), bad=120 + luck, heavy=60 + luck + rare
+    )
+    claims = [Claim(f"{a} beats {b}", a, b, "figure") for a, b in (("good", "bad"), ("bad", "good"), ("heavy", "good"))]
+    better, worse, tail = judge(result, claims)
+    assert verdicts(better) == ("holds", "holds")
+    assert verdicts(worse) == ("does not hold", "does not hold")
+    assert verdicts(tail) == ("does not hold", "holds")
+    assert better["mean difference (95%)"].startswith("-20.0 (")
+    few = made_up(a=[10, 50, 20, 30], b=[20, 30, 30, 25])
+    assert verdicts(judge(few, [Claim("", "a", "b", "")])[0]) == ("undecided", "undecided")
+    equal = judge_equality(result, "alike", "good", "same", "section")
+    assert verdicts(equal) == ("holds", "holds") and "(by less than 10%: 10.0)" in equal["claim"]
+    assert verdicts(judge_equality(result, "alike", "good", "bad", "section")) == ("does not hold", "does not hold")
+    assert verdicts(judge_equality(few, "alike", "a", "b", "section")) == ("undecided", "undecided")
+
+
+def test_savings_and_their_bootstrap():
+    """Half of 200 and a tenth of 100 saved; the bootstrap's spread is that of the mean."""
+    random = np.random.default_rng(1)
+    large = made_up(**{"KL-UCB-SM": 200 + random.normal(0, 10, 500), "m": 100 + random.normal(0, 10, 500)})
+    small = made_up(**{"KL-UCB-SM": 100 + random.normal(0, 10, 500), "m": 90 + random.normal(0, 10, 500)})
+    more, less = saved(large, "m", 1000, seed=0), saved(small, "m", 1000, seed=1)
+    assert more[0] == pytest.approx(0.5, abs=0.02) and less[0] == pytest.approx(0.1, abs=0.02)
+    expected = np.sqrt((10 / 200) ** 2 + (100 * 10 / 200**2) ** 2) / np.sqrt(500)
+    assert more[1:].std() == pytest.approx(expected, rel=0.2)
+    assert judge_savings("", "", more, less)["mean's verdict"] == "holds"
+    assert judge_savings("", "", less, more)["mean's verdict"] == "does not hold"
+    assert judge_savings("", "", more, more[::-1])["mean's verdict"] == "undecided"
+    assert interval(0.4, 0.3, 0.5, "+.0%") == "+40% (+30% to +50%)"
+
+
+def test_claims_about_bounds():
+    rows = {row["paper"]: row for row in paper.judge_bounds()}
+    assert [row["verdict"] for row in rows.values()] == ["holds", "holds", "holds", "does not hold"]
+    assert "9.05 above; 9.90, or tight 13.69, below" in rows["theorems 1 and 3"]["computed"]
+
+
+class Page(HTMLParser):
+    """What a page asks of the world, and its words."""
+
+    def __init__(self) -> None:
+        super().__init__()
+        self.tags: list[str] = []
+        self.sources: list[str] = []
+        self.open: list[str] = []
+
+    def handle_starttag(self, tag, attributes):
+        self.tags.append(tag)
+        self.sources += [value for name, value in attributes if name in ("src", "href", "srcset", "data", "action")]
+        if tag not in ("meta", "img", "br", "hr", "link"):
+            self.open.append(tag)
+
+    def handle_endtag(self, tag):
+        assert self.open.pop() == tag
+
+
+@pytest.mark.slow
+def test_report_stands_alone(tmp_path, capsys):
+    results = paper.run(paper.Settings(runs=6, horizon=300, out=str(tmp_path)))
+    assert set(results) == {*SCENARIOS, paper.INDEPENDENT}
+    page = (tmp_path / "report.html").read_text()
+    parser = Page()
+    parser.feed(page)
+    assert parser.open == [] and not {"script", "link", "iframe", "object"} & set(parser.tags)
+    assert len(parser.sources) == 11 and all(source.startswith("data:image/png;base64,") for source in parser.sources)
+    assert all(base64.b64decode(source.split(",")[1])[:8] == b"\x89PNG\r\n\x1a\n" for source in parser.sources)
+    assert "url(" not in page and "@import" not in page
+    for words in (
+        *(f"Figure {name}" for name in ("1a", "1b", "1c", "1d", "1e", "2a", "2b", "2c", "2d")),
+        *("does not hold", "6 runs of 300 rounds", "TUCRL", f"jax {jax.__version__}", f"numpy {np.__version__}"),
+        "python -m experiments.paper --runs 6 --horizon 300 --seed 0",
+    ):
+        assert words in page, words
+    assert (tmp_path / "figure_1e.pdf").exists() and (tmp_path / "claims.csv").exists()
+    capsys.readouterr()
+
+
+@pytest.mark.slow
+def test_kills_leave_no_trace_in_the_report(tmp_path):
+    """Killed three times, from starting up to writing, the report is that of an undisturbed run but for its times.
+
+    With JAX's compilation cache, filled by the undisturbed run, so that most kills fall where files are written.
+    """
+    arguments = [sys.executable, "-m", "experiments.paper", "--runs", "12", "--horizon", "3000", "--out"]
+    cache = {"JAX_COMPILATION_CACHE_DIR": str(tmp_path / "cache"), "JAX_PERSISTENT_CACHE_MIN_COMPILE_TIME_SECS": "0"}
+    silent = {"stdout": subprocess.DEVNULL, "stderr": subprocess.DEVNULL}
+    options = {"cwd": ROOT, "env": os.environ | cache}
+
+    def whole(name):
+        subprocess.run([*arguments, str(tmp_path / name)], check=True, timeout=300, **options, **silent)
+        return re.sub(r'<p class="when">.*?</p>', "", (tmp_path / name / "report.html").read_text())
+
+    undisturbed = whole("undisturbed")
+    random = np.random.default_rng()
+    for _ in range(3):
+        process = subprocess.Popen([*arguments, str(tmp_path / "killed")], **options, **silent)
+        time.sleep(random.uniform(3, 12))
+        process.kill()
+        process.wait()
+    assert whole("killed") == undisturbed
+
+
+def test_settings_that_cannot_be_played(tmp_path):
+    with pytest.raises(ValueError, match="runs: 0"):
+        paper.run(paper.Settings(runs=0, out=str(tmp_path / "a")))
+    assert not (tmp_path / "a").exists()
+    (tmp_path / "thesis.tex").touch()
+    with pytest.raises(ValueError, match="--out .* holds files of something else"):
+        paper.run(paper.Settings(runs=2, horizon=10, out=str(tmp_path)))
