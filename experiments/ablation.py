@@ -128,23 +128,19 @@ def table(found: list[Choice]) -> list[Row]:
     return rows
 
 
-def highlights(rows: list[Row]) -> list[Row]:
-    """Of each scenario the paper's choice, and those of least mean and of least median."""
+def highlights(found: list[Choice], rows: list[Row]) -> list[Row]:
+    """Of each scenario the paper's choice, and those of least mean and median: the best of many, so they flatter."""
+    shown = ("scenario", "samples", "clock", "distance", "row not visited", "f(t)", "mean", "median", "linear share")
     chosen: list[Row] = []
     for scenario in SCENARIOS:
         here = [row for row in rows if row["scenario"] == scenario]
-        (paper,) = (
-            row for row in here if (*list(row.values())[1:4], float(row["row not visited"]), row["f(t)"]) == PAPER
-        )
+        (paper,) = (row for choice, row in zip(found, rows) if choice.is_paper and choice.scenario == scenario)
         for name, row in (
             ("the paper's", paper),
             ("least mean", min(here, key=lambda row: row["mean"])),
             ("least median", min(here, key=lambda row: row["median"])),
         ):
-            shown = {
-                column: value for column, value in row.items() if column not in ("95% low", "95% high", "90% quantile")
-            }
-            chosen.append({"choice": name, **shown})
+            chosen.append({"choice": name, **{column: row[column] for column in shown}})
     return chosen
 
 
@@ -179,9 +175,8 @@ def run(settings: Settings) -> list[Choice]:
     rows = table(found)
     write(rows, folder / "ablation.csv")
     print(f"{len(played)} cases, {len(found)} variants, {settings.runs:,} runs of {settings.horizon:,} rounds")
-    publish(
-        {"highlights": ("Final pseudo-regret, and its paired difference from the paper's", highlights(rows))}, folder
-    )
+    best = f"Final pseudo-regret: the paper's choice, and the best of all {len(found) // len(SCENARIOS)} (so flattered)"
+    publish({"highlights": (best, highlights(found, rows))}, folder)
     draw(found, settings, folder)
     print(f"\nwritten to {folder}/")
     return found

@@ -2,6 +2,8 @@
 
 from __future__ import annotations
 
+from collections.abc import Callable
+from functools import partial
 from typing import NamedTuple
 
 import numpy as np
@@ -28,7 +30,7 @@ def _beats(better: str, where: dict[str, str]) -> list[Claim]:
 CLAIMS = {
     "scenario 1": [
         *_beats("TV-KL-UCB", {"UCB-SM": "figure 1a", "KL-UCB-SM": "figure 1c", "KL-UCB-SM2": "figure 1c"}),
-        *_beats("KL-UCB-SM", {"UCB-SM": "section V"}),
+        *_beats("KL-UCB-SM", {"UCB-SM": "section IV"}),
     ],
     "scenario 2": _beats("TV-KL-UCB", {"UCB-SM": "figure 1b", "KL-UCB-SM": "figure 1d", "KL-UCB-SM2": "figure 1d"}),
     "scenario 3": _beats("m-TV-KL-UCB", {"UCB-SM": "figure 2a", "KL-UCB-SM": "figure 2c", "KL-UCB-SM2": "figure 2c"}),
@@ -62,37 +64,32 @@ def interval(value: float, low: float, high: float, form: str = ",.1f") -> str:
 
 def judge(result: Result, claims: list[Claim], scenario: int = 0) -> list[Row]:
     """Each claim about a scenario with its measured paired difference, the mean's verdict and the median's."""
-    rows: list[Row] = []
-    for claim in claims:
-        difference = metrics.paired_difference(result, claim.better, claim.worse)[scenario, 0]
-        s = metrics.summary(difference)
-        low, high = metrics.median_interval(difference)
-        rows.append(
-            {
-                "claim": claim.text,
-                "paper": claim.where,
-                "mean difference (95%)": interval(s.mean, s.low, s.high),
-                "mean's verdict": verdict(float(s.low), float(s.high)),
-                "median difference (95%)": interval(s.median, low, high),
-                "median's verdict": verdict(float(low), float(high)),
-            }
+    return [
+        _judged(
+            claim.text, claim.where, metrics.paired_difference(result, claim.better, claim.worse)[scenario, 0], verdict
         )
-    return rows
+        for claim in claims
+    ]
 
 
 def judge_equality(result: Result, text: str, one: str, other: str, where: str, share: float = 0.1) -> Row:
     """That two policies differ by less than a share of the first's mean final regret."""
-    difference = metrics.paired_difference(result, one, other)[0, 0]
     margin = share * float(metrics.pseudo_regret(result, one)[0, 0, :, -1].mean())
+    text = f"{text} (by less than {share:.0%}: {margin:,.1f})"
+    difference = metrics.paired_difference(result, one, other)[0, 0]
+    return _judged(text, where, difference, partial(verdict_of_equality, margin=margin))
+
+
+def _judged(text: str, where: str, difference: np.ndarray, decide: Callable[[float, float], str]) -> Row:
     s = metrics.summary(difference)
     low, high = metrics.median_interval(difference)
     return {
-        "claim": f"{text} (by less than {share:.0%}: {margin:,.1f})",
+        "claim": text,
         "paper": where,
         "mean difference (95%)": interval(s.mean, s.low, s.high),
-        "mean's verdict": verdict_of_equality(float(s.low), float(s.high), margin),
+        "mean's verdict": decide(float(s.low), float(s.high)),
         "median difference (95%)": interval(s.median, low, high),
-        "median's verdict": verdict_of_equality(float(low), float(high), margin),
+        "median's verdict": decide(float(low), float(high)),
     }
 
 
@@ -100,7 +97,8 @@ def saved(result: Result, label: str, resamples: int, seed: int) -> np.ndarray:
     """Share of KL-UCB-SM's mean final regret that `label` saves: first as measured, then of resampled runs."""
     own, other = (metrics.pseudo_regret(result, name)[0, 0, :, -1] for name in (label, SAVED_AGAINST))
     runs = len(own)
-    drawn = np.random.default_rng(seed).integers(runs, size=(resamples, runs))
+    random = np.random.default_rng(seed)
+    drawn = (random.integers(runs, size=runs) for _ in range(resamples))
     means = np.array([[own.mean(), other.mean()], *([own[j].mean(), other[j].mean()] for j in drawn)])
     return np.asarray(1 - means[:, 0] / means[:, 1])
 

@@ -80,6 +80,14 @@ def draw(result: Result, folder: Path) -> None:
         save(figure, folder / file)
 
 
+def legend_below(figure: Figure) -> None:
+    """One legend under all panels in the place of theirs."""
+    handles = {label: handle for ax in figure.axes for handle, label in zip(*ax.get_legend_handles_labels())}
+    for ax in figure.axes:
+        ax.get_legend().remove()
+    figure.legend(handles.values(), handles.keys(), loc="outside lower center", ncols=5, frameon=False)
+
+
 def save(figure: Figure, path: Path) -> None:
     """Write a figure as .png and .pdf, and close it."""
     import matplotlib.pyplot as plt

@@ -17,6 +17,7 @@ import jax.numpy as jnp
 import matplotlib
 import numpy as np
 
+from experiments.claims import interval
 from experiments.comparison import save
 from experiments.folder import folder_of
 from experiments.settings import Simulation, main, option
@@ -43,35 +44,35 @@ EVENTS = ("share of visits", "estimate of p01", "estimate of p10", "test")
 class Settings(Simulation):
     """Options of the concentration experiment."""
 
-    runs: int = option(10_000, "independent copies of every chain")
+    runs: int = option(10_000, "independent runs of every chain")
     horizon: int = option(10_000, "steps of a chain")
 
 
-class Chain(NamedTuple):
-    """One copy of a chain, and in how many rounds each event has happened."""
+class Played(NamedTuple):
+    """A chain in one run, and in how many rounds each event has happened."""
 
     state: Array  # []
     left: Array  # [2, 2], transitions seen
     events: Array  # [4, E]
 
 
-@partial(jax.jit, static_argnames="copies")
-def play(key: Array, arm: TwoState, eps: Array, start: Array, times: Array, copies: int) -> Array:
+@partial(jax.jit, static_argnames="runs")
+def play(key: Array, arm: TwoState, eps: Array, start: Array, times: Array, runs: int) -> Array:
     """Rounds in which each event has happened by each of the times, [T, R, 4, E].
 
     The estimate of a probability never used is 1, as in the paper. The test is counted from round `start` [E].
     """
-    keys = jax.vmap(partial(jax.random.fold_in, key))(jnp.arange(copies))
+    keys = jax.vmap(partial(jax.random.fold_in, key))(jnp.arange(runs))
     return jax.vmap(partial(play_one, arm=arm, eps=eps, start=start, times=times), out_axes=1)(keys)
 
 
 def play_one(key: Array, arm: TwoState, eps: Array, start: Array, times: Array) -> Array:
-    """`play` for one copy, [T, 4, E]."""
+    """`play` for one run, [T, 4, E]."""
     independent = jnp.abs(arm.p01 + arm.p10 - 1) <= 1e-6
     leave = jnp.stack([arm.p01, arm.p10])
     law = arm.p10 / (arm.p01 + arm.p10)  # of state 0
 
-    def step(t: Array, chain: Chain) -> Chain:
+    def step(t: Array, chain: Played) -> Played:
         """Count round t, in which t states have been seen and t - 1 left; then move."""
         departures = chain.left.sum(1)
         moves = jnp.stack([chain.left[0, 1], chain.left[1, 0]])
@@ -79,17 +80,18 @@ def play_one(key: Array, arm: TwoState, eps: Array, start: Array, times: Array) 
         share = jnp.where(t > 1, jnp.abs(departures[0] / jnp.maximum(t - 1, 1) - law), 1)
         far = jnp.concatenate([share[None], jnp.abs(estimate - leave)])
         distance, threshold = jnp.abs(estimate.sum() - 1), t.astype(float) ** -0.25
-        wrong = jnp.where(independent, distance >= threshold, distance < threshold)
-        events = jnp.concatenate([far[:, None] > eps[None], (wrong & (t >= start))[None]])
+        # ratios of counts meet eps and the threshold exactly, and rounding must not decide
+        wrong = jnp.where(independent, distance >= threshold * (1 - 1e-5), distance < threshold * (1 - 1e-5))
+        events = jnp.concatenate([far[:, None] > eps[None] * (1 + 1e-5), (wrong & (t >= start))[None]])
         moved = jax.random.uniform(jax.random.fold_in(key, t)) < leave[chain.state]
         following = jnp.where(moved, 1 - chain.state, chain.state)
-        return Chain(following, chain.left.at[chain.state, following].add(1), chain.events + events)
+        return Played(following, chain.left.at[chain.state, following].add(1), chain.events + events)
 
-    def until(chain: Chain, ends: tuple[Array, Array]) -> tuple[Chain, Array]:
+    def until(chain: Played, ends: tuple[Array, Array]) -> tuple[Played, Array]:
         chain = jax.lax.fori_loop(ends[0], ends[1], step, chain)
         return chain, chain.events
 
-    first = Chain(jnp.zeros((), jnp.int32), jnp.zeros((2, 2), jnp.int32), jnp.zeros((4, len(eps)), jnp.int32))
+    first = Played(jnp.zeros((), jnp.int32), jnp.zeros((2, 2), jnp.int32), jnp.zeros((4, len(eps)), jnp.int32))
     starts = jnp.concatenate([jnp.ones(1, times.dtype), times[:-1] + 1])
     sums: Array = jax.lax.scan(until, first, (starts, times + 1))[1]
     return sums
@@ -119,13 +121,18 @@ def bound(arm: TwoState, event: str, number: int) -> tuple[float, float, float]:
     return eps, times[0] / eps**2 + times[1] * mixing, times[0] / eps**2
 
 
-def table(sums: dict[str, np.ndarray]) -> list[Row]:
-    """Simulated sums at the last time beside the bounds."""
+def table(sums: dict[str, np.ndarray], horizon: int) -> list[Row]:
+    """Simulated sums at the last round beside the bounds; one above the number of rounds says nothing."""
+
+    def said(low: float, most: float) -> str:
+        return "nothing" if most >= horizon else "holds" if low <= most else "does not hold"
+
     rows: list[Row] = []
     for name, arm in CHAINS.items():
         for e, event in enumerate(EVENTS):
             for number in range(1 if event == "test" and arm.independent else len(EPS)):
                 eps, most, part = bound(arm, event, number)
+                start = int(first_rounds(arm)[number]) if event == "test" else 1
                 s = metrics.summary(sums[name][-1, :, e, number])
                 rows.append(
                     {
@@ -133,11 +140,12 @@ def table(sums: dict[str, np.ndarray]) -> list[Row]:
                         "p01, p10": f"{arm.p01:g}, {arm.p10:g}",
                         "event": event,
                         "eps": "" if np.isnan(eps) else f"{eps:.3g}",
-                        "simulated (95%)": f"{s.mean:,.1f} ({s.low:,.1f} to {s.high:,.1f})",
+                        "from round": f"{start:,}",
+                        "simulated (95%)": interval(s.mean, s.low, s.high) if start <= horizon else "not counted",
                         "bound": f"{most:.4g}",
                         "without mixing": f"{part:.4g}" if part else "",
-                        "holds": "yes" if s.low <= most else "no",
-                        "without mixing too": "" if not part else "yes" if s.low <= part else "no",
+                        "it": said(s.low, most) if start <= horizon else "",
+                        "without mixing it": said(s.low, part) if part and start <= horizon else "",
                     }
                 )
     return rows
@@ -183,18 +191,20 @@ def draw(sums: dict[str, np.ndarray], times: np.ndarray, folder: Path) -> None:
 
 def run(settings: Settings) -> dict[str, np.ndarray]:
     """Play every chain, print the table and write the folder."""
-    if settings.runs < 2 or settings.horizon < 2:
-        raise ValueError(f"runs, horizon: {settings.runs} and {settings.horizon}; give at least 2 of each")
+    for name, value in (("runs", settings.runs), ("horizon", settings.horizon)):
+        if not 2 <= value < 2**31 - 1:
+            raise ValueError(f"{name}: {value}; give 2 to 2^31 - 2")
+    seed = settings.key()
     folder = folder_of("concentration", settings)
     times = np.unique(np.rint(np.geomspace(1, settings.horizon, 60)).astype(np.int32))
     sums = {}
     for number, (name, arm) in enumerate(CHAINS.items()):
-        key = jax.random.fold_in(settings.key(), number)
+        key = jax.random.fold_in(seed, number)
         start = jnp.asarray(np.minimum(first_rounds(arm), 2**31 - 1), jnp.int32)
-        played = play(key, TwoState(*map(jnp.float32, arm)), jnp.asarray(EPS), start, times, copies=settings.runs)
+        played = play(key, TwoState(*map(jnp.float32, arm)), jnp.asarray(EPS), start, times, runs=settings.runs)
         sums[name] = np.asarray(played, float)
     title = f"Mean number of the first {settings.horizon:,} rounds with the event, {settings.runs:,} chains"
-    publish({"concentration": (title, table(sums))}, folder)
+    publish({"concentration": (title, table(sums, settings.horizon))}, folder)
     draw(sums, times, folder)
     print(f"\nwritten to {folder}/")
     return sums

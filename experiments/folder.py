@@ -8,6 +8,7 @@ from pathlib import Path
 from typing import Any
 
 from experiments.settings import Simulation
+from jaxbandit.results import whole_file
 
 
 def folder_of(name: str, settings: Simulation, kind: str = "") -> Path:
@@ -48,5 +49,7 @@ def prepare(out: str, name: str, settings: dict[str, Any]) -> Path:
                     f"--out {out}: holds {field} = {found.get(field)!r}, this is {wanted.get(field)!r}; "
                     "choose another folder"
                 )
-    record.write_text(json.dumps(wanted, indent=2) + "\n")
+    else:
+        with whole_file(record) as file:
+            file.write((json.dumps(wanted, indent=2) + "\n").encode())
     return folder

@@ -1,6 +1,7 @@
 """Scenarios 2 and 4 with every arm starting in state 0, in each other state, or drawn from its stationary law.
 
-Their arms stay where they are for thousands of plays, so that the start decides much of the regret. Prints and writes
+All arms but the best stay where they are for thousands of plays (scenario 2) or hundreds (scenario 4), so that the
+start decides much of the regret. Prints and writes
 (CSV) final regret and the verdicts on the paper's claims for every start, and draws regret against time. Ctrl-C keeps
 what is done, and the same command continues.
 """
@@ -14,14 +15,14 @@ import matplotlib
 
 from experiments.cases import check_cases, play
 from experiments.claims import CLAIMS, judge
-from experiments.comparison import save
+from experiments.comparison import legend_below, save
 from experiments.folder import folder_of
 from experiments.scenarios import environment, policies
 from experiments.settings import Simulation, main
 from experiments.tables import final_table, publish
 from jaxbandit import MarkovArms, Result
 
-SCENES = ("scenario 2", "scenario 4")
+NAMES = ("scenario 2", "scenario 4")
 
 
 def starts(name: str) -> dict[str, MarkovArms]:
@@ -33,7 +34,7 @@ def starts(name: str) -> dict[str, MarkovArms]:
 
 def cases(settings: Simulation) -> dict[str, Any]:
     size = {"key": settings.key(), "runs": settings.runs, "horizon": settings.horizon}
-    return {name: {"scenarios": starts(name), "policies": policies(name), **size} for name in SCENES}
+    return {name: {"scenarios": starts(name), "policies": policies(name), **size} for name in NAMES}
 
 
 def draw(results: dict[str, Result], folder: Path) -> None:
@@ -50,12 +51,10 @@ def draw(results: dict[str, Result], folder: Path) -> None:
         for number, (ax, start) in enumerate(zip(axes, result.scenarios, strict=True)):
             plotting.plot_regret(result, scenario=number, quantiles=(0.5,), logarithmic=True, ax=ax)
             ax.set_title(start)
-            ax.get_legend().set_visible(False)
             ax.set_ylabel(ax.get_ylabel() if number == 0 else "")
         runs = result.visits[result.labels[0]].shape[2]
         figure.suptitle(f"{name}: mean of {runs:,} runs, 95 % interval; dashed: median")
-        handles = axes[0].get_legend_handles_labels()
-        figure.legend(*handles, loc="outside lower center", ncols=5, frameon=False)
+        legend_below(figure)
         save(figure, folder / f"initial_state_{name.split()[1]}")
 
 

@@ -28,12 +28,13 @@ code, pre { background: #f4f4f4; padding: 0.1rem 0.3rem; } pre { padding: 0.6rem
 VERDICTS = {"holds": "holds", "does not hold": "fails", "undecided": "open"}
 
 
-def heading(words: str) -> str:
-    return f"<h2>{html.escape(words)}</h2>"
+def heading(words: str, level: int = 2) -> str:
+    return f"<h{level}>{html.escape(words)}</h{level}>"
 
 
-def paragraph(words: str) -> str:
-    return f"<p>{html.escape(words)}</p>"
+def paragraph(words: str, kind: str = "text") -> str:
+    """`kind` is its class: "when" is what differs between two reports on the same counts."""
+    return f'<p class="{kind}">{html.escape(words)}</p>'
 
 
 def command(line: str) -> str:

@@ -125,7 +125,9 @@ def eigenvalue_gap(transition: Array, symmetrise: bool = False) -> float:
       symmetrise: take the multiplicative symmetrisation, which every chain has.
 
     Raises:
-      ValueError: the chain is not reversible and `symmetrise` is False; or not irreducible.
+      ValueError: one state only; the chain is not irreducible, or not reversible and `symmetrise` is False.
+
+    Source: Lezaud 1998; Tekin and Liu 2010 (without) and 2012 (with the symmetrisation).
 
     >>> round(eigenvalue_gap(np.array([[0.5, 0.5], [0.4, 0.6]])), 6)
     0.9
@@ -133,6 +135,8 @@ def eigenvalue_gap(transition: Array, symmetrise: bool = False) -> float:
     0.99
     """
     law = stationary(transition)
+    if len(law) < 2:
+        raise ValueError("transition: one state only, which has no second eigenvalue")
     if (law == 0).any():
         raise ValueError("transition: not irreducible, so its eigenvalue gap bounds nothing")
     flow = law[:, None] * np.asarray(transition, float)

@@ -45,11 +45,16 @@ def plot_regret(
       normalised: regret divided by log t, to which the constants of asymptotic bounds are to be compared.
       logarithmic: regret on a logarithmic axis too.
       ax: drawn on; the current one by default.
+
+    Raises:
+      ValueError: there is no such label, or nothing is recorded that can be drawn.
     """
     ax = _axes(ax)
     shown = result.times >= (2 if normalised else 1)
     times = result.times[shown]
     unit = np.log(times) if normalised else np.ones(len(times))
+    if not shown.any():
+        raise ValueError("normalised: only round 1 is recorded, where log t is 0")
     for label in result.labels if labels is None else labels:
         colour = _colour(result, label)
         regret = metrics.pseudo_regret(result, label)[scenario, variant].T[shown] / unit[:, None]  # [T, R]
@@ -59,10 +64,14 @@ def plot_regret(
         for q in quantiles:
             ax.plot(times, np.quantile(regret, q, axis=-1), color=colour, linestyle="--", linewidth=1)
     for bound, line in zip(bounds, itertools.cycle(LINES)):
-        at = times if bound.times is None else bound.times
-        values = bound.total * np.log(times) if bound.times is None else bound.total
+        if bound.times is None:
+            at, values = times, bound.total * np.log(times)
+        else:
+            inside = bound.times >= (2 if normalised else 1)
+            at, values = bound.times[inside], bound.total[inside]
         height = values / np.log(at) if normalised else values
-        ax.plot(at, height, color="black", linestyle=line, linewidth=1.2, label=bound.label)
+        name = f"{bound.label} ({bound.holds_for})"
+        ax.plot(at, height, color="black", linestyle=line, linewidth=1.2, label=name)
     ax.set_xscale("log")
     if logarithmic:
         ax.set_yscale("log")
@@ -139,11 +148,17 @@ def plot_heatmap(
       rows, columns: their names.
       logarithmic: colours follow the logarithm.
       form: of the numbers.
+      ax: drawn on; the current one by default.
+
+    Raises:
+      ValueError: the values are none, not finite, not as many as their names, or not positive where they have to be.
     """
     ax = _axes(ax)
     values = np.asarray(values, float)
-    if values.shape != (len(rows), len(columns)):
+    if values.shape != (len(rows), len(columns)) or not values.size:
         raise ValueError(f"values: shape {values.shape} is not that of {len(rows)} rows and {len(columns)} columns")
+    if not np.isfinite(values).all() or (logarithmic and values.min() <= 0):
+        raise ValueError(f"values: from {values.min()} to {values.max()}; give finite ones, positive if logarithmic")
     norm = LogNorm(values.min(), values.max()) if logarithmic else Normalize(values.min(), values.max())
     ax.imshow(values, cmap="cividis", norm=norm, aspect="auto")
     for (i, j), value in np.ndenumerate(values):

@@ -12,8 +12,8 @@ from jaxbandit.base import Array
 TOLERANCE = 1e-9  # of p01 + p10 = 1, for an arm to count as i.i.d.
 
 
-class Chains(Protocol):
-    """An environment whose arms are chains, as `MarkovArms`."""
+class MarkovEnvironment(Protocol):
+    """An environment whose arms are Markov chains, as `MarkovArms`."""
 
     transition: Array  # [K, S, S]
     reward: Array  # [K, S]
@@ -25,12 +25,12 @@ class Bound(NamedTuple):
     """A bound on regret: times log n where `times` is None, else at these times; in units of reward."""
 
     label: str
-    problems: str  # whom it holds for
+    holds_for: str  # which arms, or the policies that are good for which arms
     per_arm: np.ndarray  # [K] or [K, T], 0 for the best arms
     total: np.ndarray  # [] or [T]
     times: np.ndarray | None = None  # [T]
     cases: tuple[str, ...] = ()  # of the theorem, one for each arm, "" for the best
-    slack: np.ndarray | None = None  # [K], the most by which a tight constant can exceed `per_arm`
+    uncertainty: np.ndarray | None = None  # [K], the most by which a tight constant can exceed `per_arm`
 
 
 class TwoState(NamedTuple):
@@ -54,22 +54,31 @@ class TwoState(NamedTuple):
         return abs(self.sigma - 1) <= TOLERANCE
 
 
-def gaps(environment: Chains) -> np.ndarray:
+def gaps(environment: MarkovEnvironment) -> np.ndarray:
     """Best mean minus each arm's, [K]; exactly 0 for the best arms, means within rounding being equal."""
     means = environment.means()
     distance = means.max() - means
     return np.asarray(np.where(distance <= 1e-12 * np.abs(environment.reward).max(), 0.0, distance))
 
 
-def irreducible(environment: Chains) -> np.ndarray:
+def transitions(environment: MarkovEnvironment) -> np.ndarray:
     """The transitions [K, S, S].
 
     Raises:
-      ValueError: the environment has none, or an arm is not irreducible.
+      ValueError: the environment has none.
     """
     if not hasattr(environment, "transition"):
         raise ValueError(f"environment: {type(environment).__name__} has no transition matrices; give Markov arms")
-    transition = np.asarray(environment.transition, float)
+    return np.asarray(environment.transition, float)
+
+
+def irreducible(environment: MarkovEnvironment) -> np.ndarray:
+    """The transitions [K, S, S] of arms that visit all their states.
+
+    Raises:
+      ValueError: as `transitions`, or an arm is not irreducible.
+    """
+    transition = transitions(environment)
     for arm, rows in enumerate(transition):
         if chains.recurrent_classes(rows) != [list(range(len(rows)))]:
             raise ValueError(
@@ -78,7 +87,7 @@ def irreducible(environment: Chains) -> np.ndarray:
     return transition
 
 
-def two_state_arms(environment: Chains) -> list[TwoState]:
+def two_state_arms(environment: MarkovEnvironment) -> list[TwoState]:
     """The arms, the better state second.
 
     Raises:
@@ -93,7 +102,7 @@ def two_state_arms(environment: Chains) -> list[TwoState]:
     return [TwoState(float(rows[0, 1]), float(rows[1, 0])) for rows in transition]
 
 
-def shared_rewards(environment: Chains) -> np.ndarray:
+def shared_rewards(environment: MarkovEnvironment) -> np.ndarray:
     """The rewards [S] of every arm.
 
     Raises:

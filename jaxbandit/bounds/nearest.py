@@ -65,43 +65,50 @@ def nearest_chain(transition: Array, reward: Array, target: float) -> float:
     from scipy.optimize import minimize  # half of the package's import time, needed here only
 
     transition, reward = np.asarray(transition, float), np.asarray(reward, float)
+    unit = np.ptp(reward)
+    reward, target = (reward - reward.min()) / unit, (target - reward.min()) / unit
     law = chains.stationary(transition)
 
     def cost(free: np.ndarray) -> tuple[float, np.ndarray]:
         h = np.concatenate([[0.0], free])
         near = nearest_row(transition, reward + h - h[:, None] - target)
         if not np.isfinite(near.cost).all():
-            return 1e6, np.zeros_like(free)
+            return np.inf, np.zeros_like(free)
         weight = law * near.price
         return float(law @ near.cost), (weight - weight @ near.row)[1:]
 
     found = []
     for start in _starts(transition, reward, target):
-        best = minimize(cost, start, jac=True, method="BFGS", options={"gtol": 1e-10})
-        found.append(best.fun)
+        # a chain that moves a thousandth as often has a thousand times the h and a thousandth of the cost
+        size, first = np.abs(start).max(), cost(start)[0]
+
+        def scaled(x: np.ndarray, size: float = size, first: float = first) -> tuple[float, np.ndarray]:
+            value, slope = cost(x * size)
+            return min(value / first, 1e6), slope * size / first
+
+        best = minimize(scaled, start / size, jac=True, method="BFGS", options={"gtol": 1e-10})
+        found.append(best.fun * first)
     return float(min(found))
 
 
 def _starts(transition: np.ndarray, reward: np.ndarray, target: float) -> list[np.ndarray]:
     """h of chains that are good enough: the given one and random ones, moved towards the best state until they are."""
     states = len(reward)
+    speed = 1 - np.diag(transition).min()  # of the given chain: the random ones move about as often
     generator = np.random.default_rng(0)
-    others = generator.dirichlet(np.ones(states), (STARTS - 1, states))
-    lure = np.eye(states)[reward.argmax()]
+    others = (1 - speed) * np.eye(states) + speed * generator.dirichlet(np.ones(states), (STARTS - 1, states))
+    to_best = (1 - speed) * np.eye(states) + speed * np.eye(states)[reward.argmax()]
     starts = []
     for rows in [transition, *others]:
         low, high = 0.0, 1.0
         for _ in range(40):
             share = (low + high) / 2
-            better = share * lure + (1 - share) * rows
+            better = share * to_best + (1 - share) * rows
             low, high = (low, share) if chains.stationary(better) @ reward >= target else (share, high)
-        better = high * lure + (1 - high) * rows
+        better = high * to_best + (1 - high) * rows
         mean = chains.stationary(better) @ reward
-        system = np.eye(states) - better
-        system[:, 0] = 1.0  # the mean in the place of h_0, which is 0
-        solution = np.linalg.solve(system, better @ reward)
-        assert abs(solution[0] - mean) < 1e-6
-        starts.append(solution[1:])
+        # Poisson's equation h = better (reward - mean + h) without the first state, where h is 0
+        starts.append(np.linalg.solve((np.eye(states) - better)[1:, 1:], (better @ reward - mean)[1:]))
     return starts
 
 

@@ -7,10 +7,13 @@ from typing import Literal, NamedTuple, get_args
 import numpy as np
 
 from jaxbandit import chains
-from jaxbandit.bounds.arms import Bound, Chains, gaps, irreducible, two_state_arms
+from jaxbandit.bounds.arms import Bound, MarkovEnvironment, gaps, irreducible, two_state_arms
 
 Version = Literal["2010", "2012", "paper"]
 Gap = Literal["eigenvalue", "multiplicative", "none"]
+
+
+LEAST_SIGMA = 1 / 1440
 
 
 class Condition(NamedTuple):
@@ -21,7 +24,7 @@ class Condition(NamedTuple):
     holds: bool
 
 
-def ucb_sm_constant(environment: Chains, version: Version = "2012", gap: Gap = "multiplicative") -> float:
+def ucb_sm_constant(environment: MarkovEnvironment, version: Version = "2012", gap: Gap = "multiplicative") -> float:
     """The L that the analysis of `UCBSM` asks for: c S^2 r^2 p^2 / e.
 
     r is the largest reward in absolute value, p the largest stationary probability of a state or of its complement, e
@@ -67,7 +70,7 @@ def ucb_sm_constant(environment: Chains, version: Version = "2012", gap: Gap = "
     return float((112 if version == "2012" else 90) * transition.shape[1] ** 2 * scale / least)
 
 
-def ucb_sm_upper(environment: Chains, L: float = 343.0) -> Bound:
+def ucb_sm_upper(environment: MarkovEnvironment, L: float = 343.0) -> Bound:
     """Constants of UCB-SM's bound R_n <= log n times the sum over arms of 4 L / gap, and terms that do not grow.
 
     Any number of states. It is proved for an L of at least `ucb_sm_constant(environment)` only.
@@ -86,10 +89,10 @@ def ucb_sm_upper(environment: Chains, L: float = 343.0) -> Bound:
     irreducible(environment)
     gap = gaps(environment)
     per_arm = np.where(gap > 0, 4 * L / np.where(gap > 0, gap, 1), 0)
-    return Bound(f"upper bound of UCB-SM, L = {L:,.4g}", "UCB-SM", per_arm, per_arm.sum())
+    return Bound(f"upper bound of UCB-SM, L = {L:,.4g}", "all irreducible arms", per_arm, per_arm.sum())
 
 
-def eigenvalue_condition(environment: Chains) -> Condition:
+def eigenvalue_condition(environment: MarkovEnvironment) -> Condition:
     """The paper's condition min sigma >= 1/1440 for TV-KL-UCB's bound to be below UCB-SM's with L = 360 / min sigma.
 
     sigma = p01 + p10 is 1 minus the second eigenvalue, and can exceed 1. I.i.d. suboptimal arms need no condition, nor
@@ -107,4 +110,4 @@ def eigenvalue_condition(environment: Chains) -> Condition:
     (0.0006, False)
     """
     sigma = np.array([arm.sigma for arm in two_state_arms(environment)])
-    return Condition(sigma, float(sigma.min()), bool(sigma.min() >= 1 / 1440))
+    return Condition(sigma, float(sigma.min()), bool(sigma.min() >= LEAST_SIGMA))

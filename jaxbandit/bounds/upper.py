@@ -16,14 +16,14 @@ import numpy as np
 
 from jaxbandit import chains
 from jaxbandit.base import Array
-from jaxbandit.bounds.arms import Bound, Chains, TwoState, best_and_others, gaps, two_state_arms
+from jaxbandit.bounds.arms import Bound, MarkovEnvironment, TwoState, best_and_others, gaps, two_state_arms
 
 LABEL = "upper bound of TV-KL-UCB"
-PROBLEMS = "TV-KL-UCB, two-state arms"
+HOLDS_FOR = "two-state arms"
 POINTS, NARROWINGS = 7, 14  # 1e-8 of the range, far less in the value at its minimum
 
 
-def upper_asymptotic(environment: Chains) -> Bound:
+def upper_asymptotic(environment: MarkovEnvironment) -> Bound:
     """Constants of the paper's bound limsup R_n / log n <= sum over arms, in the case of each arm.
 
     With d the Bernoulli divergence, i the arm, 1 the best one, of two states 0 and 1, the better of which is 1:
@@ -50,22 +50,23 @@ def upper_asymptotic(environment: Chains) -> Bound:
         ways = 1 if best.independent else 2
         return np.asarray(ways * _plays(arm, np.zeros(()), np.asarray(best.p01 / best.p10)))
 
-    per_arm, cases = _against_best(gaps(environment), arms, constant)
-    return Bound(f"{LABEL}, asymptotic", PROBLEMS, per_arm, per_arm.sum(0), cases=cases)
+    per_arm, cases = _against_best(gaps(environment), arms, constant, ())
+    return Bound(f"{LABEL}, asymptotic", HOLDS_FOR, per_arm, per_arm.sum(0), cases=cases)
 
 
-def upper_finite(environment: Chains, times: Array, eps: Array | None = None) -> Bound:
-    """The paper's bound on R_n at finite times n, its slacks eps_1, eps_p, eps_q, eps_mu all `eps`, or the best ones.
+def upper_finite(environment: MarkovEnvironment, times: Array, eps: Array | None = None) -> Bound:
+    """The paper's bound on R_n at finite times n, its eps_1, eps_p, eps_q, eps_mu all `eps`, or found.
 
     gap times tau_i and the sums of theorem 1, with tau_i and t_i as in its proof and log f(n) = log(1 + n log^2 n). In
     case (d) tau has mean_1 - eps_mu, where the paper's mean_1 - eps_1 is a slip. Sums over t are in closed form or to
     1e-12. inf where `eps` is not admissible: the paper's own choice (log n)^(-1/4) is so in scenario 1 until
-    n = exp(2.5e6), and the best slacks give 4e13 there: below any such n the bound says less than R_n <= n.
+    n = exp(2.5e6), and those found give 4e13 there: below any such n the bound says less than R_n <= n.
 
     Args:
       environment: two-state arms.
       times: [T], at least 1.
-      eps: positive, [] or [T]; None takes the slacks, separately, that make the bound least at each time.
+      eps: positive, [] or [T]; None searches for those, each on its own, that make the bound least at each time. Any
+        that are admissible make it valid; the least found is within a tenth of the least there is.
 
     Raises:
       ValueError: as `upper_asymptotic`, or times below 1, or eps not positive.
@@ -92,16 +93,15 @@ def upper_finite(environment: Chains, times: Array, eps: Array | None = None) ->
     def plays(best: TwoState, arm: TwoState) -> np.ndarray:
         return _finite_plays(best, arm, log_f, None if eps is None else np.broadcast_to(eps, times.shape))
 
-    per_arm, cases = _against_best(gaps(environment), arms, plays)
-    return Bound(LABEL, PROBLEMS, per_arm, per_arm.sum(0), times=times, cases=cases)
+    per_arm, cases = _against_best(gaps(environment), arms, plays, times.shape)
+    return Bound(LABEL, HOLDS_FOR, per_arm, per_arm.sum(0), times=times, cases=cases)
 
 
 def _against_best(
-    gap: np.ndarray, arms: list[TwoState], plays: Callable[[TwoState, TwoState], np.ndarray]
+    gap: np.ndarray, arms: list[TwoState], plays: Callable[[TwoState, TwoState], np.ndarray], shape: tuple[int, ...]
 ) -> tuple[np.ndarray, tuple[str, ...]]:
-    """gap times plays of each arm, against the best arm that gives the least, and the theorem's case."""
+    """gap times plays (of this shape) of each arm, against the best arm that gives least, and the theorem's case."""
     best_arms, others = best_and_others(gap)
-    shape = plays(arms[best_arms[0]], arms[others[0]]).shape if others else ()
     per_arm, cases = np.zeros((len(arms), *shape)), [""] * len(arms)
     for i in others:
         values = [plays(arms[b], arms[i]) for b in best_arms]
@@ -126,7 +126,7 @@ def _inverse(p: np.ndarray, q: np.ndarray) -> np.ndarray:
 
 
 class Way(NamedTuple):
-    """How the best arm is judged: its pessimistic odds with slacks (eps_1, e), and what e must stay below."""
+    """How the best arm is judged: its pessimistic odds with (eps_1, e), and what e must stay below."""
 
     odds: Callable[[np.ndarray, np.ndarray], np.ndarray]
     limit: Callable[[np.ndarray], np.ndarray]

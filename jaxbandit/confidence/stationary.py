@@ -36,7 +36,7 @@ def stationary_mean_upper(
     Raises:
       ValueError: the solver's name is unknown.
 
-    Source: the paper's section IV, algorithm 2, whose maximisation over the simplex is solved exactly.
+    Source: the paper's section III.C, algorithm 2, whose maximisation over the simplex is solved exactly.
 
     >>> chain = jnp.array([[0.5, 0.5, 0.0], [0.2, 0.5, 0.3], [0.1, 0.4, 0.5]])
     >>> [round(float(stationary_mean_upper(chain, jnp.array([0.0, 0.5, 1.0]), 0, c)), 4) for c in (0.0, 0.1, jnp.inf)]

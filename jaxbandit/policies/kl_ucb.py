@@ -19,7 +19,7 @@ class KLUCB:
       exploration: None for f(t) = 1 + t log^2 t, or a number c for log t + c log log t.
       solver: of `confidence.kl_upper`.
 
-    Source: Garivier and Cappe 2011; the paper's section V.
+    Source: Garivier and Cappe 2011; the paper's section IV.
 
     >>> state = KLUCB().init(jnp.array([[0.0, 1.0], [0.0, 1.0]]))
     >>> KLUCB().scores(None, state, 1).tolist()
@@ -57,7 +57,7 @@ class RoundRobinKLUCB:
     Raises:
       ValueError: from `simulate` and `check_policy`, for delta outside [0, 1/K].
 
-    Source: Moulos 2020; the paper's section V reduces it to one play, delta = 0 and f as in `KLUCB`.
+    Source: Moulos 2020; the paper's section IV reduces it to one play, delta = 0 and f as in `KLUCB`.
 
     >>> state = RoundRobinKLUCB().init(jnp.array([[0.0, 1.0], [0.0, 1.0]]))
     >>> RoundRobinKLUCB().scores(None, state, 1).tolist()

@@ -79,7 +79,7 @@ class TVKLUCB:
       exploration, unvisited, samples, solver: as in `KLUCBMC`.
       exponent, scale: of the test's threshold; 1/4 and 1 in the paper.
       clock: "round" (the paper: the threshold falls with the round) or "arm" (with the arm's own plays, T^-exponent,
-        which is what the proof of its proposition 4 needs).
+        for which its proposition 4 is stated).
       distance: "total_variation", "squared_hellinger", "jensen_shannon" or "kl" (the larger of both orders), all
         compared with the same threshold. The paper's proof is for the first and what lies under it, as the next two
         do; for "kl" there is none. A smaller distance calls an arm Markovian later.
@@ -87,7 +87,7 @@ class TVKLUCB:
     Raises:
       ValueError: from `simulate` and `check_policy`, for a field out of range.
 
-    Source: the paper's sections III.A and IV, algorithms 1 and 2; estimates and t as in its text, not as in its
+    Source: the paper's sections III.A and III.C, algorithms 1 and 2; estimates and t as in its text, not as in its
     authors' code. All pairs of rows are compared: algorithm 2's loop stops one state short, and would call the best arm
     of scenario 3 i.i.d.
 

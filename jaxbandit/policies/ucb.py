@@ -25,7 +25,7 @@ class UCBSM:
     Raises:
       ValueError: from `simulate` and `check_policy`, for a negative L.
 
-    Source: Tekin and Liu 2010; the paper's section V.
+    Source: Tekin and Liu 2010; the paper's section IV.
 
     >>> state = UCBSM().init(jnp.array([[0.0, 1.0], [0.0, 1.0]]))
     >>> state = state._replace(counts=jnp.array([[2, 2], [0, 1]]))
