@@ -62,7 +62,8 @@ def plot_regret(
         ax.plot(times, _positive(summary.mean) if logarithmic else summary.mean, color=colour, label=label)
         ax.fill_between(times, summary.low, summary.high, color=colour, alpha=0.2, linewidth=0)
         for q in quantiles:
-            ax.plot(times, np.quantile(regret, q, axis=-1), color=colour, linestyle="--", linewidth=1)
+            height = np.quantile(regret, q, axis=-1)
+            ax.plot(times, _positive(height) if logarithmic else height, color=colour, linestyle="--", linewidth=1)
     for bound, line in zip(bounds, itertools.cycle(LINES)):
         if bound.times is None:
             at, values = times, bound.total * np.log(times)
