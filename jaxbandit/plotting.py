@@ -57,12 +57,13 @@ def plot_regret(
         raise ValueError("normalised: only round 1 is recorded, where log t is 0")
     for label in result.labels if labels is None else labels:
         colour = _colour(result, label)
-        regret = metrics.pseudo_regret(result, label)[scenario, variant].T[shown] / unit[:, None]  # [T, R]
+        regret = metrics.pseudo_regret(result, label)[scenario, variant].T  # [T, R]
         summary = metrics.summary(regret)
-        ax.plot(times, _positive(summary.mean) if logarithmic else summary.mean, color=colour, label=label)
-        ax.fill_between(times, summary.low, summary.high, color=colour, alpha=0.2, linewidth=0)
+        mean, low, high = (each[shown] / unit for each in summary[:3])
+        ax.plot(times, _positive(mean) if logarithmic else mean, color=colour, label=label)
+        ax.fill_between(times, low, high, color=colour, alpha=0.2, linewidth=0)
         for q in quantiles:
-            height = np.quantile(regret, q, axis=-1)
+            height = np.quantile(regret, q, axis=-1)[shown] / unit
             ax.plot(times, _positive(height) if logarithmic else height, color=colour, linestyle="--", linewidth=1)
     for bound, line in zip(bounds, itertools.cycle(LINES)):
         if bound.times is None:
