@@ -10,7 +10,6 @@ import jax.numpy as jnp
 import numpy as np
 
 from jaxbandit.base import Array
-from jaxbandit.indexing import computed_once
 
 Solver = Literal["halley", "bisection"]
 
@@ -67,9 +66,11 @@ def kl_bound(p: Array, radius: Array, upper: Array, solver: Solver = "halley") -
     One side's probability shrinks from P to P exp(-y), the other's grows from Q = 1 - P to Q + x with
     x = P (1 - exp(-y)). In y the divergence is increasing and convex,
 
-        d(y) = P (y - 1 + exp(-y)) + Q (x/Q - log(1 + x/Q)),  d'(y) = x / (Q + x),  d''(y) = P Q exp(-y) / (Q + x)^2,
+        d(y) = P y - Q log(1 + x/Q),  d'(y) = x / (Q + x),  d''(y) = P Q exp(-y) / (Q + x)^2.
 
-    two positive terms that lose no digits near q = p. With a = radius/P and s = sqrt(2 a Q) the root lies in
+    Near q = p the terms cancel, but an error in the last digit of P y moves y by one in the last digit of Q, and q by
+    less than its own last digit; for the sign, which is all that bisection has, the terms are written as P (y - x/P)
+    and x - Q log(1 + x/Q), which are positive. With a = radius/P and s = sqrt(2 a Q) the root lies in
     [max(a, s), a + s]: d(y) <= P y and d'' <= P/Q give the left end; with L = (Q/P) log(1 + x/Q) one has
     d = P (y - L) and y >= L + L^2 / (2 Q), which gives the right end. From there two Halley steps reach float32.
 
@@ -100,38 +101,36 @@ def _shares(shrinking: Array, growing: Array, radius: Array, solver: Solver) -> 
     largest = 1 - math.log(float(info.smallest_subnormal))  # exp(-y) is 0 from here on
     shrinking = jnp.maximum(shrinking, tiny)
     growing = jnp.maximum(growing, tiny)
-    ratio = radius / shrinking
+    inverse, ratio = 1 / growing, radius / shrinking
     spread = jnp.sqrt(2 * ratio * growing)
     low = jnp.minimum(jnp.maximum(ratio, spread), largest)
     high = jnp.minimum(ratio + spread, largest)
 
-    def narrow(y: Array, low: Array, high: Array) -> tuple[Array, Array, Array]:
-        lost, _, excess = exponential(y)
-        moved = shrinking * lost
+    def halley(y: Array, low: Array, high: Array) -> tuple[Array, Array, Array]:
+        moved = shrinking * exponential(y)[0]
         grown = growing + moved
-        distance = shrinking * excess + growing * logarithm_excess(moved / growing) - radius
+        distance = shrinking * y - growing * logarithm(moved * inverse) - radius
         low, high = jnp.where(distance < 0, y, low), jnp.where(distance < 0, high, y)
-        # Halley's step with d'' / d' = (P - x) Q / (x (Q + x)), all over x / (Q + x) to spare divisions
-        slope = moved / grown
-        curvature = (shrinking - moved) * growing / (grown * grown)
-        step = 2 * distance * slope / (2 * slope * slope - distance * curvature)
-        return y - step, low, high
-
-    def halley(_: int, carry: tuple[Array, Array, Array]) -> tuple[Array, Array, Array]:
-        y, low, high = narrow(*carry)
+        # with d' = x / (Q + x) and d'' = (P - x) Q / (Q + x)^2, in one division
+        bend = (shrinking - moved) * growing
+        y = y - 2 * distance * moved * grown / (2 * moved * moved - distance * bend)
         return jnp.where((y >= low) & (y <= high), y, (low + high) / 2), low, high
 
-    def halve(_: int, carry: tuple[Array, Array, Array]) -> tuple[Array, Array, Array]:
-        _, low, high = narrow(*carry)
-        return (low + high) / 2, low, high
+    def halve(_: int, ends: tuple[Array, Array]) -> tuple[Array, Array]:
+        low, high = ends
+        middle = (low + high) / 2
+        lost, _, excess = exponential(middle)
+        above = shrinking * excess + growing * logarithm_excess(shrinking * lost * inverse) >= radius
+        return jnp.where(above, low, middle), jnp.where(above, middle, high)
 
     if solver == "halley":
-        carry = (high, low, high)
-        for i in range(2 if info.bits == 32 else 3):
-            carry = halley(i, carry)
+        y = high
+        for _ in range(2 if info.bits == 32 else 3):
+            y, low, high = halley(y, low, high)
     else:
-        carry = jax.lax.fori_loop(0, 32 if info.bits == 32 else 60, halve, ((low + high) / 2, low, high))
-    lost, kept, _ = exponential(carry[0])
+        low, high = jax.lax.fori_loop(0, 32 if info.bits == 32 else 60, halve, (low, high))
+        y = (low + high) / 2
+    lost, kept, _ = exponential(y)
     return lost, kept
 
 
@@ -140,10 +139,20 @@ def exponential(y: Array) -> tuple[Array, Array, Array]:
     terms = 12 if y.dtype.itemsize == 4 else 20
     short = jnp.minimum(y, 1)
     coefficients = [(-1) ** n / math.factorial(n) for n in range(2, terms)]
-    series = computed_once(_polynomial(short, coefficients) * short * short)
+    series = _polynomial(short, coefficients) * short * short
     kept = jnp.exp(-y)
     lost = jnp.where(y < 1, short - series, 1 - kept)
     return lost, kept, jnp.where(y < 1, series, y - lost)
+
+
+def logarithm(u: Array) -> Array:
+    """log(1 + u) for u >= 0, to full relative accuracy; `jnp.log1p`, which XLA does not vectorise on a CPU.
+
+    What 1 + u loses of a small u is put back. Its absolute value is taken so that no compiler can see that (1 + u) - 1
+    is u but for rounding.
+    """
+    whole = jnp.abs(1 + u)
+    return jnp.log(whole) + jnp.where(u < 1, u - (whole - 1), 0)
 
 
 def logarithm_excess(u: Array) -> Array:

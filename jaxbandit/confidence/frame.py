@@ -29,7 +29,7 @@ class Frame(NamedTuple):
 
     def place(self, y: Array) -> tuple[Array, Array, Array]:
         """Of v(y): target - v, v less the mean under p, and minus d log(target - v) / dy."""
-        lost, kept, _ = exponential(y)
+        lost, kept = (computed_once(share) for share in exponential(y)[:2])
         whole = kept * self.rest_weight + (self.share + self.rest * lost) * self.weight
         steep = self.weight / whole
         return kept * self.span / whole, lost * self.span * steep, steep
