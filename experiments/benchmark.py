@@ -1,46 +1,194 @@
-"""Rounds per second of every policy in scenarios 1 and 3: five arms, two and three states, the last round recorded."""
+"""Rounds per second: every policy, then one thing at a time, beside a scalar loop compiled by numba.
+
+All with scenario 1's arms and 1,000 runs unless the row says otherwise, the last round recorded. The ratio is to the
+scalar loop (extra `bench`), measured in the same call: machines differ, ratios much less. Writes the table as JSON;
+--check FILE compares with such a file by ratios, and fails where a row has become slower by more than a fifth.
+"""
 
 from __future__ import annotations
 
 import dataclasses
-import itertools
+import json
 import platform
+import resource
+import sys
 import time
+from collections.abc import Iterator
+from contextlib import suppress
+from pathlib import Path
+from typing import Any
 
 import jax
+import numpy as np
 
 import jaxbandit
+from experiments import scalar_loop
 from experiments.scenarios import environment
 from experiments.settings import cores, main, option
+from jaxbandit import MarkovArms
+from jaxbandit.results import whole_file
 
-CHUNK = 2000  # one length, so that nothing is compiled while it is timed
+AXES = {
+    "policy": tuple(jaxbandit.ALL),
+    "runs": (1, 100, 1000, 10_000, 100_000),
+    "arms": (2, 5, 20, 100),
+    "states": (2, 3, 8),
+    "horizon": (10_000, 100_000, 1_000_000),
+    "scenarios": (1, 4, 16),
+    "variants": (1, 4, 16),
+}
+SLOWER = 0.8
 
 
 @dataclasses.dataclass(frozen=True)
 class Settings:
     runs: int = option(1000, "independent runs")
-    seconds: float = option(3.0, "about how long each policy is timed")
-    policies: str = option("", "names, separated by commas; default: all")
+    seconds: float = option(3.0, "about how long each row is timed")
+    policies: str = option("", "names for the axis of policies, separated by commas; default: all")
+    axes: str = option("", f"some of {', '.join(AXES)}, separated by commas; default: all")
+    out: str = option("results/benchmark.json", "file for the table")
+    check: str = option("", "file of an earlier table to compare with")
 
 
-def measure(settings: Settings) -> list[dict[str, str | float]]:
-    """Time each policy alone; the horizon is chosen so that the timing takes about `seconds`."""
-    names = [name.strip() for name in settings.policies.split(",")] if settings.policies else list(jaxbandit.ALL)
-    unknown = set(names) - set(jaxbandit.ALL)
-    if unknown:
-        raise ValueError(f"--policies: unknown {', '.join(sorted(unknown))}; choose from {', '.join(jaxbandit.ALL)}")
-    print(f"{describe()}; {settings.runs:,} runs")
-    print(f"{'scenario':10s} {'policy':18s} {'million rounds/s':>17s} {'compile s':>10s}")
-    rows: list[dict[str, str | float]] = []
-    for scenario, name in itertools.product(("scenario 1", "scenario 3"), names):
-        arms = environment(scenario)
-        first = _seconds(arms, name, settings.runs, CHUNK)
-        again = _seconds(arms, name, settings.runs, CHUNK)
-        horizon = CHUNK * max(1, round(settings.seconds / again))
-        rate = settings.runs * horizon / _seconds(arms, name, settings.runs, horizon) / 1e6
-        rows.append({"scenario": scenario, "policy": name, "million rounds/s": rate, "compile s": first - again})
-        print(f"{scenario:10s} {name:18s} {rate:17.2f} {first - again:10.2f}", flush=True)
+@dataclasses.dataclass(frozen=True)
+class Row:
+    """One measurement."""
+
+    axis: str
+    value: str
+    rate: float  # million rounds of one run a second
+    ratio: float  # to the scalar loop; NaN without it
+    compile_seconds: float
+    peak_megabytes: float
+
+    @property
+    def name(self) -> str:
+        return f"{self.axis} {self.value}"
+
+
+def chosen(text: str, of: tuple[str, ...], flag: str) -> list[str]:
+    names = [name.strip() for name in text.split(",")] if text else list(of)
+    if unknown := sorted(set(names) - set(of)):
+        raise ValueError(f"{flag}: unknown {', '.join(unknown)}; choose from {', '.join(of)}")
+    return names
+
+
+def arms_of(number: int, states: int) -> MarkovArms:
+    """Scenario 1 for five arms with two states, scenario 3 for three, else random arms."""
+    if number == 5 and states in (2, 3):
+        return environment("scenario 1" if states == 2 else "scenario 3")
+    return jaxbandit.random(jax.random.key(0), arms=number, states=states)
+
+
+def cases(settings: Settings) -> Iterator[tuple[str, str, dict[str, Any]]]:
+    """Axis, value, and the arguments of `simulate` but its horizon, or with a fixed one."""
+    names = chosen(settings.policies, AXES["policy"], "--policies")
+    axes = chosen(settings.axes, tuple(AXES), "--axes")
+    for axis in axes:
+        for value in names if axis == "policy" else AXES[axis]:
+            size: dict[str, Any] = {"runs": settings.runs, "arms": 5, "states": 2, "scenarios": 1, "variants": 1}
+            size |= {} if axis == "policy" else {axis: value}
+            arms = arms_of(size.pop("arms"), size.pop("states"))
+            policy = jaxbandit.ALL[value if axis == "policy" else "TVKLUCB"]()
+            scenarios = {str(number): arms for number in range(size.pop("scenarios"))}
+            yield axis, str(value), {"scenarios": scenarios, "policies": {"": [policy] * size.pop("variants")}} | size
+
+
+def measure(settings: Settings) -> list[Row]:
+    """Time every row, print and write the table, compare if asked to."""
+    asked = list(cases(settings))  # refuses before anything is timed
+    before = read(settings.check) if settings.check else {}
+    print(describe())
+    scalar = scalar_rate()
+    print(f"scalar loop (numba, {scalar_loop.HALVINGS} halvings, all cores): {scalar:.3f} million rounds/s")
+    print(f"{'':24s} {'million rounds/s':>17s} {'ratio':>7s} {'compile s':>10s} {'peak MB':>8s}")
+    rows = []
+    for axis, value, case in asked:
+        row = time_row(axis, value, case, settings.seconds, scalar)
+        rows.append(row)
+        numbers = f"{row.rate:17.2f} {row.ratio:7.1f} {row.compile_seconds:10.2f} {row.peak_megabytes:8.0f}"
+        print(f"{row.name:24s} {numbers}", flush=True)
+    path = Path(settings.out)
+    path.parent.mkdir(parents=True, exist_ok=True)
+    table = {"machine": describe(), "scalar": scalar, "rows": [dataclasses.asdict(row) for row in rows]}
+    with whole_file(path) as file:
+        file.write(json.dumps(table, indent=1).encode())
+    print(f"written to {path}")
+    if before and (slower := compare(before, rows)):
+        sys.exit(f"slower than in {settings.check}: {', '.join(slower)}")
     return rows
+
+
+def time_row(axis: str, value: str, case: dict[str, Any], seconds: float, scalar: float) -> Row:
+    """Time one case; unless the axis is the horizon's, it is chosen so that the timing takes about `seconds`."""
+    lanes = case["runs"] * len(case["scenarios"]) * len(case["policies"][""])
+    chunk = int(np.clip(2e7 / lanes, 100, 2000))  # one length, so that nothing is compiled while it is timed
+    reset_peak()
+
+    def timed(horizon: int) -> float:
+        began = time.perf_counter()
+        jaxbandit.simulate(**case | {"horizon": horizon, "times": [horizon], "chunk": chunk, "progress": False})
+        return time.perf_counter() - began
+
+    fixed = case.pop("horizon", None)
+    first, again = timed(chunk), timed(chunk)
+    horizon = fixed or chunk * max(1, round(seconds / again))
+    rate = lanes * horizon / timed(horizon) / 1e6
+    return Row(axis, value, rate, rate / scalar, first - again, peak())
+
+
+def scalar_rate() -> float:
+    """Million rounds per second of the scalar loop; NaN if numba is not installed."""
+    moves = environment("scenario 1").transition
+    try:
+        return scalar_loop.rounds_per_second(moves[:, 0, 1], moves[:, 1, 0]) / 1e6
+    except ImportError:
+        print('no ratios: numba is not installed; pip install -e ".[bench]"')
+        return float("nan")
+
+
+def read(path: str) -> dict[str, float]:
+    """Row names to ratios, of an earlier table.
+
+    Raises:
+      ValueError: there is no such file, or it is no such table.
+    """
+    try:
+        return {
+            f"{row['axis']} {row['value']}": float(row["ratio"]) for row in json.loads(Path(path).read_text())["rows"]
+        }
+    except (OSError, ValueError, KeyError, TypeError) as error:
+        raise ValueError(f"--check {path}: no table of this benchmark ({error})") from error
+
+
+def compare(before: dict[str, float], rows: list[Row]) -> list[str]:
+    """Print each row's ratio over its earlier one; the names of those below `SLOWER`."""
+    print(f"\n{'':24s} {'ratio then':>10s} {'now':>8s} {'now / then':>10s}")
+    slower = []
+    for row in rows:
+        if row.name in before:
+            change = row.ratio / before[row.name]
+            print(f"{row.name:24s} {before[row.name]:10.1f} {row.ratio:8.1f} {change:10.2f}")
+            slower += [row.name] if change < SLOWER else []
+    return slower
+
+
+def reset_peak() -> None:
+    """Let the peak of this process's memory start again, where the system can."""
+    with suppress(OSError):
+        Path("/proc/self/clear_refs").write_text("5")
+
+
+def peak() -> float:
+    """Peak memory in MB: the device's where it says, else this process's."""
+    stats = jax.devices()[0].memory_stats() or {}
+    if "peak_bytes_in_use" in stats:
+        return float(stats["peak_bytes_in_use"]) / 1e6
+    try:
+        line = next(line for line in Path("/proc/self/status").read_text().splitlines() if line.startswith("VmHWM"))
+        return float(line.split()[1]) / 1e3
+    except (OSError, StopIteration):
+        return resource.getrusage(resource.RUSAGE_SELF).ru_maxrss / 1e3
 
 
 def describe() -> str:
@@ -49,13 +197,6 @@ def describe() -> str:
         f"{len(devices)} {devices[0].device_kind} device(s), {cores()} cores, {_processor()}, "
         f"Python {platform.python_version()}, jax {jax.__version__}, jaxbandit {jaxbandit.__version__}"
     )
-
-
-def _seconds(arms: jaxbandit.MarkovArms, name: str, runs: int, horizon: int) -> float:
-    began = time.perf_counter()
-    options = {"runs": runs, "horizon": horizon, "times": [horizon], "chunk": CHUNK, "progress": False}
-    jaxbandit.simulate(arms, {name: jaxbandit.ALL[name]()}, **options)
-    return time.perf_counter() - began
 
 
 def _processor() -> str:
@@ -67,4 +208,4 @@ def _processor() -> str:
 
 
 if __name__ == "__main__":
-    main(measure, Settings, "benchmark", __doc__ or "")
+    main(measure, Settings, "benchmark", __doc__)

@@ -2,6 +2,7 @@
 
 from jaxbandit import bounds, chains, confidence, divergences, metrics, testing
 from jaxbandit.base import Environment, Feedback, Policy, pytree, static
+from jaxbandit.compilation import use_cache
 from jaxbandit.environments import MarkovArms, bernoulli, markov, random, two_state
 from jaxbandit.policies import (
     ALL,
@@ -22,6 +23,8 @@ from jaxbandit.simulation import simulate
 from jaxbandit.sweeps import grid, sweep
 
 __version__ = "0.1.0"
+
+use_cache()
 
 __all__ = [
     "ALL",

@@ -5,7 +5,6 @@ from __future__ import annotations
 from typing import NamedTuple
 
 import numpy as np
-from scipy.special import bdtrik, stdtrit
 
 from jaxbandit.results import Result
 
@@ -138,6 +137,8 @@ def summary(values: np.ndarray) -> Summary:
     mean = values.mean(-1)
     half = np.full_like(mean, np.nan)
     if runs > 1:
+        from scipy.special import stdtrit  # a sixth of a second, which an import of the package need not take
+
         half = stdtrit(runs - 1, 0.975) * values.std(-1, ddof=1) / np.sqrt(runs)
     median, q90, q95, q99 = np.quantile(values, [0.5, 0.9, 0.95, 0.99], axis=-1)
     worst = np.sort(values, axis=-1)[..., -int(np.ceil(0.05 * runs)) :].mean(-1)
@@ -156,6 +157,8 @@ def median_interval(values: np.ndarray) -> tuple[np.ndarray, np.ndarray]:
     runs = ordered.shape[-1]
     if runs < 6:
         return np.full(ordered.shape[:-1], -np.inf), np.full(ordered.shape[:-1], np.inf)
+    from scipy.special import bdtrik
+
     below = int(np.floor(bdtrik(0.025, runs, 0.5)))  # the most with P(Binomial(runs, 1/2) <= below) at most 0.025
     return ordered[..., below], ordered[..., runs - 1 - below]
 

@@ -9,7 +9,6 @@ from typing import Any
 
 import jax
 import numpy as np
-from tqdm.auto import tqdm
 
 from jaxbandit.arguments import Policies, Request, Scenarios, check, default_times
 from jaxbandit.base import Array
@@ -165,6 +164,8 @@ def rounds_left(request: Request, resume: Result | None = None) -> int:
 
 def progress_bar(rounds: int, progress: bool, played: int = 0) -> Any:
     """A bar over rounds, if the output is a terminal or a notebook."""
+    from tqdm.auto import tqdm  # a tenth of a second, which an import of the package need not take
+
     return tqdm(total=rounds, initial=played, unit=" rounds", unit_scale=True, disable=None if progress else True)
 
 

@@ -1,6 +1,9 @@
 """The house's rules that a program can hold: who imports whom, how long a file is, what is exported."""
 
 import ast
+import os
+import subprocess
+import sys
 from pathlib import Path
 
 import pytest
@@ -15,6 +18,7 @@ MAY_IMPORT = {
     "batching": {"base"},
     "draws": {"base"},
     "chains": {"base"},
+    "compilation": set(),
     "divergences": {"base"},
     "bounds": {"base", "chains"},
     "confidence": {"base", "indexing", "confidence"},
@@ -63,6 +67,22 @@ def test_every_module_is_listed():
 def test_files_stay_short():
     files = [*PACKAGE.rglob("*.py"), *(ROOT / "experiments").rglob("*.py")]
     assert {path.name: n for path in files if (n := len(path.read_text().splitlines())) > 300} == {}
+
+
+def test_import_is_light():
+    """What takes long to import waits until it is needed."""
+    loaded = "import sys, jaxbandit; print(*sys.modules)"
+    modules = subprocess.run([sys.executable, "-c", loaded], capture_output=True, text=True, check=True).stdout.split()
+    assert not {"matplotlib", "scipy.special", "scipy.optimize", "tqdm", "optax", "distributed"} & set(modules)
+
+
+@pytest.mark.parametrize("asked", [True, False])
+def test_compilation_cache_is_for_those_who_ask(tmp_path, asked):
+    play = "from jaxbandit import *; simulate(bernoulli([0.5, 0.2]), {'U': UCB1()}, runs=2, horizon=5, progress=False)"
+    environment = {name: value for name, value in os.environ.items() if "CACHE" not in name}
+    environment |= {"JAXBANDIT_CACHE": str(tmp_path)} if asked else {}
+    subprocess.run([sys.executable, "-c", play], env=environment, check=True, cwd=ROOT)
+    assert any(tmp_path.iterdir()) == asked
 
 
 def test_plotting_is_not_imported_with_the_package():

@@ -13,7 +13,7 @@ import numpy as np
 import pytest
 
 import jaxbandit
-from experiments import benchmark, own_policy, scenarios
+from experiments import benchmark, own_policy, scalar_loop, scenarios
 from experiments.claims import Claim, judge, verdict
 from experiments.comparison import run
 from experiments.settings import Settings, from_command_line
@@ -187,11 +187,55 @@ def test_own_policy_is_checked_and_runs(capsys):
     assert sum(plays) == 100 and len(plays) == 3
 
 
-def test_benchmark_measures(capsys):
-    rows = benchmark.measure(benchmark.Settings(runs=10, seconds=0.05, policies="UCBSM,TVKLUCB"))
-    assert [(row["scenario"], row["policy"]) for row in rows] == [
-        (scenario, policy) for scenario in ("scenario 1", "scenario 3") for policy in ("UCBSM", "TVKLUCB")
-    ]
-    assert all(row["million rounds/s"] > 0 for row in rows)
-    with pytest.raises(ValueError, match="--policies: unknown X"):
-        benchmark.measure(benchmark.Settings(policies="X"))
+@pytest.fixture
+def quick_benchmark(monkeypatch):
+    """Few rows, and a scalar loop of half a million rounds a second."""
+    monkeypatch.setattr(benchmark, "scalar_rate", lambda: 0.5)
+    monkeypatch.setattr(
+        benchmark, "AXES", {"policy": ("UCBSM", "TVKLUCB"), "arms": (2,), "horizon": (300,), "variants": (3,)}
+    )
+
+
+def test_benchmark_measures_and_compares(tmp_path, quick_benchmark, capsys):
+    out = str(tmp_path / "deep" / "table.json")
+    rows = benchmark.measure(benchmark.Settings(runs=10, seconds=0.02, out=out))
+    names = ["policy UCBSM", "policy TVKLUCB", "arms 2", "horizon 300", "variants 3"]
+    assert [row.name for row in rows] == names
+    assert all(row.rate > 0 and row.ratio == row.rate / 0.5 and row.peak_megabytes > 50 for row in rows)
+    written = json.loads(Path(out).read_text())
+    assert written["scalar"] == 0.5 and [row["rate"] for row in written["rows"]] == [row.rate for row in rows]
+    assert benchmark.compare(benchmark.read(out), rows) == []
+    for row in written["rows"]:
+        row["ratio"] *= 1e6 if row["axis"] == "arms" else 1e-6
+    Path(out).write_text(json.dumps(written))
+    some = benchmark.Settings(runs=10, seconds=0.02, out=str(tmp_path / "b.json"), check=out, axes="arms, policy")
+    with pytest.raises(SystemExit, match=r"slower than in .*: arms 2$"):
+        benchmark.measure(some)
+    assert (tmp_path / "b.json").exists()  # what was measured is kept
+    capsys.readouterr()
+
+
+def test_benchmark_refuses_before_it_times(tmp_path, quick_benchmark, capsys):
+    (tmp_path / "x.json").write_text('{"rows": 3}')
+    for bad, words in (
+        ({"policies": "X"}, "--policies: unknown X"),
+        ({"axes": "speed"}, "--axes: unknown speed"),
+        ({"check": str(tmp_path / "none.json")}, "--check .*none.json: no table"),
+        ({"check": str(tmp_path / "x.json")}, "--check .*x.json: no table"),
+    ):
+        with pytest.raises(ValueError, match=words):
+            benchmark.measure(benchmark.Settings(**bad))
+    assert "million" not in capsys.readouterr().out
+
+
+def test_scalar_loop_plays_the_same_policy():
+    """Mean regret of 300 runs against 300 of the simulation's; false-fail rate 1e-9 (6.1 standard errors)."""
+    pytest.importorskip("numba")
+    arms = scenarios.environment("scenario 1")
+    plays = scalar_loop.compiled()(arms.transition[:, 0, 1], arms.transition[:, 1, 0], 300, 500)
+    assert (plays.sum(1) == 500).all()
+    scalar = plays @ (arms.means().max() - arms.means())
+    result = jaxbandit.simulate(arms, {"TV": jaxbandit.TVKLUCB()}, runs=300, horizon=500, times=[500])
+    vector = metrics.pseudo_regret(result, "TV")[0, 0, :, -1]
+    error = np.sqrt((scalar.var() + vector.var()) / 300)
+    assert abs(scalar.mean() - vector.mean()) < 6.1 * error
