@@ -22,7 +22,7 @@ def kl_upper(p: Array, radius: Array, solver: Solver = "halley") -> Array:
     Args:
       p: any shape, in [0, 1].
       radius: broadcast against p, in [0, inf].
-      solver: "halley" (default, 2 steps in float32) or "bisection" (32 halvings); both keep the root bracketed.
+      solver: "halley" (default, one step in float32) or "bisection" (32 halvings); both keep to the root's bracket.
 
     Returns:
       q in the shape of p and radius together; within 16 ULP in float32 for p >= 1e-7.
@@ -72,7 +72,9 @@ def kl_bound(p: Array, radius: Array, upper: Array, solver: Solver = "halley") -
     less than its own last digit; for the sign, which is all that bisection has, the terms are written as P (y - x/P)
     and x - Q log(1 + x/Q), which are positive. With a = radius/P and s = sqrt(2 a Q) the root lies in
     [max(a, s), a + s]: d(y) <= P y and d'' <= P/Q give the left end; with L = (Q/P) log(1 + x/Q) one has
-    d = P (y - L) and y >= L + L^2 / (2 Q), which gives the right end. From there two Halley steps reach float32.
+    d = P (y - L) and y >= L + L^2 / (2 Q), which gives the right end. How far y falls short of a + s depends
+    smoothly on s / (a + s) and Q alone: a polynomial starts within 0.7 % of the root, and one step of Halley's reaches
+    float32.
 
     Args:
       p: any shape, in [0, 1].
@@ -106,15 +108,14 @@ def _shares(shrinking: Array, growing: Array, radius: Array, solver: Solver) -> 
     low = jnp.minimum(jnp.maximum(ratio, spread), largest)
     high = jnp.minimum(ratio + spread, largest)
 
-    def halley(y: Array, low: Array, high: Array) -> tuple[Array, Array, Array]:
+    def halley(y: Array) -> Array:
         moved = shrinking * exponential(y)[0]
         grown = growing + moved
         distance = shrinking * y - growing * logarithm(moved * inverse) - radius
-        low, high = jnp.where(distance < 0, y, low), jnp.where(distance < 0, high, y)
         # with d' = x / (Q + x) and d'' = (P - x) Q / (Q + x)^2, in one division
         bend = (shrinking - moved) * growing
         y = y - 2 * distance * moved * grown / (2 * moved * moved - distance * bend)
-        return jnp.where((y >= low) & (y <= high), y, (low + high) / 2), low, high
+        return jnp.where(y > high, high, jnp.where(y >= low, y, low))  # low where radius is 0, and y not a number
 
     def halve(_: int, ends: tuple[Array, Array]) -> tuple[Array, Array]:
         low, high = ends
@@ -124,14 +125,27 @@ def _shares(shrinking: Array, growing: Array, radius: Array, solver: Solver) -> 
         return jnp.where(above, low, middle), jnp.where(above, middle, high)
 
     if solver == "halley":
-        y = high
-        for _ in range(2 if info.bits == 32 else 3):
-            y, low, high = halley(y, low, high)
+        w = jnp.minimum(spread, largest) / jnp.clip(ratio + spread, tiny, 2 * largest)
+        y = jnp.maximum(high * (1 - w * (1 - w) * _shortfall(w, growing)), low)
+        for _ in range(1 if info.bits == 32 else 2):
+            y = halley(y)
     else:
         low, high = jax.lax.fori_loop(0, 32 if info.bits == 32 else 60, halve, (low, high))
         y = (low + high) / 2
     lost, kept, _ = exponential(y)
     return lost, kept
+
+
+# (1 - y / (a + s)) / (w (1 - w)) at the root as a polynomial in w = s / (a + s) and Q, of degree 3: the row is the
+# power of w, the column that of Q. Fitted for the least largest error of y, which is 0.65 %.
+_SHORTFALL = ([0.8950, 0.9948, -1.3780, 0.4004], [-0.8110, 1.2303, 0.9601], [-0.4849, -2.1508], [0.8971])
+
+
+def _shortfall(w: Array, growing: Array) -> Array:
+    total = jnp.zeros_like(w)
+    for row in reversed(_SHORTFALL):
+        total = total * w + _polynomial(growing, row)
+    return total
 
 
 def exponential(y: Array) -> tuple[Array, Array, Array]:
