@@ -68,7 +68,7 @@ def best(scores: Array, plays: int) -> Array:
     if plays > 1:
         scores = jnp.where(scores == 0, 0.0, scores)  # top_k takes -0.0 for less than 0.0
         return jax.lax.top_k(scores, plays)[1].astype(jnp.int32)
-    if scores.shape[0] > 32:
+    if scores.shape[0] > 256:  # where the comparisons would take long to compile
         return jnp.argmax(scores)[None].astype(jnp.int32)
     # comparisons run over the runs as vectors where a reduction over few arms does not
     scores = computed_once(scores)
