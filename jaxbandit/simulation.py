@@ -14,7 +14,7 @@ from jaxbandit.arguments import Policies, Request, Scenarios, check, default_tim
 from jaxbandit.base import Array
 from jaxbandit.interruption import ctrl_c
 from jaxbandit.results import Result, join_times
-from jaxbandit.tiles import Plan, Tile, gather, make_plan
+from jaxbandit.tiles import Plan, Tile, gather, make_plan, to_host
 
 
 def simulate(
@@ -51,7 +51,8 @@ def simulate(
         arms' own numbers.
       chunk: rounds a compiled call plays.
       tile: runs a device plays at a time; 500 by default on a CPU, where more falls out of its cache.
-      devices: all local ones by default; runs are divided among them.
+      devices: all by default; runs are divided among them. Under `jax.distributed` they are those of all processes:
+        each makes the same call and gets the whole result.
       progress: show a bar, if the output is a terminal or a notebook.
       resume: a result of the same arguments that was stopped early, or had a smaller horizon, to continue.
 
@@ -149,7 +150,7 @@ def _play_chunk(
     records = [(t, label, t.play(label, first, length, due)) for t in tiles for label in request.policies]
     for t, label, record in records:
         if len(slots):
-            counts = np.moveaxis(np.asarray(record), -1, 2)  # runs behind scenario and variant
+            counts = np.moveaxis(to_host(record), -1, 2)  # runs behind scenario and variant
             visits[label][:, :, t.runs, slots] = counts[:, :, : t.size, : len(slots)]
         else:
             record.block_until_ready()

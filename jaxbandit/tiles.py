@@ -11,6 +11,7 @@ from typing import Any
 import jax
 import jax.numpy as jnp
 import numpy as np
+from jax.experimental import multihost_utils
 from jax.sharding import Mesh, NamedSharding
 from jax.sharding import PartitionSpec as P
 
@@ -52,7 +53,7 @@ def make_plan(
         isinstance(devices, list | tuple) and all(isinstance(d, jax.Device) for d in devices)
     ):
         raise ValueError(f"devices: {devices!r} is not a list of devices, as jax.local_devices() is")
-    used = tuple(jax.local_devices() if devices is None else devices)[: request.runs]
+    used = tuple(jax.devices() if devices is None else devices)[: request.runs]
     if not used:
         raise ValueError("devices: an empty list; leave it out to use all local devices")
     lanes = len(request.scenarios) * max(request.variants.values())
@@ -130,12 +131,11 @@ class Tile:
         numbers = request.first_run + jnp.arange(lowest, lowest + plan.width, dtype=jnp.int32)
         arms = request.reward.shape[1] if request.shuffle else None
         mesh = plan.mesh
-        everywhere = NamedSharding(mesh, P())
-        put = partial(jax.tree.map, lambda leaf, spec: jax.device_put(leaf, NamedSharding(mesh, spec)))
+        put = partial(jax.tree.map, partial(_put, mesh))
+        everywhere = partial(jax.tree.map, lambda leaf: _put(mesh, jnp.asarray(leaf), P()))
         chance = luck(request.key, numbers, arms)
         self.luck = put(chance, _by_runs(chance))
-        self.environment = jax.device_put(jax.tree.map(jnp.asarray, request.environment), everywhere)
-        self.policies = jax.device_put(jax.tree.map(jnp.asarray, request.policies), everywhere)
+        self.environment, self.policies = everywhere(request.environment), everywhere(request.policies)
         self.carries = {}
         for label, policy in request.policies.items():
             begin = partial(_start, request.variants[label], request.environment, policy, chance)
@@ -156,10 +156,35 @@ class Tile:
         return record
 
 
+def _put(mesh: Mesh, leaf: Array, spec: P) -> Array:
+    """The leaf on the mesh's devices; each process has the whole of it and gives its own devices their part."""
+    sharding = NamedSharding(mesh, spec)
+    if sharding.is_fully_addressable:
+        return jax.device_put(leaf, sharding)
+    return _put_from_host(leaf, sharding)
+
+
+def _put_from_host(leaf: Array, sharding: NamedSharding) -> Array:
+    if jnp.issubdtype(leaf.dtype, jax.dtypes.prng_key):
+        bits = jax.random.key_data(leaf)
+        spec = P(*sharding.spec, *[None] * (bits.ndim - leaf.ndim))
+        whole = _put_from_host(bits, NamedSharding(sharding.mesh, spec))
+        return jax.random.wrap_key_data(whole, impl=jax.random.key_impl(leaf))
+    whole = np.asarray(leaf)
+    return jax.make_array_from_callback(whole.shape, sharding, lambda part: whole[part])
+
+
+def to_host(values: Array) -> np.ndarray:
+    """The values on every process, also those on other processes' devices."""
+    if values.is_fully_addressable:
+        return np.asarray(values)
+    return np.asarray(multihost_utils.process_allgather(values, tiled=True))
+
+
 def _padded(leaf: np.ndarray, width: int) -> np.ndarray:
     return np.pad(leaf, [(0, 0)] * (leaf.ndim - 1) + [(0, width - leaf.shape[-1])], mode="edge")
 
 
 def gather(carries: list[Carry], runs: int) -> list[np.ndarray]:
-    pieces = [jax.tree.leaves(jax.device_get(carry)) for carry in carries]
+    pieces = [[to_host(leaf) for leaf in jax.tree.leaves(carry)] for carry in carries]
     return [np.concatenate(leaves, axis=-1)[..., :runs] for leaves in zip(*pieces, strict=True)]
