@@ -19,7 +19,6 @@ from pathlib import Path
 from typing import Any
 
 import jax
-import numpy as np
 
 import jaxbandit
 from experiments import scalar_loop
@@ -27,6 +26,7 @@ from experiments.scenarios import environment
 from experiments.settings import cores, main, option
 from jaxbandit import MarkovArms
 from jaxbandit.results import whole_file
+from jaxbandit.tiles import usual_chunk
 
 AXES = {
     "policy": tuple(jaxbandit.ALL),
@@ -122,7 +122,8 @@ def measure(settings: Settings) -> list[Row]:
 def time_row(axis: str, value: str, case: dict[str, Any], seconds: float, scalar: float) -> Row:
     """Time one case; unless the axis is the horizon's, it is chosen so that the timing takes about `seconds`."""
     lanes = case["runs"] * len(case["scenarios"]) * len(case["policies"][""])
-    chunk = int(np.clip(2e7 / lanes, 100, 2000))  # one length, so that nothing is compiled while it is timed
+    arms, states = next(iter(case["scenarios"].values())).reward.shape
+    chunk = usual_chunk(lanes, arms, states)  # one length, so that nothing is compiled while it is timed
     reset_peak()
 
     def timed(horizon: int) -> float:

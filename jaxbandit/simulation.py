@@ -5,7 +5,7 @@ from __future__ import annotations
 import math
 import time
 from collections.abc import Iterator, Sequence
-from typing import Any
+from typing import Any, NamedTuple
 
 import jax
 import numpy as np
@@ -110,12 +110,16 @@ def pieces(
             times = request.times[request.times > played]
             visits = {label: _allocate(request, label, len(times)) for label in request.policies}
             until = time.monotonic() + every
+            under_way: list[Recorded] = []
             while played < request.horizon and not interrupted.is_set():
                 length = min(plan.chunk, request.horizon - played)
-                _play_chunk(request, plan, tiles, played + 1, length, times, visits, bar)
+                started = _start_chunk(request, plan, tiles, played + 1, length, times)
+                _finish_chunk(under_way, visits, bar)  # the devices have the next one meanwhile
+                under_way = started
                 played += length
                 if time.monotonic() >= until:
                     break
+            _finish_chunk(under_way, visits, bar)
             done = int(np.searchsorted(times, played, side="right"))
             yield Result(
                 scenarios=request.scenarios,
@@ -133,28 +137,46 @@ def pieces(
                 return
 
 
-def _play_chunk(
-    request: Request,
-    plan: Plan,
-    tiles: list[Tile],
-    first: int,
-    length: int,
-    times: np.ndarray,
-    visits: dict[str, np.ndarray],
-    bar: Any,
-) -> None:
-    """Play rounds first..first + length - 1 of every tile and policy; the counts at `times` go into `visits`."""
+class Recorded(NamedTuple):
+    """What a tile plays of a policy in a chunk, perhaps not yet at its end."""
+
+    label: str
+    runs: slice
+    slots: np.ndarray  # of the times that fall in the chunk
+    visits: Array  # [scenario, variant, slot, arm, state, run], with room behind
+    rounds: int  # of all runs, scenarios and variants together
+
+
+def _start_chunk(
+    request: Request, plan: Plan, tiles: list[Tile], first: int, length: int, times: np.ndarray
+) -> list[Recorded]:
+    """Let the devices play rounds first..first + length - 1 of every tile and policy."""
     slots = np.flatnonzero((times >= first) & (times < first + length))
     due = np.zeros(plan.slots, np.int32)
     due[: len(slots)] = times[slots]
-    records = [(t, label, t.play(label, first, length, due)) for t in tiles for label in request.policies]
-    for t, label, record in records:
-        if len(slots):
-            counts = np.moveaxis(to_host(record), -1, 2)  # runs behind scenario and variant
-            visits[label][:, :, t.runs, slots] = counts[:, :, : t.size, : len(slots)]
+    return [
+        Recorded(
+            label,
+            t.runs,
+            slots,
+            t.play(label, first, length, due),
+            length * t.size * len(request.scenarios) * request.variants[label],
+        )
+        for t in tiles
+        for label in request.policies
+    ]
+
+
+def _finish_chunk(recorded: list[Recorded], visits: dict[str, np.ndarray], bar: Any) -> None:
+    """Wait for what was started; its counts go into `visits`."""
+    for each in recorded:
+        if len(each.slots):
+            counts = np.moveaxis(to_host(each.visits), -1, 2)  # runs behind scenario and variant
+            size = each.runs.stop - each.runs.start
+            visits[each.label][:, :, each.runs, each.slots] = counts[:, :, :size, : len(each.slots)]
         else:
-            record.block_until_ready()
-        bar.update(length * t.size * len(request.scenarios) * request.variants[label])
+            each.visits.block_until_ready()
+        bar.update(each.rounds)
 
 
 def rounds_left(request: Request, resume: Result | None = None) -> int:

@@ -56,18 +56,24 @@ def make_plan(
     used = tuple(jax.devices() if devices is None else devices)[: request.runs]
     if not used:
         raise ValueError("devices: an empty list; leave it out to use all local devices")
-    lanes = len(request.scenarios) * max(request.variants.values())
-    if tile is None:
-        tile = max(100, 500 // lanes) if used[0].platform == "cpu" else max(1000, 100_000 // lanes)
+    lanes, size = len(request.scenarios) * max(request.variants.values()), request.reward[0].size
+    if tile is None:  # on a CPU as many as stay in its cache, for a round costs some microseconds whatever they are
+        tile = max(100, 10_000 // (lanes * size)) if used[0].platform == "cpu" else max(1000, 100_000 // lanes)
     tiles = math.ceil(request.runs / (tile * len(used)))
     width = math.ceil(request.runs / (tiles * len(used))) * len(used)
-    if chunk is None:  # short enough for Ctrl-C and the bar, long enough to hide the call
-        chunk = int(np.clip(2e7 / (request.runs * lanes), 100, 2000))
-        recorded = 4 * width * lanes * request.reward[0].size * _most_recorded(request, first, chunk)
+    if chunk is None:
+        chunk = usual_chunk(request.runs * lanes, *request.reward.shape[1:])
+        recorded = 4 * width * lanes * size * _most_recorded(request, first, chunk)
         chunk = max(1, int(chunk * min(1, RECORD_BYTES / recorded)))
     chunk = min(int(chunk), request.horizon)
     slots = 1 << (_most_recorded(request, first, chunk) - 1).bit_length()  # few sizes, so few recompilations
     return Plan(used, tiles, width, chunk, slots)
+
+
+def usual_chunk(lanes: int, arms: int, states: int) -> int:
+    """Rounds of a call: short enough for Ctrl-C and the bar (a second or so), long enough to hide what a call costs."""
+    slow = 1 if states == 2 else 8 * states  # what an arm's index costs, about
+    return int(np.clip(2.5e8 / (lanes * arms * slow), 100, 10_000))
 
 
 def _most_recorded(request: Request, first: int, chunk: int) -> int:
