@@ -36,8 +36,8 @@ def simulate(
     """Play every policy in every scenario, many independent runs of each, and count what was played.
 
     The counts of a round depend on `scenarios`, `policies`, `key`, `plays`, `shuffle` and JAX's precision (x64 or not)
-    alone, bit for bit; run j of one policy meets the same luck as run j of another. Ctrl-C ends after the current chunk
-    and returns what is done (twice: at once, with nothing).
+    alone, bit for bit; run j of one policy meets the same luck as run j of another. Ctrl-C ends after the chunks under
+    way and returns what is done (twice: at once, with nothing).
 
     Args:
       scenarios: an environment, or a dict from name to environments of one shape.
@@ -50,7 +50,7 @@ def simulate(
       shuffle: draw for each run the order in which the policy sees the arms (ties go to the first); counts keep the
         arms' own numbers.
       chunk: rounds a compiled call plays.
-      tile: runs a device plays at a time; 500 by default on a CPU, where more falls out of its cache.
+      tile: runs a device plays at a time; on a CPU about 1,000 by default for five arms, more falls out of its cache.
       devices: all by default; runs are divided among them. Under `jax.distributed` they are those of all processes:
         each makes the same call and gets the whole result.
       progress: show a bar, if the output is a terminal or a notebook.
