@@ -55,7 +55,7 @@ def make_plan(
         raise ValueError(f"devices: {devices!r} is not a list of devices, as jax.local_devices() is")
     used = tuple(jax.devices() if devices is None else devices)[: request.runs]
     if not used:
-        raise ValueError("devices: an empty list; leave it out to use all local devices")
+        raise ValueError("devices: an empty list; leave it out to use all")
     lanes, size = len(request.scenarios) * max(request.variants.values()), request.reward[0].size
     if tile is None:  # on a CPU as many as stay in its cache, for a round costs some microseconds whatever they are
         tile = max(100, 10_000 // (lanes * size)) if used[0].platform == "cpu" else max(1000, 100_000 // lanes)
