@@ -10,16 +10,16 @@ import jax.numpy as jnp
 
 from jaxbandit.base import Array
 
-_ELEMENTWISE = frozenset(
+ELEMENTWISE = frozenset(
     "abs add and atan2 bitcast_convert_type cbrt ceil clamp convert_element_type copy cos cosh div eq erf erf_inv erfc "
     "exp exp2 expm1 floor ge gt integer_pow is_finite le lgamma log log1p logistic lt max min mul ne neg nextafter not "
     "or pow rem round rsqrt select_n shift_left shift_right_arithmetic shift_right_logical sign sin sinh sqrt square "
     "stop_gradient sub tan tanh xor".split()
 )
-_REDUCTIONS = frozenset(
+REDUCTIONS = frozenset(
     "argmax argmin reduce_and reduce_max reduce_min reduce_or reduce_prod reduce_sum squeeze".split()
 )
-_CALLS = frozenset("jit pjit closed_call custom_jvp_call custom_vjp_call remat checkpoint".split())
+CALLS = frozenset("jit pjit closed_call custom_jvp_call custom_vjp_call remat checkpoint".split())
 
 
 def over_runs(function: Callable[..., Any]) -> Callable[..., Any]:
@@ -48,6 +48,12 @@ def over_runs(function: Callable[..., Any]) -> Callable[..., Any]:
     return batched
 
 
+def called(parameters: dict[str, Any]) -> tuple[Any, list[Array]]:
+    """The jaxpr that an equation of `CALLS` calls, and its constants."""
+    inner: Any = parameters.get("jaxpr") or parameters.get("call_jaxpr")
+    return (inner.jaxpr, inner.consts) if hasattr(inner, "consts") else (inner, [])
+
+
 Value = tuple[Array, bool]  # an array and whether its last axis is the runs
 
 
@@ -67,19 +73,17 @@ def _evaluate(jaxpr: Any, consts: list[Array], arguments: list[Value], runs: int
 
 def _apply(equation: Any, inputs: list[Value], runs: int) -> list[Value]:
     primitive, parameters, name = equation.primitive, equation.params, equation.primitive.name
-    if name in _CALLS:
-        inner = parameters.get("jaxpr") or parameters.get("call_jaxpr")
-        jaxpr, consts = (inner.jaxpr, inner.consts) if hasattr(inner, "consts") else (inner, [])
-        return _evaluate(jaxpr, consts, inputs, runs)
+    if name in CALLS:
+        return _evaluate(*called(parameters), inputs, runs)
     batched = any(has for _, has in inputs)
     if name == "scan" and batched:
         return _scan(parameters, inputs, runs)
     if not batched:
         arrays = [value for value, _ in inputs]
-    elif name in _ELEMENTWISE:
+    elif name in ELEMENTWISE:
         shape = equation.outvars[0].aval.shape
         arrays = [_align(value, has, shape, runs) for value, has in inputs]
-    elif name in _REDUCTIONS:
+    elif name in REDUCTIONS:
         arrays = [value for value, _ in inputs]
     elif name == "broadcast_in_dim":
         arrays = [inputs[0][0]]

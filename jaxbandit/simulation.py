@@ -14,7 +14,7 @@ from jaxbandit.arguments import Policies, Request, Scenarios, check, default_tim
 from jaxbandit.base import Array
 from jaxbandit.interruption import ctrl_c
 from jaxbandit.results import Result, join_times
-from jaxbandit.tiles import Plan, Tile, gather, make_plan, to_host
+from jaxbandit.tiles import Backend, Plan, Tile, gather, make_plan, to_host
 
 
 def simulate(
@@ -30,6 +30,7 @@ def simulate(
     chunk: int | None = None,
     tile: int | None = None,
     devices: Sequence[jax.Device] | None = None,
+    backend: Backend = "auto",
     progress: bool = True,
     resume: Result | None = None,
 ) -> Result:
@@ -53,6 +54,9 @@ def simulate(
       tile: runs a device plays at a time; on a CPU about 1,000 by default for five arms, more falls out of its cache.
       devices: all by default; runs are divided among them. Under `jax.distributed` they are those of all processes:
         each makes the same call and gets the whole result.
+      backend: "scan" (one compiled round, repeated), or "kernel": one Pallas kernel a chunk with all that a run carries
+        on chip, for few arms with two states on an NVIDIA GPU (elsewhere it is interpreted, slowly, for tests). Counts
+        are those of the scan until two scores first differ by rounding alone. "auto" is the scan.
       progress: show a bar, if the output is a terminal or a notebook.
       resume: a result of the same arguments that was stopped early, or had a smaller horizon, to continue.
 
@@ -77,7 +81,7 @@ def simulate(
     if resume is not None:
         _check_resume(request, resume)
     with progress_bar(rounds_left(request, resume), progress) as bar:
-        played = list(pieces(request, bar, chunk=chunk, tile=tile, devices=devices, resume=resume))
+        played = list(pieces(request, bar, chunk=chunk, tile=tile, devices=devices, backend=backend, resume=resume))
     return join_times(played if resume is None else [resume, *played])
 
 
@@ -88,6 +92,7 @@ def pieces(
     chunk: int | None = None,
     tile: int | None = None,
     devices: Sequence[jax.Device] | None = None,
+    backend: Backend = "auto",
     resume: Result | None = None,
     every: float = math.inf,
 ) -> Iterator[Result]:
@@ -103,7 +108,7 @@ def pieces(
       Results that hold only the times recorded since the one before.
     """
     played = 0 if resume is None else resume.rounds
-    plan = make_plan(request, played + 1, chunk, tile, devices)
+    plan = make_plan(request, played + 1, chunk, tile, devices, backend)
     with ctrl_c() as interrupted:
         tiles = [Tile(request, plan, number, resume) for number in range(plan.tiles)]
         while played < request.horizon:

@@ -20,7 +20,7 @@ from jaxbandit.simulation import pieces, progress_bar, rounds_left
 from jaxbandit.storage import Piece
 
 BLOCK = 10_000  # runs of a file
-CUTTING = ("chunk", "tile", "devices")  # arguments of `simulate` that change no count
+CUTTING = ("backend", "chunk", "tile", "devices")  # arguments of `simulate` about how, not what, to play
 
 Options = Mapping[str, Any]
 

@@ -9,8 +9,9 @@ import jax.numpy as jnp
 import numpy as np
 
 from jaxbandit.base import Array, Environment, Feedback, Policy
-from jaxbandit.environments import markov
-from jaxbandit.rounds import best
+from jaxbandit.environments import markov, two_state
+from jaxbandit.rounds import Carry, Luck, best, luck, play_round, start
+from jaxbandit.simulation import simulate
 
 
 def check_policy(policy: Policy, *, arms: int = 4, states: int = 2, rounds: int = 64, plays: int = 1) -> None:
@@ -109,6 +110,58 @@ def check_environment(environment: Environment, *, runs: int = 64, plays: int = 
             "the arm and the number of the play"
         )
     _check_repeats(name, blocked[0], blocked[1], states)
+
+
+def check_kernel(
+    policy: Policy, environment: Environment | None = None, *, runs: int = 20, rounds: int = 100, plays: int = 1
+) -> int:
+    """Check that `backend="kernel"` on the default device plays what `backend="scan"` plays on the CPU.
+
+    Two compilers round differently, so a run may part from its twin, but only in a round in which the last arm played
+    and the first one not played have scores within 16 ULP.
+
+    Args:
+      environment: scenario 1 of the paper by default.
+      runs, rounds: how many are tried; every round is recorded.
+      plays: arms played a round.
+
+    Returns:
+      How many runs parted.
+
+    Raises:
+      AssertionError: a run parted where no two scores were close; which one, and in which round.
+
+    >>> import jaxbandit
+    >>> check_kernel(jaxbandit.UCB1(), rounds=20)
+    0
+    """
+    arms = two_state([0.5, 0.4, 0.3, 0.2, 0.1], [0.4, 0.55, 0.65, 0.65, 0.7]) if environment is None else environment
+    key = jax.random.key(0)
+    asked: dict[str, Any] = {"key": key, "runs": runs, "horizon": rounds, "plays": plays, "progress": False}
+    asked["times"] = np.arange(1, rounds + 1)
+    scan = simulate(arms, {"": policy}, backend="scan", devices=jax.devices("cpu"), **asked).visits[""]
+    kernel = simulate(arms, {"": policy}, backend="kernel", **asked).visits[""]
+    different = (scan != kernel).any((0, 1, 4, 5))  # [run, time]
+
+    @jax.jit
+    def scores(environment: Environment, policy: Policy, luck: Luck, carry: Carry, t: Array) -> Array:
+        def play(t: Array, carry: Carry) -> Carry:
+            return play_round(environment, policy, luck, carry, t, plays)
+
+        carry = jax.lax.fori_loop(1, t, play, carry)
+        return policy.scores(jax.random.fold_in(luck.policy, t), carry.policy, t)
+
+    parted = np.flatnonzero(different.any(1))
+    for run in parted:
+        t = int(np.argmax(different[run])) + 1
+        with jax.default_device(jax.devices("cpu")[0]):
+            chance = luck(key, jnp.array([run]))
+            one = jax.tree.map(lambda leaf: leaf[..., 0], (chance, start(arms, policy, chance)))
+            last, first = np.sort(np.asarray(scores(arms, policy, *one, jnp.int32(t))))[::-1][plays - 1 : plays + 1]
+        assert last - first <= 16 * np.spacing(np.abs(last)), (
+            f"{type(policy).__name__}: run {run} parts in round {t}, where the scores {last} and {first} are not close"
+        )
+    return len(parted)
 
 
 def _check_repeats(name: str, before: np.ndarray, after: np.ndarray, states: int) -> None:

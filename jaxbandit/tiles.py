@@ -6,7 +6,7 @@ import math
 from collections.abc import Sequence
 from dataclasses import dataclass
 from functools import cache, partial
-from typing import Any
+from typing import Any, Literal, get_args
 
 import jax
 import jax.numpy as jnp
@@ -20,6 +20,8 @@ from jaxbandit.base import Array
 from jaxbandit.results import Result
 from jaxbandit.rounds import Carry, Luck, luck, play_chunk, start
 
+Backend = Literal["auto", "scan", "kernel"]
+
 RECORD_BYTES = 2**28  # what one call may record, where every round is asked for
 
 
@@ -32,6 +34,7 @@ class Plan:
     width: int  # runs of a tile, all devices together
     chunk: int
     slots: int  # recorded rounds a chunk has room for
+    kernel: bool  # one kernel a chunk, not a scan over its rounds
 
     @property
     def mesh(self) -> Mesh:
@@ -39,12 +42,17 @@ class Plan:
 
 
 def make_plan(
-    request: Request, first: int, chunk: int | None, tile: int | None, devices: Sequence[jax.Device] | None
+    request: Request,
+    first: int,
+    chunk: int | None,
+    tile: int | None,
+    devices: Sequence[jax.Device] | None,
+    backend: Backend = "auto",
 ) -> Plan:
     """How to cut the work that is left from round `first` on.
 
     Raises:
-      ValueError: chunk, tile or devices make no sense.
+      ValueError: chunk, tile, devices or backend make no sense.
     """
     for name, value in (("chunk", chunk), ("tile", tile)):
         if value is not None and (isinstance(value, bool) or not isinstance(value, int | np.integer) or value < 1):
@@ -53,27 +61,33 @@ def make_plan(
         isinstance(devices, list | tuple) and all(isinstance(d, jax.Device) for d in devices)
     ):
         raise ValueError(f"devices: {devices!r} is not a list of devices, as jax.local_devices() is")
+    if backend not in get_args(Backend):
+        raise ValueError(f"backend: {backend!r} is unknown; choose from {', '.join(get_args(Backend))}")
     used = tuple(jax.devices() if devices is None else devices)[: request.runs]
     if not used:
         raise ValueError("devices: an empty list; leave it out to use all")
+    if backend == "kernel" and used[0].platform not in ("cpu", "gpu", "cuda"):
+        raise ValueError(f"backend: the kernel is for NVIDIA GPUs, not for {used[0].platform}; leave it out")
     lanes, size = len(request.scenarios) * max(request.variants.values()), request.reward[0].size
     if tile is None:  # on a CPU as many as stay in its cache, for a round costs some microseconds whatever they are
         tile = max(100, 10_000 // (lanes * size)) if used[0].platform == "cpu" else max(1000, 100_000 // lanes)
     tiles = math.ceil(request.runs / (tile * len(used)))
     width = math.ceil(request.runs / (tiles * len(used))) * len(used)
     if chunk is None:
-        chunk = usual_chunk(request.runs * lanes, *request.reward.shape[1:])
+        arms, states = request.reward.shape[1:]
+        chunk = usual_chunk(request.runs * lanes, arms, states, used[0].platform)
         recorded = 4 * width * lanes * size * _most_recorded(request, first, chunk)
         chunk = max(1, int(chunk * min(1, RECORD_BYTES / recorded)))
     chunk = min(int(chunk), request.horizon)
     slots = 1 << (_most_recorded(request, first, chunk) - 1).bit_length()  # few sizes, so few recompilations
-    return Plan(used, tiles, width, chunk, slots)
+    return Plan(used, tiles, width, chunk, slots, backend == "kernel")
 
 
-def usual_chunk(lanes: int, arms: int, states: int) -> int:
+def usual_chunk(lanes: int, arms: int, states: int, platform: str = "cpu") -> int:
     """Rounds of a call: short enough for Ctrl-C and the bar (a second or so), long enough to hide what a call costs."""
     slow = 1 if states == 2 else 8 * states  # what an arm's index costs, about
-    return int(np.clip(2.5e8 / (lanes * arms * slow), 100, 10_000))
+    indices = 2.5e8 if platform == "cpu" else 5e9
+    return int(np.clip(indices / (lanes * arms * slow), 100, 10_000))
 
 
 def _most_recorded(request: Request, first: int, chunk: int) -> int:
@@ -82,9 +96,14 @@ def _most_recorded(request: Request, first: int, chunk: int) -> int:
 
 
 @cache
-def _program(mesh: Mesh, scenarios: int, variants: int, length: int, plays: int) -> Any:
+def _program(mesh: Mesh, scenarios: int, variants: int, length: int, plays: int, kernel: bool) -> Any:
     """The compiled chunk: over scenarios, variants and devices. Recompiled for another policy type or shape only."""
+    on_cpu = mesh.devices.flat[0].platform == "cpu"
     chunk = partial(play_chunk, length=length, plays=plays)
+    if kernel:
+        from jaxbandit.kernel import play_chunk_in_kernel  # a tenth of a second, which few need
+
+        chunk = partial(play_chunk_in_kernel, length=length, plays=plays, interpret=on_cpu)
     over_variants = _over_axis(chunk, variants, (None, 0, None, 0, None, None))
     over_scenarios = _over_axis(over_variants, scenarios, (0, None, None, 0, None, None))
 
@@ -98,7 +117,7 @@ def _program(mesh: Mesh, scenarios: int, variants: int, length: int, plays: int)
             check_vma=False,
         )(environment, policy, luck, carry, first, times)
 
-    wide = {"xla_cpu_prefer_vector_width": 512} if mesh.devices.flat[0].platform == "cpu" else None
+    wide = {"xla_cpu_prefer_vector_width": 512} if on_cpu else None
     return jax.jit(program, donate_argnums=3, compiler_options=wide)
 
 
@@ -155,7 +174,7 @@ class Tile:
 
     def play(self, label: str, first: int, length: int, times: np.ndarray) -> Array:
         lanes = (len(self.request.scenarios), self.request.variants[label])
-        program = _program(self.plan.mesh, *lanes, length, self.request.plays)
+        program = _program(self.plan.mesh, *lanes, length, self.request.plays, self.plan.kernel)
         self.carries[label], record = program(
             self.environment, self.policies[label], self.luck, self.carries[label], np.int32(first), times
         )

@@ -28,13 +28,15 @@ MAY_IMPORT = {
     "arguments": {"base"},
     "interruption": set(),
     "results": {"interruption"},
-    "tiles": {"base", "arguments", "results", "rounds"},
+    "unrolled": {"base", "batching", "draws"},
+    "kernel": {"base", "rounds", "unrolled"},
+    "tiles": {"base", "arguments", "kernel", "results", "rounds"},
     "simulation": {"base", "arguments", "interruption", "results", "tiles"},
     "storage": {"arguments", "results"},
     "sweeps": {"arguments", "results", "simulation", "storage"},
     "metrics": {"results"},
     "plotting": {"bounds", "metrics", "results"},
-    "testing": {"base", "environments", "rounds"},
+    "testing": {"base", "environments", "rounds", "simulation"},
 }
 MODULES = sorted(path for path in PACKAGE.rglob("*.py") if path.name != "__init__.py" or path.parent != PACKAGE)
 

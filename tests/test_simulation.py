@@ -60,7 +60,7 @@ def test_same_bits_however_the_work_is_cut(cut, undisturbed):
 
 
 def test_same_bits_of_rejection_samplers():
-    """Thompson's draws loop until all runs of a batch are accepted; each run's must not notice."""
+    """Whether one run's draws are accepted must not touch another's."""
     policies, options = {"thompson": Thompson()}, COMMON | {"horizon": 60, "times": [60]}
     same(simulate(ARMS, policies, **options), simulate(ARMS, policies, **options, tile=3, chunk=25))
 
@@ -163,7 +163,7 @@ def test_ten_million_rounds():
 def test_new_numbers_compile_nothing():
     simulate(ARMS, {"tv": TVKLUCB()}, runs=4, horizon=50, chunk=25)
     mesh = make_plan(jaxbandit.arguments.check(ARMS, {"tv": TVKLUCB()}, runs=4, horizon=50), 1, 25, None, None)
-    program = _program(mesh.mesh, 1, 1, 25, 1)
+    program = _program(mesh.mesh, 1, 1, 25, 1, False)
     traces = program._cache_size()
     assert traces >= 1
     for scale in (0.5, 2.0):
@@ -188,7 +188,7 @@ def test_no_communication_between_devices():
     request = jaxbandit.arguments.check(ARMS, {"tv": TVKLUCB()}, runs=4, horizon=50)
     plan = make_plan(request, 1, 25, None, None)
     tile = jaxbandit.tiles.Tile(request, plan, 0, None)
-    program = _program(plan.mesh, 1, 1, 25, 1)
+    program = _program(plan.mesh, 1, 1, 25, 1, False)
     lowered = program.lower(
         tile.environment,
         tile.policies["tv"],

@@ -1,0 +1,327 @@
+"""A function taken apart into operations on single numbers, the form that a kernel can keep in registers."""
+
+from __future__ import annotations
+
+import functools
+import itertools
+import math
+from collections.abc import Callable, Sequence
+from typing import Any, NamedTuple
+
+import jax
+import jax.numpy as jnp
+import numpy as np
+
+from jaxbandit.base import Array
+from jaxbandit.batching import CALLS, ELEMENTWISE, called
+from jaxbandit.draws import threefry
+
+Numbers = Any  # a NumPy array of objects; each is a scalar, a vector over runs, or a `Key`
+
+
+class Key(NamedTuple):
+    """A threefry key."""
+
+    high: Array
+    low: Array
+
+
+class UnsupportedError(ValueError):
+    """An operation has no form on single numbers."""
+
+
+def unrolled(function: Callable[..., Any], *shapes: Any) -> Callable[..., list[Numbers]]:
+    """`function` for arguments of `shapes`, computed on their numbers one by one.
+
+    A GPU kernel wants vectors over runs in registers, not arrays [K, S, runs] whose sizes are no powers of two. Here an
+    array [K, S] is a NumPy array [K, S] of objects, each a scalar or a vector over runs, so that reshapes, slices and
+    broadcasts are NumPy's and cost nothing. Reads by index become choices among all numbers that could be read.
+
+    Args:
+      function: of pytrees of arrays, traced once.
+      shapes: its arguments' `jax.ShapeDtypeStruct`s, in the same pytrees.
+
+    Returns:
+      A function of the arguments' leaves as arrays of objects (a list), to the leaves of the result.
+
+    Raises:
+      UnsupportedError: the function uses an operation, named in the message, that has no such form.
+
+    >>> double = unrolled(lambda x: jnp.sum(2 * x[1:]), jax.ShapeDtypeStruct((3,), float))
+    >>> (total,) = double([objects([jnp.arange(2.0), jnp.ones(2), 3.0])])
+    >>> total[()].tolist()
+    [8.0, 8.0]
+    """
+    closed = jax.make_jaxpr(function)(*shapes)
+
+    def apart(leaves: Sequence[Numbers]) -> list[Numbers]:
+        return _evaluate(closed.jaxpr, closed.consts, list(leaves))
+
+    return apart
+
+
+def objects(entries: Any, shape: tuple[int, ...] | None = None) -> Numbers:
+    """A NumPy array of objects of a shape, one axis by default, from its entries in order."""
+    entries = list(entries)
+    array = np.empty(len(entries), object)
+    for place, entry in enumerate(entries):  # one by one, else NumPy takes vectors and keys apart
+        array[place] = entry
+    return array if shape is None else array.reshape(shape)
+
+
+def _evaluate(jaxpr: Any, consts: Sequence[Array], arguments: Sequence[Numbers]) -> list[Numbers]:
+    values: dict[Any, Numbers] = {}
+
+    def read(variable: Any) -> Numbers:
+        return _constant(variable.val) if hasattr(variable, "val") else values[variable]
+
+    values.update(zip(jaxpr.constvars, map(_constant, consts), strict=True))
+    values.update(zip(jaxpr.invars, arguments, strict=True))
+    for equation in jaxpr.eqns:
+        outputs = _apply(equation, [read(variable) for variable in equation.invars])
+        values.update(zip(equation.outvars, outputs, strict=True))
+    return [read(variable) for variable in jaxpr.outvars]
+
+
+def _constant(value: Array) -> Numbers:
+    array = np.asarray(value)
+    return objects((array.dtype.type(entry) for entry in array.ravel()), array.shape)
+
+
+def _apply(equation: Any, inputs: list[Numbers]) -> list[Numbers]:
+    primitive, parameters, name = equation.primitive, equation.params, equation.primitive.name
+    out = equation.outvars[0].aval
+    if name in CALLS:
+        return _evaluate(*called(parameters), inputs)
+    if name in ELEMENTWISE:
+        each = functools.partial(_bind, primitive, parameters)
+        spread = [np.broadcast_to(value, out.shape) for value in inputs]
+        return [objects(map(each, *[value.ravel() for value in spread]), out.shape)]
+    if name in _FOLDS:
+        return [_fold(_FOLDS[name], inputs[0], parameters["axes"])]
+    if name == "scan":
+        return _scan(parameters, inputs)
+    if name in _RULES:
+        outputs = _RULES[name](out, parameters, *inputs)
+        return outputs if primitive.multiple_results else [outputs]
+    raise UnsupportedError(f"the operation {name} has no form on single numbers")
+
+
+def _bind(primitive: Any, parameters: dict[str, Any], *entries: Array) -> Array:
+    """One elementwise operation; scalars are spread over the runs where another operand has them."""
+    if all(isinstance(entry, np.generic) for entry in entries):
+        with jax.ensure_compile_time_eval():
+            value = np.asarray(primitive.bind(*entries, **parameters))
+        return value.dtype.type(value)
+    runs = _runs(entries)
+    return primitive.bind(
+        *[entry if jnp.shape(entry) == runs else jnp.broadcast_to(entry, runs) for entry in entries], **parameters
+    )
+
+
+def _runs(entries: Sequence[Array]) -> tuple[int, ...]:
+    """The shape of those entries that are not scalars."""
+    return next((jnp.shape(entry) for entry in entries if jnp.ndim(entry)), ())
+
+
+_FOLDS: dict[str, Callable[[Array, Array], Array]] = {
+    "reduce_sum": jnp.add,
+    "reduce_prod": jnp.multiply,
+    "reduce_max": jnp.maximum,
+    "reduce_min": jnp.minimum,
+    "reduce_and": jnp.logical_and,
+    "reduce_or": jnp.logical_or,
+}
+
+
+def _fold(operation: Callable[[Array, Array], Array], value: Numbers, axes: Sequence[int]) -> Numbers:
+    kept = [axis for axis in range(value.ndim) if axis not in axes]
+    rows = value.transpose(*kept, *axes).reshape(*(value.shape[axis] for axis in kept), -1)
+    shape = rows.shape[:-1]
+    return objects((functools.reduce(operation, rows[index]) for index in np.ndindex(shape)), shape)
+
+
+def _argument(better: Callable[[Array, Array], Array]) -> Callable[..., Numbers]:
+    """The index of the best along an axis, the first on ties."""
+
+    def rule(out: Any, parameters: dict[str, Any], value: Numbers) -> Numbers:
+        (axis,) = parameters["axes"]
+        rows = np.moveaxis(value, axis, -1)
+
+        def of(row: Numbers) -> Array:
+            top, place = row[0], jnp.zeros((), out.dtype)
+            for number, entry in enumerate(row[1:], 1):
+                ahead = better(entry, top)
+                top, place = jnp.where(ahead, entry, top), jnp.where(ahead, jnp.asarray(number, out.dtype), place)
+            return place
+
+        return objects((of(rows[index]) for index in np.ndindex(out.shape)), out.shape)
+
+    return rule
+
+
+def _broadcast(out: Any, parameters: dict[str, Any], value: Numbers) -> Numbers:
+    shape = [1] * len(out.shape)
+    for axis, size in zip(parameters["broadcast_dimensions"], value.shape, strict=True):
+        shape[axis] = size
+    return np.broadcast_to(value.reshape(shape), out.shape)
+
+
+def _slice(out: Any, parameters: dict[str, Any], value: Numbers) -> Numbers:
+    strides = parameters["strides"] or (1,) * value.ndim
+    return value[tuple(map(slice, parameters["start_indices"], parameters["limit_indices"], strides))]
+
+
+def _iota(out: Any, parameters: dict[str, Any]) -> Numbers:
+    return _constant(np.indices(out.shape)[parameters["dimension"]].astype(out.dtype))
+
+
+def _gather(out: Any, parameters: dict[str, Any], value: Numbers, indices: Numbers) -> Numbers:
+    numbers, sizes = parameters["dimension_numbers"], parameters["slice_sizes"]
+    if numbers.operand_batching_dims:
+        raise UnsupportedError("a gather with batching dimensions has no form on single numbers")
+    offsets = [axis for axis in range(value.ndim) if axis not in numbers.collapsed_slice_dims]
+
+    def read(place: tuple[int, ...]) -> Array:
+        index = indices[tuple(p for axis, p in enumerate(place) if axis not in numbers.offset_dims)]
+        inside = [0] * value.ndim
+        for axis, output in zip(offsets, numbers.offset_dims, strict=True):
+            inside[axis] = place[output]
+        return _read(value, inside, dict(zip(numbers.start_index_map, index)), sizes)
+
+    return objects((read(place) for place in np.ndindex(out.shape)), out.shape)
+
+
+def _dynamic_slice(out: Any, parameters: dict[str, Any], value: Numbers, *starts: Numbers) -> Numbers:
+    index, sizes = {axis: start[()] for axis, start in enumerate(starts)}, parameters["slice_sizes"]
+    return objects((_read(value, list(place), index, sizes) for place in np.ndindex(out.shape)), out.shape)
+
+
+def _read(value: Numbers, inside: list[int], index: dict[int, Array], sizes: Sequence[int]) -> Array:
+    """The number at `inside` of a slice of these sizes that starts at the index, axis by axis.
+
+    It is chosen among all the numbers that the index could mean; an index out of range reads one of them.
+    """
+    axes = list(index)
+    chosen = None
+    for candidate in itertools.product(*[range(value.shape[axis] - sizes[axis] + 1) for axis in axes]):
+        at = list(inside)
+        for axis, start in zip(axes, candidate):
+            at[axis] += start
+        entry = value[tuple(at)]
+        here = [index[axis] == start for axis, start in zip(axes, candidate)]
+        chosen = entry if chosen is None else jnp.where(functools.reduce(jnp.logical_and, here), entry, chosen)
+    return chosen
+
+
+def _top_k(out: Any, parameters: dict[str, Any], value: Numbers) -> list[Numbers]:
+    """Places by rank: how many numbers of the row are larger, or equal and further left."""
+    if value.ndim != 1:
+        raise UnsupportedError("top_k of more than one axis has no form on single numbers")
+
+    def ahead(i: int, k: int) -> Array:
+        return value[i] >= value[k] if i < k else value[i] > value[k]
+
+    arms = range(len(value))
+    ranks = [functools.reduce(jnp.add, [ahead(i, k).astype(jnp.int32) for i in arms if i != k]) for k in arms]
+
+    def at(rank: int, entries: Sequence[Any]) -> Array:
+        return functools.reduce(lambda found, k: jnp.where(ranks[k] == rank, entries[k], found), arms, entries[0])
+
+    numbers = list(np.arange(len(value), dtype=np.int32))
+    many = range(parameters["k"])
+    return [objects(at(m, value) for m in many), objects(at(m, numbers) for m in many)]
+
+
+def _bits(out: Any, parameters: dict[str, Any], keys: Numbers) -> Numbers:
+    if parameters["bit_width"] != 32:
+        raise UnsupportedError(f"random bits {parameters['bit_width']} at a time have no form on single numbers")
+
+    def draw(key: Key) -> list[Array]:
+        return [functools.reduce(jnp.bitwise_xor, _block(key, n)) for n in range(math.prod(parameters["shape"]))]
+
+    return objects(itertools.chain.from_iterable(map(draw, keys.ravel())), out.shape)
+
+
+def _split(out: Any, parameters: dict[str, Any], keys: Numbers) -> Numbers:
+    many = range(math.prod(parameters["shape"]))
+    return objects((_block(key, n) for key in keys.ravel() for n in many), out.shape)
+
+
+def _block(key: Key, number: Array) -> Key:
+    first = jnp.zeros((), jnp.uint32)
+    return Key(*threefry(key, first, jnp.asarray(number).astype(jnp.uint32)))
+
+
+def _wrap(out: Any, parameters: dict[str, Any], bits: Numbers) -> Numbers:
+    return objects((Key(*pair) for pair in bits.reshape(-1, 2)), bits.shape[:-1])
+
+
+def _unwrap(out: Any, parameters: dict[str, Any], keys: Numbers) -> Numbers:
+    return objects(itertools.chain.from_iterable(keys.ravel()), (*keys.shape, 2))
+
+
+_RULES: dict[str, Callable[..., Any]] = {
+    "argmax": _argument(jnp.greater),
+    "argmin": _argument(jnp.less),
+    "broadcast_in_dim": _broadcast,
+    "concatenate": lambda out, parameters, *values: np.concatenate(values, parameters["dimension"]),
+    "dynamic_slice": _dynamic_slice,
+    "gather": _gather,
+    "iota": _iota,
+    "random_bits": _bits,
+    "random_fold_in": lambda out, parameters, keys, data: objects(map(_block, keys.ravel(), data.ravel()), out.shape),
+    "random_split": _split,
+    "random_unwrap": _unwrap,
+    "random_wrap": _wrap,
+    "reshape": lambda out, parameters, value: value.reshape(out.shape),
+    "rev": lambda out, parameters, value: np.flip(value, parameters["dimensions"]),
+    "slice": _slice,
+    "squeeze": lambda out, parameters, value: value.reshape(out.shape),
+    "stack": lambda out, parameters, *values: np.stack(values, parameters["axis"]),
+    "top_k": _top_k,
+    "transpose": lambda out, parameters, value: value.transpose(parameters["permutation"]),
+}
+
+
+def _scan(parameters: dict[str, Any], inputs: list[Numbers]) -> list[Numbers]:
+    """A loop of fixed length; one that reads or writes a slice a turn is written out."""
+    first, end = parameters["num_consts"], parameters["num_consts"] + parameters["num_carry"]
+    consts, carry, slices = inputs[:first], inputs[first:end], inputs[end:]
+    body, length = parameters["jaxpr"], parameters["length"]
+
+    def turn(carry: list[Numbers], *now: Numbers) -> list[Numbers]:
+        return _evaluate(body.jaxpr, body.consts, [*consts, *carry, *now])
+
+    if not slices and len(body.jaxpr.outvars) == end - first:
+        runs = _runs(jax.tree.leaves([value.ravel().tolist() for value in inputs]))
+        return repeat(0, length, lambda _, carry: turn(carry), carry, runs)
+    written: list[list[Numbers]] = []
+    order = slice(None, None, -1 if parameters["reverse"] else 1)
+    for n in range(length)[order]:
+        outputs = turn(carry, *[value[n] for value in slices])
+        carry = outputs[: end - first]
+        written.append(outputs[end - first :])
+    return [*carry, *map(np.stack, zip(*written[order], strict=True))]
+
+
+def repeat(
+    start: Array,
+    stop: Array,
+    body: Callable[[Array, list[Numbers]], list[Numbers]],
+    values: list[Numbers],
+    runs: tuple[int, ...],
+) -> list[Numbers]:
+    """`jax.lax.fori_loop` over arrays of objects, each of whose numbers is spread over the runs."""
+
+    def flat(values: list[Numbers]) -> list[Array]:
+        leaves = jax.tree.leaves([value.ravel().tolist() for value in values])
+        return [jnp.broadcast_to(leaf, runs) for leaf in leaves]
+
+    shapes = [value.shape for value in values]
+    structure = jax.tree.structure([value.ravel().tolist() for value in values])
+
+    def whole(leaves: list[Array]) -> list[Numbers]:
+        return [objects(entries, shape) for entries, shape in zip(jax.tree.unflatten(structure, leaves), shapes)]
+
+    return whole(jax.lax.fori_loop(start, stop, lambda n, leaves: flat(body(n, whole(leaves))), flat(values)))

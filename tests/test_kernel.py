@@ -1,0 +1,116 @@
+"""The kernel against the scan, interpreted on a CPU; functions taken apart against vmap; what a GPU is given."""
+
+import jax
+import jax.numpy as jnp
+import numpy as np
+import pytest
+
+import jaxbandit
+from jaxbandit import ALL, KLUCB, TVKLUCB, UCBSM, Uniform, simulate, two_state
+from jaxbandit.kernel import play_chunk_in_kernel
+from jaxbandit.rounds import luck, start
+from jaxbandit.testing import check_kernel
+from jaxbandit.unrolled import Key, UnsupportedError, objects, unrolled
+
+ARMS = two_state([0.5, 0.4, 0.3], [0.4, 0.55, 0.65])
+TWO = two_state([0.5, 0.3], [0.4, 0.65])
+OTHER = two_state([0.1, 0.4, 0.6], [0.4, 0.25, 0.3], initial_state="stationary")
+
+
+@pytest.mark.parametrize("name", ALL)
+def test_every_policy_plays_in_the_kernel_what_it_plays_in_the_scan(name):
+    check_kernel(ALL[name](), TWO, runs=9, rounds=60)
+
+
+def test_several_plays():
+    check_kernel(TVKLUCB(samples="state", clock="arm"), ARMS, runs=9, rounds=60, plays=2)
+
+
+def test_a_kernel_that_plays_otherwise_is_found(monkeypatch):
+    from jaxbandit import kernel
+
+    def worse(environment, policy, luck, carry, t, plays):
+        return original(environment, policy, luck, carry, t + 1, plays)
+
+    original = kernel.play_round
+    monkeypatch.setattr(kernel, "play_round", worse)
+    with pytest.raises(AssertionError, match="UCBSM: run 0 parts in round .* are not close"):
+        check_kernel(UCBSM(3.0), ARMS, runs=2, rounds=77)
+
+
+def test_scenarios_variants_orders_chunks_and_recorded_rounds_as_in_the_scan():
+    policies = {"ucb": [UCBSM(constant) for constant in (0.5, 2.0)], "u": Uniform()}
+    asked = {"runs": 131, "horizon": 50, "times": [1, 2, 20, 21, 49], "shuffle": True, "progress": False}
+    scan, kernel = (
+        simulate({"a": ARMS, "b": OTHER}, policies, backend=backend, chunk=chunk, **asked)
+        for backend, chunk in (("scan", None), ("kernel", 20))
+    )
+    for label in policies:
+        np.testing.assert_array_equal(scan.visits[label], kernel.visits[label])
+        for left, right in zip(scan.carry[label], kernel.carry[label], strict=True):
+            np.testing.assert_array_equal(left, right)
+
+
+@pytest.mark.parametrize("name", ALL)
+def test_a_gpu_gets_one_triton_kernel(name):
+    policy, chance = ALL[name](), luck(jax.random.key(0), jnp.arange(300))
+    played = jax.jit(play_chunk_in_kernel, static_argnames="length").trace(
+        ARMS, policy, chance, start(ARMS, policy, chance), jnp.int32(1), jnp.array([5, 0]), length=10
+    )
+    text = played.lower(lowering_platforms=("cuda",)).as_text()
+    assert text.count("triton") == 1 and "stablehlo.while" not in text
+
+
+def test_what_has_no_form_is_refused_by_name():
+    @jaxbandit.pytree
+    class Sorting(KLUCB):
+        def scores(self, key, state, t):
+            return jnp.sort(super().scores(key, state, t))
+
+    with pytest.raises(ValueError, match='backend: the kernel cannot play Sorting .* sort .* use backend="scan"'):
+        simulate(ARMS, {"s": Sorting()}, runs=2, horizon=10, backend="kernel", progress=False)
+    with pytest.raises(ValueError, match="backend: 'gpu' is unknown; choose from auto, scan, kernel"):
+        simulate(ARMS, {"u": Uniform()}, runs=2, horizon=10, backend="gpu", progress=False)
+    with pytest.raises(UnsupportedError, match="dot_general"):
+        unrolled(jnp.dot, *[jax.ShapeDtypeStruct((3,), float)] * 2)([objects([1.0, 2.0, 3.0])] * 2)
+
+
+TABLE = jnp.arange(24.0).reshape(2, 3, 4)
+FUNCTIONS = {
+    "shapes": lambda x, i, key: jnp.flip(x.reshape(3, 2).T[:, ::2], 1)[None] + jnp.arange(2.0)[None, :, None],
+    "folds": lambda x, i, key: (x.sum(0), x.prod(), x.max(1), x.min((0, 1)), (x > 0).any(0), (x > -9).all()),
+    "places": lambda x, i, key: (jnp.argmax(x, 1), jnp.argmin(x.round(), 0)),
+    "largest": lambda x, i, key: jax.lax.top_k(x[0].round(), 2),
+    "reads": lambda x, i, key: (TABLE[i[0] % 2, :, i[1] % 4], x[i % 2, 1], x[0][i]),
+    "joins": lambda x, i, key: jnp.stack([jnp.concatenate([x[0], x[1, :2]]), jnp.ones(5)]),
+    "loops": lambda x, i, key: jax.lax.fori_loop(0, 7, lambda n, y: jnp.sin(y) + n * x[0], x[1]),
+    "scans": lambda x, i, key: jax.lax.scan(lambda c, y: (c + y[0], c * y), x[0, 0], x, reverse=True),
+    "draws": lambda x, i, key: (
+        jax.random.uniform(key, (2, 3)),
+        jax.random.normal(jax.random.fold_in(key, i[0]), (3,)),
+        jax.random.bits(jax.random.split(key, 3)[2], (2,)),
+        jax.random.key_data(key),
+    ),
+    "constants": lambda x, i, key: jnp.where(~jnp.eye(3, dtype=bool), x[0], 2 * jnp.ones(3, bool).sum()),
+}
+
+
+@pytest.mark.parametrize("name", FUNCTIONS)
+def test_a_function_taken_apart_does_what_vmap_does(name):
+    generator = np.random.default_rng(0)
+    x = jnp.asarray(generator.normal(size=(11, 2, 3)), jnp.float32)
+    i = jnp.asarray(generator.integers(0, 3, (11, 2)), jnp.int32)
+    keys = jax.random.split(jax.random.key(1), 11)
+    shapes = [jax.ShapeDtypeStruct(value.shape[1:], value.dtype) for value in (x, i, keys)]
+    numbers = [
+        objects(x.reshape(11, -1).T, (2, 3)),
+        objects(i.T),
+        objects([Key(*jax.random.key_data(keys).T)], ()),
+    ]
+    found = unrolled(FUNCTIONS[name], *shapes)(numbers)
+    expected = jax.tree.leaves(jax.vmap(FUNCTIONS[name])(x, i, keys))
+    for left, right in zip(found, expected, strict=True):
+        assert left.shape == right.shape[1:]
+        for place, number in np.ndenumerate(left):
+            assert jnp.result_type(number) == right.dtype
+            np.testing.assert_allclose(jnp.broadcast_to(number, (11,)), right[(slice(None), *place)], rtol=2e-6)
