@@ -28,7 +28,7 @@ MAY_IMPORT = {
     "arguments": {"base"},
     "interruption": set(),
     "results": {"interruption"},
-    "unrolled": {"base", "batching", "draws"},
+    "unrolled": {"base", "batching", "draws", "unrolled"},
     "kernel": {"base", "rounds", "unrolled"},
     "tiles": {"base", "arguments", "kernel", "results", "rounds"},
     "simulation": {"base", "arguments", "interruption", "results", "tiles"},

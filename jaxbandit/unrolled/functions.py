@@ -1,0 +1,123 @@
+"""A function on arrays, computed on their single numbers."""
+
+from __future__ import annotations
+
+import functools
+from collections.abc import Callable, Sequence
+from typing import Any
+
+import jax
+import jax.numpy as jnp
+import numpy as np
+
+from jaxbandit.base import Array
+from jaxbandit.batching import CALLS, ELEMENTWISE, called
+from jaxbandit.unrolled.numbers import Numbers, UnsupportedError, bind, constant, objects, runs_of
+from jaxbandit.unrolled.rules import FOLDS, RULES, fold
+
+
+def unrolled(function: Callable[..., Any], *shapes: Any) -> Callable[..., list[Numbers]]:
+    """`function` for arguments of `shapes`, computed on their numbers one by one.
+
+    A GPU kernel wants vectors over runs in registers, not arrays [K, S, runs] whose sizes are no powers of two. Here an
+    array [K, S] is a NumPy array [K, S] of objects, each a scalar or a vector over runs, so that reshapes, slices and
+    broadcasts are NumPy's and cost nothing. Reads by index become choices among all numbers that could be read.
+
+    Args:
+      function: of pytrees of arrays, traced once.
+      shapes: its arguments' `jax.ShapeDtypeStruct`s, in the same pytrees.
+
+    Returns:
+      A function of the arguments' leaves as arrays of objects (a list), to the leaves of the result.
+
+    Raises:
+      UnsupportedError: the function uses an operation, named in the message, that has no such form.
+
+    >>> from jaxbandit.unrolled import objects, unrolled
+    >>> double = unrolled(lambda x: jnp.sum(2 * x[1:]), jax.ShapeDtypeStruct((3,), float))
+    >>> (total,) = double([objects([jnp.arange(2.0), jnp.ones(2), 3.0])])
+    >>> total[()].tolist()
+    [8.0, 8.0]
+    """
+    closed = jax.make_jaxpr(function)(*shapes)
+
+    def apart(leaves: Sequence[Numbers]) -> list[Numbers]:
+        return _evaluate(closed.jaxpr, closed.consts, list(leaves))
+
+    return apart
+
+
+def _evaluate(jaxpr: Any, consts: Sequence[Array], arguments: Sequence[Numbers]) -> list[Numbers]:
+    values: dict[Any, Numbers] = {}
+
+    def read(variable: Any) -> Numbers:
+        return constant(variable.val) if hasattr(variable, "val") else values[variable]
+
+    values.update(zip(jaxpr.constvars, map(constant, consts), strict=True))
+    values.update(zip(jaxpr.invars, arguments, strict=True))
+    for equation in jaxpr.eqns:
+        outputs = _apply(equation, [read(variable) for variable in equation.invars])
+        values.update(zip(equation.outvars, outputs, strict=True))
+    return [read(variable) for variable in jaxpr.outvars]
+
+
+def _apply(equation: Any, inputs: list[Numbers]) -> list[Numbers]:
+    primitive, parameters, name = equation.primitive, equation.params, equation.primitive.name
+    out = equation.outvars[0].aval
+    if name in CALLS:
+        return _evaluate(*called(parameters), inputs)
+    if name in ELEMENTWISE:
+        each = functools.partial(bind, primitive, parameters)
+        spread = [np.broadcast_to(value, out.shape) for value in inputs]
+        return [objects(map(each, *[value.ravel() for value in spread]), out.shape)]
+    if name in FOLDS:
+        return [fold(FOLDS[name], inputs[0], parameters["axes"])]
+    if name == "scan":
+        return _scan(parameters, inputs)
+    if name in RULES:
+        outputs = RULES[name](out, parameters, *inputs)
+        return outputs if primitive.multiple_results else [outputs]
+    raise UnsupportedError(f"the operation {name} has no form on single numbers")
+
+
+def _scan(parameters: dict[str, Any], inputs: list[Numbers]) -> list[Numbers]:
+    """A loop of fixed length; one that reads or writes a slice a turn is written out."""
+    first, end = parameters["num_consts"], parameters["num_consts"] + parameters["num_carry"]
+    consts, carry, slices = inputs[:first], inputs[first:end], inputs[end:]
+    body, length = parameters["jaxpr"], parameters["length"]
+
+    def turn(carry: list[Numbers], *now: Numbers) -> list[Numbers]:
+        return _evaluate(body.jaxpr, body.consts, [*consts, *carry, *now])
+
+    if not slices and len(body.jaxpr.outvars) == end - first:
+        runs = runs_of(jax.tree.leaves([value.ravel().tolist() for value in inputs]))
+        return repeat(0, length, lambda _, carry: turn(carry), carry, runs)
+    written: list[list[Numbers]] = []
+    order = slice(None, None, -1 if parameters["reverse"] else 1)
+    for n in range(length)[order]:
+        outputs = turn(carry, *[value[n] for value in slices])
+        carry = outputs[: end - first]
+        written.append(outputs[end - first :])
+    return [*carry, *map(np.stack, zip(*written[order], strict=True))]
+
+
+def repeat(
+    start: Array,
+    stop: Array,
+    body: Callable[[Array, list[Numbers]], list[Numbers]],
+    values: list[Numbers],
+    runs: tuple[int, ...],
+) -> list[Numbers]:
+    """`jax.lax.fori_loop` over arrays of objects, each of whose numbers is spread over the runs."""
+
+    def flat(values: list[Numbers]) -> list[Array]:
+        leaves = jax.tree.leaves([value.ravel().tolist() for value in values])
+        return [jnp.broadcast_to(leaf, runs) for leaf in leaves]
+
+    shapes = [value.shape for value in values]
+    structure = jax.tree.structure([value.ravel().tolist() for value in values])
+
+    def whole(leaves: list[Array]) -> list[Numbers]:
+        return [objects(entries, shape) for entries, shape in zip(jax.tree.unflatten(structure, leaves), shapes)]
+
+    return whole(jax.lax.fori_loop(start, stop, lambda n, leaves: flat(body(n, whole(leaves))), flat(values)))
