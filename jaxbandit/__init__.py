@@ -1,6 +1,6 @@
 """jaxbandit: bandits with Markovian rewards, thousands of runs in one compiled program."""
 
-from jaxbandit import bounds, chains, confidence, divergences, metrics, testing
+from jaxbandit import bounds, chains, confidence, divergences, environments, metrics, testing
 from jaxbandit.base import Environment, Feedback, Policy, pytree, static
 from jaxbandit.compilation import use_cache
 from jaxbandit.environments import MarkovArms, bernoulli, markov, random, two_state
@@ -50,6 +50,7 @@ __all__ = [
     "chains",
     "confidence",
     "divergences",
+    "environments",
     "grid",
     "luck",
     "markov",

@@ -58,6 +58,29 @@ def stationary(transition: Array) -> np.ndarray:
     return law
 
 
+def relative_values(transition: Array, reward: Array) -> np.ndarray:
+    """h [S] with h - P h = r - m, law h = 0: what a start in each state is worth beyond the long-run mean m = law r.
+
+    P = `transition`, r = `reward` [S] of the state a step starts from. The derivative of m along a change of P's row s
+    is law_s times that of the row's h.
+
+    Args:
+      transition: [S, S], row-stochastic, with a single recurrent class.
+
+    Raises:
+      ValueError: as `stationary`.
+
+    Source: Schweitzer 1968.
+
+    >>> relative_values(np.array([[0.5, 0.5], [0.4, 0.6]]), np.array([0.0, 1.0])).round(6).tolist()
+    [-0.617284, 0.493827]
+    """
+    transition, reward = np.asarray(transition, float), np.asarray(reward, float)
+    law = stationary(transition)
+    fundamental = np.eye(len(law)) - transition + law  # inverted by the solution: Kemeny and Snell's matrix
+    return np.asarray(np.linalg.solve(fundamental, reward - law @ reward))
+
+
 def thresholds(law: Array) -> np.ndarray:
     """Integer thresholds [..., S-1] uint32 that turn 32 random bits into a draw from `law` [..., S].
 

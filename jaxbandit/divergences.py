@@ -107,6 +107,24 @@ def farthest(rows: Array, distance: Distance = "total_variation") -> Array:
     return jnp.max(jnp.stack(pairs), axis=0)
 
 
+def threshold(elapsed: Array, exponent: Array = 0.25, scale: Array = 1.0) -> Array:
+    """scale elapsed^-exponent (1 + 1e-5): an arm is taken for Markovian where its `farthest` rows are farther apart.
+
+    Distances of rows that are ratios of counts meet scale elapsed^-exponent exactly when `elapsed` is a fourth power;
+    the last factor makes that a tie, which is i.i.d., in every precision.
+
+    Args:
+      elapsed: rounds or plays, any shape; below 1 counts as 1.
+      exponent, scale: 1/4 and 1 in the paper.
+
+    Source: the paper's algorithm 1.
+
+    >>> round(float(threshold(16)), 4)
+    0.5
+    """
+    return scale * jnp.maximum(elapsed, 1).astype(float) ** -exponent * (1 + 1e-5)
+
+
 def _sum(values: Array) -> Array:
     """Over the last axis in a fixed order, so that the last bits do not depend on the batch."""
     return sum(values[..., s] for s in range(values.shape[-1]))

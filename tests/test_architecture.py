@@ -22,7 +22,7 @@ MAY_IMPORT = {
     "divergences": {"base"},
     "bounds": {"base", "chains"},
     "confidence": {"base", "indexing", "confidence"},
-    "environments": {"base", "indexing", "draws", "chains", "environments"},
+    "environments": {"base", "indexing", "draws", "chains", "divergences", "environments"},
     "policies": {"base", "indexing", "divergences", "confidence", "policies"},
     "rounds": {"base", "indexing", "batching"},
     "arguments": {"base"},

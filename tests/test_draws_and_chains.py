@@ -56,6 +56,16 @@ def test_stationary_keeps_rare_digits():
     np.testing.assert_allclose(law[1], p01 / (p01 + p10), rtol=1e-14)
 
 
+def test_relative_values_are_the_sum_of_what_is_still_to_come():
+    """By its series, sum over n of P^n (r - m); the last state of the second chain is transient."""
+    chain = np.random.default_rng(2).dirichlet(np.ones(4), 4)
+    for transition in (chain, np.array([[0.9, 0.1, 0], [0.3, 0.7, 0], [0.2, 0.4, 0.4]])):
+        reward = np.linspace(-1, 3, len(transition)) ** 2
+        law = np.linalg.matrix_power(transition, 1 << 12)[0]
+        expected = sum(np.linalg.matrix_power(transition, n) @ (reward - law @ reward) for n in range(300))
+        np.testing.assert_allclose(chains.relative_values(transition, reward), expected, rtol=1e-9, atol=1e-9)
+
+
 def test_recurrent_classes_by_hand():
     assert chains.recurrent_classes(np.array([[0.0, 1.0], [1.0, 0.0]])) == [[0, 1]]
     assert chains.recurrent_classes(np.eye(3)) == [[0], [1], [2]]

@@ -13,6 +13,8 @@ from jaxbandit.base import Array, Feedback, check_key, pytree
 from jaxbandit.indexing import computed_once, pick, put
 
 InitialState = int | str | Array
+MOST_STATES = 64
+LARGEST = 1e30
 
 
 class MarkovState(NamedTuple):
@@ -152,11 +154,11 @@ def markov(transition: Array, reward: Array, *, initial_state: InitialState = 0)
     >>> markov([[[0.5, 0.5], [0.4, 0.6]], [[0.9, 0.1], [0.5, 0.5]]], (0, 1)).means().round(4).tolist()
     [0.5556, 0.1667]
     """
-    transition = _finite("transition", transition)
+    transition = finite("transition", transition)
     if transition.ndim != 3 or transition.shape[1] != transition.shape[2] or transition.shape[1] < 2:
         raise ValueError(f"transition: shape {transition.shape} is not [K, S, S] with S >= 2")
-    if transition.shape[1] > 64:
-        raise ValueError(f"transition: {transition.shape[1]} states; at most 64 are supported")
+    if transition.shape[1] > MOST_STATES:
+        raise ValueError(f"transition: {transition.shape[1]} states; at most {MOST_STATES} are supported")
     if transition.shape[0] < 2:
         raise ValueError("transition: one arm only; a bandit needs at least 2")
     if (transition < 0).any():
@@ -172,7 +174,7 @@ def markov(transition: Array, reward: Array, *, initial_state: InitialState = 0)
                 f"transition: arm {number} is reducible, recurrent classes {classes}: its mean depends on its start"
             )
     arms, states = transition.shape[:2]
-    rewards = _finite("reward", reward)
+    rewards = finite("reward", reward)
     if rewards.shape not in ((states,), (arms, states)):
         raise ValueError(f"reward: shape {rewards.shape} is neither [S] = ({states},) nor [K, S] = ({arms}, {states})")
     if rewards.min() == rewards.max():
@@ -204,20 +206,25 @@ def _initial_law(initial_state: InitialState, transition: np.ndarray) -> np.ndar
     return np.broadcast_to(np.eye(states)[start], (arms, states)).copy()
 
 
-def _finite(name: str, values: Array) -> np.ndarray:
+def finite(name: str, values: Array) -> np.ndarray:
+    """`values` as float64.
+
+    Raises:
+      ValueError: with the name: they are no numbers, not finite, or too large.
+    """
     try:
         array = np.asarray(values, float)
     except (TypeError, ValueError) as error:
         raise ValueError(f"{name}: {error}") from None
     if not np.isfinite(array).all():
         raise ValueError(f"{name}: NaN or infinite value")
-    if np.abs(array).max(initial=0) > 1e30:
+    if np.abs(array).max(initial=0) > LARGEST:
         raise ValueError(f"{name}: a value beyond 1e30, too large for float32")
     return array
 
 
 def _probabilities(name: str, values: Array) -> np.ndarray:
-    array = _finite(name, values)
+    array = finite(name, values)
     if array.ndim != 1:
         raise ValueError(f"{name}: shape {array.shape} is not [K]")
     if (array < 0).any() or (array > 1).any():

@@ -8,7 +8,7 @@ import jax.numpy as jnp
 
 from jaxbandit.base import Array, Feedback, pytree, static
 from jaxbandit.confidence import Solver, kl_bound, kl_upper, stationary_mean_upper
-from jaxbandit.divergences import Distance, farthest
+from jaxbandit.divergences import Distance, farthest, threshold
 from jaxbandit.indexing import is_at
 from jaxbandit.policies import checks
 from jaxbandit.policies.estimates import Transitions, count_transitions, no_transitions, ratio, sample_mean, total
@@ -119,13 +119,12 @@ class TVKLUCB:
     def markovian(self, state: Transitions, t: Array) -> Array:
         """Which arms the policy takes for Markovian at round t, [K] bool."""
         elapsed = total(total(state.counts)) if self.clock == "arm" else t - 1
-        threshold = self.scale * jnp.maximum(elapsed, 1).astype(float) ** -self.exponent
         rows = estimates(state.counts, self.unvisited)
         if self.distance == "total_variation" and rows.shape[-1] == 2:
             distance = jnp.abs(rows[:, 0, 1] + rows[:, 1, 0] - 1)  # the same, in fewer operations
         else:
             distance = farthest(rows, self.distance)
-        return distance > threshold * (1 + 1e-5)
+        return distance > threshold(elapsed, self.exponent, self.scale)
 
     def scores(self, key: Array, state: Transitions, t: Array) -> Array:
         return transition_index(self, state, t, self.markovian(state, t))
