@@ -120,18 +120,16 @@ def test_injected_numbers_are_the_plain_ones():
 
 
 def test_it_learns():
-    """The best of three arms, 0.9 against 0.5 and 0.1, has 2,000 rounds in 500 runs to be found.
+    """In the last 1,000 of 2,000 rounds more than 98 % of the plays are of the best arm, 0.9 against 0.5 and 0.1.
 
-    In the last 1,000 it takes more than 90 % of the plays (98 % measured, standard error of a run's share below 0.03):
-    at 0.9 the mean of 500 runs would be more than 50 standard errors off.
+    99.8 % were measured, with a standard error of 7e-5 over 500 runs: hundreds of them away.
     """
     rules = {"sgd": GradientBandit(None, 0.4), "adam": GradientBandit(optax.adam, 0.05)}
     arms = jaxbandit.bernoulli([0.5, 0.9, 0.1])
     result = simulate(arms, rules, runs=500, horizon=2000, times=[1000, 2000])
     for rule in rules:
         plays = np.diff(result.visits[rule][0, 0].sum(-1), axis=1)[:, 0, 1] / 1000  # [R]
-        error = plays.std(ddof=1) / np.sqrt(500)
-        assert plays.mean() - 6.2 * error > 0.9
+        assert plays.mean() > 0.98
 
 
 def test_plays_are_drawn_with_their_probabilities():

@@ -152,7 +152,7 @@ def markov(transition: Array, reward: Array, *, initial_state: InitialState = 0)
     >>> markov([[[0.5, 0.5], [0.4, 0.6]], [[0.9, 0.1], [0.5, 0.5]]], (0, 1)).means().round(4).tolist()
     [0.5556, 0.1667]
     """
-    transition = _finite("transition", transition)
+    transition = finite("transition", transition)
     if transition.ndim != 3 or transition.shape[1] != transition.shape[2] or transition.shape[1] < 2:
         raise ValueError(f"transition: shape {transition.shape} is not [K, S, S] with S >= 2")
     if transition.shape[1] > 64:
@@ -172,7 +172,7 @@ def markov(transition: Array, reward: Array, *, initial_state: InitialState = 0)
                 f"transition: arm {number} is reducible, recurrent classes {classes}: its mean depends on its start"
             )
     arms, states = transition.shape[:2]
-    rewards = _finite("reward", reward)
+    rewards = finite("reward", reward)
     if rewards.shape not in ((states,), (arms, states)):
         raise ValueError(f"reward: shape {rewards.shape} is neither [S] = ({states},) nor [K, S] = ({arms}, {states})")
     if rewards.min() == rewards.max():
@@ -204,7 +204,7 @@ def _initial_law(initial_state: InitialState, transition: np.ndarray) -> np.ndar
     return np.broadcast_to(np.eye(states)[start], (arms, states)).copy()
 
 
-def _finite(name: str, values: Array) -> np.ndarray:
+def finite(name: str, values: Array) -> np.ndarray:
     try:
         array = np.asarray(values, float)
     except (TypeError, ValueError) as error:
@@ -217,7 +217,7 @@ def _finite(name: str, values: Array) -> np.ndarray:
 
 
 def _probabilities(name: str, values: Array) -> np.ndarray:
-    array = _finite(name, values)
+    array = finite(name, values)
     if array.ndim != 1:
         raise ValueError(f"{name}: shape {array.shape} is not [K]")
     if (array < 0).any() or (array > 1).any():
