@@ -220,3 +220,14 @@ def test_functions_are_told_apart():
     texts = [described(function) for function in FUNCTIONS]
     assert len(set(texts)) == len(FUNCTIONS)
     assert not any(" at 0x" in text for text in texts)
+
+
+def test_same_bits_however_the_work_is_cut(tmp_path):
+    """The optimiser's own numbers are part of what is carried, saved and divided."""
+    policies = {"g": [GradientBandit(INJECTED, 0.05), GradientBandit(INJECTED, 0.5)]}
+    options = {"runs": 7, "times": [50, 60], "shuffle": True}
+    whole = simulate(ARMS, policies, **options, horizon=60).visits["g"]
+    np.testing.assert_array_equal(simulate(ARMS, policies, **options, horizon=60, tile=3, chunk=25).visits["g"], whole)
+    simulate(ARMS, policies, **options | {"times": [50]}, horizon=50).save(tmp_path / "r.npz")
+    again = simulate(ARMS, policies, **options, horizon=60, resume=jaxbandit.Result.load(tmp_path / "r.npz"))
+    np.testing.assert_array_equal(again.visits["g"], whole)

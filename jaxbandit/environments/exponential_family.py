@@ -36,8 +36,7 @@ def exponential_family(
       initial_state: as in `markov`.
 
     Raises:
-      ValueError: the argument and what is wrong with it; theta so large that a move has probability below 2^-31, or a
-        generator that mixes too slowly for its eigenvector to be found.
+      ValueError: the argument and what is wrong with it; theta so large that a move has probability below 2^-31.
 
     Source: Moulos and Anantharam 2019, section 2; Moulos 2020.
 
@@ -54,16 +53,12 @@ def exponential_family(
     for arm, value in enumerate(theta):
         tilt = value * reward
         weights = generator * np.exp(tilt - tilt.max())
-        vector = perron(weights)
-        moves = weights * vector
-        totals = moves.sum(1)
-        rows = moves / totals[:, None]
+        moves = weights * perron(weights)
+        rows = moves / moves.sum(1, keepdims=True)
         if ((rows < chains.RAREST) & (generator > 0)).any():
             raise ValueError(
                 f"theta: with {value} arm {arm} has a move of probability below 2^-31, too rare to be drawn"
             )
-        if not np.allclose(totals / vector, totals.max() / vector[totals.argmax()], rtol=1e-9, atol=0):
-            raise ValueError(f"generator: mixes too slowly for theta = {value}: its eigenvector is not to be found")
         transition[arm] = rows
     return markov(transition, reward, initial_state=initial_state)
 
@@ -77,7 +72,7 @@ def fit_exponential_family(counts: Array, generator: Array, reward: Array = (0.0
     transitions: right as n grows.
 
     Args:
-      counts: [K, S, S], how often each arm moved from each state to each, as `environments.fit` returns.
+      counts: [K, S, S], how often each arm moved from each state to each.
       generator, reward: as in `exponential_family`.
 
     Raises:
