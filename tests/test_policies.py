@@ -14,7 +14,7 @@ from jaxbandit import ALL, KLUCBMC, TVKLUCB, Oracle, Uniform, two_state
 from jaxbandit.policies.thompson import log_gamma
 from jaxbandit.testing import check_policy
 
-DETERMINISTIC = [name for name in ALL if name not in ("Thompson", "Uniform")]
+DETERMINISTIC = [name for name in ALL if name not in ("GradientBandit", "Thompson", "Uniform")]
 
 
 def rewards(name):

@@ -1,7 +1,21 @@
 """Environments: rested Markov arms and the ways to make them."""
 
 from jaxbandit.environments.example import EXAMPLE
+from jaxbandit.environments.exponential_family import FamilyFit, exponential_family, fit_exponential_family
 from jaxbandit.environments.fitting import Fit, fit
 from jaxbandit.environments.markov_arms import InitialState, MarkovArms, bernoulli, markov, random, two_state
 
-__all__ = ["EXAMPLE", "Fit", "InitialState", "MarkovArms", "bernoulli", "fit", "markov", "random", "two_state"]
+__all__ = [
+    "EXAMPLE",
+    "FamilyFit",
+    "Fit",
+    "InitialState",
+    "MarkovArms",
+    "bernoulli",
+    "exponential_family",
+    "fit",
+    "fit_exponential_family",
+    "markov",
+    "random",
+    "two_state",
+]

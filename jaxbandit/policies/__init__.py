@@ -2,6 +2,7 @@
 
 from jaxbandit.base import Policy
 from jaxbandit.policies.baselines import Oracle, Uniform
+from jaxbandit.policies.gradient import GradientBandit
 from jaxbandit.policies.imed import IMED
 from jaxbandit.policies.kl_ucb import KLUCB, RoundRobinKLUCB
 from jaxbandit.policies.thompson import Thompson
@@ -10,6 +11,7 @@ from jaxbandit.policies.ucb import UCB1, UCBSM
 
 __all__ = [
     "ALL",
+    "GradientBandit",
     "IMED",
     "KLUCB",
     "KLUCBMC",
@@ -25,5 +27,5 @@ __all__ = [
 # label to class, for every policy that can be made without arguments; the contract tests run over it
 ALL: dict[str, type[Policy]] = {
     policy.__name__: policy
-    for policy in (UCBSM, KLUCB, RoundRobinKLUCB, KLUCBMC, TVKLUCB, UCB1, IMED, Thompson, Uniform)
+    for policy in (UCBSM, KLUCB, RoundRobinKLUCB, KLUCBMC, TVKLUCB, UCB1, IMED, Thompson, GradientBandit, Uniform)
 }

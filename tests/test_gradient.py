@@ -1,0 +1,233 @@
+"""Gradient bandits: the textbook's rule in a plain loop, optimisers of all kinds, grids of learning rates."""
+
+import math
+import subprocess
+import sys
+from functools import partial
+from itertools import permutations
+
+import chex
+import jax
+import jax.numpy as jnp
+import numpy as np
+import optax
+import pytest
+from against import reference_draws
+from scipy import stats
+
+import jaxbandit
+from jaxbandit import GradientBandit, luck, simulate, two_state
+from jaxbandit.arguments import described
+from jaxbandit.policies import gradient
+from jaxbandit.testing import check_policy
+
+ARMS = two_state([0.5, 0.4, 0.3], [0.4, 0.55, 0.65])
+INJECTED = optax.inject_hyperparams(optax.adam)
+
+
+def textbook(draws, noise, reward, horizon, rate):
+    """Sutton and Barto 2018, equation 2.12: the arms played, where draws(k, n, s) is where the n-th play of k moves."""
+    arms = range(len(reward))
+    preferences, states, plays = [0.0] * len(reward), [0] * len(reward), [0] * len(reward)
+    baseline, played = 0.0, []
+    for t in range(1, horizon + 1):
+        total = sum(math.exp(h) for h in preferences)
+        policy = [math.exp(h) / total for h in preferences]
+        action = max(arms, key=lambda k: math.log(policy[k]) + noise[t - 1][k])
+        plays[action] += 1
+        states[action] = draws(action, plays[action], states[action])
+        paid = reward[action][states[action]]
+        baseline = paid if t == 1 else baseline
+        for k in arms:
+            if k == action:
+                preferences[k] += rate * (paid - baseline) * (1 - policy[k])
+            else:
+                preferences[k] -= rate * (paid - baseline) * policy[k]
+        baseline += (paid - baseline) / t
+        played.append(action)
+    return played
+
+
+@pytest.mark.parametrize(
+    ("policy", "rate"),
+    [(GradientBandit(), 0.1), (GradientBandit(None, 0.3), 0.3), (GradientBandit(optax.sgd(0.4)), 0.4)],
+)
+def test_plain_steps_are_the_textbooks_action_for_action(policy, rate):
+    """Three runs of 3,000 rounds in float64, against plain loops fed with the same noise."""
+    rounds, key = 3000, jax.random.key(11)
+    environment = two_state([0.5, 0.4, 0.3], [0.4, 0.55, 0.65], reward=(-0.5, 3.0))
+    with jax.enable_x64(True):
+        result = simulate(environment, {"g": policy}, key=key, runs=3, horizon=rounds, times=np.arange(1, rounds + 1))
+        chance = luck(key, jnp.arange(3, dtype=jnp.int32)).policy
+        keys = jax.vmap(lambda t: jax.vmap(jax.random.fold_in, (0, None))(chance, t))(jnp.arange(1, rounds + 1))
+        noise = jax.vmap(jax.vmap(lambda key: jax.random.gumbel(key, (3,), mode="high")))(keys)  # [T, R, K]
+    chosen = np.diff(result.visits["g"][0, 0].sum(-1), axis=1, prepend=0).argmax(-1)
+    assert all(len(set(arms)) == 3 for arms in chosen.tolist())
+    for run in range(3):
+        draws = reference_draws(environment, key, run)
+        expected = textbook(draws, noise[:, run].tolist(), environment.reward.tolist(), rounds, rate)
+        np.testing.assert_array_equal(chosen[run], expected)
+
+
+@pytest.mark.parametrize("optimiser", [None, optax.adam, INJECTED, partial(optax.sgd, momentum=0.9)], ids=str)
+def test_a_grid_of_learning_rates_is_one_program(optimiser):
+    """Each variant has the bits of that learning rate alone; a second grid adds no trace."""
+    rates = (0.01, 0.1, 1.0)
+    options = {"runs": 20, "horizon": 300, "times": [10, 300]}
+    grid = simulate(ARMS, {"g": [GradientBandit(optimiser, rate) for rate in rates]}, **options)
+    for i, rate in enumerate(rates):
+        alone = simulate(ARMS, {"g": GradientBandit(optimiser, rate)}, **options)
+        np.testing.assert_array_equal(grid.visits["g"][0, i], alone.visits["g"][0, 0])
+    assert len({grid.visits["g"][0, i].tobytes() for i in range(3)}) == 3
+
+
+def test_a_new_learning_rate_adds_no_trace():
+    @jax.jit
+    @partial(chex.assert_max_traces, n=1)
+    def twice(policy, feedback):
+        state = policy.init(jnp.zeros((2, 2)))
+        return policy.update(policy.update(state, feedback), feedback._replace(rewards=jnp.array([1.0]))).preferences
+
+    here = jnp.zeros(1, jnp.int32)
+    feedback = jaxbandit.Feedback(here, here, here, jnp.zeros(1))
+    for rate in (0.5, 1.0, 2.0):  # the second reward is 1 above the first, and pi is 1/2
+        np.testing.assert_allclose(twice(GradientBandit(optax.sgd, rate), feedback), [rate / 2, -rate / 2])
+
+
+@pytest.mark.parametrize(
+    "policy",
+    [
+        GradientBandit(optax.adam, 0.05),
+        GradientBandit(INJECTED, 0.05),
+        GradientBandit(optax.inject_hyperparams(optax.adam)(0.05)),
+        GradientBandit(optax.chain(optax.clip(0.5), optax.sgd(optax.exponential_decay(0.5, 100, 0.9), momentum=0.5))),
+    ],
+    ids=["adam", "injected", "injected, ready", "chain"],
+)
+def test_optimisers_keep_the_contract(policy):
+    """In float32, and in float64 with two plays a round."""
+    check_policy(policy)
+    with jax.enable_x64(True):
+        check_policy(policy, arms=3, plays=2)
+        simulate({"a": ARMS, "b": ARMS}, {"g": [policy, policy]}, runs=3, horizon=30, plays=2, shuffle=True)
+
+
+def test_injected_numbers_are_the_plain_ones():
+    options = {"runs": 20, "horizon": 300, "times": [300]}
+    policies = {"plain": GradientBandit(optax.adam, 0.05), "injected": GradientBandit(INJECTED, 0.05)}
+    result = simulate(ARMS, policies, **options)
+    np.testing.assert_array_equal(result.visits["plain"], result.visits["injected"])
+
+
+def test_it_learns():
+    """In the last 1,000 of 2,000 rounds more than 98 % of the plays are of the best arm, 0.9 against 0.5 and 0.1.
+
+    99.8 % were measured, with a standard error of 7e-5 over 500 runs: hundreds of them away.
+    """
+    rules = {"sgd": GradientBandit(None, 0.4), "adam": GradientBandit(optax.adam, 0.05)}
+    arms = jaxbandit.bernoulli([0.5, 0.9, 0.1])
+    result = simulate(arms, rules, runs=500, horizon=2000, times=[1000, 2000])
+    for rule in rules:
+        plays = np.diff(result.visits[rule][0, 0].sum(-1), axis=1)[:, 0, 1] / 1000  # [R]
+        assert plays.mean() > 0.98
+
+
+def test_plays_are_drawn_with_their_probabilities():
+    """Pairs of three arms in order against the law of draws without replacement: chi-square at 1e-9."""
+    policy = GradientBandit()
+    state = policy.init(jnp.zeros((3, 2)))._replace(preferences=jnp.array([0.0, 1.0, -1.5]))
+    keys = jax.random.split(jax.random.key(0), 100_000)
+    pairs = np.asarray(jax.vmap(lambda key: jaxbandit.best(policy.scores(key, state, 1), 2))(keys))
+    weights = np.exp(np.array([0.0, 1.0, -1.5]))
+    pi = weights / weights.sum()
+    orders = list(permutations(range(3), 2))
+    expected = [pi[a] * pi[b] / (1 - pi[a]) for a, b in orders]
+    found = [int((pairs == order).all(1).sum()) for order in orders]
+    assert stats.chisquare(found, np.array(expected) / sum(expected) * 100_000).pvalue > 1e-9
+
+
+@pytest.mark.parametrize("arms", [[1], [2, 0], [0, 1, 2]])
+def test_log_gradient(arms):
+    """Against jax.grad of the log-probability written as a product of quotients."""
+    preferences = jnp.array([0.3, -1.0, 0.8])
+
+    def log_probability(preferences):
+        weights, left = jnp.exp(preferences), [0, 1, 2]
+        value = 0.0
+        for arm in arms:
+            value += jnp.log(weights[arm] / sum(weights[k] for k in left))
+            left.remove(arm)
+        return value
+
+    found = gradient.log_gradient(preferences, jnp.array(arms))
+    np.testing.assert_allclose(found, jax.grad(log_probability)(preferences), atol=1e-6)
+
+
+BAD = [
+    (GradientBandit(3), "optimiser: 3 is no optax"),
+    (GradientBandit("adam"), "optimiser: 'adam' is no optax"),
+    (GradientBandit(lambda rate: rate), "optimiser: .* is no optax"),
+    (GradientBandit(optax.lbfgs), "optimiser: .* from a gradient alone"),  # its line search wants the value too
+    (GradientBandit(optax.adam, -0.1), "learning_rate: -0.1 lies outside"),
+    (GradientBandit(optax.adam, jnp.array([0.1, 0.2])), "learning_rate: .* list of policies"),
+    (GradientBandit(optax.adam(0.1), 0.1), "learning_rate: 0.1 beside a ready optimiser"),
+]
+
+
+@pytest.mark.parametrize(("policy", "message"), BAD)
+def test_bad_fields(policy, message):
+    with pytest.raises(ValueError, match=f"^{message}"):
+        simulate(ARMS, {"g": policy}, runs=1, horizon=10)
+
+
+def test_ready_optimisers_made_apart_need_programs_of_their_own():
+    with pytest.raises(ValueError, match="are not alike"):
+        simulate(ARMS, {"g": [GradientBandit(optax.sgd(rate)) for rate in (0.1, 0.2)]}, runs=1, horizon=10)
+
+
+def test_a_result_is_continued_with_its_optimiser_only():
+    """Functions are told by what they hold, not by their address, in this process and in another."""
+    ready, equal, other = (GradientBandit(optax.sgd(rate)) for rate in (0.1, 0.1, 0.2))
+    short = simulate(ARMS, {"g": ready}, runs=2, horizon=20)
+    assert simulate(ARMS, {"g": equal}, runs=2, horizon=40, resume=short).complete
+    with pytest.raises(ValueError, match="policies"):
+        simulate(ARMS, {"g": other}, runs=2, horizon=40, resume=short)
+    code = "import optax; from jaxbandit.arguments import described; print(described(optax.adam(0.1)))"
+    elsewhere = subprocess.run([sys.executable, "-c", code], capture_output=True, text=True, check=True).stdout
+    assert elsewhere.strip() == described(optax.adam(0.1))
+
+
+FUNCTIONS = [
+    optax.sgd,
+    optax.adam,
+    optax.sgd(0.1),
+    optax.sgd(0.1, momentum=0.9),
+    optax.sgd(optax.exponential_decay(0.1, 100, 0.9)),
+    optax.sgd(optax.exponential_decay(0.1, 200, 0.9)),
+    optax.inject_hyperparams(optax.sgd),
+    optax.inject_hyperparams(optax.adam, static_args={"b1", "b2"}),
+    partial(optax.sgd, momentum=0.8),
+    partial(optax.sgd, momentum=0.9),
+    lambda rate: optax.sgd(rate, momentum=0.8),
+    lambda rate: optax.sgd(rate, momentum=0.9),
+    lambda rate: optax.rmsprop(rate, momentum=0.9),
+    np.zeros(2000),
+    np.append(np.zeros(1999), 1e-12),
+]
+
+
+def test_functions_are_told_apart():
+    texts = [described(function) for function in FUNCTIONS]
+    assert len(set(texts)) == len(FUNCTIONS)
+    assert not any(" at 0x" in text for text in texts)
+
+
+def test_same_bits_however_the_work_is_cut(tmp_path):
+    """The optimiser's own numbers are part of what is carried, saved and divided."""
+    policies = {"g": [GradientBandit(INJECTED, 0.05), GradientBandit(INJECTED, 0.5)]}
+    options = {"runs": 7, "times": [50, 60], "shuffle": True}
+    whole = simulate(ARMS, policies, **options, horizon=60).visits["g"]
+    np.testing.assert_array_equal(simulate(ARMS, policies, **options, horizon=60, tile=3, chunk=25).visits["g"], whole)
+    simulate(ARMS, policies, **options | {"times": [50]}, horizon=50).save(tmp_path / "r.npz")
+    again = simulate(ARMS, policies, **options, horizon=60, resume=jaxbandit.Result.load(tmp_path / "r.npz"))
+    np.testing.assert_array_equal(again.visits["g"], whole)
