@@ -92,7 +92,7 @@ def make_grid(name: str, policy: type[Policy], table: dict[str, Any], where: str
         ]
         if not values:
             raise ValueError(f"{where}{field}: an empty list; give a value, or several to be crossed")
-        if len(set(values)) < len(values):
+        if len(set(map(str, values))) < len(values):  # as text, for labels
             raise ValueError(f"{where}{field}: a value twice in {given}")
         if len(values) == 1:
             grid.fixed[field] = values[0]

@@ -126,6 +126,8 @@ def _scenario(where: str, table: dict[str, Any]) -> MarkovArms:
         return make(**arguments)
     except ValueError as error:
         raise ValueError(f"{where}.{error}") from None
+    except OverflowError as error:
+        raise ValueError(f"{where}: a number is too large ({error})") from None
 
 
 def _grid(name: str, table: dict[str, Any]) -> Grid:
