@@ -92,6 +92,6 @@ def save(figure: Figure, path: Path) -> None:
     """Write a figure as .png and .pdf, and close it."""
     import matplotlib.pyplot as plt
 
-    figure.savefig(path.with_suffix(".png"), dpi=150)
-    figure.savefig(path.with_suffix(".pdf"))
+    figure.savefig(f"{path}.png", dpi=150)  # not with_suffix, which would cut a name at its last point
+    figure.savefig(f"{path}.pdf")
     plt.close(figure)

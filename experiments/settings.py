@@ -17,6 +17,11 @@ def option(default: Any, help: str) -> Any:
     return dataclasses.field(default=default, metadata={"help": help})
 
 
+def argument(help: str) -> Any:
+    """An option that has to be given, without a flag."""
+    return dataclasses.field(metadata={"help": help})
+
+
 def state(text: str) -> int | str:
     return text if text == "stationary" else int(text)
 
@@ -58,6 +63,9 @@ def from_command_line(settings: type[T], name: str, description: str, arguments:
     )
     for field in dataclasses.fields(settings):  # type: ignore[arg-type]
         flag, default = "--" + field.name.replace("_", "-"), field.default
+        if default is dataclasses.MISSING:
+            parser.add_argument(field.name, help=field.metadata["help"], metavar=field.name.upper())
+            continue
         shown = field.metadata["help"] + ("" if default == "" or default is False else f" (default: {default})")
         if isinstance(default, bool):
             parser.add_argument(flag, action="store_true", help=shown)

@@ -89,8 +89,8 @@ def check(
     for argument, value in (("runs", runs), ("horizon", horizon), ("plays", plays)):
         if isinstance(value, bool) or not isinstance(value, int | np.integer):
             raise ValueError(f"{argument}: {value!r} is not an integer")
-    if runs < 1:
-        raise ValueError(f"runs: {runs}; at least 1 is needed")
+    if not 1 <= runs < 2**31:
+        raise ValueError(f"runs: {runs}; at least 1 is needed, at most 2^31 - 1")
     if plays < 1 or plays > arms:
         raise ValueError(f"plays: {plays} arms a round; there are {arms}, so use 1 to {arms}")
     if horizon < arms:

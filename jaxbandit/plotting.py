@@ -4,7 +4,7 @@ from __future__ import annotations
 
 import itertools
 from collections.abc import Sequence
-from typing import TYPE_CHECKING
+from typing import TYPE_CHECKING, Literal
 
 import matplotlib.pyplot as plt
 import numpy as np
@@ -19,6 +19,7 @@ if TYPE_CHECKING:
     from jaxbandit.results import Result
 
 COLOURS = ("#3f90da", "#ffa90e", "#bd1f01", "#94a4a2", "#832db6", "#a96b59", "#e76300", "#b9ac70")  # petroff8
+MARKERS = "osD^vPX*"
 LINES = ((0, (4, 2)), (0, (1, 1.5)), (0, (6, 2, 1, 2)), (0, (2, 2, 6, 2)))  # of bounds
 
 
@@ -81,9 +82,8 @@ def plot_regret(
         ax.set_ylim(bottom=0)
     ax.set_xlim(max(1, times[0]), times[-1])
     ax.set_xlabel("round t")
-    dashed = f"; dashed: {', '.join(f'{q:.0%} quantile' for q in quantiles)}" if quantiles else ""
     ax.set_ylabel("pseudo-regret / log t" if normalised else "pseudo-regret")
-    title = f"{result.scenarios[scenario]}: mean of {_runs(result)} runs, 95 % interval{dashed}"
+    title = f"{result.scenarios[scenario]}: mean of {_runs(result)} runs, 95 % interval{_dashed(quantiles)}"
     ax.set_title(title, fontsize="medium")
     return _finish(ax)
 
@@ -131,6 +131,80 @@ def plot_distribution(
     ax.set_xlabel(f"pseudo-regret x after {result.times[-1]:,} rounds")
     ax.set_ylabel("share of runs with at least x")
     ax.set_title(f"{result.scenarios[scenario]}: final regret of {_runs(result)} runs", fontsize="medium")
+    return _finish(ax)
+
+
+def plot_parameter(
+    result: Result,
+    values: Sequence[float],
+    labels: Sequence[str] | None = None,
+    *,
+    parameter: str = "value",
+    lines: Sequence[str] | None = None,
+    scenario: int = 0,
+    quantiles: Sequence[float] = (),
+    axis: Literal["linear", "log"] = "linear",
+    logarithmic: bool = False,
+    ax: Axes | None = None,
+) -> Axes:
+    """Mean final pseudo-regret against a number of the variants, with its 95 % interval; dashed lines for `quantiles`.
+
+    Args:
+      result: of `simulate`.
+      values: [V], the number in each variant, in any order.
+      labels: which policies, each of V variants and with a line of its own; all by default.
+      parameter: what the number is called.
+      lines: [V] texts, as of a second number: the variants of each text have a line of their own.
+      scenario: position on this axis.
+      quantiles: of the runs' final regret, in [0, 1].
+      axis: of the values.
+      logarithmic: regret on a logarithmic axis.
+      ax: drawn on; the current one by default.
+
+    Raises:
+      ValueError: there is no such label, or not one finite value (positive on a logarithmic axis) or text per variant.
+
+    >>> import jaxbandit
+    >>> policies = {"TV": [jaxbandit.TVKLUCB(scale=scale) for scale in (0.5, 1.0)]}
+    >>> result = jaxbandit.simulate(jaxbandit.bernoulli([0.5, 0.4]), policies, runs=5, horizon=100)
+    >>> ax = plot_parameter(result, [0.5, 1.0], parameter="scale")
+    >>> ax.get_xlabel(), ax.lines[0].get_xdata().tolist()
+    ('scale', [0.5, 1.0])
+    >>> plt.close()
+    """
+    ax = _axes(ax)
+    at = np.asarray(values, float)
+    texts = [""] * len(at) if lines is None else list(lines)
+    if at.ndim != 1 or not at.size or not np.isfinite(at).all() or (axis == "log" and at.min() <= 0):
+        raise ValueError(f"values: {values!r}; give a list of finite numbers, positive on a logarithmic axis")
+    if len(texts) != len(at):
+        raise ValueError(f"lines: {len(texts)} texts for {len(at)} values; give one each")
+    chosen = result.labels if labels is None else labels
+    for number, (label, text) in enumerate(itertools.product(chosen, dict.fromkeys(texts))):
+        final = metrics.pseudo_regret(result, label)[scenario, :, :, -1]  # [V, R]
+        if len(final) != len(at):
+            raise ValueError(f"values: {len(at)} of them; {label!r} has {len(final)} variants")
+        here = np.flatnonzero([each == text for each in texts])
+        here = here[np.argsort(at[here], kind="stable")]
+        colour, marker = COLOURS[number % len(COLOURS)], MARKERS[number % len(MARKERS)]
+        summary = metrics.summary(final[here])
+        name = ", ".join(filter(None, [label if len(chosen) > 1 or not text else "", text]))
+        ax.plot(at[here], summary.mean, color=colour, marker=marker, markersize=5, label=name)
+        ax.fill_between(at[here], summary.low, summary.high, color=colour, alpha=0.2, linewidth=0)
+        for q in quantiles:
+            ax.plot(at[here], np.quantile(final[here], q, axis=-1), color=colour, linestyle="--", linewidth=1)
+    ax.set_xscale(axis)
+    if axis == "log":  # its own ticks are powers of 10, of which a grid may hold none
+        ax.set_xticks(np.unique(at), [f"{value:g}" for value in np.unique(at)])
+        ax.minorticks_off()
+    if logarithmic:
+        ax.set_yscale("log")
+    else:
+        ax.set_ylim(bottom=0)
+    ax.set_xlabel(parameter)
+    ax.set_ylabel(f"pseudo-regret after {result.times[-1]:,} rounds")
+    title = f"{result.scenarios[scenario]}: mean of {_runs(result)} runs, 95 % interval{_dashed(quantiles)}"
+    ax.set_title(title, fontsize="medium")
     return _finish(ax)
 
 
@@ -186,6 +260,11 @@ def _colour(result: Result, label: str) -> str:
     """A policy has the same colour in every picture of a result."""
     metrics.check_label(result, label)
     return COLOURS[result.labels.index(label) % len(COLOURS)]
+
+
+def _dashed(quantiles: Sequence[float]) -> str:
+    """For a title."""
+    return f"; dashed: {', '.join(f'{q:.0%} quantile' for q in quantiles)}" if quantiles else ""
 
 
 def _runs(result: Result) -> str:

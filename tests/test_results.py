@@ -162,6 +162,49 @@ def test_pictures(result):
     plt.close("all")
 
 
+def made_up(regret, labels=("a",)):
+    """A result of given final regret [variant, run], from arms of mean 1 and 0."""
+    plays = np.asarray(regret)
+    visits = np.stack([1000 - plays, plays], axis=-1)[None, :, :, None, :, None].astype(np.int32)
+    return Result(
+        ("s",), np.array([1000]), dict.fromkeys(labels, visits), np.array([[1.0, 0.0]]), np.ones((1, 2, 1)),
+        horizon=1000, rounds=1000, plays=1, specification={}, carry={},
+    )  # fmt: skip
+
+
+def test_regret_against_a_number():
+    regret = np.array([[30, 34], [10, 12], [20, 28], [1, 3]])
+    result = made_up(regret, ("a", "b"))
+    figure, (left, right) = plt.subplots(1, 2)
+    ax = plotting.plot_parameter(
+        result, [4, 1, 2, 0.5], parameter="scale", quantiles=(0.9,), axis="log", logarithmic=True, ax=left
+    )
+    assert ax is left and ax.get_xscale() == "log" and ax.get_yscale() == "log"
+    assert ax.get_xlabel() == "scale" and ax.get_ylabel() == "pseudo-regret after 1,000 rounds"
+    np.testing.assert_array_equal(ax.lines[0].get_xdata(), [0.5, 1, 2, 4])
+    np.testing.assert_array_equal(ax.lines[0].get_ydata(), [2, 11, 24, 32])
+    np.testing.assert_allclose(ax.lines[1].get_ydata(), [2.8, 11.8, 27.2, 33.6])
+    s, band = metrics.summary(regret[[3, 1, 2, 0]]), ax.collections[0].get_paths()[0].vertices[:, 1]
+    assert {round(height, 6) for height in band} == {round(end, 6) for end in (*s.low, *s.high)}
+    assert [text.get_text() for text in ax.get_legend().get_texts()] == ["a", "b"]
+    assert [text.get_text() for text in ax.get_xticklabels()] == ["0.5", "1", "2", "4"]
+    ax = plotting.plot_parameter(result, [1, 2, 1, 2], ["a"], lines=["x", "x", "y", "y"], ax=right)
+    assert ax.get_xscale() == "linear" and ax.get_ylim()[0] == 0
+    assert [text.get_text() for text in ax.get_legend().get_texts()] == ["x", "y"]
+    np.testing.assert_array_equal(ax.lines[1].get_ydata(), [24, 2])
+    assert ax.lines[0].get_color() != ax.lines[1].get_color() and ax.lines[0].get_marker() != ax.lines[1].get_marker()
+    for options, words in (
+        ({"values": [1, 2]}, "values: 2 of them; 'a' has 4 variants"),
+        ({"values": [0, 1, 2, 3], "axis": "log"}, "values: .*positive on a logarithmic axis"),
+        ({"values": [np.nan, 1, 2, 3]}, "values: .*finite"),
+        ({"values": [0, 1, 2, 3], "lines": ["x"]}, "lines: 1 texts for 4 values"),
+        ({"values": [0, 1, 2, 3], "labels": ["zz"]}, "label: 'zz'"),
+    ):
+        with pytest.raises(ValueError, match=words):
+            plotting.plot_parameter(result, **options, ax=left)
+    plt.close(figure)
+
+
 def test_equal_means_are_all_best():
     """1/6 twice, from other probabilities, differs in the last bit; both arms are best."""
     arms = two_state([0.05, 0.15], [0.25, 0.75])
