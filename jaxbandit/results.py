@@ -17,6 +17,8 @@ import numpy as np
 from jaxbandit.interruption import ctrl_c
 
 VERSION = 1
+# what a damaged file may raise; a RuntimeError where a wrong bit says that the archive is encrypted
+_DAMAGE = (ValueError, TypeError, LookupError, OSError, EOFError, RuntimeError, zipfile.BadZipFile, zlib.error)
 
 
 @dataclass(frozen=True, eq=False)
@@ -81,7 +83,7 @@ class Result:
                 return cls._read(np.load(handle, allow_pickle=False))
             except _VersionError as error:
                 raise ValueError(f"{path}: {error}") from None
-            except (ValueError, TypeError, LookupError, OSError, EOFError, zipfile.BadZipFile, zlib.error) as error:
+            except _DAMAGE as error:
                 raise ValueError(f"{path}: no result file, or truncated or damaged ({error})") from error
 
     @classmethod

@@ -1,6 +1,8 @@
 """Results: saved and loaded whole, or refused; metrics against plain loops; pictures' data."""
 
+import contextlib
 import dataclasses
+import itertools
 import json
 import os
 import signal
@@ -59,6 +61,11 @@ def test_damaged_files_are_refused(result, tmp_path):
             Result.load(path)
     with pytest.raises(FileNotFoundError):
         Result.load(tmp_path / "none.npz")
+    entry = whole.rindex(b"PK\1\2")  # the directory's, which says how the last array is compressed and encrypted
+    for place, flip in itertools.product(range(entry + 6, entry + 12), (1, 32, 255)):
+        path.write_bytes(whole[:place] + bytes([whole[place] ^ flip]) + whole[place + 1 :])
+        with contextlib.suppress(ValueError):
+            Result.load(path)
 
 
 def test_other_versions_and_pickles_are_refused(result, tmp_path):
