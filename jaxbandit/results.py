@@ -39,6 +39,7 @@ class Result:
     plays: int  # arms played a round
     specification: dict[str, Any]  # what the counts depend on
     carry: dict[str, list[np.ndarray]] = field(repr=False)  # leaves of each label's carry after `rounds`, or none
+    provenance: dict[str, Any] = field(default_factory=dict)  # to be read: versions, each policy's class and values
 
     @property
     def labels(self) -> tuple[str, ...]:
@@ -49,6 +50,17 @@ class Result:
         """Whether all rounds asked for were played."""
         return self.rounds == self.horizon
 
+    def hyperparameters(self, label: str) -> dict[str, list[Any]]:
+        """By name, the values of the policy's variants, static fields included; empty if the result does not say.
+
+        >>> import jaxbandit
+        >>> policies = {"KL": [jaxbandit.UCBSM(L=L) for L in (1.0, 343.0)]}
+        >>> jaxbandit.simulate(jaxbandit.bernoulli([0.5, 0.4]), policies, runs=2, horizon=9).hyperparameters("KL")
+        {'L': [1.0, 343.0]}
+        """
+        policies: dict[str, dict[str, Any]] = self.provenance.get("policies", {})
+        return dict(policies[label]["hyperparameters"]) if label in policies else {}
+
     def save(self, path: str | os.PathLike[str]) -> None:
         """Write the result to one compressed .npz file (no pickle), in one step: whole or not there, Ctrl-C or not."""
         path = Path(path)
@@ -57,14 +69,12 @@ class Result:
             "scenarios": self.scenarios,
             "labels": self.labels,
             "carry": {label: len(leaves) for label, leaves in self.carry.items()},
-            **{name: getattr(self, name) for name in ("horizon", "rounds", "plays", "specification")},
+            **{name: getattr(self, name) for name in ("horizon", "rounds", "plays", "specification", "provenance")},
         }
         arrays = {"times": self.times, "means": self.means, "reward": self.reward}
         for i, label in enumerate(self.labels):
             arrays[f"visits_{i}"] = self.visits[label]
             arrays |= {f"carry_{i}_{n}": leaf for n, leaf in enumerate(self.carry.get(label, []))}
-        if not path.parent.is_dir():
-            raise FileNotFoundError(f"{path.parent}: no such folder")
         with ctrl_c() as interrupted, whole_file(path) as file:
             _write_arrays(file, {"header": np.array(json.dumps(header)), **arrays})
         if interrupted.is_set():
@@ -102,6 +112,7 @@ class Result:
             },
             **{name: file[name] for name in ("times", "means", "reward")},
             **{name: header[name] for name in ("horizon", "rounds", "plays", "specification")},
+            provenance=header.get("provenance", {}),  # the first files had none
         )
 
 
@@ -118,7 +129,13 @@ def join_times(pieces: list[Result]) -> Result:
 
 @contextmanager
 def whole_file(path: Path) -> Iterator[BinaryIO]:
-    """A file to write that is there in one step, on the disk, when the block ends; not at all if it raises."""
+    """A file to write that is there in one step, on the disk, when the block ends; not at all if it raises.
+
+    Raises:
+      FileNotFoundError: its folder does not exist.
+    """
+    if not path.parent.is_dir():
+        raise FileNotFoundError(f"{path.parent}: no such folder")
     temporary = path.with_name(f".{path.name}.{os.getpid()}.tmp")
     try:
         with open(temporary, "wb") as file:

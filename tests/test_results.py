@@ -28,7 +28,7 @@ def result():
 def test_save_and_load(result, tmp_path):
     result.save(tmp_path / "r.npz")
     again = Result.load(tmp_path / "r.npz")
-    for name in ("scenarios", "horizon", "rounds", "plays", "specification", "labels", "complete"):
+    for name in ("scenarios", "horizon", "rounds", "plays", "specification", "provenance", "labels", "complete"):
         assert getattr(again, name) == getattr(result, name)
     for name in ("times", "means", "reward"):
         np.testing.assert_array_equal(getattr(again, name), getattr(result, name))
