@@ -10,11 +10,14 @@ from collections.abc import Iterator
 from contextlib import contextmanager
 from dataclasses import dataclass, field, replace
 from pathlib import Path
-from typing import Any, BinaryIO
+from typing import TYPE_CHECKING, Any, BinaryIO
 
 import numpy as np
 
 from jaxbandit.interruption import ctrl_c
+
+if TYPE_CHECKING:
+    import xarray
 
 VERSION = 1
 # what a damaged file may raise; a RuntimeError where a wrong bit says that the archive is encrypted
@@ -79,6 +82,57 @@ class Result:
             _write_arrays(file, {"header": np.array(json.dumps(header)), **arrays})
         if interrupted.is_set():
             raise KeyboardInterrupt
+
+    def to_xarray(self) -> xarray.Dataset:
+        """The counts and the pseudo-regret with named axes; needs `pip install "jaxbandit[xarray]"`.
+
+        Variants of a policy follow each other on the axis `policy`, all under its label, so that policies with
+        different numbers of variants fit and counts stay whole numbers. Along that axis lie `variant` and every
+        hyper-parameter that is one number or one text, NaN or "" where a policy has none of that name; the attribute
+        `policies` has all of them. `sel(policy=label)` keeps the axis where there are several variants; labels that
+        may repeat are not selected by a list, but by `isel(policy=dataset.policy.isin(labels))`.
+
+        Returns:
+          visits int32 [scenario, policy, run, time, arm, state], regret [scenario, policy, run, time],
+          means [scenario, arm], reward [scenario, arm, state]; attributes that say how they were made. All copies.
+
+        Raises:
+          ImportError: xarray is not installed.
+
+        >>> import jaxbandit
+        >>> arms = jaxbandit.two_state([0.5, 0.4], [0.4, 0.55])
+        >>> policies = {"KL": jaxbandit.KLUCB(), "TV": [jaxbandit.TVKLUCB(scale=scale) for scale in (0.5, 1.0)]}
+        >>> dataset = jaxbandit.simulate(arms, policies, runs=5, horizon=100, times=[50, 100]).to_xarray()
+        >>> dict(dataset.regret.sel(policy="KL").mean("run").sizes)
+        {'scenario': 1, 'time': 2}
+        >>> dataset.regret.sel(policy="TV").swap_dims(policy="scale").sel(scale=0.5, time=100).dims
+        ('scenario', 'run')
+        """
+        from jaxbandit.named_axes import as_dataset
+
+        return as_dataset(self)
+
+    def to_netcdf(self, path: str | os.PathLike[str]) -> None:
+        """Write `to_xarray()` to a compressed netCDF 4 file, in one step: whole or not there.
+
+        `xarray.open_dataset(path)` gives the same values, types, coordinates and attributes. The file is for reading;
+        only that of `save` can be continued.
+
+        Raises:
+          ImportError: xarray, h5netcdf or h5py is not installed.
+          FileNotFoundError: the file's folder does not exist.
+
+        >>> import jaxbandit, tempfile, xarray
+        >>> arms = jaxbandit.two_state([0.5, 0.4], [0.4, 0.55])
+        >>> result = jaxbandit.simulate(arms, {"KL": jaxbandit.KLUCB()}, runs=5, horizon=100)
+        >>> with tempfile.TemporaryDirectory() as folder:
+        ...     result.to_netcdf(f"{folder}/result.nc")
+        ...     xarray.load_dataset(f"{folder}/result.nc").identical(result.to_xarray())
+        True
+        """
+        from jaxbandit.named_axes import write_netcdf
+
+        write_netcdf(self, path)
 
     @classmethod
     def load(cls, path: str | os.PathLike[str]) -> Result:
