@@ -24,7 +24,7 @@ VERSION = 1
 _DAMAGE = (ValueError, TypeError, LookupError, OSError, EOFError, RuntimeError, zipfile.BadZipFile, zlib.error)
 
 
-@dataclass(frozen=True, eq=False)
+@dataclass(frozen=True, eq=False, repr=False)
 class Result:
     """Counts of a simulation; every metric is a float64 function of them.
 
@@ -41,7 +41,7 @@ class Result:
     rounds: int  # rounds played
     plays: int  # arms played a round
     specification: dict[str, Any]  # what the counts depend on
-    carry: dict[str, list[np.ndarray]] = field(repr=False)  # leaves of each label's carry after `rounds`, or none
+    carry: dict[str, list[np.ndarray]]  # leaves of each label's carry after `rounds`, or none
     provenance: dict[str, Any] = field(default_factory=dict)  # to be read: versions, each policy's class and values
 
     @property
@@ -63,6 +63,17 @@ class Result:
         """
         policies: dict[str, dict[str, Any]] = self.provenance.get("policies", {})
         return dict(policies[label]["hyperparameters"]) if label in policies else {}
+
+    def __repr__(self) -> str:
+        from jaxbandit.display import as_text
+
+        return as_text(self)
+
+    def _repr_html_(self) -> str:
+        """What a notebook shows: what was played, its size, and a table of final regret."""
+        from jaxbandit.display import as_html
+
+        return as_html(self)
 
     def save(self, path: str | os.PathLike[str]) -> None:
         """Write the result to one compressed .npz file (no pickle), in one step: whole or not there, Ctrl-C or not."""

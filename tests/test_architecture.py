@@ -33,12 +33,13 @@ MAY_IMPORT = {
     "storage": {"arguments", "results"},
     "sweeps": {"arguments", "results", "simulation", "storage"},
     "metrics": {"results"},
+    "display": {"metrics", "results"},
     "named_axes": {"metrics", "results"},
     "plotting": {"bounds", "metrics", "results"},
     "testing": {"base", "environments", "rounds"},
 }
 # and these when one of its methods is called, though they import it in turn
-MAY_IMPORT_LATE = {"results": {"named_axes"}}
+MAY_IMPORT_LATE = {"results": {"display", "named_axes"}}
 MODULES = sorted(path for path in PACKAGE.rglob("*.py") if path.name != "__init__.py" or path.parent != PACKAGE)
 
 
