@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import dataclasses
 import hashlib
 import re
 from collections.abc import Mapping, Sequence
@@ -14,6 +15,7 @@ import jax
 import jax.numpy as jnp
 import numpy as np
 
+import jaxbandit
 from jaxbandit.base import Array, Environment, Policy, check_key, stack
 
 Scenarios = Environment | Mapping[str, Environment]
@@ -49,6 +51,13 @@ class Request:
             "plays": self.plays,
             "shuffle": self.shuffle,
             "x64": jnp.result_type(float).itemsize == 8,
+        }
+
+    def provenance(self) -> dict[str, Any]:
+        """What a reader wants to know, as JSON, never compared: the versions, every policy's class and values."""
+        return {
+            "versions": {"jaxbandit": jaxbandit.__version__, "jax": jax.__version__, "numpy": np.__version__},
+            "policies": {label: _described(policy, self.variants[label]) for label, policy in self.policies.items()},
         }
 
 
@@ -179,6 +188,27 @@ def _times(times: Array | None, horizon: int) -> np.ndarray:
     if given[0] < 1 or given[-1] > horizon:
         raise ValueError(f"times: rounds {given[0]}..{given[-1]} reach beyond 1..{horizon} (the horizon)")
     return given
+
+
+def _described(policy: Any, variants: int) -> dict[str, Any]:
+    """The class of stacked variants, and by name a value for each of them; of large arrays, their type and shape."""
+    values = {}
+    for path, leaf in jax.tree_util.tree_flatten_with_path(policy, is_leaf=_is_row)[0]:
+        array = np.stack(leaf, axis=1) if _is_row(leaf) else leaf
+        short = array.dtype.kind in "biuf" and array[0].size <= 100
+        name = jax.tree_util.keystr(path, simple=True, separator=".")
+        values[name] = array.tolist() if short else [f"{array.dtype}{list(array.shape[1:])}"] * variants
+    for field in dataclasses.fields(policy) if dataclasses.is_dataclass(policy) else ():
+        if field.metadata.get("static", False):
+            value = getattr(policy, field.name)
+            values[field.name] = [value if isinstance(value, str | int | float) else repr(value)] * variants
+    return {"class": type(policy).__name__, "hyperparameters": values}
+
+
+def _is_row(thing: Any) -> bool:
+    """A list of numbers, which JAX takes for as many leaves and a reader for one value."""
+    numbers = type(thing) in (list, tuple) and all(isinstance(each, np.ndarray) for each in thing)
+    return numbers and len({each.shape for each in thing}) == 1
 
 
 def _digest(thing: Any, index: int | None = None) -> str:

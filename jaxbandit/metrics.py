@@ -95,10 +95,11 @@ def linear_share(result: Result, label: str, threshold: float = 0.1) -> np.ndarr
     >>> linear_share(result, "U").tolist()
     [[1.0]]
     """
-    plays = _plays(result, label)
+    visits = _visits(result, label)
     middle = int(np.searchsorted(result.times, result.times[-1] / 2, side="right")) - 1
-    before, rounds = (plays[:, :, :, middle], int(result.times[middle])) if middle >= 0 else (0, 0)
-    worse = np.einsum("cvrk,ck->cvr", plays[:, :, :, -1] - before, (~best_arms(result)).astype(float))
+    before, rounds = (visits[:, :, :, middle], int(result.times[middle])) if middle >= 0 else (0, 0)
+    plays = (visits[:, :, :, -1] - before).sum(-1, dtype=np.int64)
+    worse = np.einsum("cvrk,ck->cvr", plays, (~best_arms(result)).astype(float))
     return np.asarray((worse >= threshold * result.plays * (result.times[-1] - rounds)).mean(-1))
 
 

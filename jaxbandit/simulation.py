@@ -136,6 +136,7 @@ def pieces(
                 rounds=played,
                 plays=request.plays,
                 specification=request.specification(),
+                provenance=request.provenance(),
                 carry={label: gather([t.carries[label] for t in tiles], request.runs) for label in request.policies},
             )
             if interrupted.is_set():

@@ -16,10 +16,8 @@ from pathlib import Path
 from typing import Any, NamedTuple
 
 import filelock
-import jax
 import numpy as np
 
-import jaxbandit
 from jaxbandit.arguments import Request
 from jaxbandit.results import Result, whole_file
 
@@ -111,7 +109,7 @@ def open_cases(folder: Path, requests: dict[str, Request]) -> dict[str, Path]:
             continue
         short = re.sub(r"[^\w.=-]+", "_", name)[:60]
         number = len(manifest["cases"])
-        versions = {"jaxbandit": jaxbandit.__version__, "jax": jax.__version__, "numpy": np.__version__}
+        versions = request.provenance()["versions"]
         manifest["cases"][name] = {"folder": f"{number:04d}-{short}", "description": wanted, "versions": versions}
     with whole_file(path) as file:
         file.write(json.dumps(manifest, indent=1).encode())

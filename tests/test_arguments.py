@@ -1,10 +1,13 @@
 """Bad input of `simulate`: each is a ValueError that names the argument, before anything is compiled."""
 
+import json
+
 import jax
 import numpy as np
 import pytest
 
-from jaxbandit import KLUCB, TVKLUCB, UCBSM, simulate, two_state
+from jaxbandit import KLUCB, TVKLUCB, UCBSM, Oracle, pytree, simulate, two_state
+from jaxbandit.arguments import check
 
 ARMS = two_state([0.5, 0.4, 0.3], [0.4, 0.55, 0.65])
 OTHER = two_state([0.1, 0.4, 0.6], [0.4, 0.25, 0.3], initial_state="stationary")
@@ -102,3 +105,26 @@ def test_resume_names_what_changed(done):
         simulate({"a": ARMS, "b": OTHER}, POLICIES, **COMMON | {"times": [8, 300]}, resume=done)
     with pytest.raises(ValueError, match="resume: .* 300 rounds already"):
         simulate({"a": ARMS, "b": OTHER}, POLICIES, **COMMON | {"horizon": 200, "times": [7, 150]}, resume=done)
+
+
+@pytree
+class Nested:
+    """Hyper-parameters that are no single numbers: a policy inside, a large table, none."""
+
+    inner: KLUCB
+    table: np.ndarray
+    nothing: float | None = None
+
+    init, scores, update = NoPytree.init, NoPytree.scores, NoPytree.update
+
+
+def test_provenance_says_every_value():
+    policies = {"kl": [KLUCB(0.5, solver="bisection"), KLUCB(np.float32(0.1), solver="bisection")]}
+    policies |= {"o": Oracle([0.0, 1.0, 2.0]), "n": Nested(KLUCB(3.0), np.zeros((300, 2)))}
+    provenance = json.loads(json.dumps(check(ARMS, policies).provenance()))
+    kl, o, n = (provenance["policies"][label] for label in policies)
+    values = {"exploration": [0.5, float(np.float32(0.1))], "solver": ["bisection"] * 2}
+    assert kl == {"class": "KLUCB", "hyperparameters": values}
+    assert o["hyperparameters"] == {"means": [[0.0, 1.0, 2.0]]}
+    assert n["hyperparameters"] == {"inner.exploration": [3.0], "table": ["float64[300, 2]"]}
+    assert provenance["versions"]["numpy"] == np.__version__

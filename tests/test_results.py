@@ -1,6 +1,8 @@
 """Results: saved and loaded whole, or refused; metrics against plain loops; pictures' data."""
 
+import contextlib
 import dataclasses
+import itertools
 import json
 import os
 import signal
@@ -26,7 +28,7 @@ def result():
 def test_save_and_load(result, tmp_path):
     result.save(tmp_path / "r.npz")
     again = Result.load(tmp_path / "r.npz")
-    for name in ("scenarios", "horizon", "rounds", "plays", "specification", "labels", "complete"):
+    for name in ("scenarios", "horizon", "rounds", "plays", "specification", "provenance", "labels", "complete"):
         assert getattr(again, name) == getattr(result, name)
     for name in ("times", "means", "reward"):
         np.testing.assert_array_equal(getattr(again, name), getattr(result, name))
@@ -59,6 +61,11 @@ def test_damaged_files_are_refused(result, tmp_path):
             Result.load(path)
     with pytest.raises(FileNotFoundError):
         Result.load(tmp_path / "none.npz")
+    entry = whole.rindex(b"PK\1\2")  # the directory's, which says how the last array is compressed and encrypted
+    for place, flip in itertools.product(range(entry + 6, entry + 12), (1, 32, 255)):
+        path.write_bytes(whole[:place] + bytes([whole[place] ^ flip]) + whole[place + 1 :])
+        with contextlib.suppress(ValueError):
+            Result.load(path)
 
 
 def test_other_versions_and_pickles_are_refused(result, tmp_path):

@@ -1,0 +1,102 @@
+"""A result as an xarray Dataset: named axes, and coordinates that say what was played."""
+
+from __future__ import annotations
+
+import json
+from importlib import import_module
+from pathlib import Path
+from typing import TYPE_CHECKING, Any
+
+import numpy as np
+
+from jaxbandit import metrics
+from jaxbandit.results import whole_file
+
+if TYPE_CHECKING:
+    import os
+
+    import xarray
+
+    from jaxbandit.results import Result
+
+DIMENSIONS = ("scenario", "policy", "run", "time", "arm", "state")
+NAMES = {*DIMENSIONS, "variant", "visits", "regret", "means", "reward"}  # not free for hyper-parameters
+
+
+def as_dataset(result: Result) -> xarray.Dataset:
+    """What `Result.to_xarray` returns.
+
+    Raises:
+      ImportError: xarray is not installed.
+    """
+    variants = [(label, variant) for label in result.labels for variant in range(result.visits[label].shape[1])]
+    visits = np.concatenate([result.visits[label] for label in result.labels], axis=1)
+    regret = np.zeros(visits.shape[:4])
+    if len(result.times):
+        regret = np.concatenate([metrics.pseudo_regret(result, label) for label in result.labels], axis=1)
+    runs, _, arms, states = visits.shape[2:]
+    dataset: xarray.Dataset = _installed("xarray").Dataset(
+        {
+            "visits": (DIMENSIONS, visits, {"long_name": "plays that moved the arm to the state"}),
+            "regret": (DIMENSIONS[:4], regret, {"long_name": "pseudo-regret"}),
+            "means": (("scenario", "arm"), result.means.copy(), {"long_name": "long-run reward per play"}),
+            "reward": (("scenario", "arm", "state"), result.reward.copy(), {"long_name": "what the state pays"}),
+        },
+        coords={
+            "scenario": np.array(result.scenarios),
+            "policy": np.array([label for label, _ in variants]),
+            "variant": ("policy", np.array([variant for _, variant in variants])),
+            **{name: ("policy", values) for name, values in _hyperparameters(result, variants).items()},
+            "run": result.specification.get("first_run", 0) + np.arange(runs),
+            "time": ("time", result.times.copy(), {"long_name": "round t"}),
+            "arm": np.arange(arms),
+            "state": np.arange(states),
+        },
+        attrs=_origin(result),
+    )
+    return dataset
+
+
+def write_netcdf(result: Result, path: str | os.PathLike[str]) -> None:
+    """What `Result.to_netcdf` does.
+
+    Raises:
+      ImportError: xarray, h5netcdf or h5py is not installed.
+      FileNotFoundError: the file's folder does not exist.
+    """
+    for package in ("xarray", "h5netcdf", "h5py"):
+        _installed(package)
+    compressed = {name: {"zlib": True, "complevel": 1} for name in ("visits", "regret")}
+    with whole_file(Path(path)) as file:
+        as_dataset(result).to_netcdf(file.name, engine="h5netcdf", encoding=compressed)
+
+
+def _hyperparameters(result: Result, variants: list[tuple[str, int]]) -> dict[str, np.ndarray]:
+    """What is one number or one text in every variant that has it, each [variant]; NaN or "" in those that do not."""
+    values = [{name: each[v] for name, each in result.hyperparameters(label).items()} for label, v in variants]
+    columns = {}
+    for name in dict.fromkeys(name for each in values for name in each if name not in NAMES):
+        found = [each[name] for each in values if name in each]
+        if all(isinstance(value, str) for value in found):
+            columns[name] = np.array([each.get(name, "") for each in values])
+        elif all(isinstance(value, int | float) for value in found):
+            columns[name] = np.array([each.get(name, np.nan) for each in values], float)
+    return columns
+
+
+def _origin(result: Result) -> dict[str, Any]:
+    """How the result was made, in types that a netCDF file gives back as they are."""
+    origin: dict[str, Any] = {name: np.int64(getattr(result, name)) for name in ("horizon", "rounds", "plays")}
+    if "key" in result.specification:
+        origin["key"] = np.array(result.specification["key"], np.uint32)
+    origin["specification"] = json.dumps(result.specification)
+    origin["policies"] = json.dumps(result.provenance.get("policies", {}))
+    versions = result.provenance.get("versions", {})
+    return origin | {f"{package}_version": version for package, version in versions.items()}
+
+
+def _installed(package: str) -> Any:
+    try:
+        return import_module(package)
+    except ImportError as error:
+        raise ImportError(f'{package} is not installed; pip install "jaxbandit[xarray]"') from error

@@ -1,0 +1,121 @@
+"""xarray Datasets: the result's own numbers under names, the same again after a netCDF file."""
+
+import json
+import sys
+from dataclasses import replace
+
+import jax
+import matplotlib.pyplot as plt
+import numpy as np
+import pytest
+import xarray
+
+import jaxbandit
+from jaxbandit import KLUCB, TVKLUCB, Oracle, Result, metrics, simulate, sweep, two_state
+
+ARMS = two_state([0.5, 0.4, 0.3], [0.4, 0.55, 0.65], reward=(-1.0, 2.0))
+POLICIES = {"KL": KLUCB(), "TV": [TVKLUCB(scale=0.5), TVKLUCB(scale=2.0, exponent=0.1)], "O": Oracle([0.0, 1.0, 0.3])}
+PLAYED = {"policies": POLICIES, "horizon": 50, "times": [10, 50]}
+
+
+@pytest.fixture(scope="module")
+def result():
+    return simulate({"a": ARMS, "b": ARMS}, **PLAYED, runs=range(3, 7))
+
+
+@pytest.fixture(scope="module")
+def dataset(result):
+    return result.to_xarray()
+
+
+def test_names_and_values(result, dataset):
+    assert dataset.visits.dims == ("scenario", "policy", "run", "time", "arm", "state")
+    assert dataset.regret.dims == dataset.visits.dims[:4]
+    assert dataset.visits.dtype == np.int32 and dataset.regret.dtype == np.float64
+    assert dataset.scenario.values.tolist() == ["a", "b"]
+    assert dataset.policy.values.tolist() == ["KL", "TV", "TV", "O"]
+    assert dataset.variant.values.tolist() == [0, 0, 1, 0]
+    assert dataset.run.values.tolist() == [3, 4, 5, 6] and dataset.time.values.tolist() == [10, 50]
+    assert dataset.arm.values.tolist() == [0, 1, 2] and dataset.state.values.tolist() == [0, 1]
+    for label in result.labels:
+        rows = dataset.isel(policy=dataset.policy.isin([label]))
+        np.testing.assert_array_equal(rows.visits, result.visits[label])
+        np.testing.assert_array_equal(rows.regret, metrics.pseudo_regret(result, label))
+    np.testing.assert_array_equal(dataset.means, result.means)
+    np.testing.assert_array_equal(dataset.reward, result.reward)
+    alone = replace(result, visits={"KL": result.visits["KL"]}).to_xarray()
+    assert not np.shares_memory(alone.visits.values, result.visits["KL"])
+
+
+def test_hyperparameters_are_coordinates(result, dataset):
+    np.testing.assert_array_equal(dataset.scale, [np.nan, 0.5, 2.0, np.nan])
+    np.testing.assert_array_equal(dataset.exponent, [np.nan, 0.25, 0.1, np.nan])
+    assert dataset.distance.values.tolist() == ["", "total_variation", "total_variation", ""]
+    assert dataset.means.dims == ("scenario", "arm")  # the oracle's number of that name is an attribute only
+    assert json.loads(dataset.attrs["policies"])["O"]["hyperparameters"]["means"] == [[0.0, 1.0, 0.3]]
+    assert result.hyperparameters("TV")["scale"] == [0.5, 2.0]
+
+
+def test_attributes_say_how_it_was_made(result, dataset):
+    assert [dataset.attrs[name] for name in ("horizon", "rounds", "plays")] == [50, 50, 1]
+    assert dataset.attrs["jaxbandit_version"] == jaxbandit.__version__ and "jax_version" in dataset.attrs
+    assert dataset.attrs["key"].tolist() == result.specification["key"]
+    assert json.loads(dataset.attrs["specification"]) == result.specification
+
+
+def test_selection_by_label(result, dataset):
+    kl, tv = dataset.regret.sel(policy="KL"), dataset.regret.sel(policy="TV")
+    assert kl.dims == ("scenario", "run", "time") and tv.sizes["policy"] == 2
+    np.testing.assert_array_equal(tv - kl, metrics.pseudo_regret(result, "TV") - metrics.pseudo_regret(result, "KL"))
+    chosen = tv.swap_dims(policy="scale").sel(scale=2.0, scenario="b", run=5, time=50)
+    assert float(chosen) == metrics.pseudo_regret(result, "TV")[1, 1, 2, 1]
+    lines = tv.sel(scenario="a").mean("run").plot.line(x="time", hue="scale")
+    np.testing.assert_array_equal(lines[1].get_ydata(), metrics.pseudo_regret(result, "TV")[0, 1].mean(0))
+    assert lines[0].axes.get_xlabel() == "round t" and lines[0].axes.get_ylabel() == "pseudo-regret"
+    plt.close("all")
+
+
+def test_files_give_back_everything(dataset, result, tmp_path):
+    empty = replace(result, times=result.times[:0], visits={"KL": result.visits["KL"][:, :, :, :0]})
+    for given in (result, empty, replace(result, specification={}, provenance={})):
+        given.to_netcdf(tmp_path / "result.nc")
+        wanted = given.to_xarray()
+        found = xarray.load_dataset(tmp_path / "result.nc")
+        xarray.testing.assert_identical(found, wanted)
+        assert {n: v.dtype for n, v in found.variables.items()} == {n: v.dtype for n, v in wanted.variables.items()}
+        assert {n: type(v) for n, v in found.attrs.items()} == {n: type(v) for n, v in wanted.attrs.items()}
+        assert set(found.indexes) == set(wanted.indexes)
+    assert [path.name for path in tmp_path.iterdir()] == ["result.nc"]
+
+
+def test_files_are_whole_or_not_there(result, tmp_path, monkeypatch):
+    with pytest.raises(FileNotFoundError, match="no such folder"):
+        result.to_netcdf("/no/such/folder/result.nc")
+
+    def half(dataset, path, **options):
+        with open(path, "wb") as file:
+            file.write(b"half")
+        raise OSError("disk full")
+
+    monkeypatch.setattr(xarray.Dataset, "to_netcdf", half)
+    with pytest.raises(OSError, match="disk full"):
+        result.to_netcdf(tmp_path / "result.nc")
+    assert not list(tmp_path.iterdir())
+
+
+def test_results_of_sweeps_and_files(tmp_path):
+    cases = {f"{key}": {"scenarios": ARMS, **PLAYED, "runs": 2, "key": jax.random.key(key)} for key in (0, 1)}
+    results = sweep(cases, tmp_path / "sweep", progress=False)
+    both = xarray.concat([each.to_xarray() for each in results.values()], dim=xarray.IndexVariable("case", [0, 1]))
+    for case, each in enumerate(results.values()):
+        np.testing.assert_array_equal(both.visits.sel(policy="TV", case=case), each.visits["TV"])
+        each.save(tmp_path / "result.npz")
+        xarray.testing.assert_identical(Result.load(tmp_path / "result.npz").to_xarray(), each.to_xarray())
+
+
+@pytest.mark.parametrize("package", ["xarray", "h5netcdf", "h5py"])
+def test_a_package_that_is_missing_is_named(result, tmp_path, monkeypatch, package):
+    monkeypatch.setitem(sys.modules, package, None)
+    with pytest.raises(ImportError, match=package + r' is not installed; pip install "jaxbandit\[xarray\]"'):
+        result.to_netcdf(tmp_path / "result.nc")
+    assert not list(tmp_path.iterdir())
