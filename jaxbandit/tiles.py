@@ -34,6 +34,7 @@ class Plan:
     width: int  # runs of a tile, all devices together
     chunk: int
     slots: int  # recorded rounds a chunk has room for
+    together: int  # scenarios and variants a device plays at a time
     kernel: bool  # one kernel a chunk, not a scan over its rounds
 
     @property
@@ -69,10 +70,13 @@ def make_plan(
     if backend == "kernel" and used[0].platform not in ("cpu", "gpu", "cuda"):
         raise ValueError(f"backend: the kernel is for NVIDIA GPUs, not for {used[0].platform}; leave it out")
     lanes, size = len(request.scenarios) * max(request.variants.values()), request.reward[0].size
-    if tile is None:  # on a CPU as many as stay in its cache, for a round costs some microseconds whatever they are
-        tile = max(100, 10_000 // (lanes * size)) if used[0].platform == "cpu" else max(1000, 100_000 // lanes)
+    on_cpu = used[0].platform == "cpu"
+    cached = max(100, 10_000 // size)  # runs that stay in a CPU's cache; fewer pay more for what a round costs anyhow
+    if tile is None:
+        tile = cached if on_cpu else max(1000, 100_000 // lanes)
     tiles = math.ceil(request.runs / (tile * len(used)))
     width = math.ceil(request.runs / (tiles * len(used))) * len(used)
+    together = max(1, cached * len(used) // width) if on_cpu else lanes
     if chunk is None:
         arms, states = request.reward.shape[1:]
         chunk = usual_chunk(request.runs * lanes, arms, states, used[0].platform)
@@ -80,7 +84,7 @@ def make_plan(
         chunk = max(1, int(chunk * min(1, RECORD_BYTES / recorded)))
     chunk = min(int(chunk), request.horizon)
     slots = 1 << (_most_recorded(request, first, chunk) - 1).bit_length()  # few sizes, so few recompilations
-    return Plan(used, tiles, width, chunk, slots, backend == "kernel")
+    return Plan(used, tiles, width, chunk, slots, together, backend == "kernel")
 
 
 def usual_chunk(lanes: int, arms: int, states: int, platform: str = "cpu") -> int:
@@ -96,7 +100,7 @@ def _most_recorded(request: Request, first: int, chunk: int) -> int:
 
 
 @cache
-def _program(mesh: Mesh, scenarios: int, variants: int, length: int, plays: int, kernel: bool) -> Any:
+def _program(mesh: Mesh, scenarios: int, variants: int, together: int, length: int, plays: int, kernel: bool) -> Any:
     """The compiled chunk: over scenarios, variants and devices. Recompiled for another policy type or shape only."""
     on_cpu = mesh.devices.flat[0].platform == "cpu"
     chunk = partial(play_chunk, length=length, plays=plays)
@@ -104,8 +108,8 @@ def _program(mesh: Mesh, scenarios: int, variants: int, length: int, plays: int,
         from jaxbandit.kernel import play_chunk_in_kernel  # a tenth of a second, which few need
 
         chunk = partial(play_chunk_in_kernel, length=length, plays=plays, interpret=on_cpu)
-    over_variants = _over_axis(chunk, variants, (None, 0, None, 0, None, None))
-    over_scenarios = _over_axis(over_variants, scenarios, (0, None, None, 0, None, None))
+    over_variants = _over_axis(chunk, variants, together, (None, 0, None, 0, None, None))
+    over_scenarios = _over_axis(over_variants, scenarios, together // variants, (0, None, None, 0, None, None))
 
     def program(environment: Any, policy: Any, luck: Luck, carry: Carry, first: Array, times: Array) -> Any:
         divided = (_by_runs(luck), _by_runs(carry))
@@ -121,17 +125,27 @@ def _program(mesh: Mesh, scenarios: int, variants: int, length: int, plays: int,
     return jax.jit(program, donate_argnums=3, compiler_options=wide)
 
 
-def _over_axis(function: Any, size: int, in_axes: tuple[int | None, ...]) -> Any:
-    """`jax.vmap`, but an axis of size 1 is taken off and put back: carried along it costs a fifth of the speed."""
-    if size > 1:
+def _over_axis(function: Any, size: int, together: int, in_axes: tuple[int | None, ...]) -> Any:
+    """`jax.vmap` over at most `together` entries of the first axis at a time, for an array beyond the cache is slow.
+
+    An axis of size 1 is taken off and put back: carried along it costs a fifth of the speed.
+    """
+    if together >= size > 1:
         return jax.vmap(function, in_axes=in_axes)
 
-    def alone(*arguments: Any) -> Any:
-        pairs = zip(arguments, in_axes, strict=True)
-        outputs = function(*[a if axis is None else jax.tree.map(lambda leaf: leaf[0], a) for a, axis in pairs])
-        return jax.tree.map(lambda leaf: leaf[None], outputs)
+    def some(*arguments: Any) -> Any:
+        mapped = [argument for argument, axis in zip(arguments, in_axes, strict=True) if axis == 0]
 
-    return alone
+        def one(mapped: Any) -> Any:
+            rest = iter(mapped)
+            return function(*[next(rest) if axis == 0 else a for a, axis in zip(arguments, in_axes, strict=True)])
+
+        if size > 1:
+            most = max(n for n in range(1, max(1, together) + 1) if size % n == 0)
+            return jax.lax.map(one, mapped, batch_size=most if most > 1 else None)
+        return jax.tree.map(lambda leaf: leaf[None], one(jax.tree.map(lambda leaf: leaf[0], mapped)))
+
+    return some
 
 
 @partial(jax.jit, static_argnums=0)
@@ -174,7 +188,7 @@ class Tile:
 
     def play(self, label: str, first: int, length: int, times: np.ndarray) -> Array:
         lanes = (len(self.request.scenarios), self.request.variants[label])
-        program = _program(self.plan.mesh, *lanes, length, self.request.plays, self.plan.kernel)
+        program = _program(self.plan.mesh, *lanes, self.plan.together, length, self.request.plays, self.plan.kernel)
         self.carries[label], record = program(
             self.environment, self.policies[label], self.luck, self.carries[label], np.int32(first), times
         )

@@ -85,6 +85,16 @@ def test_scenarios_and_variants_alone_or_in_a_list(plays, shuffle):
         np.testing.assert_array_equal(alone.visits["t"][0, 0], together.visits["t"][i, 0])
 
 
+@pytest.mark.parametrize("runs", [1200, 5000])
+def test_scenarios_and_variants_beyond_the_cache(runs):
+    """Two of four variants at a time with 1,200 runs, one after the other with 5,000."""
+    variants = [UCBSM(constant) for constant in (0.3, 1.0, 3.0, 9.0)]
+    options = COMMON | {"horizon": 40, "times": [40]}
+    few = simulate({"a": ARMS, "b": OTHER}, {"ucb": variants}, **options)
+    many = simulate({"a": ARMS, "b": OTHER}, {"ucb": variants}, **options | {"runs": runs})
+    np.testing.assert_array_equal(many.visits["ucb"][:, :, :23], few.visits["ucb"])
+
+
 def test_a_longer_horizon_continues(undisturbed):
     short = simulate(ARMS, POLICIES, **COMMON | {"horizon": 160, "times": [7, 150]}, chunk=50)
     same(undisturbed, simulate(ARMS, POLICIES, **COMMON, resume=short))
@@ -163,7 +173,7 @@ def test_ten_million_rounds():
 def test_new_numbers_compile_nothing():
     simulate(ARMS, {"tv": TVKLUCB()}, runs=4, horizon=50, chunk=25)
     mesh = make_plan(jaxbandit.arguments.check(ARMS, {"tv": TVKLUCB()}, runs=4, horizon=50), 1, 25, None, None)
-    program = _program(mesh.mesh, 1, 1, 25, 1, False)
+    program = _program(mesh.mesh, 1, 1, 1, 25, 1, False)
     traces = program._cache_size()
     assert traces >= 1
     for scale in (0.5, 2.0):
@@ -188,7 +198,7 @@ def test_no_communication_between_devices():
     request = jaxbandit.arguments.check(ARMS, {"tv": TVKLUCB()}, runs=4, horizon=50)
     plan = make_plan(request, 1, 25, None, None)
     tile = jaxbandit.tiles.Tile(request, plan, 0, None)
-    program = _program(plan.mesh, 1, 1, 25, 1, False)
+    program = _program(plan.mesh, 1, 1, 1, 25, 1, False)
     lowered = program.lower(
         tile.environment,
         tile.policies["tv"],
