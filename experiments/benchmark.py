@@ -3,6 +3,7 @@
 All with scenario 1's arms and 1,000 runs unless the row says otherwise, the last round recorded. The ratio is to the
 scalar loop (extra `bench`), measured in the same call: machines differ, ratios much less. Writes the table as JSON;
 --check FILE compares with such a file by ratios, and fails where a row has become slower by more than a fifth.
+--gpu instead checks and times both backends on a GPU, in some minutes.
 """
 
 from __future__ import annotations
@@ -48,6 +49,7 @@ class Settings:
     axes: str = option("", f"some of {', '.join(AXES)}, separated by commas; default: all")
     out: str = option("results/benchmark.json", "file for the table")
     check: str = option("", "file of an earlier table to compare with")
+    gpu: bool = option(False, "what is worth measuring on a GPU, and nothing else")
 
 
 @dataclasses.dataclass(frozen=True)
@@ -94,8 +96,14 @@ def cases(settings: Settings) -> Iterator[tuple[str, str, dict[str, Any]]]:
             yield axis, str(value), {"scenarios": scenarios, "policies": {"": [policy] * size.pop("variants")}} | size
 
 
-def measure(settings: Settings) -> list[Row]:
+def measure(settings: Settings) -> Any:
     """Time every row, print and write the table, compare if asked to."""
+    if settings.runs < 1:
+        raise ValueError(f"--runs: {settings.runs}; give at least 1")
+    if settings.gpu:
+        from experiments import benchmark_gpu
+
+        return benchmark_gpu.measure(settings.out.replace("benchmark.json", "benchmark_gpu.json"))
     asked = list(cases(settings))  # refuses before anything is timed
     before = read(settings.check) if settings.check else {}
     print(describe())
@@ -123,7 +131,9 @@ def time_row(axis: str, value: str, case: dict[str, Any], seconds: float, scalar
     """Time one case; unless the axis is the horizon's, it is chosen so that the timing takes about `seconds`."""
     lanes = case["runs"] * len(case["scenarios"]) * len(case["policies"][""])
     arms, states = next(iter(case["scenarios"].values())).reward.shape
-    chunk = usual_chunk(lanes, arms, states)  # one length, so that nothing is compiled while it is timed
+    chunk = usual_chunk(
+        lanes, arms, states, jax.devices()[0].platform
+    )  # one length, so that nothing is compiled while it is timed
     reset_peak()
 
     def timed(horizon: int) -> float:

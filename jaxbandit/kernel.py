@@ -2,6 +2,9 @@
 
 from __future__ import annotations
 
+import functools
+import math
+from collections.abc import Sequence
 from typing import Any
 
 import jax
@@ -15,6 +18,9 @@ from jaxbandit.rounds import Carry, Luck, play_round
 from jaxbandit.unrolled import Key, Numbers, UnsupportedError, objects, repeat, unrolled
 
 BLOCK = 128  # runs a block of threads plays, one a thread
+
+# What the runs carry is stored in one array [numbers, runs] a type of number, and read and written in loops over its
+# rows: Triton's passes take minutes where each number is an access of its own.
 
 
 def play_chunk_in_kernel(
@@ -41,107 +47,149 @@ def play_chunk_in_kernel(
     Raises:
       ValueError: the policy or the environment uses an operation that cannot be taken apart.
     """
-    arguments, structure = jax.tree.flatten((environment, policy, luck, carry))
-    shared, carried = len(jax.tree.leaves((environment, policy))), len(jax.tree.leaves(carry))
-    shapes = [_one(leaf, runs=n >= shared) for n, leaf in enumerate(arguments)]
+    shared = jax.tree.leaves((environment, policy))
+    shapes = jax.tree.map(_shape, (environment, policy)) + jax.tree.map(_shape_of_one, (luck, carry))
 
-    def next_carry(leaves: list[Array], t: Array) -> Carry:
-        environment, policy, luck, carry = jax.tree.unflatten(structure, leaves)
+    def one_of_one(t: Array, environment: Environment, policy: Policy, luck: Luck, carry: Carry) -> Carry:
         return play_round(environment, policy, luck, carry, t, plays)
 
-    play = unrolled(next_carry, shapes, jax.ShapeDtypeStruct((), jnp.int32))
+    play = unrolled(one_of_one, jax.ShapeDtypeStruct((), jnp.int32), *shapes)
+    luck_shapes, carry_shapes = map(jax.tree.leaves, shapes[2:])
     # rounds bounds[n] to bounds[n + 1] - 1 are played before the visits are written to slot n; the last slot is the end
     bounds = jnp.concatenate([first[None], jnp.where(times > 0, times + 1, first + length), (first + length)[None]])
     bounds = jnp.clip(bounds, first, first + length)
-    slots = len(bounds) - 1
+    fixed, moving = _rows(luck), _rows(carry)
 
-    def kernel(*references: Any) -> None:
-        stops, *inputs = references[: 1 + len(arguments)]
-        *following, record = references[1 + len(arguments) :]
-        values = [_read(reference, shape, n >= shared) for n, (reference, shape) in enumerate(zip(inputs, shapes))]
-        constant, carry = values[:-carried], values[-carried:]
+    def kernel(stops: Any, numbers: Any, fixed: Any, moving: Any, moved: Any, record: Any) -> None:
+        constant = [_scalars(reference, leaf) for reference, leaf in zip(numbers, jax.tree.leaves(shapes[:2]))]
+        chance = _gathered(jax.tree.map(_read, fixed), luck_shapes)
 
         def one_round(t: Array, carry: list[Numbers]) -> list[Numbers]:
-            return play([*constant, *carry, objects([t], ())])
+            return play([objects([t], ()), *constant, *chance, *carry])
 
         def one_slot(slot: Array, carry: list[Numbers]) -> list[Numbers]:
             carry = repeat(stops[slot], stops[slot + 1], one_round, carry, (BLOCK,))
-            for place, count in np.ndenumerate(carry[-1]):
-                record[(slot, *place, slice(None))] = count
+            _write(record, carry[-1].ravel(), slot)
             return carry
 
-        for reference, value in zip(following, repeat(0, slots, one_slot, carry, (BLOCK,))):
-            _write(reference, value)
+        carry = _gathered(jax.tree.map(_read, moving), carry_shapes)
+        carry = repeat(0, len(bounds) - 1, one_slot, carry, (BLOCK,))
+        for kind, vectors in _sorted_by_kind(carry, carry_shapes).items():
+            _write(moved[kind], vectors)
 
-    numbers = [_stored(leaf, runs=n >= shared) for n, leaf in enumerate(arguments)]
-    outputs = [jax.ShapeDtypeStruct(number.shape, number.dtype) for number in numbers[-carried:]]
-    outputs.append(jax.ShapeDtypeStruct((slots, *outputs[-1].shape), jnp.int32))
+    shape = carry.visits.shape[:-1]
+    following = jax.tree.map(_shape, moving)
+    record = jax.ShapeDtypeStruct((len(bounds) - 1, math.prod(shape), moving["int32"].shape[1]), jnp.int32)
     call = pallas.pallas_call(
         kernel,
-        grid=(outputs[-1].shape[-1] // BLOCK,),
-        in_specs=[pallas.BlockSpec()] * (1 + shared) + [_block(number) for number in numbers[shared:]],
-        out_specs=[_block(output) for output in outputs],
-        out_shape=outputs,
+        grid=(record.shape[-1] // BLOCK,),
+        in_specs=[pallas.BlockSpec(), [pallas.BlockSpec()] * len(shared), *jax.tree.map(_block, (fixed, moving))],
+        out_specs=jax.tree.map(_block, (following, record)),
+        out_shape=(following, record),
         interpret=interpret,
         compiler_params=triton.CompilerParams(num_warps=BLOCK // 32, num_stages=1),
     )
     try:
-        *played, record = call(bounds, *numbers)
+        rows, visits = call(bounds, [jnp.atleast_1d(leaf) for leaf in shared], fixed, moving)
     except UnsupportedError as error:
         pair = f"{type(policy).__name__} in {type(environment).__name__}"
         raise ValueError(f'backend: the kernel cannot play {pair}: {error}; use backend="scan"') from None
-    due = (times >= first) & (times < first + length)
     runs = carry.visits.shape[-1]
-    record = jnp.where(due[:, None, None, None], record[:-1, ..., :runs], 0)
-    leaves = [_restored(number, leaf) for number, leaf in zip(played, jax.tree.leaves(carry))]
-    return jax.tree.unflatten(jax.tree.structure(carry), leaves), record
+    due = (times >= first) & (times < first + length)
+    visits = jnp.where(due[:, None, None], visits[:-1, :, :runs], 0).reshape(len(times), *shape, runs)
+    return _leaves(rows, carry), visits
+
+
+def _shape(leaf: Array) -> jax.ShapeDtypeStruct:
+    return jax.ShapeDtypeStruct(jnp.shape(leaf), jnp.result_type(leaf))
+
+
+def _shape_of_one(leaf: Array) -> jax.ShapeDtypeStruct:
+    return jax.ShapeDtypeStruct(leaf.shape[:-1], leaf.dtype)
 
 
 def _is_key(leaf: Any) -> bool:
     return bool(jnp.issubdtype(leaf.dtype, jax.dtypes.prng_key))
 
 
-def _one(leaf: Array, runs: bool) -> jax.ShapeDtypeStruct:
-    """What `play_round` gets of an argument."""
-    return jax.ShapeDtypeStruct(leaf.shape[:-1] if runs else jnp.shape(leaf), jnp.result_type(leaf))
+def _kind(leaf: Any) -> str:
+    """The type in which a leaf is stored."""
+    return "uint32" if _is_key(leaf) else "int32" if leaf.dtype == bool else str(leaf.dtype)
 
 
-def _stored(leaf: Array, runs: bool) -> Array:
-    """An argument as the kernel reads it: no keys, no bools, and the runs filled up to whole blocks."""
-    if not runs:
-        return jnp.atleast_1d(leaf)
-    if _is_key(leaf):
-        leaf = jnp.moveaxis(jax.random.key_data(leaf), -1, -2)
-    if leaf.dtype == bool:
-        leaf = leaf.astype(jnp.int32)
-    return jnp.pad(leaf, [(0, 0)] * (leaf.ndim - 1) + [(0, -leaf.shape[-1] % BLOCK)], mode="edge")
+def _rows(tree: Any) -> dict[str, Array]:
+    """Arrays [numbers, runs] by type, the runs filled up to whole blocks."""
+    rows: dict[str, list[Array]] = {}
+    for leaf in jax.tree.leaves(tree):
+        bits = jnp.moveaxis(jax.random.key_data(leaf), -1, -2) if _is_key(leaf) else leaf.astype(_kind(leaf))
+        rows.setdefault(_kind(leaf), []).append(bits.reshape(-1, leaf.shape[-1]))
+    joined = {kind: jnp.concatenate(parts) for kind, parts in rows.items()}
+    return {kind: jnp.pad(part, ((0, 0), (0, -part.shape[1] % BLOCK)), mode="edge") for kind, part in joined.items()}
 
 
-def _restored(number: Array, like: Array) -> Array:
-    number = number[..., : like.shape[-1]]
-    return jax.random.wrap_key_data(jnp.moveaxis(number, -2, -1)) if _is_key(like) else number.astype(like.dtype)
+def _leaves(rows: dict[str, Array], like: Any) -> Any:
+    """The inverse of `_rows`, for a tree like this one."""
+    used = dict.fromkeys(rows, 0)
+
+    def restored(leaf: Array) -> Array:
+        kind, shape = _kind(leaf), (*leaf.shape[:-1], *(2,) * _is_key(leaf))
+        first, used[kind] = used[kind], used[kind] + math.prod(shape)
+        part = rows[kind][first : used[kind], : leaf.shape[-1]].reshape(*shape, leaf.shape[-1])
+        return jax.random.wrap_key_data(jnp.moveaxis(part, -2, -1)) if _is_key(leaf) else part.astype(leaf.dtype)
+
+    return jax.tree.map(restored, like)
 
 
-def _block(number: Any) -> pallas.BlockSpec:
-    axes = len(number.shape) - 1
-    return pallas.BlockSpec((*number.shape[:-1], BLOCK), lambda block: (0,) * axes + (block,))
+def _block(rows: Any) -> pallas.BlockSpec:
+    axes = len(rows.shape) - 1
+    return pallas.BlockSpec((*rows.shape[:-1], BLOCK), lambda block: (0,) * axes + (block,))
 
 
-def _read(reference: Any, shape: jax.ShapeDtypeStruct, runs: bool) -> Numbers:
-    """An argument's numbers, as vectors over the block's runs or as scalars."""
-    if not runs:
-        return objects((reference[place or (0,)] for place in np.ndindex(shape.shape)), shape.shape)
-    if _is_key(shape):
-        halves = [[reference[(*place, half, slice(None))] for half in (0, 1)] for place in np.ndindex(shape.shape)]
-        return objects((Key(*pair) for pair in halves), shape.shape)
-    numbers = [reference[(*place, slice(None))] for place in np.ndindex(shape.shape)]
-    return objects([number != 0 for number in numbers] if shape.dtype == bool else numbers, shape.shape)
+def _scalars(reference: Any, shape: jax.ShapeDtypeStruct) -> Numbers:
+    return objects((reference[place or (0,)] for place in np.ndindex(shape.shape)), shape.shape)
 
 
-def _write(reference: Any, value: Numbers) -> None:
-    for place, number in np.ndenumerate(value):
-        if isinstance(number, Key):
-            for half in (0, 1):
-                reference[(*place, half, slice(None))] = number[half]
-        else:
-            reference[(*place, slice(None))] = number.astype(reference.dtype)
+def _read(reference: Any) -> list[Array]:
+    """The rows, one by one."""
+
+    def one(n: Array, rows: list[Array]) -> list[Array]:
+        row = reference[n, :]
+        return [jnp.where(n == k, row, other) for k, other in enumerate(rows)]
+
+    nothing = jnp.zeros((BLOCK,), reference.dtype)
+    rows: list[Array] = jax.lax.fori_loop(0, reference.shape[0], one, [nothing] * reference.shape[0])
+    return rows
+
+
+def _write(reference: Any, rows: Sequence[Array], *slot: Array) -> None:
+    """The inverse of `_read`, perhaps into a slot."""
+
+    def one(n: Array, done: Array) -> Array:
+        chosen = functools.reduce(lambda found, k: jnp.where(n == k, rows[k], found), range(1, len(rows)), rows[0])
+        reference[(*slot, n, slice(None))] = chosen
+        return done
+
+    jax.lax.fori_loop(0, len(rows), one, jnp.int32(0))
+
+
+def _gathered(rows: dict[str, list[Array]], shapes: Sequence[jax.ShapeDtypeStruct]) -> list[Numbers]:
+    """The numbers of arguments of these shapes."""
+    left = {kind: iter(vectors) for kind, vectors in rows.items()}
+
+    def number(shape: jax.ShapeDtypeStruct) -> Any:
+        vector = next(left[_kind(shape)])
+        if _is_key(shape):
+            return Key(vector, next(left["uint32"]))
+        return vector != 0 if shape.dtype == bool else vector
+
+    return [objects((number(shape) for _ in np.ndindex(shape.shape)), shape.shape) for shape in shapes]
+
+
+def _sorted_by_kind(values: Sequence[Numbers], shapes: Sequence[jax.ShapeDtypeStruct]) -> dict[str, list[Array]]:
+    """The inverse of `_gathered`."""
+    rows: dict[str, list[Array]] = {}
+    for value, shape in zip(values, shapes):
+        for number in value.ravel():
+            vectors = number if _is_key(shape) else [number.astype(_kind(shape))]
+            rows.setdefault(_kind(shape), []).extend(vectors)
+    return rows

@@ -12,6 +12,7 @@ from jaxbandit.base import Array, Environment, Feedback, Policy
 from jaxbandit.environments import markov, two_state
 from jaxbandit.rounds import Carry, Luck, best, luck, play_round, start
 from jaxbandit.simulation import simulate
+from jaxbandit.tiles import Backend
 
 
 def check_policy(policy: Policy, *, arms: int = 4, states: int = 2, rounds: int = 64, plays: int = 1) -> None:
@@ -112,10 +113,16 @@ def check_environment(environment: Environment, *, runs: int = 64, plays: int = 
     _check_repeats(name, blocked[0], blocked[1], states)
 
 
-def check_kernel(
-    policy: Policy, environment: Environment | None = None, *, runs: int = 20, rounds: int = 100, plays: int = 1
+def check_backend(
+    policy: Policy,
+    environment: Environment | None = None,
+    *,
+    backend: Backend = "kernel",
+    runs: int = 20,
+    rounds: int = 100,
+    plays: int = 1,
 ) -> int:
-    """Check that `backend="kernel"` on the default device plays what `backend="scan"` plays on the CPU.
+    """Check that a backend on the default devices plays what `backend="scan"` plays on the CPU.
 
     Two compilers round differently, so a run may part from its twin, but only in a round in which the last arm played
     and the first one not played have scores within 16 ULP.
@@ -132,7 +139,7 @@ def check_kernel(
       AssertionError: a run parted where no two scores were close; which one, and in which round.
 
     >>> import jaxbandit
-    >>> check_kernel(jaxbandit.UCB1(), rounds=20)
+    >>> check_backend(jaxbandit.UCB1(), rounds=20)
     0
     """
     arms = two_state([0.5, 0.4, 0.3, 0.2, 0.1], [0.4, 0.55, 0.65, 0.65, 0.7]) if environment is None else environment
@@ -140,8 +147,8 @@ def check_kernel(
     asked: dict[str, Any] = {"key": key, "runs": runs, "horizon": rounds, "plays": plays, "progress": False}
     asked["times"] = np.arange(1, rounds + 1)
     scan = simulate(arms, {"": policy}, backend="scan", devices=jax.devices("cpu"), **asked).visits[""]
-    kernel = simulate(arms, {"": policy}, backend="kernel", **asked).visits[""]
-    different = (scan != kernel).any((0, 1, 4, 5))  # [run, time]
+    other = simulate(arms, {"": policy}, backend=backend, **asked).visits[""]
+    different = (scan != other).any((0, 1, 4, 5))  # [run, time]
 
     @jax.jit
     def scores(environment: Environment, policy: Policy, luck: Luck, carry: Carry, t: Array) -> Array:

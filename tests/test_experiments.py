@@ -13,7 +13,7 @@ import numpy as np
 import pytest
 
 import jaxbandit
-from experiments import benchmark, own_policy, scalar_loop, scenarios
+from experiments import benchmark, benchmark_gpu, own_policy, scalar_loop, scenarios
 from experiments.claims import Claim, judge, verdict
 from experiments.comparison import run
 from experiments.settings import Settings, from_command_line
@@ -213,6 +213,24 @@ def test_benchmark_measures_and_compares(tmp_path, quick_benchmark, capsys):
         benchmark.measure(some)
     assert (tmp_path / "b.json").exists()  # what was measured is kept
     capsys.readouterr()
+
+
+def test_the_benchmark_of_a_gpu_measures_what_it_says(tmp_path, monkeypatch, capsys):
+    monkeypatch.setattr(jaxbandit, "ALL", {"TVKLUCB": jaxbandit.UCBSM})
+    monkeypatch.setattr(benchmark_gpu, "environment", lambda name: jaxbandit.bernoulli([0.5, 0.4]))
+    monkeypatch.setattr(benchmark, "arms_of", lambda arms, states: jaxbandit.bernoulli([0.5, 0.4]))
+    monkeypatch.setattr(benchmark_gpu, "SIZES", ({"states": 3},))
+    monkeypatch.setattr(benchmark_gpu, "COSTS", {"UCBSM": jaxbandit.UCBSM})
+    tables = benchmark_gpu.measure(str(tmp_path / "table.json"), largest=1000, seconds=0.01)
+    agreement, speed, calls = tables["gpu_agreement"], tables["gpu_speed"], tables["gpu_call"]
+    assert [row["runs that part"] for row in agreement] == ["0", "0"] + ["regret differs by 0.000 (0.000 to 0.000)"] * 2
+    assert [(row["backend"], row["states"]) for row in speed] == [("kernel", "2"), ("scan", "2"), ("scan", "3")]
+    assert all(float(row["million rounds/s"]) > 0 for row in speed) and len(calls) == 2
+    assert {path.name for path in tmp_path.iterdir()} == {f"{name}.csv" for name in tables}
+    with pytest.raises(ValueError, match="--gpu: JAX sees no GPU"):
+        benchmark.measure(benchmark.Settings(gpu=True))
+    with pytest.raises(ValueError, match="--runs: 0"):
+        benchmark.measure(benchmark.Settings(runs=0))
 
 
 def test_benchmark_refuses_before_it_times(tmp_path, quick_benchmark, capsys):

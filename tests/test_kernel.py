@@ -9,7 +9,7 @@ import jaxbandit
 from jaxbandit import ALL, KLUCB, TVKLUCB, UCBSM, Uniform, simulate, two_state
 from jaxbandit.kernel import play_chunk_in_kernel
 from jaxbandit.rounds import luck, start
-from jaxbandit.testing import check_kernel
+from jaxbandit.testing import check_backend
 from jaxbandit.unrolled import Key, UnsupportedError, objects, unrolled
 
 ARMS = two_state([0.5, 0.4, 0.3], [0.4, 0.55, 0.65])
@@ -19,11 +19,11 @@ OTHER = two_state([0.1, 0.4, 0.6], [0.4, 0.25, 0.3], initial_state="stationary")
 
 @pytest.mark.parametrize("name", ALL)
 def test_every_policy_plays_in_the_kernel_what_it_plays_in_the_scan(name):
-    check_kernel(ALL[name](), TWO, runs=9, rounds=60)
+    check_backend(ALL[name](), TWO, runs=9, rounds=60)
 
 
 def test_several_plays():
-    check_kernel(TVKLUCB(samples="state", clock="arm"), ARMS, runs=9, rounds=60, plays=2)
+    check_backend(TVKLUCB(samples="state", clock="arm"), ARMS, runs=9, rounds=60, plays=2)
 
 
 def test_a_kernel_that_plays_otherwise_is_found(monkeypatch):
@@ -35,7 +35,7 @@ def test_a_kernel_that_plays_otherwise_is_found(monkeypatch):
     original = kernel.play_round
     monkeypatch.setattr(kernel, "play_round", worse)
     with pytest.raises(AssertionError, match="UCBSM: run 0 parts in round .* are not close"):
-        check_kernel(UCBSM(3.0), ARMS, runs=2, rounds=77)
+        check_backend(UCBSM(3.0), ARMS, runs=2, rounds=77)
 
 
 def test_scenarios_variants_orders_chunks_and_recorded_rounds_as_in_the_scan():
