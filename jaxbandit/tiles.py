@@ -79,7 +79,7 @@ def make_plan(
     together = max(1, cached * len(used) // width) if on_cpu else lanes
     if chunk is None:
         arms, states = request.reward.shape[1:]
-        chunk = usual_chunk(request.runs * lanes, arms, states, used[0].platform)
+        chunk = usual_chunk(request.runs * lanes * len(request.policies), arms, states, used[0].platform)
         recorded = 4 * width * lanes * size * _most_recorded(request, first, chunk)
         chunk = max(1, int(chunk * min(1, RECORD_BYTES / recorded)))
     chunk = min(int(chunk), request.horizon)
@@ -88,10 +88,14 @@ def make_plan(
 
 
 def usual_chunk(lanes: int, arms: int, states: int, platform: str = "cpu") -> int:
-    """Rounds of a call: short enough for Ctrl-C and the bar (a second or so), long enough to hide what a call costs."""
+    """Rounds of a chunk: short enough for Ctrl-C and the bar (a second or so), long enough to hide what calls cost.
+
+    Args:
+      lanes: runs of all scenarios, variants and policies together.
+    """
     slow = 1 if states == 2 else 8 * states  # what an arm's index costs, about
     indices = 2.5e8 if platform == "cpu" else 5e9
-    return int(np.clip(indices / (lanes * arms * slow), 100, 10_000))
+    return int(np.clip(indices / (lanes * arms * slow), 100, 100_000))
 
 
 def _most_recorded(request: Request, first: int, chunk: int) -> int:
