@@ -48,6 +48,7 @@ def draw(results: dict[str, Result], folder: Path) -> None:
         figure, axes = plt.subplots(
             1, len(result.scenarios), figsize=(4.2 * len(result.scenarios), 4.8), layout="constrained", sharey=True
         )
+        figure.get_layout_engine().set(wspace=0.05)  # else the ticks of neighbours touch
         for number, (ax, start) in enumerate(zip(axes, result.scenarios, strict=True)):
             plotting.plot_regret(result, scenario=number, quantiles=(0.5,), logarithmic=True, ax=ax)
             ax.set_title(start)
