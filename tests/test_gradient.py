@@ -69,7 +69,11 @@ def test_plain_steps_are_the_textbooks_action_for_action(policy, rate):
         np.testing.assert_array_equal(chosen[run], expected)
 
 
-@pytest.mark.parametrize("optimiser", [None, optax.adam, INJECTED, partial(optax.sgd, momentum=0.9)], ids=str)
+@pytest.mark.parametrize(
+    "optimiser",
+    [None, optax.adam, INJECTED, partial(optax.sgd, momentum=0.9)],
+    ids=["sgd", "adam", "injected", "momentum"],
+)
 def test_a_grid_of_learning_rates_is_one_program(optimiser):
     """Each variant has the bits of that learning rate alone; a second grid adds no trace."""
     rates = (0.01, 0.1, 1.0)
