@@ -15,14 +15,16 @@ if TYPE_CHECKING:
 NAMES, ROWS = 6, 30  # shown at most, of a list and of a table
 
 # No colour but a grey that is seen on white and on black: text has the notebook's own, in any theme.
+# The class is named twice to outweigh JupyterLab's style, which moves every cell of a table to the right.
 STYLE = """
 div.jaxbandit { overflow-x: auto; }
 div.jaxbandit table { border-collapse: collapse; margin: 0 0 1em 0; font-size: inherit; color: inherit; }
 div.jaxbandit caption { text-align: left; font-weight: bold; padding: 0.3em; color: inherit; }
-div.jaxbandit th, div.jaxbandit td { text-align: left; vertical-align: top; padding: 0.15em 1.2em 0.15em 0.3em; }
+div.jaxbandit.jaxbandit th, div.jaxbandit.jaxbandit td { text-align: left; vertical-align: top; }
+div.jaxbandit th, div.jaxbandit td { padding: 0.15em 1.2em 0.15em 0.3em; }
 div.jaxbandit thead th { border-bottom: 1px solid rgba(128, 128, 128, 0.7); }
 div.jaxbandit tbody th { font-weight: normal; white-space: nowrap; }
-div.jaxbandit .number { text-align: right; white-space: nowrap; font-variant-numeric: tabular-nums; }
+div.jaxbandit.jaxbandit .number { text-align: right; white-space: nowrap; font-variant-numeric: tabular-nums; }
 """
 
 

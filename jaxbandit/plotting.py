@@ -83,9 +83,7 @@ def plot_regret(
     ax.set_xlim(max(1, times[0]), times[-1])
     ax.set_xlabel("round t")
     ax.set_ylabel("pseudo-regret / log t" if normalised else "pseudo-regret")
-    title = f"{result.scenarios[scenario]}: mean of {_runs(result)} runs, 95 % interval{_dashed(quantiles)}"
-    ax.set_title(title, fontsize="medium")
-    return _finish(ax)
+    return _finish(ax, _means(result, scenario, quantiles))
 
 
 def plot_pulls(result: Result, label: str, *, scenario: int = 0, variant: int = 0, ax: Axes | None = None) -> Axes:
@@ -108,8 +106,7 @@ def plot_pulls(result: Result, label: str, *, scenario: int = 0, variant: int = 
     ax.set_xlim(max(1, result.times[0]), result.times[-1])
     ax.set_xlabel("round t")
     ax.set_ylabel("plays")
-    ax.set_title(f"{result.scenarios[scenario]}: {label}, mean plays of {_runs(result)} runs", fontsize="medium")
-    return _finish(ax)
+    return _finish(ax, f"{result.scenarios[scenario]}: {label}, mean plays of {_runs(result)} runs")
 
 
 def plot_distribution(
@@ -130,8 +127,31 @@ def plot_distribution(
     ax.set_yscale("log")
     ax.set_xlabel(f"pseudo-regret x after {result.times[-1]:,} rounds")
     ax.set_ylabel("share of runs with at least x")
-    ax.set_title(f"{result.scenarios[scenario]}: final regret of {_runs(result)} runs", fontsize="medium")
-    return _finish(ax)
+    return _finish(ax, f"{result.scenarios[scenario]}: final regret of {_runs(result)} runs")
+
+
+def plot_batches(
+    result: Result, label: str, batch: int = 100, *, scenario: int = 0, variant: int = 0, ax: Axes | None = None
+) -> Axes:
+    """Mean final regret of every `batch` runs with its 95 % interval, sorted; red where it misses the mean of all runs.
+
+    Raises:
+      ValueError: there is no such label, or the runs make no batch of 2 or more.
+    """
+    ax = _axes(ax)
+    final = metrics.pseudo_regret(result, label)[scenario, variant, :, -1]
+    if not 2 <= batch <= len(final):
+        raise ValueError(f"batch: {batch}; give a number of runs, 2 to {len(final)}")
+    summary = metrics.summary(final[: len(final) // batch * batch].reshape(-1, batch))
+    missed = (summary.low > final.mean()) | (summary.high < final.mean())
+    at = np.argsort(np.argsort(summary.mean)) + 1
+    for which, colour, name in ((~missed, COLOURS[0], "holds the mean of all"), (missed, COLOURS[2], "misses it")):
+        ax.vlines(at[which], summary.low[which], summary.high[which], color=colour, label=f"{which.sum()}: {name}")
+    ax.plot(at, summary.mean, "k.", markersize=3)
+    ax.axhline(final.mean(), color="black", linewidth=1)
+    ax.set_xlabel(f"batch of {batch:,} runs, by its mean")
+    ax.set_ylabel(f"pseudo-regret after {result.times[-1]:,} rounds")
+    return _finish(ax, f"{result.scenarios[scenario]}: {label}, {_runs(result)} runs", legend="upper left")
 
 
 def plot_parameter(
@@ -203,9 +223,7 @@ def plot_parameter(
         ax.set_ylim(bottom=0)
     ax.set_xlabel(parameter)
     ax.set_ylabel(f"pseudo-regret after {result.times[-1]:,} rounds")
-    title = f"{result.scenarios[scenario]}: mean of {_runs(result)} runs, 95 % interval{_dashed(quantiles)}"
-    ax.set_title(title, fontsize="medium")
-    return _finish(ax)
+    return _finish(ax, _means(result, scenario, quantiles))
 
 
 def plot_heatmap(
@@ -262,17 +280,19 @@ def _colour(result: Result, label: str) -> str:
     return COLOURS[result.labels.index(label) % len(COLOURS)]
 
 
-def _dashed(quantiles: Sequence[float]) -> str:
-    """For a title."""
-    return f"; dashed: {', '.join(f'{q:.0%} quantile' for q in quantiles)}" if quantiles else ""
+def _means(result: Result, scenario: int, quantiles: Sequence[float]) -> str:
+    """A title."""
+    dashed = f"; dashed: {', '.join(f'{100 * q:g} % quantile' for q in quantiles)}" if quantiles else ""
+    return f"{result.scenarios[scenario]}: mean of {_runs(result)} runs, 95 % interval{dashed}"
 
 
 def _runs(result: Result) -> str:
     return f"{next(iter(result.visits.values())).shape[2]:,}"
 
 
-def _finish(ax: Axes) -> Axes:
+def _finish(ax: Axes, title: str, legend: Literal["best", "upper left"] = "best") -> Axes:
+    ax.set_title(title, fontsize="medium")
     ax.grid(True, which="major", alpha=0.25)
     ax.spines[["top", "right"]].set_visible(False)
-    ax.legend(frameon=False, fontsize="small")
+    ax.legend(frameon=False, fontsize="small", loc=legend)
     return ax

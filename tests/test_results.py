@@ -212,6 +212,29 @@ def test_regret_against_a_number():
     plt.close(figure)
 
 
+def test_batches_of_runs():
+    regret = np.array([[20, 22, 3, 5, 30, 10, 11, 13, 900]])  # the last run is not of a whole batch
+    result = made_up(regret)
+    figure, ax = plt.subplots()
+    assert plotting.plot_batches(result, "a", batch=2, ax=ax) is ax
+    line, whole = ax.lines
+    np.testing.assert_array_equal(line.get_xdata()[np.argsort(line.get_ydata())], [1, 2, 3, 4])
+    np.testing.assert_array_equal(line.get_ydata(), [21, 4, 20, 12])
+    assert whole.get_ydata()[0] == regret.mean()
+    s = metrics.summary(np.reshape(regret[0, :8], (4, 2)))
+    missed = (s.high < regret.mean()) | (s.low > regret.mean())
+    assert missed.tolist() == [True, True, False, True]
+    for segments, which in zip(ax.collections, (~missed, missed), strict=True):
+        ends = [sorted(segment[:, 1]) for segment in segments.get_segments()]
+        np.testing.assert_allclose(ends, np.stack([s.low, s.high], axis=1)[which])
+    assert [text.get_text() for text in ax.get_legend().get_texts()] == ["1: holds the mean of all", "3: misses it"]
+    assert ax.get_xlabel() == "batch of 2 runs, by its mean"
+    for batch in (1, 10):
+        with pytest.raises(ValueError, match="batch: .*2 to 9"):
+            plotting.plot_batches(result, "a", batch, ax=ax)
+    plt.close(figure)
+
+
 def test_equal_means_are_all_best():
     """1/6 twice, from other probabilities, differs in the last bit; both arms are best."""
     arms = two_state([0.05, 0.15], [0.25, 0.75])
