@@ -103,7 +103,7 @@ def measure(settings: Settings) -> Any:
     if settings.gpu:
         from experiments import benchmark_gpu
 
-        return benchmark_gpu.measure(settings.out.replace("benchmark.json", "benchmark_gpu.json"))
+        return benchmark_gpu.measure(Path(settings.out).parent)
     asked = list(cases(settings))  # refuses before anything is timed
     before = read(settings.check) if settings.check else {}
     print(describe())

@@ -15,10 +15,10 @@ from experiments import benchmark
 from experiments.scenarios import environment
 from experiments.tables import Row, publish
 from jaxbandit import metrics
+from jaxbandit.arguments import Backend
 from jaxbandit.kernel import play_chunk_in_kernel
 from jaxbandit.rounds import luck, play_chunk, start
 from jaxbandit.testing import check_backend
-from jaxbandit.tiles import Backend
 
 BACKENDS: tuple[Backend, ...] = ("kernel", "scan")
 SIZES = ({"runs": 0.001}, {"runs": 0.01}, {"runs": 1.0}, {"arms": 2}, {"arms": 10}, {"arms": 20}, {"states": 3})
@@ -31,11 +31,11 @@ COSTS = {  # policies of growing cost
 LATEST = 420.0  # seconds after which nothing more is begun
 
 
-def measure(out: str, largest: int = 1_000_000, seconds: float = 1.0) -> dict[str, list[Row]]:
-    """Check, time and take apart; print the tables and write each as CSV into the folder of `out`.
+def measure(folder: Path, largest: int = 1_000_000, seconds: float = 1.0) -> dict[str, list[Row]]:
+    """Check, time and take apart; print the tables and write each as CSV into the folder.
 
     Args:
-      out: a file of that folder.
+      folder: made if it is not there.
       largest: runs of the largest measurement; the others have a tenth of it, or less.
       seconds: about how long each is timed.
 
@@ -44,7 +44,7 @@ def measure(out: str, largest: int = 1_000_000, seconds: float = 1.0) -> dict[st
     """
     if jax.devices()[0].platform == "cpu" and largest > 1000:
         raise ValueError('--gpu: JAX sees no GPU; pip install -e ".[cuda13]" on a machine that has one')
-    began, folder = time.monotonic(), Path(out).parent
+    began = time.monotonic()
     folder.mkdir(parents=True, exist_ok=True)
     print(benchmark.describe(), flush=True)
     tables = {}
@@ -54,12 +54,11 @@ def measure(out: str, largest: int = 1_000_000, seconds: float = 1.0) -> dict[st
         ("gpu_call", "Time of a call that plays one chunk, and of a round of one run in it", calls(largest // 10)),
     ):
         tables[name] = []
-        for row in rows:
+        while time.monotonic() - began < LATEST and (row := next(rows, None)):
             tables[name].append(row)
             print("  ".join(map(str, row.values())), flush=True)  # in case the rest never comes
-            if time.monotonic() - began > LATEST:
-                break
-        publish({name: (title, tables[name])}, folder)
+        if tables[name]:
+            publish({name: (title, tables[name])}, folder)
     return tables
 
 

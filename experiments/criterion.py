@@ -45,6 +45,9 @@ def choose(final: np.ndarray, criterion: str) -> int:
 
 def difference(chosen: np.ndarray, default: np.ndarray, criterion: str) -> tuple[float, float, float]:
     """Of the criterion, and its 95 % interval from 2,000 resamples of pairs of runs."""
-    drawn = np.random.default_rng(0).integers(len(chosen), size=(2000, len(chosen)))
-    low, high = np.quantile(measure(chosen[drawn], criterion) - measure(default[drawn], criterion), [0.025, 0.975])
+    generator, resampled = np.random.default_rng(0), []
+    for _ in range(2000):
+        drawn = generator.integers(len(chosen), size=len(chosen))
+        resampled.append(measure(chosen[drawn], criterion) - measure(default[drawn], criterion))
+    low, high = np.quantile(resampled, [0.025, 0.975])
     return float(measure(chosen, criterion) - measure(default, criterion)), float(low), float(high)

@@ -67,8 +67,12 @@ def grid_of(settings: Settings) -> Grid:
     Raises:
       ValueError: the option and what would be right.
     """
-    if settings.policy not in GRIDS:
-        raise ValueError(f"--policy: {settings.policy!r} is unknown or has no numbers; give one of {', '.join(GRIDS)}")
+    if settings.policy not in jaxbandit.ALL:
+        raise ValueError(f"--policy: {settings.policy!r} is unknown; give one of {', '.join(jaxbandit.ALL)}")
+    if settings.policy not in GRIDS and not settings.grid:
+        raise ValueError(
+            f"--policy: {settings.policy} has no grid of its own; give --grid, or one of {', '.join(GRIDS)}"
+        )
     try:
         table = tomllib.loads(f"grid = {{{settings.grid}}}")["grid"] if settings.grid else GRIDS[settings.policy]
     except tomllib.TOMLDecodeError as error:
@@ -173,7 +177,8 @@ def verdicts(results: dict[str, Result], training: np.ndarray, criterion: str) -
 def at_edge(grid: Grid, chosen: int) -> list[str]:
     """Numbers of which the chosen value is the least or the largest on offer."""
     fields = grid.variants()[chosen - 1].fields if chosen else {}
-    return [axis for axis, values in grid.numbers.items() if fields.get(axis) in (min(values), max(values))]
+    numbers = {axis: [v for v in values if isinstance(v, int | float)] for axis, values in grid.axes.items()}
+    return [axis for axis, values in numbers.items() if values and fields.get(axis) in (min(values), max(values))]
 
 
 def draw(

@@ -8,8 +8,8 @@ import re
 from collections.abc import Mapping, Sequence
 from dataclasses import dataclass
 from functools import partial
-from types import CellType
-from typing import Any
+from types import CellType, CodeType
+from typing import Any, Literal, get_args
 
 import jax
 import jax.numpy as jnp
@@ -20,6 +20,7 @@ from jaxbandit.base import Array, Environment, Policy, check_key, stack
 
 Scenarios = Environment | Mapping[str, Environment]
 Policies = Mapping[str, Policy | Sequence[Policy]]
+Backend = Literal["auto", "scan", "kernel"]
 
 
 @dataclass(frozen=True)
@@ -39,6 +40,7 @@ class Request:
     plays: int
     shuffle: bool
     times: np.ndarray  # [T] int64
+    backend: Backend  # not "auto"
 
     def specification(self) -> dict[str, Any]:
         """Everything the counts depend on, as JSON: two equal specifications give equal counts."""
@@ -51,7 +53,7 @@ class Request:
             "plays": self.plays,
             "shuffle": self.shuffle,
             "x64": jnp.result_type(float).itemsize == 8,
-        }
+        } | ({"backend": self.backend} if self.backend != "scan" else {})
 
     def provenance(self) -> dict[str, Any]:
         """What a reader wants to know, as JSON, never compared: the versions, every policy's class and values."""
@@ -70,6 +72,7 @@ def check(
     plays: int = 1,
     times: Array | None = None,
     shuffle: bool = False,
+    backend: Backend = "auto",
 ) -> Request:
     """The arguments of `simulate` as a `Request`.
 
@@ -106,6 +109,8 @@ def check(
         raise ValueError(f"horizon: {horizon} rounds are fewer than the {arms} arms; every arm is played once first")
     if horizon > 2**31 - 1:
         raise ValueError(f"horizon: {horizon} is beyond 2^31 - 1, where counts of rounds overflow")
+    if backend not in get_args(Backend):
+        raise ValueError(f"backend: {backend!r} is unknown; choose from {', '.join(get_args(Backend))}")
     listed = _listed(policies, reward)
     key = jax.random.key(0) if key is None else key
     check_key(key)
@@ -123,6 +128,7 @@ def check(
         plays=int(plays),
         shuffle=bool(shuffle),
         times=_times(times, int(horizon)),
+        backend="scan" if backend == "auto" else backend,
     )
 
 
@@ -255,9 +261,23 @@ def described(value: Any, inside: tuple[Any, ...] = ()) -> str:
         value = sorted(value, key=repr)
     if isinstance(value, list | tuple):
         return f"({', '.join(described(item, inside) for item in value)})"
-    if not hasattr(value, "__code__") or value in inside:
+    if any(value is each for each in inside):
         return _ADDRESS.sub("", repr(value))
-    numbers = [constant for constant in value.__code__.co_consts if isinstance(constant, int | float)]
+    if not hasattr(value, "__code__"):
+        fields = vars(value) if _ADDRESS.search(repr(value)) and hasattr(value, "__dict__") else {}
+        return _ADDRESS.sub("", repr(value)) + (described(fields, (*inside, value)) if fields else "")
     cells = [cell.cell_contents for cell in value.__closure__ or () if cell != CellType()]  # which is empty
-    held = [value.__code__.co_names, numbers, value.__defaults__, value.__kwdefaults__, cells]
+    owner = getattr(value, "__self__", None)  # of a bound method
+    held = [_told(value.__code__), value.__defaults__, value.__kwdefaults__, cells, owner]
     return f"{value.__module__}.{value.__qualname__}{described(held, (*inside, value))}"
+
+
+def _told(code: CodeType) -> list[Any]:
+    """The names and numbers in a function's code, and in that of the functions inside it."""
+    held: list[Any] = [code.co_names]
+    for constant in code.co_consts:
+        if isinstance(constant, CodeType):
+            held.append(_told(constant))
+        elif isinstance(constant, int | float | tuple):
+            held.append(constant)
+    return held

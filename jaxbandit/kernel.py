@@ -55,17 +55,21 @@ def play_chunk_in_kernel(
 
     play = unrolled(one_of_one, jax.ShapeDtypeStruct((), jnp.int32), *shapes)
     luck_shapes, carry_shapes = map(jax.tree.leaves, shapes[2:])
-    # rounds bounds[n] to bounds[n + 1] - 1 are played before the visits are written to slot n; the last slot is the end
-    bounds = jnp.concatenate([first[None], jnp.where(times > 0, times + 1, first + length), (first + length)[None]])
-    bounds = jnp.clip(bounds, first, first + length)
+    # the bounds[n]-th to (bounds[n + 1] - 1)-th round of the chunk are played before the visits go to slot n; the last
+    # slot is the chunk's end. Counted from `first`, for the round after the largest horizon is no int32.
+    begin, end = jnp.zeros(1, jnp.int32), jnp.full(1, length, jnp.int32)
+    bounds = jnp.concatenate(
+        [begin, jnp.where(times > 0, jnp.clip(times - first + 1, 0, length), length), end, first[None]]
+    )
+    slots = len(bounds) - 2
     fixed, moving = _rows(luck), _rows(carry)
 
     def kernel(stops: Any, numbers: Any, fixed: Any, moving: Any, moved: Any, record: Any) -> None:
         constant = [_scalars(reference, leaf) for reference, leaf in zip(numbers, jax.tree.leaves(shapes[:2]))]
         chance = _gathered(jax.tree.map(_read, fixed), luck_shapes)
 
-        def one_round(t: Array, carry: list[Numbers]) -> list[Numbers]:
-            return play([objects([t], ()), *constant, *chance, *carry])
+        def one_round(n: Array, carry: list[Numbers]) -> list[Numbers]:
+            return play([objects([stops[slots + 1] + n], ()), *constant, *chance, *carry])
 
         def one_slot(slot: Array, carry: list[Numbers]) -> list[Numbers]:
             carry = repeat(stops[slot], stops[slot + 1], one_round, carry, (BLOCK,))
@@ -73,13 +77,13 @@ def play_chunk_in_kernel(
             return carry
 
         carry = _gathered(jax.tree.map(_read, moving), carry_shapes)
-        carry = repeat(0, len(bounds) - 1, one_slot, carry, (BLOCK,))
+        carry = repeat(0, slots, one_slot, carry, (BLOCK,))
         for kind, vectors in _sorted_by_kind(carry, carry_shapes).items():
             _write(moved[kind], vectors)
 
     shape = carry.visits.shape[:-1]
     following = jax.tree.map(_shape, moving)
-    record = jax.ShapeDtypeStruct((len(bounds) - 1, math.prod(shape), moving["int32"].shape[1]), jnp.int32)
+    record = jax.ShapeDtypeStruct((slots, math.prod(shape), moving["int32"].shape[1]), jnp.int32)
     call = pallas.pallas_call(
         kernel,
         grid=(record.shape[-1] // BLOCK,),
@@ -95,7 +99,7 @@ def play_chunk_in_kernel(
         pair = f"{type(policy).__name__} in {type(environment).__name__}"
         raise ValueError(f'backend: the kernel cannot play {pair}: {error}; use backend="scan"') from None
     runs = carry.visits.shape[-1]
-    due = (times >= first) & (times < first + length)
+    due = (times >= first) & (times - first < length)
     visits = jnp.where(due[:, None, None], visits[:-1, :, :runs], 0).reshape(len(times), *shape, runs)
     return _leaves(rows, carry), visits
 

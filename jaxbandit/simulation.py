@@ -10,11 +10,11 @@ from typing import Any, NamedTuple
 import jax
 import numpy as np
 
-from jaxbandit.arguments import Policies, Request, Scenarios, check, default_times
+from jaxbandit.arguments import Backend, Policies, Request, Scenarios, check, default_times
 from jaxbandit.base import Array
 from jaxbandit.interruption import ctrl_c
 from jaxbandit.results import Result, join_times
-from jaxbandit.tiles import Backend, Plan, Tile, gather, make_plan, to_host
+from jaxbandit.tiles import Plan, Tile, gather, make_plan, to_host
 
 
 def simulate(
@@ -36,9 +36,9 @@ def simulate(
 ) -> Result:
     """Play every policy in every scenario, many independent runs of each, and count what was played.
 
-    The counts of a round depend on `scenarios`, `policies`, `key`, `plays`, `shuffle` and JAX's precision (x64 or not)
-    alone, bit for bit; run j of one policy meets the same luck as run j of another. Ctrl-C ends after the chunks under
-    way and returns what is done (twice: at once, with nothing).
+    The counts of a round depend on `scenarios`, `policies`, `key`, `plays`, `shuffle`, `backend`, the kind of device
+    and JAX's precision (x64 or not) alone, bit for bit; run j of one policy meets the same luck as run j of another.
+    Ctrl-C ends after the chunks under way and returns what is done (twice: at once, with nothing).
 
     Args:
       scenarios: an environment, or a dict from name to environments of one shape.
@@ -77,11 +77,11 @@ def simulate(
     if resume is not None and times is None:
         later = default_times(horizon)
         times = np.concatenate([resume.times, later[later > resume.rounds]])
-    request = check(scenarios, policies, key, runs, horizon, plays, times, shuffle)
+    request = check(scenarios, policies, key, runs, horizon, plays, times, shuffle, backend)
     if resume is not None:
         _check_resume(request, resume)
     with progress_bar(rounds_left(request, resume), progress) as bar:
-        played = list(pieces(request, bar, chunk=chunk, tile=tile, devices=devices, backend=backend, resume=resume))
+        played = list(pieces(request, bar, chunk=chunk, tile=tile, devices=devices, resume=resume))
     return join_times(played if resume is None else [resume, *played])
 
 
@@ -92,7 +92,6 @@ def pieces(
     chunk: int | None = None,
     tile: int | None = None,
     devices: Sequence[jax.Device] | None = None,
-    backend: Backend = "auto",
     resume: Result | None = None,
     every: float = math.inf,
 ) -> Iterator[Result]:
@@ -108,7 +107,7 @@ def pieces(
       Results that hold only the times recorded since the one before.
     """
     played = 0 if resume is None else resume.rounds
-    plan = make_plan(request, played + 1, chunk, tile, devices, backend)
+    plan = make_plan(request, played + 1, chunk, tile, devices)
     with ctrl_c() as interrupted:
         tiles = [Tile(request, plan, number, resume) for number in range(plan.tiles)]
         while played < request.horizon:
@@ -205,7 +204,7 @@ def _allocate(request: Request, label: str, times: int) -> np.ndarray:
 
 def _check_resume(request: Request, resume: Result) -> None:
     wanted, found = request.specification(), resume.specification
-    changed = [name for name in wanted if wanted[name] != found.get(name)]
+    changed = [name for name in sorted(wanted.keys() | found.keys()) if wanted.get(name) != found.get(name)]
     if changed:
         raise ValueError(
             f"resume: the result was made with other {', '.join(changed)}; the counts would not be those of one run"

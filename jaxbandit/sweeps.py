@@ -20,7 +20,7 @@ from jaxbandit.simulation import pieces, progress_bar, rounds_left
 from jaxbandit.storage import Piece
 
 BLOCK = 10_000  # runs of a file
-CUTTING = ("backend", "chunk", "tile", "devices")  # arguments of `simulate` about how, not what, to play
+CUTTING = ("chunk", "tile", "devices")  # arguments of `simulate` that change no count
 
 Options = Mapping[str, Any]
 

@@ -6,7 +6,7 @@ import math
 from collections.abc import Sequence
 from dataclasses import dataclass
 from functools import cache, partial
-from typing import Any, Literal, get_args
+from typing import Any
 
 import jax
 import jax.numpy as jnp
@@ -19,8 +19,6 @@ from jaxbandit.arguments import Request
 from jaxbandit.base import Array
 from jaxbandit.results import Result
 from jaxbandit.rounds import Carry, Luck, luck, play_chunk, start
-
-Backend = Literal["auto", "scan", "kernel"]
 
 RECORD_BYTES = 2**28  # what one call may record, where every round is asked for
 
@@ -48,12 +46,11 @@ def make_plan(
     chunk: int | None,
     tile: int | None,
     devices: Sequence[jax.Device] | None,
-    backend: Backend = "auto",
 ) -> Plan:
     """How to cut the work that is left from round `first` on.
 
     Raises:
-      ValueError: chunk, tile, devices or backend make no sense.
+      ValueError: chunk, tile or devices make no sense.
     """
     for name, value in (("chunk", chunk), ("tile", tile)):
         if value is not None and (isinstance(value, bool) or not isinstance(value, int | np.integer) or value < 1):
@@ -62,12 +59,10 @@ def make_plan(
         isinstance(devices, list | tuple) and all(isinstance(d, jax.Device) for d in devices)
     ):
         raise ValueError(f"devices: {devices!r} is not a list of devices, as jax.local_devices() is")
-    if backend not in get_args(Backend):
-        raise ValueError(f"backend: {backend!r} is unknown; choose from {', '.join(get_args(Backend))}")
     used = tuple(jax.devices() if devices is None else devices)[: request.runs]
     if not used:
         raise ValueError("devices: an empty list; leave it out to use all")
-    if backend == "kernel" and used[0].platform not in ("cpu", "gpu", "cuda"):
+    if request.backend == "kernel" and used[0].platform not in ("cpu", "gpu", "cuda"):
         raise ValueError(f"backend: the kernel is for NVIDIA GPUs, not for {used[0].platform}; leave it out")
     lanes, size = len(request.scenarios) * max(request.variants.values()), request.reward[0].size
     on_cpu = used[0].platform == "cpu"
@@ -76,7 +71,7 @@ def make_plan(
         tile = cached if on_cpu else max(1000, 100_000 // lanes)
     tiles = math.ceil(request.runs / (tile * len(used)))
     width = math.ceil(request.runs / (tiles * len(used))) * len(used)
-    together = max(1, cached * len(used) // width) if on_cpu else lanes
+    together = min(lanes, max(1, cached * len(used) // width)) if on_cpu else lanes
     if chunk is None:
         arms, states = request.reward.shape[1:]
         chunk = usual_chunk(request.runs * lanes * len(request.policies), arms, states, used[0].platform)
@@ -84,7 +79,7 @@ def make_plan(
         chunk = max(1, int(chunk * min(1, RECORD_BYTES / recorded)))
     chunk = min(int(chunk), request.horizon)
     slots = 1 << (_most_recorded(request, first, chunk) - 1).bit_length()  # few sizes, so few recompilations
-    return Plan(used, tiles, width, chunk, slots, together, backend == "kernel")
+    return Plan(used, tiles, width, chunk, slots, together, request.backend == "kernel")
 
 
 def usual_chunk(lanes: int, arms: int, states: int, platform: str = "cpu") -> int:

@@ -38,7 +38,7 @@ MAY_IMPORT = {
     "display": {"metrics", "results"},
     "named_axes": {"metrics", "results"},
     "plotting": {"bounds", "metrics", "results"},
-    "testing": {"base", "environments", "rounds", "simulation", "tiles"},
+    "testing": {"base", "environments", "rounds", "simulation", "arguments"},
 }
 # and these when one of its methods is called, though they import it in turn
 MAY_IMPORT_LATE = {"results": {"display", "named_axes"}}

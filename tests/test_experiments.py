@@ -221,7 +221,7 @@ def test_the_benchmark_of_a_gpu_measures_what_it_says(tmp_path, monkeypatch, cap
     monkeypatch.setattr(benchmark, "arms_of", lambda arms, states: jaxbandit.bernoulli([0.5, 0.4]))
     monkeypatch.setattr(benchmark_gpu, "SIZES", ({"states": 3},))
     monkeypatch.setattr(benchmark_gpu, "COSTS", {"UCBSM": jaxbandit.UCBSM})
-    tables = benchmark_gpu.measure(str(tmp_path / "table.json"), largest=1000, seconds=0.01)
+    tables = benchmark_gpu.measure(tmp_path, largest=1000, seconds=0.01)
     agreement, speed, calls = tables["gpu_agreement"], tables["gpu_speed"], tables["gpu_call"]
     assert [row["runs that part"] for row in agreement] == ["0", "0"] + ["regret differs by 0.000 (0.000 to 0.000)"] * 2
     assert [(row["backend"], row["states"]) for row in speed] == [("kernel", "2"), ("scan", "2"), ("scan", "3")]

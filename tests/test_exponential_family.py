@@ -71,6 +71,24 @@ def test_probabilities_by_their_formula():
             np.testing.assert_allclose(rows, expected, rtol=1e-13)
 
 
+@pytest.mark.parametrize(("length", "theta"), [(5, 34.0), (8, 30.0), (6, 30.0)])
+def test_an_eigenvalue_far_below_the_largest_row(length, theta):
+    """A cycle with one way back, tilted hard, so that rho is a small part of a row's sum; v at 60 digits."""
+    generator = np.roll(np.eye(length), 1, axis=1)
+    generator[1] = 0
+    generator[1, [0, 2]] = 0.5
+    reward = np.eye(length)[-1]
+    rows = exponential_family([theta, 0.0], generator, reward).transition[0]
+    with mp.workdps(60):
+        rho = eigenvalue(theta, generator, reward)
+        tilted = mp.matrix(generator.tolist()) * mp.diag([mp.exp(mp.mpf(theta) * mp.mpf(float(f))) for f in reward])
+        equations = tilted - rho * mp.eye(length)
+        rest = mp.lu_solve(equations[: length - 1, 1:], -equations[: length - 1, 0])
+        v = [mp.mpf(1), *rest]
+        back = float(tilted[1, 0] * v[0] / (v[1] * rho))
+    np.testing.assert_allclose(rows[1, 0], back, rtol=1e-12)
+
+
 def test_information_between_members_in_closed_form():
     """I(theta || other) = (theta - other) A'(theta) - A(theta) + A(other)."""
     arms = exponential_family(THETAS, THREE, PAID)
@@ -164,6 +182,10 @@ FAMILY = [
     ({"theta": [0.0, np.nan]}, "theta: NaN"),
     ({"theta": [0.0, 50.0]}, r"theta: with 50.0 arm 1 has a move of probability below 2\^-31"),
     ({"theta": [0.0, 1e5]}, "theta: with 100000.0 arm 1"),
+    (
+        {"theta": [1000, 0], "generator": [[0, 1, 0], [0, 0, 1], [1, 0, 0]], "reward": [0, 0, 1]},
+        "theta: 1000.0 of arm 0 is too large for this generator",
+    ),
     ({"generator": [0.5, 0.5]}, r"generator: shape \(2,\)"),
     ({"generator": [[0.5, 0.6], [0.5, 0.5]]}, "generator: row 0 sums to 1.1"),
     ({"generator": [[1.5, -0.5], [0.5, 0.5]]}, "generator: negative probability -0.5"),

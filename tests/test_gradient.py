@@ -201,7 +201,26 @@ def test_a_result_is_continued_with_its_optimiser_only():
     assert elsewhere.strip() == described(optax.adam(0.1))
 
 
+class Maker:
+    def __init__(self, rate):
+        self.rate = rate
+
+    def __call__(self, rate):
+        return optax.sgd(self.rate * rate)
+
+    def make(self, rate):
+        return self(rate)
+
+
 FUNCTIONS = [
+    Maker(1.0),
+    Maker(2.0),
+    Maker(1.0).make,
+    Maker(2.0).make,
+    lambda rate: optax.sgd(lambda n: rate / (1 + 0.01 * n)),
+    lambda rate: optax.sgd(lambda n: rate / (1 + 0.1 * n)),
+    lambda rate: optax.adam(rate, *(0.9, 0.99)),
+    lambda rate: optax.adam(rate, *(0.8, 0.99)),
     optax.sgd,
     optax.adam,
     optax.sgd(0.1),

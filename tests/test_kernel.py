@@ -8,7 +8,7 @@ import pytest
 import jaxbandit
 from jaxbandit import ALL, KLUCB, TVKLUCB, UCBSM, Uniform, simulate, two_state
 from jaxbandit.kernel import play_chunk_in_kernel
-from jaxbandit.rounds import luck, start
+from jaxbandit.rounds import luck, play_chunk, start
 from jaxbandit.testing import check_backend
 from jaxbandit.unrolled import Key, UnsupportedError, objects, unrolled
 
@@ -51,6 +51,20 @@ def test_scenarios_variants_orders_chunks_and_recorded_rounds_as_in_the_scan():
             np.testing.assert_array_equal(left, right)
 
 
+def test_the_last_round_of_the_largest_horizon_is_played():
+    chance, last = luck(jax.random.key(0), jnp.arange(3)), 2**31 - 1
+    arguments = (TWO, UCBSM(), chance, start(TWO, UCBSM(), chance), jnp.int32(last - 9), jnp.array([last - 3, last, 0]))
+    _, visits = play_chunk_in_kernel(*arguments, length=10, interpret=True)
+    np.testing.assert_array_equal(visits, play_chunk(*arguments, length=10)[1])
+
+
+def test_a_result_of_the_kernel_is_not_continued_by_the_scan():
+    options = {"runs": 2, "horizon": 20, "progress": False}
+    result = simulate(TWO, {"u": UCBSM()}, backend="kernel", **options)
+    with pytest.raises(ValueError, match="resume: the result was made with other backend"):
+        simulate(TWO, {"u": UCBSM()}, resume=result, **options | {"horizon": 30})
+
+
 @pytest.mark.parametrize("name", ALL)
 def test_a_gpu_gets_one_triton_kernel(name):
     policy, chance = ALL[name](), luck(jax.random.key(0), jnp.arange(300))
@@ -82,6 +96,12 @@ FUNCTIONS = {
     "places": lambda x, i, key: (jnp.argmax(x, 1), jnp.argmin(x.round(), 0)),
     "largest": lambda x, i, key: jax.lax.top_k(x[0].round(), 2),
     "reads": lambda x, i, key: (TABLE[i[0] % 2, :, i[1] % 4], x[i % 2, 1], x[0][i]),
+    "reads out of range": lambda x, i, key: (
+        x[0][i + 1],
+        x[0].at[i + 1].get(mode="clip"),
+        jnp.take(x, i[0] + 1, axis=1, mode="fill", fill_value=7.0),
+        jax.lax.dynamic_slice(x, (i[0] - 1, i[1] + 1), (1, 2)),
+    ),
     "joins": lambda x, i, key: jnp.stack([jnp.concatenate([x[0], x[1, :2]]), jnp.ones(5)]),
     "loops": lambda x, i, key: jax.lax.fori_loop(0, 7, lambda n, y: jnp.sin(y) + n * x[0], x[1]),
     "scans": lambda x, i, key: jax.lax.scan(lambda c, y: (c + y[0], c * y), x[0, 0], x, reverse=True),

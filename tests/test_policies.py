@@ -200,6 +200,7 @@ BAD = [
     (ALL["UCBSM"](L=-1.0), "L"),
     (ALL["UCB1"](scale=-1.0), "scale"),
     (ALL["Thompson"](a=0.0), "a"),
+    (ALL["Thompson"](b=1e-38), "b"),
     (Oracle([0.1, 0.2]), "means"),
     (ALL["KLUCB"](solver="newton"), "solver"),
 ]

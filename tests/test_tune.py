@@ -88,7 +88,7 @@ def test_tune_keeps_a_default_that_is_best(tmp_path, capsys):
 @pytest.mark.parametrize(
     ("bad", "message"),
     [
-        ({"policy": "IMED"}, "--policy: 'IMED' is unknown or has no numbers; give one of TVKLUCB, "),
+        ({"policy": "IMED"}, "--policy: IMED has no grid of its own; give --grid, or one of TVKLUCB, "),
         ({"scenarios": "scenario 1; scenario 2"}, "--scenarios: 'scenario 1; scenario 2' is unknown"),
         ({"criterion": "worst"}, "--criterion: 'worst' is neither"),
         ({"held_out": 1}, "--held-out: 1; at least 2"),

@@ -53,6 +53,8 @@ def exponential_family(
     for arm, value in enumerate(theta):
         tilt = value * reward
         weights = generator * np.exp(tilt - tilt.max())
+        if not weights.sum(1).all():
+            raise ValueError(f"theta: {value} of arm {arm} is too large for this generator and reward")
         moves = weights * perron(weights)
         rows = moves / moves.sum(1, keepdims=True)
         if ((rows < chains.RAREST) & (generator > 0)).any():
@@ -115,13 +117,20 @@ def fit_exponential_family(counts: Array, generator: Array, reward: Array = (0.0
 def perron(weights: Any) -> Any:
     """Right eigenvector [S] of the largest eigenvalue of an irreducible nonnegative matrix, NumPy's or JAX's.
 
-    By 40 squarings, without subtractions, so that small entries keep their digits. The identity is added, as powers of
-    a periodic matrix have no limit.
+    By 40 squarings, without subtractions, so that small entries keep their digits. Powers of a periodic matrix have no
+    limit, so a multiple of the identity is added: a lower bound of the eigenvalue, the largest n-th root of the
+    diagonal of the n-th power for n up to S, for beside a much larger one the eigenvalue would lose its digits.
 
     >>> perron(np.array([[0.5, 0.5], [1.0, 0.0]])).tolist()
     [1.0, 1.0]
     """
-    power = weights / weights.sum(1).max() + np.eye(len(weights))
+    larger = jnp.maximum if isinstance(weights, jax.Array) else np.maximum
+    power, shift = weights, weights.diagonal().max()
+    for n in range(2, len(weights) + 1):
+        power = power @ weights
+        shift = larger(shift, power.diagonal().max() ** (1 / n))
+    power = weights + shift * np.eye(len(weights))
+    power = power / power.max()
     for _ in range(40):
         power = power @ power
         power = power / power.max()

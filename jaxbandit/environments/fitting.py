@@ -105,9 +105,9 @@ def fit(
       2          499     0.523          0.0098     0.679      0.212  Markovian
       3          499    0.2766           0.021     0.028      0.212  i.i.d.
     """
-    if not isinstance(prior, float | int | np.number) or not 0 <= prior < np.inf:
+    if not isinstance(prior, float | int | np.integer | np.floating) or not 0 <= prior < np.inf:
         raise ValueError(f"prior: {prior!r} is not a number from 0 on")
-    if not isinstance(exponent, float | int | np.number) or not 0 < exponent < np.inf:
+    if not isinstance(exponent, float | int | np.integer | np.floating) or not 0 < exponent < np.inf:
         raise ValueError(f"exponent: {exponent!r} must be positive")
     if reward is None:
         states, table = _states_of_rewards(sequences(data))

@@ -118,7 +118,7 @@ def _value(text: str, states: int | None) -> float:
             raise ValueError(f"state {state} is not among {_kind(states)}")
         return state
     try:
-        reward = float(text)
+        reward = float(text.replace("_", "?"))  # which Python takes for a number
     except ValueError:
         raise ValueError(f"reward {text!r} is not a number") from None
     if not abs(reward) <= LARGEST:

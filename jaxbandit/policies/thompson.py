@@ -18,10 +18,10 @@ class Thompson:
     apart. There is no round-robin start: the prior explores.
 
     Args:
-      a, b: of the prior, positive.
+      a, b: of the prior, at least 1e-30.
 
     Raises:
-      ValueError: from `simulate` and `check_policy`, unless both are positive.
+      ValueError: from `simulate` and `check_policy`, unless both are.
 
     Source: Thompson 1933; Kaufmann, Korda and Munos 2012.
 
@@ -34,8 +34,8 @@ class Thompson:
     b: Array = 1.0
 
     def validate(self, reward: Array) -> None:
-        checks.number(self, "a", 0, above=True)
-        checks.number(self, "b", 0, above=True)
+        checks.number(self, "a", 1e-30)
+        checks.number(self, "b", 1e-30)
 
     def init(self, reward: Array) -> Visits:
         return no_visits(reward)

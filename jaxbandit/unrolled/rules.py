@@ -10,6 +10,7 @@ from typing import Any
 
 import jax.numpy as jnp
 import numpy as np
+from jax import lax
 
 from jaxbandit.base import Array
 from jaxbandit.draws import threefry
@@ -78,20 +79,38 @@ def _gather(out: Any, parameters: dict[str, Any], value: Numbers, indices: Numbe
         inside = [0] * value.ndim
         for axis, output in zip(offsets, numbers.offset_dims, strict=True):
             inside[axis] = place[output]
-        return _read(value, inside, dict(zip(numbers.start_index_map, index)), sizes)
+        starts = dict(zip(numbers.start_index_map, index))
+        if parameters["mode"] != lax.GatherScatterMode.FILL_OR_DROP:  # XLA keeps promises of being within bounds, too
+            return _read(value, inside, _clipped(starts, value, sizes), sizes)
+        found = _read(value, inside, starts, sizes)
+        last = {axis: value.shape[axis] - sizes[axis] for axis in starts}
+        there = [(start >= 0) & (start <= last[axis]) for axis, start in starts.items()]
+        return jnp.where(functools.reduce(jnp.logical_and, there), found, _fill(parameters["fill_value"], out.dtype))
 
     return objects((read(place) for place in np.ndindex(out.shape)), out.shape)
 
 
 def _dynamic_slice(out: Any, parameters: dict[str, Any], value: Numbers, *starts: Numbers) -> Numbers:
-    index, sizes = {axis: start[()] for axis, start in enumerate(starts)}, parameters["slice_sizes"]
+    sizes = parameters["slice_sizes"]
+    index = _clipped({axis: start[()] for axis, start in enumerate(starts)}, value, sizes)
     return objects((_read(value, list(place), index, sizes) for place in np.ndindex(out.shape)), out.shape)
+
+
+def _clipped(index: dict[int, Array], value: Numbers, sizes: Sequence[int]) -> dict[int, Array]:
+    return {axis: jnp.clip(start, 0, value.shape[axis] - sizes[axis]) for axis, start in index.items()}
+
+
+def _fill(value: Any, dtype: Any) -> Any:
+    """What JAX reads out of range: NaN, or the smallest signed or largest unsigned integer, unless it is told."""
+    if value is None:
+        value = np.nan if jnp.issubdtype(dtype, np.floating) else np.iinfo(dtype).min or np.iinfo(dtype).max
+    return np.asarray(value, dtype)[()]
 
 
 def _read(value: Numbers, inside: list[int], index: dict[int, Array], sizes: Sequence[int]) -> Array:
     """The number at `inside` of a slice of these sizes that starts at the index, axis by axis.
 
-    It is chosen among all the numbers that the index could mean; an index out of range reads one of them.
+    It is chosen among all the numbers that the index could mean.
     """
     axes = list(index)
     chosen = None
