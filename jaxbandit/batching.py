@@ -2,7 +2,8 @@
 
 from __future__ import annotations
 
-from collections.abc import Callable
+from collections.abc import Callable, Sequence
+from functools import partial
 from typing import Any
 
 import jax
@@ -54,21 +55,32 @@ def called(parameters: dict[str, Any]) -> tuple[Any, list[Array]]:
     return (inner.jaxpr, inner.consts) if hasattr(inner, "consts") else (inner, [])
 
 
+def evaluate(
+    jaxpr: Any,
+    consts: Sequence[Array],
+    arguments: Sequence[Any],
+    constant: Callable[[Array], Any],
+    apply: Callable[[Any, list[Any]], Sequence[Any]],
+) -> list[Any]:
+    """The outputs of a jaxpr over values of any kind: `constant` makes one of an array, `apply` does an equation."""
+    values: dict[Any, Any] = {}
+
+    def read(variable: Any) -> Any:
+        return constant(variable.val) if hasattr(variable, "val") else values[variable]
+
+    values.update(zip(jaxpr.constvars, map(constant, consts), strict=True))
+    values.update(zip(jaxpr.invars, arguments, strict=True))
+    for equation in jaxpr.eqns:
+        outputs = apply(equation, [read(variable) for variable in equation.invars])
+        values.update(zip(equation.outvars, outputs, strict=True))
+    return [read(variable) for variable in jaxpr.outvars]
+
+
 Value = tuple[Array, bool]  # an array and whether its last axis is the runs
 
 
-def _evaluate(jaxpr: Any, consts: list[Array], arguments: list[Value], runs: int) -> list[Value]:
-    values: dict[Any, Value] = {}
-
-    def read(variable: Any) -> Value:
-        return (variable.val, False) if hasattr(variable, "val") else values[variable]
-
-    values.update(zip(jaxpr.constvars, ((const, False) for const in consts), strict=True))
-    values.update(zip(jaxpr.invars, arguments, strict=True))
-    for equation in jaxpr.eqns:
-        inputs = [read(variable) for variable in equation.invars]
-        values.update(zip(equation.outvars, _apply(equation, inputs, runs), strict=True))
-    return [read(variable) for variable in jaxpr.outvars]
+def _evaluate(jaxpr: Any, consts: Sequence[Array], arguments: Sequence[Value], runs: int) -> list[Value]:
+    return evaluate(jaxpr, consts, arguments, lambda array: (array, False), partial(_apply, runs=runs))
 
 
 def _apply(equation: Any, inputs: list[Value], runs: int) -> list[Value]:

@@ -40,7 +40,7 @@ def plot_regret(
     Args:
       result: of `simulate`.
       labels: which policies; all by default.
-      scenario, variant: positions on these axes.
+      scenario, variant: positions on these axes; a policy of one variant is drawn whatever the variant.
       quantiles: of the runs' regret, in [0, 1].
       bounds: of `jaxbandit.bounds`, drawn in black; asymptotic ones as constant times log t.
       normalised: regret divided by log t, to which the constants of asymptotic bounds are to be compared.
@@ -58,7 +58,8 @@ def plot_regret(
         raise ValueError("normalised: only round 1 is recorded, where log t is 0")
     for label in result.labels if labels is None else labels:
         colour = _colour(result, label)
-        regret = metrics.pseudo_regret(result, label)[scenario, variant].T  # [T, R]
+        variants = metrics.pseudo_regret(result, label)[scenario]
+        regret = variants[variant if len(variants) > 1 else 0].T  # [T, R]
         summary = metrics.summary(regret)
         mean, low, high = (each[shown] / unit for each in summary[:3])
         ax.plot(times, _positive(mean) if logarithmic else mean, color=colour, label=label)

@@ -10,7 +10,7 @@ import numpy as np
 
 from jaxbandit import chains
 from jaxbandit.base import Array
-from jaxbandit.environments.markov_arms import InitialState, MarkovArms, finite, markov
+from jaxbandit.environments.markov_arms import InitialState, MarkovArms, finite, markov, stochastic
 
 
 class FamilyFit(NamedTuple):
@@ -202,17 +202,11 @@ def _family(generator: Array, reward: Array) -> tuple[np.ndarray, np.ndarray]:
     rows = finite("generator", generator)
     if rows.ndim != 2 or rows.shape[0] != rows.shape[1] or len(rows) < 2:
         raise ValueError(f"generator: shape {rows.shape} is not [S, S] with S >= 2")
-    if (rows < 0).any():
-        raise ValueError(f"generator: negative probability {rows.min()}")
-    totals = rows.sum(1)
-    if not np.allclose(totals, 1, rtol=0, atol=1e-8):
-        state = np.argmax(np.abs(totals - 1))
-        raise ValueError(f"generator: row {state} sums to {totals[state]}, not to 1")
-    rows = rows / totals[:, None]
+    rows = stochastic("generator", rows)
     if (classes := chains.recurrent_classes(rows)) != [list(range(len(rows)))]:
         raise ValueError(f"generator: not irreducible, recurrent classes {classes}; every state must reach every other")
     paid = finite("reward", reward)
-    if paid.shape != totals.shape:
+    if paid.shape != rows.shape[:1]:
         raise ValueError(f"reward: shape {paid.shape} is not [S] = ({len(rows)},)")
     if paid.min() == paid.max():
         raise ValueError(f"reward: every state pays {paid.min()}, so that theta changes nothing")

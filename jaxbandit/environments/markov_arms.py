@@ -161,13 +161,7 @@ def markov(transition: Array, reward: Array, *, initial_state: InitialState = 0)
         raise ValueError(f"transition: {transition.shape[1]} states; at most {MOST_STATES} are supported")
     if transition.shape[0] < 2:
         raise ValueError("transition: one arm only; a bandit needs at least 2")
-    if (transition < 0).any():
-        raise ValueError(f"transition: negative probability {transition.min()}")
-    totals = transition.sum(-1)
-    if not np.allclose(totals, 1, rtol=0, atol=1e-8):
-        arm, state = np.unravel_index(np.argmax(np.abs(totals - 1)), totals.shape)
-        raise ValueError(f"transition: row {state} of arm {arm} sums to {totals[arm, state]}, not to 1")
-    transition = transition / totals[..., None]
+    transition = stochastic("transition", transition)
     for number, rows in enumerate(transition):
         if len(classes := chains.recurrent_classes(rows)) > 1:
             raise ValueError(
@@ -221,6 +215,22 @@ def finite(name: str, values: Array) -> np.ndarray:
     if np.abs(array).max(initial=0) > LARGEST:
         raise ValueError(f"{name}: a value beyond 1e30, too large for float32")
     return array
+
+
+def stochastic(name: str, rows: np.ndarray) -> np.ndarray:
+    """Rows [S, S] or [K, S, S] that sum to 1 to the last digit.
+
+    Raises:
+      ValueError: with the name: a probability is negative, or a row's sum is not 1 within 1e-8.
+    """
+    if (rows < 0).any():
+        raise ValueError(f"{name}: negative probability {rows.min()}")
+    totals = rows.sum(-1)
+    if not np.allclose(totals, 1, rtol=0, atol=1e-8):
+        *arm, state = np.unravel_index(np.argmax(np.abs(totals - 1)), totals.shape)
+        where = f"row {state} of arm {arm[0]}" if arm else f"row {state}"
+        raise ValueError(f"{name}: {where} sums to {totals[(*arm, state)]}, not to 1")
+    return np.asarray(rows / totals[..., None])
 
 
 def _probabilities(name: str, values: Array) -> np.ndarray:

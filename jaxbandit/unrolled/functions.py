@@ -11,7 +11,7 @@ import jax.numpy as jnp
 import numpy as np
 
 from jaxbandit.base import Array
-from jaxbandit.batching import CALLS, ELEMENTWISE, called
+from jaxbandit.batching import CALLS, ELEMENTWISE, called, evaluate
 from jaxbandit.unrolled.numbers import Numbers, UnsupportedError, bind, constant, objects, runs_of
 from jaxbandit.unrolled.rules import FOLDS, RULES, fold
 
@@ -48,17 +48,7 @@ def unrolled(function: Callable[..., Any], *shapes: Any) -> Callable[..., list[N
 
 
 def _evaluate(jaxpr: Any, consts: Sequence[Array], arguments: Sequence[Numbers]) -> list[Numbers]:
-    values: dict[Any, Numbers] = {}
-
-    def read(variable: Any) -> Numbers:
-        return constant(variable.val) if hasattr(variable, "val") else values[variable]
-
-    values.update(zip(jaxpr.constvars, map(constant, consts), strict=True))
-    values.update(zip(jaxpr.invars, arguments, strict=True))
-    for equation in jaxpr.eqns:
-        outputs = _apply(equation, [read(variable) for variable in equation.invars])
-        values.update(zip(equation.outvars, outputs, strict=True))
-    return [read(variable) for variable in jaxpr.outvars]
+    return evaluate(jaxpr, consts, arguments, constant, _apply)
 
 
 def _apply(equation: Any, inputs: list[Numbers]) -> list[Numbers]:
