@@ -131,9 +131,9 @@ def time_row(axis: str, value: str, case: dict[str, Any], seconds: float, scalar
     """Time one case; unless the axis is the horizon's, it is chosen so that the timing takes about `seconds`."""
     lanes = case["runs"] * len(case["scenarios"]) * len(case["policies"][""])
     arms, states = next(iter(case["scenarios"].values())).reward.shape
-    chunk = usual_chunk(
-        lanes, arms, states, jax.devices()[0].platform
-    )  # one length, so that nothing is compiled while it is timed
+    fixed = case.pop("horizon", None)
+    usual = usual_chunk(lanes, arms, states, jax.devices()[0].platform)
+    chunk = min(usual, fixed or usual)  # one length, so that nothing is compiled while it is timed
     reset_peak()
 
     def timed(horizon: int) -> float:
@@ -141,7 +141,6 @@ def time_row(axis: str, value: str, case: dict[str, Any], seconds: float, scalar
         jaxbandit.simulate(**case | {"horizon": horizon, "times": [horizon], "chunk": chunk, "progress": False})
         return time.perf_counter() - began
 
-    fixed = case.pop("horizon", None)
     first, again = timed(chunk), timed(chunk)
     horizon = fixed or chunk * max(1, round(seconds / again))
     rate = lanes * horizon / timed(horizon) / 1e6
