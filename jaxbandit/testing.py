@@ -51,7 +51,7 @@ def check_policy(policy: Policy, *, arms: int = 4, states: int = 2, rounds: int 
         round_key = jax.random.fold_in(key, t)
         scores = scores_jit(policy, round_key, state, jnp.int32(t))
         _check_scores(name, scores, arms, t)
-        if t in (1, rounds):
+        if t in (1, arms + 1, rounds):
             plain = policy.scores(round_key, state, jnp.int32(t))
             _close(f"{name}.scores: differs with and without jit in round {t}", scores, plain)
             _close(

@@ -122,7 +122,7 @@ def test_report_stands_alone(tmp_path, capsys):
 
 @pytest.mark.slow
 def test_kills_leave_no_trace_in_the_report(tmp_path):
-    """Killed twice, from starting up to writing, the report is that of an undisturbed run but for its times.
+    """Killed three times, from starting up to writing, the report is that of an undisturbed run but for its times.
 
     With JAX's compilation cache, filled by the undisturbed run, so that most kills fall where files are written.
     """
@@ -137,7 +137,7 @@ def test_kills_leave_no_trace_in_the_report(tmp_path):
 
     undisturbed = whole("undisturbed")
     random = np.random.default_rng()
-    for _ in range(2):
+    for _ in range(3):
         process = subprocess.Popen([*arguments, str(tmp_path / "killed")], **options, **silent)
         time.sleep(random.uniform(3, 12))
         process.kill()

@@ -41,6 +41,8 @@ CUTS = [
     {"chunk": 37},
     {"chunk": 300, "tile": 23},
     {"tile": 1},
+    {"tile": 4, "chunk": 64},
+    {"devices": 1},
     {"devices": 1, "tile": 5},
 ]
 
@@ -158,10 +160,12 @@ def test_default_times():
 
 
 @pytest.mark.slow
-def test_three_million_rounds():
+def test_ten_million_rounds():
     """Counts add up to the rounds at every recorded one, and nothing is NaN."""
     policies = {"tv": TVKLUCB()}
-    result = simulate(ARMS, policies, runs=4, horizon=3_000_000, times=[2**24 // 8, 3_000_000])
+    result = simulate(
+        ARMS, policies, runs=4, horizon=10_000_000, times=[2**24 // 4, 10_000_000], devices=jax.local_devices()[:1]
+    )
     for label in policies:
         assert (result.visits[label].sum((-1, -2)) == result.times).all()
         regret = jaxbandit.metrics.pseudo_regret(result, label)
