@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+from functools import reduce
 from typing import NamedTuple, get_args
 
 import jax
@@ -10,19 +11,33 @@ import numpy as np
 
 from jaxbandit.base import Array
 from jaxbandit.confidence.bernoulli import Solver
-from jaxbandit.confidence.frame import Frame, either, frame
-from jaxbandit.confidence.tilt import Row, Tilt, dot, largest, nearest
+from jaxbandit.confidence.elementary import exponential, larger, largest, smaller
+from jaxbandit.confidence.tilt import Row, Tilt, at_largest, dot, nearest, pick
 from jaxbandit.indexing import computed_once
 
-STEPS = 5  # of Halley, after the first; with four, one random chain in 10,000 is off by up to 8e-5
+STEPS = 4  # of Halley, after the first; one fewer for three states. With three, 1 random chain in 20,000 is off by 2e-4
+_FAR = 46.0  # exp(y) from which a mean is its target, whatever the weights of an estimate
+_HEAVIER = 1e6
 
 
-class Bracket(NamedTuple):
-    """Where the root lies."""
+class Problem(NamedTuple):
+    """The row, its values counted down from the best, its weights scaled so that their mean is 1."""
 
-    low: Array
-    high: Array
-    lack: Array  # the radius less the divergence at `low`, or more
+    p: list[Array]
+    weights: list[Array]
+    below: list[Array]  # best value less each value
+    at_p: list[Array]  # w_j (value_j - mean)
+    gap: Array  # best value less the mean
+    radius: Array
+
+
+class Target(NamedTuple):
+    """A value that the mean is moved towards: v = (mean + added target) / (1 + added) for added >= 0."""
+
+    gap: Array  # target less the mean
+    weight: Array  # of a state there
+    below: Array  # best value less the target
+    low: Array  # where `added` begins
 
 
 def kl_ball_max(p: Array, values: Array, radius: Array, solver: Solver = "halley") -> tuple[Array, Array]:
@@ -70,12 +85,12 @@ def weighted_mean_max(
     """The largest v = sum of q_j w_j values_j / sum of q_j w_j over KL(p || q) <= radius, and a row that reaches it.
 
     The nearest row with mean v is that of `tilt.nearest` for x_j = w_j (values_j - v), at divergence K(v). K(v) =
-    radius is solved in the coordinate y of `frame`, by Halley's steps inside the bracket known so far. The row that
-    defines v(y) is one with mean v, at a divergence of at most the two states' own: y is at least their root, whose
-    left end `bernoulli.kl_bound` has.
+    radius is solved by Halley's steps in y, where added = w_best (exp(y) - 1): with two states the best one then has
+    1 - rest exp(-y), and K is their P y - Q log(1 + P (1 - exp(-y)) / Q). Growing by that much is one way to mean v,
+    so that two states' y is at most the root.
 
-    The target is the largest value. Where heavier states would hold all the weight after any little move towards
-    them, K is nearly level up to the best of these and steep beyond: K is asked there first and the target chosen.
+    Where states a million times heavier than the best would hold all the weight after any little move towards them,
+    K is nearly level up to their value and steep beyond: K is asked there first, and the target chosen.
 
     Args:
       p, values, weights: rows of one shape; weights positive.
@@ -83,114 +98,167 @@ def weighted_mean_max(
     """
     if solver not in get_args(Solver):
         raise ValueError(f'solver: {solver!r} is unknown; use "halley" or "bisection"')
-    lowest, highest = -largest([-a for a in values]), largest(values)
-    span = jnp.where(highest > lowest, highest - lowest, 1)
-    unit = [(a - lowest) / span for a in values]
-    maximum, row = _solve([jnp.where(a < 1e-30, 0, a) for a in p], unit, weights, jnp.minimum(radius, 1e4), solver)
-    return jnp.where(highest > lowest, lowest + span * maximum, highest), row
+    lowest, highest = reduce(smaller, values), largest(values)
+    level = ~(highest > lowest)
+    span = jnp.where(level, 1, highest - lowest)
+    inverse = computed_once(1 / span)
+    below = [(highest - a) * inverse for a in values]
+    problem = _problem([jnp.where(a < 1e-30, 0, a) for a in p], below, weights, smaller(radius, 1e4))
+    short, row = _solve(problem, solver)
+    return jnp.where(level, highest, highest - span * short), row
 
 
-def _solve(p: Row, values: Row, weights: Row, radius: Array, solver: Solver) -> tuple[Array, list[Array]]:
-    info = np.finfo(p[0].dtype)
-    tiny = float(info.tiny)
-    whole = computed_once(dot(p, weights))
-    weights = [w / whole for w in weights]
+def _problem(p: list[Array], below: list[Array], weights: Row, radius: Array) -> Problem:
+    inverse = 1 / dot(p, weights)
+    weights = [w * inverse for w in weights]
     held = [a * w for a, w in zip(p, weights, strict=True)]
-    best = largest(values)
+    gap = computed_once(dot(held, below))
     # offsets from the mean, by way of the state that holds most weight: the mean may be that state's to rounding
-    base = computed_once(_value_at(held, largest(held), values))
-    shift = computed_once(sum(a * (value - base) for a, value in zip(held, values, strict=True)))
-    gap = computed_once(sum(a * (best - value) for a, value in zip(held, values, strict=True)))
-    at_p = [computed_once(w * (value - base - shift)) for w, value in zip(weights, values, strict=True)]
-    spread = computed_once(sum(a * x * x for a, x in zip(p, at_p, strict=True)))
+    (base,) = at_largest(held, below)
+    shift = computed_once(dot(held, [base - b for b in below]))
+    at_p = [computed_once(w * (base - b - shift)) for w, b in zip(weights, below, strict=True)]
+    return Problem(p, weights, below, at_p, gap, radius)
+
+
+def _solve(problem: Problem, solver: Solver) -> tuple[Array, list[Array]]:
+    """How far the largest mean stays below the best value, and a row that reaches it."""
+    p, gap, radius = problem.p, problem.gap, problem.radius
     # moving towards one state alone: never more than is possible, and all there is for a unit vector
-    kept, lost = jnp.exp(-radius), -jnp.expm1(-radius)
-    singles = [lost * x / (kept + lost * w) for x, w in zip(at_p, weights, strict=True)]
-    furthest = computed_once(largest(singles))
-    single = jnp.clip(furthest, 0, gap)
-    near = computed_once(_value_at(singles, furthest, values))
-
-    def place(y: Array, on: Frame) -> tuple[list[Array], Array, Array, Array]:
-        left, gain, steep = on.place(y)
-        x = [
-            jnp.where(gain < left, a - w * gain, w * (left - (on.target - value)))
-            for a, w, value in zip(at_p, weights, values, strict=True)
-        ]
-        return [computed_once(a) for a in x], gain, left * steep, steep
-
-    def begin(on: Frame) -> tuple[Array, Array]:
-        linear = radius / jnp.maximum(on.rest, tiny)
-        low = jnp.minimum(jnp.maximum(linear, jnp.sqrt(2 * linear * on.share)), on.end)
-        start = jnp.maximum(single, jnp.minimum(jnp.sqrt(2 * radius * spread), on.span / 2))
-        return jnp.maximum(low, on.coordinate(start)), low
-
-    near_frame = frame(p, held, values, weights, near, near - base - shift)
-    best_frame = frame(p, held, values, weights, best, gap)
-    asked = near < best
-    y, low = begin(best_frame)
-    x, gain, speed, steep = place(y, best_frame)
-    x = [jnp.where(asked, w * (v - near), a) for w, v, a in zip(weights, values, x, strict=True)]
-    gain = jnp.where(asked, near_frame.span, gain)
-    tilt = nearest(p, weights, x, gain, jnp.zeros_like(gap), 2)
-    below, beyond = asked & (tilt.divergence >= radius), asked & (tilt.divergence < radius)
-    chosen = either(below, near_frame, best_frame)
-
-    def narrow(
-        y: Array, known: Bracket, level: Array | float, speed: Array, steep: Array, tilt: Tilt
-    ) -> tuple[Array, Bracket]:
-        difference = tilt.divergence - radius
-        short = difference < 0
-        sure = short & tilt.settled
-        low, lack = jnp.where(sure, jnp.maximum(y, known.low), known.low), jnp.where(sure, -difference, known.lack)
-        high = jnp.where(short, known.high, jnp.minimum(y, known.high))
-        if solver == "bisection":
-            return (low + high) / 2, Bracket(low, high, lack)
-        slope = jnp.maximum(tilt.slope * speed, 1e-18)
-        bend = jnp.where(tilt.curvature == 0, 0, (tilt.curvature * speed - tilt.slope * (2 * steep - 1)) * speed)
-        square = slope * slope
-        moved = y - 2 * difference * slope / jnp.maximum(2 * square - difference * bend, jnp.maximum(square, tiny))
-        # towards the near target K levels off as exp(-y) does, where Halley's steps are too short
-        levelling = y + jnp.log(1 - difference / level) / jnp.maximum(steep, 1)
-        moved = jnp.where(short & (high >= chosen.end), jnp.maximum(moved, levelling), moved)
-        above = jnp.minimum((y + high) / 2, 4 * y + 1)
-        below = low + (y - low) * jnp.minimum(0.5, lack / (lack + difference))
-        return jnp.where(moved > high, above, jnp.where(moved < low, below, moved)), Bracket(low, high, lack)
-
-    fresh, fresh_low = begin(chosen)
-    passed = jnp.where(beyond, jnp.maximum(fresh_low, chosen.coordinate(near_frame.span)), fresh_low)
-    knee = jnp.maximum(passed, jnp.minimum(jnp.log(1 + chosen.rest_weight / chosen.weight) + 1, chosen.end))
-    never = 1e30
-    moved, known = narrow(y, Bracket(low, best_frame.end, radius), never, speed, steep, tilt)
-    y = jnp.where(asked, jnp.where(beyond, knee, fresh), moved)
-    level = jnp.where(below, jnp.maximum(tilt.divergence - radius, tiny), never)
-    known = Bracket(
-        jnp.where(asked, passed, known.low),
-        jnp.where(asked, chosen.end, known.high),
-        jnp.where(beyond, radius - tilt.divergence, known.lack),
-    )
-
-    def again(_: int, carry: tuple[Array, Bracket, Array]) -> tuple[Array, Bracket, Array]:
-        y, known, multiplier = carry
-        x, gain, speed, steep = place(y, chosen)
-        tilt = nearest(p, weights, x, gain, multiplier, 2 if solver == "halley" else 6)
-        y, known = narrow(y, known, level, computed_once(speed), steep, tilt)
-        return computed_once(y), known, tilt.multiplier
-
-    steps = STEPS if solver == "halley" else 40 if info.bits == 32 else 70
-    multiplier = jnp.where(asked, 0, tilt.multiplier)
-    y, _, multiplier = jax.lax.fori_loop(0, steps, again, (y, known, multiplier))
-    left, gain, _ = chosen.place(y)
+    lost, kept = (computed_once(share) for share in exponential(radius))
+    singles = [lost * x / (kept + lost * w) for x, w in zip(problem.at_p, problem.weights, strict=True)]
+    single = computed_once(smaller(largest(singles), gap))
+    target = _best(problem)
+    if solver == "bisection":
+        added, multiplier = _bisected(problem, target)
+    else:
+        near = at_largest(singles, problem.below, problem.weights)
+        target, added, multiplier = _halley(problem, target, single, *near)
     unit = sum((a > 0).astype(gap.dtype) for a in p) == 1
-    still = ~((gap > 0) & (radius > 0))
-    maximum = jnp.where(gain < left, best - gap + gain, chosen.target - left)
-    maximum = jnp.where(unit, best - gap + single, maximum)
-    maximum = jnp.where(still, best - gap, jnp.minimum(maximum, best))
-    x, gain, _, _ = place(y, chosen)
-    row = nearest(p, weights, x, gain, multiplier, 2).row
-    mass = sum(row)
-    return maximum, [jnp.where(still, a, b / mass) for a, b in zip(p, row, strict=True)]
+    short = jnp.where(unit, gap - larger(single, 0), target.below + target.gap / (1 + added))
+    x, gain, _, _ = _placed(problem, target, added)
+    row = _row(problem, x, gain, multiplier)
+    alone = [kept * a + lost * share for a, share in zip(p, _shares(singles, p), strict=True)]
+    moves = (gap > 0) & (radius > 0)
+    row = [jnp.where(moves, jnp.where(unit, a, b), c) for a, b, c in zip(alone, row, p, strict=True)]
+    return jnp.where(moves, short, gap), row
 
 
-def _value_at(row: Row, value: Array, others: Row) -> Array:
-    """The largest of `others`, each not negative, where the row has the value."""
-    return largest([jnp.where(a == value, other, 0) for a, other in zip(row, others, strict=True)])
+def _best(problem: Problem) -> Target:
+    p, weights, below, _, gap, radius = problem
+    tiny = float(np.finfo(gap.dtype).tiny)
+    inside = [b == 0 for b in below]
+    share = pick(p, inside)
+    rest = pick(p, [~here for here in inside])
+    held = pick([a * w for a, w in zip(p, weights, strict=True)], inside)
+    heaviest = largest([jnp.where(here, w, 0) for w, here in zip(weights, inside, strict=True)])
+    weight = computed_once(jnp.where(share > 0, held / jnp.where(share > 0, share, 1), heaviest))
+    # the root of two states is at least radius / rest, and at least the root of the divergence's second-order form
+    ratio = radius / larger(rest, tiny)
+    low = smaller(larger(ratio, jnp.sqrt(2 * ratio * share)), _FAR)
+    lost, kept = exponential(low)
+    return Target(gap, weight, jnp.zeros_like(gap), computed_once(weight * (lost / kept)))
+
+
+def _placed(problem: Problem, target: Target, added: Array) -> tuple[list[Array], Array, Array, Array]:
+    """x, v less the mean, target less v, and minus the derivative of the latter's logarithm by y."""
+    inverse = 1 / (1 + added)
+    left = target.gap * inverse
+    gain = added * left
+    each = zip(problem.at_p, problem.weights, problem.below, strict=True)
+    x = [jnp.where(gain < left, a - w * gain, w * (left - (b - target.below))) for a, w, b in each]
+    return x, gain, left, (target.weight + added) * inverse
+
+
+def _begin(problem: Problem, target: Target, single: Array) -> Array:
+    """Between the target and what the second-order form of K says; at least the bounds known."""
+    tiny = float(np.finfo(single.dtype).tiny)
+    spread = dot([a * x for a, x in zip(problem.p, problem.at_p, strict=True)], problem.at_p)
+    near = jnp.sqrt(2 * problem.radius * spread)
+    gain = larger(single, near * target.gap / larger(near + target.gap, tiny))
+    return _inside(gain / larger(target.gap - gain, tiny), target)
+
+
+def _inside(added: Array, target: Target) -> Array:
+    """Not below what is known, and not where the target is reached to rounding."""
+    return larger(smaller(added, 1e10 * larger(target.weight, 1)), target.low)
+
+
+def _halley(
+    problem: Problem, best: Target, single: Array, near_below: Array, near_weight: Array
+) -> tuple[Target, Array, Array]:
+    """The target, `added` at the root, and the multiplier there."""
+    gap, radius = problem.gap, problem.radius
+    tiny = float(np.finfo(gap.dtype).tiny)
+
+    def step(target: Target, added: Array, multiplier: Array) -> tuple[Tilt, Array]:
+        x, gain, left, steep = _placed(problem, target, added)
+        found = nearest(problem.p, problem.weights, problem.below, x, gain, multiplier, 2)
+        if target is best:
+            found = found._replace(divergence=computed_once(found.divergence))  # it chooses the target, too
+        speed = left * steep
+        difference = found.divergence - radius
+        slope = larger(found.slope * speed, 1e-18)
+        bend = (found.curvature * speed - found.slope * (2 * steep - 1)) * speed
+        square = slope * slope
+        moved = -2 * difference * slope / larger(2 * square - difference * bend, larger(square, tiny))
+        return found, added + (target.weight + added) * (moved + moved * moved / 2)  # exp(moved) - 1
+
+    asked = (near_below > 0) & (near_weight > _HEAVIER * best.weight) & (gap > near_below)
+    there = (gap - near_below) / larger(near_below, tiny)
+    added = computed_once(jnp.where(asked, there, _begin(problem, best, single)))
+    found, moved = step(best, added, jnp.zeros_like(gap))
+    under = asked & (found.divergence >= radius)
+    shift = jnp.where(under, near_below, 0)
+    low = jnp.where(under, 0, jnp.where(asked, larger(there, best.low), best.low))
+    weight = jnp.where(under, near_weight, best.weight)
+    target = Target(*(computed_once(a) for a in (gap - shift, weight, shift, low)))
+    added = computed_once(jnp.where(asked, _begin(problem, target, single), _inside(moved, target)))
+    multiplier = jnp.where(asked, 0, found.multiplier)
+
+    def again(_: int, carry: tuple[Array, Array]) -> tuple[Array, Array]:
+        found, moved = step(target, *carry)
+        return computed_once(_inside(moved, target)), computed_once(found.multiplier)
+
+    three = len(problem.p) == 3
+    steps = STEPS - three + (np.finfo(gap.dtype).bits > 32)
+    added, multiplier = jax.lax.fori_loop(0, steps, again, (added, multiplier), unroll=three)
+    return target, added, multiplier
+
+
+def _bisected(problem: Problem, target: Target) -> tuple[Array, Array]:
+    """`added` at the root and the multiplier there, by halving y."""
+
+    def added(y: Array) -> Array:
+        lost, kept = exponential(y)
+        return _inside(target.weight * (lost / kept), target)
+
+    def halve(_: int, carry: tuple[Array, Array, Array]) -> tuple[Array, Array, Array]:
+        low, high, multiplier = carry
+        middle = (low + high) / 2
+        x, gain, _, _ = _placed(problem, target, added(middle))
+        found = nearest(problem.p, problem.weights, problem.below, x, gain, multiplier, 6)
+        above = found.divergence >= problem.radius
+        return jnp.where(above, low, middle), jnp.where(above, middle, high), found.multiplier
+
+    nothing = jnp.zeros_like(problem.gap)
+    steps = 40 if np.finfo(nothing.dtype).bits == 32 else 70
+    low, high, multiplier = jax.lax.fori_loop(0, steps, halve, (nothing, jnp.full_like(nothing, _FAR), nothing))
+    return added((low + high) / 2), multiplier
+
+
+def _row(problem: Problem, x: list[Array], gain: Array, multiplier: Array) -> list[Array]:
+    """The nearest row; its entries with the largest x have what the others lack of 1."""
+    found = nearest(problem.p, problem.weights, problem.below, x, gain, multiplier, 2).row
+    shares = _shares(x, problem.p)
+    others = [jnp.where(share > 0, 0, a) for share, a in zip(shares, found, strict=True)]
+    missing = larger(1 - sum(others), 0)
+    return [a + missing * share for share, a in zip(shares, others, strict=True)]
+
+
+def _shares(row: list[Array], p: Row) -> list[Array]:
+    """1 for the largest entry; several share it as p has them, or alike."""
+    top = largest(row)
+    last = [a >= top for a in row]
+    held, ties = pick(p, last), sum(here.astype(top.dtype) for here in last)
+    each = zip(last, p, strict=True)
+    return [jnp.where(here, jnp.where(held > 0, a / jnp.where(held > 0, held, 1), 1 / ties), 0) for here, a in each]

@@ -10,6 +10,7 @@ import jax.numpy as jnp
 import numpy as np
 
 from jaxbandit.base import Array
+from jaxbandit.confidence.elementary import exponential, larger, log, log_of_sum, polynomial, smaller
 
 Solver = Literal["halley", "bisection"]
 
@@ -101,17 +102,17 @@ def _shares(shrinking: Array, growing: Array, radius: Array, solver: Solver) -> 
     info = np.finfo(radius.dtype)
     tiny = float(info.tiny)
     largest = 1 - math.log(float(info.smallest_subnormal))  # exp(-y) is 0 from here on
-    shrinking = jnp.maximum(shrinking, tiny)
-    growing = jnp.maximum(growing, tiny)
+    shrinking = larger(shrinking, tiny)
+    growing = larger(growing, tiny)
     inverse, ratio = 1 / growing, radius / shrinking
     spread = jnp.sqrt(2 * ratio * growing)
-    low = jnp.minimum(jnp.maximum(ratio, spread), largest)
-    high = jnp.minimum(ratio + spread, largest)
+    low = smaller(larger(ratio, spread), largest)
+    high = smaller(ratio + spread, largest)
 
     def halley(y: Array) -> Array:
         moved = shrinking * exponential(y)[0]
         grown = growing + moved
-        distance = shrinking * y - growing * logarithm(moved * inverse) - radius
+        distance = shrinking * y - growing * log_of_sum(moved * inverse) - radius
         # with d' = x / (Q + x) and d'' = (P - x) Q / (Q + x)^2, in one division
         bend = (shrinking - moved) * growing
         y = y - 2 * distance * moved * grown / (2 * moved * moved - distance * bend)
@@ -120,20 +121,21 @@ def _shares(shrinking: Array, growing: Array, radius: Array, solver: Solver) -> 
     def halve(_: int, ends: tuple[Array, Array]) -> tuple[Array, Array]:
         low, high = ends
         middle = (low + high) / 2
-        lost, _, excess = exponential(middle)
-        above = shrinking * excess + growing * logarithm_excess(shrinking * lost * inverse) >= radius
+        lost = exponential(middle)[0]
+        above = (
+            shrinking * exponential_excess(middle) + growing * logarithm_excess(shrinking * lost * inverse) >= radius
+        )
         return jnp.where(above, low, middle), jnp.where(above, middle, high)
 
     if solver == "halley":
-        w = jnp.minimum(spread, largest) / jnp.clip(ratio + spread, tiny, 2 * largest)
-        y = jnp.maximum(high * (1 - w * (1 - w) * _shortfall(w, growing)), low)
+        w = smaller(spread, largest) / larger(smaller(ratio + spread, 2 * largest), tiny)
+        y = larger(high * (1 - w * (1 - w) * _shortfall(w, growing)), low)
         for _ in range(1 if info.bits == 32 else 2):
             y = halley(y)
     else:
         low, high = jax.lax.fori_loop(0, 32 if info.bits == 32 else 60, halve, (low, high))
         y = (low + high) / 2
-    lost, kept, _ = exponential(y)
-    return lost, kept
+    return exponential(y)
 
 
 # (1 - y / (a + s)) / (w (1 - w)) at the root as a polynomial in w = s / (a + s) and Q, of degree 3: the row is the
@@ -144,34 +146,21 @@ _SHORTFALL = ([0.8950, 0.9948, -1.3780, 0.4004], [-0.8110, 1.2303, 0.9601], [-0.
 def _shortfall(w: Array, growing: Array) -> Array:
     total = jnp.zeros_like(w)
     for row in reversed(_SHORTFALL):
-        total = total * w + _polynomial(growing, row)
+        total = total * w + polynomial(growing, row)
     return total
 
 
-def exponential(y: Array) -> tuple[Array, Array, Array]:
-    """1 - exp(-y), exp(-y) and y - 1 + exp(-y) for y >= 0, each to full relative accuracy."""
+def exponential_excess(y: Array) -> Array:
+    """y - 1 + exp(-y) for y >= 0, to full relative accuracy."""
     terms = 12 if y.dtype.itemsize == 4 else 20
     short = jnp.minimum(y, 1)
-    coefficients = [(-1) ** n / math.factorial(n) for n in range(2, terms)]
-    series = _polynomial(short, coefficients) * short * short
-    kept = jnp.exp(-y)
-    lost = jnp.where(y < 1, short - series, 1 - kept)
-    return lost, kept, jnp.where(y < 1, series, y - lost)
-
-
-def logarithm(u: Array) -> Array:
-    """log(1 + u) for u >= 0, to full relative accuracy; `jnp.log1p`, which XLA does not vectorise on a CPU.
-
-    What 1 + u loses of a small u is put back. Its absolute value is taken so that no compiler can see that (1 + u) - 1
-    is u but for rounding.
-    """
-    whole = jnp.abs(1 + u)
-    return jnp.log(whole) + jnp.where(u < 1, u - (whole - 1), 0)
+    series = polynomial(short, [(-1) ** n / math.factorial(n) for n in range(2, terms)])
+    return jnp.where(y < 1, series * short * short, y - exponential(y)[0])
 
 
 def logarithm_excess(u: Array) -> Array:
     """u - log(1 + u) for u >= -1/2, to full relative accuracy."""
-    return jnp.where(u < 1, short_logarithm_excess(jnp.minimum(u, 1)), u - jnp.log(1 + u))
+    return jnp.where(u < 1, short_logarithm_excess(jnp.minimum(u, 1)), u - log(1 + u))
 
 
 def short_logarithm_excess(u: Array, within: float = 1.0) -> Array:
@@ -180,11 +169,4 @@ def short_logarithm_excess(u: Array, within: float = 1.0) -> Array:
     square = s * s
     largest = within / (4 - within)  # of |s|; each term is smaller by its square
     terms = math.ceil(math.log(2 * float(np.finfo(u.dtype).eps)) / math.log(largest * largest))
-    return s * (u - 2 * square * _polynomial(square, [1 / (2 * n + 3) for n in range(terms)]))
-
-
-def _polynomial(x: Array, coefficients: list[float]) -> Array:
-    total = jnp.full_like(x, coefficients[-1])
-    for coefficient in coefficients[-2::-1]:
-        total = total * x + coefficient
-    return total
+    return s * (u - 2 * square * polynomial(square, [1 / (2 * n + 3) for n in range(terms)]))

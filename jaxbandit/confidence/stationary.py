@@ -2,12 +2,15 @@
 
 from __future__ import annotations
 
+from functools import reduce
+
 import jax.numpy as jnp
 
 from jaxbandit.base import Array
 from jaxbandit.confidence.ball import weighted_mean_max
 from jaxbandit.confidence.bernoulli import Solver
-from jaxbandit.confidence.tilt import largest, pick
+from jaxbandit.confidence.elementary import smaller
+from jaxbandit.confidence.tilt import pick
 
 ESCAPE = 1e-12  # of every other row's mass towards the present state, so that the chain returns
 
@@ -31,7 +34,7 @@ def stationary_mean_upper(
 
     Returns:
       the mean [...], within 2e-6 times the range of the rewards in float32 where every state leads back to `state`, and
-      in any estimate from plays. Never NaN. Elsewhere about one random chain in 1,000 is worse, by up to 0.4.
+      in any estimate from plays. Never NaN. Elsewhere about two random chains in 1,000 are worse, by up to 0.7.
 
     Raises:
       ValueError: the solver's name is unknown.
@@ -84,7 +87,7 @@ def excursions(
     moves = [[jnp.where(here[a], moves[-1][b], moves[a][b]) for b in range(states)] for a in range(states - 1)]
     moves = [swapped(row) for row in moves]
     moves = [[*row[:-1], row[-1] + ESCAPE] for row in moves]
-    lowest = -largest([-a for a in paid])
+    lowest = reduce(smaller, paid)
     *earned, home = swapped([a - lowest for a in paid])
     played = [jnp.ones_like(home)] * (states - 1)
     leaving = []
