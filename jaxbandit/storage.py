@@ -116,7 +116,8 @@ def open_cases(folder: Path, requests: dict[str, Request]) -> dict[str, Path]:
     paths = {name: folder / manifest["cases"][name]["folder"] for name in requests}
     for case in paths.values():
         case.mkdir(exist_ok=True)
-        for entry in case.iterdir():
+    for place in (folder, *paths.values()):
+        for entry in place.iterdir():
             if _TEMPORARY.fullmatch(entry.name):
                 entry.unlink()
     return paths

@@ -167,6 +167,19 @@ def test_foreign_folders_and_manifests(tmp_path):
         sweep({"c": {**CASE, "runs": 2}}, folder)
 
 
+def test_what_a_killed_process_left_is_removed(tmp_path):
+    """Unfinished files of a dead process, beside the manifest and in a case's folder; another's files are kept."""
+    sweep({"c": {**CASE, "runs": 2, "horizon": 300}}, tmp_path)
+    whole = contents(tmp_path)
+    (case,) = (entry for entry in tmp_path.iterdir() if entry.is_dir())
+    for unfinished in (tmp_path / ".manifest.json.123.tmp", case / ".runs-0.npz.123.tmp"):
+        unfinished.write_text("half")
+    (tmp_path / "notes.tmp").write_text("kept")
+    sweep({"c": {**CASE, "runs": 2, "horizon": 300}}, tmp_path)
+    (tmp_path / "notes.tmp").unlink()
+    assert contents(tmp_path) == whole
+
+
 def test_no_pickle_is_loaded(tmp_path):
     sweep({"c": {**CASE, "runs": 2}}, tmp_path)
     (piece,) = tmp_path.rglob("*.npz")
