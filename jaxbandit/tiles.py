@@ -20,6 +20,7 @@ from jaxbandit.base import Array
 from jaxbandit.results import Result
 from jaxbandit.rounds import Carry, Luck, luck, play_chunk, start
 
+VECTOR = 16  # runs that a CPU computes at once; what is left over it computes one by one, each for the price of 16
 RECORD_BYTES = 2**28  # what one call may record, where every round is asked for
 
 
@@ -67,10 +68,12 @@ def make_plan(
     lanes, size = len(request.scenarios) * max(request.variants.values()), request.reward[0].size
     on_cpu = used[0].platform == "cpu"
     cached = max(100, 10_000 // size)  # runs that stay in a CPU's cache; fewer pay more for what a round costs anyhow
+    full = 1
     if tile is None:
         tile = cached if on_cpu else max(1000, 100_000 // lanes)
+        full = VECTOR if on_cpu and request.runs >= VECTOR * len(used) else 1
     tiles = math.ceil(request.runs / (tile * len(used)))
-    width = math.ceil(request.runs / (tiles * len(used))) * len(used)
+    width = math.ceil(request.runs / (tiles * len(used) * full)) * full * len(used)
     together = min(lanes, max(1, cached * len(used) // width)) if on_cpu else lanes
     if chunk is None:
         arms, states = request.reward.shape[1:]

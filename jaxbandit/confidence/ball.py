@@ -101,7 +101,7 @@ def weighted_mean_max(
     lowest, highest = reduce(smaller, values), largest(values)
     level = ~(highest > lowest)
     span = jnp.where(level, 1, highest - lowest)
-    inverse = computed_once(1 / span)
+    inverse = 1 / span
     below = [(highest - a) * inverse for a in values]
     problem = _problem([jnp.where(a < 1e-30, 0, a) for a in p], below, weights, smaller(radius, 1e4))
     short, row = _solve(problem, solver)
@@ -112,11 +112,11 @@ def _problem(p: list[Array], below: list[Array], weights: Row, radius: Array) ->
     inverse = 1 / dot(p, weights)
     weights = [w * inverse for w in weights]
     held = [a * w for a, w in zip(p, weights, strict=True)]
-    gap = computed_once(dot(held, below))
+    gap = dot(held, below)
     # offsets from the mean, by way of the state that holds most weight: the mean may be that state's to rounding
     (base,) = at_largest(held, below)
-    shift = computed_once(dot(held, [base - b for b in below]))
-    at_p = [computed_once(w * (base - b - shift)) for w, b in zip(weights, below, strict=True)]
+    shift = dot(held, [base - b for b in below])
+    at_p = [w * (base - b - shift) for w, b in zip(weights, below, strict=True)]
     return Problem(p, weights, below, at_p, gap, radius)
 
 
@@ -124,9 +124,9 @@ def _solve(problem: Problem, solver: Solver) -> tuple[Array, list[Array]]:
     """How far the largest mean stays below the best value, and a row that reaches it."""
     p, gap, radius = problem.p, problem.gap, problem.radius
     # moving towards one state alone: never more than is possible, and all there is for a unit vector
-    lost, kept = (computed_once(share) for share in exponential(radius))
+    lost, kept = exponential(radius)
     singles = [lost * x / (kept + lost * w) for x, w in zip(problem.at_p, problem.weights, strict=True)]
-    single = computed_once(smaller(largest(singles), gap))
+    single = smaller(largest(singles), gap)
     target = _best(problem)
     if solver == "bisection":
         added, multiplier = _bisected(problem, target)
@@ -151,12 +151,12 @@ def _best(problem: Problem) -> Target:
     rest = pick(p, [~here for here in inside])
     held = pick([a * w for a, w in zip(p, weights, strict=True)], inside)
     heaviest = largest([jnp.where(here, w, 0) for w, here in zip(weights, inside, strict=True)])
-    weight = computed_once(jnp.where(share > 0, held / jnp.where(share > 0, share, 1), heaviest))
+    weight = jnp.where(share > 0, held / jnp.where(share > 0, share, 1), heaviest)
     # the root of two states is at least radius / rest, and at least the root of the divergence's second-order form
     ratio = radius / larger(rest, tiny)
     low = smaller(larger(ratio, jnp.sqrt(2 * ratio * share)), _FAR)
     lost, kept = exponential(low)
-    return Target(gap, weight, jnp.zeros_like(gap), computed_once(weight * (lost / kept)))
+    return Target(gap, weight, jnp.zeros_like(gap), weight * (lost / kept))
 
 
 def _placed(problem: Problem, target: Target, added: Array) -> tuple[list[Array], Array, Array, Array]:
@@ -205,19 +205,19 @@ def _halley(
 
     asked = (near_below > 0) & (near_weight > _HEAVIER * best.weight) & (gap > near_below)
     there = (gap - near_below) / larger(near_below, tiny)
-    added = computed_once(jnp.where(asked, there, _begin(problem, best, single)))
+    added = jnp.where(asked, there, _begin(problem, best, single))
     found, moved = step(best, added, jnp.zeros_like(gap))
     under = asked & (found.divergence >= radius)
     shift = jnp.where(under, near_below, 0)
     low = jnp.where(under, 0, jnp.where(asked, larger(there, best.low), best.low))
     weight = jnp.where(under, near_weight, best.weight)
-    target = Target(*(computed_once(a) for a in (gap - shift, weight, shift, low)))
-    added = computed_once(jnp.where(asked, _begin(problem, target, single), _inside(moved, target)))
+    target = Target(gap - shift, weight, shift, low)
+    added = jnp.where(asked, _begin(problem, target, single), _inside(moved, target))
     multiplier = jnp.where(asked, 0, found.multiplier)
 
     def again(_: int, carry: tuple[Array, Array]) -> tuple[Array, Array]:
         found, moved = step(target, *carry)
-        return computed_once(_inside(moved, target)), computed_once(found.multiplier)
+        return _inside(moved, target), computed_once(found.multiplier)
 
     three = len(problem.p) == 3
     steps = STEPS - three + (np.finfo(gap.dtype).bits > 32)
