@@ -16,8 +16,8 @@ from jaxbandit.confidence.tilt import Row, Tilt, at_largest, dot, nearest, pick
 from jaxbandit.indexing import computed_once
 
 STEPS = 4  # of Halley, after the first; one fewer for three states. With three, 1 random chain in 20,000 is off by 2e-4
-_FAR = 46.0  # exp(y) from which a mean is its target, whatever the weights of an estimate
-_HEAVIER = 1e6
+_FAR = 46.0  # y at which a mean is its target, whatever the weights of an estimate
+_HEAVIER = 1e6  # than the best, in weight: states whose value K is asked at
 
 
 class Problem(NamedTuple):
