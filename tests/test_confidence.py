@@ -11,7 +11,7 @@ from hypothesis import strategies as st
 
 from jaxbandit.confidence import kl_bound, kl_lower, kl_upper
 from jaxbandit.confidence.bernoulli import _shortfall, exponential_excess, logarithm_excess
-from jaxbandit.confidence.elementary import exponential
+from jaxbandit.confidence.elementary import exponential, log, log_of_sum
 
 P = np.array([0, 1e-7, 1e-6, 1e-4, 1e-3, 0.02, 0.1, 0.3, 0.5, 0.7, 0.9, 0.99, 1 - 1e-4, 1 - 1e-6, 1], np.float32)
 C = np.geomspace(1e-7, 50, 60).astype(np.float32)
@@ -104,6 +104,24 @@ def test_float64(truth):
                 value = np.array([[float(x) for x in row] for row in truth[side]])
                 floor = P[:, None].astype(float) / 1000 if side == "lower" else 0
                 assert (np.abs(got - value) <= 2e-14 * np.maximum(value, floor)).all()
+
+
+def test_own_exponential_and_logarithm():
+    """Against float64: 2 ULP in float32 for exponentials of 1e-9 to 87, logarithms of all normal numbers and near 1."""
+    rng = np.random.default_rng(0)
+    y = np.concatenate([np.geomspace(1e-9, 87, 200_000), rng.uniform(0, 3, 200_000)]).astype(np.float32)
+    for share, exact in zip(
+        exponential(jnp.asarray(y)), (-np.expm1(-y.astype(float)), np.exp(-y.astype(float))), strict=True
+    ):
+        assert (np.abs(np.asarray(share, float) - exact) <= 2 * np.spacing(np.float32(exact))).all()
+    assert [float(share) for share in exponential(jnp.float32(jnp.inf))] == [1, 0]
+    assert [float(share) for share in exponential(jnp.float32(0))] == [0, 1]
+    x = np.concatenate([np.geomspace(1.2e-38, 3.4e38, 200_000), rng.uniform(0.5, 2, 200_000)]).astype(np.float32)
+    exact = np.log(x.astype(float))
+    assert (np.abs(np.asarray(log(jnp.asarray(x)), float) - exact) <= 2 * np.spacing(np.abs(np.float32(exact)))).all()
+    u = np.geomspace(1e-30, 1e30, 200_000).astype(np.float32)
+    exact = np.log1p(u.astype(float))
+    assert (np.abs(np.asarray(log_of_sum(jnp.asarray(u)), float) - exact) <= 2 * np.spacing(np.float32(exact))).all()
 
 
 @pytest.mark.parametrize("solver", ["halley", "bisection"])

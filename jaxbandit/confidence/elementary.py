@@ -48,9 +48,9 @@ def polynomial(x: Array, coefficients: Sequence[float]) -> Array:
 
 
 def exponential(y: Array) -> tuple[Array, Array]:
-    """1 - exp(-y) and exp(-y) for y >= 0, each to full relative accuracy; exp(-y) is 0 where it would be subnormal.
+    """1 - exp(-y) and exp(-y) for y >= 0, each to full relative accuracy; exp(-y) is 0 from y = 87 on in float32.
 
-    With -y = r - n log 2 and |r| <= log(2)/2 both come from exp(r) - 1, which is never close to 2^n - 1.
+    With -y = r - n log 2 and |r| <= log(2)/2 both come from exp(r) - 1, which is far from 2^n - 1 unless n is 0.
 
     >>> [round(float(share), 6) for share in exponential(jnp.array(0.5))]
     [0.393469, 0.606531]
@@ -61,8 +61,8 @@ def exponential(y: Array) -> tuple[Array, Array]:
     n = jnp.floor(inside * (1 / _LOG_2) + 0.5)
     r = (n * _LOG_2_HIGH - inside) + n * (_LOG_2 - _LOG_2_HIGH)
     scale = jax.lax.bitcast_convert_type((127 - n.astype(jnp.int32)) << 23, jnp.float32)
-    grown = scale * (r + r * r * polynomial(r, _EXPONENTIAL))
-    return (1 - scale) - grown, jnp.where(y > 87, 0, scale + grown)
+    grown = r + r * r * polynomial(r, _EXPONENTIAL)
+    return (1 - scale) - scale * grown, jnp.where(y > 87, 0, scale * (1 + grown))
 
 
 def log(x: Array) -> Array:
