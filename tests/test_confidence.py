@@ -86,9 +86,8 @@ def test_start_is_near_the_root_everywhere():
     with jax.enable_x64(True):
         for _ in range(60):
             y = (low + high) / 2
-            lost, excess = (
-                np.asarray(each(jnp.asarray(y))) for each in (lambda y: exponential(y)[0], exponential_excess)
-            )
+            lost = np.asarray(exponential(jnp.asarray(y))[0])
+            excess = np.asarray(exponential_excess(jnp.asarray(y)))
             u = (1 - growing) * lost / growing
             above = (1 - growing) * excess + growing * np.asarray(logarithm_excess(jnp.asarray(u))) >= a * (1 - growing)
             low, high = np.where(above, low, y), np.where(above, y, high)

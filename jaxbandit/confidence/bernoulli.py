@@ -159,14 +159,10 @@ def exponential_excess(y: Array) -> Array:
 
 
 def logarithm_excess(u: Array) -> Array:
-    """u - log(1 + u) for u >= -1/2, to full relative accuracy."""
-    return jnp.where(u < 1, short_logarithm_excess(jnp.minimum(u, 1)), u - log(1 + u))
-
-
-def short_logarithm_excess(u: Array, within: float = 1.0) -> Array:
-    """u - log(1 + u) for u from -within/2 to within <= 1, by log(1 + u) = 2 artanh(u / (2 + u))."""
-    s = u / (2 + u)
-    square = s * s
-    largest = within / (4 - within)  # of |s|; each term is smaller by its square
-    terms = math.ceil(math.log(2 * float(np.finfo(u.dtype).eps)) / math.log(largest * largest))
-    return s * (u - 2 * square * polynomial(square, [1 / (2 * n + 3) for n in range(terms)]))
+    """u - log(1 + u) for u >= 0, to full relative accuracy; up to 1 by log(1 + u) = 2 artanh(u / (2 + u))."""
+    short = jnp.minimum(u, 1)
+    s = short / (2 + short)
+    square = s * s  # at most 1/9, by which each term is smaller than the one before
+    terms = math.ceil(-math.log(2 * float(np.finfo(u.dtype).eps)) / math.log(9))
+    series = s * (short - 2 * square * polynomial(square, [1 / (2 * n + 3) for n in range(terms)]))
+    return jnp.where(u < 1, series, u - log(1 + u))

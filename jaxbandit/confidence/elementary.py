@@ -79,7 +79,7 @@ def log(x: Array) -> Array:
 
 
 def log_of_sum(u: Array) -> Array:
-    """log(1 + u) for u > -1, to full relative accuracy; `jnp.log1p`, which XLA does not vectorise on a CPU.
+    """log(1 + u) for u >= 0, to full relative accuracy; `jnp.log1p`, which XLA does not vectorise on a CPU.
 
     What 1 + u loses of a small u is put back. Its absolute value is taken so that no compiler can see that (1 + u) - 1
     is u but for rounding.
