@@ -51,8 +51,8 @@ def add_one(counts: Array, *index: Array) -> Array:
     >>> add_one(jnp.zeros((2, 2), int), jnp.array([1]), jnp.array([0])).tolist()
     [[0, 0], [1, 0]]
     """
-    here = jnp.ones((index[0].shape[0],), bool)
-    for axis, size in enumerate(counts.shape):
-        at = is_at(index[axis], size)
-        here = here[..., None] & at.reshape(at.shape[:1] + (1,) * axis + (size,))
-    return counts + jnp.sum(here, axis=0, dtype=counts.dtype)
+    flat = jnp.zeros_like(index[0])
+    for size, at in zip(counts.shape, index, strict=True):
+        flat = flat * size + at
+    here = is_at(computed_once(flat) if counts.size < 2**24 else flat, counts.size)
+    return counts + jnp.sum(here, axis=0, dtype=counts.dtype).reshape(counts.shape)

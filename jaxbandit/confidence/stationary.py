@@ -10,7 +10,6 @@ from jaxbandit.base import Array
 from jaxbandit.confidence.ball import weighted_mean_max
 from jaxbandit.confidence.bernoulli import Solver
 from jaxbandit.confidence.elementary import smaller
-from jaxbandit.confidence.tilt import pick
 
 ESCAPE = 1e-12  # of every other row's mass towards the present state, so that the chain returns
 
@@ -65,11 +64,10 @@ def stationary_mean_lower(
 def excursions(
     transition: Array, reward: Array, state: Array, radius: Array
 ) -> tuple[list[Array], list[Array], list[Array], Array]:
-    """Row `state`; mean reward and expected length of the cycle that begins with a step to each state; the radius.
+    """Row `state`; mean reward and length of the cycle that begins with a step to each state; the radius.
 
-    Eliminates state after state without subtractions (Grassmann, Taksar and Heyman): what leaves a state is the sum
-    of the others in its row, never 1 less the diagonal, so that rows close to frozen keep their digits. The elimination
-    is that of all states but the last; `state` and the last state change places before it and after.
+    The lengths are expected numbers of plays, in any one unit. The entries are in the order of the states, but `state`
+    and the last one have changed places.
     """
     transition, reward = jnp.asarray(transition, float), jnp.asarray(reward, float)
     state, radius = jnp.asarray(state), jnp.asarray(radius, float)
@@ -77,32 +75,58 @@ def excursions(
     shape = jnp.broadcast_shapes(transition.shape[:-2], reward.shape[:-1], state.shape, radius.shape)
     moves = [[jnp.broadcast_to(transition[..., a, b], shape) for b in range(states)] for a in range(states)]
     paid = [jnp.broadcast_to(reward[..., a], shape) for a in range(states)]
-    here = [jnp.broadcast_to(state == a, shape) for a in range(states)]
+    here = [jnp.broadcast_to(state == a, shape) for a in range(states - 1)]
 
     def swapped(row: list[Array]) -> list[Array]:
         """`state` and the last state in each other's place."""
-        return [jnp.where(here[a], row[-1], row[a]) for a in range(states - 1)] + [pick(row, here)]
+        *others, chosen = row
+        for a in range(states - 1):
+            chosen = jnp.where(here[a], row[a], chosen)
+            others[a] = jnp.where(here[a], row[-1], row[a])
+        return [*others, chosen]
 
-    p = [pick([moves[a][b] for a in range(states)], here) for b in range(states)]
-    moves = [[jnp.where(here[a], moves[-1][b], moves[a][b]) for b in range(states)] for a in range(states - 1)]
-    moves = [swapped(row) for row in moves]
-    moves = [[*row[:-1], row[-1] + ESCAPE] for row in moves]
+    rows = [list(row) for row in zip(*map(swapped, zip(*moves, strict=True)), strict=True)]
+    *others, p = map(swapped, rows)
     lowest = reduce(smaller, paid)
     *earned, home = swapped([a - lowest for a in paid])
-    played = [jnp.ones_like(home)] * (states - 1)
+    leaving = [[*row[:-1], row[-1] + ESCAPE] for row in others]
+    one, earned, played = (_of_three if states == 3 else _eliminated)(leaving, earned)
+    lengths = [*(one + a for a in played), one]
+    means = [*(lowest + (home * one + a) / b for a, b in zip(earned, lengths, strict=False)), lowest + home]
+    return p, means, lengths, jnp.broadcast_to(radius, shape)
+
+
+Totals = tuple[Array, list[Array], list[Array]]  # the unit; reward and plays from each state until the last one
+
+
+def _of_three(moves: list[list[Array]], paid: list[Array]) -> Totals:
+    """What `_eliminated` returns, for two states but the last, by sums of products of what leaves them."""
+    (_, a_to_b, a_home), (b_to_a, _, b_home) = moves
+    leaving_a, leaving_b = a_to_b + a_home, b_to_a + b_home
+    played = [leaving_b + a_to_b, leaving_a + b_to_a]
+    earned = [leaving_b * paid[0] + a_to_b * paid[1], b_to_a * paid[0] + leaving_a * paid[1]]
+    return a_home * leaving_b + a_to_b * b_home, earned, played
+
+
+def _eliminated(moves: list[list[Array]], paid: list[Array]) -> Totals:
+    """Reward and plays until the last state, from each of the others.
+
+    Eliminates state after state without subtractions (Grassmann, Taksar and Heyman): what leaves a state is the sum
+    of the others in its row, never 1 less the diagonal, so that rows close to frozen keep their digits.
+    """
+    moves, earned = [list(row) for row in moves], list(paid)
+    played = [jnp.ones_like(a) for a in earned]
+    others = range(len(earned))
     leaving = []
-    for k in range(states - 1):
+    for k in others:
         leaving.append(sum(moves[k][k + 1 :]))
-        for a in range(k + 1, states - 1):
+        for a in others[k + 1 :]:
             share = moves[a][k] / leaving[k]
-            moves[a] = [moves[a][b] + share * moves[k][b] if b > k else moves[a][b] for b in range(states)]
+            moves[a] = [moves[a][b] + share * moves[k][b] if b > k else moves[a][b] for b in range(len(moves[a]))]
             earned[a], played[a] = earned[a] + share * earned[k], played[a] + share * played[k]
-    for k in reversed(range(states - 1)):
-        for b in range(k + 1, states - 1):
+    for k in reversed(others):
+        for b in others[k + 1 :]:
             earned[k] = earned[k] + moves[k][b] * earned[b]
             played[k] = played[k] + moves[k][b] * played[b]
         earned[k], played[k] = earned[k] / leaving[k], played[k] / leaving[k]
-    nothing = jnp.zeros_like(home)
-    lengths = [1 + a for a in swapped([*played, nothing])]
-    means = [lowest + (home + a) / b for a, b in zip(swapped([*earned, nothing]), lengths, strict=True)]
-    return p, means, lengths, jnp.broadcast_to(radius, shape)
+    return jnp.ones_like(leaving[0]), earned, played

@@ -64,8 +64,9 @@ def nearest(p: Row, weights: Row, below: Row, x: Row, gain: Array, multiplier: A
     inverse_top = 1 / top
     r = [larger(a * inverse_top, -1e15) for a in x]  # their squares are finite in float32
     g = jnp.where(gain * inverse_top < 1e3, gain * inverse_top, -dot(p, r))  # each to full relative accuracy
+    weight, lowered, held = at_largest(x, weights, below, p)
     z = _of_three(p, r, g) if len(p) == 3 else _moved(p, r, multiplier * top, moves)
-    weight, lowered = at_largest(x, weights, below)
+    inside = (z < 1) & ((held > 0) | (z < 1 - 1e-6))  # for an unheld t, z is 1 only to rounding
     u = [-z * a for a in r]
     one = [larger(1 + a, float(info.eps) / 2) for a in u]  # 1 - tau x
     inverse = _inverses(one)
@@ -84,7 +85,7 @@ def nearest(p: Row, weights: Row, below: Row, x: Row, gain: Array, multiplier: A
     return Tilt(
         divergence=dot(p, logs),
         slope=tau * first,
-        curvature=curvature + jnp.where(z < 1, mixed * mixed / larger(second, float(info.tiny)), 0),
+        curvature=curvature + jnp.where(inside, mixed * mixed / larger(second, float(info.tiny)), 0),
         multiplier=tau,
         row=q,
     )

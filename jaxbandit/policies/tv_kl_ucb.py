@@ -7,9 +7,11 @@ from typing import Literal, get_args
 import jax.numpy as jnp
 
 from jaxbandit.base import Array, Feedback, pytree, static
-from jaxbandit.confidence import Solver, kl_bound, kl_upper, stationary_mean_upper
+from jaxbandit.confidence import Solver, kl_bound
+from jaxbandit.confidence.ball import weighted_mean_max
+from jaxbandit.confidence.stationary import excursions
 from jaxbandit.divergences import Distance, farthest, threshold
-from jaxbandit.indexing import is_at
+from jaxbandit.indexing import computed_once, is_at
 from jaxbandit.policies import checks
 from jaxbandit.policies.estimates import Transitions, count_transitions, no_transitions, ratio, sample_mean, total
 from jaxbandit.policies.exploration import level
@@ -123,7 +125,7 @@ class TVKLUCB:
         if self.distance == "total_variation" and rows.shape[-1] == 2:
             distance = jnp.abs(rows[:, 0, 1] + rows[:, 1, 0] - 1)  # the same, in fewer operations
         else:
-            distance = farthest(rows, self.distance)
+            distance = computed_once(farthest(rows, self.distance))
         return distance > threshold(elapsed, self.exponent, self.scale)
 
     def scores(self, key: Array, state: Transitions, t: Array) -> Array:
@@ -162,8 +164,7 @@ def transition_index(policy: KLUCBMC | TVKLUCB, state: Transitions, t: Array, ma
     if counts.shape[1] == 2:
         index = _of_two_states(rows, mean, state, radius, markovian, policy.solver)
     else:
-        stationary = stationary_mean_upper(rows, state.reward, state.states, radius, policy.solver)
-        index = jnp.where(markovian, stationary, kl_upper(mean, radius, policy.solver))
+        index = _of_more_states(rows, mean, state, radius, markovian, policy.solver)
     return jnp.where(plays == 0, jnp.inf, index)
 
 
@@ -181,6 +182,19 @@ def _of_two_states(
     stationary = (r0 * back + r1 * leave) / (leave + back)
     stationary = jnp.where(leave + back > 0, stationary, jnp.maximum(r0, r1))
     return jnp.where(markovian, stationary, bound)
+
+
+def _of_more_states(
+    rows: Array, mean: Array, state: Transitions, radius: Array, markovian: Array, solver: Solver
+) -> Array:
+    """One maximum over a KL ball per arm, whichever index it has: that of `KLUCB` is over rows (1 - mean, mean)."""
+    p, means, lengths, radius = excursions(rows, state.reward, state.states, radius)
+    nothing = jnp.zeros_like(mean)
+    rest = [nothing] * (len(p) - 2)
+    p = [jnp.where(markovian, a, b) for a, b in zip(p, [1 - mean, mean, *rest], strict=True)]
+    means = [jnp.where(markovian, a, b) for a, b in zip(means, [nothing, nothing + 1, *rest], strict=True)]
+    lengths = [jnp.where(markovian, a, 1) for a in lengths]
+    return weighted_mean_max(p, means, lengths, radius, solver)[0]
 
 
 def _check(policy: KLUCBMC | TVKLUCB) -> None:
