@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import math
 from collections.abc import Callable, Sequence
 from functools import partial
 from typing import Any
@@ -10,6 +11,7 @@ import jax
 import jax.numpy as jnp
 
 from jaxbandit.base import Array
+from jaxbandit.draws import threefry
 
 ELEMENTWISE = frozenset(
     "abs add and atan2 bitcast_convert_type cbrt ceil clamp convert_element_type copy cos cosh div eq erf erf_inv erfc "
@@ -20,6 +22,7 @@ ELEMENTWISE = frozenset(
 REDUCTIONS = frozenset(
     "argmax argmin reduce_and reduce_max reduce_min reduce_or reduce_prod reduce_sum squeeze".split()
 )
+RANDOM = frozenset("random_bits random_fold_in random_split".split())
 CALLS = frozenset("jit pjit closed_call custom_jvp_call custom_vjp_call remat checkpoint".split())
 
 
@@ -114,6 +117,8 @@ def _apply(equation: Any, inputs: list[Value], runs: int) -> list[Value]:
         }
     elif name == "concatenate":
         arrays = [_everywhere(value, runs) for value in inputs]
+    elif name in RANDOM and _is_threefry(inputs[0][0]) and parameters.get("bit_width", 32) == 32:
+        return [(_random(name, parameters, [_everywhere(value, runs) for value in inputs]), True)]
     else:
         axes = [-1 if has else None for _, has in inputs]
 
@@ -149,6 +154,22 @@ def _scan(parameters: dict[str, Any], inputs: list[Value], runs: int) -> list[Va
         unroll=parameters["unroll"],
     )
     return [(value, True) for value in [*carry, *collected]]
+
+
+def _is_threefry(keys: Array) -> bool:
+    return jax.random.key_impl(keys) == "threefry2x32" and bool(jax.config.jax_threefry_partitionable)
+
+
+def _random(name: str, parameters: dict[str, Any], inputs: list[Array]) -> Array:
+    """The same bits and keys as JAX's own, whose loops XLA does not vectorise over the runs."""
+    keys, *data = inputs
+    shape = parameters.get("shape", ())
+    words = jax.random.key_data(keys).reshape(*keys.shape[:-1], *[1] * len(shape), keys.shape[-1], 2)
+    number = data[0] if data else jnp.arange(math.prod(shape)).reshape(*shape, 1)
+    x, y = threefry((words[..., 0], words[..., 1]), jnp.uint32(0), number.astype(jnp.uint32))
+    if name == "random_bits":
+        return x ^ y
+    return jax.random.wrap_key_data(jnp.stack([x, y], -1), impl=jax.random.key_impl(keys))
 
 
 def _align(value: Array, has: bool, shape: tuple[int, ...], runs: int) -> Array:

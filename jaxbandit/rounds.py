@@ -126,7 +126,9 @@ def play_chunk(
         carry, record, slot = loop
         carry = step(t, carry)
         due = t == times[slot]
-        record = jax.lax.cond(due, lambda: record.at[slot].set(carry.visits), lambda: record)
+        record = jax.lax.cond(
+            due, lambda: jax.lax.dynamic_update_index_in_dim(record, carry.visits, slot, 0), lambda: record
+        )
         return (carry, record, slot + due), None
 
     record = jnp.zeros(times.shape + carry.visits.shape, jnp.int32)

@@ -17,6 +17,7 @@ from jax.sharding import PartitionSpec as P
 
 from jaxbandit.arguments import Request
 from jaxbandit.base import Array
+from jaxbandit.compilation import in_one_piece
 from jaxbandit.results import Result
 from jaxbandit.rounds import Carry, Luck, luck, play_chunk, start
 
@@ -112,6 +113,8 @@ def _program(mesh: Mesh, scenarios: int, variants: int, together: int, length: i
         chunk = partial(play_chunk_in_kernel, length=length, plays=plays, interpret=on_cpu)
     over_variants = _over_axis(chunk, variants, together, (None, 0, None, 0, None, None))
     over_scenarios = _over_axis(over_variants, scenarios, together // variants, (0, None, None, 0, None, None))
+    if on_cpu and not kernel:
+        over_scenarios = in_one_piece(over_scenarios)
 
     def program(environment: Any, policy: Any, luck: Luck, carry: Carry, first: Array, times: Array) -> Any:
         divided = (_by_runs(luck), _by_runs(carry))
