@@ -157,7 +157,9 @@ def _scan(parameters: dict[str, Any], inputs: list[Value], runs: int) -> list[Va
 
 
 def _is_threefry(keys: Array) -> bool:
-    return jax.random.key_impl(keys) == "threefry2x32" and bool(jax.config.jax_threefry_partitionable)
+    return jax.random.key_impl(keys) == "threefry2x32" and bool(
+        getattr(jax.config, "jax_threefry_partitionable", False)
+    )
 
 
 def _random(name: str, parameters: dict[str, Any], inputs: list[Array]) -> Array:
@@ -165,7 +167,7 @@ def _random(name: str, parameters: dict[str, Any], inputs: list[Array]) -> Array
     keys, *data = inputs
     shape = parameters.get("shape", ())
     words = jax.random.key_data(keys).reshape(*keys.shape[:-1], *[1] * len(shape), keys.shape[-1], 2)
-    number = data[0] if data else jnp.arange(math.prod(shape)).reshape(*shape, 1)
+    number = data[0] if data else jnp.arange(math.prod(shape)).reshape(*[1] * (keys.ndim - 1), *shape, 1)
     x, y = threefry((words[..., 0], words[..., 1]), jnp.uint32(0), number.astype(jnp.uint32))
     if name == "random_bits":
         return x ^ y

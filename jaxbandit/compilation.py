@@ -9,13 +9,13 @@ from typing import Any
 import jax
 from jax.experimental.xla_metadata import set_xla_metadata
 
-from jaxbandit.batching import ELEMENTWISE, REDUCTIONS
+from jaxbandit.batching import CALLS, ELEMENTWISE, REDUCTIONS
 
-# what XLA on a CPU can compile into one function: no sorting, no scattering, no calls of libraries
-_IN_ONE_PIECE = ELEMENTWISE | REDUCTIONS | frozenset(
-    "broadcast_in_dim concatenate dynamic_slice dynamic_update_slice gather iota optimization_barrier pad "
-    "random_bits random_fold_in random_split random_unwrap random_wrap reshape rev slice split threefry2x32 transpose "
-    "jit pjit closed_call custom_jvp_call custom_vjp_call scan stack while cond".split()
+# what XLA on a CPU can compile into one function: nothing that sorts, scatters or calls a library
+_IN_ONE_PIECE = frozenset(
+    "broadcast_in_dim concatenate cond dynamic_slice dynamic_update_slice gather iota optimization_barrier pad "
+    "random_bits random_fold_in random_split random_unwrap random_wrap reshape rev scan slice split stack "
+    "threefry2x32 transpose while".split()
 )
 
 
@@ -34,25 +34,26 @@ def use_cache() -> None:
 def in_one_piece(function: Callable[..., Any]) -> Callable[..., Any]:
     """The function, compiled by XLA for a CPU as one function of machine code, where its operations allow that.
 
-    Else XLA compiles a function for every few operations and starts them one after the other: 60 ns each, and where
-    several threads share them out, more than they take. A round is 20 to 120 of them. The mark it goes by is the one
-    that XLA sets itself on loops over a few bytes; where it is unknown nothing changes.
+    Else XLA makes a function of every few operations and starts one after the other, which takes 60 ns each, and much
+    more where it shares them out among threads; a round of bandits is 20 to 140 of them. The mark is the one that XLA
+    itself puts on loops over few bytes; an XLA that does not know it goes on as before.
     """
     compiled = jax.jit(function)
 
-    def called(*arguments: Any) -> Any:
-        if not set(_primitives(jax.make_jaxpr(compiled)(*arguments).jaxpr)) <= _IN_ONE_PIECE:
-            return function(*arguments)
-        return set_xla_metadata(compiled(*arguments), inlineable="false", xla_cpu_small_call="true")
+    def marked(*arguments: Any) -> Any:
+        used = set(_primitives(jax.make_jaxpr(compiled)(*arguments).jaxpr))
+        if used <= _IN_ONE_PIECE | ELEMENTWISE | REDUCTIONS | CALLS:
+            return set_xla_metadata(compiled(*arguments), inlineable="false", xla_cpu_small_call="true")
+        return function(*arguments)
 
-    return called
+    return marked
 
 
 def _primitives(jaxpr: Any) -> Iterator[str]:
-    """The names of all operations, those within others included."""
+    """The names of all operations, also of those within others."""
     for equation in jaxpr.eqns:
         yield equation.primitive.name
-        for inner in jax.tree.leaves(tuple(equation.params.values()), is_leaf=lambda leaf: hasattr(leaf, "eqns")):
-            inner = getattr(inner, "jaxpr", inner)
+        for parameter in jax.tree.leaves(tuple(equation.params.values()), is_leaf=lambda leaf: hasattr(leaf, "jaxpr")):
+            inner = getattr(parameter, "jaxpr", parameter)
             if hasattr(inner, "eqns"):
                 yield from _primitives(inner)

@@ -65,15 +65,24 @@ def best(scores: Array, plays: int) -> Array:
     >>> best(jnp.array([0.5, 0.7, 0.7]), 2).tolist()
     [1, 2]
     """
-    if plays > 1:
+    # comparisons run over the runs as vectors, where sorting and reductions over few arms do not; many compile slowly
+    number = scores.shape[0]
+    if plays > 1 and number > 32:
         scores = jnp.where(scores == 0, 0.0, scores)  # top_k takes -0.0 for less than 0.0
         return jax.lax.top_k(scores, plays)[1].astype(jnp.int32)
-    if scores.shape[0] > 256:  # where the comparisons would take long to compile
+    if number > 256:
         return jnp.argmax(scores)[None].astype(jnp.int32)
-    # comparisons run over the runs as vectors where a reduction over few arms does not
     scores = computed_once(scores)
+    if plays > 1:
+        scores = jnp.where(scores == scores, scores, -jnp.inf)  # what is not a number comes last
+        arms = jnp.arange(number, dtype=jnp.int32)
+        ahead = (((scores[k] > scores) | ((scores[k] == scores) & (k < arms))) for k in range(number))
+        places = computed_once(sum(arm.astype(jnp.int32) for arm in ahead))
+        return computed_once(
+            jnp.stack([sum(jnp.where(places[k] == m, k, 0) for k in range(number)) for m in range(plays)])
+        )
     top, arm = scores[0], jnp.int32(0)
-    for k in range(1, scores.shape[0]):
+    for k in range(1, number):
         better = scores[k] > top
         top, arm = jnp.where(better, scores[k], top), jnp.where(better, k, arm)
     return computed_once(arm[None])

@@ -68,7 +68,7 @@ def make_plan(
         raise ValueError(f"backend: the kernel is for NVIDIA GPUs, not for {used[0].platform}; leave it out")
     lanes, size = len(request.scenarios) * max(request.variants.values()), request.reward[0].size
     on_cpu = used[0].platform == "cpu"
-    cached = max(100, 10_000 // size)  # runs that stay in a CPU's cache; fewer pay more for what a round costs anyhow
+    cached = max(250, 20_000 // size)  # runs that stay in a CPU's cache; fewer pay more for what a round costs anyhow
     full = 1
     if tile is None:
         tile = cached if on_cpu else max(1000, 100_000 // lanes)

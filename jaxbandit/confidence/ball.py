@@ -15,8 +15,7 @@ from jaxbandit.confidence.elementary import exponential, larger, largest, smalle
 from jaxbandit.confidence.tilt import Row, Tilt, at_largest, dot, nearest, pick
 from jaxbandit.indexing import computed_once
 
-STEPS = 4  # of Halley, after the first
-STEPS_OF_THREE = 2
+STEPS = 4  # of Halley, after the first; one fewer for three states
 _FAR = 46.0  # y at which a mean is its target, whatever the weights of an estimate
 _HEAVIER = 1e6  # than the best, in weight: states whose value K is asked at
 
@@ -88,7 +87,8 @@ def weighted_mean_max(
     The nearest row with mean v is that of `tilt.nearest` for x_j = w_j (values_j - v), at divergence K(v). K(v) =
     radius is solved by Halley's steps in y, where added = w_best (exp(y) - 1): with two states the best one then has
     1 - rest exp(-y), and K is their P y - Q log(1 + P (1 - exp(-y)) / Q). Growing by that much is one way to mean v,
-    so that two states' y is at most the root.
+    so that two states' y is at most the root; so is that of what lies above the mean against the rest (`_reached`),
+    from which the steps begin.
 
     Where states a million times heavier than the best would hold all the weight after any little move towards them,
     K is nearly level up to their value and steep beyond: K is asked there first, and the target chosen.
@@ -214,7 +214,7 @@ def _halley(
         bend = (found.curvature * speed - found.slope * (2 * steep - 1)) * speed
         square = slope * slope
         moved = -2 * difference * slope / larger(2 * square - difference * bend, larger(square, tiny))
-        moved = smaller(moved, 3.0)
+        moved = smaller(moved, 3.0)  # further, from where K is level, lands far beyond where it is steep
         grown = larger(moved * (1 + moved * (1 / 2 + moved / 6)), -0.5)  # exp(moved) - 1, in which added is linear
         return found, added + (target.weight + added) * grown
 
@@ -235,7 +235,7 @@ def _halley(
         return _inside(moved, target), computed_once(found.multiplier)
 
     three = len(problem.p) == 3
-    steps = (STEPS_OF_THREE if three else STEPS) + (np.finfo(gap.dtype).bits > 32)
+    steps = STEPS - three + (np.finfo(gap.dtype).bits > 32)
     added, multiplier = jax.lax.fori_loop(0, steps, again, (added, multiplier), unroll=three)
     return target, added, multiplier
 
@@ -247,18 +247,22 @@ def _bisected(problem: Problem, target: Target) -> tuple[Array, Array]:
         lost, kept = exponential(y)
         return _inside(target.weight * (lost / kept), target)
 
-    def halve(_: int, carry: tuple[Array, Array, Array]) -> tuple[Array, Array, Array]:
-        low, high, multiplier = carry
+    def at(y: Array) -> Tilt:
+        x, gain, _, _ = _placed(problem, target, added(y))
+        # from 0, and not from the last y's: the next may be far, and what is left of it would pass for the divergence
+        return nearest(problem.p, problem.weights, problem.below, x, gain, jnp.zeros_like(y), 24)
+
+    def halve(_: int, ends: tuple[Array, Array]) -> tuple[Array, Array]:
+        low, high = ends
         middle = (low + high) / 2
-        x, gain, _, _ = _placed(problem, target, added(middle))
-        found = nearest(problem.p, problem.weights, problem.below, x, gain, multiplier, 24)
-        above = found.divergence >= problem.radius
-        return jnp.where(above, low, middle), jnp.where(above, middle, high), found.multiplier
+        above = at(middle).divergence >= problem.radius
+        return jnp.where(above, low, middle), jnp.where(above, middle, high)
 
     nothing = jnp.zeros_like(problem.gap)
     steps = 40 if np.finfo(nothing.dtype).bits == 32 else 70
-    low, high, multiplier = jax.lax.fori_loop(0, steps, halve, (nothing, jnp.full_like(nothing, _FAR), nothing))
-    return added((low + high) / 2), multiplier
+    low, high = jax.lax.fori_loop(0, steps, halve, (nothing, jnp.full_like(nothing, _FAR)))
+    y = (low + high) / 2
+    return added(y), at(y).multiplier
 
 
 def _row(problem: Problem, x: list[Array], gain: Array, multiplier: Array) -> list[Array]:

@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+from collections.abc import Sequence
 from functools import reduce
 
 import jax.numpy as jnp
@@ -33,7 +34,8 @@ def stationary_mean_upper(
 
     Returns:
       the mean [...], within 2e-6 times the range of the rewards in float32 where every state leads back to `state`, and
-      in any estimate from plays. Never NaN. Elsewhere about two random chains in 1,000 are worse, by up to 0.7.
+      in any estimate from plays. Never NaN. Elsewhere 7 random chains in 10,000 with three states are worse, by up to
+      0.7.
 
     Raises:
       ValueError: the solver's name is unknown.
@@ -77,7 +79,7 @@ def excursions(
     paid = [jnp.broadcast_to(reward[..., a], shape) for a in range(states)]
     here = [jnp.broadcast_to(state == a, shape) for a in range(states - 1)]
 
-    def swapped(row: list[Array]) -> list[Array]:
+    def swapped(row: Sequence[Array]) -> list[Array]:
         """`state` and the last state in each other's place."""
         *others, chosen = row
         for a in range(states - 1):

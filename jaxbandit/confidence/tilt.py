@@ -5,6 +5,7 @@ from __future__ import annotations
 from collections.abc import Sequence
 from typing import NamedTuple
 
+import jax
 import jax.numpy as jnp
 import numpy as np
 
@@ -156,6 +157,4 @@ def _moved(p: Row, r: Row, z: Array, moves: int) -> Array:
         return computed_once(smaller(larger(delta - step, last_p), 1))
 
     delta = computed_once(smaller(larger(1 - z, last_p), 1))
-    for _ in range(moves):
-        delta = moved(delta)
-    return 1 - delta
+    return 1 - jax.lax.fori_loop(0, moves, lambda _, delta: moved(delta), delta, unroll=moves < 8)

@@ -1,0 +1,88 @@
+"""Programs as one function of machine code, and what lets a round be one: choices and draws by plain operations."""
+
+import jax
+import jax.numpy as jnp
+import numpy as np
+import pytest
+
+import jaxbandit
+from jaxbandit import ALL, KLUCB
+from jaxbandit.batching import over_runs
+from jaxbandit.compilation import in_one_piece
+from jaxbandit.rounds import luck, play_chunk, start
+
+MARK = "xla_cpu_small_call"
+
+
+def looped(last):
+    return lambda x: jax.lax.fori_loop(0, 5, lambda n, x: last(jnp.where(x > n, jnp.exp(-x), x + 1)), x)
+
+
+@pytest.mark.parametrize(("last", "whole"), [(lambda x: x * 2, True), (jnp.sort, False), (lambda x: x @ x, False)])
+def test_in_one_piece_where_the_operations_allow_it(last, whole):
+    """The mark is in the compiled program or not, and the numbers are those of the function."""
+    function, x = looped(last), jnp.linspace(0, 3, 49).reshape(7, 7)
+    compiled = jax.jit(in_one_piece(function)).lower(x).compile()
+    assert (MARK in compiled.as_text()) == whole
+    np.testing.assert_allclose(compiled(x), function(x), rtol=1e-5)
+
+
+@pytest.mark.parametrize("name", sorted(ALL))
+@pytest.mark.parametrize("plays", [1, 2])
+def test_every_policy_is_played_in_one_piece(name, plays):
+    environment, policy = jaxbandit.two_state([0.5, 0.4, 0.3], [0.4, 0.55, 0.65]), ALL[name]()
+    chance = luck(jax.random.key(0), jnp.arange(3))
+
+    def chunk(carry):
+        return play_chunk(environment, policy, chance, carry, 1, jnp.array([4]), 4, plays)
+
+    lowered = jax.jit(in_one_piece(chunk)).lower(start(environment, policy, chance))
+    assert MARK in lowered.as_text()
+
+
+def test_simulate_asks_for_one_piece(monkeypatch):
+    asked = []
+    monkeypatch.setattr("jaxbandit.tiles.in_one_piece", lambda function: asked.append(function) or function)
+    jaxbandit.simulate(jaxbandit.bernoulli([0.5, 0.2]), {"k": KLUCB()}, runs=3, horizon=7, chunk=7, progress=False)
+    assert len(asked) == 1
+
+
+@pytest.mark.parametrize("arms", [2, 5, 32, 33])
+def test_best_is_the_order_of_scores_and_numbers(arms):
+    """2,000 rows with many ties, zeros of both signs and infinities, against a stable sort."""
+    rng = np.random.default_rng(arms)
+    scores = rng.choice(np.float32([-np.inf, -1, -0.0, 0.0, 0.25, 1, np.inf]), (2000, arms))
+    for plays in sorted({1, 2, arms // 2, arms}):
+        expected = np.argsort(-scores, axis=1, kind="stable")[:, :plays]
+        got = jax.vmap(lambda row, plays=plays: jaxbandit.best(row, plays))(scores)
+        np.testing.assert_array_equal(got, expected)
+
+
+def test_an_arm_without_a_number_is_played_last():
+    for plays in (1, 2, 3):
+        assert jaxbandit.best(jnp.array([0.1, jnp.nan, 0.3]), plays).tolist() == [2, 0, 1][:plays]
+
+
+def test_draws_over_runs_are_those_of_jax():
+    """Bit for bit: uniform, normal, integers, bytes, split and folded keys."""
+
+    def draws(key, number):
+        folded = jax.random.fold_in(key, number)
+        first, second = jax.random.split(folded)
+        many = jax.random.split(second, (2, 3))
+        each = jax.vmap(lambda key: jax.random.uniform(key, (2,)))(many[0])
+        whole, small = jax.random.randint(second, (4,), 0, 1000), jax.random.bits(first, (3,), jnp.uint8)
+        return (
+            jax.random.uniform(first, (3, 2)),
+            jax.random.normal(folded),
+            jax.random.key_data(many),
+            each,
+            whole,
+            small,
+        )
+
+    keys, numbers = jax.random.split(jax.random.key(3), 7), jnp.arange(7)
+    ours = jax.jit(over_runs(draws))(keys, numbers)
+    theirs = jax.jit(jax.vmap(draws, in_axes=-1, out_axes=-1))(keys, numbers)
+    for a, b in zip(ours, theirs, strict=True):
+        np.testing.assert_array_equal(a, b)
