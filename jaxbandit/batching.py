@@ -4,14 +4,16 @@ from __future__ import annotations
 
 import math
 from collections.abc import Callable, Sequence
-from functools import partial
+from functools import partial, reduce
 from typing import Any
 
 import jax
 import jax.numpy as jnp
+import numpy as np
 
 from jaxbandit.base import Array
 from jaxbandit.draws import threefry
+from jaxbandit.indexing import computed_once
 
 ELEMENTWISE = frozenset(
     "abs add and atan2 bitcast_convert_type cbrt ceil clamp convert_element_type copy cos cosh div eq erf erf_inv erfc "
@@ -22,6 +24,14 @@ ELEMENTWISE = frozenset(
 REDUCTIONS = frozenset(
     "argmax argmin reduce_and reduce_max reduce_min reduce_or reduce_prod reduce_sum squeeze".split()
 )
+FOLDS: dict[str, Callable[[Array, Array], Array]] = {
+    "reduce_sum": jnp.add,
+    "reduce_prod": jnp.multiply,
+    "reduce_max": jnp.maximum,
+    "reduce_min": jnp.minimum,
+    "reduce_and": jnp.bitwise_and,
+    "reduce_or": jnp.bitwise_or,
+}
 RANDOM = frozenset("random_bits random_fold_in random_split".split())
 CALLS = frozenset("jit pjit closed_call custom_jvp_call custom_vjp_call remat checkpoint".split())
 
@@ -98,6 +108,8 @@ def _apply(equation: Any, inputs: list[Value], runs: int) -> list[Value]:
     elif name in ELEMENTWISE:
         shape = equation.outvars[0].aval.shape
         arrays = [_align(value, has, shape, runs) for value, has in inputs]
+    elif name in FOLDS and _is_short(inputs[0][0], parameters["axes"]):
+        return [(_fold(FOLDS[name], inputs[0][0], parameters["axes"]), True)]
     elif name in REDUCTIONS:
         arrays = [value for value, _ in inputs]
     elif name == "broadcast_in_dim":
@@ -154,6 +166,22 @@ def _scan(parameters: dict[str, Any], inputs: list[Value], runs: int) -> list[Va
         unroll=parameters["unroll"],
     )
     return [(value, True) for value in [*carry, *collected]]
+
+
+def _is_short(array: Array, axes: Sequence[int]) -> bool:
+    size = math.prod(array.shape[axis] for axis in axes)
+    return bool(size <= (32 if _is_float(array) else 8))
+
+
+def _fold(operation: Callable[[Array, Array], Array], array: Array, axes: Sequence[int]) -> Array:
+    """The entries along the axes in their order: XLA's own reduction over few is no loop over the runs."""
+    entries = jnp.moveaxis(array, axes, range(len(axes)))
+    result = reduce(operation, (entries[index] for index in np.ndindex(entries.shape[: len(axes)])))
+    return computed_once(result) if _is_float(array) else result
+
+
+def _is_float(array: Array) -> bool:
+    return bool(jnp.issubdtype(array.dtype, jnp.floating))
 
 
 def _is_threefry(keys: Array) -> bool:

@@ -9,12 +9,12 @@ from typing import Any
 import jax
 from jax.experimental.xla_metadata import set_xla_metadata
 
-from jaxbandit.batching import CALLS, ELEMENTWISE, REDUCTIONS
+from jaxbandit.batching import CALLS, ELEMENTWISE
 
-# what XLA on a CPU can compile into one function: nothing that sorts, scatters or calls a library
+# what XLA on a CPU can compile into one function: nothing that reduces, sorts, scatters or calls a library
 _IN_ONE_PIECE = frozenset(
     "broadcast_in_dim concatenate cond dynamic_slice dynamic_update_slice gather iota optimization_barrier pad "
-    "random_bits random_fold_in random_split random_unwrap random_wrap reshape rev scan slice split stack "
+    "random_bits random_fold_in random_split random_unwrap random_wrap reshape rev scan slice split squeeze stack "
     "threefry2x32 transpose while".split()
 )
 
@@ -42,11 +42,29 @@ def in_one_piece(function: Callable[..., Any]) -> Callable[..., Any]:
 
     def marked(*arguments: Any) -> Any:
         used = set(_primitives(jax.make_jaxpr(compiled)(*arguments).jaxpr))
-        if used <= _IN_ONE_PIECE | ELEMENTWISE | REDUCTIONS | CALLS:
+        if used <= _IN_ONE_PIECE | ELEMENTWISE | CALLS:
             return set_xla_metadata(compiled(*arguments), inlineable="false", xla_cpu_small_call="true")
         return function(*arguments)
 
     return marked
+
+
+def whole_or_parts(whole: Callable[..., Any], parts: Callable[..., Any]) -> Callable[..., Any]:
+    """`whole`, or `parts` where XLA says that it cannot compile the whole for arguments of such a structure."""
+    refused = set()
+
+    def either(*arguments: Any) -> Any:
+        kind = tuple((jax.typeof(leaf)) for leaf in jax.tree.leaves(arguments)), jax.tree.structure(arguments)
+        if kind not in refused:
+            try:
+                return whole(*arguments)
+            except jax.errors.JaxRuntimeError as error:
+                if "UNIMPLEMENTED" not in str(error):
+                    raise
+                refused.add(kind)
+        return parts(*arguments)
+
+    return either
 
 
 def _primitives(jaxpr: Any) -> Iterator[str]:

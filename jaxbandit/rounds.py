@@ -142,7 +142,9 @@ def play_chunk(
 
     record = jnp.zeros(times.shape + carry.visits.shape, jnp.int32)
     t = first + jnp.arange(length, dtype=jnp.int32)
-    slot = jnp.sum((times > 0) & (times < first), dtype=jnp.int32)
+    slot = jax.lax.while_loop(
+        lambda n: (n < len(times)) & (times[n] > 0) & (times[n] < first), lambda n: n + 1, jnp.int32(0)
+    )
     (carry, record, _), _ = jax.lax.scan(body, (carry, record, slot), t)
     return carry, record
 

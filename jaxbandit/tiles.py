@@ -17,7 +17,7 @@ from jax.sharding import PartitionSpec as P
 
 from jaxbandit.arguments import Request
 from jaxbandit.base import Array
-from jaxbandit.compilation import in_one_piece
+from jaxbandit.compilation import in_one_piece, whole_or_parts
 from jaxbandit.results import Result
 from jaxbandit.rounds import Carry, Luck, luck, play_chunk, start
 
@@ -113,21 +113,24 @@ def _program(mesh: Mesh, scenarios: int, variants: int, together: int, length: i
         chunk = partial(play_chunk_in_kernel, length=length, plays=plays, interpret=on_cpu)
     over_variants = _over_axis(chunk, variants, together, (None, 0, None, 0, None, None))
     over_scenarios = _over_axis(over_variants, scenarios, together // variants, (0, None, None, 0, None, None))
-    if on_cpu and not kernel:
-        over_scenarios = in_one_piece(over_scenarios)
 
-    def program(environment: Any, policy: Any, luck: Luck, carry: Carry, first: Array, times: Array) -> Any:
-        divided = (_by_runs(luck), _by_runs(carry))
-        return jax.shard_map(
-            over_scenarios,
-            mesh=mesh,
-            in_specs=(P(), P(), *divided, P(), P()),
-            out_specs=(divided[1], P(*[None] * 5, "runs")),
-            check_vma=False,
-        )(environment, policy, luck, carry, first, times)
+    def compiled(body: Any) -> Any:
+        def program(environment: Any, policy: Any, luck: Luck, carry: Carry, first: Array, times: Array) -> Any:
+            divided = (_by_runs(luck), _by_runs(carry))
+            return jax.shard_map(
+                body,
+                mesh=mesh,
+                in_specs=(P(), P(), *divided, P(), P()),
+                out_specs=(divided[1], P(*[None] * 5, "runs")),
+                check_vma=False,
+            )(environment, policy, luck, carry, first, times)
 
-    wide = {"xla_cpu_prefer_vector_width": 512} if on_cpu else None
-    return jax.jit(program, donate_argnums=3, compiler_options=wide)
+        wide = {"xla_cpu_prefer_vector_width": 512} if on_cpu else None
+        return jax.jit(program, donate_argnums=3, compiler_options=wide)
+
+    if not on_cpu or kernel:
+        return compiled(over_scenarios)
+    return whole_or_parts(compiled(in_one_piece(over_scenarios)), compiled(over_scenarios))
 
 
 def _over_axis(function: Any, size: int, together: int, in_axes: tuple[int | None, ...]) -> Any:

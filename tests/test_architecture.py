@@ -15,7 +15,7 @@ PACKAGE = ROOT / "jaxbandit"
 MAY_IMPORT = {
     "base": set(),
     "indexing": {"base"},
-    "batching": {"base", "draws"},
+    "batching": {"base", "draws", "indexing"},
     "draws": {"base"},
     "chains": {"base"},
     "compilation": {"batching"},

@@ -270,6 +270,8 @@ def _row(problem: Problem, x: list[Array], gain: Array, multiplier: Array) -> li
     found = nearest(problem.p, problem.weights, problem.below, x, gain, multiplier, 2).row
     shares = _shares(x, problem.p)
     others = [jnp.where(share > 0, 0, a) for share, a in zip(shares, found, strict=True)]
+    inverse = 1 / larger(sum(others), 1)  # more than 1 where an entry is close to a pole, to which z has few digits
+    others = [a * inverse for a in others]
     missing = larger(1 - sum(others), 0)
     return [a + missing * share for share, a in zip(shares, others, strict=True)]
 

@@ -11,9 +11,9 @@ import jax.numpy as jnp
 import numpy as np
 
 from jaxbandit.base import Array
-from jaxbandit.batching import CALLS, ELEMENTWISE, called, evaluate
+from jaxbandit.batching import CALLS, ELEMENTWISE, FOLDS, called, evaluate
 from jaxbandit.unrolled.numbers import Numbers, UnsupportedError, bind, constant, objects, runs_of
-from jaxbandit.unrolled.rules import FOLDS, RULES, fold
+from jaxbandit.unrolled.rules import RULES, fold
 
 
 def unrolled(function: Callable[..., Any], *shapes: Any) -> Callable[..., list[Numbers]]:

@@ -16,15 +16,6 @@ from jaxbandit.base import Array
 from jaxbandit.draws import threefry
 from jaxbandit.unrolled.numbers import Key, Numbers, UnsupportedError, constant, objects
 
-FOLDS: dict[str, Callable[[Array, Array], Array]] = {
-    "reduce_sum": jnp.add,
-    "reduce_prod": jnp.multiply,
-    "reduce_max": jnp.maximum,
-    "reduce_min": jnp.minimum,
-    "reduce_and": jnp.logical_and,
-    "reduce_or": jnp.logical_or,
-}
-
 
 def fold(operation: Callable[[Array, Array], Array], value: Numbers, axes: Sequence[int]) -> Numbers:
     kept = [axis for axis in range(value.ndim) if axis not in axes]
