@@ -75,7 +75,8 @@ def make_plan(
         full = VECTOR if on_cpu and request.runs >= VECTOR * len(used) else 1
     tiles = math.ceil(request.runs / (tile * len(used)))
     width = math.ceil(request.runs / (tiles * len(used) * full)) * full * len(used)
-    together = min(lanes, max(1, cached * len(used) // width)) if on_cpu else lanes
+    # an axis carried along costs time, too: only while the runs are few
+    together = min(lanes, max(1, cached * len(used) // (4 * width))) if on_cpu else lanes
     if chunk is None:
         arms, states = request.reward.shape[1:]
         chunk = usual_chunk(request.runs * lanes * len(request.policies), arms, states, used[0].platform)
