@@ -50,11 +50,11 @@ def in_one_piece(function: Callable[..., Any]) -> Callable[..., Any]:
 
 
 def whole_or_parts(whole: Callable[..., Any], parts: Callable[..., Any]) -> Callable[..., Any]:
-    """`whole`, or `parts` where XLA says that it cannot compile the whole for arguments of such a structure."""
+    """`whole`, or `parts` where XLA says that it cannot compile the whole for arguments of such types and shapes."""
     refused = set()
 
     def either(*arguments: Any) -> Any:
-        kind = tuple((jax.typeof(leaf)) for leaf in jax.tree.leaves(arguments)), jax.tree.structure(arguments)
+        kind = tuple(jax.typeof(leaf) for leaf in jax.tree.leaves(arguments)), jax.tree.structure(arguments)
         if kind not in refused:
             try:
                 return whole(*arguments)

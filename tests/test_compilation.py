@@ -8,7 +8,7 @@ import pytest
 import jaxbandit
 from jaxbandit import ALL, KLUCB
 from jaxbandit.batching import over_runs
-from jaxbandit.compilation import in_one_piece
+from jaxbandit.compilation import in_one_piece, whole_or_parts
 from jaxbandit.rounds import luck, play_chunk, start
 
 MARK = "xla_cpu_small_call"
@@ -20,11 +20,27 @@ def looped(last):
 
 @pytest.mark.parametrize(("last", "whole"), [(lambda x: x * 2, True), (jnp.sort, False), (lambda x: x @ x, False)])
 def test_in_one_piece_where_the_operations_allow_it(last, whole):
-    """The mark is in the compiled program or not, and the numbers are those of the function."""
+    """The mark is in the program or not, and the numbers are those of the function."""
     function, x = looped(last), jnp.linspace(0, 3, 49).reshape(7, 7)
-    compiled = jax.jit(in_one_piece(function)).lower(x).compile()
-    assert (MARK in compiled.as_text()) == whole
-    np.testing.assert_allclose(compiled(x), function(x), rtol=1e-5)
+    lowered = jax.jit(in_one_piece(function)).lower(x)
+    assert (MARK in lowered.as_text()) == whole
+    np.testing.assert_allclose(lowered.compile()(x), function(x), rtol=1e-5)
+
+
+def test_in_parts_where_xla_cannot_compile_the_whole():
+    """Another error is passed on; the whole is tried once for each structure of arguments."""
+    tried = []
+
+    def whole(x):
+        tried.append(x)
+        raise jax.errors.JaxRuntimeError("UNIMPLEMENTED: this" if jnp.ndim(x) else "RESOURCE_EXHAUSTED: that")
+
+    program = whole_or_parts(whole, lambda x: x + 1)
+    for _ in range(2):
+        assert program(jnp.array([1])).tolist() == [2]
+    assert len(tried) == 1
+    with pytest.raises(jax.errors.JaxRuntimeError, match="that"):
+        program(jnp.array(1))
 
 
 @pytest.mark.parametrize("name", sorted(ALL))
