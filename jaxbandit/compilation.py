@@ -4,6 +4,7 @@ from __future__ import annotations
 
 import os
 from collections.abc import Callable, Iterator
+from functools import wraps
 from typing import Any
 
 import jax
@@ -53,6 +54,7 @@ def whole_or_parts(whole: Callable[..., Any], parts: Callable[..., Any]) -> Call
     """`whole`, or `parts` where XLA says that it cannot compile the whole for arguments of such types and shapes."""
     refused = set()
 
+    @wraps(whole)
     def either(*arguments: Any) -> Any:
         kind = tuple(jax.typeof(leaf) for leaf in jax.tree.leaves(arguments)), jax.tree.structure(arguments)
         if kind not in refused:

@@ -175,7 +175,7 @@ def test_ten_million_rounds():
 def test_new_numbers_compile_nothing():
     simulate(ARMS, {"tv": TVKLUCB()}, runs=4, horizon=50, chunk=25)
     mesh = make_plan(jaxbandit.arguments.check(ARMS, {"tv": TVKLUCB()}, runs=4, horizon=50), 1, 25, None, None)
-    program = _program(mesh.mesh, 1, 1, mesh.together, 25, 1, False)
+    program = _program(mesh.mesh, 1, 1, mesh.together, 25, 1, False).__wrapped__
     traces = program._cache_size()
     assert traces >= 1
     for scale in (0.5, 2.0):
@@ -200,7 +200,7 @@ def test_no_communication_between_devices():
     request = jaxbandit.arguments.check(ARMS, {"tv": TVKLUCB()}, runs=4, horizon=50)
     plan = make_plan(request, 1, 25, None, None)
     tile = jaxbandit.tiles.Tile(request, plan, 0, None)
-    program = _program(plan.mesh, 1, 1, plan.together, 25, 1, False)
+    program = _program(plan.mesh, 1, 1, plan.together, 25, 1, False).__wrapped__
     lowered = program.lower(
         tile.environment,
         tile.policies["tv"],
