@@ -169,8 +169,8 @@ def _scan(parameters: dict[str, Any], inputs: list[Value], runs: int) -> list[Va
 
 
 def _is_short(array: Array, axes: Sequence[int]) -> bool:
-    size = math.prod(array.shape[axis] for axis in axes)
-    return bool(size <= (32 if _is_float(array) else 8))
+    size: int = math.prod(array.shape[axis] for axis in axes)
+    return 0 < size <= (32 if _is_float(array) else 8)
 
 
 def _fold(operation: Callable[[Array, Array], Array], array: Array, axes: Sequence[int]) -> Array:

@@ -102,3 +102,11 @@ def test_draws_over_runs_are_those_of_jax():
     theirs = jax.jit(jax.vmap(draws, in_axes=-1, out_axes=-1))(keys, numbers)
     for a, b in zip(ours, theirs, strict=True):
         np.testing.assert_array_equal(a, b)
+
+
+def test_sums_over_runs_of_nothing_few_and_many():
+    """Whole numbers exactly, floats in any order: no entries, as many as are written out, and more."""
+    for number in (0, 1, 8, 9, 32, 33):
+        x = jnp.arange(number * 5).reshape(number, 5)
+        np.testing.assert_array_equal(over_runs(lambda x: jnp.sum(x, axis=0))(x), x.sum(0))
+        np.testing.assert_allclose(over_runs(lambda x: jnp.sum(x / 7, axis=0))(x), (x / 7).sum(0), rtol=1e-6)
