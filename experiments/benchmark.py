@@ -26,8 +26,8 @@ from experiments import scalar_loop
 from experiments.scenarios import environment
 from experiments.settings import cores, main, option
 from jaxbandit import MarkovArms
-from jaxbandit.results import whole_file
-from jaxbandit.tiles import usual_chunk
+from jaxbandit.results.file import whole_file
+from jaxbandit.simulation.tiles import usual_chunk
 
 AXES = {
     "policy": tuple(jaxbandit.ALL),

@@ -15,9 +15,9 @@ from experiments import benchmark
 from experiments.scenarios import environment
 from experiments.tables import Row, publish
 from jaxbandit import metrics
-from jaxbandit.arguments import Backend
-from jaxbandit.kernel import play_chunk_in_kernel
-from jaxbandit.rounds import luck, play_chunk, start
+from jaxbandit.simulation.request import Backend
+from jaxbandit.fast.gpu.kernel import play_chunk_in_kernel
+from jaxbandit.simulation.rounds import luck, play_chunk, start
 from jaxbandit.testing import check_backend
 
 BACKENDS: tuple[Backend, ...] = ("kernel", "scan")

@@ -8,8 +8,8 @@ from pathlib import Path
 
 import jaxbandit
 from jaxbandit import Result
-from jaxbandit.arguments import check
-from jaxbandit.sweeps import Options
+from jaxbandit.simulation.request import check
+from jaxbandit.sweeps.loop import Options
 
 
 def check_cases(cases: Mapping[str, Options]) -> None:

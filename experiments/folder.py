@@ -8,7 +8,7 @@ from pathlib import Path
 from typing import Any
 
 from experiments.settings import Simulation
-from jaxbandit.results import whole_file
+from jaxbandit.results.file import whole_file
 
 
 def folder_of(name: str, settings: Simulation, kind: str = "") -> Path:

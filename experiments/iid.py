@@ -25,8 +25,9 @@ from experiments.folder import folder_of
 from experiments.scenarios import environment, independent
 from experiments.settings import Simulation, main, option
 from experiments.tables import Row, final_table, publish
-from jaxbandit import MarkovArms, Result, metrics, rounds
-from jaxbandit.arguments import check
+from jaxbandit import MarkovArms, Result, metrics
+from jaxbandit.simulation import rounds
+from jaxbandit.simulation.request import check
 from jaxbandit.base import Array
 
 OTHERS = {"KL-UCB-SM": jaxbandit.KLUCB(), "KL-UCB-MC": jaxbandit.KLUCBMC()}

@@ -26,9 +26,9 @@ from experiments.settings import argument, main, option
 from experiments.specification import Specification, read
 from experiments.tables import Row, final_table, publish, show
 from jaxbandit import Result, metrics, plotting
-from jaxbandit.arguments import check
-from jaxbandit.results import whole_file
-from jaxbandit.simulation import rounds_left
+from jaxbandit.simulation.request import check
+from jaxbandit.results.file import whole_file
+from jaxbandit.simulation.loop import rounds_left
 
 
 @dataclasses.dataclass(frozen=True)

@@ -6,7 +6,7 @@ from typing import Literal
 
 import jax.numpy as jnp
 
-from jaxbandit.base import Array
+from jaxbandit.base import Array, total
 
 Distance = Literal["total_variation", "squared_hellinger", "jensen_shannon", "kl"]
 
@@ -45,7 +45,7 @@ def total_variation(p: Array, q: Array) -> Array:
     >>> float(total_variation(jnp.array([0.5, 0.5]), jnp.array([0.25, 0.75])))
     0.25
     """
-    return _sum(jnp.abs(jnp.asarray(p, float) - q)) / 2
+    return total(jnp.abs(jnp.asarray(p, float) - q)) / 2
 
 
 def squared_hellinger(p: Array, q: Array) -> Array:
@@ -57,7 +57,7 @@ def squared_hellinger(p: Array, q: Array) -> Array:
     1.0
     """
     difference = jnp.sqrt(jnp.asarray(p, float)) - jnp.sqrt(jnp.asarray(q, float))
-    return _sum(difference * difference) / 2
+    return total(difference * difference) / 2
 
 
 def jensen_shannon(p: Array, q: Array) -> Array:
@@ -70,7 +70,7 @@ def jensen_shannon(p: Array, q: Array) -> Array:
     """
     p, q = jnp.asarray(p, float), jnp.asarray(q, float)
     middle = (p + q) / 2
-    return _sum(_scaled(p - middle, middle) + _scaled(q - middle, middle)) / 2
+    return total(_scaled(p - middle, middle) + _scaled(q - middle, middle)) / 2
 
 
 def kl(p: Array, q: Array) -> Array:
@@ -80,7 +80,7 @@ def kl(p: Array, q: Array) -> Array:
     inf
     """
     p, q = jnp.asarray(p, float), jnp.asarray(q, float)
-    return _sum(_scaled(p - q, q))
+    return total(_scaled(p - q, q))
 
 
 DISTANCES = {
@@ -124,7 +124,3 @@ def threshold(elapsed: Array, exponent: Array = 0.25, scale: Array = 1.0) -> Arr
     """
     return scale * jnp.maximum(elapsed, 1).astype(float) ** -exponent * (1 + 1e-5)
 
-
-def _sum(values: Array) -> Array:
-    """Over the last axis in a fixed order, so that the last bits do not depend on the batch."""
-    return sum(values[..., s] for s in range(values.shape[-1]))

@@ -6,29 +6,9 @@ import jax
 import jax.numpy as jnp
 
 from jaxbandit.base import Array
+from jaxbandit.fast import computed_once, threefry
 
-_ROTATIONS = ((13, 15, 26, 6), (17, 29, 16, 24))
 _LARGEST = 2**32 - 1
-
-
-def threefry(key: Array, first: Array, second: Array) -> tuple[Array, Array]:
-    """One block of Threefry-2x32 with 20 rounds (Salmon et al. 2011) on the counter (first, second).
-
-    The same bits as `jax.extend.random.threefry_2x32`, whose loops XLA does not fuse into the caller on a CPU.
-
-    Args:
-      key: [2] uint32.
-      first, second: uint32, any equal shape.
-    """
-    keys = (key[0], key[1], key[0] ^ key[1] ^ jnp.uint32(0x1BD11BDA))
-    x, y = first + keys[0], second + keys[1]
-    for group in range(5):
-        for rotation in _ROTATIONS[group % 2]:
-            x = x + y
-            y = x ^ ((y << rotation) | (y >> (32 - rotation)))
-        x = x + keys[(group + 1) % 3]
-        y = y + keys[(group + 2) % 3] + jnp.uint32(group + 1)
-    return x, y
 
 
 def stack_of_rewards(key: Array, arms: Array, plays: Array) -> Array:
@@ -48,5 +28,9 @@ def stack_of_rewards(key: Array, arms: Array, plays: Array) -> Array:
 
 
 def choose(bits: Array, thresholds: Array) -> Array:
-    """The state that `bits` [...] choose by `thresholds` [..., S-1]: how many thresholds are not above them."""
-    return sum((bits >= thresholds[..., s]).astype(jnp.int32) for s in range(thresholds.shape[-1]))
+    """The state [...] int32 that `bits` [...] choose by `thresholds` [..., S-1]: how many of these are not above them.
+
+    >>> choose(jnp.array([5, 6], jnp.uint32), jnp.array([[6], [6]], jnp.uint32)).tolist()
+    [0, 1]
+    """
+    return computed_once(sum((bits >= thresholds[..., s]).astype(jnp.int32) for s in range(thresholds.shape[-1])))

@@ -7,7 +7,7 @@ import numpy as np
 import pytest
 
 from jaxbandit import KLUCB, TVKLUCB, UCBSM, Oracle, pytree, simulate, two_state
-from jaxbandit.arguments import check
+from jaxbandit.simulation.request import check
 
 ARMS = two_state([0.5, 0.4, 0.3], [0.4, 0.55, 0.65])
 OTHER = two_state([0.1, 0.4, 0.6], [0.4, 0.25, 0.3], initial_state="stationary")

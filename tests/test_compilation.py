@@ -7,9 +7,9 @@ import pytest
 
 import jaxbandit
 from jaxbandit import ALL, KLUCB
-from jaxbandit.batching import over_runs
-from jaxbandit.compilation import in_one_piece, whole_or_parts
-from jaxbandit.rounds import luck, play_chunk, start
+from jaxbandit.fast.batching import over_runs
+from jaxbandit.fast.compilation import in_one_piece, whole_or_parts
+from jaxbandit.simulation.rounds import luck, play_chunk, start
 
 MARK = "xla_cpu_small_call"
 
@@ -58,7 +58,7 @@ def test_every_policy_is_played_in_one_piece(name, plays):
 
 def test_simulate_asks_for_one_piece(monkeypatch):
     asked = []
-    monkeypatch.setattr("jaxbandit.tiles.in_one_piece", lambda function: asked.append(function) or function)
+    monkeypatch.setattr("jaxbandit.simulation.tiles.in_one_piece", lambda function: asked.append(function) or function)
     jaxbandit.simulate(jaxbandit.bernoulli([0.5, 0.2]), {"k": KLUCB()}, runs=3, horizon=7, chunk=7, progress=False)
     assert len(asked) == 1
 

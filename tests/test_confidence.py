@@ -11,7 +11,7 @@ from hypothesis import strategies as st
 
 from jaxbandit.confidence import kl_bound, kl_lower, kl_upper
 from jaxbandit.confidence.bernoulli import _shortfall, exponential_excess, logarithm_excess
-from jaxbandit.confidence.elementary import exponential, log, log_of_sum
+from jaxbandit.fast.elementary import exponential, log, log_of_sum
 
 P = np.array([0, 1e-7, 1e-6, 1e-4, 1e-3, 0.02, 0.1, 0.3, 0.5, 0.7, 0.9, 0.99, 1 - 1e-4, 1 - 1e-6, 1], np.float32)
 C = np.geomspace(1e-7, 50, 60).astype(np.float32)

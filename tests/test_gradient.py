@@ -17,7 +17,7 @@ from scipy import stats
 
 import jaxbandit
 from jaxbandit import GradientBandit, luck, simulate, two_state
-from jaxbandit.arguments import described
+from jaxbandit.simulation.request import described
 from jaxbandit.policies import gradient
 from jaxbandit.testing import check_policy
 
@@ -196,7 +196,7 @@ def test_a_result_is_continued_with_its_optimiser_only():
     assert simulate(ARMS, {"g": equal}, runs=2, horizon=40, resume=short).complete
     with pytest.raises(ValueError, match="policies"):
         simulate(ARMS, {"g": other}, runs=2, horizon=40, resume=short)
-    code = "import optax; from jaxbandit.arguments import described; print(described(optax.adam(0.1)))"
+    code = "import optax; from jaxbandit.simulation.request import described; print(described(optax.adam(0.1)))"
     elsewhere = subprocess.run([sys.executable, "-c", code], capture_output=True, text=True, check=True).stdout
     assert elsewhere.strip() == described(optax.adam(0.1))
 

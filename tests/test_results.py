@@ -38,13 +38,13 @@ def test_save_and_load(result, tmp_path):
 
 
 def test_ctrl_c_waits_for_the_file(result, tmp_path, monkeypatch):
-    write = jaxbandit.results._write_arrays
+    write = jaxbandit.results.file._write_arrays
 
     def interrupted_write(*args, **kwargs):
         os.kill(os.getpid(), signal.SIGINT)
         write(*args, **kwargs)
 
-    monkeypatch.setattr(jaxbandit.results, "_write_arrays", interrupted_write)
+    monkeypatch.setattr(jaxbandit.results.file, "_write_arrays", interrupted_write)
     with pytest.raises(KeyboardInterrupt):
         result.save(tmp_path / "r.npz")
     assert Result.load(tmp_path / "r.npz").rounds == 200

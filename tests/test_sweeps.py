@@ -191,7 +191,7 @@ def test_no_pickle_is_loaded(tmp_path):
 @pytest.mark.parametrize("place", ["full", "gone"])
 def test_a_full_disk_and_a_vanished_folder(tmp_path, monkeypatch, many_files, place):
     case = {"c": {**CASE, "runs": 8, "chunk": 100}}
-    write, calls = jaxbandit.results._write_arrays, []
+    write, calls = jaxbandit.results.file._write_arrays, []
 
     def fails_later(file, arrays):
         calls.append(1)
@@ -201,7 +201,7 @@ def test_a_full_disk_and_a_vanished_folder(tmp_path, monkeypatch, many_files, pl
         if len(calls) == 3 and place == "gone":
             shutil.rmtree(tmp_path / "s")
 
-    monkeypatch.setattr(jaxbandit.results, "_write_arrays", fails_later)
+    monkeypatch.setattr(jaxbandit.results.file, "_write_arrays", fails_later)
     with pytest.raises(OSError, match="the same call continues") as caught:
         sweep(case, tmp_path / "s", **many_files)
     assert "runs-" in str(caught.value)
@@ -215,7 +215,7 @@ def test_a_full_disk_and_a_vanished_folder(tmp_path, monkeypatch, many_files, pl
 
 def test_ctrl_c(tmp_path, monkeypatch):
     case = {"c": {**CASE, "runs": 8, "chunk": 50}}
-    play, calls = jaxbandit.tiles.Tile.play, []
+    play, calls = jaxbandit.simulation.tiles.Tile.play, []
 
     def interrupted_play(*args):
         calls.append(1)
@@ -223,7 +223,7 @@ def test_ctrl_c(tmp_path, monkeypatch):
             os.kill(os.getpid(), signal.SIGINT)
         return play(*args)
 
-    monkeypatch.setattr(jaxbandit.tiles.Tile, "play", interrupted_play)
+    monkeypatch.setattr(jaxbandit.simulation.tiles.Tile, "play", interrupted_play)
     with pytest.raises(KeyboardInterrupt, match="the same call continues"):
         sweep(case, tmp_path)
     (piece,) = tmp_path.rglob("*.npz")

@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from functools import reduce
+from functools import partial, reduce
 from typing import NamedTuple, get_args
 
 import jax
@@ -11,9 +11,9 @@ import numpy as np
 
 from jaxbandit.base import Array
 from jaxbandit.confidence.bernoulli import Solver, begin
-from jaxbandit.confidence.elementary import exponential, larger, largest, smaller
-from jaxbandit.confidence.tilt import Row, Tilt, at_largest, dot, nearest, pick
-from jaxbandit.indexing import computed_once
+from jaxbandit.confidence.larger import larger, largest, smaller
+from jaxbandit.confidence.tilt import Row, Tilt, at_largest, chosen_sum, dot, nearest
+from jaxbandit.fast import computed_once, exponential
 
 STEPS = 4  # of Halley, after the first; one fewer for three states
 _FAR = 46.0  # y at which a mean is its target, whatever the weights of an estimate
@@ -40,6 +40,7 @@ class Target(NamedTuple):
     low: Array  # where `added` begins
 
 
+@partial(jax.jit, static_argnames="solver")
 def kl_ball_max(p: Array, values: Array, radius: Array, solver: Solver = "halley") -> tuple[Array, Array]:
     """The largest sum of q_j values_j over rows q with KL(p || q) <= radius, and a row that reaches it.
 
@@ -135,7 +136,7 @@ def _solve(problem: Problem, solver: Solver) -> tuple[Array, list[Array]]:
     x, gain, _, _ = _placed(problem, target, added)
     row = _row(problem, x, gain, multiplier)
     lost, kept = exponential(radius)
-    alone = [kept * a + lost * share for a, share in zip(p, _shares(singles, p), strict=True)]
+    alone = [kept * a + lost * share for a, share in zip(p, _ends(singles, p), strict=True)]
     moves = (gap > 0) & (radius > 0)
     row = [jnp.where(moves, jnp.where(unit, a, b), c) for a, b, c in zip(alone, row, p, strict=True)]
     return jnp.where(moves, short, gap), row
@@ -145,9 +146,9 @@ def _best(problem: Problem) -> Target:
     p, weights, below, _, gap, radius = problem
     tiny = float(np.finfo(gap.dtype).tiny)
     inside = [b == 0 for b in below]
-    share = pick(p, inside)
-    rest = pick(p, [~here for here in inside])
-    held = pick([a * w for a, w in zip(p, weights, strict=True)], inside)
+    share = chosen_sum(p, inside)
+    rest = chosen_sum(p, [~here for here in inside])
+    held = chosen_sum([a * w for a, w in zip(p, weights, strict=True)], inside)
     heaviest = largest([jnp.where(here, w, 0) for w, here in zip(weights, inside, strict=True)])
     weight = jnp.where(share > 0, held / jnp.where(share > 0, share, 1), heaviest)
     # the root of two states is at least radius / rest, and at least the root of the divergence's second-order form
@@ -176,12 +177,12 @@ def _reached(problem: Problem) -> tuple[Array, list[Array]]:
     p, weights, _, at_p, gap, radius = problem
     tiny = float(np.finfo(gap.dtype).tiny)
     above = [x > 0 for x in at_p]
-    growing = pick(p, above)
-    _, y, _ = begin(larger(pick(p, [~here for here in above]), tiny), growing, radius)
+    growing = chosen_sum(p, above)
+    _, y, _ = begin(larger(chosen_sum(p, [~here for here in above]), tiny), growing, radius)
     lost, kept = exponential(smaller(y, 30.0))
     growth = lost / kept
     singles = [growth * x / (1 + growth * w) for x, w in zip(at_p, weights, strict=True)]
-    moved, weight = (pick([a * b for a, b in zip(p, row, strict=True)], above) for row in (at_p, weights))
+    moved, weight = (chosen_sum([a * b for a, b in zip(p, row, strict=True)], above) for row in (at_p, weights))
     together = growth * moved / larger(growing + growth * weight, tiny)
     return smaller(jnp.where(growing > 0, together, largest(singles)), gap), singles
 
@@ -268,7 +269,7 @@ def _bisected(problem: Problem, target: Target) -> tuple[Array, Array]:
 def _row(problem: Problem, x: list[Array], gain: Array, multiplier: Array) -> list[Array]:
     """The nearest row; its entries with the largest x have what the others lack of 1."""
     found = nearest(problem.p, problem.weights, problem.below, x, gain, multiplier, 2).row
-    shares = _shares(x, problem.p)
+    shares = _ends(x, problem.p)
     others = [jnp.where(share > 0, 0, a) for share, a in zip(shares, found, strict=True)]
     inverse = 1 / larger(sum(others), 1)  # more than 1 where an entry is close to a pole, to which z has few digits
     others = [a * inverse for a in others]
@@ -276,10 +277,10 @@ def _row(problem: Problem, x: list[Array], gain: Array, multiplier: Array) -> li
     return [a + missing * share for share, a in zip(shares, others, strict=True)]
 
 
-def _shares(row: list[Array], p: Row) -> list[Array]:
+def _ends(row: list[Array], p: Row) -> list[Array]:
     """1 for the largest entry; several share it as p has them, or alike."""
     top = largest(row)
     last = [a >= top for a in row]
-    held, ties = pick(p, last), sum(here.astype(top.dtype) for here in last)
+    held, ties = chosen_sum(p, last), sum(here.astype(top.dtype) for here in last)
     each = zip(last, p, strict=True)
     return [jnp.where(here, jnp.where(held > 0, a / jnp.where(held > 0, held, 1), 1 / ties), 0) for here, a in each]

@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import math
+from functools import partial
 from typing import Literal
 
 import jax
@@ -10,11 +11,13 @@ import jax.numpy as jnp
 import numpy as np
 
 from jaxbandit.base import Array
-from jaxbandit.confidence.elementary import exponential, larger, log, log_of_sum, polynomial, smaller
+from jaxbandit.confidence.larger import larger, smaller
+from jaxbandit.fast import exponential, log, log_of_sum, polynomial
 
 Solver = Literal["halley", "bisection"]
 
 
+@partial(jax.jit, static_argnames="solver")
 def kl_upper(p: Array, radius: Array, solver: Solver = "halley") -> Array:
     """Largest q in [p, 1] with d(p, q) <= radius.
 
@@ -40,6 +43,7 @@ def kl_upper(p: Array, radius: Array, solver: Solver = "halley") -> Array:
     return kl_bound(p, radius, True, solver)
 
 
+@partial(jax.jit, static_argnames="solver")
 def kl_lower(p: Array, radius: Array, solver: Solver = "halley") -> Array:
     """Smallest q in [0, p] with d(p, q) <= radius, d as in `kl_upper`.
 
@@ -61,6 +65,7 @@ def kl_lower(p: Array, radius: Array, solver: Solver = "halley") -> Array:
     return kl_bound(p, radius, False, solver)
 
 
+@partial(jax.jit, static_argnames="solver")
 def kl_bound(p: Array, radius: Array, upper: Array, solver: Solver = "halley") -> Array:
     """`kl_upper` where `upper` is true, `kl_lower` where it is false, for the price of one of them.
 
@@ -93,11 +98,11 @@ def kl_bound(p: Array, radius: Array, upper: Array, solver: Solver = "halley") -
         raise ValueError(f'solver: {solver!r} is unknown; use "halley" or "bisection"')
     p, radius = jnp.asarray(p, float), jnp.asarray(radius, float)
     shrinking = jnp.where(upper, 1 - p, p)
-    lost, kept = _shares(shrinking, jnp.where(upper, p, 1 - p), radius, solver)
+    lost, kept = _lost_and_kept(shrinking, jnp.where(upper, p, 1 - p), radius, solver)
     return jnp.where(upper, p + shrinking * lost, shrinking * kept)
 
 
-def _shares(shrinking: Array, growing: Array, radius: Array, solver: Solver) -> tuple[Array, Array]:
+def _lost_and_kept(shrinking: Array, growing: Array, radius: Array, solver: Solver) -> tuple[Array, Array]:
     """1 - exp(-y) and exp(-y) at the root y of d(y) = radius."""
     info = np.finfo(radius.dtype)
     tiny = float(info.tiny)

@@ -3,18 +3,20 @@
 from __future__ import annotations
 
 from collections.abc import Sequence
-from functools import reduce
+from functools import partial, reduce
 
+import jax
 import jax.numpy as jnp
 
 from jaxbandit.base import Array
 from jaxbandit.confidence.ball import weighted_mean_max
 from jaxbandit.confidence.bernoulli import Solver
-from jaxbandit.confidence.elementary import smaller
+from jaxbandit.confidence.larger import smaller
 
 ESCAPE = 1e-12  # of every other row's mass towards the present state, so that the chain returns
 
 
+@partial(jax.jit, static_argnames="solver")
 def stationary_mean_upper(
     transition: Array, reward: Array, state: Array, radius: Array, solver: Solver = "halley"
 ) -> Array:
@@ -50,6 +52,7 @@ def stationary_mean_upper(
     return weighted_mean_max(p, means, lengths, radius, solver)[0]
 
 
+@partial(jax.jit, static_argnames="solver")
 def stationary_mean_lower(
     transition: Array, reward: Array, state: Array, radius: Array, solver: Solver = "halley"
 ) -> Array:

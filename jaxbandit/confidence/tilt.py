@@ -10,8 +10,8 @@ import jax.numpy as jnp
 import numpy as np
 
 from jaxbandit.base import Array
-from jaxbandit.confidence.elementary import larger, largest, log, smaller
-from jaxbandit.indexing import computed_once
+from jaxbandit.confidence.larger import larger, largest, smaller
+from jaxbandit.fast import computed_once, log
 
 Row = Sequence[Array]  # S entries of any one shape: XLA vectorises these better than [..., S]
 
@@ -31,7 +31,7 @@ def dot(row: Row, other: Row) -> Array:
     return sum(a * b for a, b in zip(row, other, strict=True))
 
 
-def pick(row: Row, chosen: Row) -> Array:
+def chosen_sum(row: Row, chosen: Row) -> Array:
     """Sum of the entries chosen, in their order."""
     return sum(jnp.where(here, value, 0) for value, here in zip(row, chosen, strict=True))
 
@@ -126,7 +126,7 @@ def _moved(p: Row, r: Row, z: Array, moves: int) -> Array:
     gaps = [larger(1 - a, 0) for a in r]
     top = largest(r)
     last = [a >= top for a in r]
-    last_p = computed_once(pick(p, last))
+    last_p = computed_once(chosen_sum(p, last))
     middle = [(a > 0) & ~end for a, end in zip(r, last, strict=True)]
 
     def moved(delta: Array) -> Array:
@@ -136,9 +136,9 @@ def _moved(p: Row, r: Row, z: Array, moves: int) -> Array:
         first = [mass * term for mass, term in zip(p, terms, strict=True)]
         second = [a * term for a, term in zip(first, terms, strict=True)]
         falling = [a < 0 for a in first]
-        negative = larger(-pick(first, falling), tiny)
-        negative_slope, middle_slope = pick(second, falling), pick(second, middle)
-        positive = pick(first, middle)
+        negative = larger(-chosen_sum(first, falling), tiny)
+        negative_slope, middle_slope = chosen_sum(second, falling), chosen_sum(second, middle)
+        positive = chosen_sum(first, middle)
         # from the left, P delta = whole and P' delta^2 = bend
         whole = positive * delta + last_p
         bend = middle_slope * delta * delta + last_p

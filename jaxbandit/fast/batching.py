@@ -4,36 +4,24 @@ from __future__ import annotations
 
 import math
 from collections.abc import Callable, Sequence
-from functools import partial, reduce
+from functools import cache, partial, reduce
 from typing import Any
 
 import jax
 import jax.numpy as jnp
 import numpy as np
+from jax.lax import GatherScatterMode
 
 from jaxbandit.base import Array
-from jaxbandit.draws import threefry
-from jaxbandit.indexing import computed_once
+from jaxbandit.fast import comparisons
+from jaxbandit.fast.jaxprs import CALLS, ELEMENTWISE, FOLDS, called, evaluate, out_of_bounds, points
+from jaxbandit.fast.switch import PLAIN
+from jaxbandit.fast.threefry import threefry
 
-ELEMENTWISE = frozenset(
-    "abs add and atan2 bitcast_convert_type cbrt ceil clamp convert_element_type copy cos cosh div eq erf erf_inv erfc "
-    "exp exp2 expm1 floor ge gt integer_pow is_finite le lgamma log log1p logistic lt max min mul ne neg nextafter not "
-    "or pow rem round rsqrt select_n shift_left shift_right_arithmetic shift_right_logical sign sin sinh sqrt square "
-    "stop_gradient sub tan tanh xor".split()
-)
 REDUCTIONS = frozenset(
     "argmax argmin reduce_and reduce_max reduce_min reduce_or reduce_prod reduce_sum squeeze".split()
 )
-FOLDS: dict[str, Callable[[Array, Array], Array]] = {
-    "reduce_sum": jnp.add,
-    "reduce_prod": jnp.multiply,
-    "reduce_max": jnp.maximum,
-    "reduce_min": jnp.minimum,
-    "reduce_and": jnp.bitwise_and,
-    "reduce_or": jnp.bitwise_or,
-}
 RANDOM = frozenset("random_bits random_fold_in random_split".split())
-CALLS = frozenset("jit pjit closed_call custom_jvp_call custom_vjp_call remat checkpoint".split())
 
 
 def over_runs(function: Callable[..., Any]) -> Callable[..., Any]:
@@ -42,11 +30,15 @@ def over_runs(function: Callable[..., Any]) -> Callable[..., Any]:
     JAX's own rules bring the batch axis to the front wherever something that has it meets something that has not. A
     round of a bandit then walks over arrays [runs, arms] with a handful of arms as the fastest axis, which no compiler
     vectorises well, and transposes between the two orders. Here elementwise operations, broadcasts, slices and
-    reductions keep [arms, runs]; whatever else a policy uses goes through `vmap`.
+    reductions keep [arms, runs], and single entries are read and written by comparison (`comparisons`); whatever else
+    a policy uses goes through `vmap`, and so does everything where a JAX of another version has another form.
 
     >>> over_runs(lambda x: x - jnp.arange(2.0))(jnp.ones((2, 3))).tolist()
     [[1.0, 1.0, 1.0], [0.0, 0.0, 0.0]]
     """
+    plain = jax.vmap(function, in_axes=-1, out_axes=-1)
+    if PLAIN:
+        return plain
 
     def batched(*arguments: Any) -> Any:
         leaves, structure = jax.tree.flatten(arguments)
@@ -55,38 +47,14 @@ def over_runs(function: Callable[..., Any]) -> Callable[..., Any]:
         closed, shape = jax.make_jaxpr(
             lambda *values: function(*jax.tree.unflatten(structure, values)), return_shape=True
         )(*one)
-        outputs = _evaluate(closed.jaxpr, closed.consts, [(leaf, True) for leaf in leaves], runs)
+        try:
+            outputs = _evaluate(closed.jaxpr, closed.consts, [(leaf, True) for leaf in leaves], runs)
+        except Exception:  # the function itself has been traced: only the form of its jaxpr can be what is not known
+            return plain(*arguments)
         full = [_everywhere(value, runs) for value in outputs]
         return jax.tree.unflatten(jax.tree.structure(shape), full)
 
     return batched
-
-
-def called(parameters: dict[str, Any]) -> tuple[Any, list[Array]]:
-    """The jaxpr that an equation of `CALLS` calls, and its constants."""
-    inner: Any = parameters.get("jaxpr") or parameters.get("call_jaxpr")
-    return (inner.jaxpr, inner.consts) if hasattr(inner, "consts") else (inner, [])
-
-
-def evaluate(
-    jaxpr: Any,
-    consts: Sequence[Array],
-    arguments: Sequence[Any],
-    constant: Callable[[Array], Any],
-    apply: Callable[[Any, list[Any]], Sequence[Any]],
-) -> list[Any]:
-    """The outputs of a jaxpr over values of any kind: `constant` makes one of an array, `apply` does an equation."""
-    values: dict[Any, Any] = {}
-
-    def read(variable: Any) -> Any:
-        return constant(variable.val) if hasattr(variable, "val") else values[variable]
-
-    values.update(zip(jaxpr.constvars, map(constant, consts), strict=True))
-    values.update(zip(jaxpr.invars, arguments, strict=True))
-    for equation in jaxpr.eqns:
-        outputs = apply(equation, [read(variable) for variable in equation.invars])
-        values.update(zip(equation.outvars, outputs, strict=True))
-    return [read(variable) for variable in jaxpr.outvars]
 
 
 Value = tuple[Array, bool]  # an array and whether its last axis is the runs
@@ -103,13 +71,17 @@ def _apply(equation: Any, inputs: list[Value], runs: int) -> list[Value]:
     batched = any(has for _, has in inputs)
     if name == "scan" and batched:
         return _scan(parameters, inputs, runs)
+    if name in ("gather", "scatter", "scatter-add") and batched:
+        found = _by_comparison(name, equation, inputs, runs)
+        if found is not None:
+            return [(found, True)]
     if not batched:
         arrays = [value for value, _ in inputs]
     elif name in ELEMENTWISE:
         shape = equation.outvars[0].aval.shape
         arrays = [_align(value, has, shape, runs) for value, has in inputs]
-    elif name in FOLDS and _is_short(inputs[0][0], parameters["axes"]):
-        return [(_fold(FOLDS[name], inputs[0][0], parameters["axes"]), True)]
+    elif name in FOLDS and comparisons.is_short(inputs[0][0], parameters["axes"]):
+        return [(comparisons.fold(FOLDS[name], inputs[0][0], parameters["axes"]), True)]
     elif name in REDUCTIONS:
         arrays = [value for value, _ in inputs]
     elif name == "broadcast_in_dim":
@@ -168,26 +140,51 @@ def _scan(parameters: dict[str, Any], inputs: list[Value], runs: int) -> list[Va
     return [(value, True) for value in [*carry, *collected]]
 
 
-def _is_short(array: Array, axes: Sequence[int]) -> bool:
-    size: int = math.prod(array.shape[axis] for axis in axes)
-    return 0 < size <= (32 if _is_float(array) else 8)
+def _by_comparison(name: str, equation: Any, inputs: list[Value], runs: int) -> Array | None:
+    """Single entries read or written by comparing; None where that is no way to do it."""
+    (values, has), index = inputs[0], inputs[1]
+    shape = values.shape[:-1] if has else values.shape
+    many = equation.invars[1].aval.shape[:-1]
+    wanted = points(name, equation.params, len(shape))
+    is_key = jnp.issubdtype(values.dtype, jax.dtypes.prng_key)
+    too_large = math.prod(shape) > comparisons.MOST_PLACES or (name == "scatter" and math.prod(many) > 32)
+    if wanted is None or is_key or too_large or not shape or (name == "gather" and not has):
+        return None  # of a constant table, XLA's own gather is as good
+    values, indices = _everywhere((values, has), runs), _everywhere(index, runs)
+    at = {axis: indices[..., n, :] for n, axis in enumerate(wanted.axes)}
+    if wanted.mode == GatherScatterMode.CLIP:
+        at = {axis: jnp.clip(where, 0, shape[axis] - 1) for axis, where in at.items()}
+    places = comparisons.place([at[axis] for axis in range(len(shape))], shape)
+    inside = None
+    if wanted.mode == GatherScatterMode.FILL_OR_DROP:
+        inside = reduce(jnp.bitwise_and, [(where >= 0) & (where < shape[axis]) for axis, where in at.items()])
+        places = jnp.where(inside, places, -1)
+    places = comparisons.computed_once(places)
+    if name == "gather":
+        found = comparisons.read(values, places)
+        fill = out_of_bounds(wanted.fill, values.dtype)
+        return found if inside is None else jnp.where(inside, found, fill)
+    new = _everywhere(inputs[2], runs).reshape(-1, runs)
+    change = comparisons.write if name == "scatter" else comparisons.add
+    return change(values, places.reshape(-1, runs), new)
 
 
-def _fold(operation: Callable[[Array, Array], Array], array: Array, axes: Sequence[int]) -> Array:
-    """The entries along the axes in their order: XLA's own reduction over few is no loop over the runs."""
-    entries = jnp.moveaxis(array, axes, range(len(axes)))
-    result = reduce(operation, (entries[index] for index in np.ndindex(entries.shape[: len(axes)])))
-    return computed_once(result) if _is_float(array) else result
-
-
-def _is_float(array: Array) -> bool:
-    return bool(jnp.issubdtype(array.dtype, jnp.floating))
+@cache
+def _draws_as_jax_does(partitionable: bool) -> bool:
+    """Whether our own draws are JAX's, bit for bit: another JAX, or setting, may number its random bits otherwise."""
+    with jax.ensure_compile_time_eval():
+        key = jax.random.key(7)
+        words = jax.random.key_data(key)
+        own = threefry(words, jnp.uint32(0), jnp.arange(3, dtype=jnp.uint32))
+        bits = np.array_equal(own[0] ^ own[1], jax.random.bits(key, (3,)))
+        split = np.array_equal(jnp.stack(own, -1), jax.random.key_data(jax.random.split(key, 3)))
+        folded = np.array_equal(jnp.stack(own, -1)[2], jax.random.key_data(jax.random.fold_in(key, 2)))
+        return bits and split and folded
 
 
 def _is_threefry(keys: Array) -> bool:
-    return jax.random.key_impl(keys) == "threefry2x32" and bool(
-        getattr(jax.config, "jax_threefry_partitionable", False)
-    )
+    partitionable = bool(getattr(jax.config, "jax_threefry_partitionable", False))
+    return jax.random.key_impl(keys) == "threefry2x32" and _draws_as_jax_does(partitionable)
 
 
 def _random(name: str, parameters: dict[str, Any], inputs: list[Array]) -> Array:

@@ -1,16 +1,16 @@
-"""How programs are compiled: a cache for those who ask for it, and on a CPU a whole program as one function."""
+"""How programs are compiled: on a CPU as one function of machine code, and kept in a folder for those who ask for it."""
 
 from __future__ import annotations
 
 import os
-from collections.abc import Callable, Iterator
-from functools import wraps
+from collections.abc import Callable
+from functools import cache, wraps
 from typing import Any
 
 import jax
-from jax.experimental.xla_metadata import set_xla_metadata
 
-from jaxbandit.batching import CALLS, ELEMENTWISE
+from jaxbandit.fast.jaxprs import CALLS, ELEMENTWISE, primitives
+from jaxbandit.fast.switch import PLAIN
 
 # what XLA on a CPU can compile into one function: nothing that reduces, sorts, scatters or calls a library
 _IN_ONE_PIECE = frozenset(
@@ -18,6 +18,7 @@ _IN_ONE_PIECE = frozenset(
     "random_bits random_fold_in random_split random_unwrap random_wrap reshape rev scan slice split squeeze stack "
     "threefry2x32 transpose while".split()
 )
+_WIDE = {"xla_cpu_prefer_vector_width": 512}  # LLVM by itself takes half of what AVX-512 offers
 
 
 def use_cache() -> None:
@@ -32,6 +33,34 @@ def use_cache() -> None:
         jax.config.update("jax_persistent_cache_min_entry_size_bytes", -1)
 
 
+def compiled(body: Callable[..., Any], program: Callable[..., Any], donated: int, on_cpu: bool) -> Callable[..., Any]:
+    """`jax.jit(program(body), donate_argnums=donated)`; on a CPU with the body as one function where XLA can do that.
+
+    Args:
+      body: of pytrees of arrays; most of the work.
+      program: what makes a whole program of the body, as `jax.shard_map` does.
+      donated: number of the argument whose memory is used again.
+      on_cpu: whether it is compiled for CPUs.
+    """
+    if PLAIN or not on_cpu:
+        return jax.jit(program(body), donate_argnums=donated)
+    parts = jax.jit(program(body), donate_argnums=donated, compiler_options=wide_vectors())
+    whole = jax.jit(program(in_one_piece(body)), donate_argnums=donated, compiler_options=wide_vectors())
+    return whole_or_parts(whole, parts)
+
+
+@cache
+def wide_vectors() -> dict[str, Any] | None:
+    """The option that makes XLA use the widest vectors of a CPU, or None where XLA does not know it (any more)."""
+    try:
+        cpu = jax.sharding.SingleDeviceSharding(jax.local_devices(backend="cpu")[0])
+        shape = jax.ShapeDtypeStruct((), "int32", sharding=cpu)
+        jax.jit(lambda x: x, compiler_options=_WIDE).lower(shape).compile()
+    except Exception:
+        return None
+    return dict(_WIDE)
+
+
 def in_one_piece(function: Callable[..., Any]) -> Callable[..., Any]:
     """The function, compiled by XLA for a CPU as one function of machine code, where its operations allow that.
 
@@ -39,19 +68,24 @@ def in_one_piece(function: Callable[..., Any]) -> Callable[..., Any]:
     more where it shares them out among threads; a round of bandits is 20 to 140 of them. The mark is the one that XLA
     itself puts on loops over few bytes; an XLA that does not know it goes on as before.
     """
-    compiled = jax.jit(function)
+    once = jax.jit(function)
 
     def marked(*arguments: Any) -> Any:
-        used = set(_primitives(jax.make_jaxpr(compiled)(*arguments).jaxpr))
-        if used <= _IN_ONE_PIECE | ELEMENTWISE | CALLS:
-            return set_xla_metadata(compiled(*arguments), inlineable="false", xla_cpu_small_call="true")
+        try:
+            from jax.experimental.xla_metadata import set_xla_metadata
+
+            used = set(primitives(jax.make_jaxpr(once)(*arguments).jaxpr))
+            if used <= _IN_ONE_PIECE | ELEMENTWISE | CALLS:
+                return set_xla_metadata(once(*arguments), inlineable="false", xla_cpu_small_call="true")
+        except (ImportError, AttributeError, TypeError):  # of a JAX that has no such mark, or another form of jaxprs
+            pass
         return function(*arguments)
 
     return marked
 
 
 def whole_or_parts(whole: Callable[..., Any], parts: Callable[..., Any]) -> Callable[..., Any]:
-    """`whole`, or `parts` where XLA says that it cannot compile the whole for arguments of such types and shapes."""
+    """`whole`, or `parts` where XLA refuses the whole for arguments of such types and shapes."""
     refused = set()
 
     @wraps(whole)
@@ -61,19 +95,13 @@ def whole_or_parts(whole: Callable[..., Any], parts: Callable[..., Any]) -> Call
             try:
                 return whole(*arguments)
             except jax.errors.JaxRuntimeError as error:
-                if "UNIMPLEMENTED" not in str(error):
-                    raise
-                refused.add(kind)
+                refusal = error
+            try:
+                played = parts(*arguments)
+            except Exception:
+                raise refusal from None  # the parts fail as well: what the whole said is the reason
+            refused.add(kind)
+            return played
         return parts(*arguments)
 
     return either
-
-
-def _primitives(jaxpr: Any) -> Iterator[str]:
-    """The names of all operations, also of those within others."""
-    for equation in jaxpr.eqns:
-        yield equation.primitive.name
-        for parameter in jax.tree.leaves(tuple(equation.params.values()), is_leaf=lambda leaf: hasattr(leaf, "jaxpr")):
-            inner = getattr(parameter, "jaxpr", parameter)
-            if hasattr(inner, "eqns"):
-                yield from _primitives(inner)

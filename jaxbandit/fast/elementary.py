@@ -1,19 +1,19 @@
-"""Exponential, logarithm, larger and smaller: with full relative accuracy, and no cases that cannot occur here.
+"""Exponential and logarithm with full relative accuracy, without the cases that cannot occur in a confidence bound.
 
-XLA's own float32 `exp` and `log` spend half their operations on infinities, zeros and what is not a number, and its
-`maximum` five instructions to pass the latter on; the bounds of this folder are mostly made of these four.
+XLA's own float32 `exp` and `log` spend half of their operations on infinities, zeros and what is not a number, and it
+does not vectorise `log1p` on a CPU at all. JAX's own functions are the plain forms.
 """
 
 from __future__ import annotations
 
 import math
-from collections.abc import Iterable, Sequence
-from functools import reduce
+from collections.abc import Sequence
 
 import jax
 import jax.numpy as jnp
 
 from jaxbandit.base import Array
+from jaxbandit.fast.switch import PLAIN
 
 _LOG_2 = math.log(2)
 _LOG_2_HIGH = 0.693359375  # 9 bits, so that its products with whole numbers up to 2^15 are exact
@@ -22,21 +22,6 @@ _ROOT_HALF = 0x3F3504F3  # the bits of sqrt(1/2)
 # powers: fitted for the least largest relative error of exp(r) - 1, 1.4e-8, and of log(1 + f), 3.2e-8
 _EXPONENTIAL = [0.499999982, 0.166665436, 0.0416671999, 0.00836652061, 0.00138825209]
 _LOGARITHM = [0.333339107, -0.25001337, 0.199630634, -0.16577585, 0.149147724, -0.142674845, 0.0870041811]
-
-
-def larger(a: Array | float, b: Array | float) -> Array:
-    """The larger of two numbers; `b` where one is not a number."""
-    return jnp.where(a > b, a, b)
-
-
-def smaller(a: Array | float, b: Array | float) -> Array:
-    """The smaller of two numbers; `b` where one is not a number."""
-    return jnp.where(a < b, a, b)
-
-
-def largest(row: Iterable[Array]) -> Array:
-    """Maximum over the entries."""
-    return reduce(larger, row)
 
 
 def polynomial(x: Array, coefficients: Sequence[float]) -> Array:
@@ -55,9 +40,9 @@ def exponential(y: Array) -> tuple[Array, Array]:
     >>> [round(float(share), 6) for share in exponential(jnp.array(0.5))]
     [0.393469, 0.606531]
     """
-    if y.dtype.itemsize > 4:
+    if PLAIN or y.dtype.itemsize > 4:
         return -jnp.expm1(-y), jnp.exp(-y)
-    inside = smaller(y, 87.0)
+    inside = jnp.where(y < 87, y, 87.0)
     n = jnp.floor(inside * (1 / _LOG_2) + 0.5)
     r = (n * _LOG_2_HIGH - inside) + n * (_LOG_2 - _LOG_2_HIGH)
     scale = jax.lax.bitcast_convert_type((127 - n.astype(jnp.int32)) << 23, jnp.float32)
@@ -71,7 +56,7 @@ def log(x: Array) -> Array:
     >>> round(float(log(jnp.array(10.0))), 6)
     2.302585
     """
-    if x.dtype.itemsize > 4:
+    if PLAIN or x.dtype.itemsize > 4:
         return jnp.log(x)
     bits = jax.lax.bitcast_convert_type(x, jnp.int32) - _ROOT_HALF
     f = jax.lax.bitcast_convert_type((bits & 0x7FFFFF) + _ROOT_HALF, jnp.float32) - 1
@@ -84,5 +69,7 @@ def log_of_sum(u: Array) -> Array:
     What 1 + u loses of a small u is put back. Its absolute value is taken so that no compiler can see that (1 + u) - 1
     is u but for rounding.
     """
+    if PLAIN:
+        return jnp.log1p(u)
     whole = jnp.abs(1 + u)
     return log(whole) + jnp.where(u < 1, u - (whole - 1), 0)

@@ -5,9 +5,9 @@ from __future__ import annotations
 import jax
 import jax.numpy as jnp
 
-from jaxbandit.base import Array, Feedback, pytree
+from jaxbandit.base import Array, Feedback, pytree, total
 from jaxbandit.policies import checks
-from jaxbandit.policies.estimates import Visits, count_visits, no_visits, total
+from jaxbandit.policies.estimates import Visits, count_visits, no_visits
 
 
 @pytree

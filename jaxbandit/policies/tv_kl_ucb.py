@@ -6,14 +6,14 @@ from typing import Literal, get_args
 
 import jax.numpy as jnp
 
-from jaxbandit.base import Array, Feedback, pytree, static
+from jaxbandit.base import Array, Feedback, pytree, static, total
 from jaxbandit.confidence import Solver, kl_bound
 from jaxbandit.confidence.ball import weighted_mean_max
 from jaxbandit.confidence.stationary import excursions
 from jaxbandit.divergences import Distance, farthest, threshold
-from jaxbandit.indexing import computed_once, is_at
+from jaxbandit.fast import computed_once
 from jaxbandit.policies import checks
-from jaxbandit.policies.estimates import Transitions, count_transitions, no_transitions, ratio, sample_mean, total
+from jaxbandit.policies.estimates import Transitions, count_transitions, no_transitions, ratio, sample_mean
 from jaxbandit.policies.exploration import level
 
 Samples = Literal["arm", "state"]
@@ -156,7 +156,7 @@ def transition_index(policy: KLUCBMC | TVKLUCB, state: Transitions, t: Array, ma
     mean, plays = sample_mean(sum(counts[:, s] for s in range(counts.shape[1])), state.reward)
     samples = plays
     if policy.samples == "state":
-        here = is_at(state.states, counts.shape[1])
+        here = jnp.arange(counts.shape[1]) == state.states[:, None]
         samples = jnp.where(markovian, total(jnp.where(here, total(counts), 0)), plays)
     radius = level(t, policy.exploration) / jnp.maximum(samples, 1).astype(float)
     radius = jnp.where(samples == 0, jnp.inf, radius)  # also where the level is 0, as it can be in round 2

@@ -5,12 +5,10 @@ from __future__ import annotations
 from collections.abc import Sequence
 from dataclasses import replace
 from html import escape
-from typing import TYPE_CHECKING, Any
+from typing import Any
 
 from jaxbandit import metrics
-
-if TYPE_CHECKING:
-    from jaxbandit.results import Result
+from jaxbandit.results.contents import Contents
 
 NAMES, ROWS = 6, 30  # shown at most, of a list and of a table
 
@@ -28,7 +26,7 @@ div.jaxbandit.jaxbandit .number { text-align: right; white-space: nowrap; font-v
 """
 
 
-def as_text(result: Result) -> str:
+def as_text(result: Contents) -> str:
     """What `repr(result)` is: one line, with no number of any array."""
     variants = {label: result.visits[label].shape[1] for label in result.labels}
     policies = _some([label if n == 1 else f"{label} ({n} variants)" for label, n in variants.items()])
@@ -36,10 +34,10 @@ def as_text(result: Result) -> str:
     return f"Result({_some(result.scenarios)}; {policies}; {played}; {_memory(result)})"
 
 
-def as_html(result: Result) -> str:
+def as_html(result: Contents) -> str:
     """What a notebook shows of a result; names are escaped, of what is many the first are shown."""
     arms, states = result.reward.shape[1:]
-    first, runs = result.specification.get("first_run", 0), _runs(result)
+    first, runs = result.asked.get("first_run", 0), _runs(result)
     recorded = f"{len(result.times):,} recorded" + (f", up to round {result.times[-1]:,}" if len(result.times) else "")
     go_on = "" if result.complete else "; simulate(..., resume=result) goes on"
     versions = [f"{package} {version}" for package, version in result.provenance.get("versions", {}).items()]
@@ -49,19 +47,19 @@ def as_html(result: Result) -> str:
         "rounds": f"{_rounds(result)}; {recorded}{go_on}",
         "plays": f"{result.plays:,} a round",
         "memory": _memory(result),
-        "made with": _some([*versions, f"key {result.specification.get('key', 'unknown')}"]),
+        "made with": _some([*versions, f"key {result.asked.get('key', 'unknown')}"]),
     }
     tables = _table("Result", (), [*facts.items()]) + _policies(result) + _regret(result)
     return f'<div class="jaxbandit"><style>{STYLE}</style>{tables}</div>'
 
 
-def _policies(result: Result) -> str:
+def _policies(result: Contents) -> str:
     classes = {label: policy["class"] for label, policy in result.provenance.get("policies", {}).items()}
     rows = [(label, classes.get(label, ""), _hyperparameters(result, label)) for label in result.labels]
     return _table("Policies", ("policy", "class", "hyper-parameters"), rows)
 
 
-def _regret(result: Result) -> str:
+def _regret(result: Contents) -> str:
     """Final regret; of every policy the first variants, as many as there is room for."""
     if not len(result.times):
         return "<p>No round is recorded yet.</p>"
@@ -98,7 +96,7 @@ def _regret(result: Result) -> str:
     return _table(caption, header, rows, numbers=5, total=len(result.scenarios) * sum(variants))
 
 
-def _variants(result: Result, label: str) -> list[str]:
+def _variants(result: Contents, label: str) -> list[str]:
     """What tells the variants of a policy apart: the values in which they differ."""
     count = result.visits[label].shape[1]
     differing = {name: each for name, each in result.hyperparameters(label).items() if each.count(each[0]) < count}
@@ -107,7 +105,7 @@ def _variants(result: Result, label: str) -> list[str]:
     return [", ".join(f"{name} {_value(each[v])}" for name, each in differing.items()) for v in range(count)]
 
 
-def _hyperparameters(result: Result, label: str) -> str:
+def _hyperparameters(result: Contents, label: str) -> str:
     """Every name with its value, or with those of the variants."""
     texts = {name: [_value(value) for value in each] for name, each in result.hyperparameters(label).items()}
     return "; ".join(f"{name} {each[0] if len(set(each)) == 1 else _some(each)}" for name, each in texts.items())
@@ -128,17 +126,17 @@ def _line(tag: str, cells: Sequence[str], numbers: int) -> str:
     return f"<tr>{''.join(f'<{tag}>{escape(cell)}</{tag[:2]}>' for tag, cell in zip(tags, cells))}</tr>"
 
 
-def _runs(result: Result) -> int:
+def _runs(result: Contents) -> int:
     return int(next(iter(result.visits.values())).shape[2])
 
 
-def _rounds(result: Result) -> str:
+def _rounds(result: Contents) -> str:
     return (
         f"{_count(result.horizon, 'round')}" if result.complete else f"{result.rounds:,} of {result.horizon:,} rounds"
     )
 
 
-def _memory(result: Result) -> str:
+def _memory(result: Contents) -> str:
     counts = sum(visits.nbytes for visits in result.visits.values())
     carry = sum(leaf.nbytes for leaves in result.carry.values() for leaf in leaves)
     return f"{_bytes(counts)} of counts" + (f" and {_bytes(carry)} to go on from" if carry else "")

@@ -10,20 +10,19 @@ from typing import TYPE_CHECKING, Any
 import numpy as np
 
 from jaxbandit import metrics
-from jaxbandit.results import whole_file
+from jaxbandit.results.contents import Contents
+from jaxbandit.results.file import whole_file
 
 if TYPE_CHECKING:
     import os
 
     import xarray
 
-    from jaxbandit.results import Result
-
 DIMENSIONS = ("scenario", "policy", "run", "time", "arm", "state")
 NAMES = {*DIMENSIONS, "variant", "visits", "regret", "means", "reward"}  # not free for hyper-parameters
 
 
-def as_dataset(result: Result) -> xarray.Dataset:
+def as_dataset(result: Contents) -> xarray.Dataset:
     """What `Result.to_xarray` returns.
 
     Raises:
@@ -41,13 +40,14 @@ def as_dataset(result: Result) -> xarray.Dataset:
             "regret": (DIMENSIONS[:4], regret, {"long_name": "pseudo-regret"}),
             "means": (("scenario", "arm"), result.means.copy(), {"long_name": "long-run reward per play"}),
             "reward": (("scenario", "arm", "state"), result.reward.copy(), {"long_name": "what the state pays"}),
+            **_recorded(result, (arms, states)),
         },
         coords={
             "scenario": np.array(result.scenarios),
             "policy": np.array([label for label, _ in variants]),
             "variant": ("policy", np.array([variant for _, variant in variants])),
             **{name: ("policy", values) for name, values in _hyperparameters(result, variants).items()},
-            "run": result.specification.get("first_run", 0) + np.arange(runs),
+            "run": result.asked.get("first_run", 0) + np.arange(runs),
             "time": ("time", result.times.copy(), {"long_name": "round t"}),
             "arm": np.arange(arms),
             "state": np.arange(states),
@@ -57,7 +57,7 @@ def as_dataset(result: Result) -> xarray.Dataset:
     return dataset
 
 
-def write_netcdf(result: Result, path: str | os.PathLike[str]) -> None:
+def write_netcdf(result: Contents, path: str | os.PathLike[str]) -> None:
     """What `Result.to_netcdf` does.
 
     Raises:
@@ -71,7 +71,7 @@ def write_netcdf(result: Result, path: str | os.PathLike[str]) -> None:
         as_dataset(result).to_netcdf(file.name, engine="h5netcdf", encoding=compressed)
 
 
-def _hyperparameters(result: Result, variants: list[tuple[str, int]]) -> dict[str, np.ndarray]:
+def _hyperparameters(result: Contents, variants: list[tuple[str, int]]) -> dict[str, np.ndarray]:
     """What is one number or one text in every variant that has it, each [variant]; NaN or "" in those that do not."""
     values = [{name: each[v] for name, each in result.hyperparameters(label).items()} for label, v in variants]
     columns = {}
@@ -84,12 +84,31 @@ def _hyperparameters(result: Result, variants: list[tuple[str, int]]) -> dict[st
     return columns
 
 
-def _origin(result: Result) -> dict[str, Any]:
+def _recorded(result: Contents, sizes: tuple[int, int]) -> dict[str, tuple[Any, np.ndarray]]:
+    """Each recorder's arrays along the axis `policy`; floats with NaN where a policy has none."""
+    variables = {}
+    for name, arrays in result.recorded.items():
+        shapes = {array.shape[4:] for array in arrays.values()}
+        if len(shapes) > 1:
+            raise ValueError(f"recorded[{name!r}]: policies differ in shape, {sorted(shapes)}; take them from the result")
+        (shape,) = shapes
+        kind = np.result_type(*arrays.values(), *([] if len(arrays) == len(result.labels) else [np.float64]))
+        parts = [
+            arrays.get(label, np.full((*result.visits[label].shape[:4], *shape), np.nan, float)) for label in result.labels
+        ]
+        named = ("arm", "state")[: len(shape)] if shape == sizes[: len(shape)] else ()
+        axes = named or tuple(f"{name}_{axis}" for axis in range(len(shape)))
+        free = name if name not in NAMES else f"recorded_{name}"
+        variables[free] = ((*DIMENSIONS[:4], *axes), np.concatenate(parts, axis=1).astype(kind))
+    return variables
+
+
+def _origin(result: Contents) -> dict[str, Any]:
     """How the result was made, in types that a netCDF file gives back as they are."""
     origin: dict[str, Any] = {name: np.int64(getattr(result, name)) for name in ("horizon", "rounds", "plays")}
-    if "key" in result.specification:
-        origin["key"] = np.array(result.specification["key"], np.uint32)
-    origin["specification"] = json.dumps(result.specification)
+    if "key" in result.asked:
+        origin["key"] = np.array(result.asked["key"], np.uint32)
+    origin["fingerprint"] = json.dumps(result.fingerprint)
     origin["policies"] = json.dumps(result.provenance.get("policies", {}))
     versions = result.provenance.get("versions", {})
     return origin | {f"{package}_version": version for package, version in versions.items()}

@@ -1,20 +1,23 @@
-"""`simulate`: the host loop over chunks, tiles of runs and policies, and the programs it calls."""
+"""`simulate`: the host loop over chunks, tiles of runs and policies."""
 
 from __future__ import annotations
 
 import math
 import time
 from collections.abc import Iterator, Sequence
+from dataclasses import replace
 from typing import Any, NamedTuple
 
 import jax
 import numpy as np
 
-from jaxbandit.arguments import Backend, Policies, Request, Scenarios, check, default_times
 from jaxbandit.base import Array
 from jaxbandit.interruption import ctrl_c
-from jaxbandit.results import Result, join_times
-from jaxbandit.tiles import Plan, Tile, gather, make_plan, to_host
+from jaxbandit.results.result import Result, join_times
+from jaxbandit.simulation.fingerprint import check_versions, differences, fingerprint, provenance
+from jaxbandit.simulation.plan import Plan, make_plan
+from jaxbandit.simulation.request import Backend, Policies, Record, Request, Scenarios, check, default_times
+from jaxbandit.simulation.tiles import Tile, gather, to_host
 
 
 def simulate(
@@ -31,6 +34,7 @@ def simulate(
     tile: int | None = None,
     devices: Sequence[jax.Device] | None = None,
     backend: Backend = "auto",
+    record: Record | None = None,
     progress: bool = True,
     resume: Result | None = None,
 ) -> Result:
@@ -45,7 +49,7 @@ def simulate(
       policies: dict from label to a policy, or to a list of variants of it (same class and static fields).
       key: a `jax.random.key`, key(0) by default.
       runs: independent repetitions, numbered from 0; a range for those with its numbers.
-      horizon: rounds, from the number of arms to 2^31 - 1.
+      horizon: rounds, 1 to 2^31 - 1.
       plays: arms played a round (M).
       times: rounds to record, increasing; by default about 200, evenly spaced in log, the horizon included.
       shuffle: draw for each run the order in which the policy sees the arms (ties go to the first); counts keep the
@@ -57,11 +61,16 @@ def simulate(
       backend: "scan" (one compiled round, repeated), or "kernel": one Pallas kernel a chunk with all that a run carries
         on chip, for few arms with two states on an NVIDIA GPU (elsewhere it is interpreted, slowly, for tests). Counts
         are those of the scan until two scores first differ by rounding alone. "auto" is the scan.
+      record: name to a function(environment_state, policy_state, t), or to a dict from label to one, for policies
+        whose state has what it reads. It is traced for one run and returns an array, kept after each recorded round t
+        in `result.recorded[name][label]`, as what a policy thinks of the arms. A function of four arguments is given
+        the policy, too: `lambda arms, state, t, policy: policy.markovian(state, t + 1)`.
       progress: show a bar, if the output is a terminal or a notebook.
       resume: a result of the same arguments that was stopped early, or had a smaller horizon, to continue.
 
     Returns:
-      A `Result`, with `visits[label]` int32 [scenario, variant, run, time, arm, state].
+      A `Result`, with `visits[label]` int32 [scenario, variant, run, time, arm, state] and `recorded[name][label]`
+      [scenario, variant, run, time, ..].
 
     Raises:
       ValueError: before anything is compiled, with the argument's name.
@@ -77,12 +86,12 @@ def simulate(
     if resume is not None and times is None:
         later = default_times(horizon)
         times = np.concatenate([resume.times, later[later > resume.rounds]])
-    request = check(scenarios, policies, key, runs, horizon, plays, times, shuffle, backend)
+    request = check(scenarios, policies, key, runs, horizon, plays, times, shuffle, backend, record)
     if resume is not None:
         _check_resume(request, resume)
     with progress_bar(rounds_left(request, resume), progress) as bar:
         played = list(pieces(request, bar, chunk=chunk, tile=tile, devices=devices, resume=resume))
-    return join_times(played if resume is None else [resume, *played])
+    return replace(join_times(played if resume is None else [resume, *played]), horizon=request.horizon)
 
 
 def pieces(
@@ -112,34 +121,41 @@ def pieces(
         tiles = [Tile(request, plan, number, resume) for number in range(plan.tiles)]
         while played < request.horizon:
             times = request.times[request.times > played]
-            visits = {label: _allocate(request, label, len(times)) for label in request.policies}
+            kept = {label: _allocate(request, plan, label, len(times)) for label in request.policies}
             until = time.monotonic() + every
             under_way: list[Recorded] = []
             while played < request.horizon and not interrupted.is_set():
                 length = min(plan.chunk, request.horizon - played)
                 started = _start_chunk(request, plan, tiles, played + 1, length, times)
-                _finish_chunk(under_way, visits, bar)  # the devices have the next one meanwhile
+                _finish_chunk(under_way, kept, bar)  # the devices have the next one meanwhile
                 under_way = started
                 played += length
                 if time.monotonic() >= until:
                     break
-            _finish_chunk(under_way, visits, bar)
+            _finish_chunk(under_way, kept, bar)
             done = int(np.searchsorted(times, played, side="right"))
             yield Result(
                 scenarios=request.scenarios,
                 times=times[:done],
-                visits={label: counts[:, :, :, :done] for label, counts in visits.items()},
+                visits={label: arrays[VISITS][:, :, :, :done] for label, arrays in kept.items()},
+                recorded={
+                    name: {label: arrays[name][:, :, :, :done] for label, arrays in kept.items() if name in arrays}
+                    for name in dict.fromkeys(name for each in request.recorders.values() for name in each)
+                },
                 means=request.means,
                 reward=request.reward,
                 horizon=request.horizon,
                 rounds=played,
                 plays=request.plays,
-                specification=request.specification(),
-                provenance=request.provenance(),
+                fingerprint=fingerprint(request),
+                provenance=provenance(request),
                 carry={label: gather([t.carries[label] for t in tiles], request.runs) for label in request.policies},
             )
             if interrupted.is_set():
                 return
+
+
+VISITS = None  # the name of the visits among what is recorded
 
 
 class Recorded(NamedTuple):
@@ -148,7 +164,7 @@ class Recorded(NamedTuple):
     label: str
     runs: slice
     slots: np.ndarray  # of the times that fall in the chunk
-    visits: Array  # [scenario, variant, slot, arm, state, run], with room behind
+    arrays: dict[str | None, Array]  # by name, [scenario, variant, slot, .., run], with room behind
     rounds: int  # of all runs, scenarios and variants together
 
 
@@ -159,28 +175,25 @@ def _start_chunk(
     slots = np.flatnonzero((times >= first) & (times < first + length))
     due = np.zeros(plan.slots, np.int32)
     due[: len(slots)] = times[slots]
-    return [
-        Recorded(
-            label,
-            t.runs,
-            slots,
-            t.play(label, first, length, due),
-            length * t.size * len(request.scenarios) * request.variants[label],
-        )
-        for t in tiles
-        for label in request.policies
-    ]
+    started = []
+    for tile in tiles:
+        for label in request.policies:
+            visits, recorded = tile.play(label, first, length, due)
+            rounds = length * tile.size * len(request.scenarios) * request.variants[label]
+            started.append(Recorded(label, tile.runs, slots, {VISITS: visits, **recorded}, rounds))
+    return started
 
 
-def _finish_chunk(recorded: list[Recorded], visits: dict[str, np.ndarray], bar: Any) -> None:
-    """Wait for what was started; its counts go into `visits`."""
+def _finish_chunk(recorded: list[Recorded], kept: dict[str, dict[str | None, np.ndarray]], bar: Any) -> None:
+    """Wait for what was started; what it recorded goes into `kept`, by label and name."""
     for each in recorded:
-        if len(each.slots):
-            counts = np.moveaxis(to_host(each.visits), -1, 2)  # runs behind scenario and variant
-            size = each.runs.stop - each.runs.start
-            visits[each.label][:, :, each.runs, each.slots] = counts[:, :, :size, : len(each.slots)]
-        else:
-            each.visits.block_until_ready()
+        for name, values in each.arrays.items():
+            if len(each.slots):
+                array = np.moveaxis(to_host(values), -1, 2)  # runs behind scenario and variant
+                size = each.runs.stop - each.runs.start
+                kept[each.label][name][:, :, each.runs, each.slots] = array[:, :, :size, : len(each.slots)]
+            else:
+                values.block_until_ready()
         bar.update(each.rounds)
 
 
@@ -197,14 +210,22 @@ def progress_bar(rounds: int, progress: bool, played: int = 0) -> Any:
     return tqdm(total=rounds, initial=played, unit=" rounds", unit_scale=True, disable=None if progress else True)
 
 
-def _allocate(request: Request, label: str, times: int) -> np.ndarray:
-    shape = (len(request.scenarios), request.variants[label], request.runs, times)
-    return np.zeros(shape + request.reward.shape[1:], np.int32)
+def _allocate(request: Request, plan: Plan, label: str, times: int) -> dict[str | None, np.ndarray]:
+    """Room for what is recorded of a policy, by name."""
+    runs = (len(request.scenarios), request.variants[label], request.runs, times)
+    room: dict[str | None, np.ndarray] = {VISITS: np.zeros(runs + request.reward.shape[1:], np.int32)}
+    return room | {name: np.zeros(runs + each.shape, each.dtype) for name, each in plan.shapes[label].items()}
 
 
 def _check_resume(request: Request, resume: Result) -> None:
-    wanted, found = request.specification(), resume.specification
-    changed = [name for name in sorted(wanted.keys() | found.keys()) if wanted.get(name) != found.get(name)]
+    if "programs" not in resume.fingerprint:
+        raise ValueError(
+            "resume: the result was written before results said what their policies compute, so that it cannot be "
+            "told whether it would go on as it began; it can be read, but not continued"
+        )
+    versions = resume.provenance.get("versions", {}), provenance(request)["versions"]
+    same = check_versions("resume: the result", *versions)
+    changed = differences(resume.fingerprint, fingerprint(request), same)
     if changed:
         raise ValueError(
             f"resume: the result was made with other {', '.join(changed)}; the counts would not be those of one run"

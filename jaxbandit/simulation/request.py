@@ -2,25 +2,21 @@
 
 from __future__ import annotations
 
-import dataclasses
-import hashlib
-import re
-from collections.abc import Mapping, Sequence
+import inspect
+from collections.abc import Callable, Mapping, Sequence
 from dataclasses import dataclass
-from functools import partial
-from types import CellType, CodeType
 from typing import Any, Literal, get_args
 
 import jax
-import jax.numpy as jnp
 import numpy as np
 
-import jaxbandit
 from jaxbandit.base import Array, Environment, Policy, check_key, stack
 
 Scenarios = Environment | Mapping[str, Environment]
 Policies = Mapping[str, Policy | Sequence[Policy]]
 Backend = Literal["auto", "scan", "kernel"]
+Recorder = Callable[..., Any]  # of (environment_state, policy_state, t), or of these and the policy
+Record = Mapping[str, Recorder | Mapping[str, Recorder]]
 
 
 @dataclass(frozen=True)
@@ -41,26 +37,7 @@ class Request:
     shuffle: bool
     times: np.ndarray  # [T] int64
     backend: Backend  # not "auto"
-
-    def specification(self) -> dict[str, Any]:
-        """Everything the counts depend on, as JSON: two equal specifications give equal counts."""
-        return {
-            "scenarios": [[name, _digest(self.environment, i)] for i, name in enumerate(self.scenarios)],
-            "policies": {label: _digest(policy) for label, policy in self.policies.items()},
-            "key": np.asarray(jax.random.key_data(self.key)).tolist(),
-            "runs": self.runs,
-            "first_run": self.first_run,
-            "plays": self.plays,
-            "shuffle": self.shuffle,
-            "x64": jnp.result_type(float).itemsize == 8,
-        } | ({"backend": self.backend} if self.backend != "scan" else {})
-
-    def provenance(self) -> dict[str, Any]:
-        """What a reader wants to know, as JSON, never compared: the versions, every policy's class and values."""
-        return {
-            "versions": {"jaxbandit": jaxbandit.__version__, "jax": jax.__version__, "numpy": np.__version__},
-            "policies": {label: _described(policy, self.variants[label]) for label, policy in self.policies.items()},
-        }
+    recorders: dict[str, dict[str, Recorder]]  # label to name to function(environment_state, policy_state, t, policy)
 
 
 def check(
@@ -73,6 +50,7 @@ def check(
     times: Array | None = None,
     shuffle: bool = False,
     backend: Backend = "auto",
+    record: Record | None = None,
 ) -> Request:
     """The arguments of `simulate` as a `Request`.
 
@@ -84,6 +62,11 @@ def check(
         raise ValueError("scenarios: none given; give an environment or a dict of them")
     for name, environment in named.items():
         _check_contract(f"scenarios[{name!r}]", environment, ("means", "init", "step"), "an environment")
+        if not hasattr(environment, "reward"):
+            raise ValueError(
+                f"scenarios[{name!r}]: an environment is needed, and {type(environment).__name__} has no reward; give "
+                "it what each state of each arm pays, [K, S]"
+            )
         _check_leaves(f"scenarios[{name!r}]", environment)
     reward = [np.asarray(environment.reward, float) for environment in named.values()]
     for name, values in zip(named, reward, strict=True):
@@ -105,8 +88,8 @@ def check(
         raise ValueError(f"runs: {runs}; at least 1 is needed, at most 2^31 - 1")
     if plays < 1 or plays > arms:
         raise ValueError(f"plays: {plays} arms a round; there are {arms}, so use 1 to {arms}")
-    if horizon < arms:
-        raise ValueError(f"horizon: {horizon} rounds are fewer than the {arms} arms; every arm is played once first")
+    if horizon < 1:
+        raise ValueError(f"horizon: {horizon}; at least 1 round is needed")
     if horizon > 2**31 - 1:
         raise ValueError(f"horizon: {horizon} is beyond 2^31 - 1, where counts of rounds overflow")
     if backend not in get_args(Backend):
@@ -129,6 +112,7 @@ def check(
         shuffle=bool(shuffle),
         times=_times(times, int(horizon)),
         backend="scan" if backend == "auto" else backend,
+        recorders=_recorders(record, listed, backend),
     )
 
 
@@ -137,7 +121,8 @@ def _listed(policies: Policies, reward: list[np.ndarray]) -> dict[str, list[Poli
         raise ValueError("policies: give a dict from label to a policy, or to a list of variants of it")
     listed = {}
     for label, entry in _named("policies", policies).items():
-        variants = list(entry) if isinstance(entry, list | tuple) else [entry]
+        several = isinstance(entry, list | tuple) and not callable(getattr(entry, "scores", None))  # a NamedTuple has it
+        variants = list(entry) if several else [entry]
         if not variants:
             raise ValueError(f"policies[{label!r}]: an empty list of variants")
         for policy in variants:
@@ -149,6 +134,40 @@ def _listed(policies: Policies, reward: list[np.ndarray]) -> dict[str, list[Poli
             _check_leaves(f"policies[{label!r}]", policy)
         listed[label] = variants
     return listed
+
+
+def _recorders(record: Record | None, listed: Mapping[str, Any], backend: Backend) -> dict[str, dict[str, Recorder]]:
+    """By label, each recorder as a function of four arguments."""
+    recorders: dict[str, dict[str, Recorder]] = {label: {} for label in listed}
+    if record is None:
+        return recorders
+    if not isinstance(record, Mapping):
+        raise ValueError(f"record: {record!r}; give a dict from name to a function, or to a dict from label to one")
+    if record and backend == "kernel":
+        raise ValueError('record: the kernel records counts only; use backend="scan"')
+    for name, given in record.items():
+        if not isinstance(name, str):
+            raise ValueError(f"record: the name {name!r} is no text")
+        for label, recorder in (given if isinstance(given, Mapping) else dict.fromkeys(listed, given)).items():
+            if label not in listed:
+                raise ValueError(f"record[{name!r}]: {label!r} is no policy; there are {', '.join(listed)}")
+            recorders[label][name] = _of_four(f"record[{name!r}]", recorder)
+    return recorders
+
+
+def _of_four(where: str, recorder: Recorder) -> Recorder:
+    try:
+        arguments = inspect.signature(recorder).parameters.values()
+    except (TypeError, ValueError):
+        raise ValueError(f"{where}: {recorder!r} is not a function(environment_state, policy_state, t)") from None
+    several = any(each.kind == each.VAR_POSITIONAL for each in arguments)
+    taken = len([each for each in arguments if each.default is each.empty and each.kind != each.KEYWORD_ONLY])
+    if not several and taken not in (3, 4):
+        raise ValueError(
+            f"{where}: the function takes {taken} arguments; it is called with (environment_state, policy_state, t), or "
+            "with these and the policy"
+        )
+    return recorder if several or taken == 4 else lambda *given: recorder(*given[:3])
 
 
 def _named(argument: str, things: Mapping[Any, Any]) -> dict[str, Any]:
@@ -194,90 +213,3 @@ def _times(times: Array | None, horizon: int) -> np.ndarray:
     if given[0] < 1 or given[-1] > horizon:
         raise ValueError(f"times: rounds {given[0]}..{given[-1]} reach beyond 1..{horizon} (the horizon)")
     return given
-
-
-def _described(policy: Any, variants: int) -> dict[str, Any]:
-    """The class of stacked variants, and by name a value for each of them; of large arrays, their type and shape."""
-    values = {}
-    for path, leaf in jax.tree_util.tree_flatten_with_path(policy, is_leaf=_is_row)[0]:
-        array = np.stack(leaf, axis=1) if _is_row(leaf) else leaf
-        short = array.dtype.kind in "biuf" and array[0].size <= 100
-        name = jax.tree_util.keystr(path, simple=True, separator=".")
-        values[name] = array.tolist() if short else [f"{array.dtype}{list(array.shape[1:])}"] * variants
-    for field in dataclasses.fields(policy) if dataclasses.is_dataclass(policy) else ():
-        if field.metadata.get("static", False):
-            value = getattr(policy, field.name)
-            values[field.name] = [value if isinstance(value, str | int | float) else repr(value)] * variants
-    return {"class": type(policy).__name__, "hyperparameters": values}
-
-
-def _is_row(thing: Any) -> bool:
-    """A list of numbers, which JAX takes for as many leaves and a reader for one value."""
-    numbers = type(thing) in (list, tuple) and all(isinstance(each, np.ndarray) for each in thing)
-    return numbers and len({each.shape for each in thing}) == 1
-
-
-def _digest(thing: Any, index: int | None = None) -> str:
-    leaves, structure = jax.tree.flatten(thing)
-    text = str(structure)
-    if _ADDRESS.search(text):  # a static field is a function, whose address says nothing to another process
-        text = described([text, _fixed(structure)])
-    digest = hashlib.sha256(text.encode())
-    for leaf in leaves:
-        array = np.asarray(leaf if index is None else leaf[index])
-        digest.update(f"{array.dtype}{array.shape}".encode() + array.tobytes())
-    return digest.hexdigest()[:16]
-
-
-_ADDRESS = re.compile(" at 0x[0-9a-f]+")
-
-
-def _fixed(structure: Any) -> list[Any]:
-    """The static fields of a pytree and of the pytrees inside it."""
-    data = structure.node_data()
-    return [data[1] if data else None, *map(_fixed, structure.children())]
-
-
-def described(value: Any, inside: tuple[Any, ...] = ()) -> str:
-    """A static field as text that is the same in every process.
-
-    A function is told by its name, the names and numbers in its code and what it closes over, as the functions that
-    `optax.sgd(0.1)` and `optax.sgd(0.2)` make have one name. Values that it reads from its module are not told.
-
-    Args:
-      inside: functions that `value` belongs to, which are not entered again.
-
-    >>> import optax
-    >>> described(optax.sgd(0.1)) == described(optax.sgd(0.1)), described(optax.sgd(0.1)) == described(optax.sgd(0.2))
-    (True, False)
-    """
-    if isinstance(value, partial):
-        value = [value.func, value.args, value.keywords]
-    if isinstance(value, np.ndarray | jax.Array):
-        value = [value.dtype, value.tolist()]
-    if isinstance(value, Mapping):
-        value = list(value.items())
-    if isinstance(value, set | frozenset):
-        value = sorted(value, key=repr)
-    if isinstance(value, list | tuple):
-        return f"({', '.join(described(item, inside) for item in value)})"
-    if any(value is each for each in inside):
-        return _ADDRESS.sub("", repr(value))
-    if not hasattr(value, "__code__"):
-        fields = vars(value) if _ADDRESS.search(repr(value)) and hasattr(value, "__dict__") else {}
-        return _ADDRESS.sub("", repr(value)) + (described(fields, (*inside, value)) if fields else "")
-    cells = [cell.cell_contents for cell in value.__closure__ or () if cell != CellType()]  # which is empty
-    owner = getattr(value, "__self__", None)  # of a bound method
-    held = [_told(value.__code__), value.__defaults__, value.__kwdefaults__, cells, owner]
-    return f"{value.__module__}.{value.__qualname__}{described(held, (*inside, value))}"
-
-
-def _told(code: CodeType) -> list[Any]:
-    """The names and numbers in a function's code, and in that of the functions inside it."""
-    held: list[Any] = [code.co_names]
-    for constant in code.co_consts:
-        if isinstance(constant, CodeType):
-            held.append(_told(constant))
-        elif isinstance(constant, int | float | tuple):
-            held.append(constant)
-    return held

@@ -2,14 +2,17 @@
 
 from __future__ import annotations
 
-from typing import NamedTuple
+from collections.abc import Callable, Mapping
+from typing import Any, NamedTuple
 
 import jax
 import jax.numpy as jnp
 
 from jaxbandit.base import Array, Environment, Policy, State
-from jaxbandit.batching import over_runs
-from jaxbandit.indexing import add_one, computed_once
+from jaxbandit.fast import over_runs
+from jaxbandit.selection import best
+
+Recorders = Mapping[str, Callable[..., Any]]  # name to function(environment_state, policy_state, t, policy)
 
 
 class Luck(NamedTuple):
@@ -54,38 +57,18 @@ def start(environment: Environment, policy: Policy, luck: Luck) -> Carry:
     def one(luck: Luck) -> Carry:
         reward = jnp.asarray(environment.reward, float)
         seen = reward if luck.order is None else reward[luck.order]
-        return Carry(environment.init(luck.environment), policy.init(seen), jnp.zeros(reward.shape, jnp.int32))
+        begun = reordered(policy, luck).init(seen)
+        return Carry(environment.init(luck.environment), begun, jnp.zeros(reward.shape, jnp.int32))
 
     return jax.vmap(one, in_axes=-1, out_axes=-1)(luck)
 
 
-def best(scores: Array, plays: int) -> Array:
-    """The `plays` arms with the largest scores, [M] int32; the lowest arm first on ties.
-
-    >>> best(jnp.array([0.5, 0.7, 0.7]), 2).tolist()
-    [1, 2]
-    """
-    # comparisons run over the runs as vectors, where sorting and reductions over few arms do not; many compile slowly
-    number = scores.shape[0]
-    if plays > 1 and number > 32:
-        scores = jnp.where(scores == 0, 0.0, scores)  # top_k takes -0.0 for less than 0.0
-        return jax.lax.top_k(scores, plays)[1].astype(jnp.int32)
-    if number > 256:
-        return jnp.argmax(scores)[None].astype(jnp.int32)
-    scores = computed_once(scores)
-    if plays > 1:
-        scores = jnp.where(scores == scores, scores, -jnp.inf)  # what is not a number comes last
-        arms = jnp.arange(number, dtype=jnp.int32)
-        ahead = (((scores[k] > scores) | ((scores[k] == scores) & (k < arms))) for k in range(number))
-        places = computed_once(sum(arm.astype(jnp.int32) for arm in ahead))
-        return computed_once(
-            jnp.stack([sum(jnp.where(places[k] == m, k, 0) for k in range(number)) for m in range(plays)])
-        )
-    top, arm = scores[0], jnp.int32(0)
-    for k in range(1, number):
-        better = scores[k] > top
-        top, arm = jnp.where(better, scores[k], top), jnp.where(better, k, arm)
-    return computed_once(arm[None])
+def reordered(policy: Policy, luck: Luck) -> Policy:
+    """The policy of one run, for the order in which it sees the arms (see `base.Policy`)."""
+    if luck.order is None or not hasattr(policy, "reordered"):
+        return policy
+    seeing: Policy = policy.reordered(luck.order)
+    return seeing
 
 
 def play_round(environment: Environment, policy: Policy, luck: Luck, carry: Carry, t: Array, plays: int = 1) -> Carry:
@@ -95,12 +78,19 @@ def play_round(environment: Environment, policy: Policy, luck: Luck, carry: Carr
       t: the round, from 1.
       plays: M, arms played in the round.
     """
+    policy = reordered(policy, luck)
     scores = policy.scores(jax.random.fold_in(luck.policy, t), carry.policy, t)
     arms = best(scores, plays)
     played = arms if luck.order is None else luck.order[arms]
     environment_state, feedback = environment.step(luck.environment, carry.environment, played)
     policy_state = policy.update(carry.policy, feedback._replace(arms=arms))
-    return Carry(environment_state, policy_state, add_one(carry.visits, played, feedback.states))
+    return Carry(environment_state, policy_state, carry.visits.at[played, feedback.states].add(1))
+
+
+def look(recorders: Recorders, policy: Policy, luck: Luck, carry: Carry, t: Array) -> dict[str, Any]:
+    """What the recorders make of one run after round t."""
+    policy = reordered(policy, luck)
+    return {name: recorder(carry.environment, carry.policy, t, policy) for name, recorder in recorders.items()}
 
 
 def play_chunk(
@@ -112,7 +102,8 @@ def play_chunk(
     times: Array,
     length: int,
     plays: int = 1,
-) -> tuple[Carry, Array]:
+    recorders: Recorders | None = None,
+) -> tuple[Carry, Array, dict[str, Any]]:
     """`length` rounds of many runs, from round `first` on.
 
     Args:
@@ -121,32 +112,43 @@ def play_chunk(
       times: [N] int32, rounds to record, increasing, zeros behind them; rounds outside the chunk are left 0.
       length: rounds to play.
       plays: M, arms played in a round.
+      recorders: what else is recorded at `times`, name to function.
 
     Returns:
-      The carry afterwards, and the visits [N, K, S, R] at `times`.
+      The carry afterwards; the visits [N, K, S, R] at `times`, and by name what the recorders returned, [N, .., R].
     """
+    wanted = recorders or {}
 
     def step(t: Array, carry: Carry) -> Carry:
         round_of_all = over_runs(lambda luck, carry: play_round(environment, policy, luck, carry, t, plays))
         following: Carry = round_of_all(luck, carry)
         return following
 
-    def body(loop: tuple[Carry, Array, Array], t: Array) -> tuple[tuple[Carry, Array, Array], None]:
+    def seen(t: Array, carry: Carry) -> tuple[Array, dict[str, Any]]:
+        if not wanted:
+            return carry.visits, {}
+        return carry.visits, over_runs(lambda luck, carry: look(wanted, policy, luck, carry, t))(luck, carry)
+
+    def body(loop: tuple[Carry, Any, Array], t: Array) -> tuple[tuple[Carry, Any, Array], None]:
         carry, record, slot = loop
         carry = step(t, carry)
         due = t == times[slot]
-        record = jax.lax.cond(
-            due, lambda: jax.lax.dynamic_update_index_in_dim(record, carry.visits, slot, 0), lambda: record
-        )
-        return (carry, record, slot + due), None
 
-    record = jnp.zeros(times.shape + carry.visits.shape, jnp.int32)
+        def written() -> Any:
+            return jax.tree.map(
+                lambda all_of, one: jax.lax.dynamic_update_index_in_dim(all_of, one, slot, 0), record, seen(t, carry)
+            )
+
+        return (carry, jax.lax.cond(due, written, lambda: record), slot + due), None
+
+    shapes = jax.eval_shape(seen, first, carry)
+    record = jax.tree.map(lambda leaf: jnp.zeros(times.shape + leaf.shape, leaf.dtype), shapes)
     t = first + jnp.arange(length, dtype=jnp.int32)
     slot = jax.lax.while_loop(
         lambda n: (n < len(times)) & (times[n] > 0) & (times[n] < first), lambda n: n + 1, jnp.int32(0)
     )
     (carry, record, _), _ = jax.lax.scan(body, (carry, record, slot), t)
-    return carry, record
+    return carry, *record
 
 
 def advance(
@@ -180,10 +182,10 @@ def advance(
     [[10, 10, 10]]
     """
     recorded = jnp.zeros(1, jnp.int32) if times is None else jnp.asarray(times, jnp.int32)
-    played: tuple[Carry, Array] = _advance(
+    carry, visits, _ = _advance(
         environment, policy, luck, carry, jnp.int32(first), recorded, length=length, plays=plays
     )
-    return played
+    return carry, visits
 
 
 _advance = jax.jit(play_chunk, static_argnames=("length", "plays"), donate_argnames=("carry",))

@@ -1,10 +1,7 @@
-"""Tiles: how the runs are cut into pieces that fit a device, and the compiled programs that play them."""
+"""Tiles: the runs that the devices play at a time, and the compiled programs that play them."""
 
 from __future__ import annotations
 
-import math
-from collections.abc import Sequence
-from dataclasses import dataclass
 from functools import cache, partial
 from typing import Any
 
@@ -15,123 +12,52 @@ from jax.experimental import multihost_utils
 from jax.sharding import Mesh, NamedSharding
 from jax.sharding import PartitionSpec as P
 
-from jaxbandit.arguments import Request
 from jaxbandit.base import Array
-from jaxbandit.compilation import in_one_piece, whole_or_parts
-from jaxbandit.results import Result
-from jaxbandit.rounds import Carry, Luck, luck, play_chunk, start
+from jaxbandit.fast import compiled
+from jaxbandit.results.result import Result
+from jaxbandit.simulation.plan import Plan
+from jaxbandit.simulation.request import Request
+from jaxbandit.simulation.rounds import Carry, Luck, luck, play_chunk, play_round, start
 
-VECTOR = 16  # runs that a CPU computes at once; what is left over it computes one by one, each for the price of 16
-RECORD_BYTES = 2**28  # what one call may record, where every round is asked for
-
-
-@dataclass(frozen=True)
-class Plan:
-    """How the work is cut; nothing in it changes a count."""
-
-    devices: tuple[jax.Device, ...]
-    tiles: int
-    width: int  # runs of a tile, all devices together
-    chunk: int
-    slots: int  # recorded rounds a chunk has room for
-    together: int  # scenarios and variants a device plays at a time
-    kernel: bool  # one kernel a chunk, not a scan over its rounds
-
-    @property
-    def mesh(self) -> Mesh:
-        return Mesh(np.array(self.devices), ("runs",))
-
-
-def make_plan(
-    request: Request,
-    first: int,
-    chunk: int | None,
-    tile: int | None,
-    devices: Sequence[jax.Device] | None,
-) -> Plan:
-    """How to cut the work that is left from round `first` on.
-
-    Raises:
-      ValueError: chunk, tile or devices make no sense.
-    """
-    for name, value in (("chunk", chunk), ("tile", tile)):
-        if value is not None and (isinstance(value, bool) or not isinstance(value, int | np.integer) or value < 1):
-            raise ValueError(f"{name}: {value!r}; give an integer of at least 1")
-    if devices is not None and not (
-        isinstance(devices, list | tuple) and all(isinstance(d, jax.Device) for d in devices)
-    ):
-        raise ValueError(f"devices: {devices!r} is not a list of devices, as jax.local_devices() is")
-    used = tuple(jax.devices() if devices is None else devices)[: request.runs]
-    if not used:
-        raise ValueError("devices: an empty list; leave it out to use all")
-    if request.backend == "kernel" and used[0].platform not in ("cpu", "gpu", "cuda"):
-        raise ValueError(f"backend: the kernel is for NVIDIA GPUs, not for {used[0].platform}; leave it out")
-    lanes, size = len(request.scenarios) * max(request.variants.values()), request.reward[0].size
-    on_cpu = used[0].platform == "cpu"
-    cached = max(250, 20_000 // size)  # runs that stay in a CPU's cache; fewer pay more for what a round costs anyhow
-    full = 1
-    if tile is None:
-        tile = cached if on_cpu else max(1000, 100_000 // lanes)
-        full = VECTOR if on_cpu and request.runs >= VECTOR * len(used) else 1
-    tiles = math.ceil(request.runs / (tile * len(used)))
-    width = math.ceil(request.runs / (tiles * len(used) * full)) * full * len(used)
-    # an axis carried along costs time, too: only while the runs are few
-    together = min(lanes, max(1, cached * len(used) // (4 * width))) if on_cpu else lanes
-    if chunk is None:
-        arms, states = request.reward.shape[1:]
-        chunk = usual_chunk(request.runs * lanes * len(request.policies), arms, states, used[0].platform)
-        recorded = 4 * width * lanes * size * _most_recorded(request, first, chunk)
-        chunk = max(1, int(chunk * min(1, RECORD_BYTES / recorded)))
-    chunk = min(int(chunk), request.horizon)
-    slots = 1 << (_most_recorded(request, first, chunk) - 1).bit_length()  # few sizes, so few recompilations
-    return Plan(used, tiles, width, chunk, slots, together, request.backend == "kernel")
-
-
-def usual_chunk(lanes: int, arms: int, states: int, platform: str = "cpu") -> int:
-    """Rounds of a chunk: short enough for Ctrl-C and the bar (a second or so), long enough to hide what calls cost.
-
-    Args:
-      lanes: runs of all scenarios, variants and policies together.
-    """
-    slow = 1 if states == 2 else 8 * states  # what an arm's index costs, about
-    indices = 2.5e8 if platform == "cpu" else 5e9
-    return int(np.clip(indices / (lanes * arms * slow), 100, 100_000))
-
-
-def _most_recorded(request: Request, first: int, chunk: int) -> int:
-    left = request.times[request.times >= first]
-    return int(np.unique((left - first) // chunk, return_counts=True)[1].max(initial=1))
+Program = Any  # a compiled chunk
 
 
 @cache
-def _program(mesh: Mesh, scenarios: int, variants: int, together: int, length: int, plays: int, kernel: bool) -> Any:
-    """The compiled chunk: over scenarios, variants and devices. Recompiled for another policy type or shape only."""
-    on_cpu = mesh.devices.flat[0].platform == "cpu"
-    chunk = partial(play_chunk, length=length, plays=plays)
-    if kernel:
-        from jaxbandit.kernel import play_chunk_in_kernel  # a tenth of a second, which few need
+def _program(
+    mesh: Mesh, scenarios: int, variants: int, together: int, length: int, plays: int, kernel: bool, rest: Any
+) -> Program:
+    """The compiled chunk: over scenarios, variants and devices. Recompiled for another policy type or shape only.
 
-        chunk = partial(play_chunk_in_kernel, length=length, plays=plays, interpret=on_cpu)
+    Args:
+      rest: name, function and number of axes of each recorder, and the methods that are compiled: a method that was
+        replaced is compiled anew, which JAX would not see.
+    """
+    on_cpu = mesh.devices.flat[0].platform == "cpu"
+    recorders = {name: function for name, function, _ in rest[0]}
+    by_runs = P(*[None] * 5, "runs"), {name: P(*[None] * (3 + axes), "runs") for name, _, axes in rest[0]}
+    if kernel:
+        from jaxbandit.fast.gpu import play_chunk_in_kernel  # a tenth of a second, which few need
+
+        chunk = partial(play_chunk_in_kernel, play_round, length=length, plays=plays, interpret=on_cpu)
+    else:
+        chunk = partial(play_chunk, length=length, plays=plays, recorders=recorders)
     over_variants = _over_axis(chunk, variants, together, (None, 0, None, 0, None, None))
     over_scenarios = _over_axis(over_variants, scenarios, together // variants, (0, None, None, 0, None, None))
 
-    def compiled(body: Any) -> Any:
+    def on_devices(body: Any) -> Any:
         def program(environment: Any, policy: Any, luck: Luck, carry: Carry, first: Array, times: Array) -> Any:
             divided = (_by_runs(luck), _by_runs(carry))
             return jax.shard_map(
                 body,
                 mesh=mesh,
                 in_specs=(P(), P(), *divided, P(), P()),
-                out_specs=(divided[1], P(*[None] * 5, "runs")),
+                out_specs=(divided[1], *by_runs),
                 check_vma=False,
             )(environment, policy, luck, carry, first, times)
 
-        wide = {"xla_cpu_prefer_vector_width": 512} if on_cpu else None
-        return jax.jit(program, donate_argnums=3, compiler_options=wide)
+        return program
 
-    if not on_cpu or kernel:
-        return compiled(over_scenarios)
-    return whole_or_parts(compiled(in_one_piece(over_scenarios)), compiled(over_scenarios))
+    return compiled(over_scenarios, on_devices, donated=3, on_cpu=on_cpu and not kernel)
 
 
 def _over_axis(function: Any, size: int, together: int, in_axes: tuple[int | None, ...]) -> Any:
@@ -157,8 +83,8 @@ def _over_axis(function: Any, size: int, together: int, in_axes: tuple[int | Non
     return some
 
 
-@partial(jax.jit, static_argnums=0)
-def _start(variants: int, environment: Any, policy: Any, luck: Luck) -> Carry:
+@partial(jax.jit, static_argnums=(0, 1))
+def _start(variants: int, methods: Any, environment: Any, policy: Any, luck: Luck) -> Carry:
     over_variants = jax.vmap(start, in_axes=(None, 0, None), axis_size=variants)
     carry: Carry = jax.vmap(over_variants, in_axes=(0, None, None))(environment, policy, luck)
     return carry
@@ -186,7 +112,8 @@ class Tile:
         self.environment, self.policies = everywhere(request.environment), everywhere(request.policies)
         self.carries = {}
         for label, policy in request.policies.items():
-            begin = partial(_start, request.variants[label], request.environment, policy, chance)
+            methods = _methods(policy, request.environment)
+            begin = partial(_start, request.variants[label], methods, request.environment, policy, chance)
             if resume is None:
                 carry = begin()
             else:
@@ -195,13 +122,24 @@ class Tile:
                 carry = jax.tree.unflatten(structure, leaves)
             self.carries[label] = put(carry, _by_runs(carry))
 
-    def play(self, label: str, first: int, length: int, times: np.ndarray) -> Array:
-        lanes = (len(self.request.scenarios), self.request.variants[label])
-        program = _program(self.plan.mesh, *lanes, self.plan.together, length, self.request.plays, self.plan.kernel)
-        self.carries[label], record = program(
+    def play(self, label: str, first: int, length: int, times: np.ndarray) -> tuple[Array, dict[str, Array]]:
+        """Let the devices play a chunk; the visits and what the recorders made, perhaps not yet computed."""
+        request, plan = self.request, self.plan
+        lanes = (len(request.scenarios), request.variants[label])
+        recorders = [
+            (name, recorder, len(plan.shapes[label][name].shape)) for name, recorder in request.recorders[label].items()
+        ]
+        rest = tuple(recorders), _methods(request.policies[label], request.environment)
+        program = _program(plan.mesh, *lanes, plan.together, length, request.plays, plan.kernel, rest)
+        self.carries[label], visits, recorded = program(
             self.environment, self.policies[label], self.luck, self.carries[label], np.int32(first), times
         )
-        return record
+        return visits, recorded
+
+
+def _methods(*things: Any) -> tuple[Any, ...]:
+    names = ("init", "scores", "update", "step", "reordered")
+    return tuple(getattr(type(thing), name, None) for thing in things for name in names)
 
 
 def _put(mesh: Mesh, leaf: Array, spec: P) -> Array:

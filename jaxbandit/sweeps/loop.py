@@ -1,4 +1,4 @@
-"""Sweeps: named cases into a folder that survives anything, on one machine or on an executor's workers."""
+"""`sweep`: named cases into a folder that survives anything, on one machine or on an executor's workers."""
 
 from __future__ import annotations
 
@@ -13,13 +13,13 @@ import jax
 import jax.numpy as jnp
 import numpy as np
 
-from jaxbandit import storage
-from jaxbandit.arguments import Request, check
-from jaxbandit.results import Result
-from jaxbandit.simulation import pieces, progress_bar, rounds_left
-from jaxbandit.storage import Piece
+from jaxbandit.results.result import Result
+from jaxbandit.simulation.loop import pieces, progress_bar, rounds_left
+from jaxbandit.simulation.request import Request, check
+from jaxbandit.sweeps import storage
+from jaxbandit.sweeps.storage import Piece
 
-BLOCK = 10_000  # runs of a file
+RUNS_OF_A_FILE = 10_000
 CUTTING = ("chunk", "tile", "devices")  # arguments of `simulate` that change no count
 
 Options = Mapping[str, Any]
@@ -51,7 +51,7 @@ def sweep(
     folder: str | os.PathLike[str],
     *,
     executor: Executor | None = None,
-    block: int = BLOCK,
+    block: int = RUNS_OF_A_FILE,
     every: float = 30.0,
     progress: bool = True,
 ) -> dict[str, Result]:

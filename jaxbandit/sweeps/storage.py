@@ -18,11 +18,13 @@ from typing import Any, NamedTuple
 import filelock
 import numpy as np
 
-from jaxbandit.arguments import Request
-from jaxbandit.results import Result, whole_file
+from jaxbandit.results.file import whole_file
+from jaxbandit.results.result import Result
+from jaxbandit.simulation.fingerprint import check_versions, differences, fingerprint, provenance
+from jaxbandit.simulation.request import Request
 
 MANIFEST, LOCK, HOLDER = "manifest.json", ".lock", ".running"
-VERSION = 1
+VERSION = 2  # the first did not know what policies compute
 _PIECE = re.compile(r"runs-(\d{10})-(\d{10})-rounds-(\d{10})-(\d{10})\.npz")
 _TEMPORARY = re.compile(r"\..*\.\d+\.tmp")
 
@@ -66,14 +68,14 @@ def locked(folder: Path) -> Iterator[None]:
         lock.release()
 
 
-def description(request: Request) -> dict[str, Any]:
-    """What a case is: what its counts depend on but the number of runs, and what is recorded."""
-    specification = {name: value for name, value in request.specification().items() if "run" not in name}
-    return specification | {
-        "scenarios": dict(specification["scenarios"]),
-        "horizon": request.horizon,
-        "times": np.asarray(request.times).tolist(),
-    }
+def identity(request: Request) -> dict[str, Any]:
+    """What a case is: what its counts depend on but the number of runs, and what is recorded; as JSON gives it back."""
+    whole = fingerprint(request)
+    asked = {name: value for name, value in whole["asked"].items() if name not in ("runs", "first_run")}
+    played = {"horizon": request.horizon, "times": np.asarray(request.times).tolist()}
+    asked |= {"scenarios": dict(asked["scenarios"]), **played}
+    same: dict[str, Any] = json.loads(json.dumps(whole | {"asked": asked}))
+    return same
 
 
 def open_cases(folder: Path, requests: dict[str, Request]) -> dict[str, Path]:
@@ -83,34 +85,26 @@ def open_cases(folder: Path, requests: dict[str, Request]) -> dict[str, Path]:
       ValueError: the folder holds something else, the manifest is damaged, or a case is not what it was: which field.
     """
     path = folder / MANIFEST
-    if not path.exists():
-        others = sorted(entry.name for entry in folder.iterdir() if entry.name not in (LOCK, HOLDER))
-        if [name for name in others if not _TEMPORARY.fullmatch(name)]:
-            raise ValueError(f"{folder}: holds {others[0]!r} and no {MANIFEST}; choose an empty or new folder")
-        manifest: dict[str, Any] = {"version": VERSION, "cases": {}}
-    else:
-        try:
-            manifest = json.loads(path.read_text())
-            cases = {name: (case["folder"], case["description"]) for name, case in manifest["cases"].items()}
-            assert all(isinstance(case, str) and isinstance(what, dict) for case, what in cases.values())
-        except (OSError, ValueError, LookupError, TypeError, AttributeError, AssertionError) as error:
-            raise ValueError(f"{path}: damaged; restore it, or choose another folder") from error
-        if manifest.get("version") != VERSION:
-            raise ValueError(f"{path}: written as version {manifest.get('version')}, this reads version {VERSION}")
+    manifest = _read_manifest(folder)
+    warned = False
     for name, request in requests.items():
-        wanted = json.loads(json.dumps(description(request)))
-        if name in manifest["cases"]:
-            changed = sorted(_changed(manifest["cases"][name]["description"], wanted))
-            if changed:
-                raise ValueError(
-                    f"cases[{name!r}]: {', '.join(changed)} changed since {folder} was written; give the case another "
-                    "name, or choose another folder"
-                )
-            continue
-        short = re.sub(r"[^\w.=-]+", "_", name)[:60]
-        number = len(manifest["cases"])
-        versions = request.provenance()["versions"]
-        manifest["cases"][name] = {"folder": f"{number:04d}-{short}", "description": wanted, "versions": versions}
+        wanted, versions = identity(request), provenance(request)["versions"]
+        if name not in manifest["cases"]:
+            short = re.sub(r"[^\w.=-]+", "_", name)[:60]
+            place = f"{len(manifest['cases']):04d}-{short}"
+            manifest["cases"][name] = {"folder": place, "asked": wanted["asked"], "programs": {}}
+        case = manifest["cases"][name]
+        made_with = _key(versions)
+        same = made_with in case["programs"]
+        if case["programs"] and not same and not warned:
+            warned = not check_versions(str(folder), next(reversed(case["programs"].values()))["versions"], versions)
+        found = {"asked": case["asked"], "programs": case["programs"][made_with]["of"] if same else {}}
+        if changed := differences(found, wanted, same):
+            raise ValueError(
+                f"cases[{name!r}]: {', '.join(changed)} changed since {folder} was written; give the case another "
+                "name, or choose another folder"
+            )
+        case["programs"].setdefault(made_with, {"versions": versions, "of": wanted["programs"]})
     with whole_file(path) as file:
         file.write(json.dumps(manifest, indent=1).encode())
     paths = {name: folder / manifest["cases"][name]["folder"] for name in requests}
@@ -123,13 +117,42 @@ def open_cases(folder: Path, requests: dict[str, Request]) -> dict[str, Path]:
     return paths
 
 
-def _changed(found: Any, wanted: Any, where: str = "") -> Iterator[str]:
-    """Names of the fields that differ."""
-    if isinstance(found, dict) and isinstance(wanted, dict):
-        for name in found.keys() | wanted.keys():
-            yield from _changed(found.get(name), wanted.get(name), f"{where}[{name!r}]" if where else name)
-    elif found != wanted:
-        yield where
+def _key(versions: dict[str, str]) -> str:
+    """The versions between which programs can be compared."""
+    return f"jaxbandit {versions['jaxbandit']}, jax {versions['jax']}"
+
+
+def _read_manifest(folder: Path) -> dict[str, Any]:
+    """The manifest, or a new one for a folder that holds nothing.
+
+    Raises:
+      ValueError: the folder holds something else, or the manifest is damaged or of another version.
+    """
+    path = folder / MANIFEST
+    if not path.exists():
+        others = sorted(entry.name for entry in folder.iterdir() if entry.name not in (LOCK, HOLDER))
+        if [name for name in others if not _TEMPORARY.fullmatch(name)]:
+            raise ValueError(f"{folder}: holds {others[0]!r} and no {MANIFEST}; choose an empty or new folder")
+        return {"version": VERSION, "cases": {}}
+    try:
+        manifest: dict[str, Any] = json.loads(path.read_text())
+        version, cases = manifest["version"], manifest["cases"]
+        whole = version != VERSION or all(
+            isinstance(case["folder"], str) and isinstance(case["asked"], dict) and isinstance(case["programs"], dict)
+            for case in cases.values()
+        )
+    except (OSError, ValueError, LookupError, TypeError, AttributeError) as error:
+        raise ValueError(f"{path}: damaged; restore it, or choose another folder") from error
+    if not whole:
+        raise ValueError(f"{path}: damaged; restore it, or choose another folder")
+    if version == 1:
+        raise ValueError(
+            f"{path}: written before sweeps knew what a policy computes, so that it cannot be told whether its code is "
+            "still the same; choose another folder, or read the files of this one with jaxbandit.Result.load"
+        )
+    if version != VERSION:
+        raise ValueError(f"{path}: written as version {version}, this reads version {VERSION}")
+    return manifest
 
 
 def pieces_of(case: Path) -> dict[tuple[int, int], list[Piece]]:
@@ -168,9 +191,9 @@ def load_piece(case: Path, piece: Piece, request: Request) -> Result:
       ValueError: the file is damaged, or of something else.
     """
     result = Result.load(case / piece.file)
-    specification = request.specification() | {"runs": piece.stop - piece.first, "first_run": piece.first}
+    asked = fingerprint(request)["asked"] | {"runs": piece.stop - piece.first, "first_run": piece.first}
     wanted = request.times[(request.times > piece.before) & (request.times <= piece.last)]
-    same = result.specification == json.loads(json.dumps(specification)) and np.array_equal(result.times, wanted)
+    same = result.asked == json.loads(json.dumps(asked)) and np.array_equal(result.times, wanted)
     if not same or (result.rounds, result.horizon) != (piece.last, request.horizon):
         raise ValueError(f"{case / piece.file}: a piece of something else; move it away")
     return result
@@ -194,9 +217,8 @@ def save_piece(case: Path, piece: Piece, result: Result) -> None:
 
 def assemble(case: Path, request: Request) -> Result:
     """The result of a finished case: all its pieces, without what would be needed to go on."""
-    shape = {label: (len(request.scenarios), count, request.runs) for label, count in request.variants.items()}
-    rest = (len(request.times), *request.reward.shape[1:])
-    visits = {label: np.zeros(shape[label] + rest, np.int32) for label in request.policies}
+    visits: dict[str, np.ndarray] = {}
+    recorded: dict[str, dict[str, np.ndarray]] = {}
     for (first, _), chain in pieces_of(case).items():
         if first >= request.runs:
             continue
@@ -206,6 +228,19 @@ def assemble(case: Path, request: Request) -> Result:
             part = load_piece(case, piece, request)
             runs = slice(first, min(piece.stop, request.runs))
             slots = slice(*np.searchsorted(request.times, [piece.before, piece.last], side="right"))
-            for label in request.policies:
-                visits[label][:, :, runs, slots] = part.visits[label][:, :, : runs.stop - first]
-    return replace(part, times=request.times, visits=visits, specification=request.specification(), carry={})
+            _fill(visits, part.visits, runs, slots, request)
+            for name, arrays in part.recorded.items():
+                _fill(recorded.setdefault(name, {}), arrays, runs, slots, request)
+    whole = {"times": request.times, "visits": visits, "recorded": recorded, "carry": {}}
+    return replace(part, **whole, fingerprint=fingerprint(request))
+
+
+def _fill(
+    whole: dict[str, np.ndarray], part: dict[str, np.ndarray], runs: slice, slots: slice, request: Request
+) -> None:
+    """Put a piece's arrays [scenario, variant, run, time, ..] where they belong."""
+    for label, array in part.items():
+        if label not in whole:
+            shape = (*array.shape[:2], request.runs, len(request.times), *array.shape[4:])
+            whole[label] = np.zeros(shape, array.dtype)
+        whole[label][:, :, runs, slots] = array[:, :, : runs.stop - runs.start]

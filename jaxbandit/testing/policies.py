@@ -8,11 +8,11 @@ import jax
 import jax.numpy as jnp
 import numpy as np
 
-from jaxbandit.arguments import Backend
+from jaxbandit.simulation.request import Backend
 from jaxbandit.base import Array, Environment, Feedback, Policy
 from jaxbandit.environments import markov, two_state
-from jaxbandit.rounds import Carry, Luck, best, luck, play_round, start
-from jaxbandit.simulation import simulate
+from jaxbandit.simulation.rounds import Carry, Luck, best, luck, play_round, start
+from jaxbandit.simulation.loop import simulate
 
 
 def check_policy(policy: Policy, *, arms: int = 4, states: int = 2, rounds: int = 64, plays: int = 1) -> None:

@@ -14,8 +14,8 @@ from jax.experimental import pallas
 from jax.experimental.pallas import triton
 
 from jaxbandit.base import Array, Environment, Policy
-from jaxbandit.rounds import Carry, Luck, play_round
-from jaxbandit.unrolled import Key, Numbers, UnsupportedError, objects, repeat, unrolled
+from jaxbandit.simulation.rounds import Carry, Luck, play_round
+from jaxbandit.fast.gpu.unrolled import Key, Numbers, UnsupportedError, objects, repeat, unrolled
 
 BLOCK = 128  # runs a block of threads plays, one a thread
 

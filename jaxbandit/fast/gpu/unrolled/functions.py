@@ -11,9 +11,9 @@ import jax.numpy as jnp
 import numpy as np
 
 from jaxbandit.base import Array
-from jaxbandit.batching import CALLS, ELEMENTWISE, FOLDS, called, evaluate
-from jaxbandit.unrolled.numbers import Numbers, UnsupportedError, bind, constant, objects, runs_of
-from jaxbandit.unrolled.rules import RULES, fold
+from jaxbandit.fast.batching import CALLS, ELEMENTWISE, FOLDS, called, evaluate
+from jaxbandit.fast.gpu.unrolled.numbers import Numbers, UnsupportedError, bind, constant, objects, runs_of
+from jaxbandit.fast.gpu.unrolled.rules import RULES, fold
 
 
 def unrolled(function: Callable[..., Any], *shapes: Any) -> Callable[..., list[Numbers]]:
@@ -33,7 +33,7 @@ def unrolled(function: Callable[..., Any], *shapes: Any) -> Callable[..., list[N
     Raises:
       UnsupportedError: the function uses an operation, named in the message, that has no such form.
 
-    >>> from jaxbandit.unrolled import objects, unrolled
+    >>> from jaxbandit.fast.gpu.unrolled import objects, unrolled
     >>> double = unrolled(lambda x: jnp.sum(2 * x[1:]), jax.ShapeDtypeStruct((3,), float))
     >>> (total,) = double([objects([jnp.arange(2.0), jnp.ones(2), 3.0])])
     >>> total[()].tolist()

@@ -14,7 +14,7 @@ from jax import lax
 
 from jaxbandit.base import Array
 from jaxbandit.draws import threefry
-from jaxbandit.unrolled.numbers import Key, Numbers, UnsupportedError, constant, objects
+from jaxbandit.fast.gpu.unrolled.numbers import Key, Numbers, UnsupportedError, constant, objects
 
 
 def fold(operation: Callable[[Array, Array], Array], value: Numbers, axes: Sequence[int]) -> Numbers:

@@ -1,0 +1,241 @@
+"""What the counts of a simulation depend on, as JSON: what was asked for, and which programs answered."""
+
+from __future__ import annotations
+
+import dataclasses
+import hashlib
+import re
+import warnings
+from collections.abc import Callable, Iterator, Mapping
+from functools import lru_cache, partial
+from typing import Any
+
+import jax
+import jax.numpy as jnp
+import numpy as np
+
+from jaxbandit.base import Array, Feedback
+from jaxbandit.fast import PLAIN
+from jaxbandit.simulation.request import Request
+from jaxbandit.version import __version__
+
+VERSION = 2  # of a fingerprint; the first had no programs
+LARGE = 100  # numbers of a field that are told by their hash
+
+
+def fingerprint(request: Request) -> dict[str, Any]:
+    """Two simulations with equal fingerprints have equal counts.
+
+    Returns:
+      JSON: "asked", the values of all fields and arguments (but the horizon and the times, which decide how much is
+      played and kept), and "programs", a hash of what is computed by each policy, by the environment and by each
+      recorder. A program is the jaxpr that JAX traces, with the values of its constants and without any address or
+      name of a Python function: where a class is defined does not count, what its methods compute does. Jaxprs may
+      change with the versions of JAX and of this package, so that programs say something between equal versions only.
+    """
+    asked = {
+        "version": VERSION,
+        "scenarios": [[name, values(request.environment, i)] for i, name in enumerate(request.scenarios)],
+        "policies": {label: values(policy) for label, policy in request.policies.items()},
+        "key": np.asarray(jax.random.key_data(request.key)).tolist(),
+        "runs": request.runs,
+        "first_run": request.first_run,
+        "plays": request.plays,
+        "shuffle": request.shuffle,
+        "x64": jnp.result_type(float).itemsize == 8,
+    }
+    if request.backend != "scan":
+        asked["backend"] = request.backend
+    if any(request.recorders.values()):
+        asked["record"] = {label: sorted(recorders) for label, recorders in request.recorders.items()}
+    if PLAIN:
+        asked["plain"] = True
+    return {"asked": asked, "programs": programs(request)}
+
+
+def provenance(request: Request) -> dict[str, Any]:
+    """What a reader wants to know, as JSON: the versions, and every policy's class and values."""
+    return {
+        "versions": {"jaxbandit": __version__, "jax": jax.__version__, "numpy": np.__version__},
+        "policies": {
+            label: {"class": type(policy).__name__, "hyperparameters": hyperparameters(policy, request.variants[label])}
+            for label, policy in request.policies.items()
+        },
+    }
+
+
+def differences(found: Mapping[str, Any], wanted: Mapping[str, Any], same_versions: bool) -> list[str]:
+    """In words, what differs between two fingerprints; programs are compared where the same versions traced them.
+
+    >>> old = {"asked": {"plays": 1}, "programs": {"policies": {"m": "1f"}}}
+    >>> new = {"asked": {"plays": 2}, "programs": {"policies": {"m": "2e"}}}
+    >>> differences(old, new, same_versions=True)
+    ['plays', "the code of policy 'm'"]
+    """
+    changed = sorted(set(_changed(found["asked"], wanted["asked"])))
+    if same_versions:
+        for kind, before in found["programs"].items():
+            now = wanted["programs"].get(kind, {})
+            changed += [f"the code of {_one(kind)} {name!r}" for name in before if before[name] != now.get(name)]
+            changed += [f"{_one(kind)} {name!r}" for name in now if name not in before]
+    return changed
+
+
+def check_versions(what: str, found: Mapping[str, str], now: Mapping[str, str]) -> bool:
+    """Whether the same jaxbandit and JAX made both; if not, a warning that names both."""
+    before, after = (", ".join(f"{name} {each.get(name, '?')}" for name in ("jaxbandit", "jax")) for each in (found, now))
+    if before != after:
+        warnings.warn(
+            f"{what} was begun with {before} and goes on with {after}: the values of all fields are compared, but not "
+            "what the policies compute",
+            stacklevel=4,
+        )
+    return before == after
+
+
+def _one(kind: str) -> str:
+    return {"policies": "policy", "scenarios": "scenario"}.get(kind, kind)
+
+
+def _changed(found: Any, wanted: Any, where: str = "") -> Iterator[str]:
+    """Names of the fields that differ."""
+    if isinstance(found, dict) and isinstance(wanted, dict):
+        for name in found.keys() | wanted.keys():
+            yield from _changed(found.get(name), wanted.get(name), f"{where}[{name!r}]" if where else name)
+    elif found != wanted:
+        yield where
+
+
+def values(thing: Any, index: int | None = None) -> dict[str, str]:
+    """The numbers and static fields of a policy or an environment by name, exactly, as text; of a large array its hash.
+
+    Args:
+      index: along the first axis of every leaf, of stacked environments; None for all.
+    """
+    told = {}
+    for path, leaf in jax.tree_util.tree_flatten_with_path(thing)[0]:
+        array = np.asarray(leaf if index is None else leaf[index])
+        data = str(array.tolist()) if array.size <= LARGE else hashlib.sha256(array.tobytes()).hexdigest()[:16]
+        told[jax.tree_util.keystr(path, simple=True, separator=".")] = f"{array.dtype}{list(array.shape)} {data}"
+    return told | {name: str(value) for name, value in _statics(thing).items() if _is_plain(value)}
+
+
+def hyperparameters(policy: Any, variants: int) -> dict[str, list[Any]]:
+    """By name, a value for each of the stacked variants; of large arrays, their type and shape."""
+    found = {}
+    for path, leaf in jax.tree_util.tree_flatten_with_path(policy, is_leaf=_is_row)[0]:
+        array = np.stack(leaf, axis=1) if _is_row(leaf) else leaf
+        short = array.dtype.kind in "biuf" and array[0].size <= LARGE
+        name = jax.tree_util.keystr(path, simple=True, separator=".")
+        found[name] = array.tolist() if short else [f"{array.dtype}{list(array.shape[1:])}"] * variants
+    statics = {name: value if _is_plain(value) else repr(value) for name, value in _statics(policy).items()}
+    return found | {name: [value] * variants for name, value in statics.items()}
+
+
+def _statics(thing: Any) -> dict[str, Any]:
+    fields = dataclasses.fields(thing) if dataclasses.is_dataclass(thing) else ()
+    return {field.name: getattr(thing, field.name) for field in fields if field.metadata.get("static", False)}
+
+
+def _is_plain(value: Any) -> bool:
+    return isinstance(value, str | int | float)
+
+
+def _is_row(thing: Any) -> bool:
+    """A list of numbers, which JAX takes for as many leaves and a reader for one value."""
+    numbers = type(thing) in (list, tuple) and all(isinstance(each, np.ndarray) for each in thing)
+    return numbers and len({each.shape for each in thing}) == 1
+
+
+def programs(request: Request) -> dict[str, dict[str, str]]:
+    """A hash of what each policy, the environment and each recorder compute for one run."""
+    arms, states = request.reward.shape[1:]
+    environment = _one_of(request.environment)
+    found = {label: _one_of(policy) for label, policy in request.policies.items()}
+    size = arms, states, request.plays, jnp.result_type(float)
+    seen: dict[str, dict[str, str]] = {
+        "policies": {label: _cached(_policy_program, policy, request.shuffle, *size) for label, policy in found.items()},
+        "environment": {"of the scenarios": _cached(_environment_program, environment, *size)},
+    }
+    for label, policy in found.items():
+        for name, recorder in request.recorders[label].items():
+            texts = seen.setdefault("record", {})
+            texts[f"{name} of {label}"] = _recorder_program(recorder, environment, policy, *size)
+    return seen
+
+
+def _one_of(stacked: Any) -> Any:
+    """One of stacked things, as shapes."""
+    return jax.tree.map(lambda leaf: jax.ShapeDtypeStruct(leaf.shape[1:], jnp.result_type(leaf)), stacked)
+
+
+def _cached(program: Callable[..., str], thing: Any, *size: Any) -> str:
+    """Traced once for a class, its static fields, its methods and all shapes."""
+    leaves, structure = jax.tree.flatten(thing)
+    methods = tuple(getattr(type(thing), name, None) for name in ("init", "scores", "update", "step", "reordered"))
+    return _traced(program, structure, tuple(leaves), methods, size)
+
+
+@lru_cache(maxsize=1000)
+def _traced(program: Callable[..., str], structure: Any, leaves: tuple[Any, ...], methods: Any, size: Any) -> str:
+    return program(jax.tree.unflatten(structure, leaves), *size)
+
+
+def _policy_program(policy: Any, shuffle: bool, arms: int, states: int, plays: int, real: Any) -> str:
+    reward = jax.ShapeDtypeStruct((arms, states), real)
+    state = jax.eval_shape(lambda policy, reward: policy.init(reward), policy, reward)
+    feedback = Feedback(*[jax.ShapeDtypeStruct((plays,), kind) for kind in (jnp.int32, jnp.int32, jnp.int32, real)])
+    parts = [
+        (lambda policy, reward: policy.init(reward), (policy, reward)),
+        (lambda policy, key, state, t: policy.scores(key, state, t), (policy, _key(), state, _round())),
+        (lambda policy, state, feedback: policy.update(state, feedback), (policy, state, feedback)),
+    ]
+    if shuffle and hasattr(policy, "reordered"):
+        order = jax.ShapeDtypeStruct((arms,), jnp.int32)
+        parts.append((lambda policy, order: policy.reordered(order), (policy, order)))
+    return _hash(parts)
+
+
+def _environment_program(environment: Any, arms: int, states: int, plays: int, real: Any) -> str:
+    state = jax.eval_shape(lambda environment, key: environment.init(key), environment, _key())
+    played = jax.ShapeDtypeStruct((plays,), jnp.int32)
+    return _hash(
+        [
+            (lambda environment, key: environment.init(key), (environment, _key())),
+            (lambda environment, *given: environment.step(*given), (environment, _key(), state, played)),
+        ]
+    )
+
+
+def _recorder_program(recorder: Any, environment: Any, policy: Any, arms: int, states: int, plays: int, real: Any) -> str:
+    reward = jax.ShapeDtypeStruct((arms, states), real)
+    states_of = (
+        jax.eval_shape(lambda environment, key: environment.init(key), environment, _key()),
+        jax.eval_shape(lambda policy, reward: policy.init(reward), policy, reward),
+    )
+    return _hash([(recorder, (*states_of, _round(), policy))])
+
+
+def _key() -> Any:
+    return jax.eval_shape(partial(jax.random.key, 0))
+
+
+def _round() -> Any:
+    return jax.ShapeDtypeStruct((), jnp.int32)
+
+
+# addresses, and names of Python functions, which say nothing about what is computed
+_NAMES = re.compile(r" at 0x[0-9a-f]+|\b(?:name|jvp|fwd|bwd|jvp_jaxpr_fun|jvp_jaxpr_thunk)=\S+")
+
+
+def _hash(parts: list[tuple[Callable[..., Any], tuple[Array, ...]]]) -> str:
+    """Of the traced functions: their text, and the values of their constants."""
+    digest = hashlib.sha256()
+    for function, arguments in parts:
+        closed = jax.make_jaxpr(function)(*arguments)
+        digest.update(_NAMES.sub("", str(closed)).encode())
+        for constant in closed.consts:
+            is_key = jnp.issubdtype(jnp.result_type(constant), jax.dtypes.prng_key)
+            array = np.asarray(jax.random.key_data(constant) if is_key else constant)
+            digest.update(f"{array.dtype}{array.shape}".encode() + array.tobytes())
+    return digest.hexdigest()[:16]
