@@ -70,9 +70,9 @@ def nearest(p: Row, weights: Row, below: Row, x: Row, gain: Array, multiplier: A
     """K(v), its derivatives, tau and the row q_j = p_j / (1 - tau x_j), with the letters of the module's docstring.
 
     The derivatives by v are taken of sum of p_j log(1 - z r_j) as a function of z and v. Its term of state t does not
-    depend on v, since r_t = 1; the others change by dr_j / dv = -a_j / x_t, a_j = w_j w_t (m_t - m_j) / x_t. Written so,
-    no large terms of t have to cancel. Where z is a root it follows v, which adds to the second derivative by v the
-    square of the mixed derivative over minus the second derivative by z.
+    depend on v, since r_t = 1; the others change by dr_j / dv = -a_j / x_t, a_j = w_j w_t (m_t - m_j) / x_t. So no
+    large terms of t have to cancel. Where z is a root it follows v, which adds to the second derivative by v the square
+    of the mixed derivative over minus the second derivative by z.
 
     Args:
       p: row of probabilities, which sum to 1.
