@@ -21,8 +21,8 @@ def unrolled(function: Callable[..., Any], *shapes: Any) -> Callable[..., list[N
 
     A GPU kernel keeps vectors over runs in registers; arrays [K, S, runs] whose sizes are no powers of two it cannot
     keep there. So an array [K, S] is represented by a NumPy array [K, S] of objects, each a scalar or a vector over
-    runs. Reshapes, slices and broadcasts are then NumPy's: they happen while tracing and cost the kernel nothing. A read
-    at an index that is known only when the kernel runs becomes a choice among all the numbers that it could mean.
+    runs. Reshapes, slices and broadcasts are then NumPy's: they happen while tracing and cost the kernel nothing. Reads
+    at an index that is known only when the kernel runs become choices among all the numbers that it could mean.
 
     Args:
       function: of pytrees of arrays; it is traced once.

@@ -81,7 +81,7 @@ def _gather(out: Any, parameters: dict[str, Any], value: Numbers, indices: Numbe
         for axis, output in zip(offsets, numbers.offset_dims, strict=True):
             inside[axis] = place[output]
         starts = dict(zip(numbers.start_index_map, index))
-        if parameters["mode"] != lax.GatherScatterMode.FILL_OR_DROP:  # where bounds are promised, XLA clips all the same
+        if parameters["mode"] != lax.GatherScatterMode.FILL_OR_DROP:  # where JAX is promised bounds, XLA still clips
             return _read(value, inside, _clipped(starts, value, sizes), sizes)
         found = _read(value, inside, starts, sizes)
         last = {axis: value.shape[axis] - sizes[axis] for axis in starts}
