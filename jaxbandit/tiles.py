@@ -88,12 +88,17 @@ def make_plan(
 
 
 def usual_chunk(lanes: int, arms: int, states: int, platform: str = "cpu") -> int:
-    """Rounds of a chunk: short enough for Ctrl-C and the bar (a second or so), long enough to hide what calls cost.
+    """How many rounds a chunk has unless the caller says: from 100 to 100,000.
+
+    A chunk should last about a second: then Ctrl-C and the progress bar answer soon, and the fixed cost of calling a
+    compiled program is small beside it.
 
     Args:
-      lanes: runs of all scenarios, variants and policies together.
+      lanes: number of runs, of all scenarios, variants and policies together.
+      arms, states: K and S.
+      platform: of the device, as JAX names it.
     """
-    slow = 1 if states == 2 else 8 * states  # what an arm's index costs, about
+    slow = 1 if states == 2 else 8 * states  # rough cost of an arm's index, in units of one with two states
     indices = 2.5e8 if platform == "cpu" else 5e9
     return int(np.clip(indices / (lanes * arms * slow), 100, 100_000))
 
@@ -135,9 +140,15 @@ def _program(mesh: Mesh, scenarios: int, variants: int, together: int, length: i
 
 
 def _over_axis(function: Any, size: int, together: int, in_axes: tuple[int | None, ...]) -> Any:
-    """`jax.vmap` over at most `together` entries of the first axis at a time, for an array beyond the cache is slow.
+    """`jax.vmap` of `function`, but over at most `together` entries at a time: arrays larger than the cache are slow.
 
-    An axis of size 1 is taken off and put back: carried along it costs a fifth of the speed.
+    An axis of size 1 is taken off and put back, because a program that carries it along loses a fifth of its speed.
+
+    Args:
+      function: of the arguments without the axis.
+      size: the length of the axis (scenarios or variants).
+      together: how many entries may be computed at a time.
+      in_axes: for each argument 0, the axis that is mapped, or None, all entries share the argument.
     """
     if together >= size > 1:
         return jax.vmap(function, in_axes=in_axes)
@@ -205,7 +216,11 @@ class Tile:
 
 
 def _put(mesh: Mesh, leaf: Array, spec: P) -> Array:
-    """The leaf on the mesh's devices; each process has the whole of it and gives its own devices their part."""
+    """The leaf, divided over the mesh's devices as `spec` says.
+
+    Where the mesh has devices of several processes, each process holds the whole leaf and gives its own devices their
+    part.
+    """
     sharding = NamedSharding(mesh, spec)
     if sharding.is_fully_addressable:
         return jax.device_put(leaf, sharding)
@@ -213,6 +228,7 @@ def _put(mesh: Mesh, leaf: Array, spec: P) -> Array:
 
 
 def _put_from_host(leaf: Array, sharding: NamedSharding) -> Array:
+    """`_put` for a mesh with devices of several processes; keys travel as their uint32 words, which NumPy can hold."""
     if jnp.issubdtype(leaf.dtype, jax.dtypes.prng_key):
         bits = jax.random.key_data(leaf)
         spec = P(*sharding.spec, *[None] * (bits.ndim - leaf.ndim))
@@ -234,5 +250,6 @@ def _padded(leaf: np.ndarray, width: int) -> np.ndarray:
 
 
 def gather(carries: list[Carry], runs: int) -> list[np.ndarray]:
+    """The leaves of one policy's carries, one carry for each tile, joined along the runs; the first `runs` runs."""
     pieces = [[to_host(leaf) for leaf in jax.tree.leaves(carry)] for carry in carries]
     return [np.concatenate(leaves, axis=-1)[..., :runs] for leaves in zip(*pieces, strict=True)]
