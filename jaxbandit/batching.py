@@ -1,4 +1,8 @@
-"""A `vmap` for runs that keeps them the last axis inside the program as well as at its ends."""
+"""A `vmap` over runs that keeps the runs as the last axis, in every step of the program and not at its ends alone.
+
+The function is traced for one run, and the trace (a jaxpr: a list of equations, one for each operation) is evaluated
+again with arrays [..., runs]. `evaluate` does this for values of any kind; `unrolled` uses it, too.
+"""
 
 from __future__ import annotations
 
@@ -15,6 +19,8 @@ from jaxbandit.base import Array
 from jaxbandit.draws import threefry
 from jaxbandit.indexing import computed_once
 
+# Names of JAX's primitives. ELEMENTWISE act on each entry, REDUCTIONS along given axes; FOLDS are the reductions that
+# `_fold` writes out, with their operation on two entries; RANDOM draw from keys; CALLS evaluate another jaxpr.
 ELEMENTWISE = frozenset(
     "abs add and atan2 bitcast_convert_type cbrt ceil clamp convert_element_type copy cos cosh div eq erf erf_inv erfc "
     "exp exp2 expm1 floor ge gt integer_pow is_finite le lgamma log log1p logistic lt max min mul ne neg nextafter not "
@@ -39,10 +45,16 @@ CALLS = frozenset("jit pjit closed_call custom_jvp_call custom_vjp_call remat ch
 def over_runs(function: Callable[..., Any]) -> Callable[..., Any]:
     """`jax.vmap(function, in_axes=-1, out_axes=-1)`, computed with the runs last throughout.
 
-    JAX's own rules bring the batch axis to the front wherever something that has it meets something that has not. A
-    round of a bandit then walks over arrays [runs, arms] with a handful of arms as the fastest axis, which no compiler
-    vectorises well, and transposes between the two orders. Here elementwise operations, broadcasts, slices and
-    reductions keep [arms, runs]; whatever else a policy uses goes through `vmap`.
+    JAX's own `vmap` moves the batch axis to the front wherever an array that has it meets one that has not. A round of
+    a bandit then works on arrays [runs, arms] whose fastest axis is a handful of arms, which no compiler vectorises
+    well, and transposes between the two orders. Here elementwise operations, broadcasts, slices and reductions work on
+    [arms, runs]; any other operation that a policy uses goes through `vmap`.
+
+    Args:
+      function: of pytrees of arrays of one run, to a pytree of arrays.
+
+    Returns:
+      the same function of pytrees whose leaves all have the runs as their last axis, as its result's leaves have.
 
     >>> over_runs(lambda x: x - jnp.arange(2.0))(jnp.ones((2, 3))).tolist()
     [[1.0, 1.0, 1.0], [0.0, 0.0, 0.0]]
@@ -63,7 +75,7 @@ def over_runs(function: Callable[..., Any]) -> Callable[..., Any]:
 
 
 def called(parameters: dict[str, Any]) -> tuple[Any, list[Array]]:
-    """The jaxpr that an equation of `CALLS` calls, and its constants."""
+    """The jaxpr that an equation of `CALLS` calls, and that jaxpr's constants, from the equation's parameters."""
     inner: Any = parameters.get("jaxpr") or parameters.get("call_jaxpr")
     return (inner.jaxpr, inner.consts) if hasattr(inner, "consts") else (inner, [])
 
@@ -75,7 +87,14 @@ def evaluate(
     constant: Callable[[Array], Any],
     apply: Callable[[Any, list[Any]], Sequence[Any]],
 ) -> list[Any]:
-    """The outputs of a jaxpr over values of any kind: `constant` makes one of an array, `apply` does an equation."""
+    """The outputs of a jaxpr, computed with values of any kind in place of arrays.
+
+    Args:
+      jaxpr, consts: what `jax.make_jaxpr` returns, taken apart.
+      arguments: the values of the jaxpr's inputs.
+      constant: makes a value of a constant array.
+      apply: the output values of an equation, from the equation and its input values.
+    """
     values: dict[Any, Any] = {}
 
     def read(variable: Any) -> Any:
@@ -89,14 +108,16 @@ def evaluate(
     return [read(variable) for variable in jaxpr.outvars]
 
 
-Value = tuple[Array, bool]  # an array and whether its last axis is the runs
+Value = tuple[Array, bool]  # an array, and whether its last axis is the runs; if not, all runs share it
 
 
 def _evaluate(jaxpr: Any, consts: Sequence[Array], arguments: Sequence[Value], runs: int) -> list[Value]:
+    """The outputs of a jaxpr that was traced for one run, for this number of runs."""
     return evaluate(jaxpr, consts, arguments, lambda array: (array, False), partial(_apply, runs=runs))
 
 
 def _apply(equation: Any, inputs: list[Value], runs: int) -> list[Value]:
+    """The outputs of one equation: the primitive itself with the runs as one more axis, last, or `jax.vmap` of it."""
     primitive, parameters, name = equation.primitive, equation.params, equation.primitive.name
     if name in CALLS:
         return _evaluate(*called(parameters), inputs, runs)
@@ -144,7 +165,7 @@ def _apply(equation: Any, inputs: list[Value], runs: int) -> list[Value]:
 
 
 def _scan(parameters: dict[str, Any], inputs: list[Value], runs: int) -> list[Value]:
-    """A loop of fixed length: what it carries has runs throughout, which the first pass might bring in anyway."""
+    """A loop of fixed length. All that it carries has the runs, because its shape is fixed and a turn may add them."""
     first, end = parameters["num_consts"], parameters["num_consts"] + parameters["num_carry"]
     consts, slices = inputs[:first], inputs[end:]
     start = [_everywhere(value, runs) for value in inputs[first:end]]
@@ -169,12 +190,16 @@ def _scan(parameters: dict[str, Any], inputs: list[Value], runs: int) -> list[Va
 
 
 def _is_short(array: Array, axes: Sequence[int]) -> bool:
+    """Whether the axes have so few entries that `_fold` is used in place of XLA's reduction."""
     size: int = math.prod(array.shape[axis] for axis in axes)
     return 0 < size <= (32 if _is_float(array) else 8)
 
 
 def _fold(operation: Callable[[Array, Array], Array], array: Array, axes: Sequence[int]) -> Array:
-    """The entries along the axes in their order: XLA's own reduction over few is no loop over the runs."""
+    """The reduction of `array` over `axes`, as operations on pairs of entries [..., runs] in their order.
+
+    XLA on a CPU vectorises these over the runs, but not its own reduction over a few entries.
+    """
     entries = jnp.moveaxis(array, axes, range(len(axes)))
     result = reduce(operation, (entries[index] for index in np.ndindex(entries.shape[: len(axes)])))
     return computed_once(result) if _is_float(array) else result
@@ -185,13 +210,19 @@ def _is_float(array: Array) -> bool:
 
 
 def _is_threefry(keys: Array) -> bool:
+    """Whether JAX would draw from these keys in the way that `_random` repeats."""
     return jax.random.key_impl(keys) == "threefry2x32" and bool(
         getattr(jax.config, "jax_threefry_partitionable", False)
     )
 
 
 def _random(name: str, parameters: dict[str, Any], inputs: list[Array]) -> Array:
-    """The same bits and keys as JAX's own, whose loops XLA does not vectorise over the runs."""
+    """The bits or keys of JAX's own random operations, without their loops, which XLA does not vectorise over the runs.
+
+    Args:
+      name, parameters: of the primitive.
+      inputs: the keys [..., runs] and, for random_fold_in, the numbers that are folded in.
+    """
     keys, *data = inputs
     shape = parameters.get("shape", ())
     words = jax.random.key_data(keys).reshape(*keys.shape[:-1], *[1] * len(shape), keys.shape[-1], 2)
@@ -203,19 +234,21 @@ def _random(name: str, parameters: dict[str, Any], inputs: list[Array]) -> Array
 
 
 def _align(value: Array, has: bool, shape: tuple[int, ...], runs: int) -> Array:
-    """An operand in the shape of the result, (*shape, runs)."""
+    """An operand of an elementwise operation in the shape of the result, (*shape, runs); `has` as in `Value`."""
     if not has:
         return _spread(value, shape, runs)
     if value.ndim == len(shape) + 1:
         return value
-    return jax.lax.broadcast_in_dim(value, (*shape, runs), (len(shape),))  # one number a run, as select_n allows
+    return jax.lax.broadcast_in_dim(value, (*shape, runs), (len(shape),))  # select_n may choose by one bool a run
 
 
 def _everywhere(value: Value, runs: int) -> Array:
+    """The array with the runs as its last axis; one that all runs share is repeated."""
     array, has = value
     return array if has else _spread(array, jnp.shape(array), runs)
 
 
 def _spread(value: Array, shape: tuple[int, ...], runs: int) -> Array:
+    """An array that all runs share, a scalar or one of this shape, repeated to (*shape, runs)."""
     value = jnp.asarray(value)
     return jax.lax.broadcast_in_dim(value, (*shape, runs), tuple(range(value.ndim)))

@@ -1,4 +1,8 @@
-"""Reads and writes by comparison: XLA gathers and scatters one element at a time on a CPU, but vectorises these."""
+"""Reads and writes at an index by comparison with all indices.
+
+On a CPU, XLA gathers and scatters one element at a time, but vectorises comparisons and selections over the runs. The
+functions are written for one run, with M the number of plays in a round.
+"""
 
 from __future__ import annotations
 
@@ -8,10 +12,15 @@ from jaxbandit.base import Array
 
 
 def computed_once(values: Array) -> Array:
-    """`values` unchanged (floats; integers below 2^24), but computed once instead of inside each of their consumers.
+    """`values` unchanged, but computed once instead of again in each operation that uses them.
 
-    XLA on a CPU fuses cheap producers into every consumer: the choice of the arm would be made again for each count it
-    changes. A float division it takes for expensive and never repeats; this one divides by 1 in a way it cannot know.
+    XLA's CPU compiler fuses a cheap operation into every operation that uses its result, and so repeats it there: the
+    choice of the arm would be made again for each count that it changes. It takes a float division for expensive and
+    never repeats one. So the values are divided by 1, written as 1 + min(|value|, 0), which the compiler does not
+    recognise as 1.
+
+    Args:
+      values: any shape; floats, or integers below 2^24 in absolute value, which a float32 holds exactly.
 
     >>> computed_once(jnp.array([3, 0, -2])).tolist()
     [3, 0, -2]
@@ -21,12 +30,12 @@ def computed_once(values: Array) -> Array:
 
 
 def is_at(index: Array, size: int) -> Array:
-    """[M, size] bool, true where the column is index[m]."""
+    """[M, size] bool: entry [m, k] is true where k = index[m]; index is [M], integer, from 0 to size - 1."""
     return index[:, None] == jnp.arange(size, dtype=index.dtype)[None]
 
 
 def pick(values: Array, arms: Array) -> Array:
-    """values[arms]: [K] and [M] to [M].
+    """values[arms]: from values [K] and arms [M] to [M].
 
     >>> pick(jnp.array([5, 6, 7]), jnp.array([2, 0])).tolist()
     [7, 5]
@@ -35,7 +44,7 @@ def pick(values: Array, arms: Array) -> Array:
 
 
 def put(values: Array, arms: Array, new: Array) -> Array:
-    """values with values[arms[m]] = new[m]; arms distinct.
+    """values [K] with new[m] written at arms[m] for every m: arms [M], distinct; new [M].
 
     >>> put(jnp.array([5, 6, 7]), jnp.array([2, 0]), jnp.array([1, 2])).tolist()
     [2, 6, 1]
@@ -46,7 +55,7 @@ def put(values: Array, arms: Array, new: Array) -> Array:
 
 
 def add_one(counts: Array, *index: Array) -> Array:
-    """counts with 1 added at counts[index[0][m], index[1][m], ...] for every m.
+    """counts with 1 added at counts[index[0][m], index[1][m], ...] for every m: one index [M] for each axis of counts.
 
     >>> add_one(jnp.zeros((2, 2), int), jnp.array([1]), jnp.array([0])).tolist()
     [[0, 0], [1, 0]]
