@@ -110,8 +110,8 @@ def excursions(
     return p, means, lengths, jnp.broadcast_to(radius, shape)
 
 
-# The factor that all the totals are multiplied by (1 or a product of probabilities), then the expected total reward and
-# the expected number of plays from each state but the last, until the chain reaches the last state.
+# A common factor (1, or a sum of products of probabilities); times that factor, the expected total reward and the
+# expected number of plays from each state but the last, until the chain reaches the last state.
 Totals = tuple[Array, list[Array], list[Array]]
 
 
@@ -128,8 +128,8 @@ def _eliminated(moves: list[list[Array]], paid: list[Array]) -> Totals:
     """The factor 1, and the expected reward and plays from each state until the chain reaches the last one.
 
     States are eliminated one by one without subtractions (Grassmann, Taksar and Heyman): the probability of leaving a
-    state is the sum of the other entries of its row, never 1 less the diagonal, so that a state which the chain hardly
-    ever leaves keeps its digits.
+    state is the sum of its row's entries for the states that remain, never 1 less the diagonal, so that a state which
+    the chain hardly ever leaves keeps its digits.
 
     Args:
       moves: S - 1 rows of S probabilities [...] each, those of the states but the last.
