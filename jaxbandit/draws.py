@@ -20,15 +20,17 @@ def stack_of_rewards(key: Array, arms: Array, plays: Array) -> Array:
       plays: [M] uint32, the number n of the play; 0 is the draw of the arm's first state.
 
     Returns:
-      [M] uint32 in 0..2^32 - 2: the last value is folded into the one before, so that the threshold 2^32 - 1 stands
-      for probability 1 exactly.
+      [M] uint32 in 0..2^32 - 2. The value 2^32 - 1 is replaced by 2^32 - 2, so that all bits lie below the threshold
+      2^32 - 1, which stands for probability 1 exactly.
     """
     bits, _ = threefry(jax.random.key_data(key), arms.astype(jnp.uint32), plays.astype(jnp.uint32))
     return jnp.minimum(bits, jnp.uint32(_LARGEST - 1))
 
 
 def choose(bits: Array, thresholds: Array) -> Array:
-    """The state [...] int32 that `bits` [...] choose by `thresholds` [..., S-1]: how many of these are not above them.
+    """The state [...] int32 that random bits [...] choose: the number of `thresholds` [..., S-1] not above the bits.
+
+    `chains.thresholds` makes the thresholds from a law, `stack_of_rewards` the bits.
 
     >>> choose(jnp.array([5, 6], jnp.uint32), jnp.array([[6], [6]], jnp.uint32)).tolist()
     [0, 1]

@@ -42,6 +42,4 @@ def _by_rank(scores: Array, plays: int) -> Array:
     arms = jnp.arange(number, dtype=jnp.int32)
     ahead = (((scores[k] > scores) | ((scores[k] == scores) & (k < arms))) for k in range(number))
     places = computed_once(sum(arm.astype(jnp.int32) for arm in ahead))
-    return computed_once(
-        jnp.stack([sum(jnp.where(places[k] == m, k, 0) for k in range(number)) for m in range(plays)])
-    )
+    return computed_once(jnp.stack([sum(jnp.where(places[k] == m, k, 0) for k in range(number)) for m in range(plays)]))

@@ -17,8 +17,8 @@ from scipy import stats
 
 import jaxbandit
 from jaxbandit import GradientBandit, luck, simulate, two_state
-from jaxbandit.simulation.request import described
 from jaxbandit.policies import gradient
+from jaxbandit.simulation.request import described
 from jaxbandit.testing import check_policy
 
 ARMS = two_state([0.5, 0.4, 0.3], [0.4, 0.55, 0.65])

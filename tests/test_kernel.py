@@ -8,9 +8,9 @@ import pytest
 import jaxbandit
 from jaxbandit import ALL, KLUCB, TVKLUCB, UCBSM, Uniform, simulate, two_state
 from jaxbandit.fast.gpu.kernel import play_chunk_in_kernel
+from jaxbandit.fast.gpu.unrolled import Key, UnsupportedError, objects, unrolled
 from jaxbandit.simulation.rounds import luck, play_chunk, start
 from jaxbandit.testing import check_backend
-from jaxbandit.fast.gpu.unrolled import Key, UnsupportedError, objects, unrolled
 
 ARMS = two_state([0.5, 0.4, 0.3], [0.4, 0.55, 0.65])
 TWO = two_state([0.5, 0.3], [0.4, 0.65])

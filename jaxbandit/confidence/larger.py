@@ -15,15 +15,15 @@ from jaxbandit.base import Array
 
 
 def larger(a: Array | float, b: Array | float) -> Array:
-    """The larger of two numbers; `b` where one is not a number."""
+    """The larger of two numbers, entry by entry; `b` where either is NaN."""
     return jnp.where(a > b, a, b)
 
 
 def smaller(a: Array | float, b: Array | float) -> Array:
-    """The smaller of two numbers; `b` where one is not a number."""
+    """The smaller of two numbers, entry by entry; `b` where either is NaN."""
     return jnp.where(a < b, a, b)
 
 
 def largest(row: Iterable[Array]) -> Array:
-    """Maximum over the entries."""
+    """The largest of several arrays of one shape, entry by entry."""
     return reduce(larger, row)

@@ -1,4 +1,8 @@
-"""A `vmap` for runs that keeps them the last axis inside the program as well as at its ends."""
+"""A `vmap` over runs that keeps the runs as the last axis, in every step of the program and not at its ends alone.
+
+The function is traced for one run, and the trace (a jaxpr: a list of equations, one for each operation) is evaluated
+again with arrays [..., runs]. `evaluate` does this for values of any kind; `unrolled` uses it, too.
+"""
 
 from __future__ import annotations
 
@@ -18,6 +22,7 @@ from jaxbandit.fast.jaxprs import CALLS, ELEMENTWISE, FOLDS, called, evaluate, o
 from jaxbandit.fast.switch import PLAIN
 from jaxbandit.fast.threefry import threefry
 
+# Names of JAX's primitives: REDUCTIONS act along given axes, RANDOM draw from keys; others are in `jaxprs`.
 REDUCTIONS = frozenset(
     "argmax argmin reduce_and reduce_max reduce_min reduce_or reduce_prod reduce_sum squeeze".split()
 )
@@ -27,11 +32,17 @@ RANDOM = frozenset("random_bits random_fold_in random_split".split())
 def over_runs(function: Callable[..., Any]) -> Callable[..., Any]:
     """`jax.vmap(function, in_axes=-1, out_axes=-1)`, computed with the runs last throughout.
 
-    JAX's own rules bring the batch axis to the front wherever something that has it meets something that has not. A
-    round of a bandit then walks over arrays [runs, arms] with a handful of arms as the fastest axis, which no compiler
-    vectorises well, and transposes between the two orders. Here elementwise operations, broadcasts, slices and
-    reductions keep [arms, runs], and single entries are read and written by comparison (`comparisons`); whatever else
-    a policy uses goes through `vmap`, and so does everything where a JAX of another version has another form.
+    JAX's own `vmap` moves the batch axis to the front wherever an array that has it meets one that has not. A round of
+    a bandit then works on arrays [runs, arms] whose fastest axis is a handful of arms, which no compiler vectorises
+    well, and transposes between the two orders. Here elementwise operations, broadcasts, slices and reductions work on
+    [arms, runs], and single entries are read and written by comparison (`comparisons`). Any other operation that a
+    policy uses goes through `vmap`, and so does the whole function where a JAX writes its jaxprs in another form.
+
+    Args:
+      function: of pytrees of arrays of one run, to a pytree of arrays.
+
+    Returns:
+      the same function of pytrees whose leaves all have the runs as their last axis, as its result's leaves have.
 
     >>> over_runs(lambda x: x - jnp.arange(2.0))(jnp.ones((2, 3))).tolist()
     [[1.0, 1.0, 1.0], [0.0, 0.0, 0.0]]
@@ -57,14 +68,16 @@ def over_runs(function: Callable[..., Any]) -> Callable[..., Any]:
     return batched
 
 
-Value = tuple[Array, bool]  # an array and whether its last axis is the runs
+Value = tuple[Array, bool]  # an array, and whether its last axis is the runs; if not, all runs share it
 
 
 def _evaluate(jaxpr: Any, consts: Sequence[Array], arguments: Sequence[Value], runs: int) -> list[Value]:
+    """The outputs of a jaxpr that was traced for one run, for this number of runs."""
     return evaluate(jaxpr, consts, arguments, lambda array: (array, False), partial(_apply, runs=runs))
 
 
 def _apply(equation: Any, inputs: list[Value], runs: int) -> list[Value]:
+    """The outputs of one equation: the primitive itself with the runs as one more axis, last, or `jax.vmap` of it."""
     primitive, parameters, name = equation.primitive, equation.params, equation.primitive.name
     if name in CALLS:
         return _evaluate(*called(parameters), inputs, runs)
@@ -116,7 +129,7 @@ def _apply(equation: Any, inputs: list[Value], runs: int) -> list[Value]:
 
 
 def _scan(parameters: dict[str, Any], inputs: list[Value], runs: int) -> list[Value]:
-    """A loop of fixed length: what it carries has runs throughout, which the first pass might bring in anyway."""
+    """A loop of fixed length. All that it carries has the runs, because its shape is fixed and a turn may add them."""
     first, end = parameters["num_consts"], parameters["num_consts"] + parameters["num_carry"]
     consts, slices = inputs[:first], inputs[end:]
     start = [_everywhere(value, runs) for value in inputs[first:end]]
@@ -188,7 +201,12 @@ def _is_threefry(keys: Array) -> bool:
 
 
 def _random(name: str, parameters: dict[str, Any], inputs: list[Array]) -> Array:
-    """The same bits and keys as JAX's own, whose loops XLA does not vectorise over the runs."""
+    """The bits or keys of JAX's own random operations, without their loops, which XLA does not vectorise over the runs.
+
+    Args:
+      name, parameters: of the primitive.
+      inputs: the keys [..., runs] and, for random_fold_in, the numbers that are folded in.
+    """
     keys, *data = inputs
     shape = parameters.get("shape", ())
     words = jax.random.key_data(keys).reshape(*keys.shape[:-1], *[1] * len(shape), keys.shape[-1], 2)
@@ -200,19 +218,21 @@ def _random(name: str, parameters: dict[str, Any], inputs: list[Array]) -> Array
 
 
 def _align(value: Array, has: bool, shape: tuple[int, ...], runs: int) -> Array:
-    """An operand in the shape of the result, (*shape, runs)."""
+    """An operand of an elementwise operation in the shape of the result, (*shape, runs); `has` as in `Value`."""
     if not has:
         return _spread(value, shape, runs)
     if value.ndim == len(shape) + 1:
         return value
-    return jax.lax.broadcast_in_dim(value, (*shape, runs), (len(shape),))  # one number a run, as select_n allows
+    return jax.lax.broadcast_in_dim(value, (*shape, runs), (len(shape),))  # select_n may choose by one bool a run
 
 
 def _everywhere(value: Value, runs: int) -> Array:
+    """The array with the runs as its last axis; one that all runs share is repeated."""
     array, has = value
     return array if has else _spread(array, jnp.shape(array), runs)
 
 
 def _spread(value: Array, shape: tuple[int, ...], runs: int) -> Array:
+    """An array that all runs share, a scalar or one of this shape, repeated to (*shape, runs)."""
     value = jnp.asarray(value)
     return jax.lax.broadcast_in_dim(value, (*shape, runs), tuple(range(value.ndim)))

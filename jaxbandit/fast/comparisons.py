@@ -1,8 +1,8 @@
 """Reads, writes and sums at an index, done by comparing it with every place there is.
 
-XLA on a CPU gathers and scatters one element at a time, but compares whole vectors of runs at once. Arrays here have the
-runs as their last axis; `batching.over_runs` puts these functions in the place of a program's `x[i]`, `x.at[i].set(y)`
-and `x.at[i].add(y)`, which are the plain forms.
+XLA on a CPU gathers and scatters one element at a time, but compares whole vectors of runs at once. Arrays here have
+the runs as their last axis. `batching.over_runs` puts these functions in the place of a program's `x[i]`,
+`x.at[i].set(y)` and `x.at[i].add(y)`, which are the plain forms.
 """
 
 from __future__ import annotations

@@ -1,4 +1,4 @@
-"""How programs are compiled: on a CPU as one function of machine code, and kept in a folder for those who ask for it."""
+"""How programs are compiled: on a CPU as one function of machine code, and kept on disk for those who ask for it."""
 
 from __future__ import annotations
 
@@ -12,7 +12,8 @@ import jax
 from jaxbandit.fast.jaxprs import CALLS, ELEMENTWISE, primitives
 from jaxbandit.fast.switch import PLAIN
 
-# what XLA on a CPU can compile into one function: nothing that reduces, sorts, scatters or calls a library
+# Besides elementwise operations and calls, the operations that XLA on a CPU can compile into one function of machine
+# code: none of them reduces, sorts, scatters or calls a library.
 _IN_ONE_PIECE = frozenset(
     "broadcast_in_dim concatenate cond dynamic_slice dynamic_update_slice gather iota optimization_barrier pad "
     "random_bits random_fold_in random_split random_unwrap random_wrap reshape rev scan slice split squeeze stack "
@@ -22,10 +23,11 @@ _WIDE = {"xla_cpu_prefer_vector_width": 512}  # LLVM by itself takes half of wha
 
 
 def use_cache() -> None:
-    """Keep compiled programs in the folder that JAXBANDIT_CACHE names; without it JAX's own settings stand.
+    """Keep compiled programs in the folder that the environment variable JAXBANDIT_CACHE names.
 
-    Called when the package is imported. Programs of any size and compilation time are kept, so that the same experiment
-    starts at once. JAX trusts the folder's files as it trusts code: give one that nobody else can write.
+    Without that variable, JAX's own settings stand. The package calls this function when it is imported. Programs of
+    any size and compilation time are kept, so that the same experiment starts at once the next time. JAX trusts the
+    folder's files as it trusts code, so nobody else should be able to write there.
     """
     if folder := os.environ.get("JAXBANDIT_CACHE"):
         jax.config.update("jax_compilation_cache_dir", folder)
@@ -62,11 +64,12 @@ def wide_vectors() -> dict[str, Any] | None:
 
 
 def in_one_piece(function: Callable[..., Any]) -> Callable[..., Any]:
-    """The function, compiled by XLA for a CPU as one function of machine code, where its operations allow that.
+    """`function`, which XLA compiles for a CPU into one function of machine code, if all its operations allow that.
 
-    Else XLA makes a function of every few operations and starts one after the other, which takes 60 ns each, and much
-    more where it shares them out among threads; a round of bandits is 20 to 140 of them. The mark is the one that XLA
-    itself puts on loops over few bytes; an XLA that does not know it goes on as before.
+    Otherwise XLA makes many functions, each of a few operations, and starts them one after the other. A start takes
+    60 ns, and much more where XLA shares the functions out among threads; a round of bandits is 20 to 140 of them. The
+    request is a mark that XLA itself puts on loops over few bytes; a version of XLA that does not know the mark ignores
+    it and compiles as before.
     """
     once = jax.jit(function)
 

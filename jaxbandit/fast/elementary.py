@@ -1,7 +1,7 @@
-"""Exponential and logarithm with full relative accuracy, without the cases that cannot occur in a confidence bound.
+"""Exponential and logarithm, with full relative accuracy for the arguments that occur in a confidence bound.
 
-XLA's own float32 `exp` and `log` spend half of their operations on infinities, zeros and what is not a number, and it
-does not vectorise `log1p` on a CPU at all. JAX's own functions are the plain forms.
+XLA's own float32 `exp` and `log` spend half their operations on infinities, zeros and NaN, which the bounds never need,
+and it does not vectorise `log1p` on a CPU at all. JAX's own functions are the plain forms.
 """
 
 from __future__ import annotations
@@ -16,16 +16,17 @@ from jaxbandit.base import Array
 from jaxbandit.fast.switch import PLAIN
 
 _LOG_2 = math.log(2)
-_LOG_2_HIGH = 0.693359375  # 9 bits, so that its products with whole numbers up to 2^15 are exact
+_LOG_2_HIGH = 0.693359375  # log(2) rounded to 9 bits, so that its products with whole numbers up to 2^15 are exact
 _ROOT_HALF = 0x3F3504F3  # the bits of sqrt(1/2)
-# (exp(r) - 1 - r) / r^2 for |r| <= log(2)/2 and (log(1 + f) - f + f^2/2) / f^3 for sqrt(1/2) <= 1 + f < sqrt(2), by
-# powers: fitted for the least largest relative error of exp(r) - 1, 1.4e-8, and of log(1 + f), 3.2e-8
+# Coefficients, from power 0 up, of (exp(r) - 1 - r) / r^2 for |r| <= log(2)/2 and of (log(1 + f) - f + f^2/2) / f^3 for
+# sqrt(1/2) <= 1 + f < sqrt(2). They were fitted to make the largest relative error smallest: it is 1.4e-8 for
+# exp(r) - 1 and 3.2e-8 for log(1 + f).
 _EXPONENTIAL = [0.499999982, 0.166665436, 0.0416671999, 0.00836652061, 0.00138825209]
 _LOGARITHM = [0.333339107, -0.25001337, 0.199630634, -0.16577585, 0.149147724, -0.142674845, 0.0870041811]
 
 
 def polynomial(x: Array, coefficients: Sequence[float]) -> Array:
-    """Sum over n of coefficients[n] x^n."""
+    """Sum over n of coefficients[n] x^n, in the shape of x."""
     total = jnp.full_like(x, coefficients[-1])
     for coefficient in coefficients[-2::-1]:
         total = total * x + coefficient
@@ -35,7 +36,9 @@ def polynomial(x: Array, coefficients: Sequence[float]) -> Array:
 def exponential(y: Array) -> tuple[Array, Array]:
     """1 - exp(-y) and exp(-y) for y >= 0, each to full relative accuracy; exp(-y) is 0 from y = 87 on in float32.
 
-    With -y = r - n log 2 and |r| <= log(2)/2 both come from exp(r) - 1, which is far from 2^n - 1 unless n is 0.
+    Write -y = r - n log 2 with a whole number n and |r| <= log(2)/2. Then exp(-y) = 2^-n exp(r), and 1 - exp(-y) is
+    (1 - 2^-n) - 2^-n (exp(r) - 1), whose two terms do not cancel: the first is 0 for n = 0, and larger than the second
+    otherwise.
 
     >>> [round(float(share), 6) for share in exponential(jnp.array(0.5))]
     [0.393469, 0.606531]
@@ -51,7 +54,7 @@ def exponential(y: Array) -> tuple[Array, Array]:
 
 
 def log(x: Array) -> Array:
-    """The natural logarithm of positive, finite, normal numbers.
+    """The natural logarithm of positive, finite, normal (not subnormal) floats; other arguments give wrong numbers.
 
     >>> round(float(log(jnp.array(10.0))), 6)
     2.302585
@@ -64,10 +67,10 @@ def log(x: Array) -> Array:
 
 
 def log_of_sum(u: Array) -> Array:
-    """log(1 + u) for u >= 0, to full relative accuracy; `jnp.log1p`, which XLA does not vectorise on a CPU.
+    """log(1 + u) for u >= 0, to full relative accuracy, in place of `jnp.log1p`, which XLA does not vectorise on a CPU.
 
-    What 1 + u loses of a small u is put back. Its absolute value is taken so that no compiler can see that (1 + u) - 1
-    is u but for rounding.
+    The float 1 + u loses digits of a small u; the difference is added afterwards. The absolute value of 1 + u keeps a
+    compiler from simplifying (1 + u) - 1 to u, which would remove that correction.
     """
     if PLAIN:
         return jnp.log1p(u)

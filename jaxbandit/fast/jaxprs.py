@@ -12,6 +12,8 @@ from jax.lax import GatherScatterMode
 
 from jaxbandit.base import Array
 
+# Names of primitives. ELEMENTWISE act on each entry; FOLDS are reductions, with their operation on two entries; CALLS
+# evaluate another jaxpr.
 ELEMENTWISE = frozenset(
     "abs add and atan2 bitcast_convert_type cbrt ceil clamp convert_element_type copy cos cosh div eq erf erf_inv erfc "
     "exp exp2 expm1 floor ge gt integer_pow is_finite le lgamma log log1p logistic lt max min mul ne neg nextafter not "
@@ -42,7 +44,14 @@ def evaluate(
     constant: Callable[[Array], Any],
     apply: Callable[[Any, list[Any]], Sequence[Any]],
 ) -> list[Any]:
-    """The outputs of a jaxpr over values of any kind: `constant` makes one of an array, `apply` does an equation."""
+    """The outputs of a jaxpr, computed with values of any kind in place of arrays.
+
+    Args:
+      jaxpr, consts: what `jax.make_jaxpr` returns, taken apart.
+      arguments: the values of the jaxpr's inputs.
+      constant: makes a value of a constant array.
+      apply: the output values of an equation, from the equation and its input values.
+    """
     values: dict[Any, Any] = {}
 
     def read(variable: Any) -> Any:
@@ -92,9 +101,6 @@ def points(name: str, parameters: dict[str, Any], axes: int) -> Points | None:
 def out_of_bounds(value: Any, dtype: Any) -> Any:
     """What JAX reads out of bounds: NaN, the smallest signed or largest unsigned integer, or `value` unless None."""
     if value is None:
-        value = np.nan if jnp.issubdtype(dtype, np.floating) else True if dtype == bool else _last(dtype)
+        kind = np.dtype(dtype).kind
+        value = {"f": np.nan, "b": True}.get(kind) or np.iinfo(dtype).min or np.iinfo(dtype).max
     return np.asarray(value, dtype)[()]
-
-
-def _last(dtype: Any) -> int:
-    return int(np.iinfo(dtype).min or np.iinfo(dtype).max)

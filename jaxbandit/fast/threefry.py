@@ -22,8 +22,8 @@ def threefry(key: Array, first: Array, second: Array) -> tuple[Array, Array]:
       first, second: uint32, broadcast against each other and against the halves of the key.
     """
     if PLAIN:
-        high, low, first, second = jnp.broadcast_arrays(key[0], key[1], first, second)
-        return _by_jax(high, low, first, second)
+        high, low = _by_jax(*jnp.broadcast_arrays(key[0], key[1], first, second))
+        return high, low
     keys = (key[0], key[1], key[0] ^ key[1] ^ jnp.uint32(0x1BD11BDA))
     x, y = first + keys[0], second + keys[1]
     for group in range(5):

@@ -14,7 +14,7 @@ import jax
 import jax.numpy as jnp
 import numpy as np
 
-from jaxbandit.base import Array, Feedback
+from jaxbandit.base import Feedback
 from jaxbandit.fast import PLAIN
 from jaxbandit.simulation.request import Request
 from jaxbandit.version import __version__
@@ -83,7 +83,9 @@ def differences(found: Mapping[str, Any], wanted: Mapping[str, Any], same_versio
 
 def check_versions(what: str, found: Mapping[str, str], now: Mapping[str, str]) -> bool:
     """Whether the same jaxbandit and JAX made both; if not, a warning that names both."""
-    before, after = (", ".join(f"{name} {each.get(name, '?')}" for name in ("jaxbandit", "jax")) for each in (found, now))
+    before, after = (
+        ", ".join(f"{name} {each.get(name, '?')}" for name in ("jaxbandit", "jax")) for each in (found, now)
+    )
     if before != after:
         warnings.warn(
             f"{what} was begun with {before} and goes on with {after}: the values of all fields are compared, but not "
@@ -154,7 +156,9 @@ def programs(request: Request) -> dict[str, dict[str, str]]:
     found = {label: _one_of(policy) for label, policy in request.policies.items()}
     size = arms, states, request.plays, jnp.result_type(float)
     seen: dict[str, dict[str, str]] = {
-        "policies": {label: _cached(_policy_program, policy, request.shuffle, *size) for label, policy in found.items()},
+        "policies": {
+            label: _cached(_policy_program, policy, request.shuffle, *size) for label, policy in found.items()
+        },
         "environment": {"of the scenarios": _cached(_environment_program, environment, *size)},
     }
     for label, policy in found.items():
@@ -185,7 +189,7 @@ def _policy_program(policy: Any, shuffle: bool, arms: int, states: int, plays: i
     reward = jax.ShapeDtypeStruct((arms, states), real)
     state = jax.eval_shape(lambda policy, reward: policy.init(reward), policy, reward)
     feedback = Feedback(*[jax.ShapeDtypeStruct((plays,), kind) for kind in (jnp.int32, jnp.int32, jnp.int32, real)])
-    parts = [
+    parts: list[Part] = [
         (lambda policy, reward: policy.init(reward), (policy, reward)),
         (lambda policy, key, state, t: policy.scores(key, state, t), (policy, _key(), state, _round())),
         (lambda policy, state, feedback: policy.update(state, feedback), (policy, state, feedback)),
@@ -207,7 +211,8 @@ def _environment_program(environment: Any, arms: int, states: int, plays: int, r
     )
 
 
-def _recorder_program(recorder: Any, environment: Any, policy: Any, arms: int, states: int, plays: int, real: Any) -> str:
+def _recorder_program(recorder: Any, environment: Any, policy: Any, *size: Any) -> str:
+    arms, states, _, real = size
     reward = jax.ShapeDtypeStruct((arms, states), real)
     states_of = (
         jax.eval_shape(lambda environment, key: environment.init(key), environment, _key()),
@@ -228,7 +233,10 @@ def _round() -> Any:
 _NAMES = re.compile(r" at 0x[0-9a-f]+|\b(?:name|jvp|fwd|bwd|jvp_jaxpr_fun|jvp_jaxpr_thunk)=\S+")
 
 
-def _hash(parts: list[tuple[Callable[..., Any], tuple[Array, ...]]]) -> str:
+Part = tuple[Callable[..., Any], tuple[Any, ...]]  # a function and its arguments as shapes
+
+
+def _hash(parts: list[Part]) -> str:
     """Of the traced functions: their text, and the values of their constants."""
     digest = hashlib.sha256()
     for function, arguments in parts:

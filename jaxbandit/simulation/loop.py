@@ -214,7 +214,9 @@ def _allocate(request: Request, plan: Plan, label: str, times: int) -> dict[str 
     """Room for what is recorded of a policy, by name."""
     runs = (len(request.scenarios), request.variants[label], request.runs, times)
     room: dict[str | None, np.ndarray] = {VISITS: np.zeros(runs + request.reward.shape[1:], np.int32)}
-    return room | {name: np.zeros(runs + each.shape, each.dtype) for name, each in plan.shapes[label].items()}
+    for name, each in plan.shapes[label].items():
+        room[name] = np.zeros(runs + each.shape, each.dtype)
+    return room
 
 
 def _check_resume(request: Request, resume: Result) -> None:

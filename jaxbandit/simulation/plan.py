@@ -96,12 +96,17 @@ def cut(runs: int, devices: int, tile: int, full: int = 1) -> tuple[int, int]:
 
 
 def usual_chunk(lanes: int, arms: int, states: int, platform: str = "cpu") -> int:
-    """Rounds of a chunk: short enough for Ctrl-C and the bar (a second or so), long enough to hide what calls cost.
+    """How many rounds a chunk has unless the caller says: from 100 to 100,000.
+
+    A chunk should last about a second: then Ctrl-C and the progress bar answer soon, and the fixed cost of calling a
+    compiled program is small beside it.
 
     Args:
-      lanes: runs of all scenarios, variants and policies together.
+      lanes: number of runs, of all scenarios, variants and policies together.
+      arms, states: K and S.
+      platform: of the device, as JAX names it.
     """
-    slow = 1 if states == 2 else 8 * states  # what an arm's index costs, about
+    slow = 1 if states == 2 else 8 * states  # rough cost of an arm's index, in units of one with two states
     indices = 2.5e8 if platform == "cpu" else 5e9
     return int(np.clip(indices / (lanes * arms * slow), 100, 100_000))
 
@@ -114,7 +119,7 @@ def _most_recorded(request: Request, first: int, chunk: int) -> int:
 def _bytes_recorded(request: Request, shapes: dict[str, dict[str, Any]]) -> int:
     """Bytes that a run of one scenario and variant records at one time, of the label that records most."""
     most = [sum(math.prod(leaf.shape) * leaf.dtype.itemsize for leaf in each.values()) for each in shapes.values()]
-    return 4 * int(request.reward[0].size) + max(most)
+    return int(4 * request.reward[0].size + max(most))
 
 
 def recorded_shapes(request: Request) -> dict[str, dict[str, Any]]:

@@ -121,7 +121,9 @@ def _listed(policies: Policies, reward: list[np.ndarray]) -> dict[str, list[Poli
         raise ValueError("policies: give a dict from label to a policy, or to a list of variants of it")
     listed = {}
     for label, entry in _named("policies", policies).items():
-        several = isinstance(entry, list | tuple) and not callable(getattr(entry, "scores", None))  # a NamedTuple has it
+        several = isinstance(entry, list | tuple) and not callable(
+            getattr(entry, "scores", None)
+        )  # a NamedTuple has it
         variants = list(entry) if several else [entry]
         if not variants:
             raise ValueError(f"policies[{label!r}]: an empty list of variants")
@@ -164,8 +166,8 @@ def _of_four(where: str, recorder: Recorder) -> Recorder:
     taken = len([each for each in arguments if each.default is each.empty and each.kind != each.KEYWORD_ONLY])
     if not several and taken not in (3, 4):
         raise ValueError(
-            f"{where}: the function takes {taken} arguments; it is called with (environment_state, policy_state, t), or "
-            "with these and the policy"
+            f"{where}: the function takes {taken} arguments; it is called with (environment_state, policy_state, t) or "
+            "(environment_state, policy_state, t, policy)"
         )
     return recorder if several or taken == 4 else lambda *given: recorder(*given[:3])
 

@@ -61,9 +61,15 @@ def _program(
 
 
 def _over_axis(function: Any, size: int, together: int, in_axes: tuple[int | None, ...]) -> Any:
-    """`jax.vmap` over at most `together` entries of the first axis at a time, for an array beyond the cache is slow.
+    """`jax.vmap` of `function`, but over at most `together` entries at a time: arrays larger than the cache are slow.
 
-    An axis of size 1 is taken off and put back: carried along it costs a fifth of the speed.
+    An axis of size 1 is taken off and put back, because a program that carries it along loses a fifth of its speed.
+
+    Args:
+      function: of the arguments without the axis.
+      size: the length of the axis (scenarios or variants).
+      together: how many entries may be computed at a time.
+      in_axes: for each argument 0, the axis that is mapped, or None, all entries share the argument.
     """
     if together >= size > 1:
         return jax.vmap(function, in_axes=in_axes)
@@ -143,7 +149,11 @@ def _methods(*things: Any) -> tuple[Any, ...]:
 
 
 def _put(mesh: Mesh, leaf: Array, spec: P) -> Array:
-    """The leaf on the mesh's devices; each process has the whole of it and gives its own devices their part."""
+    """The leaf, divided over the mesh's devices as `spec` says.
+
+    Where the mesh has devices of several processes, each process holds the whole leaf and gives its own devices their
+    part.
+    """
     sharding = NamedSharding(mesh, spec)
     if sharding.is_fully_addressable:
         return jax.device_put(leaf, sharding)
@@ -151,6 +161,7 @@ def _put(mesh: Mesh, leaf: Array, spec: P) -> Array:
 
 
 def _put_from_host(leaf: Array, sharding: NamedSharding) -> Array:
+    """`_put` for a mesh with devices of several processes; keys travel as their uint32 words, which NumPy can hold."""
     if jnp.issubdtype(leaf.dtype, jax.dtypes.prng_key):
         bits = jax.random.key_data(leaf)
         spec = P(*sharding.spec, *[None] * (bits.ndim - leaf.ndim))
@@ -172,5 +183,6 @@ def _padded(leaf: np.ndarray, width: int) -> np.ndarray:
 
 
 def gather(carries: list[Carry], runs: int) -> list[np.ndarray]:
+    """The leaves of one policy's carries, one carry for each tile, joined along the runs; the first `runs` runs."""
     pieces = [[to_host(leaf) for leaf in jax.tree.leaves(carry)] for carry in carries]
     return [np.concatenate(leaves, axis=-1)[..., :runs] for leaves in zip(*pieces, strict=True)]

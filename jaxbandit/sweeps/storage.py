@@ -231,8 +231,8 @@ def assemble(case: Path, request: Request) -> Result:
             _fill(visits, part.visits, runs, slots, request)
             for name, arrays in part.recorded.items():
                 _fill(recorded.setdefault(name, {}), arrays, runs, slots, request)
-    whole = {"times": request.times, "visits": visits, "recorded": recorded, "carry": {}}
-    return replace(part, **whole, fingerprint=fingerprint(request))
+    of_all = {"fingerprint": fingerprint(request), "carry": {}}
+    return replace(part, times=request.times, visits=visits, recorded=recorded, **of_all)
 
 
 def _fill(

@@ -1,10 +1,17 @@
-"""A chunk of rounds as one GPU kernel: each thread plays one run, with all that the run carries in registers."""
+"""A chunk of rounds as one GPU kernel: each thread plays one run and keeps the run's carry in registers.
+
+`play_chunk_in_kernel` is the public function. Outside the kernel, what the runs carry is a tree of arrays with the runs
+last; in memory it is one array [numbers, runs] for each type of number (`_rows`, `_leaves`); inside the kernel it is a
+list of vectors over the runs of a block (`_read`, `_write`), put together as arrays of single numbers (`_gathered`,
+`_sorted_by_kind`), the form that `unrolled` computes with. There is one array for each type, read and written in loops
+over its rows, because Triton's compiler takes minutes where each number is an access of its own.
+"""
 
 from __future__ import annotations
 
 import functools
 import math
-from collections.abc import Sequence
+from collections.abc import Callable, Sequence
 from typing import Any
 
 import jax
@@ -14,35 +21,37 @@ from jax.experimental import pallas
 from jax.experimental.pallas import triton
 
 from jaxbandit.base import Array, Environment, Policy
-from jaxbandit.simulation.rounds import Carry, Luck, play_round
 from jaxbandit.fast.gpu.unrolled import Key, Numbers, UnsupportedError, objects, repeat, unrolled
 
-BLOCK = 128  # runs a block of threads plays, one a thread
-
-# What the runs carry is stored in one array [numbers, runs] a type of number, and read and written in loops over its
-# rows: Triton's passes take minutes where each number is an access of its own.
+BLOCK = 128  # threads of a block; each thread plays one run
 
 
 def play_chunk_in_kernel(
+    play_round: Callable[..., Any],
     environment: Environment,
     policy: Policy,
-    luck: Luck,
-    carry: Carry,
+    luck: Any,
+    carry: Any,
     first: Array,
     times: Array,
     length: int,
     plays: int = 1,
     interpret: bool = False,
-) -> tuple[Carry, Array]:
-    """`rounds.play_chunk` as one Pallas kernel, which wraps the same `play_round`.
+) -> tuple[Any, Array, dict[str, Array]]:
+    """`rounds.play_chunk` as one Pallas kernel, which wraps the same `play_round` and plays the same rounds.
 
-    The scan starts several kernels a round, each of which reads and writes what the runs carry; this one is started
-    once a chunk. `play_round` is taken apart into operations on single numbers (`unrolled`), which is for few arms with
-    few states.
+    The scan in `rounds.play_chunk` starts several kernels a round, and each of them reads and writes what the runs
+    carry. This kernel is started once a chunk. `play_round` is taken apart into operations on single numbers (see
+    `unrolled`); their count grows with the numbers of arms and states, so this is for few arms with few states.
 
     Args:
+      play_round: one round of one run, of (environment, policy, luck, carry, t, plays) to the carry, whose last leaf
+        is the visits [K, S].
       environment, policy, luck, carry, first, times, length, plays: as in `rounds.play_chunk`.
       interpret: compute the kernel as ordinary JAX operations, on any device, to test it.
+
+    Returns:
+      The carry afterwards, the visits [N, K, S, R] at `times`, and nothing else that is recorded.
 
     Raises:
       ValueError: the policy or the environment uses an operation that cannot be taken apart.
@@ -50,13 +59,14 @@ def play_chunk_in_kernel(
     shared = jax.tree.leaves((environment, policy))
     shapes = jax.tree.map(_shape, (environment, policy)) + jax.tree.map(_shape_of_one, (luck, carry))
 
-    def one_of_one(t: Array, environment: Environment, policy: Policy, luck: Luck, carry: Carry) -> Carry:
+    def one_of_one(t: Array, environment: Environment, policy: Policy, luck: Any, carry: Any) -> Any:
         return play_round(environment, policy, luck, carry, t, plays)
 
     play = unrolled(one_of_one, jax.ShapeDtypeStruct((), jnp.int32), *shapes)
     luck_shapes, carry_shapes = map(jax.tree.leaves, shapes[2:])
-    # the bounds[n]-th to (bounds[n + 1] - 1)-th round of the chunk are played before the visits go to slot n; the last
-    # slot is the chunk's end. Counted from `first`, for the round after the largest horizon is no int32.
+    # Rounds bounds[n] to bounds[n + 1] - 1 of the chunk are played, then the visits are recorded in slot n; the last
+    # slot is the chunk's end. Rounds are counted from 0 at `first`, because the round after the largest horizon is no
+    # int32. The last entry of bounds is `first` itself.
     begin, end = jnp.zeros(1, jnp.int32), jnp.full(1, length, jnp.int32)
     bounds = jnp.concatenate(
         [begin, jnp.where(times > 0, jnp.clip(times - first + 1, 0, length), length), end, first[None]]
@@ -101,14 +111,16 @@ def play_chunk_in_kernel(
     runs = carry.visits.shape[-1]
     due = (times >= first) & (times - first < length)
     visits = jnp.where(due[:, None, None], visits[:-1, :, :runs], 0).reshape(len(times), *shape, runs)
-    return _leaves(rows, carry), visits
+    return _leaves(rows, carry), visits, {}
 
 
 def _shape(leaf: Array) -> jax.ShapeDtypeStruct:
+    """Shape and type of a leaf."""
     return jax.ShapeDtypeStruct(jnp.shape(leaf), jnp.result_type(leaf))
 
 
 def _shape_of_one(leaf: Array) -> jax.ShapeDtypeStruct:
+    """Shape and type of one run's part of a leaf, whose last axis is the runs."""
     return jax.ShapeDtypeStruct(leaf.shape[:-1], leaf.dtype)
 
 
@@ -117,12 +129,15 @@ def _is_key(leaf: Any) -> bool:
 
 
 def _kind(leaf: Any) -> str:
-    """The type in which a leaf is stored."""
+    """The type that a leaf is stored as: keys as their two uint32 words, bools as int32, numbers as they are."""
     return "uint32" if _is_key(leaf) else "int32" if leaf.dtype == bool else str(leaf.dtype)
 
 
 def _rows(tree: Any) -> dict[str, Array]:
-    """Arrays [numbers, runs] by type, the runs filled up to whole blocks."""
+    """All leaves of a tree with the runs last, as one array [numbers, runs] for each type of number.
+
+    The runs are filled up to whole blocks with copies of the last run, which are played and thrown away.
+    """
     rows: dict[str, list[Array]] = {}
     for leaf in jax.tree.leaves(tree):
         bits = jnp.moveaxis(jax.random.key_data(leaf), -1, -2) if _is_key(leaf) else leaf.astype(_kind(leaf))
@@ -132,7 +147,7 @@ def _rows(tree: Any) -> dict[str, Array]:
 
 
 def _leaves(rows: dict[str, Array], like: Any) -> Any:
-    """The inverse of `_rows`, for a tree like this one."""
+    """The inverse of `_rows`: the arrays [numbers, runs] as a tree with the structure, shapes and types of `like`."""
     used = dict.fromkeys(rows, 0)
 
     def restored(leaf: Array) -> Array:
@@ -145,16 +160,18 @@ def _leaves(rows: dict[str, Array], like: Any) -> Any:
 
 
 def _block(rows: Any) -> pallas.BlockSpec:
+    """What one block of threads sees of an array [..., runs]: its own runs, and all of the other axes."""
     axes = len(rows.shape) - 1
     return pallas.BlockSpec((*rows.shape[:-1], BLOCK), lambda block: (0,) * axes + (block,))
 
 
 def _scalars(reference: Any, shape: jax.ShapeDtypeStruct) -> Numbers:
+    """The numbers of an array that all runs share (of the environment or the policy), read one by one as scalars."""
     return objects((reference[place or (0,)] for place in np.ndindex(shape.shape)), shape.shape)
 
 
 def _read(reference: Any) -> list[Array]:
-    """The rows, one by one."""
+    """The rows of one array [numbers, BLOCK], each a vector over the block's runs; read in a loop, see the module."""
 
     def one(n: Array, rows: list[Array]) -> list[Array]:
         row = reference[n, :]
@@ -166,7 +183,7 @@ def _read(reference: Any) -> list[Array]:
 
 
 def _write(reference: Any, rows: Sequence[Array], *slot: Array) -> None:
-    """The inverse of `_read`, perhaps into a slot."""
+    """The inverse of `_read`: writes the vectors to an array [numbers, BLOCK], or to one slot of [slots, ...]."""
 
     def one(n: Array, done: Array) -> Array:
         chosen = functools.reduce(lambda found, k: jnp.where(n == k, rows[k], found), range(1, len(rows)), rows[0])
@@ -177,7 +194,7 @@ def _write(reference: Any, rows: Sequence[Array], *slot: Array) -> None:
 
 
 def _gathered(rows: dict[str, list[Array]], shapes: Sequence[jax.ShapeDtypeStruct]) -> list[Numbers]:
-    """The numbers of arguments of these shapes."""
+    """The vectors of each type, put together as one array of single numbers for each of these shapes, in order."""
     left = {kind: iter(vectors) for kind, vectors in rows.items()}
 
     def number(shape: jax.ShapeDtypeStruct) -> Any:
@@ -190,7 +207,7 @@ def _gathered(rows: dict[str, list[Array]], shapes: Sequence[jax.ShapeDtypeStruc
 
 
 def _sorted_by_kind(values: Sequence[Numbers], shapes: Sequence[jax.ShapeDtypeStruct]) -> dict[str, list[Array]]:
-    """The inverse of `_gathered`."""
+    """The inverse of `_gathered`: all numbers of the values, as a list of vectors for each type that is stored."""
     rows: dict[str, list[Array]] = {}
     for value, shape in zip(values, shapes):
         for number in value.ravel():

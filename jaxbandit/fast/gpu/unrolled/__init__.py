@@ -1,4 +1,4 @@
-"""Functions taken apart into operations on single numbers, the form that a kernel can keep in registers."""
+"""Functions on arrays taken apart into operations on single numbers, which a GPU kernel can keep in registers."""
 
 from jaxbandit.fast.gpu.unrolled.functions import repeat, unrolled
 from jaxbandit.fast.gpu.unrolled.numbers import Key, Numbers, UnsupportedError, objects

@@ -1,4 +1,4 @@
-"""A function on arrays, computed on their single numbers."""
+"""Functions on arrays, rewritten as functions on the single numbers of those arrays."""
 
 from __future__ import annotations
 
@@ -11,27 +11,29 @@ import jax.numpy as jnp
 import numpy as np
 
 from jaxbandit.base import Array
-from jaxbandit.fast.batching import CALLS, ELEMENTWISE, FOLDS, called, evaluate
 from jaxbandit.fast.gpu.unrolled.numbers import Numbers, UnsupportedError, bind, constant, objects, runs_of
 from jaxbandit.fast.gpu.unrolled.rules import RULES, fold
+from jaxbandit.fast.jaxprs import CALLS, ELEMENTWISE, FOLDS, called, evaluate
 
 
 def unrolled(function: Callable[..., Any], *shapes: Any) -> Callable[..., list[Numbers]]:
-    """`function` for arguments of `shapes`, computed on their numbers one by one.
+    """The same function, computed on the single numbers of its arguments one by one.
 
-    A GPU kernel wants vectors over runs in registers, not arrays [K, S, runs] whose sizes are no powers of two. Here an
-    array [K, S] is a NumPy array [K, S] of objects, each a scalar or a vector over runs, so that reshapes, slices and
-    broadcasts are NumPy's and cost nothing. Reads by index become choices among all numbers that could be read.
+    A GPU kernel keeps vectors over runs in registers; arrays [K, S, runs] whose sizes are no powers of two it cannot
+    keep there. So an array [K, S] is represented by a NumPy array [K, S] of objects, each a scalar or a vector over
+    runs. Reshapes, slices and broadcasts are then NumPy's: they happen while tracing and cost the kernel nothing. Reads
+    at an index that is known only when the kernel runs become choices among all the numbers that it could mean.
 
     Args:
-      function: of pytrees of arrays, traced once.
+      function: of pytrees of arrays; it is traced once.
       shapes: its arguments' `jax.ShapeDtypeStruct`s, in the same pytrees.
 
     Returns:
-      A function of the arguments' leaves as arrays of objects (a list), to the leaves of the result.
+      A function that takes one list, the leaves of all arguments as arrays of objects, and returns the leaves of the
+      result in the same form.
 
     Raises:
-      UnsupportedError: the function uses an operation, named in the message, that has no such form.
+      UnsupportedError: (from the function returned) an operation, named in the message, has no form on single numbers.
 
     >>> from jaxbandit.fast.gpu.unrolled import objects, unrolled
     >>> double = unrolled(lambda x: jnp.sum(2 * x[1:]), jax.ShapeDtypeStruct((3,), float))
@@ -48,10 +50,12 @@ def unrolled(function: Callable[..., Any], *shapes: Any) -> Callable[..., list[N
 
 
 def _evaluate(jaxpr: Any, consts: Sequence[Array], arguments: Sequence[Numbers]) -> list[Numbers]:
+    """The outputs of a jaxpr (JAX's trace of a function, a list of equations) for arguments as arrays of objects."""
     return evaluate(jaxpr, consts, arguments, constant, _apply)
 
 
 def _apply(equation: Any, inputs: list[Numbers]) -> list[Numbers]:
+    """The outputs of one equation of a jaxpr, which is one operation on arrays."""
     primitive, parameters, name = equation.primitive, equation.params, equation.primitive.name
     out = equation.outvars[0].aval
     if name in CALLS:
@@ -71,7 +75,11 @@ def _apply(equation: Any, inputs: list[Numbers]) -> list[Numbers]:
 
 
 def _scan(parameters: dict[str, Any], inputs: list[Numbers]) -> list[Numbers]:
-    """A loop of fixed length; one that reads or writes a slice a turn is written out."""
+    """A loop of fixed length, which stays a loop unless each turn reads or writes a slice.
+
+    In that case every turn is written out: the index of a slice must be known while tracing, because an array of
+    objects is no array in the kernel.
+    """
     first, end = parameters["num_consts"], parameters["num_consts"] + parameters["num_carry"]
     consts, carry, slices = inputs[:first], inputs[first:end], inputs[end:]
     body, length = parameters["jaxpr"], parameters["length"]
@@ -98,7 +106,15 @@ def repeat(
     values: list[Numbers],
     runs: tuple[int, ...],
 ) -> list[Numbers]:
-    """`jax.lax.fori_loop` over arrays of objects, each of whose numbers is spread over the runs."""
+    """`jax.lax.fori_loop` for values that are arrays of objects.
+
+    Args:
+      start, stop: the loop's n runs from start to stop - 1.
+      body: of n and the values, to the values of the next turn.
+      values: before the first turn.
+      runs: the shape of a vector over runs. A loop must carry the same shapes from turn to turn, so each number, also
+        a scalar, becomes such a vector.
+    """
 
     def flat(values: list[Numbers]) -> list[Array]:
         leaves = jax.tree.leaves([value.ravel().tolist() for value in values])
