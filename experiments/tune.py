@@ -42,7 +42,7 @@ GRIDS: dict[str, dict[str, list[Any]]] = {
     "KLUCB": {"exploration": [NONE, 0, 0.5, 1, 2, 3]},
     "RoundRobinKLUCB": {"exploration": EXPLORATION, "delta": [0, 0.05, 0.1, 0.2]},
     "UCBSM": {"L": [0.1, 0.2, 0.5, 1, 2, 5, 10, 343]},
-    "UCB1": {"scale": [0.1, 0.2, 0.3, 0.5, 0.7, 1, 2]},
+    "UCB1": {"bonus": [0.1, 0.2, 0.3, 0.5, 0.7, 1, 2]},
     "Thompson": {"a": [0.25, 0.5, 1, 2], "b": [0.25, 0.5, 1, 2]},
 }
 

@@ -201,6 +201,17 @@ def _visits(result: Counts, label: str) -> np.ndarray:
     return result.visits[label]
 
 
+def of_variant(values: np.ndarray, variant: int, label: str) -> np.ndarray:
+    """What one variant of the policy has of [variant, ..]; the only one there is, whatever the number.
+
+    Raises:
+      ValueError: there are several, and none of this number.
+    """
+    if len(values) > 1 and not 0 <= variant < len(values):
+        raise ValueError(f"variant: {variant}; {label!r} has variants 0 to {len(values) - 1}")
+    return np.asarray(values[variant if len(values) > 1 else 0])
+
+
 def check_label(result: Counts, label: str, argument: str = "label") -> None:
     """Refuse a label that the result does not have.
 

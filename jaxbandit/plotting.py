@@ -58,7 +58,7 @@ def plot_regret(
         raise ValueError("normalised: only round 1 is recorded, where log t is 0")
     for label in result.labels if labels is None else labels:
         colour = _colour(result, label)
-        regret = _of_variant(metrics.pseudo_regret(result, label)[scenario], variant, label).T  # [T, R]
+        regret = metrics.of_variant(metrics.pseudo_regret(result, label)[scenario], variant, label).T  # [T, R]
         summary = metrics.summary(regret)
         mean, low, high = (each[shown] / unit for each in summary[:3])
         ax.plot(times, _positive(mean) if logarithmic else mean, color=colour, label=label)
@@ -90,7 +90,7 @@ def plot_pulls(result: Result, label: str, *, scenario: int = 0, variant: int = 
     """Mean number of plays of every arm over rounds, both axes logarithmic; the best arms are drawn thicker."""
     ax = _axes(ax)
     metrics.check_label(result, label)
-    plays = _of_variant(result.visits[label][scenario], variant, label).sum(-1).mean(0)  # [T, K]
+    plays = metrics.of_variant(result.visits[label][scenario], variant, label).sum(-1).mean(0)  # [T, K]
     means, best_arms = result.means[scenario], metrics.best_arms(result)[scenario]
     for arm in range(plays.shape[1]):
         best = best_arms[arm]
@@ -119,14 +119,12 @@ def plot_distribution(
 ) -> Axes:
     """Share of runs whose final regret is at least x, both axes logarithmic, so that the tail shows run by run.
 
-    A policy of one variant is drawn whatever the variant.
-
     Raises:
-      ValueError: there is no such label, or a policy with several variants has no such one.
+      ValueError: there is no such label or variant; a policy of one variant is drawn whatever the variant.
     """
     ax = _axes(ax)
     for label in result.labels if labels is None else labels:
-        final = np.sort(_of_variant(metrics.pseudo_regret(result, label)[scenario], variant, label)[:, -1])
+        final = np.sort(metrics.of_variant(metrics.pseudo_regret(result, label)[scenario], variant, label)[:, -1])
         share = 1 - np.arange(len(final)) / len(final)
         ax.step(np.maximum(final, 0.1), share, where="pre", color=_colour(result, label), label=label)
     ax.set_xscale("log")
@@ -145,7 +143,7 @@ def plot_batches(
       ValueError: there is no such label, or the runs make no batch of 2 or more.
     """
     ax = _axes(ax)
-    final = _of_variant(metrics.pseudo_regret(result, label)[scenario], variant, label)[:, -1]
+    final = metrics.of_variant(metrics.pseudo_regret(result, label)[scenario], variant, label)[:, -1]
     if not 2 <= batch <= len(final):
         raise ValueError(f"batch: {batch}; give a number of runs, 2 to {len(final)}")
     summary = metrics.summary(final[: len(final) // batch * batch].reshape(-1, batch))
@@ -269,13 +267,6 @@ def plot_heatmap(
     ax.tick_params(length=0, labelsize=7)
     ax.spines[:].set_visible(False)
     return ax
-
-
-def _of_variant(values: np.ndarray, variant: int, label: str) -> np.ndarray:
-    """What one variant has of [variant, ..]; the only one there is, whatever the number."""
-    if len(values) > 1 and not 0 <= variant < len(values):
-        raise ValueError(f"variant: {variant}; {label!r} has variants 0 to {len(values) - 1}")
-    return np.asarray(values[variant if len(values) > 1 else 0])
 
 
 def _positive(values: np.ndarray) -> np.ndarray:

@@ -168,7 +168,7 @@ def test_verdicts_on_known_truth():
         horizon=100,
         rounds=100,
         plays=1,
-        specification={},
+        fingerprint={},
         carry={},
     )
     claims = [Claim("", "a", "b", ""), Claim("", "b", "a", ""), Claim("", "c", "b", "")]

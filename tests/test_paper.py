@@ -30,7 +30,7 @@ def made_up(**regrets: np.ndarray) -> Result:
         visits[label] = plays[None, None, :, None, :, None]
     sizes = {"horizon": 100_000, "rounds": 100_000, "plays": 1}
     means, reward = np.array([[1.0, 0.9]]), np.ones((1, 2, 1))
-    return Result(("s",), np.array([100_000]), visits, means, reward, **sizes, specification={}, carry={})
+    return Result(("s",), np.array([100_000]), visits, means, reward, **sizes, fingerprint={}, carry={})
 
 
 def verdicts(row):

@@ -39,7 +39,7 @@ VARIANTS = [
     ("RoundRobinKLUCB", {"exploration": 3.0}),
     ("RoundRobinKLUCB", {"exploration": 3.0, "delta": 0.25}),
     ("UCBSM", {"L": 2.0}),
-    ("UCB1", {"scale": 0.5}),
+    ("UCB1", {"bonus": 0.5}),
 ]
 
 
@@ -198,7 +198,7 @@ BAD = [
     (ALL["RoundRobinKLUCB"](delta=0.5), "delta"),
     (ALL["RoundRobinKLUCB"](delta=-0.1), "delta"),
     (ALL["UCBSM"](L=-1.0), "L"),
-    (ALL["UCB1"](scale=-1.0), "scale"),
+    (ALL["UCB1"](bonus=-1.0), "bonus"),
     (ALL["Thompson"](a=0.0), "a"),
     (ALL["Thompson"](b=1e-38), "b"),
     (Oracle([0.1, 0.2]), "means"),

@@ -28,7 +28,7 @@ def result():
 def test_save_and_load(result, tmp_path):
     result.save(tmp_path / "r.npz")
     again = Result.load(tmp_path / "r.npz")
-    for name in ("scenarios", "horizon", "rounds", "plays", "specification", "provenance", "labels", "complete"):
+    for name in ("scenarios", "horizon", "rounds", "plays", "fingerprint", "provenance", "labels", "complete"):
         assert getattr(again, name) == getattr(result, name)
     for name in ("times", "means", "reward"):
         np.testing.assert_array_equal(getattr(again, name), getattr(result, name))
@@ -175,7 +175,7 @@ def made_up(regret, labels=("a",)):
     visits = np.stack([1000 - plays, plays], axis=-1)[None, :, :, None, :, None].astype(np.int32)
     return Result(
         ("s",), np.array([1000]), dict.fromkeys(labels, visits), np.array([[1.0, 0.0]]), np.ones((1, 2, 1)),
-        horizon=1000, rounds=1000, plays=1, specification={}, carry={},
+        horizon=1000, rounds=1000, plays=1, fingerprint={}, carry={},
     )  # fmt: skip
 
 

@@ -166,7 +166,7 @@ def test_every_row_is_the_policy_that_it_names(played):
         elif row["policy"] == "kl":
             policy = jaxbandit.KLUCB(exploration=None if row["exploration"] == "None" else float(row["exploration"]))
         else:
-            policy = jaxbandit.UCB1(scale=float(row["scale"]))
+            policy = jaxbandit.UCB1(bonus=float(row["bonus"]))
         size = {"runs": 4, "horizon": 200, "shuffle": True, "key": jax.random.key(3)}
         alone = jaxbandit.simulate(arms[row["scenario"]], {"a": policy}, **size)
         regret = metrics.pseudo_regret(alone, "a")[0, 0, :, -1]

@@ -123,7 +123,7 @@ def test_growth_of_regret_per_log():
     visits = np.stack([np.array([10, 100, 500, 1000]) - plays, plays], -1)[None, None, None, :, :, None]
     result = Result(
         ("s",), np.array([10, 100, 500, 1000]), {"a": visits.astype(np.int32)}, np.array([[1.0, 0.5]]),
-        np.ones((1, 2, 1)), horizon=1000, rounds=1000, plays=1, specification={}, carry={},
+        np.ones((1, 2, 1)), horizon=1000, rounds=1000, plays=1, fingerprint={}, carry={},
     )  # fmt: skip
     grown, start = lower_bound.growth(result, "a", 0)
     assert start == 100 and grown == pytest.approx([0.5 * 70 / np.log(10)])

@@ -59,9 +59,8 @@ def read(values: Array, places: Array) -> Array:
     """
     flat = values.reshape(-1, values.shape[-1])
     here = _is_at(places, len(flat))
-    if values.dtype == bool:
-        return jnp.any(here & flat, axis=-2)
-    return add_up(jnp.where(here, flat, 0), -2)
+    found = jnp.where(here, flat.reshape(*[1] * (here.ndim - 2), *flat.shape), 0)
+    return jnp.any(found, axis=-2) if values.dtype == bool else add_up(found, -2)
 
 
 def write(values: Array, places: Array, new: Array) -> Array:
@@ -72,7 +71,7 @@ def write(values: Array, places: Array, new: Array) -> Array:
     """
     flat = values.reshape(-1, values.shape[-1])
     for here, value in zip(_is_at(places, len(flat)), new, strict=True):
-        flat = jnp.where(here, value, flat)
+        flat = jnp.where(here, value[None], flat)
     return flat.reshape(values.shape)
 
 
@@ -84,7 +83,7 @@ def add(values: Array, places: Array, more: Array) -> Array:
     """
     flat = values.reshape(-1, values.shape[-1])
     added = jnp.where(_is_at(places, len(flat)), more[:, None], 0)
-    return (flat + add_up(added, 0)).reshape(values.shape)
+    return (flat + add_up(added, 0).astype(flat.dtype)).reshape(values.shape)
 
 
 def add_up(values: Array, axis: int) -> Array:
@@ -113,7 +112,8 @@ def fold(operation: Callable[[Array, Array], Array], array: Array, axes: Sequenc
 
 def _is_at(places: Array, size: int) -> Array:
     """[*many, size, runs], true where the place is the one that is counted."""
-    return places[..., None, :] == jnp.arange(size, dtype=places.dtype)[:, None]
+    numbers = jnp.arange(size, dtype=places.dtype).reshape(*[1] * (places.ndim - 1), size, 1)
+    return places[..., None, :] == numbers
 
 
 def _is_float(array: Array) -> bool:

@@ -65,19 +65,19 @@ def provenance(request: Request) -> dict[str, Any]:
 
 
 def differences(found: Mapping[str, Any], wanted: Mapping[str, Any], same_versions: bool) -> list[str]:
-    """In words, what differs between two fingerprints; programs are compared where the same versions traced them.
+    """By name, what differs between two fingerprints.
 
-    >>> old = {"asked": {"plays": 1}, "programs": {"policies": {"m": "1f"}}}
-    >>> new = {"asked": {"plays": 2}, "programs": {"policies": {"m": "2e"}}}
-    >>> differences(old, new, same_versions=True)
-    ['plays', "the code of policy 'm'"]
+    Programs are compared where nothing else differs and the same versions traced them.
+
+    >>> old = {"asked": {"plays": 1}, "programs": {"policy": {"m": "1f"}}}
+    >>> differences(old, {"asked": {"plays": 1}, "programs": {"policy": {"m": "2e"}}}, same_versions=True)
+    ["the code of policy 'm'"]
     """
     changed = sorted(set(_changed(found["asked"], wanted["asked"])))
-    if same_versions:
+    if same_versions and not changed:
         for kind, before in found["programs"].items():
-            now = wanted["programs"].get(kind, {})
-            changed += [f"the code of {_one(kind)} {name!r}" for name in before if before[name] != now.get(name)]
-            changed += [f"{_one(kind)} {name!r}" for name in now if name not in before]
+            now = wanted["programs"][kind]
+            changed += [f"the code of {kind} {name!r}".removesuffix(" ''") for name in before if before[name] != now[name]]
     return changed
 
 
@@ -95,17 +95,14 @@ def check_versions(what: str, found: Mapping[str, str], now: Mapping[str, str]) 
     return before == after
 
 
-def _one(kind: str) -> str:
-    return {"policies": "policy", "scenarios": "scenario"}.get(kind, kind)
-
-
-def _changed(found: Any, wanted: Any, where: str = "") -> Iterator[str]:
-    """Names of the fields that differ."""
-    if isinstance(found, dict) and isinstance(wanted, dict):
-        for name in found.keys() | wanted.keys():
-            yield from _changed(found.get(name), wanted.get(name), f"{where}[{name!r}]" if where else name)
-    elif found != wanted:
-        yield where
+def _changed(found: Any, wanted: Any, path: tuple[str, ...] = ()) -> Iterator[str]:
+    """What differs, as "plays", "policies['m']" or "policies['m'].scale"."""
+    for name in found.keys() | wanted.keys():
+        before, after, here = found.get(name), wanted.get(name), (*path, name)
+        if isinstance(before, dict) and isinstance(after, dict):
+            yield from _changed(before, after, here)
+        elif before != after:
+            yield here[0] + "".join(f"[{label!r}]" for label in here[1:2]) + "".join(f".{field}" for field in here[2:])
 
 
 def values(thing: Any, index: int | None = None) -> dict[str, str]:
@@ -159,12 +156,11 @@ def programs(request: Request) -> dict[str, dict[str, str]]:
         "policies": {
             label: _cached(_policy_program, policy, request.shuffle, *size) for label, policy in found.items()
         },
-        "environment": {"of the scenarios": _cached(_environment_program, environment, *size)},
+        "the environment": {"": _cached(_environment_program, environment, *size)},
     }
     for label, policy in found.items():
         for name, recorder in request.recorders[label].items():
-            texts = seen.setdefault("record", {})
-            texts[f"{name} of {label}"] = _recorder_program(recorder, environment, policy, *size)
+            seen.setdefault(f"record {name!r}, policy", {})[label] = _recorder_program(recorder, environment, policy, *size)
     return seen
 
 

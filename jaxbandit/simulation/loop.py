@@ -180,7 +180,9 @@ def _start_chunk(
         for label in request.policies:
             visits, recorded = tile.play(label, first, length, due)
             rounds = length * tile.size * len(request.scenarios) * request.variants[label]
-            started.append(Recorded(label, tile.runs, slots, {VISITS: visits, **recorded}, rounds))
+            arrays: dict[str | None, Array] = {VISITS: visits}
+            arrays.update(recorded)
+            started.append(Recorded(label, tile.runs, slots, arrays, rounds))
     return started
 
 
@@ -230,7 +232,7 @@ def _check_resume(request: Request, resume: Result) -> None:
     changed = differences(resume.fingerprint, fingerprint(request), same)
     if changed:
         raise ValueError(
-            f"resume: the result was made with other {', '.join(changed)}; the counts would not be those of one run"
+            f"resume: {', '.join(changed)} changed since the result was made; the counts would not be those of one run"
         )
     if not resume.carry:
         raise ValueError("resume: the result is a sweep's, which holds no state to go on from; call sweep again")

@@ -231,8 +231,8 @@ def assemble(case: Path, request: Request) -> Result:
             _fill(visits, part.visits, runs, slots, request)
             for name, arrays in part.recorded.items():
                 _fill(recorded.setdefault(name, {}), arrays, runs, slots, request)
-    of_all = {"fingerprint": fingerprint(request), "carry": {}}
-    return replace(part, times=request.times, visits=visits, recorded=recorded, **of_all)
+    whole = replace(part, times=request.times, visits=visits, recorded=recorded)
+    return replace(whole, fingerprint=fingerprint(request), carry={})
 
 
 def _fill(
