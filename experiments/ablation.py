@@ -17,12 +17,12 @@ import matplotlib
 import numpy as np
 
 import jaxbandit
-from experiments.cases import check_cases, play
-from experiments.comparison import save
-from experiments.folder import folder_of
-from experiments.scenarios import SCENARIOS, environment
-from experiments.settings import Simulation, main, option
-from experiments.tables import Row, publish, write
+from experiments.command_line.experiment import check_cases, play
+from experiments.command_line.folder import folder_of
+from experiments.command_line.options import Simulation, main, option
+from experiments.published.comparison import save
+from experiments.published.scenarios import SCENARIOS, environment
+from experiments.reports.tables import Row, publish, write
 from jaxbandit import TVKLUCB, Result, metrics
 from jaxbandit.divergences import Distance
 from jaxbandit.policies.tv_kl_ucb import Clock, Samples

@@ -14,11 +14,11 @@ import numpy as np
 from matplotlib.figure import Figure
 
 import jaxbandit
-from experiments.comparison import save
-from experiments.folder import prepare
-from experiments.scenarios import environment
-from experiments.settings import main, option
-from experiments.tables import Row, publish
+from experiments.command_line.folder import prepare
+from experiments.command_line.options import main, option
+from experiments.published.comparison import save
+from experiments.published.scenarios import environment
+from experiments.reports.tables import Row, publish
 from jaxbandit import MarkovArms, bounds
 from jaxbandit.bounds import sample_mean
 

@@ -22,9 +22,9 @@ from typing import Any
 import jax
 
 import jaxbandit
-from experiments import scalar_loop
-from experiments.scenarios import environment
-from experiments.settings import cores, main, option
+from experiments.command_line.options import cores, main, option
+from experiments.published.scenarios import environment
+from experiments.timing import scalar_loop
 from jaxbandit import MarkovArms
 from jaxbandit.results import whole_file
 from jaxbandit.tiles import usual_chunk
@@ -101,9 +101,9 @@ def measure(settings: Settings) -> Any:
     if settings.runs < 1:
         raise ValueError(f"--runs: {settings.runs}; give at least 1")
     if settings.gpu:
-        from experiments import benchmark_gpu
+        from experiments.timing import gpu
 
-        return benchmark_gpu.measure(Path(settings.out).parent)
+        return gpu.measure(Path(settings.out).parent)
     asked = list(cases(settings))  # refuses before anything is timed
     before = read(settings.check) if settings.check else {}
     print(describe())

@@ -17,11 +17,11 @@ import jax.numpy as jnp
 import matplotlib
 import numpy as np
 
-from experiments.claims import interval
-from experiments.comparison import save
-from experiments.folder import folder_of
-from experiments.settings import Simulation, main, option
-from experiments.tables import Row, publish
+from experiments.command_line.folder import folder_of
+from experiments.command_line.options import Simulation, main, option
+from experiments.published.comparison import save
+from experiments.reports.tables import Row, publish
+from experiments.reports.verdicts import interval
 from jaxbandit import metrics
 from jaxbandit.base import Array
 from jaxbandit.bounds.arms import TwoState

@@ -20,11 +20,11 @@ import matplotlib
 import numpy as np
 
 import jaxbandit
-from experiments.comparison import save
-from experiments.folder import folder_of
-from experiments.scenarios import environment, independent
-from experiments.settings import Simulation, main, option
-from experiments.tables import Row, final_table, publish
+from experiments.command_line.folder import folder_of
+from experiments.command_line.options import Simulation, main, option
+from experiments.published.comparison import save
+from experiments.published.scenarios import environment, independent
+from experiments.reports.tables import Row, final_table, publish
 from jaxbandit import MarkovArms, Result, metrics, rounds
 from jaxbandit.arguments import check
 from jaxbandit.base import Array

@@ -13,13 +13,13 @@ from typing import Any
 
 import matplotlib
 
-from experiments.cases import check_cases, play
-from experiments.claims import CLAIMS, judge
-from experiments.comparison import legend_below, save
-from experiments.folder import folder_of
-from experiments.scenarios import environment, policies
-from experiments.settings import Simulation, main
-from experiments.tables import final_table, publish
+from experiments.command_line.experiment import check_cases, play
+from experiments.command_line.folder import folder_of
+from experiments.command_line.options import Simulation, main
+from experiments.published.comparison import legend_below, save
+from experiments.published.scenarios import environment, policies
+from experiments.reports.tables import final_table, publish
+from experiments.reports.verdicts import CLAIMS, judge
 from jaxbandit import MarkovArms, Result
 
 NAMES = ("scenario 2", "scenario 4")

@@ -16,12 +16,12 @@ import matplotlib
 import numpy as np
 
 import jaxbandit
-from experiments.cases import check_cases, play
-from experiments.comparison import legend_below, save
-from experiments.folder import folder_of
-from experiments.scenarios import OTHERS, environment, independent
-from experiments.settings import Simulation, main, option
-from experiments.tables import Row, publish
+from experiments.command_line.experiment import check_cases, play
+from experiments.command_line.folder import folder_of
+from experiments.command_line.options import Simulation, main, option
+from experiments.published.comparison import legend_below, save
+from experiments.published.scenarios import OTHERS, environment, independent
+from experiments.reports.tables import Row, publish
 from jaxbandit import MarkovArms, Result, bounds, metrics
 from jaxbandit.bounds import Bound
 

@@ -15,16 +15,18 @@ from typing import Any
 import numpy as np
 
 import jaxbandit
-from experiments import asymptotic_bounds, figures, report
+from experiments import asymptotic_bounds
 from experiments.benchmark import describe
-from experiments.cases import check_cases, play
-from experiments.claims import CLAIMS, Claim, judge, judge_equality, judge_savings, saved
-from experiments.comparison import save
-from experiments.folder import prepare
-from experiments.scenarios import SCENARIOS, environment, independent, policies
-from experiments.settings import Simulation, main, option
-from experiments.slips import SLIPS
-from experiments.tables import Row, final_table, publish
+from experiments.command_line.experiment import check_cases, play
+from experiments.command_line.folder import prepare
+from experiments.command_line.options import Simulation, main, option
+from experiments.published import figures
+from experiments.published.comparison import save
+from experiments.published.scenarios import SCENARIOS, environment, independent, policies
+from experiments.published.slips import SLIPS
+from experiments.reports import page as report
+from experiments.reports.tables import Row, final_table, publish
+from experiments.reports.verdicts import CLAIMS, Claim, judge, judge_equality, judge_savings, saved
 from jaxbandit import MarkovArms, Result, bounds
 
 ZERO = "TV-KL-UCB, rows 0"  # estimates of a state not yet left start at 0, not at 1

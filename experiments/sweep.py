@@ -18,13 +18,13 @@ import matplotlib
 import numpy as np
 from matplotlib.figure import Figure
 
-from experiments.cases import play
-from experiments.comparison import save
-from experiments.folder import prepare
-from experiments.grids import Grid
-from experiments.settings import argument, main, option
-from experiments.specification import Specification, read
-from experiments.tables import Row, final_table, publish, show
+from experiments.command_line.experiment import play
+from experiments.command_line.folder import prepare
+from experiments.command_line.options import argument, main, option
+from experiments.grids.toml_file import Specification, read
+from experiments.grids.variants import Grid
+from experiments.published.comparison import save
+from experiments.reports.tables import Row, final_table, publish, show
 from jaxbandit import Result, metrics, plotting
 from jaxbandit.arguments import check
 from jaxbandit.results import whole_file

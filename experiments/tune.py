@@ -19,15 +19,15 @@ import matplotlib
 import numpy as np
 
 import jaxbandit
-from experiments.cases import check_cases, play
-from experiments.claims import Claim, interval, judge, verdict
-from experiments.comparison import save
-from experiments.criterion import choose, difference, in_words, measure, shares
-from experiments.folder import prepare
-from experiments.grids import NONE, Grid, make_grid
-from experiments.scenarios import SCENARIOS, environment
-from experiments.settings import Simulation, main, option
-from experiments.tables import Row, final_table, publish, write
+from experiments.command_line.experiment import check_cases, play
+from experiments.command_line.folder import prepare
+from experiments.command_line.options import Simulation, main, option
+from experiments.grids.criterion import choose, difference, in_words, measure, shares
+from experiments.grids.variants import NONE, Grid, make_grid
+from experiments.published.comparison import save
+from experiments.published.scenarios import SCENARIOS, environment
+from experiments.reports.tables import Row, final_table, publish, write
+from experiments.reports.verdicts import Claim, interval, judge, verdict
 from jaxbandit import MarkovArms, Result, metrics
 
 DEFAULT, CHOSEN = "default", "chosen"

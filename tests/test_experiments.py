@@ -13,11 +13,13 @@ import numpy as np
 import pytest
 
 import jaxbandit
-from experiments import benchmark, benchmark_gpu, own_policy, scalar_loop, scenarios
-from experiments.claims import Claim, judge, verdict
-from experiments.comparison import run
-from experiments.settings import Settings, from_command_line
-from experiments.tables import show
+from experiments import benchmark, own_policy
+from experiments.command_line.options import Settings, from_command_line
+from experiments.published import scenarios
+from experiments.published.comparison import run
+from experiments.reports.tables import show
+from experiments.reports.verdicts import Claim, judge, verdict
+from experiments.timing import gpu, scalar_loop
 from jaxbandit import Result, metrics
 
 ROOT = Path(__file__).parent.parent
@@ -217,11 +219,11 @@ def test_benchmark_measures_and_compares(tmp_path, quick_benchmark, capsys):
 
 def test_the_benchmark_of_a_gpu_measures_what_it_says(tmp_path, monkeypatch, capsys):
     monkeypatch.setattr(jaxbandit, "ALL", {"TVKLUCB": jaxbandit.UCBSM})
-    monkeypatch.setattr(benchmark_gpu, "environment", lambda name: jaxbandit.bernoulli([0.5, 0.4]))
+    monkeypatch.setattr(gpu, "environment", lambda name: jaxbandit.bernoulli([0.5, 0.4]))
     monkeypatch.setattr(benchmark, "arms_of", lambda arms, states: jaxbandit.bernoulli([0.5, 0.4]))
-    monkeypatch.setattr(benchmark_gpu, "SIZES", ({"states": 3},))
-    monkeypatch.setattr(benchmark_gpu, "COSTS", {"UCBSM": jaxbandit.UCBSM})
-    tables = benchmark_gpu.measure(tmp_path, largest=1000, seconds=0.01)
+    monkeypatch.setattr(gpu, "SIZES", ({"states": 3},))
+    monkeypatch.setattr(gpu, "COSTS", {"UCBSM": jaxbandit.UCBSM})
+    tables = gpu.measure(tmp_path, largest=1000, seconds=0.01)
     agreement, speed, calls = tables["gpu_agreement"], tables["gpu_speed"], tables["gpu_call"]
     assert [row["runs that part"] for row in agreement] == ["0", "0"] + ["regret differs by 0.000 (0.000 to 0.000)"] * 2
     assert [(row["backend"], row["states"]) for row in speed] == [("kernel", "2"), ("scan", "2"), ("scan", "3")]

@@ -8,7 +8,7 @@ import pytest
 
 import jaxbandit
 from experiments import iid
-from experiments.scenarios import environment
+from experiments.published.scenarios import environment
 
 
 @pytest.mark.slow

@@ -14,8 +14,8 @@ import numpy as np
 import pytest
 
 from experiments import paper
-from experiments.claims import Claim, interval, judge, judge_equality, judge_savings, saved
-from experiments.scenarios import SCENARIOS
+from experiments.published.scenarios import SCENARIOS
+from experiments.reports.verdicts import Claim, interval, judge, judge_equality, judge_savings, saved
 from jaxbandit import Result
 
 ROOT = Path(__file__).parent.parent

@@ -10,9 +10,10 @@ import jax
 import pytest
 
 import jaxbandit
-from experiments import grids, sweep
-from experiments.grids import make_grid
-from experiments.specification import read
+from experiments import sweep
+from experiments.grids import variants as grids
+from experiments.grids.toml_file import read
+from experiments.grids.variants import make_grid
 from jaxbandit import metrics
 
 ROOT = Path(__file__).parent.parent

@@ -10,8 +10,8 @@ from scipy.stats import binom
 
 import jaxbandit
 from experiments import ablation, asymptotic_bounds, concentration, initial_state, lower_bound
-from experiments.scenarios import environment
-from experiments.settings import Simulation
+from experiments.command_line.options import Simulation
+from experiments.published.scenarios import environment
 from jaxbandit import Result, bounds, metrics
 from jaxbandit.bounds.arms import TwoState
 

@@ -7,8 +7,9 @@ import numpy as np
 import pytest
 
 import jaxbandit
-from experiments import criterion, tune
-from experiments.scenarios import environment
+from experiments import tune
+from experiments.grids import criterion
+from experiments.published.scenarios import environment
 from jaxbandit import metrics
 
 

@@ -8,7 +8,7 @@ from typing import NamedTuple
 
 import numpy as np
 
-from experiments.tables import Row
+from experiments.reports.tables import Row
 from jaxbandit import Result, metrics
 
 SAVED_AGAINST = "KL-UCB-SM"

@@ -11,10 +11,10 @@ from pathlib import Path
 from typing import Any, NamedTuple, TypeVar
 
 import jaxbandit
-from experiments.cases import check_cases
-from experiments.grids import Grid, make_grid
-from experiments.scenarios import SCENARIOS, environment
-from experiments.settings import Simulation
+from experiments.command_line.experiment import check_cases
+from experiments.command_line.options import Simulation
+from experiments.grids.variants import Grid, make_grid
+from experiments.published.scenarios import SCENARIOS, environment
 from jaxbandit import MarkovArms
 from jaxbandit.environments import InitialState
 

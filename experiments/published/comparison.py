@@ -8,12 +8,12 @@ from pathlib import Path
 import matplotlib
 from matplotlib.figure import Figure
 
-from experiments.cases import check_cases, play
-from experiments.claims import CLAIMS, judge
-from experiments.folder import folder_of
-from experiments.scenarios import environment, policies
-from experiments.settings import Settings
-from experiments.tables import final_table, paired_table, publish
+from experiments.command_line.experiment import check_cases, play
+from experiments.command_line.folder import folder_of
+from experiments.command_line.options import Settings
+from experiments.published.scenarios import environment, policies
+from experiments.reports.tables import final_table, paired_table, publish
+from experiments.reports.verdicts import CLAIMS, judge
 from jaxbandit import Result
 
 

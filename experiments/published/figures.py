@@ -9,7 +9,7 @@ import matplotlib
 from matplotlib.figure import Figure
 
 from experiments import asymptotic_bounds
-from experiments.scenarios import environment
+from experiments.published.scenarios import environment
 from jaxbandit import Result, bounds
 
 

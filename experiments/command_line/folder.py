@@ -7,7 +7,7 @@ import json
 from pathlib import Path
 from typing import Any
 
-from experiments.settings import Simulation
+from experiments.command_line.options import Simulation
 from jaxbandit.results import whole_file
 
 

@@ -12,8 +12,8 @@ import jax.numpy as jnp
 
 import jaxbandit
 from experiments import benchmark
-from experiments.scenarios import environment
-from experiments.tables import Row, publish
+from experiments.published.scenarios import environment
+from experiments.reports.tables import Row, publish
 from jaxbandit import metrics
 from jaxbandit.arguments import Backend
 from jaxbandit.kernel import play_chunk_in_kernel
