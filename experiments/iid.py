@@ -10,24 +10,25 @@ from __future__ import annotations
 
 import dataclasses
 import sys
+from collections.abc import Iterator
 from functools import partial
 from itertools import cycle
-from pathlib import Path
+from typing import Any
 
 import jax
 import jax.numpy as jnp
-import matplotlib
 import numpy as np
+from matplotlib.figure import Figure
 
 import jaxbandit
-from experiments.command_line.folder import folder_of
+from experiments.command_line.experiment import begin, finish
 from experiments.command_line.options import Simulation, main, option
-from experiments.published.comparison import save
 from experiments.published.scenarios import environment, independent
-from experiments.reports.tables import Row, final_table, publish
+from experiments.reports.pictures import frameless, panels
+from experiments.reports.tables import Row, Tables, final_table
 from jaxbandit import MarkovArms, Result, metrics, rounds
-from jaxbandit.arguments import check
 from jaxbandit.base import Array
+from jaxbandit.plotting import COLOURS
 
 OTHERS = {"KL-UCB-SM": jaxbandit.KLUCB(), "KL-UCB-MC": jaxbandit.KLUCBMC()}
 ADAPTIVE = {"TV-KL-UCB": jaxbandit.TVKLUCB(), "TV-KL-UCB, arm's clock": jaxbandit.TVKLUCB(clock="arm")}
@@ -112,29 +113,22 @@ def share_until(result: Result, judged: Judged, label: str) -> np.ndarray:
     return np.cumsum((plays * judged[label]).sum((1, 2))) / np.cumsum(plays.sum((1, 2)))
 
 
-def run(settings: Settings) -> dict[str, tuple[Result, Judged]]:
-    """Play both scenarios' means as i.i.d. arms, print what was seen and write the folder."""
+def cases(settings: Settings) -> dict[str, Any]:
+    """Both scenarios' means as i.i.d. arms."""
     scenes = {f"{name}'s means": independent(environment(name)) for name in ("scenario 1", "scenario 3")}
-    for name, arms in scenes.items():  # before the folder is touched
-        check({name: arms}, OTHERS | ADAPTIVE, settings.key(), settings.runs, settings.horizon)
-    folder = folder_of("iid", settings)
-    played = {name: compare(name, arms, settings) for name, arms in scenes.items()}
-    print(f"i.i.d. arms: {settings.runs:,} runs of {settings.horizon:,} rounds")
-    publish(
-        {
-            "table": ("Final pseudo-regret", _of_all({name: final_table(seen[0]) for name, seen in played.items()})),
-            "phases": (
-                "Plays and rounds of each arm while it is judged Markovian",
-                _of_all({name: arm_table(*seen) for name, seen in played.items()}),
-            ),
-        },
-        folder,
-    )
-    for name, seen in played.items():
-        print("\n" + in_words(name, *seen))
-    draw(played, folder)
-    print(f"\nwritten to {folder}/")
-    return played
+    policies = OTHERS | ADAPTIVE
+    return {name: {"scenarios": {name: arms}, "policies": policies} | settings.size() for name, arms in scenes.items()}
+
+
+def tables(played: dict[str, tuple[Result, Judged]]) -> Tables:
+    """Final regret, and each arm's share of the transition phase."""
+    return {
+        "table": ("Final pseudo-regret", _of_all({name: final_table(seen[0]) for name, seen in played.items()})),
+        "phases": (
+            "Plays and rounds of each arm while it is judged Markovian",
+            _of_all({name: arm_table(*seen) for name, seen in played.items()}),
+        ),
+    }
 
 
 def _of_all(tables: dict[str, list[Row]]) -> list[Row]:
@@ -154,14 +148,9 @@ def in_words(name: str, result: Result, judged: Judged) -> str:
     )
 
 
-def draw(played: dict[str, tuple[Result, Judged]], folder: Path) -> None:
+def pictures(played: dict[str, tuple[Result, Judged]]) -> Iterator[tuple[str, Figure]]:
     """The share of all plays so far in the transition phase against time, a panel for each environment."""
-    matplotlib.use("Agg")
-    import matplotlib.pyplot as plt
-
-    from jaxbandit.plotting import COLOURS
-
-    figure, axes = plt.subplots(len(played), figsize=(8, 7), sharex=True, sharey=True, layout="constrained")
+    figure, axes = panels(len(played), 1, (8, 7), sharex=True, sharey=True)
     for ax, (name, (result, judged)) in zip(axes, played.items(), strict=True):
         shares = {label: share_until(result, judged, label) for label in judged}
         top = max(shares, key=lambda label: shares[label][-1])
@@ -179,12 +168,22 @@ def draw(played: dict[str, tuple[Result, Judged]], folder: Path) -> None:
         ax.set_title(name, fontsize="medium")
         ax.set_ylabel("plays so far in the transition phase")
         ax.yaxis.set_major_formatter("{x:.0%}")
-        ax.grid(alpha=0.25)
-        ax.spines[["top", "right"]].set_visible(False)
+        frameless(ax)
     axes[-1].set_xlim(1, result.times[-1])
     axes[-1].set_ylim(0)
     axes[-1].set_xlabel("round t")
-    save(figure, folder / "phases")
+    yield "phases", figure
+
+
+def run(settings: Settings) -> dict[str, tuple[Result, Judged]]:
+    """Play both scenarios' means as i.i.d. arms, print what was seen and write the folder."""
+    asked = cases(settings)
+    folder = begin("iid", settings, asked)
+    played = {name: compare(name, case["scenarios"][name], settings) for name, case in asked.items()}
+    print(f"i.i.d. arms: {settings.runs:,} runs of {settings.horizon:,} rounds")
+    words = "\n\n".join(in_words(name, *seen) for name, seen in played.items())
+    finish(folder, tables(played), pictures(played), words)
+    return played
 
 
 if __name__ == "__main__":

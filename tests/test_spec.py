@@ -11,7 +11,7 @@ import pytest
 
 import jaxbandit
 from experiments import sweep
-from experiments.grids import variants as grids
+from experiments.grids import variants
 from experiments.grids.toml_file import read
 from experiments.grids.variants import make_grid
 from jaxbandit import metrics
@@ -65,7 +65,7 @@ def played(tmp_path_factory):
 
 
 def test_doctest():
-    assert doctest.testmod(grids).failed == 0
+    assert doctest.testmod(variants).failed == 0
 
 
 @pytest.mark.parametrize(
@@ -219,6 +219,6 @@ def test_shell(tmp_path):
 
 
 def test_the_example_is_a_good_file():
-    specification = read(ROOT / "experiments" / "specs" / "example.toml")
-    assert list(specification.scenarios) == ["quick", "paper"]
-    assert [len(grid.numbers) for grid in specification.grids] == [0, 1, 1, 2]
+    asked = read(ROOT / "experiments" / "specs" / "example.toml")
+    assert list(asked.scenarios) == ["quick", "paper"]
+    assert [len(grid.numbers) for grid in asked.grids] == [0, 1, 1, 2]

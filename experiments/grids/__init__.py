@@ -1,4 +1,4 @@
-"""Grids of a policy's fields live here: their variants, the TOML file of a sweep, and how the best is chosen and drawn.
+"""Grids of policies live here: their variants, a sweep's TOML file, how the best is chosen, pictures over a grid.
 
-`sweep` and `tune` take from it.
+`sweep` and `tune` take all of it.
 """

@@ -1,4 +1,4 @@
-"""The paper as data lives here: its scenarios, claims, figures, propositions and slips, and the comparison of its policies.
+"""The paper lives here as data: scenarios, claims, figures, propositions, slips, and how its policies are compared.
 
-Others take scenarios and what is said of them; nothing here knows which command asks.
+Commands take all of it, other rooms the scenarios.
 """

@@ -1,4 +1,4 @@
-"""How fast lives here: the timing of one case, on a GPU of both backends, a scalar loop to beat, and what machine this is.
+"""How fast it is lives here: the timing of a case, both backends on a GPU, a scalar loop to beat, the machine in words.
 
-The benchmark takes all of it, and a report the description of the machine.
+`benchmark` takes all of it, a report the machine in words.
 """

@@ -11,9 +11,10 @@ import jax
 import jax.numpy as jnp
 
 import jaxbandit
-from experiments import benchmark
 from experiments.published.scenarios import environment
 from experiments.reports.tables import Row, publish
+from experiments.timing.machine import describe
+from experiments.timing.measurement import arms_of, time_case
 from jaxbandit import metrics
 from jaxbandit.arguments import Backend
 from jaxbandit.kernel import play_chunk_in_kernel
@@ -46,7 +47,7 @@ def measure(folder: Path, largest: int = 1_000_000, seconds: float = 1.0) -> dic
         raise ValueError('--gpu: JAX sees no GPU; pip install -e ".[cuda13]" on a machine that has one')
     began = time.monotonic()
     folder.mkdir(parents=True, exist_ok=True)
-    print(benchmark.describe(), flush=True)
+    print(describe(), flush=True)
     tables = {}
     for name, title, rows in (
         ("gpu_agreement", "The same runs as by the scan on the CPU", agreement(largest)),
@@ -105,14 +106,14 @@ def speed(largest: int, seconds: float) -> Iterator[Row]:
         size["runs"] = max(1, int(size["runs"] * largest))
         for backend in BACKENDS if size["states"] == 2 else ("scan",):
             asked = {
-                "scenarios": {"": benchmark.arms_of(size["arms"], size["states"])},
+                "scenarios": {"": arms_of(size["arms"], size["states"])},
                 "policies": {"": [jaxbandit.ALL[size["policy"]]()]},
                 "runs": size["runs"],
                 "backend": backend,
             }
             row: Row = {name: str(value) for name, value in size.items()} | {"backend": backend}
             try:
-                timed = benchmark.time_row("", "", asked, seconds, float("nan"))
+                timed = time_case("", "", asked, seconds, float("nan"))
             except Exception as error:  # one that does not compile must not cost the others
                 yield row | {"million rounds/s": str(error)[:80], "compile s": "", "peak MB": ""}
                 continue
