@@ -155,12 +155,12 @@ def pictures(found: list[Choice], settings: Settings) -> Iterator[tuple[str, Fig
 
 def run(settings: Settings) -> list[Choice]:
     """Play, print the highlights and write the folder."""
-    asked = cases(settings)
-    folder = begin("ablation", settings, asked)
-    found = list(choices(play(asked, folder)))
+    planned = cases(settings)
+    folder = begin("ablation", settings, planned)
+    found = list(choices(play(planned, folder)))
     rows = table(found)
     write(rows, folder / "ablation.csv")
-    print(f"{len(asked)} cases, {len(found)} variants, {settings.runs:,} runs of {settings.horizon:,} rounds")
+    print(f"{len(planned)} cases, {len(found)} variants, {settings.runs:,} runs of {settings.horizon:,} rounds")
     best = f"Final pseudo-regret: the paper's choice, and the best of all {len(found) // len(SCENARIOS)} (so flattered)"
     finish(folder, {"highlights": (best, highlights(found, rows))}, pictures(found, settings))
     return found

@@ -72,15 +72,14 @@ def interview(arms: MarkovArms, policy: jaxbandit.TVKLUCB, key: Array, asked: Ar
 
 def compare(name: str, arms: MarkovArms, settings: Settings) -> tuple[Result, Judged]:
     """All policies, recorded before every question, and what the adaptive ones answered."""
-    asked, key = questions(settings.horizon), settings.key()
-    size = {"runs": settings.runs, "horizon": settings.horizon}
+    asked = questions(settings.horizon)
     answers = {  # computed side by side, as JAX does not wait
-        label: interview(arms, policy, jax.device_put(key, device), asked, settings.runs)
+        label: interview(arms, policy, jax.device_put(settings.key(), device), asked, settings.runs)
         for (label, policy), device in zip(ADAPTIVE.items(), cycle(jax.devices()))
     }
     judged = {label: np.asarray(markovian) for label, (markovian, _) in answers.items()}
     visits = {label: np.moveaxis(np.asarray(after), -1, 0)[None, None] for label, (_, after) in answers.items()}
-    result = jaxbandit.simulate({name: arms}, OTHERS, key=key, times=asked[1:] - 1, **size)
+    result = jaxbandit.simulate({name: arms}, OTHERS, times=asked[1:] - 1, **settings.size())
     if not result.complete:
         sys.exit(130)
     return dataclasses.replace(result, visits=result.visits | visits), judged
@@ -177,9 +176,9 @@ def pictures(played: dict[str, tuple[Result, Judged]]) -> Iterator[tuple[str, Fi
 
 def run(settings: Settings) -> dict[str, tuple[Result, Judged]]:
     """Play both scenarios' means as i.i.d. arms, print what was seen and write the folder."""
-    asked = cases(settings)
-    folder = begin("iid", settings, asked)
-    played = {name: compare(name, case["scenarios"][name], settings) for name, case in asked.items()}
+    planned = cases(settings)
+    folder = begin("iid", settings, planned)
+    played = {name: compare(name, case["scenarios"][name], settings) for name, case in planned.items()}
     print(f"i.i.d. arms: {settings.runs:,} runs of {settings.horizon:,} rounds")
     words = "\n\n".join(in_words(name, *seen) for name, seen in played.items())
     finish(folder, tables(played), pictures(played), words)

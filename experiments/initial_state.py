@@ -68,9 +68,9 @@ def pictures(results: dict[str, Result]) -> Iterator[tuple[str, Figure]]:
 
 def run(settings: Simulation) -> dict[str, Result]:
     """Play both scenarios from every start, print what was seen and write the folder."""
-    asked = cases(settings)
-    folder = begin("initial_state", settings, asked)
-    results = play(asked, folder)
+    planned = cases(settings)
+    folder = begin("initial_state", settings, planned)
+    results = play(planned, folder)
     print(f"{settings.runs:,} runs of {settings.horizon:,} rounds")
     finish(folder, tables(results), pictures(results))
     return results

@@ -112,9 +112,9 @@ def pictures(result: Result) -> Iterator[tuple[str, Figure]]:
 
 def run(settings: Settings) -> Result:
     """Play, print the table and write the folder."""
-    asked = cases(settings)
-    folder = begin("lower_bound", settings, asked)
-    (result,) = play(asked, folder).values()
+    planned = cases(settings)
+    folder = begin("lower_bound", settings, planned)
+    (result,) = play(planned, folder).values()
     finish(folder, tables(result, settings), pictures(result))
     return result
 

@@ -114,11 +114,11 @@ def run(settings: Settings) -> dict[str, Result]:
         if (settings.runs, settings.horizon) != (Simulation.runs, Simulation.horizon):
             raise ValueError("--quick: has its own runs and horizon; leave out --runs and --horizon, or --quick")
         settings = dataclasses.replace(settings, runs=20, horizon=2000)
-    asked = cases(settings)
+    planned = cases(settings)
     out = f"results/paper/{settings.horizon}-seed{settings.seed}"  # without the runs, which may grow
-    folder = begin("paper", settings, asked, default=out, fixed=("horizon", "seed"))
+    folder = begin("paper", settings, planned, default=out, fixed=("horizon", "seed"))
     began = time.perf_counter()
-    results = play(asked, folder)
+    results = play(planned, folder)
     path = write_report(results, settings, folder, time.perf_counter() - began)
     print(f"\nreport: {path}")
     return results

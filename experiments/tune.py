@@ -205,10 +205,10 @@ def run(settings: Settings) -> list[Row]:
     if settings.held_out < 2:
         raise ValueError(f"--held-out: {settings.held_out}; at least 2 are needed")
     grid.validate([each.reward for each in arms.values()], "--grid: ")
-    asked = cases(grid, arms, settings)
+    planned = cases(grid, arms, settings)
     out = f"results/tune/{settings.policy}-{settings.horizon}-seed{settings.seed}"
-    folder = begin("tune", settings, asked, default=out, fixed=("policy", "horizon", "seed", "grid"))
-    final = final_regret(play(asked, folder))
+    folder = begin("tune", settings, planned, default=out, fixed=("policy", "horizon", "seed", "grid"))
+    final = final_regret(play(planned, folder))
     chosen = choose(final, criterion)
     held_out = meet(grid, chosen, arms, settings)
     training = training_table(grid, final, arms, criterion)
