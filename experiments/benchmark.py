@@ -20,7 +20,7 @@ from experiments.command_line.options import main, option
 from experiments.published.scenarios import environment
 from experiments.timing import scalar_loop
 from experiments.timing.machine import describe
-from experiments.timing.measurement import Measurement, arms_of, time_case
+from experiments.timing.stopwatch import Measurement, arms_of, time_case
 from jaxbandit.results import whole_file
 
 AXES = {

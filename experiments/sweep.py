@@ -20,7 +20,7 @@ from experiments.command_line.experiment import begin, finish, play
 from experiments.command_line.options import argument, main, option
 from experiments.grids.landscape import a_panel_each, heatmaps, lines
 from experiments.grids.toml_file import SweepFile, read
-from experiments.grids.variants import Grid
+from experiments.grids.policy_grid import Grid
 from experiments.reports.tables import Row, final_table, show
 from jaxbandit import Result, metrics, plotting
 from jaxbandit.arguments import check

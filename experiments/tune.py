@@ -23,7 +23,7 @@ from experiments.command_line.options import Simulation, main, option
 from experiments.grids.criterion import choose, difference, in_words, measure, shares
 from experiments.grids.landscape import framed
 from experiments.grids.offered import GRIDS, grid_of
-from experiments.grids.variants import Grid
+from experiments.grids.policy_grid import Grid
 from experiments.published.scenarios import SCENARIOS, environment
 from experiments.reports.pictures import panels
 from experiments.reports.tables import Row, Tables, final_table, write

@@ -11,9 +11,9 @@ import pytest
 
 import jaxbandit
 from experiments import sweep
-from experiments.grids import variants
+from experiments.grids import policy_grid
 from experiments.grids.toml_file import read
-from experiments.grids.variants import make_grid
+from experiments.grids.policy_grid import make_grid
 from jaxbandit import metrics
 
 ROOT = Path(__file__).parent.parent
@@ -65,7 +65,7 @@ def played(tmp_path_factory):
 
 
 def test_doctest():
-    assert doctest.testmod(variants).failed == 0
+    assert doctest.testmod(policy_grid).failed == 0
 
 
 @pytest.mark.parametrize(

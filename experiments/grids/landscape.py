@@ -10,7 +10,7 @@ from matplotlib.figure import Figure
 from matplotlib.patches import Rectangle
 
 import jaxbandit
-from experiments.grids.variants import Grid
+from experiments.grids.policy_grid import Grid
 from experiments.reports.pictures import panels
 from jaxbandit import Result, metrics, plotting
 

@@ -13,7 +13,7 @@ from typing import Any, NamedTuple, TypeVar
 import jaxbandit
 from experiments.command_line.experiment import check_cases
 from experiments.command_line.options import Simulation
-from experiments.grids.variants import Grid, make_grid
+from experiments.grids.policy_grid import Grid, make_grid
 from experiments.published.scenarios import SCENARIOS, environment
 from jaxbandit import MarkovArms
 from jaxbandit.environments import InitialState

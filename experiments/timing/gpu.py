@@ -14,7 +14,7 @@ import jaxbandit
 from experiments.published.scenarios import environment
 from experiments.reports.tables import Row, publish
 from experiments.timing.machine import describe
-from experiments.timing.measurement import arms_of, time_case
+from experiments.timing.stopwatch import arms_of, time_case
 from jaxbandit import metrics
 from jaxbandit.arguments import Backend
 from jaxbandit.kernel import play_chunk_in_kernel
