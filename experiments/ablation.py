@@ -13,13 +13,12 @@ from itertools import product
 from typing import Any, NamedTuple, get_args
 
 import numpy as np
-from matplotlib.figure import Figure
 
 import jaxbandit
 from experiments.command_line.experiment import begin, finish, play
 from experiments.command_line.options import Simulation, main, option
 from experiments.published.scenarios import SCENARIOS, environment
-from experiments.reports.pictures import panels
+from experiments.reports.pictures import Pictures, panels
 from experiments.reports.tables import Row, write
 from jaxbandit import TVKLUCB, Result, metrics, plotting
 from jaxbandit.divergences import Distance
@@ -136,7 +135,7 @@ def highlights(found: list[Choice], rows: list[Row]) -> list[Row]:
     return chosen
 
 
-def pictures(found: list[Choice], settings: Settings) -> Iterator[tuple[str, Figure]]:
+def draw(found: list[Choice], settings: Settings) -> Pictures:
     """Heat maps of the median and the mean: a panel for each scenario."""
     columns = [f"{SHORT[e]}\nrow {u:g}" for e, u in product(EXPLORATION, UNVISITED)]
     for name, statistic in (("median", np.median), ("mean", np.mean)):
@@ -162,7 +161,7 @@ def run(settings: Settings) -> list[Choice]:
     write(rows, folder / "ablation.csv")
     print(f"{len(planned)} cases, {len(found)} variants, {settings.runs:,} runs of {settings.horizon:,} rounds")
     best = f"Final pseudo-regret: the paper's choice, and the best of all {len(found) // len(SCENARIOS)} (so flattered)"
-    finish(folder, {"highlights": (best, highlights(found, rows))}, pictures(found, settings))
+    finish(folder, {"highlights": (best, highlights(found, rows))}, draw(found, settings))
     return found
 
 

@@ -8,17 +8,15 @@ test of independence wrong (4), beside the bounds on these sums. Prints and writ
 from __future__ import annotations
 
 import dataclasses
-from collections.abc import Iterator
 
 import jax
 import jax.numpy as jnp
 import numpy as np
-from matplotlib.figure import Figure
 
 from experiments.command_line.experiment import begin, finish
 from experiments.command_line.options import Simulation, main, option
 from experiments.published.propositions import CHAINS, EPS, EVENTS, bound, count_events, first_rounds
-from experiments.reports.pictures import frameless, panels
+from experiments.reports.pictures import Pictures, frameless, panels
 from experiments.reports.tables import Row
 from experiments.reports.verdicts import interval
 from jaxbandit import metrics
@@ -75,7 +73,7 @@ def table(sums: dict[str, np.ndarray], horizon: int) -> list[Row]:
     return rows
 
 
-def pictures(sums: dict[str, np.ndarray], times: np.ndarray) -> Iterator[tuple[str, Figure]]:
+def draw(sums: dict[str, np.ndarray], times: np.ndarray) -> Pictures:
     """Sums over time at the middle eps, a panel for each event; bounds in the legend, and dashed where in sight."""
     figure, axes = panels(2, 2, (13, 9), sharex=True, sharey=True)
     titles = (
@@ -117,7 +115,7 @@ def run(settings: Settings) -> dict[str, np.ndarray]:
     times = np.unique(np.rint(np.geomspace(1, settings.horizon, 60)).astype(np.int32))
     sums = count_all(settings, times)
     title = f"Mean number of the first {settings.horizon:,} rounds with the event, {settings.runs:,} chains"
-    finish(folder, {"concentration": (title, table(sums, settings.horizon))}, pictures(sums, times))
+    finish(folder, {"concentration": (title, table(sums, settings.horizon))}, draw(sums, times))
     return sums
 
 

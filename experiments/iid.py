@@ -10,7 +10,6 @@ from __future__ import annotations
 
 import dataclasses
 import sys
-from collections.abc import Iterator
 from functools import partial
 from itertools import cycle
 from typing import Any
@@ -18,13 +17,12 @@ from typing import Any
 import jax
 import jax.numpy as jnp
 import numpy as np
-from matplotlib.figure import Figure
 
 import jaxbandit
 from experiments.command_line.experiment import begin, finish
 from experiments.command_line.options import Simulation, main, option
 from experiments.published.scenarios import environment, independent
-from experiments.reports.pictures import frameless, panels
+from experiments.reports.pictures import Pictures, frameless, panels
 from experiments.reports.tables import Row, Tables, final_table
 from jaxbandit import MarkovArms, Result, metrics, rounds
 from jaxbandit.base import Array
@@ -119,7 +117,7 @@ def cases(settings: Settings) -> dict[str, Any]:
     return {name: {"scenarios": {name: arms}, "policies": policies} | settings.size() for name, arms in scenes.items()}
 
 
-def tables(played: dict[str, tuple[Result, Judged]]) -> Tables:
+def tabulate(played: dict[str, tuple[Result, Judged]]) -> Tables:
     """Final regret, and each arm's share of the transition phase."""
     return {
         "table": ("Final pseudo-regret", _of_all({name: final_table(seen[0]) for name, seen in played.items()})),
@@ -147,7 +145,7 @@ def in_words(name: str, result: Result, judged: Judged) -> str:
     )
 
 
-def pictures(played: dict[str, tuple[Result, Judged]]) -> Iterator[tuple[str, Figure]]:
+def draw(played: dict[str, tuple[Result, Judged]]) -> Pictures:
     """The share of all plays so far in the transition phase against time, a panel for each environment."""
     figure, axes = panels(len(played), 1, (8, 7), sharex=True, sharey=True)
     for ax, (name, (result, judged)) in zip(axes, played.items(), strict=True):
@@ -181,7 +179,7 @@ def run(settings: Settings) -> dict[str, tuple[Result, Judged]]:
     played = {name: compare(name, case["scenarios"][name], settings) for name, case in planned.items()}
     print(f"i.i.d. arms: {settings.runs:,} runs of {settings.horizon:,} rounds")
     words = "\n\n".join(in_words(name, *seen) for name, seen in played.items())
-    finish(folder, tables(played), pictures(played), words)
+    finish(folder, tabulate(played), draw(played), words)
     return played
 
 

@@ -8,16 +8,13 @@ what is done, and the same command continues.
 
 from __future__ import annotations
 
-from collections.abc import Iterator
 from typing import Any
-
-from matplotlib.figure import Figure
 
 from experiments.command_line.experiment import begin, finish, play
 from experiments.command_line.options import Simulation, main
 from experiments.published.claims import CLAIMS
 from experiments.published.scenarios import environment, policies
-from experiments.reports.pictures import legend_below, panels
+from experiments.reports.pictures import Pictures, legend_below, panels
 from experiments.reports.tables import Tables, final_table
 from experiments.reports.verdicts import judge
 from jaxbandit import MarkovArms, Result, plotting
@@ -37,7 +34,7 @@ def cases(settings: Simulation) -> dict[str, Any]:
     return {name: {"scenarios": starts(name), "policies": policies(name), **settings.size()} for name in NAMES}
 
 
-def tables(results: dict[str, Result]) -> Tables:
+def tabulate(results: dict[str, Result]) -> Tables:
     """Final regret and verdicts for every start."""
     finals, verdicts = [], []
     for name, result in results.items():
@@ -51,7 +48,7 @@ def tables(results: dict[str, Result]) -> Tables:
     }
 
 
-def pictures(results: dict[str, Result]) -> Iterator[tuple[str, Figure]]:
+def draw(results: dict[str, Result]) -> Pictures:
     """Regret of every policy; a picture for each scenario, a panel for each start."""
     for name, result in results.items():
         figure, axes = panels(1, len(result.scenarios), (4.2 * len(result.scenarios), 4.8), sharey=True)
@@ -72,7 +69,7 @@ def run(settings: Simulation) -> dict[str, Result]:
     folder = begin("initial_state", settings, planned)
     results = play(planned, folder)
     print(f"{settings.runs:,} runs of {settings.horizon:,} rounds")
-    finish(folder, tables(results), pictures(results))
+    finish(folder, tabulate(results), draw(results))
     return results
 
 

@@ -10,17 +10,15 @@ Ctrl-C keeps what is done, and the same command continues.
 from __future__ import annotations
 
 import dataclasses
-from collections.abc import Iterator
 from typing import Any
 
 import numpy as np
-from matplotlib.figure import Figure
 
 import jaxbandit
 from experiments.command_line.experiment import begin, finish, play
 from experiments.command_line.options import Simulation, main, option
 from experiments.published.scenarios import OTHERS, environment, independent
-from experiments.reports.pictures import legend_below, panels
+from experiments.reports.pictures import Pictures, legend_below, panels
 from experiments.reports.tables import Row, Tables
 from jaxbandit import MarkovArms, Result, bounds, metrics, plotting
 
@@ -87,14 +85,14 @@ def growth_table(result: Result) -> list[Row]:
     return rows
 
 
-def tables(result: Result, settings: Settings) -> Tables:
+def tabulate(result: Result, settings: Settings) -> Tables:
     """Growth over the last decade of rounds."""
     decade = growth(result, "UCB-SM", 0)[1]
     title = f"Growth of pseudo-regret per log n, rounds {decade:,.0f} to {settings.horizon:,}, {settings.runs:,} runs"
     return {"growth": (title, growth_table(result))}
 
 
-def pictures(result: Result) -> Iterator[tuple[str, Figure]]:
+def draw(result: Result) -> Pictures:
     """Regret / log t of every policy, mean and median, with the bounds; a panel for each environment."""
     arms = environments()
     figure, axes = panels(1, len(arms), (16, 5.5), sharey=True)
@@ -115,7 +113,7 @@ def run(settings: Settings) -> Result:
     planned = cases(settings)
     folder = begin("lower_bound", settings, planned)
     (result,) = play(planned, folder).values()
-    finish(folder, tables(result, settings), pictures(result))
+    finish(folder, tabulate(result, settings), draw(result))
     return result
 
 

@@ -56,7 +56,7 @@ def cases(settings: Settings) -> dict[str, Any]:
     }
 
 
-def tables(results: dict[str, Result], size: str) -> Tables:
+def tabulate(results: dict[str, Result], size: str) -> Tables:
     """Verdicts, bounds, and final regret in every scenario."""
     return {
         "claims": (f"The paper's claims, judged on paired differences of final regret; {size}", judge_all(results)),
@@ -73,7 +73,7 @@ def _final(name: str) -> str:
 def write_report(results: dict[str, Result], settings: Settings, folder: Path, seconds: float) -> Path:
     """The page, and its figures and tables as files."""
     size = f"{settings.runs:,} runs of {settings.horizon:,} rounds, seed {settings.seed}"
-    found = tables(results, size)
+    found = tabulate(results, size)
     publish(found, folder)
     rows = {name: table for name, (_, table) in found.items()}
     parts = [

@@ -10,7 +10,6 @@ experiments/specs/example.toml is a file to start from.
 from __future__ import annotations
 
 import dataclasses
-from collections.abc import Iterator
 from dataclasses import replace
 from pathlib import Path
 
@@ -19,8 +18,9 @@ from matplotlib.figure import Figure
 from experiments.command_line.experiment import begin, finish, play
 from experiments.command_line.options import argument, main, option
 from experiments.grids.landscape import a_panel_each, heatmaps, lines
-from experiments.grids.toml_file import SweepFile, read
 from experiments.grids.policy_grid import Grid
+from experiments.grids.toml_file import SweepFile, read
+from experiments.reports.pictures import Pictures
 from experiments.reports.tables import Row, final_table, show
 from jaxbandit import Result, metrics, plotting
 from jaxbandit.arguments import check
@@ -81,7 +81,7 @@ def best(grid: Grid, result: Result) -> str:
     return min(labels, key=lambda label: metrics.pseudo_regret(result, label)[0, 0, :, -1].mean())
 
 
-def pictures(asked: SweepFile, results: dict[tuple[str, str], Result]) -> Iterator[tuple[str, Figure]]:
+def draw(asked: SweepFile, results: dict[tuple[str, str], Result]) -> Pictures:
     """Regret over time; regret against the numbers of every grid that has one or two."""
     yield "regret", regret(asked, by_variant(asked, results))
     for grid in asked.grids:
@@ -126,7 +126,7 @@ def run(settings: Settings) -> dict[str, Result]:
     first = next(iter(whole.values()))
     runs = next(iter(first.visits.values())).shape[2]
     title = f"Final pseudo-regret, {runs:,} runs of {first.horizon:,} rounds"
-    finish(folder, {"table": (title, table(asked, whole))}, pictures(asked, results))
+    finish(folder, {"table": (title, table(asked, whole))}, draw(asked, results))
     return whole
 
 

@@ -11,11 +11,9 @@ from __future__ import annotations
 
 import dataclasses
 import sys
-from collections.abc import Iterator
 from typing import Any
 
 import numpy as np
-from matplotlib.figure import Figure
 
 import jaxbandit
 from experiments.command_line.experiment import begin, finish, play
@@ -25,7 +23,7 @@ from experiments.grids.landscape import framed
 from experiments.grids.offered import GRIDS, grid_of
 from experiments.grids.policy_grid import Grid
 from experiments.published.scenarios import SCENARIOS, environment
-from experiments.reports.pictures import panels
+from experiments.reports.pictures import Pictures, panels
 from experiments.reports.tables import Row, Tables, final_table, write
 from experiments.reports.verdicts import Claim, interval, judge, verdict
 from jaxbandit import MarkovArms, Result, metrics, plotting
@@ -151,7 +149,7 @@ def name_of(grid: Grid, chosen: int) -> str:
     return grid.variants()[chosen - 1].label if chosen else f"{grid.name} as it is by default"
 
 
-def tables(
+def tabulate(
     training: list[Row], judged: list[Row], held_out: dict[str, Result], name: str, settings: Settings
 ) -> Tables:
     """The best in training, and both policies on held-out runs with the verdicts."""
@@ -181,9 +179,7 @@ def conclusion(grid: Grid, final: np.ndarray, chosen: int, judged: list[Row], cr
     return words
 
 
-def pictures(
-    grid: Grid, final: np.ndarray, chosen: int, held_out: dict[str, Result], settings: Settings
-) -> Iterator[tuple[str, Figure]]:
+def draw(grid: Grid, final: np.ndarray, chosen: int, held_out: dict[str, Result], settings: Settings) -> Pictures:
     """The criterion over the grid in training, and the distribution of regret on held-out runs."""
     values = measure(final, settings.criterion)
     maps = {f"{name} (default {value[0]:,.1f})": ("{:,.0f}", value) for name, value in zip(held_out, values)}
@@ -216,8 +212,8 @@ def run(settings: Settings) -> list[Row]:
     judged = verdicts(held_out, measure(final, criterion)[:, [0, chosen]], criterion)
     finish(
         folder,
-        tables(training, judged, held_out, name_of(grid, chosen), settings),
-        pictures(grid, final, chosen, held_out, settings),
+        tabulate(training, judged, held_out, name_of(grid, chosen), settings),
+        draw(grid, final, chosen, held_out, settings),
         conclusion(grid, final, chosen, judged, criterion),
     )
     return judged

@@ -12,8 +12,8 @@ import pytest
 import jaxbandit
 from experiments import sweep
 from experiments.grids import policy_grid
-from experiments.grids.toml_file import read
 from experiments.grids.policy_grid import make_grid
+from experiments.grids.toml_file import read
 from jaxbandit import metrics
 
 ROOT = Path(__file__).parent.parent

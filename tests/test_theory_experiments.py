@@ -169,7 +169,7 @@ def test_ablation_names_its_variants_right(tmp_path, capsys, monkeypatch):
     monkeypatch.setattr(ablation, "SCENARIOS", {"scenario 1": ablation.SCENARIOS["scenario 1"]})
     monkeypatch.setattr(ablation, "DISTANCES", {"total_variation": "total variation", "kl": "KL"})
     monkeypatch.setattr(ablation, "SAMPLES", ("arm",))
-    monkeypatch.setattr(ablation, "pictures", lambda *_: ())
+    monkeypatch.setattr(ablation, "draw", lambda *_: ())
     found = ablation.run(ablation.Settings(runs=20, horizon=300, out=str(tmp_path)))
     assert len(found) == 2 * 2 * 6 and sum(choice.is_paper for choice in found) == 1
     numbers = {short: value for value, short in ablation.SHORT.items()}
@@ -198,6 +198,6 @@ def test_heat_maps_of_the_ablation(tmp_path):
         for e in ablation.EXPLORATION
         for u in ablation.UNVISITED
     ]
-    for name, figure in ablation.pictures(choices, ablation.Settings()):
+    for name, figure in ablation.draw(choices, ablation.Settings()):
         save(figure, tmp_path / name)
     assert {path.name for path in tmp_path.glob("*.png")} == {"ablation_median.png", "ablation_mean.png"}

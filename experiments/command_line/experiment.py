@@ -44,7 +44,7 @@ def begin(name: str, settings: Any, cases: Cases, default: str = "", fixed: Iter
     """
     check_cases(cases)
     asked = dataclasses.asdict(settings)
-    out = asked.pop("out") or default or settings.folder(name)
+    out = asked.pop("out") or default or settings.default_folder(name)
     return prepare(out, name, asked if fixed is None else {option: asked[option] for option in fixed})
 
 

@@ -49,7 +49,7 @@ class Simulation:
         """Key, runs and horizon, as `simulate` takes them."""
         return {"key": self.key(), "runs": self.runs, "horizon": self.horizon}
 
-    def folder(self, name: str) -> str:
+    def default_folder(self, name: str) -> str:
         """The experiment's folder where none is asked for."""
         return f"results/{name}/{self.runs}x{self.horizon}-seed{self.seed}"
 

@@ -4,15 +4,12 @@ from __future__ import annotations
 
 import dataclasses
 import time
-from collections.abc import Iterator
-
-from matplotlib.figure import Figure
 
 from experiments.command_line.experiment import begin, finish, play
 from experiments.command_line.options import Simulation, option
 from experiments.published.claims import CLAIMS
 from experiments.published.scenarios import environment, policies
-from experiments.reports.pictures import panels
+from experiments.reports.pictures import Pictures, panels
 from experiments.reports.tables import Tables, final_table, paired_table
 from experiments.reports.verdicts import judge
 from jaxbandit import Result, plotting
@@ -36,7 +33,7 @@ def compare_policies(name: str, settings: Settings) -> Result:
         **settings.size(),
     }
     kind = f"-start{settings.initial_state}{'-shuffled' if settings.shuffle else ''}"
-    folder = begin(module, settings, {name: case}, default=settings.folder(module) + kind)
+    folder = begin(module, settings, {name: case}, default=settings.default_folder(module) + kind)
     begun = (folder / "counts").exists()
     began = time.perf_counter()
     result = play({name: case}, folder)[name]
@@ -45,7 +42,7 @@ def compare_policies(name: str, settings: Settings) -> Result:
     print(in_words(result, settings))
     rounds = len(result.labels) * settings.runs * settings.horizon
     speed = "" if begun else f"{rounds / 1e6:,.3g} million rounds in {seconds:.1f} s, compilation included; "
-    finish(folder, tables(result), pictures(result), speed=speed)
+    finish(folder, tabulate(result), draw(result), speed=speed)
     return result
 
 
@@ -61,7 +58,7 @@ def in_words(result: Result, settings: Settings) -> str:
     )
 
 
-def tables(result: Result) -> Tables:
+def tabulate(result: Result) -> Tables:
     """Final regret, its paired differences, and the verdicts on the paper's claims."""
     (name,) = result.scenarios
     return {
@@ -71,16 +68,16 @@ def tables(result: Result) -> Tables:
     }
 
 
-def pictures(result: Result) -> Iterator[tuple[str, Figure]]:
+def draw(result: Result) -> Pictures:
     """Regret (all policies, and without UCB-SM), distribution of final regret, plays of the last policy's arms."""
     close = [label for label in result.labels if label != "UCB-SM"]
-    drawn = {
+    drawings = {
         "regret": lambda ax: plotting.plot_regret(result, logarithmic=True, ax=ax),
         "regret_kl": lambda ax: plotting.plot_regret(result, close, quantiles=(0.9,), ax=ax),
         "distribution": lambda ax: plotting.plot_distribution(result, ax=ax),
         "plays": lambda ax: plotting.plot_pulls(result, result.labels[-1], ax=ax),
     }
-    for name, draw in drawn.items():
+    for name, drawing in drawings.items():
         figure, ax = panels(size=(7, 4.5))
-        draw(ax)
+        drawing(ax)
         yield name, figure
