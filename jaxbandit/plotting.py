@@ -110,12 +110,7 @@ def plot_pulls(result: Result, label: str, *, scenario: int = 0, variant: int = 
 
 
 def plot_distribution(
-    result: Result,
-    labels: Sequence[str] | None = None,
-    *,
-    scenario: int = 0,
-    variant: int = 0,
-    ax: Axes | None = None,
+    result: Result, labels: Sequence[str] | None = None, *, scenario: int = 0, variant: int = 0, ax: Axes | None = None
 ) -> Axes:
     """Share of runs whose final regret is at least x, both axes logarithmic, so that the tail shows run by run.
 

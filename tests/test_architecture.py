@@ -48,7 +48,8 @@ DOORS = {
     "upper_asymptotic upper_finite",
     "chains": "eigenvalue_gap kl_rate recurrent_classes relative_entropy relative_values stationary thresholds",
     "confidence": "Solver kl_ball_max kl_bound kl_lower kl_upper stationary_mean_lower stationary_mean_upper",
-    "divergences": "DISTANCES Distance bernoulli_kl farthest jensen_shannon kl squared_hellinger threshold total_variation",
+    "divergences": "DISTANCES Distance bernoulli_kl farthest jensen_shannon kl squared_hellinger threshold "
+    "total_variation",
     "environments": "EXAMPLE FamilyFit Fit InitialState MarkovArms bernoulli exponential_family fit "
     "fit_exponential_family markov random two_state",
     "metrics": "Summary best_arms best_share linear_share median_interval paired_difference pseudo_regret "
@@ -58,15 +59,15 @@ DOORS = {
     "policies.estimates": "count_transitions count_visits no_transitions no_visits ratio sample_mean total unit_reward",
     "testing": "check_backend check_environment check_policy",
 }
-PUBLIC = (
-    "ALL IMED KLUCB KLUCBMC Environment Feedback GradientBandit MarkovArms Oracle Policy Result RoundRobinKLUCB TVKLUCB "
-    "Thompson UCB1 UCBSM Uniform advance bernoulli best bounds chains confidence divergences environments grid luck markov "
-    "metrics play_round pytree random simulate start static sweep testing two_state"
-)
-COMMANDS = (
-    "ablation asymptotic_bounds benchmark concentration iid initial_state lower_bound own_policy paper scenario1 scenario2 "
-    "scenario3 scenario4 sweep tune"
-)
+PUBLIC = """
+ALL IMED KLUCB KLUCBMC Environment Feedback GradientBandit MarkovArms Oracle Policy Result RoundRobinKLUCB TVKLUCB
+Thompson UCB1 UCBSM Uniform advance bernoulli best bounds chains confidence divergences environments grid luck markov
+metrics play_round pytree random simulate start static sweep testing two_state
+""".split()
+COMMANDS = """
+ablation asymptotic_bounds benchmark concentration iid initial_state lower_bound own_policy paper scenario1 scenario2
+scenario3 scenario4 sweep tune
+""".split()
 
 
 def imports(path: Path) -> set[str]:
@@ -124,10 +125,10 @@ def test_no_two_commands_import_each_other():
 def test_all_doors_are_open():
     import jaxbandit
 
-    assert set(PUBLIC.split()) == set(jaxbandit.__all__) and all(hasattr(jaxbandit, name) for name in PUBLIC.split())
+    assert set(PUBLIC) == set(jaxbandit.__all__) and all(hasattr(jaxbandit, name) for name in PUBLIC)
     for module, names in DOORS.items():
         assert not [name for name in names.split() if not hasattr(import_module(f"jaxbandit.{module}"), name)]
-    assert {path.stem for path in (ROOT / "experiments").glob("*.py")} == {"__init__", *COMMANDS.split()}
+    assert {path.stem for path in (ROOT / "experiments").glob("*.py")} == {"__init__", *COMMANDS}
     assert (ROOT / "experiments" / "specs" / "example.toml").exists()
 
 

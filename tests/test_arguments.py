@@ -1,14 +1,17 @@
 """Bad input of `simulate`: each is a ValueError that names the argument, before anything is compiled."""
 
 import json
+from dataclasses import replace
+from typing import NamedTuple
 
 import jax
 import numpy as np
 import pytest
 
-from jaxbandit import KLUCB, TVKLUCB, UCBSM, Oracle, pytree, simulate, two_state
+from jaxbandit import KLUCB, TVKLUCB, UCBSM, Oracle, Thompson, Uniform, pytree, simulate, two_state
 from jaxbandit.simulation.fingerprint import provenance
 from jaxbandit.simulation.request import check
+from jaxbandit.testing import check_policy
 
 ARMS = two_state([0.5, 0.4, 0.3], [0.4, 0.55, 0.65])
 OTHER = two_state([0.1, 0.4, 0.6], [0.4, 0.25, 0.3], initial_state="stationary")
@@ -129,3 +132,45 @@ def test_provenance_says_every_value():
     assert o["hyperparameters"] == {"means": [[0.0, 1.0, 2.0]]}
     assert n["hyperparameters"] == {"inner.exploration": [3.0], "table": ["float64[300, 2]"]}
     assert told["versions"]["numpy"] == np.__version__
+
+
+def test_an_environment_without_rewards_and_a_short_horizon():
+    class NoReward:
+        means = init = step = lambda self, *given: None
+
+    with pytest.raises(ValueError, match=r"scenarios\['scenario'\]: .* NoReward has no reward"):
+        simulate(NoReward(), {"k": KLUCB()}, runs=2, horizon=10)
+    for policy in (Uniform(), Thompson(), Oracle(ARMS.means()), KLUCB()):
+        assert simulate(ARMS, {"p": policy}, runs=2, horizon=2, times=[2]).visits["p"].sum() == 4
+
+
+def test_a_stopped_result_is_complete_where_no_more_is_asked_for(done):
+    stopped = replace(done, horizon=600)  # as one that Ctrl-C ended at 300 of 600 rounds
+    assert not stopped.complete
+    result = simulate({"a": ARMS, "b": OTHER}, POLICIES, **COMMON, resume=stopped)
+    assert result.complete and result.horizon == result.rounds == 300
+    np.testing.assert_array_equal(result.visits["tv"], done.visits["tv"])
+
+
+class Fixed(NamedTuple):
+    """A policy that is a tuple, too."""
+
+    means: np.ndarray
+
+    def init(self, reward):
+        return reward
+
+    def scores(self, key, state, t):
+        return self.means
+
+    def update(self, state, feedback):
+        return state
+
+
+def test_a_named_tuple_is_a_policy_and_no_list_of_variants():
+    good, other = Fixed(np.array([0.0, 1.0, 0.5])), Fixed(np.array([1.0, 0.0, 0.5]))
+    check_policy(good, arms=3)
+    result = simulate(ARMS, {"one": good, "two": [good, other]}, runs=2, horizon=9, times=[9])
+    assert result.visits["one"].sum((0, 1, 2, 3, 5)).tolist() == [0, 18, 0]
+    assert result.visits["two"].sum((0, 2, 3, 5)).tolist() == [[0, 18, 0], [18, 0, 0]]
+    assert result.hyperparameters("one") == {"means": [[0.0, 1.0, 0.5]]}

@@ -133,3 +133,11 @@ def test_sums_over_runs_of_nothing_few_and_many():
         x = jnp.arange(number * 5).reshape(number, 5)
         np.testing.assert_array_equal(over_runs(lambda x: jnp.sum(x, axis=0))(x), x.sum(0))
         np.testing.assert_allclose(over_runs(lambda x: jnp.sum(x / 7, axis=0))(x), (x / 7).sum(0), rtol=1e-6)
+
+
+@pytest.mark.parametrize("arms", [3, 40, 300])
+def test_what_is_no_number_comes_last_whatever_the_plays(arms):
+    scores = jnp.full(arms, 0.25).at[0].set(jnp.nan).at[2].set(0.5)
+    assert jaxbandit.best(scores, 1).tolist() == [2]
+    assert jaxbandit.best(scores, 2).tolist() == [2, 1]
+    assert jaxbandit.best(jnp.array([jnp.nan, 0.3]), 1).tolist() == [1]

@@ -262,3 +262,19 @@ def test_labels_and_empty_results_are_refused(result):
 
 def test_package_names():
     assert all(hasattr(jaxbandit, name) for name in jaxbandit.__all__)
+
+
+def test_pictures_of_policies_with_different_numbers_of_variants(result):
+    """One of one variant is drawn whatever the variant; a variant that there is not is refused by name."""
+    _, ax = plt.subplots()
+    plotting.plot_distribution(result, variant=1, ax=ax)
+    assert [text.get_text() for text in ax.get_legend().get_texts()] == ["kl", "u"]
+    np.testing.assert_array_equal(
+        ax.lines[1].get_xdata(), np.maximum(np.sort(metrics.pseudo_regret(result, "u")[0, 0, :, -1]), 0.1)
+    )
+    for draw in (plotting.plot_distribution, plotting.plot_regret):
+        with pytest.raises(ValueError, match="variant: 2; 'kl' has variants 0 to 1"):
+            draw(result, variant=2, ax=ax)
+    for draw in (plotting.plot_pulls, plotting.plot_batches):
+        draw(result, "u", **({"batch": 10} if draw is plotting.plot_batches else {}), variant=1, ax=ax)
+    plt.close("all")

@@ -13,8 +13,9 @@ import pytest
 import jaxbandit
 from jaxbandit import ALL, KLUCB, TVKLUCB, UCBSM, Result, Thompson, Uniform, simulate, two_state
 from jaxbandit.fast.batching import over_runs
+from jaxbandit.simulation.plan import make_plan
 from jaxbandit.simulation.rounds import luck, play_round, start
-from jaxbandit.simulation.tiles import _program, make_plan
+from jaxbandit.simulation.tiles import _methods, _program
 
 ARMS = two_state([0.5, 0.4, 0.3], [0.4, 0.55, 0.65])
 OTHER = two_state([0.1, 0.4, 0.6], [0.4, 0.25, 0.3], initial_state="stationary")
@@ -175,7 +176,7 @@ def test_ten_million_rounds():
 def test_new_numbers_compile_nothing():
     simulate(ARMS, {"tv": TVKLUCB()}, runs=4, horizon=50, chunk=25)
     mesh = make_plan(jaxbandit.simulation.request.check(ARMS, {"tv": TVKLUCB()}, runs=4, horizon=50), 1, 25, None, None)
-    program = _program(mesh.mesh, 1, 1, mesh.together, 25, 1, False).__wrapped__
+    program = _program(mesh.mesh, 1, 1, mesh.together, 25, 1, False, ((), _methods(TVKLUCB(), ARMS))).__wrapped__
     traces = program._cache_size()
     assert traces >= 1
     for scale in (0.5, 2.0):
@@ -193,14 +194,14 @@ def test_a_policy_is_traced_once_for_each_chunk_length():
             return super(type(self), self).scores(key, state, t)
 
     simulate(ARMS, {"c": Counting()}, runs=4, horizon=90, chunk=40, times=[90])
-    assert len(calls) == 2
+    assert len(calls) == 3  # and once for the result's fingerprint
 
 
 def test_no_communication_between_devices():
     request = jaxbandit.simulation.request.check(ARMS, {"tv": TVKLUCB()}, runs=4, horizon=50)
     plan = make_plan(request, 1, 25, None, None)
     tile = jaxbandit.simulation.tiles.Tile(request, plan, 0, None)
-    program = _program(plan.mesh, 1, 1, plan.together, 25, 1, False).__wrapped__
+    program = _program(plan.mesh, 1, 1, plan.together, 25, 1, False, ((), _methods(TVKLUCB(), ARMS))).__wrapped__
     lowered = program.lower(
         tile.environment,
         tile.policies["tv"],

@@ -7,8 +7,10 @@ import numpy as np
 import pytest
 
 import jaxbandit
-from experiments import criterion, tune
-from experiments.scenarios import environment
+from experiments import tune
+from experiments.grids import criterion
+from experiments.grids.offered import GRIDS, grid_of
+from experiments.published.scenarios import environment
 from jaxbandit import metrics
 
 
@@ -107,7 +109,7 @@ def test_tune_refuses_before_it_plays(tmp_path, bad, message):
 
 
 def test_the_grids_on_offer_are_good():
-    for policy in tune.GRIDS:
-        grid = tune.grid_of(tune.Settings(policy=policy))
+    for policy in GRIDS:
+        grid = grid_of(policy, "")
         grid.validate([environment("scenario 1").reward], "")
         assert len(grid.variants()) <= 120

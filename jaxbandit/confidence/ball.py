@@ -83,8 +83,7 @@ def kl_ball_max(p: Array, values: Array, radius: Array, solver: Solver = "halley
     >>> round(float(maximum), 4), [round(float(q), 3) for q in row]
     (0.5711, [0.214, 0.429, 0.357])
     """
-    p, values = (jnp.asarray(array, float) for array in (p, values))
-    radius = jnp.asarray(radius, float)
+    p, values, radius = (jnp.asarray(array, float) for array in (p, values, radius))
     shape = (*jnp.broadcast_shapes(p.shape[:-1], values.shape[:-1], radius.shape), p.shape[-1])
     p, values, radius = (
         jnp.broadcast_to(p, shape),

@@ -165,7 +165,8 @@ def _by_comparison(name: str, equation: Any, inputs: list[Value], runs: int) -> 
         return None  # of a constant table, XLA's own gather is as good
     values, indices = _everywhere((values, has), runs), _everywhere(index, runs)
     at = {axis: indices[..., n, :] for n, axis in enumerate(wanted.axes)}
-    if wanted.mode == GatherScatterMode.CLIP:
+    if wanted.mode == GatherScatterMode.CLIP or (name == "gather" and wanted.mode != GatherScatterMode.FILL_OR_DROP):
+        # XLA reads within bounds also where it was promised that the index is
         at = {axis: jnp.clip(where, 0, shape[axis] - 1) for axis, where in at.items()}
     places = comparisons.place([at[axis] for axis in range(len(shape))], shape)
     inside = None

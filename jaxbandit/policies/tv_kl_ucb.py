@@ -156,7 +156,7 @@ def transition_index(policy: KLUCBMC | TVKLUCB, state: Transitions, t: Array, ma
     mean, plays = sample_mean(sum(counts[:, s] for s in range(counts.shape[1])), state.reward)
     samples = plays
     if policy.samples == "state":
-        here = jnp.arange(counts.shape[1]) == state.states[:, None]
+        here = jnp.arange(counts.shape[1])[None] == state.states[:, None]
         samples = jnp.where(markovian, total(jnp.where(here, total(counts), 0)), plays)
     radius = level(t, policy.exploration) / jnp.maximum(samples, 1).astype(float)
     radius = jnp.where(samples == 0, jnp.inf, radius)  # also where the level is 0, as it can be in round 2

@@ -77,7 +77,8 @@ def differences(found: Mapping[str, Any], wanted: Mapping[str, Any], same_versio
     if same_versions and not changed:
         for kind, before in found["programs"].items():
             now = wanted["programs"][kind]
-            changed += [f"the code of {kind} {name!r}".removesuffix(" ''") for name in before if before[name] != now[name]]
+            names = [f" {name!r}" if name else "" for name in before if before[name] != now[name]]
+            changed += [f"the code of {kind}{name}" for name in names]
     return changed
 
 
@@ -152,15 +153,15 @@ def programs(request: Request) -> dict[str, dict[str, str]]:
     environment = _one_of(request.environment)
     found = {label: _one_of(policy) for label, policy in request.policies.items()}
     size = arms, states, request.plays, jnp.result_type(float)
-    seen: dict[str, dict[str, str]] = {
-        "policies": {
-            label: _cached(_policy_program, policy, request.shuffle, *size) for label, policy in found.items()
-        },
+    shuffle = request.shuffle
+    seen = {
+        "policy": {label: _cached(_policy_program, policy, shuffle, *size) for label, policy in found.items()},
         "the environment": {"": _cached(_environment_program, environment, *size)},
     }
     for label, policy in found.items():
         for name, recorder in request.recorders[label].items():
-            seen.setdefault(f"record {name!r}, policy", {})[label] = _recorder_program(recorder, environment, policy, *size)
+            texts = seen.setdefault(f"record {name!r}, policy", {})
+            texts[label] = _recorder_program(recorder, environment, policy, *size)
     return seen
 
 

@@ -94,7 +94,7 @@ def _check_long_run(name: str, environment: Environment, keys: Array, settle: in
             jnp.zeros(arms.shape, table.dtype),
         )
         _, *found = jax.lax.fori_loop(0, 2 * settle, body, (environment.init(key), *nothing))
-        return tuple(found)  # type: ignore[return-value]
+        return tuple(found)
 
     visits, moves, wrong = map(np.asarray, jax.jit(jax.vmap(play))(keys))
     reward, means = np.asarray(environment.reward, float), np.asarray(environment.means(), float)

@@ -75,7 +75,7 @@ def _check_scores(name: str, scores: Array, arms: int, t: int) -> None:
 def _check_batch(name: str, policy: Policy, key: Array, state: Any, t: int) -> None:
     alone = policy.scores(key, state, jnp.int32(t))
     double = jax.tree.map(lambda leaf: jnp.stack([leaf, leaf], -1), state)
-    batch = jax.vmap(lambda state: policy.scores(key, state, jnp.int32(t)), in_axes=-1)(double)
+    batch = jax.jit(jax.vmap(lambda state: policy.scores(key, state, jnp.int32(t)), in_axes=-1))(double)
     require_close(f"{name}.scores: differs in a batch", batch[1], alone)
 
 

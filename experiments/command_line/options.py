@@ -22,7 +22,7 @@ def argument(help: str) -> Any:
     return dataclasses.field(metadata={"help": help})
 
 
-def state(text: str) -> int | str:
+def _state(text: str) -> int | str:
     return text if text == "stationary" else int(text)
 
 
@@ -45,13 +45,13 @@ class Simulation:
             raise ValueError(f"seed: {self.seed} lies outside 0..2^32 - 1")
         return jax.random.key(self.seed)
 
+    def size(self) -> dict[str, Any]:
+        """Key, runs and horizon, as `simulate` takes them."""
+        return {"key": self.key(), "runs": self.runs, "horizon": self.horizon}
 
-@dataclasses.dataclass(frozen=True)
-class Settings(Simulation):
-    """Options of a comparison of policies."""
-
-    initial_state: int | str = option(0, 'state of every arm before its first play: a number, or "stationary"')
-    shuffle: bool = option(False, "draw an order of the arms for each run (ties go to the first arm)")
+    def default_folder(self, name: str) -> str:
+        """The experiment's folder where none is asked for."""
+        return f"results/{name}/{self.runs}x{self.horizon}-seed{self.seed}"
 
 
 def from_command_line(settings: type[T], name: str, description: str, arguments: list[str] | None = None) -> T:
@@ -70,7 +70,7 @@ def from_command_line(settings: type[T], name: str, description: str, arguments:
         if isinstance(default, bool):
             parser.add_argument(flag, action="store_true", help=shown)
         else:
-            kind = state if field.name == "initial_state" else type(default)
+            kind = _state if field.name == "initial_state" else type(default)
             parser.add_argument(flag, type=kind, default=default, help=shown, metavar=field.name.upper())
     return settings(**vars(parser.parse_args(arguments)))
 

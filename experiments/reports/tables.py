@@ -9,6 +9,7 @@ from pathlib import Path
 from jaxbandit import Result, metrics
 
 Row = dict[str, str | float]
+Tables = dict[str, tuple[str, list[Row]]]  # of each name its title and rows
 
 
 def final_table(result: Result, scenario: int = 0) -> list[Row]:
@@ -84,7 +85,7 @@ def show(rows: list[Row]) -> str:
     return "\n".join([lines[0], "-" * len(lines[0]), *lines[1:]])
 
 
-def publish(tables: dict[str, tuple[str, list[Row]]], folder: Path) -> None:
+def publish(tables: Tables, folder: Path) -> None:
     """Print each table under its title and write it to the folder as CSV, under its name."""
     for name, (title, rows) in tables.items():
         print(f"\n{title}\n" + show(rows))

@@ -4,6 +4,7 @@ from __future__ import annotations
 
 import time
 from collections.abc import Callable, Iterator
+from functools import partial
 from pathlib import Path
 from typing import Any
 
@@ -11,13 +12,14 @@ import jax
 import jax.numpy as jnp
 
 import jaxbandit
-from experiments import benchmark
-from experiments.scenarios import environment
-from experiments.tables import Row, publish
+from experiments.published.scenarios import environment
+from experiments.reports.tables import Row, publish
+from experiments.timing.machine import describe
+from experiments.timing.stopwatch import arms_of, time_case
 from jaxbandit import metrics
+from jaxbandit.fast.gpu import play_chunk_in_kernel
 from jaxbandit.simulation.request import Backend
-from jaxbandit.fast.gpu.kernel import play_chunk_in_kernel
-from jaxbandit.simulation.rounds import luck, play_chunk, start
+from jaxbandit.simulation.rounds import luck, play_chunk, play_round, start
 from jaxbandit.testing import check_backend
 
 BACKENDS: tuple[Backend, ...] = ("kernel", "scan")
@@ -46,7 +48,7 @@ def measure(folder: Path, largest: int = 1_000_000, seconds: float = 1.0) -> dic
         raise ValueError('--gpu: JAX sees no GPU; pip install -e ".[cuda13]" on a machine that has one')
     began = time.monotonic()
     folder.mkdir(parents=True, exist_ok=True)
-    print(benchmark.describe(), flush=True)
+    print(describe(), flush=True)
     tables = {}
     for name, title, rows in (
         ("gpu_agreement", "The same runs as by the scan on the CPU", agreement(largest)),
@@ -105,14 +107,14 @@ def speed(largest: int, seconds: float) -> Iterator[Row]:
         size["runs"] = max(1, int(size["runs"] * largest))
         for backend in BACKENDS if size["states"] == 2 else ("scan",):
             asked = {
-                "scenarios": {"": benchmark.arms_of(size["arms"], size["states"])},
+                "scenarios": {"": arms_of(size["arms"], size["states"])},
                 "policies": {"": [jaxbandit.ALL[size["policy"]]()]},
                 "runs": size["runs"],
                 "backend": backend,
             }
             row: Row = {name: str(value) for name, value in size.items()} | {"backend": backend}
             try:
-                timed = benchmark.time_row("", "", asked, seconds, float("nan"))
+                timed = time_case("", "", asked, seconds, float("nan"))
             except Exception as error:  # one that does not compile must not cost the others
                 yield row | {"million rounds/s": str(error)[:80], "compile s": "", "peak MB": ""}
                 continue
@@ -128,7 +130,9 @@ def calls(runs: int) -> Iterator[Row]:
     """A line through the times of chunks of two lengths: what a call costs, and what a round, part by part."""
     arms = environment("scenario 1")
     for name, policy in COSTS.items():
-        for backend, play in zip(BACKENDS, (play_chunk_in_kernel, play_chunk)):
+        interpret = jax.devices()[0].platform == "cpu"
+        kernel = partial(play_chunk_in_kernel, play_round, interpret=interpret)
+        for backend, play in zip(BACKENDS, (kernel, play_chunk)):
             short, long = (time_call(play, arms, policy(), runs, length) for length in (10, 1010))
             a_round = (long - short) / 1000
             yield {
@@ -143,14 +147,11 @@ def calls(runs: int) -> Iterator[Row]:
 def time_call(play: Callable[..., Any], arms: Any, policy: Any, runs: int, length: int) -> float:
     """Seconds of a call that plays `length` rounds, the least of five."""
     chance = luck(jax.random.key(0), jnp.arange(runs))
-    extra = {"interpret": jax.devices()[0].platform == "cpu"} if play is play_chunk_in_kernel else {}
-    program = jax.jit(
-        lambda luck, carry, first: play(arms, policy, luck, carry, first, jnp.zeros(1, int), length, **extra)
-    )
+    program = jax.jit(lambda luck, carry, first: play(arms, policy, luck, carry, first, jnp.zeros(1, int), length))
     carry = start(arms, policy, chance)
     taken = []
     for n in range(6):
         began = time.perf_counter()
-        carry, _ = jax.block_until_ready(program(chance, carry, jnp.int32(1 + n * length)))
+        carry, *_ = jax.block_until_ready(program(chance, carry, jnp.int32(1 + n * length)))
         taken.append(time.perf_counter() - began)
     return min(taken[1:])

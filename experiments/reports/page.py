@@ -10,7 +10,7 @@ from pathlib import Path
 
 from matplotlib.figure import Figure
 
-from experiments.tables import Row, text
+from experiments.reports.tables import Row, text
 from jaxbandit.results.file import whole_file
 
 STYLE = """

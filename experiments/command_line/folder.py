@@ -2,20 +2,11 @@
 
 from __future__ import annotations
 
-import dataclasses
 import json
 from pathlib import Path
 from typing import Any
 
-from experiments.settings import Simulation
 from jaxbandit.results.file import whole_file
-
-
-def folder_of(name: str, settings: Simulation, kind: str = "") -> Path:
-    """The folder that the settings ask for, or one of their own, as `prepare`."""
-    asked = dataclasses.asdict(settings)
-    size = f"{settings.runs}x{settings.horizon}"
-    return prepare(asked.pop("out") or f"results/{name}/{size}-seed{settings.seed}{kind}", name, asked)
 
 
 def prepare(out: str, name: str, settings: dict[str, Any]) -> Path:

@@ -11,10 +11,10 @@ from pathlib import Path
 from typing import Any, NamedTuple, TypeVar
 
 import jaxbandit
-from experiments.cases import check_cases
-from experiments.grids import Grid, make_grid
-from experiments.scenarios import SCENARIOS, environment
-from experiments.settings import Simulation
+from experiments.command_line.experiment import check_cases
+from experiments.command_line.options import Simulation
+from experiments.grids.policy_grid import Grid, make_grid
+from experiments.published.scenarios import SCENARIOS, environment
 from jaxbandit import MarkovArms
 from jaxbandit.environments import InitialState
 
@@ -23,7 +23,7 @@ NAME = re.compile(r"[\w.+-]([\w .+-]*[\w.+-])?")  # a file can be called so, and
 SIZE = ("runs", "horizon", "plays", "shuffle", "seed", "times")
 
 
-class Specification(NamedTuple):
+class SweepFile(NamedTuple):
     """Scenarios, policies and the size of a sweep."""
 
     scenarios: dict[str, MarkovArms]
@@ -39,15 +39,15 @@ class Specification(NamedTuple):
         }
 
 
-def read(path: Path) -> Specification:
-    """The specification in a TOML file.
+def read(path: Path) -> SweepFile:
+    """What a TOML file asks for.
 
     Raises:
       ValueError: the file, the key, what is wrong with it and what would be right.
     """
     try:
         with open(path, "rb") as file:
-            return _specification(tomllib.load(file))
+            return _sweep_file(tomllib.load(file))
     except OSError as error:
         raise ValueError(f"{path}: cannot be read ({error.strerror})") from None
     except (tomllib.TOMLDecodeError, UnicodeDecodeError) as error:
@@ -56,7 +56,7 @@ def read(path: Path) -> Specification:
         raise ValueError(f"{path.name}: {error}") from None
 
 
-def _specification(given: dict[str, Any]) -> Specification:
+def _sweep_file(given: dict[str, Any]) -> SweepFile:
     known = (*SIZE, "scenarios", "policies")
     for key in given:
         if key not in known:
@@ -69,9 +69,9 @@ def _specification(given: dict[str, Any]) -> Specification:
     grids = [_grid(name, table) for name, table in _tables(given, "policies").items()]
     for grid in grids:
         grid.validate([arms.reward for arms in scenarios.values()], f"policies.{grid.name}.")
-    specification = Specification(scenarios, grids, size)
-    check_cases(specification.cases())
-    return specification
+    asked = SweepFile(scenarios, grids, size)
+    check_cases(asked.cases())
+    return asked
 
 
 def _tables(given: dict[str, Any], kind: str) -> dict[str, dict[str, Any]]:

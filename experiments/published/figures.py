@@ -5,12 +5,12 @@ from __future__ import annotations
 from collections.abc import Iterator
 from typing import NamedTuple
 
-import matplotlib
 from matplotlib.figure import Figure
 
-from experiments import asymptotic_bounds
-from experiments.scenarios import environment
-from jaxbandit import Result, bounds
+from experiments.published.scenarios import environment
+from experiments.published.slow_arms import draw_constants
+from experiments.reports.pictures import panels
+from jaxbandit import Result, bounds, plotting
 
 
 class RegretFigure(NamedTuple):
@@ -67,12 +67,7 @@ NORMALISED = (
 
 def draw(figure: RegretFigure, result: Result) -> Figure:
     """Regret over time, and the distribution of final regret."""
-    matplotlib.use("Agg")
-    import matplotlib.pyplot as plt
-
-    from jaxbandit import plotting
-
-    sheet, (left, right) = plt.subplots(1, 2, figsize=(12, 4.4), layout="constrained")
+    sheet, (left, right) = panels(1, 2, (12, 4.4))
     options = {"labels": figure.policies, "quantiles": (0.5,), "logarithmic": figure.logarithmic}
     plotting.plot_regret(result, **options, ax=left)
     left.set_title(f"{figure.scenario}: regret over time", fontsize="medium")
@@ -83,12 +78,7 @@ def draw(figure: RegretFigure, result: Result) -> Figure:
 
 def normalised(result: Result) -> Figure:
     """Regret / log t with the constants of the bounds, scenario 1."""
-    matplotlib.use("Agg")
-    import matplotlib.pyplot as plt
-
-    from jaxbandit import plotting
-
-    sheet, ax = plt.subplots(figsize=(9, 5), layout="constrained")
+    sheet, ax = panels(size=(9, 5))
     arms = environment("scenario 1")
     lines = [bounds.lower(arms), bounds.lower_paper(arms), bounds.upper_asymptotic(arms)]
     shown = ("KL-UCB-SM", "KL-UCB-SM2", "KL-UCB-MC", "TV-KL-UCB")
@@ -102,5 +92,5 @@ def all_figures(results: dict[str, Result], size: str) -> Iterator[tuple[str, st
         if isinstance(each, RegretFigure):
             yield each.name, f"{each.caption} {size}.", draw(each, results[each.scenario])
         else:
-            yield each, FAMILY, asymptotic_bounds.draw()
+            yield each, FAMILY, draw_constants()
     yield "Bounds", f"{NORMALISED} {size}.", normalised(results["scenario 1"])

@@ -66,6 +66,8 @@ OTHERS: dict[str, Policy] = {
 }
 POLICIES = OTHERS | {"TV-KL-UCB": jaxbandit.TVKLUCB()}
 THREE_STATE_POLICIES = OTHERS | {"m-TV-KL-UCB": jaxbandit.TVKLUCB()}
+ZERO = "TV-KL-UCB, rows 0"  # estimates of a state not yet left start at 0, not at 1
+INDEPENDENT = "i.i.d. arms"  # with the stationary laws of scenario 1's
 
 
 def environment(name: str, **start: Any) -> MarkovArms:
@@ -81,3 +83,16 @@ def independent(arms: MarkovArms) -> MarkovArms:
 def policies(name: str) -> dict[str, Policy]:
     """The policies compared in a scenario, the paper's own last."""
     return THREE_STATE_POLICIES if environment(name).reward.shape[1] == 3 else POLICIES
+
+
+def all_arms() -> dict[str, MarkovArms]:
+    """Every scenario, and the i.i.d. arms that the paper speaks of."""
+    return {name: environment(name) for name in SCENARIOS} | {INDEPENDENT: independent(environment("scenario 1"))}
+
+
+def compared(name: str) -> dict[str, Policy]:
+    """The policies that all claims about one of `all_arms` are about."""
+    found = dict(policies("scenario 1" if name == INDEPENDENT else name))
+    if name in ("scenario 1", "scenario 2"):
+        found[ZERO] = jaxbandit.TVKLUCB(unvisited=0.0)
+    return found

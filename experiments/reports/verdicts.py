@@ -1,4 +1,4 @@
-"""The paper's claims as data, and how they are judged."""
+"""Claims that one policy has less regret than another, and how they are judged."""
 
 from __future__ import annotations
 
@@ -8,10 +8,8 @@ from typing import NamedTuple
 
 import numpy as np
 
-from experiments.tables import Row
+from experiments.reports.tables import Row
 from jaxbandit import Result, metrics
-
-SAVED_AGAINST = "KL-UCB-SM"
 
 
 class Claim(NamedTuple):
@@ -21,21 +19,6 @@ class Claim(NamedTuple):
     better: str
     worse: str
     where: str  # in the paper
-
-
-def _beats(better: str, where: dict[str, str]) -> list[Claim]:
-    return [Claim(f"{better} beats {worse}", better, worse, place) for worse, place in where.items()]
-
-
-CLAIMS = {
-    "scenario 1": [
-        *_beats("TV-KL-UCB", {"UCB-SM": "figure 1a", "KL-UCB-SM": "figure 1c", "KL-UCB-SM2": "figure 1c"}),
-        *_beats("KL-UCB-SM", {"UCB-SM": "section IV"}),
-    ],
-    "scenario 2": _beats("TV-KL-UCB", {"UCB-SM": "figure 1b", "KL-UCB-SM": "figure 1d", "KL-UCB-SM2": "figure 1d"}),
-    "scenario 3": _beats("m-TV-KL-UCB", {"UCB-SM": "figure 2a", "KL-UCB-SM": "figure 2c", "KL-UCB-SM2": "figure 2c"}),
-    "scenario 4": _beats("m-TV-KL-UCB", {"UCB-SM": "figure 2b", "KL-UCB-SM": "figure 2d", "KL-UCB-SM2": "figure 2d"}),
-}
 
 
 def verdict(low: float, high: float) -> str:
@@ -93,9 +76,9 @@ def _judged(text: str, where: str, difference: np.ndarray, decide: Callable[[flo
     }
 
 
-def saved(result: Result, label: str, resamples: int, seed: int) -> np.ndarray:
-    """Share of KL-UCB-SM's mean final regret that `label` saves: first as measured, then of resampled runs."""
-    own, other = (metrics.pseudo_regret(result, name)[0, 0, :, -1] for name in (label, SAVED_AGAINST))
+def saved(result: Result, label: str, against: str, resamples: int, seed: int) -> np.ndarray:
+    """Share of another policy's mean final regret that `label` saves: first as measured, then of resampled runs."""
+    own, other = (metrics.pseudo_regret(result, name)[0, 0, :, -1] for name in (label, against))
     runs = len(own)
     random = np.random.default_rng(seed)
     drawn = (random.integers(runs, size=runs) for _ in range(resamples))
