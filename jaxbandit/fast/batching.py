@@ -114,7 +114,7 @@ def _apply(equation: Any, inputs: list[Value], runs: int) -> list[Value]:
         }
     elif name == "concatenate":
         arrays = [_everywhere(value, runs) for value in inputs]
-    elif name in RANDOM and _is_threefry(inputs[0][0]) and parameters.get("bit_width", 32) == 32:
+    elif name in RANDOM and parameters.get("bit_width", 32) == 32 and _is_known(name, inputs[0][0]):
         return [(_random(name, parameters, [_everywhere(value, runs) for value in inputs]), True)]
     else:
         axes = [-1 if has else None for _, has in inputs]
@@ -184,21 +184,27 @@ def _by_comparison(name: str, equation: Any, inputs: list[Value], runs: int) -> 
 
 
 @cache
-def _draws_as_jax_does(partitionable: bool) -> bool:
-    """Whether our own draws are JAX's, bit for bit: another JAX, or setting, may number its random bits otherwise."""
+def _draws_as_jax_does(name: str, partitionable: bool) -> bool:
+    """Whether `_random` has the bits of JAX's own operation: another JAX, or setting, may number its bits otherwise."""
+    words = np.array([3, 2**31 + 7], np.uint32)
     with jax.ensure_compile_time_eval():
-        key = jax.random.key(7)
-        words = jax.random.key_data(key)
-        own = threefry(words, jnp.uint32(0), jnp.arange(3, dtype=jnp.uint32))
-        bits = np.array_equal(own[0] ^ own[1], jax.random.bits(key, (3,)))
-        split = np.array_equal(jnp.stack(own, -1), jax.random.key_data(jax.random.split(key, 3)))
-        folded = np.array_equal(jnp.stack(own, -1)[2], jax.random.key_data(jax.random.fold_in(key, 2)))
-        return bits and split and folded
+        key = jax.random.wrap_key_data(words)
+        if name == "random_bits":
+            theirs = jax.random.bits(key, (3,))
+        elif name == "random_split":
+            theirs = jax.random.key_data(jax.random.split(key, 3))
+        else:
+            theirs = jax.random.key_data(jax.random.fold_in(key, 2))[None]
+    number = np.array([2] if name == "random_fold_in" else [0, 1, 2], np.uint32)
+    x, y = threefry(words[:, None], np.zeros_like(number), number)
+    return np.array_equal(theirs, x ^ y if name == "random_bits" else np.stack([x, y], -1))
 
 
-def _is_threefry(keys: Array) -> bool:
-    partitionable = bool(getattr(jax.config, "jax_threefry_partitionable", False))
-    return jax.random.key_impl(keys) == "threefry2x32" and _draws_as_jax_does(partitionable)
+def _is_known(name: str, keys: Array) -> bool:
+    """Whether JAX would draw from these keys in the way that `_random` repeats."""
+    if jax.random.key_impl(keys) != "threefry2x32":
+        return False
+    return _draws_as_jax_does(name, bool(getattr(jax.config, "jax_threefry_partitionable", False)))
 
 
 def _random(name: str, parameters: dict[str, Any], inputs: list[Array]) -> Array:

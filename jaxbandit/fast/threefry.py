@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import jax.numpy as jnp
+import numpy as np
 from jax.extend.random import threefry_2x32
 
 from jaxbandit.base import Array
@@ -18,20 +19,23 @@ def threefry(key: Array, first: Array, second: Array) -> tuple[Array, Array]:
     caller on a CPU, so the rounds are written out here.
 
     Args:
-      key: two arrays of uint32, or one [2, ...].
-      first, second: uint32, broadcast against each other and against the halves of the key.
+      key: two words of uint32, or one array [2, ...] of them.
+      first, second: uint32, of shapes that broadcast against each other and the words. NumPy's arrays give NumPy's.
+
+    Returns:
+      two words of uint32, in the shape of all these together.
     """
     if PLAIN:
         high, low = _by_jax(*jnp.broadcast_arrays(key[0], key[1], first, second))
         return high, low
-    keys = (key[0], key[1], key[0] ^ key[1] ^ jnp.uint32(0x1BD11BDA))
+    keys = (key[0], key[1], key[0] ^ key[1] ^ np.uint32(0x1BD11BDA))
     x, y = first + keys[0], second + keys[1]
     for group in range(5):
         for rotation in _ROTATIONS[group % 2]:
             x = x + y
             y = x ^ ((y << rotation) | (y >> (32 - rotation)))
         x = x + keys[(group + 1) % 3]
-        y = y + keys[(group + 2) % 3] + jnp.uint32(group + 1)
+        y = y + keys[(group + 2) % 3] + np.uint32(group + 1)
     return x, y
 
 
