@@ -16,21 +16,20 @@ def best(scores: Array, plays: int) -> Array:
     [1, 2]
     """
     number = scores.shape[0]
+    if plays == 1 and number <= 256:
+        return _first_of_all(computed_once(scores))[None]
     scores = jnp.where(scores == scores, scores, -jnp.inf)
     # comparisons run over the runs as vectors, where sorting and reductions over few arms do not; many compile slowly
     if plays > 1 and number > 32:
         scores = jnp.where(scores == 0, 0.0, scores)  # top_k takes -0.0 for less than 0.0
         return jax.lax.top_k(scores, plays)[1].astype(jnp.int32)
-    if number > 256:
-        return jnp.argmax(scores)[None].astype(jnp.int32)
-    scores = computed_once(scores)
-    return _first_of_all(scores)[None] if plays == 1 else _by_rank(scores, plays)
+    return jnp.argmax(scores)[None].astype(jnp.int32) if plays == 1 else _by_rank(computed_once(scores), plays)
 
 
 def _first_of_all(scores: Array) -> Array:
-    """The arm with the largest score, by comparing one after the other."""
-    top, arm = scores[0], jnp.int32(0)
-    for k in range(1, scores.shape[0]):
+    """The arm with the largest score, by comparing one after the other; what is no number is larger than nothing."""
+    top, arm = jnp.full_like(scores[0], -jnp.inf), jnp.int32(0)
+    for k in range(scores.shape[0]):
         better = scores[k] > top
         top, arm = jnp.where(better, scores[k], top), jnp.where(better, k, arm)
     return computed_once(arm)

@@ -8,7 +8,7 @@ from __future__ import annotations
 
 import math
 from collections.abc import Callable, Sequence
-from functools import cache, partial, reduce
+from functools import cache, partial
 from typing import Any
 
 import jax
@@ -165,19 +165,16 @@ def _by_comparison(name: str, equation: Any, inputs: list[Value], runs: int) -> 
         return None  # of a constant table, XLA's own gather is as good
     values, indices = _everywhere((values, has), runs), _everywhere(index, runs)
     at = {axis: indices[..., n, :] for n, axis in enumerate(wanted.axes)}
-    if wanted.mode == GatherScatterMode.CLIP or (name == "gather" and wanted.mode != GatherScatterMode.FILL_OR_DROP):
-        # XLA reads within bounds also where it was promised that the index is
+    fills = wanted.mode == GatherScatterMode.FILL_OR_DROP
+    clamps = wanted.mode == GatherScatterMode.CLIP or (name == "gather" and not fills)  # as XLA keeps a promise, too
+    if clamps and len(shape) > 1:
         at = {axis: jnp.clip(where, 0, shape[axis] - 1) for axis, where in at.items()}
     places = comparisons.place([at[axis] for axis in range(len(shape))], shape)
-    inside = None
-    if wanted.mode == GatherScatterMode.FILL_OR_DROP:
-        inside = reduce(jnp.bitwise_and, [(where >= 0) & (where < shape[axis]) for axis, where in at.items()])
-        places = jnp.where(inside, places, -1)
-    places = comparisons.computed_once(places)
     if name == "gather":
-        found = comparisons.read(values, places)
-        fill = out_of_bounds(wanted.fill, values.dtype)
-        return found if inside is None else jnp.where(inside, found, fill)
+        found = comparisons.read(values, places, clamps)
+        return jnp.where(places < 0, out_of_bounds(wanted.fill, values.dtype), found) if fills else found
+    if wanted.mode == GatherScatterMode.CLIP and len(shape) == 1:
+        places = jnp.clip(places, 0, shape[0] - 1)
     new = _everywhere(inputs[2], runs).reshape(-1, runs)
     change = comparisons.write if name == "scatter" else comparisons.add
     return change(values, places.reshape(-1, runs), new)

@@ -7,6 +7,7 @@ from typing import NamedTuple
 import jax.numpy as jnp
 
 from jaxbandit.base import Array, Feedback, total
+from jaxbandit.fast import add_one
 
 
 class Visits(NamedTuple):
@@ -52,12 +53,12 @@ def no_transitions(reward: Array) -> Transitions:
 
 def count_visits(state: Visits, feedback: Feedback) -> Visits:
     """The state after a round: each play counted at the state it moved to."""
-    return state._replace(counts=state.counts.at[feedback.arms, feedback.states].add(1))
+    return state._replace(counts=add_one(state.counts, feedback.arms, feedback.states))
 
 
 def count_transitions(state: Transitions, feedback: Feedback) -> Transitions:
     """The state after a round: each play counted as a departure, and the arm's new state kept."""
-    counts = state.counts.at[feedback.arms, feedback.before, feedback.states].add(1)
+    counts = add_one(state.counts, feedback.arms, feedback.before, feedback.states)
     return state._replace(counts=counts, states=state.states.at[feedback.arms].set(feedback.states))
 
 

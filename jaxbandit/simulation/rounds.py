@@ -9,7 +9,7 @@ import jax
 import jax.numpy as jnp
 
 from jaxbandit.base import Array, Environment, Policy, State
-from jaxbandit.fast import over_runs
+from jaxbandit.fast import add_one, over_runs
 from jaxbandit.selection import best
 
 Recorders = Mapping[str, Callable[..., Any]]  # name to function(environment_state, policy_state, t, policy)
@@ -84,7 +84,7 @@ def play_round(environment: Environment, policy: Policy, luck: Luck, carry: Carr
     played = arms if luck.order is None else luck.order[arms]
     environment_state, feedback = environment.step(luck.environment, carry.environment, played)
     policy_state = policy.update(carry.policy, feedback._replace(arms=arms))
-    return Carry(environment_state, policy_state, carry.visits.at[played, feedback.states].add(1))
+    return Carry(environment_state, policy_state, add_one(carry.visits, played, feedback.states))
 
 
 def look(recorders: Recorders, policy: Policy, luck: Luck, carry: Carry, t: Array) -> dict[str, Any]:
