@@ -27,9 +27,9 @@ def best(scores: Array, plays: int) -> Array:
 
 
 def _first_of_all(scores: Array) -> Array:
-    """The arm with the largest score, by comparing one after the other; what is no number is larger than nothing."""
-    top, arm = jnp.full_like(scores[0], -jnp.inf), jnp.int32(0)
-    for k in range(scores.shape[0]):
+    """The arm with the largest score, by comparing one after the other; what is no number is larger than none."""
+    top, arm = jnp.where(scores[0] == scores[0], scores[0], -jnp.inf), jnp.int32(0)
+    for k in range(1, scores.shape[0]):
         better = scores[k] > top
         top, arm = jnp.where(better, scores[k], top), jnp.where(better, k, arm)
     return computed_once(arm)
