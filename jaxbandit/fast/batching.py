@@ -185,7 +185,7 @@ def _draws_as_jax_does(name: str, partitionable: bool) -> bool:
     """Whether `_random` has the bits of JAX's own operation: another JAX, or setting, may number its bits otherwise."""
     words = np.array([3, 2**31 + 7], np.uint32)
     with jax.ensure_compile_time_eval():
-        key = jax.random.wrap_key_data(words)
+        key = jax.random.wrap_key_data(jnp.asarray(words))
         if name == "random_bits":
             theirs = jax.random.bits(key, (3,))
         elif name == "random_split":

@@ -90,11 +90,14 @@ def _recorded(result: Contents, sizes: tuple[int, int]) -> dict[str, tuple[Any, 
     for name, arrays in result.recorded.items():
         shapes = {array.shape[4:] for array in arrays.values()}
         if len(shapes) > 1:
-            raise ValueError(f"recorded[{name!r}]: policies differ in shape, {sorted(shapes)}; take them from the result")
+            raise ValueError(
+                f"recorded[{name!r}]: policies differ in shape, {sorted(shapes)}; take them from the result"
+            )
         (shape,) = shapes
         kind = np.result_type(*arrays.values(), *([] if len(arrays) == len(result.labels) else [np.float64]))
         parts = [
-            arrays.get(label, np.full((*result.visits[label].shape[:4], *shape), np.nan, float)) for label in result.labels
+            arrays.get(label, np.full((*result.visits[label].shape[:4], *shape), np.nan, float))
+            for label in result.labels
         ]
         named = ("arm", "state")[: len(shape)] if shape == sizes[: len(shape)] else ()
         axes = named or tuple(f"{name}_{axis}" for axis in range(len(shape)))
