@@ -6,6 +6,7 @@ same either way. All that JAX and XLA are asked for beyond their documented inte
 | what is asked | where | what it buys | when it is gone |
 |---|---|---|---|
 | the attributes of jaxprs and equations (`eqns`, `invars`, `outvars`, `constvars`, `primitive`, `params`, `aval`, a literal's `val`), names of primitives and of their parameters | `jaxprs`, `batching`, `compilation` | rounds with the runs last: TV-KL-UCB 2.4 times as fast | `batching.over_runs` falls back to `jax.vmap`, `compilation.in_one_piece` to the function as it is |
+| the dimension numbers and modes of `gather`, `scatter` and `scatter-add` | `jaxprs.points` | plainly written reads and writes as vectors over runs | what is not known goes through `jax.vmap` |
 | that a float division is computed once, whatever consumes it | `comparisons.computed_once` | UCB-SM twice as fast | the same numbers, computed more often |
 | how `jax.random` numbers its random bits, and the layout of its keys | `batching`, `threefry` | uniform 4 times, Thompson 1.9 times as fast | found out at the first use by comparing bits; then `jax.random` itself draws |
 | the frontend attributes `xla_cpu_small_call` and `inlineable`, set by `jax.experimental.xla_metadata` | `compilation.in_one_piece` | two devices: TV-KL-UCB 1.3, three states 1.7 times as fast | an XLA that does not know them ignores them; without the module the function is compiled as it is |

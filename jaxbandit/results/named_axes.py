@@ -34,19 +34,20 @@ def as_dataset(result: Contents) -> xarray.Dataset:
     if len(result.times):
         regret = np.concatenate([metrics.pseudo_regret(result, label) for label in result.labels], axis=1)
     runs, _, arms, states = visits.shape[2:]
+    hyperparameters = _hyperparameters(result, variants)
     dataset: xarray.Dataset = _installed("xarray").Dataset(
         {
             "visits": (DIMENSIONS, visits, {"long_name": "plays that moved the arm to the state"}),
             "regret": (DIMENSIONS[:4], regret, {"long_name": "pseudo-regret"}),
             "means": (("scenario", "arm"), result.means.copy(), {"long_name": "long-run reward per play"}),
             "reward": (("scenario", "arm", "state"), result.reward.copy(), {"long_name": "what the state pays"}),
-            **_recorded(result, (arms, states)),
+            **_recorded(result, (arms, states), NAMES | hyperparameters.keys()),
         },
         coords={
             "scenario": np.array(result.scenarios),
             "policy": np.array([label for label, _ in variants]),
             "variant": ("policy", np.array([variant for _, variant in variants])),
-            **{name: ("policy", values) for name, values in _hyperparameters(result, variants).items()},
+            **{name: ("policy", values) for name, values in hyperparameters.items()},
             "run": result.asked.get("first_run", 0) + np.arange(runs),
             "time": ("time", result.times.copy(), {"long_name": "round t"}),
             "arm": np.arange(arms),
@@ -84,7 +85,7 @@ def _hyperparameters(result: Contents, variants: list[tuple[str, int]]) -> dict[
     return columns
 
 
-def _recorded(result: Contents, sizes: tuple[int, int]) -> dict[str, tuple[Any, np.ndarray]]:
+def _recorded(result: Contents, sizes: tuple[int, int], taken: set[str]) -> dict[str, tuple[Any, np.ndarray]]:
     """Each recorder's arrays along the axis `policy`; floats with NaN where a policy has none."""
     variables = {}
     for name, arrays in result.recorded.items():
@@ -101,7 +102,7 @@ def _recorded(result: Contents, sizes: tuple[int, int]) -> dict[str, tuple[Any, 
         ]
         named = ("arm", "state")[: len(shape)] if shape == sizes[: len(shape)] else ()
         axes = named or tuple(f"{name}_{axis}" for axis in range(len(shape)))
-        free = name if name not in NAMES else f"recorded_{name}"
+        free = name if name not in taken else f"recorded_{name}"
         variables[free] = ((*DIMENSIONS[:4], *axes), np.concatenate(parts, axis=1).astype(kind))
     return variables
 
