@@ -6,11 +6,11 @@ import numpy as np
 import pytest
 
 import jaxbandit
-from jaxbandit import KLUCB, TVKLUCB, Result, simulate, sweep, two_state
+from jaxbandit import TVKLUCB, UCBSM, Result, simulate, sweep, two_state
 
 ARMS = two_state([0.5, 0.4, 0.3], [0.4, 0.55, 0.65])
 OTHER = two_state([0.1, 0.4, 0.6], [0.4, 0.25, 0.3], initial_state="stationary")
-POLICIES = {"tv": [TVKLUCB(scale=scale) for scale in (0.3, 1.0)], "kl": KLUCB()}
+POLICIES = {"tv": [TVKLUCB(scale=scale) for scale in (0.3, 1.0)], "ucb": UCBSM()}
 
 
 def judged(arms, state, t, policy):
@@ -25,7 +25,7 @@ def mean(arms, state, t):
     return (state.counts.sum() / t).astype(jnp.float32)
 
 
-RECORD = {"Markovian": {"tv": judged}, "plays": plays, "share": {"kl": mean, "tv": mean}}
+RECORD = {"Markovian": {"tv": judged}, "plays": plays, "share": {"ucb": mean, "tv": mean}}
 COMMON = {"key": jax.random.key(5), "runs": 23, "horizon": 60, "times": [1, 7, 31, 60], "record": RECORD}
 
 
@@ -47,8 +47,8 @@ def test_shapes_types_and_values(result):
     found = {name: {label: (a.shape, a.dtype) for label, a in of.items()} for name, of in result.recorded.items()}
     assert found == {
         "Markovian": {"tv": ((2, 2, 23, 4, 3), bool)},
-        "plays": {"tv": ((2, 2, 23, 4, 3), np.uint32), "kl": ((2, 1, 23, 4, 3), np.uint32)},
-        "share": {"tv": ((2, 2, 23, 4), np.float32), "kl": ((2, 1, 23, 4), np.float32)},
+        "plays": {"tv": ((2, 2, 23, 4, 3), np.uint32), "ucb": ((2, 1, 23, 4, 3), np.uint32)},
+        "share": {"tv": ((2, 2, 23, 4), np.float32), "ucb": ((2, 1, 23, 4), np.float32)},
     }
     for label in result.labels:
         np.testing.assert_array_equal(result.recorded["plays"][label], result.visits[label].sum(-1))
@@ -88,15 +88,15 @@ def test_files_resume_and_sweeps(result, tmp_path):
     same(short, loaded)
     same(result, simulate({"a": ARMS, "b": OTHER}, POLICIES, **COMMON, resume=loaded))
     case = {"scenarios": {"a": ARMS, "b": OTHER}, "policies": POLICIES, **COMMON, "chunk": 20}
-    swept = sweep({"c": case | {"runs": 9}}, tmp_path / "s", block=4, every=1e-9)["c"]
-    assert swept.recorded["plays"]["kl"].shape[2] == 9
-    same(result, sweep({"c": case}, tmp_path / "s", block=4, every=1e-9)["c"])
+    swept = sweep({"c": case | {"runs": 11}}, tmp_path / "s", block=12, every=1e-9)["c"]
+    assert swept.recorded["plays"]["ucb"].shape[2] == 11
+    same(result, sweep({"c": case}, tmp_path / "s", block=12, every=1e-9)["c"])  # 11 and 12 runs: the same programs
 
 
 def test_named_axes(result):
     dataset = result.to_xarray()
     assert dataset.Markovian.dims == ("scenario", "policy", "run", "time", "arm")
-    assert dataset.Markovian.dtype == float and np.isnan(dataset.Markovian.sel(policy="kl")).all()
+    assert dataset.Markovian.dtype == float and np.isnan(dataset.Markovian.sel(policy="ucb")).all()
     np.testing.assert_array_equal(dataset.Markovian.sel(policy="tv"), result.recorded["Markovian"]["tv"])
     assert dataset.plays.dtype == np.uint32 and dataset.share.dims == ("scenario", "policy", "run", "time")
 
@@ -115,9 +115,9 @@ def test_with_orders_the_recorder_sees_the_policy_of_its_run():
         (3, "record: 3; give a dict"),
         ({"x": 3}, r"record\['x'\]: 3 is not a function"),
         ({3: plays}, "record: the name 3"),
-        ({"x": {"zz": plays}}, r"record\['x'\]: 'zz' is no policy; there are tv, kl"),
+        ({"x": {"zz": plays}}, r"record\['x'\]: 'zz' is no policy; there are tv, ucb"),
         ({"x": lambda state: state}, r"record\['x'\]: the function takes 1 arguments"),
-        ({"x": judged}, r"record\['x'\]: it fails on the state of 'kl'"),
+        ({"x": judged}, r"record\['x'\]: it fails on the state of 'ucb'"),
         ({"x": lambda arms, state, t: (t, t)}, r"record\['x'\]: returns tuple for 'tv', not one array"),
     ],
 )
@@ -128,4 +128,4 @@ def test_what_cannot_be_recorded_is_refused_before_anything_is_played(record, wo
 
 def test_the_kernel_does_not_record():
     with pytest.raises(ValueError, match="record: the kernel records counts only"):
-        simulate(ARMS, {"kl": KLUCB()}, runs=2, horizon=10, backend="kernel", record={"plays": plays})
+        simulate(ARMS, {"ucb": UCBSM()}, runs=2, horizon=10, backend="kernel", record={"plays": plays})
