@@ -173,10 +173,16 @@ def test_ten_million_rounds():
         assert np.isfinite(regret).all() and (regret >= 0).all()
 
 
+def compiled_chunk(plan):
+    """What `jax.jit` returned for TV-KL-UCB; the plain form has nothing around it."""
+    program = _program(plan.mesh, 1, 1, plan.together, 25, 1, False, ((), _methods(TVKLUCB(), ARMS)))
+    return program if hasattr(program, "lower") else program.__wrapped__
+
+
 def test_new_numbers_compile_nothing():
     simulate(ARMS, {"tv": TVKLUCB()}, runs=4, horizon=50, chunk=25)
     mesh = make_plan(jaxbandit.simulation.request.check(ARMS, {"tv": TVKLUCB()}, runs=4, horizon=50), 1, 25, None, None)
-    program = _program(mesh.mesh, 1, 1, mesh.together, 25, 1, False, ((), _methods(TVKLUCB(), ARMS))).__wrapped__
+    program = compiled_chunk(mesh)
     traces = program._cache_size()
     assert traces >= 1
     for scale in (0.5, 2.0):
@@ -201,7 +207,7 @@ def test_no_communication_between_devices():
     request = jaxbandit.simulation.request.check(ARMS, {"tv": TVKLUCB()}, runs=4, horizon=50)
     plan = make_plan(request, 1, 25, None, None)
     tile = jaxbandit.simulation.tiles.Tile(request, plan, 0, None)
-    program = _program(plan.mesh, 1, 1, plan.together, 25, 1, False, ((), _methods(TVKLUCB(), ARMS))).__wrapped__
+    program = compiled_chunk(plan)
     lowered = program.lower(
         tile.environment,
         tile.policies["tv"],

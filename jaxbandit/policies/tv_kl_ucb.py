@@ -208,7 +208,7 @@ def _check(policy: KLUCBMC | TVKLUCB, reward: Array) -> None:
     if states > QUICKLY_COMPILED:
         warnings.warn(
             f"{type(policy).__name__} on arms with {states} states: its program grows with the states and compiles for "
-            "a minute with 16 and for many with 32 or more, before the first round is played",
+            "a minute with 16 and for many minutes with 32 or more, before the first round is played",
             stacklevel=5,
         )
     checks.kl_fields(policy)
