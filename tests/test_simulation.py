@@ -14,8 +14,9 @@ import jaxbandit
 from jaxbandit import ALL, KLUCB, TVKLUCB, UCBSM, Result, Thompson, Uniform, simulate, two_state
 from jaxbandit.fast.batching import over_runs
 from jaxbandit.simulation.plan import make_plan
+from jaxbandit.simulation.request import methods_of
 from jaxbandit.simulation.rounds import luck, play_round, start
-from jaxbandit.simulation.tiles import _methods, _program
+from jaxbandit.simulation.tiles import _program
 
 ARMS = two_state([0.5, 0.4, 0.3], [0.4, 0.55, 0.65])
 OTHER = two_state([0.1, 0.4, 0.6], [0.4, 0.25, 0.3], initial_state="stationary")
@@ -175,7 +176,7 @@ def test_ten_million_rounds():
 
 def compiled_chunk(plan):
     """What `jax.jit` returned for TV-KL-UCB; the plain form has nothing around it."""
-    program = _program(plan.mesh, 1, 1, plan.together, 25, 1, False, ((), _methods(TVKLUCB(), ARMS)))
+    program = _program(plan.mesh, 1, 1, plan.together, 25, 1, False, ((), methods_of(TVKLUCB(), ARMS)))
     return program if hasattr(program, "lower") else program.__wrapped__
 
 

@@ -16,7 +16,7 @@ import numpy as np
 
 from jaxbandit.base import Feedback
 from jaxbandit.fast import PLAIN
-from jaxbandit.simulation.request import Request
+from jaxbandit.simulation.request import Request, methods_of
 from jaxbandit.version import __version__
 
 VERSION = 2  # of a fingerprint; the first had no programs
@@ -173,8 +173,7 @@ def _one_of(stacked: Any) -> Any:
 def _cached(program: Callable[..., str], thing: Any, *size: Any) -> str:
     """Traced once for a class, its static fields, its methods and all shapes."""
     leaves, structure = jax.tree.flatten(thing)
-    methods = tuple(getattr(type(thing), name, None) for name in ("init", "scores", "update", "step", "reordered"))
-    return _traced(program, structure, tuple(leaves), methods, size)
+    return _traced(program, structure, tuple(leaves), methods_of(thing), size)
 
 
 @lru_cache(maxsize=1000)

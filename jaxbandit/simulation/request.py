@@ -5,6 +5,7 @@ from __future__ import annotations
 import inspect
 from collections.abc import Callable, Mapping, Sequence
 from dataclasses import dataclass
+from types import FunctionType
 from typing import Any, Literal, get_args
 
 import jax
@@ -193,6 +194,15 @@ def _check_leaves(where: str, thing: Any) -> None:
             raise ValueError(f"{where}: {type(thing).__name__} is not a pytree; decorate it with @jaxbandit.pytree")
         if not isinstance(leaf, int | float | np.ndarray | np.generic | jax.Array):
             raise ValueError(f"{where}: {leaf!r} is not a number; make a field that is part of the program static()")
+
+
+def methods_of(*things: Any) -> tuple[Any, ...]:
+    """All functions of the things' classes: what was compiled or traced for others has to be done anew.
+
+    An author who assigns `Mine.scores = ...` has the same class as before, which is all that JAX compares.
+    """
+    classes = [kind for thing in things for kind in type(thing).__mro__]
+    return tuple(value for kind in classes for value in vars(kind).values() if isinstance(value, FunctionType))
 
 
 def default_times(horizon: int) -> np.ndarray:

@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from functools import cache, partial
+from functools import lru_cache, partial
 from typing import Any
 
 import jax
@@ -16,13 +16,13 @@ from jaxbandit.base import Array
 from jaxbandit.fast import compiled
 from jaxbandit.results.result import Result
 from jaxbandit.simulation.plan import Plan
-from jaxbandit.simulation.request import Request
+from jaxbandit.simulation.request import Request, methods_of
 from jaxbandit.simulation.rounds import Carry, Luck, luck, play_chunk, play_round, start
 
 Program = Any  # a compiled chunk
 
 
-@cache
+@lru_cache(maxsize=500)
 def _program(
     mesh: Mesh, scenarios: int, variants: int, together: int, length: int, plays: int, kernel: bool, rest: Any
 ) -> Program:
@@ -118,7 +118,7 @@ class Tile:
         self.environment, self.policies = everywhere(request.environment), everywhere(request.policies)
         self.carries = {}
         for label, policy in request.policies.items():
-            methods = _methods(policy, request.environment)
+            methods = methods_of(policy, request.environment)
             begin = partial(_start, request.variants[label], methods, request.environment, policy, chance)
             if resume is None:
                 carry = begin()
@@ -135,17 +135,12 @@ class Tile:
         recorders = [
             (name, recorder, len(plan.shapes[label][name].shape)) for name, recorder in request.recorders[label].items()
         ]
-        rest = tuple(recorders), _methods(request.policies[label], request.environment)
+        rest = tuple(recorders), methods_of(request.policies[label], request.environment)
         program = _program(plan.mesh, *lanes, plan.together, length, request.plays, plan.kernel, rest)
         self.carries[label], visits, recorded = program(
             self.environment, self.policies[label], self.luck, self.carries[label], np.int32(first), times
         )
         return visits, recorded
-
-
-def _methods(*things: Any) -> tuple[Any, ...]:
-    names = ("init", "scores", "update", "step", "reordered")
-    return tuple(getattr(type(thing), name, None) for thing in things for name in names)
 
 
 def _put(mesh: Mesh, leaf: Array, spec: P) -> Array:
