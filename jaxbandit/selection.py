@@ -10,7 +10,7 @@ from jaxbandit.fast import computed_once
 
 
 def best(scores: Array, plays: int) -> Array:
-    """The `plays` arms with the largest scores, [M] int32; the lowest arm first on ties, what is no number last.
+    """The `plays` arms with the largest scores, [M] int32; the lowest arm first on ties; NaN counts as -inf.
 
     >>> best(jnp.array([0.5, 0.7, 0.7]), 2).tolist()
     [1, 2]
@@ -27,7 +27,7 @@ def best(scores: Array, plays: int) -> Array:
 
 
 def _first_of_all(scores: Array) -> Array:
-    """The arm with the largest score, by comparing one after the other; what is no number is larger than none."""
+    """The arm with the largest score, by comparing one after the other; NaN counts as -inf."""
     top, arm = jnp.where(scores[0] == scores[0], scores[0], -jnp.inf), jnp.int32(0)
     for k in range(1, scores.shape[0]):
         better = scores[k] > top

@@ -8,13 +8,14 @@ import types
 from functools import partial
 from pathlib import Path
 
+import jax
 import jax.numpy as jnp
 import numpy as np
 import optax
 import pytest
 
 import jaxbandit
-from jaxbandit import GradientBandit, Result, Uniform, pytree, simulate, sweep, two_state
+from jaxbandit import GradientBandit, Result, Uniform, pytree, simulate, static, sweep, two_state
 from jaxbandit.policies.estimates import count_visits, no_visits, sample_mean
 from jaxbandit.simulation.fingerprint import fingerprint
 from jaxbandit.simulation.request import check
@@ -136,7 +137,7 @@ def test_other_versions_go_on_with_one_warning_that_names_both(tmp_path, monkeyp
         pytest.raises(ValueError, match=r"cases\['a'\]: key changed"),
         pytest.warns(UserWarning, match="goes on with jaxbandit 8.0"),
     ):
-        sweep({"a": {**cases["a"], "key": jaxbandit.random.__globals__["jax"].random.key(3)}}, tmp_path)
+        sweep({"a": {**cases["a"], "key": jax.random.key(3)}}, tmp_path)
 
 
 def test_files_of_the_first_kind_are_read_but_not_continued(tmp_path):
@@ -217,3 +218,83 @@ def test_constants_count_by_value():
 
     zeros, other = np.zeros(2000), np.append(np.zeros(1999), 1e-12)
     assert program(reading(zeros)) == program(reading(zeros.copy())) != program(reading(other))
+
+
+def test_constants_of_an_inner_function_count_too():
+    def reading(table):
+        inner = jax.jit(lambda t: jnp.asarray(table)[t % 3])
+        policy = mine()
+        type(policy).scores = lambda self, key, state, t: inner(t) * state.reward[:, 1]
+        return policy
+
+    one, other = np.array([1.0, 2.0, 3.0]), np.array([1.0, 2.0, -3.0])
+    assert program(reading(one)) == program(reading(one.copy())) != program(reading(other))
+
+
+def test_the_same_on_a_terminal(monkeypatch):
+    """JAX colours the text of a program where it writes to a terminal."""
+    before = program(mine())
+    text = str(jax.make_jaxpr(lambda x: x + 1)(1.0))
+    monkeypatch.setattr("jaxbandit.fast.jaxprs.str", lambda closed: f"\x1b[34m{closed!s}\x1b[0m", raising=False)
+    assert program(mine()) == before and "lambda" in text
+
+
+def test_what_an_environment_pays_counts_wherever_it_is_written(tmp_path):
+    """A reward that is a property, not a leaf."""
+
+    def arms(worst):
+        @pytree
+        class Paying:
+            transition_like: float = 0.5
+
+            @property
+            def reward(self):
+                return np.array([[worst, 1.0], [0.0, 0.5]])
+
+            def means(self):
+                return np.mean(self.reward, axis=1)
+
+            def init(self, key):
+                return jnp.zeros(2, jnp.int32)
+
+            def step(self, key, state, arms):
+                states = 1 - state[arms]
+                paid = jnp.asarray(self.reward, float)[arms, states]
+                return state.at[arms].set(states), jaxbandit.Feedback(arms, state[arms], states, paid)
+
+        return Paying()
+
+    asked = {"policies": {"u": jaxbandit.UCB1()}, **SIZE}
+    sweep({"m": {"scenarios": arms(0.0), **asked}}, tmp_path)
+    with pytest.raises(
+        ValueError, match=r"scenarios\['scenario'\]\.means\(\), scenarios\['scenario'\]\.reward changed"
+    ):
+        sweep({"m": {"scenarios": arms(-9.0), **asked}}, tmp_path)
+
+
+def test_a_helper_or_a_number_that_a_method_reads_is_read_again(tmp_path):
+    """As in a notebook, where a cell above is run again and the class stays as it is."""
+    policy = mine("1 + helper(plays)")
+    names = type(policy).scores.__globals__
+    names.update(helper=lambda plays: plays, weight=1.0)
+    simulate(**case(policy)["m"])
+    hashes = [program(policy)]
+    names["helper"] = lambda plays: plays * names_weight  # noqa: F821
+    names["helper"].__globals__["names_weight"] = 1.0
+    hashes.append(program(policy))
+    before = simulate(**case(policy)["m"]).visits["mine"]
+    names["helper"].__globals__["names_weight"] = -0.5
+    hashes.append(program(policy))
+    after = simulate(**case(policy)["m"]).visits["mine"]
+    assert len(set(hashes)) == 3 and (before != after).any()
+
+
+def test_settings_of_jax_and_tuples_count():
+    @pytree
+    class Shaped(type(mine())):
+        shape: tuple = static((1.0, 2.0))
+
+    one, other = (fingerprint(check(ARMS, {"p": Shaped(shape=shape)}))["asked"] for shape in ((1.0, 2.0), (-1.0, 4.0)))
+    assert one["policies"]["p"]["shape"] != other["policies"]["p"]["shape"]
+    with jax.threefry_partitionable(False):
+        assert fingerprint(check(ARMS, {"u": Uniform()}))["asked"]["threefry_partitionable"] is False

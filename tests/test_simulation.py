@@ -13,8 +13,8 @@ import pytest
 import jaxbandit
 from jaxbandit import ALL, KLUCB, TVKLUCB, UCBSM, Result, Thompson, Uniform, simulate, two_state
 from jaxbandit.fast.batching import over_runs
+from jaxbandit.simulation.fingerprint import code_of
 from jaxbandit.simulation.plan import make_plan
-from jaxbandit.simulation.request import methods_of
 from jaxbandit.simulation.rounds import luck, play_round, start
 from jaxbandit.simulation.tiles import _program
 
@@ -176,7 +176,7 @@ def test_ten_million_rounds():
 
 def compiled_chunk(plan):
     """What `jax.jit` returned for TV-KL-UCB; the plain form has nothing around it."""
-    program = _program(plan.mesh, 1, 1, plan.together, 25, 1, False, ((), methods_of(TVKLUCB(), ARMS)))
+    program = _program(plan.mesh, 1, 1, plan.together, 25, 1, False, (), code_of(TVKLUCB(), ARMS))
     return program if hasattr(program, "lower") else program.__wrapped__
 
 

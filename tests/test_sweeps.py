@@ -75,7 +75,10 @@ def test_runs_added_later_and_fewer_asked_for(tmp_path):
     [
         ({"policies": {"ucb": UCBSM(2.0), "u": Uniform()}}, r"policies\['ucb'\]\.L"),
         ({"policies": {"ucb": UCBSM()}}, r"policies\['u'\]"),
-        ({"scenarios": two_state([0.5, 0.4, 0.2], [0.4, 0.55, 0.65])}, r"scenarios\['scenario'\]\.transition, .*"),
+        (
+            {"scenarios": two_state([0.5, 0.4, 0.2], [0.4, 0.55, 0.65])},
+            r"scenarios\['scenario'\]\.means\(\), .*transition_thresholds",
+        ),
         ({"horizon": 301}, "horizon"),
         ({"times": [7, 300]}, "times"),
         ({"key": jax.random.key(1)}, "key"),

@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import re
 from collections.abc import Callable, Iterator, Sequence
 from typing import Any, NamedTuple
 
@@ -73,6 +74,35 @@ def primitives(jaxpr: Any) -> Iterator[str]:
             inner = getattr(parameter, "jaxpr", parameter)
             if hasattr(inner, "eqns"):
                 yield from primitives(inner)
+
+
+def told(function: Callable[..., Any], arguments: Sequence[Any]) -> Iterator[bytes]:
+    """What a function computes, as bytes that are the same in every process: its jaxpr's text, its constants' values.
+
+    Left out are addresses, the colours of a terminal, and names of Python functions with the rules of differentiation
+    that go with them, as nothing is differentiated.
+
+    Args:
+      arguments: arrays or their shapes.
+    """
+    closed = jax.make_jaxpr(lambda *given: function(*given))(*arguments)  # a new function, which has no trace yet
+    yield _NAMES.sub("", str(closed)).encode()
+    for constant in _constants(closed):
+        is_key = jnp.issubdtype(jnp.result_type(constant), jax.dtypes.prng_key)
+        array = np.asarray(jax.random.key_data(constant) if is_key else constant)
+        yield f"{array.dtype}{array.shape}".encode() + array.tobytes()
+
+
+_NAMES = re.compile(r"\x1b\[[0-9;]*m| at 0x[0-9a-f]+|\b(?:name|jvp|fwd|bwd|jvp_jaxpr_fun|jvp_jaxpr_thunk)=\S+")
+
+
+def _constants(closed: Any) -> Iterator[Array]:
+    """The constants of a jaxpr, and of those within it that keep their own."""
+    yield from getattr(closed, "consts", ())
+    for equation in getattr(closed, "jaxpr", closed).eqns:
+        for parameter in jax.tree.leaves(tuple(equation.params.values()), is_leaf=lambda leaf: hasattr(leaf, "jaxpr")):
+            if hasattr(parameter, "jaxpr") or hasattr(parameter, "eqns"):
+                yield from _constants(parameter)
 
 
 class Points(NamedTuple):

@@ -137,7 +137,8 @@ def _rounds(result: Contents) -> str:
 
 
 def _memory(result: Contents) -> str:
-    counts = sum(visits.nbytes for visits in result.visits.values())
+    recorded = [array for arrays in result.recorded.values() for array in arrays.values()]
+    counts = sum(array.nbytes for array in [*result.visits.values(), *recorded])
     carry = sum(leaf.nbytes for leaves in result.carry.values() for leaf in leaves)
     return f"{_bytes(counts)} of counts" + (f" and {_bytes(carry)} to go on from" if carry else "")
 

@@ -100,7 +100,8 @@ def _recorded(result: Contents, sizes: tuple[int, int], taken: set[str]) -> dict
             arrays.get(label, np.full((*result.visits[label].shape[:4], *shape), np.nan, float))
             for label in result.labels
         ]
-        named = ("arm", "state")[: len(shape)] if shape == sizes[: len(shape)] else ()
+        shuffled = result.asked.get("shuffle", False)  # then a policy's arms are in the order of its run
+        named = ("arm", "state")[: len(shape)] if shape == sizes[: len(shape)] and not shuffled else ()
         axes = named or tuple(f"{name}_{axis}" for axis in range(len(shape)))
         free = name if name not in taken else f"recorded_{name}"
         variables[free] = ((*DIMENSIONS[:4], *axes), np.concatenate(parts, axis=1).astype(kind))

@@ -52,7 +52,8 @@ class Result(Contents):
           visits int32 [scenario, policy, run, time, arm, state], regret [scenario, policy, run, time],
           means [scenario, arm], reward [scenario, arm, state]; attributes that say how they were made. All copies. What
           was recorded has its own name and [scenario, policy, run, time, ..]; where its further axes have the sizes of
-          arms, or of arms and states, they are `arm` and `state`. It is NaN for a policy that did not record it.
+          arms, or of arms and states, they are `arm` and `state` (not with `shuffle`). It is NaN for a policy that did
+          not record it.
 
         Raises:
           ImportError: xarray is not installed.

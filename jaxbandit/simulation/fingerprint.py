@@ -4,10 +4,12 @@ from __future__ import annotations
 
 import dataclasses
 import hashlib
-import re
+import inspect
 import warnings
 from collections.abc import Callable, Iterator, Mapping
+from contextlib import suppress
 from functools import lru_cache, partial
+from types import CodeType, FunctionType
 from typing import Any
 
 import jax
@@ -16,15 +18,17 @@ import numpy as np
 
 from jaxbandit.base import Feedback
 from jaxbandit.fast import PLAIN
-from jaxbandit.simulation.request import Request, methods_of
+from jaxbandit.fast.jaxprs import told
+from jaxbandit.simulation.recording import OfFour
+from jaxbandit.simulation.request import Request
 from jaxbandit.version import __version__
 
 VERSION = 2  # of a fingerprint; the first had no programs
-LARGE = 100  # numbers of a field that are told by their hash
+LARGE = 100  # fields with more numbers than this are told by a hash
 
 
 def fingerprint(request: Request) -> dict[str, Any]:
-    """Two simulations with equal fingerprints have equal counts.
+    """Two simulations on the same kind of device, by the same versions, with equal fingerprints have equal counts.
 
     Returns:
       JSON: "asked", the values of all fields and arguments (but the horizon and the times, which decide how much is
@@ -33,9 +37,18 @@ def fingerprint(request: Request) -> dict[str, Any]:
       name of a Python function: where a class is defined does not count, what its methods compute does. Jaxprs may
       change with the versions of JAX and of this package, so that programs say something between equal versions only.
     """
-    asked = {
+    return {"asked": asked(request), "programs": programs(request)}
+
+
+def asked(request: Request) -> dict[str, Any]:
+    """The first part of a fingerprint, which needs no trace."""
+    paid = [{"reward": request.reward[i], "means()": request.means[i]} for i in range(len(request.scenarios))]
+    found = {
         "version": VERSION,
-        "scenarios": [[name, values(request.environment, i)] for i, name in enumerate(request.scenarios)],
+        "scenarios": [
+            [name, values(request.environment, i) | {key: _exact(array) for key, array in paid[i].items()}]
+            for i, name in enumerate(request.scenarios)
+        ],
         "policies": {label: values(policy) for label, policy in request.policies.items()},
         "key": np.asarray(jax.random.key_data(request.key)).tolist(),
         "runs": request.runs,
@@ -45,12 +58,14 @@ def fingerprint(request: Request) -> dict[str, Any]:
         "x64": jnp.result_type(float).itemsize == 8,
     }
     if request.backend != "scan":
-        asked["backend"] = request.backend
+        found["backend"] = request.backend
     if any(request.recorders.values()):
-        asked["record"] = {label: sorted(recorders) for label, recorders in request.recorders.items()}
+        found["record"] = {label: sorted(recorders) for label, recorders in request.recorders.items()}
     if PLAIN:
-        asked["plain"] = True
-    return {"asked": asked, "programs": programs(request)}
+        found["plain"] = True
+    if not getattr(jax.config, "jax_threefry_partitionable", True):
+        found["threefry_partitionable"] = False
+    return found
 
 
 def provenance(request: Request) -> dict[str, Any]:
@@ -89,8 +104,8 @@ def check_versions(what: str, found: Mapping[str, str], now: Mapping[str, str]) 
     )
     if before != after:
         warnings.warn(
-            f"{what} was begun with {before} and goes on with {after}: the values of all fields are compared, but not "
-            "what the policies compute",
+            f"{what} was begun with {before} and goes on with {after}: the values of all fields (numbers and texts) "
+            "are compared, but not what the policies compute",
             stacklevel=4,
         )
     return before == after
@@ -112,12 +127,16 @@ def values(thing: Any, index: int | None = None) -> dict[str, str]:
     Args:
       index: along the first axis of every leaf, of stacked environments; None for all.
     """
-    told = {}
+    found = {}
     for path, leaf in jax.tree_util.tree_flatten_with_path(thing)[0]:
-        array = np.asarray(leaf if index is None else leaf[index])
-        data = str(array.tolist()) if array.size <= LARGE else hashlib.sha256(array.tobytes()).hexdigest()[:16]
-        told[jax.tree_util.keystr(path, simple=True, separator=".")] = f"{array.dtype}{list(array.shape)} {data}"
-    return told | {name: str(value) for name, value in _statics(thing).items() if _is_plain(value)}
+        found[jax.tree_util.keystr(path, simple=True, separator=".")] = _exact(leaf if index is None else leaf[index])
+    return found | {name: str(value) for name, value in _statics(thing).items() if _is_plain(value)}
+
+
+def _exact(numbers: Any) -> str:
+    array = np.asarray(numbers)
+    data = str(array.tolist()) if array.size <= LARGE else hashlib.sha256(array.tobytes()).hexdigest()[:16]
+    return f"{array.dtype}{list(array.shape)} {data}"
 
 
 def hyperparameters(policy: Any, variants: int) -> dict[str, list[Any]]:
@@ -138,7 +157,10 @@ def _statics(thing: Any) -> dict[str, Any]:
 
 
 def _is_plain(value: Any) -> bool:
-    return isinstance(value, str | int | float)
+    """Whether a value's text says what it is."""
+    return (
+        value is None or isinstance(value, str | int | float) or (type(value) is tuple and all(map(_is_plain, value)))
+    )
 
 
 def _is_row(thing: Any) -> bool:
@@ -165,6 +187,40 @@ def programs(request: Request) -> dict[str, dict[str, str]]:
     return seen
 
 
+def code_of(*things: Any) -> tuple[Any, ...]:
+    """What the methods of the things' classes, or given functions, are made of: functions, and the numbers they read.
+
+    A program is compiled and traced again where any of it has changed: JAX itself compares the class only, so that an
+    author who assigns `Mine.scores = ...`, or runs the cell of a helper again, would be played the old one.
+    """
+    found: dict[Any, None] = {}
+    for thing in things:
+        members = [value for kind in type(thing).__mro__ for value in vars(kind).values()]
+        for member in [thing, *members]:
+            _add_code(member, found)
+    return tuple(found)
+
+
+def _add_code(value: Any, found: dict[Any, None]) -> None:
+    value = getattr(value, "fget", value)  # of a property
+    if isinstance(value, OfFour):
+        value = value.function
+    if isinstance(value, str | int | float):
+        found[type(value), value] = None
+    function = inspect.unwrap(value) if callable(value) else value
+    if not isinstance(function, FunctionType) or function in found:
+        return
+    found[function] = None
+    codes = [function.__code__]
+    for code in codes:
+        codes += [constant for constant in code.co_consts if isinstance(constant, CodeType)]
+        for name in code.co_names:
+            _add_code(function.__globals__.get(name), found)
+    for cell in function.__closure__ or ():
+        with suppress(ValueError):  # an empty cell
+            _add_code(cell.cell_contents, found)
+
+
 def _one_of(stacked: Any) -> Any:
     """One of stacked things, as shapes."""
     return jax.tree.map(lambda leaf: jax.ShapeDtypeStruct(leaf.shape[1:], jnp.result_type(leaf)), stacked)
@@ -173,7 +229,7 @@ def _one_of(stacked: Any) -> Any:
 def _cached(program: Callable[..., str], thing: Any, *size: Any) -> str:
     """Traced once for a class, its static fields, its methods and all shapes."""
     leaves, structure = jax.tree.flatten(thing)
-    return _traced(program, structure, tuple(leaves), methods_of(thing), size)
+    return _traced(program, structure, tuple(leaves), code_of(thing), size)
 
 
 @lru_cache(maxsize=1000)
@@ -218,28 +274,19 @@ def _recorder_program(recorder: Any, environment: Any, policy: Any, *size: Any) 
 
 
 def _key() -> Any:
-    return jax.eval_shape(partial(jax.random.key, 0))
+    return jax.eval_shape(partial(jax.random.key, 0, impl="threefry2x32"))
 
 
 def _round() -> Any:
     return jax.ShapeDtypeStruct((), jnp.int32)
 
 
-# addresses, and names of Python functions, which say nothing about what is computed
-_NAMES = re.compile(r" at 0x[0-9a-f]+|\b(?:name|jvp|fwd|bwd|jvp_jaxpr_fun|jvp_jaxpr_thunk)=\S+")
-
-
 Part = tuple[Callable[..., Any], tuple[Any, ...]]  # a function and its arguments as shapes
 
 
 def _hash(parts: list[Part]) -> str:
-    """Of the traced functions: their text, and the values of their constants."""
     digest = hashlib.sha256()
     for function, arguments in parts:
-        closed = jax.make_jaxpr(function)(*arguments)
-        digest.update(_NAMES.sub("", str(closed)).encode())
-        for constant in closed.consts:
-            is_key = jnp.issubdtype(jnp.result_type(constant), jax.dtypes.prng_key)
-            array = np.asarray(jax.random.key_data(constant) if is_key else constant)
-            digest.update(f"{array.dtype}{array.shape}".encode() + array.tobytes())
+        for piece in told(function, arguments):
+            digest.update(piece)
     return digest.hexdigest()[:16]

@@ -16,7 +16,8 @@ from jaxbandit.interruption import ctrl_c
 from jaxbandit.results.result import Result, join_times
 from jaxbandit.simulation.fingerprint import check_versions, differences, fingerprint, provenance
 from jaxbandit.simulation.plan import Plan, make_plan
-from jaxbandit.simulation.request import Backend, Policies, Record, Request, Scenarios, check, default_times
+from jaxbandit.simulation.recording import Record
+from jaxbandit.simulation.request import Backend, Policies, Request, Scenarios, check, default_times
 from jaxbandit.simulation.tiles import Tile, gather, to_host
 
 
@@ -64,7 +65,8 @@ def simulate(
       record: name to a function(environment_state, policy_state, t), or to a dict from label to one, for policies
         whose state has what it reads. It is traced for one run and returns an array, kept after each recorded round t
         in `result.recorded[name][label]`, as what a policy thinks of the arms. A function of four arguments is given
-        the policy, too: `lambda arms, state, t, policy: policy.markovian(state, t + 1)`.
+        the policy, too: `lambda arms, state, t, policy: policy.markovian(state, t + 1)`. With `shuffle` a policy's
+        state has the arms in the order of its run, which the environment's state has not.
       progress: show a bar, if the output is a terminal or a notebook.
       resume: a result of the same arguments that was stopped early, or had a smaller horizon, to continue.
 
@@ -117,11 +119,12 @@ def pieces(
     """
     played = 0 if resume is None else resume.rounds
     plan = make_plan(request, played + 1, chunk, tile, devices)
+    about = {"fingerprint": fingerprint(request), "provenance": provenance(request)}
     with ctrl_c() as interrupted:
         tiles = [Tile(request, plan, number, resume) for number in range(plan.tiles)]
         while played < request.horizon:
             times = request.times[request.times > played]
-            kept = {label: _allocate(request, plan, label, len(times)) for label in request.policies}
+            kept = {label: _allocate(request, label, len(times)) for label in request.policies}
             until = time.monotonic() + every
             under_way: list[Recorded] = []
             while played < request.horizon and not interrupted.is_set():
@@ -147,15 +150,14 @@ def pieces(
                 horizon=request.horizon,
                 rounds=played,
                 plays=request.plays,
-                fingerprint=fingerprint(request),
-                provenance=provenance(request),
+                **about,
                 carry={label: gather([t.carries[label] for t in tiles], request.runs) for label in request.policies},
             )
             if interrupted.is_set():
                 return
 
 
-VISITS = None  # the name of the visits among what is recorded
+VISITS = "visits"  # the name of the visits among what is recorded, which no recorder may have
 
 
 class Recorded(NamedTuple):
@@ -164,7 +166,7 @@ class Recorded(NamedTuple):
     label: str
     runs: slice
     slots: np.ndarray  # of the times that fall in the chunk
-    arrays: dict[str | None, Array]  # by name, [scenario, variant, slot, .., run], with room behind
+    arrays: dict[str, Array]  # by name, [scenario, variant, slot, .., run], with room behind
     rounds: int  # of all runs, scenarios and variants together
 
 
@@ -180,13 +182,11 @@ def _start_chunk(
         for label in request.policies:
             visits, recorded = tile.play(label, first, length, due)
             rounds = length * tile.size * len(request.scenarios) * request.variants[label]
-            arrays: dict[str | None, Array] = {VISITS: visits}
-            arrays.update(recorded)
-            started.append(Recorded(label, tile.runs, slots, arrays, rounds))
+            started.append(Recorded(label, tile.runs, slots, {VISITS: visits, **recorded}, rounds))
     return started
 
 
-def _finish_chunk(recorded: list[Recorded], kept: dict[str, dict[str | None, np.ndarray]], bar: Any) -> None:
+def _finish_chunk(recorded: list[Recorded], kept: dict[str, dict[str, np.ndarray]], bar: Any) -> None:
     """Wait for what was started; what it recorded goes into `kept`, by label and name."""
     for each in recorded:
         for name, values in each.arrays.items():
@@ -212,11 +212,11 @@ def progress_bar(rounds: int, progress: bool, played: int = 0) -> Any:
     return tqdm(total=rounds, initial=played, unit=" rounds", unit_scale=True, disable=None if progress else True)
 
 
-def _allocate(request: Request, plan: Plan, label: str, times: int) -> dict[str | None, np.ndarray]:
+def _allocate(request: Request, label: str, times: int) -> dict[str, np.ndarray]:
     """Room for what is recorded of a policy, by name."""
     runs = (len(request.scenarios), request.variants[label], request.runs, times)
-    room: dict[str | None, np.ndarray] = {VISITS: np.zeros(runs + request.reward.shape[1:], np.int32)}
-    for name, each in plan.shapes[label].items():
+    room: dict[str, np.ndarray] = {VISITS: np.zeros(runs + request.reward.shape[1:], np.int32)}
+    for name, each in request.shapes[label].items():
         room[name] = np.zeros(runs + each.shape, each.dtype)
     return room
 

@@ -5,17 +5,14 @@ from __future__ import annotations
 import math
 from collections.abc import Sequence
 from dataclasses import dataclass
-from typing import Any
 
 import jax
-import jax.numpy as jnp
 import numpy as np
 from jax.sharding import Mesh
 
 from jaxbandit.simulation.request import Request
-from jaxbandit.simulation.rounds import luck, start
 
-VECTOR = 16  # runs that a CPU computes at once; what is left over it computes one by one, each for the price of 16
+VECTOR = 16  # runs that a CPU computes at once; each that is left over takes it as long as 16 do
 RECORD_BYTES = 2**28  # what one call may record, where every round is asked for
 
 
@@ -30,7 +27,6 @@ class Plan:
     slots: int  # recorded rounds a chunk has room for
     together: int  # scenarios and variants a device plays at a time
     kernel: bool  # one kernel a chunk, not a scan over its rounds
-    shapes: dict[str, dict[str, Any]]  # label to name to shape and type of what a recorder makes of one run
 
     @property
     def mesh(self) -> Mesh:
@@ -61,7 +57,6 @@ def make_plan(
         raise ValueError("devices: an empty list; leave it out to use all")
     if request.backend == "kernel" and used[0].platform not in ("cpu", "gpu", "cuda"):
         raise ValueError(f"backend: the kernel is for NVIDIA GPUs, not for {used[0].platform}; leave it out")
-    shapes = recorded_shapes(request)
     lanes, size = len(request.scenarios) * max(request.variants.values()), request.reward[0].size
     on_cpu = used[0].platform == "cpu"
     cached = max(250, 20_000 // size)  # runs that stay in a CPU's cache; fewer pay more for what a round costs anyhow
@@ -72,11 +67,11 @@ def make_plan(
     if chunk is None:
         arms, states = request.reward.shape[1:]
         chunk = usual_chunk(request.runs * lanes * len(request.policies), arms, states, used[0].platform)
-        recorded = width * lanes * _bytes_recorded(request, shapes) * _most_recorded(request, first, chunk)
+        recorded = width * lanes * _bytes_recorded(request) * _most_recorded(request, first, chunk)
         chunk = max(1, int(chunk * min(1, RECORD_BYTES / recorded)))
     chunk = min(int(chunk), request.horizon)
     slots = 1 << (_most_recorded(request, first, chunk) - 1).bit_length()  # few sizes, so few recompilations
-    return Plan(used, tiles, width, chunk, slots, together, request.backend == "kernel", shapes)
+    return Plan(used, tiles, width, chunk, slots, together, request.backend == "kernel")
 
 
 def cut(runs: int, devices: int, tile: int, full: int = 1) -> tuple[int, int]:
@@ -116,35 +111,9 @@ def _most_recorded(request: Request, first: int, chunk: int) -> int:
     return int(np.unique((left - first) // chunk, return_counts=True)[1].max(initial=1))
 
 
-def _bytes_recorded(request: Request, shapes: dict[str, dict[str, Any]]) -> int:
+def _bytes_recorded(request: Request) -> int:
     """Bytes that a run of one scenario and variant records at one time, of the label that records most."""
-    most = [sum(math.prod(leaf.shape) * leaf.dtype.itemsize for leaf in each.values()) for each in shapes.values()]
+    most = [
+        sum(math.prod(leaf.shape) * leaf.dtype.itemsize for leaf in each.values()) for each in request.shapes.values()
+    ]
     return int(4 * request.reward[0].size + max(most))
-
-
-def recorded_shapes(request: Request) -> dict[str, dict[str, Any]]:
-    """By label and name, shape and type of what the recorders make of one run.
-
-    Raises:
-      ValueError: a recorder cannot be traced, or returns something else than one array.
-    """
-    environment = jax.tree.map(lambda leaf: leaf[0], request.environment)
-    key, run = request.key, jnp.zeros(1, jnp.int32)
-    found: dict[str, dict[str, Any]] = {}
-    for label, recorders in request.recorders.items():
-        policy = jax.tree.map(lambda leaf: leaf[0], request.policies[label])
-        found[label] = {}
-        for name, recorder in recorders.items():
-
-            def of_one(policy: Any = policy, recorder: Any = recorder) -> Any:
-                carry = jax.tree.map(lambda leaf: leaf[..., 0], start(environment, policy, luck(key, run)))
-                return recorder(carry.environment, carry.policy, jnp.int32(1), policy)
-
-            try:
-                shape = jax.eval_shape(of_one)
-            except Exception as error:
-                raise ValueError(f"record[{name!r}]: it fails on the state of {label!r}: {error}") from error
-            if not isinstance(shape, jax.ShapeDtypeStruct):
-                raise ValueError(f"record[{name!r}]: returns {type(shape).__name__} for {label!r}, not one array")
-            found[label][name] = shape
-    return found

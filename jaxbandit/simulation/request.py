@@ -2,22 +2,19 @@
 
 from __future__ import annotations
 
-import inspect
-from collections.abc import Callable, Mapping, Sequence
-from dataclasses import dataclass
-from types import FunctionType
+from collections.abc import Mapping, Sequence
+from dataclasses import dataclass, replace
 from typing import Any, Literal, get_args
 
 import jax
 import numpy as np
 
 from jaxbandit.base import Array, Environment, Policy, check_key, stack
+from jaxbandit.simulation.recording import OfFour, Record, recorded_shapes, recorders_of
 
 Scenarios = Environment | Mapping[str, Environment]
 Policies = Mapping[str, Policy | Sequence[Policy]]
 Backend = Literal["auto", "scan", "kernel"]
-Recorder = Callable[..., Any]  # of (environment_state, policy_state, t), or of these and the policy
-Record = Mapping[str, Recorder | Mapping[str, Recorder]]
 
 
 @dataclass(frozen=True)
@@ -38,7 +35,8 @@ class Request:
     shuffle: bool
     times: np.ndarray  # [T] int64
     backend: Backend  # not "auto"
-    recorders: dict[str, dict[str, Recorder]]  # label to name to function(environment_state, policy_state, t, policy)
+    recorders: dict[str, dict[str, OfFour]]  # label to name to function(environment_state, policy_state, t, policy)
+    shapes: dict[str, dict[str, Any]]  # label to name to shape and type of what a recorder makes of one run
 
 
 def check(
@@ -98,7 +96,7 @@ def check(
     listed = _listed(policies, reward)
     key = jax.random.key(0) if key is None else key
     check_key(key)
-    return Request(
+    request = Request(
         scenarios=tuple(named),
         environment=stack(list(named.values()), "scenarios"),
         policies={label: stack(variants, f"policies[{label!r}]") for label, variants in listed.items()},
@@ -113,8 +111,11 @@ def check(
         shuffle=bool(shuffle),
         times=_times(times, int(horizon)),
         backend="scan" if backend == "auto" else backend,
-        recorders=_recorders(record, listed, backend),
+        recorders=recorders_of(record, list(listed), backend),
+        shapes={},
     )
+    found = recorded_shapes(request.recorders, request.environment, request.policies, key)
+    return replace(request, shapes=found)
 
 
 def _listed(policies: Policies, reward: list[np.ndarray]) -> dict[str, list[Policy]]:
@@ -139,40 +140,6 @@ def _listed(policies: Policies, reward: list[np.ndarray]) -> dict[str, list[Poli
     return listed
 
 
-def _recorders(record: Record | None, listed: Mapping[str, Any], backend: Backend) -> dict[str, dict[str, Recorder]]:
-    """By label, each recorder as a function of four arguments."""
-    recorders: dict[str, dict[str, Recorder]] = {label: {} for label in listed}
-    if record is None:
-        return recorders
-    if not isinstance(record, Mapping):
-        raise ValueError(f"record: {record!r}; give a dict from name to a function, or to a dict from label to one")
-    if record and backend == "kernel":
-        raise ValueError('record: the kernel records counts only; use backend="scan"')
-    for name, given in record.items():
-        if not isinstance(name, str):
-            raise ValueError(f"record: the name {name!r} is no text")
-        for label, recorder in (given if isinstance(given, Mapping) else dict.fromkeys(listed, given)).items():
-            if label not in listed:
-                raise ValueError(f"record[{name!r}]: {label!r} is no policy; there are {', '.join(listed)}")
-            recorders[label][name] = _of_four(f"record[{name!r}]", recorder)
-    return recorders
-
-
-def _of_four(where: str, recorder: Recorder) -> Recorder:
-    try:
-        arguments = inspect.signature(recorder).parameters.values()
-    except (TypeError, ValueError):
-        raise ValueError(f"{where}: {recorder!r} is not a function(environment_state, policy_state, t)") from None
-    several = any(each.kind == each.VAR_POSITIONAL for each in arguments)
-    taken = len([each for each in arguments if each.default is each.empty and each.kind != each.KEYWORD_ONLY])
-    if not several and taken not in (3, 4):
-        raise ValueError(
-            f"{where}: the function takes {taken} arguments; it is called with (environment_state, policy_state, t) or "
-            "(environment_state, policy_state, t, policy)"
-        )
-    return recorder if several or taken == 4 else lambda *given: recorder(*given[:3])
-
-
 def _named(argument: str, things: Mapping[Any, Any]) -> dict[str, Any]:
     named = {str(name): thing for name, thing in things.items()}
     if len(named) < len(things):
@@ -194,15 +161,6 @@ def _check_leaves(where: str, thing: Any) -> None:
             raise ValueError(f"{where}: {type(thing).__name__} is not a pytree; decorate it with @jaxbandit.pytree")
         if not isinstance(leaf, int | float | np.ndarray | np.generic | jax.Array):
             raise ValueError(f"{where}: {leaf!r} is not a number; make a field that is part of the program static()")
-
-
-def methods_of(*things: Any) -> tuple[Any, ...]:
-    """All functions of the things' classes: what was compiled or traced for others has to be done anew.
-
-    An author who assigns `Mine.scores = ...` has the same class as before, which is all that JAX compares.
-    """
-    classes = [kind for thing in things for kind in type(thing).__mro__]
-    return tuple(value for kind in classes for value in vars(kind).values() if isinstance(value, FunctionType))
 
 
 def default_times(horizon: int) -> np.ndarray:

@@ -15,8 +15,9 @@ from jax.sharding import PartitionSpec as P
 from jaxbandit.base import Array
 from jaxbandit.fast import compiled
 from jaxbandit.results.result import Result
+from jaxbandit.simulation.fingerprint import code_of
 from jaxbandit.simulation.plan import Plan
-from jaxbandit.simulation.request import Request, methods_of
+from jaxbandit.simulation.request import Request
 from jaxbandit.simulation.rounds import Carry, Luck, luck, play_chunk, play_round, start
 
 Program = Any  # a compiled chunk
@@ -24,17 +25,25 @@ Program = Any  # a compiled chunk
 
 @lru_cache(maxsize=500)
 def _program(
-    mesh: Mesh, scenarios: int, variants: int, together: int, length: int, plays: int, kernel: bool, rest: Any
+    mesh: Mesh,
+    scenarios: int,
+    variants: int,
+    together: int,
+    length: int,
+    plays: int,
+    kernel: bool,
+    named: Any,
+    code: Any,
 ) -> Program:
     """The compiled chunk: over scenarios, variants and devices. Recompiled for another policy type or shape only.
 
     Args:
-      rest: name, function and number of axes of each recorder, and the methods that are compiled: a method that was
-        replaced is compiled anew, which JAX would not see.
+      named: name, function and number of axes of each recorder.
+      code: of `code_of`; what has changed there is compiled anew.
     """
     on_cpu = mesh.devices.flat[0].platform == "cpu"
-    recorders = {name: function for name, function, _ in rest[0]}
-    by_runs = P(*[None] * 5, "runs"), {name: P(*[None] * (3 + axes), "runs") for name, _, axes in rest[0]}
+    recorders = {name: function for name, function, _ in named}
+    by_runs = P(*[None] * 5, "runs"), {name: P(*[None] * (3 + axes), "runs") for name, _, axes in named}
     if kernel:
         from jaxbandit.fast.gpu import play_chunk_in_kernel  # a tenth of a second, which few need
 
@@ -118,7 +127,7 @@ class Tile:
         self.environment, self.policies = everywhere(request.environment), everywhere(request.policies)
         self.carries = {}
         for label, policy in request.policies.items():
-            methods = methods_of(policy, request.environment)
+            methods = code_of(policy, request.environment)
             begin = partial(_start, request.variants[label], methods, request.environment, policy, chance)
             if resume is None:
                 carry = begin()
@@ -132,11 +141,10 @@ class Tile:
         """Let the devices play a chunk; the visits and what the recorders made, perhaps not yet computed."""
         request, plan = self.request, self.plan
         lanes = (len(request.scenarios), request.variants[label])
-        recorders = [
-            (name, recorder, len(plan.shapes[label][name].shape)) for name, recorder in request.recorders[label].items()
-        ]
-        rest = tuple(recorders), methods_of(request.policies[label], request.environment)
-        program = _program(plan.mesh, *lanes, plan.together, length, request.plays, plan.kernel, rest)
+        shapes, recorders = request.shapes[label], request.recorders[label]
+        named = tuple((name, recorder, len(shapes[name].shape)) for name, recorder in recorders.items())
+        code = code_of(request.policies[label], request.environment, *recorders.values())
+        program = _program(plan.mesh, *lanes, plan.together, length, request.plays, plan.kernel, named, code)
         self.carries[label], visits, recorded = program(
             self.environment, self.policies[label], self.luck, self.carries[label], np.int32(first), times
         )

@@ -20,7 +20,7 @@ import numpy as np
 
 from jaxbandit.results.file import whole_file
 from jaxbandit.results.result import Result
-from jaxbandit.simulation.fingerprint import check_versions, differences, fingerprint, provenance
+from jaxbandit.simulation.fingerprint import asked, check_versions, differences, fingerprint, provenance
 from jaxbandit.simulation.request import Request
 
 MANIFEST, LOCK, HOLDER = "manifest.json", ".lock", ".running"
@@ -71,10 +71,10 @@ def locked(folder: Path) -> Iterator[None]:
 def identity(request: Request) -> dict[str, Any]:
     """What a case is: what its counts depend on but the number of runs, and what is recorded; as JSON gives it back."""
     whole = fingerprint(request)
-    asked = {name: value for name, value in whole["asked"].items() if name not in ("runs", "first_run")}
+    told = {name: value for name, value in whole["asked"].items() if name not in ("runs", "first_run")}
     played = {"horizon": request.horizon, "times": np.asarray(request.times).tolist()}
-    asked |= {"scenarios": dict(asked["scenarios"]), **played}
-    same: dict[str, Any] = json.loads(json.dumps(whole | {"asked": asked}))
+    told |= {"scenarios": dict(told["scenarios"]), **played}
+    same: dict[str, Any] = json.loads(json.dumps(whole | {"asked": told}))
     return same
 
 
@@ -191,9 +191,9 @@ def load_piece(case: Path, piece: Piece, request: Request) -> Result:
       ValueError: the file is damaged, or of something else.
     """
     result = Result.load(case / piece.file)
-    asked = fingerprint(request)["asked"] | {"runs": piece.stop - piece.first, "first_run": piece.first}
+    whole = asked(request) | {"runs": piece.stop - piece.first, "first_run": piece.first}
     wanted = request.times[(request.times > piece.before) & (request.times <= piece.last)]
-    same = result.asked == json.loads(json.dumps(asked)) and np.array_equal(result.times, wanted)
+    same = result.asked == json.loads(json.dumps(whole)) and np.array_equal(result.times, wanted)
     if not same or (result.rounds, result.horizon) != (piece.last, request.horizon):
         raise ValueError(f"{case / piece.file}: a piece of something else; move it away")
     return result
@@ -232,7 +232,7 @@ def assemble(case: Path, request: Request) -> Result:
             for name, arrays in part.recorded.items():
                 _fill(recorded.setdefault(name, {}), arrays, runs, slots, request)
     whole = replace(part, times=request.times, visits=visits, recorded=recorded)
-    return replace(whole, fingerprint=fingerprint(request), carry={})
+    return replace(whole, means=request.means, reward=request.reward, fingerprint=fingerprint(request), carry={})
 
 
 def _fill(

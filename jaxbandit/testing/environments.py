@@ -35,10 +35,13 @@ def check_environment(environment: Environment, *, runs: int = 64, plays: int = 
 
     Raises:
       AssertionError: what is broken.
+      ValueError: there are less than 2 runs.
 
     >>> import jaxbandit
     >>> check_environment(jaxbandit.two_state([0.5, 0.4], [0.4, 0.55]))
     """
+    if runs < 2:
+        raise ValueError(f"runs: {runs}; at least 2 are needed to tell a standard error")
     name = type(environment).__name__
     for part in ("reward", "means", "init", "step"):
         require(hasattr(environment, part), f"{name}: has no {part}")
