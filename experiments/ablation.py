@@ -10,20 +10,17 @@ from __future__ import annotations
 import dataclasses
 from collections.abc import Iterator
 from itertools import product
-from pathlib import Path
 from typing import Any, NamedTuple, get_args
 
-import matplotlib
 import numpy as np
 
 import jaxbandit
-from experiments.cases import check_cases, play
-from experiments.comparison import save
-from experiments.folder import folder_of
-from experiments.scenarios import SCENARIOS, environment
-from experiments.settings import Simulation, main, option
-from experiments.tables import Row, publish, write
-from jaxbandit import TVKLUCB, Result, metrics
+from experiments.command_line.experiment import begin, finish, play
+from experiments.command_line.options import Simulation, main, option
+from experiments.published.scenarios import SCENARIOS, environment
+from experiments.reports.pictures import Pictures, panels
+from experiments.reports.tables import Row, write
+from jaxbandit import TVKLUCB, Result, metrics, plotting
 from jaxbandit.divergences import Distance
 from jaxbandit.policies.tv_kl_ucb import Clock, Samples
 
@@ -66,7 +63,7 @@ class Choice(NamedTuple):
 
 def cases(settings: Settings) -> dict[str, Any]:
     """A case for each combination of what changes the program; numbers are variants of a case."""
-    key, size = settings.key(), {"runs": settings.runs, "horizon": settings.horizon}
+    size = settings.size()
 
     def case(scenario: str, samples: Samples, clock: Clock, distance: Distance) -> dict[str, Any]:
         def variant(unvisited: float, exploration: float | None) -> TVKLUCB:
@@ -76,13 +73,7 @@ def cases(settings: Settings) -> dict[str, Any]:
         labels = {"paper's f": EXPLORATION[:1], "log t + c log log t": EXPLORATION[1:]}
         policies = {label: [variant(u, e) for e in values for u in UNVISITED] for label, values in labels.items()}
         times = [settings.horizon // 2, settings.horizon]
-        return {
-            "scenarios": {scenario: environment(scenario)},
-            "policies": policies,
-            "key": key,
-            "times": times,
-            **size,
-        }
+        return {"scenarios": {scenario: environment(scenario)}, "policies": policies, "times": times, **size}
 
     return jaxbandit.grid(case, scenario=SCENARIOS, samples=SAMPLES, clock=CLOCKS, distance=DISTANCES)
 
@@ -144,16 +135,11 @@ def highlights(found: list[Choice], rows: list[Row]) -> list[Row]:
     return chosen
 
 
-def draw(found: list[Choice], settings: Settings, folder: Path) -> None:
+def draw(found: list[Choice], settings: Settings) -> Pictures:
     """Heat maps of the median and the mean: a panel for each scenario."""
-    matplotlib.use("Agg")
-    import matplotlib.pyplot as plt
-
-    from jaxbandit import plotting
-
     columns = [f"{SHORT[e]}\nrow {u:g}" for e, u in product(EXPLORATION, UNVISITED)]
     for name, statistic in (("median", np.median), ("mean", np.mean)):
-        figure, axes = plt.subplots(2, 2, figsize=(13, 11), layout="constrained", sharex=True, sharey=True)
+        figure, axes = panels(2, 2, (13, 11), sharex=True, sharey=True)
         for ax, scenario in zip(axes.flat, SCENARIOS, strict=True):
             here = [choice for choice in found if choice.scenario == scenario]
             values = np.reshape([statistic(choice.regret) for choice in here], (-1, len(columns)))
@@ -163,22 +149,19 @@ def draw(found: list[Choice], settings: Settings, folder: Path) -> None:
         about = f"pseudo-regret after {settings.horizon:,} rounds, {settings.runs:,} runs of TV-KL-UCB"
         axes_names = "Down: samples | clock | distance. Across: f(t), estimated row of a state not yet left"
         figure.suptitle(f"{name.capitalize()} of {about}. {axes_names}")
-        save(figure, folder / f"ablation_{name}")
+        yield f"ablation_{name}", figure
 
 
 def run(settings: Settings) -> list[Choice]:
     """Play, print the highlights and write the folder."""
-    played = cases(settings)
-    check_cases(played)
-    folder = folder_of("ablation", settings)
-    found = list(choices(play(played, folder)))
+    planned = cases(settings)
+    folder = begin("ablation", settings, planned)
+    found = list(choices(play(planned, folder)))
     rows = table(found)
     write(rows, folder / "ablation.csv")
-    print(f"{len(played)} cases, {len(found)} variants, {settings.runs:,} runs of {settings.horizon:,} rounds")
+    print(f"{len(planned)} cases, {len(found)} variants, {settings.runs:,} runs of {settings.horizon:,} rounds")
     best = f"Final pseudo-regret: the paper's choice, and the best of all {len(found) // len(SCENARIOS)} (so flattered)"
-    publish({"highlights": (best, highlights(found, rows))}, folder)
-    draw(found, settings, folder)
-    print(f"\nwritten to {folder}/")
+    finish(folder, {"highlights": (best, highlights(found, rows))}, draw(found, settings))
     return found
 
 

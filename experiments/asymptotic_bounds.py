@@ -9,103 +9,27 @@ from __future__ import annotations
 
 import dataclasses
 
-import matplotlib
 import numpy as np
-from matplotlib.figure import Figure
 
-import jaxbandit
-from experiments.comparison import save
-from experiments.folder import prepare
-from experiments.scenarios import environment
-from experiments.settings import main, option
-from experiments.tables import Row, publish
-from jaxbandit import MarkovArms, bounds
-from jaxbandit.bounds import sample_mean
-
-CONDITION = sample_mean.LEAST_SIGMA
+from experiments.command_line.experiment import begin, finish
+from experiments.command_line.options import main, option
+from experiments.published.slow_arms import CONDITION, constants, draw_constants
+from experiments.reports.tables import Row
 
 
 @dataclasses.dataclass(frozen=True)
 class Settings:
+    """Options of the bounds."""
+
     out: str = option("results/asymptotic_bounds", "folder for figure and table")
-
-
-def member(scale: float) -> MarkovArms:
-    """Scenario 1's arms, all probabilities of moving times `scale`."""
-    moves = environment("scenario 1").transition
-    return jaxbandit.two_state(scale * moves[:, 0, 1], scale * moves[:, 1, 0])
-
-
-def constants(scales: np.ndarray) -> list[Row]:
-    """The bounds' constants of every member of the family."""
-    rows: list[Row] = []
-    for scale in scales:
-        arms = member(float(scale))
-        condition = bounds.eigenvalue_condition(arms)
-        upper = bounds.upper_asymptotic(arms)
-        published = bounds.ucb_sm_upper(arms, bounds.ucb_sm_constant(arms, "paper", "eigenvalue"))
-        sharper = bounds.ucb_sm_upper(arms, bounds.ucb_sm_constant(arms, "2012", "multiplicative"))
-        rows.append(
-            {
-                "min sigma": f"{condition.least:.3g}",
-                "condition": "holds" if condition.holds else "fails",
-                "TV-KL-UCB": float(upper.total),
-                "UCB-SM, L = 360 / min sigma": float(published.total),
-                "UCB-SM, L of 2012": float(sharper.total),
-                "ratio": float(published.total / upper.total),
-                "tight lower bound": float(bounds.lower(arms).total),
-            }
-        )
-    return rows
-
-
-def draw() -> Figure:
-    """Constants over the family, and bounds over time for one member."""
-    matplotlib.use("Agg")
-    import matplotlib.pyplot as plt
-
-    from jaxbandit.plotting import COLOURS
-
-    figure, (left, right) = plt.subplots(1, 2, figsize=(12, 4.8), layout="constrained")
-    scales = np.geomspace(1, 1e-6, 61)
-    rows, sigma = constants(scales), 0.8 * scales
-    names = ("UCB-SM, L = 360 / min sigma", "UCB-SM, L of 2012", "TV-KL-UCB", "tight lower bound")
-    styles = zip((COLOURS[0], COLOURS[5], COLOURS[4], "black"), ("-", "--", "-", ":"))
-    for name, (colour, line) in zip(names, styles):
-        left.plot(sigma, [float(row[name]) for row in rows], line, color=colour, label=name)
-    left.axvline(CONDITION, color="grey", linewidth=1)
-    left.annotate(
-        "theorem 2 assumes\nmin sigma ≥ 1/1440", (CONDITION, 0.02), xycoords=("data", "axes fraction"),
-        xytext=(6, 6), textcoords="offset points", fontsize="small", color="dimgrey",
-    )  # fmt: skip
-    left.set_xlabel("min sigma, the least eigenvalue gap")
-    left.set_ylabel("constant of log n in the bound")
-    left.set_title("Scenario 1 slowed down: asymptotic constants", fontsize="medium")
-    arms = member(CONDITION / 2 / 0.8)
-    t = np.geomspace(2, 1e5, 200)
-    upper = bounds.upper_asymptotic(arms)
-    published = bounds.ucb_sm_upper(arms, bounds.ucb_sm_constant(arms, "paper", "eigenvalue"))
-    right.plot(t, published.total * np.log(t), color=COLOURS[0], label="UCB-SM, L = 360 / min sigma")
-    right.plot(t, upper.total * np.log(t), color=COLOURS[4], label="TV-KL-UCB")
-    right.set_xlabel("round n")
-    right.set_ylabel("asymptotic upper bound on regret")
-    right.set_title("The member with min sigma = 1/2880: constant times log n", fontsize="medium")
-    for ax in (left, right):
-        ax.set_xscale("log")
-        ax.set_yscale("log")
-        ax.grid(alpha=0.25)
-        ax.spines[["top", "right"]].set_visible(False)
-        ax.legend(frameon=False, fontsize="small")
-    return figure
 
 
 def run(settings: Settings) -> list[Row]:
     """Print the constants and write the folder."""
-    folder = prepare(settings.out, "asymptotic_bounds", {})
+    folder = begin("asymptotic_bounds", settings, {}, default=Settings.out)
     rows = constants(np.array([1, 0.1, 0.01, 1e-3, CONDITION / 1.6, 1e-4, 1e-5, 1e-6]))
-    publish({"constants": ("Constants of log n, scenario 1 slowed down", rows)}, folder)
-    save(draw(), folder / "asymptotic_bounds")
-    print(f"\nwritten to {folder}/")
+    tables = {"constants": ("Constants of log n, scenario 1 slowed down", rows)}
+    finish(folder, tables, [("asymptotic_bounds", draw_constants())])
     return rows
 
 

@@ -10,24 +10,18 @@ from __future__ import annotations
 
 import dataclasses
 import json
-import platform
-import resource
 import sys
-import time
 from collections.abc import Iterator
-from contextlib import suppress
 from pathlib import Path
 from typing import Any
 
-import jax
-
 import jaxbandit
-from experiments import scalar_loop
-from experiments.scenarios import environment
-from experiments.settings import cores, main, option
-from jaxbandit import MarkovArms
-from jaxbandit.results import whole_file
-from jaxbandit.tiles import usual_chunk
+from experiments.command_line.options import main, option
+from experiments.published.scenarios import environment
+from experiments.timing import scalar_loop
+from experiments.timing.machine import describe
+from experiments.timing.stopwatch import Measurement, arms_of, time_case
+from jaxbandit.results.file import whole_file
 
 AXES = {
     "policy": tuple(jaxbandit.ALL),
@@ -43,6 +37,8 @@ SLOWER = 0.8
 
 @dataclasses.dataclass(frozen=True)
 class Settings:
+    """Options of the benchmark."""
+
     runs: int = option(1000, "independent runs")
     seconds: float = option(3.0, "about how long each row is timed")
     policies: str = option("", "names for the axis of policies, separated by commas; default: all")
@@ -52,34 +48,11 @@ class Settings:
     gpu: bool = option(False, "what is worth measuring on a GPU, and nothing else")
 
 
-@dataclasses.dataclass(frozen=True)
-class Row:
-    """One measurement."""
-
-    axis: str
-    value: str
-    rate: float  # million rounds of one run a second
-    ratio: float  # to the scalar loop; NaN without it
-    compile_seconds: float
-    peak_megabytes: float
-
-    @property
-    def name(self) -> str:
-        return f"{self.axis} {self.value}"
-
-
 def chosen(text: str, of: tuple[str, ...], flag: str) -> list[str]:
     names = [name.strip() for name in text.split(",")] if text else list(of)
     if unknown := sorted(set(names) - set(of)):
         raise ValueError(f"{flag}: unknown {', '.join(unknown)}; choose from {', '.join(of)}")
     return names
-
-
-def arms_of(number: int, states: int) -> MarkovArms:
-    """Scenario 1 for five arms with two states, scenario 3 for three, else random arms."""
-    if number == 5 and states in (2, 3):
-        return environment("scenario 1" if states == 2 else "scenario 3")
-    return jaxbandit.random(jax.random.key(0), arms=number, states=states)
 
 
 def cases(settings: Settings) -> Iterator[tuple[str, str, dict[str, Any]]]:
@@ -101,9 +74,9 @@ def measure(settings: Settings) -> Any:
     if settings.runs < 1:
         raise ValueError(f"--runs: {settings.runs}; give at least 1")
     if settings.gpu:
-        from experiments import benchmark_gpu
+        from experiments.timing import gpu  # the kernel takes long to import
 
-        return benchmark_gpu.measure(Path(settings.out).parent)
+        return gpu.measure(Path(settings.out).parent)
     asked = list(cases(settings))  # refuses before anything is timed
     before = read(settings.check) if settings.check else {}
     print(describe())
@@ -112,7 +85,7 @@ def measure(settings: Settings) -> Any:
     print(f"{'':24s} {'million rounds/s':>17s} {'ratio':>7s} {'compile s':>10s} {'peak MB':>8s}")
     rows = []
     for axis, value, case in asked:
-        row = time_row(axis, value, case, settings.seconds, scalar)
+        row = time_case(axis, value, case, settings.seconds, scalar)
         rows.append(row)
         numbers = f"{row.rate:17.2f} {row.ratio:7.1f} {row.compile_seconds:10.2f} {row.peak_megabytes:8.0f}"
         print(f"{row.name:24s} {numbers}", flush=True)
@@ -125,26 +98,6 @@ def measure(settings: Settings) -> Any:
     if before and (slower := compare(before, rows)):
         sys.exit(f"slower than in {settings.check}: {', '.join(slower)}")
     return rows
-
-
-def time_row(axis: str, value: str, case: dict[str, Any], seconds: float, scalar: float) -> Row:
-    """Time one case; unless the axis is the horizon's, it is chosen so that the timing takes about `seconds`."""
-    lanes = case["runs"] * len(case["scenarios"]) * len(case["policies"][""])
-    arms, states = next(iter(case["scenarios"].values())).reward.shape
-    fixed = case.pop("horizon", None)
-    usual = usual_chunk(lanes, arms, states, jax.devices()[0].platform)
-    chunk = min(usual, fixed or usual)  # one length, so that nothing is compiled while it is timed
-    reset_peak()
-
-    def timed(horizon: int) -> float:
-        began = time.perf_counter()
-        jaxbandit.simulate(**case | {"horizon": horizon, "times": [horizon], "chunk": chunk, "progress": False})
-        return time.perf_counter() - began
-
-    first, again = timed(chunk), timed(chunk)
-    horizon = fixed or chunk * max(1, round(seconds / again))
-    rate = lanes * horizon / timed(horizon) / 1e6
-    return Row(axis, value, rate, rate / scalar, first - again, peak())
 
 
 def scalar_rate() -> float:
@@ -171,7 +124,7 @@ def read(path: str) -> dict[str, float]:
         raise ValueError(f"--check {path}: no table of this benchmark ({error})") from error
 
 
-def compare(before: dict[str, float], rows: list[Row]) -> list[str]:
+def compare(before: dict[str, float], rows: list[Measurement]) -> list[str]:
     """Print each row's ratio over its earlier one; the names of those below `SLOWER`."""
     print(f"\n{'':24s} {'ratio then':>10s} {'now':>8s} {'now / then':>10s}")
     slower = []
@@ -181,40 +134,6 @@ def compare(before: dict[str, float], rows: list[Row]) -> list[str]:
             print(f"{row.name:24s} {before[row.name]:10.1f} {row.ratio:8.1f} {change:10.2f}")
             slower += [row.name] if change < SLOWER else []
     return slower
-
-
-def reset_peak() -> None:
-    """Let the peak of this process's memory start again, where the system can."""
-    with suppress(OSError):
-        Path("/proc/self/clear_refs").write_text("5")
-
-
-def peak() -> float:
-    """Peak memory in MB: the device's where it says, else this process's."""
-    stats = jax.devices()[0].memory_stats() or {}
-    if "peak_bytes_in_use" in stats:
-        return float(stats["peak_bytes_in_use"]) / 1e6
-    try:
-        line = next(line for line in Path("/proc/self/status").read_text().splitlines() if line.startswith("VmHWM"))
-        return float(line.split()[1]) / 1e3
-    except (OSError, StopIteration):
-        return resource.getrusage(resource.RUSAGE_SELF).ru_maxrss / 1e3
-
-
-def describe() -> str:
-    devices = jax.devices()
-    return (
-        f"{len(devices)} {devices[0].device_kind} device(s), {cores()} cores, {_processor()}, "
-        f"Python {platform.python_version()}, jax {jax.__version__}, jaxbandit {jaxbandit.__version__}"
-    )
-
-
-def _processor() -> str:
-    try:
-        with open("/proc/cpuinfo") as file:
-            return next(line.split(":")[1].strip() for line in file if line.startswith("model name"))
-    except (OSError, StopIteration):
-        return platform.processor() or platform.machine()
 
 
 if __name__ == "__main__":

@@ -8,36 +8,20 @@ test of independence wrong (4), beside the bounds on these sums. Prints and writ
 from __future__ import annotations
 
 import dataclasses
-from functools import partial
-from pathlib import Path
-from typing import NamedTuple
 
 import jax
 import jax.numpy as jnp
-import matplotlib
 import numpy as np
 
-from experiments.claims import interval
-from experiments.comparison import save
-from experiments.folder import folder_of
-from experiments.settings import Simulation, main, option
-from experiments.tables import Row, publish
+from experiments.command_line.experiment import begin, finish
+from experiments.command_line.options import Simulation, main, option
+from experiments.published.propositions import CHAINS, EPS, EVENTS, bound, count_events, first_rounds
+from experiments.reports.pictures import Pictures, frameless, panels
+from experiments.reports.tables import Row
+from experiments.reports.verdicts import interval
 from jaxbandit import metrics
-from jaxbandit.base import Array
 from jaxbandit.bounds.arms import TwoState
-from jaxbandit.bounds.upper import independent_sum, mixing_sum, visits_sum
-
-CHAINS = {
-    "i.i.d., even": TwoState(0.5, 0.5),
-    "i.i.d., rare": TwoState(0.05, 0.95),
-    "best of scenario 1": TwoState(0.5, 0.4),
-    "sticky": TwoState(0.1, 0.1),
-    "alternating": TwoState(0.9, 0.9),
-    "rare state": TwoState(0.01, 0.6),
-    "arm 2 of scenario 2": TwoState(0.0004, 0.00055),
-}
-EPS = (0.05, 0.1, 0.2)
-EVENTS = ("share of visits", "estimate of p01", "estimate of p10", "test")
+from jaxbandit.plotting import COLOURS
 
 
 @dataclasses.dataclass(frozen=True)
@@ -48,77 +32,15 @@ class Settings(Simulation):
     horizon: int = option(10_000, "steps of a chain")
 
 
-class Played(NamedTuple):
-    """A chain in one run, and in how many rounds each event has happened."""
-
-    state: Array  # []
-    left: Array  # [2, 2], transitions seen
-    events: Array  # [4, E]
-
-
-@partial(jax.jit, static_argnames="runs")
-def play(key: Array, arm: TwoState, eps: Array, start: Array, times: Array, runs: int) -> Array:
-    """Rounds in which each event has happened by each of the times, [T, R, 4, E].
-
-    The estimate of a probability never used is 1, as in the paper. The test is counted from round `start` [E].
-    """
-    keys = jax.vmap(partial(jax.random.fold_in, key))(jnp.arange(runs))
-    return jax.vmap(partial(play_one, arm=arm, eps=eps, start=start, times=times), out_axes=1)(keys)
-
-
-def play_one(key: Array, arm: TwoState, eps: Array, start: Array, times: Array) -> Array:
-    """`play` for one run, [T, 4, E]."""
-    independent = jnp.abs(arm.p01 + arm.p10 - 1) <= 1e-6
-    leave = jnp.stack([arm.p01, arm.p10])
-    law = arm.p10 / (arm.p01 + arm.p10)  # of state 0
-
-    def step(t: Array, chain: Played) -> Played:
-        """Count round t, in which t states have been seen and t - 1 left; then move."""
-        departures = chain.left.sum(1)
-        moves = jnp.stack([chain.left[0, 1], chain.left[1, 0]])
-        estimate = jnp.where(departures > 0, moves / jnp.maximum(departures, 1), 1)
-        share = jnp.where(t > 1, jnp.abs(departures[0] / jnp.maximum(t - 1, 1) - law), 1)
-        far = jnp.concatenate([share[None], jnp.abs(estimate - leave)])
-        distance, threshold = jnp.abs(estimate.sum() - 1), t.astype(float) ** -0.25
-        # ratios of counts meet eps and the threshold exactly, and rounding must not decide
-        wrong = jnp.where(independent, distance >= threshold * (1 - 1e-5), distance < threshold * (1 - 1e-5))
-        events = jnp.concatenate([far[:, None] > eps[None] * (1 + 1e-5), (wrong & (t >= start))[None]])
-        moved = jax.random.uniform(jax.random.fold_in(key, t)) < leave[chain.state]
-        following = jnp.where(moved, 1 - chain.state, chain.state)
-        return Played(following, chain.left.at[chain.state, following].add(1), chain.events + events)
-
-    def until(chain: Played, ends: tuple[Array, Array]) -> tuple[Played, Array]:
-        chain = jax.lax.fori_loop(ends[0], ends[1], step, chain)
-        return chain, chain.events
-
-    first = Played(jnp.zeros((), jnp.int32), jnp.zeros((2, 2), jnp.int32), jnp.zeros((4, len(eps)), jnp.int32))
-    starts = jnp.concatenate([jnp.ones(1, times.dtype), times[:-1] + 1])
-    sums: Array = jax.lax.scan(until, first, (starts, times + 1))[1]
+def count_all(settings: Settings, times: np.ndarray) -> dict[str, np.ndarray]:
+    """Of every chain the rounds with each event by each of the times, [T, R, 4, E]."""
+    sums = {}
+    for number, (name, arm) in enumerate(CHAINS.items()):
+        key = jax.random.fold_in(settings.key(), number)
+        start = jnp.asarray(np.minimum(first_rounds(arm), 2**31 - 1), jnp.int32)
+        arm = TwoState(*map(jnp.float32, arm))
+        sums[name] = np.asarray(count_events(key, arm, jnp.asarray(EPS), start, times, runs=settings.runs), float)
     return sums
-
-
-def eps_of_test(arm: TwoState) -> np.ndarray:
-    """The eps of proposition 4, [E]: an eighth, a quarter and 3/8 of |sigma - 1|; no part of it for i.i.d. arms."""
-    return np.abs(arm.sigma - 1) * np.array([0.125, 0.25, 0.375])
-
-
-def first_rounds(arm: TwoState) -> np.ndarray:
-    """From which round proposition 4 counts, [E]: 1 / (|sigma - 1| - 2 eps)^4, or 1 for i.i.d. arms."""
-    if arm.independent:
-        return np.ones(len(EPS))
-    return np.ceil((abs(arm.sigma - 1) - 2 * eps_of_test(arm)) ** -4.0)
-
-
-def bound(arm: TwoState, event: str, number: int) -> tuple[float, float, float]:
-    """eps, the proposition's bound on the sum, and its part that is not the sum over mixing times."""
-    eps = EPS[number]
-    if event == "test":
-        if arm.independent:
-            return np.nan, 4 * independent_sum() + visits_sum(), 4 * independent_sum()
-        eps = float(eps_of_test(arm)[number])
-    times = {"share of visits": (0, 1), "test": (2, 2)}.get(event, (1, 1))
-    mixing = float(mixing_sum(np.asarray(eps * arm.sigma)))
-    return eps, times[0] / eps**2 + times[1] * mixing, times[0] / eps**2
 
 
 def table(sums: dict[str, np.ndarray], horizon: int) -> list[Row]:
@@ -151,14 +73,9 @@ def table(sums: dict[str, np.ndarray], horizon: int) -> list[Row]:
     return rows
 
 
-def draw(sums: dict[str, np.ndarray], times: np.ndarray, folder: Path) -> None:
+def draw(sums: dict[str, np.ndarray], times: np.ndarray) -> Pictures:
     """Sums over time at the middle eps, a panel for each event; bounds in the legend, and dashed where in sight."""
-    matplotlib.use("Agg")
-    import matplotlib.pyplot as plt
-
-    from jaxbandit.plotting import COLOURS
-
-    figure, axes = plt.subplots(2, 2, figsize=(13, 9), layout="constrained", sharex=True, sharey=True)
+    figure, axes = panels(2, 2, (13, 9), sharex=True, sharey=True)
     titles = (
         f"share of visits farther than {EPS[1]} from its limit (proposition 2)",
         f"estimate of p01 farther than {EPS[1]} from it (proposition 3)",
@@ -179,14 +96,13 @@ def draw(sums: dict[str, np.ndarray], times: np.ndarray, folder: Path) -> None:
         ax.set_ylim(0.03, top)
         ax.set_xlim(1, times[-1])
         ax.set_title(title, fontsize="medium")
-        ax.grid(alpha=0.25)
-        ax.spines[["top", "right"]].set_visible(False)
+        frameless(ax)
         ax.legend(framealpha=1, edgecolor="none", fontsize="small", loc="upper left")
     for ax in axes[1]:
         ax.set_xlabel("round n")
     for ax in axes[:, 0]:
         ax.set_ylabel("mean number of rounds up to n")
-    save(figure, folder / "concentration")
+    yield "concentration", figure
 
 
 def run(settings: Settings) -> dict[str, np.ndarray]:
@@ -194,19 +110,12 @@ def run(settings: Settings) -> dict[str, np.ndarray]:
     for name, value in (("runs", settings.runs), ("horizon", settings.horizon)):
         if not 2 <= value < 2**31 - 1:
             raise ValueError(f"{name}: {value}; give 2 to 2^31 - 2")
-    seed = settings.key()
-    folder = folder_of("concentration", settings)
+    settings.key()  # refuses a seed that is none
+    folder = begin("concentration", settings, {})
     times = np.unique(np.rint(np.geomspace(1, settings.horizon, 60)).astype(np.int32))
-    sums = {}
-    for number, (name, arm) in enumerate(CHAINS.items()):
-        key = jax.random.fold_in(seed, number)
-        start = jnp.asarray(np.minimum(first_rounds(arm), 2**31 - 1), jnp.int32)
-        played = play(key, TwoState(*map(jnp.float32, arm)), jnp.asarray(EPS), start, times, runs=settings.runs)
-        sums[name] = np.asarray(played, float)
+    sums = count_all(settings, times)
     title = f"Mean number of the first {settings.horizon:,} rounds with the event, {settings.runs:,} chains"
-    publish({"concentration": (title, table(sums, settings.horizon))}, folder)
-    draw(sums, times, folder)
-    print(f"\nwritten to {folder}/")
+    finish(folder, {"concentration": (title, table(sums, settings.horizon))}, draw(sums, times))
     return sums
 
 

@@ -10,24 +10,18 @@ from __future__ import annotations
 
 import dataclasses
 import sys
-from functools import partial
-from itertools import cycle
-from pathlib import Path
+from typing import Any
 
-import jax
-import jax.numpy as jnp
-import matplotlib
 import numpy as np
 
 import jaxbandit
-from experiments.comparison import save
-from experiments.folder import folder_of
-from experiments.scenarios import environment, independent
-from experiments.settings import Simulation, main, option
-from experiments.tables import Row, final_table, publish
-from jaxbandit import MarkovArms, Result, metrics, rounds
-from jaxbandit.arguments import check
-from jaxbandit.base import Array
+from experiments.command_line.experiment import begin, finish
+from experiments.command_line.options import Simulation, main, option
+from experiments.published.scenarios import environment, independent
+from experiments.reports.pictures import Pictures, frameless, panels
+from experiments.reports.tables import Row, Tables, final_table
+from jaxbandit import MarkovArms, Result, metrics
+from jaxbandit.plotting import COLOURS
 
 OTHERS = {"KL-UCB-SM": jaxbandit.KLUCB(), "KL-UCB-MC": jaxbandit.KLUCBMC()}
 ADAPTIVE = {"TV-KL-UCB": jaxbandit.TVKLUCB(), "TV-KL-UCB, arm's clock": jaxbandit.TVKLUCB(clock="arm")}
@@ -48,41 +42,21 @@ def questions(horizon: int) -> np.ndarray:
     return np.unique(np.rint(np.geomspace(1, horizon + 1, 400)).astype(np.int32))
 
 
-@partial(jax.jit, static_argnames="runs")
-def interview(arms: MarkovArms, policy: jaxbandit.TVKLUCB, key: Array, asked: Array, runs: int) -> tuple[Array, Array]:
-    """Play the runs that `simulate` plays with this key, and ask in each of the rounds `asked` but the last.
-
-    Returns:
-      Whether each arm was judged Markovian then [Q, K, R], and the visits [Q, K, S, R] before the next of the rounds.
-    """
-    luck = rounds.luck(key, jnp.arange(runs))
-    judge = jax.vmap(policy.markovian, in_axes=(-1, None), out_axes=-1)
-
-    def play(t: Array, carry: rounds.Carry) -> rounds.Carry:
-        return rounds.play_chunk(arms, policy, luck, carry, t, jnp.zeros(1, jnp.int32), length=1)[0]
-
-    def ask(carry: rounds.Carry, chunk: tuple[Array, Array]) -> tuple[rounds.Carry, tuple[Array, Array]]:
-        later = jax.lax.fori_loop(*chunk, play, carry)
-        return later, (judge(carry.policy, chunk[0]), later.visits)
-
-    answers: tuple[Array, Array] = jax.lax.scan(ask, rounds.start(arms, policy, luck), (asked[:-1], asked[1:]))[1]
-    return answers
-
-
 def compare(name: str, arms: MarkovArms, settings: Settings) -> tuple[Result, Judged]:
     """All policies, recorded before every question, and what the adaptive ones answered."""
-    asked, key = questions(settings.horizon), settings.key()
-    size = {"runs": settings.runs, "horizon": settings.horizon}
-    answers = {  # computed side by side, as JAX does not wait
-        label: interview(arms, policy, jax.device_put(key, device), asked, settings.runs)
-        for (label, policy), device in zip(ADAPTIVE.items(), cycle(jax.devices()))
-    }
-    judged = {label: np.asarray(markovian) for label, (markovian, _) in answers.items()}
-    visits = {label: np.moveaxis(np.asarray(after), -1, 0)[None, None] for label, (_, after) in answers.items()}
-    result = jaxbandit.simulate({name: arms}, OTHERS, key=key, times=asked[1:] - 1, **size)
+    asked = questions(settings.horizon)
+    answer = {label: lambda arms, state, t, policy: policy.markovian(state, t + 1) for label in ADAPTIVE}
+    record = {"Markovian": answer}  # after the round before the question
+    result = jaxbandit.simulate({name: arms}, OTHERS | ADAPTIVE, times=asked[1:] - 1, record=record, **settings.size())
     if not result.complete:
         sys.exit(130)
-    return dataclasses.replace(result, visits=result.visits | visits), judged
+    judged = {}
+    for label, answers in result.recorded["Markovian"].items():
+        policy = ADAPTIVE[label]
+        first = np.broadcast_to(policy.markovian(policy.init(arms.reward), 1), answers.shape[-1:])
+        later = np.moveaxis(answers[0, 0, :, :-1], 0, -1)
+        judged[label] = np.concatenate([np.broadcast_to(first[None, :, None], (1, *later.shape[1:])), later])
+    return result, judged
 
 
 def plays_between(result: Result, label: str) -> np.ndarray:
@@ -112,29 +86,22 @@ def share_until(result: Result, judged: Judged, label: str) -> np.ndarray:
     return np.cumsum((plays * judged[label]).sum((1, 2))) / np.cumsum(plays.sum((1, 2)))
 
 
-def run(settings: Settings) -> dict[str, tuple[Result, Judged]]:
-    """Play both scenarios' means as i.i.d. arms, print what was seen and write the folder."""
+def cases(settings: Settings) -> dict[str, Any]:
+    """Both scenarios' means as i.i.d. arms."""
     scenes = {f"{name}'s means": independent(environment(name)) for name in ("scenario 1", "scenario 3")}
-    for name, arms in scenes.items():  # before the folder is touched
-        check({name: arms}, OTHERS | ADAPTIVE, settings.key(), settings.runs, settings.horizon)
-    folder = folder_of("iid", settings)
-    played = {name: compare(name, arms, settings) for name, arms in scenes.items()}
-    print(f"i.i.d. arms: {settings.runs:,} runs of {settings.horizon:,} rounds")
-    publish(
-        {
-            "table": ("Final pseudo-regret", _of_all({name: final_table(seen[0]) for name, seen in played.items()})),
-            "phases": (
-                "Plays and rounds of each arm while it is judged Markovian",
-                _of_all({name: arm_table(*seen) for name, seen in played.items()}),
-            ),
-        },
-        folder,
-    )
-    for name, seen in played.items():
-        print("\n" + in_words(name, *seen))
-    draw(played, folder)
-    print(f"\nwritten to {folder}/")
-    return played
+    policies = OTHERS | ADAPTIVE
+    return {name: {"scenarios": {name: arms}, "policies": policies} | settings.size() for name, arms in scenes.items()}
+
+
+def tabulate(played: dict[str, tuple[Result, Judged]]) -> Tables:
+    """Final regret, and each arm's share of the transition phase."""
+    return {
+        "table": ("Final pseudo-regret", _of_all({name: final_table(seen[0]) for name, seen in played.items()})),
+        "phases": (
+            "Plays and rounds of each arm while it is judged Markovian",
+            _of_all({name: arm_table(*seen) for name, seen in played.items()}),
+        ),
+    }
 
 
 def _of_all(tables: dict[str, list[Row]]) -> list[Row]:
@@ -154,14 +121,9 @@ def in_words(name: str, result: Result, judged: Judged) -> str:
     )
 
 
-def draw(played: dict[str, tuple[Result, Judged]], folder: Path) -> None:
+def draw(played: dict[str, tuple[Result, Judged]]) -> Pictures:
     """The share of all plays so far in the transition phase against time, a panel for each environment."""
-    matplotlib.use("Agg")
-    import matplotlib.pyplot as plt
-
-    from jaxbandit.plotting import COLOURS
-
-    figure, axes = plt.subplots(len(played), figsize=(8, 7), sharex=True, sharey=True, layout="constrained")
+    figure, axes = panels(len(played), 1, (8, 7), sharex=True, sharey=True)
     for ax, (name, (result, judged)) in zip(axes, played.items(), strict=True):
         shares = {label: share_until(result, judged, label) for label in judged}
         top = max(shares, key=lambda label: shares[label][-1])
@@ -179,12 +141,22 @@ def draw(played: dict[str, tuple[Result, Judged]], folder: Path) -> None:
         ax.set_title(name, fontsize="medium")
         ax.set_ylabel("plays so far in the transition phase")
         ax.yaxis.set_major_formatter("{x:.0%}")
-        ax.grid(alpha=0.25)
-        ax.spines[["top", "right"]].set_visible(False)
+        frameless(ax)
     axes[-1].set_xlim(1, result.times[-1])
     axes[-1].set_ylim(0)
     axes[-1].set_xlabel("round t")
-    save(figure, folder / "phases")
+    yield "phases", figure
+
+
+def run(settings: Settings) -> dict[str, tuple[Result, Judged]]:
+    """Play both scenarios' means as i.i.d. arms, print what was seen and write the folder."""
+    planned = cases(settings)
+    folder = begin("iid", settings, planned)
+    played = {name: compare(name, case["scenarios"][name], settings) for name, case in planned.items()}
+    print(f"i.i.d. arms: {settings.runs:,} runs of {settings.horizon:,} rounds")
+    words = "\n\n".join(in_words(name, *seen) for name, seen in played.items())
+    finish(folder, tabulate(played), draw(played), words)
+    return played
 
 
 if __name__ == "__main__":

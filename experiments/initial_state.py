@@ -8,19 +8,16 @@ what is done, and the same command continues.
 
 from __future__ import annotations
 
-from pathlib import Path
 from typing import Any
 
-import matplotlib
-
-from experiments.cases import check_cases, play
-from experiments.claims import CLAIMS, judge
-from experiments.comparison import legend_below, save
-from experiments.folder import folder_of
-from experiments.scenarios import environment, policies
-from experiments.settings import Simulation, main
-from experiments.tables import final_table, publish
-from jaxbandit import MarkovArms, Result
+from experiments.command_line.experiment import begin, finish, play
+from experiments.command_line.options import Simulation, main
+from experiments.published.claims import CLAIMS
+from experiments.published.scenarios import environment, policies
+from experiments.reports.pictures import Pictures, legend_below, panels
+from experiments.reports.tables import Tables, final_table
+from experiments.reports.verdicts import judge
+from jaxbandit import MarkovArms, Result, plotting
 
 NAMES = ("scenario 2", "scenario 4")
 
@@ -33,21 +30,28 @@ def starts(name: str) -> dict[str, MarkovArms]:
 
 
 def cases(settings: Simulation) -> dict[str, Any]:
-    size = {"key": settings.key(), "runs": settings.runs, "horizon": settings.horizon}
-    return {name: {"scenarios": starts(name), "policies": policies(name), **size} for name in NAMES}
+    """A case for each scenario, with all its starts."""
+    return {name: {"scenarios": starts(name), "policies": policies(name), **settings.size()} for name in NAMES}
 
 
-def draw(results: dict[str, Result], folder: Path) -> None:
-    """Regret of every policy; a row for each scenario, a panel for each start."""
-    matplotlib.use("Agg")
-    import matplotlib.pyplot as plt
-
-    from jaxbandit import plotting
-
+def tabulate(results: dict[str, Result]) -> Tables:
+    """Final regret and verdicts for every start."""
+    finals, verdicts = [], []
     for name, result in results.items():
-        figure, axes = plt.subplots(
-            1, len(result.scenarios), figsize=(4.2 * len(result.scenarios), 4.8), layout="constrained", sharey=True
-        )
+        for number, start in enumerate(result.scenarios):
+            about = {"scenario": name, "start": start}
+            finals += [about | row for row in final_table(result, number)]
+            verdicts += [about | row for row in judge(result, CLAIMS[name], number)]
+    return {
+        "table": ("Final pseudo-regret", finals),
+        "claims": ("The paper's claims, judged on paired differences", verdicts),
+    }
+
+
+def draw(results: dict[str, Result]) -> Pictures:
+    """Regret of every policy; a picture for each scenario, a panel for each start."""
+    for name, result in results.items():
+        figure, axes = panels(1, len(result.scenarios), (4.2 * len(result.scenarios), 4.8), sharey=True)
         figure.get_layout_engine().set(wspace=0.05)  # else the ticks of neighbours touch
         for number, (ax, start) in enumerate(zip(axes, result.scenarios, strict=True)):
             plotting.plot_regret(result, scenario=number, quantiles=(0.5,), logarithmic=True, ax=ax)
@@ -56,31 +60,16 @@ def draw(results: dict[str, Result], folder: Path) -> None:
         runs = result.visits[result.labels[0]].shape[2]
         figure.suptitle(f"{name}: mean of {runs:,} runs, 95 % interval; dashed: median")
         legend_below(figure)
-        save(figure, folder / f"initial_state_{name.split()[1]}")
+        yield f"initial_state_{name.split()[1]}", figure
 
 
 def run(settings: Simulation) -> dict[str, Result]:
     """Play both scenarios from every start, print what was seen and write the folder."""
-    played = cases(settings)
-    check_cases(played)
-    folder = folder_of("initial_state", settings)
-    results = play(played, folder)
-    finals, verdicts = [], []
-    for name, result in results.items():
-        for number, start in enumerate(result.scenarios):
-            about = {"scenario": name, "start": start}
-            finals += [about | row for row in final_table(result, number)]
-            verdicts += [about | row for row in judge(result, CLAIMS[name], number)]
+    planned = cases(settings)
+    folder = begin("initial_state", settings, planned)
+    results = play(planned, folder)
     print(f"{settings.runs:,} runs of {settings.horizon:,} rounds")
-    publish(
-        {
-            "table": ("Final pseudo-regret", finals),
-            "claims": ("The paper's claims, judged on paired differences", verdicts),
-        },
-        folder,
-    )
-    draw(results, folder)
-    print(f"\nwritten to {folder}/")
+    finish(folder, tabulate(results), draw(results))
     return results
 
 

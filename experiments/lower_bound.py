@@ -10,20 +10,17 @@ Ctrl-C keeps what is done, and the same command continues.
 from __future__ import annotations
 
 import dataclasses
-from pathlib import Path
+from typing import Any
 
-import matplotlib
 import numpy as np
 
 import jaxbandit
-from experiments.cases import check_cases, play
-from experiments.comparison import legend_below, save
-from experiments.folder import folder_of
-from experiments.scenarios import OTHERS, environment, independent
-from experiments.settings import Simulation, main, option
-from experiments.tables import Row, publish
-from jaxbandit import MarkovArms, Result, bounds, metrics
-from jaxbandit.bounds import Bound
+from experiments.command_line.experiment import begin, finish, play
+from experiments.command_line.options import Simulation, main, option
+from experiments.published.scenarios import OTHERS, environment, independent
+from experiments.reports.pictures import Pictures, legend_below, panels
+from experiments.reports.tables import Row, Tables
+from jaxbandit import MarkovArms, Result, bounds, metrics, plotting
 
 INDEPENDENT = "independent rewards"
 POLICIES = OTHERS | {
@@ -48,6 +45,11 @@ def environments() -> dict[str, MarkovArms]:
     return {INDEPENDENT: independent(arms), "scenario 1": arms, "a tenth as fast": slow}
 
 
+def cases(settings: Settings) -> dict[str, Any]:
+    """All three in one case."""
+    return {"three environments": {"scenarios": environments(), "policies": POLICIES, **settings.size()}}
+
+
 def growth(result: Result, label: str, scenario: int) -> tuple[np.ndarray, float]:
     """Growth of regret per unit of log n over the last decade of rounds, [run], and where the decade starts."""
     regret = metrics.pseudo_regret(result, label)[scenario, 0]
@@ -57,8 +59,10 @@ def growth(result: Result, label: str, scenario: int) -> tuple[np.ndarray, float
     return grown, float(result.times[start])
 
 
-def growth_table(result: Result, tight: list[Bound], known: Bound) -> list[Row]:
+def growth_table(result: Result) -> list[Row]:
     """Of every policy in every environment, beside the tight constants for all chains and for i.i.d. arms."""
+    arms = environments()
+    tight, known = [bounds.lower(each) for each in arms.values()], bounds.lai_robbins(arms[INDEPENDENT])
     rows: list[Row] = []
     for number, name in enumerate(result.scenarios):
         for label in result.labels:
@@ -81,43 +85,35 @@ def growth_table(result: Result, tight: list[Bound], known: Bound) -> list[Row]:
     return rows
 
 
-def draw(result: Result, drawn: dict[str, list[Bound]], folder: Path) -> None:
+def tabulate(result: Result, settings: Settings) -> Tables:
+    """Growth over the last decade of rounds."""
+    decade = growth(result, "UCB-SM", 0)[1]
+    title = f"Growth of pseudo-regret per log n, rounds {decade:,.0f} to {settings.horizon:,}, {settings.runs:,} runs"
+    return {"growth": (title, growth_table(result))}
+
+
+def draw(result: Result) -> Pictures:
     """Regret / log t of every policy, mean and median, with the bounds; a panel for each environment."""
-    matplotlib.use("Agg")
-    import matplotlib.pyplot as plt
-
-    from jaxbandit import plotting
-
-    figure, axes = plt.subplots(1, len(drawn), figsize=(16, 5.5), layout="constrained", sharey=True)
-    for number, (ax, (name, lines)) in enumerate(zip(axes, drawn.items(), strict=True)):
+    arms = environments()
+    figure, axes = panels(1, len(arms), (16, 5.5), sharey=True)
+    for number, (ax, (name, each)) in enumerate(zip(axes, arms.items(), strict=True)):
+        lines = [bounds.lower(each), bounds.lower_paper(each), bounds.upper_asymptotic(each)]
+        lines += [bounds.lai_robbins(each)] if name == INDEPENDENT else []
         plotting.plot_regret(
             result, scenario=number, quantiles=(0.5,), bounds=lines, normalised=True, logarithmic=True, ax=ax
         )
         ax.set_title(f"{name}\nmean, 95 % interval; dashed: median of {result.visits['UCB-SM'].shape[2]} runs")
         ax.set_ylabel(ax.get_ylabel() if number == 0 else "")
     legend_below(figure)
-    save(figure, folder / "lower_bound")
+    yield "lower_bound", figure
 
 
 def run(settings: Settings) -> Result:
     """Play, print the table and write the folder."""
-    arms = environments()
-    size = {"key": settings.key(), "runs": settings.runs, "horizon": settings.horizon}
-    cases = {"three environments": {"scenarios": arms, "policies": POLICIES, **size}}
-    check_cases(cases)
-    folder = folder_of("lower_bound", settings)
-    (result,) = play(cases, folder).values()
-    tight, known = [bounds.lower(each) for each in arms.values()], bounds.lai_robbins(arms[INDEPENDENT])
-    decade = growth(result, "UCB-SM", 0)[1]
-    title = f"Growth of pseudo-regret per log n, rounds {decade:,.0f} to {settings.horizon:,}, {settings.runs:,} runs"
-    publish({"growth": (title, growth_table(result, tight, known))}, folder)
-    drawn = {
-        name: [bound, bounds.lower_paper(each), bounds.upper_asymptotic(each)]
-        for (name, each), bound in zip(arms.items(), tight, strict=True)
-    }
-    drawn[INDEPENDENT].append(known)
-    draw(result, drawn, folder)
-    print(f"\nwritten to {folder}/")
+    planned = cases(settings)
+    folder = begin("lower_bound", settings, planned)
+    (result,) = play(planned, folder).values()
+    finish(folder, tabulate(result, settings), draw(result))
     return result
 
 

@@ -15,28 +15,19 @@ from typing import Any
 import numpy as np
 
 import jaxbandit
-from experiments import asymptotic_bounds, figures, report
-from experiments.benchmark import describe
-from experiments.cases import check_cases, play
-from experiments.claims import CLAIMS, Claim, judge, judge_equality, judge_savings, saved
-from experiments.comparison import save
-from experiments.folder import prepare
-from experiments.scenarios import SCENARIOS, environment, independent, policies
-from experiments.settings import Simulation, main, option
-from experiments.slips import SLIPS
-from experiments.tables import Row, final_table, publish
-from jaxbandit import MarkovArms, Result, bounds
+from experiments.command_line.experiment import begin, play
+from experiments.command_line.options import Simulation, main, option
+from experiments.published import figures
+from experiments.published.claims import judge_all
+from experiments.published.scenarios import all_arms, compared
+from experiments.published.slips import SLIPS
+from experiments.published.theory import bounds_table, judge_bounds
+from experiments.reports import page
+from experiments.reports.pictures import save
+from experiments.reports.tables import Tables, final_table, publish
+from experiments.timing.machine import describe
+from jaxbandit import Result
 
-ZERO = "TV-KL-UCB, rows 0"  # estimates of a state not yet left start at 0, not at 1
-INDEPENDENT = "i.i.d. arms"
-ALL_CLAIMS = CLAIMS | {
-    "scenario 2": [*CLAIMS["scenario 2"], Claim("rows of 1 beat rows of 0", "TV-KL-UCB", ZERO, "section IV")],
-    INDEPENDENT: [
-        Claim("TV-KL-UCB beats KL-UCB-MC", "TV-KL-UCB", "KL-UCB-MC", "section III"),
-        Claim("TV-KL-UCB beats UCB-SM", "TV-KL-UCB", "UCB-SM", "theorem 2"),
-    ],
-}
-RESAMPLES = 2000
 INTRODUCTION = (
     "Adaptive KL-UCB based Bandit Algorithms for Markovian and i.i.d. Settings (arXiv 2009.06606), repeated by "
     f"jaxbandit {jaxbandit.__version__}. Every arm starts in state 0, arms stand in the order listed; the paper has "
@@ -57,127 +48,63 @@ class Settings(Simulation):
     quick: bool = option(False, "20 runs of 2,000 rounds, to see that everything works")
 
 
-def arms() -> dict[str, MarkovArms]:
-    return {name: environment(name) for name in SCENARIOS} | {INDEPENDENT: independent(environment("scenario 1"))}
-
-
 def cases(settings: Settings) -> dict[str, Any]:
-    """A case for each scenario; the two first with rows of 0 as well."""
-    size = {"key": settings.key(), "runs": settings.runs, "horizon": settings.horizon}
-    found = {}
-    for name, each in arms().items():
-        compared = dict(policies("scenario 1" if name == INDEPENDENT else name))
-        if name in ("scenario 1", "scenario 2"):
-            compared[ZERO] = jaxbandit.TVKLUCB(unvisited=0.0)
-        found[name] = {"scenarios": {name: each}, "policies": compared, **size}
-    return found
+    """A case for each scenario, and one for the i.i.d. arms."""
+    return {
+        name: {"scenarios": {name: arms}, "policies": compared(name), **settings.size()}
+        for name, arms in all_arms().items()
+    }
 
 
-def judge_all(results: dict[str, Result]) -> list[Row]:
-    """Every claim that is about simulated regret."""
-    rows: list[Row] = []
-
-    def add(scenario: str, judged: list[Row]) -> None:
-        rows.extend({"claim": row["claim"], "scenario": scenario, **row} for row in judged)
-
-    for name, claims in ALL_CLAIMS.items():
-        add(name, judge(results[name], claims))
-    same = "the rows' first values do not matter"
-    add("scenario 1", [judge_equality(results["scenario 1"], same, "TV-KL-UCB", ZERO, "section IV")])
-    for two, three in (("scenario 1", "scenario 3"), ("scenario 2", "scenario 4")):
-        less = saved(results[two], "TV-KL-UCB", RESAMPLES, seed=1)
-        more = saved(results[three], "m-TV-KL-UCB", RESAMPLES, seed=2)
-        text = "m-TV-KL-UCB saves a larger share of KL-UCB-SM's regret than TV-KL-UCB"
-        add(f"{three}, {two}", [judge_savings(text, "section IV", more, less)])
-    return rows
+def tabulate(results: dict[str, Result], size: str) -> Tables:
+    """Verdicts, bounds, and final regret in every scenario."""
+    return {
+        "claims": (f"The paper's claims, judged on paired differences of final regret; {size}", judge_all(results)),
+        "claims_bounds": ("Its claims about bounds, computed", judge_bounds()),
+        "bounds": ("Bounds: constants of log n", bounds_table()),
+        **{_final(name): (f"{name}: final pseudo-regret", final_table(result)) for name, result in results.items()},
+    }
 
 
-def judge_bounds() -> list[Row]:
-    """Claims about bounds, decided by computing them."""
-    slow = asymptotic_bounds.constants(np.geomspace(1e-3, 1e-6, 31))
-    fast = asymptotic_bounds.constants(np.geomspace(1, 1e-3, 31))
-    ratios = [float(row["ratio"]) for row in slow if row["condition"] == "fails"]
-    checked = [float(row["ratio"]) for row in fast if row["condition"] == "holds"]
-    first, same = environment("scenario 1"), arms()[INDEPENDENT]
-    upper, lower, tight = bounds.upper_asymptotic(first), bounds.lower_paper(first), bounds.lower(first)
-    case_d, known = bounds.upper_asymptotic(same), bounds.lai_robbins(same)
-
-    def row(claim: str, where: str, computed: str, holds: bool) -> Row:
-        return {"claim": claim, "paper": where, "computed": computed, "verdict": "holds" if holds else "does not hold"}
-
-    def larger(ratio: list[float]) -> str:
-        return f"UCB-SM's is {min(ratio):,.1f} to {max(ratio):,.1f} times as large in the family of figure 1e"
-
-    above = "TV-KL-UCB's asymptotic bound is below UCB-SM's, min sigma "
-    meets = f"{case_d.total:.4f} and {known.total:.4f} with scenario 1's means"
-    apart = f"scenario 1: {upper.total:.2f} above; {lower.total:.2f}, or tight {tight.total:.2f}, below"
-    met = abs(case_d.total / known.total - 1) < 1e-9
-    return [
-        row(above + "at least 1/1440", "theorem 2", larger(checked), min(checked) > 1),
-        row(above + "below 1/1440", "figure 1e", larger(ratios), min(ratios) > 1),
-        row("for i.i.d. arms the upper bound meets the lower one", "theorem 1 (d)", meets, met),
-        row("the upper bound is not below the lower one", "theorems 1 and 3", apart, bool(upper.total >= lower.total)),
-    ]
-
-
-def bounds_table() -> list[Row]:
-    """Constants of log n of every scenario."""
-    rows: list[Row] = []
-    for name, each in arms().items():
-        two = each.reward.shape[1] == 2
-        sigma = f"{bounds.eigenvalue_condition(each).least:.3g}" if two else ""
-        rows.append(
-            {
-                "scenario": name,
-                "min sigma": sigma,
-                "lower, the paper's": f"{bounds.lower_paper(each).total:,.2f}",
-                "lower, tight": f"{bounds.lower(each).total:,.2f}",
-                "lower, i.i.d. arms": f"{bounds.lai_robbins(each).total:,.2f}" if name == INDEPENDENT else "",
-                "upper, TV-KL-UCB": f"{bounds.upper_asymptotic(each).total:,.2f}" if two else "two states only",
-                "upper, UCB-SM, L = 343": f"{bounds.ucb_sm_upper(each).total:,.0f}",
-                "L of 2012": f"{bounds.ucb_sm_constant(each):,.0f}",
-            }
-        )
-    return rows
+def _final(name: str) -> str:
+    return f"final_{name.replace(' ', '_').replace('.', '')}"
 
 
 def write_report(results: dict[str, Result], settings: Settings, folder: Path, seconds: float) -> Path:
     """The page, and its figures and tables as files."""
     size = f"{settings.runs:,} runs of {settings.horizon:,} rounds, seed {settings.seed}"
-    claims, computed, constants = judge_all(results), judge_bounds(), bounds_table()
-    tables = {
-        "claims": (f"The paper's claims, judged on paired differences of final regret; {size}", claims),
-        "claims_bounds": ("Its claims about bounds, computed", computed),
-        "bounds": ("Bounds: constants of log n", constants),
-    }
-    publish(tables, folder)
+    found = tabulate(results, size)
+    publish(found, folder)
+    rows = {name: table for name, (_, table) in found.items()}
     parts = [
-        report.paragraph(f"{INTRODUCTION} Here: {size}."),
-        report.heading("Claims"),
-        report.table([row | {"runs": f"{settings.runs:,}"} for row in claims]),
-        report.paragraph(UNDER_CLAIMS),
-        report.table(computed),
-        report.heading("Figures"),
-        report.paragraph(figures.HOW_TO_READ),
+        page.paragraph(f"{INTRODUCTION} Here: {size}."),
+        page.heading("Claims"),
+        page.table([row | {"runs": f"{settings.runs:,}"} for row in rows["claims"]]),
+        page.paragraph(UNDER_CLAIMS),
+        page.table(rows["claims_bounds"]),
+        page.heading("Figures"),
+        page.paragraph(figures.HOW_TO_READ),
     ]
     for name, caption, figure in figures.all_figures(results, size[0].upper() + size[1:]):
-        parts.append(report.picture(figure, name, caption))
+        parts.append(page.picture(figure, name, caption))
         save(figure, folder / name.lower().replace(" ", "_").replace(".", ""))
-    parts.append(report.heading("Final regret"))
-    for name, result in results.items():
-        rows = final_table(result)
-        publish({f"final_{name.replace(' ', '_').replace('.', '')}": (f"{name}: final pseudo-regret", rows)}, folder)
-        parts += [report.heading(name, 3), report.table(rows)]
-    parts += [report.heading("Bounds: constants of log n"), report.table(constants)]
-    parts += [report.heading("Slips of the paper")]
-    parts += [report.table([dict(zip(("where", "what", "here"), slip)) for slip in SLIPS])]
-    line = f"python -m experiments.paper --runs {settings.runs} --horizon {settings.horizon} --seed {settings.seed}"
-    parts += [report.heading("To repeat"), report.command(line)]
-    parts += [report.paragraph(f"{describe()}, numpy {np.__version__}.")]
+    parts.append(page.heading("Final regret"))
+    for name in results:
+        parts += [page.heading(name, 3), page.table(rows[_final(name)])]
+    command = f"python -m experiments.paper --runs {settings.runs} --horizon {settings.horizon} --seed {settings.seed}"
     when = time.strftime("%Y-%m-%d %H:%M")
-    parts += [report.paragraph(f"Written {when}; this call took {seconds:.0f} s.", "when")]
+    parts += [
+        page.heading("Bounds: constants of log n"),
+        page.table(rows["bounds"]),
+        page.heading("Slips of the paper"),
+        page.table([dict(zip(("where", "what", "here"), slip)) for slip in SLIPS]),
+        page.heading("To repeat"),
+        page.command(command),
+        page.paragraph(f"{describe()}, numpy {np.__version__}."),
+        page.paragraph(f"Written {when}; this call took {seconds:.0f} s.", "when"),
+    ]
     path = folder / "report.html"
-    report.write(path, "TV-KL-UCB: the paper, repeated", parts)
+    page.write(path, "TV-KL-UCB: the paper, repeated", parts)
     return path
 
 
@@ -187,12 +114,11 @@ def run(settings: Settings) -> dict[str, Result]:
         if (settings.runs, settings.horizon) != (Simulation.runs, Simulation.horizon):
             raise ValueError("--quick: has its own runs and horizon; leave out --runs and --horizon, or --quick")
         settings = dataclasses.replace(settings, runs=20, horizon=2000)
-    played = cases(settings)
-    check_cases(played)
-    out = settings.out or f"results/paper/{settings.horizon}-seed{settings.seed}"
-    folder = prepare(out, "paper", {"horizon": settings.horizon, "seed": settings.seed})
+    planned = cases(settings)
+    out = f"results/paper/{settings.horizon}-seed{settings.seed}"  # without the runs, which may grow
+    folder = begin("paper", settings, planned, default=out, fixed=("horizon", "seed"))
     began = time.perf_counter()
-    results = play(played, folder)
+    results = play(planned, folder)
     path = write_report(results, settings, folder, time.perf_counter() - began)
     print(f"\nreport: {path}")
     return results

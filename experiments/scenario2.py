@@ -5,8 +5,8 @@ verdict on each of the paper's claims; writes figures, tables (CSV) and counts (
 and the same command continues.
 """
 
-from experiments.comparison import run
-from experiments.settings import Settings, main
+from experiments.command_line.options import main
+from experiments.published.comparison import Settings, compare_policies
 
 if __name__ == "__main__":
-    main(lambda settings: run("scenario 2", settings), Settings, "scenario2", __doc__)
+    main(lambda settings: compare_policies("scenario 2", settings), Settings, "scenario2", __doc__)

@@ -11,40 +11,24 @@ from __future__ import annotations
 
 import dataclasses
 import sys
-import tomllib
-from pathlib import Path
 from typing import Any
 
-import matplotlib
 import numpy as np
 
 import jaxbandit
-from experiments.cases import check_cases, play
-from experiments.claims import Claim, interval, judge, verdict
-from experiments.comparison import save
-from experiments.criterion import choose, difference, in_words, measure, shares
-from experiments.folder import prepare
-from experiments.grids import NONE, Grid, make_grid
-from experiments.scenarios import SCENARIOS, environment
-from experiments.settings import Simulation, main, option
-from experiments.tables import Row, final_table, publish, write
-from jaxbandit import MarkovArms, Result, metrics
+from experiments.command_line.experiment import begin, finish, play
+from experiments.command_line.options import Simulation, main, option
+from experiments.grids.criterion import choose, difference, in_words, measure, shares
+from experiments.grids.landscape import framed
+from experiments.grids.offered import GRIDS, grid_of
+from experiments.grids.policy_grid import Grid
+from experiments.published.scenarios import SCENARIOS, environment
+from experiments.reports.pictures import Pictures, panels
+from experiments.reports.tables import Row, Tables, final_table, write
+from experiments.reports.verdicts import Claim, interval, judge, verdict
+from jaxbandit import MarkovArms, Result, metrics, plotting
 
 DEFAULT, CHOSEN = "default", "chosen"
-EXPLORATION = [NONE, 0, 1, 3]
-GRIDS: dict[str, dict[str, list[Any]]] = {
-    "TVKLUCB": {
-        "exploration": EXPLORATION,
-        "exponent": [0.1, 0.15, 0.2, 0.25, 0.3, 0.4],
-        "scale": [0.25, 0.5, 1, 2, 4],
-    },
-    "KLUCBMC": {"exploration": EXPLORATION, "unvisited": [0, 0.5, 1]},
-    "KLUCB": {"exploration": [NONE, 0, 0.5, 1, 2, 3]},
-    "RoundRobinKLUCB": {"exploration": EXPLORATION, "delta": [0, 0.05, 0.1, 0.2]},
-    "UCBSM": {"L": [0.1, 0.2, 0.5, 1, 2, 5, 10, 343]},
-    "UCB1": {"scale": [0.1, 0.2, 0.3, 0.5, 0.7, 1, 2]},
-    "Thompson": {"a": [0.25, 0.5, 1, 2], "b": [0.25, 0.5, 1, 2]},
-}
 
 
 @dataclasses.dataclass(frozen=True)
@@ -59,28 +43,6 @@ class Settings(Simulation):
     scenarios: str = option("scenario 1, scenario 2", "of the paper, separated by commas")
     criterion: str = option("mean", "of the runs' final regret: mean, median or a quantile, as 0.9")
     grid: str = option("", 'in place of the policy\'s own, as in TOML: "scale = [0.5, 1], exponent = [0.2, 0.3]"')
-
-
-def grid_of(settings: Settings) -> Grid:
-    """The combinations to choose from.
-
-    Raises:
-      ValueError: the option and what would be right.
-    """
-    if settings.policy not in jaxbandit.ALL:
-        raise ValueError(f"--policy: {settings.policy!r} is unknown; give one of {', '.join(jaxbandit.ALL)}")
-    if settings.policy not in GRIDS and not settings.grid:
-        raise ValueError(
-            f"--policy: {settings.policy} has no grid of its own; give --grid, or one of {', '.join(GRIDS)}"
-        )
-    try:
-        table = tomllib.loads(f"grid = {{{settings.grid}}}")["grid"] if settings.grid else GRIDS[settings.policy]
-    except tomllib.TOMLDecodeError as error:
-        raise ValueError(f'--grid: {error}; write it as "scale = [0.5, 1], exponent = [0.2, 0.3]"') from None
-    grid = make_grid(settings.policy, jaxbandit.ALL[settings.policy], table, "--grid: ")
-    if not grid.axes:
-        raise ValueError("--grid: one combination only; give at least one field several values")
-    return grid
 
 
 def scenarios_of(settings: Settings) -> dict[str, MarkovArms]:
@@ -98,12 +60,13 @@ def scenarios_of(settings: Settings) -> dict[str, MarkovArms]:
 
 def cases(grid: Grid, arms: dict[str, MarkovArms], settings: Settings) -> dict[str, Any]:
     """The training runs: the default and the grid, a case for each scenario."""
-    size = {"key": settings.key(), "runs": settings.runs, "horizon": settings.horizon, "times": times(settings)}
+    size = settings.size() | {"times": times(settings)}
     policies = {DEFAULT: grid.policy(), **grid.entries()}
     return {name: {"scenarios": {name: each}, "policies": policies, **size} for name, each in arms.items()}
 
 
 def times(settings: Settings) -> list[int]:
+    """The recorded rounds: the last, and the one that shows whether regret still grows."""
     return [settings.horizon // 2, settings.horizon]
 
 
@@ -181,85 +144,78 @@ def at_edge(grid: Grid, chosen: int) -> list[str]:
     return [axis for axis, values in numbers.items() if values and fields.get(axis) in (min(values), max(values))]
 
 
-def draw(
-    grid: Grid, final: np.ndarray, chosen: int, held_out: dict[str, Result], settings: Settings, folder: Path
-) -> None:
+def name_of(grid: Grid, chosen: int) -> str:
+    """The chosen candidate in words."""
+    return grid.variants()[chosen - 1].label if chosen else f"{grid.name} as it is by default"
+
+
+def tabulate(
+    training: list[Row], judged: list[Row], held_out: dict[str, Result], name: str, settings: Settings
+) -> Tables:
+    """The best in training, and both policies on held-out runs with the verdicts."""
+    criterion, words = settings.criterion, in_words(settings.criterion)
+    finals = [{"scenario": scenario} | row for scenario, result in held_out.items() for row in final_table(result)]
+    return {
+        f"best_{criterion}": (
+            f"Training, {settings.runs:,} runs of {settings.horizon:,} rounds: the least {words} of "
+            f"{len(training)} (so flattered)",
+            [*training[:5], *(row for row in training[5:] if DEFAULT in row.values())],
+        ),
+        f"final_{criterion}": (f"Final pseudo-regret on {settings.held_out:,} held-out runs", finals),
+        f"verdicts_{criterion}": (f"chosen beats default, {words}: {name}", judged),
+    }
+
+
+def conclusion(grid: Grid, final: np.ndarray, chosen: int, judged: list[Row], criterion: str) -> str:
+    """What the choice gains in training and on held-out runs, and whether the grid should be wider."""
+    held = np.array([[row["default, held out"], row["chosen, held out"]] for row in judged])
+    words = (
+        f"chosen: {name_of(grid, chosen)}; its {in_words(criterion)} is "
+        f"{shares(measure(final, criterion))[chosen]:.2f} times the default's in training, {shares(held)[1]:.2f} times "
+        "on held-out runs (geometric mean over scenarios)"
+    )
+    if edges := at_edge(grid, chosen):
+        words += f"\n{', '.join(edges)}: the least or the largest of the grid; a wider --grid may hold better values"
+    return words
+
+
+def draw(grid: Grid, final: np.ndarray, chosen: int, held_out: dict[str, Result], settings: Settings) -> Pictures:
     """The criterion over the grid in training, and the distribution of regret on held-out runs."""
-    matplotlib.use("Agg")
-    import matplotlib.pyplot as plt
-
-    from jaxbandit import plotting
-
-    *down, across = grid.axes
-    rows = list(jaxbandit.grid(dict, **{axis: grid.axes[axis] for axis in down}))
-    columns = [str(value) for value in grid.axes[across]]
     values = measure(final, settings.criterion)
-    panels = {f"{name} (default {value[0]:,.1f})": ("{:,.0f}", value) for name, value in zip(held_out, values)}
-    panels["all: share of the default's"] = ("{:.2f}", shares(values))
-    size = (max(10, 2.5 + 0.7 * len(columns) * len(panels)), 1.5 + 0.28 * len(rows))
-    figure, axes = plt.subplots(1, len(panels), figsize=size, layout="constrained", sharey=True)
-    for ax, (title, (form, value)) in zip(axes, panels.items(), strict=True):
-        table = np.maximum(value[1:], 1e-3).reshape(len(rows), len(columns))
-        plotting.plot_heatmap(table, rows, columns, logarithmic=True, form=form, ax=ax)
-        ax.set_title(title, fontsize="medium")
-        ax.set_xlabel(across)
-        i, j = divmod(chosen - 1, len(columns))
-        for colour, width in (("white", 4), (plotting.COLOURS[2], 2)) if chosen else ():
-            frame = {"fill": False, "edgecolor": colour, "linewidth": width, "clip_on": False}
-            ax.add_patch(plt.Rectangle((j - 0.5, i - 0.5), 1, 1, **frame))
+    maps = {f"{name} (default {value[0]:,.1f})": ("{:,.0f}", value) for name, value in zip(held_out, values)}
+    figure = framed(grid, maps | {"all: share of the default's": ("{:.2f}", shares(values))}, chosen)
     about = f"pseudo-regret after {settings.horizon:,} rounds, {settings.runs:,} training runs of {settings.policy}"
     figure.suptitle(f"{in_words(settings.criterion).capitalize()} of {about}; framed: chosen")
-    save(figure, folder / f"training_{settings.criterion}")
-    figure, axes = plt.subplots(
-        1, len(held_out), figsize=(6.5 * len(held_out), 4.3), layout="constrained", squeeze=False
-    )
+    yield f"training_{settings.criterion}", figure
+    figure, axes = panels(1, len(held_out), squeeze=False)
     for ax, result in zip(axes.flat, held_out.values(), strict=True):
         plotting.plot_distribution(result, ax=ax)
         ax.set_title(f"{result.scenarios[0]}: final regret of {settings.held_out:,} held-out runs", fontsize="medium")
-    save(figure, folder / f"held_out_{settings.criterion}")
+    yield f"held_out_{settings.criterion}", figure
 
 
 def run(settings: Settings) -> list[Row]:
     """Choose, judge, print and write the folder."""
-    grid, arms, criterion = grid_of(settings), scenarios_of(settings), settings.criterion
-    measure(np.zeros(1), criterion)
+    grid, arms, criterion = grid_of(settings.policy, settings.grid), scenarios_of(settings), settings.criterion
+    measure(np.zeros(1), criterion)  # refuses what is none
     if settings.held_out < 2:
         raise ValueError(f"--held-out: {settings.held_out}; at least 2 are needed")
     grid.validate([each.reward for each in arms.values()], "--grid: ")
     planned = cases(grid, arms, settings)
-    check_cases(planned)
-    counted = {field: getattr(settings, field) for field in ("policy", "horizon", "seed", "grid")}
-    out = settings.out or f"results/tune/{settings.policy}-{settings.horizon}-seed{settings.seed}"
-    folder = prepare(out, "tune", counted)
+    out = f"results/tune/{settings.policy}-{settings.horizon}-seed{settings.seed}"
+    folder = begin("tune", settings, planned, default=out, fixed=("policy", "horizon", "seed", "grid"))
     final = final_regret(play(planned, folder))
     chosen = choose(final, criterion)
     held_out = meet(grid, chosen, arms, settings)
-    rows = training_table(grid, final, arms, criterion)
-    write(rows, folder / f"training_{criterion}.csv")
+    training = training_table(grid, final, arms, criterion)
+    write(training, folder / f"training_{criterion}.csv")
     judged = verdicts(held_out, measure(final, criterion)[:, [0, chosen]], criterion)
-    finals = [{"scenario": name} | row for name, result in held_out.items() for row in final_table(result)]
-    name = grid.variants()[chosen - 1].label if chosen else f"{settings.policy} as it is by default"
-    publish(
-        {
-            f"best_{criterion}": (
-                f"Training, {settings.runs:,} runs of {settings.horizon:,} rounds: the least {in_words(criterion)} of "
-                f"{len(rows)} (so flattered)",
-                [*rows[:5], *(row for row in rows[5:] if DEFAULT in row.values())],
-            ),
-            f"final_{criterion}": (f"Final pseudo-regret on {settings.held_out:,} held-out runs", finals),
-            f"verdicts_{criterion}": (f"chosen beats default, {in_words(criterion)}: {name}", judged),
-        },
+    finish(
         folder,
+        tabulate(training, judged, held_out, name_of(grid, chosen), settings),
+        draw(grid, final, chosen, held_out, settings),
+        conclusion(grid, final, chosen, judged, criterion),
     )
-    held = np.array([[row["default, held out"], row["chosen, held out"]] for row in judged])
-    print(
-        f"\nchosen: {name}; its {in_words(criterion)} is {shares(measure(final, criterion))[chosen]:.2f} times the "
-        f"default's in training, {shares(held)[1]:.2f} times on held-out runs (geometric mean over scenarios)"
-    )
-    if edges := at_edge(grid, chosen):
-        print(f"{', '.join(edges)}: the least or the largest of the grid; a wider --grid may hold better values")
-    draw(grid, final, chosen, held_out, settings, folder)
-    print(f"\nwritten to {folder}/")
     return judged
 
 

@@ -2,8 +2,8 @@
 
 from jaxbandit import bounds, chains, confidence, divergences, environments, metrics, testing
 from jaxbandit.base import Environment, Feedback, Policy, pytree, static
-from jaxbandit.compilation import use_cache
 from jaxbandit.environments import MarkovArms, bernoulli, markov, random, two_state
+from jaxbandit.fast import use_cache
 from jaxbandit.policies import (
     ALL,
     IMED,
@@ -19,11 +19,11 @@ from jaxbandit.policies import (
     Uniform,
 )
 from jaxbandit.results import Result
-from jaxbandit.rounds import advance, best, luck, play_round, start
+from jaxbandit.selection import best
 from jaxbandit.simulation import simulate
+from jaxbandit.simulation.rounds import advance, luck, play_round, start
 from jaxbandit.sweeps import grid, sweep
-
-__version__ = "0.1.0"
+from jaxbandit.version import __version__ as __version__
 
 use_cache()
 

@@ -82,34 +82,65 @@ class Feedback(NamedTuple):
 
 
 class Environment(Protocol):
-    """What `simulate` needs of an environment; `testing.check_environment` checks it.
+    """What `simulate` needs of an environment with K arms of S states; `testing.check_environment` checks it.
+
+    `init` and `step` are written for one run and traced by JAX, so their arguments are tracers: no Python `if` on
+    values. `reward` and `means` are read on the host, in NumPy float64, before anything is compiled.
 
     `step` receives the run's key in every round and finds its own draw in it, by arm and play number, so that the
     n-th play of an arm does the same under every policy.
     """
 
     @property
-    def reward(self) -> Array: ...  # [K, S], what each state of each arm pays
+    def reward(self) -> Array:
+        """[K, S], what each state of each arm pays."""
 
-    def means(self) -> Array: ...  # [K], long-run reward per play
-    def init(self, key: Array) -> State: ...
-    def step(self, key: Array, state: State, arms: Array) -> tuple[State, Feedback]: ...
+    def means(self) -> Array:
+        """[K] float64, long-run reward per play. On the host."""
+
+    def init(self, key: Array) -> State:
+        """Where the arms stand before the first round, from the run's key. Traced."""
+
+    def step(self, key: Array, state: State, arms: Array) -> tuple[State, Feedback]:
+        """Where they stand after a round in which `arms` [M] int32, distinct, were played, and what is seen. Traced.
+
+        `key` is the one that `init` received, the same in every round; the state's shapes and types never change.
+        """
 
 
 class Policy(Protocol):
     """What `simulate` needs of a policy; `testing.check_policy` checks it.
 
-    A policy may also have `validate(reward)`, called on the host before anything is compiled.
+    `init`, `scores` and `update` are written for one run and traced by JAX. Two methods are optional:
+    `validate(reward)` is called on the host before anything is compiled, with rewards [K, S] in NumPy float64, and
+    raises ValueError for a field that is out of range; `reordered(order)`, traced, returns the policy for arms that
+    stand in another order, where place i holds the arm `order[i]`, [K] int32: only a policy with a field of one number
+    an arm needs it, for `simulate(shuffle=True)`.
     """
 
     def init(self, reward: Array) -> State:
-        """What the policy knows before the first round, given what each state pays, `reward` [K, S]."""
+        """What the policy knows before the first round, given what each state pays, `reward` [K, S]. Traced."""
 
     def scores(self, key: Array, state: State, t: Array) -> Array:
-        """[K] floats, no NaN, for round t from 1; the M largest are played, the lowest arm first on ties."""
+        """[K] floats, no NaN, for round t from 1; the M largest are played, the lowest arm first on ties. Traced.
+
+        `key` is another one in every round; t is an int32 scalar.
+        """
 
     def update(self, state: State, feedback: Feedback) -> State:
-        """What the policy knows after a round."""
+        """What the policy knows after a round; shapes and types are those of `state`. Traced."""
+
+
+def total(values: Array) -> Array:
+    """Sum over the last axis in its order: [..., S] to [...].
+
+    The order in which `jnp.sum` adds may change with the number of runs that are played together, and with it the last
+    bits; these do not.
+
+    >>> float(total(jnp.array([0.5, 0.25])))
+    0.75
+    """
+    return sum(values[..., i] for i in range(values.shape[-1]))
 
 
 def stack(things: Sequence[T], name: str) -> T:

@@ -1,4 +1,4 @@
-"""Finite Markov chains in float64 NumPy: recurrent classes, the stationary law, exact thresholds for drawing."""
+"""Finite Markov chains in float64 NumPy: recurrent classes, stationary laws, thresholds for draws, entropies, gaps."""
 
 from __future__ import annotations
 
@@ -6,7 +6,7 @@ import numpy as np
 
 from jaxbandit.base import Array
 
-RAREST = 2.0**-31  # what a threshold of 32 bits can still tell from 0 and, for the last state, from the rest being 1
+RAREST = 2.0**-31  # smallest positive probability that thresholds of 32 bits tell from 0, also for the last state
 
 
 def recurrent_classes(transition: Array) -> list[list[int]]:
@@ -29,14 +29,15 @@ def recurrent_classes(transition: Array) -> list[list[int]]:
 def stationary(transition: Array) -> np.ndarray:
     """Stationary law [S] of one chain with a single recurrent class.
 
-    Grassmann, Taksar and Heyman 1985: elimination without subtractions, so that rare states keep full relative
-    accuracy.
+    It is found by elimination without subtractions, so that rare states keep full relative accuracy.
 
     Args:
       transition: [S, S], row-stochastic.
 
     Raises:
       ValueError: there are several recurrent classes, so the law is not unique.
+
+    Source: Grassmann, Taksar and Heyman 1985.
 
     >>> stationary(np.array([[0.5, 0.5], [0.4, 0.6]])).round(6).tolist()
     [0.444444, 0.555556]
@@ -59,13 +60,15 @@ def stationary(transition: Array) -> np.ndarray:
 
 
 def relative_values(transition: Array, reward: Array) -> np.ndarray:
-    """h [S] with h - P h = r - m, law h = 0: what a start in each state is worth beyond the long-run mean m = law r.
+    """h [S]: the expected total reward from a start in each state, beyond the long-run mean m for each step.
 
-    P = `transition`, r = `reward` [S] of the state a step starts from. The derivative of m along a change of P's row s
-    is law_s times that of the row's h.
+    h solves h - P h = r - m with law h = 0, where P = `transition`, law is its stationary law, r = `reward` and
+    m = law r. If row s of P changes in a direction d, which sums to 0, the derivative of m is
+    law_s times the sum over s' of d_s' h_s'.
 
     Args:
       transition: [S, S], row-stochastic, with a single recurrent class.
+      reward: [S], paid in the state that a step starts from.
 
     Raises:
       ValueError: as `stationary`.
@@ -77,15 +80,18 @@ def relative_values(transition: Array, reward: Array) -> np.ndarray:
     """
     transition, reward = np.asarray(transition, float), np.asarray(reward, float)
     law = stationary(transition)
-    fundamental = np.eye(len(law)) - transition + law  # inverted by the solution: Kemeny and Snell's matrix
+    fundamental = np.eye(len(law)) - transition + law  # its inverse is Kemeny and Snell's fundamental matrix
     return np.asarray(np.linalg.solve(fundamental, reward - law @ reward))
 
 
 def thresholds(law: Array) -> np.ndarray:
     """Integer thresholds [..., S-1] uint32 that turn 32 random bits into a draw from `law` [..., S].
 
-    A probability is met to 2^-32, and 0 and 1 are exact (see `draws.stack_of_rewards`): 1e-4 is off by at most one part
-    in 400,000, 1e-7 by one in 400.
+    The probability of each state is met to within 2^-32, and 0 and 1 are exact (see `draws.stack_of_rewards`): 1e-4 is
+    off by at most one part in 400,000, 1e-7 by one in 400.
+
+    Args:
+      law: [..., S], each sums to 1.
 
     Raises:
       ValueError: a positive probability is below 2^-31.
@@ -102,8 +108,8 @@ def thresholds(law: Array) -> np.ndarray:
 def relative_entropy(p: Array, q: Array) -> np.ndarray:
     """KL(p, q) = sum over s of p_s log(p_s / q_s) in float64: [..., S] and [..., S] to [...]; inf where only q_s is 0.
 
-    Written as the sum of q h((p - q)/q), h(e) = (1+e) log(1+e) - e, which is never negative and keeps its digits near
-    p = q, where the plain form loses them all.
+    It is computed as the sum of q h((p - q)/q) with h(e) = (1+e) log(1+e) - e. h is never negative, and this form keeps
+    its digits near p = q, where the plain form loses them all.
 
     >>> float(relative_entropy(np.array([0.5, 0.5]), np.array([0.25, 0.75])).round(6))
     0.143841
@@ -119,13 +125,14 @@ def relative_entropy(p: Array, q: Array) -> np.ndarray:
     return np.asarray(np.where(q > 0, terms, np.where(p > 0, np.inf, 0)).sum(-1))
 
 
-_SERIES = [(-1) ** n / ((n + 1) * (n + 2)) for n in range(8)][::-1]  # of h(e) / e^2
+_SERIES = [(-1) ** n / ((n + 1) * (n + 2)) for n in range(8)][::-1]  # h(e) / e^2 in powers of e, highest first
 
 
 def kl_rate(transition: Array, other: Array) -> float:
     """I(P || Q) = sum over s of law_s KL(P_s, Q_s), law the stationary law of P = `transition`, Q = `other`, [S, S].
 
-    What a step of P tells, on average, against Q. inf where P moves as Q cannot.
+    This is the information for P against Q, in nats, that a step of P gives on average. It is inf where P makes a move
+    that Q cannot make.
 
     Source: the paper's section II, for two states.
 
@@ -140,15 +147,15 @@ def kl_rate(transition: Array, other: Array) -> float:
 def eigenvalue_gap(transition: Array, symmetrise: bool = False) -> float:
     """1 minus the second largest eigenvalue of a reversible chain, or of the product of any chain with its reversal.
 
-    With two states these are sigma = p01 + p10 and sigma (2 - sigma). Computed from the probabilities of moving, so
-    that nearly frozen chains keep their digits.
+    With two states these are sigma = p01 + p10 and sigma (2 - sigma). The gap is computed from the probabilities of
+    moving to another state, so that chains which hardly ever move keep their digits.
 
     Args:
       transition: [S, S], row-stochastic and irreducible.
-      symmetrise: take the multiplicative symmetrisation, which every chain has.
+      symmetrise: take that product, the multiplicative symmetrisation, which every irreducible chain has.
 
     Raises:
-      ValueError: one state only; the chain is not irreducible, or not reversible and `symmetrise` is False.
+      ValueError: there is one state only, the chain is not irreducible, or it is not reversible without `symmetrise`.
 
     Source: Lezaud 1998; Tekin and Liu 2010 (without) and 2012 (with the symmetrisation).
 

@@ -1,4 +1,4 @@
-"""Distances between distributions: the Bernoulli KL divergence, and what tells two rows of a chain apart."""
+"""Distances between laws: the Bernoulli KL divergence, and distances between the rows of a transition matrix."""
 
 from __future__ import annotations
 
@@ -6,7 +6,7 @@ from typing import Literal
 
 import jax.numpy as jnp
 
-from jaxbandit.base import Array
+from jaxbandit.base import Array, total
 
 Distance = Literal["total_variation", "squared_hellinger", "jensen_shannon", "kl"]
 
@@ -14,8 +14,8 @@ Distance = Literal["total_variation", "squared_hellinger", "jensen_shannon", "kl
 def bernoulli_kl(p: Array, q: Array) -> Array:
     """d(p, q) = p log(p/q) + (1-p) log((1-p)/(1-q)), with 0 log 0 = 0; inf where q is 0 or 1 and p is not.
 
-    Written as q h((p-q)/q) + (1-q) h((q-p)/(1-q)) with h(e) = (1+e) log(1+e) - e, which is never negative and keeps
-    its digits near p = q, where the plain form loses them all.
+    It is computed as q h((p-q)/q) + (1-q) h((q-p)/(1-q)) with h(e) = (1+e) log(1+e) - e. h is never negative, and this
+    form keeps its digits near p = q, where the plain form loses them all.
 
     Args:
       p, q: broadcast against each other, in [0, 1].
@@ -28,7 +28,7 @@ def bernoulli_kl(p: Array, q: Array) -> Array:
 
 
 def _scaled(difference: Array, weight: Array) -> Array:
-    """weight h(difference / weight), h(e) = (1+e) log(1+e) - e; 0 where both are 0, inf where only the weight is."""
+    """weight h(difference / weight) with h(e) = (1+e) log(1+e) - e; for weight 0, 0 or, if difference > 0, inf."""
     safe = jnp.where(weight > 0, weight, 1)
     e = difference / safe
     series = e * e * (1 / 2 - e * (1 / 6 - e * (1 / 12 - e * (1 / 20 - e * (1 / 30 - e / 42)))))
@@ -45,32 +45,32 @@ def total_variation(p: Array, q: Array) -> Array:
     >>> float(total_variation(jnp.array([0.5, 0.5]), jnp.array([0.25, 0.75])))
     0.25
     """
-    return _sum(jnp.abs(jnp.asarray(p, float) - q)) / 2
+    return total(jnp.abs(jnp.asarray(p, float) - q)) / 2
 
 
 def squared_hellinger(p: Array, q: Array) -> Array:
     """H^2(p, q) = sum over s of (sqrt p_s - sqrt q_s)^2 / 2: [..., S] and [..., S] to [...], in [0, 1].
 
-    H^2 is at most the total variation; the paper's remark says so of H, which is false.
+    H^2 is at most the total variation. The paper's remark states this of H instead, which is false.
 
     >>> float(squared_hellinger(jnp.array([1.0, 0.0]), jnp.array([0.0, 1.0])))
     1.0
     """
     difference = jnp.sqrt(jnp.asarray(p, float)) - jnp.sqrt(jnp.asarray(q, float))
-    return _sum(difference * difference) / 2
+    return total(difference * difference) / 2
 
 
 def jensen_shannon(p: Array, q: Array) -> Array:
     """Half of KL(p, m) + KL(q, m) with m = (p + q)/2, in nats: [..., S] and [..., S] to [...], in [0, log 2].
 
-    The divergence, not its root; at most log 2 times the total variation.
+    This is the divergence and not its square root; it is at most log 2 times the total variation.
 
     >>> round(float(jensen_shannon(jnp.array([1.0, 0.0]), jnp.array([0.0, 1.0]))), 4)
     0.6931
     """
     p, q = jnp.asarray(p, float), jnp.asarray(q, float)
     middle = (p + q) / 2
-    return _sum(_scaled(p - middle, middle) + _scaled(q - middle, middle)) / 2
+    return total(_scaled(p - middle, middle) + _scaled(q - middle, middle)) / 2
 
 
 def kl(p: Array, q: Array) -> Array:
@@ -80,7 +80,7 @@ def kl(p: Array, q: Array) -> Array:
     inf
     """
     p, q = jnp.asarray(p, float), jnp.asarray(q, float)
-    return _sum(_scaled(p - q, q))
+    return total(_scaled(p - q, q))
 
 
 DISTANCES = {
@@ -92,7 +92,7 @@ DISTANCES = {
 
 
 def farthest(rows: Array, distance: Distance = "total_variation") -> Array:
-    """The largest distance between any two of the rows, both orders: [..., S, S] to [...].
+    """The largest distance between any two rows of a matrix, taken in both orders: [..., S, S] to [...].
 
     >>> float(farthest(jnp.array([[0.5, 0.5], [0.25, 0.75]])))
     0.25
@@ -102,7 +102,7 @@ def farthest(rows: Array, distance: Distance = "total_variation") -> Array:
         DISTANCES[distance](rows[..., a, :], rows[..., b, :])
         for a in range(states)
         for b in range(states)
-        if a < b or (a > b and distance == "kl")  # the others are symmetric
+        if a < b or (a > b and distance == "kl")  # the other distances are symmetric
     ]
     return jnp.max(jnp.stack(pairs), axis=0)
 
@@ -110,8 +110,8 @@ def farthest(rows: Array, distance: Distance = "total_variation") -> Array:
 def threshold(elapsed: Array, exponent: Array = 0.25, scale: Array = 1.0) -> Array:
     """scale elapsed^-exponent (1 + 1e-5): an arm is taken for Markovian where its `farthest` rows are farther apart.
 
-    Distances of rows that are ratios of counts meet scale elapsed^-exponent exactly when `elapsed` is a fourth power;
-    the last factor makes that a tie, which is i.i.d., in every precision.
+    Where `elapsed` is a fourth power, distances between rows of ratios of counts can equal scale elapsed^-exponent
+    exactly. The last factor makes such an arm i.i.d. in every precision.
 
     Args:
       elapsed: rounds or plays, any shape; below 1 counts as 1.
@@ -123,8 +123,3 @@ def threshold(elapsed: Array, exponent: Array = 0.25, scale: Array = 1.0) -> Arr
     0.5
     """
     return scale * jnp.maximum(elapsed, 1).astype(float) ** -exponent * (1 + 1e-5)
-
-
-def _sum(values: Array) -> Array:
-    """Over the last axis in a fixed order, so that the last bits do not depend on the batch."""
-    return sum(values[..., s] for s in range(values.shape[-1]))

@@ -6,29 +6,9 @@ import jax
 import jax.numpy as jnp
 
 from jaxbandit.base import Array
+from jaxbandit.fast import computed_once, threefry
 
-_ROTATIONS = ((13, 15, 26, 6), (17, 29, 16, 24))
 _LARGEST = 2**32 - 1
-
-
-def threefry(key: Array, first: Array, second: Array) -> tuple[Array, Array]:
-    """One block of Threefry-2x32 with 20 rounds (Salmon et al. 2011) on the counter (first, second).
-
-    The same bits as `jax.extend.random.threefry_2x32`, whose loops XLA does not fuse into the caller on a CPU.
-
-    Args:
-      key: [2] uint32.
-      first, second: uint32, any equal shape.
-    """
-    keys = (key[0], key[1], key[0] ^ key[1] ^ jnp.uint32(0x1BD11BDA))
-    x, y = first + keys[0], second + keys[1]
-    for group in range(5):
-        for rotation in _ROTATIONS[group % 2]:
-            x = x + y
-            y = x ^ ((y << rotation) | (y >> (32 - rotation)))
-        x = x + keys[(group + 1) % 3]
-        y = y + keys[(group + 2) % 3] + jnp.uint32(group + 1)
-    return x, y
 
 
 def stack_of_rewards(key: Array, arms: Array, plays: Array) -> Array:
@@ -40,13 +20,19 @@ def stack_of_rewards(key: Array, arms: Array, plays: Array) -> Array:
       plays: [M] uint32, the number n of the play; 0 is the draw of the arm's first state.
 
     Returns:
-      [M] uint32 in 0..2^32 - 2: the last value is folded into the one before, so that the threshold 2^32 - 1 stands
-      for probability 1 exactly.
+      [M] uint32 in 0..2^32 - 2. The value 2^32 - 1 is replaced by 2^32 - 2, so that all bits lie below the threshold
+      2^32 - 1, which stands for probability 1 exactly.
     """
     bits, _ = threefry(jax.random.key_data(key), arms.astype(jnp.uint32), plays.astype(jnp.uint32))
     return jnp.minimum(bits, jnp.uint32(_LARGEST - 1))
 
 
 def choose(bits: Array, thresholds: Array) -> Array:
-    """The state that `bits` [...] choose by `thresholds` [..., S-1]: how many thresholds are not above them."""
-    return sum((bits >= thresholds[..., s]).astype(jnp.int32) for s in range(thresholds.shape[-1]))
+    """The state [...] int32 that random bits [...] choose: the number of `thresholds` [..., S-1] not above the bits.
+
+    `chains.thresholds` makes the thresholds from a law, `stack_of_rewards` the bits.
+
+    >>> choose(jnp.array([5, 6], jnp.uint32), jnp.array([[6], [6]], jnp.uint32)).tolist()
+    [0, 1]
+    """
+    return computed_once(sum((bits >= thresholds[..., s]).astype(jnp.int32) for s in range(thresholds.shape[-1])))

@@ -2,11 +2,24 @@
 
 from __future__ import annotations
 
-from typing import NamedTuple
+from typing import NamedTuple, Protocol
 
 import numpy as np
 
-from jaxbandit.results import Result
+
+class Counts(Protocol):
+    """What metrics need of a result."""
+
+    @property
+    def times(self) -> np.ndarray: ...  # [T], recorded rounds
+    @property
+    def visits(self) -> dict[str, np.ndarray]: ...  # label to [scenario, variant, run, time, arm, state]
+    @property
+    def means(self) -> np.ndarray: ...  # [scenario, arm]
+    @property
+    def reward(self) -> np.ndarray: ...  # [scenario, arm, state]
+    @property
+    def plays(self) -> int: ...  # arms played a round
 
 
 class Summary(NamedTuple):
@@ -22,7 +35,7 @@ class Summary(NamedTuple):
     worst: np.ndarray  # mean of the worst 5 % of runs
 
 
-def pseudo_regret(result: Result, label: str) -> np.ndarray:
+def pseudo_regret(result: Counts, label: str) -> np.ndarray:
     """Sum over arms k of plays_k (b - means_k), b the average of the M largest means: regret against the best M arms.
 
     Args:
@@ -46,7 +59,7 @@ def pseudo_regret(result: Result, label: str) -> np.ndarray:
     return regret
 
 
-def realised_regret(result: Result, label: str) -> np.ndarray:
+def realised_regret(result: Counts, label: str) -> np.ndarray:
     """t times the M largest means, minus the reward collected: float64 [scenario, variant, run, time].
 
     Can be negative, as luck counts; its mean differs from pseudo-regret's by what the starts of the chains are worth.
@@ -64,7 +77,7 @@ def realised_regret(result: Result, label: str) -> np.ndarray:
     return np.asarray(expected - np.einsum("cvrtks,cks->cvrt", _visits(result, label), result.reward))
 
 
-def best_share(result: Result, label: str) -> np.ndarray:
+def best_share(result: Counts, label: str) -> np.ndarray:
     """Share of all plays that went to one of the M best arms, in [0, 1], float64 [scenario, variant, run, time].
 
     Raises:
@@ -80,7 +93,7 @@ def best_share(result: Result, label: str) -> np.ndarray:
     return np.asarray(best / (result.times * result.plays))
 
 
-def linear_share(result: Result, label: str, threshold: float = 0.1) -> np.ndarray:
+def linear_share(result: Counts, label: str, threshold: float = 0.1) -> np.ndarray:
     """Share of runs whose regret still grows linearly at the end, [scenario, variant].
 
     In the second half of the rounds (from the last recorded one at or before the middle) the arms that are not best
@@ -103,7 +116,7 @@ def linear_share(result: Result, label: str, threshold: float = 0.1) -> np.ndarr
     return np.asarray((worse >= threshold * result.plays * (result.times[-1] - rounds)).mean(-1))
 
 
-def paired_difference(result: Result, label: str, other: str) -> np.ndarray:
+def paired_difference(result: Counts, label: str, other: str) -> np.ndarray:
     """Final pseudo-regret of `label` minus that of `other`, run by run, float64 [scenario, variant, run].
 
     Both met the same luck. Variants are paired in order; a single one is paired with each of the other's.
@@ -164,22 +177,22 @@ def median_interval(values: np.ndarray) -> tuple[np.ndarray, np.ndarray]:
     return ordered[..., below], ordered[..., runs - 1 - below]
 
 
-def _benchmark(result: Result) -> np.ndarray:
+def _benchmark(result: Counts) -> np.ndarray:
     return np.asarray(np.sort(result.means, axis=1)[:, -result.plays :].mean(axis=1))
 
 
-def best_arms(result: Result) -> np.ndarray:
+def best_arms(result: Counts) -> np.ndarray:
     """Which arms are among the M best of their scenario, [scenario, arm] bool; means within rounding are equal."""
     rounding = 1e-12 * np.abs(result.reward).max()
     return np.asarray(result.means >= np.sort(result.means, axis=1)[:, -result.plays, None] - rounding)
 
 
-def _plays(result: Result, label: str) -> np.ndarray:
+def _plays(result: Counts, label: str) -> np.ndarray:
     """[scenario, variant, run, time, arm] int64."""
     return np.asarray(_visits(result, label).sum(-1, dtype=np.int64))
 
 
-def _visits(result: Result, label: str) -> np.ndarray:
+def _visits(result: Counts, label: str) -> np.ndarray:
     check_label(result, label)
     if not len(result.times):
         raise ValueError(
@@ -188,11 +201,22 @@ def _visits(result: Result, label: str) -> np.ndarray:
     return result.visits[label]
 
 
-def check_label(result: Result, label: str, argument: str = "label") -> None:
+def of_variant(values: np.ndarray, variant: int, label: str) -> np.ndarray:
+    """What one variant of the policy has of [variant, ..]; the only one there is, whatever the number.
+
+    Raises:
+      ValueError: there are several, and none of this number.
+    """
+    if len(values) > 1 and not 0 <= variant < len(values):
+        raise ValueError(f"variant: {variant}; {label!r} has variants 0 to {len(values) - 1}")
+    return np.asarray(values[variant if len(values) > 1 else 0])
+
+
+def check_label(result: Counts, label: str, argument: str = "label") -> None:
     """Refuse a label that the result does not have.
 
     Raises:
       ValueError: the argument's name and the labels there are.
     """
     if label not in result.visits:
-        raise ValueError(f"{argument}: {label!r} is not in the result; it has {', '.join(result.labels)}")
+        raise ValueError(f"{argument}: {label!r} is not in the result; it has {', '.join(result.visits)}")

@@ -16,7 +16,7 @@ if TYPE_CHECKING:
     from matplotlib.axes import Axes
 
     from jaxbandit.bounds import Bound
-    from jaxbandit.results import Result
+    from jaxbandit.results.result import Result
 
 COLOURS = ("#3f90da", "#ffa90e", "#bd1f01", "#94a4a2", "#832db6", "#a96b59", "#e76300", "#b9ac70")  # petroff8
 MARKERS = "osD^vPX*"
@@ -48,7 +48,7 @@ def plot_regret(
       ax: drawn on; the current one by default.
 
     Raises:
-      ValueError: there is no such label, or nothing is recorded that can be drawn.
+      ValueError: there is no such label or variant, or nothing is recorded that can be drawn.
     """
     ax = _axes(ax)
     shown = result.times >= (2 if normalised else 1)
@@ -58,8 +58,7 @@ def plot_regret(
         raise ValueError("normalised: only round 1 is recorded, where log t is 0")
     for label in result.labels if labels is None else labels:
         colour = _colour(result, label)
-        variants = metrics.pseudo_regret(result, label)[scenario]
-        regret = variants[variant if len(variants) > 1 else 0].T  # [T, R]
+        regret = metrics.of_variant(metrics.pseudo_regret(result, label)[scenario], variant, label).T  # [T, R]
         summary = metrics.summary(regret)
         mean, low, high = (each[shown] / unit for each in summary[:3])
         ax.plot(times, _positive(mean) if logarithmic else mean, color=colour, label=label)
@@ -91,7 +90,7 @@ def plot_pulls(result: Result, label: str, *, scenario: int = 0, variant: int = 
     """Mean number of plays of every arm over rounds, both axes logarithmic; the best arms are drawn thicker."""
     ax = _axes(ax)
     metrics.check_label(result, label)
-    plays = result.visits[label][scenario, variant].sum(-1).mean(0)  # [T, K]
+    plays = metrics.of_variant(result.visits[label][scenario], variant, label).sum(-1).mean(0)  # [T, K]
     means, best_arms = result.means[scenario], metrics.best_arms(result)[scenario]
     for arm in range(plays.shape[1]):
         best = best_arms[arm]
@@ -111,17 +110,16 @@ def plot_pulls(result: Result, label: str, *, scenario: int = 0, variant: int = 
 
 
 def plot_distribution(
-    result: Result,
-    labels: Sequence[str] | None = None,
-    *,
-    scenario: int = 0,
-    variant: int = 0,
-    ax: Axes | None = None,
+    result: Result, labels: Sequence[str] | None = None, *, scenario: int = 0, variant: int = 0, ax: Axes | None = None
 ) -> Axes:
-    """Share of runs whose final regret is at least x, both axes logarithmic, so that the tail shows run by run."""
+    """Share of runs whose final regret is at least x, both axes logarithmic, so that the tail shows run by run.
+
+    Raises:
+      ValueError: there is no such label or variant; a policy of one variant is drawn whatever the variant.
+    """
     ax = _axes(ax)
     for label in result.labels if labels is None else labels:
-        final = np.sort(metrics.pseudo_regret(result, label)[scenario, variant, :, -1])
+        final = np.sort(metrics.of_variant(metrics.pseudo_regret(result, label)[scenario], variant, label)[:, -1])
         share = 1 - np.arange(len(final)) / len(final)
         ax.step(np.maximum(final, 0.1), share, where="pre", color=_colour(result, label), label=label)
     ax.set_xscale("log")
@@ -140,7 +138,7 @@ def plot_batches(
       ValueError: there is no such label, or the runs make no batch of 2 or more.
     """
     ax = _axes(ax)
-    final = metrics.pseudo_regret(result, label)[scenario, variant, :, -1]
+    final = metrics.of_variant(metrics.pseudo_regret(result, label)[scenario], variant, label)[:, -1]
     if not 2 <= batch <= len(final):
         raise ValueError(f"batch: {batch}; give a number of runs, 2 to {len(final)}")
     summary = metrics.summary(final[: len(final) // batch * batch].reshape(-1, batch))

@@ -93,5 +93,16 @@ data
 data.regret.isel(scenario=0, time=-1).quantile([0.5, 0.9, 0.99], "run").to_pandas().round(1)
 
 # %% [markdown]
+# ## What a policy thinks
+#
+# TV-KL-UCB judges before every round which arms are Markovian. `record` keeps such an answer beside the counts; it is
+# taken after round t, so it is the one for round t + 1.
+
+# %%
+judged = {"Markovian": lambda arms, state, t, policy: policy.markovian(state, t + 1)}
+seen = jaxbandit.simulate(arms, {"TV-KL-UCB": jaxbandit.TVKLUCB()}, runs=runs, horizon=horizon, record=judged)
+lines = seen.to_xarray().Markovian.isel(scenario=0, policy=0).mean("run").plot.line(x="time", xscale="log")
+
+# %% [markdown]
 # `result.save("file.npz")` keeps the counts, and `simulate(..., resume=result)` with a larger horizon plays on from
 # here.

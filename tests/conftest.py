@@ -1,8 +1,56 @@
-"""Two CPU devices, no silent rank promotion; chance never decides a test more often than once in a million suites."""
+"""Two CPU devices, no silent rank promotion; chance never decides a test more often than once in a million suites.
+
+Programs that one test has compiled are there for the others, in other processes as well: the session has a compilation
+cache of its own. Where few tests are asked for, by name, they run in this process: a second process takes seconds.
+"""
+
+import os
+import shutil
+import tempfile
+from pathlib import Path
 
 import jax
 import matplotlib as mpl
+import pytest
 
 mpl.use("Agg")
 jax.config.update("jax_num_cpu_devices", 2)
 jax.config.update("jax_numpy_rank_promotion", "raise")
+LEAST = 0.2  # seconds of compiling from which a program is worth a file
+SLOW = Path(__file__).parent / "slow.txt"  # tests that take more than about 2.5 seconds, as --durations=0 says
+
+
+def pytest_configure(config):
+    if not hasattr(config, "workerinput") and "JAX_COMPILATION_CACHE_DIR" not in os.environ:
+        config.cache_of_programs = tempfile.mkdtemp(prefix="jaxbandit-tests-")
+        os.environ["JAX_COMPILATION_CACHE_DIR"] = config.cache_of_programs  # workers and child processes inherit it
+        os.environ["JAX_PERSISTENT_CACHE_MIN_COMPILE_TIME_SECS"] = str(LEAST)
+        os.environ["JAX_PERSISTENT_CACHE_MIN_ENTRY_SIZE_BYTES"] = "-1"
+    if folder := os.environ.get("JAX_COMPILATION_CACHE_DIR"):  # JAX has read the environment already
+        jax.config.update("jax_compilation_cache_dir", folder)
+        jax.config.update("jax_persistent_cache_min_compile_time_secs", LEAST)
+        jax.config.update("jax_persistent_cache_min_entry_size_bytes", -1)
+
+
+def pytest_unconfigure(config):
+    if folder := getattr(config, "cache_of_programs", None):
+        shutil.rmtree(folder, ignore_errors=True)
+
+
+def pytest_xdist_auto_num_workers(config):
+    return 0 if config.option.keyword or any("::" in name for name in config.args) else None
+
+
+def pytest_collection_modifyitems(config, items):
+    """Mark what `slow.txt` names, a test or one case of it; a name that no test has any more is an error."""
+    names = SLOW.read_text().splitlines()
+    found = set()
+    for item in items:
+        for name in {item.nodeid, item.nodeid.split("[")[0]} & set(names):
+            found.add(name)
+            item.add_marker(pytest.mark.slow)
+    files = {item.nodeid.split("::")[0] for item in items}
+    if not config.option.keyword and not any("::" in name for name in config.args):
+        gone = [name for name in names if name.split("::")[0] in files and name not in found]
+        if gone:
+            raise pytest.UsageError(f"tests/slow.txt names {gone[0]}, which is no test")

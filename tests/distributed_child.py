@@ -5,7 +5,7 @@ import sys
 import jax
 
 import jaxbandit
-from experiments.scenarios import environment
+from experiments.published.scenarios import environment
 
 
 def play():

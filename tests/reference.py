@@ -7,7 +7,7 @@ import numpy as np
 
 DEFAULTS = {
     "UCBSM": {"L": 343.0},
-    "UCB1": {"scale": 2.0},
+    "UCB1": {"bonus": 2.0},
     "IMED": {},
     "KLUCB": {"exploration": None},
     "RoundRobinKLUCB": {"exploration": None, "delta": 0.0},
@@ -194,7 +194,7 @@ def index(policy, count, state, t, reward, fields):
     if policy == "UCBSM":
         return sample_mean(count, reward) + math.sqrt(fields["L"] * math.log(t) / number)
     if policy == "UCB1":
-        return sample_mean(count, reward) + math.sqrt(fields["scale"] * math.log(t - 1) / number)
+        return sample_mean(count, reward) + math.sqrt(fields["bonus"] * math.log(t - 1) / number)
     if policy == "KLUCBMC" or (policy == "TVKLUCB" and is_markovian(count, t, fields)):
         return transition_index(count, state, t, reward, fields)
     return mean_index(count, t, reward, fields)

@@ -4,6 +4,7 @@ import ast
 import os
 import subprocess
 import sys
+from importlib import import_module
 from pathlib import Path
 
 import pytest
@@ -11,66 +12,132 @@ import pytest
 ROOT = Path(__file__).parent.parent
 PACKAGE = ROOT / "jaxbandit"
 
-# a module may import the modules named behind it, and nothing else of the package
+# a room or a file on the ground may import those named behind it, and nothing else of the package; lazy imports count
 MAY_IMPORT = {
+    "version": set(),
     "base": set(),
-    "indexing": {"base"},
-    "batching": {"base", "draws", "indexing"},
-    "draws": {"base"},
-    "chains": {"base"},
-    "compilation": {"batching"},
-    "divergences": {"base"},
-    "bounds": {"base", "chains"},
-    "confidence": {"base", "indexing", "confidence"},
-    "environments": {"base", "indexing", "draws", "chains", "divergences", "environments"},
-    "policies": {"base", "indexing", "divergences", "confidence", "policies"},
-    "rounds": {"base", "indexing", "batching"},
-    "arguments": {"base"},
     "interruption": set(),
-    "results": {"interruption"},
-    "unrolled": {"base", "batching", "draws", "unrolled"},
-    "kernel": {"base", "rounds", "unrolled"},
-    "tiles": {"base", "arguments", "compilation", "kernel", "results", "rounds"},
-    "simulation": {"base", "arguments", "interruption", "results", "tiles"},
-    "storage": {"arguments", "results"},
-    "sweeps": {"arguments", "results", "simulation", "storage"},
-    "metrics": {"results"},
-    "display": {"metrics", "results"},
-    "named_axes": {"metrics", "results"},
+    "chains": {"base"},
+    "metrics": set(),
+    "fast": {"base"},
+    "draws": {"base", "fast"},
+    "divergences": {"base"},
+    "selection": {"base", "fast"},
+    "bounds": {"base", "chains"},
+    "confidence": {"base", "fast"},
+    "environments": {"base", "chains", "divergences", "draws"},
+    "policies": {"base", "confidence", "divergences", "fast"},
+    "results": {"interruption", "metrics"},
+    "simulation": {"base", "fast", "interruption", "results", "selection", "version"},
+    "sweeps": {"results", "simulation"},
     "plotting": {"bounds", "metrics", "results"},
-    "testing": {"base", "environments", "rounds", "simulation", "arguments"},
+    "testing": {"base", "environments", "selection", "simulation"},
 }
-# and these when one of its methods is called, though they import it in turn
-MAY_IMPORT_LATE = {"results": {"display", "named_axes"}}
-MODULES = sorted(path for path in PACKAGE.rglob("*.py") if path.name != "__init__.py" or path.parent != PACKAGE)
+# inside a room, too, a file imports those that stand below it
+BELOW = {
+    "fast": ["switch", "threefry", "jaxprs", "elementary", "comparisons", "batching", "compilation", "gpu"],
+    "confidence": ["larger", "bernoulli", "tilt", "ball", "stationary"],
+    "results": ["contents", "file", "named_axes", "display", "result"],
+    "simulation": ["rounds", "recording", "request", "fingerprint", "plan", "tiles", "loop"],
+    "sweeps": ["storage", "loop"],
+}
+MODULES = sorted(path for path in PACKAGE.rglob("*.py") if path != PACKAGE / "__init__.py")
+# what users know by its place
+DOORS = {
+    "bounds": "Bound Condition eigenvalue_condition lai_robbins lower lower_paper ucb_sm_constant ucb_sm_upper "
+    "upper_asymptotic upper_finite",
+    "chains": "eigenvalue_gap kl_rate recurrent_classes relative_entropy relative_values stationary thresholds",
+    "confidence": "Solver kl_ball_max kl_bound kl_lower kl_upper stationary_mean_lower stationary_mean_upper",
+    "divergences": "DISTANCES Distance bernoulli_kl farthest jensen_shannon kl squared_hellinger threshold "
+    "total_variation",
+    "environments": "EXAMPLE FamilyFit Fit InitialState MarkovArms bernoulli exponential_family fit "
+    "fit_exponential_family markov random two_state",
+    "metrics": "Summary best_arms best_share linear_share median_interval paired_difference pseudo_regret "
+    "realised_regret summary",
+    "plotting": "COLOURS plot_batches plot_distribution plot_heatmap plot_parameter plot_pulls plot_regret",
+    "policies": "ALL GradientBandit IMED KLUCB KLUCBMC Oracle RoundRobinKLUCB TVKLUCB Thompson UCB1 UCBSM Uniform",
+    "policies.estimates": "count_transitions count_visits no_transitions no_visits ratio sample_mean total unit_reward",
+    "testing": "check_backend check_environment check_policy",
+}
+PUBLIC = """
+ALL IMED KLUCB KLUCBMC Environment Feedback GradientBandit MarkovArms Oracle Policy Result RoundRobinKLUCB TVKLUCB
+Thompson UCB1 UCBSM Uniform advance bernoulli best bounds chains confidence divergences environments grid luck markov
+metrics play_round pytree random simulate start static sweep testing two_state
+""".split()
+COMMANDS = """
+ablation asymptotic_bounds benchmark concentration iid initial_state lower_bound own_policy paper scenario1 scenario2
+scenario3 scenario4 sweep tune
+""".split()
 
 
-def imports(path: Path, late: bool = True) -> set[str]:
-    tree, names = ast.parse(path.read_text()), set()
-    functions = [node for node in ast.walk(tree) if isinstance(node, ast.FunctionDef)]
-    inside = set() if late else {node for function in functions for node in ast.walk(function)}
-    for node in set(ast.walk(tree)) - inside:
+def imports(path: Path) -> set[str]:
+    """The modules that a file imports, lazily and for types as well."""
+    names = set()
+    for node in ast.walk(ast.parse(path.read_text())):
         if isinstance(node, ast.Import):
             names |= {alias.name for alias in node.names}
         elif isinstance(node, ast.ImportFrom) and node.module:
-            names |= (
-                {f"{node.module}.{alias.name}" for alias in node.names} if node.module == "jaxbandit" else {node.module}
-            )
+            inside = (ROOT / Path(*node.module.split("."))).is_dir()
+            names |= {f"{node.module}.{alias.name}" for alias in node.names} if inside else {node.module}
     return names
+
+
+def place(name: str) -> list[str]:
+    """The room and the file that a dotted name inside the package stands for."""
+    parts = name.split(".")[1:]
+    return [part for n, part in enumerate(parts) if (PACKAGE / Path(*parts[: n + 1])).with_suffix(".py").exists()
+            or (PACKAGE / Path(*parts[: n + 1])).is_dir()]  # fmt: skip
 
 
 @pytest.mark.parametrize("path", MODULES, ids=lambda path: path.stem)
 def test_imports_point_one_way(path):
-    module = path.relative_to(PACKAGE).parts[0].removesuffix(".py")
-    for late, more in ((False, set()), (True, MAY_IMPORT_LATE.get(module, set()))):
-        used = {name.split(".")[1] for name in imports(path, late) if name.startswith("jaxbandit.")}
-        assert used <= MAY_IMPORT[module] | {module} | more
+    room, *inside = path.relative_to(PACKAGE).with_suffix("").parts
+    used = [place(name) for name in imports(path) if name.split(".")[0] == "jaxbandit"]
+    assert {other[0] for other in used if other} <= MAY_IMPORT[room] | {room}
+    assert [] not in used  # the package itself imports everything
+    if room in BELOW and inside != ["__init__"]:
+        floor = BELOW[room].index(inside[0])
+        assert {other[1] for other in used if other[0] == room and len(other) > 1} <= set(BELOW[room][: floor + 1])
     assert not any(name.split(".")[0] == "experiments" for name in imports(path))
-    assert module == "plotting" or not any(name.startswith("matplotlib") for name in imports(path))
+    assert room == "plotting" or not any(name.startswith("matplotlib") for name in imports(path))
 
 
-def test_every_module_is_listed():
+def test_every_room_and_file_is_listed():
     assert {path.relative_to(PACKAGE).parts[0].removesuffix(".py") for path in MODULES} == set(MAY_IMPORT)
+    for room, files in BELOW.items():
+        found = {path.stem for path in (PACKAGE / room).iterdir() if path.stem not in ("__init__", "__pycache__")}
+        assert found == set(files)
+
+
+def test_rooms_are_stacked():
+    """No circle: every room imports rooms that are listed before it."""
+    order = list(MAY_IMPORT)
+    assert all(order.index(other) < order.index(room) for room, others in MAY_IMPORT.items() for other in others)
+
+
+def test_no_two_commands_import_each_other():
+    commands = {path.stem: imports(path) for path in (ROOT / "experiments").glob("*.py")}
+    for name, used in commands.items():
+        for other in commands:
+            assert not (f"experiments.{other}" in used and f"experiments.{name}" in commands[other] and name != other)
+
+
+def test_all_doors_are_open():
+    import jaxbandit
+
+    assert set(PUBLIC) == set(jaxbandit.__all__) and all(hasattr(jaxbandit, name) for name in PUBLIC)
+    for module, names in DOORS.items():
+        assert not [name for name in names.split() if not hasattr(import_module(f"jaxbandit.{module}"), name)]
+    assert {path.stem for path in (ROOT / "experiments").glob("*.py")} == {"__init__", *COMMANDS}
+    assert (ROOT / "experiments" / "specs" / "example.toml").exists()
+
+
+def test_what_speed_asks_for_stands_in_one_room():
+    """Outside `fast`, nothing walks through jaxprs, names XLA's options, or reads a key's words but to save them."""
+    asked = ("make_jaxpr", "eqns", "xla_", "pallas", "xla_metadata", "threefry_2x32", "UNIMPLEMENTED")
+    for path in MODULES:
+        if path.relative_to(PACKAGE).parts[0] != "fast":
+            assert not [word for word in asked if word in path.read_text()], path
 
 
 def test_files_stay_short():

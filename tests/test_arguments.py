@@ -1,13 +1,17 @@
 """Bad input of `simulate`: each is a ValueError that names the argument, before anything is compiled."""
 
 import json
+from dataclasses import replace
+from typing import NamedTuple
 
 import jax
 import numpy as np
 import pytest
 
-from jaxbandit import KLUCB, TVKLUCB, UCBSM, Oracle, pytree, simulate, two_state
-from jaxbandit.arguments import check
+from jaxbandit import KLUCB, TVKLUCB, UCBSM, Oracle, Thompson, Uniform, pytree, simulate, two_state
+from jaxbandit.simulation.fingerprint import provenance
+from jaxbandit.simulation.request import check
+from jaxbandit.testing import check_policy
 
 ARMS = two_state([0.5, 0.4, 0.3], [0.4, 0.55, 0.65])
 OTHER = two_state([0.1, 0.4, 0.6], [0.4, 0.25, 0.3], initial_state="stationary")
@@ -30,7 +34,7 @@ TWO = two_state([0.5, 0.4], [0.4, 0.55])
 BAD = [
     ({"runs": 0}, "runs: 0"),
     ({"runs": 2.5}, "runs: 2.5"),
-    ({"horizon": 2}, "horizon: 2 rounds are fewer than the 3 arms"),
+    ({"horizon": 0}, "horizon: 0; at least 1 round"),
     ({"horizon": 2**31}, r"horizon: 2147483648 is beyond"),
     ({"plays": 4}, "plays: 4"),
     ({"plays": 0}, "plays: 0"),
@@ -95,11 +99,11 @@ def test_resume_names_what_changed(done):
         ({"plays": 2}, "plays"),
         ({"shuffle": True}, "shuffle"),
     ):
-        with pytest.raises(ValueError, match=f"resume: .* other {named}"):
+        with pytest.raises(ValueError, match=f"resume: {named} changed since"):
             simulate({"a": ARMS, "b": OTHER}, POLICIES, **COMMON | change, resume=done)
-    with pytest.raises(ValueError, match="resume: .* other policies"):
+    with pytest.raises(ValueError, match=r"resume: policies\['ucb'\]\.L changed since"):
         simulate({"a": ARMS, "b": OTHER}, {**POLICIES, "ucb": UCBSM(3.0)}, **COMMON, resume=done)
-    with pytest.raises(ValueError, match="resume: .* other scenarios"):
+    with pytest.raises(ValueError, match="resume: scenarios changed since"):
         simulate({"b": OTHER, "a": ARMS}, POLICIES, **COMMON, resume=done)
     with pytest.raises(ValueError, match="resume: .* other times"):
         simulate({"a": ARMS, "b": OTHER}, POLICIES, **COMMON | {"times": [8, 300]}, resume=done)
@@ -121,10 +125,52 @@ class Nested:
 def test_provenance_says_every_value():
     policies = {"kl": [KLUCB(0.5, solver="bisection"), KLUCB(np.float32(0.1), solver="bisection")]}
     policies |= {"o": Oracle([0.0, 1.0, 2.0]), "n": Nested(KLUCB(3.0), np.zeros((300, 2)))}
-    provenance = json.loads(json.dumps(check(ARMS, policies).provenance()))
-    kl, o, n = (provenance["policies"][label] for label in policies)
+    told = json.loads(json.dumps(provenance(check(ARMS, policies))))
+    kl, o, n = (told["policies"][label] for label in policies)
     values = {"exploration": [0.5, float(np.float32(0.1))], "solver": ["bisection"] * 2}
     assert kl == {"class": "KLUCB", "hyperparameters": values}
     assert o["hyperparameters"] == {"means": [[0.0, 1.0, 2.0]]}
     assert n["hyperparameters"] == {"inner.exploration": [3.0], "table": ["float64[300, 2]"]}
-    assert provenance["versions"]["numpy"] == np.__version__
+    assert told["versions"]["numpy"] == np.__version__
+
+
+def test_an_environment_without_rewards_and_a_short_horizon():
+    class NoReward:
+        means = init = step = lambda self, *given: None
+
+    with pytest.raises(ValueError, match=r"scenarios\['scenario'\]: .* NoReward has no reward"):
+        simulate(NoReward(), {"k": KLUCB()}, runs=2, horizon=10)
+    for policy in (Uniform(), Thompson(), Oracle(ARMS.means()), KLUCB()):
+        assert simulate(ARMS, {"p": policy}, runs=2, horizon=2, times=[2]).visits["p"].sum() == 4
+
+
+def test_a_stopped_result_is_complete_where_no_more_is_asked_for(done):
+    stopped = replace(done, horizon=600)  # as one that Ctrl-C ended at 300 of 600 rounds
+    assert not stopped.complete
+    result = simulate({"a": ARMS, "b": OTHER}, POLICIES, **COMMON, resume=stopped)
+    assert result.complete and result.horizon == result.rounds == 300
+    np.testing.assert_array_equal(result.visits["tv"], done.visits["tv"])
+
+
+class Fixed(NamedTuple):
+    """A policy that is a tuple, too."""
+
+    means: np.ndarray
+
+    def init(self, reward):
+        return reward
+
+    def scores(self, key, state, t):
+        return self.means
+
+    def update(self, state, feedback):
+        return state
+
+
+def test_a_named_tuple_is_a_policy_and_no_list_of_variants():
+    good, other = Fixed(np.array([0.0, 1.0, 0.5])), Fixed(np.array([1.0, 0.0, 0.5]))
+    check_policy(good, arms=3)
+    result = simulate(ARMS, {"one": good, "two": [good, other]}, runs=2, horizon=9, times=[9])
+    assert result.visits["one"].sum((0, 1, 2, 3, 5)).tolist() == [0, 18, 0]
+    assert result.visits["two"].sum((0, 2, 3, 5)).tolist() == [[0, 18, 0], [18, 0, 0]]
+    assert result.hyperparameters("one") == {"means": [[0.0, 1.0, 0.5]]}

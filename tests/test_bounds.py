@@ -10,7 +10,7 @@ from hypothesis import given, settings
 from hypothesis import strategies as st
 
 import jaxbandit
-from experiments.scenarios import environment
+from experiments.published.scenarios import environment
 from jaxbandit import bernoulli, bounds, chains, markov, two_state
 from jaxbandit.bounds.nearest import nearest_chain, nearest_row, nearest_two_state
 

@@ -7,9 +7,10 @@ import pytest
 
 import jaxbandit
 from jaxbandit import ALL, KLUCB
-from jaxbandit.batching import over_runs
-from jaxbandit.compilation import in_one_piece, whole_or_parts
-from jaxbandit.rounds import luck, play_chunk, start
+from jaxbandit.fast import batching, compilation
+from jaxbandit.fast.batching import over_runs
+from jaxbandit.fast.compilation import in_one_piece, whole_or_parts
+from jaxbandit.simulation.rounds import luck, play_chunk, start
 
 MARK = "xla_cpu_small_call"
 
@@ -28,19 +29,41 @@ def test_in_one_piece_where_the_operations_allow_it(last, whole):
 
 
 def test_in_parts_where_xla_cannot_compile_the_whole():
-    """Another error is passed on; the whole is tried once for each structure of arguments."""
+    """The whole is tried once for each structure of arguments; what fails in parts, too, is the whole's error."""
     tried = []
 
     def whole(x):
         tried.append(x)
-        raise jax.errors.JaxRuntimeError("UNIMPLEMENTED: this" if jnp.ndim(x) else "RESOURCE_EXHAUSTED: that")
+        raise jax.errors.JaxRuntimeError("whatever XLA says" if jnp.ndim(x) else "RESOURCE_EXHAUSTED: that")
 
-    program = whole_or_parts(whole, lambda x: x + 1)
+    def parts(x):
+        return x + 1 if jnp.ndim(x) else whole(x)
+
+    program = whole_or_parts(whole, parts)
     for _ in range(2):
         assert program(jnp.array([1])).tolist() == [2]
     assert len(tried) == 1
     with pytest.raises(jax.errors.JaxRuntimeError, match="that"):
         program(jnp.array(1))
+
+
+def test_an_xla_that_does_not_know_the_option_is_not_asked_for_it(monkeypatch):
+    compilation.wide_vectors.cache_clear()
+    assert compilation.wide_vectors() == {"xla_cpu_prefer_vector_width": 512}
+    monkeypatch.setattr(compilation, "_WIDE", {"xla_cpu_no_such_option": 1})
+    compilation.wide_vectors.cache_clear()
+    assert compilation.wide_vectors() is None
+    monkeypatch.undo()
+    compilation.wide_vectors.cache_clear()
+
+
+def test_a_jax_whose_jaxprs_have_another_form_plays_by_vmap(monkeypatch):
+    def unknown(*arguments):
+        raise AttributeError("eqns")
+
+    monkeypatch.setattr(batching, "evaluate", unknown)
+    x = jnp.arange(6.0).reshape(2, 3)
+    np.testing.assert_array_equal(over_runs(lambda x: x.at[1].add(1)[0] * 2)(x), 2 * x[0])
 
 
 @pytest.mark.parametrize("name", sorted(ALL))
@@ -58,7 +81,7 @@ def test_every_policy_is_played_in_one_piece(name, plays):
 
 def test_simulate_asks_for_one_piece(monkeypatch):
     asked = []
-    monkeypatch.setattr("jaxbandit.tiles.in_one_piece", lambda function: asked.append(function) or function)
+    monkeypatch.setattr("jaxbandit.fast.compilation.in_one_piece", lambda function: asked.append(function) or function)
     jaxbandit.simulate(jaxbandit.bernoulli([0.5, 0.2]), {"k": KLUCB()}, runs=3, horizon=7, chunk=7, progress=False)
     assert len(asked) == 1
 
@@ -110,3 +133,11 @@ def test_sums_over_runs_of_nothing_few_and_many():
         x = jnp.arange(number * 5).reshape(number, 5)
         np.testing.assert_array_equal(over_runs(lambda x: jnp.sum(x, axis=0))(x), x.sum(0))
         np.testing.assert_allclose(over_runs(lambda x: jnp.sum(x / 7, axis=0))(x), (x / 7).sum(0), rtol=1e-6)
+
+
+@pytest.mark.parametrize("arms", [3, 40, 300])
+def test_what_is_no_number_comes_last_whatever_the_plays(arms):
+    scores = jnp.full(arms, 0.25).at[0].set(jnp.nan).at[2].set(0.5)
+    assert jaxbandit.best(scores, 1).tolist() == [2]
+    assert jaxbandit.best(scores, 2).tolist() == [2, 1]
+    assert jaxbandit.best(jnp.array([jnp.nan, 0.3]), 1).tolist() == [1]

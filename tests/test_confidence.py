@@ -9,9 +9,10 @@ import pytest
 from hypothesis import given, settings
 from hypothesis import strategies as st
 
+import jaxbandit
 from jaxbandit.confidence import kl_bound, kl_lower, kl_upper
 from jaxbandit.confidence.bernoulli import _shortfall, exponential_excess, logarithm_excess
-from jaxbandit.confidence.elementary import exponential, log, log_of_sum
+from jaxbandit.fast.elementary import exponential, log, log_of_sum
 
 P = np.array([0, 1e-7, 1e-6, 1e-4, 1e-3, 0.02, 0.1, 0.3, 0.5, 0.7, 0.9, 0.99, 1 - 1e-4, 1 - 1e-6, 1], np.float32)
 C = np.geomspace(1e-7, 50, 60).astype(np.float32)
@@ -177,10 +178,55 @@ class ShapesAndTraces(chex.TestCase):
         chex.assert_shape(out, (4,))
 
     def test_new_values_add_no_trace(self):
-        bound = jax.jit(chex.assert_max_traces(kl_upper, 1))
+        bound = jax.jit(chex.assert_max_traces(lambda p, radius: kl_upper(p, radius), 1))
         for p in (0.1, 0.2, 0.3):
             bound(jnp.float32(p), jnp.float32(0.5))
 
     def test_vmap(self):
         p = jnp.linspace(0, 1, 7)
         np.testing.assert_array_equal(jax.vmap(lambda p: kl_upper(p, 0.2))(p), kl_upper(p, 0.2))
+
+
+COMPILED = {
+    "kl_upper": (lambda x: (0.3 + 0 * x, x)),
+    "kl_lower": (lambda x: (0.3 + 0 * x, x)),
+    "kl_bound": (lambda x: (0.3 + 0 * x, x, jnp.asarray(True))),
+    "kl_ball_max": (lambda x: (jnp.array([0.2, 0.3, 0.5]), jnp.array([0.0, 1.0, 0.5]), x)),
+    "stationary_mean_upper": (lambda x: (jnp.full((3, 3), 1 / 3), jnp.array([0.0, 1.0, 0.5]), 1, x)),
+    "stationary_mean_lower": (lambda x: (jnp.full((3, 3), 1 / 3), jnp.array([0.0, 1.0, 0.5]), 1, x)),
+}
+
+
+@pytest.mark.parametrize("name", COMPILED)
+def test_public_functions_are_compiled_once(name):
+    """A second call with other values compiles nothing; vmap, jit and grad do what they do to the plain function."""
+    function, arguments = getattr(jaxbandit.confidence, name), COMPILED[name]
+    compiled = []
+    radii = [jnp.asarray(radius, float) for radius in (0.1, 0.2, 0.3)]
+    function(*arguments(radii[0]))
+    jax.monitoring.register_event_duration_secs_listener(
+        lambda event, *_, **__: compiled.append(event) if event.endswith("backend_compile_duration") else None
+    )
+    many = [jax.tree.leaves(function(*given))[0] for given in [arguments(radius) for radius in radii]]
+    assert not compiled
+
+    def first(call):
+        return lambda radius: jax.tree.leaves(call(*arguments(radius)))[0]
+
+    one, plain = first(function), first(function.__wrapped__)
+    radii = jnp.stack(radii)
+    np.testing.assert_allclose(jax.vmap(one)(radii), many, rtol=1e-6)
+    np.testing.assert_allclose(jax.jit(jax.vmap(plain))(radii), many, rtol=1e-6)
+
+
+@pytest.mark.parametrize("name", ["kl_upper", "stationary_mean_upper"])
+def test_derivatives_of_compiled_functions_are_those_of_plain_ones(name):
+    """In float64: the derivative of three steps in float32 has few digits, which depend on how they are compiled."""
+    with jax.enable_x64(True):
+        function, radius = getattr(jaxbandit.confidence, name), jnp.asarray(0.1)
+        slopes = [
+            jax.jit(jax.grad(lambda radius, call=call: call(*COMPILED[name](radius))))(radius)
+            for call in (function, function.__wrapped__)
+        ]
+        difference = function(*COMPILED[name](radius + 1e-5)) - function(*COMPILED[name](radius - 1e-5))
+        np.testing.assert_allclose(slopes, 2 * [difference / 2e-5], rtol=1e-4)

@@ -69,7 +69,7 @@ def test_stopped_results(result):
     assert "200 of 1,000 rounds; 2 recorded, up to round 200; simulate" in early._repr_html_()
     none = replace(result, rounds=0, times=result.times[:0], visits={"U": result.visits["U"][:, :, :, :0]})
     assert "No round is recorded yet." in none._repr_html_() and "0 of 200 rounds" in repr(none)
-    bare = replace(result, specification={}, provenance={}, carry={})  # as files had it once
+    bare = replace(result, fingerprint={}, provenance={}, carry={})  # as files had it once
     assert "key unknown" in bare._repr_html_()
     assert [row[2] for row in rows(bare._repr_html_(), "Pseudo-regret")[1:4]] == ["0", "1", ""]
 

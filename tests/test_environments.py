@@ -173,3 +173,39 @@ def test_contract_refuses_broken_environments():
         check_environment(Repeating(reward))
     with pytest.raises(AssertionError, match="depends on the plays of other arms"):
         check_environment(Interleaved(reward))
+
+
+@jaxbandit.pytree
+class Wrong(type(ARMS)):
+    """Scenario-like arms of which arm 1 pays or promises something else."""
+
+    paid: float = 0.0
+    promised: float = 0.0
+
+    def means(self):
+        return super(type(self), self).means() + self.promised * np.array([0.0, 1.0, 0.0])
+
+    def step(self, key, state, arms):
+        following, feedback = super(type(self), self).step(key, state, arms)
+        return following, feedback._replace(rewards=feedback.rewards + self.paid * (arms == 1))
+
+
+def test_contract_compares_rewards_and_means_with_what_is_paid():
+    """Found: a payment that is not the table's, and a mean 0.02 off. Not judged: an arm that never moves."""
+    arms = two_state([0.5, 0.4, 0.3], [0.4, 0.55, 0.65])
+    fields = {name: getattr(arms, name) for name in arms.__dataclass_fields__}
+    check_environment(Wrong(**fields))
+    with pytest.raises(AssertionError, match="Wrong.step: arm 1 pays up to 5 more or less than `reward` says"):
+        check_environment(Wrong(**fields, paid=-5.0))
+    for promised in (-0.02, 0.02):
+        with pytest.raises(AssertionError, match=r"Wrong.means\(\): .* for arm 1, which paid .* larger `settle`"):
+            check_environment(Wrong(**fields, promised=promised))
+    check_environment(two_state([1e-7, 0.4], [1e-7, 0.55]))
+
+
+@pytest.mark.slow
+def test_contract_takes_slow_and_random_arms_for_right():
+    """12 environments, 48 arms: a false fail below 5e-7."""
+    check_environment(two_state([0.5, 0.0004, 0.0003, 0.0002], [0.4, 0.00055, 0.00065, 0.00065]))
+    for seed in range(11):
+        check_environment(jaxbandit.random(jax.random.key(seed), 4, 3, initial_state=seed % 3))

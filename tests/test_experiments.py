@@ -1,5 +1,6 @@
 """The experiments from the shell: tables, files, refusals before the work starts, continuation."""
 
+import ast
 import csv
 import json
 import os
@@ -13,11 +14,13 @@ import numpy as np
 import pytest
 
 import jaxbandit
-from experiments import benchmark, benchmark_gpu, own_policy, scalar_loop, scenarios
-from experiments.claims import Claim, judge, verdict
-from experiments.comparison import run
-from experiments.settings import Settings, from_command_line
-from experiments.tables import show
+from experiments import benchmark, own_policy
+from experiments.command_line.options import from_command_line
+from experiments.published import scenarios
+from experiments.published.comparison import Settings, compare_policies
+from experiments.reports.tables import show
+from experiments.reports.verdicts import Claim, judge, verdict
+from experiments.timing import gpu, scalar_loop
 from jaxbandit import Result, metrics
 
 ROOT = Path(__file__).parent.parent
@@ -27,6 +30,26 @@ TINY = {"runs": 8, "horizon": 200}
 def shell(*arguments: str, **options):
     command = [sys.executable, "-m", *arguments]
     return subprocess.run(command, cwd=ROOT, capture_output=True, text=True, timeout=300, check=False, **options)
+
+
+# a room may import the rooms named behind it, and no command
+ROOMS = {
+    "reports": set(),
+    "command_line": {"reports"},
+    "published": {"command_line", "reports"},
+    "timing": {"published", "command_line", "reports"},
+    "grids": {"published", "command_line", "reports"},
+}
+
+
+@pytest.mark.parametrize(
+    "room", [path.name for path in sorted((ROOT / "experiments").iterdir()) if any(path.glob("*.py"))]
+)
+def test_rooms_import_one_way(room):
+    for path in (ROOT / "experiments" / room).glob("*.py"):
+        nodes = [node for node in ast.walk(ast.parse(path.read_text())) if isinstance(node, ast.ImportFrom)]
+        names = [f"{node.module}.{alias.name}".split(".") for node in nodes for alias in node.names]
+        assert {name[1] for name in names if name[0] == "experiments"} <= ROOMS[room] | {room}
 
 
 def test_means_of_the_scenarios():
@@ -47,7 +70,7 @@ def test_means_of_three_states_by_linear_equations(name):
 @pytest.mark.parametrize("name", ["scenario 1", "scenario 2", "scenario 3"])
 def test_a_scenario_writes_its_folder(name, tmp_path, capsys):
     settings = Settings(**TINY, out=str(tmp_path), initial_state="stationary", shuffle=True)
-    result = run(name, settings)
+    result = compare_policies(name, settings)
     printed = capsys.readouterr().out
     for words in ("TV-KL-UCB beats KL-UCB-SM", "linear share", "order drawn for each run", "start stationary"):
         assert words in printed
@@ -63,7 +86,7 @@ def test_a_scenario_writes_its_folder(name, tmp_path, capsys):
     assert float(rows[-1]["mean"]) == pytest.approx(final.mean(), rel=1e-12)
     assert json.loads((tmp_path / "settings.json").read_text())["runs"] == 8
     np.testing.assert_array_equal(Result.load(tmp_path / "result.npz").visits["UCB-SM"], result.visits["UCB-SM"])
-    again = run(name, settings)  # the same settings report again
+    again = compare_policies(name, settings)  # the same settings report again
     assert "continuing with what is done" in capsys.readouterr().out
     np.testing.assert_array_equal(again.visits["UCB-SM"], result.visits["UCB-SM"])
 
@@ -73,31 +96,31 @@ def test_folders_are_refused_before_the_work(tmp_path, monkeypatch):
         raise AssertionError("the simulation was started")
 
     first = Settings(**TINY, out=str(tmp_path / "a"))
-    run("scenario 1", first)
+    compare_policies("scenario 1", first)
     monkeypatch.setattr(jaxbandit, "sweep", no_work)
     with pytest.raises(ValueError, match="--out .* holds experiment = 'scenario1'"):
-        run("scenario 2", first)
+        compare_policies("scenario 2", first)
     with pytest.raises(ValueError, match="--out .* holds runs = 8, this is 9"):
-        run("scenario 1", Settings(runs=9, horizon=200, out=str(tmp_path / "a")))
+        compare_policies("scenario 1", Settings(runs=9, horizon=200, out=str(tmp_path / "a")))
     (tmp_path / "b").mkdir()
     (tmp_path / "b" / "thesis.tex").touch()
     with pytest.raises(ValueError, match="--out .* holds files of something else"):
-        run("scenario 1", Settings(**TINY, out=str(tmp_path / "b")))
+        compare_policies("scenario 1", Settings(**TINY, out=str(tmp_path / "b")))
     with pytest.raises(ValueError, match="--out .* cannot be written"):
-        run("scenario 1", Settings(**TINY, out=str(tmp_path / "b" / "thesis.tex")))
+        compare_policies("scenario 1", Settings(**TINY, out=str(tmp_path / "b" / "thesis.tex")))
     with pytest.raises(ValueError, match="--out .* cannot be written"):
-        run("scenario 1", Settings(**TINY, out="/proc/no/such"))
+        compare_policies("scenario 1", Settings(**TINY, out="/proc/no/such"))
     monkeypatch.undo()
     (stored,) = (tmp_path / "a" / "counts").rglob("*.npz")
     stored.write_bytes(stored.read_bytes()[:500])
     with pytest.raises(ValueError, match=r"counts.*\.npz: .*truncated"):
-        run("scenario 1", first)
+        compare_policies("scenario 1", first)
 
 
 def test_bad_settings_are_refused_in_one_line(tmp_path):
     for arguments, words in (
         (["--runs", "0"], "runs: 0"),
-        (["--horizon", "3"], "horizon: 3 rounds are fewer than the 5 arms"),
+        (["--horizon", "0"], "horizon: 0; at least 1 round"),
         (["--initial-state", "7"], "initial_state: 7 is out of range"),
         (["--seed", "-1"], "seed: -1 lies outside"),
     ):
@@ -126,7 +149,7 @@ def test_stopped_then_the_same_command_continues(tmp_path, how):
     done = shell(*arguments)
     assert done.returncode == 0 and "continuing" in done.stdout
     assert ("was killed; taken over" in done.stderr) == (how == signal.SIGKILL)
-    whole = run("scenario 1", Settings(runs=50, horizon=50_000, out=str(tmp_path / "w")))
+    whole = compare_policies("scenario 1", Settings(runs=50, horizon=50_000, out=str(tmp_path / "w")))
     continued = Result.load(tmp_path / "s" / "result.npz")
     for label in whole.labels:
         np.testing.assert_array_equal(continued.visits[label], whole.visits[label])
@@ -168,7 +191,7 @@ def test_verdicts_on_known_truth():
         horizon=100,
         rounds=100,
         plays=1,
-        specification={},
+        fingerprint={},
         carry={},
     )
     claims = [Claim("", "a", "b", ""), Claim("", "b", "a", ""), Claim("", "c", "b", "")]
@@ -217,11 +240,11 @@ def test_benchmark_measures_and_compares(tmp_path, quick_benchmark, capsys):
 
 def test_the_benchmark_of_a_gpu_measures_what_it_says(tmp_path, monkeypatch, capsys):
     monkeypatch.setattr(jaxbandit, "ALL", {"TVKLUCB": jaxbandit.UCBSM})
-    monkeypatch.setattr(benchmark_gpu, "environment", lambda name: jaxbandit.bernoulli([0.5, 0.4]))
-    monkeypatch.setattr(benchmark, "arms_of", lambda arms, states: jaxbandit.bernoulli([0.5, 0.4]))
-    monkeypatch.setattr(benchmark_gpu, "SIZES", ({"states": 3},))
-    monkeypatch.setattr(benchmark_gpu, "COSTS", {"UCBSM": jaxbandit.UCBSM})
-    tables = benchmark_gpu.measure(tmp_path, largest=1000, seconds=0.01)
+    monkeypatch.setattr(gpu, "environment", lambda name: jaxbandit.bernoulli([0.5, 0.4]))
+    monkeypatch.setattr(gpu, "arms_of", lambda arms, states: jaxbandit.bernoulli([0.5, 0.4]))
+    monkeypatch.setattr(gpu, "SIZES", ({"states": 3},))
+    monkeypatch.setattr(gpu, "COSTS", {"UCBSM": jaxbandit.UCBSM})
+    tables = gpu.measure(tmp_path, largest=1000, seconds=0.01)
     agreement, speed, calls = tables["gpu_agreement"], tables["gpu_speed"], tables["gpu_call"]
     assert [row["runs that part"] for row in agreement] == ["0", "0"] + ["regret differs by 0.000 (0.000 to 0.000)"] * 2
     assert [(row["backend"], row["states"]) for row in speed] == [("kernel", "2"), ("scan", "2"), ("scan", "3")]

@@ -8,7 +8,7 @@ import pytest
 
 import jaxbandit
 from experiments import iid
-from experiments.scenarios import environment
+from experiments.published.scenarios import environment
 
 
 @pytest.mark.slow
@@ -41,7 +41,7 @@ def test_bad_settings_are_refused_before_the_folder(tmp_path):
     out = str(tmp_path / "x")
     for settings, words in (
         ({"runs": 0}, "runs: 0"),
-        ({"horizon": 3}, "horizon: 3 rounds are fewer than the 5 arms"),
+        ({"horizon": 0}, "horizon: 0"),
         ({"seed": -1}, "seed: -1 lies outside"),
     ):
         with pytest.raises(ValueError, match=words):

@@ -7,10 +7,10 @@ import pytest
 
 import jaxbandit
 from jaxbandit import ALL, KLUCB, TVKLUCB, UCBSM, Uniform, simulate, two_state
-from jaxbandit.kernel import play_chunk_in_kernel
-from jaxbandit.rounds import luck, play_chunk, start
+from jaxbandit.fast.gpu.kernel import play_chunk_in_kernel
+from jaxbandit.fast.gpu.unrolled import Key, UnsupportedError, objects, unrolled
+from jaxbandit.simulation.rounds import luck, play_chunk, play_round, start
 from jaxbandit.testing import check_backend
-from jaxbandit.unrolled import Key, UnsupportedError, objects, unrolled
 
 ARMS = two_state([0.5, 0.4, 0.3], [0.4, 0.55, 0.65])
 TWO = two_state([0.5, 0.3], [0.4, 0.65])
@@ -27,13 +27,13 @@ def test_several_plays():
 
 
 def test_a_kernel_that_plays_otherwise_is_found(monkeypatch):
-    from jaxbandit import kernel
+    from jaxbandit.simulation import tiles
 
     def worse(environment, policy, luck, carry, t, plays):
         return original(environment, policy, luck, carry, t + 1, plays)
 
-    original = kernel.play_round
-    monkeypatch.setattr(kernel, "play_round", worse)
+    original = tiles.play_round
+    monkeypatch.setattr(tiles, "play_round", worse)
     with pytest.raises(AssertionError, match="UCBSM: run 0 parts in round .* are not close"):
         check_backend(UCBSM(3.0), ARMS, runs=2, rounds=77)
 
@@ -54,22 +54,22 @@ def test_scenarios_variants_orders_chunks_and_recorded_rounds_as_in_the_scan():
 def test_the_last_round_of_the_largest_horizon_is_played():
     chance, last = luck(jax.random.key(0), jnp.arange(3)), 2**31 - 1
     arguments = (TWO, UCBSM(), chance, start(TWO, UCBSM(), chance), jnp.int32(last - 9), jnp.array([last - 3, last, 0]))
-    _, visits = play_chunk_in_kernel(*arguments, length=10, interpret=True)
+    _, visits, _ = play_chunk_in_kernel(play_round, *arguments, length=10, interpret=True)
     np.testing.assert_array_equal(visits, play_chunk(*arguments, length=10)[1])
 
 
 def test_a_result_of_the_kernel_is_not_continued_by_the_scan():
     options = {"runs": 2, "horizon": 20, "progress": False}
     result = simulate(TWO, {"u": UCBSM()}, backend="kernel", **options)
-    with pytest.raises(ValueError, match="resume: the result was made with other backend"):
+    with pytest.raises(ValueError, match="resume: backend changed since"):
         simulate(TWO, {"u": UCBSM()}, resume=result, **options | {"horizon": 30})
 
 
 @pytest.mark.parametrize("name", ALL)
 def test_a_gpu_gets_one_triton_kernel(name):
     policy, chance = ALL[name](), luck(jax.random.key(0), jnp.arange(300))
-    played = jax.jit(play_chunk_in_kernel, static_argnames="length").trace(
-        ARMS, policy, chance, start(ARMS, policy, chance), jnp.int32(1), jnp.array([5, 0]), length=10
+    played = jax.jit(play_chunk_in_kernel, static_argnums=0, static_argnames="length").trace(
+        play_round, ARMS, policy, chance, start(ARMS, policy, chance), jnp.int32(1), jnp.array([5, 0]), length=10
     )
     text = played.lower(lowering_platforms=("cuda",)).as_text()
     assert text.count("triton") == 1 and "stablehlo.while" not in text
@@ -102,6 +102,7 @@ FUNCTIONS = {
         jnp.take(x, i[0] + 1, axis=1, mode="fill", fill_value=7.0),
         jax.lax.dynamic_slice(x, (i[0] - 1, i[1] + 1), (1, 2)),
     ),
+    "writes": lambda x, i, key: (x.at[i % 2, 1].set(7.0), x.at[0, i].add(x[1, :2]), x[0].at[i[0] + 1].add(1.0)),
     "joins": lambda x, i, key: jnp.stack([jnp.concatenate([x[0], x[1, :2]]), jnp.ones(5)]),
     "loops": lambda x, i, key: jax.lax.fori_loop(0, 7, lambda n, y: jnp.sin(y) + n * x[0], x[1]),
     "scans": lambda x, i, key: jax.lax.scan(lambda c, y: (c + y[0], c * y), x[0, 0], x, reverse=True),

@@ -59,8 +59,8 @@ def test_hyperparameters_are_coordinates(result, dataset):
 def test_attributes_say_how_it_was_made(result, dataset):
     assert [dataset.attrs[name] for name in ("horizon", "rounds", "plays")] == [50, 50, 1]
     assert dataset.attrs["jaxbandit_version"] == jaxbandit.__version__ and "jax_version" in dataset.attrs
-    assert dataset.attrs["key"].tolist() == result.specification["key"]
-    assert json.loads(dataset.attrs["specification"]) == result.specification
+    assert dataset.attrs["key"].tolist() == result.asked["key"]
+    assert json.loads(dataset.attrs["fingerprint"]) == result.fingerprint
 
 
 def test_selection_by_label(result, dataset):
@@ -77,7 +77,7 @@ def test_selection_by_label(result, dataset):
 
 def test_files_give_back_everything(dataset, result, tmp_path):
     empty = replace(result, times=result.times[:0], visits={"KL": result.visits["KL"][:, :, :, :0]})
-    for given in (result, empty, replace(result, specification={}, provenance={})):
+    for given in (result, empty, replace(result, fingerprint={}, provenance={})):
         given.to_netcdf(tmp_path / "result.nc")
         wanted = given.to_xarray()
         found = xarray.load_dataset(tmp_path / "result.nc")

@@ -14,8 +14,9 @@ import numpy as np
 import pytest
 
 from experiments import paper
-from experiments.claims import Claim, interval, judge, judge_equality, judge_savings, saved
-from experiments.scenarios import SCENARIOS
+from experiments.published.scenarios import INDEPENDENT, SCENARIOS
+from experiments.published.theory import judge_bounds
+from experiments.reports.verdicts import Claim, interval, judge, judge_equality, judge_savings, saved
 from jaxbandit import Result
 
 ROOT = Path(__file__).parent.parent
@@ -30,7 +31,7 @@ def made_up(**regrets: np.ndarray) -> Result:
         visits[label] = plays[None, None, :, None, :, None]
     sizes = {"horizon": 100_000, "rounds": 100_000, "plays": 1}
     means, reward = np.array([[1.0, 0.9]]), np.ones((1, 2, 1))
-    return Result(("s",), np.array([100_000]), visits, means, reward, **sizes, specification={}, carry={})
+    return Result(("s",), np.array([100_000]), visits, means, reward, **sizes, fingerprint={}, carry={})
 
 
 def verdicts(row):
@@ -64,7 +65,7 @@ def test_savings_and_their_bootstrap():
     random = np.random.default_rng(1)
     large = made_up(**{"KL-UCB-SM": 200 + random.normal(0, 10, 500), "m": 100 + random.normal(0, 10, 500)})
     small = made_up(**{"KL-UCB-SM": 100 + random.normal(0, 10, 500), "m": 90 + random.normal(0, 10, 500)})
-    more, less = saved(large, "m", 1000, seed=0), saved(small, "m", 1000, seed=1)
+    more, less = saved(large, "m", "KL-UCB-SM", 1000, seed=0), saved(small, "m", "KL-UCB-SM", 1000, seed=1)
     assert more[0] == pytest.approx(0.5, abs=0.02) and less[0] == pytest.approx(0.1, abs=0.02)
     expected = np.sqrt((10 / 200) ** 2 + (100 * 10 / 200**2) ** 2) / np.sqrt(500)
     assert more[1:].std() == pytest.approx(expected, rel=0.2)
@@ -75,7 +76,7 @@ def test_savings_and_their_bootstrap():
 
 
 def test_claims_about_bounds():
-    rows = {row["paper"]: row for row in paper.judge_bounds()}
+    rows = {row["paper"]: row for row in judge_bounds()}
     assert [row["verdict"] for row in rows.values()] == ["holds", "holds", "holds", "does not hold"]
     assert "9.05 above; 9.90, or tight 13.69, below" in rows["theorems 1 and 3"]["computed"]
 
@@ -102,7 +103,7 @@ class Page(HTMLParser):
 @pytest.mark.slow
 def test_report_stands_alone(tmp_path, capsys):
     results = paper.run(paper.Settings(runs=6, horizon=300, out=str(tmp_path)))
-    assert set(results) == {*SCENARIOS, paper.INDEPENDENT}
+    assert set(results) == {*SCENARIOS, INDEPENDENT}
     page = (tmp_path / "report.html").read_text()
     parser = Page()
     parser.feed(page)

@@ -1,5 +1,10 @@
 """Policies against two independent oracles: exact enumeration, and float64 loops written from the paper."""
 
+import ast
+import subprocess
+import sys
+from pathlib import Path
+
 import chex
 import jax
 import jax.numpy as jnp
@@ -39,7 +44,7 @@ VARIANTS = [
     ("RoundRobinKLUCB", {"exploration": 3.0}),
     ("RoundRobinKLUCB", {"exploration": 3.0, "delta": 0.25}),
     ("UCBSM", {"L": 2.0}),
-    ("UCB1", {"scale": 0.5}),
+    ("UCB1", {"bonus": 0.5}),
 ]
 
 
@@ -198,7 +203,7 @@ BAD = [
     (ALL["RoundRobinKLUCB"](delta=0.5), "delta"),
     (ALL["RoundRobinKLUCB"](delta=-0.1), "delta"),
     (ALL["UCBSM"](L=-1.0), "L"),
-    (ALL["UCB1"](scale=-1.0), "scale"),
+    (ALL["UCB1"](bonus=-1.0), "bonus"),
     (ALL["Thompson"](a=0.0), "a"),
     (ALL["Thompson"](b=1e-38), "b"),
     (Oracle([0.1, 0.2]), "means"),
@@ -237,3 +242,32 @@ def test_contract_refuses_broken_policies():
             check_policy(jaxbandit.pytree(broken)())
     with pytest.raises(AssertionError, match="is not a number"):
         check_policy(Broken(way="left"))
+
+
+def test_the_oracle_plays_the_best_arms_in_every_order():
+    for plays in (1, 2):
+        asked = {"runs": 50, "horizon": 20, "times": [20], "shuffle": True, "plays": plays}
+        result = jaxbandit.simulate(ARMS, {"o": Oracle(ARMS.means())}, **asked)
+        assert np.abs(jaxbandit.metrics.pseudo_regret(result, "o")).max() < 1e-12
+
+
+def test_contract_holds_under_optimised_python():
+    """`python -O` leaves out assert statements; the checks of contracts are none."""
+    code = (
+        "import jax.numpy as jnp, jaxbandit\n"
+        "assert False, 'not optimised'\n"
+        "@jaxbandit.pytree\n"
+        "class NotANumber(type(jaxbandit.Uniform())):\n"
+        "    def scores(self, key, state, t):\n"
+        "        return jnp.full(state.arms.shape, jnp.nan)\n"
+        "jaxbandit.testing.check_policy(NotANumber())\n"
+    )
+    done = subprocess.run([sys.executable, "-O", "-c", code], capture_output=True, text=True)
+    assert done.returncode == 1 and "AssertionError: NotANumber.scores: NaN in round 1" in done.stderr
+
+
+def test_no_check_is_a_bare_assert():
+    """In no module that users run: what `python -O` takes away is for tests alone."""
+    package = Path(jaxbandit.__file__).parent
+    for path in package.rglob("*.py"):
+        assert not any(isinstance(node, ast.Assert) for node in ast.walk(ast.parse(path.read_text()))), path

@@ -14,7 +14,7 @@ README = (Path(__file__).parent.parent / "README.md").read_text()
 
 def test_python_blocks_run():
     blocks = re.findall(r"```python\n(.*?)```", README, re.DOTALL)
-    assert len(blocks) == 5
+    assert len(blocks) == 6
     names: dict[str, object] = {}
     for block in blocks:
         exec(block, names)

@@ -28,7 +28,7 @@ def result():
 def test_save_and_load(result, tmp_path):
     result.save(tmp_path / "r.npz")
     again = Result.load(tmp_path / "r.npz")
-    for name in ("scenarios", "horizon", "rounds", "plays", "specification", "provenance", "labels", "complete"):
+    for name in ("scenarios", "horizon", "rounds", "plays", "fingerprint", "provenance", "labels", "complete"):
         assert getattr(again, name) == getattr(result, name)
     for name in ("times", "means", "reward"):
         np.testing.assert_array_equal(getattr(again, name), getattr(result, name))
@@ -38,13 +38,13 @@ def test_save_and_load(result, tmp_path):
 
 
 def test_ctrl_c_waits_for_the_file(result, tmp_path, monkeypatch):
-    write = jaxbandit.results._write_arrays
+    write = jaxbandit.results.file._write_arrays
 
     def interrupted_write(*args, **kwargs):
         os.kill(os.getpid(), signal.SIGINT)
         write(*args, **kwargs)
 
-    monkeypatch.setattr(jaxbandit.results, "_write_arrays", interrupted_write)
+    monkeypatch.setattr(jaxbandit.results.file, "_write_arrays", interrupted_write)
     with pytest.raises(KeyboardInterrupt):
         result.save(tmp_path / "r.npz")
     assert Result.load(tmp_path / "r.npz").rounds == 200
@@ -175,7 +175,7 @@ def made_up(regret, labels=("a",)):
     visits = np.stack([1000 - plays, plays], axis=-1)[None, :, :, None, :, None].astype(np.int32)
     return Result(
         ("s",), np.array([1000]), dict.fromkeys(labels, visits), np.array([[1.0, 0.0]]), np.ones((1, 2, 1)),
-        horizon=1000, rounds=1000, plays=1, specification={}, carry={},
+        horizon=1000, rounds=1000, plays=1, fingerprint={}, carry={},
     )  # fmt: skip
 
 
@@ -262,3 +262,19 @@ def test_labels_and_empty_results_are_refused(result):
 
 def test_package_names():
     assert all(hasattr(jaxbandit, name) for name in jaxbandit.__all__)
+
+
+def test_pictures_of_policies_with_different_numbers_of_variants(result):
+    """One of one variant is drawn whatever the variant; a variant that there is not is refused by name."""
+    _, ax = plt.subplots()
+    plotting.plot_distribution(result, variant=1, ax=ax)
+    assert [text.get_text() for text in ax.get_legend().get_texts()] == ["kl", "u"]
+    np.testing.assert_array_equal(
+        ax.lines[1].get_xdata(), np.maximum(np.sort(metrics.pseudo_regret(result, "u")[0, 0, :, -1]), 0.1)
+    )
+    for draw in (plotting.plot_distribution, plotting.plot_regret):
+        with pytest.raises(ValueError, match="variant: 2; 'kl' has variants 0 to 1"):
+            draw(result, variant=2, ax=ax)
+    for draw in (plotting.plot_pulls, plotting.plot_batches):
+        draw(result, "u", **({"batch": 10} if draw is plotting.plot_batches else {}), variant=1, ax=ax)
+    plt.close("all")

@@ -12,9 +12,11 @@ import pytest
 
 import jaxbandit
 from jaxbandit import ALL, KLUCB, TVKLUCB, UCBSM, Result, Thompson, Uniform, simulate, two_state
-from jaxbandit.batching import over_runs
-from jaxbandit.rounds import luck, play_round, start
-from jaxbandit.tiles import _program, make_plan
+from jaxbandit.fast.batching import over_runs
+from jaxbandit.simulation.fingerprint import code_of
+from jaxbandit.simulation.plan import make_plan
+from jaxbandit.simulation.rounds import luck, play_round, start
+from jaxbandit.simulation.tiles import _program
 
 ARMS = two_state([0.5, 0.4, 0.3], [0.4, 0.55, 0.65])
 OTHER = two_state([0.1, 0.4, 0.6], [0.4, 0.25, 0.3], initial_state="stationary")
@@ -172,10 +174,16 @@ def test_ten_million_rounds():
         assert np.isfinite(regret).all() and (regret >= 0).all()
 
 
+def compiled_chunk(plan):
+    """What `jax.jit` returned for TV-KL-UCB; the plain form has nothing around it."""
+    program = _program(plan.mesh, 1, 1, plan.together, 25, 1, False, (), code_of(TVKLUCB(), ARMS))
+    return program if hasattr(program, "lower") else program.__wrapped__
+
+
 def test_new_numbers_compile_nothing():
     simulate(ARMS, {"tv": TVKLUCB()}, runs=4, horizon=50, chunk=25)
-    mesh = make_plan(jaxbandit.arguments.check(ARMS, {"tv": TVKLUCB()}, runs=4, horizon=50), 1, 25, None, None)
-    program = _program(mesh.mesh, 1, 1, mesh.together, 25, 1, False).__wrapped__
+    mesh = make_plan(jaxbandit.simulation.request.check(ARMS, {"tv": TVKLUCB()}, runs=4, horizon=50), 1, 25, None, None)
+    program = compiled_chunk(mesh)
     traces = program._cache_size()
     assert traces >= 1
     for scale in (0.5, 2.0):
@@ -193,14 +201,14 @@ def test_a_policy_is_traced_once_for_each_chunk_length():
             return super(type(self), self).scores(key, state, t)
 
     simulate(ARMS, {"c": Counting()}, runs=4, horizon=90, chunk=40, times=[90])
-    assert len(calls) == 2
+    assert len(calls) == 3  # and once for the result's fingerprint
 
 
 def test_no_communication_between_devices():
-    request = jaxbandit.arguments.check(ARMS, {"tv": TVKLUCB()}, runs=4, horizon=50)
+    request = jaxbandit.simulation.request.check(ARMS, {"tv": TVKLUCB()}, runs=4, horizon=50)
     plan = make_plan(request, 1, 25, None, None)
-    tile = jaxbandit.tiles.Tile(request, plan, 0, None)
-    program = _program(plan.mesh, 1, 1, plan.together, 25, 1, False).__wrapped__
+    tile = jaxbandit.simulation.tiles.Tile(request, plan, 0, None)
+    program = compiled_chunk(plan)
     lowered = program.lower(
         tile.environment,
         tile.policies["tv"],

@@ -10,9 +10,10 @@ import jax
 import pytest
 
 import jaxbandit
-from experiments import grids, sweep
-from experiments.grids import make_grid
-from experiments.specification import read
+from experiments import sweep
+from experiments.grids import policy_grid
+from experiments.grids.policy_grid import make_grid
+from experiments.grids.toml_file import read
 from jaxbandit import metrics
 
 ROOT = Path(__file__).parent.parent
@@ -41,7 +42,7 @@ policy = "KLUCB"
 exploration = ["none", 0]
 [policies.ucb]
 policy = "UCB1"
-scale = [0.5, 2.0]
+bonus = [0.5, 2.0]
 """
 
 
@@ -64,7 +65,7 @@ def played(tmp_path_factory):
 
 
 def test_doctest():
-    assert doctest.testmod(grids).failed == 0
+    assert doctest.testmod(policy_grid).failed == 0
 
 
 @pytest.mark.parametrize(
@@ -76,7 +77,7 @@ def test_doctest():
         ("runs = 4", "runs = 9999999999", "runs: 9999999999; at least 1 is needed, at most 2^31 - 1"),
         ("seed = 1\n", "concentration = 1" + 20 * "0" + "\n", "scenarios.chance: a number is too large"),
         ("[1, 2]", "[nan, nan]", "policies.tv.scale: a value twice in [nan, nan]"),
-        ("horizon = 200", "horizon = 1", "horizon: 1 rounds are fewer than the 2 arms"),
+        ("horizon = 200", "horizon = 0", "horizon: 0; at least 1 round"),
         ("horizon = 200", "horizon = 200\ntimes = [9, 5]", "times: not sorted"),
         ("horizon = 200", "horizon = 200\nplays = 3", "plays: 3 arms a round; there are 2"),
         ("seed = 3\n", "seed = -3\n", "seed: -3 lies outside"),
@@ -166,7 +167,7 @@ def test_every_row_is_the_policy_that_it_names(played):
         elif row["policy"] == "kl":
             policy = jaxbandit.KLUCB(exploration=None if row["exploration"] == "None" else float(row["exploration"]))
         else:
-            policy = jaxbandit.UCB1(scale=float(row["scale"]))
+            policy = jaxbandit.UCB1(bonus=float(row["bonus"]))
         size = {"runs": 4, "horizon": 200, "shuffle": True, "key": jax.random.key(3)}
         alone = jaxbandit.simulate(arms[row["scenario"]], {"a": policy}, **size)
         regret = metrics.pseudo_regret(alone, "a")[0, 0, :, -1]
@@ -218,6 +219,6 @@ def test_shell(tmp_path):
 
 
 def test_the_example_is_a_good_file():
-    specification = read(ROOT / "experiments" / "specs" / "example.toml")
-    assert list(specification.scenarios) == ["quick", "paper"]
-    assert [len(grid.numbers) for grid in specification.grids] == [0, 1, 1, 2]
+    asked = read(ROOT / "experiments" / "specs" / "example.toml")
+    assert list(asked.scenarios) == ["quick", "paper"]
+    assert [len(grid.numbers) for grid in asked.grids] == [0, 1, 1, 2]

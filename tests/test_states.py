@@ -1,5 +1,6 @@
 """KL-UCB-MC and TV-KL-UCB for arms with three and four states: exact enumeration and float64 loops of their own."""
 
+import jax
 import jax.numpy as jnp
 import numpy as np
 import pytest
@@ -8,6 +9,7 @@ from against import check_law, check_same_arms
 
 import jaxbandit
 from jaxbandit import ALL, KLUCBMC, TVKLUCB, markov
+from jaxbandit.simulation.request import check
 from jaxbandit.testing import check_policy
 
 # Three arms whose means lie close together: a clear chain, one that is nearly i.i.d., one that moves in circles.
@@ -122,3 +124,15 @@ def test_contract():
 def test_bad_fields(policy):
     with pytest.raises(ValueError, match=r"^unvisited: "):
         jaxbandit.simulate(markov(ROWS, UNIT), {"p": policy}, runs=1, horizon=10)
+
+
+def test_many_states_are_announced_before_anything_is_compiled():
+    """Up to 8 states in silence; with more a warning that says what to expect, and no refusal."""
+    arms = jaxbandit.random(jax.random.key(0), 2, 9)
+    for policy in (TVKLUCB(), KLUCBMC()):
+        with pytest.warns(
+            UserWarning, match=f"{type(policy).__name__} on arms with 9 states: .* compiles for a minute"
+        ):
+            check(arms, {"p": policy})
+        check(jaxbandit.random(jax.random.key(0), 2, 8), {"p": policy})
+    check(arms, {"k": jaxbandit.KLUCB()})

@@ -19,7 +19,8 @@ import pytest
 from sweep_child import ARMS, cases, digest
 
 import jaxbandit
-from jaxbandit import KLUCB, UCBSM, Result, Uniform, grid, simulate, storage, sweep, two_state
+from jaxbandit import KLUCB, UCBSM, Result, Uniform, grid, simulate, sweep, two_state
+from jaxbandit.sweeps import storage
 
 CHILD = Path(__file__).parent / "sweep_child.py"
 CASE = {"scenarios": ARMS, "policies": {"ucb": UCBSM(), "u": Uniform()}, "horizon": 300, "times": [7, 150, 300]}
@@ -45,7 +46,7 @@ def test_counts_of_simulate(tmp_path, many_files):
     whole = simulate(**CASE, runs=10)
     case = {**CASE, "runs": 10, "chunk": 50}
     result = sweep({"a/b ü": case}, tmp_path / "s", **many_files)["a/b ü"]
-    assert result.complete and equal(result, whole) and result.specification == whole.specification
+    assert result.complete and equal(result, whole) and result.fingerprint == whole.fingerprint
     np.testing.assert_array_equal(result.times, whole.times)
     before = contents(tmp_path)
     assert len([path for path in before if path.suffix == ".npz"]) == 3 * 6
@@ -72,9 +73,12 @@ def test_runs_added_later_and_fewer_asked_for(tmp_path):
 @pytest.mark.parametrize(
     ("change", "field"),
     [
-        ({"policies": {"ucb": UCBSM(2.0), "u": Uniform()}}, r"policies\['ucb'\]"),
+        ({"policies": {"ucb": UCBSM(2.0), "u": Uniform()}}, r"policies\['ucb'\]\.L"),
         ({"policies": {"ucb": UCBSM()}}, r"policies\['u'\]"),
-        ({"scenarios": two_state([0.5, 0.4, 0.2], [0.4, 0.55, 0.65])}, r"scenarios\['scenario'\]"),
+        (
+            {"scenarios": two_state([0.5, 0.4, 0.2], [0.4, 0.55, 0.65])},
+            r"scenarios\['scenario'\]\.means\(\), .*transition_thresholds",
+        ),
         ({"horizon": 301}, "horizon"),
         ({"times": [7, 300]}, "times"),
         ({"key": jax.random.key(1)}, "key"),
@@ -158,13 +162,14 @@ def test_foreign_folders_and_manifests(tmp_path):
     sweep({"c": {**CASE, "runs": 2}}, folder)
     manifest = folder / storage.MANIFEST
     text = manifest.read_text()
-    for damaged in (text[:50], "[]", "{}", json.dumps({"version": 1, "cases": {"c": 3}})):
+    for damaged in (text[:50], "[]", "{}", json.dumps({"version": 2, "cases": {"c": 3}})):
         manifest.write_text(damaged)
         with pytest.raises(ValueError, match="manifest.json: damaged"):
             sweep({"c": {**CASE, "runs": 2}}, folder)
-    manifest.write_text(text.replace('"version": 1', '"version": 2'))
-    with pytest.raises(ValueError, match="version 2"):
-        sweep({"c": {**CASE, "runs": 2}}, folder)
+    for version, words in ((3, "written as version 3"), (1, "before sweeps knew what a policy computes")):
+        manifest.write_text(text.replace('"version": 2,\n "cases"', f'"version": {version},\n "cases"'))
+        with pytest.raises(ValueError, match=words):
+            sweep({"c": {**CASE, "runs": 2}}, folder)
 
 
 def test_what_a_killed_process_left_is_removed(tmp_path):
@@ -191,7 +196,7 @@ def test_no_pickle_is_loaded(tmp_path):
 @pytest.mark.parametrize("place", ["full", "gone"])
 def test_a_full_disk_and_a_vanished_folder(tmp_path, monkeypatch, many_files, place):
     case = {"c": {**CASE, "runs": 8, "chunk": 100}}
-    write, calls = jaxbandit.results._write_arrays, []
+    write, calls = jaxbandit.results.file._write_arrays, []
 
     def fails_later(file, arrays):
         calls.append(1)
@@ -201,7 +206,7 @@ def test_a_full_disk_and_a_vanished_folder(tmp_path, monkeypatch, many_files, pl
         if len(calls) == 3 and place == "gone":
             shutil.rmtree(tmp_path / "s")
 
-    monkeypatch.setattr(jaxbandit.results, "_write_arrays", fails_later)
+    monkeypatch.setattr(jaxbandit.results.file, "_write_arrays", fails_later)
     with pytest.raises(OSError, match="the same call continues") as caught:
         sweep(case, tmp_path / "s", **many_files)
     assert "runs-" in str(caught.value)
@@ -215,7 +220,7 @@ def test_a_full_disk_and_a_vanished_folder(tmp_path, monkeypatch, many_files, pl
 
 def test_ctrl_c(tmp_path, monkeypatch):
     case = {"c": {**CASE, "runs": 8, "chunk": 50}}
-    play, calls = jaxbandit.tiles.Tile.play, []
+    play, calls = jaxbandit.simulation.tiles.Tile.play, []
 
     def interrupted_play(*args):
         calls.append(1)
@@ -223,7 +228,7 @@ def test_ctrl_c(tmp_path, monkeypatch):
             os.kill(os.getpid(), signal.SIGINT)
         return play(*args)
 
-    monkeypatch.setattr(jaxbandit.tiles.Tile, "play", interrupted_play)
+    monkeypatch.setattr(jaxbandit.simulation.tiles.Tile, "play", interrupted_play)
     with pytest.raises(KeyboardInterrupt, match="the same call continues"):
         sweep(case, tmp_path)
     (piece,) = tmp_path.rglob("*.npz")

@@ -10,8 +10,11 @@ from scipy.stats import binom
 
 import jaxbandit
 from experiments import ablation, asymptotic_bounds, concentration, initial_state, lower_bound
-from experiments.scenarios import environment
-from experiments.settings import Simulation
+from experiments.command_line.options import Simulation
+from experiments.published.propositions import CHAINS, bound, count_events
+from experiments.published.scenarios import environment
+from experiments.published.slow_arms import member
+from experiments.reports.pictures import save
 from jaxbandit import Result, bounds, metrics
 from jaxbandit.bounds.arms import TwoState
 
@@ -32,7 +35,7 @@ def test_asymptotic_bounds(tmp_path):
     gaps = 5 / 9 - arms.means()[1:]
     assert rows[0]["UCB-SM, L = 360 / min sigma"] == pytest.approx(4 * 360 / 0.8 * np.sum(1 / gaps))
     assert all(row["ratio"] > 1000 for row in rows)
-    np.testing.assert_allclose(asymptotic_bounds.member(0.01).means(), arms.means())
+    np.testing.assert_allclose(member(0.01).means(), arms.means())
 
 
 def events_by_hand(states, p01, p10, eps, start):
@@ -65,7 +68,7 @@ def test_events_of_chains_without_chance(p01, p10):
     while len(states) < rounds:
         states.append(moves[states[-1]])
     eps, start = np.array([0.03, 0.11, 0.4]), np.array([1, 5, 20])
-    played = concentration.play(
+    played = count_events(
         jax.random.key(0), TwoState(*map(jnp.float32, arm)), jnp.asarray(eps), jnp.asarray(start),
         jnp.array([1, 7, rounds], jnp.int32), runs=2,
     )  # fmt: skip
@@ -82,7 +85,7 @@ def test_share_of_visits_of_an_even_coin_is_binomial():
         zeros = 1 + np.arange(t - 1)
         exact += binom.pmf(zeros - 1, t - 2, 0.5)[np.abs(zeros / (t - 1) - 0.5) > eps + 1e-9].sum()
     key, arm = jax.random.key(3), TwoState(jnp.float32(0.5), jnp.float32(0.5))
-    played = concentration.play(key, arm, jnp.array([eps]), jnp.ones(1), jnp.array([n], jnp.int32), runs=20_000)
+    played = count_events(key, arm, jnp.array([eps]), jnp.ones(1), jnp.array([n], jnp.int32), runs=20_000)
     seen = np.asarray(played[-1, :, 0, 0], float)
     assert abs(seen.mean() - exact) < 6.1 * seen.std() / np.sqrt(len(seen))
 
@@ -90,19 +93,19 @@ def test_share_of_visits_of_an_even_coin_is_binomial():
 def test_concentration_writes_its_folder(tmp_path, capsys):
     settings = concentration.Settings(runs=50, horizon=60, out=str(tmp_path))
     sums = concentration.run(settings)
-    assert set(sums) == set(concentration.CHAINS)
+    assert set(sums) == set(CHAINS)
     assert all((np.diff(each, axis=0) >= 0).all() and each.max() <= 60 for each in sums.values())
     rows = rows_of(tmp_path / "concentration.csv")
     assert len(rows) == 5 * 12 + 2 * 10
     assert {row["it"] for row in rows} == {"nothing", ""}  # every bound is above 60 rounds, or the test counts later
     (slow,) = (row for row in rows if (row["chain"], row["event"], row["eps"]) == ("rare state", "test", "0.0975"))
     assert (slow["from round"], slow["simulated (95%)"]) == ("692", "not counted")
-    fewer = {name: np.full((1, 50, 4, 3), 1e9) for name in concentration.CHAINS}
+    fewer = {name: np.full((1, 50, 4, 3), 1e9) for name in CHAINS}
     judged = {(row["chain"], row["event"]): row["it"] for row in concentration.table(fewer, 1000)}
     assert judged["i.i.d., even", "test"] == "does not hold"
     judged = {(row["chain"], row["event"]): row["it"] for row in concentration.table(sums, 1000)}
     assert judged["i.i.d., even", "test"] == "holds"
-    eps, most, part = concentration.bound(TwoState(0.1, 0.1), "estimate of p01", 1)
+    eps, most, part = bound(TwoState(0.1, 0.1), "estimate of p01", 1)
     z = np.exp(-2 * (0.1 * 0.2) ** 2)
     terms = np.arange(200_000.0)
     assert (eps, part) == (0.1, pytest.approx(100))
@@ -123,7 +126,7 @@ def test_growth_of_regret_per_log():
     visits = np.stack([np.array([10, 100, 500, 1000]) - plays, plays], -1)[None, None, None, :, :, None]
     result = Result(
         ("s",), np.array([10, 100, 500, 1000]), {"a": visits.astype(np.int32)}, np.array([[1.0, 0.5]]),
-        np.ones((1, 2, 1)), horizon=1000, rounds=1000, plays=1, specification={}, carry={},
+        np.ones((1, 2, 1)), horizon=1000, rounds=1000, plays=1, fingerprint={}, carry={},
     )  # fmt: skip
     grown, start = lower_bound.growth(result, "a", 0)
     assert start == 100 and grown == pytest.approx([0.5 * 70 / np.log(10)])
@@ -166,7 +169,7 @@ def test_ablation_names_its_variants_right(tmp_path, capsys, monkeypatch):
     monkeypatch.setattr(ablation, "SCENARIOS", {"scenario 1": ablation.SCENARIOS["scenario 1"]})
     monkeypatch.setattr(ablation, "DISTANCES", {"total_variation": "total variation", "kl": "KL"})
     monkeypatch.setattr(ablation, "SAMPLES", ("arm",))
-    monkeypatch.setattr(ablation, "draw", lambda *_: None)
+    monkeypatch.setattr(ablation, "draw", lambda *_: ())
     found = ablation.run(ablation.Settings(runs=20, horizon=300, out=str(tmp_path)))
     assert len(found) == 2 * 2 * 6 and sum(choice.is_paper for choice in found) == 1
     numbers = {short: value for value, short in ablation.SHORT.items()}
@@ -195,5 +198,6 @@ def test_heat_maps_of_the_ablation(tmp_path):
         for e in ablation.EXPLORATION
         for u in ablation.UNVISITED
     ]
-    ablation.draw(choices, ablation.Settings(), tmp_path)
+    for name, figure in ablation.draw(choices, ablation.Settings()):
+        save(figure, tmp_path / name)
     assert {path.name for path in tmp_path.glob("*.png")} == {"ablation_median.png", "ablation_mean.png"}

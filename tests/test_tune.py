@@ -7,8 +7,10 @@ import numpy as np
 import pytest
 
 import jaxbandit
-from experiments import criterion, tune
-from experiments.scenarios import environment
+from experiments import tune
+from experiments.grids import criterion
+from experiments.grids.offered import GRIDS, grid_of
+from experiments.published.scenarios import environment
 from jaxbandit import metrics
 
 
@@ -77,7 +79,7 @@ def test_tune_judges_on_held_out_runs(tmp_path, capsys):
 
 def test_tune_keeps_a_default_that_is_best(tmp_path, capsys):
     settings = tune.Settings(
-        runs=4, held_out=6, horizon=500, policy="UCB1", grid="scale = [200, 300]", scenarios="scenario 1",
+        runs=4, held_out=6, horizon=500, policy="UCB1", grid="bonus = [200, 300]", scenarios="scenario 1",
         out=str(tmp_path),
     )  # fmt: skip
     (row,) = tune.run(settings)
@@ -97,7 +99,7 @@ def test_tune_keeps_a_default_that_is_best(tmp_path, capsys):
         ({"grid": "skale = [1, 2]"}, "--grid: skale: unknown field; TVKLUCB has"),
         ({"grid": "scale = [1, -2]"}, "--grid: scale: -2.0 lies outside"),
         ({"runs": 0}, "runs: 0"),
-        ({"horizon": 3}, "horizon: 3 rounds are fewer"),
+        ({"horizon": 0}, "horizon: 0"),
     ],
 )
 def test_tune_refuses_before_it_plays(tmp_path, bad, message):
@@ -107,7 +109,7 @@ def test_tune_refuses_before_it_plays(tmp_path, bad, message):
 
 
 def test_the_grids_on_offer_are_good():
-    for policy in tune.GRIDS:
-        grid = tune.grid_of(tune.Settings(policy=policy))
+    for policy in GRIDS:
+        grid = grid_of(policy, "")
         grid.validate([environment("scenario 1").reward], "")
         assert len(grid.variants()) <= 120

@@ -1,4 +1,4 @@
-"""What confidence in the KL divergence allows: bounds on a probability, on a mean, on a chain's stationary mean."""
+"""Confidence bounds from KL balls: on a probability, on the mean of a row, on the stationary mean of a chain."""
 
 from jaxbandit.confidence.ball import kl_ball_max
 from jaxbandit.confidence.bernoulli import Solver, kl_bound, kl_lower, kl_upper

@@ -1,8 +1,25 @@
-"""The largest mean over a KL ball around a row, plain or weighted, by fixed iterations."""
+"""The largest mean over a KL ball around a row, plain or weighted, by a fixed number of iterations.
+
+The largest weighted mean over the rows q with KL(p || q) <= radius is the root v of K(v) = radius. `tilt` explains K
+and the letters p_j (row), w_j (weights), x_j and tau, and finds K, its derivatives and the row for a given v.
+
+Values are counted down from the best one in units of their range (`below`); weights are scaled so that their mean under
+p is 1, hence "the mean" is sum of p_j w_j value_j. v moves from the mean towards a target, usually the best value:
+
+    v = (mean + added target) / (1 + added),  gap = target - mean,  left = target - v = gap / (1 + added),
+    gain = v - mean = added left,  added = w (exp(y) - 1),  w = the target's weight.
+
+The root is sought in y >= 0. With two states, y is that of `bernoulli.kl_bound`: the lower one's probability P shrinks
+to P exp(-y), and K = P y - Q log(1 + P (1 - exp(-y)) / Q), Q = 1 - P, is increasing and convex. `_best` gives a target
+and a lower bound of y, `_reached` a gain to begin from, `_halley` the root and `_row` the maximiser. One case may need
+another target: a state over a million times heavier than the best one takes nearly all the weight after a small move
+towards it, so that K is nearly flat up to its value and steep beyond. `_halley` evaluates K at that value first, and
+makes it the target if the root lies below it.
+"""
 
 from __future__ import annotations
 
-from functools import reduce
+from functools import partial, reduce
 from typing import NamedTuple, get_args
 
 import jax
@@ -11,35 +28,36 @@ import numpy as np
 
 from jaxbandit.base import Array
 from jaxbandit.confidence.bernoulli import Solver, begin
-from jaxbandit.confidence.elementary import exponential, larger, largest, smaller
-from jaxbandit.confidence.tilt import Row, Tilt, at_largest, dot, nearest, pick
-from jaxbandit.indexing import computed_once
+from jaxbandit.confidence.larger import larger, largest, smaller
+from jaxbandit.confidence.tilt import Row, Tilt, at_largest, chosen_sum, dot, nearest
+from jaxbandit.fast import computed_once, exponential
 
-STEPS = 4  # of Halley, after the first; one fewer for three states
-_FAR = 46.0  # y at which a mean is its target, whatever the weights of an estimate
-_HEAVIER = 1e6  # than the best, in weight: states whose value K is asked at
+STEPS = 4  # Halley steps after the first one, in float32; three states take one fewer
+_FAR = 46.0  # a y at which v equals its target to rounding, whatever the weights of an estimated chain
+_HEAVIER = 1e6  # a state this many times heavier than the best one has K evaluated at its value first
 
 
 class Problem(NamedTuple):
-    """The row, its values counted down from the best, its weights scaled so that their mean is 1."""
+    """What is maximised, in the units of the module's docstring; each list has one array [...] for each state."""
 
     p: list[Array]
-    weights: list[Array]
-    below: list[Array]  # best value less each value
-    at_p: list[Array]  # w_j (value_j - mean)
+    weights: list[Array]  # w_j, with sum of p_j w_j = 1
+    below: list[Array]  # best value less value_j, from 0 to 1
+    at_p: list[Array]  # x_j at v = mean: w_j (value_j - mean)
     gap: Array  # best value less the mean
-    radius: Array
+    radius: Array  # at most 1e4
 
 
 class Target(NamedTuple):
-    """A value that the mean is moved towards: v = (mean + added target) / (1 + added) for added >= 0."""
+    """The value that v is moved towards: v = (mean + added target) / (1 + added) for added >= 0."""
 
     gap: Array  # target less the mean
-    weight: Array  # of a state there
+    weight: Array  # w_j of the states with this value
     below: Array  # best value less the target
-    low: Array  # where `added` begins
+    low: Array  # a lower bound of `added` at the root
 
 
+@partial(jax.jit, static_argnames="solver")
 def kl_ball_max(p: Array, values: Array, radius: Array, solver: Solver = "halley") -> tuple[Array, Array]:
     """The largest sum of q_j values_j over rows q with KL(p || q) <= radius, and a row that reaches it.
 
@@ -65,8 +83,7 @@ def kl_ball_max(p: Array, values: Array, radius: Array, solver: Solver = "halley
     >>> round(float(maximum), 4), [round(float(q), 3) for q in row]
     (0.5711, [0.214, 0.429, 0.357])
     """
-    p, values = (jnp.asarray(array, float) for array in (p, values))
-    radius = jnp.asarray(radius, float)
+    p, values, radius = (jnp.asarray(array, float) for array in (p, values, radius))
     shape = (*jnp.broadcast_shapes(p.shape[:-1], values.shape[:-1], radius.shape), p.shape[-1])
     p, values, radius = (
         jnp.broadcast_to(p, shape),
@@ -84,17 +101,8 @@ def weighted_mean_max(
 ) -> tuple[Array, list[Array]]:
     """The largest v = sum of q_j w_j values_j / sum of q_j w_j over KL(p || q) <= radius, and a row that reaches it.
 
-    The nearest row with mean v is that of `tilt.nearest` for x_j = w_j (values_j - v), at divergence K(v). K(v) =
-    radius is solved by Halley's steps in y, where added = w_best (exp(y) - 1): with two states the best one then has
-    1 - rest exp(-y), and K is their P y - Q log(1 + P (1 - exp(-y)) / Q). Growing by that much is one way to mean v,
-    so that two states' y is at most the root; so is that of what lies above the mean against the rest (`_reached`),
-    from which the steps begin.
-
-    Where states a million times heavier than the best would hold all the weight after any little move towards them,
-    K is nearly level up to their value and steep beyond: K is asked there first, and the target chosen.
-
     Args:
-      p, values, weights: rows of one shape; weights positive.
+      p, values, weights: S arrays [...] each, as is the row returned; the weights w_j positive, in any one unit.
       radius, solver: as in `kl_ball_max`.
     """
     if solver not in get_args(Solver):
@@ -110,11 +118,12 @@ def weighted_mean_max(
 
 
 def _problem(p: list[Array], below: list[Array], weights: Row, radius: Array) -> Problem:
+    """The problem with its weights scaled to mean 1, and what follows from them; `below` is in units of the range."""
     inverse = 1 / dot(p, weights)
     weights = [w * inverse for w in weights]
     held = [a * w for a, w in zip(p, weights, strict=True)]
     gap = dot(held, below)
-    # offsets from the mean, by way of the state that holds most weight: the mean may be that state's to rounding
+    # by way of the state that holds most weight: the mean may be that state's to rounding, and gap - below_j cancel
     (base,) = at_largest(held, below)
     shift = dot(held, [base - b for b in below])
     at_p = [w * (base - b - shift) for w, b in zip(weights, below, strict=True)]
@@ -122,7 +131,7 @@ def _problem(p: list[Array], below: list[Array], weights: Row, radius: Array) ->
 
 
 def _solve(problem: Problem, solver: Solver) -> tuple[Array, list[Array]]:
-    """How far the largest mean stays below the best value, and a row that reaches it."""
+    """Best value less the largest mean, and a row that reaches that mean; for a unit vector p, in closed form."""
     p, gap, radius = problem.p, problem.gap, problem.radius
     target, (reached, singles) = _best(problem), _reached(problem)
     if solver == "bisection":
@@ -135,22 +144,23 @@ def _solve(problem: Problem, solver: Solver) -> tuple[Array, list[Array]]:
     x, gain, _, _ = _placed(problem, target, added)
     row = _row(problem, x, gain, multiplier)
     lost, kept = exponential(radius)
-    alone = [kept * a + lost * share for a, share in zip(p, _shares(singles, p), strict=True)]
+    alone = [kept * a + lost * share for a, share in zip(p, _ends(singles, p), strict=True)]
     moves = (gap > 0) & (radius > 0)
     row = [jnp.where(moves, jnp.where(unit, a, b), c) for a, b, c in zip(alone, row, p, strict=True)]
     return jnp.where(moves, short, gap), row
 
 
 def _best(problem: Problem) -> Target:
+    """The best value as the target; several states with that value count as one, by their mean weight under p."""
     p, weights, below, _, gap, radius = problem
     tiny = float(np.finfo(gap.dtype).tiny)
     inside = [b == 0 for b in below]
-    share = pick(p, inside)
-    rest = pick(p, [~here for here in inside])
-    held = pick([a * w for a, w in zip(p, weights, strict=True)], inside)
+    share = chosen_sum(p, inside)
+    rest = chosen_sum(p, [~here for here in inside])
+    held = chosen_sum([a * w for a, w in zip(p, weights, strict=True)], inside)
     heaviest = largest([jnp.where(here, w, 0) for w, here in zip(weights, inside, strict=True)])
     weight = jnp.where(share > 0, held / jnp.where(share > 0, share, 1), heaviest)
-    # the root of two states is at least radius / rest, and at least the root of the divergence's second-order form
+    # to shrink all other states alike is one way to reach v, so y is at least what `bernoulli.kl_bound` has: max(a, s)
     ratio = radius / larger(rest, tiny)
     low = smaller(larger(ratio, jnp.sqrt(2 * ratio * share)), _FAR)
     lost, kept = exponential(low)
@@ -158,48 +168,53 @@ def _best(problem: Problem) -> Target:
 
 
 def _placed(problem: Problem, target: Target, added: Array) -> tuple[list[Array], Array, Array, Array]:
-    """x, v less the mean, target less v, and minus the derivative of the latter's logarithm by y."""
+    """x_j at v, `gain`, `left`, and minus the derivative of log(left) by y (called `steep`), for this `added`."""
     inverse = 1 / (1 + added)
     left = target.gap * inverse
     gain = added * left
+    # from the nearer of mean and target, so that a small value_j - v keeps its digits
     each = zip(problem.at_p, problem.weights, problem.below, strict=True)
     x = [jnp.where(gain < left, a - w * gain, w * (left - (b - target.below))) for a, w, b in each]
     return x, gain, left, (target.weight + added) * inverse
 
 
 def _reached(problem: Problem) -> tuple[Array, list[Array]]:
-    """A gain of the mean that is possible, and what moving as far towards each state alone would gain.
+    """A gain of the mean that the radius allows (y to 0.7 %), and what as much growth of each state alone would gain.
 
-    Two states, what lies above the mean and the rest, each in the shares in which p holds it; where nothing above is
-    held, the state that gains most. For a unit vector that is all there is.
+    The states above the mean are taken as one state and the rest as another, each in the proportions that it has under
+    p. Where p holds none of the states above, all goes to the one that gains most, which is exact for a unit vector.
     """
     p, weights, _, at_p, gap, radius = problem
     tiny = float(np.finfo(gap.dtype).tiny)
     above = [x > 0 for x in at_p]
-    growing = pick(p, above)
-    _, y, _ = begin(larger(pick(p, [~here for here in above]), tiny), growing, radius)
+    growing = chosen_sum(p, above)
+    _, y, _ = begin(larger(chosen_sum(p, [~here for here in above]), tiny), growing, radius)
     lost, kept = exponential(smaller(y, 30.0))
     growth = lost / kept
     singles = [growth * x / (1 + growth * w) for x, w in zip(at_p, weights, strict=True)]
-    moved, weight = (pick([a * b for a, b in zip(p, row, strict=True)], above) for row in (at_p, weights))
+    moved, weight = (chosen_sum([a * b for a, b in zip(p, row, strict=True)], above) for row in (at_p, weights))
     together = growth * moved / larger(growing + growth * weight, tiny)
     return smaller(jnp.where(growing > 0, together, largest(singles)), gap), singles
 
 
 def _start(gain: Array, target: Target) -> Array:
-    """`added` where the mean has grown by `gain`; short of the target."""
+    """`added` at v = mean + gain, where the steps begin; kept clear of the target itself."""
     return _inside(gain / larger(target.gap - gain, 1e-3 * target.gap), target)
 
 
 def _inside(added: Array, target: Target) -> Array:
-    """Not below what is known, and not where the target is reached to rounding."""
+    """`added` kept above its known lower bound, and below where v equals the target to rounding."""
     return larger(smaller(added, 1e10 * larger(target.weight, 1)), target.low)
 
 
 def _halley(
     problem: Problem, best: Target, reached: Array, near_below: Array, near_weight: Array
 ) -> tuple[Target, Array, Array]:
-    """The target, `added` at the root, and the multiplier there."""
+    """The target, `added` at the root and tau there (`multiplier`), by Halley's steps in y on K - radius.
+
+    `near_*` belong to the state towards which a move gains most: the first step is at its value where it is heavy and
+    above the mean (`asked`), and it becomes the target where the root lies below that value (`under`).
+    """
     gap, radius = problem.gap, problem.radius
     tiny = float(np.finfo(gap.dtype).tiny)
 
@@ -207,15 +222,15 @@ def _halley(
         x, gain, left, steep = _placed(problem, target, added)
         found = nearest(problem.p, problem.weights, problem.below, x, gain, multiplier, 2)
         if target is best:
-            found = found._replace(divergence=computed_once(found.divergence))  # it chooses the target, too
-        speed = left * steep
+            found = found._replace(divergence=computed_once(found.divergence))  # read below, too
+        speed = left * steep  # dv / dy; `slope` and `bend` are the first two derivatives of K by y
         difference = found.divergence - radius
         slope = larger(found.slope * speed, 1e-18)
         bend = (found.curvature * speed - found.slope * (2 * steep - 1)) * speed
         square = slope * slope
         moved = -2 * difference * slope / larger(2 * square - difference * bend, larger(square, tiny))
-        moved = smaller(moved, 3.0)  # further, from where K is level, lands far beyond where it is steep
-        grown = larger(moved * (1 + moved * (1 / 2 + moved / 6)), -0.5)  # exp(moved) - 1, in which added is linear
+        moved = smaller(moved, 3.0)  # a longer step from where K is flat would land far beyond where it gets steep
+        grown = larger(moved * (1 + moved * (1 / 2 + moved / 6)), -0.5)  # exp(moved) - 1; `added` is linear in exp(y)
         return found, added + (target.weight + added) * grown
 
     asked = (near_below > 0) & (near_weight > _HEAVIER * best.weight) & (gap > near_below)
@@ -241,7 +256,7 @@ def _halley(
 
 
 def _bisected(problem: Problem, target: Target) -> tuple[Array, Array]:
-    """`added` at the root and the multiplier there, by halving y."""
+    """`added` at the root and tau there, by halving the interval of y from 0 to 46."""
 
     def added(y: Array) -> Array:
         lost, kept = exponential(y)
@@ -249,7 +264,7 @@ def _bisected(problem: Problem, target: Target) -> tuple[Array, Array]:
 
     def at(y: Array) -> Tilt:
         x, gain, _, _ = _placed(problem, target, added(y))
-        # from 0, and not from the last y's: the next may be far, and what is left of it would pass for the divergence
+        # tau begins at 0 and not at the last y's tau, which may be so far off that 24 steps leave an error in K
         return nearest(problem.p, problem.weights, problem.below, x, gain, jnp.zeros_like(y), 24)
 
     def halve(_: int, ends: tuple[Array, Array]) -> tuple[Array, Array]:
@@ -266,20 +281,20 @@ def _bisected(problem: Problem, target: Target) -> tuple[Array, Array]:
 
 
 def _row(problem: Problem, x: list[Array], gain: Array, multiplier: Array) -> list[Array]:
-    """The nearest row; its entries with the largest x have what the others lack of 1."""
+    """The row of `nearest`, with the entries of the largest x set to what the others lack of 1."""
     found = nearest(problem.p, problem.weights, problem.below, x, gain, multiplier, 2).row
-    shares = _shares(x, problem.p)
+    shares = _ends(x, problem.p)
     others = [jnp.where(share > 0, 0, a) for share, a in zip(shares, found, strict=True)]
-    inverse = 1 / larger(sum(others), 1)  # more than 1 where an entry is close to a pole, to which z has few digits
+    inverse = 1 / larger(sum(others), 1)  # the sum exceeds 1 where an entry's 1 - z r_j is near 0 and has few digits
     others = [a * inverse for a in others]
     missing = larger(1 - sum(others), 0)
     return [a + missing * share for share, a in zip(shares, others, strict=True)]
 
 
-def _shares(row: list[Array], p: Row) -> list[Array]:
-    """1 for the largest entry; several share it as p has them, or alike."""
+def _ends(row: list[Array], p: Row) -> list[Array]:
+    """Shares that sum to 1 for the largest entries of `row`: in proportion to p, or equal where p holds none."""
     top = largest(row)
     last = [a >= top for a in row]
-    held, ties = pick(p, last), sum(here.astype(top.dtype) for here in last)
+    held, ties = chosen_sum(p, last), sum(here.astype(top.dtype) for here in last)
     each = zip(last, p, strict=True)
     return [jnp.where(here, jnp.where(held > 0, a / jnp.where(held > 0, held, 1), 1 / ties), 0) for here, a in each]

@@ -1,4 +1,25 @@
-"""How far, in KL divergence, a row must move for its weighted mean to reach a value."""
+"""How far, in KL divergence, a row must move for its weighted mean to reach a value.
+
+A row p gives each of S states a probability p_j. State j has a value m_j and a positive weight w_j (all 1 for a plain
+mean; for a stationary mean the length of the cycle that begins with a step to j, see `stationary`). The weighted mean
+of a row q is sum of q_j w_j m_j / sum of q_j w_j. It equals v exactly where sum of q_j x_j = 0, x_j = w_j (m_j - v).
+For v above the mean of p itself,
+
+    K(v) = the smallest KL(p || q) = sum of p_j log(p_j / q_j) over rows q with sum of q_j x_j = 0
+
+grows with v: it is the radius of the smallest KL ball around p in which the mean v is found. `ball` solves
+K(v) = radius for v; `nearest`, here, gives K(v), its first two derivatives by v and the row q that reaches it.
+
+The row is q_j = p_j / (1 - tau x_j), where the number tau >= 0 is the Lagrange multiplier of the constraint; it
+maximises sum of p_j log(1 - tau x_j), and that maximum is K(v). Let t be the state with the largest x, which is
+positive. tau lies between 0 and 1 / x_t, the pole of t, so the code works without units in
+
+    r_j = x_j / x_t, at most 1,    z = tau x_t, from 0 to 1,    g = -sum of p_j r_j, positive.
+
+Where p_t > 0, z is the root of sum of p_j r_j / (1 - z r_j) = 0, which makes the q_j sum to 1. With three states that
+is a quadratic (`_of_three`); with more, `_moved` takes steps from a given z. Where p_t = 0 the root may lie beyond
+z = 1: then z = 1, the other q_j sum to less than 1, and q_t is what they lack.
+"""
 
 from __future__ import annotations
 
@@ -10,34 +31,34 @@ import jax.numpy as jnp
 import numpy as np
 
 from jaxbandit.base import Array
-from jaxbandit.confidence.elementary import larger, largest, log, smaller
-from jaxbandit.indexing import computed_once
+from jaxbandit.confidence.larger import larger, largest, smaller
+from jaxbandit.fast import computed_once, log
 
-Row = Sequence[Array]  # S entries of any one shape: XLA vectorises these better than [..., S]
+Row = Sequence[Array]  # S arrays of one shape, one for each state: XLA vectorises these better than one [..., S]
 
 
 class Tilt(NamedTuple):
-    """The row q nearest to p, in KL(p || q), among those with sum over j of q_j x_j = 0."""
+    """What `nearest` finds for a mean v: the row q nearest to p, in KL(p || q), with sum of q_j x_j = 0."""
 
-    divergence: Array  # KL(p || q)
-    slope: Array  # its derivative by v where x_j = w_j (m_j - v)
-    curvature: Array  # its second derivative
+    divergence: Array  # K(v) = KL(p || q)
+    slope: Array  # K'(v)
+    curvature: Array  # K''(v)
     multiplier: Array  # tau
-    row: list[Array]  # q
+    row: list[Array]  # q_j = p_j / (1 - tau x_j); where p_t = 0 these may sum to less than 1
 
 
 def dot(row: Row, other: Row) -> Array:
-    """Sum of products over the entries, in their order."""
+    """The sum of row_j other_j over the states, added up in their order."""
     return sum(a * b for a, b in zip(row, other, strict=True))
 
 
-def pick(row: Row, chosen: Row) -> Array:
-    """Sum of the entries chosen, in their order."""
+def chosen_sum(row: Row, chosen: Row) -> Array:
+    """The sum of row_j over the states where chosen_j is true, added up in their order."""
     return sum(jnp.where(here, value, 0) for value, here in zip(row, chosen, strict=True))
 
 
 def at_largest(row: Row, *others: Row) -> list[Array]:
-    """The entry of each of the other rows where this one is largest, the first on ties."""
+    """The entries of the other rows at the state where `row` is largest; on ties, at the first such state."""
     top = largest(row)
     found = [other[-1] for other in others]
     for j in reversed(range(len(row) - 1)):
@@ -46,32 +67,36 @@ def at_largest(row: Row, *others: Row) -> list[Array]:
 
 
 def nearest(p: Row, weights: Row, below: Row, x: Row, gain: Array, multiplier: Array, moves: int) -> Tilt:
-    """The row q_j = p_j / (1 - tau x_j) where tau makes KL(p || q) = sum of p_j log(1 - tau x_j) largest.
+    """K(v), its derivatives, tau and the row q_j = p_j / (1 - tau x_j), with the letters of the module's docstring.
 
-    Where p_t = 0 for the state t with the largest x, tau may stop at 1 / x_t; t then has what q lacks of 1. Derivatives
-    are by the mean v in x_j = w_j (m_j - v): with r_j = x_j / x_t and z = tau x_t the divergence is a function of z and
-    v whose row t is constant in v, dr_j / dv = -a_j / x_t for a_j = w_j w_t (m_t - m_j) / x_t, so that no large terms
-    of t cancel.
+    The derivatives by v are taken of sum of p_j log(1 - z r_j) as a function of z and v. Its term of state t does not
+    depend on v, since r_t = 1; the others change by dr_j / dv = -a_j / x_t, a_j = w_j w_t (m_t - m_j) / x_t. So no
+    large terms of t have to cancel. Where z is a root it follows v, which adds to the second derivative by v the square
+    of the mixed derivative over minus the second derivative by z.
 
     Args:
-      p, weights, x: rows; x with a positive entry.
-      below: any value less each m_j.
-      gain: minus the sum of p_j x_j, positive.
-      multiplier: where tau begins, with more than three states.
-      moves: how often it is moved, with more than three states.
+      p: row of probabilities, which sum to 1.
+      weights: w_j, positive, in any one unit.
+      below: any one number less m_j, for each state; only differences count.
+      x: w_j (m_j - v), with a positive entry.
+      gain: minus the sum of p_j x_j, positive: v less the mean of p, where the weights have mean 1 under p.
+      multiplier: the tau from which the steps begin; not used for three states.
+      moves: number of steps; not used for three states.
     """
     info = np.finfo(p[0].dtype)
     top = larger(largest(x), 1e-30)
     inverse_top = 1 / top
-    r = [larger(a * inverse_top, -1e15) for a in x]  # their squares are finite in float32
-    g = jnp.where(gain * inverse_top < 1e3, gain * inverse_top, -dot(p, r))  # each to full relative accuracy
+    r = [larger(a * inverse_top, -1e15) for a in x]  # cut off, so that their squares are finite in float32
+    # Both forms of g have full relative accuracy where they are used: a small sum would cancel, a large one cannot,
+    # for no r_j exceeds 1.
+    g = jnp.where(gain * inverse_top < 1e3, gain * inverse_top, -dot(p, r))
     weight, lowered, held = at_largest(x, weights, below, p)
     z = _of_three(p, r, g) if len(p) == 3 else _moved(p, r, multiplier * top, moves)
-    inside = (z < 1) & ((held > 0) | (z < 1 - 1e-6))  # for an unheld t, z is 1 only to rounding
+    inside = (z < 1) & ((held > 0) | (z < 1 - 1e-6))  # z is a root; where p_t = 0, the end z = 1 is met to rounding
     u = [-z * a for a in r]
     one = [larger(1 + a, float(info.eps) / 2) for a in u]  # 1 - tau x
     inverse = _inverses(one)
-    # the logarithm of 1 + u, and what 1 + u loses of a small u
+    # log(1 + u), corrected to first order by what the float 1 + u has lost of a small u
     logs = [log(a) + (b - (a - 1)) * c for a, b, c in zip(one, u, inverse, strict=True)]
     q = [a * b for a, b in zip(p, inverse, strict=True)]
     scale = weight * inverse_top
@@ -93,7 +118,7 @@ def nearest(p: Row, weights: Row, below: Row, x: Row, gain: Array, multiplier: A
 
 
 def _inverses(row: list[Array]) -> list[Array]:
-    """1 / a for every entry: three of them, at most 1e15 each, in one division."""
+    """1 / a for every entry a. Three entries, at most 1e15 each so that products are finite, take one division."""
     if len(row) != 3:
         return [1 / a for a in row]
     a, b, c = row
@@ -102,12 +127,13 @@ def _inverses(row: list[Array]) -> list[Array]:
 
 
 def _of_three(p: Row, r: Row, g: Array) -> Array:
-    """z with sum of p_j r_j / (1 - z r_j) = 0, at most 1: times the three denominators that is quadratic.
+    """The root z of sum of p_j r_j / (1 - z r_j) = 0 for three states, or 1 where there is none up to 1.
 
-    g = b z + r_0 r_1 r_2 z^2 with b = -sum over pairs of (p_i + p_j) r_i r_j and g = -sum of p_j r_j.
+    Multiplied by its three denominators, the equation is the quadratic g = b z + r_0 r_1 r_2 z^2 with
+    b = -sum over pairs of (p_i + p_j) r_i r_j and g = -sum of p_j r_j.
     """
     pairs = [r[1] * r[2], r[0] * r[2], r[0] * r[1]]
-    inverse = 1 / larger(g, 1e-15)  # in b / g the squares stay finite in float32
+    inverse = 1 / larger(g, 1e-15)  # the equation is divided by g, so that the square of b / g is finite in float32
     b = -dot([p[1] + p[2], p[0] + p[2], p[0] + p[1]], pairs) * inverse
     product = pairs[0] * r[0] * inverse
     either = jnp.abs(b) + jnp.sqrt(larger(b * b + 4 * product, 0))
@@ -116,17 +142,19 @@ def _of_three(p: Row, r: Row, g: Array) -> Array:
 
 
 def _moved(p: Row, r: Row, z: Array, moves: int) -> Array:
-    """The same z for any number of states, by steps from the one given.
+    """The root z that `_of_three` finds, for any number of states, by `moves` steps from the z given.
 
-    With P and N the sums of |p_j r_j / (1 - z r_j)| over positive and negative r, N = P there. From the left a step
-    takes N for a hyperbola and P for one pole; from the right it keeps the last pole and takes the rest of N - P for
-    linear. Work is in delta = 1 - z: at small p the pole is approached to within p, which 1 - delta would not resolve.
+    Let P and N be the sums of |p_j r_j / (1 - z r_j)| over the positive and over the negative r_j. The root is where
+    N = P; below it N > P. A step from below approximates N and P by one hyperbola each, so that 1 / N and 1 / P are
+    linear in z. A step from above keeps the term of the last pole, p_t / (1 - z), as it is and takes the rest of N - P
+    to be linear. The steps are made in delta = 1 - z, because the root may be as close to the pole z = 1 as p_t, which
+    is less than z itself could resolve.
     """
     tiny = float(np.finfo(p[0].dtype).tiny) * 1e10
     gaps = [larger(1 - a, 0) for a in r]
     top = largest(r)
     last = [a >= top for a in r]
-    last_p = computed_once(pick(p, last))
+    last_p = computed_once(chosen_sum(p, last))
     middle = [(a > 0) & ~end for a, end in zip(r, last, strict=True)]
 
     def moved(delta: Array) -> Array:
@@ -136,17 +164,17 @@ def _moved(p: Row, r: Row, z: Array, moves: int) -> Array:
         first = [mass * term for mass, term in zip(p, terms, strict=True)]
         second = [a * term for a, term in zip(first, terms, strict=True)]
         falling = [a < 0 for a in first]
-        negative = larger(-pick(first, falling), tiny)
-        negative_slope, middle_slope = pick(second, falling), pick(second, middle)
-        positive = pick(first, middle)
-        # from the left, P delta = whole and P' delta^2 = bend
+        negative = larger(-chosen_sum(first, falling), tiny)
+        negative_slope, middle_slope = chosen_sum(second, falling), chosen_sum(second, middle)
+        positive = chosen_sum(first, middle)
+        # from below the root: whole is P delta, and bend is P' delta^2, which stay finite at the pole
         whole = positive * delta + last_p
         bend = middle_slope * delta * delta + last_p
         left = whole < negative * delta
         ratio = negative / larger(whole, tiny)
         above_left = negative * (ratio * delta - 1)
         below_left = negative_slope + ratio * (ratio * bend)
-        # from the right, (rest - slope d) (delta - d) = last_p, the smaller root
+        # from above the root: the step d is the smaller root of (rest - slope d) (delta - d) = last_p
         rest, slope = negative - positive, negative_slope + middle_slope
         half, end = rest + slope * delta, rest * delta - last_p
         root = jnp.sqrt(larger(half * half - 4 * slope * end, 0))

@@ -10,7 +10,6 @@ import numpy as np
 
 from jaxbandit import chains, draws
 from jaxbandit.base import Array, Feedback, check_key, pytree
-from jaxbandit.indexing import computed_once, pick, put
 
 InitialState = int | str | Array
 MOST_STATES = 64
@@ -61,12 +60,12 @@ class MarkovArms:
 
     def step(self, key: Array, state: MarkovState, arms: Array) -> tuple[MarkovState, Feedback]:
         """Play `arms` [M] int32, distinct: where the arms stand afterwards, and what the player sees."""
-        before = pick(state.states, arms)
-        number = pick(state.plays, arms) + 1
+        before = state.states[arms]
+        number = state.plays[arms] + 1
         bits = draws.stack_of_rewards(key, arms, number)
-        states = computed_once(draws.choose(bits, jnp.asarray(self.transition_thresholds)[arms, before]))
+        states = draws.choose(bits, jnp.asarray(self.transition_thresholds)[arms, before])
         rewards = jnp.asarray(self.reward, float)[arms, states]
-        following = MarkovState(put(state.states, arms, states), put(state.plays, arms, number))
+        following = MarkovState(state.states.at[arms].set(states), state.plays.at[arms].set(number))
         return following, Feedback(arms, before, states, rewards)
 
 

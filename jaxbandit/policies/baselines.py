@@ -41,7 +41,7 @@ class Oracle:
     """The arms with the largest `means`, in every round.
 
     Args:
-      means: [K], as from `environment.means()`.
+      means: [K], as from `environment.means()`, in the environment's order of the arms, also with `shuffle=True`.
 
     Raises:
       ValueError: from `simulate` and `check_policy`, if there is not one mean per arm.
@@ -55,6 +55,10 @@ class Oracle:
     def validate(self, reward: Array) -> None:
         if np.shape(self.means) != reward.shape[:1]:
             raise ValueError(f"means: shape {np.shape(self.means)} is not one number per arm, ({reward.shape[0]},)")
+
+    def reordered(self, order: Array) -> Oracle:
+        """The oracle for arms in another order: place i holds the arm `order[i]`, [K] int32."""
+        return Oracle(jnp.asarray(self.means, float)[order])
 
     def init(self, reward: Array) -> Nothing:
         return Nothing(jnp.arange(reward.shape[0], dtype=jnp.int32))

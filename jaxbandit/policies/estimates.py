@@ -6,8 +6,8 @@ from typing import NamedTuple
 
 import jax.numpy as jnp
 
-from jaxbandit.base import Array, Feedback
-from jaxbandit.indexing import add_one, put
+from jaxbandit.base import Array, Feedback, total
+from jaxbandit.fast import add_one
 
 
 class Visits(NamedTuple):
@@ -59,12 +59,7 @@ def count_visits(state: Visits, feedback: Feedback) -> Visits:
 def count_transitions(state: Transitions, feedback: Feedback) -> Transitions:
     """The state after a round: each play counted as a departure, and the arm's new state kept."""
     counts = add_one(state.counts, feedback.arms, feedback.before, feedback.states)
-    return state._replace(counts=counts, states=put(state.states, feedback.arms, feedback.states))
-
-
-def total(values: Array) -> Array:
-    """Sum over the last axis in a fixed order: a reduction's order may change with the batch, and so its last bits."""
-    return sum(values[..., i] for i in range(values.shape[-1]))
+    return state._replace(counts=counts, states=state.states.at[feedback.arms].set(feedback.states))
 
 
 def ratio(part: Array, whole: Array) -> Array:

@@ -7,9 +7,8 @@ from typing import Any, NamedTuple
 import jax
 import jax.numpy as jnp
 
-from jaxbandit.base import Array, Feedback, pytree, static
+from jaxbandit.base import Array, Feedback, pytree, static, total
 from jaxbandit.policies import checks
-from jaxbandit.policies.estimates import total
 
 Optimiser = Any  # an optax.GradientTransformation, or a function from a learning rate to one
 

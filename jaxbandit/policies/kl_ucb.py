@@ -4,10 +4,10 @@ from __future__ import annotations
 
 import jax.numpy as jnp
 
-from jaxbandit.base import Array, Feedback, pytree, static
+from jaxbandit.base import Array, Feedback, pytree, static, total
 from jaxbandit.confidence import Solver, kl_upper
 from jaxbandit.policies import checks
-from jaxbandit.policies.estimates import Visits, count_visits, no_visits, sample_mean, total
+from jaxbandit.policies.estimates import Visits, count_visits, no_visits, sample_mean
 from jaxbandit.policies.exploration import level
 
 

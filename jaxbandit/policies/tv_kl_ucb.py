@@ -2,22 +2,25 @@
 
 from __future__ import annotations
 
+import warnings
 from typing import Literal, get_args
 
 import jax.numpy as jnp
+import numpy as np
 
-from jaxbandit.base import Array, Feedback, pytree, static
+from jaxbandit.base import Array, Feedback, pytree, static, total
 from jaxbandit.confidence import Solver, kl_bound
 from jaxbandit.confidence.ball import weighted_mean_max
 from jaxbandit.confidence.stationary import excursions
 from jaxbandit.divergences import Distance, farthest, threshold
-from jaxbandit.indexing import computed_once, is_at
+from jaxbandit.fast import computed_once
 from jaxbandit.policies import checks
-from jaxbandit.policies.estimates import Transitions, count_transitions, no_transitions, ratio, sample_mean, total
+from jaxbandit.policies.estimates import Transitions, count_transitions, no_transitions, ratio, sample_mean
 from jaxbandit.policies.exploration import level
 
 Samples = Literal["arm", "state"]
 Clock = Literal["round", "arm"]
+QUICKLY_COMPILED = 8  # states; beyond them the index, written out state by state, takes XLA a minute or more
 
 
 @pytree
@@ -42,6 +45,9 @@ class KLUCBMC:
     Raises:
       ValueError: from `simulate` and `check_policy`, for a field out of range.
 
+    Arms with more than 8 states are played with a warning: the program grows with the states, and compiles for a minute
+    with 16 and for many with 32.
+
     Source: the paper's appendix D, algorithm 3, equations for states 0 and 1 in section III.A; for more states
     algorithm 2's maximisation, solved exactly.
 
@@ -56,7 +62,7 @@ class KLUCBMC:
     solver: Solver = static("halley")
 
     def validate(self, reward: Array) -> None:
-        _check(self)
+        _check(self, reward)
 
     def init(self, reward: Array) -> Transitions:
         return no_transitions(reward)
@@ -109,7 +115,7 @@ class TVKLUCB:
     solver: Solver = static("halley")
 
     def validate(self, reward: Array) -> None:
-        _check(self)
+        _check(self, reward)
         checks.choice(self, "clock", get_args(Clock))
         checks.choice(self, "distance", get_args(Distance))
         checks.number(self, "exponent", 0)
@@ -156,7 +162,7 @@ def transition_index(policy: KLUCBMC | TVKLUCB, state: Transitions, t: Array, ma
     mean, plays = sample_mean(sum(counts[:, s] for s in range(counts.shape[1])), state.reward)
     samples = plays
     if policy.samples == "state":
-        here = is_at(state.states, counts.shape[1])
+        here = jnp.arange(counts.shape[1])[None] == state.states[:, None]
         samples = jnp.where(markovian, total(jnp.where(here, total(counts), 0)), plays)
     radius = level(t, policy.exploration) / jnp.maximum(samples, 1).astype(float)
     radius = jnp.where(samples == 0, jnp.inf, radius)  # also where the level is 0, as it can be in round 2
@@ -197,7 +203,14 @@ def _of_more_states(
     return weighted_mean_max(p, means, lengths, radius, solver)[0]
 
 
-def _check(policy: KLUCBMC | TVKLUCB) -> None:
+def _check(policy: KLUCBMC | TVKLUCB, reward: Array) -> None:
+    states = np.shape(reward)[1]
+    if states > QUICKLY_COMPILED:
+        warnings.warn(
+            f"{type(policy).__name__} on arms with {states} states: its program grows with the states and compiles for "
+            "a minute with 16 and for many minutes with 32 or more, before the first round is played",
+            stacklevel=5,
+        )
     checks.kl_fields(policy)
     checks.choice(policy, "samples", get_args(Samples))
     checks.number(policy, "unvisited", 0, 1)

@@ -11,8 +11,7 @@ from jaxbandit.policies.estimates import Visits, count_visits, no_visits, sample
 
 def _index(state: Visits, widening: Array) -> Array:
     mean, plays = sample_mean(state.counts, state.reward)
-    bonus = jnp.sqrt(widening / jnp.maximum(plays, 1).astype(float))
-    return jnp.where(plays == 0, jnp.inf, mean + bonus)
+    return jnp.where(plays == 0, jnp.inf, mean + jnp.sqrt(widening / jnp.maximum(plays, 1).astype(float)))
 
 
 @pytree
@@ -50,13 +49,13 @@ class UCBSM:
 
 @pytree
 class UCB1:
-    """UCB1: mean + sqrt(scale log(t - 1) / T), T the arm's plays, t - 1 all plays so far.
+    """UCB1: mean + sqrt(bonus log(t - 1) / T), T the arm's plays, t - 1 all plays so far.
 
     Args:
-      scale: at least 0; 2 in the source.
+      bonus: at least 0; 2 in the source.
 
     Raises:
-      ValueError: from `simulate` and `check_policy`, for a negative scale.
+      ValueError: from `simulate` and `check_policy`, for a negative bonus.
 
     Source: Auer, Cesa-Bianchi and Fischer 2002, figure 1.
 
@@ -66,16 +65,16 @@ class UCB1:
     [1.397, 2.794]
     """
 
-    scale: Array = 2.0
+    bonus: Array = 2.0
 
     def validate(self, reward: Array) -> None:
-        checks.number(self, "scale", 0)
+        checks.number(self, "bonus", 0)
 
     def init(self, reward: Array) -> Visits:
         return no_visits(reward)
 
     def scores(self, key: Array, state: Visits, t: Array) -> Array:
-        return _index(state, self.scale * jnp.log(jnp.maximum(t - 1, 1).astype(float)))
+        return _index(state, self.bonus * jnp.log(jnp.maximum(t - 1, 1).astype(float)))
 
     def update(self, state: Visits, feedback: Feedback) -> Visits:
         return count_visits(state, feedback)

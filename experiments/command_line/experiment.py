@@ -1,0 +1,70 @@
+"""How an experiment goes, in this order: begin, play, finish.
+
+What cannot be played is refused before a folder is touched. The folder holds one experiment with one set of settings,
+so that the same command continues what was stopped. Then tables are printed and written, and pictures saved.
+"""
+
+from __future__ import annotations
+
+import dataclasses
+import sys
+from collections.abc import Iterable, Mapping
+from pathlib import Path
+from typing import Any
+
+import jaxbandit
+from experiments.command_line.folder import prepare
+from experiments.reports.pictures import Pictures, save
+from experiments.reports.tables import Tables, publish
+from jaxbandit import Result
+from jaxbandit.simulation.request import check
+from jaxbandit.sweeps.loop import Options
+
+Cases = Mapping[Any, Options]
+
+
+def check_cases(cases: Cases) -> None:
+    """Refuse what cannot be simulated."""
+    for options in cases.values():
+        check(**options)
+
+
+def begin(name: str, settings: Any, cases: Cases, default: str = "", fixed: Iterable[str] | None = None) -> Path:
+    """Check the cases, then take the folder `--out`.
+
+    Args:
+      name: of the experiment.
+      settings: its options, a dataclass with `out`.
+      cases: none where the experiment plays by itself.
+      default: folder where `--out` is not given; if empty, that of the experiment, its runs, horizon and seed.
+      fixed: the options that may not change in a folder; if None, all but `out`.
+
+    Raises:
+      ValueError: what cannot be played, or why the folder cannot be had.
+    """
+    check_cases(cases)
+    asked = dataclasses.asdict(settings)
+    out = asked.pop("out") or default or settings.default_folder(name)
+    return prepare(out, name, asked if fixed is None else {option: asked[option] for option in fixed})
+
+
+def play(cases: Cases, folder: Path) -> dict[str, Result]:
+    """Sweep the cases into folder/counts; what is there continues. Ctrl-C keeps what is done, and says so."""
+    counts = folder / "counts"
+    if counts.exists():
+        print("continuing with what is done already")
+    try:
+        return jaxbandit.sweep(cases, counts)
+    except KeyboardInterrupt:
+        print("stopped; what is done is kept, and the same command continues")
+        sys.exit(130)
+
+
+def finish(folder: Path, tables: Tables, pictures: Pictures = (), words: str = "", speed: str = "") -> None:
+    """Print and write the tables, say `words` below them, save the pictures, and say where everything is."""
+    publish(tables, folder)
+    if words:
+        print(f"\n{words}")
+    for name, figure in pictures:
+        save(figure, folder / name)
+    print(f"\n{speed}written to {folder}/")

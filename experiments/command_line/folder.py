@@ -1,0 +1,46 @@
+"""The folder of an experiment: it holds one experiment with one set of settings, found out before the work starts."""
+
+from __future__ import annotations
+
+import json
+from pathlib import Path
+from typing import Any
+
+from jaxbandit.results.file import whole_file
+
+
+def prepare(out: str, name: str, settings: dict[str, Any]) -> Path:
+    """The folder, new or that of an earlier run of the same settings, whole or stopped.
+
+    Raises:
+      ValueError: the folder cannot be written, or holds something else.
+    """
+    folder = Path(out)
+    wanted = {"experiment": name, **settings}
+    record = folder / "settings.json"
+    try:
+        folder.mkdir(parents=True, exist_ok=True)
+        contents = [path.name for path in folder.iterdir()]
+        (probe := folder / ".writable").touch()
+        probe.unlink()
+    except OSError as error:
+        raise ValueError(f"--out {out}: cannot be written ({error.strerror}); choose another folder") from error
+    if contents and record.name not in contents:
+        raise ValueError(f"--out {out}: holds files of something else; choose an empty or new folder")
+    if contents:
+        try:
+            found = json.loads(record.read_text())
+            if not isinstance(found, dict):
+                raise TypeError("no settings")
+        except (OSError, TypeError, ValueError) as error:
+            raise ValueError(f"--out {out}: settings.json is damaged; choose another folder or delete it") from error
+        for field in sorted(wanted.keys() | found.keys()):
+            if wanted.get(field) != found.get(field):
+                raise ValueError(
+                    f"--out {out}: holds {field} = {found.get(field)!r}, this is {wanted.get(field)!r}; "
+                    "choose another folder"
+                )
+    else:
+        with whole_file(record) as file:
+            file.write((json.dumps(wanted, indent=2) + "\n").encode())
+    return folder

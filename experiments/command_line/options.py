@@ -1,0 +1,90 @@
+"""One frozen dataclass holds an experiment's options; the command line is made from it."""
+
+from __future__ import annotations
+
+import argparse
+import dataclasses
+import os
+import sys
+from typing import Any, TypeVar
+
+import jax
+
+T = TypeVar("T")
+
+
+def option(default: Any, help: str) -> Any:
+    return dataclasses.field(default=default, metadata={"help": help})
+
+
+def argument(help: str) -> Any:
+    """An option that has to be given, without a flag."""
+    return dataclasses.field(metadata={"help": help})
+
+
+def _state(text: str) -> int | str:
+    return text if text == "stationary" else int(text)
+
+
+@dataclasses.dataclass(frozen=True)
+class Simulation:
+    """Options of any simulation."""
+
+    runs: int = option(1000, "independent runs of every policy")
+    horizon: int = option(100_000, "rounds of a run")
+    seed: int = option(0, "of the random key")
+    out: str = option("", "folder for figures, tables and counts; default: results/NAME/, a folder for each setting")
+
+    def key(self) -> jax.Array:
+        """The random key of the seed.
+
+        Raises:
+          ValueError: the seed is none.
+        """
+        if not 0 <= self.seed < 2**32:
+            raise ValueError(f"seed: {self.seed} lies outside 0..2^32 - 1")
+        return jax.random.key(self.seed)
+
+    def size(self) -> dict[str, Any]:
+        """Key, runs and horizon, as `simulate` takes them."""
+        return {"key": self.key(), "runs": self.runs, "horizon": self.horizon}
+
+    def default_folder(self, name: str) -> str:
+        """The experiment's folder where none is asked for."""
+        return f"results/{name}/{self.runs}x{self.horizon}-seed{self.seed}"
+
+
+def from_command_line(settings: type[T], name: str, description: str, arguments: list[str] | None = None) -> T:
+    """The settings that the command line asks for."""
+    parser = argparse.ArgumentParser(
+        prog=f"python -m experiments.{name}",
+        description=description,
+        formatter_class=argparse.RawDescriptionHelpFormatter,
+    )
+    for field in dataclasses.fields(settings):  # type: ignore[arg-type]
+        flag, default = "--" + field.name.replace("_", "-"), field.default
+        if default is dataclasses.MISSING:
+            parser.add_argument(field.name, help=field.metadata["help"], metavar=field.name.upper())
+            continue
+        shown = field.metadata["help"] + ("" if default == "" or default is False else f" (default: {default})")
+        if isinstance(default, bool):
+            parser.add_argument(flag, action="store_true", help=shown)
+        else:
+            kind = _state if field.name == "initial_state" else type(default)
+            parser.add_argument(flag, type=kind, default=default, help=shown, metavar=field.name.upper())
+    return settings(**vars(parser.parse_args(arguments)))
+
+
+def cores() -> int:
+    """Cores this process may use."""
+    return len(os.sched_getaffinity(0)) if hasattr(os, "sched_getaffinity") else os.cpu_count() or 1
+
+
+def main(function: Any, settings: type[T], name: str, description: str) -> None:
+    """Run an experiment from the command line: one CPU device a core, errors of the user's making without traceback."""
+    chosen = from_command_line(settings, name, description)
+    jax.config.update("jax_num_cpu_devices", cores())
+    try:
+        function(chosen)
+    except (ValueError, OSError) as error:
+        sys.exit(f"{name}: {error}")

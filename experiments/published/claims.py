@@ -1,0 +1,52 @@
+"""The paper's claims about simulated regret, as data, and all of them judged."""
+
+from __future__ import annotations
+
+from experiments.published.scenarios import INDEPENDENT, ZERO
+from experiments.reports.tables import Row
+from experiments.reports.verdicts import Claim, judge, judge_equality, judge_savings, saved
+from jaxbandit import Result
+
+RESAMPLES = 2000
+
+
+def _beats(better: str, where: dict[str, str]) -> list[Claim]:
+    return [Claim(f"{better} beats {worse}", better, worse, place) for worse, place in where.items()]
+
+
+CLAIMS = {
+    "scenario 1": [
+        *_beats("TV-KL-UCB", {"UCB-SM": "figure 1a", "KL-UCB-SM": "figure 1c", "KL-UCB-SM2": "figure 1c"}),
+        *_beats("KL-UCB-SM", {"UCB-SM": "section IV"}),
+    ],
+    "scenario 2": _beats("TV-KL-UCB", {"UCB-SM": "figure 1b", "KL-UCB-SM": "figure 1d", "KL-UCB-SM2": "figure 1d"}),
+    "scenario 3": _beats("m-TV-KL-UCB", {"UCB-SM": "figure 2a", "KL-UCB-SM": "figure 2c", "KL-UCB-SM2": "figure 2c"}),
+    "scenario 4": _beats("m-TV-KL-UCB", {"UCB-SM": "figure 2b", "KL-UCB-SM": "figure 2d", "KL-UCB-SM2": "figure 2d"}),
+}
+# with those that need a policy or arms which a comparison in one scenario does not play
+ALL_CLAIMS = CLAIMS | {
+    "scenario 2": [*CLAIMS["scenario 2"], Claim("rows of 1 beat rows of 0", "TV-KL-UCB", ZERO, "section IV")],
+    INDEPENDENT: [
+        Claim("TV-KL-UCB beats KL-UCB-MC", "TV-KL-UCB", "KL-UCB-MC", "section III"),
+        Claim("TV-KL-UCB beats UCB-SM", "TV-KL-UCB", "UCB-SM", "theorem 2"),
+    ],
+}
+
+
+def judge_all(results: dict[str, Result]) -> list[Row]:
+    """Every claim that is about simulated regret."""
+    rows: list[Row] = []
+
+    def add(scenario: str, judged: list[Row]) -> None:
+        rows.extend({"claim": row["claim"], "scenario": scenario, **row} for row in judged)
+
+    for name, claims in ALL_CLAIMS.items():
+        add(name, judge(results[name], claims))
+    same = "the rows' first values do not matter"
+    add("scenario 1", [judge_equality(results["scenario 1"], same, "TV-KL-UCB", ZERO, "section IV")])
+    for two, three in (("scenario 1", "scenario 3"), ("scenario 2", "scenario 4")):
+        less = saved(results[two], "TV-KL-UCB", "KL-UCB-SM", RESAMPLES, seed=1)
+        more = saved(results[three], "m-TV-KL-UCB", "KL-UCB-SM", RESAMPLES, seed=2)
+        text = "m-TV-KL-UCB saves a larger share of KL-UCB-SM's regret than TV-KL-UCB"
+        add(f"{three}, {two}", [judge_savings(text, "section IV", more, less)])
+    return rows

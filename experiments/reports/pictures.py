@@ -1,0 +1,43 @@
+"""Pictures as files: no screen is asked for."""
+
+from __future__ import annotations
+
+from collections.abc import Iterable
+from pathlib import Path
+from typing import Any
+
+import matplotlib
+from matplotlib.axes import Axes
+from matplotlib.figure import Figure
+
+matplotlib.use("Agg")
+import matplotlib.pyplot as plt
+
+Pictures = Iterable[tuple[str, Figure]]  # file names without their end; drawn one at a time where it is a generator
+
+
+def panels(rows: int = 1, columns: int = 1, size: tuple[float, float] | None = None, **options: Any) -> Any:
+    """A figure and its axes as `plt.subplots` gives them, laid out so that nothing overlaps."""
+    size = size or (6.5 * columns, 4.3 * rows)
+    return plt.subplots(rows, columns, figsize=size, layout="constrained", **options)
+
+
+def frameless(ax: Axes) -> None:
+    """A light grid in the place of the frame."""
+    ax.grid(alpha=0.25)
+    ax.spines[["top", "right"]].set_visible(False)
+
+
+def legend_below(figure: Figure) -> None:
+    """One legend under all panels in the place of theirs."""
+    handles = {label: handle for ax in figure.axes for handle, label in zip(*ax.get_legend_handles_labels())}
+    for ax in figure.axes:
+        ax.get_legend().remove()
+    figure.legend(handles.values(), handles.keys(), loc="outside lower center", ncols=5, frameon=False)
+
+
+def save(figure: Figure, path: Path) -> None:
+    """Write a figure as .png and .pdf, and close it."""
+    figure.savefig(f"{path}.png", dpi=150)  # not with_suffix, which would cut a name at its last point
+    figure.savefig(f"{path}.pdf")
+    plt.close(figure)

@@ -1,0 +1,4 @@
+"""How fast it is lives here: the timing of a case, both backends on a GPU, a scalar loop to beat, the machine in words.
+
+`benchmark` takes all of it, a report the machine in words.
+"""

@@ -1,0 +1,242 @@
+"""A `vmap` over runs that keeps the runs as the last axis, in every step of the program and not at its ends alone.
+
+The function is traced for one run, and the trace (a jaxpr: a list of equations, one for each operation) is evaluated
+again with arrays [..., runs]. `evaluate` does this for values of any kind; `unrolled` uses it, too.
+"""
+
+from __future__ import annotations
+
+import math
+from collections.abc import Callable, Sequence
+from functools import cache, partial
+from typing import Any
+
+import jax
+import jax.numpy as jnp
+import numpy as np
+from jax.lax import GatherScatterMode
+
+from jaxbandit.base import Array
+from jaxbandit.fast import comparisons
+from jaxbandit.fast.jaxprs import CALLS, ELEMENTWISE, FOLDS, called, evaluate, out_of_bounds, points
+from jaxbandit.fast.switch import PLAIN
+from jaxbandit.fast.threefry import threefry
+
+# Names of JAX's primitives: REDUCTIONS act along given axes, RANDOM draw from keys; others are in `jaxprs`.
+REDUCTIONS = frozenset(
+    "argmax argmin reduce_and reduce_max reduce_min reduce_or reduce_prod reduce_sum squeeze".split()
+)
+RANDOM = frozenset("random_bits random_fold_in random_split".split())
+
+
+def over_runs(function: Callable[..., Any]) -> Callable[..., Any]:
+    """`jax.vmap(function, in_axes=-1, out_axes=-1)`, computed with the runs last throughout.
+
+    JAX's own `vmap` moves the batch axis to the front wherever an array that has it meets one that has not. A round of
+    a bandit then works on arrays [runs, arms] whose fastest axis is a handful of arms, which no compiler vectorises
+    well, and transposes between the two orders. Here elementwise operations, broadcasts, slices and reductions work on
+    [arms, runs], and single entries are read and written by comparison (`comparisons`). Any other operation that a
+    policy uses goes through `vmap`, and so does the whole function where a JAX writes its jaxprs in another form.
+
+    Args:
+      function: of pytrees of arrays of one run, to a pytree of arrays.
+
+    Returns:
+      the same function of pytrees whose leaves all have the runs as their last axis, as its result's leaves have.
+
+    >>> over_runs(lambda x: x - jnp.arange(2.0))(jnp.ones((2, 3))).tolist()
+    [[1.0, 1.0, 1.0], [0.0, 0.0, 0.0]]
+    """
+    plain = jax.vmap(function, in_axes=-1, out_axes=-1)
+    if PLAIN:
+        return plain
+
+    def batched(*arguments: Any) -> Any:
+        leaves, structure = jax.tree.flatten(arguments)
+        runs = leaves[0].shape[-1]
+        one = [jax.ShapeDtypeStruct(leaf.shape[:-1], leaf.dtype) for leaf in leaves]
+        closed, shape = jax.make_jaxpr(
+            lambda *values: function(*jax.tree.unflatten(structure, values)), return_shape=True
+        )(*one)
+        try:
+            outputs = _evaluate(closed.jaxpr, closed.consts, [(leaf, True) for leaf in leaves], runs)
+        except Exception:  # the function itself has been traced: only the form of its jaxpr can be what is not known
+            return plain(*arguments)
+        full = [_everywhere(value, runs) for value in outputs]
+        return jax.tree.unflatten(jax.tree.structure(shape), full)
+
+    return batched
+
+
+Value = tuple[Array, bool]  # an array, and whether its last axis is the runs; if not, all runs share it
+
+
+def _evaluate(jaxpr: Any, consts: Sequence[Array], arguments: Sequence[Value], runs: int) -> list[Value]:
+    """The outputs of a jaxpr that was traced for one run, for this number of runs."""
+    return evaluate(jaxpr, consts, arguments, lambda array: (array, False), partial(_apply, runs=runs))
+
+
+def _apply(equation: Any, inputs: list[Value], runs: int) -> list[Value]:
+    """The outputs of one equation: the primitive itself with the runs as one more axis, last, or `jax.vmap` of it."""
+    primitive, parameters, name = equation.primitive, equation.params, equation.primitive.name
+    if name in CALLS:
+        return _evaluate(*called(parameters), inputs, runs)
+    batched = any(has for _, has in inputs)
+    if name == "scan" and batched:
+        return _scan(parameters, inputs, runs)
+    if name in ("gather", "scatter", "scatter-add") and batched:
+        found = _by_comparison(name, equation, inputs, runs)
+        if found is not None:
+            return [(found, True)]
+    if not batched:
+        arrays = [value for value, _ in inputs]
+    elif name in ELEMENTWISE:
+        shape = equation.outvars[0].aval.shape
+        arrays = [_align(value, has, shape, runs) for value, has in inputs]
+    elif name in FOLDS and comparisons.is_short(inputs[0][0], parameters["axes"]):
+        return [(comparisons.fold(FOLDS[name], inputs[0][0], parameters["axes"]), True)]
+    elif name in REDUCTIONS:
+        arrays = [value for value, _ in inputs]
+    elif name == "broadcast_in_dim":
+        arrays = [inputs[0][0]]
+        shape, axes = parameters["shape"], parameters["broadcast_dimensions"]
+        parameters = {**parameters, "shape": (*shape, runs), "broadcast_dimensions": (*axes, len(shape))}
+    elif name == "reshape":
+        arrays = [inputs[0][0]]
+        parameters = {**parameters, "new_sizes": (*parameters["new_sizes"], runs)}
+    elif name == "slice":
+        arrays = [inputs[0][0]]
+        starts, limits, strides = (parameters[key] for key in ("start_indices", "limit_indices", "strides"))
+        parameters = {
+            "start_indices": (*starts, 0),
+            "limit_indices": (*limits, runs),
+            "strides": None if strides is None else (*strides, 1),
+        }
+    elif name == "concatenate":
+        arrays = [_everywhere(value, runs) for value in inputs]
+    elif name in RANDOM and parameters.get("bit_width", 32) == 32 and _is_known(name, inputs[0][0]):
+        return [(_random(name, parameters, [_everywhere(value, runs) for value in inputs]), True)]
+    else:
+        axes = [-1 if has else None for _, has in inputs]
+
+        def bind(*arrays: Array) -> Any:
+            return primitive.bind(*arrays, **parameters)
+
+        outputs: Any = jax.vmap(bind, in_axes=axes, out_axes=-1)(*[value for value, _ in inputs])
+        return [(output, True) for output in (outputs if primitive.multiple_results else [outputs])]
+    outputs = primitive.bind(*arrays, **parameters)
+    return [(output, batched) for output in (outputs if primitive.multiple_results else [outputs])]
+
+
+def _scan(parameters: dict[str, Any], inputs: list[Value], runs: int) -> list[Value]:
+    """A loop of fixed length. All that it carries has the runs, because its shape is fixed and a turn may add them."""
+    first, end = parameters["num_consts"], parameters["num_consts"] + parameters["num_carry"]
+    consts, slices = inputs[:first], inputs[end:]
+    start = [_everywhere(value, runs) for value in inputs[first:end]]
+    body = parameters["jaxpr"]
+
+    def one(carry: list[Array], xs: list[Array]) -> tuple[list[Array], list[Array]]:
+        values = [*consts, *((value, True) for value in carry)]
+        values += [(value, has) for value, (_, has) in zip(xs, slices, strict=True)]
+        outputs = _evaluate(body.jaxpr, body.consts, values, runs)
+        full = [_everywhere(value, runs) for value in outputs]
+        return full[: end - first], full[end - first :]
+
+    carry, collected = jax.lax.scan(
+        one,
+        start,
+        [value for value, _ in slices],
+        length=parameters["length"],
+        reverse=parameters["reverse"],
+        unroll=parameters["unroll"],
+    )
+    return [(value, True) for value in [*carry, *collected]]
+
+
+def _by_comparison(name: str, equation: Any, inputs: list[Value], runs: int) -> Array | None:
+    """Single entries read or written by comparing; None where that is no way to do it."""
+    (values, has), index = inputs[0], inputs[1]
+    shape = values.shape[:-1] if has else values.shape
+    many = equation.invars[1].aval.shape[:-1]
+    wanted = points(name, equation.params, len(shape))
+    is_key = jnp.issubdtype(values.dtype, jax.dtypes.prng_key)
+    too_large = math.prod(shape) > comparisons.MOST_PLACES or (name == "scatter" and math.prod(many) > 32)
+    if wanted is None or is_key or too_large or not shape or (name == "gather" and not has):
+        return None  # of a constant table, XLA's own gather is as good
+    values, indices = _everywhere((values, has), runs), _everywhere(index, runs)
+    at = {axis: indices[..., n, :] for n, axis in enumerate(wanted.axes)}
+    fills = wanted.mode == GatherScatterMode.FILL_OR_DROP
+    clamps = wanted.mode == GatherScatterMode.CLIP or (name == "gather" and not fills)  # as XLA keeps a promise, too
+    if clamps and len(shape) > 1:
+        at = {axis: jnp.clip(where, 0, shape[axis] - 1) for axis, where in at.items()}
+    places = comparisons.place([at[axis] for axis in range(len(shape))], shape)
+    if name == "gather":
+        found = comparisons.read(values, places, clamps)
+        return jnp.where(places < 0, out_of_bounds(wanted.fill, values.dtype), found) if fills else found
+    if wanted.mode == GatherScatterMode.CLIP and len(shape) == 1:
+        places = jnp.clip(places, 0, shape[0] - 1)
+    new = _everywhere(inputs[2], runs).reshape(-1, runs)
+    change = comparisons.write if name == "scatter" else comparisons.add
+    return change(values, places.reshape(-1, runs), new)
+
+
+@cache
+def _draws_as_jax_does(name: str, partitionable: bool) -> bool:
+    """Whether `_random` has the bits of JAX's own operation: another JAX, or setting, may number its bits otherwise."""
+    words = np.array([3, 2**31 + 7], np.uint32)
+    with jax.ensure_compile_time_eval():
+        key = jax.random.wrap_key_data(jnp.asarray(words))
+        if name == "random_bits":
+            theirs = jax.random.bits(key, (3,))
+        elif name == "random_split":
+            theirs = jax.random.key_data(jax.random.split(key, 3))
+        else:
+            theirs = jax.random.key_data(jax.random.fold_in(key, 2))[None]
+    number = np.array([2] if name == "random_fold_in" else [0, 1, 2], np.uint32)
+    x, y = threefry(words[:, None], np.zeros_like(number), number)
+    return np.array_equal(theirs, x ^ y if name == "random_bits" else np.stack([x, y], -1))
+
+
+def _is_known(name: str, keys: Array) -> bool:
+    """Whether JAX would draw from these keys in the way that `_random` repeats."""
+    if jax.random.key_impl(keys) != "threefry2x32":
+        return False
+    return _draws_as_jax_does(name, bool(getattr(jax.config, "jax_threefry_partitionable", False)))
+
+
+def _random(name: str, parameters: dict[str, Any], inputs: list[Array]) -> Array:
+    """The bits or keys of JAX's own random operations, without their loops, which XLA does not vectorise over the runs.
+
+    Args:
+      name, parameters: of the primitive.
+      inputs: the keys [..., runs] and, for random_fold_in, the numbers that are folded in.
+    """
+    keys, *data = inputs
+    shape = parameters.get("shape", ())
+    words = jax.random.key_data(keys).reshape(*keys.shape[:-1], *[1] * len(shape), keys.shape[-1], 2)
+    number = data[0] if data else jnp.arange(math.prod(shape)).reshape(*[1] * (keys.ndim - 1), *shape, 1)
+    x, y = threefry((words[..., 0], words[..., 1]), jnp.uint32(0), number.astype(jnp.uint32))
+    if name == "random_bits":
+        return x ^ y
+    return jax.random.wrap_key_data(jnp.stack([x, y], -1), impl=jax.random.key_impl(keys))
+
+
+def _align(value: Array, has: bool, shape: tuple[int, ...], runs: int) -> Array:
+    """An operand of an elementwise operation in the shape of the result, (*shape, runs); `has` as in `Value`."""
+    if not has:
+        return _spread(value, shape, runs)
+    if value.ndim == len(shape) + 1:
+        return value
+    return jax.lax.broadcast_in_dim(value, (*shape, runs), (len(shape),))  # select_n may choose by one bool a run
+
+
+def _everywhere(value: Value, runs: int) -> Array:
+    """The array with the runs as its last axis; one that all runs share is repeated."""
+    array, has = value
+    return array if has else _spread(array, jnp.shape(array), runs)
+
+
+def _spread(value: Array, shape: tuple[int, ...], runs: int) -> Array:
+    """An array that all runs share, a scalar or one of this shape, repeated to (*shape, runs)."""
+    value = jnp.asarray(value)
+    return jax.lax.broadcast_in_dim(value, (*shape, runs), tuple(range(value.ndim)))

@@ -1,0 +1,150 @@
+"""Reads, writes and sums at an index, done by comparing it with every place there is.
+
+XLA on a CPU gathers and scatters one element at a time, but compares whole vectors of runs at once. Arrays here have
+the runs as their last axis. `batching.over_runs` puts these functions in the place of a program's `x[i]`,
+`x.at[i].set(y)` and `x.at[i].add(y)`, which are the plain forms.
+"""
+
+from __future__ import annotations
+
+import math
+from collections.abc import Callable, Sequence
+from functools import reduce
+
+import jax.numpy as jnp
+import numpy as np
+
+from jaxbandit.base import Array
+from jaxbandit.fast.switch import PLAIN
+
+MOST_PLACES = 2**15  # of an array that is compared with; a larger one is read and written by XLA's own operations
+
+
+def computed_once(values: Array) -> Array:
+    """`values` unchanged (floats, or integers below 2^24), but computed once and not again in each of their consumers.
+
+    XLA's CPU compiler fuses cheap operations into everything that consumes them and so repeats them: the choice of the
+    arm would be made again for each count that it changes. It takes a floating-point division for expensive and never
+    repeats it, so we divide by a 1 that it cannot recognise.
+
+    >>> computed_once(jnp.array([3, 0, -2])).tolist()
+    [3, 0, -2]
+    """
+    if PLAIN:
+        return values
+    value = values.astype(float)
+    return (value / (1 + jnp.minimum(jnp.abs(value), 0))).astype(values.dtype)
+
+
+def add_one(counts: Array, *index: Array) -> Array:
+    """`counts.at[index].add(1)` for one run, index within bounds: an array [M] for each axis of the counts.
+
+    Knows what a program that is written so does not say, that no index is negative: a fifth of a round of UCB-SM.
+
+    >>> add_one(jnp.zeros((2, 2), int), jnp.array([1]), jnp.array([0])).tolist()
+    [[0, 0], [1, 0]]
+    """
+    if PLAIN or counts.size > MOST_PLACES:
+        return counts.at[index].add(1)
+    flat = jnp.zeros_like(index[0])
+    for size, at in zip(counts.shape, index, strict=True):
+        flat = flat * size + at
+    here = computed_once(flat)[:, None] == jnp.arange(counts.size, dtype=flat.dtype)[None]
+    return counts + jnp.sum(here, axis=0, dtype=counts.dtype).reshape(counts.shape)
+
+
+def place(index: Sequence[Array], shape: Sequence[int]) -> Array:
+    """The number of each indexed place in an array of this shape, counted row by row; out of bounds -1 or -2.
+
+    Args:
+      index: an integer array [..., runs] for each axis of the shape.
+
+    Returns:
+      [..., runs]; -1 where an index is negative, -2 where one is too large.
+
+    >>> place([jnp.array([[0, 1, 2]]), jnp.array([[1, 2, 0]])], (2, 3)).tolist()
+    [[1, 5, -2]]
+    """
+    flat = jnp.zeros_like(index[0])
+    for size, at in zip(shape, index, strict=True):
+        flat = flat * size + at
+    for size, at in zip(shape, index, strict=True):
+        flat = jnp.where(at < 0, -1, jnp.where(at >= size, -2, flat))
+    return computed_once(flat)
+
+
+def read(values: Array, places: Array, clamped: bool = False) -> Array:
+    """The values [*shape, runs] at `places` [*many, runs], each of a run in the same run: [*many, runs].
+
+    Args:
+      places: as from `place`.
+      clamped: whether the first value is read at -1 and the last at -2, not 0.
+
+    >>> read(jnp.array([[5, 6], [7, 8]]), jnp.array([[1, 0]])).tolist()
+    [[7, 6]]
+    """
+    flat = values.reshape(-1, values.shape[-1])
+    here = _is_at(places, len(flat))
+    each = jnp.where(here, flat.reshape(*[1] * (here.ndim - 2), *flat.shape), 0)
+    found = jnp.any(each, axis=-2) if values.dtype == bool else add_up(each, -2)
+    if not clamped:
+        return found
+    first, last = (flat[end].reshape(*[1] * (places.ndim - 1), -1) for end in (0, -1))
+    return jnp.where(places < 0, jnp.where(places == -1, first, last), found)
+
+
+def write(values: Array, places: Array, new: Array) -> Array:
+    """The values [*shape, runs] with `new` [many, runs] at `places` [many, runs]; of equal places the last counts.
+
+    >>> write(jnp.array([[5], [6]]), jnp.array([[1]]), jnp.array([[9]])).tolist()
+    [[5], [9]]
+    """
+    flat = values.reshape(-1, values.shape[-1])
+    for here, value in zip(_is_at(places, len(flat)), new, strict=True):
+        flat = jnp.where(here, value[None], flat)
+    return flat.reshape(values.shape)
+
+
+def add(values: Array, places: Array, more: Array) -> Array:
+    """The values [*shape, runs] with `more` [many, runs] added at `places` [many, runs].
+
+    >>> add(jnp.array([[5], [6]]), jnp.array([[1], [1]]), jnp.array([[2], [3]])).tolist()
+    [[5], [11]]
+    """
+    flat = values.reshape(-1, values.shape[-1])
+    added = jnp.where(_is_at(places, len(flat)), more[:, None], 0)
+    return (flat + add_up(added, 0).astype(flat.dtype)).reshape(values.shape)
+
+
+def add_up(values: Array, axis: int) -> Array:
+    """The sum over an axis, in its order where that is short: XLA's own sum of a few is no loop over the runs.
+
+    >>> add_up(jnp.ones((3, 2), int), 0).tolist()
+    [3, 3]
+    """
+    if not is_short(values, [axis]):
+        return jnp.sum(values, axis=axis, dtype=values.dtype)
+    return fold(jnp.add, values, [axis])
+
+
+def is_short(array: Array, axes: Sequence[int]) -> bool:
+    """Whether an array's reduction over these axes is better written out: up to 32 floats, up to 8 integers."""
+    size: int = math.prod(array.shape[axis] for axis in axes)
+    return 0 < size <= (32 if _is_float(array) else 8)
+
+
+def fold(operation: Callable[[Array, Array], Array], array: Array, axes: Sequence[int]) -> Array:
+    """A reduction over the axes, entry after entry in their order."""
+    entries = jnp.moveaxis(array, axes, range(len(axes)))
+    result = reduce(operation, (entries[index] for index in np.ndindex(entries.shape[: len(axes)])))
+    return computed_once(result) if _is_float(array) else result
+
+
+def _is_at(places: Array, size: int) -> Array:
+    """[*many, size, runs], true where the place is the one that is counted."""
+    numbers = jnp.arange(size, dtype=places.dtype).reshape(*[1] * (places.ndim - 1), size, 1)
+    return places[..., None, :] == numbers
+
+
+def _is_float(array: Array) -> bool:
+    return bool(jnp.issubdtype(array.dtype, jnp.floating))

@@ -1,0 +1,110 @@
+"""How programs are compiled: on a CPU as one function of machine code, and kept on disk for those who ask for it."""
+
+from __future__ import annotations
+
+import os
+from collections.abc import Callable
+from functools import cache, wraps
+from typing import Any
+
+import jax
+
+from jaxbandit.fast.jaxprs import CALLS, ELEMENTWISE, primitives
+from jaxbandit.fast.switch import PLAIN
+
+# Besides elementwise operations and calls, the operations that XLA on a CPU can compile into one function of machine
+# code: none of them reduces, sorts, scatters or calls a library.
+_IN_ONE_PIECE = frozenset(
+    "broadcast_in_dim concatenate cond dynamic_slice dynamic_update_slice gather iota optimization_barrier pad "
+    "random_bits random_fold_in random_split random_unwrap random_wrap reshape rev scan slice split squeeze stack "
+    "threefry2x32 transpose while".split()
+)
+_WIDE = {"xla_cpu_prefer_vector_width": 512}  # LLVM by itself takes half of what AVX-512 offers
+
+
+def use_cache() -> None:
+    """Keep compiled programs in the folder that the environment variable JAXBANDIT_CACHE names.
+
+    Without that variable, JAX's own settings stand. The package calls this function when it is imported. Programs of
+    any size and compilation time are kept, so that the same experiment starts at once the next time. JAX trusts the
+    folder's files as it trusts code, so nobody else should be able to write there.
+    """
+    if folder := os.environ.get("JAXBANDIT_CACHE"):
+        jax.config.update("jax_compilation_cache_dir", folder)
+        jax.config.update("jax_persistent_cache_min_compile_time_secs", 0.0)
+        jax.config.update("jax_persistent_cache_min_entry_size_bytes", -1)
+
+
+def compiled(body: Callable[..., Any], program: Callable[..., Any], donated: int, on_cpu: bool) -> Callable[..., Any]:
+    """`jax.jit(program(body), donate_argnums=donated)`; on a CPU with the body as one function where XLA can do that.
+
+    Args:
+      body: of pytrees of arrays; most of the work.
+      program: what makes a whole program of the body, as `jax.shard_map` does.
+      donated: number of the argument whose memory is used again.
+      on_cpu: whether it is compiled for CPUs.
+    """
+    if PLAIN or not on_cpu:
+        return jax.jit(program(body), donate_argnums=donated)
+    parts = jax.jit(program(body), donate_argnums=donated, compiler_options=wide_vectors())
+    whole = jax.jit(program(in_one_piece(body)), donate_argnums=donated, compiler_options=wide_vectors())
+    return whole_or_parts(whole, parts)
+
+
+@cache
+def wide_vectors() -> dict[str, Any] | None:
+    """The option that makes XLA use the widest vectors of a CPU, or None where XLA does not know it (any more)."""
+    try:
+        cpu = jax.sharding.SingleDeviceSharding(jax.local_devices(backend="cpu")[0])
+        shape = jax.ShapeDtypeStruct((), "int32", sharding=cpu)
+        jax.jit(lambda x: x, compiler_options=_WIDE).lower(shape).compile()
+    except Exception:
+        return None
+    return dict(_WIDE)
+
+
+def in_one_piece(function: Callable[..., Any]) -> Callable[..., Any]:
+    """`function`, which XLA compiles for a CPU into one function of machine code, if all its operations allow that.
+
+    Otherwise XLA makes many functions, each of a few operations, and starts them one after the other. A start takes
+    60 ns, and much more where XLA shares the functions out among threads; a round of bandits is 20 to 140 of them. The
+    request is a mark that XLA itself puts on loops over few bytes; a version of XLA that does not know the mark ignores
+    it and compiles as before.
+    """
+    once = jax.jit(function)
+
+    def marked(*arguments: Any) -> Any:
+        try:
+            from jax.experimental.xla_metadata import set_xla_metadata
+
+            used = set(primitives(jax.make_jaxpr(once)(*arguments).jaxpr))
+            if used <= _IN_ONE_PIECE | ELEMENTWISE | CALLS:
+                return set_xla_metadata(once(*arguments), inlineable="false", xla_cpu_small_call="true")
+        except (ImportError, AttributeError, TypeError):  # of a JAX that has no such mark, or another form of jaxprs
+            pass
+        return function(*arguments)
+
+    return marked
+
+
+def whole_or_parts(whole: Callable[..., Any], parts: Callable[..., Any]) -> Callable[..., Any]:
+    """`whole`, or `parts` where XLA refuses the whole for arguments of such types and shapes."""
+    refused = set()
+
+    @wraps(whole)
+    def either(*arguments: Any) -> Any:
+        kind = tuple(jax.typeof(leaf) for leaf in jax.tree.leaves(arguments)), jax.tree.structure(arguments)
+        if kind not in refused:
+            try:
+                return whole(*arguments)
+            except jax.errors.JaxRuntimeError as error:
+                refusal = error
+            try:
+                played = parts(*arguments)
+            except Exception:
+                raise refusal from None  # the parts fail as well: what the whole said is the reason
+            refused.add(kind)
+            return played
+        return parts(*arguments)
+
+    return either

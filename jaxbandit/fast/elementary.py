@@ -1,0 +1,78 @@
+"""Exponential and logarithm, with full relative accuracy for the arguments that occur in a confidence bound.
+
+XLA's own float32 `exp` and `log` spend half their operations on infinities, zeros and NaN, which the bounds never need,
+and it does not vectorise `log1p` on a CPU at all. JAX's own functions are the plain forms.
+"""
+
+from __future__ import annotations
+
+import math
+from collections.abc import Sequence
+
+import jax
+import jax.numpy as jnp
+
+from jaxbandit.base import Array
+from jaxbandit.fast.switch import PLAIN
+
+_LOG_2 = math.log(2)
+_LOG_2_HIGH = 0.693359375  # log(2) rounded to 9 bits, so that its products with whole numbers up to 2^15 are exact
+_ROOT_HALF = 0x3F3504F3  # the bits of sqrt(1/2)
+# Coefficients, from power 0 up, of (exp(r) - 1 - r) / r^2 for |r| <= log(2)/2 and of (log(1 + f) - f + f^2/2) / f^3 for
+# sqrt(1/2) <= 1 + f < sqrt(2). They were fitted to make the largest relative error smallest: it is 1.4e-8 for
+# exp(r) - 1 and 3.2e-8 for log(1 + f).
+_EXPONENTIAL = [0.499999982, 0.166665436, 0.0416671999, 0.00836652061, 0.00138825209]
+_LOGARITHM = [0.333339107, -0.25001337, 0.199630634, -0.16577585, 0.149147724, -0.142674845, 0.0870041811]
+
+
+def polynomial(x: Array, coefficients: Sequence[float]) -> Array:
+    """Sum over n of coefficients[n] x^n, in the shape of x."""
+    total = jnp.full_like(x, coefficients[-1])
+    for coefficient in coefficients[-2::-1]:
+        total = total * x + coefficient
+    return total
+
+
+def exponential(y: Array) -> tuple[Array, Array]:
+    """1 - exp(-y) and exp(-y) for y >= 0, each to full relative accuracy; exp(-y) is 0 from y = 87 on in float32.
+
+    Write -y = r - n log 2 with a whole number n and |r| <= log(2)/2. Then exp(-y) = 2^-n exp(r), and 1 - exp(-y) is
+    (1 - 2^-n) - 2^-n (exp(r) - 1), whose two terms do not cancel: the first is 0 for n = 0, and larger than the second
+    otherwise.
+
+    >>> [round(float(share), 6) for share in exponential(jnp.array(0.5))]
+    [0.393469, 0.606531]
+    """
+    if PLAIN or y.dtype.itemsize > 4:
+        return -jnp.expm1(-y), jnp.exp(-y)
+    inside = jnp.where(y < 87, y, 87.0)
+    n = jnp.floor(inside * (1 / _LOG_2) + 0.5)
+    r = (n * _LOG_2_HIGH - inside) + n * (_LOG_2 - _LOG_2_HIGH)
+    scale = jax.lax.bitcast_convert_type((127 - n.astype(jnp.int32)) << 23, jnp.float32)
+    grown = r + r * r * polynomial(r, _EXPONENTIAL)
+    return (1 - scale) - scale * grown, jnp.where(y > 87, 0, scale * (1 + grown))
+
+
+def log(x: Array) -> Array:
+    """The natural logarithm of positive, finite, normal (not subnormal) floats; other arguments give wrong numbers.
+
+    >>> round(float(log(jnp.array(10.0))), 6)
+    2.302585
+    """
+    if PLAIN or x.dtype.itemsize > 4:
+        return jnp.log(x)
+    bits = jax.lax.bitcast_convert_type(x, jnp.int32) - _ROOT_HALF
+    f = jax.lax.bitcast_convert_type((bits & 0x7FFFFF) + _ROOT_HALF, jnp.float32) - 1
+    return (bits >> 23).astype(x.dtype) * _LOG_2 + (f + f * f * (f * polynomial(f, _LOGARITHM) - 0.5))
+
+
+def log_of_sum(u: Array) -> Array:
+    """log(1 + u) for u >= 0, to full relative accuracy, in place of `jnp.log1p`, which XLA does not vectorise on a CPU.
+
+    The float 1 + u loses digits of a small u; the difference is added afterwards. The absolute value of 1 + u keeps a
+    compiler from simplifying (1 + u) - 1 to u, which would remove that correction.
+    """
+    if PLAIN:
+        return jnp.log1p(u)
+    whole = jnp.abs(1 + u)
+    return log(whole) + jnp.where(u < 1, u - (whole - 1), 0)

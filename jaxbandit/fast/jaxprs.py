@@ -1,0 +1,136 @@
+"""Walking through a traced program: what its operations are called, what is inside them, how they are evaluated."""
+
+from __future__ import annotations
+
+import re
+from collections.abc import Callable, Iterator, Sequence
+from typing import Any, NamedTuple
+
+import jax
+import jax.numpy as jnp
+import numpy as np
+from jax.lax import GatherScatterMode
+
+from jaxbandit.base import Array
+
+# Names of primitives. ELEMENTWISE act on each entry; FOLDS are reductions, with their operation on two entries; CALLS
+# evaluate another jaxpr.
+ELEMENTWISE = frozenset(
+    "abs add and atan2 bitcast_convert_type cbrt ceil clamp convert_element_type copy cos cosh div eq erf erf_inv erfc "
+    "exp exp2 expm1 floor ge gt integer_pow is_finite le lgamma log log1p logistic lt max min mul ne neg nextafter not "
+    "or pow rem round rsqrt select_n shift_left shift_right_arithmetic shift_right_logical sign sin sinh sqrt square "
+    "stop_gradient sub tan tanh xor".split()
+)
+FOLDS: dict[str, Callable[[Array, Array], Array]] = {
+    "reduce_sum": jnp.add,
+    "reduce_prod": jnp.multiply,
+    "reduce_max": jnp.maximum,
+    "reduce_min": jnp.minimum,
+    "reduce_and": jnp.bitwise_and,
+    "reduce_or": jnp.bitwise_or,
+}
+CALLS = frozenset("jit pjit closed_call custom_jvp_call custom_vjp_call remat checkpoint".split())
+
+
+def called(parameters: dict[str, Any]) -> tuple[Any, list[Array]]:
+    """The jaxpr that an equation of `CALLS` calls, and its constants."""
+    inner: Any = parameters.get("jaxpr") or parameters.get("call_jaxpr")
+    return (inner.jaxpr, inner.consts) if hasattr(inner, "consts") else (inner, [])
+
+
+def evaluate(
+    jaxpr: Any,
+    consts: Sequence[Array],
+    arguments: Sequence[Any],
+    constant: Callable[[Array], Any],
+    apply: Callable[[Any, list[Any]], Sequence[Any]],
+) -> list[Any]:
+    """The outputs of a jaxpr, computed with values of any kind in place of arrays.
+
+    Args:
+      jaxpr, consts: what `jax.make_jaxpr` returns, taken apart.
+      arguments: the values of the jaxpr's inputs.
+      constant: makes a value of a constant array.
+      apply: the output values of an equation, from the equation and its input values.
+    """
+    values: dict[Any, Any] = {}
+
+    def read(variable: Any) -> Any:
+        return constant(variable.val) if hasattr(variable, "val") else values[variable]
+
+    values.update(zip(jaxpr.constvars, map(constant, consts), strict=True))
+    values.update(zip(jaxpr.invars, arguments, strict=True))
+    for equation in jaxpr.eqns:
+        outputs = apply(equation, [read(variable) for variable in equation.invars])
+        values.update(zip(equation.outvars, outputs, strict=True))
+    return [read(variable) for variable in jaxpr.outvars]
+
+
+def primitives(jaxpr: Any) -> Iterator[str]:
+    """The names of all operations of a jaxpr, also of those within others."""
+    for equation in jaxpr.eqns:
+        yield equation.primitive.name
+        for parameter in jax.tree.leaves(tuple(equation.params.values()), is_leaf=lambda leaf: hasattr(leaf, "jaxpr")):
+            inner = getattr(parameter, "jaxpr", parameter)
+            if hasattr(inner, "eqns"):
+                yield from primitives(inner)
+
+
+def told(function: Callable[..., Any], arguments: Sequence[Any]) -> Iterator[bytes]:
+    """What a function computes, as bytes that are the same in every process: its jaxpr's text, its constants' values.
+
+    Left out are addresses, the colours of a terminal, and names of Python functions with the rules of differentiation
+    that go with them, as nothing is differentiated.
+
+    Args:
+      arguments: arrays or their shapes.
+    """
+    closed = jax.make_jaxpr(lambda *given: function(*given))(*arguments)  # a new function, which has no trace yet
+    yield _NAMES.sub("", str(closed)).encode()
+    for constant in _constants(closed):
+        is_key = jnp.issubdtype(jnp.result_type(constant), jax.dtypes.prng_key)
+        array = np.asarray(jax.random.key_data(constant) if is_key else constant)
+        yield f"{array.dtype}{array.shape}".encode() + array.tobytes()
+
+
+_NAMES = re.compile(r"\x1b\[[0-9;]*m| at 0x[0-9a-f]+|\b(?:name|jvp|fwd|bwd|jvp_jaxpr_fun|jvp_jaxpr_thunk)=\S+")
+
+
+def _constants(closed: Any) -> Iterator[Array]:
+    """The constants of a jaxpr, and of those within it that keep their own."""
+    yield from getattr(closed, "consts", ())
+    for equation in getattr(closed, "jaxpr", closed).eqns:
+        for parameter in jax.tree.leaves(tuple(equation.params.values()), is_leaf=lambda leaf: hasattr(leaf, "jaxpr")):
+            if hasattr(parameter, "jaxpr") or hasattr(parameter, "eqns"):
+                yield from _constants(parameter)
+
+
+class Points(NamedTuple):
+    """A gather, scatter or scatter-add of single entries, as `x[i, j]`, `x.at[i, j].set(y)` and `.add(y)` are."""
+
+    axes: tuple[int, ...]  # of the array, in the order in which the index names them
+    mode: Any  # what happens out of bounds
+    fill: Any  # what is read there, None for the usual
+
+
+def points(name: str, parameters: dict[str, Any], axes: int) -> Points | None:
+    """What is read from or written to an array of so many axes; None if that is more than single entries."""
+    numbers = parameters["dimension_numbers"]
+    if name == "gather":
+        order, whole = numbers.start_index_map, numbers.collapsed_slice_dims
+        slices = numbers.offset_dims or numbers.operand_batching_dims or set(parameters["slice_sizes"]) - {1}
+    else:
+        order, whole = numbers.scatter_dims_to_operand_dims, numbers.inserted_window_dims
+        slices = numbers.update_window_dims or numbers.operand_batching_dims
+    known = (GatherScatterMode.CLIP, GatherScatterMode.FILL_OR_DROP, GatherScatterMode.PROMISE_IN_BOUNDS)
+    if slices or sorted(order) != list(range(axes)) or len(whole) != axes or parameters["mode"] not in known:
+        return None
+    return Points(tuple(order), parameters["mode"], parameters.get("fill_value"))
+
+
+def out_of_bounds(value: Any, dtype: Any) -> Any:
+    """What JAX reads out of bounds: NaN, the smallest signed or largest unsigned integer, or `value` unless None."""
+    if value is None:
+        kind = np.dtype(dtype).kind
+        value = {"f": np.nan, "b": True}.get(kind) or np.iinfo(dtype).min or np.iinfo(dtype).max
+    return np.asarray(value, dtype)[()]

@@ -1,0 +1,51 @@
+"""What a result holds: counts at the recorded rounds, and what is needed to continue them."""
+
+from __future__ import annotations
+
+from dataclasses import dataclass, field
+from typing import Any
+
+import numpy as np
+
+
+@dataclass(frozen=True, eq=False, repr=False)
+class Contents:
+    """The data of a `Result`, without its faces and its file."""
+
+    scenarios: tuple[str, ...]
+    times: np.ndarray  # [T] int64, recorded rounds
+    visits: dict[str, np.ndarray]  # label to int32 [scenario, variant, run, time, arm, state], the state moved to
+    means: np.ndarray  # [scenario, arm] float64
+    reward: np.ndarray  # [scenario, arm, state] float64
+    horizon: int  # rounds asked for
+    rounds: int  # rounds played
+    plays: int  # arms played a round
+    fingerprint: dict[str, Any]  # what the counts depend on
+    carry: dict[str, list[np.ndarray]]  # leaves of each label's carry after `rounds`, or none
+    provenance: dict[str, Any] = field(default_factory=dict)  # to be read: versions, each policy's class and values
+    recorded: dict[str, dict[str, np.ndarray]] = field(default_factory=dict)  # name to label to [c, v, r, time, ..]
+
+    @property
+    def labels(self) -> tuple[str, ...]:
+        return tuple(self.visits)
+
+    @property
+    def complete(self) -> bool:
+        """Whether all rounds asked for were played."""
+        return self.rounds == self.horizon
+
+    @property
+    def asked(self) -> dict[str, Any]:
+        """What was asked for, by argument, as far as the counts depend on it."""
+        return dict(self.fingerprint.get("asked", {}))
+
+    def hyperparameters(self, label: str) -> dict[str, list[Any]]:
+        """By name, the values of the policy's variants, static fields included; empty if the result does not say.
+
+        >>> import jaxbandit
+        >>> policies = {"KL": [jaxbandit.UCBSM(L=L) for L in (1.0, 343.0)]}
+        >>> jaxbandit.simulate(jaxbandit.bernoulli([0.5, 0.4]), policies, runs=2, horizon=9).hyperparameters("KL")
+        {'L': [1.0, 343.0]}
+        """
+        policies: dict[str, dict[str, Any]] = self.provenance.get("policies", {})
+        return dict(policies[label]["hyperparameters"]) if label in policies else {}

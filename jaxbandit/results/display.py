@@ -1,0 +1,170 @@
+"""How a result shows itself: a line of text, and tables in a notebook."""
+
+from __future__ import annotations
+
+from collections.abc import Sequence
+from dataclasses import replace
+from html import escape
+from typing import Any
+
+from jaxbandit import metrics
+from jaxbandit.results.contents import Contents
+
+NAMES, ROWS = 6, 30  # shown at most, of a list and of a table
+
+# No colour but a grey that is seen on white and on black: text has the notebook's own, in any theme.
+# The class is named twice to outweigh JupyterLab's style, which moves every cell of a table to the right.
+STYLE = """
+div.jaxbandit { overflow-x: auto; }
+div.jaxbandit table { border-collapse: collapse; margin: 0 0 1em 0; font-size: inherit; color: inherit; }
+div.jaxbandit caption { text-align: left; font-weight: bold; padding: 0.3em; color: inherit; }
+div.jaxbandit.jaxbandit th, div.jaxbandit.jaxbandit td { text-align: left; vertical-align: top; }
+div.jaxbandit th, div.jaxbandit td { padding: 0.15em 1.2em 0.15em 0.3em; }
+div.jaxbandit thead th { border-bottom: 1px solid rgba(128, 128, 128, 0.7); }
+div.jaxbandit tbody th { font-weight: normal; white-space: nowrap; }
+div.jaxbandit.jaxbandit .number { text-align: right; white-space: nowrap; font-variant-numeric: tabular-nums; }
+"""
+
+
+def as_text(result: Contents) -> str:
+    """What `repr(result)` is: one line, with no number of any array."""
+    variants = {label: result.visits[label].shape[1] for label in result.labels}
+    policies = _some([label if n == 1 else f"{label} ({n} variants)" for label, n in variants.items()])
+    played = f"{_count(_runs(result), 'run')}, {_rounds(result)}, {_count(result.plays, 'play')} a round"
+    return f"Result({_some(result.scenarios)}; {policies}; {played}; {_memory(result)})"
+
+
+def as_html(result: Contents) -> str:
+    """What a notebook shows of a result; names are escaped, of what is many the first are shown."""
+    arms, states = result.reward.shape[1:]
+    first, runs = result.asked.get("first_run", 0), _runs(result)
+    recorded = f"{len(result.times):,} recorded" + (f", up to round {result.times[-1]:,}" if len(result.times) else "")
+    go_on = "" if result.complete else "; simulate(..., resume=result) goes on"
+    versions = [f"{package} {version}" for package, version in result.provenance.get("versions", {}).items()]
+    facts = {
+        "scenarios": f"{_some(result.scenarios)}; {_count(arms, 'arm')} of {_count(states, 'state')}",
+        "runs": f"{runs:,}, numbers {first:,} to {first + runs - 1:,}",
+        "rounds": f"{_rounds(result)}; {recorded}{go_on}",
+        "plays": f"{result.plays:,} a round",
+        "memory": _memory(result),
+        "made with": _some([*versions, f"key {result.asked.get('key', 'unknown')}"]),
+    }
+    tables = _table("Result", (), [*facts.items()]) + _policies(result) + _regret(result)
+    return f'<div class="jaxbandit"><style>{STYLE}</style>{tables}</div>'
+
+
+def _policies(result: Contents) -> str:
+    classes = {label: policy["class"] for label, policy in result.provenance.get("policies", {}).items()}
+    rows = [(label, classes.get(label, ""), _hyperparameters(result, label)) for label in result.labels]
+    return _table("Policies", ("policy", "class", "hyper-parameters"), rows)
+
+
+def _regret(result: Contents) -> str:
+    """Final regret; of every policy the first variants, as many as there is room for."""
+    if not len(result.times):
+        return "<p>No round is recorded yet.</p>"
+    counts = {label: visits[:, :, :, -1:] for label, visits in result.visits.items()}
+    last = replace(result, times=result.times[-1:], visits=counts)
+    variants = [visits.shape[1] for visits in counts.values()]
+    few = [n for n in range(2, ROWS + 1) if len(result.scenarios) * sum(min(n, v) for v in variants) <= ROWS]
+    room = max(few, default=1)
+    columns = {
+        label: (
+            _variants(result, label)[:room],
+            metrics.summary(metrics.pseudo_regret(last, label)[..., 0]),
+            metrics.linear_share(result, label),
+        )
+        for label in result.labels[:ROWS]
+    }
+    rows = [
+        (
+            scenario,
+            label,
+            variant,
+            _number(final.mean[c, v]),
+            f"{_number(final.low[c, v])} to {_number(final.high[c, v])}" if _runs(result) > 1 else "",
+            _number(final.median[c, v]),
+            _number(final.worst[c, v]),
+            f"{linear[c, v]:.1%}",
+        )
+        for c, scenario in enumerate(result.scenarios)
+        for label, (names, final, linear) in columns.items()
+        for v, variant in enumerate(names)
+    ]
+    header = ("scenario", "policy", "variant", "mean", "95 % interval", "median", "worst 5 %", "linear share")
+    caption = f"Pseudo-regret after round {result.times[-1]:,}"
+    return _table(caption, header, rows, numbers=5, total=len(result.scenarios) * sum(variants))
+
+
+def _variants(result: Contents, label: str) -> list[str]:
+    """What tells the variants of a policy apart: the values in which they differ."""
+    count = result.visits[label].shape[1]
+    differing = {name: each for name, each in result.hyperparameters(label).items() if each.count(each[0]) < count}
+    if count == 1 or not differing:
+        return [f"{v}" if count > 1 else "" for v in range(count)]
+    return [", ".join(f"{name} {_value(each[v])}" for name, each in differing.items()) for v in range(count)]
+
+
+def _hyperparameters(result: Contents, label: str) -> str:
+    """Every name with its value, or with those of the variants."""
+    texts = {name: [_value(value) for value in each] for name, each in result.hyperparameters(label).items()}
+    return "; ".join(f"{name} {each[0] if len(set(each)) == 1 else _some(each)}" for name, each in texts.items())
+
+
+def _table(caption: str, header: Sequence[str], rows: Sequence[Sequence[str]], numbers: int = 0, total: int = 0) -> str:
+    """The first of so many rows (`total`, or all that are given); the last columns are numbers."""
+    shown, total = rows[:ROWS], total or len(rows)
+    head = f"<thead>{_line('th', header, numbers)}</thead>" if header else ""
+    body = "".join(_line("td", row, numbers) for row in shown)
+    more = f"<p>{len(shown):,} of {total:,} rows are shown.</p>" if len(shown) < total else ""
+    return f"<table><caption>{escape(caption)}</caption>{head}<tbody>{body}</tbody></table>{more}"
+
+
+def _line(tag: str, cells: Sequence[str], numbers: int) -> str:
+    """Cells one beside the other, the first of them naming the row."""
+    tags = ["th"] + [tag] * (len(cells) - numbers - 1) + [f'{tag} class="number"'] * numbers
+    return f"<tr>{''.join(f'<{tag}>{escape(cell)}</{tag[:2]}>' for tag, cell in zip(tags, cells))}</tr>"
+
+
+def _runs(result: Contents) -> int:
+    return int(next(iter(result.visits.values())).shape[2])
+
+
+def _rounds(result: Contents) -> str:
+    return (
+        f"{_count(result.horizon, 'round')}" if result.complete else f"{result.rounds:,} of {result.horizon:,} rounds"
+    )
+
+
+def _memory(result: Contents) -> str:
+    recorded = [array for arrays in result.recorded.values() for array in arrays.values()]
+    counts = sum(array.nbytes for array in [*result.visits.values(), *recorded])
+    carry = sum(leaf.nbytes for leaves in result.carry.values() for leaf in leaves)
+    return f"{_bytes(counts)} of counts" + (f" and {_bytes(carry)} to go on from" if carry else "")
+
+
+def _bytes(size: float) -> str:
+    for unit in ("B", "kB", "MB"):
+        if size < 1000:
+            return f"{size:.3g} {unit}"
+        size /= 1000
+    return f"{size:,.3g} GB"
+
+
+def _count(number: int, thing: str) -> str:
+    return f"{number:,} {thing}{'' if number == 1 else 's'}"
+
+
+def _some(names: Sequence[str]) -> str:
+    left = len(names) - NAMES
+    return ", ".join(names[:NAMES]) + (f" and {left:,} more" if left > 0 else "")
+
+
+def _number(value: float) -> str:
+    return f"{value:,.1f}" if abs(value) >= 10 else f"{value:#.3g}"
+
+
+def _value(value: Any) -> str:
+    if isinstance(value, list):
+        return f"[{_some([_value(each) for each in value])}]"
+    return f"{value:.6g}" if isinstance(value, float) else str(value)

@@ -1,0 +1,44 @@
+"""From scores to arms."""
+
+from __future__ import annotations
+
+import jax
+import jax.numpy as jnp
+
+from jaxbandit.base import Array
+from jaxbandit.fast import computed_once
+
+
+def best(scores: Array, plays: int) -> Array:
+    """The `plays` arms with the largest scores, [M] int32; the lowest arm first on ties; NaN counts as -inf.
+
+    >>> best(jnp.array([0.5, 0.7, 0.7]), 2).tolist()
+    [1, 2]
+    """
+    number = scores.shape[0]
+    if plays == 1 and number <= 256:
+        return _first_of_all(computed_once(scores))[None]
+    scores = jnp.where(scores == scores, scores, -jnp.inf)
+    # comparisons run over the runs as vectors, where sorting and reductions over few arms do not; many compile slowly
+    if plays > 1 and number > 32:
+        scores = jnp.where(scores == 0, 0.0, scores)  # top_k takes -0.0 for less than 0.0
+        return jax.lax.top_k(scores, plays)[1].astype(jnp.int32)
+    return jnp.argmax(scores)[None].astype(jnp.int32) if plays == 1 else _by_rank(computed_once(scores), plays)
+
+
+def _first_of_all(scores: Array) -> Array:
+    """The arm with the largest score, by comparing one after the other; NaN counts as -inf."""
+    top, arm = jnp.where(scores[0] == scores[0], scores[0], -jnp.inf), jnp.int32(0)
+    for k in range(1, scores.shape[0]):
+        better = scores[k] > top
+        top, arm = jnp.where(better, scores[k], top), jnp.where(better, k, arm)
+    return computed_once(arm)
+
+
+def _by_rank(scores: Array, plays: int) -> Array:
+    """The first arms by how many others are ahead of them."""
+    number = scores.shape[0]
+    arms = jnp.arange(number, dtype=jnp.int32)
+    ahead = (((scores[k] > scores) | ((scores[k] == scores) & (k < arms))) for k in range(number))
+    places = computed_once(sum(arm.astype(jnp.int32) for arm in ahead))
+    return computed_once(jnp.stack([sum(jnp.where(places[k] == m, k, 0) for k in range(number)) for m in range(plays)]))

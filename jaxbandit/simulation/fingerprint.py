@@ -1,0 +1,292 @@
+"""What the counts of a simulation depend on, as JSON: what was asked for, and which programs answered."""
+
+from __future__ import annotations
+
+import dataclasses
+import hashlib
+import inspect
+import warnings
+from collections.abc import Callable, Iterator, Mapping
+from contextlib import suppress
+from functools import lru_cache, partial
+from types import CodeType, FunctionType
+from typing import Any
+
+import jax
+import jax.numpy as jnp
+import numpy as np
+
+from jaxbandit.base import Feedback
+from jaxbandit.fast import PLAIN
+from jaxbandit.fast.jaxprs import told
+from jaxbandit.simulation.recording import OfFour
+from jaxbandit.simulation.request import Request
+from jaxbandit.version import __version__
+
+VERSION = 2  # of a fingerprint; the first had no programs
+LARGE = 100  # fields with more numbers than this are told by a hash
+
+
+def fingerprint(request: Request) -> dict[str, Any]:
+    """Two simulations on the same kind of device, by the same versions, with equal fingerprints have equal counts.
+
+    Returns:
+      JSON: "asked", the values of all fields and arguments (but the horizon and the times, which decide how much is
+      played and kept), and "programs", a hash of what is computed by each policy, by the environment and by each
+      recorder. A program is the jaxpr that JAX traces, with the values of its constants and without any address or
+      name of a Python function: where a class is defined does not count, what its methods compute does. Jaxprs may
+      change with the versions of JAX and of this package, so that programs say something between equal versions only.
+    """
+    return {"asked": asked(request), "programs": programs(request)}
+
+
+def asked(request: Request) -> dict[str, Any]:
+    """The first part of a fingerprint, which needs no trace."""
+    paid = [{"reward": request.reward[i], "means()": request.means[i]} for i in range(len(request.scenarios))]
+    found = {
+        "version": VERSION,
+        "scenarios": [
+            [name, values(request.environment, i) | {key: _exact(array) for key, array in paid[i].items()}]
+            for i, name in enumerate(request.scenarios)
+        ],
+        "policies": {label: values(policy) for label, policy in request.policies.items()},
+        "key": np.asarray(jax.random.key_data(request.key)).tolist(),
+        "runs": request.runs,
+        "first_run": request.first_run,
+        "plays": request.plays,
+        "shuffle": request.shuffle,
+        "x64": jnp.result_type(float).itemsize == 8,
+    }
+    if request.backend != "scan":
+        found["backend"] = request.backend
+    if any(request.recorders.values()):
+        found["record"] = {label: sorted(recorders) for label, recorders in request.recorders.items()}
+    if PLAIN:
+        found["plain"] = True
+    if not getattr(jax.config, "jax_threefry_partitionable", True):
+        found["threefry_partitionable"] = False
+    return found
+
+
+def provenance(request: Request) -> dict[str, Any]:
+    """What a reader wants to know, as JSON: the versions, and every policy's class and values."""
+    return {
+        "versions": {"jaxbandit": __version__, "jax": jax.__version__, "numpy": np.__version__},
+        "policies": {
+            label: {"class": type(policy).__name__, "hyperparameters": hyperparameters(policy, request.variants[label])}
+            for label, policy in request.policies.items()
+        },
+    }
+
+
+def differences(found: Mapping[str, Any], wanted: Mapping[str, Any], same_versions: bool) -> list[str]:
+    """By name, what differs between two fingerprints.
+
+    Programs are compared where nothing else differs and the same versions traced them.
+
+    >>> old = {"asked": {"plays": 1}, "programs": {"policy": {"m": "1f"}}}
+    >>> differences(old, {"asked": {"plays": 1}, "programs": {"policy": {"m": "2e"}}}, same_versions=True)
+    ["the code of policy 'm'"]
+    """
+    changed = sorted(set(_changed(found["asked"], wanted["asked"])))
+    if same_versions and not changed:
+        for kind, before in found["programs"].items():
+            now = wanted["programs"][kind]
+            names = [f" {name!r}" if name else "" for name in before if before[name] != now[name]]
+            changed += [f"the code of {kind}{name}" for name in names]
+    return changed
+
+
+def check_versions(what: str, found: Mapping[str, str], now: Mapping[str, str]) -> bool:
+    """Whether the same jaxbandit and JAX made both; if not, a warning that names both."""
+    before, after = (
+        ", ".join(f"{name} {each.get(name, '?')}" for name in ("jaxbandit", "jax")) for each in (found, now)
+    )
+    if before != after:
+        warnings.warn(
+            f"{what} was begun with {before} and goes on with {after}: the values of all fields (numbers and texts) "
+            "are compared, but not what the policies compute",
+            stacklevel=4,
+        )
+    return before == after
+
+
+def _changed(found: Any, wanted: Any, path: tuple[str, ...] = ()) -> Iterator[str]:
+    """What differs, as "plays", "policies['m']" or "policies['m'].scale"."""
+    for name in found.keys() | wanted.keys():
+        before, after, here = found.get(name), wanted.get(name), (*path, name)
+        if isinstance(before, dict) and isinstance(after, dict):
+            yield from _changed(before, after, here)
+        elif before != after:
+            yield here[0] + "".join(f"[{label!r}]" for label in here[1:2]) + "".join(f".{field}" for field in here[2:])
+
+
+def values(thing: Any, index: int | None = None) -> dict[str, str]:
+    """The numbers and static fields of a policy or an environment by name, exactly, as text; of a large array its hash.
+
+    Args:
+      index: along the first axis of every leaf, of stacked environments; None for all.
+    """
+    found = {}
+    for path, leaf in jax.tree_util.tree_flatten_with_path(thing)[0]:
+        found[jax.tree_util.keystr(path, simple=True, separator=".")] = _exact(leaf if index is None else leaf[index])
+    return found | {name: str(value) for name, value in _statics(thing).items() if _is_plain(value)}
+
+
+def _exact(numbers: Any) -> str:
+    array = np.asarray(numbers)
+    data = str(array.tolist()) if array.size <= LARGE else hashlib.sha256(array.tobytes()).hexdigest()[:16]
+    return f"{array.dtype}{list(array.shape)} {data}"
+
+
+def hyperparameters(policy: Any, variants: int) -> dict[str, list[Any]]:
+    """By name, a value for each of the stacked variants; of large arrays, their type and shape."""
+    found = {}
+    for path, leaf in jax.tree_util.tree_flatten_with_path(policy, is_leaf=_is_row)[0]:
+        array = np.stack(leaf, axis=1) if _is_row(leaf) else leaf
+        short = array.dtype.kind in "biuf" and array[0].size <= LARGE
+        name = jax.tree_util.keystr(path, simple=True, separator=".")
+        found[name] = array.tolist() if short else [f"{array.dtype}{list(array.shape[1:])}"] * variants
+    statics = {name: value if _is_plain(value) else repr(value) for name, value in _statics(policy).items()}
+    return found | {name: [value] * variants for name, value in statics.items()}
+
+
+def _statics(thing: Any) -> dict[str, Any]:
+    fields = dataclasses.fields(thing) if dataclasses.is_dataclass(thing) else ()
+    return {field.name: getattr(thing, field.name) for field in fields if field.metadata.get("static", False)}
+
+
+def _is_plain(value: Any) -> bool:
+    """Whether a value's text says what it is."""
+    return (
+        value is None or isinstance(value, str | int | float) or (type(value) is tuple and all(map(_is_plain, value)))
+    )
+
+
+def _is_row(thing: Any) -> bool:
+    """A list of numbers, which JAX takes for as many leaves and a reader for one value."""
+    numbers = type(thing) in (list, tuple) and all(isinstance(each, np.ndarray) for each in thing)
+    return numbers and len({each.shape for each in thing}) == 1
+
+
+def programs(request: Request) -> dict[str, dict[str, str]]:
+    """A hash of what each policy, the environment and each recorder compute for one run."""
+    arms, states = request.reward.shape[1:]
+    environment = _one_of(request.environment)
+    found = {label: _one_of(policy) for label, policy in request.policies.items()}
+    size = arms, states, request.plays, jnp.result_type(float)
+    shuffle = request.shuffle
+    seen = {
+        "policy": {label: _cached(_policy_program, policy, shuffle, *size) for label, policy in found.items()},
+        "the environment": {"": _cached(_environment_program, environment, *size)},
+    }
+    for label, policy in found.items():
+        for name, recorder in request.recorders[label].items():
+            texts = seen.setdefault(f"record {name!r}, policy", {})
+            texts[label] = _recorder_program(recorder, environment, policy, *size)
+    return seen
+
+
+def code_of(*things: Any) -> tuple[Any, ...]:
+    """What the methods of the things' classes, or given functions, are made of: functions, and the numbers they read.
+
+    A program is compiled and traced again where any of it has changed: JAX itself compares the class only, so that an
+    author who assigns `Mine.scores = ...`, or runs the cell of a helper again, would be played the old one.
+    """
+    found: dict[Any, None] = {}
+    for thing in things:
+        members = [value for kind in type(thing).__mro__ for value in vars(kind).values()]
+        for member in [thing, *members]:
+            _add_code(member, found)
+    return tuple(found)
+
+
+def _add_code(value: Any, found: dict[Any, None]) -> None:
+    value = getattr(value, "fget", value)  # of a property
+    if isinstance(value, OfFour):
+        value = value.function
+    if isinstance(value, str | int | float):
+        found[type(value), value] = None
+    function = inspect.unwrap(value) if callable(value) else value
+    if not isinstance(function, FunctionType) or function in found:
+        return
+    found[function] = None
+    codes = [function.__code__]
+    for code in codes:
+        codes += [constant for constant in code.co_consts if isinstance(constant, CodeType)]
+        for name in code.co_names:
+            _add_code(function.__globals__.get(name), found)
+    for cell in function.__closure__ or ():
+        with suppress(ValueError):  # an empty cell
+            _add_code(cell.cell_contents, found)
+
+
+def _one_of(stacked: Any) -> Any:
+    """One of stacked things, as shapes."""
+    return jax.tree.map(lambda leaf: jax.ShapeDtypeStruct(leaf.shape[1:], jnp.result_type(leaf)), stacked)
+
+
+def _cached(program: Callable[..., str], thing: Any, *size: Any) -> str:
+    """Traced once for a class, its static fields, its methods and all shapes."""
+    leaves, structure = jax.tree.flatten(thing)
+    return _traced(program, structure, tuple(leaves), code_of(thing), size)
+
+
+@lru_cache(maxsize=1000)
+def _traced(program: Callable[..., str], structure: Any, leaves: tuple[Any, ...], methods: Any, size: Any) -> str:
+    return program(jax.tree.unflatten(structure, leaves), *size)
+
+
+def _policy_program(policy: Any, shuffle: bool, arms: int, states: int, plays: int, real: Any) -> str:
+    reward = jax.ShapeDtypeStruct((arms, states), real)
+    state = jax.eval_shape(lambda policy, reward: policy.init(reward), policy, reward)
+    feedback = Feedback(*[jax.ShapeDtypeStruct((plays,), kind) for kind in (jnp.int32, jnp.int32, jnp.int32, real)])
+    parts: list[Part] = [
+        (lambda policy, reward: policy.init(reward), (policy, reward)),
+        (lambda policy, key, state, t: policy.scores(key, state, t), (policy, _key(), state, _round())),
+        (lambda policy, state, feedback: policy.update(state, feedback), (policy, state, feedback)),
+    ]
+    if shuffle and hasattr(policy, "reordered"):
+        order = jax.ShapeDtypeStruct((arms,), jnp.int32)
+        parts.append((lambda policy, order: policy.reordered(order), (policy, order)))
+    return _hash(parts)
+
+
+def _environment_program(environment: Any, arms: int, states: int, plays: int, real: Any) -> str:
+    state = jax.eval_shape(lambda environment, key: environment.init(key), environment, _key())
+    played = jax.ShapeDtypeStruct((plays,), jnp.int32)
+    return _hash(
+        [
+            (lambda environment, key: environment.init(key), (environment, _key())),
+            (lambda environment, *given: environment.step(*given), (environment, _key(), state, played)),
+        ]
+    )
+
+
+def _recorder_program(recorder: Any, environment: Any, policy: Any, *size: Any) -> str:
+    arms, states, _, real = size
+    reward = jax.ShapeDtypeStruct((arms, states), real)
+    states_of = (
+        jax.eval_shape(lambda environment, key: environment.init(key), environment, _key()),
+        jax.eval_shape(lambda policy, reward: policy.init(reward), policy, reward),
+    )
+    return _hash([(recorder, (*states_of, _round(), policy))])
+
+
+def _key() -> Any:
+    return jax.eval_shape(partial(jax.random.key, 0, impl="threefry2x32"))
+
+
+def _round() -> Any:
+    return jax.ShapeDtypeStruct((), jnp.int32)
+
+
+Part = tuple[Callable[..., Any], tuple[Any, ...]]  # a function and its arguments as shapes
+
+
+def _hash(parts: list[Part]) -> str:
+    digest = hashlib.sha256()
+    for function, arguments in parts:
+        for piece in told(function, arguments):
+            digest.update(piece)
+    return digest.hexdigest()[:16]

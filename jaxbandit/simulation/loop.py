@@ -1,0 +1,242 @@
+"""`simulate`: the host loop over chunks, tiles of runs and policies."""
+
+from __future__ import annotations
+
+import math
+import time
+from collections.abc import Iterator, Sequence
+from dataclasses import replace
+from typing import Any, NamedTuple
+
+import jax
+import numpy as np
+
+from jaxbandit.base import Array
+from jaxbandit.interruption import ctrl_c
+from jaxbandit.results.result import Result, join_times
+from jaxbandit.simulation.fingerprint import check_versions, differences, fingerprint, provenance
+from jaxbandit.simulation.plan import Plan, make_plan
+from jaxbandit.simulation.recording import Record
+from jaxbandit.simulation.request import Backend, Policies, Request, Scenarios, check, default_times
+from jaxbandit.simulation.tiles import Tile, gather, to_host
+
+
+def simulate(
+    scenarios: Scenarios,
+    policies: Policies,
+    *,
+    key: Array | None = None,
+    runs: int | range = 1000,
+    horizon: int = 100_000,
+    plays: int = 1,
+    times: Array | None = None,
+    shuffle: bool = False,
+    chunk: int | None = None,
+    tile: int | None = None,
+    devices: Sequence[jax.Device] | None = None,
+    backend: Backend = "auto",
+    record: Record | None = None,
+    progress: bool = True,
+    resume: Result | None = None,
+) -> Result:
+    """Play every policy in every scenario, many independent runs of each, and count what was played.
+
+    The counts of a round depend on `scenarios`, `policies`, `key`, `plays`, `shuffle`, `backend`, the kind of device
+    and JAX's precision (x64 or not) alone, bit for bit; run j of one policy meets the same luck as run j of another.
+    Ctrl-C ends after the chunks under way and returns what is done (twice: at once, with nothing).
+
+    Args:
+      scenarios: an environment, or a dict from name to environments of one shape.
+      policies: dict from label to a policy, or to a list of variants of it (same class and static fields).
+      key: a `jax.random.key`, key(0) by default.
+      runs: independent repetitions, numbered from 0; a range for those with its numbers.
+      horizon: rounds, 1 to 2^31 - 1.
+      plays: arms played a round (M).
+      times: rounds to record, increasing; by default about 200, evenly spaced in log, the horizon included.
+      shuffle: draw for each run the order in which the policy sees the arms (ties go to the first); counts keep the
+        arms' own numbers.
+      chunk: rounds a compiled call plays.
+      tile: runs a device plays at a time; on a CPU about 1,000 by default for five arms, more falls out of its cache.
+      devices: all by default; runs are divided among them. Under `jax.distributed` they are those of all processes:
+        each makes the same call and gets the whole result.
+      backend: "scan" (one compiled round, repeated), or "kernel": one Pallas kernel a chunk with all that a run carries
+        on chip, for few arms with two states on an NVIDIA GPU (elsewhere it is interpreted, slowly, for tests). Counts
+        are those of the scan until two scores first differ by rounding alone. "auto" is the scan.
+      record: name to a function(environment_state, policy_state, t), or to a dict from label to one, for policies
+        whose state has what it reads. It is traced for one run and returns an array, kept after each recorded round t
+        in `result.recorded[name][label]`, as what a policy thinks of the arms. A function of four arguments is given
+        the policy, too: `lambda arms, state, t, policy: policy.markovian(state, t + 1)`. With `shuffle` a policy's
+        state has the arms in the order of its run, which the environment's state has not.
+      progress: show a bar, if the output is a terminal or a notebook.
+      resume: a result of the same arguments that was stopped early, or had a smaller horizon, to continue.
+
+    Returns:
+      A `Result`, with `visits[label]` int32 [scenario, variant, run, time, arm, state] and `recorded[name][label]`
+      [scenario, variant, run, time, ..].
+
+    Raises:
+      ValueError: before anything is compiled, with the argument's name.
+
+    >>> import jaxbandit
+    >>> arms = jaxbandit.two_state([0.5, 0.4], [0.4, 0.55])
+    >>> result = simulate(arms, {"TV": jaxbandit.TVKLUCB()}, runs=4, horizon=100, times=[50, 100])
+    >>> result.visits["TV"].shape, result.visits["TV"].sum(axis=(-2, -1))[0, 0].tolist()
+    ((1, 1, 4, 2, 2, 2), [[50, 100], [50, 100], [50, 100], [50, 100]])
+    """
+    if resume is not None and not isinstance(resume, Result):
+        raise ValueError(f"resume: {resume!r} is not a Result; use jaxbandit.Result.load(path)")
+    if resume is not None and times is None:
+        later = default_times(horizon)
+        times = np.concatenate([resume.times, later[later > resume.rounds]])
+    request = check(scenarios, policies, key, runs, horizon, plays, times, shuffle, backend, record)
+    if resume is not None:
+        _check_resume(request, resume)
+    with progress_bar(rounds_left(request, resume), progress) as bar:
+        played = list(pieces(request, bar, chunk=chunk, tile=tile, devices=devices, resume=resume))
+    return replace(join_times(played if resume is None else [resume, *played]), horizon=request.horizon)
+
+
+def pieces(
+    request: Request,
+    bar: Any,
+    *,
+    chunk: int | None = None,
+    tile: int | None = None,
+    devices: Sequence[jax.Device] | None = None,
+    resume: Result | None = None,
+    every: float = math.inf,
+) -> Iterator[Result]:
+    """Play the rounds that are left, and hand over what is new every so many seconds, at the end and at Ctrl-C.
+
+    Args:
+      request: checked.
+      bar: of `progress_bar`.
+      resume: the last piece; its carry is what counts.
+      every: seconds.
+
+    Returns:
+      Results that hold only the times recorded since the one before.
+    """
+    played = 0 if resume is None else resume.rounds
+    plan = make_plan(request, played + 1, chunk, tile, devices)
+    about = {"fingerprint": fingerprint(request), "provenance": provenance(request)}
+    with ctrl_c() as interrupted:
+        tiles = [Tile(request, plan, number, resume) for number in range(plan.tiles)]
+        while played < request.horizon:
+            times = request.times[request.times > played]
+            kept = {label: _allocate(request, label, len(times)) for label in request.policies}
+            until = time.monotonic() + every
+            under_way: list[Recorded] = []
+            while played < request.horizon and not interrupted.is_set():
+                length = min(plan.chunk, request.horizon - played)
+                started = _start_chunk(request, plan, tiles, played + 1, length, times)
+                _finish_chunk(under_way, kept, bar)  # the devices have the next one meanwhile
+                under_way = started
+                played += length
+                if time.monotonic() >= until:
+                    break
+            _finish_chunk(under_way, kept, bar)
+            done = int(np.searchsorted(times, played, side="right"))
+            yield Result(
+                scenarios=request.scenarios,
+                times=times[:done],
+                visits={label: arrays[VISITS][:, :, :, :done] for label, arrays in kept.items()},
+                recorded={
+                    name: {label: arrays[name][:, :, :, :done] for label, arrays in kept.items() if name in arrays}
+                    for name in dict.fromkeys(name for each in request.recorders.values() for name in each)
+                },
+                means=request.means,
+                reward=request.reward,
+                horizon=request.horizon,
+                rounds=played,
+                plays=request.plays,
+                **about,
+                carry={label: gather([t.carries[label] for t in tiles], request.runs) for label in request.policies},
+            )
+            if interrupted.is_set():
+                return
+
+
+VISITS = "visits"  # the name of the visits among what is recorded, which no recorder may have
+
+
+class Recorded(NamedTuple):
+    """What a tile plays of a policy in a chunk, perhaps not yet at its end."""
+
+    label: str
+    runs: slice
+    slots: np.ndarray  # of the times that fall in the chunk
+    arrays: dict[str, Array]  # by name, [scenario, variant, slot, .., run], with room behind
+    rounds: int  # of all runs, scenarios and variants together
+
+
+def _start_chunk(
+    request: Request, plan: Plan, tiles: list[Tile], first: int, length: int, times: np.ndarray
+) -> list[Recorded]:
+    """Let the devices play rounds first..first + length - 1 of every tile and policy."""
+    slots = np.flatnonzero((times >= first) & (times < first + length))
+    due = np.zeros(plan.slots, np.int32)
+    due[: len(slots)] = times[slots]
+    started = []
+    for tile in tiles:
+        for label in request.policies:
+            visits, recorded = tile.play(label, first, length, due)
+            rounds = length * tile.size * len(request.scenarios) * request.variants[label]
+            started.append(Recorded(label, tile.runs, slots, {VISITS: visits, **recorded}, rounds))
+    return started
+
+
+def _finish_chunk(recorded: list[Recorded], kept: dict[str, dict[str, np.ndarray]], bar: Any) -> None:
+    """Wait for what was started; what it recorded goes into `kept`, by label and name."""
+    for each in recorded:
+        for name, values in each.arrays.items():
+            if len(each.slots):
+                array = np.moveaxis(to_host(values), -1, 2)  # runs behind scenario and variant
+                size = each.runs.stop - each.runs.start
+                kept[each.label][name][:, :, each.runs, each.slots] = array[:, :, :size, : len(each.slots)]
+            else:
+                values.block_until_ready()
+        bar.update(each.rounds)
+
+
+def rounds_left(request: Request, resume: Result | None = None) -> int:
+    """Rounds to play, all scenarios, variants and runs together."""
+    played = 0 if resume is None else resume.rounds
+    return (request.horizon - played) * request.runs * len(request.scenarios) * sum(request.variants.values())
+
+
+def progress_bar(rounds: int, progress: bool, played: int = 0) -> Any:
+    """A bar over rounds, if the output is a terminal or a notebook."""
+    from tqdm.auto import tqdm  # a tenth of a second, which an import of the package need not take
+
+    return tqdm(total=rounds, initial=played, unit=" rounds", unit_scale=True, disable=None if progress else True)
+
+
+def _allocate(request: Request, label: str, times: int) -> dict[str, np.ndarray]:
+    """Room for what is recorded of a policy, by name."""
+    runs = (len(request.scenarios), request.variants[label], request.runs, times)
+    room: dict[str, np.ndarray] = {VISITS: np.zeros(runs + request.reward.shape[1:], np.int32)}
+    for name, each in request.shapes[label].items():
+        room[name] = np.zeros(runs + each.shape, each.dtype)
+    return room
+
+
+def _check_resume(request: Request, resume: Result) -> None:
+    if "programs" not in resume.fingerprint:
+        raise ValueError(
+            "resume: the result was written before results said what their policies compute, so that it cannot be "
+            "told whether it would go on as it began; it can be read, but not continued"
+        )
+    versions = resume.provenance.get("versions", {}), provenance(request)["versions"]
+    same = check_versions("resume: the result", *versions)
+    changed = differences(resume.fingerprint, fingerprint(request), same)
+    if changed:
+        raise ValueError(
+            f"resume: {', '.join(changed)} changed since the result was made; the counts would not be those of one run"
+        )
+    if not resume.carry:
+        raise ValueError("resume: the result is a sweep's, which holds no state to go on from; call sweep again")
+    if resume.rounds > request.horizon:
+        raise ValueError(f"resume: the result has {resume.rounds} rounds already, more than horizon={request.horizon}")
+    if not np.array_equal(resume.times, request.times[request.times <= resume.rounds]):
+        raise ValueError("resume: the result recorded other times; give the same times up to where it stopped")

@@ -1,0 +1,185 @@
+"""What `simulate` is asked to do, checked on the host before anything is compiled."""
+
+from __future__ import annotations
+
+from collections.abc import Mapping, Sequence
+from dataclasses import dataclass, replace
+from typing import Any, Literal, get_args
+
+import jax
+import numpy as np
+
+from jaxbandit.base import Array, Environment, Policy, check_key, stack
+from jaxbandit.simulation.recording import OfFour, Record, recorded_shapes, recorders_of
+
+Scenarios = Environment | Mapping[str, Environment]
+Policies = Mapping[str, Policy | Sequence[Policy]]
+Backend = Literal["auto", "scan", "kernel"]
+
+
+@dataclass(frozen=True)
+class Request:
+    """Checked and stacked arguments: scenarios and variants are leading axes of the leaves."""
+
+    scenarios: tuple[str, ...]
+    environment: Environment  # leaves [C, ...]
+    policies: dict[str, Policy]  # leaves [V, ...]
+    variants: dict[str, int]
+    means: np.ndarray  # [C, K] float64
+    reward: np.ndarray  # [C, K, S] float64
+    key: Array
+    runs: int
+    first_run: int
+    horizon: int
+    plays: int
+    shuffle: bool
+    times: np.ndarray  # [T] int64
+    backend: Backend  # not "auto"
+    recorders: dict[str, dict[str, OfFour]]  # label to name to function(environment_state, policy_state, t, policy)
+    shapes: dict[str, dict[str, Any]]  # label to name to shape and type of what a recorder makes of one run
+
+
+def check(
+    scenarios: Scenarios,
+    policies: Policies,
+    key: Array | None = None,
+    runs: int | range = 1000,
+    horizon: int = 100_000,
+    plays: int = 1,
+    times: Array | None = None,
+    shuffle: bool = False,
+    backend: Backend = "auto",
+    record: Record | None = None,
+) -> Request:
+    """The arguments of `simulate` as a `Request`.
+
+    Raises:
+      ValueError: the argument, what is wrong with it and what would be right.
+    """
+    named = _named("scenarios", scenarios) if isinstance(scenarios, Mapping) else {"scenario": scenarios}
+    if not named:
+        raise ValueError("scenarios: none given; give an environment or a dict of them")
+    for name, environment in named.items():
+        _check_contract(f"scenarios[{name!r}]", environment, ("means", "init", "step"), "an environment")
+        if not hasattr(environment, "reward"):
+            raise ValueError(
+                f"scenarios[{name!r}]: an environment is needed, and {type(environment).__name__} has no reward; give "
+                "it what each state of each arm pays, [K, S]"
+            )
+        _check_leaves(f"scenarios[{name!r}]", environment)
+    reward = [np.asarray(environment.reward, float) for environment in named.values()]
+    for name, values in zip(named, reward, strict=True):
+        if values.shape != reward[0].shape:
+            raise ValueError(
+                f"scenarios: {name!r} has [K, S] = {values.shape}, {next(iter(named))!r} has {reward[0].shape}; "
+                "scenarios of another shape need a call of their own"
+            )
+    arms = reward[0].shape[0]
+    first_run = 0
+    if isinstance(runs, range):
+        if runs.step != 1 or runs.start < 0 or runs.stop > 2**31 - 1:
+            raise ValueError(f"runs: {runs}; a range of consecutive numbers from 0 to 2^31 - 1 is needed")
+        first_run, runs = runs.start, len(runs)
+    for argument, value in (("runs", runs), ("horizon", horizon), ("plays", plays)):
+        if isinstance(value, bool) or not isinstance(value, int | np.integer):
+            raise ValueError(f"{argument}: {value!r} is not an integer")
+    if not 1 <= runs < 2**31:
+        raise ValueError(f"runs: {runs}; at least 1 is needed, at most 2^31 - 1")
+    if plays < 1 or plays > arms:
+        raise ValueError(f"plays: {plays} arms a round; there are {arms}, so use 1 to {arms}")
+    if horizon < 1:
+        raise ValueError(f"horizon: {horizon}; at least 1 round is needed")
+    if horizon > 2**31 - 1:
+        raise ValueError(f"horizon: {horizon} is beyond 2^31 - 1, where counts of rounds overflow")
+    if backend not in get_args(Backend):
+        raise ValueError(f"backend: {backend!r} is unknown; choose from {', '.join(get_args(Backend))}")
+    listed = _listed(policies, reward)
+    key = jax.random.key(0) if key is None else key
+    check_key(key)
+    request = Request(
+        scenarios=tuple(named),
+        environment=stack(list(named.values()), "scenarios"),
+        policies={label: stack(variants, f"policies[{label!r}]") for label, variants in listed.items()},
+        variants={label: len(variants) for label, variants in listed.items()},
+        means=np.stack([np.asarray(environment.means(), float) for environment in named.values()]),
+        reward=np.stack(reward),
+        key=key,
+        runs=int(runs),
+        first_run=first_run,
+        horizon=int(horizon),
+        plays=int(plays),
+        shuffle=bool(shuffle),
+        times=_times(times, int(horizon)),
+        backend="scan" if backend == "auto" else backend,
+        recorders=recorders_of(record, list(listed), backend),
+        shapes={},
+    )
+    found = recorded_shapes(request.recorders, request.environment, request.policies, key)
+    return replace(request, shapes=found)
+
+
+def _listed(policies: Policies, reward: list[np.ndarray]) -> dict[str, list[Policy]]:
+    if not isinstance(policies, Mapping) or not policies:
+        raise ValueError("policies: give a dict from label to a policy, or to a list of variants of it")
+    listed = {}
+    for label, entry in _named("policies", policies).items():
+        several = isinstance(entry, list | tuple) and not callable(
+            getattr(entry, "scores", None)
+        )  # a NamedTuple has it
+        variants = list(entry) if several else [entry]
+        if not variants:
+            raise ValueError(f"policies[{label!r}]: an empty list of variants")
+        for policy in variants:
+            _check_contract(f"policies[{label!r}]", policy, ("init", "scores", "update"), "a policy")
+            validate = getattr(policy, "validate", None)
+            if validate is not None:
+                for values in reward:
+                    validate(values)
+            _check_leaves(f"policies[{label!r}]", policy)
+        listed[label] = variants
+    return listed
+
+
+def _named(argument: str, things: Mapping[Any, Any]) -> dict[str, Any]:
+    named = {str(name): thing for name, thing in things.items()}
+    if len(named) < len(things):
+        raise ValueError(f"{argument}: two names are the same as text among {list(things)}")
+    return named
+
+
+def _check_contract(where: str, thing: Any, methods: tuple[str, ...], kind: str) -> None:
+    if isinstance(thing, type):
+        raise ValueError(f"{where}: {thing.__name__} is a class; give {thing.__name__}()")
+    missing = [name for name in methods if not callable(getattr(thing, name, None))]
+    if missing:
+        raise ValueError(f"{where}: {kind} is needed, and {type(thing).__name__} has no {', '.join(missing)}")
+
+
+def _check_leaves(where: str, thing: Any) -> None:
+    for leaf in jax.tree.leaves(thing):
+        if leaf is thing:
+            raise ValueError(f"{where}: {type(thing).__name__} is not a pytree; decorate it with @jaxbandit.pytree")
+        if not isinstance(leaf, int | float | np.ndarray | np.generic | jax.Array):
+            raise ValueError(f"{where}: {leaf!r} is not a number; make a field that is part of the program static()")
+
+
+def default_times(horizon: int) -> np.ndarray:
+    """About 200 rounds, evenly spaced in log, from 1 to the horizon; [T] int64."""
+    return np.unique(np.rint(np.geomspace(1, horizon, 220)).astype(np.int64))
+
+
+def _times(times: Array | None, horizon: int) -> np.ndarray:
+    if times is None:
+        return default_times(horizon)
+    try:
+        given = np.asarray(times)
+    except ValueError:
+        raise ValueError("times: give a list of rounds, integers") from None
+    if given.ndim != 1 or not given.size or not np.issubdtype(given.dtype, np.integer):
+        raise ValueError("times: give a list of rounds, integers")
+    given = given.astype(np.int64)
+    if (np.diff(given) <= 0).any():
+        raise ValueError("times: not sorted, or a round twice; give them strictly increasing")
+    if given[0] < 1 or given[-1] > horizon:
+        raise ValueError(f"times: rounds {given[0]}..{given[-1]} reach beyond 1..{horizon} (the horizon)")
+    return given

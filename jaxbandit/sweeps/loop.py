@@ -1,0 +1,228 @@
+"""`sweep`: named cases into a folder that survives anything, on one machine or on an executor's workers."""
+
+from __future__ import annotations
+
+import itertools
+import os
+from collections.abc import Callable, Iterable, Iterator, Mapping
+from concurrent.futures import BrokenExecutor, Executor, Future, as_completed
+from pathlib import Path
+from typing import Any, NamedTuple
+
+import jax
+import jax.numpy as jnp
+import numpy as np
+
+from jaxbandit.results.result import Result
+from jaxbandit.simulation.loop import pieces, progress_bar, rounds_left
+from jaxbandit.simulation.request import Request, check
+from jaxbandit.sweeps import storage
+from jaxbandit.sweeps.storage import Piece
+
+RUNS_OF_A_FILE = 10_000
+CUTTING = ("chunk", "tile", "devices")  # arguments of `simulate` that change no count
+
+Options = Mapping[str, Any]
+
+
+class Task(NamedTuple):
+    """A block of runs of a case, and where it is written."""
+
+    folder: Path
+    options: dict[str, Any]
+    first: int
+    stop: int
+    every: float
+
+    def request(self) -> Request:
+        return check(**_without(self.options, CUTTING) | {"runs": range(self.first, self.stop)})
+
+    def pieces(self) -> list[Piece]:
+        return storage.pieces_of(self.folder).get((self.first, self.stop), [])
+
+    def rounds_left(self) -> int:
+        """Rounds not yet written."""
+        request, written = self.request(), self.pieces()
+        return rounds_left(request) * (request.horizon - (written[-1].last if written else 0)) // request.horizon
+
+
+def sweep(
+    cases: Mapping[str, Options],
+    folder: str | os.PathLike[str],
+    *,
+    executor: Executor | None = None,
+    block: int = RUNS_OF_A_FILE,
+    every: float = 30.0,
+    progress: bool = True,
+) -> dict[str, Result]:
+    """Simulate every case into a folder: what is done is skipped, what was stopped continues, what changed is refused.
+
+    The counts are those of `simulate` with the same arguments, bit for bit, however often the sweep was interrupted and
+    whatever executor played it. Runs may be added later: 1,000 now and `runs=10_000` tomorrow plays the other 9,000.
+    Cases may be added and left out. All keys are `jax.random.key(0)` unless given, so cases meet the same luck.
+
+    A block of runs is written every so many seconds, in files that are never changed again, each whole or not there.
+    Ctrl-C writes what is done and raises KeyboardInterrupt; the same call continues, also after kill -9.
+
+    Args:
+      cases: name to the arguments of `simulate` (but `progress` and `resume`). `grid` makes them from axes.
+      folder: made if it is not there. Of two sweeps at once on one folder the second is refused.
+      executor: a `concurrent.futures.Executor` whose workers see the folder; each task is a block of runs of a case.
+      block: runs of a file and of a task, fewer for more workers.
+      every: seconds between two files of a block.
+      progress: show a bar, if the output is a terminal or a notebook.
+
+    Returns:
+      name to `Result`, complete; not to be continued by `simulate(resume=...)`.
+
+    Raises:
+      ValueError: an argument is wrong or has changed (which one), or a file is damaged or foreign (its name).
+      OSError: the folder cannot be written, or another sweep is at work on it (BlockingIOError).
+      RuntimeError: a worker of the executor died.
+
+    >>> import jaxbandit, tempfile
+    >>> arms = jaxbandit.two_state([0.5, 0.4], [0.4, 0.55])
+    >>> def case(exponent):
+    ...     policies = {"TV": jaxbandit.TVKLUCB(exponent=exponent)}
+    ...     return {"scenarios": arms, "policies": policies, "runs": 4, "horizon": 50, "times": [50]}
+    >>> with tempfile.TemporaryDirectory() as folder:
+    ...     results = sweep(grid(case, exponent=[0.2, 0.3]), folder)
+    >>> {name: result.visits["TV"].shape for name, result in results.items()}
+    {'exponent=0.2': (1, 1, 4, 1, 2, 2), 'exponent=0.3': (1, 1, 4, 1, 2, 2)}
+    """
+    if isinstance(block, bool) or not isinstance(block, int) or block < 1:
+        raise ValueError(f"block: {block!r}; give a number of runs")
+    if not every > 0:
+        raise ValueError(f"every: {every!r}; give seconds, more than 0")
+    if executor is not None and not isinstance(executor, Executor):
+        raise ValueError(
+            f"executor: {executor!r} is not a concurrent.futures.Executor; for Dask, client.get_executor()"
+        )
+    requests = _check(cases, executor)
+    path = Path(folder).resolve()
+    with storage.locked(path):
+        folders = storage.open_cases(path, requests)
+        tasks = [
+            (name, task, task.rounds_left())
+            for name, request in requests.items()
+            for task in _tasks(folders[name], dict(cases[name]), request, block, every)
+        ]
+        left = sum(rounds for _, _, rounds in tasks)
+        total = max(left, sum(rounds_left(request) for request in requests.values()))
+        with progress_bar(total, progress, total - left) as bar:
+            if executor is not None:
+                _play_all(executor, [(task, rounds) for _, task, rounds in tasks if rounds], bar)
+            else:
+                for name, task, rounds in tasks:
+                    if rounds:
+                        bar.set_description(name)
+                        _play(task, bar)
+        return {name: storage.assemble(folders[name], request) for name, request in requests.items()}
+
+
+def grid(make: Callable[..., Options], **axes: Iterable[Any]) -> dict[str, Options]:
+    """A case for every combination of the axes' values, the last axis fastest.
+
+    Args:
+      make: the arguments of `simulate` from one value of each axis, by name.
+      axes: name to values.
+
+    Returns:
+      name, as "exponent=0.2, runs=100", to case. In the order of `itertools.product`: the results' numbers can be
+      reshaped to the lengths of the axes.
+
+    Raises:
+      ValueError: two combinations have the same name.
+
+    >>> list(grid(lambda a, b: {}, a=[1, 2], b=["x"]))
+    ['a=1, b=x', 'a=2, b=x']
+    """
+    cases = {}
+    for values in itertools.product(*axes.values()):
+        chosen = dict(zip(axes, values, strict=True))
+        name = ", ".join(f"{axis}={value}" for axis, value in chosen.items())
+        if name in cases:
+            raise ValueError(f"axes: two combinations are called {name!r}; give values that differ as text")
+        cases[name] = make(**chosen)
+    return cases
+
+
+def _check(cases: Mapping[str, Options], executor: Executor | None) -> dict[str, Request]:
+    """Every case as a request, before anything is written."""
+    if not isinstance(cases, Mapping) or not cases:
+        raise ValueError("cases: give a dict from name to the arguments of simulate")
+    requests = {}
+    for name, options in cases.items():
+        if not isinstance(name, str) or not isinstance(options, Mapping):
+            raise ValueError(f"cases[{name!r}]: give a text and a dict of the arguments of simulate")
+        for argument in ("progress", "resume"):
+            if argument in options:
+                raise ValueError(f"cases[{name!r}]: {argument} is the sweep's own; leave it out")
+        if executor is not None and "devices" in options:
+            raise ValueError(f"cases[{name!r}]: devices of this process mean nothing to an executor's; leave them out")
+        if isinstance(options.get("runs"), range):
+            raise ValueError(f"cases[{name!r}]: runs: give their number, from run 0")
+        try:
+            requests[name] = check(**_without(options, CUTTING))
+        except (TypeError, ValueError) as error:
+            raise ValueError(f"cases[{name!r}]: {error}") from error
+    return requests
+
+
+def _tasks(folder: Path, options: dict[str, Any], request: Request, block: int, every: float) -> Iterator[Task]:
+    """The blocks of runs of a case: those in the folder, and new ones between and behind them."""
+    known = storage.pieces_of(folder)
+    first = 0
+    while first < request.runs:
+        stop = next((b for a, b in known if a == first), None)
+        if stop is None:
+            stop = min([first + block, request.runs, *(a for a, _ in known if a > first)])
+        yield Task(folder, options, first, stop, every)
+        first = stop
+
+
+def _play(task: Task, bar: Any) -> None:
+    """Play a block of runs to its end, from where its files end."""
+    request, written = task.request(), task.pieces()
+    last = storage.load_piece(task.folder, written[-1], request) if written else None
+    before = last.rounds if last else 0
+    cutting = {name: task.options[name] for name in CUTTING if name in task.options}
+    for part in pieces(request, bar, resume=last, every=task.every, **cutting):
+        if part.rounds > before:
+            storage.save_piece(task.folder, Piece(task.first, task.stop, before, part.rounds), part)
+            before = part.rounds
+    if before < request.horizon:
+        raise KeyboardInterrupt("stopped; what is done is written, and the same call continues")
+
+
+def play_remotely(task: Task, key: np.ndarray, implementation: str, double: bool) -> None:
+    """Play a block in an executor's worker, which writes its files itself."""
+    with jax.enable_x64(double):
+        options = task.options | {"key": jax.random.wrap_key_data(jnp.asarray(key), impl=implementation)}
+        _play(task._replace(options=options), progress_bar(0, False))
+
+
+def _play_all(executor: Executor, tasks: list[tuple[Task, int]], bar: Any) -> None:
+    futures: dict[Future[None], int] = {}
+    double = jnp.result_type(float).itemsize == 8
+    try:
+        for task, rounds in tasks:
+            key = jax.random.key(0) if task.options.get("key") is None else task.options["key"]
+            about = np.asarray(jax.random.key_data(key)), str(jax.random.key_impl(key)), double
+            plain = task._replace(options=_without(task.options, ("key",)))
+            futures[executor.submit(play_remotely, plain, *about)] = rounds
+        for future in as_completed(futures):
+            future.result()
+            bar.update(futures[future])
+    except BrokenExecutor as error:
+        raise RuntimeError(
+            "executor: a worker died and took the pool with it; what was written is whole, and the same call with a "
+            "new executor continues"
+        ) from error
+    finally:
+        for future in futures:
+            future.cancel()
+
+
+def _without(options: Options, names: tuple[str, ...]) -> dict[str, Any]:
+    return {name: value for name, value in options.items() if name not in names}

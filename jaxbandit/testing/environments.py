@@ -1,0 +1,150 @@
+"""The contract of an environment."""
+
+from __future__ import annotations
+
+from typing import Any
+
+import jax
+import jax.numpy as jnp
+import numpy as np
+
+from jaxbandit.base import Array, Environment, Feedback
+from jaxbandit.testing.requirements import require, require_close, require_numbers, shapes
+
+FEWEST_MOVES = 8  # of an arm in a run, on average, for its mean to be judged
+STANDARD_ERRORS = 7.0
+
+
+def check_environment(environment: Environment, *, runs: int = 64, plays: int = 64, settle: int = 2**13) -> None:
+    """Check that `environment` keeps the contract `simulate` relies on.
+
+    Feedback has the right shapes and types; `step` is pure and does the same with and without jit; the n-th play of an
+    arm does not depend on what was played in between; no draw is repeated from one play to the next; each state pays
+    what `reward` says; `means()` is what plays pay in the long run.
+
+    The means are compared with the average of `settle` plays in each of the runs, after `settle` plays that do not
+    count. An arm fails where they are more than 7 standard errors apart, as the runs tell them: a right arm that has
+    settled by then fails with a probability below 1e-8. With the default numbers, an error of 0.02 is found in an arm
+    with rewards 0 and 1 that forgets its state within ten plays. An arm that changes its state less than 8 times a run
+    is not judged.
+
+    Args:
+      runs: number of keys tried.
+      plays: plays of each arm where each is looked at.
+      settle: plays of each arm until its state no longer depends on how it started.
+
+    Raises:
+      AssertionError: what is broken.
+      ValueError: there are less than 2 runs.
+
+    >>> import jaxbandit
+    >>> check_environment(jaxbandit.two_state([0.5, 0.4], [0.4, 0.55]))
+    """
+    if runs < 2:
+        raise ValueError(f"runs: {runs}; at least 2 are needed to tell a standard error")
+    name = type(environment).__name__
+    for part in ("reward", "means", "init", "step"):
+        require(hasattr(environment, part), f"{name}: has no {part}")
+    require_numbers(name, environment)
+    reward = np.asarray(environment.reward)
+    require(reward.ndim == 2, f"{name}.reward: shape {reward.shape} is not [K, S]")
+    arms, states = reward.shape
+    found = np.shape(environment.means())
+    require(found == (arms,), f"{name}.means(): shape {found} is not [K]")
+    keys = jax.random.split(jax.random.key(0), runs)
+    _check_step(name, environment, keys[0], arms, states)
+
+    def seen(key: Array, order: Array) -> Array:
+        def body(state: Any, arm: Array) -> Any:
+            state, feedback = environment.step(key, state, arm[None])
+            return state, (feedback.before[0], feedback.states[0])
+
+        return jax.lax.scan(body, environment.init(key), order)[1]
+
+    in_turn = jnp.tile(jnp.arange(arms, dtype=jnp.int32), plays)
+    in_blocks = jnp.repeat(jnp.arange(arms, dtype=jnp.int32), plays)
+    in_any_order = jax.jit(jax.vmap(seen, (0, None)))
+    turned = [np.asarray(x).reshape(runs, plays, arms) for x in in_any_order(keys, in_turn)]
+    blocked = [np.asarray(x).reshape(runs, arms, plays) for x in in_any_order(keys, in_blocks)]
+    for left, right in zip(turned, blocked, strict=True):
+        require(
+            np.array_equal(np.swapaxes(left, 1, 2), right),
+            f"{name}.step: the n-th play of an arm depends on the plays of other arms; derive each draw from the key, "
+            "the arm and the number of the play",
+        )
+    _check_repeats(name, blocked[0], blocked[1], states)
+    _check_long_run(name, environment, keys, settle)
+
+
+def _check_long_run(name: str, environment: Environment, keys: Array, settle: int) -> None:
+    """What states pay and what arms pay on average, in runs of two times `settle` plays of every arm."""
+    table = jnp.asarray(environment.reward, float)
+    arms = jnp.arange(table.shape[0], dtype=jnp.int32)
+
+    def play(key: Array) -> tuple[Array, Array, Array]:
+        def body(t: Array, loop: tuple[Any, Array, Array, Array]) -> tuple[Any, Array, Array, Array]:
+            state, visits, moves, wrong = loop
+            state, feedback = environment.step(key, state, arms)
+            counts = (t >= settle).astype(jnp.int32)
+            visits = visits.at[arms, feedback.states].add(counts)
+            moves = moves + counts * (feedback.before != feedback.states)
+            off = jnp.abs(feedback.rewards - table[arms, feedback.states])
+            return state, visits, moves, jnp.maximum(wrong, off)
+
+        nothing = (
+            jnp.zeros(table.shape, jnp.int32),
+            jnp.zeros(arms.shape, jnp.int32),
+            jnp.zeros(arms.shape, table.dtype),
+        )
+        _, *found = jax.lax.fori_loop(0, 2 * settle, body, (environment.init(key), *nothing))
+        return tuple(found)
+
+    visits, moves, wrong = map(np.asarray, jax.jit(jax.vmap(play))(keys))
+    reward, means = np.asarray(environment.reward, float), np.asarray(environment.means(), float)
+    size = np.abs(reward).max()
+    for arm in range(len(reward)):
+        off = wrong[:, arm].max()
+        require(off <= 1e-5 * size, f"{name}.step: arm {arm} pays up to {off:g} more or less than `reward` says")
+        averages = visits[:, arm] @ reward[arm] / settle
+        error = averages.std(ddof=1) / np.sqrt(len(averages))
+        judged = moves[:, arm].mean() >= FEWEST_MOVES
+        require(
+            not judged or abs(averages.mean() - means[arm]) <= STANDARD_ERRORS * error + 1e-6 * size,
+            f"{name}.means(): {means[arm]:.6g} for arm {arm}, which paid {averages.mean():.6g} a play (standard error "
+            f"{error:.2g}) in {len(averages)} runs of {settle} plays after {settle}; if it takes longer to forget its "
+            "start, give a larger `settle`",
+        )
+
+
+def _check_repeats(name: str, before: np.ndarray, after: np.ndarray, states: int) -> None:
+    """A draw is repeated where every run is deterministic in itself although the runs differ."""
+    for arm in range(before.shape[1]):
+        moves = [  # [run][s]: the states that s was left for
+            [set(after[run, arm][before[run, arm] == s].tolist()) for s in range(states)] for run in range(len(before))
+        ]
+        within = all(len(nexts) <= 1 for run in moves for nexts in run)
+        between = any(len(set.union(*[run[s] for run in moves])) > 1 for s in range(states))
+        require(
+            not (within and between),
+            f"{name}.step: repeats its draw: within a run arm {arm} always leaves a state the same way, in another run "
+            "another; fold the number of the play into the key",
+        )
+
+
+def _check_step(name: str, environment: Environment, key: Array, arms: int, states: int) -> None:
+    state = environment.init(key)
+    for plays in sorted({1, arms}):
+        played = jnp.arange(plays, dtype=jnp.int32)
+        following, feedback = environment.step(key, state, played)
+        require(isinstance(feedback, Feedback), f"{name}.step: returns no Feedback")
+        require(shapes(following) == shapes(state), f"{name}.step: the state's shapes or types change")
+        for part in ("arms", "before", "states"):
+            array = getattr(feedback, part)
+            whole = array.shape == (plays,) and array.dtype == jnp.int32
+            require(whole, f"{name}.step: {part} is not [M] int32")
+        require(feedback.rewards.shape == (plays,), f"{name}.step: rewards is not [M]")
+        require(jnp.array_equal(feedback.arms, played), f"{name}.step: arms are not those that were played")
+        inside = bool(((feedback.states >= 0) & (feedback.states < states)).all())
+        require(inside, f"{name}.step: a state out of range")
+        again = jax.jit(lambda state, played: environment.step(key, state, played))(state, played)
+        require_close(f"{name}.step: differs with and without jit", again, (following, feedback))

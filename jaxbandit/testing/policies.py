@@ -1,0 +1,87 @@
+"""The contract of a policy."""
+
+from __future__ import annotations
+
+from typing import Any
+
+import jax
+import jax.numpy as jnp
+import numpy as np
+
+from jaxbandit.base import Array, Feedback, Policy
+from jaxbandit.environments import markov
+from jaxbandit.selection import best
+from jaxbandit.testing.requirements import require, require_close, require_numbers, shapes
+
+
+def check_policy(policy: Policy, *, arms: int = 4, states: int = 2, rounds: int = 64, plays: int = 1) -> None:
+    """Check that `policy` keeps the contract `simulate` relies on.
+
+    Its leaves are numbers; `init`, `scores` and `update` are pure, do the same with and without jit, in a batch and
+    alone; shapes and types of its state never change; scores are [arms] floats and never NaN.
+
+    Args:
+      arms, states: of the random problem it is tried on.
+      rounds: how many rounds are tried.
+      plays: arms played a round.
+
+    Raises:
+      AssertionError: what is broken, with the method's name.
+      ValueError: from the policy's own `validate`.
+
+    >>> import jaxbandit
+    >>> check_policy(jaxbandit.TVKLUCB())
+    """
+    name = type(policy).__name__
+    for part in ("init", "scores", "update"):
+        require(hasattr(policy, part), f"{name}: has no {part}")
+    require_numbers(name, policy)
+    transition = np.random.default_rng(0).dirichlet(np.ones(states), (arms, states))
+    environment = markov(transition, np.linspace(0, 1, states))
+    reward = jnp.asarray(environment.reward, float)
+    validate = getattr(policy, "validate", None)
+    if validate is not None:
+        validate(environment.reward)
+    state = policy.init(reward)
+    kept = shapes(state)
+    arms_state = environment.init(key := jax.random.key(1))
+    scores_jit, update_jit, play = jax.jit(_scores), jax.jit(_update), jax.jit(environment.step)
+    for t in range(1, rounds + 1):
+        round_key = jax.random.fold_in(key, t)
+        scores = scores_jit(policy, round_key, state, jnp.int32(t))
+        _check_scores(name, scores, arms, t)
+        if t in (1, arms + 1, rounds):
+            plain = policy.scores(round_key, state, jnp.int32(t))
+            require_close(f"{name}.scores: differs with and without jit in round {t}", scores, plain)
+            require_close(
+                f"{name}.scores: differs when called again in round {t}; it must be pure",
+                scores,
+                scores_jit(policy, round_key, state, jnp.int32(t)),
+            )
+        arms_state, feedback = play(key, arms_state, best(scores, plays))
+        following = update_jit(policy, state, feedback)
+        found = shapes(following)
+        require(found == kept, f"{name}.update: state changed from {kept} to {found}; shapes and types must stay")
+        state = following
+    _check_batch(name, policy, key, state, rounds)
+
+
+def _check_scores(name: str, scores: Array, arms: int, t: int) -> None:
+    require(scores.shape == (arms,), f"{name}.scores: shape {scores.shape} is not [K] = ({arms},)")
+    require(jnp.issubdtype(scores.dtype, jnp.floating), f"{name}.scores: {scores.dtype} is not a float")
+    require(not bool(jnp.isnan(scores).any()), f"{name}.scores: NaN in round {t}: {scores}")
+
+
+def _check_batch(name: str, policy: Policy, key: Array, state: Any, t: int) -> None:
+    alone = policy.scores(key, state, jnp.int32(t))
+    double = jax.tree.map(lambda leaf: jnp.stack([leaf, leaf], -1), state)
+    batch = jax.jit(jax.vmap(lambda state: policy.scores(key, state, jnp.int32(t)), in_axes=-1))(double)
+    require_close(f"{name}.scores: differs in a batch", batch[1], alone)
+
+
+def _scores(policy: Policy, key: Array, state: Any, t: Array) -> Array:
+    return policy.scores(key, state, t)
+
+
+def _update(policy: Policy, state: Any, feedback: Feedback) -> Any:
+    return policy.update(state, feedback)

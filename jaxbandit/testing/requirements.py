@@ -1,0 +1,33 @@
+"""What the checks have in common: a requirement that `python -O` does not take away, and comparisons of pytrees."""
+
+from __future__ import annotations
+
+from typing import Any
+
+import jax
+import jax.numpy as jnp
+import numpy as np
+
+
+def require(condition: Any, message: str) -> None:
+    """Raise AssertionError with this message unless the condition holds, also where Python leaves out `assert`."""
+    if not condition:
+        raise AssertionError(message)
+
+
+def require_numbers(name: str, thing: Any) -> None:
+    """Require that all leaves are numbers."""
+    for leaf in jax.tree.leaves(thing):
+        numeric = isinstance(leaf, int | float | np.ndarray | np.generic | jax.Array)
+        require(numeric, f"{name}: {leaf!r} is not a number; make it a pytree dataclass of numbers (jaxbandit.pytree)")
+
+
+def require_close(message: str, left: Any, right: Any) -> None:
+    """Require that two pytrees have the same numbers but for rounding."""
+    for x, y in zip(jax.tree.leaves(left), jax.tree.leaves(right), strict=True):
+        require(np.allclose(np.asarray(x), np.asarray(y), rtol=1e-5, atol=1e-6, equal_nan=True), message)
+
+
+def shapes(tree: Any) -> Any:
+    """The pytree with shape and type of each leaf in its place."""
+    return jax.tree.map(lambda leaf: (jnp.shape(leaf), str(jnp.result_type(leaf))), tree)

@@ -1,0 +1,300 @@
+"""What the counts depend on: changed code is refused by name, equal code is known again in every process."""
+
+import json
+import os
+import subprocess
+import sys
+import types
+from functools import partial
+from pathlib import Path
+
+import jax
+import jax.numpy as jnp
+import numpy as np
+import optax
+import pytest
+
+import jaxbandit
+from jaxbandit import GradientBandit, Result, Uniform, pytree, simulate, static, sweep, two_state
+from jaxbandit.policies.estimates import count_visits, no_visits, sample_mean
+from jaxbandit.simulation.fingerprint import fingerprint
+from jaxbandit.simulation.request import check
+from jaxbandit.sweeps import storage
+
+ARMS = two_state([0.5, 0.4, 0.3], [0.4, 0.55, 0.65])
+SIZE = {"runs": 5, "horizon": 40, "times": [20, 40]}
+SOURCE = """
+@pytree
+class Mine:
+    optimism: float = 1.0
+
+    def init(self, reward):
+        return no_visits(reward)
+
+    def scores(self, key, state, t):
+        mean, plays = sample_mean(state.counts, state.reward)
+        return mean + self.optimism / ({body})
+
+    def update(self, state, feedback):
+        return count_visits(state, feedback)
+"""
+
+
+def mine(body="1 + plays", module="notebook"):
+    """The policy as a cell of a notebook makes it: a new class each time it is run."""
+    place = types.ModuleType(module)
+    names = {"pytree": pytree, "no_visits": no_visits, "sample_mean": sample_mean, "count_visits": count_visits}
+    vars(place).update(names, jnp=jnp)
+    exec(SOURCE.format(body=body), vars(place))
+    return place.Mine()
+
+
+def case(policy, **more):
+    return {"m": {"scenarios": ARMS, "policies": {"mine": policy, "u": Uniform()}, **SIZE, **more}}
+
+
+def test_a_sweep_refuses_other_code_by_name_and_knows_the_same_again(tmp_path):
+    first = sweep(case(mine()), tmp_path)["m"]
+    again = sweep(case(mine(module="elsewhere")), tmp_path)["m"]
+    np.testing.assert_array_equal(first.visits["mine"], again.visits["mine"])
+    with pytest.raises(ValueError, match=r"cases\['m'\]: the code of policy 'mine' changed since"):
+        sweep(case(mine("2 + plays")), tmp_path)
+    with pytest.raises(ValueError, match=r"cases\['m'\]: policies\['mine'\]\.optimism changed since"):
+        sweep(case(type(mine())(2.0)), tmp_path)
+
+
+def test_a_method_that_is_replaced_is_played_and_refused(tmp_path):
+    """As an author does who assigns `Mine.scores = ...`: neither an old program nor an old count comes back."""
+    policy = mine()
+    before = sweep(case(policy), tmp_path)["m"].visits["mine"]
+    type(policy).scores = lambda self, key, state, t: -1.0 * state.counts.sum(-1)  # every arm in turn
+    with pytest.raises(ValueError, match="the code of policy 'mine' changed"):
+        sweep(case(policy), tmp_path)
+    after = sweep(case(policy), tmp_path / "new")["m"].visits["mine"]
+    assert (after.sum((-2, -1)) == [20, 40]).all() and (after != before).any()
+    assert np.ptp(after.sum(-1)[..., 1, :]) <= 1
+
+
+def test_resume_refuses_other_code():
+    short = simulate(**case(mine())["m"])
+    longer = {"horizon": 60, "times": [20, 40, 60]}
+    assert simulate(**case(mine(), **longer)["m"], resume=short).complete
+    with pytest.raises(ValueError, match="resume: the code of policy 'mine' changed since the result was made"):
+        simulate(**case(mine("3 + plays"), **longer)["m"], resume=short)
+
+
+def test_an_environment_and_a_recorder_are_told_by_their_code(tmp_path):
+    @pytree
+    class Late(type(ARMS)):
+        def step(self, key, state, arms):
+            following, feedback = super(type(self), self).step(key, state, arms)
+            return following, feedback._replace(before=feedback.states)
+
+    late = Late(**{name: getattr(ARMS, name) for name in ARMS.__dataclass_fields__})
+    sweep(case(mine()), tmp_path / "a")
+    with pytest.raises(ValueError, match=r"the code of the environment changed"):
+        sweep(case(mine(), scenarios=late), tmp_path / "a")
+    sweep(case(mine(), record={"t": lambda arms, state, t: t}), tmp_path / "b")
+    sweep(case(mine(), record={"t": lambda environment_state, policy_state, round: round}), tmp_path / "b")
+    with pytest.raises(ValueError, match=r"the code of record 't', policy 'mine', .* policy 'u' changed"):
+        sweep(case(mine(), record={"t": lambda arms, state, t: t + 1}), tmp_path / "b")
+    with pytest.raises(ValueError, match=r"cases\['m'\]: record changed"):
+        sweep(case(mine()), tmp_path / "b")
+
+
+def test_the_same_in_another_process_with_other_hashes():
+    """Of every policy and of an optimiser whose functions have addresses; under another seed of Python's hashes."""
+    code = (
+        "import json, optax, jaxbandit\n"
+        "from jaxbandit.simulation.fingerprint import fingerprint\n"
+        "from jaxbandit.simulation.request import check\n"
+        "policies = {name: policy() for name, policy in jaxbandit.ALL.items()}\n"
+        "policies['adam'] = jaxbandit.GradientBandit(optax.adam(0.1))\n"
+        "arms = jaxbandit.two_state([0.5, 0.4, 0.3], [0.4, 0.55, 0.65])\n"
+        "print(json.dumps(fingerprint(check(arms, policies, shuffle=True))))\n"
+    )
+    environment = os.environ | {"PYTHONHASHSEED": "77", "PYTHONPATH": str(Path(__file__).parent.parent)}
+    done = subprocess.run([sys.executable, "-c", code], env=environment, capture_output=True, text=True, check=True)
+    policies = {name: policy() for name, policy in jaxbandit.ALL.items()} | {"adam": GradientBandit(optax.adam(0.1))}
+    here = fingerprint(check(ARMS, policies, shuffle=True))
+    assert json.loads(done.stdout) == json.loads(json.dumps(here))
+    assert len(set(here["programs"]["policy"].values())) == len(policies)
+
+
+def test_other_versions_go_on_with_one_warning_that_names_both(tmp_path, monkeypatch):
+    cases = {"a": case(mine())["m"], "b": case(mine(), runs=3)["m"]}
+    before = sweep(cases, tmp_path)
+    monkeypatch.setattr("jaxbandit.simulation.fingerprint.__version__", "7.0")
+    with pytest.warns(UserWarning, match=r"jaxbandit 0.* and goes on with jaxbandit 7.0, jax .*: the values") as seen:
+        after = sweep({name: {**each, "runs": 8} for name, each in cases.items()}, tmp_path)
+    assert len(seen) == 1
+    np.testing.assert_array_equal(after["a"].visits["mine"][:, :, :5], before["a"].visits["mine"])
+    sweep({name: {**each, "runs": 8} for name, each in cases.items()}, tmp_path)  # known by now: no warning
+    with pytest.raises(ValueError, match="the code of policy 'mine' changed"):
+        sweep(case(mine("2 + plays")) | {"a": case(mine("2 + plays"))["m"]}, tmp_path)
+    monkeypatch.setattr("jaxbandit.simulation.fingerprint.__version__", "8.0")
+    with (
+        pytest.raises(ValueError, match=r"cases\['a'\]: key changed"),
+        pytest.warns(UserWarning, match="goes on with jaxbandit 8.0"),
+    ):
+        sweep({"a": {**cases["a"], "key": jax.random.key(3)}}, tmp_path)
+
+
+def test_files_of_the_first_kind_are_read_but_not_continued(tmp_path):
+    """As 0.1.0 wrote them before programs were known: the header's version is 1, the fingerprint its specification."""
+    result = simulate(ARMS, {"u": Uniform()}, **SIZE)
+    result.save(tmp_path / "r.npz")
+    with np.load(tmp_path / "r.npz") as file:
+        arrays = dict(file)
+    header = json.loads(str(arrays["header"]))
+    del header["recorded"], header["fingerprint"]
+    header |= {"version": 1, "specification": {"scenarios": [["scenario", "5a"]], "policies": {"u": "1f"}, "runs": 5}}
+    np.savez(tmp_path / "old.npz", **arrays | {"header": np.array(json.dumps(header))})
+    old = Result.load(tmp_path / "old.npz")
+    np.testing.assert_array_equal(old.visits["u"], result.visits["u"])
+    assert old.asked["runs"] == 5 and old.recorded == {}
+    with pytest.raises(ValueError, match="resume: .* it can be read, but not continued"):
+        simulate(ARMS, {"u": Uniform()}, **SIZE | {"horizon": 50}, resume=old)
+    (tmp_path / "s").mkdir()
+    manifest = {"version": 1, "cases": {"m": {"folder": "0000-m", "description": {"policies": {}}}}}
+    (tmp_path / "s" / storage.MANIFEST).write_text(json.dumps(manifest))
+    with pytest.raises(ValueError, match=r"before sweeps knew what a policy computes.*Result\.load"):
+        sweep(case(mine()), tmp_path / "s")
+
+
+class Maker:
+    def __init__(self, rate):
+        self.rate = rate
+
+    def __call__(self, rate):
+        return optax.sgd(self.rate * rate)
+
+    def make(self, rate):
+        return self(rate)
+
+
+FUNCTIONS = [  # those of a line compute the same
+    [Maker(1.0), Maker(1.0).make],
+    [optax.sgd, lambda rate: optax.sgd(rate)],
+    [Maker(2.0), Maker(2.0).make],
+    [lambda rate: optax.sgd(lambda n: rate / (1 + 0.01 * n))],
+    [lambda rate: optax.sgd(lambda n: rate / (1 + 0.1 * n))],
+    [lambda rate: optax.adam(rate, *(0.9, 0.99)), partial(optax.adam, b1=0.9, b2=0.99)],
+    [lambda rate: optax.adam(rate, *(0.8, 0.99))],
+    [optax.adam],
+    [optax.sgd(0.1), optax.sgd(0.1)],
+    [optax.sgd(0.2)],
+    [optax.sgd(0.1, momentum=0.9)],
+    [optax.sgd(optax.exponential_decay(0.1, 100, 0.9))],
+    [optax.sgd(optax.exponential_decay(0.1, 200, 0.9))],
+    [optax.inject_hyperparams(optax.sgd)],
+    [optax.inject_hyperparams(optax.adam, static_args={"b1", "b2"})],
+    [partial(optax.sgd, momentum=0.8), lambda rate: optax.sgd(rate, momentum=0.8)],
+    [partial(optax.sgd, momentum=0.9), lambda rate: optax.sgd(rate, momentum=0.9)],
+    [lambda rate: optax.rmsprop(rate, momentum=0.9)],
+]
+
+
+def program(policy):
+    return fingerprint(check(ARMS, {"p": policy}))["programs"]["policy"]["p"]
+
+
+def test_optimisers_are_told_apart_by_what_they_compute():
+    def rate_of(function):  # a ready optimiser has its own
+        return None if isinstance(function, optax.GradientTransformation) else 0.1
+
+    found = [{program(GradientBandit(each, rate_of(each))) for each in line} for line in FUNCTIONS]
+    assert all(len(line) == 1 for line in found)
+    assert len(set.union(*found)) == len(FUNCTIONS)
+
+
+def test_constants_count_by_value():
+    """A large table that a method reads, which differs in its last entry by one rounding."""
+
+    def reading(table):
+        policy = mine()
+        type(policy).scores = lambda self, key, state, t: jnp.asarray(table)[t % 2000] * state.reward[:, 0]
+        return policy
+
+    zeros, other = np.zeros(2000), np.append(np.zeros(1999), 1e-12)
+    assert program(reading(zeros)) == program(reading(zeros.copy())) != program(reading(other))
+
+
+def test_constants_of_an_inner_function_count_too():
+    def reading(table):
+        inner = jax.jit(lambda t: jnp.asarray(table)[t % 3])
+        policy = mine()
+        type(policy).scores = lambda self, key, state, t: inner(t) * state.reward[:, 1]
+        return policy
+
+    one, other = np.array([1.0, 2.0, 3.0]), np.array([1.0, 2.0, -3.0])
+    assert program(reading(one)) == program(reading(one.copy())) != program(reading(other))
+
+
+def test_the_same_on_a_terminal(monkeypatch):
+    """JAX colours the text of a program where it writes to a terminal."""
+    before = program(mine())
+    text = str(jax.make_jaxpr(lambda x: x + 1)(1.0))
+    monkeypatch.setattr("jaxbandit.fast.jaxprs.str", lambda closed: f"\x1b[34m{closed!s}\x1b[0m", raising=False)
+    assert program(mine()) == before and "lambda" in text
+
+
+def test_what_an_environment_pays_counts_wherever_it_is_written(tmp_path):
+    """A reward that is a property, not a leaf."""
+
+    def arms(worst):
+        @pytree
+        class Paying:
+            transition_like: float = 0.5
+
+            @property
+            def reward(self):
+                return np.array([[worst, 1.0], [0.0, 0.5]])
+
+            def means(self):
+                return np.mean(self.reward, axis=1)
+
+            def init(self, key):
+                return jnp.zeros(2, jnp.int32)
+
+            def step(self, key, state, arms):
+                states = 1 - state[arms]
+                paid = jnp.asarray(self.reward, float)[arms, states]
+                return state.at[arms].set(states), jaxbandit.Feedback(arms, state[arms], states, paid)
+
+        return Paying()
+
+    asked = {"policies": {"u": jaxbandit.UCB1()}, **SIZE}
+    sweep({"m": {"scenarios": arms(0.0), **asked}}, tmp_path)
+    with pytest.raises(
+        ValueError, match=r"scenarios\['scenario'\]\.means\(\), scenarios\['scenario'\]\.reward changed"
+    ):
+        sweep({"m": {"scenarios": arms(-9.0), **asked}}, tmp_path)
+
+
+def test_a_helper_or_a_number_that_a_method_reads_is_read_again(tmp_path):
+    """As in a notebook, where a cell above is run again and the class stays as it is."""
+    policy = mine("1 + helper(plays)")
+    names = type(policy).scores.__globals__
+    names.update(helper=lambda plays: plays, weight=1.0)
+    simulate(**case(policy)["m"])
+    hashes = [program(policy)]
+    names["helper"] = lambda plays: plays * names_weight  # noqa: F821
+    names["helper"].__globals__["names_weight"] = 1.0
+    hashes.append(program(policy))
+    before = simulate(**case(policy)["m"]).visits["mine"]
+    names["helper"].__globals__["names_weight"] = -0.5
+    hashes.append(program(policy))
+    after = simulate(**case(policy)["m"]).visits["mine"]
+    assert len(set(hashes)) == 3 and (before != after).any()
+
+
+def test_settings_of_jax_and_tuples_count():
+    @pytree
+    class Shaped(type(mine())):
+        shape: tuple = static((1.0, 2.0))
+
+    one, other = (fingerprint(check(ARMS, {"p": Shaped(shape=shape)}))["asked"] for shape in ((1.0, 2.0), (-1.0, 4.0)))
+    assert one["policies"]["p"]["shape"] != other["policies"]["p"]["shape"]
+    with jax.threefry_partitionable(False):
+        assert fingerprint(check(ARMS, {"u": Uniform()}))["asked"]["threefry_partitionable"] is False

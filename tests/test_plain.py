@@ -1,0 +1,79 @@
+"""The plain forms, which JAXBANDIT_PLAIN=1 chooses, play what the fast ones play."""
+
+import hashlib
+import json
+import os
+import subprocess
+import sys
+from pathlib import Path
+
+import jax
+import jax.numpy as jnp
+import numpy as np
+import pytest
+from hypothesis import given, settings
+from hypothesis import strategies as st
+
+import jaxbandit
+from jaxbandit import ALL, simulate, two_state
+from jaxbandit.fast import PLAIN
+from jaxbandit.fast.batching import over_runs
+
+CODE = """
+import jaxbandit, test_plain
+from jaxbandit.fast import PLAIN
+assert PLAIN
+print(test_plain.digests())
+"""
+
+
+def digests():
+    """A hash of the counts of every policy, alone and with two plays a round; three states for those that have more."""
+    policies = {name: policy() for name, policy in ALL.items()}
+    two = two_state([0.5, 0.4, 0.3], [0.4, 0.55, 0.65])
+    three = jaxbandit.random(jax.random.key(3), 3, 3)
+    asked = {"runs": 16, "horizon": 150, "times": [7, 150], "progress": False}
+    results = [
+        simulate(two, policies, **asked),
+        simulate(two, policies, **asked, plays=2, shuffle=True),
+        simulate(three, {"TVKLUCB": ALL["TVKLUCB"]()}, **asked),
+    ]
+    counts = [visits.tobytes() for result in results for visits in result.visits.values()]
+    return json.dumps([hashlib.sha256(each).hexdigest()[:8] for each in counts])
+
+
+@pytest.mark.slow
+@pytest.mark.skipif(PLAIN, reason="this run is plain itself")
+def test_every_policy_plays_the_same_both_ways():
+    tests = Path(__file__).parent
+    environment = os.environ | {"JAXBANDIT_PLAIN": "1", "PYTHONPATH": f"{tests.parent}{os.pathsep}{tests}"}
+    done = subprocess.run([sys.executable, "-c", CODE], env=environment, capture_output=True, text=True, check=True)
+    assert json.loads(done.stdout) == json.loads(digests())
+
+
+MODES = st.sampled_from([None, "clip", "fill", "drop", "promise_in_bounds"])
+
+
+@settings(max_examples=60, deadline=None)
+@given(seed=st.integers(0, 2**31), mode=MODES, kind=st.sampled_from(["f", "i", "u", "b"]), many=st.integers(1, 3))
+def test_single_entries_are_read_and_written_as_by_vmap(seed, mode, kind, many):
+    """Reads, writes and sums of `x[i, j]` with indices in and out of bounds, also negative ones."""
+    rng = np.random.default_rng(seed)
+    low, high = (0, 3) if mode == "promise_in_bounds" else (-5, 6)
+    x = jnp.asarray(
+        rng.integers(0, 2 if kind == "b" else 50, (3, 4, 7)), {"f": float, "i": int, "u": "uint32", "b": bool}[kind]
+    )
+    i, j = (jnp.asarray(rng.integers(low, high, (many, 7)), jnp.int32) for _ in range(2))
+    j = jnp.asarray(rng.permuted(np.tile(np.arange(4), (7, 1)), axis=1).T[:many], jnp.int32)  # places differ
+
+    def function(x, i, j):
+        reads = [] if mode == "drop" else [x.at[i, j].get(mode=mode), x[:, 1].at[i].get(mode=mode)]
+        new = jnp.arange(many).astype(x.dtype)
+        writes = [] if kind == "b" else [x.at[i, j].add(new, mode=mode)]
+        return [*reads, *writes, x.at[i, j].set(new, mode=mode)]
+
+    ours = over_runs(function)(x, i, j)
+    theirs = jax.vmap(function, in_axes=-1, out_axes=-1)(x, i, j)
+    for a, b in zip(ours, theirs, strict=True):
+        assert a.dtype == b.dtype
+        np.testing.assert_array_equal(a, b)

@@ -1,0 +1,48 @@
+"""How the work is cut: no tile without a run, whatever the sizes."""
+
+import jax
+import numpy as np
+import pytest
+from hypothesis import given, settings
+from hypothesis import strategies as st
+
+import jaxbandit
+from jaxbandit import Uniform, bernoulli, simulate
+from jaxbandit.simulation.plan import VECTOR, cut, make_plan
+from jaxbandit.simulation.request import check
+
+
+@settings(max_examples=2000, deadline=None)
+@given(
+    runs=st.integers(1, 3_000_000),
+    devices=st.integers(1, 64),
+    tile=st.integers(1, 200_000),
+    full=st.sampled_from([1, VECTOR]),
+)
+def test_every_tile_has_a_run_and_every_run_a_tile(runs, devices, tile, full):
+    devices = min(devices, runs)
+    tiles, width = cut(runs, devices, tile, full)
+    assert (tiles - 1) * width < runs <= tiles * width
+    assert width % devices == 0
+    whole = full if runs >= full * devices else 1
+    assert width // devices % whole == 0
+    assert width // devices < tile + whole  # rounded up at most
+
+
+@pytest.mark.parametrize(
+    ("runs", "arms", "states"), [(11_000, 40, 2), (1_000_000, 5, 3), (100_000, 100, 2), (17, 2, 64)]
+)
+def test_plans_of_requests(runs, arms, states):
+    environment = jaxbandit.random(jax.random.key(0), arms, states)
+    request = check(environment, {"u": Uniform()}, runs=runs, horizon=arms, times=[arms])
+    for devices in (jax.devices()[:1], jax.devices()):
+        for tile in (None, 1, 250, 5000):
+            plan = make_plan(request, 1, None, tile, devices)
+            assert (plan.tiles - 1) * plan.width < runs <= plan.tiles * plan.width
+
+
+def test_many_runs_of_many_arms_on_one_device():
+    """Whole vectors of runs leave fewer tiles than there were: the last of 44 had no run."""
+    arms = bernoulli(np.linspace(0.1, 0.9, 40))
+    result = simulate(arms, {"U": Uniform()}, runs=11_000, horizon=40, times=[40], devices=jax.devices()[:1])
+    assert result.visits["U"].shape[2] == 11_000 and (result.visits["U"].sum((-1, -2)) == 40).all()

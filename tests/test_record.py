@@ -1,0 +1,133 @@
+"""What a policy thinks, recorded: the same bits however the work is cut, in files, sweeps and named axes."""
+
+import jax
+import jax.numpy as jnp
+import numpy as np
+import pytest
+
+import jaxbandit
+from jaxbandit import TVKLUCB, UCBSM, Result, simulate, sweep, two_state
+
+ARMS = two_state([0.5, 0.4, 0.3], [0.4, 0.55, 0.65])
+OTHER = two_state([0.1, 0.4, 0.6], [0.4, 0.25, 0.3], initial_state="stationary")
+POLICIES = {"tv": [TVKLUCB(scale=scale) for scale in (0.3, 1.0)], "ucb": UCBSM()}
+
+
+def judged(arms, state, t, policy):
+    return policy.markovian(state, t + 1)
+
+
+def plays(arms, state, t):
+    return arms.plays
+
+
+def mean(arms, state, t):
+    return (state.counts.sum() / t).astype(jnp.float32)
+
+
+RECORD = {"Markovian": {"tv": judged}, "plays": plays, "share": {"ucb": mean, "tv": mean}}
+COMMON = {"key": jax.random.key(5), "runs": 23, "horizon": 60, "times": [1, 7, 31, 60], "record": RECORD}
+
+
+@pytest.fixture(scope="module")
+def result():
+    return simulate({"a": ARMS, "b": OTHER}, POLICIES, **COMMON)
+
+
+def same(left, right):
+    assert left.recorded.keys() == right.recorded.keys() == RECORD.keys()
+    for name, arrays in left.recorded.items():
+        assert arrays.keys() == right.recorded[name].keys()
+        for label, array in arrays.items():
+            assert array.dtype == right.recorded[name][label].dtype
+            np.testing.assert_array_equal(array, right.recorded[name][label])
+
+
+def test_shapes_types_and_values(result):
+    found = {name: {label: (a.shape, a.dtype) for label, a in of.items()} for name, of in result.recorded.items()}
+    assert found == {
+        "Markovian": {"tv": ((2, 2, 23, 4, 3), bool)},
+        "plays": {"tv": ((2, 2, 23, 4, 3), np.uint32), "ucb": ((2, 1, 23, 4, 3), np.uint32)},
+        "share": {"tv": ((2, 2, 23, 4), np.float32), "ucb": ((2, 1, 23, 4), np.float32)},
+    }
+    for label in result.labels:
+        np.testing.assert_array_equal(result.recorded["plays"][label], result.visits[label].sum(-1))
+        np.testing.assert_array_equal(result.recorded["share"][label], 1)
+
+
+def test_what_is_recorded_is_what_the_policy_says_by_hand(result):
+    """One run of each variant, played round by round without the simulator."""
+    chance = jaxbandit.luck(COMMON["key"], jnp.arange(23, dtype=jnp.int32))
+    for v, policy in enumerate(POLICIES["tv"]):
+        carry = jaxbandit.start(OTHER, policy, chance)
+        for first, last, slot in ((1, 1, 0), (2, 7, 1), (8, 31, 2), (32, 60, 3)):
+            carry, _ = jaxbandit.advance(OTHER, policy, chance, carry, first, last - first + 1)
+            answer = jax.vmap(lambda state, p=policy, t=last: p.markovian(state, t + 1), in_axes=-1)(carry.policy)
+            np.testing.assert_array_equal(result.recorded["Markovian"]["tv"][1, v, :, slot], answer)
+    assert 0 < result.recorded["Markovian"]["tv"].mean() < 1
+
+
+@pytest.mark.parametrize("cut", [{"chunk": 7}, {"tile": 4, "chunk": 40}, {"devices": jax.devices()[:1]}], ids=str)
+def test_same_bits_however_the_work_is_cut(cut, result):
+    again = simulate({"a": ARMS, "b": OTHER}, POLICIES, **COMMON, **cut)
+    same(result, again)
+    np.testing.assert_array_equal(result.visits["tv"], again.visits["tv"])
+
+
+def test_recording_changes_no_count(result):
+    bare = simulate({"a": ARMS, "b": OTHER}, POLICIES, **COMMON | {"record": None})
+    assert bare.recorded == {}
+    for label in result.labels:
+        np.testing.assert_array_equal(result.visits[label], bare.visits[label])
+
+
+def test_files_resume_and_sweeps(result, tmp_path):
+    short = simulate({"a": ARMS, "b": OTHER}, POLICIES, **COMMON | {"horizon": 31, "times": [1, 7, 31]})
+    short.save(tmp_path / "short.npz")
+    loaded = Result.load(tmp_path / "short.npz")
+    same(short, loaded)
+    same(result, simulate({"a": ARMS, "b": OTHER}, POLICIES, **COMMON, resume=loaded))
+    case = {"scenarios": {"a": ARMS, "b": OTHER}, "policies": POLICIES, **COMMON, "chunk": 20}
+    swept = sweep({"c": case | {"runs": 11}}, tmp_path / "s", block=12, every=1e-9)["c"]
+    assert swept.recorded["plays"]["ucb"].shape[2] == 11
+    same(result, sweep({"c": case}, tmp_path / "s", block=12, every=1e-9)["c"])  # 11 and 12 runs: the same programs
+
+
+def test_named_axes(result):
+    dataset = result.to_xarray()
+    assert dataset.Markovian.dims == ("scenario", "policy", "run", "time", "arm")
+    assert dataset.Markovian.dtype == float and np.isnan(dataset.Markovian.sel(policy="ucb")).all()
+    np.testing.assert_array_equal(dataset.Markovian.sel(policy="tv"), result.recorded["Markovian"]["tv"])
+    assert dataset.plays.dtype == np.uint32 and dataset.share.dims == ("scenario", "policy", "run", "time")
+
+
+def test_with_orders_the_recorder_sees_the_policy_of_its_run():
+    """An oracle in every run's own order: the policy that is handed over plays the best arm."""
+    record = {"best": lambda arms, state, t, policy: jnp.argmax(policy.means)}
+    oracle = {"o": jaxbandit.Oracle(ARMS.means())}
+    result = simulate(ARMS, oracle, runs=20, horizon=5, times=[5], shuffle=True, record=record)
+    assert len(np.unique(result.recorded["best"]["o"])) > 1
+
+
+@pytest.mark.parametrize(
+    ("record", "words"),
+    [
+        (3, "record: 3; give a dict"),
+        ({"x": 3}, r"record\['x'\]: 3 is not a function"),
+        ({3: plays}, "record: the name 3"),
+        ({"a/b": plays}, "record: the name 'a/b' is no text without"),
+        ({"x": lambda arms, state, t: arms.plays.astype(jnp.bfloat16)}, r"record\['x'\]: returns bfloat16"),
+        ({"x": {"zz": plays}}, r"record\['x'\]: 'zz' is no policy; there are tv, ucb"),
+        ({"x": lambda state: state}, r"record\['x'\]: the function takes \(state\)"),
+        ({"x": judged}, r"record\['x'\]: it fails on the state of 'ucb'"),
+        ({"x": lambda arms, state, t: (t, t)}, r"record\['x'\]: returns tuple for 'tv', not one array"),
+    ],
+)
+def test_what_cannot_be_recorded_is_refused_before_anything_is_played(record, words):
+    with pytest.raises(ValueError, match=words):
+        simulate(ARMS, POLICIES, runs=2, horizon=10, record=record)
+
+
+def test_the_kernel_does_not_record():
+    with pytest.raises(ValueError, match="record: the kernel records counts only"):
+        simulate(ARMS, {"ucb": UCBSM()}, runs=2, horizon=10, backend="kernel", record={"plays": plays})
