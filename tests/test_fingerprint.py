@@ -17,7 +17,7 @@ import pytest
 import jaxbandit
 from jaxbandit import GradientBandit, Result, Uniform, pytree, simulate, static, sweep, two_state
 from jaxbandit.policies.estimates import count_visits, no_visits, sample_mean
-from jaxbandit.simulation.fingerprint import fingerprint
+from jaxbandit.simulation.fingerprint import code_of, fingerprint
 from jaxbandit.simulation.request import check
 from jaxbandit.sweeps import storage
 
@@ -298,3 +298,15 @@ def test_settings_of_jax_and_tuples_count():
     assert one["policies"]["p"]["shape"] != other["policies"]["p"]["shape"]
     with jax.threefry_partitionable(False):
         assert fingerprint(check(ARMS, {"u": Uniform()}))["asked"]["threefry_partitionable"] is False
+
+
+def test_numbers_are_told_by_where_they_are_read():
+    """b becomes what c is already: the same set of numbers, another program."""
+    policy = mine("a + b * plays + c")
+    names = type(policy).scores.__globals__
+    names.update(a=1.0, b=1.0, c=2.0)
+    before = code_of(policy)
+    names["b"] = 2.0
+    assert code_of(policy) != before
+    names["b"] = 1.0
+    assert code_of(policy) == before

@@ -195,18 +195,20 @@ def code_of(*things: Any) -> tuple[Any, ...]:
     """
     found: dict[Any, None] = {}
     for thing in things:
-        members = [value for kind in type(thing).__mro__ for value in vars(kind).values()]
-        for member in [thing, *members]:
-            _add_code(member, found)
+        _add_code(thing, found, ())
+        for kind in type(thing).__mro__:
+            for name, member in vars(kind).items():
+                _add_code(member, found, (kind, name))
     return tuple(found)
 
 
-def _add_code(value: Any, found: dict[Any, None]) -> None:
+def _add_code(value: Any, found: dict[Any, None], where: tuple[Any, ...]) -> None:
+    """Add a function and what it reads; a number or a text with the place `where` it is read."""
     value = getattr(value, "fget", value)  # of a property
     if isinstance(value, OfFour):
         value = value.function
     if isinstance(value, str | int | float):
-        found[type(value), value] = None
+        found[(*where, type(value), value)] = None
     function = inspect.unwrap(value) if callable(value) else value
     if not isinstance(function, FunctionType) or function in found:
         return
@@ -215,10 +217,10 @@ def _add_code(value: Any, found: dict[Any, None]) -> None:
     for code in codes:
         codes += [constant for constant in code.co_consts if isinstance(constant, CodeType)]
         for name in code.co_names:
-            _add_code(function.__globals__.get(name), found)
-    for cell in function.__closure__ or ():
+            _add_code(function.__globals__.get(name), found, (function, name))
+    for number, cell in enumerate(function.__closure__ or ()):
         with suppress(ValueError):  # an empty cell
-            _add_code(cell.cell_contents, found)
+            _add_code(cell.cell_contents, found, (function, number))
 
 
 def _one_of(stacked: Any) -> Any:
