@@ -1,5 +1,8 @@
 """Programs as one function of machine code, and what lets a round be one: choices and draws by plain operations."""
 
+import subprocess
+import sys
+
 import jax
 import jax.numpy as jnp
 import numpy as np
@@ -9,7 +12,7 @@ import jaxbandit
 from jaxbandit import ALL, KLUCB
 from jaxbandit.fast import batching, compilation
 from jaxbandit.fast.batching import over_runs
-from jaxbandit.fast.compilation import in_one_piece, whole_or_parts
+from jaxbandit.fast.compilation import Compiled, in_one_piece
 from jaxbandit.simulation.rounds import luck, play_chunk, start
 
 MARK = "xla_cpu_small_call"
@@ -28,7 +31,7 @@ def test_in_one_piece_where_the_operations_allow_it(last, whole):
     np.testing.assert_allclose(lowered.compile()(x), function(x), rtol=1e-5)
 
 
-def test_in_parts_where_xla_cannot_compile_the_whole():
+def test_in_parts_where_xla_cannot_compile_the_whole(monkeypatch):
     """The whole is tried once for each structure of arguments; what fails in parts, too, is the whole's error."""
     tried = []
 
@@ -39,12 +42,52 @@ def test_in_parts_where_xla_cannot_compile_the_whole():
     def parts(x):
         return x + 1 if jnp.ndim(x) else whole(x)
 
-    program = whole_or_parts(whole, parts)
+    program = Compiled(lambda x: x, lambda body: body, donated=(), on_cpu=True)
+    monkeypatch.setattr(program, "whole", whole)
+    monkeypatch.setattr(program, "parts", parts)
     for _ in range(2):
         assert program(jnp.array([1])).tolist() == [2]
     assert len(tried) == 1
     with pytest.raises(jax.errors.JaxRuntimeError, match="that"):
         program(jnp.array(1))
+
+
+def test_what_is_compiled_ahead_is_not_compiled_again():
+    """By JAX's own count of what XLA compiles."""
+    compiled = []
+
+    def count(name, seconds, **about):
+        if name == "/jax/core/compile/backend_compile_duration":
+            compiled.append(about)
+
+    program = Compiled(lambda x, n: jax.lax.fori_loop(0, n, lambda _, x: x * 1.5, x), lambda body: body, 0, on_cpu=True)
+    program.ahead(jnp.ones(7), jnp.int32(2))()
+    jax.monitoring.register_event_duration_secs_listener(count)
+    try:
+        assert program(jnp.ones(7), jnp.int32(3)).tolist() == [1.5**3] * 7
+    finally:
+        jax.monitoring.unregister_event_duration_listener(count)
+    assert not compiled
+
+
+def test_a_number_that_ends_up_unused_does_not_end_the_process():
+    """XLA stops the process where what is compiled in one piece ignores an argument; so this one runs in its own."""
+    played = subprocess.run([sys.executable, "-c", IGNORES_ITS_NUMBER], capture_output=True, text=True, check=False)
+    assert played.returncode == 0 and played.stdout.strip() == "[50, 50]", played.stderr[-500:]
+
+
+IGNORES_ITS_NUMBER = """
+import jax.numpy as jnp, jaxbandit
+@jaxbandit.pytree
+class Ignores:
+    number: int = 3
+    nothing: float = float("nan")
+    def init(self, reward): return jnp.zeros(reward.shape[0])
+    def scores(self, key, state, t): return state + self.number * 0
+    def update(self, state, feedback): return jnp.zeros_like(state).at[feedback.arms].set(-1.0)
+result = jaxbandit.simulate(jaxbandit.bernoulli([0.5, 0.2]), {"p": Ignores()}, runs=2, horizon=50, times=[50])
+print(result.visits["p"].sum((-1, -2)).ravel().tolist())
+"""
 
 
 def test_an_xla_that_does_not_know_the_option_is_not_asked_for_it(monkeypatch):

@@ -1,5 +1,7 @@
 """How the work is cut: no tile without a run, whatever the sizes."""
 
+import math
+
 import jax
 import numpy as np
 import pytest
@@ -8,25 +10,30 @@ from hypothesis import strategies as st
 
 import jaxbandit
 from jaxbandit import Uniform, bernoulli, simulate
-from jaxbandit.simulation.plan import VECTOR, cut, make_plan
+from jaxbandit.simulation.plan import VECTOR, cut, few_widths, make_plan
 from jaxbandit.simulation.request import check
 
 
 @settings(max_examples=2000, deadline=None)
-@given(
-    runs=st.integers(1, 3_000_000),
-    devices=st.integers(1, 64),
-    tile=st.integers(1, 200_000),
-    full=st.sampled_from([1, VECTOR]),
-)
-def test_every_tile_has_a_run_and_every_run_a_tile(runs, devices, tile, full):
+@given(runs=st.integers(1, 3_000_000), devices=st.integers(1, 64), tile=st.integers(1, 200_000))
+def test_every_tile_has_a_run_and_every_run_a_tile(runs, devices, tile):
     devices = min(devices, runs)
-    tiles, width = cut(runs, devices, tile, full)
+    tiles, width = cut(runs, devices, tile)
     assert (tiles - 1) * width < runs <= tiles * width
     assert width % devices == 0
-    whole = full if runs >= full * devices else 1
-    assert width // devices % whole == 0
-    assert width // devices < tile + whole  # rounded up at most
+    assert width // devices <= tile
+
+
+@settings(max_examples=2000, deadline=None)
+@given(runs=st.integers(1, 3_000_000), most=st.sampled_from([256, 341, 512, 1365, 2048, 5120]))
+def test_few_widths(runs, most):
+    """At most 10 of them, none beyond the cache; twice the runs at most, and of many runs 40 % more at most."""
+    width = few_widths(runs, most)
+    assert width == 1 if runs == 1 else width in [VECTOR << n for n in range(9)]
+    assert width <= most
+    played = math.ceil(runs / width) * width
+    assert played < 2 * max(runs, 9)
+    assert runs < 512 or played <= 1.4 * runs
 
 
 @pytest.mark.parametrize(
@@ -37,7 +44,7 @@ def test_plans_of_requests(runs, arms, states):
     request = check(environment, {"u": Uniform()}, runs=runs, horizon=arms, times=[arms])
     for devices in (jax.devices()[:1], jax.devices()):
         for tile in (None, 1, 250, 5000):
-            plan = make_plan(request, 1, None, tile, devices)
+            plan = make_plan(request, None, tile, devices)
             assert (plan.tiles - 1) * plan.width < runs <= plan.tiles * plan.width
 
 

@@ -174,24 +174,32 @@ def test_ten_million_rounds():
         assert np.isfinite(regret).all() and (regret >= 0).all()
 
 
-def compiled_chunk(plan):
-    """What `jax.jit` returned for TV-KL-UCB; the plain form has nothing around it."""
-    program = _program(plan.mesh, 1, 1, plan.together, 25, 1, False, (), code_of(TVKLUCB(), ARMS))
-    return program if hasattr(program, "lower") else program.__wrapped__
+def cut_work(runs=4):
+    request = jaxbandit.simulation.request.check(ARMS, {"tv": TVKLUCB()}, runs=runs, horizon=50)
+    plan = make_plan(request, 25, None, None)
+    return request, plan
 
 
-def test_new_numbers_compile_nothing():
-    simulate(ARMS, {"tv": TVKLUCB()}, runs=4, horizon=50, chunk=25)
-    mesh = make_plan(jaxbandit.simulation.request.check(ARMS, {"tv": TVKLUCB()}, runs=4, horizon=50), 1, 25, None, None)
-    program = compiled_chunk(mesh)
+def chunk_of(plan):
+    """What `jax.jit` returned for TV-KL-UCB."""
+    return _program(plan.mesh, 1, 1, plan.together, 1, False, (), code_of(TVKLUCB(), ARMS)).whole
+
+
+def test_new_numbers_runs_and_times_compile_nothing():
+    """Another number, number of runs up to whole vectors, horizon, chunk or times plays the same program."""
+    simulate(ARMS, {"tv": TVKLUCB()}, runs=40, horizon=50, chunk=25)
+    program = chunk_of(cut_work(40)[1])
     traces = program._cache_size()
     assert traces >= 1
+    key = jax.random.key(9)
     for scale in (0.5, 2.0):
-        simulate(OTHER, {"tv": TVKLUCB(scale=scale)}, runs=4, horizon=50, chunk=25, key=jax.random.key(9))
+        simulate(OTHER, {"tv": TVKLUCB(scale=scale)}, runs=40, horizon=50, chunk=25, key=key)
+    for others in ({"runs": 60}, {"horizon": 71}, {"chunk": 13}, {"times": [3, 50]}, {"times": range(1, 51)}):
+        simulate(ARMS, {"tv": TVKLUCB()}, **{"runs": 40, "horizon": 50, "key": key} | others)
     assert program._cache_size() == traces
 
 
-def test_a_policy_is_traced_once_for_each_chunk_length():
+def test_a_policy_is_traced_once():
     calls = []
 
     @jaxbandit.pytree
@@ -201,23 +209,33 @@ def test_a_policy_is_traced_once_for_each_chunk_length():
             return super(type(self), self).scores(key, state, t)
 
     simulate(ARMS, {"c": Counting()}, runs=4, horizon=90, chunk=40, times=[90])
-    assert len(calls) == 3  # and once for the result's fingerprint
+    assert len(calls) == 2  # and once for the result's fingerprint
+
+
+def test_more_times_than_a_chunk_has_room_for():
+    """Every round of 600, with room for 256: the chunks end earlier, and nothing is lost."""
+    every = simulate(ARMS, {"tv": TVKLUCB()}, runs=5, horizon=600, times=range(1, 601))
+    few = simulate(ARMS, {"tv": TVKLUCB()}, runs=5, horizon=600, times=[255, 256, 257, 600])
+    np.testing.assert_array_equal(every.visits["tv"][:, :, :, [254, 255, 256, 599]], few.visits["tv"])
+    assert (every.visits["tv"].sum((-1, -2)) == every.times).all()
+
+
+def test_policies_compiled_side_by_side_report_their_own_mistakes():
+    """A policy that cannot be traced ends the call with its own error, whatever else is compiled meanwhile."""
+
+    @jaxbandit.pytree
+    class Broken(KLUCB):
+        def scores(self, key, state, t):
+            raise RuntimeError("no index today")
+
+    with pytest.raises(RuntimeError, match="no index today"):
+        simulate(ARMS, {"tv": TVKLUCB(), "b": Broken()}, runs=4, horizon=10)
 
 
 def test_no_communication_between_devices():
-    request = jaxbandit.simulation.request.check(ARMS, {"tv": TVKLUCB()}, runs=4, horizon=50)
-    plan = make_plan(request, 1, 25, None, None)
+    request, plan = cut_work()
     tile = jaxbandit.simulation.tiles.Tile(request, plan, 0, None)
-    program = compiled_chunk(plan)
-    lowered = program.lower(
-        tile.environment,
-        tile.policies["tv"],
-        tile.luck,
-        tile.carries["tv"],
-        np.int32(1),
-        np.zeros(plan.slots, np.int32),
-    )
-    text = lowered.compile().as_text()
+    text = chunk_of(plan).lower(*tile._arguments("tv", 1, 25, [])).compile().as_text()
     for word in ("all-reduce", "all-gather", "all-to-all", "collective-permute", "reduce-scatter"):
         assert word not in text
 

@@ -4,11 +4,14 @@ from __future__ import annotations
 
 import os
 from collections.abc import Callable
-from functools import cache, wraps
+from contextlib import suppress
+from functools import cache, partial
 from typing import Any
 
 import jax
+import jax.numpy as jnp
 
+from jaxbandit.base import Array
 from jaxbandit.fast.jaxprs import CALLS, ELEMENTWISE, primitives
 from jaxbandit.fast.switch import PLAIN
 
@@ -35,7 +38,7 @@ def use_cache() -> None:
         jax.config.update("jax_persistent_cache_min_entry_size_bytes", -1)
 
 
-def compiled(body: Callable[..., Any], program: Callable[..., Any], donated: int, on_cpu: bool) -> Callable[..., Any]:
+class Compiled:
     """`jax.jit(program(body), donate_argnums=donated)`; on a CPU with the body as one function where XLA can do that.
 
     Args:
@@ -44,11 +47,47 @@ def compiled(body: Callable[..., Any], program: Callable[..., Any], donated: int
       donated: number of the argument whose memory is used again.
       on_cpu: whether it is compiled for CPUs.
     """
-    if PLAIN or not on_cpu:
-        return jax.jit(program(body), donate_argnums=donated)
-    parts = jax.jit(program(body), donate_argnums=donated, compiler_options=wide_vectors())
-    whole = jax.jit(program(in_one_piece(body)), donate_argnums=donated, compiler_options=wide_vectors())
-    return whole_or_parts(whole, parts)
+
+    def __init__(self, body: Callable[..., Any], program: Callable[..., Any], donated: int, on_cpu: bool) -> None:
+        options = wide_vectors() if on_cpu and not PLAIN else None
+        jit = partial(jax.jit, donate_argnums=donated, compiler_options=options)
+        self.parts = jit(program(body))
+        self.whole = self.parts if PLAIN or not on_cpu else jit(program(in_one_piece(body)))
+        self.refused: set[Any] = set()
+
+    def __call__(self, *arguments: Any) -> Any:
+        """What the whole returns, or the parts where XLA refuses the whole for arguments of such types and shapes."""
+        kind = _kind(arguments)
+        if kind not in self.refused:
+            try:
+                return self.whole(*arguments)
+            except jax.errors.JaxRuntimeError as error:
+                refusal = error
+            try:
+                played = self.parts(*arguments)
+            except Exception:
+                raise refusal from None  # the parts fail as well: what the whole said is the reason
+            self.refused.add(kind)
+            return played
+        return self.parts(*arguments)
+
+    def ahead(self, *arguments: Any) -> Callable[[], None]:
+        """Trace and lower for such arguments; the function that is returned compiles, so that a call finds it done.
+
+        XLA compiles without Python's lock, so several such functions may run in threads, side by side.
+        """
+        lowered = (self.parts if _kind(arguments) in self.refused else self.whole).lower(*arguments)
+
+        def compile() -> None:
+            with suppress(jax.errors.JaxRuntimeError):  # the call meets the same refusal and deals with it
+                lowered.compile()
+
+        return compile
+
+
+def _kind(arguments: Any) -> Any:
+    """Types, shapes and structure of arguments."""
+    return tuple(jax.typeof(leaf) for leaf in jax.tree.leaves(arguments)), jax.tree.structure(arguments)
 
 
 @cache
@@ -71,7 +110,7 @@ def in_one_piece(function: Callable[..., Any]) -> Callable[..., Any]:
     request is a mark that XLA itself puts on loops over few bytes; a version of XLA that does not know the mark ignores
     it and compiles as before.
     """
-    once = jax.jit(function)
+    once = jax.jit(lambda *arguments: _using_all(arguments, function(*arguments)))
 
     def marked(*arguments: Any) -> Any:
         try:
@@ -87,24 +126,21 @@ def in_one_piece(function: Callable[..., Any]) -> Callable[..., Any]:
     return marked
 
 
-def whole_or_parts(whole: Callable[..., Any], parts: Callable[..., Any]) -> Callable[..., Any]:
-    """`whole`, or `parts` where XLA refuses the whole for arguments of such types and shapes."""
-    refused = set()
+def _using_all(arguments: Any, results: Any) -> Any:
+    """The results, which depend on every argument in a way that XLA cannot see through.
 
-    @wraps(whole)
-    def either(*arguments: Any) -> Any:
-        kind = tuple(jax.typeof(leaf) for leaf in jax.tree.leaves(arguments)), jax.tree.structure(arguments)
-        if kind not in refused:
-            try:
-                return whole(*arguments)
-            except jax.errors.JaxRuntimeError as error:
-                refusal = error
-            try:
-                played = parts(*arguments)
-            except Exception:
-                raise refusal from None  # the parts fail as well: what the whole said is the reason
-            refused.add(kind)
-            return played
-        return parts(*arguments)
+    XLA ends the whole process when a function that it compiles in one piece does not use one of its arguments, which
+    happens to a policy whose `scores` contain `0 * self.bonus`. So one leaf of the results is multiplied by a 1 that
+    is made of all arguments.
+    """
+    given = [jax.random.key_data(leaf) if _is_key(leaf) else leaf for leaf in jax.tree.leaves(arguments)]
+    first = [leaf.ravel()[0].astype(jnp.float32) for leaf in given if leaf.size]
+    zeros = [jnp.minimum(jnp.where(x == x, jnp.abs(x), 0), 0) for x in first]
+    leaves, structure = jax.tree.flatten(results)
+    chosen = min((n for n, leaf in enumerate(leaves) if not _is_key(leaf)), key=lambda n: leaves[n].size)
+    leaves[chosen] = leaves[chosen] * jnp.asarray(1 + sum(zeros), leaves[chosen].dtype)
+    return jax.tree.unflatten(structure, leaves)
 
-    return either
+
+def _is_key(leaf: Array) -> bool:
+    return bool(jnp.issubdtype(leaf.dtype, jax.dtypes.prng_key))

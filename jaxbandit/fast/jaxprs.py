@@ -60,10 +60,21 @@ def evaluate(
 
     values.update(zip(jaxpr.constvars, map(constant, consts), strict=True))
     values.update(zip(jaxpr.invars, arguments, strict=True))
-    for equation in jaxpr.eqns:
+    for equation in _needed(jaxpr):
         outputs = apply(equation, [read(variable) for variable in equation.invars])
         values.update(zip(equation.outvars, outputs, strict=True))
     return [read(variable) for variable in jaxpr.outvars]
+
+
+def _needed(jaxpr: Any) -> list[Any]:
+    """The equations on which an output depends, in their order."""
+    read = {variable for variable in jaxpr.outvars if not hasattr(variable, "val")}
+    kept = []
+    for equation in reversed(jaxpr.eqns):
+        if equation.effects or not read.isdisjoint(equation.outvars):
+            kept.append(equation)
+            read.update(variable for variable in equation.invars if not hasattr(variable, "val"))
+    return kept[::-1]
 
 
 def primitives(jaxpr: Any) -> Iterator[str]:

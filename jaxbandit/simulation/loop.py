@@ -3,8 +3,10 @@
 from __future__ import annotations
 
 import math
+import os
 import time
 from collections.abc import Iterator, Sequence
+from concurrent.futures import Future, ThreadPoolExecutor
 from dataclasses import replace
 from typing import Any, NamedTuple
 
@@ -118,18 +120,19 @@ def pieces(
       Results that hold only the times recorded since the one before.
     """
     played = 0 if resume is None else resume.rounds
-    plan = make_plan(request, played + 1, chunk, tile, devices)
+    plan = make_plan(request, chunk, tile, devices)
     about = {"fingerprint": fingerprint(request), "provenance": provenance(request)}
     with ctrl_c() as interrupted:
         tiles = [Tile(request, plan, number, resume) for number in range(plan.tiles)]
+        programs = compile_ahead(tiles[0], list(request.policies))
         while played < request.horizon:
             times = request.times[request.times > played]
             kept = {label: _allocate(request, label, len(times)) for label in request.policies}
             until = time.monotonic() + every
             under_way: list[Recorded] = []
             while played < request.horizon and not interrupted.is_set():
-                length = min(plan.chunk, request.horizon - played)
-                started = _start_chunk(request, plan, tiles, played + 1, length, times)
+                length = _length(plan, request, played, times)
+                started = _start_chunk(request, tiles, played + 1, length, times, programs)
                 _finish_chunk(under_way, kept, bar)  # the devices have the next one meanwhile
                 under_way = started
                 played += length
@@ -170,17 +173,39 @@ class Recorded(NamedTuple):
     rounds: int  # of all runs, scenarios and variants together
 
 
+def compile_ahead(tile: Tile, labels: list[str]) -> dict[str, Future[None]]:
+    """By label, what ends when the program that plays it is compiled: side by side, while the first ones play.
+
+    Tracing and lowering hold Python's lock and are done here, one after the other; XLA's compilation does not.
+    """
+    workers = ThreadPoolExecutor(max_workers=os.cpu_count() or 1, thread_name_prefix="compile")
+    compiling = {label: workers.submit(tile.compile(label)) for label in labels}
+    workers.shutdown(wait=False)
+    return compiling
+
+
+def _length(plan: Plan, request: Request, played: int, times: np.ndarray) -> int:
+    """Rounds of the next chunk: it ends with the last round that it has room to record."""
+    length = min(plan.chunk, request.horizon - played)
+    due = times[times > played][plan.slots - 1 : plan.slots]
+    return min(length, int(due[0]) - played) if len(due) else length
+
+
 def _start_chunk(
-    request: Request, plan: Plan, tiles: list[Tile], first: int, length: int, times: np.ndarray
+    request: Request,
+    tiles: list[Tile],
+    first: int,
+    length: int,
+    times: np.ndarray,
+    compiling: dict[str, Future[None]],
 ) -> list[Recorded]:
-    """Let the devices play rounds first..first + length - 1 of every tile and policy."""
+    """Let the devices play rounds first..first + length - 1 of every policy and tile."""
     slots = np.flatnonzero((times >= first) & (times < first + length))
-    due = np.zeros(plan.slots, np.int32)
-    due[: len(slots)] = times[slots]
     started = []
-    for tile in tiles:
-        for label in request.policies:
-            visits, recorded = tile.play(label, first, length, due)
+    for label in request.policies:
+        compiling[label].result()
+        for tile in tiles:
+            visits, recorded = tile.play(label, first, length, times[slots])
             rounds = length * tile.size * len(request.scenarios) * request.variants[label]
             started.append(Recorded(label, tile.runs, slots, {VISITS: visits, **recorded}, rounds))
     return started

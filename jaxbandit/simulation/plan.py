@@ -12,8 +12,11 @@ from jax.sharding import Mesh
 
 from jaxbandit.simulation.request import Request
 
-VECTOR = 16  # runs that a CPU computes at once; each that is left over takes it as long as 16 do
-RECORD_BYTES = 2**28  # what one call may record, where every round is asked for
+VECTOR = 16  # runs that a CPU computes at once
+STARTED = 25  # so many runs more could be played in the time that the operations of a round take to start, on a CPU
+CALL_BYTES = 2**24  # what one call has room to record
+RECORD_BYTES = 2**28  # what all calls under way may record
+MOST_SLOTS = 256
 
 
 @dataclass(frozen=True)
@@ -22,9 +25,9 @@ class Plan:
 
     devices: tuple[jax.Device, ...]
     tiles: int
-    width: int  # runs of a tile, all devices together
-    chunk: int
-    slots: int  # recorded rounds a chunk has room for
+    width: int  # runs of a tile, all devices together; those behind the last run are played and not counted
+    chunk: int  # the most rounds of a call
+    slots: int  # the most rounds that a call records
     together: int  # scenarios and variants a device plays at a time
     kernel: bool  # one kernel a chunk, not a scan over its rounds
 
@@ -35,12 +38,11 @@ class Plan:
 
 def make_plan(
     request: Request,
-    first: int,
     chunk: int | None,
     tile: int | None,
     devices: Sequence[jax.Device] | None,
 ) -> Plan:
-    """How to cut the work that is left from round `first` on.
+    """How to cut the work.
 
     Raises:
       ValueError: chunk, tile or devices make no sense.
@@ -59,34 +61,49 @@ def make_plan(
         raise ValueError(f"backend: the kernel is for NVIDIA GPUs, not for {used[0].platform}; leave it out")
     lanes, size = len(request.scenarios) * max(request.variants.values()), request.reward[0].size
     on_cpu = used[0].platform == "cpu"
-    cached = max(250, 20_000 // size)  # runs that stay in a CPU's cache; fewer pay more for what a round costs anyhow
-    full = VECTOR if on_cpu and tile is None else 1
-    tiles, width = cut(request.runs, len(used), tile or (cached if on_cpu else max(1000, 100_000 // lanes)), full)
+    cached = max(256, 20_480 // size)  # runs that stay in a CPU's cache; fewer pay more for what a round costs anyhow
+    if on_cpu and tile is None:
+        width = few_widths(math.ceil(request.runs / len(used)), cached) * len(used)
+        tiles = math.ceil(request.runs / width)
+    else:
+        tiles, width = cut(request.runs, len(used), tile or max(1000, 100_000 // lanes))
     # an axis carried along costs time, too: only while the runs are few
     together = min(lanes, max(1, cached * len(used) // (4 * width))) if on_cpu else lanes
     if chunk is None:
         arms, states = request.reward.shape[1:]
         chunk = usual_chunk(request.runs * lanes * len(request.policies), arms, states, used[0].platform)
-        recorded = width * lanes * _bytes_recorded(request) * _most_recorded(request, first, chunk)
-        chunk = max(1, int(chunk * min(1, RECORD_BYTES / recorded)))
-    chunk = min(int(chunk), request.horizon)
-    slots = 1 << (_most_recorded(request, first, chunk) - 1).bit_length()  # few sizes, so few recompilations
-    return Plan(used, tiles, width, chunk, slots, together, request.backend == "kernel")
+    call = width * lanes * _bytes_recorded(request)
+    room = min(CALL_BYTES // call, RECORD_BYTES // (call * tiles * len(request.policies)), MOST_SLOTS)
+    slots = 1 << (max(1, room).bit_length() - 1)  # few sizes, so few programs; the times themselves do not matter
+    return Plan(used, tiles, width, int(chunk), slots, together, request.backend == "kernel")
 
 
-def cut(runs: int, devices: int, tile: int, full: int = 1) -> tuple[int, int]:
+def few_widths(runs: int, most: int) -> int:
+    """How many runs a device plays at a time: 1, 16, 32, 64 .., so that few programs are compiled.
+
+    Of the widths up to `most` it is the largest that is within a tenth of the least time for `runs` runs.
+
+    >>> [few_widths(runs, most=2048) for runs in (1, 2, 16, 100, 113, 128, 600, 1000, 1024, 10_000)]
+    [1, 16, 16, 128, 128, 128, 128, 1024, 1024, 2048]
+    """
+    if runs == 1:
+        return 1
+    widths = [VECTOR << n for n in range(most.bit_length()) if VECTOR << n <= most]
+    times = [math.ceil(runs / width) * (width + STARTED) for width in widths]
+    return max(width for width, time in zip(widths, times, strict=True) if time <= 1.1 * min(times))
+
+
+def cut(runs: int, devices: int, tile: int) -> tuple[int, int]:
     """How many tiles the runs make, and how many runs a tile has, all devices together.
 
     Args:
       tile: runs that a device should play at a time.
-      full: runs of a device are a multiple of this, unless there are fewer for each device.
 
-    >>> cut(11_000, devices=1, tile=250, full=16)  # 44 tiles of 250 runs would leave 4 of 256 without a run
-    (43, 256)
+    >>> cut(11_000, devices=2, tile=250)
+    (22, 500)
     """
-    full = full if runs >= full * devices else 1
     tiles = math.ceil(runs / (tile * devices))
-    width = math.ceil(runs / (tiles * devices * full)) * full * devices
+    width = math.ceil(runs / (tiles * devices)) * devices
     return math.ceil(runs / width), width
 
 
@@ -104,11 +121,6 @@ def usual_chunk(lanes: int, arms: int, states: int, platform: str = "cpu") -> in
     slow = 1 if states == 2 else 8 * states  # rough cost of an arm's index, in units of one with two states
     indices = 2.5e8 if platform == "cpu" else 5e9
     return int(np.clip(indices / (lanes * arms * slow), 100, 100_000))
-
-
-def _most_recorded(request: Request, first: int, chunk: int) -> int:
-    left = request.times[request.times >= first]
-    return int(np.unique((left - first) // chunk, return_counts=True)[1].max(initial=1))
 
 
 def _bytes_recorded(request: Request) -> int:

@@ -3,13 +3,15 @@
 from __future__ import annotations
 
 from collections.abc import Callable, Mapping
+from functools import partial
 from typing import Any, NamedTuple
 
 import jax
 import jax.numpy as jnp
+import numpy as np
 
 from jaxbandit.base import Array, Environment, Policy, State
-from jaxbandit.fast import add_one, over_runs
+from jaxbandit.fast import add_one, over_runs, threefry
 from jaxbandit.selection import best
 
 Recorders = Mapping[str, Callable[..., Any]]  # name to function(environment_state, policy_state, t, policy)
@@ -39,16 +41,29 @@ def luck(key: Array, runs: Array, arms: int | None = None) -> Luck:
       runs: [R] int32, from 0.
       arms: K to draw an order of the arms for each run, None to keep their order.
 
+    Where the key and the numbers are known, the keys are found in NumPy, so that nothing is compiled for them. They are
+    `jax.random.split(jax.random.fold_in(key, run), 3)`.
+
     >>> luck(jax.random.key(0), jnp.arange(3), arms=4).order.shape
     (4, 3)
     """
+    words, numbers = _on_host(jax.random.key_data(key)), _on_host(runs).astype(np.uint32)
+    of_run = threefry((words[:1], words[1:]), np.uint32(0), numbers)
+    three = [threefry(of_run, np.uint32(0), np.uint32(n)) for n in range(3)]
+    stacked = [(np if isinstance(each[0], np.ndarray) else jnp).stack(each, -1) for each in three]
+    environment, policy, order = (jax.random.wrap_key_data(each, impl="threefry2x32") for each in stacked)
+    return Luck(environment, policy, None if arms is None else _orders(order, arms))
 
-    def one(run: Array) -> Luck:
-        environment, policy, order = jax.random.split(jax.random.fold_in(key, run), 3)
-        shuffled = None if arms is None else jax.random.permutation(order, arms).astype(jnp.int32)
-        return Luck(environment, policy, shuffled)
 
-    return jax.vmap(one, out_axes=-1)(runs)
+def _on_host(values: Array) -> Array:
+    """The values in NumPy, unless they are being traced."""
+    return values if isinstance(values, jax.core.Tracer) else np.asarray(values)
+
+
+@partial(jax.jit, static_argnames="arms")
+def _orders(keys: Array, arms: int) -> Array:
+    """An order of the arms for each key, [arms, R] int32."""
+    return jax.vmap(lambda key: jax.random.permutation(key, arms).astype(jnp.int32), out_axes=-1)(keys)
 
 
 def start(environment: Environment, policy: Policy, luck: Luck) -> Carry:
@@ -100,7 +115,7 @@ def play_chunk(
     carry: Carry,
     first: Array,
     times: Array,
-    length: int,
+    length: int | Array,
     plays: int = 1,
     recorders: Recorders | None = None,
 ) -> tuple[Carry, Array, dict[str, Any]]:
@@ -129,8 +144,9 @@ def play_chunk(
             return carry.visits, {}
         return carry.visits, over_runs(lambda luck, carry: look(wanted, policy, luck, carry, t))(luck, carry)
 
-    def body(loop: tuple[Carry, Any, Array], t: Array) -> tuple[tuple[Carry, Any, Array], None]:
+    def body(n: Array, loop: tuple[Carry, Any, Array]) -> tuple[Carry, Any, Array]:
         carry, record, slot = loop
+        t = first + n
         carry = step(t, carry)
         due = t == times[slot]
 
@@ -139,15 +155,14 @@ def play_chunk(
                 lambda all_of, one: jax.lax.dynamic_update_index_in_dim(all_of, one, slot, 0), record, seen(t, carry)
             )
 
-        return (carry, jax.lax.cond(due, written, lambda: record), slot + due), None
+        return carry, jax.lax.cond(due, written, lambda: record), slot + due
 
     shapes = jax.eval_shape(seen, first, carry)
     record = jax.tree.map(lambda leaf: jnp.zeros(times.shape + leaf.shape, leaf.dtype), shapes)
-    t = first + jnp.arange(length, dtype=jnp.int32)
     slot = jax.lax.while_loop(
         lambda n: (n < len(times)) & (times[n] > 0) & (times[n] < first), lambda n: n + 1, jnp.int32(0)
     )
-    (carry, record, _), _ = jax.lax.scan(body, (carry, record, slot), t)
+    carry, record, _ = jax.lax.fori_loop(0, length, body, (carry, record, slot))
     return carry, *record
 
 
@@ -161,7 +176,7 @@ def advance(
     times: Array | None = None,
     plays: int = 1,
 ) -> tuple[Carry, Array]:
-    """`play_chunk`, compiled once per policy type, shapes, length and plays; the carry given is used up.
+    """`play_chunk`, compiled once per policy type, shapes and plays; the carry given is used up.
 
     Args:
       environment, policy: one of each.
@@ -183,9 +198,9 @@ def advance(
     """
     recorded = jnp.zeros(1, jnp.int32) if times is None else jnp.asarray(times, jnp.int32)
     carry, visits, _ = _advance(
-        environment, policy, luck, carry, jnp.int32(first), recorded, length=length, plays=plays
+        environment, policy, luck, carry, jnp.int32(first), recorded, jnp.int32(length), plays=plays
     )
     return carry, visits
 
 
-_advance = jax.jit(play_chunk, static_argnames=("length", "plays"), donate_argnames=("carry",))
+_advance = jax.jit(play_chunk, static_argnames="plays", donate_argnames=("carry",))

@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+from collections.abc import Callable
 from functools import lru_cache, partial
 from typing import Any
 
@@ -13,28 +14,18 @@ from jax.sharding import Mesh, NamedSharding
 from jax.sharding import PartitionSpec as P
 
 from jaxbandit.base import Array
-from jaxbandit.fast import compiled
+from jaxbandit.fast import Compiled
 from jaxbandit.results.result import Result
 from jaxbandit.simulation.fingerprint import code_of
 from jaxbandit.simulation.plan import Plan
 from jaxbandit.simulation.request import Request
 from jaxbandit.simulation.rounds import Carry, Luck, luck, play_chunk, play_round, start
 
-Program = Any  # a compiled chunk
-
 
 @lru_cache(maxsize=500)
 def _program(
-    mesh: Mesh,
-    scenarios: int,
-    variants: int,
-    together: int,
-    length: int,
-    plays: int,
-    kernel: bool,
-    named: Any,
-    code: Any,
-) -> Program:
+    mesh: Mesh, scenarios: int, variants: int, together: int, plays: int, kernel: bool, named: Any, code: Any
+) -> Compiled:
     """The compiled chunk: over scenarios, variants and devices. Recompiled for another policy type or shape only.
 
     Args:
@@ -44,29 +35,40 @@ def _program(
     on_cpu = mesh.devices.flat[0].platform == "cpu"
     recorders = {name: function for name, function, _ in named}
     by_runs = P(*[None] * 5, "runs"), {name: P(*[None] * (3 + axes), "runs") for name, _, axes in named}
-    if kernel:
-        from jaxbandit.fast.gpu import play_chunk_in_kernel  # a tenth of a second, which few need
 
-        chunk = partial(play_chunk_in_kernel, play_round, length=length, plays=plays, interpret=on_cpu)
-    else:
-        chunk = partial(play_chunk, length=length, plays=plays, recorders=recorders)
-    over_variants = _over_axis(chunk, variants, together, (None, 0, None, 0, None, None))
-    over_scenarios = _over_axis(over_variants, scenarios, together // variants, (0, None, None, 0, None, None))
+    def chunk(
+        environment: Any, policy: Any, luck: Luck, carry: Carry, first: Array, length: Array, times: Array
+    ) -> Any:
+        if kernel:
+            from jaxbandit.fast.gpu import play_chunk_in_kernel  # a tenth of a second, which few need
+
+            play = partial(play_chunk_in_kernel, play_round, interpret=on_cpu)
+        else:
+            play = partial(play_chunk, recorders=recorders)
+        return play(environment, policy, luck, carry, first, times, length, plays)
+
+    over_variants = _over_axis(chunk, variants, together, (None, 0, None, 0, None, None, None))
+    over_scenarios = _over_axis(over_variants, scenarios, together // variants, (0, None, None, 0, None, None, None))
 
     def on_devices(body: Any) -> Any:
-        def program(environment: Any, policy: Any, luck: Luck, carry: Carry, first: Array, times: Array) -> Any:
-            divided = (_by_runs(luck), _by_runs(carry))
+        def part(environment: Any, policy: Any, luck: Luck, carry: Carry, first: Array, *rest: Array) -> Any:
+            begun = _start(variants, code, environment, policy, luck)
+            carry = jax.tree.map(partial(jnp.where, first == 1), begun, carry)
+            return body(environment, policy, luck, carry, first, *rest)
+
+        def program(environment: Any, policy: Any, luck: Luck, carry: Carry, *rest: Array) -> Any:
+            divided = jax.tree.map(_last_by_runs, luck), jax.tree.map(_last_by_runs, carry)
             return jax.shard_map(
-                body,
+                part,
                 mesh=mesh,
-                in_specs=(P(), P(), *divided, P(), P()),
+                in_specs=(P(), P(), *divided, P(), P(), P()),
                 out_specs=(divided[1], *by_runs),
                 check_vma=False,
-            )(environment, policy, luck, carry, first, times)
+            )(environment, policy, luck, carry, *rest)
 
         return program
 
-    return compiled(over_scenarios, on_devices, donated=3, on_cpu=on_cpu and not kernel)
+    return Compiled(over_scenarios, on_devices, donated=3, on_cpu=on_cpu and not kernel)
 
 
 def _over_axis(function: Any, size: int, together: int, in_axes: tuple[int | None, ...]) -> Any:
@@ -100,13 +102,15 @@ def _over_axis(function: Any, size: int, together: int, in_axes: tuple[int | Non
 
 @partial(jax.jit, static_argnums=(0, 1))
 def _start(variants: int, methods: Any, environment: Any, policy: Any, luck: Luck) -> Carry:
+    """The carry before the first round, of all scenarios and variants; `methods` of `code_of`."""
     over_variants = jax.vmap(start, in_axes=(None, 0, None), axis_size=variants)
     carry: Carry = jax.vmap(over_variants, in_axes=(0, None, None))(environment, policy, luck)
     return carry
 
 
-def _by_runs(tree: Any) -> Any:
-    return jax.tree.map(lambda leaf: P(*[None] * (leaf.ndim - 1), "runs"), tree)
+def _last_by_runs(leaf: Any) -> P:
+    """The leaf's last axis is divided among the devices."""
+    return P(*[None] * (leaf.ndim - 1), "runs")
 
 
 class Tile:
@@ -117,50 +121,68 @@ class Tile:
         lowest = number * plan.width
         self.size = min(plan.width, request.runs - lowest)
         self.runs = slice(lowest, lowest + self.size)
-        numbers = request.first_run + jnp.arange(lowest, lowest + plan.width, dtype=jnp.int32)
-        arms = request.reward.shape[1] if request.shuffle else None
-        mesh = plan.mesh
-        put = partial(jax.tree.map, partial(_put, mesh))
-        everywhere = partial(jax.tree.map, lambda leaf: _put(mesh, jnp.asarray(leaf), P()))
-        chance = luck(request.key, numbers, arms)
-        self.luck = put(chance, _by_runs(chance))
-        self.environment, self.policies = everywhere(request.environment), everywhere(request.policies)
+        numbers = request.first_run + np.arange(lowest, lowest + plan.width, dtype=np.int32)
+        chance = luck(request.key, numbers, request.reward.shape[1] if request.shuffle else None)
+        self.luck = _put(plan.mesh, chance, divided=True)
+        self.environment, self.policies = (
+            _put(plan.mesh, jax.tree.map(_of_usual_type, each), divided=False)
+            for each in (request.environment, request.policies)
+        )
         self.carries = {}
         for label, policy in request.policies.items():
             methods = code_of(policy, request.environment)
-            begin = partial(_start, request.variants[label], methods, request.environment, policy, chance)
+            shapes = _start.eval_shape(request.variants[label], methods, request.environment, policy, chance)
+            leaves, structure = jax.tree.flatten(shapes)
             if resume is None:
-                carry = begin()
+                values = [np.zeros(leaf.shape, leaf.dtype) for leaf in leaves]  # the program begins by itself
             else:
-                structure = jax.tree.structure(jax.eval_shape(begin))
-                leaves = [_padded(leaf[..., self.runs], plan.width) for leaf in resume.carry[label]]
-                carry = jax.tree.unflatten(structure, leaves)
-            self.carries[label] = put(carry, _by_runs(carry))
+                values = [_padded(leaf[..., self.runs], plan.width) for leaf in resume.carry[label]]
+            self.carries[label] = _put(plan.mesh, jax.tree.unflatten(structure, values), divided=True)
+
+    def compile(self, label: str) -> Callable[[], None]:
+        """Trace and lower what plays a policy now; what is returned compiles it, in any thread."""
+        return self._program(label).ahead(*self._arguments(label, 1, 1, []))
 
     def play(self, label: str, first: int, length: int, times: np.ndarray) -> tuple[Array, dict[str, Array]]:
-        """Let the devices play a chunk; the visits and what the recorders made, perhaps not yet computed."""
+        """Let the devices play a chunk; the visits and what the recorders made, perhaps not yet computed.
+
+        Args:
+          times: those of the chunk's rounds that are recorded.
+        """
+        self.carries[label], visits, recorded = self._program(label)(*self._arguments(label, first, length, times))
+        return visits, recorded
+
+    def _program(self, label: str) -> Compiled:
         request, plan = self.request, self.plan
         lanes = (len(request.scenarios), request.variants[label])
         shapes, recorders = request.shapes[label], request.recorders[label]
         named = tuple((name, recorder, len(shapes[name].shape)) for name, recorder in recorders.items())
         code = code_of(request.policies[label], request.environment, *recorders.values())
-        program = _program(plan.mesh, *lanes, plan.together, length, request.plays, plan.kernel, named, code)
-        self.carries[label], visits, recorded = program(
-            self.environment, self.policies[label], self.luck, self.carries[label], np.int32(first), times
-        )
-        return visits, recorded
+        return _program(plan.mesh, *lanes, plan.together, request.plays, plan.kernel, named, code)
+
+    def _arguments(self, label: str, first: int, length: int, times: Any) -> tuple[Any, ...]:
+        due = np.zeros(self.plan.slots, np.int32)
+        due[: len(times)] = times
+        given = self.environment, self.policies[label], self.luck, self.carries[label]
+        return *given, np.int32(first), np.int32(length), due
 
 
-def _put(mesh: Mesh, leaf: Array, spec: P) -> Array:
-    """The leaf, divided over the mesh's devices as `spec` says.
+def _of_usual_type(leaf: Any) -> np.ndarray:
+    """The leaf in the type that JAX gives it, converted by NumPy: JAX compiles a program for that."""
+    return np.asarray(leaf, jax.dtypes.canonicalize_dtype(np.asarray(leaf).dtype))
 
-    Where the mesh has devices of several processes, each process holds the whole leaf and gives its own devices their
+
+def _put(mesh: Mesh, tree: Any, divided: bool) -> Any:
+    """The tree on all devices of the mesh: divided along the runs, or whole on each.
+
+    Where the mesh has devices of several processes, each process holds the whole tree and gives its own devices their
     part.
     """
-    sharding = NamedSharding(mesh, spec)
-    if sharding.is_fully_addressable:
-        return jax.device_put(leaf, sharding)
-    return _put_from_host(leaf, sharding)
+    leaves, structure = jax.tree.flatten(tree)
+    shardings = [NamedSharding(mesh, _last_by_runs(leaf) if divided else P()) for leaf in leaves]
+    if all(sharding.is_fully_addressable for sharding in shardings):
+        return jax.tree.unflatten(structure, jax.device_put(leaves, shardings))
+    return jax.tree.unflatten(structure, list(map(_put_from_host, leaves, shardings)))
 
 
 def _put_from_host(leaf: Array, sharding: NamedSharding) -> Array:
