@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import jax
 import jax.numpy as jnp
 import numpy as np
 from jax.extend.random import threefry_2x32
@@ -25,10 +26,15 @@ def threefry(key: Array, first: Array, second: Array) -> tuple[Array, Array]:
     Returns:
       two words of uint32, in the shape of all these together.
     """
-    if PLAIN:
-        high, low = _by_jax(*jnp.broadcast_arrays(key[0], key[1], first, second))
-        return high, low
-    keys = (key[0], key[1], key[0] ^ key[1] ^ np.uint32(0x1BD11BDA))
+    words = key[0], key[1], first, second
+    if all(isinstance(word, np.ndarray | np.generic) for word in words):
+        return _block(*words)
+    x, y = _by_jax(*jnp.broadcast_arrays(*words)) if PLAIN else _traced(*words)
+    return x, y
+
+
+def _block(high: Array, low: Array, first: Array, second: Array) -> tuple[Array, Array]:
+    keys = (high, low, high ^ low ^ np.uint32(0x1BD11BDA))
     x, y = first + keys[0], second + keys[1]
     for group in range(5):
         for rotation in _ROTATIONS[group % 2]:
@@ -37,6 +43,9 @@ def threefry(key: Array, first: Array, second: Array) -> tuple[Array, Array]:
         x = x + keys[(group + 1) % 3]
         y = y + keys[(group + 2) % 3] + np.uint32(group + 1)
     return x, y
+
+
+_traced = jax.jit(_block)  # so that its hundred operations are traced once for each shape
 
 
 @jnp.vectorize

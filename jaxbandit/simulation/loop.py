@@ -121,10 +121,10 @@ def pieces(
     """
     played = 0 if resume is None else resume.rounds
     plan = make_plan(request, chunk, tile, devices)
-    about = {"fingerprint": fingerprint(request), "provenance": provenance(request)}
     with ctrl_c() as interrupted:
         tiles = [Tile(request, plan, number, resume) for number in range(plan.tiles)]
         programs = compile_ahead(tiles[0], list(request.policies))
+        about = {"fingerprint": fingerprint(request), "provenance": provenance(request)}  # traces, meanwhile
         while played < request.horizon:
             times = request.times[request.times > played]
             kept = {label: _allocate(request, label, len(times)) for label in request.policies}

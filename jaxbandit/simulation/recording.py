@@ -10,6 +10,7 @@ from typing import Any
 
 import jax
 import jax.numpy as jnp
+import numpy as np
 
 from jaxbandit.base import Array, Environment, Policy
 from jaxbandit.simulation.rounds import luck, start
@@ -82,7 +83,7 @@ def recorded_shapes(
       ValueError: a recorder cannot be traced, or returns something else than one array of numbers.
     """
     environment = jax.tree.map(lambda leaf: leaf[0], environment)
-    run = jnp.zeros(1, jnp.int32)
+    run = np.zeros(1, np.int32)
     found: dict[str, dict[str, Any]] = {}
     for label, each in recorders.items():
         policy = jax.tree.map(lambda leaf: leaf[0], policies[label])

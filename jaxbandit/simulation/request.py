@@ -94,7 +94,9 @@ def check(
     if backend not in get_args(Backend):
         raise ValueError(f"backend: {backend!r} is unknown; choose from {', '.join(get_args(Backend))}")
     listed = _listed(policies, reward)
-    key = jax.random.key(0) if key is None else key
+    if key is None:  # jax.random.key(0), for which JAX would compile a program
+        words: Array = np.zeros(2, np.uint32)
+        key = jax.random.wrap_key_data(words, impl="threefry2x32")
     check_key(key)
     request = Request(
         scenarios=tuple(named),

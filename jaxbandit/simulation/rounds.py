@@ -68,14 +68,16 @@ def _orders(keys: Array, arms: int) -> Array:
 
 def start(environment: Environment, policy: Policy, luck: Luck) -> Carry:
     """The carry of many runs before the first round; leaves with the runs last."""
+    carry: Carry = jax.vmap(lambda luck: start_of_one(environment, policy, luck), in_axes=-1, out_axes=-1)(luck)
+    return carry
 
-    def one(luck: Luck) -> Carry:
-        reward = jnp.asarray(environment.reward, float)
-        seen = reward if luck.order is None else reward[luck.order]
-        begun = reordered(policy, luck).init(seen)
-        return Carry(environment.init(luck.environment), begun, jnp.zeros(reward.shape, jnp.int32))
 
-    return jax.vmap(one, in_axes=-1, out_axes=-1)(luck)
+def start_of_one(environment: Environment, policy: Policy, luck: Luck) -> Carry:
+    """The carry of one run before the first round."""
+    reward = jnp.asarray(environment.reward, float)
+    seen = reward if luck.order is None else reward[luck.order]
+    begun = reordered(policy, luck).init(seen)
+    return Carry(environment.init(luck.environment), begun, jnp.zeros(reward.shape, jnp.int32))
 
 
 def reordered(policy: Policy, luck: Luck) -> Policy:

@@ -16,10 +16,10 @@ from jax.sharding import PartitionSpec as P
 from jaxbandit.base import Array
 from jaxbandit.fast import Compiled
 from jaxbandit.results.result import Result
-from jaxbandit.simulation.fingerprint import code_of
+from jaxbandit.simulation.fingerprint import code_of, one_of
 from jaxbandit.simulation.plan import Plan
 from jaxbandit.simulation.request import Request
-from jaxbandit.simulation.rounds import Carry, Luck, luck, play_chunk, play_round, start
+from jaxbandit.simulation.rounds import Carry, Luck, luck, play_chunk, play_round, start, start_of_one
 
 
 @lru_cache(maxsize=500)
@@ -52,7 +52,7 @@ def _program(
 
     def on_devices(body: Any) -> Any:
         def part(environment: Any, policy: Any, luck: Luck, carry: Carry, first: Array, *rest: Array) -> Any:
-            begun = _start(variants, code, environment, policy, luck)
+            begun = _start(variants, environment, policy, luck)
             carry = jax.tree.map(partial(jnp.where, first == 1), begun, carry)
             return body(environment, policy, luck, carry, first, *rest)
 
@@ -100,12 +100,16 @@ def _over_axis(function: Any, size: int, together: int, in_axes: tuple[int | Non
     return some
 
 
-@partial(jax.jit, static_argnums=(0, 1))
-def _start(variants: int, methods: Any, environment: Any, policy: Any, luck: Luck) -> Carry:
-    """The carry before the first round, of all scenarios and variants; `methods` of `code_of`."""
+def _start(variants: int, environment: Any, policy: Any, luck: Luck) -> Carry:
+    """The carry before the first round, of all scenarios and variants."""
     over_variants = jax.vmap(start, in_axes=(None, 0, None), axis_size=variants)
     carry: Carry = jax.vmap(over_variants, in_axes=(0, None, None))(environment, policy, luck)
     return carry
+
+
+@partial(jax.jit, static_argnums=0)
+def _start_of_one(methods: Any, environment: Any, policy: Any, luck: Luck) -> Carry:
+    return start_of_one(environment, policy, luck)
 
 
 def _last_by_runs(leaf: Any) -> P:
@@ -129,12 +133,14 @@ class Tile:
             for each in (request.environment, request.policies)
         )
         self.carries = {}
+        one = jax.eval_shape(lambda leaves: jax.tree.map(lambda leaf: leaf[..., 0], leaves), chance)
         for label, policy in request.policies.items():
             methods = code_of(policy, request.environment)
-            shapes = _start.eval_shape(request.variants[label], methods, request.environment, policy, chance)
+            shapes = _start_of_one.eval_shape(methods, one_of(request.environment), one_of(policy), one)
             leaves, structure = jax.tree.flatten(shapes)
-            if resume is None:
-                values = [np.zeros(leaf.shape, leaf.dtype) for leaf in leaves]  # the program begins by itself
+            if resume is None:  # the program begins by itself
+                lanes = len(request.scenarios), request.variants[label]
+                values = [np.zeros((*lanes, *leaf.shape, plan.width), leaf.dtype) for leaf in leaves]
             else:
                 values = [_padded(leaf[..., self.runs], plan.width) for leaf in resume.carry[label]]
             self.carries[label] = _put(plan.mesh, jax.tree.unflatten(structure, values), divided=True)
