@@ -3,6 +3,7 @@
 All with scenario 1's arms and 1,000 runs unless the row says otherwise, the last round recorded. The ratio is to the
 scalar loop (extra `bench`), measured in the same call: machines differ, ratios much less. Writes the table as JSON;
 --check FILE compares with such a file by ratios, and fails where a row has become slower by more than a fifth.
+--first instead times how long a first call takes, tracing and compiling included, each case in a process of its own.
 --gpu instead checks and times both backends on a GPU, in some minutes.
 """
 
@@ -18,7 +19,7 @@ from typing import Any
 import jaxbandit
 from experiments.command_line.options import main, option
 from experiments.published.scenarios import environment
-from experiments.timing import scalar_loop
+from experiments.timing import first, scalar_loop
 from experiments.timing.machine import describe
 from experiments.timing.stopwatch import Measurement, arms_of, time_case
 from jaxbandit.results.file import whole_file
@@ -45,6 +46,7 @@ class Settings:
     axes: str = option("", f"some of {', '.join(AXES)}, separated by commas; default: all")
     out: str = option("results/benchmark.json", "file for the table")
     check: str = option("", "file of an earlier table to compare with")
+    first: bool = option(False, "the time to the first answer, and nothing else")
     gpu: bool = option(False, "what is worth measuring on a GPU, and nothing else")
 
 
@@ -77,6 +79,11 @@ def measure(settings: Settings) -> Any:
         from experiments.timing import gpu  # the kernel takes long to import
 
         return gpu.measure(Path(settings.out).parent)
+    if settings.first:
+        print(describe())
+        seconds = first.measure()
+        write(Path(settings.out).with_name("first.json"), {"machine": describe(), "rows": seconds})
+        return seconds
     asked = list(cases(settings))  # refuses before anything is timed
     before = read(settings.check) if settings.check else {}
     print(describe())
@@ -89,15 +96,18 @@ def measure(settings: Settings) -> Any:
         rows.append(row)
         numbers = f"{row.rate:17.2f} {row.ratio:7.1f} {row.compile_seconds:10.2f} {row.peak_megabytes:8.0f}"
         print(f"{row.name:24s} {numbers}", flush=True)
-    path = Path(settings.out)
-    path.parent.mkdir(parents=True, exist_ok=True)
-    table = {"machine": describe(), "scalar": scalar, "rows": [dataclasses.asdict(row) for row in rows]}
-    with whole_file(path) as file:
-        file.write(json.dumps(table, indent=1).encode())
-    print(f"written to {path}")
+    write(Path(settings.out), {"machine": describe(), "scalar": scalar, "rows": rows})
     if before and (slower := compare(before, rows)):
         sys.exit(f"slower than in {settings.check}: {', '.join(slower)}")
     return rows
+
+
+def write(path: Path, table: dict[str, Any]) -> None:
+    """The table as JSON, its rows dataclasses."""
+    path.parent.mkdir(parents=True, exist_ok=True)
+    with whole_file(path) as file:
+        file.write(json.dumps(table, indent=1, default=dataclasses.asdict).encode())
+    print(f"written to {path}")
 
 
 def scalar_rate() -> float:
