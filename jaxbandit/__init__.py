@@ -2,6 +2,7 @@
 
 from jaxbandit import bounds, chains, confidence, divergences, environments, metrics, testing
 from jaxbandit.base import Environment, Feedback, Policy, pytree, static
+from jaxbandit.cores import use_all_cores
 from jaxbandit.environments import MarkovArms, bernoulli, markov, random, two_state
 from jaxbandit.fast import use_cache
 from jaxbandit.policies import (
@@ -66,4 +67,5 @@ __all__ = [
     "sweep",
     "testing",
     "two_state",
+    "use_all_cores",
 ]

@@ -20,15 +20,12 @@
 # of the paper's scenario 1.
 
 # %%
-import os
-
-import jax
 import matplotlib.pyplot as plt
 
 import jaxbandit
 from jaxbandit import bounds, plotting
 
-jax.config.update("jax_num_cpu_devices", os.cpu_count())  # one device a core: runs are divided among them
+jaxbandit.use_all_cores()  # runs are divided among them
 
 # %% tags=["parameters"]
 runs = 250

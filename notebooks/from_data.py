@@ -21,10 +21,8 @@
 
 # %%
 import csv
-import os
 from pathlib import Path
 
-import jax
 import matplotlib.pyplot as plt
 import numpy as np
 
@@ -32,7 +30,7 @@ import jaxbandit
 from jaxbandit import metrics, plotting
 from jaxbandit.environments import EXAMPLE, fit
 
-jax.config.update("jax_num_cpu_devices", os.cpu_count())  # one device a core: runs are divided among them
+jaxbandit.use_all_cores()  # runs are divided among them
 
 # %% tags=["parameters"]
 runs = 1000

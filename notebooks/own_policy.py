@@ -20,9 +20,6 @@
 # the scores of the arms, and the state after a round. Nothing is registered and nothing inherited.
 
 # %%
-import os
-
-import jax
 import jax.numpy as jnp
 import matplotlib.pyplot as plt
 
@@ -30,7 +27,7 @@ import jaxbandit
 from jaxbandit import metrics, plotting
 from jaxbandit.policies.estimates import count_visits, no_visits, sample_mean
 
-jax.config.update("jax_num_cpu_devices", os.cpu_count())  # one device a core: runs are divided among them
+jaxbandit.use_all_cores()  # runs are divided among them
 
 # %% tags=["parameters"]
 runs = 1000

@@ -22,15 +22,13 @@
 # arm it plays, and nothing of the others.
 
 # %%
-import os
-
 import jax
 import matplotlib.pyplot as plt
 
 import jaxbandit
 from jaxbandit import metrics, plotting
 
-jax.config.update("jax_num_cpu_devices", os.cpu_count())  # one device a core: runs are divided among them
+jaxbandit.use_all_cores()  # runs are divided among them
 
 # %% tags=["parameters"]
 runs = 1000

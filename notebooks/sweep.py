@@ -22,17 +22,15 @@
 # A sweep plays named cases into a folder. What is there is never played again.
 
 # %%
-import os
 import time
 
-import jax
 import matplotlib.pyplot as plt
 import numpy as np
 
 import jaxbandit
 from jaxbandit import metrics, plotting
 
-jax.config.update("jax_num_cpu_devices", os.cpu_count())  # one device a core: runs are divided among them
+jaxbandit.use_all_cores()  # runs are divided among them
 
 # %% tags=["parameters"]
 runs = 1000

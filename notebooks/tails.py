@@ -20,16 +20,13 @@
 # runs pay less than KL-UCB-SM does, and a few settle on a wrong arm and pay in every round. Those few decide the mean.
 
 # %%
-import os
-
-import jax
 import matplotlib.pyplot as plt
 import numpy as np
 
 import jaxbandit
 from jaxbandit import metrics, plotting
 
-jax.config.update("jax_num_cpu_devices", os.cpu_count())  # one device a core: runs are divided among them
+jaxbandit.use_all_cores()  # runs are divided among them
 
 # %% tags=["parameters"]
 runs = 10_000

@@ -16,6 +16,7 @@ PACKAGE = ROOT / "jaxbandit"
 MAY_IMPORT = {
     "version": set(),
     "base": set(),
+    "cores": set(),
     "interruption": set(),
     "chains": {"base"},
     "metrics": set(),
@@ -62,7 +63,7 @@ DOORS = {
 PUBLIC = """
 ALL IMED KLUCB KLUCBMC Environment Feedback GradientBandit MarkovArms Oracle Policy Result RoundRobinKLUCB TVKLUCB
 Thompson UCB1 UCBSM Uniform advance bernoulli best bounds chains confidence divergences environments grid luck markov
-metrics play_round pytree random simulate start static sweep testing two_state
+metrics play_round pytree random simulate start static sweep testing two_state use_all_cores
 """.split()
 COMMANDS = """
 ablation asymptotic_bounds benchmark concentration iid initial_state lower_bound own_policy paper scenario1 scenario2

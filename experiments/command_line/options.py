@@ -4,11 +4,12 @@ from __future__ import annotations
 
 import argparse
 import dataclasses
-import os
 import sys
 from typing import Any, TypeVar
 
 import jax
+
+from jaxbandit.cores import use_all_cores
 
 T = TypeVar("T")
 
@@ -75,15 +76,10 @@ def from_command_line(settings: type[T], name: str, description: str, arguments:
     return settings(**vars(parser.parse_args(arguments)))
 
 
-def cores() -> int:
-    """Cores this process may use."""
-    return len(os.sched_getaffinity(0)) if hasattr(os, "sched_getaffinity") else os.cpu_count() or 1
-
-
 def main(function: Any, settings: type[T], name: str, description: str) -> None:
     """Run an experiment from the command line: one CPU device a core, errors of the user's making without traceback."""
     chosen = from_command_line(settings, name, description)
-    jax.config.update("jax_num_cpu_devices", cores())
+    use_all_cores()
     try:
         function(chosen)
     except (ValueError, OSError) as error:

@@ -7,7 +7,7 @@ import platform
 import jax
 
 import jaxbandit
-from experiments.command_line.options import cores
+from jaxbandit.cores import cores
 
 
 def describe() -> str:

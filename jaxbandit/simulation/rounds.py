@@ -68,7 +68,7 @@ def _orders(keys: Array, arms: int) -> Array:
 
 def start(environment: Environment, policy: Policy, luck: Luck) -> Carry:
     """The carry of many runs before the first round; leaves with the runs last."""
-    carry: Carry = jax.vmap(lambda luck: start_of_one(environment, policy, luck), in_axes=-1, out_axes=-1)(luck)
+    carry: Carry = over_runs(lambda luck: start_of_one(environment, policy, luck))(luck)
     return carry
 
 

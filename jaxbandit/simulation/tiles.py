@@ -36,23 +36,22 @@ def _program(
     recorders = {name: function for name, function, _ in named}
     by_runs = P(*[None] * 5, "runs"), {name: P(*[None] * (3 + axes), "runs") for name, _, axes in named}
 
-    def chunk(
-        environment: Any, policy: Any, luck: Luck, carry: Carry, first: Array, length: Array, times: Array
-    ) -> Any:
-        if kernel:
-            from jaxbandit.fast.gpu import play_chunk_in_kernel  # a tenth of a second, which few need
+    if kernel:
+        from jaxbandit.fast.gpu import play_chunk_in_kernel  # a tenth of a second, which few need
 
-            play = partial(play_chunk_in_kernel, play_round, interpret=on_cpu)
-        else:
-            play = partial(play_chunk, recorders=recorders)
-        return play(environment, policy, luck, carry, first, times, length, plays)
+        chunk = partial(play_chunk_in_kernel, play_round, plays=plays, interpret=on_cpu)
+    else:
+        chunk = partial(play_chunk, plays=plays, recorders=recorders)
 
-    over_variants = _over_axis(chunk, variants, together, (None, 0, None, 0, None, None, None))
-    over_scenarios = _over_axis(over_variants, scenarios, together // variants, (0, None, None, 0, None, None, None))
+    def over_lanes(function: Any, in_axes: tuple[int | None, ...]) -> Any:
+        over_variants = _over_axis(function, variants, together, (None, 0, *in_axes))
+        return _over_axis(over_variants, scenarios, together // variants, (0, None, *in_axes))
+
+    begin = over_lanes(start, (None,))
 
     def on_devices(body: Any) -> Any:
         def part(environment: Any, policy: Any, luck: Luck, carry: Carry, first: Array, *rest: Array) -> Any:
-            begun = _start(variants, environment, policy, luck)
+            begun = begin(environment, policy, luck)
             carry = jax.tree.map(partial(jnp.where, first == 1), begun, carry)
             return body(environment, policy, luck, carry, first, *rest)
 
@@ -68,7 +67,7 @@ def _program(
 
         return program
 
-    return Compiled(over_scenarios, on_devices, donated=3, on_cpu=on_cpu and not kernel)
+    return Compiled(over_lanes(chunk, (None, 0, None, None, None)), on_devices, donated=3, on_cpu=on_cpu and not kernel)
 
 
 def _over_axis(function: Any, size: int, together: int, in_axes: tuple[int | None, ...]) -> Any:
@@ -98,13 +97,6 @@ def _over_axis(function: Any, size: int, together: int, in_axes: tuple[int | Non
         return jax.tree.map(lambda leaf: leaf[None], one(jax.tree.map(lambda leaf: leaf[0], mapped)))
 
     return some
-
-
-def _start(variants: int, environment: Any, policy: Any, luck: Luck) -> Carry:
-    """The carry before the first round, of all scenarios and variants."""
-    over_variants = jax.vmap(start, in_axes=(None, 0, None), axis_size=variants)
-    carry: Carry = jax.vmap(over_variants, in_axes=(0, None, None))(environment, policy, luck)
-    return carry
 
 
 @partial(jax.jit, static_argnums=0)
@@ -170,7 +162,7 @@ class Tile:
         due = np.zeros(self.plan.slots, np.int32)
         due[: len(times)] = times
         given = self.environment, self.policies[label], self.luck, self.carries[label]
-        return *given, np.int32(first), np.int32(length), due
+        return *given, np.int32(first), due, np.int32(length)
 
 
 def _of_usual_type(leaf: Any) -> np.ndarray:
