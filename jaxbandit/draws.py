@@ -6,7 +6,7 @@ import jax
 import jax.numpy as jnp
 
 from jaxbandit.base import Array
-from jaxbandit.fast import computed_once, threefry
+from jaxbandit.fast import computed_once, look_up, threefry
 
 _LARGEST = 2**32 - 1
 
@@ -27,12 +27,18 @@ def stack_of_rewards(key: Array, arms: Array, plays: Array) -> Array:
     return jnp.minimum(bits, jnp.uint32(_LARGEST - 1))
 
 
-def choose(bits: Array, thresholds: Array) -> Array:
-    """The state [...] int32 that random bits [...] choose: the number of `thresholds` [..., S-1] not above the bits.
+def choose(bits: Array, thresholds: Array, *index: Array) -> Array:
+    """The state [M] int32 that random bits [M] choose: the number of thresholds [M, S-1] not above the bits.
 
     `chains.thresholds` makes the thresholds from a law, `stack_of_rewards` the bits.
+
+    Args:
+      thresholds: [M, S-1], or with more axes those of many laws.
+      index: [M] for each of the further axes, which says whose thresholds are meant.
 
     >>> choose(jnp.array([5, 6], jnp.uint32), jnp.array([[6], [6]], jnp.uint32)).tolist()
     [0, 1]
     """
+    if index:
+        thresholds = look_up(thresholds, *index)
     return computed_once(sum((bits >= thresholds[..., s]).astype(jnp.int32) for s in range(thresholds.shape[-1])))

@@ -16,12 +16,12 @@ from hypothesis import strategies as st
 
 import jaxbandit
 from jaxbandit import ALL, simulate, two_state
-from jaxbandit.fast import PLAIN
+from jaxbandit.fast import PLAIN, look_up
 from jaxbandit.fast.batching import over_runs
 
 CODE = """
 import jaxbandit, test_plain
-from jaxbandit.fast import PLAIN
+from jaxbandit.fast import PLAIN, look_up
 assert PLAIN
 print(test_plain.digests())
 """
@@ -77,3 +77,15 @@ def test_single_entries_are_read_and_written_as_by_vmap(seed, mode, kind, many):
     for a, b in zip(ours, theirs, strict=True):
         assert a.dtype == b.dtype
         np.testing.assert_array_equal(a, b)
+
+
+@pytest.mark.parametrize("shape", [(5, 2, 1), (3, 3, 2), (4,), (64, 2), (13, 5, 4), (9, 9)])
+def test_rows_of_a_shared_table_are_read_as_by_indexing(shape):
+    """Few rows and more than are compared with (65 and 81), by one index and two, for one run and many."""
+    rng = np.random.default_rng(0)
+    table = rng.integers(0, 2**32, shape, np.uint32)
+    index = [rng.integers(0, size, (4, 50)).astype(np.int32) for size in shape[: min(2, len(shape))]]
+    found = over_runs(lambda *index: look_up(jnp.asarray(table), *index))(*map(jnp.asarray, index))
+    np.testing.assert_array_equal(np.moveaxis(found, -1, 1), table[tuple(index)])
+    one = [each[:, 0] for each in index]
+    np.testing.assert_array_equal(look_up(jnp.asarray(table), *map(jnp.asarray, one)), table[tuple(one)])

@@ -63,7 +63,7 @@ class MarkovArms:
         before = state.states[arms]
         number = state.plays[arms] + 1
         bits = draws.stack_of_rewards(key, arms, number)
-        states = draws.choose(bits, jnp.asarray(self.transition_thresholds)[arms, before])
+        states = draws.choose(bits, jnp.asarray(self.transition_thresholds), arms, before)
         rewards = jnp.asarray(self.reward, float)[arms, states]
         following = MarkovState(state.states.at[arms].set(states), state.plays.at[arms].set(number))
         return following, Feedback(arms, before, states, rewards)

@@ -18,6 +18,7 @@ from jaxbandit.base import Array
 from jaxbandit.fast.switch import PLAIN
 
 MOST_PLACES = 2**15  # of an array that is compared with; a larger one is read and written by XLA's own operations
+MOST_ROWS = 64  # of a table that all runs share; a larger one is read by XLA's own operation
 
 
 def computed_once(values: Array) -> Array:
@@ -51,6 +52,28 @@ def add_one(counts: Array, *index: Array) -> Array:
         flat = flat * size + at
     here = computed_once(flat)[:, None] == jnp.arange(counts.size, dtype=flat.dtype)[None]
     return counts + jnp.sum(here, axis=0, dtype=counts.dtype).reshape(counts.shape)
+
+
+def look_up(table: Array, *index: Array) -> Array:
+    """`table[index]` for one run, index within bounds: an array [M] for each of the table's first axes.
+
+    For a table that all runs share. XLA's own way to read it is one run after the other, and it keeps a processor
+    without masked vectors from computing anything around it for several runs at once.
+
+    >>> look_up(jnp.array([[[1, 2], [3, 4]], [[5, 6], [7, 8]]]), jnp.array([1]), jnp.array([0])).tolist()
+    [[5, 6]]
+    """
+    sizes, row = table.shape[: len(index)], table.shape[len(index) :]
+    if PLAIN or math.prod(sizes) > MOST_ROWS:
+        return table[index]
+    flat = jnp.zeros_like(index[0])
+    for size, at in zip(sizes, index, strict=True):
+        flat = flat * size + at
+    rows, flat = table.reshape(-1, *row), flat.reshape(-1, *[1] * len(row))
+    found = jnp.broadcast_to(rows[0], (len(flat), *row))
+    for n in range(1, len(rows)):
+        found = jnp.where(flat == n, rows[n][None], found)
+    return found
 
 
 def place(index: Sequence[Array], shape: Sequence[int]) -> Array:

@@ -24,6 +24,10 @@ _ROOT_HALF = 0x3F3504F3  # the bits of sqrt(1/2)
 _EXPONENTIAL = [0.499999982, 0.166665436, 0.0416671999, 0.00836652061, 0.00138825209]
 _LOGARITHM = [0.333339107, -0.25001337, 0.199630634, -0.16577585, 0.149147724, -0.142674845, 0.0870041811]
 
+# The same, up from power 0 of x^2, of sin(pi x / 2) / x and cos(pi x / 2) for |x| <= 1: errors of 5e-9 and 5e-8.
+_SINE = [1.57079632, -0.645963711, 0.079689679, -0.00467376662, 0.000151485131]
+_COSINE = [0.999999953, -1.23369821, 0.253650745, -0.0208106275, 0.00085819062]
+
 
 def polynomial(x: Array, coefficients: Sequence[float]) -> Array:
     """Sum over n of coefficients[n] x^n, in the shape of x."""
@@ -76,3 +80,15 @@ def log_of_sum(u: Array) -> Array:
         return jnp.log1p(u)
     whole = jnp.abs(1 + u)
     return log(whole) + jnp.where(u < 1, u - (whole - 1), 0)
+
+
+def cosine_and_sine(x: Array) -> tuple[Array, Array]:
+    """cos(pi x / 2) and sin(pi x / 2) for -1 <= x <= 1, in place of JAX's, which XLA does not vectorise on a CPU.
+
+    >>> [round(float(each), 6) for each in cosine_and_sine(jnp.array(1 / 3))]
+    [0.866025, 0.5]
+    """
+    if PLAIN or x.dtype.itemsize > 4:
+        return jnp.cos(x * (math.pi / 2)), jnp.sin(x * (math.pi / 2))
+    square = x * x
+    return polynomial(square, _COSINE), x * polynomial(square, _SINE)

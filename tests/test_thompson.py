@@ -1,0 +1,158 @@
+"""Thompson's draws: how often a proposal is refused, by quadrature, and the laws of draws, from SciPy."""
+
+from itertools import pairwise
+
+import jax
+import jax.numpy as jnp
+import numpy as np
+import pytest
+from scipy import integrate, special, stats
+
+from jaxbandit import Thompson
+from jaxbandit.fast import cosine_and_sine
+from jaxbandit.policies import thompson
+from jaxbandit.policies.thompson import log_gamma, normals, uniform
+
+SMALLEST = 1e-9  # p-value that fails a test; there are eleven, which fail by chance once in 90 million times
+
+
+def refused(shape):
+    """Probability that a proposal for shape + 3 is refused: the formula of the docstring over normal numbers."""
+    d = shape + 8 / 3
+
+    def lost(x):
+        w = x / np.sqrt(9 * d)
+        exponent = d * (3 * np.log1p(w) - 3 * w + 3 * w**2 / 2 - w**3) if w > -1 else -np.inf
+        return stats.norm.pdf(x) * -np.expm1(exponent)
+
+    pieces = [-np.inf, -np.sqrt(9 * d), -2, 0, 2, np.inf]
+    return sum(integrate.quad(lost, *ends, epsabs=1e-12)[0] for ends in pairwise(pieces))
+
+
+def test_four_proposals_are_enough():
+    shapes = np.concatenate([[1e-30], np.geomspace(1e-3, 300, 40)])
+    chances = np.array([refused(shape) for shape in shapes])
+    assert chances.max() <= 0.0112 and 0.0112**4 <= 2e-8
+    assert chances[shapes >= 1].max() <= 0.008
+    assert (np.diff(chances) < 0).all()
+
+
+def test_what_is_accepted_has_the_law():
+    """Density of a proposal times the probability that it counts, over that of the gamma law: one number for all w."""
+    for d in (8 / 3, 5.0, 1000.0):
+        w = np.linspace(-0.9, 6, 200) / np.sqrt(d)
+        counts = np.exp(d * (3 * np.log1p(w) - 3 * w + 3 * w**2 / 2 - w**3))
+        proposed = stats.norm.pdf(w * np.sqrt(9 * d)) / (1 + w) ** 2  # x to d (1 + w)^3, up to a factor
+        ratio = proposed * counts / stats.gamma(d + 1 / 3).pdf(d * (1 + w) ** 3)
+        np.testing.assert_allclose(ratio, ratio[0], rtol=1e-9)
+
+
+@pytest.mark.parametrize("shape", [1.0, 2.0, 6.0])
+def test_fine_law_of_gamma_draws(shape):
+    """Chi-square of 32 equally likely cells, 4,000,000 draws. Finds refusals that are left out, with p below 1e-13."""
+    draws = jax.jit(log_gamma)(jax.random.key(0), jnp.full(4_000_000, shape))
+    ends = np.log(stats.gamma(shape).ppf(np.arange(1, 32) / 32))
+    assert stats.chisquare(np.bincount(np.searchsorted(ends, draws), minlength=32)).pvalue > SMALLEST
+
+
+def log_odds_law(z, a, b):
+    """P(log(q / (1 - q)) <= z) for q from Beta(a, b); by the leading term of its series where q is below exp(-50)."""
+    leading = np.exp(np.minimum(a * z - np.log(a) - special.betaln(a, b), 0))
+    below = np.where(z < -50, leading, special.betainc(a, b, special.expit(np.minimum(z, 0))))
+    if a == b and (z > 0).all():
+        return 1 - log_odds_law(-z, b, a)
+    return below if (z <= 0).all() else np.where(z <= 0, below, 1 - log_odds_law(-np.abs(z), b, a))
+
+
+@pytest.mark.parametrize(("a", "b"), [(1, 1), (0.5, 3), (2, 1e4), (1e6, 1e6 + 3), (1e-3, 1e-3), (1e-3, 2)])
+def test_log_odds_have_the_law_of_a_beta_draw(a, b):
+    """Kolmogorov-Smirnov with 200,000 draws, which finds a distance of 0.0075."""
+    policy = Thompson(float(a), float(b))
+    scores = jax.jit(policy.scores)(jax.random.key(1), policy.init(jnp.tile(jnp.array([0.0, 1.0]), (200_000, 1))), 1)
+    draws = np.asarray(scores, float)
+    assert stats.kstest(draws, lambda z: log_odds_law(z, a, b)).pvalue > SMALLEST
+
+
+def test_the_smallest_prior_is_a_fair_coin():
+    """Beta(e, e) for e to 0 is 0 or 1, each with probability 1/2: exact binomial test; no score is infinite."""
+    policy = Thompson(1e-30, 1e-30)
+    scores = jax.jit(policy.scores)(jax.random.key(2), policy.init(jnp.tile(jnp.array([0.0, 1.0]), (50_000, 1))), 1)
+    assert jnp.isfinite(scores).all() and jnp.abs(scores).min() > 1e20
+    assert stats.binomtest(int((scores > 0).sum()), 50_000).pvalue > SMALLEST
+
+
+def test_pairs_of_normal_numbers():
+    """Chi-square of 16 x 16 equally likely cells, 1,000,000 pairs: finds a dependence of 1 in 100."""
+    words = jax.random.bits(jax.random.key(3), (2, 1_000_000))
+    cells = [np.floor(16 * stats.norm.cdf(np.asarray(x, float))).astype(int) for x in normals(*words, jnp.float32)]
+    counts = np.bincount(16 * cells[0] + cells[1], minlength=256)
+    assert stats.chisquare(counts).pvalue > SMALLEST
+
+
+def test_words_at_both_ends():
+    words = jnp.array([0, 1, 2**31 - 1, 2**31, 2**32 - 2, 2**32 - 1], jnp.uint32)
+    numbers = uniform(words, jnp.float32)
+    assert float(numbers.min()) == 2**-32 and float(numbers.max()) == 1
+    first, second = (each.ravel() for each in jnp.meshgrid(words, words))
+    x, y = normals(first, second, jnp.float32)
+    distance = np.sqrt(-2 * np.log(np.asarray(uniform(first, jnp.float32), float)))
+    np.testing.assert_allclose(np.hypot(x, y), distance, atol=2e-6)
+    assert 6.6 < distance.max() < 6.7
+
+
+def test_cosine_and_sine():
+    """Against float64."""
+    x = np.linspace(-1, 1, 200_001).astype(np.float32)
+    for got, exact in zip(
+        cosine_and_sine(jnp.asarray(x)), (np.cos(x * np.pi / 2.0), np.sin(x.astype(float) * np.pi / 2)), strict=True
+    ):
+        assert np.abs(np.asarray(got, float) - exact).max() < 3e-7
+
+
+def test_float64_draws_the_same():
+    """The same words in float64, where logarithms and so on are JAX's: as near as float32's last digits allow.
+
+    Rounding may also put the number that decides on the other side of its threshold: in less than 1 of 100,000 draws.
+    """
+    shapes = jnp.repeat(jnp.array([1e-3, 0.5, 1.0, 7.0, 300.0, 1e5, 1e8]), 100_000)
+    single = np.asarray(jax.jit(log_gamma)(jax.random.key(4), shapes), float)
+    with jax.enable_x64(True):
+        key, wide = jax.random.key(4), jnp.asarray(np.asarray(shapes, float))
+        double = np.asarray(jax.jit(log_gamma)(key, wide))
+    assert double.dtype == np.float64
+    parted = np.abs(single - double) > 1e-5 + 1e-6 * np.abs(double) + 1e-7 / np.asarray(shapes, float)
+    assert parted.sum() <= 7
+    assert np.isfinite(single).all()
+
+
+def test_draws_of_two_arms_and_of_two_keys_differ():
+    draws = log_gamma(jax.random.key(5), jnp.ones((2, 3)))
+    assert draws.shape == (2, 3) and len(np.unique(np.asarray(draws))) == 6
+    assert not np.isin(draws, log_gamma(jax.random.key(6), jnp.ones((2, 3)))).any()
+
+
+@pytest.mark.parametrize("kind", ["rbg", "unsafe_rbg"])
+def test_keys_of_other_kinds(kind):
+    """Scores are asked of any key; simulations take the default kind alone."""
+    first, second = (log_gamma(jax.random.key(n, impl=kind), jnp.ones(3)) for n in (0, 1))
+    assert len(np.unique(np.concatenate([first, second]))) == 6
+
+
+def test_all_refused_takes_the_last(monkeypatch):
+    """With every proposal refused the fourth counts, with none the first: by the draws themselves."""
+    proposed = [x for word in range(2) for x in normals(*pair(word), jnp.float32)]
+    d = 2 + 8 / 3
+    factors = sum(np.log(float(u)) / (2 + n) for n, u in enumerate([*others(pair(2))[1:], *others(pair(3))]))
+    for chance, n in ((1.0, 3), (0.0, 0)):
+        monkeypatch.setattr(thompson, "exponential", lambda y, chance=chance: (jnp.full_like(y, chance), None))
+        expected = np.log(d) + 3 * np.log1p(float(proposed[n]) / np.sqrt(9 * d)) + factors
+        np.testing.assert_allclose(log_gamma(jax.random.key(7), jnp.array(2.0)), expected, rtol=1e-5)
+
+
+def pair(block):
+    """Two words of the draw with the number 0."""
+    return thompson.threefry(jax.random.key_data(jax.random.key(7)), jnp.uint32(0), jnp.uint32(block))
+
+
+def others(words):
+    return [uniform(word, jnp.float32) for word in words]
