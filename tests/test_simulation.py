@@ -212,6 +212,14 @@ def test_a_policy_is_traced_once():
     assert len(calls) == 2  # and once for the result's fingerprint
 
 
+def test_variants_and_scenarios_without_a_number():
+    """Nothing tells the variants apart, so that nothing but their count says how many there are."""
+    result = simulate({"a": ARMS, "b": OTHER}, {"u": [UCBSM()] * 2, "r": [Uniform()] * 3}, runs=20, horizon=30)
+    assert result.visits["u"].shape[:3] == (2, 2, 20) and result.visits["r"].shape[:3] == (2, 3, 20)
+    np.testing.assert_array_equal(result.visits["r"][:, 0], result.visits["r"][:, 2])
+    assert (result.visits["r"].sum((-1, -2)) == result.times).all()
+
+
 def test_more_times_than_a_chunk_has_room_for():
     """Every round of 600, with room for 256: the chunks end earlier, and nothing is lost."""
     every = simulate(ARMS, {"tv": TVKLUCB()}, runs=5, horizon=600, times=range(1, 601))

@@ -43,11 +43,12 @@ def _program(
     else:
         chunk = partial(play_chunk, plays=plays, recorders=recorders)
 
-    def over_lanes(function: Any, in_axes: tuple[int | None, ...]) -> Any:
+    def over_lanes(function: Any, together: int, in_axes: tuple[int | None, ...]) -> Any:
         over_variants = _over_axis(function, variants, together, (None, 0, *in_axes))
         return _over_axis(over_variants, scenarios, together // variants, (0, None, *in_axes))
 
-    begin = over_lanes(start, (None,))
+    begin = over_lanes(start, scenarios * variants, (None,))
+    chunks = over_lanes(chunk, together, (None, 0, None, None, None))
 
     def on_devices(body: Any) -> Any:
         def part(environment: Any, policy: Any, luck: Luck, carry: Carry, first: Array, *rest: Array) -> Any:
@@ -67,7 +68,7 @@ def _program(
 
         return program
 
-    return Compiled(over_lanes(chunk, (None, 0, None, None, None)), on_devices, donated=3, on_cpu=on_cpu and not kernel)
+    return Compiled(chunks, on_devices, donated=3, on_cpu=on_cpu and not kernel)
 
 
 def _over_axis(function: Any, size: int, together: int, in_axes: tuple[int | None, ...]) -> Any:
@@ -82,7 +83,7 @@ def _over_axis(function: Any, size: int, together: int, in_axes: tuple[int | Non
       in_axes: for each argument 0, the axis that is mapped, or None, all entries share the argument.
     """
     if together >= size > 1:
-        return jax.vmap(function, in_axes=in_axes)
+        return jax.vmap(function, in_axes=in_axes, axis_size=size)
 
     def some(*arguments: Any) -> Any:
         mapped = [argument for argument, axis in zip(arguments, in_axes, strict=True) if axis == 0]
