@@ -20,7 +20,7 @@ from experiments.published import scenarios
 from experiments.published.comparison import Settings, compare_policies
 from experiments.reports.tables import show
 from experiments.reports.verdicts import Claim, judge, verdict
-from experiments.timing import gpu, scalar_loop
+from experiments.timing import first, gpu, scalar_loop
 from jaxbandit import Result, metrics
 
 ROOT = Path(__file__).parent.parent
@@ -236,6 +236,30 @@ def test_benchmark_measures_and_compares(tmp_path, quick_benchmark, capsys):
         benchmark.measure(some)
     assert (tmp_path / "b.json").exists()  # what was measured is kept
     capsys.readouterr()
+
+
+def test_the_benchmark_of_first_answers_has_every_case():
+    names = [name for name, _ in first.cases()]
+    assert names[0] == first.YARDSTICK and set(jaxbandit.ALL) < set(names)
+    assert {f"TVKLUCB, {states} states" for states in (2, 3, 4, 8, 16, 32, 64)} < set(names)
+    assert {f"TVKLUCB, {arms} arms" for arms in (2, 20, 100)} < set(names) and names[-1] == "scenario 1's policies"
+
+
+def test_the_benchmark_of_first_answers_times_fresh_processes(tmp_path, monkeypatch, capsys):
+    """A cache in the environment is not used: something is compiled, and a second call compiles nothing."""
+    monkeypatch.setenv("JAXBANDIT_CACHE", str(tmp_path / "cache"))
+    chosen = [case for case in first.cases() if case[0] in (first.YARDSTICK, "scenario 1's policies")]
+    monkeypatch.setattr(first, "cases", lambda: iter(chosen))
+    yardstick, row = benchmark.measure(benchmark.Settings(first=True, out=str(tmp_path / "table.json")))
+    assert not (tmp_path / "cache").exists()
+    for each in (yardstick, row):
+        assert min(each.trace, each.lower, each.compile) > 0 and each.call > each.again
+    assert set(row.others) == {"113 runs", "1,500 rounds", "other times", "other numbers"}
+    assert json.loads((tmp_path / "first.json").read_text())["rows"][1]["call"] == row.call
+    assert "call / yardstick" in capsys.readouterr().out
+    monkeypatch.setattr(first, "cases", lambda: iter([("broken", {"policy": "Nobody", "arms": 5, "states": 2})]))
+    with pytest.raises(OSError, match=r"broken: the process that was timed failed: (.|\n)*KeyError"):
+        first.measure()
 
 
 def test_the_benchmark_of_a_gpu_measures_what_it_says(tmp_path, monkeypatch, capsys):
