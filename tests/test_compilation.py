@@ -13,6 +13,7 @@ from jaxbandit import ALL, KLUCB
 from jaxbandit.fast import batching, compilation
 from jaxbandit.fast.batching import over_runs
 from jaxbandit.fast.compilation import Compiled, in_one_piece
+from jaxbandit.simulation import tiles
 from jaxbandit.simulation.rounds import luck, play_chunk, start
 
 MARK = "xla_cpu_small_call"
@@ -125,7 +126,9 @@ def test_every_policy_is_played_in_one_piece(name, plays):
 def test_simulate_asks_for_one_piece(monkeypatch):
     asked = []
     monkeypatch.setattr("jaxbandit.fast.compilation.in_one_piece", lambda function: asked.append(function) or function)
-    jaxbandit.simulate(jaxbandit.bernoulli([0.5, 0.2]), {"k": KLUCB()}, runs=3, horizon=7, chunk=7, progress=False)
+    tiles._program.cache_clear()
+    jaxbandit.simulate(jaxbandit.bernoulli([0.5, 0.2]), {"k": KLUCB()}, runs=3, horizon=7, progress=False)
+    tiles._program.cache_clear()  # which was made with the function of this test
     assert len(asked) == 1
 
 
