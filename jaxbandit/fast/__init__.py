@@ -12,6 +12,7 @@ same either way. All that JAX and XLA are asked for beyond their documented inte
 | how `jax.random` numbers its random bits, and the layout of its keys | `batching`, `threefry` | uniform 4 times, the gradient bandit 1.9 times as fast | found out at the first use by comparing bits; then `jax.random` itself draws |
 | the frontend attributes `xla_cpu_small_call` and `inlineable`, set by `jax.experimental.xla_metadata` | `compilation.in_one_piece` | two devices: TV-KL-UCB 1.3, three states 1.7 times as fast | an XLA that does not know them ignores them; without the module the function is compiled as it is |
 | that a program marked so compiles | `compilation.Compiled` | as above | whatever XLA says to the marked program, the program without marks is tried |
+| that a call finds what `lower(...).compile()` has compiled before it | `compilation.Compiled.ahead` | policies are compiled side by side | each is compiled again at its call, one after the other |
 | the compiler option `xla_cpu_prefer_vector_width` | `compilation.wide_vectors` | AVX-512: a tenth | a small program is compiled with it first; where XLA refuses, it is left out |
 | float32 as IEEE bits | `elementary` | KL-UCB 1.2 times as fast | cannot go away |
 | Pallas and its Triton parameters (`BlockSpec`, `CompilerParams`, references indexed in loops) | `gpu.kernel` | a chunk as one GPU kernel (has not run on a GPU) | `simulate(backend="kernel")` says so; the scan, which is the default, does not use it |

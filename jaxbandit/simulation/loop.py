@@ -57,8 +57,9 @@ def simulate(
       times: rounds to record, increasing; by default about 200, evenly spaced in log, the horizon included.
       shuffle: draw for each run the order in which the policy sees the arms (ties go to the first); counts keep the
         arms' own numbers.
-      chunk: rounds a compiled call plays.
-      tile: runs a device plays at a time; on a CPU about 1,000 by default for five arms, more falls out of its cache.
+      chunk: the most rounds of a compiled call; none is compiled for another number of rounds, or for other times.
+      tile: runs a device plays at a time. On a CPU by default 1, 16, 32, 64 .., so that few programs are compiled, up
+        to 2,048 for five arms with two states: more falls out of its cache.
       devices: all by default; runs are divided among them. Under `jax.distributed` they are those of all processes:
         each makes the same call and gets the whole result.
       backend: "scan" (one compiled round, repeated), or "kernel": one Pallas kernel a chunk with all that a run carries
