@@ -23,7 +23,6 @@ z = 1: then z = 1, the other q_j sum to less than 1, and q_t is what they lack.
 
 from __future__ import annotations
 
-from collections.abc import Sequence
 from typing import NamedTuple
 
 import jax
@@ -31,10 +30,9 @@ import jax.numpy as jnp
 import numpy as np
 
 from jaxbandit.base import Array
-from jaxbandit.confidence.larger import larger, largest, smaller
+from jaxbandit.confidence.larger import larger, smaller
+from jaxbandit.confidence.rows import Row, at_largest, chosen_sum, dot, each, largest, sum_of
 from jaxbandit.fast import computed_once, log
-
-Row = Sequence[Array]  # S arrays of one shape, one for each state: XLA vectorises these better than one [..., S]
 
 
 class Tilt(NamedTuple):
@@ -44,26 +42,7 @@ class Tilt(NamedTuple):
     slope: Array  # K'(v)
     curvature: Array  # K''(v)
     multiplier: Array  # tau
-    row: list[Array]  # q_j = p_j / (1 - tau x_j); where p_t = 0 these may sum to less than 1
-
-
-def dot(row: Row, other: Row) -> Array:
-    """The sum of row_j other_j over the states, added up in their order."""
-    return sum(a * b for a, b in zip(row, other, strict=True))
-
-
-def chosen_sum(row: Row, chosen: Row) -> Array:
-    """The sum of row_j over the states where chosen_j is true, added up in their order."""
-    return sum(jnp.where(here, value, 0) for value, here in zip(row, chosen, strict=True))
-
-
-def at_largest(row: Row, *others: Row) -> list[Array]:
-    """The entries of the other rows at the state where `row` is largest; on ties, at the first such state."""
-    top = largest(row)
-    found = [other[-1] for other in others]
-    for j in reversed(range(len(row) - 1)):
-        found = [jnp.where(row[j] >= top, other[j], value) for other, value in zip(others, found, strict=True)]
-    return found
+    row: Row  # q_j = p_j / (1 - tau x_j); where p_t = 0 these may sum to less than 1
 
 
 def nearest(p: Row, weights: Row, below: Row, x: Row, gain: Array, multiplier: Array, moves: int) -> Tilt:
@@ -83,29 +62,29 @@ def nearest(p: Row, weights: Row, below: Row, x: Row, gain: Array, multiplier: A
       multiplier: the tau from which the steps begin; not used for three states.
       moves: number of steps; not used for three states.
     """
-    info = np.finfo(p[0].dtype)
+    info = np.finfo(gain.dtype)
     top = larger(largest(x), 1e-30)
     inverse_top = 1 / top
-    r = [larger(a * inverse_top, -1e15) for a in x]  # cut off, so that their squares are finite in float32
+    r = each(lambda a: larger(a * inverse_top, -1e15), x)  # cut off, so that their squares are finite in float32
     # Both forms of g have full relative accuracy where they are used: a small sum would cancel, a large one cannot,
     # for no r_j exceeds 1.
     g = jnp.where(gain * inverse_top < 1e3, gain * inverse_top, -dot(p, r))
     weight, lowered, held = at_largest(x, weights, below, p)
     z = _of_three(p, r, g) if len(p) == 3 else _moved(p, r, multiplier * top, moves)
     inside = (z < 1) & ((held > 0) | (z < 1 - 1e-6))  # z is a root; where p_t = 0, the end z = 1 is met to rounding
-    u = [-z * a for a in r]
-    one = [larger(1 + a, float(info.eps) / 2) for a in u]  # 1 - tau x
+    u = each(lambda a: -z * a, r)
+    one = each(lambda a: larger(1 + a, float(info.eps) / 2), u)  # 1 - tau x
     inverse = _inverses(one)
     # log(1 + u), corrected to first order by what the float 1 + u has lost of a small u
-    logs = [log(a) + (b - (a - 1)) * c for a, b, c in zip(one, u, inverse, strict=True)]
-    q = [a * b for a, b in zip(p, inverse, strict=True)]
+    logs = each(lambda a, b, c: log(a) + (b - (a - 1)) * c, one, u, inverse)
+    q = each(lambda a, b: a * b, p, inverse)
     scale = weight * inverse_top
-    a = [w * (value - lowered) for w, value in zip(weights, below, strict=True)]
-    qa = [b * c for b, c in zip(q, a, strict=True)]
-    first = sum(qa) * scale
-    bent = [b * c for b, c in zip(qa, inverse, strict=True)]
-    mixed = sum(bent) * scale * inverse_top
-    second = sum(b * c * d * d for b, c, d in zip(q, inverse, r, strict=True))
+    a = each(lambda w, value: w * (value - lowered), weights, below)
+    qa = each(lambda b, c: b * c, q, a)
+    first = sum_of(qa) * scale
+    bent = each(lambda b, c: b * c, qa, inverse)
+    mixed = sum_of(bent) * scale * inverse_top
+    second = sum_of(each(lambda b, c, d: b * c * d * d, q, inverse, r))
     tau = z * inverse_top
     curvature = tau * (2 * scale * first - tau * (dot(bent, a) * scale * scale))
     return Tilt(
@@ -117,10 +96,10 @@ def nearest(p: Row, weights: Row, below: Row, x: Row, gain: Array, multiplier: A
     )
 
 
-def _inverses(row: list[Array]) -> list[Array]:
+def _inverses(row: Row) -> Row:
     """1 / a for every entry a. Three entries, at most 1e15 each so that products are finite, take one division."""
     if len(row) != 3:
-        return [1 / a for a in row]
+        return each(lambda a: 1 / a, row)
     a, b, c = row
     inverse = 1 / (a * b * c)
     return [inverse * (b * c), inverse * (a * c), inverse * (a * b)]
@@ -150,23 +129,22 @@ def _moved(p: Row, r: Row, z: Array, moves: int) -> Array:
     to be linear. The steps are made in delta = 1 - z, because the root may be as close to the pole z = 1 as p_t, which
     is less than z itself could resolve.
     """
-    tiny = float(np.finfo(p[0].dtype).tiny) * 1e10
-    gaps = [larger(1 - a, 0) for a in r]
+    tiny = float(np.finfo(z.dtype).tiny) * 1e10
     top = largest(r)
-    last = [a >= top for a in r]
-    last_p = computed_once(chosen_sum(p, last))
-    middle = [(a > 0) & ~end for a, end in zip(r, last, strict=True)]
+    last_p = computed_once(chosen_sum(p, each(lambda a: a >= top, r)))
+    falling = each(lambda mass, a: mass * smaller(a, 0), p, r)
+    middle = each(lambda mass, a: jnp.where(a < top, mass * larger(a, 0), 0), p, r)
 
     def moved(delta: Array) -> Array:
         z = 1 - delta
-        below = [jnp.where(a < 0, 1 - z * a, gap + delta * a) for a, gap in zip(r, gaps, strict=True)]
-        terms = [a / larger(b, tiny) for a, b in zip(r, below, strict=True)]
-        first = [mass * term for mass, term in zip(p, terms, strict=True)]
-        second = [a * term for a, term in zip(first, terms, strict=True)]
-        falling = [a < 0 for a in first]
-        negative = larger(-chosen_sum(first, falling), tiny)
-        negative_slope, middle_slope = chosen_sum(second, falling), chosen_sum(second, middle)
-        positive = chosen_sum(first, middle)
+        # 1 - z r_j, and for a positive r_j the same with the digits of 1 - r_j
+        poles = each(lambda a: larger(smaller(1 - a, 1), 0) + delta * larger(a, 0) - z * smaller(a, 0), r)
+        inverse = each(lambda a: 1 / larger(a, tiny), poles)
+        negative = larger(-dot(falling, inverse), tiny)
+        positive = dot(middle, inverse)
+        negative_slope, middle_slope = (
+            sum_of(each(lambda mass, a, b: (mass * b) * (a * b), masses, r, inverse)) for masses in (falling, middle)
+        )
         # from below the root: whole is P delta, and bend is P' delta^2, which stay finite at the pole
         whole = positive * delta + last_p
         bend = middle_slope * delta * delta + last_p

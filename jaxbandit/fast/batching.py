@@ -27,6 +27,7 @@ REDUCTIONS = frozenset(
     "argmax argmin reduce_and reduce_max reduce_min reduce_or reduce_prod reduce_sum squeeze".split()
 )
 RANDOM = frozenset("random_bits random_fold_in random_split".split())
+UPDATES = {"dynamic_slice": 0, "dynamic_update_slice": 1}  # how many arrays stand between the first and the indices
 
 
 def over_runs(function: Callable[..., Any]) -> Callable[..., Any]:
@@ -112,6 +113,14 @@ def _apply(equation: Any, inputs: list[Value], runs: int) -> list[Value]:
             "limit_indices": (*limits, runs),
             "strides": None if strides is None else (*strides, 1),
         }
+    elif name == "transpose":
+        arrays = [inputs[0][0]]
+        parameters = {"permutation": (*parameters["permutation"], len(parameters["permutation"]))}
+    elif name in ("dynamic_slice", "dynamic_update_slice") and not any(has for _, has in inputs[1 + UPDATES[name] :]):
+        blocks, starts = inputs[: 1 + UPDATES[name]], [value for value, _ in inputs[1 + UPDATES[name] :]]
+        arrays = [*(_everywhere(value, runs) for value in blocks), *starts, jnp.zeros_like(starts[0])]
+        if name == "dynamic_slice":
+            parameters = {**parameters, "slice_sizes": (*parameters["slice_sizes"], runs)}
     elif name == "concatenate":
         arrays = [_everywhere(value, runs) for value in inputs]
     elif name in RANDOM and parameters.get("bit_width", 32) == 32 and _is_known(name, inputs[0][0]):

@@ -11,6 +11,7 @@ import numpy as np
 from jaxbandit.base import Array, Feedback, pytree, static, total
 from jaxbandit.confidence import Solver, kl_bound
 from jaxbandit.confidence.ball import weighted_mean_max
+from jaxbandit.confidence.rows import beside, each, row_of
 from jaxbandit.confidence.stationary import excursions
 from jaxbandit.divergences import Distance, farthest, threshold
 from jaxbandit.fast import computed_once
@@ -196,10 +197,11 @@ def _of_more_states(
     """One maximum over a KL ball per arm, whichever index it has: that of `KLUCB` is over rows (1 - mean, mean)."""
     p, means, lengths, radius = excursions(rows, state.reward, state.states, radius)
     nothing = jnp.zeros_like(mean)
-    rest = [nothing] * (len(p) - 2)
-    p = [jnp.where(markovian, a, b) for a, b in zip(p, [1 - mean, mean, *rest], strict=True)]
-    means = [jnp.where(markovian, a, b) for a, b in zip(means, [nothing, nothing + 1, *rest], strict=True)]
-    lengths = [jnp.where(markovian, a, 1) for a in lengths]
+    iid = row_of(jnp.stack([1 - mean, mean, *[nothing] * (rows.shape[-1] - 2)], -1))
+    paid = row_of(jnp.stack([nothing, nothing + 1, *[nothing] * (rows.shape[-1] - 2)], -1))
+    choose = beside(p, markovian)
+    p, means = (each(lambda a, b: jnp.where(choose, a, b), *pair) for pair in ((p, iid), (means, paid)))
+    lengths = each(lambda a: jnp.where(choose, a, 1), lengths)
     return weighted_mean_max(p, means, lengths, radius, solver)[0]
 
 
