@@ -47,6 +47,8 @@ from jaxbandit.confidence.rows import (
 from jaxbandit.confidence.tilt import Tilt, nearest
 from jaxbandit.fast import computed_once, exponential
 
+import os
+MOVES = int(os.environ.get("MOVES", 2)); FIRST = int(os.environ.get("FIRST", 2))
 STEPS = 4  # Halley steps after the first one, in float32; three states take one fewer
 _FAR = 46.0  # a y at which v equals its target to rounding, whatever the weights of an estimated chain
 _HEAVIER = 1e6  # a state this many times heavier than the best one has K evaluated at its value first
@@ -236,7 +238,7 @@ def _halley(
 
     def step(target: Target, added: Array, multiplier: Array) -> tuple[Tilt, Array]:
         x, gain, left, steep = _placed(problem, target, added)
-        found = nearest(problem.p, problem.weights, problem.below, x, gain, multiplier, 2)
+        found = nearest(problem.p, problem.weights, problem.below, x, gain, multiplier, FIRST if target is best else MOVES)
         if target is best:
             found = found._replace(divergence=computed_once(found.divergence))  # read below, too
         speed = left * steep  # dv / dy; `slope` and `bend` are the first two derivatives of K by y
@@ -260,7 +262,8 @@ def _halley(
     target = Target(gap - shift, weight, shift, low)
     began, off = added, jnp.where(asked, 0, found.divergence - radius)
     added = jnp.where(asked, _start(reached, target), _inside(moved, target))
-    multiplier = jnp.where(asked, 0, found.multiplier)
+    more = gap * (added - began) / ((1 + added) * (1 + began))
+    multiplier = jnp.where(asked, 0, found.multiplier if len(problem.p) == 3 else found.following(more))
 
     def again(_: int, carry: tuple[Array, ...]) -> tuple[Array, ...]:
         added, multiplier, *before = carry
@@ -271,7 +274,9 @@ def _halley(
         difference = computed_once(found.divergence - radius)
         astray = (difference * off < 0) & (2 * jnp.abs(difference) > jnp.abs(off))
         moved = jnp.where(astray, (last * difference - added * off) / jnp.where(astray, difference - off, 1), moved)
-        return _inside(moved, target), computed_once(found.multiplier), added, difference
+        moved = _inside(moved, target)
+        more = gap * (moved - added) / ((1 + moved) * (1 + added))
+        return moved, computed_once(found.following(more)), added, difference
 
     three = len(problem.p) == 3
     carry = (added, multiplier) if three else (added, multiplier, began, off)

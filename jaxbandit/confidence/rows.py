@@ -8,7 +8,8 @@ one number beside a row (`beside`, sums, the largest entry) has the shape of an 
 from __future__ import annotations
 
 from collections.abc import Callable
-from functools import reduce
+from functools import partial, reduce
+from typing import Any
 
 import jax
 import jax.numpy as jnp
@@ -17,7 +18,8 @@ from jaxbandit.base import Array
 from jaxbandit.confidence.larger import larger, smaller
 from jaxbandit.fast import computed_once
 
-MOST_LISTED = 3  # states
+import os
+MOST_LISTED = int(os.environ.get('LISTED', 3))  # states
 Row = list[Array] | Array
 
 
@@ -85,25 +87,31 @@ def smallest(row: Row) -> Array:
 
 def at_largest(row: Row, *others: Row) -> list[Array]:
     """The entries of the other rows at the state where `row` is largest; on ties, at the first such state."""
-    top = largest(row)
     if isinstance(row, list):
+        top = largest(row)
         found = [other[-1] for other in others]
         for j in reversed(range(len(row) - 1)):
             found = [jnp.where(row[j] >= top, other[j], value) for other, value in zip(others, found, strict=True)]
         return found
-    numbers = jax.lax.broadcasted_iota(top.dtype, row.shape, 0)
-    first = smallest(jnp.where(row >= top, numbers, len(row) - 1))
-    return [chosen_sum(other, numbers == first) for other in others]
+    return [_in_pairs(_of_larger, (row, other))[1] for other in others]
 
 
-def _in_pairs(operation: Callable[[Array, Array], Array], row: Array) -> Array:
+def _of_larger(a: tuple[Array, Array], b: tuple[Array, Array]) -> tuple[Array, Array]:
+    """The pair with the larger first number; the first one of equals."""
+    return larger(a[0], b[0]), jnp.where(a[0] >= b[0], a[1], b[1])
+
+
+def _in_pairs(operation: Callable[[Any, Any], Any], row: Any) -> Any:
     """An associative operation on all entries [S, ...], by neighbours and neighbours of those: [1, ...].
 
     XLA's own reductions over a first axis are not vectorised over the last one.
     """
     rest = []
-    while (states := len(row)) > 1:
-        even, odd = (jax.lax.slice_in_dim(row, start, states - states % 2, 2) for start in (0, 1))
-        rest += [row[-1:]] * (states % 2)
+    while (states := len(jax.tree.leaves(row)[0])) > 1:
+        even, odd = (
+            jax.tree.map(partial(jax.lax.slice_in_dim, start_index=start, limit_index=states - states % 2, stride=2), row)
+            for start in (0, 1)
+        )
+        rest += [jax.tree.map(lambda array: array[-1:], row)] * (states % 2)
         row = operation(even, odd)
-    return reduce(operation, reversed(rest), row)
+    return jax.tree.map(computed_once, reduce(operation, reversed(rest), row))

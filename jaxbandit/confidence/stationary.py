@@ -91,7 +91,7 @@ def excursions(transition: Array, reward: Array, state: Array, radius: Array) ->
     state, radius = jnp.broadcast_to(state, shape), jnp.broadcast_to(radius, shape)
     transition = jnp.broadcast_to(transition, (*shape, states, states))
     reward = jnp.broadcast_to(reward, (*shape, states))
-    found = (_of_few if states <= MOST_LISTED else _of_many)(transition, reward, state)
+    found = (_of_few if states <= 3 else _of_many)(transition, reward, state)
     return *found, radius
 
 

@@ -23,6 +23,7 @@ z = 1: then z = 1, the other q_j sum to less than 1, and q_t is what they lack.
 
 from __future__ import annotations
 
+from collections.abc import Callable
 from typing import NamedTuple
 
 import jax
@@ -42,6 +43,7 @@ class Tilt(NamedTuple):
     slope: Array  # K'(v)
     curvature: Array  # K''(v)
     multiplier: Array  # tau
+    following: Callable[[Array], Array]  # tau, to first order, where v is larger by this much
     row: Row  # q_j = p_j / (1 - tau x_j); where p_t = 0 these may sum to less than 1
 
 
@@ -86,12 +88,19 @@ def nearest(p: Row, weights: Row, below: Row, x: Row, gain: Array, multiplier: A
     mixed = sum_of(bent) * scale * inverse_top
     second = sum_of(each(lambda b, c, d: b * c * d * d, q, inverse, r))
     tau = z * inverse_top
+    second = larger(second, float(info.tiny))
+
+    def following(more: Array) -> Array:
+        moved = z + jnp.where(inside, mixed / second, 0) * more
+        return larger(smaller(moved, 1), 0) / larger(top - weight * more, 1e-30)
+
     curvature = tau * (2 * scale * first - tau * (dot(bent, a) * scale * scale))
     return Tilt(
         divergence=dot(p, logs),
         slope=tau * first,
-        curvature=curvature + jnp.where(inside, mixed * mixed / larger(second, float(info.tiny)), 0),
+        curvature=curvature + jnp.where(inside, mixed * mixed / second, 0),
         multiplier=tau,
+        following=following,
         row=q,
     )
 

@@ -3,15 +3,16 @@
 from __future__ import annotations
 
 import warnings
-from typing import Literal, get_args
+from typing import Literal, NamedTuple, get_args
 
+import jax
 import jax.numpy as jnp
 import numpy as np
 
 from jaxbandit.base import Array, Feedback, pytree, static, total
 from jaxbandit.confidence import Solver, kl_bound
 from jaxbandit.confidence.ball import weighted_mean_max
-from jaxbandit.confidence.rows import beside, each, row_of
+from jaxbandit.confidence.rows import MOST_LISTED, array_of
 from jaxbandit.confidence.stationary import excursions
 from jaxbandit.divergences import Distance, farthest, threshold
 from jaxbandit.fast import computed_once
@@ -65,14 +66,14 @@ class KLUCBMC:
     def validate(self, reward: Array) -> None:
         _check(self, reward)
 
-    def init(self, reward: Array) -> Transitions:
-        return no_transitions(reward)
+    def init(self, reward: Array) -> Transitions | Summaries:
+        return summarised(self, no_transitions(reward))
 
-    def scores(self, key: Array, state: Transitions, t: Array) -> Array:
+    def scores(self, key: Array, state: Transitions | Summaries, t: Array) -> Array:
         return transition_index(self, state, t, jnp.ones_like(state.states, bool))
 
-    def update(self, state: Transitions, feedback: Feedback) -> Transitions:
-        return count_transitions(state, feedback)
+    def update(self, state: Transitions | Summaries, feedback: Feedback) -> Transitions | Summaries:
+        return summarised_again(self, state, feedback)
 
 
 @pytree
@@ -122,11 +123,14 @@ class TVKLUCB:
         checks.number(self, "exponent", 0)
         checks.number(self, "scale", 0)
 
-    def init(self, reward: Array) -> Transitions:
-        return no_transitions(reward)
+    def init(self, reward: Array) -> Transitions | Summaries:
+        return summarised(self, no_transitions(reward))
 
-    def markovian(self, state: Transitions, t: Array) -> Array:
+    def markovian(self, state: Transitions | Summaries, t: Array) -> Array:
         """Which arms the policy takes for Markovian at round t, [K] bool."""
+        if isinstance(state, Summaries):
+            elapsed = state.plays if self.clock == "arm" else t - 1
+            return state.distance > threshold(elapsed, self.exponent, self.scale)
         elapsed = total(total(state.counts)) if self.clock == "arm" else t - 1
         rows = estimates(state.counts, self.unvisited)
         if self.distance == "total_variation" and rows.shape[-1] == 2:
@@ -135,11 +139,58 @@ class TVKLUCB:
             distance = computed_once(farthest(rows, self.distance))
         return distance > threshold(elapsed, self.exponent, self.scale)
 
-    def scores(self, key: Array, state: Transitions, t: Array) -> Array:
+    def scores(self, key: Array, state: Transitions | Summaries, t: Array) -> Array:
         return transition_index(self, state, t, self.markovian(state, t))
 
-    def update(self, state: Transitions, feedback: Feedback) -> Transitions:
-        return count_transitions(state, feedback)
+    def update(self, state: Transitions | Summaries, feedback: Feedback) -> Transitions | Summaries:
+        return summarised_again(self, state, feedback)
+
+
+class Summaries(NamedTuple):
+    """State for arms with more than three states: transitions, and what follows from them.
+
+    Most of the work of an index depends on the counts of its arm alone, and these change only when the arm is played.
+    All but the first three fields are functions of those, renewed for the arms played.
+    """
+
+    counts: Array  # [K, S, S], [K] and [K, S], as in `Transitions`
+    states: Array
+    reward: Array
+    plays: Array  # [K] int32
+    mean: Array  # [K], sample mean
+    departures: Array  # [K] int32, plays in the present state
+    row: Array  # [K, S], `stationary.excursions` of the estimates: the present state's row,
+    means: Array  # [K, S], mean rewards of the cycles
+    lengths: Array  # [K, S], and their lengths
+    distance: Array | None  # [K], of the farthest estimated rows; None for KL-UCB-MC
+
+
+def summarised(policy: KLUCBMC | TVKLUCB, state: Transitions) -> Transitions | Summaries:
+    """The state with what follows from the counts, for arms with more than three states."""
+    if state.counts.shape[-1] <= MOST_LISTED:
+        return state
+    counts, states, reward = state
+    rows = estimates(counts, policy.unvisited)
+    mean, plays = sample_mean(sum(counts[:, s] for s in range(counts.shape[1])), reward)
+    here = jnp.arange(counts.shape[1])[None] == states[:, None]
+    departures = total(jnp.where(here, total(counts), 0))
+    row, means, lengths, _ = excursions(rows, reward, states, jnp.zeros_like(mean))
+    distance = farthest(rows, policy.distance) if isinstance(policy, TVKLUCB) else None
+    cycles = [array_of(each) for each in (row, means, lengths)]
+    return Summaries(*state, plays, mean, departures, *cycles, distance)
+
+
+def summarised_again(
+    policy: KLUCBMC | TVKLUCB, state: Transitions | Summaries, feedback: Feedback
+) -> Transitions | Summaries:
+    """The state after a round."""
+    counted = count_transitions(Transitions(*state[:3]), feedback)
+    if isinstance(state, Transitions):
+        return counted
+    played = jax.tree.map(lambda leaf: leaf[feedback.arms], counted)
+    known = summarised(policy, played)[3:]
+    kept = jax.tree.map(lambda leaf, new: leaf.at[feedback.arms].set(new), state[3:], known)
+    return Summaries(*counted, *kept)
 
 
 def estimates(counts: Array, unvisited: Array) -> Array:
@@ -160,18 +211,24 @@ def estimates(counts: Array, unvisited: Array) -> Array:
 def transition_index(policy: KLUCBMC | TVKLUCB, state: Transitions, t: Array, markovian: Array) -> Array:
     """The index [K] of `KLUCBMC` where `markovian` [K], that of `KLUCB` elsewhere; inf for an arm not played."""
     counts = state.counts
-    mean, plays = sample_mean(sum(counts[:, s] for s in range(counts.shape[1])), state.reward)
+    if isinstance(state, Summaries):
+        mean, plays, departures = state.mean, state.plays, state.departures
+    else:
+        mean, plays = sample_mean(sum(counts[:, s] for s in range(counts.shape[1])), state.reward)
     samples = plays
     if policy.samples == "state":
-        here = jnp.arange(counts.shape[1])[None] == state.states[:, None]
-        samples = jnp.where(markovian, total(jnp.where(here, total(counts), 0)), plays)
+        if not isinstance(state, Summaries):
+            here = jnp.arange(counts.shape[1])[None] == state.states[:, None]
+            departures = total(jnp.where(here, total(counts), 0))
+        samples = jnp.where(markovian, departures, plays)
     radius = level(t, policy.exploration) / jnp.maximum(samples, 1).astype(float)
     radius = jnp.where(samples == 0, jnp.inf, radius)  # also where the level is 0, as it can be in round 2
-    rows = estimates(counts, policy.unvisited)
-    if counts.shape[1] == 2:
-        index = _of_two_states(rows, mean, state, radius, markovian, policy.solver)
+    if isinstance(state, Summaries):
+        index = _of_many_states(state, radius, markovian, policy.solver)
+    elif counts.shape[1] == 2:
+        index = _of_two_states(estimates(counts, policy.unvisited), mean, state, radius, markovian, policy.solver)
     else:
-        index = _of_more_states(rows, mean, state, radius, markovian, policy.solver)
+        index = _of_three_states(estimates(counts, policy.unvisited), mean, state, radius, markovian, policy.solver)
     return jnp.where(plays == 0, jnp.inf, index)
 
 
@@ -191,18 +248,32 @@ def _of_two_states(
     return jnp.where(markovian, stationary, bound)
 
 
-def _of_more_states(
+def _of_three_states(
     rows: Array, mean: Array, state: Transitions, radius: Array, markovian: Array, solver: Solver
 ) -> Array:
     """One maximum over a KL ball per arm, whichever index it has: that of `KLUCB` is over rows (1 - mean, mean)."""
     p, means, lengths, radius = excursions(rows, state.reward, state.states, radius)
     nothing = jnp.zeros_like(mean)
-    iid = row_of(jnp.stack([1 - mean, mean, *[nothing] * (rows.shape[-1] - 2)], -1))
-    paid = row_of(jnp.stack([nothing, nothing + 1, *[nothing] * (rows.shape[-1] - 2)], -1))
-    choose = beside(p, markovian)
-    p, means = (each(lambda a, b: jnp.where(choose, a, b), *pair) for pair in ((p, iid), (means, paid)))
-    lengths = each(lambda a: jnp.where(choose, a, 1), lengths)
+    p = [jnp.where(markovian, a, b) for a, b in zip(p, [1 - mean, mean, nothing], strict=True)]
+    means = [jnp.where(markovian, a, b) for a, b in zip(means, [nothing, nothing + 1, nothing], strict=True)]
+    lengths = [jnp.where(markovian, a, 1) for a in lengths]
     return weighted_mean_max(p, means, lengths, radius, solver)[0]
+
+
+def _of_many_states(state: Summaries, radius: Array, markovian: Array, solver: Solver) -> Array:
+    """The same, one arm after the other: few numbers at a time stay in the fastest cache."""
+    place = jnp.arange(state.row.shape[-1])
+
+    def of_arm(arm: tuple[Array, ...]) -> Array:
+        row, means, lengths, mean, radius, markovian = arm
+        row = jnp.where(markovian, row, jnp.where(place == 0, 1 - mean, jnp.where(place == 1, mean, 0)))
+        means = jnp.where(markovian, means, jnp.where(place == 1, 1.0, 0.0))
+        lengths = jnp.where(markovian, lengths, 1)
+        return weighted_mean_max(row, means, lengths, radius, solver)[0]
+
+    arms = (state.row, state.means, state.lengths, state.mean, radius, markovian)
+    found: Array = jax.lax.map(of_arm, arms)
+    return found
 
 
 def _check(policy: KLUCBMC | TVKLUCB, reward: Array) -> None:
