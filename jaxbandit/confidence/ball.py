@@ -47,9 +47,7 @@ from jaxbandit.confidence.rows import (
 from jaxbandit.confidence.tilt import Tilt, nearest
 from jaxbandit.fast import computed_once, exponential
 
-import os
-MOVES = int(os.environ.get("MOVES", 2)); FIRST = int(os.environ.get("FIRST", 2))
-STEPS = 4  # Halley steps after the first one, in float32; three states take one fewer
+STEPS = 4  # Halley steps after the first one, in float32; three states take one fewer, more than 16 one more
 _FAR = 46.0  # a y at which v equals its target to rounding, whatever the weights of an estimated chain
 _HEAVIER = 1e6  # a state this many times heavier than the best one has K evaluated at its value first
 
@@ -238,7 +236,7 @@ def _halley(
 
     def step(target: Target, added: Array, multiplier: Array) -> tuple[Tilt, Array]:
         x, gain, left, steep = _placed(problem, target, added)
-        found = nearest(problem.p, problem.weights, problem.below, x, gain, multiplier, FIRST if target is best else MOVES)
+        found = nearest(problem.p, problem.weights, problem.below, x, gain, multiplier, 2)
         if target is best:
             found = found._replace(divergence=computed_once(found.divergence))  # read below, too
         speed = left * steep  # dv / dy; `slope` and `bend` are the first two derivatives of K by y
@@ -280,7 +278,7 @@ def _halley(
 
     three = len(problem.p) == 3
     carry = (added, multiplier) if three else (added, multiplier, began, off)
-    steps = STEPS - three + (np.finfo(gap.dtype).bits > 32)
+    steps = STEPS - three + (len(problem.p) > 16) + (np.finfo(gap.dtype).bits > 32)
     added, multiplier = jax.lax.fori_loop(0, steps, again, carry, unroll=three)[:2]
     return target, added, multiplier
 

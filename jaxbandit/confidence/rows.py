@@ -18,8 +18,7 @@ from jaxbandit.base import Array
 from jaxbandit.confidence.larger import larger, smaller
 from jaxbandit.fast import computed_once
 
-import os
-MOST_LISTED = int(os.environ.get('LISTED', 3))  # states
+MOST_LISTED = 3  # states
 Row = list[Array] | Array
 
 
@@ -109,7 +108,9 @@ def _in_pairs(operation: Callable[[Any, Any], Any], row: Any) -> Any:
     rest = []
     while (states := len(jax.tree.leaves(row)[0])) > 1:
         even, odd = (
-            jax.tree.map(partial(jax.lax.slice_in_dim, start_index=start, limit_index=states - states % 2, stride=2), row)
+            jax.tree.map(
+                partial(jax.lax.slice_in_dim, start_index=start, limit_index=states - states % 2, stride=2), row
+            )
             for start in (0, 1)
         )
         rest += [jax.tree.map(lambda array: array[-1:], row)] * (states % 2)

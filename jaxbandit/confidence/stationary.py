@@ -11,7 +11,8 @@ import jax.numpy as jnp
 from jaxbandit.base import Array
 from jaxbandit.confidence.ball import weighted_mean_max
 from jaxbandit.confidence.bernoulli import Solver
-from jaxbandit.confidence.rows import MOST_LISTED, Row, chosen_sum, each, row_of, smallest, sum_of
+from jaxbandit.confidence.rows import Row, chosen_sum, each, row_of, smallest, sum_of
+from jaxbandit.fast import computed_once
 
 ESCAPE = 1e-12  # probability added to every other row's step to `state`, so that the chain always returns to it
 
@@ -180,13 +181,14 @@ def _eliminated(moves: Array, paid: Array) -> tuple[Array, Array]:
     escape = jnp.concatenate([moves[:, :-1], moves[:, -1:] + ESCAPE], 1)
     rows = jnp.concatenate([escape, paid[:, None], jnp.ones_like(paid[:, None])], 1)
     column = jnp.arange(states).reshape(1, -1, *[1] * (moves.ndim - 2))
+    line = jnp.arange(number).reshape(-1, 1, *[1] * (moves.ndim - 2))
 
     def eliminate(rows: Array, k: Array) -> tuple[Array, None]:
         row = jax.lax.dynamic_slice_in_dim(rows, k, 1, 0)
         remaining = jnp.where(column > k, row[:, :states], 0)
-        row = row * (1 / sum_of(remaining[0]))[None]
-        share = jax.lax.dynamic_slice_in_dim(rows, k, 1, 1)
-        return jax.lax.dynamic_update_slice_in_dim(rows + share * row, row, k, 0), None
+        row = computed_once(row / sum_of(remaining[0])[None])
+        share = computed_once(jax.lax.dynamic_slice_in_dim(rows, k, 1, 1))
+        return jnp.where(line == k, row, rows + share * row), None
 
     rows, _ = jax.lax.scan(eliminate, rows, jnp.arange(number))
     return rows[:, -2], rows[:, -1]

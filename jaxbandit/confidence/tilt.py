@@ -65,14 +65,21 @@ def nearest(p: Row, weights: Row, below: Row, x: Row, gain: Array, multiplier: A
       moves: number of steps; not used for three states.
     """
     info = np.finfo(gain.dtype)
-    top = larger(largest(x), 1e-30)
+    most = largest(x)
+    top = larger(most, 1e-30)
     inverse_top = 1 / top
     r = each(lambda a: larger(a * inverse_top, -1e15), x)  # cut off, so that their squares are finite in float32
     # Both forms of g have full relative accuracy where they are used: a small sum would cancel, a large one cannot,
     # for no r_j exceeds 1.
     g = jnp.where(gain * inverse_top < 1e3, gain * inverse_top, -dot(p, r))
-    weight, lowered, held = at_largest(x, weights, below, p)
-    z = _of_three(p, r, g) if len(p) == 3 else _moved(p, r, multiplier * top, moves)
+    if len(p) == 3:
+        weight, lowered, held = at_largest(x, weights, below, p)
+        z = _of_three(p, r, g)
+    else:
+        weight, lowered = at_largest(x, weights, below)
+        last = each(lambda a: a >= most, x)
+        held = computed_once(chosen_sum(p, last))
+        z = _moved(p, r, last, held, multiplier * top, moves)
     inside = (z < 1) & ((held > 0) | (z < 1 - 1e-6))  # z is a root; where p_t = 0, the end z = 1 is met to rounding
     u = each(lambda a: -z * a, r)
     one = each(lambda a: larger(1 + a, float(info.eps) / 2), u)  # 1 - tau x
@@ -129,7 +136,7 @@ def _of_three(p: Row, r: Row, g: Array) -> Array:
     return jnp.where(z < 1, z, 1)
 
 
-def _moved(p: Row, r: Row, z: Array, moves: int) -> Array:
+def _moved(p: Row, r: Row, last: Row, held: Array, z: Array, moves: int) -> Array:
     """The root z that `_of_three` finds, for any number of states, by `moves` steps from the z given.
 
     Let P and N be the sums of |p_j r_j / (1 - z r_j)| over the positive and over the negative r_j. The root is where
@@ -139,10 +146,8 @@ def _moved(p: Row, r: Row, z: Array, moves: int) -> Array:
     is less than z itself could resolve.
     """
     tiny = float(np.finfo(z.dtype).tiny) * 1e10
-    top = largest(r)
-    last_p = computed_once(chosen_sum(p, each(lambda a: a >= top, r)))
     falling = each(lambda mass, a: mass * smaller(a, 0), p, r)
-    middle = each(lambda mass, a: jnp.where(a < top, mass * larger(a, 0), 0), p, r)
+    middle = each(lambda mass, a, end: jnp.where(end, 0, mass * larger(a, 0)), p, r, last)
 
     def moved(delta: Array) -> Array:
         z = 1 - delta
@@ -152,24 +157,24 @@ def _moved(p: Row, r: Row, z: Array, moves: int) -> Array:
         negative = larger(-dot(falling, inverse), tiny)
         positive = dot(middle, inverse)
         negative_slope, middle_slope = (
-            sum_of(each(lambda mass, a, b: (mass * b) * (a * b), masses, r, inverse)) for masses in (falling, middle)
+            sum_of(each(lambda mass, a, b: (mass * b) * a * b, masses, r, inverse)) for masses in (falling, middle)
         )
         # from below the root: whole is P delta, and bend is P' delta^2, which stay finite at the pole
-        whole = positive * delta + last_p
-        bend = middle_slope * delta * delta + last_p
+        whole = positive * delta + held
+        bend = middle_slope * delta * delta + held
         left = whole < negative * delta
         ratio = negative / larger(whole, tiny)
         above_left = negative * (ratio * delta - 1)
         below_left = negative_slope + ratio * (ratio * bend)
-        # from above the root: the step d is the smaller root of (rest - slope d) (delta - d) = last_p
+        # from above the root: the step d is the smaller root of (rest - slope d) (delta - d) = held
         rest, slope = negative - positive, negative_slope + middle_slope
-        half, end = rest + slope * delta, rest * delta - last_p
+        half, end = rest + slope * delta, rest * delta - held
         root = jnp.sqrt(larger(half * half - 4 * slope * end, 0))
         up = half > 0
         above = jnp.where(left, above_left, jnp.where(up, 2 * end, half - root))
         under = jnp.where(left, below_left, jnp.where(up, half + root, 2 * slope))
-        step = jnp.where(positive + last_p > 0, above / larger(under, tiny), 1)
-        return computed_once(smaller(larger(delta - step, last_p), 1))
+        step = jnp.where(positive + held > 0, above / larger(under, tiny), 1)
+        return computed_once(smaller(larger(delta - step, held), 1))
 
-    delta = computed_once(smaller(larger(1 - z, last_p), 1))
+    delta = computed_once(smaller(larger(1 - z, held), 1))
     return 1 - jax.lax.fori_loop(0, moves, lambda _, delta: moved(delta), delta, unroll=moves < 8)

@@ -2,19 +2,17 @@
 
 from __future__ import annotations
 
-import warnings
 from typing import Literal, NamedTuple, get_args
 
 import jax
 import jax.numpy as jnp
-import numpy as np
 
 from jaxbandit.base import Array, Feedback, pytree, static, total
 from jaxbandit.confidence import Solver, kl_bound
 from jaxbandit.confidence.ball import weighted_mean_max
 from jaxbandit.confidence.rows import MOST_LISTED, array_of
 from jaxbandit.confidence.stationary import excursions
-from jaxbandit.divergences import Distance, farthest, threshold
+from jaxbandit.divergences import DISTANCES, Distance, farthest, threshold
 from jaxbandit.fast import computed_once
 from jaxbandit.policies import checks
 from jaxbandit.policies.estimates import Transitions, count_transitions, no_transitions, ratio, sample_mean
@@ -22,7 +20,6 @@ from jaxbandit.policies.exploration import level
 
 Samples = Literal["arm", "state"]
 Clock = Literal["round", "arm"]
-QUICKLY_COMPILED = 8  # states; beyond them the index, written out state by state, takes XLA a minute or more
 
 
 @pytree
@@ -47,9 +44,6 @@ class KLUCBMC:
     Raises:
       ValueError: from `simulate` and `check_policy`, for a field out of range.
 
-    Arms with more than 8 states are played with a warning: the program grows with the states, and compiles for a minute
-    with 16 and for many with 32.
-
     Source: the paper's appendix D, algorithm 3, equations for states 0 and 1 in section III.A; for more states
     algorithm 2's maximisation, solved exactly.
 
@@ -64,16 +58,16 @@ class KLUCBMC:
     solver: Solver = static("halley")
 
     def validate(self, reward: Array) -> None:
-        _check(self, reward)
+        _check(self)
 
     def init(self, reward: Array) -> Transitions | Summaries:
-        return summarised(self, no_transitions(reward))
+        return begun(self, reward)
 
     def scores(self, key: Array, state: Transitions | Summaries, t: Array) -> Array:
         return transition_index(self, state, t, jnp.ones_like(state.states, bool))
 
     def update(self, state: Transitions | Summaries, feedback: Feedback) -> Transitions | Summaries:
-        return summarised_again(self, state, feedback)
+        return counted(self, state, feedback)
 
 
 @pytree
@@ -117,14 +111,14 @@ class TVKLUCB:
     solver: Solver = static("halley")
 
     def validate(self, reward: Array) -> None:
-        _check(self, reward)
+        _check(self)
         checks.choice(self, "clock", get_args(Clock))
         checks.choice(self, "distance", get_args(Distance))
         checks.number(self, "exponent", 0)
         checks.number(self, "scale", 0)
 
     def init(self, reward: Array) -> Transitions | Summaries:
-        return summarised(self, no_transitions(reward))
+        return begun(self, reward)
 
     def markovian(self, state: Transitions | Summaries, t: Array) -> Array:
         """Which arms the policy takes for Markovian at round t, [K] bool."""
@@ -143,54 +137,63 @@ class TVKLUCB:
         return transition_index(self, state, t, self.markovian(state, t))
 
     def update(self, state: Transitions | Summaries, feedback: Feedback) -> Transitions | Summaries:
-        return summarised_again(self, state, feedback)
+        return counted(self, state, feedback)
 
 
 class Summaries(NamedTuple):
-    """State for arms with more than three states: transitions, and what follows from them.
+    """State for arms with more than three states: transitions, and what follows from them for each arm.
 
     Most of the work of an index depends on the counts of its arm alone, and these change only when the arm is played.
-    All but the first three fields are functions of those, renewed for the arms played.
+    All but the first three fields are functions of those, renewed for the arms played; the mean and the cycles of an
+    arm not yet played are 0, as its index does not depend on them.
     """
 
     counts: Array  # [K, S, S], [K] and [K, S], as in `Transitions`
     states: Array
     reward: Array
     plays: Array  # [K] int32
+    departures: Array  # [K], plays in the present state
     mean: Array  # [K], sample mean
-    departures: Array  # [K] int32, plays in the present state
     row: Array  # [K, S], `stationary.excursions` of the estimates: the present state's row,
     means: Array  # [K, S], mean rewards of the cycles
     lengths: Array  # [K, S], and their lengths
     distance: Array | None  # [K], of the farthest estimated rows; None for KL-UCB-MC
 
 
-def summarised(policy: KLUCBMC | TVKLUCB, state: Transitions) -> Transitions | Summaries:
-    """The state with what follows from the counts, for arms with more than three states."""
-    if state.counts.shape[-1] <= MOST_LISTED:
+def begun(policy: KLUCBMC | TVKLUCB, reward: Array) -> Transitions | Summaries:
+    """The state before the first round."""
+    state = no_transitions(reward)
+    if reward.shape[1] <= MOST_LISTED:
         return state
-    counts, states, reward = state
-    rows = estimates(counts, policy.unvisited)
-    mean, plays = sample_mean(sum(counts[:, s] for s in range(counts.shape[1])), reward)
-    here = jnp.arange(counts.shape[1])[None] == states[:, None]
-    departures = total(jnp.where(here, total(counts), 0))
-    row, means, lengths, _ = excursions(rows, reward, states, jnp.zeros_like(mean))
-    distance = farthest(rows, policy.distance) if isinstance(policy, TVKLUCB) else None
-    cycles = [array_of(each) for each in (row, means, lengths)]
-    return Summaries(*state, plays, mean, departures, *cycles, distance)
+    none, nothing = jnp.zeros(len(reward)), jnp.zeros_like(state.reward)
+    distance = None
+    if isinstance(policy, TVKLUCB):
+        rows = estimates(state.counts, policy.unvisited)  # any two of these are as far apart as any others
+        distance = DISTANCES[policy.distance](rows[:, 0], rows[:, 1])
+    return Summaries(*state, jnp.zeros_like(state.states), none, none, nothing, nothing, nothing, distance)
 
 
-def summarised_again(
+def counted(
     policy: KLUCBMC | TVKLUCB, state: Transitions | Summaries, feedback: Feedback
 ) -> Transitions | Summaries:
     """The state after a round."""
-    counted = count_transitions(Transitions(*state[:3]), feedback)
+    transitions = count_transitions(Transitions(*state[:3]), feedback)
     if isinstance(state, Transitions):
-        return counted
-    played = jax.tree.map(lambda leaf: leaf[feedback.arms], counted)
-    known = summarised(policy, played)[3:]
-    kept = jax.tree.map(lambda leaf, new: leaf.at[feedback.arms].set(new), state[3:], known)
-    return Summaries(*counted, *kept)
+        return transitions
+    played = _summary(policy, *(leaf[feedback.arms] for leaf in transitions))
+    kept = jax.tree.map(lambda leaf, new: leaf.at[feedback.arms].set(new), state[3:], played)
+    return Summaries(*transitions, *kept)
+
+
+def _summary(policy: KLUCBMC | TVKLUCB, counts: Array, states: Array, reward: Array) -> tuple[Array | None, ...]:
+    """All fields of `Summaries` but the first three, of arms that were played."""
+    rows = computed_once(estimates(counts, policy.unvisited))
+    mean, plays = sample_mean(sum(counts[:, s] for s in range(counts.shape[1])), reward)
+    here = jnp.arange(counts.shape[1])[None] == states[:, None]
+    departures = total(jnp.where(here, _left(counts), 0))
+    row, means, lengths, _ = excursions(rows, reward, states, jnp.zeros_like(mean))
+    distance = farthest(rows, policy.distance) if isinstance(policy, TVKLUCB) else None
+    return plays, departures, mean, array_of(row), array_of(means), array_of(lengths), distance
 
 
 def estimates(counts: Array, unvisited: Array) -> Array:
@@ -202,10 +205,16 @@ def estimates(counts: Array, unvisited: Array) -> Array:
     [[[0.75, 0.25], [1.0, 0.0]]]
     """
     states = counts.shape[-1]
-    left = total(counts)
+    left = _left(counts)
     same = jnp.eye(states, dtype=bool)
     prior = jnp.where(same, 1 - unvisited, unvisited / (states - 1))
     return jnp.where((left == 0)[..., None], prior, ratio(counts, left[..., None]))
+
+
+def _left(counts: Array) -> Array:
+    """How often each state was left, [K, S]; with more than three states as floats, computed once."""
+    left = total(counts)
+    return left if counts.shape[-1] <= MOST_LISTED else computed_once(left.astype(float))
 
 
 def transition_index(policy: KLUCBMC | TVKLUCB, state: Transitions, t: Array, markovian: Array) -> Array:
@@ -276,14 +285,7 @@ def _of_many_states(state: Summaries, radius: Array, markovian: Array, solver: S
     return found
 
 
-def _check(policy: KLUCBMC | TVKLUCB, reward: Array) -> None:
-    states = np.shape(reward)[1]
-    if states > QUICKLY_COMPILED:
-        warnings.warn(
-            f"{type(policy).__name__} on arms with {states} states: its program grows with the states and compiles for "
-            "a minute with 16 and for many minutes with 32 or more, before the first round is played",
-            stacklevel=5,
-        )
+def _check(policy: KLUCBMC | TVKLUCB) -> None:
     checks.kl_fields(policy)
     checks.choice(policy, "samples", get_args(Samples))
     checks.number(policy, "unvisited", 0, 1)

@@ -172,8 +172,8 @@ def _is_row(thing: Any) -> bool:
 def programs(request: Request) -> dict[str, dict[str, str]]:
     """A hash of what each policy, the environment and each recorder compute for one run."""
     arms, states = request.reward.shape[1:]
-    environment = _one_of(request.environment)
-    found = {label: _one_of(policy) for label, policy in request.policies.items()}
+    environment = one_of(request.environment)
+    found = {label: one_of(policy) for label, policy in request.policies.items()}
     size = arms, states, request.plays, jnp.result_type(float)
     shuffle = request.shuffle
     seen = {
@@ -223,7 +223,7 @@ def _add_code(value: Any, found: dict[Any, None], where: tuple[Any, ...]) -> Non
             _add_code(cell.cell_contents, found, (function, number))
 
 
-def _one_of(stacked: Any) -> Any:
+def one_of(stacked: Any) -> Any:
     """One of stacked things, as shapes."""
     return jax.tree.map(lambda leaf: jax.ShapeDtypeStruct(leaf.shape[1:], jnp.result_type(leaf)), stacked)
 

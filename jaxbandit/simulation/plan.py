@@ -10,6 +10,7 @@ import jax
 import numpy as np
 from jax.sharding import Mesh
 
+from jaxbandit.simulation.fingerprint import one_of
 from jaxbandit.simulation.request import Request
 
 VECTOR = 16  # runs that a CPU computes at once; each that is left over takes it as long as 16 do
@@ -57,9 +58,8 @@ def make_plan(
         raise ValueError("devices: an empty list; leave it out to use all")
     if request.backend == "kernel" and used[0].platform not in ("cpu", "gpu", "cuda"):
         raise ValueError(f"backend: the kernel is for NVIDIA GPUs, not for {used[0].platform}; leave it out")
-    lanes, size = len(request.scenarios) * max(request.variants.values()), request.reward[0].size
-    on_cpu = used[0].platform == "cpu"
-    cached = max(250, 20_000 // size)  # runs that stay in a CPU's cache; fewer pay more for what a round costs anyhow
+    lanes = len(request.scenarios) * max(request.variants.values())
+    on_cpu, cached = used[0].platform == "cpu", _cached(request)
     full = VECTOR if on_cpu and tile is None else 1
     tiles, width = cut(request.runs, len(used), tile or (cached if on_cpu else max(1000, 100_000 // lanes)), full)
     # an axis carried along costs time, too: only while the runs are few
@@ -88,6 +88,18 @@ def cut(runs: int, devices: int, tile: int, full: int = 1) -> tuple[int, int]:
     tiles = math.ceil(runs / (tile * devices))
     width = math.ceil(runs / (tiles * devices * full)) * full * devices
     return math.ceil(runs / width), width
+
+
+def _cached(request: Request) -> int:
+    """How many runs stay in a CPU's cache; with fewer, what a round costs anyhow is paid for few."""
+    arms, states = request.reward[0].shape
+    runs = max(250, 20_000 // (arms * states))
+    if states <= 3:
+        return runs
+    reward = jax.ShapeDtypeStruct((arms, states), float)
+    kept = [jax.eval_shape(lambda policy, reward: policy.init(reward), one_of(policy), reward) for policy in request.policies.values()]
+    most = max(sum(math.prod(leaf.shape) * leaf.dtype.itemsize for leaf in jax.tree.leaves(state)) for state in kept)
+    return min(runs, max(64, 400_000 // max(1, most)))
 
 
 def usual_chunk(lanes: int, arms: int, states: int, platform: str = "cpu") -> int:
