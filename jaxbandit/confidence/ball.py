@@ -3,32 +3,27 @@
 The largest weighted mean over the rows q with KL(p || q) <= radius is the root v of K(v) = radius. `tilt` explains K
 and the letters p_j (row), w_j (weights), x_j and tau, and finds K, its derivatives and the row for a given v.
 
-Values are counted down from the best one in units of their range (`below`); weights are scaled so that their mean under
-p is 1, hence "the mean" is sum of p_j w_j value_j. v moves from the mean towards a target, usually the best value:
-
-    v = (mean + added target) / (1 + added),  gap = target - mean,  left = target - v = gap / (1 + added),
-    gain = v - mean = added left,  added = w (exp(y) - 1),  w = the target's weight.
-
-The root is sought in y >= 0. With two states, y is that of `bernoulli.kl_bound`: the lower one's probability P shrinks
-to P exp(-y), and K = P y - Q log(1 + P (1 - exp(-y)) / Q), Q = 1 - P, is increasing and convex. `_best` gives a target
-and a lower bound of y, `_reached` a gain to begin from, `_halley` the root and `_row` the maximiser. One case may need
-another target: a state over a million times heavier than the best one takes nearly all the weight after a small move
-towards it, so that K is nearly flat up to its value and steep beyond. `_halley` evaluates K at that value first, and
-makes it the target if the root lies below it.
+The root is sought in y >= 0, in the units and letters of `problem`. With two states, y is that of `bernoulli.kl_bound`:
+the lower one's probability P shrinks to P exp(-y), and K = P y - Q log(1 + P (1 - exp(-y)) / Q), Q = 1 - P, is
+increasing and convex. `best_target` gives a target and a lower bound of y, `within_reach` a gain to begin from,
+`_halley` the root and `_row` the maximiser. One case may need another target: a state over a million times heavier than
+the best one takes nearly all the weight after a small move towards it, so that K is nearly flat up to its value and
+steep beyond. `_halley` evaluates K at that value first, and makes it the target if the root lies below it.
 """
 
 from __future__ import annotations
 
 from functools import partial
-from typing import NamedTuple, get_args
+from typing import get_args
 
 import jax
 import jax.numpy as jnp
 import numpy as np
 
 from jaxbandit.base import Array
-from jaxbandit.confidence.bernoulli import Solver, begin
+from jaxbandit.confidence.bernoulli import Solver
 from jaxbandit.confidence.larger import larger, smaller
+from jaxbandit.confidence.problem import FAR, Problem, Target, best_target, placed, scaled, within_reach
 from jaxbandit.confidence.rows import (
     Row,
     alone,
@@ -36,7 +31,6 @@ from jaxbandit.confidence.rows import (
     at_largest,
     beside,
     chosen_sum,
-    dot,
     each,
     kept,
     largest,
@@ -48,28 +42,7 @@ from jaxbandit.confidence.tilt import Tilt, nearest
 from jaxbandit.fast import computed_once, exponential
 
 STEPS = 4  # Halley steps after the first one, in float32; three states take one fewer, more than 16 one more
-_FAR = 46.0  # a y at which v equals its target to rounding, whatever the weights of an estimated chain
 _HEAVIER = 1e6  # a state this many times heavier than the best one has K evaluated at its value first
-
-
-class Problem(NamedTuple):
-    """What is maximised, in the units of the module's docstring."""
-
-    p: Row
-    weights: Row  # w_j, with sum of p_j w_j = 1
-    below: Row  # best value less value_j, from 0 to 1
-    at_p: Row  # x_j at v = mean: w_j (value_j - mean)
-    gap: Array  # best value less the mean
-    radius: Array  # at most 1e4
-
-
-class Target(NamedTuple):
-    """The value that v is moved towards: v = (mean + added target) / (1 + added) for added >= 0."""
-
-    gap: Array  # target less the mean
-    weight: Array  # w_j of the states with this value
-    below: Array  # best value less the target
-    low: Array  # a lower bound of `added` at the root
 
 
 @partial(jax.jit, static_argnames="solver")
@@ -125,27 +98,14 @@ def weighted_mean_max(p: Row, values: Row, weights: Row, radius: Array, solver: 
     inverse = 1 / span
     below = kept(each(lambda a: (highest - a) * inverse, values))
     p = each(lambda a: jnp.where(a < 1e-30, 0, a), p)
-    short, row = _solve(_problem(p, below, weights, smaller(beside(p, radius), 1e4)), solver)
+    short, row = _solve(scaled(p, below, weights, smaller(beside(p, radius), 1e4)), solver)
     return alone(p, jnp.where(level, highest, highest - span * short)), row
-
-
-def _problem(p: Row, below: Row, weights: Row, radius: Array) -> Problem:
-    """The problem with its weights scaled to mean 1, and what follows from them; `below` is in units of the range."""
-    inverse = 1 / dot(p, weights)
-    weights = each(lambda w: w * inverse, weights)
-    held = each(lambda a, w: a * w, p, weights)
-    gap = dot(held, below)
-    # by way of the state that holds most weight: the mean may be that state's to rounding, and gap - below_j cancel
-    (base,) = at_largest(held, below)
-    shift = dot(held, each(lambda b: base - b, below))
-    at_p = each(lambda w, b: w * (base - b - shift), weights, below)
-    return Problem(p, weights, below, at_p, gap, radius)
 
 
 def _solve(problem: Problem, solver: Solver) -> tuple[Array, Row]:
     """Best value less the largest mean, and a row that reaches that mean; for a unit vector p, in closed form."""
     p, gap, radius = problem.p, problem.gap, problem.radius
-    target, (reached, singles) = _best(problem), _reached(problem)
+    target, (reached, singles) = best_target(problem), within_reach(problem)
     if solver == "bisection":
         added, multiplier = _bisected(problem, target)
     else:
@@ -153,64 +113,13 @@ def _solve(problem: Problem, solver: Solver) -> tuple[Array, Row]:
         target, added, multiplier = _halley(problem, target, reached, *near)
     unit = sum_of(each(lambda a: (a > 0).astype(gap.dtype), p)) == 1
     short = jnp.where(unit, gap - larger(reached, 0), target.below + target.gap / (1 + added))
-    x, gain, _, _ = _placed(problem, target, added)
+    x, gain, _, _ = placed(problem, target, added)
     row = _row(problem, x, gain, multiplier)
     lost, kept = exponential(radius)
     single = each(lambda a, share: kept * a + lost * share, p, _ends(singles, p))
     moves = (gap > 0) & (radius > 0)
     row = each(lambda a, b, c: jnp.where(moves, jnp.where(unit, a, b), c), single, row, p)
     return jnp.where(moves, short, gap), row
-
-
-def _best(problem: Problem) -> Target:
-    """The best value as the target; several states with that value count as one, by their mean weight under p."""
-    p, weights, below, _, gap, radius = problem
-    tiny = float(np.finfo(gap.dtype).tiny)
-    inside = each(lambda b: b == 0, below)
-    share = chosen_sum(p, inside)
-    rest = chosen_sum(p, each(lambda here: ~here, inside))
-    held = chosen_sum(each(lambda a, w: a * w, p, weights), inside)
-    heaviest = largest(each(lambda w, here: jnp.where(here, w, 0), weights, inside))
-    weight = jnp.where(share > 0, held / jnp.where(share > 0, share, 1), heaviest)
-    # to shrink all other states alike is one way to reach v, so y is at least what `bernoulli.kl_bound` has: max(a, s)
-    ratio = radius / larger(rest, tiny)
-    low = smaller(larger(ratio, jnp.sqrt(2 * ratio * share)), _FAR)
-    lost, kept = exponential(low)
-    return Target(gap, weight, jnp.zeros_like(gap), weight * (lost / kept))
-
-
-def _placed(problem: Problem, target: Target, added: Array) -> tuple[Row, Array, Array, Array]:
-    """x_j at v, `gain`, `left`, and minus the derivative of log(left) by y (called `steep`), for this `added`."""
-    inverse = 1 / (1 + added)
-    left = target.gap * inverse
-    gain = added * left
-    # from the nearer of mean and target, so that a small value_j - v keeps its digits
-    x = each(
-        lambda a, w, b: jnp.where(gain < left, a - w * gain, w * (left - (b - target.below))),
-        problem.at_p,
-        problem.weights,
-        problem.below,
-    )
-    return kept(x), gain, left, (target.weight + added) * inverse
-
-
-def _reached(problem: Problem) -> tuple[Array, Row]:
-    """A gain of the mean that the radius allows (y to 0.7 %), and what as much growth of each state alone would gain.
-
-    The states above the mean are taken as one state and the rest as another, each in the proportions that it has under
-    p. Where p holds none of the states above, all goes to the one that gains most, which is exact for a unit vector.
-    """
-    p, weights, _, at_p, gap, radius = problem
-    tiny = float(np.finfo(gap.dtype).tiny)
-    above = each(lambda x: x > 0, at_p)
-    growing = chosen_sum(p, above)
-    _, y, _ = begin(larger(chosen_sum(p, each(lambda here: ~here, above)), tiny), growing, radius)
-    lost, kept = exponential(smaller(y, 30.0))
-    growth = lost / kept
-    singles = each(lambda x, w: growth * x / (1 + growth * w), at_p, weights)
-    moved, weight = (chosen_sum(each(lambda a, b: a * b, p, row), above) for row in (at_p, weights))
-    together = growth * moved / larger(growing + growth * weight, tiny)
-    return smaller(jnp.where(growing > 0, together, largest(singles)), gap), singles
 
 
 def _start(gain: Array, target: Target) -> Array:
@@ -235,7 +144,7 @@ def _halley(
     tiny = float(np.finfo(gap.dtype).tiny)
 
     def step(target: Target, added: Array, multiplier: Array) -> tuple[Tilt, Array]:
-        x, gain, left, steep = _placed(problem, target, added)
+        x, gain, left, steep = placed(problem, target, added)
         found = nearest(problem.p, problem.weights, problem.below, x, gain, multiplier, 2)
         if target is best:
             found = found._replace(divergence=computed_once(found.divergence))  # read below, too
@@ -270,6 +179,7 @@ def _halley(
             return _inside(moved, target), computed_once(found.multiplier)
         last, off = before
         difference = computed_once(found.divergence - radius)
+        # where the best state is light and p has none of it, K bends both ways, and Halley's steps may go to and fro
         astray = (difference * off < 0) & (2 * jnp.abs(difference) > jnp.abs(off))
         moved = jnp.where(astray, (last * difference - added * off) / jnp.where(astray, difference - off, 1), moved)
         moved = _inside(moved, target)
@@ -291,7 +201,7 @@ def _bisected(problem: Problem, target: Target) -> tuple[Array, Array]:
         return _inside(target.weight * (lost / kept), target)
 
     def at(y: Array) -> Tilt:
-        x, gain, _, _ = _placed(problem, target, added(y))
+        x, gain, _, _ = placed(problem, target, added(y))
         # tau begins at 0 and not at the last y's tau, which may be so far off that 24 steps leave an error in K
         return nearest(problem.p, problem.weights, problem.below, x, gain, jnp.zeros_like(y), 24)
 
@@ -303,7 +213,7 @@ def _bisected(problem: Problem, target: Target) -> tuple[Array, Array]:
 
     nothing = jnp.zeros_like(problem.gap)
     steps = 40 if np.finfo(nothing.dtype).bits == 32 else 70
-    low, high = jax.lax.fori_loop(0, steps, halve, (nothing, jnp.full_like(nothing, _FAR)))
+    low, high = jax.lax.fori_loop(0, steps, halve, (nothing, jnp.full_like(nothing, FAR)))
     y = (low + high) / 2
     return added(y), at(y).multiplier
 

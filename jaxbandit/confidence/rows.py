@@ -55,7 +55,7 @@ def each(function: Callable[..., Array], *rows: Row) -> Row:
 
 
 def kept(row: Row) -> Row:
-    """The row; a longer one is computed once, so that all who compare its entries with its largest see the same digits."""
+    """The row; a longer one is computed once, so that its entries have the same digits wherever they are compared."""
     return row if isinstance(row, list) else computed_once(row)
 
 
@@ -103,16 +103,13 @@ def _of_larger(a: tuple[Array, Array], b: tuple[Array, Array]) -> tuple[Array, A
 def _in_pairs(operation: Callable[[Any, Any], Any], row: Any) -> Any:
     """An associative operation on all entries [S, ...], by neighbours and neighbours of those: [1, ...].
 
-    XLA's own reductions over a first axis are not vectorised over the last one.
+    XLA's own reductions over a first axis are not vectorised over the last one. The result is computed once: XLA would
+    repeat these few cheap operations for every entry of a row that is made with it.
     """
     rest = []
     while (states := len(jax.tree.leaves(row)[0])) > 1:
-        even, odd = (
-            jax.tree.map(
-                partial(jax.lax.slice_in_dim, start_index=start, limit_index=states - states % 2, stride=2), row
-            )
-            for start in (0, 1)
-        )
+        pairs = partial(jax.lax.slice_in_dim, limit_index=states - states % 2, stride=2)
+        even, odd = (jax.tree.map(partial(pairs, start_index=start), row) for start in (0, 1))
         rest += [jax.tree.map(lambda array: array[-1:], row)] * (states % 2)
         row = operation(even, odd)
     return jax.tree.map(computed_once, reduce(operation, reversed(rest), row))

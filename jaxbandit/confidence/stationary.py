@@ -11,7 +11,7 @@ import jax.numpy as jnp
 from jaxbandit.base import Array
 from jaxbandit.confidence.ball import weighted_mean_max
 from jaxbandit.confidence.bernoulli import Solver
-from jaxbandit.confidence.rows import Row, chosen_sum, each, row_of, smallest, sum_of
+from jaxbandit.confidence.rows import Row, chosen_sum, each, smallest, sum_of
 from jaxbandit.fast import computed_once
 
 ESCAPE = 1e-12  # probability added to every other row's step to `state`, so that the chain always returns to it
@@ -125,7 +125,7 @@ def _of_few(transition: Array, reward: Array, state: Array) -> tuple[Row, Row, R
 def _of_many(transition: Array, reward: Array, state: Array) -> tuple[Row, Row, Row]:
     """`excursions` of any number of states, whose rows are arrays."""
     states = transition.shape[-1]
-    paid = row_of(reward)
+    paid = jnp.moveaxis(reward, -1, 0)
     numbers = jnp.arange(states, dtype=state.dtype).reshape(-1, *[1] * state.ndim)
     here = jnp.broadcast_to(state[None], paid.shape) == jnp.broadcast_to(numbers, paid.shape)
 

@@ -43,7 +43,7 @@ class Tilt(NamedTuple):
     slope: Array  # K'(v)
     curvature: Array  # K''(v)
     multiplier: Array  # tau
-    following: Callable[[Array], Array]  # tau, to first order, where v is larger by this much
+    following: Callable[[Array], Array]  # tau where v is larger by this much, to first order
     row: Row  # q_j = p_j / (1 - tau x_j); where p_t = 0 these may sum to less than 1
 
 

@@ -27,7 +27,7 @@ REDUCTIONS = frozenset(
     "argmax argmin reduce_and reduce_max reduce_min reduce_or reduce_prod reduce_sum squeeze".split()
 )
 RANDOM = frozenset("random_bits random_fold_in random_split".split())
-UPDATES = {"dynamic_slice": 0, "dynamic_update_slice": 1}  # how many arrays stand between the first and the indices
+BLOCKS = {"dynamic_slice": 1, "dynamic_update_slice": 2}  # how many arrays stand before the indices
 
 
 def over_runs(function: Callable[..., Any]) -> Callable[..., Any]:
@@ -116,9 +116,9 @@ def _apply(equation: Any, inputs: list[Value], runs: int) -> list[Value]:
     elif name == "transpose":
         arrays = [inputs[0][0]]
         parameters = {"permutation": (*parameters["permutation"], len(parameters["permutation"]))}
-    elif name in ("dynamic_slice", "dynamic_update_slice") and not any(has for _, has in inputs[1 + UPDATES[name] :]):
-        blocks, starts = inputs[: 1 + UPDATES[name]], [value for value, _ in inputs[1 + UPDATES[name] :]]
-        arrays = [*(_everywhere(value, runs) for value in blocks), *starts, jnp.zeros_like(starts[0])]
+    elif name in BLOCKS and not any(has for _, has in inputs[BLOCKS[name] :]):
+        starts = [value for value, _ in inputs[BLOCKS[name] :]]
+        arrays = [*(_everywhere(value, runs) for value in inputs[: BLOCKS[name]]), *starts, jnp.zeros_like(starts[0])]
         if name == "dynamic_slice":
             parameters = {**parameters, "slice_sizes": (*parameters["slice_sizes"], runs)}
     elif name == "concatenate":

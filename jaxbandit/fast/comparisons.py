@@ -108,7 +108,9 @@ def read_whole(values: Array, places: Array) -> Array:
 
 
 def write(values: Array, places: Array, new: Array) -> Array:
-    """The values [*shape, ..., runs] with `new` [many, ..., runs] at `places` [many, runs]; of equal places the last counts.
+    """The values [*shape, ..., runs] with `new` [many, ..., runs] at `places` [many, runs].
+
+    Of equal places the last counts.
 
     >>> write(jnp.array([[5], [6]]), jnp.array([[1]]), jnp.array([[9]])).tolist()
     [[5], [9]]

@@ -115,7 +115,7 @@ class Points(NamedTuple):
 
 
 def points(name: str, parameters: dict[str, Any], shape: Sequence[int]) -> Points | None:
-    """What is read from or written to an array of this shape; None if it is not what an index of the first axes names."""
+    """What is read from or written to an array of this shape; None if an index of the first axes does not name it."""
     numbers = parameters["dimension_numbers"]
     if name == "gather":
         order, named, behind = numbers.start_index_map, numbers.collapsed_slice_dims, numbers.offset_dims

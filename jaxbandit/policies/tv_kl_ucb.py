@@ -173,9 +173,7 @@ def begun(policy: KLUCBMC | TVKLUCB, reward: Array) -> Transitions | Summaries:
     return Summaries(*state, jnp.zeros_like(state.states), none, none, nothing, nothing, nothing, distance)
 
 
-def counted(
-    policy: KLUCBMC | TVKLUCB, state: Transitions | Summaries, feedback: Feedback
-) -> Transitions | Summaries:
+def counted(policy: KLUCBMC | TVKLUCB, state: Transitions | Summaries, feedback: Feedback) -> Transitions | Summaries:
     """The state after a round."""
     transitions = count_transitions(Transitions(*state[:3]), feedback)
     if isinstance(state, Transitions):
@@ -217,7 +215,7 @@ def _left(counts: Array) -> Array:
     return left if counts.shape[-1] <= MOST_LISTED else computed_once(left.astype(float))
 
 
-def transition_index(policy: KLUCBMC | TVKLUCB, state: Transitions, t: Array, markovian: Array) -> Array:
+def transition_index(policy: KLUCBMC | TVKLUCB, state: Transitions | Summaries, t: Array, markovian: Array) -> Array:
     """The index [K] of `KLUCBMC` where `markovian` [K], that of `KLUCB` elsewhere; inf for an arm not played."""
     counts = state.counts
     if isinstance(state, Summaries):
