@@ -2,8 +2,10 @@
 
 from __future__ import annotations
 
+from functools import reduce
 from typing import Literal
 
+import jax
 import jax.numpy as jnp
 
 from jaxbandit.base import Array, total
@@ -97,14 +99,20 @@ def farthest(rows: Array, distance: Distance = "total_variation") -> Array:
     >>> float(farthest(jnp.array([[0.5, 0.5], [0.25, 0.75]])))
     0.25
     """
-    states = rows.shape[-1]
-    pairs = [
-        DISTANCES[distance](rows[..., a, :], rows[..., b, :])
-        for a in range(states)
-        for b in range(states)
-        if a < b or (a > b and distance == "kl")  # the other distances are symmetric
-    ]
-    return jnp.max(jnp.stack(pairs), axis=0)
+    states, between = rows.shape[-1], DISTANCES[distance]
+    both = distance == "kl"  # the other distances are symmetric
+    if states <= 3:
+        pairs = [(a, b) for a in range(states) for b in range(states) if a < b or (a > b and both)]
+        return jnp.max(jnp.stack([between(rows[..., a, :], rows[..., b, :]) for a, b in pairs]), axis=0)
+    circle = jnp.concatenate([rows, rows], axis=-2)
+
+    def one(found: Array, places: Array) -> tuple[Array, None]:
+        """Each row against the one so many places further on."""
+        others = jax.lax.dynamic_slice_in_dim(circle, places, states, -2)
+        return jnp.maximum(found, between(rows, others)), None
+
+    found, _ = jax.lax.scan(one, jnp.zeros(rows.shape[:-1]), jnp.arange(1, states if both else states // 2 + 1))
+    return reduce(jnp.maximum, (found[..., a] for a in range(states)))
 
 
 def threshold(elapsed: Array, exponent: Array = 0.25, scale: Array = 1.0) -> Array:

@@ -187,3 +187,41 @@ def test_what_is_no_number_comes_last_whatever_the_plays(arms):
     assert jaxbandit.best(scores, 1).tolist() == [2]
     assert jaxbandit.best(scores, 2).tolist() == [2, 1]
     assert jaxbandit.best(jnp.array([jnp.nan, 0.3]), 1).tolist() == [1]
+
+
+@pytest.mark.parametrize("index", [0, 1])
+def test_slices_over_runs_are_those_of_vmap(index):
+    """Whole slices read, written and added to at an index of the first axes, blocks at an index that all runs share."""
+    rng = np.random.default_rng(index)
+    x = jnp.asarray(rng.random((3, 4, 5, 7)), float)
+    i = jnp.asarray(rng.permuted(np.tile(np.arange(-3, 4), (7, 1)), axis=1).T[:2], jnp.int32)  # also out of bounds
+
+    def function(x, i):
+        def turn(carry, k):
+            block = jax.lax.dynamic_slice_in_dim(carry, k, 1, 1)
+            return jax.lax.dynamic_update_slice_in_dim(carry, 2 * block + x[:1, :1], k, 1), jnp.sum(block)
+
+        carry, sums = jax.lax.scan(turn, x, jnp.arange(3))
+        reads = [x[i], x.at[i].get(mode="clip"), x.at[i].get(mode="fill"), x[:, :, 0].at[i, i].get(mode="clip")]
+        writes = [x.at[i].set(x[:2] + 1), x.at[i].add(x[1:]), x[..., 0].at[i, i].set(jnp.arange(2.0))]
+        return [*reads, *writes, carry, sums, jnp.transpose(x, (2, 0, 1)), jnp.moveaxis(x, -1, 0)]
+
+    ours = over_runs(function)(x, i)
+    theirs = jax.vmap(function, in_axes=-1, out_axes=-1)(x, i)
+    for a, b in zip(ours, theirs, strict=True):
+        assert a.dtype == b.dtype
+        np.testing.assert_allclose(a, b, rtol=1e-6)
+    evaluated = str(jax.make_jaxpr(over_runs(lambda x: function(x, jnp.array([0, 1]))[-4:]))(x))
+    assert "gather" not in evaluated
+
+
+@pytest.mark.parametrize(("name", "states"), [("TVKLUCB", 4), ("KLUCBMC", 17)])
+def test_many_states_are_played_in_one_piece(name, states):
+    environment, policy = jaxbandit.random(jax.random.key(0), 3, states), ALL[name]()
+    chance = luck(jax.random.key(0), jnp.arange(3))
+
+    def chunk(carry):
+        return play_chunk(environment, policy, chance, carry, 1, jnp.array([4]), 4)
+
+    lowered = jax.jit(in_one_piece(chunk)).lower(start(environment, policy, chance))
+    assert MARK in lowered.as_text()

@@ -275,7 +275,7 @@ def test_fitted_arms_are_played():
 
 
 def test_many_states_take_no_minutes():
-    """64 states: `divergences.farthest`, written for few, would make 130,000 operations of them."""
+    """64 states have 2,016 pairs of rows."""
     data = np.random.default_rng(0).integers(0, 64, (2, 4000))
     fitted = fit(data, np.arange(64), prior=0.01)
     rows = fitted.transition[1]

@@ -28,15 +28,17 @@ print(test_plain.digests())
 
 
 def digests():
-    """A hash of the counts of every policy, alone and with two plays a round; three states for those that have more."""
+    """A hash of the counts of every policy, alone and with two plays a round; more states for one that has more."""
     policies = {name: policy() for name, policy in ALL.items()}
     two = two_state([0.5, 0.4, 0.3], [0.4, 0.55, 0.65])
     three = jaxbandit.random(jax.random.key(3), 3, 3)
+    five = jaxbandit.random(jax.random.key(4), 3, 5)
     asked = {"runs": 16, "horizon": 150, "times": [7, 150], "progress": False}
     results = [
         simulate(two, policies, **asked),
         simulate(two, policies, **asked, plays=2, shuffle=True),
         simulate(three, {"TVKLUCB": ALL["TVKLUCB"]()}, **asked),
+        simulate(five, {"TVKLUCB": ALL["TVKLUCB"]()}, **asked),
     ]
     counts = [visits.tobytes() for result in results for visits in result.visits.values()]
     return json.dumps([hashlib.sha256(each).hexdigest()[:8] for each in counts])

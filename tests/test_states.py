@@ -1,4 +1,6 @@
-"""KL-UCB-MC and TV-KL-UCB for arms with three and four states: exact enumeration and float64 loops of their own."""
+"""KL-UCB-MC and TV-KL-UCB for arms with three and more states: exact enumeration and float64 loops of their own."""
+
+import warnings
 
 import jax
 import jax.numpy as jnp
@@ -8,8 +10,10 @@ import reference_states
 from against import check_law, check_same_arms
 
 import jaxbandit
-from jaxbandit import ALL, KLUCBMC, TVKLUCB, markov
-from jaxbandit.simulation.request import check
+from jaxbandit import ALL, KLUCBMC, TVKLUCB, Feedback, markov
+from jaxbandit.confidence.stationary import excursions
+from jaxbandit.divergences import farthest
+from jaxbandit.policies.tv_kl_ucb import estimates
 from jaxbandit.testing import check_policy
 
 # Three arms whose means lie close together: a clear chain, one that is nearly i.i.d., one that moves in circles.
@@ -126,13 +130,64 @@ def test_bad_fields(policy):
         jaxbandit.simulate(markov(ROWS, UNIT), {"p": policy}, runs=1, horizon=10)
 
 
-def test_many_states_are_announced_before_anything_is_compiled():
-    """Up to 8 states in silence; with more a warning that says what to expect, and no refusal."""
-    arms = jaxbandit.random(jax.random.key(0), 2, 9)
-    for policy in (TVKLUCB(), KLUCBMC()):
-        with pytest.warns(
-            UserWarning, match=f"{type(policy).__name__} on arms with 9 states: .* compiles for a minute"
-        ):
-            check(arms, {"p": policy})
-        check(jaxbandit.random(jax.random.key(0), 2, 8), {"p": policy})
-    check(arms, {"k": jaxbandit.KLUCB()})
+def test_five_states_in_every_round():
+    """900 rounds in float64, with the plays of the state as samples, another clock and distance."""
+    rng = np.random.default_rng(5)
+    rows, reward = rng.dirichlet(np.ones(5), (3, 5)), rng.uniform(0, 1, (3, 5)).round(3)
+    rows[1] = rows[1, :1]  # one arm is i.i.d.
+    for name, fields in (
+        ("KLUCBMC", {"samples": "state", "exploration": 3.0, "unvisited": 0.5}),
+        ("TVKLUCB", {"clock": "arm", "distance": "kl", "scale": 1.5}),
+    ):
+        check_against_reference(name, fields, markov(rows, reward))
+
+
+@pytest.mark.parametrize("policy", [TVKLUCB(), TVKLUCB(distance="kl", unvisited=0.5), KLUCBMC(unvisited=0.3)])
+def test_what_is_kept_of_many_states_follows_from_the_counts(policy):
+    """After 60 rounds of two plays, against the functions of the counts themselves; before them, for the distance."""
+    rng = np.random.default_rng(0)
+    states, update = 6, jax.jit(lambda state, feedback: policy.update(state, feedback))
+    reward = jnp.asarray(rng.random((4, states)), float)
+    begun = state = policy.init(reward)
+    for _ in range(60):
+        arms = rng.choice(3, 2, replace=False)  # the last arm is never played
+        after = rng.integers(states, size=2)
+        before = np.asarray(state.states)[arms]
+        state = update(state, Feedback(*(jnp.asarray(x, jnp.int32) for x in (arms, before, after)), jnp.zeros(2)))
+    counts = np.asarray(state.counts)
+    assert counts.sum() == 120 and counts[3].sum() == 0
+    rows = estimates(state.counts, policy.unvisited)
+    np.testing.assert_array_equal(state.plays, counts.sum((1, 2)))
+    np.testing.assert_array_equal(state.departures[:3], counts[np.arange(3), np.asarray(state.states)[:3]].sum(-1))
+    mean = (counts.sum(1) * np.asarray(reward)).sum(-1) / np.maximum(counts.sum((1, 2)), 1)
+    np.testing.assert_allclose(state.mean, mean, rtol=1e-5)
+    row, means, lengths, _ = excursions(rows, reward, state.states, 0.0)
+    for kept, found in ((state.row, row), (state.means, means), (state.lengths, lengths)):
+        np.testing.assert_allclose(kept[:3], jnp.moveaxis(found, 0, -1)[:3], rtol=1e-5)
+    if isinstance(policy, TVKLUCB):
+        np.testing.assert_allclose(state.distance, farthest(rows, policy.distance), rtol=1e-5)
+        np.testing.assert_allclose(begun.distance, state.distance[3:].repeat(4), rtol=1e-5)
+    else:
+        assert state.distance is None
+
+
+def test_many_states_keep_the_contract_alone_and_as_variants():
+    check_policy(TVKLUCB(samples="state", clock="arm"), states=5, rounds=16)
+    check_policy(KLUCBMC(), states=9, plays=2, rounds=16)
+    arms = jaxbandit.random(jax.random.key(0), 3, 4)
+    grid = [TVKLUCB(unvisited=1.0), TVKLUCB(unvisited=0.2, scale=0.5)]
+    asked = {"runs": 16, "horizon": 60, "times": [60], "progress": False}
+    together = jaxbandit.simulate(arms, {"p": grid}, **asked).visits["p"]
+    for number, policy in enumerate(grid):
+        alone = jaxbandit.simulate(arms, {"p": policy}, **asked).visits["p"]
+        np.testing.assert_array_equal(together[:, number], alone[:, 0])
+
+
+def test_sixty_four_states_are_played():
+    """Every arm at least once, without a warning; a program that grew with the states would compile for minutes."""
+    arms = jaxbandit.random(jax.random.key(0), 3, 64)
+    with warnings.catch_warnings():
+        warnings.simplefilter("error")
+        result = jaxbandit.simulate(arms, {"p": TVKLUCB()}, runs=4, horizon=20, times=[20], progress=False)
+    plays = result.visits["p"][0, 0, :, 0].sum(-1)
+    assert (plays.sum(-1) == 20).all() and (plays >= 1).all()

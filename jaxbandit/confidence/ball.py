@@ -3,58 +3,46 @@
 The largest weighted mean over the rows q with KL(p || q) <= radius is the root v of K(v) = radius. `tilt` explains K
 and the letters p_j (row), w_j (weights), x_j and tau, and finds K, its derivatives and the row for a given v.
 
-Values are counted down from the best one in units of their range (`below`); weights are scaled so that their mean under
-p is 1, hence "the mean" is sum of p_j w_j value_j. v moves from the mean towards a target, usually the best value:
-
-    v = (mean + added target) / (1 + added),  gap = target - mean,  left = target - v = gap / (1 + added),
-    gain = v - mean = added left,  added = w (exp(y) - 1),  w = the target's weight.
-
-The root is sought in y >= 0. With two states, y is that of `bernoulli.kl_bound`: the lower one's probability P shrinks
-to P exp(-y), and K = P y - Q log(1 + P (1 - exp(-y)) / Q), Q = 1 - P, is increasing and convex. `_best` gives a target
-and a lower bound of y, `_reached` a gain to begin from, `_halley` the root and `_row` the maximiser. One case may need
-another target: a state over a million times heavier than the best one takes nearly all the weight after a small move
-towards it, so that K is nearly flat up to its value and steep beyond. `_halley` evaluates K at that value first, and
-makes it the target if the root lies below it.
+The root is sought in y >= 0, in the units and letters of `problem`. With two states, y is that of `bernoulli.kl_bound`:
+the lower one's probability P shrinks to P exp(-y), and K = P y - Q log(1 + P (1 - exp(-y)) / Q), Q = 1 - P, is
+increasing and convex. `best_target` gives a target and a lower bound of y, `within_reach` a gain to begin from,
+`_halley` the root and `_row` the maximiser. One case may need another target: a state over a million times heavier than
+the best one takes nearly all the weight after a small move towards it, so that K is nearly flat up to its value and
+steep beyond. `_halley` evaluates K at that value first, and makes it the target if the root lies below it.
 """
 
 from __future__ import annotations
 
-from functools import partial, reduce
-from typing import NamedTuple, get_args
+from functools import partial
+from typing import get_args
 
 import jax
 import jax.numpy as jnp
 import numpy as np
 
 from jaxbandit.base import Array
-from jaxbandit.confidence.bernoulli import Solver, begin
-from jaxbandit.confidence.larger import larger, largest, smaller
-from jaxbandit.confidence.tilt import Row, Tilt, at_largest, chosen_sum, dot, nearest
+from jaxbandit.confidence.bernoulli import Solver
+from jaxbandit.confidence.larger import larger, smaller
+from jaxbandit.confidence.problem import FAR, Problem, Target, best_target, placed, scaled, within_reach
+from jaxbandit.confidence.rows import (
+    Row,
+    alone,
+    array_of,
+    at_largest,
+    beside,
+    chosen_sum,
+    each,
+    kept,
+    largest,
+    row_of,
+    smallest,
+    sum_of,
+)
+from jaxbandit.confidence.tilt import Tilt, nearest
 from jaxbandit.fast import computed_once, exponential
 
-STEPS = 4  # Halley steps after the first one, in float32; three states take one fewer
-_FAR = 46.0  # a y at which v equals its target to rounding, whatever the weights of an estimated chain
+STEPS = 4  # Halley steps after the first one, in float32; three states take one fewer, more than 16 one more
 _HEAVIER = 1e6  # a state this many times heavier than the best one has K evaluated at its value first
-
-
-class Problem(NamedTuple):
-    """What is maximised, in the units of the module's docstring; each list has one array [...] for each state."""
-
-    p: list[Array]
-    weights: list[Array]  # w_j, with sum of p_j w_j = 1
-    below: list[Array]  # best value less value_j, from 0 to 1
-    at_p: list[Array]  # x_j at v = mean: w_j (value_j - mean)
-    gap: Array  # best value less the mean
-    radius: Array  # at most 1e4
-
-
-class Target(NamedTuple):
-    """The value that v is moved towards: v = (mean + added target) / (1 + added) for added >= 0."""
-
-    gap: Array  # target less the mean
-    weight: Array  # w_j of the states with this value
-    below: Array  # best value less the target
-    low: Array  # a lower bound of `added` at the root
 
 
 @partial(jax.jit, static_argnames="solver")
@@ -90,15 +78,12 @@ def kl_ball_max(p: Array, values: Array, radius: Array, solver: Solver = "halley
         jnp.broadcast_to(values, shape),
         jnp.broadcast_to(radius, shape[:-1]),
     )
-    columns = [p[..., j] for j in range(p.shape[-1])]
-    ones = [jnp.ones_like(column) for column in columns]
-    maximum, row = weighted_mean_max(columns, [values[..., j] for j in range(len(ones))], ones, radius, solver)
-    return maximum, jnp.stack(row, -1)
+    p = row_of(p)
+    maximum, row = weighted_mean_max(p, row_of(values), each(jnp.ones_like, p), radius, solver)
+    return maximum, array_of(row)
 
 
-def weighted_mean_max(
-    p: Row, values: Row, weights: Row, radius: Array, solver: Solver = "halley"
-) -> tuple[Array, list[Array]]:
+def weighted_mean_max(p: Row, values: Row, weights: Row, radius: Array, solver: Solver = "halley") -> tuple[Array, Row]:
     """The largest v = sum of q_j w_j values_j / sum of q_j w_j over KL(p || q) <= radius, and a row that reaches it.
 
     Args:
@@ -107,94 +92,34 @@ def weighted_mean_max(
     """
     if solver not in get_args(Solver):
         raise ValueError(f'solver: {solver!r} is unknown; use "halley" or "bisection"')
-    lowest, highest = reduce(smaller, values), largest(values)
+    lowest, highest = smallest(values), largest(values)
     level = ~(highest > lowest)
     span = jnp.where(level, 1, highest - lowest)
     inverse = 1 / span
-    below = [(highest - a) * inverse for a in values]
-    problem = _problem([jnp.where(a < 1e-30, 0, a) for a in p], below, weights, smaller(radius, 1e4))
-    short, row = _solve(problem, solver)
-    return jnp.where(level, highest, highest - span * short), row
+    below = kept(each(lambda a: (highest - a) * inverse, values))
+    p = each(lambda a: jnp.where(a < 1e-30, 0, a), p)
+    short, row = _solve(scaled(p, below, weights, smaller(beside(p, radius), 1e4)), solver)
+    return alone(p, jnp.where(level, highest, highest - span * short)), row
 
 
-def _problem(p: list[Array], below: list[Array], weights: Row, radius: Array) -> Problem:
-    """The problem with its weights scaled to mean 1, and what follows from them; `below` is in units of the range."""
-    inverse = 1 / dot(p, weights)
-    weights = [w * inverse for w in weights]
-    held = [a * w for a, w in zip(p, weights, strict=True)]
-    gap = dot(held, below)
-    # by way of the state that holds most weight: the mean may be that state's to rounding, and gap - below_j cancel
-    (base,) = at_largest(held, below)
-    shift = dot(held, [base - b for b in below])
-    at_p = [w * (base - b - shift) for w, b in zip(weights, below, strict=True)]
-    return Problem(p, weights, below, at_p, gap, radius)
-
-
-def _solve(problem: Problem, solver: Solver) -> tuple[Array, list[Array]]:
+def _solve(problem: Problem, solver: Solver) -> tuple[Array, Row]:
     """Best value less the largest mean, and a row that reaches that mean; for a unit vector p, in closed form."""
     p, gap, radius = problem.p, problem.gap, problem.radius
-    target, (reached, singles) = _best(problem), _reached(problem)
+    target, (reached, singles) = best_target(problem), within_reach(problem)
     if solver == "bisection":
         added, multiplier = _bisected(problem, target)
     else:
         near = at_largest(singles, problem.below, problem.weights)
         target, added, multiplier = _halley(problem, target, reached, *near)
-    unit = sum((a > 0).astype(gap.dtype) for a in p) == 1
+    unit = sum_of(each(lambda a: (a > 0).astype(gap.dtype), p)) == 1
     short = jnp.where(unit, gap - larger(reached, 0), target.below + target.gap / (1 + added))
-    x, gain, _, _ = _placed(problem, target, added)
+    x, gain, _, _ = placed(problem, target, added)
     row = _row(problem, x, gain, multiplier)
     lost, kept = exponential(radius)
-    alone = [kept * a + lost * share for a, share in zip(p, _ends(singles, p), strict=True)]
+    single = each(lambda a, share: kept * a + lost * share, p, _ends(singles, p))
     moves = (gap > 0) & (radius > 0)
-    row = [jnp.where(moves, jnp.where(unit, a, b), c) for a, b, c in zip(alone, row, p, strict=True)]
+    row = each(lambda a, b, c: jnp.where(moves, jnp.where(unit, a, b), c), single, row, p)
     return jnp.where(moves, short, gap), row
-
-
-def _best(problem: Problem) -> Target:
-    """The best value as the target; several states with that value count as one, by their mean weight under p."""
-    p, weights, below, _, gap, radius = problem
-    tiny = float(np.finfo(gap.dtype).tiny)
-    inside = [b == 0 for b in below]
-    share = chosen_sum(p, inside)
-    rest = chosen_sum(p, [~here for here in inside])
-    held = chosen_sum([a * w for a, w in zip(p, weights, strict=True)], inside)
-    heaviest = largest([jnp.where(here, w, 0) for w, here in zip(weights, inside, strict=True)])
-    weight = jnp.where(share > 0, held / jnp.where(share > 0, share, 1), heaviest)
-    # to shrink all other states alike is one way to reach v, so y is at least what `bernoulli.kl_bound` has: max(a, s)
-    ratio = radius / larger(rest, tiny)
-    low = smaller(larger(ratio, jnp.sqrt(2 * ratio * share)), _FAR)
-    lost, kept = exponential(low)
-    return Target(gap, weight, jnp.zeros_like(gap), weight * (lost / kept))
-
-
-def _placed(problem: Problem, target: Target, added: Array) -> tuple[list[Array], Array, Array, Array]:
-    """x_j at v, `gain`, `left`, and minus the derivative of log(left) by y (called `steep`), for this `added`."""
-    inverse = 1 / (1 + added)
-    left = target.gap * inverse
-    gain = added * left
-    # from the nearer of mean and target, so that a small value_j - v keeps its digits
-    each = zip(problem.at_p, problem.weights, problem.below, strict=True)
-    x = [jnp.where(gain < left, a - w * gain, w * (left - (b - target.below))) for a, w, b in each]
-    return x, gain, left, (target.weight + added) * inverse
-
-
-def _reached(problem: Problem) -> tuple[Array, list[Array]]:
-    """A gain of the mean that the radius allows (y to 0.7 %), and what as much growth of each state alone would gain.
-
-    The states above the mean are taken as one state and the rest as another, each in the proportions that it has under
-    p. Where p holds none of the states above, all goes to the one that gains most, which is exact for a unit vector.
-    """
-    p, weights, _, at_p, gap, radius = problem
-    tiny = float(np.finfo(gap.dtype).tiny)
-    above = [x > 0 for x in at_p]
-    growing = chosen_sum(p, above)
-    _, y, _ = begin(larger(chosen_sum(p, [~here for here in above]), tiny), growing, radius)
-    lost, kept = exponential(smaller(y, 30.0))
-    growth = lost / kept
-    singles = [growth * x / (1 + growth * w) for x, w in zip(at_p, weights, strict=True)]
-    moved, weight = (chosen_sum([a * b for a, b in zip(p, row, strict=True)], above) for row in (at_p, weights))
-    together = growth * moved / larger(growing + growth * weight, tiny)
-    return smaller(jnp.where(growing > 0, together, largest(singles)), gap), singles
 
 
 def _start(gain: Array, target: Target) -> Array:
@@ -219,7 +144,7 @@ def _halley(
     tiny = float(np.finfo(gap.dtype).tiny)
 
     def step(target: Target, added: Array, multiplier: Array) -> tuple[Tilt, Array]:
-        x, gain, left, steep = _placed(problem, target, added)
+        x, gain, left, steep = placed(problem, target, added)
         found = nearest(problem.p, problem.weights, problem.below, x, gain, multiplier, 2)
         if target is best:
             found = found._replace(divergence=computed_once(found.divergence))  # read below, too
@@ -242,16 +167,29 @@ def _halley(
     low = jnp.where(under, 0, jnp.where(asked, larger(there, best.low), best.low))
     weight = jnp.where(under, near_weight, best.weight)
     target = Target(gap - shift, weight, shift, low)
+    began, off = added, jnp.where(asked, 0, found.divergence - radius)
     added = jnp.where(asked, _start(reached, target), _inside(moved, target))
-    multiplier = jnp.where(asked, 0, found.multiplier)
+    more = gap * (added - began) / ((1 + added) * (1 + began))
+    multiplier = jnp.where(asked, 0, found.multiplier if len(problem.p) == 3 else found.following(more))
 
-    def again(_: int, carry: tuple[Array, Array]) -> tuple[Array, Array]:
-        found, moved = step(target, *carry)
-        return _inside(moved, target), computed_once(found.multiplier)
+    def again(_: int, carry: tuple[Array, ...]) -> tuple[Array, ...]:
+        added, multiplier, *before = carry
+        found, moved = step(target, added, multiplier)
+        if three:
+            return _inside(moved, target), computed_once(found.multiplier)
+        last, off = before
+        difference = computed_once(found.divergence - radius)
+        # where the best state is light and p has none of it, K bends both ways, and Halley's steps may go to and fro
+        astray = (difference * off < 0) & (2 * jnp.abs(difference) > jnp.abs(off))
+        moved = jnp.where(astray, (last * difference - added * off) / jnp.where(astray, difference - off, 1), moved)
+        moved = _inside(moved, target)
+        more = gap * (moved - added) / ((1 + moved) * (1 + added))
+        return moved, computed_once(found.following(more)), added, difference
 
     three = len(problem.p) == 3
-    steps = STEPS - three + (np.finfo(gap.dtype).bits > 32)
-    added, multiplier = jax.lax.fori_loop(0, steps, again, (added, multiplier), unroll=three)
+    carry = (added, multiplier) if three else (added, multiplier, began, off)
+    steps = STEPS - three + (len(problem.p) > 16) + (np.finfo(gap.dtype).bits > 32)
+    added, multiplier = jax.lax.fori_loop(0, steps, again, carry, unroll=three)[:2]
     return target, added, multiplier
 
 
@@ -263,7 +201,7 @@ def _bisected(problem: Problem, target: Target) -> tuple[Array, Array]:
         return _inside(target.weight * (lost / kept), target)
 
     def at(y: Array) -> Tilt:
-        x, gain, _, _ = _placed(problem, target, added(y))
+        x, gain, _, _ = placed(problem, target, added(y))
         # tau begins at 0 and not at the last y's tau, which may be so far off that 24 steps leave an error in K
         return nearest(problem.p, problem.weights, problem.below, x, gain, jnp.zeros_like(y), 24)
 
@@ -275,26 +213,27 @@ def _bisected(problem: Problem, target: Target) -> tuple[Array, Array]:
 
     nothing = jnp.zeros_like(problem.gap)
     steps = 40 if np.finfo(nothing.dtype).bits == 32 else 70
-    low, high = jax.lax.fori_loop(0, steps, halve, (nothing, jnp.full_like(nothing, _FAR)))
+    low, high = jax.lax.fori_loop(0, steps, halve, (nothing, jnp.full_like(nothing, FAR)))
     y = (low + high) / 2
     return added(y), at(y).multiplier
 
 
-def _row(problem: Problem, x: list[Array], gain: Array, multiplier: Array) -> list[Array]:
+def _row(problem: Problem, x: Row, gain: Array, multiplier: Array) -> Row:
     """The row of `nearest`, with the entries of the largest x set to what the others lack of 1."""
     found = nearest(problem.p, problem.weights, problem.below, x, gain, multiplier, 2).row
     shares = _ends(x, problem.p)
-    others = [jnp.where(share > 0, 0, a) for share, a in zip(shares, found, strict=True)]
-    inverse = 1 / larger(sum(others), 1)  # the sum exceeds 1 where an entry's 1 - z r_j is near 0 and has few digits
-    others = [a * inverse for a in others]
-    missing = larger(1 - sum(others), 0)
-    return [a + missing * share for share, a in zip(shares, others, strict=True)]
+    others = each(lambda share, a: jnp.where(share > 0, 0, a), shares, found)
+    inverse = 1 / larger(sum_of(others), 1)  # the sum exceeds 1 where an entry's 1 - z r_j is near 0 and has few digits
+    others = each(lambda a: a * inverse, others)
+    missing = larger(1 - sum_of(others), 0)
+    return each(lambda share, a: a + missing * share, shares, others)
 
 
-def _ends(row: list[Array], p: Row) -> list[Array]:
+def _ends(row: Row, p: Row) -> Row:
     """Shares that sum to 1 for the largest entries of `row`: in proportion to p, or equal where p holds none."""
     top = largest(row)
-    last = [a >= top for a in row]
-    held, ties = chosen_sum(p, last), sum(here.astype(top.dtype) for here in last)
-    each = zip(last, p, strict=True)
-    return [jnp.where(here, jnp.where(held > 0, a / jnp.where(held > 0, held, 1), 1 / ties), 0) for here, a in each]
+    last = each(lambda a: a >= top, row)
+    held, ties = chosen_sum(p, last), sum_of(each(lambda here: here.astype(top.dtype), last))
+    return each(
+        lambda here, a: jnp.where(here, jnp.where(held > 0, a / jnp.where(held > 0, held, 1), 1 / ties), 0), last, p
+    )

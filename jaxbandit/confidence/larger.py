@@ -6,9 +6,6 @@ solvers of this folder count on what they return then.
 
 from __future__ import annotations
 
-from collections.abc import Iterable
-from functools import reduce
-
 import jax.numpy as jnp
 
 from jaxbandit.base import Array
@@ -22,8 +19,3 @@ def larger(a: Array | float, b: Array | float) -> Array:
 def smaller(a: Array | float, b: Array | float) -> Array:
     """The smaller of two numbers, entry by entry; `b` where either is NaN."""
     return jnp.where(a < b, a, b)
-
-
-def largest(row: Iterable[Array]) -> Array:
-    """The largest of several arrays of one shape, entry by entry."""
-    return reduce(larger, row)

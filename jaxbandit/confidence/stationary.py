@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 from collections.abc import Sequence
-from functools import partial, reduce
+from functools import partial
 
 import jax
 import jax.numpy as jnp
@@ -11,7 +11,8 @@ import jax.numpy as jnp
 from jaxbandit.base import Array
 from jaxbandit.confidence.ball import weighted_mean_max
 from jaxbandit.confidence.bernoulli import Solver
-from jaxbandit.confidence.larger import smaller
+from jaxbandit.confidence.rows import Row, chosen_sum, each, smallest, sum_of
+from jaxbandit.fast import computed_once
 
 ESCAPE = 1e-12  # probability added to every other row's step to `state`, so that the chain always returns to it
 
@@ -68,31 +69,39 @@ def stationary_mean_lower(
     0.439
     """
     p, means, lengths, radius = excursions(transition, reward, state, radius)
-    return -weighted_mean_max(p, [-mean for mean in means], lengths, radius, solver)[0]
+    return -weighted_mean_max(p, each(lambda mean: -mean, means), lengths, radius, solver)[0]
 
 
-def excursions(
-    transition: Array, reward: Array, state: Array, radius: Array
-) -> tuple[list[Array], list[Array], list[Array], Array]:
+def excursions(transition: Array, reward: Array, state: Array, radius: Array) -> tuple[Row, Row, Row, Array]:
     """What `weighted_mean_max` needs: the row p of `state`, the cycles' mean rewards, their lengths, and the radius.
 
-    Entry b of the three lists belongs to the cycle that begins with a step to state b, with `state` and the last state
+    Entry b of the three rows belongs to the cycle that begins with a step to state b, with `state` and the last state
     in each other's place: the last entry is the cycle of one play that stays in `state`.
 
     Args:
       transition, reward, state, radius: as in `stationary_mean_upper`.
 
     Returns:
-      three lists of S arrays [...] and the radius [...]. The mean rewards are in the unit of `reward`; the lengths are
+      three rows of S entries [...] and the radius [...]. The mean rewards are in the unit of `reward`; the lengths are
       expected numbers of plays times one common factor, which a weighted mean does not depend on.
     """
     transition, reward = jnp.asarray(transition, float), jnp.asarray(reward, float)
     state, radius = jnp.asarray(state), jnp.asarray(radius, float)
     states = transition.shape[-1]
     shape = jnp.broadcast_shapes(transition.shape[:-2], reward.shape[:-1], state.shape, radius.shape)
-    moves = [[jnp.broadcast_to(transition[..., a, b], shape) for b in range(states)] for a in range(states)]
-    paid = [jnp.broadcast_to(reward[..., a], shape) for a in range(states)]
-    here = [jnp.broadcast_to(state == a, shape) for a in range(states - 1)]
+    state, radius = jnp.broadcast_to(state, shape), jnp.broadcast_to(radius, shape)
+    transition = jnp.broadcast_to(transition, (*shape, states, states))
+    reward = jnp.broadcast_to(reward, (*shape, states))
+    found = (_of_few if states <= 3 else _of_many)(transition, reward, state)
+    return *found, radius
+
+
+def _of_few(transition: Array, reward: Array, state: Array) -> tuple[Row, Row, Row]:
+    """`excursions` of two or three states, whose rows are lists."""
+    states = transition.shape[-1]
+    moves = [[transition[..., a, b] for b in range(states)] for a in range(states)]
+    paid = [reward[..., a] for a in range(states)]
+    here = [state == a for a in range(states - 1)]
 
     def swapped(row: Sequence[Array]) -> list[Array]:
         """The entries of `row`, with those of `state` and of the last state exchanged."""
@@ -104,13 +113,36 @@ def excursions(
 
     rows = [list(row) for row in zip(*map(swapped, zip(*moves, strict=True)), strict=True)]
     *others, p = map(swapped, rows)
-    lowest = reduce(smaller, paid)
+    lowest = smallest(paid)
     *earned, home = swapped([a - lowest for a in paid])
     leaving = [[*row[:-1], row[-1] + ESCAPE] for row in others]
-    one, earned, played = (_of_three if states == 3 else _eliminated)(leaving, earned)
+    one, earned, played = (_of_three if states == 3 else _of_two)(leaving, earned)
     lengths = [*(one + a for a in played), one]
     means = [*(lowest + (home * one + a) / b for a, b in zip(earned, lengths, strict=False)), lowest + home]
-    return p, means, lengths, jnp.broadcast_to(radius, shape)
+    return p, means, lengths
+
+
+def _of_many(transition: Array, reward: Array, state: Array) -> tuple[Row, Row, Row]:
+    """`excursions` of any number of states, whose rows are arrays."""
+    states = transition.shape[-1]
+    paid = jnp.moveaxis(reward, -1, 0)
+    numbers = jnp.arange(states, dtype=state.dtype).reshape(-1, *[1] * state.ndim)
+    here = jnp.broadcast_to(state[None], paid.shape) == jnp.broadcast_to(numbers, paid.shape)
+
+    def swapped(rows: Array) -> Array:
+        """The entries of `rows` [S, ...], with those of `state` and of the last state exchanged."""
+        there = here.reshape(states, *[1] * (rows.ndim - here.ndim), *state.shape)
+        there = jnp.broadcast_to(there, rows.shape)
+        return jnp.concatenate([jnp.where(there, rows[-1:], rows)[:-1], chosen_sum(rows, there)])
+
+    moves = jnp.moveaxis(transition, (-1, -2), (0, 1))
+    moves = swapped(jnp.swapaxes(swapped(moves), 0, 1))  # now from the first axis to the second
+    lowest = smallest(paid)
+    paid = swapped(paid - lowest)
+    earned, played = _eliminated(moves[:-1], paid[:-1])
+    lengths = jnp.concatenate([1 + played, jnp.ones_like(lowest)])
+    means = lowest + jnp.concatenate([(paid[-1:] + earned) / lengths[:-1], paid[-1:]])
+    return moves[-1], means, lengths
 
 
 # A common factor (1, or a sum of products of probabilities); times that factor, the expected total reward and the
@@ -127,30 +159,36 @@ def _of_three(moves: list[list[Array]], paid: list[Array]) -> Totals:
     return a_home * leaving_b + a_to_b * b_home, earned, played
 
 
-def _eliminated(moves: list[list[Array]], paid: list[Array]) -> Totals:
-    """The factor 1, and the expected reward and plays from each state until the chain reaches the last one.
+def _of_two(moves: list[list[Array]], paid: list[Array]) -> Totals:
+    """What `_eliminated` finds, for two states."""
+    home = moves[0][1]
+    return jnp.ones_like(home), [paid[0] / home], [1 / home]
+
+
+def _eliminated(moves: Array, paid: Array) -> tuple[Array, Array]:
+    """The expected reward and number of plays from each state until the chain reaches the last one, [S - 1, ...] each.
 
     States are eliminated one by one without subtractions (Grassmann, Taksar and Heyman): the probability of leaving a
     state is the sum of its row's entries for the states that remain, never 1 less the diagonal, so that a state which
-    the chain hardly ever leaves keeps its digits.
+    the chain hardly ever leaves keeps its digits. A state's row, divided by that sum, takes the state's place in all
+    other rows, those of eliminated states as well; in the end every row leads to the last state alone.
 
     Args:
-      moves: S - 1 rows of S probabilities [...] each, those of the states but the last.
-      paid: S - 1 rewards [...] of those states, at least 0.
+      moves: [S - 1, S, ...], the rows of the states but the last.
+      paid: [S - 1, ...], rewards of those states, at least 0.
     """
-    moves, earned = [list(row) for row in moves], list(paid)
-    played = [jnp.ones_like(a) for a in earned]
-    others = range(len(earned))
-    leaving = []
-    for k in others:
-        leaving.append(sum(moves[k][k + 1 :]))
-        for a in others[k + 1 :]:
-            share = moves[a][k] / leaving[k]
-            moves[a] = [moves[a][b] + share * moves[k][b] if b > k else moves[a][b] for b in range(len(moves[a]))]
-            earned[a], played[a] = earned[a] + share * earned[k], played[a] + share * played[k]
-    for k in reversed(others):
-        for b in others[k + 1 :]:
-            earned[k] = earned[k] + moves[k][b] * earned[b]
-            played[k] = played[k] + moves[k][b] * played[b]
-        earned[k], played[k] = earned[k] / leaving[k], played[k] / leaving[k]
-    return jnp.ones_like(leaving[0]), earned, played
+    number, states = moves.shape[:2]
+    escape = jnp.concatenate([moves[:, :-1], moves[:, -1:] + ESCAPE], 1)
+    rows = jnp.concatenate([escape, paid[:, None], jnp.ones_like(paid[:, None])], 1)
+    column = jnp.arange(states).reshape(1, -1, *[1] * (moves.ndim - 2))
+    line = jnp.arange(number).reshape(-1, 1, *[1] * (moves.ndim - 2))
+
+    def eliminate(rows: Array, k: Array) -> tuple[Array, None]:
+        row = jax.lax.dynamic_slice_in_dim(rows, k, 1, 0)
+        remaining = jnp.where(column > k, row[:, :states], 0)
+        row = computed_once(row / sum_of(remaining[0])[None])
+        share = computed_once(jax.lax.dynamic_slice_in_dim(rows, k, 1, 1))
+        return jnp.where(line == k, row, rows + share * row), None
+
+    rows, _ = jax.lax.scan(eliminate, rows, jnp.arange(number))
+    return rows[:, -2], rows[:, -1]

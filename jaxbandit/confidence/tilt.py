@@ -23,7 +23,7 @@ z = 1: then z = 1, the other q_j sum to less than 1, and q_t is what they lack.
 
 from __future__ import annotations
 
-from collections.abc import Sequence
+from collections.abc import Callable
 from typing import NamedTuple
 
 import jax
@@ -31,10 +31,9 @@ import jax.numpy as jnp
 import numpy as np
 
 from jaxbandit.base import Array
-from jaxbandit.confidence.larger import larger, largest, smaller
+from jaxbandit.confidence.larger import larger, smaller
+from jaxbandit.confidence.rows import Row, at_largest, chosen_sum, dot, each, largest, sum_of
 from jaxbandit.fast import computed_once, log
-
-Row = Sequence[Array]  # S arrays of one shape, one for each state: XLA vectorises these better than one [..., S]
 
 
 class Tilt(NamedTuple):
@@ -44,26 +43,8 @@ class Tilt(NamedTuple):
     slope: Array  # K'(v)
     curvature: Array  # K''(v)
     multiplier: Array  # tau
-    row: list[Array]  # q_j = p_j / (1 - tau x_j); where p_t = 0 these may sum to less than 1
-
-
-def dot(row: Row, other: Row) -> Array:
-    """The sum of row_j other_j over the states, added up in their order."""
-    return sum(a * b for a, b in zip(row, other, strict=True))
-
-
-def chosen_sum(row: Row, chosen: Row) -> Array:
-    """The sum of row_j over the states where chosen_j is true, added up in their order."""
-    return sum(jnp.where(here, value, 0) for value, here in zip(row, chosen, strict=True))
-
-
-def at_largest(row: Row, *others: Row) -> list[Array]:
-    """The entries of the other rows at the state where `row` is largest; on ties, at the first such state."""
-    top = largest(row)
-    found = [other[-1] for other in others]
-    for j in reversed(range(len(row) - 1)):
-        found = [jnp.where(row[j] >= top, other[j], value) for other, value in zip(others, found, strict=True)]
-    return found
+    following: Callable[[Array], Array]  # tau where v is larger by this much, to first order
+    row: Row  # q_j = p_j / (1 - tau x_j); where p_t = 0 these may sum to less than 1
 
 
 def nearest(p: Row, weights: Row, below: Row, x: Row, gain: Array, multiplier: Array, moves: int) -> Tilt:
@@ -83,44 +64,58 @@ def nearest(p: Row, weights: Row, below: Row, x: Row, gain: Array, multiplier: A
       multiplier: the tau from which the steps begin; not used for three states.
       moves: number of steps; not used for three states.
     """
-    info = np.finfo(p[0].dtype)
-    top = larger(largest(x), 1e-30)
+    info = np.finfo(gain.dtype)
+    most = largest(x)
+    top = larger(most, 1e-30)
     inverse_top = 1 / top
-    r = [larger(a * inverse_top, -1e15) for a in x]  # cut off, so that their squares are finite in float32
+    r = each(lambda a: larger(a * inverse_top, -1e15), x)  # cut off, so that their squares are finite in float32
     # Both forms of g have full relative accuracy where they are used: a small sum would cancel, a large one cannot,
     # for no r_j exceeds 1.
     g = jnp.where(gain * inverse_top < 1e3, gain * inverse_top, -dot(p, r))
-    weight, lowered, held = at_largest(x, weights, below, p)
-    z = _of_three(p, r, g) if len(p) == 3 else _moved(p, r, multiplier * top, moves)
+    if len(p) == 3:
+        weight, lowered, held = at_largest(x, weights, below, p)
+        z = _of_three(p, r, g)
+    else:
+        weight, lowered = at_largest(x, weights, below)
+        last = each(lambda a: a >= most, x)
+        held = computed_once(chosen_sum(p, last))
+        z = _moved(p, r, last, held, multiplier * top, moves)
     inside = (z < 1) & ((held > 0) | (z < 1 - 1e-6))  # z is a root; where p_t = 0, the end z = 1 is met to rounding
-    u = [-z * a for a in r]
-    one = [larger(1 + a, float(info.eps) / 2) for a in u]  # 1 - tau x
+    u = each(lambda a: -z * a, r)
+    one = each(lambda a: larger(1 + a, float(info.eps) / 2), u)  # 1 - tau x
     inverse = _inverses(one)
     # log(1 + u), corrected to first order by what the float 1 + u has lost of a small u
-    logs = [log(a) + (b - (a - 1)) * c for a, b, c in zip(one, u, inverse, strict=True)]
-    q = [a * b for a, b in zip(p, inverse, strict=True)]
+    logs = each(lambda a, b, c: log(a) + (b - (a - 1)) * c, one, u, inverse)
+    q = each(lambda a, b: a * b, p, inverse)
     scale = weight * inverse_top
-    a = [w * (value - lowered) for w, value in zip(weights, below, strict=True)]
-    qa = [b * c for b, c in zip(q, a, strict=True)]
-    first = sum(qa) * scale
-    bent = [b * c for b, c in zip(qa, inverse, strict=True)]
-    mixed = sum(bent) * scale * inverse_top
-    second = sum(b * c * d * d for b, c, d in zip(q, inverse, r, strict=True))
+    a = each(lambda w, value: w * (value - lowered), weights, below)
+    qa = each(lambda b, c: b * c, q, a)
+    first = sum_of(qa) * scale
+    bent = each(lambda b, c: b * c, qa, inverse)
+    mixed = sum_of(bent) * scale * inverse_top
+    second = sum_of(each(lambda b, c, d: b * c * d * d, q, inverse, r))
     tau = z * inverse_top
+    second = larger(second, float(info.tiny))
+
+    def following(more: Array) -> Array:
+        moved = z + jnp.where(inside, mixed / second, 0) * more
+        return larger(smaller(moved, 1), 0) / larger(top - weight * more, 1e-30)
+
     curvature = tau * (2 * scale * first - tau * (dot(bent, a) * scale * scale))
     return Tilt(
         divergence=dot(p, logs),
         slope=tau * first,
-        curvature=curvature + jnp.where(inside, mixed * mixed / larger(second, float(info.tiny)), 0),
+        curvature=curvature + jnp.where(inside, mixed * mixed / second, 0),
         multiplier=tau,
+        following=following,
         row=q,
     )
 
 
-def _inverses(row: list[Array]) -> list[Array]:
+def _inverses(row: Row) -> Row:
     """1 / a for every entry a. Three entries, at most 1e15 each so that products are finite, take one division."""
     if len(row) != 3:
-        return [1 / a for a in row]
+        return each(lambda a: 1 / a, row)
     a, b, c = row
     inverse = 1 / (a * b * c)
     return [inverse * (b * c), inverse * (a * c), inverse * (a * b)]
@@ -141,7 +136,7 @@ def _of_three(p: Row, r: Row, g: Array) -> Array:
     return jnp.where(z < 1, z, 1)
 
 
-def _moved(p: Row, r: Row, z: Array, moves: int) -> Array:
+def _moved(p: Row, r: Row, last: Row, held: Array, z: Array, moves: int) -> Array:
     """The root z that `_of_three` finds, for any number of states, by `moves` steps from the z given.
 
     Let P and N be the sums of |p_j r_j / (1 - z r_j)| over the positive and over the negative r_j. The root is where
@@ -150,39 +145,36 @@ def _moved(p: Row, r: Row, z: Array, moves: int) -> Array:
     to be linear. The steps are made in delta = 1 - z, because the root may be as close to the pole z = 1 as p_t, which
     is less than z itself could resolve.
     """
-    tiny = float(np.finfo(p[0].dtype).tiny) * 1e10
-    gaps = [larger(1 - a, 0) for a in r]
-    top = largest(r)
-    last = [a >= top for a in r]
-    last_p = computed_once(chosen_sum(p, last))
-    middle = [(a > 0) & ~end for a, end in zip(r, last, strict=True)]
+    tiny = float(np.finfo(z.dtype).tiny) * 1e10
+    falling = each(lambda mass, a: mass * smaller(a, 0), p, r)
+    middle = each(lambda mass, a, end: jnp.where(end, 0, mass * larger(a, 0)), p, r, last)
 
     def moved(delta: Array) -> Array:
         z = 1 - delta
-        below = [jnp.where(a < 0, 1 - z * a, gap + delta * a) for a, gap in zip(r, gaps, strict=True)]
-        terms = [a / larger(b, tiny) for a, b in zip(r, below, strict=True)]
-        first = [mass * term for mass, term in zip(p, terms, strict=True)]
-        second = [a * term for a, term in zip(first, terms, strict=True)]
-        falling = [a < 0 for a in first]
-        negative = larger(-chosen_sum(first, falling), tiny)
-        negative_slope, middle_slope = chosen_sum(second, falling), chosen_sum(second, middle)
-        positive = chosen_sum(first, middle)
+        # 1 - z r_j, and for a positive r_j the same with the digits of 1 - r_j
+        poles = each(lambda a: larger(smaller(1 - a, 1), 0) + delta * larger(a, 0) - z * smaller(a, 0), r)
+        inverse = each(lambda a: 1 / larger(a, tiny), poles)
+        negative = larger(-dot(falling, inverse), tiny)
+        positive = dot(middle, inverse)
+        negative_slope, middle_slope = (
+            sum_of(each(lambda mass, a, b: (mass * b) * a * b, masses, r, inverse)) for masses in (falling, middle)
+        )
         # from below the root: whole is P delta, and bend is P' delta^2, which stay finite at the pole
-        whole = positive * delta + last_p
-        bend = middle_slope * delta * delta + last_p
+        whole = positive * delta + held
+        bend = middle_slope * delta * delta + held
         left = whole < negative * delta
         ratio = negative / larger(whole, tiny)
         above_left = negative * (ratio * delta - 1)
         below_left = negative_slope + ratio * (ratio * bend)
-        # from above the root: the step d is the smaller root of (rest - slope d) (delta - d) = last_p
+        # from above the root: the step d is the smaller root of (rest - slope d) (delta - d) = held
         rest, slope = negative - positive, negative_slope + middle_slope
-        half, end = rest + slope * delta, rest * delta - last_p
+        half, end = rest + slope * delta, rest * delta - held
         root = jnp.sqrt(larger(half * half - 4 * slope * end, 0))
         up = half > 0
         above = jnp.where(left, above_left, jnp.where(up, 2 * end, half - root))
         under = jnp.where(left, below_left, jnp.where(up, half + root, 2 * slope))
-        step = jnp.where(positive + last_p > 0, above / larger(under, tiny), 1)
-        return computed_once(smaller(larger(delta - step, last_p), 1))
+        step = jnp.where(positive + held > 0, above / larger(under, tiny), 1)
+        return computed_once(smaller(larger(delta - step, held), 1))
 
-    delta = computed_once(smaller(larger(1 - z, last_p), 1))
+    delta = computed_once(smaller(larger(1 - z, held), 1))
     return 1 - jax.lax.fori_loop(0, moves, lambda _, delta: moved(delta), delta, unroll=moves < 8)

@@ -130,7 +130,7 @@ def fit(
         raise ValueError(f"prior: {prior} makes a transition rarer than 2^-31, too rare to be drawn; give a larger one")
     arms = markov(estimates, table, initial_state=initial_state)
     transition = np.asarray(arms.transition)
-    # All pairs at once: `divergences.farthest` is written for few states, compiled, and takes seconds for 64 here.
+    # All pairs at once, on the host: `divergences.farthest` is a program that would be compiled for this one call.
     pairs = divergences.total_variation(transition[:, :, None], transition[:, None])
     distance = np.asarray(pairs, float).max((1, 2))
     threshold = np.asarray(divergences.threshold(counts.sum((1, 2)).astype(float), exponent), float)

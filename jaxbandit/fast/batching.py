@@ -27,6 +27,7 @@ REDUCTIONS = frozenset(
     "argmax argmin reduce_and reduce_max reduce_min reduce_or reduce_prod reduce_sum squeeze".split()
 )
 RANDOM = frozenset("random_bits random_fold_in random_split".split())
+BLOCKS = {"dynamic_slice": 1, "dynamic_update_slice": 2}  # how many arrays stand before the indices
 
 
 def over_runs(function: Callable[..., Any]) -> Callable[..., Any]:
@@ -112,6 +113,14 @@ def _apply(equation: Any, inputs: list[Value], runs: int) -> list[Value]:
             "limit_indices": (*limits, runs),
             "strides": None if strides is None else (*strides, 1),
         }
+    elif name == "transpose":
+        arrays = [inputs[0][0]]
+        parameters = {"permutation": (*parameters["permutation"], len(parameters["permutation"]))}
+    elif name in BLOCKS and not any(has for _, has in inputs[BLOCKS[name] :]):
+        starts = [value for value, _ in inputs[BLOCKS[name] :]]
+        arrays = [*(_everywhere(value, runs) for value in inputs[: BLOCKS[name]]), *starts, jnp.zeros_like(starts[0])]
+        if name == "dynamic_slice":
+            parameters = {**parameters, "slice_sizes": (*parameters["slice_sizes"], runs)}
     elif name == "concatenate":
         arrays = [_everywhere(value, runs) for value in inputs]
     elif name in RANDOM and parameters.get("bit_width", 32) == 32 and _is_known(name, inputs[0][0]):
@@ -158,24 +167,29 @@ def _by_comparison(name: str, equation: Any, inputs: list[Value], runs: int) -> 
     (values, has), index = inputs[0], inputs[1]
     shape = values.shape[:-1] if has else values.shape
     many = equation.invars[1].aval.shape[:-1]
-    wanted = points(name, equation.params, len(shape))
+    wanted = points(name, equation.params, shape)
     is_key = jnp.issubdtype(values.dtype, jax.dtypes.prng_key)
     too_large = math.prod(shape) > comparisons.MOST_PLACES or (name == "scatter" and math.prod(many) > 32)
     if wanted is None or is_key or too_large or not shape or (name == "gather" and not has):
         return None  # of a constant table, XLA's own gather is as good
+    shape, rest = shape[: len(wanted.axes)], shape[len(wanted.axes) :]
+    whole = equation.outvars[0].aval.shape if name == "gather" else equation.invars[2].aval.shape
+    if rest and (math.prod(shape) > 32 or whole != (*many, *rest) or wanted.behind[0] != len(many)):
+        return None
     values, indices = _everywhere((values, has), runs), _everywhere(index, runs)
     at = {axis: indices[..., n, :] for n, axis in enumerate(wanted.axes)}
     fills = wanted.mode == GatherScatterMode.FILL_OR_DROP
     clamps = wanted.mode == GatherScatterMode.CLIP or (name == "gather" and not fills)  # as XLA keeps a promise, too
-    if clamps and len(shape) > 1:
+    if clamps and (len(shape) > 1 or rest):
         at = {axis: jnp.clip(where, 0, shape[axis] - 1) for axis, where in at.items()}
     places = comparisons.place([at[axis] for axis in range(len(shape))], shape)
     if name == "gather":
-        found = comparisons.read(values, places, clamps)
-        return jnp.where(places < 0, out_of_bounds(wanted.fill, values.dtype), found) if fills else found
+        found = comparisons.read_whole(values, places) if rest else comparisons.read(values, places, clamps)
+        missing = jnp.reshape(places < 0, (*many, *[1] * len(rest), runs))
+        return jnp.where(missing, out_of_bounds(wanted.fill, values.dtype), found) if fills else found
     if wanted.mode == GatherScatterMode.CLIP and len(shape) == 1:
         places = jnp.clip(places, 0, shape[0] - 1)
-    new = _everywhere(inputs[2], runs).reshape(-1, runs)
+    new = _everywhere(inputs[2], runs).reshape(-1, *rest, runs)
     change = comparisons.write if name == "scatter" else comparisons.add
     return change(values, places.reshape(-1, runs), new)
 

@@ -116,27 +116,48 @@ def read(values: Array, places: Array, clamped: bool = False) -> Array:
     return jnp.where(places < 0, jnp.where(places == -1, first, last), found)
 
 
+def read_whole(values: Array, places: Array) -> Array:
+    """The slices values[place] of `values` [N, ..., runs] at `places` [*many, runs] of 0 to N - 1: [*many, ..., runs].
+
+    >>> read_whole(jnp.array([[[5], [6]], [[7], [8]]]), jnp.array([[1]])).tolist()
+    [[[7], [8]]]
+    """
+    rest = values.shape[1:]
+    many = places.reshape(*places.shape[:-1], *[1] * (len(rest) - 1), places.shape[-1])
+    found = jnp.broadcast_to(values[0], (*places.shape[:-1], *rest))
+    for number in range(1, len(values)):
+        found = jnp.where(many == number, jnp.broadcast_to(values[number], found.shape), found)
+    return found
+
+
 def write(values: Array, places: Array, new: Array) -> Array:
-    """The values [*shape, runs] with `new` [many, runs] at `places` [many, runs]; of equal places the last counts.
+    """The values [*shape, ..., runs] with `new` [many, ..., runs] at `places` [many, runs].
+
+    Of equal places the last counts.
 
     >>> write(jnp.array([[5], [6]]), jnp.array([[1]]), jnp.array([[9]])).tolist()
     [[5], [9]]
     """
-    flat = values.reshape(-1, values.shape[-1])
+    flat = values.reshape(-1, *new.shape[1:])
     for here, value in zip(_is_at(places, len(flat)), new, strict=True):
-        flat = jnp.where(here, value[None], flat)
+        flat = jnp.where(_before(here, new), value[None], flat)
     return flat.reshape(values.shape)
 
 
 def add(values: Array, places: Array, more: Array) -> Array:
-    """The values [*shape, runs] with `more` [many, runs] added at `places` [many, runs].
+    """The values [*shape, ..., runs] with `more` [many, ..., runs] added at `places` [many, runs].
 
     >>> add(jnp.array([[5], [6]]), jnp.array([[1], [1]]), jnp.array([[2], [3]])).tolist()
     [[5], [11]]
     """
-    flat = values.reshape(-1, values.shape[-1])
-    added = jnp.where(_is_at(places, len(flat)), more[:, None], 0)
+    flat = values.reshape(-1, *more.shape[1:])
+    added = jnp.where(_before(_is_at(places, len(flat)), more), more[:, None], 0)
     return (flat + add_up(added, 0).astype(flat.dtype)).reshape(values.shape)
+
+
+def _before(here: Array, new: Array) -> Array:
+    """Comparisons [..., runs] in the shape in which they meet slices [many, ..., runs]."""
+    return here.reshape(*here.shape[:-1], *[1] * (new.ndim - 2), here.shape[-1])
 
 
 def add_up(values: Array, axis: int) -> Array:

@@ -117,26 +117,31 @@ def _constants(closed: Any) -> Iterator[Array]:
 
 
 class Points(NamedTuple):
-    """A gather, scatter or scatter-add of single entries, as `x[i, j]`, `x.at[i, j].set(y)` and `.add(y)` are."""
+    """A gather, scatter or scatter-add at an index of the first axes, as `x[i, j]` and `x.at[i, j].set(y)` are."""
 
     axes: tuple[int, ...]  # of the array, in the order in which the index names them
+    behind: tuple[int, ...]  # where the array's other axes, taken whole, stand in what is read or written
     mode: Any  # what happens out of bounds
     fill: Any  # what is read there, None for the usual
 
 
-def points(name: str, parameters: dict[str, Any], axes: int) -> Points | None:
-    """What is read from or written to an array of so many axes; None if that is more than single entries."""
+def points(name: str, parameters: dict[str, Any], shape: Sequence[int]) -> Points | None:
+    """What is read from or written to an array of this shape; None if an index of the first axes does not name it."""
     numbers = parameters["dimension_numbers"]
     if name == "gather":
-        order, whole = numbers.start_index_map, numbers.collapsed_slice_dims
-        slices = numbers.offset_dims or numbers.operand_batching_dims or set(parameters["slice_sizes"]) - {1}
+        order, named, behind = numbers.start_index_map, numbers.collapsed_slice_dims, numbers.offset_dims
+        sizes = tuple(parameters["slice_sizes"])
+        partly = sizes != (*[1] * len(order), *shape[len(order) :])
     else:
-        order, whole = numbers.scatter_dims_to_operand_dims, numbers.inserted_window_dims
-        slices = numbers.update_window_dims or numbers.operand_batching_dims
+        order, named = numbers.scatter_dims_to_operand_dims, numbers.inserted_window_dims
+        behind, partly = numbers.update_window_dims, False
     known = (GatherScatterMode.CLIP, GatherScatterMode.FILL_OR_DROP, GatherScatterMode.PROMISE_IN_BOUNDS)
-    if slices or sorted(order) != list(range(axes)) or len(whole) != axes or parameters["mode"] not in known:
+    first = list(range(len(order)))
+    if partly or numbers.operand_batching_dims or sorted(order) != first or sorted(named) != first:
         return None
-    return Points(tuple(order), parameters["mode"], parameters.get("fill_value"))
+    if len(behind) != len(shape) - len(order) or parameters["mode"] not in known:
+        return None
+    return Points(tuple(order), tuple(behind), parameters["mode"], parameters.get("fill_value"))
 
 
 def out_of_bounds(value: Any, dtype: Any) -> Any:

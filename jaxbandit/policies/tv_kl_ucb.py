@@ -2,17 +2,17 @@
 
 from __future__ import annotations
 
-import warnings
-from typing import Literal, get_args
+from typing import Literal, NamedTuple, get_args
 
+import jax
 import jax.numpy as jnp
-import numpy as np
 
 from jaxbandit.base import Array, Feedback, pytree, static, total
 from jaxbandit.confidence import Solver, kl_bound
 from jaxbandit.confidence.ball import weighted_mean_max
+from jaxbandit.confidence.rows import MOST_LISTED, array_of
 from jaxbandit.confidence.stationary import excursions
-from jaxbandit.divergences import Distance, farthest, threshold
+from jaxbandit.divergences import DISTANCES, Distance, farthest, threshold
 from jaxbandit.fast import computed_once
 from jaxbandit.policies import checks
 from jaxbandit.policies.estimates import Transitions, count_transitions, no_transitions, ratio, sample_mean
@@ -20,7 +20,6 @@ from jaxbandit.policies.exploration import level
 
 Samples = Literal["arm", "state"]
 Clock = Literal["round", "arm"]
-QUICKLY_COMPILED = 8  # states; beyond them the index, written out state by state, takes XLA a minute or more
 
 
 @pytree
@@ -45,9 +44,6 @@ class KLUCBMC:
     Raises:
       ValueError: from `simulate` and `check_policy`, for a field out of range.
 
-    Arms with more than 8 states are played with a warning: the program grows with the states, and compiles for a minute
-    with 16 and for many with 32.
-
     Source: the paper's appendix D, algorithm 3, equations for states 0 and 1 in section III.A; for more states
     algorithm 2's maximisation, solved exactly.
 
@@ -62,16 +58,16 @@ class KLUCBMC:
     solver: Solver = static("halley")
 
     def validate(self, reward: Array) -> None:
-        _check(self, reward)
+        _check(self)
 
-    def init(self, reward: Array) -> Transitions:
-        return no_transitions(reward)
+    def init(self, reward: Array) -> Transitions | Summaries:
+        return begun(self, reward)
 
-    def scores(self, key: Array, state: Transitions, t: Array) -> Array:
+    def scores(self, key: Array, state: Transitions | Summaries, t: Array) -> Array:
         return transition_index(self, state, t, jnp.ones_like(state.states, bool))
 
-    def update(self, state: Transitions, feedback: Feedback) -> Transitions:
-        return count_transitions(state, feedback)
+    def update(self, state: Transitions | Summaries, feedback: Feedback) -> Transitions | Summaries:
+        return counted(self, state, feedback)
 
 
 @pytree
@@ -115,17 +111,20 @@ class TVKLUCB:
     solver: Solver = static("halley")
 
     def validate(self, reward: Array) -> None:
-        _check(self, reward)
+        _check(self)
         checks.choice(self, "clock", get_args(Clock))
         checks.choice(self, "distance", get_args(Distance))
         checks.number(self, "exponent", 0)
         checks.number(self, "scale", 0)
 
-    def init(self, reward: Array) -> Transitions:
-        return no_transitions(reward)
+    def init(self, reward: Array) -> Transitions | Summaries:
+        return begun(self, reward)
 
-    def markovian(self, state: Transitions, t: Array) -> Array:
+    def markovian(self, state: Transitions | Summaries, t: Array) -> Array:
         """Which arms the policy takes for Markovian at round t, [K] bool."""
+        if isinstance(state, Summaries):
+            elapsed = state.plays if self.clock == "arm" else t - 1
+            return state.distance > threshold(elapsed, self.exponent, self.scale)
         elapsed = total(total(state.counts)) if self.clock == "arm" else t - 1
         rows = estimates(state.counts, self.unvisited)
         if self.distance == "total_variation" and rows.shape[-1] == 2:
@@ -134,11 +133,65 @@ class TVKLUCB:
             distance = computed_once(farthest(rows, self.distance))
         return distance > threshold(elapsed, self.exponent, self.scale)
 
-    def scores(self, key: Array, state: Transitions, t: Array) -> Array:
+    def scores(self, key: Array, state: Transitions | Summaries, t: Array) -> Array:
         return transition_index(self, state, t, self.markovian(state, t))
 
-    def update(self, state: Transitions, feedback: Feedback) -> Transitions:
-        return count_transitions(state, feedback)
+    def update(self, state: Transitions | Summaries, feedback: Feedback) -> Transitions | Summaries:
+        return counted(self, state, feedback)
+
+
+class Summaries(NamedTuple):
+    """State for arms with more than three states: transitions, and what follows from them for each arm.
+
+    Most of the work of an index depends on the counts of its arm alone, and these change only when the arm is played.
+    All but the first three fields are functions of those, renewed for the arms played; the mean and the cycles of an
+    arm not yet played are 0, as its index does not depend on them.
+    """
+
+    counts: Array  # [K, S, S], [K] and [K, S], as in `Transitions`
+    states: Array
+    reward: Array
+    plays: Array  # [K] int32
+    departures: Array  # [K], plays in the present state
+    mean: Array  # [K], sample mean
+    row: Array  # [K, S], `stationary.excursions` of the estimates: the present state's row,
+    means: Array  # [K, S], mean rewards of the cycles
+    lengths: Array  # [K, S], and their lengths
+    distance: Array | None  # [K], of the farthest estimated rows; None for KL-UCB-MC
+
+
+def begun(policy: KLUCBMC | TVKLUCB, reward: Array) -> Transitions | Summaries:
+    """The state before the first round."""
+    state = no_transitions(reward)
+    if reward.shape[1] <= MOST_LISTED:
+        return state
+    none, nothing = jnp.zeros(len(reward)), jnp.zeros_like(state.reward)
+    distance = None
+    if isinstance(policy, TVKLUCB):
+        rows = estimates(state.counts, policy.unvisited)  # any two of these are as far apart as any others
+        distance = DISTANCES[policy.distance](rows[:, 0], rows[:, 1])
+    return Summaries(*state, jnp.zeros_like(state.states), none, none, nothing, nothing, nothing, distance)
+
+
+def counted(policy: KLUCBMC | TVKLUCB, state: Transitions | Summaries, feedback: Feedback) -> Transitions | Summaries:
+    """The state after a round."""
+    transitions = count_transitions(Transitions(*state[:3]), feedback)
+    if isinstance(state, Transitions):
+        return transitions
+    played = _summary(policy, *(leaf[feedback.arms] for leaf in transitions))
+    kept = jax.tree.map(lambda leaf, new: leaf.at[feedback.arms].set(new), state[3:], played)
+    return Summaries(*transitions, *kept)
+
+
+def _summary(policy: KLUCBMC | TVKLUCB, counts: Array, states: Array, reward: Array) -> tuple[Array | None, ...]:
+    """All fields of `Summaries` but the first three, of arms that were played."""
+    rows = computed_once(estimates(counts, policy.unvisited))
+    mean, plays = sample_mean(sum(counts[:, s] for s in range(counts.shape[1])), reward)
+    here = jnp.arange(counts.shape[1])[None] == states[:, None]
+    departures = total(jnp.where(here, _left(counts), 0))
+    row, means, lengths, _ = excursions(rows, reward, states, jnp.zeros_like(mean))
+    distance = farthest(rows, policy.distance) if isinstance(policy, TVKLUCB) else None
+    return plays, departures, mean, array_of(row), array_of(means), array_of(lengths), distance
 
 
 def estimates(counts: Array, unvisited: Array) -> Array:
@@ -150,27 +203,39 @@ def estimates(counts: Array, unvisited: Array) -> Array:
     [[[0.75, 0.25], [1.0, 0.0]]]
     """
     states = counts.shape[-1]
-    left = total(counts)
+    left = _left(counts)
     same = jnp.eye(states, dtype=bool)
     prior = jnp.where(same, 1 - unvisited, unvisited / (states - 1))
     return jnp.where((left == 0)[..., None], prior, ratio(counts, left[..., None]))
 
 
-def transition_index(policy: KLUCBMC | TVKLUCB, state: Transitions, t: Array, markovian: Array) -> Array:
+def _left(counts: Array) -> Array:
+    """How often each state was left, [K, S]; with more than three states as floats, computed once."""
+    left = total(counts)
+    return left if counts.shape[-1] <= MOST_LISTED else computed_once(left.astype(float))
+
+
+def transition_index(policy: KLUCBMC | TVKLUCB, state: Transitions | Summaries, t: Array, markovian: Array) -> Array:
     """The index [K] of `KLUCBMC` where `markovian` [K], that of `KLUCB` elsewhere; inf for an arm not played."""
     counts = state.counts
-    mean, plays = sample_mean(sum(counts[:, s] for s in range(counts.shape[1])), state.reward)
+    if isinstance(state, Summaries):
+        mean, plays, departures = state.mean, state.plays, state.departures
+    else:
+        mean, plays = sample_mean(sum(counts[:, s] for s in range(counts.shape[1])), state.reward)
     samples = plays
     if policy.samples == "state":
-        here = jnp.arange(counts.shape[1])[None] == state.states[:, None]
-        samples = jnp.where(markovian, total(jnp.where(here, total(counts), 0)), plays)
+        if not isinstance(state, Summaries):
+            here = jnp.arange(counts.shape[1])[None] == state.states[:, None]
+            departures = total(jnp.where(here, total(counts), 0))
+        samples = jnp.where(markovian, departures, plays)
     radius = level(t, policy.exploration) / jnp.maximum(samples, 1).astype(float)
     radius = jnp.where(samples == 0, jnp.inf, radius)  # also where the level is 0, as it can be in round 2
-    rows = estimates(counts, policy.unvisited)
-    if counts.shape[1] == 2:
-        index = _of_two_states(rows, mean, state, radius, markovian, policy.solver)
+    if isinstance(state, Summaries):
+        index = _of_many_states(state, radius, markovian, policy.solver)
+    elif counts.shape[1] == 2:
+        index = _of_two_states(estimates(counts, policy.unvisited), mean, state, radius, markovian, policy.solver)
     else:
-        index = _of_more_states(rows, mean, state, radius, markovian, policy.solver)
+        index = _of_three_states(estimates(counts, policy.unvisited), mean, state, radius, markovian, policy.solver)
     return jnp.where(plays == 0, jnp.inf, index)
 
 
@@ -190,27 +255,35 @@ def _of_two_states(
     return jnp.where(markovian, stationary, bound)
 
 
-def _of_more_states(
+def _of_three_states(
     rows: Array, mean: Array, state: Transitions, radius: Array, markovian: Array, solver: Solver
 ) -> Array:
     """One maximum over a KL ball per arm, whichever index it has: that of `KLUCB` is over rows (1 - mean, mean)."""
     p, means, lengths, radius = excursions(rows, state.reward, state.states, radius)
     nothing = jnp.zeros_like(mean)
-    rest = [nothing] * (len(p) - 2)
-    p = [jnp.where(markovian, a, b) for a, b in zip(p, [1 - mean, mean, *rest], strict=True)]
-    means = [jnp.where(markovian, a, b) for a, b in zip(means, [nothing, nothing + 1, *rest], strict=True)]
+    p = [jnp.where(markovian, a, b) for a, b in zip(p, [1 - mean, mean, nothing], strict=True)]
+    means = [jnp.where(markovian, a, b) for a, b in zip(means, [nothing, nothing + 1, nothing], strict=True)]
     lengths = [jnp.where(markovian, a, 1) for a in lengths]
     return weighted_mean_max(p, means, lengths, radius, solver)[0]
 
 
-def _check(policy: KLUCBMC | TVKLUCB, reward: Array) -> None:
-    states = np.shape(reward)[1]
-    if states > QUICKLY_COMPILED:
-        warnings.warn(
-            f"{type(policy).__name__} on arms with {states} states: its program grows with the states and compiles for "
-            "a minute with 16 and for many minutes with 32 or more, before the first round is played",
-            stacklevel=5,
-        )
+def _of_many_states(state: Summaries, radius: Array, markovian: Array, solver: Solver) -> Array:
+    """The same, one arm after the other: few numbers at a time stay in the fastest cache."""
+    place = jnp.arange(state.row.shape[-1])
+
+    def of_arm(arm: tuple[Array, ...]) -> Array:
+        row, means, lengths, mean, radius, markovian = arm
+        row = jnp.where(markovian, row, jnp.where(place == 0, 1 - mean, jnp.where(place == 1, mean, 0)))
+        means = jnp.where(markovian, means, jnp.where(place == 1, 1.0, 0.0))
+        lengths = jnp.where(markovian, lengths, 1)
+        return weighted_mean_max(row, means, lengths, radius, solver)[0]
+
+    arms = (state.row, state.means, state.lengths, state.mean, radius, markovian)
+    found: Array = jax.lax.map(of_arm, arms)
+    return found
+
+
+def _check(policy: KLUCBMC | TVKLUCB) -> None:
     checks.kl_fields(policy)
     checks.choice(policy, "samples", get_args(Samples))
     checks.number(policy, "unvisited", 0, 1)

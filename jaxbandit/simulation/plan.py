@@ -10,9 +10,11 @@ import jax
 import numpy as np
 from jax.sharding import Mesh
 
+from jaxbandit.simulation.fingerprint import one_of
 from jaxbandit.simulation.request import Request
 
 VECTOR = 16  # runs that a CPU computes at once
+MANY_STATES = 64  # fewer runs of arms with more than three states are no loop for LLVM but code written out, and slower
 STARTED = 25  # so many runs more could be played in the time that the operations of a round take to start, on a CPU
 CALL_BYTES = 2**24  # what one call has room to record
 RECORD_BYTES = 2**28  # what all calls under way may record
@@ -59,11 +61,11 @@ def make_plan(
         raise ValueError("devices: an empty list; leave it out to use all")
     if request.backend == "kernel" and used[0].platform not in ("cpu", "gpu", "cuda"):
         raise ValueError(f"backend: the kernel is for NVIDIA GPUs, not for {used[0].platform}; leave it out")
-    lanes, size = len(request.scenarios) * max(request.variants.values()), request.reward[0].size
-    on_cpu = used[0].platform == "cpu"
-    cached = max(256, 20_480 // size)  # runs that stay in a CPU's cache; fewer pay more for what a round costs anyhow
+    lanes = len(request.scenarios) * max(request.variants.values())
+    on_cpu, cached = used[0].platform == "cpu", _cached(request)
     if on_cpu and tile is None:
-        width = few_widths(math.ceil(request.runs / len(used)), cached) * len(used)
+        least = VECTOR if request.reward.shape[2] <= 3 else MANY_STATES
+        width = few_widths(math.ceil(request.runs / len(used)), cached, least) * len(used)
         tiles = math.ceil(request.runs / width)
     else:
         tiles, width = cut(request.runs, len(used), tile or max(1000, 100_000 // lanes))
@@ -78,17 +80,17 @@ def make_plan(
     return Plan(used, tiles, width, int(chunk), slots, together, request.backend == "kernel")
 
 
-def few_widths(runs: int, most: int) -> int:
+def few_widths(runs: int, most: int, least: int = VECTOR) -> int:
     """How many runs a device plays at a time: 1, 16, 32, 64 .., so that few programs are compiled.
 
-    Of the widths up to `most` it is the largest that is within a tenth of the least time for `runs` runs.
+    Of the widths from `least` to `most` it is the largest that is within a tenth of the least time for `runs` runs.
 
     >>> [few_widths(runs, most=2048) for runs in (1, 2, 16, 100, 113, 128, 600, 1000, 1024, 10_000)]
     [1, 16, 16, 128, 128, 128, 128, 1024, 1024, 2048]
     """
     if runs == 1:
         return 1
-    widths = [VECTOR << n for n in range(most.bit_length()) if VECTOR << n <= most]
+    widths = [least << n for n in range(most.bit_length()) if least << n <= most]
     times = [math.ceil(runs / width) * (width + STARTED) for width in widths]
     return max(width for width, time in zip(widths, times, strict=True) if time <= 1.1 * min(times))
 
@@ -107,6 +109,23 @@ def cut(runs: int, devices: int, tile: int) -> tuple[int, int]:
     return math.ceil(runs / width), width
 
 
+def _cached(request: Request) -> int:
+    """How many runs stay in a CPU's cache; with fewer, what a round costs anyhow is paid for few."""
+    arms, states = request.reward.shape[1:]
+    runs: int = max(256, 20_480 // (arms * states))
+    if states <= 3:
+        return runs
+    reward = jax.ShapeDtypeStruct((arms, states), float)
+    kept = [
+        jax.eval_shape(lambda policy, reward: policy.init(reward), one_of(policy), reward)
+        for policy in request.policies.values()
+    ]
+    most: int = max(
+        sum(math.prod(leaf.shape) * leaf.dtype.itemsize for leaf in jax.tree.leaves(state)) for state in kept
+    )
+    return min(runs, max(MANY_STATES, 2**18 // max(1, most)))
+
+
 def usual_chunk(lanes: int, arms: int, states: int, platform: str = "cpu") -> int:
     """How many rounds a chunk has unless the caller says: from 100 to 100,000.
 
@@ -118,7 +137,7 @@ def usual_chunk(lanes: int, arms: int, states: int, platform: str = "cpu") -> in
       arms, states: K and S.
       platform: of the device, as JAX names it.
     """
-    slow = 1 if states == 2 else 8 * states  # rough cost of an arm's index, in units of one with two states
+    slow = 1 if states == 2 else 6 + states**2 / 6  # rough cost of an arm's index, in units of one with two states
     indices = 2.5e8 if platform == "cpu" else 5e9
     return int(np.clip(indices / (lanes * arms * slow), 100, 100_000))
 

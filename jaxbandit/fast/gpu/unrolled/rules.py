@@ -108,8 +108,8 @@ def _scatter(change: Callable[[Array, Array], Array]) -> Callable[..., Numbers]:
     """Single entries written: `change` makes the new number of the old one and the update."""
 
     def rule(out: Any, parameters: dict[str, Any], value: Numbers, indices: Numbers, updates: Numbers) -> Numbers:
-        wanted = points("scatter", parameters, value.ndim)
-        if wanted is None:
+        wanted = points("scatter", parameters, value.shape)
+        if wanted is None or wanted.behind:
             raise UnsupportedError("a scatter of more than single entries has no form on single numbers")
         changed = value.copy()
         for place in np.ndindex(updates.shape):

@@ -1,0 +1,109 @@
+"""What is maximised over a KL ball, in units without a unit, and where the search for the maximum begins.
+
+Values are counted down from the best one in units of their range (`below`); weights are scaled so that their mean under
+p is 1, hence "the mean" is sum of p_j w_j value_j. v moves from the mean towards a target, usually the best value:
+
+    v = (mean + added target) / (1 + added),  gap = target - mean,  left = target - v = gap / (1 + added),
+    gain = v - mean = added left,  added = w (exp(y) - 1),  w = the target's weight.
+
+`tilt` explains the letters p_j (row), w_j (weights), x_j and y's part in K; `ball` finds the y >= 0 that is sought.
+"""
+
+from __future__ import annotations
+
+from typing import NamedTuple
+
+import jax.numpy as jnp
+import numpy as np
+
+from jaxbandit.base import Array
+from jaxbandit.confidence.bernoulli import begin
+from jaxbandit.confidence.larger import larger, smaller
+from jaxbandit.confidence.rows import Row, at_largest, chosen_sum, dot, each, kept, largest
+from jaxbandit.fast import exponential
+
+FAR = 46.0  # a y at which v equals its target to rounding, whatever the weights of an estimated chain
+
+
+class Problem(NamedTuple):
+    """What is maximised, in the units of the module's docstring."""
+
+    p: Row
+    weights: Row  # w_j, with sum of p_j w_j = 1
+    below: Row  # best value less value_j, from 0 to 1
+    at_p: Row  # x_j at v = mean: w_j (value_j - mean)
+    gap: Array  # best value less the mean
+    radius: Array  # at most 1e4
+
+
+class Target(NamedTuple):
+    """The value that v is moved towards: v = (mean + added target) / (1 + added) for added >= 0."""
+
+    gap: Array  # target less the mean
+    weight: Array  # w_j of the states with this value
+    below: Array  # best value less the target
+    low: Array  # a lower bound of `added` at the root
+
+
+def scaled(p: Row, below: Row, weights: Row, radius: Array) -> Problem:
+    """The problem with its weights scaled to mean 1, and what follows from them; `below` is in units of the range."""
+    inverse = 1 / dot(p, weights)
+    weights = each(lambda w: w * inverse, weights)
+    held = each(lambda a, w: a * w, p, weights)
+    gap = dot(held, below)
+    # by way of the state that holds most weight: the mean may be that state's to rounding, and gap - below_j cancel
+    (base,) = at_largest(held, below)
+    shift = dot(held, each(lambda b: base - b, below))
+    at_p = each(lambda w, b: w * (base - b - shift), weights, below)
+    return Problem(p, weights, below, at_p, gap, radius)
+
+
+def best_target(problem: Problem) -> Target:
+    """The best value as the target; several states with that value count as one, by their mean weight under p."""
+    p, weights, below, _, gap, radius = problem
+    tiny = float(np.finfo(gap.dtype).tiny)
+    inside = each(lambda b: b == 0, below)
+    share = chosen_sum(p, inside)
+    rest = chosen_sum(p, each(lambda here: ~here, inside))
+    held = chosen_sum(each(lambda a, w: a * w, p, weights), inside)
+    heaviest = largest(each(lambda w, here: jnp.where(here, w, 0), weights, inside))
+    weight = jnp.where(share > 0, held / jnp.where(share > 0, share, 1), heaviest)
+    # to shrink all other states alike is one way to reach v, so y is at least what `bernoulli.kl_bound` has: max(a, s)
+    ratio = radius / larger(rest, tiny)
+    low = smaller(larger(ratio, jnp.sqrt(2 * ratio * share)), FAR)
+    lost, kept = exponential(low)
+    return Target(gap, weight, jnp.zeros_like(gap), weight * (lost / kept))
+
+
+def placed(problem: Problem, target: Target, added: Array) -> tuple[Row, Array, Array, Array]:
+    """x_j at v, `gain`, `left`, and minus the derivative of log(left) by y (called `steep`), for this `added`."""
+    inverse = 1 / (1 + added)
+    left = target.gap * inverse
+    gain = added * left
+    # from the nearer of mean and target, so that a small value_j - v keeps its digits
+    x = each(
+        lambda a, w, b: jnp.where(gain < left, a - w * gain, w * (left - (b - target.below))),
+        problem.at_p,
+        problem.weights,
+        problem.below,
+    )
+    return kept(x), gain, left, (target.weight + added) * inverse
+
+
+def within_reach(problem: Problem) -> tuple[Array, Row]:
+    """A gain of the mean that the radius allows (y to 0.7 %), and what as much growth of each state alone would gain.
+
+    The states above the mean are taken as one state and the rest as another, each in the proportions that it has under
+    p. Where p holds none of the states above, all goes to the one that gains most, which is exact for a unit vector.
+    """
+    p, weights, _, at_p, gap, radius = problem
+    tiny = float(np.finfo(gap.dtype).tiny)
+    above = each(lambda x: x > 0, at_p)
+    growing = chosen_sum(p, above)
+    _, y, _ = begin(larger(chosen_sum(p, each(lambda here: ~here, above)), tiny), growing, radius)
+    lost, kept = exponential(smaller(y, 30.0))
+    growth = lost / kept
+    singles = each(lambda x, w: growth * x / (1 + growth * w), at_p, weights)
+    moved, weight = (chosen_sum(each(lambda a, b: a * b, p, row), above) for row in (at_p, weights))
+    together = growth * moved / larger(growing + growth * weight, tiny)
+    return smaller(jnp.where(growing > 0, together, largest(singles)), gap), singles
