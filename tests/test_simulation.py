@@ -176,7 +176,7 @@ def test_ten_million_rounds():
 
 def compiled_chunk(plan):
     """What `jax.jit` returned for TV-KL-UCB; the plain form has nothing around it."""
-    program = _program(plan.mesh, 1, 1, plan.together, 25, 1, False, (), code_of(TVKLUCB(), ARMS))
+    program = _program(plan.mesh, 1, 1, plan.together, plan.blocks, 25, 1, False, (), code_of(TVKLUCB(), ARMS))
     return program if hasattr(program, "lower") else program.__wrapped__
 
 

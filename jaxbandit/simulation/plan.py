@@ -13,6 +13,7 @@ from jax.sharding import Mesh
 from jaxbandit.simulation.request import Request
 
 VECTOR = 16  # runs that a CPU computes at once; each that is left over takes it as long as 16 do
+BLOCK = 128  # about as many runs a CPU plays all of a chunk's rounds of at a time: they stay in its nearest cache
 RECORD_BYTES = 2**28  # what one call may record, where every round is asked for
 
 
@@ -26,6 +27,7 @@ class Plan:
     chunk: int
     slots: int  # recorded rounds a chunk has room for
     together: int  # scenarios and variants a device plays at a time
+    blocks: int  # equal parts of its runs of a tile that a device plays one after the other
     kernel: bool  # one kernel a chunk, not a scan over its rounds
 
     @property
@@ -60,8 +62,13 @@ def make_plan(
     lanes, size = len(request.scenarios) * max(request.variants.values()), request.reward[0].size
     on_cpu = used[0].platform == "cpu"
     cached = max(250, 20_000 // size)  # runs that stay in a CPU's cache; fewer pay more for what a round costs anyhow
-    full = VECTOR if on_cpu and tile is None else 1
-    tiles, width = cut(request.runs, len(used), tile or (cached if on_cpu else max(1000, 100_000 // lanes)), full)
+    most, full, blocks = tile or (cached if on_cpu else max(1000, 100_000 // lanes)), 1, 1
+    if on_cpu and tile is None:
+        _, width = cut(request.runs, len(used), most)
+        if request.backend != "kernel":
+            blocks = max(1, round(width / len(used) / BLOCK))
+        full = VECTOR * blocks
+    tiles, width = cut(request.runs, len(used), most, full)
     # an axis carried along costs time, too: only while the runs are few
     together = min(lanes, max(1, cached * len(used) // (4 * width))) if on_cpu else lanes
     if chunk is None:
@@ -71,7 +78,7 @@ def make_plan(
         chunk = max(1, int(chunk * min(1, RECORD_BYTES / recorded)))
     chunk = min(int(chunk), request.horizon)
     slots = 1 << (_most_recorded(request, first, chunk) - 1).bit_length()  # few sizes, so few recompilations
-    return Plan(used, tiles, width, chunk, slots, together, request.backend == "kernel")
+    return Plan(used, tiles, width, chunk, slots, together, blocks, request.backend == "kernel")
 
 
 def cut(runs: int, devices: int, tile: int, full: int = 1) -> tuple[int, int]:

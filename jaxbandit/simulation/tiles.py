@@ -29,6 +29,7 @@ def _program(
     scenarios: int,
     variants: int,
     together: int,
+    blocks: int,
     length: int,
     plays: int,
     kernel: bool,
@@ -38,6 +39,7 @@ def _program(
     """The compiled chunk: over scenarios, variants and devices. Recompiled for another policy type or shape only.
 
     Args:
+      blocks: equal parts of a device's runs that it plays one after the other.
       named: name, function and number of axes of each recorder.
       code: of `code_of`; what has changed there is compiled anew.
     """
@@ -49,7 +51,7 @@ def _program(
 
         chunk = partial(play_chunk_in_kernel, play_round, length=length, plays=plays, interpret=on_cpu)
     else:
-        chunk = partial(play_chunk, length=length, plays=plays, recorders=recorders)
+        chunk = _over_blocks(partial(play_chunk, length=length, plays=plays, recorders=recorders), blocks)
     over_variants = _over_axis(chunk, variants, together, (None, 0, None, 0, None, None))
     over_scenarios = _over_axis(over_variants, scenarios, together // variants, (0, None, None, 0, None, None))
 
@@ -67,6 +69,22 @@ def _program(
         return program
 
     return compiled(over_scenarios, on_devices, donated=3, on_cpu=on_cpu and not kernel)
+
+
+def _over_blocks(chunk: Any, blocks: int) -> Any:
+    """`play_chunk`, but all its rounds for one part of the runs, then for the next: what they carry stays cached."""
+
+    def apart(leaf: Array) -> Array:
+        return jnp.moveaxis(leaf.reshape(*leaf.shape[:-1], blocks, -1), -2, 0)
+
+    def joined(leaf: Array) -> Array:
+        return jnp.moveaxis(leaf, 0, -2).reshape(*leaf.shape[1:-1], -1)
+
+    def each(environment: Any, policy: Any, luck: Luck, carry: Carry, first: Array, times: Array) -> Any:
+        parts = jax.tree.map(apart, (luck, carry))
+        return jax.tree.map(joined, jax.lax.map(lambda part: chunk(environment, policy, *part, first, times), parts))
+
+    return chunk if blocks == 1 else each
 
 
 def _over_axis(function: Any, size: int, together: int, in_axes: tuple[int | None, ...]) -> Any:
@@ -144,7 +162,9 @@ class Tile:
         shapes, recorders = request.shapes[label], request.recorders[label]
         named = tuple((name, recorder, len(shapes[name].shape)) for name, recorder in recorders.items())
         code = code_of(request.policies[label], request.environment, *recorders.values())
-        program = _program(plan.mesh, *lanes, plan.together, length, request.plays, plan.kernel, named, code)
+        program = _program(
+            plan.mesh, *lanes, plan.together, plan.blocks, length, request.plays, plan.kernel, named, code
+        )
         self.carries[label], visits, recorded = program(
             self.environment, self.policies[label], self.luck, self.carries[label], np.int32(first), times
         )
