@@ -9,7 +9,7 @@ from hypothesis import given, settings
 from hypothesis import strategies as st
 
 import jaxbandit
-from jaxbandit import Uniform, bernoulli, simulate
+from jaxbandit import TVKLUCB, Thompson, Uniform, bernoulli, simulate, two_state
 from jaxbandit.simulation.plan import VECTOR, cut, few_widths, make_plan
 from jaxbandit.simulation.request import check
 
@@ -53,3 +53,20 @@ def test_many_runs_of_many_arms_on_one_device():
     arms = bernoulli(np.linspace(0.1, 0.9, 40))
     result = simulate(arms, {"U": Uniform()}, runs=11_000, horizon=40, times=[40], devices=jax.devices()[:1])
     assert result.visits["U"].shape[2] == 11_000 and (result.visits["U"].sum((-1, -2)) == 40).all()
+
+
+def test_runs_played_in_blocks_are_those_played_at_once():
+    """1,500 runs on one device, in blocks of 128, and at once: counts and what is recorded."""
+    arms = two_state([0.5, 0.3], [0.4, 0.65])
+    request = check(arms, {"tv": TVKLUCB()}, runs=1500, horizon=90, times=[90])
+    plan = make_plan(request, None, None, jax.devices()[:1])
+    assert plan.blocks == plan.width // 128 > 1
+    asked = {"runs": 1500, "horizon": 90, "times": [7, 40, 90], "chunk": 30, "devices": jax.devices()[:1]}
+    seen = {"states": lambda environment, policy, t, own: environment.states.sum()}
+    blocks, once = (
+        simulate(arms, {"tv": TVKLUCB(), "t": Thompson()}, tile=tile, record=seen, progress=False, **asked)
+        for tile in (None, 1500)
+    )
+    for label in ("tv", "t"):
+        np.testing.assert_array_equal(blocks.visits[label], once.visits[label])
+        np.testing.assert_array_equal(blocks.recorded["states"][label], once.recorded["states"][label])

@@ -182,7 +182,7 @@ def cut_work(runs=4):
 
 def chunk_of(plan):
     """What `jax.jit` returned for TV-KL-UCB."""
-    return _program(plan.mesh, 1, 1, plan.together, 1, False, (), code_of(TVKLUCB(), ARMS)).whole
+    return _program(plan.mesh, 1, 1, plan.together, plan.blocks, 1, False, (), code_of(TVKLUCB(), ARMS)).whole
 
 
 def test_new_numbers_runs_and_times_compile_nothing():

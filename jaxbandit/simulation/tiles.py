@@ -24,11 +24,20 @@ from jaxbandit.simulation.rounds import Carry, Luck, luck, play_chunk, play_roun
 
 @lru_cache(maxsize=500)
 def _program(
-    mesh: Mesh, scenarios: int, variants: int, together: int, plays: int, kernel: bool, named: Any, code: Any
+    mesh: Mesh,
+    scenarios: int,
+    variants: int,
+    together: int,
+    blocks: int,
+    plays: int,
+    kernel: bool,
+    named: Any,
+    code: Any,
 ) -> Compiled:
     """The compiled chunk: over scenarios, variants and devices. Recompiled for another policy type or shape only.
 
     Args:
+      blocks: equal parts of a device's runs that it plays one after the other.
       named: name, function and number of axes of each recorder.
       code: of `code_of`; what has changed there is compiled anew.
     """
@@ -41,7 +50,7 @@ def _program(
 
         chunk = partial(play_chunk_in_kernel, play_round, plays=plays, interpret=on_cpu)
     else:
-        chunk = partial(play_chunk, plays=plays, recorders=recorders)
+        chunk = _over_blocks(partial(play_chunk, plays=plays, recorders=recorders), blocks)
 
     def over_lanes(function: Any, together: int, in_axes: tuple[int | None, ...]) -> Any:
         over_variants = _over_axis(function, variants, together, (None, 0, *in_axes))
@@ -69,6 +78,22 @@ def _program(
         return program
 
     return Compiled(chunks, on_devices, donated=3, on_cpu=on_cpu and not kernel)
+
+
+def _over_blocks(chunk: Any, blocks: int) -> Any:
+    """`play_chunk`, but all its rounds for one part of the runs, then for the next: what they carry stays cached."""
+
+    def apart(leaf: Array) -> Array:
+        return jnp.moveaxis(leaf.reshape(*leaf.shape[:-1], blocks, -1), -2, 0)
+
+    def joined(leaf: Array) -> Array:
+        return jnp.moveaxis(leaf, 0, -2).reshape(*leaf.shape[1:-1], -1)
+
+    def each(environment: Any, policy: Any, luck: Luck, carry: Carry, *rest: Array) -> Any:
+        parts = jax.tree.map(apart, (luck, carry))
+        return jax.tree.map(joined, jax.lax.map(lambda part: chunk(environment, policy, *part, *rest), parts))
+
+    return chunk if blocks == 1 else each
 
 
 def _over_axis(function: Any, size: int, together: int, in_axes: tuple[int | None, ...]) -> Any:
@@ -157,7 +182,8 @@ class Tile:
         shapes, recorders = request.shapes[label], request.recorders[label]
         named = tuple((name, recorder, len(shapes[name].shape)) for name, recorder in recorders.items())
         code = code_of(request.policies[label], request.environment, *recorders.values())
-        return _program(plan.mesh, *lanes, plan.together, request.plays, plan.kernel, named, code)
+        blocks = 1 if plan.kernel else plan.blocks
+        return _program(plan.mesh, *lanes, plan.together, blocks, request.plays, plan.kernel, named, code)
 
     def _arguments(self, label: str, first: int, length: int, times: Any) -> tuple[Any, ...]:
         due = np.zeros(self.plan.slots, np.int32)
