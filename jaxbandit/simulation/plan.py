@@ -17,7 +17,7 @@ VECTOR = 16  # runs that a CPU computes at once
 MANY_STATES = 64  # fewer runs of arms with more than three states are no loop for LLVM but code written out, and slower
 BLOCK = 128  # so many runs a CPU plays all rounds of a chunk of at a time: they stay in its nearest cache
 STARTED = 25  # so many runs more could be played in the time that the operations of a round take to start, on a CPU
-CALL_BYTES = 2**24  # what one call has room to record
+CALL_BYTES = 2**22  # what one call has room to record
 RECORD_BYTES = 2**28  # what all calls under way may record
 MOST_SLOTS = 256
 
