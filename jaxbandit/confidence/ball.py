@@ -189,7 +189,7 @@ def _halley(
     three = len(problem.p) == 3
     carry = (added, multiplier) if three else (added, multiplier, began, off)
     steps = STEPS - three + (len(problem.p) > 16) + (np.finfo(gap.dtype).bits > 32)
-    added, multiplier = jax.lax.fori_loop(0, steps, again, carry, unroll=three)[:2]
+    added, multiplier = jax.lax.fori_loop(0, steps, again, carry)[:2]
     return target, added, multiplier
 
 
