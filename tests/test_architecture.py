@@ -29,7 +29,7 @@ MAY_IMPORT = {
     "environments": {"base", "chains", "divergences", "draws"},
     "policies": {"base", "confidence", "divergences", "fast"},
     "results": {"interruption", "metrics"},
-    "simulation": {"base", "fast", "interruption", "results", "selection", "version"},
+    "simulation": {"base", "cores", "fast", "interruption", "results", "selection", "version"},
     "sweeps": {"results", "simulation"},
     "plotting": {"bounds", "metrics", "results"},
     "testing": {"base", "environments", "selection", "simulation"},

@@ -220,6 +220,35 @@ def test_variants_and_scenarios_without_a_number():
     assert (result.visits["r"].sum((-1, -2)) == result.times).all()
 
 
+@jaxbandit.pytree
+class Loose:
+    """Begins with Python numbers, of which one becomes a float, and an array without entries."""
+
+    def init(self, reward):
+        return {"n": 0, "x": 1, "none": jnp.zeros((len(reward), 0))}
+
+    def scores(self, key, state, t):
+        return jnp.array([1.0, 0.0, 0.5]) * (1 - 2 * (state["n"] % 2)) * state["x"]
+
+    def update(self, state, feedback):
+        return {"n": state["n"] + 1, "x": state["x"] * 0.5, "none": state["none"]}
+
+
+@pytest.mark.parametrize("runs", [3, 300])  # one block of runs, and several
+def test_a_state_of_python_numbers_and_empty_arrays(runs):
+    seen = {"none": lambda environment, state, t: state["none"]}
+    asked = {"horizon": 11, "times": [4, 11], "record": seen, "devices": jax.devices()[:1]}
+    result = simulate(ARMS, {"l": Loose()}, runs=runs, **asked)
+    assert result.visits["l"].sum(-1)[0, 0, 0].tolist() == [[2, 2, 0], [6, 5, 0]]
+    assert result.recorded["none"]["l"].shape == (1, 1, runs, 2, 3, 0)
+
+
+def test_a_complete_result_compiles_nothing(monkeypatch):
+    result = simulate(ARMS, {"tv": TVKLUCB()}, runs=4, horizon=50)
+    monkeypatch.setattr("jaxbandit.simulation.loop.Tile", None)
+    same(simulate(ARMS, {"tv": TVKLUCB()}, runs=4, horizon=50, resume=result), result)
+
+
 def test_more_times_than_a_chunk_has_room_for():
     """Every round of 600, with room for 256: the chunks end earlier, and nothing is lost."""
     every = simulate(ARMS, {"tv": TVKLUCB()}, runs=5, horizon=600, times=range(1, 601))

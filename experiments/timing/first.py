@@ -111,8 +111,11 @@ def time_calls(case: dict[str, Any]) -> dict[str, Any]:
     """Time the case in this process, which has compiled nothing yet."""
     clock = Clock()
     if not case:
-        call = seconds_of(plain_ucb1())
-        return clock.seconds() | {"call": call, "again": 0.0, "others": {}}
+        play = plain_ucb1()
+        before = clock.seconds()
+        call = seconds_of(play)
+        spent = {kind: seconds - before[kind] for kind, seconds in clock.seconds().items()}
+        return spent | {"call": call, "again": 0.0, "others": {}}
     arms, name = arms_of(case["arms"], case["states"]), case["policy"]
     played = {name: jaxbandit.ALL[name]()} if name else policies("scenario 1")
     usual = {"runs": RUNS, "horizon": HORIZON, "progress": False}

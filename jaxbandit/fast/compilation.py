@@ -54,6 +54,7 @@ class Compiled:
         self.parts = jit(program(body))
         self.whole = self.parts if PLAIN or not on_cpu else jit(program(in_one_piece(body)))
         self.refused: set[Any] = set()
+        self.lowered: set[Any] = set()
 
     def __call__(self, *arguments: Any) -> Any:
         """What the whole returns, or the parts where XLA refuses the whole for arguments of such types and shapes."""
@@ -76,7 +77,11 @@ class Compiled:
 
         XLA compiles without Python's lock, so several such functions may run in threads, side by side.
         """
-        lowered = (self.parts if _kind(arguments) in self.refused else self.whole).lower(*arguments)
+        kind = _kind(arguments)
+        if kind in self.lowered or kind in self.refused:
+            return lambda: None
+        lowered = self.whole.lower(*arguments)
+        self.lowered.add(kind)
 
         def compile() -> None:
             with suppress(jax.errors.JaxRuntimeError):  # the call meets the same refusal and deals with it
@@ -116,8 +121,10 @@ def in_one_piece(function: Callable[..., Any]) -> Callable[..., Any]:
         try:
             from jax.experimental.xla_metadata import set_xla_metadata
 
-            used = set(primitives(jax.make_jaxpr(once)(*arguments).jaxpr))
-            if used <= _IN_ONE_PIECE | ELEMENTWISE | CALLS:
+            closed = jax.make_jaxpr(once)(*arguments)
+            used = set(primitives(closed.jaxpr))
+            empty = any(aval.size == 0 for aval in [*closed.in_avals, *closed.out_avals])  # XLA stops the process there
+            if used <= _IN_ONE_PIECE | ELEMENTWISE | CALLS and not empty:
                 return set_xla_metadata(once(*arguments), inlineable="false", xla_cpu_small_call="true")
         except (ImportError, AttributeError, TypeError):  # of a JAX that has no such mark, or another form of jaxprs
             pass

@@ -3,10 +3,10 @@
 from __future__ import annotations
 
 import math
-import os
 import time
 from collections.abc import Iterator, Sequence
 from concurrent.futures import Future, ThreadPoolExecutor
+from contextlib import contextmanager
 from dataclasses import replace
 from typing import Any, NamedTuple
 
@@ -14,6 +14,7 @@ import jax
 import numpy as np
 
 from jaxbandit.base import Array
+from jaxbandit.cores import cores
 from jaxbandit.interruption import ctrl_c
 from jaxbandit.results.result import Result, join_times
 from jaxbandit.simulation.fingerprint import check_versions, differences, fingerprint, provenance
@@ -122,9 +123,12 @@ def pieces(
     """
     played = 0 if resume is None else resume.rounds
     plan = make_plan(request, chunk, tile, devices)
-    with ctrl_c() as interrupted:
+    if played >= request.horizon:
+        return
+    with ctrl_c() as interrupted, _compilers() as workers:
         tiles = [Tile(request, plan, number, resume) for number in range(plan.tiles)]
-        programs = compile_ahead(tiles[0], list(request.policies))
+        # tracing holds Python's lock and is done here, one after the other; XLA compiles side by side, as others play
+        programs = {label: workers.submit(tiles[0].compile(label)) for label in request.policies}
         about = {"fingerprint": fingerprint(request), "provenance": provenance(request)}  # traces, meanwhile
         while played < request.horizon:
             times = request.times[request.times > played]
@@ -174,15 +178,14 @@ class Recorded(NamedTuple):
     rounds: int  # of all runs, scenarios and variants together
 
 
-def compile_ahead(tile: Tile, labels: list[str]) -> dict[str, Future[None]]:
-    """By label, what ends when the program that plays it is compiled: side by side, while the first ones play.
-
-    Tracing and lowering hold Python's lock and are done here, one after the other; XLA's compilation does not.
-    """
-    workers = ThreadPoolExecutor(max_workers=os.cpu_count() or 1, thread_name_prefix="compile")
-    compiling = {label: workers.submit(tile.compile(label)) for label in labels}
-    workers.shutdown(wait=False)
-    return compiling
+@contextmanager
+def _compilers() -> Iterator[ThreadPoolExecutor]:
+    """Threads, one a core; what they have not begun at the end is left."""
+    workers = ThreadPoolExecutor(cores(), thread_name_prefix="compile")
+    try:
+        yield workers
+    finally:
+        workers.shutdown(wait=False, cancel_futures=True)
 
 
 def _length(plan: Plan, request: Request, played: int, times: np.ndarray) -> int:

@@ -17,9 +17,9 @@ VECTOR = 16  # runs that a CPU computes at once
 MANY_STATES = 64  # fewer runs of arms with more than three states are no loop for LLVM but code written out, and slower
 BLOCK = 128  # so many runs a CPU plays all rounds of a chunk of at a time: they stay in its nearest cache
 STARTED = 25  # so many runs more could be played in the time that the operations of a round take to start, on a CPU
-CALL_BYTES = 2**22  # what one call has room to record
+CALL_BYTES = 2**22  # what one call on a CPU has room to record, but for `FEW_SLOTS`
 RECORD_BYTES = 2**28  # what all calls under way may record
-MOST_SLOTS = 256
+FEW_SLOTS, MOST_SLOTS = 16, 256
 
 
 @dataclass(frozen=True)
@@ -33,7 +33,7 @@ class Plan:
     slots: int  # the most rounds that a call records
     together: int  # scenarios and variants a device plays at a time
     blocks: int  # equal parts of its runs of a tile that a device plays one after the other
-    kernel: bool  # one kernel a chunk, not a scan over its rounds
+    kernel: bool  # one kernel a chunk, not a loop over its rounds
 
     @property
     def mesh(self) -> Mesh:
@@ -78,8 +78,9 @@ def make_plan(
         arms, states = request.reward.shape[1:]
         chunk = usual_chunk(request.runs * lanes * len(request.policies), arms, states, used[0].platform)
     call = width * lanes * _bytes_recorded(request)
-    room = min(CALL_BYTES // call, RECORD_BYTES // (call * tiles * len(request.policies)), MOST_SLOTS)
-    slots = 1 << (max(1, room).bit_length() - 1)  # few sizes, so few programs; the times themselves do not matter
+    room = max(FEW_SLOTS, min(MOST_SLOTS, CALL_BYTES // call if on_cpu else MOST_SLOTS))
+    room = max(1, min(room, RECORD_BYTES // (call * tiles * len(request.policies))))
+    slots = 1 << (room.bit_length() - 1)  # few sizes, so few programs; the times themselves do not matter
     return Plan(used, tiles, width, int(chunk), slots, together, blocks, request.backend == "kernel")
 
 

@@ -42,7 +42,7 @@ def luck(key: Array, runs: Array, arms: int | None = None) -> Luck:
       arms: K to draw an order of the arms for each run, None to keep their order.
 
     Where the key and the numbers are known, the keys are found in NumPy, so that nothing is compiled for them. They are
-    `jax.random.split(jax.random.fold_in(key, run), 3)`.
+    `jax.random.split(jax.random.fold_in(key, run), 3)`, as JAX numbers its bits by default.
 
     >>> luck(jax.random.key(0), jnp.arange(3), arms=4).order.shape
     (4, 3)

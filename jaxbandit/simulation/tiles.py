@@ -62,7 +62,7 @@ def _program(
     def on_devices(body: Any) -> Any:
         def part(environment: Any, policy: Any, luck: Luck, carry: Carry, first: Array, *rest: Array) -> Any:
             begun = begin(environment, policy, luck)
-            carry = jax.tree.map(partial(jnp.where, first == 1), begun, carry)
+            carry = jax.tree.map(lambda new, old: jnp.where(first == 1, new.astype(old.dtype), old), begun, carry)
             return body(environment, policy, luck, carry, first, *rest)
 
         def program(environment: Any, policy: Any, luck: Luck, carry: Carry, *rest: Array) -> Any:
@@ -84,10 +84,10 @@ def _over_blocks(chunk: Any, blocks: int) -> Any:
     """`play_chunk`, but all its rounds for one part of the runs, then for the next: what they carry stays cached."""
 
     def apart(leaf: Array) -> Array:
-        return jnp.moveaxis(leaf.reshape(*leaf.shape[:-1], blocks, -1), -2, 0)
+        return jnp.moveaxis(leaf.reshape(*leaf.shape[:-1], blocks, leaf.shape[-1] // blocks), -2, 0)
 
     def joined(leaf: Array) -> Array:
-        return jnp.moveaxis(leaf, 0, -2).reshape(*leaf.shape[1:-1], -1)
+        return jnp.moveaxis(leaf, 0, -2).reshape(*leaf.shape[1:-1], blocks * leaf.shape[-1])
 
     def each(environment: Any, policy: Any, luck: Luck, carry: Carry, *rest: Array) -> Any:
         parts = jax.tree.map(apart, (luck, carry))
@@ -130,6 +130,18 @@ def _start_of_one(methods: Any, environment: Any, policy: Any, luck: Luck) -> Ca
     return start_of_one(environment, policy, luck)
 
 
+def _carry_of_one(request: Request, label: str, luck: Luck) -> Carry:
+    """Shapes and types of what one run of a policy carries; a Python number takes the type that a round gives it."""
+    policy, environment = one_of(request.policies[label]), one_of(request.environment)
+    begun: Carry = _start_of_one.eval_shape(code_of(policy, environment), environment, policy, luck)
+    if not any(leaf.weak_type for leaf in jax.tree.leaves(begun)):
+        return begun
+    given = environment, policy, luck, begun, jax.ShapeDtypeStruct((), jnp.int32)
+    played: Carry = jax.eval_shape(partial(play_round, plays=request.plays), *given)
+    found: Carry = jax.tree.map(lambda old, new: new if old.weak_type else old, begun, played)
+    return found
+
+
 def _last_by_runs(leaf: Any) -> P:
     """The leaf's last axis is divided among the devices."""
     return P(*[None] * (leaf.ndim - 1), "runs")
@@ -152,10 +164,10 @@ class Tile:
         )
         self.carries = {}
         one = jax.eval_shape(lambda leaves: jax.tree.map(lambda leaf: leaf[..., 0], leaves), chance)
-        for label, policy in request.policies.items():
-            methods = code_of(policy, request.environment)
-            shapes = _start_of_one.eval_shape(methods, one_of(request.environment), one_of(policy), one)
-            leaves, structure = jax.tree.flatten(shapes)
+        for label in request.policies:
+            leaves, structure = jax.tree.flatten(_carry_of_one(request, label, one))
+            if resume is not None and len(leaves) != len(resume.carry[label]):
+                raise ValueError(f"resume: the state of {label!r} had another form in the version that made the result")
             if resume is None:  # the program begins by itself
                 lanes = len(request.scenarios), request.variants[label]
                 values = [np.zeros((*lanes, *leaf.shape, plan.width), leaf.dtype) for leaf in leaves]

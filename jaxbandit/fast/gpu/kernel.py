@@ -34,13 +34,13 @@ def play_chunk_in_kernel(
     carry: Any,
     first: Array,
     times: Array,
-    length: int,
+    length: int | Array,
     plays: int = 1,
     interpret: bool = False,
 ) -> tuple[Any, Array, dict[str, Array]]:
     """`rounds.play_chunk` as one Pallas kernel, which wraps the same `play_round` and plays the same rounds.
 
-    The scan in `rounds.play_chunk` starts several kernels a round, and each of them reads and writes what the runs
+    The loop in `rounds.play_chunk` starts several kernels a round, and each of them reads and writes what the runs
     carry. This kernel is started once a chunk. `play_round` is taken apart into operations on single numbers (see
     `unrolled`); their count grows with the numbers of arms and states, so this is for few arms with few states.
 
