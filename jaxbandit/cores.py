@@ -24,6 +24,8 @@ def use_all_cores() -> None:
     >>> use_all_cores()  # doctest: +SKIP
     """
     number = cores()
+    if getattr(jax.config, "jax_num_cpu_devices", None) == number:
+        return
     try:
         jax.config.update("jax_num_cpu_devices", number)
     except RuntimeError as error:
