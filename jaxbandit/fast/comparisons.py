@@ -47,10 +47,8 @@ def add_one(counts: Array, *index: Array) -> Array:
     """
     if PLAIN or counts.size > MOST_PLACES:
         return counts.at[index].add(1)
-    flat = jnp.zeros_like(index[0])
-    for size, at in zip(counts.shape, index, strict=True):
-        flat = flat * size + at
-    here = computed_once(flat)[:, None] == jnp.arange(counts.size, dtype=flat.dtype)[None]
+    flat = computed_once(_number(index, counts.shape))
+    here = flat[:, None] == jnp.arange(counts.size, dtype=flat.dtype)[None]
     return counts + jnp.sum(here, axis=0, dtype=counts.dtype).reshape(counts.shape)
 
 
@@ -66,14 +64,19 @@ def look_up(table: Array, *index: Array) -> Array:
     sizes, row = table.shape[: len(index)], table.shape[len(index) :]
     if PLAIN or math.prod(sizes) > MOST_ROWS:
         return table[index]
-    flat = jnp.zeros_like(index[0])
-    for size, at in zip(sizes, index, strict=True):
-        flat = flat * size + at
-    rows, flat = table.reshape(-1, *row), flat.reshape(-1, *[1] * len(row))
+    rows, flat = table.reshape(-1, *row), _number(index, sizes).reshape(-1, *[1] * len(row))
     found = jnp.broadcast_to(rows[0], (len(flat), *row))
     for n in range(1, len(rows)):
         found = jnp.where(flat == n, rows[n][None], found)
     return found
+
+
+def _number(index: Sequence[Array], shape: Sequence[int]) -> Array:
+    """The number of each indexed place in an array of this shape, counted row by row."""
+    flat = jnp.zeros_like(index[0])
+    for size, at in zip(shape, index, strict=True):
+        flat = flat * size + at
+    return flat
 
 
 def place(index: Sequence[Array], shape: Sequence[int]) -> Array:
@@ -88,9 +91,7 @@ def place(index: Sequence[Array], shape: Sequence[int]) -> Array:
     >>> place([jnp.array([[0, 1, 2]]), jnp.array([[1, 2, 0]])], (2, 3)).tolist()
     [[1, 5, -2]]
     """
-    flat = jnp.zeros_like(index[0])
-    for size, at in zip(shape, index, strict=True):
-        flat = flat * size + at
+    flat = _number(index, shape)
     for size, at in zip(shape, index, strict=True):
         flat = jnp.where(at < 0, -1, jnp.where(at >= size, -2, flat))
     return computed_once(flat)
