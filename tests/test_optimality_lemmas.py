@@ -125,7 +125,7 @@ def test_rows_of_the_checks_hold():
 
 
 def test_a_false_lemma_is_seen(monkeypatch):
-    """Three times the likelihood ratio is more than D; the length of one tour is too short for every number of cycles."""
+    """Three times the likelihood ratio is more than D; one tour is too short for every number of cycles."""
     monkeypatch.setattr(chains_and_types, "likelihood_ratio", lambda counts, mean: 3 * likelihood_ratio(counts, mean))
     rows = [row for row in chains_and_types.likelihoods(100) if row["lemma"] == "7"]
     assert "no" in {row["holds"] for row in rows}
