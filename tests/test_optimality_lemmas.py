@@ -16,6 +16,7 @@ from experiments.theory.arms import ARMS
 from experiments.theory.lemmas import check
 from experiments.theory.play import play
 from experiments.theory.two_states import Chain, Counts, likeliest_mean, likelihood_ratio, log_probability, types
+from jaxbandit import bounds, two_state
 
 
 def log_likelihood(n, p01, p10):
@@ -105,6 +106,14 @@ def test_policy_against_a_scalar_loop():
             np.testing.assert_array_equal(seen.plays[0, 0], counts.sum(1))
     np.testing.assert_array_equal(seen.plays[0, 1], counts.sum(1))
     assert seen.missed[0, 1] == missed
+
+
+def test_information_is_that_of_the_lower_bound():
+    """J of the flow at the best arm's mean is what `bounds.lower` finds by another way, and certifies."""
+    lower = bounds.lower(two_state(*np.transpose(ARMS)))
+    for k in (1, 2):
+        information = float(likelihood_ratio(ARMS[k].flow, ARMS[0].mean))
+        assert (ARMS[0].mean - ARMS[k].mean) / information == pytest.approx(lower.per_arm[k], rel=1e-9)
 
 
 @pytest.mark.parametrize("chain", ARMS)
