@@ -1,0 +1,151 @@
+"""The checks of docs/optimality.md: likelihoods against brute force, laws of types against all trajectories, the policy
+against a scalar loop, and that a false lemma would be seen.
+
+Nothing here depends on chance: seeds are fixed, and what is compared is exact but for rounding. The rows of `check`
+that hold an interval against a bound have bounds ten times as large, but for theorem 2's, left to the long run.
+"""
+
+from itertools import product
+
+import numpy as np
+import pytest
+from scipy.optimize import minimize_scalar
+
+from experiments.theory import chains_and_types, rounds
+from experiments.theory.arms import ARMS
+from experiments.theory.lemmas import check
+from experiments.theory.play import play
+from experiments.theory.two_states import Chain, Counts, likeliest_mean, likelihood_ratio, log_probability, types
+from jaxbandit import bounds, two_state
+
+
+def log_likelihood(n, p01, p10):
+    terms = zip(n, (1 - p01, p01, p10, 1 - p10), strict=True)
+    return sum(count * np.log(max(p, 1e-300)) for count, p in terms if count)
+
+
+def likeliest(n):
+    """p01, p10 and mean of the likeliest chain, of several that with the largest mean."""
+    p01 = n[1] / (n[0] + n[1]) if n[0] + n[1] else 1.0
+    p10 = n[2] / (n[2] + n[3]) if n[2] + n[3] else 0.0
+    return p01, p10, p01 / (p01 + p10) if p10 else 1.0
+
+
+def brute_ratio(n, mean):
+    """J: on the line where the mean is `mean`, by a search that knows nothing of its slope."""
+    p01, p10, own = likeliest(n)
+    if own >= mean:
+        return 0.0
+    if mean == 1:
+        return np.inf
+    rho = (1 - mean) / mean
+    top = min(1.0, 1 / rho)
+    grid = np.linspace(0, top, 2001)
+    values = [log_likelihood(n, a, rho * a) for a in grid]
+    at = int(np.argmax(values))
+    low, high = grid[max(at - 1, 0)], grid[min(at + 1, 2000)]
+    found = minimize_scalar(
+        lambda a: -log_likelihood(n, a, rho * a), bounds=(low, high), method="bounded", options={"xatol": 1e-13}
+    )
+    return log_likelihood(n, p01, p10) - max(-found.fun, values[at])
+
+
+def test_likelihood_ratio_against_brute_force():
+    counts = [n for n in product((0, 1, 3, 20), repeat=4) if abs(n[1] - n[2]) <= 1 and sum(n)]
+    for n in counts:
+        arrays = Counts(*np.array(n)[:, None])
+        assert likeliest_mean(arrays)[0] == pytest.approx(likeliest(n)[2])
+        for mean in (0.1, 0.5, 0.9):
+            assert likelihood_ratio(arrays, mean)[0] == pytest.approx(brute_ratio(n, mean), rel=1e-7, abs=1e-7), n
+        assert likelihood_ratio(arrays, 1.0)[0] == (0 if n[2] == 0 else np.inf)
+
+
+def test_nothing_good_enough_is_likelier():
+    """On a grid of both probabilities, to the grid's resolution: the maximum stands where the mean is met exactly."""
+    grid = np.linspace(0, 1, 401)
+    p01, p10 = np.meshgrid(grid, grid, indexing="ij")
+    for n, mean in product(((6, 4, 4, 2), (9, 1, 2, 6), (0, 3, 2, 7), (5, 2, 2, 0)), (0.55, 0.8)):
+        moves = np.stack([1 - p01, p01, p10, 1 - p10])
+        value = sum(count * np.log(np.maximum(p, 1e-300)) for count, p in zip(n, moves, strict=True))
+        best = value[(p01 * (1 - mean) >= p10 * mean) & (p01 > 0)].max()
+        own = likelihood_ratio(Counts(*np.array(n)[:, None]), mean)[0]
+        assert own <= log_likelihood(n, *likeliest(n)[:2]) - best + 1e-9
+        assert own >= log_likelihood(n, *likeliest(n)[:2]) - best - 0.02
+
+
+@pytest.mark.parametrize("chain", [Chain(0.3, 0.6), Chain(1.0, 0.2)])
+def test_law_of_types_against_all_trajectories(chain):
+    move = np.array([[1 - chain.p01, chain.p01], [chain.p10, 1 - chain.p10]])
+    for plays in range(1, 8):
+        law = {}
+        for path in product((0, 1), repeat=plays):
+            moves = np.zeros((2, 2), int)
+            np.add.at(moves, ([0, *path[:-1]], path), 1)
+            law[tuple(moves.ravel())] = law.get(tuple(moves.ravel()), 0) + np.prod(move**moves)
+        counts = types(plays)
+        found = dict(zip(zip(*counts, strict=True), np.exp(log_probability(counts, chain)), strict=True))
+        assert set(found) == set(law)
+        assert all(found[n] == pytest.approx(law[n]) for n in law)
+
+
+def test_policy_against_a_scalar_loop():
+    horizon = 150
+    seen = play(ARMS, 0.55, (10, horizon), runs=1, seed=3)
+    generator = np.random.default_rng(3)
+    counts, state, missed = np.zeros((3, 4), int), [0, 0, 0], 0
+    for t in range(1, horizon + 1):
+        arm = t - 1
+        if t > 3:
+            best = max(likeliest(n)[2] for n in counts)
+            missed += best < 0.55
+            arm = int(np.argmin([brute_ratio(n, best) + np.log(1 + min(n[1], n[2])) for n in counts]))
+        before = state[arm]
+        state[arm] = 1 - before if generator.random() < ARMS[arm][before] else before
+        counts[arm, 2 * before + state[arm]] += 1
+        if t == 10:
+            np.testing.assert_array_equal(seen.plays[0, 0], counts.sum(1))
+    np.testing.assert_array_equal(seen.plays[0, 1], counts.sum(1))
+    assert seen.missed[0, 1] == missed
+
+
+def test_information_is_that_of_the_lower_bound():
+    """J of the flow at the best arm's mean is what `bounds.lower` finds by another way, and certifies."""
+    lower = bounds.lower(two_state(*np.transpose(ARMS)))
+    for k in (1, 2):
+        information = float(likelihood_ratio(ARMS[k].flow, ARMS[0].mean))
+        assert (ARMS[0].mean - ARMS[k].mean) / information == pytest.approx(lower.per_arm[k], rel=1e-9)
+
+
+@pytest.mark.parametrize("chain", ARMS)
+def test_length_of_a_tour(chain):
+    """From the four things that can happen: stand in 0 or 1 and have seen neither, or one of the two."""
+    move = np.array([[1 - chain.p01, chain.p01], [chain.p10, 1 - chain.p10]])
+    reach = [1 / chain.p01, 1 / chain.p10]  # from a state that has been seen, until the other is
+    assert rounds.tour(chain) == pytest.approx(max(1 + move[s] @ reach for s in (0, 1)))
+
+
+def test_rows_of_the_checks_hold():
+    rows = check(runs=20, horizon=1000, longest=100)
+    assert {row["lemma"] for row in rows} == {
+        "1a", "1b", "3", "5", "7", "8", "(2)", "9", "10", "11", "theorem 1", "theorem 2"
+    }  # fmt: skip
+    assert [row for row in rows if row["holds"] != "yes"] == []
+    assert all(set(row) == {"lemma", "what", "bound", "measured", "holds"} for row in rows)
+
+
+def test_a_false_lemma_is_seen(monkeypatch):
+    """Three times the likelihood ratio is more than D; one tour is too short for every number of cycles."""
+    monkeypatch.setattr(chains_and_types, "likelihood_ratio", lambda counts, mean: 3 * likelihood_ratio(counts, mean))
+    rows = [row for row in chains_and_types.likelihoods(100) if row["lemma"] == "7"]
+    assert "no" in {row["holds"] for row in rows}
+    monkeypatch.setattr(rounds, "CONSTANT", 0)
+    assert "no" in {row["holds"] for row in rounds.tours(100)}
+
+
+@pytest.mark.parametrize(
+    ("bad", "name"), [({"runs": 1}, "runs"), ({"longest": 5}, "longest"), ({"horizon": 100}, "horizon"),
+                      ({"horizon": 2000}, "horizon")]
+)  # fmt: skip
+def test_arguments_of_the_checks(bad, name):
+    with pytest.raises(ValueError, match=f"^{name}: "):
+        check(**bad)
