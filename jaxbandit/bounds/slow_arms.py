@@ -30,13 +30,14 @@ def price_of_slow_arms(environment: MarkovEnvironment, times: Array, slowest: Ar
     the lower convex hull of the curve and this point, and that is what is returned for any p and x. An arm that starts
     in its worst state with the chance s counts s times, with failure / s for `failure`.
 
-    No policy needs to do well by this bound; it says what any has to pay. 0 for arms whose rewards are at most the best
-    mean, and for those that start elsewhere. It grows as log(1 / failure), but ends at p's 1 / p.
+    An arm counts 0 if its rewards are at most the best mean, or if it starts elsewhere. A price above n says that no
+    policy is as safe as that. It grows as log(1 / failure) until it comes near the arms' own 1 / p.
 
     Args:
       times: [T], at least 1; each is a horizon of its own.
       slowest: in (0, 1), or [K]. A chain with two states, that pay 0 and 1, the mean m and the `chains.reward_gap` g
-        has x = g m: to be safe within a class of chains with a gap is to be safe from x = g m, m above the best mean.
+        has x = g m, so a policy that is safe in the class of that gap is safe from x = g m, for any m above the best
+        mean; the nearer m comes to it, the less a failure costs there.
       failure: in (0, 1).
 
     Raises:
