@@ -84,6 +84,26 @@ def relative_values(transition: Array, reward: Array) -> np.ndarray:
     return np.asarray(np.linalg.solve(fundamental, reward - law @ reward))
 
 
+def reward_gap(transition: Array, reward: Array) -> float:
+    """(max r - min r) / (max u - min u), r = `reward` and u the `relative_values` of one chain: how fast r forgets.
+
+    With rewards paid on arrival the values are h = u - r; u is the same for both. The gap is p01 + p10 for two states
+    (as `eigenvalue_gap`), 1 for independent rewards, and 1 minus the eigenvalue where r - m is an eigenvector. Else it
+    may lie on either side of the eigenvalue gap: it asks only how long what a state will pay depends on the state.
+    Every chain with a single recurrent class has a positive one.
+
+    Raises:
+      ValueError: as `stationary`, or all states pay the same.
+
+    >>> round(reward_gap(np.array([[0.95, 0.05], [0.04, 0.96]]), np.array([0.0, 1.0])), 6)
+    0.09
+    """
+    reward = np.asarray(reward, float)
+    if np.ptp(reward) == 0:
+        raise ValueError(f"reward: every state pays {reward[0]}, so there is nothing to forget")
+    return float(np.ptp(reward) / np.ptp(relative_values(transition, reward)))
+
+
 def thresholds(law: Array) -> np.ndarray:
     """Integer thresholds [..., S-1] uint32 that turn 32 random bits into a draw from `law` [..., S].
 

@@ -232,11 +232,25 @@ def stationary_mean(Q, reward):
     return np.linalg.solve(system, np.eye(len(Q))[-1]) @ reward
 
 
-def lower_brute(transition_k, reward, target, starts=30, seed=0):
-    """Return inf I(M_k || M') over all chains with mean >= target (appendix `a`), by SLSQP from random starts."""
+def relative_values(Q, reward):
+    """Return u with u_0 = 0 and the mean m of u - Q u = reward - m, in float64 (or complex), as `stationary_mean`."""
+    system = np.diag(np.diag(Q)) - Q
+    system = system - np.diag(system.sum(axis=1))
+    system[:, 0] = 1
+    solution = np.linalg.solve(system, reward + 0 * Q[0])
+    return np.append(0, solution[1:]), solution[0]
+
+
+def lower_brute(transition_k, reward, target=-np.inf, starts=30, seed=0, gap=None):
+    """Return inf I(M_k || M') over all chains with mean >= target (appendix `a`), by SLSQP from random starts.
+
+    With a gap only over chains with (max u - min u) gap <= max reward - min reward, u their relative values.
+    """
     P, reward = np.asarray(transition_k, float), np.asarray(reward, float)
     S = len(P)
-    if stationary_mean(P, reward) >= target:
+    spread = lambda q: 1 - np.subtract.outer(*[relative_values(q.reshape(S, S), reward)[0]] * 2) * gap / np.ptp(reward)
+    in_class = lambda q: gap is None or spread(q).min() >= -1e-9
+    if stationary_mean(P, reward) >= target and in_class(P.ravel()):
         return 0.0
     weights = np.array([float(p) for p in stationary(chain(P))])[:, None] * P
     seen = P > 0
@@ -244,11 +258,15 @@ def lower_brute(transition_k, reward, target, starts=30, seed=0):
     rate_slope = lambda q: np.where(seen, -weights / np.where(seen, q.reshape(S, S), 1), 0).ravel()
     excess = lambda q: stationary_mean(q.reshape(S, S), reward) - target
     # The derivative along each entry by a complex step, which rounds nothing away.
-    excess_slope = lambda q: np.array([excess(q + 1e-30j * step).imag / 1e-30 for step in np.eye(S * S)])
+    along = lambda f: lambda q: np.array([np.ravel(f(q + 1e-30j * step)).imag / 1e-30 for step in np.eye(S * S)]).T
     sums = np.kron(np.eye(S), np.ones(S))
-    rows_are_laws = {"type": "eq", "fun": lambda q: sums @ q - 1, "jac": lambda q: sums}
-    mean_is_enough = {"type": "ineq", "fun": excess, "jac": excess_slope}
-    settings = {"method": "SLSQP", "jac": rate_slope, "constraints": [rows_are_laws, mean_is_enough]}
+    constraints = [{"type": "eq", "fun": lambda q: sums @ q - 1, "jac": lambda q: sums}]
+    if np.isfinite(target):
+        constraints += [{"type": "ineq", "fun": excess, "jac": lambda q: along(excess)(q)[0]}]
+    if gap is not None:
+        pairs = lambda q: spread(q)[~np.eye(S, dtype=bool)]
+        constraints += [{"type": "ineq", "fun": pairs, "jac": along(pairs)}]
+    settings = {"method": "SLSQP", "jac": rate_slope, "constraints": constraints}
     settings["bounds"] = [(min(1e-9, p / 1000), 1) for p in P.ravel()]
     settings["options"] = {"maxiter": 500, "ftol": 1e-15}
     generator = np.random.default_rng(seed)
@@ -260,7 +278,7 @@ def lower_brute(transition_k, reward, target, starts=30, seed=0):
             q = minimize(rate, q, **settings).x
         Q = np.clip(q.reshape(S, S), 0, 1)
         Q /= Q.sum(axis=1, keepdims=True)
-        if np.all(Q[seen] > 0) and stationary_mean(Q, reward) >= target - 1e-10:
+        if np.all(Q[seen] > 0) and stationary_mean(Q, reward) >= target - 1e-10 and in_class(Q.ravel()):
             least = min(least, float(rate(Q.ravel())))
     return least
 

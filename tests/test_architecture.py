@@ -45,9 +45,10 @@ BELOW = {
 MODULES = sorted(path for path in PACKAGE.rglob("*.py") if path != PACKAGE / "__init__.py")
 # what users know by its place
 DOORS = {
-    "bounds": "Bound Condition eigenvalue_condition lai_robbins lower lower_paper ucb_sm_constant ucb_sm_upper "
-    "upper_asymptotic upper_finite",
-    "chains": "eigenvalue_gap kl_rate recurrent_classes relative_entropy relative_values stationary thresholds",
+    "bounds": "Bound Condition eigenvalue_condition lai_robbins lower lower_paper price_of_slow_arms ucb_sm_constant "
+    "ucb_sm_upper upper_asymptotic upper_finite",
+    "chains": "eigenvalue_gap kl_rate recurrent_classes relative_entropy relative_values reward_gap stationary "
+    "thresholds",
     "confidence": "Solver kl_ball_max kl_bound kl_lower kl_upper stationary_mean_lower stationary_mean_upper",
     "divergences": "DISTANCES Distance bernoulli_kl farthest jensen_shannon kl squared_hellinger threshold "
     "total_variation",

@@ -8,10 +8,13 @@ import pytest
 import reference_bounds as reference
 from hypothesis import given, settings
 from hypothesis import strategies as st
+from scipy.optimize import linprog
+from scipy.stats import beta
 
 import jaxbandit
 from experiments.published.scenarios import environment
 from jaxbandit import bernoulli, bounds, chains, markov, two_state
+from jaxbandit.bounds.mixing import nearest_mixing_chain
 from jaxbandit.bounds.nearest import nearest_chain, nearest_row, nearest_two_state
 
 matplotlib.use("Agg")
@@ -178,6 +181,209 @@ def test_nearest_row_against_brute_force():
     assert nearest_row(np.array([[0.5, 0.5]]), np.array([[-1.0, 1.0]])).cost[0] == 0
 
 
+def in_class(environment, gap):
+    """Of each arm: least rate over the class, and over its chains that are good enough, by brute force over rows."""
+    target, reward = environment.means().max(), environment.reward
+    brute = [
+        [reference.lower_brute(rows, reward[k], least, starts=6, gap=gap) for least in (-np.inf, target)]
+        for k, rows in enumerate(environment.transition)
+    ]
+    return np.array(brute).T
+
+
+def test_constants_of_chains_that_mix():
+    """The numbers of a trial with another method, a search on the edge of the class."""
+    arms = environment("scenario 1")
+    tenth = two_state(arms.transition[:, 0, 1] / 10, arms.transition[:, 1, 0] / 10)
+    expected = {
+        "scenario 1": (arms, {0: 13.69, 0.1: 13.69, 0.3: 13.69, 0.5: 13.03, 0.7: 11.74, 1: 8.32}),
+        "independent": (bernoulli(arms.means()), {0: 11.27, 0.3: 11.27, 1: 8.32}),
+        "scenario 2": (environment("scenario 2"), {0: 22_425, 0.03: 188, 0.1: 53, 0.3: 20, 1: 8.3}),
+        "a tenth": (tenth, {0: 216, 0.03: 216, 0.1: 149, 0.3: 32}),
+    }
+    for each, numbers in expected.values():
+        for gap, number in numbers.items():
+            bound = bounds.lower(each, gap)
+            assert bound.total == pytest.approx(number, abs=0.51 if number > 14 else 0.05 if number == 8.3 else 5e-3)
+            assert (bound.uncertainty <= 1e-9 * bound.per_arm).all()
+    everything = bounds.lower(arms)
+    assert (bounds.lower(arms, 0).per_arm == everything.per_arm).all()
+    assert everything.holds_for == bounds.lower(arms, 0).holds_for == "policies good for all chains"
+    assert bounds.lower(arms, 0.1).holds_for == "policies good for chains with a reward gap of at least 0.1"
+
+
+def test_two_states_that_mix_by_a_grid_and_over_rows():
+    """An arm in the class, one outside it, and one whose better state comes first."""
+    p = np.linspace(0, 1, 401)[1:-1]
+    a, b = (each.ravel() for each in np.meshgrid(p, p))
+    others = np.moveaxis(np.array([[1 - a, a], [b, 1 - b]]), -1, 0)
+    for gap in (0.2, 0.5, 0.9):
+        arms = two_state([0.5, 0.3, 0.02, 0.2], [0.4, 0.65, 0.03, 0.6])
+        arms = arms if gap < 0.9 else markov(arms.transition[:, ::-1, ::-1], (2.0, -1.0))
+        target, bound = arms.means().max(), bounds.lower(arms, gap)
+        least, good = in_class(arms, gap)
+        for k in (1, 2, 3):
+            brute = (target - arms.means()[k]) / (good[k] - least[k])
+            assert bound.per_arm[k] == pytest.approx(brute, rel=1e-6)
+            rates = chains.relative_entropy(arms.transition[k], others) @ chains.stationary(arms.transition[k])
+            fast, means = a + b >= gap, np.stack([b, a], -1) / (a + b)[:, None] @ arms.reward[k]
+            on_grid = rates[fast & (means >= target)].min()
+            assert good[k] <= on_grid * (1 + 1e-9) <= good[k] * 1.02 + 1e-4
+            assert least[k] <= rates[fast].min() <= least[k] * 1.02 + 1e-3
+
+
+@settings(max_examples=60, deadline=None)
+@given(st.lists(st.tuples(st.floats(1e-4, 0.5), st.floats(1e-4, 0.5)), min_size=2, max_size=4))
+def test_at_gap_one_slow_arms_are_told_by_their_means(pairs):
+    """Where p01 + p10 = 1 any counts are as likely as from independent rewards: Lai and Robbins's bound."""
+    p01, p10 = zip(*pairs)
+    means = np.divide(p01, np.add(p01, p10))
+    worse = means < means.max() - 1e-3
+    found = bounds.lower(two_state(p01, p10), 1).per_arm
+    expected = np.array([float(value) for value in reference.lai_robbins(means)])
+    np.testing.assert_allclose(found[worse], expected[worse], rtol=1e-6)
+
+
+def test_constants_fall_with_the_gap_and_scale_with_the_rewards():
+    arms = environment("scenario 1")
+    found = [bounds.lower(arms, gap).per_arm for gap in (0, 0.2, 0.4, 0.6, 0.75)]  # all arms are in these classes
+    assert (np.diff(found, axis=0) <= 1e-9).all() and (found[-1] < found[0]).sum() > 1
+    named = markov(arms.transition[:, ::-1, ::-1], (3.0, 1.0))
+    np.testing.assert_allclose(bounds.lower(named, 0.6).per_arm, 2 * found[3], rtol=1e-10)
+
+
+@pytest.mark.parametrize("states", [3, 4])
+def test_nearest_chain_that_mixes_against_brute_force(states):
+    random = np.random.default_rng(states)
+    for speed, ratio in ((1.0, 0.5), (0.3, 1.2), (0.05, 3.0)):
+        rows = speed * random.dirichlet(np.ones(states), states) + (1 - speed) * np.eye(states)
+        reward = random.random(states)
+        mean, own = chains.stationary(rows) @ reward, chains.reward_gap(rows, reward)
+        gap = min(1.0, ratio * own)
+        for target in (-np.inf, mean + 0.3 * (reward.max() - mean)):
+            found = nearest_mixing_chain(rows, reward, gap, target)
+            brute = reference.lower_brute(rows, reward, target, starts=4, gap=gap)
+            assert found.rate == pytest.approx(brute, rel=1e-6)
+            assert found.mean >= target and (target > 0 or ratio > 1 or found.mean == mean)
+
+
+def test_a_local_minimum_that_other_starts_avoid():
+    """Nine percent above the least rate; it lies where independent rewards are the start of every search."""
+    rows = np.array([[0.7, 0.29, 0.01], [0.02, 0.87, 0.11], [0.1, 0.2, 0.7]])
+    reward = np.array([0.856, 0.4326, 0.0037])
+    brute = reference.lower_brute(rows, reward, starts=10, gap=1)
+    assert nearest_mixing_chain(rows, reward, 1).rate == pytest.approx(brute, rel=1e-6)
+
+
+def test_no_chain_of_the_class_beats_the_constant_of_three_states():
+    """Of 20,000 random ones, near scenario 3's arms and far from them, and of brute force over the rows."""
+    arms, gap = environment("scenario 3"), 0.95
+    target, bound = arms.means().max(), bounds.lower(arms, gap)
+    least, good = in_class(arms, gap)
+    random = np.random.default_rng(0)
+    for k in range(4):
+        rows, reward = arms.transition[k], arms.reward[k]
+        assert bound.per_arm[k] == pytest.approx((target - arms.means()[k]) / (good[k] - least[k]), rel=1e-6)
+        tried = 0
+        for share in random.random(5_000):
+            other = (1 - share) * rows + share * random.dirichlet(np.ones(3), 3)
+            u, mean = reference.relative_values(other, reward)
+            if mean >= target and np.ptp(u) * gap <= np.ptp(reward):
+                tried += 1
+                rate = chains.kl_rate(rows, other)
+                assert (target - arms.means()[k]) / (rate - least[k]) <= bound.per_arm[k] * (1 + 1e-9)
+        assert tried > 30, tried
+
+
+def test_an_arm_that_the_class_takes_for_a_best_one():
+    """The chain with p01 + p10 >= 0.3 that is nearest to a slow arm has a mean of 0.63, not 0.55."""
+    arms = two_state([0.5, 0.049], [0.4, 0.04])
+    bound = bounds.lower(arms, 0.3)
+    assert bound.total == np.inf and bound.uncertainty.tolist() == [0, 0]
+    least, good = in_class(arms, 0.3)
+    assert least[1] == pytest.approx(good[1], rel=1e-9)
+    fast = environment("scenario 3").transition[4]
+    slow = 0.05 * fast + 0.95 * np.eye(3) - [[0.0, 0, 0], [0, 0, 0], [-0.001, 0, 0.001]]
+    assert bounds.lower(markov(np.stack([fast, slow]), (0, 0.5, 1)), 0.2).total == np.inf
+
+
+def one_slow_arm(p, states=2):
+    """The second arm leaves state 0 with the chance p, for state 1 alone, and is there again soon."""
+    rows = np.full((2, states, states), 1 / states)
+    rows[1] = 0.9 * np.eye(states)[0] + 0.1 * np.eye(states)[-1]
+    rows[1, 0] = (1 - p) * np.eye(states)[0] + p * np.eye(states)[1]
+    return markov(rows, np.arange(states))
+
+
+def test_price_of_slow_arms_against_linear_programming():
+    """The least expected plays over all laws of N, the plays of an arm that never moves: the proof's last step."""
+    random = np.random.default_rng(0)
+    for _ in range(40):
+        p, x, failure = *random.uniform(0.001, 0.85, 2), 10 ** random.uniform(-4, -0.05)
+        most = int(random.integers(1, 40))
+        arms = one_slow_arm(p)
+        gap = arms.means()[0] - arms.means()[1]
+        found = bounds.price_of_slow_arms(arms, [most / 0.45 + 1e-9], x, failure).total[0] / gap
+
+        def least(given, p=p, x=x, failure=failure, most=most):
+            plays = (1 - (1 - p) ** given) / p
+            failing = np.where(given <= most, (1 - x) ** given, 0)
+            return linprog(plays, failing[None], [failure], np.ones((1, len(given))), [1]).fun
+
+        fine = np.append(np.linspace(0, most, 2_001), most + 1)
+        assert found == pytest.approx(least(fine), rel=1e-3)
+        assert found <= least(np.arange(most + 2)) + 1e-9
+
+
+def test_a_policy_that_pays_no_more():
+    """It gives the slow arm up after m plays unless it has moved, and keeps it if it moved to the state that pays."""
+    p, x = 0.01, 0.05
+    arms = one_slow_arm(p, states=3)
+    gap = arms.means()[0] - arms.means()[1]
+    for m in (1, 10, 60):
+        failing = (1 - x) ** m
+        plays = sum((1 - p) ** n for n in range(m))
+        bound = bounds.price_of_slow_arms(arms, [10_000], x, failing)
+        np.testing.assert_allclose(bound.per_arm[:, 0], [0, gap * plays], rtol=1e-12)
+    assert bound.total[0] == bound.per_arm.sum() and bound.times.tolist() == [10_000]
+    anywhere = markov(arms.transition, arms.reward, initial_state="stationary")
+    share = chains.stationary(arms.transition[1])[0]
+    seldom = bounds.price_of_slow_arms(anywhere, [10_000], x, share * failing).total
+    np.testing.assert_allclose(seldom, share * bound.total, rtol=1e-12)
+    elsewhere = markov(arms.transition, arms.reward, initial_state=1)
+    assert bounds.price_of_slow_arms(elsewhere, [10_000], x, failing).total == 0
+
+
+def test_policies_pay_the_price_of_slow_arms():
+    """Regret here, failures where the slow arm is the best: both at the far end of their intervals, 1e-7 each."""
+    here, there = two_state([0.5, 0.01], [0.4, 0.02]), two_state([0.5, 0.05], [0.4, 0.0125])
+    policies = {"IMED": jaxbandit.IMED(), "UCB1": jaxbandit.UCB1(), "Uniform": jaxbandit.Uniform()}
+    runs, horizon = 2_000, 500
+    result = jaxbandit.simulate({"here": here, "there": there}, policies, runs=runs, horizon=horizon, progress=False)
+    for label in policies:
+        regret = jaxbandit.metrics.pseudo_regret(result, label)[0, 0, :, -1]
+        failures = (result.visits[label][1, 0, :, -1, 1].sum(-1) <= 0.45 * horizon).sum()
+        assert failures / runs <= jaxbandit.metrics.linear_share(result, label)[1, 0]
+        failing = beta.ppf(1 - 1e-7, failures + 1, runs - failures)
+        price = bounds.price_of_slow_arms(here, [horizon], 0.05, failing).total[0]
+        assert price <= regret.mean() + 5.2 * regret.std() / np.sqrt(runs)
+        assert price >= 0.1 * regret.mean()  # it says something
+
+
+def test_price_grows_with_safety_and_ends_at_the_arms_own_chance():
+    arms = environment("scenario 2")
+    leave = arms.transition[1:, 0, 1]
+    gap = arms.means()[0] - arms.means()[1:]
+    prices = [
+        bounds.price_of_slow_arms(arms, [10**9], 0.025, failure).total[0] for failure in (0.1, 1e-3, 1e-9, 1e-300)
+    ]
+    assert (np.diff(prices) > 0).all() and prices[-1] < gap @ (1 / leave)
+    as_slow = bounds.price_of_slow_arms(arms, [10**9], [0.5, *leave], 1e-3)
+    np.testing.assert_allclose(as_slow.total, 0.999 * gap @ (1 / leave), rtol=1e-9)
+    slower = bounds.price_of_slow_arms(arms, [100, 1_000], 1e-6, 1e-3)
+    assert (slower.total <= slower.times).all() and (np.diff(slower.total) > 0).all()
+
+
 def test_independent_arms_meet_lai_and_robbins():
     arms = bernoulli([0.2, 0.9, 0.5])
     known = bounds.lai_robbins(arms)
@@ -299,6 +505,14 @@ def test_bounds_that_do_not_exist_say_why():
     for eps in (0.0, -1, [0.1, 0.2, 0.3]):
         with pytest.raises(ValueError, match="eps: "):
             bounds.upper_finite(arms, [10, 100], eps)
+    for gap in (-0.1, 1.1, np.nan, "wide", [0.1, 0.2]):
+        with pytest.raises(ValueError, match=r"gap: .* is no number in \[0, 1\]"):
+            bounds.lower(arms, gap)
+    for name, slowest, failure in (("slowest", 0, 0.1), ("slowest", [0.1, 0.2], 0.1), ("failure", 0.1, 1.0)):
+        with pytest.raises(ValueError, match=rf"{name}: .* is no number in \(0, 1\)"):
+            bounds.price_of_slow_arms(arms, [10], slowest, failure)
+    with pytest.raises(ValueError, match="times: "):
+        bounds.price_of_slow_arms(arms, [0], 0.1, 0.1)
     with pytest.raises(ValueError, match="Oracle has no transition matrices"):
         bounds.lower(jaxbandit.Oracle(arms.means()))
 

@@ -66,6 +66,32 @@ def test_relative_values_are_the_sum_of_what_is_still_to_come():
         np.testing.assert_allclose(chains.relative_values(transition, reward), expected, rtol=1e-9, atol=1e-9)
 
 
+def test_reward_gap_where_it_is_known():
+    """Two states, independent rewards, an eigenvector, a walk by hand; it knows neither units nor names of states."""
+    for p, q in ((0.5, 0.4), (0.9, 0.95), (1e-7, 3e-7)):
+        assert chains.reward_gap(np.array([[1 - p, p], [q, 1 - q]]), np.array([2.0, -1.0])) == pytest.approx(p + q)
+    random = np.random.default_rng(0)
+    law, reward = random.dirichlet(np.ones(4)), random.random(4)
+    assert chains.reward_gap(np.tile(law, (4, 1)), reward) == pytest.approx(1)
+    weights = random.random((4, 4))
+    weights += weights.T
+    rows = weights / weights.sum(1, keepdims=True)
+    values, vectors = np.linalg.eig(rows)
+    for value, vector in zip(values.real, vectors.real.T, strict=True):
+        if value < 1 - 1e-9:
+            assert chains.reward_gap(rows, 0.3 + vector) == pytest.approx(1 - value)
+    order = [2, 0, 3, 1]
+    moved = chains.reward_gap(rows[np.ix_(order, order)], 7 - 5 * reward[order])
+    assert moved == pytest.approx(chains.reward_gap(rows, reward))
+    # 0 <-> 1 <-> 2 by halves, paying 0, 0, 1 with the mean 1/3: u climbs by 2/3 and by 4/3
+    walk = np.array([[0.5, 0.5, 0], [0.5, 0, 0.5], [0, 0.5, 0.5]])
+    assert chains.reward_gap(walk, np.array([0.0, 0.0, 1.0])) == pytest.approx(1 / 2)
+    with pytest.raises(ValueError, match="reward: every state pays 2"):
+        chains.reward_gap(walk, np.full(3, 2.0))
+    with pytest.raises(ValueError, match="transition: several"):
+        chains.reward_gap(np.eye(2), np.array([0.0, 1.0]))
+
+
 def test_recurrent_classes_by_hand():
     assert chains.recurrent_classes(np.array([[0.0, 1.0], [1.0, 0.0]])) == [[0, 1]]
     assert chains.recurrent_classes(np.eye(3)) == [[0], [1], [2]]

@@ -3,6 +3,7 @@
 from jaxbandit.bounds.arms import Bound
 from jaxbandit.bounds.lower import lai_robbins, lower, lower_paper
 from jaxbandit.bounds.sample_mean import Condition, eigenvalue_condition, ucb_sm_constant, ucb_sm_upper
+from jaxbandit.bounds.slow_arms import price_of_slow_arms
 from jaxbandit.bounds.upper import upper_asymptotic, upper_finite
 
 __all__ = [
@@ -12,6 +13,7 @@ __all__ = [
     "lai_robbins",
     "lower",
     "lower_paper",
+    "price_of_slow_arms",
     "ucb_sm_constant",
     "ucb_sm_upper",
     "upper_asymptotic",

@@ -17,6 +17,7 @@ class MarkovEnvironment(Protocol):
 
     transition: Array  # [K, S, S]
     reward: Array  # [K, S]
+    initial: Array  # [K, S], law of the state before the first play
 
     def means(self) -> np.ndarray: ...  # [K]
 
@@ -59,6 +60,35 @@ def gaps(environment: MarkovEnvironment) -> np.ndarray:
     means = environment.means()
     distance = means.max() - means
     return np.asarray(np.where(distance <= 1e-12 * np.abs(environment.reward).max(), 0.0, distance))
+
+
+def unit_numbers(name: str, value: Array, arms: int = 0, *, ends: bool) -> np.ndarray:
+    """`value` in float64: a number in [0, 1], or without `ends` in (0, 1), or with `arms` one for each.
+
+    Raises:
+      ValueError: it is something else.
+    """
+    try:
+        array = np.asarray(value, float)
+    except (TypeError, ValueError):
+        array = np.asarray(np.nan)
+    inside = (array >= 0) & (array <= 1) if ends else (array > 0) & (array < 1)
+    if array.shape not in {(), (arms,)} or not inside.all():
+        others = f", nor {arms} of them" if arms else ""
+        raise ValueError(f"{name}: {value!r} is no number in {'[0, 1]' if ends else '(0, 1)'}{others}")
+    return array
+
+
+def rounds(times: Array) -> np.ndarray:
+    """`times` [T] in float64.
+
+    Raises:
+      ValueError: they are no rounds of at least 1.
+    """
+    found = np.asarray(times, float)
+    if found.ndim != 1 or not (found >= 1).all() or not np.isfinite(found).all():
+        raise ValueError(f"times: {found} are not rounds [T] of at least 1")
+    return found
 
 
 def transitions(environment: MarkovEnvironment) -> np.ndarray:

@@ -14,8 +14,10 @@ from jaxbandit.bounds.arms import (
     irreducible,
     shared_rewards,
     transitions,
+    unit_numbers,
 )
-from jaxbandit.bounds.nearest import nearest_chain, nearest_row, nearest_two_state
+from jaxbandit.bounds.mixing import nearest_mixing_chain
+from jaxbandit.bounds.nearest import nearest_chain, nearest_fast_enough, nearest_row, nearest_two_state
 
 
 def lower_paper(environment: MarkovEnvironment) -> Bound:
@@ -43,8 +45,8 @@ def lower_paper(environment: MarkovEnvironment) -> Bound:
     return Bound("lower bound, the paper's", "policies good for all chains", per_arm, per_arm.sum())
 
 
-def lower(environment: MarkovEnvironment) -> Bound:
-    """The tight constants gap / inf{I(M_k || M) : mean(M) >= mean_1}, M any chain on the arm's states and rewards.
+def lower(environment: MarkovEnvironment, gap: float | None = None) -> Bound:
+    """The tight constants gap_k / inf{I(M_k || M) : mean(M) >= mean_1}, M any chain on the arm's states and rewards.
 
     With two states the infimum is that of a convex function on a line, and certified: `uncertainty` says by how much
     the constant can exceed `per_arm`, which is rounding. With more, the chains that are good enough are no convex set,
@@ -52,29 +54,62 @@ def lower(environment: MarkovEnvironment) -> Bound:
     nearer is not certified (uncertainty inf), but brute force on three states has found none. 0 for an arm that no
     chain on its states makes good enough.
 
+    With a gap M is a chain whose `chains.reward_gap` is at least that, and what M_k itself misses is subtracted:
+    gap_k / (inf{I(M_k || M) : M in the class, mean(M) >= mean_1} - inf{I(M_k || M) : M in the class}).
+    Where all arms are in the class the second infimum is 0, and this is the lower bound for policies that are good for
+    all chains of the class. Where arm k is not, it bounds nothing: it is what a policy pays that takes arm k for a
+    chain of the class and knows the best mean, gap_k log n over what a play adds to the likelihood ratio in the class.
+    It is inf where the nearest chain of the class is as good as the best arm, as such a policy never tells them apart.
+    That happens to slow arms: in the class of gap 0.3 the nearest to p01 = 0.05, p10 = 0.04 has the mean 0.63.
+    With more than two states the second infimum is the least that a search found, too.
+
+    Args:
+      gap: in [0, 1]; None, as 0, for all chains.
+
     Raises:
-      ValueError: an arm is not irreducible.
+      ValueError: an arm is not irreducible, or the gap is no number in [0, 1].
 
     Source: the proof of the paper's theorem 3 before it puts M_1 for the infimum; Burnetas and Katehakis 1997.
 
     >>> from jaxbandit import two_state
     >>> lower(two_state([0.5, 0.4], [0.4, 0.55])).per_arm.round(4).tolist()
     [0.0, 4.3621]
+    >>> slow = two_state([0.5, 0.0004], [0.4, 0.00055])
+    >>> [round(float(lower(slow, gap).total), 1) for gap in (None, 0.03, 0.1, 1)]
+    [8012.7, 68.7, 19.0, 3.7]
     """
+    least_gap = 0.0 if gap is None else float(unit_numbers("gap", gap, ends=True))
     transition, reward = irreducible(environment), np.asarray(environment.reward, float)
-    gap = gaps(environment)
+    distance = gaps(environment)
     target = float(environment.means().max())
-    per_arm, uncertainty = np.zeros(len(gap)), np.zeros(len(gap))
-    for k in best_and_others(gap)[1]:
+    per_arm, uncertainty = np.zeros(len(distance)), np.zeros(len(distance))
+    for k in best_and_others(distance)[1]:
         if reward[k].max() <= target:
             continue
-        if transition.shape[1] == 2:
-            most, least = nearest_two_state(transition[k], reward[k], target)
-        else:
-            most, least = nearest_chain(transition[k], reward[k], target), 0.0
-        per_arm[k] = gap[k] / most
-        uncertainty[k] = gap[k] / least - per_arm[k] if least > 0 else np.inf
-    return Bound("lower bound, tight", "policies good for all chains", per_arm, per_arm.sum(), uncertainty=uncertainty)
+        most, least = _information(transition[k], reward[k], target, least_gap)
+        if most == 0:
+            per_arm[k] = np.inf
+            continue
+        per_arm[k] = distance[k] / most
+        uncertainty[k] = distance[k] / least - per_arm[k] if least > 0 else np.inf
+    within = f"chains with a reward gap of at least {least_gap:g}" if least_gap else "all chains"
+    return Bound("lower bound, tight", f"policies good for {within}", per_arm, per_arm.sum(), uncertainty=uncertainty)
+
+
+def _information(transition: np.ndarray, reward: np.ndarray, target: float, gap: float) -> tuple[float, float]:
+    """What a play adds to the likelihood ratio of the class to its good chains: a value found, and a lower bound."""
+    if len(reward) == 2:
+        mean, most, least = nearest_fast_enough(transition, reward, gap)
+        if mean >= target:
+            return 0.0, 0.0
+        good, good_least = nearest_two_state(transition, reward, target, gap)
+        return max(good - least, 0.0), good_least - most
+    if gap == 0:
+        return nearest_chain(transition, reward, target), 0.0
+    nearest = nearest_mixing_chain(transition, reward, gap)
+    if nearest.mean >= target:
+        return 0.0, 0.0
+    return max(nearest_mixing_chain(transition, reward, gap, target).rate - nearest.rate, 0.0), 0.0
 
 
 def lai_robbins(environment: MarkovEnvironment) -> Bound:

@@ -112,32 +112,54 @@ def _starts(transition: np.ndarray, reward: np.ndarray, target: float) -> list[n
     return starts
 
 
-def nearest_two_state(transition: Array, reward: Array, target: float) -> tuple[float, float]:
-    """inf{I(transition || Q) : mean of Q >= target} for two states: a value reached, and one that nothing is below.
+def nearest_two_state(transition: Array, reward: Array, target: float, gap: float = 0.0) -> tuple[float, float]:
+    """inf{I(transition || Q) : mean of Q >= target, p01' + p10' >= gap}: a value reached, and one nothing is below.
 
-    At the infimum the mean is `target`, so p01' = x and p10' = x (1 - m) / m, m the better state's share. Along that
-    line I is convex in x: between two neighbouring numbers where its slope changes sign, its tangents bound it.
+    I is convex in (p01', p10'). If Q may move as `transition` or the nearest Q that may has too low a mean, the mean at
+    the infimum is `target`: p01' = x and p10' = x (1 - m) / m, m the better state's share, and x is at least gap m.
     """
     transition, reward = np.asarray(transition, float), np.asarray(reward, float)
     if reward[1] < reward[0]:
         transition, reward = transition[::-1, ::-1], reward[::-1]
     share = (target - reward[0]) / (reward[1] - reward[0])
     ratio = (1 - share) / share
+    _, reached, least = _least_on_line(transition, 0.0, ratio, gap * share, min(1.0, 1 / ratio))
+    return reached, least
+
+
+def nearest_fast_enough(transition: Array, reward: Array, gap: float) -> tuple[float, float, float]:
+    """inf{I(transition || Q) : p01' + p10' >= gap} for two states: the mean there, and as `nearest_two_state`."""
+    transition, reward = np.asarray(transition, float), np.asarray(reward, float)
+    if transition[0, 1] + transition[1, 0] >= gap:
+        return float(chains.stationary(transition) @ reward), 0.0, 0.0
+    x, reached, least = _least_on_line(transition, gap, -1.0, 0.0, gap)
+    return float(reward[0] + x / gap * (reward[1] - reward[0])), reached, least
+
+
+def _least_on_line(
+    transition: np.ndarray, start: float, ratio: float, low: float, high: float
+) -> tuple[float, float, float]:
+    """The least I(transition || Q) where p01' = x and p10' = start + ratio x: x, a value reached, and a lower bound.
+
+    Along the line I is convex in x: between two neighbouring numbers where its slope changes sign, its tangents bound
+    it.
+    """
     p01, p10 = transition[0, 1], transition[1, 0]
 
     def rate(x: float) -> float:
-        return chains.kl_rate(transition, np.array([[1 - x, x], [ratio * x, 1 - ratio * x]]))
+        y = start + ratio * x
+        return chains.kl_rate(transition, np.array([[1 - x, x], [y, 1 - y]]))
 
     def slope(x: float) -> float:
         """Of the rate, but for the factor p10 / (p01 + p10)."""
-        y = ratio * x
-        if x >= 1 or y >= 1:
-            return np.inf
+        y = start + ratio * x
+        if x >= 1 or not 0 < y < 1:
+            return -np.inf if ratio < 0 and y >= 1 else np.inf
         return float((x - p01) / (x * (1 - x)) + p01 / p10 * ratio * (y - p10) / (y * (1 - y)))
 
-    low, high = 0.0, min(1.0, 1 / ratio)
     while low < (middle := (low + high) / 2) < high:
         low, high = (middle, high) if slope(middle) < 0 else (low, middle)
-    reached = min(rate(low), rate(high))
+    nearest = low if rate(low) <= rate(high) else high
+    reached = rate(nearest)
     tangent = rate(low) + slope(low) * p10 / (p01 + p10) * (high - low)
-    return reached, min(reached, tangent)
+    return nearest, reached, min(reached, tangent)

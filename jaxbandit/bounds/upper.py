@@ -16,7 +16,7 @@ import numpy as np
 
 from jaxbandit import chains
 from jaxbandit.base import Array
-from jaxbandit.bounds.arms import Bound, MarkovEnvironment, TwoState, best_and_others, gaps, two_state_arms
+from jaxbandit.bounds.arms import Bound, MarkovEnvironment, TwoState, best_and_others, gaps, rounds, two_state_arms
 
 LABEL = "upper bound of TV-KL-UCB"
 HOLDS_FOR = "two-state arms"
@@ -81,9 +81,7 @@ def upper_finite(environment: MarkovEnvironment, times: Array, eps: Array | None
     [inf]
     """
     arms = two_state_arms(environment)
-    times = np.asarray(times, float)
-    if times.ndim != 1 or not (times >= 1).all() or not np.isfinite(times).all():
-        raise ValueError(f"times: {times} are not rounds [T] of at least 1")
+    times = rounds(times)
     log_f = np.log1p(times * np.log(times) ** 2)
     if eps is not None:
         eps = np.asarray(eps, float)
