@@ -8,6 +8,7 @@ from jaxbandit.fast import use_cache
 from jaxbandit.policies import (
     ALL,
     IMED,
+    IMEDMC,
     KLUCB,
     KLUCBMC,
     TVKLUCB,
@@ -31,6 +32,7 @@ use_cache()
 __all__ = [
     "ALL",
     "IMED",
+    "IMEDMC",
     "KLUCB",
     "KLUCBMC",
     "Environment",

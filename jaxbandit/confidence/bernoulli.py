@@ -12,7 +12,7 @@ import numpy as np
 
 from jaxbandit.base import Array
 from jaxbandit.confidence.larger import larger, smaller
-from jaxbandit.fast import computed_once, exponential, log, log_of_sum, polynomial
+from jaxbandit.fast import computed_once, exponential, log_and_excess, log_of_sum, polynomial
 
 Solver = Literal["halley", "bisection"]
 
@@ -134,7 +134,7 @@ def _lost_and_kept(shrinking: Array, growing: Array, radius: Array, solver: Solv
         middle = (low + high) / 2
         lost = exponential(middle)[0]
         above = (
-            shrinking * exponential_excess(middle) + growing * logarithm_excess(shrinking * lost * inverse) >= radius
+            shrinking * exponential_excess(middle) + growing * log_and_excess(shrinking * lost * inverse)[1] >= radius
         )
         return jnp.where(above, low, middle), jnp.where(above, middle, high)
 
@@ -183,13 +183,3 @@ def exponential_excess(y: Array) -> Array:
     short = jnp.minimum(y, 1)
     series = polynomial(short, [(-1) ** n / math.factorial(n) for n in range(2, terms)])
     return jnp.where(y < 1, series * short * short, y - exponential(y)[0])
-
-
-def logarithm_excess(u: Array) -> Array:
-    """u - log(1 + u) for u >= 0, to full relative accuracy; below u = 1 by log(1 + u) = 2 artanh(u / (2 + u))."""
-    short = jnp.minimum(u, 1)
-    s = short / (2 + short)
-    square = s * s  # at most 1/9, so each term of the series is at least 9 times smaller than the one before
-    terms = math.ceil(-math.log(2 * float(np.finfo(u.dtype).eps)) / math.log(9))
-    series = s * (short - 2 * square * polynomial(square, [1 / (2 * n + 3) for n in range(terms)]))
-    return jnp.where(u < 1, series, u - log(1 + u))

@@ -17,14 +17,14 @@ same either way. All that JAX and XLA are asked for beyond their documented inte
 | float32 as IEEE bits | `elementary` | KL-UCB 1.2 times as fast | cannot go away |
 | Pallas and its Triton parameters (`BlockSpec`, `CompilerParams`, references indexed in loops) | `gpu.kernel` | a chunk as one GPU kernel (has not run on a GPU) | `simulate(backend="kernel")` says so; the scan, which is the default, does not use it |
 
-Others may take `over_runs`, `add_one`, `computed_once`, `cosine_and_sine`, `exponential`, `log`, `log_of_sum`, `look_up`,
+Others may take `over_runs`, `add_one`, `computed_once`, `cosine_and_sine`, `exponential`, `log`, `log_and_excess`, `log_of_sum`, `look_up`,
 `polynomial`, `threefry`, `Compiled`, `use_cache`, `jaxprs.told` and, from `gpu`, `play_chunk_in_kernel`.
 """  # noqa: E501
 
 from jaxbandit.fast.batching import over_runs
 from jaxbandit.fast.comparisons import add_one, computed_once, look_up
 from jaxbandit.fast.compilation import Compiled, use_cache
-from jaxbandit.fast.elementary import cosine_and_sine, exponential, log, log_of_sum, polynomial
+from jaxbandit.fast.elementary import cosine_and_sine, exponential, log, log_and_excess, log_of_sum, polynomial
 from jaxbandit.fast.switch import PLAIN
 from jaxbandit.fast.threefry import threefry
 
@@ -36,6 +36,7 @@ __all__ = [
     "cosine_and_sine",
     "exponential",
     "log",
+    "log_and_excess",
     "log_of_sum",
     "look_up",
     "over_runs",

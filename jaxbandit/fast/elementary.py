@@ -82,6 +82,31 @@ def log_of_sum(u: Array) -> Array:
     return log(whole) + jnp.where(u < 1, u - (whole - 1), 0)
 
 
+def log_and_excess(u: Array) -> tuple[Array, Array]:
+    """log(1 + u) and u - log(1 + u) for u >= 0, each to full relative accuracy.
+
+    For a small u the second is what the first is computed from; by itself it would lose all its digits.
+
+    >>> [round(float(each), 6) for each in log_and_excess(jnp.array(0.5))]
+    [0.405465, 0.094535]
+    """
+    if PLAIN or u.dtype.itemsize > 4:
+        short = jnp.minimum(u, 1)
+        s = short / (2 + short)  # log(1 + u) = 2 artanh(s)
+        square = s * s  # at most 1/9, so each term of the series is at least 9 times smaller than the one before
+        terms = math.ceil(-math.log(2 * float(jnp.finfo(u.dtype).eps)) / math.log(9))
+        series = s * (short - 2 * square * polynomial(square, [1 / (2 * n + 3) for n in range(terms)]))
+        logarithm = jnp.log1p(u)
+        return logarithm, jnp.where(u < 1, series, u - logarithm)
+    bits = jax.lax.bitcast_convert_type(1 + u, jnp.int32) - _ROOT_HALF
+    doublings = bits >> 23
+    f = jax.lax.bitcast_convert_type((bits & 0x7FFFFF) + _ROOT_HALF, jnp.float32) - 1
+    f = jnp.where(doublings == 0, u, f)  # 1 + u has lost digits of a small u
+    lost = f * f * (0.5 - f * polynomial(f, _LOGARITHM))  # f - log(1 + f)
+    logarithm = doublings.astype(u.dtype) * _LOG_2 + (f - lost)
+    return logarithm, jnp.where(doublings == 0, lost, u - logarithm)
+
+
 def cosine_and_sine(x: Array) -> tuple[Array, Array]:
     """cos(pi x / 2) and sin(pi x / 2) for -1 <= x <= 1, in place of JAX's, which XLA does not vectorise on a CPU.
 

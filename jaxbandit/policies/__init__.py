@@ -4,6 +4,7 @@ from jaxbandit.base import Policy
 from jaxbandit.policies.baselines import Oracle, Uniform
 from jaxbandit.policies.gradient import GradientBandit
 from jaxbandit.policies.imed import IMED
+from jaxbandit.policies.imed_mc import IMEDMC
 from jaxbandit.policies.kl_ucb import KLUCB, RoundRobinKLUCB
 from jaxbandit.policies.thompson import Thompson
 from jaxbandit.policies.tv_kl_ucb import KLUCBMC, TVKLUCB
@@ -13,6 +14,7 @@ __all__ = [
     "ALL",
     "GradientBandit",
     "IMED",
+    "IMEDMC",
     "KLUCB",
     "KLUCBMC",
     "Oracle",
