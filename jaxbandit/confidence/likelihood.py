@@ -7,10 +7,14 @@ from typing import NamedTuple
 
 import jax
 import jax.numpy as jnp
+import numpy as np
 
 from jaxbandit.base import Array
 from jaxbandit.confidence import two_states
-from jaxbandit.confidence.two_states import NEVER
+from jaxbandit.confidence.larger import larger
+from jaxbandit.confidence.two_states import TINY
+
+NEVER = 1e30  # where no chain is good enough
 
 
 class LikeliestChain(NamedTuple):
@@ -34,10 +38,10 @@ def chain_likelihood_ratio(
     """How much likelier the likeliest chain is than any whose mean is at least `mean`."""
     chain = likeliest_chain(counts, reward, gap) if chain is None else chain
     ordered, low, high = _ordered(counts, reward)
-    width = high - low
-    mu = jnp.where(width > 0, (mean - low) / jnp.where(width > 0, width, 1), 2)
-    ratio = two_states.likelihood_ratio(ordered, chain.parts, mu, gap)
-    return jnp.where(chain.mean >= mean, 0, ratio)
+    least = float(np.finfo(chain.mean.dtype).eps)
+    above, below = larger(mean - low, TINY), larger(high - mean, least)
+    ratio = two_states.likelihood_ratio(ordered, chain.parts, above, below, gap)
+    return jnp.where(chain.mean >= mean, 0, jnp.where(mean < high, ratio, NEVER))
 
 
 def _ordered(counts: Array, reward: Array) -> tuple[two_states.Counts, Array, Array]:

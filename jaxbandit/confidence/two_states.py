@@ -1,6 +1,6 @@
 """How well counts of a chain with two states agree with a mean of at least some value.
 
-n_ij counts the transitions from state i to state j, state 1 being the better paid one. Departures are N0 = n00 + n01 and
+n_ij counts the transitions from state i to state j; state 1 is the better paid one. Departures are N0 = n00 + n01 and
 N1 = n10 + n11, estimates p = n01 / N0 and q = n10 / N1. A chain leaves state 0 with probability a and state 1 with
 probability b; its mean, counted from the lower reward in units of their difference, is its share of state 1,
 a / (a + b). Its log-likelihood is
@@ -11,7 +11,7 @@ The class of a gap g holds the chains with a + b >= g, and
 
     J(mu) = max of L over the class - max of L over the chains of the class with a / (a + b) >= mu.
 
-Without a gap the first maximum is at (p, q). The second lies on the line b = a (1 - mu) / mu, where with a multiplier nu
+Without a gap the first maximum is at (p, q). The second lies on the line b = a (1 - mu) / mu. With a multiplier nu
 
     a = (n01 + nu) / (N0 + nu),  b = (n10 - nu) / (N1 - nu),  0 <= nu <= n10:
 
@@ -30,7 +30,6 @@ from jaxbandit.confidence.larger import larger, smaller
 from jaxbandit.fast import log_and_excess
 
 STEPS = 8  # of `_likeliest_share`
-NEVER = 1e30  # J where no chain is good enough
 TINY = 1e-30
 
 
@@ -44,24 +43,32 @@ class Counts(NamedTuple):
 
 
 class Likeliest(NamedTuple):
-    """The likeliest chain of a class; of several as likely, one with the largest mean."""
+    """The likeliest chain (A, B) of a class; of several as likely, one with the largest mean."""
 
-    share: Array  # a / (a + b)
+    share: Array  # A / (A + B)
+    inverses: tuple[Array, Array, Array]  # of N0, n01 and n10; 1 where these are 0
+    in_class: InClass | None  # None without a gap
+
+
+class InClass(NamedTuple):
+    """What a class adds: its likeliest chain is that of the estimates, or lies on the line a + b = gap."""
+
     a: Array
     b: Array
     stay: Array  # 1 - b, with all its digits
-    force: Array  # how much L grows for each unit by which the class would let a + b fall; 0 without a gap
+    force: Array  # on the line, how much L grows for each unit by which a + b may fall; else 0
 
 
 def likeliest(counts: Counts, gap: Array | None) -> Likeliest:
     """The likeliest chain in the class of a gap, or of all chains."""
     n00, n01, n10, n11 = counts
-    out, back = n00 + n01, n10 + n11
-    p = jnp.where(out > 0, n01 / larger(out, 1), 1)
-    q = n10 / larger(back, 1)
+    inverses = 1 / larger(n00 + n01, 1), 1 / larger(n01, 1), 1 / larger(n10, 1)
+    p = jnp.where(n00 + n01 > 0, n01 * inverses[0], 1)
+    inverse = 1 / larger(n10 + n11, 1)
+    q = n10 * inverse
     share = jnp.where(n10 > 0, p / larger(p + q, TINY), 1)
     if gap is None:
-        return Likeliest(share, p, q, n11 / larger(back, 1), jnp.zeros_like(p))
+        return Likeliest(share, inverses, None)
     bound = p + q < gap
     w, rest = _likeliest_share(counts, gap)
     a, b = gap * w, gap * rest
@@ -69,8 +76,10 @@ def likeliest(counts: Counts, gap: Array | None) -> Likeliest:
     by_a = n00 / larger(stay_0, TINY) - n01 / larger(a, TINY)
     by_b = n11 / larger(stay_1, TINY) - n10 / larger(b, TINY)
     force = larger(jnp.where(w > 0.5, by_a, by_b), 0)  # the same but for rounding, and but for a = 0
-    pairs = (w, share), (a, p), (b, q), (stay_1, n11 / larger(back, 1)), (force, 0)
-    return Likeliest(*(jnp.where(bound, x, y) for x, y in pairs))
+    pairs = (a, p), (b, q), (stay_1, n11 * inverse), (force, 0)
+    return Likeliest(
+        jnp.where(bound, w, share), inverses, InClass(*(jnp.where(bound, own, free) for own, free in pairs))
+    )
 
 
 def _likeliest_share(counts: Counts, gap: Array) -> tuple[Array, Array]:
@@ -104,79 +113,79 @@ def _balance(low: Array, high: Array, push: Array) -> tuple[Array, Array]:
     return smaller(w, 1), smaller(rest, 1)
 
 
-def likelihood_ratio(counts: Counts, chain: Likeliest, mu: Array, gap: Array | None) -> Array:
-    """J(mu): exactly 0 where mu is at most the share of `chain`, and 1e30 where it is at least 1 and above that share.
+def likelihood_ratio(counts: Counts, chain: Likeliest, above: Array, below: Array, gap: Array | None) -> Array:
+    """J(mu) for mu = above / (above + below), where that is larger than the share of `chain`.
 
-    With (A, B) the likeliest chain, x = (a - A) / (1 - a), y = (a - A) / A, z = (B - b) / b and w = (B - b) / (1 - B),
+    With x = (a - A) / (1 - a), y = (a - A) / A, z = (B - b) / b and w = (B - b) / (1 - B) it is
 
         L(A, B) - L(a, b) = n00 log(1 + x) - n01 log(1 + y) + n10 log(1 + z) - n11 log(1 + w).
 
-    Where counts are large these terms are much larger than their sum. So their linear parts, which cancel but for what
-    the class adds (`force` for each unit by which a + b exceeds the gap), are left out of the logarithms.
+    Where counts are large, these terms are much larger than their sum. So their linear parts, which cancel but for what
+    the class adds, are left out of the logarithms: see `_row`.
+
+    Args:
+      above, below: positive.
     """
     n00, n01, n10, n11 = counts
-    out, back = n00 + n01, n10 + n11
-    most = 1 - float(jnp.finfo(mu.dtype).eps)
-    inside = larger(smaller(mu, most), TINY)
-    odds = (1 - inside) / inside
-    nu = _departures_moved(counts, inside)
-    whole = 1 / larger(out + nu, TINY)
-    a = jnp.where(out > 0, (n01 + nu) * whole, 1)
+    inverse_out, inverse_n01, inverse_n10 = chain.inverses
+    odds = below / above
+    nu = _departures_moved(counts, above, below)
+    whole = 1 / larger(n00 + n01 + nu, TINY)
+    a = (n01 + nu) * whole
     b = smaller(a * odds, 1)
     left = jnp.where(nu > 0.5 * n10, b * n11 / larger(1 - b, TINY), n10 - nu)
     stay = n00 * whole
-    up = stay * (nu / larger(out, 1))
+    w = nu / larger(n11 + left, TINY)
     # where state 1 was always left, b stays 1 until all its departures have moved
-    down = jnp.where(n11 > 0, nu * n11 / larger(back * (n11 + left), TINY), jnp.where(nu < n10, 0, 1 - b))
-    over: Array | float = 0.0
-    if gap is not None:
-        a_free, bound = a, chain.force > 0
-        a = larger(a, gap * inside)
-        b = jnp.where(a > a_free, a * odds, b)
-        up, down = (
-            jnp.where(bound | (a > a_free), smaller(larger(moved, 0), 1), free)
-            for moved, free in ((a - chain.a, up), (chain.b - b, down))
-        )
-        stay = jnp.where(a > a_free, 1 - a, stay)
-        over = larger(a_free - gap * inside, 0) / inside
-    rows = (
-        _row(n00, n01, up, stay, chain.a)
-        + _row(n10, n11, down, b, chain.stay)
-        + jnp.where(n01 > 0, 0, (n00 / larger(1 - chain.a, TINY) - chain.force) * up)
-        + jnp.where(n11 > 0, 0, n10 * down)
-        + chain.force * over
+    always = jnp.where(nu < (1 - 1e-6) * n10, 0, 1 - b)
+    x, x_share, y = nu * inverse_out, nu * whole, nu * stay * inverse_n01
+    z_share = jnp.where(n11 > 0, w * n11 * inverse_n10, always)
+    z = jnp.where(n11 > 0, nu * n11, always) / larger(jnp.where(n11 > 0, (n10 + n11) * left, b), TINY)
+    if gap is None or chain.in_class is None:
+        rows = _row(n00, n01, x, x_share, y) + _row(n10, n11, z, z_share, w)
+        return larger(rows + jnp.where(n01 > 0, 0, n00 * x_share) + jnp.where(n11 > 0, 0, n10 * z_share), 0)
+    before = chain.in_class
+    least = gap * (above / (above + below))
+    pushed = a < least
+    moved = pushed | (before.force > 0)
+    over = larger(a - least, 0) * (1 + odds)
+    a, stay = jnp.where(pushed, least, a), jnp.where(pushed, 1 - least, stay)
+    up = jnp.where(moved, larger(a - before.a, 0), x_share * n00 * inverse_out)
+    down = jnp.where(moved, larger(before.b - a * odds, 0), z_share * before.b)
+    b = smaller(a * odds, 1)
+    up_share = up / larger(1 - before.a, TINY)
+    rows = _row(n00, n01, up / larger(stay, TINY), up_share, up / larger(before.a, TINY)) + _row(
+        n10, n11, down / larger(b, TINY), down / larger(before.b, TINY), down / larger(before.stay, TINY)
     )
-    return jnp.where(chain.share >= mu, 0, jnp.where(mu >= 1, NEVER, larger(rows, 0)))
+    linear = jnp.where(n01 > 0, 0, n00 * up_share - before.force * up) + jnp.where(n11 > 0, 0, n10 * down)
+    return larger(rows + linear + before.force * over, 0)
 
 
-def _row(shrinking: Array, growing: Array, moved: Array, left: Array, before: Array) -> Array:
-    """shrinking log(1 + moved / left) - growing log(1 + moved / before), both without their linear parts.
+def _row(shrinking: Array, growing: Array, fall: Array, share: Array, rise: Array) -> Array:
+    """shrinking log(1 + fall) - growing log(1 + rise), but for the linear parts shrinking share and growing rise.
 
-    One outcome of a row, seen `shrinking` times, falls by `moved` to the probability `left`, the other, seen `growing`
-    times, rises from `before`. The linear parts are shrinking moved / (left + moved) and growing moved / before.
+    One outcome of a row, seen `shrinking` times, becomes rarer, by a factor 1 + fall; share = fall / (1 + fall). The
+    other, seen `growing` times, becomes more frequent by a factor 1 + rise.
     """
-    fall = moved / larger(left, TINY)
-    share = moved / larger(left + moved, TINY)
     logarithm, excess = log_and_excess(fall)
     lost = jnp.where(fall < 0.4, fall * share - excess, logarithm - share)
-    return shrinking * lost + growing * log_and_excess(moved / larger(before, TINY))[1]
+    return shrinking * lost + growing * log_and_excess(rise)[1]
 
 
-def _departures_moved(counts: Counts, mu: Array) -> Array:
-    """nu in [0, n10], the root of A nu^2 + B nu = C with the mean of its chain at mu.
+def _departures_moved(counts: Counts, above: Array, below: Array) -> Array:
+    """nu in [0, n10] of the chain on the line, a root of a nu^2 + b nu = c.
 
-    A = 2 mu - 1, B = (1 - mu) (N1 - n01) + mu (N0 - n10) and C = mu n10 N0 - (1 - mu) n01 N1. The discriminant
-    B^2 + 4 A C is written as ((1 - mu) (N1 + n01) - mu (N0 + n10))^2 + 4 mu (1 - mu) n00 n11, where nothing cancels.
+    Up to the factor above + below, a = 2 mu - 1, b = (1 - mu) (N1 - n01) + mu (N0 - n10) and
+    c = mu n10 N0 - (1 - mu) n01 N1. The discriminant b^2 + 4 a c is written as
+    ((1 - mu) n11 - mu n00 - a (n01 + n10))^2 + 4 mu (1 - mu) n00 n11, where little cancels.
     """
     n00, n01, n10, n11 = counts
-    out, back, rest = n00 + n01, n10 + n11, 1 - mu
-    square = mu - rest
-    linear = rest * (back - n01) + mu * (out - n10)
-    constant = mu * n10 * out - rest * n01 * back
-    apart = rest * (back + n01) - mu * (out + n10)
-    root = jnp.sqrt(apart * apart + 4 * mu * rest * n00 * n11)
-    above = jnp.where(linear > 0, 2 * constant, root - linear)
-    nu = above / jnp.where(linear > 0, linear + root, jnp.where(square == 0, 1, 2 * square))
-    # where state 1 was always left, one root is n10, and the other one needs no root
-    other = jnp.where(square < 0, (mu * out - rest * n01) / jnp.where(square < 0, -square, 1), n10)
-    return smaller(larger(jnp.where(n11 > 0, nu, other), 0), n10)
+    square = above - below
+    upper, lower = above * n00, below * n11
+    linear = lower + upper - square * (n10 - n01)
+    constant = upper * n10 - lower * n01 + square * (n01 * n10)
+    apart = lower - upper - square * (n01 + n10)
+    root = jnp.sqrt(apart * apart + 4 * upper * lower)
+    over = jnp.where(linear > 0, 2 * constant, root - linear)
+    nu = over / jnp.where(linear > 0, linear + root, jnp.where(square == 0, 1, 2 * square))
+    return smaller(larger(nu, 0), n10)

@@ -11,6 +11,7 @@ from collections.abc import Sequence
 
 import jax
 import jax.numpy as jnp
+import numpy as np
 
 from jaxbandit.base import Array
 from jaxbandit.fast.switch import PLAIN
@@ -94,7 +95,7 @@ def log_and_excess(u: Array) -> tuple[Array, Array]:
         short = jnp.minimum(u, 1)
         s = short / (2 + short)  # log(1 + u) = 2 artanh(s)
         square = s * s  # at most 1/9, so each term of the series is at least 9 times smaller than the one before
-        terms = math.ceil(-math.log(2 * float(jnp.finfo(u.dtype).eps)) / math.log(9))
+        terms = math.ceil(-math.log(2 * float(np.finfo(u.dtype).eps)) / math.log(9))
         series = s * (short - 2 * square * polynomial(square, [1 / (2 * n + 3) for n in range(terms)]))
         logarithm = jnp.log1p(u)
         return logarithm, jnp.where(u < 1, series, u - logarithm)

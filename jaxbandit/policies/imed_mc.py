@@ -4,22 +4,27 @@ from __future__ import annotations
 
 from typing import NamedTuple
 
-import jax
 import jax.numpy as jnp
 
 from jaxbandit.base import Array, Feedback, pytree, total
 from jaxbandit.confidence.likelihood import LikeliestChain, chain_likelihood_ratio, likeliest_chain
 from jaxbandit.fast import add_one, log
-from jaxbandit.policies import checks
 from jaxbandit.policies.estimates import unit_reward
 
 
 class Chains(NamedTuple):
-    """State of a policy that weighs whole chains."""
+    """State of IMED-MC: transitions, and what follows from them for each arm, renewed for the arms played."""
 
     counts: Array  # [K, S, S] int32, transitions seen
     reward: Array  # [K, S], in [0, 1]
-    chain: LikeliestChain | None
+
+
+class Known(NamedTuple):
+    """What an index needs of an arm's counts alone, [K] each."""
+
+    plays: Array  # int32
+    chain: LikeliestChain
+    cycles: Array  # log(1 + cycles)
 
 
 @pytree
@@ -31,33 +36,24 @@ class IMEDMC:
 
     def init(self, reward: Array) -> Chains:
         arms, states = reward.shape
-        counts = jnp.zeros((arms, states, states), jnp.int32)
-        reward = unit_reward(reward)
-        return Chains(counts, reward, self._likeliest(counts, reward) if self._narrow() else None)
+        return Chains(jnp.zeros((arms, states, states), jnp.int32), unit_reward(reward))
 
     def scores(self, key: Array, state: Chains, t: Array) -> Array:
-        chain = state.chain if state.chain is not None else likeliest_chain(state.counts, state.reward)
-        plays = total(total(state.counts))
+        plays, chain, cycles = self._known(state.counts, state.reward)
         best = jnp.max(jnp.where(plays > 0, chain.mean, 0))
-        ratio = chain_likelihood_ratio(state.counts, state.reward, best, self._gap(state.counts), chain)
-        cycles = jnp.minimum(state.counts[:, 0, 1], state.counts[:, 1, 0])
-        return jnp.where(plays == 0, jnp.inf, -(ratio + log(1 + cycles.astype(float))))
+        ratio = chain_likelihood_ratio(state.counts, state.reward, best, self._gap(plays), chain)
+        return jnp.where(plays == 0, jnp.inf, -(ratio + cycles))
 
     def update(self, state: Chains, feedback: Feedback) -> Chains:
         counts = add_one(state.counts, feedback.arms, feedback.before, feedback.states)
-        if state.chain is None:
-            return state._replace(counts=counts)
-        played = self._likeliest(counts[feedback.arms], state.reward[feedback.arms])
-        chain = jax.tree.map(lambda leaf, new: leaf.at[feedback.arms].set(new), state.chain, played)
-        return Chains(counts, state.reward, chain)
+        return Chains(counts, state.reward)
 
-    def _narrow(self) -> bool:
-        return self.exponent is not None or self.gap is not None
-
-    def _gap(self, counts: Array) -> Array | None:
+    def _gap(self, plays: Array) -> Array | None:
         if self.exponent is not None:
-            return jnp.maximum(total(total(counts)), 1).astype(float) ** -self.exponent
+            return jnp.maximum(plays, 1).astype(float) ** -self.exponent
         return self.gap
 
-    def _likeliest(self, counts: Array, reward: Array) -> LikeliestChain:
-        return likeliest_chain(counts, reward, self._gap(counts))
+    def _known(self, counts: Array, reward: Array) -> Known:
+        plays = total(total(counts))
+        cycles = jnp.minimum(counts[:, 0, 1], counts[:, 1, 0])
+        return Known(plays, likeliest_chain(counts, reward, self._gap(plays)), log(1 + cycles.astype(float)))
