@@ -42,7 +42,7 @@ def likelihood_ratio(counts: Array, reward: Array, mean: Array, steps: int = STE
     def step(i, carry):
         point, scale = carry
         scale = scale * 0.1
-        target = each(lambda a, b: jnp.where(a > 0, a + jnp.where(i < steps - 3, scale * b, 0), larger(scale * b, 1e-7)), n, extra)
+        target = each(lambda a, b: jnp.where(a > 0, a + jnp.where(i < steps - 3, scale * b, 0), larger(scale * b, 1e-6)), n, extra)
         return _step(point, target, ahead), scale
 
     point, _ = jax.lax.fori_loop(0, steps, step, (point, jnp.ones_like(mean) * 10))
@@ -152,17 +152,29 @@ def _step(point: Point, target: Row, ahead: Array) -> Point:
     if isinstance(q, list):
         add = lambda a: a[0] + a[1] + a[2] if states == 3 else a[0] + a[1]
         if states == 3:
-            p01, p02, p12 = w * th[0] * th[1], w * th[0] * th[2], w * th[1] * th[2]
-            h11 = add(f[1] * f[1] * spread - p01 - p12)
-            h22 = add(f[2] * f[2] * spread - p02 - p12)
-            h12 = add(f[1] * f[2] * spread + p12)
-            r1, r2 = add(rhs[1]), add(rhs[2])
-            h11 = larger(jnp.abs(h11), tiny)
-            ratio = h12 / h11
-            h22 = h22 - ratio * h12
-            h22 = larger(jnp.abs(h22), 1e-30)
-            d2 = (r2 - ratio * r1) / h22
-            d1 = r1 / h11 - ratio * d2
+            stiffest = larger(larger(spread[0], spread[1]), spread[2])
+            k = [spread[s] / stiffest for s in range(3)]
+            p01, p02, p12 = (add(w * th[i] * th[j]) / stiffest for i, j in ((0, 1), (0, 2), (1, 2)))
+            f1, f2 = f[1], f[2]
+            g1, g2 = (add(x) / stiffest for x in (g[1], g[2]))
+            det = p01 * p02 + p01 * p12 + p02 * p12
+            d1, d2 = -(p02 * g1 + p12 * (g1 + g2)), -(p01 * g2 + p12 * (g1 + g2))
+            good = jnp.zeros_like(det)
+            for s in range(3):
+                a1, a2, bs = f1[s], f2[s], b[s]
+                turn = a2 * g1 - a1 * g2
+                c1 = p01 * a1 + p12 * (a1 + a2) * 0
+                det = det - k[s] * (p01 * a2 * a2 + p02 * a1 * a1 + p12 * (a1 + a2) * (a1 + a2))
+                d1 = d1 + k[s] * (a2 * turn + bs * (p02 * a1 + p12 * (a1 + a2)))
+                d2 = d2 + k[s] * (-a1 * turn + bs * (p01 * a2 + p12 * (a1 + a2)))
+                for t_ in range(s):
+                    x = f1[t_] * a2 - f2[t_] * a1
+                    kk = k[s] * k[t_] * x
+                    det, good = det + kk * x, good + kk * x
+                    d1 = d1 + kk * (f2[t_] * bs - a2 * b[t_])
+                    d2 = d2 + kk * (a1 * b[t_] - f1[t_] * bs)
+            det = larger(jnp.abs(det), larger(1e-6 * good, 1e-37))
+            d1, d2 = d1 / det, d2 / det
             du = jnp.stack([jnp.zeros_like(d1), d1, d2])
         else:
             h11 = add(f[1] * f[1] * spread - w * th[0] * th[1])
@@ -196,14 +208,19 @@ def _step(point: Point, target: Row, ahead: Array) -> Point:
     top = most[0]
     for s in range(1, states):
         top = larger(top, most[s])
-    al = smaller((1 - KEPT) / larger(top, 1e-30), 1.0)[None]
+    al = smaller((1 - KEPT) / larger(top, 1e-30), 1.0)
+    fine = jnp.isfinite(al + jnp.sum(du, 0) + jnp.sum(alone(q, dy), 0))
+    al = jnp.where(fine, al, 0)[None]
+    still = lambda a: jnp.where(beside(q, fine[None]), a, 0)
     alb = by(al)
     dq = each(lambda w_, th_, s_, r_: w_ - th_ * (s_ - r_), wrong, th, ds, drift)
-    new_q = each(lambda a, b: larger(a + alb * b, 0.05 * a), q, dq)
-    new_s = each(lambda a, b: larger(a + alb * b, 0.05 * a), slack, ds)
-    new_d = each(lambda a, d_: (1 - alb) * a - alb * alb * dy * d_, drift, dd)
-    dya = alone(q, dy)
-    bend = alone(q, dot(dq, dd))
+    new_q = each(lambda a, b: larger(a + alb * still(b), 0.05 * a), q, dq)
+    new_s = each(lambda a, b: larger(a + alb * still(b), 0.05 * a), slack, ds)
+    new_d = each(lambda a, d_: (1 - alb) * a - still(alb * alb * dy * d_), drift, dd)
+    dya = jnp.where(fine[None], alone(q, dy), 0)
+    du = jnp.where(fine[None], du, 0)
+    dt = jnp.where(fine[None], dt, 0)
+    bend = jnp.where(fine[None], alone(q, dot(dq, dd)), 0)
     return Point(new_q, new_s, new_d, y + al * dya, total + al * dt, u + al * du, (1 - al) * e + al * al * bend, (1 - al) * lack)
 
 
