@@ -1,272 +1,216 @@
-"""WIP"""
+"""How much less likely the transitions of one chain are, at best, under a chain with a given stationary mean.
+
+N_s departures of state s were seen, n_sj of them to state j; p_s = n_s / N_s. Among all chains Q
+
+    J(m) = the smallest sum over s of N_s KL(p_s || Q_s) with a stationary mean of at least m.
+
+`interior` finds the chain. Its relative values u, and multipliers x_s of the rows' equations, give
+
+    J(m) = sum over s of N_s sum over j of p_sj log(1 - x_s v_sj),    v_sj = u_j - u_s - (m - r_s),
+
+where an error of u or x is squared. A class of chains that mix is given by `gap`: (max r - min r) / (max u - min u) is
+at least the gap. For two states that is p01 + p10; for rows that are all the same it is 1.
+"""
 
 from __future__ import annotations
-
-from typing import NamedTuple
 
 import jax
 import jax.numpy as jnp
 import numpy as np
 
 from jaxbandit.base import Array
+from jaxbandit.confidence.interior import TINY, Box, Point, ahead, step, staying
 from jaxbandit.confidence.larger import larger, smaller
-from jaxbandit.confidence.rows import Row, alone, array_of, at_largest, beside, dot, each, largest, row_of, sum_of
+from jaxbandit.confidence.rows import MOST_LISTED, Row, alone, array_of, beside, dot, each, largest, sum_of
 from jaxbandit.confidence.stationary import excursions
-from jaxbandit.fast import log
 
-STEPS = 14
-KEPT = 0.1
-INFINITE = 1e30
-
-
-class Point(NamedTuple):
-    q: Row
-    slack: Row
-    drift: Row
-    weight: Array
-    total: Array
-    value: Array
-    excess: Array
-    lack: Array
+STEPS_OF_THREE, STEPS_OF_MORE, STEPS_WITH_GAP = 14, 30, 40
+INFINITE = 1e30  # in place of an infinite J
+_PRIOR = 0.5  # transitions of each kind that was never seen, in the first step; a tenth of them in the next one
+_LAST_PRIOR = 1e-6
+_TIE = 1e-4  # derivative by the mean of what is added to the likelihood, so that of several best chains
 
 
-def likelihood_ratio(counts: Array, reward: Array, mean: Array, steps: int = STEPS) -> Array:
-    counts, reward, mean = jnp.asarray(counts), jnp.asarray(reward, float), jnp.asarray(mean, float)
-    states = counts.shape[-1]
-    n = row_of(jnp.moveaxis(counts, -2, 0).astype(float))
-    paid = jnp.moveaxis(reward, -1, 0)
-    ahead = mean[None] - paid
-    own, own_mean = _prior(counts, reward)
-    point, extra = _start(n, paid, mean)
-
-    def step(i, carry):
-        point, scale = carry
-        scale = scale * 0.1
-        target = each(lambda a, b: jnp.where(a > 0, a + jnp.where(i < steps - 3, scale * b, 0), larger(scale * b, 1e-6)), n, extra)
-        return _step(point, target, ahead), scale
-
-    point, _ = jax.lax.fori_loop(0, steps, step, (point, jnp.ones_like(mean) * 10))
-    ratio = _ratio(n, point, ahead)
-    ratio = jnp.where(own_mean >= mean, 0, larger(ratio, 0))
-    return jnp.where((mean >= jnp.max(reward, -1)) & (own_mean < mean), INFINITE, smaller(ratio, INFINITE))
+def likelihood_ratio(counts: Array, reward: Array, mean: Array, gap: Array | None = None) -> Array:
+    """J(mean)."""
+    counts, reward = jnp.asarray(counts), jnp.asarray(reward, float)
+    mean = jnp.broadcast_to(jnp.asarray(mean, float), counts.shape[:-2])
+    n, paid = _rows(counts, gap), jnp.moveaxis(reward, -1, 0)
+    own, top = estimated_mean(counts, reward), jnp.max(reward, -1)
+    if gap is None:
+        ratio = _ratio(n, _found(n, paid, mean, None, free=False), paid)
+    else:
+        high = _span(reward, gap, mean.shape)
+        within = _found(n, paid, own, high, free=True)
+        ratio = _ratio(n, _found(n, paid, mean, high, free=False), paid) - _ratio(n, within, paid)
+        own = within.mean
+    ratio = jnp.where(own >= mean, 0, smaller(larger(ratio, 0), INFINITE))
+    return jnp.where((mean >= top) & (own < mean), INFINITE, ratio)
 
 
-def _prior(counts, reward):
-    left = jnp.sum(counts, -1)
-    states = counts.shape[-1]
-    eye = jnp.eye(states, dtype=bool).reshape(*[1] * (counts.ndim - 2), states, states)
-    p = jnp.where(left[..., None] > 0, counts.astype(float) / jnp.maximum(left, 1)[..., None].astype(float), 1 / states)
-    never = left == 0
-    reached = never & (jnp.sum(jnp.where(eye, 0, counts), -2) > 0)
-    home = jnp.where(jnp.any(reached, -1), jnp.argmax(reached, -1), jnp.argmax(left, -1)).astype(jnp.int32)
+def likeliest_mean(counts: Array, reward: Array, gap: Array | None = None) -> Array:
+    """The stationary mean of the likeliest chain; of several the largest."""
+    counts, reward = jnp.asarray(counts), jnp.asarray(reward, float)
+    own = estimated_mean(counts, reward)
+    if gap is None:
+        return own
+    n, paid = _rows(counts, gap), jnp.moveaxis(reward, -1, 0)
+    return _found(n, paid, own, _span(reward, gap, own.shape), free=True).mean
+
+
+def mean_upper(counts: Array, reward: Array, level: Array, steps: int = 8) -> Array:
+    """The largest mean m with J(m) <= level."""
+    counts, reward = jnp.asarray(counts), jnp.asarray(reward, float)
+    n, paid = _rows(counts, None), jnp.moveaxis(reward, -1, 0)
+    low, top = estimated_mean(counts, reward), jnp.max(reward, -1)
+    level = jnp.broadcast_to(jnp.asarray(level, float), low.shape)
+    span = top - low
+    root = jnp.sqrt(larger(level, TINY))
+
+    def better(_: Array, carry: tuple[Array, ...]) -> tuple[Array, ...]:
+        y, left, right = carry
+        mean = low + span * -jnp.expm1(-y)
+        point = _found(n, paid, mean, None, free=False)
+        ratio = larger(_ratio(n, point, paid), TINY)
+        slope = larger(jnp.sum(point.weight, 0) * span * jnp.exp(-y), TINY) / 2
+        left, right = jnp.where(ratio <= level, y, left), jnp.where(ratio <= level, right, y)
+        moved = y + (root - jnp.sqrt(ratio)) * jnp.sqrt(ratio) / slope
+        return jnp.where((moved > left) & (moved < right), moved, (left + right) / 2), left, right
+
+    begin = jnp.ones_like(low)
+    y, _, _ = jax.lax.fori_loop(0, steps, better, (begin, 0 * begin, 17 * begin))
+    return jnp.where(level > 0, smaller(low + span * -jnp.expm1(-y), top), low)
+
+
+def estimated_mean(counts: Array, reward: Array) -> Array:
+    """The largest stationary mean of a chain with the rows p_s, and any row in a state that was never left."""
+    left, states = jnp.sum(counts, -1), counts.shape[-1]
+    eye = jnp.broadcast_to(jnp.eye(states, dtype=bool), counts.shape)
+    p = counts.astype(float) / jnp.maximum(left, 1)[..., None].astype(float)
+    p = jnp.where((left > 0)[..., None], p, 1 / states)
+    last = (left == 0) & (jnp.sum(jnp.where(eye, 0, counts), -2) > 0)  # entered by the last play, and by no other
+    ends = jnp.any(last, -1)
+    home = jnp.where(ends, jnp.argmax(last, -1), jnp.argmax(left, -1)).astype(jnp.int32)
     row, means, lengths, _ = excursions(p, reward, home, jnp.zeros(home.shape))
-    mean = dot(each(lambda a, b: a * b, row, lengths), means) / dot(row, lengths)
-    mean = jnp.where(jnp.any(reached, -1), alone(row, largest(means)), alone(row, mean))
-    stay = never | (jnp.sum(jnp.where(eye, counts, 0), -1) == left)
-    mean = larger(mean, jnp.max(jnp.where(stay, reward, -jnp.inf), -1))
-    return p, mean
+    taken = each(lambda a, b: a * b, row, lengths)
+    mean = jnp.where(ends, alone(row, largest(means)), alone(row, dot(taken, means) / sum_of(taken)))
+    stays = jnp.sum(jnp.where(eye, counts, 0), -1) == left
+    return larger(mean, jnp.max(jnp.where(stays, reward, -jnp.inf), -1))
 
 
-def _values(rows: Row, paid: Array):
-    """mean [...] and u [S,...] of rows (each entry [S_s,...])"""
-    p = array_of(rows)  # [S_s, ..., S_j]
-    p = jnp.moveaxis(p, 0, -2)
-    reward = jnp.moveaxis(paid, 0, -1)
-    home = jnp.full(reward.shape[:-1], reward.shape[-1] - 1, jnp.int32)
-    row, means, lengths, _ = excursions(p, reward, home, jnp.zeros(home.shape))
-    mean = dot(each(lambda a, b: a * b, row, lengths), means) / dot(row, lengths)
-    m = array_of(means)
-    ln = array_of(lengths)
-    u = ln * (m - jnp.moveaxis(jnp.broadcast_to(mean[None] if mean.ndim < home.ndim + 1 else mean, (1, *home.shape)), 0, -1)) / ln[..., -1:] if not isinstance(row, list) else ln * (m - mean[..., None]) / ln[..., -1:]
-    u = u - u[..., -1:]
-    return alone(row, mean), jnp.moveaxis(u, -1, 0)
+def _rows(counts: Array, gap: Array | None) -> Row:
+    """n_sj as a row over j, whose entries are arrays [S, ...] over s; a list for three states without a gap."""
+    n = jnp.moveaxis(counts, -2, 0).astype(float)
+    listed = counts.shape[-1] == MOST_LISTED and gap is None
+    return [n[..., j] for j in range(MOST_LISTED)] if listed else jnp.moveaxis(n, -1, 0)
 
 
-def _same(row: Row, states, ndim):
-    """true where j == s"""
-    here = jnp.arange(states).reshape(-1, *[1] * (ndim - 1))
-    if isinstance(row, list):
-        return [here == j for j in range(states)]
-    return (here[None] == here.reshape(-1, 1, *[1] * (ndim - 1)))
+def _span(reward: Array, gap: Array, shape: tuple[int, ...]) -> Array:
+    """The largest difference of relative values that the class of chains allows."""
+    gap = larger(jnp.broadcast_to(jnp.asarray(gap, float), shape), 1e-12)
+    return larger(jnp.max(reward, -1) - jnp.min(reward, -1), 1e-12) / gap
 
 
-def _start(n: Row, paid: Array, mean: Array):
-    states = paid.shape[0]
-    same = _same(n, states, paid.ndim)
-    none = each(lambda a: (a == 0).astype(mean.dtype), n)
-    first = each(lambda a, b: a + 0.5 * b, n, none)
-    total = sum_of(first)
+def _found(n: Row, paid: Array, mean: Array, high: Array | None, free: bool) -> Point:
+    """The likeliest chain with this mean, or of any mean."""
+    begun, extra = _begun(n, paid, mean, high)
+    many = STEPS_WITH_GAP if high is not None else STEPS_OF_THREE if isinstance(n, list) else STEPS_OF_MORE
+    push = jnp.full_like(mean, _TIE) if free else None
+
+    def again(i: Array, carry: tuple[Point, Array]) -> tuple[Point, Array]:
+        point, share = carry
+        seen = jnp.where(i < many - 3, share, 0)
+        target = each(
+            lambda a, b: jnp.where(a > 0, a + seen * b, larger(share * b, _LAST_PRIOR)), n, extra
+        )
+        barrier = larger(_PRIOR * share, _LAST_PRIOR)
+        return step(point, target, paid, barrier, push), share * 0.1
+
+    share = jnp.ones((), mean.dtype)
+    point, _ = jax.lax.fori_loop(0, many, again, (begun, share))
+    return point
+
+
+def _begun(n: Row, paid: Array, mean: Array, high: Array | None) -> tuple[Point, Row]:
+    """The point to begin from, and the transitions that were added to n so that its chain has about the mean asked for.
+
+    They are half a transition of each kind that was not seen, and transitions to the best paid state, in each state
+    as many as make the chain leave the state by the same factor more often.
+    """
+    same = staying(n, paid)
+    first = each(lambda a: jnp.where(a > 0, a, _PRIOR), n)
     top, bottom = jnp.max(paid, 0), jnp.min(paid, 0)
-    best = each(lambda a: a, [(paid[j] >= top)[None] for j in range(states)]) if isinstance(n, list) else (paid >= top[None])[:, None]
-    leaving = sum_of(each(lambda a, b: jnp.where(b, 0, a), first, each(lambda a, b: jnp.broadcast_to(b, a.shape), first, same)))
-    odds = lambda a: larger(a - bottom, 1e-30) / larger(top - a, 1e-7)
-    factor = jnp.ones_like(mean)
-    moved = first
-    now, u = _values(each(lambda a: a / total, moved), paid)
+    leaving = sum_of(each(lambda a, here: jnp.where(here, 0, a), first, same))
+    best = [(a >= top)[None] for a in paid] if isinstance(n, list) else (paid >= top[None])[:, None]
+
+    def odds(a: Array) -> Array:
+        return larger(a - bottom, TINY) / larger(top - a, 1e-7)
+
+    moved, factor = first, jnp.ones_like(mean)
+    q, now, value = _chain(moved, paid)
     for _ in range(2):
         factor = larger(smaller(factor * odds(mean) / odds(now), 1e9), 1.0)
-        moved = each(lambda a, b: a + jnp.where(b, leaving * (factor[None] - 1 if isinstance(n, list) else factor[None, None] - 1), 0), first, best)
-        total = sum_of(moved)
-        q = each(lambda a: a / total, moved)
-        now, u = _values(q, paid)
-    extra = each(lambda a, b: a - b, moved, n)
-    zero = jnp.zeros_like(alone(n, total))
-    slack = each(lambda a: jnp.zeros_like(a) + total, n)
-    return Point(q, slack, each(jnp.zeros_like, n), zero, alone(n, total), u, zero - (mean - now)[None], zero), extra
+        more = leaving * beside(n, (factor - 1)[None])
+        moved = each(lambda a, here: a + jnp.where(here, more, 0), first, best)
+        q, now, value = _chain(moved, paid)
+    total = sum_of(moved)
+    slack = each(lambda a: a * 0 + total, moved)
+    nothing, box = jnp.zeros_like(paid), None
+    moment = nothing - (mean - now)[None]
+    if high is not None:
+        middle = (jnp.max(value, 0) + jnp.min(value, 0)) / 2
+        shrunk = smaller(0.8 * high / larger(jnp.max(value, 0) - jnp.min(value, 0), TINY), 1.0)
+        value = (high / 2)[None] + (value - middle[None]) * shrunk[None]
+        half = _PRIOR / value
+        box = Box(high, half, _PRIOR / (high[None] - value))
+    point = Point(q, slack, each(jnp.zeros_like, n), nothing, alone(n, total), value, mean, moment, nothing, box)
+    if high is not None:
+        point = point._replace(moment=alone(n, dot(q, ahead(point, paid))))
+    return point, each(lambda a, b: a - b, moved, n)
 
 
-def _heads(n: Row, u: Array) -> Row:
-    return [a[None] for a in u] if isinstance(n, list) else u[:, None]
-
-
-def _step(point: Point, target: Row, ahead: Array) -> Point:
-    q, slack, drift, y, total, u, e, lack = point
-    states = u.shape[0]
-    same = _same(q, states, u.ndim)
-    off = lambda row: each(lambda a, b: jnp.where(b, 0, a), row, each(lambda a, b: jnp.broadcast_to(b, a.shape), row, same))
-    by = lambda number: beside(q, number)
-    tiny = 1e-30
-    heads = _heads(q, u)
-    v = each(lambda a: a - by(u) - by(ahead), heads)
-    inverse = each(lambda a, b: 1 / (a * b), q, slack)
-    th = each(lambda a, b: a * a * b, q, inverse)
-    t = each(lambda a, b, c, d, e: a * b * c - d * e, target, q, inverse, th, drift)
-    t0 = sum_of(th)
-    reference = at_largest(th, v)[0]
-    shifted = each(lambda a: a - reference, v)
-    shift = dot(th, shifted) / t0
-    vb = reference + shift
-    vc = each(lambda a: a - shift, shifted)
-    wrong = each(lambda a, b: a - b, t, q)
-    spread = 1 / larger(sum_of(each(lambda a, b: a * b * b, th, vc)), tiny)
-    c0 = (by(lack) - sum_of(wrong)) / t0
-    qt = each(lambda a, b: a + b * c0, t, th)
-    b = by(e) + by(lack) * vb + dot(wrong, vc)
-    a = off(each(lambda a, b, c: a + by(y) * b * c, q, th, vc))
-    sa = sum_of(a)
-    f = each(lambda a, b: jnp.where(b, -sa, a), a, same)
-    qo = off(qt)
-    g = each(lambda a, b: by(y) * jnp.where(b, -sum_of(qo), a), qo, same)
-    rhs = each(lambda gg, ff: gg - ff * (b * spread), g, f)
-    w = by(y * y) / t0
+def _chain(counts: Row, paid: Array) -> tuple[Row, Array, Array]:
+    """The rows of a chain, all positive, its stationary mean and its relative values, which are 0 in the last state."""
+    whole = sum_of(counts)
+    q = each(lambda a: a / whole, counts)
+    reward = jnp.moveaxis(paid, 0, -1)
+    home = jnp.full(reward.shape[:-1], reward.shape[-1] - 1, jnp.int32)
     if isinstance(q, list):
-        add = lambda a: a[0] + a[1] + a[2] if states == 3 else a[0] + a[1]
-        if states == 3:
-            stiffest = larger(larger(spread[0], spread[1]), spread[2])
-            k = [spread[s] / stiffest for s in range(3)]
-            p01, p02, p12 = (add(w * th[i] * th[j]) / stiffest for i, j in ((0, 1), (0, 2), (1, 2)))
-            f1, f2 = f[1], f[2]
-            g1, g2 = (add(x) / stiffest for x in (g[1], g[2]))
-            det = p01 * p02 + p01 * p12 + p02 * p12
-            d1, d2 = -(p02 * g1 + p12 * (g1 + g2)), -(p01 * g2 + p12 * (g1 + g2))
-            good = jnp.zeros_like(det)
-            for s in range(3):
-                a1, a2, bs = f1[s], f2[s], b[s]
-                turn = a2 * g1 - a1 * g2
-                c1 = p01 * a1 + p12 * (a1 + a2) * 0
-                det = det - k[s] * (p01 * a2 * a2 + p02 * a1 * a1 + p12 * (a1 + a2) * (a1 + a2))
-                d1 = d1 + k[s] * (a2 * turn + bs * (p02 * a1 + p12 * (a1 + a2)))
-                d2 = d2 + k[s] * (-a1 * turn + bs * (p01 * a2 + p12 * (a1 + a2)))
-                for t_ in range(s):
-                    x = f1[t_] * a2 - f2[t_] * a1
-                    kk = k[s] * k[t_] * x
-                    det, good = det + kk * x, good + kk * x
-                    d1 = d1 + kk * (f2[t_] * bs - a2 * b[t_])
-                    d2 = d2 + kk * (a1 * b[t_] - f1[t_] * bs)
-            det = larger(jnp.abs(det), larger(1e-6 * good, 1e-37))
-            d1, d2 = d1 / det, d2 / det
-            du = jnp.stack([jnp.zeros_like(d1), d1, d2])
-        else:
-            h11 = add(f[1] * f[1] * spread - w * th[0] * th[1])
-            d1 = add(rhs[1]) / larger(jnp.abs(h11), tiny)
-            du = jnp.stack([jnp.zeros_like(d1), d1])
+        transition = jnp.moveaxis(jnp.stack(q, -1), 0, -2)
     else:
-        def outer(s, h):
-            fs, ts = (jax.lax.dynamic_slice_in_dim(x, s, 1, 1)[:, 0] for x in (f, th))
-            ws, ss = (jax.lax.dynamic_slice_in_dim(x[0], s, 1, 0) for x in (w, spread))
-            pairs = ws[None] * ts[:, None] * ts[None]
-            eye = jnp.eye(states).reshape(states, states, *[1] * (u.ndim - 1))
-            pairs = pairs * (1 - eye)
-            return h + fs[:, None] * fs[None] * ss[None] + pairs - eye * jnp.sum(pairs, 1)[:, None]
-        h = jax.lax.fori_loop(0, states, outer, jnp.zeros((states, *u.shape), u.dtype))
-        r = jnp.sum(rhs, 1)
-        du = _solve(h, r)
-    heads_d = _heads(q, du)
-    dd = each(lambda a: a - by(du), heads_d)
-    dy = -(b + dot(f, each(lambda a, _: jnp.zeros_like(_) + a, heads_d, f))) * spread
-    dref = at_largest(th, dd)[0]
-    dc = each(lambda a: a - dref, dd)
-    dshift = dot(th, dc) / t0
-    dc = each(lambda a: a - dshift, dc)
-    ds = each(lambda r_, vc_, d_: r_ - dy * vc_ - by(y) * d_ - c0, drift, vc, dc)
-    # change of the total
-    dt = each(lambda s_, r_, v_, d_: s_ - r_ + dy * v_ + by(y) * d_, ds, drift, v, dd)
-    dt = dt[0] if isinstance(dt, list) else dt[0]
-    fall = each(lambda s_, q_, i: -s_ * q_ * i, ds, q, inverse)
-    drop = each(lambda f_, n_, i: larger(f_, 1 - n_ * i - f_), fall, target, inverse)
-    most = alone(q, largest(drop))
-    top = most[0]
-    for s in range(1, states):
-        top = larger(top, most[s])
-    al = smaller((1 - KEPT) / larger(top, 1e-30), 1.0)
-    fine = jnp.isfinite(al + jnp.sum(du, 0) + jnp.sum(alone(q, dy), 0))
-    al = jnp.where(fine, al, 0)[None]
-    still = lambda a: jnp.where(beside(q, fine[None]), a, 0)
-    alb = by(al)
-    dq = each(lambda w_, th_, s_, r_: w_ - th_ * (s_ - r_), wrong, th, ds, drift)
-    new_q = each(lambda a, b: larger(a + alb * still(b), 0.05 * a), q, dq)
-    new_s = each(lambda a, b: larger(a + alb * still(b), 0.05 * a), slack, ds)
-    new_d = each(lambda a, d_: (1 - alb) * a - still(alb * alb * dy * d_), drift, dd)
-    dya = jnp.where(fine[None], alone(q, dy), 0)
-    du = jnp.where(fine[None], du, 0)
-    dt = jnp.where(fine[None], dt, 0)
-    bend = jnp.where(fine[None], alone(q, dot(dq, dd)), 0)
-    return Point(new_q, new_s, new_d, y + al * dya, total + al * dt, u + al * du, (1 - al) * e + al * al * bend, (1 - al) * lack)
+        transition = jnp.moveaxis(q, (1, 0), (-2, -1))
+    row, means, lengths, _ = excursions(transition, reward, home, jnp.zeros(home.shape))
+    taken = each(lambda a, b: a * b, row, lengths)
+    mean = alone(row, dot(taken, means) / sum_of(taken))
+    lasting = jnp.moveaxis(array_of(lengths), -1, 0)
+    gained = lasting * (jnp.moveaxis(array_of(means), -1, 0) - mean[None]) / lasting[-1:]
+    return q, mean, gained - gained[-1:]
 
 
-def _solve(h, r):
-    states = h.shape[0]
-    eye = jnp.eye(states).reshape(states, states, *[1] * (h.ndim - 2))
-    scale = jnp.sum(jnp.abs(h) * eye, (0, 1)) / states + 1e-30
-    h = h + scale[None, None]
-    a = jnp.concatenate([h, r[:, None]], 1)
-    line = jnp.arange(states).reshape(-1, 1, *[1] * (h.ndim - 2))
+def _ratio(n: Row, point: Point, paid: Array) -> Array:
+    """The sum over s of N_s sum over j of p_sj log(1 - x_s v_sj), x_s = weight_s / total_s.
 
-    def eliminate(k, a):
-        row = jax.lax.dynamic_slice_in_dim(a, k, 1, 0)
-        pivot = jax.lax.dynamic_slice_in_dim(row, k, 1, 1)
-        row = row / larger(jnp.abs(pivot), 1e-7 * scale[None, None])
-        column = jax.lax.dynamic_slice_in_dim(a, k, 1, 1)
-        return jnp.where(line == k, row, a - column * row)
+    Where x v is small it is x times minus the mean of v, less sums of positive terms: the first order of the
+    logarithms, which all but cancels, is taken out.
+    """
+    v = ahead(point, paid)
+    x = beside(n, point.weight / point.total)
+    inverse = 1 / point.total
 
-    return jax.lax.fori_loop(0, states, eliminate, a)[:, -1]
+    def excess(v: Array, slack: Array, drift: Array) -> Array:
+        w = x * v
+        near = jnp.abs(w) < 0.25
+        small = jnp.where(near, w, 0)
+        one = larger((slack + drift) * beside(n, inverse), 1e-12)
+        return jnp.where(near, _excess(small), w + jnp.log(one))
 
-
-def _ratio(n, point, ahead):
-    q, slack, drift, y, total, u, _, _ = point
-    by = lambda number: beside(n, number)
-    left = sum_of(n)
-    v = each(lambda a: a - by(u) - by(ahead), _heads(n, u))
-    x = by(y / total)
-    gain = -dot(n, v)
-    w = each(lambda a: x * a, v)
-    one = each(lambda a, b: larger((a + b) / by(total), 1e-12), slack, drift)
-
-    def over(w, one):
-        small = jnp.abs(w) < 0.5
-        return jnp.where(small, _log_excess(jnp.where(small, -w, 0)), w + jnp.log(one))
-
-    over = each(over, w, one)
-    k = x * gain + dot(n, over)
-    k = alone(n, jnp.where(left > 0, k, 0))
-    return jnp.sum(k, 0)
+    parts = dot(n, each(excess, v, point.slack, point.drift)) - x * dot(n, v)
+    return jnp.sum(alone(n, parts), 0)
 
 
-def _log_excess(e):
-    """log(1+e) - e"""
-    near = jnp.abs(e) < 0.1
-    x = jnp.where(near, e, 0)
-    series = jnp.zeros_like(x)
-    for k in range(9, 1, -1):
-        series = series * x + (-1.0) ** (k + 1) / k
-    return jnp.where(near, x * x * series, jnp.log1p(e) - e)
+def _excess(w: Array) -> Array:
+    """log(1 - w) + w for |w| <= 1/4, by its series."""
+    total = jnp.zeros_like(w)
+    for k in range(12 if np.finfo(w.dtype).bits == 32 else 26, 1, -1):
+        total = total * w - 1 / k
+    return w * w * total
