@@ -117,11 +117,7 @@ def step(point: Point, target: Row, paid: Array, barrier: Array, push: Array | N
     out = sum_of(flow)
     flow = each(lambda a, here: jnp.where(here, -out, a), flow, same)
     pairs = by(y * y) / whole
-    if isinstance(q, list):
-        changes = _of_three(slopes, flow, short, stiff, theta, pairs)
-        more = jnp.zeros_like(m)
-    else:
-        changes, more = _of_many(slopes, flow, short[0], stiff[0], theta, pairs[0], y, box, barrier, u, push)
+    changes, more = _changes(slopes, flow, short[0], stiff[0], theta, pairs[0], y, box, barrier, u, push)
     rise = _moves(q, changes, jnp.broadcast_to(more[None], u.shape))
     dy = -(short + dot(slopes, _heads(q, changes)) - by(more[None])) * stiff
     level = at_largest(theta, rise)[0]
@@ -173,42 +169,7 @@ def step(point: Point, target: Row, paid: Array, barrier: Array, push: Array | N
     )
 
 
-def _of_three(slopes: Row, flow: Row, short: Array, stiff: Array, theta: Row, pairs: Array) -> Array:
-    """The changes of the relative values of three states, the first one's kept.
-
-    The matrix is sum over s of stiff_s f_s f_s', f_s = slopes_s, less what the rows' own curvature takes away. A row
-    may be stiffer than another by more than float32 has digits; so the determinant and the solution are sums over
-    pairs of rows, in which a row's product with itself has cancelled exactly.
-    """
-    stiffest = larger(larger(stiff[0], stiff[1]), stiff[2])
-    inverse = 1 / stiffest
-    weights = [stiff[s] * inverse for s in range(3)]
-    a01, a02, a12 = (
-        sum((pairs * theta[i] * theta[j])[s] for s in range(3)) * inverse for i, j in ((0, 1), (0, 2), (1, 2))
-    )
-    first, second = (sum(flow[j][s] for s in range(3)) * inverse for j in (1, 2))
-    determinant = a01 * a02 + a01 * a12 + a02 * a12
-    x = -(a02 * first + a12 * (first + second))
-    z = -(a01 * second + a12 * (first + second))
-    grown = jnp.zeros_like(determinant)
-    for s in range(3):
-        f, g, b = slopes[1][s], slopes[2][s], short[s]
-        turn = g * first - f * second
-        determinant = determinant - weights[s] * (a01 * g * g + a02 * f * f + a12 * (f + g) * (f + g))
-        x = x + weights[s] * (g * turn + b * (a02 * f + a12 * (f + g)))
-        z = z + weights[s] * (b * (a01 * g + a12 * (f + g)) - f * turn)
-        for t in range(s):
-            cross = slopes[1][t] * g - slopes[2][t] * f
-            both = weights[s] * weights[t] * cross
-            grown = grown + both * cross
-            x = x + both * (slopes[2][t] * b - g * short[t])
-            z = z + both * (f * short[t] - slopes[1][t] * b)
-    determinant = jnp.abs(determinant + grown)
-    inverse = 1 / larger(determinant, larger(1e-6 * grown, 1e-37))
-    return jnp.stack([jnp.zeros_like(x), x * inverse, z * inverse])
-
-
-def _of_many(
+def _changes(
     slopes: Array, flow: Array, short: Array, stiff: Array, theta: Array, pairs: Array, y: Array,
     box: Box | None, barrier: Array, u: Array, push: Array | None,
 ) -> tuple[Array, Array]:  # fmt: skip

@@ -14,15 +14,19 @@ at least the gap. For two states that is p01 + p10; for rows that are all the sa
 
 from __future__ import annotations
 
+from functools import reduce
+
 import jax
 import jax.numpy as jnp
 import numpy as np
 
-from jaxbandit.base import Array
-from jaxbandit.confidence.interior import TINY, Box, Point, ahead, step, staying
+from jaxbandit.base import Array, total
+from jaxbandit.confidence.interior import TINY, Box, Point, ahead, staying, step
+from jaxbandit.confidence.interior_of_three import Matrix, PointOfThree, step_of_three
 from jaxbandit.confidence.larger import larger, smaller
-from jaxbandit.confidence.rows import MOST_LISTED, Row, alone, array_of, beside, dot, each, largest, sum_of
+from jaxbandit.confidence.rows import MOST_LISTED, Row, alone, array_of, beside, dot, each, largest, row_of, sum_of
 from jaxbandit.confidence.stationary import excursions
+from jaxbandit.fast import log, polynomial
 
 STEPS_OF_THREE, STEPS_OF_MORE, STEPS_WITH_GAP = 14, 30, 40
 INFINITE = 1e30  # in place of an infinite J
@@ -36,7 +40,7 @@ def likelihood_ratio(counts: Array, reward: Array, mean: Array, gap: Array | Non
     counts, reward = jnp.asarray(counts), jnp.asarray(reward, float)
     mean = jnp.broadcast_to(jnp.asarray(mean, float), counts.shape[:-2])
     n, paid = _rows(counts, gap), jnp.moveaxis(reward, -1, 0)
-    own, top = estimated_mean(counts, reward), jnp.max(reward, -1)
+    own, top = estimated_mean(counts, reward), _most(paid)
     if gap is None:
         ratio = _ratio(n, _found(n, paid, mean, None, free=False), paid)
     else:
@@ -62,7 +66,7 @@ def mean_upper(counts: Array, reward: Array, level: Array, steps: int = 8) -> Ar
     """The largest mean m with J(m) <= level."""
     counts, reward = jnp.asarray(counts), jnp.asarray(reward, float)
     n, paid = _rows(counts, None), jnp.moveaxis(reward, -1, 0)
-    low, top = estimated_mean(counts, reward), jnp.max(reward, -1)
+    low, top = estimated_mean(counts, reward), _most(paid)
     level = jnp.broadcast_to(jnp.asarray(level, float), low.shape)
     span = top - low
     root = jnp.sqrt(larger(level, TINY))
@@ -84,18 +88,22 @@ def mean_upper(counts: Array, reward: Array, level: Array, steps: int = 8) -> Ar
 
 def estimated_mean(counts: Array, reward: Array) -> Array:
     """The largest stationary mean of a chain with the rows p_s, and any row in a state that was never left."""
-    left, states = jnp.sum(counts, -1), counts.shape[-1]
+    left, states = total(counts), counts.shape[-1]
     eye = jnp.broadcast_to(jnp.eye(states, dtype=bool), counts.shape)
     p = counts.astype(float) / jnp.maximum(left, 1)[..., None].astype(float)
     p = jnp.where((left > 0)[..., None], p, 1 / states)
-    last = (left == 0) & (jnp.sum(jnp.where(eye, 0, counts), -2) > 0)  # entered by the last play, and by no other
-    ends = jnp.any(last, -1)
-    home = jnp.where(ends, jnp.argmax(last, -1), jnp.argmax(left, -1)).astype(jnp.int32)
+    entered = total(jnp.swapaxes(jnp.where(eye, 0, counts), -1, -2))
+    last = row_of((left == 0) & (entered > 0))  # entered by the last play, and by no other
+    often = row_of(left)
+    home, most, ends = (jnp.zeros(left.shape[:-1], kind) for kind in (jnp.int32, jnp.int32, bool))
+    for s in range(states):
+        chosen = (often[s] > most) & ~ends | last[s]
+        home, most, ends = jnp.where(chosen, s, home), jnp.where(chosen, often[s], most), ends | last[s]
     row, means, lengths, _ = excursions(p, reward, home, jnp.zeros(home.shape))
     taken = each(lambda a, b: a * b, row, lengths)
     mean = jnp.where(ends, alone(row, largest(means)), alone(row, dot(taken, means) / sum_of(taken)))
-    stays = jnp.sum(jnp.where(eye, counts, 0), -1) == left
-    return larger(mean, jnp.max(jnp.where(stays, reward, -jnp.inf), -1))
+    stays = total(jnp.where(eye, counts, 0)) == left
+    return larger(mean, alone(row, largest(row_of(jnp.where(stays, reward, -1)))))
 
 
 def _rows(counts: Array, gap: Array | None) -> Row:
@@ -127,8 +135,41 @@ def _found(n: Row, paid: Array, mean: Array, high: Array | None, free: bool) -> 
         return step(point, target, paid, barrier, push), share * 0.1
 
     share = jnp.ones((), mean.dtype)
+    if isinstance(n, list):
+        return _found_of_three(n, paid, begun, extra)
     point, _ = jax.lax.fori_loop(0, many, again, (begun, share))
     return point
+
+
+def _found_of_three(n: Row, paid: Array, begun: Point, extra: Row) -> Point:
+    """The same for three states and a given mean."""
+    places = range(3)
+
+    def turned(row: Row) -> Matrix:
+        """A row over j of arrays over s, as numbers [s][j]."""
+        return [[row[j][s] for j in places] for s in places]
+
+    seen, more, gain = turned(n), turned(extra), [begun.mean - paid[s] for s in places]
+
+    def again(i: Array, carry: tuple[PointOfThree, Array]) -> tuple[PointOfThree, Array]:
+        point, share = carry
+        kept = jnp.where(i < STEPS_OF_THREE - 3, share, 0)
+        target = [
+            [
+                jnp.where(a > 0, a + kept * b, larger(share * b, _LAST_PRIOR))
+                for a, b in zip(row, added, strict=True)
+            ]
+            for row, added in zip(seen, more, strict=True)
+        ]
+        return step_of_three(point, target, gain), share * 0.1
+
+    matrices = (turned(row) for row in (begun.q, begun.slack, begun.drift))
+    point = PointOfThree(*matrices, *map(list, (begun.weight, begun.total, begun.value, begun.moment)))
+    share = jnp.ones((), begun.mean.dtype)
+    point, _ = jax.lax.fori_loop(0, STEPS_OF_THREE, again, (point, share))
+    slack, drift = ([jnp.stack([row[j] for row in rows]) for j in places] for rows in (point.slack, point.drift))
+    weight, total, value = (jnp.stack(numbers) for numbers in (point.weight, point.total, point.value))
+    return begun._replace(slack=slack, drift=drift, weight=weight, total=total, value=value)
 
 
 def _begun(n: Row, paid: Array, mean: Array, high: Array | None) -> tuple[Point, Row]:
@@ -139,7 +180,7 @@ def _begun(n: Row, paid: Array, mean: Array, high: Array | None) -> tuple[Point,
     """
     same = staying(n, paid)
     first = each(lambda a: jnp.where(a > 0, a, _PRIOR), n)
-    top, bottom = jnp.max(paid, 0), jnp.min(paid, 0)
+    top, bottom = _most(paid), -_most(-paid)
     leaving = sum_of(each(lambda a, here: jnp.where(here, 0, a), first, same))
     best = [(a >= top)[None] for a in paid] if isinstance(n, list) else (paid >= top[None])[:, None]
 
@@ -153,8 +194,8 @@ def _begun(n: Row, paid: Array, mean: Array, high: Array | None) -> tuple[Point,
         more = leaving * beside(n, (factor - 1)[None])
         moved = each(lambda a, here: a + jnp.where(here, more, 0), first, best)
         q, now, value = _chain(moved, paid)
-    total = sum_of(moved)
-    slack = each(lambda a: a * 0 + total, moved)
+    whole = sum_of(moved)
+    slack = each(lambda a: a * 0 + whole, moved)
     nothing, box = jnp.zeros_like(paid), None
     moment = nothing - (mean - now)[None]
     if high is not None:
@@ -163,7 +204,7 @@ def _begun(n: Row, paid: Array, mean: Array, high: Array | None) -> tuple[Point,
         value = (high / 2)[None] + (value - middle[None]) * shrunk[None]
         half = _PRIOR / value
         box = Box(high, half, _PRIOR / (high[None] - value))
-    point = Point(q, slack, each(jnp.zeros_like, n), nothing, alone(n, total), value, mean, moment, nothing, box)
+    point = Point(q, slack, each(jnp.zeros_like, n), nothing, alone(n, whole), value, mean, moment, nothing, box)
     if high is not None:
         point = point._replace(moment=alone(n, dot(q, ahead(point, paid))))
     return point, each(lambda a, b: a - b, moved, n)
@@ -202,15 +243,17 @@ def _ratio(n: Row, point: Point, paid: Array) -> Array:
         near = jnp.abs(w) < 0.25
         small = jnp.where(near, w, 0)
         one = larger((slack + drift) * beside(n, inverse), 1e-12)
-        return jnp.where(near, _excess(small), w + jnp.log(one))
+        return jnp.where(near, _excess(small), w + log(one))
 
     parts = dot(n, each(excess, v, point.slack, point.drift)) - x * dot(n, v)
-    return jnp.sum(alone(n, parts), 0)
+    return total(jnp.moveaxis(alone(n, parts), 0, -1))
 
 
 def _excess(w: Array) -> Array:
     """log(1 - w) + w for |w| <= 1/4, by its series."""
-    total = jnp.zeros_like(w)
-    for k in range(12 if np.finfo(w.dtype).bits == 32 else 26, 1, -1):
-        total = total * w - 1 / k
-    return w * w * total
+    return w * w * polynomial(w, [-1 / k for k in range(2, 12 if np.finfo(w.dtype).bits == 32 else 26)])
+
+
+def _most(values: Array) -> Array:
+    """The largest along the first axis."""
+    return reduce(larger, values) if len(values) <= MOST_LISTED else jnp.max(values, 0)
