@@ -37,7 +37,18 @@ MAY_IMPORT = {
 # inside a room, too, a file imports those that stand below it
 BELOW = {
     "fast": ["switch", "threefry", "jaxprs", "elementary", "comparisons", "batching", "compilation", "gpu"],
-    "confidence": ["larger", "rows", "bernoulli", "tilt", "problem", "ball", "stationary", "interior_of_three", "interior", "relative_values"],
+    "confidence": [
+        "larger",
+        "rows",
+        "bernoulli",
+        "tilt",
+        "problem",
+        "ball",
+        "stationary",
+        "interior_of_three",
+        "interior",
+        "relative_values",
+    ],
     "results": ["contents", "file", "named_axes", "display", "result"],
     "simulation": ["rounds", "recording", "request", "fingerprint", "plan", "tiles", "loop"],
     "sweeps": ["storage", "loop"],

@@ -163,9 +163,7 @@ def step(point: Point, target: Row, paid: Array, barrier: Array, push: Array | N
         mean=m + length[0] * kept(more[None])[0],
         moment=(1 - length) * moment + length * length * bend,
         lack=(1 - length) * lack,
-        box=None
-        if box is None
-        else Box(box.high, box.below + length * kept(below), box.above + length * kept(above)),
+        box=None if box is None else Box(box.high, box.below + length * kept(below), box.above + length * kept(above)),
     )
 
 

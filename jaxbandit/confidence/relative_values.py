@@ -32,11 +32,33 @@ STEPS_OF_THREE, STEPS_OF_MORE, STEPS_WITH_GAP = 14, 30, 40
 INFINITE = 1e30  # in place of an infinite J
 _PRIOR = 0.5  # transitions of each kind that was never seen, in the first step; a tenth of them in the next one
 _LAST_PRIOR = 1e-6
+_STEPS_OF_BOUND = 8
 _TIE = 1e-4  # derivative by the mean of what is added to the likelihood, so that of several best chains
 
 
 def likelihood_ratio(counts: Array, reward: Array, mean: Array, gap: Array | None = None) -> Array:
-    """J(mean)."""
+    """J(mean): by how much the likeliest chain with at least this mean is less likely than the likeliest one.
+
+    J(m) = max of L - max of L over chains Q with a stationary mean of at least m, where L is the sum of n_sj log Q_sj.
+    With a gap both maxima are over chains of the class. J is 0 up to `likeliest_mean`.
+
+    Args:
+      counts: n, [..., S, S] int, the transitions of one trajectory, up to about 1e7 of them.
+      reward: r, [..., S], in [0, 1], paid on arrival.
+      mean: m, [...], in [0, 1].
+      gap: None for all chains, or [...] in [0, 1]: chains with (max r - min r) / (max u - min u) of at least gap.
+
+    Returns:
+      J [...], at least 0 and never NaN; 1e30 where no chain has the mean, the best reward included. Where the best paid
+      state was never left J is 0. In float32 the relative error is about 1e-6 / (m - the estimate's mean) for
+      means near that, below 1e-4 for most others; the search is local.
+
+    Source: Burnetas and Katehakis 1997 for the ratio; the solver is our own.
+
+    >>> counts = jnp.array([[30, 10, 5], [10, 20, 10], [5, 10, 15]])
+    >>> round(float(likelihood_ratio(counts, jnp.array([0.0, 0.5, 1.0]), 0.6)), 2)
+    3.5
+    """
     counts, reward = jnp.asarray(counts), jnp.asarray(reward, float)
     mean = jnp.broadcast_to(jnp.asarray(mean, float), counts.shape[:-2])
     n, paid = _rows(counts, gap), jnp.moveaxis(reward, -1, 0)
@@ -53,7 +75,15 @@ def likelihood_ratio(counts: Array, reward: Array, mean: Array, gap: Array | Non
 
 
 def likeliest_mean(counts: Array, reward: Array, gap: Array | None = None) -> Array:
-    """The stationary mean of the likeliest chain; of several the largest."""
+    """The stationary mean [...] of the likeliest chain of the class; of several, the largest.
+
+    Args:
+      counts, reward, gap: as in `likelihood_ratio`. Without a gap the chain is the estimate n_sj / N_s.
+
+    >>> counts = jnp.array([[30, 10, 5], [10, 20, 10], [5, 10, 15]])
+    >>> round(float(likeliest_mean(counts, jnp.array([0.0, 0.5, 1.0]))), 4)
+    0.4348
+    """
     counts, reward = jnp.asarray(counts), jnp.asarray(reward, float)
     own = estimated_mean(counts, reward)
     if gap is None:
@@ -62,8 +92,21 @@ def likeliest_mean(counts: Array, reward: Array, gap: Array | None = None) -> Ar
     return _found(n, paid, own, _span(reward, gap, own.shape), free=True).mean
 
 
-def mean_upper(counts: Array, reward: Array, level: Array, steps: int = 8) -> Array:
-    """The largest mean m with J(m) <= level."""
+def mean_upper(counts: Array, reward: Array, level: Array) -> Array:
+    """The largest mean m [...] with J(m) <= level, over all chains.
+
+    The root is sought in y, m = low + (top - low) (1 - exp(-y)), by Newton's steps on the square root of J, which is
+    nearly a line near `low`; the derivative of J by m is the sum of the weights. A step that would leave the interval
+    in which the root is known to lie goes to the interval's middle.
+
+    Args:
+      counts, reward: as in `likelihood_ratio`.
+      level: [...], at least 0, inf too.
+
+    >>> counts = jnp.array([[30, 10, 5], [10, 20, 10], [5, 10, 15]])
+    >>> round(float(mean_upper(counts, jnp.array([0.0, 0.5, 1.0]), 3.5)), 3)
+    0.6
+    """
     counts, reward = jnp.asarray(counts), jnp.asarray(reward, float)
     n, paid = _rows(counts, None), jnp.moveaxis(reward, -1, 0)
     low, top = estimated_mean(counts, reward), _most(paid)
@@ -79,10 +122,12 @@ def mean_upper(counts: Array, reward: Array, level: Array, steps: int = 8) -> Ar
         slope = larger(jnp.sum(point.weight, 0) * span * jnp.exp(-y), TINY) / 2
         left, right = jnp.where(ratio <= level, y, left), jnp.where(ratio <= level, right, y)
         moved = y + (root - jnp.sqrt(ratio)) * jnp.sqrt(ratio) / slope
-        return jnp.where((moved > left) & (moved < right), moved, (left + right) / 2), left, right
+        slack = 1e-3 * y  # at the root itself, rounding decides on which side of it the next step lands
+        inside = (moved > left - slack) & (moved < right + slack)
+        return jnp.where(inside, moved, (left + right) / 2), left, right
 
     begin = jnp.ones_like(low)
-    y, _, _ = jax.lax.fori_loop(0, steps, better, (begin, 0 * begin, 17 * begin))
+    y, _, _ = jax.lax.fori_loop(0, _STEPS_OF_BOUND, better, (begin, 0 * begin, 17 * begin))
     return jnp.where(level > 0, smaller(low + span * -jnp.expm1(-y), top), low)
 
 
@@ -128,16 +173,14 @@ def _found(n: Row, paid: Array, mean: Array, high: Array | None, free: bool) -> 
     def again(i: Array, carry: tuple[Point, Array]) -> tuple[Point, Array]:
         point, share = carry
         seen = jnp.where(i < many - 3, share, 0)
-        target = each(
-            lambda a, b: jnp.where(a > 0, a + seen * b, larger(share * b, _LAST_PRIOR)), n, extra
-        )
+        target = each(lambda a, b: jnp.where(a > 0, a + seen * b, larger(share * b, _LAST_PRIOR)), n, extra)
         barrier = larger(_PRIOR * share, _LAST_PRIOR)
         return step(point, target, paid, barrier, push), share * 0.1
 
     share = jnp.ones((), mean.dtype)
     if isinstance(n, list):
         return _found_of_three(n, paid, begun, extra)
-    point, _ = jax.lax.fori_loop(0, many, again, (begun, share))
+    point: Point = jax.lax.fori_loop(0, many, again, (begun, share))[0]
     return point
 
 
@@ -155,10 +198,7 @@ def _found_of_three(n: Row, paid: Array, begun: Point, extra: Row) -> Point:
         point, share = carry
         kept = jnp.where(i < STEPS_OF_THREE - 3, share, 0)
         target = [
-            [
-                jnp.where(a > 0, a + kept * b, larger(share * b, _LAST_PRIOR))
-                for a, b in zip(row, added, strict=True)
-            ]
+            [jnp.where(a > 0, a + kept * b, larger(share * b, _LAST_PRIOR)) for a, b in zip(row, added, strict=True)]
             for row, added in zip(seen, more, strict=True)
         ]
         return step_of_three(point, target, gain), share * 0.1
@@ -192,18 +232,18 @@ def _begun(n: Row, paid: Array, mean: Array, high: Array | None) -> tuple[Point,
     for _ in range(2):
         factor = larger(smaller(factor * odds(mean) / odds(now), 1e9), 1.0)
         more = leaving * beside(n, (factor - 1)[None])
-        moved = each(lambda a, here: a + jnp.where(here, more, 0), first, best)
+        moved = each(lambda a, here, more=more: a + jnp.where(here, more, 0), first, best)
         q, now, value = _chain(moved, paid)
     whole = sum_of(moved)
     slack = each(lambda a: a * 0 + whole, moved)
     nothing, box = jnp.zeros_like(paid), None
     moment = nothing - (mean - now)[None]
     if high is not None:
-        middle = (jnp.max(value, 0) + jnp.min(value, 0)) / 2
-        shrunk = smaller(0.8 * high / larger(jnp.max(value, 0) - jnp.min(value, 0), TINY), 1.0)
-        value = (high / 2)[None] + (value - middle[None]) * shrunk[None]
-        half = _PRIOR / value
-        box = Box(high, half, _PRIOR / (high[None] - value))
+        lowest = -_most(-value)
+        span = larger(_most(value) - lowest, TINY)
+        shrunk = smaller(0.8 * high / span, 1.0)
+        value = smaller(0.1 * high, span)[None] + (value - lowest[None]) * shrunk[None]
+        box = Box(high, _PRIOR / value, _PRIOR / (high[None] - value))
     point = Point(q, slack, each(jnp.zeros_like, n), nothing, alone(n, whole), value, mean, moment, nothing, box)
     if high is not None:
         point = point._replace(moment=alone(n, dot(q, ahead(point, paid))))
@@ -216,10 +256,7 @@ def _chain(counts: Row, paid: Array) -> tuple[Row, Array, Array]:
     q = each(lambda a: a / whole, counts)
     reward = jnp.moveaxis(paid, 0, -1)
     home = jnp.full(reward.shape[:-1], reward.shape[-1] - 1, jnp.int32)
-    if isinstance(q, list):
-        transition = jnp.moveaxis(jnp.stack(q, -1), 0, -2)
-    else:
-        transition = jnp.moveaxis(q, (1, 0), (-2, -1))
+    transition = jnp.moveaxis(jnp.stack(q), (0, 1), (-1, -2))
     row, means, lengths, _ = excursions(transition, reward, home, jnp.zeros(home.shape))
     taken = each(lambda a, b: a * b, row, lengths)
     mean = alone(row, dot(taken, means) / sum_of(taken))
