@@ -50,8 +50,8 @@ def likelihood_ratio(counts: Array, reward: Array, mean: Array, gap: Array | Non
 
     Returns:
       J [...], at least 0 and never NaN; 1e30 where no chain has the mean, the best reward included. Where the best paid
-      state was never left J is 0. The search is local, and short for a chain that hardly moves and a mean
-      far from its own: in float32, of estimates from plays 94 in 100 are within 1e-5 max(1, J), 98 within 1e-4.
+      state was never left J is 0. In float32, 92 of 100 are within 1e-5 max(1, J) and 97 within 1e-4; of chains
+      that hardly move, and means far from their own, 2 in 100 are off by more than 1e-2. The search is local.
 
     Source: Burnetas and Katehakis 1997 for the ratio; the solver is our own.
 
@@ -75,10 +75,7 @@ def likelihood_ratio(counts: Array, reward: Array, mean: Array, gap: Array | Non
 
 
 def likeliest_mean(counts: Array, reward: Array, gap: Array | None = None) -> Array:
-    """The stationary mean [...] of the likeliest chain of the class; of several, the largest.
-
-    Args:
-      counts, reward, gap: as in `likelihood_ratio`. Without a gap the chain is the estimate n_sj / N_s.
+    """The stationary mean [...] of the likeliest chain of the class, of several the largest; arguments as above.
 
     >>> counts = jnp.array([[30, 10, 5], [10, 20, 10], [5, 10, 15]])
     >>> round(float(likeliest_mean(counts, jnp.array([0.0, 0.5, 1.0]))), 4)
