@@ -37,7 +37,18 @@ MAY_IMPORT = {
 # inside a room, too, a file imports those that stand below it
 BELOW = {
     "fast": ["switch", "threefry", "jaxprs", "elementary", "comparisons", "batching", "compilation", "gpu"],
-    "confidence": ["larger", "rows", "bernoulli", "tilt", "problem", "ball", "stationary", "two_states", "likelihood"],
+    "confidence": [
+        "larger",
+        "rows",
+        "bernoulli",
+        "tilt",
+        "problem",
+        "ball",
+        "stationary",
+        "two_states",
+        "two_state_upper",
+        "likelihood",
+    ],
     "results": ["contents", "file", "named_axes", "display", "result"],
     "simulation": ["rounds", "recording", "request", "fingerprint", "plan", "tiles", "loop"],
     "sweeps": ["storage", "loop"],
@@ -57,14 +68,16 @@ DOORS = {
     "metrics": "Summary best_arms best_share linear_share median_interval paired_difference pseudo_regret "
     "realised_regret summary",
     "plotting": "COLOURS plot_batches plot_distribution plot_heatmap plot_parameter plot_pulls plot_regret",
-    "policies": "ALL GradientBandit IMED IMEDMC KLUCB KLUCBMC Oracle RoundRobinKLUCB TVKLUCB Thompson UCB1 UCBSM Uniform",
+    "policies": "ALL GradientBandit IMED IMEDMC JointKLUCB KLUCB KLUCBMC Oracle RoundRobinKLUCB TVKLUCB Thompson UCB1 "
+    "UCBSM Uniform",
     "policies.estimates": "count_transitions count_visits no_transitions no_visits ratio sample_mean total unit_reward",
     "testing": "check_backend check_environment check_policy",
 }
 PUBLIC = """
-ALL IMED IMEDMC KLUCB KLUCBMC Environment Feedback GradientBandit MarkovArms Oracle Policy Result RoundRobinKLUCB TVKLUCB
-Thompson UCB1 UCBSM Uniform advance bernoulli best bounds chains confidence divergences environments grid luck markov
-metrics play_round pytree random simulate start static sweep testing two_state use_all_cores
+ALL IMED IMEDMC KLUCB KLUCBMC Environment Feedback GradientBandit JointKLUCB MarkovArms Oracle Policy Result
+RoundRobinKLUCB TVKLUCB Thompson UCB1 UCBSM Uniform advance bernoulli best bounds chains confidence divergences
+environments grid luck markov metrics play_round pytree random simulate start static sweep testing two_state
+use_all_cores
 """.split()
 COMMANDS = """
 ablation asymptotic_bounds benchmark concentration iid initial_state lower_bound own_policy paper scenario1 scenario2

@@ -9,7 +9,7 @@ import jax
 import jax.numpy as jnp
 
 from jaxbandit.base import Array
-from jaxbandit.confidence import two_states
+from jaxbandit.confidence import two_state_upper, two_states
 from jaxbandit.confidence.two_states import NEVER
 
 
@@ -38,6 +38,33 @@ def chain_likelihood_ratio(
     mu = jnp.where(width > 0, (mean - low) / jnp.where(width > 0, width, 1), 2)
     ratio = two_states.likelihood_ratio(ordered, chain.parts, mu, gap)
     return jnp.where(chain.mean >= mean, 0, ratio)
+
+
+@partial(jax.jit, inline=True)
+def chain_mean_upper(counts: Array, reward: Array, level: Array) -> Array:
+    """The largest mean of a chain whose log-likelihood is at most `level` below that of the likeliest chain.
+
+    With N_s = sum over j of n_sj and p_sj = n_sj / N_s that is the largest stationary mean over chains Q with
+
+        sum over s of N_s KL(p_s || Q_s) <= level.
+
+    Args:
+      counts: n, [..., 2, 2], transitions from state to state, no more than 1e7.
+      reward: [..., 2].
+      level: [...], at least 0, inf too.
+
+    Returns:
+      the mean [...]: within 1e-6 (max reward - min reward) in float32, exactly that of `likeliest_chain` at level 0 and
+      never below it; the largest reward where the best paid state was never left; never NaN.
+
+    Source: the confidence region is Burnetas and Katehakis's (1996); the solver is our own, see `two_state_upper`.
+
+    >>> counts = jnp.array([[60, 40], [40, 20]])
+    >>> round(float(chain_mean_upper(counts, jnp.array([0.0, 1.0]), jnp.array(2.0))), 4)
+    0.4488
+    """
+    ordered, low, high = _ordered(counts, reward)
+    return low + (high - low) * two_state_upper.share_upper(ordered, level)
 
 
 def _ordered(counts: Array, reward: Array) -> tuple[two_states.Counts, Array, Array]:
