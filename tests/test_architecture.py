@@ -37,8 +37,10 @@ MAY_IMPORT = {
 # inside a room, too, a file imports those that stand below it
 BELOW = {
     "fast": ["switch", "threefry", "jaxprs", "elementary", "comparisons", "batching", "compilation", "gpu"],
-    "confidence": ["larger", "rows", "bernoulli", "tilt", "problem", "ball", "stationary", "interior",
-                   "interior_of_three", "relative_values", "two_states", "likelihood"],  # fmt: skip
+    "confidence": [
+        *["larger", "rows", "bernoulli", "tilt", "problem", "ball", "stationary", "interior", "interior_of_three"],
+        *["relative_values", "two_states", "two_state_upper", "likelihood"],
+    ],
     "results": ["contents", "file", "named_axes", "display", "result"],
     "simulation": ["rounds", "recording", "request", "fingerprint", "plan", "tiles", "loop"],
     "sweeps": ["storage", "loop"],
@@ -64,9 +66,10 @@ DOORS = {
     "testing": "check_backend check_environment check_policy",
 }
 PUBLIC = """
-ALL IMED IMEDMC JointKLUCB KLUCB KLUCBMC Environment Feedback GradientBandit MarkovArms Oracle Policy Result
-RoundRobinKLUCB TVKLUCB Thompson UCB1 UCBSM Uniform advance bernoulli best bounds chains confidence divergences environments grid luck markov
-metrics play_round pytree random simulate start static sweep testing two_state use_all_cores
+ALL IMED IMEDMC KLUCB KLUCBMC Environment Feedback GradientBandit JointKLUCB MarkovArms Oracle Policy Result
+RoundRobinKLUCB TVKLUCB Thompson UCB1 UCBSM Uniform advance bernoulli best bounds chains confidence divergences
+environments grid luck markov metrics play_round pytree random simulate start static sweep testing two_state
+use_all_cores
 """.split()
 COMMANDS = """
 ablation asymptotic_bounds benchmark concentration iid initial_state lower_bound own_policy paper scenario1 scenario2

@@ -1,4 +1,8 @@
-"""How well counts of an arm's transitions agree with a mean reward of at least some value, for the chain as a whole."""
+"""How well counts of an arm's transitions agree with a mean reward of at least some value, for the chain as a whole.
+
+Arms with two states are solved in closed form (`two_states`, `two_state_upper`), those with more by steps of Newton's
+kind (`relative_values`).
+"""
 
 from __future__ import annotations
 
@@ -10,7 +14,7 @@ import jax.numpy as jnp
 import numpy as np
 
 from jaxbandit.base import Array
-from jaxbandit.confidence import two_states
+from jaxbandit.confidence import relative_values, two_state_upper, two_states
 from jaxbandit.confidence.larger import larger
 from jaxbandit.confidence.two_states import TINY
 
@@ -18,25 +22,95 @@ NEVER = 1e30  # where no chain is good enough
 
 
 class LikeliestChain(NamedTuple):
-    """The likeliest chain of a class, as far as later likelihood ratios need it; it depends on the counts alone."""
+    """The likeliest chain of a class, as far as likelihood ratios need it; it depends on the counts alone."""
 
     mean: Array  # [...]
-    parts: two_states.Likeliest
+    parts: two_states.Likeliest | None  # None with more than two states
+
+
+@partial(jax.jit, inline=True)
+def chain_likelihood_ratio(counts: Array, reward: Array, mean: Array, gap: Array | None = None) -> Array:
+    """How much likelier the counts are under the likeliest chain than under any chain with at least a mean.
+
+    With L(Q) = sum over s and j of n_sj log Q_sj, n = `counts`, and m = `mean` it is
+
+        J(m) = max of L(Q) - max of L(Q) over chains Q with a stationary mean of at least m,
+
+    without a gap the smallest sum over s of N_s KL(p_s || Q_s) over the latter, N_s the departures of state s and p_s
+    its estimated row. A chain's gap is the range of the rewards over the range of its relative values
+    (`chains.reward_gap`); for two states P01 + P10. With a gap, both maxima are over chains that have at least that.
+
+    Args:
+      counts: [..., S, S], the transitions of one trajectory, up to about 1e7 of them.
+      reward: [..., S], paid on arrival, in [0, 1] for more than two states.
+      mean: broadcast against [...].
+      gap: None for all chains, or broadcast against [...], in [0, 1].
+
+    Returns:
+      J [...], at least 0, exactly 0 up to `chain_mean`; 1e30 where no chain is good enough; never NaN. Two states:
+      within 1e-5 max(1, J), or what a change of `mean` by four units in its last place explains. More states: see
+      `relative_values.likelihood_ratio`.
+
+    Source: Burnetas and Katehakis 1997 for the ratio; the closed form for two states and the class are our own.
+
+    >>> counts = jnp.array([[60, 40], [40, 20]])
+    >>> round(float(chain_likelihood_ratio(counts, jnp.array([0.0, 1.0]), 0.5)), 4)
+    5.4115
+    """
+    return ratio_to(likeliest_chain(counts, reward, gap), counts, reward, mean, gap)
+
+
+@partial(jax.jit, inline=True)
+def chain_mean(counts: Array, reward: Array, gap: Array | None = None) -> Array:
+    """The stationary mean [...] of the likeliest chain; of several as likely, the largest. Arguments as above.
+
+    >>> round(float(chain_mean(jnp.array([[900, 1], [2, 600]]), jnp.array([0.0, 1.0]), 0.03)), 6)
+    0.092796
+    """
+    return likeliest_chain(counts, reward, gap).mean
+
+
+@partial(jax.jit, inline=True)
+def chain_mean_upper(counts: Array, reward: Array, level: Array) -> Array:
+    """The largest mean of a chain whose log-likelihood is at most `level` below that of the likeliest chain.
+
+    That is the largest m with J(m) <= level, J as in `chain_likelihood_ratio`, over all chains.
+
+    Args:
+      counts, reward: as in `chain_likelihood_ratio`.
+      level: broadcast against [...], at least 0, inf too.
+
+    Returns:
+      the mean [...]; for two states within 1e-6 (max reward - min reward) in float32, exactly `chain_mean` at level 0
+      and never below it; the largest reward where the best paid state was never left; never NaN.
+
+    Source: the confidence region is Burnetas and Katehakis's (1996); the solver is our own, see `two_state_upper`.
+
+    >>> counts = jnp.array([[60, 40], [40, 20]])
+    >>> round(float(chain_mean_upper(counts, jnp.array([0.0, 1.0]), jnp.array(2.0))), 4)
+    0.4488
+    """
+    if counts.shape[-1] > 2:
+        return relative_values.mean_upper(counts, reward, level)
+    ordered, low, high = _ordered(counts, reward)
+    return low + (high - low) * two_state_upper.share_upper(ordered, level)
 
 
 def likeliest_chain(counts: Array, reward: Array, gap: Array | None = None) -> LikeliestChain:
-    """The likeliest chain for transition counts, of the chains whose gap is at least `gap`."""
+    """The likeliest chain, of the chains whose gap is at least `gap`."""
+    counts, reward = jnp.asarray(counts), jnp.asarray(reward, float)
+    if counts.shape[-1] > 2:
+        return LikeliestChain(relative_values.likeliest_mean(counts, reward, gap), None)
     ordered, low, high = _ordered(counts, reward)
     parts = two_states.likeliest(ordered, gap)
     return LikeliestChain(low + (high - low) * parts.share, parts)
 
 
-@partial(jax.jit, inline=True)
-def chain_likelihood_ratio(
-    counts: Array, reward: Array, mean: Array, gap: Array | None = None, chain: LikeliestChain | None = None
-) -> Array:
-    """How much likelier the likeliest chain is than any whose mean is at least `mean`."""
-    chain = likeliest_chain(counts, reward, gap) if chain is None else chain
+def ratio_to(chain: LikeliestChain, counts: Array, reward: Array, mean: Array, gap: Array | None = None) -> Array:
+    """`chain_likelihood_ratio`, given the likeliest chain."""
+    counts, reward = jnp.asarray(counts), jnp.asarray(reward, float)
+    if chain.parts is None:
+        return relative_values.likelihood_ratio(counts, reward, mean, gap)
     ordered, low, high = _ordered(counts, reward)
     least = float(np.finfo(chain.mean.dtype).eps)
     above, below = larger(mean - low, TINY), larger(high - mean, least)
@@ -46,6 +120,7 @@ def chain_likelihood_ratio(
 
 def _ordered(counts: Array, reward: Array) -> tuple[two_states.Counts, Array, Array]:
     """Counts with the better paid state second, the lower reward and the higher one."""
+    counts, reward = jnp.asarray(counts), jnp.asarray(reward, float)
     first, second = reward[..., 0], reward[..., 1]
     swapped = first > second
     counts = counts.astype(float)

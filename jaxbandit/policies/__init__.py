@@ -5,6 +5,7 @@ from jaxbandit.policies.baselines import Oracle, Uniform
 from jaxbandit.policies.gradient import GradientBandit
 from jaxbandit.policies.imed import IMED
 from jaxbandit.policies.imed_mc import IMEDMC
+from jaxbandit.policies.joint_kl_ucb import JointKLUCB
 from jaxbandit.policies.kl_ucb import KLUCB, RoundRobinKLUCB
 from jaxbandit.policies.thompson import Thompson
 from jaxbandit.policies.tv_kl_ucb import KLUCBMC, TVKLUCB
@@ -15,6 +16,7 @@ __all__ = [
     "GradientBandit",
     "IMED",
     "IMEDMC",
+    "JointKLUCB",
     "KLUCB",
     "KLUCBMC",
     "Oracle",
@@ -29,5 +31,18 @@ __all__ = [
 # label to class, for every policy that can be made without arguments; the contract tests run over it
 ALL: dict[str, type[Policy]] = {
     policy.__name__: policy
-    for policy in (UCBSM, KLUCB, RoundRobinKLUCB, KLUCBMC, TVKLUCB, UCB1, IMED, Thompson, GradientBandit, Uniform)
+    for policy in (
+        UCBSM,
+        KLUCB,
+        RoundRobinKLUCB,
+        KLUCBMC,
+        TVKLUCB,
+        UCB1,
+        IMED,
+        IMEDMC,
+        JointKLUCB,
+        Thompson,
+        GradientBandit,
+        Uniform,
+    )
 }

@@ -2,9 +2,13 @@
 
 from __future__ import annotations
 
+from typing import Literal
+
 import jax.numpy as jnp
 
 from jaxbandit.base import Array
+
+Clock = Literal["round", "arm"]  # what the round is counted by: all plays, or those of the arm
 
 
 def level(t: Array, exploration: Array | None = None) -> Array:

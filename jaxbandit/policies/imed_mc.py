@@ -1,59 +1,94 @@
-"""IMED-MC and its upper-confidence form: policies on the likelihood of an arm's whole chain."""
+"""IMED on the likelihood of an arm's whole chain."""
 
 from __future__ import annotations
-
-from typing import NamedTuple
 
 import jax.numpy as jnp
 
 from jaxbandit.base import Array, Feedback, pytree, total
-from jaxbandit.confidence.likelihood import LikeliestChain, chain_likelihood_ratio, likeliest_chain
-from jaxbandit.fast import add_one, log
-from jaxbandit.policies.estimates import unit_reward
-
-
-class Chains(NamedTuple):
-    """State of IMED-MC: transitions, and what follows from them for each arm, renewed for the arms played."""
-
-    counts: Array  # [K, S, S] int32, transitions seen
-    reward: Array  # [K, S], in [0, 1]
-
-
-class Known(NamedTuple):
-    """What an index needs of an arm's counts alone, [K] each."""
-
-    plays: Array  # int32
-    chain: LikeliestChain
-    cycles: Array  # log(1 + cycles)
+from jaxbandit.confidence.likelihood import likeliest_chain, ratio_to
+from jaxbandit.fast import log
+from jaxbandit.policies import checks
+from jaxbandit.policies.estimates import Transitions, count_transitions, no_transitions
 
 
 @pytree
 class IMEDMC:
-    """IMED on the likelihood of the whole chain."""
+    """IMED on the likelihood of the whole chain (IMED-MC): the arm with the least J(best) + log(1 + c) is played.
+
+    J(m) = max of L - max of L over chains with a mean of at least m, where L(Q) = sum over s and j of n_sj log Q_sj and
+    n_sj counts the arm's transitions from state s to state j (`confidence.chain_likelihood_ratio`). `best` is the
+    largest over arms of the mean of the arm's likeliest chain; c counts the arm's `cycles`. Its regret grows as the
+    lower bound does, for all irreducible chains (docs/optimality.md).
+
+    With an exponent or a gap, only chains of a class are admitted: those whose range of relative values is at most
+    (max reward - min reward) / gap (`chains.reward_gap`), for two states those with P01 + P10 >= gap. An arm that never
+    moves is given up then; without, an arm slower than 1 / T is played for ever.
+
+    Args:
+      exponent: None, or in (0, 1): the class of the gap T^-exponent, T the arm's plays. It needs no knowledge of the
+        chains and has the same theorem; 0.5 where arms may hardly move.
+      gap: None, or in [0, 1]: a class chosen by the user. Both None (default): all chains.
+
+    Raises:
+      ValueError: from `simulate` and `check_policy`, for a field out of range, or both fields given.
+
+    Source: our own, after Honda and Takemura 2015 (IMED) and Burnetas and Katehakis 1997 (the likelihood of chains).
+    Cycles are counted where IMED has plays, because a slow arm's plays say less than their number.
+
+    >>> policy = IMEDMC()
+    >>> state = policy.init(jnp.array([[0.0, 1.0], [0.0, 1.0]]))
+    >>> state = state._replace(counts=jnp.array([[[60, 40], [40, 20]], [[10, 10], [9, 11]]]))
+    >>> [round(score, 4) for score in policy.scores(None, state, 181).tolist()]  # -(7.6766 + log 41), -(0 + log 10)
+    [-11.3902, -2.3026]
+    """
 
     exponent: Array | None = None
     gap: Array | None = None
 
-    def init(self, reward: Array) -> Chains:
-        arms, states = reward.shape
-        return Chains(jnp.zeros((arms, states, states), jnp.int32), unit_reward(reward))
-
-    def scores(self, key: Array, state: Chains, t: Array) -> Array:
-        plays, chain, cycles = self._known(state.counts, state.reward)
-        best = jnp.max(jnp.where(plays > 0, chain.mean, 0))
-        ratio = chain_likelihood_ratio(state.counts, state.reward, best, self._gap(plays), chain)
-        return jnp.where(plays == 0, jnp.inf, -(ratio + cycles))
-
-    def update(self, state: Chains, feedback: Feedback) -> Chains:
-        counts = add_one(state.counts, feedback.arms, feedback.before, feedback.states)
-        return Chains(counts, state.reward)
-
-    def _gap(self, plays: Array) -> Array | None:
+    def validate(self, reward: Array) -> None:
+        if self.exponent is not None and self.gap is not None:
+            raise ValueError("gap: give an exponent or a gap, not both")
         if self.exponent is not None:
-            return jnp.maximum(plays, 1).astype(float) ** -self.exponent
-        return self.gap
+            checks.number(self, "exponent", 0, 1, above=True)
+            if float(self.exponent) == 1:
+                raise ValueError("exponent: 1.0 lies outside (0, 1)")
+        if self.gap is not None:
+            checks.number(self, "gap", 0, 1)
 
-    def _known(self, counts: Array, reward: Array) -> Known:
-        plays = total(total(counts))
-        cycles = jnp.minimum(counts[:, 0, 1], counts[:, 1, 0])
-        return Known(plays, likeliest_chain(counts, reward, self._gap(plays)), log(1 + cycles.astype(float)))
+    def init(self, reward: Array) -> Transitions:
+        return no_transitions(reward)
+
+    def scores(self, key: Array, state: Transitions, t: Array) -> Array:
+        plays = total(total(state.counts))
+        gap = self.gap
+        if self.exponent is not None:
+            gap = jnp.maximum(plays, 1).astype(float) ** -self.exponent
+        chain = likeliest_chain(state.counts, state.reward, gap)
+        best = jnp.max(jnp.where(plays > 0, chain.mean, 0))
+        ratio = ratio_to(chain, state.counts, state.reward, best, gap)
+        index = ratio + log(1 + cycles(state.counts, state.reward, chain.mean).astype(float))
+        return jnp.where(plays == 0, jnp.inf, -index)
+
+    def update(self, state: Transitions, feedback: Feedback) -> Transitions:
+        return count_transitions(state, feedback)
+
+
+def cycles(counts: Array, reward: Array, mean: Array) -> Array:
+    """How often an arm went from states that pay less than its mean to the others and back, the less of both: [K].
+
+    For two states min(n01, n10).
+
+    Args:
+      counts: [K, S, S] int32.
+      reward: [K, S].
+      mean: [K].
+
+    >>> cycles(jnp.array([[[0, 2, 1], [3, 0, 0], [0, 1, 5]]]), jnp.array([[0.0, 0.5, 1.0]]), jnp.array([0.7])).tolist()
+    [1]
+    """
+    if counts.shape[1] == 2:
+        return jnp.minimum(counts[:, 0, 1], counts[:, 1, 0])
+    poor = reward < mean[:, None]
+    out = total(total(jnp.where(poor[:, :, None] & ~poor[:, None, :], counts, 0)))
+    back = total(total(jnp.where(~poor[:, :, None] & poor[:, None, :], counts, 0)))
+    return jnp.minimum(out, back)

@@ -16,10 +16,9 @@ from jaxbandit.divergences import DISTANCES, Distance, farthest, threshold
 from jaxbandit.fast import computed_once
 from jaxbandit.policies import checks
 from jaxbandit.policies.estimates import Transitions, count_transitions, no_transitions, ratio, sample_mean
-from jaxbandit.policies.exploration import level
+from jaxbandit.policies.exploration import Clock, level
 
 Samples = Literal["arm", "state"]
-Clock = Literal["round", "arm"]
 
 
 @pytree

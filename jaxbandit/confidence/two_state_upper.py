@@ -1,0 +1,130 @@
+"""The largest share of the better paid state among the chains with two states that the counts leave likely.
+
+Counts n_ij, departures N0 and N1, estimates p and q, and chains (a, b) are those of `two_states`. Among all chains
+
+    U(level) = the largest a / (a + b) with N0 d(p, a) + N1 d(q, b) <= level.
+
+The likeliest chains with larger and larger shares have nu departures moved from state 1 to state 0, 0 <= nu <= n10:
+
+    a = (n01 + nu) / (N0 + nu),  b = (n10 - nu) / (N1 - nu),  x = log(a / b),
+    G = N0 log(1 + nu/N0) - n01 log(1 + nu/n01) + n10 log(1 + nu/(n10 - nu)) - N1 log(1 + nu/(N1 - nu)),
+
+and G is to be the level. As a function of x it is convex: dG/dx = nu and dnu/dx = 1 / w with
+
+    w = n00 / ((n01 + nu) (N0 + nu)) + n11 / ((n10 - nu) (N1 - nu)).
+
+Rounding: an error in G moves the root x by that error over nu. The terms of G are about as large as nu, so that x keeps
+the precision of the floats, and so does the share. That is why the last step is made in x, and its result never
+turned back into a nu. Where state 1 was always left, b is 1 up to nu = n10, and from there on dG/dx stays n10.
+"""
+
+from __future__ import annotations
+
+from typing import NamedTuple
+
+import jax.numpy as jnp
+import numpy as np
+
+from jaxbandit.base import Array
+from jaxbandit.confidence.bernoulli import begin
+from jaxbandit.confidence.larger import larger, smaller
+from jaxbandit.confidence.two_states import TINY, Counts, likeliest
+from jaxbandit.fast import computed_once, exponential, log_of_sum
+
+MOST = 1e20  # of z = nu / (n10 - nu); from there on nu is n10 but for rounding
+
+
+class Point(NamedTuple):
+    """One of these chains, and how G grows there."""
+
+    nu: Array
+    left: Array  # n10 - nu, with all its digits
+    lack: Array  # level - G
+    slope: Array  # left w
+    bend: Array  # left^2 dw/dnu
+
+
+def share_upper(counts: Counts, level: Array) -> Array:
+    """U(level), never below the share of the likeliest chain, and exactly that at level 0.
+
+    Args:
+      counts: of reachable counts: n01 and n10 differ by at most 1. Others give a slightly less exact share.
+      level: of the counts' shape, at least 0.
+
+    >>> counts = Counts(*map(jnp.array, (60.0, 40.0, 40.0, 20.0)))
+    >>> round(float(share_upper(counts, jnp.array(5.0))), 4)
+    0.4948
+    """
+    n00, n01, _, n11 = counts
+    z = _begin(counts, level)
+    for _ in range(1 if np.finfo(level.dtype).bits == 32 else 3):
+        z = _better(_at(counts, z, level), z)
+    point = _at(counts, z, level)
+    x = _missing(counts, point)
+    kept = exponential(jnp.abs(x))[1]
+    stayed = n00 > 0  # else a is 1 whatever the counts, and arms that differ in them alone keep equal shares
+    up = jnp.where(stayed, n01 + point.nu, 1) * (n11 + point.left) * jnp.where(x < 0, kept, 1)
+    down = jnp.where(stayed, n00 + n01 + point.nu, 1) * point.left * jnp.where(x < 0, 1, kept)
+    own = likeliest(counts, None).share
+    return jnp.where((level > 0) & (counts.n10 > 0), larger(up / larger(up + down, TINY), own), own)
+
+
+def _begin(counts: Counts, level: Array) -> Array:
+    """About the z of the root, from the z at which each row alone would take all of the level.
+
+    `begin` knows these two within 0.7 %. The reciprocals of their squares are added, as is right where both rows' parts
+    of G grow with the square of z.
+    """
+    n00, _, n10, n11 = counts
+    out, back = larger(n00 + counts.n01, 1), larger(n10 + n11, 1)
+    p_stay, q = n00 / out, n10 / back
+    moved_0, kept_0 = exponential(begin(larger(p_stay, TINY), 1 - p_stay, level / out)[1])
+    moved_1, kept_1 = exponential(begin(larger(q, TINY), 1 - q, level / back)[1])
+    room = n10 * kept_0 - out * moved_0
+    z_0 = jnp.where((room > 0) & (n00 > 0), out * moved_0 / larger(room, TINY), MOST)
+    z_1 = back * moved_1 / larger(n11 * kept_1, TINY)
+    low, high = smaller(smaller(z_0, z_1), MOST), larger(larger(z_0, z_1), TINY)
+    ratio = low / high
+    return low / jnp.sqrt(1 + ratio * ratio)
+
+
+def _at(counts: Counts, z: Array, level: Array) -> Point:
+    """The chain at z."""
+    n00, n01, n10, n11 = counts
+    out = n00 + n01
+    left = n10 / (1 + z)
+    nu = left * z
+    a_part, a_whole, b_whole = n01 + nu, out + nu, n11 + left
+    row_0 = out * log_of_sum(nu / larger(out, 1)) - n01 * log_of_sum(nu / larger(n01, 1))
+    row_1 = n10 * log_of_sum(z) - (n10 + n11) * log_of_sum(nu / larger(b_whole, TINY))
+    lack = level - jnp.where(n00 > 0, row_0, 0) - jnp.where(n11 > 0, row_1, 0)
+    inverse = left / larger(a_part * a_whole, TINY)
+    stays = 1 / larger(b_whole, TINY)
+    slope = n00 * inverse + n11 * stays
+    bend = n11 * stays * (1 + left * stays) - n00 * inverse * inverse * (a_part + a_whole)
+    return Point(nu, left, computed_once(lack), slope, bend)
+
+
+def _better(point: Point, z: Array) -> Array:
+    """Halley's step in log(1 + z), with a quotient near exp(y) - 1 in its place, which never falls to -1."""
+    nu, left, lack, slope, bend = point
+    first = nu * slope
+    second = left * slope + nu * (bend - slope)
+    y = lack * first / larger(first * first + 0.5 * lack * second, TINY)
+    return smaller(larger(z + (1 + z) * y / (1 + y * (y * (1 / 12) - 0.5)), z * 0.125), MOST)
+
+
+def _missing(counts: Counts, point: Point) -> Array:
+    """How much x lacks of the root: Halley's step in x, and what the third derivative adds to it.
+
+    As dG/dx grows with x up to n10, its mean over a step up is at most n10. Over a step down it is at least half of nu
+    for a parabola; the third derivative is left out where that bound is near, or where state 1 was always left.
+    """
+    nu, left, lack, slope, bend = point
+    over = 1 / larger(slope, TINY)
+    second = left * over
+    mean = nu + lack * second / larger(2 * nu, TINY)  # of dG/dx over the step
+    x = lack / larger(larger(smaller(mean, counts.n10), 0.5 * nu), TINY)
+    third = second * over * over * bend
+    inside = (counts.n11 > 0) & (mean > 0.75 * nu) & (mean < counts.n10)
+    return jnp.where(inside, x + third * x * x * x / larger(6 * (nu + second * x), TINY), x)
