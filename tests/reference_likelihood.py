@@ -7,16 +7,14 @@ the relative values with rewards paid on arrival: sum over j of Q_sj u_j = mean 
 """
 
 import math
-from itertools import combinations, permutations, product
+from itertools import combinations, permutations
 
 import numpy as np
-from scipy.optimize import minimize
+from scipy.optimize import linprog, minimize
 from scipy.special import kl_div
 
-from jaxbandit import chains
-
 GOLDEN = (math.sqrt(5) - 1) / 2
-SMALLEST = 1e-12  # of the probabilities in the general search, so that every chain has one long-run mean
+SMALLEST = 1e-14  # of the probabilities in the general search, whose variables are their logarithms
 
 
 def golden_minimum(function, low, high, sections=120):
@@ -78,85 +76,107 @@ def divergence(counts, rows):
     return float((departures * kl_div(counts / np.maximum(departures, 1), rows)).sum())
 
 
-def search(counts, reward, mean, gap, start):
-    """Return the rows of least divergence near a start, among those with at least this mean and this gap.
+def admitted(rows, reward, mean, gap):
+    """Return whether a chain has this mean and this gap, and its mean."""
+    try:
+        found, _, u, _ = long_run(rows, reward)
+    except np.linalg.LinAlgError:  # a chain in pieces
+        return False, math.nan
+    mixes = (max(u) - min(u)) * gap <= (max(reward) - min(reward)) * (1 + 1e-9)
+    return mixes and found >= mean - 1e-11, found
 
-    Where row s changes in a direction d, the mean changes by law_s d u, and u by column s of D times d u.
+
+def search(counts, reward, mean, gap, start):
+    """Return a chain of least divergence near an admitted one, among those with at least this mean and this gap.
+
+    The variables are logarithms of the entries of the rows, in which the divergence is convex. Where row s changes in a
+    direction d, the mean changes by law_s d u, and u by column s of D times d u.
     """
-    number = len(reward)
-    departures = np.maximum(counts.sum(1, keepdims=True), 1)
-    p = counts / departures
-    pairs = np.array(list(permutations(range(number), 2)) if gap > 0 else np.empty((0, 2)), int)
+    departures, number = counts.sum(1, keepdims=True), len(reward)
+    p = counts / np.maximum(departures, 1)
+    pairs = list(permutations(range(number), 2)) if gap > 0 else []
     span = (max(reward) - min(reward)) / gap if gap > 0 else math.inf
-    unit = max(1.0, divergence(counts, start))
-    # By about so much a probability can change at the cost of the start: the unit of the search's variables.
-    size = np.minimum(1, np.sqrt(unit * np.maximum(p * (1 - p), unit / departures) / departures))
+    unit = max(1e-3, divergence(counts, start))
+    # By about so much a logarithm can change at the cost of the start: the unit of the search's variables.
+    size = np.minimum(1, np.sqrt(unit / np.maximum(departures * start, unit)))
 
     def rows(x):
-        return start + size * x.reshape(number, number)
+        logarithms = np.log(start) + size * x.reshape(number, number)
+        weights = np.exp(logarithms - logarithms.max(1, keepdims=True))
+        return weights / weights.sum(1, keepdims=True)
 
     def cost(x):
-        slope = counts.sum(1, keepdims=True) * (1 - p / rows(x))
-        return divergence(counts, rows(x)) / unit, (slope * size).ravel() / unit
+        return divergence(counts, rows(x)) / unit, (departures * (rows(x) - p) * size).ravel() / unit
 
     def margins(x):
         m, _, u, _ = long_run(rows(x), reward)
         return np.array([m - mean] + [1 - (u[i] - u[j]) / span for i, j in pairs])
 
     def slopes(x):
-        _, law, u, deviation = long_run(rows(x), reward)
+        q = rows(x)
+        _, law, u, deviation = long_run(q, reward)
+        inner = q * (u - (q @ u)[:, None]) * size
         columns = [law] + [(deviation[j] - deviation[i]) / span for i, j in pairs]
-        return np.array([(np.outer(column, u) * size).ravel() for column in columns])
+        return np.array([(column[:, None] * inner).ravel() for column in columns])
 
-    total = np.kron(np.eye(number), np.ones(number)) * size.ravel()
-    constraints = [
-        {"type": "eq", "fun": lambda x: total @ x, "jac": lambda x: total},
-        {"type": "ineq", "fun": margins, "jac": slopes},
-    ]
-    ends = zip(((SMALLEST - start) / size).ravel(), ((1 - start) / size).ravel(), strict=True)
-    options = {"maxiter": 500, "ftol": 1e-13}
-    found = minimize(
-        cost, np.zeros(number**2), jac=True, bounds=list(ends), constraints=constraints, method="SLSQP", options=options
-    )
-    q = np.clip(rows(found.x), SMALLEST, 1)
+    limits = {"type": "ineq", "fun": margins, "jac": slopes}
+    options = {"maxiter": 200, "ftol": 1e-12}
+    try:
+        x = minimize(cost, np.zeros(number**2), jac=True, constraints=limits, method="SLSQP", options=options).x
+    except np.linalg.LinAlgError:
+        return start
+    q = np.maximum(rows(x), SMALLEST)
     return q / q.sum(1, keepdims=True)
 
 
-def beginnings(counts, reward, number, rng):
-    """Yield chains to start a search from: the estimate moved to the best state, to equal rows, or to random ones."""
+def beginnings(counts, reward, mean, gap, number, rng):
+    """Yield admitted chains, near the estimate or near random rows: these are moved to equal rows as far as needed.
+
+    Equal rows have the largest gap, 1, and these have a larger mean than is asked for.
+    """
     departures = counts.sum(1, keepdims=True)
-    p = np.where(departures > 0, counts / np.maximum(departures, 1), 1 / len(reward))
-    best = np.eye(len(reward))[np.argmax(reward)]
+    states = len(reward)
+    p = np.where(departures > 0, counts / np.maximum(departures, 1), 1 / states)
+    best = np.eye(states)[np.argmax(reward)]
     for n in range(number):
-        weight, share = rng.beta(0.5, 1), rng.uniform()
-        equal = share * best + (1 - share) * p.mean(0)
-        start = (1 - weight) * p + weight * (best, equal, rng.dirichlet(np.ones(len(best)), len(best)))[n % 3]
-        start = np.maximum(start, 1e-6)
-        yield start / start.sum(1, keepdims=True)
+        law = rng.dirichlet(np.ones(states))
+        least = max(0, (mean - law @ reward) / (max(reward) - law @ reward))
+        share = least + (1 - least) * rng.uniform(0.05, 0.95)
+        equal = share * best + (1 - share) * law
+        base = p if n % 2 == 0 else 0.5 * p + 0.5 * rng.dirichlet(np.ones(states), states)
+        base = 0.999 * base + 0.001 / states
+        low, high = 0.0, 1.0
+        for _ in range(30):
+            weight = 0.5 * (low + high)
+            enough = admitted((1 - weight) * base + weight * equal, reward, mean, gap)[0]
+            low, high = (low, weight) if enough else (weight, high)
+        yield (1 - high) * base + high * equal
 
 
+@np.errstate(all="ignore")  # of searches that come to chains in pieces, which are not admitted
 def nearest(counts, reward, mean, gap, starts, rng):
-    """Return the least D that is found of chains on all states with this mean and gap, and their mean."""
+    """Return the least D that is found of chains on all states with this mean and gap, and the mean of that chain."""
     least = math.inf, math.nan
-    for start in beginnings(counts, reward, starts, rng):
-        try:
-            q = search(counts, reward, mean, gap, start)
-            m, _, u, _ = long_run(q, reward)
-        except np.linalg.LinAlgError:  # it came to a chain in pieces
-            continue
-        mixes = (max(u) - min(u)) * gap <= (max(reward) - min(reward)) * (1 + 1e-9)
-        if mixes and m >= mean - 1e-11:
-            least = min(least, (divergence(counts, q), m))
+    for rows in beginnings(counts, reward, mean, gap, starts, rng):
+        cost = math.inf
+        for _ in range(4):  # each search begins where the last one ended, with steps of a better size
+            rows = search(counts, reward, mean, gap, rows)
+            good, found = admitted(rows, reward, mean, gap)
+            before, cost = cost, divergence(counts, rows)
+            least = min(least, (cost, found)) if good else least
+            if good and abs(cost - before) < 1e-8 * max(1, cost):
+                break
     return least
 
 
-def ratio(counts, reward, mean, gap=0.0, starts=9, seed=0):
+def ratio(counts, reward, mean, gap=0.0, starts=6, seed=0):
     """Return J(mean) of counts [S, S] and rewards [S].
 
     Without a gap a chain near a reducible one may have nearly the mean of any of its closed classes. So the infimum is
     the least over all sets of states that no count leaves, each as a chain of its own.
     """
     counts, reward, rng = np.asarray(counts, float), np.asarray(reward, float), np.random.default_rng(seed)
+    mean, gap = float(mean), float(gap)
     if mean > max(reward):
         return math.inf
     if gap > 0:
@@ -165,28 +185,29 @@ def ratio(counts, reward, mean, gap=0.0, starts=9, seed=0):
     least = math.inf
     for size in range(1, len(reward) + 1):
         for states in map(list, combinations(range(len(reward)), size)):
-            leaving = counts[states].sum() - counts[np.ix_(states, states)].sum()
-            if leaving == 0 and max(reward[states]) >= mean:
-                inside = counts[np.ix_(states, states)], reward[states]
+            inside = counts[np.ix_(states, states)], reward[states]
+            if least > 0 and counts[states].sum() == inside[0].sum() and max(inside[1]) >= mean:
                 least = min(least, nearest(*inside, mean, 0.0, starts, rng)[0] if size > 1 else 0.0)
     return least
 
 
-def likeliest_mean(counts, reward, gap=0.0, starts=9, seed=0):
+def likeliest_mean(counts, reward, gap=0.0, starts=6, seed=0):
     """Return the mean of the likeliest chain, of several the largest.
 
-    Without a gap that is the estimate, and where rows were never seen one of the chains in which each of these leads
-    to one state: as with the controls of a decision process, no other has a larger mean.
+    Without a gap that is the estimate with any rows in place of those never seen. Its mean is found as the largest in
+    a linear program of the long-run shares w_sj of moves from s to j.
     """
     counts, reward, rng = np.asarray(counts, float), np.asarray(reward, float), np.random.default_rng(seed)
     if gap > 0:
         return nearest(counts, reward, min(reward), gap, starts, rng)[1]
+    states = np.arange(len(reward))
+    before, after = (each.ravel() for each in np.meshgrid(states, states, indexing="ij"))
+    flow = [(before == s) * 1.0 - (after == s) for s in states]
     departures = counts.sum(1)
-    free = np.flatnonzero(departures == 0)
-    largest = -math.inf
-    for targets in product(range(len(reward)), repeat=len(free)):
-        rows = counts / np.maximum(departures, 1)[:, None]
-        rows[free, targets] = 1
-        for states in chains.recurrent_classes(rows):
-            largest = max(largest, chains.stationary(rows[np.ix_(states, states)]) @ reward[states])
-    return largest
+    rows = [
+        (before == s) * (after == j) - (before == s) * counts[s, j] / departures[s]
+        for s, j in zip(before, after, strict=True)
+        if departures[s] > 0
+    ]
+    equal = np.array([*flow, *rows, np.ones(before.size)])
+    return -linprog(-reward[after], A_eq=equal, b_eq=np.eye(len(equal))[-1]).fun
