@@ -83,7 +83,7 @@ def admitted(rows, reward, mean, gap):
     except np.linalg.LinAlgError:  # a chain in pieces
         return False, math.nan
     mixes = (max(u) - min(u)) * gap <= (max(reward) - min(reward)) * (1 + 1e-9)
-    return mixes and found >= mean - 1e-11, found
+    return mixes and found >= mean - 1e-10, found
 
 
 def search(counts, reward, mean, gap, start):
@@ -130,9 +130,10 @@ def search(counts, reward, mean, gap, start):
 
 
 def beginnings(counts, reward, mean, gap, number, rng):
-    """Yield admitted chains, near the estimate or near random rows: these are moved to equal rows as far as needed.
+    """Yield chains to search from: the estimate or random rows, moved to equal rows until they are admitted.
 
-    Equal rows have the largest gap, 1, and these have a larger mean than is asked for.
+    Equal rows have the largest gap, 1, and these have a larger mean than is asked for. There are several minima, as a
+    move never seen may be made from one state or from another; so each set of rows begins once without such moves.
     """
     departures = counts.sum(1, keepdims=True)
     states = len(reward)
@@ -143,14 +144,16 @@ def beginnings(counts, reward, mean, gap, number, rng):
         least = max(0, (mean - law @ reward) / (max(reward) - law @ reward))
         share = least + (1 - least) * rng.uniform(0.05, 0.95)
         equal = share * best + (1 - share) * law
-        base = p if n % 2 == 0 else 0.5 * p + 0.5 * rng.dirichlet(np.ones(states), states)
+        base = p if rng.random() < 0.5 else 0.5 * p + 0.5 * rng.dirichlet(np.ones(states), states)
         base = 0.999 * base + 0.001 / states
         low, high = 0.0, 1.0
         for _ in range(30):
             weight = 0.5 * (low + high)
             enough = admitted((1 - weight) * base + weight * equal, reward, mean, gap)[0]
             low, high = (low, weight) if enough else (weight, high)
-        yield (1 - high) * base + high * equal
+        rows = (1 - high) * base + high * equal
+        without = (departures > 0) & ((n >> np.arange(states)[:, None]) % 2 == 1)
+        yield np.where((counts == 0) & without, SMALLEST, rows)
 
 
 @np.errstate(all="ignore")  # of searches that come to chains in pieces, which are not admitted
@@ -159,17 +162,19 @@ def nearest(counts, reward, mean, gap, starts, rng):
     least = math.inf, math.nan
     for rows in beginnings(counts, reward, mean, gap, starts, rng):
         cost = math.inf
-        for _ in range(4):  # each search begins where the last one ended, with steps of a better size
-            rows = search(counts, reward, mean, gap, rows)
+        for number in range(6):  # each search begins where the last one ended, with steps of a better size
+            if number == 2:  # and half of them without moves that were never seen and have become rare
+                rows = np.where((counts == 0) & (rows < 1e-4), SMALLEST, rows)
+            rows = search(counts, reward, mean, gap, rows / rows.sum(1, keepdims=True))
             good, found = admitted(rows, reward, mean, gap)
             before, cost = cost, divergence(counts, rows)
             least = min(least, (cost, found)) if good else least
-            if good and abs(cost - before) < 1e-8 * max(1, cost):
+            if number > 2 and good and abs(cost - before) < 1e-8 * max(1, cost):
                 break
     return least
 
 
-def ratio(counts, reward, mean, gap=0.0, starts=6, seed=0):
+def ratio(counts, reward, mean, gap=0.0, starts=8, seed=0):
     """Return J(mean) of counts [S, S] and rewards [S].
 
     Without a gap a chain near a reducible one may have nearly the mean of any of its closed classes. So the infimum is
@@ -191,7 +196,7 @@ def ratio(counts, reward, mean, gap=0.0, starts=6, seed=0):
     return least
 
 
-def likeliest_mean(counts, reward, gap=0.0, starts=6, seed=0):
+def likeliest_mean(counts, reward, gap=0.0, starts=8, seed=0):
     """Return the mean of the likeliest chain, of several the largest.
 
     Without a gap that is the estimate with any rows in place of those never seen. Its mean is found as the largest in
