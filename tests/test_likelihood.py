@@ -19,6 +19,7 @@ def reachable(cases, seed):
     moves = np.floor(departures.min(1) * 10 ** rng.uniform(-6, 0, cases))
     back = (moves + rng.integers(-1, 2, cases)).clip(0)
     stays = np.maximum(departures - np.stack([moves, back], 1), 0) * rng.integers(0, 8, (cases, 2)).clip(0, 1)
+    stays[moves + back == 0, rng.integers(2)] = 0  # who never moved was in one state only
     return np.stack([np.stack([stays[:, 0], moves], 1), np.stack([back, stays[:, 1]], 1)], 1).astype(int)
 
 
@@ -50,6 +51,17 @@ def check_close(found, expected, tolerance):
     assert error[worst] <= tolerance, (
         f"case {worst}: {found[worst]} instead of {expected[worst]}, off by {error[worst]}"
     )
+
+
+def check_ratio(found, counts, reward, mean, gap, tolerance):
+    """`check_close` for means that may be off by one number of float32.
+
+    That is much where they are near the own mean of ten million plays: a chain's mean cannot be told any better.
+    """
+    found, mean = np.asarray(found, float), np.asarray(mean, np.float32)
+    sides = np.nextafter(mean, np.float32(-1)), np.minimum(np.nextafter(mean, np.float32(9)), reward.max(1))
+    low, high = (each(reference_chain.likelihood_ratio, counts, reward, side, gap) for side in sides)
+    check_close(found, np.where(found < low, low, np.where(found > high, high, found)), tolerance)
 
 
 def both_ways(counts):
@@ -117,12 +129,12 @@ def gaps(gap, cases):
 
 @pytest.mark.parametrize("gap", GAPS)
 def test_ratio_of_two_states(gap):
-    """4,000 cases in float32: J within 1e-5 max(1, J), with a gap within 3e-5."""
+    """4,000 cases in float32: within 1e-5 max(1, J) of J at a float32 number beside the mean, with a gap 3e-5."""
     counts, reward = both_ways(reachable(4000, 7))
     gap, number = gaps(gap, len(counts))
     mean = means_above(counts, reward, number, 8)
-    expected = each(reference_chain.likelihood_ratio, counts, reward, mean, number)
-    check_close(chain_likelihood_ratio(counts, reward, mean, gap), expected, 1e-5 if gap is None else 3e-5)
+    found = chain_likelihood_ratio(counts, reward, mean, gap)
+    check_ratio(found, counts, reward, mean, number, 1e-5 if gap is None else 3e-5)
 
 
 @pytest.mark.parametrize("gap", GAPS)
@@ -143,7 +155,7 @@ def test_upper_mean_of_two_states():
 
 
 def test_other_rewards():
-    """Rewards that differ from arm to arm, some of them equal; up to 3,000 plays, as the mean itself is rounded."""
+    """Rewards that differ from arm to arm, some of them equal; up to 3,000 plays, as their difference is rounded."""
     rng = np.random.default_rng(12)
     counts = reachable(4000, 13)
     counts = counts[counts.sum((1, 2)) <= 3000]
@@ -167,9 +179,8 @@ def test_corners_of_two_states(gap):
     before, number = 0.0, gaps(gap, len(counts))[1]
     for mean in (0.0, 1e-6, 0.1, 0.5, 0.55555, 0.9, 1 - 1e-6, 1.0):
         means = np.full(len(counts), mean, np.float32)
-        expected = each(reference_chain.likelihood_ratio, counts, reward, means, number)
         found = np.asarray(chain_likelihood_ratio(counts, reward, means, gap), float)
-        check_close(found, expected, 1e-5 if gap is None else 1e-3)
+        check_ratio(found, counts, reward, means, number, 1e-5 if gap is None else 3e-5)
         assert (found >= before - 1e-6 * np.maximum(1, before)).all()
         before = found
     assert (np.asarray(chain_likelihood_ratio(counts, reward, np.full(len(counts), 1.1), gap)) > 1e15).all()
