@@ -1,14 +1,17 @@
 """Slow float64 reference of the policies for two-state arms, in plain loops, as an oracle for the compiled ones."""
 
 import math
-from functools import lru_cache
 
 import numpy as np
+from reference_chain import likelihood_ratio, stationary_mean, upper_mean, weighted_mean
+from reference_kl import kl, lower, upper
 
 DEFAULTS = {
     "UCBSM": {"L": 343.0},
     "UCB1": {"bonus": 2.0},
     "IMED": {},
+    "IMEDMC": {"exponent": None, "gap": None},
+    "JointKLUCB": {"exploration": None, "clock": "round"},
     "KLUCB": {"exploration": None},
     "RoundRobinKLUCB": {"exploration": None, "delta": 0.0},
     "KLUCBMC": {"exploration": None, "unvisited": 1.0, "samples": "arm"},
@@ -22,80 +25,6 @@ DEFAULTS = {
         "distance": "total_variation",
     },
 }
-
-
-def kl_part(a, b, difference):
-    """Return a log(a/b) + b - a, which is never negative, given difference = b - a to full accuracy."""
-    if a == 0:
-        return b
-    if b == 0:
-        return math.inf
-    if abs(difference) > 0.2 * a:
-        # The smaller over the larger, because a quotient below 1 cannot overflow.
-        return difference + a * (math.log(a / b) if a < b else -math.log(b / a))
-    # With x = difference / a and z = x / (2 + x) this is a (x - log1p(x)) where log1p(x) = 2 (z + z^3/3 + z^5/5 + ...)
-    # and x - 2 z = x z, so the leading terms, which cancel near b = a, never appear.
-    x = difference / a
-    z = x / (2 + x)
-    square = z * z
-    series = 0.0
-    for odd in (19, 17, 15, 13, 11, 9, 7, 5, 3):
-        series = series * square + 1 / odd
-    return a * (x * z - 2 * z * square * series)
-
-
-def kl(p, q):
-    """Return the Kullback-Leibler divergence of Bernoulli(q) from Bernoulli(p), with 0 log 0 = 0."""
-    if p == q:
-        return 0.0
-    # The linear terms of the two parts add up to 0, and as both parts are positive their sum loses no digits.
-    return kl_part(p, q, q - p) + kl_part(1 - p, 1 - q, p - q)
-
-
-@lru_cache(maxsize=1 << 16)
-def upper(p, c):
-    """Return the largest q in [p, 1] with kl(p, q) <= c, by bisection until no float lies between the ends."""
-    if p == 1 or c == math.inf:
-        return 1.0
-    if c == 0:
-        return p
-    if p == 0:
-        return -math.expm1(-c)
-    low, high = p, 1.0
-    while low < (middle := 0.5 * (low + high)) < high:
-        if kl(p, middle) <= c:
-            low = middle
-        else:
-            high = middle
-    return low
-
-
-@lru_cache(maxsize=1 << 16)
-def lower(p, c):
-    """Return the smallest q in [0, p] with kl(p, q) <= c, by bisection until no float lies between the ends."""
-    if p == 0 or c == math.inf:
-        return 0.0
-    if c == 0:
-        return p
-    if p == 1:
-        return math.exp(-c)
-    low, high = 0.0, p
-    while low < (middle := 0.5 * (low + high)) < high:
-        if kl(p, middle) <= c:
-            high = middle
-        else:
-            low = middle
-    return high
-
-
-def weighted_mean(r0, r1, w0, w1):
-    """Return (r0 w0 + r1 w1) / (w0 + w1), exactly a reward where only that reward counts."""
-    # Rounding r w / w would break ties between arms that have only ever paid the same reward.
-    if w1 == 0 or r0 == r1:
-        return r0
-    if w0 == 0:
-        return r1
-    return (r0 * w0 + r1 * w1) / (w0 + w1)
 
 
 def plays(count):
@@ -174,6 +103,21 @@ def distance(p, q, name):
     raise ValueError(f"unknown distance {name!r}")
 
 
+def joint_index(count, t, reward, fields):
+    """Return the largest mean of a chain whose likelihood ratio is within the level."""
+    if fields["clock"] not in ("round", "arm"):
+        raise ValueError(f"clock is {fields['clock']!r}, neither 'round' nor 'arm'")
+    clock = t if fields["clock"] == "round" else t / plays(count)
+    return upper_mean(count, reward, log_f(clock, fields["exploration"]))
+
+
+def least_gap(count, fields):
+    """Return the gap from which on chains are admitted for an arm."""
+    if fields["exponent"] is not None:
+        return plays(count) ** -fields["exponent"]
+    return fields["gap"] or 0.0
+
+
 def is_markovian(count, t, fields):
     """Return whether the estimated rows of an arm are too far apart for independent rewards."""
     if fields["clock"] not in ("round", "arm"):
@@ -197,6 +141,8 @@ def index(policy, count, state, t, reward, fields):
         return sample_mean(count, reward) + math.sqrt(fields["bonus"] * math.log(t - 1) / number)
     if policy == "KLUCBMC" or (policy == "TVKLUCB" and is_markovian(count, t, fields)):
         return transition_index(count, state, t, reward, fields)
+    if policy == "JointKLUCB":
+        return joint_index(count, t, reward, fields)
     return mean_index(count, t, reward, fields)
 
 
@@ -219,6 +165,11 @@ def choose(policy, counts, states, t, reward, fields):
     if policy == "IMED":
         means = [sample_mean(counts[k], reward[k]) for k in arms]
         return min(arms, key=lambda k: plays(counts[k]) * kl(means[k], max(means)) + math.log(plays(counts[k])))
+    if policy == "IMEDMC":
+        gaps = [least_gap(count, fields) for count in counts]
+        best = max(map(stationary_mean, counts, reward, gaps))
+        cycles = [min(count[0][1], count[1][0]) for count in counts]
+        return min(arms, key=lambda k: likelihood_ratio(counts[k], reward[k], best, gaps[k]) + math.log1p(cycles[k]))
     return max(arms, key=lambda k: index(policy, counts[k], states[k], t, reward[k], fields))
 
 

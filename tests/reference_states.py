@@ -6,7 +6,8 @@ from functools import lru_cache
 from itertools import combinations
 
 import numpy as np
-from reference import DEFAULTS, distance, kl_part, log_f, upper
+from reference import DEFAULTS, distance, log_f
+from reference_kl import kl_part, upper
 from scipy.optimize import brentq
 
 POLICIES = ("KLUCB", "KLUCBMC", "TVKLUCB")

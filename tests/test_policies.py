@@ -22,9 +22,12 @@ from jaxbandit.testing import check_policy
 DETERMINISTIC = [name for name in ALL if name not in ("GradientBandit", "Thompson", "Uniform")]
 
 
-def rewards(name):
+def rewards(name, arms=3):
     """IMED of rewards 0 and 1 ties where log T of one arm is T d of another (3 log 2 = log 8), which rounding decides;
-    with these only arms with equal counts tie, and the lower arm is played."""
+    with these only arms with equal counts tie, and the lower arm is played. IMED-MC sees shares of states, which are
+    ratios of counts; with these the share that one arm needs for the mean of another is none."""
+    if name == "IMEDMC":
+        return [(0.0, 1.0), (0.1, 0.83), (0.05, 0.91)][:arms]
     return (0.1, 0.83) if name == "IMED" else (0.0, 1.0)
 
 
@@ -45,23 +48,32 @@ VARIANTS = [
     ("RoundRobinKLUCB", {"exploration": 3.0, "delta": 0.25}),
     ("UCBSM", {"L": 2.0}),
     ("UCB1", {"bonus": 0.5}),
+    ("IMEDMC", {"exponent": 0.5}),
+    ("IMEDMC", {"exponent": 0.2}),
+    ("IMEDMC", {"gap": 0.1}),
+    ("IMEDMC", {"gap": 1.0}),
+    ("JointKLUCB", {"exploration": 0.0}),
+    ("JointKLUCB", {"exploration": 3.0, "clock": "arm"}),
+    ("JointKLUCB", {"clock": "arm"}),
 ]
 
 
 @pytest.mark.parametrize(("name", "fields"), [(name, {}) for name in DETERMINISTIC] + VARIANTS)
 def test_exact_law_of_ten_rounds(name, fields):
-    """All 1,024 trajectories against 20,000 runs, chi-square at 1e-9 (22 cases: false fails below 3e-8).
+    """All 1,024 trajectories against 20,000 runs, chi-square at 1e-9 (31 cases: false fails below 4e-8).
 
     Finds, with certainty, a policy that chooses another arm in one round of a trajectory of probability 0.01.
     """
-    environment = two_state([0.5, 0.3], [0.4, 0.6], rewards(name))
+    environment = two_state([0.5, 0.3], [0.4, 0.6], rewards(name, 2))
     law = reference.exact_law(name, environment.transition.tolist(), environment.reward.tolist(), 0, 10, **fields)
     result = jaxbandit.simulate(environment, {name: ALL[name](**fields)}, runs=20_000, horizon=10, times=[10])
     check_law(result.visits[name][0, 0, :, 0], law)
 
 
 def check_against_reference(name, fields, runs, rounds, reward=None, environment=None):
-    environment = environment or two_state([0.5, 0.4, 0.3], [0.4, 0.55, 0.65], reward or rewards(name))
+    environment = environment or two_state(
+        [0.5, 0.4, 0.3], [0.4, 0.55, 0.65], rewards(name) if reward is None else reward
+    )
     check_same_arms(reference.play, name, fields, environment, runs, rounds)
 
 
@@ -75,15 +87,18 @@ def test_fields_against_the_reference(name, fields):
     check_against_reference(name, fields, runs=3, rounds=300)
 
 
-@pytest.mark.parametrize("name", ["TVKLUCB", "KLUCBMC"])
-def test_rewards_the_other_way_round(name):
-    check_against_reference(name, {}, runs=5, rounds=500, reward=(1.0, 0.0))
+BOTH = [("TVKLUCB", {}), ("JointKLUCB", {}), ("IMEDMC", {}), ("IMEDMC", {"exponent": 0.5})]
 
 
-@pytest.mark.parametrize("name", ["TVKLUCB", "KLUCB"])
-def test_rare_transitions_against_the_reference(name):
-    arms = two_state([0.5, 0.0004, 0.0003], [0.4, 0.00055, 0.00065], initial_state=0)
-    check_against_reference(name, {}, runs=5, rounds=2000, environment=arms)
+@pytest.mark.parametrize(("name", "fields"), [("KLUCBMC", {}), *BOTH])
+def test_rewards_the_other_way_round(name, fields):
+    check_against_reference(name, fields, runs=5, rounds=500, reward=np.flip(rewards(name), -1))
+
+
+@pytest.mark.parametrize(("name", "fields"), [("KLUCB", {}), *BOTH])
+def test_rare_transitions_against_the_reference(name, fields):
+    arms = two_state([0.5, 0.0004, 0.0003], [0.4, 0.00055, 0.00065], rewards(name), initial_state=0)
+    check_against_reference(name, fields, runs=5, rounds=2000, environment=arms)
 
 
 def test_solvers_play_the_same():
@@ -208,6 +223,14 @@ BAD = [
     (ALL["Thompson"](b=1e-38), "b"),
     (Oracle([0.1, 0.2]), "means"),
     (ALL["KLUCB"](solver="newton"), "solver"),
+    (ALL["IMEDMC"](exponent=0.0), "exponent"),
+    (ALL["IMEDMC"](exponent=1.0), "exponent"),
+    (ALL["IMEDMC"](exponent="half"), "exponent"),
+    (ALL["IMEDMC"](gap=-0.1), "gap"),
+    (ALL["IMEDMC"](gap=1.5), "gap"),
+    (ALL["IMEDMC"](exponent=0.5, gap=0.1), "gap"),
+    (ALL["JointKLUCB"](exploration="log"), "exploration"),
+    (ALL["JointKLUCB"](clock="wall"), "clock"),
 ]
 
 
