@@ -52,7 +52,8 @@ DOORS = {
     "ucb_sm_upper upper_asymptotic upper_finite",
     "chains": "eigenvalue_gap kl_rate recurrent_classes relative_entropy relative_values reward_gap stationary "
     "thresholds",
-    "confidence": "Solver kl_ball_max kl_bound kl_lower kl_upper stationary_mean_lower stationary_mean_upper",
+    "confidence": "Solver chain_likelihood_ratio chain_mean chain_mean_upper kl_ball_max kl_bound "
+    "kl_lower kl_upper stationary_mean_lower stationary_mean_upper",
     "divergences": "DISTANCES Distance bernoulli_kl farthest jensen_shannon kl squared_hellinger threshold "
     "total_variation",
     "environments": "EXAMPLE FamilyFit Fit InitialState MarkovArms bernoulli exponential_family fit "

@@ -103,7 +103,7 @@ def likeliest_chain(counts: Array, reward: Array, gap: Array | None = None) -> L
         return LikeliestChain(relative_values.likeliest_mean(counts, reward, gap), None)
     ordered, low, high = _ordered(counts, reward)
     parts = two_states.likeliest(ordered, gap)
-    return LikeliestChain(low + (high - low) * parts.share, parts)
+    return LikeliestChain(low * (1 - parts.share) + high * parts.share, parts)
 
 
 def ratio_to(chain: LikeliestChain, counts: Array, reward: Array, mean: Array, gap: Array | None = None) -> Array:
