@@ -127,25 +127,23 @@ def parts(seen: Matrix) -> dict[str, Matrix]:
 
 
 def in_words(seen: Matrix) -> list[str]:
-    """What follows from the numbers: who is nearest to the best in each part and in all, and what it risks elsewhere."""
+    """What follows from the numbers: who is nearest to the best in each part, and what it risks in the other."""
     sentences = []
-    for title, part in {**parts(seen), "in all environments together": seen}.items():
+    for title, part in parts(seen).items():
         best = int(part.ratio.max(1).argmin())
-        words = [f"{title.capitalize()} {seen.policies[best]} is nearest to the best: {_risk(part, best)}"]
-        others = parts(seen) if part is not seen else {}
-        words += [f"{name} {_risk(other, best)}" for name, other in others.items() if name != title]
+        words = [f"{title.capitalize()} {seen.policies[best]} is nearest to the best and pays {_worst(part, best)}"]
+        words += [f"{name} it pays {_worst(other, best)}" for name, other in parts(seen).items() if name != title]
         sentences.append("; ".join(words) + ".")
+    best = int(seen.ratio.max(1).argmin())
+    sentences.append(f"In all environments together {seen.policies[best]} is, and pays {_worst(seen, best)}.")
     return sentences
 
 
-def _risk(part: Matrix, policy: int) -> str:
-    """The worst ratio of a policy, where it is, and how many runs are linear there."""
+def _worst(part: Matrix, policy: int) -> str:
+    """The largest ratio of a policy, where it is, and how many runs are linear there."""
     at = part.ratio[policy].argmax()
-    linear = part.linear[policy, at]
-    where = ", ".join(part.environments[at])
-    return (
-        f"at most {part.ratio[policy, at]:,.1f} times the least mean regret ({where}: {linear:.1%} of its runs linear)"
-    )
+    share, where = part.linear[policy, at], ", ".join(part.environments[at])
+    return f"up to {part.ratio[policy, at]:,.1f} times the least mean regret ({where}; {share:.1%} of its runs linear)"
 
 
 def tabulate(rows: list[Row], settings: Settings) -> Tables:

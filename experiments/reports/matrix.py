@@ -44,12 +44,12 @@ def draw(parts: dict[str, Matrix], groups: dict[str, int]) -> Figure:
     """
     widths = [len(part.environments) + 1.6 for part in parts.values()]
     rows = len(next(iter(parts.values())).policies)
-    size = (3.2 + 0.62 * max(widths), len(parts) * (1.3 + 0.36 * rows))
+    size = (3.2 + 0.62 * max(widths), len(parts) * (1.5 + 0.36 * rows))
     figure, axes = panels(len(parts), 1, size, squeeze=False)
     image = None
     for ax, (title, part) in zip(axes[:, 0], parts.items(), strict=True):
         image = _panel(ax, part, groups, max(widths))
-        ax.set_title(title, loc="left", pad=30, fontweight="bold", fontsize="medium")
+        ax.set_title(title, loc="left", pad=44, fontweight="bold", fontsize="medium")
     bar = figure.colorbar(image, ax=axes[:, 0], shrink=0.5, pad=0.01, ticks=[1, 2, 5, 10, 20, 50, 100])
     bar.ax.set_yticklabels(["1", "2", "5", "10", "20", "50", "100 and more"])
     bar.set_label("mean regret, times that of the best policy in this column")
