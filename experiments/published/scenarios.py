@@ -74,6 +74,12 @@ def environment(name: str, **start: Any) -> MarkovArms:
     return SCENARIOS[name](**start)
 
 
+def starts(make: Callable[..., MarkovArms]) -> dict[str, MarkovArms]:
+    """Arms from each of their states and from the stationary law; `make` takes `initial_state`."""
+    fixed = {f"from state {state}": make(initial_state=state) for state in range(make().reward.shape[1])}
+    return fixed | {"from the stationary law": make(initial_state="stationary")}
+
+
 def independent(arms: MarkovArms) -> MarkovArms:
     """Arms with the stationary laws of these, whatever state they are in."""
     laws = np.stack([chains.stationary(rows) for rows in arms.transition])
