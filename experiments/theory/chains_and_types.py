@@ -64,13 +64,13 @@ def perturbed(seed: int, chains_seen: int = 300, eta: float = 0.01) -> list[Row]
         reward = generator.choice(4, 3, replace=False).astype(float)
         new = better(chain, reward, eta)
         gain = min(gain, float((chains.stationary(new) - chains.stationary(chain)) @ reward))
-        before, after = (np.ptp(reward) / np.ptp(chains.relative_values(x, reward)) for x in (chain, new))
+        before, after = (chains.reward_gap(x, reward) for x in (chain, new))
         gap = min(gap, float(after / min(1, before)))
         kept = min(kept, float((new - (1 - eta) * chain).min()))
     what = f"{chains_seen} chains, eta = {eta:g}: least "
     return [
         row("3", what + "gain of the mean", "> 0", gain, gain > 0),
-        row("3", what + "new gap / min(1, old gap)", 1.0, gap, gap >= 1 - ROUNDING),
+        row("3", what + "new reward gap / min(1, old one)", 1.0, gap, gap >= 1 - ROUNDING),
         row("3", what + "Q' - (1 - eta) Q", 0.0, kept, kept >= -ROUNDING),
     ]
 
