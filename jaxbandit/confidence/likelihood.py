@@ -108,7 +108,9 @@ def likeliest_chain(counts: Array, reward: Array, gap: Array | None = None) -> L
         return LikeliestChain(relative_values.likeliest_mean(counts, reward, gap), None)
     ordered, low, high = _ordered(counts, reward)
     parts = two_states.likeliest(ordered, gap)
-    return LikeliestChain(low * (1 - parts.share) + high * parts.share, parts)
+    # exact where the share is 0 or 1, and where both states pay the same
+    mean = jnp.where(high > low, low * (1 - parts.share) + high * parts.share, low)
+    return LikeliestChain(mean, parts)
 
 
 def ratio_to(chain: LikeliestChain, counts: Array, reward: Array, mean: Array, gap: Array | None = None) -> Array:
