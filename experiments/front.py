@@ -19,9 +19,10 @@ from typing import Any
 
 import numpy as np
 
+import jaxbandit
 from experiments.command_line.experiment import begin, play
 from experiments.command_line.options import Simulation, main, option
-from experiments.published.beside import ALL_CHAINS, MIXING_CHAINS, SAMPLE_MEAN, beside_the_scenarios
+from experiments.published.beside import SAMPLE_MEAN, WHOLE_CHAIN, beside_the_scenarios
 from experiments.published.scenarios import POLICIES as PAPER
 from experiments.published.scenarios import SCENARIOS, starts
 from experiments.reports import page
@@ -41,7 +42,11 @@ CAPTION = (
     "Mean final regret and, where there are any, the share of runs with linear regret. Colours say how many times the "
     "least mean in the column that is; in bold the least of a column. At the right the worst of each row."
 )
-GROUPS = {"the paper's": PAPER, "on the sample mean": SAMPLE_MEAN, "on whole chains": ALL_CHAINS | MIXING_CHAINS}
+GROUPS = {
+    "the paper's": PAPER,
+    "on the sample mean": SAMPLE_MEAN,
+    "on whole chains": WHOLE_CHAIN | {"IMED-MC, gap 0.03": jaxbandit.IMEDMC(gap=0.03)},
+}
 
 
 @dataclasses.dataclass(frozen=True)

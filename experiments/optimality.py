@@ -19,7 +19,7 @@ import numpy as np
 import jaxbandit
 from experiments.command_line.experiment import begin, finish, play
 from experiments.command_line.options import Simulation, main, option
-from experiments.published.beside import ALL_CHAINS, slowed
+from experiments.published.beside import WHOLE_CHAIN, slowed
 from experiments.published.scenarios import INDEPENDENT, POLICIES, environment, independent
 from experiments.reports.growth import decades, draw_growth, growth_of, times, verdict
 from experiments.reports.pictures import Pictures, panels
@@ -30,7 +30,13 @@ from jaxbandit.bounds import Bound
 
 SLOWER = "scenario 1, a tenth as fast"
 SHOWN = 4  # decades in the table
-PLAYED = POLICIES | {"IMED": jaxbandit.IMED()} | ALL_CHAINS
+PLAYED = {
+    **POLICIES,
+    "IMED": jaxbandit.IMED(),
+    **WHOLE_CHAIN,
+    "JointKLUCB, log(t/T)": jaxbandit.JointKLUCB(exploration=0.0, clock="arm"),
+    "JointKLUCB, log f": jaxbandit.JointKLUCB(),
+}
 
 
 @dataclasses.dataclass(frozen=True)
