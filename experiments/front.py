@@ -6,7 +6,7 @@ often; "best20", "best1000": the best arm alone moves a 20th, a 1000th as often)
 their stationary laws say. The scenarios alone mislead: in none of them is the best arm slow, so that giving up an arm
 early costs little; where it is slow, a policy that does so settles on a wrong arm. Prints and writes (CSV) final
 regret and, of every policy, the worst that it risks; draws all of it as one table of colours, and puts everything on
-one page (report.html). Scenarios with three states have a tenth of the runs. Ctrl-C keeps what is done, and the same
+one page (report.html). Scenarios 3 and 4 are played with --three-states. Ctrl-C keeps what is done, and the same
 command continues; runs may grow.
 """
 
@@ -19,9 +19,10 @@ from typing import Any
 
 import numpy as np
 
+import jaxbandit
 from experiments.command_line.experiment import begin, play
 from experiments.command_line.options import Simulation, main, option
-from experiments.published.beside import ALL_CHAINS, MIXING_CHAINS, SAMPLE_MEAN, beside_the_scenarios
+from experiments.published.beside import SAMPLE_MEAN, WHOLE_CHAIN, beside_the_scenarios
 from experiments.published.scenarios import POLICIES as PAPER
 from experiments.published.scenarios import SCENARIOS, starts
 from experiments.reports import page
@@ -41,32 +42,41 @@ CAPTION = (
     "Mean final regret and, where there are any, the share of runs with linear regret. Colours say how many times the "
     "least mean in the column that is; in bold the least of a column. At the right the worst of each row."
 )
-GROUPS = {"the paper's": PAPER, "on the sample mean": SAMPLE_MEAN, "on whole chains": ALL_CHAINS | MIXING_CHAINS}
+GROUPS = {
+    "the paper's": PAPER,
+    "on the sample mean": SAMPLE_MEAN,
+    "on whole chains": WHOLE_CHAIN | {"IMED-MC, gap 0.03": jaxbandit.IMEDMC(gap=0.03)},
+}
 
 
 @dataclasses.dataclass(frozen=True)
 class Settings(Simulation):
     """Options of the comparison."""
 
-    full: bool = option(False, "all runs in the scenarios with three states, too (default: a tenth of them)")
+    three_states: int = option(0, "runs in scenarios 3 and 4, which take far longer; 0 leaves these out")
 
 
-def environments() -> dict[str, dict[str, MarkovArms]]:
-    """Of each name its arms from every start."""
-    return {name: starts(make) for name, make in SCENARIOS.items()} | beside_the_scenarios()
+def environments(three_states: bool = True) -> dict[str, dict[str, MarkovArms]]:
+    """Of each name its arms from every start, with or without those of three states."""
+    found = {name: starts(make) for name, make in SCENARIOS.items()} | beside_the_scenarios()
+    return {name: arms for name, arms in found.items() if three_states or states(arms) == 2}
+
+
+def states(arms: dict[str, MarkovArms]) -> int:
+    """How many states arms have."""
+    return int(next(iter(arms.values())).reward.shape[1])
 
 
 def cases(settings: Settings) -> dict[str, Any]:
     """A case for each name, with all its starts."""
-
-    def case(scenarios: dict[str, MarkovArms]) -> dict[str, Any]:
-        many = next(iter(scenarios.values())).reward.shape[1] > 2 and not settings.full
-        policies = {label: policy for group in GROUPS.values() for label, policy in group.items()}
-        size = settings.size() | ({"runs": max(2, settings.runs // 10)} if many else {})
-        times = sorted({max(1, settings.horizon // 2), settings.horizon})
-        return {"scenarios": scenarios, "policies": policies, "times": times, **size}
-
-    return {name: case(scenarios) for name, scenarios in environments().items()}
+    policies = {label: policy for group in GROUPS.values() for label, policy in group.items()}
+    times = sorted({max(1, settings.horizon // 2), settings.horizon})
+    return {
+        name: {"scenarios": arms, "policies": policies, "times": times}
+        | settings.size()
+        | ({"runs": settings.three_states} if states(arms) > 2 else {})
+        for name, arms in environments(settings.three_states > 0).items()
+    }
 
 
 def final_rows(results: dict[str, Result]) -> list[Row]:
@@ -163,8 +173,8 @@ def write_report(rows: list[Row], settings: Settings, folder: Path) -> None:
     write(rows, folder / "final.csv")
     publish(tables, folder)
     figure = draw(parts(seen), {name: len(policies) for name, policies in GROUPS.items()})
-    few = settings.runs if settings.full else max(2, settings.runs // 10)
-    size = f"{settings.runs:,} runs ({few:,} with three states) of {settings.horizon:,} rounds, seed {settings.seed}"
+    three = f"{settings.three_states:,} with three states" if settings.three_states else "arms with two states alone"
+    size = f"{settings.runs:,} runs ({three}) of {settings.horizon:,} rounds, seed {settings.seed}"
     sentences = in_words(seen)
     print("\n" + "\n".join(sentences))
     page.write(

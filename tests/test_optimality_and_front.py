@@ -74,23 +74,23 @@ def test_labels_are_moved_apart_in_order():
 
 def test_optimality_writes_its_folder(tmp_path, capsys, monkeypatch):
     monkeypatch.setattr(optimality, "PLAYED", SMALL)
-    settings = optimality.Settings(runs=7, horizon=2000, out=str(tmp_path))
+    settings = optimality.Settings(runs=7, horizon=20_000, out=str(tmp_path))
     results = optimality.run(settings)
-    assert [result.horizon for result in results.values()] == [2000, 2000, 2000, 200]
+    assert [result.horizon for result in results.values()] == [20_000, 20_000, 20_000, 200]
     rows = rows_of(tmp_path / "growth.csv")
     assert [row["environment"] for row in rows[::2]] == list(optimality.environments())
     assert rows[0]["bound"].endswith("(8.32)")
     assert float(rows[2]["bound"]) == pytest.approx(bounds.lower(environment("scenario 1")).total, abs=0.005)
     first = metrics.pseudo_regret(results["scenario 1"], "uniform")[0, 0]
     at = list(results["scenario 1"].times)
-    grown = (first[:, at.index(2000)] - first[:, at.index(200)]) / np.log(10)
-    assert rows[3]["200 to 2,000"].split(" ± ")[0] == f"{grown.mean():,.1f}"
-    assert rows[3]["R / log t"].split(" ± ")[0] == f"{first[:, -1].mean() / np.log(2000):,.1f}"
+    grown = (first[:, at.index(20_000)] - first[:, at.index(2000)]) / np.log(10)
+    assert rows[3]["2,000 to 20,000"].split(" ± ")[0] == f"{grown.mean():,.1f}"
+    assert rows[3]["R / log t"].split(" ± ")[0] == f"{first[:, -1].mean() / np.log(20_000):,.1f}"
     assert rows[3]["growth in its last decade"] == "above, rising, 7 of 7 runs linear"
     assert rows[7]["200 to 2,000"] == "" and rows[7]["20 to 200"] != ""
     assert (tmp_path / "optimality.png").exists()
     with pytest.raises(ValueError, match="holds full = False"):
-        optimality.run(optimality.Settings(runs=7, horizon=2000, full=True, out=str(tmp_path)))
+        optimality.run(optimality.Settings(runs=7, horizon=20_000, full=True, out=str(tmp_path)))
     capsys.readouterr()
 
 
@@ -117,8 +117,9 @@ def test_slowed_arms_keep_their_means():
 
 def test_front_writes_its_folder(tmp_path, capsys, monkeypatch):
     monkeypatch.setattr(front, "GROUPS", {"all": SMALL})
-    settings = front.Settings(runs=20, horizon=60, out=str(tmp_path))
+    settings = front.Settings(runs=20, horizon=60, three_states=5, out=str(tmp_path))
     rows = front.run(settings)
+    assert not {"scenario 3", "scenario 4"} & set(front.cases(front.Settings()))
     assert len(rows) == 2 * (3 + 3 + 4 + 4 + 1 + 1 + 3 + 3 + 3)
     arms = starts(slowed("best20"))["from state 1"]
     alone = jaxbandit.simulate({"a": arms}, SMALL, runs=20, horizon=60, times=[30, 60])
@@ -135,7 +136,7 @@ def test_front_writes_its_folder(tmp_path, capsys, monkeypatch):
     for sentence in front.in_words(front.matrix(rows)):
         assert sentence in printed and html.escape(sentence) in page
     assert "data:image/png" in page and (tmp_path / "front.png").exists()
-    front.run(front.Settings(runs=21, horizon=60, out=str(tmp_path)))  # runs may grow
+    front.run(front.Settings(runs=21, horizon=60, three_states=5, out=str(tmp_path)))  # runs may grow
     capsys.readouterr()
 
 

@@ -15,11 +15,11 @@ SAMPLE_MEAN: dict[str, Policy] = {
     "IMED": jaxbandit.IMED(),
 }
 # policies that weigh the whole chain by its likelihood
-ALL_CHAINS: dict[str, Policy] = {
+WHOLE_CHAIN: dict[str, Policy] = {
     "IMED-MC": jaxbandit.IMEDMC(),
     "IMED-MC, T^-1/2": jaxbandit.IMEDMC(exponent=0.5),
+    "JointKLUCB, log t": jaxbandit.JointKLUCB(exploration=0.0),
 }
-MIXING_CHAINS: dict[str, Policy] = {"IMED-MC, gap 0.03": jaxbandit.IMEDMC(gap=0.03)}
 HIGH = "i.i.d. high"
 SLOWED: dict[str, float | list[float]] = {
     "tenth": 0.1,
