@@ -73,8 +73,8 @@ environments grid luck markov metrics play_round pytree random simulate start st
 use_all_cores
 """.split()
 COMMANDS = """
-ablation asymptotic_bounds benchmark concentration front iid initial_state optimality own_policy paper scenario1
-scenario2 scenario3 scenario4 sweep tune
+ablation asymptotic_bounds benchmark concentration front iid initial_state lower_bound optimality own_policy paper
+scenario1 scenario2 scenario3 scenario4 sweep tune
 """.split()
 
 

@@ -9,13 +9,13 @@ import pytest
 from scipy.stats import binom
 
 import jaxbandit
-from experiments import ablation, asymptotic_bounds, concentration, initial_state
+from experiments import ablation, asymptotic_bounds, concentration, initial_state, lower_bound
 from experiments.command_line.options import Simulation
 from experiments.published.propositions import CHAINS, bound, count_events
 from experiments.published.scenarios import environment
 from experiments.published.slow_arms import member
 from experiments.reports.pictures import save
-from jaxbandit import bounds, metrics
+from jaxbandit import Result, bounds, metrics
 from jaxbandit.bounds.arms import TwoState
 
 
@@ -119,6 +119,29 @@ def test_concentration_writes_its_folder(tmp_path, capsys):
             concentration.run(concentration.Settings(**{"runs": 5, "horizon": 60, "out": str(tmp_path / "b")} | bad))
     assert not (tmp_path / "b").exists()
     capsys.readouterr()
+
+
+def test_growth_of_regret_per_log():
+    plays = np.array([0, 50, 50, 120])  # of the worse arm, at rounds 10, 100, 500, 1000
+    visits = np.stack([np.array([10, 100, 500, 1000]) - plays, plays], -1)[None, None, None, :, :, None]
+    result = Result(
+        ("s",), np.array([10, 100, 500, 1000]), {"a": visits.astype(np.int32)}, np.array([[1.0, 0.5]]),
+        np.ones((1, 2, 1)), horizon=1000, rounds=1000, plays=1, fingerprint={}, carry={},
+    )  # fmt: skip
+    grown, start = lower_bound.growth(result, "a", 0)
+    assert start == 100 and grown == pytest.approx([0.5 * 70 / np.log(10)])
+
+
+def test_lower_bound_writes_its_folder(tmp_path, capsys, monkeypatch):
+    few = {name: lower_bound.POLICIES[name] for name in ("UCB-SM", "TV-KL-UCB")}
+    monkeypatch.setattr(lower_bound, "POLICIES", few)
+    result = lower_bound.run(lower_bound.Settings(runs=4, horizon=200, out=str(tmp_path)))
+    np.testing.assert_allclose(result.means, np.tile(environment("scenario 1").means(), (3, 1)))
+    rows = rows_of(tmp_path / "growth.csv")
+    assert [row["environment"] for row in rows[::2]] == list(lower_bound.environments())
+    assert float(rows[2]["bound, all chains"]) == bounds.lower(environment("scenario 1")).total
+    assert [row["bound, i.i.d. arms"] for row in rows] == ["8.3", "8.3", "", "", "", ""]
+    assert (tmp_path / "lower_bound.png").exists() and "TV-KL-UCB" in capsys.readouterr().out
 
 
 @pytest.mark.slow

@@ -1,0 +1,121 @@
+"""How far each policy is from the tight lower bound as rounds go to ten million.
+
+Three environments with the same means (scenario 1's), five arms each: independent rewards, scenario 1's chains, and
+chains that move a tenth as often. The bound is for policies that are good for all chains; one that stays below it is
+not. Policies good for i.i.d. arms only have a smaller one there. Prints and writes (CSV) the growth of regret per log n
+over the last decade of rounds beside the constants, and draws regret / log t with them. Half an hour on two cores;
+Ctrl-C keeps what is done, and the same command continues.
+"""
+
+from __future__ import annotations
+
+import dataclasses
+from typing import Any
+
+import numpy as np
+
+import jaxbandit
+from experiments.command_line.experiment import begin, finish, play
+from experiments.command_line.options import Simulation, main, option
+from experiments.published.scenarios import OTHERS, environment, independent
+from experiments.reports.pictures import Pictures, legend_below, panels
+from experiments.reports.tables import Row, Tables
+from jaxbandit import MarkovArms, Result, bounds, metrics, plotting
+
+INDEPENDENT = "independent rewards"
+POLICIES = OTHERS | {
+    "TV-KL-UCB": jaxbandit.TVKLUCB(),
+    "TV-KL-UCB, state's plays": jaxbandit.TVKLUCB(samples="state"),
+    "IMED": jaxbandit.IMED(),
+}
+
+
+@dataclasses.dataclass(frozen=True)
+class Settings(Simulation):
+    """Options of the comparison with the lower bound."""
+
+    runs: int = option(256, "independent runs of every policy")
+    horizon: int = option(10_000_000, "rounds of a run")
+
+
+def environments() -> dict[str, MarkovArms]:
+    """Three with the same means."""
+    arms = environment("scenario 1")
+    slow = jaxbandit.two_state(arms.transition[:, 0, 1] / 10, arms.transition[:, 1, 0] / 10)
+    return {INDEPENDENT: independent(arms), "scenario 1": arms, "a tenth as fast": slow}
+
+
+def cases(settings: Settings) -> dict[str, Any]:
+    """All three in one case."""
+    return {"three environments": {"scenarios": environments(), "policies": POLICIES, **settings.size()}}
+
+
+def growth(result: Result, label: str, scenario: int) -> tuple[np.ndarray, float]:
+    """Growth of regret per unit of log n over the last decade of rounds, [run], and where the decade starts."""
+    regret = metrics.pseudo_regret(result, label)[scenario, 0]
+    start = int(np.searchsorted(result.times, result.times[-1] / 10))
+    start = min(start, len(result.times) - 2)
+    grown = (regret[:, -1] - regret[:, start]) / np.log(result.times[-1] / result.times[start])
+    return grown, float(result.times[start])
+
+
+def growth_table(result: Result) -> list[Row]:
+    """Of every policy in every environment, beside the tight constants for all chains and for i.i.d. arms."""
+    arms = environments()
+    tight, known = [bounds.lower(each) for each in arms.values()], bounds.lai_robbins(arms[INDEPENDENT])
+    rows: list[Row] = []
+    for number, name in enumerate(result.scenarios):
+        for label in result.labels:
+            grown, _ = growth(result, label, number)
+            s, (low, high) = metrics.summary(grown), metrics.median_interval(grown)
+            final = metrics.summary(metrics.pseudo_regret(result, label)[number, 0, :, -1])
+            rows.append(
+                {
+                    "environment": name,
+                    "policy": label,
+                    "bound, all chains": float(tight[number].total),
+                    "bound, i.i.d. arms": f"{known.total:.1f}" if name == INDEPENDENT else "",
+                    "mean growth (95%)": f"{s.mean:,.1f} ({s.low:,.1f} to {s.high:,.1f})",
+                    "median growth (95%)": f"{s.median:,.1f} ({low:,.1f} to {high:,.1f})",
+                    "mean final": float(final.mean),
+                    "median final": float(final.median),
+                    "linear share": float(metrics.linear_share(result, label)[number, 0]),
+                }
+            )
+    return rows
+
+
+def tabulate(result: Result, settings: Settings) -> Tables:
+    """Growth over the last decade of rounds."""
+    decade = growth(result, "UCB-SM", 0)[1]
+    title = f"Growth of pseudo-regret per log n, rounds {decade:,.0f} to {settings.horizon:,}, {settings.runs:,} runs"
+    return {"growth": (title, growth_table(result))}
+
+
+def draw(result: Result) -> Pictures:
+    """Regret / log t of every policy, mean and median, with the bounds; a panel for each environment."""
+    arms = environments()
+    figure, axes = panels(1, len(arms), (16, 5.5), sharey=True)
+    for number, (ax, (name, each)) in enumerate(zip(axes, arms.items(), strict=True)):
+        lines = [bounds.lower(each), bounds.lower_paper(each), bounds.upper_asymptotic(each)]
+        lines += [bounds.lai_robbins(each)] if name == INDEPENDENT else []
+        plotting.plot_regret(
+            result, scenario=number, quantiles=(0.5,), bounds=lines, normalised=True, logarithmic=True, ax=ax
+        )
+        ax.set_title(f"{name}\nmean, 95 % interval; dashed: median of {result.visits['UCB-SM'].shape[2]} runs")
+        ax.set_ylabel(ax.get_ylabel() if number == 0 else "")
+    legend_below(figure)
+    yield "lower_bound", figure
+
+
+def run(settings: Settings) -> Result:
+    """Play, print the table and write the folder."""
+    planned = cases(settings)
+    folder = begin("lower_bound", settings, planned)
+    (result,) = play(planned, folder).values()
+    finish(folder, tabulate(result, settings), draw(result))
+    return result
+
+
+if __name__ == "__main__":
+    main(run, Settings, "lower_bound", __doc__)
