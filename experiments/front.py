@@ -19,10 +19,9 @@ from typing import Any
 
 import numpy as np
 
-import jaxbandit
 from experiments.command_line.experiment import begin, play
 from experiments.command_line.options import Simulation, main, option
-from experiments.published.beside import SAMPLE_MEAN, WHOLE_CHAIN, beside_the_scenarios
+from experiments.published.beside import OF_A_CLASS, SAMPLE_MEAN, WHOLE_CHAIN, beside_the_scenarios, playable
 from experiments.published.scenarios import POLICIES as PAPER
 from experiments.published.scenarios import SCENARIOS, starts
 from experiments.reports import page
@@ -45,7 +44,7 @@ CAPTION = (
 GROUPS = {
     "the paper's": PAPER,
     "on the sample mean": SAMPLE_MEAN,
-    "on whole chains": WHOLE_CHAIN | {"IMED-MC, gap 0.03": jaxbandit.IMEDMC(gap=0.03)},
+    "on whole chains": WHOLE_CHAIN | OF_A_CLASS,
 }
 
 
@@ -72,7 +71,7 @@ def cases(settings: Settings) -> dict[str, Any]:
     policies = {label: policy for group in GROUPS.values() for label, policy in group.items()}
     times = sorted({max(1, settings.horizon // 2), settings.horizon})
     return {
-        name: {"scenarios": arms, "policies": policies, "times": times}
+        name: {"scenarios": arms, "policies": playable(policies, states(arms)), "times": times}
         | settings.size()
         | ({"runs": settings.three_states} if states(arms) > 2 else {})
         for name, arms in environments(settings.three_states > 0).items()
@@ -90,12 +89,13 @@ def final_rows(results: dict[str, Result]) -> list[Row]:
 
 
 def matrix(rows: list[Row]) -> Matrix:
-    """Means and linear shares of `final_rows`, policies by environments."""
+    """Means and linear shares of `final_rows`, policies by environments; nan where a policy does not play."""
     found = {(str(row["policy"]), (str(row["environment"]), str(row["start"]))): row for row in rows}
     policies, environments = (list(dict.fromkeys(each)) for each in zip(*found, strict=True))
 
     def values(column: str) -> np.ndarray:
-        return np.array([[found[policy, each][column] for each in environments] for policy in policies], float)
+        none = {column: np.nan}
+        return np.array([[found.get((policy, each), none)[column] for each in environments] for policy in policies])
 
     return Matrix(policies, environments, np.maximum(values("mean"), 1e-9), values("linear share"))
 
@@ -120,7 +120,7 @@ def worst_table(seen: Matrix) -> list[Row]:
     for number, policy in enumerate(seen.policies):
         row: Row = {"policy": policy}
         for title, part in parts(seen).items():
-            at, risk = part.ratio[number].argmax(), part.linear[number].argmax()
+            at, risk = np.nanargmax(part.ratio[number]), np.nanargmax(part.linear[number])
             row[f"{title}: times the least"] = f"{part.ratio[number, at]:,.1f} ({', '.join(part.environments[at])})"
             share = part.linear[number, risk]
             where = f" ({', '.join(part.environments[risk])})" if share > 0 else ""
@@ -140,18 +140,18 @@ def in_words(seen: Matrix) -> list[str]:
     """What follows from the numbers: who is nearest to the best in each part, and what it risks in the other."""
     sentences = []
     for title, part in parts(seen).items():
-        best = int(part.ratio.max(1).argmin())
+        best = int(np.nanmax(part.ratio, 1).argmin())
         words = [f"{title.capitalize()} {seen.policies[best]} is nearest to the best and pays {_worst(part, best)}"]
         words += [f"{name} it pays {_worst(other, best)}" for name, other in parts(seen).items() if name != title]
         sentences.append("; ".join(words) + ".")
-    best = int(seen.ratio.max(1).argmin())
+    best = int(np.nanmax(seen.ratio, 1).argmin())
     sentences.append(f"In all environments together {seen.policies[best]} is, and pays {_worst(seen, best)}.")
     return sentences
 
 
 def _worst(part: Matrix, policy: int) -> str:
     """The largest ratio of a policy, where it is, and how many runs are linear there."""
-    at = part.ratio[policy].argmax()
+    at = np.nanargmax(part.ratio[policy])
     share, where = part.linear[policy, at], ", ".join(part.environments[at])
     return f"up to {part.ratio[policy, at]:,.1f} times the least mean regret ({where}; {share:.1%} of its runs linear)"
 

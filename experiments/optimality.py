@@ -19,7 +19,7 @@ import numpy as np
 import jaxbandit
 from experiments.command_line.experiment import begin, finish, play
 from experiments.command_line.options import Simulation, main, option
-from experiments.published.beside import WHOLE_CHAIN, slowed
+from experiments.published.beside import WHOLE_CHAIN, playable, slowed
 from experiments.published.scenarios import INDEPENDENT, POLICIES, environment, independent
 from experiments.reports.growth import decades, draw_growth, growth_of, times, verdict
 from experiments.reports.pictures import Pictures, panels
@@ -67,7 +67,7 @@ def cases(settings: Settings) -> dict[str, Any]:
         short = arms.reward.shape[1] > 2 and not settings.full
         horizon = max(100, settings.horizon // 100) if short else settings.horizon
         size = settings.size() | {"horizon": horizon, "times": times(horizon)}
-        return {"scenarios": {name: arms}, "policies": PLAYED, **size}
+        return {"scenarios": {name: arms}, "policies": playable(PLAYED, arms.reward.shape[1]), **size}
 
     return {name: case(name, arms) for name, arms in environments().items()}
 
@@ -136,7 +136,7 @@ def draw(results: dict[str, Result]) -> Pictures:
     for ax, (name, result) in zip(axes.flat, results.items(), strict=True):
         seen = {label: growth_of(result, label) for label in result.labels}
         lines = {each.holds_for: float(each.total) for each in limits(name)}
-        draw_growth(ax, seen, lines, {label: linear_runs(result, label) for label in result.labels})
+        draw_growth(ax, seen, lines, {label: linear_runs(result, label) for label in result.labels}, list(PLAYED))
         runs = next(iter(seen.values())).values.shape[1]
         ax.set_title(f"{name}: growth of regret per log t, by decade; {runs} runs", fontsize="medium")
     yield "optimality", figure

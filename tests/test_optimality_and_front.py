@@ -8,7 +8,8 @@ import pytest
 
 import jaxbandit
 from experiments import front, optimality
-from experiments.published.beside import SLOWED, slowed
+from experiments.command_line.experiment import check_cases
+from experiments.published.beside import SLOWED, TWO_STATES, slowed
 from experiments.published.scenarios import environment, starts
 from experiments.reports import growth
 from experiments.reports.matrix import Matrix, draw
@@ -169,3 +170,19 @@ def test_picture_says_every_number():
     figure = draw(front.parts(seen), {"a": 1, "b": 1})
     words = {text.get_text() for ax in figure.axes for text in ax.texts}
     assert {"10", "30\n10% linear", "900\n80% linear", "20", "60\n20% linear", "9", "×1.0", "×2.0", "×100"} <= words
+
+
+def test_what_is_planned_can_be_played():
+    for planned in (optimality.cases(optimality.Settings()), front.cases(front.Settings(three_states=3))):
+        check_cases(planned)
+        assert set(planned["scenario 1"]["policies"]) - set(planned["scenario 3"]["policies"]) <= set(TWO_STATES)
+
+
+def test_policies_that_do_not_play_an_environment_are_left_out():
+    seen = some_matrix()
+    seen.mean[0, 1] = seen.linear[0, 1] = np.nan
+    early, late = front.worst_table(seen)
+    assert early["in the paper's scenarios: times the least"] == "1.0 (scenario 1, from state 0)"
+    assert late["in the paper's scenarios: times the least"] == "2.0 (scenario 1, from state 0)"
+    words = {text.get_text() for ax in draw(front.parts(seen), {"a": 2}).axes for text in ax.texts}
+    assert {"10", "60\n20% linear", "×100"} <= words and not any("nan" in word for word in words)

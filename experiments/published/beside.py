@@ -20,6 +20,8 @@ WHOLE_CHAIN: dict[str, Policy] = {
     "IMED-MC, T^-1/2": jaxbandit.IMEDMC(exponent=0.5),
     "JointKLUCB, log t": jaxbandit.JointKLUCB(exploration=0.0),
 }
+OF_A_CLASS: dict[str, Policy] = {"IMED-MC, gap 0.03": jaxbandit.IMEDMC(gap=0.03)}
+TWO_STATES = ("IMED-MC, T^-1/2", *OF_A_CLASS)  # a class of chains that mix is for arms with two states
 HIGH = "i.i.d. high"
 SLOWED: dict[str, float | list[float]] = {
     "tenth": 0.1,
@@ -42,3 +44,8 @@ def beside_the_scenarios() -> dict[str, dict[str, MarkovArms]]:
     return {name: {"from state 0": arms} for name, arms in same.items()} | {
         name: starts(slowed(name)) for name in SLOWED
     }
+
+
+def playable(policies: dict[str, Policy], states: int) -> dict[str, Policy]:
+    """Those of the policies that play arms with so many states."""
+    return {label: policy for label, policy in policies.items() if states == 2 or label not in TWO_STATES}

@@ -84,7 +84,12 @@ def verdict(growth: Growth, constant: float, linear: int) -> str:
 
 
 def draw_growth(
-    ax: Axes, seen: dict[str, Growth], constants: dict[str, float], linear: dict[str, int], first: int = 100
+    ax: Axes,
+    seen: dict[str, Growth],
+    constants: dict[str, float],
+    linear: dict[str, int],
+    order: list[str],
+    first: int = 100,
 ) -> None:
     """Mean growth of every policy with its 95 % interval against the middle of the decade, and the constants as lines.
 
@@ -95,21 +100,20 @@ def draw_growth(
       seen: of each label its growth.
       constants: by name; the first is the one that growth is to be compared with.
       linear: of each label its number of linear runs.
+      order: labels in the order of their colours.
       first: where the first decade begins.
     """
     top = TOP * next(iter(constants.values()))
     last = {label: float(growth.values[-1].mean()) for label, growth in seen.items()}
     drawn = [label for label in seen if not linear[label] and last[label] <= top]
     ends: dict[str, float] = {}
-    for number, label in enumerate(seen):
-        if label not in drawn:
-            continue
+    for label in drawn:
         growth = seen[label]
         late = growth.times[:-1] >= first
         middle = np.sqrt(growth.times[:-1] * growth.times[1:])[late]
         dodged = middle * 1.04 ** (drawn.index(label) - (len(drawn) - 1) / 2)
         s = metrics.summary(growth.values[late])
-        again, place = divmod(number, len(COLOURS))  # colours that come again have dashed lines
+        again, place = divmod(order.index(label), len(COLOURS))  # colours that come again have dashed lines
         style = {"color": COLOURS[place], "marker": MARKERS[place - again], "linestyle": ("-", "--")[again]}
         ax.errorbar(dodged, s.mean, s.high - s.mean, **style, markersize=4, linewidth=1.2)
         ends[label] = last[label]
@@ -117,7 +121,7 @@ def draw_growth(
         ax.axhline(constant, color="black", linestyle=("-", "--")[number % 2], linewidth=1)
         ends[f"{name} {constant:,.2f}"] = constant
     for (name, height), at in zip(ends.items(), spread(list(ends.values()), top / 28), strict=True):
-        colour = COLOURS[list(seen).index(name) % len(COLOURS)] if name in seen else "black"
+        colour = COLOURS[order.index(name) % len(COLOURS)] if name in seen else "black"
         ax.annotate(
             name, (1, height), (1.03, at), ("axes fraction", "data"), ("axes fraction", "data"),
             fontsize=7.5, color=colour, va="center", annotation_clip=False,

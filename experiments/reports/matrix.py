@@ -15,7 +15,7 @@ MOST = 100  # times the least regret, where colours end
 
 
 class Matrix(NamedTuple):
-    """Final regret of every policy in every environment."""
+    """Final regret of every policy in every environment; nan where a policy does not play."""
 
     policies: list[str]  # [P]
     environments: list[tuple[str, str]]  # [E], name and start
@@ -32,7 +32,7 @@ class Matrix(NamedTuple):
     @property
     def ratio(self) -> np.ndarray:
         """Each mean over the least one in its environment, [P, E]."""
-        return np.asarray(self.mean / self.mean.min(0))
+        return np.asarray(self.mean / np.nanmin(self.mean, 0))
 
 
 def draw(parts: dict[str, Matrix], groups: dict[str, int]) -> Figure:
@@ -58,11 +58,13 @@ def draw(parts: dict[str, Matrix], groups: dict[str, int]) -> Figure:
 
 def _panel(ax: Axes, part: Matrix, groups: dict[str, int], width: float) -> object:
     """Cells with the mean, and below it the linear share where there is one."""
-    worst = part.ratio.max(1)
+    worst = np.nanmax(part.ratio, 1)
     norm = LogNorm(1, MOST)
     count = len(part.environments)
     image = ax.imshow(part.ratio, cmap="YlOrRd", norm=norm, aspect="auto")
     for (row, column), ratio in np.ndenumerate(part.ratio):
+        if np.isnan(ratio):
+            continue
         colour = "white" if norm(min(ratio, MOST)) > 0.6 else "black"
         linear = part.linear[row, column]
         said = f"{part.mean[row, column]:,.0f}" + (f"\n{linear:.0%} linear" if linear >= 0.005 else "")
