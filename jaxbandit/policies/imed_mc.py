@@ -30,6 +30,9 @@ class IMEDMC:
       gap: None, or in [0, 1]: a class chosen by the user. Both None (default): all chains.
         Both are for arms with two states.
 
+    With more than two states J is found by steps that end, for several in a hundred counts of arms that hardly left a
+    state, in another minimum than the least; the theorem is for the least.
+
     Raises:
       ValueError: from `simulate` and `check_policy`, for a field out of range, both fields given, or one of
         them with more than two states.
