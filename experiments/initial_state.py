@@ -13,25 +13,20 @@ from typing import Any
 from experiments.command_line.experiment import begin, finish, play
 from experiments.command_line.options import Simulation, main
 from experiments.published.claims import CLAIMS
-from experiments.published.scenarios import environment, policies
+from experiments.published.scenarios import SCENARIOS, policies, starts
 from experiments.reports.pictures import Pictures, legend_below, panels
 from experiments.reports.tables import Tables, final_table
 from experiments.reports.verdicts import judge
-from jaxbandit import MarkovArms, Result, plotting
+from jaxbandit import Result, plotting
 
 NAMES = ("scenario 2", "scenario 4")
 
 
-def starts(name: str) -> dict[str, MarkovArms]:
-    """The scenario from each of its states and from the stationary law."""
-    states = range(environment(name).reward.shape[1])
-    fixed = {f"from state {state}": environment(name, initial_state=state) for state in states}
-    return fixed | {"from the stationary law": environment(name, initial_state="stationary")}
-
-
 def cases(settings: Simulation) -> dict[str, Any]:
     """A case for each scenario, with all its starts."""
-    return {name: {"scenarios": starts(name), "policies": policies(name), **settings.size()} for name in NAMES}
+    return {
+        name: {"scenarios": starts(SCENARIOS[name]), "policies": policies(name), **settings.size()} for name in NAMES
+    }
 
 
 def tabulate(results: dict[str, Result]) -> Tables:

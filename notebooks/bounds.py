@@ -104,4 +104,4 @@ result
 
 # %% [markdown]
 # `bounds.upper_finite` is the paper's bound at finite n, `ucb_sm_constant` and `ucb_sm_upper` are UCB-SM's, and `python
-# -m experiments.lower_bound` plays ten million rounds.
+# -m experiments.optimality` plays ten million rounds.

@@ -52,7 +52,8 @@ DOORS = {
     "ucb_sm_upper upper_asymptotic upper_finite",
     "chains": "eigenvalue_gap kl_rate recurrent_classes relative_entropy relative_values reward_gap stationary "
     "thresholds",
-    "confidence": "Solver kl_ball_max kl_bound kl_lower kl_upper stationary_mean_lower stationary_mean_upper",
+    "confidence": "Solver chain_likelihood_ratio chain_mean chain_mean_upper kl_ball_max kl_bound "
+    "kl_lower kl_upper stationary_mean_lower stationary_mean_upper",
     "divergences": "DISTANCES Distance bernoulli_kl farthest jensen_shannon kl squared_hellinger threshold "
     "total_variation",
     "environments": "EXAMPLE FamilyFit Fit InitialState MarkovArms bernoulli exponential_family fit "
@@ -72,8 +73,8 @@ environments grid luck markov metrics play_round pytree random simulate start st
 use_all_cores
 """.split()
 COMMANDS = """
-ablation asymptotic_bounds benchmark concentration iid initial_state lower_bound own_policy paper scenario1 scenario2
-scenario3 scenario4 sweep tune
+ablation asymptotic_bounds benchmark concentration front iid initial_state lower_bound optimality own_policy paper
+scenario1 scenario2 scenario3 scenario4 sweep tune
 """.split()
 
 

@@ -37,6 +37,7 @@ ROOMS = {
     "reports": set(),
     "command_line": {"reports"},
     "published": {"command_line", "reports"},
+    "theory": {"reports"},
     "timing": {"published", "command_line", "reports"},
     "grids": {"published", "command_line", "reports"},
 }

@@ -12,7 +12,7 @@ import pytest
 from scipy.optimize import minimize_scalar
 
 from experiments.theory import chains_and_types, rounds
-from experiments.theory.arms import ARMS
+from experiments.theory.arms import ARMS, MEAN
 from experiments.theory.lemmas import check
 from experiments.theory.play import play
 from experiments.theory.two_states import Chain, Counts, likeliest_mean, likelihood_ratio, log_probability, types
@@ -86,6 +86,16 @@ def test_law_of_types_against_all_trajectories(chain):
         found = dict(zip(zip(*counts, strict=True), np.exp(log_probability(counts, chain)), strict=True))
         assert set(found) == set(law)
         assert all(found[n] == pytest.approx(law[n]) for n in law)
+
+
+@pytest.mark.parametrize("plays", [20, 40, 60])
+def test_types_below_the_mean_are_those_of_whole_numbers(plays):
+    """A type with the mean 0.55 is not below it, however float64 rounds: a/(a + b) < 11/20 in whole numbers."""
+    n = types(plays)
+    up, down = n.n01 * (n.n10 + n.n11), n.n10 * (n.n00 + n.n01)
+    below = (n.n10 > 0) & (20 * up < 11 * (up + down))
+    assert ((n.n10 > 0) & (20 * up == 11 * (up + down))).any()
+    np.testing.assert_array_equal(likeliest_mean(n) < MEAN, below)
 
 
 def test_policy_against_a_scalar_loop():

@@ -7,7 +7,7 @@ from typing import NamedTuple
 
 from matplotlib.figure import Figure
 
-from experiments.published.scenarios import environment
+from experiments.published.scenarios import OURS, environment
 from experiments.published.slow_arms import draw_constants
 from experiments.reports.pictures import panels
 from jaxbandit import Result, bounds, plotting
@@ -66,12 +66,15 @@ NORMALISED = (
 
 
 def draw(figure: RegretFigure, result: Result) -> Figure:
-    """Regret over time, and the distribution of final regret."""
+    """Regret over time, and the distribution of final regret; where KL policies are compared, our own among them."""
+    shown = figure.policies
+    if not figure.logarithmic:
+        shown += tuple(OURS.get(figure.scenario, {}))
     sheet, (left, right) = panels(1, 2, (12, 4.4))
-    options = {"labels": figure.policies, "quantiles": (0.5,), "logarithmic": figure.logarithmic}
+    options = {"labels": shown, "quantiles": (0.5,), "logarithmic": figure.logarithmic}
     plotting.plot_regret(result, **options, ax=left)
     left.set_title(f"{figure.scenario}: regret over time", fontsize="medium")
-    plotting.plot_distribution(result, figure.policies, ax=right)
+    plotting.plot_distribution(result, shown, ax=right)
     right.set_title(f"{figure.scenario}: final regret, run by run", fontsize="medium")
     return sheet
 
@@ -81,7 +84,7 @@ def normalised(result: Result) -> Figure:
     sheet, ax = panels(size=(9, 5))
     arms = environment("scenario 1")
     lines = [bounds.lower(arms), bounds.lower_paper(arms), bounds.upper_asymptotic(arms)]
-    shown = ("KL-UCB-SM", "KL-UCB-SM2", "KL-UCB-MC", "TV-KL-UCB")
+    shown = ("KL-UCB-SM", "KL-UCB-SM2", "KL-UCB-MC", "TV-KL-UCB", *OURS["scenario 1"])
     plotting.plot_regret(result, shown, quantiles=(0.5,), bounds=lines, normalised=True, logarithmic=True, ax=ax)
     return sheet
 

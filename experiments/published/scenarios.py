@@ -68,10 +68,22 @@ POLICIES = OTHERS | {"TV-KL-UCB": jaxbandit.TVKLUCB()}
 THREE_STATE_POLICIES = OTHERS | {"m-TV-KL-UCB": jaxbandit.TVKLUCB()}
 ZERO = "TV-KL-UCB, rows 0"  # estimates of a state not yet left start at 0, not at 1
 INDEPENDENT = "i.i.d. arms"  # with the stationary laws of scenario 1's
+# in scenario 2 no arm moves within a hundred plays, so all chains but slow ones are admitted there
+OURS: dict[str, dict[str, Policy]] = {
+    "scenario 1": {"IMED-MC (ours)": jaxbandit.IMEDMC()},
+    "scenario 2": {"IMED-MC, T^-1/2 (ours)": jaxbandit.IMEDMC(exponent=0.5)},
+    INDEPENDENT: {"IMED-MC (ours)": jaxbandit.IMEDMC()},
+}
 
 
 def environment(name: str, **start: Any) -> MarkovArms:
     return SCENARIOS[name](**start)
+
+
+def starts(make: Callable[..., MarkovArms]) -> dict[str, MarkovArms]:
+    """Arms from each of their states and from the stationary law; `make` takes `initial_state`."""
+    fixed = {f"from state {state}": make(initial_state=state) for state in range(make().reward.shape[1])}
+    return fixed | {"from the stationary law": make(initial_state="stationary")}
 
 
 def independent(arms: MarkovArms) -> MarkovArms:
@@ -91,8 +103,8 @@ def all_arms() -> dict[str, MarkovArms]:
 
 
 def compared(name: str) -> dict[str, Policy]:
-    """The policies that all claims about one of `all_arms` are about."""
+    """The policies that all claims about one of `all_arms` are about, and with two states our own beside them."""
     found = dict(policies("scenario 1" if name == INDEPENDENT else name))
     if name in ("scenario 1", "scenario 2"):
         found[ZERO] = jaxbandit.TVKLUCB(unvisited=0.0)
-    return found
+    return found | OURS.get(name, {})

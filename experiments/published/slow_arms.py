@@ -6,6 +6,8 @@ stay, and min sigma = 0.8 s crosses the theorem's 1/1440.
 
 from __future__ import annotations
 
+from typing import Any
+
 import numpy as np
 from matplotlib.figure import Figure
 
@@ -20,10 +22,10 @@ from jaxbandit.plotting import COLOURS
 CONDITION = sample_mean.LEAST_SIGMA
 
 
-def member(scale: float) -> MarkovArms:
-    """Scenario 1's arms, all probabilities of moving times `scale`."""
+def member(scale: float | list[float], **start: Any) -> MarkovArms:
+    """Scenario 1's arms, all probabilities of moving times `scale`, one number or one for each arm."""
     moves = environment("scenario 1").transition
-    return jaxbandit.two_state(scale * moves[:, 0, 1], scale * moves[:, 1, 0])
+    return jaxbandit.two_state(scale * moves[:, 0, 1], scale * moves[:, 1, 0], **start)
 
 
 def constants(scales: np.ndarray) -> list[Row]:

@@ -1,4 +1,8 @@
-"""Checks of docs/optimality.md with numbers: each row would say "no" if its lemma were false for these chains.
+"""Checks of docs/optimality.md with numbers: each row could say "no" if its lemma were false for these chains.
+
+Rows with an interval are of runs of the policy. They hold unless the low end of the 95 % interval is above the bound:
+"yes" means that the runs do not contradict the lemma. The row of theorem 2 says the least. Growth in a decade comes to
+its limit from below, so it can be below the constant though the theorem were false.
 
 Where a bound is an infinite sum over T, the number of plays, it is cut off at `longest`: what is left out would only
 make it larger, so that a row which holds says no less.

@@ -20,7 +20,7 @@ from experiments.theory.two_states import (
     types,
 )
 
-CONSTANT = 2  # C of condition (2), for c = min(n01, n10)
+CONSTANT = 2  # A of condition (2), for c = min(n01, n10)
 
 
 def tour(chain: Chain) -> float:
@@ -33,18 +33,18 @@ def tour(chain: Chain) -> float:
 
 
 def tours(longest: int) -> list[Row]:
-    """E V(a), the expected number of T with c + 1 <= a, over all types of T <= `longest` plays."""
+    """E V(x), the expected number of T with c + 1 <= x, over all types of T <= `longest` plays."""
     rows = []
     for chain in ARMS[1:]:
         chance = dict.fromkeys((1, 5, 20), 0.0)
         for plays in range(1, longest + 1):
             counts = types(plays)
             law = np.exp(log_probability(counts, chain))
-            for a in chance:
-                chance[a] += float(law[counts.cycles + 1 <= a].sum())
-        for a, value in chance.items():
-            most = tour(chain) * (1 + CONSTANT * a)
-            rows.append(row("9", f"mean {chain.mean:.3g}: E V({a})", most, value, value <= most))
+            for x in chance:
+                chance[x] += float(law[counts.cycles + 1 <= x].sum())
+        for x, value in chance.items():
+            most = tour(chain) * (1 + CONSTANT * x)
+            rows.append(row("9", f"mean {chain.mean:.3g}: E V({x})", most, value, value <= most))
     return rows
 
 

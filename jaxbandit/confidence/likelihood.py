@@ -44,12 +44,15 @@ def chain_likelihood_ratio(counts: Array, reward: Array, mean: Array, gap: Array
       counts: [..., S, S], the transitions of one trajectory, up to about 1e7 of them.
       reward: [..., S], paid on arrival, in [0, 1] for more than two states.
       mean: broadcast against [...].
-      gap: None for all chains, or broadcast against [...], in [0, 1].
+      gap: None for all chains, or broadcast against [...], in [0, 1], for two states.
 
     Returns:
       J [...], at least 0, exactly 0 up to `chain_mean`; 1e30 where no chain is good enough; never NaN. Two states:
       within 1e-5 max(1, J), or what a change of `mean` by four units in its last place explains. More states: see
       `relative_values.likelihood_ratio`.
+
+    Raises:
+      ValueError: a gap and more than two states.
 
     Source: Burnetas and Katehakis 1997 for the ratio; the closed form for two states and the class are our own.
 
@@ -100,17 +103,21 @@ def likeliest_chain(counts: Array, reward: Array, gap: Array | None = None) -> L
     """The likeliest chain, of the chains whose gap is at least `gap`."""
     counts, reward = jnp.asarray(counts), jnp.asarray(reward, float)
     if counts.shape[-1] > 2:
+        if gap is not None:
+            raise ValueError(f"gap: {counts.shape[-1]} states; a class of chains is for arms with two")
         return LikeliestChain(relative_values.likeliest_mean(counts, reward, gap), None)
     ordered, low, high = _ordered(counts, reward)
     parts = two_states.likeliest(ordered, gap)
-    return LikeliestChain(low + (high - low) * parts.share, parts)
+    # exact where the share is 0 or 1, and where both states pay the same
+    mean = jnp.where(high > low, low * (1 - parts.share) + high * parts.share, low)
+    return LikeliestChain(mean, parts)
 
 
 def ratio_to(chain: LikeliestChain, counts: Array, reward: Array, mean: Array, gap: Array | None = None) -> Array:
     """`chain_likelihood_ratio`, given the likeliest chain."""
     counts, reward = jnp.asarray(counts), jnp.asarray(reward, float)
     if chain.parts is None:
-        return relative_values.likelihood_ratio(counts, reward, mean, gap)
+        return relative_values.likelihood_ratio(counts, reward, mean)
     ordered, low, high = _ordered(counts, reward)
     least = float(np.finfo(chain.mean.dtype).eps)
     above, below = larger(mean - low, TINY), larger(high - mean, least)

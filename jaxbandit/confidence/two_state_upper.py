@@ -49,7 +49,7 @@ def share_upper(counts: Counts, level: Array) -> Array:
 
     Args:
       counts: of reachable counts: n01 and n10 differ by at most 1. Others give a slightly less exact share.
-      level: of the counts' shape, at least 0.
+      level: broadcast against the counts, at least 0, inf too.
 
     >>> counts = Counts(*map(jnp.array, (60.0, 40.0, 40.0, 20.0)))
     >>> round(float(share_upper(counts, jnp.array(5.0))), 4)
@@ -57,7 +57,7 @@ def share_upper(counts: Counts, level: Array) -> Array:
     """
     n00, n01, _, n11 = counts
     z = _begin(counts, level)
-    for _ in range(1 if np.finfo(level.dtype).bits == 32 else 3):
+    for _ in range(1 if np.finfo(counts.n10.dtype).bits == 32 else 3):
         z = _better(_at(counts, z, level), z)
     point = _at(counts, z, level)
     x = _missing(counts, point)

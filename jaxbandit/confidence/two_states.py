@@ -110,7 +110,8 @@ def _balance(low: Array, high: Array, push: Array) -> tuple[Array, Array]:
     inverse = 0.5 / jnp.where(push == 0, 1, push)
     w = jnp.where(down > 0, 2 * low / larger(down + root, TINY), (root - down) * inverse)
     rest = jnp.where(up > 0, 2 * high / larger(up + root, TINY), (up - root) * inverse)
-    return smaller(w, 1), smaller(rest, 1)
+    rest = smaller(rest, 1)
+    return jnp.where(rest < 0.5, 1 - rest, w), rest
 
 
 def likelihood_ratio(counts: Counts, chain: Likeliest, above: Array, below: Array, gap: Array | None) -> Array:

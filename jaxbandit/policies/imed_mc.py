@@ -31,9 +31,11 @@ class IMEDMC:
       exponent: None, or in (0, 1): the class of the gap T^-exponent, T the arm's plays. It needs no knowledge of the
         chains and has the same theorem; 0.5 where arms may hardly move.
       gap: None, or in [0, 1]: a class chosen by the user. Both None (default): all chains.
+        Both are for arms with two states.
 
     Raises:
-      ValueError: from `simulate` and `check_policy`, for a field out of range, or both fields given.
+      ValueError: from `simulate` and `check_policy`, for a field out of range, both fields given, or one of
+        them with more than two states.
 
     Source: our own, after Honda and Takemura 2015 (IMED) and Burnetas and Katehakis 1997 (the likelihood of chains).
     Cycles are counted where IMED has plays, because a slow arm's plays say less than their number.
@@ -51,6 +53,9 @@ class IMEDMC:
     def validate(self, reward: Array) -> None:
         if self.exponent is not None and self.gap is not None:
             raise ValueError("gap: give an exponent or a gap, not both")
+        for name in ("exponent", "gap"):
+            if getattr(self, name) is not None and reward.shape[1] > 2:
+                raise ValueError(f"{name}: {reward.shape[1]} states; a class of chains is for arms with two")
         if self.exponent is not None:
             checks.number(self, "exponent", 0, 1, above=True)
             if float(self.exponent) == 1:

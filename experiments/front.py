@@ -1,0 +1,213 @@
+"""Which policy pays where: what each saves, and what it risks.
+
+Plays the paper's policies, those that explore less on the mean of a sample, and those that weigh the whole chain, in
+the paper's scenarios and beside them: i.i.d. arms, and scenario 1 slowed down ("tenth": all its arms move a tenth as
+often; "best20", "best1000": the best arm alone moves a 20th, a 1000th as often). Arms start in each state, and as
+their stationary laws say. The scenarios alone mislead: in none of them is the best arm slow, so that giving up an arm
+early costs little; where it is slow, a policy that does so settles on a wrong arm. Prints and writes (CSV) final
+regret and, of every policy, the worst that it risks; draws all of it as one table of colours, and puts everything on
+one page (report.html). Scenarios 3 and 4 are played with --three-states. Ctrl-C keeps what is done, and the same
+command continues; runs may grow.
+"""
+
+from __future__ import annotations
+
+import dataclasses
+import re
+from pathlib import Path
+from typing import Any
+
+import numpy as np
+
+from experiments.command_line.experiment import begin, play
+from experiments.command_line.options import Simulation, main, option
+from experiments.published.beside import OF_A_CLASS, SAMPLE_MEAN, WHOLE_CHAIN, beside_the_scenarios, playable
+from experiments.published.scenarios import POLICIES as PAPER
+from experiments.published.scenarios import SCENARIOS, starts
+from experiments.reports import page
+from experiments.reports.matrix import Matrix, draw
+from experiments.reports.pictures import save
+from experiments.reports.tables import Row, Tables, final_table, publish, write
+from jaxbandit import MarkovArms, Result
+
+INTRODUCTION = (
+    "What a policy saves in some environments it may risk in others, and scenarios can mislead: in none of the paper's "
+    "is the best arm slow, so that a policy which gives an arm up after a few bad plays loses little. Where the best "
+    "arm alone is slow, the same policy settles on a wrong one and pays in every round. No policy can be good at both: "
+    "what is given up early where that is right is given up early where it is wrong. So each policy stands here with "
+    "what it saves and with what it risks."
+)
+CAPTION = (
+    "Mean final regret and, where there are any, the share of runs with linear regret. Colours say how many times the "
+    "least mean in the column that is; in bold the least of a column. At the right the worst of each row."
+)
+GROUPS = {
+    "the paper's": PAPER,
+    "on the sample mean": SAMPLE_MEAN,
+    "on whole chains": WHOLE_CHAIN | OF_A_CLASS,
+}
+
+
+@dataclasses.dataclass(frozen=True)
+class Settings(Simulation):
+    """Options of the comparison."""
+
+    three_states: int = option(0, "runs in scenarios 3 and 4, which take far longer; 0 leaves these out")
+
+
+def environments(three_states: bool = True) -> dict[str, dict[str, MarkovArms]]:
+    """Of each name its arms from every start, with or without those of three states."""
+    found = {name: starts(make) for name, make in SCENARIOS.items()} | beside_the_scenarios()
+    return {name: arms for name, arms in found.items() if three_states or states(arms) == 2}
+
+
+def states(arms: dict[str, MarkovArms]) -> int:
+    """How many states arms have."""
+    return int(next(iter(arms.values())).reward.shape[1])
+
+
+def cases(settings: Settings) -> dict[str, Any]:
+    """A case for each name, with all its starts."""
+    policies = {label: policy for group in GROUPS.values() for label, policy in group.items()}
+    times = sorted({max(1, settings.horizon // 2), settings.horizon})
+    return {
+        name: {"scenarios": arms, "policies": playable(policies, states(arms)), "times": times}
+        | settings.size()
+        | ({"runs": settings.three_states} if states(arms) > 2 else {})
+        for name, arms in environments(settings.three_states > 0).items()
+    }
+
+
+def final_rows(results: dict[str, Result]) -> list[Row]:
+    """Final regret of every policy, name and start."""
+    return [
+        {"environment": name, "start": start, **row}
+        for name, result in results.items()
+        for number, start in enumerate(result.scenarios)
+        for row in final_table(result, number)
+    ]
+
+
+def matrix(rows: list[Row]) -> Matrix:
+    """Means and linear shares of `final_rows`, policies by environments; nan where a policy does not play."""
+    found = {(str(row["policy"]), (str(row["environment"]), str(row["start"]))): row for row in rows}
+    policies, environments = (list(dict.fromkeys(each)) for each in zip(*found, strict=True))
+
+    def values(column: str) -> np.ndarray:
+        none = {column: np.nan}
+        return np.array([[found.get((policy, each), none)[column] for each in environments] for policy in policies])
+
+    return Matrix(policies, environments, np.maximum(values("mean"), 1e-9), values("linear share"))
+
+
+def name_table(rows: list[Row], name: str) -> list[Row]:
+    """Policies by starts: mean, half of its 95 % interval, linear share."""
+    table: dict[str, Row] = {}
+    for row in rows:
+        if row["environment"] == name:
+            mean, half = float(row["mean"]), (float(row["95% high"]) - float(row["95% low"])) / 2
+            digits = 1 if mean < 1000 else 0
+            said = f"{mean:,.{digits}f} ± {half:,.{digits}f}" + f"  {row['linear share']:.1%}" * (
+                row["linear share"] > 0
+            )
+            table.setdefault(str(row["policy"]), {"policy": row["policy"]})[str(row["start"])] = said
+    return list(table.values())
+
+
+def worst_table(seen: Matrix) -> list[Row]:
+    """Of each policy where it pays most, times the least regret there, and its largest linear share."""
+    rows: list[Row] = []
+    for number, policy in enumerate(seen.policies):
+        row: Row = {"policy": policy}
+        for title, part in parts(seen).items():
+            at, risk = np.nanargmax(part.ratio[number]), np.nanargmax(part.linear[number])
+            row[f"{title}: times the least"] = f"{part.ratio[number, at]:,.1f} ({', '.join(part.environments[at])})"
+            share = part.linear[number, risk]
+            where = f" ({', '.join(part.environments[risk])})" if share > 0 else ""
+            row["linear share " + title] = f"{share:.1%}{where}"
+        rows.append(row)
+    return rows
+
+
+def parts(seen: Matrix) -> dict[str, Matrix]:
+    """The paper's scenarios, and what is beside them."""
+    names = list(dict.fromkeys(name for name, _ in seen.environments))
+    beside = [name for name in names if name not in SCENARIOS]
+    return {"in the paper's scenarios": seen.only(list(SCENARIOS)), "beside them": seen.only(beside)}
+
+
+def in_words(seen: Matrix) -> list[str]:
+    """What follows from the numbers: who is nearest to the best in each part, and what it risks in the other."""
+    sentences = []
+    for title, part in parts(seen).items():
+        best = int(np.nanmax(part.ratio, 1).argmin())
+        words = [f"{title.capitalize()} {seen.policies[best]} is nearest to the best and pays {_worst(part, best)}"]
+        words += [f"{name} it pays {_worst(other, best)}" for name, other in parts(seen).items() if name != title]
+        sentences.append("; ".join(words) + ".")
+    best = int(np.nanmax(seen.ratio, 1).argmin())
+    sentences.append(f"In all environments together {seen.policies[best]} is, and pays {_worst(seen, best)}.")
+    return sentences
+
+
+def _worst(part: Matrix, policy: int) -> str:
+    """The largest ratio of a policy, where it is, and how many runs are linear there."""
+    at = np.nanargmax(part.ratio[policy])
+    share, where = part.linear[policy, at], ", ".join(part.environments[at])
+    return f"up to {part.ratio[policy, at]:,.1f} times the least mean regret ({where}; {share:.1%} of its runs linear)"
+
+
+def tabulate(rows: list[Row], settings: Settings) -> Tables:
+    """Of each name a table, then the worst of each policy."""
+    seen = matrix(rows)
+    tables: Tables = {}
+    for name in dict.fromkeys(name for name, _ in seen.environments):
+        title = f"{name}: final pseudo-regret after {settings.horizon:,} rounds, mean ± half of its 95 % interval"
+        tables[re.sub(r"\W+", "_", name).strip("_")] = (title + ", linear share", name_table(rows, name))
+    tables["worst"] = ("What each policy risks: its mean regret over the least of all policies", worst_table(seen))
+    return tables
+
+
+def write_report(rows: list[Row], settings: Settings, folder: Path) -> None:
+    """Tables, picture and sentences, as files and as one page."""
+    seen, tables = matrix(rows), tabulate(rows, settings)
+    write(rows, folder / "final.csv")
+    publish(tables, folder)
+    figure = draw(parts(seen), {name: len(policies) for name, policies in GROUPS.items()})
+    three = f"{settings.three_states:,} with three states" if settings.three_states else "arms with two states alone"
+    size = f"{settings.runs:,} runs ({three}) of {settings.horizon:,} rounds, seed {settings.seed}"
+    sentences = in_words(seen)
+    print("\n" + "\n".join(sentences))
+    page.write(
+        folder / "report.html",
+        "Which policy pays where",
+        [
+            page.paragraph(f"{INTRODUCTION} Here: {size}."),
+            page.picture(figure, "Regret by policy and environment", CAPTION),
+            *[page.paragraph(each) for each in sentences],
+            page.heading("What each policy risks"),
+            page.table(tables["worst"][1]),
+            page.heading("Every environment"),
+            *[
+                part
+                for name, (title, table) in tables.items()
+                if name != "worst"
+                for part in (page.heading(title, 3), page.table(table))
+            ],
+        ],
+    )
+    save(figure, folder / "front")
+    print(f"\nreport: {folder / 'report.html'}")
+
+
+def run(settings: Settings) -> list[Row]:
+    """Play, print the tables and write the folder."""
+    planned = cases(settings)
+    out = f"results/front/{settings.horizon}-seed{settings.seed}"  # without the runs, which may grow
+    folder = begin("front", settings, planned, default=out, fixed=("horizon", "seed"))
+    rows = final_rows(play(planned, folder))
+    write_report(rows, settings, folder)
+    return rows
+
+
+if __name__ == "__main__":
+    main(run, Settings, "front", __doc__)

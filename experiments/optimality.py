@@ -1,0 +1,161 @@
+"""How regret grows beside the tight lower bound, decade by decade, to ten million rounds.
+
+Plays IMED-MC and JointKLUCB, IMED and the paper's policies on i.i.d. arms, scenario 1, its chains moving a tenth as
+often, and scenario 3 (three states; to a hundredth of the rounds unless --full). A decade's growth is what regret gains
+in it, per log t, run by run. Prints and writes (CSV) the growth in the last decades beside the constant of the bound
+for policies that are good for all chains (a policy that stays below it is not one of these), and a verdict in words
+that only say what was measured. Draws growth against time. Ctrl-C keeps what is done, and the same command continues;
+runs may grow. --lemmas checks the lemmas of docs/optimality.md with numbers, and plays nothing else.
+"""
+
+from __future__ import annotations
+
+import dataclasses
+import itertools
+from typing import Any
+
+import numpy as np
+
+import jaxbandit
+from experiments.command_line.experiment import begin, finish, play
+from experiments.command_line.options import Simulation, main, option
+from experiments.published.beside import WHOLE_CHAIN, playable, slowed
+from experiments.published.scenarios import INDEPENDENT, POLICIES, environment, independent
+from experiments.reports.growth import decades, draw_growth, growth_of, times, verdict
+from experiments.reports.pictures import Pictures, panels
+from experiments.reports.tables import Row, Tables
+from experiments.theory import lemmas
+from jaxbandit import MarkovArms, Result, bounds, metrics
+from jaxbandit.bounds import Bound
+
+SLOWER = "scenario 1, a tenth as fast"
+SHOWN = 4  # decades in the table
+PLAYED = {
+    **POLICIES,
+    "IMED": jaxbandit.IMED(),
+    **WHOLE_CHAIN,
+    "JointKLUCB, log(t/T)": jaxbandit.JointKLUCB(exploration=0.0, clock="arm"),
+    "JointKLUCB, log f": jaxbandit.JointKLUCB(),
+}
+
+
+@dataclasses.dataclass(frozen=True)
+class Settings(Simulation):
+    """Options of the comparison with the lower bound."""
+
+    runs: int = option(32, "independent runs of every policy")
+    horizon: int = option(10_000_000, "rounds of a run")
+    full: bool = option(False, "all rounds in scenario 3, too (default: a hundredth of them)")
+    lemmas: bool = option(False, "check the proof's lemmas with numbers, and play nothing else")
+
+
+def environments() -> dict[str, MarkovArms]:
+    """By name; the first three have the same means."""
+    first = environment("scenario 1")
+    return {
+        INDEPENDENT: independent(first),
+        "scenario 1": first,
+        SLOWER: slowed("tenth")(),
+        "scenario 3": environment("scenario 3"),
+    }
+
+
+def cases(settings: Settings) -> dict[str, Any]:
+    """A case for each environment."""
+
+    def case(name: str, arms: MarkovArms) -> dict[str, Any]:
+        short = arms.reward.shape[1] > 2 and not settings.full
+        horizon = max(100, settings.horizon // 100) if short else settings.horizon
+        size = settings.size() | {"horizon": horizon, "times": times(horizon)}
+        return {"scenarios": {name: arms}, "policies": playable(PLAYED, arms.reward.shape[1]), **size}
+
+    return {name: case(name, arms) for name, arms in environments().items()}
+
+
+def limits(name: str) -> list[Bound]:
+    """Of the regret of policies good for all chains; where arms are i.i.d., also of those that are good for these."""
+    arms = environments()[name]
+    return [bounds.lower(arms), *([bounds.lai_robbins(arms)] if name == INDEPENDENT else [])]
+
+
+def growth_table(results: dict[str, Result]) -> list[Row]:
+    """Of every policy in every environment: growth in the last decades, regret over log t, and the verdict."""
+    ends = decades(max(int(result.times[-1]) for result in results.values()))[-SHOWN - 1 :]
+    rows: list[Row] = []
+    for name, result in results.items():
+        bound, *others = [float(each.total) for each in limits(name)]
+        unit = np.log(result.times[-1])
+        for label in result.labels:
+            growth = growth_of(result, label)
+            s, final = (
+                metrics.summary(growth.values),
+                metrics.summary(metrics.pseudo_regret(result, label)[0, 0, :, -1]),
+            )
+            said = {end: _mean(*each) for end, *each in zip(growth.times[1:].tolist(), s.mean, s.high)}
+            rows.append(
+                {"environment": name, "policy": label}
+                | {f"{start:,} to {end:,}": said.get(end, "") for start, end in itertools.pairwise(ends)}
+                | {
+                    "R / log t": _mean(final.mean / unit, final.high / unit),
+                    "bound": f"{bound:,.2f}" + "".join(f" ({other:,.2f})" for other in others),
+                    "growth in its last decade": verdict(growth, bound, linear_runs(result, label)),
+                }
+            )
+    return rows
+
+
+def _mean(mean: float, high: float) -> str:
+    return f"{mean:,.1f} ± {high - mean:,.1f}"
+
+
+def linear_runs(result: Result, label: str) -> int:
+    """How many runs are linear."""
+    return round(float(metrics.linear_share(result, label)[0, 0]) * result.visits[label].shape[2])
+
+
+def tabulate(results: dict[str, Result]) -> Tables:
+    """Growth over the last decades of rounds."""
+    sizes = "; ".join(
+        f"{name}: {next(iter(result.visits.values())).shape[2]:,} runs to {result.times[-1]:,}"
+        for name, result in results.items()
+    )
+    title = (
+        "Growth of pseudo-regret per log t in the last decades of rounds, mean ± half of its 95 % interval, runs paired"
+    )
+    return {
+        "growth": (
+            f"{title}\n({sizes}; in brackets the bound for policies good for i.i.d. arms)",
+            growth_table(results),
+        )
+    }
+
+
+def draw(results: dict[str, Result]) -> Pictures:
+    """Growth in every decade, a panel for each environment."""
+    figure, axes = panels(2, 2, (15, 10.5))
+    for ax, (name, result) in zip(axes.flat, results.items(), strict=True):
+        seen = {label: growth_of(result, label) for label in result.labels}
+        lines = {each.holds_for: float(each.total) for each in limits(name)}
+        draw_growth(ax, seen, lines, {label: linear_runs(result, label) for label in result.labels}, list(PLAYED))
+        runs = next(iter(seen.values())).values.shape[1]
+        ax.set_title(f"{name}: growth of regret per log t, by decade; {runs} runs", fontsize="medium")
+    yield "optimality", figure
+
+
+def run(settings: Settings) -> dict[str, Result]:
+    """Play, or check the lemmas; print the tables and write the folder."""
+    if settings.lemmas:
+        folder = begin("optimality", settings, {}, f"results/optimality/lemmas-seed{settings.seed}", ("lemmas", "seed"))
+        rows = lemmas.check(seed=settings.seed)
+        finish(folder, {"lemmas": ("Checks of the lemmas of docs/optimality.md", rows)})
+        return {}
+    planned = cases(settings)
+    out = f"results/optimality/{settings.horizon}-seed{settings.seed}{'-full' if settings.full else ''}"
+    folder = begin("optimality", settings, planned, out, ("lemmas", "horizon", "seed", "full"))
+    results = play(planned, folder)
+    finish(folder, tabulate(results), draw(results))
+    return results
+
+
+if __name__ == "__main__":
+    main(run, Settings, "optimality", __doc__)

@@ -1,0 +1,166 @@
+"""How regret grows from decade to decade of rounds, beside the constant of log t that bounds it."""
+
+from __future__ import annotations
+
+from typing import NamedTuple
+
+import numpy as np
+from matplotlib.axes import Axes
+
+from experiments.reports.pictures import frameless
+from jaxbandit import Result, metrics
+from jaxbandit.plotting import COLOURS, MARKERS
+
+TOP = 2.2  # times the constant, where the picture ends
+
+
+class Growth(NamedTuple):
+    """Growth of regret per log t in the decades of rounds, oldest first."""
+
+    times: np.ndarray  # [D + 1], the ends of decades
+    values: np.ndarray  # [D, R], of every run
+
+
+def decades(horizon: int) -> list[int]:
+    """The ends of decades that lead up to the horizon, the first at 10 or more.
+
+    >>> decades(10_000), decades(2_500)
+    ([10, 100, 1000, 10000], [25, 250, 2500])
+    """
+    ends = [horizon]
+    while ends[-1] >= 100:
+        ends.append(ends[-1] // 10)
+    return ends[::-1]
+
+
+def times(horizon: int) -> list[int]:
+    """Rounds to record: ten a decade with the ends of decades among them, and the middle."""
+    between = np.rint(horizon / np.power(10, np.arange(0, np.log10(horizon), 0.1))).astype(int)
+    return sorted({*between.tolist(), *decades(horizon), max(1, horizon // 2), horizon})
+
+
+def growth_of(result: Result, label: str, scenario: int = 0) -> Growth:
+    """(R(b) - R(a)) / (log b - log a) of every decade from a to b, run by run.
+
+    Raises:
+      ValueError: an end of a decade is not among the recorded rounds.
+    """
+    ends = np.array(decades(int(result.times[-1])))
+    at = np.searchsorted(result.times, ends)
+    if not (result.times[at] == ends).all():
+        raise ValueError(f"result: its times lack an end of a decade, one of {ends.tolist()}")
+    regret = metrics.pseudo_regret(result, label)[scenario, 0][:, at]  # [R, D + 1]
+    return Growth(ends, (np.diff(regret, axis=1) / np.diff(np.log(ends))).T)
+
+
+def side(low: float, high: float, constant: float) -> str:
+    """Where an interval lies.
+
+    >>> side(1, 2, 3), side(4, 5, 3), side(2, 4, 3)
+    ('below', 'above', 'at')
+    """
+    return "below" if high < constant else "above" if low > constant else "at"
+
+
+def verdict(growth: Growth, constant: float, linear: int) -> str:
+    """Where growth is in the last decade, from which side it comes, whether it rises or falls, and linear runs.
+
+    Its interval is that of 95 %. The side is that of the last decade whose
+    interval does not hold it. Growth rises or falls where the interval of the paired difference of the last two
+    decades says so.
+    """
+    s = metrics.summary(growth.values)
+    sides = [side(low, high, constant) for low, high in zip(s.low, s.high, strict=True)]
+    apart = [each for each in sides if each != "at"]
+    words = ["interval holds the constant" if sides[-1] == "at" else sides[-1]]
+    if sides[-1] == "at":
+        words.append(f"from {apart[-1]}" if apart else "never apart from it")
+    if len(sides) > 1:
+        change = metrics.summary(growth.values[-1] - growth.values[-2])
+        words.append({"below": "falling", "above": "rising", "at": "level"}[side(change.low, change.high, 0)])
+    if linear:
+        words.append(f"{linear} of {growth.values.shape[1]} runs linear")
+    return ", ".join(words)
+
+
+def draw_growth(
+    ax: Axes,
+    seen: dict[str, Growth],
+    constants: dict[str, float],
+    linear: dict[str, int],
+    order: list[str],
+    first: int = 100,
+) -> None:
+    """Mean growth of every policy with its 95 % interval against the middle of the decade, and the constants as lines.
+
+    Policies with linear runs, and those that end far above the constant, are named and not drawn: their growth would
+    make all others one line.
+
+    Args:
+      seen: of each label its growth.
+      constants: by name; the first is the one that growth is to be compared with.
+      linear: of each label its number of linear runs.
+      order: labels in the order of their colours.
+      first: where the first decade begins.
+    """
+    top = TOP * next(iter(constants.values()))
+    last = {label: float(growth.values[-1].mean()) for label, growth in seen.items()}
+    drawn = [label for label in seen if not linear[label] and last[label] <= top]
+    ends: dict[str, float] = {}
+    for label in drawn:
+        growth = seen[label]
+        late = growth.times[:-1] >= first
+        middle = np.sqrt(growth.times[:-1] * growth.times[1:])[late]
+        dodged = middle * 1.04 ** (drawn.index(label) - (len(drawn) - 1) / 2)
+        s = metrics.summary(growth.values[late])
+        again, place = divmod(order.index(label), len(COLOURS))  # colours that come again have dashed lines
+        style = {"color": COLOURS[place], "marker": MARKERS[place - again], "linestyle": ("-", "--")[again]}
+        ax.errorbar(dodged, s.mean, s.high - s.mean, **style, markersize=4, linewidth=1.2)
+        ends[label] = last[label]
+    for number, (name, constant) in enumerate(constants.items()):
+        ax.axhline(constant, color="black", linestyle=("-", "--")[number % 2], linewidth=1)
+        ends[f"{name} {constant:,.2f}"] = constant
+    for (name, height), at in zip(ends.items(), spread(list(ends.values()), top / 28), strict=True):
+        colour = COLOURS[order.index(name) % len(COLOURS)] if name in seen else "black"
+        ax.annotate(
+            name, (1, height), (1.03, at), ("axes fraction", "data"), ("axes fraction", "data"),
+            fontsize=7.5, color=colour, va="center", annotation_clip=False,
+            arrowprops={"arrowstyle": "-", "color": colour, "linewidth": 0.5},
+        )  # fmt: skip
+    runs = len(next(iter(seen.values())).values[0])
+    out = [
+        f"{label}: {last[label]:,.0f}" + (f", {linear[label]} of {runs} runs linear" if linear[label] else "")
+        for label in seen
+        if label not in drawn
+    ]
+    if out:
+        words = "\n".join(["not drawn (growth in the last decade):", *out])
+        ax.text(0.02, 0.98, words, fontsize=6.5, transform=ax.transAxes, va="top", color="dimgrey",
+                bbox={"facecolor": "white", "edgecolor": "none", "alpha": 0.85})  # fmt: skip
+    ax.set_xscale("log")
+    ax.set_ylim(0, top)
+    ax.set_xlim(first, None)
+    ax.set_xlabel("round t")
+    frameless(ax)
+
+
+def spread(heights: list[float], least: float) -> list[float]:
+    """Heights of labels, moved apart to at least `least`, in the same order.
+
+    >>> spread([1.0, 1.0, 5.0], 0.5)
+    [0.75, 1.25, 5.0]
+    """
+    order = np.argsort(heights, kind="stable")
+    groups: list[list[float]] = []  # heights that are too near to each other, and share their middle
+    for height in np.asarray(heights, float)[order]:
+        groups.append([float(height)])
+        while len(groups) > 1:
+            low, high = groups[-2:]
+            reach = (len(low) + len(high)) / 2 * least
+            if np.mean(high) - np.mean(low) >= reach:
+                break
+            groups[-2:] = [low + high]
+    moved = np.empty(len(heights))
+    placed = [np.mean(group) + (i - (len(group) - 1) / 2) * least for group in groups for i in range(len(group))]
+    moved[order] = placed
+    return [float(each) for each in moved]
