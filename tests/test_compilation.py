@@ -9,10 +9,11 @@ import numpy as np
 import pytest
 
 import jaxbandit
-from jaxbandit import ALL, KLUCB
+from jaxbandit import ALL, IMEDMC, KLUCB
 from jaxbandit.fast import batching, compilation
 from jaxbandit.fast.batching import over_runs
 from jaxbandit.fast.compilation import Compiled, in_one_piece
+from jaxbandit.fast.jaxprs import CALLS, ELEMENTWISE, primitives
 from jaxbandit.simulation import tiles
 from jaxbandit.simulation.rounds import luck, play_chunk, start
 
@@ -128,6 +129,25 @@ def test_simulate_asks_for_one_piece(monkeypatch):
     jaxbandit.simulate(jaxbandit.bernoulli([0.5, 0.2]), {"k": KLUCB()}, runs=3, horizon=7, progress=False)
     tiles._program.cache_clear()  # which was made with the function of this test
     assert len(asked) == 1
+
+
+@pytest.mark.parametrize("policy", [IMEDMC(exponent=0.5), IMEDMC(gap=0.1)])
+def test_classes_of_chains_are_played_in_one_piece_by_simulate(policy, monkeypatch):
+    """There the runs are shared out among devices, for which JAX adds an operation to where()."""
+    used = []
+
+    def remembered(function):
+        def traced(*arguments):
+            used.extend(primitives(jax.make_jaxpr(function)(*arguments).jaxpr))
+            return function(*arguments)
+
+        return traced
+
+    monkeypatch.setattr("jaxbandit.fast.compilation.in_one_piece", remembered)
+    tiles._program.cache_clear()
+    jaxbandit.simulate(jaxbandit.two_state([0.5, 0.4], [0.4, 0.5]), {"p": policy}, runs=3, horizon=7, progress=False)
+    tiles._program.cache_clear()  # which was made with the function of this test
+    assert used and set(used) <= compilation._IN_ONE_PIECE | ELEMENTWISE | CALLS
 
 
 @pytest.mark.parametrize("arms", [2, 5, 32, 33])

@@ -29,7 +29,7 @@ from jaxbandit.base import Array
 from jaxbandit.confidence.larger import larger, smaller
 from jaxbandit.fast import log_and_excess
 
-STEPS = 8  # of `_likeliest_share`
+STEPS = 8
 TINY = 1e-30
 
 

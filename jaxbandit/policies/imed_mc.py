@@ -2,11 +2,14 @@
 
 from __future__ import annotations
 
+from typing import NamedTuple
+
+import jax
 import jax.numpy as jnp
 
 from jaxbandit.base import Array, Feedback, pytree, total
-from jaxbandit.confidence.likelihood import likeliest_chain, ratio_to
-from jaxbandit.fast import log
+from jaxbandit.confidence.likelihood import LikeliestChain, likeliest_chain, ratio_to
+from jaxbandit.fast import computed_once, exponential, log
 from jaxbandit.policies import checks
 from jaxbandit.policies.estimates import Transitions, count_transitions, no_transitions
 
@@ -63,22 +66,48 @@ class IMEDMC:
         if self.gap is not None:
             checks.number(self, "gap", 0, 1)
 
-    def init(self, reward: Array) -> Transitions:
-        return no_transitions(reward)
+    def init(self, reward: Array) -> Transitions | Classes:
+        state = no_transitions(reward)
+        if self.exponent is None and self.gap is None:
+            return state
+        return Classes(*state, *self._likeliest(state.counts, state.reward))
 
-    def scores(self, key: Array, state: Transitions, t: Array) -> Array:
-        plays = total(total(state.counts))
-        gap = self.gap
-        if self.exponent is not None:
-            gap = jnp.maximum(plays, 1).astype(float) ** -self.exponent
-        chain = likeliest_chain(state.counts, state.reward, gap)
+    def scores(self, key: Array, state: Transitions | Classes, t: Array) -> Array:
+        counts, _, reward, *known = state
+        chain, gap = known or (likeliest_chain(counts, reward), None)
+        plays = total(total(counts))
         best = jnp.max(jnp.where(plays > 0, chain.mean, 0))
-        ratio = ratio_to(chain, state.counts, state.reward, best, gap)
-        index = ratio + log(1 + cycles(state.counts, state.reward, chain.mean).astype(float))
+        ratio = ratio_to(chain, counts, reward, best, gap)
+        index = ratio + log(1 + cycles(counts, reward, chain.mean).astype(float))
         return jnp.where(plays == 0, jnp.inf, -index)
 
-    def update(self, state: Transitions, feedback: Feedback) -> Transitions:
-        return count_transitions(state, feedback)
+    def update(self, state: Transitions | Classes, feedback: Feedback) -> Transitions | Classes:
+        transitions = count_transitions(Transitions(*state[:3]), feedback)
+        if isinstance(state, Transitions):
+            return transitions
+        counts = computed_once(transitions.counts[feedback.arms].astype(float))
+        played = self._likeliest(counts, transitions.reward[feedback.arms])
+        kept = jax.tree.map(lambda all_of, new: all_of.at[feedback.arms].set(computed_once(new)), state[3:], played)
+        return Classes(*transitions, *kept)
+
+    def _likeliest(self, counts: Array, reward: Array) -> tuple[LikeliestChain, Array]:
+        """The likeliest chain of each arm in its class, and the gap of that class."""
+        plays = total(total(counts)).astype(float)
+        if self.exponent is None:
+            gap = computed_once(self.gap + 0 * plays)
+        else:
+            gap = computed_once(exponential(self.exponent * log(jnp.maximum(plays, 1)))[1])
+        return likeliest_chain(counts, reward, gap), gap
+
+
+class Classes(NamedTuple):
+    """State with an exponent or a gap: transitions, and what follows from them for each arm, renewed at its plays."""
+
+    counts: Array  # [K, S, S], [K] and [K, S], as in `Transitions`
+    states: Array
+    reward: Array
+    chain: LikeliestChain
+    gap: Array  # [K]
 
 
 def cycles(counts: Array, reward: Array, mean: Array) -> Array:
