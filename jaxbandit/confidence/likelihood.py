@@ -49,8 +49,8 @@ def chain_likelihood_ratio(counts: Array, reward: Array, mean: Array, gap: Array
     Returns:
       J [...], at least 0, exactly 0 up to `chain_mean`; 1e30 where no chain is good enough; never NaN. Two states:
       within 1e-5 max(1, J), or what a change of `mean` by four units in its last place explains; with a gap within
-      1e-3. More states: mostly within 1e-4, but of trajectories that hardly left some state several in a hundred are wrong,
-      by up to the whole of J: the steps end in another minimum than the least.
+      1e-3. More states: mostly within 1e-4, but of trajectories that hardly left some state several in a hundred are
+      wrong, by up to the whole of J: the steps end in another minimum than the least.
 
     Raises:
       ValueError: a gap and more than two states.
