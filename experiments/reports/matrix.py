@@ -49,7 +49,7 @@ def draw(parts: dict[str, Matrix], groups: dict[str, int]) -> Figure:
     image = None
     for ax, (title, part) in zip(axes[:, 0], parts.items(), strict=True):
         image = _panel(ax, part, groups, max(widths))
-        ax.set_title(title, loc="left", pad=44, fontweight="bold", fontsize="medium")
+        ax.set_title(title, loc="left", pad=58, fontweight="bold", fontsize="medium")
     bar = figure.colorbar(image, ax=axes[:, 0], shrink=0.5, pad=0.01, ticks=[1, 2, 5, 10, 20, 50, 100])
     bar.ax.set_yticklabels(["1", "2", "5", "10", "20", "50", "100 and more"])
     bar.set_label("mean regret, times that of the best policy in this column")
