@@ -133,24 +133,24 @@ def test_bad_settings_are_refused_in_one_line(tmp_path):
 @pytest.mark.slow
 @pytest.mark.parametrize("how", [signal.SIGINT, signal.SIGKILL])
 def test_stopped_then_the_same_command_continues(tmp_path, how):
-    arguments = ["experiments.scenario1", "--runs", "50", "--horizon", "50000", "--out", str(tmp_path / "s")]
+    arguments = ["experiments.scenario1", "--runs", "50", "--horizon", "500000", "--out", str(tmp_path / "s")]
     process = subprocess.Popen(
         [sys.executable, "-m", *arguments], cwd=ROOT, stdout=subprocess.PIPE, stderr=subprocess.PIPE, text=True
     )
     deadline = time.monotonic() + 60
     while not (tmp_path / "s" / "counts" / "manifest.json").exists() and time.monotonic() < deadline:
         time.sleep(0.05)
-    time.sleep(2)  # compiling or playing
+    time.sleep(1)  # compiling or playing, which takes some seconds
     os.kill(process.pid, how)
     out, _ = process.communicate(timeout=120)
     assert not (tmp_path / "s" / "result.npz").exists()
     if how == signal.SIGINT:
         assert process.returncode == 130 and "the same command continues" in out
-        assert all(Result.load(piece).rounds < 50_000 for piece in (tmp_path / "s").rglob("runs-*.npz"))
+        assert all(Result.load(piece).rounds < 500_000 for piece in (tmp_path / "s").rglob("runs-*.npz"))
     done = shell(*arguments)
     assert done.returncode == 0 and "continuing" in done.stdout
     assert ("was killed; taken over" in done.stderr) == (how == signal.SIGKILL)
-    whole = compare_policies("scenario 1", Settings(runs=50, horizon=50_000, out=str(tmp_path / "w")))
+    whole = compare_policies("scenario 1", Settings(runs=50, horizon=500_000, out=str(tmp_path / "w")))
     continued = Result.load(tmp_path / "s" / "result.npz")
     for label in whole.labels:
         np.testing.assert_array_equal(continued.visits[label], whole.visits[label])
