@@ -27,14 +27,14 @@ class IMEDMC:
     (max reward - min reward) / gap (`chains.reward_gap`), for two states those with P01 + P10 >= gap. An arm that never
     moves is given up then; without, an arm slower than 1 / T is played for ever.
 
+    With more than two states J is found by steps that end, for several in a hundred counts of arms that hardly left a
+    state, in another minimum than the least; the theorem is for the least.
+
     Args:
       exponent: None, or in (0, 1): the class of the gap T^-exponent, T the arm's plays. It needs no knowledge of the
         chains and has the same theorem; 0.5 where arms may hardly move.
       gap: None, or in [0, 1]: a class chosen by the user. Both None (default): all chains.
         Both are for arms with two states.
-
-    With more than two states J is found by steps that end, for several in a hundred counts of arms that hardly left a
-    state, in another minimum than the least; the theorem is for the least.
 
     Raises:
       ValueError: from `simulate` and `check_policy`, for a field out of range, both fields given, or one of
@@ -94,7 +94,7 @@ class IMEDMC:
         """The likeliest chain of each arm in its class, and the gap of that class."""
         plays = total(total(counts)).astype(float)
         if self.exponent is None:
-            gap = computed_once(self.gap + 0 * plays)
+            gap = computed_once(self.gap + 0 * plays)  # one for each arm: of a single number XLA makes a slow program
         else:
             gap = computed_once(exponential(self.exponent * log(jnp.maximum(plays, 1)))[1])
         return likeliest_chain(counts, reward, gap), gap
