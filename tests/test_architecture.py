@@ -39,7 +39,7 @@ BELOW = {
     "fast": ["switch", "threefry", "jaxprs", "elementary", "comparisons", "batching", "compilation", "gpu"],
     "confidence": [
         *["larger", "rows", "bernoulli", "tilt", "problem", "ball", "stationary", "interior", "interior_of_three"],
-        *["relative_values", "two_states", "two_state_upper", "likelihood"],
+        *["beginning", "rows_of_three", "search", "relative_values", "two_states", "two_state_upper", "likelihood"],
     ],
     "results": ["contents", "file", "named_axes", "display", "result"],
     "simulation": ["rounds", "recording", "request", "fingerprint", "plan", "tiles", "loop"],

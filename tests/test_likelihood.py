@@ -272,19 +272,66 @@ def with_rewards(states, cases, seed):
     return counts, reward, mean.astype(np.float32)
 
 
-@pytest.mark.parametrize(("states", "cases"), [(3, 40), (4, 20)])
+@pytest.mark.parametrize(("states", "cases"), [(3, 60), (4, 20)])
 def test_more_states_against_the_search(states, cases):
-    """J within 1e-4 max(1, J) of the least that eight searches over the rows find, but for one case in ten.
+    """J within 1e-4 max(1, J) of the least that eight searches over the rows find, but for one case in twenty.
 
-    Those are known to be wrong: short stays in a state that was hardly left, where the steps end in another minimum.
+    Those are arms that never came back to a state: J falls to its least value where such a state is hardly ever left
+    for, which the steps approach slowly.
     """
     counts, reward, mean = with_rewards(states, cases, 18)
-    expected = [reference_likelihood.ratio(*case) for case in zip(counts, reward, mean, strict=True)]
-    found = np.asarray(chain_likelihood_ratio(counts, reward, mean), float)
-    error = np.abs(found - expected) / np.maximum(1, expected)
-    assert (error < 1e-4).mean() >= 0.9 and np.median(error) < 1e-5
+    expected = np.array([reference_likelihood.ratio(*case) for case in zip(counts, reward, mean, strict=True)])
+    error = ratio_error(counts, reward, mean, expected)
+    assert (error < 1e-4).mean() >= 0.95 and error.max() < 0.1 and np.median(error) < 1e-6
     means = [reference_likelihood.likeliest_mean(*case) for case in zip(counts, reward, strict=True)]
     check_close(chain_mean(counts, reward), np.array(means), 1e-5)
+
+
+def ratio_error(counts, reward, mean, expected):
+    return np.abs(np.asarray(chain_likelihood_ratio(counts, reward, mean), float) - expected) / np.maximum(1, expected)
+
+
+def test_three_states_in_both_precisions():
+    """Of 600 cases 99 in 100 within 1e-3 of J in float64, and all with J below 30 within 0.1; none is off a little more
+    because a second minimum was taken for the least."""
+    counts, reward, mean = with_rewards(3, 600, 101)
+    with jax.enable_x64(True):
+        expected = np.asarray(chain_likelihood_ratio(counts, reward, mean.astype(float)), float)
+    error = ratio_error(counts, reward, mean, expected)
+    assert (error < 1e-3).mean() >= 0.99 and (error < 1e-4).mean() >= 0.98 and (error[expected < 30] < 0.1).all()
+
+
+@pytest.mark.parametrize("case", range(6))
+def test_arms_that_hardly_left_a_state(case):
+    """Several minima, states that were never come back to, huge counts of one cycle: found wrong by a local search."""
+    counts, reward, mean = HARD[case]
+    expected = reference_likelihood.ratio(np.array(counts), np.array(reward), mean)
+    counts, reward = np.array([counts]), np.array([reward], np.float32)
+    assert ratio_error(counts, reward, np.array([mean], np.float32), expected)[0] < 2e-3
+
+
+HARD = [
+    ([[10000, 1, 0], [0, 230, 0], [0, 0, 0]], [1, 0, 0.0453], 0.7357335),
+    ([[55000, 0, 1], [0, 12, 0], [0, 1, 18]], [0, 0.87351567, 1], 0.88209),
+    ([[5000, 1, 0], [0, 0, 11], [0, 10, 0]], [0.66793, 1, 0], 0.68706),
+    ([[459, 0, 30], [1, 0, 0], [30, 0, 0]], [0.0, 0.8515, 1], 0.4476),  # to stay in the second best state
+    ([[0, 140000, 0], [140000, 0, 0], [0, 0, 0]], [1, 0.65699005, 0], 0.8285325),
+    ([[648, 0, 1], [0, 0, 27], [0, 27, 0]], [1.0, 0.0, 0.14844903], 0.11404585),
+]
+
+
+def test_classes_of_more_states():
+    """J and the mean of the likeliest chain over chains with a gap, against searches over the rows."""
+    counts, reward, mean = with_rewards(3, 24, 301)
+    gap = np.random.default_rng(302).choice([0.01, 0.03, 0.1, 0.3], len(counts)).astype(np.float32)
+    cases = list(zip(counts, reward, mean, gap.astype(float), strict=True))
+    expected = np.array([reference_likelihood.ratio(*case) for case in cases])
+    found = np.asarray(chain_likelihood_ratio(counts, reward, mean, gap), float)
+    assert (np.abs(found - expected) < 1e-3 * np.maximum(1, expected)).mean() > 0.95
+    # where a row is free several chains are as likely; the search finds the mean of one, not the largest
+    means = np.array([reference_likelihood.likeliest_mean(n, r, g) for n, r, _, g in cases])
+    found = np.asarray(chain_mean(counts, reward, gap), float)
+    assert (found > means - 1e-4).all() and (np.abs(found - means) < 1e-4).mean() > 0.9
 
 
 @pytest.mark.parametrize("states", [3, 4])
@@ -298,7 +345,7 @@ def test_upper_mean_of_more_states(states):
         below = reference_likelihood.ratio(*case, mean - 1e-4 * (1 - mean) - 1e-6) <= most * (1 + 1e-6)
         above = mean > 1 - 1e-5 or reference_likelihood.ratio(*case, mean + 1e-4 * (1 - mean)) >= most * (1 - 1e-6)
         right.append(below and above)
-    assert np.mean(right) >= 0.7  # see the search above
+    assert np.mean(right) >= 0.9  # see the search above
 
 
 @pytest.mark.parametrize("states", [3, 4, 8])
@@ -319,13 +366,6 @@ def test_no_chain_with_the_mean_is_likelier(states):
     assert (found <= np.array(cost) * (1 + 1e-4) + 1e-4).all() and (found >= 0).all()
 
 
-def test_a_class_is_for_two_states():
-    counts, reward = np.ones((2, 3, 3), int), np.tile([0.0, 0.5, 1.0], (2, 1))
-    for function, given in ((chain_likelihood_ratio, (0.5, 0.1)), (chain_mean, (0.1,))):
-        with pytest.raises(ValueError, match="^gap: "):
-            function(counts, reward, *given)
-
-
 def test_corners_of_three_states():
     """Trajectories, where J hardly ever falls in the mean, and other counts of 0, 1, 2, 7, 10^7: never NaN."""
     counts = np.random.default_rng(23).choice([0, 0, 1, 2, 7, 10**7], (500, 3, 3))
@@ -335,7 +375,7 @@ def test_corners_of_three_states():
     for mean in (0.0, 0.1, 0.5, 0.7, 0.9, 1.0, 1.1):
         found = np.asarray(chain_likelihood_ratio(counts, reward, np.full(len(counts), mean, np.float32)), float)
         assert not np.isnan(found).any()
-        assert (found >= before - 1e-4 * np.maximum(1, before))[:500].mean() > 0.98  # see the search above
+        assert (found >= before - 1e-3 * np.maximum(1, before))[:500].mean() > 0.995  # see the search above
         before = found
     assert (before > 1e15).all()
     mean = np.asarray(chain_mean(counts, reward), float)

@@ -8,7 +8,7 @@ from __future__ import annotations
 
 import math
 from collections.abc import Callable, Sequence
-from functools import cache, partial
+from functools import cache
 from typing import Any
 
 import jax
@@ -74,7 +74,16 @@ Value = tuple[Array, bool]  # an array, and whether its last axis is the runs; i
 
 def _evaluate(jaxpr: Any, consts: Sequence[Array], arguments: Sequence[Value], runs: int) -> list[Value]:
     """The outputs of a jaxpr that was traced for one run, for this number of runs."""
-    return evaluate(jaxpr, consts, arguments, lambda array: (array, False), partial(_apply, runs=runs))
+
+    def apply(equation: Any, inputs: list[Value]) -> list[Value]:
+        """As the function was traced: what it computes in 64 bits needs a context in which JAX does not shorten it."""
+        dtypes = [getattr(variable.aval, "dtype", None) for variable in (*equation.invars, *equation.outvars)]
+        with jax.enable_x64(
+            jnp.result_type(float) == jnp.float64 or any(d in (jnp.float64, jnp.int64) for d in dtypes)
+        ):
+            return _apply(equation, inputs, runs)
+
+    return evaluate(jaxpr, consts, arguments, lambda array: (array, False), apply)
 
 
 def _apply(equation: Any, inputs: list[Value], runs: int) -> list[Value]:

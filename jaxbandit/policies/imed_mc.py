@@ -27,18 +27,13 @@ class IMEDMC:
     (max reward - min reward) / gap (`chains.reward_gap`), for two states those with P01 + P10 >= gap. An arm that never
     moves is given up then; without, an arm slower than 1 / T is played for ever.
 
-    With more than two states J is found by steps that end, for several in a hundred counts of arms that hardly left a
-    state, in another minimum than the least; the theorem is for the least.
-
     Args:
       exponent: None, or in (0, 1): the class of the gap T^-exponent, T the arm's plays. It needs no knowledge of the
         chains and has the same theorem; 0.5 where arms may hardly move.
       gap: None, or in [0, 1]: a class chosen by the user. Both None (default): all chains.
-        Both are for arms with two states.
 
     Raises:
-      ValueError: from `simulate` and `check_policy`, for a field out of range, both fields given, or one of
-        them with more than two states.
+      ValueError: from `simulate` and `check_policy`, for a field out of range or both fields given.
 
     Source: our own, after Honda and Takemura 2015 (IMED) and Burnetas and Katehakis 1997 (the likelihood of chains).
     Cycles are counted where IMED has plays, because a slow arm's plays say less than their number.
@@ -56,9 +51,6 @@ class IMEDMC:
     def validate(self, reward: Array) -> None:
         if self.exponent is not None and self.gap is not None:
             raise ValueError("gap: give an exponent or a gap, not both")
-        for name in ("exponent", "gap"):
-            if getattr(self, name) is not None and reward.shape[1] > 2:
-                raise ValueError(f"{name}: {reward.shape[1]} states; a class of chains is for arms with two")
         if self.exponent is not None:
             checks.number(self, "exponent", 0, 1, above=True)
             if float(self.exponent) == 1:
@@ -77,7 +69,7 @@ class IMEDMC:
         chain, gap = known or (likeliest_chain(counts, reward), None)
         plays = total(total(counts))
         best = jnp.max(jnp.where(plays > 0, chain.mean, 0))
-        ratio = ratio_to(chain, counts, reward, best, gap)
+        ratio = ratio_to(chain, counts, reward, best, gap, quick=True)
         index = ratio + log(1 + cycles(counts, reward, chain.mean).astype(float))
         return jnp.where(plays == 0, jnp.inf, -index)
 

@@ -1,0 +1,101 @@
+"""Where the search for the likeliest chain with a given mean begins: chains near the estimate with about that mean.
+
+There can be several local minima, when two or more states pay more than the mean: one in which the arm goes to the best
+paid state more often than was seen, one in which it goes to the second best, and so on. So the search begins once for
+each of these states (`goals`).
+"""
+
+from __future__ import annotations
+
+from functools import reduce
+
+import jax.numpy as jnp
+
+from jaxbandit.base import Array
+from jaxbandit.confidence.interior import TINY, Box, Point, ahead, staying
+from jaxbandit.confidence.larger import larger, smaller
+from jaxbandit.confidence.rows import MOST_LISTED, Row, alone, array_of, beside, dot, each, sum_of
+from jaxbandit.confidence.stationary import excursions
+
+PRIOR = 0.5  # transitions of each kind that was never seen
+_LEAST_PRIOR = 1e-7
+_TURNS = 2  # improvements of the number of transitions that are added
+_MOST_GOALS = 3
+
+
+def goals(reward: Array, mean: Array) -> Array:
+    """The rewards [starts, ...] of the states that the search moves to: the best ones that pay more than the mean."""
+    found = [jnp.broadcast_to(jnp.max(reward, -1), mean.shape)]
+    for _ in range(min(reward.shape[-1] - 1, _MOST_GOALS) - 1):
+        below = jnp.max(jnp.where(reward < found[-1][..., None], reward, -jnp.inf), -1)
+        found.append(jnp.where(below > mean, below, found[0]))
+    return jnp.stack(found)
+
+
+def begun(n: Row, paid: Array, mean: Array | None, goal: Array, high: Array | None) -> tuple[Point, Row]:
+    """The point to begin from, and the transitions that were added to n so that its chain has about the mean asked for.
+
+    They are half a transition of each kind that was not seen, or fewer where that gives too large a mean. Where it
+    gives too small a mean they are transitions to the goal as well, in each state as many as make the chain leave the
+    state by the same factor more often.
+    """
+    same = staying(n, paid)
+    bottom = -most(-paid)
+    there = [(a == goal)[None] for a in paid] if isinstance(n, list) else (paid == goal[None])[:, None]
+
+    def odds(a: Array) -> Array:
+        return larger(a - bottom, TINY) / larger(goal - a, 1e-7)
+
+    factor = jnp.ones_like(goal)
+    turns = 0 if mean is None else _TURNS
+    for turn in range(turns + 1):
+        prior = beside(n, PRIOR * smaller(factor, 1.0)[None])
+        first = each(lambda a, prior=prior: jnp.where(a > 0, a, prior), n)
+        leaving = sum_of(each(lambda a, here: jnp.where(here, 0, a), first, same))
+        more = leaving * beside(n, larger(factor, 1.0)[None] - 1)
+        moved = each(lambda a, here, more=more: a + jnp.where(here, more, 0), first, there)
+        q, now, value = chain_of(moved, paid)
+        if mean is not None and turn < turns:
+            factor = larger(smaller(factor * odds(mean) / odds(now), 1e9), _LEAST_PRIOR)
+    mean = now if mean is None else mean
+    whole = sum_of(moved)
+    slack = each(lambda a: a * 0 + whole, moved)
+    nothing, box = jnp.zeros_like(paid), None
+    if high is not None:
+        lowest = -most(-value)
+        span = larger(most(value) - lowest, TINY)
+        shrunk = smaller(0.8 * high / span, 1.0)
+        value = smaller(0.1 * high, span)[None] + (value - lowest[None]) * shrunk[None]
+        box = Box(high, PRIOR / value, PRIOR / (high[None] - value))
+    point = Point(q, slack, each(jnp.zeros_like, n), nothing, alone(n, whole), value, mean, nothing, nothing, box)
+    point = point._replace(moment=alone(n, dot(q, ahead(point, paid))))
+    return point, each(lambda a, b: a - b, moved, n)
+
+
+def chain_of(counts: Row, paid: Array) -> tuple[Row, Array, Array]:
+    """The rows of a chain, all positive, its stationary mean and its relative values.
+
+    They are 0 in the state with the most departures: the digits that matter are those of differences between states
+    that are often visited.
+    """
+    whole = sum_of(counts)
+    q = each(lambda a: a / whole, counts)
+    left = alone(counts, whole)  # [S, ...]
+    home, often, last = jnp.zeros(left.shape[1:], jnp.int32), left[0], len(left) - 1
+    for s in range(1, len(left)):
+        home, often = jnp.where(left[s] > often, s, home), larger(left[s], often)
+    transition = jnp.moveaxis(jnp.stack(q), (0, 1), (-1, -2))
+    row, means, lengths, _ = excursions(transition, jnp.moveaxis(paid, 0, -1), home, jnp.zeros(home.shape))
+    taken = each(lambda a, b: a * b, row, lengths)
+    mean = alone(row, dot(taken, means) / sum_of(taken))
+    lasting = jnp.moveaxis(array_of(lengths), -1, 0)
+    gained = lasting * (jnp.moveaxis(array_of(means), -1, 0) - mean[None]) / lasting[-1:]
+    gained = gained - gained[-1:]
+    # the entries of `home` and of the last state are in each other's place
+    swapped = sum(jnp.where(home == s, gained[s], 0) for s in range(last))
+    return q, mean, jnp.stack([*(jnp.where(home == s, 0, gained[s]) for s in range(last)), swapped])
+
+
+def most(values: Array) -> Array:
+    """The largest along the first axis."""
+    return reduce(larger, values) if len(values) <= MOST_LISTED else jnp.max(values, 0)

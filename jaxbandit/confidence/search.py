@@ -1,0 +1,153 @@
+"""The likeliest chain with a given stationary mean, searched for from several beginnings.
+
+`interior` makes the steps. The relative values u where they arrive, and multipliers x_s of the rows' equations, give
+
+    J(m) = sum over s of N_s sum over j of p_sj log(1 - x_s v_sj),    v_sj = u_j - u_s - (m - r_s),
+
+where an error of u or x is squared.
+"""
+
+from __future__ import annotations
+
+import jax
+import jax.numpy as jnp
+
+from jaxbandit.base import Array, total
+from jaxbandit.confidence.beginning import PRIOR, begun, goals
+from jaxbandit.confidence.interior import Point, ahead, step
+from jaxbandit.confidence.interior_of_three import Matrix, PointOfThree, step_of_three
+from jaxbandit.confidence.larger import larger, smaller
+from jaxbandit.confidence.rows import MOST_LISTED, Row, alone, beside, dot, each
+from jaxbandit.confidence.rows_of_three import divergence, log_and_rest
+
+STEPS_OF_THREE, STEPS = 24, 40
+INFINITE = 1e30  # in place of an infinite J
+_LAST_PRIOR = 1e-6  # transitions of each kind that was never seen, in the last steps
+_TIE = 1e-4  # derivative by the mean of what is added to the likelihood, so that of several best chains
+
+
+def _rows(counts: Array, listed: bool) -> Row:
+    """n_sj as a row over j, whose entries are arrays [S, ...] over s; a list for three states without a gap."""
+    n = jnp.moveaxis(counts, -2, 0).astype(float)
+    return [n[..., j] for j in range(MOST_LISTED)] if listed else jnp.moveaxis(n, -1, 0)
+
+
+def class_likeliest(counts: Array, reward: Array, gap: Array) -> tuple[Array, Array]:
+    """The mean [...] of the likeliest chain of a class, and how much less likely than the estimate it is: J."""
+    n, paid = _rows(counts, listed=False), jnp.moveaxis(reward, -1, 0)
+    point = _found(n, paid, None, jnp.max(reward, -1), _span(reward, gap, counts.shape[:-2]))
+    mean = larger(smaller(point.mean, jnp.max(reward, -1)), jnp.min(reward, -1))
+    return mean, _ratio(n, point, paid)
+
+
+def least(
+    counts: Array, reward: Array, mean: Array, gap: Array | None, steps: int = STEPS_OF_THREE
+) -> tuple[Array, Array]:
+    """The least J that the searches from several beginnings find, and its derivative by the mean.
+
+    `steps` are made where there are three states and no gap, else `STEPS`.
+    """
+    goal = goals(reward, mean)
+    counts, reward, mean = (jnp.broadcast_to(a, (len(goal), *a.shape)) for a in (counts, reward, mean))
+    n, paid = _rows(counts, counts.shape[-1] == MOST_LISTED and gap is None), jnp.moveaxis(reward, -1, 0)
+    point = _found(n, paid, mean, goal, None if gap is None else _span(reward, gap, mean.shape), steps)
+    ratio, slope = _ratio(n, point, paid), jnp.sum(point.weight, 0)
+    if isinstance(n, list):
+        most = _ratio_at(point.value, n, paid, mean)
+        ratio = jnp.where(jnp.abs(most - ratio) < 0.05 + 0.05 * most, larger(ratio, 0), most)
+    else:
+        rounding = 0.01 * (1 + jnp.max(point.weight, 0))
+        arrived = jnp.all(point.weight >= -rounding[None], 0)
+        ratio = jnp.where(ratio < INFINITE, larger(ratio, 0), INFINITE)  # also where it is not a number
+        most = jnp.where(arrived, ratio, INFINITE)
+    best, least, steepness = most[0], ratio[0], slope[0]
+    for start in range(1, len(goal)):
+        better = most[start] < best
+        best, least, steepness = (
+            jnp.where(better, new[start], old) for new, old in ((most, best), (ratio, least), (slope, steepness))
+        )
+    return least, steepness
+
+
+def _span(reward: Array, gap: Array, shape: tuple[int, ...]) -> Array:
+    """The largest difference of relative values that the class of chains allows."""
+    gap = larger(jnp.broadcast_to(jnp.asarray(gap, float), shape), 1e-12)
+    return larger(jnp.max(reward, -1) - jnp.min(reward, -1), 1e-12) / gap
+
+
+def _found(
+    n: Row, paid: Array, mean: Array | None, goal: Array, high: Array | None, steps: int = STEPS_OF_THREE
+) -> Point:
+    """A chain that is the likeliest of those near it with this mean, or of any mean."""
+    start, extra = begun(n, paid, mean, goal, high)
+    if isinstance(n, list):
+        return _found_of_three(n, paid, start, extra, steps)
+    push = jnp.full_like(goal, _TIE) if mean is None else None
+
+    def again(i: Array, carry: tuple[Point, Array]) -> tuple[Point, Array]:
+        point, share = carry
+        seen = jnp.where(i < STEPS - 3, share, 0)
+        target = each(lambda a, b: jnp.where(a > 0, a + seen * b, larger(share * b, _LAST_PRIOR)), n, extra)
+        barrier = larger(PRIOR * share, _LAST_PRIOR)
+        return step(point, target, paid, barrier, push), share * 0.1
+
+    share = jnp.ones((), goal.dtype)
+    point: Point = jax.lax.fori_loop(0, STEPS, again, (start, share))[0]
+    return point
+
+
+def _found_of_three(n: Row, paid: Array, begun: Point, extra: Row, steps: int) -> Point:
+    """The same for three states and a given mean."""
+    places = range(3)
+
+    def turned(row: Row) -> Matrix:
+        """A row over j of arrays over s, as numbers [s][j]."""
+        return [[row[j][s] for j in places] for s in places]
+
+    seen, more, gain = turned(n), turned(extra), [begun.mean - paid[s] for s in places]
+
+    def again(i: Array, carry: tuple[PointOfThree, Array]) -> tuple[PointOfThree, Array]:
+        point, share = carry
+        kept = jnp.where(i < steps - 3, share, 0)
+        target = [
+            [jnp.where(a > 0, a + kept * b, larger(share * b, _LAST_PRIOR)) for a, b in zip(row, added, strict=True)]
+            for row, added in zip(seen, more, strict=True)
+        ]
+        return step_of_three(point, target, gain), share * 0.1
+
+    matrices = (turned(row) for row in (begun.q, begun.slack, begun.drift))
+    point = PointOfThree(*matrices, *map(list, (begun.weight, begun.total, begun.value, begun.moment)))
+    share = jnp.ones((), begun.mean.dtype)
+    point, _ = jax.lax.fori_loop(0, steps, again, (point, share))
+    slack, drift = ([jnp.stack([row[j] for row in rows]) for j in places] for rows in (point.slack, point.drift))
+    weight, total, value = (jnp.stack(numbers) for numbers in (point.weight, point.total, point.value))
+    return begun._replace(slack=slack, drift=drift, weight=weight, total=total, value=value)
+
+
+def _ratio_at(value: Array, n: Row, paid: Array, mean: Array) -> Array:
+    """What the likeliest chain with these relative values costs: never less than the least J, whatever they are."""
+    parts = []
+    for s in range(3):
+        rise = [value[j] - value[s] for j in range(3)]
+        v = [a - (mean - paid[s]) for a in rise]
+        apart = [value[j] - value[k] for j, k in ((0, 1), (0, 2), (1, 2))]
+        parts.append(divergence([n[j][s] for j in range(3)], v, apart))
+    ratio = parts[0] + parts[1] + parts[2]
+    return jnp.where(ratio < INFINITE, larger(ratio, 0), INFINITE)
+
+
+def _ratio(n: Row, point: Point, paid: Array) -> Array:
+    """The sum over s of N_s sum over j of p_sj log(1 - x_s v_sj), x_s = weight_s / total_s.
+
+    Where x v is small it is x times minus the mean of v, less sums of positive terms: the first order of the
+    logarithms, which all but cancels, is taken out.
+    """
+    v = ahead(point, paid)
+    x = beside(n, point.weight / point.total)
+    inverse = 1 / point.total
+
+    def excess(v: Array, slack: Array, drift: Array) -> Array:
+        return log_and_rest(x * v, larger((slack + drift) * beside(n, inverse), 1e-12))
+
+    parts = dot(n, each(excess, v, point.slack, point.drift)) - x * dot(n, v)
+    return total(jnp.moveaxis(alone(n, parts), 0, -1))
