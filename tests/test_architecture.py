@@ -56,10 +56,10 @@ DOORS = {
     "kl_lower kl_upper stationary_mean_lower stationary_mean_upper",
     "divergences": "DISTANCES Distance bernoulli_kl farthest jensen_shannon kl squared_hellinger threshold "
     "total_variation",
-    "environments": "EXAMPLE FamilyFit Fit InitialState MarkovArms bernoulli exponential_family fit "
-    "fit_exponential_family markov random two_state",
+    "environments": "EXAMPLE FamilyFit Fit HiddenArms InitialState MarkovArms Restless bernoulli exponential_family "
+    "fit fit_exponential_family hidden markov random restless two_state",
     "metrics": "Summary best_arms best_share linear_share median_interval paired_difference pseudo_regret "
-    "realised_regret summary",
+    "realised_regret regret regret_name summary",
     "plotting": "COLOURS plot_batches plot_distribution plot_heatmap plot_parameter plot_pulls plot_regret",
     "policies": "ALL GradientBandit IMED IMEDMC JointKLUCB KLUCB KLUCBMC Oracle RoundRobinKLUCB TVKLUCB Thompson UCB1 "
     "UCBSM Uniform",

@@ -71,7 +71,7 @@ def _regret(result: Contents) -> str:
     columns = {
         label: (
             _variants(result, label)[:room],
-            metrics.summary(metrics.pseudo_regret(last, label)[..., 0]),
+            metrics.summary(metrics.regret(last, label)[..., 0]),
             metrics.linear_share(result, label),
         )
         for label in result.labels[:ROWS]
@@ -92,7 +92,7 @@ def _regret(result: Contents) -> str:
         for v, variant in enumerate(names)
     ]
     header = ("scenario", "policy", "variant", "mean", "95 % interval", "median", "worst 5 %", "linear share")
-    caption = f"Pseudo-regret after round {result.times[-1]:,}"
+    caption = f"{metrics.regret_name(result).capitalize()} after round {result.times[-1]:,}"
     return _table(caption, header, rows, numbers=5, total=len(result.scenarios) * sum(variants))
 
 

@@ -43,6 +43,8 @@ def fingerprint(request: Request) -> dict[str, Any]:
 def asked(request: Request) -> dict[str, Any]:
     """The first part of a fingerprint, which needs no trace."""
     paid = [{"reward": request.reward[i], "means()": request.means[i]} for i in range(len(request.scenarios))]
+    if request.comparator is not None:
+        paid = [{**each, "comparator()": request.comparator[i]} for i, each in enumerate(paid)]
     found = {
         "version": VERSION,
         "scenarios": [
