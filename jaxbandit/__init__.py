@@ -7,10 +7,12 @@ from jaxbandit.environments import MarkovArms, bernoulli, markov, random, two_st
 from jaxbandit.fast import use_cache
 from jaxbandit.policies import (
     ALL,
+    DSEE,
     IMED,
     IMEDMC,
     KLUCB,
     KLUCBMC,
+    RCA,
     TVKLUCB,
     UCB1,
     UCBSM,
@@ -32,6 +34,7 @@ use_cache()
 
 __all__ = [
     "ALL",
+    "DSEE",
     "IMED",
     "IMEDMC",
     "KLUCB",
@@ -43,6 +46,7 @@ __all__ = [
     "MarkovArms",
     "Oracle",
     "Policy",
+    "RCA",
     "Result",
     "RoundRobinKLUCB",
     "TVKLUCB",

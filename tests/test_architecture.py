@@ -61,13 +61,13 @@ DOORS = {
     "metrics": "Summary best_arms best_share linear_share median_interval paired_difference pseudo_regret "
     "realised_regret regret regret_name summary",
     "plotting": "COLOURS plot_batches plot_distribution plot_heatmap plot_parameter plot_pulls plot_regret",
-    "policies": "ALL GradientBandit IMED IMEDMC JointKLUCB KLUCB KLUCBMC Oracle RoundRobinKLUCB TVKLUCB Thompson UCB1 "
-    "UCBSM Uniform",
+    "policies": "ALL DSEE GradientBandit IMED IMEDMC JointKLUCB KLUCB KLUCBMC Oracle RCA RoundRobinKLUCB TVKLUCB "
+    "Thompson UCB1 UCBSM Uniform",
     "policies.estimates": "count_transitions count_visits no_transitions no_visits ratio sample_mean total unit_reward",
     "testing": "check_backend check_environment check_policy",
 }
 PUBLIC = """
-ALL IMED IMEDMC KLUCB KLUCBMC Environment Feedback GradientBandit JointKLUCB MarkovArms Oracle Policy Result
+ALL DSEE IMED IMEDMC KLUCB KLUCBMC RCA Environment Feedback GradientBandit JointKLUCB MarkovArms Oracle Policy Result
 RoundRobinKLUCB TVKLUCB Thompson UCB1 UCBSM Uniform advance bernoulli best bounds chains confidence divergences
 environments grid luck markov metrics play_round pytree random simulate start static sweep testing two_state
 use_all_cores

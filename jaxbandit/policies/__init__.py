@@ -2,17 +2,20 @@
 
 from jaxbandit.base import Policy
 from jaxbandit.policies.baselines import Oracle, Uniform
+from jaxbandit.policies.epochs import DSEE
 from jaxbandit.policies.gradient import GradientBandit
 from jaxbandit.policies.imed import IMED
 from jaxbandit.policies.imed_mc import IMEDMC
 from jaxbandit.policies.joint_kl_ucb import JointKLUCB
 from jaxbandit.policies.kl_ucb import KLUCB, RoundRobinKLUCB
+from jaxbandit.policies.regenerative import RCA
 from jaxbandit.policies.thompson import Thompson
 from jaxbandit.policies.tv_kl_ucb import KLUCBMC, TVKLUCB
 from jaxbandit.policies.ucb import UCB1, UCBSM
 
 __all__ = [
     "ALL",
+    "DSEE",
     "GradientBandit",
     "IMED",
     "IMEDMC",
@@ -20,6 +23,7 @@ __all__ = [
     "KLUCB",
     "KLUCBMC",
     "Oracle",
+    "RCA",
     "RoundRobinKLUCB",
     "TVKLUCB",
     "Thompson",
@@ -43,6 +47,8 @@ ALL: dict[str, type[Policy]] = {
         JointKLUCB,
         Thompson,
         GradientBandit,
+        RCA,
+        DSEE,
         Uniform,
     )
 }
