@@ -17,11 +17,14 @@ from jaxbandit.policies import (
     UCB1,
     UCBSM,
     GradientBandit,
+    HiddenMyopic,
     JointKLUCB,
+    Myopic,
     Oracle,
     RoundRobinKLUCB,
     Thompson,
     Uniform,
+    WhittleBelief,
 )
 from jaxbandit.results import Result
 from jaxbandit.selection import best
@@ -42,8 +45,10 @@ __all__ = [
     "Environment",
     "Feedback",
     "GradientBandit",
+    "HiddenMyopic",
     "JointKLUCB",
     "MarkovArms",
+    "Myopic",
     "Oracle",
     "Policy",
     "RCA",
@@ -54,6 +59,7 @@ __all__ = [
     "UCB1",
     "UCBSM",
     "Uniform",
+    "WhittleBelief",
     "advance",
     "bernoulli",
     "best",

@@ -61,16 +61,16 @@ DOORS = {
     "metrics": "Summary best_arms best_share linear_share median_interval paired_difference pseudo_regret "
     "realised_regret regret regret_name summary",
     "plotting": "COLOURS plot_batches plot_distribution plot_heatmap plot_parameter plot_pulls plot_regret",
-    "policies": "ALL DSEE GradientBandit IMED IMEDMC JointKLUCB KLUCB KLUCBMC Oracle RCA RoundRobinKLUCB TVKLUCB "
-    "Thompson UCB1 UCBSM Uniform",
+    "policies": "ALL DSEE GradientBandit HiddenMyopic IMED IMEDMC JointKLUCB KLUCB KLUCBMC Myopic Oracle RCA RoundRobinKLUCB "
+    "TVKLUCB Thompson UCB1 UCBSM Uniform WhittleBelief",
     "policies.estimates": "count_transitions count_visits no_transitions no_visits ratio sample_mean total unit_reward",
     "testing": "check_backend check_environment check_policy",
 }
 PUBLIC = """
-ALL DSEE IMED IMEDMC KLUCB KLUCBMC RCA Environment Feedback GradientBandit JointKLUCB MarkovArms Oracle Policy Result
-RoundRobinKLUCB TVKLUCB Thompson UCB1 UCBSM Uniform advance bernoulli best bounds chains confidence divergences
-environments grid luck markov metrics play_round pytree random simulate start static sweep testing two_state
-use_all_cores
+ALL DSEE IMED IMEDMC KLUCB KLUCBMC RCA Environment Feedback GradientBandit HiddenMyopic JointKLUCB MarkovArms Myopic
+Oracle Policy Result RoundRobinKLUCB TVKLUCB Thompson UCB1 UCBSM Uniform WhittleBelief advance bernoulli best bounds
+chains confidence divergences environments grid luck markov metrics play_round pytree random simulate start static
+sweep testing two_state use_all_cores
 """.split()
 COMMANDS = """
 ablation asymptotic_bounds benchmark concentration front iid initial_state lower_bound optimality own_policy paper

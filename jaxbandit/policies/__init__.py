@@ -2,6 +2,7 @@
 
 from jaxbandit.base import Policy
 from jaxbandit.policies.baselines import Oracle, Uniform
+from jaxbandit.policies.beliefs import HiddenMyopic, Myopic
 from jaxbandit.policies.epochs import DSEE
 from jaxbandit.policies.gradient import GradientBandit
 from jaxbandit.policies.imed import IMED
@@ -12,16 +13,19 @@ from jaxbandit.policies.regenerative import RCA
 from jaxbandit.policies.thompson import Thompson
 from jaxbandit.policies.tv_kl_ucb import KLUCBMC, TVKLUCB
 from jaxbandit.policies.ucb import UCB1, UCBSM
+from jaxbandit.policies.whittle_belief import WhittleBelief
 
 __all__ = [
     "ALL",
     "DSEE",
     "GradientBandit",
+    "HiddenMyopic",
     "IMED",
     "IMEDMC",
     "JointKLUCB",
     "KLUCB",
     "KLUCBMC",
+    "Myopic",
     "Oracle",
     "RCA",
     "RoundRobinKLUCB",
@@ -30,6 +34,7 @@ __all__ = [
     "UCB1",
     "UCBSM",
     "Uniform",
+    "WhittleBelief",
 ]
 
 # label to class, for every policy that can be made without arguments; the contract tests run over it
