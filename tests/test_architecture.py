@@ -61,8 +61,8 @@ DOORS = {
     "metrics": "Summary best_arms best_share linear_share median_interval paired_difference pseudo_regret "
     "realised_regret regret regret_name summary",
     "plotting": "COLOURS plot_batches plot_distribution plot_heatmap plot_parameter plot_pulls plot_regret",
-    "policies": "ALL DSEE GradientBandit HiddenMyopic IMED IMEDMC JointKLUCB KLUCB KLUCBMC Myopic Oracle RCA RoundRobinKLUCB "
-    "TVKLUCB Thompson UCB1 UCBSM Uniform WhittleBelief",
+    "policies": "ALL DSEE GradientBandit HiddenMyopic IMED IMEDMC JointKLUCB KLUCB KLUCBMC Myopic Oracle RCA "
+    "RoundRobinKLUCB TVKLUCB Thompson UCB1 UCBSM Uniform WhittleBelief",
     "policies.estimates": "count_transitions count_visits no_transitions no_visits ratio sample_mean total unit_reward",
     "testing": "check_backend check_environment check_policy",
 }

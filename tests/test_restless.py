@@ -213,6 +213,17 @@ def test_the_kernel_plays_what_the_scan_plays(environment):
     assert check_backend(jaxbandit.UCBSM(2.0), environment, runs=5, rounds=40, plays=2) == 0
 
 
+def test_the_kernel_refuses_by_name_what_it_cannot_play():
+    moved = type(MOVING).step
+
+    def step(self, key, state, arms):
+        following, feedback = moved(self, key, state, arms)
+        return following, feedback._replace(states=jnp.sort(feedback.states))
+
+    with pytest.raises(ValueError, match=r"^backend: the kernel cannot play UCB1 in Other: .*sort"):
+        simulate(of_kind(MOVING, step=step), {"u": jaxbandit.UCB1()}, runs=2, horizon=5, plays=2, backend="kernel")
+
+
 def test_sweeps_continue_and_refuse_what_changed(tmp_path):
     def case(environment, runs=6):
         asked = {"policies": {"ucb": jaxbandit.UCB1()}, "runs": runs, "horizon": 50, "times": [20, 50]}
