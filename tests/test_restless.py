@@ -145,6 +145,8 @@ def test_contract_tests_the_pairing_that_is_declared():
         check_environment(of_kind(rested, pairing="round"))
     with pytest.raises(AssertionError, match="Other.pairing: 'turn' is none of play, round"):
         check_environment(of_kind(rested, pairing="turn"))
+    with pytest.raises(AssertionError, match="Other.problem: 'Restless' is none of rested, restless, hidden"):
+        check_environment(of_kind(rested, problem="Restless"))
 
     restless_step = type(arms).step
 
@@ -299,6 +301,19 @@ def test_weak_regret_is_negative_and_linear_and_pseudo_regret_lies_within_its_bo
     assert abs(0 - weak) <= span[0] * stretches
 
 
+def test_pseudo_regret_differs_from_weak_regret_by_no_more_than_its_stretches_allow():
+    """Of a learner on slow arms, 500 runs; within 6 standard errors, a false fail below 1e-8. The difference is real."""
+    slow = np.eye(2) + (SCENARIO.transition - np.eye(2)) / 10
+    asked = {"runs": 500, "horizon": 400, "times": np.arange(1, 401)}
+    result = simulate(restless(slow, (0, 1)), {"ucb": jaxbandit.UCB1()}, **asked)
+    plays = np.diff(result.visits["ucb"][0, 0].sum(-1), axis=1, prepend=0)  # [run, round, arm]
+    stretches = (np.diff(plays, axis=1, prepend=0) == 1).sum(1).mean(0)
+    spans = np.array([np.ptp(chains.relative_values(rows, [0, 1])) for rows in slow])
+    difference = (metrics.pseudo_regret(result, "ucb") - metrics.realised_regret(result, "ucb"))[0, 0, :, -1]
+    error = difference.std(ddof=1) / np.sqrt(500)
+    assert 10 * error < abs(difference.mean()) < spans @ stretches + 6 * error
+
+
 def test_spans_of_scenario_1():
     """They are 1 / (p01 + p10) with rewards 0 and 1."""
     spans = [np.ptp(chains.relative_values(rows, [0, 1])) for rows in SCENARIO.transition]
@@ -313,7 +328,7 @@ def test_the_headline_is_realised_regret_and_everything_says_so():
     np.testing.assert_allclose(metrics.regret(result, "u")[0, 0, :, -1], 60 * 5 / 9 - visits[..., 1].sum(-1))
     difference = metrics.regret(result, "ucb") - metrics.regret(result, "u")
     np.testing.assert_allclose(metrics.paired_difference(result, "ucb", "u"), difference[..., -1])
-    assert "Realised regret after round 60" in result._repr_html_()
+    assert "Realised regret after round 60" in result._repr_html_() and "5 restless arms" in result._repr_html_()
     ax = plotting.plot_regret(result)
     assert ax.get_ylabel() == "realised regret" and ax.get_ylim()[0] != 0
     plt.close()

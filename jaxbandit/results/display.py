@@ -37,12 +37,13 @@ def as_text(result: Contents) -> str:
 def as_html(result: Contents) -> str:
     """What a notebook shows of a result; names are escaped, of what is many the first are shown."""
     arms, states = result.reward.shape[1:]
+    kind = "arm" if result.problem == "rested" else f"{result.problem} arm"
     first, runs = result.asked.get("first_run", 0), _runs(result)
     recorded = f"{len(result.times):,} recorded" + (f", up to round {result.times[-1]:,}" if len(result.times) else "")
     go_on = "" if result.complete else "; simulate(..., resume=result) goes on"
     versions = [f"{package} {version}" for package, version in result.provenance.get("versions", {}).items()]
     facts = {
-        "scenarios": f"{_some(result.scenarios)}; {_count(arms, 'arm')} of {_count(states, 'state')}",
+        "scenarios": f"{_some(result.scenarios)}; {_count(arms, kind)} of {_count(states, 'state')}",
         "runs": f"{runs:,}, numbers {first:,} to {first + runs - 1:,}",
         "rounds": f"{_rounds(result)}; {recorded}{go_on}",
         "plays": f"{result.plays:,} a round",

@@ -8,7 +8,7 @@ import jax
 import jax.numpy as jnp
 import numpy as np
 
-from jaxbandit.base import Array, Environment, Feedback, Pairing, pairing
+from jaxbandit.base import Array, Environment, Feedback, Pairing, Problem, pairing, problem
 from jaxbandit.testing.requirements import require, require_close, require_numbers, shapes
 
 FEWEST_MOVES = 8  # of an arm in a run, on average, for its mean to be judged
@@ -58,9 +58,12 @@ def check_environment(environment: Environment, *, runs: int = 64, plays: int = 
     keys = jax.random.split(jax.random.key(0), runs)
     _check_step(name, environment, keys[0], arms, states)
 
-    declared = pairing(environment)
-    require(declared in get_args(Pairing), f"{name}.pairing: {declared!r} is none of {', '.join(get_args(Pairing))}")
-    by = _check_plays if declared == "play" else _check_rounds
+    for part, declared, choices in (
+        ("pairing", pairing(environment), get_args(Pairing)),
+        ("problem", problem(environment), get_args(Problem)),
+    ):
+        require(declared in choices, f"{name}.{part}: {declared!r} is none of {', '.join(choices)}")
+    by = _check_plays if pairing(environment) == "play" else _check_rounds
     before, after = by(name, environment, keys, plays)
     _check_repeats(name, before, after, states)
     _check_long_run(name, environment, keys, settle)
@@ -98,7 +101,8 @@ def _check_plays(name: str, environment: Environment, keys: Array, plays: int) -
 def _check_rounds(name: str, environment: Environment, keys: Array, plays: int) -> list[np.ndarray]:
     """What an arm shows in some rounds is the same whatever the others do; alone, before and after, as `_check_plays`.
 
-    In half of the rounds, chosen by chance, the arm is played; in the others the next arm, or any.
+    In half of the rounds, chosen by chance, the arm is played; in the others the next arm, or any, which is the same
+    where there are two arms.
     """
     arms = environment.reward.shape[0]
     random = np.random.default_rng(0)
