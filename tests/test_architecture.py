@@ -26,7 +26,7 @@ MAY_IMPORT = {
     "selection": {"base", "fast"},
     "bounds": {"base", "chains"},
     "confidence": {"base", "fast"},
-    "environments": {"base", "chains", "divergences", "draws"},
+    "environments": {"base", "chains", "divergences", "draws", "fast"},
     "policies": {"base", "confidence", "divergences", "fast"},
     "results": {"interruption", "metrics"},
     "simulation": {"base", "cores", "fast", "interruption", "results", "selection", "version"},

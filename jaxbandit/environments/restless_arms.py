@@ -10,6 +10,7 @@ import numpy as np
 from jaxbandit import chains, draws
 from jaxbandit.base import Array, Feedback, Pairing, Problem, pytree
 from jaxbandit.environments.markov_arms import InitialState, finite, long_run_means, markov, stochastic
+from jaxbandit.fast import look_up_each
 
 
 class RestlessState(NamedTuple):
@@ -68,11 +69,11 @@ class Restless:
         every, number = self._arms(), state.round + 1
         played = (arms[:, None] == every[None]).any(axis=0)
         bits = draws.stack_of_rewards(key, every, jnp.broadcast_to(number, every.shape))
-        if self.passive_thresholds is None:
-            states = draws.choose(bits, jnp.asarray(self.transition_thresholds), every, state.states)
-        else:
-            both = jnp.stack([self.passive_thresholds, self.transition_thresholds])
-            states = draws.choose(bits, both, played.astype(jnp.int32), every, state.states)
+        thresholds = look_up_each(jnp.asarray(self.transition_thresholds), state.states)
+        if self.passive_thresholds is not None:
+            waiting = look_up_each(jnp.asarray(self.passive_thresholds), state.states)
+            thresholds = jnp.where(played[:, None], thresholds, waiting)
+        states = draws.choose(bits, thresholds)
         seen = states[arms]
         rewards = jnp.asarray(self.reward, float)[arms, seen]
         following = RestlessState(states, jnp.where(played, states, state.shown), number)
