@@ -14,7 +14,8 @@ from jax.tree_util import GetAttrKey
 Array = Any  # a jax.Array, a NumPy array or a tracer of either
 State = Any  # a pytree of arrays
 Pairing = Literal["play", "round"]  # what an arm's draw is a function of, beside the run and the arm
-Problem = Literal["rested", "restless", "hidden"]  # how arms move, and whether their states are seen
+# how arms move, and whether their states are seen
+Problem = Literal["rested", "restarting", "restless", "observed", "hidden"]
 T = TypeVar("T")
 
 
@@ -81,6 +82,8 @@ class Feedback(NamedTuple):
     before: Array  # [M] int32, the state each played arm was in, or last showed where it is restless
     states: Array  # [M] int32, the state it moved to and showed
     rewards: Array  # [M] default float, what that state pays
+    # what few environments show; None in all others
+    shown: Array | None = None  # [K] int32, the state in which every arm is after the round, played or not
 
 
 class Environment(Protocol):
@@ -96,8 +99,10 @@ class Environment(Protocol):
     does the same under every policy. "round": it is found by arm and round, and what an arm shows depends on the rounds
     in which it was played, but not on what the other arms did.
     `problem`, "rested" if it declares none: an arm moves where it is played, and shows its state. "restless": arms also
-    move where they are not played, and `Feedback.before` is what the arm last showed. "hidden": rested arms which show
-    a symbol, not their state. Bounds, `metrics.regret` and policies that are for one of them ask for it.
+    move where they are not played, and `Feedback.before` is what the arm last showed. "observed": restless arms all of
+    which show their states in every round, in `Feedback.shown`. "restarting": rested arms that all begin again from
+    time to time. "hidden": rested arms which show a symbol, not their state. Bounds, `metrics.regret` and policies that
+    are for one of them ask for it.
     `comparator(plays)`, a method on the host, the M largest means if there is none: the long-run reward a round that
     regret is measured against.
     """

@@ -6,6 +6,8 @@ from typing import NamedTuple, Protocol
 
 import numpy as np
 
+RESTLESS = ("restless", "observed")  # problems in which what an arm pays in the long run is not what it is worth
+
 
 class Counts(Protocol):
     """What metrics need of a result."""
@@ -50,12 +52,12 @@ def regret(result: Counts, label: str) -> np.ndarray:
     >>> regret_name(result), bool((regret(result, "U") == realised_regret(result, "U")).all())
     ('realised regret', True)
     """
-    return (realised_regret if result.problem == "restless" else pseudo_regret)(result, label)
+    return (realised_regret if result.problem in RESTLESS else pseudo_regret)(result, label)
 
 
 def regret_name(result: Counts) -> str:
     """What `regret` is called, of this result."""
-    return "realised regret" if result.problem == "restless" else "pseudo-regret"
+    return "realised regret" if result.problem in RESTLESS else "pseudo-regret"
 
 
 def pseudo_regret(result: Counts, label: str) -> np.ndarray:

@@ -42,7 +42,7 @@ BELOW = {
         *["relative_values", "two_states", "two_state_upper", "likelihood"],
     ],
     "results": ["contents", "file", "named_axes", "display", "result"],
-    "simulation": ["rounds", "recording", "request", "fingerprint", "plan", "tiles", "loop"],
+    "simulation": ["rounds", "recording", "code", "request", "fingerprint", "plan", "tiles", "loop"],
     "sweeps": ["storage", "loop"],
 }
 MODULES = sorted(path for path in PACKAGE.rglob("*.py") if path != PACKAGE / "__init__.py")

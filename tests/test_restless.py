@@ -122,6 +122,27 @@ def test_the_start_is_that_of_the_rested_twin():
     np.testing.assert_allclose(PASSIVE.means(), [5 / 9, 8 / 19, 6 / 19, 4 / 17, 1 / 8], rtol=1e-14)
 
 
+def test_observed_arms_show_all_states():
+    """They move as the others do; before is then where the arm stood, and a policy for unseen arms is refused."""
+    keys, order = jax.random.split(jax.random.key(9), 10), any_order(40, 5, 2)
+    for passive in (None, SCENARIO.transition[::-1]):
+        hidden_away, seen = (restless(SCENARIO.transition, (0, 1), passive, observed=each) for each in (False, True))
+        (less, paths), (more, same) = (played(each, keys, order) for each in (hidden_away, seen))
+        np.testing.assert_array_equal(paths, same)
+        np.testing.assert_array_equal(more.shown, paths)
+        np.testing.assert_array_equal(less.states, more.states)
+        assert less.shown is None and (less.before != more.before).any()
+        stood = np.take_along_axis(paths[:, :-1], np.broadcast_to(order[1:], (10, 39, 2)), axis=2)
+        np.testing.assert_array_equal(more.before[:, 1:], stood)
+    assert (MOVING.problem, seen.problem) == ("restless", "observed")
+    result = simulate(seen, {"u": Uniform()}, runs=2, horizon=5)
+    assert result.problem == "observed" and metrics.regret_name(result) == "realised regret"
+    with pytest.raises(ValueError, match="^environment: Restless has observed arms"):
+        bounds.lower(seen)
+    with pytest.raises(ValueError, match="not alike"):
+        simulate({"a": seen, "b": hidden_away}, {"u": Uniform()}, runs=2, horizon=5)
+
+
 # contracts
 
 
@@ -145,7 +166,7 @@ def test_contract_tests_the_pairing_that_is_declared():
         check_environment(of_kind(rested, pairing="round"))
     with pytest.raises(AssertionError, match="Other.pairing: 'turn' is none of play, round"):
         check_environment(of_kind(rested, pairing="turn"))
-    with pytest.raises(AssertionError, match="Other.problem: 'Restless' is none of rested, restless, hidden"):
+    with pytest.raises(AssertionError, match="Other.problem: 'Restless' is none of rested, restarting, "):
         check_environment(of_kind(rested, problem="Restless"))
 
     restless_step = type(arms).step

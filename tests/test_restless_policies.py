@@ -128,7 +128,9 @@ def test_rca_is_what_its_blocks_are(plays):
 
 def test_rca_needs_states_that_are_seen():
     arms = hidden(SCENARIO.transition[:2], [[0.2, 0.7]] * 2)
-    with pytest.raises(ValueError, match=r"^policies\['r'\]: RCA is for rested or restless arms; .* are hidden"):
+    with pytest.raises(
+        ValueError, match=r"^policies\['r'\]: RCA is for rested or restless or observed arms; .* are hidden"
+    ):
         simulate(arms, {"r": RCA()}, runs=1, horizon=3)
 
 

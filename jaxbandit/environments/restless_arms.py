@@ -8,7 +8,7 @@ import jax.numpy as jnp
 import numpy as np
 
 from jaxbandit import chains, draws
-from jaxbandit.base import Array, Feedback, Pairing, Problem, pytree
+from jaxbandit.base import Array, Feedback, Pairing, Problem, pytree, static
 from jaxbandit.environments.markov_arms import InitialState, finite, long_run_means, markov, stochastic
 from jaxbandit.fast import look_up_each
 
@@ -28,7 +28,8 @@ class Restless:
     A played arm shows the state s' it moves to and pays reward[k, s']; the others move unseen, by passive[k, s, .], or
     by the same law as when played where `passive` is None. `Feedback.before` is the state that the arm last showed,
     which is what the player knows; the arm has moved on since, so that (before, states) is one transition of the chain
-    only for an arm that was played in the round before, too.
+    only for an arm that was played in the round before, too. Arms that are `observed` all show their states in every
+    round: then it always is.
 
     What an arm's move draws depends on the run, the arm and the round alone. An arm that is played in every round moves
     as its rested twin does under the same key, and without `passive` an arm's path is the same under every policy. With
@@ -40,7 +41,6 @@ class Restless:
     """
 
     pairing: ClassVar[Pairing] = "round"
-    problem: ClassVar[Problem] = "restless"
 
     transition: Array
     reward: Array
@@ -49,6 +49,12 @@ class Restless:
     initial_thresholds: Array  # [K, S-1] uint32
     passive: Array | None = None
     passive_thresholds: Array | None = None  # [K, S, S-1] uint32
+    observed: bool = static(False)  # whether the player sees all arms in every round
+
+    @property
+    def problem(self) -> Problem:
+        """What is declared to bounds, metrics and policies."""
+        return "observed" if self.observed else "restless"
 
     def means(self) -> np.ndarray:
         """Long-run reward per round of each arm if it alone is played for ever, [K] float64 on the host.
@@ -76,8 +82,9 @@ class Restless:
         states = draws.choose(bits, thresholds)
         seen = states[arms]
         rewards = jnp.asarray(self.reward, float)[arms, seen]
-        following = RestlessState(states, jnp.where(played, states, state.shown), number)
-        return following, Feedback(arms, state.shown[arms], seen, rewards)
+        known = states if self.observed else jnp.where(played, states, state.shown)
+        feedback = Feedback(arms, state.shown[arms], seen, rewards, shown=states if self.observed else None)
+        return RestlessState(states, known, number), feedback
 
     def _arms(self) -> Array:
         """The numbers of all arms, [K] int32."""
@@ -85,7 +92,12 @@ class Restless:
 
 
 def restless(
-    transition: Array, reward: Array, passive: Array | None = None, initial_state: InitialState = "stationary"
+    transition: Array,
+    reward: Array,
+    passive: Array | None = None,
+    initial_state: InitialState = "stationary",
+    *,
+    observed: bool = False,
 ) -> Restless:
     """Restless arms from the laws by which they move where they are played and where they are not.
 
@@ -96,6 +108,8 @@ def restless(
         reducible: the identity gives arms that wait.
       initial_state: every arm's state before the first round: "stationary" (drawn from the stationary law of
         `transition`, by the run's key), an integer or [K] integers. The player takes it for the state last shown.
+      observed: whether the player sees after every round where all arms stand (`Feedback.shown`), not only those it
+        played, as an index policy on states needs it.
 
     Raises:
       ValueError: the argument and what is wrong with it.
@@ -124,4 +138,5 @@ def restless(
         initial_thresholds=active.initial_thresholds,
         passive=rows,
         passive_thresholds=None if rows is None else chains.thresholds(rows, "passive"),
+        observed=bool(observed),
     )

@@ -27,6 +27,7 @@ class Myopic:
 
     b [S] is the law of the arm's state after the last round, P its `transition`, r what states pay. After a round the
     belief of a played arm is the state it showed, that of another moves by `passive`, or `transition` without one.
+    Where all arms are observed, each belief is the state shown.
     For identical arms with two states, the second of which pays more, and p11 >= p01 no policy collects more in any
     number of rounds.
 
@@ -46,7 +47,7 @@ class Myopic:
     [0.5, 0.8]
     """
 
-    problems: ClassVar[tuple[Problem, ...]] = ("restless",)
+    problems: ClassVar[tuple[Problem, ...]] = ("restless", "observed")
 
     transition: Array
     initial: Array
@@ -154,7 +155,9 @@ def _normalised(weights: Array) -> Array:
 
 
 def seen(state: Beliefs, feedback: Feedback, transition: Array) -> Beliefs:
-    """All arms have moved by `transition` [K, S, S], and those played have shown where to."""
+    """All arms have moved by `transition` [K, S, S], and those played, or all of them, have shown where to."""
+    if feedback.shown is not None:
+        return state._replace(beliefs=jax.nn.one_hot(feedback.shown, state.beliefs.shape[1], dtype=state.beliefs.dtype))
     known = jax.nn.one_hot(feedback.states, state.beliefs.shape[1], dtype=state.beliefs.dtype)
     return state._replace(beliefs=_normalised(moved(state.beliefs, transition)).at[feedback.arms].set(known))
 

@@ -55,7 +55,7 @@ class RCA:
     ([2, 0], True)
     """
 
-    problems: ClassVar[tuple[Problem, ...]] = ("rested", "restless")
+    problems: ClassVar[tuple[Problem, ...]] = ("rested", "restless", "observed")
 
     L: Array = 2.0
 
