@@ -7,19 +7,24 @@ from jaxbandit.environments import MarkovArms, bernoulli, markov, random, two_st
 from jaxbandit.fast import use_cache
 from jaxbandit.policies import (
     ALL,
+    DSEE,
     IMED,
     IMEDMC,
     KLUCB,
     KLUCBMC,
+    RCA,
     TVKLUCB,
     UCB1,
     UCBSM,
     GradientBandit,
+    HiddenMyopic,
     JointKLUCB,
+    Myopic,
     Oracle,
     RoundRobinKLUCB,
     Thompson,
     Uniform,
+    WhittleBelief,
 )
 from jaxbandit.results import Result
 from jaxbandit.selection import best
@@ -32,6 +37,7 @@ use_cache()
 
 __all__ = [
     "ALL",
+    "DSEE",
     "IMED",
     "IMEDMC",
     "KLUCB",
@@ -39,10 +45,13 @@ __all__ = [
     "Environment",
     "Feedback",
     "GradientBandit",
+    "HiddenMyopic",
     "JointKLUCB",
     "MarkovArms",
+    "Myopic",
     "Oracle",
     "Policy",
+    "RCA",
     "Result",
     "RoundRobinKLUCB",
     "TVKLUCB",
@@ -50,6 +59,7 @@ __all__ = [
     "UCB1",
     "UCBSM",
     "Uniform",
+    "WhittleBelief",
     "advance",
     "bernoulli",
     "best",

@@ -4,7 +4,7 @@ from __future__ import annotations
 
 import dataclasses
 from collections.abc import Sequence
-from typing import Any, NamedTuple, Protocol, TypeVar, dataclass_transform
+from typing import Any, Literal, NamedTuple, Protocol, TypeVar, dataclass_transform
 
 import jax
 import jax.numpy as jnp
@@ -13,6 +13,9 @@ from jax.tree_util import GetAttrKey
 
 Array = Any  # a jax.Array, a NumPy array or a tracer of either
 State = Any  # a pytree of arrays
+Pairing = Literal["play", "round"]  # what an arm's draw is a function of, beside the run and the arm
+# how arms move, and whether their states are seen
+Problem = Literal["rested", "restarting", "restless", "observed", "hidden"]
 T = TypeVar("T")
 
 
@@ -76,9 +79,11 @@ class Feedback(NamedTuple):
     """What the player sees after a round in which M arms were played."""
 
     arms: Array  # [M] int32, distinct
-    before: Array  # [M] int32, the state each played arm was in
+    before: Array  # [M] int32, the state each played arm was in, or last showed where it is restless
     states: Array  # [M] int32, the state it moved to and showed
     rewards: Array  # [M] default float, what that state pays
+    # what few environments show; None in all others
+    shown: Array | None = None  # [K] int32, the state in which every arm is after the round, played or not
 
 
 class Environment(Protocol):
@@ -87,8 +92,19 @@ class Environment(Protocol):
     `init` and `step` are written for one run and traced by JAX, so their arguments are tracers: no Python `if` on
     values. `reward` and `means` are read on the host, in NumPy float64, before anything is compiled.
 
-    `step` receives the run's key in every round and finds its own draw in it, by arm and play number, so that the
-    n-th play of an arm does the same under every policy.
+    `step` receives the run's key in every round and finds its own draws in it, so that policies meet the same luck. An
+    environment may declare, as attributes of its class, how that is and what it is:
+
+    `pairing`, "play" if it declares none: the draw is found by arm and number of the play, and the n-th play of an arm
+    does the same under every policy. "round": it is found by arm and round, and what an arm shows depends on the rounds
+    in which it was played, but not on what the other arms did.
+    `problem`, "rested" if it declares none: an arm moves where it is played, and shows its state. "restless": arms also
+    move where they are not played, and `Feedback.before` is what the arm last showed. "observed": restless arms all of
+    which show their states in every round, in `Feedback.shown`. "restarting": rested arms that all begin again from
+    time to time. "hidden": rested arms which show a symbol, not their state. Bounds, `metrics.regret` and policies that
+    are for one of them ask for it.
+    `comparator(plays)`, a method on the host, the M largest means if there is none: the long-run reward a round that
+    regret is measured against.
     """
 
     @property
@@ -115,7 +131,8 @@ class Policy(Protocol):
     `validate(reward)` is called on the host before anything is compiled, with rewards [K, S] in NumPy float64, and
     raises ValueError for a field that is out of range; `reordered(order)`, traced, returns the policy for arms that
     stand in another order, where place i holds the arm `order[i]`, [K] int32: only a policy with a field of one number
-    an arm needs it, for `simulate(shuffle=True)`.
+    an arm needs it, for `simulate(shuffle=True)`. A policy whose class has an attribute `problems`, a tuple of those
+    that environments declare, is refused for all others.
     """
 
     def init(self, reward: Array) -> State:
@@ -129,6 +146,18 @@ class Policy(Protocol):
 
     def update(self, state: State, feedback: Feedback) -> State:
         """What the policy knows after a round; shapes and types are those of `state`. Traced."""
+
+
+def pairing(environment: Any) -> Pairing:
+    """What the environment declares, or "play" (see `Environment`)."""
+    declared: Pairing = getattr(environment, "pairing", "play")
+    return declared
+
+
+def problem(environment: Any) -> Problem:
+    """What the environment declares, or "rested" (see `Environment`)."""
+    declared: Problem = getattr(environment, "problem", "rested")
+    return declared
 
 
 def total(values: Array) -> Array:

@@ -104,7 +104,7 @@ def reward_gap(transition: Array, reward: Array) -> float:
     return float(np.ptp(reward) / np.ptp(relative_values(transition, reward)))
 
 
-def thresholds(law: Array) -> np.ndarray:
+def thresholds(law: Array, name: str = "transition") -> np.ndarray:
     """Integer thresholds [..., S-1] uint32 that turn 32 random bits into a draw from `law` [..., S].
 
     The probability of each state is met to within 2^-32, and 0 and 1 are exact (see `draws.stack_of_rewards`): 1e-4 is
@@ -112,6 +112,7 @@ def thresholds(law: Array) -> np.ndarray:
 
     Args:
       law: [..., S], each sums to 1.
+      name: of the argument, for the message.
 
     Raises:
       ValueError: a positive probability is below 2^-31.
@@ -121,7 +122,7 @@ def thresholds(law: Array) -> np.ndarray:
     """
     law = np.asarray(law, float)
     if ((law > 0) & (law < RAREST)).any():
-        raise ValueError("transition: a positive probability is below 2^-31, too rare to be drawn; make it 0 or larger")
+        raise ValueError(f"{name}: a positive probability is below 2^-31, too rare to be drawn; make it 0 or larger")
     return np.minimum(np.rint(np.cumsum(law, axis=-1)[..., :-1] * 2.0**32), 2.0**32 - 1).astype(np.uint32)
 
 

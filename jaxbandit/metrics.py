@@ -6,6 +6,8 @@ from typing import NamedTuple, Protocol
 
 import numpy as np
 
+RESTLESS = ("restless", "observed")  # problems in which what an arm pays in the long run is not what it is worth
+
 
 class Counts(Protocol):
     """What metrics need of a result."""
@@ -20,6 +22,10 @@ class Counts(Protocol):
     def reward(self) -> np.ndarray: ...  # [scenario, arm, state]
     @property
     def plays(self) -> int: ...  # arms played a round
+    @property
+    def problem(self) -> str: ...  # what the environment declares
+    @property
+    def comparator(self) -> np.ndarray | None: ...  # [scenario], or None for the sum of the M largest means
 
 
 class Summary(NamedTuple):
@@ -35,8 +41,32 @@ class Summary(NamedTuple):
     worst: np.ndarray  # mean of the worst 5 % of runs
 
 
+def regret(result: Counts, label: str) -> np.ndarray:
+    """What a result is read by: `realised_regret` of restless arms, `pseudo_regret` of all others.
+
+    Args, returns, raises: as `pseudo_regret`. Tables and pictures show this one, and say its name.
+
+    >>> import jaxbandit
+    >>> arms = jaxbandit.environments.restless([[[0.5, 0.5], [0.4, 0.6]], [[0.9, 0.1], [0.5, 0.5]]], (0, 1))
+    >>> result = jaxbandit.simulate(arms, {"U": jaxbandit.Uniform()}, runs=5, horizon=100)
+    >>> regret_name(result), bool((regret(result, "U") == realised_regret(result, "U")).all())
+    ('realised regret', True)
+    """
+    return (realised_regret if result.problem in RESTLESS else pseudo_regret)(result, label)
+
+
+def regret_name(result: Counts) -> str:
+    """What `regret` is called, of this result."""
+    return "realised regret" if result.problem in RESTLESS else "pseudo-regret"
+
+
 def pseudo_regret(result: Counts, label: str) -> np.ndarray:
     """Sum over arms k of plays_k (b - means_k), b the average of the M largest means: regret against the best M arms.
+
+    b is the environment's `comparator` a play, where it declares one. Of restless arms it is not what the player loses,
+    as a player who comes to an arm in a good state collects more than its mean: its expectation and that of
+    `realised_regret` differ by at most the sum over arms k of (max h_k - min h_k) times the expected number of
+    uninterrupted stretches in which arm k is played, h_k its `chains.relative_values`. A rested arm has one stretch.
 
     Args:
       result: of `simulate`.
@@ -62,7 +92,10 @@ def pseudo_regret(result: Counts, label: str) -> np.ndarray:
 def realised_regret(result: Counts, label: str) -> np.ndarray:
     """t times the M largest means, minus the reward collected: float64 [scenario, variant, run, time].
 
-    Can be negative, as luck counts; its mean differs from pseudo-regret's by what the starts of the chains are worth.
+    The environment's `comparator` stands for the M largest means, where it declares one. Can be negative, as luck
+    counts; of rested arms its mean differs from pseudo-regret's by what the starts of the chains are worth. Of restless
+    arms its mean is the weak regret (Tekin and Liu 2012), which may be negative and linear: with two copies of
+    p01 = p10 = 0.2 a player who stays on an arm while it shows 1 collects 0.65 a round, and each arm's mean is 0.5.
 
     Raises:
       ValueError: there is no such label, or no recorded round.
@@ -97,7 +130,7 @@ def linear_share(result: Counts, label: str, threshold: float = 0.1) -> np.ndarr
     """Share of runs whose regret still grows linearly at the end, [scenario, variant].
 
     In the second half of the rounds (from the last recorded one at or before the middle) the arms that are not best
-    take `threshold` or more of the plays.
+    take `threshold` or more of the plays. That is what is counted for restless arms, too, where it may be right to.
 
     Raises:
       ValueError: there is no such label, or no recorded round.
@@ -117,7 +150,7 @@ def linear_share(result: Counts, label: str, threshold: float = 0.1) -> np.ndarr
 
 
 def paired_difference(result: Counts, label: str, other: str) -> np.ndarray:
-    """Final pseudo-regret of `label` minus that of `other`, run by run, float64 [scenario, variant, run].
+    """Final `regret` of `label` minus that of `other`, run by run, float64 [scenario, variant, run].
 
     Both met the same luck. Variants are paired in order; a single one is paired with each of the other's.
 
@@ -131,7 +164,7 @@ def paired_difference(result: Counts, label: str, other: str) -> np.ndarray:
     True
     """
     check_label(result, other, "other")
-    left, right = pseudo_regret(result, label)[..., -1], pseudo_regret(result, other)[..., -1]
+    left, right = regret(result, label)[..., -1], regret(result, other)[..., -1]
     if left.shape[1] != right.shape[1] and 1 not in (left.shape[1], right.shape[1]):
         raise ValueError(f"other: {left.shape[1]} and {right.shape[1]} variants cannot be paired")
     difference: np.ndarray = left - right
@@ -178,6 +211,9 @@ def median_interval(values: np.ndarray) -> tuple[np.ndarray, np.ndarray]:
 
 
 def _benchmark(result: Counts) -> np.ndarray:
+    """What regret is measured against, a play: [scenario]."""
+    if result.comparator is not None:
+        return np.asarray(result.comparator / result.plays)
     return np.asarray(np.sort(result.means, axis=1)[:, -result.plays :].mean(axis=1))
 
 

@@ -35,7 +35,7 @@ def plot_regret(
     logarithmic: bool = False,
     ax: Axes | None = None,
 ) -> Axes:
-    """Mean pseudo-regret over rounds with its 95 % interval; dashed lines for `quantiles` over runs.
+    """Mean regret (`metrics.regret`) over rounds with its 95 % interval; dashed lines for `quantiles` over runs.
 
     Args:
       result: of `simulate`.
@@ -58,7 +58,7 @@ def plot_regret(
         raise ValueError("normalised: only round 1 is recorded, where log t is 0")
     for label in result.labels if labels is None else labels:
         colour = _colour(result, label)
-        regret = metrics.of_variant(metrics.pseudo_regret(result, label)[scenario], variant, label).T  # [T, R]
+        regret = metrics.of_variant(metrics.regret(result, label)[scenario], variant, label).T  # [T, R]
         summary = metrics.summary(regret)
         mean, low, high = (each[shown] / unit for each in summary[:3])
         ax.plot(times, _positive(mean) if logarithmic else mean, color=colour, label=label)
@@ -76,13 +76,10 @@ def plot_regret(
         name = f"{bound.label} ({bound.holds_for})"
         ax.plot(at, height, color="black", linestyle=line, linewidth=1.2, label=name)
     ax.set_xscale("log")
-    if logarithmic:
-        ax.set_yscale("log")
-    else:
-        ax.set_ylim(bottom=0)
+    _regret_axis(ax, result, logarithmic)
     ax.set_xlim(max(1, times[0]), times[-1])
     ax.set_xlabel("round t")
-    ax.set_ylabel("pseudo-regret / log t" if normalised else "pseudo-regret")
+    ax.set_ylabel(metrics.regret_name(result) + (" / log t" if normalised else ""))
     return _finish(ax, _means(result, scenario, quantiles))
 
 
@@ -112,19 +109,20 @@ def plot_pulls(result: Result, label: str, *, scenario: int = 0, variant: int = 
 def plot_distribution(
     result: Result, labels: Sequence[str] | None = None, *, scenario: int = 0, variant: int = 0, ax: Axes | None = None
 ) -> Axes:
-    """Share of runs whose final regret is at least x, both axes logarithmic, so that the tail shows run by run.
+    """Share of runs whose final regret is at least x, axes logarithmic (for realised regret one), to show the tail.
 
     Raises:
       ValueError: there is no such label or variant; a policy of one variant is drawn whatever the variant.
     """
     ax = _axes(ax)
+    least, scale = (0.1, "log") if metrics.regret_name(result) == "pseudo-regret" else (-np.inf, "linear")
     for label in result.labels if labels is None else labels:
-        final = np.sort(metrics.of_variant(metrics.pseudo_regret(result, label)[scenario], variant, label)[:, -1])
+        final = np.sort(metrics.of_variant(metrics.regret(result, label)[scenario], variant, label)[:, -1])
         share = 1 - np.arange(len(final)) / len(final)
-        ax.step(np.maximum(final, 0.1), share, where="pre", color=_colour(result, label), label=label)
-    ax.set_xscale("log")
+        ax.step(np.maximum(final, least), share, where="pre", color=_colour(result, label), label=label)
+    ax.set_xscale(scale)
     ax.set_yscale("log")
-    ax.set_xlabel(f"pseudo-regret x after {result.times[-1]:,} rounds")
+    ax.set_xlabel(f"{metrics.regret_name(result)} x after {result.times[-1]:,} rounds")
     ax.set_ylabel("share of runs with at least x")
     return _finish(ax, f"{result.scenarios[scenario]}: final regret of {_runs(result)} runs")
 
@@ -138,7 +136,7 @@ def plot_batches(
       ValueError: there is no such label, or the runs make no batch of 2 or more.
     """
     ax = _axes(ax)
-    final = metrics.of_variant(metrics.pseudo_regret(result, label)[scenario], variant, label)[:, -1]
+    final = metrics.of_variant(metrics.regret(result, label)[scenario], variant, label)[:, -1]
     if not 2 <= batch <= len(final):
         raise ValueError(f"batch: {batch}; give a number of runs, 2 to {len(final)}")
     summary = metrics.summary(final[: len(final) // batch * batch].reshape(-1, batch))
@@ -149,7 +147,7 @@ def plot_batches(
     ax.plot(at, summary.mean, "k.", markersize=3)
     ax.axhline(final.mean(), color="black", linewidth=1)
     ax.set_xlabel(f"batch of {batch:,} runs, by its mean")
-    ax.set_ylabel(f"pseudo-regret after {result.times[-1]:,} rounds")
+    ax.set_ylabel(f"{metrics.regret_name(result)} after {result.times[-1]:,} rounds")
     return _finish(ax, f"{result.scenarios[scenario]}: {label}, {_runs(result)} runs", legend="upper left")
 
 
@@ -166,7 +164,7 @@ def plot_parameter(
     logarithmic: bool = False,
     ax: Axes | None = None,
 ) -> Axes:
-    """Mean final pseudo-regret against a number of the variants, with its 95 % interval; dashed lines for `quantiles`.
+    """Mean final regret against a number of the variants, with its 95 % interval; dashed lines for `quantiles`.
 
     Args:
       result: of `simulate`.
@@ -200,7 +198,7 @@ def plot_parameter(
         raise ValueError(f"lines: {len(texts)} texts for {len(at)} values; give one each")
     chosen = result.labels if labels is None else labels
     for number, (label, text) in enumerate(itertools.product(chosen, dict.fromkeys(texts))):
-        final = metrics.pseudo_regret(result, label)[scenario, :, :, -1]  # [V, R]
+        final = metrics.regret(result, label)[scenario, :, :, -1]  # [V, R]
         if len(final) != len(at):
             raise ValueError(f"values: {len(at)} of them; {label!r} has {len(final)} variants")
         here = np.flatnonzero([each == text for each in texts])
@@ -216,12 +214,9 @@ def plot_parameter(
     if axis == "log":  # its own ticks are powers of 10, of which a grid may hold none
         ax.set_xticks(np.unique(at), [f"{value:g}" for value in np.unique(at)])
         ax.minorticks_off()
-    if logarithmic:
-        ax.set_yscale("log")
-    else:
-        ax.set_ylim(bottom=0)
+    _regret_axis(ax, result, logarithmic)
     ax.set_xlabel(parameter)
-    ax.set_ylabel(f"pseudo-regret after {result.times[-1]:,} rounds")
+    ax.set_ylabel(f"{metrics.regret_name(result)} after {result.times[-1]:,} rounds")
     return _finish(ax, _means(result, scenario, quantiles))
 
 
@@ -267,6 +262,14 @@ def plot_heatmap(
 def _positive(values: np.ndarray) -> np.ndarray:
     """Zeros left out, which a logarithmic axis would draw as a plunge."""
     return np.where(values > 0, values, np.nan)
+
+
+def _regret_axis(ax: Axes, result: Result, logarithmic: bool) -> None:
+    """Regret upwards, from 0 unless it is one that may be negative."""
+    if logarithmic:
+        ax.set_yscale("log")
+    elif metrics.regret_name(result) == "pseudo-regret":
+        ax.set_ylim(bottom=0)
 
 
 def _axes(ax: Axes | None) -> Axes:

@@ -26,7 +26,7 @@ MAY_IMPORT = {
     "selection": {"base", "fast"},
     "bounds": {"base", "chains"},
     "confidence": {"base", "fast"},
-    "environments": {"base", "chains", "divergences", "draws"},
+    "environments": {"base", "chains", "divergences", "draws", "fast"},
     "policies": {"base", "confidence", "divergences", "fast"},
     "results": {"interruption", "metrics"},
     "simulation": {"base", "cores", "fast", "interruption", "results", "selection", "version"},
@@ -42,7 +42,7 @@ BELOW = {
         *["beginning", "rows_of_three", "search", "relative_values", "two_states", "two_state_upper", "likelihood"],
     ],
     "results": ["contents", "file", "named_axes", "display", "result"],
-    "simulation": ["rounds", "recording", "request", "fingerprint", "plan", "tiles", "loop"],
+    "simulation": ["rounds", "recording", "code", "request", "fingerprint", "plan", "tiles", "loop"],
     "sweeps": ["storage", "loop"],
 }
 MODULES = sorted(path for path in PACKAGE.rglob("*.py") if path != PACKAGE / "__init__.py")
@@ -56,21 +56,21 @@ DOORS = {
     "kl_lower kl_upper stationary_mean_lower stationary_mean_upper",
     "divergences": "DISTANCES Distance bernoulli_kl farthest jensen_shannon kl squared_hellinger threshold "
     "total_variation",
-    "environments": "EXAMPLE FamilyFit Fit InitialState MarkovArms bernoulli exponential_family fit "
-    "fit_exponential_family markov random two_state",
+    "environments": "EXAMPLE FamilyFit Fit HiddenArms InitialState MarkovArms Restless bernoulli exponential_family "
+    "fit fit_exponential_family hidden markov random restless two_state",
     "metrics": "Summary best_arms best_share linear_share median_interval paired_difference pseudo_regret "
-    "realised_regret summary",
+    "realised_regret regret regret_name summary",
     "plotting": "COLOURS plot_batches plot_distribution plot_heatmap plot_parameter plot_pulls plot_regret",
-    "policies": "ALL GradientBandit IMED IMEDMC JointKLUCB KLUCB KLUCBMC Oracle RoundRobinKLUCB TVKLUCB Thompson UCB1 "
-    "UCBSM Uniform",
+    "policies": "ALL DSEE GradientBandit HiddenMyopic IMED IMEDMC JointKLUCB KLUCB KLUCBMC Myopic Oracle RCA "
+    "RoundRobinKLUCB TVKLUCB Thompson UCB1 UCBSM Uniform WhittleBelief",
     "policies.estimates": "count_transitions count_visits no_transitions no_visits ratio sample_mean total unit_reward",
     "testing": "check_backend check_environment check_policy",
 }
 PUBLIC = """
-ALL IMED IMEDMC KLUCB KLUCBMC Environment Feedback GradientBandit JointKLUCB MarkovArms Oracle Policy Result
-RoundRobinKLUCB TVKLUCB Thompson UCB1 UCBSM Uniform advance bernoulli best bounds chains confidence divergences
-environments grid luck markov metrics play_round pytree random simulate start static sweep testing two_state
-use_all_cores
+ALL DSEE IMED IMEDMC KLUCB KLUCBMC RCA Environment Feedback GradientBandit HiddenMyopic JointKLUCB MarkovArms Myopic
+Oracle Policy Result RoundRobinKLUCB TVKLUCB Thompson UCB1 UCBSM Uniform WhittleBelief advance bernoulli best bounds
+chains confidence divergences environments grid luck markov metrics play_round pytree random simulate start static
+sweep testing two_state use_all_cores
 """.split()
 COMMANDS = """
 ablation asymptotic_bounds benchmark concentration front iid initial_state lower_bound optimality own_policy paper

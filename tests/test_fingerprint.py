@@ -15,9 +15,11 @@ import optax
 import pytest
 
 import jaxbandit
-from jaxbandit import GradientBandit, Result, Uniform, pytree, simulate, static, sweep, two_state
+from jaxbandit import GradientBandit, Myopic, Result, Uniform, pytree, simulate, static, sweep, two_state
+from jaxbandit.environments import restless
 from jaxbandit.policies.estimates import count_visits, no_visits, sample_mean
-from jaxbandit.simulation.fingerprint import code_of, fingerprint
+from jaxbandit.simulation.code import code_of
+from jaxbandit.simulation.fingerprint import fingerprint
 from jaxbandit.simulation.request import check
 from jaxbandit.sweeps import storage
 
@@ -73,6 +75,15 @@ def test_a_method_that_is_replaced_is_played_and_refused(tmp_path):
     after = sweep(case(policy), tmp_path / "new")["m"].visits["mine"]
     assert (after.sum((-2, -1)) == [20, 40]).all() and (after != before).any()
     assert np.ptp(after.sum(-1)[..., 1, :]) <= 1
+
+
+def test_what_a_policy_makes_of_all_shown_states_is_told():
+    """The program of a policy that reads more where the environment shows more is another one there."""
+    programs = []
+    for observed in (False, True):
+        arms = restless(ARMS.transition, ARMS.reward, observed=observed)
+        programs.append(fingerprint(check(arms, {"known": Myopic.of(arms)}))["programs"]["policy"])
+    assert programs[0] != programs[1]
 
 
 def test_resume_refuses_other_code():

@@ -16,7 +16,7 @@ from hypothesis import strategies as st
 
 import jaxbandit
 from jaxbandit import ALL, simulate, two_state
-from jaxbandit.fast import PLAIN, look_up
+from jaxbandit.fast import PLAIN, look_up, look_up_each
 from jaxbandit.fast.batching import over_runs
 
 CODE = """
@@ -33,12 +33,17 @@ def digests():
     two = two_state([0.5, 0.4, 0.3], [0.4, 0.55, 0.65])
     three = jaxbandit.random(jax.random.key(3), 3, 3)
     five = jaxbandit.random(jax.random.key(4), 3, 5)
+    moving = jaxbandit.environments.restless(three.transition, three.reward, three.transition[::-1])
+    hidden = jaxbandit.environments.hidden(two.transition, [[0.2, 0.7]] * 3)
+    some = {"ucb": ALL["UCB1"](), "rca": ALL["RCA"]()}
     asked = {"runs": 16, "horizon": 150, "times": [7, 150], "progress": False}
     results = [
         simulate(two, policies, **asked),
         simulate(two, policies, **asked, plays=2, shuffle=True),
         simulate(three, {"TVKLUCB": ALL["TVKLUCB"]()}, **asked),
         simulate(five, {"TVKLUCB": ALL["TVKLUCB"]()}, **asked),
+        simulate(moving, some | {"known": jaxbandit.Myopic.of(moving)}, **asked, plays=2),
+        simulate(hidden, {"known": jaxbandit.HiddenMyopic.of(hidden)}, **asked),
     ]
     counts = [visits.tobytes() for result in results for visits in result.visits.values()]
     return json.dumps([hashlib.sha256(each).hexdigest()[:8] for each in counts])
@@ -91,3 +96,12 @@ def test_rows_of_a_shared_table_are_read_as_by_indexing(shape):
     np.testing.assert_array_equal(np.moveaxis(found, -1, 1), table[tuple(index)])
     one = [each[:, 0] for each in index]
     np.testing.assert_array_equal(look_up(jnp.asarray(table), *map(jnp.asarray, one)), table[tuple(one)])
+
+
+@pytest.mark.parametrize("entries", [1, 2, 5, 30])
+def test_tables_of_each_row_are_read_at_any_index(entries):
+    random = np.random.default_rng(entries)
+    table, index = random.integers(99, size=(4, entries, 3)), random.integers(entries, size=(4, 7))
+    expected = np.stack([table[np.arange(4), at] for at in index.T], axis=-1)
+    found = over_runs(lambda at: look_up_each(jnp.asarray(table), at))(jnp.asarray(index))
+    np.testing.assert_array_equal(found, expected)

@@ -19,7 +19,8 @@ from jaxbandit import ALL, KLUCBMC, TVKLUCB, Oracle, Uniform, two_state
 from jaxbandit.policies.thompson import log_gamma
 from jaxbandit.testing import check_policy
 
-DETERMINISTIC = [name for name in ALL if name not in ("GradientBandit", "Thompson", "Uniform")]
+# those that depend on counts and the round alone; the oracles of RCA and DSEE are in test_restless_policies.py
+DETERMINISTIC = [name for name in ALL if name not in ("DSEE", "GradientBandit", "RCA", "Thompson", "Uniform")]
 
 
 def rewards(name, arms=3):
@@ -218,6 +219,8 @@ BAD = [
     (ALL["RoundRobinKLUCB"](delta=0.5), "delta"),
     (ALL["RoundRobinKLUCB"](delta=-0.1), "delta"),
     (ALL["UCBSM"](L=-1.0), "L"),
+    (ALL["RCA"](L=-1.0), "L"),
+    (ALL["DSEE"](D=0.0), "D"),
     (ALL["UCB1"](bonus=-1.0), "bonus"),
     (ALL["Thompson"](a=0.0), "a"),
     (ALL["Thompson"](b=1e-38), "b"),

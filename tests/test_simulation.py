@@ -13,7 +13,7 @@ import pytest
 import jaxbandit
 from jaxbandit import ALL, KLUCB, TVKLUCB, UCBSM, Result, Thompson, Uniform, simulate, two_state
 from jaxbandit.fast.batching import over_runs
-from jaxbandit.simulation.fingerprint import code_of
+from jaxbandit.simulation.code import code_of
 from jaxbandit.simulation.plan import make_plan
 from jaxbandit.simulation.rounds import luck, play_round, start
 from jaxbandit.simulation.tiles import _program

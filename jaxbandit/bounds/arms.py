@@ -7,7 +7,7 @@ from typing import NamedTuple, Protocol
 import numpy as np
 
 from jaxbandit import chains
-from jaxbandit.base import Array
+from jaxbandit.base import Array, problem
 
 TOLERANCE = 1e-9  # of p01 + p10 = 1, for an arm to count as i.i.d.
 
@@ -95,8 +95,13 @@ def transitions(environment: MarkovEnvironment) -> np.ndarray:
     """The transitions [K, S, S].
 
     Raises:
-      ValueError: the environment has none.
+      ValueError: the environment has none, or its arms are not rested arms that show their states.
     """
+    if problem(environment) != "rested":
+        raise ValueError(
+            f"environment: {type(environment).__name__} has {problem(environment)} arms; the bounds are for rested "
+            "arms whose states are seen"
+        )
     if not hasattr(environment, "transition"):
         raise ValueError(f"environment: {type(environment).__name__} has no transition matrices; give Markov arms")
     return np.asarray(environment.transition, float)

@@ -1,21 +1,27 @@
-"""Environments: rested Markov arms and the ways to make them."""
+"""Environments: rested, restless and hidden Markov arms and the ways to make them."""
 
 from jaxbandit.environments.example import EXAMPLE
 from jaxbandit.environments.exponential_family import FamilyFit, exponential_family, fit_exponential_family
 from jaxbandit.environments.fitting import Fit, fit
+from jaxbandit.environments.hidden_arms import HiddenArms, hidden
 from jaxbandit.environments.markov_arms import InitialState, MarkovArms, bernoulli, markov, random, two_state
+from jaxbandit.environments.restless_arms import Restless, restless
 
 __all__ = [
     "EXAMPLE",
     "FamilyFit",
     "Fit",
+    "HiddenArms",
     "InitialState",
     "MarkovArms",
+    "Restless",
     "bernoulli",
     "exponential_family",
     "fit",
     "fit_exponential_family",
+    "hidden",
     "markov",
     "random",
+    "restless",
     "two_state",
 ]

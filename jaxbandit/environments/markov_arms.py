@@ -49,8 +49,7 @@ class MarkovArms:
         >>> two_state([0.5, 0.4], [0.4, 0.55]).means().round(4).tolist()
         [0.5556, 0.4211]
         """
-        laws = np.stack([chains.stationary(rows) for rows in np.asarray(self.transition)])
-        return np.asarray(np.sum(laws * np.asarray(self.reward), axis=-1))
+        return long_run_means(self.transition, self.reward)
 
     def init(self, key: Array) -> MarkovState:
         """Where the arms of the run with this environment key stand before the first round."""
@@ -67,6 +66,12 @@ class MarkovArms:
         rewards = jnp.asarray(self.reward, float)[arms, states]
         following = MarkovState(state.states.at[arms].set(states), state.plays.at[arms].set(number))
         return following, Feedback(arms, before, states, rewards)
+
+
+def long_run_means(transition: Array, reward: Array) -> np.ndarray:
+    """The mean reward [K] under the stationary law of each chain of `transition` [K, S, S], from `reward` [K, S]."""
+    laws = np.stack([chains.stationary(rows) for rows in np.asarray(transition)])
+    return np.asarray(np.sum(laws * np.asarray(reward), axis=-1))
 
 
 def two_state(p01: Array, p10: Array, reward: Array = (0.0, 1.0), *, initial_state: InitialState = 0) -> MarkovArms:
@@ -153,36 +158,66 @@ def markov(transition: Array, reward: Array, *, initial_state: InitialState = 0)
     >>> markov([[[0.5, 0.5], [0.4, 0.6]], [[0.9, 0.1], [0.5, 0.5]]], (0, 1)).means().round(4).tolist()
     [0.5556, 0.1667]
     """
-    transition = finite("transition", transition)
-    if transition.ndim != 3 or transition.shape[1] != transition.shape[2] or transition.shape[1] < 2:
-        raise ValueError(f"transition: shape {transition.shape} is not [K, S, S] with S >= 2")
-    if transition.shape[1] > MOST_STATES:
-        raise ValueError(f"transition: {transition.shape[1]} states; at most {MOST_STATES} are supported")
-    if transition.shape[0] < 2:
+    transition = recurrent(transition)
+    arms, states = transition.shape[:2]
+    rewards = rewards_of(reward, arms, states)
+    initial = initial_law(initial_state, transition)
+    return MarkovArms(
+        transition=transition,
+        reward=rewards,
+        initial=initial,
+        transition_thresholds=chains.thresholds(transition),
+        initial_thresholds=initial_thresholds(initial),
+    )
+
+
+def recurrent(transition: Array) -> np.ndarray:
+    """The laws of K arms [K, S, S], in float64.
+
+    Raises:
+      ValueError: what is wrong with `transition` (see `markov`).
+    """
+    rows = finite("transition", transition)
+    if rows.ndim != 3 or rows.shape[1] != rows.shape[2] or rows.shape[1] < 2:
+        raise ValueError(f"transition: shape {rows.shape} is not [K, S, S] with S >= 2")
+    if rows.shape[1] > MOST_STATES:
+        raise ValueError(f"transition: {rows.shape[1]} states; at most {MOST_STATES} are supported")
+    if rows.shape[0] < 2:
         raise ValueError("transition: one arm only; a bandit needs at least 2")
-    transition = stochastic("transition", transition)
-    for number, rows in enumerate(transition):
-        if len(classes := chains.recurrent_classes(rows)) > 1:
+    rows = stochastic("transition", rows)
+    for number, chain in enumerate(rows):
+        if len(classes := chains.recurrent_classes(chain)) > 1:
             raise ValueError(
                 f"transition: arm {number} is reducible, recurrent classes {classes}: its mean depends on its start"
             )
-    arms, states = transition.shape[:2]
+    return rows
+
+
+def rewards_of(reward: Array, arms: int, states: int) -> np.ndarray:
+    """What each state of each arm pays, [K, S] in float64.
+
+    Raises:
+      ValueError: what is wrong with `reward` (see `markov`).
+    """
     rewards = finite("reward", reward)
     if rewards.shape not in ((states,), (arms, states)):
         raise ValueError(f"reward: shape {rewards.shape} is neither [S] = ({states},) nor [K, S] = ({arms}, {states})")
     if rewards.min() == rewards.max():
         raise ValueError(f"reward: every state of every arm pays {rewards.min()}, so that every arm is optimal")
-    initial = _initial_law(initial_state, transition)
-    return MarkovArms(
-        transition=transition,
-        reward=np.broadcast_to(rewards, (arms, states)).copy(),
-        initial=initial,
-        transition_thresholds=chains.thresholds(transition),
-        initial_thresholds=chains.thresholds(np.where(initial < chains.RAREST, 0, initial)),
-    )
+    return np.broadcast_to(rewards, (arms, states)).copy()
 
 
-def _initial_law(initial_state: InitialState, transition: np.ndarray) -> np.ndarray:
+def initial_thresholds(law: np.ndarray) -> np.ndarray:
+    """The thresholds [K, S-1] of the arms' first states, from their law [K, S]; what is too rare is left out."""
+    return chains.thresholds(np.where(law < chains.RAREST, 0, law))
+
+
+def initial_law(initial_state: InitialState, transition: np.ndarray) -> np.ndarray:
+    """The law [K, S] of each arm's state before its first play, of arms that move by `transition` [K, S, S].
+
+    Raises:
+      ValueError: what is wrong with `initial_state` (see `markov`).
+    """
     arms, states = transition.shape[:2]
     if isinstance(initial_state, str):
         if initial_state != "stationary":

@@ -97,6 +97,11 @@ def _columns(rows: Any, states: int | None) -> tuple[dict[int, list[float]], dic
             raise ValueError(f"{len(fields)} fields, not {len(header)}" if fields else "blank")
         row = dict(zip(header, fields))
         arm, step = _whole("arm", row["arm"]), _whole("step", row["step"])
+        if arm in steps and step > steps[arm] + 1:
+            raise ValueError(
+                f"step {step} of arm {arm} follows step {steps[arm]}, with transitions unseen between them; arms that "
+                "were seen at some of their steps only, as restless arms are, cannot be fitted"
+            )
         if arm in steps and step != steps[arm] + 1:
             raise ValueError(f"step {step} of arm {arm} follows step {steps[arm]}; steps go up by one, in this order")
         value = _value(row[quantity], states)

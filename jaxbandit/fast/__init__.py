@@ -19,11 +19,11 @@ same either way. All that JAX and XLA are asked for beyond their documented inte
 | Pallas and its Triton parameters (`BlockSpec`, `CompilerParams`, references indexed in loops) | `gpu.kernel` | a chunk as one GPU kernel (has not run on a GPU) | `simulate(backend="kernel")` says so; the scan, which is the default, does not use it |
 
 Others may take `over_runs`, `add_one`, `computed_once`, `cosine_and_sine`, `exponential`, `log`, `log_and_excess`, `log_of_sum`, `look_up`,
-`polynomial`, `threefry`, `Compiled`, `use_cache`, `jaxprs.told` and, from `gpu`, `play_chunk_in_kernel`.
+`look_up_each`, `polynomial`, `threefry`, `Compiled`, `use_cache`, `jaxprs.told` and, from `gpu`, `play_chunk_in_kernel`.
 """  # noqa: E501
 
 from jaxbandit.fast.batching import over_runs
-from jaxbandit.fast.comparisons import add_one, computed_once, look_up
+from jaxbandit.fast.comparisons import add_one, computed_once, look_up, look_up_each
 from jaxbandit.fast.compilation import Compiled, use_cache
 from jaxbandit.fast.elementary import cosine_and_sine, exponential, log, log_and_excess, log_of_sum, polynomial
 from jaxbandit.fast.switch import PLAIN
@@ -40,6 +40,7 @@ __all__ = [
     "log_and_excess",
     "log_of_sum",
     "look_up",
+    "look_up_each",
     "over_runs",
     "polynomial",
     "threefry",

@@ -18,6 +18,7 @@ from jaxbandit.base import Array
 from jaxbandit.fast.switch import PLAIN
 
 MOST_PLACES = 2**15  # of an array that is compared with; a larger one is read and written by XLA's own operations
+MOST_ENTRIES = 8  # of each row's own table, likewise
 MOST_ROWS = 64  # of a table that all runs share; a larger one is read by XLA's own operation
 
 
@@ -68,6 +69,23 @@ def look_up(table: Array, *index: Array) -> Array:
     found = jnp.broadcast_to(rows[0], (len(flat), *row))
     for n in range(1, len(rows)):
         found = jnp.where(flat == n, rows[n][None], found)
+    return found
+
+
+def look_up_each(table: Array, index: Array) -> Array:
+    """`table[k, index[k]]` for every k, of one run, index within bounds: [K, N, ..] and [K] to [K, ..].
+
+    Each row has a table of its own, so that it is compared with N entries and not, as by `look_up`, with all K N.
+
+    >>> look_up_each(jnp.array([[[1], [2]], [[3], [4]]]), jnp.array([1, 0])).tolist()
+    [[2], [3]]
+    """
+    if PLAIN or table.shape[1] > MOST_ENTRIES:
+        return table[jnp.arange(len(index)), index]
+    at = index.reshape(-1, *[1] * (table.ndim - 2))
+    found = table[:, 0]
+    for n in range(1, table.shape[1]):
+        found = jnp.where(at == n, table[:, n], found)
     return found
 
 

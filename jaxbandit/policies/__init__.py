@@ -2,30 +2,39 @@
 
 from jaxbandit.base import Policy
 from jaxbandit.policies.baselines import Oracle, Uniform
+from jaxbandit.policies.beliefs import HiddenMyopic, Myopic
+from jaxbandit.policies.epochs import DSEE
 from jaxbandit.policies.gradient import GradientBandit
 from jaxbandit.policies.imed import IMED
 from jaxbandit.policies.imed_mc import IMEDMC
 from jaxbandit.policies.joint_kl_ucb import JointKLUCB
 from jaxbandit.policies.kl_ucb import KLUCB, RoundRobinKLUCB
+from jaxbandit.policies.regenerative import RCA
 from jaxbandit.policies.thompson import Thompson
 from jaxbandit.policies.tv_kl_ucb import KLUCBMC, TVKLUCB
 from jaxbandit.policies.ucb import UCB1, UCBSM
+from jaxbandit.policies.whittle_belief import WhittleBelief
 
 __all__ = [
     "ALL",
+    "DSEE",
     "GradientBandit",
+    "HiddenMyopic",
     "IMED",
     "IMEDMC",
     "JointKLUCB",
     "KLUCB",
     "KLUCBMC",
+    "Myopic",
     "Oracle",
+    "RCA",
     "RoundRobinKLUCB",
     "TVKLUCB",
     "Thompson",
     "UCB1",
     "UCBSM",
     "Uniform",
+    "WhittleBelief",
 ]
 
 # label to class, for every policy that can be made without arguments; the contract tests run over it
@@ -43,6 +52,8 @@ ALL: dict[str, type[Policy]] = {
         JointKLUCB,
         Thompson,
         GradientBandit,
+        RCA,
+        DSEE,
         Uniform,
     )
 }

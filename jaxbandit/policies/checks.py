@@ -41,3 +41,19 @@ def kl_fields(policy: Any) -> None:
     if policy.exploration is not None:
         number(policy, "exploration")
     choice(policy, "solver", get_args(Solver))
+
+
+def laws(policy: Any, name: str, shape: tuple[int, ...]) -> None:
+    """Refuse the field `name` unless it has this shape and its last axis holds probabilities that sum to 1.
+
+    Raises:
+      ValueError: the field's name and what is wrong with it.
+    """
+    try:
+        array = np.asarray(getattr(policy, name), float)
+    except (TypeError, ValueError) as error:
+        raise ValueError(f"{name}: {error}") from None
+    if array.shape != shape:
+        raise ValueError(f"{name}: shape {array.shape} is not {shape}")
+    if not (array >= 0).all() or not np.allclose(array.sum(-1), 1, rtol=0, atol=1e-6):
+        raise ValueError(f"{name}: not laws; probabilities of at least 0 that sum to 1 along the last axis are needed")

@@ -37,12 +37,13 @@ def as_text(result: Contents) -> str:
 def as_html(result: Contents) -> str:
     """What a notebook shows of a result; names are escaped, of what is many the first are shown."""
     arms, states = result.reward.shape[1:]
+    kind = "arm" if result.problem == "rested" else f"{result.problem} arm"
     first, runs = result.asked.get("first_run", 0), _runs(result)
     recorded = f"{len(result.times):,} recorded" + (f", up to round {result.times[-1]:,}" if len(result.times) else "")
     go_on = "" if result.complete else "; simulate(..., resume=result) goes on"
     versions = [f"{package} {version}" for package, version in result.provenance.get("versions", {}).items()]
     facts = {
-        "scenarios": f"{_some(result.scenarios)}; {_count(arms, 'arm')} of {_count(states, 'state')}",
+        "scenarios": f"{_some(result.scenarios)}; {_count(arms, kind)} of {_count(states, 'state')}",
         "runs": f"{runs:,}, numbers {first:,} to {first + runs - 1:,}",
         "rounds": f"{_rounds(result)}; {recorded}{go_on}",
         "plays": f"{result.plays:,} a round",
@@ -71,7 +72,7 @@ def _regret(result: Contents) -> str:
     columns = {
         label: (
             _variants(result, label)[:room],
-            metrics.summary(metrics.pseudo_regret(last, label)[..., 0]),
+            metrics.summary(metrics.regret(last, label)[..., 0]),
             metrics.linear_share(result, label),
         )
         for label in result.labels[:ROWS]
@@ -92,7 +93,7 @@ def _regret(result: Contents) -> str:
         for v, variant in enumerate(names)
     ]
     header = ("scenario", "policy", "variant", "mean", "95 % interval", "median", "worst 5 %", "linear share")
-    caption = f"Pseudo-regret after round {result.times[-1]:,}"
+    caption = f"{metrics.regret_name(result).capitalize()} after round {result.times[-1]:,}"
     return _table(caption, header, rows, numbers=5, total=len(result.scenarios) * sum(variants))
 
 

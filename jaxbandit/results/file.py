@@ -16,7 +16,7 @@ import numpy as np
 from jaxbandit.interruption import ctrl_c
 from jaxbandit.results.contents import Contents
 
-VERSION = 2  # the first had no programs in its fingerprint, and nothing recorded but visits
+VERSION = 3  # the first had no programs in its fingerprint, the second no problem and no comparator
 # what a damaged file may raise; a RuntimeError where a wrong bit says that the archive is encrypted
 _DAMAGE = (ValueError, TypeError, LookupError, OSError, EOFError, RuntimeError, zipfile.BadZipFile, zlib.error)
 
@@ -29,9 +29,14 @@ def write(contents: Contents, path: Path) -> None:
         "labels": contents.labels,
         "carry": {label: len(leaves) for label, leaves in contents.carry.items()},
         "recorded": {name: list(arrays) for name, arrays in contents.recorded.items()},
-        **{name: getattr(contents, name) for name in ("horizon", "rounds", "plays", "fingerprint", "provenance")},
+        **{
+            name: getattr(contents, name)
+            for name in ("horizon", "rounds", "plays", "fingerprint", "provenance", "problem")
+        },
     }
     arrays = {"times": contents.times, "means": contents.means, "reward": contents.reward}
+    if contents.comparator is not None:
+        arrays["comparator"] = contents.comparator
     for i, label in enumerate(contents.labels):
         arrays[f"visits_{i}"] = contents.visits[label]
         arrays |= {f"carry_{i}_{n}": leaf for n, leaf in enumerate(contents.carry.get(label, []))}
@@ -61,8 +66,8 @@ def read(path: str | os.PathLike[str]) -> dict[str, Any]:
 
 def _fields(file: Any) -> dict[str, Any]:
     header = json.loads(str(file["header"]))
-    if header["version"] not in (1, VERSION):
-        raise _VersionError(f"written as version {header['version']}, this reads versions 1 and {VERSION}")
+    if header["version"] not in range(1, VERSION + 1):
+        raise _VersionError(f"written as version {header['version']}, this reads versions 1 to {VERSION}")
     labels = header["labels"]
     return {
         "scenarios": tuple(header["scenarios"]),
@@ -80,6 +85,8 @@ def _fields(file: Any) -> dict[str, Any]:
         **{name: header[name] for name in ("horizon", "rounds", "plays")},
         "fingerprint": header["fingerprint"] if header["version"] > 1 else {"asked": header["specification"]},
         "provenance": header.get("provenance", {}),  # the first files had none
+        "problem": header.get("problem", "rested"),  # all were
+        "comparator": file.get("comparator"),
     }
 
 

@@ -32,13 +32,13 @@ def as_dataset(result: Contents) -> xarray.Dataset:
     visits = np.concatenate([result.visits[label] for label in result.labels], axis=1)
     regret = np.zeros(visits.shape[:4])
     if len(result.times):
-        regret = np.concatenate([metrics.pseudo_regret(result, label) for label in result.labels], axis=1)
+        regret = np.concatenate([metrics.regret(result, label) for label in result.labels], axis=1)
     runs, _, arms, states = visits.shape[2:]
     hyperparameters = _hyperparameters(result, variants)
     dataset: xarray.Dataset = _installed("xarray").Dataset(
         {
             "visits": (DIMENSIONS, visits, {"long_name": "plays that moved the arm to the state"}),
-            "regret": (DIMENSIONS[:4], regret, {"long_name": "pseudo-regret"}),
+            "regret": (DIMENSIONS[:4], regret, {"long_name": metrics.regret_name(result)}),
             "means": (("scenario", "arm"), result.means.copy(), {"long_name": "long-run reward per play"}),
             "reward": (("scenario", "arm", "state"), result.reward.copy(), {"long_name": "what the state pays"}),
             **_recorded(result, (arms, states), NAMES | hyperparameters.keys()),
@@ -111,6 +111,7 @@ def _recorded(result: Contents, sizes: tuple[int, int], taken: set[str]) -> dict
 def _origin(result: Contents) -> dict[str, Any]:
     """How the result was made, in types that a netCDF file gives back as they are."""
     origin: dict[str, Any] = {name: np.int64(getattr(result, name)) for name in ("horizon", "rounds", "plays")}
+    origin["problem"] = result.problem
     if "key" in result.asked:
         origin["key"] = np.array(result.asked["key"], np.uint32)
     origin["fingerprint"] = json.dumps(result.fingerprint)

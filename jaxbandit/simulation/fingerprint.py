@@ -4,12 +4,9 @@ from __future__ import annotations
 
 import dataclasses
 import hashlib
-import inspect
 import warnings
 from collections.abc import Callable, Iterator, Mapping
-from contextlib import suppress
 from functools import lru_cache, partial
-from types import CodeType, FunctionType
 from typing import Any
 
 import jax
@@ -19,7 +16,7 @@ import numpy as np
 from jaxbandit.base import Feedback
 from jaxbandit.fast import PLAIN
 from jaxbandit.fast.jaxprs import told
-from jaxbandit.simulation.recording import OfFour
+from jaxbandit.simulation.code import code_of
 from jaxbandit.simulation.request import Request
 from jaxbandit.version import __version__
 
@@ -43,6 +40,8 @@ def fingerprint(request: Request) -> dict[str, Any]:
 def asked(request: Request) -> dict[str, Any]:
     """The first part of a fingerprint, which needs no trace."""
     paid = [{"reward": request.reward[i], "means()": request.means[i]} for i in range(len(request.scenarios))]
+    if request.comparator is not None:
+        paid = [{**each, "comparator()": request.comparator[i]} for i, each in enumerate(paid)]
     found = {
         "version": VERSION,
         "scenarios": [
@@ -175,9 +174,9 @@ def programs(request: Request) -> dict[str, dict[str, str]]:
     environment = one_of(request.environment)
     found = {label: one_of(policy) for label, policy in request.policies.items()}
     size = arms, states, request.plays, jnp.result_type(float)
-    shuffle = request.shuffle
+    shuffle, more = request.shuffle, _shown_by_few(environment, request.plays)
     seen = {
-        "policy": {label: _cached(_policy_program, policy, shuffle, *size) for label, policy in found.items()},
+        "policy": {label: _cached(_policy_program, policy, shuffle, more, *size) for label, policy in found.items()},
         "the environment": {"": _cached(_environment_program, environment, *size)},
     }
     for label, policy in found.items():
@@ -185,42 +184,6 @@ def programs(request: Request) -> dict[str, dict[str, str]]:
             texts = seen.setdefault(f"record {name!r}, policy", {})
             texts[label] = _recorder_program(recorder, environment, policy, *size)
     return seen
-
-
-def code_of(*things: Any) -> tuple[Any, ...]:
-    """What the methods of the things' classes, or given functions, are made of: functions, and the numbers they read.
-
-    A program is compiled and traced again where any of it has changed: JAX itself compares the class only, so that an
-    author who assigns `Mine.scores = ...`, or runs the cell of a helper again, would be played the old one.
-    """
-    found: dict[Any, None] = {}
-    for thing in things:
-        _add_code(thing, found, ())
-        for kind in type(thing).__mro__:
-            for name, member in vars(kind).items():
-                _add_code(member, found, (kind, name))
-    return tuple(found)
-
-
-def _add_code(value: Any, found: dict[Any, None], where: tuple[Any, ...]) -> None:
-    """Add a function and what it reads; a number or a text with the place `where` it is read."""
-    value = getattr(value, "fget", value)  # of a property
-    if isinstance(value, OfFour):
-        value = value.function
-    if isinstance(value, str | int | float):
-        found[(*where, type(value), value)] = None
-    function = inspect.unwrap(value) if callable(value) else value
-    if not isinstance(function, FunctionType) or function in found:
-        return
-    found[function] = None
-    codes = [function.__code__]
-    for code in codes:
-        codes += [constant for constant in code.co_consts if isinstance(constant, CodeType)]
-        for name in code.co_names:
-            _add_code(function.__globals__.get(name), found, (function, name))
-    for number, cell in enumerate(function.__closure__ or ()):
-        with suppress(ValueError):  # an empty cell
-            _add_code(cell.cell_contents, found, (function, number))
 
 
 def one_of(stacked: Any) -> Any:
@@ -239,10 +202,22 @@ def _traced(program: Callable[..., str], structure: Any, leaves: tuple[Any, ...]
     return program(jax.tree.unflatten(structure, leaves), *size)
 
 
-def _policy_program(policy: Any, shuffle: bool, arms: int, states: int, plays: int, real: Any) -> str:
+def _shown_by_few(environment: Any, plays: int) -> tuple[tuple[str, Any], ...]:
+    """What the environment's feedback has beside what every one's has, by name, as shapes."""
+
+    def feedback(environment: Any, key: Any, played: Any) -> Any:
+        return environment.step(key, environment.init(key), played)[1]
+
+    seen = jax.eval_shape(feedback, environment, _key(), jax.ShapeDtypeStruct((plays,), jnp.int32))
+    found = {name: getattr(seen, name, None) for name in Feedback._field_defaults}
+    return tuple((name, shape) for name, shape in found.items() if shape is not None)
+
+
+def _policy_program(policy: Any, shuffle: bool, more: Any, arms: int, states: int, plays: int, real: Any) -> str:
     reward = jax.ShapeDtypeStruct((arms, states), real)
     state = jax.eval_shape(lambda policy, reward: policy.init(reward), policy, reward)
-    feedback = Feedback(*[jax.ShapeDtypeStruct((plays,), kind) for kind in (jnp.int32, jnp.int32, jnp.int32, real)])
+    kinds = jnp.int32, jnp.int32, jnp.int32, real
+    feedback = Feedback(*[jax.ShapeDtypeStruct((plays,), kind) for kind in kinds], **dict(more))
     parts: list[Part] = [
         (lambda policy, reward: policy.init(reward), (policy, reward)),
         (lambda policy, key, state, t: policy.scores(key, state, t), (policy, _key(), state, _round())),

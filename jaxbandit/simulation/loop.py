@@ -155,6 +155,8 @@ def pieces(
                 },
                 means=request.means,
                 reward=request.reward,
+                problem=request.problem,
+                comparator=request.comparator,
                 horizon=request.horizon,
                 rounds=played,
                 plays=request.plays,

@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import itertools
 from collections.abc import Mapping, Sequence
 from dataclasses import dataclass, replace
 from typing import Any, Literal, get_args
@@ -9,7 +10,7 @@ from typing import Any, Literal, get_args
 import jax
 import numpy as np
 
-from jaxbandit.base import Array, Environment, Policy, check_key, stack
+from jaxbandit.base import Array, Environment, Policy, check_key, problem, stack
 from jaxbandit.simulation.recording import OfFour, Record, recorded_shapes, recorders_of
 
 Scenarios = Environment | Mapping[str, Environment]
@@ -25,7 +26,9 @@ class Request:
     environment: Environment  # leaves [C, ...]
     policies: dict[str, Policy]  # leaves [V, ...]
     variants: dict[str, int]
+    problem: str  # what the environments declare
     means: np.ndarray  # [C, K] float64
+    comparator: np.ndarray | None  # [C] float64, what the environments declare
     reward: np.ndarray  # [C, K, S] float64
     key: Array
     runs: int
@@ -94,6 +97,7 @@ def check(
     if backend not in get_args(Backend):
         raise ValueError(f"backend: {backend!r} is unknown; choose from {', '.join(get_args(Backend))}")
     listed = _listed(policies, reward)
+    _check_problems(named, listed)
     if key is None:  # jax.random.key(0), for which JAX would compile a program
         words: Array = np.zeros(2, np.uint32)
         key = jax.random.wrap_key_data(words, impl="threefry2x32")
@@ -103,6 +107,8 @@ def check(
         environment=stack(list(named.values()), "scenarios"),
         policies={label: stack(variants, f"policies[{label!r}]") for label, variants in listed.items()},
         variants={label: len(variants) for label, variants in listed.items()},
+        problem=problem(next(iter(named.values()))),
+        comparator=_comparator(named, int(plays)),
         means=np.stack([np.asarray(environment.means(), float) for environment in named.values()]),
         reward=np.stack(reward),
         key=key,
@@ -140,6 +146,29 @@ def _listed(policies: Policies, reward: list[np.ndarray]) -> dict[str, list[Poli
             _check_leaves(f"policies[{label!r}]", policy)
         listed[label] = variants
     return listed
+
+
+def _check_problems(scenarios: dict[str, Environment], policies: dict[str, list[Policy]]) -> None:
+    """Refuse a policy that is not for what an environment declares."""
+    for (name, environment), (label, variants) in itertools.product(scenarios.items(), policies.items()):
+        suited = getattr(variants[0], "problems", None)
+        if suited is not None and problem(environment) not in suited:
+            raise ValueError(
+                f"policies[{label!r}]: {type(variants[0]).__name__} is for {' or '.join(suited)} arms; those of "
+                f"scenarios[{name!r}] are {problem(environment)}"
+            )
+
+
+def _comparator(scenarios: dict[str, Environment], plays: int) -> np.ndarray | None:
+    """What each environment declares that regret is measured against, a round, [C]; None if they declare nothing."""
+    declared = {name: getattr(environment, "comparator", None) for name, environment in scenarios.items()}
+    if not all(map(callable, declared.values())):
+        return None
+    found = np.array([float(comparator(plays)) for comparator in declared.values()])  # type: ignore[misc]
+    for name, value in zip(declared, found, strict=True):
+        if not np.isfinite(value):
+            raise ValueError(f"scenarios[{name!r}]: comparator({plays}) is {value}, not a finite number")
+    return found
 
 
 def _named(argument: str, things: Mapping[Any, Any]) -> dict[str, Any]:

@@ -16,7 +16,8 @@ from jax.sharding import PartitionSpec as P
 from jaxbandit.base import Array
 from jaxbandit.fast import Compiled
 from jaxbandit.results.result import Result
-from jaxbandit.simulation.fingerprint import code_of, one_of
+from jaxbandit.simulation.code import code_of
+from jaxbandit.simulation.fingerprint import one_of
 from jaxbandit.simulation.plan import Plan
 from jaxbandit.simulation.request import Request
 from jaxbandit.simulation.rounds import Carry, Luck, luck, play_chunk, play_round, start, start_of_one

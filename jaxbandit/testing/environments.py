@@ -2,13 +2,13 @@
 
 from __future__ import annotations
 
-from typing import Any
+from typing import Any, get_args
 
 import jax
 import jax.numpy as jnp
 import numpy as np
 
-from jaxbandit.base import Array, Environment, Feedback
+from jaxbandit.base import Array, Environment, Feedback, Pairing, Problem, pairing, problem
 from jaxbandit.testing.requirements import require, require_close, require_numbers, shapes
 
 FEWEST_MOVES = 8  # of an arm in a run, on average, for its mean to be judged
@@ -18,9 +18,13 @@ STANDARD_ERRORS = 7.0
 def check_environment(environment: Environment, *, runs: int = 64, plays: int = 64, settle: int = 2**13) -> None:
     """Check that `environment` keeps the contract `simulate` relies on.
 
-    Feedback has the right shapes and types; `step` is pure and does the same with and without jit; the n-th play of an
-    arm does not depend on what was played in between; no draw is repeated from one play to the next; each state pays
-    what `reward` says; `means()` is what plays pay in the long run.
+    Feedback has the right shapes and types; `step` is pure and does the same with and without jit; what a play does
+    depends on nothing but what the environment's `pairing` declares; no draw is repeated from one play to the next;
+    each state pays what `reward` says; `means()` is what plays pay in the long run.
+
+    With the pairing "play" the n-th play of an arm is the same whatever was played in between. With "round" an arm that
+    is played in the same rounds shows the same whatever the other arms did; where the environment has no `passive` law,
+    or None, it also shows in these rounds what it shows if it alone is played.
 
     The means are compared with the average of `settle` plays in each of the runs, after `settle` plays that do not
     count. An arm fails where they are more than 7 standard errors apart, as the runs tell them: a right arm that has
@@ -54,26 +58,72 @@ def check_environment(environment: Environment, *, runs: int = 64, plays: int = 
     keys = jax.random.split(jax.random.key(0), runs)
     _check_step(name, environment, keys[0], arms, states)
 
-    def seen(key: Array, order: Array) -> Array:
+    for part, declared, choices in (
+        ("pairing", pairing(environment), get_args(Pairing)),
+        ("problem", problem(environment), get_args(Problem)),
+    ):
+        require(declared in choices, f"{name}.{part}: {declared!r} is none of {', '.join(choices)}")
+    by = _check_plays if pairing(environment) == "play" else _check_rounds
+    before, after = by(name, environment, keys, plays)
+    _check_repeats(name, before, after, states)
+    _check_long_run(name, environment, keys, settle)
+
+
+def _shown(environment: Environment, keys: Array, order: Array) -> list[np.ndarray]:
+    """The states before and after every play, two arrays [runs, rounds], if the arm `order[n]` is played in round n."""
+
+    def of_one(key: Array) -> Any:
         def body(state: Any, arm: Array) -> Any:
             state, feedback = environment.step(key, state, arm[None])
             return state, (feedback.before[0], feedback.states[0])
 
         return jax.lax.scan(body, environment.init(key), order)[1]
 
+    return [np.asarray(x) for x in jax.jit(jax.vmap(of_one))(keys)]
+
+
+def _check_plays(name: str, environment: Environment, keys: Array, plays: int) -> list[np.ndarray]:
+    """The n-th play of an arm is the same in two orders; before and after each, two arrays [runs, arms, plays]."""
+    arms = environment.reward.shape[0]
     in_turn = jnp.tile(jnp.arange(arms, dtype=jnp.int32), plays)
     in_blocks = jnp.repeat(jnp.arange(arms, dtype=jnp.int32), plays)
-    in_any_order = jax.jit(jax.vmap(seen, (0, None)))
-    turned = [np.asarray(x).reshape(runs, plays, arms) for x in in_any_order(keys, in_turn)]
-    blocked = [np.asarray(x).reshape(runs, arms, plays) for x in in_any_order(keys, in_blocks)]
+    turned = [x.reshape(-1, plays, arms) for x in _shown(environment, keys, in_turn)]
+    blocked = [x.reshape(-1, arms, plays) for x in _shown(environment, keys, in_blocks)]
     for left, right in zip(turned, blocked, strict=True):
         require(
             np.array_equal(np.swapaxes(left, 1, 2), right),
             f"{name}.step: the n-th play of an arm depends on the plays of other arms; derive each draw from the key, "
-            "the arm and the number of the play",
+            'the arm and the number of the play, or declare pairing = "round"',
         )
-    _check_repeats(name, blocked[0], blocked[1], states)
-    _check_long_run(name, environment, keys, settle)
+    return blocked
+
+
+def _check_rounds(name: str, environment: Environment, keys: Array, plays: int) -> list[np.ndarray]:
+    """What an arm shows in some rounds is the same whatever the others do; alone, before and after, as `_check_plays`.
+
+    In half of the rounds, chosen by chance, the arm is played; in the others the next arm, or any, which is the same
+    where there are two arms.
+    """
+    arms = environment.reward.shape[0]
+    random = np.random.default_rng(0)
+    alone = []
+    for arm in range(arms):
+        own = random.random(plays) < 0.5
+        others = (arm + 1) % arms, (arm + 1 + random.integers(arms - 1, size=plays)) % arms
+        orders = [np.where(own, arm, other).astype(np.int32) for other in others]
+        next_one, any_one = ([x[:, own] for x in _shown(environment, keys, order)] for order in orders)
+        require(
+            np.array_equal(next_one, any_one),
+            f"{name}.step: what arm {arm} shows in a round depends on which of the others were played; derive each "
+            "draw from the key, the arm and the round",
+        )
+        alone.append(_shown(environment, keys, np.full(plays, arm, np.int32)))
+        require(
+            getattr(environment, "passive", None) is not None or np.array_equal(next_one[1], alone[-1][1][:, own]),
+            f"{name}.step: the path of arm {arm} depends on when it is played, and there is no `passive` law; derive "
+            "each draw from the key, the arm and the round",
+        )
+    return [np.stack(each, axis=1) for each in zip(*alone, strict=True)]
 
 
 def _check_long_run(name: str, environment: Environment, keys: Array, settle: int) -> None:

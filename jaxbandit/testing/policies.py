@@ -8,20 +8,29 @@ import jax
 import jax.numpy as jnp
 import numpy as np
 
-from jaxbandit.base import Array, Feedback, Policy
+from jaxbandit.base import Array, Environment, Feedback, Policy
 from jaxbandit.environments import markov
 from jaxbandit.selection import best
 from jaxbandit.testing.requirements import require, require_close, require_numbers, shapes
 
 
-def check_policy(policy: Policy, *, arms: int = 4, states: int = 2, rounds: int = 64, plays: int = 1) -> None:
+def check_policy(
+    policy: Policy,
+    environment: Environment | None = None,
+    *,
+    arms: int = 4,
+    states: int = 2,
+    rounds: int = 64,
+    plays: int = 1,
+) -> None:
     """Check that `policy` keeps the contract `simulate` relies on.
 
     Its leaves are numbers; `init`, `scores` and `update` are pure, do the same with and without jit, in a batch and
     alone; shapes and types of its state never change; scores are [arms] floats and never NaN.
 
     Args:
-      arms, states: of the random problem it is tried on.
+      environment: it is tried on; by default rested arms with random rows.
+      arms, states: of these.
       rounds: how many rounds are tried.
       plays: arms played a round.
 
@@ -37,7 +46,7 @@ def check_policy(policy: Policy, *, arms: int = 4, states: int = 2, rounds: int 
         require(hasattr(policy, part), f"{name}: has no {part}")
     require_numbers(name, policy)
     transition = np.random.default_rng(0).dirichlet(np.ones(states), (arms, states))
-    environment = markov(transition, np.linspace(0, 1, states))
+    environment = markov(transition, np.linspace(0, 1, states)) if environment is None else environment
     reward = jnp.asarray(environment.reward, float)
     validate = getattr(policy, "validate", None)
     if validate is not None:
@@ -49,8 +58,8 @@ def check_policy(policy: Policy, *, arms: int = 4, states: int = 2, rounds: int 
     for t in range(1, rounds + 1):
         round_key = jax.random.fold_in(key, t)
         scores = scores_jit(policy, round_key, state, jnp.int32(t))
-        _check_scores(name, scores, arms, t)
-        if t in (1, arms + 1, rounds):
+        _check_scores(name, scores, len(reward), t)
+        if t in (1, len(reward) + 1, rounds):
             plain = policy.scores(round_key, state, jnp.int32(t))
             require_close(f"{name}.scores: differs with and without jit in round {t}", scores, plain)
             require_close(

@@ -1,0 +1,142 @@
+"""Restless arms: every arm moves in every round, played or not."""
+
+from __future__ import annotations
+
+from typing import ClassVar, NamedTuple
+
+import jax.numpy as jnp
+import numpy as np
+
+from jaxbandit import chains, draws
+from jaxbandit.base import Array, Feedback, Pairing, Problem, pytree, static
+from jaxbandit.environments.markov_arms import InitialState, finite, long_run_means, markov, stochastic
+from jaxbandit.fast import look_up_each
+
+
+class RestlessState(NamedTuple):
+    """Where the arms of one run stand, and what the player last saw of them."""
+
+    states: Array  # [K] int32, never shown before the arm is played
+    shown: Array  # [K] int32, the state each arm last showed; its first state before that
+    round: Array  # uint32, rounds played
+
+
+@pytree
+class Restless:
+    """Restless arms: in every round arm k moves from s to s' ~ transition[k, s, .] if it is played, else by `passive`.
+
+    A played arm shows the state s' it moves to and pays reward[k, s']; the others move unseen, by passive[k, s, .], or
+    by the same law as when played where `passive` is None. `Feedback.before` is the state that the arm last showed,
+    which is what the player knows; the arm has moved on since, so that (before, states) is one transition of the chain
+    only for an arm that was played in the round before, too. Arms that are `observed` all show their states in every
+    round: then it always is.
+
+    What an arm's move draws depends on the run, the arm and the round alone. An arm that is played in every round moves
+    as its rested twin does under the same key, and without `passive` an arm's path is the same under every policy. With
+    the identity as `passive` the arms are rested in law, with other draws.
+
+    Build it with `restless`, which checks its arguments.
+
+    Fields are those of `MarkovArms`, and `passive` [K, S, S] or None with its thresholds.
+    """
+
+    pairing: ClassVar[Pairing] = "round"
+
+    transition: Array
+    reward: Array
+    initial: Array
+    transition_thresholds: Array  # [K, S, S-1] uint32
+    initial_thresholds: Array  # [K, S-1] uint32
+    passive: Array | None = None
+    passive_thresholds: Array | None = None  # [K, S, S-1] uint32
+    observed: bool = static(False)  # whether the player sees all arms in every round
+
+    @property
+    def problem(self) -> Problem:
+        """What is declared to bounds, metrics and policies."""
+        return "observed" if self.observed else "restless"
+
+    def means(self) -> np.ndarray:
+        """Long-run reward per round of each arm if it alone is played for ever, [K] float64 on the host.
+
+        >>> restless([[[0.5, 0.5], [0.4, 0.6]], [[0.6, 0.4], [0.55, 0.45]]], (0, 1)).means().round(4).tolist()
+        [0.5556, 0.4211]
+        """
+        return long_run_means(self.transition, self.reward)
+
+    def init(self, key: Array) -> RestlessState:
+        """Where the arms of the run with this environment key stand before the first round."""
+        every = self._arms()
+        first = draws.choose(draws.stack_of_rewards(key, every, jnp.zeros_like(every)), self.initial_thresholds)
+        return RestlessState(first, first, jnp.uint32(0))
+
+    def step(self, key: Array, state: RestlessState, arms: Array) -> tuple[RestlessState, Feedback]:
+        """Play `arms` [M] int32, distinct: where all arms stand afterwards, and what the player sees."""
+        every, number = self._arms(), state.round + 1
+        played = (arms[:, None] == every[None]).any(axis=0)
+        bits = draws.stack_of_rewards(key, every, jnp.broadcast_to(number, every.shape))
+        thresholds = look_up_each(jnp.asarray(self.transition_thresholds), state.states)
+        if self.passive_thresholds is not None:
+            waiting = look_up_each(jnp.asarray(self.passive_thresholds), state.states)
+            thresholds = jnp.where(played[:, None], thresholds, waiting)
+        states = draws.choose(bits, thresholds)
+        seen = states[arms]
+        rewards = jnp.asarray(self.reward, float)[arms, seen]
+        known = states if self.observed else jnp.where(played, states, state.shown)
+        feedback = Feedback(arms, state.shown[arms], seen, rewards, shown=states if self.observed else None)
+        return RestlessState(states, known, number), feedback
+
+    def _arms(self) -> Array:
+        """The numbers of all arms, [K] int32."""
+        return jnp.arange(self.reward.shape[0], dtype=jnp.int32)
+
+
+def restless(
+    transition: Array,
+    reward: Array,
+    passive: Array | None = None,
+    initial_state: InitialState = "stationary",
+    *,
+    observed: bool = False,
+) -> Restless:
+    """Restless arms from the laws by which they move where they are played and where they are not.
+
+    Args:
+      transition: [K, S, S], row-stochastic, K >= 2, S from 2 to 64; every arm with a single recurrent class.
+      reward: [S] or [K, S], what the state moved to pays; not all equal.
+      passive: [K, S, S], row-stochastic, of an arm that is not played; None for the same law as when played. It may be
+        reducible: the identity gives arms that wait.
+      initial_state: every arm's state before the first round: "stationary" (drawn from the stationary law of
+        `transition`, by the run's key), an integer or [K] integers. The player takes it for the state last shown.
+      observed: whether the player sees after every round where all arms stand (`Feedback.shown`), not only those it
+        played, as an index policy on states needs it.
+
+    Raises:
+      ValueError: the argument and what is wrong with it.
+
+    Source: Whittle 1988; without `passive` Tekin and Liu 2012 (there "uncontrolled restless").
+
+    >>> import jax
+    >>> arms = restless([[[0.5, 0.5], [0.4, 0.6]], [[0.9, 0.1], [0.5, 0.5]]], (0, 1))
+    >>> state = arms.init(jax.random.key(0))
+    >>> after, feedback = arms.step(jax.random.key(0), state, jnp.array([1]))
+    >>> bool(feedback.states[0] == after.states[1]), bool(after.shown[0] == state.shown[0])
+    (True, True)
+    """
+    active = markov(transition, reward, initial_state=initial_state)
+    rows = None
+    if passive is not None:
+        rows = finite("passive", passive)
+        if rows.shape != active.transition.shape:
+            raise ValueError(f"passive: shape {rows.shape} is not that of `transition`, {active.transition.shape}")
+        rows = stochastic("passive", rows)
+    return Restless(
+        transition=active.transition,
+        reward=active.reward,
+        initial=active.initial,
+        transition_thresholds=active.transition_thresholds,
+        initial_thresholds=active.initial_thresholds,
+        passive=rows,
+        passive_thresholds=None if rows is None else chains.thresholds(rows, "passive"),
+        observed=bool(observed),
+    )

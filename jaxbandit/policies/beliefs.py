@@ -1,0 +1,168 @@
+"""Policies that know the chains and carry a belief about the states they do not see: baselines for learners."""
+
+from __future__ import annotations
+
+from typing import Any, ClassVar, NamedTuple, TypeVar
+
+import jax
+import jax.numpy as jnp
+import numpy as np
+
+from jaxbandit.base import Array, Feedback, Problem, pytree, total
+from jaxbandit.policies import checks
+
+T = TypeVar("T")
+
+
+class Beliefs(NamedTuple):
+    """State of a policy that knows how arms move."""
+
+    beliefs: Array  # [K, S], law of the state in which each arm stands, given what was seen
+    reward: Array  # [K, S] or [K, G], what a state or symbol pays
+
+
+@pytree
+class Myopic:
+    """The restless arm that pays most in the next round, given what was seen: b P r, for the belief b of each arm.
+
+    b [S] is the law of the arm's state after the last round, P its `transition`, r what states pay. After a round the
+    belief of a played arm is the state it showed, that of another moves by `passive`, or `transition` without one.
+    Where all arms are observed, each belief is the state shown.
+    For identical arms with two states, the second of which pays more, and p11 >= p01 no policy collects more in any
+    number of rounds.
+
+    Args:
+      transition: [K, S, S], the arms' laws when played.
+      initial: [K, S], law of each arm's state before the first round.
+      passive: [K, S, S], their laws when not played; None for the same.
+
+    Raises:
+      ValueError: from `simulate` and `check_policy`, for fields that are no laws of as many arms; from `simulate`, for
+        arms that are not restless.
+
+    Source: Zhao, Krishnamachari and Liu 2008; Ahmad, Liu, Javidi, Zhao and Krishnamachari 2009.
+
+    >>> policy = Myopic([[[0.8, 0.2], [0.2, 0.8]]] * 2, [[0.5, 0.5], [0.0, 1.0]])
+    >>> policy.scores(None, policy.init(jnp.array([[0.0, 1.0]] * 2)), 1).tolist()
+    [0.5, 0.8]
+    """
+
+    problems: ClassVar[tuple[Problem, ...]] = ("restless", "observed")
+
+    transition: Array
+    initial: Array
+    passive: Array | None = None
+
+    @classmethod
+    def of(cls, environment: Any) -> Myopic:
+        """The policy that knows this environment, one of `environments.restless`."""
+        return cls(environment.transition, environment.initial, environment.passive)
+
+    def validate(self, reward: Array) -> None:
+        arms, states = np.shape(reward)
+        checks.laws(self, "transition", (arms, states, states))
+        checks.laws(self, "initial", (arms, states))
+        if self.passive is not None:
+            checks.laws(self, "passive", (arms, states, states))
+
+    def reordered(self, order: Array) -> Myopic:
+        """The policy for arms in another order: place i holds the arm `order[i]`, [K] int32."""
+        return reordered_fields(self, order)
+
+    def init(self, reward: Array) -> Beliefs:
+        return Beliefs(jnp.asarray(self.initial, float), jnp.asarray(reward, float))
+
+    def scores(self, key: Array, state: Beliefs, t: Array) -> Array:
+        return total(moved(state.beliefs, self.transition) * state.reward)
+
+    def update(self, state: Beliefs, feedback: Feedback) -> Beliefs:
+        return seen(state, feedback, self.transition if self.passive is None else self.passive)
+
+
+@pytree
+class HiddenMyopic:
+    """The hidden Markov arm that pays most when played next, given all symbols it has shown: b P e r.
+
+    b [S] is the law of the arm's hidden state given its symbols, P its `transition`, e its `emission`, r what symbols
+    pay. After a play that showed o the belief is proportional to (b P)_s e_so; that of an arm not played stays.
+
+    Args:
+      transition: [K, S, S], the arms' laws.
+      emission: [K, S, G], probability of each symbol in each state.
+      initial: [K, S], law of each arm's state before its first play.
+
+    Raises:
+      ValueError: from `simulate` and `check_policy`, for fields that are no laws of as many arms; from `simulate`, for
+        arms that are not hidden.
+
+    Source: the forward recursion of hidden Markov models, as in Rabiner 1989.
+
+    >>> policy = HiddenMyopic([[[0.9, 0.1], [0.2, 0.8]]] * 2, [[[0.8, 0.2], [0.3, 0.7]]] * 2, [[2 / 3, 1 / 3], [1, 0]])
+    >>> policy.scores(None, policy.init(jnp.array([[0.0, 1.0]] * 2)), 1).round(4).tolist()
+    [0.3667, 0.25]
+    """
+
+    problems: ClassVar[tuple[Problem, ...]] = ("hidden",)
+
+    transition: Array
+    emission: Array
+    initial: Array
+
+    @classmethod
+    def of(cls, environment: Any) -> HiddenMyopic:
+        """The policy that knows this environment, one of `environments.hidden`."""
+        first = np.asarray(environment.pairs.initial).reshape(np.shape(environment.emission)).sum(-1)
+        return cls(environment.transition, environment.emission, first)
+
+    def validate(self, reward: Array) -> None:
+        arms, symbols = np.shape(reward)
+        states = np.shape(self.transition)[-1] if np.ndim(self.transition) else 0
+        checks.laws(self, "transition", (arms, states, states))
+        checks.laws(self, "emission", (arms, states, symbols))
+        checks.laws(self, "initial", (arms, states))
+
+    def reordered(self, order: Array) -> HiddenMyopic:
+        """The policy for arms in another order: place i holds the arm `order[i]`, [K] int32."""
+        return reordered_fields(self, order)
+
+    def init(self, reward: Array) -> Beliefs:
+        return Beliefs(jnp.asarray(self.initial, float), jnp.asarray(reward, float))
+
+    def scores(self, key: Array, state: Beliefs, t: Array) -> Array:
+        pays = total(jnp.asarray(self.emission, float) * state.reward[:, None])  # [K, S]
+        return total(moved(state.beliefs, self.transition) * pays)
+
+    def update(self, state: Beliefs, feedback: Feedback) -> Beliefs:
+        arms = feedback.arms
+        following = moved(state.beliefs, self.transition)[arms]
+        weights = following * jnp.asarray(self.emission, float)[arms, :, feedback.states]
+        possible = (total(weights) > 0)[:, None]  # not where the arm shows what it cannot, as known
+        return state._replace(beliefs=state.beliefs.at[arms].set(_normalised(jnp.where(possible, weights, following))))
+
+
+def moved(beliefs: Array, transition: Array) -> Array:
+    """b P for each arm: the law [K, S] of its state after a move by `transition` [K, S, S] from `beliefs` [K, S].
+
+    >>> moved(jnp.array([[0.5, 0.5]]), jnp.array([[[0.75, 0.25], [0.25, 0.75]]])).tolist()
+    [[0.5, 0.5]]
+    """
+    return total(beliefs[:, None] * jnp.swapaxes(jnp.asarray(transition, float), 1, 2))
+
+
+def _normalised(weights: Array) -> Array:
+    """Weights [.., S] as laws."""
+    return weights / total(weights)[..., None]
+
+
+def seen(state: Beliefs, feedback: Feedback, transition: Array) -> Beliefs:
+    """All arms have moved by `transition` [K, S, S], and those played, or all of them, have shown where to."""
+    if feedback.shown is not None:
+        return state._replace(beliefs=jax.nn.one_hot(feedback.shown, state.beliefs.shape[1], dtype=state.beliefs.dtype))
+    known = jax.nn.one_hot(feedback.states, state.beliefs.shape[1], dtype=state.beliefs.dtype)
+    return state._replace(beliefs=_normalised(moved(state.beliefs, transition)).at[feedback.arms].set(known))
+
+
+def reordered_fields(policy: T, order: Array) -> T:
+    """The policy with its fields [K, ..] in another order of the arms, [K] int32; single numbers stay."""
+    found: T = jax.tree.map(lambda leaf: leaf if jnp.ndim(leaf) == 0 else jnp.asarray(leaf)[order], policy)
+    return found

@@ -1,0 +1,89 @@
+"""RCA: blocks of plays that begin and end in a state of the arm, so that what is counted are cycles of its chain."""
+
+from __future__ import annotations
+
+from typing import ClassVar, NamedTuple
+
+import jax.numpy as jnp
+
+from jaxbandit.base import Array, Feedback, Problem, pytree
+from jaxbandit.policies import checks
+from jaxbandit.policies.estimates import sample_mean, unit_reward
+
+NO_BLOCK_YET = 1e30  # above every index, below the score of an arm inside a block
+
+
+class Cycles(NamedTuple):
+    """State of a policy that counts what happens between two visits to one state of an arm."""
+
+    phase: Array  # [K] int32: 0 outside a block, 1 before its cycle, 2 in its cycle
+    regenerative: Array  # [K] int32, the state that begins and ends a cycle; -1 before the first play
+    counts: Array  # [K, S] int32, plays within cycles that moved the arm to the state
+    reward: Array  # [K, S], in [0, 1]
+
+
+@pytree
+class RCA:
+    """The regenerative cycle algorithm, for restless arms: an arm is played in blocks, and only whole cycles count.
+
+    An arm's regenerative state g is the first it shows. A block lasts until the arm has shown g twice: what it shows
+    before the first g is not counted, a cycle from there to the second g is, without the latter. After t2 counted plays
+    of all arms, T of them and a mean reward of this one, the next block is that of the arm with the largest
+
+        mean + sqrt(L log t2 / T)
+
+    after a first block of every arm in turn. With M plays a round M blocks run side by side. A cycle of a restless arm
+    looks as if the arm were rested, whatever happened between two blocks.
+
+    Args:
+      L: at least 0. The guarantee is for L >= 112 S^2 r_max^2 p^2 / e with p the largest pi or 1 - pi of a stationary
+        probability pi, e the least gap of the multiplicative symmetrisation (`bounds.ucb_sm_constant`), where every
+        arm is irreducible and aperiodic; in practice as `UCB1` suggests, 2.
+
+    An arm that once shows a state to which it never returns stays in its block for ever, so that arms have to be
+    irreducible; on arms that hardly move a block may be longer than the horizon.
+
+    Raises:
+      ValueError: from `simulate` and `check_policy`, for a negative L; from `simulate`, for hidden arms.
+
+    Source: Tekin and Liu 2012, sections IV and V (RCA, RCA-M). There t2 grows where a block ends, here with every
+    counted play, which for one play a round is the same.
+
+    >>> state = RCA().init(jnp.array([[0.0, 1.0], [0.0, 1.0]]))
+    >>> state = RCA().update(state, Feedback(*[jnp.array([x]) for x in (0, 1, 1, 1.0)]))
+    >>> state.phase.tolist(), RCA().scores(None, state, 2).tolist() == [jnp.inf, jnp.float32(1e30)]
+    ([2, 0], True)
+    """
+
+    problems: ClassVar[tuple[Problem, ...]] = ("rested", "restless", "observed")
+
+    L: Array = 2.0
+
+    def validate(self, reward: Array) -> None:
+        checks.number(self, "L", 0)
+
+    def init(self, reward: Array) -> Cycles:
+        arms = reward.shape[0]
+        outside, unknown = jnp.zeros(arms, jnp.int32), jnp.full(arms, -1, jnp.int32)
+        return Cycles(outside, unknown, jnp.zeros(reward.shape, jnp.int32), unit_reward(reward))
+
+    def scores(self, key: Array, state: Cycles, t: Array) -> Array:
+        mean, plays = sample_mean(state.counts, state.reward)
+        counted = jnp.maximum(plays.sum(), 1).astype(float)
+        index = mean + jnp.sqrt(self.L * jnp.log(counted) / jnp.maximum(plays, 1).astype(float))
+        index = jnp.where(state.regenerative < 0, NO_BLOCK_YET, index)
+        return jnp.where(state.phase > 0, jnp.inf, index)
+
+    def update(self, state: Cycles, feedback: Feedback) -> Cycles:
+        arms, shown = feedback.arms, feedback.states
+        phase, first = state.phase[arms], state.regenerative[arms]
+        first = jnp.where(first < 0, shown, first)
+        returned = shown == first
+        ends = (phase == 2) & returned
+        counted = ((phase == 2) | returned) & ~ends
+        following = jnp.where(ends, 0, jnp.where(counted, 2, 1))
+        return state._replace(
+            phase=state.phase.at[arms].set(following),
+            regenerative=state.regenerative.at[arms].set(first),
+            counts=state.counts.at[arms, shown].add(counted.astype(jnp.int32)),
+        )

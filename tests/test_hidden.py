@@ -1,0 +1,194 @@
+"""Hidden Markov arms: vectors, all hidden paths, the arms on pairs of a state and a symbol, who refuses them."""
+
+from dataclasses import replace
+
+import jax
+import jax.numpy as jnp
+import numpy as np
+import pytest
+from scipy import stats
+
+import jaxbandit
+from jaxbandit import ALL, Uniform, bounds, chains, metrics, simulate, sweep
+from jaxbandit.environments import hidden, markov
+from jaxbandit.testing import check_backend, check_environment, check_policy
+
+TWO = np.array([[0.9, 0.1], [0.2, 0.8]])
+THREE = np.array([[0.2, 0.5, 0.3], [0.3, 0.4, 0.3], [0.1, 0.2, 0.7]])
+CYCLE = np.roll(np.eye(4), 1, axis=1)
+ARMS = hidden([TWO, TWO[::-1, ::-1], TWO], [[0.2, 0.7], [0.3, 0.9], [0.05, 0.4]])
+SYMBOLS = hidden(
+    np.stack([THREE, THREE.T / THREE.T.sum(1, keepdims=True)]),
+    np.random.default_rng(2).dirichlet(np.ones(4), (2, 3)),
+    [0.0, 0.2, 0.5, 1.0],
+    initial_state="stationary",
+)
+
+
+def seen(environment, keys, order):
+    """Feedback [runs, rounds] of playing `order` [rounds]."""
+
+    def one(key):
+        def body(state, arm):
+            return environment.step(key, state, arm[None])
+
+        feedback = jax.lax.scan(body, environment.init(key), jnp.asarray(order, jnp.int32))[1]
+        return jax.tree.map(lambda leaf: leaf[:, 0], feedback)
+
+    return jax.tree.map(np.asarray, jax.jit(jax.vmap(one))(keys))
+
+
+@pytest.mark.parametrize(
+    ("transition", "emission", "mean", "p01", "p10"),
+    [
+        (TWO, (0.2, 0.7), 0.3666666667, 0.3052631579, 0.5272727273),
+        (THREE, (0.1, 0.5, 0.9), 0.6272727273, 0.5497560976, 0.3266666667),
+        (CYCLE, (1, 1, 0, 0), 0.5, 0.5, 0.5),
+    ],
+)
+def test_vectors(transition, emission, mean, p01, p10):
+    """The last is the cycle whose first-order test is blind: "i.i.d.", and no chance in it at all."""
+    arms = hidden([transition] * 2, [emission] * 2)
+    np.testing.assert_allclose(arms.means(), mean, rtol=2e-10)
+    law = arms.symbol_transition()[0]
+    np.testing.assert_allclose([law[0, 1], law[1, 0]], [p01, p10], rtol=2e-10)
+    np.testing.assert_allclose(law.sum(-1), 1)
+    np.testing.assert_allclose(p01 / (p01 + p10), mean, rtol=1e-9)
+
+
+def test_the_distance_of_the_rows():
+    law = hidden([TWO] * 2, [[0.2, 0.7]] * 2).symbol_transition()[0]
+    np.testing.assert_allclose(abs(law[0, 1] + law[1, 0] - 1), 0.1674641148, rtol=1e-9)
+
+
+@pytest.mark.parametrize(
+    ("arms", "states", "symbols"), [(ARMS, 2, 2), (SYMBOLS, 3, 4), (hidden([CYCLE] * 2, [[1, 1, 0, 0]] * 2), 4, 2)]
+)
+def test_against_the_chain_on_pairs(arms, states, symbols):
+    """Built here entry by entry, begun by the same law: the same bits play it, its law of symbols is the formula's."""
+    number = len(arms.transition)
+    size = states * symbols
+    pairs = np.zeros((number, size, size))
+    for k, s, o, s_, o_ in np.ndindex(number, states, symbols, states, symbols):
+        pairs[k, s * symbols + o, s_ * symbols + o_] = arms.transition[k, s, s_] * arms.emission[k, s_, o_]
+    pays = np.tile(arms.reward, (1, states))
+    chain = replace(markov(pairs, pays), initial_thresholds=arms.pairs.initial_thresholds)
+    np.testing.assert_allclose(arms.means(), chain.means(), rtol=1e-12)
+    for k in range(number):
+        law = chains.stationary(pairs[k]).reshape(states, symbols)
+        flow = np.einsum("so,sotp->op", law, pairs[k].reshape(states, symbols, states, symbols))
+        np.testing.assert_allclose(arms.symbol_transition()[k], flow / law.sum(0)[:, None], rtol=1e-10)
+    order = np.random.default_rng(1).integers(number, size=300)
+    keys = jax.random.split(jax.random.key(4), 20)
+    ours, theirs = seen(arms, keys, order), seen(chain, keys, order)
+    np.testing.assert_allclose(ours.rewards, arms.reward[order[None], ours.states], rtol=1e-6)
+    np.testing.assert_array_equal(theirs.states % symbols, ours.states)
+    np.testing.assert_array_equal(theirs.before % symbols, ours.before)
+
+
+def probability(transition, emission, symbols, start):
+    """Of a word of symbols, by the sum over all hidden paths; the first is shown after the first move."""
+    total = 0.0
+    for path in np.ndindex(*[len(transition)] * (len(symbols) + 1)):
+        product = start[path[0]]
+        for before, after, symbol in zip(path, path[1:], symbols):
+            product *= transition[before, after] * (emission[after] if symbol else 1 - emission[after])
+        total += product
+    return total
+
+
+def test_words_of_symbols_have_their_probabilities():
+    """Exact binomial tests at 1e-9 of all 16 words of four symbols, 40,000 runs: a false fail below 2e-8.
+
+    Started in state 0 and in the stationary law, so that the start of both is tested, too. Two words whose
+    probabilities the forward recursion gave elsewhere are compared first.
+    """
+    law = chains.stationary(TWO)
+    for word, log in (((0, 1, 1, 0), -3.218709172), ((1, 1, 1), -2.382350061)):
+        np.testing.assert_allclose(np.log(probability(TWO, (0.2, 0.7), word, law)), log, rtol=1e-9)
+    for start, first in ((0, np.array([1.0, 0.0])), ("stationary", law)):
+        arms = hidden([TWO] * 2, [[0.2, 0.7]] * 2, initial_state=start)
+        shown = seen(arms, jax.random.split(jax.random.key(1), 40_000), np.zeros(4, int)).states
+        for word in np.ndindex(2, 2, 2, 2):
+            count = int((shown == word).all(1).sum())
+            assert stats.binomtest(count, 40_000, probability(TWO, (0.2, 0.7), word, first)).pvalue > 1e-9
+
+
+def test_the_first_symbol_before_is_drawn_with_the_first_state():
+    """Exact binomial tests at 1e-9 with 20,000 runs."""
+    keys = jax.random.split(jax.random.key(2), 20_000)
+    before = seen(ARMS, keys, [1]).before[:, 0]
+    assert stats.binomtest(int(before.sum()), 20_000, 0.3).pvalue > 1e-9
+    law = chains.stationary(SYMBOLS.transition[0]) @ SYMBOLS.emission[0]
+    counts = np.bincount(seen(SYMBOLS, keys, [0]).before[:, 0], minlength=4)
+    assert stats.chisquare(counts, law * 20_000).pvalue > 1e-9
+
+
+def test_estimates_of_transitions_come_to_the_law_of_symbols():
+    """Of one arm in 200 runs of 5,000 plays: within 6 standard errors between runs, a false fail below 1e-8."""
+    feedback = seen(hidden([TWO] * 2, [[0.2, 0.7]] * 2), jax.random.split(jax.random.key(5), 200), np.zeros(5000, int))
+    for symbol, expected in ((0, 0.3052631579), (1, 1 - 0.5272727273)):
+        left = feedback.before == symbol
+        estimates = (left & (feedback.states == 1)).sum(1) / left.sum(1)
+        error = estimates.std(ddof=1) / np.sqrt(200)
+        assert abs(estimates.mean() - expected) < 6 * error < 0.01
+
+
+def test_contract():
+    check_environment(ARMS, settle=2**10)
+    check_environment(SYMBOLS, settle=2**10)
+
+
+@pytest.mark.parametrize("name", ALL)
+def test_every_policy_keeps_its_contract(name):
+    check_policy(ALL[name](), ARMS, rounds=20)
+
+
+def test_played_as_other_arms_are(tmp_path):
+    """Stacked, cut, resumed, in a sweep, in double precision and in the kernel; regret is that of rested arms."""
+    other = hidden([TWO] * 3, [[0.1, 0.7], [0.2, 0.5], [0.3, 0.4]])
+    asked = {"policies": {"ucb": jaxbandit.UCB1(), "u": Uniform()}, "runs": 19, "horizon": 60, "times": [30, 60]}
+    whole = simulate({"a": ARMS, "b": other}, **asked)
+    assert whole.problem == "hidden" and metrics.regret_name(whole) == "pseudo-regret"
+    np.testing.assert_array_equal(whole.reward[0], [[0, 1]] * 3)
+    alone = simulate(other, **asked, chunk=7, tile=4)
+    np.testing.assert_array_equal(whole.visits["ucb"][1], alone.visits["ucb"][0])
+    short = simulate(other, **asked | {"horizon": 30, "times": [30]})
+    again = simulate(other, **asked, resume=short)
+    np.testing.assert_array_equal(again.visits["ucb"], alone.visits["ucb"])
+    case = {"m": {"scenarios": other, **asked}}
+    np.testing.assert_array_equal(sweep(case, tmp_path)["m"].visits["u"], alone.visits["u"])
+    case["m"]["scenarios"] = hidden([TWO] * 3, [[0.1, 0.7], [0.2, 0.5], [0.3, 0.41]])
+    with pytest.raises(ValueError, match=r"scenarios\['scenario'\].emission"):
+        sweep(case, tmp_path)
+    with jax.enable_x64(True):
+        path = {"record": {"path": lambda arms, policy, t: arms.states}, "policies": {"u": jaxbandit.RoundRobinKLUCB()}}
+        assert simulate(other, **asked | path).complete
+    assert check_backend(jaxbandit.UCBSM(2.0), ARMS, runs=5, rounds=40) == 0
+
+
+def test_bounds_refuse_them_by_name():
+    with pytest.raises(ValueError, match="^environment: HiddenArms has hidden arms; the bounds are for rested arms"):
+        bounds.lower(ARMS)
+
+
+GOOD = [[0.2, 0.7]] * 2
+BAD = [
+    (lambda: hidden([np.eye(2)] * 2, GOOD), "transition: arm 0 is reducible"),
+    (lambda: hidden([TWO], GOOD), "transition: one arm"),
+    (lambda: hidden([TWO] * 2, [[0.2, 1.7]] * 2), "emission: a probability lies outside"),
+    (lambda: hidden([TWO] * 2, [[0.2, 0.7, 0.1]] * 2), r"emission: shape \(2, 3\) is neither"),
+    (lambda: hidden([TWO] * 2, np.ones((2, 2, 1))), r"emission: shape \(2, 2, 1\) is neither"),
+    (lambda: hidden([TWO] * 2, np.full((2, 2, 3), 0.3)), "emission: row 0 of arm 0 sums to 0.8"),
+    (lambda: hidden([TWO] * 2, np.full((2, 2, 40), 1 / 40)), "emission: 2 states with 40 symbols"),
+    (lambda: hidden([TWO] * 2, [[1e-11, 0.5]] * 2), "emission: a state with a symbol is rarer"),
+    (lambda: hidden([TWO] * 2, GOOD, (0, 1, 2)), r"reward: shape \(3,\)"),
+    (lambda: hidden([TWO] * 2, GOOD, (1, 1)), "reward: every state"),
+    (lambda: hidden([TWO] * 2, GOOD, initial_state=2), "initial_state: 2 is out of range"),
+]
+
+
+@pytest.mark.parametrize(("build", "message"), BAD)
+def test_bad_input(build, message):
+    with pytest.raises(ValueError, match=f"^{message}"):
+        build()

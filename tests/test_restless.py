@@ -1,0 +1,463 @@
+"""Restless arms: their law against loops and powers of matrices, what a player sees, weak regret, who refuses them."""
+
+import dataclasses
+
+import jax
+import jax.numpy as jnp
+import matplotlib.pyplot as plt
+import numpy as np
+import pytest
+from jax.extend.random import threefry_2x32
+from scipy import stats
+
+import jaxbandit
+from jaxbandit import ALL, Result, Uniform, bounds, chains, metrics, plotting, simulate, sweep, two_state
+from jaxbandit.environments import fit, restless
+from jaxbandit.testing import check_backend, check_environment, check_policy
+
+SCENARIO = two_state([0.5, 0.4, 0.3, 0.2, 0.1], [0.4, 0.55, 0.65, 0.65, 0.7], initial_state="stationary")
+MOVING = restless(SCENARIO.transition, (0, 1))
+PASSIVE = restless(SCENARIO.transition, (0, 1), SCENARIO.transition[::-1])
+
+
+def played(environment, keys, order):
+    """Feedback of many runs, leaves [runs, rounds, M], where `order` [rounds, M] is played; and all states [.., K]."""
+
+    def one(key):
+        def body(state, arms):
+            following, feedback = environment.step(key, state, arms)
+            return following, (feedback, following.states)
+
+        return jax.lax.scan(body, environment.init(key), jnp.asarray(order, jnp.int32))[1]
+
+    return jax.tree.map(np.asarray, jax.jit(jax.vmap(one))(keys))
+
+
+def any_order(rounds, arms, plays, seed=0):
+    random = np.random.default_rng(seed)
+    return np.stack([random.permutation(arms)[:plays] for _ in range(rounds)])
+
+
+@pytest.mark.parametrize("passive", [False, True])
+def test_a_loop_finds_the_same_states_in_the_same_bits(passive):
+    """From the definition, in NumPy: JAX's threefry on (arm, round), thresholds summed up in float64."""
+    random = np.random.default_rng(5)
+    active, left = random.dirichlet(np.ones(3), (2, 4, 3))
+    pays = random.random((4, 3))
+    environment = restless(active, pays, left if passive else None)
+    keys = jax.random.split(jax.random.key(7), 3)
+    order = any_order(50, 4, 2)
+    feedback, paths = played(environment, keys, order)
+
+    def state(key, arm, number, law):
+        counter = jnp.array([arm, number], jnp.uint32)
+        return int(np.searchsorted(np.cumsum(law)[:-1], int(threefry_2x32(key, counter)[0]) / 2.0**32, side="right"))
+
+    for run, key in enumerate(jax.random.key_data(keys)):
+        states = [state(key, k, 0, chains.stationary(active[k])) for k in range(4)]
+        shown = list(states)
+        for t, arms in enumerate(order):
+            laws = [(active if k in arms or not passive else left)[k, states[k]] for k in range(4)]
+            states = [state(key, k, t + 1, laws[k]) for k in range(4)]
+            assert feedback.before[run, t].tolist() == [shown[k] for k in arms]
+            assert feedback.states[run, t].tolist() == [states[k] for k in arms]
+            np.testing.assert_allclose(feedback.rewards[run, t], [pays[k, states[k]] for k in arms], rtol=1e-6)
+            assert paths[run, t].tolist() == states
+            for k in arms:
+                shown[k] = states[k]
+
+
+@pytest.mark.parametrize("environment", [MOVING, PASSIVE])
+def test_an_arm_played_in_every_round_moves_as_its_rested_twin(environment):
+    keys = jax.random.split(jax.random.key(1), 20)
+    for order in (np.tile(np.arange(5), (200, 1)), np.full((200, 1), 3)):
+        ours, twin = (played(each, keys, order)[0] for each in (environment, SCENARIO))
+        for left, right in zip(ours, twin, strict=True):
+            np.testing.assert_array_equal(left, right)
+
+
+def test_without_a_passive_law_paths_are_the_same_under_any_policy():
+    asked = {"runs": 20, "horizon": 300, "times": np.arange(1, 301), "record": {"path": lambda arms, p, t: arms.states}}
+    policies = {"ucb": jaxbandit.UCB1(), "uniform": Uniform()}
+    path = simulate(MOVING, policies, **asked).recorded["path"]
+    np.testing.assert_array_equal(path["ucb"], path["uniform"])
+    path = simulate(PASSIVE, policies, **asked).recorded["path"]
+    assert (path["ucb"] != path["uniform"]).any()
+
+
+def pairs(environment, arm, runs=1000, rounds=400, seed=0):
+    """Of one arm, all (state shown before, state shown, rounds between the two) of uniform play."""
+    order = np.random.default_rng(seed).integers(environment.reward.shape[0], size=(rounds, 1))
+    feedback, _ = played(environment, jax.random.split(jax.random.key(seed), runs), order)
+    at = np.flatnonzero(order[:, 0] == arm)
+    between = np.broadcast_to(np.diff(at, prepend=-1), (runs, len(at)))
+    return feedback.before[:, at, 0].ravel(), feedback.states[:, at, 0].ravel(), between.ravel()
+
+
+@pytest.mark.parametrize("law", ["identity", "same", "other"])
+def test_the_law_of_what_is_seen(law):
+    """Exact binomial tests at 1e-9, two-sided, at most 20 of each law: a false fail in the three cases below 6e-8.
+
+    After T rounds an arm has moved by passive^(T-1) transition; with the identity that is the rested law, whatever T. A
+    bias of 0.02 is found with certainty: 1,000 runs of about 80 plays.
+    """
+    active = SCENARIO.transition[:5]
+    left = {"identity": np.broadcast_to(np.eye(2), active.shape), "same": active, "other": active[::-1]}[law]
+    before, after, between = pairs(restless(active, (0, 1), None if law == "same" else left), arm=2)
+    for rounds in range(1, 11):
+        for state in range(2):
+            here = (before == state) & (between == rounds)
+            expected = (np.linalg.matrix_power(left[2], rounds - 1) @ active[2])[state, 1]
+            assert here.sum() > 300
+            assert stats.binomtest(int(after[here].sum()), int(here.sum()), expected).pvalue > 1e-9
+
+
+def test_the_start_is_that_of_the_rested_twin():
+    keys = jax.random.split(jax.random.key(3), 50)
+    states = jax.vmap(MOVING.init)(keys)
+    np.testing.assert_array_equal(states.states, jax.vmap(SCENARIO.init)(keys).states)
+    np.testing.assert_array_equal(states.states, states.shown)
+    fixed = restless(SCENARIO.transition, (0, 1), initial_state=[1, 0, 1, 0, 1])
+    assert fixed.init(keys[0]).states.tolist() == [1, 0, 1, 0, 1]
+    np.testing.assert_allclose(PASSIVE.means(), [5 / 9, 8 / 19, 6 / 19, 4 / 17, 1 / 8], rtol=1e-14)
+
+
+def test_observed_arms_show_all_states():
+    """They move as the others do; before is then where the arm stood, and a policy for unseen arms is refused."""
+    keys, order = jax.random.split(jax.random.key(9), 10), any_order(40, 5, 2)
+    for passive in (None, SCENARIO.transition[::-1]):
+        hidden_away, seen = (restless(SCENARIO.transition, (0, 1), passive, observed=each) for each in (False, True))
+        (less, paths), (more, same) = (played(each, keys, order) for each in (hidden_away, seen))
+        np.testing.assert_array_equal(paths, same)
+        np.testing.assert_array_equal(more.shown, paths)
+        np.testing.assert_array_equal(less.states, more.states)
+        assert less.shown is None and (less.before != more.before).any()
+        stood = np.take_along_axis(paths[:, :-1], np.broadcast_to(order[1:], (10, 39, 2)), axis=2)
+        np.testing.assert_array_equal(more.before[:, 1:], stood)
+    assert (MOVING.problem, seen.problem) == ("restless", "observed")
+    result = simulate(seen, {"u": Uniform()}, runs=2, horizon=5)
+    assert result.problem == "observed" and metrics.regret_name(result) == "realised regret"
+    with pytest.raises(ValueError, match="^environment: Restless has observed arms"):
+        bounds.lower(seen)
+    with pytest.raises(ValueError, match="not alike"):
+        simulate({"a": seen, "b": hidden_away}, {"u": Uniform()}, runs=2, horizon=5)
+
+
+# contracts
+
+
+def test_contract():
+    check_environment(restless(SCENARIO.transition[:3], (0, 1)), settle=2**10)
+    check_environment(restless(SCENARIO.transition[:2], (0, 1), SCENARIO.transition[2:4]), settle=2**10)
+
+
+def of_kind(environment, **more):
+    """An environment of the same fields whose class declares or does something else."""
+    kind = jaxbandit.pytree(type("Other", (type(environment),), more))
+    return kind(**{field.name: getattr(environment, field.name) for field in dataclasses.fields(environment)})
+
+
+def test_contract_tests_the_pairing_that_is_declared():
+    arms = restless(SCENARIO.transition[:3], (0, 1))
+    with pytest.raises(AssertionError, match="n-th play of an arm depends on the plays of other arms"):
+        check_environment(of_kind(arms, pairing="play"))
+    rested = two_state([0.5, 0.4, 0.3], [0.4, 0.55, 0.65])
+    with pytest.raises(AssertionError, match="path of arm 0 depends on when it is played"):
+        check_environment(of_kind(rested, pairing="round"))
+    with pytest.raises(AssertionError, match="Other.pairing: 'turn' is none of play, round"):
+        check_environment(of_kind(rested, pairing="turn"))
+    with pytest.raises(AssertionError, match="Other.problem: 'Restless' is none of rested, restarting, "):
+        check_environment(of_kind(rested, problem="Restless"))
+
+    restless_step = type(arms).step
+
+    def step(self, key, state, arms):
+        """What a round draws depends on when arm 2 was last played."""
+        turned = state.round + 1000 * (state.shown[2] != state.states[2]).astype(jnp.uint32)
+        following, feedback = restless_step(self, key, state._replace(round=turned), arms)
+        return following._replace(round=state.round + 1), feedback
+
+    with pytest.raises(AssertionError, match="depends on which of the others were played"):
+        check_environment(of_kind(arms, step=step))
+
+
+@pytest.mark.parametrize("name", ALL)
+def test_every_policy_keeps_its_contract(name):
+    check_policy(ALL[name](), restless(SCENARIO.transition[:3], (0, 1), SCENARIO.transition[2:]), rounds=20, plays=2)
+
+
+def test_scenarios_are_stacked():
+    scenarios = {"a": restless(SCENARIO.transition[:3], (0, 1)), "b": restless(SCENARIO.transition[2:], (0, 1))}
+    asked = {"policies": {"ucb": jaxbandit.UCB1()}, "runs": 3, "horizon": 40, "times": [40]}
+    both = simulate(scenarios, **asked).visits["ucb"]
+    np.testing.assert_array_equal(both[1], simulate(scenarios["b"], **asked).visits["ucb"][0])
+    with pytest.raises(ValueError, match=r"(?s)^scenarios: .* are not alike .*a field that is None"):
+        simulate({"a": MOVING, "b": PASSIVE}, {"u": Uniform()}, runs=1, horizon=1)
+
+
+def test_every_policy_plays():
+    scenarios = {"a": restless(SCENARIO.transition[:3], (0, 1)), "b": restless(SCENARIO.transition[2:], (0, 1))}
+    result = simulate(scenarios, {name: policy() for name, policy in ALL.items()}, runs=3, horizon=40, times=[40])
+    for visits in result.visits.values():
+        assert visits.shape == (2, 1, 3, 1, 3, 2) and (visits.sum((-1, -2)) == 40).all()
+
+
+POLICIES = {"ucb": [jaxbandit.UCB1(), jaxbandit.UCB1(0.5)], "uniform": Uniform()}
+SIZE = {"runs": 37, "horizon": 90, "times": [1, 20, 60, 90], "plays": 2, "shuffle": True}
+
+
+@pytest.mark.parametrize("environment", [MOVING, PASSIVE])
+def test_tiles_chunks_devices_and_interruptions_change_no_count(environment):
+    whole = simulate(environment, POLICIES, **SIZE)
+    for cut in ({"chunk": 7}, {"tile": 5}, {"devices": jax.devices()[:1]}):
+        part = simulate(environment, POLICIES, **SIZE, **cut)
+        for label in POLICIES:
+            np.testing.assert_array_equal(whole.visits[label], part.visits[label])
+    short = simulate(environment, POLICIES, **SIZE | {"horizon": 60, "times": [1, 20, 60]})
+    again = simulate(environment, POLICIES, **SIZE, resume=short)
+    for label in POLICIES:
+        np.testing.assert_array_equal(whole.visits[label], again.visits[label])
+    for run in (0, 36):
+        one = simulate(environment, POLICIES, **SIZE | {"runs": range(run, run + 1)})
+        np.testing.assert_array_equal(one.visits["ucb"][:, :, 0], whole.visits["ucb"][:, :, run])
+
+
+def test_in_double_precision_arms_move_alike():
+    asked = {"runs": 5, "horizon": 50, "times": [50], "record": {"path": lambda arms, policy, t: arms.states}}
+    single = simulate(MOVING, {"ucb": jaxbandit.UCB1()}, **asked)
+    with jax.enable_x64(True):
+        double = simulate(MOVING, {"ucb": jaxbandit.UCB1()}, **asked)
+        assert simulate(PASSIVE, {"u": Uniform()}, **asked).complete
+    np.testing.assert_array_equal(single.recorded["path"]["ucb"], double.recorded["path"]["ucb"])
+
+
+@pytest.mark.parametrize("environment", [MOVING, PASSIVE])
+def test_the_kernel_plays_what_the_scan_plays(environment):
+    assert check_backend(jaxbandit.UCBSM(2.0), environment, runs=5, rounds=40, plays=2) == 0
+
+
+def test_the_kernel_refuses_by_name_what_it_cannot_play():
+    moved = type(MOVING).step
+
+    def step(self, key, state, arms):
+        following, feedback = moved(self, key, state, arms)
+        return following, feedback._replace(states=jnp.sort(feedback.states))
+
+    with pytest.raises(ValueError, match=r"^backend: the kernel cannot play UCB1 in Other: .*sort"):
+        simulate(of_kind(MOVING, step=step), {"u": jaxbandit.UCB1()}, runs=2, horizon=5, plays=2, backend="kernel")
+
+
+def test_sweeps_continue_and_refuse_what_changed(tmp_path):
+    def case(environment, runs=6):
+        asked = {"policies": {"ucb": jaxbandit.UCB1()}, "runs": runs, "horizon": 50, "times": [20, 50]}
+        return {"m": {"scenarios": environment, **asked}}
+
+    first = sweep(case(PASSIVE), tmp_path)["m"]
+    assert first.problem == "restless" and first.comparator is None
+    grown = sweep(case(PASSIVE, 9), tmp_path, block=2)["m"]
+    np.testing.assert_array_equal(grown.visits["ucb"], simulate(**case(PASSIVE, 9)["m"]).visits["ucb"])
+    with pytest.raises(ValueError, match=r"cases\['m'\]: scenarios\['scenario'\].passive"):
+        sweep(case(restless(SCENARIO.transition, (0, 1), SCENARIO.transition[[1, 0, 2, 3, 4]])), tmp_path)
+    with pytest.raises(ValueError, match=r"cases\['m'\]: "):
+        sweep(case(MOVING), tmp_path)
+
+
+@pytest.mark.filterwarnings("ignore")
+def test_dask_plays_the_same_counts(tmp_path):
+    distributed = pytest.importorskip("distributed")
+    case = {"scenarios": MOVING, "policies": {"ucb": jaxbandit.UCB1()}, "runs": 6, "horizon": 30, "times": [30]}
+    cluster = distributed.LocalCluster(n_workers=1, threads_per_worker=1, dashboard_address=None)
+    with cluster, distributed.Client(cluster) as client:
+        found = sweep({"m": case}, tmp_path, executor=client.get_executor(), block=3)["m"]
+    np.testing.assert_array_equal(found.visits["ucb"], simulate(**case).visits["ucb"])
+
+
+# regret
+
+
+@jaxbandit.pytree
+class StayOnOne:
+    """Stays on an arm while it shows 1, and goes to the other when it shows 0: two arms, the state is the arm."""
+
+    def init(self, reward):
+        return jnp.int32(0)
+
+    def scores(self, key, state, t):
+        return (jnp.arange(2) == state).astype(float)
+
+    def update(self, state, feedback):
+        return jnp.where(feedback.states[0] == 1, state, 1 - state)
+
+
+TWINS = restless([[[0.8, 0.2], [0.2, 0.8]]] * 2, (0, 1))
+
+
+def test_weak_regret_is_negative_and_linear_and_pseudo_regret_lies_within_its_bound():
+    """The average reward is exactly .65 a round (a renewal chain of 4 states), so that W(n) is about -.15 n.
+
+    4,000 runs of 400 rounds: the mean is compared within 6 of its standard errors, a false fail below 1e-8.
+    """
+    joint = np.zeros((4, 4))  # of the state of the arm that is stayed on next and of the other one
+    move = np.array([[0.8, 0.2], [0.2, 0.8]])
+    for here, other in np.ndindex(2, 2):
+        for now, then in np.ndindex(2, 2):
+            following = (now, then) if now == 1 else (then, now)
+            joint[2 * here + other, 2 * following[0] + following[1]] += move[here, now] * move[other, then]
+    pays = np.array([move[here, 1] for here, _ in np.ndindex(2, 2)])
+    assert chains.stationary(joint) @ pays == pytest.approx(0.65)
+
+    result = simulate(TWINS, {"stay": StayOnOne()}, runs=4000, horizon=400, times=[100, 400])
+    realised, pseudo = (each(result, "stay")[0, 0] for each in (metrics.realised_regret, metrics.pseudo_regret))
+    law, expected = np.full(4, 0.25), []
+    for _ in range(400):
+        expected.append(law @ pays)
+        law = law @ joint
+    weak = 400 * 0.5 - sum(expected)
+    error = realised[:, -1].std(ddof=1) / np.sqrt(4000)
+    assert abs(realised[:, -1].mean() - weak) < 6 * error and weak < -0.14 * 400
+    assert (pseudo == 0).all()
+    span = [np.ptp(chains.relative_values(rows, [0, 1])) for rows in TWINS.transition]
+    # a stretch ends where 0 is shown: their number is at least the zeros shown, and at most one more
+    stretches = 400 - result.visits["stay"][0, 0, :, -1, :, 1].sum(-1).mean()
+    assert abs(0 - weak) <= span[0] * stretches
+
+
+def test_pseudo_regret_differs_from_weak_regret_by_no_more_than_its_stretches_allow():
+    """Of a learner on slow arms, 500 runs, within 6 standard errors: a false fail below 1e-8. They do differ."""
+    slow = np.eye(2) + (SCENARIO.transition - np.eye(2)) / 10
+    asked = {"runs": 500, "horizon": 400, "times": np.arange(1, 401)}
+    result = simulate(restless(slow, (0, 1)), {"ucb": jaxbandit.UCB1()}, **asked)
+    plays = np.diff(result.visits["ucb"][0, 0].sum(-1), axis=1, prepend=0)  # [run, round, arm]
+    stretches = (np.diff(plays, axis=1, prepend=0) == 1).sum(1).mean(0)
+    spans = np.array([np.ptp(chains.relative_values(rows, [0, 1])) for rows in slow])
+    difference = (metrics.pseudo_regret(result, "ucb") - metrics.realised_regret(result, "ucb"))[0, 0, :, -1]
+    error = difference.std(ddof=1) / np.sqrt(500)
+    assert 10 * error < abs(difference.mean()) < spans @ stretches + 6 * error
+
+
+def test_spans_of_scenario_1():
+    """They are 1 / (p01 + p10) with rewards 0 and 1."""
+    spans = [np.ptp(chains.relative_values(rows, [0, 1])) for rows in SCENARIO.transition]
+    np.testing.assert_allclose(spans[0], 10 / 9)
+    np.testing.assert_allclose(spans[4], 5 / 4)
+
+
+def test_the_headline_is_realised_regret_and_everything_says_so():
+    result = simulate(MOVING, {"ucb": jaxbandit.UCB1(), "u": Uniform()}, runs=8, horizon=60, times=[10, 60])
+    np.testing.assert_array_equal(metrics.regret(result, "u"), metrics.realised_regret(result, "u"))
+    visits = result.visits["u"][0, 0, :, -1]
+    np.testing.assert_allclose(metrics.regret(result, "u")[0, 0, :, -1], 60 * 5 / 9 - visits[..., 1].sum(-1))
+    difference = metrics.regret(result, "ucb") - metrics.regret(result, "u")
+    np.testing.assert_allclose(metrics.paired_difference(result, "ucb", "u"), difference[..., -1])
+    assert "Realised regret after round 60" in result._repr_html_() and "5 restless arms" in result._repr_html_()
+    ax = plotting.plot_regret(result)
+    assert ax.get_ylabel() == "realised regret" and ax.get_ylim()[0] != 0
+    plt.close()
+    ax = plotting.plot_distribution(result)
+    assert ax.get_xscale() == "linear" and ax.get_xlabel() == "realised regret x after 60 rounds"
+    plt.close()
+    rested = simulate(SCENARIO, {"u": Uniform()}, runs=2, horizon=9)
+    np.testing.assert_array_equal(metrics.regret(rested, "u"), metrics.pseudo_regret(rested, "u"))
+    assert metrics.regret_name(rested) == "pseudo-regret"
+
+
+def test_named_axes_say_which_regret_they_hold():
+    pytest.importorskip("xarray")
+    result = simulate(MOVING, {"u": Uniform()}, runs=3, horizon=20)
+    data = result.to_xarray()
+    assert data.regret.attrs["long_name"] == "realised regret" and data.attrs["problem"] == "restless"
+    np.testing.assert_array_equal(data.regret.values, metrics.realised_regret(result, "u"))
+
+
+def test_a_declared_comparator_is_what_regret_is_measured_against(tmp_path):
+    better = of_kind(SCENARIO, comparator=lambda self, plays: 0.9 * plays)
+    asked = {"policies": {"u": Uniform()}, "runs": 4, "horizon": 30, "times": [10, 30], "plays": 2}
+    plain, result = simulate(SCENARIO, **asked), simulate(better, **asked)
+    assert plain.comparator is None and result.comparator.tolist() == [1.8]
+    np.testing.assert_array_equal(plain.visits["u"], result.visits["u"])
+    more = np.array([10, 30]) * (1.8 - np.sort(SCENARIO.means())[-2:].sum())
+    for metric in (metrics.pseudo_regret, metrics.realised_regret):
+        np.testing.assert_allclose(metric(result, "u") - metric(plain, "u"), np.broadcast_to(more, (1, 1, 4, 2)))
+    result.save(tmp_path / "r.npz")
+    assert Result.load(tmp_path / "r.npz").comparator.tolist() == [1.8]
+    swept = sweep({"m": {"scenarios": better, **asked}}, tmp_path / "sweep")["m"]
+    assert swept.comparator.tolist() == [1.8]
+    longer = asked | {"horizon": 40, "times": [10, 30, 40]}
+    with pytest.raises(ValueError, match=r"resume: scenarios.* changed since the result was made"):
+        simulate(of_kind(SCENARIO, comparator=lambda self, plays: 0.8), **longer, resume=result)
+    with pytest.raises(ValueError, match=r"scenarios\['scenario'\]: comparator\(2\) is nan, not a finite number"):
+        simulate(of_kind(SCENARIO, comparator=lambda self, plays: np.nan), **asked)
+
+
+def test_results_of_older_versions_are_read(tmp_path, monkeypatch):
+    """As version 2 wrote them: no problem in the header, no comparator."""
+    from jaxbandit.results import file
+
+    arrays = {}
+    monkeypatch.setattr(file, "_write_arrays", lambda handle, given: arrays.update(given))
+    result = simulate(SCENARIO, {"u": Uniform()}, runs=3, horizon=20)
+    result.save(tmp_path / "r.npz")
+    header = file.json.loads(str(arrays["header"]))
+    assert header.pop("problem") == "rested" and header["version"] == 3 and "comparator" not in arrays
+    np.savez(tmp_path / "old.npz", **arrays | {"header": np.array(file.json.dumps(header | {"version": 2}))})
+    old = Result.load(tmp_path / "old.npz")
+    assert old.problem == "rested" and old.comparator is None
+    np.testing.assert_array_equal(metrics.regret(old, "u"), metrics.regret(result, "u"))
+
+
+# who refuses them
+
+
+@pytest.mark.parametrize(
+    "bound",
+    [
+        bounds.lower,
+        bounds.lower_paper,
+        bounds.lai_robbins,
+        bounds.ucb_sm_upper,
+        bounds.ucb_sm_constant,
+        bounds.upper_asymptotic,
+        bounds.eigenvalue_condition,
+        lambda environment: bounds.upper_finite(environment, [10]),
+        lambda environment: bounds.price_of_slow_arms(environment, [10], 0.1, 0.1),
+    ],
+)
+def test_bounds_for_rested_arms_refuse_restless_ones(bound):
+    with pytest.raises(ValueError, match="^environment: Restless has restless arms; the bounds are for rested arms"):
+        bound(MOVING)
+
+
+def test_a_policy_for_other_problems_is_refused_by_name():
+    @jaxbandit.pytree
+    class ForRested(Uniform):
+        problems = ("rested",)
+
+    assert simulate(SCENARIO, {"r": ForRested()}, runs=1, horizon=3).complete
+    with pytest.raises(ValueError, match=r"^policies\['r'\]: ForRested is for rested arms; .* are restless"):
+        simulate(MOVING, {"r": ForRested()}, runs=1, horizon=3)
+
+
+def test_a_fit_refuses_states_seen_at_irregular_times(tmp_path):
+    lines = ["arm,step,state", "0,1,0", "0,2,1", "0,5,1", "1,1,0", "1,2,1"]
+    (tmp_path / "seen.csv").write_text("\n".join(lines))
+    with pytest.raises(ValueError, match="^data: .*line 4: step 5 of arm 0 follows step 2, with transitions unseen"):
+        fit(tmp_path / "seen.csv", (0, 1))
+
+
+GOOD = [[[0.5, 0.5], [0.4, 0.6]]] * 2
+BAD = [
+    (lambda: restless(np.eye(2)[None].repeat(2, 0), (0, 1)), "transition: arm 0 is reducible"),
+    (lambda: restless(GOOD, (1, 1)), "reward: every state"),
+    (lambda: restless(GOOD, (0, 1), GOOD[:1]), r"passive: shape \(1, 2, 2\) is not that of `transition`"),
+    (lambda: restless(GOOD, (0, 1), [[[0.5, 0.4], [0.4, 0.6]]] * 2), "passive: row 0 of arm 0 sums to 0.9"),
+    (lambda: restless(GOOD, (0, 1), [[[1.5, -0.5], [0.4, 0.6]]] * 2), "passive: negative"),
+    (lambda: restless(GOOD, (0, 1), [[[1 - 1e-11, 1e-11], [0.4, 0.6]]] * 2), "passive: a positive probability"),
+    (lambda: restless(GOOD, (0, 1), "chain"), "passive: "),
+    (lambda: restless(GOOD, (0, 1), initial_state=2), "initial_state: 2 is out of range"),
+]
+
+
+@pytest.mark.parametrize(("build", "message"), BAD)
+def test_bad_input(build, message):
+    with pytest.raises(ValueError, match=f"^{message}"):
+        build()
