@@ -25,6 +25,7 @@ MAY_IMPORT = {
     "divergences": {"base"},
     "selection": {"base", "fast"},
     "bounds": {"base", "chains"},
+    "indices": {"base", "chains"},
     "confidence": {"base", "fast"},
     "environments": {"base", "chains", "divergences", "draws"},
     "policies": {"base", "confidence", "divergences", "fast"},
@@ -37,6 +38,7 @@ MAY_IMPORT = {
 # inside a room, too, a file imports those that stand below it
 BELOW = {
     "fast": ["switch", "threefry", "jaxprs", "elementary", "comparisons", "batching", "compilation", "gpu"],
+    "indices": ["arguments", "elimination", "start", "value", "subsidy"],
     "confidence": [
         *["larger", "rows", "bernoulli", "tilt", "problem", "ball", "stationary", "interior", "interior_of_three"],
         *["relative_values", "two_states", "two_state_upper", "likelihood"],
@@ -58,6 +60,7 @@ DOORS = {
     "total_variation",
     "environments": "EXAMPLE FamilyFit Fit InitialState MarkovArms bernoulli exponential_family fit "
     "fit_exponential_family markov random two_state",
+    "indices": "WhittleIndices gittins gittins_value whittle with_start",
     "metrics": "Summary best_arms best_share linear_share median_interval paired_difference pseudo_regret "
     "realised_regret summary",
     "plotting": "COLOURS plot_batches plot_distribution plot_heatmap plot_parameter plot_pulls plot_regret",
@@ -69,7 +72,7 @@ DOORS = {
 PUBLIC = """
 ALL IMED IMEDMC KLUCB KLUCBMC Environment Feedback GradientBandit JointKLUCB MarkovArms Oracle Policy Result
 RoundRobinKLUCB TVKLUCB Thompson UCB1 UCBSM Uniform advance bernoulli best bounds chains confidence divergences
-environments grid luck markov metrics play_round pytree random simulate start static sweep testing two_state
+environments grid indices luck markov metrics play_round pytree random simulate start static sweep testing two_state
 use_all_cores
 """.split()
 COMMANDS = """
