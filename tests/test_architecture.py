@@ -27,8 +27,8 @@ MAY_IMPORT = {
     "bounds": {"base", "chains"},
     "indices": {"base", "chains"},
     "confidence": {"base", "fast"},
-    "environments": {"base", "chains", "divergences", "draws"},
-    "policies": {"base", "confidence", "divergences", "fast"},
+    "environments": {"base", "chains", "divergences", "draws", "indices"},
+    "policies": {"base", "confidence", "divergences", "fast", "indices"},
     "results": {"interruption", "metrics"},
     "simulation": {"base", "cores", "fast", "interruption", "results", "selection", "version"},
     "sweeps": {"results", "simulation"},
@@ -58,22 +58,23 @@ DOORS = {
     "kl_lower kl_upper stationary_mean_lower stationary_mean_upper",
     "divergences": "DISTANCES Distance bernoulli_kl farthest jensen_shannon kl squared_hellinger threshold "
     "total_variation",
-    "environments": "EXAMPLE FamilyFit Fit InitialState MarkovArms bernoulli exponential_family fit "
-    "fit_exponential_family markov random two_state",
+    "environments": "EXAMPLE FamilyFit Fit InitialState MarkovArms Restarting bernoulli exponential_family fit "
+    "fit_exponential_family markov random restarting two_state",
     "indices": "WhittleIndices gittins gittins_value whittle with_start",
     "metrics": "Summary best_arms best_share linear_share median_interval paired_difference pseudo_regret "
     "realised_regret summary",
     "plotting": "COLOURS plot_batches plot_distribution plot_heatmap plot_parameter plot_pulls plot_regret",
-    "policies": "ALL GradientBandit IMED IMEDMC JointKLUCB KLUCB KLUCBMC Oracle RoundRobinKLUCB TVKLUCB Thompson UCB1 "
-    "UCBSM Uniform",
+    "policies": "ALL Gittins GradientBandit IMED IMEDMC JointKLUCB KLUCB KLUCBMC Oracle PlugInGittins PosteriorGittins "
+    "RoundRobinKLUCB TVKLUCB Thompson UCB1 UCBSM Uniform Whittle",
     "policies.estimates": "count_transitions count_visits no_transitions no_visits ratio sample_mean total unit_reward",
     "testing": "check_backend check_environment check_policy",
 }
 PUBLIC = """
-ALL IMED IMEDMC KLUCB KLUCBMC Environment Feedback GradientBandit JointKLUCB MarkovArms Oracle Policy Result
+ALL IMED IMEDMC KLUCB KLUCBMC Environment Feedback Gittins GradientBandit JointKLUCB MarkovArms Oracle PlugInGittins
+Policy PosteriorGittins Result
 RoundRobinKLUCB TVKLUCB Thompson UCB1 UCBSM Uniform advance bernoulli best bounds chains confidence divergences
 environments grid indices luck markov metrics play_round pytree random simulate start static sweep testing two_state
-use_all_cores
+use_all_cores Whittle
 """.split()
 COMMANDS = """
 ablation asymptotic_bounds benchmark concentration front iid initial_state lower_bound optimality own_policy paper

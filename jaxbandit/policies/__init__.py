@@ -7,12 +7,15 @@ from jaxbandit.policies.imed import IMED
 from jaxbandit.policies.imed_mc import IMEDMC
 from jaxbandit.policies.joint_kl_ucb import JointKLUCB
 from jaxbandit.policies.kl_ucb import KLUCB, RoundRobinKLUCB
+from jaxbandit.policies.known_chains import Gittins, Whittle
+from jaxbandit.policies.learned_gittins import PlugInGittins, PosteriorGittins
 from jaxbandit.policies.thompson import Thompson
 from jaxbandit.policies.tv_kl_ucb import KLUCBMC, TVKLUCB
 from jaxbandit.policies.ucb import UCB1, UCBSM
 
 __all__ = [
     "ALL",
+    "Gittins",
     "GradientBandit",
     "IMED",
     "IMEDMC",
@@ -20,12 +23,15 @@ __all__ = [
     "KLUCB",
     "KLUCBMC",
     "Oracle",
+    "PlugInGittins",
+    "PosteriorGittins",
     "RoundRobinKLUCB",
     "TVKLUCB",
     "Thompson",
     "UCB1",
     "UCBSM",
     "Uniform",
+    "Whittle",
 ]
 
 # label to class, for every policy that can be made without arguments; the contract tests run over it
@@ -43,6 +49,8 @@ ALL: dict[str, type[Policy]] = {
         JointKLUCB,
         Thompson,
         GradientBandit,
+        PlugInGittins,
+        PosteriorGittins,
         Uniform,
     )
 }
