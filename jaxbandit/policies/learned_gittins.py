@@ -71,7 +71,7 @@ class PlugInGittins:
         counts = seen.counts[feedback.arms].astype(float)
         rows = computed_once((counts + self.prior / counts.shape[-1]) / (total(counts) + self.prior)[..., None])
         found = gittins_of_rows(rows, seen.reward[feedback.arms], self.discount)
-        table = state.indices.at[feedback.arms].set(found)
+        table = state.indices.at[feedback.arms[:, None], jnp.arange(counts.shape[-1])[None]].set(found)
         return Indexed(seen.counts, _begun_again(self, seen.states, feedback), seen.reward, table)
 
 
@@ -150,12 +150,11 @@ def gittins_of_rows(rows: Array, reward: Array, discount: Array) -> Array:
     [[0.5495, 0.6]]
     """
     states = rows.shape[-1]
-    places = jnp.arange(states)
 
     def turn(_: Array, loop: tuple[Array, ...]) -> tuple[Array, ...]:
         moves, killed, earned, index, left = loop
-        rates = jnp.where(left, earned / killed, -jnp.inf)
-        here = places == jnp.argmax(rates, axis=-1)[:, None]  # [M, S], the state taken out
+        rates = computed_once(jnp.where(left, earned / killed, -jnp.inf))
+        here = _first_largest(rates)  # [M, S], the state taken out
         index = jnp.where(here, (1 - discount) * rates, index)
         left = left & ~here
         row = _pick(jnp.swapaxes(moves, -1, -2), here[:, None])
@@ -175,6 +174,19 @@ def gittins_of_rows(rows: Array, reward: Array, discount: Array) -> Array:
     return found
 
 
+def _first_largest(values: Array) -> Array:
+    """Where the largest value along the last axis is, the first of equals.
+
+    It is found by comparing one after the other: XLA has no vectors for argmax, and where it computes a value twice the
+    largest need not equal any.
+    """
+    top, place = values[..., 0], jnp.zeros(values.shape[:-1], jnp.int32)
+    for n in range(1, values.shape[-1]):
+        better = values[..., n] > top
+        top, place = jnp.where(better, values[..., n], top), jnp.where(better, n, place)
+    return jnp.arange(values.shape[-1])[None] == computed_once(place)[:, None]
+
+
 def _pick(values: Array, here: Array) -> Array:
     """The one value along the last axis that is `here`."""
     return total(jnp.where(here, values, 0))
@@ -182,7 +194,7 @@ def _pick(values: Array, here: Array) -> Array:
 
 def _in_states(table: Array, states: Array) -> Array:
     """table[k, states[k]] of every arm k."""
-    return _pick(table, jnp.arange(table.shape[-1]) == states[:, None])
+    return _pick(table, jnp.arange(table.shape[-1])[None] == states[:, None])
 
 
 def _begun_again(policy: PlugInGittins | PosteriorGittins, states: Array, feedback: Feedback) -> Array:
