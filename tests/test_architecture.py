@@ -38,7 +38,7 @@ MAY_IMPORT = {
 # inside a room, too, a file imports those that stand below it
 BELOW = {
     "fast": ["switch", "threefry", "jaxprs", "elementary", "comparisons", "batching", "compilation", "gpu"],
-    "indices": ["arguments", "elimination", "start", "value", "subsidy"],
+    "indices": ["arguments", "elimination", "start", "value", "subsidy", "rounds"],
     "confidence": [
         *["larger", "rows", "bernoulli", "tilt", "problem", "ball", "stationary", "interior", "interior_of_three"],
         *["relative_values", "two_states", "two_state_upper", "likelihood"],
@@ -60,9 +60,9 @@ DOORS = {
     "total_variation",
     "environments": "EXAMPLE FamilyFit Fit InitialState MarkovArms Restarting bernoulli exponential_family fit "
     "fit_exponential_family markov random restarting two_state",
-    "indices": "WhittleIndices gittins gittins_value whittle with_start",
-    "metrics": "Summary best_arms best_share linear_share median_interval paired_difference pseudo_regret "
-    "realised_regret summary",
+    "indices": "WhittleIndices gittins gittins_value rounds_to_record whittle with_start",
+    "metrics": "Summary best_arms best_share discounted_reward linear_share median_interval paired_difference "
+    "pseudo_regret realised_regret summary",
     "plotting": "COLOURS plot_batches plot_distribution plot_heatmap plot_parameter plot_pulls plot_regret",
     "policies": "ALL Gittins GradientBandit IMED IMEDMC JointKLUCB KLUCB KLUCBMC Oracle PlugInGittins PosteriorGittins "
     "RoundRobinKLUCB TVKLUCB Thompson UCB1 UCBSM Uniform Whittle",
