@@ -77,8 +77,8 @@ environments grid indices luck markov metrics play_round pytree random simulate 
 use_all_cores Whittle
 """.split()
 COMMANDS = """
-ablation asymptotic_bounds benchmark concentration front iid initial_state lower_bound optimality own_policy paper
-scenario1 scenario2 scenario3 scenario4 sweep tune
+ablation asymptotic_bounds benchmark concentration front iid initial_state known_chains lower_bound optimality
+own_policy paper scenario1 scenario2 scenario3 scenario4 sweep tune
 """.split()
 
 
