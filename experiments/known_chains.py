@@ -3,10 +3,12 @@
 A player who knows the chains collects the most by playing the largest Gittins index; how much that is on average is
 computed exactly, and no policy has a larger mean. Plays that rule, and policies that have to learn: TV-KL-UCB and
 KL-UCB-SM, which are made for the long run, the Gittins rule of estimated chains, and that of chains drawn from what is
-known (here anew in every round). Each scenario is played from state 0 and from states that have settled, which the
-player sees only by playing, with discounts .9, .99 and .999: about the first 10, 100 and 1,000 rounds count. Prints
-and writes (CSV) the share of the optimum that each policy falls short of, with its 95 % interval, and draws it. Ctrl-C
-keeps what is done, and the same command continues; runs may grow.
+known (anew in every round). Each scenario is played from state 0 and from states that have settled, which the
+player sees only by playing, with discounts .9, .99 and .999: about the first 10, 100 and 1,000 rounds count. Then the
+arms return to state 0 again and again, 300 times or so, after rounds that come with probability 1 - discount: which
+policy finds the optimum in the end? There chains are drawn once an episode. Prints and writes (CSV) the share of the
+optimum that each policy falls short of, with its 95 % interval, and draws it. Ctrl-C keeps what is done, and the same
+command continues; runs may grow.
 """
 
 from __future__ import annotations
@@ -25,9 +27,12 @@ from experiments.published.scenarios import SCENARIOS, environment
 from experiments.reports.pictures import Pictures, frameless, legend_below, panels
 from experiments.reports.tables import Row, Tables
 from jaxbandit import Gittins, MarkovArms, PlugInGittins, PosteriorGittins, Result, indices, metrics
+from jaxbandit.environments import restarting
 from jaxbandit.plotting import COLOURS, MARKERS
 
 DISCOUNTS = (0.9, 0.99, 0.999)
+AGAIN, EPISODES = (0.9, 0.99), 300  # discounts with which arms return, and how often they do so on average
+PARTS = ("first tenth", "last half")  # of the rounds in which arms return
 STARTS: dict[str, int | str] = {"state 0": 0, "settled": "stationary"}
 KNOWN, ALONE = "Gittins, chains known", "best arm alone, known"
 
@@ -83,7 +88,22 @@ def cases(settings: Settings) -> dict[str, Any]:
         size = {"key": settings.key(), "runs": settings.runs, "horizon": int(times[-1]), "times": times}
         return {"scenarios": {problem.scenario: problem.arms}, "policies": policies(problem), **size}
 
-    return {name: case(problem) for name, problem in problems().items()}
+    return {name: case(problem) for name, problem in problems().items()} | {
+        name: case(problem) | again(problem) for name, problem in returning().items()
+    }
+
+
+def returning() -> dict[str, Problem]:
+    """Those in which arms return to state 0, by the name of their case."""
+    return {f"{name}, again": each for name, each in problems().items() if each[1] == "state 0" and each[2] in AGAIN}
+
+
+def again(problem: Problem) -> dict[str, Any]:
+    """What a case in which arms return has of its own."""
+    horizon = 10 * round(EPISODES / (1 - problem.discount) / 10)
+    arms = restarting(problem.arms, problem.discount)
+    times = [horizon // 10, horizon // 2, horizon]
+    return {"scenarios": {problem.scenario: arms}, "horizon": horizon, "times": times}
 
 
 def optimum(problem: Problem) -> float:
@@ -119,20 +139,50 @@ def missed_alone(problem: Problem) -> float:
 
 
 def tabulate(results: dict[str, Result]) -> Tables:
-    """A row for each problem."""
+    """A row for each problem, and two where arms return."""
     rows: list[Row] = []
     for name, problem in problems().items():
         row: Row = {"scenario": problem.scenario, "start": problem.start, "discount": f"{problem.discount:g}"}
         row |= {"optimum": f"{optimum(problem):,.3f}", ALONE: f"{missed_alone(problem):.2%}"}
         for label, values in missed(results[name], problem).items():
-            s = metrics.summary(values)
-            row[label] = f"{s.mean:.2%} ± {s.high - s.mean:.2%}"
+            row[label] = in_percent(values)
         rows.append(row)
     title = (
         "Share of the optimum that is not collected, mean ± half of its 95 % interval, runs paired\n"
         "(0 but for chance and the error of the sums for the rule that knows the chains, exact for the best arm alone)"
     )
-    return {"missed": (title, rows)}
+    returns = "Share of the optimum that is not collected where arms return to state 0, about " + (
+        f"{EPISODES:,} times; mean ± half of its 95 % interval, runs paired"
+    )
+    return {
+        "missed": (title, rows),
+        "again": (returns, [row for name in returning() for row in rows_of(results, name)]),
+    }
+
+
+def in_percent(values: np.ndarray) -> str:
+    """The mean of shares and half of its interval."""
+    s = metrics.summary(values)
+    return f"{s.mean:.2%} ± {s.high - s.mean:.2%}"
+
+
+def rows_of(results: dict[str, Result], name: str) -> list[Row]:
+    """A row for each part of the rounds in which the arms of a case return."""
+    problem, result = returning()[name], results[name]
+    first, half, last = result.times
+    best = (1 - problem.discount) * optimum(problem) * np.array([first, last - half])
+    collected = {}
+    for label in result.labels:
+        until = np.einsum("rtks,ks->rt", result.visits[label][0, 0], result.reward[0])
+        collected[label] = np.stack([until[:, 0], until[:, 2] - until[:, 1]], axis=1)
+    rows: list[Row] = []
+    for part, said in enumerate(PARTS):
+        row: Row = {"scenario": problem.scenario, "discount": f"{problem.discount:g}", "rounds": said}
+        for label, values in collected.items():
+            lost = ((best if label == KNOWN else collected[KNOWN]) - values) / best
+            row[label] = in_percent(lost[:, part])
+        rows.append(row)
+    return rows
 
 
 def in_words(results: dict[str, Result]) -> str:

@@ -47,17 +47,18 @@ def test_the_best_arm_alone():
 
 def test_writes_its_folder_and_goes_on(tmp_path, capsys, monkeypatch):
     monkeypatch.setattr(known_chains, "DISCOUNTS", (0.5, 0.9))
+    monkeypatch.setattr(known_chains, "AGAIN", (0.9,))
     monkeypatch.setattr(known_chains, "SCENARIOS", ["scenario 1", "scenario 2"])
     check_cases(known_chains.cases(known_chains.Settings()))
     settings = known_chains.Settings(runs=30, error=0.05, out=str(tmp_path))
     results = known_chains.run(settings)
     assert list(results) == [
         f"scenario {n}, {start}, {d}" for n in (1, 2) for start in ("state 0", "settled") for d in (0.5, 0.9)
-    ]
+    ] + [f"scenario {n}, state 0, 0.9, again" for n in (1, 2)]
     with open(tmp_path / "missed.csv") as file:
         rows = list(csv.DictReader(file))
     assert {path.suffix for path in tmp_path.glob("known_chains.*")} == {".png", ".pdf"}
-    for name, row in zip(results, rows, strict=True):
+    for name, row in zip(known_chains.problems(), rows, strict=True):
         problem = known_chains.problems()[name]
         best = known_chains.optimum(problem)
         collected = {
@@ -71,6 +72,21 @@ def test_writes_its_folder_and_goes_on(tmp_path, capsys, monkeypatch):
             assert mean == pytest.approx(100 * expected.mean() / best, abs=0.01)
             assert half == pytest.approx(100 * error / best, rel=0.06)
         assert row["optimum"] == f"{best:,.3f}"
+    with open(tmp_path / "again.csv") as file:
+        first, *_, last = csv.DictReader(file)
+    assert (first["scenario"], first["rounds"], last["scenario"], last["rounds"]) == (
+        *("scenario 1", "first tenth"),
+        *("scenario 2", "last half"),
+    )
+    result = results["scenario 2, state 0, 0.9, again"]
+    best = value_by_iteration(environment("scenario 2"), 0.9) * 0.1 * 1500
+    assert result.times.tolist() == [300, 1500, 3000]
+    known, other = (
+        np.einsum("rtks,ks->rt", result.visits[label][0, 0], result.reward[0])
+        for label in (known_chains.KNOWN, "KL-UCB-SM")
+    )
+    lost = ((known - other)[:, 2] - (known - other)[:, 1]) / best
+    assert float(last["KL-UCB-SM"].split("%")[0]) == pytest.approx(100 * lost.mean(), abs=0.01)
     said = capsys.readouterr().out
     assert "30 runs" in said and "Of 8 problems, the least is missed" in said
     more = known_chains.run(known_chains.Settings(runs=40, error=0.05, out=str(tmp_path)))
