@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from typing import ClassVar, NamedTuple
+from typing import NamedTuple
 
 import jax
 import jax.numpy as jnp
@@ -32,7 +32,8 @@ class PlugInGittins:
 
     With N[s, s'] the transitions of an arm seen and N[s] their sum over s', its row s is estimated as
     (N[s, s'] + prior / S) / (N[s] + prior); its score is the `indices.gittins` of these rows in its present state, inf
-    before its first play. Nothing makes it explore: it may stay with a worse arm for ever.
+    before its first play. The rule is for arms that stay where they are while they are not played. Nothing makes it
+    explore: it may stay with a worse arm for ever.
 
     Args:
       discount: from 0 to 0.999999.
@@ -48,8 +49,6 @@ class PlugInGittins:
     >>> policy.scores(None, state, 1).tolist()
     [inf, inf]
     """
-
-    problems: ClassVar[tuple[str, ...]] = ("rested", "restarting")
 
     discount: Array = 0.99
     prior: Array = 1.0
@@ -108,8 +107,6 @@ class PosteriorGittins:
     >>> policy.scores(jax.random.key(0), state, 1).shape
     (2,)
     """
-
-    problems: ClassVar[tuple[str, ...]] = ("rested", "restarting")
 
     discount: Array = 0.99
     prior: Array = 1.0
