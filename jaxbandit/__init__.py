@@ -1,6 +1,6 @@
 """jaxbandit: bandits with Markovian rewards, thousands of runs in one compiled program."""
 
-from jaxbandit import bounds, chains, confidence, divergences, environments, metrics, testing
+from jaxbandit import bounds, chains, confidence, divergences, environments, indices, metrics, testing
 from jaxbandit.base import Environment, Feedback, Policy, pytree, static
 from jaxbandit.cores import use_all_cores
 from jaxbandit.environments import MarkovArms, bernoulli, markov, random, two_state
@@ -16,14 +16,18 @@ from jaxbandit.policies import (
     TVKLUCB,
     UCB1,
     UCBSM,
+    Gittins,
     GradientBandit,
     HiddenMyopic,
     JointKLUCB,
     Myopic,
     Oracle,
+    PlugInGittins,
+    PosteriorGittins,
     RoundRobinKLUCB,
     Thompson,
     Uniform,
+    Whittle,
     WhittleBelief,
 )
 from jaxbandit.results import Result
@@ -44,14 +48,17 @@ __all__ = [
     "KLUCBMC",
     "Environment",
     "Feedback",
+    "Gittins",
     "GradientBandit",
     "HiddenMyopic",
     "JointKLUCB",
     "MarkovArms",
     "Myopic",
     "Oracle",
+    "PlugInGittins",
     "Policy",
     "RCA",
+    "PosteriorGittins",
     "Result",
     "RoundRobinKLUCB",
     "TVKLUCB",
@@ -60,6 +67,7 @@ __all__ = [
     "UCBSM",
     "Uniform",
     "WhittleBelief",
+    "Whittle",
     "advance",
     "bernoulli",
     "best",
@@ -69,6 +77,7 @@ __all__ = [
     "divergences",
     "environments",
     "grid",
+    "indices",
     "luck",
     "markov",
     "metrics",

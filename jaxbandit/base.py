@@ -84,6 +84,7 @@ class Feedback(NamedTuple):
     rewards: Array  # [M] default float, what that state pays
     # what few environments show; None in all others
     shown: Array | None = None  # [K] int32, the state in which every arm is after the round, played or not
+    restarted: Array | None = None  # uint32; 0, or after a round in which all arms began again a number drawn for that
 
 
 class Environment(Protocol):

@@ -6,6 +6,7 @@ import numpy as np
 
 from jaxbandit.base import Array
 
+LARGEST = 1e30  # a number that float32 still holds
 RAREST = 2.0**-31  # smallest positive probability that thresholds of 32 bits tell from 0, also for the last state
 
 
@@ -199,3 +200,36 @@ def eigenvalue_gap(transition: Array, symmetrise: bool = False) -> float:
     np.fill_diagonal(moving, 0)
     laplacian = (np.diag(moving.sum(1)) - moving) / np.sqrt(np.outer(law, law))
     return float(np.linalg.eigvalsh(laplacian)[1])
+
+
+def finite(name: str, values: Array) -> np.ndarray:
+    """`values` as float64.
+
+    Raises:
+      ValueError: with the name: they are no numbers, not finite, or too large.
+    """
+    try:
+        array = np.asarray(values, float)
+    except (TypeError, ValueError) as error:
+        raise ValueError(f"{name}: {error}") from None
+    if not np.isfinite(array).all():
+        raise ValueError(f"{name}: NaN or infinite value")
+    if np.abs(array).max(initial=0) > LARGEST:
+        raise ValueError(f"{name}: a value beyond 1e30, too large for float32")
+    return array
+
+
+def stochastic(name: str, rows: np.ndarray) -> np.ndarray:
+    """Rows [S, S] or [K, S, S] that sum to 1 to the last digit.
+
+    Raises:
+      ValueError: with the name: a probability is negative, or a row's sum is not 1 within 1e-8.
+    """
+    if (rows < 0).any():
+        raise ValueError(f"{name}: negative probability {rows.min()}")
+    totals = rows.sum(-1)
+    if not np.allclose(totals, 1, rtol=0, atol=1e-8):
+        *arm, state = np.unravel_index(np.argmax(np.abs(totals - 1)), totals.shape)
+        where = f"row {state} of arm {arm[0]}" if arm else f"row {state}"
+        raise ValueError(f"{name}: {where} sums to {totals[(*arm, state)]}, not to 1")
+    return np.asarray(rows / totals[..., None])

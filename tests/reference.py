@@ -15,6 +15,7 @@ DEFAULTS = {
     "KLUCB": {"exploration": None},
     "RoundRobinKLUCB": {"exploration": None, "delta": 0.0},
     "KLUCBMC": {"exploration": None, "unvisited": 1.0, "samples": "arm"},
+    "PlugInGittins": {"discount": 0.99, "prior": 1.0},
     "TVKLUCB": {
         "exploration": None,
         "unvisited": 1.0,
@@ -130,6 +131,17 @@ def is_markovian(count, t, fields):
     return distance(*rows, fields["distance"]) > fields["scale"] * clock ** -fields["exponent"] * (1 + 1e-5)
 
 
+def plugged_in(count, state, reward, fields):
+    """Return the Gittins index of an arm whose rows are the estimates, as what playing on pays in the better case."""
+    prior, discount = fields["prior"], fields["discount"]
+    rows = [[(n + prior / 2) / (sum(row) + prior) for n in row] for row in count]
+    paid = [row[0] * reward[0] + row[1] * reward[1] for row in rows]
+    once, other = paid[state], 1 - state
+    # stop when the state is this one again, or go on for as long as the arm is in the other
+    stays = discount * rows[state][other] / (1 - discount * rows[other][other])
+    return max(once, (once + stays * paid[other]) / (1 + stays))
+
+
 def index(policy, count, state, t, reward, fields):
     """Return the index of one arm at round t under a policy that plays the largest index."""
     number = plays(count)
@@ -141,6 +153,8 @@ def index(policy, count, state, t, reward, fields):
         return sample_mean(count, reward) + math.sqrt(fields["bonus"] * math.log(t - 1) / number)
     if policy == "KLUCBMC" or (policy == "TVKLUCB" and is_markovian(count, t, fields)):
         return transition_index(count, state, t, reward, fields)
+    if policy == "PlugInGittins":
+        return plugged_in(count, state, reward, fields)
     if policy == "JointKLUCB":
         return joint_index(count, t, reward, fields)
     return mean_index(count, t, reward, fields)

@@ -25,9 +25,10 @@ MAY_IMPORT = {
     "divergences": {"base"},
     "selection": {"base", "fast"},
     "bounds": {"base", "chains"},
+    "indices": {"base", "chains"},
     "confidence": {"base", "fast"},
-    "environments": {"base", "chains", "divergences", "draws", "fast"},
-    "policies": {"base", "confidence", "divergences", "fast"},
+    "environments": {"base", "chains", "divergences", "draws", "fast", "indices"},
+    "policies": {"base", "confidence", "divergences", "fast", "indices"},
     "results": {"interruption", "metrics"},
     "simulation": {"base", "cores", "fast", "interruption", "results", "selection", "version"},
     "sweeps": {"results", "simulation"},
@@ -37,6 +38,7 @@ MAY_IMPORT = {
 # inside a room, too, a file imports those that stand below it
 BELOW = {
     "fast": ["switch", "threefry", "jaxprs", "elementary", "comparisons", "batching", "compilation", "gpu"],
+    "indices": ["arguments", "elimination", "start", "value", "subsidy", "rounds"],
     "confidence": [
         *["larger", "rows", "bernoulli", "tilt", "problem", "ball", "stationary", "interior", "interior_of_three"],
         *["beginning", "rows_of_three", "search", "relative_values", "two_states", "two_state_upper", "likelihood"],
@@ -56,25 +58,26 @@ DOORS = {
     "kl_lower kl_upper stationary_mean_lower stationary_mean_upper",
     "divergences": "DISTANCES Distance bernoulli_kl farthest jensen_shannon kl squared_hellinger threshold "
     "total_variation",
-    "environments": "EXAMPLE FamilyFit Fit HiddenArms InitialState MarkovArms Restless bernoulli exponential_family "
-    "fit fit_exponential_family hidden markov random restless two_state",
-    "metrics": "Summary best_arms best_share linear_share median_interval paired_difference pseudo_regret "
-    "realised_regret regret regret_name summary",
+    "environments": "EXAMPLE FamilyFit Fit HiddenArms InitialState MarkovArms Restarting Restless bernoulli "
+    "exponential_family fit fit_exponential_family hidden markov random restarting restless two_state",
+    "indices": "WhittleIndices gittins gittins_value rounds_to_record whittle with_start",
+    "metrics": "Summary best_arms best_share discounted_reward linear_share median_interval paired_difference "
+    "pseudo_regret realised_regret regret regret_name summary",
     "plotting": "COLOURS plot_batches plot_distribution plot_heatmap plot_parameter plot_pulls plot_regret",
-    "policies": "ALL DSEE GradientBandit HiddenMyopic IMED IMEDMC JointKLUCB KLUCB KLUCBMC Myopic Oracle RCA "
-    "RoundRobinKLUCB TVKLUCB Thompson UCB1 UCBSM Uniform WhittleBelief",
+    "policies": "ALL DSEE Gittins GradientBandit HiddenMyopic IMED IMEDMC JointKLUCB KLUCB KLUCBMC Myopic Oracle "
+    "PlugInGittins PosteriorGittins RCA RoundRobinKLUCB TVKLUCB Thompson UCB1 UCBSM Uniform Whittle WhittleBelief",
     "policies.estimates": "count_transitions count_visits no_transitions no_visits ratio sample_mean total unit_reward",
     "testing": "check_backend check_environment check_policy",
 }
 PUBLIC = """
-ALL DSEE IMED IMEDMC KLUCB KLUCBMC RCA Environment Feedback GradientBandit HiddenMyopic JointKLUCB MarkovArms Myopic
-Oracle Policy Result RoundRobinKLUCB TVKLUCB Thompson UCB1 UCBSM Uniform WhittleBelief advance bernoulli best bounds
-chains confidence divergences environments grid luck markov metrics play_round pytree random simulate start static
-sweep testing two_state use_all_cores
+ALL DSEE IMED IMEDMC KLUCB KLUCBMC RCA Environment Feedback Gittins GradientBandit HiddenMyopic JointKLUCB MarkovArms
+Myopic Oracle PlugInGittins Policy PosteriorGittins Result RoundRobinKLUCB TVKLUCB Thompson UCB1 UCBSM Uniform Whittle
+WhittleBelief advance bernoulli best bounds chains confidence divergences environments grid indices luck markov metrics
+play_round pytree random simulate start static sweep testing two_state use_all_cores
 """.split()
 COMMANDS = """
-ablation asymptotic_bounds benchmark concentration front iid initial_state lower_bound optimality own_policy paper
-scenario1 scenario2 scenario3 scenario4 sweep tune
+ablation asymptotic_bounds benchmark concentration front iid initial_state known_chains lower_bound optimality
+own_policy paper scenario1 scenario2 scenario3 scenario4 sweep tune
 """.split()
 
 

@@ -20,14 +20,16 @@ from jaxbandit.policies.thompson import log_gamma
 from jaxbandit.testing import check_policy
 
 # those that depend on counts and the round alone; the oracles of RCA and DSEE are in test_restless_policies.py
-DETERMINISTIC = [name for name in ALL if name not in ("DSEE", "GradientBandit", "RCA", "Thompson", "Uniform")]
+RANDOM = ("DSEE", "GradientBandit", "PosteriorGittins", "RCA", "Thompson", "Uniform")
+DETERMINISTIC = [name for name in ALL if name not in RANDOM]
 
 
 def rewards(name, arms=3):
     """IMED of rewards 0 and 1 ties where log T of one arm is T d of another (3 log 2 = log 8), which rounding decides;
     with these only arms with equal counts tie, and the lower arm is played. IMED-MC sees shares of states, which are
-    ratios of counts; with these the share that one arm needs for the mean of another is none."""
-    if name == "IMEDMC":
+    ratios of counts; with these the share that one arm needs for the mean of another is none. An index of estimates is
+    the mean of a row, or of two equal ones, and ties with another arm's with the same rewards."""
+    if name in ("IMEDMC", "PlugInGittins"):
         return [(0.0, 1.0), (0.1, 0.83), (0.05, 0.91)][:arms]
     return (0.1, 0.83) if name == "IMED" else (0.0, 1.0)
 
@@ -56,12 +58,14 @@ VARIANTS = [
     ("JointKLUCB", {"exploration": 0.0}),
     ("JointKLUCB", {"exploration": 3.0, "clock": "arm"}),
     ("JointKLUCB", {"clock": "arm"}),
+    ("PlugInGittins", {"discount": 0.5, "prior": 3.0}),
+    ("PlugInGittins", {"discount": 0.9, "prior": 0.2}),
 ]
 
 
 @pytest.mark.parametrize(("name", "fields"), [(name, {}) for name in DETERMINISTIC] + VARIANTS)
 def test_exact_law_of_ten_rounds(name, fields):
-    """All 1,024 trajectories against 20,000 runs, chi-square at 1e-9 (31 cases: false fails below 4e-8).
+    """All 1,024 trajectories against 20,000 runs, chi-square at 1e-9 (34 cases: false fails below 4e-8).
 
     Finds, with certainty, a policy that chooses another arm in one round of a trajectory of probability 0.01.
     """
@@ -234,6 +238,11 @@ BAD = [
     (ALL["IMEDMC"](exponent=0.5, gap=0.1), "gap"),
     (ALL["JointKLUCB"](exploration="log"), "exploration"),
     (ALL["JointKLUCB"](clock="wall"), "clock"),
+    (ALL["PlugInGittins"](discount=1.0), "discount"),
+    (ALL["PlugInGittins"](prior=0.0), "prior"),
+    (ALL["PlugInGittins"](initial_state=2), "initial_state"),
+    (ALL["PosteriorGittins"](initial_state=0.5), "initial_state"),
+    (ALL["PosteriorGittins"](discount=-0.1), "discount"),
 ]
 
 

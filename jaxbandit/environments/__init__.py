@@ -1,10 +1,11 @@
-"""Environments: rested, restless and hidden Markov arms and the ways to make them."""
+"""Environments: rested, restless and hidden Markov arms, forever or in episodes, and the ways to make them."""
 
 from jaxbandit.environments.example import EXAMPLE
 from jaxbandit.environments.exponential_family import FamilyFit, exponential_family, fit_exponential_family
 from jaxbandit.environments.fitting import Fit, fit
 from jaxbandit.environments.hidden_arms import HiddenArms, hidden
 from jaxbandit.environments.markov_arms import InitialState, MarkovArms, bernoulli, markov, random, two_state
+from jaxbandit.environments.restarting import Restarting, restarting
 from jaxbandit.environments.restless_arms import Restless, restless
 
 __all__ = [
@@ -15,6 +16,7 @@ __all__ = [
     "InitialState",
     "MarkovArms",
     "Restless",
+    "Restarting",
     "bernoulli",
     "exponential_family",
     "fit",
@@ -23,5 +25,6 @@ __all__ = [
     "markov",
     "random",
     "restless",
+    "restarting",
     "two_state",
 ]

@@ -10,7 +10,8 @@ import numpy as np
 
 from jaxbandit import chains
 from jaxbandit.base import Array
-from jaxbandit.environments.markov_arms import InitialState, MarkovArms, finite, markov, stochastic
+from jaxbandit.chains import finite, stochastic
+from jaxbandit.environments.markov_arms import InitialState, MarkovArms, markov
 
 
 class FamilyFit(NamedTuple):

@@ -8,7 +8,8 @@ import numpy as np
 
 from jaxbandit import chains, divergences
 from jaxbandit.base import Array
-from jaxbandit.environments.markov_arms import MOST_STATES, InitialState, MarkovArms, finite, markov
+from jaxbandit.chains import finite
+from jaxbandit.environments.markov_arms import MOST_STATES, InitialState, MarkovArms, markov
 from jaxbandit.environments.sequences import Data, sequences
 
 

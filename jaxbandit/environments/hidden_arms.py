@@ -15,13 +15,11 @@ from jaxbandit.environments.markov_arms import (
     InitialState,
     MarkovArms,
     MarkovState,
-    finite,
     initial_law,
     initial_thresholds,
     markov,
     recurrent,
     rewards_of,
-    stochastic,
 )
 
 
@@ -109,14 +107,14 @@ def hidden(
     """
     moves = recurrent(transition)
     arms, states = moves.shape[:2]
-    shows = finite("emission", emission)
+    shows = chains.finite("emission", emission)
     if shows.shape == (arms, states):
         if (shows < 0).any() or (shows > 1).any():
             raise ValueError("emission: a probability lies outside [0, 1]")
         shows = np.stack([1 - shows, shows], axis=-1)
     if shows.ndim != 3 or shows.shape[:2] != (arms, states) or shows.shape[2] < 2:
         raise ValueError(f"emission: shape {shows.shape} is neither [K, S] = ({arms}, {states}) nor [K, S, G], G >= 2")
-    shows = stochastic("emission", shows)
+    shows = chains.stochastic("emission", shows)
     symbols = shows.shape[2]
     if states * symbols > MOST_STATES:
         raise ValueError(f"emission: {states} states with {symbols} symbols; at most {MOST_STATES} pairs are supported")

@@ -10,10 +10,10 @@ import numpy as np
 
 from jaxbandit import chains, draws
 from jaxbandit.base import Array, Feedback, check_key, pytree
+from jaxbandit.chains import finite, stochastic
 
 InitialState = int | str | Array
 MOST_STATES = 64
-LARGEST = 1e30
 
 
 class MarkovState(NamedTuple):
@@ -232,39 +232,6 @@ def initial_law(initial_state: InitialState, transition: np.ndarray) -> np.ndarr
     if (start < 0).any() or (start >= states).any():
         raise ValueError(f"initial_state: {initial_state} is out of range 0..{states - 1}")
     return np.broadcast_to(np.eye(states)[start], (arms, states)).copy()
-
-
-def finite(name: str, values: Array) -> np.ndarray:
-    """`values` as float64.
-
-    Raises:
-      ValueError: with the name: they are no numbers, not finite, or too large.
-    """
-    try:
-        array = np.asarray(values, float)
-    except (TypeError, ValueError) as error:
-        raise ValueError(f"{name}: {error}") from None
-    if not np.isfinite(array).all():
-        raise ValueError(f"{name}: NaN or infinite value")
-    if np.abs(array).max(initial=0) > LARGEST:
-        raise ValueError(f"{name}: a value beyond 1e30, too large for float32")
-    return array
-
-
-def stochastic(name: str, rows: np.ndarray) -> np.ndarray:
-    """Rows [S, S] or [K, S, S] that sum to 1 to the last digit.
-
-    Raises:
-      ValueError: with the name: a probability is negative, or a row's sum is not 1 within 1e-8.
-    """
-    if (rows < 0).any():
-        raise ValueError(f"{name}: negative probability {rows.min()}")
-    totals = rows.sum(-1)
-    if not np.allclose(totals, 1, rtol=0, atol=1e-8):
-        *arm, state = np.unravel_index(np.argmax(np.abs(totals - 1)), totals.shape)
-        where = f"row {state} of arm {arm[0]}" if arm else f"row {state}"
-        raise ValueError(f"{name}: {where} sums to {totals[(*arm, state)]}, not to 1")
-    return np.asarray(rows / totals[..., None])
 
 
 def _probabilities(name: str, values: Array) -> np.ndarray:

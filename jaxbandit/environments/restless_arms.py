@@ -9,7 +9,7 @@ import numpy as np
 
 from jaxbandit import chains, draws
 from jaxbandit.base import Array, Feedback, Pairing, Problem, pytree, static
-from jaxbandit.environments.markov_arms import InitialState, finite, long_run_means, markov, stochastic
+from jaxbandit.environments.markov_arms import InitialState, long_run_means, markov
 from jaxbandit.fast import look_up_each
 
 
@@ -126,10 +126,10 @@ def restless(
     active = markov(transition, reward, initial_state=initial_state)
     rows = None
     if passive is not None:
-        rows = finite("passive", passive)
+        rows = chains.finite("passive", passive)
         if rows.shape != active.transition.shape:
             raise ValueError(f"passive: shape {rows.shape} is not that of `transition`, {active.transition.shape}")
-        rows = stochastic("passive", rows)
+        rows = chains.stochastic("passive", rows)
     return Restless(
         transition=active.transition,
         reward=active.reward,

@@ -14,7 +14,7 @@ from typing import Any
 import numpy as np
 
 from jaxbandit.base import Array
-from jaxbandit.environments.markov_arms import LARGEST
+from jaxbandit.chains import LARGEST
 
 Data = Iterable[Array] | str | os.PathLike[str]
 

@@ -9,6 +9,8 @@ from jaxbandit.policies.imed import IMED
 from jaxbandit.policies.imed_mc import IMEDMC
 from jaxbandit.policies.joint_kl_ucb import JointKLUCB
 from jaxbandit.policies.kl_ucb import KLUCB, RoundRobinKLUCB
+from jaxbandit.policies.known_chains import Gittins, Whittle
+from jaxbandit.policies.learned_gittins import PlugInGittins, PosteriorGittins
 from jaxbandit.policies.regenerative import RCA
 from jaxbandit.policies.thompson import Thompson
 from jaxbandit.policies.tv_kl_ucb import KLUCBMC, TVKLUCB
@@ -18,6 +20,7 @@ from jaxbandit.policies.whittle_belief import WhittleBelief
 __all__ = [
     "ALL",
     "DSEE",
+    "Gittins",
     "GradientBandit",
     "HiddenMyopic",
     "IMED",
@@ -28,6 +31,8 @@ __all__ = [
     "Myopic",
     "Oracle",
     "RCA",
+    "PlugInGittins",
+    "PosteriorGittins",
     "RoundRobinKLUCB",
     "TVKLUCB",
     "Thompson",
@@ -35,6 +40,7 @@ __all__ = [
     "UCBSM",
     "Uniform",
     "WhittleBelief",
+    "Whittle",
 ]
 
 # label to class, for every policy that can be made without arguments; the contract tests run over it
@@ -54,6 +60,8 @@ ALL: dict[str, type[Policy]] = {
         GradientBandit,
         RCA,
         DSEE,
+        PlugInGittins,
+        PosteriorGittins,
         Uniform,
     )
 }

@@ -1,0 +1,244 @@
+"""Discounted reward, and what it costs not to know the chains: the price of learning, in the paper's scenarios.
+
+A player who knows the chains collects the most by playing the largest Gittins index; how much that is on average is
+computed exactly, and no policy has a larger mean. Plays that rule, and policies that have to learn: TV-KL-UCB and
+KL-UCB-SM, which are made for the long run, the Gittins rule of estimated chains, and that of chains drawn from what is
+known (anew in every round). Each scenario is played from state 0 and from states that have settled, which the
+player sees only by playing, with discounts .9, .99 and .999: about the first 10, 100 and 1,000 rounds count. Then the
+arms return to state 0 again and again, 300 times or so, after rounds that come with probability 1 - discount: which
+policy finds the optimum in the end? There chains are drawn once an episode. Prints and writes (CSV) the share of the
+optimum that each policy falls short of, with its 95 % interval, and draws it. Ctrl-C keeps what is done, and the same
+command continues; runs may grow.
+"""
+
+from __future__ import annotations
+
+import dataclasses
+import itertools
+from typing import Any, NamedTuple
+
+import jax
+import numpy as np
+
+import jaxbandit
+from experiments.command_line.experiment import begin, finish, play
+from experiments.command_line.options import Simulation, main, option
+from experiments.published.scenarios import SCENARIOS, environment
+from experiments.reports.pictures import Pictures, frameless, legend_below, panels
+from experiments.reports.tables import Row, Tables
+from jaxbandit import Gittins, MarkovArms, PlugInGittins, PosteriorGittins, Result, indices, metrics
+from jaxbandit.environments import restarting
+from jaxbandit.plotting import COLOURS, MARKERS
+
+DISCOUNTS = (0.9, 0.99, 0.999)
+AGAIN, EPISODES = (0.9, 0.99), 300  # discounts with which arms return, and how often they do so on average
+PARTS = ("first tenth", "last half")  # of the rounds in which arms return
+STARTS: dict[str, int | str] = {"state 0": 0, "settled": "stationary"}
+KNOWN, ALONE = "Gittins, chains known", "best arm alone, known"
+
+
+@dataclasses.dataclass(frozen=True)
+class Settings:
+    """Options of the experiment."""
+
+    runs: int = option(1000, "independent runs of every policy")
+    error: float = option(0.002, "of a discounted sum, as a share of 1 / (1 - discount), at most")
+    seed: int = option(0, "of the random key")
+    out: str = option("", "folder for figures, tables and counts; default: results/known_chains/SEED and ERROR")
+
+    def key(self) -> jax.Array:
+        """The random key of the seed."""
+        return Simulation(seed=self.seed).key()
+
+
+class Problem(NamedTuple):
+    """What a case plays."""
+
+    scenario: str
+    start: str
+    discount: float
+
+    @property
+    def arms(self) -> MarkovArms:
+        return environment(self.scenario, initial_state=STARTS[self.start])
+
+
+def problems() -> dict[str, Problem]:
+    """All of them, by the name of their case."""
+    every = itertools.starmap(Problem, itertools.product(SCENARIOS, STARTS, DISCOUNTS))
+    return {", ".join(map(str, each)): each for each in every}
+
+
+def policies(problem: Problem) -> dict[str, Any]:
+    """The rule that knows the chains, and those that learn."""
+    return {
+        KNOWN: Gittins.of(problem.arms, problem.discount),
+        "Gittins of estimates": PlugInGittins(problem.discount),
+        "Gittins of drawn chains": PosteriorGittins(problem.discount),
+        "TV-KL-UCB": jaxbandit.TVKLUCB(),
+        "KL-UCB-SM": jaxbandit.KLUCB(),
+    }
+
+
+def cases(settings: Settings) -> dict[str, Any]:
+    """A case for each problem, which records the rounds that its discount asks for."""
+
+    def case(problem: Problem) -> dict[str, Any]:
+        times = indices.rounds_to_record(problem.discount, settings.error)
+        size = {"key": settings.key(), "runs": settings.runs, "horizon": int(times[-1]), "times": times}
+        return {"scenarios": {problem.scenario: problem.arms}, "policies": policies(problem), **size}
+
+    return {name: case(problem) for name, problem in problems().items()} | {
+        name: case(problem) | again(problem) for name, problem in returning().items()
+    }
+
+
+def returning() -> dict[str, Problem]:
+    """Those in which arms return to state 0, by the name of their case."""
+    return {f"{name}, again": each for name, each in problems().items() if each[1] == "state 0" and each[2] in AGAIN}
+
+
+def again(problem: Problem) -> dict[str, Any]:
+    """What a case in which arms return has of its own."""
+    horizon = 10 * round(EPISODES / (1 - problem.discount) / 10)
+    arms = restarting(problem.arms, problem.discount)
+    times = [horizon // 10, horizon // 2, horizon]
+    return {"scenarios": {problem.scenario: arms}, "horizon": horizon, "times": times}
+
+
+def optimum(problem: Problem) -> float:
+    """What the player who knows the chains collects on average."""
+    arms = problem.arms
+    return indices.gittins_value(arms.transition, arms.reward, problem.discount, arms.initial)
+
+
+def best_alone(problem: Problem) -> float:
+    """What the best single arm, known, collects on average if it is played for ever."""
+    arms = problem.arms
+    moves, paid = problem.discount * arms.transition, arms.transition @ arms.reward[..., None]
+    values = np.linalg.solve(np.eye(moves.shape[-1]) - moves, paid)[..., 0]
+    return float(np.sum(arms.initial * values, axis=-1).max())
+
+
+def missed(result: Result, problem: Problem) -> dict[str, np.ndarray]:
+    """By policy, the share of the optimum that each run does not collect, [run].
+
+    Of the rule that knows the chains it is measured from the optimum itself; of the others from what that rule collects
+    in the same run, which has the same mean and shares the run's luck.
+    """
+    best = optimum(problem)
+    collected = {label: metrics.discounted_reward(result, label, problem.discount)[0, 0] for label in result.labels}
+    return {
+        label: ((best if label == KNOWN else collected[KNOWN]) - values) / best for label, values in collected.items()
+    }
+
+
+def missed_alone(problem: Problem) -> float:
+    """The share of the optimum that the best single arm, known, does not collect on average; exact."""
+    return max(0.0, 1 - best_alone(problem) / optimum(problem))
+
+
+def tabulate(results: dict[str, Result]) -> Tables:
+    """A row for each problem, and two where arms return."""
+    rows: list[Row] = []
+    for name, problem in problems().items():
+        row: Row = {"scenario": problem.scenario, "start": problem.start, "discount": f"{problem.discount:g}"}
+        row |= {"optimum": f"{optimum(problem):,.3f}", ALONE: f"{missed_alone(problem):.2%}"}
+        for label, values in missed(results[name], problem).items():
+            row[label] = in_percent(values)
+        rows.append(row)
+    title = (
+        "Share of the optimum that is not collected, mean ± half of its 95 % interval, runs paired\n"
+        "(0 but for chance and the error of the sums for the rule that knows the chains, exact for the best arm alone)"
+    )
+    returns = "Share of the optimum that is not collected where arms return to state 0, about " + (
+        f"{EPISODES:,} times; mean ± half of its 95 % interval, runs paired"
+    )
+    return {
+        "missed": (title, rows),
+        "again": (returns, [row for name in returning() for row in rows_of(results, name)]),
+    }
+
+
+def in_percent(values: np.ndarray) -> str:
+    """The mean of shares and half of its interval."""
+    s = metrics.summary(values)
+    return f"{s.mean:.2%} ± {s.high - s.mean:.2%}"
+
+
+def rows_of(results: dict[str, Result], name: str) -> list[Row]:
+    """A row for each part of the rounds in which the arms of a case return."""
+    problem, result = returning()[name], results[name]
+    first, half, last = result.times
+    best = (1 - problem.discount) * optimum(problem) * np.array([first, last - half])
+    collected = {}
+    for label in result.labels:
+        until = np.einsum("rtks,ks->rt", result.visits[label][0, 0], result.reward[0])
+        collected[label] = np.stack([until[:, 0], until[:, 2] - until[:, 1]], axis=1)
+    rows: list[Row] = []
+    for part, said in enumerate(PARTS):
+        row: Row = {"scenario": problem.scenario, "discount": f"{problem.discount:g}", "rounds": said}
+        for label, values in collected.items():
+            lost = ((best if label == KNOWN else collected[KNOWN]) - values) / best
+            row[label] = in_percent(lost[:, part])
+        rows.append(row)
+    return rows
+
+
+def in_words(results: dict[str, Result]) -> str:
+    """Which policy that learns misses least, how often, and how often beyond chance."""
+    least: dict[str, list[bool]] = {}
+    for name, problem in problems().items():
+        shares = missed(results[name], problem)
+        first, second = sorted(shares.keys() - {KNOWN}, key=lambda label: float(shares[label].mean()))[:2]
+        least.setdefault(first, []).append(bool(metrics.summary(shares[second] - shares[first]).low > 0))
+    return f"Of {len(problems())} problems, the least is missed among those that learn by " + "; ".join(
+        f"{label} in {len(clear)}, beyond chance (95 %, paired with the second) in {sum(clear)}"
+        for label, clear in sorted(least.items(), key=lambda item: -len(item[1]))
+    )
+
+
+def draw(results: dict[str, Result]) -> Pictures:
+    """The share missed against the discount; a column for each scenario, a row for each start."""
+    figure, axes = panels(len(STARTS), len(SCENARIOS), (17, 8.5), sharex=True)
+    for (start, scenario), ax in zip(itertools.product(STARTS, SCENARIOS), axes.flat, strict=True):
+        here = {name: problem for name, problem in problems().items() if problem[:2] == (scenario, start)}
+        rounds = [1 / (1 - problem.discount) for problem in here.values()]
+        seen = [missed(results[name], problem) for name, problem in here.items()]
+        for number, label in enumerate(seen[0]):
+            each = [metrics.summary(100 * shares[label]) for shares in seen]
+            means, halves = [s.mean for s in each], [s.high - s.mean for s in each]
+            style = {"color": COLOURS[number], "marker": MARKERS[number], "capsize": 3, "label": label}
+            ax.errorbar(rounds, means, yerr=halves, **style)
+        ax.plot(
+            rounds,
+            [100 * missed_alone(problem) for problem in here.values()],
+            color="black",
+            linestyle=":",
+            label=ALONE,
+        )
+        ax.set_xscale("log")
+        ax.set_title(f"{scenario}, from {'state 0' if start == 'state 0' else 'settled states'}", fontsize="medium")
+        ax.legend()
+        frameless(ax)
+    for ax in axes[-1]:
+        ax.set_xlabel("1 / (1 - discount), rounds")
+    for ax in axes[:, 0]:
+        ax.set_ylabel("% of the optimum missed")
+    legend_below(figure)
+    yield "known_chains", figure
+
+
+def run(settings: Settings) -> dict[str, Result]:
+    """Play, print the table and write the folder."""
+    planned = cases(settings)
+    out = f"results/known_chains/seed{settings.seed}-error{settings.error:g}"  # without the runs, which may grow
+    folder = begin("known_chains", settings, planned, default=out, fixed=("seed", "error"))
+    results = play(planned, folder)
+    print(f"{settings.runs:,} runs")
+    finish(folder, tabulate(results), draw(results), in_words(results))
+    return results
+
+
+if __name__ == "__main__":
+    main(run, Settings, "known_chains", __doc__)

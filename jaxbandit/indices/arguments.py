@@ -1,0 +1,44 @@
+"""What the functions of this room are given, checked."""
+
+from __future__ import annotations
+
+import numpy as np
+
+from jaxbandit.base import Array
+from jaxbandit.chains import finite, stochastic
+
+
+def checked_rows(name: str, rows: Array) -> np.ndarray:
+    """Transitions [K, S, S] in float64.
+
+    Raises:
+      ValueError: with the name: another shape, or rows that are no laws.
+    """
+    array = finite(name, rows)
+    if array.ndim != 3 or array.shape[1] != array.shape[2] or 0 in array.shape:
+        raise ValueError(f"{name}: shape {array.shape} is not [K, S, S]")
+    return stochastic(name, array)
+
+
+def checked_reward(reward: Array, arms: int, states: int) -> np.ndarray:
+    """Rewards [K, S] in float64, from [S] or [K, S].
+
+    Raises:
+      ValueError: another shape, or no numbers.
+    """
+    array = finite("reward", reward)
+    if array.shape not in ((states,), (arms, states)):
+        raise ValueError(f"reward: shape {array.shape} is neither [S] = ({states},) nor [K, S] = ({arms}, {states})")
+    return np.broadcast_to(array, (arms, states))
+
+
+def checked_discount(discount: Array) -> float:
+    """One number in [0, 1).
+
+    Raises:
+      ValueError: it is another.
+    """
+    array = finite("discount", discount)
+    if array.ndim or not 0 <= array < 1:
+        raise ValueError(f"discount: {discount!r} is not one number of at least 0 and below 1")
+    return float(array)

@@ -1,0 +1,58 @@
+"""Which rounds are recorded where rewards are discounted."""
+
+from __future__ import annotations
+
+import numpy as np
+
+from jaxbandit.chains import finite
+from jaxbandit.indices.arguments import checked_discount
+
+TAIL = 0.1  # the part of the error that is left to the rounds behind the last, as these are always missed
+
+
+def rounds_to_record(discount: float, error: float = 1e-4) -> np.ndarray:
+    """Rounds [T] int64, increasing, that tell a discounted sum to within error / (1 - discount): times of `simulate`.
+
+    With rewards in [0, 1] and one play a round, `metrics.discounted_reward` of a result with these times is never
+    further than that from the sum over all rounds. A tenth of the error is for the rounds behind the last one, the rest
+    for the order of rewards between two of them, which mostly changes much less.
+    The ways between them grow as rounds lose weight: 0.999 and 1e-4 need 2,800 of 11,508 rounds, 1e-3 needs 597 of
+    9,206.
+
+    Args:
+      discount: in [0, 1).
+      error: in (0, 1), as a share of 1 / (1 - discount), the most that can be collected.
+
+    Raises:
+      ValueError: the argument and what is wrong with it.
+
+    >>> rounds_to_record(0.5, 0.1).tolist()
+    [1, 2, 4, 7]
+    """
+    factor, allowed = checked_discount(discount), finite("error", error)
+    if allowed.ndim or not 0 < allowed < 1:
+        raise ValueError(f"error: {error!r} is not one number between 0 and 1")
+    last = 1 if factor == 0 else max(1, int(np.ceil(np.log(TAIL * allowed) / np.log(factor))))
+    longest = 1 / (1 - factor)
+    while True:
+        times = _growing(last, longest, np.sqrt(factor))
+        if _left_open(times, factor) <= (1 - TAIL) * allowed / (1 - factor):
+            return times
+        longest /= 1.1
+
+
+def _growing(last: int, first: float, root: float) -> np.ndarray:
+    """Rounds up to `last`, the way from t to the next at most first / root^t, which shares the error most evenly."""
+    times = [0]
+    while times[-1] < last:
+        way = first * root ** -times[-1] if root else 1.0
+        times.append(int(min(last, times[-1] + max(1.0, np.floor(min(way, last))))))
+    return np.array(times[1:])
+
+
+def _left_open(times: np.ndarray, discount: float) -> float:
+    """The most that a discounted sum of rewards in [0, 1] depends on their order between recorded rounds."""
+    weights, starts = discount ** np.arange(times[-1]), np.concatenate([[0], times[:-1]])
+    lengths = np.diff(times, prepend=0)
+    means = np.add.reduceat(weights, starts) / lengths
+    return float(np.abs(weights - np.repeat(means, lengths)).sum() / 2)

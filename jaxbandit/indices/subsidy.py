@@ -1,0 +1,116 @@
+"""The Whittle index: the subsidy for leaving an arm alone that makes it as good as playing it."""
+
+from __future__ import annotations
+
+from typing import NamedTuple
+
+import numpy as np
+
+from jaxbandit.base import Array
+from jaxbandit.chains import recurrent_classes
+from jaxbandit.indices.arguments import checked_discount, checked_reward, checked_rows
+
+ROUNDING = 1e-8  # of the largest number compared; closer ones are equal
+
+
+class WhittleIndices(NamedTuple):
+    """Indices of known restless arms, and which arms have any."""
+
+    index: np.ndarray  # type: ignore[assignment]  # [K, S]; NaN for an arm that is not indexable
+    indexable: np.ndarray  # [K] bool
+
+
+def whittle(active: Array, passive: Array, reward: Array, *, discount: float | None = None) -> WhittleIndices:
+    """Whittle index [K, S] of every state of every arm: the least subsidy for which it is optimal not to play there.
+
+    One arm alone is played or not in each round; if it is, it moves by `active` and pays reward(s') of the state s'
+    moved to, else it moves by `passive` and a subsidy is paid. The arm is indexable if a larger subsidy never makes it
+    optimal to play in a state where it was optimal not to; only then is the rule that plays the largest indices one.
+    With `passive` the identity, an arm that is not played stays, and the index is the Gittins index.
+
+    Args:
+      active, passive: [K, S, S], row-stochastic.
+      reward: [S] or [K, S].
+      discount: in [0, 1), or None for the long-run average, for which every way of playing that the search meets must
+        lead to a single recurrent class: an arm that stays where it is left has no average index.
+
+    Returns:
+      index [K, S], NaN for an arm that is not indexable, and indexable [K].
+
+    Raises:
+      ValueError: the argument and what is wrong with it.
+
+    Source: Whittle 1988; the indices are found from the smallest up, as each joins the states where the arm is not
+    played, and the arm is indexable if each such set is optimal for its subsidy (Nino-Mora 2007; Gast, Gaujal and Khun
+    2023).
+
+    >>> found = whittle([[[0.5, 0.5], [0.4, 0.6]]], [[[0.8, 0.2], [0.2, 0.8]]], [0.0, 1.0], discount=0.9)
+    >>> found.index.round(6).tolist(), found.indexable.tolist()
+    ([[0.52967, 0.6]], [True])
+    """
+    played, left = checked_rows("active", active), checked_rows("passive", passive)
+    if played.shape != left.shape:
+        raise ValueError(f"passive: shape {left.shape} is not that of active, {played.shape}")
+    paid = checked_reward(reward, *played.shape[:2])
+    factor = None if discount is None else checked_discount(discount)
+    found = []
+    for number, (one, other, pays) in enumerate(zip(played, left, paid, strict=True)):
+        if factor is None and len(classes := recurrent_classes(other)) > 1:
+            raise ValueError(f"passive: arm {number} has several recurrent classes {classes}; give a discount below 1")
+        try:
+            found.append(of_arm(one, other, one @ pays, np.zeros(len(pays)), factor))
+        except np.linalg.LinAlgError as error:
+            raise ValueError(f"discount: None, but arm {number}, {error}; give a discount below 1") from None
+    indexable = np.array([index is not None for index in found])
+    nothing = np.full(paid.shape[1], np.nan)
+    return WhittleIndices(np.stack([nothing if index is None else index for index in found]), indexable)
+
+
+def of_arm(
+    active: np.ndarray, passive: np.ndarray, earned: np.ndarray, kept: np.ndarray, discount: float | None
+) -> np.ndarray | None:
+    """The indices [S] of one arm, None if it is not indexable.
+
+    Args:
+      earned, kept: [S], what is paid on average for a round in which the arm is played in a state, or is not.
+
+    Raises:
+      numpy.linalg.LinAlgError: discount is None and there are several recurrent classes.
+    """
+    states = len(earned)
+    index, stopped, last = np.empty(states), np.zeros(states, bool), -np.inf
+    for _ in range(states):
+        # the value of not playing in `stopped` alone is linear in the subsidy: fixed + slope * subsidy
+        rows = np.where(stopped[:, None], passive, active)
+        fixed, slope = _values(rows, np.where(stopped, kept, earned), stopped.astype(float), discount)
+        change = active - passive if discount is None else discount * (active - passive)
+        gain = earned - kept + change @ fixed  # of playing in a state once, less loss * subsidy
+        loss = 1 - change @ slope
+        size = 1 + np.abs(gain).max()
+        falls = ~stopped & (loss > ROUNDING)
+        if not falls.any():
+            return None
+        worth = np.where(falls, gain / np.where(falls, loss, 1), np.inf)
+        chosen = int(np.argmin(worth))
+        subsidy = worth[chosen]
+        if subsidy < last - ROUNDING * size or (gain - subsidy * loss)[stopped].max(initial=-np.inf) > ROUNDING * size:
+            return None
+        index[chosen], stopped[chosen], last = subsidy, True, max(last, subsidy)
+    return index
+
+
+def _values(
+    rows: np.ndarray, paid: np.ndarray, subsidised: np.ndarray, discount: float | None
+) -> tuple[np.ndarray, np.ndarray]:
+    """Values [S] of what is paid and of the subsidies; without discount relative values, that of the state 0 zero."""
+    both = np.stack([paid, subsidised], axis=1)
+    if discount is not None:
+        values = np.linalg.solve(np.eye(len(rows)) - discount * rows, both)
+    else:
+        if len(classes := recurrent_classes(rows)) > 1:
+            raise np.linalg.LinAlgError(f"played in some states only, has several recurrent classes {classes}")
+        system = np.eye(len(rows)) - rows
+        system[:, 0] = 1  # the unknown in place of the value of state 0 is the long-run average
+        values = np.linalg.solve(system, both)
+        values[0] = 0
+    return values[:, 0], values[:, 1]

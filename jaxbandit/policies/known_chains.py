@@ -1,0 +1,188 @@
+"""Policies that know the chains: every state of every arm has an index, and the largest is played."""
+
+from __future__ import annotations
+
+from typing import Any, ClassVar, NamedTuple
+
+import jax.numpy as jnp
+import numpy as np
+
+from jaxbandit import indices
+from jaxbandit.base import Array, Feedback, Problem, pytree
+from jaxbandit.fast import look_up
+
+
+class Seen(NamedTuple):
+    """State of a policy that knows the chains: where the arms are."""
+
+    states: Array  # [K] int32, where each arm was last seen; S, the number of states, for one not seen since its start
+
+
+@pytree
+class Gittins:
+    """The Gittins index rule: the arm with the largest index of the state in which it was last seen.
+
+    The score of arm k in state s is indices[k, s]; before an arm's first play it is unseen[k]. For rested arms with one
+    play a round, no policy has a larger expected discounted reward. Make it with `Gittins.of(arms, discount)`; any
+    other table of numbers is a policy, too.
+
+    Args:
+      indices: [K, S], of every state, as from `indices.gittins`, in the environment's order of the arms.
+      unseen: [K], of an arm that has not shown a state since the start, or since all arms began again; None for the
+        index of state 0, where arms start unless one says otherwise. `Gittins.of` finds it for any law of the starts.
+
+    Raises:
+      ValueError: from `simulate` and `check_policy`, for a table of another shape or with NaN.
+
+    Source: Gittins 1979.
+
+    >>> from jaxbandit import two_state
+    >>> policy = Gittins.of(two_state([0.5, 0.4], [0.4, 0.55]), discount=0.9)
+    >>> policy.indices.round(4).tolist(), policy.unseen.round(4).tolist()
+    ([[0.5495, 0.6], [0.4188, 0.45]], [0.5495, 0.4188])
+    """
+
+    problems: ClassVar[tuple[Problem, ...]] = ("rested", "restarting")
+
+    indices: Array
+    unseen: Array | None = None
+
+    @classmethod
+    def of(cls, arms: Any, discount: float) -> Gittins:
+        """The policy for known arms, on the host, in float64.
+
+        An arm not yet seen counts as one in a state of its own, which moves by `initial` and then by `transition`: the
+        policy is optimal for a player who knows the law of the first states and not these.
+
+        Args:
+          arms: an environment with `transition` [K, S, S], `reward` [K, S] and `initial` [K, S].
+          discount: in [0, 1).
+
+        Raises:
+          ValueError: the argument and what is wrong with it.
+        """
+        table = indices.gittins(*indices.with_start(arms.transition, arms.reward, arms.initial), discount)
+        return cls(table[:, :-1], table[:, -1])
+
+    def validate(self, reward: Array) -> None:
+        _check(self, reward)
+
+    def reordered(self, order: Array) -> Gittins:
+        """The policy for arms in another order: place i holds the arm `order[i]`, [K] int32."""
+        return Gittins(*_in_order(self, order))
+
+    def init(self, reward: Array) -> Seen:
+        return _unseen(reward)
+
+    def scores(self, key: Array, state: Seen, t: Array) -> Array:
+        return _of_states(self, state)
+
+    def update(self, state: Seen, feedback: Feedback) -> Seen:
+        return _moved(self, state, feedback)
+
+
+@pytree
+class Whittle:
+    """The Whittle index rule: the M arms with the largest indices of the states they are in.
+
+    The score of arm k in state s is indices[k, s]. Where the environment shows the states of all arms, these count; if
+    it does not, the state in which each arm was last seen, where a rested arm still is. For rested arms and one play a
+    round this is `Gittins`, which is optimal; for restless arms it need not be, and often is nearly. Make it with
+    `Whittle.of(arms, discount)`.
+
+    Args:
+      indices: [K, S], of every state, as from `indices.whittle`, in the environment's order of the arms.
+      unseen: [K], of an arm not yet seen; None for the index of state 0.
+
+    Raises:
+      ValueError: from `simulate` and `check_policy`, for a table of another shape or with NaN, which an arm has that is
+        not indexable.
+
+    Source: Whittle 1988.
+
+    >>> from jaxbandit import two_state
+    >>> Whittle.of(two_state([0.5, 0.4], [0.4, 0.55]), discount=0.9).indices.round(4).tolist()
+    [[0.5495, 0.6], [0.4188, 0.45]]
+    """
+
+    problems: ClassVar[tuple[Problem, ...]] = ("rested", "restarting", "observed")
+
+    indices: Array
+    unseen: Array | None = None
+
+    @classmethod
+    def of(cls, arms: Any, discount: float | None = None) -> Whittle:
+        """The policy for known arms, on the host, in float64.
+
+        An arm not yet seen has the mean of its indices under the law of its first state.
+
+        Args:
+          arms: an environment with `transition` [K, S, S], `reward` [K, S], `initial` [K, S], and `passive` [K, S, S],
+            the law of an arm that is not played, or None if it is `transition`; without this field arms stay.
+          discount: in [0, 1), or None for the long-run average, which rested arms have no index for.
+
+        Raises:
+          ValueError: the argument and what is wrong with it, also that an arm is not indexable.
+        """
+        rows = np.asarray(arms.transition)
+        passive = getattr(arms, "passive", np.broadcast_to(np.eye(rows.shape[-1]), rows.shape))
+        found = indices.whittle(rows, rows if passive is None else passive, arms.reward, discount=discount)
+        if not found.indexable.all():
+            numbers = np.flatnonzero(~found.indexable).tolist()
+            raise ValueError(f"arms: {numbers} are not indexable with discount {discount}; they have no Whittle index")
+        return cls(found.index, np.sum(np.asarray(arms.initial) * found.index, axis=-1))
+
+    def validate(self, reward: Array) -> None:
+        _check(self, reward)
+
+    def reordered(self, order: Array) -> Whittle:
+        """The policy for arms in another order: place i holds the arm `order[i]`, [K] int32."""
+        return Whittle(*_in_order(self, order))
+
+    def init(self, reward: Array) -> Seen:
+        return _unseen(reward)
+
+    def scores(self, key: Array, state: Seen, t: Array) -> Array:
+        return _of_states(self, state)
+
+    def update(self, state: Seen, feedback: Feedback) -> Seen:
+        return _moved(self, state, feedback)
+
+
+def _check(policy: Gittins | Whittle, reward: Array) -> None:
+    for name, shape in (("indices", reward.shape), ("unseen", reward.shape[:1])):
+        table = getattr(policy, name)
+        if table is None and name == "unseen":
+            continue
+        try:
+            array = np.asarray(table, float)
+        except (TypeError, ValueError) as error:
+            raise ValueError(f"{name}: {error}") from None
+        if array.shape != shape:
+            raise ValueError(f"{name}: shape {array.shape} is not {'[K, S]' if len(shape) > 1 else '[K]'} = {shape}")
+        if np.isnan(array).any():
+            arm = int(np.argwhere(np.isnan(array))[0, 0])
+            raise ValueError(f"{name}: arm {arm} has NaN; an arm that is not indexable has no index to play by")
+
+
+def _in_order(policy: Gittins | Whittle, order: Array) -> list[Array]:
+    fields = policy.indices, policy.unseen
+    return [None if field is None else jnp.asarray(field, float)[order] for field in fields]
+
+
+def _unseen(reward: Array) -> Seen:
+    return Seen(jnp.full(reward.shape[:1], reward.shape[1], jnp.int32))
+
+
+def _of_states(policy: Gittins | Whittle, state: Seen) -> Array:
+    table = jnp.asarray(policy.indices, float)
+    unseen = table[:, 0] if policy.unseen is None else jnp.asarray(policy.unseen, float)
+    arms = jnp.arange(table.shape[0], dtype=jnp.int32)
+    return look_up(jnp.concatenate([table, unseen[:, None]], axis=1), arms, state.states)
+
+
+def _moved(policy: Gittins | Whittle, state: Seen, feedback: Feedback) -> Seen:
+    states = state.states.at[feedback.arms].set(feedback.states) if feedback.shown is None else feedback.shown
+    if feedback.restarted is not None:
+        states = jnp.where(feedback.restarted > 0, jnp.int32(jnp.asarray(policy.indices).shape[-1]), states)
+    return Seen(states)
