@@ -128,12 +128,13 @@ class Environment(Protocol):
 class Policy(Protocol):
     """What `simulate` needs of a policy; `testing.check_policy` checks it.
 
-    `init`, `scores` and `update` are written for one run and traced by JAX. Two methods are optional:
+    `init`, `scores` and `update` are written for one run and traced by JAX. Three methods are optional:
     `validate(reward)` is called on the host before anything is compiled, with rewards [K, S] in NumPy float64, and
     raises ValueError for a field that is out of range; `reordered(order)`, traced, returns the policy for arms that
     stand in another order, where place i holds the arm `order[i]`, [K] int32: only a policy with a field of one number
-    an arm needs it, for `simulate(shuffle=True)`. A policy whose class has an attribute `problems`, a tuple of those
-    that environments declare, is refused for all others.
+    an arm needs it, for `simulate(shuffle=True)`; `check_arms(environment, name)`, on the host, raises ValueError for
+    arms that it does not play, `name` being the argument at fault. A policy whose class has an attribute `problems`, a
+    tuple of those that environments declare, is refused for all others.
     """
 
     def init(self, reward: Array) -> State:

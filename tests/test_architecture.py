@@ -28,7 +28,7 @@ MAY_IMPORT = {
     "indices": {"base", "chains"},
     "confidence": {"base", "fast"},
     "environments": {"base", "chains", "divergences", "draws", "fast", "indices"},
-    "policies": {"base", "confidence", "divergences", "fast", "indices"},
+    "policies": {"base", "chains", "confidence", "divergences", "fast", "indices"},
     "results": {"interruption", "metrics"},
     "simulation": {"base", "cores", "fast", "interruption", "results", "selection", "version"},
     "sweeps": {"results", "simulation"},

@@ -227,3 +227,10 @@ def test_weak_regret_is_that_of_scalar_loops(policy, expected, errors):
     regret = metrics.realised_regret(result, "p")[0, 0]
     own = regret.std(0, ddof=1) / np.sqrt(2000)
     assert (np.abs(regret.mean(0) - expected) < 5 * np.hypot(own, errors)).all()
+
+
+def test_rca_refuses_arms_with_a_state_that_is_left_for_ever():
+    chain = [[[0.0, 0.5, 0.5], [0.0, 0.5, 0.5], [0.0, 0.3, 0.7]]] * 2
+    arms = restless(chain, (0.0, 0.5, 1.0))
+    with pytest.raises(ValueError, match=r"^scenarios\['scenario'\]: arm 0 .* does not return to"):
+        simulate(arms, {"r": RCA()}, runs=3, horizon=5, progress=False)

@@ -2,10 +2,12 @@
 
 from __future__ import annotations
 
-from typing import ClassVar, NamedTuple
+from typing import Any, ClassVar, NamedTuple
 
 import jax.numpy as jnp
+import numpy as np
 
+from jaxbandit import chains
 from jaxbandit.base import Array, Feedback, Problem, pytree
 from jaxbandit.policies import checks
 from jaxbandit.policies.estimates import sample_mean, unit_reward
@@ -44,7 +46,8 @@ class RCA:
     irreducible; on arms that hardly move a block may be longer than the horizon.
 
     Raises:
-      ValueError: from `simulate` and `check_policy`, for a negative L; from `simulate`, for hidden arms.
+      ValueError: from `simulate` and `check_policy`, for a negative L; from `simulate`, for hidden arms and for arms
+        that are reducible.
 
     Source: Tekin and Liu 2012, sections IV and V (RCA, RCA-M). There t2 grows where a block ends, here with every
     counted play, which for one play a round is the same.
@@ -61,6 +64,14 @@ class RCA:
 
     def validate(self, reward: Array) -> None:
         checks.number(self, "L", 0)
+
+    def check_arms(self, environment: Any, name: str) -> None:
+        for arm, rows in enumerate(np.asarray(environment.transition)):
+            if not all(len(found) == len(rows) for found in chains.recurrent_classes(rows)):
+                raise ValueError(
+                    f"{name}: arm {arm} has a state that it does not return to; a block of RCA that begins there never "
+                    "ends, so give arms whose states all lead to each other"
+                )
 
     def init(self, reward: Array) -> Cycles:
         arms = reward.shape[0]

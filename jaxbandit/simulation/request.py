@@ -149,7 +149,7 @@ def _listed(policies: Policies, reward: list[np.ndarray]) -> dict[str, list[Poli
 
 
 def _check_problems(scenarios: dict[str, Environment], policies: dict[str, list[Policy]]) -> None:
-    """Refuse a policy that is not for what an environment declares."""
+    """Refuse a policy that is not for what an environment declares, or not for its very arms."""
     for (name, environment), (label, variants) in itertools.product(scenarios.items(), policies.items()):
         suited = getattr(variants[0], "problems", None)
         if suited is not None and problem(environment) not in suited:
@@ -157,6 +157,9 @@ def _check_problems(scenarios: dict[str, Environment], policies: dict[str, list[
                 f"policies[{label!r}]: {type(variants[0]).__name__} is for {' or '.join(suited)} arms; those of "
                 f"scenarios[{name!r}] are {problem(environment)}"
             )
+        check_arms = getattr(variants[0], "check_arms", None)
+        if check_arms is not None:
+            check_arms(environment, f"scenarios[{name!r}]")
 
 
 def _comparator(scenarios: dict[str, Environment], plays: int) -> np.ndarray | None:
