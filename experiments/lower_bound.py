@@ -12,12 +12,11 @@ from __future__ import annotations
 import dataclasses
 from typing import Any
 
-import numpy as np
-
 import jaxbandit
 from experiments.command_line.experiment import begin, finish, play
 from experiments.command_line.options import Simulation, main, option
 from experiments.published.scenarios import OTHERS, environment, independent
+from experiments.reports.growth import growth_of, times
 from experiments.reports.pictures import Pictures, legend_below, panels
 from experiments.reports.tables import Row, Tables
 from jaxbandit import MarkovArms, Result, bounds, metrics, plotting
@@ -47,16 +46,10 @@ def environments() -> dict[str, MarkovArms]:
 
 def cases(settings: Settings) -> dict[str, Any]:
     """All three in one case."""
-    return {"three environments": {"scenarios": environments(), "policies": POLICIES, **settings.size()}}
-
-
-def growth(result: Result, label: str, scenario: int) -> tuple[np.ndarray, float]:
-    """Growth of regret per unit of log n over the last decade of rounds, [run], and where the decade starts."""
-    regret = metrics.pseudo_regret(result, label)[scenario, 0]
-    start = int(np.searchsorted(result.times, result.times[-1] / 10))
-    start = min(start, len(result.times) - 2)
-    grown = (regret[:, -1] - regret[:, start]) / np.log(result.times[-1] / result.times[start])
-    return grown, float(result.times[start])
+    return {
+        "three environments": {"scenarios": environments(), "policies": POLICIES, "times": times(settings.horizon)}
+        | settings.size()
+    }
 
 
 def growth_table(result: Result) -> list[Row]:
@@ -66,7 +59,7 @@ def growth_table(result: Result) -> list[Row]:
     rows: list[Row] = []
     for number, name in enumerate(result.scenarios):
         for label in result.labels:
-            grown, _ = growth(result, label, number)
+            grown = growth_of(result, label, number).values[-1]
             s, (low, high) = metrics.summary(grown), metrics.median_interval(grown)
             final = metrics.summary(metrics.pseudo_regret(result, label)[number, 0, :, -1])
             rows.append(
@@ -87,7 +80,7 @@ def growth_table(result: Result) -> list[Row]:
 
 def tabulate(result: Result, settings: Settings) -> Tables:
     """Growth over the last decade of rounds."""
-    decade = growth(result, "UCB-SM", 0)[1]
+    decade = growth_of(result, "UCB-SM").times[-2]
     title = f"Growth of pseudo-regret per log n, rounds {decade:,.0f} to {settings.horizon:,}, {settings.runs:,} runs"
     return {"growth": (title, growth_table(result))}
 

@@ -15,7 +15,7 @@ from experiments.published.propositions import CHAINS, bound, count_events
 from experiments.published.scenarios import environment
 from experiments.published.slow_arms import member
 from experiments.reports.pictures import save
-from jaxbandit import Result, bounds, metrics
+from jaxbandit import bounds, metrics
 from jaxbandit.bounds.arms import TwoState
 
 
@@ -119,17 +119,6 @@ def test_concentration_writes_its_folder(tmp_path, capsys):
             concentration.run(concentration.Settings(**{"runs": 5, "horizon": 60, "out": str(tmp_path / "b")} | bad))
     assert not (tmp_path / "b").exists()
     capsys.readouterr()
-
-
-def test_growth_of_regret_per_log():
-    plays = np.array([0, 50, 50, 120])  # of the worse arm, at rounds 10, 100, 500, 1000
-    visits = np.stack([np.array([10, 100, 500, 1000]) - plays, plays], -1)[None, None, None, :, :, None]
-    result = Result(
-        ("s",), np.array([10, 100, 500, 1000]), {"a": visits.astype(np.int32)}, np.array([[1.0, 0.5]]),
-        np.ones((1, 2, 1)), horizon=1000, rounds=1000, plays=1, fingerprint={}, carry={},
-    )  # fmt: skip
-    grown, start = lower_bound.growth(result, "a", 0)
-    assert start == 100 and grown == pytest.approx([0.5 * 70 / np.log(10)])
 
 
 def test_lower_bound_writes_its_folder(tmp_path, capsys, monkeypatch):
