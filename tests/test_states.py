@@ -6,11 +6,12 @@ import jax
 import jax.numpy as jnp
 import numpy as np
 import pytest
+import reference_likelihood
 import reference_states
 from against import check_law, check_same_arms
 
 import jaxbandit
-from jaxbandit import ALL, KLUCBMC, TVKLUCB, Feedback, markov
+from jaxbandit import ALL, IMEDMC, KLUCBMC, TVKLUCB, Feedback, markov
 from jaxbandit.confidence.stationary import excursions
 from jaxbandit.divergences import farthest
 from jaxbandit.policies.tv_kl_ucb import estimates
@@ -191,3 +192,28 @@ def test_sixty_four_states_are_played():
         result = jaxbandit.simulate(arms, {"p": TVKLUCB()}, runs=4, horizon=20, times=[20], progress=False)
     plays = result.visits["p"][0, 0, :, 0].sum(-1)
     assert (plays.sum(-1) == 20).all() and (plays >= 1).all()
+
+
+@pytest.mark.parametrize("policy", [IMEDMC(), IMEDMC(exponent=0.5), IMEDMC(gap=0.1)])
+def test_imed_mc_of_three_states_against_the_search(policy):
+    """Its index after 60 random plays of three arms, 1e-3 max(1, index), and the class renewed at plays alone."""
+    rng = np.random.default_rng(31)
+    reward = np.tile(np.array(UNIT, np.float32), (3, 1)).astype(float)
+    state, counts, now = policy.init(jnp.array(reward, float)), np.zeros((3, 3, 3)), [0, 0, 0]
+    update = jax.jit(policy.update)
+    for _ in range(60):
+        k = int(rng.integers(3))
+        after = int(rng.choice(3, p=ROWS[k][now[k]]))
+        state = update(state, Feedback(*(jnp.array([a]) for a in (k, now[k], after, reward[k, after]))))
+        counts[k, now[k], after] += 1
+        now[k] = after
+    plays = counts.sum((1, 2))
+    gaps = plays**-0.5 if policy.exponent is not None else np.full(3, policy.gap or 0.0)
+    means = [reference_likelihood.likeliest_mean(n, r, g) for n, r, g in zip(counts, reward, gaps, strict=True)]
+    expected = []
+    for n, r, g, mean in zip(counts, reward, gaps, means, strict=True):
+        poor = r < mean
+        moved = min(n[np.ix_(poor, ~poor)].sum(), n[np.ix_(~poor, poor)].sum())
+        expected.append(reference_likelihood.ratio(n, r, max(means), g) + np.log(1 + moved))
+    found = -np.asarray(policy.scores(None, state, 61), float)
+    assert (np.abs(found - expected) < 1e-3 * np.maximum(1, expected)).all()
