@@ -108,9 +108,9 @@ def likeliest_chain(counts: Array, reward: Array, gap: Array | None = None) -> L
     if counts.shape[-1] > 2:
         return LikeliestChain(*relative_values.likeliest(counts, reward, gap=_for_each(gap, counts)))
     ordered, low, high = _ordered(counts, reward)
-    parts = two_states.likeliest(ordered, gap)
+    share, parts = two_states.likeliest(ordered, gap)
     # exact where the share is 0 or 1, and where both states pay the same
-    mean = jnp.where(high > low, low * (1 - parts.share) + high * parts.share, low)
+    mean = jnp.where(high > low, low * (1 - share) + high * share, low)
     return LikeliestChain(mean, parts)
 
 
@@ -123,7 +123,7 @@ def ratio_to(
     more than 0.1 max(1, J).
     """
     counts, reward = jnp.asarray(counts), jnp.asarray(reward, float)
-    if not isinstance(chain.parts, two_states.Likeliest):
+    if not isinstance(chain.parts, (two_states.Estimates, two_states.InClass)):
         mean = jnp.broadcast_to(jnp.asarray(mean, float), chain.mean.shape)
         steps = STEPS_OF_THREE // 2 if quick else STEPS_OF_THREE
         ratio = relative_values.likelihood_ratio(counts, reward, mean, gap=_for_each(gap, counts), steps=steps)
