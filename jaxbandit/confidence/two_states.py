@@ -21,7 +21,7 @@ concave; and where p + q < g the first maximum is on the line a + b = g, where `
 
 from __future__ import annotations
 
-from typing import NamedTuple
+from typing import NamedTuple, cast
 
 import jax.numpy as jnp
 
@@ -127,14 +127,15 @@ def likelihood_ratio(counts: Counts, chain: Likeliest, above: Array, below: Arra
 
     Args:
       above, below: positive.
+      gap: as `likeliest` was given.
     """
-    if gap is not None and isinstance(chain, InClass):
-        return _ratio_to_class(counts, chain, above, below, gap)
-    assert isinstance(chain, Estimates)
-    return _ratio_to_all(counts, chain, above, below)
+    if isinstance(chain, Estimates):
+        return _ratio_to_all(counts, chain, above, below)
+    return _ratio_to_class(counts, chain, above, below, cast(Array, gap))
 
 
 def _ratio_to_all(counts: Counts, chain: Estimates, above: Array, below: Array) -> Array:
+    """The ratio where all chains are admitted: nu departures of state 1 become departures of state 0."""
     n00, n01, n10, n11 = counts
     inverse_out, inverse_n01, inverse_n10 = chain.inverses
     odds = below / above
@@ -155,6 +156,7 @@ def _ratio_to_all(counts: Counts, chain: Estimates, above: Array, below: Array) 
 
 
 def _ratio_to_class(counts: Counts, chain: InClass, above: Array, below: Array, gap: Array) -> Array:
+    """The ratio in the class of a gap: as without one, or with a = gap mu, where that is larger."""
     n00, n01, n10, n11 = counts
     of_a, of_stay_0, of_b, of_stay_1 = chain.inverses
     odds = below / above
