@@ -57,7 +57,8 @@ INTRODUCTION = (
     "what that arm pays in the same run: as arms move whether they are played or not, it is the same path, and the "
     "mean is that of regret against the long-run reward. Weak regret can be negative, and linear, for a player who "
     "leaves an arm in a bad state for one in a good state collects more than any single arm pays. The more slowly arms "
-    "move the longer a good state lasts."
+    "move, the longer a good state lasts. Policies that explore much come to play so without knowing it: they keep the "
+    "indices of all arms close together, so that an arm which pays stays ahead, and falls behind when it does not."
 )
 
 
@@ -126,6 +127,8 @@ def in_words(results: dict[str, Result]) -> list[str]:
             f"{end['weak regret']}, {clear}beyond chance less than {end['second']}",
             "; ".join(f"{label}: {in_short(regret[label][:, -1])}" for label in KNOWING if label in regret),
         ]
+        gains = [label for label in LEARNERS if label in regret and metrics.summary(regret[label][:, -1]).high < 0]
+        words.append(f"Below zero, beyond chance, is that of {', '.join(gains) or 'none of them'}")
         for mine in MADE_FOR_THEM:
             words.append(
                 f"{mine} has, beyond chance, less than {', '.join(overtakes(result, mine, LEARNERS)) or 'none'}"
@@ -135,15 +138,17 @@ def in_words(results: dict[str, Result]) -> list[str]:
 
 
 def _style(label: str) -> dict[str, Any]:
-    """The colour and the line of a policy; colours that come again have dashed lines, and knowledge is black."""
+    """The colour and the line of a policy; colours that come again have dashed lines, and knowledge has none."""
     if label in KNOWING:
-        return {"color": "black", "linestyle": ("-", ":")[KNOWING.index(label)]}
+        return ({"color": "black", "linewidth": 1.0}, {"color": "limegreen", "linestyle": ":", "linewidth": 2.4})[
+            KNOWING.index(label)
+        ]
     again, place = divmod(list(LEARNERS).index(label), len(COLOURS))
     wide = 2.4 if label in MADE_FOR_THEM else 1.3
     return {"color": COLOURS[place], "linestyle": ("-", "--")[again], "linewidth": wide}
 
 
-def draw_over_time(results: dict[str, Result]) -> Figure:
+def draw_over_time(results: dict[str, Result], size: str) -> Figure:
     """Mean weak regret against time, a panel for each environment."""
     figure, axes = panels(2, 3, (16, 9.5), sharex=True, sharey=True)
     for spare in axes.flat[len(results) :]:
@@ -166,11 +171,12 @@ def draw_over_time(results: dict[str, Result]) -> Figure:
         frameless(ax)
     for ax in axes[:, 0]:
         ax.set_ylabel("weak regret")
+    figure.suptitle(f"Weak regret: mean of {size}, with its 95 % interval")
     legend_below(figure)
     return figure
 
 
-def draw_finals(results: dict[str, Result]) -> Figure:
+def draw_finals(results: dict[str, Result], size: str) -> Figure:
     """Of every policy the mean at the end with its interval, and the mean of the worst 5 % of runs."""
     labels = [*LEARNERS, *KNOWING]
     figure, axes = panels(1, len(results), (17, 5.6), sharex=True, sharey=True)
@@ -187,6 +193,7 @@ def draw_finals(results: dict[str, Result]) -> Figure:
         ax.set_title(name, fontsize="medium")
         ax.set_xlabel("weak regret")
         frameless(ax)
+    figure.suptitle(f"Final weak regret, {size}: mean with its 95 % interval (dots), mean of the worst 5 % (strokes)")
     axes[0].set_yticks(range(len(labels)), labels)
     axes[0].invert_yaxis()
     return figure
@@ -206,18 +213,16 @@ def write_report(results: dict[str, Result], settings: Settings, folder: Path) -
     """Tables, pictures and sentences, as files and as one page."""
     tables, sentences = tabulate(results), in_words(results)
     size = f"{settings.runs:,} runs of {settings.horizon:,} rounds"
-    over_time, finals = draw_over_time(results), draw_finals(results)
-    captions = (
-        f"Mean of {size} with its 95 % interval; the axis is linear from -{AXIS['linthresh']} to {AXIS['linthresh']}.",
-        "Dots: mean at the end with its 95 % interval; strokes: mean of the worst 5 % of runs.",
-    )
+    over_time, finals = draw_over_time(results, size), draw_finals(results, size)
     page.write(
         folder / "report.html",
         "Restless arms",
         [
             page.paragraph(f"{INTRODUCTION} Here: {size}, seed {settings.seed}."),
-            page.picture(over_time, "Weak regret over time", captions[0]),
-            page.picture(finals, "Weak regret at the end", captions[1]),
+            page.picture(
+                over_time, "Weak regret over time", f"Linear from -{AXIS['linthresh']} to {AXIS['linthresh']}."
+            ),
+            page.picture(finals, "Weak regret at the end", "Runs are paired with those of the best arm alone."),
             *map(page.paragraph, sentences),
             *page.titled(tables),
         ],

@@ -58,7 +58,8 @@ moving
 #
 # No policy gains on the best of rested arms in the long run. Of restless arms one does who leaves an arm in a bad state
 # for one that is in a good state, and comes back. What such a policy loses or gains beside the best arm is *weak
-# regret*: a result of restless arms is read by it.
+# regret*: a result of restless arms is read by it. UCB1 comes to play so without knowing anything: it keeps the indices
+# of all arms close together, so that an arm which pays stays ahead, and falls behind as soon as it does not.
 
 # %%
 figure, axes = plt.subplots(1, 2, figsize=(13, 4.6), layout="constrained")
