@@ -181,6 +181,15 @@ def test_hidden_writes_its_folder_and_goes_on(tmp_path, capsys, monkeypatch):
     assert {path.stem for path in tmp_path.glob("*.png")} == {"hidden"}
     assert "data:image/png" in (tmp_path / "report.html").read_text()
     assert len(rows_of(tmp_path / "final.csv")) == 5 * 3
+    found = hidden.least(results, "scenario 1")
+    for error in ("0", "0.4"):
+        one, other = (
+            metrics.pseudo_regret(results[f"scenario 1, error {error}"], label)[0, 0, :, -1]
+            for label in hidden.LEARNERS
+        )
+        apart = (one - other).mean() / ((one - other).std(ddof=1) / np.sqrt(15))
+        said = [label for label, errors in found.items() if error in errors]
+        assert said == ([] if abs(apart) < 2.144787 else ["TV-KL-UCB" if apart < 0 else "KL-UCB-SM"])
     sentences = hidden.in_words(results)
     assert any("cycles of four states" in sentence for sentence in sentences)
     assert all(sentence in printed for sentence in sentences)
