@@ -187,12 +187,7 @@ def write_report(rows: list[Row], settings: Settings, folder: Path) -> None:
             page.heading("What each policy risks"),
             page.table(tables["worst"][1]),
             page.heading("Every environment"),
-            *[
-                part
-                for name, (title, table) in tables.items()
-                if name != "worst"
-                for part in (page.heading(title, 3), page.table(table))
-            ],
+            *page.titled({name: table for name, table in tables.items() if name != "worst"}),
         ],
     )
     save(figure, folder / "front")

@@ -20,7 +20,7 @@ import numpy as np
 import jaxbandit
 from experiments.command_line.experiment import begin, finish, play
 from experiments.command_line.options import Simulation, main, option
-from experiments.published.beside import WHOLE_CHAIN, playable, slowed
+from experiments.published.beside import SLOWER, WHOLE_CHAIN, playable, slowed
 from experiments.published.scenarios import INDEPENDENT, POLICIES, environment, independent
 from experiments.reports.growth import decades, draw_growth, growth_of, times, verdict
 from experiments.reports.pictures import Pictures, panels
@@ -29,7 +29,6 @@ from experiments.theory import lemmas
 from jaxbandit import MarkovArms, Result, bounds, metrics
 from jaxbandit.bounds import Bound
 
-SLOWER = "scenario 1, a tenth as fast"
 SHOWN = 4  # decades in the table
 PLAYED = {
     **POLICIES,

@@ -76,8 +76,8 @@ WhittleBelief advance bernoulli best bounds chains confidence divergences enviro
 play_round pytree random simulate start static sweep testing two_state use_all_cores
 """.split()
 COMMANDS = """
-ablation asymptotic_bounds benchmark concentration front iid initial_state known_chains lower_bound optimality
-own_policy paper scenario1 scenario2 scenario3 scenario4 sweep tune
+ablation asymptotic_bounds benchmark concentration front hidden iid initial_state known_chains lower_bound optimality
+own_policy paper restless scenario1 scenario2 scenario3 scenario4 sweep tune
 """.split()
 
 

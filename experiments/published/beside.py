@@ -23,6 +23,7 @@ WHOLE_CHAIN: dict[str, Policy] = {
 OF_A_CLASS: dict[str, Policy] = {"IMED-MC, gap 0.03": jaxbandit.IMEDMC(gap=0.03)}
 TWO_STATES = ("IMED-MC, T^-1/2", *OF_A_CLASS)  # a class of chains that mix is for arms with two states
 HIGH = "i.i.d. high"
+SLOWER = "scenario 1, a tenth as fast"
 SLOWED: dict[str, float | list[float]] = {
     "tenth": 0.1,
     "best20": [1 / 20, 1, 1, 1, 1],

@@ -10,7 +10,7 @@ from pathlib import Path
 
 from matplotlib.figure import Figure
 
-from experiments.reports.tables import Row, text
+from experiments.reports.tables import Row, Tables, text
 from jaxbandit.results.file import whole_file
 
 STYLE = """
@@ -51,6 +51,11 @@ def table(rows: list[Row]) -> str:
     head = "".join(f"<th>{html.escape(column)}</th>" for column in rows[0])
     body = "\n".join("<tr>" + "".join(cell(*item) for item in row.items()) + "</tr>" for row in rows)
     return f'<div class="table"><table><thead><tr>{head}</tr></thead>\n<tbody>{body}</tbody></table></div>'
+
+
+def titled(tables: Tables) -> list[str]:
+    """Every table under its title."""
+    return [part for title, rows in tables.values() for part in (heading(title, 3), table(rows))]
 
 
 def picture(figure: Figure, name: str, caption: str) -> str:

@@ -6,6 +6,8 @@ import csv
 from itertools import combinations
 from pathlib import Path
 
+import numpy as np
+
 from jaxbandit import Result, metrics
 
 Row = dict[str, str | float]
@@ -62,6 +64,10 @@ SHARES = (
     "first less in",
     "its plays in the transition phase",
     "rounds judged Markovian",
+    "best arm Markovian",
+    "others Markovian",
+    "all arms Markovian",
+    "weighed by plays",
 )
 REWARDS = ("arm's mean", "gap")
 
@@ -71,6 +77,12 @@ def text(column: str, value: str | float) -> str:
     if isinstance(value, str):
         return value
     return f"{value:{'.1%' if column in SHARES else '.4f' if column in REWARDS else ',.1f'}}"
+
+
+def in_short(values: np.ndarray) -> str:
+    """The mean over runs and half of its 95 % interval."""
+    s = metrics.summary(values)
+    return f"{s.mean:,.1f} ± {s.high - s.mean:,.1f}"
 
 
 def show(rows: list[Row]) -> str:

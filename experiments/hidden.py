@@ -1,0 +1,263 @@
+"""Hidden arms: what becomes of TV-KL-UCB's test, and of regret, when noise hides the states of the chains.
+
+A play shows the arm's state with an error: state 0 shows symbol 1, and state 1 symbol 0, with a probability from 0 (the
+states themselves) to 1/2 (nothing of them). The arms' chains are scenario 1's, as they are and a tenth as fast; symbol
+1 pays 1 and symbol 0 nothing, so that noise draws all means to 1/2, and symbols are no Markov chain any more. Then five
+arms that go round four states in order and show 1 only in the first two, the best of them always: their symbols are far
+from independent, but not those of two plays in a row, and the test cannot see it. Prints and writes (CSV) how often the
+test takes arms for Markovian at the end, and the regret of policies that take symbols for states and of the myopic rule
+that knows chains and errors; draws both against the error, and puts everything on one page (report.html). Ctrl-C keeps
+what is done, and the same command continues; runs may grow.
+"""
+
+from __future__ import annotations
+
+from pathlib import Path
+from typing import Any, NamedTuple
+
+import numpy as np
+from matplotlib.figure import Figure
+
+import jaxbandit
+from experiments.command_line.experiment import begin, finish, play
+from experiments.command_line.options import Simulation, main
+from experiments.published.beside import SLOWER, slowed
+from experiments.published.scenarios import environment
+from experiments.reports import page
+from experiments.reports.pictures import frameless, legend_below, panels
+from experiments.reports.tables import Row, Tables, final_table, in_short, write
+from jaxbandit import HiddenMyopic, Policy, Result, divergences, metrics
+from jaxbandit.environments import HiddenArms
+from jaxbandit.plotting import COLOURS, MARKERS
+
+ERRORS = (0.0, 0.05, 0.1, 0.15, 0.2, 0.3, 0.4, 0.5)
+ADAPTIVE = "TV-KL-UCB"
+KNOWING = "Myopic, chains and errors known"
+LEARNERS: dict[str, Policy] = {
+    ADAPTIVE: jaxbandit.TVKLUCB(),
+    "KL-UCB-SM": jaxbandit.KLUCB(),
+    "KL-UCB-MC": jaxbandit.KLUCBMC(),
+    "IMED-MC": jaxbandit.IMEDMC(),
+}
+CYCLES = "cycles of four states"
+SHOWN_IN_A_CYCLE = np.array([1.0, 0.84, 0.63, 0.47, 0.25])  # probability of 1 in each arm's first two states
+
+INTRODUCTION = (
+    "The paper remarks that rewards may come from a chain that is not seen. A policy that takes the symbols for states "
+    "still has the right mean, but the symbols of an arm are no Markov chain, and TV-KL-UCB's test sees only how far "
+    "one symbol depends on the one before. A policy plays arms that it gave up too rarely to judge them: at the end, "
+    "the verdict on these is one of few plays. The myopic rule that knows chains and errors plays the best arm of "
+    "scenario 1 in every round, as no other promises more after a start in state 0. With an error of 1/2 all arms are "
+    "alike."
+)
+
+
+class Problem(NamedTuple):
+    """What a case plays."""
+
+    chains: str
+    error: float
+    arms: HiddenArms
+
+
+def problems() -> dict[str, Problem]:
+    """By the name of their case."""
+    found = {}
+    for chains, rested in (("scenario 1", environment("scenario 1")), (SLOWER, slowed("tenth")())):
+        for error in ERRORS:
+            emission = np.broadcast_to([error, 1 - error], rested.reward.shape)
+            arms = jaxbandit.environments.hidden(rested.transition, emission)
+            found[f"{chains}, error {error:g}"] = Problem(chains, error, arms)
+    return found | {CYCLES: Problem(CYCLES, 0.0, cycles())}
+
+
+def cycles() -> HiddenArms:
+    """Arms that go round four states; the best shows 1 1 0 0 for ever, the others some of its ones."""
+    arms = len(SHOWN_IN_A_CYCLE)
+    moves = np.broadcast_to(np.roll(np.eye(4), 1, axis=1), (arms, 4, 4))
+    return jaxbandit.environments.hidden(moves, SHOWN_IN_A_CYCLE[:, None] * [1, 1, 0, 0], initial_state="stationary")
+
+
+def verdict(arms: Any, state: Any, t: Any, policy: Any) -> Any:
+    """Which arms the policy takes for Markovian after round t, [K] bool."""
+    return policy.markovian(state, t + 1)
+
+
+def cases(settings: Simulation) -> dict[str, Any]:
+    """A case for each problem; what is asked for is known at the end and in the middle."""
+    asked = {
+        "times": sorted({max(1, settings.horizon // 2), settings.horizon}),
+        "record": {"Markovian": {ADAPTIVE: verdict}},
+        **settings.size(),
+    }
+    return {
+        name: {"scenarios": {name: arms}, "policies": LEARNERS | {KNOWING: HiddenMyopic.of(arms)}, **asked}
+        for name, (_, _, arms) in problems().items()
+    }
+
+
+def dependence(arms: HiddenArms) -> np.ndarray:
+    """|p01 + p10 - 1| of each arm's symbols in the long run, which the test compares with its threshold; [K]."""
+    symbols = arms.symbol_transition()
+    return np.asarray(np.abs(symbols[:, 0, 1] + symbols[:, 1, 0] - 1))
+
+
+def markovian(result: Result) -> np.ndarray:
+    """Share of runs in which each arm is taken for Markovian at the end, [K]."""
+    return np.asarray(result.recorded["Markovian"][ADAPTIVE][0, 0, :, -1].mean(axis=0))
+
+
+def weighed(result: Result) -> float:
+    """The share of all plays that went to arms which are taken for Markovian at the end."""
+    plays = result.visits[ADAPTIVE][0, 0, :, -1].sum(-1)  # [R, K]
+    return float((plays * result.recorded["Markovian"][ADAPTIVE][0, 0, :, -1]).sum() / plays.sum())
+
+
+def verdict_rows(results: dict[str, Result]) -> list[Row]:
+    """What the test says of each problem, beside what it would have to see."""
+    rows: list[Row] = []
+    for name, (chains, error, arms) in problems().items():
+        far, shares, means = dependence(arms), markovian(results[name]), np.sort(arms.means())[::-1]
+        best = int(arms.means().argmax())
+        others = np.delete(far, best)
+        row: Row = {"chains": chains, "error": f"{error:g}", "best mean": f"{means[0]:.3f}"}
+        row |= {"gap": float(means[0] - means[1]), "best arm's distance": f"{far[best]:.3f}"}
+        row |= {"the others'": f"{others.min():.3f} to {others.max():.3f}"}
+        row |= {"best arm Markovian": float(shares[best]), "others Markovian": float(np.delete(shares, best).mean())}
+        rows.append(row | {"all arms Markovian": float(shares.mean()), "weighed by plays": weighed(results[name])})
+    return rows
+
+
+def regret_rows(results: dict[str, Result]) -> list[Row]:
+    """Mean regret of every policy with half of its interval, and the linear share where there is one."""
+    rows: list[Row] = []
+    for name, (chains, error, _) in problems().items():
+        row: Row = {"chains": chains, "error": f"{error:g}"}
+        for label in results[name].labels:
+            linear = float(metrics.linear_share(results[name], label)[0, 0])
+            said = in_short(metrics.pseudo_regret(results[name], label)[0, 0, :, -1])
+            row[label] = said + f"  {linear:.1%}" * (linear > 0)
+        rows.append(row)
+    return rows
+
+
+def tabulate(results: dict[str, Result]) -> Tables:
+    """Verdicts and regret, a row for each problem."""
+    horizon = int(next(iter(results.values())).times[-1])
+    least = float(divergences.threshold(np.float64(horizon)))
+    return {
+        "verdicts": (
+            f"Share of runs in which {ADAPTIVE} takes arms for Markovian after {horizon:,} rounds\n(where "
+            f"|p01 + p10 - 1| of its estimates exceeds {least:.3f}; distances are those of symbols in the long run)",
+            verdict_rows(results),
+        ),
+        "regret": ("Final pseudo-regret, mean ± half of its 95 % interval, linear share", regret_rows(results)),
+    }
+
+
+def least(results: dict[str, Result], chains: str) -> dict[str, list[str]]:
+    """By learner the errors with which it has the least regret, beyond chance, of these chains."""
+    found: dict[str, list[str]] = {}
+    for name, problem in problems().items():
+        if problem.chains == chains:
+            ends = {label: metrics.pseudo_regret(results[name], label)[0, 0, :, -1] for label in LEARNERS}
+            first, second = sorted(ends, key=lambda label: float(ends[label].mean()))[:2]
+            if metrics.summary(ends[first] - ends[second]).high < 0:
+                found.setdefault(first, []).append(f"{problem.error:g}")
+    return found
+
+
+def in_words(results: dict[str, Result]) -> list[str]:
+    """From which error on the best arm is mostly taken for independent, who is best where, and the cycles."""
+    sentences = []
+    rows = verdict_rows(results)
+    for chains in dict.fromkeys(str(row["chains"]) for row in rows):
+        here = [row for row in rows if row["chains"] == chains]
+        if chains == CYCLES:
+            sentences.append(
+                f"The {chains}: the best arm, which shows 1 1 0 0 for ever, is taken for Markovian in "
+                f"{here[0]['best arm Markovian']:.1%} of the runs, the others in {here[0]['others Markovian']:.1%}."
+            )
+            continue
+        blind = [str(row["error"]) for row in here if float(row["best arm Markovian"]) < 0.5]
+        which = f"with errors {', '.join(blind)}" if blind else "with no error"
+        best = "; ".join(f"{label} with errors {', '.join(errors)}" for label, errors in least(results, chains).items())
+        sentences.append(
+            f"{chains}: in most runs the best arm is taken for independent {which}. "
+            f"The least regret of those that learn, beyond chance, has {best or 'nobody'}."
+        )
+    return sentences
+
+
+def draw(results: dict[str, Result], size: str) -> Figure:
+    """Verdicts, regret and the best arm's share of the plays against the error, a column for each kind of chains.
+
+    With an error of 1/2 all arms are best, and there is nothing to be drawn but the verdict.
+    """
+    every = problems()
+    columns = [chains for chains in dict.fromkeys(each.chains for each in every.values()) if chains != CYCLES]
+    figure, axes = panels(3, len(columns), (5.8 * len(columns), 11), sharex=True, sharey="row")
+    for chains, (top, middle, below) in zip(columns, axes.T, strict=True):
+        here = {name: each for name, each in every.items() if each.chains == chains}
+        errors = [each.error for each in here.values()]
+        shares = np.array([markovian(results[name]) for name in here])  # [errors, K]
+        best = int(next(iter(here.values())).arms.means().argmax())
+        for values, line, label in (
+            (shares[:, best], "o-", "best arm"),
+            (np.delete(shares, best, axis=1).mean(1), "o--", "mean of the others"),
+        ):
+            top.plot(errors, values, line, color="black", label=f"taken for Markovian: {label}")
+        for number, label in enumerate([*LEARNERS, KNOWING]):
+            style = {"color": COLOURS[number], "marker": MARKERS[number], "label": label}
+            unlike = [name for name, each in here.items() if each.error != 0.5]
+            ends = np.array([metrics.pseudo_regret(results[name], label)[0, 0, :, -1] for name in unlike])
+            plays = np.array([metrics.best_share(results[name], label)[0, 0, :, -1] for name in unlike])
+            for ax, values in ((middle, ends), (below, plays)):
+                s = metrics.summary(values)
+                ax.errorbar([here[name].error for name in unlike], s.mean, yerr=s.high - s.mean, capsize=3, **style)
+        top.set_title(chains, fontsize="medium")
+        below.set_xlabel("probability that a state shows the other's symbol")
+    for ax, name in zip(axes[:, 0], ("share of runs", "pseudo-regret", "best arm's share of the plays"), strict=True):
+        ax.set_ylabel(name)
+    for ax in axes.flat:
+        ax.legend()
+        frameless(ax)
+    axes[1, 0].set_yscale("symlog", linthresh=10, linscale=0.3)
+    figure.suptitle(f"Means of {size}, 95 % intervals")
+    axes[1, 0].set_ylim(bottom=0)
+    legend_below(figure)
+    return figure
+
+
+def write_report(results: dict[str, Result], settings: Simulation, folder: Path) -> None:
+    """Tables, picture and sentences, as files and as one page."""
+    size = f"{settings.runs:,} runs of {settings.horizon:,} rounds"
+    tables, sentences, figure = tabulate(results), in_words(results), draw(results, size)
+    write(
+        [{"case": name, **row} for name, result in results.items() for row in final_table(result)], folder / "final.csv"
+    )
+    page.write(
+        folder / "report.html",
+        "Hidden arms",
+        [
+            page.paragraph(f"{INTRODUCTION} Here: {size}, seed {settings.seed}."),
+            page.picture(figure, "Verdict, regret and plays by error", "By the error with which states are shown."),
+            *map(page.paragraph, sentences),
+            *page.titled(tables),
+        ],
+    )
+    finish(folder, tables, [("hidden", figure)], "\n".join(sentences))
+
+
+def run(settings: Simulation) -> dict[str, Result]:
+    """Play, print the tables and write the folder."""
+    planned = cases(settings)
+    out = f"results/hidden/{settings.horizon}-seed{settings.seed}"  # without the runs, which may grow
+    folder = begin("hidden", settings, planned, default=out, fixed=("horizon", "seed"))
+    results = play(planned, folder)
+    write_report(results, settings, folder)
+    return results
+
+
+if __name__ == "__main__":
+    main(run, Simulation, "hidden", __doc__)

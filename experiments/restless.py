@@ -1,0 +1,234 @@
+"""Restless arms, which move in every round, played or not: who is best where, and do policies made for them pay?
+
+Plays the paper's scenarios with restless arms that start as their stationary laws say, and scenario 1 with all arms ten
+times slower. The paper's policies, IMED-MC (two states) and UCB1 take what they see for rested arms; RCA and DSEE are
+made for restless ones, and play an arm in long blocks; the myopic rule and Whittle's index of beliefs (two states) know
+the chains, but not where arms stand. Prints and writes (CSV) weak regret with its 95 % interval and the mean of the
+worst 5 % of runs, which learner has least after every decade of rounds, and from which round on RCA and DSEE have less
+than each other policy; draws weak regret against time and at the end, and puts everything on one page (report.html).
+Ctrl-C keeps what is done, and the same command continues; runs may grow.
+"""
+
+from __future__ import annotations
+
+import dataclasses
+from collections.abc import Callable
+from pathlib import Path
+from typing import Any
+
+from matplotlib.figure import Figure
+
+import jaxbandit
+from experiments.command_line.experiment import begin, finish, play
+from experiments.command_line.options import Simulation, main, option
+from experiments.published.beside import SLOWER, slowed
+from experiments.published.scenarios import OTHERS, SCENARIOS
+from experiments.reports import page
+from experiments.reports.growth import times
+from experiments.reports.pictures import frameless, legend_below, panels
+from experiments.reports.tables import Row, Tables, in_short
+from experiments.reports.weak_regret import (
+    BEST,
+    best_rows,
+    final_rows,
+    overtakes,
+    overtaking_rows,
+    weak_regret,
+)
+from jaxbandit import Myopic, Policy, Result, WhittleBelief, metrics
+from jaxbandit.environments import Restless
+from jaxbandit.plotting import COLOURS, MARKERS
+
+MADE_FOR_THEM: dict[str, Policy] = {"RCA": jaxbandit.RCA(), "DSEE": jaxbandit.DSEE()}
+LEARNERS: dict[str, Policy] = {
+    **OTHERS,
+    "TV-KL-UCB": jaxbandit.TVKLUCB(),
+    "UCB1": jaxbandit.UCB1(),
+    "IMED-MC": jaxbandit.IMEDMC(),
+    **MADE_FOR_THEM,
+}
+KNOWING = ("Myopic, chains known", "Whittle, chains known")
+DISCOUNT = 0.99  # of Whittle's index; about the next 100 rounds count
+AXIS: dict[str, Any] = {"linthresh": 100, "linscale": 0.5}  # linear up to there, as weak regret may be negative
+TICKS = [-100_000, -10_000, -1_000, 0, 1_000, 10_000, 100_000]
+
+INTRODUCTION = (
+    "Weak regret is what is lost beside a player who plays the best arm in every round. It is measured run by run from "
+    "what that arm pays in the same run: as arms move whether they are played or not, it is the same path, and the "
+    "mean is that of regret against the long-run reward. Weak regret can be negative, and linear, for a player who "
+    "leaves an arm in a bad state for one in a good state collects more than any single arm pays. The more slowly arms "
+    "move, the longer a good state lasts. Policies that explore much come to play so without knowing it: they keep the "
+    "indices of all arms close together, so that an arm which pays stays ahead, and falls behind when it does not."
+)
+
+
+@dataclasses.dataclass(frozen=True)
+class Settings(Simulation):
+    """Options of the experiment."""
+
+    horizon: int = option(300_000, "rounds of a run")
+
+
+def environments() -> dict[str, Restless]:
+    """Restless arms by name."""
+    rested = {name: make() for name, make in SCENARIOS.items()} | {SLOWER: slowed("tenth")()}
+    return {name: jaxbandit.environments.restless(arms.transition, arms.reward) for name, arms in rested.items()}
+
+
+def policies(arms: Restless) -> dict[str, Policy]:
+    """All that play these arms, in the order of their colours; the best arm alone comes first."""
+    two = arms.reward.shape[1] == 2
+    learners = {label: policy for label, policy in LEARNERS.items() if two or label != "IMED-MC"}
+    knowing: list[Policy] = [Myopic.of(arms), *([WhittleBelief.of(arms, DISCOUNT)] if two else [])]
+    return {BEST: jaxbandit.Oracle(arms.means()), **learners, **dict(zip(KNOWING, knowing))}
+
+
+def cases(settings: Settings) -> dict[str, Any]:
+    """A case for each environment."""
+    return {
+        name: {
+            "scenarios": {name: arms},
+            "policies": policies(arms),
+            "times": times(settings.horizon),
+            **settings.size(),
+        }
+        for name, arms in environments().items()
+    }
+
+
+def tabulate(results: dict[str, Result]) -> Tables:
+    """Weak regret at the end, the best learner after every decade, and where RCA and DSEE overtake."""
+
+    def of_all(rows_of: Callable[[Result], list[Row]]) -> list[Row]:
+        return [{"scenario": name, **row} for name, result in results.items() for row in rows_of(result)]
+
+    chance = "mean ± half of its 95 % interval, runs paired"
+    return {
+        "table": ("Final weak regret, measured from what the best arm pays in the same run", of_all(final_rows)),
+        "best": (
+            f"Which learner has the least weak regret; {chance}",
+            of_all(lambda result: best_rows(result, LEARNERS)),
+        ),
+        "overtaking": (
+            f"From when on RCA and DSEE have less (never: not within the horizon); {chance}",
+            of_all(lambda result: overtaking_rows(result, MADE_FOR_THEM)),
+        ),
+    }
+
+
+def in_words(results: dict[str, Result]) -> list[str]:
+    """A sentence for each environment: the best learner, those that know the chains, and whom RCA and DSEE beat."""
+    sentences = []
+    for name, result in results.items():
+        end, regret = best_rows(result, LEARNERS)[-1], weak_regret(result)
+        clear = "" if end["beyond chance"] == "yes" else "not "
+        words = [
+            f"{name}, after {end['rounds']} rounds: of the learners {end['least']} has the least weak regret, "
+            f"{end['weak regret']}, {clear}beyond chance less than {end['second']}",
+            "; ".join(f"{label}: {in_short(regret[label][:, -1])}" for label in KNOWING if label in regret),
+        ]
+        gains = [label for label in LEARNERS if label in regret and metrics.summary(regret[label][:, -1]).high < 0]
+        words.append(f"Below zero, beyond chance, is that of {', '.join(gains) or 'none of them'}")
+        for mine in MADE_FOR_THEM:
+            words.append(
+                f"{mine} has, beyond chance, less than {', '.join(overtakes(result, mine, LEARNERS)) or 'none'}"
+            )
+        sentences.append(". ".join(words) + ".")
+    return sentences
+
+
+def _style(label: str) -> dict[str, Any]:
+    """The colour and the line of a policy; colours that come again have dashed lines, and knowledge has none."""
+    if label in KNOWING:
+        return ({"color": "black", "linewidth": 1.0}, {"color": "limegreen", "linestyle": ":", "linewidth": 2.4})[
+            KNOWING.index(label)
+        ]
+    again, place = divmod(list(LEARNERS).index(label), len(COLOURS))
+    wide = 2.4 if label in MADE_FOR_THEM else 1.3
+    return {"color": COLOURS[place], "linestyle": ("-", "--")[again], "linewidth": wide}
+
+
+def draw_over_time(results: dict[str, Result], size: str) -> Figure:
+    """Mean weak regret against time, a panel for each environment."""
+    figure, axes = panels(2, 3, (16, 9.5), sharex=True, sharey=True)
+    for spare in axes.flat[len(results) :]:
+        spare.remove()
+    for ax, (name, result) in zip(axes.flat, results.items()):
+        for label, values in weak_regret(result).items():
+            s = metrics.summary(values.T)
+            ax.plot(result.times, s.mean, label=label, **_style(label))
+            ax.fill_between(result.times, s.low, s.high, color=_style(label)["color"], alpha=0.15, linewidth=0)
+        ax.axhline(0, color="grey", linewidth=0.8)
+        ax.set_xscale("log")
+        ax.set_yscale("symlog", **AXIS)
+        ax.set_yticks(TICKS, [f"{tick:,}" for tick in TICKS])
+        ax.minorticks_off()
+        ax.tick_params(labelbottom=True)
+        ax.set_xlim(10, result.times[-1])
+        ax.set_title(name, fontsize="medium")
+        ax.set_xlabel("round t")
+        ax.legend()
+        frameless(ax)
+    for ax in axes[:, 0]:
+        ax.set_ylabel("weak regret")
+    figure.suptitle(f"Weak regret: mean of {size}, with its 95 % interval")
+    legend_below(figure)
+    return figure
+
+
+def draw_finals(results: dict[str, Result], size: str) -> Figure:
+    """Of every policy the mean at the end with its interval, and the mean of the worst 5 % of runs."""
+    labels = [*LEARNERS, *KNOWING]
+    figure, axes = panels(1, len(results), (17, 5.6), sharex=True, sharey=True)
+    for ax, (name, result) in zip(axes, results.items()):
+        for label, values in weak_regret(result).items():
+            row, colour, s = labels.index(label), _style(label)["color"], metrics.summary(values[:, -1])
+            ax.errorbar(s.mean, row, xerr=s.high - s.mean, color=colour, marker=MARKERS[0], capsize=3)
+            ax.plot(s.worst, row, color=colour, marker="|", markersize=12)
+            ax.plot([s.mean, s.worst], [row, row], color=colour, linewidth=0.8, alpha=0.6)
+        ax.axvline(0, color="grey", linewidth=0.8)
+        ax.set_xscale("symlog", **AXIS)
+        ax.set_xticks(TICKS, [f"{tick:,}" for tick in TICKS], rotation=60)
+        ax.minorticks_off()
+        ax.set_title(name, fontsize="medium")
+        ax.set_xlabel("weak regret")
+        frameless(ax)
+    figure.suptitle(f"Final weak regret, {size}: mean with its 95 % interval (dots), mean of the worst 5 % (strokes)")
+    axes[0].set_yticks(range(len(labels)), labels)
+    axes[0].invert_yaxis()
+    return figure
+
+
+def run(settings: Settings) -> dict[str, Result]:
+    """Play, print the tables and write the folder."""
+    planned = cases(settings)
+    out = f"results/restless/{settings.horizon}-seed{settings.seed}"  # without the runs, which may grow
+    folder = begin("restless", settings, planned, default=out, fixed=("horizon", "seed"))
+    results = play(planned, folder)
+    write_report(results, settings, folder)
+    return results
+
+
+def write_report(results: dict[str, Result], settings: Settings, folder: Path) -> None:
+    """Tables, pictures and sentences, as files and as one page."""
+    tables, sentences = tabulate(results), in_words(results)
+    size = f"{settings.runs:,} runs of {settings.horizon:,} rounds"
+    over_time, finals = draw_over_time(results, size), draw_finals(results, size)
+    page.write(
+        folder / "report.html",
+        "Restless arms",
+        [
+            page.paragraph(f"{INTRODUCTION} Here: {size}, seed {settings.seed}."),
+            page.picture(
+                over_time, "Weak regret over time", f"Linear from -{AXIS['linthresh']} to {AXIS['linthresh']}."
+            ),
+            page.picture(finals, "Weak regret at the end", "Runs are paired with those of the best arm alone."),
+            *map(page.paragraph, sentences),
+            *page.titled(tables),
+        ],
+    )
+    finish(folder, tables, [("restless", over_time), ("finals", finals)], "\n".join(sentences))
+
+
+if __name__ == "__main__":
+    main(run, Settings, "restless", __doc__)

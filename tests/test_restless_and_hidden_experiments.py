@@ -1,0 +1,197 @@
+"""The experiments on restless and on hidden arms: tables against computation by hand, at tiny sizes."""
+
+import csv
+
+import jax
+import numpy as np
+import pytest
+
+import jaxbandit
+from experiments import hidden, restless
+from experiments.command_line.experiment import check_cases
+from experiments.command_line.options import Simulation
+from experiments.published.scenarios import SCENARIOS, environment
+from experiments.reports import weak_regret
+from jaxbandit import Result, metrics
+
+FEW = ("KL-UCB-SM", "IMED-MC", "RCA", "DSEE")
+
+
+def rows_of(path):
+    with open(path) as file:
+        return list(csv.DictReader(file))
+
+
+def result_of(**collected):
+    """A result of runs that collect these rewards [run, time] in rounds 10, 100, 1,000 from an arm of mean 1/2."""
+    times = np.array([10, 100, 1000])
+    visits = {}
+    for label, rewards in collected.items():
+        ones = np.asarray(rewards)
+        counts = np.stack([times - ones, ones], -1)  # [run, time, state]
+        visits[label.replace("_", " ")] = np.stack([counts, 0 * counts], -2)[None, None].astype(np.int32)
+    visits[weak_regret.BEST] = visits.pop("best")
+    means, reward = np.array([[0.5, 0.4]]), np.array([[[0.0, 1.0], [0.0, 1.0]]])
+    return Result(
+        ("s",), times, visits, means, reward, horizon=1000, rounds=1000, plays=1, fingerprint={}, carry={},
+        problem="restless",
+    )  # fmt: skip
+
+
+def test_weak_regret_is_what_the_best_arm_collects_more():
+    result = result_of(
+        best=[[7, 50, 505], [4, 60, 495]], a=[[5, 55, 500], [5, 50, 400]], b=[[4, 50, 503], [4, 52, 490]]
+    )
+    regret = weak_regret.weak_regret(result)
+    assert list(regret) == ["a", "b"]
+    np.testing.assert_allclose(regret["a"], [[2, -5, 5], [-1, 10, 95]], atol=1e-9)
+    np.testing.assert_allclose(regret["b"], [[3, 0, 2], [0, 8, 5]], atol=1e-9)
+    a, b = weak_regret.final_rows(result)
+    assert (a["weak regret"], a["worst 5%"], b["median"]) == pytest.approx((50, 95, 3.5))
+    first, second, third = weak_regret.best_rows(result, ["a", "b", "c"])
+    assert [row["least"] for row in (first, second, third)] == ["a", "a", "b"]
+    assert (third["rounds"], third["weak regret"].split(" ±")[0], third["difference"].split(" ±")[0]) == (
+        "1,000", "3.5", "-46.5",
+    )  # fmt: skip
+    assert third["beyond chance"] == "no" and weak_regret.overtakes(result, "b", ["a"]) == []
+    of_a, of_b = weak_regret.overtaking_rows(result, ["b"])
+    assert of_a["b has less from round"] == "1,000" and of_b["b has less from round"] == ""
+
+
+def test_beyond_chance_is_said_where_the_interval_says_so():
+    steady = [[5, 50, 500 + k % 2] for k in range(8)]
+    result = result_of(best=steady, a=[[5, 50, 450 + k] for k in range(8)], b=[[4, 40, 400 + k] for k in range(8)])
+    assert weak_regret.best_rows(result, ["a", "b"])[-1]["beyond chance"] == "yes"
+    assert weak_regret.overtakes(result, "a", ["a", "b", "not played"]) == ["b"]
+
+
+def test_overtaken_by_looking_at_every_round():
+    luck = np.random.default_rng(0)
+    times = np.array([1, 3, 10, 30, 100])
+    for _ in range(200):
+        mine, other = luck.integers(0, 3, (2, 5)).astype(float)
+        since = [t for i, t in enumerate(times) if all(mine[j] < other[j] for j in range(i, 5))]
+        assert weak_regret.overtaken(mine, other, times) == (since[0] if since else None)
+
+
+def test_the_best_arm_has_no_weak_regret_on_average():
+    """Its collected reward is its long-run reward on average: missed by 5 standard errors in 1 of a million suites."""
+    arms = restless.environments()["scenario 1"]
+    result = jaxbandit.simulate(arms, {"best": jaxbandit.Oracle(arms.means())}, runs=400, horizon=300, times=[300])
+    final = metrics.realised_regret(result, "best")[0, 0, :, -1]
+    assert abs(final.mean()) < 5 * final.std(ddof=1) / np.sqrt(400)
+    for name, arms in restless.environments().items():
+        assert next(iter(restless.policies(arms))) == weak_regret.BEST
+        assert ("IMED-MC" in restless.policies(arms)) == (arms.reward.shape[1] == 2), name
+
+
+def test_restless_writes_its_folder_and_goes_on(tmp_path, capsys, monkeypatch):
+    monkeypatch.setattr(restless, "LEARNERS", {label: restless.LEARNERS[label] for label in FEW})
+    monkeypatch.setattr(restless, "SCENARIOS", {name: SCENARIOS[name] for name in ("scenario 1", "scenario 3")})
+    check_cases(restless.cases(restless.Settings()))
+    results = restless.run(restless.Settings(runs=12, horizon=400, out=str(tmp_path)))
+    printed = capsys.readouterr().out
+    rows = rows_of(tmp_path / "table.csv")
+    assert [(row["scenario"], row["policy"]) for row in rows] == [
+        (name, label)
+        for name, learners in (
+            ("scenario 1", (*FEW, *restless.KNOWING)),
+            ("scenario 3", ("KL-UCB-SM", "RCA", "DSEE", restless.KNOWING[0])),
+            (restless.SLOWER, (*FEW, *restless.KNOWING)),
+        )
+        for label in learners
+    ]
+    for row in rows:
+        result = results[row["scenario"]]
+        collected = {
+            label: (result.visits[label][0, 0, :, -1] * result.reward[0]).sum((-2, -1))
+            for label in (weak_regret.BEST, row["policy"])
+        }
+        lost = collected[weak_regret.BEST] - collected[row["policy"]]
+        half = 2.200985 * lost.std(ddof=1) / np.sqrt(12)  # Student's quantile of 11
+        assert float(row["weak regret"]) == pytest.approx(lost.mean(), abs=1e-9)
+        assert float(row["95% high"]) - lost.mean() == pytest.approx(half, rel=1e-6)
+        assert float(row["worst 5%"]) == pytest.approx(lost.max())
+    best = results["scenario 1"].visits[weak_regret.BEST][0, 0, :, -1].sum(-1)
+    np.testing.assert_array_equal(best, [[400, 0, 0, 0, 0]] * 12)
+    sentences = restless.in_words(results)
+    assert len(sentences) == 3 and all(sentence in printed for sentence in sentences)
+    assert (tmp_path / "report.html").read_text().count("data:image/png") == 2
+    assert {path.stem for path in tmp_path.glob("*.png")} == {"restless", "finals"}
+    assert len(rows_of(tmp_path / "overtaking.csv")) == len(rows) and len(rows_of(tmp_path / "best.csv")) == 6
+    restless.run(restless.Settings(runs=13, horizon=400, out=str(tmp_path)))  # runs may grow
+    capsys.readouterr()
+
+
+def test_without_error_hidden_arms_are_the_chains_themselves():
+    problem = hidden.problems()["scenario 1, error 0"]
+    sizes = {"key": jax.random.key(3), "runs": 20, "horizon": 300, "times": [300]}
+    policy = {"TV-KL-UCB": jaxbandit.TVKLUCB()}
+    seen, known = (jaxbandit.simulate(arms, policy, **sizes) for arms in (problem.arms, environment("scenario 1")))
+    np.testing.assert_array_equal(seen.visits["TV-KL-UCB"], known.visits["TV-KL-UCB"])
+
+
+def test_how_far_symbols_depend_on_each_other():
+    """Their correlation from one play to the next, from that of the states, which errors make smaller."""
+    for name, (chains, error, arms) in hidden.problems().items():
+        if chains == hidden.CYCLES:
+            continue
+        ones, means = arms.transition[:, 0, 1] / (arms.transition[:, 0, 1] + arms.transition[:, 1, 0]), arms.means()
+        states = 1 - arms.transition[:, 0, 1] - arms.transition[:, 1, 0]
+        expected = np.abs((1 - 2 * error) ** 2 * states * ones * (1 - ones) / (means * (1 - means)))
+        np.testing.assert_allclose(hidden.dependence(arms), expected, atol=1e-12, err_msg=name)
+        np.testing.assert_allclose(means, error + (1 - 2 * error) * ones, atol=1e-12)
+
+
+def test_cycles_are_as_if_independent_to_the_test():
+    arms = hidden.cycles()
+    np.testing.assert_allclose(arms.means(), hidden.SHOWN_IN_A_CYCLE / 2)
+    np.testing.assert_allclose(hidden.dependence(arms), 0, atol=1e-12)
+    key = jax.random.key(0)
+    state, shown, step = arms.init(key), "", jax.jit(arms.step)
+    for _ in range(12):
+        state, feedback = step(key, state, np.array([0]))
+        shown += str(int(feedback.states[0]))
+    assert shown in "1100" * 4
+    assert (shown.count("01"), shown.count("10")) in {(3, 3), (3, 2), (2, 3)}
+
+
+def test_hidden_writes_its_folder_and_goes_on(tmp_path, capsys, monkeypatch):
+    monkeypatch.setattr(hidden, "ERRORS", (0.0, 0.4))
+    monkeypatch.setattr(hidden, "LEARNERS", {label: hidden.LEARNERS[label] for label in ("TV-KL-UCB", "KL-UCB-SM")})
+    check_cases(hidden.cases(Simulation()))
+    results = hidden.run(Simulation(runs=15, horizon=200, out=str(tmp_path)))
+    printed = capsys.readouterr().out
+    verdicts, regrets = rows_of(tmp_path / "verdicts.csv"), rows_of(tmp_path / "regret.csv")
+    problems = hidden.problems()
+    assert list(problems) == list(results) and len(verdicts) == len(regrets) == 5
+    for (name, (chains, error, arms)), row, regret in zip(problems.items(), verdicts, regrets, strict=True):
+        assert (row["chains"], row["error"]) == (regret["chains"], regret["error"]) == (chains, f"{error:g}")
+        plays = results[name].visits["TV-KL-UCB"][0, 0, :, -1].sum(-1)
+        said = results[name].recorded["Markovian"]["TV-KL-UCB"][0, 0, :, -1]
+        taken = [sum(bool(said[run, k]) for run in range(15)) / 15 for k in range(5)]
+        assert float(row["best arm Markovian"]) == pytest.approx(taken[0])
+        assert float(row["others Markovian"]) == pytest.approx(sum(taken[1:]) / 4)
+        assert float(row["all arms Markovian"]) == pytest.approx(sum(taken) / 5)
+        on_them = sum(plays[run, k] for run in range(15) for k in range(5) if said[run, k])
+        assert float(row["weighed by plays"]) == pytest.approx(on_them / (15 * 200))
+        lost = (plays * (arms.means()[0] - arms.means())).sum(-1)
+        half = 2.144787 * lost.std(ddof=1) / np.sqrt(15)  # Student's quantile of 14
+        assert regret["TV-KL-UCB"].startswith(f"{lost.mean():.1f} ± {half:.1f}")
+    assert {path.stem for path in tmp_path.glob("*.png")} == {"hidden"}
+    assert "data:image/png" in (tmp_path / "report.html").read_text()
+    assert len(rows_of(tmp_path / "final.csv")) == 5 * 3
+    found = hidden.least(results, "scenario 1")
+    for error in ("0", "0.4"):
+        one, other = (
+            metrics.pseudo_regret(results[f"scenario 1, error {error}"], label)[0, 0, :, -1]
+            for label in hidden.LEARNERS
+        )
+        apart = (one - other).mean() / ((one - other).std(ddof=1) / np.sqrt(15))
+        said = [label for label, errors in found.items() if error in errors]
+        assert said == ([] if abs(apart) < 2.144787 else ["TV-KL-UCB" if apart < 0 else "KL-UCB-SM"])
+    sentences = hidden.in_words(results)
+    assert any("cycles of four states" in sentence for sentence in sentences)
+    assert all(sentence in printed for sentence in sentences)
+    hidden.run(Simulation(runs=16, horizon=200, out=str(tmp_path)))  # runs may grow
+    capsys.readouterr()
