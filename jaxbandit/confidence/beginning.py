@@ -37,7 +37,7 @@ def begun(n: Row, paid: Array, mean: Array | None, goal: Array, high: Array | No
 
     They are half a transition of each kind that was not seen, or fewer where that gives too large a mean. Where it
     gives too small a mean they are transitions to the goal as well, in each state as many as make the chain leave the
-    state by the same factor more often.
+    state by the same factor more often. Where `mean` is None any mean will do, and `goal` is not used.
     """
     same = staying(n, paid)
     bottom = -most(-paid)
