@@ -396,3 +396,15 @@ BAD = [
 def test_bad_input(call, message):
     with pytest.raises(ValueError, match=f"^{message}"):
         call()
+
+
+def test_what_all_arms_show_comes_in_the_order_that_the_player_sees():
+    """Whittle's rule on arms that are all seen, none of whose indices are equal: the same plays in every order."""
+    chains = [[[0.7, 0.3], [0.4, 0.6]], [[0.5, 0.5], [0.1, 0.9]], [[0.8, 0.2], [0.25, 0.75]]]
+    arms = jaxbandit.environments.restless(chains, (0.0, 1.0), observed=True)
+    policy = {"w": Whittle.of(arms, 0.9)}
+    assert len(np.unique(np.asarray(policy["w"].indices).round(6))) == 6
+    plain, shuffled = (
+        jaxbandit.simulate(arms, policy, runs=20, horizon=300, shuffle=each, progress=False) for each in (False, True)
+    )
+    np.testing.assert_array_equal(plain.visits["w"], shuffled.visits["w"])

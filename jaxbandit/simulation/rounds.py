@@ -100,6 +100,8 @@ def play_round(environment: Environment, policy: Policy, luck: Luck, carry: Carr
     arms = best(scores, plays)
     played = arms if luck.order is None else luck.order[arms]
     environment_state, feedback = environment.step(luck.environment, carry.environment, played)
+    if luck.order is not None and feedback.shown is not None:
+        feedback = feedback._replace(shown=feedback.shown[luck.order])
     policy_state = policy.update(carry.policy, feedback._replace(arms=arms))
     return Carry(environment_state, policy_state, add_one(carry.visits, played, feedback.states))
 
