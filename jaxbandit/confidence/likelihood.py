@@ -52,7 +52,7 @@ def chain_likelihood_ratio(counts: Array, reward: Array, mean: Array, gap: Array
       within 1e-5 max(1, J), or what a change of `mean` by four units in its last place explains; with a gap within
       1e-3. Three states: 99.7 of 100 are within 1e-3 max(1, J), 99 within 1e-5. More states, and classes of chains with
       more than two, are solved in float64: 99 of 100 within 1e-3. The rest are arms that never came back to a state:
-      there J may be too large by up to 0.1 (more than three states), or is so large that no policy would play the arm.
+      there J may be too large by some tenths, or is so large that no policy would play the arm.
 
     Source: Burnetas and Katehakis 1997 for the ratio; the closed form for two states and the class are our own.
 
@@ -108,9 +108,9 @@ def likeliest_chain(counts: Array, reward: Array, gap: Array | None = None) -> L
     if counts.shape[-1] > 2:
         return LikeliestChain(*relative_values.likeliest(counts, reward, gap=_for_each(gap, counts)))
     ordered, low, high = _ordered(counts, reward)
-    share, parts = two_states.likeliest(ordered, gap)
+    parts = two_states.likeliest(ordered, gap)
     # exact where the share is 0 or 1, and where both states pay the same
-    mean = jnp.where(high > low, low * (1 - share) + high * share, low)
+    mean = jnp.where(high > low, low * (1 - parts.share) + high * parts.share, low)
     return LikeliestChain(mean, parts)
 
 
@@ -123,7 +123,7 @@ def ratio_to(
     more than 0.1 max(1, J).
     """
     counts, reward = jnp.asarray(counts), jnp.asarray(reward, float)
-    if not isinstance(chain.parts, (two_states.Estimates, two_states.InClass)):
+    if not isinstance(chain.parts, two_states.Likeliest):
         mean = jnp.broadcast_to(jnp.asarray(mean, float), chain.mean.shape)
         steps = STEPS_OF_THREE // 2 if quick else STEPS_OF_THREE
         ratio = relative_values.likelihood_ratio(counts, reward, mean, gap=_for_each(gap, counts), steps=steps)

@@ -21,7 +21,7 @@ concave; and where p + q < g the first maximum is on the line a + b = g, where `
 
 from __future__ import annotations
 
-from typing import NamedTuple, cast
+from typing import NamedTuple
 
 import jax.numpy as jnp
 
@@ -42,29 +42,25 @@ class Counts(NamedTuple):
     n11: Array
 
 
-class Estimates(NamedTuple):
-    """The likeliest of all chains, as far as likelihood ratios need it."""
+class Likeliest(NamedTuple):
+    """The likeliest chain (A, B) of a class; of several as likely, one with the largest mean."""
 
+    share: Array  # A / (A + B)
     inverses: tuple[Array, Array, Array]  # of N0, n01 and n10; 1 where these are 0
+    in_class: InClass | None  # None without a gap
 
 
 class InClass(NamedTuple):
-    """The likeliest chain (A, B) of a class: that of the estimates, or one on the line a + b = gap."""
+    """What a class adds: its likeliest chain is that of the estimates, or lies on the line a + b = gap."""
 
     a: Array
     b: Array
-    inverses: tuple[Array, Array, Array, Array]  # of A, 1 - A, B and 1 - B
+    stay: Array  # 1 - b, with all its digits
     force: Array  # on the line, how much L grows for each unit by which a + b may fall; else 0
 
 
-Likeliest = Estimates | InClass
-
-
-def likeliest(counts: Counts, gap: Array | None) -> tuple[Array, Likeliest]:
-    """The likeliest chain in the class of a gap, or of all chains, and its share of state 1: A / (A + B).
-
-    Of several as likely, it is one with the largest share.
-    """
+def likeliest(counts: Counts, gap: Array | None) -> Likeliest:
+    """The likeliest chain in the class of a gap, or of all chains."""
     n00, n01, n10, n11 = counts
     inverses = 1 / larger(n00 + n01, 1), 1 / larger(n01, 1), 1 / larger(n10, 1)
     p = jnp.where(n00 + n01 > 0, n01 * inverses[0], 1)
@@ -72,15 +68,18 @@ def likeliest(counts: Counts, gap: Array | None) -> tuple[Array, Likeliest]:
     q = n10 * inverse
     share = jnp.where(n10 > 0, p / larger(p + q, TINY), 1)
     if gap is None:
-        return share, Estimates(inverses)
+        return Likeliest(share, inverses, None)
     bound = p + q < gap
     w, rest = _likeliest_share(counts, gap)
-    a, b = jnp.where(bound, gap * w, p), jnp.where(bound, gap * rest, q)
-    stays = jnp.where(bound, 1 - gap + b, n00 * inverses[0]), jnp.where(bound, 1 - gap + a, n11 * inverse)
-    of_a, of_stay_0, of_b, of_stay_1 = (1 / larger(each, TINY) for each in (a, stays[0], b, stays[1]))
-    force = jnp.where(w > 0.5, n00 * of_stay_0 - n01 * of_a, n11 * of_stay_1 - n10 * of_b)  # equal but where a = 0
-    force = jnp.where(bound, larger(force, 0), 0)
-    return jnp.where(bound, w, share), InClass(a, b, (of_a, of_stay_0, of_b, of_stay_1), force)
+    a, b = gap * w, gap * rest
+    stay_0, stay_1 = 1 - gap + b, 1 - gap + a
+    by_a = n00 / larger(stay_0, TINY) - n01 / larger(a, TINY)
+    by_b = n11 / larger(stay_1, TINY) - n10 / larger(b, TINY)
+    force = larger(jnp.where(w > 0.5, by_a, by_b), 0)  # the same but for rounding, and but for a = 0
+    pairs = (a, p), (b, q), (stay_1, n11 * inverse), (force, 0)
+    return Likeliest(
+        jnp.where(bound, w, share), inverses, InClass(*(jnp.where(bound, own, free) for own, free in pairs))
+    )
 
 
 def _likeliest_share(counts: Counts, gap: Array) -> tuple[Array, Array]:
@@ -127,15 +126,7 @@ def likelihood_ratio(counts: Counts, chain: Likeliest, above: Array, below: Arra
 
     Args:
       above, below: positive.
-      gap: as `likeliest` was given.
     """
-    if isinstance(chain, Estimates):
-        return _ratio_to_all(counts, chain, above, below)
-    return _ratio_to_class(counts, chain, above, below, cast(Array, gap))
-
-
-def _ratio_to_all(counts: Counts, chain: Estimates, above: Array, below: Array) -> Array:
-    """The ratio where all chains are admitted: nu departures of state 1 become departures of state 0."""
     n00, n01, n10, n11 = counts
     inverse_out, inverse_n01, inverse_n10 = chain.inverses
     odds = below / above
@@ -151,45 +142,24 @@ def _ratio_to_all(counts: Counts, chain: Estimates, above: Array, below: Array) 
     x, x_share, y = nu * inverse_out, nu * whole, nu * stay * inverse_n01
     z_share = jnp.where(n11 > 0, w * n11 * inverse_n10, always)
     z = jnp.where(n11 > 0, nu * n11, always) / larger(jnp.where(n11 > 0, (n10 + n11) * left, b), TINY)
-    rows = _row(n00, n01, x, x_share, y) + _row(n10, n11, z, z_share, w)
-    return larger(rows + jnp.where(n01 > 0, 0, n00 * x_share) + jnp.where(n11 > 0, 0, n10 * z_share), 0)
-
-
-def _ratio_to_class(counts: Counts, chain: InClass, above: Array, below: Array, gap: Array) -> Array:
-    """The ratio in the class of a gap: as without one, or with a = gap mu, where that is larger."""
-    n00, n01, n10, n11 = counts
-    of_a, of_stay_0, of_b, of_stay_1 = chain.inverses
-    odds = below / above
-    nu = _departures_moved(counts, above, below)
-    out = n00 + n01
-    whole = 1 / larger(out + nu, TINY)
-    free = (n01 + nu) * whole  # a without the class
+    if gap is None or chain.in_class is None:
+        rows = _row(n00, n01, x, x_share, y) + _row(n10, n11, z, z_share, w)
+        return larger(rows + jnp.where(n01 > 0, 0, n00 * x_share) + jnp.where(n11 > 0, 0, n10 * z_share), 0)
+    before = chain.in_class
     least = gap * (above / (above + below))
-    pushed = free < least
-    moved = pushed | (chain.force > 0)
-    a = larger(free, least)
+    pushed = a < least
+    moved = pushed | (before.force > 0)
+    over = larger(a - least, 0) * (1 + odds)
+    a, stay = jnp.where(pushed, least, a), jnp.where(pushed, 1 - least, stay)
+    up = jnp.where(moved, larger(a - before.a, 0), x_share * n00 * inverse_out)
+    down = jnp.where(moved, larger(before.b - a * odds, 0), z_share * before.b)
     b = smaller(a * odds, 1)
-    x_share = nu * whole
-    far = nu > 0.5 * n10  # where n10 - nu would cancel
-    w = nu * jnp.where(far, 1 - b, 1) / larger(jnp.where(far, n11, n10 + n11 - nu), TINY)
-    # where state 1 was always left, b stays 1 until all its departures have moved
-    always = jnp.where(nu < (1 - 1e-6) * n10, 0, 1 - b)
-    up, down = larger(a - chain.a, 0), larger(chain.b - b, 0)
-    # two chains on the line differ by as much in a as in b; the smaller of these has more digits
-    along = pushed & (chain.force > 0)
-    up, down = jnp.where(along & (above > below), down, up), jnp.where(along & (above < below), up, down)
-    up = jnp.where(moved, up, x_share * (1 - chain.a))
-    down = jnp.where(moved, down, jnp.where(n11 > 0, w * (1 - chain.b), always))
-    stay = jnp.where(pushed, 1 - least, n00 * whole)
-    stay, b = larger(jnp.where(moved, stay, out), 1e-9), larger(b, 1e-25)
-    inverse = 1 / (stay * b)
-    fall_0, fall_1 = jnp.where(moved, up, nu) * b * inverse, down * stay * inverse
-    share_0 = jnp.where(moved, up * of_stay_0, x_share)
-    rise_1 = jnp.where(moved, down * of_stay_1, w)
-    rows = _row(n00, n01, fall_0, share_0, up * of_a) + _row(n10, n11, fall_1, down * of_b, rise_1)
-    linear = jnp.where(n01 > 0, 0, n00 * share_0 - chain.force * up) + jnp.where(n11 > 0, 0, n10 * down)
-    over = larger(free - least, 0) * (1 + odds)  # how much a + b exceeds the gap
-    return larger(rows + linear + chain.force * over, 0)
+    up_share = up / larger(1 - before.a, TINY)
+    rows = _row(n00, n01, up / larger(stay, TINY), up_share, up / larger(before.a, TINY)) + _row(
+        n10, n11, down / larger(b, TINY), down / larger(before.b, TINY), down / larger(before.stay, TINY)
+    )
+    linear = jnp.where(n01 > 0, 0, n00 * up_share - before.force * up) + jnp.where(n11 > 0, 0, n10 * down)
+    return larger(rows + linear + before.force * over, 0)
 
 
 def _row(shrinking: Array, growing: Array, fall: Array, share: Array, rise: Array) -> Array:
