@@ -292,7 +292,7 @@ def ratio_error(counts, reward, mean, expected):
 
 
 def test_three_states_in_both_precisions():
-    """Of 600 cases 99 in 100 within 1e-3 of J in float64, and of those with J below 30 all but one in 200 within 0.1."""
+    """Of 600 cases 99 in 100 within 1e-3 of J in float64, and of those below 30 all but one in 200 within 0.1."""
     counts, reward, mean = with_rewards(3, 600, 101)
     with jax.enable_x64(True):
         expected = np.asarray(chain_likelihood_ratio(counts, reward, mean.astype(float)), float)
