@@ -85,7 +85,8 @@ def chain_mean_upper(counts: Array, reward: Array, level: Array) -> Array:
 
     Returns:
       the mean [...]; for two states within 1e-6 (max reward - min reward) in float32, exactly `chain_mean` at level 0
-      and never below it; the largest reward where the best paid state was never left; never NaN.
+      and never below it; the largest reward where the best paid state was never left; never NaN. More states: in a test
+      of 12 hard counts two are off by more than 1e-4.
 
     Source: the confidence region is Burnetas and Katehakis's (1996); the solver is our own, see `two_state_upper`.
 
