@@ -11,6 +11,8 @@ from collections.abc import Mapping, Sequence
 from pathlib import Path
 from typing import Any
 
+import numpy as np
+
 from docs.making.readme import ROOT, sections
 
 RUNS, HORIZON = 100, 10_000  # of the paper's experiments where no others are found
@@ -83,10 +85,11 @@ def paper(folder: Path, build: Path) -> tuple[dict[Path, str], dict[Path, Path]]
         size = ("--runs", str(RUNS), "--horizon", str(HORIZON))
         play("experiments.paper", *size, "--out", str(build / "paper"))
         done = [build / "paper" / "report.html"]
-    home = max((path.parent for path in done), key=_rounds)
-    settings = json.loads((home / "settings.json").read_text())
+    homes = {path.parent: _size(path) for path in done}
+    home = max(homes, key=lambda each: np.prod(homes[each]))
+    runs, horizon = homes[home]
     pictures = {folder / "paper" / path.name: path for path in home.glob("*.png")}
-    size = f"{_runs(home):,} runs of {settings['horizon']:,} rounds"
+    size = f"{runs:,} runs of {horizon:,} rounds"
     texts = {
         folder / "parts" / "paper_claims.md": f"{size}.\n\n{table(_rows(home / 'claims.csv'))}",
         folder / "parts" / "paper_bounds.md": table(_rows(home / "bounds.csv")),
@@ -96,13 +99,10 @@ def paper(folder: Path, build: Path) -> tuple[dict[Path, str], dict[Path, Path]]
     return texts, pictures
 
 
-def _rounds(home: Path) -> int:
-    return _runs(home) * json.loads((home / "settings.json").read_text())["horizon"]
-
-
-def _runs(home: Path) -> int:
-    """The runs of all claims, which every table of the experiment's page names."""
-    return int(_rows(home / "claims.csv")[0]["runs"])
+def _size(report: Path) -> tuple[int, int]:
+    """Runs and rounds, as the experiment's page names them."""
+    runs, horizon = re.search(r"Here: ([\d,]+) runs of ([\d,]+) rounds", report.read_text()).groups()
+    return int(runs.replace(",", "")), int(horizon.replace(",", ""))
 
 
 def _rows(path: Path) -> list[dict[str, str]]:

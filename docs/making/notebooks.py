@@ -23,6 +23,7 @@ from docs.making.readme import ROOT
 FOLDER = ROOT / "notebooks"
 STYLE = "figure.dpi: 70\n"  # of Matplotlib, whose default is 100
 COLOURS = 64  # of a picture
+WIDGET = "application/vnd.jupyter.widget-view+json"
 TIME = re.compile(r"\d+(\.\d+)? (s|seconds|ms)\b")  # what no two calls share
 NUMBER = re.compile(r"[-+]?\d[\d,]*(?:\.\d+)?(?:e[-+]?\d+)?")
 
@@ -38,17 +39,26 @@ def execute(name: str) -> nbformat.NotebookNode:
         client = NotebookClient(notebook, timeout=600, kernel_name="python3", record_timing=False)
         client.resources = {"metadata": {"path": folder}}
         client.execute(env=environment)
-    notebook.metadata["language_info"] = {"name": "python"}  # without the version of the one who executed it
+    return tidy(notebook, folder)
+
+
+def tidy(notebook: nbformat.NotebookNode, folder: str) -> nbformat.NotebookNode:
+    """The notebook without what is another each time: versions, random names, progress bars, the folder's name."""
+    notebook.metadata["language_info"] = {"name": "python"}
+    notebook.metadata.pop("widgets", None)
+    for number, cell in enumerate(notebook.cells):
+        cell.id = f"cell-{number}"
     for number, cell in enumerate(cell for cell in notebook.cells if cell.cell_type == "code"):
         cell.execution_count = number + 1
-        cell.outputs = [_kept(output) for output in cell.outputs if output.get("name") != "stderr"]
-    for number, cell in enumerate(notebook.cells):
-        cell.id = f"cell-{number}"  # those of jupytext are random
+        shown = [o for o in cell.outputs if o.get("name") != "stderr" and WIDGET not in o.get("data", {})]
+        cell.outputs = [_kept(output, folder) for output in shown]
     return notebook
 
 
-def _kept(output: nbformat.NotebookNode) -> nbformat.NotebookNode:
-    """An output with a smaller picture, and without the number of the cell, which the cell has."""
+def _kept(output: nbformat.NotebookNode, folder: str) -> nbformat.NotebookNode:
+    """An output with a smaller picture."""
+    if "text" in output:
+        output.text = output.text.replace(f"{folder}/", "")
     if data := output.get("data", {}).get("image/png"):
         with io.BytesIO() as file:
             picture = Image.open(io.BytesIO(base64.b64decode(data))).convert("RGB").quantize(COLOURS)
