@@ -128,8 +128,8 @@ def _default(value: Any) -> str:
 
 
 def _value(thing: Any) -> str:
-    text = ", ".join(thing) if isinstance(thing, dict) else getattr(thing, "name", None) or str(thing)
-    return f"```text\n{text}\n```"
+    text = ", ".join(thing) if isinstance(thing, dict | tuple) else getattr(thing, "name", None) or str(thing)
+    return escape(text)
 
 
 def escape(text: str) -> str:
