@@ -2,5 +2,6 @@
 
 from jaxbandit.base import Family
 from jaxbandit.families.independent import Bernoulli, Exponential, Gaussian, Poisson
+from jaxbandit.families.two_state import TwoStateChains
 
-__all__ = ["Bernoulli", "Exponential", "Family", "Gaussian", "Poisson"]
+__all__ = ["Bernoulli", "Exponential", "Family", "Gaussian", "Poisson", "TwoStateChains"]
