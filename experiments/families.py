@@ -2,7 +2,8 @@
 
 Plays two families of five arms each (two states; three states), to a million rounds: KL-UCB, Moulos's policy and IMED
 that know the family, KL-UCB on the sample mean as if rewards were independent, TV-KL-UCB and, with two states, IMED-MC,
-which has to be good for all chains. A decade's growth is what regret gains in it, per log t, run by run. Prints and
+which has to be good for all chains. (The IMED policies compare every arm with the best one, and so play one arm a
+round.) A decade's growth is what regret gains in it, per log t, run by run. Prints and
 writes (CSV) growth in the last decades beside two constants, the bound for policies that are good for the family and
 the larger one for policies good for all chains (known for one play a round), and for each a verdict in words that only
 say what was measured. Draws growth against time. Ctrl-C keeps what is done, and the same command continues; runs may
@@ -63,16 +64,19 @@ def problems() -> dict[str, Problem]:
     return found
 
 
-def policies(family: Family, states: int) -> dict[str, Policy]:
+def policies(problem: Problem) -> dict[str, Policy]:
     """By label; those that know the family first."""
     found: dict[str, Policy] = {
-        "KLUCB, family": jaxbandit.KLUCB(family=family),
-        "Moulos": jaxbandit.RoundRobinKLUCB(family=family, exploration=3.0, delta=DELTA),
-        "IMED, family": jaxbandit.IMED(family=family),
+        "KLUCB, family": jaxbandit.KLUCB(family=problem.family),
+        "Moulos": jaxbandit.RoundRobinKLUCB(family=problem.family, exploration=3.0, delta=DELTA),
         "KLUCB": jaxbandit.KLUCB(),
         "TVKLUCB": jaxbandit.TVKLUCB(),
     }
-    return found | ({"IMEDMC": jaxbandit.IMEDMC()} if states == 2 else {})
+    if problem.plays == 1:
+        found["IMED, family"] = jaxbandit.IMED(family=problem.family)
+        if problem.arms.reward.shape[1] == 2:
+            found["IMEDMC"] = jaxbandit.IMEDMC()
+    return found
 
 
 def cases(settings: Settings) -> dict[str, Any]:
@@ -81,7 +85,7 @@ def cases(settings: Settings) -> dict[str, Any]:
     return {
         name: {
             "scenarios": {name: problem.arms},
-            "policies": policies(problem.family, problem.arms.reward.shape[1]),
+            "policies": policies(problem),
             "plays": problem.plays,
             **size,
         }
@@ -144,7 +148,7 @@ def tabulate(results: dict[str, Result]) -> Tables:
 def draw(results: dict[str, Result]) -> Pictures:
     """Growth in every decade, a panel for each problem."""
     known = problems()
-    order = list(policies(next(iter(known.values())).family, 2))
+    order = list(policies(next(iter(known.values()))))
     figure, axes = panels(2, 2, (15, 10.5))
     for ax, (name, result) in zip(axes.flat, results.items(), strict=True):
         seen = {label: growth_of(result, label) for label in result.labels}
