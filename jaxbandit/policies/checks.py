@@ -43,6 +43,19 @@ def kl_fields(policy: Any) -> None:
     choice(policy, "solver", get_args(Solver))
 
 
+def family(policy: Any, reward: Any) -> None:
+    """Refuse a field `family` that is neither None nor a family of `jaxbandit.families` which has these rewards.
+
+    Raises:
+      ValueError: what it is instead, or from the family's own `validate`.
+    """
+    if policy.family is None:
+        return
+    if isinstance(policy.family, type) or not all(hasattr(policy.family, part) for part in ("divergence", "upper")):
+        raise ValueError(f"family: {policy.family!r} is none; None or one of jaxbandit.families is needed")
+    policy.family.validate(reward)
+
+
 def laws(policy: Any, name: str, shape: tuple[int, ...]) -> None:
     """Refuse the field `name` unless it has this shape and its last axis holds probabilities that sum to 1.
 

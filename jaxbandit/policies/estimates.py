@@ -6,7 +6,7 @@ from typing import NamedTuple
 
 import jax.numpy as jnp
 
-from jaxbandit.base import Array, Feedback, total
+from jaxbandit.base import Array, Family, Feedback, total
 from jaxbandit.fast import add_one
 
 
@@ -14,7 +14,7 @@ class Visits(NamedTuple):
     """State of a policy that needs sample means only."""
 
     counts: Array  # [K, S] int32, plays of the arm that moved it to the state
-    reward: Array  # [K, S], in [0, 1]
+    reward: Array  # [K, S], in [0, 1], or as a family has them
 
 
 class Transitions(NamedTuple):
@@ -40,9 +40,9 @@ def unit_reward(reward: Array) -> Array:
     return jnp.where((low < 0) | (high > 1), mapped, reward)
 
 
-def no_visits(reward: Array) -> Visits:
-    """The state before the first round, from what each state pays, `reward` [K, S]."""
-    return Visits(jnp.zeros(reward.shape, jnp.int32), unit_reward(reward))
+def no_visits(reward: Array, family: Family | None = None) -> Visits:
+    """The state before the first round, from what each state pays, `reward` [K, S]; a family's are not mapped."""
+    return Visits(jnp.zeros(reward.shape, jnp.int32), unit_reward(reward) if family is None else reward)
 
 
 def no_transitions(reward: Array) -> Transitions:
