@@ -1,6 +1,6 @@
 """jaxbandit: bandits with Markovian rewards, thousands of runs in one compiled program."""
 
-from jaxbandit import bounds, chains, confidence, divergences, environments, indices, metrics, testing
+from jaxbandit import bounds, chains, confidence, divergences, environments, families, indices, metrics, testing
 from jaxbandit.base import Environment, Feedback, Policy, pytree, static
 from jaxbandit.cores import use_all_cores
 from jaxbandit.environments import MarkovArms, bernoulli, markov, random, two_state
@@ -76,6 +76,7 @@ __all__ = [
     "confidence",
     "divergences",
     "environments",
+    "families",
     "grid",
     "indices",
     "luck",

@@ -1,4 +1,4 @@
-"""The vocabulary: what a pytree dataclass, an environment, a policy and their feedback are."""
+"""The vocabulary: what a pytree dataclass, an environment, a policy, their feedback and a family are."""
 
 from __future__ import annotations
 
@@ -161,6 +161,33 @@ class Policy(Protocol):
 
     def update(self, state: State, feedback: Feedback) -> State:
         """What the policy knows after a round; shapes and types are those of `state`. Traced."""
+
+
+class Family(Protocol):
+    """A one-parameter exponential family of rewards, known by its mean: what index policies and bounds ask of it.
+
+    A family is a `pytree` of its numbers, which a policy holds as leaves. `divergence` and `upper` are traced, take any
+    shapes that broadcast, and never make NaN of sample means of rewards that `validate` lets pass.
+    """
+
+    @property
+    def range(self) -> tuple[Array, Array]:
+        """The least and the largest mean; -inf or inf where there is none."""
+
+    def divergence(self, mean: Array, other: Array) -> Array:
+        """D(mean || other), what a reward adds on average to the log-likelihood ratio of `mean` to `other`; 0 to inf.
+
+        For Markov chains it is the rate of that, per play.
+        """
+
+    def upper(self, mean: Array, radius: Array) -> Array:
+        """max{m : m >= mean, D(mean || m) <= radius}, for a radius in [0, inf]."""
+
+    def validate(self, reward: Array) -> None:
+        """Refuse rewards [K, S], what each state of each arm pays, that the family is not for. On the host.
+
+        S is 0 where rewards are no finite table.
+        """
 
 
 def pairing(environment: Any) -> Pairing:

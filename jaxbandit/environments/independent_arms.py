@@ -9,7 +9,7 @@ import jax.numpy as jnp
 import numpy as np
 
 from jaxbandit import draws
-from jaxbandit.base import Array, Feedback, Range, pytree
+from jaxbandit.base import Array, Family, Feedback, Range, pytree
 from jaxbandit.chains import finite
 from jaxbandit.environments import laws, tables
 from jaxbandit.fast import computed_once
@@ -47,6 +47,11 @@ class IndependentArms:
     def reward_range(self) -> Range:
         """The least and the largest reward that there can be."""
         return self.law.range()
+
+    @property
+    def family(self) -> Family | None:
+        """The one-parameter family of the arms' laws, with numbers [K]; None if they are of none."""
+        return self.law.family()
 
     def means(self) -> np.ndarray:
         """Mean reward of each arm, [K] float64 on the host.
@@ -129,9 +134,8 @@ def exponential(means: Array) -> IndependentArms:
 def beta(a: Array, b: Array) -> IndependentArms:
     """Arms with beta rewards, in [0, 1].
 
-    They are drawn by polynomials of the log-odds of a reward in those of a uniform number, which are checked for every
-    arm: in double precision both are met within 1e-7. In single precision a reward, or what it misses to 1, is off by at
-    most 1e-6 of itself times max(1, |log-odds|) max(1, 1/a, 1/b).
+    The log-odds of a reward are polynomials of those of a uniform number, piece by piece; for every arm it is checked
+    that they are met within 1e-7 of their size and slope.
 
     Args:
       a, b: [K], K >= 2, from 0.01 to 1e6, and not both below 0.1 in one arm.

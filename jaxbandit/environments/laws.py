@@ -8,8 +8,8 @@ from typing import Any, Protocol
 import jax.numpy as jnp
 import numpy as np
 
-from jaxbandit import quantiles
-from jaxbandit.base import Array, Range, pytree
+from jaxbandit import families, quantiles
+from jaxbandit.base import Array, Family, Range, pytree
 from jaxbandit.environments.tables import ENTRIES, PIECES
 from jaxbandit.fast import exponential, look_up
 
@@ -24,6 +24,9 @@ class Law(Protocol):
 
     def range(self) -> Range:
         """The least and the largest reward of any arm, on the host."""
+
+    def family(self) -> Family | None:
+        """The one-parameter family of `jaxbandit.families` that they are of, or None. On the host."""
 
     def draw(self, words: Words, arms: Array) -> Array:
         """The rewards [M] of the arms [M], from their bits. Traced."""
@@ -42,6 +45,9 @@ class Gaussian:
     def range(self) -> Range:
         return -math.inf, math.inf
 
+    def family(self) -> Family | None:
+        return families.Gaussian(np.asarray(self.deviation) ** 2)
+
     def draw(self, words: Words, arms: Array) -> Array:
         mean, deviation = _of(arms, self.mean, self.deviation)
         return mean + deviation * quantiles.normal(words, mean.dtype)
@@ -59,6 +65,9 @@ class Exponential:
     def range(self) -> Range:
         return 0.0, math.inf
 
+    def family(self) -> Family | None:
+        return families.Exponential()
+
     def draw(self, words: Words, arms: Array) -> Array:
         (mean,) = _of(arms, self.mean)
         return mean * quantiles.exponential(words, mean.dtype)
@@ -72,10 +81,13 @@ class Uniform:
     high: Array
 
     def means(self) -> np.ndarray:
-        return (np.asarray(self.low) + np.asarray(self.high)) / 2
+        return np.asarray((np.asarray(self.low) + np.asarray(self.high)) / 2)
 
     def range(self) -> Range:
         return float(np.min(self.low)), float(np.max(self.high))
+
+    def family(self) -> None:
+        return None
 
     def draw(self, words: Words, arms: Array) -> Array:
         return quantiles.uniform(words, *_of(arms, self.low, self.high))
@@ -94,6 +106,9 @@ class Poisson:
 
     def range(self) -> Range:
         return 0.0, math.inf
+
+    def family(self) -> Family | None:
+        return families.Poisson()
 
     def draw(self, words: Words, arms: Array) -> Array:
         high, low = (jnp.asarray(self.thresholds)[..., word].reshape(-1) for word in range(2))
@@ -115,10 +130,13 @@ class Beta:
     table: Array  # [K, 2, N, D + 1]
 
     def means(self) -> np.ndarray:
-        return np.asarray(self.a) / (np.asarray(self.a) + np.asarray(self.b))
+        return np.asarray(self.a / (np.asarray(self.a) + np.asarray(self.b)))
 
     def range(self) -> Range:
         return 0.0, 1.0
+
+    def family(self) -> None:
+        return None
 
     def draw(self, words: Words, arms: Array) -> Array:
         table = jnp.asarray(self.table, float)

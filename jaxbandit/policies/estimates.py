@@ -6,7 +6,7 @@ from typing import NamedTuple
 
 import jax.numpy as jnp
 
-from jaxbandit.base import Array, Feedback, total
+from jaxbandit.base import Array, Family, Feedback, total
 from jaxbandit.fast import add_one
 from jaxbandit.sums import TwoFloats, add_rewards, no_sums
 
@@ -15,7 +15,7 @@ class Visits(NamedTuple):
     """State of a policy that needs sample means only."""
 
     counts: Array  # [K, S] int32, plays of the arm that moved it to the state
-    reward: Array  # [K, S], in [0, 1]
+    reward: Array  # [K, S], in [0, 1], or as a family has them
 
 
 class Sums(NamedTuple):
@@ -48,11 +48,14 @@ def unit_reward(reward: Array) -> Array:
     return jnp.where((low < 0) | (high > 1), mapped, reward)
 
 
-def no_visits(reward: Array) -> Visits | Sums:
-    """The state before the first round, from what each state pays, `reward` [K, S], or [K, 0] if that is no table."""
+def no_visits(reward: Array, family: Family | None = None) -> Visits | Sums:
+    """The state before the first round, from what each state pays, `reward` [K, S], or [K, 0] if that is no table.
+
+    Rewards are mapped by `unit_reward`, those of a family are not.
+    """
     if reward.shape[1] == 0:
         return Sums(jnp.zeros(reward.shape[0], jnp.int32), no_sums(reward.shape[0]))
-    return Visits(jnp.zeros(reward.shape, jnp.int32), unit_reward(reward))
+    return Visits(jnp.zeros(reward.shape, jnp.int32), unit_reward(reward) if family is None else reward)
 
 
 def no_transitions(reward: Array) -> Transitions:
@@ -101,3 +104,10 @@ def mean_and_plays(state: Visits | Sums) -> tuple[Array, Array]:
     if isinstance(state, Sums):
         return state.rewards.high / jnp.maximum(state.plays, 1).astype(float), state.plays
     return sample_mean(state.counts, state.reward)
+
+
+def rewards_and_plays(state: Visits | Sums) -> tuple[Array, Array]:
+    """Sum of the rewards [K] of each arm's plays, and their number T [K]."""
+    if isinstance(state, Sums):
+        return state.rewards.high, state.plays
+    return total(state.counts.astype(float) * state.reward), total(state.counts)

@@ -4,10 +4,10 @@ from __future__ import annotations
 
 import jax.numpy as jnp
 
-from jaxbandit.base import Array, Feedback, pytree, static, total
-from jaxbandit.confidence import Solver, kl_upper
+from jaxbandit.base import Array, Family, Feedback, Range, pytree, static
+from jaxbandit.confidence import Solver, family_upper, kl_upper
 from jaxbandit.policies import checks
-from jaxbandit.policies.estimates import Visits, count_visits, no_visits, sample_mean
+from jaxbandit.policies.estimates import Sums, Visits, count_visits, mean_and_plays, no_visits
 from jaxbandit.policies.exploration import level
 
 
@@ -18,8 +18,13 @@ class KLUCB:
     Args:
       exploration: None for f(t) = 1 + t log^2 t, or a number c for log t + c log log t.
       solver: of `confidence.kl_upper`.
+      family: one of `jaxbandit.families`, whose divergence takes the place of d, of rewards as they are; None is
+        Bernoulli, of rewards mapped to [0, 1].
 
-    Source: Garivier and Cappe 2011; the paper's section IV.
+    Raises:
+      ValueError: from `simulate` and `check_policy`, for rewards that are not the family's.
+
+    Source: Garivier and Cappe 2011, section 4 for families; the paper's section IV.
 
     >>> state = KLUCB().init(jnp.array([[0.0, 1.0], [0.0, 1.0]]))
     >>> KLUCB().scores(None, state, 1).tolist()
@@ -28,17 +33,23 @@ class KLUCB:
 
     exploration: Array | None = None
     solver: Solver = static("halley")
+    family: Family | None = None
+
+    @property
+    def reward_range(self) -> Range:
+        return checks.range_of(self.family)
 
     def validate(self, reward: Array) -> None:
         checks.kl_fields(self)
+        checks.family(self, reward)
 
-    def init(self, reward: Array) -> Visits:
-        return no_visits(reward)
+    def init(self, reward: Array) -> Visits | Sums:
+        return no_visits(reward, self.family)
 
-    def scores(self, key: Array, state: Visits, t: Array) -> Array:
+    def scores(self, key: Array, state: Visits | Sums, t: Array) -> Array:
         return kl_index(self, state, t)[0]
 
-    def update(self, state: Visits, feedback: Feedback) -> Visits:
+    def update(self, state: Visits | Sums, feedback: Feedback) -> Visits | Sums:
         return count_visits(state, feedback)
 
 
@@ -51,7 +62,7 @@ class RoundRobinKLUCB:
     replaces the least of the M leaders. Leaders are found among the arms with at least delta t plays.
 
     Args:
-      exploration, solver: as in `KLUCB`; Moulos has exploration=3.
+      exploration, solver, family: as in `KLUCB`; Moulos has exploration=3 and a family of chains.
       delta: least share of rounds an arm must have been played in to lead, in [0, 1/K]; 0 as in the paper.
 
     Raises:
@@ -67,30 +78,46 @@ class RoundRobinKLUCB:
     exploration: Array | None = None
     delta: Array = 0.0
     solver: Solver = static("halley")
+    family: Family | None = None
+
+    @property
+    def reward_range(self) -> Range:
+        return checks.range_of(self.family)
 
     def validate(self, reward: Array) -> None:
         checks.kl_fields(self)
+        checks.family(self, reward)
         checks.number(self, "delta", 0, 1 / len(reward))
 
-    def init(self, reward: Array) -> Visits:
-        return no_visits(reward)
+    def init(self, reward: Array) -> Visits | Sums:
+        return no_visits(reward, self.family)
 
-    def scores(self, key: Array, state: Visits, t: Array) -> Array:
-        index, mean = kl_index(self, state, t)
-        leads = total(state.counts) >= self.delta * jnp.asarray(t, float)
+    def scores(self, key: Array, state: Visits | Sums, t: Array) -> Array:
+        index, mean, plays = kl_index(self, state, t)
+        leads = plays >= self.delta * jnp.asarray(t, float)
         arms = jnp.arange(mean.shape[0])
         return jnp.where(
             (arms == t % mean.shape[0]) | jnp.isinf(index),
             index,
-            jnp.where(leads, mean, mean - 2),  # behind every leader, as means lie in [0, 1]
+            jnp.where(leads, mean, mean - (2 if self.family is None else _beyond(mean))),  # behind every leader
         )
 
-    def update(self, state: Visits, feedback: Feedback) -> Visits:
+    def update(self, state: Visits | Sums, feedback: Feedback) -> Visits | Sums:
         return count_visits(state, feedback)
 
 
-def kl_index(policy: KLUCB | RoundRobinKLUCB, state: Visits, t: Array) -> tuple[Array, Array]:
-    """The KL-UCB index [K], inf for an arm not yet played, and the sample means [K]."""
-    mean, plays = sample_mean(state.counts, state.reward)
+def kl_index(policy: KLUCB | RoundRobinKLUCB, state: Visits | Sums, t: Array) -> tuple[Array, Array, Array]:
+    """The KL-UCB index [K], inf for an arm not yet played, the sample means [K] and the plays [K]."""
+    mean, plays = mean_and_plays(state)
     radius = level(t, policy.exploration) / jnp.maximum(plays, 1).astype(float)
-    return jnp.where(plays == 0, jnp.inf, kl_upper(mean, radius, policy.solver)), mean
+    if policy.family is None:
+        upper = kl_upper(mean, radius, policy.solver)
+    else:
+        upper = family_upper(mean, radius, policy.family)
+    return jnp.where(plays == 0, jnp.inf, upper), mean, plays
+
+
+def _beyond(mean: Array) -> Array:
+    """More than any two of the means [K] lie apart, as 2 is for means in [0, 1]."""
+    largest = jnp.max(jnp.abs(mean))
+    return jnp.where(largest > 0, 3 * largest, 1)

@@ -44,7 +44,7 @@ class Request:
     @property
     def without_table(self) -> bool:
         """Whether rewards are no finite table, so that their sums are recorded."""
-        return self.reward.shape[2] == 0
+        return bool(self.reward.shape[2] == 0)
 
     @property
     def counted(self) -> tuple[int, int]:
@@ -142,9 +142,7 @@ def check(
     return replace(request, shapes=found)
 
 
-def _listed(
-    policies: Policies, scenarios: dict[str, Environment], reward: list[np.ndarray]
-) -> dict[str, list[Policy]]:
+def _listed(policies: Policies, scenarios: dict[str, Environment], reward: list[np.ndarray]) -> dict[str, list[Policy]]:
     if not isinstance(policies, Mapping) or not policies:
         raise ValueError("policies: give a dict from label to a policy, or to a list of variants of it")
     listed = {}
