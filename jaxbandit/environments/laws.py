@@ -11,7 +11,7 @@ import numpy as np
 from jaxbandit import families, quantiles
 from jaxbandit.base import Array, Family, Range, pytree
 from jaxbandit.environments.tables import ENTRIES, PIECES
-from jaxbandit.fast import exponential, look_up
+from jaxbandit.fast import computed_once, exponential, look_up
 
 Words = tuple[Array, Array]  # 64 random bits, two words [M] uint32
 
@@ -112,12 +112,13 @@ class Poisson:
 
     def draw(self, words: Words, arms: Array) -> Array:
         high, low = (jnp.asarray(self.thresholds)[..., word].reshape(-1) for word in range(2))
+        words = _once(words[0]), _once(words[1])
         below = jnp.zeros_like(arms)  # thresholds of which it is known that they are not above the bits
         step = (ENTRIES + 1) // 2
         while step:
             at = arms * ENTRIES + below + (step - 1)
             passed = (words[0] > high[at]) | ((words[0] == high[at]) & (words[1] >= low[at]))
-            below, step = jnp.where(passed, below + step, below), step // 2
+            below, step = computed_once(jnp.where(passed, below + step, below)), step // 2
         return (look_up(jnp.asarray(self.least), arms) + below).astype(float)
 
 
@@ -140,9 +141,9 @@ class Beta:
 
     def draw(self, words: Words, arms: Array) -> Array:
         table = jnp.asarray(self.table, float)
-        place = 2 * quantiles.log_odds(words, table.dtype)
+        place = computed_once(2 * quantiles.log_odds(words, table.dtype))
         piece = jnp.minimum(jnp.floor(jnp.abs(place)), PIECES - 1)
-        flat = (2 * arms + (place > 0)) * PIECES + piece.astype(jnp.int32)
+        flat = computed_once((2 * arms + (place > 0)) * PIECES + piece.astype(jnp.int32))
         rows = table.reshape(-1, table.shape[-1])
         inside = jnp.abs(place) - piece - 0.5
         odds = jnp.zeros_like(inside)
@@ -151,6 +152,12 @@ class Beta:
         missing, share = exponential(jnp.abs(odds))  # 1 - exp(-|odds|), exp(-|odds|)
         smaller = share / (2 - missing)
         return jnp.where(odds < 0, smaller, 1 - smaller)
+
+
+def _once(word: Array) -> Array:
+    """32 random bits, not drawn anew for each reading of a table (see `fast.computed_once`, for whole floats)."""
+    high, low = (computed_once(half.astype(jnp.int32)).astype(jnp.uint32) for half in (word >> 16, word & 0xFFFF))
+    return (high << 16) | low
 
 
 def _of(arms: Array, *numbers: Any) -> tuple[Array, ...]:
