@@ -149,8 +149,8 @@ class Beta:
         odds = jnp.zeros_like(inside)
         for power in reversed(range(table.shape[-1])):
             odds = odds * inside + rows[:, power][flat]
-        missing, share = exponential(jnp.abs(odds))  # 1 - exp(-|odds|), exp(-|odds|)
-        smaller = share / (2 - missing)
+        _, share = exponential(jnp.abs(odds))
+        smaller = share / (1 + share)
         return jnp.where(odds < 0, smaller, 1 - smaller)
 
 

@@ -56,7 +56,8 @@ class UCB1:
     """UCB1: mean + sqrt(bonus log(t - 1) / T), T the arm's plays, t - 1 all plays so far.
 
     Args:
-      bonus: at least 0; 2 in the source.
+      bonus: at least 0; 2 in the source, for rewards in [0, 1]. Rewards that are no finite table are not mapped to
+        [0, 1]: for Gaussian ones 8 times their variance is as safe.
 
     Raises:
       ValueError: from `simulate` and `check_policy`, for a negative bonus.
