@@ -391,9 +391,10 @@ def test_round_by_round_in_float64(name, divergence, kind):
             scores = [index(kind, divergence, means[k], counts[k], t, max(means)) if counts[k] else math.inf
                       for k in range(3)]  # fmt: skip
             arm = played[run, t - 1]
-            assert scores[arm] >= max(scores) - 1e-5 * (1 + abs(scores[arm])), (run, t, scores)
-            if max(counts) == 0 or min(counts) == 0:
+            if min(counts) == 0:
                 assert arm == scores.index(math.inf)
+            else:
+                assert scores[arm] >= max(scores) - 1e-5 * (1 + abs(scores[arm])), (run, t, scores)
             counts[arm] += 1
         paid = [math.fsum(draws[k, : counts[k]]) for k in range(3)]
         np.testing.assert_allclose(result.recorded["rewards"]["p"][0, 0, run, -1], paid, rtol=1e-13, atol=1e-13)
@@ -412,7 +413,7 @@ def test_sums_lose_nothing():
     for arm in range(2):
         exact = math.fsum(rewards[:, arm].astype(float))
         assert abs(high[arm] + low[arm] - exact) <= 2.0**-40 * np.abs(rewards[:, arm].astype(float)).sum()
-        assert abs(low[arm]) <= np.spacing(np.float32(high[arm])) / 2
+        assert abs(low[arm]) <= np.spacing(np.float32(abs(high[arm]))) / 2
     tenth = jnp.full(1, 0.1, jnp.float32)
     many = jax.jit(lambda: jax.lax.fori_loop(0, 10**7, lambda _, s: add_rewards(s, arms[:1], tenth), no_sums(1)))()
     exact = 10**7 * float(np.float32(0.1))
@@ -424,7 +425,7 @@ def test_regret_of_what_was_collected(result):
         collected = result.recorded["rewards"][label].sum(-1)
         best = np.array([0.5, 0.3])[:, None, None, None]
         np.testing.assert_allclose(metrics.realised_regret(result, label), result.times * best - collected, atol=1e-12)
-        gaps = best[..., 0] - result.means[:, None, None]
+        gaps = best - result.means[:, None, None]
         expected = (result.visits[label][..., 0] * gaps[:, :, :, None]).sum(-1)
         np.testing.assert_allclose(metrics.regret(result, label), expected, atol=1e-12)
         assert metrics.discounted_reward(result, label, 0.5).shape == result.visits[label].shape[:3]
@@ -446,7 +447,7 @@ def test_shuffled_arms_keep_their_numbers():
     result = simulate(environment, {"ucb": UCB1(), "o": Oracle(environment.means())}, **asked)
     for label in ("ucb", "o"):
         plays, sums = result.visits[label][..., 0], result.recorded["rewards"][label]
-        np.testing.assert_allclose(sums, plays * environment.means(), rtol=1e-3)
+        np.testing.assert_allclose(sums, plays * environment.means(), atol=1.0)
     assert (result.visits["o"][0, 0, :, -1, :, 0] == [0, 50, 50]).all()
     assert result.to_xarray().rewards.dims[-1] == "arm"
 
