@@ -1,7 +1,7 @@
 """jaxbandit: bandits with Markovian rewards, thousands of runs in one compiled program."""
 
 from jaxbandit import bounds, chains, confidence, divergences, environments, families, indices, metrics, testing
-from jaxbandit.base import Environment, Feedback, Policy, pytree, static
+from jaxbandit.base import Environment, Family, Feedback, Policy, pytree, static
 from jaxbandit.cores import use_all_cores
 from jaxbandit.environments import MarkovArms, bernoulli, markov, random, two_state
 from jaxbandit.fast import use_cache
@@ -47,6 +47,7 @@ __all__ = [
     "KLUCB",
     "KLUCBMC",
     "Environment",
+    "Family",
     "Feedback",
     "Gittins",
     "GradientBandit",

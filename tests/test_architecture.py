@@ -49,6 +49,7 @@ BELOW = {
         *["interior_of_three", "beginning", "rows_of_three", "search", "relative_values", "two_states"],
         *["two_state_upper", "likelihood"],
     ],
+    "families": ["independent", "tilting", "two_state", "table", "chain_family"],
     "results": ["contents", "file", "named_axes", "display", "result"],
     "simulation": ["rounds", "recording", "code", "request", "fingerprint", "plan", "tiles", "loop"],
     "sweeps": ["storage", "loop"],
@@ -56,8 +57,8 @@ BELOW = {
 MODULES = sorted(path for path in PACKAGE.rglob("*.py") if path != PACKAGE / "__init__.py")
 # what users know by its place
 DOORS = {
-    "bounds": "Bound Condition eigenvalue_condition lai_robbins lower lower_paper price_of_slow_arms ucb_sm_constant "
-    "ucb_sm_upper upper_asymptotic upper_finite",
+    "bounds": "Bound Condition eigenvalue_condition family_lower lai_robbins lower lower_paper price_of_slow_arms "
+    "ucb_sm_constant ucb_sm_upper upper_asymptotic upper_finite",
     "chains": "eigenvalue_gap kl_rate recurrent_classes relative_entropy relative_values reward_gap stationary "
     "thresholds",
     "confidence": "Solver chain_likelihood_ratio chain_mean chain_mean_upper family_upper kl_ball_max "
@@ -78,14 +79,14 @@ DOORS = {
     "testing": "check_backend check_environment check_policy",
 }
 PUBLIC = """
-ALL DSEE IMED IMEDMC KLUCB KLUCBMC RCA Environment Feedback Gittins GradientBandit HiddenMyopic JointKLUCB MarkovArms
-Myopic Oracle PlugInGittins Policy PosteriorGittins Result RoundRobinKLUCB TVKLUCB Thompson UCB1 UCBSM Uniform Whittle
-WhittleBelief advance bernoulli best bounds chains confidence divergences environments families grid indices luck markov
+ALL DSEE IMED IMEDMC KLUCB KLUCBMC RCA Environment Family Feedback Gittins GradientBandit HiddenMyopic JointKLUCB
+MarkovArms Myopic Oracle PlugInGittins Policy PosteriorGittins Result RoundRobinKLUCB TVKLUCB Thompson UCB1 UCBSM
+Uniform Whittle WhittleBelief advance bernoulli best bounds chains confidence divergences environments families grid indices luck markov
 metrics play_round pytree random simulate start static sweep testing two_state use_all_cores
 """.split()
 COMMANDS = """
-ablation asymptotic_bounds benchmark concentration front hidden iid initial_state known_chains lower_bound optimality
-own_policy paper restless scenario1 scenario2 scenario3 scenario4 sweep tune
+ablation asymptotic_bounds benchmark concentration families front hidden iid initial_state known_chains lower_bound
+optimality own_policy paper restless scenario1 scenario2 scenario3 scenario4 sweep tune
 """.split()
 
 
