@@ -81,8 +81,8 @@ DOORS = {
 PUBLIC = """
 ALL DSEE IMED IMEDMC KLUCB KLUCBMC RCA Environment Family Feedback Gittins GradientBandit HiddenMyopic JointKLUCB
 MarkovArms Myopic Oracle PlugInGittins Policy PosteriorGittins Result RoundRobinKLUCB TVKLUCB Thompson UCB1 UCBSM
-Uniform Whittle WhittleBelief advance bernoulli best bounds chains confidence divergences environments families grid indices luck markov
-metrics play_round pytree random simulate start static sweep testing two_state use_all_cores
+Uniform Whittle WhittleBelief advance bernoulli best bounds chains confidence divergences environments families grid
+indices luck markov metrics play_round pytree random simulate start static sweep testing two_state use_all_cores
 """.split()
 COMMANDS = """
 ablation asymptotic_bounds benchmark concentration families front hidden iid initial_state known_chains lower_bound
