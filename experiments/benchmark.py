@@ -16,12 +16,15 @@ from collections.abc import Iterator
 from pathlib import Path
 from typing import Any
 
+import numpy as np
+
 import jaxbandit
 from experiments.command_line.options import main, option
 from experiments.published.scenarios import environment
 from experiments.timing import first, scalar_loop
 from experiments.timing.machine import describe
 from experiments.timing.stopwatch import Measurement, arms_of, time_case
+from jaxbandit import environments, families
 from jaxbandit.results.file import whole_file
 
 AXES = {
@@ -32,6 +35,7 @@ AXES = {
     "horizon": (10_000, 100_000, 1_000_000),
     "scenarios": (1, 4, 16),
     "variants": (1, 4, 16),
+    "rewards": ("Bernoulli UCB1", "Gaussian UCB1", "Bernoulli KLUCB", "Gaussian KLUCB", "Poisson UCB1", "beta UCB1"),
 }
 SLOWER = 0.8
 
@@ -64,11 +68,28 @@ def cases(settings: Settings) -> Iterator[tuple[str, str, dict[str, Any]]]:
     for axis in axes:
         for value in names if axis == "policy" else AXES[axis]:
             size: dict[str, Any] = {"runs": settings.runs, "arms": 5, "states": 2, "scenarios": 1, "variants": 1}
-            size |= {} if axis == "policy" else {axis: value}
-            arms = arms_of(size.pop("arms"), size.pop("states"))
-            policy = jaxbandit.ALL[value if axis == "policy" else "TVKLUCB"]()
+            size |= {} if axis in ("policy", "rewards") else {axis: value}
+            arms, states = size.pop("arms"), size.pop("states")
+            if axis == "rewards":
+                arms, policy = independent(str(value))
+            else:
+                arms, policy = arms_of(arms, states), jaxbandit.ALL[value if axis == "policy" else "TVKLUCB"]()
             scenarios = {str(number): arms for number in range(size.pop("scenarios"))}
             yield axis, str(value), {"scenarios": scenarios, "policies": {"": [policy] * size.pop("variants")}} | size
+
+
+def independent(value: str) -> tuple[Any, Any]:
+    """Five arms with independent rewards, and a policy that knows their family: by the names of both."""
+    means = np.array([0.5, 0.4, 0.3, 0.2, 0.1])
+    rewards, name = value.split()
+    arms = {
+        "Bernoulli": lambda: jaxbandit.bernoulli(means),
+        "Gaussian": lambda: environments.gaussian(means),
+        "Poisson": lambda: environments.poisson(means),
+        "beta": lambda: environments.beta(4 * means, 4 - 4 * means),
+    }[rewards]()
+    family = {"family": families.Gaussian()} if rewards == "Gaussian" and name == "KLUCB" else {}
+    return arms, jaxbandit.ALL[name](**family)
 
 
 def measure(settings: Settings) -> Any:

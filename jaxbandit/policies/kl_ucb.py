@@ -4,10 +4,10 @@ from __future__ import annotations
 
 import jax.numpy as jnp
 
-from jaxbandit.base import Array, Family, Feedback, pytree, static, total
+from jaxbandit.base import Array, Family, Feedback, Range, pytree, static
 from jaxbandit.confidence import Solver, family_upper, kl_upper
 from jaxbandit.policies import checks
-from jaxbandit.policies.estimates import Visits, count_visits, no_visits, sample_mean
+from jaxbandit.policies.estimates import Sums, Visits, count_visits, mean_and_plays, no_visits
 from jaxbandit.policies.exploration import level
 
 
@@ -35,17 +35,21 @@ class KLUCB:
     solver: Solver = static("halley")
     family: Family | None = None
 
+    @property
+    def reward_range(self) -> Range:
+        return checks.range_of(self.family)
+
     def validate(self, reward: Array) -> None:
         checks.kl_fields(self)
         checks.family(self, reward)
 
-    def init(self, reward: Array) -> Visits:
+    def init(self, reward: Array) -> Visits | Sums:
         return no_visits(reward, self.family)
 
-    def scores(self, key: Array, state: Visits, t: Array) -> Array:
+    def scores(self, key: Array, state: Visits | Sums, t: Array) -> Array:
         return kl_index(self, state, t)[0]
 
-    def update(self, state: Visits, feedback: Feedback) -> Visits:
+    def update(self, state: Visits | Sums, feedback: Feedback) -> Visits | Sums:
         return count_visits(state, feedback)
 
 
@@ -76,17 +80,21 @@ class RoundRobinKLUCB:
     solver: Solver = static("halley")
     family: Family | None = None
 
+    @property
+    def reward_range(self) -> Range:
+        return checks.range_of(self.family)
+
     def validate(self, reward: Array) -> None:
         checks.kl_fields(self)
         checks.family(self, reward)
         checks.number(self, "delta", 0, 1 / len(reward))
 
-    def init(self, reward: Array) -> Visits:
+    def init(self, reward: Array) -> Visits | Sums:
         return no_visits(reward, self.family)
 
-    def scores(self, key: Array, state: Visits, t: Array) -> Array:
-        index, mean = kl_index(self, state, t)
-        leads = total(state.counts) >= self.delta * jnp.asarray(t, float)
+    def scores(self, key: Array, state: Visits | Sums, t: Array) -> Array:
+        index, mean, plays = kl_index(self, state, t)
+        leads = plays >= self.delta * jnp.asarray(t, float)
         arms = jnp.arange(mean.shape[0])
         return jnp.where(
             (arms == t % mean.shape[0]) | jnp.isinf(index),
@@ -94,19 +102,19 @@ class RoundRobinKLUCB:
             jnp.where(leads, mean, mean - (2 if self.family is None else _beyond(mean))),  # behind every leader
         )
 
-    def update(self, state: Visits, feedback: Feedback) -> Visits:
+    def update(self, state: Visits | Sums, feedback: Feedback) -> Visits | Sums:
         return count_visits(state, feedback)
 
 
-def kl_index(policy: KLUCB | RoundRobinKLUCB, state: Visits, t: Array) -> tuple[Array, Array]:
-    """The KL-UCB index [K], inf for an arm not yet played, and the sample means [K]."""
-    mean, plays = sample_mean(state.counts, state.reward)
+def kl_index(policy: KLUCB | RoundRobinKLUCB, state: Visits | Sums, t: Array) -> tuple[Array, Array, Array]:
+    """The KL-UCB index [K], inf for an arm not yet played, the sample means [K] and the plays [K]."""
+    mean, plays = mean_and_plays(state)
     radius = level(t, policy.exploration) / jnp.maximum(plays, 1).astype(float)
     if policy.family is None:
         upper = kl_upper(mean, radius, policy.solver)
     else:
         upper = family_upper(mean, radius, policy.family)
-    return jnp.where(plays == 0, jnp.inf, upper), mean
+    return jnp.where(plays == 0, jnp.inf, upper), mean, plays
 
 
 def _beyond(mean: Array) -> Array:
