@@ -2,22 +2,37 @@
 
 from __future__ import annotations
 
+from typing import get_args
+
 import jax.numpy as jnp
 
 from jaxbandit.base import Array, Feedback, pytree, static, total
 from jaxbandit.confidence import Solver, kl_upper
 from jaxbandit.policies import checks
 from jaxbandit.policies.estimates import Visits, count_visits, no_visits, sample_mean
-from jaxbandit.policies.exploration import level
+from jaxbandit.policies.exploration import Clock, level
 
 
 @pytree
 class KLUCB:
     """KL-UCB on the sample mean (KL-UCB-SM): max{q : d(mean, q) <= log f(t) / T}, T the arm's plays.
 
+    Other levels in the place of log f(t) make other policies of the literature:
+
+      exploration=2: log t + 2 log log t, for which Agrawal 1995 bounds the regret of one-parameter families.
+      exploration=0, clock="arm": log(t / T), KL-UCB+ (Garivier and Cappe 2011, a remark; Honda 2019 proves it optimal).
+      horizon=n: log+(y (1 + log+(y)^2)) with y = n / (K T), log+ = max(0, log), KL-UCB++ (Menard and Garivier 2017),
+        optimal as n grows and for the worst arms. An arm that has had n / K plays is taken at its mean.
+
     Args:
       exploration: None for f(t) = 1 + t log^2 t, or a number c for log t + c log log t.
+      horizon: None, or how many rounds will be played, positive; then neither exploration nor clock is in use.
+      clock: "round", or "arm" for f(t / T) in place of f(t).
       solver: of `confidence.kl_upper`.
+
+    Raises:
+      ValueError: from `simulate` and `check_policy`, for a field out of range, or a horizon beside an exploration or
+        the arm's clock.
 
     Source: Garivier and Cappe 2011; the paper's section IV.
 
@@ -27,16 +42,24 @@ class KLUCB:
     """
 
     exploration: Array | None = None
+    horizon: Array | None = None
+    clock: Clock = static("round")
     solver: Solver = static("halley")
 
     def validate(self, reward: Array) -> None:
         checks.kl_fields(self)
+        checks.choice(self, "clock", get_args(Clock))
+        if self.horizon is not None:
+            checks.number(self, "horizon", 0, above=True)
+            if self.exploration is not None or self.clock == "arm":
+                raise ValueError(f"horizon: {self.horizon} beside an exploration or the arm's clock; give one of them")
 
     def init(self, reward: Array) -> Visits:
         return no_visits(reward)
 
     def scores(self, key: Array, state: Visits, t: Array) -> Array:
-        return kl_index(self, state, t)[0]
+        most = level(t, self.exploration, self.clock, total(state.counts), self.horizon)
+        return kl_index(self, state, most)[0]
 
     def update(self, state: Visits, feedback: Feedback) -> Visits:
         return count_visits(state, feedback)
@@ -51,13 +74,15 @@ class RoundRobinKLUCB:
     replaces the least of the M leaders. Leaders are found among the arms with at least delta t plays.
 
     Args:
-      exploration, solver: as in `KLUCB`; Moulos has exploration=3.
-      delta: least share of rounds an arm must have been played in to lead, in [0, 1/K]; 0 as in the paper.
+      exploration, solver: as in `KLUCB`; Moulos has exploration=3, Lai and Robbins's rule exploration=0.
+      delta: least share of rounds an arm must have been played in to lead, in [0, 1/K]; 0 as in the paper, and
+        positive in Lai and Robbins's rule.
 
     Raises:
       ValueError: from `simulate` and `check_policy`, for delta outside [0, 1/K].
 
-    Source: Moulos 2020; the paper's section IV reduces it to one play, delta = 0 and f as in `KLUCB`.
+    Source: Lai and Robbins 1985, section 3, who ask of the level only that it grows as log t; Moulos 2020; the paper's
+    section IV reduces it to one play, delta = 0 and f as in `KLUCB`.
 
     >>> state = RoundRobinKLUCB().init(jnp.array([[0.0, 1.0], [0.0, 1.0]]))
     >>> RoundRobinKLUCB().scores(None, state, 1).tolist()
@@ -76,7 +101,7 @@ class RoundRobinKLUCB:
         return no_visits(reward)
 
     def scores(self, key: Array, state: Visits, t: Array) -> Array:
-        index, mean = kl_index(self, state, t)
+        index, mean = kl_index(self, state, level(t, self.exploration))
         leads = total(state.counts) >= self.delta * jnp.asarray(t, float)
         arms = jnp.arange(mean.shape[0])
         return jnp.where(
@@ -89,8 +114,8 @@ class RoundRobinKLUCB:
         return count_visits(state, feedback)
 
 
-def kl_index(policy: KLUCB | RoundRobinKLUCB, state: Visits, t: Array) -> tuple[Array, Array]:
-    """The KL-UCB index [K], inf for an arm not yet played, and the sample means [K]."""
+def kl_index(policy: KLUCB | RoundRobinKLUCB, state: Visits, most: Array) -> tuple[Array, Array]:
+    """The KL-UCB index [K], inf for an arm not yet played, and the sample means [K]; `most` bounds T d(mean, q)."""
     mean, plays = sample_mean(state.counts, state.reward)
-    radius = level(t, policy.exploration) / jnp.maximum(plays, 1).astype(float)
+    radius = most / jnp.maximum(plays, 1).astype(float)
     return jnp.where(plays == 0, jnp.inf, kl_upper(mean, radius, policy.solver)), mean

@@ -4,9 +4,10 @@ from __future__ import annotations
 
 import jax.numpy as jnp
 
-from jaxbandit.base import Array, Feedback, pytree
+from jaxbandit.base import Array, Feedback, pytree, total
 from jaxbandit.policies import checks
 from jaxbandit.policies.estimates import Visits, count_visits, no_visits, sample_mean
+from jaxbandit.policies.exploration import log_equal_share
 
 
 def _index(state: Visits, widening: Array) -> Array:
@@ -75,6 +76,42 @@ class UCB1:
 
     def scores(self, key: Array, state: Visits, t: Array) -> Array:
         return _index(state, self.bonus * jnp.log(jnp.maximum(t - 1, 1).astype(float)))
+
+    def update(self, state: Visits, feedback: Feedback) -> Visits:
+        return count_visits(state, feedback)
+
+
+@pytree
+class MOSS:
+    """MOSS, minimax optimal: mean + sqrt(log+(n / (K T)) / T), T the arm's plays, log+ = max(0, log).
+
+    An arm that has had n / K plays is taken at its mean. Without a horizon the round t stands for n (MOSS-anytime).
+
+    Args:
+      horizon: n, positive: how many rounds will be played; None if that is not known.
+
+    Raises:
+      ValueError: from `simulate` and `check_policy`, for a horizon that is not positive.
+
+    Source: Audibert and Bubeck 2009; Degenne and Perchet 2016 for the anytime form.
+
+    >>> state = MOSS().init(jnp.array([[0.0, 1.0], [0.0, 1.0]]))
+    >>> state = state._replace(counts=jnp.array([[2, 2], [0, 1]]))
+    >>> MOSS().scores(None, state, 6).round(3).tolist()  # 0.5 + 0, 1 + sqrt(log 3)
+    [0.5, 2.048]
+    """
+
+    horizon: Array | None = None
+
+    def validate(self, reward: Array) -> None:
+        if self.horizon is not None:
+            checks.number(self, "horizon", 0, above=True)
+
+    def init(self, reward: Array) -> Visits:
+        return no_visits(reward)
+
+    def scores(self, key: Array, state: Visits, t: Array) -> Array:
+        return _index(state, log_equal_share(t if self.horizon is None else self.horizon, total(state.counts)))
 
     def update(self, state: Visits, feedback: Feedback) -> Visits:
         return count_visits(state, feedback)
