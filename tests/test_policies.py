@@ -19,9 +19,10 @@ from jaxbandit import ALL, KLUCBMC, TVKLUCB, Oracle, Uniform, two_state
 from jaxbandit.policies.thompson import log_gamma
 from jaxbandit.testing import check_policy
 
-# those that depend on counts and the round alone; the oracles of RCA and DSEE are in test_restless_policies.py
-RANDOM = ("DSEE", "GradientBandit", "PosteriorGittins", "RCA", "Thompson", "Uniform")
-DETERMINISTIC = [name for name in ALL if name not in RANDOM]
+# those that depend on counts and the round alone; the oracle of DMED is in test_independent.py, those of RCA and DSEE in
+# test_restless_policies.py
+OTHERS = ("DMED", "DSEE", "GradientBandit", "PosteriorGittins", "RCA", "Thompson", "Uniform")
+DETERMINISTIC = [name for name in ALL if name not in OTHERS]
 
 
 def rewards(name, arms=3):
@@ -47,6 +48,17 @@ VARIANTS = [
     ("KLUCBMC", {"samples": "state", "exploration": 3.0}),  # log f(2) is 0, over 0 departures
     ("KLUCBMC", {"unvisited": 0.25}),
     ("KLUCB", {"exploration": 3.0}),
+    ("KLUCB", {"exploration": 2.0}),  # Agrawal's level
+    ("KLUCB", {"exploration": 0.0, "clock": "arm"}),  # KL-UCB+
+    ("KLUCB", {"exploration": 3.0, "clock": "arm"}),
+    ("KLUCB", {"clock": "arm"}),
+    ("KLUCB", {"horizon": 300.0}),  # KL-UCB++
+    ("KLUCB", {"horizon": 7.0}),  # each arm has had its share after three plays
+    ("MOSS", {"horizon": 300.0}),
+    ("MOSS", {"horizon": 7.0}),
+    ("EmpiricalKLUCB", {"exploration": None}),
+    ("EmpiricalKLUCB", {"exploration": 3.0}),
+    ("RoundRobinKLUCB", {"exploration": 0.0, "delta": 0.2}),  # Lai and Robbins's rule
     ("RoundRobinKLUCB", {"exploration": 3.0}),
     ("RoundRobinKLUCB", {"exploration": 3.0, "delta": 0.25}),
     ("UCBSM", {"L": 2.0}),
@@ -230,6 +242,16 @@ BAD = [
     (ALL["Thompson"](b=1e-38), "b"),
     (Oracle([0.1, 0.2]), "means"),
     (ALL["KLUCB"](solver="newton"), "solver"),
+    (ALL["KLUCB"](clock="wall"), "clock"),
+    (ALL["KLUCB"](horizon=0.0), "horizon"),
+    (ALL["KLUCB"](horizon="all"), "horizon"),
+    (ALL["KLUCB"](horizon=100.0, exploration=0.0), "horizon"),
+    (ALL["KLUCB"](horizon=100.0, clock="arm"), "horizon"),
+    (ALL["MOSS"](horizon=-1.0), "horizon"),
+    (ALL["DMED"](plus=1), "plus"),
+    (ALL["EmpiricalKLUCB"](exploration="log"), "exploration"),
+    (ALL["EmpiricalKLUCB"](solver="newton"), "solver"),
+    (ALL["EmpiricalKLUCB"](top="yes"), "top"),
     (ALL["IMEDMC"](exponent=0.0), "exponent"),
     (ALL["IMEDMC"](exponent=1.0), "exponent"),
     (ALL["IMEDMC"](exponent="half"), "exponent"),
