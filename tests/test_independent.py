@@ -1,4 +1,4 @@
-"""Policies for independent rewards: their indices as published, DMED's lists by hand, K_inf, and regrets of scalar loops."""
+"""Policies for independent rewards: published indices, DMED's lists by hand, K_inf, and regrets of scalar loops."""
 
 import copy
 import math
@@ -72,12 +72,12 @@ BALL = [
 
 @pytest.mark.parametrize(("counts", "radius", "index", "law"), BALL)
 def test_empirical_kl_ucb_vectors(counts, radius, index, law):
-    """The first two laws are as printed in the source of this test only to ten digits of a law that sums to 1."""
+    """By the multiplier's form and by a general solver; the policy has this radius in round exp(radius T)."""
     p = np.array(counts) / sum(counts)
     maximum, row = kl_ball_max(p, jnp.array(VALUES), radius)
     assert float(maximum) == pytest.approx(index, abs=2e-6)
     if law is not None:
-        assert row.tolist() == pytest.approx(law, abs=2e-5)
+        assert row.tolist() == pytest.approx(law, abs=2e-6)
     policy, t = EmpiricalKLUCB(exploration=0.0), math.exp(radius * sum(counts))
     state = policy.init(jnp.array([VALUES] * 2))._replace(counts=jnp.array([counts, (0, 0, 0, 0)], jnp.int32))
     assert policy.scores(None, state, t).tolist() == pytest.approx([index, math.inf], abs=2e-6)
@@ -124,8 +124,8 @@ def test_exact_law_of_empirical_kl_ucb_with_three_states(fields):
 
 
 def test_empirical_kl_ucb_of_many_states_keeps_the_contract():
-    check_policy(EmpiricalKLUCB(top=True), states=12, rounds=16)
-    check_policy(EmpiricalKLUCB(solver="bisection"), states=3, plays=2, rounds=16)
+    check_policy(EmpiricalKLUCB(top=True), states=5, rounds=8)
+    check_policy(EmpiricalKLUCB(solver="bisection"), states=3, plays=2, rounds=8)
 
 
 # DMED
@@ -246,7 +246,8 @@ def test_dmed_fills_up_a_list_with_the_best_means():
     arms = best(policy.scores(None, state, 51), 2)
     assert sorted(arms.tolist()) == [1, 3]
     state = policy.update(state, Feedback(arms, jnp.array([0, 0]), jnp.array([0, 0]), jnp.zeros(2)))
-    # means 1/2, 30/41, 1/4, 2/11; the second largest is arm 0's: 20 d(1/4, 1/2) = 2.6 > log 51/20, 11 d(2/11, 1/2) = 2.3
+    # means 1/2, 30/41, 1/4, 2/11, the second largest arm 0's: 20 d(1/4, 1/2) = 2.6 and 11 d(2/11, 1/2) = 2.3 are more
+    # than log 51/20 and log 51/11
     assert state.now.tolist() == [True, True, False, False] and not bool(state.following.any())
 
 

@@ -19,8 +19,8 @@ from jaxbandit import ALL, KLUCBMC, TVKLUCB, Oracle, Uniform, two_state
 from jaxbandit.policies.thompson import log_gamma
 from jaxbandit.testing import check_policy
 
-# those that depend on counts and the round alone; the oracle of DMED is in test_independent.py, those of RCA and DSEE in
-# test_restless_policies.py
+# those that depend on more than counts and the round; the oracle of DMED is in test_independent.py, those of RCA and
+# DSEE are in test_restless_policies.py
 OTHERS = ("DMED", "DSEE", "GradientBandit", "PosteriorGittins", "RCA", "Thompson", "Uniform")
 DETERMINISTIC = [name for name in ALL if name not in OTHERS]
 
