@@ -7,6 +7,7 @@ from typing import Literal
 import jax.numpy as jnp
 
 from jaxbandit.base import Array
+from jaxbandit.fast import computed_once, log, log_of_sum
 
 Clock = Literal["round", "arm"]  # what the round is counted by: all plays, or those of the arm
 
@@ -40,8 +41,8 @@ def level(
     [1.6094, 0.2231]
     """
     if horizon is not None:
-        log_y = log_equal_share(horizon, plays)
-        return log_y + jnp.log1p(log_y * log_y)
+        log_y = computed_once(log_equal_share(horizon, plays))
+        return log_y + log_of_sum(log_y * log_y)
     if clock == "arm":
         t = t / jnp.maximum(plays, 1)
     log_t = jnp.log(jnp.asarray(t, float))
@@ -57,4 +58,4 @@ def log_equal_share(n: Array, plays: Array) -> Array:
     [2.3026, 0.0]
     """
     equal = jnp.asarray(n, float) / plays.shape[0]
-    return jnp.maximum(jnp.log(equal / jnp.maximum(plays, 1).astype(float)), 0)
+    return log(jnp.maximum(equal / jnp.maximum(plays, 1).astype(float), 1))
