@@ -215,7 +215,7 @@ def start(reward, initial_state):
     return [[[0, 0], [0, 0]] for _ in reward], states, reward
 
 
-def play(policy, draws, reward, initial_state, horizon, **fields):
+def play(policy, draws, reward, initial_state, horizon, /, **fields):
     """Return the arms played in one run, where draws(k, n, s) is the state the n-th play of arm k moves to from s."""
     counts, states, reward = start(reward, initial_state)
     chosen = []
@@ -228,7 +228,7 @@ def play(policy, draws, reward, initial_state, horizon, **fields):
     return chosen
 
 
-def exact_law(policy, transition, reward, initial_state, horizon, **fields):
+def exact_law(policy, transition, reward, initial_state, horizon, /, **fields):
     """Return the probability of every final (arm 0 to 0, arm 0 to 1, arm 1 to 0, arm 1 to 1) count of visits."""
     transition = np.asarray(transition, dtype=np.float64).tolist()
     counts, states, reward = start(reward, initial_state)

@@ -13,7 +13,19 @@ from against import check_law, check_same_arms
 from reference_kl import kl
 
 import jaxbandit
-from jaxbandit import DMED, KLUCB, MOSS, EmpiricalKLUCB, Feedback, bernoulli, best, bounds, markov, two_state
+from jaxbandit import (
+    DMED,
+    KLUCB,
+    MOSS,
+    EmpiricalKLUCB,
+    Feedback,
+    RoundRobinKLUCB,
+    bernoulli,
+    best,
+    bounds,
+    markov,
+    two_state,
+)
 from jaxbandit.bounds.nearest import nearest_row
 from jaxbandit.confidence import kl_ball_max
 from jaxbandit.testing import check_policy
@@ -56,6 +68,19 @@ def test_agrawal_s_level_stays_below_the_gaussian_index():
     gaussian = [s / n + math.sqrt((math.log(t) + 2 * math.log(math.log(t))) / (2 * n)) for t, (s, n) in AT]
     np.testing.assert_allclose(gaussian, [1.117262333, 0.6320888272, 0.5997602282], rtol=1e-9)
     assert all(scores(KLUCB(exploration=2.0), [counts], t)[0] < g for (t, counts), g in zip(AT, gaussian))
+
+
+def test_lai_and_robbins_s_rule():
+    """All 1,024 trajectories of ten rounds at 1e-9, and 900 rounds one by one.
+
+    Of rewards 0 and 1 the index of an arm without a success, 1 - t^(-1/T), would tie with a mean.
+    """
+    fields, reward = {"exploration": 0.0, "delta": 0.25}, (0.1, 0.83)
+    arms = two_state([0.5, 0.3], [0.4, 0.6], reward)
+    law = reference.exact_law("RoundRobinKLUCB", arms.transition.tolist(), arms.reward.tolist(), 0, 10, **fields)
+    result = jaxbandit.simulate(arms, {"p": RoundRobinKLUCB(**fields)}, runs=20_000, horizon=10, times=[10])
+    check_law(result.visits["p"][0, 0, :, 0], law)
+    check_same_arms(reference.play, "RoundRobinKLUCB", fields, arms, runs=3, rounds=300)
 
 
 # Empirical KL-UCB

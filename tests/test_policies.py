@@ -58,7 +58,6 @@ VARIANTS = [
     ("MOSS", {"horizon": 7.0}),
     ("EmpiricalKLUCB", {"exploration": None}),
     ("EmpiricalKLUCB", {"exploration": 3.0}),
-    ("RoundRobinKLUCB", {"exploration": 0.0, "delta": 0.2}),  # Lai and Robbins's rule
     ("RoundRobinKLUCB", {"exploration": 3.0}),
     ("RoundRobinKLUCB", {"exploration": 3.0, "delta": 0.25}),
     ("UCBSM", {"L": 2.0}),

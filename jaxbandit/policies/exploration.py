@@ -16,7 +16,7 @@ def level(
     t: Array,
     exploration: Array | None = None,
     clock: Clock = "round",
-    plays: Array | None = None,
+    plays: Array = None,
     horizon: Array | None = None,
 ) -> Array:
     """log f(t) with f(t) = 1 + t log^2 t, or max(0, log t + exploration log log t) where a number is given.
