@@ -48,16 +48,6 @@ VARIANTS = [
     ("KLUCBMC", {"samples": "state", "exploration": 3.0}),  # log f(2) is 0, over 0 departures
     ("KLUCBMC", {"unvisited": 0.25}),
     ("KLUCB", {"exploration": 3.0}),
-    ("KLUCB", {"exploration": 2.0}),  # Agrawal's level
-    ("KLUCB", {"exploration": 0.0, "clock": "arm"}),  # KL-UCB+
-    ("KLUCB", {"exploration": 3.0, "clock": "arm"}),
-    ("KLUCB", {"clock": "arm"}),
-    ("KLUCB", {"horizon": 300.0}),  # KL-UCB++
-    ("KLUCB", {"horizon": 7.0}),  # each arm has had its share after three plays
-    ("MOSS", {"horizon": 300.0}),
-    ("MOSS", {"horizon": 7.0}),
-    ("EmpiricalKLUCB", {"exploration": None}),
-    ("EmpiricalKLUCB", {"exploration": 3.0}),
     ("RoundRobinKLUCB", {"exploration": 3.0}),
     ("RoundRobinKLUCB", {"exploration": 3.0, "delta": 0.25}),
     ("UCBSM", {"L": 2.0}),
@@ -71,6 +61,16 @@ VARIANTS = [
     ("JointKLUCB", {"clock": "arm"}),
     ("PlugInGittins", {"discount": 0.5, "prior": 3.0}),
     ("PlugInGittins", {"discount": 0.9, "prior": 0.2}),
+    ("KLUCB", {"exploration": 2.0}),  # Agrawal's level
+    ("KLUCB", {"exploration": 0.0, "clock": "arm"}),  # KL-UCB+
+    ("KLUCB", {"exploration": 3.0, "clock": "arm"}),
+    ("KLUCB", {"clock": "arm"}),
+    ("KLUCB", {"horizon": 300.0}),  # KL-UCB++
+    ("KLUCB", {"horizon": 7.0}),  # each arm has had its share after three plays
+    ("MOSS", {"horizon": 300.0}),
+    ("MOSS", {"horizon": 7.0}),
+    ("EmpiricalKLUCB", {"exploration": None}),
+    ("EmpiricalKLUCB", {"exploration": 3.0}),
 ]
 
 
