@@ -75,9 +75,7 @@ def play_theirs(settings: Settings, folder: Path) -> Theirs:
         for pair in pairs(settings.horizon)
     }
     try:
-        python = (
-            Path(settings.python) if settings.python else make(Path(settings.environment), smpybandits.REQUIREMENTS)
-        )
+        python = Path(settings.python or make(Path(settings.environment), smpybandits.REQUIREMENTS))
     except OSError as error:
         print(f"{NAME} cannot be had ({error}); jaxbandit plays alone")
         return {}
@@ -130,7 +128,7 @@ def regret_rows(results: dict[str, Result], theirs: Theirs, horizon: int) -> lis
     return rows
 
 
-def our_speed(arms: MarkovArms, policy: Policy, runs: int = 1000, rounds: int = 2000) -> float:
+def our_speed(arms: MarkovArms, policy: Policy, runs: int = 1000, rounds: int = 20_000) -> float:
     """Rounds a second of one processor, compiled before."""
 
     def timed() -> float:
@@ -184,7 +182,7 @@ def in_code(policy: Policy) -> str:
 
 
 def evidence_rows(found: dict[str, float]) -> list[Row]:
-    """What its functions return and what is right, so that anyone can look; with thanks for a package we learnt from."""
+    """What its functions return and what is right, so that anyone can look."""
     divergence = float(divergences.bernoulli_kl(0.2, 0.5))
     bound = float(confidence.kl_lower(0.5, 0.2))
 
