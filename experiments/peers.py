@@ -14,6 +14,7 @@ as without a network, ours plays alone. Ctrl-C keeps what is done, and the same 
 from __future__ import annotations
 
 import dataclasses
+import sys
 import time
 from pathlib import Path
 from typing import Any
@@ -251,7 +252,11 @@ def run(settings: Settings) -> dict[str, Result]:
     out = f"results/peers/{settings.horizon}-seed{settings.seed}"  # without the runs, which may grow
     folder = begin("peers", settings, planned, default=out, fixed=("horizon", "seed"))
     results = play(planned, folder)
-    theirs = play_theirs(settings, folder / "theirs")
+    try:
+        theirs = play_theirs(settings, folder / "theirs")
+    except KeyboardInterrupt:
+        print("stopped; what is done is kept, and the same command continues")
+        sys.exit(130)
     tables = tabulate(results, theirs, smpybandits.evidence(folder / "theirs") if theirs else {}, settings.horizon)
     finish(folder, tables, draw(results, theirs, settings.horizon), in_words(tables["table"][1]))
     return results

@@ -78,7 +78,7 @@ indices luck markov metrics play_round pytree random simulate start static sweep
 """.split()
 COMMANDS = """
 ablation asymptotic_bounds benchmark concentration front hidden iid initial_state known_chains lower_bound optimality
-own_policy paper restless scenario1 scenario2 scenario3 scenario4 sweep tune
+own_policy paper peers restless scenario1 scenario2 scenario3 scenario4 sweep tune
 """.split()
 
 

@@ -4,7 +4,6 @@ from __future__ import annotations
 
 import json
 import subprocess
-import sys
 from pathlib import Path
 from typing import Any, NamedTuple
 
@@ -20,10 +19,10 @@ NAME = "SMPyBandits 0.9.7"
 REQUIREMENTS = ["SMPyBandits==0.9.7", "numpy==2.2.*", "scipy<1.14", "numba"]
 SCRIPT = Path(__file__).with_name("play_smpybandits.py")
 BLOCK = 50  # runs of a job; what Ctrl-C loses
-TO_COME = "its log t counts the rounds that are over, ours the one to come"
-LISTS = "it makes a list at once, when the last one is used up; ours grows round by round, as the source's does"
-LEAST = "its search returns the mean at which the divergence is least, in the place of the divergence"
-ANEW = "ties are broken anew in every round there, by the run's order of the arms here"
+TO_COME = "its log t counts the rounds that are over, ours counts the one to come"
+LISTS = "it makes each list at once, ours grows round by round as in the source"
+LEAST = "it takes the mean at which the divergence is least for the divergence"
+ANEW = "ties are drawn anew in every round there, and go by the run's order of arms here"
 
 
 class Pair(NamedTuple):
@@ -83,7 +82,7 @@ def jobs(pair: Pair, problem: str, means: list[float], runs: int) -> list[dict[s
 
 
 def play(python: Path, request: dict[str, Any], folder: Path) -> None:
-    """Let the other Python play the jobs that have no file yet. Ctrl-C ends it, and keeps what is done.
+    """Let the other Python play the jobs that have no file yet. Ctrl-C ends it, too, and keeps what is done.
 
     Raises:
       OSError: its process failed; it has said why.
@@ -99,8 +98,7 @@ def play(python: Path, request: dict[str, Any], folder: Path) -> None:
     except KeyboardInterrupt:
         process.terminate()
         process.wait()
-        print("stopped; what is done is kept, and the same command continues")
-        sys.exit(130)
+        raise
     if code:
         raise OSError(f"{NAME}: its process ended with {code}")
 
