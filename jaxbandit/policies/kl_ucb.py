@@ -19,16 +19,17 @@ class KLUCB:
 
     Other levels in the place of log f(t) make other policies of the literature:
 
-      exploration=2: log t + 2 log log t, for which Agrawal 1995 bounds the regret of one-parameter families.
+      exploration=2: log t + 2 log log t, for which Agrawal 1995 bounds the regret of one-parameter families, and from
+        which log f(t) as it is differs in the first rounds only.
       exploration=0, clock="arm": log(t / T), KL-UCB+ (Garivier and Cappe 2011, a remark; Honda 2019 proves it optimal).
       horizon=n: log+(y (1 + log+(y)^2)) with y = n / (K T), log+ = max(0, log), KL-UCB++ (Menard and Garivier 2017),
         optimal as n grows and for the worst arms. An arm that has had n / K plays is taken at its mean.
 
     Args:
       exploration: None for f(t) = 1 + t log^2 t, or a number c for log t + c log log t.
+      solver: of `confidence.kl_upper`.
       horizon: None, or how many rounds will be played, positive; then neither exploration nor clock is in use.
       clock: "round", or "arm" for f(t / T) in place of f(t).
-      solver: of `confidence.kl_upper`.
 
     Raises:
       ValueError: from `simulate` and `check_policy`, for a field out of range, or a horizon beside an exploration or
@@ -42,9 +43,9 @@ class KLUCB:
     """
 
     exploration: Array | None = None
+    solver: Solver = static("halley")
     horizon: Array | None = None
     clock: Clock = static("round")
-    solver: Solver = static("halley")
 
     def validate(self, reward: Array) -> None:
         checks.kl_fields(self)
@@ -58,8 +59,7 @@ class KLUCB:
         return no_visits(reward)
 
     def scores(self, key: Array, state: Visits, t: Array) -> Array:
-        most = level(t, self.exploration, self.clock, total(state.counts), self.horizon)
-        return kl_index(self, state, most)[0]
+        return kl_index(self, state, t, self.clock, self.horizon)[0]
 
     def update(self, state: Visits, feedback: Feedback) -> Visits:
         return count_visits(state, feedback)
@@ -101,7 +101,7 @@ class RoundRobinKLUCB:
         return no_visits(reward)
 
     def scores(self, key: Array, state: Visits, t: Array) -> Array:
-        index, mean = kl_index(self, state, level(t, self.exploration))
+        index, mean = kl_index(self, state, t)
         leads = total(state.counts) >= self.delta * jnp.asarray(t, float)
         arms = jnp.arange(mean.shape[0])
         return jnp.where(
@@ -114,8 +114,10 @@ class RoundRobinKLUCB:
         return count_visits(state, feedback)
 
 
-def kl_index(policy: KLUCB | RoundRobinKLUCB, state: Visits, most: Array) -> tuple[Array, Array]:
-    """The KL-UCB index [K], inf for an arm not yet played, and the sample means [K]; `most` bounds T d(mean, q)."""
+def kl_index(
+    policy: KLUCB | RoundRobinKLUCB, state: Visits, t: Array, clock: Clock = "round", horizon: Array | None = None
+) -> tuple[Array, Array]:
+    """The KL-UCB index [K], inf for an arm not yet played, and the sample means [K]."""
     mean, plays = sample_mean(state.counts, state.reward)
-    radius = most / jnp.maximum(plays, 1).astype(float)
+    radius = level(t, policy.exploration, clock, plays, horizon) / jnp.maximum(plays, 1).astype(float)
     return jnp.where(plays == 0, jnp.inf, kl_upper(mean, radius, policy.solver)), mean
