@@ -19,8 +19,8 @@ class EmpiricalKLUCB:
 
         max{sum of q_s r_s : KL(p || q) <= (log t + exploration log log t) / T}, q any law on the arm's states.
 
-    For two states that pay 0 and 1 this is `KLUCB` with the same exploration, which is ten times as fast. For more states
-    it knows how far rewards are spread, where `KLUCB` takes them to be as spread as they can be with their mean.
+    For two states that pay 0 and 1 this is `KLUCB` with the same exploration, which is ten times as fast. For more it
+    knows how far rewards are spread, where `KLUCB` takes them to be as spread as they can be with their mean.
 
     Args:
       exploration: a number, or None for f(t) = 1 + t log^2 t as in `KLUCB`.
