@@ -24,11 +24,15 @@ from experiments.published.scenarios import environment
 from experiments.timing import first, scalar_loop
 from experiments.timing.machine import describe
 from experiments.timing.stopwatch import Measurement, arms_of, time_case
-from jaxbandit import environments, families
+from jaxbandit import Policy, environments, families
 from jaxbandit.results.file import whole_file
 
+POLICIES: dict[str, Policy] = {name: policy() for name, policy in jaxbandit.ALL.items()} | {
+    "KL-UCB+": jaxbandit.KLUCB(exploration=0.0, clock="arm"),
+    "KL-UCB++": jaxbandit.KLUCB(horizon=1e6),
+}
 AXES = {
-    "policy": tuple(jaxbandit.ALL),
+    "policy": tuple(POLICIES),
     "runs": (1, 100, 1000, 10_000, 100_000),
     "arms": (2, 5, 20, 100),
     "states": (2, 3, 8),
@@ -73,7 +77,7 @@ def cases(settings: Settings) -> Iterator[tuple[str, str, dict[str, Any]]]:
             if axis == "rewards":
                 arms, policy = independent(str(value))
             else:
-                arms, policy = arms_of(arms, states), jaxbandit.ALL[value if axis == "policy" else "TVKLUCB"]()
+                arms, policy = arms_of(arms, states), POLICIES[str(value) if axis == "policy" else "TVKLUCB"]
             scenarios = {str(number): arms for number in range(size.pop("scenarios"))}
             yield axis, str(value), {"scenarios": scenarios, "policies": {"": [policy] * size.pop("variants")}} | size
 

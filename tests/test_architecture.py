@@ -73,20 +73,22 @@ DOORS = {
     "metrics": "Summary best_arms best_share discounted_reward linear_share median_interval paired_difference "
     "pseudo_regret realised_regret regret regret_name summary",
     "plotting": "COLOURS plot_batches plot_distribution plot_heatmap plot_parameter plot_pulls plot_regret",
-    "policies": "ALL DSEE Gittins GradientBandit HiddenMyopic IMED IMEDMC JointKLUCB KLUCB KLUCBMC Myopic Oracle "
-    "PlugInGittins PosteriorGittins RCA RoundRobinKLUCB TVKLUCB Thompson UCB1 UCBSM Uniform Whittle WhittleBelief",
+    "policies": "ALL DMED DSEE EmpiricalKLUCB Gittins GradientBandit HiddenMyopic IMED IMEDMC JointKLUCB KLUCB KLUCBMC "
+    "MOSS Myopic Oracle PlugInGittins PosteriorGittins RCA RoundRobinKLUCB TVKLUCB Thompson UCB1 UCBSM Uniform Whittle "
+    "WhittleBelief",
     "policies.estimates": "count_transitions count_visits no_transitions no_visits ratio sample_mean total unit_reward",
     "testing": "check_backend check_environment check_policy",
 }
 PUBLIC = """
-ALL DSEE IMED IMEDMC KLUCB KLUCBMC RCA Environment Family Feedback Gittins GradientBandit HiddenMyopic JointKLUCB
-MarkovArms Myopic Oracle PlugInGittins Policy PosteriorGittins Result RoundRobinKLUCB TVKLUCB Thompson UCB1 UCBSM
-Uniform Whittle WhittleBelief advance bernoulli best bounds chains confidence divergences environments families grid
-indices luck markov metrics play_round pytree random simulate start static sweep testing two_state use_all_cores
+ALL DMED DSEE EmpiricalKLUCB IMED IMEDMC KLUCB KLUCBMC MOSS RCA Environment Family Feedback Gittins GradientBandit
+HiddenMyopic JointKLUCB MarkovArms Myopic Oracle PlugInGittins Policy PosteriorGittins Result RoundRobinKLUCB TVKLUCB
+Thompson UCB1 UCBSM Uniform Whittle WhittleBelief advance bernoulli best bounds chains confidence divergences
+environments families grid indices luck markov metrics play_round pytree random simulate start static sweep testing
+two_state use_all_cores
 """.split()
 COMMANDS = """
 ablation asymptotic_bounds benchmark concentration families front hidden iid initial_state known_chains lower_bound
-optimality own_policy paper restless scenario1 scenario2 scenario3 scenario4 sweep tune
+optimality own_policy paper peers restless scenario1 scenario2 scenario3 scenario4 sweep tune
 """.split()
 
 

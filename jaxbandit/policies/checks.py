@@ -37,6 +37,16 @@ def choice(policy: Any, name: str, choices: tuple[str, ...]) -> None:
         raise ValueError(f"{name}: {getattr(policy, name)!r} is none of {', '.join(choices)}")
 
 
+def truth(policy: Any, name: str) -> None:
+    """Refuse the field `name` unless it is True or False.
+
+    Raises:
+      ValueError: the field's name and its value.
+    """
+    if not isinstance(getattr(policy, name), bool):
+        raise ValueError(f"{name}: {getattr(policy, name)!r} is neither True nor False")
+
+
 def kl_fields(policy: Any) -> None:
     """Check the fields that every KL policy has, `exploration` and `solver`."""
     if policy.exploration is not None:

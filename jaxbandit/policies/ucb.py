@@ -9,6 +9,7 @@ import jax.numpy as jnp
 from jaxbandit.base import ANY_REWARD, Array, Feedback, Range, pytree
 from jaxbandit.policies import checks
 from jaxbandit.policies.estimates import Sums, Visits, count_visits, mean_and_plays, no_visits
+from jaxbandit.policies.exploration import log_equal_share
 
 
 def _index(state: Visits | Sums, widening: Array) -> Array:
@@ -82,6 +83,46 @@ class UCB1:
 
     def scores(self, key: Array, state: Visits | Sums, t: Array) -> Array:
         return _index(state, self.bonus * jnp.log(jnp.maximum(t - 1, 1).astype(float)))
+
+    def update(self, state: Visits | Sums, feedback: Feedback) -> Visits | Sums:
+        return count_visits(state, feedback)
+
+
+@pytree
+class MOSS:
+    """MOSS, minimax optimal: mean + sqrt(log+(n / (K T)) / T), T the arm's plays, log+ = max(0, log).
+
+    An arm that has had n / K plays is taken at its mean. Without a horizon the round t stands for n (MOSS-anytime).
+    For rewards in [0, 1], and for others whose deviations are of that size.
+
+    Args:
+      horizon: n, positive: how many rounds will be played; None if that is not known.
+
+    Raises:
+      ValueError: from `simulate` and `check_policy`, for a horizon that is not positive.
+
+    Source: Audibert and Bubeck 2009; Degenne and Perchet 2016 for the anytime form.
+
+    >>> state = MOSS().init(jnp.array([[0.0, 1.0], [0.0, 1.0]]))
+    >>> state = state._replace(counts=jnp.array([[2, 2], [0, 1]]))
+    >>> MOSS().scores(None, state, 6).round(3).tolist()  # 0.5 + 0, 1 + sqrt(log 3)
+    [0.5, 2.048]
+    """
+
+    reward_range: ClassVar[Range] = ANY_REWARD
+
+    horizon: Array | None = None
+
+    def validate(self, reward: Array) -> None:
+        if self.horizon is not None:
+            checks.number(self, "horizon", 0, above=True)
+
+    def init(self, reward: Array) -> Visits | Sums:
+        return no_visits(reward)
+
+    def scores(self, key: Array, state: Visits | Sums, t: Array) -> Array:
+        _, plays = mean_and_plays(state)
+        return _index(state, log_equal_share(t if self.horizon is None else self.horizon, plays))
 
     def update(self, state: Visits | Sums, feedback: Feedback) -> Visits | Sums:
         return count_visits(state, feedback)
