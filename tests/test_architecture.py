@@ -88,7 +88,7 @@ two_state use_all_cores
 """.split()
 COMMANDS = """
 ablation asymptotic_bounds benchmark concentration families front hidden iid initial_state known_chains lower_bound
-optimality own_policy paper peers restless scenario1 scenario2 scenario3 scenario4 sweep tune
+optimality own_policy paper peers policies restless scenario1 scenario2 scenario3 scenario4 sweep tune
 """.split()
 
 
