@@ -1,9 +1,9 @@
 """Rounds per second: every policy, then one thing at a time, beside a scalar loop compiled by numba.
 
 All with scenario 1's arms and 1,000 runs unless the row says otherwise, the last round recorded; the axis of families
-is KL-UCB's. The ratio is to the
-scalar loop (extra `bench`), measured in the same call: machines differ, ratios much less. Writes the table as JSON;
---check FILE compares with such a file by ratios, and fails where a row has become slower by more than a fifth.
+is KL-UCB's. The ratio is to the scalar loop (extra `bench`), measured in the same call: machines differ, ratios much
+less. Writes the table as JSON; --check FILE compares with such a file by ratios, and fails where a row has become
+slower by more than a fifth.
 --first instead times how long a first call takes, tracing and compiling included, each case in a process of its own.
 --gpu instead checks and times both backends on a GPU, in some minutes.
 """
