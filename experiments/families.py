@@ -21,7 +21,7 @@ import numpy as np
 import jaxbandit
 from experiments.command_line.experiment import begin, finish, play
 from experiments.command_line.options import Simulation, main, option
-from experiments.reports.growth import decades, draw_growth, growth_of, times, verdict
+from experiments.reports.growth import TOP, decades, draw_growth, growth_of, times, verdict
 from experiments.reports.pictures import Pictures, panels
 from experiments.reports.tables import Row, Tables
 from jaxbandit import Family, MarkovArms, Policy, Result, bounds, metrics
@@ -153,9 +153,12 @@ def draw(results: dict[str, Result]) -> Pictures:
     for ax, (name, result) in zip(axes.flat, results.items(), strict=True):
         seen = {label: growth_of(result, label) for label in result.labels}
         linear = {label: linear_runs(result, label) for label in result.labels}
-        draw_growth(ax, seen, limits(known[name]), linear, order)
+        lines = limits(known[name])
+        top = TOP * next(iter(lines.values()))
+        draw_growth(ax, seen, {whom: line for whom, line in lines.items() if line < top}, linear, order)
+        words = "".join(f"; {whom} {line:,.2f}" for whom, line in lines.items() if line >= top)
         runs = next(iter(seen.values())).values.shape[1]
-        ax.set_title(f"{name}: growth of regret per log t, by decade; {runs} runs", fontsize="medium")
+        ax.set_title(f"{name}: growth of regret per log t, by decade; {runs} runs{words}", fontsize="medium")
     yield "families", figure
 
 
