@@ -6,7 +6,7 @@ import numpy as np
 
 from jaxbandit.base import Array
 from jaxbandit.families.table import TabledChains, tabulated
-from jaxbandit.families.tilting import generator_and_reward
+from jaxbandit.families.tilting import generator_and_reward, largest_cycle
 from jaxbandit.families.two_state import TwoStateChains
 
 MOST = 1e6  # kappa beyond which the general way is taken
@@ -41,4 +41,6 @@ def chain_family(generator: Array, reward: Array = (0.0, 1.0)) -> TwoStateChains
         if kappa <= MOST:
             steps = 1 if kappa <= 1 else 2 if kappa <= 100 else 3 if kappa <= 1e4 else 4
             return TwoStateChains(float(kappa), float(paid.min()), float(paid.max()), steps)
+    if not largest_cycle(rows, paid) + largest_cycle(rows, -paid) > 1e-12 * np.ptp(paid):
+        raise ValueError("reward: all cycles of states pay the same on average, so that theta changes no mean")
     return tabulated(rows, paid)

@@ -34,7 +34,7 @@ class TwoStateChains:
         to 100, 3 up to 10^4, 4 up to 10^6.
 
     Raises:
-      ValueError: from `validate`, for arms whose states do not pay `low` and `high`.
+      ValueError: from `validate`, for a kappa that is not positive, or arms whose states do not pay `low` and `high`.
 
     Source: Moulos and Anantharam 2019, section 2; the closed form is our own.
 
@@ -53,6 +53,8 @@ class TwoStateChains:
         return self.low, self.high
 
     def validate(self, reward: Array) -> None:
+        if not (np.ndim(self.kappa) == 0 and 0 < np.asarray(self.kappa, float) < math.inf):
+            raise ValueError(f"kappa: {self.kappa!r} is no positive number")
         found, own = np.sort(np.asarray(reward, float), axis=1), np.array([self.low, self.high], float)
         if found.shape[1] != 2 or np.abs(found - own).max() > 1e-6 * np.ptp(own):
             raise ValueError(f"family: every arm's two states must pay {self.low:g} and {self.high:g}")
