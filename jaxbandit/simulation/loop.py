@@ -76,7 +76,8 @@ def simulate(
 
     Returns:
       A `Result`, with `visits[label]` int32 [scenario, variant, run, time, arm, state] and `recorded[name][label]`
-      [scenario, variant, run, time, ..].
+      [scenario, variant, run, time, ..]. Where rewards are no finite table, plays are counted as visits of one state,
+      and `recorded["rewards"][label]` float64 [scenario, variant, run, time, arm] is what each arm has paid.
 
     Raises:
       ValueError: before anything is compiled, with the argument's name.
