@@ -4,7 +4,8 @@ Plays both packages on Bernoulli arms: five that are easy to tell apart, and ten
 Cappe 2011). Prints and writes (CSV) mean regret of both with 95 % intervals, the difference with an interval that holds
 for all rows together with 95 %, the verdict (agree, or differ, because ..), rounds per second of one processor, in what
 the definitions differ, and what we found to be wrong in SMPyBandits; draws final regret. Ties: there an arm is drawn
-anew each time, here the first arm is played of an order drawn for each run.
+anew each time, here the first arm is played of an order drawn for each run. Where we say that one thing makes the
+difference, the package's policy is also played with that one thing changed, in a row of its own.
 
 SMPyBandits 0.9.7 needs an older scipy than we do. So it plays in an environment of its own, which this command makes in
 the folder --environment at the first call, by `python -m venv` and pip; or in that of --python. Where it cannot be had,
@@ -20,6 +21,7 @@ from pathlib import Path
 from typing import Any
 
 import numpy as np
+from matplotlib.ticker import LogLocator
 
 import jaxbandit
 from experiments.command_line.experiment import begin, finish, play
@@ -216,7 +218,7 @@ def tabulate(results: dict[str, Result], theirs: Theirs, found: dict[str, float]
 def draw(results: dict[str, Result], theirs: Theirs, horizon: int) -> Pictures:
     """Mean final regret of both with their intervals, a panel for each problem."""
     labels = [pair.label for pair in pairs(horizon)]
-    figure, axes = panels(1, len(PROBLEMS), (13, 6), sharey=True)
+    figure, axes = panels(1, len(PROBLEMS), (12, 6), sharey=True)
     for ax, (name, means) in zip(axes, PROBLEMS.items()):
         for row, label in enumerate(labels):
             seen = {"jaxbandit": metrics.pseudo_regret(results[name], label)[0, 0, :, -1]}
@@ -226,8 +228,13 @@ def draw(results: dict[str, Result], theirs: Theirs, horizon: int) -> Pictures:
                 s = metrics.summary(values)
                 said = who if row == 0 else None
                 half = [[s.mean - s.low], [s.high - s.mean]]
-                ax.errorbar(s.mean, row + up, xerr=half, color=colour, marker=marker, capsize=3, label=said)
+                ax.errorbar(
+                    s.mean, row + up, xerr=half, color=colour, marker=marker, markersize=4, capsize=3, label=said
+                )
         ax.set_xscale("log")
+        ax.xaxis.set_major_locator(LogLocator(subs=(1, 2, 3, 4, 6)))
+        ax.xaxis.set_major_formatter("{x:g}")
+        ax.minorticks_off()
         ax.set_title(f"{name}: {len(means)} arms")
         ax.set_xlabel(f"regret after {horizon:,} rounds")
         frameless(ax)

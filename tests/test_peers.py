@@ -26,6 +26,7 @@ STAND_IN = {
     "SMPyBandits/Policies/__init__.py": "import random\n"
     "import numpy as np\n"
     "from .IMED import IMED\n"
+    "class EmpiricalMeans(IMED): pass\n"
     "class UCB(IMED):\n"
     "    def choice(self):\n"
     "        if 0 in self.pulls: return self.pulls.index(0)\n"

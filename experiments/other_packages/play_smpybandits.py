@@ -34,7 +34,7 @@ def lend_numba():
 
 
 def load():
-    """The package's policies, Bernoulli arms and functions, and IMED mended; it prints while it is imported."""
+    """The package's policies and our changes to them, Bernoulli arms and functions; it prints while it is imported."""
     lend_numba()
     with contextlib.redirect_stdout(io.StringIO()):
         policies = importlib.import_module("SMPyBandits.Policies")
@@ -48,7 +48,19 @@ def load():
         def one_Dinf(self, x, mu):  # noqa: N802
             return kullback.klBern(x, max(x, mu))
 
-    return policies, MendedIMED, arms.Bernoulli, imed.Dinf, kullback
+    class OrderedMeans(policies.EmpiricalMeans):
+        """Ties go to the first arm of an order that is drawn once a run."""
+
+        def startGame(self):  # noqa: N802
+            super().startGame()
+            self.order = np.random.permutation(self.nbArms)  # noqa: NPY002
+
+        def choice(self):
+            self.computeAllIndex()
+            return max(self.order, key=lambda arm: self.index[arm])
+
+    changed = {"MendedIMED": MendedIMED, "OrderedMeans": OrderedMeans}
+    return {**vars(policies), **changed}, arms.Bernoulli, imed.Dinf, kullback
 
 
 def play(policy, arms, times, horizon):
@@ -64,9 +76,9 @@ def play(policy, arms, times, horizon):
     return found
 
 
-def play_job(job, request, policies, mended, bernoulli):
+def play_job(job, request, policies, bernoulli):
     """All runs of a job, each with random numbers of its own."""
-    make = mended if job["policy"] == "MendedIMED" else getattr(policies, job["policy"])
+    make = policies[job["policy"]]
     arms = [bernoulli(mean) for mean in job["means"]]
     play(make(len(arms), **job["arguments"]), arms, [], 50)  # compiles, where numba does
     plays, began = [], time.process_time()
@@ -101,12 +113,12 @@ def main(request, folder):
     """Play what is not there yet."""
     signal.signal(signal.SIGINT, signal.SIG_DFL)  # Ctrl-C ends at once and without a word; what is written is whole
     asked, folder = json.loads(Path(request).read_text()), Path(folder)
-    policies, mended, bernoulli, dinf, kullback = load()
+    policies, bernoulli, dinf, kullback = load()
     write(folder / "evidence.json", evidence(dinf, kullback))
     for job in asked["jobs"]:
         path = folder / f"{job['name']}.json"
         if not path.exists():
-            write(path, found := play_job(job, asked, policies, mended, bernoulli))
+            write(path, found := play_job(job, asked, policies, bernoulli))
             speed = len(found["plays"]) * asked["horizon"] / max(found["seconds"], 1e-9)
             print(f"  {job['name']}: {speed:,.0f} rounds/s", flush=True)
 

@@ -43,6 +43,7 @@ def pairs(horizon: int) -> list[Pair]:
         Pair("UCB1", "UCB", {}, jaxbandit.UCB1()),
         Pair("UCB, alpha 1", "UCBalpha", {"alpha": 1}, jaxbandit.UCB1(bonus=0.5)),
         Pair("empirical means", "EmpiricalMeans", {}, jaxbandit.UCB1(bonus=0.0), ANEW),
+        Pair("empirical means, ties by order", "OrderedMeans", {}, jaxbandit.UCB1(bonus=0.0)),
         Pair("KL-UCB, log t", "klUCB", {}, jaxbandit.KLUCB(exploration=0.0), TO_COME),
         Pair("KL-UCB, + 3 log log t", "klUCBloglog", {"c": 3}, jaxbandit.KLUCB(exploration=3.0), TO_COME),
         Pair("KL-UCB+", "klUCBPlus", {}, jaxbandit.KLUCB(exploration=0.0, clock="arm"), TO_COME),
