@@ -16,7 +16,6 @@ from jaxbandit.version import __version__ as release  # noqa: E402
 
 project, author, version = "jaxbandit", "jaxbandit", release
 html_title = f"jaxbandit {release}"
-copyright = "Apache-2.0"
 extensions = ["myst_nb", "docs.making.mathml", "docs.making.links"]
 exclude_patterns = ["making", "generated/parts"]
 nitpicky = True
@@ -29,7 +28,7 @@ html_theme = "furo"
 html_static_path = ["style"]
 html_css_files = ["site.css"]
 html_math_renderer = "mathml"
-html_copy_source = html_show_sourcelink = False
+html_copy_source = html_show_sourcelink = html_show_copyright = False
 pygments_style, pygments_dark_style = "friendly", "monokai"
 
 myst_enable_extensions = ["dollarmath", "colon_fence", "deflist"]

@@ -1,21 +1,24 @@
 """jaxbandit: bandits with Markovian rewards, thousands of runs in one compiled program."""
 
-from jaxbandit import bounds, chains, confidence, divergences, environments, indices, metrics, testing
-from jaxbandit.base import Environment, Feedback, Policy, pytree, static
+from jaxbandit import bounds, chains, confidence, divergences, environments, families, indices, metrics, testing
+from jaxbandit.base import Environment, Family, Feedback, Policy, pytree, static
 from jaxbandit.cores import use_all_cores
 from jaxbandit.environments import MarkovArms, bernoulli, markov, random, two_state
 from jaxbandit.fast import use_cache
 from jaxbandit.policies import (
     ALL,
+    DMED,
     DSEE,
     IMED,
     IMEDMC,
     KLUCB,
     KLUCBMC,
+    MOSS,
     RCA,
     TVKLUCB,
     UCB1,
     UCBSM,
+    EmpiricalKLUCB,
     Gittins,
     GradientBandit,
     HiddenMyopic,
@@ -41,17 +44,21 @@ use_cache()
 
 __all__ = [
     "ALL",
+    "DMED",
     "DSEE",
     "IMED",
     "IMEDMC",
     "KLUCB",
     "KLUCBMC",
+    "EmpiricalKLUCB",
     "Environment",
+    "Family",
     "Feedback",
     "Gittins",
     "GradientBandit",
     "HiddenMyopic",
     "JointKLUCB",
+    "MOSS",
     "MarkovArms",
     "Myopic",
     "Oracle",
@@ -76,6 +83,7 @@ __all__ = [
     "confidence",
     "divergences",
     "environments",
+    "families",
     "grid",
     "indices",
     "luck",

@@ -30,6 +30,10 @@ def test_a_policy_has_its_words(name):
     policies.about(name, policies.said())
 
 
+def test_no_words_without_a_policy():
+    assert set(policies.said()) <= set(policies.classes())
+
+
 def test_a_policy_without_words_is_named():
     with pytest.raises(KeyError, match="guarantee for the policy UCB1"):
         policies.about("UCB1", {"UCB1": {"name": "UCB1", "formula": "x", "assumes": "nothing"}})

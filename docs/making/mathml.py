@@ -11,6 +11,8 @@ from latex2mathml.converter import convert
 from sphinx.application import Sphinx
 from sphinx.errors import SphinxError
 
+# a name with or without a power; not one that stands inside of it
+NAMES = re.compile(r"<msup><mi>(?:log|exp)</mi><mn>\d</mn></msup>|(?<!<msup>)(?<!<msub>)<mi>(?:log|exp)</mi>")
 SPACE = '<mspace width="0.17em"/>'
 
 
@@ -28,10 +30,17 @@ def mathml(tex: str, display: str = "inline") -> str:
     # browsers know no alphabet but the upright one, so that letters of others are characters of their own
     found = re.sub(r'<mi mathvariant="(double-struck|script)">([A-Z])</mi>', _letter, found)
     found = re.sub(r'<(mi|mn) mathvariant="bold">(\w)</\1>', r'<\1 style="font-weight: bold">\2</\1>', found)
-    found = re.sub(r"(<mi>(?:log|exp)</mi>)(?=<(?:mi|mn|mfrac|mrow|msub|msup|mover)\b)", rf"\1{SPACE}", found)
+    found = NAMES.sub(_apart, found)
     if unknown := re.findall(r"\\[A-Za-z]+", re.sub(r"<[^>]*>", "", found)):
         raise SphinxError(f"formula {tex!r}: {unknown[0]} is not known to latex2mathml")
     return found
+
+
+def _apart(match: re.Match[str]) -> str:
+    """A function's name, apart from letters and numbers before and behind it."""
+    before, behind = match.string[: match.start()], match.string[match.end() :]
+    left = SPACE if re.search(r"(</(mi|mn|msub|msup|mfrac)>|&#x00029;</mo>)$", before) else ""
+    return left + match[0] + (SPACE if re.match(r"<(mi|mn|msub|msup|mfrac|mrow|mover)\b", behind) else "")
 
 
 def _letter(match: re.Match[str]) -> str:
