@@ -33,9 +33,9 @@ pygments_style, pygments_dark_style = "friendly", "monokai"
 
 myst_enable_extensions = ["dollarmath", "colon_fence", "deflist"]
 myst_heading_anchors = 3
-# notebooks bring the outputs that tests/test_notebooks.py checks; pages are executed, and again only where they changed
+# notebooks bring the outputs that tests/test_notebooks.py checks; pages are executed, and again where they or the code changed
 nb_execution_mode = "cache"
-nb_execution_cache_path = str(BUILD / "pages")
+nb_execution_cache_path = str(BUILD / f"pages-{generate.code()}")
 nb_execution_excludepatterns = ["generated/notebooks/*"]
 nb_execution_raise_on_error = True
 nb_execution_timeout = 300

@@ -67,9 +67,17 @@ def _row(name: str, policy: type, spoken: dict[str, str], where: dict[str, str])
         "assumes": _linked(spoken["assumes"], where),
         "arms it plays": ", ".join(kinds) if kinds else "all",
         "states": spoken.get("states", "any"),
+        "rewards": _rewards(policy),
         "regret": _linked(spoken["guarantee"], where),
         "source": words(re.split(r"(?<=[a-z0-9)])(?:[.:;](?:\s|$)|, with)", source(policy))[0], where) or "-",
     }
+
+
+def _rewards(policy: type) -> str:
+    """Which rewards the policy plays: it says so itself, or needs the states that pay them."""
+    if not hasattr(policy, "reward_range"):
+        return "of listed states"
+    return "in [0, 1], or of a `family`" if "family" in policy.__dataclass_fields__ else "any"
 
 
 def _linked(text: str, where: dict[str, str]) -> str:
