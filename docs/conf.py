@@ -33,7 +33,7 @@ pygments_style, pygments_dark_style = "friendly", "monokai"
 
 myst_enable_extensions = ["dollarmath", "colon_fence", "deflist"]
 myst_heading_anchors = 3
-# notebooks bring the outputs that tests/test_notebooks.py checks; pages are executed, and again only where something changed
+# notebooks bring the outputs that the tests check; pages are executed, and again where they or the code have changed
 nb_execution_mode = "cache"
 nb_execution_cache_path = str(BUILD / f"pages-{generate.code()}")
 nb_execution_excludepatterns = ["generated/notebooks/*"]
