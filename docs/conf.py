@@ -40,6 +40,7 @@ nb_execution_excludepatterns = ["generated/notebooks/*"]
 nb_execution_raise_on_error = True
 nb_execution_timeout = 300
 nb_merge_streams = True
+nb_render_markdown_format = "myst"  # with tables
 # a progress bar is no part of a page: neither its widget, for which scripts would be loaded, nor its text
 nb_ipywidgets_js = {}
 nb_output_stderr = "remove"
