@@ -14,6 +14,7 @@ from __future__ import annotations
 
 import dataclasses
 import itertools
+from functools import cache
 from typing import Any, NamedTuple
 
 import numpy as np
@@ -21,7 +22,7 @@ import numpy as np
 import jaxbandit
 from experiments.command_line.experiment import begin, finish, play
 from experiments.command_line.options import Simulation, main, option
-from experiments.reports.growth import decades, draw_growth, growth_of, times, verdict
+from experiments.reports.growth import TOP, decades, draw_growth, growth_of, times, verdict
 from experiments.reports.pictures import Pictures, panels
 from experiments.reports.tables import Row, Tables
 from jaxbandit import Family, MarkovArms, Policy, Result, bounds, metrics
@@ -54,6 +55,7 @@ class Problem(NamedTuple):
     family: Family
 
 
+@cache
 def problems() -> dict[str, Problem]:
     """Both families with one and two plays a round, by name."""
     found = {}
@@ -93,8 +95,10 @@ def cases(settings: Settings) -> dict[str, Any]:
     }
 
 
-def limits(problem: Problem) -> dict[str, float]:
+@cache
+def limits(name: str) -> dict[str, float]:
     """Constants of lower bounds, by whom they are for: the family's and, for one play a round, that of all chains."""
+    problem = problems()[name]
     found = {"good for the family": float(bounds.family_lower(problem.arms, problem.family, problem.plays).total)}
     if problem.plays == 1:
         found["good for all chains"] = float(bounds.lower(problem.arms).total)
@@ -103,9 +107,9 @@ def limits(problem: Problem) -> dict[str, float]:
 
 def growth_table(results: dict[str, Result]) -> list[Row]:
     """Of every policy in every problem: growth in the last decades, regret over log t, the bounds and the verdicts."""
-    known, rows = problems(), []
+    rows: list[Row] = []
     for name, result in results.items():
-        of_family, *of_all = limits(known[name]).values()
+        of_family, *of_all = limits(name).values()
         ends, unit = decades(int(result.times[-1]))[-SHOWN - 1 :], np.log(result.times[-1])
         for label in result.labels:
             growth, linear = growth_of(result, label), linear_runs(result, label)
@@ -147,15 +151,17 @@ def tabulate(results: dict[str, Result]) -> Tables:
 
 def draw(results: dict[str, Result]) -> Pictures:
     """Growth in every decade, a panel for each problem."""
-    known = problems()
-    order = list(policies(next(iter(known.values()))))
+    order = list(policies(next(iter(problems().values()))))
     figure, axes = panels(2, 2, (15, 10.5))
     for ax, (name, result) in zip(axes.flat, results.items(), strict=True):
         seen = {label: growth_of(result, label) for label in result.labels}
         linear = {label: linear_runs(result, label) for label in result.labels}
-        draw_growth(ax, seen, limits(known[name]), linear, order)
+        lines = limits(name)
+        top = TOP * next(iter(lines.values()))
+        draw_growth(ax, seen, {whom: line for whom, line in lines.items() if line < top}, linear, order)
+        words = "".join(f"; {whom} {line:,.2f}" for whom, line in lines.items() if line >= top)
         runs = next(iter(seen.values())).values.shape[1]
-        ax.set_title(f"{name}: growth of regret per log t, by decade; {runs} runs", fontsize="medium")
+        ax.set_title(f"{name}: growth of regret per log t, by decade; {runs} runs{words}", fontsize="medium")
     yield "families", figure
 
 

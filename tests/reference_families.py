@@ -46,7 +46,9 @@ def theta_of(value, generator):
 def divergence(value, other, generator):
     """The rate of the rows' divergences, in the stationary law of the first chain."""
     rows, others = (law(theta_of(x, generator), generator)[0] for x in (value, other))
-    return float(chains.stationary(rows) @ (rows * np.log(rows / others)).sum(1))
+    possible = rows > 0
+    ratios = np.log(np.where(possible, rows, 1) / np.where(possible, others, 1))
+    return float(chains.stationary(rows) @ (rows * ratios).sum(1))
 
 
 @cache

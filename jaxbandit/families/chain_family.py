@@ -7,9 +7,7 @@ import numpy as np
 from jaxbandit.base import Array
 from jaxbandit.families.table import TabledChains, tabulated
 from jaxbandit.families.tilting import generator_and_reward, largest_cycle
-from jaxbandit.families.two_state import TwoStateChains
-
-MOST = 1e6  # kappa beyond which the general way is taken
+from jaxbandit.families.two_state import MOST, TwoStateChains
 
 
 def chain_family(generator: Array, reward: Array = (0.0, 1.0)) -> TwoStateChains | TabledChains:
@@ -17,7 +15,7 @@ def chain_family(generator: Array, reward: Array = (0.0, 1.0)) -> TwoStateChains
 
     Each mean m between the least and the largest mean reward of a cycle of states belongs to one chain P_m, and
     D(m || n) is the divergence rate I(P_m || P_n) = sum over s of pi_m(s) KL(P_m(s, .), P_n(s, .)). With two states
-    that can both stay it has a closed form. Else a table is made here, in float64.
+    that do not change nearly always it has a closed form. Else a table is made here, in float64.
 
     Args:
       generator: [S, S], row-stochastic and irreducible; any chain of the family gives the same family.
@@ -39,8 +37,7 @@ def chain_family(generator: Array, reward: Array = (0.0, 1.0)) -> TwoStateChains
         p, q = rows[low, 1 - low], rows[1 - low, low]
         kappa = p * q / (rows[low, low] * rows[1 - low, 1 - low])
         if kappa <= MOST:
-            steps = 1 if kappa <= 1 else 2 if kappa <= 100 else 3 if kappa <= 1e4 else 4
-            return TwoStateChains(float(kappa), float(paid.min()), float(paid.max()), steps)
+            return TwoStateChains(float(kappa), float(paid.min()), float(paid.max()), 1 if kappa <= 1 else 2)
     if not largest_cycle(rows, paid) + largest_cycle(rows, -paid) > 1e-12 * np.ptp(paid):
         raise ValueError("reward: all cycles of states pay the same on average, so that theta changes no mean")
     return tabulated(rows, paid)

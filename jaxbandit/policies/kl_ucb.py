@@ -68,7 +68,10 @@ class RoundRobinKLUCB:
     Raises:
       ValueError: from `simulate` and `check_policy`, for delta outside [0, 1/K].
 
-    Source: Moulos 2020; the paper's section IV reduces it to one play, delta = 0 and f as in `KLUCB`.
+    Source: Moulos 2020; the paper's section IV reduces it to one play, delta = 0 and f as in `KLUCB`. Anantharam,
+    Varaiya and Walrand 1987 take the same leaders and candidate, and compare them by a statistic of their own, made
+    from a mixture of likelihoods; with a family of `families.chain_family` and delta in (0, 1/K) this is their policy
+    with the family's KL bound in its place.
 
     >>> state = RoundRobinKLUCB().init(jnp.array([[0.0, 1.0], [0.0, 1.0]]))
     >>> RoundRobinKLUCB().scores(None, state, 1).tolist()
