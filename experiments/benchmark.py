@@ -1,8 +1,9 @@
 """Rounds per second: every policy, then one thing at a time, beside a scalar loop compiled by numba.
 
-All with scenario 1's arms and 1,000 runs unless the row says otherwise, the last round recorded. The ratio is to the
-scalar loop (extra `bench`), measured in the same call: machines differ, ratios much less. Writes the table as JSON;
---check FILE compares with such a file by ratios, and fails where a row has become slower by more than a fifth.
+All with scenario 1's arms and 1,000 runs unless the row says otherwise, the last round recorded; the axis of families
+is KL-UCB's. The ratio is to the scalar loop (extra `bench`), measured in the same call: machines differ, ratios much
+less. Writes the table as JSON; --check FILE compares with such a file by ratios, and fails where a row has become
+slower by more than a fifth.
 --first instead times how long a first call takes, tracing and compiling included, each case in a process of its own.
 --gpu instead checks and times both backends on a GPU, in some minutes.
 """
@@ -16,13 +17,16 @@ from collections.abc import Iterator
 from pathlib import Path
 from typing import Any
 
+import numpy as np
+
 import jaxbandit
 from experiments.command_line.options import main, option
 from experiments.published.scenarios import environment
 from experiments.timing import first, scalar_loop
 from experiments.timing.machine import describe
 from experiments.timing.stopwatch import Measurement, arms_of, time_case
-from jaxbandit import Policy
+from jaxbandit import Family, Policy, environments, families
+from jaxbandit.families.table import tabulated
 from jaxbandit.results.file import whole_file
 
 POLICIES: dict[str, Policy] = {name: policy() for name, policy in jaxbandit.ALL.items()} | {
@@ -37,6 +41,8 @@ AXES = {
     "horizon": (10_000, 100_000, 1_000_000),
     "scenarios": (1, 4, 16),
     "variants": (1, 4, 16),
+    "rewards": ("Bernoulli UCB1", "Gaussian UCB1", "Bernoulli KLUCB", "Gaussian KLUCB", "Poisson UCB1", "beta UCB1"),
+    "family": ("Bernoulli", "Gaussian", "Poisson", "Exponential", "chains", "chains by table"),
 }
 SLOWER = 0.8
 
@@ -69,11 +75,39 @@ def cases(settings: Settings) -> Iterator[tuple[str, str, dict[str, Any]]]:
     for axis in axes:
         for value in names if axis == "policy" else AXES[axis]:
             size: dict[str, Any] = {"runs": settings.runs, "arms": 5, "states": 2, "scenarios": 1, "variants": 1}
-            size |= {} if axis == "policy" else {axis: value}
-            arms = arms_of(size.pop("arms"), size.pop("states"))
-            policy = POLICIES[str(value) if axis == "policy" else "TVKLUCB"]
+            size |= {} if axis in ("policy", "rewards", "family") else {axis: value}
+            arms, policy = arms_of(size.pop("arms"), size.pop("states")), POLICIES["TVKLUCB"]
+            if axis == "policy":
+                policy = POLICIES[str(value)]
+            elif axis == "family":
+                policy = jaxbandit.KLUCB(family=family(str(value)))
+            elif axis == "rewards":
+                arms, policy = independent(str(value))
             scenarios = {str(number): arms for number in range(size.pop("scenarios"))}
             yield axis, str(value), {"scenarios": scenarios, "policies": {"": [policy] * size.pop("variants")}} | size
+
+
+def independent(value: str) -> tuple[Any, Any]:
+    """Five arms with independent rewards, and a policy that knows their family: by the names of both."""
+    means = np.array([0.5, 0.4, 0.3, 0.2, 0.1])
+    rewards, name = value.split()
+    arms = {
+        "Bernoulli": lambda: jaxbandit.bernoulli(means),
+        "Gaussian": lambda: environments.gaussian(means),
+        "Poisson": lambda: environments.poisson(means),
+        "beta": lambda: environments.beta(4 * means, 4 - 4 * means),
+    }[rewards]()
+    family = {"family": families.Gaussian()} if rewards == "Gaussian" and name == "KLUCB" else {}
+    return arms, jaxbandit.ALL[name](**family)
+
+
+def family(name: str) -> Family:
+    """The family of a row; that of chains of two states in closed form, and by the table that more states need."""
+    if not name.startswith("chains"):
+        found: Family = getattr(families, name)()
+        return found
+    generator, reward = np.array([[0.9, 0.1], [0.2, 0.8]]), np.array([0.0, 1.0])
+    return tabulated(generator, reward) if name.endswith("table") else families.chain_family(generator, reward)
 
 
 def measure(settings: Settings) -> Any:

@@ -1,7 +1,7 @@
 """jaxbandit: bandits with Markovian rewards, thousands of runs in one compiled program."""
 
-from jaxbandit import bounds, chains, confidence, divergences, environments, indices, metrics, testing
-from jaxbandit.base import Environment, Feedback, Policy, pytree, static
+from jaxbandit import bounds, chains, confidence, divergences, environments, families, indices, metrics, testing
+from jaxbandit.base import Environment, Family, Feedback, Policy, pytree, static
 from jaxbandit.cores import use_all_cores
 from jaxbandit.environments import MarkovArms, bernoulli, markov, random, two_state
 from jaxbandit.fast import use_cache
@@ -52,6 +52,7 @@ __all__ = [
     "KLUCBMC",
     "EmpiricalKLUCB",
     "Environment",
+    "Family",
     "Feedback",
     "Gittins",
     "GradientBandit",
@@ -82,6 +83,7 @@ __all__ = [
     "confidence",
     "divergences",
     "environments",
+    "families",
     "grid",
     "indices",
     "luck",

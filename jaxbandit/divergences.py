@@ -26,10 +26,10 @@ def bernoulli_kl(p: Array, q: Array) -> Array:
     0.143841
     """
     p, q = jnp.asarray(p, float), jnp.asarray(q, float)
-    return _scaled(p - q, q) + _scaled(q - p, 1 - q)
+    return scaled(p - q, q) + scaled(q - p, 1 - q)
 
 
-def _scaled(difference: Array, weight: Array) -> Array:
+def scaled(difference: Array, weight: Array) -> Array:
     """weight h(difference / weight) with h(e) = (1+e) log(1+e) - e; for weight 0, 0 or, if difference > 0, inf."""
     safe = jnp.where(weight > 0, weight, 1)
     e = difference / safe
@@ -72,7 +72,7 @@ def jensen_shannon(p: Array, q: Array) -> Array:
     """
     p, q = jnp.asarray(p, float), jnp.asarray(q, float)
     middle = (p + q) / 2
-    return total(_scaled(p - middle, middle) + _scaled(q - middle, middle)) / 2
+    return total(scaled(p - middle, middle) + scaled(q - middle, middle)) / 2
 
 
 def kl(p: Array, q: Array) -> Array:
@@ -82,7 +82,7 @@ def kl(p: Array, q: Array) -> Array:
     inf
     """
     p, q = jnp.asarray(p, float), jnp.asarray(q, float)
-    return total(_scaled(p - q, q))
+    return total(scaled(p - q, q))
 
 
 DISTANCES = {

@@ -19,30 +19,37 @@ MAY_IMPORT = {
     "cores": set(),
     "interruption": set(),
     "chains": {"base"},
-    "metrics": set(),
+    "metrics": {"base"},
     "fast": {"base"},
     "draws": {"base", "fast"},
+    "quantiles": {"base", "fast"},
+    "sums": {"base"},
     "divergences": {"base"},
     "selection": {"base", "fast"},
     "bounds": {"base", "chains"},
     "indices": {"base", "chains"},
     "confidence": {"base", "fast"},
-    "environments": {"base", "chains", "divergences", "draws", "fast", "indices"},
-    "policies": {"base", "chains", "confidence", "divergences", "fast", "indices"},
-    "results": {"interruption", "metrics"},
-    "simulation": {"base", "cores", "fast", "interruption", "results", "selection", "version"},
+    "families": {"base", "chains", "confidence", "divergences", "fast"},
+    "environments": {"base", "chains", "divergences", "draws", "fast", "families", "indices", "quantiles"},
+    "policies": {
+        *["base", "chains", "confidence", "divergences", "families", "fast", "indices", "quantiles", "sums"],
+    },
+    "results": {"base", "interruption", "metrics"},
+    "simulation": {"base", "cores", "fast", "interruption", "results", "selection", "sums", "version"},
     "sweeps": {"results", "simulation"},
     "plotting": {"bounds", "metrics", "results"},
-    "testing": {"base", "environments", "selection", "simulation"},
+    "testing": {"base", "environments", "selection", "simulation", "sums"},
 }
 # inside a room, too, a file imports those that stand below it
 BELOW = {
     "fast": ["switch", "threefry", "jaxprs", "elementary", "comparisons", "batching", "compilation", "gpu"],
     "indices": ["arguments", "elimination", "start", "value", "subsidy", "rounds"],
     "confidence": [
-        *["larger", "rows", "bernoulli", "tilt", "problem", "ball", "stationary", "interior", "interior_of_three"],
-        *["beginning", "rows_of_three", "search", "relative_values", "two_states", "two_state_upper", "likelihood"],
+        *["larger", "rows", "bernoulli", "family", "tilt", "problem", "ball", "stationary", "interior"],
+        *["interior_of_three", "beginning", "rows_of_three", "search", "relative_values", "two_states"],
+        *["two_state_upper", "likelihood"],
     ],
+    "families": ["independent", "tilting", "two_state", "table", "chain_family"],
     "results": ["contents", "file", "named_axes", "display", "result"],
     "simulation": ["rounds", "recording", "code", "request", "fingerprint", "plan", "tiles", "loop"],
     "sweeps": ["storage", "loop"],
@@ -50,16 +57,18 @@ BELOW = {
 MODULES = sorted(path for path in PACKAGE.rglob("*.py") if path != PACKAGE / "__init__.py")
 # what users know by its place
 DOORS = {
-    "bounds": "Bound Condition eigenvalue_condition lai_robbins lower lower_paper price_of_slow_arms ucb_sm_constant "
-    "ucb_sm_upper upper_asymptotic upper_finite",
+    "bounds": "Bound Condition eigenvalue_condition family_lower lai_robbins lower lower_paper price_of_slow_arms "
+    "ucb_sm_constant ucb_sm_upper upper_asymptotic upper_finite",
     "chains": "eigenvalue_gap kl_rate recurrent_classes relative_entropy relative_values reward_gap stationary "
     "thresholds",
-    "confidence": "Solver chain_likelihood_ratio chain_mean chain_mean_upper kl_ball_max kl_bound "
-    "kl_lower kl_upper stationary_mean_lower stationary_mean_upper",
+    "confidence": "Solver chain_likelihood_ratio chain_mean chain_mean_upper family_upper kl_ball_max "
+    "kl_bound kl_lower kl_upper stationary_mean_lower stationary_mean_upper",
     "divergences": "DISTANCES Distance bernoulli_kl farthest jensen_shannon kl squared_hellinger threshold "
     "total_variation",
-    "environments": "EXAMPLE FamilyFit Fit HiddenArms InitialState MarkovArms Restarting Restless bernoulli "
-    "exponential_family fit fit_exponential_family hidden markov random restarting restless two_state",
+    "environments": "EXAMPLE FamilyFit Fit HiddenArms IndependentArms InitialState MarkovArms Restarting Restless "
+    "bernoulli beta exponential exponential_family fit fit_exponential_family gaussian hidden markov poisson random "
+    "restarting restless two_state uniform",
+    "families": "Bernoulli Exponential Family Gaussian Poisson",
     "indices": "WhittleIndices gittins gittins_value rounds_to_record whittle with_start",
     "metrics": "Summary best_arms best_share discounted_reward linear_share median_interval paired_difference "
     "pseudo_regret realised_regret regret regret_name summary",
@@ -71,14 +80,15 @@ DOORS = {
     "testing": "check_backend check_environment check_policy",
 }
 PUBLIC = """
-ALL DMED DSEE EmpiricalKLUCB IMED IMEDMC KLUCB KLUCBMC MOSS RCA Environment Feedback Gittins GradientBandit HiddenMyopic
-JointKLUCB MarkovArms Myopic Oracle PlugInGittins Policy PosteriorGittins Result RoundRobinKLUCB TVKLUCB Thompson UCB1
-UCBSM Uniform Whittle WhittleBelief advance bernoulli best bounds chains confidence divergences environments grid
-indices luck markov metrics play_round pytree random simulate start static sweep testing two_state use_all_cores
+ALL DMED DSEE EmpiricalKLUCB IMED IMEDMC KLUCB KLUCBMC MOSS RCA Environment Family Feedback Gittins GradientBandit
+HiddenMyopic JointKLUCB MarkovArms Myopic Oracle PlugInGittins Policy PosteriorGittins Result RoundRobinKLUCB TVKLUCB
+Thompson UCB1 UCBSM Uniform Whittle WhittleBelief advance bernoulli best bounds chains confidence divergences
+environments families grid indices luck markov metrics play_round pytree random simulate start static sweep testing
+two_state use_all_cores
 """.split()
 COMMANDS = """
-ablation asymptotic_bounds benchmark concentration front hidden iid initial_state known_chains lower_bound optimality
-own_policy paper peers restless scenario1 scenario2 scenario3 scenario4 sweep tune
+ablation asymptotic_bounds benchmark concentration families front hidden iid initial_state known_chains lower_bound
+optimality own_policy paper peers policies restless scenario1 scenario2 scenario3 scenario4 sweep tune
 """.split()
 
 

@@ -11,7 +11,7 @@ from hypothesis import strategies as st
 
 import jaxbandit
 from jaxbandit.confidence import kl_bound, kl_lower, kl_upper
-from jaxbandit.confidence.bernoulli import _shortfall, exponential_excess
+from jaxbandit.confidence.bernoulli import exponential_excess, shortfall
 from jaxbandit.fast.elementary import exponential, log, log_and_excess, log_of_sum
 
 P = np.array([0, 1e-7, 1e-6, 1e-4, 1e-3, 0.02, 0.1, 0.3, 0.5, 0.7, 0.9, 0.99, 1 - 1e-4, 1 - 1e-6, 1], np.float32)
@@ -94,7 +94,7 @@ def test_start_is_near_the_root_everywhere():
                 1 - growing
             )
             low, high = np.where(above, low, y), np.where(above, y, high)
-        start = (a + s) * (1 - w * (1 - w) * np.asarray(_shortfall(jnp.asarray(w), jnp.asarray(growing))))
+        start = (a + s) * (1 - w * (1 - w) * np.asarray(shortfall(jnp.asarray(w), jnp.asarray(growing))))
     assert len(w) > 30_000 and np.abs(start / y - 1).max() < 0.0067
 
 

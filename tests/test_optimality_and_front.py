@@ -8,7 +8,7 @@ import numpy as np
 import pytest
 
 import jaxbandit
-from experiments import front, optimality
+from experiments import families, front, optimality
 from experiments.command_line.experiment import check_cases
 from experiments.published.beside import SLOWED, TWO_STATES, slowed
 from experiments.published.scenarios import environment, starts
@@ -188,3 +188,36 @@ def test_policies_that_do_not_play_an_environment_are_left_out():
     assert late["in the paper's scenarios: times the least"] == "2.0 (scenario 1, from state 0)"
     words = {text.get_text() for ax in draw(front.parts(seen), {"a": 2}).axes for text in ax.texts}
     assert {"10", "60\n20% linear", "×100"} <= words and not any("nan" in word for word in words)
+
+
+def test_families_write_their_folder(tmp_path, capsys, monkeypatch):
+    """A row for every problem and policy, constants known from elsewhere, verdicts as the growth they stand beside."""
+    small = {"KLUCB": jaxbandit.KLUCB(), "uniform": jaxbandit.Uniform()}
+    monkeypatch.setattr(families, "policies", lambda problem: small)
+    results = families.run(families.Settings(runs=5, horizon=2000, out=str(tmp_path)))
+    rows = rows_of(tmp_path / "growth.csv")
+    assert [row["problem"] for row in rows] == [name for name in results for _ in small]
+    assert [row["family's bound"] for row in rows[::2]] == ["3.46", "5.57", "4.11", "6.53"]
+    assert [row["all chains' bound"] != "" for row in rows[::2]] == [True, False, True, False]
+    for row in rows[1::2]:  # uniform play gains a thousandfold of the constant in the last decade
+        assert row["growth in the last decade"] == "above, rising, 5 of 5 runs linear"
+    for name, result in results.items():
+        assert result.plays == int(name[-1])
+        growth_table = [row for row in rows if row["problem"] == name]
+        regret = metrics.pseudo_regret(result, "KLUCB")[0, 0]
+        at = [result.times.tolist().index(time) for time in (200, 2000)]
+        expected = (regret[:, at[1]] - regret[:, at[0]]).mean() / np.log(10)
+        assert float(growth_table[0]["200 to 2,000"].split()[0]) == pytest.approx(expected, abs=0.006)
+    assert (tmp_path / "families.png").exists() and "5 runs to round 2,000" in capsys.readouterr().out
+
+
+def test_families_are_played_by_those_whom_they_are_for():
+    played = {name: list(families.policies(problem)) for name, problem in families.problems().items()}
+    both = ["KLUCB, family", "Moulos", "KLUCB", "TVKLUCB"]
+    assert played == {
+        "two states, M = 1": [*both, "IMED, family", "IMEDMC"],
+        "two states, M = 2": both,
+        "three states, M = 1": [*both, "IMED, family"],
+        "three states, M = 2": both,
+    }
+    check_cases(families.cases(families.Settings()))

@@ -2,6 +2,7 @@
 
 from jaxbandit.bounds.arms import Bound
 from jaxbandit.bounds.lower import lai_robbins, lower, lower_paper
+from jaxbandit.bounds.one_parameter import family_lower
 from jaxbandit.bounds.sample_mean import Condition, eigenvalue_condition, ucb_sm_constant, ucb_sm_upper
 from jaxbandit.bounds.slow_arms import price_of_slow_arms
 from jaxbandit.bounds.upper import upper_asymptotic, upper_finite
@@ -10,6 +11,7 @@ __all__ = [
     "Bound",
     "Condition",
     "eigenvalue_condition",
+    "family_lower",
     "lai_robbins",
     "lower",
     "lower_paper",

@@ -2,6 +2,7 @@
 
 from jaxbandit.confidence.ball import kl_ball_max
 from jaxbandit.confidence.bernoulli import Solver, kl_bound, kl_lower, kl_upper
+from jaxbandit.confidence.family import family_upper
 from jaxbandit.confidence.likelihood import chain_likelihood_ratio, chain_mean, chain_mean_upper
 from jaxbandit.confidence.stationary import stationary_mean_lower, stationary_mean_upper
 
@@ -10,6 +11,7 @@ __all__ = [
     "chain_likelihood_ratio",
     "chain_mean",
     "chain_mean_upper",
+    "family_upper",
     "kl_ball_max",
     "kl_bound",
     "kl_lower",

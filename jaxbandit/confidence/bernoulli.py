@@ -161,7 +161,7 @@ def begin(shrinking: Array, growing: Array, radius: Array) -> tuple[Array, Array
     spread = jnp.sqrt(2 * ratio * growing)
     low, high = smaller(larger(ratio, spread), most), smaller(ratio + spread, most)
     w = smaller(spread, most) / larger(smaller(ratio + spread, 2 * most), float(info.tiny))
-    return low, larger(high * (1 - w * (1 - w) * _shortfall(w, growing)), low), high
+    return low, larger(high * (1 - w * (1 - w) * shortfall(w, growing)), low), high
 
 
 # The coefficients of (1 - y / (a + s)) / (w (1 - w)), y the root, as a polynomial of degree 3 in w = s / (a + s) and Q.
@@ -169,7 +169,7 @@ def begin(shrinking: Array, growing: Array, radius: Array) -> tuple[Array, Array
 _SHORTFALL = ([0.8950, 0.9948, -1.3780, 0.4004], [-0.8110, 1.2303, 0.9601], [-0.4849, -2.1508], [0.8971])
 
 
-def _shortfall(w: Array, growing: Array) -> Array:
+def shortfall(w: Array, growing: Array) -> Array:
     """The polynomial of `_SHORTFALL` in w and Q = `growing`."""
     total = jnp.zeros_like(w)
     for row in reversed(_SHORTFALL):

@@ -10,8 +10,9 @@ import numpy as np
 
 from jaxbandit import chains
 from jaxbandit.base import Array
-from jaxbandit.chains import finite, stochastic
+from jaxbandit.chains import finite
 from jaxbandit.environments.markov_arms import InitialState, MarkovArms, markov
+from jaxbandit.families.tilting import generator_and_reward, perron, tilted
 
 
 class FamilyFit(NamedTuple):
@@ -47,17 +48,14 @@ def exponential_family(
     >>> arms.means().round(4).tolist()  # sinh theta / sqrt(sinh^2 theta + 1/81)
     [-0.9956, 0.0, 0.9956]
     """
-    theta, (generator, reward) = finite("theta", theta), _family(generator, reward)
+    theta, (generator, reward) = finite("theta", theta), generator_and_reward(generator, reward)
     if theta.ndim != 1 or len(theta) < 2:
         raise ValueError(f"theta: shape {theta.shape} is not [K] with K >= 2")
     transition = np.empty((len(theta), *generator.shape))
     for arm, value in enumerate(theta):
-        tilt = value * reward
-        weights = generator * np.exp(tilt - tilt.max())
-        if not weights.sum(1).all():
+        rows, _ = tilted(value, generator, reward)
+        if not np.isfinite(rows).all():
             raise ValueError(f"theta: {value} of arm {arm} is too large for this generator and reward")
-        moves = weights * perron(weights)
-        rows = moves / moves.sum(1, keepdims=True)
         if ((rows < chains.RAREST) & (generator > 0)).any():
             raise ValueError(
                 f"theta: with {value} arm {arm} has a move of probability below 2^-31, too rare to be drawn"
@@ -90,7 +88,7 @@ def fit_exponential_family(counts: Array, generator: Array, reward: Array = (0.0
     >>> found.standard_errors.round(6).tolist()
     [0.193649, 0.193649]
     """
-    counts, (generator, reward) = finite("counts", counts), _family(generator, reward)
+    counts, (generator, reward) = finite("counts", counts), generator_and_reward(generator, reward)
     if counts.ndim != 3 or counts.shape[1:] != generator.shape:
         raise ValueError(f"counts: shape {counts.shape} is not [K, S, S] with S = {len(generator)}")
     if (counts < 0).any():
@@ -113,30 +111,6 @@ def fit_exponential_family(counts: Array, generator: Array, reward: Array = (0.0
             "generator permits, or theta changes nothing"
         )
     return FamilyFit(theta / scale, 1 / (scale * np.sqrt(seen * information)))
-
-
-def perron(weights: Any) -> Any:
-    """Right eigenvector [S] of the largest eigenvalue of an irreducible nonnegative matrix, NumPy's or JAX's.
-
-    By 40 squarings, without subtractions, so that small entries keep their digits. Powers of a periodic matrix have no
-    limit, so a multiple of the identity is added: a lower bound of the eigenvalue, the largest n-th root of the
-    diagonal of the n-th power for n up to S, for beside a much larger one the eigenvalue would lose its digits.
-
-    >>> perron(np.array([[0.5, 0.5], [1.0, 0.0]])).tolist()
-    [1.0, 1.0]
-    """
-    larger = jnp.maximum if isinstance(weights, jax.Array) else np.maximum
-    power, shift = weights, weights.diagonal().max()
-    for n in range(2, len(weights) + 1):
-        power = power @ weights
-        shift = larger(shift, power.diagonal().max() ** (1 / n))
-    power = weights + shift * np.eye(len(weights))
-    power = power / power.max()
-    for _ in range(40):
-        power = power @ power
-        power = power / power.max()
-    vector = power.sum(1)
-    return vector / vector.max()
 
 
 @jax.custom_jvp
@@ -196,19 +170,3 @@ def _fit(counts: Array, generator: Array, reward: Array) -> tuple[Array, Array, 
 
 
 _most_likely = jax.jit(jax.vmap(_fit, in_axes=(0, None, None)))
-
-
-def _family(generator: Array, reward: Array) -> tuple[np.ndarray, np.ndarray]:
-    """What a family is made of, checked: the generator with rows that sum to 1, and the reward."""
-    rows = finite("generator", generator)
-    if rows.ndim != 2 or rows.shape[0] != rows.shape[1] or len(rows) < 2:
-        raise ValueError(f"generator: shape {rows.shape} is not [S, S] with S >= 2")
-    rows = stochastic("generator", rows)
-    if (classes := chains.recurrent_classes(rows)) != [list(range(len(rows)))]:
-        raise ValueError(f"generator: not irreducible, recurrent classes {classes}; every state must reach every other")
-    paid = finite("reward", reward)
-    if paid.shape != rows.shape[:1]:
-        raise ValueError(f"reward: shape {paid.shape} is not [S] = ({len(rows)},)")
-    if paid.min() == paid.max():
-        raise ValueError(f"reward: every state pays {paid.min()}, so that theta changes nothing")
-    return rows, paid

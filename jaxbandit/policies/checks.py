@@ -6,6 +6,7 @@ from typing import Any, get_args
 
 import numpy as np
 
+from jaxbandit.base import Family, Range
 from jaxbandit.confidence import Solver
 
 
@@ -51,6 +52,25 @@ def kl_fields(policy: Any) -> None:
     if policy.exploration is not None:
         number(policy, "exploration")
     choice(policy, "solver", get_args(Solver))
+
+
+def family(policy: Any, reward: Any) -> None:
+    """Refuse a field `family` that is neither None nor a family of `jaxbandit.families` which has these rewards.
+
+    Raises:
+      ValueError: what it is instead, or from the family's own `validate`.
+    """
+    if policy.family is None:
+        return
+    if isinstance(policy.family, type) or not all(hasattr(policy.family, part) for part in ("divergence", "upper")):
+        raise ValueError(f"family: {policy.family!r} is none; None or one of jaxbandit.families is needed")
+    policy.family.validate(reward)
+
+
+def range_of(family: Family | None) -> Range:
+    """The rewards that a policy with this family plays where no table lists them; in [0, 1] if it has none."""
+    low, high = (0.0, 1.0) if family is None else family.range
+    return float(low), float(high)
 
 
 def laws(policy: Any, name: str, shape: tuple[int, ...]) -> None:

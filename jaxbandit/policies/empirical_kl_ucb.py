@@ -4,10 +4,11 @@ from __future__ import annotations
 
 import jax.numpy as jnp
 
-from jaxbandit.base import Array, Feedback, pytree, static
+from jaxbandit.base import Array, Feedback, pytree, static, total
 from jaxbandit.confidence import Solver, kl_ball_max
+from jaxbandit.fast import add_one
 from jaxbandit.policies import checks
-from jaxbandit.policies.estimates import Visits, count_visits, no_visits, ratio, sample_mean
+from jaxbandit.policies.estimates import Visits, ratio, unit_reward
 from jaxbandit.policies.exploration import level
 
 
@@ -49,10 +50,10 @@ class EmpiricalKLUCB:
         checks.truth(self, "top")
 
     def init(self, reward: Array) -> Visits:
-        return no_visits(reward)
+        return Visits(jnp.zeros(reward.shape, jnp.int32), unit_reward(reward))
 
     def scores(self, key: Array, state: Visits, t: Array) -> Array:
-        _, plays = sample_mean(state.counts, state.reward)
+        plays = total(state.counts)
         shares, values = ratio(state.counts, plays[:, None]), state.reward
         if self.top:
             shares, values = (jnp.pad(x, ((0, 0), (0, 1)), constant_values=c) for x, c in ((shares, 0), (values, 1)))
@@ -60,4 +61,4 @@ class EmpiricalKLUCB:
         return jnp.where(plays == 0, jnp.inf, kl_ball_max(shares, values, radius, self.solver)[0])
 
     def update(self, state: Visits, feedback: Feedback) -> Visits:
-        return count_visits(state, feedback)
+        return state._replace(counts=add_one(state.counts, feedback.arms, feedback.states))

@@ -4,29 +4,46 @@ from __future__ import annotations
 
 import jax.numpy as jnp
 
-from jaxbandit.base import Array, Feedback, pytree
+from jaxbandit.base import Array, Family, Feedback, Range, pytree
 from jaxbandit.divergences import bernoulli_kl
-from jaxbandit.policies.estimates import Visits, count_visits, no_visits, sample_mean
+from jaxbandit.policies import checks
+from jaxbandit.policies.estimates import Sums, Visits, count_visits, mean_and_plays, no_visits
 
 
 @pytree
 class IMED:
-    """IMED for Bernoulli rewards: the arm with the least T d(mean, best mean) + log T is played, T the arm's plays.
+    """IMED for one-parameter families: the arm with the least T d(mean, best mean) + log T is played, T its plays.
 
-    Source: Honda and Takemura 2015, algorithm 1, with the Bernoulli divergence on the sample mean.
+    Args:
+      family: as in `KLUCB`.
+
+    Raises:
+      ValueError: from `simulate` and `check_policy`, for rewards that are not the family's.
+
+    Source: Honda and Takemura 2015, algorithm 1, with the family's divergence on the sample mean.
 
     >>> IMED().scores(None, IMED().init(jnp.array([[0.0, 1.0], [0.0, 1.0]])), 1).tolist()
     [inf, inf]
     """
 
-    def init(self, reward: Array) -> Visits:
-        return no_visits(reward)
+    family: Family | None = None
 
-    def scores(self, key: Array, state: Visits, t: Array) -> Array:
-        mean, plays = sample_mean(state.counts, state.reward)
+    @property
+    def reward_range(self) -> Range:
+        return checks.range_of(self.family)
+
+    def validate(self, reward: Array) -> None:
+        checks.family(self, reward)
+
+    def init(self, reward: Array) -> Visits | Sums:
+        return no_visits(reward, self.family)
+
+    def scores(self, key: Array, state: Visits | Sums, t: Array) -> Array:
+        mean, plays = mean_and_plays(state)
         played = jnp.maximum(plays, 1).astype(float)
-        index = played * bernoulli_kl(mean, jnp.max(mean)) + jnp.log(played)
+        divergence = bernoulli_kl if self.family is None else self.family.divergence
+        index = played * divergence(mean, jnp.max(mean)) + jnp.log(played)
         return jnp.where(plays == 0, jnp.inf, -index)
 
-    def update(self, state: Visits, feedback: Feedback) -> Visits:
+    def update(self, state: Visits | Sums, feedback: Feedback) -> Visits | Sums:
         return count_visits(state, feedback)

@@ -6,10 +6,10 @@ from typing import get_args
 
 import jax.numpy as jnp
 
-from jaxbandit.base import Array, Feedback, pytree, static, total
-from jaxbandit.confidence import Solver, kl_upper
+from jaxbandit.base import Array, Family, Feedback, Range, pytree, static
+from jaxbandit.confidence import Solver, family_upper, kl_upper
 from jaxbandit.policies import checks
-from jaxbandit.policies.estimates import Visits, count_visits, no_visits, sample_mean
+from jaxbandit.policies.estimates import Sums, Visits, count_visits, mean_and_plays, no_visits
 from jaxbandit.policies.exploration import Clock, level
 
 
@@ -28,14 +28,19 @@ class KLUCB:
     Args:
       exploration: None for f(t) = 1 + t log^2 t, or a number c for log t + c log log t.
       solver: of `confidence.kl_upper`.
+      family: one of `jaxbandit.families`, whose divergence takes the place of d, of rewards as they are; None is
+        Bernoulli, of rewards mapped to [0, 1].
       horizon: None, or how many rounds will be played, positive; then neither exploration nor clock is in use.
       clock: "round", or "arm" for f(t / T) in place of f(t).
 
     Raises:
-      ValueError: from `simulate` and `check_policy`, for a field out of range, or a horizon beside an exploration or
-        the arm's clock.
+      ValueError: from `simulate` and `check_policy`, for a field out of range, a horizon beside an exploration or the
+        arm's clock, or rewards that are not the family's.
 
-    Source: Garivier and Cappe 2011; the paper's section IV.
+    Raises:
+      ValueError: from `simulate` and `check_policy`, for rewards that are not the family's.
+
+    Source: Garivier and Cappe 2011, section 4 for families; the paper's section IV.
 
     >>> state = KLUCB().init(jnp.array([[0.0, 1.0], [0.0, 1.0]]))
     >>> KLUCB().scores(None, state, 1).tolist()
@@ -44,24 +49,30 @@ class KLUCB:
 
     exploration: Array | None = None
     solver: Solver = static("halley")
+    family: Family | None = None
     horizon: Array | None = None
     clock: Clock = static("round")
 
+    @property
+    def reward_range(self) -> Range:
+        return checks.range_of(self.family)
+
     def validate(self, reward: Array) -> None:
         checks.kl_fields(self)
+        checks.family(self, reward)
         checks.choice(self, "clock", get_args(Clock))
         if self.horizon is not None:
             checks.number(self, "horizon", 0, above=True)
             if self.exploration is not None or self.clock == "arm":
                 raise ValueError(f"horizon: {self.horizon} beside an exploration or the arm's clock; give one of them")
 
-    def init(self, reward: Array) -> Visits:
-        return no_visits(reward)
+    def init(self, reward: Array) -> Visits | Sums:
+        return no_visits(reward, self.family)
 
-    def scores(self, key: Array, state: Visits, t: Array) -> Array:
+    def scores(self, key: Array, state: Visits | Sums, t: Array) -> Array:
         return kl_index(self, state, t, self.clock, self.horizon)[0]
 
-    def update(self, state: Visits, feedback: Feedback) -> Visits:
+    def update(self, state: Visits | Sums, feedback: Feedback) -> Visits | Sums:
         return count_visits(state, feedback)
 
 
@@ -74,7 +85,8 @@ class RoundRobinKLUCB:
     replaces the least of the M leaders. Leaders are found among the arms with at least delta t plays.
 
     Args:
-      exploration, solver: as in `KLUCB`; Moulos has exploration=3, Lai and Robbins's rule exploration=0.
+      exploration, solver, family: as in `KLUCB`; Moulos has exploration=3 and a family of chains, Lai and Robbins's
+        rule exploration=0.
       delta: least share of rounds an arm must have been played in to lead, in [0, 1/K]; 0 as in the paper, and
         positive in Lai and Robbins's rule.
 
@@ -82,7 +94,10 @@ class RoundRobinKLUCB:
       ValueError: from `simulate` and `check_policy`, for delta outside [0, 1/K].
 
     Source: Lai and Robbins 1985, section 3, who ask of the level only that it grows as log t; Moulos 2020; the paper's
-    section IV reduces it to one play, delta = 0 and f as in `KLUCB`.
+    section IV reduces it to one play, delta = 0 and f as in `KLUCB`. Anantharam, Varaiya and Walrand 1987 take the same
+    leaders and candidate, and compare them by a statistic of their own, made from a mixture of likelihoods; with a
+    family of `families.chain_family` and delta in (0, 1/K) this is their policy with the family's KL bound in its
+    place.
 
     >>> state = RoundRobinKLUCB().init(jnp.array([[0.0, 1.0], [0.0, 1.0]]))
     >>> RoundRobinKLUCB().scores(None, state, 1).tolist()
@@ -92,32 +107,52 @@ class RoundRobinKLUCB:
     exploration: Array | None = None
     delta: Array = 0.0
     solver: Solver = static("halley")
+    family: Family | None = None
+
+    @property
+    def reward_range(self) -> Range:
+        return checks.range_of(self.family)
 
     def validate(self, reward: Array) -> None:
         checks.kl_fields(self)
+        checks.family(self, reward)
         checks.number(self, "delta", 0, 1 / len(reward))
 
-    def init(self, reward: Array) -> Visits:
-        return no_visits(reward)
+    def init(self, reward: Array) -> Visits | Sums:
+        return no_visits(reward, self.family)
 
-    def scores(self, key: Array, state: Visits, t: Array) -> Array:
-        index, mean = kl_index(self, state, t)
-        leads = total(state.counts) >= self.delta * jnp.asarray(t, float)
+    def scores(self, key: Array, state: Visits | Sums, t: Array) -> Array:
+        index, mean, plays = kl_index(self, state, t)
+        leads = plays >= self.delta * jnp.asarray(t, float)
         arms = jnp.arange(mean.shape[0])
         return jnp.where(
             (arms == t % mean.shape[0]) | jnp.isinf(index),
             index,
-            jnp.where(leads, mean, mean - 2),  # behind every leader, as means lie in [0, 1]
+            jnp.where(leads, mean, mean - (2 if self.family is None else _beyond(mean))),  # behind every leader
         )
 
-    def update(self, state: Visits, feedback: Feedback) -> Visits:
+    def update(self, state: Visits | Sums, feedback: Feedback) -> Visits | Sums:
         return count_visits(state, feedback)
 
 
 def kl_index(
-    policy: KLUCB | RoundRobinKLUCB, state: Visits, t: Array, clock: Clock = "round", horizon: Array | None = None
-) -> tuple[Array, Array]:
-    """The KL-UCB index [K], inf for an arm not yet played, and the sample means [K]."""
-    mean, plays = sample_mean(state.counts, state.reward)
+    policy: KLUCB | RoundRobinKLUCB,
+    state: Visits | Sums,
+    t: Array,
+    clock: Clock = "round",
+    horizon: Array | None = None,
+) -> tuple[Array, Array, Array]:
+    """The KL-UCB index [K], inf for an arm not yet played, the sample means [K] and the plays [K]."""
+    mean, plays = mean_and_plays(state)
     radius = level(t, policy.exploration, clock, plays, horizon) / jnp.maximum(plays, 1).astype(float)
-    return jnp.where(plays == 0, jnp.inf, kl_upper(mean, radius, policy.solver)), mean
+    if policy.family is None:
+        upper = kl_upper(mean, radius, policy.solver)
+    else:
+        upper = family_upper(mean, radius, policy.family)
+    return jnp.where(plays == 0, jnp.inf, upper), mean, plays
+
+
+def _beyond(mean: Array) -> Array:
+    """More than any two of the means [K] lie apart, as 2 is for means in [0, 1]."""
+    largest = jnp.max(jnp.abs(mean))
+    return jnp.where(largest > 0, 3 * largest, 1)

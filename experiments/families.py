@@ -1,0 +1,176 @@
+"""One-parameter families of chains: whose regret grows as the family's lower bound does, with one or two plays a round.
+
+Plays two families of five arms each (two states; three states), to a million rounds: KL-UCB, Moulos's policy and IMED
+that know the family, KL-UCB on the sample mean as if rewards were independent, TV-KL-UCB and, with two states, IMED-MC,
+which has to be good for all chains. (The IMED policies compare every arm with the best one, and so play one arm a
+round.) A decade's growth is what regret gains in it, per log t, run by run. Prints and
+writes (CSV) growth in the last decades beside two constants, the bound for policies that are good for the family and
+the larger one for policies good for all chains (known for one play a round), and for each a verdict in words that only
+say what was measured. Draws growth against time. Ctrl-C keeps what is done, and the same command continues; runs may
+grow.
+"""
+
+from __future__ import annotations
+
+import dataclasses
+import itertools
+from typing import Any, NamedTuple
+
+import numpy as np
+
+import jaxbandit
+from experiments.command_line.experiment import begin, finish, play
+from experiments.command_line.options import Simulation, main, option
+from experiments.reports.growth import TOP, decades, draw_growth, growth_of, times, verdict
+from experiments.reports.pictures import Pictures, panels
+from experiments.reports.tables import Row, Tables
+from jaxbandit import Family, MarkovArms, Policy, Result, bounds, metrics
+from jaxbandit.environments import exponential_family
+from jaxbandit.families import chain_family
+
+SHOWN = 3  # decades in the table
+THETA = (2.0, 1.0, 0.5, 0.0, -1.0)  # of the arms, the best first
+DELTA = 0.1  # Moulos's least share of rounds of a leader, half of the largest for five arms
+FAMILIES: dict[str, tuple[list[list[float]], tuple[float, ...]]] = {
+    "two states": ([[0.9, 0.1], [0.2, 0.8]], (0.0, 1.0)),
+    "three states": ([[0.5, 0.3, 0.2], [0.2, 0.6, 0.2], [0.1, 0.3, 0.6]], (0.0, 0.5, 1.0)),
+}
+
+
+@dataclasses.dataclass(frozen=True)
+class Settings(Simulation):
+    """Options of the comparison within families."""
+
+    runs: int = option(32, "independent runs of every policy")
+    horizon: int = option(1_000_000, "rounds of a run")
+
+
+class Problem(NamedTuple):
+    """Arms of one family, and how many of them are played a round."""
+
+    name: str
+    plays: int
+    arms: MarkovArms
+    family: Family
+
+
+def problems() -> dict[str, Problem]:
+    """Both families with one and two plays a round, by name."""
+    found = {}
+    for name, (generator, reward) in FAMILIES.items():
+        arms, family = exponential_family(THETA, generator, reward), chain_family(generator, reward)
+        for plays in (1, 2):
+            found[f"{name}, M = {plays}"] = Problem(name, plays, arms, family)
+    return found
+
+
+def policies(problem: Problem) -> dict[str, Policy]:
+    """By label; those that know the family first."""
+    found: dict[str, Policy] = {
+        "KLUCB, family": jaxbandit.KLUCB(family=problem.family),
+        "Moulos": jaxbandit.RoundRobinKLUCB(family=problem.family, exploration=3.0, delta=DELTA),
+        "KLUCB": jaxbandit.KLUCB(),
+        "TVKLUCB": jaxbandit.TVKLUCB(),
+    }
+    if problem.plays == 1:
+        found["IMED, family"] = jaxbandit.IMED(family=problem.family)
+        if problem.arms.reward.shape[1] == 2:
+            found["IMEDMC"] = jaxbandit.IMEDMC()
+    return found
+
+
+def cases(settings: Settings) -> dict[str, Any]:
+    """A case for each problem."""
+    size = settings.size() | {"times": times(settings.horizon)}
+    return {
+        name: {
+            "scenarios": {name: problem.arms},
+            "policies": policies(problem),
+            "plays": problem.plays,
+            **size,
+        }
+        for name, problem in problems().items()
+    }
+
+
+def limits(problem: Problem) -> dict[str, float]:
+    """Constants of lower bounds, by whom they are for: the family's and, for one play a round, that of all chains."""
+    found = {"good for the family": float(bounds.family_lower(problem.arms, problem.family, problem.plays).total)}
+    if problem.plays == 1:
+        found["good for all chains"] = float(bounds.lower(problem.arms).total)
+    return found
+
+
+def growth_table(results: dict[str, Result]) -> list[Row]:
+    """Of every policy in every problem: growth in the last decades, regret over log t, the bounds and the verdicts."""
+    known, rows = problems(), []
+    for name, result in results.items():
+        of_family, *of_all = limits(known[name]).values()
+        ends, unit = decades(int(result.times[-1]))[-SHOWN - 1 :], np.log(result.times[-1])
+        for label in result.labels:
+            growth, linear = growth_of(result, label), linear_runs(result, label)
+            s = metrics.summary(growth.values)
+            final = metrics.summary(metrics.pseudo_regret(result, label)[0, 0, :, -1])
+            said = {end: _mean(*each) for end, *each in zip(growth.times[1:].tolist(), s.mean, s.high)}
+            row: Row = {"problem": name, "policy": label}
+            row |= {f"{start:,} to {end:,}": said[end] for start, end in itertools.pairwise(ends)}
+            row |= {
+                "R / log t": _mean(final.mean / unit, final.high / unit),
+                "family's bound": f"{of_family:,.2f}",
+                "growth in the last decade": verdict(growth, of_family, linear),
+                "all chains' bound": f"{of_all[0]:,.2f}" if of_all else "",
+                "beside it": verdict(growth, of_all[0], linear) if of_all else "",
+            }
+            rows.append(row)
+    return rows
+
+
+def _mean(mean: float, high: float) -> str:
+    return f"{mean:,.2f} ± {high - mean:,.2f}"
+
+
+def linear_runs(result: Result, label: str) -> int:
+    """How many runs are linear."""
+    return round(float(metrics.linear_share(result, label)[0, 0]) * result.visits[label].shape[2])
+
+
+def tabulate(results: dict[str, Result]) -> Tables:
+    """Growth over the last decades of rounds."""
+    result = next(iter(results.values()))
+    runs = next(iter(result.visits.values())).shape[2]
+    title = (
+        f"Growth of pseudo-regret per log t, mean of {runs:,} runs to round {result.times[-1]:,} ± half of its 95 % "
+        "interval"
+    )
+    return {"growth": (title, growth_table(results))}
+
+
+def draw(results: dict[str, Result]) -> Pictures:
+    """Growth in every decade, a panel for each problem."""
+    known = problems()
+    order = list(policies(next(iter(known.values()))))
+    figure, axes = panels(2, 2, (15, 10.5))
+    for ax, (name, result) in zip(axes.flat, results.items(), strict=True):
+        seen = {label: growth_of(result, label) for label in result.labels}
+        linear = {label: linear_runs(result, label) for label in result.labels}
+        lines = limits(known[name])
+        top = TOP * next(iter(lines.values()))
+        draw_growth(ax, seen, {whom: line for whom, line in lines.items() if line < top}, linear, order)
+        words = "".join(f"; {whom} {line:,.2f}" for whom, line in lines.items() if line >= top)
+        runs = next(iter(seen.values())).values.shape[1]
+        ax.set_title(f"{name}: growth of regret per log t, by decade; {runs} runs{words}", fontsize="medium")
+    yield "families", figure
+
+
+def run(settings: Settings) -> dict[str, Result]:
+    """Play, print the table and write the folder."""
+    planned = cases(settings)
+    out = f"results/families/{settings.horizon}-seed{settings.seed}"
+    folder = begin("families", settings, planned, out, ("horizon", "seed"))
+    results = play(planned, folder)
+    finish(folder, tabulate(results), draw(results))
+    return results
+
+
+if __name__ == "__main__":
+    main(run, Settings, "families", __doc__)

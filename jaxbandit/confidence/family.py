@@ -1,0 +1,33 @@
+"""The confidence bound of a mean within a one-parameter family of rewards."""
+
+from __future__ import annotations
+
+import jax
+import jax.numpy as jnp
+
+from jaxbandit.base import Array, Family
+from jaxbandit.confidence.bernoulli import kl_upper
+
+
+@jax.jit
+def family_upper(mean: Array, radius: Array, family: Family | None = None) -> Array:
+    """Largest m >= mean with D(mean || m) <= radius, D the divergence of two means of the family.
+
+    Args:
+      mean: any shape; a mean that the family does not have is taken for the nearest one it has.
+      radius: broadcast against `mean`, in [0, inf].
+      family: one of `jaxbandit.families`; None is the Bernoulli family, and this is `kl_upper`.
+
+    Returns:
+      m in the shape of `mean` and `radius` together; the upper end of the family's means where no radius is too large.
+
+    Source: Garivier and Cappe 2011, section 4; Moulos 2020 for chains.
+
+    >>> from jaxbandit.families import Gaussian
+    >>> float(family_upper(1.0, 0.5, Gaussian(variance=4.0)))
+    3.0
+    """
+    if family is None:
+        return kl_upper(mean, radius)
+    low, high = family.range
+    return family.upper(jnp.clip(jnp.asarray(mean, float), low, high), radius)

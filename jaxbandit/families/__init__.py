@@ -1,0 +1,18 @@
+"""One-parameter exponential families of rewards: the divergence of two means, and what a divergence allows."""
+
+from jaxbandit.base import Family
+from jaxbandit.families.chain_family import chain_family
+from jaxbandit.families.independent import Bernoulli, Exponential, Gaussian, Poisson
+from jaxbandit.families.table import TabledChains
+from jaxbandit.families.two_state import TwoStateChains
+
+__all__ = [
+    "Bernoulli",
+    "Exponential",
+    "Family",
+    "Gaussian",
+    "Poisson",
+    "TabledChains",
+    "TwoStateChains",
+    "chain_family",
+]
