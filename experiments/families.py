@@ -14,6 +14,7 @@ from __future__ import annotations
 
 import dataclasses
 import itertools
+from functools import cache
 from typing import Any, NamedTuple
 
 import numpy as np
@@ -54,6 +55,7 @@ class Problem(NamedTuple):
     family: Family
 
 
+@cache
 def problems() -> dict[str, Problem]:
     """Both families with one and two plays a round, by name."""
     found = {}
@@ -93,8 +95,10 @@ def cases(settings: Settings) -> dict[str, Any]:
     }
 
 
-def limits(problem: Problem) -> dict[str, float]:
+@cache
+def limits(name: str) -> dict[str, float]:
     """Constants of lower bounds, by whom they are for: the family's and, for one play a round, that of all chains."""
+    problem = problems()[name]
     found = {"good for the family": float(bounds.family_lower(problem.arms, problem.family, problem.plays).total)}
     if problem.plays == 1:
         found["good for all chains"] = float(bounds.lower(problem.arms).total)
@@ -103,9 +107,9 @@ def limits(problem: Problem) -> dict[str, float]:
 
 def growth_table(results: dict[str, Result]) -> list[Row]:
     """Of every policy in every problem: growth in the last decades, regret over log t, the bounds and the verdicts."""
-    known, rows = problems(), []
+    rows: list[Row] = []
     for name, result in results.items():
-        of_family, *of_all = limits(known[name]).values()
+        of_family, *of_all = limits(name).values()
         ends, unit = decades(int(result.times[-1]))[-SHOWN - 1 :], np.log(result.times[-1])
         for label in result.labels:
             growth, linear = growth_of(result, label), linear_runs(result, label)
@@ -147,13 +151,12 @@ def tabulate(results: dict[str, Result]) -> Tables:
 
 def draw(results: dict[str, Result]) -> Pictures:
     """Growth in every decade, a panel for each problem."""
-    known = problems()
-    order = list(policies(next(iter(known.values()))))
+    order = list(policies(next(iter(problems().values()))))
     figure, axes = panels(2, 2, (15, 10.5))
     for ax, (name, result) in zip(axes.flat, results.items(), strict=True):
         seen = {label: growth_of(result, label) for label in result.labels}
         linear = {label: linear_runs(result, label) for label in result.labels}
-        lines = limits(known[name])
+        lines = limits(name)
         top = TOP * next(iter(lines.values()))
         draw_growth(ax, seen, {whom: line for whom, line in lines.items() if line < top}, linear, order)
         words = "".join(f"; {whom} {line:,.2f}" for whom, line in lines.items() if line >= top)

@@ -45,11 +45,14 @@ def family_lower(environment: MarkovEnvironment, family: Family, plays: int = 1)
             f"environment: arms {least} and {worse[0]} have the mean {means[least]:g}; the bound needs a gap"
         )
     with jax.enable_x64(True):
-        divergence = np.asarray(family.divergence(means[worse], np.full(len(worse), means[least])), float)
+        divergence = np.asarray(_divergence(family, means[worse], np.full(len(worse), means[least])), float)
     _check(environment, family, worse, least, divergence)
     per_arm = np.zeros(len(means))
     per_arm[worse] = (means[least] - means[worse]) / divergence
     return Bound("lower bound of the family", "policies good for all arms of the family", per_arm, per_arm.sum())
+
+
+_divergence = jax.jit(lambda family, mean, other: family.divergence(mean, other))
 
 
 def _check(environment: MarkovEnvironment, family: Family, worse: Array, least: int, divergence: np.ndarray) -> None:
