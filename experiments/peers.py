@@ -206,7 +206,8 @@ def evidence_rows(found: dict[str, float]) -> list[Row]:
 
 def tabulate(results: dict[str, Result], theirs: Theirs, found: dict[str, float], horizon: int) -> Tables:
     """All tables; without SMPyBandits those of ours."""
-    chance = f"mean ± half of its 95 % interval; difference: 95 % for all {len(theirs)} rows together"
+    chance = "mean ± half of its 95 % interval"
+    chance += f"; difference: 95 % for all {len(theirs)} rows together" if theirs else ""
     tables: Tables = {"table": (f"Regret after {horizon:,} rounds; {chance}", regret_rows(results, theirs, horizon))}
     tables["speed"] = (f"Rounds a second of one processor, {TIMED} arms", speed_rows(theirs, horizon))
     if theirs:

@@ -30,8 +30,8 @@ def add_rewards(sums: TwoFloats, arms: Array, rewards: Array) -> TwoFloats:
     Source: Dekker 1971; Knuth's sum of two numbers, with its rounding error.
 
     >>> sums = add_rewards(no_sums(2), jnp.array([1]), jnp.array([2.0**24]))
-    >>> add_rewards(sums, jnp.array([1]), jnp.array([1.0]))
-    TwoFloats(high=Array([       0., 16777216.], dtype=float32), low=Array([0., 1.], dtype=float32))
+    >>> [part.tolist() for part in add_rewards(sums, jnp.array([1]), jnp.array([1.0]))]
+    [[0.0, 16777216.0], [0.0, 1.0]]
     """
     played = arms[:, None] == jnp.arange(sums.high.shape[0], dtype=arms.dtype)[None]
     paid = jnp.sum(jnp.where(played, rewards[:, None], 0), axis=0)

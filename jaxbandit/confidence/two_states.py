@@ -153,10 +153,9 @@ def likelihood_ratio(counts: Counts, chain: Likeliest, above: Array, below: Arra
     Args:
       above, below: positive.
     """
-    if gap is not None and isinstance(chain, InClass):
-        return _ratio_to_class(counts, chain, above, below, gap)
-    assert isinstance(chain, Estimates)
-    return _ratio_to_all(counts, chain, above, below)
+    if isinstance(chain, Estimates):
+        return _ratio_to_all(counts, chain, above, below)
+    return _ratio_to_class(counts, chain, above, below, gap)
 
 
 def _ratio_to_all(counts: Counts, chain: Estimates, above: Array, below: Array) -> Array:
