@@ -63,7 +63,7 @@ def test_pages_run_what_they_show():
             assert "```python\n" not in path.read_text(), path
 
 
-def test_broken_links_are_named(tmp_path):
+def test_broken_links_and_formulas_are_named(tmp_path):
     pytest.importorskip("sphinx")
     from docs.making.links import broken
 
@@ -71,9 +71,11 @@ def test_broken_links_are_named(tmp_path):
     (tmp_path / "page.html").write_text(
         '<a href="there.html#here">a</a><a href="there.html#gone">b</a><a href="none.html">c</a>'
         '<script src="https://example.org/x.js"></script><img src="data:image/png;base64,"><img src="x.png">'
+        r"<code>\frac</code><p>\frac{1}{2}</p>"
     )
     assert broken(tmp_path) == [
         "page.html loads https://example.org/x.js",
+        r"page.html shows \frac{1}{2}",
         "page.html: no none.html",
         "page.html: no there.html#gone",
         "page.html: no x.png",
