@@ -69,13 +69,12 @@ def _kept(output: nbformat.NotebookNode, folder: str) -> nbformat.NotebookNode:
 
 
 def printed(notebook: nbformat.NotebookNode) -> list[str]:
-    """What the cells print and show as text, one after the other, without times."""
-    texts = []
-    for cell in notebook.cells:
-        for output in cell.get("outputs", []):
-            text = output.get("text") or output.get("data", {}).get("text/plain", "")
-            texts += [TIME.sub("", text).rstrip()] if text.strip() else []
-    return texts
+    """What each cell prints, without times; what it shows is written as the versions of other packages have it."""
+    texts = [
+        "".join(output.text for output in cell.get("outputs", []) if output.output_type == "stream")
+        for cell in notebook.cells
+    ]
+    return [TIME.sub("", text).rstrip() for text in texts if text]
 
 
 def differences(kept: list[str], now: list[str], tolerance: float) -> list[str]:
