@@ -32,6 +32,7 @@ html_copy_source = html_show_sourcelink = html_show_copyright = False
 pygments_style, pygments_dark_style = "friendly", "monokai"
 
 myst_enable_extensions = ["dollarmath", "colon_fence", "deflist"]
+myst_dmath_double_inline = True  # a formula of its own line within a paragraph
 myst_heading_anchors = 3
 # notebooks bring the outputs that the tests check; pages are executed, and again where they or the code have changed
 nb_execution_mode = "cache"
