@@ -80,7 +80,7 @@ def speeds() -> tuple[dict[str, str], str]:
 
 def paper(folder: Path, build: Path) -> tuple[dict[Path, str], dict[Path, Path]]:
     """Claims, bounds and figures of the largest `experiments.paper` in `results`, or of a small one."""
-    done = list((ROOT / "results" / "paper").glob("*/report.html")) or list((build / "paper").glob("report.html"))
+    done = list((ROOT / "results" / "paper").glob("*/report.html")) or list(build.glob("paper*/report.html"))
     if not done:
         size = ("--runs", str(RUNS), "--horizon", str(HORIZON))
         play("experiments.paper", *size, "--out", str(build / "paper"))
