@@ -25,18 +25,23 @@ from experiments.published.scenarios import environment
 from experiments.timing import first, scalar_loop
 from experiments.timing.machine import describe
 from experiments.timing.stopwatch import Measurement, arms_of, time_case
-from jaxbandit import Family, families
+from jaxbandit import Family, Policy, environments, families
 from jaxbandit.families.table import tabulated
 from jaxbandit.results.file import whole_file
 
+POLICIES: dict[str, Policy] = {name: policy() for name, policy in jaxbandit.ALL.items()} | {
+    "KL-UCB+": jaxbandit.KLUCB(exploration=0.0, clock="arm"),
+    "KL-UCB++": jaxbandit.KLUCB(horizon=1e6),
+}
 AXES = {
-    "policy": tuple(jaxbandit.ALL),
+    "policy": tuple(POLICIES),
     "runs": (1, 100, 1000, 10_000, 100_000),
     "arms": (2, 5, 20, 100),
     "states": (2, 3, 8),
     "horizon": (10_000, 100_000, 1_000_000),
     "scenarios": (1, 4, 16),
     "variants": (1, 4, 16),
+    "rewards": ("Bernoulli UCB1", "Gaussian UCB1", "Bernoulli KLUCB", "Gaussian KLUCB", "Poisson UCB1", "beta UCB1"),
     "family": ("Bernoulli", "Gaussian", "Poisson", "Exponential", "chains", "chains by table"),
 }
 SLOWER = 0.8
@@ -70,13 +75,30 @@ def cases(settings: Settings) -> Iterator[tuple[str, str, dict[str, Any]]]:
     for axis in axes:
         for value in names if axis == "policy" else AXES[axis]:
             size: dict[str, Any] = {"runs": settings.runs, "arms": 5, "states": 2, "scenarios": 1, "variants": 1}
-            size |= {} if axis in ("policy", "family") else {axis: value}
-            arms = arms_of(size.pop("arms"), size.pop("states"))
-            policy = jaxbandit.ALL[value if axis == "policy" else "TVKLUCB"]()
-            if axis == "family":
-                policy = jaxbandit.KLUCB(family=family(value))
+            size |= {} if axis in ("policy", "rewards", "family") else {axis: value}
+            arms, policy = arms_of(size.pop("arms"), size.pop("states")), POLICIES["TVKLUCB"]
+            if axis == "policy":
+                policy = POLICIES[str(value)]
+            elif axis == "family":
+                policy = jaxbandit.KLUCB(family=family(str(value)))
+            elif axis == "rewards":
+                arms, policy = independent(str(value))
             scenarios = {str(number): arms for number in range(size.pop("scenarios"))}
             yield axis, str(value), {"scenarios": scenarios, "policies": {"": [policy] * size.pop("variants")}} | size
+
+
+def independent(value: str) -> tuple[Any, Any]:
+    """Five arms with independent rewards, and a policy that knows their family: by the names of both."""
+    means = np.array([0.5, 0.4, 0.3, 0.2, 0.1])
+    rewards, name = value.split()
+    arms = {
+        "Bernoulli": lambda: jaxbandit.bernoulli(means),
+        "Gaussian": lambda: environments.gaussian(means),
+        "Poisson": lambda: environments.poisson(means),
+        "beta": lambda: environments.beta(4 * means, 4 - 4 * means),
+    }[rewards]()
+    family = {"family": families.Gaussian()} if rewards == "Gaussian" and name == "KLUCB" else {}
+    return arms, jaxbandit.ALL[name](**family)
 
 
 def family(name: str) -> Family:

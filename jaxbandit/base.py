@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import dataclasses
+import math
 from collections.abc import Sequence
 from typing import Any, Literal, NamedTuple, Protocol, TypeVar, dataclass_transform
 
@@ -17,6 +18,9 @@ Pairing = Literal["play", "round"]  # what an arm's draw is a function of, besid
 # how arms move, and whether their states are seen
 Problem = Literal["rested", "restarting", "restless", "observed", "hidden"]
 T = TypeVar("T")
+Range = tuple[float, float]  # the least and the largest number that there can be
+ANY_REWARD: Range = (-math.inf, math.inf)
+REWARDS = "rewards"  # the name of the sums of rewards among what is recorded, where they are no finite table
 
 
 @dataclass_transform(frozen_default=True, kw_only_default=False)
@@ -106,11 +110,16 @@ class Environment(Protocol):
     are for one of them ask for it.
     `comparator(plays)`, a method on the host, the M largest means if there is none: the long-run reward a round that
     regret is measured against.
+
+    Rewards that are no finite table, as those of Gaussian arms, are drawn anew in every play. Such an environment has
+    the `reward` None and two properties more: `arms`, how many there are, and `reward_range`, the least and the largest
+    reward that there can be (may be infinite). It shows the state 0 in every play; plays are counted, and sums of
+    rewards are recorded.
     """
 
     @property
-    def reward(self) -> Array:
-        """[K, S], what each state of each arm pays."""
+    def reward(self) -> Array | None:
+        """[K, S], what each state of each arm pays, or None."""
 
     def means(self) -> Array:
         """[K] float64, long-run reward per play. On the host."""
@@ -135,6 +144,10 @@ class Policy(Protocol):
     an arm needs it, for `simulate(shuffle=True)`; `check_arms(environment, name)`, on the host, raises ValueError for
     arms that it does not play, `name` being the argument at fault. A policy whose class has an attribute `problems`, a
     tuple of those that environments declare, is refused for all others.
+
+    A policy that tells rewards apart by the numbers alone, not by the states that pay them, declares `reward_range`,
+    the interval in which they must lie: it also plays arms whose rewards are no finite table, for which `init` and
+    `validate` are given an array [K, 0]. Without that attribute it is refused for such arms.
     """
 
     def init(self, reward: Array) -> State:
@@ -187,6 +200,11 @@ def problem(environment: Any) -> Problem:
     """What the environment declares, or "rested" (see `Environment`)."""
     declared: Problem = getattr(environment, "problem", "rested")
     return declared
+
+
+def reward_table(environment: Any) -> Array:
+    """What each state of each arm pays, [K, S]; [K, 0] where rewards are no finite table (see `Environment`)."""
+    return np.zeros((environment.arms, 0)) if environment.reward is None else environment.reward
 
 
 def total(values: Array) -> Array:

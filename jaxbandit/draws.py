@@ -23,8 +23,16 @@ def stack_of_rewards(key: Array, arms: Array, plays: Array) -> Array:
       [M] uint32 in 0..2^32 - 2. The value 2^32 - 1 is replaced by 2^32 - 2, so that all bits lie below the threshold
       2^32 - 1, which stands for probability 1 exactly.
     """
-    bits, _ = threefry(jax.random.key_data(key), arms.astype(jnp.uint32), plays.astype(jnp.uint32))
+    bits, _ = two_words(key, arms, plays)
     return jnp.minimum(bits, jnp.uint32(_LARGEST - 1))
+
+
+def two_words(key: Array, arms: Array, plays: Array) -> tuple[Array, Array]:
+    """64 random bits for the n-th play of each arm, the same under every policy, as two words [M] uint32 of 32.
+
+    Args: as `stack_of_rewards`, whose bits the first word has.
+    """
+    return threefry(jax.random.key_data(key), arms.astype(jnp.uint32), plays.astype(jnp.uint32))
 
 
 def choose(bits: Array, thresholds: Array, *index: Array) -> Array:

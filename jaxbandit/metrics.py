@@ -6,6 +6,8 @@ from typing import NamedTuple, Protocol
 
 import numpy as np
 
+from jaxbandit.base import REWARDS
+
 REALISED = ("restless", "observed", "restarting")  # problems in which an arm's mean is not what a play of it is worth
 
 
@@ -19,7 +21,9 @@ class Counts(Protocol):
     @property
     def means(self) -> np.ndarray: ...  # [scenario, arm]
     @property
-    def reward(self) -> np.ndarray: ...  # [scenario, arm, state]
+    def reward(self) -> np.ndarray: ...  # [scenario, arm, state], or no state where rewards are no finite table
+    @property
+    def recorded(self) -> dict[str, dict[str, np.ndarray]]: ...  # "rewards" is used there, what each arm has paid
     @property
     def plays(self) -> int: ...  # arms played a round
     @property
@@ -96,6 +100,7 @@ def realised_regret(result: Counts, label: str) -> np.ndarray:
     counts; of rested arms its mean differs from pseudo-regret's by what the starts of the chains are worth. Of restless
     arms its mean is the weak regret (Tekin and Liu 2012), which may be negative and linear: with two copies of
     p01 = p10 = 0.2 a player who stays on an arm while it shows 1 collects 0.65 a round, and each arm's mean is 0.5.
+    Where rewards are no finite table, those collected are the recorded sums, not functions of counts.
 
     Raises:
       ValueError: there is no such label, or no recorded round.
@@ -107,7 +112,7 @@ def realised_regret(result: Counts, label: str) -> np.ndarray:
     True
     """
     expected = result.times * result.plays * _benchmark(result)[:, None, None, None]
-    return np.asarray(expected - np.einsum("cvrtks,cks->cvrt", _visits(result, label), result.reward))
+    return np.asarray(expected - _collected(result, label))
 
 
 def discounted_reward(result: Counts, label: str, discount: float) -> np.ndarray:
@@ -132,7 +137,7 @@ def discounted_reward(result: Counts, label: str, discount: float) -> np.ndarray
     """
     if not 0 <= discount < 1:
         raise ValueError(f"discount: {discount!r} is not at least 0 and below 1")
-    collected = np.einsum("cvrtks,cks->cvrt", _visits(result, label), result.reward)
+    collected = _collected(result, label)
     ends = np.concatenate([[0], result.times])
     weights = -np.diff(float(discount) ** ends) / np.diff(ends) / (1 - discount)
     return np.asarray(np.diff(collected, axis=-1, prepend=0.0) @ weights)
@@ -247,8 +252,16 @@ def _benchmark(result: Counts) -> np.ndarray:
 
 def best_arms(result: Counts) -> np.ndarray:
     """Which arms are among the M best of their scenario, [scenario, arm] bool; means within rounding are equal."""
-    rounding = 1e-12 * np.abs(result.reward).max()
+    rounding = 1e-12 * np.abs(result.reward if result.reward.size else result.means).max()
     return np.asarray(result.means >= np.sort(result.means, axis=1)[:, -result.plays, None] - rounding)
+
+
+def _collected(result: Counts, label: str) -> np.ndarray:
+    """All rewards up to the recorded rounds, [scenario, variant, run, time]."""
+    visits = _visits(result, label)
+    if not result.reward.size:
+        return np.asarray(result.recorded[REWARDS][label].sum(-1))
+    return np.asarray(np.einsum("cvrtks,cks->cvrt", visits, result.reward))
 
 
 def _plays(result: Counts, label: str) -> np.ndarray:

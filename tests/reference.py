@@ -12,7 +12,9 @@ DEFAULTS = {
     "IMED": {},
     "IMEDMC": {"exponent": None, "gap": None},
     "JointKLUCB": {"exploration": None, "clock": "round"},
-    "KLUCB": {"exploration": None},
+    "KLUCB": {"exploration": None, "horizon": None, "clock": "round"},
+    "MOSS": {"horizon": None},
+    "EmpiricalKLUCB": {"exploration": 1.0, "top": False},
     "RoundRobinKLUCB": {"exploration": None, "delta": 0.0},
     "KLUCBMC": {"exploration": None, "unvisited": 1.0, "samples": "arm"},
     "PlugInGittins": {"discount": 0.99, "prior": 1.0},
@@ -59,6 +61,17 @@ def log_f(t, exploration):
     if t == 1:
         return 0.0
     return max(0.0, math.log(t) + exploration * math.log(math.log(t)))
+
+
+def level(count, t, fields):
+    """Return what T d(mean, q) may be for an arm that was played, with the round or the arm's share of it as clock."""
+    if fields.get("horizon") is not None:
+        y = fields["horizon"] / (fields["arms"] * plays(count))
+        return max(0.0, math.log(y * (1 + max(0.0, math.log(y)) ** 2)))
+    clock = fields.get("clock", "round")
+    if clock not in ("round", "arm"):
+        raise ValueError(f"clock is {clock!r}, neither 'round' nor 'arm'")
+    return log_f(t if clock == "round" else t / plays(count), fields["exploration"])
 
 
 def mean_index(count, t, reward, fields):
@@ -151,6 +164,14 @@ def index(policy, count, state, t, reward, fields):
         return sample_mean(count, reward) + math.sqrt(fields["L"] * math.log(t) / number)
     if policy == "UCB1":
         return sample_mean(count, reward) + math.sqrt(fields["bonus"] * math.log(t - 1) / number)
+    if policy == "MOSS":
+        share = (t if fields["horizon"] is None else fields["horizon"]) / (fields["arms"] * number)
+        return sample_mean(count, reward) + math.sqrt(max(0.0, math.log(share)) / number)
+    if policy == "KLUCB":
+        return upper(sample_mean(count, reward), level(count, t, fields) / number)
+    if policy == "EmpiricalKLUCB":  # of two states; `reference_states` has the others and `top`
+        (worse, _), (better, good) = sorted(zip(reward, visits(count)))
+        return worse + (better - worse) * upper(good / number, log_f(t, fields["exploration"]) / number)
     if policy == "KLUCBMC" or (policy == "TVKLUCB" and is_markovian(count, t, fields)):
         return transition_index(count, state, t, reward, fields)
     if policy == "PlugInGittins":
@@ -164,7 +185,7 @@ def choose(policy, counts, states, t, reward, fields):
     """Return the arm a policy plays at round t, where counts[k][s][s'] are the transitions seen of arm k."""
     if unknown := fields.keys() - DEFAULTS[policy].keys():
         raise ValueError(f"{policy} has no fields {sorted(unknown)}")
-    fields = DEFAULTS[policy] | fields
+    fields = DEFAULTS[policy] | fields | {"arms": len(counts)}
     arms = range(len(counts))
     for k in arms:
         if plays(counts[k]) == 0:
@@ -194,7 +215,7 @@ def start(reward, initial_state):
     return [[[0, 0], [0, 0]] for _ in reward], states, reward
 
 
-def play(policy, draws, reward, initial_state, horizon, **fields):
+def play(policy, draws, reward, initial_state, horizon, /, **fields):
     """Return the arms played in one run, where draws(k, n, s) is the state the n-th play of arm k moves to from s."""
     counts, states, reward = start(reward, initial_state)
     chosen = []
@@ -207,7 +228,7 @@ def play(policy, draws, reward, initial_state, horizon, **fields):
     return chosen
 
 
-def exact_law(policy, transition, reward, initial_state, horizon, **fields):
+def exact_law(policy, transition, reward, initial_state, horizon, /, **fields):
     """Return the probability of every final (arm 0 to 0, arm 0 to 1, arm 1 to 0, arm 1 to 1) count of visits."""
     transition = np.asarray(transition, dtype=np.float64).tolist()
     counts, states, reward = start(reward, initial_state)

@@ -10,7 +10,7 @@ from reference import DEFAULTS, distance, log_f
 from reference_kl import kl_part, upper
 from scipy.optimize import brentq
 
-POLICIES = ("KLUCB", "KLUCBMC", "TVKLUCB")
+POLICIES = ("EmpiricalKLUCB", "KLUCB", "KLUCBMC", "TVKLUCB")
 # Added to every probability of moving to the present state under the rows held fixed, so that none is absorbing.
 EXTRA_MASS = 1e-12
 
@@ -205,10 +205,21 @@ def transition_index(count, state, t, reward, fields):
     return stationary_mean_upper(estimated_rows(count, fields["unvisited"]), reward, state, radius)
 
 
+def law_index(count, t, reward, fields):
+    """Return the largest mean of a law near to the shares of the states moved to, and perhaps of one that pays 1."""
+    number = plays(count)
+    shares, values = [moves / number for moves in visits(count)], list(reward)
+    if fields["top"]:
+        shares, values = [*shares, 0.0], [*values, 1.0]
+    return best_row(shares, values, log_f(t, fields["exploration"]) / number)[0]
+
+
 def index(policy, count, state, t, reward, fields):
     """Return the index of one arm at round t."""
     if plays(count) == 0:
         return math.inf
+    if policy == "EmpiricalKLUCB":
+        return law_index(count, t, reward, fields)
     if policy == "KLUCBMC" or (policy == "TVKLUCB" and is_markovian(count, t, fields)):
         return transition_index(count, state, t, reward, fields)
     return mean_index(count, t, reward, fields)

@@ -19,22 +19,26 @@ MAY_IMPORT = {
     "cores": set(),
     "interruption": set(),
     "chains": {"base"},
-    "metrics": set(),
+    "metrics": {"base"},
     "fast": {"base"},
     "draws": {"base", "fast"},
+    "quantiles": {"base", "fast"},
+    "sums": {"base"},
     "divergences": {"base"},
     "selection": {"base", "fast"},
     "bounds": {"base", "chains"},
     "indices": {"base", "chains"},
     "confidence": {"base", "fast"},
     "families": {"base", "chains", "confidence", "divergences", "fast"},
-    "environments": {"base", "chains", "divergences", "draws", "families", "fast", "indices"},
-    "policies": {"base", "chains", "confidence", "divergences", "fast", "indices"},
-    "results": {"interruption", "metrics"},
-    "simulation": {"base", "cores", "fast", "interruption", "results", "selection", "version"},
+    "environments": {"base", "chains", "divergences", "draws", "fast", "families", "indices", "quantiles"},
+    "policies": {
+        *["base", "chains", "confidence", "divergences", "families", "fast", "indices", "quantiles", "sums"],
+    },
+    "results": {"base", "interruption", "metrics"},
+    "simulation": {"base", "cores", "fast", "interruption", "results", "selection", "sums", "version"},
     "sweeps": {"results", "simulation"},
     "plotting": {"bounds", "metrics", "results"},
-    "testing": {"base", "environments", "selection", "simulation"},
+    "testing": {"base", "environments", "selection", "simulation", "sums"},
 }
 # inside a room, too, a file imports those that stand below it
 BELOW = {
@@ -61,27 +65,30 @@ DOORS = {
     "kl_bound kl_lower kl_upper stationary_mean_lower stationary_mean_upper",
     "divergences": "DISTANCES Distance bernoulli_kl farthest jensen_shannon kl squared_hellinger threshold "
     "total_variation",
-    "environments": "EXAMPLE FamilyFit Fit HiddenArms InitialState MarkovArms Restarting Restless bernoulli "
-    "exponential_family fit fit_exponential_family hidden markov random restarting restless two_state",
-    "families": "Bernoulli Exponential Family Gaussian Poisson TabledChains TwoStateChains chain_family",
+    "environments": "EXAMPLE FamilyFit Fit HiddenArms IndependentArms InitialState MarkovArms Restarting Restless "
+    "bernoulli beta exponential exponential_family fit fit_exponential_family gaussian hidden markov poisson random "
+    "restarting restless two_state uniform",
+    "families": "Bernoulli Exponential Family Gaussian Poisson",
     "indices": "WhittleIndices gittins gittins_value rounds_to_record whittle with_start",
     "metrics": "Summary best_arms best_share discounted_reward linear_share median_interval paired_difference "
     "pseudo_regret realised_regret regret regret_name summary",
     "plotting": "COLOURS plot_batches plot_distribution plot_heatmap plot_parameter plot_pulls plot_regret",
-    "policies": "ALL DSEE Gittins GradientBandit HiddenMyopic IMED IMEDMC JointKLUCB KLUCB KLUCBMC Myopic Oracle "
-    "PlugInGittins PosteriorGittins RCA RoundRobinKLUCB TVKLUCB Thompson UCB1 UCBSM Uniform Whittle WhittleBelief",
+    "policies": "ALL DMED DSEE EmpiricalKLUCB Gittins GradientBandit HiddenMyopic IMED IMEDMC JointKLUCB KLUCB KLUCBMC "
+    "MOSS Myopic Oracle PlugInGittins PosteriorGittins RCA RoundRobinKLUCB TVKLUCB Thompson UCB1 UCBSM Uniform Whittle "
+    "WhittleBelief",
     "policies.estimates": "count_transitions count_visits no_transitions no_visits ratio sample_mean total unit_reward",
     "testing": "check_backend check_environment check_policy",
 }
 PUBLIC = """
-ALL DSEE IMED IMEDMC KLUCB KLUCBMC RCA Environment Family Feedback Gittins GradientBandit HiddenMyopic JointKLUCB
-MarkovArms Myopic Oracle PlugInGittins Policy PosteriorGittins Result RoundRobinKLUCB TVKLUCB Thompson UCB1 UCBSM
-Uniform Whittle WhittleBelief advance bernoulli best bounds chains confidence divergences environments families grid
-indices luck markov metrics play_round pytree random simulate start static sweep testing two_state use_all_cores
+ALL DMED DSEE EmpiricalKLUCB IMED IMEDMC KLUCB KLUCBMC MOSS RCA Environment Family Feedback Gittins GradientBandit
+HiddenMyopic JointKLUCB MarkovArms Myopic Oracle PlugInGittins Policy PosteriorGittins Result RoundRobinKLUCB TVKLUCB
+Thompson UCB1 UCBSM Uniform Whittle WhittleBelief advance bernoulli best bounds chains confidence divergences
+environments families grid indices luck markov metrics play_round pytree random simulate start static sweep testing
+two_state use_all_cores
 """.split()
 COMMANDS = """
 ablation asymptotic_bounds benchmark concentration families front hidden iid initial_state known_chains lower_bound
-optimality own_policy paper restless scenario1 scenario2 scenario3 scenario4 sweep tune
+optimality own_policy paper peers policies restless scenario1 scenario2 scenario3 scenario4 sweep tune
 """.split()
 
 

@@ -38,6 +38,7 @@ ROOMS = {
     "command_line": {"reports"},
     "published": {"command_line", "reports"},
     "theory": {"reports"},
+    "other_packages": {"command_line", "reports"},
     "timing": {"published", "command_line", "reports"},
     "grids": {"published", "command_line", "reports"},
 }

@@ -137,12 +137,12 @@ def gaps(gap, cases):
 
 @pytest.mark.parametrize("gap", GAPS)
 def test_ratio_of_two_states(gap):
-    """4,000 cases in float32: within 1e-5 max(1, J) of J at a mean beside the one given, with a gap within 1e-3."""
+    """4,000 cases in float32: within 1e-5 max(1, J) of J at a mean beside the one given, with a gap within 3e-4."""
     counts, reward = both_ways(reachable(4000, 7))
     gap, number = gaps(gap, len(counts))
     mean = means_above(counts, reward, number, 8)
     found = chain_likelihood_ratio(counts, reward, mean, gap)
-    check_ratio(found, counts, reward, mean, number, 1e-5 if gap is None else 1e-3)
+    check_ratio(found, counts, reward, mean, number, 1e-5 if gap is None else 3e-4)
 
 
 @pytest.mark.parametrize("gap", GAPS)
@@ -150,7 +150,7 @@ def test_mean_of_two_states(gap):
     counts, reward = both_ways(reachable(4000, 9))
     gap, number = gaps(gap, len(counts))
     expected = each(reference_chain.stationary_mean, counts, reward, number)
-    check_close(chain_mean(counts, reward, gap), expected, 1e-6 if gap is None else 3e-5)
+    check_close(chain_mean(counts, reward, gap), expected, 1e-6 if gap is None else 5e-6)
 
 
 def test_upper_mean_of_two_states():

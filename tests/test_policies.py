@@ -19,9 +19,10 @@ from jaxbandit import ALL, KLUCBMC, TVKLUCB, Oracle, Uniform, two_state
 from jaxbandit.policies.thompson import log_gamma
 from jaxbandit.testing import check_policy
 
-# those that depend on counts and the round alone; the oracles of RCA and DSEE are in test_restless_policies.py
-RANDOM = ("DSEE", "GradientBandit", "PosteriorGittins", "RCA", "Thompson", "Uniform")
-DETERMINISTIC = [name for name in ALL if name not in RANDOM]
+# those that depend on more than counts and the round; the oracle of DMED is in test_independent.py, those of RCA and
+# DSEE are in test_restless_policies.py
+OTHERS = ("DMED", "DSEE", "GradientBandit", "PosteriorGittins", "RCA", "Thompson", "Uniform")
+DETERMINISTIC = [name for name in ALL if name not in OTHERS]
 
 
 def rewards(name, arms=3):
@@ -60,6 +61,16 @@ VARIANTS = [
     ("JointKLUCB", {"clock": "arm"}),
     ("PlugInGittins", {"discount": 0.5, "prior": 3.0}),
     ("PlugInGittins", {"discount": 0.9, "prior": 0.2}),
+    ("KLUCB", {"exploration": 2.0}),  # Agrawal's level
+    ("KLUCB", {"exploration": 0.0, "clock": "arm"}),  # KL-UCB+
+    ("KLUCB", {"exploration": 3.0, "clock": "arm"}),
+    ("KLUCB", {"clock": "arm"}),
+    ("KLUCB", {"horizon": 300.0}),  # KL-UCB++
+    ("KLUCB", {"horizon": 7.0}),  # each arm has had its share after three plays
+    ("MOSS", {"horizon": 300.0}),
+    ("MOSS", {"horizon": 7.0}),
+    ("EmpiricalKLUCB", {"exploration": None}),
+    ("EmpiricalKLUCB", {"exploration": 3.0}),
 ]
 
 
@@ -230,6 +241,16 @@ BAD = [
     (ALL["Thompson"](b=1e-38), "b"),
     (Oracle([0.1, 0.2]), "means"),
     (ALL["KLUCB"](solver="newton"), "solver"),
+    (ALL["KLUCB"](clock="wall"), "clock"),
+    (ALL["KLUCB"](horizon=0.0), "horizon"),
+    (ALL["KLUCB"](horizon="all"), "horizon"),
+    (ALL["KLUCB"](horizon=100.0, exploration=0.0), "horizon"),
+    (ALL["KLUCB"](horizon=100.0, clock="arm"), "horizon"),
+    (ALL["MOSS"](horizon=-1.0), "horizon"),
+    (ALL["DMED"](plus=1), "plus"),
+    (ALL["EmpiricalKLUCB"](exploration="log"), "exploration"),
+    (ALL["EmpiricalKLUCB"](solver="newton"), "solver"),
+    (ALL["EmpiricalKLUCB"](top="yes"), "top"),
     (ALL["IMEDMC"](exponent=0.0), "exponent"),
     (ALL["IMEDMC"](exponent=1.0), "exponent"),
     (ALL["IMEDMC"](exponent="half"), "exponent"),

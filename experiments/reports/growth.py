@@ -125,7 +125,7 @@ def draw_growth(
         ax.annotate(
             name, (1, height), (1.03, at), ("axes fraction", "data"), ("axes fraction", "data"),
             fontsize=7.5, color=colour, va="center", annotation_clip=False,
-            arrowprops={"arrowstyle": "-", "color": colour, "linewidth": 0.5},
+            arrowprops={"arrowstyle": "-", "color": colour, "linewidth": 0.5, "relpos": (0, 0.5)},
         )  # fmt: skip
     runs = len(next(iter(seen.values())).values[0])
     out = [

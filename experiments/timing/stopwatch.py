@@ -14,6 +14,7 @@ import jax
 import jaxbandit
 from experiments.published.scenarios import environment
 from jaxbandit import MarkovArms
+from jaxbandit.base import reward_table
 from jaxbandit.simulation.plan import usual_chunk
 
 
@@ -43,7 +44,7 @@ def arms_of(number: int, states: int) -> MarkovArms:
 def time_case(axis: str, value: str, case: dict[str, Any], seconds: float, scalar: float) -> Measurement:
     """Time one case; unless the axis is the horizon's, it is chosen so that the timing takes about `seconds`."""
     lanes = case["runs"] * len(case["scenarios"]) * len(case["policies"][""])
-    arms, states = next(iter(case["scenarios"].values())).reward.shape
+    arms, states = reward_table(next(iter(case["scenarios"].values()))).shape
     fixed = case.pop("horizon", None)
     usual = usual_chunk(lanes, arms, states, jax.devices()[0].platform)
     chunk = min(usual, fixed or usual)  # one length, so that nothing is compiled while it is timed

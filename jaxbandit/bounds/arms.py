@@ -16,7 +16,7 @@ class MarkovEnvironment(Protocol):
     """An environment whose arms are Markov chains, as `MarkovArms`."""
 
     transition: Array  # [K, S, S]
-    reward: Array  # [K, S]
+    reward: Array  # [K, S], or None where rewards are no finite table
     initial: Array  # [K, S], law of the state before the first play
 
     def means(self) -> np.ndarray: ...  # [K]
@@ -59,7 +59,8 @@ def gaps(environment: MarkovEnvironment) -> np.ndarray:
     """Best mean minus each arm's, [K]; exactly 0 for the best arms, means within rounding being equal."""
     means = environment.means()
     distance = means.max() - means
-    return np.asarray(np.where(distance <= 1e-12 * np.abs(environment.reward).max(), 0.0, distance))
+    size = np.abs(means if environment.reward is None else environment.reward).max()
+    return np.asarray(np.where(distance <= 1e-12 * size, 0.0, distance))
 
 
 def unit_numbers(name: str, value: Array, arms: int = 0, *, ends: bool) -> np.ndarray:

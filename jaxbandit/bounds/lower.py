@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import jax
 import numpy as np
 
 from jaxbandit import chains
@@ -116,25 +117,53 @@ def lai_robbins(environment: MarkovEnvironment) -> Bound:
     """The constants gap / inf{KL(row_k, q) : mean(q) >= mean_1} for i.i.d. arms, q any law on the arm's rewards.
 
     For Bernoulli arms gap / d(mean_k, mean_1). It holds for policies that are good for all i.i.d. arms, and is at most
-    `lower`, for policies that are good for all chains.
+    `lower`, for policies that are good for all chains. Where rewards are no finite table, q is any law of the arm's
+    family (`environments.gaussian`, `poisson` and `exponential`): the constants are gap / D(mean_k || mean_1), for
+    policies that are good for all arms of the family.
 
     Raises:
-      ValueError: an arm is Markovian.
+      ValueError: an arm is Markovian, or the laws of the arms are of no one-parameter family.
 
     Source: Lai and Robbins 1985; Burnetas and Katehakis 1996 for more than two rewards.
 
-    >>> from jaxbandit import bernoulli
+    >>> from jaxbandit import bernoulli, environments
     >>> lai_robbins(bernoulli([0.75, 0.5])).per_arm.round(4).tolist()
     [0.0, 1.738]
+    >>> lai_robbins(environments.gaussian([0.75, 0.5], deviation=0.5)).per_arm.round(4).tolist()  # 2 deviation^2 / gap
+    [0.0, 2.0]
     """
+    gap, target = gaps(environment), float(environment.means().max())
+    if environment.reward is None:
+        information, among = _of_family(environment, target)
+    else:
+        information, among = _of_rows(environment, gap, target), "i.i.d. arms"
+    per_arm = np.zeros(len(gap))
+    for k in best_and_others(gap)[1]:
+        per_arm[k] = gap[k] / information[k]
+    return Bound("lower bound, Lai and Robbins", f"policies good for {among}", per_arm, per_arm.sum())
+
+
+def _of_family(environment: MarkovEnvironment, target: float) -> tuple[np.ndarray, str]:
+    """D(mean_k || target) of each arm [K], in float64, and which laws the arms are among."""
+    family = getattr(environment, "family", None)
+    if family is None:
+        raise ValueError(
+            "environment: the laws of its arms are of no one-parameter family; give Gaussian, Poisson or exponential "
+            "arms"
+        )
+    with jax.enable_x64(True):
+        found = np.asarray(family.divergence(environment.means(), target))
+    return found, f"all arms of the family {type(family).__name__}"
+
+
+def _of_rows(environment: MarkovEnvironment, gap: np.ndarray, target: float) -> np.ndarray:
+    """The least divergence of a law on the arm's rewards with the mean `target` from its row, [K]; inf without one."""
     transition, reward = transitions(environment), np.asarray(environment.reward, float)
     for arm, rows in enumerate(transition):
         if np.abs(rows - rows[0]).max() > TOLERANCE:
             raise ValueError(f"environment: arm {arm} is Markovian (its rows differ); this bound is for i.i.d. arms")
-    gap = gaps(environment)
-    target = float(environment.means().max())
-    per_arm = np.zeros(len(gap))
+    found = np.full(len(gap), np.inf)
     for k in best_and_others(gap)[1]:
         if reward[k].max() > target:
-            per_arm[k] = gap[k] / nearest_row(transition[k, :1], reward[k][None] - target).cost[0]
-    return Bound("lower bound, Lai and Robbins", "policies good for i.i.d. arms", per_arm, per_arm.sum())
+            found[k] = nearest_row(transition[k, :1], reward[k][None] - target).cost[0]
+    return found

@@ -6,7 +6,7 @@ import jax
 import numpy as np
 
 from jaxbandit import chains
-from jaxbandit.base import Array, Family
+from jaxbandit.base import Array, Family, reward_table
 from jaxbandit.bounds.arms import Bound, MarkovEnvironment, irreducible
 
 
@@ -34,7 +34,7 @@ def family_lower(environment: MarkovEnvironment, family: Family, plays: int = 1)
     >>> family_lower(arms, chain_family(generator)).per_arm.round(4).tolist()
     [0.0, 1.4883, 0.8427, 0.5926, 0.5367]
     """
-    family.validate(environment.reward)
+    family.validate(reward_table(environment))
     means = np.asarray(environment.means(), float)
     if isinstance(plays, bool) or not isinstance(plays, int | np.integer) or not 1 <= plays < len(means):
         raise ValueError(f"plays: {plays!r} is no number from 1 to {len(means) - 1}, one less than there are arms")
@@ -46,7 +46,7 @@ def family_lower(environment: MarkovEnvironment, family: Family, plays: int = 1)
         )
     with jax.enable_x64(True):
         divergence = np.asarray(_divergence(family, means[worse], np.full(len(worse), means[least])), float)
-    _check(environment, worse, least, divergence)
+    _check(environment, family, worse, least, divergence)
     per_arm = np.zeros(len(means))
     per_arm[worse] = (means[least] - means[worse]) / divergence
     return Bound("lower bound of the family", "policies good for all arms of the family", per_arm, per_arm.sum())
@@ -55,9 +55,12 @@ def family_lower(environment: MarkovEnvironment, family: Family, plays: int = 1)
 _divergence = jax.jit(lambda family, mean, other: family.divergence(mean, other))
 
 
-def _check(environment: MarkovEnvironment, worse: Array, least: int, divergence: np.ndarray) -> None:
+def _check(environment: MarkovEnvironment, family: Family, worse: Array, least: int, divergence: np.ndarray) -> None:
     """Refuse chains that are not of the family, as the divergence of their means is not theirs."""
     if not hasattr(environment, "transition"):
+        of = getattr(environment, "family", family)
+        if type(of) is not type(family):
+            raise ValueError(f"environment: its arms are not of the family {type(family).__name__}")
         return
     transition = irreducible(environment)
     for arm, value in zip(worse, divergence, strict=True):

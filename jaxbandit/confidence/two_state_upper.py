@@ -65,7 +65,7 @@ def share_upper(counts: Counts, level: Array) -> Array:
     stayed = n00 > 0  # else a is 1 whatever the counts, and arms that differ in them alone keep equal shares
     up = jnp.where(stayed, n01 + point.nu, 1) * (n11 + point.left) * jnp.where(x < 0, kept, 1)
     down = jnp.where(stayed, n00 + n01 + point.nu, 1) * point.left * jnp.where(x < 0, 1, kept)
-    own = likeliest(counts, None).share
+    own = likeliest(counts, None)[0]
     return jnp.where((level > 0) & (counts.n10 > 0), larger(up / larger(up + down, TINY), own), own)
 
 

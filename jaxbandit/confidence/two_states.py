@@ -29,7 +29,7 @@ from jaxbandit.base import Array
 from jaxbandit.confidence.larger import larger, smaller
 from jaxbandit.fast import log_and_excess
 
-STEPS = 8
+PAIRS = 2  # of steps
 TINY = 1e-30
 
 
@@ -42,64 +42,89 @@ class Counts(NamedTuple):
     n11: Array
 
 
-class Likeliest(NamedTuple):
-    """The likeliest chain (A, B) of a class; of several as likely, one with the largest mean."""
+class Estimates(NamedTuple):
+    """The likeliest of all chains, as far as likelihood ratios need it."""
 
-    share: Array  # A / (A + B)
     inverses: tuple[Array, Array, Array]  # of N0, n01 and n10; 1 where these are 0
-    in_class: InClass | None  # None without a gap
 
 
 class InClass(NamedTuple):
-    """What a class adds: its likeliest chain is that of the estimates, or lies on the line a + b = gap."""
+    """The likeliest chain (A, B) of a class: that of the estimates, or one on the line a + b = gap."""
 
     a: Array
     b: Array
-    stay: Array  # 1 - b, with all its digits
+    stay: Array  # 1 - B, with all its digits
+    inverses: tuple[Array, Array, Array, Array]  # of A, 1 - A, B and 1 - B
     force: Array  # on the line, how much L grows for each unit by which a + b may fall; else 0
 
 
-def likeliest(counts: Counts, gap: Array | None) -> Likeliest:
-    """The likeliest chain in the class of a gap, or of all chains."""
+Likeliest = Estimates | InClass
+
+
+def likeliest(counts: Counts, gap: Array | None) -> tuple[Array, Likeliest]:
+    """The likeliest chain in the class of a gap, or of all chains, and its share of state 1: A / (A + B).
+
+    Of several as likely, it is one with the largest share.
+    """
     n00, n01, n10, n11 = counts
-    inverses = 1 / larger(n00 + n01, 1), 1 / larger(n01, 1), 1 / larger(n10, 1)
-    p = jnp.where(n00 + n01 > 0, n01 * inverses[0], 1)
-    inverse = 1 / larger(n10 + n11, 1)
-    q = n10 * inverse
+    of_out, of_back = 1 / larger(n00 + n01, 1), 1 / larger(n10 + n11, 1)
+    p, q = jnp.where(n00 + n01 > 0, n01 * of_out, 1), n10 * of_back
     share = jnp.where(n10 > 0, p / larger(p + q, TINY), 1)
     if gap is None:
-        return Likeliest(share, inverses, None)
+        return share, Estimates((of_out, 1 / larger(n01, 1), 1 / larger(n10, 1)))
     bound = p + q < gap
     w, rest = _likeliest_share(counts, gap)
-    a, b = gap * w, gap * rest
-    stay_0, stay_1 = 1 - gap + b, 1 - gap + a
-    by_a = n00 / larger(stay_0, TINY) - n01 / larger(a, TINY)
-    by_b = n11 / larger(stay_1, TINY) - n10 / larger(b, TINY)
-    force = larger(jnp.where(w > 0.5, by_a, by_b), 0)  # the same but for rounding, and but for a = 0
-    pairs = (a, p), (b, q), (stay_1, n11 * inverse), (force, 0)
-    return Likeliest(
-        jnp.where(bound, w, share), inverses, InClass(*(jnp.where(bound, own, free) for own, free in pairs))
-    )
+    a, b = jnp.where(bound, gap * w, p), jnp.where(bound, gap * rest, q)
+    stays = jnp.where(bound, 1 - gap + b, n00 * of_out), jnp.where(bound, 1 - gap + a, n11 * of_back)
+    of_a, of_stay_0 = _inverses(a, stays[0])
+    of_b, of_stay_1 = _inverses(b, stays[1])
+    force = jnp.where(w > 0.5, n00 * of_stay_0 - n01 * of_a, n11 * of_stay_1 - n10 * of_b)  # equal but where a = 0
+    force = jnp.where(bound, larger(force, 0), 0)
+    return jnp.where(bound, w, share), InClass(a, b, stays[1], (of_a, of_stay_0, of_b, of_stay_1), force)
+
+
+def _inverses(first: Array, second: Array) -> tuple[Array, Array]:
+    """1 / first and 1 / second, by one division, which takes as long as many multiplications."""
+    first, second = larger(first, 1e-15), larger(second, 1e-15)
+    both = 1 / (first * second)
+    return second * both, first * both
 
 
 def _likeliest_share(counts: Counts, gap: Array) -> tuple[Array, Array]:
     """The w in [0, 1] that maximises L(gap w, gap (1 - w)), and 1 - w.
 
-    The derivative by w is a sum of four terms with poles at 0, at 1, and beyond each. A step takes the terms of the two
-    nearer poles as they are, adds the others' slopes to them, and takes the rest of the others for a constant.
+    The derivative by w is a sum of four terms with poles at 0, at 1, and beyond each. Two kinds of steps take turns.
+    One takes the terms of the two nearer poles as they are, adds the others' slopes to them, and takes the rest of the
+    others for a constant: it converges wherever it starts. The other is Newton's for the inverses of what pushes up and
+    of what pushes down, which are nearly straight: it is slow where both poles of one side count, but not next to them.
     """
     n00, n01, n10, n11 = counts
-    others = gap / (2 - gap)
+    others, slack = gap / (2 - gap), gap * (1 - gap)
     low, high = n01 + others * n11 + 0.5, n10 + others * n00 + 0.5
     w, rest = low / (low + high), high / (low + high)
-    for _ in range(STEPS):
-        above = 1 / larger(1 - gap + gap * w, 1e-9)
-        below = 1 / larger(1 - gap + gap * rest, 1e-9)
+    for _ in range(PAIRS):
+        w, rest = _newton(counts, gap, w, rest)
+        above, below = _inverses(1 - gap + gap * w, 1 - gap + gap * rest)
         x, y = gap * w * above, gap * rest * below
-        low, high = n01 + n11 * x * x, n10 + n00 * y * y
-        push = gap * (1 - gap) * (n11 * above * above - n00 * below * below)
-        w, rest = _balance(low, high, push)
-    return w, rest
+        push = slack * (n11 * above * above - n00 * below * below)
+        w, rest = _balance(n01 + n11 * x * x, n10 + n00 * y * y, push)
+    return _newton(counts, gap, w, rest)
+
+
+def _newton(counts: Counts, gap: Array, w: Array, rest: Array) -> tuple[Array, Array]:
+    """A step towards the w where up = n01 / w + n11 gap / (1 - gap + gap w) equals its like `down` for 1 - w."""
+    n00, n01, n10, n11 = counts
+    w, rest = larger(w, 1e-9), larger(rest, 1e-9)
+    of_w, above = _inverses(w, 1 - gap + gap * w)
+    of_rest, below = _inverses(rest, 1 - gap + gap * rest)
+    near_0, far_0, near_1, far_1 = n01 * of_w, n11 * gap * above, n10 * of_rest, n00 * gap * below
+    of_up, of_down = _inverses(near_0 + far_0, near_1 + far_1)
+    slope = (near_0 * of_w + far_0 * gap * above) * of_up * of_up + (
+        near_1 * of_rest + far_1 * gap * below
+    ) * of_down * of_down
+    step = (of_down - of_up) / slope
+    w, rest = smaller(larger(w + step, 0), 1), smaller(larger(rest - step, 0), 1)
+    return jnp.where(w < 0.5, w, 1 - rest), jnp.where(w < 0.5, 1 - w, rest)
 
 
 def _balance(low: Array, high: Array, push: Array) -> tuple[Array, Array]:
@@ -107,11 +132,12 @@ def _balance(low: Array, high: Array, push: Array) -> tuple[Array, Array]:
     both = low + high
     down, up = both - push, both + push
     root = jnp.sqrt(larger(down * down + 4 * push * low, 0))
-    inverse = 0.5 / jnp.where(push == 0, 1, push)
-    w = jnp.where(down > 0, 2 * low / larger(down + root, TINY), (root - down) * inverse)
-    rest = jnp.where(up > 0, 2 * high / larger(up + root, TINY), (up - root) * inverse)
-    rest = smaller(rest, 1)
-    return jnp.where(rest < 0.5, 1 - rest, w), rest
+    left = low - high + 0.5 * push < 0  # the root is below 1/2, and computed; else 1 - w is
+    near, sign = jnp.where(left, down, up), jnp.where(left, push, -push)
+    ahead = near > 0
+    over = jnp.where(ahead, 2 * jnp.where(left, low, high), root - near)
+    part = smaller(over / larger(jnp.where(ahead, near + root, 2 * sign), TINY), 0.5)
+    return jnp.where(left, part, 1 - part), jnp.where(left, 1 - part, part)
 
 
 def likelihood_ratio(counts: Counts, chain: Likeliest, above: Array, below: Array, gap: Array | None) -> Array:
@@ -127,6 +153,13 @@ def likelihood_ratio(counts: Counts, chain: Likeliest, above: Array, below: Arra
     Args:
       above, below: positive.
     """
+    if gap is not None and isinstance(chain, InClass):
+        return _ratio_to_class(counts, chain, above, below, gap)
+    assert isinstance(chain, Estimates)
+    return _ratio_to_all(counts, chain, above, below)
+
+
+def _ratio_to_all(counts: Counts, chain: Estimates, above: Array, below: Array) -> Array:
     n00, n01, n10, n11 = counts
     inverse_out, inverse_n01, inverse_n10 = chain.inverses
     odds = below / above
@@ -142,24 +175,43 @@ def likelihood_ratio(counts: Counts, chain: Likeliest, above: Array, below: Arra
     x, x_share, y = nu * inverse_out, nu * whole, nu * stay * inverse_n01
     z_share = jnp.where(n11 > 0, w * n11 * inverse_n10, always)
     z = jnp.where(n11 > 0, nu * n11, always) / larger(jnp.where(n11 > 0, (n10 + n11) * left, b), TINY)
-    if gap is None or chain.in_class is None:
-        rows = _row(n00, n01, x, x_share, y) + _row(n10, n11, z, z_share, w)
-        return larger(rows + jnp.where(n01 > 0, 0, n00 * x_share) + jnp.where(n11 > 0, 0, n10 * z_share), 0)
-    before = chain.in_class
+    rows = _row(n00, n01, x, x_share, y) + _row(n10, n11, z, z_share, w)
+    return larger(rows + jnp.where(n01 > 0, 0, n00 * x_share) + jnp.where(n11 > 0, 0, n10 * z_share), 0)
+
+
+def _ratio_to_class(counts: Counts, chain: InClass, above: Array, below: Array, gap: Array) -> Array:
+    n00, n01, n10, n11 = counts
+    of_a, of_stay_0, of_b, of_stay_1 = chain.inverses
+    odds = below / above
+    nu = _departures_moved(counts, above, below)
+    out, far = n00 + n01, nu > 0.5 * n10  # far: where n10 - nu would cancel
+    whole = 1 / larger(out + nu, TINY)
+    free = (n01 + nu) * whole  # a without the class
     least = gap * (above / (above + below))
-    pushed = a < least
-    moved = pushed | (before.force > 0)
-    over = larger(a - least, 0) * (1 + odds)
-    a, stay = jnp.where(pushed, least, a), jnp.where(pushed, 1 - least, stay)
-    up = jnp.where(moved, larger(a - before.a, 0), x_share * n00 * inverse_out)
-    down = jnp.where(moved, larger(before.b - a * odds, 0), z_share * before.b)
+    pushed = free < least
+    moved = pushed | (chain.force > 0)
+    a = larger(free, least)
     b = smaller(a * odds, 1)
-    up_share = up / larger(1 - before.a, TINY)
-    rows = _row(n00, n01, up / larger(stay, TINY), up_share, up / larger(before.a, TINY)) + _row(
-        n10, n11, down / larger(b, TINY), down / larger(before.b, TINY), down / larger(before.stay, TINY)
-    )
-    linear = jnp.where(n01 > 0, 0, n00 * up_share - before.force * up) + jnp.where(n11 > 0, 0, n10 * down)
-    return larger(rows + linear + before.force * over, 0)
+    x_share = nu * whole
+    w = nu * jnp.where(far, 1 - b, 1) / larger(jnp.where(far, n11, n10 + n11 - nu), TINY)
+    # where state 1 was always left, b stays 1 until all its departures have moved
+    always = jnp.where(nu < (1 - 1e-6) * n10, 0, 1 - b)
+    up, down = larger(a - chain.a, 0), larger(chain.b - b, 0)
+    # two chains on the line differ by as much in a as in b; the smaller of these has more digits
+    along = pushed & (chain.force > 0)
+    up, down = jnp.where(along & (above > below), down, up), jnp.where(along & (above < below), up, down)
+    up = jnp.where(moved, up, x_share * (1 - chain.a))
+    down = jnp.where(moved, down, jnp.where(n11 > 0, w * chain.stay, always))
+    stay = jnp.where(pushed, 1 - least, n00 * whole)
+    stay, b = larger(jnp.where(moved, stay, out), 1e-9), larger(b, 1e-25)
+    inverse = 1 / (stay * b)
+    fall_0, fall_1 = jnp.where(moved, up, nu) * b * inverse, down * stay * inverse
+    share_0 = jnp.where(moved, up * of_stay_0, x_share)
+    rise_1 = jnp.where(moved, down * of_stay_1, w)
+    rows = _row(n00, n01, fall_0, share_0, up * of_a) + _row(n10, n11, fall_1, down * of_b, rise_1)
+    linear = jnp.where(n01 > 0, 0, n00 * share_0 - chain.force * up) + jnp.where(n11 > 0, 0, n10 * down)
+    over = larger(free - least, 0) * (1 + odds)  # how much a + b exceeds the gap
+    return larger(rows + linear + chain.force * over, 0)
 
 
 def _row(shrinking: Array, growing: Array, fall: Array, share: Array, rise: Array) -> Array:

@@ -1,9 +1,10 @@
-"""Environments: rested, restless and hidden Markov arms, forever or in episodes, and the ways to make them."""
+"""Environments: rested, restless and hidden Markov arms, forever or in episodes, arms with independent rewards."""
 
 from jaxbandit.environments.example import EXAMPLE
 from jaxbandit.environments.exponential_family import FamilyFit, exponential_family, fit_exponential_family
 from jaxbandit.environments.fitting import Fit, fit
 from jaxbandit.environments.hidden_arms import HiddenArms, hidden
+from jaxbandit.environments.independent_arms import IndependentArms, beta, exponential, gaussian, poisson, uniform
 from jaxbandit.environments.markov_arms import InitialState, MarkovArms, bernoulli, markov, random, two_state
 from jaxbandit.environments.restarting import Restarting, restarting
 from jaxbandit.environments.restless_arms import Restless, restless
@@ -13,18 +14,24 @@ __all__ = [
     "FamilyFit",
     "Fit",
     "HiddenArms",
+    "IndependentArms",
     "InitialState",
     "MarkovArms",
     "Restless",
     "Restarting",
     "bernoulli",
+    "beta",
+    "exponential",
     "exponential_family",
     "fit",
     "fit_exponential_family",
+    "gaussian",
     "hidden",
     "markov",
+    "poisson",
     "random",
     "restless",
     "restarting",
     "two_state",
+    "uniform",
 ]

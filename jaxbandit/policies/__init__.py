@@ -3,6 +3,8 @@
 from jaxbandit.base import Policy
 from jaxbandit.policies.baselines import Oracle, Uniform
 from jaxbandit.policies.beliefs import HiddenMyopic, Myopic
+from jaxbandit.policies.dmed import DMED
+from jaxbandit.policies.empirical_kl_ucb import EmpiricalKLUCB
 from jaxbandit.policies.epochs import DSEE
 from jaxbandit.policies.gradient import GradientBandit
 from jaxbandit.policies.imed import IMED
@@ -14,12 +16,14 @@ from jaxbandit.policies.learned_gittins import PlugInGittins, PosteriorGittins
 from jaxbandit.policies.regenerative import RCA
 from jaxbandit.policies.thompson import Thompson
 from jaxbandit.policies.tv_kl_ucb import KLUCBMC, TVKLUCB
-from jaxbandit.policies.ucb import UCB1, UCBSM
+from jaxbandit.policies.ucb import MOSS, UCB1, UCBSM
 from jaxbandit.policies.whittle_belief import WhittleBelief
 
 __all__ = [
     "ALL",
+    "DMED",
     "DSEE",
+    "EmpiricalKLUCB",
     "Gittins",
     "GradientBandit",
     "HiddenMyopic",
@@ -28,6 +32,7 @@ __all__ = [
     "JointKLUCB",
     "KLUCB",
     "KLUCBMC",
+    "MOSS",
     "Myopic",
     "Oracle",
     "RCA",
@@ -56,6 +61,9 @@ ALL: dict[str, type[Policy]] = {
         IMED,
         IMEDMC,
         JointKLUCB,
+        MOSS,
+        DMED,
+        EmpiricalKLUCB,
         Thompson,
         GradientBandit,
         RCA,

@@ -2,13 +2,13 @@
 
 from __future__ import annotations
 
-from typing import NamedTuple
+from typing import ClassVar, NamedTuple
 
 import jax
 import jax.numpy as jnp
 import numpy as np
 
-from jaxbandit.base import Array, Feedback, pytree
+from jaxbandit.base import ANY_REWARD, Array, Feedback, Range, pytree
 
 
 class Nothing(NamedTuple):
@@ -25,6 +25,8 @@ class Uniform:
     >>> Uniform().scores(jax.random.key(0), state, 1).shape
     (3,)
     """
+
+    reward_range: ClassVar[Range] = ANY_REWARD
 
     def init(self, reward: Array) -> Nothing:
         return Nothing(jnp.arange(reward.shape[0], dtype=jnp.int32))
@@ -49,6 +51,8 @@ class Oracle:
     >>> Oracle([0.25, 0.75]).scores(None, None, 1).tolist()
     [0.25, 0.75]
     """
+
+    reward_range: ClassVar[Range] = ANY_REWARD
 
     means: Array
 

@@ -6,6 +6,7 @@ from typing import Any, get_args
 
 import numpy as np
 
+from jaxbandit.base import Family, Range
 from jaxbandit.confidence import Solver
 
 
@@ -36,6 +37,16 @@ def choice(policy: Any, name: str, choices: tuple[str, ...]) -> None:
         raise ValueError(f"{name}: {getattr(policy, name)!r} is none of {', '.join(choices)}")
 
 
+def truth(policy: Any, name: str) -> None:
+    """Refuse the field `name` unless it is True or False.
+
+    Raises:
+      ValueError: the field's name and its value.
+    """
+    if not isinstance(getattr(policy, name), bool):
+        raise ValueError(f"{name}: {getattr(policy, name)!r} is neither True nor False")
+
+
 def kl_fields(policy: Any) -> None:
     """Check the fields that every KL policy has, `exploration` and `solver`."""
     if policy.exploration is not None:
@@ -54,6 +65,12 @@ def family(policy: Any, reward: Any) -> None:
     if isinstance(policy.family, type) or not all(hasattr(policy.family, part) for part in ("divergence", "upper")):
         raise ValueError(f"family: {policy.family!r} is none; None or one of jaxbandit.families is needed")
     policy.family.validate(reward)
+
+
+def range_of(family: Family | None) -> Range:
+    """The rewards that a policy with this family plays where no table lists them; in [0, 1] if it has none."""
+    low, high = (0.0, 1.0) if family is None else family.range
+    return float(low), float(high)
 
 
 def laws(policy: Any, name: str, shape: tuple[int, ...]) -> None:

@@ -8,6 +8,7 @@ import jax.numpy as jnp
 
 from jaxbandit.base import Array, Family, Feedback, total
 from jaxbandit.fast import add_one
+from jaxbandit.sums import TwoFloats, add_rewards, no_sums
 
 
 class Visits(NamedTuple):
@@ -15,6 +16,13 @@ class Visits(NamedTuple):
 
     counts: Array  # [K, S] int32, plays of the arm that moved it to the state
     reward: Array  # [K, S], in [0, 1], or as a family has them
+
+
+class Sums(NamedTuple):
+    """State of the same where rewards are no finite table."""
+
+    plays: Array  # [K] int32
+    rewards: TwoFloats  # [K], sum of the arm's rewards
 
 
 class Transitions(NamedTuple):
@@ -40,8 +48,13 @@ def unit_reward(reward: Array) -> Array:
     return jnp.where((low < 0) | (high > 1), mapped, reward)
 
 
-def no_visits(reward: Array, family: Family | None = None) -> Visits:
-    """The state before the first round, from what each state pays, `reward` [K, S]; a family's are not mapped."""
+def no_visits(reward: Array, family: Family | None = None) -> Visits | Sums:
+    """The state before the first round, from what each state pays, `reward` [K, S], or [K, 0] if that is no table.
+
+    Rewards are mapped by `unit_reward`, those of a family are not.
+    """
+    if reward.shape[1] == 0:
+        return Sums(jnp.zeros(reward.shape[0], jnp.int32), no_sums(reward.shape[0]))
     return Visits(jnp.zeros(reward.shape, jnp.int32), unit_reward(reward) if family is None else reward)
 
 
@@ -51,8 +64,11 @@ def no_transitions(reward: Array) -> Transitions:
     return Transitions(jnp.zeros((arms, states, states), jnp.int32), jnp.zeros(arms, jnp.int32), unit_reward(reward))
 
 
-def count_visits(state: Visits, feedback: Feedback) -> Visits:
-    """The state after a round: each play counted at the state it moved to."""
+def count_visits(state: Visits | Sums, feedback: Feedback) -> Visits | Sums:
+    """The state after a round: each play counted at the state it moved to, or its reward added where there is none."""
+    if isinstance(state, Sums):
+        plays = add_one(state.plays, feedback.arms)
+        return Sums(plays, add_rewards(state.rewards, feedback.arms, feedback.rewards))
     return state._replace(counts=add_one(state.counts, feedback.arms, feedback.states))
 
 
@@ -75,3 +91,23 @@ def sample_mean(counts: Array, reward: Array) -> tuple[Array, Array]:
     """
     plays = total(counts)
     return total(counts.astype(float) * reward) / jnp.maximum(plays, 1).astype(float), plays
+
+
+def mean_and_plays(state: Visits | Sums) -> tuple[Array, Array]:
+    """Mean reward [K] of each arm's plays, 0 for an arm never played, and their number T [K], from `no_visits` on.
+
+    >>> state = no_visits(jnp.zeros((2, 0)))
+    >>> played = Feedback(*[jnp.array([0], jnp.int32)] * 3, jnp.array([2.5]))
+    >>> [x.tolist() for x in mean_and_plays(count_visits(state, played))]
+    [[2.5, 0.0], [1, 0]]
+    """
+    if isinstance(state, Sums):
+        return state.rewards.high / jnp.maximum(state.plays, 1).astype(float), state.plays
+    return sample_mean(state.counts, state.reward)
+
+
+def rewards_and_plays(state: Visits | Sums) -> tuple[Array, Array]:
+    """Sum of the rewards [K] of each arm's plays, and their number T [K]."""
+    if isinstance(state, Sums):
+        return state.rewards.high, state.plays
+    return total(state.counts.astype(float) * state.reward), total(state.counts)

@@ -2,12 +2,12 @@
 
 from __future__ import annotations
 
-from typing import Any, NamedTuple
+from typing import Any, ClassVar, NamedTuple
 
 import jax
 import jax.numpy as jnp
 
-from jaxbandit.base import Array, Feedback, pytree, static, total
+from jaxbandit.base import ANY_REWARD, Array, Feedback, Range, pytree, static, total
 from jaxbandit.policies import checks
 
 Optimiser = Any  # an optax.GradientTransformation, or a function from a learning rate to one
@@ -51,6 +51,8 @@ class GradientBandit:
     >>> GradientBandit().scores(jax.random.key(0), state, 1).shape
     (2,)
     """
+
+    reward_range: ClassVar[Range] = ANY_REWARD
 
     optimiser: Optimiser = static(None)
     learning_rate: Array | None = None

@@ -4,10 +4,10 @@ from __future__ import annotations
 
 import jax.numpy as jnp
 
-from jaxbandit.base import Array, Family, Feedback, pytree
+from jaxbandit.base import Array, Family, Feedback, Range, pytree
 from jaxbandit.divergences import bernoulli_kl
 from jaxbandit.policies import checks
-from jaxbandit.policies.estimates import Visits, count_visits, no_visits, sample_mean
+from jaxbandit.policies.estimates import Sums, Visits, count_visits, mean_and_plays, no_visits
 
 
 @pytree
@@ -28,18 +28,22 @@ class IMED:
 
     family: Family | None = None
 
+    @property
+    def reward_range(self) -> Range:
+        return checks.range_of(self.family)
+
     def validate(self, reward: Array) -> None:
         checks.family(self, reward)
 
-    def init(self, reward: Array) -> Visits:
+    def init(self, reward: Array) -> Visits | Sums:
         return no_visits(reward, self.family)
 
-    def scores(self, key: Array, state: Visits, t: Array) -> Array:
-        mean, plays = sample_mean(state.counts, state.reward)
+    def scores(self, key: Array, state: Visits | Sums, t: Array) -> Array:
+        mean, plays = mean_and_plays(state)
         played = jnp.maximum(plays, 1).astype(float)
         divergence = bernoulli_kl if self.family is None else self.family.divergence
         index = played * divergence(mean, jnp.max(mean)) + jnp.log(played)
         return jnp.where(plays == 0, jnp.inf, -index)
 
-    def update(self, state: Visits, feedback: Feedback) -> Visits:
+    def update(self, state: Visits | Sums, feedback: Feedback) -> Visits | Sums:
         return count_visits(state, feedback)

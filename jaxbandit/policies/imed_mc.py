@@ -88,7 +88,8 @@ class IMEDMC:
         if self.exponent is None:
             gap = computed_once(self.gap + 0 * plays)  # one for each arm: of a single number XLA makes a slow program
         else:
-            gap = computed_once(exponential(self.exponent * log(jnp.maximum(plays, 1)))[1])
+            # of our own logarithm here XLA says that its simplifier may be stuck
+            gap = computed_once(exponential(self.exponent * jnp.log(jnp.maximum(plays, 1)))[1])
         return likeliest_chain(counts, reward, gap), gap
 
 

@@ -54,8 +54,7 @@ class JointKLUCB:
 
     def scores(self, key: Array, state: Transitions, t: Array) -> Array:
         plays = total(total(state.counts))
-        clock = t / jnp.maximum(plays, 1) if self.clock == "arm" else t
-        most = jnp.broadcast_to(level(clock, self.exploration), plays.shape)
+        most = jnp.broadcast_to(level(t, self.exploration, self.clock, plays), plays.shape)
         return jnp.where(plays == 0, jnp.inf, chain_mean_upper(state.counts, state.reward, most))
 
     def update(self, state: Transitions, feedback: Feedback) -> Transitions:

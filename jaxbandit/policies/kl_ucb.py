@@ -2,24 +2,40 @@
 
 from __future__ import annotations
 
+from typing import get_args
+
 import jax.numpy as jnp
 
-from jaxbandit.base import Array, Family, Feedback, pytree, static, total
+from jaxbandit.base import Array, Family, Feedback, Range, pytree, static
 from jaxbandit.confidence import Solver, family_upper, kl_upper
 from jaxbandit.policies import checks
-from jaxbandit.policies.estimates import Visits, count_visits, no_visits, sample_mean
-from jaxbandit.policies.exploration import level
+from jaxbandit.policies.estimates import Sums, Visits, count_visits, mean_and_plays, no_visits
+from jaxbandit.policies.exploration import Clock, level
 
 
 @pytree
 class KLUCB:
     """KL-UCB on the sample mean (KL-UCB-SM): max{q : d(mean, q) <= log f(t) / T}, T the arm's plays.
 
+    Other levels in the place of log f(t) make other policies of the literature:
+
+      exploration=2: log t + 2 log log t, for which Agrawal 1995 bounds the regret of one-parameter families, and from
+        which log f(t) as it is differs in the first rounds only.
+      exploration=0, clock="arm": log(t / T), KL-UCB+ (Garivier and Cappe 2011, a remark; Honda 2019 proves it optimal).
+      horizon=n: log+(y (1 + log+(y)^2)) with y = n / (K T), log+ = max(0, log), KL-UCB++ (Menard and Garivier 2017),
+        optimal as n grows and for the worst arms. An arm that has had n / K plays is taken at its mean.
+
     Args:
       exploration: None for f(t) = 1 + t log^2 t, or a number c for log t + c log log t.
       solver: of `confidence.kl_upper`.
       family: one of `jaxbandit.families`, whose divergence takes the place of d, of rewards as they are; None is
         Bernoulli, of rewards mapped to [0, 1].
+      horizon: None, or how many rounds will be played, positive; then neither exploration nor clock is in use.
+      clock: "round", or "arm" for f(t / T) in place of f(t).
+
+    Raises:
+      ValueError: from `simulate` and `check_policy`, for a field out of range, a horizon beside an exploration or the
+        arm's clock, or rewards that are not the family's.
 
     Raises:
       ValueError: from `simulate` and `check_policy`, for rewards that are not the family's.
@@ -34,18 +50,29 @@ class KLUCB:
     exploration: Array | None = None
     solver: Solver = static("halley")
     family: Family | None = None
+    horizon: Array | None = None
+    clock: Clock = static("round")
+
+    @property
+    def reward_range(self) -> Range:
+        return checks.range_of(self.family)
 
     def validate(self, reward: Array) -> None:
         checks.kl_fields(self)
         checks.family(self, reward)
+        checks.choice(self, "clock", get_args(Clock))
+        if self.horizon is not None:
+            checks.number(self, "horizon", 0, above=True)
+            if self.exploration is not None or self.clock == "arm":
+                raise ValueError(f"horizon: {self.horizon} beside an exploration or the arm's clock; give one of them")
 
-    def init(self, reward: Array) -> Visits:
+    def init(self, reward: Array) -> Visits | Sums:
         return no_visits(reward, self.family)
 
-    def scores(self, key: Array, state: Visits, t: Array) -> Array:
-        return kl_index(self, state, t)[0]
+    def scores(self, key: Array, state: Visits | Sums, t: Array) -> Array:
+        return kl_index(self, state, t, self.clock, self.horizon)[0]
 
-    def update(self, state: Visits, feedback: Feedback) -> Visits:
+    def update(self, state: Visits | Sums, feedback: Feedback) -> Visits | Sums:
         return count_visits(state, feedback)
 
 
@@ -58,16 +85,19 @@ class RoundRobinKLUCB:
     replaces the least of the M leaders. Leaders are found among the arms with at least delta t plays.
 
     Args:
-      exploration, solver, family: as in `KLUCB`; Moulos has exploration=3 and a family of chains.
-      delta: least share of rounds an arm must have been played in to lead, in [0, 1/K]; 0 as in the paper.
+      exploration, solver, family: as in `KLUCB`; Moulos has exploration=3 and a family of chains, Lai and Robbins's
+        rule exploration=0.
+      delta: least share of rounds an arm must have been played in to lead, in [0, 1/K]; 0 as in the paper, and
+        positive in Lai and Robbins's rule.
 
     Raises:
       ValueError: from `simulate` and `check_policy`, for delta outside [0, 1/K].
 
-    Source: Moulos 2020; the paper's section IV reduces it to one play, delta = 0 and f as in `KLUCB`. Anantharam,
-    Varaiya and Walrand 1987 take the same leaders and candidate, and compare them by a statistic of their own, made
-    from a mixture of likelihoods; with a family of `families.chain_family` and delta in (0, 1/K) this is their policy
-    with the family's KL bound in its place.
+    Source: Lai and Robbins 1985, section 3, who ask of the level only that it grows as log t; Moulos 2020; the paper's
+    section IV reduces it to one play, delta = 0 and f as in `KLUCB`. Anantharam, Varaiya and Walrand 1987 take the same
+    leaders and candidate, and compare them by a statistic of their own, made from a mixture of likelihoods; with a
+    family of `families.chain_family` and delta in (0, 1/K) this is their policy with the family's KL bound in its
+    place.
 
     >>> state = RoundRobinKLUCB().init(jnp.array([[0.0, 1.0], [0.0, 1.0]]))
     >>> RoundRobinKLUCB().scores(None, state, 1).tolist()
@@ -79,17 +109,21 @@ class RoundRobinKLUCB:
     solver: Solver = static("halley")
     family: Family | None = None
 
+    @property
+    def reward_range(self) -> Range:
+        return checks.range_of(self.family)
+
     def validate(self, reward: Array) -> None:
         checks.kl_fields(self)
         checks.family(self, reward)
         checks.number(self, "delta", 0, 1 / len(reward))
 
-    def init(self, reward: Array) -> Visits:
+    def init(self, reward: Array) -> Visits | Sums:
         return no_visits(reward, self.family)
 
-    def scores(self, key: Array, state: Visits, t: Array) -> Array:
-        index, mean = kl_index(self, state, t)
-        leads = total(state.counts) >= self.delta * jnp.asarray(t, float)
+    def scores(self, key: Array, state: Visits | Sums, t: Array) -> Array:
+        index, mean, plays = kl_index(self, state, t)
+        leads = plays >= self.delta * jnp.asarray(t, float)
         arms = jnp.arange(mean.shape[0])
         return jnp.where(
             (arms == t % mean.shape[0]) | jnp.isinf(index),
@@ -97,19 +131,25 @@ class RoundRobinKLUCB:
             jnp.where(leads, mean, mean - (2 if self.family is None else _beyond(mean))),  # behind every leader
         )
 
-    def update(self, state: Visits, feedback: Feedback) -> Visits:
+    def update(self, state: Visits | Sums, feedback: Feedback) -> Visits | Sums:
         return count_visits(state, feedback)
 
 
-def kl_index(policy: KLUCB | RoundRobinKLUCB, state: Visits, t: Array) -> tuple[Array, Array]:
-    """The KL-UCB index [K], inf for an arm not yet played, and the sample means [K]."""
-    mean, plays = sample_mean(state.counts, state.reward)
-    radius = level(t, policy.exploration) / jnp.maximum(plays, 1).astype(float)
+def kl_index(
+    policy: KLUCB | RoundRobinKLUCB,
+    state: Visits | Sums,
+    t: Array,
+    clock: Clock = "round",
+    horizon: Array | None = None,
+) -> tuple[Array, Array, Array]:
+    """The KL-UCB index [K], inf for an arm not yet played, the sample means [K] and the plays [K]."""
+    mean, plays = mean_and_plays(state)
+    radius = level(t, policy.exploration, clock, plays, horizon) / jnp.maximum(plays, 1).astype(float)
     if policy.family is None:
         upper = kl_upper(mean, radius, policy.solver)
     else:
         upper = family_upper(mean, radius, policy.family)
-    return jnp.where(plays == 0, jnp.inf, upper), mean
+    return jnp.where(plays == 0, jnp.inf, upper), mean, plays
 
 
 def _beyond(mean: Array) -> Array:

@@ -7,27 +7,38 @@ from typing import Any
 import jax
 import jax.numpy as jnp
 
-from jaxbandit.base import Array, Feedback, pytree, total
+from jaxbandit import quantiles
+from jaxbandit.base import Array, Family, Feedback, Range, pytree, total
+from jaxbandit.families import Bernoulli, Exponential, Gaussian, Poisson
 from jaxbandit.fast import computed_once, cosine_and_sine, exponential, log, threefry
 from jaxbandit.policies import checks
-from jaxbandit.policies.estimates import Visits, count_visits, no_visits
+from jaxbandit.policies.estimates import Sums, Visits, count_visits, no_visits, rewards_and_plays
 
 
 @pytree
 class Thompson:
-    """Beta-Bernoulli Thompson sampling: a draw from Beta(a + total reward, b + T - total reward), T the arm's plays.
+    """Thompson sampling: the arm with the largest mean drawn from its posterior law is played.
 
-    Rewards between 0 and 1 count as fractions of a success. An arm's score is log(q / (1 - q)) for its draw q: this
-    orders the arms as q does, and still tells apart draws close to 1. Arms are not played in turn first, because the
+    The priors are conjugate. T is the arm's plays and R the sum of their rewards; the mean is drawn from
+
+    - Bernoulli, the default: Beta(a + R, b + T - R); rewards between 0 and 1 count as fractions of a success;
+    - `families.Gaussian`: Normal(R / T, variance / T), of the flat prior, which has no a and b; each arm once first;
+    - `families.Poisson`: Gamma of shape a + R and rate b + T;
+    - `families.Exponential`: its inverse from Gamma of shape a + T and rate b + R.
+
+    Scores are log(q / (1 - q)) for a draw q of the first, which orders the arms as q does and still tells apart draws
+    close to 1, and logarithms of the last two. But for Gaussian rewards no arm is played in turn first, because the
     prior makes the policy try each of them.
 
     Args:
-      a, b: parameters of the prior Beta(a, b), at least 1e-30.
+      a, b: parameters of the prior Beta(a, b), or Gamma of shape a and rate b, at least 1e-30.
+      family: None or one of these four; a family's rewards are not mapped to [0, 1].
 
     Raises:
-      ValueError: a or b is not a number of at least 1e-30 (raised by `simulate` and `check_policy`).
+      ValueError: from `simulate` and `check_policy`: a or b is not a number of at least 1e-30, the family is another,
+        or has not these rewards.
 
-    Source: Thompson 1933; Kaufmann, Korda and Munos 2012.
+    Source: Thompson 1933; Kaufmann, Korda and Munos 2012; Korda, Kaufmann and Munos 2013 for families.
 
     >>> state = Thompson().init(jnp.array([[0.0, 1.0], [0.0, 1.0]]))
     >>> Thompson().scores(jax.random.key(0), state, 1).shape
@@ -36,24 +47,55 @@ class Thompson:
 
     a: Array = 1.0
     b: Array = 1.0
+    family: Family | None = None
+
+    @property
+    def reward_range(self) -> Range:
+        return checks.range_of(self.family)
 
     def validate(self, reward: Array) -> None:
         checks.number(self, "a", 1e-30)
         checks.number(self, "b", 1e-30)
+        checks.family(self, reward)
+        if self.family is not None and not isinstance(self.family, Bernoulli | Gaussian | Poisson | Exponential):
+            raise ValueError(
+                f"family: Thompson has no prior for {type(self.family).__name__}; give Bernoulli, Gaussian, Poisson or "
+                "Exponential"
+            )
 
-    def init(self, reward: Array) -> Visits:
-        return no_visits(reward)
+    def init(self, reward: Array) -> Visits | Sums:
+        return no_visits(reward, self.family)
 
-    def scores(self, key: Array, state: Visits, t: Array) -> Array:
-        counts = state.counts.astype(float)
+    def scores(self, key: Array, state: Visits | Sums, t: Array) -> Array:
+        if self.family is None or isinstance(self.family, Bernoulli):
+            return self._log_odds(key, state)
+        rewards, plays = rewards_and_plays(state)
+        number = plays.astype(float)
+        if isinstance(self.family, Poisson):
+            return log_gamma(key, self.a + rewards) - log(self.b + number)
+        if isinstance(self.family, Exponential):
+            return log(self.b + rewards) - log_gamma(key, self.a + number)
+        arms = jnp.arange(number.shape[0], dtype=jnp.uint32)
+        noise = quantiles.normal(threefry(jax.random.key_data(key), arms, jnp.uint32(0)), number.dtype)
+        played = jnp.maximum(number, 1)
+        drawn = rewards / played + noise * jnp.sqrt(self.family.variance / played)  # type: ignore[attr-defined]
+        return jnp.where(plays == 0, jnp.inf, drawn)
+
+    def update(self, state: Visits | Sums, feedback: Feedback) -> Visits | Sums:
+        return count_visits(state, feedback)
+
+    def _log_odds(self, key: Array, state: Visits | Sums) -> Array:
+        """log(q / (1 - q)) of draws q [K] from the beta laws."""
         # failures have a sum of their own: T less the total reward would lose a few failures among many plays
-        gained, missed = total(counts * state.reward), total(counts * (1 - state.reward))
+        if isinstance(state, Sums):
+            gained = state.rewards.high
+            missed = jnp.maximum((state.plays.astype(float) - gained) - state.rewards.low, 0)
+        else:
+            counts = state.counts.astype(float)
+            gained, missed = total(counts * state.reward), total(counts * (1 - state.reward))
         # with independent gamma draws X and Y, X / (X + Y) has the beta law, and X / Y are its odds
         successes, failures = log_gamma(key, jnp.stack([self.a + gained, self.b + missed]))
         return successes - failures
-
-    def update(self, state: Visits, feedback: Feedback) -> Visits:
-        return count_visits(state, feedback)
 
 
 def log_gamma(key: Array, shape: Array) -> Array:

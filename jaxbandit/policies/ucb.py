@@ -2,15 +2,18 @@
 
 from __future__ import annotations
 
+from typing import ClassVar
+
 import jax.numpy as jnp
 
-from jaxbandit.base import Array, Feedback, pytree
+from jaxbandit.base import ANY_REWARD, Array, Feedback, Range, pytree
 from jaxbandit.policies import checks
-from jaxbandit.policies.estimates import Visits, count_visits, no_visits, sample_mean
+from jaxbandit.policies.estimates import Sums, Visits, count_visits, mean_and_plays, no_visits
+from jaxbandit.policies.exploration import log_equal_share
 
 
-def _index(state: Visits, widening: Array) -> Array:
-    mean, plays = sample_mean(state.counts, state.reward)
+def _index(state: Visits | Sums, widening: Array) -> Array:
+    mean, plays = mean_and_plays(state)
     return jnp.where(plays == 0, jnp.inf, mean + jnp.sqrt(widening / jnp.maximum(plays, 1).astype(float)))
 
 
@@ -32,18 +35,20 @@ class UCBSM:
     [1.134, 2.269]
     """
 
+    reward_range: ClassVar[Range] = ANY_REWARD
+
     L: Array = 343.0
 
     def validate(self, reward: Array) -> None:
         checks.number(self, "L", 0)
 
-    def init(self, reward: Array) -> Visits:
+    def init(self, reward: Array) -> Visits | Sums:
         return no_visits(reward)
 
-    def scores(self, key: Array, state: Visits, t: Array) -> Array:
+    def scores(self, key: Array, state: Visits | Sums, t: Array) -> Array:
         return _index(state, self.L * jnp.log(jnp.asarray(t, float)))
 
-    def update(self, state: Visits, feedback: Feedback) -> Visits:
+    def update(self, state: Visits | Sums, feedback: Feedback) -> Visits | Sums:
         return count_visits(state, feedback)
 
 
@@ -52,7 +57,8 @@ class UCB1:
     """UCB1: mean + sqrt(bonus log(t - 1) / T), T the arm's plays, t - 1 all plays so far.
 
     Args:
-      bonus: at least 0; 2 in the source.
+      bonus: at least 0; 2 in the source, for rewards in [0, 1]. Rewards that are no finite table are not mapped to
+        [0, 1]: for Gaussian ones 8 times their variance is as safe.
 
     Raises:
       ValueError: from `simulate` and `check_policy`, for a negative bonus.
@@ -65,16 +71,58 @@ class UCB1:
     [1.397, 2.794]
     """
 
+    reward_range: ClassVar[Range] = ANY_REWARD
+
     bonus: Array = 2.0
 
     def validate(self, reward: Array) -> None:
         checks.number(self, "bonus", 0)
 
-    def init(self, reward: Array) -> Visits:
+    def init(self, reward: Array) -> Visits | Sums:
         return no_visits(reward)
 
-    def scores(self, key: Array, state: Visits, t: Array) -> Array:
+    def scores(self, key: Array, state: Visits | Sums, t: Array) -> Array:
         return _index(state, self.bonus * jnp.log(jnp.maximum(t - 1, 1).astype(float)))
 
-    def update(self, state: Visits, feedback: Feedback) -> Visits:
+    def update(self, state: Visits | Sums, feedback: Feedback) -> Visits | Sums:
+        return count_visits(state, feedback)
+
+
+@pytree
+class MOSS:
+    """MOSS, minimax optimal: mean + sqrt(log+(n / (K T)) / T), T the arm's plays, log+ = max(0, log).
+
+    An arm that has had n / K plays is taken at its mean. Without a horizon the round t stands for n (MOSS-anytime).
+    For rewards in [0, 1], and for others whose deviations are of that size.
+
+    Args:
+      horizon: n, positive: how many rounds will be played; None if that is not known.
+
+    Raises:
+      ValueError: from `simulate` and `check_policy`, for a horizon that is not positive.
+
+    Source: Audibert and Bubeck 2009; Degenne and Perchet 2016 for the anytime form.
+
+    >>> state = MOSS().init(jnp.array([[0.0, 1.0], [0.0, 1.0]]))
+    >>> state = state._replace(counts=jnp.array([[2, 2], [0, 1]]))
+    >>> MOSS().scores(None, state, 6).round(3).tolist()  # 0.5 + 0, 1 + sqrt(log 3)
+    [0.5, 2.048]
+    """
+
+    reward_range: ClassVar[Range] = ANY_REWARD
+
+    horizon: Array | None = None
+
+    def validate(self, reward: Array) -> None:
+        if self.horizon is not None:
+            checks.number(self, "horizon", 0, above=True)
+
+    def init(self, reward: Array) -> Visits | Sums:
+        return no_visits(reward)
+
+    def scores(self, key: Array, state: Visits | Sums, t: Array) -> Array:
+        _, plays = mean_and_plays(state)
+        return _index(state, log_equal_share(t if self.horizon is None else self.horizon, plays))
+
+    def update(self, state: Visits | Sums, feedback: Feedback) -> Visits | Sums:
         return count_visits(state, feedback)

@@ -38,12 +38,13 @@ def as_html(result: Contents) -> str:
     """What a notebook shows of a result; names are escaped, of what is many the first are shown."""
     arms, states = result.reward.shape[1:]
     kind = "arm" if result.problem == "rested" else f"{result.problem} arm"
+    of = _count(states, "state") if states else "independent rewards"
     first, runs = result.asked.get("first_run", 0), _runs(result)
     recorded = f"{len(result.times):,} recorded" + (f", up to round {result.times[-1]:,}" if len(result.times) else "")
     go_on = "" if result.complete else "; simulate(..., resume=result) goes on"
     versions = [f"{package} {version}" for package, version in result.provenance.get("versions", {}).items()]
     facts = {
-        "scenarios": f"{_some(result.scenarios)}; {_count(arms, kind)} of {_count(states, 'state')}",
+        "scenarios": f"{_some(result.scenarios)}; {_count(arms, kind)} of {of}",
         "runs": f"{runs:,}, numbers {first:,} to {first + runs - 1:,}",
         "rounds": f"{_rounds(result)}; {recorded}{go_on}",
         "plays": f"{result.plays:,} a round",
@@ -65,7 +66,8 @@ def _regret(result: Contents) -> str:
     if not len(result.times):
         return "<p>No round is recorded yet.</p>"
     counts = {label: visits[:, :, :, -1:] for label, visits in result.visits.items()}
-    last = replace(result, times=result.times[-1:], visits=counts)
+    recorded = {name: {label: x[:, :, :, -1:] for label, x in of.items()} for name, of in result.recorded.items()}
+    last = replace(result, times=result.times[-1:], visits=counts, recorded=recorded)
     variants = [visits.shape[1] for visits in counts.values()]
     few = [n for n in range(2, ROWS + 1) if len(result.scenarios) * sum(min(n, v) for v in variants) <= ROWS]
     room = max(few, default=1)

@@ -10,6 +10,7 @@ from typing import TYPE_CHECKING, Any
 import numpy as np
 
 from jaxbandit import metrics
+from jaxbandit.base import REWARDS
 from jaxbandit.results.contents import Contents
 from jaxbandit.results.file import whole_file
 
@@ -40,7 +41,7 @@ def as_dataset(result: Contents) -> xarray.Dataset:
             "visits": (DIMENSIONS, visits, {"long_name": "plays that moved the arm to the state"}),
             "regret": (DIMENSIONS[:4], regret, {"long_name": metrics.regret_name(result)}),
             "means": (("scenario", "arm"), result.means.copy(), {"long_name": "long-run reward per play"}),
-            "reward": (("scenario", "arm", "state"), result.reward.copy(), {"long_name": "what the state pays"}),
+            **({"reward": _table(result)} if result.reward.size else {}),
             **_recorded(result, (arms, states), NAMES | hyperparameters.keys()),
         },
         coords={
@@ -56,6 +57,10 @@ def as_dataset(result: Contents) -> xarray.Dataset:
         attrs=_origin(result),
     )
     return dataset
+
+
+def _table(result: Contents) -> tuple[Any, ...]:
+    return ("scenario", "arm", "state"), result.reward.copy(), {"long_name": "what the state pays"}
 
 
 def write_netcdf(result: Contents, path: str | os.PathLike[str]) -> None:
@@ -101,7 +106,8 @@ def _recorded(result: Contents, sizes: tuple[int, int], taken: set[str]) -> dict
             for label in result.labels
         ]
         shuffled = result.asked.get("shuffle", False)  # then a policy's arms are in the order of its run
-        named = ("arm", "state")[: len(shape)] if shape == sizes[: len(shape)] and not shuffled else ()
+        ordered = not shuffled or (name == REWARDS and not result.reward.size)
+        named = ("arm", "state")[: len(shape)] if shape == sizes[: len(shape)] and ordered else ()
         axes = named or tuple(f"{name}_{axis}" for axis in range(len(shape)))
         free = name if name not in taken else f"recorded_{name}"
         variables[free] = ((*DIMENSIONS[:4], *axes), np.concatenate(parts, axis=1).astype(kind))

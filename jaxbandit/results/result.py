@@ -53,7 +53,7 @@ class Result(Contents):
           means [scenario, arm], reward [scenario, arm, state]; attributes that say how they were made. All copies. What
           was recorded has its own name and [scenario, policy, run, time, ..]; where its further axes have the sizes of
           arms, or of arms and states, they are `arm` and `state` (not with `shuffle`). It is NaN for a policy that did
-          not record it.
+          not record it. Where rewards are no finite table there is no `reward`, but `rewards` [.., arm], their sums.
 
         Raises:
           ImportError: xarray is not installed.

@@ -13,7 +13,7 @@ from typing import Any, NamedTuple
 import jax
 import numpy as np
 
-from jaxbandit.base import Array
+from jaxbandit.base import REWARDS, Array
 from jaxbandit.cores import cores
 from jaxbandit.interruption import ctrl_c
 from jaxbandit.results.result import Result, join_times
@@ -76,7 +76,8 @@ def simulate(
 
     Returns:
       A `Result`, with `visits[label]` int32 [scenario, variant, run, time, arm, state] and `recorded[name][label]`
-      [scenario, variant, run, time, ..].
+      [scenario, variant, run, time, ..]. Where rewards are no finite table, plays are counted as visits of one state,
+      and `recorded["rewards"][label]` float64 [scenario, variant, run, time, arm] is what each arm has paid.
 
     Raises:
       ValueError: before anything is compiled, with the argument's name.
@@ -151,7 +152,7 @@ def pieces(
                 visits={label: arrays[VISITS][:, :, :, :done] for label, arrays in kept.items()},
                 recorded={
                     name: {label: arrays[name][:, :, :, :done] for label, arrays in kept.items() if name in arrays}
-                    for name in dict.fromkeys(name for each in request.recorders.values() for name in each)
+                    for name in dict.fromkeys(name for each in request.shapes.values() for name in each)
                 },
                 means=request.means,
                 reward=request.reward,
@@ -223,6 +224,8 @@ def _finish_chunk(recorded: list[Recorded], kept: dict[str, dict[str, np.ndarray
         for name, values in each.arrays.items():
             if len(each.slots):
                 array = np.moveaxis(to_host(values), -1, 2)  # runs behind scenario and variant
+                if name == REWARDS:
+                    array = array.sum(axis=-2, dtype=float)  # of two floats
                 size = each.runs.stop - each.runs.start
                 kept[each.label][name][:, :, each.runs, each.slots] = array[:, :, :size, : len(each.slots)]
             else:
@@ -246,9 +249,11 @@ def progress_bar(rounds: int, progress: bool, played: int = 0) -> Any:
 def _allocate(request: Request, label: str, times: int) -> dict[str, np.ndarray]:
     """Room for what is recorded of a policy, by name."""
     runs = (len(request.scenarios), request.variants[label], request.runs, times)
-    room: dict[str, np.ndarray] = {VISITS: np.zeros(runs + request.reward.shape[1:], np.int32)}
+    room: dict[str, np.ndarray] = {VISITS: np.zeros(runs + request.counted, np.int32)}
     for name, each in request.shapes[label].items():
         room[name] = np.zeros(runs + each.shape, each.dtype)
+    if request.without_table:
+        room[REWARDS] = np.zeros(runs + request.counted[:1])
     return room
 
 

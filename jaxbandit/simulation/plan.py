@@ -66,7 +66,7 @@ def make_plan(
     lanes = len(request.scenarios) * max(request.variants.values())
     on_cpu, cached = used[0].platform == "cpu", _cached(request)
     if on_cpu and tile is None:
-        least = VECTOR if request.reward.shape[2] <= 3 else MANY_STATES
+        least = VECTOR if request.counted[1] <= 3 else MANY_STATES
         width = few_widths(math.ceil(request.runs / len(used)), cached, least) * len(used)
         tiles, blocks = math.ceil(request.runs / width), max(1, width // len(used) // BLOCK)
     else:
@@ -75,7 +75,7 @@ def make_plan(
     # an axis carried along costs time, too: only while the runs are few
     together = min(lanes, max(1, cached * len(used) // (4 * width))) if on_cpu else lanes
     if chunk is None:
-        arms, states = request.reward.shape[1:]
+        arms, states = request.counted
         chunk = usual_chunk(request.runs * lanes * len(request.policies), arms, states, used[0].platform)
     call = width * lanes * _bytes_recorded(request)
     room = max(FEW_SLOTS, min(MOST_SLOTS, CALL_BYTES // call if on_cpu else MOST_SLOTS))
@@ -115,7 +115,7 @@ def cut(runs: int, devices: int, tile: int) -> tuple[int, int]:
 
 def _cached(request: Request) -> int:
     """How many runs stay in a CPU's cache; with fewer, what a round costs anyhow is paid for few."""
-    arms, states = request.reward.shape[1:]
+    arms, states = request.counted
     runs: int = max(256, 20_480 // (arms * states))
     if states <= 3:
         return runs
@@ -141,7 +141,7 @@ def usual_chunk(lanes: int, arms: int, states: int, platform: str = "cpu") -> in
       arms, states: K and S.
       platform: of the device, as JAX names it.
     """
-    slow = 1 if states == 2 else 6 + states**2 / 6  # rough cost of an arm's index, in units of one with two states
+    slow = 1 if states <= 2 else 6 + states**2 / 6  # rough cost of an arm's index, in units of one with two states
     indices = 2.5e8 if platform == "cpu" else 5e9
     return int(np.clip(indices / (lanes * arms * slow), 100, 100_000))
 
@@ -151,4 +151,4 @@ def _bytes_recorded(request: Request) -> int:
     most = [
         sum(math.prod(leaf.shape) * leaf.dtype.itemsize for leaf in each.values()) for each in request.shapes.values()
     ]
-    return int(4 * request.reward[0].size + max(most))
+    return int(4 * math.prod(request.counted) + max(most))

@@ -10,7 +10,7 @@ from typing import Any, Literal, get_args
 import jax
 import numpy as np
 
-from jaxbandit.base import Array, Environment, Policy, check_key, problem, stack
+from jaxbandit.base import REWARDS, Array, Environment, Policy, check_key, problem, reward_table, stack
 from jaxbandit.simulation.recording import OfFour, Record, recorded_shapes, recorders_of
 
 Scenarios = Environment | Mapping[str, Environment]
@@ -29,7 +29,7 @@ class Request:
     problem: str  # what the environments declare
     means: np.ndarray  # [C, K] float64
     comparator: np.ndarray | None  # [C] float64, what the environments declare
-    reward: np.ndarray  # [C, K, S] float64
+    reward: np.ndarray  # [C, K, S] float64; [C, K, 0] where rewards are no finite table
     key: Array
     runs: int
     first_run: int
@@ -39,7 +39,18 @@ class Request:
     times: np.ndarray  # [T] int64
     backend: Backend  # not "auto"
     recorders: dict[str, dict[str, OfFour]]  # label to name to function(environment_state, policy_state, t, policy)
-    shapes: dict[str, dict[str, Any]]  # label to name to shape and type of what a recorder makes of one run
+    shapes: dict[str, dict[str, Any]]  # label to name to shape and type of what is recorded of one run
+
+    @property
+    def without_table(self) -> bool:
+        """Whether rewards are no finite table, so that their sums are recorded."""
+        return bool(self.reward.shape[2] == 0)
+
+    @property
+    def counted(self) -> tuple[int, int]:
+        """K and S of the visits: plays are counted as visits of one state where rewards are no finite table."""
+        _, arms, states = self.reward.shape
+        return arms, max(states, 1)
 
 
 def check(
@@ -67,10 +78,12 @@ def check(
         if not hasattr(environment, "reward"):
             raise ValueError(
                 f"scenarios[{name!r}]: an environment is needed, and {type(environment).__name__} has no reward; give "
-                "it what each state of each arm pays, [K, S]"
+                "it what each state of each arm pays, [K, S], or None if rewards are no finite table"
             )
+        if environment.reward is None:
+            _check_without_table(f"scenarios[{name!r}]", environment, record, backend)
         _check_leaves(f"scenarios[{name!r}]", environment)
-    reward = [np.asarray(environment.reward, float) for environment in named.values()]
+    reward = [np.asarray(reward_table(environment), float) for environment in named.values()]
     for name, values in zip(named, reward, strict=True):
         if values.shape != reward[0].shape:
             raise ValueError(
@@ -96,7 +109,7 @@ def check(
         raise ValueError(f"horizon: {horizon} is beyond 2^31 - 1, where counts of rounds overflow")
     if backend not in get_args(Backend):
         raise ValueError(f"backend: {backend!r} is unknown; choose from {', '.join(get_args(Backend))}")
-    listed = _listed(policies, reward)
+    listed = _listed(policies, named, reward)
     _check_problems(named, listed)
     if key is None:  # jax.random.key(0), for which JAX would compile a program
         words: Array = np.zeros(2, np.uint32)
@@ -123,10 +136,13 @@ def check(
         shapes={},
     )
     found = recorded_shapes(request.recorders, request.environment, request.policies, key)
+    if request.without_table:
+        sums = jax.ShapeDtypeStruct((2, arms), float)
+        found = {label: each | {REWARDS: sums} for label, each in found.items()}
     return replace(request, shapes=found)
 
 
-def _listed(policies: Policies, reward: list[np.ndarray]) -> dict[str, list[Policy]]:
+def _listed(policies: Policies, scenarios: dict[str, Environment], reward: list[np.ndarray]) -> dict[str, list[Policy]]:
     if not isinstance(policies, Mapping) or not policies:
         raise ValueError("policies: give a dict from label to a policy, or to a list of variants of it")
     listed = {}
@@ -139,6 +155,9 @@ def _listed(policies: Policies, reward: list[np.ndarray]) -> dict[str, list[Poli
             raise ValueError(f"policies[{label!r}]: an empty list of variants")
         for policy in variants:
             _check_contract(f"policies[{label!r}]", policy, ("init", "scores", "update"), "a policy")
+            for name, environment in scenarios.items():
+                if environment.reward is None:
+                    _check_range(label, policy, name, environment)
             validate = getattr(policy, "validate", None)
             if validate is not None:
                 for values in reward:
@@ -146,6 +165,38 @@ def _listed(policies: Policies, reward: list[np.ndarray]) -> dict[str, list[Poli
             _check_leaves(f"policies[{label!r}]", policy)
         listed[label] = variants
     return listed
+
+
+def _check_without_table(where: str, environment: Any, record: Record | None, backend: Backend) -> None:
+    """Refuse what does not go with rewards that are no finite table."""
+    missing = [name for name in ("arms", "reward_range") if not hasattr(environment, name)]
+    if missing:
+        raise ValueError(
+            f"{where}: the reward of {type(environment).__name__} is None, and it has no {', '.join(missing)} (see "
+            "jaxbandit.Environment)"
+        )
+    if backend == "kernel":
+        raise ValueError(f'backend: the kernel records counts only, and rewards of {where} are no table; use "scan"')
+    if record and REWARDS in record:
+        raise ValueError(f"record: the name {REWARDS!r} is that of the sums of rewards; choose another")
+
+
+def _check_range(label: str, policy: Any, scenario: str, environment: Any) -> None:
+    """Refuse a policy for rewards that are no finite table, unless it plays such and they lie in its range."""
+    name, found = type(policy).__name__, environment.reward_range
+    suited = getattr(policy, "reward_range", None)
+    if suited is None:
+        raise ValueError(
+            f"policies[{label!r}]: {name} needs rewards that tell the states of an arm, and those of "
+            f"scenarios[{scenario!r}] are no finite table; UCB1, KLUCB, IMED or Thompson with a family, and "
+            "GradientBandit need none"
+        )
+    if not (suited[0] <= found[0] and found[1] <= suited[1]):
+        raise ValueError(
+            f"policies[{label!r}]: {name} plays rewards from {suited[0]:g} to {suited[1]:g}; those of "
+            f"scenarios[{scenario!r}] lie from {found[0]:g} to {found[1]:g}, and no finite table says how to map them; "
+            "give it a family of laws that has them, or use UCB1"
+        )
 
 
 def _check_problems(scenarios: dict[str, Environment], policies: dict[str, list[Policy]]) -> None:

@@ -10,9 +10,10 @@ import jax
 import jax.numpy as jnp
 import numpy as np
 
-from jaxbandit.base import Array, Environment, Policy, State
+from jaxbandit.base import REWARDS, Array, Environment, Policy, State, reward_table
 from jaxbandit.fast import add_one, over_runs, threefry
 from jaxbandit.selection import best
+from jaxbandit.sums import TwoFloats, add_rewards, no_sums
 
 Recorders = Mapping[str, Callable[..., Any]]  # name to function(environment_state, policy_state, t, policy)
 
@@ -30,7 +31,8 @@ class Carry(NamedTuple):
 
     environment: State
     policy: State
-    visits: Array  # [K, S] int32, plays of each arm that moved it to each state
+    visits: Array  # [K, S] int32, plays of each arm that moved it to each state; S = 1 where rewards are no table
+    rewards: TwoFloats | None = None  # [K], what each arm has paid, where rewards are no finite table
 
 
 def luck(key: Array, runs: Array, arms: int | None = None) -> Luck:
@@ -74,10 +76,11 @@ def start(environment: Environment, policy: Policy, luck: Luck) -> Carry:
 
 def start_of_one(environment: Environment, policy: Policy, luck: Luck) -> Carry:
     """The carry of one run before the first round."""
-    reward = jnp.asarray(environment.reward, float)
+    reward = jnp.asarray(reward_table(environment), float)
     seen = reward if luck.order is None else reward[luck.order]
-    begun = reordered(policy, luck).init(seen)
-    return Carry(environment.init(luck.environment), begun, jnp.zeros(reward.shape, jnp.int32))
+    begun = environment.init(luck.environment), reordered(policy, luck).init(seen)
+    arms, states = reward.shape
+    return Carry(*begun, jnp.zeros((arms, max(states, 1)), jnp.int32), None if states else no_sums(arms))
 
 
 def reordered(policy: Policy, luck: Luck) -> Policy:
@@ -103,7 +106,9 @@ def play_round(environment: Environment, policy: Policy, luck: Luck, carry: Carr
     if luck.order is not None and feedback.shown is not None:
         feedback = feedback._replace(shown=feedback.shown[luck.order])
     policy_state = policy.update(carry.policy, feedback._replace(arms=arms))
-    return Carry(environment_state, policy_state, add_one(carry.visits, played, feedback.states))
+    visits = add_one(carry.visits, played, feedback.states)
+    rewards = None if carry.rewards is None else add_rewards(carry.rewards, played, feedback.rewards)
+    return Carry(environment_state, policy_state, visits, rewards)
 
 
 def look(recorders: Recorders, policy: Policy, luck: Luck, carry: Carry, t: Array) -> dict[str, Any]:
@@ -134,7 +139,8 @@ def play_chunk(
       recorders: what else is recorded at `times`, name to function.
 
     Returns:
-      The carry afterwards; the visits [N, K, S, R] at `times`, and by name what the recorders returned, [N, .., R].
+      The carry afterwards; the visits [N, K, S, R] at `times`, and by name what the recorders returned, [N, .., R];
+      where rewards are no finite table, their sums "rewards" [N, 2, K, R] in two floats, too.
     """
     wanted = recorders or {}
 
@@ -144,9 +150,10 @@ def play_chunk(
         return following
 
     def seen(t: Array, carry: Carry) -> tuple[Array, dict[str, Any]]:
+        paid = {} if carry.rewards is None else {REWARDS: jnp.stack(carry.rewards)}
         if not wanted:
-            return carry.visits, {}
-        return carry.visits, over_runs(lambda luck, carry: look(wanted, policy, luck, carry, t))(luck, carry)
+            return carry.visits, paid
+        return carry.visits, paid | over_runs(lambda luck, carry: look(wanted, policy, luck, carry, t))(luck, carry)
 
     def body(n: Array, loop: tuple[Carry, Any, Array]) -> tuple[Carry, Any, Array]:
         carry, record, slot = loop

@@ -39,11 +39,11 @@ def _program(
 
     Args:
       blocks: equal parts of a device's runs that it plays one after the other.
-      named: name, function and number of axes of each recorder.
+      named: name, function and number of axes of what is recorded; None for a function where it is no recorder's.
       code: of `code_of`; what has changed there is compiled anew.
     """
     on_cpu = mesh.devices.flat[0].platform == "cpu"
-    recorders = {name: function for name, function, _ in named}
+    recorders = {name: function for name, function, _ in named if function is not None}
     by_runs = P(*[None] * 5, "runs"), {name: P(*[None] * (3 + axes), "runs") for name, _, axes in named}
 
     if kernel:
@@ -157,7 +157,7 @@ class Tile:
         self.size = min(plan.width, request.runs - lowest)
         self.runs = slice(lowest, lowest + self.size)
         numbers = request.first_run + np.arange(lowest, lowest + plan.width, dtype=np.int32)
-        chance = luck(request.key, numbers, request.reward.shape[1] if request.shuffle else None)
+        chance = luck(request.key, numbers, request.counted[0] if request.shuffle else None)
         self.luck = _put(plan.mesh, chance, divided=True)
         self.environment, self.policies = (
             _put(plan.mesh, jax.tree.map(_of_usual_type, each), divided=False)
@@ -193,7 +193,7 @@ class Tile:
         request, plan = self.request, self.plan
         lanes = (len(request.scenarios), request.variants[label])
         shapes, recorders = request.shapes[label], request.recorders[label]
-        named = tuple((name, recorder, len(shapes[name].shape)) for name, recorder in recorders.items())
+        named = tuple((name, recorders.get(name), len(each.shape)) for name, each in shapes.items())
         code = code_of(request.policies[label], request.environment, *recorders.values())
         blocks = 1 if plan.kernel else plan.blocks
         return _program(plan.mesh, *lanes, plan.together, blocks, request.plays, plan.kernel, named, code)

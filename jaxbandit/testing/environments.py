@@ -8,11 +8,11 @@ import jax
 import jax.numpy as jnp
 import numpy as np
 
-from jaxbandit.base import Array, Environment, Feedback, Pairing, Problem, pairing, problem
-from jaxbandit.testing.requirements import require, require_close, require_numbers, shapes
+from jaxbandit.base import Array, Environment, Feedback, Pairing, Problem, pairing, problem, reward_table
+from jaxbandit.testing.requirements import STANDARD_ERRORS, require, require_close, require_numbers, shapes
+from jaxbandit.testing.rewards import check_rewards
 
 FEWEST_MOVES = 8  # of an arm in a run, on average, for its mean to be judged
-STANDARD_ERRORS = 7.0
 
 
 def check_environment(environment: Environment, *, runs: int = 64, plays: int = 64, settle: int = 2**13) -> None:
@@ -30,7 +30,8 @@ def check_environment(environment: Environment, *, runs: int = 64, plays: int = 
     count. An arm fails where they are more than 7 standard errors apart, as the runs tell them: a right arm that has
     settled by then fails with a probability below 1e-8. With the default numbers, an error of 0.02 is found in an arm
     with rewards 0 and 1 that forgets its state within ten plays. An arm that changes its state less than 8 times a run
-    is not judged.
+    is not judged. Where rewards are no finite table, every play counts, and an error of 0.01 standard deviations of a
+    reward is found; rewards must lie in `reward_range`.
 
     Args:
       runs: number of keys tried.
@@ -50,9 +51,12 @@ def check_environment(environment: Environment, *, runs: int = 64, plays: int = 
     for part in ("reward", "means", "init", "step"):
         require(hasattr(environment, part), f"{name}: has no {part}")
     require_numbers(name, environment)
-    reward = np.asarray(environment.reward)
+    if environment.reward is None:
+        for part in ("arms", "reward_range"):
+            require(hasattr(environment, part), f"{name}: has no {part}, and its reward is None")
+    reward = np.asarray(reward_table(environment))
     require(reward.ndim == 2, f"{name}.reward: shape {reward.shape} is not [K, S]")
-    arms, states = reward.shape
+    arms, states = len(reward), max(reward.shape[1], 1)
     found = np.shape(environment.means())
     require(found == (arms,), f"{name}.means(): shape {found} is not [K]")
     keys = jax.random.split(jax.random.key(0), runs)
@@ -64,18 +68,23 @@ def check_environment(environment: Environment, *, runs: int = 64, plays: int = 
     ):
         require(declared in choices, f"{name}.{part}: {declared!r} is none of {', '.join(choices)}")
     by = _check_plays if pairing(environment) == "play" else _check_rounds
-    before, after = by(name, environment, keys, plays)
-    _check_repeats(name, before, after, states)
-    _check_long_run(name, environment, keys, settle)
+    before, after, rewards = by(name, environment, keys, plays)
+    if environment.reward is None:
+        check_rewards(name, environment, keys, rewards, settle)
+    else:
+        _check_repeats(name, before, after, states)
+        _check_long_run(name, environment, keys, settle)
 
 
 def _shown(environment: Environment, keys: Array, order: Array) -> list[np.ndarray]:
-    """The states before and after every play, two arrays [runs, rounds], if the arm `order[n]` is played in round n."""
+    """The states before and after every play and what it paid, three arrays [runs, rounds], where `order[n]` is played
+    in round n.
+    """
 
     def of_one(key: Array) -> Any:
         def body(state: Any, arm: Array) -> Any:
             state, feedback = environment.step(key, state, arm[None])
-            return state, (feedback.before[0], feedback.states[0])
+            return state, (feedback.before[0], feedback.states[0], feedback.rewards[0])
 
         return jax.lax.scan(body, environment.init(key), order)[1]
 
@@ -83,8 +92,8 @@ def _shown(environment: Environment, keys: Array, order: Array) -> list[np.ndarr
 
 
 def _check_plays(name: str, environment: Environment, keys: Array, plays: int) -> list[np.ndarray]:
-    """The n-th play of an arm is the same in two orders; before and after each, two arrays [runs, arms, plays]."""
-    arms = environment.reward.shape[0]
+    """The n-th play of an arm is the same in two orders; what each shows, as `_shown`, [runs, arms, plays]."""
+    arms = len(reward_table(environment))
     in_turn = jnp.tile(jnp.arange(arms, dtype=jnp.int32), plays)
     in_blocks = jnp.repeat(jnp.arange(arms, dtype=jnp.int32), plays)
     turned = [x.reshape(-1, plays, arms) for x in _shown(environment, keys, in_turn)]
@@ -99,12 +108,12 @@ def _check_plays(name: str, environment: Environment, keys: Array, plays: int) -
 
 
 def _check_rounds(name: str, environment: Environment, keys: Array, plays: int) -> list[np.ndarray]:
-    """What an arm shows in some rounds is the same whatever the others do; alone, before and after, as `_check_plays`.
+    """What an arm shows in some rounds is the same whatever the others do; what it shows alone, as `_check_plays`.
 
     In half of the rounds, chosen by chance, the arm is played; in the others the next arm, or any, which is the same
     where there are two arms.
     """
-    arms = environment.reward.shape[0]
+    arms = len(reward_table(environment))
     random = np.random.default_rng(0)
     alone = []
     for arm in range(arms):

@@ -8,7 +8,7 @@ import jax
 import jax.numpy as jnp
 import numpy as np
 
-from jaxbandit.base import Array, Environment, Feedback, Policy
+from jaxbandit.base import Array, Environment, Feedback, Policy, reward_table
 from jaxbandit.environments import markov
 from jaxbandit.selection import best
 from jaxbandit.testing.requirements import require, require_close, require_numbers, shapes
@@ -47,10 +47,10 @@ def check_policy(
     require_numbers(name, policy)
     transition = np.random.default_rng(0).dirichlet(np.ones(states), (arms, states))
     environment = markov(transition, np.linspace(0, 1, states)) if environment is None else environment
-    reward = jnp.asarray(environment.reward, float)
+    reward = jnp.asarray(reward_table(environment), float)
     validate = getattr(policy, "validate", None)
     if validate is not None:
-        validate(environment.reward)
+        validate(np.asarray(reward_table(environment)))
     state = policy.init(reward)
     kept = shapes(state)
     arms_state = environment.init(key := jax.random.key(1))

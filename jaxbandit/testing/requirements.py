@@ -8,6 +8,8 @@ import jax
 import jax.numpy as jnp
 import numpy as np
 
+STANDARD_ERRORS = 7.0  # from its expectation where an average of many runs is refused
+
 
 def require(condition: Any, message: str) -> None:
     """Raise AssertionError with this message unless the condition holds, also where Python leaves out `assert`."""

@@ -1,0 +1,127 @@
+"""Plays policies of SMPyBandits, run by a Python that has it: `python play_smpybandits.py REQUEST FOLDER`.
+
+REQUEST is a JSON file with "horizon", "times", "seed" and "jobs". A job has a "name", the "means" of Bernoulli arms,
+the name of a "policy", its "arguments" and the numbers of its "runs", [first, end]. What it played is FOLDER/NAME.json:
+the job itself, "plays" [run][time][arm] and the "seconds" that one processor spent. A job with such a file is not
+played again. FOLDER/evidence.json holds what the package's functions return where we say that they are wrong.
+"""
+
+import contextlib
+import importlib
+import io
+import json
+import os
+import random
+import signal
+import sys
+import time
+import types
+import zlib
+from pathlib import Path
+
+import numpy as np
+
+
+def lend_numba():
+    """Give the package numba under the name by which it asks for it, and which numba has given up: 3 times faster."""
+    try:
+        import numba
+    except ImportError:
+        return
+    former = types.ModuleType("numba.decorators")
+    former.jit = numba.njit
+    sys.modules["numba.decorators"] = former
+
+
+def load():
+    """The package's policies and our changes to them, Bernoulli arms and functions; it prints while it is imported."""
+    lend_numba()
+    with contextlib.redirect_stdout(io.StringIO()):
+        policies = importlib.import_module("SMPyBandits.Policies")
+        arms = importlib.import_module("SMPyBandits.Arms")
+        imed = importlib.import_module("SMPyBandits.Policies.IMED")
+        kullback = importlib.import_module("SMPyBandits.Policies.kullback")
+
+    class MendedIMED(policies.IMED):
+        """The divergence from the best mean, in the place of the mean at which a search found it least."""
+
+        def one_Dinf(self, x, mu):  # noqa: N802
+            return kullback.klBern(x, max(x, mu))
+
+    class OrderedMeans(policies.EmpiricalMeans):
+        """Ties go to the first arm of an order that is drawn once a run."""
+
+        def startGame(self):  # noqa: N802
+            super().startGame()
+            self.order = np.random.permutation(self.nbArms)  # noqa: NPY002
+
+        def choice(self):
+            self.computeAllIndex()
+            return max(self.order, key=lambda arm: self.index[arm])
+
+    changed = {"MendedIMED": MendedIMED, "OrderedMeans": OrderedMeans}
+    return {**vars(policies), **changed}, arms.Bernoulli, imed.Dinf, kullback
+
+
+def play(policy, arms, times, horizon):
+    """Plays of every arm at the times, [time][arm], by the package's own methods in their order."""
+    plays, found, wanted = [0] * len(arms), [], set(times)
+    policy.startGame()
+    for t in range(1, horizon + 1):
+        arm = int(policy.choice())
+        policy.getReward(arm, arms[arm].draw(t))
+        plays[arm] += 1
+        if t in wanted:
+            found.append(list(plays))
+    return found
+
+
+def play_job(job, request, policies, bernoulli):
+    """All runs of a job, each with random numbers of its own."""
+    make = policies[job["policy"]]
+    arms = [bernoulli(mean) for mean in job["means"]]
+    play(make(len(arms), **job["arguments"]), arms, [], 50)  # compiles, where numba does
+    plays, began = [], time.process_time()
+    for run in range(*job["runs"]):
+        words = [request["seed"], zlib.crc32(json.dumps([job["means"], job["policy"], job["arguments"]]).encode()), run]
+        seeds = np.random.SeedSequence(words).generate_state(8)
+        np.random.seed(seeds)  # noqa: NPY002
+        random.seed(int(seeds[0]))
+        plays.append(play(make(len(arms), **job["arguments"]), arms, request["times"], request["horizon"]))
+    return {"job": job, "plays": plays, "seconds": time.process_time() - began}
+
+
+def evidence(dinf, kullback, repetitions=1000, trials=200):
+    """What three of its functions return; a run's seed is drawn as in its Evaluator."""
+    draws = [np.unique(np.random.randint(0, 100 * repetitions, repetitions)).size for _ in range(trials)]  # noqa: NPY002
+    return {
+        "Dinf(0.2, 0.5)": float(dinf(0.2, 0.5)),
+        "klBern(0.2, 0.5)": float(kullback.klBern(0.2, 0.5)),
+        "kllcbBern(0.5, 0.2)": float(kullback.kllcbBern(0.5, 0.2)),
+        "runs of 1000 with the seed of another": float(repetitions - np.mean(draws)),
+    }
+
+
+def write(path, contents):
+    """The file as a whole or not at all."""
+    unfinished = path.with_suffix(".part")
+    unfinished.write_text(json.dumps(contents))
+    os.replace(unfinished, path)
+
+
+def main(request, folder):
+    """Play what is not there yet."""
+    signal.signal(signal.SIGINT, signal.SIG_DFL)  # Ctrl-C ends at once and without a word; what is written is whole
+    asked, folder = json.loads(Path(request).read_text()), Path(folder)
+    policies, bernoulli, dinf, kullback = load()
+    write(folder / "evidence.json", evidence(dinf, kullback))
+    for job in asked["jobs"]:
+        path = folder / f"{job['name']}.json"
+        if not path.exists():
+            write(path, found := play_job(job, asked, policies, bernoulli))
+            speed = len(found["plays"]) * asked["horizon"] / max(found["seconds"], 1e-9)
+            print(f"  {job['name']}: {speed:,.0f} rounds/s", flush=True)
+
+
+if __name__ == "__main__":
+    main(*sys.argv[1:])

@@ -1,0 +1,184 @@
+"""Every index policy of the library on a standard set of problems: what to choose, and what it risks.
+
+The problems are Bernoulli arms, easy and hard to tell apart, Gaussian, Poisson and exponential arms, and the paper's
+scenario 1, whose chains are not independent. Policies that know the rewards' family are told which it is; those that
+tell an arm's states apart play where there are any. Prints and writes (CSV) final regret in every problem, the share of
+runs whose regret is linear and the mean of the worst 5 % of runs, and of each policy how many times the least regret it
+pays at worst; draws all of it as one table of colours. Ctrl-C keeps what is done, and the same command continues; runs
+may grow.
+"""
+
+from __future__ import annotations
+
+import re
+from typing import Any
+
+import numpy as np
+
+import jaxbandit
+from experiments.command_line.experiment import begin, finish, play
+from experiments.command_line.options import Simulation, main
+from experiments.published.scenarios import environment
+from experiments.reports.matrix import Matrix
+from experiments.reports.matrix import draw as draw_matrix
+from experiments.reports.pictures import Pictures
+from experiments.reports.tables import Row, Tables, final_table
+from jaxbandit import Environment, Family, Policy, Result, environments, families
+
+CHAINS = "scenario 1"
+FAMILIES: dict[str, Family] = {
+    "Gaussian": families.Gaussian(variance=0.25),
+    "Poisson": families.Poisson(),
+    "exponential": families.Exponential(),
+}
+
+
+def problems() -> dict[str, Environment]:
+    """Five arms of each kind, the best first; Gaussian rewards have the largest variance that those in [0, 1] can."""
+    means = np.array([0.5, 0.4, 0.3, 0.2, 0.1])
+    return {
+        "Bernoulli, easy": jaxbandit.bernoulli([0.9, 0.6, 0.5, 0.4, 0.3]),
+        "Bernoulli, hard": jaxbandit.bernoulli([0.5, 0.48, 0.48, 0.48, 0.48]),
+        "Gaussian": environments.gaussian(means, 0.5),
+        "Poisson": environments.poisson(means),
+        "exponential": environments.exponential(means),
+        CHAINS: environment(CHAINS),
+    }
+
+
+def on_means(family: Family | None, horizon: int) -> dict[str, dict[str, Policy]]:
+    """Policies that need means and plays alone, by kind; None is the family of Bernoulli rewards."""
+    kl, n = jaxbandit.KLUCB, float(horizon)
+    return {
+        "for any rewards": {
+            "UCB1": jaxbandit.UCB1(),
+            "UCB-SM": jaxbandit.UCBSM(),
+            "MOSS": jaxbandit.MOSS(horizon=n),
+            "MOSS, anytime": jaxbandit.MOSS(),
+            "gradient": jaxbandit.GradientBandit(),
+        },
+        "for a family": {
+            "KL-UCB, log f": kl(family=family),
+            "KL-UCB, log t": kl(exploration=0.0, family=family),
+            "KL-UCB, Agrawal": kl(exploration=2.0, family=family),
+            "KL-UCB+": kl(exploration=0.0, clock="arm", family=family),
+            "KL-UCB++": kl(horizon=n, family=family),
+            "KL-UCB-SM2": jaxbandit.RoundRobinKLUCB(family=family),
+            "Lai and Robbins": jaxbandit.RoundRobinKLUCB(exploration=0.0, delta=0.1, family=family),
+            "IMED": jaxbandit.IMED(family=family),
+            "Thompson": jaxbandit.Thompson(family=family),
+        },
+    }
+
+
+def on_states() -> dict[str, dict[str, Policy]]:
+    """Policies that tell an arm's states apart, by kind."""
+    return {
+        "for finitely many rewards": {
+            "DMED": jaxbandit.DMED(),
+            "DMED, log n": jaxbandit.DMED(plus=False),
+            "empirical KL-UCB": jaxbandit.EmpiricalKLUCB(),
+        },
+        "for chains": {
+            "KL-UCB-MC": jaxbandit.KLUCBMC(),
+            "TV-KL-UCB": jaxbandit.TVKLUCB(),
+            "IMED-MC": jaxbandit.IMEDMC(),
+            "JointKLUCB": jaxbandit.JointKLUCB(exploration=0.0),
+        },
+    }
+
+
+def groups(name: str, horizon: int) -> dict[str, dict[str, Policy]]:
+    """The policies that play a problem, by kind."""
+    family = FAMILIES.get(name)
+    return on_means(family, horizon) | (on_states() if family is None else {})
+
+
+def cases(settings: Simulation) -> dict[str, Any]:
+    """A case for each problem."""
+    times = sorted({max(1, settings.horizon // 2), settings.horizon})
+    return {
+        name: {
+            "scenarios": {name: arms},
+            "policies": {
+                label: policy for kind in groups(name, settings.horizon).values() for label, policy in kind.items()
+            },
+            "times": times,
+            **settings.size(),
+        }
+        for name, arms in problems().items()
+    }
+
+
+def matrix(finals: dict[str, list[Row]]) -> Matrix:
+    """Means and linear shares, policies by problems; nan where a policy does not play."""
+    found = {(row["policy"], name): row for name, rows in finals.items() for row in rows}
+    policies = list(dict.fromkeys(str(row["policy"]) for rows in finals.values() for row in rows))
+
+    def values(column: str) -> np.ndarray:
+        none = {column: np.nan}
+        return np.array([[found.get((policy, name), none)[column] for name in finals] for policy in policies])
+
+    return Matrix(policies, [(name, "") for name in finals], np.maximum(values("mean"), 1e-9), values("linear share"))
+
+
+def summary(seen: Matrix) -> list[Row]:
+    """Of each policy its mean regret over the least of all policies, at worst among independent rewards and in all."""
+    names = [name for name, _ in seen.environments]
+    rows: list[Row] = []
+    for number, policy in enumerate(seen.policies):
+        row: Row = {"policy": policy}
+        for title, chosen in {"independent rewards": [name != CHAINS for name in names], "all problems": True}.items():
+            ratio = np.where(chosen, seen.ratio[number], np.nan)
+            at = np.nanargmax(ratio)
+            row[title] = f"{ratio[at]:,.1f} ({names[at]})"
+        row["largest linear share"] = f"{np.nanmax(seen.linear[number]):.1%}"
+        rows.append(row)
+    return rows
+
+
+def in_words(seen: Matrix) -> str:
+    """Who is nearest to the best in all problems, and by how much."""
+    worst = np.nanmax(seen.ratio, 1)
+    everywhere = ~np.isnan(seen.ratio).any(1)
+    sentences = []
+    for title, allowed in (("Of the policies that play all problems", everywhere), ("Of all", worst > 0)):
+        best = int(np.where(allowed, worst, np.inf).argmin())
+        at = seen.environments[int(np.nanargmax(seen.ratio[best]))][0]
+        sentences.append(
+            f"{title}, {seen.policies[best]} is nearest to the least regret: at worst {worst[best]:,.1f} times ({at})."
+        )
+    return "\n".join(sentences)
+
+
+def tabulate(finals: dict[str, list[Row]], settings: Simulation) -> Tables:
+    """Of each problem a table, then the worst of each policy."""
+    tables: Tables = {
+        re.sub(r"\W+", "_", name): (f"{name}: final pseudo-regret after {settings.horizon:,} rounds", rows)
+        for name, rows in finals.items()
+    }
+    tables["worst"] = ("Mean regret over the least of all policies, at worst", summary(matrix(finals)))
+    return tables
+
+
+def draw(seen: Matrix, settings: Simulation) -> Pictures:
+    """All of it as a table of colours."""
+    title = f"mean final regret of {settings.runs:,} runs of {settings.horizon:,} rounds"
+    sizes = {kind: len(policies) for kind, policies in groups(CHAINS, settings.horizon).items()}
+    yield "policies", draw_matrix({title: seen}, sizes)
+
+
+def run(settings: Simulation) -> dict[str, Result]:
+    """Play, print the tables and write the folder."""
+    planned = cases(settings)
+    out = f"results/policies/{settings.horizon}-seed{settings.seed}"  # without the runs, which may grow
+    folder = begin("policies", settings, planned, out, ("horizon", "seed"))
+    results = play(planned, folder)
+    finals = {name: final_table(result) for name, result in results.items()}
+    seen = matrix(finals)
+    finish(folder, tabulate(finals, settings), draw(seen, settings), in_words(seen))
+    return results
+
+
+if __name__ == "__main__":
+    main(run, Simulation, "policies", __doc__)

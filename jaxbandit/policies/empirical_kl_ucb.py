@@ -1,0 +1,64 @@
+"""KL-UCB for rewards with finitely many values."""
+
+from __future__ import annotations
+
+import jax.numpy as jnp
+
+from jaxbandit.base import Array, Feedback, pytree, static, total
+from jaxbandit.confidence import Solver, kl_ball_max
+from jaxbandit.fast import add_one
+from jaxbandit.policies import checks
+from jaxbandit.policies.estimates import Visits, ratio, unit_reward
+from jaxbandit.policies.exploration import level
+
+
+@pytree
+class EmpiricalKLUCB:
+    """Empirical KL-UCB: the arm with the largest mean of a law that is not much less likely than the observed one.
+
+    With p the shares [S] of an arm's T plays that moved it to each state, and r [S] what these pay, the index is
+
+        max{sum of q_s r_s : KL(p || q) <= (log t + exploration log log t) / T}, q any law on the arm's states.
+
+    For two states that pay 0 and 1 this is `KLUCB` with the same exploration, which is ten times as fast. For more it
+    knows how far rewards are spread, where `KLUCB` takes them to be as spread as they can be with their mean.
+
+    Args:
+      exploration: a number, or None for f(t) = 1 + t log^2 t as in `KLUCB`.
+      top: whether q may also move to a state of its own that pays 1, after `unit_reward`, as for a player who knows no
+        more of the rewards than that they lie in [0, 1].
+      solver: of `confidence.kl_ball_max`.
+
+    Raises:
+      ValueError: from `simulate` and `check_policy`, for a field out of range.
+
+    Source: Cappe, Garivier, Maillard, Munos and Stoltz 2013, where the law lives on the values seen and 1.
+
+    >>> policy = EmpiricalKLUCB()
+    >>> state = policy.init(jnp.array([[0.0, 0.5, 1.0], [0.0, 0.5, 1.0]]))
+    >>> state = state._replace(counts=jnp.array([[5, 5, 0], [0, 0, 0]]))
+    >>> [round(score, 4) for score in policy.scores(None, state, 11).tolist()]
+    [0.4902, inf]
+    """
+
+    exploration: Array | None = 1.0
+    top: bool = static(False)
+    solver: Solver = static("halley")
+
+    def validate(self, reward: Array) -> None:
+        checks.kl_fields(self)
+        checks.truth(self, "top")
+
+    def init(self, reward: Array) -> Visits:
+        return Visits(jnp.zeros(reward.shape, jnp.int32), unit_reward(reward))
+
+    def scores(self, key: Array, state: Visits, t: Array) -> Array:
+        plays = total(state.counts)
+        shares, values = ratio(state.counts, plays[:, None]), state.reward
+        if self.top:
+            shares, values = (jnp.pad(x, ((0, 0), (0, 1)), constant_values=c) for x, c in ((shares, 0), (values, 1)))
+        radius = level(t, self.exploration) / jnp.maximum(plays, 1).astype(float)
+        return jnp.where(plays == 0, jnp.inf, kl_ball_max(shares, values, radius, self.solver)[0])
+
+    def update(self, state: Visits, feedback: Feedback) -> Visits:
+        return state._replace(counts=add_one(state.counts, feedback.arms, feedback.states))

@@ -1,0 +1,48 @@
+"""Sums of rewards in two floats, which lose nothing over tens of millions of plays."""
+
+from __future__ import annotations
+
+from typing import NamedTuple
+
+import jax.numpy as jnp
+
+from jaxbandit.base import Array
+
+
+class TwoFloats(NamedTuple):
+    """A number as the sum of two floats, of which the second is at most half a unit in the last place of the first."""
+
+    high: Array  # [K]
+    low: Array  # [K]
+
+
+def no_sums(arms: int) -> TwoFloats:
+    """Zeros, one for each arm."""
+    return TwoFloats(jnp.zeros(arms), jnp.zeros(arms))
+
+
+def add_rewards(sums: TwoFloats, arms: Array, rewards: Array) -> TwoFloats:
+    """The sums [K] with the rewards [M] of the distinct arms [M] added.
+
+    An addition is off by at most 2^-46 of the sum in single precision, which makes 1e7 of them exact to a float's own
+    precision and better; one float would stop to grow where a reward is below 2^-24 of the sum.
+
+    Source: Dekker 1971; Knuth's sum of two numbers, with its rounding error.
+
+    >>> sums = add_rewards(no_sums(2), jnp.array([1]), jnp.array([2.0**24]))
+    >>> add_rewards(sums, jnp.array([1]), jnp.array([1.0]))
+    TwoFloats(high=Array([       0., 16777216.], dtype=float32), low=Array([0., 1.], dtype=float32))
+    """
+    played = arms[:, None] == jnp.arange(sums.high.shape[0], dtype=arms.dtype)[None]
+    paid = jnp.sum(jnp.where(played, rewards[:, None], 0), axis=0)
+    high, lost = _sum_and_error(sums.high, paid)
+    lost = lost + sums.low
+    whole = high + lost
+    return TwoFloats(whole, lost - (whole - high))
+
+
+def _sum_and_error(x: Array, y: Array) -> tuple[Array, Array]:
+    """x + y as a float, and what rounding has lost."""
+    whole = x + y
+    part = whole - x
+    return whole, (x - (whole - part)) + (y - part)

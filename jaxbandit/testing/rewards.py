@@ -1,0 +1,61 @@
+"""The contract of rewards that are no finite table."""
+
+from __future__ import annotations
+
+from typing import Any
+
+import jax
+import jax.numpy as jnp
+import numpy as np
+
+from jaxbandit.base import Array
+from jaxbandit.sums import add_rewards, no_sums
+from jaxbandit.testing.requirements import STANDARD_ERRORS, require
+
+
+def check_rewards(name: str, environment: Any, keys: Array, rewards: np.ndarray, plays: int) -> None:
+    """Check that rewards lie in `reward_range`, that no draw is repeated, and that `means()` is what plays pay.
+
+    Args:
+      environment: one whose `reward` is None.
+      keys: one a run.
+      rewards: [runs, arms, n], of the first plays of each arm.
+      plays: of each arm in each run, whose average is compared with `means()`.
+    """
+    low, high = environment.reward_range
+    arms, means = jnp.arange(environment.arms, dtype=jnp.int32), np.asarray(environment.means(), float)
+
+    def play(key: Array) -> Any:
+        def body(_: Array, loop: tuple[Any, ...]) -> tuple[Any, ...]:
+            state, sums, least, most = loop
+            state, feedback = environment.step(key, state, arms)
+            found = feedback.rewards
+            return state, add_rewards(sums, arms, found), jnp.minimum(least, found), jnp.maximum(most, found)
+
+        nothing = jnp.zeros(arms.shape)
+        begun = environment.init(key), no_sums(len(arms)), nothing + jnp.inf, nothing - jnp.inf
+        return jax.lax.fori_loop(0, plays, body, begun)[1:]
+
+    sums, least, most = jax.tree.map(np.asarray, jax.jit(jax.vmap(play))(keys))
+    averages = (sums.high + sums.low.astype(float)) / plays
+    for arm, mean in enumerate(means):
+        first = rewards[:, arm]
+        within, between = (first == first[:, :1]).all(), (first[:, 0] != first[0, 0]).any()
+        require(
+            not (within and between),
+            f"{name}.step: repeats its draw: within a run arm {arm} always pays the same, in another run something "
+            "else; fold the number of the play into the key",
+        )
+        near = 1e-6 * np.array([abs(low) if np.isfinite(low) else 0, abs(high) if np.isfinite(high) else 0])
+        require(
+            low - near[0] <= least[:, arm].min() and most[:, arm].max() <= high + near[1],
+            f"{name}.reward_range: {low:g} to {high:g}, and arm {arm} pays from {least[:, arm].min():g} to "
+            f"{most[:, arm].max():g}",
+        )
+        error = averages[:, arm].std(ddof=1) / np.sqrt(len(averages))
+        paid = averages[:, arm].mean()
+        require(
+            abs(paid - mean) <= STANDARD_ERRORS * error + 1e-6 * abs(mean),
+            f"{name}.means(): {mean:.6g} for arm {arm}, which paid {paid:.6g} a play (standard error {error:.2g}) in "
+            f"{len(averages)} runs of {plays} plays",
+        )

@@ -1,0 +1,609 @@
+"""Rewards that are no finite table: their laws to the far tails, their sums, and the policies that play them."""
+
+import math
+
+import jax
+import jax.numpy as jnp
+import mpmath as mp
+import numpy as np
+import pytest
+from scipy import special, stats
+
+import jaxbandit
+from jaxbandit import (
+    IMED,
+    KLUCB,
+    UCB1,
+    UCBSM,
+    Feedback,
+    GradientBandit,
+    Oracle,
+    Result,
+    RoundRobinKLUCB,
+    Thompson,
+    Uniform,
+    bounds,
+    families,
+    metrics,
+    pytree,
+    quantiles,
+    simulate,
+    sweep,
+)
+from jaxbandit.environments import beta, exponential, gaussian, poisson, tables, uniform
+from jaxbandit.policies.estimates import Sums, Visits
+from jaxbandit.sums import TwoFloats, add_rewards, no_sums
+from jaxbandit.testing import check_environment, check_policy
+
+ARMS = {
+    "gaussian": gaussian([0.5, 0.2, -0.1], [1.0, 0.5, 2.0]),
+    "poisson": poisson([0.3, 4.0, 100.0]),
+    "exponential": exponential([1.0, 0.5, 3.0]),
+    "beta": beta([0.5, 2.0, 30.0], [0.5, 3.0, 0.7]),
+    "uniform": uniform([0.0, 0.1, -2.0], [1.0, 0.5, 3.0]),
+}
+FAMILIES = {"gaussian": families.Gaussian(1.0), "poisson": families.Poisson(), "exponential": families.Exponential()}
+
+
+def words(number, seed=0, above=None, zeros=0):
+    """64 random bits, many times; above or below the middle, with so many zeros behind that bit, as a tail has them."""
+    first, second = np.random.default_rng(seed).integers(0, 2**32, (2, number), dtype=np.uint64)
+    rest = (first & 0x7FFFFFFF) >> np.uint64(min(zeros, 31))
+    second = second >> np.uint64(max(zeros - 31, 0))
+    side = first >> 31 if above is None else np.uint64(above)
+    return jnp.asarray((side << 31 | rest).astype(np.uint32)), jnp.asarray(second.astype(np.uint32))
+
+
+def tails(bits):
+    """Whether each draw is above the middle, and the probability of what lies further out: exact integers over 2^64."""
+    first, second = (np.asarray(word).astype(object) for word in bits)
+    return (first >> 31).astype(bool), 2 * ((first & 0x7FFFFFFF) << 31 | second >> 1) + 1
+
+
+def everywhere():
+    """Bits on both sides, from the middle to the last tail."""
+    parts = [words(40, zeros, above, zeros) for zeros in (0, 0, 1, 3, 10, 24, 40, 55, 62) for above in (0, 1)]
+    ends = [(jnp.full(1, a, jnp.uint32), jnp.full(1, b, jnp.uint32)) for a, b in ((0, 0), (2**31, 0), (2**31 - 1, -1))]
+    return [jnp.concatenate(each) for each in zip(*parts, *[(a, b) for a, b in ends], strict=True)]
+
+
+@pytest.mark.parametrize("name", ["normal", "exponential", "log_odds"])
+def test_quantiles_against_mpmath(name):
+    """In float32, on both sides, to probabilities of 2^-64."""
+    bits = everywhere()
+    found = np.asarray(jax.jit(lambda *bits: getattr(quantiles, name)(bits, jnp.float32))(*bits), float)
+    with mp.workdps(50):
+        for above, tail, value in zip(*tails(bits), found, strict=True):
+            p = mp.mpf(tail) / 2**64
+            if name == "normal":
+                size = mp.findroot(lambda z, p=p: mp.ncdf(-z) / p - 1, -special.ndtri(float(p)))
+            elif name == "exponential":
+                size = -mp.log(p) if above else mp.log1p(-p)
+            else:
+                size = mp.log((1 - p) / p)
+            assert abs(value / (size if above else -size) - 1) < 5e-7, (p, value)
+
+
+@pytest.mark.parametrize("mean", [0.0, 0.3, 5.0, 100.5, 3000.0])
+def test_poisson_draws_are_exact(mean):
+    """Thresholds from mpmath's sums; draws at random, at each threshold, and one below it."""
+    with mp.workdps(60):
+        probability, below, exact = mp.exp(-mp.mpf(mean)), mp.mpf(0), []
+        while (below := below + probability) * 2**65 < 2**65 - 3:
+            exact.append(below * 2**64)
+            probability = probability * mp.mpf(mean) / len(exact)
+        near = [int(mp.nint(threshold)) for threshold in exact]
+        assert all(abs(threshold - exactly) <= 0.51 for threshold, exactly in zip(near, exact, strict=True))
+    bits = everywhere()
+    given = [int(a) << 32 | int(b) for a, b in zip(*bits, strict=True)]
+    given += [n - less for n in near if n < 2**64 - 1 for less in (0, 1) if n >= less]
+    given = np.array(given, np.uint64)
+    law = poisson([mean, 1.0]).law
+    pair = (given >> np.uint64(32)).astype(np.uint32), given.astype(np.uint32)
+    found = jax.jit(law.draw)(tuple(map(jnp.asarray, pair)), jnp.zeros(len(given), jnp.int32))
+    np.testing.assert_array_equal(found, np.searchsorted(np.array(near, np.uint64), given, side="right"))
+
+
+SHAPES = [(1.0, 1.0), (0.1, 0.1), (0.01, 3.0), (2.0, 5.0), (30.0, 0.2), (1e4, 2e4), (1e6, 1e6)]
+
+
+def test_beta_log_odds_give_their_probability():
+    """The quantile put into the law, by mpmath, or by scipy in float64 where that takes too long: below 1e-9 off."""
+    odds = np.array([-44.0, -20.3, -3.3, -0.4, 0.0, 0.7, 5.1, 30.0, 43.9])
+    for a, b in SHAPES:
+        for log_odds, value in zip(odds, tables._quantile(odds, a, b).tolist(), strict=True):
+            first, second, sign = (a, b, 1) if log_odds < 0 else (b, a, -1)  # from the end that is nearer
+            with mp.workdps(40):
+                x = 1 / (1 + mp.exp(-sign * mp.mpf(value)))
+                small = a + b < 100
+                found = (
+                    mp.betainc(first, second, 0, x, regularized=True)
+                    if small
+                    else special.betainc(first, second, float(x))
+                )
+                assert abs(found * (1 + mp.exp(abs(log_odds))) - 1) < 1e-9, (a, b, log_odds, value)
+
+
+def test_beta_draws_are_their_quantiles():
+    """Against the quantile in float64: the reward to a float's digits of its log-odds."""
+    a, b = np.array(SHAPES).T
+    bits, law = everywhere(), beta(a, b).law
+    above, tail = tails(bits)
+    p = tail.astype(float) / 2**64
+    odds = np.where(above, 1, -1) * (np.log1p(-p) - np.log(p))
+    for arm in range(len(SHAPES)):
+        found = np.asarray(jax.jit(law.draw)(tuple(bits), jnp.full(len(p), arm, jnp.int32)), float)
+        exact = tables._quantile(odds, a[arm], b[arm])
+        slope = tables._quantile(odds * (1 + 1e-6), a[arm], b[arm]) - exact  # of a log-odds that is off by as much
+        error = np.abs(found - special.expit(exact))
+        assert (error <= (1e-6 * np.maximum(1, np.abs(exact)) + np.abs(slope)) * special.expit(exact) + 1e-37).all()
+        assert (error <= 2e-7 + 1e-6 * np.abs(slope)).all() or a[arm] < 1
+
+
+def test_a_beta_law_that_no_polynomials_meet_is_refused():
+    with pytest.raises(ValueError, match=r"a and b: Beta\(0.02, 0.02\)"):
+        beta([0.02, 1.0], [0.02, 1.0])
+
+
+def uniforms(name, arm, values):
+    """Probabilities of what lies beyond, below and above, of rewards of an arm."""
+    law = ARMS[name].law
+    known = {
+        "gaussian": lambda: stats.norm(law.mean[arm], law.deviation[arm]),
+        "exponential": lambda: stats.expon(scale=law.mean[arm]),
+        "beta": lambda: stats.beta(law.a[arm], law.b[arm]),
+        "uniform": lambda: stats.uniform(law.low[arm], law.high[arm] - law.low[arm]),
+    }[name]()
+    return known.cdf(values), known.sf(values)
+
+
+@pytest.mark.parametrize("name", ["gaussian", "exponential", "beta", "uniform"])
+def test_rewards_have_their_law(name):
+    """Kolmogorov-Smirnov of 1e6 rewards of the simulator's draws, at 1e-9: finds a shift of 0.005 deviations."""
+    environment = ARMS[name]
+    keys = jax.random.split(jax.random.key(1), 1000)
+
+    def play(key):
+        def body(state, _):
+            state, feedback = environment.step(key, state, jnp.arange(3, dtype=jnp.int32))
+            return state, feedback.rewards
+
+        return jax.lax.scan(body, environment.init(key), None, 1000)[1]
+
+    rewards = np.asarray(jax.jit(jax.vmap(play))(keys), float).reshape(-1, 3)
+    for arm in range(3):
+        assert stats.kstest(uniforms(name, arm, rewards[:, arm])[0], "uniform").pvalue > 1e-9
+        # independent from play to play: Spearman's correlation with the next, at 1e-9
+        assert stats.spearmanr(rewards[:-1:2, arm], rewards[1::2, arm]).pvalue > 1e-9
+
+
+@pytest.mark.parametrize("zeros", [10, 31, 50])
+@pytest.mark.parametrize("name", ["gaussian", "exponential", "beta"])
+def test_far_tails_have_their_law(name, zeros):
+    """Of draws beyond probability 2^-(1 + zeros) on each side, that share is uniform: Kolmogorov-Smirnov at 1e-9.
+
+    The side on which a float has no digits left, an upper end at 1, is left out.
+    """
+    for side in (0, 1):
+        bits = words(100_000, 7 + side, side, zeros)
+        for arm in range(3):
+            if name == "beta" and side == 1:
+                continue
+            rewards = np.asarray(jax.jit(ARMS[name].law.draw)(bits, jnp.full(100_000, arm, jnp.int32)), float)
+            beyond = uniforms(name, arm, rewards)[side] * 2.0 ** (1 + zeros)
+            if name == "gaussian" and side == 0 and ARMS[name].law.mean[arm] != 0:
+                rewards = (rewards - ARMS[name].law.mean[arm]) / ARMS[name].law.deviation[arm]
+                beyond = stats.norm.cdf(rewards) * 2.0 ** (1 + zeros)
+            assert stats.kstest(beyond, "uniform").pvalue > 1e-9, (arm, side)
+
+
+def test_poisson_counts_follow_the_law():
+    """Chi-square of 300,000 rewards an arm at 1e-9, rare values put together."""
+    environment = ARMS["poisson"]
+    result = simulate(environment, {"u": Uniform()}, runs=3, horizon=10, plays=3, progress=False)
+    assert result.recorded["rewards"]["u"].dtype == float
+    bits = words(300_000, 3)
+    for arm, mean in enumerate(environment.means()):
+        rewards = np.asarray(jax.jit(environment.law.draw)(bits, jnp.full(300_000, arm, jnp.int32)))
+        low, high = stats.poisson(mean).ppf([1e-4, 1 - 1e-4])
+        cells = np.bincount(np.clip(rewards, low, high).astype(int) - int(low), minlength=int(high - low) + 1)
+        law = np.diff(np.concatenate([[0], stats.poisson(mean).cdf(np.arange(low, high)), [1]]))
+        assert stats.chisquare(cells, law * 300_000).pvalue > 1e-9
+
+
+@pytest.mark.parametrize("name", ARMS)
+def test_contract(name):
+    check_environment(ARMS[name], runs=16, plays=16, settle=512)
+
+
+@pytest.mark.parametrize("name", FAMILIES)
+@pytest.mark.parametrize("policy", [KLUCB, RoundRobinKLUCB, IMED, Thompson])
+def test_contract_of_policies(policy, name):
+    check_policy(policy(family=FAMILIES[name]), ARMS[name], rounds=12, plays=2)
+
+
+@pytree
+class Wrong:
+    """Gaussian arms with something wrong."""
+
+    arms_given: object
+    what: str = jaxbandit.static("")
+    reward = None
+    arms = 3
+
+    @property
+    def reward_range(self):
+        return (0.0, 1.0) if self.what == "range" else (-math.inf, math.inf)
+
+    def means(self):
+        return self.arms_given.means() + 0.1 * (self.what == "means")
+
+    def init(self, key):
+        return self.arms_given.init(key)
+
+    def step(self, key, state, arms):
+        following, feedback = self.arms_given.step(key, state, arms)
+        if self.what == "repeats":
+            feedback = self.arms_given.step(key, self.init(key), arms)[1]
+        if self.what == "order":
+            feedback = feedback._replace(rewards=feedback.rewards + state.plays.sum())
+        return following, feedback
+
+
+@pytest.mark.parametrize(
+    ("what", "message"),
+    [
+        ("", None),
+        ("range", "reward_range: 0 to 1, and arm 0 pays from -"),
+        ("means", r"means\(\): 0.6 for arm 0, which paid 0.5"),
+        ("repeats", "step: repeats its draw"),
+        ("order", "the n-th play of an arm depends on the plays of other arms"),
+    ],
+)
+def test_a_broken_environment_is_found(what, message):
+    environment = Wrong(ARMS["gaussian"], what)
+    if message is None:
+        check_environment(environment, runs=16, plays=8, settle=2000)
+        return
+    with pytest.raises(AssertionError, match=message):
+        check_environment(environment, runs=16, plays=8, settle=2000)
+
+
+def test_the_nth_play_pays_the_same_under_every_policy():
+    """Sums of an arm's first n rewards, of all policies and whatever is played beside it: equal bits."""
+    policies = {"ucb": UCB1(), "u": Uniform(), "g": GradientBandit(), "t": Thompson(family=families.Gaussian())}
+    found = {}
+    for plays in (1, 2):
+        result = simulate(
+            ARMS["gaussian"], policies, runs=9, horizon=60, times=np.arange(1, 61), plays=plays, progress=False
+        )
+        for label in policies:
+            counts, sums = result.visits[label][0, 0, ..., 0], result.recorded["rewards"][label][0, 0]
+            for run, t, arm in np.ndindex(counts.shape):
+                place = run, arm, counts[run, t, arm]
+                assert found.setdefault(place, sums[run, t, arm]) == sums[run, t, arm]
+
+
+ASKED = {"key": jax.random.key(4), "runs": 23, "horizon": 50, "times": [1, 7, 30, 50], "progress": False}
+POLICIES = {
+    "ucb": [UCB1(), UCB1(0.5)],
+    "kl": KLUCB(family=families.Gaussian(2.0)),
+    "t": Thompson(family=families.Gaussian()),
+}
+SCENARIOS = {"a": ARMS["gaussian"], "b": gaussian([0.0, 0.3, 0.2])}
+
+
+@pytest.fixture(scope="module")
+def result():
+    return simulate(SCENARIOS, POLICIES, **ASKED)
+
+
+def same(left, right, runs=slice(None)):
+    for label in POLICIES:
+        np.testing.assert_array_equal(left.visits[label], right.visits[label][:, :, runs])
+        np.testing.assert_array_equal(left.recorded["rewards"][label], right.recorded["rewards"][label][:, :, runs])
+
+
+@pytest.mark.parametrize(
+    "cut", [{"chunk": 7}, {"tile": 5}, {"devices": jax.devices("cpu")[:1]}, {"tile": 1, "chunk": 13}], ids=str
+)
+def test_however_the_work_is_cut(result, cut):
+    same(simulate(SCENARIOS, POLICIES, **ASKED | cut), result)
+    assert result.visits["ucb"].shape == (2, 2, 23, 4, 3, 1) and result.reward.shape == (2, 3, 0)
+
+
+def test_runs_scenarios_and_variants_alone(result):
+    same(simulate(SCENARIOS, POLICIES, **ASKED | {"runs": range(3, 11)}), result, slice(3, 11))
+    alone = simulate(SCENARIOS["b"], {"ucb": UCB1(0.5)}, **ASKED)
+    np.testing.assert_array_equal(alone.recorded["rewards"]["ucb"][0, 0], result.recorded["rewards"]["ucb"][1, 1])
+
+
+def test_resumed_saved_and_swept(result, tmp_path):
+    half = simulate(SCENARIOS, POLICIES, **ASKED | {"horizon": 30, "times": [1, 7, 30]})
+    half.save(tmp_path / "half.npz")
+    same(simulate(SCENARIOS, POLICIES, **ASKED, resume=Result.load(tmp_path / "half.npz")), result)
+    case = {"scenarios": SCENARIOS, "policies": POLICIES, **ASKED}
+    case.pop("progress")
+    same(sweep({"c": case}, tmp_path / "folder", block=10)["c"], result)
+
+
+def draws_of(environment, run, plays):
+    """What the first plays of every arm pay in a run, [K, n] float64: the arm alone is played."""
+    key = jaxbandit.luck(ASKED["key"], np.arange(run, run + 1)).environment[0]
+
+    def body(state, _):
+        state, feedback = environment.step(key, state, jnp.arange(environment.arms, dtype=jnp.int32))
+        return state, feedback.rewards
+
+    return np.asarray(jax.lax.scan(body, environment.init(key), None, plays)[1], float).T
+
+
+def upper(divergence, mean, radius):
+    """max{m : D(mean || m) <= radius} by halving."""
+    low, high = mean, max(mean, 1.0)
+    while divergence(mean, high) <= radius:
+        high *= 2
+    for _ in range(200):
+        middle = (low + high) / 2
+        low, high = (middle, high) if divergence(mean, middle) <= radius else (low, middle)
+    return low
+
+
+def poisson_divergence(m, n):
+    return n - m + (m * math.log(m / n) if m > 0 else 0)
+
+
+def exponential_divergence(m, n):
+    return m / n - 1 - math.log(m / n)
+
+
+def gaussian_divergence(m, n):
+    return (m - n) ** 2 / 2
+
+
+def index(kind, divergence, mean, plays, t, best):
+    if kind == "UCB1":
+        return mean + math.sqrt(2 * math.log(t - 1) / plays)
+    if kind == "IMED":
+        return -plays * divergence(mean, best) - math.log(plays)
+    return upper(divergence, mean, math.log(1 + t * math.log(t) ** 2) / plays)
+
+
+@pytest.mark.parametrize("kind", ["UCB1", "KLUCB", "IMED"])
+@pytest.mark.parametrize(
+    ("name", "divergence"),
+    [("gaussian", gaussian_divergence), ("poisson", poisson_divergence), ("exponential", exponential_divergence)],
+)
+def test_round_by_round_in_float64(name, divergence, kind):
+    """Every choice as by the definitions, on the same draws, unless two scores are equal but for rounding."""
+    environment = gaussian([0.5, 0.2, -0.1]) if name == "gaussian" else ARMS[name]
+    policy = UCB1() if kind == "UCB1" else getattr(jaxbandit, kind)(family=FAMILIES[name])
+    rounds = 150
+    asked = ASKED | {"runs": 4, "horizon": rounds, "times": np.arange(1, rounds + 1)}
+    result = simulate(environment, {"p": policy}, **asked)
+    played = np.diff(result.visits["p"][0, 0, ..., 0], axis=1, prepend=0).argmax(-1)
+    for run in range(4):
+        draws = draws_of(environment, run, rounds)
+        counts = [0, 0, 0]
+        for t in range(1, rounds + 1):
+            rewards = [[float(x) for x in draws[k, : counts[k]]] for k in range(3)]
+            means = [math.fsum(x) / len(x) if x else 0.0 for x in rewards]
+            scores = [index(kind, divergence, means[k], counts[k], t, max(means)) if counts[k] else math.inf
+                      for k in range(3)]  # fmt: skip
+            arm = played[run, t - 1]
+            if min(counts) == 0:
+                assert arm == scores.index(math.inf)
+            else:
+                assert scores[arm] >= max(scores) - 1e-5 * (1 + abs(scores[arm])), (run, t, scores)
+            counts[arm] += 1
+        paid = [math.fsum(draws[k, : counts[k]]) for k in range(3)]
+        np.testing.assert_allclose(result.recorded["rewards"]["p"][0, 0, run, -1], paid, rtol=1e-13, atol=1e-13)
+
+
+def test_sums_lose_nothing():
+    """Against math.fsum for 200,000 rewards of all sizes, and 1e7 times one float: within 2^-40 of what is added."""
+    random = np.random.default_rng(0)
+    rewards = (random.normal(size=(200_000, 2)) * 10.0 ** random.integers(-4, 5, (200_000, 2))).astype(np.float32)
+    arms = jnp.arange(2, dtype=jnp.int32)
+
+    def add(sums, reward):
+        return add_rewards(sums, arms, reward), None
+
+    high, low = (np.asarray(x, float) for x in jax.jit(lambda r: jax.lax.scan(add, no_sums(2), r)[0])(rewards))
+    for arm in range(2):
+        exact = math.fsum(rewards[:, arm].astype(float))
+        assert abs(high[arm] + low[arm] - exact) <= 2.0**-40 * np.abs(rewards[:, arm].astype(float)).sum()
+        assert abs(low[arm]) <= np.spacing(np.float32(abs(high[arm]))) / 2
+    tenth = jnp.full(1, 0.1, jnp.float32)
+    many = jax.jit(lambda: jax.lax.fori_loop(0, 10**7, lambda _, s: add_rewards(s, arms[:1], tenth), no_sums(1)))()
+    exact = 10**7 * float(np.float32(0.1))
+    assert abs(float(many.high[0]) + float(many.low[0]) - exact) < 2.0**-40 * exact
+
+
+def test_regret_of_what_was_collected(result):
+    for label in POLICIES:
+        collected = result.recorded["rewards"][label].sum(-1)
+        best = np.array([0.5, 0.3])[:, None, None, None]
+        np.testing.assert_allclose(metrics.realised_regret(result, label), result.times * best - collected, atol=1e-12)
+        gaps = best - result.means[:, None, None]
+        expected = (result.visits[label][..., 0] * gaps[:, :, :, None]).sum(-1)
+        np.testing.assert_allclose(metrics.regret(result, label), expected, atol=1e-12)
+        assert metrics.discounted_reward(result, label, 0.5).shape == result.visits[label].shape[:3]
+    np.testing.assert_array_equal(metrics.best_arms(result), [[True, False, False], [False, True, False]])
+    assert metrics.regret_name(result) == "pseudo-regret"
+
+
+def test_faces(result, tmp_path):
+    assert "3 arms of independent rewards" in result._repr_html_()
+    dataset = result.to_xarray()
+    assert dataset.rewards.dims == ("scenario", "policy", "run", "time", "arm") and "reward" not in dataset
+    np.testing.assert_array_equal(dataset.rewards.values[:, :2], result.recorded["rewards"]["ucb"])
+    result.to_netcdf(tmp_path / "r.nc")
+
+
+def test_shuffled_arms_keep_their_numbers():
+    environment = gaussian([0.0, 100.0, 200.0], 0.01)
+    asked = ASKED | {"shuffle": True, "plays": 2}
+    result = simulate(environment, {"ucb": UCB1(), "o": Oracle(environment.means())}, **asked)
+    for label in ("ucb", "o"):
+        plays, sums = result.visits[label][..., 0], result.recorded["rewards"][label]
+        np.testing.assert_allclose(sums, plays * environment.means(), atol=1.0)
+    assert (result.visits["o"][0, 0, :, -1, :, 0] == [0, 50, 50]).all()
+    assert result.to_xarray().rewards.dims[-1] == "arm"
+
+
+@pytest.mark.parametrize(
+    ("policy", "known"),
+    [
+        (Thompson(family=families.Gaussian(4.0)), lambda r, n: stats.norm(r / n, math.sqrt(4 / n))),
+        (Thompson(2.0, 3.0, families.Poisson()), lambda r, n: stats.loggamma(2 + r, loc=-math.log(3 + n))),
+        (Thompson(2.0, 3.0, families.Exponential()), None),
+        (Thompson(2.0, 3.0), None),
+    ],
+    ids=["Gaussian", "Poisson", "Exponential", "Bernoulli"],
+)
+def test_thompson_draws_from_the_posterior(policy, known):
+    """Kolmogorov-Smirnov of 100,000 scores of each arm at 1e-9."""
+    rewards, plays = np.array([3.0, 0.25, 7.0]), np.array([4, 1, 40])
+    state = Sums(jnp.asarray(plays, jnp.int32), TwoFloats(jnp.asarray(rewards, jnp.float32), jnp.zeros(3)))
+    keys = jax.random.split(jax.random.key(2), 100_000)
+    scores = np.asarray(jax.jit(jax.vmap(lambda key: policy.scores(key, state, 50)))(keys), float)
+    for arm, (r, n) in enumerate(zip(rewards, plays, strict=True)):
+        if known is not None:
+            share = known(r, n).cdf(scores[:, arm])
+        elif policy.family is None:
+            share = stats.beta(2 + r, 3 + n - r).cdf(special.expit(scores[:, arm]))
+        else:
+            share = stats.invgamma(2 + n, scale=3 + r).cdf(np.exp(scores[:, arm]))
+        assert stats.kstest(share, "uniform").pvalue > 1e-9
+
+
+def test_thompson_begins():
+    for family in (families.Gaussian(), families.Poisson(), families.Exponential()):
+        policy = Thompson(family=family)
+        scores = policy.scores(jax.random.key(0), policy.init(jnp.zeros((3, 0))), 1)
+        assert np.isinf(scores).all() == isinstance(family, families.Gaussian) and not np.isnan(scores).any()
+
+
+def test_thompson_of_sums_is_that_of_counts():
+    """Rewards 0 and 1, added up or counted: the same draws."""
+    counts = jnp.array([[3, 4], [0, 9], [5, 0]], jnp.int32)
+    state = Sums(counts.sum(1), TwoFloats(counts[:, 1].astype(float), jnp.zeros(3)))
+    seen = Visits(counts, jnp.tile(jnp.array([0.0, 1.0]), (3, 1)))
+    key = jax.random.key(8)
+    np.testing.assert_array_equal(Thompson().scores(key, state, 9), Thompson().scores(key, seen, 9))
+    explicit = Thompson(family=families.Bernoulli())
+    np.testing.assert_array_equal(explicit.scores(key, seen, 9), Thompson().scores(key, seen, 9))
+
+
+def test_lai_robbins_of_families():
+    found = bounds.lai_robbins(gaussian([1.0, 0.5, 1.0, 0.0], [1.0, 3.0, 0.5, 2.0])).per_arm
+    np.testing.assert_allclose(found, [0, 2 * 9 / 0.5, 0, 2 * 4 / 1.0], rtol=1e-12)
+    for make in (poisson, exponential):
+        means = [3.0, 2.999, 0.5]
+        found = bounds.lai_robbins(make(means)).per_arm
+        with mp.workdps(40):
+            exact = [0] + [float((3 - mp.mpf(m)) / _exact(make, mp.mpf(m), mp.mpf(3))) for m in means[1:]]
+        np.testing.assert_allclose(found, exact, rtol=1e-9)
+
+
+def _exact(make, m, n):
+    return n - m + m * mp.log(m / n) if make is poisson else m / n - 1 - mp.log(m / n)
+
+
+@pytest.mark.parametrize(
+    ("make", "message"),
+    [
+        (lambda: gaussian([0.5]), r"means: shape \(1,\)"),
+        (lambda: gaussian([0.5, math.nan]), "means"),
+        (lambda: gaussian([0.5, 0.1], 0.0), "deviation: 0.0 is not positive"),
+        (lambda: gaussian([0.5, 0.1], [1.0, 2.0, 3.0]), "deviation"),
+        (lambda: poisson([1.0, 3001.0]), r"means: \[1.0, 3001.0\] lie outside 0 to 3000"),
+        (lambda: poisson([1.0, -1.0]), "means"),
+        (lambda: exponential([1.0, 0.0]), "means: 0.0 is not positive"),
+        (lambda: beta([1.0, 0.001], [1.0, 1.0]), "a: "),
+        (lambda: beta([1.0, 1.0], [1.0, 1e7]), "b: "),
+        (lambda: beta([1.0, 1.0], [1.0, 1.0, 1.0]), "a and b: shapes"),
+        (lambda: uniform([0.0, 1.0], [1.0, 1.0]), "low: "),
+        (lambda: uniform([0.0, 1.0], [1.0]), "high: shape"),
+    ],
+)
+def test_bad_arms(make, message):
+    with pytest.raises(ValueError, match=message):
+        make()
+
+
+@pytree
+class Mine:
+    """A policy that says nothing of its rewards."""
+
+    def init(self, reward):
+        return jnp.zeros(reward.shape[0])
+
+    def scores(self, key, state, t):
+        return state
+
+    def update(self, state, feedback: Feedback):
+        return state
+
+
+@pytest.mark.parametrize(
+    "policy", [name for name in jaxbandit.ALL if not hasattr(jaxbandit.ALL[name](), "reward_range")]
+)
+def test_policies_that_need_states_are_refused_by_name(policy):
+    with pytest.raises(ValueError, match=rf"policies\['p'\]: {policy} needs rewards that tell the states.*UCB1, KLUCB"):
+        simulate(ARMS["beta"], {"p": jaxbandit.ALL[policy]()}, runs=2, horizon=5)
+
+
+def test_refusals():
+    arms = ARMS["gaussian"]
+    assert len([name for name in jaxbandit.ALL if hasattr(jaxbandit.ALL[name](), "reward_range")]) >= 8
+    for policies, message in (
+        ({"p": Mine()}, "Mine needs rewards that tell the states"),
+        ({"p": KLUCB()}, "KLUCB plays rewards from 0 to 1; those of scenarios.*-inf to inf"),
+        ({"p": [Thompson()]}, "Thompson plays rewards from 0 to 1"),
+        ({"p": IMED(families.Poisson())}, "IMED plays rewards from 0 to inf"),
+        ({"p": jaxbandit.Gittins.of(jaxbandit.bernoulli([0.5, 0.4, 0.3]), 0.9)}, "Gittins needs rewards"),
+    ):
+        with pytest.raises(ValueError, match=rf"^policies\['p'\]: .*{message}"):
+            simulate(arms, policies, runs=2, horizon=5)
+    with pytest.raises(ValueError, match="^backend: the kernel"):
+        simulate(arms, {"p": UCB1()}, runs=2, horizon=5, backend="kernel")
+    with pytest.raises(ValueError, match="^record: the name 'rewards'"):
+        simulate(arms, {"p": UCB1()}, runs=2, horizon=5, record={"rewards": lambda arms, state, t: state.plays})
+    with pytest.raises(ValueError, match="^scenarios"):
+        simulate({"a": arms, "b": jaxbandit.bernoulli([0.5, 0.4, 0.3])}, {"p": UCB1()}, runs=2, horizon=5)
+    with pytest.raises(ValueError, match="^family: Thompson has no prior for Other"):
+        simulate(arms, {"p": Thompson(family=Other())}, runs=2, horizon=5)
+    for bound in (bounds.lower, bounds.lower_paper, bounds.upper_asymptotic, bounds.ucb_sm_upper):
+        with pytest.raises(ValueError, match="^environment: IndependentArms has no transition"):
+            bound(arms)
+    for name in ("beta", "uniform"):
+        with pytest.raises(ValueError, match="^environment: the laws"):
+            bounds.lai_robbins(ARMS[name])
+
+
+@pytree
+class Other:
+    """A family for which there is no conjugate prior."""
+
+    range = (-math.inf, math.inf)
+
+    def validate(self, reward):
+        pass
+
+    def divergence(self, mean, other):
+        return mean - other
+
+    def upper(self, mean, radius):
+        return mean
+
+
+@pytest.mark.parametrize("name", ["beta", "uniform"])
+def test_rewards_in_the_unit_interval_need_no_family(name):
+    """Bernoulli's index, bound and prior are for all rewards in [0, 1]: each finds the best arm of these."""
+    arms = {"beta": beta([8.0, 1.0, 1.0], [2.0, 2.0, 3.0]), "uniform": uniform([0.5, 0.0, 0.1], [1.0, 0.5, 0.4])}[name]
+    policies = {policy.__name__: policy() for policy in (KLUCB, RoundRobinKLUCB, IMED, Thompson, UCB1, UCBSM)}
+    result = simulate(arms, policies, runs=8, horizon=400, progress=False)
+    for label in set(policies) - {"UCBSM"}:
+        assert metrics.best_share(result, label)[..., -1].mean() > 0.6
