@@ -59,6 +59,20 @@ def pairs(horizon: int) -> list[Pair]:
     ]
 
 
+def gaussian_pairs(horizon: int, deviation: float) -> list[Pair]:
+    """Those for Gaussian arms; the package's own variance is 1/4."""
+    known = {"horizon": horizon, "klucb": "klucbGauss"}
+    family = jaxbandit.families.Gaussian(deviation**2)
+    return [
+        Pair("UCB1", "UCB", {}, jaxbandit.UCB1()),
+        Pair("UCB, alpha 1", "UCBalpha", {"alpha": 1}, jaxbandit.UCB1(bonus=0.5)),
+        Pair("KL-UCB, log t", "klUCB", {"klucb": "klucbGauss"}, jaxbandit.KLUCB(0.0, family=family), TO_COME),
+        Pair("KL-UCB++", "klUCBPlusPlus", known, jaxbandit.KLUCB(horizon=float(horizon), family=family)),
+        Pair("MOSS", "MOSSH", {"horizon": horizon}, jaxbandit.MOSS(float(horizon))),
+        Pair("uniform", "Uniform", {}, jaxbandit.Uniform()),
+    ]
+
+
 class Played(NamedTuple):
     """What the other package played of one policy in one problem."""
 
@@ -66,7 +80,9 @@ class Played(NamedTuple):
     seconds: float  # of one processor
 
 
-def jobs(pair: Pair, problem: str, means: list[float], runs: int) -> list[dict[str, Any]]:
+def jobs(
+    pair: Pair, problem: str, means: list[float], runs: int, deviation: float | None = None
+) -> list[dict[str, Any]]:
     """Blocks of runs; a name is made of letters, digits and dashes."""
     what = "".join(letter if letter.isalnum() else "-" for letter in f"{problem}-{pair.label}".replace("+", "plus"))
     last = min(runs, pair.most_runs)
@@ -74,6 +90,7 @@ def jobs(pair: Pair, problem: str, means: list[float], runs: int) -> list[dict[s
         {
             "name": f"{what}-{first}-{min(first + BLOCK, last)}",
             "means": means,
+            "deviation": deviation,
             "policy": pair.theirs,
             "arguments": pair.arguments,
             "runs": [first, min(first + BLOCK, last)],
