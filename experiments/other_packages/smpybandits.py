@@ -22,6 +22,7 @@ BLOCK = 50  # runs of a job; what Ctrl-C loses
 TO_COME = "its log t counts the rounds that are over, ours counts the one to come"
 LISTS = "it makes each list at once, ours grows round by round as in the source"
 LEAST = "it takes the mean at which the divergence is least for the divergence"
+VARIANCE = "its tolerance, 1e-4, is passed where klucbGauss takes the variance"
 ANEW = "ties are drawn anew in every round there, and go by the run's order of arms here"
 
 
@@ -66,8 +67,8 @@ def gaussian_pairs(horizon: int, deviation: float) -> list[Pair]:
     return [
         Pair("UCB1", "UCB", {}, jaxbandit.UCB1()),
         Pair("UCB, alpha 1", "UCBalpha", {"alpha": 1}, jaxbandit.UCB1(bonus=0.5)),
-        Pair("KL-UCB, log t", "klUCB", {"klucb": "klucbGauss"}, jaxbandit.KLUCB(0.0, family=family), TO_COME),
-        Pair("KL-UCB++", "klUCBPlusPlus", known, jaxbandit.KLUCB(horizon=float(horizon), family=family)),
+        Pair("KL-UCB, log t", "klUCB", {"klucb": "klucbGauss"}, jaxbandit.KLUCB(0.0, family=family), VARIANCE),
+        Pair("KL-UCB++", "klUCBPlusPlus", known, jaxbandit.KLUCB(horizon=float(horizon), family=family), VARIANCE),
         Pair("MOSS", "MOSSH", {"horizon": horizon}, jaxbandit.MOSS(float(horizon))),
         Pair("uniform", "Uniform", {}, jaxbandit.Uniform()),
     ]
