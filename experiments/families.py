@@ -159,7 +159,7 @@ def draw(results: dict[str, Result]) -> Pictures:
         lines = limits(name)
         top = TOP * next(iter(lines.values()))
         draw_growth(ax, seen, {whom: line for whom, line in lines.items() if line < top}, linear, order)
-        words = "".join(f"; {whom} {line:,.2f}" for whom, line in lines.items() if line >= top)
+        words = "".join(f"\n({whom} {line:,.2f}, beyond the picture)" for whom, line in lines.items() if line >= top)
         runs = next(iter(seen.values())).values.shape[1]
         ax.set_title(f"{name}: growth of regret per log t, by decade; {runs} runs{words}", fontsize="medium")
     yield "families", figure

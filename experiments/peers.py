@@ -1,11 +1,12 @@
 """Is what we play what others play? Independent arms, every policy that SMPyBandits has as well, side by side.
 
-Plays both packages on Bernoulli arms: five that are easy to tell apart, and ten that hardly ever pay (Garivier and
-Cappe 2011). Prints and writes (CSV) mean regret of both with 95 % intervals, the difference with an interval that holds
-for all rows together with 95 %, the verdict (agree, or differ, because ..), rounds per second of one processor, in what
-the definitions differ, and what we found to be wrong in SMPyBandits; draws final regret. Ties: there an arm is drawn
-anew each time, here the first arm is played of an order drawn for each run. Where we say that one thing makes the
-difference, the package's policy is also played with that one thing changed, in a row of its own.
+Plays both packages on Bernoulli arms, five that are easy to tell apart, and ten that hardly ever pay (Garivier and
+Cappe 2011), and on five Gaussian arms. Prints and writes (CSV) mean regret of both with 95 % intervals, the difference
+with an interval that holds for all rows together with 95 %, the verdict (agree, or differ, because ..), rounds per
+second of one processor, in what the definitions differ, and what we found to be wrong in SMPyBandits; draws final
+regret. Ties: there an arm is drawn anew each time, here the first arm is played of an order drawn for each run. Where
+we say that one thing makes the difference, the package's policy is also played with that one thing changed, in a row of
+its own.
 
 SMPyBandits 0.9.7 needs an older scipy than we do. So it plays in an environment of its own, which this command makes in
 the folder --environment at the first call, by `python -m venv` and pip; or in that of --python. Where it cannot be had,
@@ -16,7 +17,6 @@ from __future__ import annotations
 
 import dataclasses
 import sys
-import time
 from pathlib import Path
 from typing import Any
 
@@ -28,17 +28,20 @@ from experiments.command_line.experiment import begin, finish, play
 from experiments.command_line.options import Simulation, main, option
 from experiments.other_packages import smpybandits
 from experiments.other_packages.environment import make
-from experiments.other_packages.smpybandits import NAME, Pair, Played, pairs
+from experiments.other_packages.smpybandits import NAME, Pair, Played, gaussian_pairs, pairs
 from experiments.reports.pictures import Pictures, frameless, panels
 from experiments.reports.tables import Row, Tables, in_short
 from experiments.reports.verdicts import interval
-from jaxbandit import MarkovArms, Policy, Result, confidence, divergences, metrics
+from experiments.timing.stopwatch import processor_rate
+from jaxbandit import Environment, Policy, Result, confidence, divergences, environments, metrics
 from jaxbandit.plotting import COLOURS
 
 PROBLEMS: dict[str, list[float]] = {
     "easy": [0.9, 0.7, 0.5, 0.3, 0.1],
     "hard": [0.1, 0.05, 0.05, 0.05, 0.02, 0.02, 0.02, 0.01, 0.01, 0.01],
+    "Gaussian": [0.9, 0.7, 0.5, 0.3, 0.1],
 }
+DEVIATION = {"Gaussian": 0.5}  # of the problems that are not Bernoulli
 MORE = 10  # times as many runs are played here, as they take no time
 TIMED = "easy"  # the problem whose rounds are timed
 
@@ -55,6 +58,17 @@ class Settings(Simulation):
     python: str = option("", "a Python that has SMPyBandits, in the place of that environment")
 
 
+def arms_of(name: str) -> Environment:
+    """Our arms of the problem."""
+    means = PROBLEMS[name]
+    return environments.gaussian(means, DEVIATION[name]) if name in DEVIATION else jaxbandit.bernoulli(means)
+
+
+def pairs_of(name: str, horizon: int) -> list[Pair]:
+    """The policies that both have for the problem."""
+    return gaussian_pairs(horizon, DEVIATION[name]) if name in DEVIATION else pairs(horizon)
+
+
 def times(horizon: int) -> list[int]:
     """The rounds that are recorded, the horizon last."""
     return sorted({max(1, horizon // part) for part in (100, 10, 3, 1)})
@@ -62,20 +76,23 @@ def times(horizon: int) -> list[int]:
 
 def cases(settings: Settings) -> dict[str, Any]:
     """A case for each problem, for us."""
-    policies = {pair.label: pair.ours for pair in pairs(settings.horizon)}
     size = settings.size() | {"runs": MORE * settings.runs, "times": times(settings.horizon), "shuffle": True}
     return {
-        name: {"scenarios": {name: jaxbandit.bernoulli(means)}, "policies": policies, **size}
-        for name, means in PROBLEMS.items()
+        name: {
+            "scenarios": {name: arms_of(name)},
+            "policies": {pair.label: pair.ours for pair in pairs_of(name, settings.horizon)},
+            **size,
+        }
+        for name in PROBLEMS
     }
 
 
 def play_theirs(settings: Settings, folder: Path) -> Theirs:
     """What SMPyBandits plays, or nothing and why."""
     asked = {
-        (name, pair.label): smpybandits.jobs(pair, name, means, settings.runs)
+        (name, pair.label): smpybandits.jobs(pair, name, means, settings.runs, DEVIATION.get(name))
         for name, means in PROBLEMS.items()
-        for pair in pairs(settings.horizon)
+        for pair in pairs_of(name, settings.horizon)
     }
     try:
         python = Path(settings.python or make(Path(settings.environment), smpybandits.REQUIREMENTS))
@@ -118,7 +135,7 @@ def regret_rows(results: dict[str, Result], theirs: Theirs, horizon: int) -> lis
     """Mean final regret of both, their difference and the verdict."""
     rows: list[Row] = []
     for name, means in PROBLEMS.items():
-        for pair in pairs(horizon):
+        for pair in pairs_of(name, horizon):
             ours = metrics.pseudo_regret(results[name], pair.label)[0, 0, :, -1]
             row: Row = {"arms": name, "policy": pair.label, "jaxbandit": in_short(ours)}
             if theirs:
@@ -131,24 +148,12 @@ def regret_rows(results: dict[str, Result], theirs: Theirs, horizon: int) -> lis
     return rows
 
 
-def our_speed(arms: MarkovArms, policy: Policy, runs: int = 1000, rounds: int = 20_000) -> float:
-    """Rounds a second of one processor, compiled before."""
-
-    def timed() -> float:
-        began = time.process_time()
-        jaxbandit.simulate(arms, {"": policy}, runs=runs, horizon=rounds, times=[rounds], progress=False)
-        return time.process_time() - began
-
-    timed()
-    return runs * rounds / timed()
-
-
 def speed_rows(theirs: Theirs, horizon: int) -> list[Row]:
     """Rounds a second of processor time."""
     rows: list[Row] = []
-    arms = jaxbandit.bernoulli(PROBLEMS[TIMED])
-    for pair in pairs(horizon):
-        ours = our_speed(arms, pair.ours)
+    arms = arms_of(TIMED)
+    for pair in pairs_of(TIMED, horizon):
+        ours = processor_rate(arms, pair.ours)
         row: Row = {"policy": pair.label, "jaxbandit": f"{ours:,.0f}"}
         if theirs:
             played = theirs[TIMED, pair.label]
@@ -165,8 +170,15 @@ def definition_rows(horizon: int) -> list[Row]:
         return f"{pair.theirs}({', '.join(f'{name}={value}' for name, value in pair.arguments.items())})"
 
     return [
-        {"policy": pair.label, NAME: named(pair), "jaxbandit": in_code(pair.ours), "difference": pair.why or "none"}
-        for pair in pairs(horizon)
+        {
+            "arms": kind,
+            "policy": pair.label,
+            NAME: named(pair),
+            "jaxbandit": in_code(pair.ours),
+            "difference": pair.why or "none",
+        }
+        for kind, name in {("Gaussian" if name in DEVIATION else "Bernoulli"): name for name in PROBLEMS}.items()
+        for pair in pairs_of(name, horizon)
     ]
 
 
@@ -218,10 +230,12 @@ def tabulate(results: dict[str, Result], theirs: Theirs, found: dict[str, float]
 
 def draw(results: dict[str, Result], theirs: Theirs, horizon: int) -> Pictures:
     """Mean final regret of both with their intervals, a panel for each problem."""
-    labels = [pair.label for pair in pairs(horizon)]
-    figure, axes = panels(1, len(PROBLEMS), (12, 6), sharey=True)
+    labels = list(dict.fromkeys(pair.label for name in PROBLEMS for pair in pairs_of(name, horizon)))
+    figure, axes = panels(1, len(PROBLEMS), (15, 6), sharey=True)
     for ax, (name, means) in zip(axes, PROBLEMS.items()):
         for row, label in enumerate(labels):
+            if label not in results[name].labels:
+                continue
             seen = {"jaxbandit": metrics.pseudo_regret(results[name], label)[0, 0, :, -1]}
             if theirs:
                 seen[NAME] = regret_of(theirs[name, label].plays[:, -1], means)

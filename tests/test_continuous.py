@@ -13,6 +13,7 @@ import jaxbandit
 from jaxbandit import (
     IMED,
     KLUCB,
+    MOSS,
     UCB1,
     UCBSM,
     Feedback,
@@ -364,12 +365,14 @@ def gaussian_divergence(m, n):
 def index(kind, divergence, mean, plays, t, best):
     if kind == "UCB1":
         return mean + math.sqrt(2 * math.log(t - 1) / plays)
+    if kind == "MOSS":
+        return mean + math.sqrt(max(0, math.log(t / (3 * plays))) / plays)
     if kind == "IMED":
         return -plays * divergence(mean, best) - math.log(plays)
     return upper(divergence, mean, math.log(1 + t * math.log(t) ** 2) / plays)
 
 
-@pytest.mark.parametrize("kind", ["UCB1", "KLUCB", "IMED"])
+@pytest.mark.parametrize("kind", ["UCB1", "MOSS", "KLUCB", "IMED"])
 @pytest.mark.parametrize(
     ("name", "divergence"),
     [("gaussian", gaussian_divergence), ("poisson", poisson_divergence), ("exponential", exponential_divergence)],
@@ -377,7 +380,7 @@ def index(kind, divergence, mean, plays, t, best):
 def test_round_by_round_in_float64(name, divergence, kind):
     """Every choice as by the definitions, on the same draws, unless two scores are equal but for rounding."""
     environment = gaussian([0.5, 0.2, -0.1]) if name == "gaussian" else ARMS[name]
-    policy = UCB1() if kind == "UCB1" else getattr(jaxbandit, kind)(family=FAMILIES[name])
+    policy = getattr(jaxbandit, kind)() if kind in ("UCB1", "MOSS") else getattr(jaxbandit, kind)(family=FAMILIES[name])
     rounds = 150
     asked = ASKED | {"runs": 4, "horizon": rounds, "times": np.arange(1, rounds + 1)}
     result = simulate(environment, {"p": policy}, **asked)
@@ -603,7 +606,7 @@ class Other:
 def test_rewards_in_the_unit_interval_need_no_family(name):
     """Bernoulli's index, bound and prior are for all rewards in [0, 1]: each finds the best arm of these."""
     arms = {"beta": beta([8.0, 1.0, 1.0], [2.0, 2.0, 3.0]), "uniform": uniform([0.5, 0.0, 0.1], [1.0, 0.5, 0.4])}[name]
-    policies = {policy.__name__: policy() for policy in (KLUCB, RoundRobinKLUCB, IMED, Thompson, UCB1, UCBSM)}
+    policies = {policy.__name__: policy() for policy in (KLUCB, RoundRobinKLUCB, IMED, Thompson, UCB1, MOSS, UCBSM)}
     result = simulate(arms, policies, runs=8, horizon=400, progress=False)
     for label in set(policies) - {"UCBSM"}:
         assert metrics.best_share(result, label)[..., -1].mean() > 0.6

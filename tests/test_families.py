@@ -337,11 +337,9 @@ def test_a_grid_of_families_is_one_program():
             assert (alone.visits["policy"][:, 0] == grid.visits["policy"][:, number]).all()
 
 
-@pytest.mark.parametrize("policy", [KLUCB, RoundRobinKLUCB, IMED])
-def test_the_kernel_plays_families_in_closed_form(policy):
-    arms = exponential_family([0.4, 0.0], G2)
-    for family in (FAMILY_2, Gaussian(0.25), Poisson(), Exponential()):
-        check_backend(policy(family=family), arms, runs=9, rounds=40)
+@pytest.mark.parametrize(("policy", "family"), [(KLUCB, FAMILY_2), (IMED, FAMILY_2), (RoundRobinKLUCB, Poisson())])
+def test_the_kernel_plays_families_in_closed_form(policy, family):
+    check_backend(policy(family=family), exponential_family([0.4, 0.0], G2), runs=9, rounds=40)
 
 
 def test_constants_of_the_lower_bound():
@@ -387,7 +385,7 @@ def test_errors_of_chains_and_bounds():
         (lambda: simulate(arms, {"k": KLUCB(family=FAMILY_3)}, runs=2, horizon=2), "^family: every arm's states must"),
         (
             lambda: simulate(arms, {"k": KLUCB(family=TwoStateChains(-1.0))}, runs=2, horizon=2),
-            "^kappa: -1.0 is no positive",
+            "^kappa: -1.0 is no number",
         ),
     ):
         with pytest.raises(ValueError, match=message):

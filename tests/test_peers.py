@@ -64,7 +64,7 @@ def few(monkeypatch):
     chosen = [pair for pair in smpybandits.pairs(100) if pair.label in FEW]
     monkeypatch.setattr(peers, "pairs", lambda horizon: chosen)
     monkeypatch.setattr(peers, "PROBLEMS", {"easy": [0.8, 0.2], "hard": [0.1, 0.4, 0.3]})
-    monkeypatch.setattr(peers, "our_speed", lambda arms, policy: 1e6)
+    monkeypatch.setattr(peers, "processor_rate", lambda arms, policy: 1e6)
     monkeypatch.setattr(smpybandits, "BLOCK", 3)
 
 

@@ -1,9 +1,10 @@
 """Plays policies of SMPyBandits, run by a Python that has it: `python play_smpybandits.py REQUEST FOLDER`.
 
-REQUEST is a JSON file with "horizon", "times", "seed" and "jobs". A job has a "name", the "means" of Bernoulli arms,
-the name of a "policy", its "arguments" and the numbers of its "runs", [first, end]. What it played is FOLDER/NAME.json:
-the job itself, "plays" [run][time][arm] and the "seconds" that one processor spent. A job with such a file is not
-played again. FOLDER/evidence.json holds what the package's functions return where we say that they are wrong.
+REQUEST is a JSON file with "horizon", "times", "seed" and "jobs". A job has a "name", the "means" of arms, the
+"deviation" of Gaussian ones (null: Bernoulli), the name of a "policy", its "arguments" and the numbers of its "runs",
+[first, end]. What it played is FOLDER/NAME.json: the job itself, "plays" [run][time][arm] and the "seconds" that one
+processor spent. A job with such a file is not played again. FOLDER/evidence.json holds what the package's functions
+return where we say that they are wrong.
 """
 
 import contextlib
@@ -60,7 +61,7 @@ def load():
             return max(self.order, key=lambda arm: self.index[arm])
 
     changed = {"MendedIMED": MendedIMED, "OrderedMeans": OrderedMeans}
-    return {**vars(policies), **changed}, arms.Bernoulli, imed.Dinf, kullback
+    return {**vars(policies), **changed}, arms, imed.Dinf, kullback
 
 
 def play(policy, arms, times, horizon):
@@ -76,18 +77,26 @@ def play(policy, arms, times, horizon):
     return found
 
 
-def play_job(job, request, policies, bernoulli):
+def arms_of(job, arms):
+    """Its arms; Gaussian ones cut off where no reward is ever seen."""
+    if job["deviation"] is None:
+        return [arms.Bernoulli(mean) for mean in job["means"]]
+    return [arms.Gaussian(mean, job["deviation"], -1e9, 1e9) for mean in job["means"]]
+
+
+def play_job(job, request, policies, arms, kullback):
     """All runs of a job, each with random numbers of its own."""
     make = policies[job["policy"]]
-    arms = [bernoulli(mean) for mean in job["means"]]
-    play(make(len(arms), **job["arguments"]), arms, [], 50)  # compiles, where numba does
+    arms = arms_of(job, arms)
+    given = {name: getattr(kullback, at) if name == "klucb" else at for name, at in job["arguments"].items()}
+    play(make(len(arms), **given), arms, [], 50)  # compiles, where numba does
     plays, began = [], time.process_time()
     for run in range(*job["runs"]):
         words = [request["seed"], zlib.crc32(json.dumps([job["means"], job["policy"], job["arguments"]]).encode()), run]
         seeds = np.random.SeedSequence(words).generate_state(8)
         np.random.seed(seeds)  # noqa: NPY002
         random.seed(int(seeds[0]))
-        plays.append(play(make(len(arms), **job["arguments"]), arms, request["times"], request["horizon"]))
+        plays.append(play(make(len(arms), **given), arms, request["times"], request["horizon"]))
     return {"job": job, "plays": plays, "seconds": time.process_time() - began}
 
 
@@ -113,12 +122,12 @@ def main(request, folder):
     """Play what is not there yet."""
     signal.signal(signal.SIGINT, signal.SIG_DFL)  # Ctrl-C ends at once and without a word; what is written is whole
     asked, folder = json.loads(Path(request).read_text()), Path(folder)
-    policies, bernoulli, dinf, kullback = load()
+    policies, arms, dinf, kullback = load()
     write(folder / "evidence.json", evidence(dinf, kullback))
     for job in asked["jobs"]:
         path = folder / f"{job['name']}.json"
         if not path.exists():
-            write(path, found := play_job(job, asked, policies, bernoulli))
+            write(path, found := play_job(job, asked, policies, arms, kullback))
             speed = len(found["plays"]) * asked["horizon"] / max(found["seconds"], 1e-9)
             print(f"  {job['name']}: {speed:,.0f} rounds/s", flush=True)
 

@@ -22,6 +22,7 @@ BLOCK = 50  # runs of a job; what Ctrl-C loses
 TO_COME = "its log t counts the rounds that are over, ours counts the one to come"
 LISTS = "it makes each list at once, ours grows round by round as in the source"
 LEAST = "it takes the mean at which the divergence is least for the divergence"
+VARIANCE = "its tolerance, 1e-4, is passed where klucbGauss takes the variance"
 ANEW = "ties are drawn anew in every round there, and go by the run's order of arms here"
 
 
@@ -59,6 +60,20 @@ def pairs(horizon: int) -> list[Pair]:
     ]
 
 
+def gaussian_pairs(horizon: int, deviation: float) -> list[Pair]:
+    """Those for Gaussian arms; the package's own variance is 1/4."""
+    known = {"horizon": horizon, "klucb": "klucbGauss"}
+    family = jaxbandit.families.Gaussian(deviation**2)
+    return [
+        Pair("UCB1", "UCB", {}, jaxbandit.UCB1()),
+        Pair("UCB, alpha 1", "UCBalpha", {"alpha": 1}, jaxbandit.UCB1(bonus=0.5)),
+        Pair("KL-UCB, log t", "klUCB", {"klucb": "klucbGauss"}, jaxbandit.KLUCB(0.0, family=family), VARIANCE),
+        Pair("KL-UCB++", "klUCBPlusPlus", known, jaxbandit.KLUCB(horizon=float(horizon), family=family), VARIANCE),
+        Pair("MOSS", "MOSSH", {"horizon": horizon}, jaxbandit.MOSS(float(horizon))),
+        Pair("uniform", "Uniform", {}, jaxbandit.Uniform()),
+    ]
+
+
 class Played(NamedTuple):
     """What the other package played of one policy in one problem."""
 
@@ -66,7 +81,9 @@ class Played(NamedTuple):
     seconds: float  # of one processor
 
 
-def jobs(pair: Pair, problem: str, means: list[float], runs: int) -> list[dict[str, Any]]:
+def jobs(
+    pair: Pair, problem: str, means: list[float], runs: int, deviation: float | None = None
+) -> list[dict[str, Any]]:
     """Blocks of runs; a name is made of letters, digits and dashes."""
     what = "".join(letter if letter.isalnum() else "-" for letter in f"{problem}-{pair.label}".replace("+", "plus"))
     last = min(runs, pair.most_runs)
@@ -74,6 +91,7 @@ def jobs(pair: Pair, problem: str, means: list[float], runs: int) -> list[dict[s
         {
             "name": f"{what}-{first}-{min(first + BLOCK, last)}",
             "means": means,
+            "deviation": deviation,
             "policy": pair.theirs,
             "arguments": pair.arguments,
             "runs": [first, min(first + BLOCK, last)],

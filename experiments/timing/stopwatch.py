@@ -13,7 +13,7 @@ import jax
 
 import jaxbandit
 from experiments.published.scenarios import environment
-from jaxbandit import MarkovArms
+from jaxbandit import Environment, MarkovArms, Policy
 from jaxbandit.base import reward_table
 from jaxbandit.simulation.plan import usual_chunk
 
@@ -59,6 +59,18 @@ def time_case(axis: str, value: str, case: dict[str, Any], seconds: float, scala
     horizon = fixed or chunk * max(1, round(seconds / again))
     rate = lanes * horizon / timed(horizon) / 1e6
     return Measurement(axis, value, rate, rate / scalar, first - again, peak())
+
+
+def processor_rate(arms: Environment, policy: Policy, runs: int = 1000, rounds: int = 20_000) -> float:
+    """Rounds a second of one processor, compiled before."""
+
+    def timed() -> float:
+        began = time.process_time()
+        jaxbandit.simulate(arms, {"": policy}, runs=runs, horizon=rounds, times=[rounds], progress=False)
+        return time.process_time() - began
+
+    timed()
+    return runs * rounds / timed()
 
 
 def reset_peak() -> None:

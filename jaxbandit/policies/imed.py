@@ -20,6 +20,9 @@ class IMED:
     Raises:
       ValueError: from `simulate` and `check_policy`, for rewards that are not the family's.
 
+    It is for one play a round. With M plays the M-th arm should be compared with the M-th best mean, not with the best:
+    regret is linear then.
+
     Source: Honda and Takemura 2015, algorithm 1, with the family's divergence on the sample mean.
 
     >>> IMED().scores(None, IMED().init(jnp.array([[0.0, 1.0], [0.0, 1.0]])), 1).tolist()

@@ -35,6 +35,9 @@ class IMEDMC:
     Raises:
       ValueError: from `simulate` and `check_policy`, for a field out of range or both fields given.
 
+    It is for one play a round. With M plays the M-th arm should be compared with the M-th best mean, not with the best:
+    regret is linear then.
+
     Source: our own, after Honda and Takemura 2015 (IMED) and Burnetas and Katehakis 1997 (the likelihood of chains).
     Cycles are counted where IMED has plays, because a slow arm's plays say less than their number.
 

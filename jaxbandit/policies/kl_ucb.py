@@ -37,9 +37,6 @@ class KLUCB:
       ValueError: from `simulate` and `check_policy`, for a field out of range, a horizon beside an exploration or the
         arm's clock, or rewards that are not the family's.
 
-    Raises:
-      ValueError: from `simulate` and `check_policy`, for rewards that are not the family's.
-
     Source: Garivier and Cappe 2011, section 4 for families; the paper's section IV.
 
     >>> state = KLUCB().init(jnp.array([[0.0, 1.0], [0.0, 1.0]]))
