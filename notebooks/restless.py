@@ -93,7 +93,7 @@ ax.set_xlabel(f"lost beside the best arm in {horizon:,} rounds")
 ax.set_ylabel("share of runs that lose at least so much")
 ax.grid(alpha=0.25)
 ax.spines[["top", "right"]].set_visible(False)
-ax.legend(frameon=False)
+legend = ax.legend(frameon=False)
 
 # %% [markdown]
 # ## A gain that can be computed

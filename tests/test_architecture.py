@@ -68,7 +68,7 @@ DOORS = {
     "environments": "EXAMPLE FamilyFit Fit HiddenArms IndependentArms InitialState MarkovArms Restarting Restless "
     "bernoulli beta exponential exponential_family fit fit_exponential_family gaussian hidden markov poisson random "
     "restarting restless two_state uniform",
-    "families": "Bernoulli Exponential Family Gaussian Poisson",
+    "families": "Bernoulli Exponential Family Gaussian Poisson TabledChains TwoStateChains chain_family",
     "indices": "WhittleIndices gittins gittins_value rounds_to_record whittle with_start",
     "metrics": "Summary best_arms best_share discounted_reward linear_share median_interval paired_difference "
     "pseudo_regret realised_regret regret regret_name summary",

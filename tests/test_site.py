@@ -1,0 +1,88 @@
+"""What the site is made of. The build itself refuses warnings, broken links and whatever needs a network."""
+
+import doctest
+import re
+from importlib import import_module
+from pathlib import Path
+
+import pytest
+
+from docs.making import policies, readme, reference
+from tests.test_architecture import DOORS, PUBLIC
+
+ROOT = Path(__file__).parent.parent
+DOCS = ROOT / "docs"
+MODULES = sorted(path.stem for path in (DOCS / "making").glob("[!_]*.py"))
+NEED_SPHINX = {"mathml", "links"}
+
+
+@pytest.mark.parametrize("name", MODULES)
+def test_doctests(name):
+    if name in NEED_SPHINX:
+        pytest.importorskip("sphinx")
+        pytest.importorskip("latex2mathml")
+    assert doctest.testmod(import_module(f"docs.making.{name}")).failed == 0
+
+
+@pytest.mark.parametrize("name", policies.classes())
+def test_a_policy_has_its_words(name):
+    """A row of the site's table and a formula: `docs/policies.toml` has them."""
+    policies.about(name, policies.said())
+
+
+def test_no_words_without_a_policy():
+    assert set(policies.said()) <= set(policies.classes())
+
+
+def test_a_policy_without_words_is_named():
+    with pytest.raises(KeyError, match="guarantee for the policy UCB1"):
+        policies.about("UCB1", {"UCB1": {"name": "UCB1", "formula": "x", "assumes": "nothing"}})
+
+
+def test_every_public_name_is_in_the_reference(tmp_path):
+    text = "\n".join(reference.write(tmp_path).values())
+    shown = set(re.findall(r"^:+\{py:(?:class|function|data)\} jaxbandit\.(?:[\w.]+\.)?(\w+)", text, re.MULTILINE))
+    rooms = {room.split(".")[-1] for room in DOORS}
+    asked = {name for names in DOORS.values() for name in names.split()} | set(PUBLIC)
+    assert asked - rooms == shown
+
+
+def test_texts_lead_to_pages_that_are_there():
+    """Links of the README and other texts, as the site has them, by page; anchors are the build's to check."""
+    for text in readme.write(DOCS / "generated").values():
+        for target in re.findall(r"\]\((/[^)#\s]+)", text):
+            made = target.removeprefix("/generated/")
+            written = ROOT / made if made.startswith("notebooks/") else DOCS / target[1:]
+            assert written.exists() or made == "scenario1.png", target
+
+
+def test_pages_run_what_they_show():
+    """No page has code that nobody runs: Python stands in executed cells, and the README's is run by its own test."""
+    for path in DOCS.rglob("*.md"):
+        if "generated" not in path.parts:
+            assert "```python\n" not in path.read_text(), path
+
+
+def test_broken_links_and_formulas_are_named(tmp_path):
+    pytest.importorskip("sphinx")
+    from docs.making.links import broken
+
+    (tmp_path / "there.html").write_text('<p id="here"><a href="#here">x</a><a href="https://example.org">y</a>')
+    (tmp_path / "page.html").write_text(
+        '<a href="there.html#here">a</a><a href="there.html#gone">b</a><a href="none.html">c</a>'
+        '<script src="https://example.org/x.js"></script><img src="data:image/png;base64,"><img src="x.png">'
+        r"<code>\frac</code><p>\frac{1}{2}</p>"
+    )
+    assert broken(tmp_path) == [
+        "page.html loads https://example.org/x.js",
+        r"page.html shows \frac{1}{2}",
+        "page.html: no none.html",
+        "page.html: no there.html#gone",
+        "page.html: no x.png",
+    ]
+
+
+def test_the_site_is_built_as_the_readme_says():
+    command = "python -m sphinx -W docs site"
+    assert command in (ROOT / "README.md").read_text()
+    assert command.replace("sphinx", "sphinx -q") in (ROOT / ".ci" / "run").read_text()
