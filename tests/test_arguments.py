@@ -127,7 +127,7 @@ def test_provenance_says_every_value():
     policies |= {"o": Oracle([0.0, 1.0, 2.0]), "n": Nested(KLUCB(3.0), np.zeros((300, 2)))}
     told = json.loads(json.dumps(provenance(check(ARMS, policies))))
     kl, o, n = (told["policies"][label] for label in policies)
-    values = {"exploration": [0.5, float(np.float32(0.1))], "solver": ["bisection"] * 2}
+    values = {"exploration": [0.5, float(np.float32(0.1))], "solver": ["bisection"] * 2, "clock": ["round"] * 2}
     assert kl == {"class": "KLUCB", "hyperparameters": values}
     assert o["hyperparameters"] == {"means": [[0.0, 1.0, 2.0]]}
     assert n["hyperparameters"] == {"inner.exploration": [3.0], "table": ["float64[300, 2]"]}
