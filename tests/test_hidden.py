@@ -139,8 +139,8 @@ def test_contract():
     check_environment(SYMBOLS, settle=2**10)
 
 
-@pytest.mark.parametrize("name", ALL)
-def test_every_policy_keeps_its_contract(name):
+@pytest.mark.parametrize("name", ["KLUCB", "TVKLUCB", "IMEDMC", "Thompson", "RCA"])
+def test_policies_of_all_kinds_keep_their_contract(name):
     check_policy(ALL[name](), ARMS, rounds=20)
 
 

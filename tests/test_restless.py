@@ -181,8 +181,8 @@ def test_contract_tests_the_pairing_that_is_declared():
         check_environment(of_kind(arms, step=step))
 
 
-@pytest.mark.parametrize("name", ALL)
-def test_every_policy_keeps_its_contract(name):
+@pytest.mark.parametrize("name", ["KLUCB", "TVKLUCB", "IMEDMC", "Thompson", "RCA", "DSEE"])
+def test_policies_of_all_kinds_keep_their_contract(name):
     check_policy(ALL[name](), restless(SCENARIO.transition[:3], (0, 1), SCENARIO.transition[2:]), rounds=20, plays=2)
 
 
