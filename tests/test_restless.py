@@ -18,6 +18,7 @@ from jaxbandit.testing import check_backend, check_environment, check_policy
 SCENARIO = two_state([0.5, 0.4, 0.3, 0.2, 0.1], [0.4, 0.55, 0.65, 0.65, 0.7], initial_state="stationary")
 MOVING = restless(SCENARIO.transition, (0, 1))
 PASSIVE = restless(SCENARIO.transition, (0, 1), SCENARIO.transition[::-1])
+KINDS = ["KLUCB", "TVKLUCB", "IMEDMC", "Thompson", "RCA", "DSEE"]  # one policy of each kind of state
 
 
 def played(environment, keys, order):
@@ -181,7 +182,7 @@ def test_contract_tests_the_pairing_that_is_declared():
         check_environment(of_kind(arms, step=step))
 
 
-@pytest.mark.parametrize("name", ["KLUCB", "TVKLUCB", "IMEDMC", "Thompson", "RCA", "DSEE"])
+@pytest.mark.parametrize("name", KINDS)
 def test_policies_of_all_kinds_keep_their_contract(name):
     check_policy(ALL[name](), restless(SCENARIO.transition[:3], (0, 1), SCENARIO.transition[2:]), rounds=20, plays=2)
 
@@ -195,9 +196,9 @@ def test_scenarios_are_stacked():
         simulate({"a": MOVING, "b": PASSIVE}, {"u": Uniform()}, runs=1, horizon=1)
 
 
-def test_every_policy_plays():
+def test_policies_of_all_kinds_play():
     scenarios = {"a": restless(SCENARIO.transition[:3], (0, 1)), "b": restless(SCENARIO.transition[2:], (0, 1))}
-    result = simulate(scenarios, {name: policy() for name, policy in ALL.items()}, runs=3, horizon=40, times=[40])
+    result = simulate(scenarios, {name: ALL[name]() for name in KINDS}, runs=3, horizon=40, times=[40])
     for visits in result.visits.values():
         assert visits.shape == (2, 1, 3, 1, 3, 2) and (visits.sum((-1, -2)) == 40).all()
 
