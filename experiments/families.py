@@ -22,7 +22,7 @@ import numpy as np
 import jaxbandit
 from experiments.command_line.experiment import begin, finish, play
 from experiments.command_line.options import Simulation, main, option
-from experiments.reports.growth import TOP, decades, draw_growth, growth_of, times, verdict
+from experiments.reports.growth import TOP, decades, draw_growth, growth_of, linear_runs, times, verdict
 from experiments.reports.pictures import Pictures, panels
 from experiments.reports.tables import Row, Tables
 from jaxbandit import Family, MarkovArms, Policy, Result, bounds, metrics
@@ -131,11 +131,6 @@ def growth_table(results: dict[str, Result]) -> list[Row]:
 
 def _mean(mean: float, high: float) -> str:
     return f"{mean:,.2f} ± {high - mean:,.2f}"
-
-
-def linear_runs(result: Result, label: str) -> int:
-    """How many runs are linear."""
-    return round(float(metrics.linear_share(result, label)[0, 0]) * result.visits[label].shape[2])
 
 
 def tabulate(results: dict[str, Result]) -> Tables:

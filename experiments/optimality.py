@@ -23,7 +23,7 @@ from experiments.command_line.experiment import begin, finish, play
 from experiments.command_line.options import Simulation, main, option
 from experiments.published.beside import SLOWER, WHOLE_CHAIN, playable, slowed
 from experiments.published.scenarios import INDEPENDENT, POLICIES, environment, independent
-from experiments.reports.growth import decades, draw_growth, growth_of, times, verdict
+from experiments.reports.growth import decades, draw_growth, growth_of, linear_runs, times, verdict
 from experiments.reports.pictures import Pictures, panels
 from experiments.reports.tables import Row, Tables
 from experiments.theory import lemmas
@@ -114,11 +114,6 @@ def growth_table(results: dict[str, Result]) -> list[Row]:
 
 def _mean(mean: float, high: float) -> str:
     return f"{mean:,.1f} ± {high - mean:,.1f}"
-
-
-def linear_runs(result: Result, label: str) -> int:
-    """How many runs are linear."""
-    return round(float(metrics.linear_share(result, label)[0, 0]) * result.visits[label].shape[2])
 
 
 def tabulate(results: dict[str, Result]) -> Tables:

@@ -144,6 +144,11 @@ def draw_growth(
     frameless(ax)
 
 
+def linear_runs(result: Result, label: str) -> int:
+    """How many runs are linear."""
+    return round(float(metrics.linear_share(result, label)[0, 0]) * result.visits[label].shape[2])
+
+
 def spread(heights: list[float], least: float) -> list[float]:
     """Heights of labels, moved apart to at least `least`, in the same order.
 
