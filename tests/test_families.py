@@ -226,7 +226,7 @@ def test_three_states_against_the_definition(generator, accuracy):
     exact = [reference_families.upper(*map(float, pair), generator) for pair in zip(mean, radius, strict=True)]
     rates = [reference_families.divergence(*map(float, pair), generator) for pair in zip(mean, other, strict=True)]
     with jax.enable_x64(True):
-        error = np.abs(family_upper(mean, radius, family) - exact).max()
+        error = np.abs(family_upper(mean, radius, family) - np.array(exact)).max()
         accuracy("bound of a family of three-state chains, float64", "its definition", error, 1e-8)
         np.testing.assert_allclose(divergence(family, mean, other), rates, rtol=1e-6, atol=1e-8)
     error = np.abs(family_upper(mean, radius, family) - np.array(exact)).max()
