@@ -153,7 +153,7 @@ class Soak:
                     if not np.array_equal(visits, results[name].visits[label][:, :, first : first + BLOCK]):
                         raise SystemExit(f"{name}: runs from {first} on are not what simulate gives")
         print(f"{len(files)} files read; 12 blocks are what simulate gives, bit for bit")
-        print(f"{sorted(self.orphans.values())}: when the parents died of the workers that live on")
+        print(f"{len(self.orphans)} workers of killed parents live on")
         print("\n| disturbed by | what the call said | times |\n|---|---|--:|")
         for (fault, said), times in sorted(self.said.items()):
             print(f"| {fault} | {said} | {times} |")
