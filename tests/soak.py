@@ -103,7 +103,7 @@ class Soak:
                 call = subprocess.Popen(command, stderr=errors)
                 fault = self.watch(call)
                 errors.seek(0)
-                lines = [line for line in errors.read().splitlines() if line.strip()]
+                lines = re.findall(r"^\w+(?:Error|Interrupt): .*", errors.read(), re.MULTILINE)
             said = "finished" if call.returncode == 0 else lines[-1] if call.returncode > 0 else "killed"
             self.said[fault, re.sub(r"/\S*|\d[\d.]*", "..", said)[:110]] += 1
             print(f"{self.now():6.0f} s  {self.runs:6d} runs  {fault:24s} {said}", flush=True)

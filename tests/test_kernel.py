@@ -103,7 +103,7 @@ def test_what_has_no_form_is_refused_by_name():
     with pytest.raises(ValueError, match="backend: 'gpu' is unknown; choose from auto, scan, kernel"):
         simulate(ARMS, {"u": Uniform()}, runs=2, horizon=10, backend="gpu", progress=False)
     with pytest.raises(UnsupportedError, match="dot_general"):
-        unrolled(jnp.dot, *[jax.ShapeDtypeStruct((3,), float)] * 2)([objects([1.0, 2.0, 3.0])] * 2)
+        unrolled(jnp.dot, *[jax.ShapeDtypeStruct((3,), jnp.float32)] * 2)([objects([1.0, 2.0, 3.0])] * 2)
 
 
 TABLE = jnp.arange(24.0).reshape(2, 3, 4)

@@ -18,13 +18,13 @@ from jax.lax import GatherScatterMode
 
 from jaxbandit.base import Array
 from jaxbandit.fast import comparisons
-from jaxbandit.fast.jaxprs import CALLS, ELEMENTWISE, FOLDS, called, evaluate, out_of_bounds, points
+from jaxbandit.fast.jaxprs import CALLS, ELEMENTWISE, FOLDS, called, evaluate, out_of_bounds, parts_of_scan, points
 from jaxbandit.fast.switch import PLAIN
 from jaxbandit.fast.threefry import threefry
 
-# Names of JAX's primitives: REDUCTIONS act along given axes, RANDOM draw from keys; others are in `jaxprs`.
-REDUCTIONS = frozenset(
-    "argmax argmin reduce_and reduce_max reduce_min reduce_or reduce_prod reduce_sum squeeze".split()
+# Names of JAX's primitives: ALONG_AXES act along given axes, RANDOM draw from keys; others are in `jaxprs`.
+ALONG_AXES = frozenset(
+    "argmax argmin reduce_and reduce_max reduce_min reduce_or reduce_prod reduce_sum squeeze unstack".split()
 )
 RANDOM = frozenset("random_bits random_fold_in random_split".split())
 BLOCKS = {"dynamic_slice": 1, "dynamic_update_slice": 2}  # how many arrays stand before the indices
@@ -107,7 +107,7 @@ def _apply(equation: Any, inputs: list[Value], runs: int) -> list[Value]:
         arrays = [_align(value, has, shape, runs) for value, has in inputs]
     elif name in FOLDS and comparisons.is_short(inputs[0][0], parameters["axes"]):
         return [(comparisons.fold(FOLDS[name], inputs[0][0], parameters["axes"]), True)]
-    elif name in REDUCTIONS:
+    elif name in ALONG_AXES:
         arrays = [value for value, _ in inputs]
     elif name == "broadcast_in_dim":
         arrays = [inputs[0][0]]
@@ -150,7 +150,7 @@ def _apply(equation: Any, inputs: list[Value], runs: int) -> list[Value]:
 
 def _scan(parameters: dict[str, Any], inputs: list[Value], runs: int) -> list[Value]:
     """A loop of fixed length. All that it carries has the runs, because its shape is fixed and a turn may add them."""
-    first, end = parameters["num_consts"], parameters["num_consts"] + parameters["num_carry"]
+    first, end = parts_of_scan(parameters)
     consts, slices = inputs[:first], inputs[end:]
     start = [_everywhere(value, runs) for value in inputs[first:end]]
     body = parameters["jaxpr"]

@@ -20,7 +20,7 @@ from jaxbandit.fast.switch import PLAIN
 _IN_ONE_PIECE = frozenset(
     "broadcast_in_dim concatenate cond dynamic_slice dynamic_update_slice gather iota optimization_barrier pad "
     "random_bits random_fold_in random_split random_unwrap random_wrap reshape rev scan slice split squeeze stack "
-    "threefry2x32 transpose while".split()
+    "threefry2x32 transpose unstack while".split()
 )
 _WIDE = {"xla_cpu_prefer_vector_width": 512}  # LLVM by itself takes half of what AVX-512 offers
 

@@ -38,6 +38,14 @@ def called(parameters: dict[str, Any]) -> tuple[Any, list[Array]]:
     return (inner.jaxpr, inner.consts) if hasattr(inner, "consts") else (inner, [])
 
 
+def parts_of_scan(parameters: dict[str, Any]) -> tuple[int, int]:
+    """Where the inputs of a `scan` that it carries begin, behind its constants, and where they end."""
+    if "num_consts" in parameters:
+        return parameters["num_consts"], parameters["num_consts"] + parameters["num_carry"]
+    consts, carry, _ = (len(part.vals) for part in parameters["ft_in"].unpack())  # from JAX 0.12 on
+    return consts, consts + carry
+
+
 def evaluate(
     jaxpr: Any,
     consts: Sequence[Array],

@@ -7,6 +7,7 @@ from collections.abc import Sequence
 from dataclasses import dataclass
 
 import jax
+import jax.numpy as jnp
 import numpy as np
 from jax.sharding import Mesh
 
@@ -119,7 +120,7 @@ def _cached(request: Request) -> int:
     runs: int = max(256, 20_480 // (arms * states))
     if states <= 3:
         return runs
-    reward = jax.ShapeDtypeStruct((arms, states), float)
+    reward = jax.ShapeDtypeStruct((arms, states), jnp.result_type(float))
     kept = [
         jax.eval_shape(lambda policy, reward: policy.init(reward), one_of(policy), reward)
         for policy in request.policies.values()

@@ -8,6 +8,7 @@ from dataclasses import dataclass, replace
 from typing import Any, Literal, get_args
 
 import jax
+import jax.numpy as jnp
 import numpy as np
 
 from jaxbandit.base import REWARDS, Array, Environment, Policy, check_key, problem, reward_table, stack
@@ -137,7 +138,7 @@ def check(
     )
     found = recorded_shapes(request.recorders, request.environment, request.policies, key)
     if request.without_table:
-        sums = jax.ShapeDtypeStruct((2, arms), float)
+        sums = jax.ShapeDtypeStruct((2, arms), jnp.result_type(float))
         found = {label: each | {REWARDS: sums} for label, each in found.items()}
     return replace(request, shapes=found)
 

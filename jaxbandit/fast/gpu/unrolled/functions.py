@@ -13,7 +13,7 @@ import numpy as np
 from jaxbandit.base import Array
 from jaxbandit.fast.gpu.unrolled.numbers import Numbers, UnsupportedError, bind, constant, objects, runs_of
 from jaxbandit.fast.gpu.unrolled.rules import RULES, fold
-from jaxbandit.fast.jaxprs import CALLS, ELEMENTWISE, FOLDS, called, evaluate
+from jaxbandit.fast.jaxprs import CALLS, ELEMENTWISE, FOLDS, called, evaluate, parts_of_scan
 
 
 def unrolled(function: Callable[..., Any], *shapes: Any) -> Callable[..., list[Numbers]]:
@@ -36,7 +36,7 @@ def unrolled(function: Callable[..., Any], *shapes: Any) -> Callable[..., list[N
       UnsupportedError: (from the function returned) an operation, named in the message, has no form on single numbers.
 
     >>> from jaxbandit.fast.gpu.unrolled import objects, unrolled
-    >>> double = unrolled(lambda x: jnp.sum(2 * x[1:]), jax.ShapeDtypeStruct((3,), float))
+    >>> double = unrolled(lambda x: jnp.sum(2 * x[1:]), jax.ShapeDtypeStruct((3,), jnp.float32))
     >>> (total,) = double([objects([jnp.arange(2.0), jnp.ones(2), 3.0])])
     >>> total[()].tolist()
     [8.0, 8.0]
@@ -80,7 +80,7 @@ def _scan(parameters: dict[str, Any], inputs: list[Numbers]) -> list[Numbers]:
     In that case every turn is written out: the index of a slice must be known while tracing, because an array of
     objects is no array in the kernel.
     """
-    first, end = parameters["num_consts"], parameters["num_consts"] + parameters["num_carry"]
+    first, end = parts_of_scan(parameters)
     consts, carry, slices = inputs[:first], inputs[first:end], inputs[end:]
     body, length = parameters["jaxpr"], parameters["length"]
 

@@ -226,4 +226,5 @@ RULES: dict[str, Callable[..., Any]] = {
     "stack": lambda out, parameters, *values: np.stack(values, parameters["axis"]),
     "top_k": _top_k,
     "transpose": lambda out, parameters, value: value.transpose(parameters["permutation"]),
+    "unstack": lambda out, parameters, value: list(np.moveaxis(value, parameters["axis"], 0)),
 }
