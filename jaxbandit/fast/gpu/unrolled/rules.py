@@ -203,6 +203,12 @@ def _unwrap(out: Any, parameters: dict[str, Any], keys: Numbers) -> Numbers:
     return objects(itertools.chain.from_iterable(keys.ravel()), (*keys.shape, 2))
 
 
+def _unstack(out: Any, parameters: dict[str, Any], value: Numbers) -> list[Numbers]:
+    """The slices along an axis, each an array, also where it holds one number only."""
+    axis = parameters["axis"]
+    return [part.reshape(out.shape) for part in np.split(value, value.shape[axis], axis)]
+
+
 RULES: dict[str, Callable[..., Any]] = {
     "argmax": _argument(jnp.greater),
     "argmin": _argument(jnp.less),
@@ -226,5 +232,5 @@ RULES: dict[str, Callable[..., Any]] = {
     "stack": lambda out, parameters, *values: np.stack(values, parameters["axis"]),
     "top_k": _top_k,
     "transpose": lambda out, parameters, value: value.transpose(parameters["permutation"]),
-    "unstack": lambda out, parameters, value: list(np.moveaxis(value, parameters["axis"], 0)),
+    "unstack": _unstack,
 }
