@@ -64,7 +64,7 @@ def accuracy(request):
     rows = []
 
     def check(what, against, error, allowed):
-        rows.append({"what": what, "against": against, "largest error": f"{error:.1e}", "allowed": f"{allowed:.0e}"})
+        rows.append({"what": what, "against": against, "largest error": float(error), "allowed": allowed})
         assert error <= allowed, f"{what}: off by {error} from {against}"
 
     yield check

@@ -136,6 +136,10 @@ def gaps(gap, cases):
     return numbers if gap == "of each" else numbers[0], numbers
 
 
+def said(gap):
+    return "any gap" if gap is None else "a gap for each arm" if gap == "of each" else f"gap {gap:g}"
+
+
 @pytest.mark.parametrize("gap", GAPS)
 def test_ratio_of_two_states(gap, accuracy):
     """4,000 cases in float32: within 1e-5 max(1, J) of J at a mean beside the one given, with a gap within 3e-4."""
@@ -144,7 +148,7 @@ def test_ratio_of_two_states(gap, accuracy):
     mean = means_above(counts, reward, number, 8)
     found = chain_likelihood_ratio(counts, reward, mean, given)
     error = check_ratio(found, counts, reward, mean, number, tolerance)
-    accuracy(f"likelihood of whole chains, two states, gap {gap}", "bisection, float64", error, tolerance)
+    accuracy(f"likelihood of whole chains, two states, {said(gap)}", "bisection, float64", error, tolerance)
 
 
 @pytest.mark.parametrize("gap", GAPS)
@@ -153,7 +157,7 @@ def test_mean_of_two_states(gap, accuracy):
     (given, number), tolerance = gaps(gap, len(counts)), 1e-6 if gap is None else 5e-6
     expected = each(reference_chain.stationary_mean, counts, reward, number)
     error = check_close(chain_mean(counts, reward, given), expected, tolerance)
-    accuracy(f"mean of the likeliest chain, two states, gap {gap}", "bisection, float64", error, tolerance)
+    accuracy(f"mean of the likeliest chain, two states, {said(gap)}", "bisection, float64", error, tolerance)
 
 
 def test_upper_mean_of_two_states():
