@@ -35,6 +35,8 @@ def pytree(cls: type[T]) -> type[T]:
     >>> jax.tree.map(lambda x: 2 * x, Constant(3.0))
     Constant(value=6.0)
     """
+    if not isinstance(cls, type):
+        raise ValueError(f"cls: {cls!r} is not a class")
     made: type[T] = dataclasses.dataclass(frozen=True)(cls)
     fields = dataclasses.fields(made)  # type: ignore[arg-type]
     leaves = [field.name for field in fields if not field.metadata.get("static", False)]

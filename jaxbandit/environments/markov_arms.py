@@ -9,8 +9,9 @@ import jax.numpy as jnp
 import numpy as np
 
 from jaxbandit import chains, draws
+from jaxbandit.arguments import as_floats, finite, integer, number, shown
 from jaxbandit.base import Array, Feedback, check_key, pytree
-from jaxbandit.chains import finite, stochastic
+from jaxbandit.chains import stochastic
 
 InitialState = int | str | Array
 MOST_STATES = 64
@@ -132,12 +133,10 @@ def random(
     >>> random(jax.random.key(0), arms=3, states=4).transition.shape
     (3, 4, 4)
     """
-    if not isinstance(concentration, float | int) or not concentration > 0:
-        raise ValueError(f"concentration: {concentration!r} must be positive")
+    number("concentration", concentration, 0, above=True)
     check_key(key)
-    for name, value in (("arms", arms), ("states", states)):
-        if not isinstance(value, int | np.integer) or value < 2:
-            raise ValueError(f"{name}: {value!r} is not an integer of at least 2")
+    integer("arms", arms, 2, 2**31 - 1)
+    integer("states", states, 2, MOST_STATES)
     rows = jax.random.dirichlet(key, jnp.full((states,), concentration), (arms, states))
     floored = np.maximum(np.asarray(rows, float), 1e-9)
     return markov(floored / floored.sum(-1, keepdims=True), np.linspace(0.0, 1.0, states), initial_state=initial_state)
@@ -221,14 +220,12 @@ def initial_law(initial_state: InitialState, transition: np.ndarray) -> np.ndarr
     arms, states = transition.shape[:2]
     if isinstance(initial_state, str):
         if initial_state != "stationary":
-            raise ValueError(f'initial_state: {initial_state!r} is neither an integer nor "stationary"')
+            raise ValueError(f'initial_state: {shown(initial_state)} is neither an integer nor "stationary"')
         return np.stack([chains.stationary(rows) for rows in transition])
-    try:
-        start = np.asarray(initial_state)
-    except ValueError as error:
-        raise ValueError(f"initial_state: {error}") from None
+    as_floats("initial_state", initial_state)
+    start = np.asarray(initial_state)
     if start.shape not in ((), (arms,)) or not np.issubdtype(start.dtype, np.integer):
-        raise ValueError(f'initial_state: {initial_state!r} is not an integer, {arms} integers or "stationary"')
+        raise ValueError(f'initial_state: {shown(initial_state)} is not an integer, {arms} integers or "stationary"')
     if (start < 0).any() or (start >= states).any():
         raise ValueError(f"initial_state: {initial_state} is out of range 0..{states - 1}")
     return np.broadcast_to(np.eye(states)[start], (arms, states)).copy()
