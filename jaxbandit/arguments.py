@@ -144,12 +144,11 @@ def has(name: str, thing: Any, what: str, *parts: str) -> None:
     Raises:
       ValueError: with the name, and what is missing.
     """
+    if isinstance(thing, type):
+        raise ValueError(f"{name}: {what} is needed, and {shown(thing)} is a class")
     missing = [part for part in parts if not hasattr(thing, part)]
-    if missing or isinstance(thing, type):
-        lacks = f" has no {', '.join(missing)}" if missing else " is a class"
-        raise ValueError(
-            f"{name}: {what} is needed; {shown(thing) if isinstance(thing, type) else type(thing).__name__}{lacks}"
-        )
+    if missing:
+        raise ValueError(f"{name}: {what} is needed, and {type(thing).__name__} has no {', '.join(missing)}")
 
 
 class Numbers(NamedTuple):
@@ -159,6 +158,7 @@ class Numbers(NamedTuple):
     low: float = -LARGEST
     high: float | str = LARGEST  # or the name of an axis, of which it numbers a place
     law: bool = False  # whether the last axis sums to 1
+    kind: Any = float  # int or bool: what the numbers are handed on as
 
 
 def accepts(**wanted: Numbers | list[str]) -> Callable[[F], F]:
@@ -182,31 +182,40 @@ def accepts(**wanted: Numbers | list[str]) -> Callable[[F], F]:
 
         @wraps(function)
         def checked(*arguments: Any, **named: Any) -> Any:
-            given = signature.bind(*arguments, **named).arguments
-            numbers = {}
+            bound = signature.bind(*arguments, **named)
+            given, numbers = bound.arguments, {}
             for name, kind in wanted.items():
                 if name in given and isinstance(kind, list):
                     choice(name, given[name], kind)
                 elif name in given and not (given[name] is None and name in optional):
                     numbers[name] = (given[name], kind)
-            if not any(isinstance(leaf, jax.core.Tracer) for leaf in jax.tree.leaves(given)):
-                check_together(numbers)
-            return function(*arguments, **named)
+            if not any(is_traced(value) for value in given.values()):
+                given.update(check_together(numbers))
+            return function(*bound.args, **bound.kwargs)
 
         return checked  # type: ignore[return-value]
 
     return decorate
 
 
-def check_together(given: dict[str, tuple[Any, Any]]) -> None:
+def is_traced(value: Any) -> bool:
+    """Whether a value, or an entry of a list of values, is known to JAX's tracing only."""
+    return isinstance(value, jax.core.Tracer) or (isinstance(value, list | tuple) and any(map(is_traced, value)))
+
+
+def check_together(given: dict[str, tuple[Any, Any]]) -> dict[str, Array]:
     """Refuse arguments that are not what is wanted (see `accepts`): by name, each with its `Numbers`.
+
+    Returns:
+      them as arrays, those of JAX as they are.
 
     Raises:
       ValueError: the argument and what is wrong with it.
     """
     lengths: dict[str, tuple[int, str]] = {}
     before: dict[str, tuple[int, ...]] = {}
-    for name, (value, (axes, low, high, law)) in given.items():
+    arrays: dict[str, Array] = {}
+    for name, (value, (axes, low, high, law, kind)) in given.items():
         array = as_floats(name, value)
         letters = re.findall("[A-Z]", axes)
         many = array.shape[: array.ndim - len(letters)]
@@ -222,10 +231,11 @@ def check_together(given: dict[str, tuple[Any, Any]]) -> None:
             if not length:
                 raise ValueError(f"{name}: shape {array.shape} has no numbers")
         before[name] = many
+        arrays[name] = value if isinstance(value, jax.Array) else array.astype(kind)
         most = lengths[high][0] - 1 if isinstance(high, str) else high
         if not ((array >= low) & (array <= most)).all():
             raise ValueError(f"{name}: {shown(value)} is not all within [{low:g}, {most:g}]")
-        if isinstance(high, str) and (array % 1).any():
+        if kind is not float and (array % 1).any():
             raise ValueError(f"{name}: {shown(value)} are not integers")
         if law and not np.allclose(array.sum(-1), 1, rtol=0, atol=1e-6):
             raise ValueError(f"{name}: {shown(value)} is no law; probabilities that sum to 1 are needed")
@@ -234,3 +244,4 @@ def check_together(given: dict[str, tuple[Any, Any]]) -> None:
     except ValueError:
         shapes = " and ".join(str(np.shape(given[name][0])) for name in before)
         raise ValueError(f"{' and '.join(before)}: shapes {shapes} do not go together") from None
+    return arrays

@@ -144,13 +144,15 @@ def relative_entropy(p: Array, q: Array) -> np.ndarray:
     0.143841
     """
     p, q = np.broadcast_arrays(np.asarray(p, float), np.asarray(q, float))
-    possible = np.where(q > 0, q, 1)
+    rare = (q > 0) & (q < p * 1e-300)  # where p / q is beyond the floats
+    possible = np.where((q > 0) & ~rare, q, 1)
     e = (p - q) / possible
     near = np.abs(e) < 1e-2
     small = np.where(near, e, 0)
     series = small * small * np.polyval(_SERIES, small)
     log = np.log1p(np.where(near | (e <= -1), 0, e))
     terms = possible * np.where(near, series, np.where(e <= -1, 0, (1 + e) * log) - e)
+    terms = np.where(rare, p * (np.log(np.where(rare, p, 1)) - np.log(np.where(rare, q, 1))) - p, terms)
     return np.asarray(np.where(q > 0, terms, np.where(p > 0, np.inf, 0)).sum(-1))
 
 

@@ -1,6 +1,7 @@
 """Wrong arguments of every kind, and the judge of what a function answers to them."""
 
 import contextlib
+import dataclasses
 import fractions
 import io
 import math
@@ -38,6 +39,7 @@ class Call(NamedTuple):
     function: Callable[..., Any]
     arguments: dict[str, Any]
     errors: tuple[type[Exception], ...] = ()  # documented beside ValueError and TypeError
+    compiled: bool = False  # whether arrays with more axes would be another program, which takes seconds to compile
 
 
 def fails() -> None:
@@ -188,6 +190,14 @@ def make_wrong(name: str, good: Any) -> Any:
     return THINGS[name]() if name in THINGS else SPOILT[name](np.asarray(good))
 
 
+def is_another_program(wrong: Any, good: Any) -> bool:
+    """Whether an array has more axes than the good one, or a type of its own in JAX."""
+    try:
+        return np.ndim(wrong) > np.ndim(good) or (isinstance(wrong, jax.Array) and wrong.dtype.itemsize < 4)
+    except (TypeError, ValueError):  # of what is no array
+        return False
+
+
 @contextlib.contextmanager
 def _no_hang() -> Iterator[None]:
     """Raise TimeoutError in a call that takes very long; Python's own time counts, so that a busy machine does not."""
@@ -206,7 +216,12 @@ def _no_hang() -> Iterator[None]:
 
 def _answer(call: Call, change: dict[str, Any]) -> tuple[Any, Exception | None, float]:
     """What the function returns or raises, and how many seconds it took."""
-    with _no_hang(), contextlib.redirect_stderr(io.StringIO()), warnings.catch_warnings():
+    with (
+        _no_hang(),
+        jax.numpy_rank_promotion("allow"),
+        contextlib.redirect_stderr(io.StringIO()),
+        warnings.catch_warnings(),
+    ):
         warnings.simplefilter("error")
         begun = time.process_time()
         try:
@@ -237,7 +252,7 @@ def fault(call: Call, change: Callable[[], dict[str, Any]]) -> str | None:
 
 def _wrong_error(call: Call, wrong: dict[str, Any], error: Exception) -> str | None:
     said = f"{type(error).__name__}: {error}"
-    if isinstance(error, ArithmeticError) and fails in wrong.values():
+    if isinstance(error, ArithmeticError) and any(each is fails for each in wrong.values()):
         return None  # the user's own
     if isinstance(error, call.errors):
         return None
@@ -248,7 +263,10 @@ def _wrong_error(call: Call, wrong: dict[str, Any], error: Exception) -> str | N
         return f"an error from {place}, {said}"
     if FOREIGN.search(str(error)):
         return f"a message of others, {said}"
-    begins = any(re.match(rf"{re.escape(name)}\b", str(error)) for name in call.arguments)
+    fields = [
+        field.name for each in wrong.values() if dataclasses.is_dataclass(each) for field in dataclasses.fields(each)
+    ]
+    begins = any(re.match(rf"{re.escape(name)}\b", str(error)) for name in [*call.arguments, *fields])
     named = any(len(name) > 2 and re.search(rf"\b{re.escape(name)}\b", str(error)) for name in wrong)
     return None if begins or named else f"names no argument, {said}"
 

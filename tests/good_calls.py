@@ -72,7 +72,7 @@ SIMULATE = {
     "simulate one policy": Call(lambda policies: traced(ARMS, {"p": policies}), {"policies": jaxbandit.UCB1()}),
     "simulate two policies": Call(
         lambda policies: traced(ARMS, {"p": [jaxbandit.UCB1(), policies]}), {"policies": jaxbandit.UCB1()}
-    ),  # fmt: skip
+    ),
     "sweep": Call(
         swept,
         {
@@ -85,7 +85,6 @@ SIMULATE = {
 }
 
 ENVIRONMENTS = {
-    "MarkovArms": played(jaxbandit.MarkovArms, **vars(ARMS)),
     "markov": played(jaxbandit.markov, transition=ROWS, reward=PAID, initial_state=0),
     "two_state": played(jaxbandit.two_state, p01=[0.5, 0.4], p10=[0.4, 0.55], reward=[0.0, 1.0], initial_state=[0, 1]),
     "bernoulli": played(jaxbandit.bernoulli, means=[0.5, 0.4], initial_state=0),
@@ -93,19 +92,15 @@ ENVIRONMENTS = {
     "environments.restless": played(
         environments.restless, transition=ROWS, reward=PAID, passive=ROWS, initial_state="stationary", observed=True
     ),
-    "environments.Restless": played(environments.Restless, **vars(RESTLESS)),
     "environments.hidden": played(
         environments.hidden, transition=ROWS, emission=STARTS, reward=[0.0, 1.0], initial_state=0
     ),
-    "environments.HiddenArms": played(environments.HiddenArms, **vars(HIDDEN)),
     "environments.restarting": played(environments.restarting, arms=ARMS, discount=0.9),
-    "environments.Restarting": played(environments.Restarting, **vars(environments.restarting(ARMS, 0.9))),
     "environments.gaussian": played(environments.gaussian, means=[0.5, 0.4], deviation=[1.0, 2.0]),
     "environments.poisson": played(environments.poisson, means=[0.5, 0.4]),
     "environments.exponential": played(environments.exponential, means=[0.5, 0.4]),
     "environments.beta": played(environments.beta, a=[0.5, 2.0], b=[0.5, 3.0]),
     "environments.uniform": played(environments.uniform, low=[0.0, 0.1], high=[1.0, 0.5]),
-    "environments.IndependentArms": played(environments.IndependentArms, law=environments.gaussian([0.5, 0.4]).law),
     "environments.exponential_family": played(
         environments.exponential_family, theta=[-1.0, 1.0], generator=ROWS[0], reward=[0.0, 1.0], initial_state=0
     ),

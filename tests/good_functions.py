@@ -36,6 +36,10 @@ def advanced(**given: Any) -> Any:
     return jaxbandit.advance(**given | ({"carry": rounds.start(ARMS, UCB1, CHANCE)} if fresh else {}))
 
 
+def _compiled(function: Any, **arguments: Any) -> Call:
+    return Call(function, arguments, compiled=True)
+
+
 NUMBERS = {
     "chains.recurrent_classes": Call(chains.recurrent_classes, {"transition": ROWS[0]}),
     "chains.stationary": Call(chains.stationary, {"transition": ROWS[0]}),
@@ -66,40 +70,44 @@ NUMBERS = {
     ),
     "bounds.ucb_sm_upper": Call(bounds.ucb_sm_upper, {"environment": ARMS, "L": 343.0}),
     "bounds.eigenvalue_condition": Call(bounds.eigenvalue_condition, {"environment": ARMS}),
-    "divergences.bernoulli_kl": Call(divergences.bernoulli_kl, {"p": [0.5, 0.2], "q": [0.4, 0.6]}),
-    "divergences.total_variation": Call(divergences.total_variation, {"p": ROWS[0], "q": ROWS[1]}),
-    "divergences.squared_hellinger": Call(divergences.squared_hellinger, {"p": ROWS[0], "q": ROWS[1]}),
-    "divergences.jensen_shannon": Call(divergences.jensen_shannon, {"p": ROWS[0], "q": ROWS[1]}),
-    "divergences.kl": Call(divergences.kl, {"p": ROWS[0], "q": ROWS[1]}),
-    "divergences.farthest": Call(divergences.farthest, {"rows": ROWS[0], "distance": "total_variation"}),
-    "divergences.threshold": Call(divergences.threshold, {"elapsed": [16, 81], "exponent": 0.25, "scale": 1.0}),
-    "confidence.kl_upper": Call(confidence.kl_upper, {"p": [0.5, 0.2], "radius": [0.1, 0.2], "solver": "halley"}),
-    "confidence.kl_lower": Call(confidence.kl_lower, {"p": [0.5, 0.2], "radius": [0.1, 0.2], "solver": "halley"}),
-    "confidence.kl_bound": Call(
-        confidence.kl_bound, {"p": [0.5, 0.2], "radius": [0.1, 0.2], "upper": [True, False], "solver": "halley"}
+    "divergences.bernoulli_kl": _compiled(divergences.bernoulli_kl, **{"p": [0.5, 0.2], "q": [0.4, 0.6]}),
+    "divergences.total_variation": _compiled(divergences.total_variation, **{"p": ROWS[0], "q": ROWS[1]}),
+    "divergences.squared_hellinger": _compiled(divergences.squared_hellinger, **{"p": ROWS[0], "q": ROWS[1]}),
+    "divergences.jensen_shannon": _compiled(divergences.jensen_shannon, **{"p": ROWS[0], "q": ROWS[1]}),
+    "divergences.kl": _compiled(divergences.kl, **{"p": ROWS[0], "q": ROWS[1]}),
+    "divergences.farthest": _compiled(divergences.farthest, **{"rows": ROWS[0], "distance": "total_variation"}),
+    "divergences.threshold": _compiled(divergences.threshold, **{"elapsed": [16, 81], "exponent": 0.25, "scale": 1.0}),
+    "confidence.kl_upper": _compiled(
+        confidence.kl_upper, **{"p": [0.5, 0.2], "radius": [0.1, 0.2], "solver": "halley"}
     ),
-    "confidence.kl_ball_max": Call(
-        confidence.kl_ball_max, {"p": [0.5, 0.5], "values": [0.0, 1.0], "radius": 0.5, "solver": "halley"}
+    "confidence.kl_lower": _compiled(
+        confidence.kl_lower, **{"p": [0.5, 0.2], "radius": [0.1, 0.2], "solver": "halley"}
     ),
-    "confidence.family_upper": Call(
-        confidence.family_upper, {"mean": [0.5, 0.2], "radius": [0.1, 0.2], "family": families.Gaussian()}
+    "confidence.kl_bound": _compiled(
+        confidence.kl_bound, **{"p": [0.5, 0.2], "radius": [0.1, 0.2], "upper": [True, False], "solver": "halley"}
     ),
-    "confidence.stationary_mean_upper": Call(
+    "confidence.kl_ball_max": _compiled(
+        confidence.kl_ball_max, **{"p": [0.5, 0.5], "values": [0.0, 1.0], "radius": 0.5, "solver": "halley"}
+    ),
+    "confidence.family_upper": _compiled(
+        confidence.family_upper, **{"mean": [0.5, 0.2], "radius": [0.1, 0.2], "family": families.Gaussian()}
+    ),
+    "confidence.stationary_mean_upper": _compiled(
         confidence.stationary_mean_upper,
-        {"transition": ROWS[0], "reward": PAID[0], "state": 0, "radius": 0.1, "solver": "halley"},
+        **{"transition": ROWS[0], "reward": PAID[0], "state": 0, "radius": 0.1, "solver": "halley"},
     ),
-    "confidence.stationary_mean_lower": Call(
+    "confidence.stationary_mean_lower": _compiled(
         confidence.stationary_mean_lower,
-        {"transition": ROWS[0], "reward": PAID[0], "state": 0, "radius": 0.1, "solver": "halley"},
+        **{"transition": ROWS[0], "reward": PAID[0], "state": 0, "radius": 0.1, "solver": "halley"},
     ),
-    "confidence.chain_mean": Call(confidence.chain_mean, {"counts": COUNTS, "reward": PAID[0], "gap": 0.1}),
-    "confidence.chain_mean_upper": Call(
-        confidence.chain_mean_upper, {"counts": COUNTS, "reward": PAID[0], "level": 2.0}
+    "confidence.chain_mean": _compiled(confidence.chain_mean, **{"counts": COUNTS, "reward": PAID[0], "gap": 0.1}),
+    "confidence.chain_mean_upper": _compiled(
+        confidence.chain_mean_upper, **{"counts": COUNTS, "reward": PAID[0], "level": 2.0}
     ),
-    "confidence.chain_likelihood_ratio": Call(
-        confidence.chain_likelihood_ratio, {"counts": COUNTS, "reward": PAID[0], "mean": 0.5, "gap": None}
+    "confidence.chain_likelihood_ratio": _compiled(
+        confidence.chain_likelihood_ratio, **{"counts": COUNTS, "reward": PAID[0], "mean": 0.5, "gap": None}
     ),
-    "metrics.summary": Call(metrics.summary, {"values": np.arange(20.0)}),
+    "metrics.summary": Call(metrics.summary, {"values": [0.5]}),
     "metrics.median_interval": Call(metrics.median_interval, {"values": np.arange(20.0)}),
 }
 
@@ -170,7 +178,7 @@ def of_results() -> dict[str, Call]:
             logarithmic=True,
             form="{:.0f}",
             ax=None,
-        ),  # fmt: skip
+        ),
     }
 
 

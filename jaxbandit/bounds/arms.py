@@ -82,7 +82,7 @@ def unit_numbers(name: str, value: Array, arms: int = 0, *, ends: bool) -> np.nd
     """
     array = as_floats(name, value)
     inside = (array >= 0) & (array <= 1) if ends else (array > 0) & (array < 1)
-    if array.shape not in {(), (arms,)} or not inside.all():
+    if array.shape not in {(), (arms or None,)} or not inside.all():
         others = f", nor {arms} of them" if arms else ""
         raise ValueError(f"{name}: {shown(value)} is no number in {'[0, 1]' if ends else '(0, 1)'}{others}")
     return array
@@ -95,7 +95,7 @@ def rounds(times: Array) -> np.ndarray:
       ValueError: they are no rounds of at least 1.
     """
     found = as_floats("times", times)
-    if found.ndim != 1 or not (found >= 1).all() or not np.isfinite(found).all():
+    if found.ndim != 1 or not found.size or not (found >= 1).all() or not np.isfinite(found).all():
         raise ValueError(f"times: {shown(times)} are not rounds [T] of at least 1")
     return found
 

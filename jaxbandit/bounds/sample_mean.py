@@ -83,7 +83,7 @@ def ucb_sm_upper(environment: MarkovEnvironment, L: float = 343.0) -> Bound:
     >>> ucb_sm_upper(bernoulli([0.75, 0.5]), L=100.0).per_arm.tolist()
     [0.0, 1600.0]
     """
-    number("L", L, 0, above=True)
+    L = number("L", L, 0, above=True)
     irreducible(environment)
     gap = gaps(environment)
     per_arm = np.where(gap > 0, 4 * L / np.where(gap > 0, gap, 1), 0)

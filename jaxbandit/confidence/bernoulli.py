@@ -70,7 +70,7 @@ def kl_lower(p: Array, radius: Array, solver: Solver = "halley") -> Array:
     return kl_bound(p, radius, False, solver)
 
 
-@accepts(p=PROBABILITY, radius=RADIUS, upper=PROBABILITY, solver=SOLVERS)
+@accepts(p=PROBABILITY, radius=RADIUS, upper=Numbers("[...]", 0, 1, kind=bool), solver=SOLVERS)
 @partial(jax.jit, static_argnames="solver")
 def kl_bound(p: Array, radius: Array, upper: Array, solver: Solver = "halley") -> Array:
     """`kl_upper` where `upper` is true, `kl_lower` where it is false, for the price of one of them.

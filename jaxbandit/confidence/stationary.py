@@ -7,6 +7,7 @@ from functools import partial
 
 import jax
 import jax.numpy as jnp
+import numpy as np
 
 from jaxbandit.arguments import Numbers, accepts
 from jaxbandit.base import Array
@@ -18,7 +19,7 @@ from jaxbandit.fast import computed_once
 ARGUMENTS: dict[str, Numbers | list[str]] = {
     "transition": Numbers("[..., S, S]", 0, 1, law=True),
     "reward": Numbers("[..., S]"),
-    "state": Numbers("[...]", 0, "S"),
+    "state": Numbers("[...]", 0, "S", kind=np.int32),
     "radius": RADIUS,
     "solver": SOLVERS,
 }

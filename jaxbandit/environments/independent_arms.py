@@ -92,9 +92,7 @@ def gaussian(means: Array, deviation: Array = 1.0) -> IndependentArms:
     mean = _numbers("means", means)
     spread = finite("deviation", deviation)
     if spread.shape not in ((), mean.shape) or not (spread > 0).all():
-        raise ValueError(
-            f"deviation: {shown(deviation)} is not positive, one number or one for each of {len(mean)} arms"
-        )
+        raise ValueError(f"deviation: {shown(deviation)} is not positive, one number or [K] = ({len(mean)},)")
     return IndependentArms(laws.Gaussian(mean, np.broadcast_to(spread, mean.shape).copy()))
 
 

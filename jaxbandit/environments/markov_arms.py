@@ -92,6 +92,8 @@ def two_state(p01: Array, p10: Array, reward: Array = (0.0, 1.0), *, initial_sta
     """
     leave = _probabilities("p01", p01)
     back = _probabilities("p10", p10)
+    if len(leave) < 2:
+        raise ValueError(f"p01: {len(leave)} arms; a bandit needs at least 2")
     if leave.shape != back.shape:
         raise ValueError(f"p01 and p10: shapes {leave.shape} and {back.shape} disagree; give one of each per arm")
     rows = [np.stack([1 - leave, leave], axis=-1), np.stack([back, 1 - back], axis=-1)]
@@ -112,6 +114,8 @@ def bernoulli(means: Array, *, initial_state: InitialState = 0) -> MarkovArms:
     [0.9, 0.2]
     """
     rows = _probabilities("means", means)
+    if len(rows) < 2:
+        raise ValueError(f"means: {len(rows)} arms; a bandit needs at least 2")
     return markov(
         np.repeat(np.stack([1 - rows, rows], axis=-1)[:, None], 2, axis=1), (0.0, 1.0), initial_state=initial_state
     )
@@ -184,10 +188,10 @@ def recurrent(transition: Array) -> np.ndarray:
     if rows.shape[0] < 2:
         raise ValueError("transition: one arm only; a bandit needs at least 2")
     rows = stochastic("transition", rows)
-    for number, chain in enumerate(rows):
+    for arm, chain in enumerate(rows):
         if len(classes := chains.recurrent_classes(chain)) > 1:
             raise ValueError(
-                f"transition: arm {number} is reducible, recurrent classes {classes}: its mean depends on its start"
+                f"transition: arm {arm} is reducible, recurrent classes {classes}: its mean depends on its start"
             )
     return rows
 
@@ -237,4 +241,5 @@ def _probabilities(name: str, values: Array) -> np.ndarray:
         raise ValueError(f"{name}: shape {array.shape} is not [K]")
     if (array < 0).any() or (array > 1).any():
         raise ValueError(f"{name}: a probability lies outside [0, 1]")
+    chains.thresholds(np.stack([1 - array, array], axis=-1), name)  # refuses what is too rare to be drawn
     return array

@@ -42,9 +42,7 @@ def recorders_of(record: Record | None, labels: Sequence[str], backend: str) -> 
     if record is None:
         return recorders
     if not isinstance(record, Mapping):
-        raise ValueError(
-            f"record: {shown(record)}; give a dict from name to a function, or to a dict from label to one"
-        )
+        raise ValueError(f"record: {shown(record)}; give a dict from name to a function, or to one by label")
     if record and backend == "kernel":
         raise ValueError('record: the kernel records counts only; use backend="scan"')
     for name, given in record.items():

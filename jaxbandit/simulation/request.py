@@ -261,9 +261,7 @@ def _check_leaves(where: str, thing: Any) -> None:
         if leaf is thing:
             raise ValueError(f"{where}: {type(thing).__name__} is not a pytree; decorate it with @jaxbandit.pytree")
         if not isinstance(leaf, int | float | np.ndarray | np.generic | jax.Array):
-            raise ValueError(
-                f"{where}: {shown(leaf)} is not a number; make a field that is part of the program static()"
-            )
+            raise ValueError(f"{where}: {shown(leaf)} is no number; make a field that is part of the program static()")
         if not _fits(leaf):
             raise ValueError(f"{where}: {shown(leaf)} is beyond the integers that JAX has; give a float")
 
