@@ -231,7 +231,8 @@ def check_together(given: dict[str, tuple[Any, Any]]) -> dict[str, Array]:
             if not length:
                 raise ValueError(f"{name}: shape {array.shape} has no numbers")
         before[name] = many
-        arrays[name] = value if isinstance(value, jax.Array) else array.astype(kind)
+        # a number beyond float32 would end the process where warnings are errors, in the cast that JAX makes
+        arrays[name] = value if isinstance(value, jax.Array) else np.where(array > LARGEST, np.inf, array).astype(kind)
         most = lengths[high][0] - 1 if isinstance(high, str) else high
         if not ((array >= low) & (array <= most)).all():
             raise ValueError(f"{name}: {shown(value)} is not all within [{low:g}, {most:g}]")

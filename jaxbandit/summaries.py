@@ -25,7 +25,8 @@ class Summary(NamedTuple):
 def summary(values: np.ndarray) -> Summary:
     """Summarise values over runs, their last axis.
 
-    The interval is Student's, NaN for a single run; for heavy tails it is honest only where a good many runs are in the tail.
+    The interval is Student's, NaN for a single run; for heavy tails it is honest only where a good many runs are in the
+    tail.
 
     >>> round(float(summary(np.arange(101.0)).worst), 1)
     97.5

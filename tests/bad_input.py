@@ -273,7 +273,10 @@ def _wrong_error(call: Call, wrong: dict[str, Any], error: Exception) -> str | N
 
 def has_nan(found: Any) -> bool:
     """Whether there is NaN among what a function returned."""
-    leaves = jax.tree.leaves(found)
+    try:
+        leaves = jax.tree.leaves(found)
+    except ValueError:  # of a policy that holds a dict, and is refused where it is played
+        return False
     arrays = [np.asarray(leaf) for leaf in leaves if isinstance(leaf, float | np.ndarray | np.generic | jax.Array)
               and not jnp.issubdtype(leaf.dtype if hasattr(leaf, "dtype") else float, jax.dtypes.prng_key)]  # fmt: skip
     return any(np.isnan(array).any() for array in arrays if array.dtype.kind == "f")

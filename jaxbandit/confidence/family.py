@@ -5,7 +5,7 @@ from __future__ import annotations
 import jax
 import jax.numpy as jnp
 
-from jaxbandit.arguments import Numbers, accepts, has
+from jaxbandit.arguments import Numbers, accepts, finite, has, is_traced
 from jaxbandit.base import Array, Family
 from jaxbandit.confidence.bernoulli import RADIUS, kl_upper
 
@@ -30,6 +30,9 @@ def family_upper(mean: Array, radius: Array, family: Family | None = None) -> Ar
     """
     if family is not None:
         has("family", family, "None or one of jaxbandit.families", "range", "upper")
+        for leaf in jax.tree.leaves(family):
+            if not is_traced(leaf):
+                finite("family", leaf)
     found: Array = _upper(mean, radius, family)
     return found
 

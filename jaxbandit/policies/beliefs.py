@@ -8,7 +8,7 @@ import jax
 import jax.numpy as jnp
 import numpy as np
 
-from jaxbandit.arguments import has
+from jaxbandit.arguments import as_floats, has
 from jaxbandit.base import Array, Feedback, Problem, pytree, total
 from jaxbandit.policies import checks
 
@@ -119,7 +119,8 @@ class HiddenMyopic:
 
     def validate(self, reward: Array) -> None:
         arms, symbols = np.shape(reward)
-        states = np.shape(self.transition)[-1] if np.ndim(self.transition) else 0
+        rows = as_floats("transition", self.transition)
+        states = rows.shape[-1] if rows.ndim else 0
         checks.laws(self, "transition", (arms, states, states))
         checks.laws(self, "emission", (arms, states, symbols))
         checks.laws(self, "initial", (arms, states))

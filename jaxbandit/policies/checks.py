@@ -18,6 +18,8 @@ def number(policy: Any, name: str, low: float = -LARGEST, high: float = LARGEST,
     Raises:
       ValueError: the field's name, its value and the range.
     """
+    if isinstance(getattr(policy, name), bool | np.bool_):
+        raise ValueError(f"{name}: {getattr(policy, name)} is not a number")
     hint = "; for a grid give a list of policies"
     arguments.number(name, getattr(policy, name), low, high, above=above, hint=hint)
 

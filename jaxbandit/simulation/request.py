@@ -12,6 +12,7 @@ import numpy as np
 
 from jaxbandit.arguments import finite, integer, shown, truth
 from jaxbandit.base import REWARDS, Array, Environment, Policy, check_key, problem, reward_table, stack
+from jaxbandit.simulation.leaves import check_leaves
 from jaxbandit.simulation.recording import OfFour, Record, recorded_shapes, recorders_of
 
 Scenarios = Environment | Mapping[str, Environment]
@@ -83,7 +84,7 @@ def check(
             )
         if environment.reward is None:
             _check_without_table(f"scenarios[{name!r}]", environment, record, backend)
-        _check_leaves(f"scenarios[{name!r}]", environment)
+        check_leaves(f"scenarios[{name!r}]", environment)
     reward = [_reward(f"scenarios[{name!r}]", environment) for name, environment in named.items()]
     for name, values in zip(named, reward, strict=True):
         if values.shape != reward[0].shape:
@@ -162,7 +163,7 @@ def _listed(policies: Policies, scenarios: dict[str, Environment], reward: list[
             if validate is not None:
                 for values in reward:
                     validate(values)
-            _check_leaves(f"policies[{label!r}]", policy)
+            check_leaves(f"policies[{label!r}]", policy)
         listed[label] = variants
     return listed
 
@@ -254,27 +255,6 @@ def _check_contract(where: str, thing: Any, methods: tuple[str, ...], kind: str)
     missing = [name for name in methods if not callable(getattr(thing, name, None))]
     if missing:
         raise ValueError(f"{where}: {kind} is needed, and {type(thing).__name__} has no {', '.join(missing)}")
-
-
-def _check_leaves(where: str, thing: Any) -> None:
-    for leaf in jax.tree.leaves(thing):
-        if leaf is thing:
-            raise ValueError(f"{where}: {type(thing).__name__} is not a pytree; decorate it with @jaxbandit.pytree")
-        if not isinstance(leaf, int | float | np.ndarray | np.generic | jax.Array):
-            raise ValueError(f"{where}: {shown(leaf)} is no number; make a field that is part of the program static()")
-        if not _fits(leaf):
-            raise ValueError(f"{where}: {shown(leaf)} is beyond the integers that JAX has; give a float")
-
-
-def _fits(leaf: Any) -> bool:
-    """Whether JAX, whose integers mostly have 32 bits, does not cut off a part of the leaf."""
-    if isinstance(leaf, jax.Array):
-        return True
-    array = np.asarray(leaf)
-    if array.dtype.kind not in "iu" or not array.size:
-        return array.dtype.kind != "O"  # as of an integer beyond all types
-    known = np.iinfo(jax.dtypes.canonicalize_dtype(array.dtype))
-    return bool(known.min <= array.min() and array.max() <= known.max)
 
 
 def default_times(horizon: int) -> np.ndarray:
