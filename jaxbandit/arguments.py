@@ -138,6 +138,20 @@ def path(name: str, value: Any) -> Path:
         raise ValueError(f"{name}: {shown(value)} is no path") from None
 
 
+def list_of(name: str, things: Any) -> list[Any]:
+    """A list, as of names or of values.
+
+    Raises:
+      ValueError: with the name: it is no list.
+    """
+    try:
+        if isinstance(things, str | bytes):
+            raise TypeError
+        return list(things)
+    except TypeError:
+        raise ValueError(f"{name}: {shown(things)} is no list") from None
+
+
 def has(name: str, thing: Any, what: str, *parts: str) -> None:
     """Refuse a thing that lacks a part that its kind has.
 

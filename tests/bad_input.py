@@ -180,9 +180,10 @@ def is_array(good: Any) -> bool:
     return isinstance(good, np.ndarray) and good.ndim > 0 and good.dtype.kind in "iuf"
 
 
-def wrong_things(good: Any) -> list[str]:
-    """Names of all that can stand in the place of a good argument."""
-    return [*THINGS, *(SPOILT if is_array(good) else ())]
+def wrong_things(good: Any, compiled: bool = False) -> list[str]:
+    """Names of all that can stand in the place of a good argument; without those that are another program."""
+    names = [*THINGS, *(SPOILT if is_array(good) else ())]
+    return [name for name in names if not (compiled and is_another_program(make_wrong(name, good), good))]
 
 
 def make_wrong(name: str, good: Any) -> Any:

@@ -81,7 +81,7 @@ SIMULATE = {
         },
         (OSError,),
     ),
-    "grid": Call(jaxbandit.grid, {"make": lambda a, b: {"runs": a}, "a": [1, 2], "b": ["x"]}),
+    "grid": Call(jaxbandit.grid, {"make": lambda scale, kind: {}, "scale": [1, 2], "kind": ["x"]}),
 }
 
 ENVIRONMENTS = {

@@ -2,14 +2,14 @@
 
 from __future__ import annotations
 
-from collections.abc import Iterable, Sequence
-from typing import TYPE_CHECKING, Any, Literal
+from collections.abc import Sequence
+from typing import TYPE_CHECKING, Literal
 
 import matplotlib.pyplot as plt
 import numpy as np
 
 from jaxbandit import metrics
-from jaxbandit.arguments import as_floats, has, integer, shown
+from jaxbandit.arguments import as_floats, has, integer, list_of, shown
 
 if TYPE_CHECKING:
     from matplotlib.axes import Axes
@@ -70,17 +70,6 @@ def quantiles_of(quantiles: Sequence[float]) -> list[float]:
     if found.ndim != 1 or not ((found >= 0) & (found <= 1)).all():
         raise ValueError(f"quantiles: {shown(quantiles)} is no list of numbers in [0, 1]")
     return [float(each) for each in found]
-
-
-def list_of(name: str, things: Any) -> list[Any]:
-    """A list, as of names.
-
-    Raises:
-      ValueError: with the name: it is no list.
-    """
-    if not isinstance(things, Iterable) or isinstance(things, str | bytes):
-        raise ValueError(f"{name}: {shown(things)} is no list")
-    return list(things)
 
 
 def positive(values: np.ndarray) -> np.ndarray:

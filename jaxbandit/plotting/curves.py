@@ -9,7 +9,7 @@ from typing import TYPE_CHECKING
 import numpy as np
 
 from jaxbandit import metrics
-from jaxbandit.arguments import has, integer, truth
+from jaxbandit.arguments import has, integer, list_of, truth
 from jaxbandit.plotting.common import (
     COLOURS,
     LINES,
@@ -18,7 +18,6 @@ from jaxbandit.plotting.common import (
     colour_of,
     finish,
     labels_of,
-    list_of,
     positive,
     quantiles_of,
     regret_axis,

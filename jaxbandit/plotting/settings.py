@@ -11,7 +11,7 @@ import numpy as np
 from matplotlib.colors import LogNorm, Normalize
 
 from jaxbandit import metrics
-from jaxbandit.arguments import choice, finite, shown, truth
+from jaxbandit.arguments import choice, finite, list_of, shown, truth
 from jaxbandit.plotting.common import (
     COLOURS,
     MARKERS,
@@ -19,7 +19,6 @@ from jaxbandit.plotting.common import (
     check_scenario,
     finish,
     labels_of,
-    list_of,
     quantiles_of,
     regret_axis,
     title_of,

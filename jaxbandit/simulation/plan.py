@@ -52,9 +52,8 @@ def make_plan(
     Raises:
       ValueError: chunk, tile or devices make no sense.
     """
-    chunk, tile = (
-        None if value is None else integer(name, value, 1) for name, value in (("chunk", chunk), ("tile", tile))
-    )
+    chunk = None if chunk is None else integer("chunk", chunk, 1, 2**31 - 1)
+    tile = None if tile is None else integer("tile", tile, 1, 2**31 - 1)
     if devices is not None and not (
         isinstance(devices, list | tuple) and all(isinstance(d, jax.Device) for d in devices)
     ):

@@ -98,8 +98,7 @@ def check(
         if runs.step != 1 or runs.start < 0 or runs.stop > 2**31 - 1:
             raise ValueError(f"runs: {runs}; a range of consecutive numbers from 0 to 2^31 - 1 is needed")
         first_run, runs = runs.start, len(runs)
-    for argument, value in (("runs", runs), ("horizon", horizon), ("plays", plays)):
-        integer(argument, value)
+    runs, horizon, plays = integer("runs", runs), integer("horizon", horizon), integer("plays", plays)
     if not 1 <= runs < 2**31:
         raise ValueError(f"runs: {runs}; at least 1 is needed, at most 2^31 - 1")
     if plays < 1 or plays > arms:

@@ -15,7 +15,7 @@ import jax
 import jax.numpy as jnp
 import numpy as np
 
-from jaxbandit.arguments import integer, number, shown, truth
+from jaxbandit.arguments import integer, list_of, number, shown, truth
 from jaxbandit.arguments import path as as_path
 from jaxbandit.results.result import Result
 from jaxbandit.simulation.loop import pieces, progress_bar, rounds_left
@@ -140,19 +140,27 @@ def grid(make: Callable[..., Options], **axes: Iterable[Any]) -> dict[str, Optio
     >>> list(grid(lambda a, b: {}, a=[1, 2], b=["x"]))
     ['a=1, b=x', 'a=2, b=x']
     """
-    if not callable(make):
-        raise ValueError(f"make: {shown(make)} is not a function that makes the arguments of simulate")
-    for axis, each in axes.items():
-        if not isinstance(each, Iterable) or isinstance(each, str | bytes):
-            raise ValueError(f"{axis}: {shown(each)} is not a list of values")
+    _check_call(make, axes)
     cases = {}
-    for values in itertools.product(*axes.values()):
+    for values in itertools.product(*[list_of(axis, each) for axis, each in axes.items()]):
         chosen = dict(zip(axes, values, strict=True))
         name = ", ".join(f"{axis}={value}" for axis, value in chosen.items())
         if name in cases:
             raise ValueError(f"axes: two combinations are called {name!r}; give values that differ as text")
         cases[name] = make(**chosen)
     return cases
+
+
+def _check_call(make: Callable[..., Options], axes: Iterable[str]) -> None:
+    """Refuse what cannot be called with these arguments by name."""
+    if not callable(make):
+        raise ValueError(f"make: {shown(make)} is not a function that makes the arguments of simulate")
+    try:
+        inspect.signature(make).bind(**dict.fromkeys(axes))
+    except TypeError:
+        raise ValueError(f"make: {shown(make)} does not take the arguments {', '.join(axes)}") from None
+    except ValueError:  # of a function that is not written in Python, which may take them
+        pass
 
 
 def _check(cases: Mapping[str, Options], executor: Executor | None) -> dict[str, Request]:
