@@ -245,15 +245,15 @@ def check_together(given: dict[str, tuple[Any, Any]]) -> dict[str, Array]:
             if not length:
                 raise ValueError(f"{name}: shape {array.shape} has no numbers")
         before[name] = many
-        # a number beyond float32 would end the process where warnings are errors, in the cast that JAX makes
-        arrays[name] = value if isinstance(value, jax.Array) else np.where(array > LARGEST, np.inf, array).astype(kind)
         most = lengths[high][0] - 1 if isinstance(high, str) else high
         if not ((array >= low) & (array <= most)).all():
             raise ValueError(f"{name}: {shown(value)} is not all within [{low:g}, {most:g}]")
         if kind is not float and (array % 1).any():
             raise ValueError(f"{name}: {shown(value)} are not integers")
-        if law and not np.allclose(array.sum(-1), 1, rtol=0, atol=1e-6):
+        if law and not np.allclose(array.sum(-1), 1, rtol=0, atol=1e-5):
             raise ValueError(f"{name}: {shown(value)} is no law; probabilities that sum to 1 are needed")
+        # a number beyond float32 would end the process where warnings are errors, in the cast that JAX makes
+        arrays[name] = value if isinstance(value, jax.Array) else np.where(array > LARGEST, np.inf, array).astype(kind)
     try:
         np.broadcast_shapes(*before.values())
     except ValueError:

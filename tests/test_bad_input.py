@@ -10,10 +10,13 @@ from typing import Any
 import bad_input
 import good_calls
 import good_functions
+import numpy as np
 import pytest
 from hypothesis import HealthCheck, given, settings
 from hypothesis import strategies as st
 from test_architecture import DOORS, PUBLIC
+
+import jaxbandit
 
 GROUPS: dict[str, Callable[[], dict[str, bad_input.Call]]] = {
     "simulate": lambda: good_calls.SIMULATE,
@@ -61,10 +64,13 @@ def test_good_calls_are_good(group):
 def throw(group: str, examples: int) -> None:
     """Throw so many wrong arguments, one or two at a time, at the functions of a group."""
     calls = {name: call for name, call in GROUPS[group]().items() if call.arguments}
+    names = {
+        name: {each: bad_input.wrong_things(good, call.compiled) for each, good in call.arguments.items()}
+        for name, call in calls.items()
+    }
 
-    @settings(
-        max_examples=examples, deadline=None, derandomize=True, database=None, suppress_health_check=list(HealthCheck)
-    )
+    @settings(max_examples=examples, deadline=None, derandomize=True, database=None)
+    @settings(suppress_health_check=[*HealthCheck])
     @given(data=st.data())
     def run(data: Any) -> None:
         name = data.draw(st.sampled_from(sorted(calls)), label="function")
@@ -90,3 +96,29 @@ def test_few_wrong_arguments(group):
 @pytest.mark.parametrize("group", GROUPS)
 def test_many_wrong_arguments(group):
     throw(group, MANY[group])
+
+
+def test_integers_that_jax_would_cut_off_are_refused():
+    """JAX's integers have 32 bits, and of 10^10 it kept the last ones: another horizon."""
+    for horizon in (10**10, np.int64(10**10), 10**20):
+        with pytest.raises(ValueError, match=r"^policies\['p'\].horizon: .* is no number that JAX has"):
+            good_calls.traced(good_calls.ARMS, {"p": jaxbandit.MOSS(horizon=horizon)})
+    good_calls.traced(good_calls.ARMS, {"p": jaxbandit.MOSS(horizon=1e10)})
+
+
+def test_a_number_is_no_path():
+    """Python takes it for an open file: 0 for what is typed in, for which it waits."""
+    for number in (0, 2, True):
+        with pytest.raises(ValueError, match="^path: .* is no path"):
+            jaxbandit.Result.load(number)
+
+
+def test_a_discount_near_one_takes_too_many_rounds():
+    for discount in (1 - 1e-9, np.nextafter(1.0, 0.0)):
+        with pytest.raises(ValueError, match="^discount: .* takes more than 2,000,000 rounds"):
+            jaxbandit.indices.rounds_to_record(discount)
+
+
+def test_numbers_beyond_float32_do_not_end_the_process():
+    """JAX's own cast of them does, where warnings are errors as here."""
+    assert jaxbandit.confidence.kl_upper(np.array([0.5, 0.2]), np.array([1e300, 1e31])).tolist() == [1.0, 1.0]
