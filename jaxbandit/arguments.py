@@ -57,7 +57,7 @@ def as_floats(name: str, values: Array) -> np.ndarray:
     try:
         given = np.asarray(values)
         if given.dtype.kind in "biufO" or jnp.issubdtype(given.dtype, np.floating):
-            if given.dtype.kind == "O" and any(isinstance(each, str | bytes) for each in given.ravel()):
+            if given.dtype.kind == "O" and any(each is None or isinstance(each, str | bytes) for each in given.ravel()):
                 raise TypeError
             with np.errstate(all="ignore"):
                 return np.asarray(given, float)

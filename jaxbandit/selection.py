@@ -20,7 +20,7 @@ def best(scores: Array, plays: int) -> Array:
     [1, 2]
     """
     if not isinstance(scores, jax.core.Tracer):
-        scores = jnp.asarray(scores_of(scores))
+        scores = jnp.asarray(_checked(scores))
     number = scores.shape[0]
     integer("plays", plays, 1, number)
     if plays == 1 and number <= 256:
@@ -33,8 +33,8 @@ def best(scores: Array, plays: int) -> Array:
     return jnp.argmax(scores)[None].astype(jnp.int32) if plays == 1 else _by_rank(computed_once(scores), plays)
 
 
-def scores_of(scores: Array) -> Array:
-    """Scores [K] that have values, checked.
+def _checked(scores: Array) -> Array:
+    """Scores [K] that have values.
 
     Raises:
       ValueError: they are no numbers of one axis.
@@ -42,7 +42,7 @@ def scores_of(scores: Array) -> Array:
     found = as_floats("scores", scores)
     if found.ndim != 1 or not found.size:
         raise ValueError(f"scores: shape {found.shape} is not [K]")
-    return scores
+    return scores if isinstance(scores, jax.Array) else found
 
 
 def _first_of_all(scores: Array) -> Array:

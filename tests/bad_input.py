@@ -39,6 +39,7 @@ class Call(NamedTuple):
     function: Callable[..., Any]
     arguments: dict[str, Any]
     errors: tuple[type[Exception], ...] = ()  # documented beside ValueError and TypeError
+    also: str = ""  # the name of another argument that an error may begin with
     compiled: bool = False  # whether arrays with more axes would be another program, which takes seconds to compile
 
 
@@ -267,7 +268,8 @@ def _wrong_error(call: Call, wrong: dict[str, Any], error: Exception) -> str | N
     fields = [
         field.name for each in wrong.values() if dataclasses.is_dataclass(each) for field in dataclasses.fields(each)
     ]
-    begins = any(re.match(rf"{re.escape(name)}\b", str(error)) for name in [*call.arguments, *fields])
+    names = [*call.arguments, *fields, *filter(None, [call.also])]
+    begins = any(re.match(rf"(\w+\[[^]]*\]\.)?{re.escape(name)}\b", str(error)) for name in names)
     named = any(len(name) > 2 and re.search(rf"\b{re.escape(name)}\b", str(error)) for name in wrong)
     return None if begins or named else f"names no argument, {said}"
 

@@ -38,7 +38,7 @@ def traced(scenarios: Any, policies: Any) -> Any:
 
 
 def policy(kind: type, arms: Any = ARMS, **fields: Any) -> Call:
-    return Call(lambda **given: traced(arms, {"p": kind(**given)}), fields)
+    return Call(lambda **given: traced(arms, {"p": kind(**given)}), fields, also="family")
 
 
 def played(make: Any, **arguments: Any) -> Call:

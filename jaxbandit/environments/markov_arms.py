@@ -129,7 +129,7 @@ def random(
     Args:
       key: a `jax.random.key`.
       arms, states: K and S, at least 2 each.
-      concentration: of the Dirichlet law, positive; small values give nearly frozen or periodic chains.
+      concentration: of the Dirichlet law, at least 1e-30; small values give nearly frozen or periodic chains.
 
     Raises:
       ValueError: as `markov`, or the concentration is not positive.
@@ -137,10 +137,9 @@ def random(
     >>> random(jax.random.key(0), arms=3, states=4).transition.shape
     (3, 4, 4)
     """
-    number("concentration", concentration, 0, above=True)
+    concentration = number("concentration", concentration, 1e-30)
     check_key(key)
-    integer("arms", arms, 2, 2**31 - 1)
-    integer("states", states, 2, MOST_STATES)
+    arms, states = integer("arms", arms, 2, 2**31 - 1), integer("states", states, 2, MOST_STATES)
     rows = jax.random.dirichlet(key, jnp.full((states,), concentration), (arms, states))
     floored = np.maximum(np.asarray(rows, float), 1e-9)
     return markov(floored / floored.sum(-1, keepdims=True), np.linspace(0.0, 1.0, states), initial_state=initial_state)

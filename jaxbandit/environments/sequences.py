@@ -37,10 +37,14 @@ def sequences(data: Data, states: int | None = None) -> list[np.ndarray]:
 
 
 def _from_arrays(data: Any, states: int | None) -> list[np.ndarray]:
-    if not isinstance(data, Iterable) or isinstance(data, bytes | Mapping):
-        raise ValueError(f"data: {shown(data)}; give one sequence an arm, or a file's path")
+    try:
+        if isinstance(data, bytes | Mapping):
+            raise TypeError
+        entries = iter(data)
+    except TypeError:
+        raise ValueError(f"data: {shown(data)}; give one sequence an arm, or a file's path") from None
     arms = []
-    for number, given in enumerate(data):
+    for number, given in enumerate(entries):
         values, arm = as_floats(f"data: arm {number}", given), np.asarray(given)
         arms.append(arm)
         if arm.ndim != 1 or len(arm) < 2:

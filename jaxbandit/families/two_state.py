@@ -64,7 +64,7 @@ class TwoStateChains:
         integer("steps", self.steps, 1, 100)
         found, own = np.sort(np.asarray(reward, float), axis=1), np.array([low, high])
         if found.shape[1] != 2 or np.abs(found - own).max() > 1e-6 * np.ptp(own):
-            raise ValueError(f"family: every arm's two states must pay {self.low:g} and {self.high:g}")
+            raise ValueError(f"family: every arm's two states must pay {low:g} and {high:g}")
 
     def divergence(self, mean: Array, other: Array) -> Array:
         """The two chains' p and q differ by multiples of y - x, so that nothing cancels where y is near x."""

@@ -43,6 +43,8 @@ def labels_of(result: Result, labels: Sequence[str] | None) -> Sequence[str]:
     if labels is None:
         return result.labels
     chosen = list_of("labels", labels)
+    if not chosen:
+        raise ValueError("labels: an empty list; leave it out for all policies")
     for label in chosen:
         metrics.check_label(result, label, "labels")
     return chosen

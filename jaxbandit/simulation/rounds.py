@@ -55,7 +55,7 @@ def luck(key: Array, runs: Array, arms: int | None = None) -> Luck:
     if not isinstance(runs, jax.core.Tracer):
         _check_numbers("runs", runs)
     if arms is not None:
-        integer("arms", arms, 1)
+        arms = integer("arms", arms, 1, 2**31 - 1)
     words, numbers = _on_host(jax.random.key_data(key)), _on_host(runs).astype(np.uint32)
     of_run = threefry((words[:1], words[1:]), np.uint32(0), numbers)
     three = [threefry(of_run, np.uint32(0), np.uint32(n)) for n in range(3)]
@@ -67,7 +67,7 @@ def luck(key: Array, runs: Array, arms: int | None = None) -> Luck:
 def _check_numbers(name: str, values: Array) -> None:
     """Refuse what are no integers [N] from 0 on."""
     found = as_floats(name, values)
-    if found.ndim != 1 or (found < 0).any() or (found % 1).any() or (found >= 2**31).any():
+    if found.ndim != 1 or not found.size or not ((found >= 0) & (found < 2**31)).all() or (found % 1).any():
         raise ValueError(f"{name}: {shown(values)} are not integers [N] from 0 to 2^31 - 1")
 
 
@@ -238,7 +238,8 @@ def advance(
     [[10, 10, 10]]
     """
     _check_parts(environment, policy, luck, carry)
-    for name, number, least in (("first", first, 1), ("length", length, 0), ("plays", plays, 1)):
+    plays = integer("plays", plays, 1, 2**31 - 1)
+    for name, number, least in (("first", first, 1), ("length", length, 0)):
         if not isinstance(number, jax.core.Tracer):
             integer(name, number, least, 2**31 - 1)
     if times is not None and not isinstance(times, jax.core.Tracer):
@@ -257,8 +258,10 @@ def advance(
 
 def _alike(carry: Carry, other: Carry) -> bool:
     """Whether two carries have the same form, and arrays of the same shapes."""
-    same = jax.tree.structure(carry) == jax.tree.structure(other)
-    return same and jax.tree.all(jax.tree.map(lambda one, two: jnp.shape(one) == jnp.shape(two), carry, other))
+    form: Any = jax.tree.structure(carry)
+    if form != jax.tree.structure(other):
+        return False
+    return all(jnp.shape(one) == jnp.shape(two) for one, two in zip(jax.tree.leaves(carry), jax.tree.leaves(other)))
 
 
 _advance = jax.jit(play_chunk, static_argnames="plays", donate_argnames=("carry",))
