@@ -183,8 +183,19 @@ def is_array(good: Any) -> bool:
 
 def wrong_things(good: Any, compiled: bool = False) -> list[str]:
     """Names of all that can stand in the place of a good argument; without those that are another program."""
-    names = [*THINGS, *(SPOILT if is_array(good) else ())]
+    names = [*THINGS, *(name for name in (SPOILT if is_array(good) else ()) if _can_be_made(name, good))]
     return [name for name in names if not (compiled and is_another_program(make_wrong(name, good), good))]
+
+
+def _can_be_made(name: str, good: Any) -> bool:
+    """Whether numbers can be spoilt so: truths have no negative, and some are too large for half floats."""
+    try:
+        with warnings.catch_warnings():
+            warnings.simplefilter("error")
+            make_wrong(name, good)
+    except (TypeError, RuntimeWarning):
+        return False
+    return True
 
 
 def make_wrong(name: str, good: Any) -> Any:

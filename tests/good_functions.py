@@ -190,7 +190,7 @@ TESTING = {
     ),
     "testing.check_environment": Call(
         jaxbandit.testing.check_environment,
-        {"environment": IID, "runs": 2, "plays": 2, "settle": 4},
+        {"environment": IID, "runs": 8, "plays": 8, "settle": 8},
         (AssertionError,),
     ),
     "testing.check_backend": Call(

@@ -29,6 +29,7 @@ GROUPS: dict[str, Callable[[], dict[str, bad_input.Call]]] = {
 }
 FEW = {"simulate": 40, "environments": 60, "policies": 60, "numbers": 80, "rounds": 30, "results": 50, "testing": 5}
 MANY = {"simulate": 500, "environments": 900, "policies": 1200, "numbers": 1800, "rounds": 400, "results": 900}
+SLOW = list(HealthCheck)  # a program is compiled now and then
 MANY |= {"testing": 60}
 # what nobody calls with arguments of their own: types of what is returned, protocols, names of things, constants
 NO_CALLS = """
@@ -69,8 +70,7 @@ def throw(group: str, examples: int) -> None:
         for name, call in calls.items()
     }
 
-    @settings(max_examples=examples, deadline=None, derandomize=True, database=None)
-    @settings(suppress_health_check=[*HealthCheck])
+    @settings(max_examples=examples, deadline=None, derandomize=True, database=None, suppress_health_check=SLOW)
     @given(data=st.data())
     def run(data: Any) -> None:
         name = data.draw(st.sampled_from(sorted(calls)), label="function")

@@ -80,7 +80,10 @@ def unit_numbers(name: str, value: Array, arms: int = 0, *, ends: bool) -> np.nd
     Raises:
       ValueError: it is something else.
     """
-    array = as_floats(name, value)
+    try:
+        array = as_floats(name, value)
+    except ValueError:
+        array = np.asarray(np.nan)
     inside = (array >= 0) & (array <= 1) if ends else (array > 0) & (array < 1)
     if array.shape not in {(), (arms or None,)} or not inside.all():
         others = f", nor {arms} of them" if arms else ""

@@ -11,7 +11,7 @@ import numpy as np
 from matplotlib.colors import LogNorm, Normalize
 
 from jaxbandit import metrics
-from jaxbandit.arguments import choice, finite, list_of, shown, truth
+from jaxbandit.arguments import as_floats, choice, finite, list_of, shown, truth
 from jaxbandit.plotting.common import (
     COLOURS,
     MARKERS,
@@ -124,11 +124,11 @@ def plot_heatmap(
     """
     ax, rows, columns = axes_of(ax), list_of("rows", rows), list_of("columns", columns)
     truth("logarithmic", logarithmic)
-    values = finite("values", values)
+    values = as_floats("values", values)
     if values.shape != (len(rows), len(columns)) or not values.size:
         raise ValueError(f"values: shape {values.shape} is not that of {len(rows)} rows and {len(columns)} columns")
-    if logarithmic and values.min() <= 0:
-        raise ValueError(f"values: from {values.min()} to {values.max()}; give positive ones if logarithmic")
+    if not np.isfinite(values).all() or (logarithmic and values.min() <= 0):
+        raise ValueError(f"values: from {values.min()} to {values.max()}; give finite ones, positive if logarithmic")
     try:
         form.format(values.min())
     except (AttributeError, LookupError, TypeError, ValueError):
