@@ -27,11 +27,11 @@ F = TypeVar("F", bound=Callable[..., Any])
 def shown(value: Any) -> str:
     """What a message shows of a wrong value: a line at most.
 
-    >>> shown("x"), shown([1] * 1000)[-20:]
-    ("'x'", '1, 1, 1, 1, 1, 1 ...')
+    >>> shown("x"), shown([1] * 1000)[-9:]
+    ("'x'", '1, 1, ...')
     """
     text = " ".join(repr(value).split())
-    return text if len(text) <= SHOWN else f"{text[:SHOWN]} ..."
+    return text if len(text) <= SHOWN else f"{text[:SHOWN].rstrip()} ..."
 
 
 def finite(name: str, values: Array) -> np.ndarray:

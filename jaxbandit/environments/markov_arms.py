@@ -140,6 +140,7 @@ def random(
     concentration = number("concentration", concentration, 1e-30)
     check_key(key)
     arms, states = integer("arms", arms, 2, 2**31 - 1), integer("states", states, 2, MOST_STATES)
+    check_initial(initial_state, arms, states)
     rows = jax.random.dirichlet(key, jnp.full((states,), concentration), (arms, states))
     floored = np.maximum(np.asarray(rows, float), 1e-9)
     return markov(floored / floored.sum(-1, keepdims=True), np.linspace(0.0, 1.0, states), initial_state=initial_state)
@@ -221,17 +222,28 @@ def initial_law(initial_state: InitialState, transition: np.ndarray) -> np.ndarr
       ValueError: what is wrong with `initial_state` (see `markov`).
     """
     arms, states = transition.shape[:2]
+    check_initial(initial_state, arms, states)
+    if isinstance(initial_state, str):
+        return np.stack([chains.stationary(rows) for rows in transition])
+    return np.broadcast_to(np.eye(states)[np.asarray(initial_state)], (arms, states)).copy()
+
+
+def check_initial(initial_state: InitialState, arms: int, states: int) -> None:
+    """Refuse what is no state before the first play of so many arms with so many states.
+
+    Raises:
+      ValueError: what is wrong with `initial_state` (see `markov`).
+    """
     if isinstance(initial_state, str):
         if initial_state != "stationary":
             raise ValueError(f'initial_state: {shown(initial_state)} is neither an integer nor "stationary"')
-        return np.stack([chains.stationary(rows) for rows in transition])
+        return
     as_floats("initial_state", initial_state)
     start = np.asarray(initial_state)
     if start.shape not in ((), (arms,)) or not np.issubdtype(start.dtype, np.integer):
         raise ValueError(f'initial_state: {shown(initial_state)} is not an integer, {arms} integers or "stationary"')
     if (start < 0).any() or (start >= states).any():
         raise ValueError(f"initial_state: {initial_state} is out of range 0..{states - 1}")
-    return np.broadcast_to(np.eye(states)[start], (arms, states)).copy()
 
 
 def _probabilities(name: str, values: Array) -> np.ndarray:

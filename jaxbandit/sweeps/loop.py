@@ -94,8 +94,8 @@ def sweep(
     >>> {name: result.visits["TV"].shape for name, result in results.items()}
     {'exponent=0.2': (1, 1, 4, 1, 2, 2), 'exponent=0.3': (1, 1, 4, 1, 2, 2)}
     """
-    integer("block", block, 1)
-    number("every", every, 0, math.inf, above=True)
+    block = integer("block", block, 1)
+    every = number("every", every, 0, math.inf, above=True)
     truth("progress", progress)
     if executor is not None and not isinstance(executor, Executor):
         raise ValueError(
