@@ -35,7 +35,12 @@ def pytree(cls: type[T]) -> type[T]:
     >>> jax.tree.map(lambda x: 2 * x, Constant(3.0))
     Constant(value=6.0)
     """
-    made: type[T] = dataclasses.dataclass(frozen=True)(cls)
+    if not isinstance(cls, type):
+        raise ValueError(f"cls: {cls!r} is not a class")
+    try:
+        made: type[T] = dataclasses.dataclass(frozen=True)(cls)
+    except TypeError as error:
+        raise ValueError(f"cls: {cls.__name__} cannot be a dataclass: {error}") from error
     fields = dataclasses.fields(made)  # type: ignore[arg-type]
     leaves = [field.name for field in fields if not field.metadata.get("static", False)]
     fixed = [field.name for field in fields if field.metadata.get("static", False)]

@@ -4,12 +4,14 @@ from __future__ import annotations
 
 import numpy as np
 
+from jaxbandit.arguments import Numbers, accepts, truth
 from jaxbandit.base import Array
 
-LARGEST = 1e30  # a number that float32 still holds
+CHAIN, ROWS = Numbers("[S, S]", 0, 1, law=True), Numbers("[..., S]", 0, 1)
 RAREST = 2.0**-31  # smallest positive probability that thresholds of 32 bits tell from 0, also for the last state
 
 
+@accepts(transition=CHAIN)
 def recurrent_classes(transition: Array) -> list[list[int]]:
     """The recurrent classes of one chain, each a sorted list of states.
 
@@ -27,6 +29,7 @@ def recurrent_classes(transition: Array) -> list[list[int]]:
     return sorted(list(states) for states in classes)
 
 
+@accepts(transition=CHAIN)
 def stationary(transition: Array) -> np.ndarray:
     """Stationary law [S] of one chain with a single recurrent class.
 
@@ -60,6 +63,7 @@ def stationary(transition: Array) -> np.ndarray:
     return law
 
 
+@accepts(transition=CHAIN, reward=Numbers("[S]"))
 def relative_values(transition: Array, reward: Array) -> np.ndarray:
     """h [S]: the expected total reward from a start in each state, beyond the long-run mean m for each step.
 
@@ -85,6 +89,7 @@ def relative_values(transition: Array, reward: Array) -> np.ndarray:
     return np.asarray(np.linalg.solve(fundamental, reward - law @ reward))
 
 
+@accepts(transition=CHAIN, reward=Numbers("[S]"))
 def reward_gap(transition: Array, reward: Array) -> float:
     """(max r - min r) / (max u - min u), r = `reward` and u the `relative_values` of one chain: how fast r forgets.
 
@@ -105,6 +110,7 @@ def reward_gap(transition: Array, reward: Array) -> float:
     return float(np.ptp(reward) / np.ptp(relative_values(transition, reward)))
 
 
+@accepts(law=Numbers("[..., S]", 0, 1, law=True))
 def thresholds(law: Array, name: str = "transition") -> np.ndarray:
     """Integer thresholds [..., S-1] uint32 that turn 32 random bits into a draw from `law` [..., S].
 
@@ -127,6 +133,7 @@ def thresholds(law: Array, name: str = "transition") -> np.ndarray:
     return np.minimum(np.rint(np.cumsum(law, axis=-1)[..., :-1] * 2.0**32), 2.0**32 - 1).astype(np.uint32)
 
 
+@accepts(p=ROWS, q=ROWS)
 def relative_entropy(p: Array, q: Array) -> np.ndarray:
     """KL(p, q) = sum over s of p_s log(p_s / q_s) in float64: [..., S] and [..., S] to [...]; inf where only q_s is 0.
 
@@ -137,19 +144,22 @@ def relative_entropy(p: Array, q: Array) -> np.ndarray:
     0.143841
     """
     p, q = np.broadcast_arrays(np.asarray(p, float), np.asarray(q, float))
-    possible = np.where(q > 0, q, 1)
+    rare = (q > 0) & (q < p * 1e-300)  # where p / q is beyond the floats
+    possible = np.where((q > 0) & ~rare, q, 1)
     e = (p - q) / possible
     near = np.abs(e) < 1e-2
     small = np.where(near, e, 0)
     series = small * small * np.polyval(_SERIES, small)
     log = np.log1p(np.where(near | (e <= -1), 0, e))
     terms = possible * np.where(near, series, np.where(e <= -1, 0, (1 + e) * log) - e)
+    terms = np.where(rare, p * (np.log(np.where(rare, p, 1)) - np.log(np.where(rare, q, 1))) - p, terms)
     return np.asarray(np.where(q > 0, terms, np.where(p > 0, np.inf, 0)).sum(-1))
 
 
 _SERIES = [(-1) ** n / ((n + 1) * (n + 2)) for n in range(8)][::-1]  # h(e) / e^2 in powers of e, highest first
 
 
+@accepts(transition=CHAIN, other=CHAIN)
 def kl_rate(transition: Array, other: Array) -> float:
     """I(P || Q) = sum over s of law_s KL(P_s, Q_s), law the stationary law of P = `transition`, Q = `other`, [S, S].
 
@@ -166,6 +176,7 @@ def kl_rate(transition: Array, other: Array) -> float:
     return float(np.sum(law[law > 0] * rates[law > 0]))
 
 
+@accepts(transition=CHAIN)
 def eigenvalue_gap(transition: Array, symmetrise: bool = False) -> float:
     """1 minus the second largest eigenvalue of a reversible chain, or of the product of any chain with its reversal.
 
@@ -186,6 +197,7 @@ def eigenvalue_gap(transition: Array, symmetrise: bool = False) -> float:
     >>> round(eigenvalue_gap(np.array([[0.5, 0.5], [0.4, 0.6]]), symmetrise=True), 6)
     0.99
     """
+    truth("symmetrise", symmetrise)
     law = stationary(transition)
     if len(law) < 2:
         raise ValueError("transition: one state only, which has no second eigenvalue")
@@ -200,23 +212,6 @@ def eigenvalue_gap(transition: Array, symmetrise: bool = False) -> float:
     np.fill_diagonal(moving, 0)
     laplacian = (np.diag(moving.sum(1)) - moving) / np.sqrt(np.outer(law, law))
     return float(np.linalg.eigvalsh(laplacian)[1])
-
-
-def finite(name: str, values: Array) -> np.ndarray:
-    """`values` as float64.
-
-    Raises:
-      ValueError: with the name: they are no numbers, not finite, or too large.
-    """
-    try:
-        array = np.asarray(values, float)
-    except (TypeError, ValueError) as error:
-        raise ValueError(f"{name}: {error}") from None
-    if not np.isfinite(array).all():
-        raise ValueError(f"{name}: NaN or infinite value")
-    if np.abs(array).max(initial=0) > LARGEST:
-        raise ValueError(f"{name}: a value beyond 1e30, too large for float32")
-    return array
 
 
 def stochastic(name: str, rows: np.ndarray) -> np.ndarray:

@@ -8,11 +8,14 @@ from typing import Literal
 import jax
 import jax.numpy as jnp
 
+from jaxbandit.arguments import Numbers, accepts, choice
 from jaxbandit.base import Array, total
 
 Distance = Literal["total_variation", "squared_hellinger", "jensen_shannon", "kl"]
+ROWS, PROBABILITIES = Numbers("[..., S]", 0, 1), Numbers("[...]", 0, 1)
 
 
+@accepts(p=PROBABILITIES, q=PROBABILITIES)
 def bernoulli_kl(p: Array, q: Array) -> Array:
     """d(p, q) = p log(p/q) + (1-p) log((1-p)/(1-q)), with 0 log 0 = 0; inf where q is 0 or 1 and p is not.
 
@@ -41,6 +44,7 @@ def scaled(difference: Array, weight: Array) -> Array:
     return jnp.where(weight > 0, value, jnp.where(difference > 0, jnp.inf, 0))
 
 
+@accepts(p=ROWS, q=ROWS)
 def total_variation(p: Array, q: Array) -> Array:
     """Half the L1 distance of two rows: [..., S] and [..., S] to [...], in [0, 1].
 
@@ -50,6 +54,7 @@ def total_variation(p: Array, q: Array) -> Array:
     return total(jnp.abs(jnp.asarray(p, float) - q)) / 2
 
 
+@accepts(p=ROWS, q=ROWS)
 def squared_hellinger(p: Array, q: Array) -> Array:
     """H^2(p, q) = sum over s of (sqrt p_s - sqrt q_s)^2 / 2: [..., S] and [..., S] to [...], in [0, 1].
 
@@ -62,6 +67,7 @@ def squared_hellinger(p: Array, q: Array) -> Array:
     return total(difference * difference) / 2
 
 
+@accepts(p=ROWS, q=ROWS)
 def jensen_shannon(p: Array, q: Array) -> Array:
     """Half of KL(p, m) + KL(q, m) with m = (p + q)/2, in nats: [..., S] and [..., S] to [...], in [0, log 2].
 
@@ -75,6 +81,7 @@ def jensen_shannon(p: Array, q: Array) -> Array:
     return total(scaled(p - middle, middle) + scaled(q - middle, middle)) / 2
 
 
+@accepts(p=ROWS, q=ROWS)
 def kl(p: Array, q: Array) -> Array:
     """KL(p, q) = sum over s of p_s log(p_s / q_s): [..., S] and [..., S] to [...]; inf where only q_s is 0.
 
@@ -93,12 +100,15 @@ DISTANCES = {
 }
 
 
+@accepts(rows=Numbers("[..., S, S]", 0, 1))
 def farthest(rows: Array, distance: Distance = "total_variation") -> Array:
     """The largest distance between any two rows of a matrix, taken in both orders: [..., S, S] to [...].
 
     >>> float(farthest(jnp.array([[0.5, 0.5], [0.25, 0.75]])))
     0.25
     """
+    choice("distance", distance, tuple(DISTANCES))
+    rows = jnp.asarray(rows, float)
     states, between = rows.shape[-1], DISTANCES[distance]
     both = distance == "kl"  # the other distances are symmetric
     if states <= 3:
@@ -115,6 +125,7 @@ def farthest(rows: Array, distance: Distance = "total_variation") -> Array:
     return reduce(jnp.maximum, (found[..., a] for a in range(states)))
 
 
+@accepts(elapsed=Numbers("[...]", 0), exponent=Numbers("[...]", 0), scale=Numbers("[...]", 0))
 def threshold(elapsed: Array, exponent: Array = 0.25, scale: Array = 1.0) -> Array:
     """scale elapsed^-exponent (1 + 1e-5): an arm is taken for Markovian where its `farthest` rows are farther apart.
 
@@ -130,4 +141,4 @@ def threshold(elapsed: Array, exponent: Array = 0.25, scale: Array = 1.0) -> Arr
     >>> round(float(threshold(16)), 4)
     0.5
     """
-    return scale * jnp.maximum(elapsed, 1).astype(float) ** -exponent * (1 + 1e-5)
+    return scale * jnp.maximum(jnp.asarray(elapsed), 1).astype(float) ** -exponent * (1 + 1e-5)

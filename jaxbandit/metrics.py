@@ -2,11 +2,15 @@
 
 from __future__ import annotations
 
-from typing import NamedTuple, Protocol
+from typing import Protocol
 
 import numpy as np
 
+from jaxbandit.arguments import has, integer, number, shown
 from jaxbandit.base import REWARDS
+from jaxbandit.summaries import Summary as Summary
+from jaxbandit.summaries import median_interval as median_interval
+from jaxbandit.summaries import summary as summary
 
 REALISED = ("restless", "observed", "restarting")  # problems in which an arm's mean is not what a play of it is worth
 
@@ -32,19 +36,6 @@ class Counts(Protocol):
     def comparator(self) -> np.ndarray | None: ...  # [scenario], or None for the sum of the M largest means
 
 
-class Summary(NamedTuple):
-    """What many runs say; every field has the shape of the values without their last axis."""
-
-    mean: np.ndarray
-    low: np.ndarray  # 95 % interval of the mean
-    high: np.ndarray
-    median: np.ndarray
-    quantile_90: np.ndarray
-    quantile_95: np.ndarray
-    quantile_99: np.ndarray
-    worst: np.ndarray  # mean of the worst 5 % of runs
-
-
 def regret(result: Counts, label: str) -> np.ndarray:
     """What a result is read by: `realised_regret` of restless arms and of episodes, else `pseudo_regret`.
 
@@ -56,11 +47,13 @@ def regret(result: Counts, label: str) -> np.ndarray:
     >>> regret_name(result), bool((regret(result, "U") == realised_regret(result, "U")).all())
     ('realised regret', True)
     """
+    check_result(result)
     return (realised_regret if result.problem in REALISED else pseudo_regret)(result, label)
 
 
 def regret_name(result: Counts) -> str:
     """What `regret` is called, of this result."""
+    check_result(result)
     return "realised regret" if result.problem in REALISED else "pseudo-regret"
 
 
@@ -88,6 +81,7 @@ def pseudo_regret(result: Counts, label: str) -> np.ndarray:
     >>> pseudo_regret(result, "KL").shape == (1, 1, 5, len(result.times))
     True
     """
+    check_label(result, label)
     gaps = _benchmark(result)[:, None] - result.means
     regret: np.ndarray = np.einsum("cvrtk,ck->cvrt", _plays(result, label), gaps)
     return regret
@@ -111,6 +105,7 @@ def realised_regret(result: Counts, label: str) -> np.ndarray:
     >>> realised_regret(result, "U").shape == (1, 1, 5, len(result.times))
     True
     """
+    check_label(result, label)
     expected = result.times * result.plays * _benchmark(result)[:, None, None, None]
     return np.asarray(expected - _collected(result, label))
 
@@ -135,7 +130,7 @@ def discounted_reward(result: Counts, label: str, discount: float) -> np.ndarray
     >>> discounted_reward(result, "G", 0.9).shape
     (1, 1, 5)
     """
-    if not 0 <= discount < 1:
+    if not number("discount", discount, 0, 1) < 1:
         raise ValueError(f"discount: {discount!r} is not at least 0 and below 1")
     collected = _collected(result, label)
     ends = np.concatenate([[0], result.times])
@@ -174,6 +169,7 @@ def linear_share(result: Counts, label: str, threshold: float = 0.1) -> np.ndarr
     >>> linear_share(result, "U").tolist()
     [[1.0]]
     """
+    threshold = number("threshold", threshold)
     visits = _visits(result, label)
     middle = int(np.searchsorted(result.times, result.times[-1] / 2, side="right")) - 1
     before, rounds = (visits[:, :, :, middle], int(result.times[middle])) if middle >= 0 else (0, 0)
@@ -204,45 +200,6 @@ def paired_difference(result: Counts, label: str, other: str) -> np.ndarray:
     return difference
 
 
-def summary(values: np.ndarray) -> Summary:
-    """Summarise values over runs, their last axis.
-
-    The interval is Student's; for heavy tails it is honest only where a good many runs are in the tail.
-
-    >>> round(float(summary(np.arange(101.0)).worst), 1)
-    97.5
-    """
-    values = np.asarray(values, float)
-    runs = values.shape[-1]
-    mean = values.mean(-1)
-    half = np.full_like(mean, np.nan)
-    if runs > 1:
-        from scipy.special import stdtrit  # a sixth of a second, which an import of the package need not take
-
-        half = stdtrit(runs - 1, 0.975) * values.std(-1, ddof=1) / np.sqrt(runs)
-    median, q90, q95, q99 = np.quantile(values, [0.5, 0.9, 0.95, 0.99], axis=-1)
-    worst = np.sort(values, axis=-1)[..., -int(np.ceil(0.05 * runs)) :].mean(-1)
-    return Summary(mean, mean - half, mean + half, median, q90, q95, q99, worst)
-
-
-def median_interval(values: np.ndarray) -> tuple[np.ndarray, np.ndarray]:
-    """Distribution-free interval of the median over the last axis, at least 95 %, from order statistics.
-
-    (-inf, inf) with fewer than 6 values, where there is none.
-
-    >>> [float(end) for end in median_interval(np.arange(100.0))]
-    [39.0, 60.0]
-    """
-    ordered = np.sort(np.asarray(values, float), axis=-1)
-    runs = ordered.shape[-1]
-    if runs < 6:
-        return np.full(ordered.shape[:-1], -np.inf), np.full(ordered.shape[:-1], np.inf)
-    from scipy.special import bdtrik
-
-    below = int(np.floor(bdtrik(0.025, runs, 0.5)))  # the most with P(Binomial(runs, 1/2) <= below) at most 0.025
-    return ordered[..., below], ordered[..., runs - 1 - below]
-
-
 def _benchmark(result: Counts) -> np.ndarray:
     """What regret is measured against, a play: [scenario]."""
     if result.comparator is not None:
@@ -252,6 +209,7 @@ def _benchmark(result: Counts) -> np.ndarray:
 
 def best_arms(result: Counts) -> np.ndarray:
     """Which arms are among the M best of their scenario, [scenario, arm] bool; means within rounding are equal."""
+    check_result(result)
     rounding = 1e-12 * np.abs(result.reward if result.reward.size else result.means).max()
     return np.asarray(result.means >= np.sort(result.means, axis=1)[:, -result.plays, None] - rounding)
 
@@ -284,9 +242,21 @@ def of_variant(values: np.ndarray, variant: int, label: str) -> np.ndarray:
     Raises:
       ValueError: there are several, and none of this number.
     """
+    integer("variant", variant)
     if len(values) > 1 and not 0 <= variant < len(values):
         raise ValueError(f"variant: {variant}; {label!r} has variants 0 to {len(values) - 1}")
     return np.asarray(values[variant if len(values) > 1 else 0])
+
+
+def check_result(result: Counts) -> None:
+    """Refuse what is no result of `simulate`, nor has what metrics need of one.
+
+    Raises:
+      ValueError: what it is.
+    """
+    has(
+        "result", result, "a result of simulate", "visits", "times", "means", "reward", "plays", "problem", "comparator"
+    )
 
 
 def check_label(result: Counts, label: str, argument: str = "label") -> None:
@@ -295,5 +265,6 @@ def check_label(result: Counts, label: str, argument: str = "label") -> None:
     Raises:
       ValueError: the argument's name and the labels there are.
     """
-    if label not in result.visits:
-        raise ValueError(f"{argument}: {label!r} is not in the result; it has {', '.join(result.visits)}")
+    check_result(result)
+    if not isinstance(label, str) or label not in result.visits:
+        raise ValueError(f"{argument}: {shown(label)} is not in the result; it has {', '.join(result.visits)}")

@@ -5,6 +5,7 @@ from __future__ import annotations
 import jax
 import jax.numpy as jnp
 
+from jaxbandit.arguments import as_floats, integer
 from jaxbandit.base import Array
 from jaxbandit.fast import computed_once
 
@@ -12,10 +13,16 @@ from jaxbandit.fast import computed_once
 def best(scores: Array, plays: int) -> Array:
     """The `plays` arms with the largest scores, [M] int32; the lowest arm first on ties; NaN counts as -inf.
 
+    Raises:
+      ValueError: scores are no numbers [K], or plays is not 1 to K.
+
     >>> best(jnp.array([0.5, 0.7, 0.7]), 2).tolist()
     [1, 2]
     """
+    if not isinstance(scores, jax.core.Tracer):
+        scores = jnp.asarray(_checked(scores))
     number = scores.shape[0]
+    integer("plays", plays, 1, number)
     if plays == 1 and number <= 256:
         return _first_of_all(computed_once(scores))[None]
     scores = jnp.where(scores == scores, scores, -jnp.inf)
@@ -24,6 +31,18 @@ def best(scores: Array, plays: int) -> Array:
         scores = jnp.where(scores == 0, 0.0, scores)  # top_k takes -0.0 for less than 0.0
         return jax.lax.top_k(scores, plays)[1].astype(jnp.int32)
     return jnp.argmax(scores)[None].astype(jnp.int32) if plays == 1 else _by_rank(computed_once(scores), plays)
+
+
+def _checked(scores: Array) -> Array:
+    """Scores [K] that have values.
+
+    Raises:
+      ValueError: they are no numbers of one axis.
+    """
+    found = as_floats("scores", scores)
+    if found.ndim != 1 or not found.size:
+        raise ValueError(f"scores: shape {found.shape} is not [K]")
+    return scores if isinstance(scores, jax.Array) else found
 
 
 def _first_of_all(scores: Array) -> Array:

@@ -16,29 +16,36 @@ PACKAGE = ROOT / "jaxbandit"
 MAY_IMPORT = {
     "version": set(),
     "base": set(),
+    "arguments": {"base"},
     "cores": set(),
     "interruption": set(),
-    "chains": {"base"},
-    "metrics": {"base"},
+    "chains": {"arguments", "base"},
+    "summaries": {"arguments"},
+    "metrics": {"arguments", "base", "summaries"},
     "fast": {"base"},
     "draws": {"base", "fast"},
     "quantiles": {"base", "fast"},
     "sums": {"base"},
-    "divergences": {"base"},
-    "selection": {"base", "fast"},
-    "bounds": {"base", "chains"},
-    "indices": {"base", "chains"},
-    "confidence": {"base", "fast"},
-    "families": {"base", "chains", "confidence", "divergences", "fast"},
-    "environments": {"base", "chains", "divergences", "draws", "fast", "families", "indices", "quantiles"},
-    "policies": {
-        *["base", "chains", "confidence", "divergences", "families", "fast", "indices", "quantiles", "sums"],
+    "divergences": {"arguments", "base"},
+    "selection": {"arguments", "base", "fast"},
+    "bounds": {"arguments", "base", "chains"},
+    "indices": {"arguments", "base", "chains"},
+    "confidence": {"arguments", "base", "fast"},
+    "families": {"arguments", "base", "chains", "confidence", "divergences", "fast"},
+    "environments": {
+        *["arguments", "base", "chains", "divergences", "draws", "fast", "families", "indices", "quantiles"],
     },
-    "results": {"base", "interruption", "metrics"},
-    "simulation": {"base", "cores", "fast", "interruption", "results", "selection", "sums", "version"},
-    "sweeps": {"results", "simulation"},
-    "plotting": {"bounds", "metrics", "results"},
-    "testing": {"base", "environments", "selection", "simulation", "sums"},
+    "policies": {
+        *["arguments", "base", "chains", "confidence", "divergences", "families", "fast", "indices", "quantiles"],
+        "sums",
+    },
+    "results": {"arguments", "base", "interruption", "metrics"},
+    "simulation": {
+        *["arguments", "base", "cores", "fast", "interruption", "results", "selection", "sums", "version"],
+    },
+    "sweeps": {"arguments", "results", "simulation"},
+    "plotting": {"arguments", "bounds", "metrics", "results"},
+    "testing": {"arguments", "base", "environments", "selection", "simulation", "sums"},
 }
 # inside a room, too, a file imports those that stand below it
 BELOW = {
@@ -50,8 +57,9 @@ BELOW = {
         *["two_state_upper", "likelihood"],
     ],
     "families": ["independent", "tilting", "two_state", "table", "chain_family"],
+    "plotting": ["common", "curves", "settings"],
     "results": ["contents", "file", "named_axes", "display", "result"],
-    "simulation": ["rounds", "recording", "code", "request", "fingerprint", "plan", "tiles", "loop"],
+    "simulation": ["rounds", "recording", "code", "leaves", "request", "fingerprint", "plan", "tiles", "loop"],
     "sweeps": ["storage", "loop"],
 }
 MODULES = sorted(path for path in PACKAGE.rglob("*.py") if path != PACKAGE / "__init__.py")

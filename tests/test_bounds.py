@@ -513,7 +513,7 @@ def test_bounds_that_do_not_exist_say_why():
             bounds.price_of_slow_arms(arms, [10], slowest, failure)
     with pytest.raises(ValueError, match="times: "):
         bounds.price_of_slow_arms(arms, [0], 0.1, 0.1)
-    with pytest.raises(ValueError, match="Oracle has no transition matrices"):
+    with pytest.raises(ValueError, match="Oracle has no reward"):
         bounds.lower(jaxbandit.Oracle(arms.means()))
 
 

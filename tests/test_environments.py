@@ -111,7 +111,7 @@ BAD = [
     (lambda: two_state([0.5, 1.4], [0.4, 0.4]), "p01: a probability lies outside"),
     (lambda: two_state([0.5, 0.4], [0.4, -0.1]), "p10: a probability lies outside"),
     (lambda: two_state([0.0, 0.4], [0.0, 0.1]), "transition: arm 0 is reducible"),
-    (lambda: two_state([0.5, 1e-11], [0.4, 0.1]), "transition: a positive probability is below"),
+    (lambda: two_state([0.5, 1e-11], [0.4, 0.1]), "p01: a positive probability is below"),
     (lambda: two_state([0.5, 0.4], [0.4, 0.4], initial_state=2), "initial_state: 2 is out of range"),
     (lambda: two_state([0.5, 0.4], [0.4, 0.4], initial_state=-1), "initial_state: -1 is out of range"),
     (lambda: two_state([0.5, 0.4], [0.4, 0.4], initial_state=0.5), "initial_state: 0.5 is not an integer"),
@@ -124,7 +124,7 @@ BAD = [
     (lambda: jaxbandit.random(jax.random.key(0), arms=2.5), "arms"),
     (lambda: jaxbandit.random(0), "key"),
     (lambda: markov(GOOD, (0, 1e39)), "reward: a value beyond 1e30"),
-    (lambda: two_state([1.2 * 2**-32, 0.5], [0.5, 0.5]), "transition: a positive probability is below"),
+    (lambda: two_state([1.2 * 2**-32, 0.5], [0.5, 0.5]), "p01: a positive probability is below"),
     (lambda: two_state([0.5, 0.4], [0.4, 0.4], initial_state=[[0], [0, 1]]), "initial_state: "),
 ]
 

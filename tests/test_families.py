@@ -140,7 +140,7 @@ def test_errors_begin_with_the_name(policy):
     arms = jaxbandit.two_state([0.5, 0.4], [0.4, 0.5], reward=(-1, 1))
     for family, message in (
         (Poisson(), "^family: rewards from -1 to 1; Poisson's means lie in"),
-        (Gaussian(0.0), "^variance: 0.0 is no positive number"),
+        (Gaussian(0.0), "^variance: 0.0 lies outside"),
         (Gaussian(np.nan), "^variance: nan"),
         (Gaussian, "^family: .* is none"),
         ("Poisson", "^family: 'Poisson' is none"),
@@ -375,7 +375,7 @@ def test_errors_of_chains_and_bounds():
         (lambda: chain_family([[0.5, 0.5], [0.0, 1.0]]), "^generator: not irreducible"),
         (lambda: chain_family([[0, 1], [1, 0]]), "^reward: all cycles of states pay the same"),
         (lambda: chain_family(G2, (1, 1)), "^reward: every state pays 1"),
-        (lambda: bounds.family_lower(arms, FAMILY_2, 2), "^plays: 2 is no number from 1 to 1"),
+        (lambda: bounds.family_lower(arms, FAMILY_2, 2), "^plays: 2 is not among the integers from 1 to 1"),
         (lambda: bounds.family_lower(arms, FAMILY_3), "^family: every arm's states must pay"),
         (
             lambda: bounds.family_lower(arms, TwoStateChains(1 / 36, 0.0, 2.0)),
@@ -386,7 +386,7 @@ def test_errors_of_chains_and_bounds():
         (lambda: simulate(arms, {"k": KLUCB(family=FAMILY_3)}, runs=2, horizon=2), "^family: every arm's states must"),
         (
             lambda: simulate(arms, {"k": KLUCB(family=TwoStateChains(-1.0))}, runs=2, horizon=2),
-            "^kappa: -1.0 is no number",
+            "^kappa: -1.0 lies outside",
         ),
     ):
         with pytest.raises(ValueError, match=message):

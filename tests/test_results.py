@@ -249,7 +249,7 @@ def test_labels_and_empty_results_are_refused(result):
     for function in (metrics.pseudo_regret, metrics.linear_share, plotting.plot_pulls):
         with pytest.raises(ValueError, match="label: 'zz'"):
             function(result, "zz")
-    with pytest.raises(ValueError, match="label: 'zz'"):
+    with pytest.raises(ValueError, match="labels: 'zz'"):
         plotting.plot_regret(result, ["zz"])
     with pytest.raises(ValueError, match="other: 'zz'"):
         metrics.paired_difference(result, "u", "zz")

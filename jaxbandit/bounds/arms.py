@@ -7,6 +7,7 @@ from typing import NamedTuple, Protocol
 import numpy as np
 
 from jaxbandit import chains
+from jaxbandit.arguments import as_floats, has, shown
 from jaxbandit.base import Array, problem
 
 TOLERANCE = 1e-9  # of p01 + p10 = 1, for an arm to count as i.i.d.
@@ -55,8 +56,18 @@ class TwoState(NamedTuple):
         return abs(self.sigma - 1) <= TOLERANCE
 
 
+def check_environment(environment: MarkovEnvironment) -> None:
+    """Refuse what is no environment.
+
+    Raises:
+      ValueError: what it is.
+    """
+    has("environment", environment, "an environment", "reward", "means")
+
+
 def gaps(environment: MarkovEnvironment) -> np.ndarray:
     """Best mean minus each arm's, [K]; exactly 0 for the best arms, means within rounding being equal."""
+    check_environment(environment)
     means = environment.means()
     distance = means.max() - means
     size = np.abs(means if environment.reward is None else environment.reward).max()
@@ -70,13 +81,13 @@ def unit_numbers(name: str, value: Array, arms: int = 0, *, ends: bool) -> np.nd
       ValueError: it is something else.
     """
     try:
-        array = np.asarray(value, float)
-    except (TypeError, ValueError):
+        array = as_floats(name, value)
+    except ValueError:
         array = np.asarray(np.nan)
     inside = (array >= 0) & (array <= 1) if ends else (array > 0) & (array < 1)
-    if array.shape not in {(), (arms,)} or not inside.all():
+    if array.shape not in {(), (arms or None,)} or not inside.all():
         others = f", nor {arms} of them" if arms else ""
-        raise ValueError(f"{name}: {value!r} is no number in {'[0, 1]' if ends else '(0, 1)'}{others}")
+        raise ValueError(f"{name}: {shown(value)} is no number in {'[0, 1]' if ends else '(0, 1)'}{others}")
     return array
 
 
@@ -86,9 +97,9 @@ def rounds(times: Array) -> np.ndarray:
     Raises:
       ValueError: they are no rounds of at least 1.
     """
-    found = np.asarray(times, float)
-    if found.ndim != 1 or not (found >= 1).all() or not np.isfinite(found).all():
-        raise ValueError(f"times: {found} are not rounds [T] of at least 1")
+    found = as_floats("times", times)
+    if found.ndim != 1 or not found.size or not (found >= 1).all() or not np.isfinite(found).all():
+        raise ValueError(f"times: {shown(times)} are not rounds [T] of at least 1")
     return found
 
 
@@ -98,6 +109,7 @@ def transitions(environment: MarkovEnvironment) -> np.ndarray:
     Raises:
       ValueError: the environment has none, or its arms are not rested arms that show their states.
     """
+    check_environment(environment)
     if problem(environment) != "rested":
         raise ValueError(
             f"environment: {type(environment).__name__} has {problem(environment)} arms; the bounds are for rested "

@@ -6,8 +6,9 @@ import jax
 import numpy as np
 
 from jaxbandit import chains
+from jaxbandit.arguments import has, integer
 from jaxbandit.base import Array, Family, reward_table
-from jaxbandit.bounds.arms import Bound, MarkovEnvironment, irreducible
+from jaxbandit.bounds.arms import Bound, MarkovEnvironment, check_environment, irreducible
 
 
 def family_lower(environment: MarkovEnvironment, family: Family, plays: int = 1) -> Bound:
@@ -34,10 +35,11 @@ def family_lower(environment: MarkovEnvironment, family: Family, plays: int = 1)
     >>> family_lower(arms, chain_family(generator)).per_arm.round(4).tolist()
     [0.0, 1.4883, 0.8427, 0.5926, 0.5367]
     """
+    check_environment(environment)
+    has("family", family, "one of jaxbandit.families", "validate", "divergence")
     family.validate(reward_table(environment))
     means = np.asarray(environment.means(), float)
-    if isinstance(plays, bool) or not isinstance(plays, int | np.integer) or not 1 <= plays < len(means):
-        raise ValueError(f"plays: {plays!r} is no number from 1 to {len(means) - 1}, one less than there are arms")
+    integer("plays", plays, 1, len(means) - 1)
     order = np.argsort(-means, kind="stable")
     least, worse = order[plays - 1], order[plays:]
     if not means[least] > means[worse[0]]:

@@ -7,6 +7,7 @@ from typing import Literal, NamedTuple, get_args
 import numpy as np
 
 from jaxbandit import chains
+from jaxbandit.arguments import choice, number
 from jaxbandit.bounds.arms import Bound, MarkovEnvironment, gaps, irreducible, two_state_arms
 
 Version = Literal["2010", "2012", "paper"]
@@ -47,10 +48,8 @@ def ucb_sm_constant(environment: MarkovEnvironment, version: Version = "2012", g
     >>> round(ucb_sm_constant(arms, gap="none"), 6), round(ucb_sm_constant(arms, "paper", "eigenvalue"), 6)
     (343.0, 450.0)
     """
-    if version not in get_args(Version):
-        raise ValueError(f"version: {version!r} is not one of {', '.join(get_args(Version))}")
-    if gap not in get_args(Gap):
-        raise ValueError(f"gap: {gap!r} is not one of {', '.join(get_args(Gap))}")
+    choice("version", version, get_args(Version))
+    choice("gap", gap, get_args(Gap))
     transition = irreducible(environment)
     scale = 1.0
     if version != "paper":
@@ -84,8 +83,7 @@ def ucb_sm_upper(environment: MarkovEnvironment, L: float = 343.0) -> Bound:
     >>> ucb_sm_upper(bernoulli([0.75, 0.5]), L=100.0).per_arm.tolist()
     [0.0, 1600.0]
     """
-    if not L > 0:
-        raise ValueError(f"L: {L} is not positive")
+    L = number("L", L, 0, above=True)
     irreducible(environment)
     gap = gaps(environment)
     per_arm = np.where(gap > 0, 4 * L / np.where(gap > 0, gap, 1), 0)

@@ -64,7 +64,8 @@ def price_of_slow_arms(environment: MarkovEnvironment, times: Array, slowest: Ar
         start = float(environment.initial[k, worst])
         if reward[k].max() > target and start > allowed:
             leave = 1 - transition[k, worst, worst]
-            per_arm[k] = gap[k] * start * _plays(leave, slow[k], allowed / start, np.floor(PLAYED_ENOUGH * times))
+            with np.errstate(over="ignore"):  # of chances that are as good as 0
+                per_arm[k] = gap[k] * start * _plays(leave, slow[k], allowed / start, np.floor(PLAYED_ENOUGH * times))
     label = f"price of slow arms, failure {allowed:g}"
     return Bound(label, "policies that are as safe from slow arms", per_arm, per_arm.sum(0), times=times)
 

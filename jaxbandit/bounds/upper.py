@@ -15,6 +15,7 @@ from typing import NamedTuple
 import numpy as np
 
 from jaxbandit import chains
+from jaxbandit.arguments import as_floats
 from jaxbandit.base import Array
 from jaxbandit.bounds.arms import Bound, MarkovEnvironment, TwoState, best_and_others, gaps, rounds, two_state_arms
 
@@ -84,7 +85,7 @@ def upper_finite(environment: MarkovEnvironment, times: Array, eps: Array | None
     times = rounds(times)
     log_f = np.log1p(times * np.log(times) ** 2)
     if eps is not None:
-        eps = np.asarray(eps, float)
+        eps = as_floats("eps", eps)
         if eps.shape not in ((), times.shape) or not (eps > 0).all():
             raise ValueError(f"eps: {eps} is not a positive number, nor one for each of the {times.size} times")
 

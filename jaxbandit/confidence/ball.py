@@ -20,8 +20,9 @@ import jax
 import jax.numpy as jnp
 import numpy as np
 
+from jaxbandit.arguments import Numbers, accepts
 from jaxbandit.base import Array
-from jaxbandit.confidence.bernoulli import Solver
+from jaxbandit.confidence.bernoulli import RADIUS, SOLVERS, Solver
 from jaxbandit.confidence.larger import larger, smaller
 from jaxbandit.confidence.problem import FAR, Problem, Target, best_target, placed, scaled, within_reach
 from jaxbandit.confidence.rows import (
@@ -45,6 +46,7 @@ STEPS = 4  # Halley steps after the first one, in float32; three states take one
 _HEAVIER = 1e6  # a state this many times heavier than the best one has K evaluated at its value first
 
 
+@accepts(p=Numbers("[..., S]", 0, 1, law=True), values=Numbers("[..., S]"), radius=RADIUS, solver=SOLVERS)
 @partial(jax.jit, static_argnames="solver")
 def kl_ball_max(p: Array, values: Array, radius: Array, solver: Solver = "halley") -> tuple[Array, Array]:
     """The largest sum of q_j values_j over rows q with KL(p || q) <= radius, and a row that reaches it.

@@ -4,19 +4,23 @@ from __future__ import annotations
 
 import math
 from functools import partial
-from typing import Literal
+from typing import Literal, get_args
 
 import jax
 import jax.numpy as jnp
 import numpy as np
 
+from jaxbandit.arguments import Numbers, accepts
 from jaxbandit.base import Array
 from jaxbandit.confidence.larger import larger, smaller
 from jaxbandit.fast import computed_once, exponential, log_and_excess, log_of_sum, polynomial
 
 Solver = Literal["halley", "bisection"]
+SOLVERS = list(get_args(Solver))
+PROBABILITY, RADIUS = Numbers("[...]", 0, 1), Numbers("[...]", 0, math.inf)
 
 
+@accepts(p=PROBABILITY, radius=RADIUS, solver=SOLVERS)
 @partial(jax.jit, static_argnames="solver")
 def kl_upper(p: Array, radius: Array, solver: Solver = "halley") -> Array:
     """Largest q in [p, 1] with d(p, q) <= radius.
@@ -43,6 +47,7 @@ def kl_upper(p: Array, radius: Array, solver: Solver = "halley") -> Array:
     return kl_bound(p, radius, True, solver)
 
 
+@accepts(p=PROBABILITY, radius=RADIUS, solver=SOLVERS)
 @partial(jax.jit, static_argnames="solver")
 def kl_lower(p: Array, radius: Array, solver: Solver = "halley") -> Array:
     """Smallest q in [0, p] with d(p, q) <= radius, d as in `kl_upper`.
@@ -65,6 +70,7 @@ def kl_lower(p: Array, radius: Array, solver: Solver = "halley") -> Array:
     return kl_bound(p, radius, False, solver)
 
 
+@accepts(p=PROBABILITY, radius=RADIUS, upper=Numbers("[...]", 0, 1, kind=bool), solver=SOLVERS)
 @partial(jax.jit, static_argnames="solver")
 def kl_bound(p: Array, radius: Array, upper: Array, solver: Solver = "halley") -> Array:
     """`kl_upper` where `upper` is true, `kl_lower` where it is false, for the price of one of them.
@@ -101,8 +107,6 @@ def kl_bound(p: Array, radius: Array, upper: Array, solver: Solver = "halley") -
     >>> kl_bound(jnp.array([0.0, 1.0]), jnp.inf, jnp.array([True, False])).tolist()
     [1.0, 0.0]
     """
-    if solver not in ("halley", "bisection"):
-        raise ValueError(f'solver: {solver!r} is unknown; use "halley" or "bisection"')
     p, radius = jnp.asarray(p, float), jnp.asarray(radius, float)
     shrinking = jnp.where(upper, 1 - p, p)
     lost, kept = _lost_and_kept(shrinking, jnp.where(upper, p, 1 - p), radius, solver)

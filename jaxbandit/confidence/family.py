@@ -5,11 +5,12 @@ from __future__ import annotations
 import jax
 import jax.numpy as jnp
 
+from jaxbandit.arguments import Numbers, accepts, finite, has, is_traced
 from jaxbandit.base import Array, Family
-from jaxbandit.confidence.bernoulli import kl_upper
+from jaxbandit.confidence.bernoulli import RADIUS, kl_upper
 
 
-@jax.jit
+@accepts(mean=Numbers("[...]"), radius=RADIUS)
 def family_upper(mean: Array, radius: Array, family: Family | None = None) -> Array:
     """Largest m >= mean with D(mean || m) <= radius, D the divergence of two means of the family.
 
@@ -27,7 +28,17 @@ def family_upper(mean: Array, radius: Array, family: Family | None = None) -> Ar
     >>> float(family_upper(1.0, 0.5, Gaussian(variance=4.0)))
     3.0
     """
-    if family is None:
-        return kl_upper(mean, radius)
-    low, high = family.range
-    return family.upper(jnp.clip(jnp.asarray(mean, float), low, high), radius)
+    if family is not None:
+        has("family", family, "None or one of jaxbandit.families", "range", "upper")
+        for leaf in jax.tree.leaves(family):
+            if not is_traced(leaf):
+                finite("family", leaf)
+    found: Array = _upper(mean, radius, family)
+    return found
+
+
+@jax.jit
+def _upper(mean: Array, radius: Array, family: Family | None) -> Array:
+    low, high = (0.0, 1.0) if family is None else family.range
+    mean = jnp.clip(jnp.asarray(mean, float), low, high)
+    return kl_upper(mean, radius) if family is None else family.upper(mean, radius)

@@ -13,12 +13,14 @@ import jax
 import jax.numpy as jnp
 import numpy as np
 
+from jaxbandit.arguments import Numbers, accepts
 from jaxbandit.base import Array
 from jaxbandit.confidence import relative_values, two_state_upper, two_states
 from jaxbandit.confidence.larger import larger, smaller
 from jaxbandit.confidence.search import STEPS_OF_THREE
 from jaxbandit.confidence.two_states import TINY
 
+COUNTS, PAID, GAP = Numbers("[..., S, S]", 0), Numbers("[..., S]"), Numbers("[...]", 0, 1)
 NEVER = 1e30  # where no chain is good enough
 
 
@@ -29,6 +31,7 @@ class LikeliestChain(NamedTuple):
     parts: two_states.Likeliest | Array  # with more than two states J of this chain among all chains, [...]
 
 
+@accepts(counts=COUNTS, reward=PAID, mean=Numbers("[...]"), gap=GAP)
 @partial(jax.jit, inline=True)
 def chain_likelihood_ratio(counts: Array, reward: Array, mean: Array, gap: Array | None = None) -> Array:
     """How much likelier the counts are under the likeliest chain than under any chain with at least a mean.
@@ -63,6 +66,7 @@ def chain_likelihood_ratio(counts: Array, reward: Array, mean: Array, gap: Array
     return ratio_to(likeliest_chain(counts, reward, gap), counts, reward, mean, gap)
 
 
+@accepts(counts=COUNTS, reward=PAID, gap=GAP)
 @partial(jax.jit, inline=True)
 def chain_mean(counts: Array, reward: Array, gap: Array | None = None) -> Array:
     """The stationary mean [...] of the likeliest chain; of several as likely, the largest. Arguments as above.
@@ -73,6 +77,7 @@ def chain_mean(counts: Array, reward: Array, gap: Array | None = None) -> Array:
     return likeliest_chain(counts, reward, gap).mean
 
 
+@accepts(counts=COUNTS, reward=PAID, level=Numbers("[...]", 0, np.inf))
 @partial(jax.jit, inline=True)
 def chain_mean_upper(counts: Array, reward: Array, level: Array) -> Array:
     """The largest mean of a chain whose log-likelihood is at most `level` below that of the likeliest chain.

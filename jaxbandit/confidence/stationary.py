@@ -7,16 +7,26 @@ from functools import partial
 
 import jax
 import jax.numpy as jnp
+import numpy as np
 
+from jaxbandit.arguments import Numbers, accepts
 from jaxbandit.base import Array
 from jaxbandit.confidence.ball import weighted_mean_max
-from jaxbandit.confidence.bernoulli import Solver
+from jaxbandit.confidence.bernoulli import RADIUS, SOLVERS, Solver
 from jaxbandit.confidence.rows import Row, chosen_sum, each, smallest, sum_of
 from jaxbandit.fast import computed_once
 
+ARGUMENTS: dict[str, Numbers | list[str]] = {
+    "transition": Numbers("[..., S, S]", 0, 1, law=True),
+    "reward": Numbers("[..., S]"),
+    "state": Numbers("[...]", 0, "S", kind=np.int32),
+    "radius": RADIUS,
+    "solver": SOLVERS,
+}
 ESCAPE = 1e-12  # probability added to every other row's step to `state`, so that the chain always returns to it
 
 
+@accepts(**ARGUMENTS)
 @partial(jax.jit, static_argnames="solver")
 def stationary_mean_upper(
     transition: Array, reward: Array, state: Array, radius: Array, solver: Solver = "halley"
@@ -58,6 +68,7 @@ def stationary_mean_upper(
     return weighted_mean_max(p, means, lengths, radius, solver)[0]
 
 
+@accepts(**ARGUMENTS)
 @partial(jax.jit, static_argnames="solver")
 def stationary_mean_lower(
     transition: Array, reward: Array, state: Array, radius: Array, solver: Solver = "halley"

@@ -9,8 +9,8 @@ import jax.numpy as jnp
 import numpy as np
 
 from jaxbandit import chains
+from jaxbandit.arguments import finite
 from jaxbandit.base import Array
-from jaxbandit.chains import finite
 from jaxbandit.environments.markov_arms import InitialState, MarkovArms, markov
 from jaxbandit.families.tilting import generator_and_reward, perron, tilted
 

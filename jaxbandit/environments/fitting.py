@@ -7,8 +7,8 @@ from typing import NamedTuple
 import numpy as np
 
 from jaxbandit import chains, divergences
+from jaxbandit.arguments import finite, number
 from jaxbandit.base import Array
-from jaxbandit.chains import finite
 from jaxbandit.environments.markov_arms import MOST_STATES, InitialState, MarkovArms, markov
 from jaxbandit.environments.sequences import Data, sequences
 
@@ -107,10 +107,8 @@ def fit(
       2          499     0.523          0.0098     0.679      0.212  Markovian
       3          499    0.2766           0.021     0.028      0.212  i.i.d.
     """
-    if not isinstance(prior, float | int | np.integer | np.floating) or not 0 <= prior < np.inf:
-        raise ValueError(f"prior: {prior!r} is not a number from 0 on")
-    if not isinstance(exponent, float | int | np.integer | np.floating) or not 0 < exponent < np.inf:
-        raise ValueError(f"exponent: {exponent!r} must be positive")
+    prior = number("prior", prior, 0)
+    exponent = number("exponent", exponent, 0, above=True)
     if reward is None:
         states, table = _states_of_rewards(sequences(data))
     else:

@@ -9,6 +9,7 @@ import jax.numpy as jnp
 import numpy as np
 
 from jaxbandit import chains
+from jaxbandit.arguments import finite
 from jaxbandit.base import Array, Feedback, Problem, pytree
 from jaxbandit.environments.markov_arms import (
     MOST_STATES,
@@ -107,7 +108,7 @@ def hidden(
     """
     moves = recurrent(transition)
     arms, states = moves.shape[:2]
-    shows = chains.finite("emission", emission)
+    shows = finite("emission", emission)
     if shows.shape == (arms, states):
         if (shows < 0).any() or (shows > 1).any():
             raise ValueError("emission: a probability lies outside [0, 1]")

@@ -9,8 +9,8 @@ import jax.numpy as jnp
 import numpy as np
 
 from jaxbandit import draws
+from jaxbandit.arguments import finite, shown
 from jaxbandit.base import Array, Family, Feedback, Range, pytree
-from jaxbandit.chains import finite
 from jaxbandit.environments import laws, tables
 from jaxbandit.fast import computed_once
 
@@ -92,7 +92,7 @@ def gaussian(means: Array, deviation: Array = 1.0) -> IndependentArms:
     mean = _numbers("means", means)
     spread = finite("deviation", deviation)
     if spread.shape not in ((), mean.shape) or not (spread > 0).all():
-        raise ValueError(f"deviation: {deviation!r} is not positive, one number or one for each of {len(mean)} arms")
+        raise ValueError(f"deviation: {shown(deviation)} is not positive, one number or [K] = ({len(mean)},)")
     return IndependentArms(laws.Gaussian(mean, np.broadcast_to(spread, mean.shape).copy()))
 
 

@@ -9,8 +9,9 @@ import jax.numpy as jnp
 import numpy as np
 
 from jaxbandit import chains, draws
+from jaxbandit.arguments import as_floats, finite, integer, number, shown
 from jaxbandit.base import Array, Feedback, check_key, pytree
-from jaxbandit.chains import finite, stochastic
+from jaxbandit.chains import stochastic
 
 InitialState = int | str | Array
 MOST_STATES = 64
@@ -91,6 +92,8 @@ def two_state(p01: Array, p10: Array, reward: Array = (0.0, 1.0), *, initial_sta
     """
     leave = _probabilities("p01", p01)
     back = _probabilities("p10", p10)
+    if len(leave) < 2:
+        raise ValueError(f"p01: {len(leave)} arms; a bandit needs at least 2")
     if leave.shape != back.shape:
         raise ValueError(f"p01 and p10: shapes {leave.shape} and {back.shape} disagree; give one of each per arm")
     rows = [np.stack([1 - leave, leave], axis=-1), np.stack([back, 1 - back], axis=-1)]
@@ -111,6 +114,8 @@ def bernoulli(means: Array, *, initial_state: InitialState = 0) -> MarkovArms:
     [0.9, 0.2]
     """
     rows = _probabilities("means", means)
+    if len(rows) < 2:
+        raise ValueError(f"means: {len(rows)} arms; a bandit needs at least 2")
     return markov(
         np.repeat(np.stack([1 - rows, rows], axis=-1)[:, None], 2, axis=1), (0.0, 1.0), initial_state=initial_state
     )
@@ -124,7 +129,7 @@ def random(
     Args:
       key: a `jax.random.key`.
       arms, states: K and S, at least 2 each.
-      concentration: of the Dirichlet law, positive; small values give nearly frozen or periodic chains.
+      concentration: of the Dirichlet law, at least 1e-30; small values give nearly frozen or periodic chains.
 
     Raises:
       ValueError: as `markov`, or the concentration is not positive.
@@ -132,12 +137,10 @@ def random(
     >>> random(jax.random.key(0), arms=3, states=4).transition.shape
     (3, 4, 4)
     """
-    if not isinstance(concentration, float | int) or not concentration > 0:
-        raise ValueError(f"concentration: {concentration!r} must be positive")
+    concentration = number("concentration", concentration, 1e-30)
     check_key(key)
-    for name, value in (("arms", arms), ("states", states)):
-        if not isinstance(value, int | np.integer) or value < 2:
-            raise ValueError(f"{name}: {value!r} is not an integer of at least 2")
+    arms, states = integer("arms", arms, 2, 2**31 - 1), integer("states", states, 2, MOST_STATES)
+    check_initial(initial_state, arms, states)
     rows = jax.random.dirichlet(key, jnp.full((states,), concentration), (arms, states))
     floored = np.maximum(np.asarray(rows, float), 1e-9)
     return markov(floored / floored.sum(-1, keepdims=True), np.linspace(0.0, 1.0, states), initial_state=initial_state)
@@ -185,10 +188,10 @@ def recurrent(transition: Array) -> np.ndarray:
     if rows.shape[0] < 2:
         raise ValueError("transition: one arm only; a bandit needs at least 2")
     rows = stochastic("transition", rows)
-    for number, chain in enumerate(rows):
+    for arm, chain in enumerate(rows):
         if len(classes := chains.recurrent_classes(chain)) > 1:
             raise ValueError(
-                f"transition: arm {number} is reducible, recurrent classes {classes}: its mean depends on its start"
+                f"transition: arm {arm} is reducible, recurrent classes {classes}: its mean depends on its start"
             )
     return rows
 
@@ -219,19 +222,28 @@ def initial_law(initial_state: InitialState, transition: np.ndarray) -> np.ndarr
       ValueError: what is wrong with `initial_state` (see `markov`).
     """
     arms, states = transition.shape[:2]
+    check_initial(initial_state, arms, states)
+    if isinstance(initial_state, str):
+        return np.stack([chains.stationary(rows) for rows in transition])
+    return np.broadcast_to(np.eye(states)[np.asarray(initial_state)], (arms, states)).copy()
+
+
+def check_initial(initial_state: InitialState, arms: int, states: int) -> None:
+    """Refuse what is no state before the first play of so many arms with so many states.
+
+    Raises:
+      ValueError: what is wrong with `initial_state` (see `markov`).
+    """
     if isinstance(initial_state, str):
         if initial_state != "stationary":
-            raise ValueError(f'initial_state: {initial_state!r} is neither an integer nor "stationary"')
-        return np.stack([chains.stationary(rows) for rows in transition])
-    try:
-        start = np.asarray(initial_state)
-    except ValueError as error:
-        raise ValueError(f"initial_state: {error}") from None
+            raise ValueError(f'initial_state: {shown(initial_state)} is neither an integer nor "stationary"')
+        return
+    as_floats("initial_state", initial_state)
+    start = np.asarray(initial_state)
     if start.shape not in ((), (arms,)) or not np.issubdtype(start.dtype, np.integer):
-        raise ValueError(f'initial_state: {initial_state!r} is not an integer, {arms} integers or "stationary"')
+        raise ValueError(f'initial_state: {shown(initial_state)} is not an integer, {arms} integers or "stationary"')
     if (start < 0).any() or (start >= states).any():
         raise ValueError(f"initial_state: {initial_state} is out of range 0..{states - 1}")
-    return np.broadcast_to(np.eye(states)[start], (arms, states)).copy()
 
 
 def _probabilities(name: str, values: Array) -> np.ndarray:
@@ -240,4 +252,5 @@ def _probabilities(name: str, values: Array) -> np.ndarray:
         raise ValueError(f"{name}: shape {array.shape} is not [K]")
     if (array < 0).any() or (array > 1).any():
         raise ValueError(f"{name}: a probability lies outside [0, 1]")
+    chains.thresholds(np.stack([1 - array, array], axis=-1), name)  # refuses what is too rare to be drawn
     return array

@@ -8,6 +8,7 @@ import jax.numpy as jnp
 import numpy as np
 
 from jaxbandit import chains, draws
+from jaxbandit.arguments import finite, truth
 from jaxbandit.base import Array, Feedback, Pairing, Problem, pytree, static
 from jaxbandit.environments.markov_arms import InitialState, long_run_means, markov
 from jaxbandit.fast import look_up_each
@@ -126,7 +127,7 @@ def restless(
     active = markov(transition, reward, initial_state=initial_state)
     rows = None
     if passive is not None:
-        rows = chains.finite("passive", passive)
+        rows = finite("passive", passive)
         if rows.shape != active.transition.shape:
             raise ValueError(f"passive: shape {rows.shape} is not that of `transition`, {active.transition.shape}")
         rows = chains.stochastic("passive", rows)
@@ -138,5 +139,5 @@ def restless(
         initial_thresholds=active.initial_thresholds,
         passive=rows,
         passive_thresholds=None if rows is None else chains.thresholds(rows, "passive"),
-        observed=bool(observed),
+        observed=truth("observed", observed),
     )

@@ -7,14 +7,14 @@ import io
 import itertools
 import os
 import re
-from collections.abc import Iterable
+from collections.abc import Iterable, Mapping
 from pathlib import Path
 from typing import Any
 
 import numpy as np
 
+from jaxbandit.arguments import LARGEST, as_floats, path, shown
 from jaxbandit.base import Array
-from jaxbandit.chains import LARGEST
 
 Data = Iterable[Array] | str | os.PathLike[str]
 
@@ -30,7 +30,7 @@ def sequences(data: Data, states: int | None = None) -> list[np.ndarray]:
     [[0, 1, 1], [1, 0]]
     """
     from_file = isinstance(data, str | os.PathLike)
-    arms = _from_file(Path(data), states) if from_file else _from_arrays(data, states)  # type: ignore[arg-type]
+    arms = _from_file(path("data", data), states) if from_file else _from_arrays(data, states)
     if len(arms) < 2:
         raise ValueError(f"data: {'one arm only' if arms else 'no arms'}; a bandit needs at least 2")
     return arms
@@ -38,33 +38,38 @@ def sequences(data: Data, states: int | None = None) -> list[np.ndarray]:
 
 def _from_arrays(data: Any, states: int | None) -> list[np.ndarray]:
     try:
-        arms = [np.asarray(arm) for arm in data]
-    except (TypeError, ValueError) as error:
-        raise ValueError(f"data: {error}; give one sequence an arm, or a file's path") from None
-    for number, arm in enumerate(arms):
+        if isinstance(data, bytes | Mapping):
+            raise TypeError
+        entries = iter(data)
+    except TypeError:
+        raise ValueError(f"data: {shown(data)}; give one sequence an arm, or a file's path") from None
+    arms = []
+    for number, given in enumerate(entries):
+        values, arm = as_floats(f"data: arm {number}", given), np.asarray(given)
+        arms.append(arm)
         if arm.ndim != 1 or len(arm) < 2:
             raise ValueError(f"data: arm {number} has shape {arm.shape}, not [steps] with at least 2 steps")
         if arm.dtype.kind not in ("biuf" if states is None else "biu"):
             raise ValueError(f"data: arm {number} holds {arm.dtype}, not {_kind(states)}")
-        wrong = ~(np.abs(arm.astype(float)) <= LARGEST) if states is None else (arm < 0) | (arm >= states)
+        wrong = ~(np.abs(values) <= LARGEST) if states is None else (arm < 0) | (arm >= states)
         if wrong.any():
             step = int(np.argmax(wrong))
             raise ValueError(f"data: arm {number}, step {step}: {arm[step]} is not among {_kind(states)}")
     return [arm.astype(float if states is None else int) for arm in arms]
 
 
-def _from_file(path: Path, states: int | None) -> list[np.ndarray]:
-    rows = csv.reader(io.StringIO(_text(path), newline=None), skipinitialspace=True, strict=True)
+def _from_file(place: Path, states: int | None) -> list[np.ndarray]:
+    rows = csv.reader(io.StringIO(_text(place), newline=None), skipinitialspace=True, strict=True)
     try:
         arms, lines = _columns(rows, states)
     except (ValueError, csv.Error) as error:
-        raise ValueError(f"data: {path}, line {max(rows.line_num, 1)}: {error}") from None
+        raise ValueError(f"data: {place}, line {max(rows.line_num, 1)}: {error}") from None
     for arm, values in sorted(arms.items()):
         missing = next(number for number in itertools.count() if number not in arms)
         if missing < arm:
-            raise ValueError(f"data: {path}, line {lines[arm]}: there is an arm {arm}, but no arm {missing}")
+            raise ValueError(f"data: {place}, line {lines[arm]}: there is an arm {arm}, but no arm {missing}")
         if len(values) < 2:
-            raise ValueError(f"data: {path}, line {lines[arm]}: arm {arm} ends after one step; at least 2 are needed")
+            raise ValueError(f"data: {place}, line {lines[arm]}: arm {arm} ends after one step; at least 2 are needed")
     return [np.array(arms[arm]) for arm in range(len(arms))]
 
 

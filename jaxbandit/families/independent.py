@@ -7,8 +7,9 @@ import math
 import jax.numpy as jnp
 import numpy as np
 
+from jaxbandit.arguments import choice, number
 from jaxbandit.base import Array, pytree, static
-from jaxbandit.confidence.bernoulli import Solver, exponential_excess, kl_upper, shortfall
+from jaxbandit.confidence.bernoulli import SOLVERS, Solver, exponential_excess, kl_upper, shortfall
 from jaxbandit.confidence.larger import larger, smaller
 from jaxbandit.divergences import bernoulli_kl
 from jaxbandit.fast import computed_once, exponential, log_and_excess
@@ -36,6 +37,7 @@ class Bernoulli:
         return 0.0, 1.0
 
     def validate(self, reward: Array) -> None:
+        choice("solver", self.solver, SOLVERS)
         _within(self, reward)
 
     def divergence(self, mean: Array, other: Array) -> Array:
@@ -68,9 +70,7 @@ class Gaussian:
         return -math.inf, math.inf
 
     def validate(self, reward: Array) -> None:
-        variance = np.asarray(self.variance, float)
-        if variance.ndim or not 0 < variance < math.inf:
-            raise ValueError(f"variance: {self.variance!r} is no positive number")
+        number("variance", self.variance, 0, above=True)
 
     def divergence(self, mean: Array, other: Array) -> Array:
         away = jnp.asarray(mean, float) - other

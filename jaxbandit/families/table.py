@@ -6,12 +6,14 @@ import jax.numpy as jnp
 import numpy as np
 
 from jaxbandit import chains
+from jaxbandit.arguments import Numbers, check_together
 from jaxbandit.base import Array, pytree
 from jaxbandit.confidence.larger import larger, smaller
 from jaxbandit.families.tilting import largest_cycle, tilted
 
 CELLS = 128  # of the table, a power of 2
 NEAR = 1e-9  # of the reward's range, from the ends of the means to those of the table
+FIELDS = {"theta": "[N]", "mean": "[N]", "between": "[N, N]", "bends": "[M, B]", "reward": "[S]"}
 FARTHEST = 600.0  # theta times the reward's range where even that is not near
 
 
@@ -41,6 +43,8 @@ class TabledChains:
         return self.mean[0], self.mean[-1]
 
     def validate(self, reward: Array) -> None:
+        given = {name: (getattr(self, name), Numbers(axes)) for name, axes in FIELDS.items()}
+        check_together(given)
         found = np.asarray(reward, float)
         if found.shape[1:] != np.shape(self.reward) or np.abs(found - self.reward).max() > 1e-6 * np.ptp(self.reward):
             raise ValueError(f"family: every arm's states must pay {np.asarray(self.reward).tolist()}, in this order")

@@ -9,8 +9,9 @@ import jax.numpy as jnp
 import numpy as np
 
 from jaxbandit import chains
+from jaxbandit.arguments import finite
 from jaxbandit.base import Array
-from jaxbandit.chains import finite, stochastic
+from jaxbandit.chains import stochastic
 
 
 def generator_and_reward(generator: Array, reward: Array) -> tuple[np.ndarray, np.ndarray]:

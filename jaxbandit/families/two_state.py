@@ -8,6 +8,7 @@ from functools import reduce
 import jax.numpy as jnp
 import numpy as np
 
+from jaxbandit.arguments import integer, number
 from jaxbandit.base import Array, pytree, static
 from jaxbandit.confidence.larger import larger, smaller
 from jaxbandit.divergences import scaled
@@ -56,11 +57,14 @@ class TwoStateChains:
         return self.low, self.high
 
     def validate(self, reward: Array) -> None:
-        if not (np.ndim(self.kappa) == 0 and 0 < np.asarray(self.kappa, float) <= MOST):
-            raise ValueError(f"kappa: {self.kappa!r} is no number in (0, {MOST:g}]")
-        found, own = np.sort(np.asarray(reward, float), axis=1), np.array([self.low, self.high], float)
+        number("kappa", self.kappa, 0, MOST, above=True)
+        low, high = number("low", self.low), number("high", self.high)
+        if not low < high:
+            raise ValueError(f"low: {low:g} is not below high = {high:g}")
+        integer("steps", self.steps, 1, 100)
+        found, own = np.sort(np.asarray(reward, float), axis=1), np.array([low, high])
         if found.shape[1] != 2 or np.abs(found - own).max() > 1e-6 * np.ptp(own):
-            raise ValueError(f"family: every arm's two states must pay {self.low:g} and {self.high:g}")
+            raise ValueError(f"family: every arm's two states must pay {low:g} and {high:g}")
 
     def divergence(self, mean: Array, other: Array) -> Array:
         """The two chains' p and q differ by multiples of y - x, so that nothing cancels where y is near x."""

@@ -4,8 +4,9 @@ from __future__ import annotations
 
 import numpy as np
 
+from jaxbandit.arguments import finite, shown
 from jaxbandit.base import Array
-from jaxbandit.chains import finite, stochastic
+from jaxbandit.chains import stochastic
 
 
 def checked_rows(name: str, rows: Array) -> np.ndarray:
@@ -40,5 +41,5 @@ def checked_discount(discount: Array) -> float:
     """
     array = finite("discount", discount)
     if array.ndim or not 0 <= array < 1:
-        raise ValueError(f"discount: {discount!r} is not one number of at least 0 and below 1")
+        raise ValueError(f"discount: {shown(discount)} is not one number of at least 0 and below 1")
     return float(array)

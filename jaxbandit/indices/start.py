@@ -4,8 +4,9 @@ from __future__ import annotations
 
 import numpy as np
 
+from jaxbandit.arguments import finite
 from jaxbandit.base import Array
-from jaxbandit.chains import finite, stochastic
+from jaxbandit.chains import stochastic
 from jaxbandit.indices.arguments import checked_reward, checked_rows
 
 

@@ -6,8 +6,8 @@ from typing import ClassVar, NamedTuple
 
 import jax
 import jax.numpy as jnp
-import numpy as np
 
+from jaxbandit.arguments import finite
 from jaxbandit.base import ANY_REWARD, Array, Feedback, Range, pytree
 
 
@@ -57,8 +57,9 @@ class Oracle:
     means: Array
 
     def validate(self, reward: Array) -> None:
-        if np.shape(self.means) != reward.shape[:1]:
-            raise ValueError(f"means: shape {np.shape(self.means)} is not one number per arm, ({reward.shape[0]},)")
+        found = finite("means", self.means)
+        if found.shape != reward.shape[:1]:
+            raise ValueError(f"means: shape {found.shape} is not one number per arm, ({reward.shape[0]},)")
 
     def reordered(self, order: Array) -> Oracle:
         """The oracle for arms in another order: place i holds the arm `order[i]`, [K] int32."""

@@ -8,6 +8,7 @@ import jax
 import jax.numpy as jnp
 import numpy as np
 
+from jaxbandit.arguments import as_floats, has
 from jaxbandit.base import Array, Feedback, Problem, pytree, total
 from jaxbandit.policies import checks
 
@@ -56,6 +57,7 @@ class Myopic:
     @classmethod
     def of(cls, environment: Any) -> Myopic:
         """The policy that knows this environment, one of `environments.restless`."""
+        has("environment", environment, "one of environments.restless", "transition", "initial", "passive")
         return cls(environment.transition, environment.initial, environment.passive)
 
     def validate(self, reward: Array) -> None:
@@ -111,12 +113,14 @@ class HiddenMyopic:
     @classmethod
     def of(cls, environment: Any) -> HiddenMyopic:
         """The policy that knows this environment, one of `environments.hidden`."""
+        has("environment", environment, "one of environments.hidden", "transition", "emission", "pairs")
         first = np.asarray(environment.pairs.initial).reshape(np.shape(environment.emission)).sum(-1)
         return cls(environment.transition, environment.emission, first)
 
     def validate(self, reward: Array) -> None:
         arms, symbols = np.shape(reward)
-        states = np.shape(self.transition)[-1] if np.ndim(self.transition) else 0
+        rows = as_floats("transition", self.transition)
+        states = rows.shape[-1] if rows.ndim else 0
         checks.laws(self, "transition", (arms, states, states))
         checks.laws(self, "emission", (arms, states, symbols))
         checks.laws(self, "initial", (arms, states))

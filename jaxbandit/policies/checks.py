@@ -6,25 +6,22 @@ from typing import Any, get_args
 
 import numpy as np
 
+from jaxbandit import arguments
+from jaxbandit.arguments import LARGEST, as_floats
 from jaxbandit.base import Family, Range
 from jaxbandit.confidence import Solver
 
 
-def number(policy: Any, name: str, low: float = -np.inf, high: float = np.inf, *, above: bool = False) -> None:
+def number(policy: Any, name: str, low: float = -LARGEST, high: float = LARGEST, *, above: bool = False) -> None:
     """Refuse the field `name` unless it is one finite number in [low, high], or above low.
 
     Raises:
       ValueError: the field's name, its value and the range.
     """
-    value = getattr(policy, name)
-    try:
-        array = np.asarray(value, float)
-    except (TypeError, ValueError):
-        raise ValueError(f"{name}: {value!r} is not a number") from None
-    if array.ndim:
-        raise ValueError(f"{name}: {value!r} is not one number; for a grid give a list of policies")
-    if not np.isfinite(array) or array < low or array > high or (above and array == low):
-        raise ValueError(f"{name}: {value} lies outside {'(' if above else '['}{low:g}, {high:g}]")
+    if isinstance(getattr(policy, name), bool | np.bool_):
+        raise ValueError(f"{name}: {getattr(policy, name)} is not a number")
+    hint = "; for a grid give a list of policies"
+    arguments.number(name, getattr(policy, name), low, high, above=above, hint=hint)
 
 
 def choice(policy: Any, name: str, choices: tuple[str, ...]) -> None:
@@ -33,8 +30,7 @@ def choice(policy: Any, name: str, choices: tuple[str, ...]) -> None:
     Raises:
       ValueError: the field's name, its value and the choices.
     """
-    if getattr(policy, name) not in choices:
-        raise ValueError(f"{name}: {getattr(policy, name)!r} is none of {', '.join(choices)}")
+    arguments.choice(name, getattr(policy, name), choices)
 
 
 def truth(policy: Any, name: str) -> None:
@@ -43,8 +39,7 @@ def truth(policy: Any, name: str) -> None:
     Raises:
       ValueError: the field's name and its value.
     """
-    if not isinstance(getattr(policy, name), bool):
-        raise ValueError(f"{name}: {getattr(policy, name)!r} is neither True nor False")
+    arguments.truth(name, getattr(policy, name))
 
 
 def kl_fields(policy: Any) -> None:
@@ -79,10 +74,7 @@ def laws(policy: Any, name: str, shape: tuple[int, ...]) -> None:
     Raises:
       ValueError: the field's name and what is wrong with it.
     """
-    try:
-        array = np.asarray(getattr(policy, name), float)
-    except (TypeError, ValueError) as error:
-        raise ValueError(f"{name}: {error}") from None
+    array = as_floats(name, getattr(policy, name))
     if array.shape != shape:
         raise ValueError(f"{name}: shape {array.shape} is not {shape}")
     if not (array >= 0).all() or not np.allclose(array.sum(-1), 1, rtol=0, atol=1e-6):

@@ -7,6 +7,7 @@ from typing import Any, ClassVar, NamedTuple
 import jax
 import jax.numpy as jnp
 
+from jaxbandit.arguments import shown
 from jaxbandit.base import ANY_REWARD, Array, Feedback, Range, pytree, static, total
 from jaxbandit.policies import checks
 
@@ -71,9 +72,9 @@ class GradientBandit:
             optimiser.update(zeros, optimiser.init(zeros), zeros)
         except Exception as error:
             raise ValueError(
-                f"optimiser: {self.optimiser!r} is no optax.GradientTransformation that makes a step from a gradient "
-                f"alone, nor a function from a learning rate to one: {error}"
-            ) from None
+                f"optimiser: {shown(self.optimiser)} is no optax.GradientTransformation that makes a step from a "
+                "gradient alone, nor a function from a learning rate to one"
+            ) from error
 
     def init(self, reward: Array) -> Preferences:
         preferences = jnp.zeros(reward.shape[0])

@@ -8,6 +8,7 @@ import jax.numpy as jnp
 import numpy as np
 
 from jaxbandit import indices
+from jaxbandit.arguments import as_floats, has
 from jaxbandit.base import Array, Feedback, Problem, pytree
 from jaxbandit.fast import look_up
 
@@ -61,6 +62,7 @@ class Gittins:
         Raises:
           ValueError: the argument and what is wrong with it.
         """
+        has("arms", arms, "an environment of Markov arms", "transition", "reward", "initial")
         table = indices.gittins(*indices.with_start(arms.transition, arms.reward, arms.initial), discount)
         return cls(table[:, :-1], table[:, -1])
 
@@ -124,6 +126,7 @@ class Whittle:
         Raises:
           ValueError: the argument and what is wrong with it, also that an arm is not indexable.
         """
+        has("arms", arms, "an environment of Markov arms", "transition", "reward", "initial")
         rows = np.asarray(arms.transition)
         passive = getattr(arms, "passive", np.broadcast_to(np.eye(rows.shape[-1]), rows.shape))
         found = indices.whittle(rows, rows if passive is None else passive, arms.reward, discount=discount)
@@ -154,10 +157,7 @@ def _check(policy: Gittins | Whittle, reward: Array) -> None:
         table = getattr(policy, name)
         if table is None and name == "unseen":
             continue
-        try:
-            array = np.asarray(table, float)
-        except (TypeError, ValueError) as error:
-            raise ValueError(f"{name}: {error}") from None
+        array = as_floats(name, table)
         if array.shape != shape:
             raise ValueError(f"{name}: shape {array.shape} is not {'[K, S]' if len(shape) > 1 else '[K]'} = {shape}")
         if np.isnan(array).any():

@@ -66,7 +66,7 @@ class RCA:
         checks.number(self, "L", 0)
 
     def check_arms(self, environment: Any, name: str) -> None:
-        for arm, rows in enumerate(np.asarray(environment.transition)):
+        for arm, rows in enumerate(np.asarray(getattr(environment, "transition", ()))):
             if not all(len(found) == len(rows) for found in chains.recurrent_classes(rows)):
                 raise ValueError(
                     f"{name}: arm {arm} has a state that it does not return to; a block of RCA that begins there never "

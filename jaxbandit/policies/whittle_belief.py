@@ -7,6 +7,7 @@ from typing import Any, ClassVar
 import jax.numpy as jnp
 import numpy as np
 
+from jaxbandit.arguments import has, number
 from jaxbandit.base import Array, Feedback, Problem, pytree
 from jaxbandit.policies import checks
 from jaxbandit.policies.beliefs import Beliefs, moved, reordered_fields, seen
@@ -51,6 +52,8 @@ class WhittleBelief:
         Raises:
           ValueError: the environment has a `passive` law.
         """
+        has("environment", environment, "one of environments.restless", "transition", "initial", "passive")
+        number("discount", discount, 0, 1)
         if environment.passive is not None:
             raise ValueError("environment: has a `passive` law; the index is for arms that move alike, played or not")
         return cls(environment.transition, environment.initial, discount)

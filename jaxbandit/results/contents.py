@@ -50,4 +50,4 @@ class Contents:
         {'L': [1.0, 343.0]}
         """
         policies: dict[str, dict[str, Any]] = self.provenance.get("policies", {})
-        return dict(policies[label]["hyperparameters"]) if label in policies else {}
+        return dict(policies[label]["hyperparameters"]) if isinstance(label, str) and label in policies else {}

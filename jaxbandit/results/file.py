@@ -13,12 +13,26 @@ from typing import Any, BinaryIO
 
 import numpy as np
 
+from jaxbandit.arguments import path as as_path
+from jaxbandit.arguments import shown
 from jaxbandit.interruption import ctrl_c
 from jaxbandit.results.contents import Contents
 
 VERSION = 3  # the first had no programs in its fingerprint, the second no problem and no comparator
 # what a damaged file may raise; a RuntimeError where a wrong bit says that the archive is encrypted
 _DAMAGE = (ValueError, TypeError, LookupError, OSError, EOFError, RuntimeError, zipfile.BadZipFile, zlib.error)
+
+
+def file_name(path: str | os.PathLike[str]) -> Path:
+    """The path of a file to write.
+
+    Raises:
+      ValueError: it is no path, or has no name at its end.
+    """
+    found = as_path("path", path)
+    if not found.name:
+        raise ValueError(f"path: {shown(path)} has no file's name")
+    return found
 
 
 def write(contents: Contents, path: Path) -> None:

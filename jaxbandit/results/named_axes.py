@@ -4,7 +4,6 @@ from __future__ import annotations
 
 import json
 from importlib import import_module
-from pathlib import Path
 from typing import TYPE_CHECKING, Any
 
 import numpy as np
@@ -12,7 +11,7 @@ import numpy as np
 from jaxbandit import metrics
 from jaxbandit.base import REWARDS
 from jaxbandit.results.contents import Contents
-from jaxbandit.results.file import whole_file
+from jaxbandit.results.file import file_name, whole_file
 
 if TYPE_CHECKING:
     import os
@@ -70,10 +69,11 @@ def write_netcdf(result: Contents, path: str | os.PathLike[str]) -> None:
       ImportError: xarray, h5netcdf or h5py is not installed.
       FileNotFoundError: the file's folder does not exist.
     """
+    place = file_name(path)
     for package in ("xarray", "h5netcdf", "h5py"):
         _installed(package)
     compressed = {name: {"zlib": True, "complevel": 1} for name in ("visits", "regret")}
-    with whole_file(Path(path)) as file:
+    with whole_file(place) as file:
         as_dataset(result).to_netcdf(file.name, engine="h5netcdf", encoding=compressed)
 
 

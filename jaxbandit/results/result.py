@@ -4,13 +4,13 @@ from __future__ import annotations
 
 import os
 from dataclasses import dataclass, replace
-from pathlib import Path
 from typing import TYPE_CHECKING
 
 import numpy as np
 
+from jaxbandit.arguments import path as as_path
 from jaxbandit.results.contents import Contents
-from jaxbandit.results.file import read, write
+from jaxbandit.results.file import file_name, read, write
 
 if TYPE_CHECKING:
     import xarray
@@ -36,8 +36,13 @@ class Result(Contents):
         return as_html(self)
 
     def save(self, path: str | os.PathLike[str]) -> None:
-        """Write the result to one compressed .npz file (no pickle), in one step: whole or not there, Ctrl-C or not."""
-        write(self, Path(path))
+        """Write the result to one compressed .npz file (no pickle), in one step: whole or not there, Ctrl-C or not.
+
+        Raises:
+          ValueError: the path is none.
+          OSError: the file cannot be written; its folder does not exist (FileNotFoundError).
+        """
+        write(self, file_name(path))
 
     def to_xarray(self) -> xarray.Dataset:
         """The counts and the regret (`metrics.regret`) with named axes; needs `pip install "jaxbandit[xarray]"`.
@@ -102,7 +107,7 @@ class Result(Contents):
           ValueError: the file is no such file, is truncated or damaged, or is of another version.
           FileNotFoundError: there is none.
         """
-        return cls(**read(path))
+        return cls(**read(as_path("path", path)))
 
 
 def join_times(pieces: list[Result]) -> Result:

@@ -13,6 +13,7 @@ from typing import Any, NamedTuple
 import jax
 import numpy as np
 
+from jaxbandit.arguments import integer, shown, truth
 from jaxbandit.base import REWARDS, Array
 from jaxbandit.cores import cores
 from jaxbandit.interruption import ctrl_c
@@ -89,8 +90,10 @@ def simulate(
     ((1, 1, 4, 2, 2, 2), [[50, 100], [50, 100], [50, 100], [50, 100]])
     """
     if resume is not None and not isinstance(resume, Result):
-        raise ValueError(f"resume: {resume!r} is not a Result; use jaxbandit.Result.load(path)")
+        raise ValueError(f"resume: {shown(resume)} is not a Result; use jaxbandit.Result.load(path)")
+    truth("progress", progress)
     if resume is not None and times is None:
+        integer("horizon", horizon, 1, 2**31 - 1)
         later = default_times(horizon)
         times = np.concatenate([resume.times, later[later > resume.rounds]])
     request = check(scenarios, policies, key, runs, horizon, plays, times, shuffle, backend, record)

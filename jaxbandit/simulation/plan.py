@@ -11,6 +11,7 @@ import jax.numpy as jnp
 import numpy as np
 from jax.sharding import Mesh
 
+from jaxbandit.arguments import integer, shown
 from jaxbandit.simulation.fingerprint import one_of
 from jaxbandit.simulation.request import Request
 
@@ -52,13 +53,12 @@ def make_plan(
     Raises:
       ValueError: chunk, tile or devices make no sense.
     """
-    for name, value in (("chunk", chunk), ("tile", tile)):
-        if value is not None and (isinstance(value, bool) or not isinstance(value, int | np.integer) or value < 1):
-            raise ValueError(f"{name}: {value!r}; give an integer of at least 1")
+    chunk = None if chunk is None else integer("chunk", chunk, 1, 2**31 - 1)
+    tile = None if tile is None else integer("tile", tile, 1, 2**31 - 1)
     if devices is not None and not (
         isinstance(devices, list | tuple) and all(isinstance(d, jax.Device) for d in devices)
     ):
-        raise ValueError(f"devices: {devices!r} is not a list of devices, as jax.local_devices() is")
+        raise ValueError(f"devices: {shown(devices)} is not a list of devices, as jax.local_devices() is")
     used = tuple(jax.devices() if devices is None else devices)[: request.runs]
     if not used:
         raise ValueError("devices: an empty list; leave it out to use all")

@@ -12,6 +12,7 @@ import jax
 import jax.numpy as jnp
 import numpy as np
 
+from jaxbandit.arguments import shown
 from jaxbandit.base import Array, Environment, Policy
 from jaxbandit.simulation.rounds import luck, start
 
@@ -41,7 +42,7 @@ def recorders_of(record: Record | None, labels: Sequence[str], backend: str) -> 
     if record is None:
         return recorders
     if not isinstance(record, Mapping):
-        raise ValueError(f"record: {record!r}; give a dict from name to a function, or to a dict from label to one")
+        raise ValueError(f"record: {shown(record)}; give a dict from name to a function, or to one by label")
     if record and backend == "kernel":
         raise ValueError('record: the kernel records counts only; use backend="scan"')
     for name, given in record.items():
@@ -60,7 +61,7 @@ def _takes_policy(where: str, function: Any) -> bool:
         signature = inspect.signature(function)
         hash(function)
     except (TypeError, ValueError):
-        raise ValueError(f"{where}: {function!r} is not a function(environment_state, policy_state, t)") from None
+        raise ValueError(f"{where}: {shown(function)} is not a function(environment_state, policy_state, t)") from None
     for count in (4, 3):
         with suppress(TypeError):
             signature.bind(*range(count))

@@ -11,7 +11,9 @@ import jax
 import jax.numpy as jnp
 import numpy as np
 
+from jaxbandit.arguments import finite, integer, shown, truth
 from jaxbandit.base import REWARDS, Array, Environment, Policy, check_key, problem, reward_table, stack
+from jaxbandit.simulation.leaves import check_leaves
 from jaxbandit.simulation.recording import OfFour, Record, recorded_shapes, recorders_of
 
 Scenarios = Environment | Mapping[str, Environment]
@@ -83,8 +85,8 @@ def check(
             )
         if environment.reward is None:
             _check_without_table(f"scenarios[{name!r}]", environment, record, backend)
-        _check_leaves(f"scenarios[{name!r}]", environment)
-    reward = [np.asarray(reward_table(environment), float) for environment in named.values()]
+        check_leaves(f"scenarios[{name!r}]", environment)
+    reward = [_reward(f"scenarios[{name!r}]", environment) for name, environment in named.items()]
     for name, values in zip(named, reward, strict=True):
         if values.shape != reward[0].shape:
             raise ValueError(
@@ -97,9 +99,7 @@ def check(
         if runs.step != 1 or runs.start < 0 or runs.stop > 2**31 - 1:
             raise ValueError(f"runs: {runs}; a range of consecutive numbers from 0 to 2^31 - 1 is needed")
         first_run, runs = runs.start, len(runs)
-    for argument, value in (("runs", runs), ("horizon", horizon), ("plays", plays)):
-        if isinstance(value, bool) or not isinstance(value, int | np.integer):
-            raise ValueError(f"{argument}: {value!r} is not an integer")
+    runs, horizon, plays = integer("runs", runs), integer("horizon", horizon), integer("plays", plays)
     if not 1 <= runs < 2**31:
         raise ValueError(f"runs: {runs}; at least 1 is needed, at most 2^31 - 1")
     if plays < 1 or plays > arms:
@@ -108,8 +108,8 @@ def check(
         raise ValueError(f"horizon: {horizon}; at least 1 round is needed")
     if horizon > 2**31 - 1:
         raise ValueError(f"horizon: {horizon} is beyond 2^31 - 1, where counts of rounds overflow")
-    if backend not in get_args(Backend):
-        raise ValueError(f"backend: {backend!r} is unknown; choose from {', '.join(get_args(Backend))}")
+    if not isinstance(backend, str) or backend not in get_args(Backend):
+        raise ValueError(f"backend: {shown(backend)} is unknown; choose from {', '.join(get_args(Backend))}")
     listed = _listed(policies, named, reward)
     _check_problems(named, listed)
     if key is None:  # jax.random.key(0), for which JAX would compile a program
@@ -123,14 +123,14 @@ def check(
         variants={label: len(variants) for label, variants in listed.items()},
         problem=problem(next(iter(named.values()))),
         comparator=_comparator(named, int(plays)),
-        means=np.stack([np.asarray(environment.means(), float) for environment in named.values()]),
+        means=np.stack([_means(f"scenarios[{name!r}]", each, arms) for name, each in named.items()]),
         reward=np.stack(reward),
         key=key,
         runs=int(runs),
         first_run=first_run,
         horizon=int(horizon),
         plays=int(plays),
-        shuffle=bool(shuffle),
+        shuffle=truth("shuffle", shuffle),
         times=_times(times, int(horizon)),
         backend="scan" if backend == "auto" else backend,
         recorders=recorders_of(record, list(listed), backend),
@@ -163,7 +163,7 @@ def _listed(policies: Policies, scenarios: dict[str, Environment], reward: list[
             if validate is not None:
                 for values in reward:
                     validate(values)
-            _check_leaves(f"policies[{label!r}]", policy)
+            check_leaves(f"policies[{label!r}]", policy)
         listed[label] = variants
     return listed
 
@@ -214,6 +214,22 @@ def _check_problems(scenarios: dict[str, Environment], policies: dict[str, list[
             check_arms(environment, f"scenarios[{name!r}]")
 
 
+def _reward(where: str, environment: Any) -> np.ndarray:
+    """What each state of each arm pays, [K, S] or [K, 0], in float64."""
+    table = finite(f"{where}.reward", reward_table(environment))
+    if table.ndim != 2 or not len(table):
+        raise ValueError(f"{where}.reward: shape {table.shape} is not [K, S]")
+    return table
+
+
+def _means(where: str, environment: Any, arms: int) -> np.ndarray:
+    """The long-run reward of each arm, [K] in float64."""
+    found = finite(f"{where}.means()", environment.means())
+    if found.shape != (arms,):
+        raise ValueError(f"{where}.means(): shape {found.shape} is not [K] = ({arms},)")
+    return found
+
+
 def _comparator(scenarios: dict[str, Environment], plays: int) -> np.ndarray | None:
     """What each environment declares that regret is measured against, a round, [C]; None if they declare nothing."""
     declared = {name: getattr(environment, "comparator", None) for name, environment in scenarios.items()}
@@ -241,14 +257,6 @@ def _check_contract(where: str, thing: Any, methods: tuple[str, ...], kind: str)
         raise ValueError(f"{where}: {kind} is needed, and {type(thing).__name__} has no {', '.join(missing)}")
 
 
-def _check_leaves(where: str, thing: Any) -> None:
-    for leaf in jax.tree.leaves(thing):
-        if leaf is thing:
-            raise ValueError(f"{where}: {type(thing).__name__} is not a pytree; decorate it with @jaxbandit.pytree")
-        if not isinstance(leaf, int | float | np.ndarray | np.generic | jax.Array):
-            raise ValueError(f"{where}: {leaf!r} is not a number; make a field that is part of the program static()")
-
-
 def default_times(horizon: int) -> np.ndarray:
     """About 200 rounds, evenly spaced in log, from 1 to the horizon; [T] int64."""
     return np.unique(np.rint(np.geomspace(1, horizon, 220)).astype(np.int64))
@@ -259,9 +267,9 @@ def _times(times: Array | None, horizon: int) -> np.ndarray:
         return default_times(horizon)
     try:
         given = np.asarray(times)
-    except ValueError:
+    except (TypeError, ValueError):
         raise ValueError("times: give a list of rounds, integers") from None
-    if given.ndim != 1 or not given.size or not np.issubdtype(given.dtype, np.integer):
+    if given.ndim != 1 or not given.size or given.dtype.kind not in "iu":
         raise ValueError("times: give a list of rounds, integers")
     given = given.astype(np.int64)
     if (np.diff(given) <= 0).any():

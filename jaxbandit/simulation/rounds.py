@@ -10,7 +10,8 @@ import jax
 import jax.numpy as jnp
 import numpy as np
 
-from jaxbandit.base import REWARDS, Array, Environment, Policy, State, reward_table
+from jaxbandit.arguments import as_floats, has, integer, shown
+from jaxbandit.base import REWARDS, Array, Environment, Policy, State, check_key, reward_table
 from jaxbandit.fast import add_one, over_runs, threefry
 from jaxbandit.selection import best
 from jaxbandit.sums import TwoFloats, add_rewards, no_sums
@@ -49,12 +50,39 @@ def luck(key: Array, runs: Array, arms: int | None = None) -> Luck:
     >>> luck(jax.random.key(0), jnp.arange(3), arms=4).order.shape
     (4, 3)
     """
+    if not isinstance(key, jax.core.Tracer):
+        check_key(key)
+    if not isinstance(runs, jax.core.Tracer):
+        _check_numbers("runs", runs)
+    if arms is not None:
+        arms = integer("arms", arms, 1, 2**31 - 1)
     words, numbers = _on_host(jax.random.key_data(key)), _on_host(runs).astype(np.uint32)
     of_run = threefry((words[:1], words[1:]), np.uint32(0), numbers)
     three = [threefry(of_run, np.uint32(0), np.uint32(n)) for n in range(3)]
     stacked = [(np if isinstance(each[0], np.ndarray) else jnp).stack(each, -1) for each in three]
     environment, policy, order = (jax.random.wrap_key_data(each, impl="threefry2x32") for each in stacked)
     return Luck(environment, policy, None if arms is None else _orders(order, arms))
+
+
+def _check_numbers(name: str, values: Array) -> None:
+    """Refuse what are no integers [N] from 0 on."""
+    found = as_floats(name, values)
+    if found.ndim != 1 or not found.size or not ((found >= 0) & (found < 2**31)).all() or (found % 1).any():
+        raise ValueError(f"{name}: {shown(values)} are not integers [N] from 0 to 2^31 - 1")
+
+
+def _check_parts(environment: Environment, policy: Policy, luck: Luck, carry: Carry | None = None) -> None:
+    """Refuse what is no environment, policy, luck or carry.
+
+    Raises:
+      ValueError: which of them, and what it is.
+    """
+    has("environment", environment, "an environment", "reward", "means", "init", "step")
+    has("policy", policy, "a policy", "init", "scores", "update")
+    if not isinstance(luck, Luck):
+        raise ValueError(f"luck: {shown(luck)} is not of luck(key, runs)")
+    if carry is not None and not isinstance(carry, Carry):
+        raise ValueError(f"carry: {shown(carry)} is not of start(environment, policy, luck)")
 
 
 def _on_host(values: Array) -> Array:
@@ -70,6 +98,7 @@ def _orders(keys: Array, arms: int) -> Array:
 
 def start(environment: Environment, policy: Policy, luck: Luck) -> Carry:
     """The carry of many runs before the first round; leaves with the runs last."""
+    _check_parts(environment, policy, luck)
     carry: Carry = over_runs(lambda luck: start_of_one(environment, policy, luck))(luck)
     return carry
 
@@ -98,6 +127,7 @@ def play_round(environment: Environment, policy: Policy, luck: Luck, carry: Carr
       t: the round, from 1.
       plays: M, arms played in the round.
     """
+    _check_parts(environment, policy, luck, carry)
     policy = reordered(policy, luck)
     scores = policy.scores(jax.random.fold_in(luck.policy, t), carry.policy, t)
     arms = best(scores, plays)
@@ -207,11 +237,31 @@ def advance(
     >>> visits.sum(axis=(1, 2)).tolist()
     [[10, 10, 10]]
     """
+    _check_parts(environment, policy, luck, carry)
+    plays = integer("plays", plays, 1, 2**31 - 1)
+    for name, number, least in (("first", first, 1), ("length", length, 0)):
+        if not isinstance(number, jax.core.Tracer):
+            integer(name, number, least, 2**31 - 1)
+    if times is not None and not isinstance(times, jax.core.Tracer):
+        _check_numbers("times", times)
     recorded = jnp.zeros(1, jnp.int32) if times is None else jnp.asarray(times, jnp.int32)
-    carry, visits, _ = _advance(
-        environment, policy, luck, carry, jnp.int32(first), recorded, jnp.int32(length), plays=plays
-    )
+    try:
+        carry, visits, _ = _advance(
+            environment, policy, luck, carry, jnp.int32(first), recorded, jnp.int32(length), plays=plays
+        )
+    except (AttributeError, TypeError, ValueError) as error:
+        if not _alike(carry, jax.eval_shape(start, environment, policy, luck)):
+            raise ValueError("carry: is not of start(environment, policy, luck) with these three") from error
+        raise
     return carry, visits
+
+
+def _alike(carry: Carry, other: Carry) -> bool:
+    """Whether two carries have the same form, and arrays of the same shapes."""
+    form: Any = jax.tree.structure(carry)
+    if form != jax.tree.structure(other):
+        return False
+    return all(jnp.shape(one) == jnp.shape(two) for one, two in zip(jax.tree.leaves(carry), jax.tree.leaves(other)))
 
 
 _advance = jax.jit(play_chunk, static_argnames="plays", donate_argnames=("carry",))

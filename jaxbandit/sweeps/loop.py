@@ -2,7 +2,9 @@
 
 from __future__ import annotations
 
+import inspect
 import itertools
+import math
 import os
 from collections.abc import Callable, Iterable, Iterator, Mapping
 from concurrent.futures import BrokenExecutor, Executor, Future, as_completed
@@ -13,6 +15,8 @@ import jax
 import jax.numpy as jnp
 import numpy as np
 
+from jaxbandit.arguments import integer, list_of, number, shown, truth
+from jaxbandit.arguments import path as as_path
 from jaxbandit.results.result import Result
 from jaxbandit.simulation.loop import pieces, progress_bar, rounds_left
 from jaxbandit.simulation.request import Request, check
@@ -90,16 +94,15 @@ def sweep(
     >>> {name: result.visits["TV"].shape for name, result in results.items()}
     {'exponent=0.2': (1, 1, 4, 1, 2, 2), 'exponent=0.3': (1, 1, 4, 1, 2, 2)}
     """
-    if isinstance(block, bool) or not isinstance(block, int) or block < 1:
-        raise ValueError(f"block: {block!r}; give a number of runs")
-    if not every > 0:
-        raise ValueError(f"every: {every!r}; give seconds, more than 0")
+    block = integer("block", block, 1)
+    every = number("every", every, 0, math.inf, above=True)
+    truth("progress", progress)
     if executor is not None and not isinstance(executor, Executor):
         raise ValueError(
-            f"executor: {executor!r} is not a concurrent.futures.Executor; for Dask, client.get_executor()"
+            f"executor: {shown(executor)} is not a concurrent.futures.Executor; for Dask, client.get_executor()"
         )
     requests = _check(cases, executor)
-    path = Path(folder).resolve()
+    path = as_path("folder", folder).resolve()
     with storage.locked(path):
         folders = storage.open_cases(path, requests)
         tasks = [
@@ -137,14 +140,27 @@ def grid(make: Callable[..., Options], **axes: Iterable[Any]) -> dict[str, Optio
     >>> list(grid(lambda a, b: {}, a=[1, 2], b=["x"]))
     ['a=1, b=x', 'a=2, b=x']
     """
+    _check_call(make, axes)
     cases = {}
-    for values in itertools.product(*axes.values()):
+    for values in itertools.product(*[list_of(axis, each) for axis, each in axes.items()]):
         chosen = dict(zip(axes, values, strict=True))
         name = ", ".join(f"{axis}={value}" for axis, value in chosen.items())
         if name in cases:
             raise ValueError(f"axes: two combinations are called {name!r}; give values that differ as text")
         cases[name] = make(**chosen)
     return cases
+
+
+def _check_call(make: Callable[..., Options], axes: Iterable[str]) -> None:
+    """Refuse what cannot be called with these arguments by name."""
+    if not callable(make):
+        raise ValueError(f"make: {shown(make)} is not a function that makes the arguments of simulate")
+    try:
+        inspect.signature(make).bind(**dict.fromkeys(axes))
+    except TypeError:
+        raise ValueError(f"make: {shown(make)} does not take the arguments {', '.join(axes)}") from None
+    except ValueError:  # of a function that is not written in Python, which may take them
+        pass
 
 
 def _check(cases: Mapping[str, Options], executor: Executor | None) -> dict[str, Request]:
@@ -154,7 +170,7 @@ def _check(cases: Mapping[str, Options], executor: Executor | None) -> dict[str,
     requests = {}
     for name, options in cases.items():
         if not isinstance(name, str) or not isinstance(options, Mapping):
-            raise ValueError(f"cases[{name!r}]: give a text and a dict of the arguments of simulate")
+            raise ValueError(f"cases[{shown(name)}]: give a text and a dict of the arguments of simulate")
         for argument in ("progress", "resume"):
             if argument in options:
                 raise ValueError(f"cases[{name!r}]: {argument} is the sweep's own; leave it out")
@@ -162,6 +178,13 @@ def _check(cases: Mapping[str, Options], executor: Executor | None) -> dict[str,
             raise ValueError(f"cases[{name!r}]: devices of this process mean nothing to an executor's; leave them out")
         if isinstance(options.get("runs"), range):
             raise ValueError(f"cases[{name!r}]: runs: give their number, from run 0")
+        known = inspect.signature(check).parameters
+        for argument in options:
+            if argument not in (*known, *CUTTING):
+                raise ValueError(f"cases[{name!r}]: {shown(argument)} is no argument of simulate")
+        for argument in ("scenarios", "policies"):
+            if argument not in options:
+                raise ValueError(f"cases[{name!r}]: {argument} is missing")
         try:
             requests[name] = check(**_without(options, CUTTING))
         except (TypeError, ValueError) as error:

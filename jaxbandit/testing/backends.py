@@ -8,6 +8,7 @@ import jax
 import jax.numpy as jnp
 import numpy as np
 
+from jaxbandit.arguments import integer
 from jaxbandit.base import Array, Environment, Policy
 from jaxbandit.environments import two_state
 from jaxbandit.simulation import simulate
@@ -45,6 +46,7 @@ def check_backend(
     >>> check_backend(jaxbandit.UCB1(), rounds=20)
     0
     """
+    integer("rounds", rounds, 1, 2**31 - 1)
     arms = two_state([0.5, 0.4, 0.3, 0.2, 0.1], [0.4, 0.55, 0.65, 0.65, 0.7]) if environment is None else environment
     key = jax.random.key(0)
     asked: dict[str, Any] = {"key": key, "runs": runs, "horizon": rounds, "plays": plays, "progress": False}

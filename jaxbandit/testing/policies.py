@@ -8,6 +8,7 @@ import jax
 import jax.numpy as jnp
 import numpy as np
 
+from jaxbandit.arguments import integer
 from jaxbandit.base import Array, Environment, Feedback, Policy, reward_table
 from jaxbandit.environments import markov
 from jaxbandit.selection import best
@@ -41,6 +42,13 @@ def check_policy(
     >>> import jaxbandit
     >>> check_policy(jaxbandit.TVKLUCB())
     """
+    for argument, value, least in (
+        ("arms", arms, 2),
+        ("states", states, 2),
+        ("rounds", rounds, 1),
+        ("plays", plays, 1),
+    ):
+        integer(argument, value, least, 2**31 - 1)
     name = type(policy).__name__
     for part in ("init", "scores", "update"):
         require(hasattr(policy, part), f"{name}: has no {part}")

@@ -1,0 +1,262 @@
+"""Checks of arguments, on the host: what is wrong is said in a ValueError that begins with the argument's name."""
+
+from __future__ import annotations
+
+import inspect
+import math
+import operator
+import os
+import re
+from collections.abc import Callable, Iterable
+from functools import wraps
+from pathlib import Path
+from typing import Any, NamedTuple, TypeVar
+
+import jax
+import jax.numpy as jnp
+import numpy as np
+
+from jaxbandit.base import Array
+
+LARGEST = 1e30  # a number that float32 still holds
+SHOWN = 100  # characters of a wrong value that a message shows
+
+F = TypeVar("F", bound=Callable[..., Any])
+
+
+def shown(value: Any) -> str:
+    """What a message shows of a wrong value: a line at most.
+
+    >>> shown("x"), shown([1] * 1000)[-9:]
+    ("'x'", '1, 1, ...')
+    """
+    text = " ".join(repr(value).split())
+    return text if len(text) <= SHOWN else f"{text[:SHOWN].rstrip()} ..."
+
+
+def finite(name: str, values: Array) -> np.ndarray:
+    """`values` as float64.
+
+    Raises:
+      ValueError: with the name: they are no numbers, not finite, or too large.
+    """
+    array = as_floats(name, values)
+    if not np.isfinite(array).all():
+        raise ValueError(f"{name}: NaN or infinite value")
+    if np.abs(array).max(initial=0) > LARGEST:
+        raise ValueError(f"{name}: a value beyond 1e30, too large for float32")
+    return array
+
+
+def as_floats(name: str, values: Array) -> np.ndarray:
+    """`values` as float64, NaN and infinite ones too; text is no number, nor is a complex one or a date.
+
+    Raises:
+      ValueError: with the name: they are no numbers, or lists of different lengths.
+    """
+    try:
+        given = np.asarray(values)
+        if given.dtype.kind in "biufO" or jnp.issubdtype(given.dtype, np.floating):
+            if given.dtype.kind == "O" and any(each is None or isinstance(each, str | bytes) for each in given.ravel()):
+                raise TypeError
+            with np.errstate(all="ignore"):
+                return np.asarray(given, float)
+    except (TypeError, ValueError, OverflowError):
+        pass
+    raise ValueError(f"{name}: {shown(values)} is no array of numbers")
+
+
+def number(
+    name: str, value: Any, low: float = -LARGEST, high: float = LARGEST, *, above: bool = False, hint: str = ""
+) -> float:
+    """One number in [low, high], or above low; the hint is for who gives several.
+
+    Raises:
+      ValueError: with the name: it is something else.
+    """
+    try:
+        array = as_floats(name, value)
+    except ValueError:
+        raise ValueError(f"{name}: {shown(value)} is not a number") from None
+    if array.ndim:
+        raise ValueError(f"{name}: {shown(value)} is not one number{hint}")
+    if not low <= array <= high or (above and array == low):
+        raise ValueError(f"{name}: {value} lies outside {'(' if above else '['}{low:g}, {high:g}]")
+    return float(array)
+
+
+def integer(name: str, value: Any, low: float = -math.inf, high: float = math.inf) -> int:
+    """One integer from low to high; True is none.
+
+    Raises:
+      ValueError: with the name: it is something else.
+    """
+    try:
+        if isinstance(value, bool):
+            raise TypeError
+        found = operator.index(value)
+    except TypeError:
+        raise ValueError(f"{name}: {shown(value)} is not an integer") from None
+    if not low <= found <= high:
+        reach = f"{low:g} to {high:g}" if high < math.inf else f"{low:g} on"
+        raise ValueError(f"{name}: {shown(value)} is not among the integers from {reach}")
+    return found
+
+
+def truth(name: str, value: Any) -> bool:
+    """True or False.
+
+    Raises:
+      ValueError: with the name: it is something else.
+    """
+    if not isinstance(value, bool | np.bool_):
+        raise ValueError(f"{name}: {shown(value)} is neither True nor False")
+    return bool(value)
+
+
+def choice(name: str, value: Any, choices: Iterable[str]) -> None:
+    """Refuse what is none of the choices.
+
+    Raises:
+      ValueError: with the name and the choices.
+    """
+    if not isinstance(value, str) or value not in choices:
+        raise ValueError(f"{name}: {shown(value)} is none of {', '.join(choices)}")
+
+
+def path(name: str, value: Any) -> Path:
+    """A path, which is not looked up; a number, which Python takes for an open file, is none.
+
+    Raises:
+      ValueError: with the name: it is no path that a file system can have.
+    """
+    try:
+        if not isinstance(value, str | os.PathLike) or not value or b"\0" in os.fsencode(value):
+            raise TypeError
+        return Path(value)
+    except (TypeError, UnicodeError):
+        raise ValueError(f"{name}: {shown(value)} is no path") from None
+
+
+def list_of(name: str, things: Any) -> list[Any]:
+    """A list, as of names or of values.
+
+    Raises:
+      ValueError: with the name: it is no list.
+    """
+    try:
+        if isinstance(things, str | bytes):
+            raise TypeError
+        return list(things)
+    except TypeError:
+        raise ValueError(f"{name}: {shown(things)} is no list") from None
+
+
+def has(name: str, thing: Any, what: str, *parts: str) -> None:
+    """Refuse a thing that lacks a part that its kind has.
+
+    Raises:
+      ValueError: with the name, and what is missing.
+    """
+    if isinstance(thing, type):
+        raise ValueError(f"{name}: {what} is needed, and {shown(thing)} is a class")
+    missing = [part for part in parts if not hasattr(thing, part)]
+    if missing:
+        raise ValueError(f"{name}: {what} is needed, and {type(thing).__name__} has no {', '.join(missing)}")
+
+
+class Numbers(NamedTuple):
+    """What an argument is to be: its axes, as "[..., S]", and the range of its numbers."""
+
+    axes: str
+    low: float = -LARGEST
+    high: float | str = LARGEST  # or the name of an axis, of which it numbers a place
+    law: bool = False  # whether the last axis sums to 1
+    kind: Any = float  # int or bool: what the numbers are handed on as
+
+
+def accepts(**wanted: Numbers | list[str]) -> Callable[[F], F]:
+    """Let a function refuse, by name, arguments that are not what is wanted, before JAX sees them.
+
+    Axes of one letter have one length, and what stands for "..." has to go together, as NumPy's shapes do. Where any
+    argument is traced, as within `jax.jit`, it has no value to check, and no number is refused. An argument whose
+    default is None may be None; one for which a list is wanted is a text of the list.
+
+    >>> @accepts(p=Numbers("[..., S]", 0, 1), q=Numbers("[..., S]", 0, 1))
+    ... def product(p, q):
+    ...     return np.asarray(p) @ np.asarray(q)
+    >>> product([0.5, 0.5], [1, 0, 0])
+    Traceback (most recent call last):
+    ValueError: q: shape (3,) is not [..., S] with S = 2, as p has it
+    """
+
+    def decorate(function: F) -> F:
+        signature = inspect.signature(function)
+        optional = {name for name, parameter in signature.parameters.items() if parameter.default is None}
+
+        @wraps(function)
+        def checked(*arguments: Any, **named: Any) -> Any:
+            bound = signature.bind(*arguments, **named)
+            given, numbers = bound.arguments, {}
+            for name, kind in wanted.items():
+                if name in given and isinstance(kind, list):
+                    choice(name, given[name], kind)
+                elif name in given and not (given[name] is None and name in optional):
+                    numbers[name] = (given[name], kind)
+            if not any(is_traced(value) for value in given.values()):
+                given.update(check_together(numbers))
+            return function(*bound.args, **bound.kwargs)
+
+        return checked  # type: ignore[return-value]
+
+    return decorate
+
+
+def is_traced(value: Any) -> bool:
+    """Whether a value, or an entry of a list of values, is known to JAX's tracing only."""
+    return isinstance(value, jax.core.Tracer) or (isinstance(value, list | tuple) and any(map(is_traced, value)))
+
+
+def check_together(given: dict[str, tuple[Any, Any]]) -> dict[str, Array]:
+    """Refuse arguments that are not what is wanted (see `accepts`): by name, each with its `Numbers`.
+
+    Returns:
+      them as arrays, those of JAX as they are.
+
+    Raises:
+      ValueError: the argument and what is wrong with it.
+    """
+    lengths: dict[str, tuple[int, str]] = {}
+    before: dict[str, tuple[int, ...]] = {}
+    arrays: dict[str, Array] = {}
+    for name, (value, (axes, low, high, law, kind)) in given.items():
+        array = as_floats(name, value)
+        letters = re.findall("[A-Z]", axes)
+        many = array.shape[: array.ndim - len(letters)]
+        if array.ndim < len(letters) or (many and "..." not in axes):
+            raise ValueError(f"{name}: shape {array.shape} is not {axes}")
+        for letter, length in zip(letters, array.shape[len(many) :], strict=True):
+            known, first = lengths.setdefault(letter, (length, name))
+            if length != known:
+                raise ValueError(
+                    f"{name}: shape {array.shape} is not {axes} with {letter} = {known}"
+                    + (f", as {first} has it" if first != name else "")
+                )
+            if not length:
+                raise ValueError(f"{name}: shape {array.shape} has no numbers")
+        before[name] = many
+        most = lengths[high][0] - 1 if isinstance(high, str) else high
+        if not ((array >= low) & (array <= most)).all():
+            raise ValueError(f"{name}: {shown(value)} is not all within [{low:g}, {most:g}]")
+        if kind is not float and (array % 1).any():
+            raise ValueError(f"{name}: {shown(value)} are not integers")
+        if law and not np.allclose(array.sum(-1), 1, rtol=0, atol=1e-5):
+            raise ValueError(f"{name}: {shown(value)} is no law; probabilities that sum to 1 are needed")
+        # a number beyond float32 would end the process where warnings are errors, in the cast that JAX makes
+        arrays[name] = value if isinstance(value, jax.Array) else np.where(array > LARGEST, np.inf, array).astype(kind)
+    try:
+        np.broadcast_shapes(*before.values())
+    except ValueError:
+        shapes = " and ".join(str(np.shape(given[name][0])) for name in before)
+        raise ValueError(f"{' and '.join(before)}: shapes {shapes} do not go together") from None
+    return arrays

@@ -1,0 +1,180 @@
+"""Pictures over rounds and over runs."""
+
+from __future__ import annotations
+
+import itertools
+from collections.abc import Sequence
+from typing import TYPE_CHECKING
+
+import numpy as np
+
+from jaxbandit import metrics
+from jaxbandit.arguments import has, integer, list_of, truth
+from jaxbandit.plotting.common import (
+    COLOURS,
+    LINES,
+    axes_of,
+    check_scenario,
+    colour_of,
+    finish,
+    labels_of,
+    positive,
+    quantiles_of,
+    regret_axis,
+    runs_of,
+    title_of,
+)
+
+if TYPE_CHECKING:
+    from matplotlib.axes import Axes
+
+    from jaxbandit.bounds import Bound
+    from jaxbandit.results.result import Result
+
+
+def plot_regret(
+    result: Result,
+    labels: Sequence[str] | None = None,
+    *,
+    scenario: int = 0,
+    variant: int = 0,
+    quantiles: Sequence[float] = (),
+    bounds: Sequence[Bound] = (),
+    normalised: bool = False,
+    logarithmic: bool = False,
+    ax: Axes | None = None,
+) -> Axes:
+    """Mean regret (`metrics.regret`) over rounds with its 95 % interval; dashed lines for `quantiles` over runs.
+
+    Args:
+      result: of `simulate`.
+      labels: which policies; all by default.
+      scenario, variant: positions on these axes; a policy of one variant is drawn whatever the variant.
+      quantiles: of the runs' regret, in [0, 1].
+      bounds: of `jaxbandit.bounds`, drawn in black; asymptotic ones as constant times log t.
+      normalised: regret divided by log t, to which the constants of asymptotic bounds are to be compared.
+      logarithmic: regret on a logarithmic axis too.
+      ax: drawn on; the current one by default.
+
+    Raises:
+      ValueError: there is no such label or variant, or nothing is recorded that can be drawn.
+    """
+    ax, quantiles, chosen = axes_of(ax), quantiles_of(quantiles), labels_of(result, labels)
+    check_scenario(result, scenario)
+    truth("normalised", normalised)
+    truth("logarithmic", logarithmic)
+    drawn = result.times >= (2 if normalised else 1)
+    times = result.times[drawn]
+    unit = np.log(times) if normalised else np.ones(len(times))
+    if not drawn.any():
+        raise ValueError("normalised: only round 1 is recorded, where log t is 0")
+    for label in chosen:
+        colour = colour_of(result, label)
+        regret = metrics.of_variant(metrics.regret(result, label)[scenario], variant, label).T  # [T, R]
+        summary = metrics.summary(regret)
+        mean, low, high = (each[drawn] / unit for each in summary[:3])
+        ax.plot(times, positive(mean) if logarithmic else mean, color=colour, label=label)
+        ax.fill_between(times, low, high, color=colour, alpha=0.2, linewidth=0)
+        for q in quantiles:
+            height = np.quantile(regret, q, axis=-1)[drawn] / unit
+            ax.plot(times, positive(height) if logarithmic else height, color=colour, linestyle="--", linewidth=1)
+    for bound, line in zip(_bounds(bounds), itertools.cycle(LINES)):
+        if bound.times is None:
+            at, values = times, bound.total * np.log(times)
+        else:
+            inside = bound.times >= (2 if normalised else 1)
+            at, values = bound.times[inside], bound.total[inside]
+        height = values / np.log(at) if normalised else values
+        name = f"{bound.label} ({bound.holds_for})"
+        ax.plot(at, height, color="black", linestyle=line, linewidth=1.2, label=name)
+    ax.set_xscale("log")
+    regret_axis(ax, result, logarithmic)
+    ax.set_xlim(max(1, times[0]), times[-1])
+    ax.set_xlabel("round t")
+    ax.set_ylabel(metrics.regret_name(result) + (" / log t" if normalised else ""))
+    return finish(ax, title_of(result, scenario, quantiles))
+
+
+def plot_pulls(result: Result, label: str, *, scenario: int = 0, variant: int = 0, ax: Axes | None = None) -> Axes:
+    """Mean number of plays of every arm over rounds, both axes logarithmic; the best arms are drawn thicker."""
+    ax = axes_of(ax)
+    metrics.check_label(result, label)
+    check_scenario(result, scenario)
+    plays = metrics.of_variant(result.visits[label][scenario], variant, label).sum(-1).mean(0)  # [T, K]
+    means, best_arms = result.means[scenario], metrics.best_arms(result)[scenario]
+    for arm in range(plays.shape[1]):
+        best = best_arms[arm]
+        ax.plot(
+            result.times,
+            positive(plays[:, arm]),
+            color=COLOURS[arm % len(COLOURS)],
+            linewidth=2.5 if best else 1.2,
+            label=f"arm {arm + 1}{' (best)' if best else ''}, mean {means[arm]:.4f}",
+        )
+    ax.set_xscale("log")
+    ax.set_yscale("log")
+    ax.set_xlim(max(1, result.times[0]), result.times[-1])
+    ax.set_xlabel("round t")
+    ax.set_ylabel("plays")
+    return finish(ax, f"{result.scenarios[scenario]}: {label}, mean plays of {runs_of(result)} runs")
+
+
+def plot_distribution(
+    result: Result, labels: Sequence[str] | None = None, *, scenario: int = 0, variant: int = 0, ax: Axes | None = None
+) -> Axes:
+    """Share of runs whose final regret is at least x, axes logarithmic (for realised regret one), to show the tail.
+
+    Raises:
+      ValueError: there is no such label or variant; a policy of one variant is drawn whatever the variant.
+    """
+    ax, chosen = axes_of(ax), labels_of(result, labels)
+    check_scenario(result, scenario)
+    least, scale = (0.1, "log") if metrics.regret_name(result) == "pseudo-regret" else (-np.inf, "linear")
+    for label in chosen:
+        final = np.sort(metrics.of_variant(metrics.regret(result, label)[scenario], variant, label)[:, -1])
+        share = 1 - np.arange(len(final)) / len(final)
+        ax.step(np.maximum(final, least), share, where="pre", color=colour_of(result, label), label=label)
+    ax.set_xscale(scale)
+    ax.set_yscale("log")
+    ax.set_xlabel(f"{metrics.regret_name(result)} x after {result.times[-1]:,} rounds")
+    ax.set_ylabel("share of runs with at least x")
+    return finish(ax, f"{result.scenarios[scenario]}: final regret of {runs_of(result)} runs")
+
+
+def plot_batches(
+    result: Result, label: str, batch: int = 100, *, scenario: int = 0, variant: int = 0, ax: Axes | None = None
+) -> Axes:
+    """Mean final regret of every `batch` runs with its 95 % interval, sorted; red where it misses the mean of all runs.
+
+    Raises:
+      ValueError: there is no such label, or the runs make no batch of 2 or more.
+    """
+    ax = axes_of(ax)
+    metrics.check_label(result, label)
+    check_scenario(result, scenario)
+    integer("batch", batch)
+    final = metrics.of_variant(metrics.regret(result, label)[scenario], variant, label)[:, -1]
+    if not 2 <= batch <= len(final):
+        raise ValueError(f"batch: {batch}; give a number of runs, 2 to {len(final)}")
+    summary = metrics.summary(final[: len(final) // batch * batch].reshape(-1, batch))
+    missed = (summary.low > final.mean()) | (summary.high < final.mean())
+    at = np.argsort(np.argsort(summary.mean)) + 1
+    for which, colour, name in ((~missed, COLOURS[0], "holds the mean of all"), (missed, COLOURS[2], "misses it")):
+        ax.vlines(at[which], summary.low[which], summary.high[which], color=colour, label=f"{which.sum()}: {name}")
+    ax.plot(at, summary.mean, "k.", markersize=3)
+    ax.axhline(final.mean(), color="black", linewidth=1)
+    ax.set_xlabel(f"batch of {batch:,} runs, by its mean")
+    ax.set_ylabel(f"{metrics.regret_name(result)} after {result.times[-1]:,} rounds")
+    return finish(ax, f"{result.scenarios[scenario]}: {label}, {runs_of(result)} runs", legend="upper left")
+
+
+def _bounds(bounds: Sequence[Bound]) -> list[Bound]:
+    """The bounds that are given.
+
+    Raises:
+      ValueError: they are no list of bounds.
+    """
+    given = list_of("bounds", bounds)
+    for bound in given:
+        has("bounds", bound, "a list of bounds, of jaxbandit.bounds,", "label", "holds_for", "total", "times")
+    return given

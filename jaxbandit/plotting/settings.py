@@ -1,0 +1,145 @@
+"""Pictures over the variants of a policy, and tables as colours."""
+
+from __future__ import annotations
+
+import itertools
+from collections.abc import Sequence
+from typing import TYPE_CHECKING, Literal
+
+import matplotlib.pyplot as plt  # noqa: F401  # the example closes what it draws
+import numpy as np
+from matplotlib.colors import LogNorm, Normalize
+
+from jaxbandit import metrics
+from jaxbandit.arguments import as_floats, choice, finite, list_of, shown, truth
+from jaxbandit.plotting.common import (
+    COLOURS,
+    MARKERS,
+    axes_of,
+    check_scenario,
+    finish,
+    labels_of,
+    quantiles_of,
+    regret_axis,
+    title_of,
+)
+
+if TYPE_CHECKING:
+    from matplotlib.axes import Axes
+
+    from jaxbandit.results.result import Result
+
+
+def plot_parameter(
+    result: Result,
+    values: Sequence[float],
+    labels: Sequence[str] | None = None,
+    *,
+    parameter: str = "value",
+    lines: Sequence[str] | None = None,
+    scenario: int = 0,
+    quantiles: Sequence[float] = (),
+    axis: Literal["linear", "log"] = "linear",
+    logarithmic: bool = False,
+    ax: Axes | None = None,
+) -> Axes:
+    """Mean final regret against a number of the variants, with its 95 % interval; dashed lines for `quantiles`.
+
+    Args:
+      result: of `simulate`.
+      values: [V], the number in each variant, in any order.
+      labels: which policies, each of V variants and with a line of its own; all by default.
+      parameter: what the number is called.
+      lines: [V] texts, as of a second number: the variants of each text have a line of their own.
+      scenario: position on this axis.
+      quantiles: of the runs' final regret, in [0, 1].
+      axis: of the values.
+      logarithmic: regret on a logarithmic axis.
+      ax: drawn on; the current one by default.
+
+    Raises:
+      ValueError: there is no such label, or not one finite value (positive on a logarithmic axis) or text per variant.
+
+    >>> import jaxbandit
+    >>> policies = {"TV": [jaxbandit.TVKLUCB(scale=scale) for scale in (0.5, 1.0)]}
+    >>> result = jaxbandit.simulate(jaxbandit.bernoulli([0.5, 0.4]), policies, runs=5, horizon=100)
+    >>> ax = plot_parameter(result, [0.5, 1.0], parameter="scale")
+    >>> ax.get_xlabel(), ax.lines[0].get_xdata().tolist()
+    ('scale', [0.5, 1.0])
+    >>> plt.close()
+    """
+    ax, quantiles, chosen = axes_of(ax), quantiles_of(quantiles), labels_of(result, labels)
+    check_scenario(result, scenario)
+    choice("axis", axis, ("linear", "log"))
+    truth("logarithmic", logarithmic)
+    at = finite("values", values)
+    texts = [""] * at.size if lines is None else list_of("lines", lines)
+    if at.ndim != 1 or not at.size or (axis == "log" and at.min() <= 0):
+        raise ValueError(f"values: {shown(values)}; give a list of finite numbers, positive on a logarithmic axis")
+    if len(texts) != len(at) or not all(isinstance(text, str) for text in texts):
+        raise ValueError(f"lines: {shown(lines)}; give {len(at)} texts, one for each value")
+    for number, (label, text) in enumerate(itertools.product(chosen, dict.fromkeys(texts))):
+        final = metrics.regret(result, label)[scenario, :, :, -1]  # [V, R]
+        if len(final) != len(at):
+            raise ValueError(f"values: {len(at)} of them; {label!r} has {len(final)} variants")
+        here = np.flatnonzero([each == text for each in texts])
+        here = here[np.argsort(at[here], kind="stable")]
+        colour, marker = COLOURS[number % len(COLOURS)], MARKERS[number % len(MARKERS)]
+        summary = metrics.summary(final[here])
+        name = ", ".join(filter(None, [label if len(chosen) > 1 or not text else "", text]))
+        ax.plot(at[here], summary.mean, color=colour, marker=marker, markersize=5, label=name)
+        ax.fill_between(at[here], summary.low, summary.high, color=colour, alpha=0.2, linewidth=0)
+        for q in quantiles:
+            ax.plot(at[here], np.quantile(final[here], q, axis=-1), color=colour, linestyle="--", linewidth=1)
+    ax.set_xscale(axis)
+    if axis == "log":  # its own ticks are powers of 10, of which a grid may hold none
+        ax.set_xticks(np.unique(at), [f"{value:g}" for value in np.unique(at)])
+        ax.minorticks_off()
+    regret_axis(ax, result, logarithmic)
+    ax.set_xlabel(parameter)
+    ax.set_ylabel(f"{metrics.regret_name(result)} after {result.times[-1]:,} rounds")
+    return finish(ax, title_of(result, scenario, quantiles))
+
+
+def plot_heatmap(
+    values: np.ndarray,
+    rows: Sequence[str],
+    columns: Sequence[str],
+    *,
+    logarithmic: bool = False,
+    form: str = "{:,.0f}",
+    ax: Axes | None = None,
+) -> Axes:
+    """A table [R, C] as colours, dark to bright, with every number written into its cell.
+
+    Args:
+      values: [R, C]; positive where `logarithmic`.
+      rows, columns: their names.
+      logarithmic: colours follow the logarithm.
+      form: of the numbers.
+      ax: drawn on; the current one by default.
+
+    Raises:
+      ValueError: the values are none, not finite, not as many as their names, or not positive where they have to be.
+    """
+    ax, rows, columns = axes_of(ax), list_of("rows", rows), list_of("columns", columns)
+    truth("logarithmic", logarithmic)
+    values = as_floats("values", values)
+    if values.shape != (len(rows), len(columns)) or not values.size:
+        raise ValueError(f"values: shape {values.shape} is not that of {len(rows)} rows and {len(columns)} columns")
+    if not np.isfinite(values).all() or (logarithmic and values.min() <= 0):
+        raise ValueError(f"values: from {values.min()} to {values.max()}; give finite ones, positive if logarithmic")
+    try:
+        form.format(values.min())
+    except (AttributeError, LookupError, TypeError, ValueError):
+        raise ValueError(f"form: {shown(form)} writes no number, as '{{:.1f}}' does") from None
+    norm = LogNorm(values.min(), values.max()) if logarithmic else Normalize(values.min(), values.max())
+    ax.imshow(values, cmap="cividis", norm=norm, aspect="auto")
+    for (i, j), value in np.ndenumerate(values):
+        bright = norm(value) > 0.5
+        ax.text(j, i, form.format(value), ha="center", va="center", fontsize=7, color="black" if bright else "white")
+    ax.set_xticks(range(len(columns)), columns)
+    ax.set_yticks(range(len(rows)), rows)
+    ax.tick_params(length=0, labelsize=7)
+    ax.spines[:].set_visible(False)
+    return ax

@@ -1,0 +1,41 @@
+"""What a policy or an environment is made of: numbers that JAX has, found out before it is asked."""
+
+from __future__ import annotations
+
+from collections.abc import Iterator
+from typing import Any
+
+import jax
+import numpy as np
+
+from jaxbandit.arguments import shown
+
+
+def check_leaves(where: str, thing: Any) -> None:
+    """Refuse a thing that is not a pytree of numbers.
+
+    Raises:
+      ValueError: with the argument `where` it stands, the field and what is wrong with it.
+    """
+    try:
+        leaves, _ = jax.tree_util.tree_flatten_with_path(thing, is_leaf=lambda part: isinstance(part, Iterator))
+    except ValueError:  # JAX sorts the keys of a dict
+        raise ValueError(f"{where}: has a dict whose keys cannot be sorted") from None
+    for place, leaf in leaves:
+        if leaf is thing:
+            raise ValueError(f"{where}: {type(thing).__name__} is not a pytree; decorate it with @jaxbandit.pytree")
+        field = f"{where}{jax.tree_util.keystr(place)}"
+        if not isinstance(leaf, int | float | np.ndarray | np.generic | jax.Array):
+            raise ValueError(
+                f"{field}: {shown(leaf)} is not a number; make a field that is part of the program static()"
+            )
+        if not isinstance(leaf, jax.Array) and not _fits(np.asarray(leaf)):
+            raise ValueError(f"{field}: {shown(leaf)} is no number that JAX has; give a float, or a smaller integer")
+
+
+def _fits(array: np.ndarray) -> bool:
+    """Whether JAX, whose integers mostly have 32 bits, holds the numbers; it would cut off what is beyond."""
+    if array.dtype.kind not in "iu":
+        return array.dtype.kind in "bfcV" and array.dtype.itemsize <= 16 and array.dtype != np.longdouble
+    known = np.iinfo(jax.dtypes.canonicalize_dtype(array.dtype))
+    return not array.size or bool(known.min <= array.min() and array.max() <= known.max)

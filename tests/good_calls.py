@@ -1,0 +1,176 @@
+"""A good call of what makes arms and policies and plays them, small and fast; `test_bad_input` replaces arguments."""
+
+import atexit
+import shutil
+import tempfile
+from pathlib import Path
+from typing import Any
+
+import jax
+import numpy as np
+from bad_input import Call
+
+import jaxbandit
+from jaxbandit import environments, families
+from jaxbandit.simulation.fingerprint import programs
+from jaxbandit.simulation.request import check
+
+FOLDER = Path(tempfile.mkdtemp(prefix="jaxbandit-bad-input-"))
+atexit.register(shutil.rmtree, FOLDER, ignore_errors=True)
+ROWS = np.array([[[0.5, 0.5], [0.4, 0.6]], [[0.6, 0.4], [0.55, 0.45]]])
+PAID = np.array([[0.0, 1.0], [0.0, 1.0]])
+STARTS = np.array([[1.0, 0.0], [0.5, 0.5]])
+THREE = np.array([[0.5, 0.3, 0.2], [0.2, 0.6, 0.2], [0.1, 0.3, 0.6]])
+COUNTS = np.array([[60, 40], [40, 20]])
+KEY = jax.random.wrap_key_data(np.zeros(2, np.uint32), impl="threefry2x32")
+ARMS = jaxbandit.markov(ROWS, PAID)
+IID = jaxbandit.bernoulli([0.5, 0.4])
+RESTLESS = environments.restless([[[0.8, 0.2], [0.2, 0.8]]] * 2, (0, 1))
+HIDDEN = environments.hidden([[[0.9, 0.1], [0.2, 0.8]]] * 2, [[0.2, 0.7], [0.1, 0.3]])
+CASE = {"scenarios": ARMS, "policies": {"U": jaxbandit.UCB1()}, "key": KEY, "runs": 2, "horizon": 3, "times": [1, 2, 3]}
+RUN = {"key": KEY, "runs": 2, "horizon": 3, "plays": 1, "times": [1, 2, 3], "progress": False}
+ASKED = {**RUN, "shuffle": False, "chunk": 3, "tile": 2, "devices": None, "backend": "scan"}
+
+
+def traced(scenarios: Any, policies: Any) -> Any:
+    """What `simulate` does before it compiles anything: it checks its arguments, then traces every program."""
+    return programs(check(scenarios, policies, KEY, 2, 3))
+
+
+def policy(kind: type, arms: Any = ARMS, **fields: Any) -> Call:
+    return Call(lambda **given: traced(arms, {"p": kind(**given)}), fields, also="family")
+
+
+def played(make: Any, **arguments: Any) -> Call:
+    """An environment that is made and then traced."""
+    return Call(lambda **given: traced(make(**given), {"p": jaxbandit.UCB1()}), arguments)
+
+
+def swept(**given: Any) -> Any:
+    with tempfile.TemporaryDirectory(dir=FOLDER) as folder:
+        given["folder"] = f"{folder}/sweep" if given["folder"] is FOLDER else given["folder"]
+        return jaxbandit.sweep(**given)
+
+
+def recorded(environment: Any, policy: Any, t: Any) -> Any:
+    return t
+
+
+SIMULATE = {
+    "simulate": Call(jaxbandit.simulate, {"scenarios": ARMS, "policies": {"U": jaxbandit.UCB1()}, **ASKED}),
+    "simulate resumed": Call(
+        jaxbandit.simulate,
+        {"scenarios": ARMS, "policies": {"U": jaxbandit.UCB1()}, **RUN, "record": None, "resume": None},
+    ),
+    "simulate recording": Call(
+        lambda record: jaxbandit.simulate(ARMS, {"U": jaxbandit.UCB1()}, **RUN, record={"r": record}),
+        {"record": recorded},
+    ),
+    "simulate one scenario": Call(
+        lambda scenarios: traced({"a": ARMS, "b": scenarios}, {"U": jaxbandit.UCB1()}), {"scenarios": ARMS}
+    ),
+    "simulate one policy": Call(lambda policies: traced(ARMS, {"p": policies}), {"policies": jaxbandit.UCB1()}),
+    "simulate two policies": Call(
+        lambda policies: traced(ARMS, {"p": [jaxbandit.UCB1(), policies]}), {"policies": jaxbandit.UCB1()}
+    ),
+    "sweep": Call(
+        swept,
+        {
+            "cases": {"a": CASE},
+            **{"folder": FOLDER, "executor": None, "block": 2, "every": 1.0, "progress": False},
+        },
+        (OSError,),
+    ),
+    "grid": Call(jaxbandit.grid, {"make": lambda scale, kind: {}, "scale": [1, 2], "kind": ["x"]}),
+}
+
+ENVIRONMENTS = {
+    "markov": played(jaxbandit.markov, transition=ROWS, reward=PAID, initial_state=0),
+    "two_state": played(jaxbandit.two_state, p01=[0.5, 0.4], p10=[0.4, 0.55], reward=[0.0, 1.0], initial_state=[0, 1]),
+    "bernoulli": played(jaxbandit.bernoulli, means=[0.5, 0.4], initial_state=0),
+    "random": played(jaxbandit.random, key=KEY, arms=2, states=2, concentration=1.0, initial_state=0),
+    "environments.restless": played(
+        environments.restless, transition=ROWS, reward=PAID, passive=ROWS, initial_state="stationary", observed=True
+    ),
+    "environments.hidden": played(
+        environments.hidden, transition=ROWS, emission=STARTS, reward=[0.0, 1.0], initial_state=0
+    ),
+    "environments.restarting": played(environments.restarting, arms=ARMS, discount=0.9),
+    "environments.gaussian": played(environments.gaussian, means=[0.5, 0.4], deviation=[1.0, 2.0]),
+    "environments.poisson": played(environments.poisson, means=[0.5, 0.4]),
+    "environments.exponential": played(environments.exponential, means=[0.5, 0.4]),
+    "environments.beta": played(environments.beta, a=[0.5, 2.0], b=[0.5, 3.0]),
+    "environments.uniform": played(environments.uniform, low=[0.0, 0.1], high=[1.0, 0.5]),
+    "environments.exponential_family": played(
+        environments.exponential_family, theta=[-1.0, 1.0], generator=ROWS[0], reward=[0.0, 1.0], initial_state=0
+    ),
+    "environments.fit_exponential_family": Call(
+        environments.fit_exponential_family, {"counts": [COUNTS, COUNTS], "generator": ROWS[0], "reward": [0.0, 1.0]}
+    ),
+    "environments.fit": Call(
+        environments.fit,
+        {
+            **{"data": [[0, 1, 0, 0, 1], [1, 0, 1, 1, 0]], "reward": [0.0, 1.0]},
+            **{"prior": 0.5, "exponent": 0.25, "initial_state": 0},
+        },
+        (OSError,),
+    ),
+    "environments.fit of rewards": Call(
+        environments.fit, {"data": [[0.0, 1.0, 0.0, 0.0], [1.0, 0.0, 1.0, 1.0]], "prior": 0.5}, (OSError,)
+    ),
+    "environments.fit of a file": Call(environments.fit, {"data": environments.EXAMPLE}, (OSError,)),
+}
+
+POLICIES = {
+    "DMED": policy(jaxbandit.DMED, plus=True),
+    "DSEE": policy(jaxbandit.DSEE, D=10.0),
+    "EmpiricalKLUCB": policy(jaxbandit.EmpiricalKLUCB, exploration=1.0, top=False, solver="halley"),
+    "Gittins": policy(jaxbandit.Gittins, indices=PAID, unseen=[0.5, 0.5]),
+    "Gittins.of": Call(jaxbandit.Gittins.of, {"arms": ARMS, "discount": 0.9}),
+    "GradientBandit": policy(jaxbandit.GradientBandit, optimiser=None, learning_rate=0.1),
+    "HiddenMyopic": policy(
+        jaxbandit.HiddenMyopic, HIDDEN, transition=HIDDEN.transition, emission=HIDDEN.emission, initial=STARTS
+    ),
+    "HiddenMyopic.of": Call(jaxbandit.HiddenMyopic.of, {"environment": HIDDEN}),
+    "IMED": policy(jaxbandit.IMED, family=None),
+    "IMEDMC": policy(jaxbandit.IMEDMC, exponent=0.5, gap=None),
+    "JointKLUCB": policy(jaxbandit.JointKLUCB, exploration=1.0, clock="round"),
+    "KLUCB": policy(jaxbandit.KLUCB, exploration=1.0, solver="halley", family=None, horizon=None, clock="round"),
+    "KLUCBMC": policy(jaxbandit.KLUCBMC, exploration=1.0, unvisited=1.0, samples="arm", solver="halley"),
+    "MOSS": policy(jaxbandit.MOSS, horizon=100),
+    "Myopic": policy(jaxbandit.Myopic, RESTLESS, transition=ROWS, initial=STARTS, passive=ROWS),
+    "Myopic.of": Call(jaxbandit.Myopic.of, {"environment": RESTLESS}),
+    "Oracle": policy(jaxbandit.Oracle, means=[0.5, 0.4]),
+    "PlugInGittins": policy(jaxbandit.PlugInGittins, discount=0.9, prior=1.0, initial_state=0),
+    "PosteriorGittins": policy(jaxbandit.PosteriorGittins, discount=0.9, prior=1.0, initial_state=0),
+    "RCA": policy(jaxbandit.RCA, L=2.0),
+    "RoundRobinKLUCB": policy(jaxbandit.RoundRobinKLUCB, exploration=1.0, solver="halley", family=None, delta=0.0),
+    "TVKLUCB": policy(
+        jaxbandit.TVKLUCB,
+        **{"exploration": 1.0, "unvisited": 1.0, "exponent": 0.25, "scale": 1.0, "samples": "arm", "clock": "round"},
+        **{"distance": "total_variation", "solver": "halley"},
+    ),
+    "Thompson": policy(jaxbandit.Thompson, a=1.0, b=1.0, family=None),
+    "UCB1": policy(jaxbandit.UCB1, bonus=2.0),
+    "UCBSM": policy(jaxbandit.UCBSM, L=343.0),
+    "Uniform": policy(jaxbandit.Uniform),
+    "Whittle": policy(jaxbandit.Whittle, indices=PAID, unseen=[0.5, 0.5]),
+    "Whittle.of": Call(jaxbandit.Whittle.of, {"arms": ARMS, "discount": 0.9}),
+    "WhittleBelief": policy(
+        jaxbandit.WhittleBelief, RESTLESS, transition=RESTLESS.transition, initial=STARTS, discount=0.9
+    ),
+    "WhittleBelief.of": Call(jaxbandit.WhittleBelief.of, {"environment": RESTLESS, "discount": 0.9}),
+    "families.Bernoulli": policy(lambda **given: jaxbandit.KLUCB(family=families.Bernoulli(**given)), solver="halley"),
+    "families.Gaussian": policy(lambda **given: jaxbandit.KLUCB(family=families.Gaussian(**given)), variance=1.0),
+    "families.Poisson": policy(lambda: jaxbandit.KLUCB(family=families.Poisson())),
+    "families.Exponential": policy(lambda: jaxbandit.KLUCB(family=families.Exponential())),
+    "families.TwoStateChains": policy(
+        lambda **given: jaxbandit.KLUCB(family=families.TwoStateChains(**given)), kappa=0.5, low=0.0, high=1.0, steps=1
+    ),
+    "families.TabledChains": policy(
+        lambda **given: jaxbandit.KLUCB(family=families.TabledChains(**given)),
+        jaxbandit.markov([THREE, THREE], (0.0, 0.5, 1.0)),
+        **vars(families.chain_family(THREE, (0.0, 0.5, 1.0))),
+    ),
+    "families.chain_family": Call(families.chain_family, {"generator": ROWS[0], "reward": [0.0, 1.0]}),
+}

@@ -1,0 +1,124 @@
+"""Wrong arguments of every kind, by machine: the answer is a value, or an error that names the argument, in a second.
+
+What is thrown stands in `bad_input`, with the judge; a good call of every public function in `good_calls` and
+`good_functions`.
+"""
+
+from collections.abc import Callable
+from typing import Any
+
+import bad_input
+import good_calls
+import good_functions
+import numpy as np
+import pytest
+from hypothesis import HealthCheck, given, settings
+from hypothesis import strategies as st
+from test_architecture import DOORS, PUBLIC
+
+import jaxbandit
+
+GROUPS: dict[str, Callable[[], dict[str, bad_input.Call]]] = {
+    "simulate": lambda: good_calls.SIMULATE,
+    "environments": lambda: good_calls.ENVIRONMENTS,
+    "policies": lambda: good_calls.POLICIES,
+    "numbers": lambda: good_functions.NUMBERS,
+    "rounds": lambda: good_functions.ROUNDS,
+    "results": good_functions.of_results,
+    "testing": lambda: good_functions.TESTING,
+}
+FEW = {"simulate": 40, "environments": 60, "policies": 60, "numbers": 80, "rounds": 30, "results": 50, "testing": 5}
+MANY = {"simulate": 500, "environments": 900, "policies": 1200, "numbers": 1800, "rounds": 400, "results": 900}
+SLOW = list(HealthCheck)  # a program is compiled now and then
+MANY |= {"testing": 60}
+# what nobody calls with arguments of their own: types of what is returned, protocols, names of things, constants
+NO_CALLS = """
+ALL Environment Feedback Policy Family Result bounds chains confidence divergences environments families indices metrics
+testing use_all_cores Bound Condition Solver DISTANCES Distance EXAMPLE FamilyFit Fit InitialState
+WhittleIndices Summary COLOURS
+""".split()
+# environments as they are built by functions that check, and the parts of policies, called when these are traced
+BUILT = "MarkovArms HiddenArms IndependentArms Restarting Restless play_round".split()
+PARTS = "policies.estimates"
+
+
+@pytest.fixture(autouse=True)
+def _elsewhere(tmp_path, monkeypatch):
+    """Paths that a wrong argument is taken for are in a folder of their own."""
+    monkeypatch.chdir(tmp_path)
+
+
+def test_every_public_name_is_known():
+    known = {name.split(" ")[0].split(".")[-1] for calls in GROUPS.values() for name in calls()}
+    public = {name for room, names in DOORS.items() if room != PARTS for name in names.split()} | set(PUBLIC)
+    assert sorted(public - known - set(NO_CALLS) - set(BUILT)) == []
+    assert sorted({*NO_CALLS, *BUILT} - public) == []
+
+
+@pytest.mark.parametrize("group", GROUPS)
+def test_good_calls_are_good(group):
+    for name, call in GROUPS[group]().items():
+        _, error, _ = bad_input._answer(call, {})
+        assert error is None, f"{name}: {error!r}"
+
+
+def throw(group: str, examples: int) -> None:
+    """Throw so many wrong arguments, one or two at a time, at the functions of a group."""
+    calls = {name: call for name, call in GROUPS[group]().items() if call.arguments}
+    names = {
+        name: {each: bad_input.wrong_things(good, call.compiled) for each, good in call.arguments.items()}
+        for name, call in calls.items()
+    }
+
+    @settings(max_examples=examples, deadline=None, derandomize=True, database=None, suppress_health_check=SLOW)
+    @given(data=st.data())
+    def run(data: Any) -> None:
+        name = data.draw(st.sampled_from(sorted(calls)), label="function")
+        call = calls[name]
+        several = st.lists(st.sampled_from(sorted(call.arguments)), min_size=1, max_size=2, unique=True)
+        replaced = data.draw(several, label="arguments")
+        things = {each: data.draw(st.sampled_from(names[name][each]), label=each) for each in replaced}
+
+        def change() -> dict[str, Any]:
+            return {each: bad_input.make_wrong(thing, call.arguments[each]) for each, thing in things.items()}
+
+        found = bad_input.fault(call, change)
+        assert found is None, f"{name} with {things}: {found}"
+
+    run()
+
+
+@pytest.mark.parametrize("group", GROUPS)
+def test_few_wrong_arguments(group):
+    throw(group, FEW[group])
+
+
+@pytest.mark.parametrize("group", GROUPS)
+def test_many_wrong_arguments(group):
+    throw(group, MANY[group])
+
+
+def test_integers_that_jax_would_cut_off_are_refused():
+    """JAX's integers have 32 bits, and of 10^10 it kept the last ones: another horizon."""
+    for horizon in (10**10, np.int64(10**10), 10**20):
+        with pytest.raises(ValueError, match=r"^policies\['p'\].horizon: .* is no number that JAX has"):
+            good_calls.traced(good_calls.ARMS, {"p": jaxbandit.MOSS(horizon=horizon)})
+    good_calls.traced(good_calls.ARMS, {"p": jaxbandit.MOSS(horizon=1e10)})
+
+
+def test_a_number_is_no_path():
+    """Python takes it for an open file: 0 for what is typed in, for which it waits."""
+    for number in (0, 2, True):
+        with pytest.raises(ValueError, match="^path: .* is no path"):
+            jaxbandit.Result.load(number)
+
+
+def test_a_discount_near_one_takes_too_many_rounds():
+    for discount in (1 - 1e-9, np.nextafter(1.0, 0.0)):
+        with pytest.raises(ValueError, match="^discount: .* takes more than 2,000,000 rounds"):
+            jaxbandit.indices.rounds_to_record(discount)
+
+
+def test_numbers_beyond_float32_do_not_end_the_process():
+    """JAX's own cast of them does, where warnings are errors as here."""
+    assert jaxbandit.confidence.kl_upper(np.array([0.5, 0.2]), np.array([1e300, 1e31])).tolist() == [1.0, 1.0]
