@@ -218,6 +218,23 @@ def test_a_full_disk_and_a_vanished_folder(tmp_path, monkeypatch, many_files, pl
     assert equal(sweep(case, tmp_path / "s")["c"], simulate(**CASE, runs=8))
 
 
+def test_a_folder_that_vanishes_between_two_blocks(tmp_path, monkeypatch):
+    play, before = jaxbandit.sweeps.loop._play, []
+
+    def vanishes(task, bar):
+        before.append(task)
+        if len(before) == 2:
+            shutil.rmtree(task.folder)
+        play(task, bar)
+
+    monkeypatch.setattr(jaxbandit.sweeps.loop, "_play", vanishes)
+    case = {"c": {**CASE, "runs": 8}}
+    with pytest.raises(FileNotFoundError, match="has vanished; the same call continues"):
+        sweep(case, tmp_path, block=4)
+    monkeypatch.undo()
+    assert equal(sweep(case, tmp_path)["c"], simulate(**CASE, runs=8))
+
+
 def test_ctrl_c(tmp_path, monkeypatch):
     case = {"c": {**CASE, "runs": 8, "chunk": 50}}
     play, calls = jaxbandit.simulation.tiles.Tile.play, []

@@ -160,9 +160,15 @@ def pieces_of(case: Path) -> dict[tuple[int, int], list[Piece]]:
 
     Raises:
       ValueError: a file that is no piece, or blocks that overlap.
+      FileNotFoundError: the folder has vanished.
     """
     found: dict[tuple[int, int], list[Piece]] = {}
-    for entry in sorted(case.iterdir()):
+    try:
+        entries = sorted(case.iterdir())
+    except FileNotFoundError:
+        reason = "the case's folder has vanished; the same call continues, and plays its runs again"
+        raise FileNotFoundError(errno.ENOENT, reason, str(case)) from None
+    for entry in entries:
         match = _PIECE.fullmatch(entry.name)
         if match:
             piece = Piece(*map(int, match.groups()))
