@@ -1,11 +1,16 @@
-"""A sweep to be killed: `python tests/sweep_child.py FOLDER [dask]`; with dask, it kills a worker itself."""
+"""A sweep to be killed: `python tests/sweep_child.py FOLDER [dask | pool]`.
+
+With dask, it kills a worker itself; with pool, it plays on two processes and writes their numbers to FOLDER.workers.
+"""
 
 import hashlib
+import multiprocessing
 import os
 import signal
 import sys
 import threading
 import time
+from concurrent.futures import ProcessPoolExecutor
 from pathlib import Path
 
 from jaxbandit import UCBSM, Uniform, two_state
@@ -55,11 +60,24 @@ def with_dask(folder):
         return results
 
 
-def main(folder, *dask):
+def with_pool(folder):
     from jaxbandit import sweep
 
-    results = with_dask(folder) if dask else sweep(cases(), folder, block=12, every=0.02, progress=False)
-    print(digest(results))
+    with ProcessPoolExecutor(2, mp_context=multiprocessing.get_context("spawn")) as pool:
+        for started in [pool.submit(time.sleep, 0.5) for _ in range(2)]:
+            started.result()
+        Path(f"{folder}.workers").write_text(" ".join(map(str, pool._processes)))
+        return sweep(cases(), folder, executor=pool, block=1, every=0.02)
+
+
+def alone(folder):
+    from jaxbandit import sweep
+
+    return sweep(cases(), folder, block=12, every=0.02, progress=False)
+
+
+def main(folder, how="alone"):
+    print(digest({"alone": alone, "dask": with_dask, "pool": with_pool}[how](folder)))
 
 
 if __name__ == "__main__":

@@ -327,6 +327,22 @@ def test_spawned_processes(tmp_path):
 
 
 @pytest.mark.slow
+def test_workers_end_with_the_process_that_started_them(tmp_path):
+    """Killed with SIGKILL while both play; they are given a minute."""
+    folder, began = tmp_path / "s", time.monotonic()
+    with start_child(folder, "pool") as child:
+        while not list(folder.glob("*/runs-*.npz")):
+            assert child.poll() is None and time.monotonic() < began + 120
+            time.sleep(0.05)
+        child.kill()
+    workers, killed = Path(f"{folder}.workers").read_text().split(), time.monotonic()
+    while any(Path(f"/proc/{each}").exists() for each in workers):
+        assert time.monotonic() < killed + 60
+        time.sleep(0.1)
+    assert len(workers) == 2
+
+
+@pytest.mark.slow
 def test_dask_workers_one_of_them_killed(tmp_path):
     """A cluster of two processes, one killed when the first file is there: everything arrives in the same call."""
     with start_child(tmp_path, "dask") as child:

@@ -2,10 +2,13 @@
 
 from __future__ import annotations
 
+import functools
 import inspect
 import itertools
 import math
+import multiprocessing
 import os
+import threading
 from collections.abc import Callable, Iterable, Iterator, Mapping
 from concurrent.futures import BrokenExecutor, Executor, Future, as_completed
 from pathlib import Path
@@ -220,9 +223,27 @@ def _play(task: Task, bar: Any) -> None:
 
 def play_remotely(task: Task, key: np.ndarray, implementation: str, double: bool) -> None:
     """Play a block in an executor's worker, which writes its files itself."""
+    _end_with_parent()
     with jax.enable_x64(double):
         options = task.options | {"key": jax.random.wrap_key_data(jnp.asarray(key), impl=implementation)}
         _play(task._replace(options=options), progress_bar(0, False))
+
+
+@functools.cache
+def _end_with_parent() -> None:
+    """From now on, end this process with the one that started it.
+
+    The workers of a `ProcessPoolExecutor` whose process was killed would wait for ever, each with its memory. What is
+    written is whole at any moment.
+    """
+    parent = multiprocessing.parent_process()
+
+    def wait() -> None:
+        if parent is not None:
+            parent.join()
+            os._exit(1)
+
+    threading.Thread(target=wait, daemon=True).start()
 
 
 def _play_all(executor: Executor, tasks: list[tuple[Task, int]], bar: Any) -> None:
