@@ -253,7 +253,9 @@ def check_together(given: dict[str, tuple[Any, Any]]) -> dict[str, Array]:
         if law and not np.allclose(array.sum(-1), 1, rtol=0, atol=1e-5):
             raise ValueError(f"{name}: {shown(value)} is no law; probabilities that sum to 1 are needed")
         # a number beyond float32 would end the process where warnings are errors, in the cast that JAX makes
-        arrays[name] = value if isinstance(value, jax.Array) else np.where(array > LARGEST, np.inf, array).astype(kind)
+        beyond = np.abs(array) > np.finfo(jnp.result_type(float)).max
+        held = np.where(beyond, np.copysign(np.inf, array), array).astype(kind)
+        arrays[name] = value if isinstance(value, jax.Array) else held
     try:
         np.broadcast_shapes(*before.values())
     except ValueError:

@@ -204,8 +204,8 @@ def test_regret_against_a_number():
         ({"values": [1, 2]}, "values: 2 of them; 'a' has 4 variants"),
         ({"values": [0, 1, 2, 3], "axis": "log"}, "values: .*positive on a logarithmic axis"),
         ({"values": [np.nan, 1, 2, 3]}, "values: .*finite"),
-        ({"values": [0, 1, 2, 3], "lines": ["x"]}, "lines: 1 texts for 4 values"),
-        ({"values": [0, 1, 2, 3], "labels": ["zz"]}, "label: 'zz'"),
+        ({"values": [0, 1, 2, 3], "lines": ["x"]}, r"lines: \['x'\]; give 4 texts"),
+        ({"values": [0, 1, 2, 3], "labels": ["zz"]}, "labels: 'zz'"),
     ):
         with pytest.raises(ValueError, match=words):
             plotting.plot_parameter(result, **options, ax=left)

@@ -2,6 +2,8 @@
 
 from __future__ import annotations
 
+import math
+
 import jax
 import jax.numpy as jnp
 
@@ -10,7 +12,7 @@ from jaxbandit.base import Array, Family
 from jaxbandit.confidence.bernoulli import RADIUS, kl_upper
 
 
-@accepts(mean=Numbers("[...]"), radius=RADIUS)
+@accepts(mean=Numbers("[...]", -math.inf, math.inf), radius=RADIUS)
 def family_upper(mean: Array, radius: Array, family: Family | None = None) -> Array:
     """Largest m >= mean with D(mean || m) <= radius, D the divergence of two means of the family.
 
