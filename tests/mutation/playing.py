@@ -1,0 +1,144 @@
+"""Mutants are played in copies of the tree, each in processes of its own: nothing that JAX has traced is left."""
+
+import json
+import os
+import shutil
+import subprocess
+import sys
+import tempfile
+import time
+import tomllib
+from collections import Counter
+from collections.abc import Iterator
+from concurrent.futures import FIRST_COMPLETED, ProcessPoolExecutor, wait
+from dataclasses import asdict
+from fnmatch import fnmatch
+from multiprocessing import get_context
+from pathlib import Path
+
+from tests.mutation.mutants import ROOT, Mutant
+
+HERE = Path(__file__).parent
+STATE = ROOT / "build" / "mutation"  # results, seconds of tests, compiled programs
+LIMIT = 1800  # seconds that all tests of a mutant may take together
+
+
+def holders(module: str) -> dict[str, list[str]]:
+    """The test files that hold a module, each with words one of which its tests' names must have; none: all of them."""
+    rows = tomllib.loads((HERE / "holders.toml").read_text())["held"]
+    name = module.removeprefix("jaxbandit/").removesuffix(".py")
+    row = next((tests for pattern, tests in rows.items() if fnmatch(name, pattern)), "")
+    return {
+        f"tests/{file}.py": words.split("|") if words else []
+        for file, _, words in (t.partition(":") for t in row.split())
+    }
+
+
+def copy_tree(to: Path) -> Path:
+    """A copy of what git knows or might know, compiled."""
+    names = subprocess.run(["git", "ls-files", "-coz", "--exclude-standard"], cwd=ROOT, capture_output=True, check=True)
+    for name in names.stdout.decode().split("\0"):
+        if name and (ROOT / name).is_file():
+            (to / name).parent.mkdir(parents=True, exist_ok=True)
+            shutil.copy2(ROOT / name, to / name)
+    subprocess.run([sys.executable, "-m", "compileall", "-q", "jaxbandit", "experiments"], cwd=to, check=True)
+    return to
+
+
+def command(files: list[str], *more: str) -> list[str]:
+    """pytest for these files, quick tests and slow ones."""
+    base = [sys.executable, "-m", "pytest", "-x", "-n0", "-p", "no:cacheprovider", "-p", "tests.mutation.order"]
+    return [*base, "-m", "slow or not slow", *more, *files]
+
+
+def environment(tree: Path, programs: Path, asked: Path) -> dict[str, str]:
+    return {"PYTHONPATH": str(tree), "JAX_COMPILATION_CACHE_DIR": str(programs), "MUTATION_ASKED": str(asked)}
+
+
+def check_unchanged(files: list[str]) -> dict[str, float]:
+    """The quick tests pass while nothing is wrong, or no mutant could be judged. Compiles programs, gives seconds."""
+    with tempfile.TemporaryDirectory(prefix="jaxbandit-unchanged-") as folder:
+        tree = copy_tree(Path(folder, "tree"))
+        (STATE / "programs").mkdir(parents=True, exist_ok=True)
+        asked, answer = Path(folder, "asked"), Path(folder, "answer")
+        asked.write_text(json.dumps({"module": "", "first": [], "seconds": {}, "words": {}, "answer": str(answer)}))
+        more = os.environ | environment(tree, STATE / "programs", asked)
+        code = command(files, "-n", "2", "-m", "not slow", "-q", "--maxfail=100")
+        if subprocess.run(code, cwd=tree, env=more, check=False).returncode:
+            raise ValueError("tests: they must pass before anything is changed")
+        return json.loads(answer.read_text())["seconds"]
+
+
+def begin_worker() -> None:
+    """A copy of the tree for this process, in which it works from now on."""
+    global folder
+    folder = Path(tempfile.mkdtemp(prefix="jaxbandit-mutants-"))
+    os.chdir(copy_tree(folder / "tree"))
+
+
+def play(mutant: Mutant, first: list[str], seconds: dict[str, float]) -> dict:
+    """Run the tests that hold a mutant until one fails; who noticed it, and the seconds of those that did not."""
+    from cosmic_ray.mutating import mutate_and_test
+    from cosmic_ray.work_item import MutationSpec
+
+    began = time.time()
+    tests = holders(mutant.module)
+    asked, answer, programs = folder / "asked", folder / "answer", folder / "programs"
+    answer.unlink(missing_ok=True)
+    shutil.rmtree(programs, ignore_errors=True)
+    shutil.copytree(STATE / "programs", programs, copy_function=os.link)
+    asked.write_text(
+        json.dumps({"module": mutant.module, "first": first, "seconds": seconds, "words": tests, "answer": str(answer)})
+    )
+    os.environ |= environment(folder / "tree", programs, asked)
+    place = MutationSpec(mutant.module, mutant.operator, mutant.occurrence, (1, 0), (1, 1))
+    result = mutate_and_test([place], " ".join(f'"{word}"' for word in command([mutant.module, *tests])), LIMIT)
+    if result.worker_outcome != "normal":
+        raise RuntimeError(f"{mutant}: {result.output}")
+    told = json.loads(answer.read_text()) if answer.exists() else {"by": "", "seconds": {}}
+    noticed = result.test_outcome == "killed"
+    if noticed and not told["by"]:
+        told["by"] = " ".join((result.output or "nothing").split()[-30:])
+    if not noticed:  # its programs are those of others, and were written to their end
+        for file in programs.iterdir():
+            if not (STATE / "programs" / file.name).exists():
+                os.link(file, STATE / "programs" / file.name)
+    outcome = "noticed" if noticed else "survived"
+    return {**asdict(mutant), "outcome": outcome, "by": told["by"], "took": round(time.time() - began, 1)}, told[
+        "seconds"
+    ]
+
+
+def read(file: Path) -> dict:
+    """The latest result of every mutant."""
+    lines = [json.loads(line) for line in file.read_text().splitlines()] if file.exists() else []
+    return {(line["module"], line["source"], line["operator"], line["occurrence"]): line for line in lines}
+
+
+def play_all(mutants: list[Mutant], processes: int, results: Path) -> Iterator[dict]:
+    """Play mutants side by side, and write what became of each one."""
+    kept = STATE / "seconds.json"
+    seconds = json.loads(kept.read_text()) if kept.exists() else {}
+    files = sorted({file for mutant in mutants for file in holders(mutant.module)})
+    if missing := [file for file in files if not any(name.startswith(f"{file}::") for name in seconds)]:
+        seconds |= check_unchanged(missing)
+        kept.write_text(json.dumps(seconds))
+    finders: dict[str, Counter] = {}
+    for line in read(results).values():
+        finders.setdefault(line["module"], Counter())[line["by"]] += 1
+    waiting, playing = list(mutants)[::-1], set()
+    with ProcessPoolExecutor(processes, get_context("spawn"), begin_worker) as pool:
+        while waiting or playing:
+            while waiting and len(playing) < processes:
+                mutant = waiting.pop()
+                first = [name for name, _ in finders.get(mutant.module, Counter()).most_common(8)]
+                playing.add(pool.submit(play, mutant, first, seconds))
+            done, playing = wait(playing, return_when=FIRST_COMPLETED)
+            for future in done:
+                line, new = future.result()
+                seconds |= new
+                kept.write_text(json.dumps(seconds))
+                finders.setdefault(line["module"], Counter())[line["by"]] += line["outcome"] == "noticed"
+                with results.open("a") as file:
+                    file.write(json.dumps(line) + "\n")
+                yield line
