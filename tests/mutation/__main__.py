@@ -3,9 +3,9 @@
 import argparse
 import sys
 
-from tests.mutation.mutants import modules, sample
+from tests.mutation.mutants import Mutant, modules, sample
 from tests.mutation.playing import STATE, holders, play_all, read
-from tests.mutation.table import is_equivalent, table
+from tests.mutation.table import KINDS, is_equivalent, table
 
 
 def main() -> None:
@@ -23,7 +23,7 @@ def main() -> None:
     )
     parser.add_argument("--seed", type=int, default=0, help="of the draw: the same mutants for the same seed")
     parser.add_argument("--processes", type=int, default=2, help="mutants that are played side by side")
-    parser.add_argument("--again", action="store_true", help="play those that survived once more, after new tests")
+    parser.add_argument("--again", action="store_true", help="after new tests, play those that survived once more")
     parser.add_argument("--only-list", action="store_true", help="name the mutants and the tests, and play nothing")
     parser.add_argument("--only-table", action="store_true", help="show what has been played, and play nothing")
     asked = parser.parse_args()
@@ -32,26 +32,28 @@ def main() -> None:
     STATE.mkdir(parents=True, exist_ok=True)
     results = STATE / "results.jsonl"
 
-    def result(mutant):
-        return "equivalent" if is_equivalent(mutant) else read_all.get(mutant.key, {}).get("outcome")
+    def result(mutant: Mutant) -> str | None:
+        """One of KINDS; quiet: slow tests are to come; None: not yet played."""
+        return "equivalent" if is_equivalent(mutant) else so_far.get(mutant.key, {}).get("outcome")
 
-    read_all = read(results)
+    so_far = read(results)
     if asked.only_list:
         for mutant in drawn:
             print(mutant, f"[{result(mutant) or 'not yet played'}]", *holders(mutant.module))
         return
-    left = [one for one in drawn if result(one) is None or (asked.again and result(one) == "survived")]
-    if not asked.only_table:
-        for number, line in enumerate(play_all(left, asked.processes, results), 1):
+    for slow in () if asked.only_table else (False, True):  # slow tests where the quick ones found nothing
+        wanted = ("quiet",) if slow else (None, "quiet", "survived") if asked.again else (None,)
+        left = [one for one in drawn if result(one) in wanted]
+        for number, line in enumerate(play_all(left, slow, asked.processes, results), 1):
             what = f"{line['module']}:{line['number']} {line['line']}  ->  {line['becomes']}"
             print(f"{number}/{len(left)} {line['outcome']} in {line['took']} s: {what}  [{line['by']}]", flush=True)
-        read_all = read(results)
-    print(table((one.module, found) for one in drawn if (found := result(one))))
+        so_far = read(results)
+    played = [one for one in drawn if result(one) in KINDS]
+    print(table((one.module, result(one)) for one in played))
     for one in drawn:
         if result(one) == "survived":
             print("survived:", one)
-    missing = sum(result(one) is None for one in drawn)
-    print(f"{missing} of {len(drawn)} are not yet played" if missing else f"all {len(drawn)} are played")
+    print(f"{len(played)} of {len(drawn)} are played")
     sys.exit(any(result(one) == "survived" for one in drawn))
 
 

@@ -45,10 +45,10 @@ def copy_tree(to: Path) -> Path:
     return to
 
 
-def command(files: list[str], *more: str) -> list[str]:
-    """pytest for these files, quick tests and slow ones."""
+def command(files: list[str], slow: bool, *more: str) -> list[str]:
+    """pytest for the quick tests of these files, or for the slow ones."""
     base = [sys.executable, "-m", "pytest", "-x", "-n0", "-p", "no:cacheprovider", "-p", "tests.mutation.order"]
-    return [*base, "-m", "slow or not slow", *more, *files]
+    return [*base, "-m", "slow" if slow else "not slow", *more, *files]
 
 
 def environment(tree: Path, programs: Path, asked: Path) -> dict[str, str]:
@@ -63,21 +63,21 @@ def check_unchanged(files: list[str]) -> dict[str, float]:
         asked, answer = Path(folder, "asked"), Path(folder, "answer")
         asked.write_text(json.dumps({"module": "", "first": [], "seconds": {}, "words": {}, "answer": str(answer)}))
         more = os.environ | environment(tree, STATE / "programs", asked)
-        code = command(files, "-n", "2", "-m", "not slow", "-q", "--maxfail=100")
+        code = command(files, False, "-n", "2", "-q", "--maxfail=100")
         if subprocess.run(code, cwd=tree, env=more, check=False).returncode:
             raise ValueError("tests: they must pass before anything is changed")
         return json.loads(answer.read_text())["seconds"]
 
 
-def begin_worker() -> None:
+def begin_worker(folders: str) -> None:
     """A copy of the tree for this process, in which it works from now on."""
     global folder
-    folder = Path(tempfile.mkdtemp(prefix="jaxbandit-mutants-"))
+    folder = Path(tempfile.mkdtemp(dir=folders))
     os.chdir(copy_tree(folder / "tree"))
 
 
-def play(mutant: Mutant, first: list[str], seconds: dict[str, float]) -> dict:
-    """Run the tests that hold a mutant until one fails; who noticed it, and the seconds of those that did not."""
+def play(mutant: Mutant, slow: bool, first: list[str], seconds: dict[str, float]) -> tuple[dict, dict[str, float]]:
+    """Run the quick or the slow tests that hold a mutant until one fails; who noticed it, and seconds of the others."""
     from cosmic_ray.mutating import mutate_and_test
     from cosmic_ray.work_item import MutationSpec
 
@@ -92,7 +92,7 @@ def play(mutant: Mutant, first: list[str], seconds: dict[str, float]) -> dict:
     )
     os.environ |= environment(folder / "tree", programs, asked)
     place = MutationSpec(mutant.module, mutant.operator, mutant.occurrence, (1, 0), (1, 1))
-    result = mutate_and_test([place], " ".join(f'"{word}"' for word in command([mutant.module, *tests])), LIMIT)
+    result = mutate_and_test([place], " ".join(f'"{word}"' for word in command([mutant.module, *tests], slow)), LIMIT)
     if result.worker_outcome != "normal":
         raise RuntimeError(f"{mutant}: {result.output}")
     told = json.loads(answer.read_text()) if answer.exists() else {"by": "", "seconds": {}}
@@ -103,7 +103,7 @@ def play(mutant: Mutant, first: list[str], seconds: dict[str, float]) -> dict:
         for file in programs.iterdir():
             if not (STATE / "programs" / file.name).exists():
                 os.link(file, STATE / "programs" / file.name)
-    outcome = "noticed" if noticed else "survived"
+    outcome = "noticed" if noticed else "survived" if slow else "quiet"
     return {**asdict(mutant), "outcome": outcome, "by": told["by"], "took": round(time.time() - began, 1)}, told[
         "seconds"
     ]
@@ -115,7 +115,7 @@ def read(file: Path) -> dict:
     return {(line["module"], line["source"], line["operator"], line["occurrence"]): line for line in lines}
 
 
-def play_all(mutants: list[Mutant], processes: int, results: Path) -> Iterator[dict]:
+def play_all(mutants: list[Mutant], slow: bool, processes: int, results: Path) -> Iterator[dict]:
     """Play mutants side by side, and write what became of each one."""
     kept = STATE / "seconds.json"
     seconds = json.loads(kept.read_text()) if kept.exists() else {}
@@ -125,20 +125,25 @@ def play_all(mutants: list[Mutant], processes: int, results: Path) -> Iterator[d
         kept.write_text(json.dumps(seconds))
     finders: dict[str, Counter] = {}
     for line in read(results).values():
-        finders.setdefault(line["module"], Counter())[line["by"]] += 1
+        finders.setdefault(line["module"], Counter())[line["by"].removesuffix(" (time)")] += (
+            line["outcome"] == "noticed"
+        )
     waiting, playing = list(mutants)[::-1], set()
-    with ProcessPoolExecutor(processes, get_context("spawn"), begin_worker) as pool:
+    with (
+        tempfile.TemporaryDirectory(prefix="jaxbandit-mutants-") as folders,
+        ProcessPoolExecutor(processes, get_context("spawn"), begin_worker, (folders,)) as pool,
+    ):
         while waiting or playing:
             while waiting and len(playing) < processes:
                 mutant = waiting.pop()
                 first = [name for name, _ in finders.get(mutant.module, Counter()).most_common(8)]
-                playing.add(pool.submit(play, mutant, first, seconds))
+                playing.add(pool.submit(play, mutant, slow, first, seconds))
             done, playing = wait(playing, return_when=FIRST_COMPLETED)
             for future in done:
                 line, new = future.result()
                 seconds |= new
                 kept.write_text(json.dumps(seconds))
-                finders.setdefault(line["module"], Counter())[line["by"]] += line["outcome"] == "noticed"
+                finders.setdefault(line["module"], Counter())[line["by"].removesuffix(" (time)")] += 1
                 with results.open("a") as file:
                     file.write(json.dumps(line) + "\n")
                 yield line
