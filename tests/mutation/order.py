@@ -11,7 +11,7 @@ import pytest
 ASKED = json.loads(Path(os.environ["MUTATION_ASKED"]).read_text()) if "MUTATION_ASKED" in os.environ else None
 SLOWER = 10  # times the time that a test took once
 AT_LEAST = {False: 60, True: 200}  # seconds, of a test and of one that is known to be slow
-told: dict[str, dict | list | str] = {"seconds": {}, "by": ""}
+told: dict[str, dict | str | bool] = {"seconds": {}, "by": "", "late": False}
 
 
 def tell() -> None:
@@ -48,7 +48,8 @@ def pytest_runtest_protocol(item, nextitem):
     limit = max(AT_LEAST[slow], SLOWER * ASKED["seconds"].get(item.nodeid, 0))
 
     def stop():
-        told["by"] = f"{item.nodeid} (time)"
+        told["by"] = item.nodeid
+        told["late"] = True
         tell()
         sys.stdout.flush()
         os._exit(1)

@@ -95,18 +95,16 @@ def play(mutant: Mutant, slow: bool, first: list[str], seconds: dict[str, float]
     result = mutate_and_test([place], " ".join(f'"{word}"' for word in command([mutant.module, *tests], slow)), LIMIT)
     if result.worker_outcome != "normal":
         raise RuntimeError(f"{mutant}: {result.output}")
-    told = json.loads(answer.read_text()) if answer.exists() else {"by": "", "seconds": {}}
+    told = json.loads(answer.read_text()) if answer.exists() else {"by": "", "late": True, "seconds": {}}
     noticed = result.test_outcome == "killed"
     if noticed and not told["by"]:
-        told["by"] = " ".join((result.output or "nothing").split()[-30:])
+        told["by"] = " ".join((result.output or "nothing").split()[-30:])  # pytest itself was stopped
     if not noticed:  # its programs are those of others, and were written to their end
         for file in programs.iterdir():
             if not (STATE / "programs" / file.name).exists():
                 os.link(file, STATE / "programs" / file.name)
-    outcome = "noticed" if noticed else "survived" if slow else "quiet"
-    return {**asdict(mutant), "outcome": outcome, "by": told["by"], "took": round(time.time() - began, 1)}, told[
-        "seconds"
-    ]
+    line = asdict(mutant) | {"outcome": "noticed" if noticed else "survived" if slow else "quiet"}
+    return line | {"by": told["by"], "late": told["late"], "took": round(time.time() - began, 1)}, told["seconds"]
 
 
 def read(file: Path) -> dict:
@@ -123,11 +121,7 @@ def play_all(mutants: list[Mutant], slow: bool, processes: int, results: Path) -
     if missing := [file for file in files if not any(name.startswith(f"{file}::") for name in seconds)]:
         seconds |= check_unchanged(missing)
         kept.write_text(json.dumps(seconds))
-    finders: dict[str, Counter] = {}
-    for line in read(results).values():
-        finders.setdefault(line["module"], Counter())[line["by"].removesuffix(" (time)")] += (
-            line["outcome"] == "noticed"
-        )
+    finders = Counter((line["module"], line["by"]) for line in read(results).values())
     waiting, playing = list(mutants)[::-1], set()
     with (
         tempfile.TemporaryDirectory(prefix="jaxbandit-mutants-") as folders,
@@ -136,14 +130,14 @@ def play_all(mutants: list[Mutant], slow: bool, processes: int, results: Path) -
         while waiting or playing:
             while waiting and len(playing) < processes:
                 mutant = waiting.pop()
-                first = [name for name, _ in finders.get(mutant.module, Counter()).most_common(8)]
+                first = [name for (module, name), _ in finders.most_common() if module == mutant.module]
                 playing.add(pool.submit(play, mutant, slow, first, seconds))
             done, playing = wait(playing, return_when=FIRST_COMPLETED)
             for future in done:
                 line, new = future.result()
                 seconds |= new
                 kept.write_text(json.dumps(seconds))
-                finders.setdefault(line["module"], Counter())[line["by"].removesuffix(" (time)")] += 1
+                finders[line["module"], line["by"]] += 1
                 with results.open("a") as file:
                     file.write(json.dumps(line) + "\n")
                 yield line
