@@ -24,6 +24,7 @@ def main() -> None:
     parser.add_argument("--seed", type=int, default=0, help="of the draw: the same mutants for the same seed")
     parser.add_argument("--processes", type=int, default=2, help="mutants that are played side by side")
     parser.add_argument("--again", action="store_true", help="after new tests, play those that survived once more")
+    parser.add_argument("--trust", action="store_true", help="do not run the tests on unchanged code first: they pass")
     parser.add_argument("--only-list", action="store_true", help="name the mutants and the tests, and play nothing")
     parser.add_argument("--only-table", action="store_true", help="show what has been played, and play nothing")
     asked = parser.parse_args()
@@ -44,7 +45,7 @@ def main() -> None:
     for slow in () if asked.only_table else (False, True):  # slow tests where the quick ones found nothing
         wanted = ("quiet",) if slow else (None, "quiet", "survived") if asked.again else (None,)
         left = [one for one in drawn if result(one) in wanted]
-        for number, line in enumerate(play_all(left, slow, asked.processes, results), 1):
+        for number, line in enumerate(play_all(left, slow, asked.processes, asked.trust, results), 1):
             what = f"{line['module']}:{line['number']} {line['line']}  ->  {line['becomes']}"
             print(f"{number}/{len(left)} {line['outcome']} in {line['took']} s: {what}  [{line['by']}]", flush=True)
         so_far = read(results)

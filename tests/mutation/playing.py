@@ -16,6 +16,7 @@ from fnmatch import fnmatch
 from multiprocessing import get_context
 from pathlib import Path
 
+from tests.mutation.fresh import prepare, pytest_in_fork
 from tests.mutation.mutants import ROOT, Mutant
 
 HERE = Path(__file__).parent
@@ -45,14 +46,10 @@ def copy_tree(to: Path) -> Path:
     return to
 
 
-def command(files: list[str], slow: bool, *more: str) -> list[str]:
-    """pytest for the quick tests of these files, or for the slow ones."""
-    base = [sys.executable, "-m", "pytest", "-x", "-n0", "-p", "no:cacheprovider", "-p", "tests.mutation.order"]
-    return [*base, "-m", "slow" if slow else "not slow", *more, *files]
-
-
-def environment(tree: Path, programs: Path, asked: Path) -> dict[str, str]:
-    return {"PYTHONPATH": str(tree), "JAX_COMPILATION_CACHE_DIR": str(programs), "MUTATION_ASKED": str(asked)}
+def arguments(files: list[str], slow: bool, *more: str) -> list[str]:
+    """What pytest is asked: the quick tests of these files, or the slow ones."""
+    plugins = ["-p", "no:cacheprovider", "-p", "tests.mutation.order"]
+    return ["-x", "-n0", *plugins, "-m", "slow" if slow else "not slow", *more, *files]
 
 
 def check_unchanged(files: list[str]) -> dict[str, float]:
@@ -62,9 +59,9 @@ def check_unchanged(files: list[str]) -> dict[str, float]:
         (STATE / "programs").mkdir(parents=True, exist_ok=True)
         asked, answer = Path(folder, "asked"), Path(folder, "answer")
         asked.write_text(json.dumps({"module": "", "first": [], "seconds": {}, "words": {}, "answer": str(answer)}))
-        more = os.environ | environment(tree, STATE / "programs", asked)
-        code = command(files, False, "-n", "2", "-q", "--maxfail=100")
-        if subprocess.run(code, cwd=tree, env=more, check=False).returncode:
+        given = {"PYTHONPATH": str(tree), "JAX_COMPILATION_CACHE_DIR": str(STATE / "programs")}
+        code = [sys.executable, "-m", "pytest", *arguments(files, False, "-n", "2", "-q", "--maxfail=100")]
+        if subprocess.run(code, cwd=tree, env=os.environ | given | {"MUTATION_ASKED": str(asked)}).returncode:
             raise ValueError("tests: they must pass before anything is changed")
         return json.loads(answer.read_text())["seconds"]
 
@@ -73,37 +70,33 @@ def begin_worker(folders: str) -> None:
     """A copy of the tree for this process, in which it works from now on."""
     global folder
     folder = Path(tempfile.mkdtemp(dir=folders))
-    os.chdir(copy_tree(folder / "tree"))
+    prepare(copy_tree(folder / "tree"))
 
 
 def play(mutant: Mutant, slow: bool, first: list[str], seconds: dict[str, float]) -> tuple[dict, dict[str, float]]:
     """Run the quick or the slow tests that hold a mutant until one fails; who noticed it, and seconds of the others."""
-    from cosmic_ray.mutating import mutate_and_test
-    from cosmic_ray.work_item import MutationSpec
+    from cosmic_ray.mutating import use_mutation
+    from cosmic_ray.plugins import get_operator
 
     began = time.time()
     tests = holders(mutant.module)
-    asked, answer, programs = folder / "asked", folder / "answer", folder / "programs"
+    asked, answer, programs, output = (folder / name for name in ("asked", "answer", "programs", "output"))
     answer.unlink(missing_ok=True)
     shutil.rmtree(programs, ignore_errors=True)
     shutil.copytree(STATE / "programs", programs, copy_function=os.link)
-    asked.write_text(
-        json.dumps({"module": mutant.module, "first": first, "seconds": seconds, "words": tests, "answer": str(answer)})
-    )
-    os.environ |= environment(folder / "tree", programs, asked)
-    place = MutationSpec(mutant.module, mutant.operator, mutant.occurrence, (1, 0), (1, 1))
-    result = mutate_and_test([place], " ".join(f'"{word}"' for word in command([mutant.module, *tests], slow)), LIMIT)
-    if result.worker_outcome != "normal":
-        raise RuntimeError(f"{mutant}: {result.output}")
-    told = json.loads(answer.read_text()) if answer.exists() else {"by": "", "late": True, "seconds": {}}
-    noticed = result.test_outcome == "killed"
-    if noticed and not told["by"]:
-        told["by"] = " ".join((result.output or "nothing").split()[-30:])  # pytest itself was stopped
-    if not noticed:  # its programs are those of others, and were written to their end
+    question = {"module": mutant.module, "first": first, "seconds": seconds, "words": tests, "answer": str(answer)}
+    asked.write_text(json.dumps(question))
+    os.environ |= {"JAX_COMPILATION_CACHE_DIR": str(programs), "MUTATION_ASKED": str(asked)}
+    with use_mutation(Path(mutant.module), get_operator(mutant.operator)(), mutant.occurrence):
+        code = pytest_in_fork(arguments([mutant.module, *tests], slow), output, LIMIT)
+    told = json.loads(answer.read_text()) if answer.exists() else {"by": "", "late": code == -1, "seconds": {}}
+    if code and not told["by"]:  # Python itself was stopped, or conftest.py was
+        told["by"] = " ".join(output.read_text().split()[-30:])
+    if not code:  # its programs are those of others, and were written to their end
         for file in programs.iterdir():
             if not (STATE / "programs" / file.name).exists():
                 os.link(file, STATE / "programs" / file.name)
-    line = asdict(mutant) | {"outcome": "noticed" if noticed else "survived" if slow else "quiet"}
+    line = asdict(mutant) | {"outcome": "noticed" if code else "survived" if slow else "quiet"}
     return line | {"by": told["by"], "late": told["late"], "took": round(time.time() - began, 1)}, told["seconds"]
 
 
@@ -113,12 +106,13 @@ def read(file: Path) -> dict:
     return {(line["module"], line["source"], line["operator"], line["occurrence"]): line for line in lines}
 
 
-def play_all(mutants: list[Mutant], slow: bool, processes: int, results: Path) -> Iterator[dict]:
-    """Play mutants side by side, and write what became of each one."""
+def play_all(mutants: list[Mutant], slow: bool, processes: int, trust: bool, results: Path) -> Iterator[dict]:
+    """Play mutants side by side, and write what became of each one; `trust`: tests that have not been run pass."""
     kept = STATE / "seconds.json"
     seconds = json.loads(kept.read_text()) if kept.exists() else {}
     files = sorted({file for mutant in mutants for file in holders(mutant.module)})
-    if missing := [file for file in files if not any(name.startswith(f"{file}::") for name in seconds)]:
+    missing = [file for file in files if not any(name.startswith(f"{file}::") for name in seconds)]
+    if missing and not trust:
         seconds |= check_unchanged(missing)
         kept.write_text(json.dumps(seconds))
     finders = Counter((line["module"], line["by"]) for line in read(results).values())
