@@ -17,8 +17,7 @@ def prepare(tree: Path) -> None:
     os.chdir(tree)
     root = str(Path(__file__).parent.parent.parent)
     sys.path[:] = [str(tree), *(path for path in sys.path if path not in ("", root, os.getcwd()))]
-    os.environ |= {"PYTHONPATH": str(tree), "PYTHONDONTWRITEBYTECODE": "1"}
-    sys.dont_write_bytecode = True
+    os.environ["PYTHONPATH"] = str(tree)
     for name in IMPORTED:
         __import__(name)
     assert "jaxbandit" not in sys.modules

@@ -13,6 +13,7 @@ from collections.abc import Iterator
 from concurrent.futures import FIRST_COMPLETED, ProcessPoolExecutor, wait
 from dataclasses import asdict
 from fnmatch import fnmatch
+from importlib.util import cache_from_source
 from multiprocessing import get_context
 from pathlib import Path
 
@@ -80,22 +81,22 @@ def play(mutant: Mutant, slow: bool, first: list[str], seconds: dict[str, float]
 
     began = time.time()
     tests = holders(mutant.module)
-    asked, answer, programs, output = (folder / name for name in ("asked", "answer", "programs", "output"))
+    asked, answer, output = (folder / name for name in ("asked", "answer", "output"))
     answer.unlink(missing_ok=True)
-    shutil.rmtree(programs, ignore_errors=True)
-    shutil.copytree(STATE / "programs", programs, copy_function=os.link)
     question = {"module": mutant.module, "first": first, "seconds": seconds, "words": tests, "answer": str(answer)}
     asked.write_text(json.dumps(question))
+    programs = STATE / "programs"  # JAX finds one by what it computes: a mutant's are no others'
     os.environ |= {"JAX_COMPILATION_CACHE_DIR": str(programs), "MUTATION_ASKED": str(asked)}
     with use_mutation(Path(mutant.module), get_operator(mutant.operator)(), mutant.occurrence):
         code = pytest_in_fork(arguments([mutant.module, *tests], slow), output, LIMIT)
+    Path(cache_from_source(mutant.module)).unlink(missing_ok=True)
     told = json.loads(answer.read_text()) if answer.exists() else {"by": "", "late": code == -1, "seconds": {}}
     if code and not told["by"]:  # Python itself was stopped, or conftest.py was
         told["by"] = " ".join(output.read_text().split()[-30:])
-    if not code:  # its programs are those of others, and were written to their end
+    if told["late"]:  # a program that was not written to its end would be an error for all who come after
         for file in programs.iterdir():
-            if not (STATE / "programs" / file.name).exists():
-                os.link(file, STATE / "programs" / file.name)
+            if file.stat().st_mtime > began:
+                file.unlink()
     line = asdict(mutant) | {"outcome": "noticed" if code else "survived" if slow else "quiet"}
     return line | {"by": told["by"], "late": told["late"], "took": round(time.time() - began, 1)}, told["seconds"]
 
