@@ -125,7 +125,8 @@ def play_all(mutants: list[Mutant], slow: bool, processes: int, trust: bool, res
         while waiting or playing:
             while waiting and len(playing) < processes:
                 mutant = waiting.pop()
-                first = [name for (module, name), _ in finders.most_common() if module == mutant.module]
+                near = sorted(finders, key=lambda found: (found[0] != mutant.module, -finders[found]))
+                first = [name for module, name in near if Path(module).parent == Path(mutant.module).parent]
                 playing.add(pool.submit(play, mutant, slow, first, seconds))
             done, playing = wait(playing, return_when=FIRST_COMPLETED)
             for future in done:
