@@ -33,7 +33,7 @@ from experiments.reports.pictures import Pictures, frameless, panels
 from experiments.reports.tables import Row, Tables, in_short
 from experiments.reports.verdicts import interval
 from experiments.timing.stopwatch import processor_rate
-from jaxbandit import Environment, Policy, Result, confidence, divergences, environments, metrics
+from jaxbandit import Environment, Policy, Result, confidence, divergences, environments, families, metrics
 from jaxbandit.plotting import COLOURS
 
 PROBLEMS: dict[str, list[float]] = {
@@ -200,6 +200,7 @@ def evidence_rows(found: dict[str, float]) -> list[Row]:
     """What its functions return and what is right, so that anyone can look."""
     divergence = float(divergences.bernoulli_kl(0.2, 0.5))
     bound = float(confidence.kl_lower(0.5, 0.2))
+    gaussian = float(confidence.family_upper(0.5, 0.2, families.Gaussian(0.25)))
 
     def row(what: str, returned: str, right: str, follows: str) -> Row:
         return {"in SMPyBandits": what, "returns": f"{found[returned]:.4f}", "right": right, "what follows": follows}
@@ -207,6 +208,12 @@ def evidence_rows(found: dict[str, float]) -> list[Row]:
     return [
         row("IMED's Dinf(0.2, 0.5)", "Dinf(0.2, 0.5)", f"{divergence:.4f}", "IMED plays all arms equally often"),
         row("kllcbBern(0.5, 0.2)", "kllcbBern(0.5, 0.2)", f"{bound:.4f}", "no lower bound: the mean itself"),
+        row(
+            "klUCB's call klucbGauss(0.5, 0.2, tolerance)",
+            "klucbGauss(0.5, 0.2, 1e-4)",
+            f"{gaussian:.4f}",
+            "bounds of Gaussian arms far too low, since the tolerance, 1e-4, stands for the variance, 1/4",
+        ),
         row(
             "1,000 seeds of its Evaluator on several processors",
             "runs of 1000 with the seed of another",

@@ -4,6 +4,7 @@ Programs that one test has compiled are there for the others, in other processes
 cache of its own. Where few tests are asked for, by name, they run in this process: a second process takes seconds.
 """
 
+import json
 import os
 import shutil
 import tempfile
@@ -16,7 +17,8 @@ import pytest
 mpl.use("Agg")
 jax.config.update("jax_num_cpu_devices", 2)
 jax.config.update("jax_numpy_rank_promotion", "raise")
-LEAST = 0.2  # seconds of compiling from which a program is worth a file
+LEAST = 0.0  # seconds of compiling from which a program is worth a file
+MEASURED = Path(__file__).parents[1] / "build" / "accuracy"  # what the site shows
 SLOW = Path(__file__).parent / "slow.txt"  # tests that take more than about 2.5 seconds, as --durations=0 says
 
 
@@ -54,3 +56,17 @@ def pytest_collection_modifyitems(config, items):
         gone = [name for name in names if name.split("::")[0] in files and name not in found]
         if gone:
             raise pytest.UsageError(f"tests/slow.txt names {gone[0]}, which is no test")
+
+
+@pytest.fixture
+def accuracy(request):
+    """Refuse an error larger than what is allowed, and write both down for the site's table of accuracy."""
+    rows = []
+
+    def check(what, against, error, allowed):
+        rows.append({"what": what, "against": against, "largest error": f"{error:.1e}", "allowed": f"{allowed:.0e}"})
+        assert error <= allowed, f"{what}: off by {error} from {against}"
+
+    yield check
+    MEASURED.mkdir(parents=True, exist_ok=True)
+    (MEASURED / f"{request.node.name.replace('/', '-')}.json").write_text(json.dumps(rows))

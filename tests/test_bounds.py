@@ -123,7 +123,7 @@ def test_nearest_chain_against_brute_force(states):
             assert found == pytest.approx(reference.lower_brute(rows, reward, target, starts=8), rel=1e-6)
 
 
-@pytest.mark.parametrize("speed", [1e-3, 1e-5, 1e-7])
+@pytest.mark.parametrize("speed", [1e-3, 1e-7])
 def test_slow_chains_and_large_rewards_are_as_easy(speed):
     """A chain that moves rarely is told rarely: the tight constant is 1 / speed times as large, to first order."""
     arms = environment("scenario 3")

@@ -41,7 +41,8 @@ STAND_IN = {
     "    def choice(self): return self.t % self.arms\n"
     "    def getReward(self, arm, reward):\n"
     "        self.t += 1; self.pulls[arm] += 1; self.rewards[arm] += reward\n",
-    "SMPyBandits/Policies/kullback.py": "def klBern(x, y): return 0.25\ndef kllcbBern(x, d): return x\n",
+    "SMPyBandits/Policies/kullback.py": "def klBern(x, y): return 0.25\ndef kllcbBern(x, d): return x\n"
+    "def klucbGauss(x, d, variance=0.25): return x + (2 * variance * d) ** 0.5\n",
 }
 
 

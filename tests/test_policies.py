@@ -191,8 +191,7 @@ def test_markovian():
 @pytest.mark.parametrize("name", ALL)
 def test_contract(name):
     check_policy(ALL[name]())
-    check_policy(ALL[name](), arms=3, plays=2)
-    check_policy(ALL[name](), states=4)
+    check_policy(ALL[name](), arms=3, states=4, plays=2)
 
 
 def test_more_plays_than_one_replace_the_least_leader():

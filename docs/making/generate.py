@@ -25,7 +25,7 @@ def write(folder: Path, build: Path) -> None:
     paper, pictures = measured.paper(folder, build)
     copies |= pictures
     texts = readme.write(folder) | reference.write(folder) | policies.write(folder, rates) | paper
-    texts |= {folder / "parts" / "speeds.md": speeds}
+    texts |= {folder / "parts" / "speeds.md": speeds, folder / "parts" / "accuracy.md": measured.accuracy()}
     for path, text in texts.items():
         path.parent.mkdir(parents=True, exist_ok=True)
         if not path.exists() or path.read_text() != text:

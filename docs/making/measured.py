@@ -15,6 +15,7 @@ import numpy as np
 
 from docs.making.readme import ROOT, sections
 
+ACCURACY = 'python -m pytest -m "slow or not slow" -k "digits or oracle or error_table or two_states or stopping_set"'
 RUNS, HORIZON = 100, 10_000  # of the paper's experiments where no others are found
 
 
@@ -76,6 +77,13 @@ def speeds() -> tuple[dict[str, str], str]:
     ]
     by_policy = {row["value"]: f"{row['rate']:.3g}" for row in measured["rows"] if row["axis"] == "policy"}
     return by_policy, f"{measured['machine']}.\n\n{table(rows)}"
+
+
+def accuracy() -> str:
+    """The errors that the tests have measured here, largest last of each kind, in Markdown."""
+    files = sorted((ROOT / "build" / "accuracy").glob("*.json"))
+    rows = sorted((row for path in files for row in json.loads(path.read_text())), key=lambda row: row["what"])
+    return table(rows) if rows else f"Not measured here: `{ACCURACY}` does, and the next build shows it.\n"
 
 
 def paper(folder: Path, build: Path) -> tuple[dict[Path, str], dict[Path, Path]]:

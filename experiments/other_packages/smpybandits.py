@@ -62,14 +62,16 @@ def pairs(horizon: int) -> list[Pair]:
 
 def gaussian_pairs(horizon: int, deviation: float) -> list[Pair]:
     """Those for Gaussian arms; the package's own variance is 1/4."""
-    known = {"horizon": horizon, "klucb": "klucbGauss"}
-    family = jaxbandit.families.Gaussian(deviation**2)
+    known, family = {"horizon": horizon}, jaxbandit.families.Gaussian(deviation**2)
+    log_t, plus_plus = jaxbandit.KLUCB(0.0, family=family), jaxbandit.KLUCB(horizon=float(horizon), family=family)
     return [
         Pair("UCB1", "UCB", {}, jaxbandit.UCB1()),
         Pair("UCB, alpha 1", "UCBalpha", {"alpha": 1}, jaxbandit.UCB1(bonus=0.5)),
-        Pair("KL-UCB, log t", "klUCB", {"klucb": "klucbGauss"}, jaxbandit.KLUCB(0.0, family=family), VARIANCE),
-        Pair("KL-UCB++", "klUCBPlusPlus", known, jaxbandit.KLUCB(horizon=float(horizon), family=family), VARIANCE),
-        Pair("MOSS", "MOSSH", {"horizon": horizon}, jaxbandit.MOSS(float(horizon))),
+        Pair("KL-UCB, log t", "klUCB", {"klucb": "klucbGauss"}, log_t, VARIANCE),
+        Pair("KL-UCB, log t, mended", "klUCB", {"klucb": "mended_gauss"}, log_t, TO_COME),
+        Pair("KL-UCB++", "klUCBPlusPlus", known | {"klucb": "klucbGauss"}, plus_plus, VARIANCE),
+        Pair("KL-UCB++, mended", "klUCBPlusPlus", known | {"klucb": "mended_gauss"}, plus_plus),
+        Pair("MOSS", "MOSSH", known, jaxbandit.MOSS(float(horizon))),
         Pair("uniform", "Uniform", {}, jaxbandit.Uniform()),
     ]
 

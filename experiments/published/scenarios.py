@@ -72,6 +72,8 @@ INDEPENDENT = "i.i.d. arms"  # with the stationary laws of scenario 1's
 OURS: dict[str, dict[str, Policy]] = {
     "scenario 1": {"IMED-MC (ours)": jaxbandit.IMEDMC()},
     "scenario 2": {"IMED-MC, T^-1/2 (ours)": jaxbandit.IMEDMC(exponent=0.5)},
+    "scenario 3": {"IMED-MC (ours)": jaxbandit.IMEDMC()},
+    "scenario 4": {"IMED-MC (ours)": jaxbandit.IMEDMC()},
     INDEPENDENT: {"IMED-MC (ours)": jaxbandit.IMEDMC()},
 }
 
@@ -103,7 +105,7 @@ def all_arms() -> dict[str, MarkovArms]:
 
 
 def compared(name: str) -> dict[str, Policy]:
-    """The policies that all claims about one of `all_arms` are about, and with two states our own beside them."""
+    """The policies that all claims about one of `all_arms` are about, and our own beside them."""
     found = dict(policies("scenario 1" if name == INDEPENDENT else name))
     if name in ("scenario 1", "scenario 2"):
         found[ZERO] = jaxbandit.TVKLUCB(unvisited=0.0)
