@@ -16,7 +16,7 @@ def prepare(tree: Path) -> None:
     """From now on this process works in a tree, whose modules it does not import itself."""
     os.chdir(tree)
     root = str(Path(__file__).parent.parent.parent)
-    sys.path[:] = [str(tree), *(path for path in sys.path if path not in ("", root, os.getcwd()))]
+    sys.path[:] = [str(tree), *(path for path in sys.path if path not in ("", root))]
     os.environ["PYTHONPATH"] = str(tree)
     for name in IMPORTED:
         __import__(name)

@@ -2,7 +2,6 @@
 
 import json
 import os
-import sys
 import threading
 from pathlib import Path
 
@@ -11,7 +10,13 @@ import pytest
 ASKED = json.loads(Path(os.environ["MUTATION_ASKED"]).read_text()) if "MUTATION_ASKED" in os.environ else None
 SLOWER = 10  # times the time that a test took once
 AT_LEAST = {False: 60, True: 200}  # seconds, of a test and of one that is known to be slow
+# times are those of processors: the machine may have much else to do
 told: dict[str, dict | str | bool] = {"seconds": {}, "by": "", "late": False}
+
+
+def spent() -> float:
+    """Seconds that processors have worked for this process, and for its children that have ended."""
+    return sum(os.times()[:4])
 
 
 def tell() -> None:
@@ -46,28 +51,28 @@ def pytest_runtest_protocol(item, nextitem):
         return (yield)
     slow = item.get_closest_marker("slow") is not None
     limit = max(AT_LEAST[slow], SLOWER * ASKED["seconds"].get(item.nodeid, 0))
+    began, done = spent(), threading.Event()
 
-    def stop():
-        told["by"] = item.nodeid
-        told["late"] = True
-        tell()
-        sys.stdout.flush()
-        os._exit(1)
+    def watch():
+        while not done.wait(1):
+            if spent() - began > limit:
+                told["by"] = item.nodeid
+                told["late"] = True
+                tell()
+                os._exit(1)
 
-    clock = threading.Timer(limit, stop)
-    clock.daemon = True
-    clock.start()
+    threading.Thread(target=watch, daemon=True).start()
     try:
         return (yield)
     finally:
-        clock.cancel()
+        done.set()
+        if not told["by"]:
+            told["seconds"][item.nodeid] = round(spent() - began, 2)
 
 
 def pytest_runtest_logreport(report):
     if report.failed:
         told["by"] = told["by"] or report.nodeid
-    elif report.when != "teardown":
-        told["seconds"][report.nodeid] = round(told["seconds"].get(report.nodeid, 0) + report.duration, 2)
 
 
 def pytest_collectreport(report):
