@@ -18,11 +18,10 @@ from multiprocessing import get_context
 from pathlib import Path
 
 from tests.mutation.fresh import prepare, pytest_in_fork
-from tests.mutation.mutants import ROOT, Mutant
+from tests.mutation.mutants import ROOT, Mutant, settings
 
 HERE = Path(__file__).parent
 STATE = ROOT / "build" / "mutation"  # results, seconds of tests, compiled programs
-LIMIT = 1800  # seconds that all tests of a mutant may take together
 
 
 def holders(module: str) -> dict[str, list[str]]:
@@ -88,7 +87,7 @@ def play(mutant: Mutant, slow: bool, first: list[str], seconds: dict[str, float]
     programs = STATE / "programs"  # JAX finds one by what it computes: a mutant's are no others'
     os.environ |= {"JAX_COMPILATION_CACHE_DIR": str(programs), "MUTATION_ASKED": str(asked)}
     with use_mutation(Path(mutant.module), get_operator(mutant.operator)(), mutant.occurrence):
-        code = pytest_in_fork(arguments([mutant.module, *tests], slow), output, LIMIT)
+        code = pytest_in_fork(arguments([mutant.module, *tests], slow), output, settings()["timeout"])
     Path(cache_from_source(mutant.module)).unlink(missing_ok=True)
     told = json.loads(answer.read_text()) if answer.exists() else {"by": "", "late": code == -1, "seconds": {}}
     if code and not told["by"]:  # Python itself was stopped, or conftest.py was
