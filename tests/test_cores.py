@@ -1,5 +1,6 @@
 """One device a core, asked for in one line; each case is a process of its own, because JAX starts once."""
 
+import os
 import subprocess
 import sys
 
@@ -29,3 +30,11 @@ def test_once_jax_has_started_the_error_says_what_to_do():
 
 def test_a_started_jax_that_has_all_cores_is_left_as_it_is():
     assert run(AGAIN).returncode == 0
+
+
+@pytest.mark.parametrize(("counted", "said"), [(6, 6), (None, 1)])
+def test_a_system_that_does_not_say_which_cores_are_ours(monkeypatch, counted, said):
+    """macOS and Windows count all cores, or do not know."""
+    monkeypatch.delattr(os, "sched_getaffinity", raising=False)
+    monkeypatch.setattr(os, "cpu_count", lambda: counted)
+    assert cores() == said

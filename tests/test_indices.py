@@ -337,6 +337,10 @@ BAD = [
     (lambda: indices.whittle(ROWS, ROWS, (0, 1), discount=1.0), "discount: 1.0"),
     (lambda: indices.whittle(ROWS, np.eye(2)[None], (0, 1)), r"passive: arm 0 has several recurrent classes"),
     (lambda: indices.whittle(np.eye(2)[None], ROWS, (0, 1)), "discount: None, but arm 0"),
+    (  # played in state 1 alone it stays where it is, though it leaves state 0 if played and state 1 if not
+        lambda: indices.whittle([[[0.5, 0.5], [0.0, 1.0]]], [[[1.0, 0.0], [0.5, 0.5]]], (0, 1)),
+        r"discount: None, but arm 0, played in some states only, has several recurrent classes \[\[0\], \[1\]\]",
+    ),
 ]
 
 

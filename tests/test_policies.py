@@ -272,6 +272,29 @@ def test_bad_fields(policy, message):
         jaxbandit.simulate(ARMS, {"p": policy}, runs=1, horizon=10)
 
 
+ENDS = [
+    TVKLUCB(exponent=0.0, scale=0.0, unvisited=0.0),
+    KLUCBMC(unvisited=1.0),
+    ALL["RoundRobinKLUCB"](delta=0.0),
+    ALL["RoundRobinKLUCB"](delta=1 / 3),
+    ALL["UCBSM"](L=0.0),
+    ALL["RCA"](L=0.0),
+    ALL["UCB1"](bonus=0.0),
+    ALL["DSEE"](D=1e-3),
+    ALL["MOSS"](horizon=1e-3),
+    ALL["Thompson"](a=1e-3, b=1e-3),
+    ALL["IMEDMC"](exponent=1e-3),
+    ALL["IMEDMC"](gap=1.0),
+    ALL["PlugInGittins"](discount=0.0, prior=1e-3, initial_state=1),
+    ALL["PosteriorGittins"](discount=1 - 1e-6, initial_state=0),
+]
+
+
+@pytest.mark.parametrize("policy", ENDS, ids=repr)
+def test_ends_of_ranges_are_allowed(policy):
+    policy.validate(np.asarray(ARMS.reward))
+
+
 @jaxbandit.pytree
 class Broken(Uniform):
     """Each way to break the contract."""

@@ -161,6 +161,8 @@ def test_pictures(result):
     ax = plotting.plot_distribution(result, ax=axes[2])
     assert ax.get_yscale() == "log" and len(ax.lines[0].get_xdata()) == 30
     np.testing.assert_array_equal(ax.lines[0].get_xdata(), np.sort(regret[:, -1]))
+    shares = dict(zip(*(line[::-1] for line in ax.lines[0].get_data())))  # the first share of a regret is the last here
+    assert shares == pytest.approx({x: (regret[:, -1] >= x).mean() for x in regret[:, -1]})
     assert [text.get_text() for text in ax.get_legend().get_texts()] == ["kl", "u"]
     plt.close(figure)
     before = dict(plt.rcParams)

@@ -1,8 +1,10 @@
 """The simulator: the same bits however the work is cut, resumed or interrupted; bad input; what is compiled."""
 
+import itertools
 import os
 import signal
 import threading
+from types import SimpleNamespace
 
 import chex
 import jax
@@ -13,6 +15,7 @@ import pytest
 import jaxbandit
 from jaxbandit import ALL, KLUCB, TVKLUCB, UCBSM, Result, Thompson, Uniform, simulate, two_state
 from jaxbandit.fast.batching import over_runs
+from jaxbandit.simulation import loop
 from jaxbandit.simulation.code import code_of
 from jaxbandit.simulation.plan import make_plan
 from jaxbandit.simulation.rounds import luck, play_round, start
@@ -172,6 +175,15 @@ def test_ten_million_rounds():
         assert (result.visits[label].sum((-1, -2)) == result.times).all()
         regret = jaxbandit.metrics.pseudo_regret(result, label)
         assert np.isfinite(regret).all() and (regret >= 0).all()
+
+
+def test_pieces_come_every_so_many_seconds(monkeypatch):
+    """By a clock that goes on a second a look, and there is a look a chunk: three chunks of ten rounds a piece."""
+    clock = itertools.count(100)
+    monkeypatch.setattr(loop, "time", SimpleNamespace(monotonic=lambda: next(clock)))
+    request = jaxbandit.simulation.request.check(ARMS, {"u": Uniform()}, runs=3, horizon=70)
+    found = loop.pieces(request, loop.progress_bar(0, False), chunk=10, every=3)
+    assert [piece.rounds for piece in found] == [30, 60, 70]
 
 
 def cut_work(runs=4):

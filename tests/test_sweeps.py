@@ -57,6 +57,11 @@ def test_counts_of_simulate(tmp_path, many_files):
     assert contents(tmp_path) == before
 
 
+def test_a_single_round_is_played(tmp_path):
+    case = {"scenarios": ARMS, "policies": {"u": Uniform()}, "runs": 3, "horizon": 1}
+    assert equal(sweep({"one": case}, tmp_path)["one"], simulate(**case))
+
+
 def test_runs_added_later_and_fewer_asked_for(tmp_path):
     whole = simulate(**CASE, runs=10)
     first = sweep({"c": {**CASE, "runs": 3}}, tmp_path)
