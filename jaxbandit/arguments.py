@@ -19,6 +19,7 @@ import numpy as np
 from jaxbandit.base import Array
 
 LARGEST = 1e30  # a number that float32 still holds
+ROUNDING = 1e-5  # by which a law that was computed, in float32 perhaps, may be off
 SHOWN = 100  # characters of a wrong value that a message shows
 
 F = TypeVar("F", bound=Callable[..., Any])
@@ -246,11 +247,12 @@ def check_together(given: dict[str, tuple[Any, Any]]) -> dict[str, Array]:
                 raise ValueError(f"{name}: shape {array.shape} has no numbers")
         before[name] = many
         most = lengths[high][0] - 1 if isinstance(high, str) else high
-        if not ((array >= low) & (array <= most)).all():
+        rounding = ROUNDING if law else 0
+        if not ((array >= low - rounding) & (array <= most + rounding)).all():
             raise ValueError(f"{name}: {shown(value)} is not all within [{low:g}, {most:g}]")
         if kind is not float and (array % 1).any():
             raise ValueError(f"{name}: {shown(value)} are not integers")
-        if law and not np.allclose(array.sum(-1), 1, rtol=0, atol=1e-5):
+        if law and not np.allclose(array.sum(-1), 1, rtol=0, atol=ROUNDING):
             raise ValueError(f"{name}: {shown(value)} is no law; probabilities that sum to 1 are needed")
         # a number beyond float32 would end the process where warnings are errors, in the cast that JAX makes
         beyond = np.abs(array) > np.finfo(jnp.result_type(float)).max

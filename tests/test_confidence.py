@@ -191,11 +191,9 @@ class ShapesAndTraces(chex.TestCase):
 
 COMPILED = {
     "kl_upper": (lambda x: (0.3 + 0 * x, x)),
-    "kl_lower": (lambda x: (0.3 + 0 * x, x)),
     "kl_bound": (lambda x: (0.3 + 0 * x, x, jnp.asarray(True))),
     "kl_ball_max": (lambda x: (jnp.array([0.2, 0.3, 0.5]), jnp.array([0.0, 1.0, 0.5]), x)),
     "stationary_mean_upper": (lambda x: (jnp.full((3, 3), 1 / 3), jnp.array([0.0, 1.0, 0.5]), 1, x)),
-    "stationary_mean_lower": (lambda x: (jnp.full((3, 3), 1 / 3), jnp.array([0.0, 1.0, 0.5]), 1, x)),
 }
 
 

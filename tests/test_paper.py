@@ -123,7 +123,7 @@ def test_report_stands_alone(tmp_path, capsys):
 
 @pytest.mark.slow
 def test_kills_leave_no_trace_in_the_report(tmp_path):
-    """Killed three times, from starting up to writing, the report is that of an undisturbed run but for its times.
+    """Killed twice, from starting up to writing, the report is that of an undisturbed run but for its times.
 
     With JAX's compilation cache, filled by the undisturbed run, so that most kills fall where files are written.
     """
@@ -138,7 +138,7 @@ def test_kills_leave_no_trace_in_the_report(tmp_path):
 
     undisturbed = whole("undisturbed")
     random = np.random.default_rng()
-    for _ in range(3):
+    for _ in range(2):
         process = subprocess.Popen([*arguments, str(tmp_path / "killed")], **options, **silent)
         time.sleep(random.uniform(3, 12))
         process.kill()

@@ -51,11 +51,9 @@ VARIANTS = [
     ("KLUCBMC", {}, OUTSIDE),
     ("KLUCBMC", {"samples": "state", "exploration": 3.0, "unvisited": 0.5}, UNIT),  # log f(2) is 0, over 0 departures
     ("TVKLUCB", {}, UNIT),
-    ("TVKLUCB", {"samples": "state"}, OUTSIDE),
     ("TVKLUCB", {"samples": "state", "clock": "arm", "unvisited": 0.5, "exploration": 3.0}, UNIT),
     ("TVKLUCB", {"clock": "arm", "unvisited": 0.0, "exponent": 0.3, "scale": 1.2}, UNIT),
     ("TVKLUCB", {"distance": "squared_hellinger", "scale": 0.8}, UNIT),
-    ("TVKLUCB", {"distance": "jensen_shannon", "clock": "arm", "scale": 0.4}, UNIT),
     ("TVKLUCB", {"distance": "kl", "samples": "state", "scale": 2.0}, UNIT),
 ]
 
