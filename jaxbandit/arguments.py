@@ -19,7 +19,7 @@ import numpy as np
 from jaxbandit.base import Array
 
 LARGEST = 1e30  # a number that float32 still holds
-ROUNDING = 1e-5  # by which a law that was computed, in float32 perhaps, may be off
+ROUNDING = 1e-5  # by which rows of probabilities that were computed, in float32 perhaps, may be off
 SHOWN = 100  # characters of a wrong value that a message shows
 
 F = TypeVar("F", bound=Callable[..., Any])
@@ -247,7 +247,7 @@ def check_together(given: dict[str, tuple[Any, Any]]) -> dict[str, Array]:
                 raise ValueError(f"{name}: shape {array.shape} has no numbers")
         before[name] = many
         most = lengths[high][0] - 1 if isinstance(high, str) else high
-        rounding = ROUNDING if law else 0
+        rounding = ROUNDING if letters and high == 1 else 0
         if not ((array >= low - rounding) & (array <= most + rounding)).all():
             raise ValueError(f"{name}: {shown(value)} is not all within [{low:g}, {most:g}]")
         if kind is not float and (array % 1).any():
