@@ -54,11 +54,8 @@ class EmpiricalKLUCB:
 
     def scores(self, key: Array, state: Visits, t: Array) -> Array:
         plays = total(state.counts)
-        played, states = plays[:, None] > 0, state.reward.shape[1]
-        shares = jnp.where(
-            played, ratio(state.counts, plays[:, None]), 1 / states
-        )  # any law does where nothing is seen
-        values = state.reward
+        uniform, values = 1 / state.reward.shape[1], state.reward  # any law does for an arm never played
+        shares = jnp.where(plays[:, None] > 0, ratio(state.counts, plays[:, None]), uniform)
         if self.top:
             shares, values = (jnp.pad(x, ((0, 0), (0, 1)), constant_values=c) for x, c in ((shares, 0), (values, 1)))
         radius = level(t, self.exploration) / jnp.maximum(plays, 1).astype(float)
