@@ -9,6 +9,9 @@ from scipy import stats
 import jaxbandit
 from jaxbandit import ALL, luck
 
+# A policy of each kind of state and index, where all of them would take minutes.
+EACH_KIND = ("UCBSM", "TVKLUCB", "KLUCBMC", "IMEDMC", "Thompson", "GradientBandit", "RCA", "PosteriorGittins")
+
 
 def check_law(counts, law, runs=20_000):
     """Counts [R, ...] of all runs against the probability of every outcome, chi-square at 1e-9."""

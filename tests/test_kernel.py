@@ -7,6 +7,7 @@ import jax
 import jax.numpy as jnp
 import numpy as np
 import pytest
+from against import EACH_KIND
 
 import jaxbandit
 from jaxbandit import ALL, KLUCB, TVKLUCB, UCBSM, Uniform, simulate, two_state
@@ -18,9 +19,6 @@ from jaxbandit.testing import check_backend
 ARMS = two_state([0.5, 0.4, 0.3], [0.4, 0.55, 0.65])
 TWO = two_state([0.5, 0.3], [0.4, 0.65])
 OTHER = two_state([0.1, 0.4, 0.6], [0.4, 0.25, 0.3], initial_state="stationary")
-
-
-EACH_KIND = ["UCBSM", "TVKLUCB", "KLUCBMC", "IMEDMC", "Thompson", "GradientBandit", "RCA", "PosteriorGittins"]
 
 
 @pytest.mark.parametrize("name", EACH_KIND)

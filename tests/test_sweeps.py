@@ -306,11 +306,11 @@ def kill_often(folder, times, seed=0):
 
 @pytest.mark.slow
 def test_killed_again_and_again(tmp_path):
-    """kill -9 at 8 random moments: in the end the digest of the undisturbed counts, and no file that is not whole."""
-    killed, _, found = kill_often(tmp_path / "s", 8)
+    """kill -9 at 5 random moments: in the end the digest of the undisturbed counts, and no file that is not whole."""
+    killed, _, found = kill_often(tmp_path / "s", 5)
     whole = {name: simulate(**case) for name, case in cases().items()}
     assert found == digest(whole)
-    assert killed >= 3
+    assert killed >= 2
     assert all(Result.load(path) for path in (tmp_path / "s").rglob("*.npz"))
     assert not [path for path in (tmp_path / "s").rglob("*") if path.name.endswith(".tmp")]
 

@@ -162,7 +162,7 @@ def test_ablation_names_its_variants_right(tmp_path, capsys, monkeypatch):
     found = ablation.run(ablation.Settings(runs=20, horizon=300, out=str(tmp_path)))
     assert len(found) == 2 * 2 * 6 and sum(choice.is_paper for choice in found) == 1
     numbers = {short: value for value, short in ablation.SHORT.items()}
-    for choice in found[::5]:
+    for choice in found[::9]:
         policy = jaxbandit.TVKLUCB(
             exploration=numbers[choice.exploration], unvisited=choice.unvisited, samples=choice.samples,
             clock=choice.clock, distance="kl" if choice.distance == "KL" else "total_variation",

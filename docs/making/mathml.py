@@ -57,8 +57,26 @@ def _inline(translator: Any, node: nodes.math) -> None:
     raise nodes.SkipNode
 
 
+def pieces(tex: str) -> list[str]:
+    r"""A formula cut at its wide spaces, where a narrow page may break the line; not within braces.
+
+    >>> print(*pieces(r"\hat\mu_k,\qquad\{1, 2\}\text{ of arm }\,k\quad"), sep="\n")
+    \hat\mu_k,
+    \{1, 2\}\text{ of arm }\,k
+    """
+    found, depth = [""], 0
+    for part in re.split(r"(\\[{}]|[{}]|\\q?quad(?![A-Za-z]))", tex):
+        if part.endswith("quad") and not depth and r"\begin" not in tex:
+            found.append("")
+        else:
+            depth += {"{": 1, "}": -1}.get(part, 0)
+            found[-1] += part
+    return [piece.strip() for piece in found if piece.strip()]
+
+
 def _block(translator: Any, node: nodes.math_block) -> None:
-    translator.body.append(f'<div class="formula">{mathml(node.astext(), "block")}</div>\n')
+    drawn = "\n".join(f"<span>{mathml(piece, 'block')}</span>" for piece in pieces(node.astext()))
+    translator.body.append(f'<div class="formula">{drawn}</div>\n')
     raise nodes.SkipNode
 
 
