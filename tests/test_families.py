@@ -330,7 +330,7 @@ def test_policies_on_chains_keep_the_contract(policy, family, arms):
 def test_a_grid_of_families_is_one_program():
     """Variants with another kappa or table play as each alone, bit for bit."""
     tables = [tabulated(np.array(rows), np.array([0.0, 1.0])) for rows in (G2, [[0.8, 0.2], [0.1, 0.9]])]
-    for families in ([TwoStateChains(kappa) for kappa in (0.01, 1 / 36, 0.9)], tables):
+    for families in ([TwoStateChains(kappa) for kappa in (0.01, 0.9)], tables):
         asked = {"runs": 20, "horizon": 100, "times": [100], "progress": False}
         grid = simulate(ARMS_2, {"policy": [KLUCB(family=family) for family in families]}, **asked)
         for number, family in enumerate(families):
@@ -338,7 +338,7 @@ def test_a_grid_of_families_is_one_program():
             assert (alone.visits["policy"][:, 0] == grid.visits["policy"][:, number]).all()
 
 
-@pytest.mark.parametrize(("policy", "family"), [(KLUCB, FAMILY_2), (IMED, FAMILY_2), (RoundRobinKLUCB, Poisson())])
+@pytest.mark.parametrize(("policy", "family"), [(KLUCB, FAMILY_2), (RoundRobinKLUCB, Poisson())])
 def test_the_kernel_plays_families_in_closed_form(policy, family):
     check_backend(policy(family=family), exponential_family([0.4, 0.0], G2), runs=9, rounds=40)
 

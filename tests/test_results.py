@@ -164,6 +164,7 @@ def test_pictures(result):
     shares = dict(zip(*(line[::-1] for line in ax.lines[0].get_data())))  # the first share of a regret is the last here
     assert shares == pytest.approx({x: (regret[:, -1] >= x).mean() for x in regret[:, -1]})
     assert [text.get_text() for text in ax.get_legend().get_texts()] == ["kl", "u"]
+    assert ax.lines[0].get_color() != ax.lines[1].get_color()
     plt.close(figure)
     before = dict(plt.rcParams)
     plotting.plot_regret(result)
