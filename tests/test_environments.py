@@ -65,6 +65,7 @@ def test_stationary_start():
 
 def test_fixed_starts():
     key = jax.random.key(0)
+    assert bernoulli([0.5, 0.4]).init(key).states.tolist() == [0, 0]
     assert two_state([0.5, 0.5], [0.5, 0.5], initial_state=1).init(key).states.tolist() == [1, 1]
     assert two_state([0.5, 0.5], [0.5, 0.5], initial_state=[1, 0]).init(key).states.tolist() == [1, 0]
 
@@ -167,6 +168,20 @@ class Interleaved(Repeating):
         states = jax.random.bernoulli(jax.random.fold_in(key, state[2]), 0.5, before.shape).astype(jnp.int32)
         state = state.at[arms].set(states).at[2].add(1)
         return state, Feedback(arms, before, states, jnp.asarray(self.reward)[arms, states])
+
+
+@jaxbandit.pytree
+class Below(Repeating):
+    """Shows states from -1 on."""
+
+    def step(self, key, state, arms):
+        state, feedback = super(type(self), self).step(key, state, arms)
+        return state, feedback._replace(states=feedback.states - 1)
+
+
+def test_contract_refuses_states_that_are_none():
+    with pytest.raises(AssertionError, match="Below.step: a state out of range"):
+        check_environment(Below(np.array([[0.0, 1.0], [0.0, 1.0]], np.float32)))
 
 
 def test_contract_refuses_broken_environments():

@@ -99,6 +99,7 @@ def test_what_the_families_say_of_certain_laws():
     p, c = np.random.default_rng(0).random((2, 100), np.float32)
     assert (np.asarray(family_upper(p, c, Bernoulli())) == np.asarray(kl_upper(p, c))).all()
     assert (np.asarray(family_upper(p, c)) == np.asarray(kl_upper(p, c))).all()
+    assert family_upper(jnp.array([-0.3, 1.3]), 0.1).tolist() == [float(kl_upper(0.0, 0.1)), 1]
     assert (np.asarray(divergence(Bernoulli(), p, c)) == np.asarray(bernoulli_kl(p, c))).all()
 
 

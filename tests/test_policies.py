@@ -322,6 +322,12 @@ def test_contract_refuses_broken_policies():
         check_policy(Broken(way="left"))
 
 
+@pytest.mark.parametrize(("argument", "least"), [("arms", 2), ("states", 2), ("rounds", 1), ("plays", 1)])
+def test_contract_refuses_sizes_that_are_too_small(argument, least):
+    with pytest.raises(ValueError, match=f"^{argument}: {least - 1} "):
+        check_policy(Uniform(), **{argument: least - 1})
+
+
 def test_the_oracle_plays_the_best_arms_in_every_order():
     for plays in (1, 2):
         asked = {"runs": 50, "horizon": 20, "times": [20], "shuffle": True, "plays": plays}
