@@ -28,6 +28,16 @@ def test_probabilities_0_and_1_are_exact():
         np.testing.assert_array_equal(draws.choose(ends, jnp.broadcast_to(row, (5, 2))), jnp.full(5, state))
 
 
+def test_the_largest_bits_are_below_the_threshold_of_certainty():
+    """Play 1,929,459,187 of arm 0 has 32 bits that are all 1, as one in four billion plays has; it was searched for."""
+    arms, plays = jnp.zeros(1, jnp.int32), jnp.array([1_929_459_187], jnp.uint32)
+    assert draws.two_words(jax.random.key(0), arms, plays)[0].tolist() == [2**32 - 1]
+    bits = draws.stack_of_rewards(jax.random.key(0), arms, plays)
+    assert bits.tolist() == [2**32 - 2]
+    certain = jnp.asarray(chains.thresholds(np.array([1.0, 0.0])))
+    assert draws.choose(bits, certain[None]).tolist() == [0]
+
+
 def test_thresholds_meet_probabilities():
     law = np.array([1e-7, 1e-4, 0.3, 1 - 0.3 - 1e-4 - 1e-7])
     steps = np.diff(np.concatenate([[0], chains.thresholds(law).astype(float), [2.0**32]])) / 2.0**32
