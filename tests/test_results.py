@@ -123,6 +123,17 @@ def test_paired_difference(result):
         metrics.paired_difference(result, "x", "u")
 
 
+def test_variants_are_paired_in_order_or_with_a_single_one():
+    three, one = made_up(np.array([[30, 34], [10, 12], [20, 28]]), ("a",)), made_up(np.array([[4, 5]]), ("b",))
+    both = dataclasses.replace(three, visits=three.visits | one.visits)
+    expected = [[[26, 29], [6, 7], [16, 23]]]
+    assert metrics.paired_difference(both, "a", "b").tolist() == expected
+    assert (-metrics.paired_difference(both, "b", "a")).tolist() == expected
+    two = dataclasses.replace(three, visits=three.visits | {"b": three.visits["a"][:, :2]})
+    with pytest.raises(ValueError, match="other: 3 and 2 variants cannot be paired"):
+        metrics.paired_difference(two, "a", "b")
+
+
 def test_summary():
     values = np.random.default_rng(0).exponential(size=(3, 400))
     s = metrics.summary(values)
