@@ -306,8 +306,8 @@ def test_advance_records_times_of_a_later_chunk():
     carry, second = jaxbandit.advance(ARMS, KLUCB(), chance, carry, 11, 10, [5, 15, 0])
     assert first.sum((1, 2)).tolist() == [[5] * 3, [0] * 3, [0] * 3]
     assert second.sum((1, 2)).tolist() == [[0] * 3, [15] * 3, [0] * 3]
-    _, last = jaxbandit.advance(ARMS, KLUCB(), chance, carry, 2**31 - 10, 10, [0, 0, 2**31 - 1])
-    assert last.sum((1, 2)).tolist() == [[0] * 3, [0] * 3, [30] * 3]
+    _, last = jaxbandit.advance(ARMS, KLUCB(), chance, carry, 2**31 - 10, 10, [5, 2**31 - 1, 0])
+    assert last.sum((1, 2)).tolist() == [[0] * 3, [30] * 3, [0] * 3]
 
 
 def test_a_longer_horizon_continues_with_default_times():
