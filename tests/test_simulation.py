@@ -310,6 +310,13 @@ def test_advance_records_times_of_a_later_chunk():
     assert last.sum((1, 2)).tolist() == [[0] * 3, [30] * 3, [0] * 3]
 
 
+@pytest.mark.parametrize("times", [[0, 5], [5, 0, 7], [7, 5], [5, 5]])
+def test_advance_refuses_times_that_do_not_increase(times):
+    chance = luck(jax.random.key(0), jnp.arange(3, dtype=jnp.int32))
+    with pytest.raises(ValueError, match="^times: .* do not increase"):
+        jaxbandit.advance(ARMS, KLUCB(), chance, start(ARMS, KLUCB(), chance), 1, 10, times)
+
+
 def test_a_longer_horizon_continues_with_default_times():
     options = {"runs": 4, "key": jax.random.key(3)}
     short = simulate(ARMS, {"k": KLUCB()}, horizon=1000, **options)

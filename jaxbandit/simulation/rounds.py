@@ -224,11 +224,14 @@ def advance(
       luck: of `luck(key, runs)`; carry: of `start`, or returned before.
       first: number of the first round, from 1.
       length: rounds to play.
-      times: [N], rounds to record; none by default.
+      times: [N], rounds to record, increasing, zeros behind them; rounds outside of these are left 0. None by default.
       plays: M, arms played in a round.
 
     Returns:
       The carry afterwards, and the visits [N, K, S, R] at `times`.
+
+    Raises:
+      ValueError: what is no part of a simulation, or no number of rounds, or times that do not increase.
 
     >>> from jaxbandit import KLUCB, bernoulli
     >>> environment, policy = bernoulli([0.9, 0.1]), KLUCB()
@@ -244,6 +247,8 @@ def advance(
             integer(name, number, least, 2**31 - 1)
     if times is not None and not isinstance(times, jax.core.Tracer):
         _check_numbers("times", times)
+        if (np.diff(np.trim_zeros(np.asarray(times), "b"), prepend=0) <= 0).any():
+            raise ValueError(f"times: {shown(times)} do not increase; give them in order, zeros only behind them")
     recorded = jnp.zeros(1, jnp.int32) if times is None else jnp.asarray(times, jnp.int32)
     try:
         carry, visits, _ = _advance(
