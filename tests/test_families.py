@@ -384,6 +384,10 @@ def test_errors_of_chains_and_bounds():
         ),
         (lambda: bounds.family_lower(arms, Bernoulli()), "^environment: arm 1 or 0 is not of the family"),
         (lambda: bounds.family_lower(bernoulli([0.5, 0.5]), Bernoulli()), "^environment: arms 0 and 1 have the mean"),
+        (
+            lambda: bounds.family_lower(bernoulli([0.5, 0.5, 0.1]), Bernoulli()),
+            "^environment: arms 0 and 1 have the mean",
+        ),
         (lambda: simulate(arms, {"k": KLUCB(family=FAMILY_3)}, runs=2, horizon=2), "^family: every arm's states must"),
         (
             lambda: simulate(arms, {"k": KLUCB(family=TwoStateChains(-1.0))}, runs=2, horizon=2),
