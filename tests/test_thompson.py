@@ -4,6 +4,7 @@ from itertools import pairwise
 
 import jax
 import jax.numpy as jnp
+import mpmath as mp
 import numpy as np
 import pytest
 from scipy import integrate, special, stats
@@ -11,7 +12,7 @@ from scipy import integrate, special, stats
 from jaxbandit import Thompson
 from jaxbandit.fast import cosine_and_sine
 from jaxbandit.policies import thompson
-from jaxbandit.policies.thompson import log_gamma, normals, uniform
+from jaxbandit.policies.thompson import excess, log_gamma, normals, uniform
 
 SMALLEST = 1e-9  # p-value that fails a test; there are eleven, which fail by chance once in 90 million times
 
@@ -79,6 +80,16 @@ def test_the_smallest_prior_is_a_fair_coin():
     scores = jax.jit(policy.scores)(jax.random.key(2), policy.init(jnp.tile(jnp.array([0.0, 1.0]), (50_000, 1))), 1)
     assert jnp.isfinite(scores).all() and jnp.abs(scores).min() > 1e20
     assert stats.binomtest(int((scores > 0).sum()), 50_000).pvalue > SMALLEST
+
+
+def test_the_exponent_of_a_refusal():
+    """Against 40 digits: 1e-5 where it is a series, the size of the first term left out; 2e-3 where numbers cancel."""
+    w = np.concatenate([np.linspace(-0.99, 2, 400), -np.geomspace(1e-6, 0.0999, 50), np.geomspace(1e-6, 0.0999, 50)])
+    w = w.astype(np.float32)
+    with mp.workdps(40):
+        exact = [float(x**3 - 3 * x * x / 2 + 3 * x - 3 * mp.log(1 + x)) for x in map(mp.mpf, w.tolist())]
+    error = np.abs(np.asarray(excess(jnp.asarray(w), jnp.log1p(w)), float) / exact - 1)
+    assert error[np.abs(w) < 0.1].max() < 1e-5 and error.max() < 2e-3
 
 
 def test_pairs_of_normal_numbers():

@@ -130,13 +130,19 @@ def log_gamma(key: Array, shape: Array) -> Array:
     for x in (x for pair in pairs[:2] for x in normals(*pair, shape.dtype)):
         w = x * scale
         proposed = log(jnp.maximum(1 + w, 1e-30))  # where w <= -1, r(w) is 1
-        # near w = 0 a series is used, for d would magnify the rounding errors of the plain form
-        short = w**4 * (3 / 4 + w * (-3 / 5 + w * (1 / 2 + w * (-3 / 7 + w * (3 / 8)))))
-        excess = jnp.where(jnp.abs(w) < 0.1, short, w**3 - 3 * (proposed - w + w * w / 2))
         base = jnp.where(u <= refused, proposed, base)
-        refused = refused * exponential(d * excess)[0]
+        refused = refused * exponential(d * excess(w, proposed))[0]
     factors = sum(log(other) / (shape + n) for n, other in enumerate(others))
     return computed_once(log(d) + 3 * base + factors)
+
+
+def excess(w: Array, logarithm: Array) -> Array:
+    """w^3 - 3 w^2 / 2 + 3 w - 3 log(1 + w), with the logarithm of 1 + w given: [...].
+
+    Near w = 0 it is a series, for what multiplies it would magnify the rounding errors of the plain form.
+    """
+    series = w**4 * (3 / 4 + w * (-3 / 5 + w * (1 / 2 + w * (-3 / 7 + w * (3 / 8)))))
+    return jnp.where(jnp.abs(w) < 0.1, series, w**3 - 3 * (logarithm - w + w * w / 2))
 
 
 def uniform(word: Array, dtype: Any) -> Array:
