@@ -126,6 +126,13 @@ def test_own_exponential_and_logarithm():
     assert (np.abs(np.asarray(log_of_sum(jnp.asarray(u)), float) - exact) <= 2 * np.spacing(np.float32(exact))).all()
 
 
+@pytest.mark.parametrize(("solver", "halvings"), [("halley", 0), ("bisection", 1)])
+def test_a_bisection_is_one_where_it_is_asked_for(solver, halvings):
+    """A loop of 32 halvings; values alone would not tell, since both solvers are exact to rounding."""
+    steps = str(jax.make_jaxpr(lambda p, c: kl_upper(p, c, solver))(0.5, 0.1))
+    assert steps.count("length=32") == steps.count("scan[") == halvings
+
+
 @pytest.mark.parametrize("solver", ["halley", "bisection"])
 def test_exact_cases(solver):
     c = jnp.array([0.0, 1e-7, 0.3, 5.0, 50.0, jnp.inf])
