@@ -32,6 +32,7 @@ PAIRS = {
     "two best": ([0.6, 0.3, 0.2], [0.4, 0.2, 0.5]),
     "nearly frozen": ([3e-6, 1e-6, 0.4], [1e-6, 2e-6, 0.7]),
     "means nearly equal": ([0.5, 0.499], [0.4, 0.4]),
+    "far apart": ([0.95, 0.5], [0.5, 0.95]),
 }
 EPS = (1e-4, 1e-3, 0.01, 0.04)
 
@@ -85,7 +86,10 @@ def test_finite_bound_with_given_eps(name):
     assert admissible
 
 
-@pytest.mark.parametrize("name", ["scenario 1", "independent", "best independent", "others independent", "mixed"])
+SEARCHED = ("scenario 1", "independent", "best independent", "others independent", "mixed", "far apart")
+
+
+@pytest.mark.parametrize("name", SEARCHED)
 def test_eps_that_are_searched_for_are_not_beaten(name):
     """By 300 random admissible ones; a simplex search that begins at the best of them for an arm ends at the bound."""
     p01, p10 = PAIRS[name]
