@@ -117,7 +117,7 @@ BAD = [
     (lambda: two_state([0.5, 0.4], [0.4, 0.4], initial_state=-1), "initial_state: -1 is out of range"),
     (lambda: two_state([0.5, 0.4], [0.4, 0.4], initial_state=0.5), "initial_state: 0.5 is not an integer"),
     (lambda: two_state([0.5, 0.4], [0.4, 0.4], initial_state="middle"), "initial_state: 'middle'"),
-    (lambda: two_state([0.5, 0.4], [0.4, 0.4], initial_state="any"), "initial_state: 'any'"),
+    (lambda: two_state([0.5, 0.4], [0.4, 0.4], initial_state="zero"), "initial_state: 'zero'"),
     (lambda: two_state([0.5, 0.4], [0.4, 0.4], initial_state=[0, 0, 0]), "initial_state: "),
     (lambda: bernoulli([0.5, 1.5]), "means: a probability lies outside"),
     (lambda: bernoulli([[0.5], [0.5]]), "means: shape"),
