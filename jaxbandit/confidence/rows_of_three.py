@@ -49,6 +49,7 @@ def divergence(n: list[Array], v: list[Array], apart: list[Array]) -> Array:
     y, x = jnp.where(near, 1 - x, larger(y, 0)), jnp.where(near, x, 1 - y)
     y, x = jnp.where(worth < 0, y, 1), jnp.where(worth < 0, x, 0)
     total = most * log_and_rest(x, y) + other * log_and_rest(x * r, c + r * y) + more * log_and_rest(x * s, d + s * y)
+    # 0 and not infinity where only the best move was seen: at the solution its v is 0, and less by rounding alone
     return jnp.where((best > 0) | (worth >= 0), total - x * worth, jnp.inf)
 
 
