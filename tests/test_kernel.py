@@ -123,6 +123,7 @@ FUNCTIONS = {
     "writes": lambda x, i, key: (x.at[i % 2, 1].set(7.0), x.at[0, i].add(x[1, :2]), x[0].at[i[0] + 1].add(1.0)),
     "joins": lambda x, i, key: jnp.stack([jnp.concatenate([x[0], x[1, :2]]), jnp.ones(5)]),
     "loops": lambda x, i, key: jax.lax.fori_loop(0, 7, lambda n, y: jnp.sin(y) + n * x[0], x[1]),
+    "loops without constants": lambda x, i, key: jax.lax.fori_loop(0, 7, lambda n, y: jnp.sin(y) + n, x[1]),
     "scans": lambda x, i, key: jax.lax.scan(lambda c, y: (c + y[0], c * y), x[0, 0], x, reverse=True),
     "draws": lambda x, i, key: (
         jax.random.uniform(key, (2, 3)),

@@ -321,7 +321,7 @@ def test_rows_of_three_moves_against_40_digits():
     rng = np.random.default_rng(0)
     n = np.where(rng.random((400, 3)) < 1 / 3, 0, np.rint(10 ** rng.uniform(0, 5, (400, 3)))).astype(np.float32)
     v = (rng.normal(size=(400, 3)) * 10 ** rng.uniform(-2, 1, (400, 3))).astype(np.float32)
-    n[:2], v[:2] = [[5, 0, 0], [0, 3, 7]], [[0, -1, -2], [-1, 0, 0]]
+    n[:3], v[:3] = [[5, 0, 0], [0, 3, 7], [3, 4, 0]], [[0, -1, -2], [-1, 0, 0], [0, -1, -2]]
     exact = np.array([divergence_of_a_row(*row) for row in zip(n, v, strict=True)])
     apart = [v[:, i].astype(float) - v[:, j] for i, j in ((0, 1), (0, 2), (1, 2))]
     found = np.asarray(rows_of_three.divergence(*(list(map(jnp.float32, each)) for each in (n.T, v.T, apart))), float)
