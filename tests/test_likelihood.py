@@ -11,7 +11,7 @@ import reference_chain
 import reference_likelihood
 
 from jaxbandit import chains
-from jaxbandit.confidence import chain_likelihood_ratio, chain_mean, chain_mean_upper, rows_of_three
+from jaxbandit.confidence import beginning, chain_likelihood_ratio, chain_mean, chain_mean_upper, rows_of_three
 
 
 def reachable(cases, seed):
@@ -358,6 +358,21 @@ HARD = [
     ([[0, 140000, 0], [140000, 0, 0], [0, 0, 0]], [1, 0.65699005, 0], 0.8285325),
     ([[648, 0, 1], [0, 0, 27], [0, 27, 0]], [1.0, 0.0, 0.14844903], 0.11404585),
 ]
+
+
+@pytest.mark.parametrize("states", [3, 4])
+def test_a_search_in_a_class_begins_inside_of_it(states):
+    """The relative values lie between 0 and their largest span, from a tenth of it or their own span on, in order."""
+    rng = np.random.default_rng(states)
+    counts = np.rint(10 ** rng.uniform(-1, 3, (states, states, 50)))  # [to, from, case]
+    paid, high = rng.random((states, 50)), 10 ** rng.uniform(-0.3, 1.5, 50)
+    n, paid, high = (jnp.asarray(each, float) for each in (counts, paid, high))
+    value = np.asarray(beginning.begun(n, paid, None, jnp.zeros(50), high)[0].value)
+    assert (value > 0).all() and (value < high).all()
+    own = np.asarray(beginning.chain_of(jnp.where(n > 0, n, beginning.PRIOR), paid)[2])
+    own = own - own.min(0)
+    begin = np.minimum(0.1 * high, own.max(0))
+    np.testing.assert_allclose(value, begin + own * np.minimum(0.8 * high / own.max(0), 1), rtol=1e-4, atol=1e-5)
 
 
 def test_classes_of_more_states():
