@@ -14,6 +14,7 @@ from scipy.stats import beta
 import jaxbandit
 from experiments.published.scenarios import environment
 from jaxbandit import bernoulli, bounds, chains, markov, two_state
+from jaxbandit.bounds import mixing
 from jaxbandit.bounds.mixing import nearest_mixing_chain
 from jaxbandit.bounds.nearest import nearest_chain, nearest_row, nearest_two_state
 
@@ -275,6 +276,19 @@ def test_nearest_chain_that_mixes_against_brute_force(states):
             brute = reference.lower_brute(rows, reward, target, starts=4, gap=gap)
             assert found.rate == pytest.approx(brute, rel=1e-6)
             assert found.mean >= target and (target > 0 or ratio > 1 or found.mean == mean)
+
+
+def test_a_search_begins_in_the_class():
+    """For each start a row of every state has its mean and values, which lie no further apart than they may."""
+    rng = np.random.default_rng(1)
+    for _ in range(30):
+        reward, u = rng.random((2, int(rng.integers(3, 6))))
+        reward = (reward - reward.min()) / np.ptp(reward)
+        gap, target = rng.uniform(0.05, 1), rng.uniform(0.3, 0.95)
+        for values, mean in mixing._starts(6 * u - 3, reward, target, gap):
+            needed = mean + values - reward  # the mean of the values in the next state, from each
+            assert mean >= target and values.min() <= needed.min() and needed.max() <= values.max()
+            assert np.ptp(values) <= (1 + 1e-12) / gap
 
 
 def test_a_local_minimum_that_other_starts_avoid():

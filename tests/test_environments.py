@@ -220,6 +220,25 @@ def test_contract_compares_rewards_and_means_with_what_is_paid():
     check_environment(two_state([1e-7, 0.4], [1e-7, 0.55]))
 
 
+@jaxbandit.pytree
+class Late(type(ARMS)):
+    """Scenario-like arms that stay in state 0 for their first 50 plays."""
+
+    def step(self, key, state, arms):
+        following, feedback = super(type(self), self).step(key, state, arms)
+        begun = state.plays[arms] >= 50
+        return (
+            following._replace(states=state.states.at[arms].set(feedback.states * begun)),
+            feedback._replace(states=feedback.states * begun, rewards=feedback.rewards * begun),
+        )
+
+
+def test_contract_does_not_count_plays_before_it_has_settled():
+    """Of 64 plays that do not count all but 14 are in state 0, where the mean would be off by 20 standard errors."""
+    arms = two_state([0.5, 0.4, 0.3], [0.4, 0.55, 0.65])
+    check_environment(Late(**{name: getattr(arms, name) for name in arms.__dataclass_fields__}), settle=64)
+
+
 @pytest.mark.slow
 def test_contract_takes_slow_and_random_arms_for_right():
     """7 environments, 28 arms: a false fail below 3e-7."""
