@@ -19,7 +19,9 @@ jax.config.update("jax_num_cpu_devices", 2)
 jax.config.update("jax_numpy_rank_promotion", "raise")
 LEAST = 0.0  # seconds of compiling from which a program is worth a file
 MEASURED = Path(__file__).parents[1] / "build" / "accuracy"  # what the site shows
-SLOW = Path(__file__).parent / "slow.txt"  # tests that take more than about 2.5 seconds, as --durations=0 says
+# Tests that take more than about 2.5 seconds, as --durations=0 says; and those of them that `.ci/run` leaves out, which
+# take long and say of further cases what others say already.
+SLOW, RELEASE = (Path(__file__).parent / name for name in ("slow.txt", "release.txt"))
 
 
 def pytest_configure(config):
@@ -44,18 +46,18 @@ def pytest_xdist_auto_num_workers(config):
 
 
 def pytest_collection_modifyitems(config, items):
-    """Mark what `slow.txt` names, a test or one case of it; a name that no test has any more is an error."""
-    names = SLOW.read_text().splitlines()
-    found = set()
-    for item in items:
-        for name in {item.nodeid, item.nodeid.split("[")[0]} & set(names):
-            found.add(name)
-            item.add_marker(pytest.mark.slow)
+    """Mark what the two files name, a test or one case of it; a name that no test has any more is an error."""
     files = {item.nodeid.split("::")[0] for item in items}
-    if not config.option.keyword and not any("::" in name for name in config.args):
+    for file, marks in ((SLOW, ["slow"]), (RELEASE, ["slow", "release"])):
+        names, found = file.read_text().splitlines(), set()
+        for item in items:
+            if here := {item.nodeid, item.nodeid.split("[")[0]} & set(names):
+                found |= here
+                for mark in marks:
+                    item.add_marker(mark)
         gone = [name for name in names if name.split("::")[0] in files and name not in found]
-        if gone:
-            raise pytest.UsageError(f"tests/slow.txt names {gone[0]}, which is no test")
+        if gone and not config.option.keyword and not any("::" in name for name in config.args):
+            raise pytest.UsageError(f"tests/{file.name} names {gone[0]}, which is no test")
 
 
 @pytest.fixture
