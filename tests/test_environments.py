@@ -222,11 +222,11 @@ def test_contract_compares_rewards_and_means_with_what_is_paid():
 
 @jaxbandit.pytree
 class Late(type(ARMS)):
-    """Scenario-like arms that stay in state 0 for their first 50 plays."""
+    """Scenario-like arms that stay in state 0 for their first 30 plays."""
 
     def step(self, key, state, arms):
         following, feedback = super(type(self), self).step(key, state, arms)
-        begun = state.plays[arms] >= 50
+        begun = state.plays[arms] >= 30
         return (
             following._replace(states=state.states.at[arms].set(feedback.states * begun)),
             feedback._replace(states=feedback.states * begun, rewards=feedback.rewards * begun),
@@ -234,7 +234,7 @@ class Late(type(ARMS)):
 
 
 def test_contract_does_not_count_plays_before_it_has_settled():
-    """Of 64 plays that do not count all but 14 are in state 0, where the mean would be off by 20 standard errors."""
+    """Of 64 plays that do not count 30 are in state 0: with them the mean would be off by many standard errors."""
     arms = two_state([0.5, 0.4, 0.3], [0.4, 0.55, 0.65])
     check_environment(Late(**{name: getattr(arms, name) for name in arms.__dataclass_fields__}), settle=64)
 
