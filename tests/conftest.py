@@ -20,7 +20,7 @@ jax.config.update("jax_numpy_rank_promotion", "raise")
 LEAST = 0.0  # seconds of compiling from which a program is worth a file
 MEASURED = Path(__file__).parents[1] / "build" / "accuracy"  # what the site shows
 # Tests that take more than about 2.5 seconds, as --durations=0 says; and those of them that `.ci/run` leaves out, which
-# take long and say of further cases what others say already.
+# take long: further cases of what others hold, and whole experiments and machinery that seldom change.
 SLOW, RELEASE = (Path(__file__).parent / name for name in ("slow.txt", "release.txt"))
 
 

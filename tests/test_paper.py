@@ -131,9 +131,8 @@ def test_a_report_stands_alone_and_kills_leave_no_trace_in_it(tmp_path):
 
     def whole(name):
         subprocess.run([*arguments, str(tmp_path / name)], check=True, timeout=300, **options, **silent)
-        return check_report(
-            tmp_path / name, "6 runs of 300 rounds", "python -m experiments.paper --runs 6 --horizon 300"
-        )
+        command = f"python -m experiments.paper {' '.join(sizes)} --seed 0"
+        return check_report(tmp_path / name, "6 runs of 300 rounds", command)
 
     undisturbed = whole("undisturbed")
     process = subprocess.Popen([*arguments, str(tmp_path / "killed")], **options, **silent)
