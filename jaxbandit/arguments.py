@@ -68,9 +68,16 @@ def as_floats(name: str, values: Array) -> np.ndarray:
 
 
 def number(
-    name: str, value: Any, low: float = -LARGEST, high: float = LARGEST, *, above: bool = False, hint: str = ""
+    name: str,
+    value: Any,
+    low: float = -LARGEST,
+    high: float = LARGEST,
+    *,
+    above: bool = False,
+    below: bool = False,
+    hint: str = "",
 ) -> float:
-    """One number in [low, high], or above low; the hint is for who gives several.
+    """One number in [low, high], above low or below high where it says so; the hint is for who gives several.
 
     Raises:
       ValueError: with the name: it is something else.
@@ -81,8 +88,9 @@ def number(
         raise ValueError(f"{name}: {shown(value)} is not a number") from None
     if array.ndim:
         raise ValueError(f"{name}: {shown(value)} is not one number{hint}")
-    if not low <= array <= high or (above and array == low):
-        raise ValueError(f"{name}: {value} lies outside {'(' if above else '['}{low:g}, {high:g}]")
+    if not low <= array <= high or (above and array == low) or (below and array == high):
+        ends = "(" if above else "[", ")" if below else "]"
+        raise ValueError(f"{name}: {value} lies outside {ends[0]}{low:g}, {high:.10g}{ends[1]}")
     return float(array)
 
 

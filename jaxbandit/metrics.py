@@ -130,8 +130,7 @@ def discounted_reward(result: Counts, label: str, discount: float) -> np.ndarray
     >>> discounted_reward(result, "G", 0.9).shape
     (1, 1, 5)
     """
-    if not number("discount", discount, 0, 1) < 1:
-        raise ValueError(f"discount: {discount!r} is not at least 0 and below 1")
+    number("discount", discount, 0, 1, below=True)
     collected = _collected(result, label)
     ends = np.concatenate([[0], result.times])
     weights = -np.diff(float(discount) ** ends) / np.diff(ends) / (1 - discount)

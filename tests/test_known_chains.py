@@ -381,7 +381,7 @@ def test_whittle_refuses_an_arm_without_indices():
 
 
 BAD = [
-    (lambda: restarting(ARMS, 1.0), "discount: 1.0 is not one number from 0"),
+    (lambda: restarting(ARMS, 1.0), r"discount: 1.0 lies outside \[0, 0.9999999995\]"),
     (lambda: restarting(ARMS, [0.5, 0.9]), "discount: "),
     (lambda: restarting("arms", 0.9), "arms: str are not rested arms"),
     (lambda: Gittins.of(ARMS, 1.0), "discount: 1.0"),

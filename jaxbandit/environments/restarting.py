@@ -8,7 +8,7 @@ import jax.numpy as jnp
 import numpy as np
 
 from jaxbandit import chains, draws, indices
-from jaxbandit.arguments import finite, shown
+from jaxbandit.arguments import number
 from jaxbandit.base import Array, Feedback, Pairing, Problem, pytree
 from jaxbandit.environments.markov_arms import MarkovArms
 
@@ -138,8 +138,6 @@ def restarting(arms: MarkovArms, discount: float) -> Restarting:
     """
     if not isinstance(arms, MarkovArms):
         raise ValueError(f"arms: {type(arms).__name__} are not rested arms, as `markov` makes them")
-    found = finite("discount", discount)
-    if found.ndim or not 0 <= found <= 1 - chains.RAREST:
-        raise ValueError(f"discount: {shown(discount)} is not one number from 0 to 1 - 2^-31")
-    ends = np.minimum(np.rint((1 - found) * 2.0**32), 2.0**32 - 1).astype(np.uint32)
-    return Restarting(arms=arms, discount=found, threshold=ends)
+    kept = np.float64(number("discount", discount, 0, 1 - chains.RAREST))
+    ends = np.minimum(np.rint((1 - kept) * 2.0**32), 2.0**32 - 1).astype(np.uint32)
+    return Restarting(arms=arms, discount=kept, threshold=ends)

@@ -4,7 +4,7 @@ from __future__ import annotations
 
 import numpy as np
 
-from jaxbandit.arguments import finite, shown
+from jaxbandit.arguments import finite
 from jaxbandit.base import Array
 from jaxbandit.chains import stochastic
 
@@ -31,15 +31,3 @@ def checked_reward(reward: Array, arms: int, states: int) -> np.ndarray:
     if array.shape not in ((states,), (arms, states)):
         raise ValueError(f"reward: shape {array.shape} is neither [S] = ({states},) nor [K, S] = ({arms}, {states})")
     return np.broadcast_to(array, (arms, states))
-
-
-def checked_discount(discount: Array) -> float:
-    """One number in [0, 1).
-
-    Raises:
-      ValueError: it is another.
-    """
-    array = finite("discount", discount)
-    if array.ndim or not 0 <= array < 1:
-        raise ValueError(f"discount: {shown(discount)} is not one number of at least 0 and below 1")
-    return float(array)

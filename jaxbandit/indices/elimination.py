@@ -4,8 +4,9 @@ from __future__ import annotations
 
 import numpy as np
 
+from jaxbandit.arguments import number
 from jaxbandit.base import Array
-from jaxbandit.indices.arguments import checked_discount, checked_reward, checked_rows
+from jaxbandit.indices.arguments import checked_reward, checked_rows
 
 
 def gittins(transition: Array, reward: Array, discount: float) -> np.ndarray:
@@ -34,7 +35,7 @@ def gittins(transition: Array, reward: Array, discount: float) -> np.ndarray:
     """
     rows = checked_rows("transition", transition)
     paid = checked_reward(reward, *rows.shape[:2])
-    factor = checked_discount(discount)
+    factor = number("discount", discount, 0, 1, below=True)
     return np.stack([_of_arm(one, one @ pays, factor) for one, pays in zip(rows, paid, strict=True)])
 
 

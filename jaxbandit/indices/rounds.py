@@ -4,8 +4,7 @@ from __future__ import annotations
 
 import numpy as np
 
-from jaxbandit.arguments import finite, shown
-from jaxbandit.indices.arguments import checked_discount
+from jaxbandit.arguments import number
 
 MOST = 2 * 10**6  # rounds, beyond which their weights take seconds and gigabytes
 TAIL = 0.1  # the part of the error that is left to the rounds behind the last, as these are always missed
@@ -30,9 +29,8 @@ def rounds_to_record(discount: float, error: float = 1e-4) -> np.ndarray:
     >>> rounds_to_record(0.5, 0.1).tolist()
     [1, 2, 4, 7]
     """
-    factor, allowed = checked_discount(discount), finite("error", error)
-    if allowed.ndim or not 1e-300 < allowed < 1:
-        raise ValueError(f"error: {shown(error)} is not one number between 0 and 1")
+    factor = number("discount", discount, 0, 1, below=True)
+    allowed = number("error", error, 1e-300, 1, above=True, below=True)
     if factor and np.log(TAIL * allowed) / np.log(factor) > MOST:
         raise ValueError(f"discount: {discount} with error {error} takes more than {MOST:,} rounds")
     last = 1 if factor == 0 else max(1, int(np.ceil(np.log(TAIL * allowed) / np.log(factor))))

@@ -6,9 +6,10 @@ from typing import NamedTuple
 
 import numpy as np
 
+from jaxbandit.arguments import number
 from jaxbandit.base import Array
 from jaxbandit.chains import recurrent_classes
-from jaxbandit.indices.arguments import checked_discount, checked_reward, checked_rows
+from jaxbandit.indices.arguments import checked_reward, checked_rows
 
 ROUNDING = 1e-8  # of the largest number compared; closer ones are equal
 
@@ -52,15 +53,15 @@ def whittle(active: Array, passive: Array, reward: Array, *, discount: float | N
     if played.shape != left.shape:
         raise ValueError(f"passive: shape {left.shape} is not that of active, {played.shape}")
     paid = checked_reward(reward, *played.shape[:2])
-    factor = None if discount is None else checked_discount(discount)
+    factor = None if discount is None else number("discount", discount, 0, 1, below=True)
     found = []
-    for number, (one, other, pays) in enumerate(zip(played, left, paid, strict=True)):
+    for arm, (one, other, pays) in enumerate(zip(played, left, paid, strict=True)):
         if factor is None and len(classes := recurrent_classes(other)) > 1:
-            raise ValueError(f"passive: arm {number} has several recurrent classes {classes}; give a discount below 1")
+            raise ValueError(f"passive: arm {arm} has several recurrent classes {classes}; give a discount below 1")
         try:
             found.append(of_arm(one, other, one @ pays, np.zeros(len(pays)), factor))
         except np.linalg.LinAlgError as error:
-            raise ValueError(f"discount: None, but arm {number}, {error}; give a discount below 1") from None
+            raise ValueError(f"discount: None, but arm {arm}, {error}; give a discount below 1") from None
     indexable = np.array([index is not None for index in found])
     nothing = np.full(paid.shape[1], np.nan)
     return WhittleIndices(np.stack([nothing if index is None else index for index in found]), indexable)

@@ -4,8 +4,8 @@ from __future__ import annotations
 
 import numpy as np
 
+from jaxbandit.arguments import number
 from jaxbandit.base import Array
-from jaxbandit.indices.arguments import checked_discount
 from jaxbandit.indices.elimination import gittins
 from jaxbandit.indices.start import with_start
 
@@ -34,7 +34,7 @@ def gittins_value(transition: Array, reward: Array, discount: float, initial: Ar
     >>> round(gittins_value(two, [0.0, 1.0], 0.9, [[1, 0], [1, 0]]), 6)
     5.494505
     """
-    discount = checked_discount(discount)
+    discount = number("discount", discount, 0, 1, below=True)
     rows, paid = with_start(transition, reward, initial)
     index = gittins(rows, paid, discount)
     ends = np.unique(index)

@@ -12,8 +12,10 @@ from jaxbandit.base import Family, Range
 from jaxbandit.confidence import Solver
 
 
-def number(policy: Any, name: str, low: float = -LARGEST, high: float = LARGEST, *, above: bool = False) -> None:
-    """Refuse the field `name` unless it is one finite number in [low, high], or above low.
+def number(
+    policy: Any, name: str, low: float = -LARGEST, high: float = LARGEST, *, above: bool = False, below: bool = False
+) -> None:
+    """Refuse the field `name` unless it is one finite number in [low, high], above low or below high where it says so.
 
     Raises:
       ValueError: the field's name, its value and the range.
@@ -21,7 +23,7 @@ def number(policy: Any, name: str, low: float = -LARGEST, high: float = LARGEST,
     if isinstance(getattr(policy, name), bool | np.bool_):
         raise ValueError(f"{name}: {getattr(policy, name)} is not a number")
     hint = "; for a grid give a list of policies"
-    arguments.number(name, getattr(policy, name), low, high, above=above, hint=hint)
+    arguments.number(name, getattr(policy, name), low, high, above=above, below=below, hint=hint)
 
 
 def choice(policy: Any, name: str, choices: tuple[str, ...]) -> None:

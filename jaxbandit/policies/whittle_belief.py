@@ -53,7 +53,7 @@ class WhittleBelief:
           ValueError: the environment has a `passive` law.
         """
         has("environment", environment, "one of environments.restless", "transition", "initial", "passive")
-        number("discount", discount, 0, 1)
+        number("discount", discount, 0, 1, below=True)
         if environment.passive is not None:
             raise ValueError("environment: has a `passive` law; the index is for arms that move alike, played or not")
         return cls(environment.transition, environment.initial, discount)
@@ -64,13 +64,11 @@ class WhittleBelief:
             raise ValueError("reward: Whittle's index on beliefs is for two states that pay 0 and 1")
         checks.laws(self, "transition", (arms, 2, 2))
         checks.laws(self, "initial", (arms, 2))
-        checks.number(self, "discount", 0, 1)
+        checks.number(self, "discount", 0, 1, below=True)
         rows = np.asarray(self.transition, float)
         if (rows[:, 1, 1] < rows[:, 0, 1]).any():
             arm = int(np.argmax(rows[:, 1, 1] < rows[:, 0, 1]))
             raise ValueError(f"transition: p11 < p01 for arm {arm}; the index is for p11 >= p01")
-        if float(self.discount) == 1:
-            raise ValueError("discount: 1 lies outside [0, 1)")
 
     def reordered(self, order: Array) -> WhittleBelief:
         """The policy for arms in another order: place i holds the arm `order[i]`, [K] int32."""
