@@ -70,7 +70,7 @@ except ValueError as error:
 # %% [markdown]
 # ## Regret beside them
 #
-# A bound's slope is asymptotic, its height is not: below some round, a policy may well be below its lower bound.
+# A bound is about the slope against log t: in early rounds a policy's regret may well lie below its lower bound.
 
 
 # %%

@@ -35,7 +35,7 @@ horizon = 10_000
 
 # %% [markdown]
 # MOSS in its anytime form (Degenne and Perchet 2016) plays the largest mean + √((1 + α)/2 · max(0, log(t / (K T))) /
-# T), T the arm's plays.
+# T), T the arm's plays; `jaxbandit.MOSS` is this with α = 1.
 
 
 # %%

@@ -280,7 +280,7 @@ def test_what_they_are_not_for():
     pays, turning = restless(STICKY.transition, (0, 2)), arms_of((0.2, 0.8), (0.7, 0.2))
     for policy, environment, name in (
         (WhittleBelief.of(turning), turning, "transition: p11 < p01 for arm 1"),
-        (WhittleBelief.of(STICKY, 1.0), STICKY, "discount: 1 lies outside"),
+        (WhittleBelief(STICKY.transition, STICKY.initial, 1.0), STICKY, "discount: 1.0 lies outside"),
         (WhittleBelief.of(pays), pays, "reward: Whittle's index on beliefs is for two states that pay 0 and 1"),
         (Myopic.of(STICKY), MOVING, r"transition: shape \(3, 2, 2\) is not \(5, 2, 2\)"),
         (Myopic(STICKY.transition, np.ones((3, 2))), STICKY, "initial: not laws"),

@@ -563,7 +563,7 @@ class Mine:
     "policy", [name for name in jaxbandit.ALL if not hasattr(jaxbandit.ALL[name](), "reward_range")]
 )
 def test_policies_that_need_states_are_refused_by_name(policy):
-    with pytest.raises(ValueError, match=rf"policies\['p'\]: {policy} needs rewards that tell the states.*UCB1, KLUCB"):
+    with pytest.raises(ValueError, match=rf"policies\['p'\]: {policy} needs rewards that tell the states.*UCB1, UCBSM"):
         simulate(ARMS["beta"], {"p": jaxbandit.ALL[policy]()}, runs=2, horizon=5)
 
 

@@ -116,6 +116,6 @@ def test_results_of_sweeps_and_files(tmp_path):
 @pytest.mark.parametrize("package", ["xarray", "h5netcdf", "h5py"])
 def test_a_package_that_is_missing_is_named(result, tmp_path, monkeypatch, package):
     monkeypatch.setitem(sys.modules, package, None)
-    with pytest.raises(ImportError, match=package + r' is not installed; pip install "jaxbandit\[xarray\]"'):
+    with pytest.raises(ImportError, match=package + r' is not installed; pip install -e "\.\[xarray\]"'):
         result.to_netcdf(tmp_path / "result.nc")
     assert not list(tmp_path.iterdir())

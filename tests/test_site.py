@@ -47,6 +47,18 @@ def test_every_public_name_is_in_the_reference(tmp_path):
     assert asked - rooms == shown
 
 
+def test_sources_are_listed_in_full():
+    names, year = r"[A-Z][\w-]+(?:(?:, | and )[A-Z][\w-]+)*(?: et al\.)?", r"(?:19|20)\d\d"
+    listed = set(
+        re.findall(rf"^- \*\*({names} {year})\*\*", (ROOT / "docs" / "references.md").read_text(), re.MULTILINE)
+    )
+    named = set()
+    for file in (ROOT / "jaxbandit").rglob("*.py"):
+        for source in re.findall(r"Source: (.*?)(?:\n\n|\Z)", file.read_text(), re.DOTALL):
+            named |= set(re.findall(rf"{names} {year}", " ".join(source.split())))
+    assert len(named) > 40 and named <= listed
+
+
 def test_texts_lead_to_pages_that_are_there():
     """Links of the README and other texts, as the site has them, by page; anchors are the build's to check."""
     for text in readme.write(DOCS / "generated").values():

@@ -9,6 +9,7 @@ ROOT = Path(__file__).parent.parent.parent
 # what a link of the repository leads to on the site, which begins at "/"
 PAGES = {
     "docs/optimality.md": "/optimality.md",
+    "docs/references.md": "/references.md",
     "experiments/README.md": "/experiments.md",
     "experiments/own_policy.py": "/how_to/own_policy.md",
     "experiments/specs/example.toml": "/how_to/cluster.md",

@@ -30,7 +30,7 @@ def nearest_row(rows: Array, values: Array) -> Nearest:
       rows: [R, S], laws.
       values: [R, S].
 
-    Source: Honda and Takemura 2010; Cappe et al. 2013.
+    Source: Honda and Takemura 2010; Cappe, Garivier, Maillard, Munos and Stoltz 2013.
 
     >>> round(float(nearest_row(np.array([[0.5, 0.5]]), np.array([[-0.75, 0.25]])).cost[0]), 6)
     0.143841

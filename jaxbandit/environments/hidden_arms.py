@@ -30,8 +30,9 @@ class HiddenArms:
     the symbol o ~ emission[k, s', .] and pays reward[k, o].
 
     The arms are rested. They are `MarkovArms` on pairs of a state and a symbol, s G + o with G symbols, of which the
-    symbol is shown; a play takes one draw. For a player the symbols stand in the place of states, so that every policy
-    plays these arms: `Feedback.before` is the symbol shown before, the first of which is drawn with the first state.
+    symbol is shown; a play takes one draw. For a player the symbols stand in the place of states (`Feedback.before` is
+    the symbol shown before, the first of which is drawn with the first state), so that policies play these arms, but
+    for RCA and those that know rested or restless chains.
 
     Symbols are no Markov chain, so that what a policy concludes from their transitions is not what it was made for; but
     their law, `symbol_transition`, has the arm's mean exactly.

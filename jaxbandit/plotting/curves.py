@@ -96,7 +96,10 @@ def plot_regret(
 
 
 def plot_pulls(result: Result, label: str, *, scenario: int = 0, variant: int = 0, ax: Axes | None = None) -> Axes:
-    """Mean number of plays of every arm over rounds, both axes logarithmic; the best arms are drawn thicker."""
+    """Mean number of plays of every arm over rounds, both axes logarithmic; the best arms are drawn thicker.
+
+    Arms are numbered from 1, as in the paper; everywhere in code they are numbered from 0.
+    """
     ax = axes_of(ax)
     metrics.check_label(result, label)
     check_scenario(result, scenario)

@@ -25,7 +25,7 @@ class IMEDMC:
 
     With an exponent or a gap, only chains of a class are admitted: those whose range of relative values is at most
     (max reward - min reward) / gap (`chains.reward_gap`), for two states those with P01 + P10 >= gap. An arm that never
-    moves is given up then; without, an arm slower than 1 / T is played for ever.
+    moves is given up then; without, an arm that has not moved yet is played on until it does.
 
     Args:
       exponent: None, or in (0, 1): the class of the gap T^-exponent, T the arm's plays. It needs no knowledge of the
@@ -36,7 +36,8 @@ class IMEDMC:
       ValueError: from `simulate` and `check_policy`, for a field out of range or both fields given.
 
     It is for one play a round. With M plays the M-th arm should be compared with the M-th best mean, not with the best:
-    regret is linear then.
+    regret is linear then. For two states J is exact but for rounding. For more it is found by a search, which for three
+    states without a class is off by more than 0.1 max(1, J) in 2 of 1,000 counts that plays reach.
 
     Source: our own, after Honda and Takemura 2015 (IMED) and Burnetas and Katehakis 1997 (the likelihood of chains).
     Cycles are counted where IMED has plays, because a slow arm's plays say less than their number.
@@ -55,9 +56,7 @@ class IMEDMC:
         if self.exponent is not None and self.gap is not None:
             raise ValueError("gap: give an exponent or a gap, not both")
         if self.exponent is not None:
-            checks.number(self, "exponent", 0, 1, above=True)
-            if float(self.exponent) == 1:
-                raise ValueError("exponent: 1.0 lies outside (0, 1)")
+            checks.number(self, "exponent", 0, 1, above=True, below=True)
         if self.gap is not None:
             checks.number(self, "gap", 0, 1)
 

@@ -19,8 +19,8 @@ class KLUCB:
 
     Other levels in the place of log f(t) make other policies of the literature:
 
-      exploration=2: log t + 2 log log t, for which Agrawal 1995 bounds the regret of one-parameter families, and from
-        which log f(t) as it is differs in the first rounds only.
+      exploration=2: log t + 2 log log t, for which Agrawal 1995 bounds the regret of one-parameter families. The
+        default, log f(t), is nearly the same but in the first rounds.
       exploration=0, clock="arm": log(t / T), KL-UCB+ (Garivier and Cappe 2011, a remark; Honda 2019 proves it optimal).
       horizon=n: log+(y (1 + log+(y)^2)) with y = n / (K T), log+ = max(0, log), KL-UCB++ (Menard and Garivier 2017),
         optimal as n grows and for the worst arms. An arm that has had n / K plays is taken at its mean.

@@ -22,7 +22,7 @@ class UCBSM:
     """UCB on the sample mean for Markovian rewards: mean + sqrt(L log t / T), T the arm's plays.
 
     Args:
-      L: at least 0; 343 in the paper's experiments.
+      L: at least 0; 343 in the code of the paper's authors, and none in its text (see `bounds.ucb_sm_constant`).
 
     Raises:
       ValueError: from `simulate` and `check_policy`, for a negative L.
@@ -101,7 +101,8 @@ class MOSS:
     Raises:
       ValueError: from `simulate` and `check_policy`, for a horizon that is not positive.
 
-    Source: Audibert and Bubeck 2009; Degenne and Perchet 2016 for the anytime form.
+    Source: Audibert and Bubeck 2009; Degenne and Perchet 2016 for the anytime form, whose factor (1 + alpha) / 2 before
+    the log is 1 here.
 
     >>> state = MOSS().init(jnp.array([[0.0, 1.0], [0.0, 1.0]]))
     >>> state = state._replace(counts=jnp.array([[2, 2], [0, 1]]))

@@ -130,4 +130,4 @@ def _installed(package: str) -> Any:
     try:
         return import_module(package)
     except ImportError as error:
-        raise ImportError(f'{package} is not installed; pip install "jaxbandit[xarray]"') from error
+        raise ImportError(f'{package} is not installed; pip install -e ".[xarray]"') from error

@@ -45,7 +45,7 @@ class Result(Contents):
         write(self, file_name(path))
 
     def to_xarray(self) -> xarray.Dataset:
-        """The counts and the regret (`metrics.regret`) with named axes; needs `pip install "jaxbandit[xarray]"`.
+        """The counts and the regret (`metrics.regret`) with named axes; needs `pip install -e ".[xarray]"`.
 
         Variants of a policy follow each other on the axis `policy`, all under its label, so that policies with
         different numbers of variants fit and counts stay whole numbers. Along that axis lie `variant` and every

@@ -189,8 +189,8 @@ def _check_range(label: str, policy: Any, scenario: str, environment: Any) -> No
     if suited is None:
         raise ValueError(
             f"policies[{label!r}]: {name} needs rewards that tell the states of an arm, and those of "
-            f"scenarios[{scenario!r}] are no finite table; UCB1, KLUCB, IMED or Thompson with a family, and "
-            "GradientBandit need none"
+            f"scenarios[{scenario!r}] are no finite table; UCB1, UCBSM, MOSS, GradientBandit, "
+            "and KLUCB, IMED or Thompson with a family, need none"
         )
     if not (suited[0] <= found[0] and found[1] <= suited[1]):
         raise ValueError(
