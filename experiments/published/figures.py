@@ -40,7 +40,11 @@ FIGURES = [
         "Figure 2c", "scenario 3", (*CLOSE, "m-TV-KL-UCB"), False, "The policies close to each other, scenario 3."
     ),
     RegretFigure(
-        "Figure 2d", "scenario 4", (*CLOSE, "m-TV-KL-UCB"), False, "The policies close to each other, scenario 4."
+        "Figure 2d",
+        "scenario 4",
+        (*CLOSE, "m-TV-KL-UCB"),
+        True,
+        "The policies close to each other, scenario 4, and ours.",
     ),
     RegretFigure(
         "I.i.d. arms",
@@ -68,7 +72,7 @@ NORMALISED = (
 def draw(figure: RegretFigure, result: Result) -> Figure:
     """Regret over time, and the distribution of final regret; where KL policies are compared, our own among them."""
     shown = figure.policies
-    if not figure.logarithmic:
+    if CLOSE[0] in shown:
         shown += tuple(OURS.get(figure.scenario, {}))
     sheet, (left, right) = panels(1, 2, (12, 4.4))
     options = {"labels": shown, "quantiles": (0.5,), "logarithmic": figure.logarithmic}

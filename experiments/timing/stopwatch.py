@@ -24,7 +24,7 @@ class Measurement:
 
     axis: str
     value: str
-    rate: float  # million rounds of one run a second
+    rate: float  # million rounds a second, those of all runs together
     ratio: float  # to the scalar loop; NaN without it
     compile_seconds: float
     peak_megabytes: float
@@ -58,7 +58,7 @@ def time_case(axis: str, value: str, case: dict[str, Any], seconds: float, scala
     first, again = timed(chunk), timed(chunk)
     horizon = fixed or chunk * max(1, round(seconds / again))
     rate = lanes * horizon / timed(horizon) / 1e6
-    return Measurement(axis, value, rate, rate / scalar, first - again, peak())
+    return Measurement(axis, value, rate, rate / scalar, max(0.0, first - again), peak())
 
 
 def processor_rate(arms: Environment, policy: Policy, runs: int = 1000, rounds: int = 20_000) -> float:
