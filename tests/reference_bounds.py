@@ -1,5 +1,6 @@
 """Regret-bound formulas evaluated term by term in mpmath with 50 digits from the paper; brute force for infima."""
 
+import warnings
 from functools import cache
 
 import numpy as np
@@ -96,7 +97,7 @@ def visit_time(a, b, eps1):
 @mp.workdps(50)
 def upper_finite(p01, p10, n, eps1, epsp, epsq):
     """Return per arm the finite-time bound of the upper-bound theorem at n, inf where the eps are not admissible."""
-    n, eps1, epsp, epsq = map(mpf, (n, eps1, epsp, epsq))
+    n, eps1, epsp, epsq = map(mpf, (int(n), eps1, epsp, epsq))
     log_f = mp.log(1 + n * mp.log(n) ** 2)
 
     def bracket(case, a1, b1, ai, bi):
@@ -275,7 +276,11 @@ def lower_brute(transition_k, reward, target=-np.inf, starts=30, seed=0, gap=Non
         share = generator.uniform(0.1, 1)
         q = ((1 - share) * P + share * generator.dirichlet(np.ones(S), S)).ravel()
         for _ in range(3):  # Again from where it stopped, with a fresh Hessian.
-            q = minimize(rate, q, **settings).x
+            with warnings.catch_warnings():
+                warnings.filterwarnings(
+                    "ignore", "Values in x were outside bounds", RuntimeWarning
+                )  # SciPy before 1.14
+                q = minimize(rate, q, **settings).x
         Q = np.clip(q.reshape(S, S), 0, 1)
         Q /= Q.sum(axis=1, keepdims=True)
         if np.all(Q[seen] > 0) and stationary_mean(Q, reward) >= target - 1e-10 and in_class(Q.ravel()):

@@ -322,6 +322,29 @@ def test_contract_refuses_broken_policies():
         check_policy(Broken(way="left"))
 
 
+@pytest.mark.parametrize("part", ["init", "update"])
+def test_contract_refuses_policies_that_are_not_pure_or_depend_on_jit(part):
+    calls = []
+
+    class Impure(type(Uniform())):
+        def update(self, state, feedback):
+            calls.append(0)
+            return state._replace(arms=state.arms + len(calls))
+
+    class OtherInJit(type(Uniform())):
+        def init(self, reward):
+            state = super().init(reward)
+            return state._replace(arms=state.arms + (part == "init" and isinstance(reward, jax.core.Tracer)))
+
+        def update(self, state, feedback):
+            return state._replace(arms=state.arms + isinstance(feedback.rewards, jax.core.Tracer))
+
+    with pytest.raises(AssertionError, match=r"Impure\.update: differs when called again in round 1; it must be pure"):
+        check_policy(jaxbandit.pytree(Impure)())
+    with pytest.raises(AssertionError, match=rf"OtherInJit\.{part}: differs with and without jit"):
+        check_policy(jaxbandit.pytree(OtherInJit)())
+
+
 @pytest.mark.parametrize(("argument", "least"), [("arms", 2), ("states", 2), ("rounds", 1), ("plays", 1)])
 def test_contract_refuses_sizes_that_are_too_small(argument, least):
     with pytest.raises(ValueError, match=f"^{argument}: {least - 1} "):

@@ -61,26 +61,27 @@ def check_policy(
         validate(np.asarray(reward_table(environment)))
     state = policy.init(reward)
     kept = shapes(state)
+    require_close(f"{name}.init: differs with and without jit", state, jax.jit(_init)(policy, reward))
     arms_state = environment.init(key := jax.random.key(1))
     scores_jit, update_jit, play = jax.jit(_scores), jax.jit(_update), jax.jit(environment.step)
     for t in range(1, rounds + 1):
         round_key = jax.random.fold_in(key, t)
         scores = scores_jit(policy, round_key, state, jnp.int32(t))
         _check_scores(name, scores, len(reward), t)
-        if t in (1, len(reward) + 1, rounds):
-            plain = policy.scores(round_key, state, jnp.int32(t))
-            require_close(f"{name}.scores: differs with and without jit in round {t}", scores, plain)
-            require_close(
-                f"{name}.scores: differs when called again in round {t}; it must be pure",
-                scores,
-                scores_jit(policy, round_key, state, jnp.int32(t)),
-            )
         arms_state, feedback = play(key, arms_state, best(scores, plays))
         following = update_jit(policy, state, feedback)
         found = shapes(following)
         require(found == kept, f"{name}.update: state changed from {kept} to {found}; shapes and types must stay")
-        state = following
-    _check_batch(name, policy, key, state, rounds)
+        if t in (1, len(reward) + 1, rounds):
+            for part, of_jit, method, given in (
+                ("scores", scores, policy.scores, (round_key, state, jnp.int32(t))),
+                ("update", following, policy.update, (state, feedback)),
+            ):
+                once, again = method(*given), method(*given)
+                require_close(f"{name}.{part}: differs when called again in round {t}; it must be pure", again, once)
+                require_close(f"{name}.{part}: differs with and without jit in round {t}", of_jit, once)
+        before, state = state, following
+    _check_batch(name, policy, key, before, feedback, rounds)
 
 
 def _check_scores(name: str, scores: Array, arms: int, t: int) -> None:
@@ -89,11 +90,21 @@ def _check_scores(name: str, scores: Array, arms: int, t: int) -> None:
     require(not bool(jnp.isnan(scores).any()), f"{name}.scores: NaN in round {t}: {scores}")
 
 
-def _check_batch(name: str, policy: Policy, key: Array, state: Any, t: int) -> None:
-    alone = policy.scores(key, state, jnp.int32(t))
-    double = jax.tree.map(lambda leaf: jnp.stack([leaf, leaf], -1), state)
-    batch = jax.jit(jax.vmap(lambda state: policy.scores(key, state, jnp.int32(t)), in_axes=-1))(double)
-    require_close(f"{name}.scores: differs in a batch", batch[1], alone)
+def _check_batch(name: str, policy: Policy, key: Array, state: Any, feedback: Feedback, t: int) -> None:
+    """The same for two runs at once, which stand on the last axis, as for one."""
+
+    def both(state: Any, feedback: Feedback) -> Any:
+        return policy.scores(key, state, jnp.int32(t)), policy.update(state, feedback)
+
+    double = jax.tree.map(lambda leaf: jnp.stack([leaf, leaf], -1), (state, feedback))
+    batch = jax.jit(jax.vmap(both, in_axes=-1, out_axes=-1))(*double)
+    second = jax.tree.map(lambda leaf: leaf[..., 1], batch)
+    for part, found, alone in zip(("scores", "update"), second, both(state, feedback), strict=True):
+        require_close(f"{name}.{part}: differs in a batch", found, alone)
+
+
+def _init(policy: Policy, reward: Array) -> Any:
+    return policy.init(reward)
 
 
 def _scores(policy: Policy, key: Array, state: Any, t: Array) -> Array:
