@@ -322,6 +322,20 @@ def test_contract_refuses_broken_policies():
         check_policy(Broken(way="left"))
 
 
+def test_a_state_may_hold_a_random_key():
+    class Noisy(type(Uniform())):
+        def init(self, reward):
+            return super().init(reward), jax.random.key(5)
+
+        def scores(self, key, state, t):
+            return super().scores(state[1], state[0], t)
+
+        def update(self, state, feedback):
+            return state[0], jax.random.fold_in(state[1], feedback.states[0])
+
+    check_policy(jaxbandit.pytree(Noisy)())
+
+
 @pytest.mark.parametrize("part", ["init", "update"])
 def test_contract_refuses_policies_that_are_not_pure_or_depend_on_jit(part):
     calls = []

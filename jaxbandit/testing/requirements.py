@@ -27,7 +27,12 @@ def require_numbers(name: str, thing: Any) -> None:
 def require_close(message: str, left: Any, right: Any) -> None:
     """Require that two pytrees have the same numbers but for rounding."""
     for x, y in zip(jax.tree.leaves(left), jax.tree.leaves(right), strict=True):
-        require(np.allclose(np.asarray(x), np.asarray(y), rtol=1e-5, atol=1e-6, equal_nan=True), message)
+        require(np.allclose(_numbers(x), _numbers(y), rtol=1e-5, atol=1e-6, equal_nan=True), message)
+
+
+def _numbers(leaf: Any) -> np.ndarray:
+    is_key = jnp.issubdtype(jnp.result_type(leaf), jax.dtypes.prng_key)
+    return np.asarray(jax.random.key_data(leaf) if is_key else leaf)
 
 
 def shapes(tree: Any) -> Any:
