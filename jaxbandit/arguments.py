@@ -107,7 +107,7 @@ def integer(name: str, value: Any, low: float = -math.inf, high: float = math.in
     except TypeError:
         raise ValueError(f"{name}: {shown(value)} is not an integer") from None
     if not low <= found <= high:
-        reach = f"{low:g} to {high:g}" if high < math.inf else f"{low:g} on"
+        reach = f"{low:,.0f} to {high:,.0f}" if high < math.inf else f"{low:,.0f} on"
         raise ValueError(f"{name}: {shown(value)} is not among the integers from {reach}")
     return found
 

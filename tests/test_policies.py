@@ -307,6 +307,10 @@ def test_contract_refuses_broken_policies():
         def scores(self, key, state, t):
             return jnp.full(state.arms.shape, jnp.nan)
 
+    class NotANumberAtLast(type(Uniform())):
+        def scores(self, key, state, t):
+            return jnp.where(t == 64, jnp.nan, super().scores(key, state, t))
+
     class TooFew(type(Uniform())):
         def scores(self, key, state, t):
             return jnp.zeros(2)
@@ -315,7 +319,17 @@ def test_contract_refuses_broken_policies():
         def update(self, state, feedback):
             return state._replace(arms=jnp.append(state.arms, 0))
 
-    for broken, message in ((NotANumber, "NaN"), (TooFew, "shape"), (Growing, "shapes and types")):
+    class Shrinking(type(Uniform())):
+        def update(self, state, feedback):
+            return state._replace(arms=state.arms[1:])
+
+    for broken, message in (
+        (NotANumber, "NaN in round 1:"),
+        (NotANumberAtLast, "NaN in round 64:"),
+        (TooFew, "shape"),
+        (Growing, "shapes and types"),
+        (Shrinking, "shapes and types"),
+    ):
         with pytest.raises(AssertionError, match=message):
             check_policy(jaxbandit.pytree(broken)())
     with pytest.raises(AssertionError, match="is not a number"):
@@ -360,9 +374,11 @@ def test_contract_refuses_policies_that_are_not_pure_or_depend_on_jit(part):
 
 
 @pytest.mark.parametrize(("argument", "least"), [("arms", 2), ("states", 2), ("rounds", 1), ("plays", 1)])
-def test_contract_refuses_sizes_that_are_too_small(argument, least):
-    with pytest.raises(ValueError, match=f"^{argument}: {least - 1} "):
-        check_policy(Uniform(), **{argument: least - 1})
+def test_contract_refuses_sizes_that_are_too_small_or_large(argument, least):
+    for size in (least - 1, 2**31):
+        message = f"^{argument}: {size} is not among the integers from {least} to 2,147,483,647"
+        with pytest.raises(ValueError, match=message):
+            check_policy(Uniform(), **{argument: size})
 
 
 def test_the_oracle_plays_the_best_arms_in_every_order():
