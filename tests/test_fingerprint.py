@@ -15,10 +15,10 @@ import optax
 import pytest
 
 import jaxbandit
-from jaxbandit import GradientBandit, Myopic, Result, Uniform, pytree, simulate, static, sweep, two_state
+from jaxbandit import KLUCB, GradientBandit, Myopic, Result, Uniform, pytree, simulate, static, sweep, two_state
 from jaxbandit.environments import restless
 from jaxbandit.policies.estimates import count_visits, no_visits, sample_mean
-from jaxbandit.simulation.code import code_of
+from jaxbandit.simulation import tiles, tracing
 from jaxbandit.simulation.fingerprint import fingerprint
 from jaxbandit.simulation.request import check
 from jaxbandit.sweeps import storage
@@ -311,13 +311,120 @@ def test_settings_of_jax_and_tuples_count():
         assert fingerprint(check(ARMS, {"u": Uniform()}))["asked"]["threefry_partitionable"] is False
 
 
-def test_numbers_are_told_by_where_they_are_read():
-    """b becomes what c is already: the same set of numbers, another program."""
-    policy = mine("a + b * plays + c")
-    names = type(policy).scores.__globals__
-    names.update(a=1.0, b=1.0, c=2.0)
-    before = code_of(policy)
-    names["b"] = 2.0
-    assert code_of(policy) != before
-    names["b"] = 1.0
-    assert code_of(policy) == before
+class Holder:
+    """What methods read an attribute or a function of."""
+
+    weight = 1.0
+
+
+def changes_of(names):
+    """By name: what stands behind plays in a score, and how it becomes twice as much, the class staying as it is."""
+    module = types.ModuleType("helpers")
+    module.of = lambda plays: plays
+    names.update(
+        a=1.0,
+        b=1.0,
+        c=2.0,
+        table=(1.0,),
+        values=[1.0],
+        weights={"w": 1.0},
+        array=np.ones(2),
+        holder=Holder(),
+        kind=Holder,
+    )
+    names.update(module=module, part=partial(lambda factor, plays: factor * plays, 1.0))
+    inner = {"weight": 1.0}
+    names.update(body=lambda n, x: x * inner["weight"], jitted=jax.jit(lambda x: x * inner["weight"]), lax=jax.lax)
+    return {
+        "number": ("b * plays + 0 * (a + c)", lambda: names.update(b=2.0)),  # the numbers that are read are the same
+        "tuple": ("table[0] * plays", lambda: names.update(table=(2.0,))),
+        "list": ("values[0] * plays", lambda: names["values"].__setitem__(0, 2.0)),
+        "dict": ("weights['w'] * plays", lambda: names["weights"].update(w=2.0)),
+        "array": ("array[0] * plays", lambda: names["array"].__setitem__(0, 2.0)),
+        "attribute": ("holder.weight * plays", lambda: setattr(names["holder"], "weight", 2.0)),
+        "attribute of a class": ("kind.weight * plays", lambda: setattr(Holder, "weight", 2.0)),
+        "function of a module": ("module.of(plays)", lambda: setattr(module, "of", lambda plays: 2 * plays)),
+        "partial": ("part(plays)", lambda: names.update(part=partial(names["part"].func, 2.0))),
+        "within a loop": ("lax.fori_loop(0, 2, body, 1.0 * plays)", lambda: inner.update(weight=2.0)),
+        "within jit": ("jitted(plays)", lambda: inner.update(weight=2.0)),
+    }
+
+
+@pytest.mark.parametrize("name", changes_of({}))
+def test_whatever_a_method_reads_is_read_again(name, tmp_path, monkeypatch):
+    """In one process, with the class as it is: the new counts are those of a class that always read the new value."""
+    monkeypatch.setattr(Holder, "weight", 1.0)
+    policies = [mine(f"0.1 + {changes_of({})[name][0]}") for _ in range(2)]
+    changes = [changes_of(type(policy).scores.__globals__)[name][1] for policy in policies]
+    before = sweep(case(policies[0]), tmp_path)["m"].visits["mine"]
+    np.testing.assert_array_equal(simulate(**case(policies[0])["m"]).visits["mine"], before)
+    for change in changes:
+        change()
+    expected = simulate(**case(policies[1])["m"]).visits["mine"]
+    after = simulate(**case(policies[0])["m"]).visits["mine"]
+    np.testing.assert_array_equal(after, expected)
+    assert (after != before).any()
+    with pytest.raises(ValueError, match=r"cases\['m'\]: the code of policy 'mine' changed"):
+        sweep(case(policies[0]), tmp_path)
+
+
+def test_an_environment_and_a_recorder_are_read_again():
+    rate = [0.0]
+
+    @pytree
+    class Late(type(ARMS)):
+        def step(self, key, state, arms):
+            following, feedback = super(type(self), self).step(key, state, arms)
+            return following, feedback._replace(rewards=feedback.rewards + rate[0])
+
+    late = Late(**{name: getattr(ARMS, name) for name in ARMS.__dataclass_fields__})
+    asked = {"scenarios": late, "policies": {"u": Uniform()}, "record": {"rate": lambda arms, state, t: t * rate[0]}}
+    for value in (1.0, 2.0):
+        rate[0] = value
+        found = simulate(**asked, **SIZE)
+        np.testing.assert_array_equal(found.recorded["rate"]["u"][0, 0, 0], [20 * value, 40 * value])
+
+
+def test_code_of_the_library_is_traced_once_and_that_of_others_at_every_call(monkeypatch):
+    traced = []
+    monkeypatch.setattr(tracing, "told", lambda *given, told=tracing.told: traced.append(given) or told(*given))
+    tracing._once.cache_clear()
+    library = {"k": KLUCB(), "g": GradientBandit(optax.sgd)}
+    counts = []
+    for policies in (library, library, {"mine": mine()}, {"mine": mine()}):
+        traced.clear()
+        fingerprint(check(ARMS, policies))
+        counts.append(len(traced))
+    assert counts == [2 + 2 * 3, 0, 3, 3]  # init and step; init, scores and update
+
+
+def test_whose_code_is_trusted():
+    gaussian = KLUCB(family=jaxbandit.families.Gaussian())
+    assert all(map(tracing.trusted, [KLUCB(), gaussian, ARMS, GradientBandit(optax.adam)]))
+    named_as_ours = type("KLUCB", (KLUCB,), {"__module__": "jaxbandit.policies.kl_ucb"})()
+    others = [GradientBandit(optax.adam(0.1)), GradientBandit(lambda rate: optax.sgd(rate)), mine(), named_as_ours]
+    assert not any(map(tracing.trusted, others))
+
+
+def test_a_method_of_the_library_that_somebody_replaces_is_played(monkeypatch):
+    before = simulate(**case(KLUCB())["m"]).visits["mine"]
+    monkeypatch.setattr(KLUCB, "scores", lambda self, key, state, t: -1.0 * state.counts.sum(-1))  # every arm in turn
+    after = simulate(**case(KLUCB())["m"]).visits["mine"]
+    assert (before != after).any() and np.ptp(after.sum(-1)[..., 1, :]) <= 1
+
+
+def test_a_program_is_compiled_again_only_where_what_was_traced_is_another():
+    """A class made anew by the cell of a notebook is compiled anew by JAX; a recorder that computes the same is not."""
+    tiles._program.cache_clear()
+    for _ in range(3):
+        simulate(**case(Uniform(), record={"t": lambda arms, state, t: t})["m"])
+    assert tiles._program.cache_info().misses == 1
+    simulate(**case(Uniform(), record={"t": lambda arms, state, t: t + 1})["m"])
+    assert tiles._program.cache_info().misses == 2
+
+
+def test_what_calls_back_into_python_is_refused():
+    policy = mine("1 + jax.pure_callback(lambda plays: plays, plays, plays)")
+    type(policy).scores.__globals__["jax"] = jax
+    with pytest.raises(ValueError, match=r"policies\['mine'\]\.scores: calls back into Python.*jax\.numpy"):
+        simulate(**case(policy)["m"])

@@ -16,10 +16,9 @@ import jaxbandit
 from jaxbandit import ALL, KLUCB, TVKLUCB, UCBSM, Result, Thompson, Uniform, simulate, two_state
 from jaxbandit.fast.batching import over_runs
 from jaxbandit.simulation import loop
-from jaxbandit.simulation.code import code_of
 from jaxbandit.simulation.plan import make_plan
 from jaxbandit.simulation.rounds import luck, play_round, start
-from jaxbandit.simulation.tiles import _program
+from jaxbandit.simulation.tiles import Tile
 
 ARMS = two_state([0.5, 0.4, 0.3], [0.4, 0.55, 0.65])
 OTHER = two_state([0.1, 0.4, 0.6], [0.4, 0.25, 0.3], initial_state="stationary")
@@ -192,15 +191,15 @@ def cut_work(runs=4):
     return request, plan
 
 
-def chunk_of(plan):
+def chunk_of(request, plan):
     """What `jax.jit` returned for TV-KL-UCB."""
-    return _program(plan.mesh, 1, 1, plan.together, plan.blocks, 1, False, (), code_of(TVKLUCB(), ARMS)).whole
+    return Tile(request, plan, 0, None)._program("tv").whole
 
 
 def test_new_numbers_runs_and_times_compile_nothing():
     """Another number, number of runs up to whole vectors, horizon, chunk or times plays the same program."""
     simulate(ARMS, {"tv": TVKLUCB()}, runs=40, horizon=50, chunk=25)
-    program = chunk_of(cut_work(40)[1])
+    program = chunk_of(*cut_work(40))
     traces = program._cache_size()
     assert traces >= 1
     key = jax.random.key(9)
@@ -277,14 +276,15 @@ def test_policies_compiled_side_by_side_report_their_own_mistakes():
         def scores(self, key, state, t):
             raise RuntimeError("no index today")
 
-    with pytest.raises(RuntimeError, match="no index today"):
+    words = r"policies\['b'\]\.scores: test_simulation.py, line \d+: raise RuntimeError.*: RuntimeError: no index today"
+    with pytest.raises(ValueError, match=words):
         simulate(ARMS, {"tv": TVKLUCB(), "b": Broken()}, runs=4, horizon=10)
 
 
 def test_no_communication_between_devices():
     request, plan = cut_work()
     tile = jaxbandit.simulation.tiles.Tile(request, plan, 0, None)
-    text = chunk_of(plan).lower(*tile._arguments("tv", 1, 25, [])).compile().as_text()
+    text = chunk_of(request, plan).lower(*tile._arguments("tv", 1, 25, [])).compile().as_text()
     for word in ("all-reduce", "all-gather", "all-to-all", "collective-permute", "reduce-scatter"):
         assert word not in text
 

@@ -5,18 +5,14 @@ from __future__ import annotations
 import dataclasses
 import hashlib
 import warnings
-from collections.abc import Callable, Iterator, Mapping
-from functools import lru_cache, partial
+from collections.abc import Iterator, Mapping
 from typing import Any
 
 import jax
 import jax.numpy as jnp
 import numpy as np
 
-from jaxbandit.base import Feedback
 from jaxbandit.fast import PLAIN
-from jaxbandit.fast.jaxprs import told
-from jaxbandit.simulation.code import code_of
 from jaxbandit.simulation.request import Request
 from jaxbandit.version import __version__
 
@@ -38,7 +34,7 @@ def fingerprint(request: Request) -> dict[str, Any]:
 
 
 def asked(request: Request) -> dict[str, Any]:
-    """The first part of a fingerprint, which needs no trace."""
+    """The first part of a fingerprint."""
     paid = [{"reward": request.reward[i], "means()": request.means[i]} for i in range(len(request.scenarios))]
     if request.comparator is not None:
         paid = [{**each, "comparator()": request.comparator[i]} for i, each in enumerate(paid)]
@@ -170,100 +166,12 @@ def _is_row(thing: Any) -> bool:
 
 def programs(request: Request) -> dict[str, dict[str, str]]:
     """A hash of what each policy, the environment and each recorder compute for one run."""
-    arms, states = request.reward.shape[1:]
-    environment = one_of(request.environment)
-    found = {label: one_of(policy) for label, policy in request.policies.items()}
-    size = arms, states, request.plays, jnp.result_type(float)
-    shuffle, more = request.shuffle, _shown_by_few(environment, request.plays)
-    seen = {
-        "policy": {label: _cached(_policy_program, policy, shuffle, more, *size) for label, policy in found.items()},
-        "the environment": {"": _cached(_environment_program, environment, *size)},
+    traced = request.traced
+    found = {
+        "policy": {label: program.hash for label, program in traced.policies.items()},
+        "the environment": {"": traced.environment.hash},
     }
-    for label, policy in found.items():
-        for name, recorder in request.recorders[label].items():
-            texts = seen.setdefault(f"record {name!r}, policy", {})
-            texts[label] = _recorder_program(recorder, environment, policy, *size)
-    return seen
-
-
-def one_of(stacked: Any) -> Any:
-    """One of stacked things, as shapes."""
-    return jax.tree.map(lambda leaf: jax.ShapeDtypeStruct(leaf.shape[1:], jnp.result_type(leaf)), stacked)
-
-
-def _cached(program: Callable[..., str], thing: Any, *size: Any) -> str:
-    """Traced once for a class, its static fields, its methods and all shapes."""
-    leaves, structure = jax.tree.flatten(thing)
-    return _traced(program, structure, tuple(leaves), code_of(thing), size)
-
-
-@lru_cache(maxsize=1000)
-def _traced(program: Callable[..., str], structure: Any, leaves: tuple[Any, ...], methods: Any, size: Any) -> str:
-    return program(jax.tree.unflatten(structure, leaves), *size)
-
-
-def _shown_by_few(environment: Any, plays: int) -> tuple[tuple[str, Any], ...]:
-    """What the environment's feedback has beside what every one's has, by name, as shapes."""
-
-    def feedback(environment: Any, key: Any, played: Any) -> Any:
-        return environment.step(key, environment.init(key), played)[1]
-
-    seen = jax.eval_shape(feedback, environment, _key(), jax.ShapeDtypeStruct((plays,), jnp.int32))
-    found = {name: getattr(seen, name, None) for name in Feedback._field_defaults}
-    return tuple((name, shape) for name, shape in found.items() if shape is not None)
-
-
-def _policy_program(policy: Any, shuffle: bool, more: Any, arms: int, states: int, plays: int, real: Any) -> str:
-    reward = jax.ShapeDtypeStruct((arms, states), real)
-    state = jax.eval_shape(lambda policy, reward: policy.init(reward), policy, reward)
-    kinds = jnp.int32, jnp.int32, jnp.int32, real
-    feedback = Feedback(*[jax.ShapeDtypeStruct((plays,), kind) for kind in kinds], **dict(more))
-    parts: list[Part] = [
-        (lambda policy, reward: policy.init(reward), (policy, reward)),
-        (lambda policy, key, state, t: policy.scores(key, state, t), (policy, _key(), state, _round())),
-        (lambda policy, state, feedback: policy.update(state, feedback), (policy, state, feedback)),
-    ]
-    if shuffle and hasattr(policy, "reordered"):
-        order = jax.ShapeDtypeStruct((arms,), jnp.int32)
-        parts.append((lambda policy, order: policy.reordered(order), (policy, order)))
-    return _hash(parts)
-
-
-def _environment_program(environment: Any, arms: int, states: int, plays: int, real: Any) -> str:
-    state = jax.eval_shape(lambda environment, key: environment.init(key), environment, _key())
-    played = jax.ShapeDtypeStruct((plays,), jnp.int32)
-    return _hash(
-        [
-            (lambda environment, key: environment.init(key), (environment, _key())),
-            (lambda environment, *given: environment.step(*given), (environment, _key(), state, played)),
-        ]
-    )
-
-
-def _recorder_program(recorder: Any, environment: Any, policy: Any, *size: Any) -> str:
-    arms, states, _, real = size
-    reward = jax.ShapeDtypeStruct((arms, states), real)
-    states_of = (
-        jax.eval_shape(lambda environment, key: environment.init(key), environment, _key()),
-        jax.eval_shape(lambda policy, reward: policy.init(reward), policy, reward),
-    )
-    return _hash([(recorder, (*states_of, _round(), policy))])
-
-
-def _key() -> Any:
-    return jax.eval_shape(partial(jax.random.key, 0, impl="threefry2x32"))
-
-
-def _round() -> Any:
-    return jax.ShapeDtypeStruct((), jnp.int32)
-
-
-Part = tuple[Callable[..., Any], tuple[Any, ...]]  # a function and its arguments as shapes
-
-
-def _hash(parts: list[Part]) -> str:
-    digest = hashlib.sha256()
-    for function, arguments in parts:
-        for piece in told(function, arguments):
-            digest.update(piece)
-    return digest.hexdigest()[:16]
+    for label, recorders in traced.recorders.items():
+        for name, program in recorders.items():
+            found.setdefault(f"record {name!r}, policy", {})[label] = program.hash
+    return found

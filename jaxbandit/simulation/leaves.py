@@ -11,6 +11,19 @@ import numpy as np
 from jaxbandit.arguments import shown
 
 
+def check_contract(where: str, thing: Any, methods: tuple[str, ...], kind: str) -> None:
+    """Refuse a thing without these methods.
+
+    Raises:
+      ValueError: with the argument `where` it stands and what is missing.
+    """
+    if isinstance(thing, type):
+        raise ValueError(f"{where}: {thing.__name__} is a class; give {thing.__name__}()")
+    missing = [name for name in methods if not callable(getattr(thing, name, None))]
+    if missing:
+        raise ValueError(f"{where}: {kind} is needed, and {type(thing).__name__} has no {', '.join(missing)}")
+
+
 def check_leaves(where: str, thing: Any) -> None:
     """Refuse a thing that is not a pytree of numbers.
 

@@ -7,12 +7,10 @@ from collections.abc import Sequence
 from dataclasses import dataclass
 
 import jax
-import jax.numpy as jnp
 import numpy as np
 from jax.sharding import Mesh
 
 from jaxbandit.arguments import integer, shown
-from jaxbandit.simulation.fingerprint import one_of
 from jaxbandit.simulation.request import Request
 
 VECTOR = 16  # runs that a CPU computes at once
@@ -120,11 +118,7 @@ def _cached(request: Request) -> int:
     runs: int = max(256, 20_480 // (arms * states))
     if states <= 3:
         return runs
-    reward = jax.ShapeDtypeStruct((arms, states), jnp.result_type(float))
-    kept = [
-        jax.eval_shape(lambda policy, reward: policy.init(reward), one_of(policy), reward)
-        for policy in request.policies.values()
-    ]
+    kept = [program.shapes for program in request.traced.policies.values()]
     most: int = max(
         sum(math.prod(leaf.shape) * leaf.dtype.itemsize for leaf in jax.tree.leaves(state)) for state in kept
     )

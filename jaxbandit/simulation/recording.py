@@ -9,12 +9,10 @@ from dataclasses import dataclass
 from typing import Any
 
 import jax
-import jax.numpy as jnp
-import numpy as np
 
 from jaxbandit.arguments import shown
-from jaxbandit.base import Array, Environment, Policy
-from jaxbandit.simulation.rounds import luck, start
+from jaxbandit.base import REWARDS, Array, Policy
+from jaxbandit.simulation.tracing import Program, one_of, recorder_program
 
 Recorder = Callable[..., Any]  # of (environment_state, policy_state, t), or of these and the policy
 Record = Mapping[str, Recorder | Mapping[str, Recorder]]
@@ -46,8 +44,10 @@ def recorders_of(record: Record | None, labels: Sequence[str], backend: str) -> 
     if record and backend == "kernel":
         raise ValueError('record: the kernel records counts only; use backend="scan"')
     for name, given in record.items():
-        if not isinstance(name, str) or not name or "/" in name or name == "visits":
-            raise ValueError(f'record: the name {name!r} is no text without "/", or is "visits"; choose another')
+        if not isinstance(name, str) or not name or "/" in name or name in ("visits", REWARDS):
+            raise ValueError(
+                f'record: the name {name!r} is no text without "/", or is "visits" or "{REWARDS}"; choose another'
+            )
         for label, function in (given if isinstance(given, Mapping) else dict.fromkeys(labels, given)).items():
             if str(label) not in labels:
                 raise ValueError(f"record[{name!r}]: {label!r} is no policy; there are {', '.join(labels)}")
@@ -72,36 +72,27 @@ def _takes_policy(where: str, function: Any) -> bool:
     )
 
 
-def recorded_shapes(
-    recorders: dict[str, dict[str, OfFour]], environment: Environment, policies: dict[str, Policy], key: Array
-) -> dict[str, dict[str, Any]]:
-    """By label and name, shape and type of what the recorders make of one run.
+def recorder_programs(
+    recorders: dict[str, dict[str, OfFour]], environment_state: Any, states: dict[str, Any], policies: dict[str, Policy]
+) -> dict[str, dict[str, Program]]:
+    """By label and name, what the recorders compute of one run.
 
     Args:
-      environment, policies: stacked, leaves with scenarios or variants as their first axis.
+      environment_state, states: the shapes of the environment's and each policy's state.
+      policies: stacked, leaves with variants as their first axis.
 
     Raises:
       ValueError: a recorder cannot be traced, or returns something else than one array of numbers.
     """
-    environment = jax.tree.map(lambda leaf: leaf[0], environment)
-    run = np.zeros(1, np.int32)
-    found: dict[str, dict[str, Any]] = {}
+    found: dict[str, dict[str, Program]] = {label: {} for label in recorders}
     for label, each in recorders.items():
-        policy = jax.tree.map(lambda leaf: leaf[0], policies[label])
-        found[label] = {}
         for name, recorder in each.items():
-
-            def of_one(policy: Any = policy, recorder: Any = recorder) -> Any:
-                carry = jax.tree.map(lambda leaf: leaf[..., 0], start(environment, policy, luck(key, run)))
-                return recorder(carry.environment, carry.policy, jnp.int32(1), policy)
-
-            try:
-                shape = jax.eval_shape(of_one)
-            except Exception as error:
-                raise ValueError(f"record[{name!r}]: it fails on the state of {label!r}: {error}") from error
+            where = f"record[{name!r}]: it fails on the state of {label!r}"
+            program = recorder_program(where, recorder, environment_state, states[label], one_of(policies[label]))
+            shape = program.shapes
             if not isinstance(shape, jax.ShapeDtypeStruct):
                 raise ValueError(f"record[{name!r}]: returns {type(shape).__name__} for {label!r}, not one array")
             if getattr(shape.dtype, "kind", "") not in tuple("biufc"):
                 raise ValueError(f"record[{name!r}]: returns {shape.dtype} for {label!r}; give numbers of a NumPy type")
-            found[label][name] = shape
+            found[label][name] = program
     return found

@@ -13,8 +13,9 @@ import numpy as np
 
 from jaxbandit.arguments import finite, integer, shown, truth
 from jaxbandit.base import REWARDS, Array, Environment, Policy, check_key, problem, reward_table, stack
-from jaxbandit.simulation.leaves import check_leaves
-from jaxbandit.simulation.recording import OfFour, Record, recorded_shapes, recorders_of
+from jaxbandit.simulation.leaves import check_contract, check_leaves
+from jaxbandit.simulation.recording import OfFour, Record, recorder_programs, recorders_of
+from jaxbandit.simulation.tracing import Program, Size, Traced, environment_program, one_of, policy_program
 
 Scenarios = Environment | Mapping[str, Environment]
 Policies = Mapping[str, Policy | Sequence[Policy]]
@@ -42,7 +43,7 @@ class Request:
     times: np.ndarray  # [T] int64
     backend: Backend  # not "auto"
     recorders: dict[str, dict[str, OfFour]]  # label to name to function(environment_state, policy_state, t, policy)
-    shapes: dict[str, dict[str, Any]]  # label to name to shape and type of what is recorded of one run
+    traced: Traced
 
     @property
     def without_table(self) -> bool:
@@ -54,6 +55,19 @@ class Request:
         """K and S of the visits: plays are counted as visits of one state where rewards are no finite table."""
         _, arms, states = self.reward.shape
         return arms, max(states, 1)
+
+    @property
+    def shapes(self) -> dict[str, dict[str, Any]]:
+        """Label to name to shape and type of what is recorded of one run beside visits."""
+        sums = {REWARDS: jax.ShapeDtypeStruct((2, self.counted[0]), jnp.result_type(float))}
+        return {
+            label: {name: program.shapes for name, program in programs.items()} | (sums if self.without_table else {})
+            for label, programs in self.traced.recorders.items()
+        }
+
+    def of_runs(self, first: int, stop: int) -> Request:
+        """The same for the runs with these numbers only."""
+        return replace(self, first_run=first, runs=stop - first)
 
 
 def check(
@@ -73,18 +87,20 @@ def check(
     Raises:
       ValueError: the argument, what is wrong with it and what would be right.
     """
+    if isinstance(scenarios, list | tuple) and not callable(getattr(scenarios, "step", None)):
+        raise ValueError("scenarios: a list has no names; give a dict from name to environment, or one environment")
     named = _named("scenarios", scenarios) if isinstance(scenarios, Mapping) else {"scenario": scenarios}
     if not named:
         raise ValueError("scenarios: none given; give an environment or a dict of them")
     for name, environment in named.items():
-        _check_contract(f"scenarios[{name!r}]", environment, ("means", "init", "step"), "an environment")
+        check_contract(f"scenarios[{name!r}]", environment, ("means", "init", "step"), "an environment")
         if not hasattr(environment, "reward"):
             raise ValueError(
                 f"scenarios[{name!r}]: an environment is needed, and {type(environment).__name__} has no reward; give "
                 "it what each state of each arm pays, [K, S], or None if rewards are no finite table"
             )
         if environment.reward is None:
-            _check_without_table(f"scenarios[{name!r}]", environment, record, backend)
+            _check_without_table(f"scenarios[{name!r}]", environment, backend)
         check_leaves(f"scenarios[{name!r}]", environment)
     reward = [_reward(f"scenarios[{name!r}]", environment) for name, environment in named.items()]
     for name, values in zip(named, reward, strict=True):
@@ -134,13 +150,27 @@ def check(
         times=_times(times, int(horizon)),
         backend="scan" if backend == "auto" else backend,
         recorders=recorders_of(record, list(listed), backend),
-        shapes={},
+        traced=Traced(_UNTRACED, {}, {}),
     )
-    found = recorded_shapes(request.recorders, request.environment, request.policies, key)
-    if request.without_table:
-        sums = jax.ShapeDtypeStruct((2, arms), jnp.result_type(float))
-        found = {label: each | {REWARDS: sums} for label, each in found.items()}
-    return replace(request, shapes=found)
+    return replace(request, traced=_trace(request))
+
+
+_UNTRACED = Program("", None, fixed=False)
+
+
+def _trace(request: Request) -> Traced:
+    """What everything that plays computes, found out before anything is compiled."""
+    _, arms, states = request.reward.shape
+    size = Size(arms, states, request.plays, jnp.result_type(float))
+    where = f"scenarios[{request.scenarios[0]!r}]"
+    environment = environment_program(where, one_of(request.environment), size)
+    state, feedback = environment.shapes
+    policies = {
+        label: policy_program(f"policies[{label!r}]", one_of(policy), size, feedback, request.shuffle)
+        for label, policy in request.policies.items()
+    }
+    states = {label: program.shapes for label, program in policies.items()}
+    return Traced(environment, policies, recorder_programs(request.recorders, state, states, request.policies))
 
 
 def _listed(policies: Policies, scenarios: dict[str, Environment], reward: list[np.ndarray]) -> dict[str, list[Policy]]:
@@ -155,7 +185,7 @@ def _listed(policies: Policies, scenarios: dict[str, Environment], reward: list[
         if not variants:
             raise ValueError(f"policies[{label!r}]: an empty list of variants")
         for policy in variants:
-            _check_contract(f"policies[{label!r}]", policy, ("init", "scores", "update"), "a policy")
+            check_contract(f"policies[{label!r}]", policy, ("init", "scores", "update"), "a policy")
             for name, environment in scenarios.items():
                 if environment.reward is None:
                     _check_range(label, policy, name, environment)
@@ -168,7 +198,7 @@ def _listed(policies: Policies, scenarios: dict[str, Environment], reward: list[
     return listed
 
 
-def _check_without_table(where: str, environment: Any, record: Record | None, backend: Backend) -> None:
+def _check_without_table(where: str, environment: Any, backend: Backend) -> None:
     """Refuse what does not go with rewards that are no finite table."""
     missing = [name for name in ("arms", "reward_range") if not hasattr(environment, name)]
     if missing:
@@ -178,8 +208,6 @@ def _check_without_table(where: str, environment: Any, record: Record | None, ba
         )
     if backend == "kernel":
         raise ValueError(f'backend: the kernel records counts only, and rewards of {where} are no table; use "scan"')
-    if record and REWARDS in record:
-        raise ValueError(f"record: the name {REWARDS!r} is that of the sums of rewards; choose another")
 
 
 def _check_range(label: str, policy: Any, scenario: str, environment: Any) -> None:
@@ -247,14 +275,6 @@ def _named(argument: str, things: Mapping[Any, Any]) -> dict[str, Any]:
     if len(named) < len(things):
         raise ValueError(f"{argument}: two names are the same as text among {list(things)}")
     return named
-
-
-def _check_contract(where: str, thing: Any, methods: tuple[str, ...], kind: str) -> None:
-    if isinstance(thing, type):
-        raise ValueError(f"{where}: {thing.__name__} is a class; give {thing.__name__}()")
-    missing = [name for name in methods if not callable(getattr(thing, name, None))]
-    if missing:
-        raise ValueError(f"{where}: {kind} is needed, and {type(thing).__name__} has no {', '.join(missing)}")
 
 
 def default_times(horizon: int) -> np.ndarray:

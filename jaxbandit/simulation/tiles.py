@@ -2,7 +2,8 @@
 
 from __future__ import annotations
 
-from collections.abc import Callable
+from collections.abc import Callable, Mapping
+from dataclasses import dataclass, field
 from functools import lru_cache, partial
 from typing import Any
 
@@ -16,49 +17,49 @@ from jax.sharding import PartitionSpec as P
 from jaxbandit.base import Array
 from jaxbandit.fast import Compiled
 from jaxbandit.results.result import Result
-from jaxbandit.simulation.code import code_of
-from jaxbandit.simulation.fingerprint import one_of
 from jaxbandit.simulation.plan import Plan
 from jaxbandit.simulation.request import Request
-from jaxbandit.simulation.rounds import Carry, Luck, luck, play_chunk, play_round, start, start_of_one
+from jaxbandit.simulation.rounds import Carry, Luck, luck, play_chunk, play_round, start
+from jaxbandit.simulation.tracing import reading
+from jaxbandit.sums import no_sums
+
+
+@dataclass(frozen=True)
+class Chunk:
+    """What the program of a chunk is made of, beside types and shapes."""
+
+    mesh: Mesh
+    scenarios: int
+    variants: int
+    together: int
+    blocks: int  # equal parts of a device's runs that it plays one after the other
+    plays: int
+    kernel: bool
+    recorded: tuple[tuple[str, int], ...]  # name and number of axes
+    code: tuple[str, ...] | None  # of `Traced.code`; it tells the recorders, too
+    recorders: Mapping[str, Any] = field(compare=False)
 
 
 @lru_cache(maxsize=500)
-def _program(
-    mesh: Mesh,
-    scenarios: int,
-    variants: int,
-    together: int,
-    blocks: int,
-    plays: int,
-    kernel: bool,
-    named: Any,
-    code: Any,
-) -> Compiled:
-    """The compiled chunk: over scenarios, variants and devices. Recompiled for another policy type or shape only.
-
-    Args:
-      blocks: equal parts of a device's runs that it plays one after the other.
-      named: name, function and number of axes of what is recorded; None for a function where it is no recorder's.
-      code: of `code_of`; what has changed there is compiled anew.
-    """
+def _program(chunk: Chunk) -> Compiled:
+    """The compiled chunk: over scenarios, variants and devices. Compiled again for other types, shapes or code only."""
+    mesh, scenarios, variants, together = chunk.mesh, chunk.scenarios, chunk.variants, chunk.together
     on_cpu = mesh.devices.flat[0].platform == "cpu"
-    recorders = {name: function for name, function, _ in named if function is not None}
-    by_runs = P(*[None] * 5, "runs"), {name: P(*[None] * (3 + axes), "runs") for name, _, axes in named}
+    by_runs = P(*[None] * 5, "runs"), {name: P(*[None] * (3 + axes), "runs") for name, axes in chunk.recorded}
 
-    if kernel:
+    if chunk.kernel:
         from jaxbandit.fast.gpu import play_chunk_in_kernel  # a tenth of a second, which few need
 
-        chunk = partial(play_chunk_in_kernel, play_round, plays=plays, interpret=on_cpu)
+        rounds: Any = partial(play_chunk_in_kernel, play_round, plays=chunk.plays, interpret=on_cpu)
     else:
-        chunk = _over_blocks(partial(play_chunk, plays=plays, recorders=recorders), blocks)
+        rounds = _over_blocks(partial(play_chunk, plays=chunk.plays, recorders=chunk.recorders), chunk.blocks)
 
     def over_lanes(function: Any, together: int, in_axes: tuple[int | None, ...]) -> Any:
         over_variants = _over_axis(function, variants, together, (None, 0, *in_axes))
         return _over_axis(over_variants, scenarios, together // variants, (0, None, *in_axes))
 
     begin = over_lanes(start, scenarios * variants, (None,))
-    chunks = over_lanes(chunk, together, (None, 0, None, None, None))
+    chunks = over_lanes(rounds, together, (None, 0, None, None, None))
 
     def on_devices(body: Any) -> Any:
         def part(environment: Any, policy: Any, luck: Luck, carry: Carry, first: Array, *rest: Array) -> Any:
@@ -78,7 +79,7 @@ def _program(
 
         return program
 
-    return Compiled(chunks, on_devices, donated=3, on_cpu=on_cpu and not kernel)
+    return Compiled(chunks, on_devices, donated=3, on_cpu=on_cpu and not chunk.kernel)
 
 
 def _over_blocks(chunk: Any, blocks: int) -> Any:
@@ -126,21 +127,12 @@ def _over_axis(function: Any, size: int, together: int, in_axes: tuple[int | Non
     return some
 
 
-@partial(jax.jit, static_argnums=0)
-def _start_of_one(methods: Any, environment: Any, policy: Any, luck: Luck) -> Carry:
-    return start_of_one(environment, policy, luck)
-
-
-def _carry_of_one(request: Request, label: str, luck: Luck) -> Carry:
-    """Shapes and types of what one run of a policy carries; a Python number takes the type that a round gives it."""
-    policy, environment = one_of(request.policies[label]), one_of(request.environment)
-    begun: Carry = _start_of_one.eval_shape(code_of(policy, environment), environment, policy, luck)
-    if not any(leaf.weak_type for leaf in jax.tree.leaves(begun)):
-        return begun
-    given = environment, policy, luck, begun, jax.ShapeDtypeStruct((), jnp.int32)
-    played: Carry = jax.eval_shape(partial(play_round, plays=request.plays), *given)
-    found: Carry = jax.tree.map(lambda old, new: new if old.weak_type else old, begun, played)
-    return found
+def _carry_of_one(request: Request, label: str) -> Carry:
+    """Shapes and types of what one run of a policy carries."""
+    state, _ = request.traced.environment.shapes
+    visits = jax.ShapeDtypeStruct(request.counted, jnp.int32)
+    sums = jax.eval_shape(lambda: no_sums(request.counted[0])) if request.without_table else None
+    return Carry(state, request.traced.policies[label].shapes, visits, sums)
 
 
 def _last_by_runs(leaf: Any) -> P:
@@ -164,9 +156,8 @@ class Tile:
             for each in (request.environment, request.policies)
         )
         self.carries = {}
-        one = jax.eval_shape(lambda leaves: jax.tree.map(lambda leaf: leaf[..., 0], leaves), chance)
         for label in request.policies:
-            leaves, structure = jax.tree.flatten(_carry_of_one(request, label, one))
+            leaves, structure = jax.tree.flatten(_carry_of_one(request, label))
             if resume is not None and len(leaves) != len(resume.carry[label]):
                 raise ValueError(f"resume: the state of {label!r} had another form in the version that made the result")
             if resume is None:  # the program begins by itself
@@ -178,7 +169,8 @@ class Tile:
 
     def compile(self, label: str) -> Callable[[], None]:
         """Trace and lower what plays a policy now; what is returned compiles it, in any thread."""
-        return self._program(label).ahead(*self._arguments(label, 1, 1, []))
+        with reading(self.request.traced.code(label)):
+            return self._program(label).ahead(*self._arguments(label, 1, 1, []))
 
     def play(self, label: str, first: int, length: int, times: np.ndarray) -> tuple[Array, dict[str, Array]]:
         """Let the devices play a chunk; the visits and what the recorders made, perhaps not yet computed.
@@ -186,17 +178,26 @@ class Tile:
         Args:
           times: those of the chunk's rounds that are recorded.
         """
-        self.carries[label], visits, recorded = self._program(label)(*self._arguments(label, first, length, times))
+        with reading(self.request.traced.code(label)):
+            played = self._program(label)(*self._arguments(label, first, length, times))
+        self.carries[label], visits, recorded = played
         return visits, recorded
 
     def _program(self, label: str) -> Compiled:
         request, plan = self.request, self.plan
-        lanes = (len(request.scenarios), request.variants[label])
-        shapes, recorders = request.shapes[label], request.recorders[label]
-        named = tuple((name, recorders.get(name), len(each.shape)) for name, each in shapes.items())
-        code = code_of(request.policies[label], request.environment, *recorders.values())
-        blocks = 1 if plan.kernel else plan.blocks
-        return _program(plan.mesh, *lanes, plan.together, blocks, request.plays, plan.kernel, named, code)
+        chunk = Chunk(
+            mesh=plan.mesh,
+            scenarios=len(request.scenarios),
+            variants=request.variants[label],
+            together=plan.together,
+            blocks=1 if plan.kernel else plan.blocks,
+            plays=request.plays,
+            kernel=plan.kernel,
+            recorded=tuple((name, len(each.shape)) for name, each in request.shapes[label].items()),
+            code=request.traced.code(label),
+            recorders=request.recorders[label],
+        )
+        return _program(chunk)
 
     def _arguments(self, label: str, first: int, length: int, times: Any) -> tuple[Any, ...]:
         due = np.zeros(self.plan.slots, np.int32)
