@@ -59,7 +59,18 @@ BELOW = {
     "families": ["independent", "tilting", "two_state", "table", "chain_family"],
     "plotting": ["common", "curves", "settings"],
     "results": ["contents", "file", "named_axes", "display", "result"],
-    "simulation": ["rounds", "tracing", "recording", "leaves", "request", "fingerprint", "plan", "tiles", "loop"],
+    "simulation": [
+        "rounds",
+        "tracing",
+        "recording",
+        "leaves",
+        "request",
+        "memory",
+        "fingerprint",
+        "plan",
+        "tiles",
+        "loop",
+    ],
     "sweeps": ["storage", "loop"],
 }
 MODULES = sorted(path for path in PACKAGE.rglob("*.py") if path != PACKAGE / "__init__.py")

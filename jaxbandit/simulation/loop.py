@@ -19,6 +19,7 @@ from jaxbandit.cores import cores
 from jaxbandit.interruption import ctrl_c
 from jaxbandit.results.result import Result, join_times
 from jaxbandit.simulation.fingerprint import check_versions, differences, fingerprint, provenance
+from jaxbandit.simulation.memory import check_memory
 from jaxbandit.simulation.plan import Plan, make_plan
 from jaxbandit.simulation.recording import Record
 from jaxbandit.simulation.request import Backend, Policies, Request, Scenarios, check, default_times
@@ -129,6 +130,7 @@ def pieces(
     plan = make_plan(request, chunk, tile, devices)
     if played >= request.horizon:
         return
+    check_memory("runs", [request], playing=True)
     with ctrl_c() as interrupted, _compilers() as workers:
         tiles = [Tile(request, plan, number, resume) for number in range(plan.tiles)]
         # tracing holds Python's lock and is done here, one after the other; XLA compiles side by side, as others play

@@ -11,6 +11,7 @@ import numpy as np
 from jax.sharding import Mesh
 
 from jaxbandit.arguments import integer, shown
+from jaxbandit.simulation.memory import bytes_recorded
 from jaxbandit.simulation.request import Request
 
 VECTOR = 16  # runs that a CPU computes at once
@@ -76,7 +77,7 @@ def make_plan(
     if chunk is None:
         arms, states = request.counted
         chunk = usual_chunk(request.runs * lanes * len(request.policies), arms, states, used[0].platform)
-    call = width * lanes * _bytes_recorded(request)
+    call = width * lanes * max(bytes_recorded(request, label) for label in request.policies)
     room = max(FEW_SLOTS, min(MOST_SLOTS, CALL_BYTES // call if on_cpu else MOST_SLOTS))
     room = max(1, min(room, RECORD_BYTES // (call * tiles * len(request.policies))))
     slots = 1 << (room.bit_length() - 1)  # few sizes, so few programs; the times themselves do not matter
@@ -139,11 +140,3 @@ def usual_chunk(lanes: int, arms: int, states: int, platform: str = "cpu") -> in
     slow = 1 if states <= 2 else 6 + states**2 / 6  # rough cost of an arm's index, in units of one with two states
     indices = 2.5e8 if platform == "cpu" else 5e9
     return int(np.clip(indices / (lanes * arms * slow), 100, 100_000))
-
-
-def _bytes_recorded(request: Request) -> int:
-    """Bytes that a run of one scenario and variant records at one time, of the label that records most."""
-    most = [
-        sum(math.prod(leaf.shape) * leaf.dtype.itemsize for leaf in each.values()) for each in request.shapes.values()
-    ]
-    return int(4 * math.prod(request.counted) + max(most))

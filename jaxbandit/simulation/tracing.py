@@ -196,7 +196,9 @@ def _settled(method: str, begun: Any, following: Any, again: Callable[[Any], Any
       MethodError: a round changes the state's form, a shape or a type.
     """
     _check_form(method, begun, following)
-    settled = jax.tree.map(lambda old, new: new if old.weak_type else old, begun, following)
+    settled = jax.tree.map(
+        lambda old, new: jax.ShapeDtypeStruct(old.shape, new.dtype) if old.weak_type else old, begun, following
+    )
     changing = any(leaf.weak_type for leaf in jax.tree.leaves(begun))
     kept = jax.tree_util.tree_flatten_with_path(settled)[0]
     after = again(settled) if changing else following

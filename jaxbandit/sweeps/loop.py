@@ -22,6 +22,7 @@ from jaxbandit.arguments import integer, list_of, number, shown, truth
 from jaxbandit.arguments import path as as_path
 from jaxbandit.results.result import Result
 from jaxbandit.simulation.loop import pieces, progress_bar, rounds_left
+from jaxbandit.simulation.memory import check_memory
 from jaxbandit.simulation.request import Request, check
 from jaxbandit.sweeps import storage
 from jaxbandit.sweeps.storage import Piece
@@ -40,17 +41,6 @@ class Task(NamedTuple):
     first: int
     stop: int
     every: float
-
-    def request(self) -> Request:
-        return check(**_without(self.options, CUTTING) | {"runs": range(self.first, self.stop)})
-
-    def pieces(self) -> list[Piece]:
-        return storage.pieces_of(self.folder).get((self.first, self.stop), [])
-
-    def rounds_left(self) -> int:
-        """Rounds not yet written."""
-        request, written = self.request(), self.pieces()
-        return rounds_left(request) * (request.horizon - (written[-1].last if written else 0)) // request.horizon
 
 
 def sweep(
@@ -105,13 +95,14 @@ def sweep(
             f"executor: {shown(executor)} is not a concurrent.futures.Executor; for Dask, client.get_executor()"
         )
     requests = _check(cases, executor)
+    check_memory("cases", list(requests.values()), playing=False)
     path = as_path("folder", folder).resolve()
     with storage.locked(path):
         folders = storage.open_cases(path, requests)
         tasks = [
-            (name, task, task.rounds_left())
+            (name, task, rounds)
             for name, request in requests.items()
-            for task in _tasks(folders[name], dict(cases[name]), request, block, every)
+            for task, rounds in _tasks(folders[name], dict(cases[name]), request, block, every)
         ]
         left = sum(rounds for _, _, rounds in tasks)
         total = max(left, sum(rounds_left(request) for request in requests.values()))
@@ -122,7 +113,7 @@ def sweep(
                 for name, task, rounds in tasks:
                     if rounds:
                         bar.set_description(name)
-                        _play(task, bar)
+                        _play(task, requests[name], bar)
         return {name: storage.assemble(folders[name], request) for name, request in requests.items()}
 
 
@@ -195,21 +186,27 @@ def _check(cases: Mapping[str, Options], executor: Executor | None) -> dict[str,
     return requests
 
 
-def _tasks(folder: Path, options: dict[str, Any], request: Request, block: int, every: float) -> Iterator[Task]:
-    """The blocks of runs of a case: those in the folder, and new ones between and behind them."""
+def _tasks(
+    folder: Path, options: dict[str, Any], request: Request, block: int, every: float
+) -> Iterator[tuple[Task, int]]:
+    """The blocks of runs of a case, those in the folder and new ones between and behind them; the rounds each lacks."""
     known = storage.pieces_of(folder)
     first = 0
     while first < request.runs:
         stop = next((b for a, b in known if a == first), None)
         if stop is None:
             stop = min([first + block, request.runs, *(a for a, _ in known if a > first)])
-        yield Task(folder, options, first, stop, every)
+        written = known.get((first, stop))
+        last = written[-1].last if written else 0
+        left = rounds_left(request.of_runs(first, stop)) * (request.horizon - last) // request.horizon
+        yield Task(folder, options, first, stop, every), left
         first = stop
 
 
-def _play(task: Task, bar: Any) -> None:
-    """Play a block of runs to its end, from where its files end."""
-    request, written = task.request(), task.pieces()
+def _play(task: Task, case: Request, bar: Any) -> None:
+    """Play a block of runs of a case to its end, from where its files end."""
+    request = case.of_runs(task.first, task.stop)
+    written = storage.pieces_of(task.folder).get((task.first, task.stop))
     last = storage.load_piece(task.folder, written[-1], request) if written else None
     before = last.rounds if last else 0
     cutting = {name: task.options[name] for name in CUTTING if name in task.options}
@@ -226,7 +223,7 @@ def play_remotely(task: Task, key: np.ndarray, implementation: str, double: bool
     _end_with_parent()
     with jax.enable_x64(double):
         options = task.options | {"key": jax.random.wrap_key_data(jnp.asarray(key), impl=implementation)}
-        _play(task._replace(options=options), progress_bar(0, False))
+        _play(task._replace(options=options), check(**_without(options, CUTTING)), progress_bar(0, False))
 
 
 @functools.cache

@@ -37,4 +37,4 @@ def _numbers(leaf: Any) -> np.ndarray:
 
 def shapes(tree: Any) -> Any:
     """The pytree with shape and type of each leaf in its place."""
-    return jax.tree.map(lambda leaf: (jnp.shape(leaf), str(jnp.result_type(leaf))), tree)
+    return jax.tree.map(lambda leaf: jax.ShapeDtypeStruct(jnp.shape(leaf), jnp.result_type(leaf)), tree)

@@ -1,0 +1,116 @@
+"""What methods return is looked at before anything is compiled; errors name policy, method and the user's line."""
+
+from collections import namedtuple
+
+import jax.numpy as jnp
+import pytest
+
+import jaxbandit
+from jaxbandit import Uniform, pytree, simulate, two_state
+from jaxbandit.policies.estimates import count_visits, no_visits, sample_mean
+from jaxbandit.simulation import tiles
+from jaxbandit.testing import check_policy
+
+ARMS = two_state([0.5, 0.4, 0.3], [0.4, 0.55, 0.65])
+SIZE = {"runs": 2, "horizon": 10, "progress": False}
+
+
+def policy(**methods):
+    """A policy that plays the largest mean, with these methods in place of its own."""
+
+    class Greedy:
+        def init(self, reward):
+            return no_visits(reward)
+
+        def scores(self, key, state, t):
+            return sample_mean(state.counts, state.reward)[0]
+
+        def update(self, state, feedback):
+            return count_visits(state, feedback)
+
+    for name, method in methods.items():
+        setattr(Greedy, name, method)
+    return pytree(Greedy)()
+
+
+Two = namedtuple("Two", "count more")
+
+
+def forgets_to_return(self, state, feedback):
+    count_visits(state, feedback)
+
+
+def adds_a_float(self, state, feedback):
+    return state + 0.5
+
+
+def has_no_such_name(self, key, state, t):
+    return undefined_name + t  # noqa: F821
+
+
+def adds_what_does_not_fit(self, key, state, t):
+    return state.counts + jnp.ones(7)
+
+
+WRONG = [
+    ({"scores": lambda self, key, state, t: jnp.float32(t)}, r"scores: shape \(\) is not \[K\] = \(3,\)"),
+    ({"scores": lambda self, key, state, t: state.reward}, r"scores: shape \(3, 2\) is not \[K\] = \(3,\)"),
+    ({"scores": lambda self, key, state, t: (t, t)}, r"scores: tuple is not \[K\] = \(3,\)"),
+    ({"scores": lambda self, key, state, t: jnp.arange(3)}, r"scores: int32 is not a float"),
+    ({"update": forgets_to_return}, r"update: returns None; return the state after the round"),
+    ({"init": lambda self, reward: jnp.zeros(3, int), "scores": lambda self, key, state, t: 1.0 * state,
+      "update": adds_a_float}, r"update: state was int32\[3\] and becomes float32\[3\]; shapes and types must stay"),
+    ({"init": lambda self, reward: Two(jnp.zeros(3), jnp.zeros(3)), "scores": lambda self, key, state, t: state.count,
+      "update": lambda self, state, feedback: state._replace(more=jnp.append(state.more, 1.0))},
+     r"update: state\.more was float32\[3\] and becomes float32\[4\]"),
+    ({"init": lambda self, reward: 0, "scores": lambda self, key, state, t: jnp.zeros(3) + state,
+      "update": lambda self, state, feedback: jnp.zeros(2) + state}, r"update: state was .*\[\].*becomes float32\[2\]"),
+    ({"update": lambda self, state, feedback: (state, state)}, r"update: a state of the form .* becomes one"),
+    ({"scores": has_no_such_name}, r"scores: test_tracing.py, line \d+: return undefined_name \+ t .*NameError: name"),
+    ({"scores": adds_what_does_not_fit}, r"scores: test_tracing.py, line \d+: return state.counts \+ jnp.ones"),
+]  # fmt: skip
+
+
+@pytest.mark.parametrize(
+    ("methods", "words"), WRONG, ids=[words.split(":")[0] + str(n) for n, (_, words) in enumerate(WRONG)]
+)
+def test_what_cannot_be_played_is_refused_before_anything_is_compiled(methods, words, monkeypatch):
+    monkeypatch.setattr(tiles, "_program", None)  # nothing is compiled
+    with pytest.raises(ValueError, match=r"^policies\['mine'\]\." + words):
+        simulate(ARMS, {"uniform": Uniform(), "mine": policy(**methods)}, **SIZE)
+    with pytest.raises(AssertionError, match=r"^Greedy\." + words):
+        check_policy(policy(**methods), arms=3)
+
+
+def test_a_python_number_in_a_state_takes_the_type_that_a_round_gives_it():
+    """A count that begins as 0 and to which fractions are added is a float from the first round on."""
+    counting = policy(
+        init=lambda self, reward: (0, jnp.zeros(3)),
+        scores=lambda self, key, state, t: state[1] + state[0],
+        update=lambda self, state, feedback: (state[0] + 0.5, state[1].at[feedback.arms].add(-1)),
+    )
+    result = simulate(ARMS, {"mine": counting}, record={"count": lambda arms, state, t: state[0]}, **SIZE)
+    assert result.recorded["count"]["mine"][0, 0, 0, -1] == 5 and result.visits["mine"][0, 0, 0, -1].sum() == 10
+
+
+def test_an_environment_is_looked_at_too():
+    @pytree
+    class Bad(type(ARMS)):
+        def step(self, key, state, arms):
+            return super(type(self), self).step(key, state, arms)[1]
+
+    bad = Bad(**{name: getattr(ARMS, name) for name in ARMS.__dataclass_fields__})
+    with pytest.raises(ValueError, match=r"^scenarios\['scenario'\]\.step: returns Feedback, not a pair"):
+        simulate(bad, {"u": Uniform()}, **SIZE)
+
+
+def test_scenarios_need_names():
+    with pytest.raises(ValueError, match=r"^scenarios: a list has no names; give a dict from name to environment"):
+        simulate([ARMS, ARMS], {"u": Uniform()}, **SIZE)
+
+
+@pytest.mark.parametrize("name", ["rewards", "visits"])
+def test_names_of_what_results_have_anyway_are_not_recorders(name):
+    with pytest.raises(ValueError, match=f"^record: the name '{name}' is"):
+        simulate(ARMS, {"u": Uniform()}, record={name: lambda arms, state, t: t}, **SIZE)
+    assert "rewards" in simulate(jaxbandit.environments.gaussian([0.1, 0.2]), {"u": Uniform()}, **SIZE).recorded
