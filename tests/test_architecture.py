@@ -69,6 +69,7 @@ BELOW = {
         "fingerprint",
         "plan",
         "tiles",
+        "progress",
         "loop",
     ],
     "sweeps": ["storage", "loop"],

@@ -63,7 +63,7 @@ BAD = [
     ({"policies": {"k": KLUCB(exploration=float("nan"))}}, "exploration: nan lies outside"),
     ({"policies": {"k": KLUCB(exploration=np.array([0.0, 3.0]))}}, "exploration: .* for a grid give a list"),
     ({"policies": {"k": UCBSM(L="x")}}, "L: 'x' is not a number"),
-    ({"scenarios": [ARMS]}, r"scenarios\['scenario'\]: an environment is needed, and list has no means"),
+    ({"scenarios": [ARMS]}, "scenarios: a list has no names; give a dict"),
     ({"scenarios": None}, r"scenarios\['scenario'\]: an environment is needed, and NoneType has no means"),
     ({"resume": "x.npz"}, "resume: 'x.npz' is not a Result"),
     ({"times": [[1], [2, 3]]}, "times: give a list"),

@@ -1,6 +1,8 @@
 """How the work is cut: no tile without a run, whatever the sizes."""
 
 import math
+import subprocess
+import sys
 
 import jax
 import numpy as np
@@ -10,6 +12,7 @@ from hypothesis import strategies as st
 
 import jaxbandit
 from jaxbandit import TVKLUCB, Thompson, Uniform, bernoulli, simulate, two_state
+from jaxbandit.simulation import memory
 from jaxbandit.simulation.plan import VECTOR, cut, few_widths, make_plan
 from jaxbandit.simulation.request import check
 
@@ -70,3 +73,49 @@ def test_runs_played_in_blocks_are_those_played_at_once():
     for label in ("tv", "t"):
         np.testing.assert_array_equal(blocks.visits[label], once.visits[label])
         np.testing.assert_array_equal(blocks.recorded["states"][label], once.recorded["states"][label])
+
+
+HUGE = """
+import resource, sys
+import jax, jaxbandit
+from jaxbandit.simulation import memory
+arms = jaxbandit.random(jax.random.key(0), 20, 2)
+asked = dict(scenarios=arms, policies={"U": jaxbandit.Uniform()})
+jaxbandit.simulate(**asked, runs=64, horizon=5, times=[5])  # what JAX itself takes
+used = int(open("/proc/self/statm").read().split()[0]) * resource.getpagesize()
+resource.setrlimit(resource.RLIMIT_AS, (used + 2**30, used + 2**30))
+for runs in (10**7, 10**8):
+    for play in (lambda: jaxbandit.simulate(**asked, runs=runs),
+                 lambda: jaxbandit.sweep({"c": asked | {"runs": runs}}, sys.argv[1])):
+        try:
+            play()
+        except ValueError as error:
+            print(error)
+"""
+
+
+@pytest.mark.skipif(sys.platform != "linux", reason="the limit is Linux's")
+def test_what_does_not_fit_into_memory_is_refused_with_its_numbers(tmp_path):
+    """In a process that may have one GiB more than it has: refused before anything is allocated or written."""
+    played = subprocess.run(
+        [sys.executable, "-c", HUGE, str(tmp_path / "s")], capture_output=True, text=True, check=False
+    )
+    lines = played.stdout.splitlines()
+    assert played.returncode == 0 and len(lines) == 4, played.stderr[-800:]
+    assert lines[0].startswith("runs: 10,000,000 runs x ") and " x 20 arms x 2 states x " in lines[0]
+    assert "record fewer rounds (times=[horizon])" in lines[0] and "block=" in lines[0]
+    assert lines[1].startswith("cases: 10,000,000 runs") and lines[3].startswith("cases: 100,000,000 runs")
+    assert not (tmp_path / "s").exists()
+
+
+def test_the_estimate_is_what_a_result_takes():
+    arms = bernoulli([0.5, 0.4, 0.3])
+    policies = {"tv": [TVKLUCB(), TVKLUCB(scale=2.0)], "u": Uniform()}
+    record = {"t": lambda environment, state, t: t}
+    request = check({"a": arms, "b": arms}, policies, runs=7, horizon=30, times=[3, 30], record=record)
+    result = simulate({"a": arms, "b": arms}, policies, runs=7, horizon=30, times=[3, 30], record=record)
+    arrays = [*result.visits.values(), *result.recorded["t"].values()]
+    assert memory.bytes_of_result(request) == sum(array.nbytes for array in arrays)
+    carried = sum(leaf.nbytes for leaves in result.carry.values() for leaf in leaves)
+    assert memory.bytes_carried(request) == 2 * carried
+    assert 2**20 < memory.free_bytes() < 2**50

@@ -226,11 +226,11 @@ def test_a_full_disk_and_a_vanished_folder(tmp_path, monkeypatch, many_files, pl
 def test_a_folder_that_vanishes_between_two_blocks(tmp_path, monkeypatch):
     play, before = jaxbandit.sweeps.loop._play, []
 
-    def vanishes(task, bar):
+    def vanishes(task, *rest):
         before.append(task)
         if len(before) == 2:
             shutil.rmtree(task.folder)
-        play(task, bar)
+        play(task, *rest)
 
     monkeypatch.setattr(jaxbandit.sweeps.loop, "_play", vanishes)
     case = {"c": {**CASE, "runs": 8}}

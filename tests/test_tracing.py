@@ -1,14 +1,17 @@
 """What methods return is looked at before anything is compiled; errors name policy, method and the user's line."""
 
+import time
+import types
 from collections import namedtuple
 
+import jax
 import jax.numpy as jnp
 import pytest
 
 import jaxbandit
 from jaxbandit import Uniform, pytree, simulate, two_state
 from jaxbandit.policies.estimates import count_visits, no_visits, sample_mean
-from jaxbandit.simulation import tiles
+from jaxbandit.simulation import progress, tiles
 from jaxbandit.testing import check_policy
 
 ARMS = two_state([0.5, 0.4, 0.3], [0.4, 0.55, 0.65])
@@ -114,3 +117,34 @@ def test_names_of_what_results_have_anyway_are_not_recorders(name):
     with pytest.raises(ValueError, match=f"^record: the name '{name}' is"):
         simulate(ARMS, {"u": Uniform()}, record={name: lambda arms, state, t: t}, **SIZE)
     assert "rewards" in simulate(jaxbandit.environments.gaussian([0.1, 0.2]), {"u": Uniform()}, **SIZE).recorded
+
+
+def test_nan_among_the_scores_is_noticed_in_the_very_round():
+    """0/0 in round 7, in every run; and the logarithm of less than 0 in some runs. Infinite scores are none."""
+    finite = policy(scores=lambda self, key, state, t: jnp.array([-jnp.inf, jnp.inf, 0.1]))
+    zero = policy(scores=lambda self, key, state, t: jnp.where(t == 7, 0.0, 1.0) / jnp.where(t == 7, jnp.zeros(3), 1.0))
+    with pytest.warns(UserWarning, match=r"^policies\['zero'\]: scores were NaN in 40 of 40 runs, first in round 7;"):
+        result = simulate(ARMS, {"finite": finite, "zero": [zero, zero]}, runs=20, horizon=10, chunk=4)
+    assert result.complete
+    simulate(ARMS, {"finite": finite}, runs=20, horizon=10)  # warnings are errors here
+    some = policy(scores=lambda self, key, state, t: jnp.log(jax.random.uniform(key, 3) - 0.001))
+    with pytest.warns(UserWarning, match=r"scores were NaN in \d+ of 500 runs") as seen:
+        short = simulate(ARMS, {"some": some}, runs=500, horizon=20)
+    counted = int(str(seen[0].message).split(" in ")[1].split()[0])
+    assert abs(counted / 500 - (1 - 0.999**60)) < 5 * (0.058 * 0.942 / 500) ** 0.5  # 5 standard errors: 1 in 10^6
+    with pytest.warns(UserWarning, match="scores were NaN") as again:
+        simulate(ARMS, {"some": some}, runs=500, horizon=21, resume=short)
+    assert int(str(again[0].message).split(" in ")[1].split()[0]) >= counted
+
+
+def test_what_takes_long_to_compile_is_said(monkeypatch):
+    """Where the bar will be: which policy is compiled, once two seconds have passed."""
+    said = []
+    bar = types.SimpleNamespace(set_postfix_str=said.append)
+    tile = types.SimpleNamespace(compile=lambda label: lambda: time.sleep(0.2 * (label == "slow")))
+    monkeypatch.setattr(progress, "PATIENCE", 0.05)
+    with progress.compilers() as workers:
+        programs = progress.Programs(tile, ["quick", "slow"], workers, bar)
+        for label in ("quick", "slow", "slow"):
+            programs.wait_for(label)
+    assert said == ["compiling slow ..", ""]

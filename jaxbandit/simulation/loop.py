@@ -5,8 +5,6 @@ from __future__ import annotations
 import math
 import time
 from collections.abc import Iterator, Sequence
-from concurrent.futures import Future, ThreadPoolExecutor
-from contextlib import contextmanager
 from dataclasses import replace
 from typing import Any, NamedTuple
 
@@ -15,12 +13,12 @@ import numpy as np
 
 from jaxbandit.arguments import integer, shown, truth
 from jaxbandit.base import REWARDS, Array
-from jaxbandit.cores import cores
 from jaxbandit.interruption import ctrl_c
 from jaxbandit.results.result import Result, join_times
 from jaxbandit.simulation.fingerprint import check_versions, differences, fingerprint, provenance
 from jaxbandit.simulation.memory import check_memory
 from jaxbandit.simulation.plan import Plan, make_plan
+from jaxbandit.simulation.progress import Programs, compilers, progress_bar, rounds_left, warn_of_nan
 from jaxbandit.simulation.recording import Record
 from jaxbandit.simulation.request import Backend, Policies, Request, Scenarios, check, default_times
 from jaxbandit.simulation.tiles import Tile, gather, to_host
@@ -131,10 +129,9 @@ def pieces(
     if played >= request.horizon:
         return
     check_memory("runs", [request], playing=True)
-    with ctrl_c() as interrupted, _compilers() as workers:
+    with ctrl_c() as interrupted, compilers() as workers:
         tiles = [Tile(request, plan, number, resume) for number in range(plan.tiles)]
-        # tracing holds Python's lock and is done here, one after the other; XLA compiles side by side, as others play
-        programs = {label: workers.submit(tiles[0].compile(label)) for label in request.policies}
+        programs = Programs(tiles[0], request.policies, workers, bar)
         about = {"fingerprint": fingerprint(request), "provenance": provenance(request)}  # traces, meanwhile
         while played < request.horizon:
             times = request.times[request.times > played]
@@ -150,6 +147,8 @@ def pieces(
                 if time.monotonic() >= until:
                     break
             _finish_chunk(under_way, kept, bar)
+            if played == request.horizon:
+                warn_of_nan(request, tiles)
             done = int(np.searchsorted(times, played, side="right"))
             yield Result(
                 scenarios=request.scenarios,
@@ -186,16 +185,6 @@ class Recorded(NamedTuple):
     rounds: int  # of all runs, scenarios and variants together
 
 
-@contextmanager
-def _compilers() -> Iterator[ThreadPoolExecutor]:
-    """Threads, one a core; what they have not begun at the end is left."""
-    workers = ThreadPoolExecutor(cores(), thread_name_prefix="compile")
-    try:
-        yield workers
-    finally:
-        workers.shutdown(wait=False, cancel_futures=True)
-
-
 def _length(plan: Plan, request: Request, played: int, times: np.ndarray) -> int:
     """Rounds of the next chunk: it ends with the last round that it has room to record."""
     length = min(plan.chunk, request.horizon - played)
@@ -209,13 +198,13 @@ def _start_chunk(
     first: int,
     length: int,
     times: np.ndarray,
-    compiling: dict[str, Future[None]],
+    programs: Programs,
 ) -> list[Recorded]:
     """Let the devices play rounds first..first + length - 1 of every policy and tile."""
     slots = np.flatnonzero((times >= first) & (times < first + length))
     started = []
     for label in request.policies:
-        compiling[label].result()
+        programs.wait_for(label)
         for tile in tiles:
             visits, recorded = tile.play(label, first, length, times[slots])
             rounds = length * tile.size * len(request.scenarios) * request.variants[label]
@@ -236,19 +225,6 @@ def _finish_chunk(recorded: list[Recorded], kept: dict[str, dict[str, np.ndarray
             else:
                 values.block_until_ready()
         bar.update(each.rounds)
-
-
-def rounds_left(request: Request, resume: Result | None = None) -> int:
-    """Rounds to play, all scenarios, variants and runs together."""
-    played = 0 if resume is None else resume.rounds
-    return (request.horizon - played) * request.runs * len(request.scenarios) * sum(request.variants.values())
-
-
-def progress_bar(rounds: int, progress: bool, played: int = 0) -> Any:
-    """A bar over rounds, if the output is a terminal or a notebook."""
-    from tqdm.auto import tqdm  # a tenth of a second, which an import of the package need not take
-
-    return tqdm(total=rounds, initial=played, unit=" rounds", unit_scale=True, disable=None if progress else True)
 
 
 def _allocate(request: Request, label: str, times: int) -> dict[str, np.ndarray]:

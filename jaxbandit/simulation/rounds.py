@@ -34,6 +34,7 @@ class Carry(NamedTuple):
     policy: State
     visits: Array  # [K, S] int32, plays of each arm that moved it to each state; S = 1 where rewards are no table
     rewards: TwoFloats | None = None  # [K], what each arm has paid, where rewards are no finite table
+    first_nan: Array | None = None  # the first round in which a score was NaN, 0 for none; None: nobody looks
 
 
 def luck(key: Array, runs: Array, arms: int | None = None) -> Luck:
@@ -96,20 +97,25 @@ def _orders(keys: Array, arms: int) -> Array:
     return jax.vmap(lambda key: jax.random.permutation(key, arms).astype(jnp.int32), out_axes=-1)(keys)
 
 
-def start(environment: Environment, policy: Policy, luck: Luck) -> Carry:
-    """The carry of many runs before the first round; leaves with the runs last."""
+def start(environment: Environment, policy: Policy, luck: Luck, look_for_nan: bool = False) -> Carry:
+    """The carry of many runs before the first round; leaves with the runs last.
+
+    Args:
+      look_for_nan: whether `carry.first_nan` keeps the first round in which a score was NaN.
+    """
     _check_parts(environment, policy, luck)
-    carry: Carry = over_runs(lambda luck: start_of_one(environment, policy, luck))(luck)
+    carry: Carry = over_runs(lambda luck: start_of_one(environment, policy, luck, look_for_nan))(luck)
     return carry
 
 
-def start_of_one(environment: Environment, policy: Policy, luck: Luck) -> Carry:
+def start_of_one(environment: Environment, policy: Policy, luck: Luck, look_for_nan: bool = False) -> Carry:
     """The carry of one run before the first round."""
     reward = jnp.asarray(reward_table(environment), float)
     seen = reward if luck.order is None else reward[luck.order]
     begun = environment.init(luck.environment), reordered(policy, luck).init(seen)
     arms, states = reward.shape
-    return Carry(*begun, jnp.zeros((arms, max(states, 1)), jnp.int32), None if states else no_sums(arms))
+    visits = jnp.zeros((arms, max(states, 1)), jnp.int32)
+    return Carry(*begun, visits, None if states else no_sums(arms), jnp.int32(0) if look_for_nan else None)
 
 
 def reordered(policy: Policy, luck: Luck) -> Policy:
@@ -138,7 +144,10 @@ def play_round(environment: Environment, policy: Policy, luck: Luck, carry: Carr
     policy_state = policy.update(carry.policy, feedback._replace(arms=arms))
     visits = add_one(carry.visits, played, feedback.states)
     rewards = None if carry.rewards is None else add_rewards(carry.rewards, played, feedback.rewards)
-    return Carry(environment_state, policy_state, visits, rewards)
+    first_nan = carry.first_nan
+    if first_nan is not None:
+        first_nan = jnp.where((first_nan == 0) & jnp.isnan(scores).any(), t, first_nan)
+    return Carry(environment_state, policy_state, visits, rewards, first_nan)
 
 
 def look(recorders: Recorders, policy: Policy, luck: Luck, carry: Carry, t: Array) -> dict[str, Any]:

@@ -37,6 +37,7 @@ class Chunk:
     kernel: bool
     recorded: tuple[tuple[str, int], ...]  # name and number of axes
     code: tuple[str, ...] | None  # of `Traced.code`; it tells the recorders, too
+    look_for_nan: bool
     recorders: Mapping[str, Any] = field(compare=False)
 
 
@@ -58,7 +59,7 @@ def _program(chunk: Chunk) -> Compiled:
         over_variants = _over_axis(function, variants, together, (None, 0, *in_axes))
         return _over_axis(over_variants, scenarios, together // variants, (0, None, *in_axes))
 
-    begin = over_lanes(start, scenarios * variants, (None,))
+    begin = over_lanes(partial(start, look_for_nan=chunk.look_for_nan), scenarios * variants, (None,))
     chunks = over_lanes(rounds, together, (None, 0, None, None, None))
 
     def on_devices(body: Any) -> Any:
@@ -132,7 +133,13 @@ def _carry_of_one(request: Request, label: str) -> Carry:
     state, _ = request.traced.environment.shapes
     visits = jax.ShapeDtypeStruct(request.counted, jnp.int32)
     sums = jax.eval_shape(lambda: no_sums(request.counted[0])) if request.without_table else None
-    return Carry(state, request.traced.policies[label].shapes, visits, sums)
+    first_nan = jax.ShapeDtypeStruct((), jnp.int32) if _looks_for_nan(request, label) else None
+    return Carry(state, request.traced.policies[label].shapes, visits, sums, first_nan)
+
+
+def _looks_for_nan(request: Request, label: str) -> bool:
+    """Whether NaN among a policy's scores is noticed; tests hold that those of the library make none."""
+    return not request.traced.policies[label].fixed and request.backend != "kernel"
 
 
 def _last_by_runs(leaf: Any) -> P:
@@ -183,6 +190,11 @@ class Tile:
         self.carries[label], visits, recorded = played
         return visits, recorded
 
+    def first_nan(self, label: str) -> np.ndarray | None:
+        """[C, V, runs], the first round in which a score of the policy was NaN, 0 for none; None if nobody looks."""
+        found = self.carries[label].first_nan
+        return None if found is None else to_host(found)[..., : self.size]
+
     def _program(self, label: str) -> Compiled:
         request, plan = self.request, self.plan
         chunk = Chunk(
@@ -195,6 +207,7 @@ class Tile:
             kernel=plan.kernel,
             recorded=tuple((name, len(each.shape)) for name, each in request.shapes[label].items()),
             code=request.traced.code(label),
+            look_for_nan=_looks_for_nan(request, label),
             recorders=request.recorders[label],
         )
         return _program(chunk)

@@ -21,8 +21,9 @@ import numpy as np
 from jaxbandit.arguments import integer, list_of, number, shown, truth
 from jaxbandit.arguments import path as as_path
 from jaxbandit.results.result import Result
-from jaxbandit.simulation.loop import pieces, progress_bar, rounds_left
+from jaxbandit.simulation.loop import pieces
 from jaxbandit.simulation.memory import check_memory
+from jaxbandit.simulation.progress import progress_bar, rounds_left
 from jaxbandit.simulation.request import Request, check
 from jaxbandit.sweeps import storage
 from jaxbandit.sweeps.storage import Piece

@@ -1,0 +1,80 @@
+"""What a user sees of a simulation under way: how far it is, what is being compiled, scores that are no numbers."""
+
+from __future__ import annotations
+
+import time
+import warnings
+from collections.abc import Iterable, Iterator
+from concurrent.futures import ThreadPoolExecutor
+from contextlib import contextmanager
+from typing import Any
+
+import numpy as np
+
+from jaxbandit.cores import cores
+from jaxbandit.results.result import Result
+from jaxbandit.simulation.request import Request
+from jaxbandit.simulation.tiles import Tile
+
+PATIENCE = 2.0  # seconds of compiling after which the bar says so
+
+
+class Programs:
+    """The programs of all policies, which XLA compiles side by side while those that are ready play.
+
+    Tracing holds Python's lock and is done at once, one policy after the other.
+
+    Args:
+      tile: one of those that they play; labels: of the policies.
+      workers: of `compilers`.
+      bar: of `progress_bar`.
+    """
+
+    def __init__(self, tile: Tile, labels: Iterable[str], workers: ThreadPoolExecutor, bar: Any) -> None:
+        self.bar, self.begun = bar, time.monotonic()
+        self.compiling = {label: workers.submit(tile.compile(label)) for label in labels}
+
+    def wait_for(self, label: str) -> None:
+        """Until the policy's program is ready; after two seconds the bar says what is being compiled."""
+        try:
+            self.compiling[label].result(timeout=max(0.0, self.begun + PATIENCE - time.monotonic()))
+        except TimeoutError:
+            self.bar.set_postfix_str(f"compiling {label} ..")
+            self.compiling[label].result()
+            self.bar.set_postfix_str("")
+
+
+@contextmanager
+def compilers() -> Iterator[ThreadPoolExecutor]:
+    """Threads, one a core; what they have not begun at the end is left."""
+    workers = ThreadPoolExecutor(cores(), thread_name_prefix="compile")
+    try:
+        yield workers
+    finally:
+        workers.shutdown(wait=False, cancel_futures=True)
+
+
+def warn_of_nan(request: Request, tiles: list[Tile]) -> None:
+    """Say which policies made scores that are no numbers, when all is played."""
+    for label in request.policies:
+        found = [first for tile in tiles if (first := tile.first_nan(label)) is not None]
+        rounds = np.concatenate(found, axis=-1) if found else np.zeros(1, int)
+        if rounds.any():
+            warnings.warn(
+                f"policies[{label!r}]: scores were NaN in {np.count_nonzero(rounds):,} of {rounds.size:,} runs, first in "
+                f"round {rounds[rounds > 0].min()}; NaN counts as the lowest score, so that such an arm was not played",
+                stacklevel=4,
+            )
+
+
+def rounds_left(request: Request, resume: Result | None = None) -> int:
+    """Rounds to play, all scenarios, variants and runs together."""
+    played = 0 if resume is None else resume.rounds
+    return (request.horizon - played) * request.runs * len(request.scenarios) * sum(request.variants.values())
+
+
+def progress_bar(rounds: int, progress: bool, played: int = 0) -> Any:
+    """A bar over rounds, if the output is a terminal or a notebook."""
+    from tqdm.auto import tqdm  # a tenth of a second, which an import of the package need not take
+
+    return tqdm(total=rounds, initial=played, unit=" rounds", unit_scale=True, disable=None if progress else True)
