@@ -5,6 +5,7 @@ is KL-UCB's. The ratio is to the scalar loop (extra `bench`), measured in the sa
 less. Writes the table as JSON; --check FILE compares with such a file by ratios, and fails where a row has become
 slower by more than a fifth.
 --first instead times how long a first call takes, tracing and compiling included, each case in a process of its own.
+--calls instead times what calls cost beside playing: `simulate` again, and sweeps of many tiny cases.
 --gpu instead checks and times both backends on a GPU, in some minutes.
 """
 
@@ -22,7 +23,7 @@ import numpy as np
 import jaxbandit
 from experiments.command_line.options import main, option
 from experiments.published.scenarios import environment
-from experiments.timing import first, scalar_loop
+from experiments.timing import calls, first, scalar_loop
 from experiments.timing.machine import describe
 from experiments.timing.stopwatch import Measurement, arms_of, time_case
 from jaxbandit import Family, Policy, environments, families
@@ -58,6 +59,7 @@ class Settings:
     out: str = option("results/benchmark.json", "file for the table")
     check: str = option("", "file of an earlier table to compare with")
     first: bool = option(False, "the time to the first answer, and nothing else")
+    calls: bool = option(False, "what calls cost beside playing, and nothing else")
     gpu: bool = option(False, "what is worth measuring on a GPU, and nothing else")
 
 
@@ -118,11 +120,13 @@ def measure(settings: Settings) -> Any:
         from experiments.timing import gpu  # the kernel takes long to import
 
         return gpu.measure(Path(settings.out).parent)
-    if settings.first:
-        print(describe())
-        seconds = first.measure()
-        write(Path(settings.out).with_name("first.json"), {"machine": describe(), "rows": seconds})
-        return seconds
+    for asked_for, part in ((settings.first, first), (settings.calls, calls)):
+        if asked_for:
+            print(describe())
+            seconds: Any = part.measure()
+            name = part.__name__.rpartition(".")[2]
+            write(Path(settings.out).with_name(f"{name}.json"), {"machine": describe(), "rows": seconds})
+            return seconds
     asked = list(cases(settings))  # refuses before anything is timed
     before = read(settings.check) if settings.check else {}
     print(describe())

@@ -20,7 +20,7 @@ from experiments.published import scenarios
 from experiments.published.comparison import Settings, compare_policies
 from experiments.reports.tables import show
 from experiments.reports.verdicts import Claim, judge, verdict
-from experiments.timing import first, gpu, scalar_loop
+from experiments.timing import calls, first, gpu, scalar_loop
 from jaxbandit import Result, metrics
 
 ROOT = Path(__file__).parent.parent
@@ -238,6 +238,12 @@ def test_benchmark_measures_and_compares(tmp_path, quick_benchmark, capsys):
         benchmark.measure(some)
     assert (tmp_path / "b.json").exists()  # what was measured is kept
     capsys.readouterr()
+
+
+def test_the_benchmark_of_calls(capsys):
+    rows = calls.measure(cases=3, repeats=2)
+    assert [row.name for row in rows][-2:] == ["a sweep of 3 cases", "the same, all done"]
+    assert all(row.seconds > 0 for row in rows) and len(capsys.readouterr().out.splitlines()) == 6
 
 
 def test_the_benchmark_of_first_answers_has_every_case():

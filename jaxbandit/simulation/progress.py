@@ -60,9 +60,11 @@ def warn_of_nan(request: Request, tiles: list[Tile]) -> None:
         found = [first for tile in tiles if (first := tile.first_nan(label)) is not None]
         rounds = np.concatenate(found, axis=-1) if found else np.zeros(1, int)
         if rounds.any():
+            runs = f"{np.count_nonzero(rounds):,} of {rounds.size:,} runs"
+            first = rounds[rounds > 0].min()
             warnings.warn(
-                f"policies[{label!r}]: scores were NaN in {np.count_nonzero(rounds):,} of {rounds.size:,} runs, first in "
-                f"round {rounds[rounds > 0].min()}; NaN counts as the lowest score, so that such an arm was not played",
+                f"policies[{label!r}]: scores were NaN in {runs}, first in round {first}; NaN counts "
+                "as the lowest score, so that such an arm was not played",
                 stacklevel=4,
             )
 
