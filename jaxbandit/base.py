@@ -161,6 +161,8 @@ class Policy(Protocol):
     def scores(self, key: Array, state: State, t: Array) -> Array:
         """[K] floats, no NaN, for round t from 1; the M largest are played, the lowest arm first on ties. Traced.
 
+        NaN counts as the lowest score; `simulate` counts the runs in which a policy that is not the library's made one,
+        at the cost of one more comparison an arm and round, and warns.
         `key` is another one in every round; t is an int32 scalar.
         """
 

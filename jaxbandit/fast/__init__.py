@@ -7,7 +7,7 @@ same either way. All that JAX and XLA are asked for beyond their documented inte
 |---|---|---|---|
 | the attributes of jaxprs and equations (`eqns`, `invars`, `outvars`, `constvars`, `primitive`, `params`, `aval`, a literal's `val`), names of primitives and of their parameters | `jaxprs`, `batching`, `compilation` | rounds with the runs last: TV-KL-UCB 2.4 times as fast | `batching.over_runs` falls back to `jax.vmap`, `compilation.in_one_piece` to the function as it is |
 | that `reshard`, which JAX adds where runs are shared out, changes nothing within a device's share | `batching` | IMED-MC with a gap 12 times as fast | that function goes through `jax.vmap` |
-| the text of a jaxpr without addresses and names, and the constants within it | `jaxprs.told` | nothing: it tells changed code in a sweep or a resumed result | the text may differ, and a folder is refused that could go on |
+| the text of a jaxpr without addresses and names, and the constants within it | `jaxprs.told` | nothing: it tells changed code, in a process, a sweep or a resumed result | the text may differ, and a folder is refused that could go on |
 | the dimension numbers and modes of `gather`, `scatter` and `scatter-add` | `jaxprs.points` | plainly written reads and writes as vectors over runs | what is not known goes through `jax.vmap` |
 | that a float division is computed once, whatever consumes it | `comparisons.computed_once` | UCB-SM twice as fast | the same numbers, computed more often |
 | how `jax.random` numbers its random bits, and the layout of its keys | `batching`, `threefry` | uniform 4 times, the gradient bandit 1.9 times as fast | found out at the first use by comparing bits; then `jax.random` itself draws |

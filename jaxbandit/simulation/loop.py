@@ -48,6 +48,9 @@ def simulate(
     and JAX's precision (x64 or not) alone, bit for bit; run j of one policy meets the same luck as run j of another.
     Ctrl-C ends after the chunks under way and returns what is done (twice: at once, with nothing).
 
+    Methods of classes that are not the library's are traced at every call, so that whatever they read (a list, a
+    module, a cell of a notebook that was run again) is what it is now. What that changes is compiled anew.
+
     Args:
       scenarios: an environment, or a dict from name to environments of one shape.
       policies: dict from label to a policy, or to a list of variants of it (same class and static fields).
@@ -80,7 +83,11 @@ def simulate(
       and `recorded["rewards"][label]` float64 [scenario, variant, run, time, arm] is what each arm has paid.
 
     Raises:
-      ValueError: before anything is compiled, with the argument's name.
+      ValueError: before anything is compiled, with the argument's name; a method that fails, with its line; a result
+        that needs more memory than is free.
+
+    Warns:
+      UserWarning: scores of a policy that is not the library's were NaN.
 
     >>> import jaxbandit
     >>> arms = jaxbandit.two_state([0.5, 0.4], [0.4, 0.55])
