@@ -6,7 +6,6 @@ less. Writes the table as JSON; --check FILE compares with such a file by ratios
 slower by more than a fifth.
 --first instead times how long a first call takes, tracing and compiling included, each case in a process of its own.
 --calls instead times what calls cost beside playing: `simulate` again, and sweeps of many tiny cases.
---gpu instead checks and times both backends on a GPU, in some minutes.
 """
 
 from __future__ import annotations
@@ -60,7 +59,6 @@ class Settings:
     check: str = option("", "file of an earlier table to compare with")
     first: bool = option(False, "the time to the first answer, and nothing else")
     calls: bool = option(False, "what calls cost beside playing, and nothing else")
-    gpu: bool = option(False, "what is worth measuring on a GPU, and nothing else")
 
 
 def chosen(text: str, of: tuple[str, ...], flag: str) -> list[str]:
@@ -116,10 +114,6 @@ def measure(settings: Settings) -> Any:
     """Time every row, print and write the table, compare if asked to."""
     if settings.runs < 1:
         raise ValueError(f"--runs: {settings.runs}; give at least 1")
-    if settings.gpu:
-        from experiments.timing import gpu  # the kernel takes long to import
-
-        return gpu.measure(Path(settings.out).parent)
     for asked_for, part in ((settings.first, first), (settings.calls, calls)):
         if asked_for:
             print(describe())

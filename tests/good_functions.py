@@ -193,9 +193,4 @@ TESTING = {
         {"environment": IID, "runs": 8, "plays": 8, "settle": 8},
         (AssertionError,),
     ),
-    "testing.check_backend": Call(
-        jaxbandit.testing.check_backend,
-        {"policy": UCB1, "environment": ARMS, "backend": "scan", "runs": 2, "rounds": 2, "plays": 1},
-        (AssertionError,),
-    ),
 }

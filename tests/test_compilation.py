@@ -109,6 +109,21 @@ def test_a_jax_whose_jaxprs_have_another_form_plays_by_vmap(monkeypatch):
     np.testing.assert_array_equal(over_runs(lambda x: x.at[1].add(1)[0] * 2)(x), 2 * x[0])
 
 
+@pytest.mark.parametrize("name", sorted(ALL))
+def test_every_policy_is_lowered_for_cuda(name):
+    """Without a GPU: a chunk becomes a CUDA program of loops and arithmetic alone, which calls nothing on the host."""
+    environment, policy = jaxbandit.two_state([0.5, 0.4, 0.3], [0.4, 0.55, 0.65]), ALL[name]()
+    chance = luck(jax.random.key(0), jnp.arange(3))
+
+    def chunk(carry, first):
+        return play_chunk(environment, policy, chance, carry, first, jnp.array([4]), 4)
+
+    carry = jax.eval_shape(lambda: start(environment, policy, chance))
+    exported = jax.export.export(jax.jit(chunk), platforms=["cuda"])(carry, jnp.int32(1))
+    text = exported.mlir_module()
+    assert exported.platforms == ("cuda",) and "stablehlo.while" in text and "custom_call" not in text
+
+
 @pytest.mark.parametrize(("plays", "name"), [*((2, name) for name in sorted(ALL)), (1, "TVKLUCB"), (1, "IMEDMC")])
 def test_every_policy_is_played_in_one_piece(name, plays):
     environment, policy = jaxbandit.two_state([0.5, 0.4, 0.3], [0.4, 0.55, 0.65]), ALL[name]()

@@ -579,8 +579,6 @@ def test_refusals():
     ):
         with pytest.raises(ValueError, match=rf"^policies\['p'\]: .*{message}"):
             simulate(arms, policies, runs=2, horizon=5)
-    with pytest.raises(ValueError, match="^backend: the kernel"):
-        simulate(arms, {"p": UCB1()}, runs=2, horizon=5, backend="kernel")
     with pytest.raises(ValueError, match="^record: the name 'rewards'"):
         simulate(arms, {"p": UCB1()}, runs=2, horizon=5, record={"rewards": lambda arms, state, t: state.plays})
     with pytest.raises(ValueError, match="^scenarios"):

@@ -20,7 +20,7 @@ from experiments.published import scenarios
 from experiments.published.comparison import Settings, compare_policies
 from experiments.reports.tables import show
 from experiments.reports.verdicts import Claim, judge, verdict
-from experiments.timing import calls, first, gpu, scalar_loop
+from experiments.timing import calls, first, scalar_loop
 from jaxbandit import Result, metrics
 
 ROOT = Path(__file__).parent.parent
@@ -270,20 +270,7 @@ def test_the_benchmark_of_first_answers_times_fresh_processes(tmp_path, monkeypa
         first.measure()
 
 
-def test_the_benchmark_of_a_gpu_measures_what_it_says(tmp_path, monkeypatch, capsys):
-    monkeypatch.setattr(jaxbandit, "ALL", {"TVKLUCB": jaxbandit.UCBSM})
-    monkeypatch.setattr(gpu, "environment", lambda name: jaxbandit.bernoulli([0.5, 0.4]))
-    monkeypatch.setattr(gpu, "arms_of", lambda arms, states: jaxbandit.bernoulli([0.5, 0.4]))
-    monkeypatch.setattr(gpu, "SIZES", ({"states": 3},))
-    monkeypatch.setattr(gpu, "COSTS", {"UCBSM": jaxbandit.UCBSM})
-    tables = gpu.measure(tmp_path, largest=1000, seconds=0.01)
-    agreement, speed, calls = tables["gpu_agreement"], tables["gpu_speed"], tables["gpu_call"]
-    assert [row["runs that part"] for row in agreement] == ["0", "0"] + ["regret differs by 0.000 (0.000 to 0.000)"] * 2
-    assert [(row["backend"], row["states"]) for row in speed] == [("kernel", "2"), ("scan", "2"), ("scan", "3")]
-    assert all(float(row["million rounds/s"]) > 0 for row in speed) and len(calls) == 2
-    assert {path.name for path in tmp_path.iterdir()} == {f"{name}.csv" for name in tables}
-    with pytest.raises(ValueError, match="--gpu: JAX sees no GPU"):
-        benchmark.measure(benchmark.Settings(gpu=True))
+def test_the_benchmark_needs_a_run():
     with pytest.raises(ValueError, match="--runs: 0"):
         benchmark.measure(benchmark.Settings(runs=0))
 

@@ -16,7 +16,7 @@ from jaxbandit.environments import exponential_family
 from jaxbandit.families import Bernoulli, Exponential, Gaussian, Poisson, TabledChains, TwoStateChains, chain_family
 from jaxbandit.families.table import tabulated
 from jaxbandit.families.tilting import largest_cycle, tilted
-from jaxbandit.testing import check_backend, check_policy
+from jaxbandit.testing import check_policy
 
 G2, G3 = reference_families.G2, reference_families.G3
 FAMILY_2, FAMILY_3 = chain_family(G2), chain_family(G3, (0, 0.5, 1))
@@ -337,11 +337,6 @@ def test_a_grid_of_families_is_one_program():
         for number, family in enumerate(families):
             alone = simulate(ARMS_2, {"policy": KLUCB(family=family)}, **asked)
             assert (alone.visits["policy"][:, 0] == grid.visits["policy"][:, number]).all()
-
-
-@pytest.mark.parametrize(("policy", "family"), [(KLUCB, FAMILY_2), (RoundRobinKLUCB, Poisson())])
-def test_the_kernel_plays_families_in_closed_form(policy, family):
-    check_backend(policy(family=family), exponential_family([0.4, 0.0], G2), runs=9, rounds=40)
 
 
 def test_constants_of_the_lower_bound():

@@ -126,8 +126,3 @@ def test_with_orders_the_recorder_sees_the_policy_of_its_run():
 def test_what_cannot_be_recorded_is_refused_before_anything_is_played(record, words):
     with pytest.raises(ValueError, match=words):
         simulate(ARMS, POLICIES, runs=2, horizon=10, record=record)
-
-
-def test_the_kernel_does_not_record():
-    with pytest.raises(ValueError, match="record: the kernel records counts only"):
-        simulate(ARMS, {"ucb": UCBSM()}, runs=2, horizon=10, backend="kernel", record={"plays": plays})

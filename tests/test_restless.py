@@ -13,7 +13,7 @@ from scipy import stats
 import jaxbandit
 from jaxbandit import ALL, Result, Uniform, bounds, chains, metrics, plotting, simulate, sweep, two_state
 from jaxbandit.environments import fit, restless
-from jaxbandit.testing import check_backend, check_environment, check_policy
+from jaxbandit.testing import check_environment, check_policy
 
 SCENARIO = two_state([0.5, 0.4, 0.3, 0.2, 0.1], [0.4, 0.55, 0.65, 0.65, 0.7], initial_state="stationary")
 MOVING = restless(SCENARIO.transition, (0, 1))
@@ -230,22 +230,6 @@ def test_in_double_precision_arms_move_alike():
         double = simulate(MOVING, {"ucb": jaxbandit.UCB1()}, **asked)
         assert simulate(PASSIVE, {"u": Uniform()}, **asked).complete
     np.testing.assert_array_equal(single.recorded["path"]["ucb"], double.recorded["path"]["ucb"])
-
-
-@pytest.mark.parametrize("environment", [MOVING, PASSIVE])
-def test_the_kernel_plays_what_the_scan_plays(environment):
-    assert check_backend(jaxbandit.UCBSM(2.0), environment, runs=5, rounds=40, plays=2) == 0
-
-
-def test_the_kernel_refuses_by_name_what_it_cannot_play():
-    moved = type(MOVING).step
-
-    def step(self, key, state, arms):
-        following, feedback = moved(self, key, state, arms)
-        return following, feedback._replace(states=jnp.sort(feedback.states))
-
-    with pytest.raises(ValueError, match=r"^backend: the kernel cannot play UCB1 in Other: .*sort"):
-        simulate(of_kind(MOVING, step=step), {"u": jaxbandit.UCB1()}, runs=2, horizon=5, plays=2, backend="kernel")
 
 
 def test_sweeps_continue_and_refuse_what_changed(tmp_path):

@@ -1,5 +1,4 @@
-"""How fast it is lives here: the timing of a case and of first answers, both backends on a GPU, a scalar loop to beat,
-the machine in words.
+"""How fast it is lives here: the timing of a case, of first answers and of calls, a scalar loop to beat, the machine.
 
 `benchmark` takes all of it, a report the machine in words.
 """

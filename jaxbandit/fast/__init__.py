@@ -16,10 +16,9 @@ same either way. All that JAX and XLA are asked for beyond their documented inte
 | that a call finds what `lower(...).compile()` has compiled before it | `compilation.Compiled.ahead` | policies are compiled side by side | each is compiled again at its call, one after the other |
 | the compiler option `xla_cpu_prefer_vector_width` | `compilation.wide_vectors` | AVX-512: a tenth | a small program is compiled with it first; where XLA refuses, it is left out |
 | float32 as IEEE bits | `elementary` | KL-UCB 1.2 times as fast | cannot go away |
-| Pallas and its Triton parameters (`BlockSpec`, `CompilerParams`, references indexed in loops) | `gpu.kernel` | a chunk as one GPU kernel (has not run on a GPU) | `simulate(backend="kernel")` says so; the scan, which is the default, does not use it |
 
 Others may take `over_runs`, `add_one`, `computed_once`, `cosine_and_sine`, `exponential`, `log`, `log_and_excess`, `log_of_sum`, `look_up`,
-`look_up_each`, `polynomial`, `threefry`, `Compiled`, `use_cache`, `jaxprs.told` and, from `gpu`, `play_chunk_in_kernel`.
+`look_up_each`, `polynomial`, `threefry`, `Compiled`, `use_cache` and `jaxprs.told`.
 """  # noqa: E501
 
 from jaxbandit.fast.batching import over_runs

@@ -52,8 +52,6 @@ def asked(request: Request) -> dict[str, Any]:
         "shuffle": request.shuffle,
         "x64": jnp.result_type(float).itemsize == 8,
     }
-    if request.backend != "scan":
-        found["backend"] = request.backend
     if any(request.recorders.values()):
         found["record"] = {label: sorted(recorders) for label, recorders in request.recorders.items()}
     if PLAIN:

@@ -20,7 +20,7 @@ from jaxbandit.simulation.memory import check_memory
 from jaxbandit.simulation.plan import Plan, make_plan
 from jaxbandit.simulation.progress import Programs, compilers, progress_bar, rounds_left, warn_of_nan
 from jaxbandit.simulation.recording import Record
-from jaxbandit.simulation.request import Backend, Policies, Request, Scenarios, check, default_times
+from jaxbandit.simulation.request import Policies, Request, Scenarios, check, default_times
 from jaxbandit.simulation.tiles import Tile, gather, to_host
 
 
@@ -37,14 +37,13 @@ def simulate(
     chunk: int | None = None,
     tile: int | None = None,
     devices: Sequence[jax.Device] | None = None,
-    backend: Backend = "auto",
     record: Record | None = None,
     progress: bool = True,
     resume: Result | None = None,
 ) -> Result:
     """Play every policy in every scenario, many independent runs of each, and count what was played.
 
-    The counts of a round depend on `scenarios`, `policies`, `key`, `plays`, `shuffle`, `backend`, the kind of device
+    The counts of a round depend on `scenarios`, `policies`, `key`, `plays`, `shuffle`, the kind of device
     and JAX's precision (x64 or not) alone, bit for bit; run j of one policy meets the same luck as run j of another.
     Ctrl-C ends after the chunks under way and returns what is done (twice: at once, with nothing).
 
@@ -66,9 +65,6 @@ def simulate(
         to 2,048 for five arms with two states: more falls out of its cache.
       devices: all by default; runs are divided among them. Under `jax.distributed` they are those of all processes:
         each makes the same call and gets the whole result.
-      backend: "scan" (one compiled round, repeated), or "kernel": one Pallas kernel a chunk with all that a run carries
-        on chip, for few arms with two states on an NVIDIA GPU (elsewhere it is interpreted, slowly, for tests). Counts
-        are those of the scan until two scores first differ by rounding alone. "auto" is the scan.
       record: name to a function(environment_state, policy_state, t), or to a dict from label to one, for policies
         whose state has what it reads. It is traced for one run and returns an array, kept after each recorded round t
         in `result.recorded[name][label]`, as what a policy thinks of the arms. A function of four arguments is given
@@ -102,7 +98,7 @@ def simulate(
         integer("horizon", horizon, 1, 2**31 - 1)
         later = default_times(horizon)
         times = np.concatenate([resume.times, later[later > resume.rounds]])
-    request = check(scenarios, policies, key, runs, horizon, plays, times, shuffle, backend, record)
+    request = check(scenarios, policies, key, runs, horizon, plays, times, shuffle, record)
     if resume is not None:
         _check_resume(request, resume)
     with progress_bar(rounds_left(request, resume), progress) as bar:

@@ -34,7 +34,6 @@ class Plan:
     slots: int  # the most rounds that a call records
     together: int  # scenarios and variants a device plays at a time
     blocks: int  # equal parts of its runs of a tile that a device plays one after the other
-    kernel: bool  # one kernel a chunk, not a loop over its rounds
 
     @property
     def mesh(self) -> Mesh:
@@ -61,8 +60,6 @@ def make_plan(
     used = tuple(jax.devices() if devices is None else devices)[: request.runs]
     if not used:
         raise ValueError("devices: an empty list; leave it out to use all")
-    if request.backend == "kernel" and used[0].platform not in ("cpu", "gpu", "cuda"):
-        raise ValueError(f"backend: the kernel is for NVIDIA GPUs, not for {used[0].platform}; leave it out")
     lanes = len(request.scenarios) * max(request.variants.values())
     on_cpu, cached = used[0].platform == "cpu", _cached(request)
     if on_cpu and tile is None:
@@ -81,7 +78,7 @@ def make_plan(
     room = max(FEW_SLOTS, min(MOST_SLOTS, CALL_BYTES // call if on_cpu else MOST_SLOTS))
     room = max(1, min(room, RECORD_BYTES // (call * tiles * len(request.policies))))
     slots = 1 << (room.bit_length() - 1)  # few sizes, so few programs; the times themselves do not matter
-    return Plan(used, tiles, width, int(chunk), slots, together, blocks, request.backend == "kernel")
+    return Plan(used, tiles, width, int(chunk), slots, together, blocks)
 
 
 def few_widths(runs: int, most: int, least: int = VECTOR) -> int:

@@ -30,7 +30,7 @@ class OfFour:
         return self.function(environment_state, policy_state, t, *last)
 
 
-def recorders_of(record: Record | None, labels: Sequence[str], backend: str) -> dict[str, dict[str, OfFour]]:
+def recorders_of(record: Record | None, labels: Sequence[str]) -> dict[str, dict[str, OfFour]]:
     """By label and name, each recorder as a function of four arguments.
 
     Raises:
@@ -41,8 +41,6 @@ def recorders_of(record: Record | None, labels: Sequence[str], backend: str) -> 
         return recorders
     if not isinstance(record, Mapping):
         raise ValueError(f"record: {shown(record)}; give a dict from name to a function, or to one by label")
-    if record and backend == "kernel":
-        raise ValueError('record: the kernel records counts only; use backend="scan"')
     for name, given in record.items():
         if not isinstance(name, str) or not name or "/" in name or name in ("visits", REWARDS):
             raise ValueError(

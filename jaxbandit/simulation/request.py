@@ -5,13 +5,13 @@ from __future__ import annotations
 import itertools
 from collections.abc import Mapping, Sequence
 from dataclasses import dataclass, replace
-from typing import Any, Literal, get_args
+from typing import Any
 
 import jax
 import jax.numpy as jnp
 import numpy as np
 
-from jaxbandit.arguments import finite, integer, shown, truth
+from jaxbandit.arguments import finite, integer, truth
 from jaxbandit.base import REWARDS, Array, Environment, Policy, check_key, problem, reward_table, stack
 from jaxbandit.simulation.leaves import check_contract, check_leaves
 from jaxbandit.simulation.recording import OfFour, Record, recorder_programs, recorders_of
@@ -19,7 +19,6 @@ from jaxbandit.simulation.tracing import Program, Size, Traced, environment_prog
 
 Scenarios = Environment | Mapping[str, Environment]
 Policies = Mapping[str, Policy | Sequence[Policy]]
-Backend = Literal["auto", "scan", "kernel"]
 
 
 @dataclass(frozen=True)
@@ -41,7 +40,6 @@ class Request:
     plays: int
     shuffle: bool
     times: np.ndarray  # [T] int64
-    backend: Backend  # not "auto"
     recorders: dict[str, dict[str, OfFour]]  # label to name to function(environment_state, policy_state, t, policy)
     traced: Traced
 
@@ -79,7 +77,6 @@ def check(
     plays: int = 1,
     times: Array | None = None,
     shuffle: bool = False,
-    backend: Backend = "auto",
     record: Record | None = None,
 ) -> Request:
     """The arguments of `simulate` as a `Request`.
@@ -100,7 +97,7 @@ def check(
                 "it what each state of each arm pays, [K, S], or None if rewards are no finite table"
             )
         if environment.reward is None:
-            _check_without_table(f"scenarios[{name!r}]", environment, backend)
+            _check_without_table(f"scenarios[{name!r}]", environment)
         check_leaves(f"scenarios[{name!r}]", environment)
     reward = [_reward(f"scenarios[{name!r}]", environment) for name, environment in named.items()]
     for name, values in zip(named, reward, strict=True):
@@ -124,8 +121,6 @@ def check(
         raise ValueError(f"horizon: {horizon}; at least 1 round is needed")
     if horizon > 2**31 - 1:
         raise ValueError(f"horizon: {horizon} is beyond 2^31 - 1, where counts of rounds overflow")
-    if not isinstance(backend, str) or backend not in get_args(Backend):
-        raise ValueError(f"backend: {shown(backend)} is unknown; choose from {', '.join(get_args(Backend))}")
     listed = _listed(policies, named, reward)
     _check_problems(named, listed)
     if key is None:  # jax.random.key(0), for which JAX would compile a program
@@ -148,8 +143,7 @@ def check(
         plays=int(plays),
         shuffle=truth("shuffle", shuffle),
         times=_times(times, int(horizon)),
-        backend="scan" if backend == "auto" else backend,
-        recorders=recorders_of(record, list(listed), backend),
+        recorders=recorders_of(record, list(listed)),
         traced=Traced(_UNTRACED, {}, {}),
     )
     return replace(request, traced=_trace(request))
@@ -198,7 +192,7 @@ def _listed(policies: Policies, scenarios: dict[str, Environment], reward: list[
     return listed
 
 
-def _check_without_table(where: str, environment: Any, backend: Backend) -> None:
+def _check_without_table(where: str, environment: Any) -> None:
     """Refuse what does not go with rewards that are no finite table."""
     missing = [name for name in ("arms", "reward_range") if not hasattr(environment, name)]
     if missing:
@@ -206,8 +200,6 @@ def _check_without_table(where: str, environment: Any, backend: Backend) -> None
             f"{where}: the reward of {type(environment).__name__} is None, and it has no {', '.join(missing)} (see "
             "jaxbandit.Environment)"
         )
-    if backend == "kernel":
-        raise ValueError(f'backend: the kernel records counts only, and rewards of {where} are no table; use "scan"')
 
 
 def _check_range(label: str, policy: Any, scenario: str, environment: Any) -> None:

@@ -19,7 +19,7 @@ from jaxbandit.fast import Compiled
 from jaxbandit.results.result import Result
 from jaxbandit.simulation.plan import Plan
 from jaxbandit.simulation.request import Request
-from jaxbandit.simulation.rounds import Carry, Luck, luck, play_chunk, play_round, start
+from jaxbandit.simulation.rounds import Carry, Luck, luck, play_chunk, start
 from jaxbandit.simulation.tracing import reading
 from jaxbandit.sums import no_sums
 
@@ -34,7 +34,6 @@ class Chunk:
     together: int
     blocks: int  # equal parts of a device's runs that it plays one after the other
     plays: int
-    kernel: bool
     recorded: tuple[tuple[str, int], ...]  # name and number of axes
     code: tuple[str, ...] | None  # of `Traced.code`; it tells the recorders, too
     look_for_nan: bool
@@ -47,13 +46,7 @@ def _program(chunk: Chunk) -> Compiled:
     mesh, scenarios, variants, together = chunk.mesh, chunk.scenarios, chunk.variants, chunk.together
     on_cpu = mesh.devices.flat[0].platform == "cpu"
     by_runs = P(*[None] * 5, "runs"), {name: P(*[None] * (3 + axes), "runs") for name, axes in chunk.recorded}
-
-    if chunk.kernel:
-        from jaxbandit.fast.gpu import play_chunk_in_kernel  # a tenth of a second, which few need
-
-        rounds: Any = partial(play_chunk_in_kernel, play_round, plays=chunk.plays, interpret=on_cpu)
-    else:
-        rounds = _over_blocks(partial(play_chunk, plays=chunk.plays, recorders=chunk.recorders), chunk.blocks)
+    rounds = _over_blocks(partial(play_chunk, plays=chunk.plays, recorders=chunk.recorders), chunk.blocks)
 
     def over_lanes(function: Any, together: int, in_axes: tuple[int | None, ...]) -> Any:
         over_variants = _over_axis(function, variants, together, (None, 0, *in_axes))
@@ -80,7 +73,7 @@ def _program(chunk: Chunk) -> Compiled:
 
         return program
 
-    return Compiled(chunks, on_devices, donated=3, on_cpu=on_cpu and not chunk.kernel)
+    return Compiled(chunks, on_devices, donated=3, on_cpu=on_cpu)
 
 
 def _over_blocks(chunk: Any, blocks: int) -> Any:
@@ -139,7 +132,7 @@ def _carry_of_one(request: Request, label: str) -> Carry:
 
 def _looks_for_nan(request: Request, label: str) -> bool:
     """Whether NaN among a policy's scores is noticed; tests hold that those of the library make none."""
-    return not request.traced.policies[label].fixed and request.backend != "kernel"
+    return not request.traced.policies[label].fixed
 
 
 def _last_by_runs(leaf: Any) -> P:
@@ -202,9 +195,8 @@ class Tile:
             scenarios=len(request.scenarios),
             variants=request.variants[label],
             together=plan.together,
-            blocks=1 if plan.kernel else plan.blocks,
+            blocks=plan.blocks,
             plays=request.plays,
-            kernel=plan.kernel,
             recorded=tuple((name, len(each.shape)) for name, each in request.shapes[label].items()),
             code=request.traced.code(label),
             look_for_nan=_looks_for_nan(request, label),
