@@ -283,7 +283,7 @@ def test_what_they_are_not_for():
         (WhittleBelief(STICKY.transition, STICKY.initial, 1.0), STICKY, "discount: 1.0 lies outside"),
         (WhittleBelief.of(pays), pays, "reward: Whittle's index on beliefs is for two states that pay 0 and 1"),
         (Myopic.of(STICKY), MOVING, r"transition: shape \(3, 2, 2\) is not \(5, 2, 2\)"),
-        (Myopic(STICKY.transition, np.ones((3, 2))), STICKY, "initial: not laws"),
+        (Myopic(STICKY.transition, np.ones((3, 2))), STICKY, "initial: row 0 sums to 2.0"),
         (Myopic(STICKY.transition, STICKY.initial, "none"), STICKY, "passive: "),
         (HiddenMyopic(HIDDEN.transition, HIDDEN.emission[:, :, :1], [[1, 0]] * 2), HIDDEN, "emission: shape"),
     ):
