@@ -21,7 +21,7 @@ class WhittleBelief:
     w for w <= p01 or w >= p11,
     w/(1 - d p11 + d w) for w0 <= w < p11, d the discount,
     and for p01 < w < w0 the subsidy of passivity that makes both actions equally good there, from three linear
-    equations. It grows with w, so that for identical arms it plays as `Myopic` does. In float32 the index is within 2e-6,
+    equations. It grows with w, so that for identical arms it plays as `Myopic` does. In float32 it is within 2e-6,
     for any discount, of that of the belief; p11 - p01 near 1 makes the beliefs themselves less exact.
 
     Args:
