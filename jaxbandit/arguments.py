@@ -17,9 +17,13 @@ import jax.numpy as jnp
 import numpy as np
 
 from jaxbandit.base import Array
+from jaxbandit.probabilities import EXACT, ROUNDING, stochastic
 
 LARGEST = 1e30  # a number that float32 still holds
-ROUNDING = 1e-5  # by which rows of probabilities that were computed, in float32 perhaps, may be off
+PADDED = (
+    "; lists of different lengths have to be padded: give an arm with fewer states some that none of its states leads "
+    "to (columns of 0), whose rows lead to state 0 and which pay what state 0 does"
+)
 SHOWN = 100  # characters of a wrong value that a message shows
 
 F = TypeVar("F", bound=Callable[..., Any])
@@ -62,9 +66,10 @@ def as_floats(name: str, values: Array) -> np.ndarray:
                 raise TypeError
             with np.errstate(all="ignore"):
                 return np.asarray(given, float)
-    except (TypeError, ValueError, OverflowError):
-        pass
-    raise ValueError(f"{name}: {shown(values)} is no array of numbers")
+        how = ""
+    except (TypeError, ValueError, OverflowError) as error:
+        how = PADDED if "with a sequence" in str(error) else ""  # NumPy's words for lists of different lengths
+    raise ValueError(f"{name}: {shown(values)} is no array of numbers{how}")
 
 
 def number(
@@ -181,7 +186,7 @@ class Numbers(NamedTuple):
     low: float = -LARGEST
     high: float | str = LARGEST  # or the name of an axis, of which it numbers a place
     law: bool = False  # whether the last axis sums to 1
-    kind: Any = float  # int or bool: what the numbers are handed on as
+    kind: Any = float  # what the numbers are handed on as; np.float64 takes JAX's off the device
 
 
 def accepts(**wanted: Numbers | list[str]) -> Callable[[F], F]:
@@ -230,7 +235,7 @@ def check_together(given: dict[str, tuple[Any, Any]]) -> dict[str, Array]:
     """Refuse arguments that are not what is wanted (see `accepts`): by name, each with its `Numbers`.
 
     Returns:
-      them as arrays, those of JAX as they are.
+      them as arrays, those of JAX as they are, but on the host where float64 is asked for.
 
     Raises:
       ValueError: the argument and what is wrong with it.
@@ -258,14 +263,14 @@ def check_together(given: dict[str, tuple[Any, Any]]) -> dict[str, Array]:
         rounding = ROUNDING if letters and high == 1 else 0
         if not ((array >= low - rounding) & (array <= most + rounding)).all():
             raise ValueError(f"{name}: {shown(value)} is not all within [{low:g}, {most:g}]")
-        if kind is not float and (array % 1).any():
+        if kind not in (float, np.float64) and (array % 1).any():
             raise ValueError(f"{name}: {shown(value)} are not integers")
-        if law and not np.allclose(array.sum(-1), 1, rtol=0, atol=ROUNDING):
-            raise ValueError(f"{name}: {shown(value)} is no law; probabilities that sum to 1 are needed")
+        if law:
+            array = stochastic(name, array, EXACT)
         # a number beyond float32 would end the process where warnings are errors, in the cast that JAX makes
         beyond = np.abs(array) > np.finfo(jnp.result_type(float)).max
         held = np.where(beyond, np.copysign(np.inf, array), array).astype(kind)
-        arrays[name] = value if isinstance(value, jax.Array) else held
+        arrays[name] = value if isinstance(value, jax.Array) and kind is not np.float64 else held
     try:
         np.broadcast_shapes(*before.values())
     except ValueError:

@@ -100,7 +100,8 @@ class Environment(Protocol):
     """What `simulate` needs of an environment with K arms of S states; `testing.check_environment` checks it.
 
     `init` and `step` are written for one run and traced by JAX, so their arguments are tracers: no Python `if` on
-    values. `reward` and `means` are read on the host, in NumPy float64, before anything is compiled.
+    values. `reward` and `means` are read on the host, in NumPy float64, before anything is compiled. `reward` is read
+    once more where runs begin, which is traced: it hands on a field, or computes with `jax.numpy`.
 
     `step` receives the run's key in every round and finds its own draws in it, so that policies meet the same luck. An
     environment may declare, as attributes of its class, how that is and what it is:

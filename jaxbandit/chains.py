@@ -7,7 +7,8 @@ import numpy as np
 from jaxbandit.arguments import Numbers, accepts, truth
 from jaxbandit.base import Array
 
-CHAIN, ROWS = Numbers("[S, S]", 0, 1, law=True), Numbers("[..., S]", 0, 1)
+CHAIN = Numbers("[S, S]", 0, 1, law=True, kind=np.float64)
+ROWS = Numbers("[..., S]", 0, 1)
 RAREST = 2.0**-31  # smallest positive probability that thresholds of 32 bits tell from 0, also for the last state
 
 
@@ -110,7 +111,7 @@ def reward_gap(transition: Array, reward: Array) -> float:
     return float(np.ptp(reward) / np.ptp(relative_values(transition, reward)))
 
 
-@accepts(law=Numbers("[..., S]", 0, 1, law=True))
+@accepts(law=Numbers("[..., S]", 0, 1, law=True, kind=np.float64))
 def thresholds(law: Array, name: str = "transition") -> np.ndarray:
     """Integer thresholds [..., S-1] uint32 that turn 32 random bits into a draw from `law` [..., S].
 
@@ -212,19 +213,3 @@ def eigenvalue_gap(transition: Array, symmetrise: bool = False) -> float:
     np.fill_diagonal(moving, 0)
     laplacian = (np.diag(moving.sum(1)) - moving) / np.sqrt(np.outer(law, law))
     return float(np.linalg.eigvalsh(laplacian)[1])
-
-
-def stochastic(name: str, rows: np.ndarray) -> np.ndarray:
-    """Rows [S, S] or [K, S, S] that sum to 1 to the last digit.
-
-    Raises:
-      ValueError: with the name: a probability is negative, or a row's sum is not 1 within 1e-8.
-    """
-    if (rows < 0).any():
-        raise ValueError(f"{name}: negative probability {rows.min()}")
-    totals = rows.sum(-1)
-    if not np.allclose(totals, 1, rtol=0, atol=1e-8):
-        *arm, state = np.unravel_index(np.argmax(np.abs(totals - 1)), totals.shape)
-        where = f"row {state} of arm {arm[0]}" if arm else f"row {state}"
-        raise ValueError(f"{name}: {where} sums to {totals[(*arm, state)]}, not to 1")
-    return np.asarray(rows / totals[..., None])

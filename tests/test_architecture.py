@@ -16,7 +16,8 @@ PACKAGE = ROOT / "jaxbandit"
 MAY_IMPORT = {
     "version": set(),
     "base": set(),
-    "arguments": {"base"},
+    "probabilities": set(),
+    "arguments": {"base", "probabilities"},
     "cores": set(),
     "interruption": set(),
     "chains": {"arguments", "base"},
@@ -28,16 +29,17 @@ MAY_IMPORT = {
     "sums": {"base"},
     "divergences": {"arguments", "base"},
     "selection": {"arguments", "base", "fast"},
-    "bounds": {"arguments", "base", "chains"},
-    "indices": {"arguments", "base", "chains"},
+    "bounds": {"arguments", "base", "chains", "probabilities"},
+    "indices": {"arguments", "base", "chains", "probabilities"},
     "confidence": {"arguments", "base", "fast"},
-    "families": {"arguments", "base", "chains", "confidence", "divergences", "fast"},
+    "families": {"arguments", "base", "chains", "confidence", "divergences", "fast", "probabilities"},
     "environments": {
-        *["arguments", "base", "chains", "divergences", "draws", "fast", "families", "indices", "quantiles"],
+        *["arguments", "base", "chains", "divergences", "draws", "fast", "families", "indices", "probabilities"],
+        "quantiles",
     },
     "policies": {
         *["arguments", "base", "chains", "confidence", "divergences", "families", "fast", "indices", "quantiles"],
-        "sums",
+        *["probabilities", "sums"],
     },
     "results": {"arguments", "base", "interruption", "metrics"},
     "simulation": {

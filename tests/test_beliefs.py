@@ -5,6 +5,7 @@ import itertools
 
 import jax
 import jax.numpy as jnp
+import mpmath as mp
 import numpy as np
 import pytest
 
@@ -153,7 +154,7 @@ def index_by_bisection(w, p01, p11, d, most=150):
 def index_of(w, p01, p11, d):
     with jax.enable_x64(True):
         w = jnp.atleast_1d(jnp.asarray(w, float))
-        return np.asarray(whittle(w, jnp.full_like(w, p01), jnp.full_like(w, p11), jnp.asarray(d, float)))
+        return np.asarray(whittle(w, jnp.full_like(w, p01), jnp.full_like(w, 1 - p11), jnp.asarray(d, float)))
 
 
 def test_index_vectors():
@@ -176,8 +177,38 @@ def test_index_grows_and_starts_at_the_belief_itself():
         found = index_of(beliefs, p01, p11, d)
         assert (np.diff(found) > -1e-12).all() and np.isfinite(found).all()
         np.testing.assert_allclose(index_of(beliefs, p01, p11, 0.0), beliefs)
-    single = whittle(jnp.asarray(beliefs, jnp.float32), jnp.float32(0.2), jnp.float32(0.8), jnp.float32(0.9))
-    np.testing.assert_allclose(single, index_of(beliefs, 0.2, 0.8, 0.9), atol=1e-4)
+    single = whittle(jnp.asarray(beliefs, jnp.float32), jnp.float32(0.2), jnp.float32(0.2), jnp.float32(0.9))
+    np.testing.assert_allclose(single, index_of(beliefs, 0.2, 0.8, 0.9), atol=1e-6)
+
+
+def index_of_50_digits(w, p01, p10, d):
+    """The subsidy of the three equations in the docstring of `whittle`, solved as they stand."""
+    w, p01, p11, d = mp.mpf(w), mp.mpf(p01), 1 - mp.mpf(p10), mp.mpf(d)
+    if w <= p01 or w >= p11:
+        return w
+    if w >= p01 / (1 - p11 + p01):
+        return w / (1 - d * p11 + d * w)
+    later, b, waited = p01 + (p11 - p01) * w, p01, mp.mpf(1)
+    while b <= w:
+        b, waited = p01 + (p11 - p01) * b, waited * d
+    after, values = d * waited * b, mp.matrix([-p11, -waited * b, w - d * later])
+    of = [[0, d * (1 - p11), d * p11 - 1], [(1 - waited) / (1 - d), d * waited - after - 1, after]]
+    of.append([1, d * d * (1 - later) - d * (1 - w), d * d * later - d * w])
+    return mp.lu_solve(mp.matrix(of), values)[0]
+
+
+@pytest.mark.parametrize("discount", [0.9, 0.9999, 0.999999])
+@pytest.mark.parametrize(("p01", "p10"), [(0.2, 0.2), (0.3, 0.6), (0.01, 0.01), (0.001, 0.002)])
+def test_index_in_float32_near_discount_1(p01, p10, discount):
+    """Within 2e-6 of 50 digits, in the beliefs of an arm that showed 0 and waits and in others; found: 1.1e-6."""
+    p01, p10 = np.float32(p01), np.float32(p10)
+    waiting = p01 / (p01 + p10) * (1 - (1 - p01 - p10) ** np.arange(2, 30, 3))
+    beliefs = np.append(waiting, np.linspace(p01, 1 - p10, 12)).astype(np.float32)
+    found = whittle(jnp.asarray(beliefs), p01, p10, jnp.float32(discount))
+    assert found.dtype == jnp.float32
+    with mp.workdps(50):
+        expected = [float(index_of_50_digits(float(w), float(p01), float(p10), discount)) for w in beliefs]
+    np.testing.assert_allclose(found, expected, atol=2e-6)
 
 
 # beliefs
@@ -283,7 +314,7 @@ def test_what_they_are_not_for():
         (WhittleBelief(STICKY.transition, STICKY.initial, 1.0), STICKY, "discount: 1.0 lies outside"),
         (WhittleBelief.of(pays), pays, "reward: Whittle's index on beliefs is for two states that pay 0 and 1"),
         (Myopic.of(STICKY), MOVING, r"transition: shape \(3, 2, 2\) is not \(5, 2, 2\)"),
-        (Myopic(STICKY.transition, np.ones((3, 2))), STICKY, "initial: not laws"),
+        (Myopic(STICKY.transition, np.ones((3, 2))), STICKY, "initial: row 0 sums to 2.0"),
         (Myopic(STICKY.transition, STICKY.initial, "none"), STICKY, "passive: "),
         (HiddenMyopic(HIDDEN.transition, HIDDEN.emission[:, :, :1], [[1, 0]] * 2), HIDDEN, "emission: shape"),
     ):

@@ -14,6 +14,7 @@ from reference_kl import kl
 
 import jaxbandit
 from jaxbandit import (
+    ALL,
     DMED,
     KLUCB,
     MOSS,
@@ -28,6 +29,7 @@ from jaxbandit import (
 )
 from jaxbandit.bounds.nearest import nearest_row
 from jaxbandit.confidence import kl_ball_max
+from jaxbandit.policies.exploration import level
 from jaxbandit.testing import check_policy
 
 
@@ -121,6 +123,34 @@ def test_empirical_kl_ucb_of_two_states_is_kl_ucb():
         one, top, other = (scores(policy, counted, t) for policy in pair.values())
         np.testing.assert_allclose(one, other, atol=2e-6)
         np.testing.assert_allclose(top, other, atol=2e-6)
+
+
+def test_the_arms_clock_counts_in_float64_under_x64():
+    """t / T of large integers against Python's floats; float32 would be off by 1e-8."""
+    with jax.enable_x64(True):
+        found = level(jnp.int32(2**31 - 1), 3.0, "arm", jnp.array([3, 1_000_003, 2**24 + 1], jnp.int32))
+    logs = [math.log((2**31 - 1) / T) for T in (3, 1_000_003, 2**24 + 1)]
+    np.testing.assert_allclose(found, [each + 3 * math.log(each) for each in logs], rtol=1e-14)
+
+
+OF_ALL = [{}, {"clock": "arm"}, {"horizon": 300.0}, {"solver": "bisection"}]  # each for the policies that have it
+WITH = [(name, each) for each in OF_ALL for name in ALL if each.keys() <= ALL[name].__annotations__.keys()]
+
+
+@pytest.mark.parametrize(("name", "fields"), WITH)
+def test_no_policy_computes_in_float32_under_x64(name, fields):
+    """No number of its program has that type, for arms with two and three states."""
+
+    def one_round(policy, key, t, reward, arm, paid):
+        state = policy.init(reward)
+        return policy.scores(key, state, t), policy.update(state, Feedback(arm, arm, arm, paid))
+
+    for values in ((0.0, 1.0), (0.0, 0.5, 1.0)):
+        with jax.enable_x64(True):
+            policy, reward = jax.tree.map(jnp.asarray, ALL[name](**fields)), jnp.tile(jnp.array(values), (3, 1))
+            arm = jnp.array([1], jnp.int32)
+            program = jax.make_jaxpr(one_round)(policy, jax.random.key(0), jnp.int32(5), reward, arm, jnp.ones(1))
+        assert "f64[" in str(program) and "f32[" not in str(program)
 
 
 # Three arms whose laws have close means; rewards without symmetry, so that no two arms tie

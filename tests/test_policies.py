@@ -408,3 +408,14 @@ def test_no_check_is_a_bare_assert():
     package = Path(jaxbandit.__file__).parent
     for path in package.rglob("*.py"):
         assert not any(isinstance(node, ast.Assert) for node in ast.walk(ast.parse(path.read_text()))), path
+
+
+def test_the_compiler_has_no_complaint():
+    """XLA says on stderr where its simplifier goes round in circles, as it did where this policy begins."""
+    code = (
+        "import jaxbandit; from jaxbandit import two_state; arms = two_state([0.5, 0.4], [0.4, 0.55]); "
+        "policies = {'p': jaxbandit.IMEDMC(exponent=0.5)}; "
+        "jaxbandit.simulate(arms, policies, runs=64, horizon=10, progress=False)"
+    )
+    done = subprocess.run([sys.executable, "-c", code], capture_output=True, text=True, check=True)
+    assert "implif" not in done.stderr, done.stderr

@@ -13,6 +13,7 @@ import time
 from concurrent.futures import ProcessPoolExecutor
 from pathlib import Path
 
+import filelock
 import jax
 import numpy as np
 import pytest
@@ -277,6 +278,25 @@ def test_the_second_of_two_sweeps_is_refused_while_the_first_lives(tmp_path, cap
     assert f"process {child.pid} on" in capsys.readouterr().err
     sweep({"c": {**CASE, "runs": 2}}, tmp_path)
     assert capsys.readouterr().err == ""
+
+
+def test_the_file_that_names_the_holder_is_there_whole_or_not_at_all(tmp_path):
+    """It appears under its name by a rename; where it cannot be read, the refusal is a sentence all the same."""
+    holder, written = tmp_path / storage.HOLDER, []
+
+    def heard(event, arguments):
+        if event == "open" and arguments[0] == str(holder) and arguments[2] & (os.O_WRONLY | os.O_RDWR):
+            written.append(arguments)
+
+    sys.addaudithook(heard)
+    with storage.locked(tmp_path):
+        assert holder.read_text().startswith(f"process {os.getpid()} on ") and not written
+    with filelock.FileLock(tmp_path / storage.LOCK):
+        for text in (None, ""):
+            if text is not None:
+                holder.write_text(text)
+            with pytest.raises(BlockingIOError, match="another process is at work on this folder"):
+                sweep({"c": CASE}, tmp_path)
 
 
 def kill_often(folder, times, seed=0):

@@ -9,6 +9,7 @@ import numpy as np
 from jaxbandit import chains
 from jaxbandit.arguments import as_floats, has, shown
 from jaxbandit.base import Array, problem
+from jaxbandit.probabilities import EXACT, stochastic
 
 TOLERANCE = 1e-9  # of p01 + p10 = 1, for an arm to count as i.i.d.
 
@@ -117,7 +118,7 @@ def transitions(environment: MarkovEnvironment) -> np.ndarray:
         )
     if not hasattr(environment, "transition"):
         raise ValueError(f"environment: {type(environment).__name__} has no transition matrices; give Markov arms")
-    return np.asarray(environment.transition, float)
+    return stochastic("environment", environment.transition, EXACT)
 
 
 def irreducible(environment: MarkovEnvironment) -> np.ndarray:

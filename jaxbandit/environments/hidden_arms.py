@@ -22,6 +22,7 @@ from jaxbandit.environments.markov_arms import (
     recurrent,
     rewards_of,
 )
+from jaxbandit.probabilities import stochastic
 
 
 @pytree
@@ -116,7 +117,7 @@ def hidden(
         shows = np.stack([1 - shows, shows], axis=-1)
     if shows.ndim != 3 or shows.shape[:2] != (arms, states) or shows.shape[2] < 2:
         raise ValueError(f"emission: shape {shows.shape} is neither [K, S] = ({arms}, {states}) nor [K, S, G], G >= 2")
-    shows = chains.stochastic("emission", shows)
+    shows = stochastic("emission", shows)
     symbols = shows.shape[2]
     if states * symbols > MOST_STATES:
         raise ValueError(f"emission: {states} states with {symbols} symbols; at most {MOST_STATES} pairs are supported")

@@ -11,7 +11,7 @@ import numpy as np
 from jaxbandit import chains, draws
 from jaxbandit.arguments import as_floats, finite, integer, number, shown
 from jaxbandit.base import Array, Feedback, check_key, pytree
-from jaxbandit.chains import stochastic
+from jaxbandit.probabilities import stochastic
 
 InitialState = int | str | Array
 MOST_STATES = 64
@@ -150,7 +150,8 @@ def markov(transition: Array, reward: Array, *, initial_state: InitialState = 0)
     """Rested Markov arms from their transition matrices.
 
     Args:
-      transition: [K, S, S], row-stochastic, K >= 2, S from 2 to 64; every arm with a single recurrent class.
+      transition: [K, S, S], row-stochastic, K >= 2, S from 2 to 64; every arm with a single recurrent class. Rows of
+        float32, whose sums are within 1e-6 of 1, are divided by them in float64.
       reward: [S] or [K, S], what the state moved to pays; not all equal.
       initial_state: every arm's state before its first play: an integer, [K] integers, or "stationary" (drawn from
         the arm's stationary law, by the run's key).

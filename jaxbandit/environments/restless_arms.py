@@ -12,6 +12,7 @@ from jaxbandit.arguments import finite, truth
 from jaxbandit.base import Array, Feedback, Pairing, Problem, pytree, static
 from jaxbandit.environments.markov_arms import InitialState, long_run_means, markov
 from jaxbandit.fast import look_up_each
+from jaxbandit.probabilities import stochastic
 
 
 class RestlessState(NamedTuple):
@@ -130,7 +131,7 @@ def restless(
         rows = finite("passive", passive)
         if rows.shape != active.transition.shape:
             raise ValueError(f"passive: shape {rows.shape} is not that of `transition`, {active.transition.shape}")
-        rows = chains.stochastic("passive", rows)
+        rows = stochastic("passive", rows)
     return Restless(
         transition=active.transition,
         reward=active.reward,

@@ -11,7 +11,7 @@ import numpy as np
 from jaxbandit import chains
 from jaxbandit.arguments import finite
 from jaxbandit.base import Array
-from jaxbandit.chains import stochastic
+from jaxbandit.probabilities import stochastic
 
 
 def generator_and_reward(generator: Array, reward: Array) -> tuple[np.ndarray, np.ndarray]:

@@ -6,7 +6,7 @@ import numpy as np
 
 from jaxbandit.arguments import finite
 from jaxbandit.base import Array
-from jaxbandit.chains import stochastic
+from jaxbandit.probabilities import stochastic
 
 
 def checked_rows(name: str, rows: Array) -> np.ndarray:

@@ -6,8 +6,8 @@ import numpy as np
 
 from jaxbandit.arguments import finite
 from jaxbandit.base import Array
-from jaxbandit.chains import stochastic
 from jaxbandit.indices.arguments import checked_reward, checked_rows
+from jaxbandit.probabilities import stochastic
 
 
 def with_start(transition: Array, reward: Array, initial: Array) -> tuple[np.ndarray, np.ndarray]:

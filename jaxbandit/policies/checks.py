@@ -10,6 +10,7 @@ from jaxbandit import arguments
 from jaxbandit.arguments import LARGEST, as_floats
 from jaxbandit.base import Family, Range
 from jaxbandit.confidence import Solver
+from jaxbandit.probabilities import stochastic
 
 
 def number(
@@ -79,5 +80,4 @@ def laws(policy: Any, name: str, shape: tuple[int, ...]) -> None:
     array = as_floats(name, getattr(policy, name))
     if array.shape != shape:
         raise ValueError(f"{name}: shape {array.shape} is not {shape}")
-    if not (array >= 0).all() or not np.allclose(array.sum(-1), 1, rtol=0, atol=1e-6):
-        raise ValueError(f"{name}: not laws; probabilities of at least 0 that sum to 1 along the last axis are needed")
+    stochastic(name, array)

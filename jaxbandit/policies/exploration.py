@@ -44,7 +44,7 @@ def level(
         log_y = computed_once(log_equal_share(horizon, plays))
         return log_y + log_of_sum(log_y * log_y)
     if clock == "arm":
-        t = t / jnp.maximum(plays, 1)
+        t = jnp.asarray(t, float) / jnp.maximum(plays, 1).astype(float)  # of two int32 JAX makes float32, always
     log_t = jnp.log(jnp.asarray(t, float))
     if exploration is None:
         return jnp.log1p(jnp.asarray(t, float) * log_t * log_t)

@@ -64,7 +64,9 @@ class IMEDMC:
         state = no_transitions(reward)
         if self.exponent is None and self.gap is None:
             return state
-        return Classes(*state, *self._likeliest(state.counts, state.reward))
+        # as `_likeliest` has it; XLA would move a number that no count enters through every operation there, one a pass
+        gap = jnp.full(reward.shape[:1], 1.0 if self.gap is None else self.gap, float)
+        return Classes(*state, likeliest_chain(state.counts, state.reward, gap), gap)
 
     def scores(self, key: Array, state: Transitions | Classes, t: Array) -> Array:
         counts, _, reward, *known = state
@@ -90,7 +92,6 @@ class IMEDMC:
         if self.exponent is None:
             gap = computed_once(self.gap + 0 * plays)  # one for each arm: of a single number XLA makes a slow program
         else:
-            # of our own logarithm here XLA says that its simplifier may be stuck
             gap = computed_once(exponential(self.exponent * jnp.log(jnp.maximum(plays, 1)))[1])
         return likeliest_chain(counts, reward, gap), gap
 

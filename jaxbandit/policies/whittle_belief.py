@@ -21,7 +21,8 @@ class WhittleBelief:
     w for w <= p01 or w >= p11,
     w/(1 - d p11 + d w) for w0 <= w < p11, d the discount,
     and for p01 < w < w0 the subsidy of passivity that makes both actions equally good there, from three linear
-    equations. It grows with w, so that for identical arms it plays as `Myopic` does.
+    equations. It grows with w, so that for identical arms it plays as `Myopic` does. In float32 it is within 2e-6,
+    for any discount, of that of the belief; p11 - p01 near 1 makes the beliefs themselves less exact.
 
     Args:
       transition: [K, 2, 2], the arms' laws, played or not, with p11 >= p01.
@@ -79,39 +80,33 @@ class WhittleBelief:
 
     def scores(self, key: Array, state: Beliefs, t: Array) -> Array:
         rows = jnp.asarray(self.transition, float)
-        return whittle(
-            moved(state.beliefs, rows)[:, 1], rows[:, 0, 1], rows[:, 1, 1], jnp.asarray(self.discount, float)
-        )
+        chances = moved(state.beliefs, rows)[:, 1]
+        return whittle(chances, rows[:, 0, 1], rows[:, 1, 0], jnp.asarray(self.discount, float))
 
     def update(self, state: Beliefs, feedback: Feedback) -> Beliefs:
         return seen(state, feedback, self.transition)
 
 
-def whittle(w: Array, p01: Array, p11: Array, discount: Array) -> Array:
+def whittle(w: Array, p01: Array, p10: Array, discount: Array) -> Array:
     """Whittle's index [K] of arms that show 1 with probability `w` [K] if they are played (see `WhittleBelief`).
 
     For p01 < w < w0, with b = tau^L(p01) the first belief above w of an arm that showed 0 and then waits, and
     tau(w) = p01 + (p11 - p01) w, the subsidy m and the values V0, V1 of arms that have just shown 0 or 1 solve
     V1 = p11 + d (p11 V1 + (1 - p11) V0), V0 = m (1 - d^L)/(1 - d) + d^L (b + d (b V1 + (1 - b) V0)) and
-    m + d (tau(w) + d (tau(w) V1 + (1 - tau(w)) V0)) = w + d (w V1 + (1 - w) V0). V1 = c + e V0 by the first of them.
+    m + d (tau(w) + d (tau(w) V1 + (1 - tau(w)) V0)) = w + d (w V1 + (1 - w) V0).
+    They give m = (u + d A)/(1 - d p11 + d A), u = w - d tau(w), A = u (1 - d^L)/(1 - d) + d^L b, a form without V0 and
+    V1, which grow beyond all bounds as d nears 1. With r = 1 - w/w0, s = p11 - p01 and x = d s it is computed from
+    u = w0 (1 - d - r (1 - x)) and A = w0 (1 - s + s (1 - x^L) - r (1 - x) (1 - d^L)/(1 - d)), where 1 - d, 1 - s and
+    1 - x keep their digits.
     """
-    d, slope = discount, p11 - p01
-    mean = p01 / (1 - slope)
+    d, ending, moving = discount, 1 - discount, p01 + p10
+    mean, fading = p01 / moving, ending + discount * moving  # w0, 1 - x
     below = (p01 < w) & (w < mean)
-    rest = jnp.where(below, (mean - w) / jnp.where(below, mean - p01, 1), 0.5)
-    shrinking = jnp.where(below, slope, 0.5)
-    steps = jnp.floor(jnp.log(rest) / jnp.log(shrinking)) + 1
-    waited, faded = jnp.exp(steps * jnp.log(d)), jnp.exp(steps * jnp.log(shrinking))
-    first = mean - (mean - p01) * faded
-    c, e = p11 / (1 - d * p11), d * (1 - p11) / (1 - d * p11)
-
-    def played(chance: Array) -> tuple[Array, Array]:
-        """What a play with this chance of 1 is worth: a part without V0, and the weight of V0."""
-        return chance * (1 + d * c), d * (chance * e + 1 - chance)
-
-    (paid, weight), (after, weight_after), (at_first, weight_first) = map(played, (w, p01 + slope * w, first))
-    free, of_value = paid - d * after, weight - d * weight_after  # m = free + of_value V0
-    waiting, left = (1 - waited) / (1 - d), 1 - waited * weight_first  # left V0 = waiting m + waited at_first
-    subsidy = (free * left + of_value * waited * at_first) / (left - of_value * waiting)
-    between = w / (1 - d * p11 + d * w)
-    return jnp.where((w <= p01) | (w >= p11), w, jnp.where(below, subsidy, between))
+    short, leaving = jnp.where(below, 1 - w / mean, 0.25), jnp.where(below, moving, 0.5)  # r, 1 - s
+    steps = jnp.floor(jnp.log(short) / jnp.log1p(-leaving))  # L: r is s^(L + 1) for w = tau^L(p01)
+    faded, waited = (-jnp.expm1(steps * jnp.log1p(-each)) for each in (fading, ending))  # 1 - x^L, 1 - d^L
+    u = mean * (ending - short * fading)
+    A = mean * (moving + (1 - moving) * faded - short * fading * waited / ending)
+    seldom = p10 + ending * (1 - p10)  # 1 - d p11
+    index = jnp.where(below, (u + d * A) / (seldom + d * A), w / (seldom + d * w))
+    return jnp.where((w <= p01) | (w >= 1 - p10), w, index)

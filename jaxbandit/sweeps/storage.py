@@ -55,17 +55,25 @@ def locked(folder: Path) -> Iterator[None]:
     try:
         lock.acquire(blocking=False)
     except filelock.Timeout:
-        owner = holder.read_text() if holder.exists() else "another process"
-        reason = f"{owner} is at work on this folder; wait for it, or use another folder"
+        reason = f"{_who(holder)} is at work on this folder; wait for it, or use another folder"
         raise BlockingIOError(errno.EWOULDBLOCK, reason, str(folder)) from None
     try:
         if holder.exists():  # only a process that was killed leaves it
-            print(f"{folder}: {holder.read_text()} was killed; taken over, nothing is lost", file=sys.stderr)
-        holder.write_text(f"process {os.getpid()} on {platform.node()}")
+            print(f"{folder}: {_who(holder)} was killed; taken over, nothing is lost", file=sys.stderr)
+        with whole_file(holder) as file:  # for others read it
+            file.write(f"process {os.getpid()} on {platform.node()}".encode())
         yield
     finally:
         holder.unlink(missing_ok=True)
         lock.release()
+
+
+def _who(holder: Path) -> str:
+    """The process that a holder's file names."""
+    try:
+        return holder.read_text() or "another process"
+    except FileNotFoundError:  # it has not written it yet, or has just finished
+        return "another process"
 
 
 def identity(request: Request) -> dict[str, Any]:

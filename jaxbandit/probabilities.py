@@ -1,0 +1,35 @@
+"""Rows of probabilities, in float64 on the host: what is one, and what rounding has made of it."""
+
+from __future__ import annotations
+
+import numpy as np
+
+ROUNDING = 1e-6  # by which probabilities that were computed, in float32 perhaps, and their sums may be off
+EXACT = 1e-12  # by which the sum of probabilities that were divided by it in float64 is off at most
+
+
+def stochastic(name: str, rows: np.ndarray, exact: float = 0.0) -> np.ndarray:
+    """Probabilities [..., S] that sum to 1 to the last digit: the given ones in float64, divided by their sum.
+
+    A row whose sum is off by `exact` at most stays as it is. What rounding has made negative is taken for 0.
+
+    >>> stochastic("transition", np.float32([[0.3, 0.7], [0.9, 0.1]])).sum(-1).tolist()
+    [1.0, 1.0]
+
+    Raises:
+      ValueError: with the name: a probability is negative, or a sum is not 1, beyond rounding (1e-6).
+    """
+    rows = np.asarray(rows, float)
+    if (rows < -ROUNDING).any():
+        raise ValueError(f"{name}: negative probability {rows.min()}")
+    rows = np.maximum(rows, 0)
+    totals = rows.sum(-1)
+    off = np.abs(totals - 1)
+    if not (off <= ROUNDING).all():
+        place = np.unravel_index(off.argmax(), off.shape)
+        where = " of arm ".join(str(i) for i in place[::-1])
+        raise ValueError(
+            f"{name}: {f'row {where}' if where else 'it'} sums to {totals[place]}, not to 1; mend it, or divide rows "
+            "by their sums: rows / rows.sum(-1, keepdims=True)"
+        )
+    return np.asarray(np.where(off[..., None] <= exact, rows, rows / totals[..., None]))
