@@ -6,7 +6,7 @@ from typing import Protocol
 
 import numpy as np
 
-from jaxbandit.arguments import has, integer, number, shown
+from jaxbandit.arguments import has, number, shown
 from jaxbandit.base import REWARDS
 from jaxbandit.summaries import Summary as Summary
 from jaxbandit.summaries import median_interval as median_interval
@@ -233,18 +233,6 @@ def _visits(result: Counts, label: str) -> np.ndarray:
             "result: stopped before its first recorded round; continue it with simulate(..., resume=result)"
         )
     return result.visits[label]
-
-
-def of_variant(values: np.ndarray, variant: int, label: str) -> np.ndarray:
-    """What one variant of the policy has of [variant, ..]; the only one there is, whatever the number.
-
-    Raises:
-      ValueError: there are several, and none of this number.
-    """
-    integer("variant", variant)
-    if len(values) > 1 and not 0 <= variant < len(values):
-        raise ValueError(f"variant: {variant}; {label!r} has variants 0 to {len(values) - 1}")
-    return np.asarray(values[variant if len(values) > 1 else 0])
 
 
 def check_result(result: Counts) -> None:

@@ -170,6 +170,7 @@ def of_results() -> dict[str, Call]:
             **one | {"values": [1.0, 2.0], "labels": ["U"], "parameter": "L", "lines": ["a", "b"], "scenario": 0},
             **{"quantiles": [0.9], "axis": "log", "logarithmic": True, "ax": None},
         ),
+        "plotting.curve_style": Call(plotting.curve_style, {"number": 9}),
         "plotting.plot_heatmap": _drawn(
             plotting.plot_heatmap,
             values=[[1.0, 2.0]],

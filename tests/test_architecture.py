@@ -80,7 +80,7 @@ DOORS = {
     "indices": "WhittleIndices gittins gittins_value rounds_to_record whittle with_start",
     "metrics": "Summary best_arms best_share discounted_reward linear_share median_interval paired_difference "
     "pseudo_regret realised_regret regret regret_name summary",
-    "plotting": "COLOURS plot_batches plot_distribution plot_heatmap plot_parameter plot_pulls plot_regret",
+    "plotting": "COLOURS curve_style plot_batches plot_distribution plot_heatmap plot_parameter plot_pulls plot_regret",
     "policies": "ALL DMED DSEE EmpiricalKLUCB Gittins GradientBandit HiddenMyopic IMED IMEDMC JointKLUCB KLUCB KLUCBMC "
     "MOSS Myopic Oracle PlugInGittins PosteriorGittins RCA RoundRobinKLUCB TVKLUCB Thompson UCB1 UCBSM Uniform Whittle "
     "WhittleBelief",

@@ -73,7 +73,7 @@ def _regret(result: Contents) -> str:
     room = max(few, default=1)
     columns = {
         label: (
-            _variants(result, label)[:room],
+            variant_names(result, label)[:room],
             metrics.summary(metrics.regret(last, label)[..., 0]),
             metrics.linear_share(result, label),
         )
@@ -99,13 +99,13 @@ def _regret(result: Contents) -> str:
     return _table(caption, header, rows, numbers=5, total=len(result.scenarios) * sum(variants))
 
 
-def _variants(result: Contents, label: str) -> list[str]:
-    """What tells the variants of a policy apart: the values in which they differ."""
+def variant_names(result: Contents, label: str) -> list[str]:
+    """What tells the variants of a policy apart: where they differ, as "exponent=0.2"; of a single one nothing."""
     count = result.visits[label].shape[1]
     differing = {name: each for name, each in result.hyperparameters(label).items() if each.count(each[0]) < count}
     if count == 1 or not differing:
-        return [f"{v}" if count > 1 else "" for v in range(count)]
-    return [", ".join(f"{name} {_value(each[v])}" for name, each in differing.items()) for v in range(count)]
+        return [f"variant {v}" if count > 1 else "" for v in range(count)]
+    return [", ".join(f"{name}={_value(each[v])}" for name, each in differing.items()) for v in range(count)]
 
 
 def _hyperparameters(result: Contents, label: str) -> str:
