@@ -2,6 +2,7 @@
 
 import ast
 import os
+import re
 import subprocess
 import sys
 from importlib import import_module
@@ -9,18 +10,22 @@ from pathlib import Path
 
 import pytest
 
+from jaxbandit.policies import estimates
+from jaxbandit.simulation import rounds
+
 ROOT = Path(__file__).parent.parent
 PACKAGE = ROOT / "jaxbandit"
 
 # a room or a file on the ground may import those named behind it, and nothing else of the package; lazy imports count
 MAY_IMPORT = {
     "version": set(),
-    "base": set(),
+    "texts": set(),
+    "base": {"texts"},
     "arguments": {"base"},
     "cores": set(),
     "interruption": set(),
     "chains": {"arguments", "base"},
-    "summaries": {"arguments"},
+    "summaries": {"arguments", "base"},
     "metrics": {"arguments", "base", "summaries"},
     "fast": {"base"},
     "draws": {"base", "fast"},
@@ -94,6 +99,11 @@ Thompson UCB1 UCBSM Uniform Whittle WhittleBelief advance bernoulli best bounds 
 environments families grid indices luck markov metrics play_round pytree random simulate start static sweep testing
 two_state use_all_cores
 """.split()
+PUBLIC_THINGS = [
+    getattr(import_module(f"jaxbandit.{room}".rstrip(".")), name)
+    for room, names in {"": " ".join(PUBLIC), **DOORS}.items()
+    for name in names.split()
+]
 COMMANDS = """
 ablation asymptotic_bounds benchmark concentration families front hidden iid initial_state known_chains lower_bound
 optimality own_policy paper peers policies restless scenario1 scenario2 scenario3 scenario4 sweep tune
@@ -192,5 +202,36 @@ def test_compilation_cache_is_for_those_who_ask(tmp_path, asked):
     assert any(tmp_path.iterdir()) == asked
 
 
-def test_plotting_is_not_imported_with_the_package():
-    assert "plotting" not in ast.unparse(ast.parse((PACKAGE / "__init__.py").read_text()))
+def test_plotting_is_imported_where_it_is_asked_for():
+    """`jaxbandit.plotting` is there after `import jaxbandit` alone, and only then is matplotlib imported."""
+    asked = "import sys, jaxbandit; before = 'matplotlib' in sys.modules; jaxbandit.plotting.plot_regret; print(before)"
+    assert subprocess.run([sys.executable, "-c", asked], capture_output=True, text=True, check=True).stdout == "False\n"
+    with pytest.raises(AttributeError, match="module 'jaxbandit' has no attribute 'ploting'"):
+        _ = import_module("jaxbandit").ploting
+
+
+@pytest.mark.parametrize("room", ["", *DOORS])
+def test_completion_shows_what_is_offered(room):
+    """Not the names that a module imports: `dir` is what a notebook and a shell complete."""
+    shown = {name for name in dir(import_module(f"jaxbandit.{room}".rstrip("."))) if not name.startswith("_")}
+    offered = set(DOORS[room].split()) if room else set(PUBLIC) | {"plotting", "policies"}
+    assert offered <= shown <= offered | {"MARKERS"}
+
+
+def test_every_field_of_a_public_tuple_is_explained():
+    """In `help`, which else says "Alias for field number 0"."""
+    tuples = [thing for thing in PUBLIC_THINGS if isinstance(thing, type) and hasattr(thing, "_fields")]
+    tuples += [rounds.Luck, rounds.Carry, estimates.Visits, estimates.Sums, estimates.Transitions]
+    assert len(tuples) >= 12
+    for each in tuples:
+        for field in each._fields:
+            said = vars(each)[field].__doc__
+            assert said.endswith(".") and not said.startswith("Alias"), (each, field)
+
+
+def test_every_argument_is_explained_where_it_is_asked_for():
+    """No docstring of a public name sends its reader to another one's arguments."""
+    for thing in PUBLIC_THINGS:
+        said = (thing.__doc__ or "") if callable(thing) else ""
+        elsewhere = r"^ +[a-z_, ]+: as in `|Args, returns|Args: as|[Aa]rguments (and \w+ )?as "
+        assert not re.search(elsewhere, said, re.M), thing

@@ -15,3 +15,7 @@ __all__ = [
     "plot_pulls",
     "plot_regret",
 ]
+
+
+def __dir__() -> list[str]:
+    return __all__

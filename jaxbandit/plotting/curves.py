@@ -139,7 +139,12 @@ def plot_distribution(
 ) -> Axes:
     """Share of runs whose final regret is at least x, axes logarithmic (for realised regret one), to show the tail.
 
-    Args: as `plot_regret`.
+    Args:
+      result: of `simulate`.
+      labels: which policies; all by default.
+      scenario: position on this axis.
+      variant: position on this axis, the same for every policy that has several; by default each is a curve of its own.
+      ax: drawn on; the current one by default.
 
     Raises:
       ValueError: there is no such label or variant.
