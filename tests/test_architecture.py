@@ -7,6 +7,7 @@ import subprocess
 import sys
 from importlib import import_module
 from pathlib import Path
+from types import ModuleType
 
 import pytest
 
@@ -54,14 +55,14 @@ MAY_IMPORT = {
 }
 # inside a room, too, a file imports those that stand below it
 BELOW = {
-    "fast": ["switch", "threefry", "jaxprs", "elementary", "comparisons", "batching", "compilation", "gpu"],
+    "fast": ["switch", "random_bits", "jaxprs", "elementary", "comparisons", "batching", "compilation", "gpu"],
     "indices": ["arguments", "elimination", "start", "value", "subsidy", "rounds"],
     "confidence": [
         *["larger", "rows", "bernoulli", "family", "tilt", "problem", "ball", "stationary", "interior"],
         *["interior_of_three", "beginning", "rows_of_three", "search", "relative_values", "two_states"],
         *["two_state_upper", "likelihood"],
     ],
-    "families": ["independent", "tilting", "two_state", "table", "chain_family"],
+    "families": ["independent", "tilting", "two_state", "table", "of_chains"],
     "plotting": ["common", "curves", "settings"],
     "results": ["contents", "file", "named_axes", "display", "result"],
     "simulation": ["rounds", "recording", "code", "leaves", "request", "fingerprint", "plan", "tiles", "loop"],
@@ -147,6 +148,13 @@ def test_every_room_and_file_is_listed():
     for room, files in BELOW.items():
         found = {path.stem for path in (PACKAGE / room).iterdir() if path.stem not in ("__init__", "__pycache__")}
         assert found == set(files)
+
+
+@pytest.mark.parametrize("path", MODULES, ids=lambda path: path.stem)
+def test_no_module_has_the_name_of_a_function(path):
+    """Else `jaxbandit.bounds.lower` would be one or the other, by what was imported last."""
+    parent, _, name = ".".join(path.relative_to(ROOT).with_suffix("").parts).removesuffix(".__init__").rpartition(".")
+    assert isinstance(getattr(import_module(parent), name, None), ModuleType | None)
 
 
 def test_rooms_are_stacked():

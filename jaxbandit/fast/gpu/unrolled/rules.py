@@ -20,7 +20,7 @@ from jax import lax
 from jaxbandit.base import Array
 from jaxbandit.fast.gpu.unrolled.numbers import Key, Numbers, UnsupportedError, constant, objects
 from jaxbandit.fast.jaxprs import out_of_bounds, points
-from jaxbandit.fast.threefry import threefry
+from jaxbandit.fast.random_bits import threefry
 
 
 def fold(operation: Callable[[Array, Array], Array], value: Numbers, axes: Sequence[int]) -> Numbers:
