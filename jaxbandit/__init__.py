@@ -51,7 +51,7 @@ from jaxbandit.results import Result
 from jaxbandit.selection import best
 from jaxbandit.simulation import simulate
 from jaxbandit.simulation.rounds import advance, luck, play_round, start
-from jaxbandit.sweeps import grid, sweep
+from jaxbandit.sweeps import grid, sweep, to_xarray
 from jaxbandit.version import __version__ as __version__
 
 use_cache()
@@ -111,6 +111,7 @@ __all__ = [
     "static",
     "sweep",
     "testing",
+    "to_xarray",
     "two_state",
     "use_all_cores",
 ]

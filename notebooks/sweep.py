@@ -97,16 +97,13 @@ except ValueError as error:
 # regret; colours follow the logarithm, and every table has its own.
 
 # %%
-shape = len(scales), len(exponents)
-final = [metrics.summary(metrics.pseudo_regret(result, "TV-KL-UCB")[0, 0, :, -1]) for result in results.values()]
-tables = {
-    "mean": [each.mean for each in final],
-    "median": [each.median for each in final],
-    "worst 5 % of runs": [each.worst for each in final],
-}
+data = jaxbandit.to_xarray(results, scale=scales, exponent=exponents)
+final = data.regret.isel(time=-1).squeeze()  # [scale, exponent, run]
+worst = final.reduce(lambda values, axis: metrics.summary(np.moveaxis(values, axis, -1)).worst, "run")
+tables = {"mean": final.mean("run"), "median": final.median("run"), "worst 5 % of runs": worst}
 figure, axes = plt.subplots(1, 3, figsize=(11, 3), layout="constrained", sharey=True)
-for ax, (name, values) in zip(axes, tables.items()):
-    plotting.plot_heatmap(np.reshape(values, shape), scales, exponents, logarithmic=True, ax=ax)
+for ax, (name, table) in zip(axes, tables.items()):
+    plotting.plot_heatmap(table, scales, exponents, logarithmic=True, ax=ax)
     ax.set_title(name)
     ax.set_xlabel("exponent")
 axes[0].set_ylabel("scale")
@@ -116,10 +113,11 @@ title = figure.suptitle(f"Scenario 1: pseudo-regret of TV-KL-UCB after {horizon:
 # A cell's mean is only as good as its interval. The best cell by mean beside the paper's choice:
 
 # %%
-best = list(results)[int(np.argmin(tables["mean"]))]
-for name in (best, "scale=1.0, exponent=0.25"):
-    here = final[list(results).index(name)]
-    print(f"{name:25s} mean {here.mean:.1f} ({here.low:.1f} to {here.high:.1f}), median {here.median:.1f}")
+best = final.mean("run").stack(cell=["scale", "exponent"]).idxmin().item()
+for scale, exponent in (best, (1.0, 0.25)):
+    here = metrics.summary(final.sel(scale=scale, exponent=exponent))
+    cell = f"scale {scale}, exponent {exponent}"
+    print(f"{cell:25s} mean {here.mean:.1f} ({here.low:.1f} to {here.high:.1f}), median {here.median:.1f}")
 
 # %% [markdown]
 # The best of many cells is best partly by luck. `python -m experiments.tune` chooses on some runs and judges on others.

@@ -66,7 +66,7 @@ BELOW = {
     "plotting": ["common", "curves", "settings"],
     "results": ["contents", "file", "named_axes", "display", "result"],
     "simulation": ["rounds", "recording", "code", "leaves", "request", "fingerprint", "plan", "tiles", "loop"],
-    "sweeps": ["storage", "loop"],
+    "sweeps": ["storage", "loop", "named_axes"],
 }
 MODULES = sorted(path for path in PACKAGE.rglob("*.py") if path != PACKAGE / "__init__.py")
 # what users know by its place
@@ -98,7 +98,7 @@ ALL DMED DSEE EmpiricalKLUCB IMED IMEDMC KLUCB KLUCBMC MOSS RCA Environment Fami
 HiddenMyopic JointKLUCB MarkovArms Myopic Oracle PlugInGittins Policy PosteriorGittins Result RoundRobinKLUCB TVKLUCB
 Thompson UCB1 UCBSM Uniform Whittle WhittleBelief advance bernoulli best bounds chains confidence divergences
 environments families grid indices luck markov metrics play_round pytree random simulate start static sweep testing
-two_state use_all_cores
+to_xarray two_state use_all_cores
 """.split()
 PUBLIC_THINGS = [
     getattr(import_module(f"jaxbandit.{room}".rstrip(".")), name)
