@@ -22,6 +22,7 @@
 # A sweep plays named cases into a folder. What is there is never played again.
 
 # %%
+import tempfile
 import time
 
 import matplotlib.pyplot as plt
@@ -40,7 +41,7 @@ horizon = 10_000
 arms = jaxbandit.two_state(p01=[0.5, 0.4, 0.3, 0.2, 0.1], p10=[0.4, 0.55, 0.65, 0.65, 0.7])
 scales = [0.25, 0.5, 1.0, 2.0]
 exponents = [0.1, 0.15, 0.2, 0.25, 0.3, 0.4]
-folder = f"results/sweep to round {horizon}"
+folder = tempfile.mkdtemp()  # yours is a folder that stays
 
 
 def cases(runs):
@@ -61,8 +62,8 @@ def timed(cases):
 # %% [markdown]
 # ## Resume
 #
-# Half of the runs first. Stop the kernel in the middle of this cell, or switch the machine off: the same cell
-# continues, to the same bits. If the folder is complete from an earlier day, nothing is played.
+# Half of the runs first. Interrupt this cell in the middle: the same cell continues, to the same bits. In a folder that
+# stays it does so after a restart and on another day, too; what is complete is not played again.
 
 # %%
 results = timed(cases(runs // 2))
