@@ -125,7 +125,7 @@ class Plain(LogFormatterSciNotation):
 
     def __call__(self, x: float, pos: int | None = None) -> str:
         low, high = self.axis.get_view_interval()  # type: ignore[union-attr]
-        return f"{x:,g}" if low > 1e-4 and high < 1e5 else str(super().__call__(x, pos))
+        return f"{x:,g}" if low > 1e-4 and high < 1.1e5 else str(super().__call__(x, pos))
 
 
 def decades(ax: Axes, which: Literal["x", "y"]) -> None:
