@@ -28,7 +28,7 @@ from experiments.reports.pictures import frameless, legend_below, panels
 from experiments.reports.tables import Row, Tables, final_table, in_short, write
 from jaxbandit import HiddenMyopic, Policy, Result, divergences, metrics
 from jaxbandit.environments import HiddenArms
-from jaxbandit.plotting import COLOURS, MARKERS
+from jaxbandit.plotting import curve_style
 
 ERRORS = (0.0, 0.05, 0.1, 0.15, 0.2, 0.3, 0.4, 0.5)
 ADAPTIVE = "TV-KL-UCB"
@@ -208,7 +208,7 @@ def draw(results: dict[str, Result], size: str) -> Figure:
         ):
             top.plot(errors, values, line, color="black", label=f"taken for Markovian: {label}")
         for number, label in enumerate([*LEARNERS, KNOWING]):
-            style = {"color": COLOURS[number], "marker": MARKERS[number], "label": label}
+            style = curve_style(number) | {"label": label}
             unlike = [name for name, each in here.items() if each.error != 0.5]
             ends = np.array([metrics.pseudo_regret(results[name], label)[0, 0, :, -1] for name in unlike])
             plays = np.array([metrics.best_share(results[name], label)[0, 0, :, -1] for name in unlike])

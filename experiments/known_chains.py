@@ -28,7 +28,7 @@ from experiments.reports.pictures import Pictures, frameless, legend_below, pane
 from experiments.reports.tables import Row, Tables
 from jaxbandit import Gittins, MarkovArms, PlugInGittins, PosteriorGittins, Result, indices, metrics
 from jaxbandit.environments import restarting
-from jaxbandit.plotting import COLOURS, MARKERS
+from jaxbandit.plotting import curve_style
 
 DISCOUNTS = (0.9, 0.99, 0.999)
 AGAIN, EPISODES = (0.9, 0.99), 300  # discounts with which arms return, and how often they do so on average
@@ -208,7 +208,7 @@ def draw(results: dict[str, Result]) -> Pictures:
         for number, label in enumerate(seen[0]):
             each = [metrics.summary(100 * shares[label]) for shares in seen]
             means, halves = [s.mean for s in each], [s.high - s.mean for s in each]
-            style = {"color": COLOURS[number], "marker": MARKERS[number], "capsize": 3, "label": label}
+            style = curve_style(number) | {"capsize": 3, "label": label}
             ax.errorbar(rounds, means, yerr=halves, **style)
         ax.plot(
             rounds,

@@ -37,7 +37,7 @@ from experiments.reports.weak_regret import (
 )
 from jaxbandit import Myopic, Policy, Result, WhittleBelief, metrics
 from jaxbandit.environments import Restless
-from jaxbandit.plotting import COLOURS, MARKERS
+from jaxbandit.plotting import curve_style
 
 MADE_FOR_THEM: dict[str, Policy] = {"RCA": jaxbandit.RCA(), "DSEE": jaxbandit.DSEE()}
 LEARNERS: dict[str, Policy] = {
@@ -138,14 +138,13 @@ def in_words(results: dict[str, Result]) -> list[str]:
 
 
 def _style(label: str) -> dict[str, Any]:
-    """The colour and the line of a policy; colours that come again have dashed lines, and knowledge has none."""
+    """The colour and the line of a policy; knowledge has its own."""
     if label in KNOWING:
         return ({"color": "black", "linewidth": 1.0}, {"color": "limegreen", "linestyle": ":", "linewidth": 2.4})[
             KNOWING.index(label)
         ]
-    again, place = divmod(list(LEARNERS).index(label), len(COLOURS))
     wide = 2.4 if label in MADE_FOR_THEM else 1.3
-    return {"color": COLOURS[place], "linestyle": ("-", "--")[again], "linewidth": wide}
+    return curve_style(list(LEARNERS).index(label)) | {"linewidth": wide, "markevery": 0.12}
 
 
 def draw_over_time(results: dict[str, Result], size: str) -> Figure:
@@ -183,7 +182,7 @@ def draw_finals(results: dict[str, Result], size: str) -> Figure:
     for ax, (name, result) in zip(axes, results.items()):
         for label, values in weak_regret(result).items():
             row, colour, s = labels.index(label), _style(label)["color"], metrics.summary(values[:, -1])
-            ax.errorbar(s.mean, row, xerr=s.high - s.mean, color=colour, marker=MARKERS[0], capsize=3)
+            ax.errorbar(s.mean, row, xerr=s.high - s.mean, color=colour, marker="o", capsize=3)
             ax.plot(s.worst, row, color=colour, marker="|", markersize=12)
             ax.plot([s.mean, s.worst], [row, row], color=colour, linewidth=0.8, alpha=0.6)
         ax.axvline(0, color="grey", linewidth=0.8)

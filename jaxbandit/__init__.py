@@ -1,6 +1,20 @@
 """jaxbandit: bandits with Markovian rewards, thousands of runs in one compiled program."""
 
-from jaxbandit import bounds, chains, confidence, divergences, environments, families, indices, metrics, testing
+from importlib import import_module
+from types import ModuleType
+
+from jaxbandit import (
+    bounds,
+    chains,
+    confidence,
+    divergences,
+    environments,
+    families,
+    indices,
+    metrics,
+    policies,
+    testing,
+)
 from jaxbandit.base import Environment, Family, Feedback, Policy, pytree, static
 from jaxbandit.cores import use_all_cores
 from jaxbandit.environments import MarkovArms, bernoulli, markov, random, two_state
@@ -37,7 +51,7 @@ from jaxbandit.results import Result
 from jaxbandit.selection import best
 from jaxbandit.simulation import simulate
 from jaxbandit.simulation.rounds import advance, luck, play_round, start
-from jaxbandit.sweeps import grid, sweep
+from jaxbandit.sweeps import grid, sweep, to_xarray
 from jaxbandit.version import __version__ as __version__
 
 use_cache()
@@ -97,6 +111,22 @@ __all__ = [
     "static",
     "sweep",
     "testing",
+    "to_xarray",
     "two_state",
     "use_all_cores",
 ]
+
+_rooms = bounds, chains, confidence, divergences, environments, families, indices, metrics, policies, testing
+for _room in (*_rooms, policies.estimates):
+    vars(_room)["__dir__"] = _room.__all__.copy  # completion shows what is offered, not what is imported
+
+
+def __getattr__(name: str) -> ModuleType:
+    """`jaxbandit.plotting` is imported where it is first asked for, as matplotlib takes long."""
+    if name == "plotting":
+        return import_module("jaxbandit.plotting")
+    raise AttributeError(f"module 'jaxbandit' has no attribute {name!r}")
+
+
+def __dir__() -> list[str]:
+    return [*__all__, "__version__", "plotting", "policies"]

@@ -12,6 +12,9 @@ import jax.numpy as jnp
 import numpy as np
 from jax.tree_util import GetAttrKey
 
+from jaxbandit.texts import described as described
+from jaxbandit.texts import short
+
 Array = Any  # a jax.Array, a NumPy array or a tracer of either
 State = Any  # a pytree of arrays
 Pairing = Literal["play", "round"]  # what an arm's draw is a function of, beside the run and the arm
@@ -23,11 +26,13 @@ ANY_REWARD: Range = (-math.inf, math.inf)
 REWARDS = "rewards"  # the name of the sums of rewards among what is recorded, where they are no finite table
 
 
-@dataclass_transform(frozen_default=True, kw_only_default=False)
+@dataclass_transform(frozen_default=True, kw_only_default=False, field_specifiers=(dataclasses.field,))
 def pytree(cls: type[T]) -> type[T]:
     """Make `cls` a frozen dataclass that is a pytree of its numbers.
 
-    Fields are leaves, so a new value never recompiles; a field declared with `static()` changes the program.
+    Fields are leaves, so a new value never recompiles; a field declared with `static()` changes the program. Its text
+    (`repr`) lists short arrays and says of longer ones their type, shape and range; it leaves out fields declared with
+    `dataclasses.field(repr=False)`.
 
     >>> @pytree
     ... class Constant:
@@ -38,7 +43,7 @@ def pytree(cls: type[T]) -> type[T]:
     if not isinstance(cls, type):
         raise ValueError(f"cls: {cls!r} is not a class")
     try:
-        made: type[T] = dataclasses.dataclass(frozen=True)(cls)
+        made: type[T] = dataclasses.dataclass(frozen=True, repr="__repr__" in vars(cls))(cls)
     except TypeError as error:
         raise ValueError(f"cls: {cls.__name__} cannot be a dataclass: {error}") from error
     fields = dataclasses.fields(made)  # type: ignore[arg-type]
@@ -56,6 +61,12 @@ def pytree(cls: type[T]) -> type[T]:
     def unflatten(structure: Any, values: Any) -> Any:
         return made(**dict(zip(leaves, values)), **dict(zip(fixed, structure[1:])))
 
+    def text(thing: Any) -> str:
+        shown = (f"{field.name}={short(getattr(thing, field.name))}" for field in fields if field.repr)
+        return f"{made.__qualname__}({', '.join(shown)})"
+
+    if "__repr__" not in vars(cls):
+        made.__repr__ = text  # type: ignore[method-assign]
     jax.tree_util.register_pytree_with_keys(made, flatten_with_keys, unflatten, flatten)
     return made
 
@@ -84,16 +95,26 @@ def check_key(key: Array) -> None:
         raise ValueError("key: only keys of the default threefry2x32 kind are supported; use jax.random.key(seed)")
 
 
+@described
 class Feedback(NamedTuple):
-    """What the player sees after a round in which M arms were played."""
+    """What the player sees after a round in which M arms were played.
 
-    arms: Array  # [M] int32, distinct
-    before: Array  # [M] int32, the state each played arm was in, or last showed where it is restless
-    states: Array  # [M] int32, the state it moved to and showed
-    rewards: Array  # [M] default float, what that state pays
-    # what few environments show; None in all others
-    shown: Array | None = None  # [K] int32, the state in which every arm is after the round, played or not
-    restarted: Array | None = None  # uint32; 0, or after a round in which all arms began again a number drawn for that
+    Fields:
+      arms: [M] int32, distinct.
+      before: [M] int32, the state each played arm was in, or last showed where it is restless.
+      states: [M] int32, the state it moved to and showed.
+      rewards: [M] default float, what that state pays.
+      shown: [K] int32, the state in which every arm is after the round, played or not; None where it is not shown.
+      restarted: uint32; 0, or after a round in which all arms began again a number drawn for that; None where they
+        never do.
+    """
+
+    arms: Array
+    before: Array
+    states: Array
+    rewards: Array
+    shown: Array | None = None
+    restarted: Array | None = None
 
 
 class Environment(Protocol):

@@ -7,6 +7,17 @@ import numpy as np
 from jaxbandit.arguments import Numbers, accepts, truth
 from jaxbandit.base import Array
 
+__all__ = [
+    "eigenvalue_gap",
+    "kl_rate",
+    "recurrent_classes",
+    "relative_entropy",
+    "relative_values",
+    "reward_gap",
+    "stationary",
+    "thresholds",
+]
+
 CHAIN = Numbers("[S, S]", 0, 1, law=True, kind=np.float64)
 ROWS = Numbers("[..., S]", 0, 1)
 RAREST = 2.0**-31  # smallest positive probability that thresholds of 32 bits tell from 0, also for the last state

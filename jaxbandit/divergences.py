@@ -11,6 +11,18 @@ import jax.numpy as jnp
 from jaxbandit.arguments import Numbers, accepts, choice
 from jaxbandit.base import Array, total
 
+__all__ = [
+    "DISTANCES",
+    "Distance",
+    "bernoulli_kl",
+    "farthest",
+    "jensen_shannon",
+    "kl",
+    "squared_hellinger",
+    "threshold",
+    "total_variation",
+]
+
 Distance = Literal["total_variation", "squared_hellinger", "jensen_shannon", "kl"]
 ROWS, PROBABILITIES = Numbers("[..., S]", 0, 1), Numbers("[...]", 0, 1)
 

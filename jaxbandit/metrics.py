@@ -6,11 +6,26 @@ from typing import Protocol
 
 import numpy as np
 
-from jaxbandit.arguments import has, integer, number, shown
+from jaxbandit.arguments import has, number, shown
 from jaxbandit.base import REWARDS
 from jaxbandit.summaries import Summary as Summary
 from jaxbandit.summaries import median_interval as median_interval
 from jaxbandit.summaries import summary as summary
+
+__all__ = [
+    "Summary",
+    "best_arms",
+    "best_share",
+    "discounted_reward",
+    "linear_share",
+    "median_interval",
+    "paired_difference",
+    "pseudo_regret",
+    "realised_regret",
+    "regret",
+    "regret_name",
+    "summary",
+]
 
 REALISED = ("restless", "observed", "restarting")  # problems in which an arm's mean is not what a play of it is worth
 
@@ -39,7 +54,17 @@ class Counts(Protocol):
 def regret(result: Counts, label: str) -> np.ndarray:
     """What a result is read by: `realised_regret` of restless arms and of episodes, else `pseudo_regret`.
 
-    Args, returns, raises: as `pseudo_regret`. Tables and pictures show this one, and say its name.
+    Tables and pictures show this one, and say its name.
+
+    Args:
+      result: of `simulate`.
+      label: of a policy.
+
+    Returns:
+      float64 [scenario, variant, run, time], in units of reward.
+
+    Raises:
+      ValueError: there is no such label, or no recorded round.
 
     >>> import jaxbandit
     >>> arms = jaxbandit.environments.restless([[[0.5, 0.5], [0.4, 0.6]], [[0.9, 0.1], [0.5, 0.5]]], (0, 1))
@@ -233,18 +258,6 @@ def _visits(result: Counts, label: str) -> np.ndarray:
             "result: stopped before its first recorded round; continue it with simulate(..., resume=result)"
         )
     return result.visits[label]
-
-
-def of_variant(values: np.ndarray, variant: int, label: str) -> np.ndarray:
-    """What one variant of the policy has of [variant, ..]; the only one there is, whatever the number.
-
-    Raises:
-      ValueError: there are several, and none of this number.
-    """
-    integer("variant", variant)
-    if len(values) > 1 and not 0 <= variant < len(values):
-        raise ValueError(f"variant: {variant}; {label!r} has variants 0 to {len(values) - 1}")
-    return np.asarray(values[variant if len(values) > 1 else 0])
 
 
 def check_result(result: Counts) -> None:

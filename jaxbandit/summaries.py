@@ -7,19 +7,32 @@ from typing import NamedTuple
 import numpy as np
 
 from jaxbandit.arguments import finite
+from jaxbandit.base import described
 
 
+@described
 class Summary(NamedTuple):
-    """What many runs say; every field has the shape of the values without their last axis."""
+    """What many runs say; every field has the shape of the values without their last axis.
+
+    Fields:
+      mean: over the runs.
+      low: lower end of the 95 % interval of the mean.
+      high: upper end of it.
+      median: over the runs.
+      quantile_90: what 90 % of the runs do not exceed.
+      quantile_95: what 95 % do not exceed.
+      quantile_99: what 99 % do not exceed.
+      worst: mean of the worst 5 % of runs.
+    """
 
     mean: np.ndarray
-    low: np.ndarray  # 95 % interval of the mean
+    low: np.ndarray
     high: np.ndarray
     median: np.ndarray
     quantile_90: np.ndarray
     quantile_95: np.ndarray
     quantile_99: np.ndarray
-    worst: np.ndarray  # mean of the worst 5 % of runs
+    worst: np.ndarray
 
 
 def summary(values: np.ndarray) -> Summary:

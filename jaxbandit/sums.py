@@ -6,14 +6,20 @@ from typing import NamedTuple
 
 import jax.numpy as jnp
 
-from jaxbandit.base import Array
+from jaxbandit.base import Array, described
 
 
+@described
 class TwoFloats(NamedTuple):
-    """A number as the sum of two floats, of which the second is at most half a unit in the last place of the first."""
+    """A number as the sum of two floats, of which the second is at most half a unit in the last place of the first.
 
-    high: Array  # [K]
-    low: Array  # [K]
+    Fields:
+      high: [K], the sum as a float.
+      low: [K], what it lacks.
+    """
+
+    high: Array
+    low: Array
 
 
 def no_sums(arms: int) -> TwoFloats:

@@ -21,6 +21,7 @@
 
 # %%
 import csv
+import tempfile
 from pathlib import Path
 
 import matplotlib.pyplot as plt
@@ -77,8 +78,7 @@ truth = jaxbandit.markov(
     reward=[0.0, 0.1, 1.0],
 )
 draw = np.random.default_rng(0)
-folder = Path("results")
-folder.mkdir(exist_ok=True)
+folder = Path(tempfile.mkdtemp())
 with open(folder / "own.csv", "w", newline="") as file:
     lines = csv.writer(file)
     lines.writerow(["arm", "step", "state"])

@@ -92,7 +92,7 @@ except AssertionError as error:
 p01, p10 = jnp.array([[0.5, 0.4, 0.3, 0.2, 0.1], [0.4, 0.55, 0.65, 0.65, 0.7]])
 slow = jaxbandit.two_state(p01 / 10, p10 / 10)
 scenarios = {"i.i.d. arms": jaxbandit.bernoulli(slow.means()), "slow chains": slow}
-alphas = [1.35, 0.0, 0.5, 3.0, 6.0]  # the first is what `plot_regret` draws
+alphas = [1.35, 0.0, 0.5, 3.0, 6.0]
 policies = {
     "MOSS": [MOSS(alpha) for alpha in alphas],
     "UCB1": jaxbandit.UCB1(),
@@ -104,11 +104,11 @@ result = jaxbandit.simulate(scenarios, policies, runs=runs, horizon=horizon)
 # %%
 figure, axes = plt.subplots(1, 2, figsize=(12, 4.2), layout="constrained")
 for scenario, ax in enumerate(axes):
-    plotting.plot_regret(result, scenario=scenario, ax=ax)
+    plotting.plot_regret(result, scenario=scenario, variant=0, ax=ax)
 
 # %% [markdown]
-# MOSS is drawn with its first α. Now for every α, with the 90 % quantile of the runs dashed: more exploration costs
-# regret on i.i.d. arms, and saves it where an arm can look bad for long.
+# MOSS is drawn with its first α (`variant=0`). Now for every α, with the 90 % quantile of the runs dashed: more
+# exploration costs regret on i.i.d. arms, and saves it where an arm can look bad for long.
 
 # %%
 figure, axes = plt.subplots(1, 2, figsize=(12, 4.2), layout="constrained")

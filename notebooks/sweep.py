@@ -22,6 +22,7 @@
 # A sweep plays named cases into a folder. What is there is never played again.
 
 # %%
+import tempfile
 import time
 
 import matplotlib.pyplot as plt
@@ -40,7 +41,7 @@ horizon = 10_000
 arms = jaxbandit.two_state(p01=[0.5, 0.4, 0.3, 0.2, 0.1], p10=[0.4, 0.55, 0.65, 0.65, 0.7])
 scales = [0.25, 0.5, 1.0, 2.0]
 exponents = [0.1, 0.15, 0.2, 0.25, 0.3, 0.4]
-folder = f"results/sweep to round {horizon}"
+folder = tempfile.mkdtemp()  # yours is a folder that stays
 
 
 def cases(runs):
@@ -61,8 +62,8 @@ def timed(cases):
 # %% [markdown]
 # ## Resume
 #
-# Half of the runs first. Stop the kernel in the middle of this cell, or switch the machine off: the same cell
-# continues, to the same bits. If the folder is complete from an earlier day, nothing is played.
+# Half of the runs first. Interrupt this cell in the middle: the same cell continues, to the same bits. In a folder that
+# stays it does so after a restart and on another day, too; what is complete is not played again.
 
 # %%
 results = timed(cases(runs // 2))
@@ -97,16 +98,13 @@ except ValueError as error:
 # regret; colours follow the logarithm, and every table has its own.
 
 # %%
-shape = len(scales), len(exponents)
-final = [metrics.summary(metrics.pseudo_regret(result, "TV-KL-UCB")[0, 0, :, -1]) for result in results.values()]
-tables = {
-    "mean": [each.mean for each in final],
-    "median": [each.median for each in final],
-    "worst 5 % of runs": [each.worst for each in final],
-}
+data = jaxbandit.to_xarray(results, scale=scales, exponent=exponents)
+final = data.regret.isel(time=-1).squeeze()  # [scale, exponent, run]
+worst = final.reduce(lambda values, axis: metrics.summary(np.moveaxis(values, axis, -1)).worst, "run")
+tables = {"mean": final.mean("run"), "median": final.median("run"), "worst 5 % of runs": worst}
 figure, axes = plt.subplots(1, 3, figsize=(11, 3), layout="constrained", sharey=True)
-for ax, (name, values) in zip(axes, tables.items()):
-    plotting.plot_heatmap(np.reshape(values, shape), scales, exponents, logarithmic=True, ax=ax)
+for ax, (name, table) in zip(axes, tables.items()):
+    plotting.plot_heatmap(table, scales, exponents, logarithmic=True, ax=ax)
     ax.set_title(name)
     ax.set_xlabel("exponent")
 axes[0].set_ylabel("scale")
@@ -116,10 +114,11 @@ title = figure.suptitle(f"Scenario 1: pseudo-regret of TV-KL-UCB after {horizon:
 # A cell's mean is only as good as its interval. The best cell by mean beside the paper's choice:
 
 # %%
-best = list(results)[int(np.argmin(tables["mean"]))]
-for name in (best, "scale=1.0, exponent=0.25"):
-    here = final[list(results).index(name)]
-    print(f"{name:25s} mean {here.mean:.1f} ({here.low:.1f} to {here.high:.1f}), median {here.median:.1f}")
+best = final.mean("run").stack(cell=["scale", "exponent"]).idxmin().item()
+for scale, exponent in (best, (1.0, 0.25)):
+    here = metrics.summary(final.sel(scale=scale, exponent=exponent))
+    cell = f"scale {scale}, exponent {exponent}"
+    print(f"{cell:25s} mean {here.mean:.1f} ({here.low:.1f} to {here.high:.1f}), median {here.median:.1f}")
 
 # %% [markdown]
 # The best of many cells is best partly by luck. `python -m experiments.tune` chooses on some runs and judges on others.

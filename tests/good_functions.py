@@ -146,6 +146,7 @@ def of_results() -> dict[str, Call]:
         "Result.load": Call(jaxbandit.Result.load, {"path": saved()}, (OSError,)),
         "Result.to_netcdf": Call(lambda path: result().to_netcdf(path), {"path": FOLDER / "other.nc"}, (OSError,)),
         "Result.hyperparameters": Call(lambda label: result().hyperparameters(label), {"label": "KL"}),
+        "to_xarray": Call(jaxbandit.to_xarray, {"results": {"a=1": result()}, "a": [1]}),
         "metrics.regret": Call(metrics.regret, of),
         "metrics.regret_name": Call(metrics.regret_name, one),
         "metrics.pseudo_regret": Call(metrics.pseudo_regret, of),
@@ -170,6 +171,7 @@ def of_results() -> dict[str, Call]:
             **one | {"values": [1.0, 2.0], "labels": ["U"], "parameter": "L", "lines": ["a", "b"], "scenario": 0},
             **{"quantiles": [0.9], "axis": "log", "logarithmic": True, "ax": None},
         ),
+        "plotting.curve_style": Call(plotting.curve_style, {"number": 9}),
         "plotting.plot_heatmap": _drawn(
             plotting.plot_heatmap,
             values=[[1.0, 2.0]],

@@ -2,12 +2,17 @@
 
 import ast
 import os
+import re
 import subprocess
 import sys
 from importlib import import_module
 from pathlib import Path
+from types import ModuleType
 
 import pytest
+
+from jaxbandit.policies import estimates
+from jaxbandit.simulation import rounds
 
 ROOT = Path(__file__).parent.parent
 PACKAGE = ROOT / "jaxbandit"
@@ -15,13 +20,14 @@ PACKAGE = ROOT / "jaxbandit"
 # a room or a file on the ground may import those named behind it, and nothing else of the package; lazy imports count
 MAY_IMPORT = {
     "version": set(),
-    "base": set(),
+    "texts": set(),
+    "base": {"texts"},
     "probabilities": set(),
     "arguments": {"base", "probabilities"},
     "cores": set(),
     "interruption": set(),
     "chains": {"arguments", "base"},
-    "summaries": {"arguments"},
+    "summaries": {"arguments", "base"},
     "metrics": {"arguments", "base", "summaries"},
     "fast": {"base"},
     "draws": {"base", "fast"},
@@ -51,14 +57,14 @@ MAY_IMPORT = {
 }
 # inside a room, too, a file imports those that stand below it
 BELOW = {
-    "fast": ["switch", "threefry", "jaxprs", "elementary", "comparisons", "batching", "compilation"],
+    "fast": ["switch", "random_bits", "jaxprs", "elementary", "comparisons", "batching", "compilation"],
     "indices": ["arguments", "elimination", "start", "value", "subsidy", "rounds"],
     "confidence": [
         *["larger", "rows", "bernoulli", "family", "tilt", "problem", "ball", "stationary", "interior"],
         *["interior_of_three", "beginning", "rows_of_three", "search", "relative_values", "two_states"],
         *["two_state_upper", "likelihood"],
     ],
-    "families": ["independent", "tilting", "two_state", "table", "chain_family"],
+    "families": ["independent", "tilting", "two_state", "table", "of_chains"],
     "plotting": ["common", "curves", "settings"],
     "results": ["contents", "file", "named_axes", "display", "result"],
     "simulation": [
@@ -74,7 +80,7 @@ BELOW = {
         "progress",
         "loop",
     ],
-    "sweeps": ["storage", "loop"],
+    "sweeps": ["storage", "loop", "named_axes"],
 }
 MODULES = sorted(path for path in PACKAGE.rglob("*.py") if path != PACKAGE / "__init__.py")
 # what users know by its place
@@ -94,7 +100,7 @@ DOORS = {
     "indices": "WhittleIndices gittins gittins_value rounds_to_record whittle with_start",
     "metrics": "Summary best_arms best_share discounted_reward linear_share median_interval paired_difference "
     "pseudo_regret realised_regret regret regret_name summary",
-    "plotting": "COLOURS plot_batches plot_distribution plot_heatmap plot_parameter plot_pulls plot_regret",
+    "plotting": "COLOURS curve_style plot_batches plot_distribution plot_heatmap plot_parameter plot_pulls plot_regret",
     "policies": "ALL DMED DSEE EmpiricalKLUCB Gittins GradientBandit HiddenMyopic IMED IMEDMC JointKLUCB KLUCB KLUCBMC "
     "MOSS Myopic Oracle PlugInGittins PosteriorGittins RCA RoundRobinKLUCB TVKLUCB Thompson UCB1 UCBSM Uniform Whittle "
     "WhittleBelief",
@@ -106,8 +112,13 @@ ALL DMED DSEE EmpiricalKLUCB IMED IMEDMC KLUCB KLUCBMC MOSS RCA Environment Fami
 HiddenMyopic JointKLUCB MarkovArms Myopic Oracle PlugInGittins Policy PosteriorGittins Result RoundRobinKLUCB TVKLUCB
 Thompson UCB1 UCBSM Uniform Whittle WhittleBelief advance bernoulli best bounds chains confidence divergences
 environments families grid indices luck markov metrics play_round pytree random simulate start static sweep testing
-two_state use_all_cores
+to_xarray two_state use_all_cores
 """.split()
+PUBLIC_THINGS = [
+    getattr(import_module(f"jaxbandit.{room}".rstrip(".")), name)
+    for room, names in {"": " ".join(PUBLIC), **DOORS}.items()
+    for name in names.split()
+]
 COMMANDS = """
 ablation asymptotic_bounds benchmark concentration families front hidden iid initial_state known_chains lower_bound
 optimality own_policy paper peers policies restless scenario1 scenario2 scenario3 scenario4 sweep tune
@@ -151,6 +162,13 @@ def test_every_room_and_file_is_listed():
     for room, files in BELOW.items():
         found = {path.stem for path in (PACKAGE / room).iterdir() if path.stem not in ("__init__", "__pycache__")}
         assert found == set(files)
+
+
+@pytest.mark.parametrize("path", MODULES, ids=lambda path: path.stem)
+def test_no_module_has_the_name_of_a_function(path):
+    """Else `jaxbandit.bounds.lower` would be one or the other, by what was imported last."""
+    parent, _, name = ".".join(path.relative_to(ROOT).with_suffix("").parts).removesuffix(".__init__").rpartition(".")
+    assert isinstance(getattr(import_module(parent), name, None), ModuleType | None)
 
 
 def test_rooms_are_stacked():
@@ -206,5 +224,36 @@ def test_compilation_cache_is_for_those_who_ask(tmp_path, asked):
     assert any(tmp_path.iterdir()) == asked
 
 
-def test_plotting_is_not_imported_with_the_package():
-    assert "plotting" not in ast.unparse(ast.parse((PACKAGE / "__init__.py").read_text()))
+def test_plotting_is_imported_where_it_is_asked_for():
+    """`jaxbandit.plotting` is there after `import jaxbandit` alone, and only then is matplotlib imported."""
+    asked = "import sys, jaxbandit; before = 'matplotlib' in sys.modules; jaxbandit.plotting.plot_regret; print(before)"
+    assert subprocess.run([sys.executable, "-c", asked], capture_output=True, text=True, check=True).stdout == "False\n"
+    with pytest.raises(AttributeError, match="module 'jaxbandit' has no attribute 'ploting'"):
+        _ = import_module("jaxbandit").ploting
+
+
+@pytest.mark.parametrize("room", ["", *DOORS])
+def test_completion_shows_what_is_offered(room):
+    """Not the names that a module imports: `dir` is what a notebook and a shell complete."""
+    shown = {name for name in dir(import_module(f"jaxbandit.{room}".rstrip("."))) if not name.startswith("_")}
+    offered = set(DOORS[room].split()) if room else set(PUBLIC) | {"plotting", "policies"}
+    assert offered <= shown <= offered | {"MARKERS"}
+
+
+def test_every_field_of_a_public_tuple_is_explained():
+    """In `help`, which else says "Alias for field number 0"."""
+    tuples = [thing for thing in PUBLIC_THINGS if isinstance(thing, type) and hasattr(thing, "_fields")]
+    tuples += [rounds.Luck, rounds.Carry, estimates.Visits, estimates.Sums, estimates.Transitions]
+    assert len(tuples) >= 12
+    for each in tuples:
+        for field in each._fields:
+            said = vars(each)[field].__doc__
+            assert said.endswith(".") and not said.startswith("Alias"), (each, field)
+
+
+def test_every_argument_is_explained_where_it_is_asked_for():
+    """No docstring of a public name sends its reader to another one's arguments."""
+    for thing in PUBLIC_THINGS:
+        said = (thing.__doc__ or "") if callable(thing) else ""
+        elsewhere = r"^ +[a-z_, ]+: as in `|Args, returns|Args: as|[Aa]rguments (and \w+ )?as "
+        assert not re.search(elsewhere, said, re.M), thing

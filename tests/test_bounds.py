@@ -584,6 +584,12 @@ def test_heatmap_shows_every_number():
     plotting.plot_heatmap(np.array([[1.0, 10.0, 100.0]]), ["row"], ["a", "b", "c"], logarithmic=True, ax=ax)
     assert [text.get_text() for text in ax.texts] == ["1", "10", "100"]
     assert [text.get_text() for text in ax.get_xticklabels()] == ["a", "b", "c"]
+    figure.canvas.draw()
+    (bar,) = [each for each in figure.axes if each is not ax]
+    ticks = [(text.get_position()[1], text.get_text()) for text in bar.get_yticklabels()]
+    assert [text for at, text in ticks if 0.99 < at < 101] == ["1", "10", "100"]
+    plotting.plot_heatmap(np.ones((1, 2)), ["row"], ["a", "b"], ax=ax)  # of equal numbers a bar would say nothing
+    assert len(figure.axes) == 2
     for values, words in ((np.ones((1, 3)), r"shape \(1, 3\)"), ([[0.0]], "from 0.0 to 0.0"), ([[np.nan]], "nan")):
         with pytest.raises(ValueError, match=f"values: .*{words}"):
             plotting.plot_heatmap(values, ["row"], ["a"], logarithmic=True, ax=ax)

@@ -33,6 +33,26 @@ def test_one_line(result):
     assert "1,200 runs, 50 of 200 rounds" in repr(replace(result, rounds=50))
 
 
+def test_print_shows_final_regret():
+    """A line for each variant: mean and standard error by NumPy alone."""
+    policies = {"TV": [TVKLUCB(scale=0.5), TVKLUCB(scale=2.0)], "Uniform": Uniform()}
+    played = simulate({"first": ARMS, "b": ARMS}, policies, runs=40, horizon=100)
+    line, caption, *lines = str(played).splitlines()
+    assert line == repr(played) and caption == "Pseudo-regret after round 100, mean and its standard error"
+    names = ["TV, scale=0.5", "TV, scale=2", "Uniform"]
+    assert [text[:22].rstrip() for text in lines] == [f"{s:5}  {name}" for s in ("first", "b") for name in names]
+    variants = [(c, *each) for c in (0, 1) for each in (("TV", 0), ("TV", 1), ("Uniform", 0))]
+    for text, (c, label, v) in zip(lines, variants, strict=True):
+        final = metrics.pseudo_regret(played, label)[c, v, :, -1]
+        mean, error = (float(each) for each in text[22:].split(" ± "))
+        np.testing.assert_allclose([mean, error], [final.mean(), final.std(ddof=1) / 40**0.5], rtol=0.006)
+    assert "±" not in str(simulate(ARMS, {"U": Uniform()}, runs=1, horizon=20))
+    none = replace(played, rounds=0, times=played.times[:0], visits={"Uniform": played.visits["Uniform"][:, :, :, :0]})
+    assert str(none).endswith("\nNo round is recorded yet.")
+    many = simulate(ARMS, {"many": [UCBSM(L=L) for L in np.linspace(0.0, 1.0, 101)]}, runs=2, horizon=20)
+    assert len(str(many).splitlines()) == 33 and str(many).endswith("30 of 101 lines are shown.")
+
+
 def test_facts(result):
     facts = dict(rows(result._repr_html_(), "Result"))
     assert facts["scenarios"] == "<script>, b; 3 arms of 2 states" and facts["runs"] == "1,200, numbers 0 to 1,199"
@@ -48,7 +68,7 @@ def test_regret_is_that_of_the_metrics(result):
     table = rows(result._repr_html_(), "Pseudo-regret after round 200")[1:]
     expected = [(c, label, v) for c in range(2) for label, n in ((LABEL, 2), ("U", 1)) for v in range(n)]
     assert [(row[0], row[1]) for row in table] == [(result.scenarios[c], label) for c, label, _ in expected]
-    assert [row[2] for row in table] == ["scale 0.5", "scale 2", ""] * 2
+    assert [row[2] for row in table] == ["scale=0.5", "scale=2", ""] * 2
     for row, (c, label, v) in zip(table, expected, strict=True):
         final = metrics.summary(metrics.pseudo_regret(result, label)[c, v, :, -1])
         low, high = row[4].split(" to ")
@@ -71,7 +91,7 @@ def test_stopped_results(result):
     assert "No round is recorded yet." in none._repr_html_() and "0 of 200 rounds" in repr(none)
     bare = replace(result, fingerprint={}, provenance={}, carry={})  # as files had it once
     assert "key unknown" in bare._repr_html_()
-    assert [row[2] for row in rows(bare._repr_html_(), "Pseudo-regret")[1:4]] == ["0", "1", ""]
+    assert [row[2] for row in rows(bare._repr_html_(), "Pseudo-regret")[1:4]] == ["variant 0", "variant 1", ""]
 
 
 def test_much_is_cut_short():
@@ -80,5 +100,5 @@ def test_much_is_cut_short():
     assert "L 0, 0.01, 0.02, 0.03, 0.04, 0.05 and 95 more" in page and "s5 and 3 more" in page
     table = rows(page, "Pseudo-regret")
     assert len(table) == 1 + 27 and "27 of 918 rows are shown." in page
-    assert table[-1][:3] == ["s8", "many", "L 0.01"]
+    assert table[-1][:3] == ["s8", "many", "L=0.01"]
     assert table[1][4] == ""  # one run has no interval

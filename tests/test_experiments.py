@@ -81,6 +81,9 @@ def test_a_scenario_writes_its_folder(name, tmp_path, capsys):
         f"{name}.{kind}" for name in ("regret", "regret_kl", "distribution", "plays") for kind in ("png", "pdf")
     }
     assert files == pictures | {"settings.json", "result.npz", "table.csv", "paired.csv", "claims.csv"}
+    for name_of_pdf in (file for file in files if file.endswith(".pdf")):  # journals refuse fonts of type 3
+        fonts = (tmp_path / name_of_pdf).read_bytes()
+        assert b"/Type3" not in fonts and b"/FontFile2" in fonts
     with open(tmp_path / "table.csv") as file:
         rows = list(csv.DictReader(file))
     assert [row["policy"] for row in rows] == list(scenarios.policies(name))

@@ -113,6 +113,59 @@ def test_results_of_sweeps_and_files(tmp_path):
         xarray.testing.assert_identical(Result.load(tmp_path / "result.npz").to_xarray(), each.to_xarray())
 
 
+def test_a_grid_is_one_dataset(tmp_path):
+    """Every number is the one of its case, whatever else the folder's results hold; policies have their numbers."""
+
+    def case(scale, arms, exploration=None):
+        tv = [TVKLUCB(scale=scale, exponent=e, exploration=exploration) for e in (0.1, 0.3)]
+        asked = {"policies": {"TV": tv, "KL": KLUCB()}, "runs": 3, "horizon": 20, "times": [10, 20]}
+        return {"scenarios": two_state([0.5, arms], [0.4, 0.55]), **asked}
+
+    axes = {"scale": [0.5, 2.0, 1.0], "arms": [0.1, 0.4]}
+    results = sweep(jaxbandit.grid(case, **axes) | {"other": case(1.0, 0.2)}, tmp_path, progress=False)
+    data = jaxbandit.to_xarray(dict(reversed(results.items())), **axes)
+    assert data.visits.dims == ("scale", "arms", "scenario", "policy", "run", "time", "arm", "state")
+    assert data.visits.dtype == np.int32 and data.scale.values.tolist() == [0.5, 2.0, 1.0]
+    assert data.policy.values.tolist() == ["TV", "TV", "KL"]
+    np.testing.assert_array_equal(data.exponent, [0.1, 0.3, np.nan])
+    for scale in axes["scale"]:
+        for p in axes["arms"]:
+            alone, here = results[f"scale={scale}, arms={p}"], data.sel(scale=scale, arms=p)
+            np.testing.assert_array_equal(here.means, alone.means)
+            for label in alone.labels:
+                rows = here.isel(policy=here.policy.isin([label]))
+                np.testing.assert_array_equal(rows.visits, alone.visits[label])
+                np.testing.assert_array_equal(rows.regret, metrics.regret(alone, label))
+    table = data.regret.isel(time=-1, policy=2).mean(["run", "scenario"]).to_pandas()
+    assert table.shape == (3, 2) and table.index.name == "scale" and table.columns.name == "arms"
+    other = metrics.regret(results["scale=2.0, arms=0.4"], "KL")[..., -1].mean()
+    assert table.loc[2.0, 0.4] == pytest.approx(other)
+    assert data.attrs["horizon"] == 20 and "fingerprint" not in data.attrs  # which differ
+
+
+def test_a_grid_of_things_is_named_by_their_texts():
+    """Policies as values; one axis; a number that changes with the axis stays beside it."""
+    axes = {"policy_": [KLUCB(), KLUCB(exploration=3.0)]}
+    cases = jaxbandit.grid(
+        lambda policy_: {"scenarios": ARMS, "policies": {"P": policy_}, "runs": 2, "horizon": 9}, **axes
+    )
+    data = jaxbandit.to_xarray({name: simulate(**case) for name, case in cases.items()}, **axes)
+    assert data.policy_.values.tolist() == [repr(policy) for policy in axes["policy_"]] and data.sizes["policy_"] == 2
+    horizons = {f"horizon={h}": simulate(ARMS, {"U": KLUCB()}, runs=2, horizon=h) for h in (10, 20)}
+    for given, wrong, words in (
+        ({}, {"horizon": [10]}, "results: there is no case 'horizon=10'; it has "),
+        (horizons, {"horizon": [10, 20]}, "results: the cases along horizon differ in more than it: .*time"),
+        (horizons, {"horizon": [10, 30]}, "no case 'horizon=30'"),
+        (horizons, {"run": [1]}, "run: every result has an axis"),
+        (horizons, {"horizon": []}, "horizon: an empty list"),
+        (horizons, {"horizon": 3}, "horizon: 3 is no list"),
+        (3, {"horizon": [10]}, "results: 3 is no dict of results"),
+    ):
+        with pytest.raises(ValueError, match=words):
+            jaxbandit.to_xarray(given, **wrong)
+    assert jaxbandit.to_xarray({"": horizons["horizon=10"]}).identical(horizons["horizon=10"].to_xarray())
+
+
 @pytest.mark.parametrize("package", ["xarray", "h5netcdf", "h5py"])
 def test_a_package_that_is_missing_is_named(result, tmp_path, monkeypatch, package):
     monkeypatch.setitem(sys.modules, package, None)

@@ -11,17 +11,20 @@ import zipfile
 import matplotlib.pyplot as plt
 import numpy as np
 import pytest
+from matplotlib.colors import to_rgb
+from matplotlib.lines import Line2D
 from scipy import stats
 
 import jaxbandit
-from jaxbandit import KLUCB, Result, Uniform, metrics, plotting, simulate, two_state
+from jaxbandit import KLUCB, TVKLUCB, Result, Uniform, metrics, plotting, simulate, two_state
 
 ARMS = two_state([0.5, 0.4, 0.3], [0.4, 0.55, 0.65], reward=(-1.0, 2.0))
+KL = ["kl, exploration=0", "kl, exploration=3"]  # its two variants
 
 
 @pytest.fixture(scope="module")
 def result():
-    policies = {"kl": [KLUCB(), KLUCB()], "u": Uniform()}
+    policies = {"kl": [KLUCB(exploration=0.0), KLUCB(exploration=3.0)], "u": Uniform()}
     return simulate({"a": ARMS, "b": ARMS}, policies, runs=30, horizon=200, times=[10, 90, 110, 200])
 
 
@@ -166,6 +169,7 @@ def test_pictures(result):
     regret = metrics.pseudo_regret(result, "kl")[0, 0]
     np.testing.assert_array_equal(ax.lines[0].get_ydata(), regret.mean(0))
     np.testing.assert_array_equal(ax.lines[1].get_ydata(), np.quantile(regret, 0.9, axis=0))
+    np.testing.assert_array_equal(ax.lines[2].get_ydata(), metrics.pseudo_regret(result, "kl")[0, 1].mean(0))
     np.testing.assert_array_equal(ax.lines[0].get_xdata(), result.times)
     ax = plotting.plot_pulls(result, "kl", ax=axes[1])
     np.testing.assert_array_equal(ax.lines[2].get_ydata(), result.visits["kl"][0, 0].sum(-1).mean(0)[:, 2])
@@ -174,7 +178,7 @@ def test_pictures(result):
     np.testing.assert_array_equal(ax.lines[0].get_xdata(), np.sort(regret[:, -1]))
     shares = dict(zip(*(line[::-1] for line in ax.lines[0].get_data())))  # the first share of a regret is the last here
     assert shares == pytest.approx({x: (regret[:, -1] >= x).mean() for x in regret[:, -1]})
-    assert [text.get_text() for text in ax.get_legend().get_texts()] == ["kl", "u"]
+    assert [text.get_text() for text in ax.get_legend().get_texts()] == [*KL, "u"]
     assert ax.lines[0].get_color() != ax.lines[1].get_color()
     plt.close(figure)
     before = dict(plt.rcParams)
@@ -282,7 +286,7 @@ def test_pictures_of_policies_with_different_numbers_of_variants(result):
     """One of one variant is drawn whatever the variant; a variant that there is not is refused by name."""
     _, ax = plt.subplots()
     plotting.plot_distribution(result, variant=1, ax=ax)
-    assert [text.get_text() for text in ax.get_legend().get_texts()] == ["kl", "u"]
+    assert [text.get_text() for text in ax.get_legend().get_texts()] == [KL[1], "u"]
     np.testing.assert_array_equal(
         ax.lines[1].get_xdata(), np.maximum(np.sort(metrics.pseudo_regret(result, "u")[0, 0, :, -1]), 0.1)
     )
@@ -291,4 +295,70 @@ def test_pictures_of_policies_with_different_numbers_of_variants(result):
             draw(result, variant=2, ax=ax)
     for draw in (plotting.plot_pulls, plotting.plot_batches):
         draw(result, "u", **({"batch": 10} if draw is plotting.plot_batches else {}), variant=1, ax=ax)
+        for variant, name in enumerate(KL):  # one of two, which the title names
+            draw(result, "kl", variant=variant, ax=ax, **({"batch": 10} if draw is plotting.plot_batches else {}))
+            assert f"{name}, " in ax.get_title()
     plt.close("all")
+
+
+def test_variants_are_curves_of_their_own():
+    """Each with its own numbers, the values that differ in the legend, and another shade of its policy's colour."""
+    policies = {"TV": [TVKLUCB(scale=s, exponent=e) for s, e in ((0.5, 0.2), (1, 0.2), (2, 0.3))], "KL": KLUCB()}
+    result = simulate(ARMS, policies, runs=8, horizon=100)
+    names = ["TV, exponent=0.2, scale=0.5", "TV, exponent=0.2, scale=1", "TV, exponent=0.3, scale=2", "KL"]
+    alike = dataclasses.replace(result, visits={"KL": result.visits["TV"]}, provenance={})  # files without values
+    figure, (left, right) = plt.subplots(1, 2)
+    plotting.plot_regret(result, ax=left)
+    plotting.plot_distribution(result, ax=right)
+    regret = [metrics.regret(result, "TV")[0, v] for v in range(3)] + [metrics.regret(result, "KL")[0, 0]]
+    for ax in (left, right):
+        assert [text.get_text() for text in ax.get_legend().get_texts()] == names
+        colours = np.array([to_rgb(line.get_color()) for line in ax.lines])
+        assert len(np.unique(colours, axis=0)) == 4 and (np.diff(lightness(colours[:3])) > 15).all()
+        assert len({line.get_marker() for line in ax.lines[:3]}) == 1 != ax.lines[3].get_marker()
+    for line, step, each in zip(left.lines, right.lines, regret, strict=True):
+        np.testing.assert_array_equal(line.get_ydata(), each.mean(0))
+        np.testing.assert_array_equal(step.get_xdata(), np.maximum(np.sort(each[:, -1]), 0.1))
+    left.clear()
+    plotting.plot_regret(alike, ax=left)
+    assert [text.get_text() for text in left.get_legend().get_texts()] == [f"KL, variant {v}" for v in range(3)]
+    plt.close(figure)
+
+
+def lightness(colours):
+    """CIE L* of sRGB colours [.., 3], from 0 to 100: what is left of them in grey."""
+    linear = np.where((x := np.asarray(colours)) <= 0.04045, x / 12.92, ((x + 0.055) / 1.055) ** 2.4)
+    luminance = linear @ [0.2126, 0.7152, 0.0722]
+    return np.where(luminance > 0.008856, 116 * np.cbrt(luminance) - 16, 903.3 * luminance)
+
+
+def test_curves_can_be_told_apart_in_grey():
+    """Twelve policies: drawn alone and in grey, as in a legend, any two are different pictures."""
+    _, ax = plt.subplots()
+    plotting.plot_distribution(made_up([[1, 2, 3]], [f"policy {n}" for n in range(12)]), ax=ax)
+    keys = []
+    for line in ax.lines:
+        figure = plt.figure(figsize=(0.5, 0.15), dpi=200)
+        style = {field: getattr(line, f"get_{field}")() for field in ("color", "linestyle", "marker", "markersize")}
+        figure.add_artist(Line2D([0.05, 0.5, 0.95], [0.5] * 3, markevery=[1], **style))
+        figure.canvas.draw()
+        keys.append(lightness(np.asarray(figure.canvas.buffer_rgba())[..., :3] / 255))
+    plt.close("all")
+    for one, other in itertools.combinations(keys, 2):
+        assert (np.abs(one - other) > 15).sum() > 50  # dots, of 500 that a key has
+
+
+def test_numbers_of_a_logarithmic_axis_do_not_touch():
+    """Of regret over a tenth of a decade, one, two and five of them; nor is there an axis with fewer than two."""
+    for top in (12.0, 25.0, 110.0, 900.0, 30_000.0, 75_000.0, 3e6):
+        figure, ax = plt.subplots(figsize=(4, 3))
+        plotting.plot_distribution(made_up(np.geomspace(9, top, 20)[None]), ax=ax)
+        figure.canvas.draw()
+        low, high = ax.get_xlim()
+        texts = [*ax.get_xticklabels(), *ax.get_xticklabels(minor=True)]
+        boxes = [
+            text.get_window_extent() for text in texts if text.get_text() and low <= text.get_position()[0] <= high
+        ]
+        boxes.sort(key=lambda box: box.x0)
+        assert len(boxes) > 1 and all(one.x1 + 3 < two.x0 for one, two in itertools.pairwise(boxes)), top
+        plt.close(figure)

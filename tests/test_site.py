@@ -47,6 +47,15 @@ def test_every_public_name_is_in_the_reference(tmp_path):
     assert asked - rooms == shown
 
 
+def test_what_is_returned_is_a_paragraph(tmp_path):
+    """Only what is named stands in a list: its names are single words, or several with commas between them."""
+    text = "\n".join(reference.write(tmp_path).values())
+    assert len(re.findall(r"^\*\*Returns\*\*\n\n[^-*\n]", text, re.MULTILINE)) > 15
+    assert not re.search(r"^\*\*Returns\*\*\n\n- ", text, re.MULTILINE)
+    names = re.findall(r"^- \*\*(.*?)\*\*:", text, re.MULTILINE)
+    assert len(names) > 300 and not [name for name in names if not re.fullmatch(r"(\\?[*\w]+(, )?)+", name)]
+
+
 def test_sources_are_listed_in_full():
     names, year = r"[A-Z][\w-]+(?:(?:, | and )[A-Z][\w-]+)*(?: et al\.)?", r"(?:19|20)\d\d"
     listed = set(

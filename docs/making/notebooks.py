@@ -1,6 +1,7 @@
 """Execute notebooks and keep their outputs: `python -m docs.making.notebooks NAME ..`, all without a name.
 
-A notebook's text is `notebooks/NAME.py`; NAME.ipynb has the same cells with outputs, whose pictures are small.
+A notebook's text is `notebooks/NAME.py`; NAME.ipynb has the same cells with outputs. Pictures have few colours, which
+keeps their files small.
 """
 
 from __future__ import annotations
@@ -21,8 +22,8 @@ from PIL import Image
 from docs.making.readme import ROOT
 
 FOLDER = ROOT / "notebooks"
-STYLE = "figure.dpi: 70\n"  # of Matplotlib, whose default is 100
-COLOURS = 64  # of a picture
+STYLE = "figure.dpi: 140\n"  # of Matplotlib, whose default is 100: small letters stay sharp
+COLOURS = 64  # of a picture, which keeps its file small
 WIDGET = "application/vnd.jupyter.widget-view+json"
 TIME = re.compile(r"\d+(\.\d+)? (s|seconds|ms)\b")  # what no two calls share
 NUMBER = re.compile(r"[-+]?\d[\d,]*(?:\.\d+)?(?:e[-+]?\d+)?")
@@ -39,6 +40,9 @@ def execute(name: str) -> nbformat.NotebookNode:
         client = NotebookClient(notebook, timeout=600, kernel_name="python3", record_timing=False)
         client.resources = {"metadata": {"path": folder}}
         client.execute(env=environment)
+        style.unlink()
+        if left := [path.name for path in Path(folder).iterdir()]:
+            raise ValueError(f"notebooks/{name}.py leaves {left} behind; it should write to a folder of `tempfile`")
     return tidy(notebook, folder)
 
 

@@ -13,7 +13,8 @@ import jaxbandit
 from tests.test_architecture import DOORS, PUBLIC
 
 SPECIAL = re.compile(r"([\\`*_{}\[\]<>#|$~^&])")
-SECTION = re.compile(r"(Args|Raises|Returns|Yields):\n")
+SECTION = re.compile(r"(Args|Fields|Raises|Returns|Yields):\n")
+PROSE = ("Returns", "Yields")  # sections that are sentences; the others are lists of names
 
 
 def places() -> dict[str, str]:
@@ -164,13 +165,19 @@ def prose(docstring: str, where: dict[str, str]) -> str:
     **Args**
     <BLANKLINE>
     - **x**: a number, or two.
+    >>> print(prose("Returns:\\n  x [K]: all\\n  of them.", {}))
+    **Returns**
+    <BLANKLINE>
+    x \\[K\\]: all of them.
     """
     blocks = re.split(r"\n\s*\n", docstring.strip("\n"))
     shown = []
     for block in blocks:
         if block.lstrip().startswith(">>>"):
             shown.append(f"```pycon\n{inspect.cleandoc(block)}\n```")
-        elif match := SECTION.match(block):
+        elif (match := SECTION.match(block)) and match[1] in PROSE:
+            shown.append(f"**{match[1]}**\n\n{words(block[match.end() :], where)}")
+        elif match:
             items = re.split(r"\n  (?=\S)", "\n" + block[match.end() :])[1:]
             shown.append(f"**{match[1]}**\n\n" + "\n".join(_item(item, where) for item in items))
         elif re.search(r"^ ", block, re.MULTILINE):

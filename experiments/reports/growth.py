@@ -9,7 +9,7 @@ from matplotlib.axes import Axes
 
 from experiments.reports.pictures import frameless
 from jaxbandit import Result, metrics
-from jaxbandit.plotting import COLOURS, MARKERS
+from jaxbandit.plotting import curve_style
 
 TOP = 2.2  # times the constant, where the picture ends
 
@@ -113,15 +113,13 @@ def draw_growth(
         middle = np.sqrt(growth.times[:-1] * growth.times[1:])[late]
         dodged = middle * 1.04 ** (drawn.index(label) - (len(drawn) - 1) / 2)
         s = metrics.summary(growth.values[late])
-        again, place = divmod(order.index(label), len(COLOURS))  # colours that come again have dashed lines
-        style = {"color": COLOURS[place], "marker": MARKERS[place - again], "linestyle": ("-", "--")[again]}
-        ax.errorbar(dodged, s.mean, s.high - s.mean, **style, markersize=4, linewidth=1.2)
+        ax.errorbar(dodged, s.mean, s.high - s.mean, **curve_style(order.index(label)), linewidth=1.2)
         ends[label] = last[label]
     for number, (name, constant) in enumerate(constants.items()):
         ax.axhline(constant, color="black", linestyle=("-", "--")[number % 2], linewidth=1)
         ends[f"{name} {constant:,.2f}"] = constant
     for (name, height), at in zip(ends.items(), spread(list(ends.values()), top / 28), strict=True):
-        colour = COLOURS[order.index(name) % len(COLOURS)] if name in seen else "black"
+        colour = curve_style(order.index(name))["color"] if name in seen else "black"
         ax.annotate(
             name, (1, height), (1.03, at), ("axes fraction", "data"), ("axes fraction", "data"),
             fontsize=7.5, color=colour, va="center", annotation_clip=False,

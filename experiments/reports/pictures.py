@@ -39,5 +39,6 @@ def legend_below(figure: Figure) -> None:
 def save(figure: Figure, path: Path) -> None:
     """Write a figure as .png and .pdf, and close it."""
     figure.savefig(f"{path}.png", dpi=150)  # not with_suffix, which would cut a name at its last point
-    figure.savefig(f"{path}.pdf")
+    with matplotlib.rc_context({"pdf.fonttype": 42}):  # journals refuse matplotlib's own choice, Type 3
+        figure.savefig(f"{path}.pdf")
     plt.close(figure)

@@ -1,7 +1,7 @@
 """Upper and lower bounds on regret, in float64 NumPy: each takes an environment and returns a `Bound`."""
 
 from jaxbandit.bounds.arms import Bound
-from jaxbandit.bounds.lower import lai_robbins, lower, lower_paper
+from jaxbandit.bounds.lower_bounds import lai_robbins, lower, lower_paper
 from jaxbandit.bounds.one_parameter import family_lower
 from jaxbandit.bounds.sample_mean import Condition, eigenvalue_condition, ucb_sm_constant, ucb_sm_upper
 from jaxbandit.bounds.slow_arms import price_of_slow_arms

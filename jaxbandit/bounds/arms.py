@@ -8,7 +8,7 @@ import numpy as np
 
 from jaxbandit import chains
 from jaxbandit.arguments import as_floats, has, shown
-from jaxbandit.base import Array, problem
+from jaxbandit.base import Array, described, problem
 from jaxbandit.probabilities import EXACT, stochastic
 
 TOLERANCE = 1e-9  # of p01 + p10 = 1, for an arm to count as i.i.d.
@@ -24,16 +24,27 @@ class MarkovEnvironment(Protocol):
     def means(self) -> np.ndarray: ...  # [K]
 
 
+@described
 class Bound(NamedTuple):
-    """A bound on regret: times log n where `times` is None, else at these times; in units of reward."""
+    """A bound on regret: times log n where `times` is None, else at these times; in units of reward.
+
+    Fields:
+      label: what the bound is called.
+      holds_for: which arms, or the policies that are good for which arms.
+      per_arm: [K] or [K, T], 0 for the best arms.
+      total: [] or [T], of all arms together.
+      times: [T], rounds n; None for a constant of log n.
+      cases: of the theorem, one for each arm, "" for the best.
+      uncertainty: [K], the most by which a tight constant can exceed `per_arm`.
+    """
 
     label: str
-    holds_for: str  # which arms, or the policies that are good for which arms
-    per_arm: np.ndarray  # [K] or [K, T], 0 for the best arms
-    total: np.ndarray  # [] or [T]
-    times: np.ndarray | None = None  # [T]
-    cases: tuple[str, ...] = ()  # of the theorem, one for each arm, "" for the best
-    uncertainty: np.ndarray | None = None  # [K], the most by which a tight constant can exceed `per_arm`
+    holds_for: str
+    per_arm: np.ndarray
+    total: np.ndarray
+    times: np.ndarray | None = None
+    cases: tuple[str, ...] = ()
+    uncertainty: np.ndarray | None = None
 
 
 class TwoState(NamedTuple):

@@ -8,6 +8,7 @@ import numpy as np
 
 from jaxbandit import chains
 from jaxbandit.arguments import choice, number
+from jaxbandit.base import described
 from jaxbandit.bounds.arms import Bound, MarkovEnvironment, gaps, irreducible, two_state_arms
 
 Version = Literal["2010", "2012", "paper"]
@@ -17,10 +18,17 @@ Gap = Literal["eigenvalue", "multiplicative", "none"]
 LEAST_SIGMA = 1 / 1440
 
 
+@described
 class Condition(NamedTuple):
-    """Of the paper's eigenvalue theorem."""
+    """Of the paper's eigenvalue theorem.
 
-    sigma: np.ndarray  # [K], 1 minus each arm's second eigenvalue
+    Fields:
+      sigma: [K], 1 minus each arm's second eigenvalue.
+      least: the smallest of them.
+      holds: whether it is as large as the theorem asks.
+    """
+
+    sigma: np.ndarray
     least: float
     holds: bool
 

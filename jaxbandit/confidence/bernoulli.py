@@ -50,12 +50,15 @@ def kl_upper(p: Array, radius: Array, solver: Solver = "halley") -> Array:
 @accepts(p=PROBABILITY, radius=RADIUS, solver=SOLVERS)
 @partial(jax.jit, static_argnames="solver")
 def kl_lower(p: Array, radius: Array, solver: Solver = "halley") -> Array:
-    """Smallest q in [0, p] with d(p, q) <= radius, d as in `kl_upper`.
+    """Smallest q in [0, p] with d(p, q) <= radius.
 
-    Not computed as 1 - upper(1 - p, radius): a bound near 1e-5 keeps its digits.
+    d(p, q) = p log(p/q) + (1-p) log((1-p)/(1-q)), with 0 log 0 = 0. It is not computed as
+    1 - upper(1 - p, radius), so that a bound near 1e-5 keeps its digits.
 
     Args:
-      p, radius, solver: as in `kl_upper`.
+      p: any shape, in [0, 1].
+      radius: broadcast against p, in [0, inf].
+      solver: "halley" (default, one step in float32) or "bisection" (32 halvings); both keep to the root's bracket.
 
     Returns:
       q, within 16 ULP in float32 of the bound, or of p/1000 where the bound is smaller.

@@ -73,7 +73,20 @@ def stationary_mean_upper(
 def stationary_mean_lower(
     transition: Array, reward: Array, state: Array, radius: Array, solver: Solver = "halley"
 ) -> Array:
-    """The smallest stationary mean over the same rows; arguments and accuracy as in `stationary_mean_upper`.
+    """The smallest stationary mean when row `state` may be any q with KL(transition[state] || q) <= radius.
+
+    Args:
+      transition: [..., S, S], rows sum to 1.
+      reward: [..., S], finite.
+      state: [...] int, whose row is uncertain.
+      radius: [...], in [0, inf].
+      solver: "halley" (default) or "bisection".
+
+    Returns:
+      the mean [...], never NaN, as exact as `stationary_mean_upper`.
+
+    Raises:
+      ValueError: the solver's name is unknown.
 
     >>> chain = jnp.array([[0.5, 0.5, 0.0], [0.2, 0.5, 0.3], [0.1, 0.4, 0.5]])
     >>> round(float(stationary_mean_lower(chain, jnp.array([0.0, 0.5, 1.0]), 0, 0.1)), 4)

@@ -1,13 +1,13 @@
 """Environments: rested, restless and hidden Markov arms, forever or in episodes, arms with independent rewards."""
 
 from jaxbandit.environments.example import EXAMPLE
-from jaxbandit.environments.exponential_family import FamilyFit, exponential_family, fit_exponential_family
 from jaxbandit.environments.fitting import Fit, fit
 from jaxbandit.environments.hidden_arms import HiddenArms, hidden
 from jaxbandit.environments.independent_arms import IndependentArms, beta, exponential, gaussian, poisson, uniform
 from jaxbandit.environments.markov_arms import InitialState, MarkovArms, bernoulli, markov, random, two_state
-from jaxbandit.environments.restarting import Restarting, restarting
+from jaxbandit.environments.restarting_arms import Restarting, restarting
 from jaxbandit.environments.restless_arms import Restless, restless
+from jaxbandit.environments.tilted_arms import FamilyFit, exponential_family, fit_exponential_family
 
 __all__ = [
     "EXAMPLE",

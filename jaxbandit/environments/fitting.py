@@ -8,24 +8,38 @@ import numpy as np
 
 from jaxbandit import chains, divergences
 from jaxbandit.arguments import finite, number
-from jaxbandit.base import Array
+from jaxbandit.base import Array, described
 from jaxbandit.environments.markov_arms import MOST_STATES, InitialState, MarkovArms, markov
 from jaxbandit.environments.sequences import Data, sequences
 
 
+@described
 class Fit(NamedTuple):
-    """Estimated arms and how sure the estimates are; `print` shows a line for each arm."""
+    """Estimated arms and how sure the estimates are; `print` shows a line for each arm.
+
+    Fields:
+      arms: the estimated arms, ready for `simulate`.
+      counts: [K, S, S], transitions seen.
+      transition: [K, S, S], their estimated laws.
+      standard_errors: [K, S, S], of the transition.
+      means: [K], long-run reward per play.
+      means_standard_errors: [K], of the means.
+      distance: [K], the largest total variation between two rows.
+      threshold: [K], what the distance is compared with.
+      markovian: [K] bool, distance > threshold.
+      reward: [K, S], what each state pays.
+    """
 
     arms: MarkovArms
-    counts: np.ndarray  # [K, S, S], transitions seen
-    transition: np.ndarray  # [K, S, S]
-    standard_errors: np.ndarray  # [K, S, S], of the transition
-    means: np.ndarray  # [K]
-    means_standard_errors: np.ndarray  # [K]
-    distance: np.ndarray  # [K], the largest total variation between two rows
-    threshold: np.ndarray  # [K]
-    markovian: np.ndarray  # [K] bool, distance > threshold
-    reward: np.ndarray  # [K, S]
+    counts: np.ndarray
+    transition: np.ndarray
+    standard_errors: np.ndarray
+    means: np.ndarray
+    means_standard_errors: np.ndarray
+    distance: np.ndarray
+    threshold: np.ndarray
+    markovian: np.ndarray
+    reward: np.ndarray
 
     def __str__(self) -> str:
         lines = ["arm  transitions      mean  standard error  distance  threshold  verdict"]
@@ -71,7 +85,7 @@ def fit(
       prior: pseudo-count added to every transition of every arm. 0 is maximum likelihood, for which every arm must
         have left every state.
       exponent: of the test's threshold T^-exponent, positive; 1/4 in the paper.
-      initial_state: of `arms`, as in `markov`.
+      initial_state: of `arms`: every arm's state before its first play, an integer, [K] integers, or "stationary".
 
     How often the test is wrong, in percent, for an arm with p01 = p10 = (1 - d) / 2, whose rows are d apart (d = 0: an
     i.i.d. arm that is called Markovian; d > 0: a Markovian arm that is called i.i.d.):

@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from dataclasses import replace
+from dataclasses import field, replace
 from typing import ClassVar
 
 import jax.numpy as jnp
@@ -49,7 +49,7 @@ class HiddenArms:
     transition: Array
     emission: Array
     reward: Array
-    pairs: MarkovArms
+    pairs: MarkovArms = field(repr=False)
 
     def means(self) -> np.ndarray:
         """Long-run reward per play of each arm, [K] float64 on the host.

@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import math
+from dataclasses import field
 from typing import Any, Protocol
 
 import jax.numpy as jnp
@@ -98,8 +99,8 @@ class Poisson:
     """Poisson rewards of these means [K], by thresholds of 64 bits (see `tables.poisson_thresholds`)."""
 
     mean: Array
-    least: Array  # [K] int32
-    thresholds: Array  # [K, N, 2] uint32
+    least: Array = field(repr=False)  # [K] int32
+    thresholds: Array = field(repr=False)  # [K, N, 2] uint32
 
     def means(self) -> np.ndarray:
         return np.asarray(self.mean)
@@ -128,7 +129,7 @@ class Beta:
 
     a: Array
     b: Array
-    table: Array  # [K, 2, N, D + 1]
+    table: Array = field(repr=False)  # [K, 2, N, D + 1]
 
     def means(self) -> np.ndarray:
         return np.asarray(self.a / (np.asarray(self.a) + np.asarray(self.b)))

@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+from dataclasses import field
 from typing import NamedTuple
 
 import jax
@@ -10,18 +11,24 @@ import numpy as np
 
 from jaxbandit import chains, draws
 from jaxbandit.arguments import as_floats, finite, integer, number, shown
-from jaxbandit.base import Array, Feedback, check_key, pytree
+from jaxbandit.base import Array, Feedback, check_key, described, pytree
 from jaxbandit.probabilities import stochastic
 
 InitialState = int | str | Array
 MOST_STATES = 64
 
 
+@described
 class MarkovState(NamedTuple):
-    """Where the arms of one run stand."""
+    """Where the arms of one run stand.
 
-    states: Array  # [K] int32
-    plays: Array  # [K] uint32
+    Fields:
+      states: [K] int32, the state of each arm.
+      plays: [K] uint32, how often it was played.
+    """
+
+    states: Array
+    plays: Array
 
 
 @pytree
@@ -41,8 +48,8 @@ class MarkovArms:
     transition: Array
     reward: Array
     initial: Array
-    transition_thresholds: Array  # [K, S, S-1] uint32
-    initial_thresholds: Array  # [K, S-1] uint32
+    transition_thresholds: Array = field(repr=False)  # [K, S, S-1] uint32
+    initial_thresholds: Array = field(repr=False)  # [K, S-1] uint32
 
     def means(self) -> np.ndarray:
         """Long-run reward per play of each arm, [K] float64 on the host.
@@ -105,7 +112,8 @@ def bernoulli(means: Array, *, initial_state: InitialState = 0) -> MarkovArms:
 
     Args:
       means: [K], in [0, 1].
-      initial_state: as in `two_state`; it changes nothing that is paid, only what the player sees before.
+      initial_state: an integer, [K] integers, or "stationary"; it changes nothing that is paid, only what the player
+        sees before.
 
     Raises:
       ValueError: as `markov`.

@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+from dataclasses import field
 from typing import ClassVar, NamedTuple
 
 import jax.numpy as jnp
@@ -47,10 +48,10 @@ class Restless:
     transition: Array
     reward: Array
     initial: Array
-    transition_thresholds: Array  # [K, S, S-1] uint32
-    initial_thresholds: Array  # [K, S-1] uint32
+    transition_thresholds: Array = field(repr=False)  # [K, S, S-1] uint32
+    initial_thresholds: Array = field(repr=False)  # [K, S-1] uint32
     passive: Array | None = None
-    passive_thresholds: Array | None = None  # [K, S, S-1] uint32
+    passive_thresholds: Array | None = field(default=None, repr=False)  # [K, S, S-1] uint32
     observed: bool = static(False)  # whether the player sees all arms in every round
 
     @property

@@ -1,8 +1,8 @@
 """One-parameter exponential families of rewards: the divergence of two means, and what a divergence allows."""
 
 from jaxbandit.base import Family
-from jaxbandit.families.chain_family import chain_family
 from jaxbandit.families.independent import Bernoulli, Exponential, Gaussian, Poisson
+from jaxbandit.families.of_chains import chain_family
 from jaxbandit.families.table import TabledChains
 from jaxbandit.families.two_state import TwoStateChains
 

@@ -10,7 +10,7 @@ same either way. All that JAX and XLA are asked for beyond their documented inte
 | the text of a jaxpr without addresses and names, and the constants within it | `jaxprs.told` | nothing: it tells changed code, in a process, a sweep or a resumed result | the text may differ, and a folder is refused that could go on |
 | the dimension numbers and modes of `gather`, `scatter` and `scatter-add` | `jaxprs.points` | plainly written reads and writes as vectors over runs | what is not known goes through `jax.vmap` |
 | that a float division is computed once, whatever consumes it | `comparisons.computed_once` | UCB-SM twice as fast | the same numbers, computed more often |
-| how `jax.random` numbers its random bits, and the layout of its keys | `batching`, `threefry` | uniform 4 times, the gradient bandit 1.9 times as fast | found out at the first use by comparing bits; then `jax.random` itself draws |
+| how `jax.random` numbers its random bits, and the layout of its keys | `batching`, `random_bits` | uniform 4 times, the gradient bandit 1.9 times as fast | found out at the first use by comparing bits; then `jax.random` itself draws |
 | the frontend attributes `xla_cpu_small_call` and `inlineable`, set by `jax.experimental.xla_metadata` | `compilation.in_one_piece` | two devices: TV-KL-UCB 1.3, three states 1.7 times as fast | an XLA that does not know them ignores them; without the module the function is compiled as it is |
 | that a program marked so compiles | `compilation.Compiled` | as above | whatever XLA says to the marked program, the program without marks is tried |
 | that a call finds what `lower(...).compile()` has compiled before it | `compilation.Compiled.ahead` | policies are compiled side by side | each is compiled again at its call, one after the other |
@@ -25,8 +25,8 @@ from jaxbandit.fast.batching import over_runs
 from jaxbandit.fast.comparisons import add_one, computed_once, look_up, look_up_each
 from jaxbandit.fast.compilation import Compiled, use_cache
 from jaxbandit.fast.elementary import cosine_and_sine, exponential, log, log_and_excess, log_of_sum, polynomial
+from jaxbandit.fast.random_bits import threefry
 from jaxbandit.fast.switch import PLAIN
-from jaxbandit.fast.threefry import threefry
 
 __all__ = [
     "PLAIN",

@@ -19,8 +19,8 @@ from jax.lax import GatherScatterMode
 from jaxbandit.base import Array
 from jaxbandit.fast import comparisons
 from jaxbandit.fast.jaxprs import CALLS, ELEMENTWISE, FOLDS, called, evaluate, out_of_bounds, parts_of_scan, points
+from jaxbandit.fast.random_bits import threefry
 from jaxbandit.fast.switch import PLAIN
-from jaxbandit.fast.threefry import threefry
 
 # Names of JAX's primitives: ALONG_AXES act along given axes, RANDOM draw from keys; others are in `jaxprs`.
 ALONG_AXES = frozenset(

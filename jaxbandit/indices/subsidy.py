@@ -7,18 +7,24 @@ from typing import NamedTuple
 import numpy as np
 
 from jaxbandit.arguments import number
-from jaxbandit.base import Array
+from jaxbandit.base import Array, described
 from jaxbandit.chains import recurrent_classes
 from jaxbandit.indices.arguments import checked_reward, checked_rows
 
 ROUNDING = 1e-8  # of the largest number compared; closer ones are equal
 
 
+@described
 class WhittleIndices(NamedTuple):
-    """Indices of known restless arms, and which arms have any."""
+    """Indices of known restless arms, and which arms have any.
 
-    index: np.ndarray  # type: ignore[assignment]  # [K, S]; NaN for an arm that is not indexable
-    indexable: np.ndarray  # [K] bool
+    Fields:
+      index: [K, S]; NaN for an arm that is not indexable.
+      indexable: [K] bool, whether the arm has an index in every state.
+    """
+
+    index: np.ndarray  # type: ignore[assignment]
+    indexable: np.ndarray
 
 
 def whittle(active: Array, passive: Array, reward: Array, *, discount: float | None = None) -> WhittleIndices:

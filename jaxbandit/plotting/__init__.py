@@ -1,12 +1,13 @@
 """Pictures of a result: each function draws on an axes and returns it; no global setting is touched."""
 
-from jaxbandit.plotting.common import COLOURS, MARKERS
+from jaxbandit.plotting.common import COLOURS, MARKERS, curve_style
 from jaxbandit.plotting.curves import plot_batches, plot_distribution, plot_pulls, plot_regret
 from jaxbandit.plotting.settings import plot_heatmap, plot_parameter
 
 __all__ = [
     "COLOURS",
     "MARKERS",
+    "curve_style",
     "plot_batches",
     "plot_distribution",
     "plot_heatmap",
@@ -14,3 +15,7 @@ __all__ = [
     "plot_pulls",
     "plot_regret",
 ]
+
+
+def __dir__() -> list[str]:
+    return __all__

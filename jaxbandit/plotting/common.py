@@ -2,23 +2,143 @@
 
 from __future__ import annotations
 
+import math
 from collections.abc import Sequence
-from typing import TYPE_CHECKING, Literal
+from typing import TYPE_CHECKING, Any, Literal, NamedTuple
 
 import matplotlib.pyplot as plt
 import numpy as np
+from matplotlib.colors import to_rgb
+from matplotlib.ticker import LogFormatterSciNotation, LogLocator, MaxNLocator, NullLocator
 
 from jaxbandit import metrics
 from jaxbandit.arguments import as_floats, has, integer, list_of, shown
+from jaxbandit.results.display import variant_names
 
 if TYPE_CHECKING:
     from matplotlib.axes import Axes
+    from matplotlib.axis import Axis
 
     from jaxbandit.results.result import Result
 
 COLOURS = ("#3f90da", "#ffa90e", "#bd1f01", "#94a4a2", "#832db6", "#a96b59", "#e76300", "#b9ac70")  # petroff8
-MARKERS = "osD^vPX*"
+MARKERS = "oDPvXs^*"  # in this order, since shapes that are like each other should have colours of unlike lightness
+STYLES = ("-", "-.", ":")  # of the first eight curves, the next and the next; quantiles are dashed
 LINES = ((0, (4, 2)), (0, (1, 1.5)), (0, (6, 2, 1, 2)), (0, (2, 2, 6, 2)))  # of bounds
+
+
+class Curve(NamedTuple):
+    """A variant of a policy in a scenario, and how it is drawn in every picture of a result."""
+
+    name: str
+    regret: np.ndarray  # [R, T], `metrics.regret`
+    style: dict[str, Any]
+
+
+def curve_style(number: int) -> dict[str, Any]:
+    """Colour, marker and line of a picture's curve `number`, from 0, as arguments of `Axes.plot`.
+
+    Eight curves differ in colour and marker, so that they can be told apart in grey, too; the next eight in the line.
+
+    Raises:
+      ValueError: the number is negative.
+
+    >>> curve_style(0)["marker"], curve_style(8)["linestyle"]
+    ('o', '-.')
+    """
+    turn, place = divmod(integer("number", number, 0), len(COLOURS))
+    line, marker = STYLES[turn % len(STYLES)], MARKERS[(place + turn) % len(MARKERS)]
+    return {"color": COLOURS[place], "linestyle": line, "marker": marker, "markersize": 5}
+
+
+def apart(place: float) -> dict[str, Any]:
+    """Markers that stand apart along a line; those of lines at other places, in [0, 1), stand elsewhere."""
+    return {"markevery": (0.12 * place, 0.12)}  # shares of the diagonal of the axes
+
+
+def curves_of(result: Result, labels: Sequence[str] | None, scenario: int, variant: int | None) -> list[Curve]:
+    """One curve for each variant of the policies, or for this one; the variants of a policy are shades of its colour.
+
+    Raises:
+      ValueError: there is no such label, scenario or variant, or nothing is recorded.
+    """
+    chosen = labels_of(result, labels)
+    check_scenario(result, scenario)
+    curves = []
+    for label in chosen:
+        count, number = result.visits[label].shape[1], result.labels.index(label)
+        shown = range(count) if variant is None else [variant_of(result, label, variant)]
+        regret = metrics.regret(result, label)[scenario]
+        for v in shown:
+            style = curve_style(number) | apart(number / len(COLOURS) % 1 if count == 1 else v / count)
+            if count > 1:
+                style["color"] = _shade(style["color"], v / (count - 1))
+            curves.append(Curve(name_of(result, label, v), regret[v], style))
+    return curves
+
+
+def variant_of(result: Result, label: str, variant: int) -> int:
+    """Where the variant stands among those of the policy; the only one there is, whatever the number.
+
+    Raises:
+      ValueError: there are several, and none of this number.
+    """
+    count = result.visits[label].shape[1]
+    variant = integer("variant", variant)
+    if count > 1 and not 0 <= variant < count:
+        raise ValueError(f"variant: {variant}; {label!r} has variants 0 to {count - 1}")
+    return variant if count > 1 else 0
+
+
+def name_of(result: Result, label: str, variant: int) -> str:
+    """A policy's label, with what tells this variant from its others."""
+    names = variant_names(result, label)
+    return f"{label}, {names[variant]}" if len(names) > 1 else label
+
+
+def _shade(colour: str, place: float) -> tuple[float, float, float]:
+    """The colour made as dark (place 0) or as light (1) as can still be seen on white.
+
+    Steps are even to the eye, whose lightness is the cube root of the luminance, here from 0.05 to 0.4.
+    """
+    light = np.array(to_rgb(colour)) ** 2.2  # about what the screen shines
+    luminance = float(light @ [0.2126, 0.7152, 0.0722])
+    wanted = (0.05 ** (1 / 3) * (1 - place) + 0.4 ** (1 / 3) * place) ** 3
+    white = max(0.0, (wanted - luminance) / (1 - luminance))
+    red, green, blue = (min(1.0, wanted / luminance) * light * (1 - white) + white) ** (1 / 2.2)
+    return float(red), float(green), float(blue)
+
+
+class Decades(LogLocator):
+    """Ticks at powers of ten, at 2 and 5 times these where they alone are too few, evenly where there is but one."""
+
+    def tick_values(self, vmin: float, vmax: float) -> Any:
+        near = 0 < vmin < vmax < 100 * vmin
+        self.set_params(subs=(1.0, 2.0, 5.0) if near else (1.0,))
+        ticks = np.asarray(super().tick_values(vmin, vmax))
+        inside = (vmin <= ticks) & (ticks <= vmax)
+        return MaxNLocator(4).tick_values(vmin, vmax) if near and inside.sum() < 2 else ticks
+
+
+class Plain(LogFormatterSciNotation):
+    """1,000 for 10^3, on an axis where all such numbers are short."""
+
+    def __call__(self, x: float, pos: int | None = None) -> str:
+        low, high = self.axis.get_view_interval()  # type: ignore[union-attr]
+        return f"{x:,g}" if low > 1e-4 and high < 1.1e5 else str(super().__call__(x, pos))
+
+
+def decades(ax: Axes, which: Literal["x", "y"]) -> None:
+    """Make an axis logarithmic, with numbers that stand apart however short it is."""
+    ax.set(**{f"{which}scale": "log"})
+    stand_apart(ax.xaxis if which == "x" else ax.yaxis)
+
+
+def stand_apart(axis: Axis) -> None:
+    """Few numbers on a logarithmic axis, none of which runs into its neighbour."""
+    axis.set_major_locator(Decades())
+    axis.set_major_formatter(Plain(minor_thresholds=(math.inf, math.inf)))
+    axis.set_minor_locator(NullLocator())
 
 
 def axes_of(ax: Axes | None) -> Axes:
@@ -82,15 +202,9 @@ def positive(values: np.ndarray) -> np.ndarray:
 def regret_axis(ax: Axes, result: Result, logarithmic: bool) -> None:
     """Regret upwards, from 0 unless it is one that may be negative."""
     if logarithmic:
-        ax.set_yscale("log")
+        decades(ax, "y")
     elif metrics.regret_name(result) == "pseudo-regret":
         ax.set_ylim(bottom=0)
-
-
-def colour_of(result: Result, label: str) -> str:
-    """A policy has the same colour in every picture of a result."""
-    metrics.check_label(result, label)
-    return COLOURS[result.labels.index(label) % len(COLOURS)]
 
 
 def title_of(result: Result, scenario: int, quantiles: Sequence[float]) -> str:
@@ -107,5 +221,6 @@ def finish(ax: Axes, title: str, legend: Literal["best", "upper left"] = "best")
     ax.set_title(title, fontsize="medium")
     ax.grid(True, which="major", alpha=0.25)
     ax.spines[["top", "right"]].set_visible(False)
-    ax.legend(frameon=False, fontsize="small", loc=legend)
+    entries = len(ax.get_legend_handles_labels()[1])
+    ax.legend(frameon=False, fontsize="small", loc=legend, ncols=1 + entries // 12)
     return ax

@@ -13,16 +13,20 @@ from jaxbandit.arguments import has, integer, list_of, truth
 from jaxbandit.plotting.common import (
     COLOURS,
     LINES,
+    apart,
     axes_of,
     check_scenario,
-    colour_of,
+    curve_style,
+    curves_of,
+    decades,
     finish,
-    labels_of,
+    name_of,
     positive,
     quantiles_of,
     regret_axis,
     runs_of,
     title_of,
+    variant_of,
 )
 
 if TYPE_CHECKING:
@@ -37,7 +41,7 @@ def plot_regret(
     labels: Sequence[str] | None = None,
     *,
     scenario: int = 0,
-    variant: int = 0,
+    variant: int | None = None,
     quantiles: Sequence[float] = (),
     bounds: Sequence[Bound] = (),
     normalised: bool = False,
@@ -49,7 +53,8 @@ def plot_regret(
     Args:
       result: of `simulate`.
       labels: which policies; all by default.
-      scenario, variant: positions on these axes; a policy of one variant is drawn whatever the variant.
+      scenario: position on this axis.
+      variant: position on this axis, the same for every policy that has several; by default each is a curve of its own.
       quantiles: of the runs' regret, in [0, 1].
       bounds: of `jaxbandit.bounds`, drawn in black; asymptotic ones as constant times log t.
       normalised: regret divided by log t, to which the constants of asymptotic bounds are to be compared.
@@ -59,8 +64,7 @@ def plot_regret(
     Raises:
       ValueError: there is no such label or variant, or nothing is recorded that can be drawn.
     """
-    ax, quantiles, chosen = axes_of(ax), quantiles_of(quantiles), labels_of(result, labels)
-    check_scenario(result, scenario)
+    ax, quantiles, curves = axes_of(ax), quantiles_of(quantiles), curves_of(result, labels, scenario, variant)
     truth("normalised", normalised)
     truth("logarithmic", logarithmic)
     drawn = result.times >= (2 if normalised else 1)
@@ -68,15 +72,14 @@ def plot_regret(
     unit = np.log(times) if normalised else np.ones(len(times))
     if not drawn.any():
         raise ValueError("normalised: only round 1 is recorded, where log t is 0")
-    for label in chosen:
-        colour = colour_of(result, label)
-        regret = metrics.of_variant(metrics.regret(result, label)[scenario], variant, label).T  # [T, R]
-        summary = metrics.summary(regret)
+    for name, regret, style in curves:
+        colour = style["color"]
+        summary = metrics.summary(regret.T)
         mean, low, high = (each[drawn] / unit for each in summary[:3])
-        ax.plot(times, positive(mean) if logarithmic else mean, color=colour, label=label)
+        ax.plot(times, positive(mean) if logarithmic else mean, **style, label=name)
         ax.fill_between(times, low, high, color=colour, alpha=0.2, linewidth=0)
         for q in quantiles:
-            height = np.quantile(regret, q, axis=-1)[drawn] / unit
+            height = np.quantile(regret, q, axis=0)[drawn] / unit
             ax.plot(times, positive(height) if logarithmic else height, color=colour, linestyle="--", linewidth=1)
     for bound, line in zip(_bounds(bounds), itertools.cycle(LINES)):
         if bound.times is None:
@@ -87,7 +90,7 @@ def plot_regret(
         height = values / np.log(at) if normalised else values
         name = f"{bound.label} ({bound.holds_for})"
         ax.plot(at, height, color="black", linestyle=line, linewidth=1.2, label=name)
-    ax.set_xscale("log")
+    decades(ax, "x")
     regret_axis(ax, result, logarithmic)
     ax.set_xlim(max(1, times[0]), times[-1])
     ax.set_xlabel("round t")
@@ -98,47 +101,63 @@ def plot_regret(
 def plot_pulls(result: Result, label: str, *, scenario: int = 0, variant: int = 0, ax: Axes | None = None) -> Axes:
     """Mean number of plays of every arm over rounds, both axes logarithmic; the best arms are drawn thicker.
 
-    Arms are numbered from 1, as in the paper; everywhere in code they are numbered from 0.
+    Arms are numbered from 1, as in the paper; everywhere in code they are numbered from 0. One variant is drawn, which
+    the title names.
     """
     ax = axes_of(ax)
     metrics.check_label(result, label)
     check_scenario(result, scenario)
-    plays = metrics.of_variant(result.visits[label][scenario], variant, label).sum(-1).mean(0)  # [T, K]
+    number = variant_of(result, label, variant)
+    plays = result.visits[label][scenario, number].sum(-1).mean(0)  # [T, K]
     means, best_arms = result.means[scenario], metrics.best_arms(result)[scenario]
     for arm in range(plays.shape[1]):
         best = best_arms[arm]
         ax.plot(
             result.times,
             positive(plays[:, arm]),
-            color=COLOURS[arm % len(COLOURS)],
+            **curve_style(arm),
+            **apart(arm / len(COLOURS) % 1),
             linewidth=2.5 if best else 1.2,
             label=f"arm {arm + 1}{' (best)' if best else ''}, mean {means[arm]:.4f}",
         )
-    ax.set_xscale("log")
-    ax.set_yscale("log")
+    decades(ax, "x")
+    decades(ax, "y")
     ax.set_xlim(max(1, result.times[0]), result.times[-1])
     ax.set_xlabel("round t")
     ax.set_ylabel("plays")
-    return finish(ax, f"{result.scenarios[scenario]}: {label}, mean plays of {runs_of(result)} runs")
+    name = name_of(result, label, number)
+    return finish(ax, f"{result.scenarios[scenario]}: {name}, mean plays of {runs_of(result)} runs")
 
 
 def plot_distribution(
-    result: Result, labels: Sequence[str] | None = None, *, scenario: int = 0, variant: int = 0, ax: Axes | None = None
+    result: Result,
+    labels: Sequence[str] | None = None,
+    *,
+    scenario: int = 0,
+    variant: int | None = None,
+    ax: Axes | None = None,
 ) -> Axes:
     """Share of runs whose final regret is at least x, axes logarithmic (for realised regret one), to show the tail.
 
+    Args:
+      result: of `simulate`.
+      labels: which policies; all by default.
+      scenario: position on this axis.
+      variant: position on this axis, the same for every policy that has several; by default each is a curve of its own.
+      ax: drawn on; the current one by default.
+
     Raises:
-      ValueError: there is no such label or variant; a policy of one variant is drawn whatever the variant.
+      ValueError: there is no such label or variant.
     """
-    ax, chosen = axes_of(ax), labels_of(result, labels)
-    check_scenario(result, scenario)
-    least, scale = (0.1, "log") if metrics.regret_name(result) == "pseudo-regret" else (-np.inf, "linear")
-    for label in chosen:
-        final = np.sort(metrics.of_variant(metrics.regret(result, label)[scenario], variant, label)[:, -1])
+    ax, curves = axes_of(ax), curves_of(result, labels, scenario, variant)
+    logarithmic = metrics.regret_name(result) == "pseudo-regret"
+    for name, regret, style in curves:
+        final = np.sort(regret[:, -1])
         share = 1 - np.arange(len(final)) / len(final)
-        ax.step(np.maximum(final, least), share, where="pre", color=colour_of(result, label), label=label)
-    ax.set_xscale(scale)
-    ax.set_yscale("log")
+        ax.step(np.maximum(final, 0.1) if logarithmic else final, share, where="pre", **style, label=name)
+    if logarithmic:
+        decades(ax, "x")
+    decades(ax, "y")
     ax.set_xlabel(f"{metrics.regret_name(result)} x after {result.times[-1]:,} rounds")
     ax.set_ylabel("share of runs with at least x")
     return finish(ax, f"{result.scenarios[scenario]}: final regret of {runs_of(result)} runs")
@@ -149,14 +168,17 @@ def plot_batches(
 ) -> Axes:
     """Mean final regret of every `batch` runs with its 95 % interval, sorted; red where it misses the mean of all runs.
 
+    One variant is drawn, which the title names.
+
     Raises:
-      ValueError: there is no such label, or the runs make no batch of 2 or more.
+      ValueError: there is no such label or variant, or the runs make no batch of 2 or more.
     """
     ax = axes_of(ax)
     metrics.check_label(result, label)
     check_scenario(result, scenario)
     integer("batch", batch)
-    final = metrics.of_variant(metrics.regret(result, label)[scenario], variant, label)[:, -1]
+    number = variant_of(result, label, variant)
+    final = metrics.regret(result, label)[scenario, number, :, -1]
     if not 2 <= batch <= len(final):
         raise ValueError(f"batch: {batch}; give a number of runs, 2 to {len(final)}")
     summary = metrics.summary(final[: len(final) // batch * batch].reshape(-1, batch))
@@ -168,7 +190,8 @@ def plot_batches(
     ax.axhline(final.mean(), color="black", linewidth=1)
     ax.set_xlabel(f"batch of {batch:,} runs, by its mean")
     ax.set_ylabel(f"{metrics.regret_name(result)} after {result.times[-1]:,} rounds")
-    return finish(ax, f"{result.scenarios[scenario]}: {label}, {runs_of(result)} runs", legend="upper left")
+    name = name_of(result, label, number)
+    return finish(ax, f"{result.scenarios[scenario]}: {name}, {runs_of(result)} runs", legend="upper left")
 
 
 def _bounds(bounds: Sequence[Bound]) -> list[Bound]:

@@ -13,14 +13,14 @@ from matplotlib.colors import LogNorm, Normalize
 from jaxbandit import metrics
 from jaxbandit.arguments import as_floats, choice, finite, list_of, shown, truth
 from jaxbandit.plotting.common import (
-    COLOURS,
-    MARKERS,
     axes_of,
     check_scenario,
+    curve_style,
     finish,
     labels_of,
     quantiles_of,
     regret_axis,
+    stand_apart,
     title_of,
 )
 
@@ -84,13 +84,13 @@ def plot_parameter(
             raise ValueError(f"values: {len(at)} of them; {label!r} has {len(final)} variants")
         here = np.flatnonzero([each == text for each in texts])
         here = here[np.argsort(at[here], kind="stable")]
-        colour, marker = COLOURS[number % len(COLOURS)], MARKERS[number % len(MARKERS)]
+        style = curve_style(number)
         summary = metrics.summary(final[here])
         name = ", ".join(filter(None, [label if len(chosen) > 1 or not text else "", text]))
-        ax.plot(at[here], summary.mean, color=colour, marker=marker, markersize=5, label=name)
-        ax.fill_between(at[here], summary.low, summary.high, color=colour, alpha=0.2, linewidth=0)
+        ax.plot(at[here], summary.mean, **style, label=name)
+        ax.fill_between(at[here], summary.low, summary.high, color=style["color"], alpha=0.2, linewidth=0)
         for q in quantiles:
-            ax.plot(at[here], np.quantile(final[here], q, axis=-1), color=colour, linestyle="--", linewidth=1)
+            ax.plot(at[here], np.quantile(final[here], q, axis=-1), color=style["color"], linestyle="--", linewidth=1)
     ax.set_xscale(axis)
     if axis == "log":  # its own ticks are powers of 10, of which a grid may hold none
         ax.set_xticks(np.unique(at), [f"{value:g}" for value in np.unique(at)])
@@ -110,7 +110,7 @@ def plot_heatmap(
     form: str = "{:,.0f}",
     ax: Axes | None = None,
 ) -> Axes:
-    """A table [R, C] as colours, dark to bright, with every number written into its cell.
+    """A table [R, C] as colours, dark to bright, with every number written into its cell, and a colour bar.
 
     Args:
       values: [R, C]; positive where `logarithmic`.
@@ -134,7 +134,13 @@ def plot_heatmap(
     except (AttributeError, LookupError, TypeError, ValueError):
         raise ValueError(f"form: {shown(form)} writes no number, as '{{:.1f}}' does") from None
     norm = LogNorm(values.min(), values.max()) if logarithmic else Normalize(values.min(), values.max())
-    ax.imshow(values, cmap="cividis", norm=norm, aspect="auto")
+    image = ax.imshow(values, cmap="cividis", norm=norm, aspect="auto")
+    if values.min() < values.max():
+        bar = ax.figure.colorbar(image, ax=ax, pad=0.02)
+        bar.outline.set_visible(False)
+        bar.ax.tick_params(length=2, labelsize=7)
+        if logarithmic:
+            stand_apart(bar.ax.yaxis)
     for (i, j), value in np.ndenumerate(values):
         bright = norm(value) > 0.5
         ax.text(j, i, form.format(value), ha="center", va="center", fontsize=7, color="black" if bright else "white")

@@ -24,7 +24,7 @@ class EmpiricalKLUCB:
     knows how far rewards are spread, where `KLUCB` takes them to be as spread as they can be with their mean.
 
     Args:
-      exploration: a number, or None for f(t) = 1 + t log^2 t as in `KLUCB`.
+      exploration: None for f(t) = 1 + t log^2 t, or a number c for log t + c log log t.
       top: whether q may also move to a state of its own that pays 1, after `unit_reward`, as for a player who knows no
         more of the rewards than that they lie in [0, 1].
       solver: of `confidence.kl_ball_max`.

@@ -6,31 +6,61 @@ from typing import NamedTuple
 
 import jax.numpy as jnp
 
-from jaxbandit.base import Array, Family, Feedback, total
+from jaxbandit.base import Array, Family, Feedback, described, total
 from jaxbandit.fast import add_one
 from jaxbandit.sums import TwoFloats, add_rewards, no_sums
 
+__all__ = [
+    "count_transitions",
+    "count_visits",
+    "no_transitions",
+    "no_visits",
+    "ratio",
+    "sample_mean",
+    "total",
+    "unit_reward",
+]
 
+
+@described
 class Visits(NamedTuple):
-    """State of a policy that needs sample means only."""
+    """State of a policy that needs sample means only.
 
-    counts: Array  # [K, S] int32, plays of the arm that moved it to the state
-    reward: Array  # [K, S], in [0, 1], or as a family has them
+    Fields:
+      counts: [K, S] int32, plays of the arm that moved it to the state.
+      reward: [K, S], in [0, 1], or as a family has them.
+    """
+
+    counts: Array
+    reward: Array
 
 
+@described
 class Sums(NamedTuple):
-    """State of the same where rewards are no finite table."""
+    """State of the same where rewards are no finite table.
 
-    plays: Array  # [K] int32
-    rewards: TwoFloats  # [K], sum of the arm's rewards
+    Fields:
+      plays: [K] int32.
+      rewards: [K], sum of the arm's rewards.
+    """
+
+    plays: Array
+    rewards: TwoFloats
 
 
+@described
 class Transitions(NamedTuple):
-    """State of a policy that estimates transitions."""
+    """State of a policy that estimates transitions.
 
-    counts: Array  # [K, S, S] int32, transitions seen
-    states: Array  # [K] int32, where each arm was last seen
-    reward: Array  # [K, S], in [0, 1]
+    Fields:
+      counts: [K, S, S] int32, transitions seen.
+      states: [K] int32, where each arm was last seen.
+      reward: [K, S], in [0, 1].
+    """
+
+    counts: Array
+    states: Array
+    reward: Array
 
 
 def unit_reward(reward: Array) -> Array:

@@ -15,7 +15,8 @@ class IMED:
     """IMED for one-parameter families: the arm with the least T d(mean, best mean) + log T is played, T its plays.
 
     Args:
-      family: as in `KLUCB`.
+      family: one of `jaxbandit.families`, whose divergence takes the place of d, of rewards as they are; None is
+        Bernoulli, of rewards mapped to [0, 1].
 
     Raises:
       ValueError: from `simulate` and `check_policy`, for rewards that are not the family's.

@@ -82,10 +82,13 @@ class RoundRobinKLUCB:
     replaces the least of the M leaders. Leaders are found among the arms with at least delta t plays.
 
     Args:
-      exploration, solver, family: as in `KLUCB`; Moulos has exploration=3 and a family of chains, Lai and Robbins's
-        rule exploration=0.
+      exploration: None for f(t) = 1 + t log^2 t, or a number c for log t + c log log t; Moulos has 3, Lai
+        and Robbins's rule 0.
       delta: least share of rounds an arm must have been played in to lead, in [0, 1/K]; 0 as in the paper, and
         positive in Lai and Robbins's rule.
+      solver: of `confidence.kl_upper`.
+      family: one of `jaxbandit.families`, whose divergence takes the place of d, of rewards as they are; Moulos has one
+        of chains. None is Bernoulli, of rewards mapped to [0, 1].
 
     Raises:
       ValueError: from `simulate` and `check_policy`, for delta outside [0, 1/K].

@@ -94,8 +94,10 @@ class PosteriorGittins:
     environment where they never do, every round is an episode of its own.
 
     Args:
-      discount, initial_state: as in `PlugInGittins`.
+      discount: from 0 to 0.999999.
       prior: sum of the parameters of each row's first law, at least 1e-30.
+      initial_state: of every arm that has not been seen since all arms began again (`environments.restarting`), an
+        integer.
 
     Raises:
       ValueError: from `simulate` and `check_policy`, for a field out of range.

@@ -79,13 +79,18 @@ class TVKLUCB:
     is a fourth power, so they are compared with the threshold times 1 + 1e-5, the same in every precision.
 
     Args:
-      exploration, unvisited, samples, solver: as in `KLUCBMC`.
+      exploration: None for f(t) = 1 + t log^2 t, or a number c for log t + c log log t.
+      unvisited: estimated probability of leaving a state not yet left, to the other states alike, in [0, 1]; 1 as in
+        the paper.
       exponent, scale: of the test's threshold; 1/4 and 1 in the paper.
+      samples: "arm" (the paper's equations: the level is divided by all plays of the arm) or "state" (its concentration
+        lemma: by the plays in the present state).
       clock: "round" (the paper: the threshold falls with the round) or "arm" (with the arm's own plays, T^-exponent,
         for which its proposition 4 is stated).
       distance: "total_variation", "squared_hellinger", "jensen_shannon" or "kl" (the larger of both orders), all
         compared with the same threshold. The paper's proof is for the first and what lies under it, as the next two
         do; for "kl" there is none. A smaller distance calls an arm Markovian later.
+      solver: of `confidence.kl_bound` and `confidence.stationary_mean_upper`.
 
     Raises:
       ValueError: from `simulate` and `check_policy`, for a field out of range.

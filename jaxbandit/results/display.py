@@ -5,7 +5,9 @@ from __future__ import annotations
 from collections.abc import Sequence
 from dataclasses import replace
 from html import escape
-from typing import Any
+from typing import Any, NamedTuple
+
+import numpy as np
 
 from jaxbandit import metrics
 from jaxbandit.results.contents import Contents
@@ -61,10 +63,54 @@ def _policies(result: Contents) -> str:
     return _table("Policies", ("policy", "class", "hyper-parameters"), rows)
 
 
+class Final(NamedTuple):
+    """How a variant of a policy ends in a scenario."""
+
+    scenario: str
+    label: str
+    variant: str
+    regret: np.ndarray  # [R]
+    linear: float  # share of runs
+
+
 def _regret(result: Contents) -> str:
     """Final regret; of every policy the first variants, as many as there is room for."""
     if not len(result.times):
         return "<p>No round is recorded yet.</p>"
+    finals, total = _finals(result)
+    rows = []
+    for scenario, label, variant, regret, linear in finals:
+        mean, low, high, median, *_, worst = map(float, metrics.summary(regret))
+        interval = f"{_number(low)} to {_number(high)}" if len(regret) > 1 else ""
+        numbers = _number(mean), interval, _number(median), _number(worst), f"{linear:.1%}"
+        rows.append((scenario, label, variant, *numbers))
+    header = ("scenario", "policy", "variant", "mean", "95 % interval", "median", "worst 5 %", "linear share")
+    return _table(_caption(result), header, rows, numbers=5, total=total)
+
+
+def in_full(result: Contents) -> str:
+    """What `print(result)` shows: its line, and a line for each policy with mean final regret and standard error."""
+    if not len(result.times):
+        return f"{as_text(result)}\nNo round is recorded yet."
+    finals, total = _finals(result)
+    rows = []
+    for scenario, label, variant, regret, _ in finals[:ROWS]:
+        error = f" ± {_number(float(regret.std(ddof=1)) / len(regret) ** 0.5)}" if len(regret) > 1 else ""
+        rows.append((scenario, f"{label}, {variant}" if variant else label, _number(float(regret.mean())), error))
+    left, middle, right, _ = (max(map(len, column)) for column in zip(*rows))
+    lines = [f"{row[0]:{left}}  {row[1]:{middle}}  {row[2]:>{right}}{row[3]}" for row in rows]
+    if len(lines) < total:
+        lines.append(f"{len(lines):,} of {total:,} lines are shown.")
+    what = "mean and its standard error" if _runs(result) > 1 else "of one run"
+    return "\n".join([as_text(result), f"{_caption(result)}, {what}", *lines])
+
+
+def _caption(result: Contents) -> str:
+    return f"{metrics.regret_name(result).capitalize()} after round {result.times[-1]:,}"
+
+
+def _finals(result: Contents) -> tuple[list[Final], int]:
+    """Of every policy the first variants, as many as there is room for, and how many variants there are."""
     counts = {label: visits[:, :, :, -1:] for label, visits in result.visits.items()}
     recorded = {name: {label: x[:, :, :, -1:] for label, x in of.items()} for name, of in result.recorded.items()}
     last = replace(result, times=result.times[-1:], visits=counts, recorded=recorded)
@@ -72,40 +118,25 @@ def _regret(result: Contents) -> str:
     few = [n for n in range(2, ROWS + 1) if len(result.scenarios) * sum(min(n, v) for v in variants) <= ROWS]
     room = max(few, default=1)
     columns = {
-        label: (
-            _variants(result, label)[:room],
-            metrics.summary(metrics.regret(last, label)[..., 0]),
-            metrics.linear_share(result, label),
-        )
+        label: (variant_names(result, label)[:room], metrics.regret(last, label), metrics.linear_share(result, label))
         for label in result.labels[:ROWS]
     }
-    rows = [
-        (
-            scenario,
-            label,
-            variant,
-            _number(final.mean[c, v]),
-            f"{_number(final.low[c, v])} to {_number(final.high[c, v])}" if _runs(result) > 1 else "",
-            _number(final.median[c, v]),
-            _number(final.worst[c, v]),
-            f"{linear[c, v]:.1%}",
-        )
+    finals = [
+        Final(scenario, label, variant, regret[c, v, :, 0], float(linear[c, v]))
         for c, scenario in enumerate(result.scenarios)
-        for label, (names, final, linear) in columns.items()
+        for label, (names, regret, linear) in columns.items()
         for v, variant in enumerate(names)
     ]
-    header = ("scenario", "policy", "variant", "mean", "95 % interval", "median", "worst 5 %", "linear share")
-    caption = f"{metrics.regret_name(result).capitalize()} after round {result.times[-1]:,}"
-    return _table(caption, header, rows, numbers=5, total=len(result.scenarios) * sum(variants))
+    return finals, len(result.scenarios) * sum(variants)
 
 
-def _variants(result: Contents, label: str) -> list[str]:
-    """What tells the variants of a policy apart: the values in which they differ."""
+def variant_names(result: Contents, label: str) -> list[str]:
+    """What tells the variants of a policy apart: where they differ, as "exponent=0.2"; of a single one nothing."""
     count = result.visits[label].shape[1]
     differing = {name: each for name, each in result.hyperparameters(label).items() if each.count(each[0]) < count}
     if count == 1 or not differing:
-        return [f"{v}" if count > 1 else "" for v in range(count)]
-    return [", ".join(f"{name} {_value(each[v])}" for name, each in differing.items()) for v in range(count)]
+        return [f"variant {v}" if count > 1 else "" for v in range(count)]
+    return [", ".join(f"{name}={_value(each[v])}" for name, each in differing.items()) for v in range(count)]
 
 
 def _hyperparameters(result: Contents, label: str) -> str:

@@ -35,7 +35,7 @@ def as_dataset(result: Contents) -> xarray.Dataset:
         regret = np.concatenate([metrics.regret(result, label) for label in result.labels], axis=1)
     runs, _, arms, states = visits.shape[2:]
     hyperparameters = _hyperparameters(result, variants)
-    dataset: xarray.Dataset = _installed("xarray").Dataset(
+    dataset: xarray.Dataset = installed("xarray").Dataset(
         {
             "visits": (DIMENSIONS, visits, {"long_name": "plays that moved the arm to the state"}),
             "regret": (DIMENSIONS[:4], regret, {"long_name": metrics.regret_name(result)}),
@@ -71,7 +71,7 @@ def write_netcdf(result: Contents, path: str | os.PathLike[str]) -> None:
     """
     place = file_name(path)
     for package in ("xarray", "h5netcdf", "h5py"):
-        _installed(package)
+        installed(package)
     compressed = {name: {"zlib": True, "complevel": 1} for name in ("visits", "regret")}
     with whole_file(place) as file:
         as_dataset(result).to_netcdf(file.name, engine="h5netcdf", encoding=compressed)
@@ -126,7 +126,7 @@ def _origin(result: Contents) -> dict[str, Any]:
     return origin | {f"{package}_version": version for package, version in versions.items()}
 
 
-def _installed(package: str) -> Any:
+def installed(package: str) -> Any:
     try:
         return import_module(package)
     except ImportError as error:

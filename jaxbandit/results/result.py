@@ -29,6 +29,12 @@ class Result(Contents):
 
         return as_text(self)
 
+    def __str__(self) -> str:
+        """What `print` shows: what was played, and a table of final regret."""
+        from jaxbandit.results.display import in_full
+
+        return in_full(self)
+
     def _repr_html_(self) -> str:
         """What a notebook shows: what was played, its size, and a table of final regret."""
         from jaxbandit.results.display import as_html

@@ -11,7 +11,7 @@ import jax.numpy as jnp
 import numpy as np
 
 from jaxbandit.arguments import as_floats, has, integer, shown
-from jaxbandit.base import REWARDS, Array, Environment, Policy, State, check_key, reward_table
+from jaxbandit.base import REWARDS, Array, Environment, Policy, State, check_key, described, reward_table
 from jaxbandit.fast import add_one, over_runs, threefry
 from jaxbandit.selection import best
 from jaxbandit.sums import TwoFloats, add_rewards, no_sums
@@ -19,22 +19,38 @@ from jaxbandit.sums import TwoFloats, add_rewards, no_sums
 Recorders = Mapping[str, Callable[..., Any]]  # name to function(environment_state, policy_state, t, policy)
 
 
+@described
 class Luck(NamedTuple):
-    """What chance gives one run; a constant of it. Many runs: every leaf with the runs last."""
+    """What chance gives one run; a constant of it. Many runs: every leaf with the runs last.
 
-    environment: Array  # key of the arms' draws
-    policy: Array  # key of the policy's draws, folded with the round
-    order: Array | None  # [K] int32, the environment's arm behind each of the policy's arms; None: the same
+    Fields:
+      environment: key of the arms' draws.
+      policy: key of the policy's draws, folded with the round.
+      order: [K] int32, the environment's arm behind each of the policy's arms; None: the same.
+    """
+
+    environment: Array
+    policy: Array
+    order: Array | None
 
 
+@described
 class Carry(NamedTuple):
-    """What one run carries from round to round. Many runs: every leaf with the runs last."""
+    """What one run carries from round to round. Many runs: every leaf with the runs last.
+
+    Fields:
+      environment: the environment's state.
+      policy: the policy's state.
+      visits: [K, S] int32, plays of each arm that moved it to each state; S = 1 where rewards are no table.
+      rewards: [K], what each arm has paid, where rewards are no finite table.
+      first_nan: the first round in which a score was NaN, 0 for none; None: nobody looks.
+    """
 
     environment: State
     policy: State
-    visits: Array  # [K, S] int32, plays of each arm that moved it to each state; S = 1 where rewards are no table
-    rewards: TwoFloats | None = None  # [K], what each arm has paid, where rewards are no finite table
-    first_nan: Array | None = None  # the first round in which a score was NaN, 0 for none; None: nobody looks
+    visits: Array
+    rewards: TwoFloats | None = None
+    first_nan: Array | None = None
 
 
 def luck(key: Array, runs: Array, arms: int | None = None) -> Luck:

@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+from dataclasses import field
 from typing import ClassVar, NamedTuple
 
 import jax.numpy as jnp
@@ -46,7 +47,7 @@ class Restarting:
 
     arms: MarkovArms
     discount: Array
-    threshold: Array  # uint32
+    threshold: Array = field(repr=False)  # uint32
 
     @property
     def reward(self) -> Array:

@@ -10,16 +10,22 @@ import numpy as np
 
 from jaxbandit import chains
 from jaxbandit.arguments import finite
-from jaxbandit.base import Array
+from jaxbandit.base import Array, described
 from jaxbandit.environments.markov_arms import InitialState, MarkovArms, markov
 from jaxbandit.families.tilting import generator_and_reward, perron, tilted
 
 
+@described
 class FamilyFit(NamedTuple):
-    """Maximum-likelihood parameters of arms of one exponential family."""
+    """Maximum-likelihood parameters of arms of one exponential family.
 
-    theta: np.ndarray  # [K]
-    standard_errors: np.ndarray  # [K], of theta
+    Fields:
+      theta: [K], the parameter of each arm.
+      standard_errors: [K], of theta.
+    """
+
+    theta: np.ndarray
+    standard_errors: np.ndarray
 
 
 def exponential_family(
@@ -35,7 +41,7 @@ def exponential_family(
       theta: [K], K >= 2.
       generator: [S, S], row-stochastic and irreducible.
       reward: [S], what the state moved to pays, not all equal; the same for every arm.
-      initial_state: as in `markov`.
+      initial_state: every arm's state before its first play: an integer, [K] integers, or "stationary".
 
     Raises:
       ValueError: the argument and what is wrong with it; theta so large that a move has probability below 2^-31.
@@ -74,7 +80,8 @@ def fit_exponential_family(counts: Array, generator: Array, reward: Array = (0.0
 
     Args:
       counts: [K, S, S], how often each arm moved from each state to each.
-      generator, reward: as in `exponential_family`.
+      generator: [S, S], row-stochastic and irreducible.
+      reward: [S], what the state moved to pays, not all equal; the same for every arm.
 
     Raises:
       ValueError: the argument and what is wrong with it; an arm that was never seen, that moved as the generator

@@ -1,0 +1,49 @@
+"""How things describe themselves: the text of a value, and the words for a tuple's fields."""
+
+from __future__ import annotations
+
+import inspect
+import re
+from typing import Any, TypeVar
+
+import jax
+import numpy as np
+
+T = TypeVar("T")
+LISTED = 20  # numbers of an array that are listed
+
+
+def short(value: Any) -> str:
+    """A field's value as a person reads it."""
+    if isinstance(value, np.generic):
+        return repr(value.item())
+    if isinstance(value, jax.core.Tracer) or not isinstance(value, np.ndarray | jax.Array):
+        return repr(value)
+    if value.dtype.kind not in "biuf":
+        return f"{value.dtype}{list(value.shape)}"
+    array = np.asarray(value)
+    if array.size <= LISTED:
+        return " ".join(np.array2string(array, separator=", ", formatter={"float_kind": "{:.4g}".format}).split())
+    return f"{array.dtype}{list(array.shape)} from {array.min():.4g} to {array.max():.4g}"
+
+
+def described(cls: type[T]) -> type[T]:
+    """Give each field of a named tuple the words that the docstring of its class has for it, so that `help` shows them.
+
+    >>> from typing import NamedTuple
+    >>> @described
+    ... class Place(NamedTuple):
+    ...     '''Where something is.
+    ...
+    ...     Fields:
+    ...       x: from the left.
+    ...     '''
+    ...
+    ...     x: float
+    >>> Place.x.__doc__
+    'from the left.'
+    """
+    items = re.split(r"\n  (?=\S)", inspect.cleandoc(cls.__doc__ or "").partition("Fields:")[2].split("\n\n")[0])[1:]
+    for name, _, words in (item.partition(": ") for item in items):
+        vars(cls)[name].__doc__ = " ".join(words.split())
+    return cls
