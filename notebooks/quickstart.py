@@ -100,6 +100,7 @@ data.regret.isel(scenario=0, time=-1).quantile([0.5, 0.9, 0.99], "run").to_panda
 judged = {"Markovian": lambda arms, state, t, policy: policy.markovian(state, t + 1)}
 seen = jaxbandit.simulate(arms, {"TV-KL-UCB": jaxbandit.TVKLUCB()}, runs=runs, horizon=horizon, record=judged)
 lines = seen.to_xarray().Markovian.isel(scenario=0, policy=0).mean("run").plot.line(x="time", xscale="log")
+labels = lines[0].axes.set(title="scenario 1: arms that TV-KL-UCB takes for Markovian", ylabel="share of runs")
 
 # %% [markdown]
 # `result.save("file.npz")` keeps the counts, and `simulate(..., resume=result)` with a larger horizon plays on from

@@ -88,7 +88,7 @@ alone = metrics.regret(moving, "best arm alone")[0, 0]
 figure, ax = plt.subplots(figsize=(7, 4.4), layout="constrained")
 for number, label in enumerate(learners):
     lost = np.sort((metrics.regret(moving, label)[0, 0] - alone)[:, -1])
-    ax.step(lost, 1 - np.arange(len(lost)) / len(lost), color=plotting.COLOURS[number], label=label)
+    ax.step(lost, 1 - np.arange(len(lost)) / len(lost), **plotting.curve_style(number), markevery=0.12, label=label)
 ax.set_xlabel(f"lost beside the best arm in {horizon:,} rounds")
 ax.set_ylabel("share of runs that lose at least so much")
 ax.grid(alpha=0.25)

@@ -79,8 +79,7 @@ for label, regrets, shares in zip(policies, mean, linear):
 
 # %% [markdown]
 # So: where no arm can be slow, take the row that is least in the first two columns. Where nothing is known, take the
-# one without linear runs in the last column, for a best arm that is lost costs in every round, and know its price, which
-# is the column *bad arms slow*. Where bad arms may be
-# stuck and must be given up, take the exponent, and know that a best arm that is far slower would be given up as well:
-# `bounds.price_of_slow_arms` says what it costs to be safe from that. `python -m experiments.front` has more
-# environments, and every start.
+# one without linear runs in the last column, for a best arm that is lost costs in every round, and know its price,
+# which is the column *bad arms slow*. Where bad arms may be stuck and must be given up, take the exponent, and know
+# that a best arm that is far slower would be given up as well: `bounds.price_of_slow_arms` says what it costs to be
+# safe from that. `python -m experiments.front` has more environments, and every start.

@@ -50,7 +50,7 @@ def test_outputs_are_kept_and_small(path):
     notebook = nbformat.read(path, as_version=4)
     code = [cell for cell in notebook.cells if cell.cell_type == "code"]
     assert [cell.execution_count for cell in code] == list(range(1, len(code) + 1))
-    assert pictures(notebook) and all(800 <= picture.width <= 1700 for picture in pictures(notebook))
+    assert pictures(notebook) and all(750 <= picture.width <= 1900 for picture in pictures(notebook))
     assert path.stat().st_size <= LARGEST
     for output in (output for cell in code for output in cell.outputs):
         text = output.get("text", "") + str({**output.get("data", {}), "image/png": ""})

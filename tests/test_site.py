@@ -30,6 +30,16 @@ def test_a_policy_has_its_words(name):
     policies.about(name, policies.said())
 
 
+def test_the_table_of_policies_has_few_columns(tmp_path):
+    """Six fit beside the menu at 1,280 dots; eight did not, and the last was out of sight."""
+    tables = {path.name: text for path, text in policies.write(tmp_path, {}).items() if path.name != "formulas.md"}
+    assert [row.count(" | ") for row in tables["policies.md"].splitlines()[:1]] == [5]
+    assert (
+        "| `TVKLUCB`" not in tables["known.md"]
+        and "2 to 64 states, rewards that a table lists" in tables["policies.md"]
+    )
+
+
 def test_no_words_without_a_policy():
     assert set(policies.said()) <= set(policies.classes())
 

@@ -25,6 +25,7 @@ FOLDER = ROOT / "notebooks"
 STYLE = "figure.dpi: 140\n"  # of Matplotlib, whose default is 100: small letters stay sharp
 COLOURS = 64  # of a picture, which keeps its file small
 WIDGET = "application/vnd.jupyter.widget-view+json"
+TEMPORARY = re.compile(re.escape(tempfile.gettempdir()) + r"/tmp\w+")  # a folder of the notebook's own
 TIME = re.compile(r"\d+(\.\d+)? (s|seconds|ms)\b")  # what no two calls share
 NUMBER = re.compile(r"[-+]?\d[\d,]*(?:\.\d+)?(?:e[-+]?\d+)?")
 
@@ -62,7 +63,7 @@ def tidy(notebook: nbformat.NotebookNode, folder: str) -> nbformat.NotebookNode:
 def _kept(output: nbformat.NotebookNode, folder: str) -> nbformat.NotebookNode:
     """An output with a smaller picture."""
     if "text" in output:
-        output.text = output.text.replace(f"{folder}/", "")
+        output.text = TEMPORARY.sub("FOLDER", output.text.replace(f"{folder}/", ""))
     if data := output.get("data", {}).get("image/png"):
         with io.BytesIO() as file:
             picture = Image.open(io.BytesIO(base64.b64decode(data))).convert("RGB").quantize(COLOURS)

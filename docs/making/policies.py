@@ -61,23 +61,22 @@ def write(folder: Path, rates: dict[str, str]) -> dict[Path, str]:
 
 
 def _row(name: str, policy: type, spoken: dict[str, str], where: dict[str, str]) -> dict[str, str]:
-    kinds = getattr(policy, "problems", None)
+    kinds = getattr(policy, "problems", ())
+    states = f"{spoken['states']} states" if "states" in spoken else ""
     return {
         "policy": f"[`{name}`](#policy-{name.lower()})<br>{spoken['name']}",
         "assumes": _linked(spoken["assumes"], where),
-        "arms it plays": ", ".join(kinds) if kinds else "all",
-        "states": spoken.get("states", "any"),
-        "rewards": _rewards(policy),
+        "arms it plays": ", ".join(filter(None, [" or ".join(kinds), states, _rewards(policy)])) or "all",
         "regret": _linked(spoken["guarantee"], where),
         "source": words(re.split(r"(?<=[a-z0-9)])(?:[.:;](?:\s|$)|, with)", source(policy))[0], where) or "-",
     }
 
 
 def _rewards(policy: type) -> str:
-    """Which rewards the policy plays: it says so itself, or needs the states that pay them."""
+    """Which rewards alone the policy plays: it says so itself, or needs the states that pay them."""
     if not hasattr(policy, "reward_range"):
-        return "of listed states"
-    return "in [0, 1], or of a `family`" if "family" in policy.__dataclass_fields__ else "any"
+        return "rewards that a table lists"
+    return "rewards in [0, 1] or of a `family`" if "family" in policy.__dataclass_fields__ else ""
 
 
 def _linked(text: str, where: dict[str, str]) -> str:

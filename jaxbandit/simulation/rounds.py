@@ -246,7 +246,8 @@ def advance(
 
     Args:
       environment, policy: one of each.
-      luck: of `luck(key, runs)`; carry: of `start`, or returned before.
+      luck: of `luck(key, runs)`.
+      carry: of `start`, or returned before.
       first: number of the first round, from 1.
       length: rounds to play.
       times: [N], rounds to record, increasing, zeros behind them; rounds outside of these are left 0. None by default.
