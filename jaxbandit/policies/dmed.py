@@ -33,7 +33,8 @@ class DMED:
         T d(mean, best mean) <= log n - log T, T the arm's plays,
 
     and stay there. A next list is never empty, as the best arm joins it. With M plays a round the list's M lowest arms
-    are played, the best means filling up its end, and the M-th largest mean stands for the best one.
+    are played, the best means filling up its end, and the M-th largest mean stands for the best one: an arm worse than
+    the M-th joins as seldom as with one play a round, though the arm that it replaces may be better than the M-th.
 
     Args:
       plus: False leaves out log T, the variant that Garivier and Cappe 2011 compare with.

@@ -2,12 +2,15 @@
 
 from __future__ import annotations
 
+from typing import NamedTuple
+
 import jax.numpy as jnp
 
 from jaxbandit.base import Array, Family, Feedback, Range, pytree
 from jaxbandit.divergences import bernoulli_kl
 from jaxbandit.policies import checks
 from jaxbandit.policies.estimates import Sums, Visits, count_visits, mean_and_plays, no_visits
+from jaxbandit.policies.leaders import leaders, least_index, no_leaders
 
 
 @pytree
@@ -21,10 +24,10 @@ class IMED:
     Raises:
       ValueError: from `simulate` and `check_policy`, for rewards that are not the family's.
 
-    It is for one play a round. With M plays the M-th arm should be compared with the M-th best mean, not with the best:
-    regret is linear then.
+    With M plays a round the M - 1 arms with the largest means are played, and the rule above chooses one of the others.
 
-    Source: Honda and Takemura 2015, algorithm 1, with the family's divergence on the sample mean.
+    Source: Honda and Takemura 2015, algorithm 1, with the family's divergence on the sample mean; several plays as
+    Komiyama, Honda and Nakagawa 2015 have them in their second policy, with IMED in place of Thompson sampling.
 
     >>> IMED().scores(None, IMED().init(jnp.array([[0.0, 1.0], [0.0, 1.0]])), 1).tolist()
     [inf, inf]
@@ -39,15 +42,26 @@ class IMED:
     def validate(self, reward: Array) -> None:
         checks.family(self, reward)
 
-    def init(self, reward: Array) -> Visits | Sums:
-        return no_visits(reward, self.family)
+    def init(self, reward: Array) -> Compared:
+        return Compared(no_visits(reward, self.family), no_leaders(reward))
 
-    def scores(self, key: Array, state: Visits | Sums, t: Array) -> Array:
-        mean, plays = mean_and_plays(state)
+    def scores(self, key: Array, state: Compared, t: Array) -> Array:
+        mean, plays = mean_and_plays(state.seen)
         played = jnp.maximum(plays, 1).astype(float)
         divergence = bernoulli_kl if self.family is None else self.family.divergence
-        index = played * divergence(mean, jnp.max(mean)) + jnp.log(played)
-        return jnp.where(plays == 0, jnp.inf, -index)
+        best = jnp.max(jnp.where(state.leads, -jnp.inf, mean))
+        index = played * divergence(mean, best) + jnp.log(played)
+        return least_index(index, plays, state.leads)
 
-    def update(self, state: Visits | Sums, feedback: Feedback) -> Visits | Sums:
-        return count_visits(state, feedback)
+    def update(self, state: Compared, feedback: Feedback) -> Compared:
+        seen = count_visits(state.seen, feedback)
+        if feedback.arms.shape[0] == 1:
+            return Compared(seen, state.leads)
+        return Compared(seen, leaders(*mean_and_plays(seen), feedback))
+
+
+class Compared(NamedTuple):
+    """State of a policy that compares arms with the best mean."""
+
+    seen: Visits | Sums
+    leads: Array  # [K] bool, the arms that are played without an index

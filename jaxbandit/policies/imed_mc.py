@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from typing import NamedTuple
+from typing import Any, NamedTuple
 
 import jax
 import jax.numpy as jnp
@@ -12,6 +12,7 @@ from jaxbandit.confidence.likelihood import LikeliestChain, likeliest_chain, rat
 from jaxbandit.fast import computed_once, exponential, log
 from jaxbandit.policies import checks
 from jaxbandit.policies.estimates import Transitions, count_transitions, no_transitions
+from jaxbandit.policies.leaders import leaders, least_index, no_leaders
 
 
 @pytree
@@ -21,7 +22,8 @@ class IMEDMC:
     J(m) = max of L - max of L over chains with a mean of at least m, where L(Q) = sum over s and j of n_sj log Q_sj and
     n_sj counts the arm's transitions from state s to state j (`confidence.chain_likelihood_ratio`). `best` is the
     largest over arms of the mean of the arm's likeliest chain; c counts the arm's `cycles`. Its regret grows as the
-    lower bound does, for all irreducible chains (docs/optimality.md).
+    lower bound does, for all irreducible chains (docs/optimality.md) and arms that always pay the same. An arm that may
+    come into states which it never leaves again is not covered: the policy may play it for ever.
 
     With an exponent or a gap, only chains of a class are admitted: those whose range of relative values is at most
     (max reward - min reward) / gap (`chains.reward_gap`), for two states those with P01 + P10 >= gap. An arm that never
@@ -35,9 +37,9 @@ class IMEDMC:
     Raises:
       ValueError: from `simulate` and `check_policy`, for a field out of range or both fields given.
 
-    It is for one play a round. With M plays the M-th arm should be compared with the M-th best mean, not with the best:
-    regret is linear then. For two states J is exact but for rounding. For more it is found by a search, which for three
-    states without a class is off by more than 0.1 max(1, J) in 2 of 1,000 counts that plays reach.
+    With M plays a round the M - 1 arms whose likeliest chains have the largest means are played, and the rule above
+    chooses one of the others. For two states J is exact but for rounding. For more it is found by a search, which for
+    three states without a class is off by more than 0.1 max(1, J) in 2 of 1,000 counts that plays reach.
 
     Source: our own, after Honda and Takemura 2015 (IMED) and Burnetas and Katehakis 1997 (the likelihood of chains).
     Cycles are counted where IMED has plays, because a slow arm's plays say less than their number.
@@ -60,31 +62,36 @@ class IMEDMC:
         if self.gap is not None:
             checks.number(self, "gap", 0, 1)
 
-    def init(self, reward: Array) -> Transitions | Classes:
+    def init(self, reward: Array) -> Chains | Classes:
         state = no_transitions(reward)
+        chains = Chains(*state, no_leaders(reward))
         if self.exponent is None and self.gap is None:
-            return state
+            return chains
         # as `_likeliest` has it; XLA would move a number that no count enters through every operation there, one a pass
         gap = jnp.full(reward.shape[:1], 1.0 if self.gap is None else self.gap, float)
-        return Classes(*state, likeliest_chain(state.counts, state.reward, gap), gap)
+        return Classes(*chains, likeliest_chain(state.counts, state.reward, gap), gap)
 
-    def scores(self, key: Array, state: Transitions | Classes, t: Array) -> Array:
-        counts, _, reward, *known = state
+    def scores(self, key: Array, state: Chains | Classes, t: Array) -> Array:
+        counts, _, reward, leads, *known = state
         chain, gap = known or (likeliest_chain(counts, reward), None)
         plays = total(total(counts))
-        best = jnp.max(jnp.where(plays > 0, chain.mean, 0))
+        best = jnp.max(jnp.where((plays > 0) & ~leads, chain.mean, 0))
         ratio = ratio_to(chain, counts, reward, best, gap, quick=True)
         index = ratio + log(1 + cycles(counts, reward, chain.mean).astype(float))
-        return jnp.where(plays == 0, jnp.inf, -index)
+        return least_index(index, plays, leads)
 
-    def update(self, state: Transitions | Classes, feedback: Feedback) -> Transitions | Classes:
-        transitions = count_transitions(Transitions(*state[:3]), feedback)
-        if isinstance(state, Transitions):
-            return transitions
-        counts = computed_once(transitions.counts[feedback.arms].astype(float))
-        played = self._likeliest(counts, transitions.reward[feedback.arms])
-        kept = jax.tree.map(lambda all_of, new: all_of.at[feedback.arms].set(computed_once(new)), state[3:], played)
-        return Classes(*transitions, *kept)
+    def update(self, state: Chains | Classes, feedback: Feedback) -> Chains | Classes:
+        seen = count_transitions(Transitions(*state[:3]), feedback)
+        kept: tuple[Any, ...] = ()
+        if isinstance(state, Classes):
+            counts = computed_once(seen.counts[feedback.arms].astype(float))
+            played = self._likeliest(counts, seen.reward[feedback.arms])
+            kept = jax.tree.map(lambda all_of, new: all_of.at[feedback.arms].set(computed_once(new)), state[4:], played)
+        leads = state.leads
+        if feedback.arms.shape[0] > 1:
+            chain = kept[0] if kept else likeliest_chain(seen.counts, seen.reward)
+            leads = leaders(chain.mean, total(total(seen.counts)), feedback)
+        return Classes(*seen, leads, *kept) if kept else Chains(*seen, leads)
 
     def _likeliest(self, counts: Array, reward: Array) -> tuple[LikeliestChain, Array]:
         """The likeliest chain of each arm in its class, and the gap of that class."""
@@ -96,12 +103,22 @@ class IMEDMC:
         return likeliest_chain(counts, reward, gap), gap
 
 
-class Classes(NamedTuple):
-    """State with an exponent or a gap: transitions, and what follows from them for each arm, renewed at its plays."""
+class Chains(NamedTuple):
+    """State of the policy for all chains."""
 
     counts: Array  # [K, S, S], [K] and [K, S], as in `Transitions`
     states: Array
     reward: Array
+    leads: Array  # [K] bool, the arms that are played without an index
+
+
+class Classes(NamedTuple):
+    """State with an exponent or a gap: as `Chains`, and what follows for each arm, renewed at its plays."""
+
+    counts: Array
+    states: Array
+    reward: Array
+    leads: Array
     chain: LikeliestChain
     gap: Array  # [K]
 
@@ -109,7 +126,9 @@ class Classes(NamedTuple):
 def cycles(counts: Array, reward: Array, mean: Array) -> Array:
     """How often an arm went from states that pay less than its mean to the others and back, the less of both: [K].
 
-    For two states min(n01, n10).
+    For two states min(n01, n10). What pays least counts as less and what pays most as not less, wherever rounding puts
+    the mean, so that the number grows with every tour of all states. Of an arm that always pays the same the plays are
+    counted: it has no states to go between.
 
     Args:
       counts: [K, S, S] int32.
@@ -118,10 +137,17 @@ def cycles(counts: Array, reward: Array, mean: Array) -> Array:
 
     >>> cycles(jnp.array([[[0, 2, 1], [3, 0, 0], [0, 1, 5]]]), jnp.array([[0.0, 0.5, 1.0]]), jnp.array([0.7])).tolist()
     [1]
+    >>> cycles(jnp.array([[[0, 2, 1], [3, 0, 0], [0, 1, 5]]]), jnp.array([[0.4, 0.4, 0.4]]), jnp.array([0.4])).tolist()
+    [12]
     """
+    low, high = reward[:, 0], reward[:, 0]
+    for s in range(1, reward.shape[1]):
+        low, high = jnp.minimum(low, reward[:, s]), jnp.maximum(high, reward[:, s])
     if counts.shape[1] == 2:
-        return jnp.minimum(counts[:, 0, 1], counts[:, 1, 0])
-    poor = reward < mean[:, None]
-    out = total(total(jnp.where(poor[:, :, None] & ~poor[:, None, :], counts, 0)))
-    back = total(total(jnp.where(~poor[:, :, None] & poor[:, None, :], counts, 0)))
-    return jnp.minimum(out, back)
+        moved = jnp.minimum(counts[:, 0, 1], counts[:, 1, 0])
+    else:
+        poor = (reward < jnp.minimum(mean, high)[:, None]) | (reward == low[:, None])
+        out = total(total(jnp.where(poor[:, :, None] & ~poor[:, None, :], counts, 0)))
+        back = total(total(jnp.where(~poor[:, :, None] & poor[:, None, :], counts, 0)))
+        moved = jnp.minimum(out, back)
+    return jnp.where(low == high, total(total(counts)), moved)

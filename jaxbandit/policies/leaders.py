@@ -1,0 +1,44 @@
+"""Several plays a round, for policies that compare arms with the best one.
+
+With M plays a round the M - 1 arms with the largest means lead: they are played without an index. One play is left for
+the others, among which the policy chooses as with one play a round; their best mean is the M-th of all arms. So one arm
+at most is explored in a round, and what it replaces is the M-th arm. With one play a round no arm leads.
+
+Source: Komiyama, Honda and Nakagawa 2015, whose second policy leaves the last play to Thompson sampling.
+"""
+
+from __future__ import annotations
+
+import jax.numpy as jnp
+import numpy as np
+
+from jaxbandit.base import Array, Feedback
+
+
+def no_leaders(reward: Array) -> Array:
+    """The leading arms before the first round, none: [K] bool, from rewards [K, S]."""
+    return jnp.zeros(reward.shape[0], bool)
+
+
+def leaders(mean: Array, plays: Array, feedback: Feedback) -> Array:
+    """Which M - 1 arms lead after a round with M plays: [K] bool, from the means [K] and plays [K] counted by then.
+
+    Of equal means the lowest arms lead. An arm that was never played leads only if there are too few others.
+
+    >>> played = Feedback(jnp.array([0, 2]), *[jnp.array([0, 0])] * 2, jnp.array([0.5, 0.7]))
+    >>> leaders(jnp.array([0.5, 0.9, 0.7, 0.7]), jnp.array([3, 0, 1, 1]), played).tolist()
+    [False, False, True, False]
+    """
+    mean = jnp.where(plays > 0, mean, -jnp.inf)
+    lower = np.tri(len(mean), k=-1, dtype=bool)  # a program that sorts is slower, and no single piece
+    ahead = (mean[None] > mean[:, None]) | ((mean[None] == mean[:, None]) & lower)
+    return jnp.sum(ahead, axis=1) < feedback.arms.shape[0] - 1
+
+
+def least_index(index: Array, plays: Array, leads: Array) -> Array:
+    """Scores [K] that play first what was never played, then what leads, then the least index [K], at least 0.
+
+    >>> least_index(jnp.array([0.0, 2.0, 1.0]), jnp.array([1, 9, 9]), jnp.array([False, True, False])).tolist()
+    [-0.0, 1.0, -1.0]
+    """
+    return jnp.where(plays == 0, jnp.inf, jnp.where(leads, 1, -index))
