@@ -13,7 +13,7 @@ from reference_chain import stationary_mean
 from scipy import stats
 
 import jaxbandit
-from jaxbandit import ALL, DMED, IMED, IMEDMC, markov, metrics, two_state
+from jaxbandit import ALL, DMED, IMED, IMEDMC, chains, markov, metrics, two_state
 from jaxbandit.policies.imed_mc import cycles
 
 # Arms that pay a constant
@@ -90,6 +90,31 @@ def test_no_constant_holds_the_policy(name, policy, runs):
     result = jaxbandit.simulate(BESIDE[name], {"p": policy}, runs=runs, horizon=200, times=[100, 200], progress=False)
     plays = result.visits["p"][0, 0].sum(-1)  # [R, T, K]
     assert ((plays[:, 1] - plays[:, 0])[:, :-1].sum(1) == 100).sum() <= 5
+
+
+# Absorbed arms
+
+
+def test_an_absorbed_arm_may_hold_the_policy():
+    """docs/optimality.md, section 9: 52 % of runs. Of 200, outside 36 to 68 % with a probability below 1e-5."""
+    arms = markov(np.array([[[1, 0], [1, 0]], [[0.4, 0.6], [0.4, 0.6]]]), np.array([[0.4, 1], [0, 1]]), initial_state=1)
+    asked = {"runs": 200, "horizon": 400, "times": [200, 400], "progress": False}
+    plays = jaxbandit.simulate(arms, {"p": IMEDMC()}, **asked).visits["p"][0, 0].sum(-1)
+    assert 0.36 < ((plays[:, 1] - plays[:, 0])[:, 0] == 200).mean() < 0.68
+
+
+def test_no_information_tells_an_absorbed_arm_from_a_good_one():
+    """Absorbed in states 0 and 1, which pay 0.2 and 0.5; state 2 pays 1 and was left. The chains of section 9 tend to
+    the mean 1, and are ever harder to tell from it."""
+    absorbed = np.array([[0.5, 0.5, 0.0], [0.3, 0.7, 0.0], [0.4, 0.4, 0.2]])
+    found = []
+    for epsilon in (1e-2, 1e-4):
+        slow = (1 - epsilon) * absorbed + epsilon * np.eye(3)[2]
+        slow[2] = (epsilon**2 / 2, epsilon**2 / 2, 1 - epsilon**2)
+        mean = chains.stationary(slow) @ (0.2, 0.5, 1.0)
+        found.append((mean, chains.stationary(absorbed) @ chains.relative_entropy(absorbed, slow)))
+    assert found[0][0] > 0.98 and found[1][0] > 0.9998
+    assert found[0][1] == pytest.approx(-np.log(1 - 1e-2)) and found[1][1] == pytest.approx(-np.log(1 - 1e-4))
 
 
 # Several plays a round

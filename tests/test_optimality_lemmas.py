@@ -11,12 +11,12 @@ import numpy as np
 import pytest
 from scipy.optimize import minimize_scalar
 
-from experiments.theory import chains_and_types, rounds
+from experiments.theory import chains_and_types, edge_of_class, rounds
 from experiments.theory.arms import ARMS, MEAN
 from experiments.theory.lemmas import check
 from experiments.theory.play import play
 from experiments.theory.two_states import Chain, Counts, likeliest_mean, likelihood_ratio, log_probability, types
-from jaxbandit import bounds, two_state
+from jaxbandit import bounds, chains, two_state
 
 
 def log_likelihood(n, p01, p10):
@@ -143,11 +143,39 @@ def test_rows_of_the_checks_hold():
     assert all(set(row) == {"lemma", "what", "bound", "measured", "holds"} for row in rows)
 
 
+@pytest.mark.parametrize("states", [3, 4])
+def test_line_of_types_obeys_the_conditions_of_a_maximum(states):
+    """At the chain the likelihood of the line's types grows in every direction as the range of relative values does, by
+    numerical derivatives, with one positive factor; flows are in balance, and one is 0 at the end."""
+    generator = np.random.default_rng(states)
+    chain, reward = generator.dirichlet(np.full(states, 2.0), states), generator.random(states)
+    begin, along = edge_of_class.line_of_types(chain, reward)
+    flow = begin + 0.5 * along
+    np.testing.assert_allclose(flow.sum(0), flow.sum(1), atol=1e-12)
+    assert flow.sum() == pytest.approx(1) and (begin + along).min() == pytest.approx(0, abs=1e-12)
+    factors = []
+    for _ in range(5):
+        step = generator.standard_normal((states, states))
+        step = 1e-6 * (step - step.mean(1, keepdims=True))
+        ends = [np.ptp(chains.relative_values(chain + sign * step, reward)) for sign in (1, -1)]
+        factors.append(2 * (flow / chain * step).sum() / (ends[0] - ends[1]))
+    assert factors == pytest.approx([factors[0]] * 5, rel=1e-5) and factors[0] > 0
+
+
 def test_a_false_lemma_is_seen(monkeypatch):
-    """Three times the likelihood ratio is more than D; one tour is too short for every number of cycles."""
+    """Three times the likelihood ratio is more than D; one tour is too short for every number of cycles; on the other
+    side of the chain a line of types begins within the class."""
     monkeypatch.setattr(chains_and_types, "likelihood_ratio", lambda counts, mean: 3 * likelihood_ratio(counts, mean))
     rows = [row for row in chains_and_types.likelihoods(100) if row["lemma"] == "7"]
     assert "no" in {row["holds"] for row in rows}
+    line = edge_of_class.line_of_types
+
+    def backwards(chain, reward):
+        begin, along = line(chain, reward)
+        return begin, -along * (begin[along > 0] / along[along > 0]).min()
+
+    monkeypatch.setattr(edge_of_class, "line_of_types", backwards)
+    assert [row["holds"] for row in edge_of_class.edge(0, 100)] == ["no"]
     monkeypatch.setattr(rounds, "CONSTANT", 0)
     assert "no" in {row["holds"] for row in rounds.tours(100)}
 

@@ -123,12 +123,12 @@ def likelihoods(longest: int) -> list[Row]:
     return [*rows, row("8", what, rates[0] / 2, rates[1], rates[1] >= rates[0] / 2)]
 
 
-def passages(counts: np.ndarray, reward: np.ndarray) -> int:
-    """The smaller number of passages, up or down, between states that pay less than the likeliest mean and the others.
+def passages(counts: np.ndarray, reward: np.ndarray, mean: float) -> int:
+    """The smaller number of passages, up or down, between states that pay less than the mean and the others.
 
-    The chain of the estimates must be irreducible.
+    What pays least is among those that pay less, what pays most among the others, wherever the mean lies.
     """
-    low = reward < chains.stationary(counts / counts.sum(1, keepdims=True)) @ reward
+    low = (reward < min(mean, reward.max())) | (reward == reward.min())
     return int(min(counts[low][:, ~low].sum(), counts[~low][:, low].sum()))
 
 
@@ -147,8 +147,7 @@ def cycles(seed: int, paths: int = 60, plays: int = 300) -> list[Row]:
             if len(visited) == 3:
                 visited, completed = set(), completed + 1
             departures = counts.sum(1) - np.diag(counts)
-            # Before two tours the estimates may be reducible, and no passage is needed.
-            passed = passages(counts, np.arange(3.0)) if completed > 1 else 0
+            passed = min(passages(counts, np.arange(3.0), mean) for mean in (0.0, 0.5, 1.5, 2.0))
             for name, c in zip(worst, (departures.min(), departures.sum() // 2, passed), strict=True):
                 worst[name] = max(worst[name], completed - 2 * (c + 1))
     return [row("(2)", f"tours - 2 (c + 1), c = {name}, {paths} paths", 0.0, x, x <= 0) for name, x in worst.items()]

@@ -13,6 +13,7 @@ from __future__ import annotations
 from experiments.reports.tables import Row
 from experiments.theory.arms import ARMS, MEAN
 from experiments.theory.chains_and_types import cycles, exact_types, likelihoods, means, perturbed
+from experiments.theory.edge_of_class import edge
 from experiments.theory.play import play
 from experiments.theory.rounds import bad_arms, missed, missed_bound, plays_of_bad_arms, tours
 
@@ -42,6 +43,7 @@ def check(runs: int = 300, horizon: int = 100_000, longest: int = 400, seed: int
         *perturbed(seed),
         *exact_types(),
         *likelihoods(longest),
+        *edge(seed),
         *cycles(seed),
         *tours(longest),
         *missed(seen, horizons, bound),
