@@ -288,6 +288,63 @@ def lower_brute(transition_k, reward, target=-np.inf, starts=30, seed=0, gap=Non
     return least
 
 
+def least_by_evolution(function, low, high, numbers, generations, seed):
+    """Return the least value found by differential evolution, Storn and Price's best/1/bin, between low and high."""
+    generator, size = np.random.default_rng(seed), 8 * numbers
+    found = generator.uniform(low, high, (size, numbers))
+    values = function(found)
+    for _ in range(generations):
+        one, other = (found[generator.integers(size, size=size)] for _ in range(2))
+        moved = found[values.argmin()] + generator.uniform(0.4, 0.9) * (one - other)
+        moved = np.where((moved < low) | (moved > high), generator.uniform(low, high, moved.shape), moved)
+        kept = generator.random(moved.shape) > 0.8
+        kept[np.arange(size), generator.integers(numbers, size=size)] = False
+        tried = np.where(kept, found, moved)
+        rates = function(tried)
+        found, values = np.where((rates < values)[:, None], tried, found), np.minimum(rates, values)
+    return values.min()
+
+
+def nearest_by_evolution(transition, reward, target, gap=0.0, seeds=(0,)):
+    """Return inf I(P || Q) over all chains Q with mean >= target and a reward gap >= gap, without any derivative.
+
+    The search is over free rows, by the logarithms of their entries, of which the smallest is exp(-30) of the largest.
+    A chain whose mean is too low is made good enough before it counts: where its stationary law gives the states above
+    the target A, as the sum of law (reward - target), and those below it -B, leaving each state above with A / B of its
+    chance gives a chain whose mean is the target. The nearest chain needs no such change, so nothing is lost. A chain
+    with too small a gap counts as one that is far away.
+    """
+    P, reward = np.asarray(transition, float), np.asarray(reward, float)
+    S, law, eye = len(P), np.array([float(p) for p in stationary(chain(P))]), np.eye(len(P))
+    above = reward > target
+
+    def leaving(rows):  # I - Q, from the entries off the diagonal
+        moving = np.where(eye == 1, 0, rows)
+        return eye * moving.sum(-1, keepdims=True) - moving
+
+    def rate(logarithms):  # [chains, S * S]
+        rows = np.exp(logarithms.reshape(-1, S, S))
+        rows /= rows.sum(-1, keepdims=True)
+        system = np.swapaxes(leaving(rows), 1, 2).copy()
+        system[:, -1] = 1
+        laws = np.linalg.solve(system, np.broadcast_to(eye[:, -1:], (len(rows), S, 1)))[..., 0]
+        gained = laws * (reward - target)
+        slower = np.minimum(1, np.where(above, gained, 0).sum(1) / -np.where(above, 0, gained).sum(1))
+        slower = np.where(above, slower[:, None], 1)
+        rows = slower[..., None] * rows + (1 - slower[..., None]) * eye
+        found = np.sum(law[:, None] * P * np.log(np.where(P > 0, P / rows, 1)), axis=(1, 2))
+        if gap:
+            laws = laws / slower
+            laws /= laws.sum(1, keepdims=True)
+            values = np.linalg.solve(
+                leaving(rows) + laws[:, None, :], np.broadcast_to(reward[:, None], (*laws.shape, 1))
+            )
+            found = found + 1e3 * np.maximum(np.ptp(values[..., 0], axis=1) * gap / np.ptp(reward) - 1, 0)
+        return found
+
+    return min(least_by_evolution(rate, -30, 0, S**2, 250 * S, seed) for seed in seeds)
+
+
 @mp.workdps(30)
 def k_infinity(row, reward, target):
     """Return K_inf = inf{KL(row || q) : <q, reward> >= target} of Burnetas and Katehakis, for at most 4 states."""

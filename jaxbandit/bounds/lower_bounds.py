@@ -17,8 +17,8 @@ from jaxbandit.bounds.arms import (
     transitions,
     unit_numbers,
 )
-from jaxbandit.bounds.mixing import nearest_mixing_chain
-from jaxbandit.bounds.nearest import nearest_chain, nearest_fast_enough, nearest_row, nearest_two_state
+from jaxbandit.bounds.nearest import nearest_fast_enough, nearest_row, nearest_two_state
+from jaxbandit.bounds.search import nearest_chain
 
 
 def lower_paper(environment: MarkovEnvironment) -> Bound:
@@ -50,10 +50,12 @@ def lower(environment: MarkovEnvironment, gap: float | None = None) -> Bound:
     """The tight constants gap_k / inf{I(M_k || M) : mean(M) >= mean_1}, M any chain on the arm's states and rewards.
 
     With two states the infimum is that of a convex function on a line, and certified: `uncertainty` says by how much
-    the constant can exceed `per_arm`, which is rounding. With more, the chains that are good enough are no convex set,
-    and a search from several of them finds one near to arm k. Any of them makes `per_arm` a valid bound; that none is
-    nearer is not certified (uncertainty inf), but brute force on three states has found none. 0 for an arm that no
-    chain on its states makes good enough.
+    the constant can exceed `per_arm`, which is rounding. With more, the chains that are good enough are no convex set.
+    A search from many of them finds a chain near to arm k, which may make moves that arm k never makes, or never make
+    them either. It exists and is good enough, to rounding, so the constant is at least `per_arm`, which is a valid
+    bound; that no chain is nearer is not certified (uncertainty inf). For 320 random chains with three states and 200
+    with four, many with impossible moves, with a gap and without, differential evolution over all rows found none that
+    is nearer by a part in 10^8. 0 for an arm that no chain on its states makes good enough.
 
     With a gap M is a chain whose `chains.reward_gap` is at least that, and what M_k itself misses is subtracted:
     gap_k / (inf{I(M_k || M) : M in the class, mean(M) >= mean_1} - inf{I(M_k || M) : M in the class}).
@@ -105,12 +107,10 @@ def _information(transition: np.ndarray, reward: np.ndarray, target: float, gap:
             return 0.0, 0.0
         good, good_least = nearest_two_state(transition, reward, target, gap)
         return max(good - least, 0.0), good_least - most
-    if gap == 0:
-        return nearest_chain(transition, reward, target), 0.0
-    nearest = nearest_mixing_chain(transition, reward, gap)
+    nearest = nearest_chain(transition, reward, gap=gap)
     if nearest.mean >= target:
         return 0.0, 0.0
-    return max(nearest_mixing_chain(transition, reward, gap, target).rate - nearest.rate, 0.0), 0.0
+    return max(nearest_chain(transition, reward, target, gap).rate - nearest.rate, 0.0), 0.0
 
 
 def lai_robbins(environment: MarkovEnvironment) -> Bound:

@@ -1,4 +1,4 @@
-"""The chain or row nearest to a given one, in Kullback and Leibler's sense, among those that are good enough."""
+"""The row, or the chain with two states, nearest to a given one, in Kullback and Leibler's sense, if good enough."""
 
 from __future__ import annotations
 
@@ -8,8 +8,6 @@ import numpy as np
 
 from jaxbandit import chains
 from jaxbandit.base import Array
-
-STARTS = 12
 
 
 class Nearest(NamedTuple):
@@ -53,63 +51,6 @@ def nearest_row(rows: Array, values: Array) -> Nearest:
     row = rows / np.where(seen, 1 - x * scaled, 1)
     row[np.arange(len(rows)), values.argmax(-1)] += np.maximum(1 - row.sum(-1), 0)
     return Nearest(np.where(possible | enough, np.maximum(cost, 0), np.inf), (x / top)[:, 0], row)
-
-
-def nearest_chain(transition: Array, reward: Array, target: float) -> float:
-    """The least I(transition || Q) found over chains Q whose mean is at least `target`.
-
-    A chain's mean is at least `target` where some h [S] has sum over s' of Q[s, s'] (reward_s' + h_s') >= target + h_s
-    for every s. For a given h each row is `nearest_row`; over h the search is local, from several starts. Every h gives
-    a chain that is good enough, so the value is that of a chain that exists.
-    """
-    from scipy.optimize import minimize  # half of the package's import time, needed here only
-
-    transition, reward = np.asarray(transition, float), np.asarray(reward, float)
-    unit = np.ptp(reward)
-    reward, target = (reward - reward.min()) / unit, (target - reward.min()) / unit
-    law = chains.stationary(transition)
-
-    def cost(free: np.ndarray) -> tuple[float, np.ndarray]:
-        h = np.concatenate([[0.0], free])
-        near = nearest_row(transition, reward + h - h[:, None] - target)
-        if not np.isfinite(near.cost).all():
-            return np.inf, np.zeros_like(free)
-        weight = law * near.price
-        return float(law @ near.cost), (weight - weight @ near.row)[1:]
-
-    found = []
-    for start in _starts(transition, reward, target):
-        # a chain that moves a thousandth as often has a thousand times the h and a thousandth of the cost
-        size, first = np.abs(start).max(), cost(start)[0]
-
-        def scaled(x: np.ndarray, size: float = size, first: float = first) -> tuple[float, np.ndarray]:
-            value, slope = cost(x * size)
-            return min(value / first, 1e6), slope * size / first
-
-        best = minimize(scaled, start / size, jac=True, method="BFGS", options={"gtol": 1e-10})
-        found.append(best.fun * first)
-    return float(min(found))
-
-
-def _starts(transition: np.ndarray, reward: np.ndarray, target: float) -> list[np.ndarray]:
-    """h of chains that are good enough: the given one and random ones, moved towards the best state until they are."""
-    states = len(reward)
-    speed = 1 - np.diag(transition).min()  # of the given chain: the random ones move about as often
-    generator = np.random.default_rng(0)
-    others = (1 - speed) * np.eye(states) + speed * generator.dirichlet(np.ones(states), (STARTS - 1, states))
-    to_best = (1 - speed) * np.eye(states) + speed * np.eye(states)[reward.argmax()]
-    starts = []
-    for rows in [transition, *others]:
-        low, high = 0.0, 1.0
-        for _ in range(40):
-            share = (low + high) / 2
-            better = share * to_best + (1 - share) * rows
-            low, high = (low, share) if chains.stationary(better) @ reward >= target else (share, high)
-        better = high * to_best + (1 - high) * rows
-        mean = chains.stationary(better) @ reward
-        # Poisson's equation h = better (reward - mean + h) without the first state, where h is 0
-        starts.append(np.linalg.solve((np.eye(states) - better)[1:, 1:], (better @ reward - mean)[1:]))
-    return starts
 
 
 def nearest_two_state(transition: Array, reward: Array, target: float, gap: float = 0.0) -> tuple[float, float]:
