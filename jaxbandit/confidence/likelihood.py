@@ -101,8 +101,11 @@ def chain_mean_upper(counts: Array, reward: Array, level: Array) -> Array:
     """
     if counts.shape[-1] > 2:
         upper = relative_values.mean_upper(counts, reward, jnp.asarray(level, float))
-        for pair in _closed_pairs(counts, reward):
-            upper = jnp.where(pair.closed, larger(upper, chain_mean_upper(pair.counts, pair.reward, level)), upper)
+        if counts.shape[-1] == 3:
+            pairs = _pairs(counts, reward)
+            found = chain_mean_upper(pairs.counts, pairs.reward, jnp.broadcast_to(level, upper.shape)[None])
+            for closed, within in zip(pairs.closed, found, strict=True):
+                upper = jnp.where(closed, larger(upper, within), upper)
         return upper
     ordered, low, high = _ordered(counts, reward)
     return low + (high - low) * two_state_upper.share_upper(ordered, level)
@@ -134,9 +137,11 @@ def ratio_to(
         steps = STEPS_OF_THREE // 2 if quick else STEPS_OF_THREE
         ratio = relative_values.likelihood_ratio(counts, reward, mean, gap=_for_each(gap, counts), steps=steps)
         ratio = ratio - chain.parts
-        for pair in _closed_pairs(counts, reward) if gap is None else []:
-            within = chain_likelihood_ratio(pair.counts, pair.reward, mean)
-            ratio = jnp.where(pair.closed, smaller(ratio, within), ratio)
+        if counts.shape[-1] == 3 and gap is None:
+            pairs = _pairs(counts, reward)
+            found = chain_likelihood_ratio(pairs.counts, pairs.reward, mean[None])
+            for closed, within in zip(pairs.closed, found, strict=True):
+                ratio = jnp.where(closed, smaller(ratio, within), ratio)
         ratio = jnp.where(mean < jnp.max(reward, -1), larger(ratio, 0), NEVER)
         return jnp.where(chain.mean >= mean, 0, ratio)
     ordered, low, high = _ordered(counts, reward)
@@ -150,27 +155,25 @@ def _for_each(gap: Array | None, counts: Array) -> Array | None:
     return None if gap is None else jnp.broadcast_to(jnp.asarray(gap, float), counts.shape[:-2])
 
 
-class _Pair(NamedTuple):
-    """Two of three states as a chain of their own."""
+class _Pairs(NamedTuple):
+    """Each two of three states as a chain of their own, along one axis, so that one program solves all."""
 
-    counts: Array  # [..., 2, 2]
-    reward: Array  # [..., 2]
-    closed: Array  # [...] bool, whether no play led from them to the third state
+    counts: Array  # [3, ..., 2, 2]
+    reward: Array  # [3, ..., 2]
+    closed: Array  # [3, ...] bool, whether no play led from them to the third state
 
 
-def _closed_pairs(counts: Array, reward: Array) -> list[_Pair]:
-    """The pairs of three states; for more states none.
+def _pairs(counts: Array, reward: Array) -> _Pairs:
+    """The pairs of three states.
 
     Chains that hardly ever return to the third state have nearly the pair's mean. The search comes to them only slowly.
     """
-    if counts.shape[-1] != 3:
-        return []
     pairs = []
     for a, b, other in ((0, 1, 2), (0, 2, 1), (1, 2, 0)):
         rows = [jnp.stack([counts[..., s, a], counts[..., s, b]], -1) for s in (a, b)]
         paid = jnp.stack([reward[..., a], reward[..., b]], -1)
-        pairs.append(_Pair(jnp.stack(rows, -2), paid, counts[..., a, other] + counts[..., b, other] == 0))
-    return pairs
+        pairs.append(_Pairs(jnp.stack(rows, -2), paid, counts[..., a, other] + counts[..., b, other] == 0))
+    return _Pairs(*map(jnp.stack, zip(*pairs, strict=True)))
 
 
 def _ordered(counts: Array, reward: Array) -> tuple[two_states.Counts, Array, Array]:

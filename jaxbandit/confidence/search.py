@@ -47,26 +47,34 @@ def least(
 
     `steps` are made where there are three states and no gap, else `STEPS`.
     """
-    goal = goals(reward, mean)
-    counts, reward, mean = (jnp.broadcast_to(a, (len(goal), *a.shape)) for a in (counts, reward, mean))
-    n, paid = _rows(counts, counts.shape[-1] == MOST_LISTED and gap is None), jnp.moveaxis(reward, -1, 0)
-    point = _found(n, paid, mean, goal, None if gap is None else _span(reward, gap, mean.shape), steps)
-    ratio, slope = _ratio(n, point, paid), jnp.sum(point.weight, 0)
-    if isinstance(n, list):
-        most = _ratio_at(point.value, n, paid, mean)
-        ratio = jnp.where(jnp.abs(most - ratio) < 0.05 + 0.05 * most, larger(ratio, 0), most)
-    else:
-        rounding = 0.01 * (1 + jnp.max(point.weight, 0))
-        arrived = jnp.all(point.weight >= -rounding[None], 0)
-        ratio = jnp.where(ratio < INFINITE, larger(ratio, 0), INFINITE)  # also where it is not a number
-        most = jnp.where(arrived, ratio, INFINITE)
+
+    def searched(goal: Array) -> tuple[Array, Array, Array]:
+        return _from_one(counts, reward, mean, goal, gap, steps)
+
+    most, ratio, slope = jax.lax.map(searched, goals(reward, mean))
     best, least, steepness = most[0], ratio[0], slope[0]
-    for start in range(1, len(goal)):
+    for start in range(1, len(most)):
         better = most[start] < best
         best, least, steepness = (
             jnp.where(better, new[start], old) for new, old in ((most, best), (ratio, least), (slope, steepness))
         )
     return least, steepness
+
+
+def _from_one(
+    counts: Array, reward: Array, mean: Array, goal: Array, gap: Array | None, steps: int
+) -> tuple[Array, Array, Array]:
+    """What the search that begins near one goal finds: the number that it is judged by, J and its derivative."""
+    n, paid = _rows(counts, counts.shape[-1] == MOST_LISTED and gap is None), jnp.moveaxis(reward, -1, 0)
+    point = _found(n, paid, mean, goal, None if gap is None else _span(reward, gap, mean.shape), steps)
+    ratio, slope = _ratio(n, point, paid), jnp.sum(point.weight, 0)
+    if isinstance(n, list):
+        most = _ratio_at(point.value, n, paid, mean)
+        return most, jnp.where(jnp.abs(most - ratio) < 0.05 + 0.05 * most, larger(ratio, 0), most), slope
+    rounding = 0.01 * (1 + jnp.max(point.weight, 0))
+    arrived = jnp.all(point.weight >= -rounding[None], 0)
+    ratio = jnp.where(ratio < INFINITE, larger(ratio, 0), INFINITE)  # also where it is not a number
+    return jnp.where(arrived, ratio, INFINITE), ratio, slope
 
 
 def _span(reward: Array, gap: Array, shape: tuple[int, ...]) -> Array:
@@ -126,12 +134,9 @@ def _found_of_three(n: Row, paid: Array, begun: Point, extra: Row, steps: int) -
 
 def _ratio_at(value: Array, n: Row, paid: Array, mean: Array) -> Array:
     """What the likeliest chain with these relative values costs: never less than the least J, whatever they are."""
-    parts = []
-    for s in range(3):
-        rise = [value[j] - value[s] for j in range(3)]
-        v = [a - (mean - paid[s]) for a in rise]
-        apart = [value[j] - value[k] for j, k in ((0, 1), (0, 2), (1, 2))]
-        parts.append(divergence([n[j][s] for j in range(3)], v, apart))
+    v = [value[j][None] - value - (mean[None] - paid) for j in range(3)]  # each an array over s
+    apart = [(value[j] - value[k])[None] for j, k in ((0, 1), (0, 2), (1, 2))]
+    parts = divergence(n, v, apart)
     ratio = parts[0] + parts[1] + parts[2]
     return jnp.where(ratio < INFINITE, larger(ratio, 0), INFINITE)
 
