@@ -14,6 +14,7 @@ import jaxbandit
 from jaxbandit import ALL, IMEDMC, KLUCBMC, TVKLUCB, Feedback, markov
 from jaxbandit.confidence.stationary import excursions
 from jaxbandit.divergences import farthest
+from jaxbandit.fast.jaxprs import primitives
 from jaxbandit.policies.tv_kl_ucb import estimates
 from jaxbandit.testing import check_policy
 
@@ -214,3 +215,16 @@ def test_imed_mc_of_three_states_against_the_search(policy):
         expected.append(reference_likelihood.ratio(n, r, max(means), g) + np.log(1 + moved))
     found = -np.asarray(policy.scores(None, state, 61), float)
     assert (np.abs(found - expected) < 1e-3 * np.maximum(1, expected)).all()
+
+
+def test_the_program_of_imed_mc_is_short_and_takes_one_arm_after_the_other():
+    """What it compiles for is its length, and how many numbers of a run it computes at a time.
+
+    With the solver of two states written out for each pair of three, and the search's end for each state, there were
+    5,751 operations, now 3,967; with all arms and searches at once, arrays of 2 x 5 numbers a run.
+    """
+    policy = IMEDMC()
+    state = policy.init(jnp.tile(jnp.array([0.0, 0.5, 1.0]), (5, 1)))
+    program = jax.make_jaxpr(lambda state: policy.scores(None, state, jnp.int32(3)))(state)
+    assert len(list(primitives(program.jaxpr))) < 4500
+    assert "f32[2,5]" not in str(program)

@@ -69,12 +69,7 @@ def chain_likelihood_ratio(counts: Array, reward: Array, mean: Array, gap: Array
 @accepts(counts=COUNTS, reward=PAID, gap=GAP)
 @partial(jax.jit, inline=True)
 def chain_mean(counts: Array, reward: Array, gap: Array | None = None) -> Array:
-    """The stationary mean [...] of the likeliest chain; of several as likely, the largest.
-
-    Args:
-      counts: [..., S, S], the transitions of one trajectory, up to about 1e7 of them.
-      reward: [..., S], paid on arrival, in [0, 1] for more than two states.
-      gap: None for all chains, or broadcast against [...], in [0, 1], for those that have at least that gap.
+    """The stationary mean [...] of the likeliest chain; of several as likely, the largest. Arguments as above.
 
     >>> round(float(chain_mean(jnp.array([[900, 1], [2, 600]]), jnp.array([0.0, 1.0]), 0.03)), 6)
     0.092796
@@ -90,8 +85,7 @@ def chain_mean_upper(counts: Array, reward: Array, level: Array) -> Array:
     That is the largest m with J(m) <= level, J as in `chain_likelihood_ratio`, over all chains.
 
     Args:
-      counts: [..., S, S], the transitions of one trajectory, up to about 1e7 of them.
-      reward: [..., S], paid on arrival, in [0, 1] for more than two states.
+      counts, reward: as in `chain_likelihood_ratio`.
       level: broadcast against [...], at least 0, inf too.
 
     Returns:
@@ -109,7 +103,8 @@ def chain_mean_upper(counts: Array, reward: Array, level: Array) -> Array:
         upper = relative_values.mean_upper(counts, reward, jnp.asarray(level, float))
         if counts.shape[-1] == 3:
             pairs = _pairs(counts, reward)
-            for closed, within in zip(pairs.closed, chain_mean_upper(pairs.counts, pairs.reward, level), strict=True):
+            found = chain_mean_upper(pairs.counts, pairs.reward, jnp.broadcast_to(level, upper.shape)[None])
+            for closed, within in zip(pairs.closed, found, strict=True):
                 upper = jnp.where(closed, larger(upper, within), upper)
         return upper
     ordered, low, high = _ordered(counts, reward)
@@ -144,7 +139,7 @@ def ratio_to(
         ratio = ratio - chain.parts
         if counts.shape[-1] == 3 and gap is None:
             pairs = _pairs(counts, reward)
-            found = chain_likelihood_ratio(pairs.counts, pairs.reward, mean)
+            found = chain_likelihood_ratio(pairs.counts, pairs.reward, mean[None])
             for closed, within in zip(pairs.closed, found, strict=True):
                 ratio = jnp.where(closed, smaller(ratio, within), ratio)
         ratio = jnp.where(mean < jnp.max(reward, -1), larger(ratio, 0), NEVER)

@@ -134,7 +134,7 @@ def _found_of_three(n: Row, paid: Array, begun: Point, extra: Row, steps: int) -
 
 def _ratio_at(value: Array, n: Row, paid: Array, mean: Array) -> Array:
     """What the likeliest chain with these relative values costs: never less than the least J, whatever they are."""
-    v = [value[j] - value - (mean - paid) for j in range(3)]  # each an array over s
+    v = [value[j][None] - value - (mean[None] - paid) for j in range(3)]  # each an array over s
     apart = [(value[j] - value[k])[None] for j, k in ((0, 1), (0, 2), (1, 2))]
     parts = divergence(n, v, apart)
     ratio = parts[0] + parts[1] + parts[2]
