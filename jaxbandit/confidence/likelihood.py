@@ -69,7 +69,12 @@ def chain_likelihood_ratio(counts: Array, reward: Array, mean: Array, gap: Array
 @accepts(counts=COUNTS, reward=PAID, gap=GAP)
 @partial(jax.jit, inline=True)
 def chain_mean(counts: Array, reward: Array, gap: Array | None = None) -> Array:
-    """The stationary mean [...] of the likeliest chain; of several as likely, the largest. Arguments as above.
+    """The stationary mean [...] of the likeliest chain; of several as likely, the largest.
+
+    Args:
+      counts: [..., S, S], the transitions of one trajectory, up to about 1e7 of them.
+      reward: [..., S], paid on arrival, in [0, 1] for more than two states.
+      gap: None for all chains, or broadcast against [...], in [0, 1], for those that have at least that gap.
 
     >>> round(float(chain_mean(jnp.array([[900, 1], [2, 600]]), jnp.array([0.0, 1.0]), 0.03)), 6)
     0.092796
@@ -85,7 +90,8 @@ def chain_mean_upper(counts: Array, reward: Array, level: Array) -> Array:
     That is the largest m with J(m) <= level, J as in `chain_likelihood_ratio`, over all chains.
 
     Args:
-      counts, reward: as in `chain_likelihood_ratio`.
+      counts: [..., S, S], the transitions of one trajectory, up to about 1e7 of them.
+      reward: [..., S], paid on arrival, in [0, 1] for more than two states.
       level: broadcast against [...], at least 0, inf too.
 
     Returns:
