@@ -58,6 +58,8 @@ def to_xarray(results: Mapping[str, Result], **axes: Iterable[Any]) -> xarray.Da
             raise ValueError(f"{axis}: every result has an axis or a variable of that name; give the grid's another")
         if not each:
             raise ValueError(f"{axis}: an empty list; give the values that grid was given")
+        if len({str(value) for value in each}) < len(each):
+            raise ValueError(f"{axis}: two values are the same as text; give each once, as grid needs them")
     names = list(grid(lambda **chosen: {}, **values))
     if missing := [name for name in names if name not in results]:
         raise ValueError(f"results: there is no case {missing[0]!r}; it has {shown(', '.join(results))}")
