@@ -46,10 +46,12 @@ def check_environment(environment: Environment, *, runs: int = 64, plays: int = 
     >>> import jaxbandit
     >>> check_environment(jaxbandit.two_state([0.5, 0.4], [0.4, 0.55]))
     """
-    if integer("runs", runs, 1, 2**31 - 1) < 2:
+    runs, plays, settle = (
+        integer(argument, value, 1, 2**31 - 1)
+        for argument, value in (("runs", runs), ("plays", plays), ("settle", settle))
+    )
+    if runs < 2:
         raise ValueError(f"runs: {runs}; at least 2 are needed to tell a standard error")
-    integer("plays", plays, 1, 2**31 - 1)
-    integer("settle", settle, 1, 2**31 - 1)
     name = type(environment).__name__
     for part in ("reward", "means", "init", "step"):
         require(hasattr(environment, part), f"{name}: has no {part}")

@@ -43,13 +43,15 @@ def check_policy(
     >>> import jaxbandit
     >>> check_policy(jaxbandit.TVKLUCB())
     """
-    for argument, value, least in (
-        ("arms", arms, 2),
-        ("states", states, 2),
-        ("rounds", rounds, 1),
-        ("plays", plays, 1),
-    ):
+    arms, states, rounds, plays = (
         integer(argument, value, least, 2**31 - 1)
+        for argument, value, least in (
+            ("arms", arms, 2),
+            ("states", states, 2),
+            ("rounds", rounds, 1),
+            ("plays", plays, 1),
+        )
+    )
     name = type(policy).__name__
     for part in ("init", "scores", "update"):
         require(hasattr(policy, part), f"{name}: has no {part}")
