@@ -117,7 +117,11 @@ def told(function: Callable[..., Any], arguments: Sequence[Any]) -> tuple[Any, l
         is_key = jnp.issubdtype(jnp.result_type(constant), jax.dtypes.prng_key)
         array = np.asarray(jax.random.key_data(constant) if is_key else constant)
         pieces.append(f"{array.dtype}{array.shape}".encode() + array.tobytes())
-    return returned, pieces
+    shapes = [
+        jax.ShapeDtypeStruct(each.shape, each.dtype, weak_type=getattr(each, "weak_type", False))
+        for each in closed.out_avals
+    ]  # older versions of JAX leave out of `returned` what is a Python number
+    return jax.tree.unflatten(jax.tree.structure(returned), shapes), pieces
 
 
 _NAMES = re.compile(r"\x1b\[[0-9;]*m| at 0x[0-9a-f]+|\b(?:name|jvp|fwd|bwd|jvp_jaxpr_fun|jvp_jaxpr_thunk)=\S+")
