@@ -411,6 +411,9 @@ def test_a_method_of_the_library_that_somebody_replaces_is_played(monkeypatch):
     monkeypatch.setattr(KLUCB, "scores", lambda self, key, state, t: -1.0 * state.counts.sum(-1))  # every arm in turn
     after = simulate(**case(KLUCB())["m"]).visits["mine"]
     assert (before != after).any() and np.ptp(after.sum(-1)[..., 1, :]) <= 1
+    assert not tracing.trusted(KLUCB())
+    monkeypatch.setattr(KLUCB, "scores", jax.jit(KLUCB.scores))  # no function of Python's own kind
+    assert not tracing.trusted(KLUCB())
 
 
 def test_a_program_is_compiled_again_only_where_what_was_traced_is_another():

@@ -77,8 +77,9 @@ def trusted(thing: Any) -> bool:
     fields = dataclasses.fields(thing) if dataclasses.is_dataclass(thing) else None
     if fields is None or not _is_of_a_package(type(thing)):
         return False
-    members = [member for kind in type(thing).__mro__[:-1] for member in vars(kind).values()]
-    replaced = any(isinstance(each, FunctionType) and not _is_named_so(each.__module__) for each in members)
+    named = [pair for kind in type(thing).__mro__[:-1] for pair in vars(kind).items() if not pair[0].startswith("__")]
+    members = [getattr(member, "fget", member) for _, member in named]  # what dataclasses add differs by version
+    replaced = any(callable(each) and not _is_named_so(getattr(each, "__module__", None)) for each in members)
     return not replaced and all(trusted(getattr(thing, field.name)) for field in fields)
 
 
