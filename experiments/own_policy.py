@@ -7,7 +7,7 @@ import jax.numpy as jnp
 import numpy as np
 
 import jaxbandit
-from jaxbandit.policies.estimates import count_visits, no_visits, sample_mean
+from jaxbandit.policies.memory import no_visits
 
 
 @jaxbandit.pytree
@@ -21,12 +21,12 @@ class EpsilonGreedy:
 
     def scores(self, key, state, t):
         coin, noise = jax.random.split(key)
-        mean, plays = sample_mean(state.counts, state.reward)
+        mean, plays = state.mean_and_plays()
         explore = jax.random.uniform(coin) < self.c * mean.shape[0] / t
         return jnp.where(explore, jax.random.uniform(noise, mean.shape), jnp.where(plays == 0, jnp.inf, mean))
 
     def update(self, state, feedback):
-        return count_visits(state, feedback)
+        return state.counted(feedback)
 
 
 def compare(runs: int = 200, horizon: int = 10_000) -> jaxbandit.Result:
@@ -46,14 +46,12 @@ def live(rounds: int = 200) -> list[int]:
     reward = jnp.array([[0.0, 1.0]] * 3)  # three buttons, not clicked or clicked
     visitor = np.random.default_rng(0)
     policy, key = EpsilonGreedy(), jax.random.key(0)
-    state, last = policy.init(reward), np.zeros(3, np.int32)
+    state = policy.init(reward)
     for t in range(1, rounds + 1):
         arms = jaxbandit.best(policy.scores(jax.random.fold_in(key, t), state, t), 1)
         shown = int(arms[0])
         clicked = int(visitor.random() < (0.2, 0.5, 0.3)[shown])
-        before, last[shown] = last[[shown]], clicked
-        feedback = jaxbandit.Feedback(arms, jnp.array(before), jnp.array([clicked]), reward[shown, clicked][None])
-        state = policy.update(state, feedback)
+        state = policy.update(state, jaxbandit.Feedback.of(shown, clicked, t=t, state=clicked))
     return state.counts.sum(1).tolist()
 
 

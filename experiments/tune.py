@@ -200,7 +200,7 @@ def run(settings: Settings) -> list[Row]:
     measure(np.zeros(1), criterion)  # refuses what is none
     if settings.held_out < 2:
         raise ValueError(f"--held-out: {settings.held_out}; at least 2 are needed")
-    grid.validate([each.reward for each in arms.values()], "--grid: ")
+    grid.validate(arms.values(), "--grid: ")
     planned = cases(grid, arms, settings)
     out = f"results/tune/{settings.policy}-{settings.horizon}-seed{settings.seed}"
     folder = begin("tune", settings, planned, default=out, fixed=("policy", "horizon", "seed", "grid"))

@@ -15,7 +15,7 @@ from jaxbandit import (
     policies,
     testing,
 )
-from jaxbandit.base import Environment, Family, Feedback, Policy, pytree, static
+from jaxbandit.base import Environment, Family, Feedback, Policy, Task, pytree, static
 from jaxbandit.cores import use_all_cores
 from jaxbandit.environments import MarkovArms, bernoulli, markov, random, two_state
 from jaxbandit.fast import use_cache
@@ -50,7 +50,8 @@ from jaxbandit.policies import (
 from jaxbandit.results import Result
 from jaxbandit.selection import best
 from jaxbandit.simulation import simulate
-from jaxbandit.simulation.rounds import advance, luck, play_round, start
+from jaxbandit.simulation.chance import luck
+from jaxbandit.simulation.rounds import advance, play_round, start
 from jaxbandit.sweeps import grid, sweep, to_xarray
 from jaxbandit.version import __version__ as __version__
 
@@ -83,6 +84,7 @@ __all__ = [
     "Result",
     "RoundRobinKLUCB",
     "TVKLUCB",
+    "Task",
     "Thompson",
     "UCB1",
     "UCBSM",
@@ -117,7 +119,7 @@ __all__ = [
 ]
 
 _rooms = bounds, chains, confidence, divergences, environments, families, indices, metrics, policies, testing
-for _room in (*_rooms, policies.estimates):
+for _room in (*_rooms, policies.memory):
     vars(_room)["__dir__"] = _room.__all__.copy  # completion shows what is offered, not what is imported
 
 

@@ -1,86 +1,28 @@
-"""The vocabulary: what a pytree dataclass, an environment, a policy, their feedback and a family are."""
+"""The vocabulary: what an environment, a policy, their feedback, a task and a family are."""
 
 from __future__ import annotations
 
-import dataclasses
 import math
-from collections.abc import Sequence
-from typing import Any, Literal, NamedTuple, Protocol, TypeVar, dataclass_transform
+from typing import Any, Literal, NamedTuple, Protocol
 
 import jax
 import jax.numpy as jnp
 import numpy as np
-from jax.tree_util import GetAttrKey
 
+from jaxbandit.pytrees import pytree as pytree
+from jaxbandit.pytrees import stack as stack
+from jaxbandit.pytrees import static as static
 from jaxbandit.texts import described as described
-from jaxbandit.texts import short
 
 Array = Any  # a jax.Array, a NumPy array or a tracer of either
 State = Any  # a pytree of arrays
-Pairing = Literal["play", "round"]  # what an arm's draw is a function of, beside the run and the arm
+# what a draw is a function of beside the run: the arm and the number of its play, the arm and the round, the round
+Pairing = Literal["play", "round", "shared"]
 # how arms move, and whether their states are seen
-Problem = Literal["rested", "restarting", "restless", "observed", "hidden"]
-T = TypeVar("T")
+Problem = Literal["rested", "restarting", "restless", "observed", "changing", "hidden", "decision process"]
+Pays = Literal["before", "after"]  # the state of a play that visits are counted by and that pays
 Range = tuple[float, float]  # the least and the largest number that there can be
 ANY_REWARD: Range = (-math.inf, math.inf)
-REWARDS = "rewards"  # the name of the sums of rewards among what is recorded, where they are no finite table
-
-
-@dataclass_transform(frozen_default=True, kw_only_default=False, field_specifiers=(dataclasses.field,))
-def pytree(cls: type[T]) -> type[T]:
-    """Make `cls` a frozen dataclass that is a pytree of its numbers.
-
-    Fields are leaves, so a new value never recompiles; a field declared with `static()` changes the program. Its text
-    (`repr`) lists short arrays and says of longer ones their type, shape and range; it leaves out fields declared with
-    `dataclasses.field(repr=False)`.
-
-    >>> @pytree
-    ... class Constant:
-    ...     value: float = 1.0
-    >>> jax.tree.map(lambda x: 2 * x, Constant(3.0))
-    Constant(value=6.0)
-    """
-    if not isinstance(cls, type):
-        raise ValueError(f"cls: {cls!r} is not a class")
-    try:
-        made: type[T] = dataclasses.dataclass(frozen=True, repr="__repr__" in vars(cls))(cls)
-    except TypeError as error:
-        raise ValueError(f"cls: {cls.__name__} cannot be a dataclass: {error}") from error
-    fields = dataclasses.fields(made)  # type: ignore[arg-type]
-    leaves = [field.name for field in fields if not field.metadata.get("static", False)]
-    fixed = [field.name for field in fields if field.metadata.get("static", False)]
-
-    # Not `jax.tree_util.register_dataclass`: in JAX 0.10 the structures of two classes with equal fields compare equal,
-    # so that where hashes collide the compiled program of one is used for the other. Here the class is compared.
-    def flatten(thing: Any) -> tuple[list[Any], Any]:
-        return [getattr(thing, name) for name in leaves], (made, *[getattr(thing, name) for name in fixed])
-
-    def flatten_with_keys(thing: Any) -> tuple[list[Any], Any]:
-        return [(GetAttrKey(name), getattr(thing, name)) for name in leaves], flatten(thing)[1]
-
-    def unflatten(structure: Any, values: Any) -> Any:
-        return made(**dict(zip(leaves, values)), **dict(zip(fixed, structure[1:])))
-
-    def text(thing: Any) -> str:
-        shown = (f"{field.name}={short(getattr(thing, field.name))}" for field in fields if field.repr)
-        return f"{made.__qualname__}({', '.join(shown)})"
-
-    if "__repr__" not in vars(cls):
-        made.__repr__ = text  # type: ignore[method-assign]
-    jax.tree_util.register_pytree_with_keys(made, flatten_with_keys, unflatten, flatten)
-    return made
-
-
-def static(default: Any) -> Any:
-    """Declare a field of a `pytree` that is part of the program (a solver's name, a loop count), not a leaf.
-
-    >>> @pytree
-    ... class Named:
-    ...     name: str = static("a")
-    >>> jax.tree.leaves(Named("b"))
-    []
-    """
-    return dataclasses.field(default=default, metadata={"static": True})
 
 
 def check_key(key: Array) -> None:
@@ -103,7 +45,8 @@ class Feedback(NamedTuple):
       arms: [M] int32, distinct.
       before: [M] int32, the state each played arm was in, or last showed where it is restless.
       states: [M] int32, the state it moved to and showed.
-      rewards: [M] default float, what that state pays.
+      rewards: [M] default float, what the play pays.
+      t: int32, the round just played, from 1; the same in all runs, so that it is one number for the whole batch.
       shown: [K] int32, the state in which every arm is after the round, played or not; None where it is not shown.
       restarted: uint32; 0, or after a round in which all arms began again a number drawn for that; None where they
         never do.
@@ -113,8 +56,56 @@ class Feedback(NamedTuple):
     before: Array
     states: Array
     rewards: Array
+    t: Array
     shown: Array | None = None
     restarted: Array | None = None
+
+    @classmethod
+    def of(cls, arm: int, reward: float, *, t: int, before: int = 0, state: int = 0) -> Feedback:
+        """The feedback of a round in which one real arm was played, without a simulator.
+
+        Args:
+          arm: its number, from 0.
+          reward: what it paid.
+          t: the round, from 1.
+          before, state: the states that the arm was in and moved to, for policies that tell an arm's states apart.
+
+        >>> Feedback.of(2, 0.5, t=7).arms.tolist()
+        [2]
+        """
+        arms, states = (jnp.array([number], jnp.int32) for number in (arm, state))
+        return cls(arms, jnp.array([before], jnp.int32), states, jnp.array([reward], float), jnp.int32(t))
+
+
+@described
+class Task(NamedTuple):
+    """What a policy is asked to play; its `validate` may refuse it. On the host.
+
+    Fields:
+      environment: one scenario.
+      plays: arms played a round (M).
+      horizon: rounds.
+      name: what the environment is called in errors.
+    """
+
+    environment: Any
+    plays: int = 1
+    horizon: int = 2**31 - 1
+    name: str = "environment"
+
+    @property
+    def reward(self) -> np.ndarray:
+        """[K, S] float64, what each state of each arm pays; [K, 0] where rewards are no finite table."""
+        return np.asarray(reward_table(self.environment), float)
+
+    @property
+    def reward_range(self) -> Range:
+        """The least and the largest reward that there can be."""
+        if self.environment.reward is None:
+            low, high = self.environment.reward_range
+        else:
+            low, high = self.reward.min(), self.reward.max()
+        return float(low), float(high)
 
 
 class Environment(Protocol):
@@ -129,19 +120,31 @@ class Environment(Protocol):
 
     `pairing`, "play" if it declares none: the draw is found by arm and number of the play, and the n-th play of an arm
     does the same under every policy. "round": it is found by arm and round, and what an arm shows depends on the rounds
-    in which it was played, but not on what the other arms did.
+    in which it was played, but not on what the other arms did. "shared": the arms are actions in one process (a
+    decision process), whose state is every arm's state, and a round has one draw; one arm is played a round.
     `problem`, "rested" if it declares none: an arm moves where it is played, and shows its state. "restless": arms also
     move where they are not played, and `Feedback.before` is what the arm last showed. "observed": restless arms all of
-    which show their states in every round, in `Feedback.shown`. "restarting": rested arms that all begin again from
-    time to time. "hidden": rested arms which show a symbol, not their state. Bounds, `metrics.regret` and policies that
-    are for one of them ask for it.
-    `comparator(plays)`, a method on the host, the M largest means if there is none: the long-run reward a round that
-    regret is measured against.
+    which show their states in every round, in `Feedback.shown`. "changing": what arms pay, or how they move, depends on
+    the round. "restarting": rested arms that all begin again from time to time. "hidden": rested arms which show a
+    symbol, not their state. "decision process": the pairing is "shared". Bounds, `metrics.regret` and policies that are
+    for one of them ask for it.
+    `pays`, "after" if it declares none: the state moved to is counted and pays. "before": the state left does.
+
+    Methods that an environment may have:
+
+    `comparator(plays)`, on the host, the M largest means if there is none: the long-run reward a round that regret is
+    measured against.
+    `means_at(t)`, on the host, [K] float64: what a play of each arm pays on average in round t, where that depends on
+    the round; `means` is then their average over what the environment takes for its horizon.
+    `records(state)`, traced: a dict from name to array of what is recorded of the environment's state beside the
+    visits, at the recorded rounds, as sums of rewards that the state keeps. A `sums.TwoFloats` is recorded as float64.
+    `shown(state)`, traced, [K] int32: the states that a player sees before the first round. It is needed where the
+    pairing is "shared"; the policy's `init` is then given it as its second argument.
 
     Rewards that are no finite table, as those of Gaussian arms, are drawn anew in every play. Such an environment has
     the `reward` None and two properties more: `arms`, how many there are, and `reward_range`, the least and the largest
-    reward that there can be (may be infinite). It shows the state 0 in every play; plays are counted, and sums of
-    rewards are recorded.
+    reward that there can be (may be infinite). It shows the state 0 in every play, plays are counted, and its `records`
+    has "rewards", [K], what each arm has paid.
     """
 
     @property
@@ -154,27 +157,28 @@ class Environment(Protocol):
     def init(self, key: Array) -> State:
         """Where the arms stand before the first round, from the run's key. Traced."""
 
-    def step(self, key: Array, state: State, arms: Array) -> tuple[State, Feedback]:
-        """Where they stand after a round in which `arms` [M] int32, distinct, were played, and what is seen. Traced.
+    def step(self, key: Array, state: State, arms: Array, t: Array) -> tuple[State, Feedback]:
+        """Where they stand after round `t` in which `arms` [M] int32, distinct, were played, and what is seen. Traced.
 
-        `key` is the one that `init` received, the same in every round; the state's shapes and types never change.
+        `key` is the one that `init` received, the same in every round; `t` is an int32 scalar, from 1; the state's
+        shapes and types never change.
         """
 
 
 class Policy(Protocol):
     """What `simulate` needs of a policy; `testing.check_policy` checks it.
 
-    `init`, `scores` and `update` are written for one run and traced by JAX. Three methods are optional:
-    `validate(reward)` is called on the host before anything is compiled, with rewards [K, S] in NumPy float64, and
-    raises ValueError for a field that is out of range; `reordered(order)`, traced, returns the policy for arms that
-    stand in another order, where place i holds the arm `order[i]`, [K] int32: only a policy with a field of one number
-    an arm needs it, for `simulate(shuffle=True)`; `check_arms(environment, name)`, on the host, raises ValueError for
-    arms that it does not play, `name` being the argument at fault. A policy whose class has an attribute `problems`, a
-    tuple of those that environments declare, is refused for all others.
+    `init`, `scores` and `update` are written for one run and traced by JAX. Two methods are optional:
+    `validate(task)` is called on the host before anything is compiled, and raises ValueError for a field that is out of
+    range or a `Task` that the policy is not for: there it says once for which arms, rewards, plays and horizons it is
+    (`policies.checks` has the library's). `reordered(order)`, traced, returns the policy for arms that stand in another
+    order, where place i holds the arm `order[i]`, [K] int32: only a policy with a field of one number an arm needs it,
+    for `simulate(shuffle=True)`.
 
-    A policy that tells rewards apart by the numbers alone, not by the states that pay them, declares `reward_range`,
-    the interval in which they must lie: it also plays arms whose rewards are no finite table, for which `init` and
-    `validate` are given an array [K, 0]. Without that attribute it is refused for such arms.
+    A policy without `validate` plays rested, restless and independent arms. Where rewards are no finite table, `init`
+    is given an array [K, 0], and a policy whose state keeps an array with no entries is refused: it tells rewards apart
+    by the states that pay them. Arms that share one state (the pairing "shared", a decision process) are played by
+    policies whose `init` takes two arguments, the rewards and the states shown, [K] int32, and by no others.
     """
 
     def init(self, reward: Array) -> State:
@@ -231,6 +235,12 @@ def problem(environment: Any) -> Problem:
     return declared
 
 
+def pays(environment: Any) -> Pays:
+    """What the environment declares, or "after" (see `Environment`)."""
+    declared: Pays = getattr(environment, "pays", "after")
+    return declared
+
+
 def reward_table(environment: Any) -> Array:
     """What each state of each arm pays, [K, S]; [K, 0] where rewards are no finite table (see `Environment`)."""
     return np.zeros((environment.arms, 0)) if environment.reward is None else environment.reward
@@ -246,24 +256,3 @@ def total(values: Array) -> Array:
     0.75
     """
     return sum(values[..., i] for i in range(values.shape[-1]))
-
-
-def stack(things: Sequence[T], name: str) -> T:
-    """Stack alike things (same class, static fields and shapes) into one whose leaves have a leading axis.
-
-    Raises:
-      ValueError: the things are not alike; `name` says in the message what they are.
-    """
-    first: Any = jax.tree.structure(things[0])
-    for thing in things[1:]:
-        if first != jax.tree.structure(thing):
-            raise ValueError(
-                f"{name}: {things[0]!r} and {thing!r} are not alike (class, static field or a field that is None), "
-                "so they need separate programs; give each its own entry"
-            )
-    shapes = [[np.shape(leaf) for leaf in jax.tree.leaves(thing)] for thing in things]
-    for shape in shapes[1:]:
-        if shape != shapes[0]:
-            raise ValueError(f"{name}: shapes disagree, {shapes[0]} and {shape}; give each shape its own entry")
-    stacked: T = jax.tree.map(lambda *leaves: np.stack([np.asarray(leaf) for leaf in leaves]), *things)
-    return stacked

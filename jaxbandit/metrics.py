@@ -7,7 +7,6 @@ from typing import Protocol
 import numpy as np
 
 from jaxbandit.arguments import has, number, shown
-from jaxbandit.base import REWARDS
 from jaxbandit.summaries import Summary as Summary
 from jaxbandit.summaries import median_interval as median_interval
 from jaxbandit.summaries import summary as summary
@@ -27,7 +26,9 @@ __all__ = [
     "summary",
 ]
 
-REALISED = ("restless", "observed", "restarting")  # problems in which an arm's mean is not what a play of it is worth
+# problems in which a play of an arm is not worth the arm's mean, and those in which no arm is the best one throughout
+REALISED = ("restless", "observed", "restarting", "changing", "decision process")
+NO_BEST_ARM = ("changing", "decision process")
 
 
 class Counts(Protocol):
@@ -52,7 +53,8 @@ class Counts(Protocol):
 
 
 def regret(result: Counts, label: str) -> np.ndarray:
-    """What a result is read by: `realised_regret` of restless arms and of episodes, else `pseudo_regret`.
+    """What a result is read by: `realised_regret` of arms that move, change or share a state by themselves and of
+    episodes, else `pseudo_regret`.
 
     Tables and pictures show this one, and say its name.
 
@@ -98,7 +100,7 @@ def pseudo_regret(result: Counts, label: str) -> np.ndarray:
       float64 [scenario, variant, run, time], in units of reward, from whole-number counts.
 
     Raises:
-      ValueError: there is no such label, or no recorded round.
+      ValueError: there is no such label, or no recorded round; arms that change or are actions of a decision process.
 
     >>> import jaxbandit
     >>> arms = jaxbandit.two_state([0.5, 0.4], [0.4, 0.55])
@@ -107,6 +109,7 @@ def pseudo_regret(result: Counts, label: str) -> np.ndarray:
     True
     """
     check_label(result, label)
+    _check_best_arm(result, "pseudo_regret")
     gaps = _benchmark(result)[:, None] - result.means
     regret: np.ndarray = np.einsum("cvrtk,ck->cvrt", _plays(result, label), gaps)
     return regret
@@ -166,7 +169,7 @@ def best_share(result: Counts, label: str) -> np.ndarray:
     """Share of all plays that went to one of the M best arms, in [0, 1], float64 [scenario, variant, run, time].
 
     Raises:
-      ValueError: there is no such label, or no recorded round.
+      ValueError: there is no such label, or no recorded round; arms that change or are actions of a decision process.
 
     >>> import jaxbandit
     >>> arms = jaxbandit.two_state([0.5, 0.4], [0.4, 0.55])
@@ -174,6 +177,8 @@ def best_share(result: Counts, label: str) -> np.ndarray:
     >>> bool((best_share(result, "KL")[..., -1] > 0.4).all())
     True
     """
+    check_label(result, label)
+    _check_best_arm(result, "best_share")
     best = np.einsum("cvrtk,ck->cvrt", _plays(result, label), best_arms(result).astype(float))
     return np.asarray(best / (result.times * result.plays))
 
@@ -185,7 +190,7 @@ def linear_share(result: Counts, label: str, threshold: float = 0.1) -> np.ndarr
     take `threshold` or more of the plays. That is what is counted for restless arms, too, where it may be right to.
 
     Raises:
-      ValueError: there is no such label, or no recorded round.
+      ValueError: there is no such label, or no recorded round; arms that change or are actions of a decision process.
 
     >>> import jaxbandit
     >>> arms = jaxbandit.two_state([0.5, 0.4], [0.4, 0.55])
@@ -195,6 +200,7 @@ def linear_share(result: Counts, label: str, threshold: float = 0.1) -> np.ndarr
     """
     threshold = number("threshold", threshold)
     visits = _visits(result, label)
+    _check_best_arm(result, "linear_share")
     middle = int(np.searchsorted(result.times, result.times[-1] / 2, side="right")) - 1
     before, rounds = (visits[:, :, :, middle], int(result.times[middle])) if middle >= 0 else (0, 0)
     plays = (visits[:, :, :, -1] - before).sum(-1, dtype=np.int64)
@@ -224,6 +230,16 @@ def paired_difference(result: Counts, label: str, other: str) -> np.ndarray:
     return difference
 
 
+def _check_best_arm(result: Counts, name: str) -> None:
+    """Refuse results in which no arm is the best one throughout, so that plays of the others are not what is lost."""
+    if result.problem in NO_BEST_ARM:
+        kind = "arms that change" if result.problem == "changing" else "a decision process"
+        raise ValueError(
+            f"result: {name} is for arms with means of their own, and this result is of {kind}; use realised_regret, "
+            "or what the environment records"
+        )
+
+
 def _benchmark(result: Counts) -> np.ndarray:
     """What regret is measured against, a play: [scenario]."""
     if result.comparator is not None:
@@ -242,7 +258,7 @@ def _collected(result: Counts, label: str) -> np.ndarray:
     """All rewards up to the recorded rounds, [scenario, variant, run, time]."""
     visits = _visits(result, label)
     if not result.reward.size:
-        return np.asarray(result.recorded[REWARDS][label].sum(-1))
+        return np.asarray(result.recorded["rewards"][label].sum(-1))
     return np.asarray(np.einsum("cvrtks,cks->cvrt", visits, result.reward))
 
 

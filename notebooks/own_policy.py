@@ -25,7 +25,7 @@ import matplotlib.pyplot as plt
 
 import jaxbandit
 from jaxbandit import metrics, plotting
-from jaxbandit.policies.estimates import count_visits, no_visits, sample_mean
+from jaxbandit.policies.memory import no_visits
 
 jaxbandit.use_all_cores()  # runs are divided among them
 
@@ -47,13 +47,13 @@ class MOSS:
         return no_visits(reward)
 
     def scores(self, key, state, t):  # [K]: the largest is played, the lowest arm on ties
-        mean, plays = sample_mean(state.counts, state.reward)
+        mean, plays = state.mean_and_plays()
         T = jnp.maximum(plays, 1)
         bonus = jnp.sqrt((1 + self.alpha) / 2 * jnp.maximum(0, jnp.log(t / (len(T) * T))) / T)
         return jnp.where(plays == 0, jnp.inf, mean + bonus)
 
     def update(self, state, feedback):
-        return count_visits(state, feedback)
+        return state.counted(feedback)
 
 
 # %% [markdown]
@@ -73,7 +73,7 @@ jaxbandit.testing.check_policy(MOSS())
 @jaxbandit.pytree
 class Hasty(MOSS):
     def scores(self, key, state, t):
-        mean, plays = sample_mean(state.counts, state.reward)
+        mean, plays = state.mean_and_plays()
         return mean + jnp.sqrt(jnp.log(t) / plays)
 
 

@@ -12,10 +12,9 @@ from good_calls import ARMS, COUNTS, FOLDER, IID, KEY, PAID, ROWS, RUN, STARTS
 
 import jaxbandit
 from jaxbandit import bounds, chains, confidence, divergences, families, indices, metrics, plotting
-from jaxbandit.simulation import rounds
 
 UCB1 = jaxbandit.UCB1()
-CHANCE = rounds.luck(KEY, np.arange(2))
+CHANCE = jaxbandit.luck(KEY, np.arange(2))
 
 
 @cache
@@ -33,7 +32,7 @@ def saved() -> Path:
 def advanced(**given: Any) -> Any:
     """Play a few rounds from a carry made anew, as the one given is used up."""
     fresh = given["carry"] is None
-    return jaxbandit.advance(**given | ({"carry": rounds.start(ARMS, UCB1, CHANCE)} if fresh else {}))
+    return jaxbandit.advance(**given | ({"carry": jaxbandit.start(ARMS, UCB1, CHANCE)} if fresh else {}))
 
 
 def _compiled(function: Any, **arguments: Any) -> Call:

@@ -11,8 +11,8 @@ from types import ModuleType
 
 import pytest
 
-from jaxbandit.policies import estimates
-from jaxbandit.simulation import rounds
+from jaxbandit.policies import memory
+from jaxbandit.simulation import chance, rounds
 
 ROOT = Path(__file__).parent.parent
 PACKAGE = ROOT / "jaxbandit"
@@ -21,7 +21,8 @@ PACKAGE = ROOT / "jaxbandit"
 MAY_IMPORT = {
     "version": set(),
     "texts": set(),
-    "base": {"texts"},
+    "pytrees": {"texts"},
+    "base": {"pytrees", "texts"},
     "probabilities": set(),
     "arguments": {"base", "probabilities"},
     "cores": set(),
@@ -41,7 +42,7 @@ MAY_IMPORT = {
     "families": {"arguments", "base", "chains", "confidence", "divergences", "fast", "probabilities"},
     "environments": {
         *["arguments", "base", "chains", "divergences", "draws", "fast", "families", "indices", "probabilities"],
-        "quantiles",
+        *["quantiles", "sums"],
     },
     "policies": {
         *["arguments", "base", "chains", "confidence", "divergences", "families", "fast", "indices", "quantiles"],
@@ -68,7 +69,9 @@ BELOW = {
     "plotting": ["common", "curves", "settings"],
     "results": ["contents", "file", "named_axes", "display", "result"],
     "simulation": [
+        "chance",
         "rounds",
+        "methods",
         "tracing",
         "recording",
         "leaves",
@@ -104,13 +107,13 @@ DOORS = {
     "policies": "ALL DMED DSEE EmpiricalKLUCB Gittins GradientBandit HiddenMyopic IMED IMEDMC JointKLUCB KLUCB KLUCBMC "
     "MOSS Myopic Oracle PlugInGittins PosteriorGittins RCA RoundRobinKLUCB TVKLUCB Thompson UCB1 UCBSM Uniform Whittle "
     "WhittleBelief",
-    "policies.estimates": "count_transitions count_visits no_transitions no_visits ratio sample_mean total unit_reward",
+    "policies.memory": "Memory no_transitions no_visits ratio sample_mean total unit_reward",
     "testing": "check_environment check_policy",
 }
 PUBLIC = """
 ALL DMED DSEE EmpiricalKLUCB IMED IMEDMC KLUCB KLUCBMC MOSS RCA Environment Family Feedback Gittins GradientBandit
 HiddenMyopic JointKLUCB MarkovArms Myopic Oracle PlugInGittins Policy PosteriorGittins Result RoundRobinKLUCB TVKLUCB
-Thompson UCB1 UCBSM Uniform Whittle WhittleBelief advance bernoulli best bounds chains confidence divergences
+Task Thompson UCB1 UCBSM Uniform Whittle WhittleBelief advance bernoulli best bounds chains confidence divergences
 environments families grid indices luck markov metrics play_round pytree random simulate start static sweep testing
 to_xarray two_state use_all_cores
 """.split()
@@ -243,7 +246,7 @@ def test_completion_shows_what_is_offered(room):
 def test_every_field_of_a_public_tuple_is_explained():
     """In `help`, which else says "Alias for field number 0"."""
     tuples = [thing for thing in PUBLIC_THINGS if isinstance(thing, type) and hasattr(thing, "_fields")]
-    tuples += [rounds.Luck, rounds.Carry, estimates.Visits, estimates.Sums, estimates.Transitions]
+    tuples += [chance.Luck, rounds.Carry, memory.Visits, memory.Sums, memory.Transitions]
     assert len(tuples) >= 12
     for each in tuples:
         for field in each._fields:

@@ -59,10 +59,13 @@ BAD = [
     ({"policies": {"k": 3}}, r"policies\['k'\]: a policy is needed, and int has no init"),
     ({"policies": {"k": NoPytree()}}, r"policies\['k'\]: NoPytree is not a pytree"),
     ({"policies": {1: KLUCB(), "1": UCBSM()}}, "policies: two names are the same"),
-    ({"policies": {"k": KLUCB(exploration="x")}}, "exploration: 'x' is not a number"),
-    ({"policies": {"k": KLUCB(exploration=float("nan"))}}, "exploration: nan lies outside"),
-    ({"policies": {"k": KLUCB(exploration=np.array([0.0, 3.0]))}}, "exploration: .* for a grid give a list"),
-    ({"policies": {"k": UCBSM(L="x")}}, "L: 'x' is not a number"),
+    ({"policies": {"k": KLUCB(exploration="x")}}, r"policies\['k'\].exploration: 'x' is not a number"),
+    ({"policies": {"k": KLUCB(exploration=float("nan"))}}, r"policies\['k'\].exploration: nan lies outside"),
+    (
+        {"policies": {"k": KLUCB(exploration=np.array([0.0, 3.0]))}},
+        r"policies\['k'\].exploration: .* for a grid give a list",
+    ),
+    ({"policies": {"k": UCBSM(L="x")}}, r"policies\['k'\].L: 'x' is not a number"),
     ({"scenarios": [ARMS]}, "scenarios: a list has no names; give a dict"),
     ({"scenarios": None}, r"scenarios\['scenario'\]: an environment is needed, and NoneType has no means"),
     ({"resume": "x.npz"}, "resume: 'x.npz' is not a Result"),
@@ -72,7 +75,7 @@ BAD = [
     ({"policies": {"k": [KLUCB(), UCBSM()]}}, r"policies\['k'\]: .* are not alike"),
     ({"policies": {"k": [KLUCB(), KLUCB(1.0)]}}, r"policies\['k'\]: .* are not alike"),
     ({"policies": {"k": [TVKLUCB(), TVKLUCB(clock="arm")]}}, r"policies\['k'\]: .* are not alike"),
-    ({"policies": {"k": UCBSM(L=-3.0)}}, "L: -3.0 lies outside"),
+    ({"policies": {"k": UCBSM(L=-3.0)}}, r"policies\['k'\].L: -3.0 lies outside"),
 ]
 
 

@@ -33,13 +33,13 @@ SLOW = list(HealthCheck)  # a program is compiled now and then
 MANY |= {"testing": 60}
 # what nobody calls with arguments of their own: types of what is returned, protocols, names of things, constants
 NO_CALLS = """
-ALL Environment Feedback Policy Family Result bounds chains confidence divergences environments families indices metrics
-testing use_all_cores Bound Condition Solver DISTANCES Distance EXAMPLE FamilyFit Fit InitialState
+ALL Environment Feedback Policy Task Family Result bounds chains confidence divergences environments families indices
+metrics testing use_all_cores Bound Condition Solver DISTANCES Distance EXAMPLE FamilyFit Fit InitialState
 WhittleIndices Summary COLOURS
 """.split()
 # environments as they are built by functions that check, and the parts of policies, called when these are traced
 BUILT = "MarkovArms HiddenArms IndependentArms Restarting Restless play_round".split()
-PARTS = "policies.estimates"
+PARTS = "policies.memory"
 
 
 @pytest.fixture(autouse=True)

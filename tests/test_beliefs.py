@@ -57,7 +57,7 @@ def expected_reward(policy, environment, rounds):
     def one(word):
         def body(state, shown):
             arms = best(policy.scores(None, state, 1), 1)
-            feedback = Feedback(arms, jnp.zeros(1, jnp.int32), shown[None], jnp.zeros(1))
+            feedback = Feedback(arms, jnp.zeros(1, jnp.int32), shown[None], jnp.zeros(1), 1)
             return policy.update(state, feedback), arms[0]
 
         return jax.lax.scan(body, policy.init(reward), word)[1]
@@ -227,7 +227,7 @@ def test_beliefs_are_those_of_a_loop(passive):
         np.testing.assert_allclose(policy.scores(None, state, t), scores, rtol=2e-6)
         played, shown = random.permutation(4)[:2], random.integers(3, size=2)
         given = [jnp.asarray(x, jnp.int32) for x in (played, shown, shown)]
-        state = update(state, Feedback(*given, jnp.zeros(2)))
+        state = update(state, Feedback(*given, jnp.zeros(2), 1))
         expected = np.einsum("ks,kst->kt", expected, left if passive else active)
         expected[played] = np.eye(3)[shown]
 
@@ -259,7 +259,7 @@ def test_hidden_beliefs(transition, emission, words):
                     chance = float(policy.scores(None, state, 1)[0])
                     log += np.log(chance if symbol else 1 - chance)
                     given = [jnp.array([x], jnp.int32) for x in (0, 0, symbol)]
-                    state = policy.update(state, Feedback(*given, jnp.zeros(1)))
+                    state = policy.update(state, Feedback(*given, jnp.zeros(1), 1))
                 found = policy.scores(None, state, 1)
                 np.testing.assert_allclose(found[0], probability((*word, 1)) / probability(word), rtol=1e-12)
                 assert float(found[1]) == other  # rested: what is not played stays
@@ -274,7 +274,7 @@ def test_hidden_beliefs(transition, emission, words):
 def test_what_cannot_be_shown_leaves_the_belief_a_law():
     policy = HiddenMyopic([TWO] * 2, [[[1.0, 0.0], [1.0, 0.0]]] * 2, [[0.5, 0.5]] * 2)
     given = [jnp.array([x], jnp.int32) for x in (0, 0, 1)]
-    state = policy.update(policy.init(jnp.array([[0.0, 1.0]] * 2)), Feedback(*given, jnp.zeros(1)))
+    state = policy.update(policy.init(jnp.array([[0.0, 1.0]] * 2)), Feedback(*given, jnp.zeros(1), 1))
     np.testing.assert_allclose(state.beliefs.sum(-1), 1, rtol=1e-6)
 
 
@@ -310,13 +310,13 @@ def test_what_they_are_not_for():
         WhittleBelief.of(STICKY, -0.1)
     pays, turning = restless(STICKY.transition, (0, 2)), arms_of((0.2, 0.8), (0.7, 0.2))
     for policy, environment, name in (
-        (WhittleBelief.of(turning), turning, "transition: p11 < p01 for arm 1"),
-        (WhittleBelief(STICKY.transition, STICKY.initial, 1.0), STICKY, "discount: 1.0 lies outside"),
-        (WhittleBelief.of(pays), pays, "reward: Whittle's index on beliefs is for two states that pay 0 and 1"),
-        (Myopic.of(STICKY), MOVING, r"transition: shape \(3, 2, 2\) is not \(5, 2, 2\)"),
-        (Myopic(STICKY.transition, np.ones((3, 2))), STICKY, "initial: row 0 sums to 2.0"),
-        (Myopic(STICKY.transition, STICKY.initial, "none"), STICKY, "passive: "),
-        (HiddenMyopic(HIDDEN.transition, HIDDEN.emission[:, :, :1], [[1, 0]] * 2), HIDDEN, "emission: shape"),
+        (WhittleBelief.of(turning), turning, ".transition: p11 < p01 for arm 1"),
+        (WhittleBelief(STICKY.transition, STICKY.initial, 1.0), STICKY, ".discount: 1.0 lies outside"),
+        (WhittleBelief.of(pays), pays, ": reward: Whittle's index on beliefs is for two states that pay 0 and 1"),
+        (Myopic.of(STICKY), MOVING, r".transition: shape \(3, 2, 2\) is not \(5, 2, 2\)"),
+        (Myopic(STICKY.transition, np.ones((3, 2))), STICKY, ".initial: row 0 sums to 2.0"),
+        (Myopic(STICKY.transition, STICKY.initial, "none"), STICKY, ".passive: "),
+        (HiddenMyopic(HIDDEN.transition, HIDDEN.emission[:, :, :1], [[1, 0]] * 2), HIDDEN, ".emission: shape"),
     ):
-        with pytest.raises(ValueError, match=f"^{name}"):
+        with pytest.raises(ValueError, match=rf"^policies\['p'\]{name}"):
             simulate(environment, {"p": policy}, runs=1, horizon=2)

@@ -15,7 +15,8 @@ from jaxbandit.fast.batching import over_runs
 from jaxbandit.fast.compilation import Compiled, in_one_piece
 from jaxbandit.fast.jaxprs import CALLS, ELEMENTWISE, primitives
 from jaxbandit.simulation import tiles
-from jaxbandit.simulation.rounds import luck, play_chunk, start
+from jaxbandit.simulation.chance import luck
+from jaxbandit.simulation.rounds import play_chunk, start
 
 MARK = "xla_cpu_small_call"
 

@@ -21,6 +21,7 @@ from jaxbandit import (
     Oracle,
     Result,
     RoundRobinKLUCB,
+    Task,
     Thompson,
     Uniform,
     bounds,
@@ -32,7 +33,8 @@ from jaxbandit import (
     sweep,
 )
 from jaxbandit.environments import beta, exponential, gaussian, poisson, tables, uniform
-from jaxbandit.policies.estimates import Sums, Visits
+from jaxbandit.policies.memory import Sums, Visits
+from jaxbandit.simulation.request import check_task
 from jaxbandit.sums import TwoFloats, add_rewards, no_sums
 from jaxbandit.testing import check_environment, check_policy
 
@@ -168,7 +170,7 @@ def test_rewards_have_their_law(name):
 
     def play(key):
         def body(state, _):
-            state, feedback = environment.step(key, state, jnp.arange(3, dtype=jnp.int32))
+            state, feedback = environment.step(key, state, jnp.arange(3, dtype=jnp.int32), 1)
             return state, feedback.rewards
 
         return jax.lax.scan(body, environment.init(key), None, 1000)[1]
@@ -251,13 +253,16 @@ class Wrong:
     def init(self, key):
         return self.arms_given.init(key)
 
-    def step(self, key, state, arms):
-        following, feedback = self.arms_given.step(key, state, arms)
+    def step(self, key, state, arms, t):
+        following, feedback = self.arms_given.step(key, state, arms, t)
         if self.what == "repeats":
-            feedback = self.arms_given.step(key, self.init(key), arms)[1]
+            feedback = self.arms_given.step(key, self.init(key), arms, t)[1]
         if self.what == "order":
             feedback = feedback._replace(rewards=feedback.rewards + state.plays.sum())
         return following, feedback
+
+    def records(self, state):
+        return {"rewards": state.rewards.high + (self.what == "records")}
 
 
 @pytest.mark.parametrize(
@@ -267,6 +272,7 @@ class Wrong:
         ("range", "reward_range: 0 to 1, and arm 0 pays from -"),
         ("means", r"means\(\): 0.6 for arm 0, which paid 0.5"),
         ("repeats", "step: repeats its draw"),
+        ("records", r'records: "rewards" are not the sums'),
         ("order", "the n-th play of an arm depends on the plays of other arms"),
     ],
 )
@@ -342,7 +348,7 @@ def draws_of(environment, run, plays):
     key = jaxbandit.luck(ASKED["key"], np.arange(run, run + 1)).environment[0]
 
     def body(state, _):
-        state, feedback = environment.step(key, state, jnp.arange(environment.arms, dtype=jnp.int32))
+        state, feedback = environment.step(key, state, jnp.arange(environment.arms, dtype=jnp.int32), 1)
         return state, feedback.rewards
 
     return np.asarray(jax.lax.scan(body, environment.init(key), None, plays)[1], float).T
@@ -547,21 +553,28 @@ def test_bad_arms(make, message):
 
 @pytree
 class Mine:
-    """A policy that says nothing of its rewards."""
+    """A policy that says nothing of its rewards, and keeps a number for each state."""
 
     def init(self, reward):
-        return jnp.zeros(reward.shape[0])
+        return jnp.zeros(reward.shape)
 
     def scores(self, key, state, t):
-        return state
+        return state.sum(1)
 
     def update(self, state, feedback: Feedback):
         return state
 
 
-@pytest.mark.parametrize(
-    "policy", [name for name in jaxbandit.ALL if not hasattr(jaxbandit.ALL[name](), "reward_range")]
-)
+def needs_states(name):
+    """Whether a policy is refused for rewards in [0, 1] that no table lists."""
+    try:
+        check_task("", jaxbandit.ALL[name](), Task(ARMS["beta"]))
+    except ValueError:
+        return True
+    return False
+
+
+@pytest.mark.parametrize("policy", [name for name in jaxbandit.ALL if needs_states(name)])
 def test_policies_that_need_states_are_refused_by_name(policy):
     with pytest.raises(ValueError, match=rf"policies\['p'\]: {policy} needs rewards that tell the states.*UCB1, UCBSM"):
         simulate(ARMS["beta"], {"p": jaxbandit.ALL[policy]()}, runs=2, horizon=5)
@@ -569,21 +582,21 @@ def test_policies_that_need_states_are_refused_by_name(policy):
 
 def test_refusals():
     arms = ARMS["gaussian"]
-    assert len([name for name in jaxbandit.ALL if hasattr(jaxbandit.ALL[name](), "reward_range")]) >= 8
+    assert len([name for name in jaxbandit.ALL if not needs_states(name)]) >= 8
     for policies, message in (
-        ({"p": Mine()}, "Mine needs rewards that tell the states"),
+        ({"p": Mine()}, r"state.* an array with no entries, because these rewards are no finite table"),
         ({"p": KLUCB()}, "KLUCB plays rewards from 0 to 1; those of scenarios.*-inf to inf"),
         ({"p": [Thompson()]}, "Thompson plays rewards from 0 to 1"),
         ({"p": IMED(families.Poisson())}, "IMED plays rewards from 0 to inf"),
         ({"p": jaxbandit.Gittins.of(jaxbandit.bernoulli([0.5, 0.4, 0.3]), 0.9)}, "Gittins needs rewards"),
     ):
-        with pytest.raises(ValueError, match=rf"^policies\['p'\]: .*{message}"):
+        with pytest.raises(ValueError, match=rf"^policies\['p'\].*{message}"):
             simulate(arms, policies, runs=2, horizon=5)
     with pytest.raises(ValueError, match="^record: the name 'rewards'"):
         simulate(arms, {"p": UCB1()}, runs=2, horizon=5, record={"rewards": lambda arms, state, t: state.plays})
     with pytest.raises(ValueError, match="^scenarios"):
         simulate({"a": arms, "b": jaxbandit.bernoulli([0.5, 0.4, 0.3])}, {"p": UCB1()}, runs=2, horizon=5)
-    with pytest.raises(ValueError, match="^family: Thompson has no prior for Other"):
+    with pytest.raises(ValueError, match=r"^policies\['p'\].family: Thompson has no prior for Other"):
         simulate(arms, {"p": Thompson(family=Other())}, runs=2, horizon=5)
     for bound in (bounds.lower, bounds.lower_paper, bounds.upper_asymptotic, bounds.ucb_sm_upper):
         with pytest.raises(ValueError, match="^environment: IndependentArms has no transition"):

@@ -18,11 +18,11 @@ def trajectories(environment, runs, plays, arm=0, seed=0):
     """States [runs, plays] that one arm moves to when it alone is played."""
 
     def one(key):
-        def body(state, _):
-            state, feedback = environment.step(key, state, jnp.array([arm], jnp.int32))
+        def body(state, t):
+            state, feedback = environment.step(key, state, jnp.array([arm], jnp.int32), t)
             return state, (feedback.before[0], feedback.states[0])
 
-        return jax.lax.scan(body, environment.init(key), None, plays)[1]
+        return jax.lax.scan(body, environment.init(key), 1 + jnp.arange(plays))[1]
 
     return [np.asarray(x) for x in jax.jit(jax.vmap(one))(jax.random.split(jax.random.key(seed), runs))]
 
@@ -72,7 +72,7 @@ def test_fixed_starts():
 
 def test_rewards_are_of_the_state_moved_to():
     environment = markov([[[0.0, 1.0], [1.0, 0.0]]] * 2, [[2.0, 3.0], [5.0, 7.0]])
-    _, feedback = environment.step(jax.random.key(0), environment.init(jax.random.key(0)), jnp.array([1], jnp.int32))
+    _, feedback = environment.step(jax.random.key(0), environment.init(jax.random.key(0)), jnp.array([1], jnp.int32), 1)
     assert feedback.before.tolist() == [0] and feedback.states.tolist() == [1] and feedback.rewards.tolist() == [7.0]
 
 
@@ -87,7 +87,7 @@ class Shapes(chex.TestCase):
         key = jax.random.key(0)
         state = self.variant(ARMS.init)(key)
         chex.assert_shape(state.states, (5,))
-        state, feedback = self.variant(ARMS.step)(key, state, jnp.array([4, 1], jnp.int32))
+        state, feedback = self.variant(ARMS.step)(key, state, jnp.array([4, 1], jnp.int32), jnp.int32(1))
         chex.assert_shape(feedback[:4], (2,))
         chex.assert_type([feedback.arms, feedback.before, feedback.states], jnp.int32)
         chex.assert_type(feedback.rewards, jnp.float32)
@@ -150,10 +150,10 @@ class Repeating:
     def init(self, key):
         return jnp.zeros(2, jnp.int32)
 
-    def step(self, key, state, arms):
+    def step(self, key, state, arms, t):
         before = state[arms]
         states = jax.random.bernoulli(key, 0.5, before.shape).astype(jnp.int32)
-        return state.at[arms].set(states), Feedback(arms, before, states, jnp.asarray(self.reward)[arms, states])
+        return state.at[arms].set(states), Feedback(arms, before, states, jnp.asarray(self.reward)[arms, states], t)
 
 
 @jaxbandit.pytree
@@ -163,19 +163,19 @@ class Interleaved(Repeating):
     def init(self, key):
         return jnp.zeros(3, jnp.int32)
 
-    def step(self, key, state, arms):
+    def step(self, key, state, arms, t):
         before = state[arms]
         states = jax.random.bernoulli(jax.random.fold_in(key, state[2]), 0.5, before.shape).astype(jnp.int32)
         state = state.at[arms].set(states).at[2].add(1)
-        return state, Feedback(arms, before, states, jnp.asarray(self.reward)[arms, states])
+        return state, Feedback(arms, before, states, jnp.asarray(self.reward)[arms, states], t)
 
 
 @jaxbandit.pytree
 class Below(Repeating):
     """Shows states from -1 on."""
 
-    def step(self, key, state, arms):
-        state, feedback = super(type(self), self).step(key, state, arms)
+    def step(self, key, state, arms, t):
+        state, feedback = super(type(self), self).step(key, state, arms, t)
         return state, feedback._replace(states=feedback.states - 1)
 
 
@@ -202,8 +202,8 @@ class Wrong(type(ARMS)):
     def means(self):
         return super(type(self), self).means() + self.promised * np.array([0.0, 1.0, 0.0])
 
-    def step(self, key, state, arms):
-        following, feedback = super(type(self), self).step(key, state, arms)
+    def step(self, key, state, arms, t):
+        following, feedback = super(type(self), self).step(key, state, arms, t)
         return following, feedback._replace(rewards=feedback.rewards + self.paid * (arms == 1))
 
 
@@ -224,8 +224,8 @@ def test_contract_compares_rewards_and_means_with_what_is_paid():
 class Late(type(ARMS)):
     """Scenario-like arms that stay in state 0 for their first 30 plays."""
 
-    def step(self, key, state, arms):
-        following, feedback = super(type(self), self).step(key, state, arms)
+    def step(self, key, state, arms, t):
+        following, feedback = super(type(self), self).step(key, state, arms, t)
         begun = state.plays[arms] >= 30
         return (
             following._replace(states=state.states.at[arms].set(feedback.states * begun)),

@@ -17,8 +17,8 @@ import pytest
 import jaxbandit
 from jaxbandit import KLUCB, GradientBandit, Myopic, Result, Uniform, pytree, simulate, static, sweep, two_state
 from jaxbandit.environments import restless
-from jaxbandit.policies.estimates import count_visits, no_visits, sample_mean
-from jaxbandit.simulation import tiles, tracing
+from jaxbandit.policies.memory import no_visits
+from jaxbandit.simulation import methods, tiles, tracing
 from jaxbandit.simulation.fingerprint import fingerprint
 from jaxbandit.simulation.request import check
 from jaxbandit.sweeps import storage
@@ -34,18 +34,18 @@ class Mine:
         return no_visits(reward)
 
     def scores(self, key, state, t):
-        mean, plays = sample_mean(state.counts, state.reward)
+        mean, plays = state.mean_and_plays()
         return mean + self.optimism / ({body})
 
     def update(self, state, feedback):
-        return count_visits(state, feedback)
+        return state.counted(feedback)
 """
 
 
 def mine(body="1 + plays", module="notebook"):
     """The policy as a cell of a notebook makes it: a new class each time it is run."""
     place = types.ModuleType(module)
-    names = {"pytree": pytree, "no_visits": no_visits, "sample_mean": sample_mean, "count_visits": count_visits}
+    names = {"pytree": pytree, "no_visits": no_visits}
     vars(place).update(names, jnp=jnp)
     exec(SOURCE.format(body=body), vars(place))
     return place.Mine()
@@ -97,8 +97,8 @@ def test_resume_refuses_other_code():
 def test_an_environment_and_a_recorder_are_told_by_their_code(tmp_path):
     @pytree
     class Late(type(ARMS)):
-        def step(self, key, state, arms):
-            following, feedback = super(type(self), self).step(key, state, arms)
+        def step(self, key, state, arms, t):
+            following, feedback = super(type(self), self).step(key, state, arms, t)
             return following, feedback._replace(before=feedback.states)
 
     late = Late(**{name: getattr(ARMS, name) for name in ARMS.__dataclass_fields__})
@@ -268,10 +268,10 @@ def test_what_an_environment_pays_counts_wherever_it_is_written(tmp_path):
             def init(self, key):
                 return jnp.zeros(2, jnp.int32)
 
-            def step(self, key, state, arms):
+            def step(self, key, state, arms, t):
                 states = 1 - state[arms]
                 paid = jnp.asarray(self.reward, float)[arms, states]
-                return state.at[arms].set(states), jaxbandit.Feedback(arms, state[arms], states, paid)
+                return state.at[arms].set(states), jaxbandit.Feedback(arms, state[arms], states, paid, t)
 
         return Paying()
 
@@ -373,8 +373,8 @@ def test_an_environment_and_a_recorder_are_read_again():
 
     @pytree
     class Late(type(ARMS)):
-        def step(self, key, state, arms):
-            following, feedback = super(type(self), self).step(key, state, arms)
+        def step(self, key, state, arms, t):
+            following, feedback = super(type(self), self).step(key, state, arms, t)
             return following, feedback._replace(rewards=feedback.rewards + rate[0])
 
     late = Late(**{name: getattr(ARMS, name) for name in ARMS.__dataclass_fields__})
@@ -387,7 +387,7 @@ def test_an_environment_and_a_recorder_are_read_again():
 
 def test_code_of_the_library_is_traced_once_and_that_of_others_at_every_call(monkeypatch):
     traced = []
-    monkeypatch.setattr(tracing, "told", lambda *given, told=tracing.told: traced.append(given) or told(*given))
+    monkeypatch.setattr(methods, "told", lambda *given, told=methods.told: traced.append(given) or told(*given))
     tracing._once.cache_clear()
     library = {"k": KLUCB(), "g": GradientBandit(optax.sgd)}
     counts = []

@@ -87,10 +87,12 @@ def test_a_new_learning_rate_adds_no_trace():
     @partial(chex.assert_max_traces, n=1)
     def twice(policy, feedback):
         state = policy.init(jnp.zeros((2, 2)))
-        return policy.update(policy.update(state, feedback), feedback._replace(rewards=jnp.array([1.0]))).preferences
+        return policy.update(
+            policy.update(state, feedback), feedback._replace(rewards=jnp.array([1.0]), t=feedback.t + 1)
+        ).preferences
 
     here = jnp.zeros(1, jnp.int32)
-    feedback = jaxbandit.Feedback(here, here, here, jnp.zeros(1))
+    feedback = jaxbandit.Feedback(here, here, here, jnp.zeros(1), jnp.int32(1))
     for rate in (0.5, 1.0, 2.0):  # the second reward is 1 above the first, and pi is 1/2
         np.testing.assert_allclose(twice(GradientBandit(optax.sgd, rate), feedback), [rate / 2, -rate / 2])
 
@@ -177,7 +179,7 @@ BAD = [
 
 @pytest.mark.parametrize(("policy", "message"), BAD)
 def test_bad_fields(policy, message):
-    with pytest.raises(ValueError, match=f"^{message}"):
+    with pytest.raises(ValueError, match=rf"^policies\['g'\].{message}"):
         simulate(ARMS, {"g": policy}, runs=1, horizon=10)
 
 

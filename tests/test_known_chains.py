@@ -64,14 +64,14 @@ def test_the_table_is_read_where_the_arms_are():
     state = policy.init(jnp.zeros((3, 2)))
     np.testing.assert_allclose(policy.scores(None, state, 1), [7, 8, 9])
     one = jnp.array([1], jnp.int32)
-    state = policy.update(state, Feedback(one, one, one, jnp.zeros(1)))
+    state = policy.update(state, Feedback(one, one, one, jnp.zeros(1), 1))
     np.testing.assert_allclose(policy.scores(None, state, 2), [7, 0.4, 9])
     np.testing.assert_allclose(Gittins(policy.indices).scores(None, state, 2), [0.1, 0.4, 0.5])
-    told = Feedback(one, one, one, jnp.zeros(1), shown=jnp.array([1, 0, 1], jnp.int32))
+    told = Feedback(one, one, one, jnp.zeros(1), 1, shown=jnp.array([1, 0, 1], jnp.int32))
     np.testing.assert_allclose(policy.scores(None, policy.update(state, told), 3), [0.2, 0.3, 0.6])
-    again = Feedback(one, one, one, jnp.zeros(1), restarted=jnp.uint32(5))
+    again = Feedback(one, one, one, jnp.zeros(1), 1, restarted=jnp.uint32(5))
     np.testing.assert_allclose(policy.scores(None, policy.update(state, again), 3), [7, 8, 9])
-    same = Feedback(one, one, one, jnp.zeros(1), restarted=jnp.uint32(0))
+    same = Feedback(one, one, one, jnp.zeros(1), 1, restarted=jnp.uint32(0))
     np.testing.assert_allclose(policy.scores(None, policy.update(state, same), 3), [7, 0.4, 9])
 
 
@@ -105,10 +105,10 @@ class Watched:
         return np.zeros(2)
 
     def init(self, key):
-        return jnp.zeros(2, jnp.int32), jnp.int32(0)
+        return jnp.zeros(2, jnp.int32)
 
-    def step(self, key, state, arms):
-        states, t = state
+    def step(self, key, state, arms, t):
+        states = state
         played = (jnp.arange(2)[:, None] == arms[None]).any(1)
         each = jnp.arange(2)
         rows = jnp.where(
@@ -116,7 +116,7 @@ class Watched:
         )
         after = jax.random.categorical(jax.random.fold_in(key, t), jnp.log(rows)).astype(jnp.int32)
         paid = jnp.asarray(self.reward, float)[arms, after[arms]]
-        return (after, t + 1), Feedback(arms, states[arms], after[arms], paid, shown=after)
+        return after, Feedback(arms, states[arms], after[arms], paid, t, shown=after)
 
 
 def test_whittle_of_restless_arms_that_are_watched():
@@ -195,7 +195,7 @@ def test_rows_are_drawn_once_an_episode():
 
     def play(state, restarted):
         one = jnp.array([2], jnp.int32)
-        return policy.update(state, Feedback(one, one, one, jnp.zeros(1), restarted=jnp.uint32(restarted)))
+        return policy.update(state, Feedback(one, one, one, jnp.zeros(1), 1, restarted=jnp.uint32(restarted)))
 
     assert (np.subtract(*scores(state)) != 0).all()  # before the first return every round draws anew
     state = play(play(state, 0), 77)
@@ -214,7 +214,7 @@ def test_plug_in_takes_arms_that_begin_again_for_those_of_its_first_state():
     state = policy.init(jnp.array([[0.0, 1.0]] * 2))
     one = jnp.array([1], jnp.int32)
     for restarted, states in ((0, [0, 1]), (9, [1, 1])):
-        state = policy.update(state, Feedback(one, one, one, jnp.zeros(1), restarted=jnp.uint32(restarted)))
+        state = policy.update(state, Feedback(one, one, one, jnp.zeros(1), 1, restarted=jnp.uint32(restarted)))
         assert state.states.tolist() == states
 
 
@@ -238,7 +238,7 @@ def test_restarting_arms_draw_by_arm_episode_and_play():
     step = jax.jit(environment.step)
     for t in range(1, 60):
         arm = (t * t // 3) % 2
-        state, feedback = step(key, state, jnp.array([arm], jnp.int32))
+        state, feedback = step(key, state, jnp.array([arm], jnp.int32), jnp.int32(t))
         played[arm] += 1
         row = arms.transition[arm, expected[arm]]
         assert int(feedback.before[0]) == expected[arm]
@@ -275,11 +275,11 @@ def test_episodes_have_their_length_and_first_states(discount):
     environment = restarting(arms, discount)
 
     def one(key):
-        def body(state, _):
-            state, feedback = environment.step(key, state, jnp.array([0], jnp.int32))
+        def body(state, t):
+            state, feedback = environment.step(key, state, jnp.array([0], jnp.int32), t)
             return state, (feedback.restarted > 0, state.states)
 
-        return jax.lax.scan(body, environment.init(key), None, 1000)[1]
+        return jax.lax.scan(body, environment.init(key), 1 + jnp.arange(1000))[1]
 
     ended, states = map(np.asarray, jax.jit(jax.vmap(one))(jax.random.split(jax.random.key(0), 100)))
     assert stats.binomtest(int(ended.sum()), ended.size, 1 - discount).pvalue > 1e-9
@@ -363,7 +363,7 @@ BAD_POLICIES = [
 
 @pytest.mark.parametrize(("policy", "message"), BAD_POLICIES)
 def test_bad_tables(policy, message):
-    with pytest.raises(ValueError, match=f"^{message}"):
+    with pytest.raises(ValueError, match=rf"^policies\['p'\].{message}"):
         jaxbandit.simulate(ARMS, {"p": policy}, runs=1, horizon=10)
 
 

@@ -15,7 +15,7 @@ from against import check_law, check_same_arms
 from scipy import stats
 
 import jaxbandit
-from jaxbandit import ALL, KLUCBMC, TVKLUCB, Oracle, Uniform, two_state
+from jaxbandit import ALL, KLUCBMC, TVKLUCB, Oracle, Task, Uniform, two_state
 from jaxbandit.policies.thompson import log_gamma
 from jaxbandit.testing import check_policy
 
@@ -268,7 +268,7 @@ BAD = [
 
 @pytest.mark.parametrize(("policy", "message"), BAD)
 def test_bad_fields(policy, message):
-    with pytest.raises(ValueError, match=f"^{message}: "):
+    with pytest.raises(ValueError, match=rf"^policies\['p'\].{message}: "):
         jaxbandit.simulate(ARMS, {"p": policy}, runs=1, horizon=10)
 
 
@@ -292,7 +292,7 @@ ENDS = [
 
 @pytest.mark.parametrize("policy", ENDS, ids=repr)
 def test_ends_of_ranges_are_allowed(policy):
-    policy.validate(np.asarray(ARMS.reward))
+    policy.validate(Task(ARMS))
 
 
 @jaxbandit.pytree

@@ -13,6 +13,7 @@ from scipy import stats
 import jaxbandit
 from jaxbandit import ALL, Result, Uniform, bounds, chains, metrics, plotting, simulate, sweep, two_state
 from jaxbandit.environments import fit, restless
+from jaxbandit.policies import checks
 from jaxbandit.testing import check_environment, check_policy
 
 SCENARIO = two_state([0.5, 0.4, 0.3, 0.2, 0.1], [0.4, 0.55, 0.65, 0.65, 0.7], initial_state="stationary")
@@ -25,11 +26,12 @@ def played(environment, keys, order):
     """Feedback of many runs, leaves [runs, rounds, M], where `order` [rounds, M] is played; and all states [.., K]."""
 
     def one(key):
-        def body(state, arms):
-            following, feedback = environment.step(key, state, arms)
+        def body(state, played):
+            arms, t = played
+            following, feedback = environment.step(key, state, arms, t)
             return following, (feedback, following.states)
 
-        return jax.lax.scan(body, environment.init(key), jnp.asarray(order, jnp.int32))[1]
+        return jax.lax.scan(body, environment.init(key), (jnp.asarray(order, jnp.int32), 1 + jnp.arange(len(order))))[1]
 
     return jax.tree.map(np.asarray, jax.jit(jax.vmap(one))(keys))
 
@@ -164,7 +166,7 @@ def test_contract_tests_the_pairing_that_is_declared():
         check_environment(of_kind(arms, pairing="play"))
     rested = two_state([0.5, 0.4, 0.3], [0.4, 0.55, 0.65])
     with pytest.raises(AssertionError, match="path of arm 0 depends on when it is played"):
-        check_environment(of_kind(rested, pairing="round"))
+        check_environment(of_kind(rested, pairing="round", problem="restless"))
     with pytest.raises(AssertionError, match="Other.pairing: 'turn' is none of play, round"):
         check_environment(of_kind(rested, pairing="turn"))
     with pytest.raises(AssertionError, match="Other.problem: 'Restless' is none of rested, restarting, "):
@@ -172,11 +174,11 @@ def test_contract_tests_the_pairing_that_is_declared():
 
     restless_step = type(arms).step
 
-    def step(self, key, state, arms):
+    def step(self, key, state, arms, t):
         """What a round draws depends on when arm 2 was last played."""
-        turned = state.round + 1000 * (state.shown[2] != state.states[2]).astype(jnp.uint32)
-        following, feedback = restless_step(self, key, state._replace(round=turned), arms)
-        return following._replace(round=state.round + 1), feedback
+        turned = t + 1000 * (state.shown[2] != state.states[2]).astype(jnp.int32)
+        following, feedback = restless_step(self, key, state, arms, turned)
+        return following, feedback._replace(t=t)
 
     with pytest.raises(AssertionError, match="depends on which of the others were played"):
         check_environment(of_kind(arms, step=step))
@@ -415,7 +417,8 @@ def test_bounds_for_rested_arms_refuse_restless_ones(bound):
 def test_a_policy_for_other_problems_is_refused_by_name():
     @jaxbandit.pytree
     class ForRested(Uniform):
-        problems = ("rested",)
+        def validate(self, task):
+            checks.suits(self, task, ("rested",))
 
     assert simulate(SCENARIO, {"r": ForRested()}, runs=1, horizon=3).complete
     with pytest.raises(ValueError, match=r"^policies\['r'\]: ForRested is for rested arms; .* are restless"):

@@ -34,7 +34,7 @@ def on_paths(policy, paths, plays, reward=(0.0, 1.0)):
             t, shown = now
             arms = best(policy.scores(None, state, t), plays)
             states = shown[arms]
-            feedback = Feedback(arms, jnp.zeros_like(arms), states, reward[arms, states])
+            feedback = Feedback(arms, jnp.zeros_like(arms), states, reward[arms, states], t)
             return policy.update(state, feedback), arms
 
         rounds = jnp.arange(1, paths.shape[1] + 1, dtype=jnp.int32)
@@ -203,14 +203,13 @@ def test_epochs_end_before_integers_do():
     """In the last epochs of the largest horizon nothing is negative, and an epoch does not end in its first round."""
     policy = DSEE(1e-9)
     state = policy.init(jnp.array([[0.0, 1.0]] * 3))
-    feedback = Feedback(*[jnp.array([x], jnp.int32) for x in (0, 0, 1)], jnp.array([1.0]))
+    feedback = Feedback(*[jnp.array([x], jnp.int32) for x in (0, 0, 1)], jnp.array([1.0]), jnp.int32(2**31 - 2))
     for exploited in (14, 15, 16):
         ending = state._replace(
             explores=jnp.bool_(False),
             explored=jnp.int32(16),
             exploited=jnp.int32(exploited),
             left=jnp.int32(1),
-            rounds=jnp.int32(2**31 - 3),
         )
         after = policy.update(ending, feedback)
         assert int(after.left) == min(2 ** (2 * exploited + 3), 2**30)
@@ -232,5 +231,8 @@ def test_weak_regret_is_that_of_scalar_loops(policy, expected, errors):
 def test_rca_refuses_arms_with_a_state_that_is_left_for_ever():
     chain = [[[0.0, 0.5, 0.5], [0.0, 0.5, 0.5], [0.0, 0.3, 0.7]]] * 2
     arms = restless(chain, (0.0, 0.5, 1.0))
-    with pytest.raises(ValueError, match=r"^scenarios\['scenario'\]: arm 0 .* does not return to"):
+    with pytest.raises(
+        ValueError,
+        match=r"^policies\['r'\]: RCA needs .*; arm 0 of scenarios\['scenario'\] has a state that it does not",
+    ):
         simulate(arms, {"r": RCA()}, runs=3, horizon=5, progress=False)

@@ -16,8 +16,9 @@ import jaxbandit
 from jaxbandit import ALL, KLUCB, TVKLUCB, UCBSM, Result, Thompson, Uniform, simulate, two_state
 from jaxbandit.fast.batching import over_runs
 from jaxbandit.simulation import loop
+from jaxbandit.simulation.chance import luck
 from jaxbandit.simulation.plan import make_plan
-from jaxbandit.simulation.rounds import luck, play_round, start
+from jaxbandit.simulation.rounds import play_round, start
 from jaxbandit.simulation.tiles import Tile
 
 ARMS = two_state([0.5, 0.4, 0.3], [0.4, 0.55, 0.65])

@@ -153,7 +153,7 @@ def test_what_is_kept_of_many_states_follows_from_the_counts(policy):
         arms = rng.choice(3, 2, replace=False)  # the last arm is never played
         after = rng.integers(states, size=2)
         before = np.asarray(state.states)[arms]
-        state = update(state, Feedback(*(jnp.asarray(x, jnp.int32) for x in (arms, before, after)), jnp.zeros(2)))
+        state = update(state, Feedback(*(jnp.asarray(x, jnp.int32) for x in (arms, before, after)), jnp.zeros(2), 1))
     counts = np.asarray(state.counts)
     assert counts.sum() == 120 and counts[3].sum() == 0
     rows = estimates(state.counts, policy.unvisited)
@@ -202,7 +202,7 @@ def test_imed_mc_of_three_states_against_the_search(policy):
     for _ in range(60):
         k = int(rng.integers(3))
         after = int(rng.choice(3, p=ROWS[k][now[k]]))
-        state = update(state, Feedback(*(jnp.array([a]) for a in (k, now[k], after, reward[k, after]))))
+        state = update(state, Feedback(*(jnp.array([a]) for a in (k, now[k], after, reward[k, after])), 1))
         counts[k, now[k], after] += 1
         now[k] = after
     plays = counts.sum((1, 2))

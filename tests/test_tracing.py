@@ -10,7 +10,7 @@ import pytest
 
 import jaxbandit
 from jaxbandit import Uniform, pytree, simulate, two_state
-from jaxbandit.policies.estimates import count_visits, no_visits, sample_mean
+from jaxbandit.policies.memory import no_visits
 from jaxbandit.simulation import progress, tiles
 from jaxbandit.testing import check_policy
 
@@ -26,10 +26,10 @@ def policy(**methods):
             return no_visits(reward)
 
         def scores(self, key, state, t):
-            return sample_mean(state.counts, state.reward)[0]
+            return state.mean_and_plays()[0]
 
         def update(self, state, feedback):
-            return count_visits(state, feedback)
+            return state.counted(feedback)
 
     for name, method in methods.items():
         setattr(Greedy, name, method)
@@ -40,7 +40,7 @@ Two = namedtuple("Two", "count more")
 
 
 def forgets_to_return(self, state, feedback):
-    count_visits(state, feedback)
+    state.counted(feedback)
 
 
 def adds_a_float(self, state, feedback):
@@ -99,8 +99,8 @@ def test_a_python_number_in_a_state_takes_the_type_that_a_round_gives_it():
 def test_an_environment_is_looked_at_too():
     @pytree
     class Bad(type(ARMS)):
-        def step(self, key, state, arms):
-            return super(type(self), self).step(key, state, arms)[1]
+        def step(self, key, state, arms, t):
+            return super(type(self), self).step(key, state, arms, t)[1]
 
     bad = Bad(**{name: getattr(ARMS, name) for name in ARMS.__dataclass_fields__})
     with pytest.raises(ValueError, match=r"^scenarios\['scenario'\]\.step: returns Feedback, not a pair"):
@@ -114,9 +114,10 @@ def test_scenarios_need_names():
 
 @pytest.mark.parametrize("name", ["rewards", "visits"])
 def test_names_of_what_results_have_anyway_are_not_recorders(name):
+    arms = jaxbandit.environments.gaussian([0.1, 0.2])
     with pytest.raises(ValueError, match=f"^record: the name '{name}' is"):
-        simulate(ARMS, {"u": Uniform()}, record={name: lambda arms, state, t: t}, **SIZE)
-    assert "rewards" in simulate(jaxbandit.environments.gaussian([0.1, 0.2]), {"u": Uniform()}, **SIZE).recorded
+        simulate(arms, {"u": Uniform()}, record={name: lambda arms, state, t: t}, **SIZE)
+    assert "rewards" in simulate(arms, {"u": Uniform()}, **SIZE).recorded
 
 
 def test_nan_among_the_scores_is_noticed_in_the_very_round():

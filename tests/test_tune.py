@@ -111,5 +111,5 @@ def test_tune_refuses_before_it_plays(tmp_path, bad, message):
 def test_the_grids_on_offer_are_good():
     for policy in GRIDS:
         grid = grid_of(policy, "")
-        grid.validate([environment("scenario 1").reward], "")
+        grid.validate([environment("scenario 1")], "")
         assert len(grid.variants()) <= 120

@@ -6,10 +6,8 @@ import dataclasses
 from collections.abc import Iterable
 from typing import Any, NamedTuple
 
-import numpy as np
-
 import jaxbandit
-from jaxbandit import Policy
+from jaxbandit import Environment, Policy, Task
 
 NONE = "none"  # TOML has no word for it
 
@@ -55,17 +53,17 @@ class Grid:
             entries.setdefault(variant.entry, []).append(variant.policy)
         return entries
 
-    def validate(self, rewards: Iterable[np.ndarray], where: str) -> None:
-        """Refuse a value that the policy refuses for arms that pay so, [K, S] each.
+    def validate(self, scenarios: Iterable[Environment], where: str) -> None:
+        """Refuse a value that the policy refuses for one of these environments.
 
         Raises:
           ValueError: `where` and the field, its value and what would be right.
         """
         check = [variant.policy.validate for variant in self.variants() if hasattr(variant.policy, "validate")]
-        for reward in rewards:
+        for environment in scenarios:
             for validate in check:
                 try:
-                    validate(reward)
+                    validate(Task(environment))
                 except ValueError as error:
                     raise ValueError(f"{where}{error}") from None
 

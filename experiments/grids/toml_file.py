@@ -68,7 +68,7 @@ def _sweep_file(given: dict[str, Any]) -> SweepFile:
     scenarios = {name: _scenario(f"scenarios.{name}", table) for name, table in _tables(given, "scenarios").items()}
     grids = [_grid(name, table) for name, table in _tables(given, "policies").items()]
     for grid in grids:
-        grid.validate([arms.reward for arms in scenarios.values()], f"policies.{grid.name}.")
+        grid.validate(scenarios.values(), f"policies.{grid.name}.")
     asked = SweepFile(scenarios, grids, size)
     check_cases(asked.cases())
     return asked

@@ -147,7 +147,7 @@ def plain_ucb1() -> Callable[[], Any]:
         def one_round(carry: Any, t: Any) -> tuple[Any, None]:
             here, state = carry
             played = jnp.argmax(policy.scores(key, state, t))[None]
-            here, feedback = arms.step(key, here, played)
+            here, feedback = arms.step(key, here, played, t)
             return (here, policy.update(state, feedback)), None
 
         begun = arms.init(key), policy.init(jnp.asarray(arms.reward, float))

@@ -79,12 +79,12 @@ class HiddenArms:
         """Where the arms of the run with this environment key stand before the first round."""
         return self.pairs.init(key)
 
-    def step(self, key: Array, state: MarkovState, arms: Array) -> tuple[MarkovState, Feedback]:
-        """Play `arms` [M] int32, distinct: where the arms stand afterwards, and what the player sees."""
-        following, feedback = self.pairs.step(key, state, arms)
+    def step(self, key: Array, state: MarkovState, arms: Array, t: Array) -> tuple[MarkovState, Feedback]:
+        """Play `arms` [M] int32, distinct, in round `t`: where the arms stand afterwards, and what the player sees."""
+        following, feedback = self.pairs.step(key, state, arms, t)
         before, symbols = (pair % self.reward.shape[1] for pair in (feedback.before, feedback.states))
         rewards = jnp.asarray(self.reward, float)[arms, symbols]
-        return following, Feedback(arms, before, symbols, rewards)
+        return following, Feedback(arms, before, symbols, rewards, t)
 
 
 def hidden(

@@ -13,15 +13,17 @@ from jaxbandit.arguments import finite, shown
 from jaxbandit.base import Array, Family, Feedback, Range, pytree
 from jaxbandit.environments import laws, tables
 from jaxbandit.fast import computed_once
+from jaxbandit.sums import TwoFloats, add_rewards, no_sums
 
 LARGEST_MEAN = 3000  # of a Poisson arm, whose thresholds then fit in their table
 LEAST_SHAPE, LARGEST_SHAPE = 0.01, 1e6  # of a beta arm
 
 
 class Played(NamedTuple):
-    """What an arm's next draw depends on."""
+    """What an arm's next draw depends on, and what it has paid."""
 
     plays: Array  # [K] uint32
+    rewards: TwoFloats  # [K]
 
 
 @pytree
@@ -63,15 +65,20 @@ class IndependentArms:
 
     def init(self, key: Array) -> Played:
         """No play of any arm."""
-        return Played(jnp.zeros(self.arms, jnp.uint32))
+        return Played(jnp.zeros(self.arms, jnp.uint32), no_sums(self.arms))
 
-    def step(self, key: Array, state: Played, arms: Array) -> tuple[Played, Feedback]:
-        """Play `arms` [M] int32, distinct: the plays there were then, and what the player sees."""
+    def step(self, key: Array, state: Played, arms: Array, t: Array) -> tuple[Played, Feedback]:
+        """Play `arms` [M] int32, distinct: plays and sums of rewards afterwards, and what the player sees."""
         number = state.plays[arms] + 1
         # once: what is added up in two floats must be the very float that others see
         rewards = computed_once(self.law.draw(draws.two_words(key, arms, number), arms))
         nothing = jnp.zeros_like(arms)
-        return Played(state.plays.at[arms].set(number)), Feedback(arms, nothing, nothing, rewards)
+        following = Played(state.plays.at[arms].set(number), add_rewards(state.rewards, arms, rewards))
+        return following, Feedback(arms, nothing, nothing, rewards, t)
+
+    def records(self, state: Played) -> dict[str, TwoFloats]:
+        """What each arm has paid, recorded beside the plays."""
+        return {"rewards": state.rewards}
 
 
 def gaussian(means: Array, deviation: Array = 1.0) -> IndependentArms:

@@ -21,7 +21,6 @@ class RestartingState(NamedTuple):
     numbers: (
         Array  # [K] uint32, of the last draw that each arm used up; the round before the episode, until it is played
     )
-    round: Array  # uint32, rounds played
 
 
 @pytree
@@ -98,23 +97,23 @@ class Restarting:
     def init(self, key: Array) -> RestartingState:
         """Where the arms of the run with this environment key stand before the first round."""
         begun = self.arms.init(key)
-        return RestartingState(begun.states, begun.plays, jnp.uint32(0))
+        return RestartingState(begun.states, begun.plays)
 
-    def step(self, key: Array, state: RestartingState, arms: Array) -> tuple[RestartingState, Feedback]:
-        """Play `arms` [M] int32, distinct: where all arms stand afterwards, and what the player sees."""
+    def step(self, key: Array, state: RestartingState, arms: Array, t: Array) -> tuple[RestartingState, Feedback]:
+        """Play `arms` [M] int32, distinct, in round `t`: where all arms stand afterwards, and what the player sees."""
         before, number = state.states[arms], state.numbers[arms] + 1
         bits = draws.stack_of_rewards(key, arms, number)
         states = draws.choose(bits, jnp.asarray(self.arms.transition_thresholds), arms, before)
         rewards = jnp.asarray(self.reward, float)[arms, states]
         moved, numbers = state.states.at[arms].set(states), state.numbers.at[arms].set(number)
         # numbers of arms that there are not: K for the return, K + 1 for its number, the others for the first states
-        count, t = moved.shape[0], state.round + 1
+        count = moved.shape[0]
         chance = draws.stack_of_rewards(key, jnp.arange(count, 2 * count + 2), jnp.full(count + 2, t))
         ended = chance[0] < self.threshold
         fresh = draws.choose(chance[2:], jnp.asarray(self.arms.initial_thresholds))
-        following = RestartingState(jnp.where(ended, fresh, moved), jnp.where(ended, t, numbers), t)
+        following = RestartingState(jnp.where(ended, fresh, moved), jnp.where(ended, t.astype(jnp.uint32), numbers))
         told = jnp.where(ended, chance[1] | 1, 0).astype(jnp.uint32)
-        return following, Feedback(arms, before, states, rewards, restarted=told)
+        return following, Feedback(arms, before, states, rewards, t, restarted=told)
 
 
 def restarting(arms: MarkovArms, discount: float) -> Restarting:
@@ -133,7 +132,7 @@ def restarting(arms: MarkovArms, discount: float) -> Restarting:
     >>> import jax
     >>> from jaxbandit import two_state
     >>> arms = restarting(two_state([0.5, 0.4], [0.4, 0.55]), 0.0)
-    >>> state, feedback = arms.step(jax.random.key(0), arms.init(jax.random.key(0)), jnp.array([1]))
+    >>> state, feedback = arms.step(jax.random.key(0), arms.init(jax.random.key(0)), jnp.array([1]), jnp.int32(1))
     >>> state.states.tolist(), bool(feedback.restarted > 0)
     ([0, 0], True)
     """

@@ -21,7 +21,6 @@ class RestlessState(NamedTuple):
 
     states: Array  # [K] int32, never shown before the arm is played
     shown: Array  # [K] int32, the state each arm last showed; its first state before that
-    round: Array  # uint32, rounds played
 
 
 @pytree
@@ -71,13 +70,13 @@ class Restless:
         """Where the arms of the run with this environment key stand before the first round."""
         every = self._arms()
         first = draws.choose(draws.stack_of_rewards(key, every, jnp.zeros_like(every)), self.initial_thresholds)
-        return RestlessState(first, first, jnp.uint32(0))
+        return RestlessState(first, first)
 
-    def step(self, key: Array, state: RestlessState, arms: Array) -> tuple[RestlessState, Feedback]:
-        """Play `arms` [M] int32, distinct: where all arms stand afterwards, and what the player sees."""
-        every, number = self._arms(), state.round + 1
+    def step(self, key: Array, state: RestlessState, arms: Array, t: Array) -> tuple[RestlessState, Feedback]:
+        """Play `arms` [M] int32, distinct, in round `t`: where all arms stand afterwards, and what the player sees."""
+        every = self._arms()
         played = (arms[:, None] == every[None]).any(axis=0)
-        bits = draws.stack_of_rewards(key, every, jnp.broadcast_to(number, every.shape))
+        bits = draws.stack_of_rewards(key, every, jnp.broadcast_to(t, every.shape))
         thresholds = look_up_each(jnp.asarray(self.transition_thresholds), state.states)
         if self.passive_thresholds is not None:
             waiting = look_up_each(jnp.asarray(self.passive_thresholds), state.states)
@@ -86,8 +85,8 @@ class Restless:
         seen = states[arms]
         rewards = jnp.asarray(self.reward, float)[arms, seen]
         known = states if self.observed else jnp.where(played, states, state.shown)
-        feedback = Feedback(arms, state.shown[arms], seen, rewards, shown=states if self.observed else None)
-        return RestlessState(states, known, number), feedback
+        feedback = Feedback(arms, state.shown[arms], seen, rewards, t, shown=states if self.observed else None)
+        return RestlessState(states, known), feedback
 
     def _arms(self) -> Array:
         """The numbers of all arms, [K] int32."""
@@ -122,7 +121,7 @@ def restless(
     >>> import jax
     >>> arms = restless([[[0.5, 0.5], [0.4, 0.6]], [[0.9, 0.1], [0.5, 0.5]]], (0, 1))
     >>> state = arms.init(jax.random.key(0))
-    >>> after, feedback = arms.step(jax.random.key(0), state, jnp.array([1]))
+    >>> after, feedback = arms.step(jax.random.key(0), state, jnp.array([1]), jnp.int32(1))
     >>> bool(feedback.states[0] == after.states[1]), bool(after.shown[0] == state.shown[0])
     (True, True)
     """

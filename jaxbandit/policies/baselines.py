@@ -2,13 +2,14 @@
 
 from __future__ import annotations
 
-from typing import ClassVar, NamedTuple
+from typing import NamedTuple
 
 import jax
 import jax.numpy as jnp
 
 from jaxbandit.arguments import finite
-from jaxbandit.base import ANY_REWARD, Array, Feedback, Range, pytree
+from jaxbandit.base import ANY_REWARD, Array, Feedback, Task, pytree
+from jaxbandit.policies import checks
 
 
 class Nothing(NamedTuple):
@@ -26,9 +27,7 @@ class Uniform:
     (3,)
     """
 
-    reward_range: ClassVar[Range] = ANY_REWARD
-
-    def init(self, reward: Array) -> Nothing:
+    def init(self, reward: Array, shown: Array | None = None) -> Nothing:
         return Nothing(jnp.arange(reward.shape[0], dtype=jnp.int32))
 
     def scores(self, key: Array, state: Nothing, t: Array) -> Array:
@@ -52,14 +51,13 @@ class Oracle:
     [0.25, 0.75]
     """
 
-    reward_range: ClassVar[Range] = ANY_REWARD
-
     means: Array
 
-    def validate(self, reward: Array) -> None:
+    def validate(self, task: Task) -> None:
+        checks.suits(self, task, rewards=ANY_REWARD)
         found = finite("means", self.means)
-        if found.shape != reward.shape[:1]:
-            raise ValueError(f"means: shape {found.shape} is not one number per arm, ({reward.shape[0]},)")
+        if found.shape != task.reward.shape[:1]:
+            raise ValueError(f"means: shape {found.shape} is not one number per arm, ({len(task.reward)},)")
 
     def reordered(self, order: Array) -> Oracle:
         """The oracle for arms in another order: place i holds the arm `order[i]`, [K] int32."""

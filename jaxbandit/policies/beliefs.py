@@ -2,14 +2,14 @@
 
 from __future__ import annotations
 
-from typing import Any, ClassVar, NamedTuple, TypeVar
+from typing import Any, NamedTuple, TypeVar
 
 import jax
 import jax.numpy as jnp
 import numpy as np
 
 from jaxbandit.arguments import as_floats, has
-from jaxbandit.base import Array, Feedback, Problem, pytree, total
+from jaxbandit.base import Array, Feedback, Task, pytree, total
 from jaxbandit.policies import checks
 
 T = TypeVar("T")
@@ -48,8 +48,6 @@ class Myopic:
     [0.5, 0.8]
     """
 
-    problems: ClassVar[tuple[Problem, ...]] = ("restless", "observed")
-
     transition: Array
     initial: Array
     passive: Array | None = None
@@ -60,8 +58,9 @@ class Myopic:
         has("environment", environment, "one of environments.restless", "transition", "initial", "passive")
         return cls(environment.transition, environment.initial, environment.passive)
 
-    def validate(self, reward: Array) -> None:
-        arms, states = np.shape(reward)
+    def validate(self, task: Task) -> None:
+        checks.suits(self, task, ("restless", "observed"))
+        arms, states = task.reward.shape
         checks.laws(self, "transition", (arms, states, states))
         checks.laws(self, "initial", (arms, states))
         if self.passive is not None:
@@ -104,8 +103,6 @@ class HiddenMyopic:
     [0.3667, 0.25]
     """
 
-    problems: ClassVar[tuple[Problem, ...]] = ("hidden",)
-
     transition: Array
     emission: Array
     initial: Array
@@ -117,8 +114,9 @@ class HiddenMyopic:
         first = np.asarray(environment.pairs.initial).reshape(np.shape(environment.emission)).sum(-1)
         return cls(environment.transition, environment.emission, first)
 
-    def validate(self, reward: Array) -> None:
-        arms, symbols = np.shape(reward)
+    def validate(self, task: Task) -> None:
+        checks.suits(self, task, ("hidden",))
+        arms, symbols = task.reward.shape
         rows = as_floats("transition", self.transition)
         states = rows.shape[-1] if rows.ndim else 0
         checks.laws(self, "transition", (arms, states, states))

@@ -1,16 +1,20 @@
-"""Checks of a policy's fields, on the host, for its `validate`."""
+"""Checks of a policy's fields and of its task, on the host, for its `validate`."""
 
 from __future__ import annotations
 
+from collections.abc import Sequence
 from typing import Any, get_args
 
 import numpy as np
 
 from jaxbandit import arguments
 from jaxbandit.arguments import LARGEST, as_floats
-from jaxbandit.base import Family, Range
+from jaxbandit.base import Problem, Range, Task, problem
 from jaxbandit.confidence import Solver
 from jaxbandit.probabilities import stochastic
+
+# problems with arms of their own: all but decision processes
+ARMS: tuple[Problem, ...] = ("rested", "restarting", "restless", "observed", "changing", "hidden")
 
 
 def number(
@@ -52,23 +56,49 @@ def kl_fields(policy: Any) -> None:
     choice(policy, "solver", get_args(Solver))
 
 
-def family(policy: Any, reward: Any) -> None:
-    """Refuse a field `family` that is neither None nor a family of `jaxbandit.families` which has these rewards.
+def suits(policy: Any, task: Task, problems: Sequence[Problem] = ARMS, rewards: Range | None = None) -> None:
+    """Refuse a task that a policy is not for.
+
+    Args:
+      problems: those that the policy plays; by default all but decision processes.
+      rewards: the interval in which rewards must lie where they are no finite table; None if the policy needs a table.
 
     Raises:
-      ValueError: what it is instead, or from the family's own `validate`.
+      ValueError: what the policy plays, and what the task has.
+    """
+    name, found = type(policy).__name__, problem(task.environment)
+    if found not in problems:
+        raise ValueError(f"{name} is for {' or '.join(problems)} arms; those of {task.name} are {found}")
+    if task.environment.reward is not None:
+        return
+    if rewards is None:
+        raise ValueError(
+            f"{name} needs rewards that tell the states of an arm, and those of {task.name} are no finite table; UCB1, "
+            "UCBSM, MOSS, GradientBandit, and KLUCB, IMED or Thompson with a family, need none"
+        )
+    low, high = task.reward_range
+    if not (rewards[0] <= low and high <= rewards[1]):
+        raise ValueError(
+            f"{name} plays rewards from {rewards[0]:g} to {rewards[1]:g}; those of {task.name} lie from {low:g} to "
+            f"{high:g}, and no finite table says how to map them; give it a family of laws that has them, or use UCB1"
+        )
+
+
+def family(policy: Any, task: Task) -> None:
+    """Refuse a task with other rewards than those of the policy's field `family`, and a field that is no family.
+
+    Rewards that are no finite table must lie in the family's range, or in [0, 1] where the field is None.
+
+    Raises:
+      ValueError: what the field is instead, from `suits`, or from the family's own `validate`.
     """
     if policy.family is None:
-        return
+        return suits(policy, task, rewards=(0.0, 1.0))
     if isinstance(policy.family, type) or not all(hasattr(policy.family, part) for part in ("divergence", "upper")):
         raise ValueError(f"family: {policy.family!r} is none; None or one of jaxbandit.families is needed")
-    policy.family.validate(reward)
-
-
-def range_of(family: Family | None) -> Range:
-    """The rewards that a policy with this family plays where no table lists them; in [0, 1] if it has none."""
-    low, high = (0.0, 1.0) if family is None else family.range
-    return float(low), float(high)
+    policy.family.validate(task.reward)
+    low, high = policy.family.range
+    suits(policy, task, rewards=(float(low), float(high)))
 
 
 def laws(policy: Any, name: str, shape: tuple[int, ...]) -> None:

@@ -6,11 +6,11 @@ from typing import NamedTuple
 
 import jax.numpy as jnp
 
-from jaxbandit.base import Array, Feedback, pytree, static
+from jaxbandit.base import Array, Feedback, Task, pytree, static
 from jaxbandit.divergences import bernoulli_kl
 from jaxbandit.fast import add_one
 from jaxbandit.policies import checks
-from jaxbandit.policies.estimates import sample_mean, unit_reward
+from jaxbandit.policies.memory import positive, sample_mean, unit_reward
 
 
 class Lists(NamedTuple):
@@ -18,7 +18,6 @@ class Lists(NamedTuple):
 
     now: Array  # [K] bool, the arms that the list under way still holds
     following: Array  # [K] bool, those that the next list holds so far
-    rounds: Array  # int32, rounds played
     counts: Array  # [K, S] int32, plays of the arm that moved it to the state
     reward: Array  # [K, S], in [0, 1]
 
@@ -49,29 +48,30 @@ class DMED:
 
     plus: bool = static(True)
 
-    def validate(self, reward: Array) -> None:
+    def validate(self, task: Task) -> None:
+        checks.suits(self, task)
         checks.truth(self, "plus")
 
     def init(self, reward: Array) -> Lists:
         arms = jnp.ones(reward.shape[0], bool)
-        return Lists(arms, ~arms, jnp.int32(0), jnp.zeros(reward.shape, jnp.int32), unit_reward(reward))
+        return Lists(arms, ~arms, jnp.zeros(reward.shape, jnp.int32), unit_reward(reward))
 
     def scores(self, key: Array, state: Lists, t: Array) -> Array:
         return jnp.where(state.now, jnp.inf, sample_mean(state.counts, state.reward)[0])
 
     def update(self, state: Lists, feedback: Feedback) -> Lists:
         wanted = feedback.arms.shape[0]
-        first = state.rounds * wanted < state.now.shape[0]  # the list under way is the first one
-        rounds, counts = state.rounds + 1, add_one(state.counts, feedback.arms, feedback.states)
+        first = (feedback.t - 1) * wanted < state.now.shape[0]  # the list under way is the first one
+        counts = add_one(state.counts, feedback.arms, feedback.states)
         now = state.now.at[feedback.arms].set(False)
         mean, plays = sample_mean(counts, state.reward)
         best = _largest(mean, wanted)
-        played = jnp.maximum(plays, 1).astype(float)
-        most = jnp.log(rounds.astype(float)) - (jnp.log(played) if self.plus else 0)
+        played = positive(plays)
+        most = jnp.log(feedback.t.astype(float)) - (jnp.log(played) if self.plus else 0)
         joins = played * bernoulli_kl(jnp.minimum(mean, best), best) <= most * (1 + 1e-5)
         following = state.following | (~now & (joins | first))
         over = ~jnp.any(now)
-        return Lists(jnp.where(over, following, now), following & ~over, rounds, counts, state.reward)
+        return Lists(jnp.where(over, following, now), following & ~over, counts, state.reward)
 
 
 def _largest(means: Array, number: int) -> Array:

@@ -4,12 +4,11 @@ from __future__ import annotations
 
 import jax.numpy as jnp
 
-from jaxbandit.base import Array, Feedback, pytree, static, total
+from jaxbandit.base import Array, Feedback, Task, pytree, static, total
 from jaxbandit.confidence import Solver, kl_ball_max
-from jaxbandit.fast import add_one
 from jaxbandit.policies import checks
-from jaxbandit.policies.estimates import Visits, ratio, unit_reward
 from jaxbandit.policies.exploration import level
+from jaxbandit.policies.memory import Visits, no_visits, positive, ratio
 
 
 @pytree
@@ -45,12 +44,13 @@ class EmpiricalKLUCB:
     top: bool = static(False)
     solver: Solver = static("halley")
 
-    def validate(self, reward: Array) -> None:
+    def validate(self, task: Task) -> None:
+        checks.suits(self, task)
         checks.kl_fields(self)
         checks.truth(self, "top")
 
     def init(self, reward: Array) -> Visits:
-        return Visits(jnp.zeros(reward.shape, jnp.int32), unit_reward(reward))
+        return no_visits(reward)  # type: ignore[return-value]
 
     def scores(self, key: Array, state: Visits, t: Array) -> Array:
         plays = total(state.counts)
@@ -58,8 +58,8 @@ class EmpiricalKLUCB:
         shares = jnp.where(plays[:, None] > 0, ratio(state.counts, plays[:, None]), uniform)
         if self.top:
             shares, values = (jnp.pad(x, ((0, 0), (0, 1)), constant_values=c) for x, c in ((shares, 0), (values, 1)))
-        radius = level(t, self.exploration) / jnp.maximum(plays, 1).astype(float)
+        radius = level(t, self.exploration) / positive(plays)
         return jnp.where(plays == 0, jnp.inf, kl_ball_max(shares, values, radius, self.solver)[0])
 
     def update(self, state: Visits, feedback: Feedback) -> Visits:
-        return state._replace(counts=add_one(state.counts, feedback.arms, feedback.states))
+        return state.counted(feedback)

@@ -6,9 +6,9 @@ from typing import NamedTuple
 
 import jax.numpy as jnp
 
-from jaxbandit.base import Array, Feedback, pytree
+from jaxbandit.base import Array, Feedback, Task, pytree
 from jaxbandit.policies import checks
-from jaxbandit.policies.estimates import sample_mean, unit_reward
+from jaxbandit.policies.memory import sample_mean, unit_reward
 
 
 class Epoch(NamedTuple):
@@ -19,7 +19,6 @@ class Epoch(NamedTuple):
     exploited: Array  # int32, epochs of exploitation that are over
     first: Array  # int32, the first of the arms that an exploration plays now
     left: Array  # int32, rounds left with these arms, or of the exploitation
-    rounds: Array  # int32, rounds played
     counts: Array  # [K, S] int32, plays of explorations that moved the arm to the state
     reward: Array  # [K, S], in [0, 1]
 
@@ -50,12 +49,13 @@ class DSEE:
 
     D: Array = 10.0
 
-    def validate(self, reward: Array) -> None:
+    def validate(self, task: Task) -> None:
+        checks.suits(self, task)
         checks.number(self, "D", 0, above=True)
 
     def init(self, reward: Array) -> Epoch:
         nothing = jnp.int32(0)
-        start = Epoch(jnp.bool_(True), nothing, nothing, nothing, jnp.int32(1), nothing, nothing, unit_reward(reward))
+        start = Epoch(jnp.bool_(True), nothing, nothing, nothing, jnp.int32(1), nothing, unit_reward(reward))
         return start._replace(counts=jnp.zeros(reward.shape, jnp.int32))
 
     def scores(self, key: Array, state: Epoch, t: Array) -> Array:
@@ -68,18 +68,18 @@ class DSEE:
         number, plays = state.reward.shape[0], feedback.arms.shape[0]
         seen = jnp.broadcast_to(state.explores.astype(jnp.int32), (plays,))
         counts = state.counts.at[feedback.arms, feedback.states].add(seen)
-        rounds, left, following = state.rounds + 1, state.left - 1, state.first + plays
+        left, following = state.left - 1, state.first + plays
         ends = left == 0
         over = ends & ~(state.explores & (following < number))
         explored = state.explored + (over & state.explores)
         exploited = state.exploited + (over & ~state.explores)
         each = (_power(2 * explored) - 1) // 3
-        exploits = each.astype(float) > self.D * jnp.log((rounds + 1).astype(float))
+        exploits = each.astype(float) > self.D * jnp.log((feedback.t + 1).astype(float))
         explores = jnp.where(over, ~exploits, state.explores)
         length = jnp.where(explores, _power(2 * explored), _power(2 * exploited + 1))
         first = jnp.where(over, 0, jnp.where(ends, following, state.first))
         left = jnp.where(ends, length, left)
-        return Epoch(explores, explored, exploited, first, left, rounds, counts, state.reward)
+        return Epoch(explores, explored, exploited, first, left, counts, state.reward)
 
 
 def _power(exponent: Array) -> Array:

@@ -8,6 +8,7 @@ import jax.numpy as jnp
 
 from jaxbandit.base import Array
 from jaxbandit.fast import computed_once, log, log_of_sum
+from jaxbandit.policies.memory import positive
 
 Clock = Literal["round", "arm"]  # what the round is counted by: all plays, or those of the arm
 
@@ -44,7 +45,7 @@ def level(
         log_y = computed_once(log_equal_share(horizon, plays))
         return log_y + log_of_sum(log_y * log_y)
     if clock == "arm":
-        t = jnp.asarray(t, float) / jnp.maximum(plays, 1).astype(float)  # of two int32 JAX makes float32, always
+        t = jnp.asarray(t, float) / positive(plays)  # of two int32 JAX makes float32, always
     log_t = jnp.log(jnp.asarray(t, float))
     if exploration is None:
         return jnp.log1p(jnp.asarray(t, float) * log_t * log_t)
@@ -58,4 +59,4 @@ def log_equal_share(n: Array, plays: Array) -> Array:
     [2.3026, 0.0]
     """
     equal = jnp.asarray(n, float) / plays.shape[0]
-    return log(jnp.maximum(equal / jnp.maximum(plays, 1).astype(float), 1))
+    return log(jnp.maximum(equal / positive(plays), 1))

@@ -2,13 +2,13 @@
 
 from __future__ import annotations
 
-from typing import Any, ClassVar, NamedTuple
+from typing import Any, NamedTuple
 
 import jax
 import jax.numpy as jnp
 
 from jaxbandit.arguments import shown
-from jaxbandit.base import ANY_REWARD, Array, Feedback, Range, pytree, static, total
+from jaxbandit.base import ANY_REWARD, Array, Feedback, Task, pytree, static, total
 from jaxbandit.policies import checks
 
 Optimiser = Any  # an optax.GradientTransformation, or a function from a learning rate to one
@@ -19,7 +19,6 @@ class Preferences(NamedTuple):
 
     preferences: Array  # [K]
     baseline: Array  # mean reward of the rounds so far
-    rounds: Array  # int32, played so far
     optimiser: Any  # the optimiser's own state
 
 
@@ -53,12 +52,11 @@ class GradientBandit:
     (2,)
     """
 
-    reward_range: ClassVar[Range] = ANY_REWARD
-
     optimiser: Optimiser = static(None)
     learning_rate: Array | None = None
 
-    def validate(self, reward: Array) -> None:
+    def validate(self, task: Task) -> None:
+        checks.suits(self, task, rewards=ANY_REWARD)
         if self.learning_rate is not None:
             checks.number(self, "learning_rate", 0)
         if self.learning_rate is not None and _is_ready(self.optimiser):
@@ -66,7 +64,7 @@ class GradientBandit:
                 f"learning_rate: {self.learning_rate} beside a ready optimiser, which has its own; give the function "
                 "that makes it, as optax.adam"
             )
-        zeros = jnp.zeros(len(reward))
+        zeros = jnp.zeros(len(task.reward))
         try:
             optimiser = _transformation(self)
             optimiser.update(zeros, optimiser.init(zeros), zeros)
@@ -78,7 +76,7 @@ class GradientBandit:
 
     def init(self, reward: Array) -> Preferences:
         preferences = jnp.zeros(reward.shape[0])
-        return Preferences(preferences, jnp.zeros(()), jnp.int32(0), _transformation(self).init(preferences))
+        return Preferences(preferences, jnp.zeros(()), _transformation(self).init(preferences))
 
     def scores(self, key: Array, state: Preferences, t: Array) -> Array:
         # the largest of preference plus Gumbel noise is a draw from pi, the M largest are draws without replacement;
@@ -87,13 +85,11 @@ class GradientBandit:
 
     def update(self, state: Preferences, feedback: Feedback) -> Preferences:
         gained = total(feedback.rewards)
-        baseline = jnp.where(state.rounds == 0, gained, state.baseline)
+        baseline = jnp.where(feedback.t == 1, gained, state.baseline)
         descent = (baseline - gained) * log_gradient(state.preferences, feedback.arms)  # optax minimises
         steps, optimiser = _transformation(self).update(descent, state.optimiser, state.preferences)
-        rounds = state.rounds + 1
-        return Preferences(
-            state.preferences + steps, baseline + (gained - baseline) / rounds.astype(float), rounds, optimiser
-        )
+        baseline += (gained - baseline) / feedback.t.astype(float)
+        return Preferences(state.preferences + steps, baseline, optimiser)
 
 
 def log_gradient(preferences: Array, arms: Array) -> Array:

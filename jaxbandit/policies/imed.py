@@ -6,11 +6,11 @@ from typing import NamedTuple
 
 import jax.numpy as jnp
 
-from jaxbandit.base import Array, Family, Feedback, Range, pytree
+from jaxbandit.base import Array, Family, Feedback, Task, pytree
 from jaxbandit.divergences import bernoulli_kl
 from jaxbandit.policies import checks
-from jaxbandit.policies.estimates import Sums, Visits, count_visits, mean_and_plays, no_visits
 from jaxbandit.policies.leaders import leaders, least_index, no_leaders
+from jaxbandit.policies.memory import Memory, no_visits, positive
 
 
 @pytree
@@ -35,33 +35,29 @@ class IMED:
 
     family: Family | None = None
 
-    @property
-    def reward_range(self) -> Range:
-        return checks.range_of(self.family)
-
-    def validate(self, reward: Array) -> None:
-        checks.family(self, reward)
+    def validate(self, task: Task) -> None:
+        checks.family(self, task)
 
     def init(self, reward: Array) -> Compared:
         return Compared(no_visits(reward, self.family), no_leaders(reward))
 
     def scores(self, key: Array, state: Compared, t: Array) -> Array:
-        mean, plays = mean_and_plays(state.seen)
-        played = jnp.maximum(plays, 1).astype(float)
+        mean, plays = state.seen.mean_and_plays()
+        played = positive(plays)
         divergence = bernoulli_kl if self.family is None else self.family.divergence
         best = jnp.max(jnp.where(state.leads, -jnp.inf, mean))
         index = played * divergence(mean, best) + jnp.log(played)
         return least_index(index, plays, state.leads)
 
     def update(self, state: Compared, feedback: Feedback) -> Compared:
-        seen = count_visits(state.seen, feedback)
+        seen = state.seen.counted(feedback)
         if feedback.arms.shape[0] == 1:
             return Compared(seen, state.leads)
-        return Compared(seen, leaders(*mean_and_plays(seen), feedback))
+        return Compared(seen, leaders(*seen.mean_and_plays(), feedback))
 
 
 class Compared(NamedTuple):
     """State of a policy that compares arms with the best mean."""
 
-    seen: Visits | Sums
+    seen: Memory
     leads: Array  # [K] bool, the arms that are played without an index

@@ -7,12 +7,12 @@ from typing import Any, NamedTuple
 import jax
 import jax.numpy as jnp
 
-from jaxbandit.base import Array, Feedback, pytree, total
+from jaxbandit.base import Array, Feedback, Task, pytree, total
 from jaxbandit.confidence.likelihood import LikeliestChain, likeliest_chain, ratio_to
 from jaxbandit.fast import computed_once, exponential, log
 from jaxbandit.policies import checks
-from jaxbandit.policies.estimates import Transitions, count_transitions, no_transitions
 from jaxbandit.policies.leaders import leaders, least_index, no_leaders
+from jaxbandit.policies.memory import Transitions, no_transitions
 
 
 @pytree
@@ -54,7 +54,8 @@ class IMEDMC:
     exponent: Array | None = None
     gap: Array | None = None
 
-    def validate(self, reward: Array) -> None:
+    def validate(self, task: Task) -> None:
+        checks.suits(self, task)
         if self.exponent is not None and self.gap is not None:
             raise ValueError("gap: give an exponent or a gap, not both")
         if self.exponent is not None:
@@ -89,7 +90,7 @@ class IMEDMC:
         return least_index(index, plays, leads)
 
     def update(self, state: Chains | Classes, feedback: Feedback) -> Chains | Classes:
-        seen = count_transitions(Transitions(*state[:3]), feedback)
+        seen = Transitions(*state[:3]).counted(feedback)
         kept: tuple[Any, ...] = ()
         if isinstance(state, Classes):
             counts = computed_once(seen.counts[feedback.arms].astype(float))

@@ -6,11 +6,11 @@ from typing import get_args
 
 import jax.numpy as jnp
 
-from jaxbandit.base import Array, Feedback, pytree, static, total
+from jaxbandit.base import Array, Feedback, Task, pytree, static, total
 from jaxbandit.confidence.likelihood import chain_mean_upper
 from jaxbandit.policies import checks
-from jaxbandit.policies.estimates import Transitions, count_transitions, no_transitions
 from jaxbandit.policies.exploration import Clock, level
+from jaxbandit.policies.memory import Transitions, no_transitions
 
 
 @pytree
@@ -44,7 +44,8 @@ class JointKLUCB:
     exploration: Array | None = None
     clock: Clock = static("round")
 
-    def validate(self, reward: Array) -> None:
+    def validate(self, task: Task) -> None:
+        checks.suits(self, task)
         if self.exploration is not None:
             checks.number(self, "exploration")
         checks.choice(self, "clock", get_args(Clock))
@@ -58,4 +59,4 @@ class JointKLUCB:
         return jnp.where(plays == 0, jnp.inf, chain_mean_upper(state.counts, state.reward, most))
 
     def update(self, state: Transitions, feedback: Feedback) -> Transitions:
-        return count_transitions(state, feedback)
+        return state.counted(feedback)

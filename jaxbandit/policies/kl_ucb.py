@@ -6,11 +6,11 @@ from typing import get_args
 
 import jax.numpy as jnp
 
-from jaxbandit.base import Array, Family, Feedback, Range, pytree, static
+from jaxbandit.base import Array, Family, Feedback, Task, pytree, static
 from jaxbandit.confidence import Solver, family_upper, kl_upper
 from jaxbandit.policies import checks
-from jaxbandit.policies.estimates import Sums, Visits, count_visits, mean_and_plays, no_visits
 from jaxbandit.policies.exploration import Clock, level
+from jaxbandit.policies.memory import Memory, no_visits, positive
 
 
 @pytree
@@ -50,27 +50,23 @@ class KLUCB:
     horizon: Array | None = None
     clock: Clock = static("round")
 
-    @property
-    def reward_range(self) -> Range:
-        return checks.range_of(self.family)
-
-    def validate(self, reward: Array) -> None:
+    def validate(self, task: Task) -> None:
         checks.kl_fields(self)
-        checks.family(self, reward)
+        checks.family(self, task)
         checks.choice(self, "clock", get_args(Clock))
         if self.horizon is not None:
             checks.number(self, "horizon", 0, above=True)
             if self.exploration is not None or self.clock == "arm":
                 raise ValueError(f"horizon: {self.horizon} beside an exploration or the arm's clock; give one of them")
 
-    def init(self, reward: Array) -> Visits | Sums:
+    def init(self, reward: Array) -> Memory:
         return no_visits(reward, self.family)
 
-    def scores(self, key: Array, state: Visits | Sums, t: Array) -> Array:
+    def scores(self, key: Array, state: Memory, t: Array) -> Array:
         return kl_index(self, state, t, self.clock, self.horizon)[0]
 
-    def update(self, state: Visits | Sums, feedback: Feedback) -> Visits | Sums:
-        return count_visits(state, feedback)
+    def update(self, state: Memory, feedback: Feedback) -> Memory:
+        return state.counted(feedback)
 
 
 @pytree
@@ -109,19 +105,15 @@ class RoundRobinKLUCB:
     solver: Solver = static("halley")
     family: Family | None = None
 
-    @property
-    def reward_range(self) -> Range:
-        return checks.range_of(self.family)
-
-    def validate(self, reward: Array) -> None:
+    def validate(self, task: Task) -> None:
         checks.kl_fields(self)
-        checks.family(self, reward)
-        checks.number(self, "delta", 0, 1 / len(reward))
+        checks.family(self, task)
+        checks.number(self, "delta", 0, 1 / len(task.reward))
 
-    def init(self, reward: Array) -> Visits | Sums:
+    def init(self, reward: Array) -> Memory:
         return no_visits(reward, self.family)
 
-    def scores(self, key: Array, state: Visits | Sums, t: Array) -> Array:
+    def scores(self, key: Array, state: Memory, t: Array) -> Array:
         index, mean, plays = kl_index(self, state, t)
         leads = plays >= self.delta * jnp.asarray(t, float)
         arms = jnp.arange(mean.shape[0])
@@ -131,20 +123,20 @@ class RoundRobinKLUCB:
             jnp.where(leads, mean, mean - (2 if self.family is None else _beyond(mean))),  # behind every leader
         )
 
-    def update(self, state: Visits | Sums, feedback: Feedback) -> Visits | Sums:
-        return count_visits(state, feedback)
+    def update(self, state: Memory, feedback: Feedback) -> Memory:
+        return state.counted(feedback)
 
 
 def kl_index(
     policy: KLUCB | RoundRobinKLUCB,
-    state: Visits | Sums,
+    state: Memory,
     t: Array,
     clock: Clock = "round",
     horizon: Array | None = None,
 ) -> tuple[Array, Array, Array]:
     """The KL-UCB index [K], inf for an arm not yet played, the sample means [K] and the plays [K]."""
-    mean, plays = mean_and_plays(state)
-    radius = level(t, policy.exploration, clock, plays, horizon) / jnp.maximum(plays, 1).astype(float)
+    mean, plays = state.mean_and_plays()
+    radius = level(t, policy.exploration, clock, plays, horizon) / positive(plays)
     if policy.family is None:
         upper = kl_upper(mean, radius, policy.solver)
     else:

@@ -2,15 +2,16 @@
 
 from __future__ import annotations
 
-from typing import Any, ClassVar, NamedTuple
+from typing import Any, NamedTuple
 
 import jax.numpy as jnp
 import numpy as np
 
 from jaxbandit import indices
 from jaxbandit.arguments import as_floats, has
-from jaxbandit.base import Array, Feedback, Problem, pytree
+from jaxbandit.base import Array, Feedback, Task, pytree
 from jaxbandit.fast import look_up
+from jaxbandit.policies import checks
 
 
 class Seen(NamedTuple):
@@ -43,8 +44,6 @@ class Gittins:
     ([[0.5495, 0.6], [0.4188, 0.45]], [0.5495, 0.4188])
     """
 
-    problems: ClassVar[tuple[Problem, ...]] = ("rested", "restarting")
-
     indices: Array
     unseen: Array | None = None
 
@@ -66,8 +65,9 @@ class Gittins:
         table = indices.gittins(*indices.with_start(arms.transition, arms.reward, arms.initial), discount)
         return cls(table[:, :-1], table[:, -1])
 
-    def validate(self, reward: Array) -> None:
-        _check(self, reward)
+    def validate(self, task: Task) -> None:
+        checks.suits(self, task, ("rested", "restarting"))
+        _check(self, task.reward)
 
     def reordered(self, order: Array) -> Gittins:
         """The policy for arms in another order: place i holds the arm `order[i]`, [K] int32."""
@@ -107,8 +107,6 @@ class Whittle:
     [[0.5495, 0.6], [0.4188, 0.45]]
     """
 
-    problems: ClassVar[tuple[Problem, ...]] = ("rested", "restarting", "observed")
-
     indices: Array
     unseen: Array | None = None
 
@@ -135,8 +133,9 @@ class Whittle:
             raise ValueError(f"arms: {numbers} are not indexable with discount {discount}; they have no Whittle index")
         return cls(found.index, np.sum(np.asarray(arms.initial) * found.index, axis=-1))
 
-    def validate(self, reward: Array) -> None:
-        _check(self, reward)
+    def validate(self, task: Task) -> None:
+        checks.suits(self, task, ("rested", "restarting", "observed"))
+        _check(self, task.reward)
 
     def reordered(self, order: Array) -> Whittle:
         """The policy for arms in another order: place i holds the arm `order[i]`, [K] int32."""

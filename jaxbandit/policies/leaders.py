@@ -25,7 +25,7 @@ def leaders(mean: Array, plays: Array, feedback: Feedback) -> Array:
 
     Of equal means the lowest arms lead. An arm that was never played leads only if there are too few others.
 
-    >>> played = Feedback(jnp.array([0, 2]), *[jnp.array([0, 0])] * 2, jnp.array([0.5, 0.7]))
+    >>> played = Feedback(jnp.array([0, 2]), *[jnp.array([0, 0])] * 2, jnp.array([0.5, 0.7]), t=1)
     >>> leaders(jnp.array([0.5, 0.9, 0.7, 0.7]), jnp.array([3, 0, 1, 1]), played).tolist()
     [False, False, True, False]
     """

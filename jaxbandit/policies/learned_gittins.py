@@ -8,10 +8,10 @@ import jax
 import jax.numpy as jnp
 import numpy as np
 
-from jaxbandit.base import Array, Feedback, pytree, total
+from jaxbandit.base import Array, Feedback, Task, pytree, total
 from jaxbandit.fast import computed_once
 from jaxbandit.policies import checks
-from jaxbandit.policies.estimates import Transitions, count_transitions, no_transitions
+from jaxbandit.policies.memory import Transitions, no_transitions
 from jaxbandit.policies.thompson import log_gamma
 
 WRITTEN_OUT = 3  # states up to which the turns of the elimination are written out, not a loop
@@ -54,8 +54,9 @@ class PlugInGittins:
     prior: Array = 1.0
     initial_state: Array = 0
 
-    def validate(self, reward: Array) -> None:
-        _check(self, reward)
+    def validate(self, task: Task) -> None:
+        checks.suits(self, task)
+        _check(self, task.reward)
 
     def init(self, reward: Array) -> Indexed:
         begun = no_transitions(reward)
@@ -66,7 +67,7 @@ class PlugInGittins:
         return jnp.where(unplayed, jnp.inf, _in_states(state.indices, state.states))
 
     def update(self, state: Indexed, feedback: Feedback) -> Indexed:
-        seen = count_transitions(Transitions(*state[:3]), feedback)
+        seen = Transitions(*state[:3]).counted(feedback)
         counts = seen.counts[feedback.arms].astype(float)
         rows = computed_once((counts + self.prior / counts.shape[-1]) / (total(counts) + self.prior)[..., None])
         found = gittins_of_rows(rows, seen.reward[feedback.arms], self.discount)
@@ -114,8 +115,9 @@ class PosteriorGittins:
     prior: Array = 1.0
     initial_state: Array = 0
 
-    def validate(self, reward: Array) -> None:
-        _check(self, reward)
+    def validate(self, task: Task) -> None:
+        checks.suits(self, task)
+        _check(self, task.reward)
 
     def init(self, reward: Array) -> Drawn:
         begun = no_transitions(reward)
@@ -132,7 +134,7 @@ class PosteriorGittins:
         return _in_states(gittins_of_rows(rows, state.reward, self.discount), state.states)
 
     def update(self, state: Drawn, feedback: Feedback) -> Drawn:
-        seen = count_transitions(Transitions(*state[:3]), feedback)
+        seen = Transitions(*state[:3]).counted(feedback)
         states = _begun_again(self, seen.states, feedback)
         if feedback.restarted is None:
             return Drawn(seen.counts, states, seen.reward, seen.counts, state.episode)

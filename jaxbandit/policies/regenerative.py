@@ -2,15 +2,15 @@
 
 from __future__ import annotations
 
-from typing import Any, ClassVar, NamedTuple
+from typing import NamedTuple
 
 import jax.numpy as jnp
 import numpy as np
 
 from jaxbandit import chains
-from jaxbandit.base import Array, Feedback, Problem, pytree
+from jaxbandit.base import Array, Feedback, Task, pytree
 from jaxbandit.policies import checks
-from jaxbandit.policies.estimates import sample_mean, unit_reward
+from jaxbandit.policies.memory import positive, sample_mean, unit_reward
 
 NO_BLOCK_YET = 1e30  # above every index, below the score of an arm inside a block
 
@@ -53,24 +53,21 @@ class RCA:
     counted play, which for one play a round is the same.
 
     >>> state = RCA().init(jnp.array([[0.0, 1.0], [0.0, 1.0]]))
-    >>> state = RCA().update(state, Feedback(*[jnp.array([x]) for x in (0, 1, 1, 1.0)]))
+    >>> state = RCA().update(state, Feedback.of(0, 1.0, t=1, before=1, state=1))
     >>> state.phase.tolist(), RCA().scores(None, state, 2).tolist() == [jnp.inf, jnp.float32(1e30)]
     ([2, 0], True)
     """
 
-    problems: ClassVar[tuple[Problem, ...]] = ("rested", "restless", "observed")
-
     L: Array = 2.0
 
-    def validate(self, reward: Array) -> None:
+    def validate(self, task: Task) -> None:
+        checks.suits(self, task, ("rested", "restless", "observed"))
         checks.number(self, "L", 0)
-
-    def check_arms(self, environment: Any, name: str) -> None:
-        for arm, rows in enumerate(np.asarray(getattr(environment, "transition", ()))):
+        for arm, rows in enumerate(np.asarray(getattr(task.environment, "transition", ()))):
             if not all(len(found) == len(rows) for found in chains.recurrent_classes(rows)):
                 raise ValueError(
-                    f"{name}: arm {arm} has a state that it does not return to; a block of RCA that begins there never "
-                    "ends, so give arms whose states all lead to each other"
+                    f"RCA needs arms whose states all lead to each other; arm {arm} of {task.name} has a state that it "
+                    "does not return to, and a block that begins there never ends"
                 )
 
     def init(self, reward: Array) -> Cycles:
@@ -80,8 +77,8 @@ class RCA:
 
     def scores(self, key: Array, state: Cycles, t: Array) -> Array:
         mean, plays = sample_mean(state.counts, state.reward)
-        counted = jnp.maximum(plays.sum(), 1).astype(float)
-        index = mean + jnp.sqrt(self.L * jnp.log(counted) / jnp.maximum(plays, 1).astype(float))
+        counted = positive(plays.sum())
+        index = mean + jnp.sqrt(self.L * jnp.log(counted) / positive(plays))
         index = jnp.where(state.regenerative < 0, NO_BLOCK_YET, index)
         return jnp.where(state.phase > 0, jnp.inf, index)
 

@@ -8,11 +8,11 @@ import jax
 import jax.numpy as jnp
 
 from jaxbandit import quantiles
-from jaxbandit.base import Array, Family, Feedback, Range, pytree, total
+from jaxbandit.base import Array, Family, Feedback, Task, pytree
 from jaxbandit.families import Bernoulli, Exponential, Gaussian, Poisson
 from jaxbandit.fast import computed_once, cosine_and_sine, exponential, log, threefry
 from jaxbandit.policies import checks
-from jaxbandit.policies.estimates import Sums, Visits, count_visits, no_visits, rewards_and_plays
+from jaxbandit.policies.memory import Memory, no_visits, positive
 
 
 @pytree
@@ -49,27 +49,23 @@ class Thompson:
     b: Array = 1.0
     family: Family | None = None
 
-    @property
-    def reward_range(self) -> Range:
-        return checks.range_of(self.family)
-
-    def validate(self, reward: Array) -> None:
+    def validate(self, task: Task) -> None:
         checks.number(self, "a", 1e-30)
         checks.number(self, "b", 1e-30)
-        checks.family(self, reward)
+        checks.family(self, task)
         if self.family is not None and not isinstance(self.family, Bernoulli | Gaussian | Poisson | Exponential):
             raise ValueError(
                 f"family: Thompson has no prior for {type(self.family).__name__}; give Bernoulli, Gaussian, Poisson or "
                 "Exponential"
             )
 
-    def init(self, reward: Array) -> Visits | Sums:
+    def init(self, reward: Array) -> Memory:
         return no_visits(reward, self.family)
 
-    def scores(self, key: Array, state: Visits | Sums, t: Array) -> Array:
+    def scores(self, key: Array, state: Memory, t: Array) -> Array:
         if self.family is None or isinstance(self.family, Bernoulli):
             return self._log_odds(key, state)
-        rewards, plays = rewards_and_plays(state)
+        rewards, plays = state.gained_and_missed()[0], state.mean_and_plays()[1]
         number = plays.astype(float)
         if isinstance(self.family, Poisson):
             return log_gamma(key, self.a + rewards) - log(self.b + number)
@@ -77,22 +73,17 @@ class Thompson:
             return log(self.b + rewards) - log_gamma(key, self.a + number)
         arms = jnp.arange(number.shape[0], dtype=jnp.uint32)
         noise = quantiles.normal(threefry(jax.random.key_data(key), arms, jnp.uint32(0)), number.dtype)
-        played = jnp.maximum(number, 1)
+        played = positive(number)
         drawn = rewards / played + noise * jnp.sqrt(self.family.variance / played)  # type: ignore[attr-defined]
         return jnp.where(plays == 0, jnp.inf, drawn)
 
-    def update(self, state: Visits | Sums, feedback: Feedback) -> Visits | Sums:
-        return count_visits(state, feedback)
+    def update(self, state: Memory, feedback: Feedback) -> Memory:
+        return state.counted(feedback)
 
-    def _log_odds(self, key: Array, state: Visits | Sums) -> Array:
+    def _log_odds(self, key: Array, state: Memory) -> Array:
         """log(q / (1 - q)) of draws q [K] from the beta laws."""
         # failures have a sum of their own: T less the total reward would lose a few failures among many plays
-        if isinstance(state, Sums):
-            gained = state.rewards.high
-            missed = jnp.maximum((state.plays.astype(float) - gained) - state.rewards.low, 0)
-        else:
-            counts = state.counts.astype(float)
-            gained, missed = total(counts * state.reward), total(counts * (1 - state.reward))
+        gained, missed = state.gained_and_missed()
         # with independent gamma draws X and Y, X / (X + Y) has the beta law, and X / Y are its odds
         successes, failures = log_gamma(key, jnp.stack([self.a + gained, self.b + missed]))
         return successes - failures

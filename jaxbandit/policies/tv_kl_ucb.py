@@ -7,7 +7,7 @@ from typing import Literal, NamedTuple, get_args
 import jax
 import jax.numpy as jnp
 
-from jaxbandit.base import Array, Feedback, pytree, static, total
+from jaxbandit.base import Array, Feedback, Task, pytree, static, total
 from jaxbandit.confidence import Solver, kl_bound
 from jaxbandit.confidence.ball import weighted_mean_max
 from jaxbandit.confidence.rows import MOST_LISTED, array_of
@@ -15,8 +15,8 @@ from jaxbandit.confidence.stationary import excursions
 from jaxbandit.divergences import DISTANCES, Distance, farthest, threshold
 from jaxbandit.fast import computed_once
 from jaxbandit.policies import checks
-from jaxbandit.policies.estimates import Transitions, count_transitions, no_transitions, ratio, sample_mean
 from jaxbandit.policies.exploration import Clock, level
+from jaxbandit.policies.memory import Transitions, no_transitions, positive, ratio, sample_mean
 
 Samples = Literal["arm", "state"]
 
@@ -56,7 +56,8 @@ class KLUCBMC:
     samples: Samples = static("arm")
     solver: Solver = static("halley")
 
-    def validate(self, reward: Array) -> None:
+    def validate(self, task: Task) -> None:
+        checks.suits(self, task)
         _check(self)
 
     def init(self, reward: Array) -> Transitions | Summaries:
@@ -114,7 +115,8 @@ class TVKLUCB:
     distance: Distance = static("total_variation")
     solver: Solver = static("halley")
 
-    def validate(self, reward: Array) -> None:
+    def validate(self, task: Task) -> None:
+        checks.suits(self, task)
         _check(self)
         checks.choice(self, "clock", get_args(Clock))
         checks.choice(self, "distance", get_args(Distance))
@@ -179,7 +181,7 @@ def begun(policy: KLUCBMC | TVKLUCB, reward: Array) -> Transitions | Summaries:
 
 def counted(policy: KLUCBMC | TVKLUCB, state: Transitions | Summaries, feedback: Feedback) -> Transitions | Summaries:
     """The state after a round."""
-    transitions = count_transitions(Transitions(*state[:3]), feedback)
+    transitions = Transitions(*state[:3]).counted(feedback)
     if isinstance(state, Transitions):
         return transitions
     played = _summary(policy, *(leaf[feedback.arms] for leaf in transitions))
@@ -225,14 +227,14 @@ def transition_index(policy: KLUCBMC | TVKLUCB, state: Transitions | Summaries, 
     if isinstance(state, Summaries):
         mean, plays, departures = state.mean, state.plays, state.departures
     else:
-        mean, plays = sample_mean(sum(counts[:, s] for s in range(counts.shape[1])), state.reward)
+        mean, plays = state.mean_and_plays()
     samples = plays
     if policy.samples == "state":
         if not isinstance(state, Summaries):
             here = jnp.arange(counts.shape[1])[None] == state.states[:, None]
             departures = total(jnp.where(here, total(counts), 0))
         samples = jnp.where(markovian, departures, plays)
-    radius = level(t, policy.exploration) / jnp.maximum(samples, 1).astype(float)
+    radius = level(t, policy.exploration) / positive(samples)
     radius = jnp.where(samples == 0, jnp.inf, radius)  # also where the level is 0, as it can be in round 2
     if isinstance(state, Summaries):
         index = _of_many_states(state, radius, markovian, policy.solver)

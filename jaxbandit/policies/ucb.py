@@ -2,19 +2,17 @@
 
 from __future__ import annotations
 
-from typing import ClassVar
-
 import jax.numpy as jnp
 
-from jaxbandit.base import ANY_REWARD, Array, Feedback, Range, pytree
+from jaxbandit.base import ANY_REWARD, Array, Feedback, Task, pytree
 from jaxbandit.policies import checks
-from jaxbandit.policies.estimates import Sums, Visits, count_visits, mean_and_plays, no_visits
 from jaxbandit.policies.exploration import log_equal_share
+from jaxbandit.policies.memory import Memory, no_visits, positive
 
 
-def _index(state: Visits | Sums, widening: Array) -> Array:
-    mean, plays = mean_and_plays(state)
-    return jnp.where(plays == 0, jnp.inf, mean + jnp.sqrt(widening / jnp.maximum(plays, 1).astype(float)))
+def _index(state: Memory, widening: Array) -> Array:
+    mean, plays = state.mean_and_plays()
+    return jnp.where(plays == 0, jnp.inf, mean + jnp.sqrt(widening / positive(plays)))
 
 
 @pytree
@@ -35,21 +33,20 @@ class UCBSM:
     [1.134, 2.269]
     """
 
-    reward_range: ClassVar[Range] = ANY_REWARD
-
     L: Array = 343.0
 
-    def validate(self, reward: Array) -> None:
+    def validate(self, task: Task) -> None:
+        checks.suits(self, task, rewards=ANY_REWARD)
         checks.number(self, "L", 0)
 
-    def init(self, reward: Array) -> Visits | Sums:
+    def init(self, reward: Array) -> Memory:
         return no_visits(reward)
 
-    def scores(self, key: Array, state: Visits | Sums, t: Array) -> Array:
+    def scores(self, key: Array, state: Memory, t: Array) -> Array:
         return _index(state, self.L * jnp.log(jnp.asarray(t, float)))
 
-    def update(self, state: Visits | Sums, feedback: Feedback) -> Visits | Sums:
-        return count_visits(state, feedback)
+    def update(self, state: Memory, feedback: Feedback) -> Memory:
+        return state.counted(feedback)
 
 
 @pytree
@@ -71,21 +68,20 @@ class UCB1:
     [1.397, 2.794]
     """
 
-    reward_range: ClassVar[Range] = ANY_REWARD
-
     bonus: Array = 2.0
 
-    def validate(self, reward: Array) -> None:
+    def validate(self, task: Task) -> None:
+        checks.suits(self, task, rewards=ANY_REWARD)
         checks.number(self, "bonus", 0)
 
-    def init(self, reward: Array) -> Visits | Sums:
+    def init(self, reward: Array) -> Memory:
         return no_visits(reward)
 
-    def scores(self, key: Array, state: Visits | Sums, t: Array) -> Array:
+    def scores(self, key: Array, state: Memory, t: Array) -> Array:
         return _index(state, self.bonus * jnp.log(jnp.maximum(t - 1, 1).astype(float)))
 
-    def update(self, state: Visits | Sums, feedback: Feedback) -> Visits | Sums:
-        return count_visits(state, feedback)
+    def update(self, state: Memory, feedback: Feedback) -> Memory:
+        return state.counted(feedback)
 
 
 @pytree
@@ -110,20 +106,19 @@ class MOSS:
     [0.5, 2.048]
     """
 
-    reward_range: ClassVar[Range] = ANY_REWARD
-
     horizon: Array | None = None
 
-    def validate(self, reward: Array) -> None:
+    def validate(self, task: Task) -> None:
+        checks.suits(self, task, rewards=ANY_REWARD)
         if self.horizon is not None:
             checks.number(self, "horizon", 0, above=True)
 
-    def init(self, reward: Array) -> Visits | Sums:
+    def init(self, reward: Array) -> Memory:
         return no_visits(reward)
 
-    def scores(self, key: Array, state: Visits | Sums, t: Array) -> Array:
-        _, plays = mean_and_plays(state)
+    def scores(self, key: Array, state: Memory, t: Array) -> Array:
+        _, plays = state.mean_and_plays()
         return _index(state, log_equal_share(t if self.horizon is None else self.horizon, plays))
 
-    def update(self, state: Visits | Sums, feedback: Feedback) -> Visits | Sums:
-        return count_visits(state, feedback)
+    def update(self, state: Memory, feedback: Feedback) -> Memory:
+        return state.counted(feedback)

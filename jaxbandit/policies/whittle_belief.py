@@ -2,13 +2,13 @@
 
 from __future__ import annotations
 
-from typing import Any, ClassVar
+from typing import Any
 
 import jax.numpy as jnp
 import numpy as np
 
 from jaxbandit.arguments import has, number
-from jaxbandit.base import Array, Feedback, Problem, pytree
+from jaxbandit.base import Array, Feedback, Task, pytree
 from jaxbandit.policies import checks
 from jaxbandit.policies.beliefs import Beliefs, moved, reordered_fields, seen
 
@@ -40,8 +40,6 @@ class WhittleBelief:
     [0.6849, 0.8]
     """
 
-    problems: ClassVar[tuple[Problem, ...]] = ("restless",)
-
     transition: Array
     initial: Array
     discount: Array = 0.9
@@ -59,9 +57,10 @@ class WhittleBelief:
             raise ValueError("environment: has a `passive` law; the index is for arms that move alike, played or not")
         return cls(environment.transition, environment.initial, discount)
 
-    def validate(self, reward: Array) -> None:
-        arms, states = np.shape(reward)
-        if states != 2 or not np.array_equal(reward, np.broadcast_to([0.0, 1.0], (arms, 2))):
+    def validate(self, task: Task) -> None:
+        checks.suits(self, task, ("restless",))
+        arms, states = task.reward.shape
+        if states != 2 or not np.array_equal(task.reward, np.broadcast_to([0.0, 1.0], (arms, 2))):
             raise ValueError("reward: Whittle's index on beliefs is for two states that pay 0 and 1")
         checks.laws(self, "transition", (arms, 2, 2))
         checks.laws(self, "initial", (arms, 2))

@@ -70,7 +70,7 @@ class Final(NamedTuple):
     label: str
     variant: str
     regret: np.ndarray  # [R]
-    linear: float  # share of runs
+    linear: str  # share of runs
 
 
 def _regret(result: Contents) -> str:
@@ -82,7 +82,7 @@ def _regret(result: Contents) -> str:
     for scenario, label, variant, regret, linear in finals:
         mean, low, high, median, *_, worst = map(float, metrics.summary(regret))
         interval = f"{_number(low)} to {_number(high)}" if len(regret) > 1 else ""
-        numbers = _number(mean), interval, _number(median), _number(worst), f"{linear:.1%}"
+        numbers = _number(mean), interval, _number(median), _number(worst), linear
         rows.append((scenario, label, variant, *numbers))
     header = ("scenario", "policy", "variant", "mean", "95 % interval", "median", "worst 5 %", "linear share")
     return _table(_caption(result), header, rows, numbers=5, total=total)
@@ -118,13 +118,13 @@ def _finals(result: Contents) -> tuple[list[Final], int]:
     few = [n for n in range(2, ROWS + 1) if len(result.scenarios) * sum(min(n, v) for v in variants) <= ROWS]
     room = max(few, default=1)
     columns = {
-        label: (variant_names(result, label)[:room], metrics.regret(last, label), metrics.linear_share(result, label))
-        for label in result.labels[:ROWS]
+        label: (variant_names(result, label)[:room], metrics.regret(last, label)) for label in result.labels[:ROWS]
     }
+    shares = {} if result.problem in metrics.NO_BEST_ARM else {n: metrics.linear_share(result, n) for n in columns}
     finals = [
-        Final(scenario, label, variant, regret[c, v, :, 0], float(linear[c, v]))
+        Final(scenario, label, variant, regret[c, v, :, 0], f"{shares[label][c, v]:.1%}" if shares else "-")
         for c, scenario in enumerate(result.scenarios)
-        for label, (names, regret, linear) in columns.items()
+        for label, (names, regret) in columns.items()
         for v, variant in enumerate(names)
     ]
     return finals, len(result.scenarios) * sum(variants)

@@ -9,7 +9,6 @@ from typing import TYPE_CHECKING, Any
 import numpy as np
 
 from jaxbandit import metrics
-from jaxbandit.base import REWARDS
 from jaxbandit.results.contents import Contents
 from jaxbandit.results.file import file_name, whole_file
 
@@ -105,8 +104,9 @@ def _recorded(result: Contents, sizes: tuple[int, int], taken: set[str]) -> dict
             arrays.get(label, np.full((*result.visits[label].shape[:4], *shape), np.nan, float))
             for label in result.labels
         ]
-        shuffled = result.asked.get("shuffle", False)  # then a policy's arms are in the order of its run
-        ordered = not shuffled or (name == REWARDS and not result.reward.size)
+        # with `shuffle` a policy's arms are in the order of its run; those of the environment's own records are not
+        by_user = any(name in names for names in result.asked.get("record", {}).values())
+        ordered = not by_user or not result.asked.get("shuffle", False)
         named = ("arm", "state")[: len(shape)] if shape == sizes[: len(shape)] and ordered else ()
         axes = named or tuple(f"{name}_{axis}" for axis in range(len(shape)))
         free = name if name not in taken else f"recorded_{name}"

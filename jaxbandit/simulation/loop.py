@@ -12,7 +12,7 @@ import jax
 import numpy as np
 
 from jaxbandit.arguments import integer, shown, truth
-from jaxbandit.base import REWARDS, Array
+from jaxbandit.base import Array
 from jaxbandit.interruption import ctrl_c
 from jaxbandit.results.result import Result, join_times
 from jaxbandit.simulation.fingerprint import check_versions, differences, fingerprint, provenance
@@ -22,6 +22,8 @@ from jaxbandit.simulation.progress import Programs, compilers, progress_bar, rou
 from jaxbandit.simulation.recording import Record
 from jaxbandit.simulation.request import Policies, Request, Scenarios, check, default_times
 from jaxbandit.simulation.tiles import Tile, gather, to_host
+from jaxbandit.simulation.tracing import VISITS
+from jaxbandit.sums import TwoFloats
 
 
 def simulate(
@@ -75,8 +77,9 @@ def simulate(
 
     Returns:
       A `Result`, with `visits[label]` int32 [scenario, variant, run, time, arm, state] and `recorded[name][label]`
-      [scenario, variant, run, time, ..]. Where rewards are no finite table, plays are counted as visits of one state,
-      and `recorded["rewards"][label]` float64 [scenario, variant, run, time, arm] is what each arm has paid.
+      [scenario, variant, run, time, ..], with what the environment has recorded beside. Where rewards are no finite
+        table, plays are counted as visits of one state, and `recorded["rewards"][label]` float64 [scenario, variant,
+        run, time, arm] is what each arm has paid.
 
     Raises:
       ValueError: before anything is compiled, with the argument's name; a method that fails, with its line; a result
@@ -175,16 +178,13 @@ def pieces(
                 return
 
 
-VISITS = "visits"  # the name of the visits among what is recorded, which no recorder may have
-
-
 class Recorded(NamedTuple):
     """What a tile plays of a policy in a chunk, perhaps not yet at its end."""
 
     label: str
     runs: slice
     slots: np.ndarray  # of the times that fall in the chunk
-    arrays: dict[str, Array]  # by name, [scenario, variant, slot, .., run], with room behind
+    arrays: dict[str, Any]  # by name, [scenario, variant, slot, .., run], with room behind
     rounds: int  # of all runs, scenarios and variants together
 
 
@@ -220,13 +220,12 @@ def _finish_chunk(recorded: list[Recorded], kept: dict[str, dict[str, np.ndarray
     for each in recorded:
         for name, values in each.arrays.items():
             if len(each.slots):
-                array = np.moveaxis(to_host(values), -1, 2)  # runs behind scenario and variant
-                if name == REWARDS:
-                    array = array.sum(axis=-2, dtype=float)  # of two floats
+                parts = [np.moveaxis(to_host(leaf), -1, 2) for leaf in jax.tree.leaves(values)]  # runs behind variants
+                array = sum((part.astype(float) for part in parts[1:]), parts[0])
                 size = each.runs.stop - each.runs.start
                 kept[each.label][name][:, :, each.runs, each.slots] = array[:, :, :size, : len(each.slots)]
             else:
-                values.block_until_ready()
+                jax.block_until_ready(values)
         bar.update(each.rounds)
 
 
@@ -235,9 +234,8 @@ def _allocate(request: Request, label: str, times: int) -> dict[str, np.ndarray]
     runs = (len(request.scenarios), request.variants[label], request.runs, times)
     room: dict[str, np.ndarray] = {VISITS: np.zeros(runs + request.counted, np.int32)}
     for name, each in request.shapes[label].items():
-        room[name] = np.zeros(runs + each.shape, each.dtype)
-    if request.without_table:
-        room[REWARDS] = np.zeros(runs + request.counted[:1])
+        shape, kind = (each.high.shape, float) if isinstance(each, TwoFloats) else (each.shape, each.dtype)
+        room[name] = np.zeros(runs + shape, kind)
     return room
 
 

@@ -11,8 +11,8 @@ from typing import Any
 import jax
 
 from jaxbandit.arguments import shown
-from jaxbandit.base import REWARDS, Array, Policy
-from jaxbandit.simulation.tracing import Program, one_of, recorder_program
+from jaxbandit.base import Array, Policy
+from jaxbandit.simulation.tracing import VISITS, Program, one_of, recorder_program
 
 Recorder = Callable[..., Any]  # of (environment_state, policy_state, t), or of these and the policy
 Record = Mapping[str, Recorder | Mapping[str, Recorder]]
@@ -30,8 +30,11 @@ class OfFour:
         return self.function(environment_state, policy_state, t, *last)
 
 
-def recorders_of(record: Record | None, labels: Sequence[str]) -> dict[str, dict[str, OfFour]]:
+def recorders_of(record: Record | None, labels: Sequence[str], declared: Sequence[str]) -> dict[str, dict[str, OfFour]]:
     """By label and name, each recorder as a function of four arguments.
+
+    Args:
+      declared: the names of what the environment has recorded.
 
     Raises:
       ValueError: a name, a label or a function is none.
@@ -42,10 +45,9 @@ def recorders_of(record: Record | None, labels: Sequence[str]) -> dict[str, dict
     if not isinstance(record, Mapping):
         raise ValueError(f"record: {shown(record)}; give a dict from name to a function, or to one by label")
     for name, given in record.items():
-        if not isinstance(name, str) or not name or "/" in name or name in ("visits", REWARDS):
-            raise ValueError(
-                f'record: the name {name!r} is no text without "/", or is "visits" or "{REWARDS}"; choose another'
-            )
+        if not isinstance(name, str) or not name or "/" in name or name in (VISITS, *declared):
+            taken = " or ".join(f'"{each}"' for each in (VISITS, *declared))
+            raise ValueError(f'record: the name {name!r} is no text without "/", or is {taken}; choose another')
         for label, function in (given if isinstance(given, Mapping) else dict.fromkeys(labels, given)).items():
             if str(label) not in labels:
                 raise ValueError(f"record[{name!r}]: {label!r} is no policy; there are {', '.join(labels)}")

@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-import itertools
+import inspect
 from collections.abc import Mapping, Sequence
 from dataclasses import dataclass, replace
 from typing import Any
@@ -12,10 +12,10 @@ import jax.numpy as jnp
 import numpy as np
 
 from jaxbandit.arguments import finite, integer, truth
-from jaxbandit.base import REWARDS, Array, Environment, Policy, check_key, problem, reward_table, stack
+from jaxbandit.base import Array, Environment, Policy, Task, check_key, pairing, problem, reward_table, stack
 from jaxbandit.simulation.leaves import check_contract, check_leaves
 from jaxbandit.simulation.recording import OfFour, Record, recorder_programs, recorders_of
-from jaxbandit.simulation.tracing import Program, Size, Traced, environment_program, one_of, policy_program
+from jaxbandit.simulation.tracing import Program, Shown, Size, Traced, environment_program, one_of, policy_program
 
 Scenarios = Environment | Mapping[str, Environment]
 Policies = Mapping[str, Policy | Sequence[Policy]]
@@ -44,11 +44,6 @@ class Request:
     traced: Traced
 
     @property
-    def without_table(self) -> bool:
-        """Whether rewards are no finite table, so that their sums are recorded."""
-        return bool(self.reward.shape[2] == 0)
-
-    @property
     def counted(self) -> tuple[int, int]:
         """K and S of the visits: plays are counted as visits of one state where rewards are no finite table."""
         _, arms, states = self.reward.shape
@@ -57,9 +52,9 @@ class Request:
     @property
     def shapes(self) -> dict[str, dict[str, Any]]:
         """Label to name to shape and type of what is recorded of one run beside visits."""
-        sums = {REWARDS: jax.ShapeDtypeStruct((2, self.counted[0]), jnp.result_type(float))}
+        declared = self.traced.environment.shapes.records
         return {
-            label: {name: program.shapes for name, program in programs.items()} | (sums if self.without_table else {})
+            label: declared | {name: program.shapes for name, program in programs.items()}
             for label, programs in self.traced.recorders.items()
         }
 
@@ -121,8 +116,10 @@ def check(
         raise ValueError(f"horizon: {horizon}; at least 1 round is needed")
     if horizon > 2**31 - 1:
         raise ValueError(f"horizon: {horizon} is beyond 2^31 - 1, where counts of rounds overflow")
-    listed = _listed(policies, named, reward)
-    _check_problems(named, listed)
+    if plays > 1 and any(pairing(environment) == "shared" for environment in named.values()):
+        raise ValueError(f"plays: {plays}; arms that share one state are actions, of which one is taken a round")
+    tasks = [Task(each, int(plays), int(horizon), f"scenarios[{name!r}]") for name, each in named.items()]
+    listed = _listed(policies, tasks)
     if key is None:  # jax.random.key(0), for which JAX would compile a program
         words: Array = np.zeros(2, np.uint32)
         key = jax.random.wrap_key_data(words, impl="threefry2x32")
@@ -143,31 +140,38 @@ def check(
         plays=int(plays),
         shuffle=truth("shuffle", shuffle),
         times=_times(times, int(horizon)),
-        recorders=recorders_of(record, list(listed)),
+        recorders={label: {} for label in listed},
         traced=Traced(_UNTRACED, {}, {}),
     )
-    return replace(request, traced=_trace(request))
+    return _traced(request, record)
 
 
 _UNTRACED = Program("", None, fixed=False)
 
 
-def _trace(request: Request) -> Traced:
-    """What everything that plays computes, found out before anything is compiled."""
+def _traced(request: Request, record: Record | None) -> Request:
+    """The request with its recorders and with what everything that plays computes, before anything is compiled."""
     _, arms, states = request.reward.shape
     size = Size(arms, states, request.plays, jnp.result_type(float))
     where = f"scenarios[{request.scenarios[0]!r}]"
     environment = environment_program(where, one_of(request.environment), size)
-    state, feedback = environment.shapes
+    shown: Shown = environment.shapes
+    if request.reward.shape[2] == 0 and "rewards" not in shown.records:
+        raise ValueError(
+            f'{where}.records: rewards are no finite table, so the environment needs to record "rewards", [K], what '
+            "each arm has paid (see jaxbandit.Environment)"
+        )
     policies = {
-        label: policy_program(f"policies[{label!r}]", one_of(policy), size, feedback, request.shuffle)
+        label: policy_program(f"policies[{label!r}]", one_of(policy), size, shown, request.shuffle)
         for label, policy in request.policies.items()
     }
     states = {label: program.shapes for label, program in policies.items()}
-    return Traced(environment, policies, recorder_programs(request.recorders, state, states, request.policies))
+    recorders = recorders_of(record, list(policies), list(shown.records))
+    programs = recorder_programs(recorders, shown.state, states, request.policies)
+    return replace(request, recorders=recorders, traced=Traced(environment, policies, programs))
 
 
-def _listed(policies: Policies, scenarios: dict[str, Environment], reward: list[np.ndarray]) -> dict[str, list[Policy]]:
+def _listed(policies: Policies, tasks: list[Task]) -> dict[str, list[Policy]]:
     if not isinstance(policies, Mapping) or not policies:
         raise ValueError("policies: give a dict from label to a policy, or to a list of variants of it")
     listed = {}
@@ -180,16 +184,40 @@ def _listed(policies: Policies, scenarios: dict[str, Environment], reward: list[
             raise ValueError(f"policies[{label!r}]: an empty list of variants")
         for policy in variants:
             check_contract(f"policies[{label!r}]", policy, ("init", "scores", "update"), "a policy")
-            for name, environment in scenarios.items():
-                if environment.reward is None:
-                    _check_range(label, policy, name, environment)
-            validate = getattr(policy, "validate", None)
-            if validate is not None:
-                for values in reward:
-                    validate(values)
+            for task in tasks:
+                check_task(f"policies[{label!r}]", policy, task)
             check_leaves(f"policies[{label!r}]", policy)
         listed[label] = variants
     return listed
+
+
+def check_task(where: str, policy: Any, task: Task) -> None:
+    """Refuse a task that the policy refuses, or that its `init` cannot be for.
+
+    Raises:
+      ValueError: with `where` the policy stands, and its own reason.
+    """
+    if pairing(task.environment) == "shared" and not _takes_states(policy):
+        raise ValueError(
+            f"{where}: {type(policy).__name__} is for arms with states of their own; those of {task.name} share one "
+            "state (a decision process), for which a policy's init takes (reward, shown)"
+        )
+    validate = getattr(policy, "validate", None)
+    if validate is None:
+        return
+    try:
+        validate(task)
+    except ValueError as error:
+        field = str(error).partition(":")[0]
+        raise ValueError(f"{where}{'.' if hasattr(policy, field) else ': '}{error}") from error
+
+
+def _takes_states(policy: Any) -> bool:
+    try:
+        inspect.signature(policy.init).bind(None, None)
+    except (TypeError, ValueError):
+        return False
+    return True
 
 
 def _check_without_table(where: str, environment: Any) -> None:
@@ -200,38 +228,6 @@ def _check_without_table(where: str, environment: Any) -> None:
             f"{where}: the reward of {type(environment).__name__} is None, and it has no {', '.join(missing)} (see "
             "jaxbandit.Environment)"
         )
-
-
-def _check_range(label: str, policy: Any, scenario: str, environment: Any) -> None:
-    """Refuse a policy for rewards that are no finite table, unless it plays such and they lie in its range."""
-    name, found = type(policy).__name__, environment.reward_range
-    suited = getattr(policy, "reward_range", None)
-    if suited is None:
-        raise ValueError(
-            f"policies[{label!r}]: {name} needs rewards that tell the states of an arm, and those of "
-            f"scenarios[{scenario!r}] are no finite table; UCB1, UCBSM, MOSS, GradientBandit, "
-            "and KLUCB, IMED or Thompson with a family, need none"
-        )
-    if not (suited[0] <= found[0] and found[1] <= suited[1]):
-        raise ValueError(
-            f"policies[{label!r}]: {name} plays rewards from {suited[0]:g} to {suited[1]:g}; those of "
-            f"scenarios[{scenario!r}] lie from {found[0]:g} to {found[1]:g}, and no finite table says how to map them; "
-            "give it a family of laws that has them, or use UCB1"
-        )
-
-
-def _check_problems(scenarios: dict[str, Environment], policies: dict[str, list[Policy]]) -> None:
-    """Refuse a policy that is not for what an environment declares, or not for its very arms."""
-    for (name, environment), (label, variants) in itertools.product(scenarios.items(), policies.items()):
-        suited = getattr(variants[0], "problems", None)
-        if suited is not None and problem(environment) not in suited:
-            raise ValueError(
-                f"policies[{label!r}]: {type(variants[0]).__name__} is for {' or '.join(suited)} arms; those of "
-                f"scenarios[{name!r}] are {problem(environment)}"
-            )
-        check_arms = getattr(variants[0], "check_arms", None)
-        if check_arms is not None:
-            check_arms(environment, f"scenarios[{name!r}]")
 
 
 def _reward(where: str, environment: Any) -> np.ndarray:

@@ -17,11 +17,11 @@ from jax.sharding import PartitionSpec as P
 from jaxbandit.base import Array
 from jaxbandit.fast import Compiled
 from jaxbandit.results.result import Result
+from jaxbandit.simulation.chance import Luck, luck
 from jaxbandit.simulation.plan import Plan
 from jaxbandit.simulation.request import Request
-from jaxbandit.simulation.rounds import Carry, Luck, luck, play_chunk, start
+from jaxbandit.simulation.rounds import Carry, play_chunk, start
 from jaxbandit.simulation.tracing import reading
-from jaxbandit.sums import no_sums
 
 
 @dataclass(frozen=True)
@@ -34,7 +34,7 @@ class Chunk:
     together: int
     blocks: int  # equal parts of a device's runs that it plays one after the other
     plays: int
-    recorded: tuple[tuple[str, int], ...]  # name and number of axes
+    recorded: tuple[tuple[str, Any], ...]  # name, and for each of its arrays the number of axes of one run
     code: tuple[str, ...] | None  # of `Traced.code`; it tells the recorders, too
     look_for_nan: bool
     recorders: Mapping[str, Any] = field(compare=False)
@@ -45,7 +45,7 @@ def _program(chunk: Chunk) -> Compiled:
     """The compiled chunk: over scenarios, variants and devices. Compiled again for other types, shapes or code only."""
     mesh, scenarios, variants, together = chunk.mesh, chunk.scenarios, chunk.variants, chunk.together
     on_cpu = mesh.devices.flat[0].platform == "cpu"
-    by_runs = P(*[None] * 5, "runs"), {name: P(*[None] * (3 + axes), "runs") for name, axes in chunk.recorded}
+    by_runs = jax.tree.map(lambda axes: P(*[None] * (3 + axes), "runs"), (2, dict(chunk.recorded)))
     rounds = _over_blocks(partial(play_chunk, plays=chunk.plays, recorders=chunk.recorders), chunk.blocks)
 
     def over_lanes(function: Any, together: int, in_axes: tuple[int | None, ...]) -> Any:
@@ -123,11 +123,10 @@ def _over_axis(function: Any, size: int, together: int, in_axes: tuple[int | Non
 
 def _carry_of_one(request: Request, label: str) -> Carry:
     """Shapes and types of what one run of a policy carries."""
-    state, _ = request.traced.environment.shapes
+    state = request.traced.environment.shapes.state
     visits = jax.ShapeDtypeStruct(request.counted, jnp.int32)
-    sums = jax.eval_shape(lambda: no_sums(request.counted[0])) if request.without_table else None
     first_nan = jax.ShapeDtypeStruct((), jnp.int32) if _looks_for_nan(request, label) else None
-    return Carry(state, request.traced.policies[label].shapes, visits, sums, first_nan)
+    return Carry(state, request.traced.policies[label].shapes, visits, first_nan)
 
 
 def _looks_for_nan(request: Request, label: str) -> bool:
@@ -197,7 +196,9 @@ class Tile:
             together=plan.together,
             blocks=plan.blocks,
             plays=request.plays,
-            recorded=tuple((name, len(each.shape)) for name, each in request.shapes[label].items()),
+            recorded=tuple(
+                (name, jax.tree.map(lambda leaf: len(leaf.shape), each)) for name, each in request.shapes[label].items()
+            ),
             code=request.traced.code(label),
             look_for_nan=_looks_for_nan(request, label),
             recorders=request.recorders[label],
@@ -205,7 +206,7 @@ class Tile:
         return _program(chunk)
 
     def _arguments(self, label: str, first: int, length: int, times: Any) -> tuple[Any, ...]:
-        due = np.zeros(self.plan.slots, np.int32)
+        due = np.zeros(self.plan.slots + 1, np.int32)  # the rest of the chunk is played for the last zero
         due[: len(times)] = times
         given = self.environment, self.policies[label], self.luck, self.carries[label]
         return *given, np.int32(first), due, np.int32(length)

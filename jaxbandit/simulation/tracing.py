@@ -12,12 +12,9 @@ import dataclasses
 import hashlib
 import itertools
 import sys
-import sysconfig
-import traceback
 from collections.abc import Callable
 from contextlib import AbstractContextManager
 from functools import lru_cache, partial
-from pathlib import Path
 from types import FunctionType
 from typing import Any, NamedTuple
 
@@ -25,12 +22,14 @@ import jax
 import jax.numpy as jnp
 import numpy as np
 
-from jaxbandit.base import Feedback
-from jaxbandit.fast.jaxprs import told
+from jaxbandit.base import Feedback, pairing
+from jaxbandit.simulation.methods import MethodError, call, method
+from jaxbandit.sums import TwoFloats
 
 # What JAX remembers of a function that it has traced, it remembers for one value of this context.
 reading: Callable[[Any], AbstractContextManager[Any]] = jax.make_user_context(None)
 _anew = itertools.count()
+VISITS = "visits"  # the name of the visits among what is recorded, which nothing else may have
 _TRUSTED = ("jaxbandit", "optax")  # packages whose code does not change within a process
 
 
@@ -38,8 +37,17 @@ class Program(NamedTuple):
     """What was traced of a policy, an environment or a recorder."""
 
     hash: str
-    shapes: Any  # of a policy's state; of an environment's state and feedback; of what a recorder returns
+    shapes: Any  # of a policy's state; `Shown` of an environment; of what a recorder returns
     fixed: bool  # whether its code cannot change within the process
+
+
+class Shown(NamedTuple):
+    """Shapes of what an environment has and hands out."""
+
+    state: Any
+    feedback: Feedback
+    records: dict[str, Any]  # by name, what is recorded of the state
+    first: Any  # the states that a policy's `init` is given, [K], or None
 
 
 class Size(NamedTuple):
@@ -94,7 +102,7 @@ def _is_named_so(module: str | None) -> bool:
 
 
 def environment_program(where: str, environment: Any, size: Size) -> Program:
-    """What an environment computes; the shapes of its state and of its feedback.
+    """What an environment computes; shapes of its state, its feedback and what is recorded of it.
 
     Args:
       where: the argument, for errors.
@@ -106,27 +114,28 @@ def environment_program(where: str, environment: Any, size: Size) -> Program:
     return _of(_environment, where, environment, size)
 
 
-def policy_program(where: str, policy: Any, size: Size, feedback: Feedback, shuffle: bool = False) -> Program:
+def policy_program(where: str, policy: Any, size: Size, shown: Shown, shuffle: bool = False) -> Program:
     """What a policy computes; the shapes of its state.
 
     Args:
       where: the argument, for errors.
       policy: one, as shapes.
-      feedback: the shapes of what the environment shows.
+      shown: of the environment.
       shuffle: whether arms are reordered.
 
     Raises:
       ValueError: a method fails, or returns what `simulate` cannot use.
     """
-    shown = tuple((name, shape) for name in Feedback._field_defaults if (shape := getattr(feedback, name)) is not None)
-    return _of(_policy, where, policy, size, shown, shuffle)
+    optional = ((name, getattr(shown.feedback, name)) for name in Feedback._field_defaults)
+    fields = tuple((name, shape) for name, shape in optional if shape is not None)
+    return _of(_policy, where, policy, size, fields, shown.first, shuffle)
 
 
 def recorder_program(where: str, recorder: Any, environment_state: Any, policy_state: Any, policy: Any) -> Program:
     """What a recorder computes of the states of one run; the shape of what it returns."""
     try:
         with reading(next(_anew)):
-            returned, pieces = _call(recorder, environment_state, policy_state, _ROUND, policy)
+            returned, pieces = call(recorder, environment_state, policy_state, _ROUND, policy)
     except MethodError as fault:
         raise ValueError(f"{where}: {fault}") from fault.__cause__
     return Program(_hash(pieces), returned, fixed=False)
@@ -135,10 +144,6 @@ def recorder_program(where: str, recorder: Any, environment_state: Any, policy_s
 def one_of(stacked: Any) -> Any:
     """One of stacked things, as shapes."""
     return jax.tree.map(lambda leaf: jax.ShapeDtypeStruct(leaf.shape[1:], jnp.result_type(leaf)), stacked)
-
-
-class MethodError(Exception):
-    """What is wrong, without the argument at fault."""
 
 
 def _of(program: Callable[..., Program], where: str, thing: Any, *rest: Any) -> Program:
@@ -159,30 +164,56 @@ def _once(program: Callable[..., Program], structure: Any, leaves: tuple[Any, ..
 
 def _environment(environment: Any, size: Size) -> Program:
     played = jax.ShapeDtypeStruct((size.plays,), jnp.int32)
-    begun, pieces = _method("init", environment, _key())
-    returned, more = _method("step", environment, _key(), begun, played)
+    begun, pieces = method("init", environment, _key())
+    returned, more = method("step", environment, _key(), begun, played, _ROUND)
     if not (isinstance(returned, tuple) and len(returned) == 2 and isinstance(returned[1], Feedback)):
         raise MethodError(f"step: returns {type(returned).__name__}, not a pair of a state and a Feedback")
     following, feedback = returned
-    state = _settled("step", begun, following, lambda state: _method("step", environment, _key(), state, played)[0][0])
-    return Program(_hash(pieces + more), (state, feedback), fixed=True)
+    state = _settled(
+        "step", begun, following, lambda state: method("step", environment, _key(), state, played, _ROUND)[0][0]
+    )
+    pieces += more
+    first: Any = None
+    records: dict[str, Any] = {}
+    if pairing(environment) == "shared":
+        first, more = method("shown", environment, state)
+        if getattr(first, "shape", None) != (size.arms,):
+            raise MethodError(f"shown: returns no array [K] = ({size.arms},) of the states that a player sees")
+        pieces += more
+    if hasattr(environment, "records"):
+        records, more = method("records", environment, state)
+        pieces += more
+        wrong = [name for name, each in records.items() if not isinstance(each, TwoFloats | jax.ShapeDtypeStruct)]
+        if wrong:
+            raise MethodError(f"records: {wrong[0]!r} is not one array, nor a TwoFloats")
+        taken = [name for name in records if not isinstance(name, str) or not name or "/" in name or name == VISITS]
+        if taken:
+            raise MethodError(f'records: {taken[0]!r} is no text without "/", or the name of the visits')
+    return Program(_hash(pieces), Shown(state, feedback, records, first), fixed=True)
 
 
-def _policy(policy: Any, size: Size, shown: Any, shuffle: bool) -> Program:
+def _policy(policy: Any, size: Size, fields: Any, first: Any, shuffle: bool) -> Program:
     of_plays = [jax.ShapeDtypeStruct((size.plays,), kind) for kind in (jnp.int32, jnp.int32, jnp.int32, size.real)]
-    feedback = Feedback(*of_plays, **dict(shown))
-    begun, pieces = _method("init", policy, jax.ShapeDtypeStruct((size.arms, size.states), size.real))
-    scores, more = _method("scores", policy, _key(), begun, _ROUND)
+    feedback = Feedback(*of_plays, t=_ROUND, **dict(fields))  # type: ignore[misc]
+    given = [jax.ShapeDtypeStruct((size.arms, size.states), size.real), *([] if first is None else [first])]
+    begun, pieces = method("init", policy, *given)
+    for path, leaf in jax.tree_util.tree_flatten_with_path(begun)[0]:
+        if size.states == 0 and 0 in leaf.shape:
+            raise MethodError(
+                f"init: state{jax.tree_util.keystr(path)} is {_short(leaf)}, an array with no entries, because these "
+                "rewards are no finite table; keep plays and sums of feedback.rewards (see policies.memory)"
+            )
+    scores, more = method("scores", policy, _key(), begun, _ROUND)
     if getattr(scores, "shape", None) != (size.arms,):
         found = f"shape {scores.shape}" if hasattr(scores, "shape") else type(scores).__name__
         raise MethodError(f"scores: {found} is not [K] = ({size.arms},)")
     if not jnp.issubdtype(scores.dtype, jnp.floating):
         raise MethodError(f"scores: {scores.dtype} is not a float")
-    following, last = _method("update", policy, begun, feedback)
-    state = _settled("update", begun, following, lambda state: _method("update", policy, state, feedback)[0])
+    following, last = method("update", policy, begun, feedback)
+    state = _settled("update", begun, following, lambda state: method("update", policy, state, feedback)[0])
     pieces += more + last
     if shuffle and hasattr(policy, "reordered"):
-        pieces += _method("reordered", policy, jax.ShapeDtypeStruct((size.arms,), jnp.int32))[1]
+        pieces += method("reordered", policy, jax.ShapeDtypeStruct((size.arms,), jnp.int32))[1]
     return Program(_hash(pieces), state, fixed=True)
 
 
@@ -226,35 +257,6 @@ def _short(leaf: Any) -> str:
     return f"{leaf.dtype}{list(leaf.shape)}"
 
 
-def _method(name: str, thing: Any, *given: Any) -> tuple[Any, list[bytes]]:
-    """What a method returns, as shapes, and what it computes."""
-    try:
-        return _call(lambda thing, *given: getattr(thing, name)(*given), thing, *given)
-    except MethodError as fault:
-        raise MethodError(f"{name}: {fault}") from fault.__cause__
-
-
-def _call(function: Callable[..., Any], *given: Any) -> tuple[Any, list[bytes]]:
-    try:
-        return told(function, given)
-    except Exception as error:
-        frames = [frame for frame in traceback.extract_tb(error.__traceback__) if _is_own(frame.filename)]
-        place = "".join(f"{Path(at.filename).name}, line {at.lineno}: {at.line}: " for at in frames[-1:])
-        reason = " ".join(str(error).split("\n\n")[0].split())
-        kind = "" if type(error) is ValueError else f"{type(error).__name__}: "
-        raise MethodError(f"{place}{kind}{reason}") from error
-
-
-def _is_own(file: str) -> bool:
-    """Whether a file is somebody's own, neither Python's nor one of the packages that call it."""
-    installed = "site-packages" in file
-    return not (
-        file.startswith(_PACKAGES) or file.startswith("<frozen") or (not installed and file.startswith(_PYTHON))
-    )
-
-
-_PACKAGES = tuple(str(Path(str(module.__file__)).parent) for module in (jax, np, sys.modules["jaxbandit"]))
-_PYTHON = sysconfig.get_paths()["stdlib"]
 _ROUND = jax.ShapeDtypeStruct((), jnp.int32)
 
 

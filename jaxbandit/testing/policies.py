@@ -9,9 +9,10 @@ import jax.numpy as jnp
 import numpy as np
 
 from jaxbandit.arguments import integer
-from jaxbandit.base import Array, Environment, Feedback, Policy, reward_table
+from jaxbandit.base import Array, Environment, Feedback, Policy, Task, pairing, reward_table
 from jaxbandit.environments import markov
 from jaxbandit.selection import best
+from jaxbandit.simulation.request import check_task
 from jaxbandit.simulation.tracing import Size, environment_program, policy_program
 from jaxbandit.testing.requirements import require, require_close, require_numbers, shapes
 
@@ -59,26 +60,27 @@ def check_policy(
     transition = np.random.default_rng(0).dirichlet(np.ones(states), (arms, states))
     environment = markov(transition, np.linspace(0, 1, states)) if environment is None else environment
     reward = jnp.asarray(reward_table(environment), float)
-    validate = getattr(policy, "validate", None)
-    if validate is not None:
-        validate(np.asarray(reward_table(environment)))
+    check_task(name, policy, Task(environment, plays))
     _check_shapes(name, policy, environment, reward, plays)
-    state = policy.init(reward)
-    require_close(f"{name}.init: differs with and without jit", state, jax.jit(_init)(policy, reward))
     arms_state = environment.init(key := jax.random.key(1))
+    shared = pairing(environment) == "shared"
+    shown: list[Array] = [environment.shown(arms_state)] if shared else []  # type: ignore[union-attr]
+    given = [reward, *shown]
+    state = policy.init(*given)
+    require_close(f"{name}.init: differs with and without jit", state, jax.jit(_init)(policy, *given))
     scores_jit, update_jit, play = jax.jit(_scores), jax.jit(_update), jax.jit(environment.step)
     for t in range(1, rounds + 1):
         round_key = jax.random.fold_in(key, t)
         scores = scores_jit(policy, round_key, state, jnp.int32(t))
         require(not bool(jnp.isnan(scores).any()), f"{name}.scores: NaN in round {t}: {scores}")
-        arms_state, feedback = play(key, arms_state, best(scores, plays))
+        arms_state, feedback = play(key, arms_state, best(scores, plays), jnp.int32(t))
         following = update_jit(policy, state, feedback)
         if t in (1, len(reward) + 1, rounds):
-            for part, of_jit, method, given in (
+            for part, of_jit, method, values in (
                 ("scores", scores, policy.scores, (round_key, state, jnp.int32(t))),
                 ("update", following, policy.update, (state, feedback)),
             ):
-                once, again = method(*given), method(*given)
+                once, again = method(*values), method(*values)
                 require_close(f"{name}.{part}: differs when called again in round {t}; it must be pure", again, once)
                 require_close(f"{name}.{part}: differs with and without jit in round {t}", of_jit, once)
         before, state = state, following
@@ -89,8 +91,8 @@ def _check_shapes(name: str, policy: Policy, environment: Environment, reward: A
     """What `simulate` looks at before it compiles."""
     size = Size(len(reward), reward.shape[1], plays, reward.dtype)
     try:
-        _, feedback = environment_program(type(environment).__name__, shapes(environment), size).shapes
-        policy_program(name, shapes(policy), size, feedback)
+        shown = environment_program(type(environment).__name__, shapes(environment), size).shapes
+        policy_program(name, shapes(policy), size, shown)
     except ValueError as error:
         raise AssertionError(str(error)) from error
 
@@ -108,8 +110,8 @@ def _check_batch(name: str, policy: Policy, key: Array, state: Any, feedback: Fe
         require_close(f"{name}.{part}: differs in a batch", found, alone)
 
 
-def _init(policy: Policy, reward: Array) -> Any:
-    return policy.init(reward)
+def _init(policy: Policy, *given: Array) -> Any:
+    return policy.init(*given)
 
 
 def _scores(policy: Policy, key: Array, state: Any, t: Array) -> Array:

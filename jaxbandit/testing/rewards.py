@@ -26,17 +26,18 @@ def check_rewards(name: str, environment: Any, keys: Array, rewards: np.ndarray,
     arms, means = jnp.arange(environment.arms, dtype=jnp.int32), np.asarray(environment.means(), float)
 
     def play(key: Array) -> Any:
-        def body(_: Array, loop: tuple[Any, ...]) -> tuple[Any, ...]:
+        def body(n: Array, loop: tuple[Any, ...]) -> tuple[Any, ...]:
             state, sums, least, most = loop
-            state, feedback = environment.step(key, state, arms)
+            state, feedback = environment.step(key, state, arms, n + 1)
             found = feedback.rewards
             return state, add_rewards(sums, arms, found), jnp.minimum(least, found), jnp.maximum(most, found)
 
         nothing = jnp.zeros(arms.shape)
         begun = environment.init(key), no_sums(len(arms)), nothing + jnp.inf, nothing - jnp.inf
-        return jax.lax.fori_loop(0, plays, body, begun)[1:]
+        state, *found = jax.lax.fori_loop(0, plays, body, begun)
+        return *found, environment.records(state)["rewards"]
 
-    sums, least, most = jax.tree.map(np.asarray, jax.jit(jax.vmap(play))(keys))
+    sums, least, most, recorded = jax.tree.map(np.asarray, jax.jit(jax.vmap(play))(keys))
     averages = (sums.high + sums.low.astype(float)) / plays
     for arm, mean in enumerate(means):
         first = rewards[:, arm]
@@ -59,3 +60,9 @@ def check_rewards(name: str, environment: Any, keys: Array, rewards: np.ndarray,
             f"{name}.means(): {mean:.6g} for arm {arm}, which paid {paid:.6g} a play (standard error {error:.2g}) in "
             f"{len(averages)} runs of {plays} plays",
         )
+    kept = sum(part.astype(float) for part in jax.tree.leaves(recorded)) / plays
+    require(
+        np.allclose(kept, averages, rtol=1e-4, atol=1e-6),
+        f'{name}.records: "rewards" are not the sums of what `step` pays, [K]; add them up in the state, as '
+        "jaxbandit.sums.add_rewards does",
+    )

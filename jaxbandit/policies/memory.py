@@ -1,0 +1,159 @@
+"""What a policy remembers of each arm: visits of its states, sums of its rewards, or its transitions.
+
+Each is a small state with two methods: `counted`, the state after a round's feedback, and `mean_and_plays`. A policy
+that asks no more than these two works with every such state; Thompson sampling also asks the first two for
+`gained_and_missed`, where a few failures among many plays keep their digits. A mean is X / N wherever N > 0: a number
+of plays may be any positive number, as where older plays weigh less.
+"""
+
+from __future__ import annotations
+
+from typing import NamedTuple
+
+import jax.numpy as jnp
+
+from jaxbandit.base import Array, Family, Feedback, described, total
+from jaxbandit.fast import add_one
+from jaxbandit.sums import TwoFloats, add_rewards, no_sums
+
+__all__ = ["Memory", "no_transitions", "no_visits", "ratio", "sample_mean", "total", "unit_reward"]
+
+
+@described
+class Visits(NamedTuple):
+    """How often each arm's plays moved it to each state.
+
+    Fields:
+      counts: [K, S] int32, plays of the arm that moved it to the state.
+      reward: [K, S], in [0, 1], or as a family has them.
+    """
+
+    counts: Array
+    reward: Array
+
+    def counted(self, feedback: Feedback) -> Visits:
+        """The state after a round: each play counted at the state that it moved to."""
+        return self._replace(counts=add_one(self.counts, feedback.arms, feedback.states))
+
+    def mean_and_plays(self) -> tuple[Array, Array]:
+        """Mean reward [K] of each arm's plays, 0 for an arm never played, and their number T [K]."""
+        return sample_mean(self.counts, self.reward)
+
+    def gained_and_missed(self) -> tuple[Array, Array]:
+        """The sums [K] of each arm's rewards, and of what these lack of 1 each."""
+        counts = self.counts.astype(float)
+        return total(counts * self.reward), total(counts * (1 - self.reward))
+
+
+@described
+class Sums(NamedTuple):
+    """What each arm has paid, where rewards are no finite table.
+
+    Fields:
+      plays: [K] int32.
+      rewards: [K], sum of the arm's rewards.
+    """
+
+    plays: Array
+    rewards: TwoFloats
+
+    def counted(self, feedback: Feedback) -> Sums:
+        """The state after a round: each play counted, and its reward added."""
+        plays = add_one(self.plays, feedback.arms)
+        return Sums(plays, add_rewards(self.rewards, feedback.arms, feedback.rewards))
+
+    def mean_and_plays(self) -> tuple[Array, Array]:
+        """Mean reward [K] of each arm's plays, 0 for an arm never played, and their number T [K].
+
+        >>> state = no_visits(jnp.zeros((2, 0))).counted(Feedback.of(0, 2.5, t=1))
+        >>> [x.tolist() for x in state.mean_and_plays()]
+        [[2.5, 0.0], [1, 0]]
+        """
+        return ratio(self.rewards.high, self.plays), self.plays
+
+    def gained_and_missed(self) -> tuple[Array, Array]:
+        """The sums [K] of each arm's rewards, and of what these lack of 1 each."""
+        gained = self.rewards.high
+        return gained, jnp.maximum((self.plays.astype(float) - gained) - self.rewards.low, 0)
+
+
+Memory = Visits | Sums
+
+
+@described
+class Transitions(NamedTuple):
+    """How often each arm moved from each state to each other one.
+
+    Fields:
+      counts: [K, S, S] int32, transitions seen.
+      states: [K] int32, where each arm was last seen.
+      reward: [K, S], in [0, 1].
+    """
+
+    counts: Array
+    states: Array
+    reward: Array
+
+    def counted(self, feedback: Feedback) -> Transitions:
+        """The state after a round: each play counted as a departure, and the arm's new state kept."""
+        counts = add_one(self.counts, feedback.arms, feedback.before, feedback.states)
+        return self._replace(counts=counts, states=self.states.at[feedback.arms].set(feedback.states))
+
+    def mean_and_plays(self) -> tuple[Array, Array]:
+        """Mean reward [K] of the states that each arm's plays moved it to, and their number T [K]."""
+        return sample_mean(sum(self.counts[:, s] for s in range(self.counts.shape[1])), self.reward)
+
+
+def unit_reward(reward: Array) -> Array:
+    """Rewards [K, S] as they are if all lie in [0, 1], else mapped affinely so that min is 0 and max is 1.
+
+    The KL and Hoeffding indices are for rewards in [0, 1]. The map is one for all arms and so changes no comparison of
+    means; scores are in mapped units.
+
+    >>> unit_reward(jnp.array([[-1.0, 1.0], [-1.0, 3.0]])).tolist()
+    [[0.0, 0.5], [0.0, 1.0]]
+    """
+    reward = jnp.asarray(reward, float)
+    low, high = jnp.min(reward), jnp.max(reward)
+    mapped = (reward - low) / jnp.where(high > low, high - low, 1)
+    return jnp.where((low < 0) | (high > 1), mapped, reward)
+
+
+def no_visits(reward: Array, family: Family | None = None) -> Memory:
+    """The state before the first round, from what each state pays, `reward` [K, S], or [K, 0] if that is no table.
+
+    Rewards are mapped by `unit_reward`, those of a family are not.
+    """
+    if reward.shape[1] == 0:
+        return Sums(jnp.zeros(reward.shape[0], jnp.int32), no_sums(reward.shape[0]))
+    return Visits(jnp.zeros(reward.shape, jnp.int32), unit_reward(reward) if family is None else reward)
+
+
+def no_transitions(reward: Array) -> Transitions:
+    """The state before the first round, from what each state pays, `reward` [K, S]."""
+    arms, states = reward.shape
+    return Transitions(jnp.zeros((arms, states, states), jnp.int32), jnp.zeros(arms, jnp.int32), unit_reward(reward))
+
+
+def ratio(part: Array, whole: Array) -> Array:
+    """part / whole as floats; 0 where nothing was counted.
+
+    >>> ratio(jnp.array([3.0, 0.3, 0.0]), jnp.array([4.0, 0.3, 0.0])).tolist()
+    [0.75, 1.0, 0.0]
+    """
+    return part.astype(float) / positive(whole)
+
+
+def positive(number: Array) -> Array:
+    """A number of plays as a float, 1 where there is none, to divide by."""
+    return jnp.where(number > 0, number, 1).astype(float)
+
+
+def sample_mean(counts: Array, reward: Array) -> tuple[Array, Array]:
+    """Mean reward [K] of the states moved to, `counts` [K, S], and the plays T [K]; mean 0 for an arm never played.
+
+    >>> [x.tolist() for x in sample_mean(jnp.array([[1, 3], [0, 0]]), jnp.array([[0.0, 1.0], [0.0, 1.0]]))]
+    [[0.75, 0.0], [4, 0]]
+    """
+    plays = total(counts)
+    return ratio(total(counts.astype(float) * reward), plays), plays

@@ -1,0 +1,93 @@
+"""Pytree dataclasses: things whose numbers are leaves, and many alike ones as one with a leading axis."""
+
+from __future__ import annotations
+
+import dataclasses
+from collections.abc import Sequence
+from typing import Any, TypeVar, dataclass_transform
+
+import jax
+import numpy as np
+from jax.tree_util import GetAttrKey
+
+from jaxbandit.texts import short
+
+T = TypeVar("T")
+
+
+@dataclass_transform(frozen_default=True, kw_only_default=False, field_specifiers=(dataclasses.field,))
+def pytree(cls: type[T]) -> type[T]:
+    """Make `cls` a frozen dataclass that is a pytree of its numbers.
+
+    Fields are leaves, so a new value never recompiles; a field declared with `static()` changes the program. Its text
+    (`repr`) lists short arrays and says of longer ones their type, shape and range; it leaves out fields declared with
+    `dataclasses.field(repr=False)`.
+
+    >>> @pytree
+    ... class Constant:
+    ...     value: float = 1.0
+    >>> jax.tree.map(lambda x: 2 * x, Constant(3.0))
+    Constant(value=6.0)
+    """
+    if not isinstance(cls, type):
+        raise ValueError(f"cls: {cls!r} is not a class")
+    try:
+        made: type[T] = dataclasses.dataclass(frozen=True, repr="__repr__" in vars(cls))(cls)
+    except TypeError as error:
+        raise ValueError(f"cls: {cls.__name__} cannot be a dataclass: {error}") from error
+    fields = dataclasses.fields(made)  # type: ignore[arg-type]
+    leaves = [field.name for field in fields if not field.metadata.get("static", False)]
+    fixed = [field.name for field in fields if field.metadata.get("static", False)]
+
+    # Not `jax.tree_util.register_dataclass`: in JAX 0.10 the structures of two classes with equal fields compare equal,
+    # so that where hashes collide the compiled program of one is used for the other. Here the class is compared.
+    def flatten(thing: Any) -> tuple[list[Any], Any]:
+        return [getattr(thing, name) for name in leaves], (made, *[getattr(thing, name) for name in fixed])
+
+    def flatten_with_keys(thing: Any) -> tuple[list[Any], Any]:
+        return [(GetAttrKey(name), getattr(thing, name)) for name in leaves], flatten(thing)[1]
+
+    def unflatten(structure: Any, values: Any) -> Any:
+        return made(**dict(zip(leaves, values)), **dict(zip(fixed, structure[1:])))
+
+    def text(thing: Any) -> str:
+        shown = (f"{field.name}={short(getattr(thing, field.name))}" for field in fields if field.repr)
+        return f"{made.__qualname__}({', '.join(shown)})"
+
+    if "__repr__" not in vars(cls):
+        made.__repr__ = text  # type: ignore[method-assign]
+    jax.tree_util.register_pytree_with_keys(made, flatten_with_keys, unflatten, flatten)
+    return made
+
+
+def static(default: Any) -> Any:
+    """Declare a field of a `pytree` that is part of the program (a solver's name, a loop count), not a leaf.
+
+    >>> @pytree
+    ... class Named:
+    ...     name: str = static("a")
+    >>> jax.tree.leaves(Named("b"))
+    []
+    """
+    return dataclasses.field(default=default, metadata={"static": True})
+
+
+def stack(things: Sequence[T], name: str) -> T:
+    """Stack alike things (same class, static fields and shapes) into one whose leaves have a leading axis.
+
+    Raises:
+      ValueError: the things are not alike; `name` says in the message what they are.
+    """
+    first: Any = jax.tree.structure(things[0])
+    for thing in things[1:]:
+        if first != jax.tree.structure(thing):
+            raise ValueError(
+                f"{name}: {things[0]!r} and {thing!r} are not alike (class, static field or a field that is None), "
+                "so they need separate programs; give each its own entry"
+            )
+    shapes = [[np.shape(leaf) for leaf in jax.tree.leaves(thing)] for thing in things]
+    for shape in shapes[1:]:
+        if shape != shapes[0]:
+            raise ValueError(f"{name}: shapes disagree, {shapes[0]} and {shape}; give each shape its own entry")
+    stacked: T = jax.tree.map(lambda *leaves: np.stack([np.asarray(leaf) for leaf in leaves]), *things)
+    return stacked

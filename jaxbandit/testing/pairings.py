@@ -1,0 +1,117 @@
+"""What an arm's draw may depend on, by the pairing that an environment declares."""
+
+from __future__ import annotations
+
+from typing import Any
+
+import jax
+import jax.numpy as jnp
+import numpy as np
+
+from jaxbandit.base import Array, Environment, problem, reward_table
+from jaxbandit.testing.requirements import require
+
+
+def _shown(environment: Environment, keys: Array, order: Array) -> list[np.ndarray]:
+    """The states before and after every play and what it paid, three arrays [runs, rounds], where `order[n]` is played
+    in round n.
+    """
+
+    def of_one(key: Array) -> Any:
+        def body(state: Any, played: tuple[Array, Array]) -> Any:
+            arm, t = played
+            state, feedback = environment.step(key, state, arm[None], t)
+            return state, (feedback.before[0], feedback.states[0], feedback.rewards[0])
+
+        rounds = 1 + jnp.arange(len(order), dtype=jnp.int32)
+        return jax.lax.scan(body, environment.init(key), (order, rounds))[1]
+
+    return [np.asarray(x) for x in jax.jit(jax.vmap(of_one))(keys)]
+
+
+def check_plays(name: str, environment: Environment, keys: Array, plays: int) -> list[np.ndarray]:
+    """The n-th play of an arm is the same in two orders; what each shows, as `_shown`, [runs, arms, plays]."""
+    arms = len(reward_table(environment))
+    in_turn = jnp.tile(jnp.arange(arms, dtype=jnp.int32), plays)
+    in_blocks = jnp.repeat(jnp.arange(arms, dtype=jnp.int32), plays)
+    turned = [x.reshape(-1, plays, arms) for x in _shown(environment, keys, in_turn)]
+    blocked = [x.reshape(-1, arms, plays) for x in _shown(environment, keys, in_blocks)]
+    for left, right in zip(turned, blocked, strict=True):
+        require(
+            np.array_equal(np.swapaxes(left, 1, 2), right),
+            f"{name}.step: the n-th play of an arm depends on the plays of other arms; derive each draw from the key, "
+            'the arm and the number of the play, or declare pairing = "round"',
+        )
+    return blocked
+
+
+def check_rounds(name: str, environment: Environment, keys: Array, plays: int) -> list[np.ndarray]:
+    """What an arm shows in some rounds is the same whatever the others do; what it shows alone, as `check_plays`.
+
+    In half of the rounds, chosen by chance, the arm is played; in the others the next arm, or any, which is the same
+    where there are two arms.
+    """
+    arms = len(reward_table(environment))
+    random = np.random.default_rng(0)
+    alone = []
+    for arm in range(arms):
+        own = random.random(plays) < 0.5
+        others = (arm + 1) % arms, (arm + 1 + random.integers(arms - 1, size=plays)) % arms
+        orders = [np.where(own, arm, other).astype(np.int32) for other in others]
+        next_one, any_one = ([x[:, own] for x in _shown(environment, keys, order)] for order in orders)
+        require(
+            np.array_equal(next_one, any_one),
+            f"{name}.step: what arm {arm} shows in a round depends on which of the others were played; derive each "
+            "draw from the key, the arm and the round",
+        )
+        alone.append(_shown(environment, keys, np.full(plays, arm, np.int32)))
+        moves_anyway = (
+            problem(environment) in ("restless", "observed") and getattr(environment, "passive", None) is None
+        )
+        require(
+            not moves_anyway or np.array_equal(next_one[1], alone[-1][1][:, own]),
+            f"{name}.step: the path of arm {arm} depends on when it is played, and there is no `passive` law; derive "
+            "each draw from the key, the arm and the round",
+        )
+    return [np.stack(each, axis=1) for each in zip(*alone, strict=True)]
+
+
+def check_shared(name: str, environment: Any, keys: Array, plays: int) -> list[np.ndarray]:
+    """All arms have one state, and what a round does depends on it, the arm and the round alone.
+
+    Two players choose arms by chance. What an arm shows if it alone is played, as `check_plays`.
+    """
+    arms = len(reward_table(environment))
+    random = np.random.default_rng(0)
+    first = np.asarray(jax.vmap(lambda key: environment.shown(environment.init(key)))(keys))
+    orders = [random.integers(arms, size=plays * arms).astype(np.int32) for _ in range(2)]
+    found = [_shown(environment, keys, order) for order in orders]
+    for before, states, _ in found:
+        require(
+            (first == before[:, :1]).all() and np.array_equal(before[:, 1:], states[:, :-1]),
+            f"{name}.step: the state before a round is not the one that the round before it showed; arms that share "
+            "one state all have it",
+        )
+    alike = (orders[0] == orders[1]) & (found[0][0] == found[1][0])
+    require(
+        all((left == right)[alike].all() for left, right in zip(found[0], found[1], strict=True)),
+        f"{name}.step: two players in the same state who take the same arm in the same round see different things; "
+        "derive each draw from the key and the round",
+    )
+    alone = [_shown(environment, keys, np.full(plays, arm, np.int32)) for arm in range(arms)]
+    return [np.stack(each, axis=1) for each in zip(*alone, strict=True)]
+
+
+def check_repeats(name: str, before: np.ndarray, after: np.ndarray, states: int) -> None:
+    """A draw is repeated where every run is deterministic in itself although the runs differ."""
+    for arm in range(before.shape[1]):
+        moves = [  # [run][s]: the states that s was left for
+            [set(after[run, arm][before[run, arm] == s].tolist()) for s in range(states)] for run in range(len(before))
+        ]
+        within = all(len(nexts) <= 1 for run in moves for nexts in run)
+        between = any(len(set.union(*[run[s] for run in moves])) > 1 for s in range(states))
+        require(
+            not (within and between),
+            f"{name}.step: repeats its draw: within a run arm {arm} always leaves a state the same way, in another run "
+            "another; fold the number of the play into the key",
+        )

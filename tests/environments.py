@@ -1,0 +1,98 @@
+"""Environments that the library does not have, for tests of the protocol: a decision process and arms that swap."""
+
+from typing import ClassVar
+
+import jax.numpy as jnp
+import numpy as np
+
+import jaxbandit
+from jaxbandit import Feedback, chains, draws
+
+MOVES = np.array([[[0.9, 0.1], [0.6, 0.4]], [[0.2, 0.8], [0.3, 0.7]]])  # [action, s, s']
+PAYS = np.array([[0.0, 1.0], [0.5, 0.25]])  # [action, s], paid by the state that is left
+
+
+@jaxbandit.pytree
+class Process:
+    """A decision process with two actions and two states; `reward` [K, S] is paid by the state that is left."""
+
+    pairing: ClassVar = "shared"
+    problem: ClassVar = "decision process"
+    pays: ClassVar = "before"
+
+    transition: np.ndarray
+    reward: np.ndarray
+    start: int = 1
+
+    def means(self):
+        return np.array([chains.stationary(rows) @ paid for rows, paid in zip(self.transition, self.reward)])
+
+    def comparator(self, plays):
+        """The best of the four gains of a player who chooses by the state."""
+        gains = []
+        for first in (0, 1):
+            for second in (0, 1):
+                rows = np.stack([self.transition[first, 0], self.transition[second, 1]])
+                gains.append(chains.stationary(rows) @ [self.reward[first, 0], self.reward[second, 1]])
+        return float(max(gains))
+
+    def init(self, key):
+        return jnp.asarray(self.start, jnp.int32)
+
+    def shown(self, state):
+        return jnp.full(2, state)
+
+    def step(self, key, state, arms, t):
+        row = jnp.asarray(chains.thresholds(MOVES))[arms, state]
+        states = draws.choose(draws.stack_of_rewards(key, jnp.zeros(1, jnp.int32), t[None]), row)
+        before = jnp.full(1, state)
+        return states[0], Feedback(arms, before, states, jnp.asarray(self.reward, float)[arms, before], t)
+
+
+@jaxbandit.pytree
+class Learner:
+    """Knows where the process begins and is; plays action 0 where the state is 1 and action 1 where it is 0."""
+
+    def init(self, reward, shown):
+        return shown[0]
+
+    def scores(self, key, state, t):
+        return jnp.where(jnp.arange(2) == state, 0.0, 1.0)
+
+    def update(self, state, feedback):
+        return feedback.states[0]
+
+
+@jaxbandit.pytree
+class Swapping:
+    """Two arms that pay 0 or 1, with means that change places for good after round `swap`."""
+
+    pairing: ClassVar = "round"
+    problem: ClassVar = "changing"
+
+    high: float = 0.9
+    low: float = 0.2
+    swap: int = 300
+
+    @property
+    def reward(self):
+        return np.array([[0.0, 1.0], [0.0, 1.0]])
+
+    def means(self):
+        return np.full(2, (self.high + self.low) / 2)
+
+    def means_at(self, t):
+        return np.array([self.high, self.low] if t <= self.swap else [self.low, self.high])
+
+    def init(self, key):
+        return jnp.zeros(2, jnp.int32)
+
+    def step(self, key, state, arms, t):
+        mean = jnp.where((arms == 0) == (t <= self.swap), self.high, self.low)
+        bits = draws.stack_of_rewards(key, arms, jnp.broadcast_to(t, arms.shape))
+        states = (bits.astype(float) < mean * 2.0**32).astype(jnp.int32)
+        worse = (arms == 0) == (t > self.swap)
+        return state.at[arms].add(worse.astype(jnp.int32)), Feedback(arms, 0 * arms, states, states.astype(float), t)
+
+    def records(self, state):
+        return {"lost": state}  # how often each arm was played while it was the worse one

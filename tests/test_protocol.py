@@ -1,0 +1,268 @@
+"""What an environment may declare, what a policy may refuse, and what both are handed in a round."""
+
+import environments
+import jax
+import jax.numpy as jnp
+import numpy as np
+import pytest
+from environments import MOVES, PAYS, Learner, Process, Swapping
+
+import jaxbandit
+from jaxbandit import KLUCB, UCB1, Feedback, Task, Uniform, metrics, simulate
+from jaxbandit.policies import memory
+from jaxbandit.testing import check_environment, check_policy
+
+PROCESS = Process(MOVES, PAYS)
+ARMS = jaxbandit.two_state([0.5, 0.4], [0.4, 0.55])
+
+
+@jaxbandit.pytree
+class Window:
+    """A policy that keeps the rewards of the last three rounds, each at a place that the round tells."""
+
+    def init(self, reward):
+        return jnp.full(3, -1.0), jnp.int32(0)
+
+    def scores(self, key, state, t):
+        return jnp.arange(2.0)
+
+    def update(self, state, feedback):
+        return state[0].at[feedback.t % 3].set(feedback.rewards[0]), feedback.t
+
+
+def test_a_policy_is_told_the_round():
+    """Rounds 28 to 30 stand at the places 1, 2 and 0, in every run, chunk and order of the arms."""
+    path = {"window": lambda arms, state, t: state[0], "t": lambda arms, state, t: state[1]}
+    kept = simulate(ARMS, {"w": Window()}, runs=5, horizon=30, times=range(1, 31), record=path, chunk=7)
+    paid = np.diff(kept.visits["w"][0, 0, :, :, 1, 1], axis=1, prepend=0)  # arm 1 is played, and state 1 pays 1
+    np.testing.assert_array_equal(kept.recorded["window"]["w"][0, 0, :, -1], paid[:, [29, 27, 28]])
+    np.testing.assert_array_equal(kept.recorded["t"]["w"], np.broadcast_to(np.arange(1, 31), (1, 1, 5, 30)))
+
+
+def test_one_real_arm_is_played_as_in_the_simulator():
+    """`Feedback.of` hands over what a round of the simulator does."""
+    result = simulate(ARMS, {"w": UCB1()}, runs=1, horizon=40, times=range(1, 41))
+    counts = np.diff(result.visits["w"][0, 0, 0], axis=0, prepend=0)
+    policy, now = UCB1(), [0, 0]
+    state = policy.init(jnp.asarray(ARMS.reward, float))
+    for t, played in enumerate(counts, 1):
+        arm, after = (int(each[0]) for each in np.nonzero(played))
+        assert int(jaxbandit.best(policy.scores(None, state, jnp.int32(t)), 1)[0]) == arm
+        state = policy.update(state, Feedback.of(arm, float(after), t=t, before=now[arm], state=after))
+        now[arm] = after
+    np.testing.assert_array_equal(state.counts, result.visits["w"][0, 0, 0, -1])
+
+
+def test_arms_that_share_a_state_keep_their_contract():
+    check_environment(PROCESS)
+    check_policy(Learner(), PROCESS)
+    check_policy(Uniform(), PROCESS)
+
+
+@jaxbandit.pytree
+class Forgetful(Process):
+    """The player is told a state that the process was not in."""
+
+    def step(self, key, state, arms, t):
+        following, feedback = super(type(self), self).step(key, state, arms, t)
+        return following, feedback._replace(before=1 - feedback.before)
+
+
+@jaxbandit.pytree
+class Ahead(Process):
+    """The player is told the round to come."""
+
+    def step(self, key, state, arms, t):
+        following, feedback = super(type(self), self).step(key, state, arms, t)
+        return following, feedback._replace(t=t + 1)
+
+
+@jaxbandit.pytree
+class Counting(Process):
+    """A draw is found by how often action 1 was taken, not by the round."""
+
+    def init(self, key):
+        return jnp.int32(1), jnp.int32(0)
+
+    def shown(self, state):
+        return jnp.full(2, state[0])
+
+    def step(self, key, state, arms, t):
+        number = state[1] + (arms[0] == 1)
+        following, feedback = super(type(self), self).step(key, state[0], arms, 1 + number)
+        return (following, number), feedback._replace(t=t)
+
+
+@jaxbandit.pytree
+class Overpaying(Process):
+    """Action 1 pays more than the table says."""
+
+    def step(self, key, state, arms, t):
+        following, feedback = super(type(self), self).step(key, state, arms, t)
+        return following, feedback._replace(rewards=feedback.rewards + 0.1 * (arms == 1))
+
+
+@jaxbandit.pytree
+class Promising(Process):
+    """The mean of action 0 is not what it pays if it alone is taken."""
+
+    def means(self):
+        return super(type(self), self).means() + np.array([0.03, 0.0])
+
+
+@pytest.mark.parametrize(
+    ("broken", "message"),
+    [
+        (Forgetful, "the state before a round is not the one that the round before it showed"),
+        (Ahead, "t is not the round"),
+        (Counting, "in the same state who take the same arm in the same round see different things"),
+        (Overpaying, "arm 1 pays up to 0.1 more or less"),
+        (Promising, r"Promising.means\(\): .* for arm 0"),
+    ],
+)
+def test_broken_decision_processes_are_found(broken, message):
+    with pytest.raises(AssertionError, match=message):
+        check_environment(broken(MOVES, PAYS))
+
+
+def test_declarations_that_do_not_go_together():
+    @jaxbandit.pytree
+    class Rested(Process):
+        problem = "rested"
+
+    with pytest.raises(AssertionError, match='the pairing "shared" and the problem "decision process" go together'):
+        check_environment(Rested(MOVES, PAYS))
+
+    class Without(Swapping):
+        def __getattribute__(self, name):
+            if name == "means_at":
+                raise AttributeError(name)
+            return super().__getattribute__(name)
+
+    with pytest.raises(AssertionError, match="has no means_at, and its arms change"):
+        check_environment(jaxbandit.pytree(Without)())
+
+
+def test_a_decision_process_is_played_by_the_states_it_shows():
+    """Against a loop in Python integers: moves, and counts by the state that is left."""
+    policies = {"l": Learner(), "u": Uniform()}
+    result = simulate(PROCESS, policies, runs=3, horizon=50, times=range(1, 51), shuffle=True)
+    key = jax.random.key(0)
+    for run in range(3):
+        words = jaxbandit.luck(key, np.arange(run, run + 1)).environment[0]
+        state, visits = 1, np.zeros((2, 2), int)
+        for t in range(1, 51):
+            action = 1 - state  # with `shuffle`, in the order of its run
+            order = np.asarray(jaxbandit.luck(key, np.arange(run, run + 1), 2).order)[:, 0]
+            action = int(order[action])
+            visits[action, state] += 1
+            np.testing.assert_array_equal(result.visits["l"][0, 0, run, t - 1], visits)
+            bits = int(environments.draws.stack_of_rewards(words, jnp.zeros(1, jnp.int32), jnp.array([t]))[0])
+            state = int(bits >= round(MOVES[action, state, 0] * 2**32))
+    collected = (result.visits["l"] * PAYS).sum((-2, -1))
+    expected = result.times * PROCESS.comparator(1) - collected
+    np.testing.assert_allclose(metrics.regret(result, "l"), expected)
+    assert metrics.regret_name(result) == "realised regret" and "decision process" in result._repr_html_()
+    for metric in (metrics.pseudo_regret, metrics.best_share, metrics.linear_share):
+        with pytest.raises(ValueError, match=f"^result: {metric.__name__} is for arms .* of a decision process"):
+            metric(result, "l")
+
+
+def test_policies_for_arms_of_their_own_refuse_a_decision_process():
+    with pytest.raises(ValueError, match=r"^policies\['k'\]: KLUCB is for arms with states of their own"):
+        simulate(PROCESS, {"k": KLUCB()}, runs=1, horizon=5)
+    with pytest.raises(ValueError, match="^plays: 2; arms that share one state are actions"):
+        simulate(PROCESS, {"l": Learner()}, runs=1, horizon=5, plays=2)
+    with pytest.raises(ValueError, match="^Window: Window is for arms with states"):
+        check_policy(Window(), PROCESS)
+
+
+def test_arms_that_change_keep_their_contract():
+    check_environment(Swapping(swap=3000))
+
+    @jaxbandit.pytree
+    class Late(Swapping):
+        def means_at(self, t):
+            return super(type(self), self).means_at(t - 2000)
+
+    with pytest.raises(AssertionError, match=r"Late.means_at\(t\): .* for arm 0 in rounds"):
+        check_environment(Late(swap=3000))
+
+    @jaxbandit.pytree
+    class Undeclared(Swapping):
+        problem = "restless"
+
+    with pytest.raises(AssertionError, match=r'depends on the round, declare problem = "changing" and means_at\(t\)'):
+        check_environment(Undeclared(swap=12_000))
+
+
+def test_what_an_environment_has_recorded():
+    """The worse arm's plays, against visits at every round; by name in the result, the xarray form and a sweep."""
+    arms = {"a": Swapping(), "b": Swapping(swap=100)}
+    asked = {"runs": 6, "horizon": 400, "times": range(1, 401), "policies": {"u": [UCB1(1.0), UCB1(2.0)]}}
+    result = simulate(arms, **asked, record={"twice": lambda arms, state, t: 2 * arms})
+    lost = result.recorded["lost"]["u"]
+    plays = np.diff(result.visits["u"].sum(-1), axis=3, prepend=0)
+    for c, swap in enumerate((300, 100)):
+        worse = np.where(np.arange(1, 401)[:, None] <= swap, [0, 1], [1, 0])
+        np.testing.assert_array_equal(lost[c], (plays[c] * worse).cumsum(2))
+    assert lost.dtype == np.int32 and (result.recorded["twice"]["u"] == 2 * lost).all()
+    data = result.to_xarray()
+    assert data["lost"].dims[-1] == "arm" and metrics.regret_name(result) == "realised regret"
+    with pytest.raises(ValueError, match="^record: the name 'lost'"):
+        simulate(arms, **asked, record={"lost": lambda arms, state, t: state})
+    shuffled = simulate(arms, **asked, shuffle=True, record={"seen": lambda arms, state, t: arms})
+    assert shuffled.to_xarray()["lost"].dims[-1] == "arm" and shuffled.to_xarray()["seen"].dims[-1] == "seen_0"
+
+
+@pytest.mark.parametrize("wrong", [lambda state: {"lost": (state, state)}, lambda state: {"visits": state}])
+def test_records_that_are_none(wrong):
+    class Other(Swapping):
+        def records(self, state):
+            return wrong(state)
+
+    with pytest.raises(ValueError, match=r"^scenarios\['scenario'\]\.records: '\w+' is"):
+        simulate(jaxbandit.pytree(Other)(), {"u": UCB1()}, runs=1, horizon=5)
+
+
+def test_a_policy_refuses_a_task():
+    """Its own reason, with the label and the field; by `simulate` and by `check_policy`."""
+
+    @jaxbandit.pytree
+    class Short(Uniform):
+        most: int = 100
+
+        def validate(self, task: Task):
+            if task.horizon > self.most:
+                raise ValueError(f"most: {self.most} rounds; {task.name} has {task.horizon}")
+            if task.plays > 1 or task.reward_range != (0.0, 1.0):
+                raise ValueError("one play a round, and rewards from 0 to 1")
+
+    assert simulate(ARMS, {"s": Short()}, runs=1, horizon=100).complete
+    with pytest.raises(ValueError, match=r"^policies\['s'\].most: 100 rounds; scenarios\['a'\] has 101$"):
+        simulate({"a": ARMS}, {"s": Short()}, runs=1, horizon=101)
+    with pytest.raises(ValueError, match=r"^policies\['s'\]: one play a round, and rewards from 0 to 1$"):
+        simulate(ARMS, {"s": [Short(), Short(7)]}, runs=1, horizon=5, plays=2)
+    with pytest.raises(ValueError, match="^Short: one play a round"):
+        check_policy(Short(2**31), ARMS, plays=2)
+
+
+@pytest.mark.parametrize("kept", [memory.Visits, memory.Sums, memory.Transitions])
+def test_a_memory_has_two_methods(kept):
+    """Means and plays after four rounds, by hand."""
+    table = jnp.zeros((2, 0)) if kept is memory.Sums else jnp.array([[0.0, 1.0]] * 2)
+    state = memory.no_transitions(table) if kept is memory.Transitions else memory.no_visits(table)
+    assert isinstance(state, kept)
+    for t, (arm, after) in enumerate([(0, 1), (0, 0), (1, 1), (0, 1)], 1):
+        state = state.counted(Feedback.of(arm, float(after), t=t, state=after))
+    mean, plays = state.mean_and_plays()
+    np.testing.assert_allclose(mean, [2 / 3, 1], rtol=1e-6)
+    assert plays.tolist() == [3, 1]
+
+
+def test_a_fraction_of_a_play_has_the_mean_of_what_it_paid():
+    """0.3 discounted plays that all paid 1 have the mean 1: no division by the larger of plays and 1."""
+    state = memory.Sums(jnp.array([0.3, 0.0]), memory.TwoFloats(jnp.array([0.3, 0.0]), jnp.zeros(2)))
+    np.testing.assert_allclose(state.mean_and_plays()[0], [1.0, 0.0])
+    scores = UCB1(2.0).scores(None, state, jnp.int32(6))
+    np.testing.assert_allclose(scores[0], 1 + np.sqrt(2 * np.log(5) / 0.3), rtol=1e-6)
