@@ -1,4 +1,4 @@
-"""The table of policies and their formulas: from the registry, the docstrings and `docs/policies.toml`."""
+"""The policies' table, formulas and pages: from the registry, the docstrings and `docs/policies.toml`."""
 
 from __future__ import annotations
 
@@ -8,9 +8,9 @@ import tomllib
 from pathlib import Path
 
 import jaxbandit
+from docs.making import ROOT
 from docs.making.measured import table
-from docs.making.readme import ROOT
-from docs.making.reference import places, words
+from docs.making.reference import entry, places, words
 from jaxbandit import policies
 
 
@@ -44,18 +44,24 @@ def source(policy: type) -> str:
 
 
 def write(folder: Path, rates: dict[str, str]) -> dict[Path, str]:
-    """The tables of policies that need no argument and of those that know the arms, and the formulas of all."""
+    """The tables of policies that need no argument and of those that know the arms, all formulas, a page for each."""
     where, spoken = places(), said()
     rows = {name: _row(name, policy, about(name, spoken), where) for name, policy in classes().items()}
+    speed = {name: rates.get(name) or rates.get(spoken[name]["name"], "") for name in rows}
     ready = [
-        {"policy": rows[name].pop("policy"), "million rounds/s": rates.get(name) or rates.get(spoken[name]["name"], "")}
-        | rows[name]
-        for name in jaxbandit.ALL
+        {"policy": row["policy"], "million rounds/s": speed[name]} | row
+        for name, row in rows.items()
+        if name in jaxbandit.ALL
     ]
+    known = [row for name, row in rows.items() if name not in jaxbandit.ALL]
     formulas = [_formula(name, policy, spoken[name], where) for name, policy in classes().items()]
-    return {
+    pages = {
+        folder / "policies" / f"{name}.md": _page(name, policy, spoken[name], rows[name], speed[name], where)
+        for name, policy in classes().items()
+    }
+    return pages | {
         folder / "parts" / "policies.md": table(ready),
-        folder / "parts" / "known.md": table([row for name, row in rows.items() if "policy" in row]),
+        folder / "parts" / "known.md": table(known),
         folder / "parts" / "formulas.md": "\n".join(formulas),
     }
 
@@ -64,7 +70,7 @@ def _row(name: str, policy: type, spoken: dict[str, str], where: dict[str, str])
     kinds = getattr(policy, "problems", ())
     states = f"{spoken['states']} states" if "states" in spoken else ""
     return {
-        "policy": f"[`{name}`](#policy-{name.lower()})<br>{spoken['name']}",
+        "policy": f"[`{name}`](/generated/policies/{name}.md)<br>{spoken['name']}",
         "assumes": _linked(spoken["assumes"], where),
         "arms it plays": ", ".join(filter(None, [" or ".join(kinds), states, _rewards(policy)])) or "all",
         "regret": _linked(spoken["guarantee"], where),
@@ -86,8 +92,31 @@ def _linked(text: str, where: dict[str, str]) -> str:
 
 def _formula(name: str, policy: type, spoken: dict[str, str], where: dict[str, str]) -> str:
     first = (inspect.getdoc(policy) or "").split("\n\n")[0]
-    shown = words(first, where)
-    parts = [f"(policy-{name.lower()})=\n### {name}", shown, f"$$\n{spoken['formula']}\n$$"]
-    if found := source(policy):
-        parts.append(f"**Source**: {words(found, where)}")
-    return "\n\n".join([*parts, f"Arguments: {{py:obj}}`jaxbandit.{name}`.\n"])
+    more = f"[Arguments, source and an example](/generated/policies/{name}.md)"
+    return "\n\n".join([f"### {name}", words(first, where), *_drawn(spoken), f"{more}\n"])
+
+
+def _drawn(spoken: dict[str, str]) -> list[str]:
+    """The formula, and what letters of its own mean."""
+    return [f"$$\n{spoken['formula']}\n$$", *filter(None, [spoken.get("letters")])]
+
+
+def _page(
+    name: str, policy: type, spoken: dict[str, str], row: dict[str, str], speed: str, where: dict[str, str]
+) -> str:
+    """All that the site says of one policy."""
+    told = {each.capitalize(): row[each] for each in ("assumes", "arms it plays", "regret")}
+    if speed:
+        told["Speed"] = f"{speed} million rounds/s, [as measured](/speed.md)"
+    full = next(each for each in where if each.endswith(f".{name}"))
+    parts = [
+        f"# {name}",
+        f"In figures: {spoken['name']}.",
+        *_drawn(spoken),
+        "\n".join(f"- **{each}**: {text}" for each, text in told.items()),
+        "[All policies in a table](/computed/policies.md); [which policy should I use?](/how_to/which_policy.md)",
+        entry(full, policy, where),
+        "## What do the letters mean?",
+        "```{include} ../../computed/letters.md\n```\n",
+    ]
+    return "\n\n".join(parts)
