@@ -17,7 +17,7 @@ from jaxbandit.version import __version__ as release  # noqa: E402
 project, author, version = "jaxbandit", "jaxbandit", release
 html_title = f"jaxbandit {release}"
 extensions = ["myst_nb", "docs.making.mathml", "docs.making.links"]
-exclude_patterns = ["making", "generated/parts"]
+exclude_patterns = ["making", "generated/parts", "computed/letters.md"]
 nitpicky = True
 smartquotes = False
 python_maximum_signature_line_length = 80

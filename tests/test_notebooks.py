@@ -9,8 +9,8 @@ import nbformat
 import pytest
 from PIL import Image
 
+from docs.making import ROOT
 from docs.making.notebooks import FOLDER, differences, execute, printed
-from docs.making.readme import ROOT
 
 NOTEBOOKS = sorted(FOLDER.glob("*.ipynb"))
 each = pytest.mark.parametrize("path", NOTEBOOKS, ids=lambda path: path.stem)
@@ -28,7 +28,7 @@ def pictures(notebook):
 
 
 def test_every_notebook_is_listed():
-    listed = re.findall(r"\]\(notebooks/(\w+)\.ipynb\)", (ROOT / "README.md").read_text())
+    listed = re.findall(r"\]\(generated/notebooks/(\w+)\.ipynb\)", (ROOT / "docs" / "notebooks.md").read_text())
     files = [path.name for path in FOLDER.iterdir() if path.suffix in (".ipynb", ".py")]
     assert sorted(files) == sorted(f"{name}.{kind}" for name in listed for kind in ("ipynb", "py"))
 

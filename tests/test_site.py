@@ -3,14 +3,12 @@
 import doctest
 import re
 from importlib import import_module
-from pathlib import Path
 
 import pytest
 
-from docs.making import policies, readme, reference
+from docs.making import ROOT, policies, reference
 from tests.test_architecture import DOORS, PUBLIC
 
-ROOT = Path(__file__).parent.parent
 DOCS = ROOT / "docs"
 MODULES = sorted(path.stem for path in (DOCS / "making").glob("[!_]*.py"))
 NEED_SPHINX = {"mathml", "links"}
@@ -32,7 +30,7 @@ def test_a_policy_has_its_words(name):
 
 def test_the_table_of_policies_has_few_columns(tmp_path):
     """Six fit beside the menu at 1,280 dots; eight did not, and the last was out of sight."""
-    tables = {path.name: text for path, text in policies.write(tmp_path, {}).items() if path.name != "formulas.md"}
+    tables = {path.name: text for path, text in policies.write(tmp_path, {}).items() if path.parent.name == "parts"}
     assert [row.count(" | ") for row in tables["policies.md"].splitlines()[:1]] == [5]
     assert (
         "| `TVKLUCB`" not in tables["known.md"]
@@ -50,11 +48,23 @@ def test_a_policy_without_words_is_named():
 
 
 def test_every_public_name_is_in_the_reference(tmp_path):
-    text = "\n".join(reference.write(tmp_path).values())
+    pages = reference.write(tmp_path, policies.classes()) | policies.write(tmp_path, {})
+    text = "\n".join(pages.values())
     shown = set(re.findall(r"^:+\{py:(?:class|function|data)\} jaxbandit\.(?:[\w.]+\.)?(\w+)", text, re.MULTILINE))
     rooms = {room.split(".")[-1] for room in DOORS}
     asked = {name for names in DOORS.values() for name in names.split()} | set(PUBLIC)
     assert asked - rooms == shown
+
+
+def test_every_policy_has_a_page_with_its_formula(tmp_path):
+    pages, spoken = policies.write(tmp_path, {"KLUCB": "187"}), policies.said()
+    for name, policy in policies.classes().items():
+        page = pages[tmp_path / "policies" / f"{name}.md"]
+        assert page.startswith(f"# {name}\n") and f"$$\n{spoken[name]['formula']}\n$$" in page
+        assert f"{{py:class}} {policy.__module__.split('.')[0]}." in page and page.count("py:class}") == 1
+        assert ("million rounds/s" in page) == (name == "KLUCB")
+    listed = reference.write(tmp_path, policies.classes())[tmp_path / "reference" / "jaxbandit.policies.md"]
+    assert "{py:class} jaxbandit.KLUCB" not in listed and "<jaxbandit.KLUCB>" in listed
 
 
 def test_what_is_returned_is_a_paragraph(tmp_path):
@@ -78,17 +88,8 @@ def test_sources_are_listed_in_full():
     assert len(named) > 40 and named <= listed
 
 
-def test_texts_lead_to_pages_that_are_there():
-    """Links of the README and other texts, as the site has them, by page; anchors are the build's to check."""
-    for text in readme.write(DOCS / "generated").values():
-        for target in re.findall(r"\]\((/[^)#\s]+)", text):
-            made = target.removeprefix("/generated/")
-            written = ROOT / made if made.startswith("notebooks/") else DOCS / target[1:]
-            assert written.exists() or made == "scenario1.png", target
-
-
 def test_pages_run_what_they_show():
-    """No page has code that nobody runs: Python stands in executed cells, and the README's is run by its own test."""
+    """No page has code that nobody runs: Python stands in executed cells only."""
     for path in DOCS.rglob("*.md"):
         if "generated" not in path.parts:
             assert "```python\n" not in path.read_text(), path
@@ -116,4 +117,5 @@ def test_broken_links_and_formulas_are_named(tmp_path):
 def test_the_site_is_built_as_the_readme_says():
     command = "python -m sphinx -W docs site"
     assert command in (ROOT / "README.md").read_text()
-    assert command.replace("sphinx", "sphinx -q") in (ROOT / ".ci" / "run").read_text()
+    for caller in (".ci/run", ".github/workflows/site.yml"):
+        assert command.replace("sphinx", "sphinx -q") in (ROOT / caller).read_text()

@@ -1,1 +1,5 @@
-"""What makes the site's pages: from the docstrings, the README, the notebooks, results and `docs/policies.toml`."""
+"""What makes the site's pages: from the docstrings, the notebooks, results and `docs/policies.toml`."""
+
+from pathlib import Path
+
+ROOT = Path(__file__).parent.parent.parent  # of the repository

@@ -6,9 +6,7 @@ import hashlib
 import shutil
 from pathlib import Path
 
-from docs.making import measured, policies, readme, reference
-
-ROOT = readme.ROOT
+from docs.making import ROOT, measured, policies, reference
 
 
 def code() -> str:
@@ -20,11 +18,10 @@ def code() -> str:
 def write(folder: Path, build: Path) -> None:
     """Write every generated file whose text has changed, and delete those that are no longer made."""
     copies = {folder / "notebooks" / path.name: path for path in (ROOT / "notebooks").glob("*.ipynb")}
-    copies[folder / "scenario1.png"] = ROOT / "experiments" / "pictures" / "scenario1.png"
     rates, speeds = measured.speeds()
     paper, pictures = measured.paper(folder, build)
     copies |= pictures
-    texts = readme.write(folder) | reference.write(folder) | policies.write(folder, rates) | paper
+    texts = reference.write(folder, policies.classes()) | policies.write(folder, rates) | paper
     texts |= {folder / "parts" / "speeds.md": speeds, folder / "parts" / "accuracy.md": measured.accuracy()}
     for path, text in texts.items():
         path.parent.mkdir(parents=True, exist_ok=True)

@@ -13,7 +13,7 @@ from typing import Any
 
 import numpy as np
 
-from docs.making.readme import ROOT, sections
+from docs.making import ROOT
 
 ACCURACY = 'python -m pytest -m "slow or not slow" -k "digits or oracle or error_table or two_states or stopping_set"'
 MEASURED = ("largest error", "allowed")
@@ -57,14 +57,12 @@ def _is_number(value: Any) -> bool:
 def speeds() -> tuple[dict[str, str], str]:
     """Million rounds a second by the name of a policy or its class, and the whole table in Markdown.
 
-    Measured where the site is built if `experiments.benchmark` has written its table there, else those of the README:
-    a build is no time to measure speed.
+    Measured where the site is built if `experiments.benchmark` has written its table there, else those of
+    `docs/speed.md`: speed cannot be measured while a site is built.
     """
     path = ROOT / "results" / "benchmark.json"
     if not path.exists():
-        lines = re.findall(
-            r"^\| ([^|]+) \| ([\d.]+) \|", sections((ROOT / "README.md").read_text())["Speed"], re.MULTILINE
-        )
+        lines = re.findall(r"^\| ([^|]+) \| ([\d.]+) \|", (ROOT / "docs" / "speed.md").read_text(), re.MULTILINE)
         return dict(lines), "Not measured here: `python -m experiments.benchmark` does, and the next build shows it.\n"
     measured = json.loads(path.read_text())
     rows = [

@@ -19,7 +19,7 @@ import nbformat
 from nbclient import NotebookClient
 from PIL import Image
 
-from docs.making.readme import ROOT
+from docs.making import ROOT
 
 FOLDER = ROOT / "notebooks"
 STYLE = "figure.dpi: 140\n"  # of Matplotlib, whose default is 100: small letters stay sharp

@@ -1,4 +1,4 @@
-"""The table of policies and their formulas: from the registry, the docstrings and `docs/policies.toml`."""
+"""The policies' table, formulas and pages: from the registry, the docstrings and `docs/policies.toml`."""
 
 from __future__ import annotations
 
@@ -8,10 +8,11 @@ import tomllib
 from pathlib import Path
 
 import jaxbandit
+from docs.making import ROOT
 from docs.making.measured import table
-from docs.making.readme import ROOT
-from docs.making.reference import places, words
-from jaxbandit import policies
+from docs.making.reference import entry, places, words
+from jaxbandit import environments, policies
+from jaxbandit.simulation.request import check_task
 
 
 def classes() -> dict[str, type]:
@@ -44,39 +45,77 @@ def source(policy: type) -> str:
 
 
 def write(folder: Path, rates: dict[str, str]) -> dict[Path, str]:
-    """The tables of policies that need no argument and of those that know the arms, and the formulas of all."""
+    """The tables of policies that need no argument and of those that know the arms, all formulas, a page for each."""
     where, spoken = places(), said()
     rows = {name: _row(name, policy, about(name, spoken), where) for name, policy in classes().items()}
+    speed = {name: rates.get(name) or rates.get(spoken[name]["name"], "") for name in rows}
     ready = [
-        {"policy": rows[name].pop("policy"), "million rounds/s": rates.get(name) or rates.get(spoken[name]["name"], "")}
-        | rows[name]
-        for name in jaxbandit.ALL
+        {"policy": row["policy"], "million rounds/s": speed[name]} | row
+        for name, row in rows.items()
+        if name in jaxbandit.ALL
     ]
+    known = [row for name, row in rows.items() if name not in jaxbandit.ALL]
     formulas = [_formula(name, policy, spoken[name], where) for name, policy in classes().items()]
-    return {
+    pages = {
+        folder / "policies" / f"{name}.md": _page(name, policy, spoken[name], rows[name], speed[name], where)
+        for name, policy in classes().items()
+    }
+    return pages | {
         folder / "parts" / "policies.md": table(ready),
-        folder / "parts" / "known.md": table([row for name, row in rows.items() if "policy" in row]),
+        folder / "parts" / "known.md": table(known),
         folder / "parts" / "formulas.md": "\n".join(formulas),
     }
 
 
 def _row(name: str, policy: type, spoken: dict[str, str], where: dict[str, str]) -> dict[str, str]:
-    kinds = getattr(policy, "problems", ())
     states = f"{spoken['states']} states" if "states" in spoken else ""
     return {
-        "policy": f"[`{name}`](#policy-{name.lower()})<br>{spoken['name']}",
+        "policy": f"[`{name}`](/generated/policies/{name}.md)<br>{spoken['name']}",
         "assumes": _linked(spoken["assumes"], where),
-        "arms it plays": ", ".join(filter(None, [" or ".join(kinds), states, _rewards(policy)])) or "all",
+        "arms it plays": ", ".join(filter(None, [_kinds(policy), states, _rewards(policy)])) or "all",
         "regret": _linked(spoken["guarantee"], where),
         "source": words(re.split(r"(?<=[a-z0-9)])(?:[.:;](?:\s|$)|, with)", source(policy))[0], where) or "-",
     }
 
 
+TWO = jaxbandit.two_state([0.5, 0.4], [0.4, 0.55])
+KINDS = {
+    "rested": TWO,
+    "restarting": environments.restarting(TWO, 0.9),
+    "restless": environments.restless(TWO.transition, (0, 1)),
+    "observed": environments.restless(TWO.transition, (0, 1), observed=True),
+    "hidden": environments.hidden(TWO.transition, TWO.transition),
+}
+MADE_OF_ARMS = {  # how to make the policies that know the arms
+    "Gittins": lambda: jaxbandit.Gittins.of(TWO, 0.9),
+    "Whittle": lambda: jaxbandit.Whittle.of(TWO, 0.9),
+    "Myopic": lambda: jaxbandit.Myopic.of(KINDS["restless"]),
+    "WhittleBelief": lambda: jaxbandit.WhittleBelief(TWO.transition, TWO.initial, 0.9),
+    "HiddenMyopic": lambda: jaxbandit.HiddenMyopic.of(KINDS["hidden"]),
+    "Oracle": lambda: jaxbandit.Oracle(TWO.means()),
+}
+
+
+def _plays(policy: type, arms: jaxbandit.Environment) -> bool:
+    """Whether a policy does not refuse these arms."""
+    try:
+        check_task("", MADE_OF_ARMS.get(policy.__name__, policy)(), jaxbandit.Task(arms))
+    except ValueError:
+        return False
+    return True
+
+
+def _kinds(policy: type) -> str:
+    """The kinds of arms that the policy plays; nothing if it plays all."""
+    found = [kind for kind, arms in KINDS.items() if _plays(policy, arms)]
+    return "" if len(found) == len(KINDS) else " or ".join(found)
+
+
 def _rewards(policy: type) -> str:
-    """Which rewards alone the policy plays: it says so itself, or needs the states that pay them."""
-    if not hasattr(policy, "reward_range"):
+    """Which rewards alone the policy plays: those of a table, those in [0, 1], or nothing if it plays all."""
+    if not _plays(policy, environments.uniform([0.0, 0.1], [0.9, 1.0])):
         return "rewards that a table lists"
-    return "rewards in [0, 1] or of a `family`" if "family" in policy.__dataclass_fields__ else ""
+    return "" if _plays(policy, environments.gaussian([0.0, 1.0])) else "rewards in [0, 1] or of a `family`"
 
 
 def _linked(text: str, where: dict[str, str]) -> str:
@@ -86,8 +125,31 @@ def _linked(text: str, where: dict[str, str]) -> str:
 
 def _formula(name: str, policy: type, spoken: dict[str, str], where: dict[str, str]) -> str:
     first = (inspect.getdoc(policy) or "").split("\n\n")[0]
-    shown = words(first, where)
-    parts = [f"(policy-{name.lower()})=\n### {name}", shown, f"$$\n{spoken['formula']}\n$$"]
-    if found := source(policy):
-        parts.append(f"**Source**: {words(found, where)}")
-    return "\n\n".join([*parts, f"Arguments: {{py:obj}}`jaxbandit.{name}`.\n"])
+    more = f"[Arguments, source and an example](/generated/policies/{name}.md)"
+    return "\n\n".join([f"### {name}", words(first, where), *_drawn(spoken), f"{more}\n"])
+
+
+def _drawn(spoken: dict[str, str]) -> list[str]:
+    """The formula, and what letters of its own mean."""
+    return [f"$$\n{spoken['formula']}\n$$", *filter(None, [spoken.get("letters")])]
+
+
+def _page(
+    name: str, policy: type, spoken: dict[str, str], row: dict[str, str], speed: str, where: dict[str, str]
+) -> str:
+    """All that the site says of one policy."""
+    told = {each.capitalize(): row[each] for each in ("assumes", "arms it plays", "regret")}
+    if speed:
+        told["Speed"] = f"{speed} million rounds/s, [as measured](/speed.md)"
+    full = next(each for each in where if each.endswith(f".{name}"))
+    parts = [
+        f"# {name}",
+        f"In figures: {spoken['name']}.",
+        *_drawn(spoken),
+        "\n".join(f"- **{each}**: {text}" for each, text in told.items()),
+        "[All policies in a table](/computed/policies.md); [which policy should I use?](/how_to/which_policy.md)",
+        entry(full, policy, where),
+        "## What do the letters mean?",
+        "```{include} ../../computed/letters.md\n```\n",
+    ]
+    return "\n\n".join(parts)

@@ -1,10 +1,14 @@
-"""The reference: every public name with its signature and its docstring, a page for each room of the package."""
+"""The reference: every public name with its signature and its docstring, a page for each room of the package.
+
+Policies have pages of their own, which `docs.making.policies` writes.
+"""
 
 from __future__ import annotations
 
 import inspect
 import re
 import types
+from collections.abc import Collection
 from importlib import import_module
 from pathlib import Path
 from typing import Any
@@ -34,19 +38,21 @@ def _module(room: str) -> types.ModuleType:
     return import_module(f"jaxbandit.{room}".rstrip("."))
 
 
-def write(folder: Path) -> dict[Path, str]:
-    """A page for each room, and one that lists them."""
+def write(folder: Path, apart: Collection[str] = ()) -> dict[Path, str]:
+    """A page for each room without the classes in `apart`, which have pages of their own, and one that lists all."""
     where = places()
     pages, contents, titles = {}, [], []
     for room in ["", *DOORS]:
         module = _module(room)
         title = module.__name__
         names = sorted((name for name, place in where.items() if place == room), key=str.lower)
-        shown = "\n\n".join(_entry(name, _thing(name), where) for name in names)
+        here = [name for name in names if name.split(".")[-1] not in apart]
+        shown = [entry(name, _thing(name), where) for name in here]
+        if moved := [name for name in names if name not in here]:
+            shown.insert(0, f"**Policies**, with a page each: {_links(moved)}")
         about = prose(inspect.getdoc(module) or "", where)
-        pages[folder / "reference" / f"{title}.md"] = f"# {title}\n\n{about}\n\n{shown}\n"
-        listed = ", ".join(f"{{py:obj}}`{name.split('.')[-1]} <{name}>`" for name in names)
-        contents.append(f"**[{title}]({title}.md)**: {about.splitlines()[0]}\n\n{listed}")
+        pages[folder / "reference" / f"{title}.md"] = "\n\n".join([f"# {title}", about, *shown]) + "\n"
+        contents.append(f"**[{title}]({title}.md)**: {about.splitlines()[0]}\n\n{_links(names)}")
         titles.append(title)
     pages[folder / "reference" / "index.md"] = "\n\n".join(
         [
@@ -59,12 +65,16 @@ def write(folder: Path) -> dict[Path, str]:
     return pages
 
 
+def _links(names: Collection[str]) -> str:
+    return ", ".join(f"{{py:obj}}`{name.split('.')[-1]} <{name}>`" for name in names)
+
+
 def _thing(name: str) -> Any:
     module, _, last = name.rpartition(".")
     return getattr(import_module(module), last)
 
 
-def _entry(name: str, thing: Any, where: dict[str, str]) -> str:
+def entry(name: str, thing: Any, where: dict[str, str]) -> str:
     """A name as Sphinx's own kind of entry, so that search and links find it."""
     if inspect.isclass(thing):
         methods = [
