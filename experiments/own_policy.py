@@ -48,7 +48,7 @@ def live(rounds: int = 200) -> list[int]:
     policy, key = EpsilonGreedy(), jax.random.key(0)
     state = policy.init(reward)
     for t in range(1, rounds + 1):
-        arms = jaxbandit.best(policy.scores(jax.random.fold_in(key, t), state, t), 1)
+        arms = jaxbandit.top_arms(policy.scores(jax.random.fold_in(key, t), state, t), 1)
         shown = int(arms[0])
         clicked = int(visitor.random() < (0.2, 0.5, 0.3)[shown])
         state = policy.update(state, jaxbandit.Feedback.of(shown, clicked, t=t, state=clicked))

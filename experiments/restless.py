@@ -36,7 +36,7 @@ from experiments.reports.weak_regret import (
     weak_regret,
 )
 from jaxbandit import Myopic, Policy, Result, WhittleBelief, metrics
-from jaxbandit.environments import Restless
+from jaxbandit.environments import RestlessArms
 from jaxbandit.plotting import curve_style
 
 MADE_FOR_THEM: dict[str, Policy] = {"RCA": jaxbandit.RCA(), "DSEE": jaxbandit.DSEE()}
@@ -69,13 +69,13 @@ class Settings(Simulation):
     horizon: int = option(300_000, "rounds of a run")
 
 
-def environments() -> dict[str, Restless]:
+def environments() -> dict[str, RestlessArms]:
     """Restless arms by name."""
     rested = {name: make() for name, make in SCENARIOS.items()} | {SLOWER: slowed("tenth")()}
     return {name: jaxbandit.environments.restless(arms.transition, arms.reward) for name, arms in rested.items()}
 
 
-def policies(arms: Restless) -> dict[str, Policy]:
+def policies(arms: RestlessArms) -> dict[str, Policy]:
     """All that play these arms, in the order of their colours; the best arm alone comes first."""
     two = arms.reward.shape[1] == 2
     learners = {label: policy for label, policy in LEARNERS.items() if two or label != "IMED-MC"}

@@ -17,7 +17,17 @@ from jaxbandit import (
 )
 from jaxbandit.base import Environment, Family, Feedback, Policy, Task, pytree, static
 from jaxbandit.cores import use_all_cores
-from jaxbandit.environments import MarkovArms, bernoulli, markov, random, two_state
+from jaxbandit.environments import (
+    MarkovArms,
+    bernoulli,
+    gaussian,
+    hidden,
+    markov,
+    poisson,
+    random_arms,
+    restless,
+    two_state,
+)
 from jaxbandit.fast import use_cache
 from jaxbandit.policies import (
     ALL,
@@ -48,10 +58,10 @@ from jaxbandit.policies import (
     WhittleBelief,
 )
 from jaxbandit.results import Result
-from jaxbandit.selection import best
+from jaxbandit.selection import top_arms
 from jaxbandit.simulation import simulate
-from jaxbandit.simulation.chance import luck
-from jaxbandit.simulation.rounds import advance, play_round, start
+from jaxbandit.simulation.chance import run_keys
+from jaxbandit.simulation.rounds import advance, initial_carry, play_round
 from jaxbandit.sweeps import grid, sweep, to_xarray
 from jaxbandit.version import __version__ as __version__
 
@@ -93,27 +103,31 @@ __all__ = [
     "Whittle",
     "advance",
     "bernoulli",
-    "best",
     "bounds",
     "chains",
     "confidence",
     "divergences",
     "environments",
     "families",
+    "gaussian",
     "grid",
+    "hidden",
     "indices",
-    "luck",
+    "initial_carry",
     "markov",
     "metrics",
     "play_round",
+    "poisson",
     "pytree",
-    "random",
+    "random_arms",
+    "restless",
+    "run_keys",
     "simulate",
-    "start",
     "static",
     "sweep",
     "testing",
     "to_xarray",
+    "top_arms",
     "two_state",
     "use_all_cores",
 ]

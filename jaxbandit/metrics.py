@@ -27,7 +27,7 @@ __all__ = [
 ]
 
 # problems in which a play of an arm is not worth the arm's mean, and those in which no arm is the best one throughout
-REALISED = ("restless", "observed", "restarting", "changing", "decision process")
+JUDGED_BY_REWARD = ("restless", "observed", "restarting", "changing", "decision process")
 NO_BEST_ARM = ("changing", "decision process")
 
 
@@ -75,13 +75,13 @@ def regret(result: Counts, label: str) -> np.ndarray:
     ('realised regret', True)
     """
     check_result(result)
-    return (realised_regret if result.problem in REALISED else pseudo_regret)(result, label)
+    return (realised_regret if result.problem in JUDGED_BY_REWARD else pseudo_regret)(result, label)
 
 
 def regret_name(result: Counts) -> str:
     """What `regret` is called, of this result."""
     check_result(result)
-    return "realised regret" if result.problem in REALISED else "pseudo-regret"
+    return "realised regret" if result.problem in JUDGED_BY_REWARD else "pseudo-regret"
 
 
 def pseudo_regret(result: Counts, label: str) -> np.ndarray:

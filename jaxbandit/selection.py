@@ -10,13 +10,13 @@ from jaxbandit.base import Array
 from jaxbandit.fast import computed_once
 
 
-def best(scores: Array, plays: int) -> Array:
+def top_arms(scores: Array, plays: int) -> Array:
     """The `plays` arms with the largest scores, [M] int32; the lowest arm first on ties; NaN counts as -inf.
 
     Raises:
       ValueError: scores are no numbers [K], or plays is not 1 to K.
 
-    >>> best(jnp.array([0.5, 0.7, 0.7]), 2).tolist()
+    >>> top_arms(jnp.array([0.5, 0.7, 0.7]), 2).tolist()
     [1, 2]
     """
     if not isinstance(scores, jax.core.Tracer):

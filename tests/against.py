@@ -7,7 +7,7 @@ from jax.extend.random import threefry_2x32
 from scipy import stats
 
 import jaxbandit
-from jaxbandit import ALL, luck
+from jaxbandit import ALL, run_keys
 
 # A policy of each kind of state and index, where all of them would take minutes.
 EACH_KIND = ("UCBSM", "TVKLUCB", "KLUCBMC", "IMEDMC", "Thompson", "GradientBandit", "RCA", "PosteriorGittins")
@@ -30,7 +30,7 @@ def check_law(counts, law, runs=20_000):
 
 def reference_draws(environment, key, run):
     """The draws of one run, from the run's key and plain integer arithmetic, for any number of states."""
-    words = jax.random.key_data(luck(key, jnp.array([run], jnp.int32)).environment[0])
+    words = jax.random.key_data(run_keys(key, jnp.array([run], jnp.int32)).environment[0])
     ends = [  # a move to state j or a lower one has probability ends[k][s][j], in units of 2^-32
         [[round(sum(row[: j + 1]) * 2**32) for j in range(len(row) - 1)] for row in rows]
         for rows in environment.transition.tolist()

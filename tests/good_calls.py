@@ -88,7 +88,7 @@ ENVIRONMENTS = {
     "markov": played(jaxbandit.markov, transition=ROWS, reward=PAID, initial_state=0),
     "two_state": played(jaxbandit.two_state, p01=[0.5, 0.4], p10=[0.4, 0.55], reward=[0.0, 1.0], initial_state=[0, 1]),
     "bernoulli": played(jaxbandit.bernoulli, means=[0.5, 0.4], initial_state=0),
-    "random": played(jaxbandit.random, key=KEY, arms=2, states=2, concentration=1.0, initial_state=0),
+    "random_arms": played(jaxbandit.random_arms, key=KEY, arms=2, states=2, concentration=1.0, initial_state=0),
     "environments.restless": played(
         environments.restless, transition=ROWS, reward=PAID, passive=ROWS, initial_state="stationary", observed=True
     ),

@@ -14,7 +14,7 @@ import jaxbandit
 from jaxbandit import bounds, chains, confidence, divergences, families, indices, metrics, plotting
 
 UCB1 = jaxbandit.UCB1()
-CHANCE = jaxbandit.luck(KEY, np.arange(2))
+CHANCE = jaxbandit.run_keys(KEY, np.arange(2))
 
 
 @cache
@@ -32,7 +32,7 @@ def saved() -> Path:
 def advanced(**given: Any) -> Any:
     """Play a few rounds from a carry made anew, as the one given is used up."""
     fresh = given["carry"] is None
-    return jaxbandit.advance(**given | ({"carry": jaxbandit.start(ARMS, UCB1, CHANCE)} if fresh else {}))
+    return jaxbandit.advance(**given | ({"carry": jaxbandit.initial_carry(ARMS, UCB1, CHANCE)} if fresh else {}))
 
 
 def _compiled(function: Any, **arguments: Any) -> Call:
@@ -111,13 +111,13 @@ NUMBERS = {
 }
 
 ROUNDS = {
-    "best": Call(jaxbandit.best, {"scores": jnp.array([0.5, 0.7]), "plays": 1}),
-    "luck": Call(jaxbandit.luck, {"key": KEY, "runs": np.arange(2), "arms": 2}),
-    "start": Call(jaxbandit.start, {"environment": ARMS, "policy": UCB1, "luck": CHANCE}),
+    "top_arms": Call(jaxbandit.top_arms, {"scores": jnp.array([0.5, 0.7]), "plays": 1}),
+    "run_keys": Call(jaxbandit.run_keys, {"key": KEY, "runs": np.arange(2), "arms": 2}),
+    "initial_carry": Call(jaxbandit.initial_carry, {"environment": ARMS, "policy": UCB1, "keys": CHANCE}),
     "advance": Call(
         advanced,
         {
-            **{"environment": ARMS, "policy": UCB1, "luck": CHANCE, "carry": None},
+            **{"environment": ARMS, "policy": UCB1, "keys": CHANCE, "carry": None},
             **{"first": 1, "length": 2, "times": [1, 2], "plays": 1},
         },
     ),

@@ -96,9 +96,9 @@ DOORS = {
     "kl_bound kl_lower kl_upper stationary_mean_lower stationary_mean_upper",
     "divergences": "DISTANCES Distance bernoulli_kl farthest jensen_shannon kl squared_hellinger threshold "
     "total_variation",
-    "environments": "EXAMPLE FamilyFit Fit HiddenArms IndependentArms InitialState MarkovArms Restarting Restless "
-    "bernoulli beta exponential exponential_family fit fit_exponential_family gaussian hidden markov poisson random "
-    "restarting restless two_state uniform",
+    "environments": "EXAMPLE FamilyFit Fit HiddenArms IndependentArms InitialState MarkovArms RestartingArms "
+    "RestlessArms bernoulli beta exponential exponential_family fit fit_exponential_family gaussian hidden markov "
+    "poisson random_arms restarting restless two_state uniform",
     "families": "Bernoulli Exponential Family Gaussian Poisson TabledChains TwoStateChains chain_family",
     "indices": "WhittleIndices gittins gittins_value rounds_to_record whittle with_start",
     "metrics": "Summary best_arms best_share discounted_reward linear_share median_interval paired_difference "
@@ -113,9 +113,9 @@ DOORS = {
 PUBLIC = """
 ALL DMED DSEE EmpiricalKLUCB IMED IMEDMC KLUCB KLUCBMC MOSS RCA Environment Family Feedback Gittins GradientBandit
 HiddenMyopic JointKLUCB MarkovArms Myopic Oracle PlugInGittins Policy PosteriorGittins Result RoundRobinKLUCB TVKLUCB
-Task Thompson UCB1 UCBSM Uniform Whittle WhittleBelief advance bernoulli best bounds chains confidence divergences
-environments families grid indices luck markov metrics play_round pytree random simulate start static sweep testing
-to_xarray two_state use_all_cores
+Task Thompson UCB1 UCBSM Uniform Whittle WhittleBelief advance bernoulli bounds chains confidence divergences
+environments families gaussian grid hidden indices initial_carry markov metrics play_round poisson pytree random_arms
+restless run_keys simulate static sweep testing to_xarray top_arms two_state use_all_cores
 """.split()
 PUBLIC_THINGS = [
     getattr(import_module(f"jaxbandit.{room}".rstrip(".")), name)
@@ -246,7 +246,7 @@ def test_completion_shows_what_is_offered(room):
 def test_every_field_of_a_public_tuple_is_explained():
     """In `help`, which else says "Alias for field number 0"."""
     tuples = [thing for thing in PUBLIC_THINGS if isinstance(thing, type) and hasattr(thing, "_fields")]
-    tuples += [chance.Luck, rounds.Carry, memory.Visits, memory.Sums, memory.Transitions]
+    tuples += [chance.RunKeys, rounds.Carry, memory.Visits, memory.Sums, memory.Transitions]
     assert len(tuples) >= 12
     for each in tuples:
         for field in each._fields:

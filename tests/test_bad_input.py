@@ -38,7 +38,7 @@ metrics testing use_all_cores Bound Condition Solver DISTANCES Distance EXAMPLE 
 WhittleIndices Summary COLOURS
 """.split()
 # environments as they are built by functions that check, and the parts of policies, called when these are traced
-BUILT = "MarkovArms HiddenArms IndependentArms Restarting Restless play_round".split()
+BUILT = "MarkovArms HiddenArms IndependentArms RestartingArms RestlessArms play_round".split()
 PARTS = "policies.memory"
 
 

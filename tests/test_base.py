@@ -46,7 +46,7 @@ def test_two_classes_with_equal_fields_are_not_equal():
 
 def test_text_is_short():
     """Of arms with many numbers their shapes and ranges, of few the numbers; of thresholds and tables nothing."""
-    few, many = jaxbandit.two_state([0.5, 0.4], [0.4, 0.55]), jaxbandit.random(jax.random.key(0), 20, 5)
+    few, many = jaxbandit.two_state([0.5, 0.4], [0.4, 0.55]), jaxbandit.random_arms(jax.random.key(0), 20, 5)
     assert repr(few) == (
         "MarkovArms(transition=[[[0.5, 0.5], [0.4, 0.6]], [[0.6, 0.4], [0.55, 0.45]]], reward=[[0, 1], [0, 1]], "
         "initial=[[1, 0], [1, 0]])"

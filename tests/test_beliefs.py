@@ -9,7 +9,7 @@ import mpmath as mp
 import numpy as np
 import pytest
 
-from jaxbandit import best, chains, simulate, two_state
+from jaxbandit import chains, simulate, top_arms, two_state
 from jaxbandit.base import Feedback
 from jaxbandit.environments import hidden, restless
 from jaxbandit.policies import HiddenMyopic, Myopic, WhittleBelief
@@ -56,7 +56,7 @@ def expected_reward(policy, environment, rounds):
 
     def one(word):
         def body(state, shown):
-            arms = best(policy.scores(None, state, 1), 1)
+            arms = top_arms(policy.scores(None, state, 1), 1)
             feedback = Feedback(arms, jnp.zeros(1, jnp.int32), shown[None], jnp.zeros(1), 1)
             return policy.update(state, feedback), arms[0]
 

@@ -15,8 +15,8 @@ from jaxbandit.fast.batching import over_runs
 from jaxbandit.fast.compilation import Compiled, in_one_piece
 from jaxbandit.fast.jaxprs import CALLS, ELEMENTWISE, primitives
 from jaxbandit.simulation import tiles
-from jaxbandit.simulation.chance import luck
-from jaxbandit.simulation.rounds import play_chunk, start
+from jaxbandit.simulation.chance import run_keys
+from jaxbandit.simulation.rounds import initial_carry, play_chunk
 
 MARK = "xla_cpu_small_call"
 
@@ -114,12 +114,12 @@ def test_a_jax_whose_jaxprs_have_another_form_plays_by_vmap(monkeypatch):
 def test_every_policy_is_lowered_for_cuda(name):
     """Without a GPU: a chunk becomes a CUDA program of loops and arithmetic alone, which calls nothing on the host."""
     environment, policy = jaxbandit.two_state([0.5, 0.4, 0.3], [0.4, 0.55, 0.65]), ALL[name]()
-    chance = luck(jax.random.key(0), jnp.arange(3))
+    chance = run_keys(jax.random.key(0), jnp.arange(3))
 
     def chunk(carry, first):
         return play_chunk(environment, policy, chance, carry, first, jnp.array([4]), 4)
 
-    carry = jax.eval_shape(lambda: start(environment, policy, chance))
+    carry = jax.eval_shape(lambda: initial_carry(environment, policy, chance))
     exported = jax.export.export(jax.jit(chunk), platforms=["cuda"])(carry, jnp.int32(1))
     text = exported.mlir_module()
     assert exported.platforms == ("cuda",) and "stablehlo.while" in text and "custom_call" not in text
@@ -128,12 +128,12 @@ def test_every_policy_is_lowered_for_cuda(name):
 @pytest.mark.parametrize(("plays", "name"), [*((2, name) for name in sorted(ALL)), (1, "TVKLUCB"), (1, "IMEDMC")])
 def test_every_policy_is_played_in_one_piece(name, plays):
     environment, policy = jaxbandit.two_state([0.5, 0.4, 0.3], [0.4, 0.55, 0.65]), ALL[name]()
-    chance = luck(jax.random.key(0), jnp.arange(3))
+    chance = run_keys(jax.random.key(0), jnp.arange(3))
 
     def chunk(carry):
         return play_chunk(environment, policy, chance, carry, 1, jnp.array([4]), 4, plays)
 
-    lowered = jax.jit(in_one_piece(chunk)).lower(start(environment, policy, chance))
+    lowered = jax.jit(in_one_piece(chunk)).lower(initial_carry(environment, policy, chance))
     assert MARK in lowered.as_text()
 
 
@@ -172,13 +172,13 @@ def test_best_is_the_order_of_scores_and_numbers(arms):
     scores = rng.choice(np.float32([-np.inf, -1, -0.0, 0.0, 0.25, 1, np.inf]), (2000, arms))
     for plays in sorted({1, 2, arms // 2, arms}):
         expected = np.argsort(-scores, axis=1, kind="stable")[:, :plays]
-        got = jax.vmap(lambda row, plays=plays: jaxbandit.best(row, plays))(scores)
+        got = jax.vmap(lambda row, plays=plays: jaxbandit.top_arms(row, plays))(scores)
         np.testing.assert_array_equal(got, expected)
 
 
 def test_an_arm_without_a_number_is_played_last():
     for plays in (1, 2, 3):
-        assert jaxbandit.best(jnp.array([0.1, jnp.nan, 0.3]), plays).tolist() == [2, 0, 1][:plays]
+        assert jaxbandit.top_arms(jnp.array([0.1, jnp.nan, 0.3]), plays).tolist() == [2, 0, 1][:plays]
 
 
 def test_draws_over_runs_are_those_of_jax():
@@ -217,9 +217,9 @@ def test_sums_over_runs_of_nothing_few_and_many():
 @pytest.mark.parametrize("arms", [3, 40, 300])
 def test_what_is_no_number_comes_last_whatever_the_plays(arms):
     scores = jnp.full(arms, 0.25).at[0].set(jnp.nan).at[2].set(0.5)
-    assert jaxbandit.best(scores, 1).tolist() == [2]
-    assert jaxbandit.best(scores, 2).tolist() == [2, 1]
-    assert jaxbandit.best(jnp.array([jnp.nan, 0.3]), 1).tolist() == [1]
+    assert jaxbandit.top_arms(scores, 1).tolist() == [2]
+    assert jaxbandit.top_arms(scores, 2).tolist() == [2, 1]
+    assert jaxbandit.top_arms(jnp.array([jnp.nan, 0.3]), 1).tolist() == [1]
 
 
 def test_slices_over_runs_are_those_of_vmap():
@@ -249,11 +249,11 @@ def test_slices_over_runs_are_those_of_vmap():
 
 @pytest.mark.parametrize(("name", "states"), [("TVKLUCB", 4), ("KLUCBMC", 17)])
 def test_many_states_are_played_in_one_piece(name, states):
-    environment, policy = jaxbandit.random(jax.random.key(0), 3, states), ALL[name]()
-    chance = luck(jax.random.key(0), jnp.arange(3))
+    environment, policy = jaxbandit.random_arms(jax.random.key(0), 3, states), ALL[name]()
+    chance = run_keys(jax.random.key(0), jnp.arange(3))
 
     def chunk(carry):
         return play_chunk(environment, policy, chance, carry, 1, jnp.array([4]), 4)
 
-    lowered = jax.jit(in_one_piece(chunk)).lower(start(environment, policy, chance))
+    lowered = jax.jit(in_one_piece(chunk)).lower(initial_carry(environment, policy, chance))
     assert MARK in lowered.as_text()

@@ -345,7 +345,7 @@ def test_resumed_saved_and_swept(result, tmp_path):
 
 def draws_of(environment, run, plays):
     """What the first plays of every arm pay in a run, [K, n] float64: the arm alone is played."""
-    key = jaxbandit.luck(ASKED["key"], np.arange(run, run + 1)).environment[0]
+    key = jaxbandit.run_keys(ASKED["key"], np.arange(run, run + 1)).environment[0]
 
     def body(state, _):
         state, feedback = environment.step(key, state, jnp.arange(environment.arms, dtype=jnp.int32), 1)

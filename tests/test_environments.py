@@ -78,7 +78,7 @@ def test_rewards_are_of_the_state_moved_to():
 
 def test_contract():
     check_environment(ARMS)
-    check_environment(jaxbandit.random(jax.random.key(3), arms=3, states=4, initial_state="stationary"))
+    check_environment(jaxbandit.random_arms(jax.random.key(3), arms=3, states=4, initial_state="stationary"))
 
 
 class Shapes(chex.TestCase):
@@ -121,11 +121,11 @@ BAD = [
     (lambda: two_state([0.5, 0.4], [0.4, 0.4], initial_state=[0, 0, 0]), "initial_state: "),
     (lambda: bernoulli([0.5, 1.5]), "means: a probability lies outside"),
     (lambda: bernoulli([[0.5], [0.5]]), "means: shape"),
-    (lambda: jaxbandit.random(jax.random.key(0), concentration=0.0), "concentration"),
-    (lambda: jaxbandit.random(jax.random.key(0), states=1), "states"),
-    (lambda: jaxbandit.random(jax.random.key(0), arms=2.5), "arms"),
-    (lambda: jaxbandit.random(jax.random.key(0), arms=2**31), "arms: 2147483648"),
-    (lambda: jaxbandit.random(0), "key"),
+    (lambda: jaxbandit.random_arms(jax.random.key(0), concentration=0.0), "concentration"),
+    (lambda: jaxbandit.random_arms(jax.random.key(0), states=1), "states"),
+    (lambda: jaxbandit.random_arms(jax.random.key(0), arms=2.5), "arms"),
+    (lambda: jaxbandit.random_arms(jax.random.key(0), arms=2**31), "arms: 2147483648"),
+    (lambda: jaxbandit.random_arms(0), "key"),
     (lambda: markov(GOOD, (0, 1e39)), "reward: a value beyond 1e30"),
     (lambda: two_state([1.2 * 2**-32, 0.5], [0.5, 0.5]), "p01: a positive probability is below"),
     (lambda: two_state([0.5, 0.4], [0.4, 0.4], initial_state=[[0], [0, 1]]), "initial_state: "),
@@ -244,4 +244,4 @@ def test_contract_takes_slow_and_random_arms_for_right():
     """7 environments, 28 arms: a false fail below 3e-7."""
     check_environment(two_state([0.5, 0.0004, 0.0003, 0.0002], [0.4, 0.00055, 0.00065, 0.00065]))
     for seed in range(6):
-        check_environment(jaxbandit.random(jax.random.key(seed), 4, 3, initial_state=seed % 3))
+        check_environment(jaxbandit.random_arms(jax.random.key(seed), 4, 3, initial_state=seed % 3))

@@ -14,7 +14,7 @@ from against import reference_draws
 from scipy import stats
 
 import jaxbandit
-from jaxbandit import GradientBandit, luck, simulate, two_state
+from jaxbandit import GradientBandit, run_keys, simulate, two_state
 from jaxbandit.policies import gradient
 from jaxbandit.testing import check_policy
 
@@ -55,7 +55,7 @@ def test_plain_steps_are_the_textbooks_action_for_action(policy, rate):
     environment = two_state([0.5, 0.4, 0.3], [0.4, 0.55, 0.65], reward=(-0.5, 3.0))
     with jax.enable_x64(True):
         result = simulate(environment, {"g": policy}, key=key, runs=3, horizon=rounds, times=np.arange(1, rounds + 1))
-        chance = luck(key, jnp.arange(3, dtype=jnp.int32)).policy
+        chance = run_keys(key, jnp.arange(3, dtype=jnp.int32)).policy
         keys = jax.vmap(lambda t: jax.vmap(jax.random.fold_in, (0, None))(chance, t))(jnp.arange(1, rounds + 1))
         noise = jax.vmap(jax.vmap(lambda key: jax.random.gumbel(key, (3,), mode="high")))(keys)  # [T, R, K]
     chosen = np.diff(result.visits["g"][0, 0].sum(-1), axis=1, prepend=0).argmax(-1)
@@ -140,7 +140,7 @@ def test_plays_are_drawn_with_their_probabilities():
     policy = GradientBandit()
     state = policy.init(jnp.zeros((3, 2)))._replace(preferences=jnp.array([0.0, 1.0, -1.5]))
     keys = jax.random.split(jax.random.key(0), 100_000)
-    pairs = np.asarray(jax.vmap(lambda key: jaxbandit.best(policy.scores(key, state, 1), 2))(keys))
+    pairs = np.asarray(jax.vmap(lambda key: jaxbandit.top_arms(policy.scores(key, state, 1), 2))(keys))
     weights = np.exp(np.array([0.0, 1.0, -1.5]))
     pi = weights / weights.sum()
     orders = list(permutations(range(3), 2))

@@ -76,10 +76,10 @@ def test_the_shares_are_those_of_a_replay_round_by_round(monkeypatch):
     result, judged = iid.compare("arms", arms, iid.Settings(runs=runs, horizon=horizon))
     np.testing.assert_array_equal(result.visits["simulated"], result.visits[label])
 
-    chance = jax.tree.map(lambda leaf: leaf[..., one], jaxbandit.luck(jax.random.key(0), np.arange(runs)))
+    chance = jax.tree.map(lambda leaf: leaf[..., one], jaxbandit.run_keys(jax.random.key(0), np.arange(runs)))
     carry = jax.tree.map(
         lambda leaf: leaf[..., 0],
-        jaxbandit.start(arms, policy, jax.tree.map(lambda leaf: leaf[..., None], chance)),
+        jaxbandit.initial_carry(arms, policy, jax.tree.map(lambda leaf: leaf[..., None], chance)),
     )
     play = jax.jit(lambda carry, t: jaxbandit.play_round(arms, policy, chance, carry, t))
     ask = jax.jit(policy.markovian)

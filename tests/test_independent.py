@@ -22,9 +22,9 @@ from jaxbandit import (
     Feedback,
     RoundRobinKLUCB,
     bernoulli,
-    best,
     bounds,
     markov,
+    top_arms,
     two_state,
 )
 from jaxbandit.bounds.nearest import nearest_row
@@ -280,7 +280,7 @@ def test_dmed_vectors(plus):
     policy, played = DMED(plus), []
     state, update = policy.init(jnp.tile(jnp.array([0.0, 1.0]), (3, 1))), jax.jit(policy.update)
     for t in range(1, 61):
-        arms = best(policy.scores(None, state, t), 1)
+        arms = top_arms(policy.scores(None, state, t), 1)
         bit = int(SHOWN[int(arms[0])][played.count(int(arms[0])) % 16])
         played.append(int(arms[0]))
         state = update(state, Feedback(arms, jnp.array([0]), jnp.array([bit]), jnp.array([float(bit)]), t))
@@ -296,7 +296,7 @@ def test_dmed_fills_up_a_list_with_the_best_means():
         now=jnp.array([False, False, False, True]),
         counts=jnp.array([[15, 15], [10, 30], [15, 5], [8, 2]], jnp.int32),
     )
-    arms = best(policy.scores(None, state, 51), 2)
+    arms = top_arms(policy.scores(None, state, 51), 2)
     assert sorted(arms.tolist()) == [1, 3]
     state = policy.update(state, Feedback(arms, jnp.array([0, 0]), jnp.array([0, 0]), jnp.zeros(2), jnp.int32(51)))
     # means 1/2, 30/41, 1/4, 2/11, the second largest arm 0's: 20 d(1/4, 1/2) = 2.6 and 11 d(2/11, 1/2) = 2.3 are more

@@ -77,7 +77,7 @@ def test_the_table_is_read_where_the_arms_are():
 
 @pytest.mark.parametrize("plays", [1, 2])
 def test_contract_and_any_order_of_the_arms(plays):
-    arms = jaxbandit.random(jax.random.key(0), 4, 2)
+    arms = jaxbandit.random_arms(jax.random.key(0), 4, 2)
     for policy in (Gittins.of(arms, 0.95), Whittle.of(arms, 0.95), Gittins(Gittins.of(arms, 0.95).indices)):
         check_policy(policy, plays=plays)
         asked = {"runs": 20, "horizon": 100, "times": [10, 100], "plays": plays, "progress": False}
@@ -86,7 +86,7 @@ def test_contract_and_any_order_of_the_arms(plays):
 
 
 def test_whittle_of_rested_arms_plays_as_gittins():
-    arms = jaxbandit.random(jax.random.key(3), 3, 4, initial_state=2)
+    arms = jaxbandit.random_arms(jax.random.key(3), 3, 4, initial_state=2)
     policies = {"g": Gittins.of(arms, 0.9), "w": Whittle.of(arms, 0.9)}
     result = jaxbandit.simulate(arms, policies, runs=50, horizon=200, times=[7, 200], progress=False)
     np.testing.assert_array_equal(result.visits["g"], result.visits["w"])
@@ -144,7 +144,7 @@ def test_estimates_give_the_indices_of_their_rows():
 @pytest.mark.parametrize("states", [3, 5])
 def test_plugged_in_estimates_of_more_states(states):
     """Every round played again in float64: counts, estimates and indices from their definitions."""
-    arms = jaxbandit.random(jax.random.key(5), 3, states)
+    arms = jaxbandit.random_arms(jax.random.key(5), 3, states)
     policy = PlugInGittins(discount=0.9, prior=2.0)
     state, stands = policy.init(jnp.asarray(arms.reward, float)), arms.init(jax.random.key(1))
     update, step = jax.jit(policy.update), jax.jit(arms.step)

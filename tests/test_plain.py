@@ -32,7 +32,7 @@ def digests(names):
     """A hash of the counts of these policies; of some with two plays a round, of one with more states."""
     policies = {name: ALL[name]() for name in names}
     two = two_state([0.5, 0.4, 0.3], [0.4, 0.55, 0.65])
-    three = jaxbandit.random(jax.random.key(3), 3, 3)
+    three = jaxbandit.random_arms(jax.random.key(3), 3, 3)
     moving = jaxbandit.environments.restless(three.transition, three.reward, three.transition[::-1])
     hidden = jaxbandit.environments.hidden(two.transition, [[0.2, 0.7]] * 3)
     some = {"ucb": ALL["UCB1"](), "rca": ALL["RCA"]()}

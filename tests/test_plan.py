@@ -43,7 +43,7 @@ def test_few_widths(runs, most):
     ("runs", "arms", "states"), [(11_000, 40, 2), (1_000_000, 5, 3), (100_000, 100, 2), (17, 2, 64)]
 )
 def test_plans_of_requests(runs, arms, states):
-    environment = jaxbandit.random(jax.random.key(0), arms, states)
+    environment = jaxbandit.random_arms(jax.random.key(0), arms, states)
     request = check(environment, {"u": Uniform()}, runs=runs, horizon=arms, times=[arms])
     for devices in (jax.devices()[:1], jax.devices()):
         for tile in (None, 1, 250, 5000):
@@ -79,7 +79,7 @@ HUGE = """
 import resource, sys
 import jax, jaxbandit
 from jaxbandit.simulation import memory
-arms = jaxbandit.random(jax.random.key(0), 20, 2)
+arms = jaxbandit.random_arms(jax.random.key(0), 20, 2)
 asked = dict(scenarios=arms, policies={"U": jaxbandit.Uniform()})
 jaxbandit.simulate(**asked, runs=64, horizon=5, times=[5])  # what JAX itself takes
 used = int(open("/proc/self/statm").read().split()[0]) * resource.getpagesize()

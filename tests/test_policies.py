@@ -200,8 +200,8 @@ def test_more_plays_than_one_replace_the_least_leader():
     state = policy.init(jnp.array([[0.0, 1.0]] * 3))
     state = state._replace(counts=jnp.array([[1, 9], [4, 6], [1, 0]], jnp.int32))
     scores = policy.scores(None, state, jnp.int32(8))
-    assert sorted(jaxbandit.best(scores, 2).tolist()) == [0, 2]
-    assert sorted(jaxbandit.best(policy.scores(None, state, jnp.int32(9)), 2).tolist()) == [0, 1]
+    assert sorted(jaxbandit.top_arms(scores, 2).tolist()) == [0, 2]
+    assert sorted(jaxbandit.top_arms(policy.scores(None, state, jnp.int32(9)), 2).tolist()) == [0, 1]
 
 
 class ShapesAndTraces(chex.TestCase):

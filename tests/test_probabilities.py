@@ -5,7 +5,7 @@ import numpy as np
 import pytest
 
 from jaxbandit import bounds, chains, confidence, families, indices, markov, simulate
-from jaxbandit.environments import Restless, hidden, restless
+from jaxbandit.environments import RestlessArms, hidden, restless
 from jaxbandit.policies import HiddenMyopic, Myopic
 from jaxbandit.probabilities import stochastic
 
@@ -15,7 +15,7 @@ EXACT = np.asarray(ROWS, float) / np.asarray(ROWS, float).sum(-1, keepdims=True)
 BARELY = np.float32(np.eye(3) + 1e-6 * np.array([[-3, 1, 2], [1, -2, 1], [2, 1, -3]]))  # hardly moves: digits count
 
 
-def own_arms(rows) -> Restless:
+def own_arms(rows) -> RestlessArms:
     """Arms whose author fills the fields by hand, so that no function has seen the rows."""
     arms = markov(EXACT, PAYS)
     return type(arms)(rows, arms.reward, arms.initial, arms.transition_thresholds, arms.initial_thresholds)
@@ -87,7 +87,7 @@ def test_policies_and_confidence_take_rows_of_float32():
     noisy = hidden(ROWS, ROWS, PAYS)
     simulate(noisy, {"myopic": HiddenMyopic(ROWS, ROWS, ROWS[:, 0])}, runs=1, horizon=2)
     assert 0 < confidence.stationary_mean_upper(ROWS[0], np.array(PAYS), 0, 0.1) < 1
-    with pytest.raises(ValueError, match=r"^initial: row 1 sums to 0\.[89].*; mend it"):
+    with pytest.raises(ValueError, match=r"^policies\['myopic'\].initial: row 1 sums to 0\.[89].*; mend it"):
         simulate(arms, {"myopic": Myopic(ROWS, EXACT[:, 0] * [[1], [0.9], [1], [1]])}, runs=1, horizon=2)
 
 

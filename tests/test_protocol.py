@@ -47,7 +47,7 @@ def test_one_real_arm_is_played_as_in_the_simulator():
     state = policy.init(jnp.asarray(ARMS.reward, float))
     for t, played in enumerate(counts, 1):
         arm, after = (int(each[0]) for each in np.nonzero(played))
-        assert int(jaxbandit.best(policy.scores(None, state, jnp.int32(t)), 1)[0]) == arm
+        assert int(jaxbandit.top_arms(policy.scores(None, state, jnp.int32(t)), 1)[0]) == arm
         state = policy.update(state, Feedback.of(arm, float(after), t=t, before=now[arm], state=after))
         now[arm] = after
     np.testing.assert_array_equal(state.counts, result.visits["w"][0, 0, 0, -1])
@@ -149,11 +149,11 @@ def test_a_decision_process_is_played_by_the_states_it_shows():
     result = simulate(PROCESS, policies, runs=3, horizon=50, times=range(1, 51), shuffle=True)
     key = jax.random.key(0)
     for run in range(3):
-        words = jaxbandit.luck(key, np.arange(run, run + 1)).environment[0]
+        words = jaxbandit.run_keys(key, np.arange(run, run + 1)).environment[0]
         state, visits = 1, np.zeros((2, 2), int)
         for t in range(1, 51):
             action = 1 - state  # with `shuffle`, in the order of its run
-            order = np.asarray(jaxbandit.luck(key, np.arange(run, run + 1), 2).order)[:, 0]
+            order = np.asarray(jaxbandit.run_keys(key, np.arange(run, run + 1), 2).order)[:, 0]
             action = int(order[action])
             visits[action, state] += 1
             np.testing.assert_array_equal(result.visits["l"][0, 0, run, t - 1], visits)

@@ -57,9 +57,9 @@ def test_shapes_types_and_values(result):
 
 def test_what_is_recorded_is_what_the_policy_says_by_hand(result):
     """One run of each variant, played round by round without the simulator."""
-    chance = jaxbandit.luck(COMMON["key"], jnp.arange(23, dtype=jnp.int32))
+    chance = jaxbandit.run_keys(COMMON["key"], jnp.arange(23, dtype=jnp.int32))
     for v, policy in enumerate(POLICIES["tv"]):
-        carry = jaxbandit.start(OTHER, policy, chance)
+        carry = jaxbandit.initial_carry(OTHER, policy, chance)
         for first, last, slot in ((1, 1, 0), (2, 7, 1), (8, 31, 2), (32, 60, 3)):
             carry, _ = jaxbandit.advance(OTHER, policy, chance, carry, first, last - first + 1)
             answer = jax.vmap(lambda state, p=policy, t=last: p.markovian(state, t + 1), in_axes=-1)(carry.policy)

@@ -140,7 +140,7 @@ def test_observed_arms_show_all_states():
     assert (MOVING.problem, seen.problem) == ("restless", "observed")
     result = simulate(seen, {"u": Uniform()}, runs=2, horizon=5)
     assert result.problem == "observed" and metrics.regret_name(result) == "realised regret"
-    with pytest.raises(ValueError, match="^environment: Restless has observed arms"):
+    with pytest.raises(ValueError, match="^environment: RestlessArms has observed arms"):
         bounds.lower(seen)
     with pytest.raises(ValueError, match="not alike"):
         simulate({"a": seen, "b": hidden_away}, {"u": Uniform()}, runs=2, horizon=5)
@@ -410,7 +410,7 @@ def test_results_of_older_versions_are_read(tmp_path, monkeypatch):
     ],
 )
 def test_bounds_for_rested_arms_refuse_restless_ones(bound):
-    with pytest.raises(ValueError, match="^environment: Restless has restless arms; the bounds are for rested arms"):
+    with pytest.raises(ValueError, match="^environment: RestlessArms has restless arms; the bounds are for rested"):
         bound(MOVING)
 
 

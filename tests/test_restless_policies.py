@@ -7,7 +7,7 @@ import jax.numpy as jnp
 import numpy as np
 import pytest
 
-from jaxbandit import DSEE, RCA, best, metrics, simulate, two_state
+from jaxbandit import DSEE, RCA, metrics, simulate, top_arms, two_state
 from jaxbandit.base import Feedback
 from jaxbandit.environments import hidden, restless
 
@@ -32,7 +32,7 @@ def on_paths(policy, paths, plays, reward=(0.0, 1.0)):
     def all_rounds(policy, paths):
         def body(state, now):
             t, shown = now
-            arms = best(policy.scores(None, state, t), plays)
+            arms = top_arms(policy.scores(None, state, t), plays)
             states = shown[arms]
             feedback = Feedback(arms, jnp.zeros_like(arms), states, reward[arms, states], t)
             return policy.update(state, feedback), arms

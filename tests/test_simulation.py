@@ -16,9 +16,9 @@ import jaxbandit
 from jaxbandit import ALL, KLUCB, TVKLUCB, UCBSM, Result, Thompson, Uniform, simulate, two_state
 from jaxbandit.fast.batching import over_runs
 from jaxbandit.simulation import loop
-from jaxbandit.simulation.chance import luck
+from jaxbandit.simulation.chance import run_keys
 from jaxbandit.simulation.plan import make_plan
-from jaxbandit.simulation.rounds import play_round, start
+from jaxbandit.simulation.rounds import initial_carry, play_round
 from jaxbandit.simulation.tiles import Tile
 
 ARMS = two_state([0.5, 0.4, 0.3], [0.4, 0.55, 0.65])
@@ -292,8 +292,8 @@ def test_no_communication_between_devices():
 
 def test_advance_by_hand_equals_simulate(undisturbed):
     policy = POLICIES["tv"]
-    chance = luck(COMMON["key"], jnp.arange(23, dtype=jnp.int32))
-    carry = start(ARMS, policy, chance)
+    chance = run_keys(COMMON["key"], jnp.arange(23, dtype=jnp.int32))
+    carry = initial_carry(ARMS, policy, chance)
     for first in range(1, 301, 60):
         carry, _ = jaxbandit.advance(ARMS, policy, chance, carry, first, 60)
     np.testing.assert_array_equal(np.moveaxis(carry.visits, -1, 0), undisturbed.visits["tv"][0, 0, :, -1])
@@ -302,8 +302,8 @@ def test_advance_by_hand_equals_simulate(undisturbed):
 
 
 def test_advance_records_times_of_a_later_chunk():
-    chance = luck(jax.random.key(0), jnp.arange(3, dtype=jnp.int32))
-    carry, first = jaxbandit.advance(ARMS, KLUCB(), chance, start(ARMS, KLUCB(), chance), 1, 10, [5, 15, 0])
+    chance = run_keys(jax.random.key(0), jnp.arange(3, dtype=jnp.int32))
+    carry, first = jaxbandit.advance(ARMS, KLUCB(), chance, initial_carry(ARMS, KLUCB(), chance), 1, 10, [5, 15, 0])
     carry, second = jaxbandit.advance(ARMS, KLUCB(), chance, carry, 11, 10, [5, 15, 0])
     assert first.sum((1, 2)).tolist() == [[5] * 3, [0] * 3, [0] * 3]
     assert second.sum((1, 2)).tolist() == [[0] * 3, [15] * 3, [0] * 3]
@@ -313,9 +313,9 @@ def test_advance_records_times_of_a_later_chunk():
 
 @pytest.mark.parametrize("times", [[0, 5], [5, 0, 7], [7, 5], [5, 5]])
 def test_advance_refuses_times_that_do_not_increase(times):
-    chance = luck(jax.random.key(0), jnp.arange(3, dtype=jnp.int32))
+    chance = run_keys(jax.random.key(0), jnp.arange(3, dtype=jnp.int32))
     with pytest.raises(ValueError, match="^times: .* do not increase"):
-        jaxbandit.advance(ARMS, KLUCB(), chance, start(ARMS, KLUCB(), chance), 1, 10, times)
+        jaxbandit.advance(ARMS, KLUCB(), chance, initial_carry(ARMS, KLUCB(), chance), 1, 10, times)
 
 
 def test_a_longer_horizon_continues_with_default_times():
@@ -329,8 +329,8 @@ def test_a_longer_horizon_continues_with_default_times():
 
 def test_ties_of_zeros_go_to_the_lowest_arm():
     for scores in ([-0.0, 0.0], [0.0, -0.0], [-0.0, -0.0]):
-        assert jaxbandit.best(jnp.array(scores), 1).tolist() == [0]
-        assert jaxbandit.best(jnp.array(scores), 2).tolist() == [0, 1]
+        assert jaxbandit.top_arms(jnp.array(scores), 1).tolist() == [0]
+        assert jaxbandit.top_arms(jnp.array(scores), 2).tolist() == [0, 1]
 
 
 def test_over_runs_is_vmap():
@@ -356,8 +356,8 @@ def test_over_runs_is_vmap():
 class Shapes(chex.TestCase):
     @chex.variants(with_jit=True, without_jit=True)
     def test_play_round(self):
-        chance = jax.tree.map(lambda leaf: leaf[..., 0], luck(jax.random.key(0), jnp.arange(2, dtype=jnp.int32), 3))
-        whole = start(ARMS, KLUCB(), luck(jax.random.key(0), jnp.arange(2, dtype=jnp.int32), 3))
+        chance = jax.tree.map(lambda leaf: leaf[..., 0], run_keys(jax.random.key(0), jnp.arange(2, dtype=jnp.int32), 3))
+        whole = initial_carry(ARMS, KLUCB(), run_keys(jax.random.key(0), jnp.arange(2, dtype=jnp.int32), 3))
         carry = jax.tree.map(lambda leaf: leaf[..., 0], whole)
         after = self.variant(lambda carry, t: play_round(ARMS, KLUCB(), chance, carry, t))(carry, jnp.int32(1))
         chex.assert_trees_all_equal_shapes_and_dtypes(carry, after)

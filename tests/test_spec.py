@@ -158,7 +158,7 @@ def test_every_row_is_the_policy_that_it_names(played):
     assert [len(result.labels) for result in whole.values()] == [16, 16]
     arms = {
         "two": jaxbandit.two_state([0.5, 0.4], [0.4, 0.55], initial_state="stationary"),
-        "chance": jaxbandit.random(jax.random.key(1), arms=2),
+        "chance": jaxbandit.random_arms(jax.random.key(1), arms=2),
     }
     for row in rows[3::9]:
         if row["policy"] == "tv":

@@ -173,7 +173,7 @@ def test_what_is_kept_of_many_states_follows_from_the_counts(policy):
 
 def test_many_states_keep_the_contract_alone_and_as_variants():
     check_policy(TVKLUCB(samples="state", clock="arm"), states=4, plays=2, rounds=16)
-    arms = jaxbandit.random(jax.random.key(0), 3, 4)
+    arms = jaxbandit.random_arms(jax.random.key(0), 3, 4)
     grid = [TVKLUCB(unvisited=1.0), TVKLUCB(unvisited=0.2, scale=0.5)]
     asked = {"runs": 16, "horizon": 60, "times": [60], "progress": False}
     together = jaxbandit.simulate(arms, {"p": grid}, **asked).visits["p"]
@@ -184,7 +184,7 @@ def test_many_states_keep_the_contract_alone_and_as_variants():
 
 def test_sixty_four_states_are_played():
     """Every arm at least once, without a warning; a program that grew with the states would compile for minutes."""
-    arms = jaxbandit.random(jax.random.key(0), 3, 64)
+    arms = jaxbandit.random_arms(jax.random.key(0), 3, 64)
     with warnings.catch_warnings():
         warnings.simplefilter("error")
         result = jaxbandit.simulate(arms, {"p": TVKLUCB()}, runs=4, horizon=20, times=[20], progress=False)

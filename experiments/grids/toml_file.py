@@ -97,7 +97,7 @@ def _random(
     seed: int = 0, arms: int = 5, states: int = 2, concentration: float = 1.0, initial_state: InitialState = 0
 ) -> MarkovArms:
     key = _key("seed", seed)
-    return jaxbandit.random(key, arms, states, concentration=concentration, initial_state=initial_state)
+    return jaxbandit.random_arms(key, arms, states, concentration=concentration, initial_state=initial_state)
 
 
 def _paper(name: str, *, initial_state: InitialState = 0) -> MarkovArms:

@@ -38,7 +38,7 @@ def arms_of(number: int, states: int) -> MarkovArms:
     """Scenario 1 for five arms with two states, scenario 3 for three, else random arms."""
     if number == 5 and states in (2, 3):
         return environment("scenario 1" if states == 2 else "scenario 3")
-    return jaxbandit.random(jax.random.key(0), arms=number, states=states)
+    return jaxbandit.random_arms(jax.random.key(0), arms=number, states=states)
 
 
 def time_case(axis: str, value: str, case: dict[str, Any], seconds: float, scalar: float) -> Measurement:

@@ -4,9 +4,9 @@ from jaxbandit.environments.example import EXAMPLE
 from jaxbandit.environments.fitting import Fit, fit
 from jaxbandit.environments.hidden_arms import HiddenArms, hidden
 from jaxbandit.environments.independent_arms import IndependentArms, beta, exponential, gaussian, poisson, uniform
-from jaxbandit.environments.markov_arms import InitialState, MarkovArms, bernoulli, markov, random, two_state
-from jaxbandit.environments.restarting_arms import Restarting, restarting
-from jaxbandit.environments.restless_arms import Restless, restless
+from jaxbandit.environments.markov_arms import InitialState, MarkovArms, bernoulli, markov, random_arms, two_state
+from jaxbandit.environments.restarting_arms import RestartingArms, restarting
+from jaxbandit.environments.restless_arms import RestlessArms, restless
 from jaxbandit.environments.tilted_arms import FamilyFit, exponential_family, fit_exponential_family
 
 __all__ = [
@@ -17,8 +17,8 @@ __all__ = [
     "IndependentArms",
     "InitialState",
     "MarkovArms",
-    "Restless",
-    "Restarting",
+    "RestlessArms",
+    "RestartingArms",
     "bernoulli",
     "beta",
     "exponential",
@@ -29,7 +29,7 @@ __all__ = [
     "hidden",
     "markov",
     "poisson",
-    "random",
+    "random_arms",
     "restless",
     "restarting",
     "two_state",

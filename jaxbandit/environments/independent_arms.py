@@ -100,7 +100,7 @@ def gaussian(means: Array, deviation: Array = 1.0) -> IndependentArms:
     spread = finite("deviation", deviation)
     if spread.shape not in ((), mean.shape) or not (spread > 0).all():
         raise ValueError(f"deviation: {shown(deviation)} is not positive, one number or [K] = ({len(mean)},)")
-    return IndependentArms(laws.Gaussian(mean, np.broadcast_to(spread, mean.shape).copy()))
+    return IndependentArms(laws.GaussianLaw(mean, np.broadcast_to(spread, mean.shape).copy()))
 
 
 def poisson(means: Array) -> IndependentArms:
@@ -117,7 +117,7 @@ def poisson(means: Array) -> IndependentArms:
     """
     mean = _numbers("means", means, 0, LARGEST_MEAN)
     least, thresholds = zip(*map(tables.poisson_thresholds, mean.tolist()), strict=True)
-    return IndependentArms(laws.Poisson(mean, np.array(least, np.int32), np.stack(thresholds)))
+    return IndependentArms(laws.PoissonLaw(mean, np.array(least, np.int32), np.stack(thresholds)))
 
 
 def exponential(means: Array) -> IndependentArms:
@@ -135,7 +135,7 @@ def exponential(means: Array) -> IndependentArms:
     mean = _numbers("means", means)
     if not (mean > 0).all():
         raise ValueError(f"means: {mean.min()} is not positive")
-    return IndependentArms(laws.Exponential(mean))
+    return IndependentArms(laws.ExponentialLaw(mean))
 
 
 def beta(a: Array, b: Array) -> IndependentArms:
@@ -157,7 +157,7 @@ def beta(a: Array, b: Array) -> IndependentArms:
     if first.shape != second.shape:
         raise ValueError(f"a and b: shapes {first.shape} and {second.shape} disagree; give one of each per arm")
     table = np.stack([tables.beta_log_odds(*each) for each in zip(first.tolist(), second.tolist(), strict=True)])
-    return IndependentArms(laws.Beta(first, second, table))
+    return IndependentArms(laws.BetaLaw(first, second, table))
 
 
 def uniform(low: Array, high: Array) -> IndependentArms:
@@ -177,7 +177,7 @@ def uniform(low: Array, high: Array) -> IndependentArms:
         raise ValueError(f"low and high: shapes {least.shape} and {most.shape} disagree; give one of each per arm")
     if not (least < most).all():
         raise ValueError(f"low: {least.tolist()} is not below high = {most.tolist()} in every arm")
-    return IndependentArms(laws.Uniform(least, most))
+    return IndependentArms(laws.UniformLaw(least, most))
 
 
 def _numbers(name: str, values: Array, low: float = -np.inf, high: float = np.inf) -> np.ndarray:

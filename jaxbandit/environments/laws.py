@@ -34,7 +34,7 @@ class Law(Protocol):
 
 
 @pytree
-class Gaussian:
+class GaussianLaw:
     """Normal rewards of these means [K] and standard deviations [K]."""
 
     mean: Array
@@ -55,7 +55,7 @@ class Gaussian:
 
 
 @pytree
-class Exponential:
+class ExponentialLaw:
     """Exponential rewards of these means [K]."""
 
     mean: Array
@@ -75,7 +75,7 @@ class Exponential:
 
 
 @pytree
-class Uniform:
+class UniformLaw:
     """Rewards spread evenly from `low` [K] to `high` [K]."""
 
     low: Array
@@ -95,7 +95,7 @@ class Uniform:
 
 
 @pytree
-class Poisson:
+class PoissonLaw:
     """Poisson rewards of these means [K], by thresholds of 64 bits (see `tables.poisson_thresholds`)."""
 
     mean: Array
@@ -124,7 +124,7 @@ class Poisson:
 
 
 @pytree
-class Beta:
+class BetaLaw:
     """Beta rewards with parameters `a` [K] and `b` [K], by a table of their log-odds (see `tables.beta_log_odds`)."""
 
     a: Array

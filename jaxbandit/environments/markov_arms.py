@@ -39,7 +39,7 @@ class MarkovArms:
     move; this pays the state after it, as its authors' code does, which shifts rewards by one play and changes no mean.
     What the n-th play of an arm does depends on the run, the arm and n alone: policies are compared on the same luck.
 
-    Build it with `two_state`, `bernoulli`, `markov` or `random`, which check their arguments.
+    Build it with `two_state`, `bernoulli`, `markov` or `random_arms`, which check their arguments.
 
     Fields are NumPy float64 on the host: `transition` [K, S, S], `reward` [K, S], `initial` [K, S] (law of each arm's
     state before its first play), and the thresholds that draw from them.
@@ -129,7 +129,7 @@ def bernoulli(means: Array, *, initial_state: InitialState = 0) -> MarkovArms:
     )
 
 
-def random(
+def random_arms(
     key: Array, arms: int = 5, states: int = 2, *, concentration: float = 1.0, initial_state: InitialState = 0
 ) -> MarkovArms:
     """Random arms: rows from a symmetric Dirichlet law (floored at 1e-9), rewards spread evenly over [0, 1].
@@ -142,7 +142,7 @@ def random(
     Raises:
       ValueError: as `markov`, or the concentration is not positive.
 
-    >>> random(jax.random.key(0), arms=3, states=4).transition.shape
+    >>> random_arms(jax.random.key(0), arms=3, states=4).transition.shape
     (3, 4, 4)
     """
     concentration = number("concentration", concentration, 1e-30)

@@ -24,7 +24,7 @@ class RestartingState(NamedTuple):
 
 
 @pytree
-class Restarting:
+class RestartingArms:
     """Rested arms that, after every round, with probability 1 - discount all return to their first states.
 
     An episode, the rounds from one return to the next, has one round more with probability `discount`. So the expected
@@ -116,11 +116,11 @@ class Restarting:
         return following, Feedback(arms, before, states, rewards, t, restarted=told)
 
 
-def restarting(arms: MarkovArms, discount: float) -> Restarting:
+def restarting(arms: MarkovArms, discount: float) -> RestartingArms:
     """Rested arms in episodes: after every round they all begin again with probability 1 - discount.
 
     Args:
-      arms: from `two_state`, `bernoulli`, `markov` or `random`; their `initial_state` is that of every episode.
+      arms: from `two_state`, `bernoulli`, `markov` or `random_arms`; their `initial_state` is that of every episode.
       discount: from 0 (every round is an episode) to 1 - 2^-31.
 
     Raises:
@@ -140,4 +140,4 @@ def restarting(arms: MarkovArms, discount: float) -> Restarting:
         raise ValueError(f"arms: {type(arms).__name__} are not rested arms, as `markov` makes them")
     kept = np.float64(number("discount", discount, 0, 1 - chains.RAREST))
     ends = np.minimum(np.rint((1 - kept) * 2.0**32), 2.0**32 - 1).astype(np.uint32)
-    return Restarting(arms=arms, discount=kept, threshold=ends)
+    return RestartingArms(arms=arms, discount=kept, threshold=ends)

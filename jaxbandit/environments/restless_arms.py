@@ -24,7 +24,7 @@ class RestlessState(NamedTuple):
 
 
 @pytree
-class Restless:
+class RestlessArms:
     """Restless arms: in every round arm k moves from s to s' ~ transition[k, s, .] if it is played, else by `passive`.
 
     A played arm shows the state s' it moves to and pays reward[k, s']; the others move unseen, by passive[k, s, .], or
@@ -100,7 +100,7 @@ def restless(
     initial_state: InitialState = "stationary",
     *,
     observed: bool = False,
-) -> Restless:
+) -> RestlessArms:
     """Restless arms from the laws by which they move where they are played and where they are not.
 
     Args:
@@ -132,7 +132,7 @@ def restless(
         if rows.shape != active.transition.shape:
             raise ValueError(f"passive: shape {rows.shape} is not that of `transition`, {active.transition.shape}")
         rows = stochastic("passive", rows)
-    return Restless(
+    return RestlessArms(
         transition=active.transition,
         reward=active.reward,
         initial=active.initial,

@@ -15,7 +15,7 @@ from jaxbandit.fast import threefry
 
 
 @described
-class Luck(NamedTuple):
+class RunKeys(NamedTuple):
     """What chance gives one run; a constant of it. Many runs: every leaf with the runs last.
 
     Fields:
@@ -29,8 +29,8 @@ class Luck(NamedTuple):
     order: Array | None
 
 
-def luck(key: Array, runs: Array, arms: int | None = None) -> Luck:
-    """The luck of the runs with the numbers `runs` [R]: a function of the key and each number alone.
+def run_keys(key: Array, runs: Array, arms: int | None = None) -> RunKeys:
+    """The keys of the runs with the numbers `runs` [R]: a function of the key and each number alone.
 
     Args:
       key: a `jax.random.key`.
@@ -40,7 +40,7 @@ def luck(key: Array, runs: Array, arms: int | None = None) -> Luck:
     Where the key and the numbers are known, the keys are found in NumPy, so that nothing is compiled for them. They are
     `jax.random.split(jax.random.fold_in(key, run), 3)`, as JAX numbers its bits by default.
 
-    >>> luck(jax.random.key(0), jnp.arange(3), arms=4).order.shape
+    >>> run_keys(jax.random.key(0), jnp.arange(3), arms=4).order.shape
     (4, 3)
     """
     if not isinstance(key, jax.core.Tracer):
@@ -54,7 +54,7 @@ def luck(key: Array, runs: Array, arms: int | None = None) -> Luck:
     three = [threefry(of_run, np.uint32(0), np.uint32(n)) for n in range(3)]
     stacked = [(np if isinstance(each[0], np.ndarray) else jnp).stack(each, -1) for each in three]
     environment, policy, order = (jax.random.wrap_key_data(each, impl="threefry2x32") for each in stacked)
-    return Luck(environment, policy, None if arms is None else _orders(order, arms))
+    return RunKeys(environment, policy, None if arms is None else _orders(order, arms))
 
 
 def check_numbers(name: str, values: Array) -> None:

@@ -17,7 +17,7 @@ from jaxbandit.simulation.request import Request
 VECTOR = 16  # runs that a CPU computes at once
 MANY_STATES = 64  # fewer runs of arms with more than three states are no loop for LLVM but code written out, and slower
 BLOCK = 128  # so many runs a CPU plays all rounds of a chunk of at a time: they stay in its nearest cache
-STARTED = 25  # so many runs more could be played in the time that the operations of a round take to start, on a CPU
+RUNS_PER_START = 25  # starting the operations of a round takes a CPU as long as playing this many runs
 CALL_BYTES = 2**22  # what one call on a CPU has room to record, but for `FEW_SLOTS`
 RECORD_BYTES = 2**28  # what all calls under way may record
 FEW_SLOTS, MOST_SLOTS = 16, 256
@@ -92,7 +92,7 @@ def few_widths(runs: int, most: int, least: int = VECTOR) -> int:
     if runs == 1:
         return 1
     widths = [least << n for n in range(most.bit_length()) if least << n <= most]
-    times = [math.ceil(runs / width) * (width + STARTED * max(1, width // BLOCK)) for width in widths]
+    times = [math.ceil(runs / width) * (width + RUNS_PER_START * max(1, width // BLOCK)) for width in widths]
     return max(width for width, time in zip(widths, times, strict=True) if time <= 1.15 * min(times))
 
 

@@ -12,8 +12,8 @@ import numpy as np
 from jaxbandit.arguments import has, integer, shown
 from jaxbandit.base import Array, Environment, Policy, State, described, pairing, pays, reward_table
 from jaxbandit.fast import add_one, over_runs
-from jaxbandit.selection import best
-from jaxbandit.simulation.chance import Luck, check_numbers
+from jaxbandit.selection import top_arms
+from jaxbandit.simulation.chance import RunKeys, check_numbers
 
 Recorders = Mapping[str, Callable[..., Any]]  # name to function(environment_state, policy_state, t, policy)
 
@@ -36,68 +36,70 @@ class Carry(NamedTuple):
     first_nan: Array | None = None
 
 
-def _check_parts(environment: Environment, policy: Policy, luck: Luck, carry: Carry | None = None) -> None:
-    """Refuse what is no environment, policy, luck or carry.
+def _check_parts(environment: Environment, policy: Policy, keys: RunKeys, carry: Carry | None = None) -> None:
+    """Refuse arguments that are not an environment, a policy, keys of runs and their carry.
 
     Raises:
       ValueError: which of them, and what it is.
     """
     has("environment", environment, "an environment", "reward", "means", "init", "step")
     has("policy", policy, "a policy", "init", "scores", "update")
-    if not isinstance(luck, Luck):
-        raise ValueError(f"luck: {shown(luck)} is not of luck(key, runs)")
+    if not isinstance(keys, RunKeys):
+        raise ValueError(f"keys: {shown(keys)} is not of run_keys(key, runs)")
     if carry is not None and not isinstance(carry, Carry):
-        raise ValueError(f"carry: {shown(carry)} is not of start(environment, policy, luck)")
+        raise ValueError(f"carry: {shown(carry)} is not of initial_carry(environment, policy, keys)")
 
 
-def start(environment: Environment, policy: Policy, luck: Luck, look_for_nan: bool = False) -> Carry:
+def initial_carry(environment: Environment, policy: Policy, keys: RunKeys, look_for_nan: bool = False) -> Carry:
     """The carry of many runs before the first round; leaves with the runs last.
 
     Args:
       look_for_nan: whether `carry.first_nan` keeps the first round in which a score was NaN.
     """
-    _check_parts(environment, policy, luck)
-    carry: Carry = over_runs(lambda luck: start_of_one(environment, policy, luck, look_for_nan))(luck)
+    _check_parts(environment, policy, keys)
+    carry: Carry = over_runs(lambda keys: initial_carry_of_one(environment, policy, keys, look_for_nan))(keys)
     return carry
 
 
-def start_of_one(environment: Environment, policy: Policy, luck: Luck, look_for_nan: bool = False) -> Carry:
+def initial_carry_of_one(environment: Environment, policy: Policy, keys: RunKeys, look_for_nan: bool = False) -> Carry:
     """The carry of one run before the first round."""
     reward = jnp.asarray(reward_table(environment), float)
-    begun = environment.init(luck.environment)
+    begun = environment.init(keys.environment)
     given = [reward]
     if pairing(environment) == "shared":
         given.append(environment.shown(begun))  # type: ignore[attr-defined]
-    if luck.order is not None:
-        given = [array[luck.order] for array in given]
+    if keys.order is not None:
+        given = [array[keys.order] for array in given]
     arms, states = reward.shape
     visits = jnp.zeros((arms, max(states, 1)), jnp.int32)
-    return Carry(begun, reordered(policy, luck).init(*given), visits, jnp.int32(0) if look_for_nan else None)
+    return Carry(begun, reordered(policy, keys).init(*given), visits, jnp.int32(0) if look_for_nan else None)
 
 
-def reordered(policy: Policy, luck: Luck) -> Policy:
+def reordered(policy: Policy, keys: RunKeys) -> Policy:
     """The policy of one run, for the order in which it sees the arms (see `base.Policy`)."""
-    if luck.order is None or not hasattr(policy, "reordered"):
+    if keys.order is None or not hasattr(policy, "reordered"):
         return policy
-    seeing: Policy = policy.reordered(luck.order)
+    seeing: Policy = policy.reordered(keys.order)
     return seeing
 
 
-def play_round(environment: Environment, policy: Policy, luck: Luck, carry: Carry, t: Array, plays: int = 1) -> Carry:
+def play_round(
+    environment: Environment, policy: Policy, keys: RunKeys, carry: Carry, t: Array, plays: int = 1
+) -> Carry:
     """One round of one run: score the arms, play the best, show the player what happened, count.
 
     Args:
       t: the round, from 1.
       plays: M, arms played in the round.
     """
-    _check_parts(environment, policy, luck, carry)
-    policy = reordered(policy, luck)
-    scores = policy.scores(jax.random.fold_in(luck.policy, t), carry.policy, t)
-    arms = best(scores, plays)
-    played = arms if luck.order is None else luck.order[arms]
-    environment_state, feedback = environment.step(luck.environment, carry.environment, played, t)
-    if luck.order is not None and feedback.shown is not None:
-        feedback = feedback._replace(shown=feedback.shown[luck.order])
+    _check_parts(environment, policy, keys, carry)
+    policy = reordered(policy, keys)
+    scores = policy.scores(jax.random.fold_in(keys.policy, t), carry.policy, t)
+    arms = top_arms(scores, plays)
+    played = arms if keys.order is None else keys.order[arms]
+    environment_state, feedback = environment.step(keys.environment, carry.environment, played, t)
+    if keys.order is not None and feedback.shown is not None:
+        feedback = feedback._replace(shown=feedback.shown[keys.order])
     policy_state = policy.update(carry.policy, feedback._replace(arms=arms))
     counted = feedback.before if pays(environment) == "before" else feedback.states
     visits = add_one(carry.visits, played, counted)
@@ -108,10 +110,10 @@ def play_round(environment: Environment, policy: Policy, luck: Luck, carry: Carr
 
 
 def recorded(
-    environment: Environment, policy: Policy, luck: Luck, carry: Carry, t: Array, recorders: Recorders
+    environment: Environment, policy: Policy, keys: RunKeys, carry: Carry, t: Array, recorders: Recorders
 ) -> dict[str, Any]:
     """What is recorded of one run after round t beside the visits: what the environment declares, and by recorders."""
-    policy = reordered(policy, luck)
+    policy = reordered(policy, keys)
     asked = {name: recorder(carry.environment, carry.policy, t, policy) for name, recorder in recorders.items()}
     return declared_records(environment, carry.environment) | asked
 
@@ -124,7 +126,7 @@ def declared_records(environment: Environment, state: State) -> dict[str, Any]:
 def play_chunk(
     environment: Environment,
     policy: Policy,
-    luck: Luck,
+    keys: RunKeys,
     carry: Carry,
     first: Array,
     times: Array,
@@ -135,7 +137,7 @@ def play_chunk(
     """`length` rounds of many runs, from round `first` on: a scan over the recorded times.
 
     Args:
-      luck, carry: of many runs, leaves with the runs last.
+      keys, carry: of many runs, leaves with the runs last.
       first: number of the first round, from 1.
       times: [N] int32, rounds to record, increasing, with zeros behind them, at least one. What is returned for zeros
         and for rounds outside the chunk is 0.
@@ -150,8 +152,8 @@ def play_chunk(
     last = first + length - 1
 
     def round_of_all(t: Array, carry: Carry) -> Carry:
-        following: Carry = over_runs(lambda luck, carry: play_round(environment, policy, luck, carry, t, plays))(
-            luck, carry
+        following: Carry = over_runs(lambda keys, carry: play_round(environment, policy, keys, carry, t, plays))(
+            keys, carry
         )
         return following
 
@@ -168,8 +170,8 @@ def play_chunk(
         if not recorders and not hasattr(environment, "records"):
             return {}
         found: dict[str, Any] = over_runs(
-            lambda luck, carry: recorded(environment, policy, luck, carry, t, recorders or {})
-        )(luck, carry)
+            lambda keys, carry: recorded(environment, policy, keys, carry, t, recorders or {})
+        )(keys, carry)
         return found
 
     (carry, _), (visits, record) = jax.lax.scan(until, (carry, first - 1), times)
@@ -179,7 +181,7 @@ def play_chunk(
 def advance(
     environment: Environment,
     policy: Policy,
-    luck: Luck,
+    keys: RunKeys,
     carry: Carry,
     first: int,
     length: int,
@@ -190,8 +192,8 @@ def advance(
 
     Args:
       environment, policy: one of each.
-      luck: of `luck(key, runs)`.
-      carry: of `start`, or returned before.
+      keys: of `run_keys(key, runs)`.
+      carry: of `initial_carry`, or returned before.
       first: number of the first round, from 1.
       length: rounds to play.
       times: [N], rounds to record, increasing, zeros behind them; what is returned for zeros and for rounds outside the
@@ -204,14 +206,15 @@ def advance(
     Raises:
       ValueError: what is no part of a simulation, or no number of rounds, or times that do not increase.
 
-    >>> from jaxbandit import KLUCB, bernoulli, luck
+    >>> from jaxbandit import KLUCB, bernoulli, run_keys
     >>> environment, policy = bernoulli([0.9, 0.1]), KLUCB()
-    >>> chance = luck(jax.random.key(0), jnp.arange(3))
-    >>> carry, visits = advance(environment, policy, chance, start(environment, policy, chance), 1, 10, jnp.array([10]))
+    >>> keys = run_keys(jax.random.key(0), jnp.arange(3))
+    >>> carry = initial_carry(environment, policy, keys)
+    >>> carry, visits = advance(environment, policy, keys, carry, 1, 10, jnp.array([10]))
     >>> visits.sum(axis=(1, 2)).tolist()
     [[10, 10, 10]]
     """
-    _check_parts(environment, policy, luck, carry)
+    _check_parts(environment, policy, keys, carry)
     plays = integer("plays", plays, 1, 2**31 - 1)
     for name, number, least in (("first", first, 1), ("length", length, 0)):
         if not isinstance(number, jax.core.Tracer):
@@ -223,11 +226,11 @@ def advance(
     due = jnp.zeros(0, jnp.int32) if times is None else jnp.asarray(times, jnp.int32)
     try:
         carry, visits, _ = _advance(
-            environment, policy, luck, carry, jnp.int32(first), jnp.pad(due, (0, 1)), jnp.int32(length), plays=plays
+            environment, policy, keys, carry, jnp.int32(first), jnp.pad(due, (0, 1)), jnp.int32(length), plays=plays
         )
     except (AttributeError, TypeError, ValueError) as error:
-        if not _alike(carry, jax.eval_shape(start, environment, policy, luck)):
-            raise ValueError("carry: is not of start(environment, policy, luck) with these three") from error
+        if not _alike(carry, jax.eval_shape(initial_carry, environment, policy, keys)):
+            raise ValueError("carry: is not of initial_carry(environment, policy, keys) with these three") from error
         raise
     return carry, visits[:-1] if times is not None else visits
 

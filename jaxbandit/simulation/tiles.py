@@ -17,10 +17,10 @@ from jax.sharding import PartitionSpec as P
 from jaxbandit.base import Array
 from jaxbandit.fast import Compiled
 from jaxbandit.results.result import Result
-from jaxbandit.simulation.chance import Luck, luck
+from jaxbandit.simulation.chance import RunKeys, run_keys
 from jaxbandit.simulation.plan import Plan
 from jaxbandit.simulation.request import Request
-from jaxbandit.simulation.rounds import Carry, play_chunk, start
+from jaxbandit.simulation.rounds import Carry, initial_carry, play_chunk
 from jaxbandit.simulation.tracing import reading
 
 
@@ -52,24 +52,24 @@ def _program(chunk: Chunk) -> Compiled:
         over_variants = _over_axis(function, variants, together, (None, 0, *in_axes))
         return _over_axis(over_variants, scenarios, together // variants, (0, None, *in_axes))
 
-    begin = over_lanes(partial(start, look_for_nan=chunk.look_for_nan), scenarios * variants, (None,))
+    begin = over_lanes(partial(initial_carry, look_for_nan=chunk.look_for_nan), scenarios * variants, (None,))
     chunks = over_lanes(rounds, together, (None, 0, None, None, None))
 
     def on_devices(body: Any) -> Any:
-        def part(environment: Any, policy: Any, luck: Luck, carry: Carry, first: Array, *rest: Array) -> Any:
-            begun = begin(environment, policy, luck)
+        def part(environment: Any, policy: Any, keys: RunKeys, carry: Carry, first: Array, *rest: Array) -> Any:
+            begun = begin(environment, policy, keys)
             carry = jax.tree.map(lambda new, old: jnp.where(first == 1, new.astype(old.dtype), old), begun, carry)
-            return body(environment, policy, luck, carry, first, *rest)
+            return body(environment, policy, keys, carry, first, *rest)
 
-        def program(environment: Any, policy: Any, luck: Luck, carry: Carry, *rest: Array) -> Any:
-            divided = jax.tree.map(_last_by_runs, luck), jax.tree.map(_last_by_runs, carry)
+        def program(environment: Any, policy: Any, keys: RunKeys, carry: Carry, *rest: Array) -> Any:
+            divided = jax.tree.map(_last_by_runs, keys), jax.tree.map(_last_by_runs, carry)
             return jax.shard_map(
                 part,
                 mesh=mesh,
                 in_specs=(P(), P(), *divided, P(), P(), P()),
                 out_specs=(divided[1], *by_runs),
                 check_vma=False,
-            )(environment, policy, luck, carry, *rest)
+            )(environment, policy, keys, carry, *rest)
 
         return program
 
@@ -85,8 +85,8 @@ def _over_blocks(chunk: Any, blocks: int) -> Any:
     def joined(leaf: Array) -> Array:
         return jnp.moveaxis(leaf, 0, -2).reshape(*leaf.shape[1:-1], blocks * leaf.shape[-1])
 
-    def each(environment: Any, policy: Any, luck: Luck, carry: Carry, *rest: Array) -> Any:
-        parts = jax.tree.map(apart, (luck, carry))
+    def each(environment: Any, policy: Any, keys: RunKeys, carry: Carry, *rest: Array) -> Any:
+        parts = jax.tree.map(apart, (keys, carry))
         return jax.tree.map(joined, jax.lax.map(lambda part: chunk(environment, policy, *part, *rest), parts))
 
     return chunk if blocks == 1 else each
@@ -140,7 +140,7 @@ def _last_by_runs(leaf: Any) -> P:
 
 
 class Tile:
-    """Some of the runs, on all devices: their luck, and the carry of every policy."""
+    """Some of the runs, on all devices: their keys, and the carry of every policy."""
 
     def __init__(self, request: Request, plan: Plan, number: int, resume: Result | None) -> None:
         self.plan, self.request = plan, request
@@ -148,8 +148,8 @@ class Tile:
         self.size = min(plan.width, request.runs - lowest)
         self.runs = slice(lowest, lowest + self.size)
         numbers = request.first_run + np.arange(lowest, lowest + plan.width, dtype=np.int32)
-        chance = luck(request.key, numbers, request.counted[0] if request.shuffle else None)
-        self.luck = _put(plan.mesh, chance, divided=True)
+        chance = run_keys(request.key, numbers, request.counted[0] if request.shuffle else None)
+        self.keys = _put(plan.mesh, chance, divided=True)
         self.environment, self.policies = (
             _put(plan.mesh, jax.tree.map(_of_usual_type, each), divided=False)
             for each in (request.environment, request.policies)
@@ -208,7 +208,7 @@ class Tile:
     def _arguments(self, label: str, first: int, length: int, times: Any) -> tuple[Any, ...]:
         due = np.zeros(self.plan.slots + 1, np.int32)  # the rest of the chunk is played for the last zero
         due[: len(times)] = times
-        given = self.environment, self.policies[label], self.luck, self.carries[label]
+        given = self.environment, self.policies[label], self.keys, self.carries[label]
         return *given, np.int32(first), due, np.int32(length)
 
 

@@ -11,7 +11,7 @@ import numpy as np
 from jaxbandit.arguments import integer
 from jaxbandit.base import Array, Environment, Feedback, Policy, Task, pairing, reward_table
 from jaxbandit.environments import markov
-from jaxbandit.selection import best
+from jaxbandit.selection import top_arms
 from jaxbandit.simulation.request import check_task
 from jaxbandit.simulation.tracing import Size, environment_program, policy_program
 from jaxbandit.testing.requirements import require, require_close, require_numbers, shapes
@@ -73,7 +73,7 @@ def check_policy(
         round_key = jax.random.fold_in(key, t)
         scores = scores_jit(policy, round_key, state, jnp.int32(t))
         require(not bool(jnp.isnan(scores).any()), f"{name}.scores: NaN in round {t}: {scores}")
-        arms_state, feedback = play(key, arms_state, best(scores, plays), jnp.int32(t))
+        arms_state, feedback = play(key, arms_state, top_arms(scores, plays), jnp.int32(t))
         following = update_jit(policy, state, feedback)
         if t in (1, len(reward) + 1, rounds):
             for part, of_jit, method, values in (
