@@ -10,9 +10,8 @@ import numpy as np
 from jaxbandit.arguments import choice, number
 from jaxbandit.base import Array, pytree, static
 from jaxbandit.confidence.bernoulli import SOLVERS, Solver, exponential_excess, kl_upper, shortfall
-from jaxbandit.confidence.larger import larger, smaller
 from jaxbandit.divergences import bernoulli_kl
-from jaxbandit.fast import computed_once, exponential, log_and_excess
+from jaxbandit.fast import computed_once, exponential, larger, log_and_excess, smaller
 
 FAR = 1e30  # a ratio of means from which one of them is as good as 0
 

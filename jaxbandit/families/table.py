@@ -8,8 +8,8 @@ import numpy as np
 from jaxbandit import chains
 from jaxbandit.arguments import Numbers, check_together
 from jaxbandit.base import Array, pytree
-from jaxbandit.confidence.larger import larger, smaller
 from jaxbandit.families.tilting import largest_cycle, tilted
+from jaxbandit.fast import larger, smaller
 
 CELLS = 128  # of the table, a power of 2
 NEAR = 1e-9  # of the reward's range, from the ends of the means to those of the table

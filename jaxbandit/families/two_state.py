@@ -10,9 +10,8 @@ import numpy as np
 
 from jaxbandit.arguments import integer, number
 from jaxbandit.base import Array, pytree, static
-from jaxbandit.confidence.larger import larger, smaller
 from jaxbandit.divergences import scaled
-from jaxbandit.fast import computed_once, exponential, log_of_sum, polynomial
+from jaxbandit.fast import computed_once, exponential, larger, log_of_sum, polynomial, smaller
 
 LEAST = 1e-20  # a share of plays that is as good as 0: the squares of smaller ones are beyond float32
 MOST = 100.0  # kappa beyond which the formulas lose more than a digit

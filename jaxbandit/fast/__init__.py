@@ -25,6 +25,7 @@ from jaxbandit.fast.batching import over_runs
 from jaxbandit.fast.comparisons import add_one, computed_once, look_up, look_up_each
 from jaxbandit.fast.compilation import Compiled, use_cache
 from jaxbandit.fast.elementary import cosine_and_sine, exponential, log, log_and_excess, log_of_sum, polynomial
+from jaxbandit.fast.extremes import larger, smaller
 from jaxbandit.fast.random_bits import threefry
 from jaxbandit.fast.switch import PLAIN
 
@@ -35,6 +36,7 @@ __all__ = [
     "computed_once",
     "cosine_and_sine",
     "exponential",
+    "larger",
     "log",
     "log_and_excess",
     "log_of_sum",
@@ -42,6 +44,7 @@ __all__ = [
     "look_up_each",
     "over_runs",
     "polynomial",
+    "smaller",
     "threefry",
     "use_cache",
 ]

@@ -26,8 +26,7 @@ from typing import NamedTuple
 import jax.numpy as jnp
 
 from jaxbandit.base import Array
-from jaxbandit.confidence.larger import larger, smaller
-from jaxbandit.fast import log_and_excess
+from jaxbandit.fast import larger, log_and_excess, smaller
 
 PAIRS = 2  # of steps
 TINY = 1e-30

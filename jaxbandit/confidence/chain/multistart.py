@@ -1,10 +1,11 @@
-"""The likeliest chain with a given stationary mean, searched for from several beginnings.
+"""The likeliest chain with a given stationary mean, searched for from several starting points.
 
-`interior` makes the steps. The relative values u where they arrive, and multipliers x_s of the rows' equations, give
+`interior_point` takes the steps. The relative values u at which they arrive, and the multipliers x_s = weight_s /
+total_s, give the log-likelihood ratio
 
-    J(m) = sum over s of N_s sum over j of p_sj log(1 - x_s v_sj),    v_sj = u_j - u_s - (m - r_s),
+    J(m) = sum over s and j of n_sj log(1 - x_s v_sj),    v_sj = u_j - u_s - (m - r_s).
 
-where an error of u or x is squared.
+At the optimum its derivatives by u and by x are 0, so that small errors of u and x change J to second order only.
 """
 
 from __future__ import annotations
@@ -13,12 +14,12 @@ import jax
 import jax.numpy as jnp
 
 from jaxbandit.base import Array, total
-from jaxbandit.confidence.beginning import PRIOR, begun, goals
-from jaxbandit.confidence.interior import Point, ahead, step
-from jaxbandit.confidence.interior_of_three import Matrix, PointOfThree, step_of_three
-from jaxbandit.confidence.larger import larger, smaller
-from jaxbandit.confidence.rows import MOST_LISTED, Row, alone, beside, dot, each
-from jaxbandit.confidence.rows_of_three import divergence, log_and_rest
+from jaxbandit.confidence.chain.interior_point import Point, ahead, step
+from jaxbandit.confidence.chain.interior_point_three_states import Matrix, PointOfThree, step_of_three
+from jaxbandit.confidence.chain.row_divergence_three_states import divergence, log_and_rest
+from jaxbandit.confidence.chain.starting_points import PRIOR, begun, goals
+from jaxbandit.confidence.row.arithmetic import MOST_LISTED, Row, alone, beside, dot, each
+from jaxbandit.fast import larger, smaller
 
 STEPS_OF_THREE, STEPS = 24, 40
 INFINITE = 1e30  # in place of an infinite J

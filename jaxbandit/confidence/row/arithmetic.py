@@ -15,8 +15,7 @@ import jax
 import jax.numpy as jnp
 
 from jaxbandit.base import Array
-from jaxbandit.confidence.larger import larger, smaller
-from jaxbandit.fast import computed_once
+from jaxbandit.fast import computed_once, larger, smaller
 
 MOST_LISTED = 3  # states
 Row = list[Array] | Array

@@ -1,12 +1,13 @@
-"""What is maximised over a KL ball, in units without a unit, and where the search for the maximum begins.
+"""The maximisation over a KL ball without units, and where the search for the maximum begins.
 
-Values are counted down from the best one in units of their range (`below`); weights are scaled so that their mean under
-p is 1, hence "the mean" is sum of p_j w_j value_j. v moves from the mean towards a target, usually the best value:
+Values are counted down from the best one and divided by their range (`below`, from 0 to 1). Weights are divided by
+their mean under p, so that the mean of the values is the sum of p_j w_j value_j. The value v that is sought moves from
+this mean towards a target, usually the best value:
 
     v = (mean + added target) / (1 + added),  gap = target - mean,  left = target - v = gap / (1 + added),
     gain = v - mean = added left,  added = w (exp(y) - 1),  w = the target's weight.
 
-`tilt` explains the letters p_j (row), w_j (weights), x_j and y's part in K; `ball` finds the y >= 0 that is sought.
+`tilt` defines p_j (row), w_j (weights), x_j and K(v); `ball` finds the y >= 0 at which K(v) is the radius.
 """
 
 from __future__ import annotations
@@ -18,9 +19,8 @@ import numpy as np
 
 from jaxbandit.base import Array
 from jaxbandit.confidence.bernoulli import begin
-from jaxbandit.confidence.larger import larger, smaller
-from jaxbandit.confidence.rows import Row, at_largest, chosen_sum, dot, each, kept, largest
-from jaxbandit.fast import exponential
+from jaxbandit.confidence.row.arithmetic import Row, at_largest, chosen_sum, dot, each, kept, largest
+from jaxbandit.fast import exponential, larger, smaller
 
 FAR = 46.0  # a y at which v equals its target to rounding, whatever the weights of an estimated chain
 

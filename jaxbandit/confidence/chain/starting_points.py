@@ -1,8 +1,8 @@
-"""Where the search for the likeliest chain with a given mean begins: chains near the estimate with about that mean.
+"""Where the search for the likeliest chain with a given mean starts: chains near the estimate with about that mean.
 
-There can be several local minima, when two or more states pay more than the mean: one in which the arm goes to the best
-paid state more often than was seen, one in which it goes to the second best, and so on. So the search begins once for
-each of these states (`goals`).
+Where two or more states pay more than the mean there can be several local minima: one in which the arm goes to the best
+paid state more often than was seen, one in which it goes to the second best, and so on. So there is one starting point
+for each of these states (`goals`).
 """
 
 from __future__ import annotations
@@ -12,10 +12,10 @@ from functools import reduce
 import jax.numpy as jnp
 
 from jaxbandit.base import Array
-from jaxbandit.confidence.interior import TINY, Box, Point, ahead, staying
-from jaxbandit.confidence.larger import larger, smaller
-from jaxbandit.confidence.rows import MOST_LISTED, Row, alone, array_of, beside, dot, each, sum_of
-from jaxbandit.confidence.stationary import excursions
+from jaxbandit.confidence.chain.interior_point import TINY, Box, Point, ahead, staying
+from jaxbandit.confidence.row.arithmetic import MOST_LISTED, Row, alone, array_of, beside, dot, each, sum_of
+from jaxbandit.confidence.row.stationary_mean import excursions
+from jaxbandit.fast import larger, smaller
 
 PRIOR = 0.5  # transitions of each kind that was never seen
 _LEAST_PRIOR = 1e-7
