@@ -26,7 +26,7 @@ import jax.numpy as jnp
 import numpy as np
 
 from jaxbandit.base import Feedback
-from jaxbandit.fast.jaxprs import told
+from jaxbandit.simulation.program_text import told
 
 # What JAX remembers of a function that it has traced, it remembers for one value of this context.
 reading: Callable[[Any], AbstractContextManager[Any]] = jax.make_user_context(None)
