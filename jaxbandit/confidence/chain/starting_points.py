@@ -19,12 +19,12 @@ from jaxbandit.fast import larger, smaller
 
 PRIOR = 0.5  # transitions of each kind that was never seen
 _LEAST_PRIOR = 1e-7
-_TURNS = 2  # improvements of the number of transitions that are added
+_TURNS = 2  # corrections of the number of transitions that are added
 _MOST_GOALS = 3
 
 
 def goals(reward: Array, mean: Array) -> Array:
-    """The rewards [starts, ...] of the states that the search moves to: the best ones that pay more than the mean."""
+    """The rewards [starts, ...] of the states that the searches move to: the best ones that pay more than the mean."""
     found = [jnp.broadcast_to(jnp.max(reward, -1), mean.shape)]
     for _ in range(min(reward.shape[-1] - 1, _MOST_GOALS) - 1):
         below = jnp.max(jnp.where(reward < found[-1][..., None], reward, -jnp.inf), -1)
@@ -33,11 +33,11 @@ def goals(reward: Array, mean: Array) -> Array:
 
 
 def begun(n: Row, paid: Array, mean: Array | None, goal: Array, high: Array | None) -> tuple[Point, Row]:
-    """The point to begin from, and the transitions that were added to n so that its chain has about the mean asked for.
+    """The starting point, and the transitions that were added to n so that its chain has about the wanted mean.
 
-    They are half a transition of each kind that was not seen, or fewer where that gives too large a mean. Where it
-    gives too small a mean they are transitions to the goal as well, in each state as many as make the chain leave the
-    state by the same factor more often. Where `mean` is None any mean will do, and `goal` is not used.
+    For each move that was not seen, half a transition is added, or less if the mean becomes too large. If it is too
+    small, transitions to the goal are added, so many that the chain leaves every state more often by the same factor.
+    Where `mean` is None any mean will do, and `goal` is not used.
     """
     same = staying(n, paid)
     bottom = -most(-paid)

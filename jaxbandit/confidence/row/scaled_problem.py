@@ -68,7 +68,7 @@ def best_target(problem: Problem) -> Target:
     held = chosen_sum(each(lambda a, w: a * w, p, weights), inside)
     heaviest = largest(each(lambda w, here: jnp.where(here, w, 0), weights, inside))
     weight = jnp.where(share > 0, held / jnp.where(share > 0, share, 1), heaviest)
-    # to shrink all other states alike is one way to reach v, so y is at least what `bernoulli.kl_bound` has: max(a, s)
+    # to shrink all other states alike is one way to reach v, so y is at least max(a, s) of `bernoulli.kl_bound`
     ratio = radius / larger(rest, tiny)
     low = smaller(larger(ratio, jnp.sqrt(2 * ratio * share)), FAR)
     lost, kept = exponential(low)
@@ -91,7 +91,7 @@ def placed(problem: Problem, target: Target, added: Array) -> tuple[Row, Array, 
 
 
 def within_reach(problem: Problem) -> tuple[Array, Row]:
-    """A gain of the mean that the radius allows (y to 0.7 %), and what as much growth of each state alone would gain.
+    """A gain of the mean that the radius allows (y to 0.7 %), and the gain if each state alone grew by as much.
 
     The states above the mean are taken as one state and the rest as another, each in the proportions that it has under
     p. Where p holds none of the states above, all goes to the one that gains most, which is exact for a unit vector.
