@@ -58,12 +58,13 @@ MAY_IMPORT = {
 }
 # inside a room, too, a file imports those that stand below it
 BELOW = {
-    "fast": ["switch", "random_bits", "jaxprs", "elementary", "comparisons", "batching", "compilation"],
+    "fast": ["switch", "extremes", "random_bits", "jaxprs", "elementary", "comparisons", "batching", "compilation"],
     "indices": ["arguments", "elimination", "start", "value", "subsidy", "rounds"],
-    "confidence": [
-        *["larger", "rows", "bernoulli", "family", "tilt", "problem", "ball", "stationary", "interior"],
-        *["interior_of_three", "beginning", "rows_of_three", "search", "relative_values", "two_states"],
-        *["two_state_upper", "likelihood"],
+    "confidence": ["bernoulli", "family", "row", "chain"],
+    "confidence/row": ["arithmetic", "tilt", "scaled_problem", "ball", "stationary_mean"],
+    "confidence/chain": [
+        *["interior_point", "interior_point_three_states", "starting_points", "row_divergence_three_states"],
+        *["multistart", "many_states", "two_states", "two_states_upper", "likelihood"],
     ],
     "families": ["independent", "tilting", "two_state", "table", "of_chains"],
     "plotting": ["common", "curves", "settings"],
@@ -71,19 +72,33 @@ BELOW = {
     "simulation": [
         "chance",
         "rounds",
+        "program_text",
         "methods",
         "tracing",
         "recording",
-        "leaves",
+        "contracts",
         "request",
         "memory",
         "fingerprint",
+        "provenance",
         "plan",
         "tiles",
         "progress",
         "loop",
     ],
     "sweeps": ["storage", "loop", "named_axes"],
+}
+# what the `__init__` of a room says that others may take beside the names in its `__all__`: a module, or a name in one
+OFFERED = {
+    "confidence": {"bernoulli.SOLVERS", "bernoulli.exponential_excess", "bernoulli.shortfall"},
+    "confidence/row": {"arithmetic"},
+    "families": {"tilting"},
+    "fast": {"jaxprs.constants", "jaxprs.primitives"},
+    "results": {"display.variant_names", "file.whole_file", "named_axes", "result.join_times"},
+    "simulation": {
+        *["contracts.check_task", "fingerprint", "loop.pieces", "memory.check_memory", "progress", "provenance"],
+        *["request.Request", "request.check", "tracing.Size", "tracing.environment_program", "tracing.policy_program"],
+    },
 }
 MODULES = sorted(path for path in PACKAGE.rglob("*.py") if path != PACKAGE / "__init__.py")
 # what users know by its place
@@ -149,13 +164,15 @@ def place(name: str) -> list[str]:
 
 @pytest.mark.parametrize("path", MODULES, ids=lambda path: path.stem)
 def test_imports_point_one_way(path):
-    room, *inside = path.relative_to(PACKAGE).with_suffix("").parts
+    room, *_ = inside = path.relative_to(PACKAGE).with_suffix("").parts
     used = [place(name) for name in imports(path) if name.split(".")[0] == "jaxbandit"]
     assert {other[0] for other in used if other} <= MAY_IMPORT[room] | {room}
     assert [] not in used  # the package itself imports everything
-    if room in BELOW and inside != ["__init__"]:
-        floor = BELOW[room].index(inside[0])
-        assert {other[1] for other in used if other[0] == room and len(other) > 1} <= set(BELOW[room][: floor + 1])
+    for depth in range(1, len(inside)):
+        floors = BELOW.get("/".join(inside[:depth]), [])
+        if floors and inside[depth] != "__init__":
+            near = {other[depth] for other in used if tuple(other[:depth]) == inside[:depth] and len(other) > depth}
+            assert near <= set(floors[: floors.index(inside[depth]) + 1])
     assert not any(name.split(".")[0] == "experiments" for name in imports(path))
     assert room == "plotting" or not any(name.startswith("matplotlib") for name in imports(path))
 
@@ -165,6 +182,36 @@ def test_every_room_and_file_is_listed():
     for room, files in BELOW.items():
         found = {path.stem for path in (PACKAGE / room).iterdir() if path.stem not in ("__init__", "__pycache__")}
         assert found == set(files)
+
+
+def taken(path: Path) -> set[tuple[str, str]]:
+    """What a file imports from rooms in which it does not stand: the room, and the module or name inside it."""
+    found = set()
+    for node in ast.walk(ast.parse(path.read_text())):
+        if isinstance(node, ast.ImportFrom) and (node.module or "").partition(".")[0] == "jaxbandit":
+            for alias in node.names:
+                parts = [*node.module.split("."), alias.name][1:]
+                depth = max((n for n in range(1, len(parts) + 1) if (PACKAGE / Path(*parts[:n])).is_dir()), default=0)
+                if depth < len(parts) and depth and PACKAGE / Path(*parts[:depth]) not in path.parents:
+                    found.add(("/".join(parts[:depth]), ".".join(parts[depth:])))
+    return found
+
+
+@pytest.mark.parametrize("path", MODULES, ids=lambda path: path.stem)
+def test_others_take_what_a_room_offers(path):
+    for room, thing in taken(path):
+        listed = import_module(f"jaxbandit.{room.replace('/', '.')}").__all__
+        also = OFFERED.get(room, set())
+        assert thing.rpartition(".")[2] in listed or {thing, thing.partition(".")[0]} & also, (room, thing)
+
+
+def test_what_is_offered_is_said_and_used():
+    used = set().union(*map(taken, MODULES))
+    for room, things in OFFERED.items():
+        for thing in things:
+            assert any(place == room and f"{name}.".startswith(f"{thing}.") for place, name in used), (room, thing)
+        said = import_module(f"jaxbandit.{room.replace('/', '.')}").__doc__
+        assert [thing for thing in things if f"`{thing}`" not in said] == []
 
 
 @pytest.mark.parametrize("path", MODULES, ids=lambda path: path.stem)
@@ -198,11 +245,15 @@ def test_all_doors_are_open():
 
 
 def test_what_speed_asks_for_stands_in_one_room():
-    """Outside `fast`, nothing walks through jaxprs, names XLA's options, or reads a key's words but to save them."""
-    asked = ("make_jaxpr", "eqns", "xla_", "xla_metadata", "threefry_2x32", "UNIMPLEMENTED")
+    """Outside `fast`, nothing walks through jaxprs, names XLA's options, or reads a key's words but to save them.
+
+    The text of a jaxpr, which tells changed code and is no matter of speed, is made in one file elsewhere.
+    """
+    asked = {"make_jaxpr", "eqns", "xla_", "xla_metadata", "threefry_2x32", "UNIMPLEMENTED"}
     for path in MODULES:
         if path.relative_to(PACKAGE).parts[0] != "fast":
-            assert not [word for word in asked if word in path.read_text()], path
+            found = {word for word in asked if word in path.read_text()}
+            assert found == ({"make_jaxpr"} if path == PACKAGE / "simulation" / "program_text.py" else set()), path
 
 
 def test_files_stay_short():

@@ -9,7 +9,7 @@ import numpy as np
 import pytest
 
 from jaxbandit import KLUCB, TVKLUCB, UCBSM, Oracle, Thompson, Uniform, pytree, simulate, two_state
-from jaxbandit.simulation.fingerprint import provenance
+from jaxbandit.simulation.provenance import provenance
 from jaxbandit.simulation.request import check
 from jaxbandit.testing import check_policy
 

@@ -12,15 +12,8 @@ from hypothesis import given, settings
 from hypothesis import strategies as st
 from scipy.optimize import minimize
 
-from jaxbandit.confidence import (
-    kl_ball_max,
-    kl_lower,
-    kl_upper,
-    problem,
-    stationary_mean_lower,
-    stationary_mean_upper,
-    tilt,
-)
+from jaxbandit.confidence import kl_ball_max, kl_lower, kl_upper, stationary_mean_lower, stationary_mean_upper
+from jaxbandit.confidence.row import scaled_problem, tilt
 
 # Every number of states takes seconds to compile in each precision, so float64 is held for two of them.
 CASES = [(2, False), (3, False), (5, False), (8, False), (3, True), (5, True)]
@@ -284,7 +277,7 @@ def test_many_states_against_the_oracle(states, double, accuracy):
 def test_best_states_of_different_weight_count_as_one(p, weight):
     """Their weight is the mean one under p, and the heaviest's where p holds none of them; weights have mean 1."""
     rows = ([jnp.array(a) for a in row] for row in (p, [0.0, 0.0, 0.5], [1.0, 2.0, 4.0]))
-    target = problem.best_target(problem.scaled(*rows, jnp.array(0.1)))
+    target = scaled_problem.best_target(scaled_problem.scaled(*rows, jnp.array(0.1)))
     assert float(target.weight) == pytest.approx(weight)
 
 

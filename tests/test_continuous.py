@@ -34,7 +34,7 @@ from jaxbandit import (
 )
 from jaxbandit.environments import beta, exponential, gaussian, poisson, tables, uniform
 from jaxbandit.policies.memory import Sums, Visits
-from jaxbandit.simulation.request import check_task
+from jaxbandit.simulation.contracts import check_task
 from jaxbandit.sums import TwoFloats, add_rewards, no_sums
 from jaxbandit.testing import check_environment, check_policy
 

@@ -246,7 +246,9 @@ def test_the_same_on_a_terminal(monkeypatch):
     """JAX colours the text of a program where it writes to a terminal."""
     before = program(mine())
     text = str(jax.make_jaxpr(lambda x: x + 1)(1.0))
-    monkeypatch.setattr("jaxbandit.fast.jaxprs.str", lambda closed: f"\x1b[34m{closed!s}\x1b[0m", raising=False)
+    monkeypatch.setattr(
+        "jaxbandit.simulation.program_text.str", lambda closed: f"\x1b[34m{closed!s}\x1b[0m", raising=False
+    )
     assert program(mine()) == before and "lambda" in text
 
 

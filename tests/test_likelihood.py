@@ -11,7 +11,8 @@ import reference_chain
 import reference_likelihood
 
 from jaxbandit import chains
-from jaxbandit.confidence import beginning, chain_likelihood_ratio, chain_mean, chain_mean_upper, rows_of_three
+from jaxbandit.confidence import chain_likelihood_ratio, chain_mean, chain_mean_upper
+from jaxbandit.confidence.chain import row_divergence_three_states, starting_points
 
 
 def reachable(cases, seed):
@@ -303,7 +304,7 @@ def ratio_error(counts, reward, mean, expected):
 
 
 def divergence_of_a_row(n, v):
-    """K of `rows_of_three`, by halving the interval of x in 40 digits; 0 where only the best move was seen."""
+    """The row divergence K, by halving the interval of x in 40 digits; 0 where only the best move was seen."""
     with mp.workdps(40):
         n, v = ([mp.mpf(float(number)) for number in numbers] for numbers in (n, v))
         if mp.fdot(n, v) >= 0 or not any(a for a, b in zip(n, v, strict=True) if b < max(v)):
@@ -318,7 +319,7 @@ def divergence_of_a_row(n, v):
         return float(sum(a * mp.log(1 - low * b) for a, b in zip(n, v, strict=True) if a))
 
 
-def test_rows_of_three_moves_against_40_digits():
+def test_row_divergences_of_three_states_against_40_digits():
     """Within 2e-5 of K, or 2e-8; a third of the counts are 0, and in one case of eight all moves lose."""
     rng = np.random.default_rng(0)
     n = np.where(rng.random((400, 3)) < 1 / 3, 0, 10 ** rng.uniform(-3, 5, (400, 3))).astype(np.float32)
@@ -327,7 +328,8 @@ def test_rows_of_three_moves_against_40_digits():
     v[:4] = [[0, -1, -2], [-1, 0, 0], [0, -1, -2], [1.6, 1.5, -0.0108]]
     exact = np.array([divergence_of_a_row(*row) for row in zip(n, v, strict=True)])
     apart = [v[:, i].astype(float) - v[:, j] for i, j in ((0, 1), (0, 2), (1, 2))]
-    found = np.asarray(rows_of_three.divergence(*(list(map(jnp.float32, each)) for each in (n.T, v.T, apart))), float)
+    given = (list(map(jnp.float32, each)) for each in (n.T, v.T, apart))
+    found = np.asarray(row_divergence_three_states.divergence(*given), float)
     np.testing.assert_array_equal(np.isinf(found), np.isinf(exact))
     finite = np.isfinite(exact)
     np.testing.assert_allclose(found[finite], exact[finite], rtol=2e-5, atol=2e-8)
@@ -369,9 +371,9 @@ def test_a_search_in_a_class_begins_inside_of_it():
     counts = np.rint(10 ** rng.uniform(-1, 3, (4, 4, 50)))  # [to, from, case]
     paid, high = rng.random((4, 50)), 10 ** rng.uniform(-0.3, 1.5, 50)
     n, paid, high = (jnp.asarray(each, float) for each in (counts, paid, high))
-    value, most = np.asarray(beginning.begun(n, paid, None, jnp.zeros(50), high)[0].value), np.asarray(high)
+    value, most = np.asarray(starting_points.begun(n, paid, None, jnp.zeros(50), high)[0].value), np.asarray(high)
     assert (value > 0).all() and (value < most).all()
-    own = np.asarray(beginning.chain_of(jnp.where(n > 0, n, beginning.PRIOR), paid)[2])
+    own = np.asarray(starting_points.chain_of(jnp.where(n > 0, n, starting_points.PRIOR), paid)[2])
     own = own - own.min(0)
     begin = np.minimum(0.1 * most, own.max(0))
     np.testing.assert_allclose(value, begin + own * np.minimum(0.8 * most / own.max(0), 1), rtol=1e-4, atol=1e-5)

@@ -12,7 +12,7 @@ from against import check_law, check_same_arms
 
 import jaxbandit
 from jaxbandit import ALL, IMEDMC, KLUCBMC, TVKLUCB, Feedback, markov
-from jaxbandit.confidence.stationary import excursions
+from jaxbandit.confidence.row import excursions
 from jaxbandit.divergences import farthest
 from jaxbandit.fast.jaxprs import primitives
 from jaxbandit.policies.tv_kl_ucb import estimates

@@ -69,10 +69,10 @@ class TwoState(NamedTuple):
 
 
 def check_environment(environment: MarkovEnvironment) -> None:
-    """Refuse what is no environment.
+    """Refuse what is not an environment.
 
     Raises:
-      ValueError: what it is.
+      ValueError: it is something else.
     """
     has("environment", environment, "an environment", "reward", "means")
 
@@ -107,7 +107,7 @@ def rounds(times: Array) -> np.ndarray:
     """`times` [T] in float64.
 
     Raises:
-      ValueError: they are no rounds of at least 1.
+      ValueError: they are not rounds of at least 1.
     """
     found = as_floats("times", times)
     if found.ndim != 1 or not found.size or not (found >= 1).all() or not np.isfinite(found).all():

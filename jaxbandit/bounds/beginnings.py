@@ -1,4 +1,4 @@
-"""Chains at which the search for the nearest chain begins."""
+"""Chains at which the search for the nearest chain starts."""
 
 from __future__ import annotations
 
@@ -14,7 +14,7 @@ STARTS, STARTS_IN_CLASS = 24, 48
 def beginnings(
     transition: np.ndarray, reward: np.ndarray, target: float, gap: float, gaps_of: Callable[[np.ndarray], np.ndarray]
 ) -> np.ndarray:
-    """Chains [B, S, S] without a zero, whose mean is above `target` and whose reward gap is above `gap`.
+    """Chains [B, S, S] with positive entries, whose mean is above `target` and whose reward gap is above `gap`.
 
     For a given stationary law the nearest chain is the solution of a convex problem, so local minima differ in their
     laws: one may stay long in a good state that the given chain hardly ever sees, as that costs little. So the laws
@@ -62,7 +62,7 @@ def _mixed(first: np.ndarray, second: np.ndarray, share: np.ndarray) -> np.ndarr
 
 
 def _law(reward: np.ndarray, mean: float, number: int, generator: np.random.Generator) -> np.ndarray:
-    """A law with a mean in (0, 1), nearly all of it on a few states; the first numbers are near one corner each."""
+    """A law with a mean in (0, 1), most of it on a few states; each of the first numbers gives one near a corner."""
     better, worse = np.nonzero((reward[:, None] >= mean) & (reward < mean))
     weights = generator.dirichlet(np.full(len(better), 0.5))
     if number < len(better):

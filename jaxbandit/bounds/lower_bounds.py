@@ -24,8 +24,9 @@ from jaxbandit.bounds.search import nearest_chain
 def lower_paper(environment: MarkovEnvironment) -> Bound:
     """The paper's constants gap / I(M_k || M_1): the information to tell arm k from the best arm.
 
-    I is `chains.kl_rate`. Valid, but loose: the best arm's chain stands where the one nearest to arm k should, among
-    those as good. Of several best arms the nearest counts. 0 where arm k moves as the best arm cannot.
+    I is `chains.kl_rate`. The bound is valid but loose: of the chains that are as good as the best arm, it takes the
+    best arm's own and not the one nearest to arm k. Of several best arms it takes the nearest. The constant is 0 where
+    arm k makes moves that the best arm cannot make.
 
     Raises:
       ValueError: an arm is not irreducible, or arms pay differently.
@@ -50,18 +51,19 @@ def lower(environment: MarkovEnvironment, gap: float | None = None) -> Bound:
     """The tight constants gap_k / inf{I(M_k || M) : mean(M) >= mean_1}, M any chain on the arm's states and rewards.
 
     With two states the infimum is that of a convex function on a line, and certified: `uncertainty` says by how much
-    the constant can exceed `per_arm`, which is rounding. With more, the chains that are good enough are no convex set.
-    A search from many of them finds a chain near to arm k, which may make moves that arm k never makes, or never make
-    them either. It exists and is good enough, to rounding, so the constant is at least `per_arm`, which is a valid
-    bound; that no chain is nearer is not certified (uncertainty inf). For 320 random chains with three states and 200
+    the constant can exceed `per_arm`, which is rounding. With more, the chains that are good enough do not form a
+    convex set. A search from many of them finds a chain near to arm k, which may have moves that arm k never makes. It
+    exists and is good enough, to rounding, so the constant is at least `per_arm`, which is a valid bound; it is not
+    certified that no chain is nearer (uncertainty inf). For 320 random chains with three states and 200
     with four, many with impossible moves, with a gap and without, differential evolution over all rows found none that
     is nearer by a part in 10^8. 0 for an arm that no chain on its states makes good enough.
 
-    With a gap M is a chain whose `chains.reward_gap` is at least that, and what M_k itself misses is subtracted:
+    With a gap, M is a chain whose `chains.reward_gap` is at least that, and the distance of M_k from this class is
+    subtracted:
     gap_k / (inf{I(M_k || M) : M in the class, mean(M) >= mean_1} - inf{I(M_k || M) : M in the class}).
     Where all arms are in the class the second infimum is 0, and this is the lower bound for policies that are good for
-    all chains of the class. Where arm k is not, it bounds nothing: it is what a policy pays that takes arm k for a
-    chain of the class and knows the best mean, gap_k log n over what a play adds to the likelihood ratio in the class.
+    all chains of the class. Where arm k is not in the class, it is no bound but a cost, that of a policy that takes
+    arm k for a chain of the class and knows the best mean: gap_k over what a play adds to the log-likelihood ratio.
     It is inf where the nearest chain of the class is as good as the best arm, as such a policy never tells them apart.
     That happens to slow arms: in the class of gap 0.3 the nearest to p01 = 0.05, p10 = 0.04 has the mean 0.63.
     With more than two states the second infimum is the least that a search found, too.
@@ -100,7 +102,7 @@ def lower(environment: MarkovEnvironment, gap: float | None = None) -> Bound:
 
 
 def _information(transition: np.ndarray, reward: np.ndarray, target: float, gap: float) -> tuple[float, float]:
-    """What a play adds to the likelihood ratio of the class to its good chains: a value found, and a lower bound."""
+    """What a play adds to the log-likelihood ratio of the class to its good chains: a value found, a lower bound."""
     if len(reward) == 2:
         mean, most, least = nearest_fast_enough(transition, reward, gap)
         if mean >= target:
@@ -157,7 +159,7 @@ def _of_family(environment: MarkovEnvironment, target: float) -> tuple[np.ndarra
 
 
 def _of_rows(environment: MarkovEnvironment, gap: np.ndarray, target: float) -> np.ndarray:
-    """The least divergence of a law on the arm's rewards with the mean `target` from its row, [K]; inf without one."""
+    """The least divergence, from each arm's row, of a law on its rewards with the mean `target`, [K]; or inf."""
     transition, reward = transitions(environment), np.asarray(environment.reward, float)
     for arm, rows in enumerate(transition):
         if np.abs(rows - rows[0]).max() > TOLERANCE:

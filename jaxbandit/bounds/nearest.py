@@ -1,4 +1,4 @@
-"""The row, or the chain with two states, nearest to a given one, in Kullback and Leibler's sense, if good enough."""
+"""The row, or the chain with two states, that is good enough and nearest to a given one in KL divergence."""
 
 from __future__ import annotations
 
@@ -22,7 +22,7 @@ def nearest_row(rows: Array, values: Array) -> Nearest:
     """inf{KL(row, q) : sum over s of q_s value_s >= 0} for each row.
 
     It is max over 0 <= x <= 1 / max(values) of sum over s of row_s log(1 - x value_s), concave; q_s is
-    row_s / (1 - x value_s), what is missing to 1 going to the best value.
+    row_s / (1 - x value_s), and the best value also has what these lack of 1.
 
     Args:
       rows: [R, S], laws.
@@ -54,10 +54,10 @@ def nearest_row(rows: Array, values: Array) -> Nearest:
 
 
 def nearest_two_state(transition: Array, reward: Array, target: float, gap: float = 0.0) -> tuple[float, float]:
-    """inf{I(transition || Q) : mean of Q >= target, p01' + p10' >= gap}: a value reached, and one nothing is below.
+    """inf{I(transition || Q) : mean of Q >= target, p01' + p10' >= gap}: a value that is reached, and a lower bound.
 
-    I is convex in (p01', p10'). If Q may move as `transition` or the nearest Q that may has too low a mean, the mean at
-    the infimum is `target`: p01' = x and p10' = x (1 - m) / m, m the better state's share, and x is at least gap m.
+    I is convex in (p01', p10'). If the nearest Q with p01' + p10' >= gap has too low a mean, the mean at the infimum is
+    `target`: p01' = x and p10' = x (1 - m) / m, m the better state's share, and x is at least gap m.
     """
     transition, reward = np.asarray(transition, float), np.asarray(reward, float)
     if reward[1] < reward[0]:
@@ -69,7 +69,7 @@ def nearest_two_state(transition: Array, reward: Array, target: float, gap: floa
 
 
 def nearest_fast_enough(transition: Array, reward: Array, gap: float) -> tuple[float, float, float]:
-    """inf{I(transition || Q) : p01' + p10' >= gap} for two states: the mean there, and as `nearest_two_state`."""
+    """inf{I(transition || Q) : p01' + p10' >= gap} for two states: the mean there, a value reached, a lower bound."""
     transition, reward = np.asarray(transition, float), np.asarray(reward, float)
     if transition[0, 1] + transition[1, 0] >= gap:
         return float(chains.stationary(transition) @ reward), 0.0, 0.0
@@ -82,8 +82,8 @@ def _least_on_line(
 ) -> tuple[float, float, float]:
     """The least I(transition || Q) where p01' = x and p10' = start + ratio x: x, a value reached, and a lower bound.
 
-    Along the line I is convex in x: between two neighbouring numbers where its slope changes sign, its tangents bound
-    it.
+    Along the line I is convex in x. Between two neighbouring floats where its slope changes sign, its tangent is a
+    lower bound.
     """
     p01, p10 = transition[0, 1], transition[1, 0]
 

@@ -101,9 +101,9 @@ def ucb_sm_upper(environment: MarkovEnvironment, L: float = 343.0) -> Bound:
 def eigenvalue_condition(environment: MarkovEnvironment) -> Condition:
     """The paper's condition min sigma >= 1/1440 for TV-KL-UCB's bound to be below UCB-SM's with L = 360 / min sigma.
 
-    sigma = p01 + p10 is 1 minus the second eigenvalue, and can exceed 1. I.i.d. suboptimal arms need no condition, nor
-    in truth do the others: with d(p, q) >= (p - q)^2 / (2 max(p, q)) in place of Pinsker's inequality, each arm's
-    constant is at most 4 / (gap sigma), 360 times below UCB-SM's.
+    sigma = p01 + p10 is 1 minus the second eigenvalue, and can exceed 1. I.i.d. suboptimal arms need no condition, and
+    in fact the others need none either: with d(p, q) >= (p - q)^2 / (2 max(p, q)) in place of Pinsker's inequality, the
+    constant of each arm is at most 4 / (gap sigma), 360 times below UCB-SM's.
 
     Raises:
       ValueError: as `upper_asymptotic`.

@@ -13,7 +13,7 @@ from jaxbandit.bounds.beginnings import beginnings
 STEPS = 150
 BARRIER = 1e-10  # of the rate, where the search ends
 FIRST_BARRIER = 1e-3  # of the rate: a higher one would lead all searches to the same minimum
-NEAR = 1e-4  # of the mean to its target, where their difference has lost digits
+NEAR = 1e-4  # distance of the mean from its target below which their difference has lost digits
 SHORTENED = 0.99  # the largest part of the way to the boundary that a step goes
 
 
@@ -43,19 +43,19 @@ class _Problem(NamedTuple):
 
 
 class _Point(NamedTuple):
-    """Chains Q [B, S, S] without a zero, and what follows from them."""
+    """Chains Q [B, S, S] with positive entries, and what follows from them."""
 
     rows: np.ndarray  # [B, S, S]
     rate: np.ndarray  # [B]
     law: np.ndarray  # [B, S]
-    inverse: np.ndarray  # [B, S, S], relative values are its products with the reward, but for a constant
+    inverse: np.ndarray  # [B, S, S]; its product with the reward is the relative values, up to a constant
     values: np.ndarray  # [B, S]
     better: np.ndarray  # [B], mean less target
     room: np.ndarray  # [B, S, S], 1 - gap (u_i - u_j), u the relative values
 
 
 class _Duals(NamedTuple):
-    """What the constraints weigh: of moves that P cannot make, of the mean, of pairs of relative values."""
+    """Multipliers of the constraints: on moves that P cannot make, on the mean, on pairs of relative values."""
 
     moves: np.ndarray  # [B, S, S]
     mean: np.ndarray  # [B]
@@ -77,12 +77,13 @@ Numbers = TypeVar("Numbers", _Point, _Step)
 def nearest_chain(transition: Array, reward: Array, target: float = -np.inf, gap: float = 0.0) -> Nearest:
     """The least I(transition || Q) found over chains Q with a mean of at least `target`, and a reward gap of `gap`.
 
-    The search is over the rows of Q, where everything is smooth, also at moves that `transition` cannot make: Q makes
-    them with a chance that is kept positive by a barrier, -b log Q_sj, as are what the mean exceeds `target` by and
-    what `chains.reward_gap` does to `gap`. Newton's steps follow the least rate plus barrier as b falls to 1e-10 of
-    the rate. So the rate is that of a chain that exists and is good enough, to rounding, and it exceeds a local
-    minimum by about 1e-8 of it at most. Good chains are no convex set, and there may be several local minima: the
-    least of 24 searches counts, with a gap of 48 (`beginnings`). That there is none below it is not certified.
+    The search is over the rows of Q, of which everything is a smooth function. A barrier -b log Q_sj keeps the
+    probabilities of moves that `transition` cannot make positive, and likewise the amounts by which the mean exceeds
+    `target` and by which `chains.reward_gap` exceeds `gap`. Newton's steps follow the minimum of rate plus barrier as
+    b falls to 1e-10 of the rate. So the rate is that of a chain that exists and is good enough, to rounding, and it
+    exceeds a local minimum by about 1e-8 of it at most. The chains that are good enough do not form a convex set, and
+    there may be several local minima: the least of 24 searches is taken, of 48 with a gap (`beginnings`). It is not
+    certified that no chain is nearer.
 
     Args:
       transition: [S, S], irreducible.
@@ -117,7 +118,7 @@ def _at(problem: _Problem, rows: np.ndarray) -> _Point:
     out = -leaving.sum(-1)
     leaving = leaving + np.eye(states) * out[:, :, None]
     law = _stationary(rows)
-    # relative values count but for a constant, so law may be of the chain's own size
+    # relative values matter up to a constant, so the law may be scaled to the size of the chain's rates
     inverse = _solved(leaving + out.max(1)[:, None, None] * law[:, None, :], np.eye(states))
     values = inverse @ problem.reward
     rate = chains.relative_entropy(problem.transition, rows) @ problem.law
@@ -131,7 +132,7 @@ def _at(problem: _Problem, rows: np.ndarray) -> _Point:
 
 
 def _stationary(rows: np.ndarray) -> np.ndarray:
-    """The laws [B, S] of chains without a zero, as `chains.stationary` finds that of one."""
+    """The stationary laws [B, S] of chains with positive entries, by the method of `chains.stationary`."""
     rates, states = rows.copy(), rows.shape[-1]
     for last in range(states - 1, 0, -1):
         rates[:, :last, last] /= rates[:, last, :last].sum(-1, keepdims=True)
@@ -186,11 +187,11 @@ def _search(problem: _Problem, rows: np.ndarray) -> _Point:
 
 
 def _steps(problem: _Problem, at: _Point, duals: _Duals, barrier: np.ndarray) -> tuple[_Step, _Step]:
-    """Newton's step, and that which takes the mean and the relative values for linear in Q, which always descends.
+    """Newton's step, and the step that takes the mean and the relative values to be linear in Q, which always descends.
 
     Let e_s = sum over j of dQ_sj u_j. The mean changes by the sum over s of law_s e_s, the relative values by du =
-    inverse e, and both once more, to second order, by the same with sum over j of dQ_sj du_j for e_s. So all that
-    joins the rows goes through e, and of the system for dQ one for e and what it weighs is left, with 2 S unknowns.
+    inverse e, and both once more, to second order, by the same with sum over j of dQ_sj du_j for e_s. So e alone
+    couples the rows, and the system for dQ reduces to one for e and its multipliers, with 2 S unknowns.
     """
     states, eye = len(problem.law), np.eye(len(problem.law))
     across = np.swapaxes(at.inverse, 1, 2)
@@ -208,7 +209,7 @@ def _steps(problem: _Problem, at: _Point, duals: _Duals, barrier: np.ndarray) ->
     total = ease.sum(-1, keepdims=True)
 
     def centred(row: np.ndarray) -> np.ndarray:
-        """What is left of numbers [B, S, S] as dQ sums to 0 in every row."""
+        """Numbers [B, S, S] less their weighted mean in each row, because dQ sums to 0 in every row."""
         return np.asarray(row - (ease * row).sum(-1, keepdims=True) / total)
 
     slopes, values = centred(slopes), centred(np.broadcast_to(at.values[:, None, :], ease.shape))

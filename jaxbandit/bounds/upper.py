@@ -56,18 +56,18 @@ def upper_asymptotic(environment: MarkovEnvironment) -> Bound:
 
 
 def upper_finite(environment: MarkovEnvironment, times: Array, eps: Array | None = None) -> Bound:
-    """The paper's bound on R_n at finite times n, its eps_1, eps_p, eps_q, eps_mu all `eps`, or found.
+    """The paper's bound on R_n at finite times n, with its eps_1, eps_p, eps_q and eps_mu all `eps`, or searched for.
 
     gap times tau_i and the sums of theorem 1, with tau_i and t_i as in its proof and log f(n) = log(1 + n log^2 n). In
     case (d) tau has mean_1 - eps_mu, where the paper's mean_1 - eps_1 is a slip. Sums over t are in closed form or to
-    1e-12. inf where `eps` is not admissible: the paper's own choice (log n)^(-1/4) is so in scenario 1 until
-    n = exp(2.5e6), and those found give 4e13 there: below any such n the bound says less than R_n <= n.
+    1e-12. The bound is inf where `eps` is not admissible. In scenario 1 the paper's own choice (log n)^(-1/4) is not
+    admissible until n = exp(2.5e6), and the eps found give a bound of 4e13: below that n it says less than R_n <= n.
 
     Args:
       environment: two-state arms.
       times: [T], at least 1.
-      eps: positive, [] or [T]; None searches for those, each on its own, that make the bound least at each time. Any
-        that are admissible make it valid; the least found is within a tenth of the least there is.
+      eps: positive, [] or [T]; with None each of the four is searched for, so that the bound is least at each time.
+        Any admissible ones make it valid; the least bound found is within a tenth of the least there is.
 
     Raises:
       ValueError: as `upper_asymptotic`, or times below 1, or eps not positive.
@@ -99,7 +99,7 @@ def upper_finite(environment: MarkovEnvironment, times: Array, eps: Array | None
 def _against_best(
     gap: np.ndarray, arms: list[TwoState], plays: Callable[[TwoState, TwoState], np.ndarray], shape: tuple[int, ...]
 ) -> tuple[np.ndarray, tuple[str, ...]]:
-    """gap times plays (of this shape) of each arm, against the best arm that gives least, and the theorem's case."""
+    """gap times plays [K, *shape], for the best arm with which they are least, and the theorem's case of each arm."""
     best_arms, others = best_and_others(gap)
     per_arm, cases = np.zeros((len(arms), *shape)), [""] * len(arms)
     for i in others:
@@ -118,7 +118,7 @@ def _plays(arm: TwoState, eps: np.ndarray, odds: np.ndarray) -> np.ndarray:
 
 
 def _inverse(p: np.ndarray, q: np.ndarray) -> np.ndarray:
-    """1 / d(p, q), 0 where q is beyond 1: what has to happen there cannot."""
+    """1 / d(p, q), and 0 where q is beyond 1, because no estimate can be that large."""
     p, q = np.where(q < 1, p, 0), np.where(q < 1, q, 1)
     with np.errstate(divide="ignore"):
         return np.asarray(1 / chains.relative_entropy(np.stack([p, 1 - p], -1), np.stack([q, 1 - q], -1)))
@@ -132,7 +132,7 @@ class Way(NamedTuple):
 
 
 def _ways(best: TwoState, arm: TwoState) -> list[Way]:
-    """From each of its states if the best arm is Markovian, by its mean if not; against the arm's own estimates."""
+    """One for each state of a best arm that is Markovian, one for the mean of another; against the arm's estimates."""
 
     def arm_odds(eps_1: np.ndarray) -> np.ndarray:
         if arm.independent:

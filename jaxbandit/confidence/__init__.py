@@ -1,10 +1,14 @@
-"""What confidence allows: KL balls around a probability, a row or one row of a chain; the likelihood of a chain."""
+"""Confidence regions in the KL divergence, and how likely an arm's counts make a mean.
 
-from jaxbandit.confidence.ball import kl_ball_max
+`bernoulli` and `family` bound one probability or one mean, `row` treats one row of a chain, `chain` the likelihood of a
+chain as a whole. Others may take what is listed here, in `row` and in `chain`; `families` also takes
+`bernoulli.SOLVERS`, `bernoulli.exponential_excess` and `bernoulli.shortfall`.
+"""
+
 from jaxbandit.confidence.bernoulli import Solver, kl_bound, kl_lower, kl_upper
+from jaxbandit.confidence.chain import chain_likelihood_ratio, chain_mean, chain_mean_upper
 from jaxbandit.confidence.family import family_upper
-from jaxbandit.confidence.likelihood import chain_likelihood_ratio, chain_mean, chain_mean_upper
-from jaxbandit.confidence.stationary import stationary_mean_lower, stationary_mean_upper
+from jaxbandit.confidence.row import kl_ball_max, stationary_mean_lower, stationary_mean_upper
 
 __all__ = [
     "Solver",

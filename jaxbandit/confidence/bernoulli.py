@@ -12,8 +12,7 @@ import numpy as np
 
 from jaxbandit.arguments import Numbers, accepts
 from jaxbandit.base import Array
-from jaxbandit.confidence.larger import larger, smaller
-from jaxbandit.fast import computed_once, exponential, log_and_excess, log_of_sum, polynomial
+from jaxbandit.fast import computed_once, exponential, larger, log_and_excess, log_of_sum, polynomial, smaller
 
 Solver = Literal["halley", "bisection"]
 SOLVERS = list(get_args(Solver))

@@ -1,4 +1,7 @@
-"""One-parameter exponential families of rewards: the divergence of two means, and what a divergence allows."""
+"""One-parameter exponential families of rewards: the divergence of two means, and what a divergence allows.
+
+Others may take what is listed here; `environments` also takes `tilting`, which tilts a chain along its rewards.
+"""
 
 from jaxbandit.base import Family
 from jaxbandit.families.independent import Bernoulli, Exponential, Gaussian, Poisson

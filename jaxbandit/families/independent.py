@@ -10,9 +10,8 @@ import numpy as np
 from jaxbandit.arguments import choice, number
 from jaxbandit.base import Array, pytree, static
 from jaxbandit.confidence.bernoulli import SOLVERS, Solver, exponential_excess, kl_upper, shortfall
-from jaxbandit.confidence.larger import larger, smaller
 from jaxbandit.divergences import bernoulli_kl
-from jaxbandit.fast import computed_once, exponential, log_and_excess
+from jaxbandit.fast import computed_once, exponential, larger, log_and_excess, smaller
 
 FAR = 1e30  # a ratio of means from which one of them is as good as 0
 
@@ -52,7 +51,7 @@ class Gaussian:
     """Normal rewards of a known variance: D(m || n) = (m - n)^2 / (2 variance).
 
     Args:
-      variance: positive; rewards of any law with tails that are no heavier, such as 1/4 for [0, 1], may be so played.
+      variance: positive. Rewards may be of any law whose tails are no heavier: 1/4 does for rewards in [0, 1].
 
     Raises:
       ValueError: from `validate`, for a variance that is not positive.
@@ -130,7 +129,7 @@ class Poisson:
 class Exponential:
     """Waiting times: D(m || n) = m/n - 1 - log(m/n), for positive means.
 
-    A mean of 0 stands for a law that pays 0 for certain, which no other mean of the family can be taken for.
+    A mean of 0 stands for the law that always pays 0, which cannot be confused with any other of the family.
 
     Source: Garivier and Cappe 2011, section 4.
 
@@ -185,7 +184,7 @@ class Exponential:
 def _begin(goal: Array, growing: float) -> tuple[Array, Array, Array]:
     """A bracket of the root of f(x) = goal and an x within 0.7 % of it.
 
-    f is the Bernoulli divergence of `confidence.kl_bound` at its ends, in the unit in which it has no other number: of
+    f is a limit of the Bernoulli divergence of `confidence.kl_bound`, scaled so that it has no parameter: that of
     rare successes (`growing` 0), which is Poisson's x - log(1 + x), or of rare failures (`growing` 1), which is the
     exponential law's x - 1 + exp(-x).
     """

@@ -8,13 +8,13 @@ import numpy as np
 from jaxbandit import chains
 from jaxbandit.arguments import Numbers, check_together
 from jaxbandit.base import Array, pytree
-from jaxbandit.confidence.larger import larger, smaller
 from jaxbandit.families.tilting import largest_cycle, tilted
+from jaxbandit.fast import larger, smaller
 
 CELLS = 128  # of the table, a power of 2
 NEAR = 1e-9  # of the reward's range, from the ends of the means to those of the table
 FIELDS = {"theta": "[N]", "mean": "[N]", "between": "[N, N]", "bends": "[M, B]", "reward": "[S]"}
-FARTHEST = 600.0  # theta times the reward's range where even that is not near
+FARTHEST = 600.0  # theta times the reward's range, where the table ends even if its means are not that near
 
 
 @pytree
@@ -22,8 +22,8 @@ class TabledChains:
     """Chains tilted along their reward, each known by its mean m = A'(theta), A the log of the largest eigenvalue.
 
     D(m || n) = A(eta) - A(theta) - (eta - theta) m, n = A'(eta). A is a polynomial of degree 5 between the thetas of a
-    table, with the right A, A' and A'' at both ends. What is added up to D are positive parts: from theta to an end of
-    its cell, from end to end, and from there to eta, where with D(x || y) = A(y) - A(x) - (y - x) A'(x), for i between
+    table, with the right A, A' and A'' at both ends. D is added up from nonnegative parts: from theta to an end of its
+    cell, from end to end, and from there to eta. With D(x || y) = A(y) - A(x) - (y - x) A'(x) and theta_i between them
 
         D(theta || eta) = D(theta || i) + D(i || eta) + (A'(i) - m) (eta - theta_i).
 
@@ -35,7 +35,7 @@ class TabledChains:
     theta: Array  # [N + 1]
     mean: Array  # [N + 1], A' there
     between: Array  # [N + 1, N + 1], D from row to column
-    bends: Array  # [N, 4], the coefficients 2 to 5 of A in the share of a cell that is gone
+    bends: Array  # [N, 4], the coefficients 2 to 5 of A in the position within a cell, from 0 to 1
     reward: Array  # [S], what every arm's states pay
 
     @property
@@ -90,7 +90,7 @@ class TabledChains:
         return jnp.clip(mean, means[0], means[-1])
 
     def _place(self, mean: Array) -> tuple[Array, Array]:
-        """The cell of a mean, and the share of it that is gone where A' is the mean."""
+        """The cell of a mean, and the position within it, from 0 to 1, at which A' is the mean."""
         cell = jnp.zeros(mean.shape, jnp.int32)
         for step in _halves(CELLS):
             cell = jnp.where(self._read(self.mean, cell + step) <= mean, cell + step, cell)
@@ -143,7 +143,7 @@ def _rise(bends: list[Array], step: Array) -> Array:
 
 
 def _root(bends: list[Array], slope: Array, goal: Array, most: Array) -> Array:
-    """The step in [0, most] at which slope step + the polynomial is the goal, by four steps of Newton's kind."""
+    """The step in [0, most] at which slope step + the polynomial is the goal, by four of Newton's steps."""
     tiny = float(np.finfo(goal.dtype).tiny)
     goal = smaller(goal, 1e30)
     step = 2 * goal / larger(slope + jnp.sqrt(slope * slope + 4 * bends[0] * goal), tiny)
@@ -156,7 +156,7 @@ def _root(bends: list[Array], slope: Array, goal: Array, most: Array) -> Array:
 
 
 def tabulated(generator: np.ndarray, reward: np.ndarray) -> TabledChains:
-    """The table of a family, as far as means come near to their ends, with cells halved where A' is least accurate."""
+    """The table of a family, to thetas whose means are near their limits, with cells halved where A' is worst."""
     unit = np.ptp(reward)
     scaled = (reward - reward.min()) / unit
     ends = [sign * _far_enough(sign, generator, scaled) for sign in (-1, 1)]
@@ -184,7 +184,7 @@ def _between(theta: np.ndarray, found: np.ndarray) -> np.ndarray:
 
 
 def _bends(theta: np.ndarray, found: np.ndarray) -> np.ndarray:
-    """Coefficients 2 to 5 [N, 4] of the polynomials in the share of a cell with A, A' and A'' right at both ends."""
+    """Coefficients 2 to 5 [N, 4] of polynomials in the position within a cell, with A, A', A'' right at its ends."""
     value, mean, curvature = found.T
     width = np.diff(theta)
     two = curvature[:-1] * width**2 / 2
@@ -204,7 +204,7 @@ def _far_enough(sign: int, generator: np.ndarray, reward: np.ndarray) -> float:
 
 
 def _at(theta: float, generator: np.ndarray, reward: np.ndarray) -> tuple[float, float, float]:
-    """A, A' and A'' at theta; A'' is the mean square of what reward and the next state's value exceed the last's by."""
+    """A, A' and A'' at theta; A'' is the mean square of the reward less its mean plus the change of relative value."""
     rows, value = tilted(theta, generator, reward)
     law = chains.stationary(rows)
     mean = float(law @ reward)

@@ -15,7 +15,7 @@ from jaxbandit.probabilities import stochastic
 
 
 def generator_and_reward(generator: Array, reward: Array) -> tuple[np.ndarray, np.ndarray]:
-    """What a family is made of, checked: the generator with rows that sum to 1, and the reward."""
+    """The generator of a family, with rows that sum to 1, and its reward, checked."""
     rows = finite("generator", generator)
     if rows.ndim != 2 or rows.shape[0] != rows.shape[1] or len(rows) < 2:
         raise ValueError(f"generator: shape {rows.shape} is not [S, S] with S >= 2")
@@ -54,8 +54,8 @@ def perron(weights: Any) -> Any:
     """Right eigenvector [S] of the largest eigenvalue of an irreducible nonnegative matrix, NumPy's or JAX's.
 
     By 40 squarings, without subtractions, so that small entries keep their digits. Powers of a periodic matrix have no
-    limit, so a multiple of the identity is added: a lower bound of the eigenvalue, the largest n-th root of the
-    diagonal of the n-th power for n up to S, for beside a much larger one the eigenvalue would lose its digits.
+    limit, so a multiple of the identity is added. It is a lower bound of the eigenvalue, the largest n-th root of an
+    entry on the diagonal of the n-th power for n up to S; a much larger one would cost the eigenvalue its digits.
 
     >>> perron(np.array([[0.5, 0.5], [1.0, 0.0]])).tolist()
     [1.0, 1.0]

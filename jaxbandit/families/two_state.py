@@ -10,11 +10,10 @@ import numpy as np
 
 from jaxbandit.arguments import integer, number
 from jaxbandit.base import Array, pytree, static
-from jaxbandit.confidence.larger import larger, smaller
 from jaxbandit.divergences import scaled
-from jaxbandit.fast import computed_once, exponential, log_of_sum, polynomial
+from jaxbandit.fast import computed_once, exponential, larger, log_of_sum, polynomial, smaller
 
-LEAST = 1e-20  # a share of plays that is as good as 0: the squares of smaller ones are beyond float32
+LEAST = 1e-20  # a share of plays that counts as 0: the squares of smaller ones are beyond float32
 MOST = 100.0  # kappa beyond which the formulas lose more than a digit
 
 
@@ -34,8 +33,8 @@ class TwoStateChains:
     Args:
       kappa: in (0, 100]; above 1 where the two states change often. `chain_family` finds it from a chain.
       low, high: what the two states pay.
-      steps: of Halley's kind, in `upper`, in float32; one more is taken in float64. 1 is enough for kappa up to 1, 2
-        for kappa up to 100.
+      steps: number of Halley's steps in `upper`, in float32; float64 takes one more. 1 is enough for kappa up to 1,
+        2 for kappa up to 100.
 
     Raises:
       ValueError: from `validate`, for a kappa outside (0, 100], or arms whose states do not pay `low` and `high`.

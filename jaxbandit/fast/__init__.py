@@ -1,13 +1,13 @@
-"""Nothing but speed: what others take from here stands for a plain form of a line or a few, and can be deleted for it.
+"""Functions that are here for speed alone: each stands for a plain form of a line or a few, and can be deleted for it.
 
 `JAXBANDIT_PLAIN=1` in the environment chooses the plain forms everywhere; a test holds that every policy's counts are the
-same either way. All that JAX and XLA are asked for beyond their documented interfaces stands in this room:
+same either way. `larger` and `smaller` are their own plain forms: solvers rely on what they return for NaN. This is what
+the room asks of JAX and XLA beyond their documented interfaces:
 
 | what is asked | where | what it buys | when it is gone |
 |---|---|---|---|
 | the attributes of jaxprs and equations (`eqns`, `invars`, `outvars`, `constvars`, `primitive`, `params`, `aval`, a literal's `val`), names of primitives and of their parameters | `jaxprs`, `batching`, `compilation` | rounds with the runs last: TV-KL-UCB 2.4 times as fast | `batching.over_runs` falls back to `jax.vmap`, `compilation.in_one_piece` to the function as it is |
 | that `reshard`, which JAX adds where runs are shared out, changes nothing within a device's share | `batching` | IMED-MC with a gap 12 times as fast | that function goes through `jax.vmap` |
-| the text of a jaxpr without addresses and names, and the constants within it | `jaxprs.told` | nothing: it tells changed code, in a process, a sweep or a resumed result | the text may differ, and a folder is refused that could go on |
 | the dimension numbers and modes of `gather`, `scatter` and `scatter-add` | `jaxprs.points` | plainly written reads and writes as vectors over runs | what is not known goes through `jax.vmap` |
 | that a float division is computed once, whatever consumes it | `comparisons.computed_once` | UCB-SM twice as fast | the same numbers, computed more often |
 | how `jax.random` numbers its random bits, and the layout of its keys | `batching`, `random_bits` | uniform 4 times, the gradient bandit 1.9 times as fast | found out at the first use by comparing bits; then `jax.random` itself draws |
@@ -17,14 +17,31 @@ same either way. All that JAX and XLA are asked for beyond their documented inte
 | the compiler option `xla_cpu_prefer_vector_width` | `compilation.wide_vectors` | AVX-512: a tenth | a small program is compiled with it first; where XLA refuses, it is left out |
 | float32 as IEEE bits | `elementary` | KL-UCB 1.2 times as fast | cannot go away |
 
-Others may take `over_runs`, `add_one`, `computed_once`, `cosine_and_sine`, `exponential`, `log`, `log_and_excess`, `log_of_sum`, `look_up`,
-`look_up_each`, `polynomial`, `threefry`, `Compiled`, `use_cache` and `jaxprs.told`.
+Elsewhere, one thing of this kind is asked, and not for speed: the text of a jaxpr (`simulation.program_text`), by which changed
+code is noticed. Where it differs, a folder is refused that could be continued.
+
+Some choices that are made for speed cannot be separated from what they compute. They stand where that is computed:
+
+| choice | where | instead of |
+|---|---|---|
+| rows of up to three states are lists of arrays, longer ones one array | `confidence.row.arithmetic` | one array |
+| two and three states are solved by formulas written out, more by loops | `confidence.row.tilt`, `confidence.row.stationary_mean` | the loops |
+| Newton's steps of three states and the divergence of their rows, as plain numbers | `confidence.chain.interior_point_three_states`, `confidence.chain.row_divergence_three_states` | `confidence.chain.interior_point` |
+| half the steps for a policy with three states | `confidence.chain.likelihood.ratio_to(quick=True)` | all steps |
+| three computations of one index, for two, three and more states; what follows from counts alone is kept in the state | `policies.tv_kl_ucb` | the computation for more states, from the counts |
+| one arm after the other, so that few numbers at a time stay in the fastest cache | `policies.imed_mc`, `policies.tv_kl_ucb` | all arms at once |
+| arms compared one by one | `selection` | `jax.lax.top_k` |
+| runs cut into tiles and blocks that stay in a cache, an axis of size 1 taken off | `simulation.plan`, `simulation.tiles` | one program for all runs |
+| the library's own code traced once in a process | `simulation.tracing` | tracing at every call |
+
+Others may take what is listed here, and `simulation` also takes `jaxprs.constants` and `jaxprs.primitives`.
 """  # noqa: E501
 
 from jaxbandit.fast.batching import over_runs
 from jaxbandit.fast.comparisons import add_one, computed_once, look_up, look_up_each
 from jaxbandit.fast.compilation import Compiled, use_cache
 from jaxbandit.fast.elementary import cosine_and_sine, exponential, log, log_and_excess, log_of_sum, polynomial
+from jaxbandit.fast.extremes import larger, smaller
 from jaxbandit.fast.random_bits import threefry
 from jaxbandit.fast.switch import PLAIN
 
@@ -35,6 +52,7 @@ __all__ = [
     "computed_once",
     "cosine_and_sine",
     "exponential",
+    "larger",
     "log",
     "log_and_excess",
     "log_of_sum",
@@ -42,6 +60,7 @@ __all__ = [
     "look_up_each",
     "over_runs",
     "polynomial",
+    "smaller",
     "threefry",
     "use_cache",
 ]

@@ -174,7 +174,7 @@ def _scan(parameters: dict[str, Any], inputs: list[Value], runs: int) -> list[Va
 
 
 def _by_comparison(name: str, equation: Any, inputs: list[Value], runs: int) -> Array | None:
-    """Single entries read or written by comparing; None where that is no way to do it."""
+    """Single entries read or written by comparing; None where that cannot be done or does not pay."""
     (values, has), index = inputs[0], inputs[1]
     shape = values.shape[:-1] if has else values.shape
     many = equation.invars[1].aval.shape[:-1]

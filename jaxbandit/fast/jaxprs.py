@@ -2,7 +2,6 @@
 
 from __future__ import annotations
 
-import re
 from collections.abc import Callable, Iterator, Sequence
 from typing import Any, NamedTuple
 
@@ -29,7 +28,6 @@ FOLDS: dict[str, Callable[[Array, Array], Array]] = {
     "reduce_and": jnp.bitwise_and,
     "reduce_or": jnp.bitwise_or,
 }
-CALLBACKS = frozenset(["pure_callback", "io_callback"])
 CALLS = frozenset("jit pjit closed_call custom_jvp_call custom_vjp_call remat checkpoint".split())
 
 
@@ -96,45 +94,14 @@ def primitives(jaxpr: Any) -> Iterator[str]:
                 yield from primitives(inner)
 
 
-def told(function: Callable[..., Any], arguments: Sequence[Any]) -> tuple[Any, list[bytes]]:
-    """What a function returns, as shapes, and what it computes, as bytes that are the same in every process.
-
-    The bytes are its jaxpr's text and its constants' values. Left out are addresses, the colours of a terminal, and
-    names of Python functions with the rules of differentiation that go with them, as nothing is differentiated.
-
-    Args:
-      arguments: arrays or their shapes.
-
-    Raises:
-      ValueError: it calls back into Python, where no jaxpr tells what is computed.
-    """
-    fresh = jax.make_jaxpr(lambda *given: function(*given), return_shape=True)  # a new function, which has no trace yet
-    closed, returned = fresh(*arguments)
-    if not CALLBACKS.isdisjoint(primitives(closed.jaxpr)):
-        raise ValueError("calls back into Python, so that nobody can tell when its code changes; write it in jax.numpy")
-    pieces = [_NAMES.sub("", str(closed)).encode()]
-    for constant in _constants(closed):
-        is_key = jnp.issubdtype(jnp.result_type(constant), jax.dtypes.prng_key)
-        array = np.asarray(jax.random.key_data(constant) if is_key else constant)
-        pieces.append(f"{array.dtype}{array.shape}".encode() + array.tobytes())
-    shapes = [
-        jax.ShapeDtypeStruct(each.shape, each.dtype, weak_type=getattr(each, "weak_type", False))
-        for each in closed.out_avals
-    ]  # older versions of JAX leave out of `returned` what is a Python number
-    return jax.tree.unflatten(jax.tree.structure(returned), shapes), pieces
-
-
-_NAMES = re.compile(r"\x1b\[[0-9;]*m| at 0x[0-9a-f]+|\b(?:name|jvp|fwd|bwd|jvp_jaxpr_fun|jvp_jaxpr_thunk)=\S+")
-
-
-def _constants(closed: Any) -> Iterator[Array]:
+def constants(closed: Any) -> Iterator[Array]:
     """The constants of a jaxpr, and of those within it that keep their own; arrays among its literals, too."""
     yield from getattr(closed, "consts", ())
     for equation in getattr(closed, "jaxpr", closed).eqns:
         yield from (each.val for each in equation.invars if np.ndim(getattr(each, "val", 0)))
         for parameter in jax.tree.leaves(tuple(equation.params.values()), is_leaf=lambda leaf: hasattr(leaf, "jaxpr")):
             if hasattr(parameter, "jaxpr") or hasattr(parameter, "eqns"):
-                yield from _constants(parameter)
+                yield from constants(parameter)
 
 
 class Points(NamedTuple):

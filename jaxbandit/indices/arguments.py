@@ -13,7 +13,7 @@ def checked_rows(name: str, rows: Array) -> np.ndarray:
     """Transitions [K, S, S] in float64.
 
     Raises:
-      ValueError: with the name: another shape, or rows that are no laws.
+      ValueError: with the name: another shape, or rows that are not probabilities.
     """
     array = finite(name, rows)
     if array.ndim != 3 or array.shape[1] != array.shape[2] or 0 in array.shape:
@@ -25,7 +25,7 @@ def checked_reward(reward: Array, arms: int, states: int) -> np.ndarray:
     """Rewards [K, S] in float64, from [S] or [K, S].
 
     Raises:
-      ValueError: another shape, or no numbers.
+      ValueError: another shape, or not numbers.
     """
     array = finite("reward", reward)
     if array.shape not in ((states,), (arms, states)):

@@ -12,8 +12,8 @@ from jaxbandit.indices.arguments import checked_reward, checked_rows
 def gittins(transition: Array, reward: Array, discount: float) -> np.ndarray:
     """Gittins index [K, S] of every state of every arm: the best rate at which playing on from there can pay.
 
-    With X_0 = s, X_1, .. the arm's chain, its index in state s is the largest value, over all rules when to stop that
-    play at least once, of
+    With X_0 = s, X_1, .. the arm's chain, its index in state s is the largest value, over all stopping rules that play
+    at least once, of
     E(sum over n < N of discount^n reward(X_n+1)) / E(sum over n < N of discount^n), N the number of plays.
     Rewards are paid on arrival, as everywhere here: where a source pays R(s) in the state s that is left, its R is
     transition @ reward. Of arms that stay where they are while they are not played, one play a round, the rule that
@@ -43,8 +43,8 @@ def _of_arm(transition: np.ndarray, earned: np.ndarray, discount: float) -> np.n
     """The indices [S] of one arm, where a play in state s earns `earned` [S] on average.
 
     The chain is killed with probability 1 - discount a play, so that an index is the most reward that can be had per
-    probability of being killed. The state where a single play has most of it is stopped in last of all; it is then
-    taken out of the chain, and what is earned in passing through it is given to the others.
+    probability of being killed. The state where a single play has the highest such rate is the last in which to
+    stop; it is then taken out of the chain, and what is earned in passing through it is added to the others.
     """
     moves, killed, earned = discount * transition, np.full(len(earned), 1 - discount), earned.copy()
     index, left = np.empty(len(earned)), np.arange(len(earned))

@@ -6,22 +6,25 @@ import numpy as np
 
 from jaxbandit.arguments import number
 
-MOST = 2 * 10**6  # rounds, beyond which their weights take seconds and gigabytes
-TAIL = 0.1  # the part of the error that is left to the rounds behind the last, as these are always missed
+MOST = 2 * 10**6  # rounds; the weights of more take seconds and gigabytes
+TAIL = 0.1  # the part of the error that is allowed for the rounds after the last recorded one, which are all missed
 
 
 def rounds_to_record(discount: float, error: float = 1e-4) -> np.ndarray:
-    """Rounds [T] int64, increasing, that tell a discounted sum to within error / (1 - discount): times of `simulate`.
+    """Rounds to record, from which a discounted sum is known to within error / (1 - discount).
 
-    With rewards in [0, 1] and one play a round, `metrics.discounted_reward` of a result with these times is never
-    further than that from the sum over all rounds. A tenth of the error is for the rounds behind the last one, the rest
-    for the order of rewards between two of them, which mostly changes much less.
-    The ways between them grow as rounds lose weight: 0.999 and 1e-4 need 2,800 of 11,508 rounds, 1e-3 needs 597 of
-    9,206.
+    They are `times` of `simulate`. With rewards in [0, 1] and one play a round, `metrics.discounted_reward` of such a
+    result differs from the sum over all rounds by no more than that. A tenth of the error is allowed for the rounds
+    after the last recorded one, the rest for the unknown order of rewards between two recorded rounds, which mostly
+    matters much less. The intervals between recorded rounds grow as rounds lose weight: a discount of 0.999 needs
+    2,800 of 11,508 rounds for an error of 1e-4, and 597 of 9,206 for 1e-3.
 
     Args:
       discount: in [0, 1).
       error: in (0, 1), as a share of 1 / (1 - discount), the most that can be collected.
+
+    Returns:
+      rounds [T] int64, increasing.
 
     Raises:
       ValueError: the argument and what is wrong with it.
@@ -43,11 +46,11 @@ def rounds_to_record(discount: float, error: float = 1e-4) -> np.ndarray:
 
 
 def _growing(last: int, first: float, root: float) -> np.ndarray:
-    """Rounds up to `last`, the way from t to the next at most first / root^t, which shares the error most evenly."""
+    """Rounds up to `last`, from t to the next at most first / root^t apart, which spreads the error most evenly."""
     times = [0]
     while times[-1] < last:
-        way = first * root ** -times[-1] if root else 1.0
-        times.append(int(min(last, times[-1] + max(1.0, np.floor(min(way, last))))))
+        interval = first * root ** -times[-1] if root else 1.0
+        times.append(int(min(last, times[-1] + max(1.0, np.floor(min(interval, last))))))
     return np.array(times[1:])
 
 

@@ -11,7 +11,7 @@ from jaxbandit.base import Array, described
 from jaxbandit.chains import recurrent_classes
 from jaxbandit.indices.arguments import checked_reward, checked_rows
 
-ROUNDING = 1e-8  # of the largest number compared; closer ones are equal
+ROUNDING = 1e-8  # relative to the largest number compared; closer numbers count as equal
 
 
 @described
@@ -32,14 +32,14 @@ def whittle(active: Array, passive: Array, reward: Array, *, discount: float | N
 
     One arm alone is played or not in each round; if it is, it moves by `active` and pays reward(s') of the state s'
     moved to, else it moves by `passive` and a subsidy is paid. The arm is indexable if a larger subsidy never makes it
-    optimal to play in a state where it was optimal not to; only then is the rule that plays the largest indices one.
+    optimal to play in a state where it was optimal not to; only then does the arm have an index in every state.
     With `passive` the identity, an arm that is not played stays, and the index is the Gittins index.
 
     Args:
       active, passive: [K, S, S], row-stochastic.
       reward: [S] or [K, S].
-      discount: in [0, 1), or None for the long-run average, for which every way of playing that the search meets must
-        lead to a single recurrent class: an arm that stays where it is left has no average index.
+      discount: in [0, 1), or None for the long-run average. Then the chain must have a single recurrent class
+        whichever states the search lets the player play in: an arm that stays where it is left has no average index.
 
     Returns:
       index [K, S], NaN for an arm that is not indexable, and indexable [K].

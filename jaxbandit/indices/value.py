@@ -22,8 +22,8 @@ def gittins_value(transition: Array, reward: Array, discount: float, initial: Ar
       transition: [K, S, S], row-stochastic.
       reward: [S] or [K, S], paid on arrival.
       discount: in [0, 1).
-      initial: [K, S], the law of every arm's first state, which the player knows while the state itself is not seen
-        before the arm is played. A row with a single 1 is a known state.
+      initial: [K, S], the law of every arm's first state. The player knows this law, and sees the state itself only
+        when the arm is played. A row with a single 1 is a known state.
 
     Raises:
       ValueError: the argument and what is wrong with it.

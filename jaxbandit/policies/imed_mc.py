@@ -8,7 +8,7 @@ import jax
 import jax.numpy as jnp
 
 from jaxbandit.base import Array, Feedback, Task, pytree, total
-from jaxbandit.confidence.likelihood import LikeliestChain, likeliest_chain, ratio_to
+from jaxbandit.confidence.chain import LikeliestChain, likeliest_chain, ratio_to
 from jaxbandit.fast import computed_once, exponential, log
 from jaxbandit.policies import checks
 from jaxbandit.policies.leaders import leaders, least_index, no_leaders

@@ -7,7 +7,7 @@ from typing import get_args
 import jax.numpy as jnp
 
 from jaxbandit.base import Array, Feedback, Task, pytree, static, total
-from jaxbandit.confidence.likelihood import chain_mean_upper
+from jaxbandit.confidence import chain_mean_upper
 from jaxbandit.policies import checks
 from jaxbandit.policies.exploration import Clock, level
 from jaxbandit.policies.memory import Transitions, no_transitions

@@ -141,6 +141,7 @@ def uniform(word: Array, dtype: Any) -> Array:
     return ((word >> 1).astype(jnp.int32).astype(dtype) + 0.5) * 2**-31
 
 
+# `quantiles.normal` is accurate further out in the tails, and takes for one draw the 64 bits that give two here.
 def normals(first: Array, second: Array, dtype: Any) -> tuple[Array, Array]:
     """Two independent normal numbers from two words of 32 random bits.
 

@@ -9,9 +9,7 @@ import jax.numpy as jnp
 
 from jaxbandit.base import Array, Feedback, Task, pytree, static, total
 from jaxbandit.confidence import Solver, kl_bound
-from jaxbandit.confidence.ball import weighted_mean_max
-from jaxbandit.confidence.rows import MOST_LISTED, array_of
-from jaxbandit.confidence.stationary import excursions
+from jaxbandit.confidence.row import MOST_LISTED, array_of, excursions, weighted_mean_max
 from jaxbandit.divergences import DISTANCES, Distance, farthest, threshold
 from jaxbandit.fast import computed_once
 from jaxbandit.policies import checks
@@ -160,7 +158,7 @@ class Summaries(NamedTuple):
     plays: Array  # [K] int32
     departures: Array  # [K], plays in the present state
     mean: Array  # [K], sample mean
-    row: Array  # [K, S], `stationary.excursions` of the estimates: the present state's row,
+    row: Array  # [K, S], `confidence.row.excursions` of the estimates: the present state's row,
     means: Array  # [K, S], mean rewards of the cycles
     lengths: Array  # [K, S], and their lengths
     distance: Array | None  # [K], of the farthest estimated rows; None for KL-UCB-MC

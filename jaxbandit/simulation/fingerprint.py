@@ -14,7 +14,6 @@ import numpy as np
 
 from jaxbandit.fast import PLAIN
 from jaxbandit.simulation.request import Request
-from jaxbandit.version import __version__
 
 VERSION = 2  # of a fingerprint; the first had no programs
 LARGE = 100  # fields with more numbers than this are told by a hash
@@ -59,17 +58,6 @@ def asked(request: Request) -> dict[str, Any]:
     if not getattr(jax.config, "jax_threefry_partitionable", True):
         found["threefry_partitionable"] = False
     return found
-
-
-def provenance(request: Request) -> dict[str, Any]:
-    """What a reader wants to know, as JSON: the versions, and every policy's class and values."""
-    return {
-        "versions": {"jaxbandit": __version__, "jax": jax.__version__, "numpy": np.__version__},
-        "policies": {
-            label: {"class": type(policy).__name__, "hyperparameters": hyperparameters(policy, request.variants[label])}
-            for label, policy in request.policies.items()
-        },
-    }
 
 
 def differences(found: Mapping[str, Any], wanted: Mapping[str, Any], same_versions: bool) -> list[str]:
@@ -123,7 +111,7 @@ def values(thing: Any, index: int | None = None) -> dict[str, str]:
     found = {}
     for path, leaf in jax.tree_util.tree_flatten_with_path(thing)[0]:
         found[jax.tree_util.keystr(path, simple=True, separator=".")] = _exact(leaf if index is None else leaf[index])
-    return found | {name: str(value) for name, value in _statics(thing).items() if _is_plain(value)}
+    return found | {name: str(value) for name, value in statics(thing).items() if is_plain(value)}
 
 
 def _exact(numbers: Any) -> str:
@@ -132,34 +120,14 @@ def _exact(numbers: Any) -> str:
     return f"{array.dtype}{list(array.shape)} {data}"
 
 
-def hyperparameters(policy: Any, variants: int) -> dict[str, list[Any]]:
-    """By name, a value for each of the stacked variants; of large arrays, their type and shape."""
-    found = {}
-    for path, leaf in jax.tree_util.tree_flatten_with_path(policy, is_leaf=_is_row)[0]:
-        array = np.stack(leaf, axis=1) if _is_row(leaf) else leaf
-        short = array.dtype.kind in "biuf" and array[0].size <= LARGE
-        name = jax.tree_util.keystr(path, simple=True, separator=".")
-        found[name] = array.tolist() if short else [f"{array.dtype}{list(array.shape[1:])}"] * variants
-    statics = {name: value if _is_plain(value) else repr(value) for name, value in _statics(policy).items()}
-    return found | {name: [value] * variants for name, value in statics.items()}
-
-
-def _statics(thing: Any) -> dict[str, Any]:
+def statics(thing: Any) -> dict[str, Any]:
     fields = dataclasses.fields(thing) if dataclasses.is_dataclass(thing) else ()
     return {field.name: getattr(thing, field.name) for field in fields if field.metadata.get("static", False)}
 
 
-def _is_plain(value: Any) -> bool:
+def is_plain(value: Any) -> bool:
     """Whether a value's text says what it is."""
-    return (
-        value is None or isinstance(value, str | int | float) or (type(value) is tuple and all(map(_is_plain, value)))
-    )
-
-
-def _is_row(thing: Any) -> bool:
-    """A list of numbers, which JAX takes for as many leaves and a reader for one value."""
-    numbers = type(thing) in (list, tuple) and all(isinstance(each, np.ndarray) for each in thing)
-    return numbers and len({each.shape for each in thing}) == 1
+    return value is None or isinstance(value, str | int | float) or (type(value) is tuple and all(map(is_plain, value)))
 
 
 def programs(request: Request) -> dict[str, dict[str, str]]:

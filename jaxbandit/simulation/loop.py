@@ -15,10 +15,11 @@ from jaxbandit.arguments import integer, shown, truth
 from jaxbandit.base import Array
 from jaxbandit.interruption import ctrl_c
 from jaxbandit.results.result import Result, join_times
-from jaxbandit.simulation.fingerprint import check_versions, differences, fingerprint, provenance
+from jaxbandit.simulation.fingerprint import check_versions, differences, fingerprint
 from jaxbandit.simulation.memory import check_memory
 from jaxbandit.simulation.plan import Plan, make_plan
 from jaxbandit.simulation.progress import Programs, compilers, progress_bar, rounds_left, warn_of_nan
+from jaxbandit.simulation.provenance import provenance
 from jaxbandit.simulation.recording import Record
 from jaxbandit.simulation.request import Policies, Request, Scenarios, check, default_times
 from jaxbandit.simulation.tiles import Tile, gather, to_host

@@ -12,7 +12,7 @@ from typing import Any
 import jax
 import numpy as np
 
-from jaxbandit.fast.jaxprs import told
+from jaxbandit.simulation.program_text import told
 
 
 class MethodError(Exception):

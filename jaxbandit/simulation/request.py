@@ -2,7 +2,6 @@
 
 from __future__ import annotations
 
-import inspect
 from collections.abc import Mapping, Sequence
 from dataclasses import dataclass, replace
 from typing import Any
@@ -13,7 +12,7 @@ import numpy as np
 
 from jaxbandit.arguments import finite, integer, truth
 from jaxbandit.base import Array, Environment, Policy, Task, check_key, pairing, problem, reward_table, stack
-from jaxbandit.simulation.leaves import check_contract, check_leaves
+from jaxbandit.simulation.contracts import check_contract, check_leaves, check_task
 from jaxbandit.simulation.recording import OfFour, Record, recorder_programs, recorders_of
 from jaxbandit.simulation.tracing import Program, Shown, Size, Traced, environment_program, one_of, policy_program
 
@@ -189,35 +188,6 @@ def _listed(policies: Policies, tasks: list[Task]) -> dict[str, list[Policy]]:
             check_leaves(f"policies[{label!r}]", policy)
         listed[label] = variants
     return listed
-
-
-def check_task(where: str, policy: Any, task: Task) -> None:
-    """Refuse a task that the policy refuses, or that its `init` cannot be for.
-
-    Raises:
-      ValueError: with `where` the policy stands, and its own reason.
-    """
-    if pairing(task.environment) == "shared" and not _takes_states(policy):
-        raise ValueError(
-            f"{where}: {type(policy).__name__} is for arms with states of their own; those of {task.name} share one "
-            "state (a decision process), for which a policy's init takes (reward, shown)"
-        )
-    validate = getattr(policy, "validate", None)
-    if validate is None:
-        return
-    try:
-        validate(task)
-    except ValueError as error:
-        field = str(error).partition(":")[0]
-        raise ValueError(f"{where}{'.' if hasattr(policy, field) else ': '}{error}") from error
-
-
-def _takes_states(policy: Any) -> bool:
-    try:
-        inspect.signature(policy.init).bind(None, None)
-    except (TypeError, ValueError):
-        return False
-    return True
 
 
 def _check_without_table(where: str, environment: Any) -> None:

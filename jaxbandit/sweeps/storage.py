@@ -20,7 +20,8 @@ import numpy as np
 
 from jaxbandit.results.file import whole_file
 from jaxbandit.results.result import Result
-from jaxbandit.simulation.fingerprint import asked, check_versions, differences, fingerprint, provenance
+from jaxbandit.simulation.fingerprint import asked, check_versions, differences, fingerprint
+from jaxbandit.simulation.provenance import provenance
 from jaxbandit.simulation.request import Request
 
 MANIFEST, LOCK, HOLDER = "manifest.json", ".lock", ".running"

@@ -12,7 +12,7 @@ from jaxbandit.arguments import integer
 from jaxbandit.base import Array, Environment, Feedback, Policy, Task, pairing, reward_table
 from jaxbandit.environments import markov
 from jaxbandit.selection import top_arms
-from jaxbandit.simulation.request import check_task
+from jaxbandit.simulation.contracts import check_task
 from jaxbandit.simulation.tracing import Size, environment_program, policy_program
 from jaxbandit.testing.requirements import require, require_close, require_numbers, shapes
 

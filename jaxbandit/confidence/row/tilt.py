@@ -1,9 +1,9 @@
 """How far, in KL divergence, a row must move for its weighted mean to reach a value.
 
 A row p gives each of S states a probability p_j. State j has a value m_j and a positive weight w_j (all 1 for a plain
-mean; for a stationary mean the length of the cycle that begins with a step to j, see `stationary`). The weighted mean
-of a row q is sum of q_j w_j m_j / sum of q_j w_j. It equals v exactly where sum of q_j x_j = 0, x_j = w_j (m_j - v).
-For v above the mean of p itself,
+mean; for a stationary mean the length of the cycle that begins with a step to j, see `stationary_mean`). The weighted
+mean of a row q is sum of q_j w_j m_j / sum of q_j w_j. It equals v exactly where sum of q_j x_j = 0,
+x_j = w_j (m_j - v). For v above the mean of p itself,
 
     K(v) = the smallest KL(p || q) = sum of p_j log(p_j / q_j) over rows q with sum of q_j x_j = 0
 
@@ -12,7 +12,7 @@ K(v) = radius for v; `nearest`, here, gives K(v), its first two derivatives by v
 
 The row is q_j = p_j / (1 - tau x_j), where the number tau >= 0 is the Lagrange multiplier of the constraint; it
 maximises sum of p_j log(1 - tau x_j), and that maximum is K(v). Let t be the state with the largest x, which is
-positive. tau lies between 0 and 1 / x_t, the pole of t, so the code works without units in
+positive. tau lies between 0 and 1 / x_t, the pole of t, so the code works with the ratios
 
     r_j = x_j / x_t, at most 1,    z = tau x_t, from 0 to 1,    g = -sum of p_j r_j, positive.
 
@@ -31,9 +31,8 @@ import jax.numpy as jnp
 import numpy as np
 
 from jaxbandit.base import Array
-from jaxbandit.confidence.larger import larger, smaller
-from jaxbandit.confidence.rows import Row, at_largest, chosen_sum, dot, each, largest, sum_of
-from jaxbandit.fast import computed_once, log
+from jaxbandit.confidence.row.arithmetic import Row, at_largest, chosen_sum, dot, each, largest, sum_of
+from jaxbandit.fast import computed_once, larger, log, smaller
 
 
 class Tilt(NamedTuple):

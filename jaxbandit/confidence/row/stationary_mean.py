@@ -11,9 +11,9 @@ import numpy as np
 
 from jaxbandit.arguments import Numbers, accepts
 from jaxbandit.base import Array
-from jaxbandit.confidence.ball import weighted_mean_max
 from jaxbandit.confidence.bernoulli import RADIUS, SOLVERS, Solver
-from jaxbandit.confidence.rows import Row, chosen_sum, each, smallest, sum_of
+from jaxbandit.confidence.row.arithmetic import Row, chosen_sum, each, smallest, sum_of
+from jaxbandit.confidence.row.ball import weighted_mean_max
 from jaxbandit.fast import computed_once
 
 ARGUMENTS: dict[str, Numbers | list[str]] = {

@@ -1,7 +1,7 @@
 """How well counts of an arm's transitions agree with a mean reward of at least some value, for the chain as a whole.
 
-Arms with two states are solved in closed form (`two_states`, `two_state_upper`), those with more by steps of Newton's
-kind (`relative_values`, `search`).
+Arms with two states are solved in closed form (`two_states`, `two_states_upper`), those with more by
+Newton's steps (`many_states`, `multistart`).
 """
 
 from __future__ import annotations
@@ -15,10 +15,10 @@ import numpy as np
 
 from jaxbandit.arguments import Numbers, accepts
 from jaxbandit.base import Array
-from jaxbandit.confidence import relative_values, two_state_upper, two_states
-from jaxbandit.confidence.larger import larger, smaller
-from jaxbandit.confidence.search import STEPS_OF_THREE
-from jaxbandit.confidence.two_states import TINY
+from jaxbandit.confidence.chain import many_states, two_states, two_states_upper
+from jaxbandit.confidence.chain.multistart import STEPS_OF_THREE
+from jaxbandit.confidence.chain.two_states import TINY
+from jaxbandit.fast import larger, smaller
 
 COUNTS, PAID, GAP = Numbers("[..., S, S]", 0), Numbers("[..., S]"), Numbers("[...]", 0, 1)
 NEVER = 1e30  # where no chain is good enough
@@ -99,14 +99,14 @@ def chain_mean_upper(counts: Array, reward: Array, level: Array) -> Array:
       and never below it; the largest reward where the best paid state was never left; never NaN. More states: in a test
       of 12 hard counts two are off by more than 1e-4.
 
-    Source: the confidence region is Burnetas and Katehakis's (1996); the solver is our own, see `two_state_upper`.
+    Source: the confidence region is Burnetas and Katehakis's (1996); the solver is our own, see `two_states_upper`.
 
     >>> counts = jnp.array([[60, 40], [40, 20]])
     >>> round(float(chain_mean_upper(counts, jnp.array([0.0, 1.0]), jnp.array(2.0))), 4)
     0.4488
     """
     if counts.shape[-1] > 2:
-        upper = relative_values.mean_upper(counts, reward, jnp.asarray(level, float))
+        upper = many_states.mean_upper(counts, reward, jnp.asarray(level, float))
         if counts.shape[-1] == 3:
             pairs = _pairs(counts, reward)
             found = chain_mean_upper(pairs.counts, pairs.reward, jnp.broadcast_to(level, upper.shape)[None])
@@ -114,14 +114,14 @@ def chain_mean_upper(counts: Array, reward: Array, level: Array) -> Array:
                 upper = jnp.where(closed, larger(upper, within), upper)
         return upper
     ordered, low, high = _ordered(counts, reward)
-    return low + (high - low) * two_state_upper.share_upper(ordered, level)
+    return low + (high - low) * two_states_upper.share_upper(ordered, level)
 
 
 def likeliest_chain(counts: Array, reward: Array, gap: Array | None = None) -> LikeliestChain:
     """The likeliest chain, of the chains whose gap is at least `gap`."""
     counts, reward = jnp.asarray(counts), jnp.asarray(reward, float)
     if counts.shape[-1] > 2:
-        return LikeliestChain(*relative_values.likeliest(counts, reward, gap=_for_each(gap, counts)))
+        return LikeliestChain(*many_states.likeliest(counts, reward, gap=_for_each(gap, counts)))
     ordered, low, high = _ordered(counts, reward)
     share, parts = two_states.likeliest(ordered, gap)
     # exact where the share is 0 or 1, and where both states pay the same
@@ -141,7 +141,7 @@ def ratio_to(
     if not isinstance(chain.parts, (two_states.Estimates, two_states.InClass)):
         mean = jnp.broadcast_to(jnp.asarray(mean, float), chain.mean.shape)
         steps = STEPS_OF_THREE // 2 if quick else STEPS_OF_THREE
-        ratio = relative_values.likelihood_ratio(counts, reward, mean, gap=_for_each(gap, counts), steps=steps)
+        ratio = many_states.likelihood_ratio(counts, reward, mean, gap=_for_each(gap, counts), steps=steps)
         ratio = ratio - chain.parts
         if counts.shape[-1] == 3 and gap is None:
             pairs = _pairs(counts, reward)

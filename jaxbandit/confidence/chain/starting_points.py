@@ -1,8 +1,8 @@
-"""Where the search for the likeliest chain with a given mean begins: chains near the estimate with about that mean.
+"""Where the search for the likeliest chain with a given mean starts: chains near the estimate with about that mean.
 
-There can be several local minima, when two or more states pay more than the mean: one in which the arm goes to the best
-paid state more often than was seen, one in which it goes to the second best, and so on. So the search begins once for
-each of these states (`goals`).
+Where two or more states pay more than the mean there can be several local minima: one in which the arm goes to the best
+paid state more often than was seen, one in which it goes to the second best, and so on. So there is one starting point
+for each of these states (`goals`).
 """
 
 from __future__ import annotations
@@ -12,19 +12,19 @@ from functools import reduce
 import jax.numpy as jnp
 
 from jaxbandit.base import Array
-from jaxbandit.confidence.interior import TINY, Box, Point, ahead, staying
-from jaxbandit.confidence.larger import larger, smaller
-from jaxbandit.confidence.rows import MOST_LISTED, Row, alone, array_of, beside, dot, each, sum_of
-from jaxbandit.confidence.stationary import excursions
+from jaxbandit.confidence.chain.interior_point import TINY, Box, Point, ahead, staying
+from jaxbandit.confidence.row.arithmetic import MOST_LISTED, Row, alone, array_of, beside, dot, each, sum_of
+from jaxbandit.confidence.row.stationary_mean import excursions
+from jaxbandit.fast import larger, smaller
 
 PRIOR = 0.5  # transitions of each kind that was never seen
 _LEAST_PRIOR = 1e-7
-_TURNS = 2  # improvements of the number of transitions that are added
+_TURNS = 2  # corrections of the number of transitions that are added
 _MOST_GOALS = 3
 
 
 def goals(reward: Array, mean: Array) -> Array:
-    """The rewards [starts, ...] of the states that the search moves to: the best ones that pay more than the mean."""
+    """The rewards [starts, ...] of the states that the searches move to: the best ones that pay more than the mean."""
     found = [jnp.broadcast_to(jnp.max(reward, -1), mean.shape)]
     for _ in range(min(reward.shape[-1] - 1, _MOST_GOALS) - 1):
         below = jnp.max(jnp.where(reward < found[-1][..., None], reward, -jnp.inf), -1)
@@ -33,11 +33,11 @@ def goals(reward: Array, mean: Array) -> Array:
 
 
 def begun(n: Row, paid: Array, mean: Array | None, goal: Array, high: Array | None) -> tuple[Point, Row]:
-    """The point to begin from, and the transitions that were added to n so that its chain has about the mean asked for.
+    """The starting point, and the transitions that were added to n so that its chain has about the wanted mean.
 
-    They are half a transition of each kind that was not seen, or fewer where that gives too large a mean. Where it
-    gives too small a mean they are transitions to the goal as well, in each state as many as make the chain leave the
-    state by the same factor more often. Where `mean` is None any mean will do, and `goal` is not used.
+    For each move that was not seen, half a transition is added, or less if the mean becomes too large. If it is too
+    small, transitions to the goal are added, so many that the chain leaves every state more often by the same factor.
+    Where `mean` is None any mean will do, and `goal` is not used.
     """
     same = staying(n, paid)
     bottom = -most(-paid)

@@ -15,8 +15,7 @@ import jax.numpy as jnp
 import numpy as np
 
 from jaxbandit.base import Array
-from jaxbandit.confidence.larger import larger
-from jaxbandit.fast import log, polynomial
+from jaxbandit.fast import larger, log, polynomial
 
 TINY = 1e-30
 

@@ -27,9 +27,8 @@ import numpy as np
 
 from jaxbandit.base import Array
 from jaxbandit.confidence.bernoulli import begin
-from jaxbandit.confidence.larger import larger, smaller
-from jaxbandit.confidence.two_states import TINY, Counts, likeliest
-from jaxbandit.fast import computed_once, exponential, log_of_sum
+from jaxbandit.confidence.chain.two_states import TINY, Counts, likeliest
+from jaxbandit.fast import computed_once, exponential, larger, log_of_sum, smaller
 
 MOST = 1e20  # of z = nu / (n10 - nu); from there on nu is n10 but for rounding
 

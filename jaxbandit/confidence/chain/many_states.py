@@ -1,13 +1,15 @@
 """How much less likely the transitions of one chain are, at best, under a chain with a given stationary mean.
 
-n_sj transitions from state s to state j were seen, N_s departures of state s, p_s = n_s / N_s. Among all chains Q
+n_sj transitions from state s to state j were seen, N_s departures from state s, p_s = n_s / N_s. For three and more
+states this module computes
 
-    J(m) = the smallest sum over s of N_s KL(p_s || Q_s) with a stationary mean of at least m,
+    J(m) = the smallest sum over s of N_s KL(p_s || Q_s) over the chains Q with a stationary mean of at least m.
 
-and with a gap g among the chains whose relative values u obey (max r - min r) / (max u - min u) >= g; for two states
-that is p01 + p10, for rows that are all the same it is 1. `search` finds the chain. There can be several local minima;
-it begins once near each of them. Three states without a gap are solved in the program's floats, all others in float64,
-because the equations of a chain that hardly moves need more digits than float32 has.
+With a gap g, only the chains count whose relative values u obey (max r - min r) / (max u - min u) >= g. For two states
+the left side is p01 + p10; for a chain whose rows are all the same it is 1. `multistart` searches for the minimum from
+several starting points, because there can be several local minima. Three states without a gap are solved in the
+program's floats and all other cases in float64, because the equations of a chain that hardly moves need more digits
+than float32 has.
 """
 
 from __future__ import annotations
@@ -20,11 +22,11 @@ import jax
 import jax.numpy as jnp
 
 from jaxbandit.base import Array, total
-from jaxbandit.confidence.interior import TINY
-from jaxbandit.confidence.larger import larger, smaller
-from jaxbandit.confidence.rows import alone, dot, each, largest, row_of, sum_of
-from jaxbandit.confidence.search import STEPS_OF_THREE, class_likeliest, least
-from jaxbandit.confidence.stationary import excursions
+from jaxbandit.confidence.chain.interior_point import TINY
+from jaxbandit.confidence.chain.multistart import STEPS_OF_THREE, class_likeliest, least
+from jaxbandit.confidence.row.arithmetic import alone, dot, each, largest, row_of, sum_of
+from jaxbandit.confidence.row.stationary_mean import excursions
+from jaxbandit.fast import larger, smaller
 
 _STEPS_OF_BOUND = 8
 

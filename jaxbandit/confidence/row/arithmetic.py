@@ -1,8 +1,9 @@
-"""Rows with one entry for each state, and what is computed of them.
+"""Rows of a chain, with one entry for each state, and arithmetic on them.
 
-The entries are arrays of one shape [...], one number for each arm, say. A row of up to three states is a list of them,
-which XLA vectorises best; a longer one is one array [S, ...], for a program whose length hardly depends on S. What is
-one number beside a row (`beside`, sums, the largest entry) has the shape of an entry, for a longer row [1, ...].
+The entries are arrays of one shape [...], for example one number for each arm. A row of up to three states is a list of
+entries, which XLA vectorises best; a longer row is one array [S, ...], so that the length of the program hardly depends
+on S. A number that belongs to a row as a whole, such as its sum, has the shape [...] beside a list, and [1, ...] beside
+an array.
 """
 
 from __future__ import annotations
@@ -15,8 +16,7 @@ import jax
 import jax.numpy as jnp
 
 from jaxbandit.base import Array
-from jaxbandit.confidence.larger import larger, smaller
-from jaxbandit.fast import computed_once
+from jaxbandit.fast import computed_once, larger, smaller
 
 MOST_LISTED = 3  # states
 Row = list[Array] | Array
@@ -33,17 +33,17 @@ def row_of(array: Array) -> Row:
 
 
 def array_of(row: Row) -> Array:
-    """What `row_of` has made a row: the entries along the last axis."""
+    """The entries of a row along the last axis: the reverse of `row_of`."""
     return jnp.stack(row, -1) if isinstance(row, list) else jnp.moveaxis(row, 0, -1)
 
 
 def beside(row: Row, number: Array) -> Array:
-    """An array [...] in the shape that numbers beside this row have."""
+    """An array [...] in the shape of a number that belongs to this row as a whole."""
     return number if isinstance(row, list) else number[None]
 
 
 def alone(row: Row, number: Array) -> Array:
-    """A number that stood beside this row, as an array [...]."""
+    """A number that belongs to this row as a whole, as an array [...]: the reverse of `beside`."""
     return number if isinstance(row, list) else number[0]
 
 

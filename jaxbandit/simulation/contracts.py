@@ -1,7 +1,8 @@
-"""What a policy or an environment is made of: numbers that JAX has, found out before it is asked."""
+"""What a policy or an environment must be, found out on the host: methods, numbers that JAX has, a task that suits."""
 
 from __future__ import annotations
 
+import inspect
 from collections.abc import Iterator
 from typing import Any
 
@@ -9,6 +10,7 @@ import jax
 import numpy as np
 
 from jaxbandit.arguments import shown
+from jaxbandit.base import Task, pairing
 
 
 def check_contract(where: str, thing: Any, methods: tuple[str, ...], kind: str) -> None:
@@ -52,3 +54,32 @@ def _fits(array: np.ndarray) -> bool:
         return array.dtype.kind in "bfcV" and array.dtype.itemsize <= 16 and array.dtype != np.longdouble
     known = np.iinfo(jax.dtypes.canonicalize_dtype(array.dtype))
     return not array.size or bool(known.min <= array.min() and array.max() <= known.max)
+
+
+def check_task(where: str, policy: Any, task: Task) -> None:
+    """Refuse a task that the policy refuses, or that its `init` cannot be for.
+
+    Raises:
+      ValueError: with `where` the policy stands, and its own reason.
+    """
+    if pairing(task.environment) == "shared" and not _takes_states(policy):
+        raise ValueError(
+            f"{where}: {type(policy).__name__} is for arms with states of their own; those of {task.name} share one "
+            "state (a decision process), for which a policy's init takes (reward, shown)"
+        )
+    validate = getattr(policy, "validate", None)
+    if validate is None:
+        return
+    try:
+        validate(task)
+    except ValueError as error:
+        field = str(error).partition(":")[0]
+        raise ValueError(f"{where}{'.' if hasattr(policy, field) else ': '}{error}") from error
+
+
+def _takes_states(policy: Any) -> bool:
+    try:
+        inspect.signature(policy.init).bind(None, None)
+    except (TypeError, ValueError):
+        return False
+    return True

@@ -1,12 +1,13 @@
-"""What is maximised over a KL ball, in units without a unit, and where the search for the maximum begins.
+"""The maximisation over a KL ball without units, and where the search for the maximum begins.
 
-Values are counted down from the best one in units of their range (`below`); weights are scaled so that their mean under
-p is 1, hence "the mean" is sum of p_j w_j value_j. v moves from the mean towards a target, usually the best value:
+Values are counted down from the best one and divided by their range (`below`, from 0 to 1). Weights are divided by
+their mean under p, so that the mean of the values is the sum of p_j w_j value_j. The value v that is sought moves from
+this mean towards a target, usually the best value:
 
     v = (mean + added target) / (1 + added),  gap = target - mean,  left = target - v = gap / (1 + added),
     gain = v - mean = added left,  added = w (exp(y) - 1),  w = the target's weight.
 
-`tilt` explains the letters p_j (row), w_j (weights), x_j and y's part in K; `ball` finds the y >= 0 that is sought.
+`tilt` defines p_j (row), w_j (weights), x_j and K(v); `ball` finds the y >= 0 at which K(v) is the radius.
 """
 
 from __future__ import annotations
@@ -18,9 +19,8 @@ import numpy as np
 
 from jaxbandit.base import Array
 from jaxbandit.confidence.bernoulli import begin
-from jaxbandit.confidence.larger import larger, smaller
-from jaxbandit.confidence.rows import Row, at_largest, chosen_sum, dot, each, kept, largest
-from jaxbandit.fast import exponential
+from jaxbandit.confidence.row.arithmetic import Row, at_largest, chosen_sum, dot, each, kept, largest
+from jaxbandit.fast import exponential, larger, smaller
 
 FAR = 46.0  # a y at which v equals its target to rounding, whatever the weights of an estimated chain
 
@@ -68,7 +68,7 @@ def best_target(problem: Problem) -> Target:
     held = chosen_sum(each(lambda a, w: a * w, p, weights), inside)
     heaviest = largest(each(lambda w, here: jnp.where(here, w, 0), weights, inside))
     weight = jnp.where(share > 0, held / jnp.where(share > 0, share, 1), heaviest)
-    # to shrink all other states alike is one way to reach v, so y is at least what `bernoulli.kl_bound` has: max(a, s)
+    # to shrink all other states alike is one way to reach v, so y is at least max(a, s) of `bernoulli.kl_bound`
     ratio = radius / larger(rest, tiny)
     low = smaller(larger(ratio, jnp.sqrt(2 * ratio * share)), FAR)
     lost, kept = exponential(low)
@@ -91,7 +91,7 @@ def placed(problem: Problem, target: Target, added: Array) -> tuple[Row, Array, 
 
 
 def within_reach(problem: Problem) -> tuple[Array, Row]:
-    """A gain of the mean that the radius allows (y to 0.7 %), and what as much growth of each state alone would gain.
+    """A gain of the mean that the radius allows (y to 0.7 %), and the gain if each state alone grew by as much.
 
     The states above the mean are taken as one state and the rest as another, each in the proportions that it has under
     p. Where p holds none of the states above, all goes to the one that gains most, which is exact for a unit vector.

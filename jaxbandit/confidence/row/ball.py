@@ -3,12 +3,12 @@
 The largest weighted mean over the rows q with KL(p || q) <= radius is the root v of K(v) = radius. `tilt` explains K
 and the letters p_j (row), w_j (weights), x_j and tau, and finds K, its derivatives and the row for a given v.
 
-The root is sought in y >= 0, in the units and letters of `problem`. With two states, y is that of `bernoulli.kl_bound`:
-the lower one's probability P shrinks to P exp(-y), and K = P y - Q log(1 + P (1 - exp(-y)) / Q), Q = 1 - P, is
-increasing and convex. `best_target` gives a target and a lower bound of y, `within_reach` a gain to begin from,
-`_halley` the root and `_row` the maximiser. One case may need another target: a state over a million times heavier than
-the best one takes nearly all the weight after a small move towards it, so that K is nearly flat up to its value and
-steep beyond. `_halley` evaluates K at that value first, and makes it the target if the root lies below it.
+The root is sought in y >= 0, with the scaling and the letters of `scaled_problem`. With two states, y is that of
+`bernoulli.kl_bound`: the lower one's probability P shrinks to P exp(-y), and K = P y - Q log(1 + P (1 - exp(-y)) / Q),
+Q = 1 - P, is increasing and convex. `best_target` gives a target and a lower bound of y, `within_reach` a gain to begin
+from, `_halley` the root and `_row` the maximiser. One case may need another target: a state over a million times
+heavier than the best one takes nearly all the weight after a small move towards it, so that K is nearly flat up to its
+value and steep beyond. `_halley` evaluates K at that value first, and makes it the target if the root lies below it.
 """
 
 from __future__ import annotations
@@ -23,9 +23,7 @@ import numpy as np
 from jaxbandit.arguments import Numbers, accepts
 from jaxbandit.base import Array
 from jaxbandit.confidence.bernoulli import RADIUS, SOLVERS, Solver
-from jaxbandit.confidence.larger import larger, smaller
-from jaxbandit.confidence.problem import FAR, Problem, Target, best_target, placed, scaled, within_reach
-from jaxbandit.confidence.rows import (
+from jaxbandit.confidence.row.arithmetic import (
     Row,
     alone,
     array_of,
@@ -39,8 +37,9 @@ from jaxbandit.confidence.rows import (
     smallest,
     sum_of,
 )
-from jaxbandit.confidence.tilt import Tilt, nearest
-from jaxbandit.fast import computed_once, exponential
+from jaxbandit.confidence.row.scaled_problem import FAR, Problem, Target, best_target, placed, scaled, within_reach
+from jaxbandit.confidence.row.tilt import Tilt, nearest
+from jaxbandit.fast import computed_once, exponential, larger, smaller
 
 STEPS = 4  # Halley steps after the first one, in float32; three states take one fewer, more than 16 one more
 _HEAVIER = 1e6  # a state this many times heavier than the best one has K evaluated at its value first

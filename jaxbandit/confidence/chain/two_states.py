@@ -26,8 +26,7 @@ from typing import NamedTuple
 import jax.numpy as jnp
 
 from jaxbandit.base import Array
-from jaxbandit.confidence.larger import larger, smaller
-from jaxbandit.fast import log_and_excess
+from jaxbandit.fast import larger, log_and_excess, smaller
 
 PAIRS = 2  # of steps
 TINY = 1e-30
@@ -112,7 +111,7 @@ def _likeliest_share(counts: Counts, gap: Array) -> tuple[Array, Array]:
 
 
 def _newton(counts: Counts, gap: Array, w: Array, rest: Array) -> tuple[Array, Array]:
-    """A step towards the w where up = n01 / w + n11 gap / (1 - gap + gap w) equals its like `down` for 1 - w."""
+    """A step towards the w where up = n01 / w + n11 gap / (1 - gap + gap w) equals `down`, the same for 1 - w."""
     n00, n01, n10, n11 = counts
     w, rest = larger(w, 1e-9), larger(rest, 1e-9)
     of_w, above = _inverses(w, 1 - gap + gap * w)
@@ -147,8 +146,8 @@ def likelihood_ratio(counts: Counts, chain: Likeliest, above: Array, below: Arra
 
         L(A, B) - L(a, b) = n00 log(1 + x) - n01 log(1 + y) + n10 log(1 + z) - n11 log(1 + w).
 
-    Where counts are large, these terms are much larger than their sum. So their linear parts, which cancel but for what
-    the class adds, are left out of the logarithms: see `_row`.
+    Where counts are large, these terms are much larger than their sum. So their linear parts, which cancel except
+    for what the class adds, are left out of the logarithms: see `_row`.
 
     Args:
       above, below: positive.
@@ -214,7 +213,7 @@ def _ratio_to_class(counts: Counts, chain: InClass, above: Array, below: Array, 
 
 
 def _row(shrinking: Array, growing: Array, fall: Array, share: Array, rise: Array) -> Array:
-    """shrinking log(1 + fall) - growing log(1 + rise), but for the linear parts shrinking share and growing rise.
+    """shrinking log(1 + fall) - growing log(1 + rise), without the linear parts shrinking share and growing rise.
 
     One outcome of a row, seen `shrinking` times, becomes rarer, by a factor 1 + fall; share = fall / (1 + fall). The
     other, seen `growing` times, becomes more frequent by a factor 1 + rise.

@@ -1,10 +1,11 @@
-"""The likeliest chain with a given stationary mean, searched for from several beginnings.
+"""The likeliest chain with a given stationary mean, searched for from several starting points.
 
-`interior` makes the steps. The relative values u where they arrive, and multipliers x_s of the rows' equations, give
+`interior_point` takes the steps. The relative values u at which they arrive, and the multipliers x_s = weight_s /
+total_s, give the log-likelihood ratio
 
-    J(m) = sum over s of N_s sum over j of p_sj log(1 - x_s v_sj),    v_sj = u_j - u_s - (m - r_s),
+    J(m) = sum over s and j of n_sj log(1 - x_s v_sj),    v_sj = u_j - u_s - (m - r_s).
 
-where an error of u or x is squared.
+At the optimum its derivatives by u and by x are 0, so that small errors of u and x change J to second order only.
 """
 
 from __future__ import annotations
@@ -13,17 +14,17 @@ import jax
 import jax.numpy as jnp
 
 from jaxbandit.base import Array, total
-from jaxbandit.confidence.beginning import PRIOR, begun, goals
-from jaxbandit.confidence.interior import Point, ahead, step
-from jaxbandit.confidence.interior_of_three import Matrix, PointOfThree, step_of_three
-from jaxbandit.confidence.larger import larger, smaller
-from jaxbandit.confidence.rows import MOST_LISTED, Row, alone, beside, dot, each
-from jaxbandit.confidence.rows_of_three import divergence, log_and_rest
+from jaxbandit.confidence.chain.interior_point import Point, ahead, step
+from jaxbandit.confidence.chain.interior_point_three_states import Matrix, PointOfThree, step_of_three
+from jaxbandit.confidence.chain.row_divergence_three_states import divergence, log_and_rest
+from jaxbandit.confidence.chain.starting_points import PRIOR, begun, goals
+from jaxbandit.confidence.row.arithmetic import MOST_LISTED, Row, alone, beside, dot, each
+from jaxbandit.fast import larger, smaller
 
 STEPS_OF_THREE, STEPS = 24, 40
 INFINITE = 1e30  # in place of an infinite J
 _LAST_PRIOR = 1e-6  # transitions of each kind that was never seen, in the last steps
-_TIE = 1e-4  # derivative by the mean of what is added to the likelihood, so that of several best chains
+_TIE = 1e-4  # slope of a term in the mean, which makes the largest mean of several likeliest chains win
 
 
 def _rows(counts: Array, listed: bool) -> Row:
@@ -43,7 +44,7 @@ def class_likeliest(counts: Array, reward: Array, gap: Array) -> tuple[Array, Ar
 def least(
     counts: Array, reward: Array, mean: Array, gap: Array | None, steps: int = STEPS_OF_THREE
 ) -> tuple[Array, Array]:
-    """The least J that the searches from several beginnings find, and its derivative by the mean.
+    """The least J that the searches from several starting points find, and its derivative by the mean.
 
     `steps` are made where there are three states and no gap, else `STEPS`.
     """
@@ -64,7 +65,7 @@ def least(
 def _from_one(
     counts: Array, reward: Array, mean: Array, goal: Array, gap: Array | None, steps: int
 ) -> tuple[Array, Array, Array]:
-    """What the search that begins near one goal finds: the number that it is judged by, J and its derivative."""
+    """What the search from the starting point of one goal finds: the number that ranks it, J and its derivative."""
     n, paid = _rows(counts, counts.shape[-1] == MOST_LISTED and gap is None), jnp.moveaxis(reward, -1, 0)
     point = _found(n, paid, mean, goal, None if gap is None else _span(reward, gap, mean.shape), steps)
     ratio, slope = _ratio(n, point, paid), jnp.sum(point.weight, 0)
@@ -73,7 +74,7 @@ def _from_one(
         return most, jnp.where(jnp.abs(most - ratio) < 0.05 + 0.05 * most, larger(ratio, 0), most), slope
     rounding = 0.01 * (1 + jnp.max(point.weight, 0))
     arrived = jnp.all(point.weight >= -rounding[None], 0)
-    ratio = jnp.where(ratio < INFINITE, larger(ratio, 0), INFINITE)  # also where it is not a number
+    ratio = jnp.where(ratio < INFINITE, larger(ratio, 0), INFINITE)  # infinite where it is NaN
     return jnp.where(arrived, ratio, INFINITE), ratio, slope
 
 
@@ -133,7 +134,7 @@ def _found_of_three(n: Row, paid: Array, begun: Point, extra: Row, steps: int) -
 
 
 def _ratio_at(value: Array, n: Row, paid: Array, mean: Array) -> Array:
-    """What the likeliest chain with these relative values costs: never less than the least J, whatever they are."""
+    """J of the likeliest chain with these relative values, whatever they are: never below the least J."""
     v = [value[j][None] - value - (mean[None] - paid) for j in range(3)]  # each an array over s
     apart = [(value[j] - value[k])[None] for j, k in ((0, 1), (0, 2), (1, 2))]
     parts = divergence(n, v, apart)

@@ -1,0 +1,22 @@
+"""How likely the counts of an arm's transitions are, at best, under chains with a given stationary mean.
+
+Two states are solved in closed form, more states by an interior-point method. Others may take what is listed here.
+"""
+
+from jaxbandit.confidence.chain.likelihood import (
+    LikeliestChain,
+    chain_likelihood_ratio,
+    chain_mean,
+    chain_mean_upper,
+    likeliest_chain,
+    ratio_to,
+)
+
+__all__ = [
+    "LikeliestChain",
+    "chain_likelihood_ratio",
+    "chain_mean",
+    "chain_mean_upper",
+    "likeliest_chain",
+    "ratio_to",
+]

@@ -1,0 +1,19 @@
+"""What a KL ball around one row of a chain allows: the largest mean over it, and the extreme stationary means.
+
+Others may take what is listed here; `chain` also takes the arithmetic of rows from `arithmetic`.
+"""
+
+from jaxbandit.confidence.row.arithmetic import MOST_LISTED, Row, array_of
+from jaxbandit.confidence.row.ball import kl_ball_max, weighted_mean_max
+from jaxbandit.confidence.row.stationary_mean import excursions, stationary_mean_lower, stationary_mean_upper
+
+__all__ = [
+    "MOST_LISTED",
+    "Row",
+    "array_of",
+    "excursions",
+    "kl_ball_max",
+    "stationary_mean_lower",
+    "stationary_mean_upper",
+    "weighted_mean_max",
+]

@@ -1,0 +1,139 @@
+"""Each step to the likeliest chain is Newton's: against the whole system of equations, solved at once by NumPy."""
+
+import jax
+import jax.flatten_util
+import jax.numpy as jnp
+import numpy as np
+import pytest
+
+from jaxbandit import chains
+from jaxbandit.confidence.chain import interior_point, interior_point_three_states, starting_points
+
+SHORTENED = 0.9
+begun = jax.jit(starting_points.begun)
+
+
+def equations(z, target, paid, mean, high, barrier, push):
+    """What is 0 at the optimum, for one case, in the letters of docs/computed/likeliest_chain.md; all rows are [s, j].
+
+    Args:
+      z: the unknowns, a dict.
+      mean: the m that is wanted; not used where it is free.
+      high, barrier: of the box, or None.
+      push: None where m is given.
+    """
+    q, slack, y, u = z["q"], z["slack"], z["weight"], z["value"]
+    v = u[None] - u[:, None] - (z["mean"] - paid)[:, None]
+    balance = y @ q - y * q.sum(1)
+    found = [
+        (q * slack - target).ravel(),
+        (z["total"][:, None] - y[:, None] * v - slack).ravel(),
+        1 - q.sum(1),
+        (q * v).sum(1),
+        (z["mean"] - mean if push is None else push - y @ q.sum(1))[None],
+    ]
+    if high is None:  # one of the balances follows from the others, and only differences of u count
+        return jnp.concatenate([*found, balance[1:], (u.sum() - jax.lax.stop_gradient(u.sum()))[None]])
+    sides = z["below"] * u - barrier, z["above"] * (high - u) - barrier
+    return jnp.concatenate([*found, balance + z["below"] - z["above"], *sides])
+
+
+@jax.jit
+def linearised(z, *given):
+    """What the equations are at z, and their derivatives by all unknowns, a square matrix."""
+    flat, shaped = jax.flatten_util.ravel_pytree(z)
+    return equations(z, *given), jax.jacobian(lambda flat: equations(shaped(flat), *given))(flat)
+
+
+def newton(z, *given):
+    """The change of each unknown, and the length at which nothing positive loses more than nine tenths."""
+    residual, matrix = map(np.asarray, linearised(z, *given))
+    change = jax.flatten_util.ravel_pytree(z)[1](jnp.asarray(np.linalg.solve(matrix, -residual)))
+    high = given[3]
+    losses = [-change[name] / z[name] for name in ("q", "slack", "below", "above") if name in z]
+    losses += [] if high is None else [-change["value"] / z["value"], change["value"] / (high - z["value"])]
+    return change, min(1.0, SHORTENED / max(float(loss.max()) for loss in losses))
+
+
+def unknowns(point, case):
+    """One case of a point."""
+    z = {"q": np.stack(point.q)[..., case].T, "slack": np.stack(point.slack)[..., case].T}
+    z |= {name: getattr(point, name)[..., case] for name in ("weight", "total", "value", "mean")}
+    if point.box is not None:
+        z |= {"below": point.box.below[..., case], "above": point.box.above[..., case]}
+    return jax.tree.map(jnp.asarray, z)
+
+
+def problems(states, cases, seed):
+    """Counts [j, s, case] of every move, rewards, and a mean between the chain's own and the best reward."""
+    rng = np.random.default_rng(seed)
+    counts = rng.integers(1, 40, (states, states, cases)).astype(float)
+    paid = rng.random((states, cases))
+    rows = (counts / counts.sum(0)).T  # [case, s, j]
+    own = np.array([chains.stationary(chain) @ reward for chain, reward in zip(rows, paid.T, strict=True)])
+    return counts, paid, own + rng.uniform(0.3, 0.9, cases) * (paid.max(0) - own)
+
+
+def check_step(before, after, given, case):
+    """All unknowns after a step, and the residuals that it carries."""
+    z, found = unknowns(before, case), unknowns(after, case)
+    change, length = newton(z, *given)
+    for name, start in z.items():
+        expected = start + length * change[name]
+        if name == "value" and given[3] is None:
+            expected, found[name] = expected - expected[0], found[name] - found[name][0]
+        np.testing.assert_allclose(found[name], expected, rtol=1e-7, atol=1e-7, err_msg=name)
+    v = found["value"][None] - found["value"][:, None] - (found["mean"] - given[1])[:, None]
+    drift = found["total"][:, None] - found["weight"][:, None] * v - found["slack"]
+    np.testing.assert_allclose(np.stack(after.drift)[..., case].T, drift, atol=1e-7)
+    np.testing.assert_allclose(after.moment[..., case], (found["q"] * v).sum(1), atol=1e-9)
+    return length
+
+
+@pytest.mark.parametrize("kind", ["mean", "box", "box and free mean"])
+def test_a_step_is_newtons(kind):
+    """Over all chains with a mean, over a class of chains with a mean, and over a class."""
+    with jax.enable_x64(True):
+        cases = 4
+        counts, paid, mean = map(jnp.asarray, problems(4, cases, seed=4))
+        high = None if kind == "mean" else jnp.full(cases, 3.0)
+        wanted = mean if kind != "box and free mean" else None
+        point, _ = begun(counts, paid, wanted, jnp.max(paid, 0), high)
+        push = jnp.full(cases, 1e-2) if wanted is None else None
+        step = jax.jit(interior_point.step)
+        lengths = []
+        for _ in range(6):
+            after = step(point, counts, paid, jnp.asarray(0.1), push)
+            for case in range(cases):
+                box = (None, None) if high is None else (high[case], 0.1)
+                given = (counts[..., case].T, paid[:, case], mean[case], *box, None if push is None else push[case])
+                lengths.append(check_step(point, after, given, case))
+            point = after
+        assert min(lengths) < 1 and 1 in lengths
+
+
+def test_a_step_of_three_states_is_newtons():
+    with jax.enable_x64(True):
+        counts, paid, mean = map(jnp.asarray, problems(3, 8, seed=1))
+        first, _ = begun(list(counts), paid, mean, jnp.max(paid, 0), None)
+
+        def turned(row):
+            return [[row[j][s] for j in range(3)] for s in range(3)]
+
+        rows = (turned(row) for row in (first.q, first.slack, first.drift))
+        point = interior_point_three_states.PointOfThree(
+            *rows, *map(list, (first.weight, first.total, first.value, first.moment))
+        )
+
+        def whole(point):
+            q, slack, drift = ([jnp.stack([row[j] for row in rows]) for j in range(3)] for rows in point[:3])
+            rest = dict(zip(("weight", "total", "value", "moment"), map(jnp.stack, point[3:]), strict=True))
+            return first._replace(q=q, slack=slack, drift=drift, **rest)
+
+        step = jax.jit(interior_point_three_states.step_of_three)
+        for _ in range(6):
+            after = step(point, turned(counts), [mean - reward for reward in paid])
+            for case in range(8):
+                given = (counts[..., case].T, paid[:, case], mean[case], None, None, None)
+                check_step(whole(point), whole(after), given, case)
+            point = after
