@@ -15,13 +15,12 @@ import optax
 import pytest
 
 import jaxbandit
-from jaxbandit import KLUCB, GradientBandit, Myopic, Result, Uniform, pytree, simulate, static, sweep, two_state
+from jaxbandit import KLUCB, GradientBandit, Myopic, Uniform, pytree, simulate, static, sweep, two_state
 from jaxbandit.environments import restless
 from jaxbandit.policies.memory import no_visits
 from jaxbandit.simulation import methods, tiles, tracing
 from jaxbandit.simulation.fingerprint import fingerprint
 from jaxbandit.simulation.request import check
-from jaxbandit.sweeps import storage
 
 ARMS = two_state([0.5, 0.4, 0.3], [0.4, 0.55, 0.65])
 SIZE = {"runs": 5, "horizon": 40, "times": [20, 40]}
@@ -135,7 +134,7 @@ def test_the_same_in_another_process_with_other_hashes():
 def test_other_versions_go_on_with_one_warning_that_names_both(tmp_path, monkeypatch):
     cases = {"a": case(mine())["m"], "b": case(mine(), runs=3)["m"]}
     before = sweep(cases, tmp_path)
-    monkeypatch.setattr("jaxbandit.simulation.fingerprint.__version__", "7.0")
+    monkeypatch.setattr("jaxbandit.simulation.provenance.__version__", "7.0")
     with pytest.warns(UserWarning, match=r"jaxbandit 0.* and goes on with jaxbandit 7.0, jax .*: the values") as seen:
         after = sweep({name: {**each, "runs": 8} for name, each in cases.items()}, tmp_path)
     assert len(seen) == 1
@@ -143,34 +142,12 @@ def test_other_versions_go_on_with_one_warning_that_names_both(tmp_path, monkeyp
     sweep({name: {**each, "runs": 8} for name, each in cases.items()}, tmp_path)  # known by now: no warning
     with pytest.raises(ValueError, match="the code of policy 'mine' changed"):
         sweep(case(mine("2 + plays")) | {"a": case(mine("2 + plays"))["m"]}, tmp_path)
-    monkeypatch.setattr("jaxbandit.simulation.fingerprint.__version__", "8.0")
+    monkeypatch.setattr("jaxbandit.simulation.provenance.__version__", "8.0")
     with (
         pytest.raises(ValueError, match=r"cases\['a'\]: key changed"),
         pytest.warns(UserWarning, match="goes on with jaxbandit 8.0"),
     ):
         sweep({"a": {**cases["a"], "key": jax.random.key(3)}}, tmp_path)
-
-
-def test_files_of_the_first_kind_are_read_but_not_continued(tmp_path):
-    """As 0.1.0 wrote them before programs were known: the header's version is 1, the fingerprint its specification."""
-    result = simulate(ARMS, {"u": Uniform()}, **SIZE)
-    result.save(tmp_path / "r.npz")
-    with np.load(tmp_path / "r.npz") as file:
-        arrays = dict(file)
-    header = json.loads(str(arrays["header"]))
-    del header["recorded"], header["fingerprint"]
-    header |= {"version": 1, "specification": {"scenarios": [["scenario", "5a"]], "policies": {"u": "1f"}, "runs": 5}}
-    np.savez(tmp_path / "old.npz", **arrays | {"header": np.array(json.dumps(header))})
-    old = Result.load(tmp_path / "old.npz")
-    np.testing.assert_array_equal(old.visits["u"], result.visits["u"])
-    assert old.asked["runs"] == 5 and old.recorded == {}
-    with pytest.raises(ValueError, match="resume: .* it can be read, but not continued"):
-        simulate(ARMS, {"u": Uniform()}, **SIZE | {"horizon": 50}, resume=old)
-    (tmp_path / "s").mkdir()
-    manifest = {"version": 1, "cases": {"m": {"folder": "0000-m", "description": {"policies": {}}}}}
-    (tmp_path / "s" / storage.MANIFEST).write_text(json.dumps(manifest))
-    with pytest.raises(ValueError, match=r"before sweeps knew what a policy computes.*Result\.load"):
-        sweep(case(mine()), tmp_path / "s")
 
 
 class Maker:

@@ -18,7 +18,7 @@ from jaxbandit.arguments import shown
 from jaxbandit.interruption import ctrl_c
 from jaxbandit.results.contents import Contents
 
-VERSION = 3  # the first had no programs in its fingerprint, the second no problem and no comparator
+VERSION = 1  # of the file; the package reads the files that it writes, and no other
 # what a damaged file may raise; a RuntimeError where a wrong bit says that the archive is encrypted
 _DAMAGE = (ValueError, TypeError, LookupError, OSError, EOFError, RuntimeError, zipfile.BadZipFile, zlib.error)
 
@@ -80,8 +80,8 @@ def read(path: str | os.PathLike[str]) -> dict[str, Any]:
 
 def _fields(file: Any) -> dict[str, Any]:
     header = json.loads(str(file["header"]))
-    if header["version"] not in range(1, VERSION + 1):
-        raise _VersionError(f"written as version {header['version']}, this reads versions 1 to {VERSION}")
+    if header["version"] != VERSION:
+        raise _VersionError(f"written as version {header['version']}, this reads version {VERSION}")
     labels = header["labels"]
     return {
         "scenarios": tuple(header["scenarios"]),
@@ -93,13 +93,10 @@ def _fields(file: Any) -> dict[str, Any]:
         },
         "recorded": {
             name: {label: file[f"recorded_{i}_{n}"] for n, label in enumerate(of)}
-            for i, (name, of) in enumerate(header.get("recorded", {}).items())
+            for i, (name, of) in enumerate(header["recorded"].items())
         },
         **{name: file[name] for name in ("times", "means", "reward")},
-        **{name: header[name] for name in ("horizon", "rounds", "plays")},
-        "fingerprint": header["fingerprint"] if header["version"] > 1 else {"asked": header["specification"]},
-        "provenance": header.get("provenance", {}),  # the first files had none
-        "problem": header.get("problem", "rested"),  # all were
+        **{name: header[name] for name in ("horizon", "rounds", "plays", "fingerprint", "provenance", "problem")},
         "comparator": file.get("comparator"),
     }
 

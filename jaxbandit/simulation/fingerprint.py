@@ -15,7 +15,7 @@ import numpy as np
 from jaxbandit.fast import PLAIN
 from jaxbandit.simulation.request import Request
 
-VERSION = 2  # of a fingerprint; the first had no programs
+VERSION = 1  # of a fingerprint
 LARGE = 100  # fields with more numbers than this are told by a hash
 
 

@@ -241,11 +241,6 @@ def _allocate(request: Request, label: str, times: int) -> dict[str, np.ndarray]
 
 
 def _check_resume(request: Request, resume: Result) -> None:
-    if "programs" not in resume.fingerprint:
-        raise ValueError(
-            "resume: the result was written before results said what their policies compute, so that it cannot be "
-            "told whether it would go on as it began; it can be read, but not continued"
-        )
     versions = resume.provenance.get("versions", {}), provenance(request)["versions"]
     same = check_versions("resume: the result", *versions)
     changed = differences(resume.fingerprint, fingerprint(request), same)

@@ -25,7 +25,7 @@ from jaxbandit.simulation.provenance import provenance
 from jaxbandit.simulation.request import Request
 
 MANIFEST, LOCK, HOLDER = "manifest.json", ".lock", ".running"
-VERSION = 2  # the first did not know what policies compute
+VERSION = 1  # of the manifest; the package reads the folders that it writes, and no other
 _PIECE = re.compile(r"runs-(\d{10})-(\d{10})-rounds-(\d{10})-(\d{10})\.npz")
 _TEMPORARY = re.compile(r"\..*\.\d+\.tmp")
 
@@ -154,11 +154,6 @@ def _read_manifest(folder: Path) -> dict[str, Any]:
         raise ValueError(f"{path}: damaged; restore it, or choose another folder") from error
     if not whole:
         raise ValueError(f"{path}: damaged; restore it, or choose another folder")
-    if version == 1:
-        raise ValueError(
-            f"{path}: written before sweeps knew what a policy computes, so that it cannot be told whether its code is "
-            "still the same; choose another folder, or read the files of this one with jaxbandit.Result.load"
-        )
     if version != VERSION:
         raise ValueError(f"{path}: written as version {version}, this reads version {VERSION}")
     return manifest
