@@ -52,11 +52,12 @@ def pytest_make_parametrize_id(val, argname):
 
 def pytest_collection_modifyitems(config, items):
     """Mark single cases; an id that cannot be typed is an error, and so is a mark for cases that do not exist."""
+    error = RuntimeError if hasattr(config, "workerinput") else pytest.UsageError  # xdist hides a worker's UsageError
     marked = Counter()  # how many cases a pattern of a test has
     for item in items:
         name, _, case = item.nodeid.removesuffix("]").partition("[")
         if case and not TYPED.fullmatch(case):
-            raise pytest.UsageError(f"{item.nodeid}: an id has letters, digits, dots, hyphens and underscores only")
+            raise error(f"{item.nodeid}: an id has letters, digits, dots, hyphens and underscores only")
         for kind in ("slow", "release"):
             for pattern in (pattern for mark in item.iter_markers(f"{kind}_cases") for pattern in mark.args):
                 fits = fnmatchcase(case, pattern)
@@ -70,7 +71,7 @@ def pytest_collection_modifyitems(config, items):
     whole_files = not any("::" in name for name in config.args) and not config.getoption("lf", False)
     for (name, pattern), cases in marked.items():
         if whole_files and not cases:
-            raise pytest.UsageError(f"{name}: a mark names the case {pattern}, which does not exist")
+            raise error(f"{name}: a mark names the case {pattern}, which does not exist")
 
 
 @pytest.fixture
