@@ -8,20 +8,21 @@ import json
 import os
 import shutil
 import tempfile
+from collections import Counter
+from fnmatch import fnmatchcase
 from pathlib import Path
 
 import jax
 import matplotlib as mpl
 import pytest
 
+from tests.cases import TYPED, words
+
 mpl.use("Agg")
 jax.config.update("jax_num_cpu_devices", 2)
 jax.config.update("jax_numpy_rank_promotion", "raise")
 LEAST = 0.0  # seconds of compiling from which a program is worth a file
 MEASURED = Path(__file__).parents[1] / "build" / "accuracy"  # what the site shows
-# Tests that take more than about 2.5 seconds, as --durations=0 says; and those of them that `.ci/run` leaves out, which
-# take long: further cases of what others hold, and whole experiments and machinery that seldom change.
-SLOW, RELEASE = (Path(__file__).parent / name for name in ("slow.txt", "release.txt"))
 
 
 def pytest_configure(config):
@@ -45,19 +46,32 @@ def pytest_xdist_auto_num_workers(config):
     return 0 if config.option.keyword or any("::" in name for name in config.args) else None
 
 
+def pytest_make_parametrize_id(val, argname):
+    return words(val, argname)
+
+
 def pytest_collection_modifyitems(config, items):
-    """Mark what the two files name, a test or one case of it; a name that no test has any more is an error."""
-    files = {item.nodeid.split("::")[0] for item in items}
-    for file, marks in ((SLOW, ["slow"]), (RELEASE, ["slow", "release"])):
-        names, found = file.read_text().splitlines(), set()
-        for item in items:
-            if here := {item.nodeid, item.nodeid.split("[")[0]} & set(names):
-                found |= here
-                for mark in marks:
-                    item.add_marker(mark)
-        gone = [name for name in names if name.split("::")[0] in files and name not in found]
-        if gone and not config.option.keyword and not any("::" in name for name in config.args):
-            raise pytest.UsageError(f"tests/{file.name} names {gone[0]}, which is no test")
+    """Mark single cases; an id that cannot be typed is an error, and so is a mark for cases that do not exist."""
+    error = RuntimeError if hasattr(config, "workerinput") else pytest.UsageError  # xdist hides a worker's UsageError
+    marked = Counter()  # how many cases a pattern of a test has
+    for item in items:
+        name, _, case = item.nodeid.removesuffix("]").partition("[")
+        if case and not TYPED.fullmatch(case):
+            raise error(f"{item.nodeid}: an id has letters, digits, dots, hyphens and underscores only")
+        for kind in ("slow", "release"):
+            for pattern in (pattern for mark in item.iter_markers(f"{kind}_cases") for pattern in mark.args):
+                fits = fnmatchcase(case, pattern)
+                marked[name, pattern] += fits
+                if fits:
+                    item.add_marker(kind)
+        if item.get_closest_marker("release"):
+            item.add_marker("slow")
+        if item.get_closest_marker("slow"):
+            item.user_properties.append(("slow", True))  # tests/durations.py reads it in the report
+    whole_files = not any("::" in name for name in config.args) and not config.getoption("lf", False)
+    for (name, pattern), cases in marked.items():
+        if whole_files and not cases:
+            raise error(f"{name}: a mark names the case {pattern}, which does not exist")
 
 
 @pytest.fixture

@@ -162,6 +162,7 @@ def uniforms(name, arm, values):
     return known.cdf(values), known.sf(values)
 
 
+@pytest.mark.slow
 @pytest.mark.parametrize("name", ["gaussian", "exponential", "beta", "uniform"])
 def test_rewards_have_their_law(name):
     """Kolmogorov-Smirnov of 1e6 rewards of the simulator's draws, at 1e-9: finds a shift of 0.005 deviations."""
@@ -216,6 +217,7 @@ def test_poisson_counts_follow_the_law():
         assert stats.chisquare(cells, law * 300_000).pvalue > 1e-9
 
 
+@pytest.mark.slow
 @pytest.mark.parametrize("name", ARMS)
 def test_contract(name):
     check_environment(ARMS[name], runs=16, plays=16, settle=512)
@@ -285,6 +287,7 @@ def test_a_broken_environment_is_found(what, message):
         check_environment(environment, runs=16, plays=8, settle=2000)
 
 
+@pytest.mark.slow
 def test_the_nth_play_pays_the_same_under_every_policy():
     """Sums of an arm's first n rewards, of all policies and whatever is played beside it: equal bits."""
     policies = {"ucb": UCB1(), "u": Uniform(), "g": GradientBandit(), "t": Thompson(family=families.Gaussian())}
@@ -320,14 +323,17 @@ def same(left, right, runs=slice(None)):
         np.testing.assert_array_equal(left.recorded["rewards"][label], right.recorded["rewards"][label][:, :, runs])
 
 
+@pytest.mark.slow
+@pytest.mark.release_cases("chunk-7", "tile-5", "devices-Device")
 @pytest.mark.parametrize(
-    "cut", [{"chunk": 7}, {"tile": 5}, {"devices": jax.devices("cpu")[:1]}, {"tile": 1, "chunk": 13}], ids=str
+    "cut", [{"chunk": 7}, {"tile": 5}, {"devices": jax.devices("cpu")[:1]}, {"tile": 1, "chunk": 13}]
 )
 def test_however_the_work_is_cut(result, cut):
     same(simulate(SCENARIOS, POLICIES, **ASKED | cut), result)
     assert result.visits["ucb"].shape == (2, 2, 23, 4, 3, 1) and result.reward.shape == (2, 3, 0)
 
 
+@pytest.mark.slow
 def test_runs_scenarios_and_variants_alone(result):
     same(simulate(SCENARIOS, POLICIES, **ASKED | {"runs": range(3, 11)}), result, slice(3, 11))
     alone = simulate(SCENARIOS["b"], {"ucb": UCB1(0.5)}, **ASKED)
@@ -459,6 +465,7 @@ def test_faces(result, tmp_path):
     result.to_netcdf(tmp_path / "r.nc")
 
 
+@pytest.mark.slow
 def test_shuffled_arms_keep_their_numbers():
     environment = gaussian([0.0, 100.0, 200.0], 0.01)
     asked = ASKED | {"shuffle": True, "plays": 2}
@@ -622,6 +629,7 @@ class Other:
         return mean
 
 
+@pytest.mark.release
 @pytest.mark.parametrize("name", ["beta", "uniform"])
 def test_rewards_in_the_unit_interval_need_no_family(name):
     """Bernoulli's index, bound and prior are for all rewards in [0, 1]: each finds the best arm of these."""

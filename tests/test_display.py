@@ -27,6 +27,7 @@ def rows(page, caption):
     return [[unescape(cell) for cell in row] for row in found]
 
 
+@pytest.mark.slow
 def test_one_line(result):
     played = f"<script>, b; {LABEL} (2 variants), U; 1,200 runs, 200 rounds, 1 play a round; 346 kB of counts"
     assert repr(result).startswith(f"Result({played} and ") and len(repr(result).splitlines()) == 1
@@ -53,6 +54,7 @@ def test_print_shows_final_regret():
     assert len(str(many).splitlines()) == 33 and str(many).endswith("30 of 101 lines are shown.")
 
 
+@pytest.mark.slow
 def test_facts(result):
     facts = dict(rows(result._repr_html_(), "Result"))
     assert facts["scenarios"] == "<script>, b; 3 arms of 2 states" and facts["runs"] == "1,200, numbers 0 to 1,199"
@@ -64,6 +66,7 @@ def test_facts(result):
     )
 
 
+@pytest.mark.slow
 def test_regret_is_that_of_the_metrics(result):
     table = rows(result._repr_html_(), "Pseudo-regret after round 200")[1:]
     expected = [(c, label, v) for c in range(2) for label, n in ((LABEL, 2), ("U", 1)) for v in range(n)]
@@ -77,6 +80,7 @@ def test_regret_is_that_of_the_metrics(result):
         assert row[7] == f"{metrics.linear_share(result, label)[c, v]:.1%}"
 
 
+@pytest.mark.slow
 def test_labels_are_escaped(result):
     page = result._repr_html_()
     assert "<script>" not in page and "<i>" not in page
@@ -84,6 +88,7 @@ def test_labels_are_escaped(result):
     assert "http" not in page and "color:" not in page.replace("color: inherit", "")
 
 
+@pytest.mark.slow
 def test_stopped_results(result):
     early = replace(result, horizon=1000)
     assert "200 of 1,000 rounds; 2 recorded, up to round 200; simulate" in early._repr_html_()
@@ -94,6 +99,7 @@ def test_stopped_results(result):
     assert [row[2] for row in rows(bare._repr_html_(), "Pseudo-regret")[1:4]] == ["variant 0", "variant 1", ""]
 
 
+@pytest.mark.slow
 def test_much_is_cut_short():
     policies = {"U": Uniform(), "many": [UCBSM(L=L) for L in np.linspace(0.0, 1.0, 101)]}
     page = simulate({f"s{i}": ARMS for i in range(9)}, policies, runs=1, horizon=20)._repr_html_()

@@ -15,7 +15,7 @@ from jaxbandit import Result
 TESTS = Path(__file__).parent
 
 
-@pytest.mark.slow
+@pytest.mark.release
 def test_two_processes_give_the_bits_of_one(tmp_path):
     with socket.socket() as free:
         free.bind(("127.0.0.1", 0))

@@ -69,6 +69,8 @@ def test_means_of_three_states_by_linear_equations(name):
         assert mean == pytest.approx(law @ [0, 0.5, 1], rel=1e-6)
 
 
+@pytest.mark.slow
+@pytest.mark.release_cases("scenario-1", "scenario-2")
 @pytest.mark.parametrize("name", ["scenario 1", "scenario 2", "scenario 3"])
 def test_a_scenario_writes_its_folder(name, tmp_path, capsys):
     settings = Settings(**TINY, out=str(tmp_path), initial_state="stationary", shuffle=True)
@@ -96,6 +98,7 @@ def test_a_scenario_writes_its_folder(name, tmp_path, capsys):
     np.testing.assert_array_equal(again.visits["UCB-SM"], result.visits["UCB-SM"])
 
 
+@pytest.mark.slow
 def test_folders_are_refused_before_the_work(tmp_path, monkeypatch):
     def no_work(*args, **kwargs):
         raise AssertionError("the simulation was started")
@@ -122,6 +125,7 @@ def test_folders_are_refused_before_the_work(tmp_path, monkeypatch):
         compare_policies("scenario 1", first)
 
 
+@pytest.mark.slow
 def test_bad_settings_are_refused_in_one_line(tmp_path):
     for arguments, words in (
         (["--runs", "0"], "runs: 0"),
@@ -134,6 +138,7 @@ def test_bad_settings_are_refused_in_one_line(tmp_path):
         assert not (tmp_path / "x").exists() or not any((tmp_path / "x").iterdir())
 
 
+@pytest.mark.release_cases("SIGINT")
 @pytest.mark.slow
 @pytest.mark.parametrize("how", [signal.SIGINT, signal.SIGKILL])
 def test_stopped_then_the_same_command_continues(tmp_path, how):
@@ -207,6 +212,7 @@ def test_verdicts_on_known_truth():
     assert "undecided" in show(rows)
 
 
+@pytest.mark.slow
 def test_own_policy_is_checked_and_runs(capsys):
     result = own_policy.compare(runs=5, horizon=200)
     assert result.visits["greedy"].shape[:3] == (1, 3, 5)
@@ -224,6 +230,7 @@ def quick_benchmark(monkeypatch):
     )
 
 
+@pytest.mark.slow
 def test_benchmark_measures_and_compares(tmp_path, quick_benchmark, capsys):
     out = str(tmp_path / "deep" / "table.json")
     rows = benchmark.measure(benchmark.Settings(runs=10, seconds=0.02, out=out))
@@ -256,6 +263,7 @@ def test_the_benchmark_of_first_answers_has_every_case():
     assert {f"TVKLUCB, {arms} arms" for arms in (2, 20, 100)} < set(names) and names[-1] == "scenario 1's policies"
 
 
+@pytest.mark.release
 def test_the_benchmark_of_first_answers_times_fresh_processes(tmp_path, monkeypatch, capsys):
     """A cache in the environment is not used: something is compiled, and a second call compiles nothing."""
     monkeypatch.setenv("JAXBANDIT_CACHE", str(tmp_path / "cache"))
@@ -291,6 +299,7 @@ def test_benchmark_refuses_before_it_times(tmp_path, quick_benchmark, capsys):
     assert "million" not in capsys.readouterr().out
 
 
+@pytest.mark.slow
 def test_scalar_loop_plays_the_same_policy():
     """Mean regret of 300 runs against 300 of the simulation's; false-fail rate 1e-9 (6.1 standard errors)."""
     pytest.importorskip("numba")

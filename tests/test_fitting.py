@@ -51,6 +51,8 @@ CHAINS = {
 }
 
 
+@pytest.mark.slow
+@pytest.mark.release_cases("3")
 @pytest.mark.parametrize("states", CHAINS)
 def test_intervals_are_calibrated(states):
     """5 chains, 1,000 data sets of 2,000 transitions each; false-fail rate below 1e-9.
@@ -184,6 +186,7 @@ def wrong_verdicts(transitions, apart):
     return beyond / seen if apart == 0 else 1 - beyond / seen
 
 
+@pytest.mark.release
 def test_error_rates_of_the_verdict_are_as_documented():
     """The docstring's table against the counting of paths, and `fit` on 1,000 data sets against both.
 
@@ -204,6 +207,7 @@ def test_error_rates_of_the_verdict_are_as_documented():
             assert stats.binomtest(wrong, len(fitted.means), rate).pvalue > 1e-11
 
 
+@pytest.mark.release
 def test_many_states_are_taken_for_markovian_as_documented():
     """The docstring's second table, within one percent point, on 1,000 data sets: false-fail rate below 1e-9.
 
@@ -223,6 +227,7 @@ def test_many_states_are_taken_for_markovian_as_documented():
             assert stats.binom(len(whole), low).cdf(wrong) > 1e-11
 
 
+@pytest.mark.slow
 def test_verdict_is_the_policys():
     """At the same counts; and by fractions, with p01 + p10 = 1/2 after 16 = 2^4 transitions: a tie is i.i.d."""
     chains = [*CHAINS[3], np.full((3, 3), 1 / 3), np.full((3, 3), 1 / 3)]

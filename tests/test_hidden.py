@@ -135,6 +135,7 @@ def test_estimates_of_transitions_come_to_the_law_of_symbols():
         assert abs(estimates.mean() - expected) < 6 * error < 0.01
 
 
+@pytest.mark.slow
 def test_contract():
     check_environment(ARMS, settle=2**10)
     check_environment(SYMBOLS, settle=2**10)
@@ -145,6 +146,7 @@ def test_policies_of_all_kinds_keep_their_contract(name):
     check_policy(ALL[name](), ARMS, rounds=20)
 
 
+@pytest.mark.slow
 def test_played_as_other_arms_are(tmp_path):
     """Stacked, cut, resumed, in a sweep, and in double precision; regret is that of rested arms."""
     other = hidden([TWO] * 3, [[0.1, 0.7], [0.2, 0.5], [0.3, 0.4]])

@@ -73,6 +73,7 @@ BESIDE = {
 }
 
 
+@pytest.mark.slow
 @pytest.mark.parametrize(
     ("name", "policy", "runs"),
     [
@@ -180,6 +181,7 @@ class Lists:
             self.left, self.next = sorted(self.next), set()
 
 
+@pytest.mark.slow_cases("*-IMEDMC-*")
 @pytest.mark.parametrize(("name", "fields"), PLAYED)
 @pytest.mark.parametrize("number", [2, 3])
 def test_several_plays_as_the_reference_in_every_round(name, fields, number):
@@ -249,6 +251,7 @@ def test_exact_law_of_two_plays_a_round(name):
     check_law(result.visits["p"][0, 0, :, 0], law)
 
 
+@pytest.mark.slow
 @pytest.mark.parametrize("number", [2, 3])
 def test_regret_of_several_plays_grows_slowly(number):
     """Scenario 1's arms, 100 runs: less than 20 in rounds 1,001 to 2,000, where KL-UCB's grows by 14.

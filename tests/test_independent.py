@@ -58,7 +58,7 @@ AT = [(50, (3, 7)), (1000, (40, 100)), (200, (0, 12))]  # round; successes and p
         (MOSS(), [0.6543003887, 0.4832554611, 0.3167507964]),
         (KLUCB(exploration=2.0), [0.9397033652, 0.6293670704, 0.5129676167]),
     ],
-    ids=["KL-UCB+", "MOSS", "MOSS anytime", "Agrawal"],
+    ids=["KL-UCB-plus", "MOSS", "MOSS-anytime", "Agrawal"],
 )
 def test_vectors(policy, expected):
     found = [scores(policy, [counts], t)[0] for t, counts in AT]
@@ -97,6 +97,7 @@ BALL = [
 ]
 
 
+@pytest.mark.slow
 @pytest.mark.parametrize(("counts", "radius", "index", "law"), BALL)
 def test_empirical_kl_ucb_vectors(counts, radius, index, law):
     """By the multiplier's form and by a general solver; the policy has this radius in round exp(radius T)."""
@@ -110,6 +111,7 @@ def test_empirical_kl_ucb_vectors(counts, radius, index, law):
     assert policy.scores(None, state, t).tolist() == pytest.approx([index, math.inf], abs=2e-6)
 
 
+@pytest.mark.slow
 def test_empirical_kl_ucb_of_two_states_is_kl_ucb():
     """The same arms in every round in float64, and the same index but for rounding in float32."""
     arms = two_state([0.5, 0.4, 0.3], [0.4, 0.55, 0.65])
@@ -163,12 +165,15 @@ def independent(reward, arms=3):
     return markov(np.repeat(LAWS[:arms, None], 3, axis=1), reward)
 
 
+@pytest.mark.slow
+@pytest.mark.release_cases("empty-0.1-0.83-0.37")
 @pytest.mark.parametrize(("fields", "reward"), OF_MORE)
 def test_empirical_kl_ucb_of_three_states_in_every_round(fields, reward):
     """In float64, against a root of the divergence by its multiplier; the chain's rows do not matter to it."""
     check_same_arms(reference_states.play, "EmpiricalKLUCB", fields, independent(reward), runs=3, rounds=200)
 
 
+@pytest.mark.slow
 @pytest.mark.parametrize("fields", [{}, {"top": True}])
 def test_exact_law_of_empirical_kl_ucb_with_three_states(fields):
     """All trajectories of six rounds against 20,000 runs, chi-square at 1e-9 (false fails below 2e-9)."""
@@ -178,6 +183,7 @@ def test_exact_law_of_empirical_kl_ucb_with_three_states(fields):
     check_law(result.visits["p"][0, 0, :, 0], law)
 
 
+@pytest.mark.release
 def test_empirical_kl_ucb_of_many_states_keeps_the_contract():
     check_policy(EmpiricalKLUCB(top=True), states=4, plays=2, rounds=8)
 
@@ -288,6 +294,7 @@ def test_dmed_vectors(plus):
     assert bool(state.now.any())
 
 
+@pytest.mark.slow
 def test_dmed_fills_up_a_list_with_the_best_means():
     """Two plays a round of four arms, by hand: the list holds arm 3 alone, arm 1 has the best mean of the others."""
     policy = DMED()
@@ -304,6 +311,7 @@ def test_dmed_fills_up_a_list_with_the_best_means():
     assert state.now.tolist() == [True, True, False, False] and not bool(state.following.any())
 
 
+@pytest.mark.slow
 def test_the_same_bits_however_the_work_is_cut():
     """Lists and laws, in tiles, chunks, on one device, two plays a round, stopped and continued."""
     arms = independent(LOW)
@@ -355,6 +363,7 @@ REGRETS = {
 }
 
 
+@pytest.mark.slow
 def test_regrets_of_scalar_loops():
     """Mean regret at 1,000 and 10,000 against 500 runs of a loop written apart, within 5 combined standard errors.
 

@@ -112,6 +112,7 @@ def test_a_step_is_newtons(kind):
         assert min(lengths) < 1 and 1 in lengths
 
 
+@pytest.mark.slow
 def test_a_step_of_three_states_is_newtons():
     with jax.enable_x64(True):
         counts, paid, mean = map(jnp.asarray, problems(3, 8, seed=1))

@@ -75,6 +75,8 @@ def test_the_table_is_read_where_the_arms_are():
     np.testing.assert_allclose(policy.scores(None, policy.update(state, same), 3), [7, 0.4, 9])
 
 
+@pytest.mark.slow
+@pytest.mark.release_cases("2")
 @pytest.mark.parametrize("plays", [1, 2])
 def test_contract_and_any_order_of_the_arms(plays):
     arms = jaxbandit.random_arms(jax.random.key(0), 4, 2)
@@ -85,6 +87,7 @@ def test_contract_and_any_order_of_the_arms(plays):
         np.testing.assert_array_equal(plain.visits["p"], shuffled.visits["p"])
 
 
+@pytest.mark.slow
 def test_whittle_of_rested_arms_plays_as_gittins():
     arms = jaxbandit.random_arms(jax.random.key(3), 3, 4, initial_state=2)
     policies = {"g": Gittins.of(arms, 0.9), "w": Whittle.of(arms, 0.9)}
@@ -132,6 +135,7 @@ def test_whittle_of_restless_arms_that_are_watched():
     assert np.isfinite(Whittle.of(arms).indices).all()  # the long-run average has indices, too
 
 
+@pytest.mark.slow
 def test_estimates_give_the_indices_of_their_rows():
     """In float32 and in one elimination for all arms, against that of NumPy."""
     rng = np.random.default_rng(0)
@@ -141,6 +145,8 @@ def test_estimates_give_the_indices_of_their_rows():
         np.testing.assert_allclose(found, indices.gittins(rows, reward, discount), rtol=0, atol=1e-6)
 
 
+@pytest.mark.slow
+@pytest.mark.release_cases("5")
 @pytest.mark.parametrize("states", [3, 5])
 def test_plugged_in_estimates_of_more_states(states):
     """Every round played again in float64: counts, estimates and indices from their definitions."""
@@ -185,6 +191,7 @@ def test_posterior_gittins_chooses_as_often_as_draws_say():
         assert max(stats.binomtest(first, 50_000, share + error).pvalue for error in (-0.004, 0, 0.004)) > 1e-9
 
 
+@pytest.mark.slow
 def test_rows_are_drawn_once_an_episode():
     policy = PosteriorGittins(discount=0.9, initial_state=1)
     state = policy.init(jnp.array([[0.0, 1.0, 0.3]] * 3))
@@ -287,6 +294,7 @@ def test_episodes_have_their_length_and_first_states(discount):
         assert stats.binomtest(int(states[ended][:, k].sum()), int(ended.sum()), mean).pvalue > 1e-9
 
 
+@pytest.mark.slow
 def test_restarting_arms_pay_the_discounted_reward():
     """What one arm pays alone is `means`; what Gittins collects is `comparator`; no other policy collects more."""
     arms = two_state([0.3, 0.1, 0.6], [0.5, 0.05, 0.9], [[0, 1], [0.2, 0.6], [0.4, 0.5]], initial_state="stationary")
@@ -308,6 +316,7 @@ def test_restarting_arms_pay_the_discounted_reward():
         environment.comparator(2)
 
 
+@pytest.mark.release
 def test_restarting_scenarios_stack_and_go_on():
     scenarios = {str(d): restarting(ARMS, d) for d in (0.5, 0.9)}
     policies = {"g": [Gittins.of(ARMS, d) for d in (0.5, 0.9)], "p": PlugInGittins(), "s": PosteriorGittins()}

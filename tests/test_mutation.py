@@ -16,6 +16,10 @@ MODULES = [module for module in modules() if not module.endswith(("__init__.py",
 ROWS = tomllib.loads((HERE / "holders.toml").read_text())["held"]
 
 
+def dotted(module):
+    return module.removeprefix("jaxbandit/").removesuffix(".py").replace("/", ".")
+
+
 def test_the_same_seed_draws_the_same():
     pytest.importorskip("cosmic_ray")
     drawn = sample(FILES, 7, seed=3)
@@ -28,7 +32,7 @@ def test_shares_are_in_proportion_and_at_least_one():
     assert _shares({"a": 5, "b": 2}, 0) == {"a": 5, "b": 2}
 
 
-@pytest.mark.parametrize("module", FILES)
+@pytest.mark.parametrize("module", FILES, ids=dotted)
 def test_a_mutant_changes_one_line_and_no_annotation(module):
     pytest.importorskip("cosmic_ray")
     lines = (ROOT / module).read_text().splitlines()
@@ -40,7 +44,7 @@ def test_a_mutant_changes_one_line_and_no_annotation(module):
     assert all("Array | None" not in lines[number - 1] or "=" in lines[number - 1] for *_, number in places(module))
 
 
-@pytest.mark.parametrize("module", MODULES)
+@pytest.mark.parametrize("module", MODULES, ids=dotted)
 def test_tests_hold_every_module(module):
     found = holders(module)
     assert found
@@ -55,7 +59,9 @@ def test_every_row_is_the_first_for_a_module():
     assert set(ROWS) - used == set()
 
 
-@pytest.mark.parametrize("entry", equivalents(), ids=lambda entry: f"{entry['module']}: {entry['line']}")
+@pytest.mark.parametrize(
+    "entry", equivalents(), ids=lambda entry: f"{dotted(entry['module'])}-{entry['where'] or 'all'}"
+)
 def test_equivalent_mutants_are_still_there(entry):
     code = (ROOT / entry["module"]).read_text()
     named = [node for node in ast.walk(ast.parse(code)) if getattr(node, "name", None) == entry["where"]]

@@ -74,6 +74,7 @@ def rows_of(path):
         return list(csv.DictReader(file))
 
 
+@pytest.mark.release
 def test_both_play_and_are_compared(tmp_path, python, few, capfd):
     settings = peers.Settings(runs=8, horizon=60, out=str(tmp_path / "out"), python=str(python))
     results = peers.run(settings)
@@ -123,6 +124,7 @@ def test_both_play_and_are_compared(tmp_path, python, few, capfd):
         peers.run(settings)
 
 
+@pytest.mark.slow
 def test_runs_have_luck_of_their_own_and_the_same_again(tmp_path, python):
     pair = next(pair for pair in smpybandits.pairs(100) if pair.label == "uniform")
     blocks = smpybandits.jobs(pair, "p", [0.5, 0.4, 0.3], 60)
@@ -145,6 +147,7 @@ def test_a_process_that_fails_is_named(tmp_path, python):
         smpybandits.play(python, request, tmp_path / "out")
 
 
+@pytest.mark.release
 def test_ours_plays_alone_where_the_package_cannot_be_had(tmp_path, few, capsys, monkeypatch):
     def refused(*arguments):
         raise OSError("pip ended with 1: no network")
@@ -230,6 +233,7 @@ def test_the_script_needs_nothing_of_ours():
     assert {name.split(".")[0] for name in modules} <= {*sys.stdlib_module_names, "numpy", "numba"}
 
 
+@pytest.mark.slow
 def test_help_says_how_the_environment_is_made():
     done = subprocess.run(
         [sys.executable, "-m", "experiments.peers", "--help"],

@@ -48,9 +48,10 @@ def digests(names):
     return json.dumps([hashlib.sha256(each).hexdigest()[:8] for each in counts])
 
 
+@pytest.mark.release_cases("all")
 @pytest.mark.slow
 @pytest.mark.skipif(PLAIN, reason="this run is plain itself")
-@pytest.mark.parametrize("names", [EACH_KIND, tuple(ALL)], ids=["each kind", "all"])
+@pytest.mark.parametrize("names", [EACH_KIND, tuple(ALL)], ids=["each-kind", "all"])
 def test_every_policy_plays_the_same_both_ways(names):
     tests = Path(__file__).parent
     environment = os.environ | {"JAXBANDIT_PLAIN": "1", "PYTHONPATH": f"{tests.parent}{os.pathsep}{tests}"}
@@ -62,6 +63,7 @@ def test_every_policy_plays_the_same_both_ways(names):
 MODES = st.sampled_from([None, "clip", "fill", "drop", "promise_in_bounds"])
 
 
+@pytest.mark.slow
 @settings(max_examples=10, deadline=None)
 @given(seed=st.integers(0, 2**31), mode=MODES, kind=st.sampled_from(["f", "i", "u", "b"]), many=st.integers(1, 3))
 def test_single_entries_are_read_and_written_as_by_vmap(seed, mode, kind, many):

@@ -74,6 +74,14 @@ VARIANTS = [
 ]
 
 
+@pytest.mark.slow_cases(
+    "EmpiricalKLUCB-*",
+    "TVKLUCB-clock-arm",
+    "IMEDMC-exponent-*",
+    "IMEDMC-gap-*",
+    "JointKLUCB-exploration-0.0",
+    "JointKLUCB-clock-arm",
+)
 @pytest.mark.parametrize(("name", "fields"), [(name, {}) for name in DETERMINISTIC] + VARIANTS)
 def test_exact_law_of_ten_rounds(name, fields):
     """All 1,024 trajectories against 20,000 runs, chi-square at 1e-9 (34 cases: false fails below 4e-8).
@@ -93,11 +101,13 @@ def check_against_reference(name, fields, runs, rounds, reward=None, environment
     check_same_arms(reference.play, name, fields, environment, runs, rounds)
 
 
+@pytest.mark.slow
 @pytest.mark.parametrize("name", DETERMINISTIC)
 def test_same_arm_as_the_reference_in_every_round(name):
     check_against_reference(name, {}, runs=20, rounds=2000)
 
 
+@pytest.mark.slow_cases("IMEDMC-*", "JointKLUCB-*", "EmpiricalKLUCB-*")
 @pytest.mark.parametrize(("name", "fields"), VARIANTS)
 def test_fields_against_the_reference(name, fields):
     check_against_reference(name, fields, runs=3, rounds=300)
@@ -106,17 +116,20 @@ def test_fields_against_the_reference(name, fields):
 BOTH = [("TVKLUCB", {}), ("JointKLUCB", {}), ("IMEDMC", {}), ("IMEDMC", {"exponent": 0.5})]
 
 
+@pytest.mark.slow_cases("JointKLUCB-empty", "IMEDMC-exponent-0.5")
 @pytest.mark.parametrize(("name", "fields"), [("KLUCBMC", {}), *BOTH])
 def test_rewards_the_other_way_round(name, fields):
     check_against_reference(name, fields, runs=5, rounds=500, reward=np.flip(rewards(name), -1))
 
 
+@pytest.mark.slow_cases("JointKLUCB-empty")
 @pytest.mark.parametrize(("name", "fields"), [("KLUCB", {}), *BOTH])
 def test_rare_transitions_against_the_reference(name, fields):
     arms = two_state([0.5, 0.0004, 0.0003], [0.4, 0.00055, 0.00065], rewards(name), initial_state=0)
     check_against_reference(name, fields, runs=5, rounds=2000, environment=arms)
 
 
+@pytest.mark.slow
 def test_solvers_play_the_same():
     """The bisection and the default choose alike until two scores come within rounding: at least 99 % of plays."""
     for name in ("KLUCB", "TVKLUCB"):
@@ -134,6 +147,7 @@ def test_uniform_plays_every_arm_alike():
             assert stats.binomtest(int(count), 100_000, plays / 3).pvalue > 1e-9
 
 
+@pytest.mark.slow
 def test_thompson_chooses_as_often_as_the_better_posterior_draw():
     """Exact binomial test at 1e-9 against the probability that one Beta draw exceeds the other, by quadrature."""
     policy = ALL["Thompson"]()
@@ -145,6 +159,7 @@ def test_thompson_chooses_as_often_as_the_better_posterior_draw():
     assert stats.binomtest(int(first.sum()), 50_000, better).pvalue > 1e-9
 
 
+@pytest.mark.slow
 def test_thompson_keeps_few_failures_among_many_plays():
     """At 2^24 plays and more, plays less rewards would lose the failures and the prior, or turn negative: NaN."""
     policy = ALL["Thompson"]()
@@ -155,6 +170,7 @@ def test_thompson_keeps_few_failures_among_many_plays():
     assert jnp.isfinite(draws).all()
 
 
+@pytest.mark.slow_cases("0.05", "0.6")
 @pytest.mark.parametrize("shape", [0.05, 0.6, 1.0, 3.0, 40.0, 2e4, 2e7])
 def test_gamma_draws_follow_their_law(shape):
     """Kolmogorov-Smirnov at 1e-9 with 20,000 draws, which finds a distance of 0.024."""
@@ -167,6 +183,7 @@ def test_oracle_has_no_regret():
     assert (jaxbandit.metrics.pseudo_regret(result, "o") == 0).all()
 
 
+@pytest.mark.slow
 def test_affine_rewards_change_no_choice_of_sample_mean_policies():
     for name in ("KLUCB", "UCBSM", "RoundRobinKLUCB", "IMED"):
         plain, mapped = (
@@ -176,6 +193,7 @@ def test_affine_rewards_change_no_choice_of_sample_mean_policies():
         np.testing.assert_array_equal(plain.visits["p"], mapped.visits["p"])
 
 
+@pytest.mark.slow
 def test_markovian():
     """By hand: rows (0.75, 0.25) and (0.5, 0.5) are 0.25 apart; the threshold is (t-1)^(-1/4) or T^(-1/4)."""
     policy = TVKLUCB()
@@ -188,6 +206,8 @@ def test_markovian():
     assert TVKLUCB(scale=0.9).markovian(state, 257).tolist() == [True, False]
 
 
+@pytest.mark.slow
+@pytest.mark.release_cases(*(set(ALL) - {"GradientBandit", "RCA", "TVKLUCB", "Thompson", "UCBSM"}))
 @pytest.mark.parametrize("name", ALL)
 def test_contract(name):
     check_policy(ALL[name]())
@@ -206,6 +226,7 @@ def test_more_plays_than_one_replace_the_least_leader():
 
 class ShapesAndTraces(chex.TestCase):
     @chex.variants(with_jit=True, without_jit=True)
+    @pytest.mark.slow
     def test_scores(self):
         reward = jnp.array([[0.0, 1.0]] * 4)
         for name in ALL:
@@ -290,7 +311,7 @@ ENDS = [
 ]
 
 
-@pytest.mark.parametrize("policy", ENDS, ids=repr)
+@pytest.mark.parametrize("policy", ENDS)
 def test_ends_of_ranges_are_allowed(policy):
     policy.validate(Task(ARMS))
 
@@ -388,6 +409,7 @@ def test_the_oracle_plays_the_best_arms_in_every_order():
         assert np.abs(jaxbandit.metrics.pseudo_regret(result, "o")).max() < 1e-12
 
 
+@pytest.mark.slow
 def test_contract_holds_under_optimised_python():
     """`python -O` leaves out assert statements; the checks of contracts are none."""
     code = (
@@ -410,6 +432,7 @@ def test_no_check_is_a_bare_assert():
         assert not any(isinstance(node, ast.Assert) for node in ast.walk(ast.parse(path.read_text()))), path
 
 
+@pytest.mark.slow
 def test_the_compiler_has_no_complaint():
     """XLA says on stderr where its simplifier goes round in circles, as it did where this policy begins."""
     code = (

@@ -28,6 +28,7 @@ def result():
     return simulate({"a": ARMS, "b": ARMS}, policies, runs=30, horizon=200, times=[10, 90, 110, 200])
 
 
+@pytest.mark.slow
 def test_save_and_load(result, tmp_path):
     result.save(tmp_path / "r.npz")
     again = Result.load(tmp_path / "r.npz")
@@ -40,6 +41,7 @@ def test_save_and_load(result, tmp_path):
     assert [path.name for path in tmp_path.iterdir()] == ["r.npz"]
 
 
+@pytest.mark.slow
 def test_ctrl_c_waits_for_the_file(result, tmp_path, monkeypatch):
     write = jaxbandit.results.file._write_arrays
 

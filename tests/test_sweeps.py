@@ -126,6 +126,7 @@ def test_grid():
         grid(lambda a: {}, a=[1, "1"])
 
 
+@pytest.mark.slow
 def test_damaged_and_foreign_files_are_named(tmp_path, many_files):
     """Truncated at, and bits flipped at, 60 places: refused by name, or without effect on any count."""
     case = {"c": {**CASE, "runs": 4, "chunk": 100}}
@@ -198,6 +199,7 @@ def test_no_pickle_is_loaded(tmp_path):
         sweep({"c": {**CASE, "runs": 2}}, tmp_path)
 
 
+@pytest.mark.slow_cases("full")
 @pytest.mark.parametrize("place", ["full", "gone"])
 def test_a_full_disk_and_a_vanished_folder(tmp_path, monkeypatch, many_files, place):
     case = {"c": {**CASE, "runs": 8, "chunk": 100}}
@@ -334,7 +336,7 @@ def test_killed_again_and_again(tmp_path):
     assert not [path for path in (tmp_path / "s").rglob("*") if path.name.endswith(".tmp")]
 
 
-@pytest.mark.slow
+@pytest.mark.release
 def test_spawned_processes(tmp_path):
     """Two workers; then one is killed: the pool breaks, the next call brings everything."""
     expected = digest({name: simulate(**case) for name, case in cases().items()})
@@ -366,7 +368,7 @@ def test_workers_end_with_the_process_that_started_them(tmp_path):
     assert len(workers) == 2
 
 
-@pytest.mark.slow
+@pytest.mark.release
 def test_dask_workers_one_of_them_killed(tmp_path):
     """A cluster of two processes, one killed when the first file is there: everything arrives in the same call."""
     with start_child(tmp_path, "dask") as child:
@@ -374,6 +376,7 @@ def test_dask_workers_one_of_them_killed(tmp_path):
     assert out.strip() == digest({name: simulate(**case) for name, case in cases().items()})
 
 
+@pytest.mark.slow
 def test_a_key_and_precision_reach_the_workers(tmp_path):
     case = {**CASE, "policies": {"kl": KLUCB()}, "runs": 3, "key": jax.random.key(3)}
     with (

@@ -1,0 +1,53 @@
+"""Ids of cases, and durations beside marks."""
+
+import re
+
+import numpy as np
+import pytest
+
+from jaxbandit import KLUCB
+from tests.cases import LONGEST, TYPED, words
+from tests.durations import read, to_mark, to_unmark
+
+REPORT = """<testsuites><testsuite>
+<testcase classname="tests.test_a" name="test_quick" time="0.5"/>
+<testcase classname="tests.test_a" name="test_long[1]" time="2.6"/>
+<testcase classname="tests.test_a" name="test_long[2]" time="30"><properties/></testcase>
+<testcase classname="tests.test_b" name="test_both[1]" time="0.1"><properties><property name="slow" value="True"/></properties></testcase>
+<testcase classname="tests.test_b" name="test_both[2]" time="4"><properties><property name="slow" value="True"/></properties></testcase>
+<testcase classname="tests.test_b" name="test_short" time="0.9"><properties><property name="slow" value="True"/></properties></testcase>
+<testcase classname="tests.test_b" name="test_left_out" time="0"><properties><property name="slow" value="True"/></properties><skipped/></testcase>
+</testsuite></testsuites>"""  # noqa: E501
+
+
+@pytest.mark.parametrize(
+    ("value", "expected"),
+    [
+        (r"policies\['k'\].L: 'x' is .* number", "policies-k-L-x-is-number"),
+        (re.compile(r"^times: \(2,\)$"), "times-2"),
+        (lambda: None, "argument"),
+        (np.float32, "float32"),
+        (KLUCB(exploration=3.0), "KLUCB-exploration-3.0"),
+        ([KLUCB, None, True], "KLUCB-None-True"),
+        ({"tile": 4, "chunk": 40}, "tile-4-chunk-40"),
+        (np.array([[0.5, -1.0], [1 / 3, 1e30]]), "0.5--1.0-0.333333-1e30"),
+        ({}, "empty"),
+        (b"\xff", "argument"),
+        (object(), "object"),
+    ],
+)
+def test_ids_can_be_typed(value, expected):
+    assert words(value, "argument") == expected
+    assert TYPED.fullmatch(expected)
+
+
+def test_long_ids_end_with_a_word():
+    assert words("word " * 20, "argument") == "-".join(["word"] * 8)
+    assert len(words("x" * 100, "argument")) == LONGEST
+
+
+def test_durations_say_which_marks_are_wrong(tmp_path):
+    (tmp_path / "report.xml").write_text(REPORT)
+    cases = read(tmp_path / "report.xml")
+    assert [case.name for case in to_mark(cases)] == ["tests.test_a::test_long[2]", "tests.test_a::test_long[1]"]
+    assert to_unmark(cases) == [("tests.test_b::test_short", 0.9)]
