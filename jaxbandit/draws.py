@@ -4,8 +4,8 @@ from __future__ import annotations
 
 import jax
 import jax.numpy as jnp
+from jax import Array
 
-from jaxbandit.base import Array
 from jaxbandit.fast import computed_once, look_up, threefry
 
 _LARGEST = 2**32 - 1
@@ -49,4 +49,4 @@ def choose(bits: Array, thresholds: Array, *index: Array) -> Array:
     """
     if index:
         thresholds = look_up(thresholds, *index)
-    return computed_once(sum((bits >= thresholds[..., s]).astype(jnp.int32) for s in range(thresholds.shape[-1])))
+    return computed_once(sum((bits >= thresholds[..., s]).astype(jnp.int32) for s in range(thresholds.shape[-1])))  # type: ignore[arg-type]

@@ -10,8 +10,8 @@ from typing import Any, NamedTuple
 
 import jax
 import jax.numpy as jnp
+from jax import Array
 
-from jaxbandit.base import Array
 from jaxbandit.fast import log, log_of_sum, polynomial
 
 # Coefficients, from power 0 up, of numerators and denominators: of z / q in 0.180625 - q^2 for q up to 0.425 (the form

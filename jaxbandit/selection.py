@@ -4,13 +4,15 @@ from __future__ import annotations
 
 import jax
 import jax.numpy as jnp
+import numpy as np
+from jax import Array
+from numpy.typing import ArrayLike
 
 from jaxbandit.arguments import as_floats, integer
-from jaxbandit.base import Array
 from jaxbandit.fast import computed_once
 
 
-def top_arms(scores: Array, plays: int) -> Array:
+def top_arms(scores: ArrayLike, plays: int) -> Array:
     """The `plays` arms with the largest scores, [M] int32; the lowest arm first on ties; NaN counts as -inf.
 
     Raises:
@@ -33,7 +35,7 @@ def top_arms(scores: Array, plays: int) -> Array:
     return jnp.argmax(scores)[None].astype(jnp.int32) if plays == 1 else _by_rank(computed_once(scores), plays)
 
 
-def _checked(scores: Array) -> Array:
+def _checked(scores: ArrayLike) -> Array | np.ndarray:
     """Scores [K] that have values.
 
     Raises:
@@ -59,5 +61,5 @@ def _by_rank(scores: Array, plays: int) -> Array:
     number = scores.shape[0]
     arms = jnp.arange(number, dtype=jnp.int32)
     ahead = (((scores[k] > scores) | ((scores[k] == scores) & (k < arms))) for k in range(number))
-    places = computed_once(sum(arm.astype(jnp.int32) for arm in ahead))
+    places = computed_once(sum(arm.astype(jnp.int32) for arm in ahead))  # type: ignore[arg-type]
     return computed_once(jnp.stack([sum(jnp.where(places[k] == m, k, 0) for k in range(number)) for m in range(plays)]))

@@ -5,8 +5,9 @@ from __future__ import annotations
 from typing import NamedTuple
 
 import jax.numpy as jnp
+from jax import Array
 
-from jaxbandit.base import Array, described
+from jaxbandit.base import described
 
 
 @described

@@ -5,6 +5,7 @@ from __future__ import annotations
 from typing import NamedTuple, Protocol
 
 import numpy as np
+from numpy.typing import ArrayLike
 
 from jaxbandit import chains
 from jaxbandit.arguments import as_floats, has, shown
@@ -86,7 +87,7 @@ def gaps(environment: MarkovEnvironment) -> np.ndarray:
     return np.asarray(np.where(distance <= 1e-12 * size, 0.0, distance))
 
 
-def unit_numbers(name: str, value: Array, arms: int = 0, *, ends: bool) -> np.ndarray:
+def unit_numbers(name: str, value: ArrayLike, arms: int = 0, *, ends: bool) -> np.ndarray:
     """`value` in float64: a number in [0, 1], or without `ends` in (0, 1), or with `arms` one for each.
 
     Raises:
@@ -103,7 +104,7 @@ def unit_numbers(name: str, value: Array, arms: int = 0, *, ends: bool) -> np.nd
     return array
 
 
-def rounds(times: Array) -> np.ndarray:
+def rounds(times: ArrayLike) -> np.ndarray:
     """`times` [T] in float64.
 
     Raises:

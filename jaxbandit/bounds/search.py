@@ -7,7 +7,6 @@ from typing import NamedTuple, TypeVar
 import numpy as np
 
 from jaxbandit import chains
-from jaxbandit.base import Array
 from jaxbandit.bounds.beginnings import beginnings
 
 STEPS = 150
@@ -74,7 +73,7 @@ class _Step(NamedTuple):
 Numbers = TypeVar("Numbers", _Point, _Step)
 
 
-def nearest_chain(transition: Array, reward: Array, target: float = -np.inf, gap: float = 0.0) -> Nearest:
+def nearest_chain(transition: np.ndarray, reward: np.ndarray, target: float = -np.inf, gap: float = 0.0) -> Nearest:
     """The least I(transition || Q) found over chains Q with a mean of at least `target`, and a reward gap of `gap`.
 
     The search is over the rows of Q, of which everything is a smooth function. A barrier -b log Q_sj keeps the

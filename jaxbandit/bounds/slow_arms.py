@@ -3,14 +3,14 @@
 from __future__ import annotations
 
 import numpy as np
+from numpy.typing import ArrayLike
 
-from jaxbandit.base import Array
 from jaxbandit.bounds.arms import Bound, MarkovEnvironment, best_and_others, gaps, irreducible, rounds, unit_numbers
 
 PLAYED_ENOUGH = 0.45  # of the rounds: who plays the best arm less is counted by `metrics.linear_share`
 
 
-def price_of_slow_arms(environment: MarkovEnvironment, times: Array, slowest: Array, failure: float) -> Bound:
+def price_of_slow_arms(environment: MarkovEnvironment, times: ArrayLike, slowest: ArrayLike, failure: float) -> Bound:
     """Least expected regret, at times n, of a policy that seldom fails where a best arm is slow to show it.
 
     Let environment k be this one with another chain for arm k: it makes arm k the best, starts as arm k does, and

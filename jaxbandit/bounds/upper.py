@@ -13,10 +13,10 @@ from functools import cache, partial
 from typing import NamedTuple
 
 import numpy as np
+from numpy.typing import ArrayLike
 
 from jaxbandit import chains
 from jaxbandit.arguments import as_floats
-from jaxbandit.base import Array
 from jaxbandit.bounds.arms import Bound, MarkovEnvironment, TwoState, best_and_others, gaps, rounds, two_state_arms
 
 LABEL = "upper bound of TV-KL-UCB"
@@ -55,7 +55,7 @@ def upper_asymptotic(environment: MarkovEnvironment) -> Bound:
     return Bound(f"{LABEL}, asymptotic", HOLDS_FOR, per_arm, per_arm.sum(0), cases=cases)
 
 
-def upper_finite(environment: MarkovEnvironment, times: Array, eps: Array | None = None) -> Bound:
+def upper_finite(environment: MarkovEnvironment, times: ArrayLike, eps: ArrayLike | None = None) -> Bound:
     """The paper's bound on R_n at finite times n, with its eps_1, eps_p, eps_q and eps_mu all `eps`, or searched for.
 
     gap times tau_i and the sums of theorem 1, with tau_i and t_i as in its proof and log f(n) = log(1 + n log^2 n). In

@@ -9,9 +9,10 @@ from typing import Literal, get_args
 import jax
 import jax.numpy as jnp
 import numpy as np
+from jax import Array
+from jax.typing import ArrayLike
 
 from jaxbandit.arguments import Numbers, accepts
-from jaxbandit.base import Array
 from jaxbandit.fast import computed_once, exponential, larger, log_and_excess, log_of_sum, polynomial, smaller
 
 Solver = Literal["halley", "bisection"]
@@ -21,7 +22,7 @@ PROBABILITY, RADIUS = Numbers("[...]", 0, 1), Numbers("[...]", 0, math.inf)
 
 @accepts(p=PROBABILITY, radius=RADIUS, solver=SOLVERS)
 @partial(jax.jit, static_argnames="solver")
-def kl_upper(p: Array, radius: Array, solver: Solver = "halley") -> Array:
+def kl_upper(p: ArrayLike, radius: ArrayLike, solver: Solver = "halley") -> Array:
     """Largest q in [p, 1] with d(p, q) <= radius.
 
     d(p, q) = p log(p/q) + (1-p) log((1-p)/(1-q)), with 0 log 0 = 0.
@@ -43,12 +44,13 @@ def kl_upper(p: Array, radius: Array, solver: Solver = "halley") -> Array:
     >>> round(float(kl_upper(0.5, 0.1)), 4)
     0.7129
     """
-    return kl_bound(p, radius, True, solver)
+    bound: Array = kl_bound(p, radius, True, solver)
+    return bound
 
 
 @accepts(p=PROBABILITY, radius=RADIUS, solver=SOLVERS)
 @partial(jax.jit, static_argnames="solver")
-def kl_lower(p: Array, radius: Array, solver: Solver = "halley") -> Array:
+def kl_lower(p: ArrayLike, radius: ArrayLike, solver: Solver = "halley") -> Array:
     """Smallest q in [0, p] with d(p, q) <= radius.
 
     d(p, q) = p log(p/q) + (1-p) log((1-p)/(1-q)), with 0 log 0 = 0. It is not computed as
@@ -69,12 +71,13 @@ def kl_lower(p: Array, radius: Array, solver: Solver = "halley") -> Array:
     >>> round(float(kl_lower(0.5, 0.1)), 4)
     0.2871
     """
-    return kl_bound(p, radius, False, solver)
+    bound: Array = kl_bound(p, radius, False, solver)
+    return bound
 
 
 @accepts(p=PROBABILITY, radius=RADIUS, upper=Numbers("[...]", 0, 1, kind=bool), solver=SOLVERS)
 @partial(jax.jit, static_argnames="solver")
-def kl_bound(p: Array, radius: Array, upper: Array, solver: Solver = "halley") -> Array:
+def kl_bound(p: ArrayLike, radius: ArrayLike, upper: ArrayLike, solver: Solver = "halley") -> Array:
     """`kl_upper` where `upper` is true, `kl_lower` where it is false, for the price of one of them.
 
     The bound q moves away from p: one of the two outcomes shrinks from its probability P to P exp(-y), the other grows

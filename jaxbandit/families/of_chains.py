@@ -3,14 +3,14 @@
 from __future__ import annotations
 
 import numpy as np
+from numpy.typing import ArrayLike
 
-from jaxbandit.base import Array
 from jaxbandit.families.table import TabledChains, tabulated
 from jaxbandit.families.tilting import generator_and_reward, largest_cycle
 from jaxbandit.families.two_state import MOST, TwoStateChains
 
 
-def chain_family(generator: Array, reward: Array = (0.0, 1.0)) -> TwoStateChains | TabledChains:
+def chain_family(generator: ArrayLike, reward: ArrayLike = (0.0, 1.0)) -> TwoStateChains | TabledChains:
     """The family that tilts P = `generator` along f = `reward`, of which `environments.exponential_family` makes arms.
 
     Each mean m between the least and the largest mean reward of a cycle of states belongs to one chain P_m, and

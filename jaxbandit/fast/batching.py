@@ -14,9 +14,9 @@ from typing import Any
 import jax
 import jax.numpy as jnp
 import numpy as np
+from jax import Array
 from jax.lax import GatherScatterMode
 
-from jaxbandit.base import Array
 from jaxbandit.fast import comparisons
 from jaxbandit.fast.jaxprs import CALLS, ELEMENTWISE, FOLDS, called, evaluate, out_of_bounds, parts_of_scan, points
 from jaxbandit.fast.random_bits import threefry
@@ -243,7 +243,8 @@ def _random(name: str, parameters: dict[str, Any], inputs: list[Array]) -> Array
     x, y = threefry((words[..., 0], words[..., 1]), jnp.uint32(0), number.astype(jnp.uint32))
     if name == "random_bits":
         return x ^ y
-    return jax.random.wrap_key_data(jnp.stack([x, y], -1), impl=jax.random.key_impl(keys))
+    drawn: Array = jax.random.wrap_key_data(jnp.stack([x, y], -1), impl=jax.random.key_impl(keys))
+    return drawn
 
 
 def _align(value: Array, has: bool, shape: tuple[int, ...], runs: int) -> Array:

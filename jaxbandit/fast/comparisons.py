@@ -13,8 +13,8 @@ from functools import reduce
 
 import jax.numpy as jnp
 import numpy as np
+from jax import Array
 
-from jaxbandit.base import Array
 from jaxbandit.fast.switch import PLAIN
 
 MOST_PLACES = 2**15  # of an array that is compared with; a larger one is read and written by XLA's own operations

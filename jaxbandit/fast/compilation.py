@@ -10,8 +10,8 @@ from typing import Any
 
 import jax
 import jax.numpy as jnp
+from jax import Array
 
-from jaxbandit.base import Array
 from jaxbandit.fast.jaxprs import CALLS, ELEMENTWISE, primitives
 from jaxbandit.fast.switch import PLAIN
 

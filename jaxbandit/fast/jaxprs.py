@@ -8,9 +8,8 @@ from typing import Any, NamedTuple
 import jax
 import jax.numpy as jnp
 import numpy as np
+from jax import Array
 from jax.lax import GatherScatterMode
-
-from jaxbandit.base import Array
 
 # Names of primitives. ELEMENTWISE act on each entry; FOLDS are reductions, with their operation on two entries; CALLS
 # evaluate another jaxpr.

@@ -3,13 +3,13 @@
 from __future__ import annotations
 
 import numpy as np
+from numpy.typing import ArrayLike
 
 from jaxbandit.arguments import number
-from jaxbandit.base import Array
 from jaxbandit.indices.arguments import checked_reward, checked_rows
 
 
-def gittins(transition: Array, reward: Array, discount: float) -> np.ndarray:
+def gittins(transition: ArrayLike, reward: ArrayLike, discount: float) -> np.ndarray:
     """Gittins index [K, S] of every state of every arm: the best rate at which playing on from there can pay.
 
     With X_0 = s, X_1, .. the arm's chain, its index in state s is the largest value, over all stopping rules that play

@@ -3,14 +3,14 @@
 from __future__ import annotations
 
 import numpy as np
+from numpy.typing import ArrayLike
 
 from jaxbandit.arguments import number
-from jaxbandit.base import Array
 from jaxbandit.indices.elimination import gittins
 from jaxbandit.indices.start import with_start
 
 
-def gittins_value(transition: Array, reward: Array, discount: float, initial: Array) -> float:
+def gittins_value(transition: ArrayLike, reward: ArrayLike, discount: float, initial: ArrayLike) -> float:
     """The largest expected sum over rounds t of discount^(t-1) reward_t, one play a round, known rested arms.
 
     With top the largest index of all, it is (top - integral up to top of product over k of E discount^N_k(g) dg) /

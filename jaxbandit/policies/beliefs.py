@@ -7,9 +7,11 @@ from typing import Any, NamedTuple, TypeVar
 import jax
 import jax.numpy as jnp
 import numpy as np
+from jax import Array
+from numpy.typing import ArrayLike
 
 from jaxbandit.arguments import as_floats, has
-from jaxbandit.base import Array, Feedback, Task, pytree, total
+from jaxbandit.base import Feedback, Task, pytree, total
 from jaxbandit.policies import checks
 
 T = TypeVar("T")
@@ -48,9 +50,9 @@ class Myopic:
     [0.5, 0.8]
     """
 
-    transition: Array
-    initial: Array
-    passive: Array | None = None
+    transition: ArrayLike
+    initial: ArrayLike
+    passive: ArrayLike | None = None
 
     @classmethod
     def of(cls, environment: Any) -> Myopic:
@@ -74,7 +76,8 @@ class Myopic:
         return Beliefs(jnp.asarray(self.initial, float), jnp.asarray(reward, float))
 
     def scores(self, key: Array, state: Beliefs, t: Array) -> Array:
-        return total(moved(state.beliefs, self.transition) * state.reward)
+        scores: Array = total(moved(state.beliefs, self.transition) * state.reward)
+        return scores
 
     def update(self, state: Beliefs, feedback: Feedback) -> Beliefs:
         return seen(state, feedback, self.transition if self.passive is None else self.passive)
@@ -103,9 +106,9 @@ class HiddenMyopic:
     [0.3667, 0.25]
     """
 
-    transition: Array
-    emission: Array
-    initial: Array
+    transition: ArrayLike
+    emission: ArrayLike
+    initial: ArrayLike
 
     @classmethod
     def of(cls, environment: Any) -> HiddenMyopic:
@@ -132,7 +135,8 @@ class HiddenMyopic:
 
     def scores(self, key: Array, state: Beliefs, t: Array) -> Array:
         pays = total(jnp.asarray(self.emission, float) * state.reward[:, None])  # [K, S]
-        return total(moved(state.beliefs, self.transition) * pays)
+        scores: Array = total(moved(state.beliefs, self.transition) * pays)
+        return scores
 
     def update(self, state: Beliefs, feedback: Feedback) -> Beliefs:
         arms = feedback.arms
@@ -142,21 +146,23 @@ class HiddenMyopic:
         return state._replace(beliefs=state.beliefs.at[arms].set(_normalised(jnp.where(possible, weights, following))))
 
 
-def moved(beliefs: Array, transition: Array) -> Array:
+def moved(beliefs: Array, transition: ArrayLike) -> Array:
     """b P for each arm: the law [K, S] of its state after a move by `transition` [K, S, S] from `beliefs` [K, S].
 
     >>> moved(jnp.array([[0.5, 0.5]]), jnp.array([[[0.75, 0.25], [0.25, 0.75]]])).tolist()
     [[0.5, 0.5]]
     """
-    return total(beliefs[:, None] * jnp.swapaxes(jnp.asarray(transition, float), 1, 2))
+    laws: Array = total(beliefs[:, None] * jnp.swapaxes(jnp.asarray(transition, float), 1, 2))
+    return laws
 
 
 def _normalised(weights: Array) -> Array:
     """Weights [.., S] as laws."""
-    return weights / total(weights)[..., None]
+    laws: Array = weights / total(weights)[..., None]
+    return laws
 
 
-def seen(state: Beliefs, feedback: Feedback, transition: Array) -> Beliefs:
+def seen(state: Beliefs, feedback: Feedback, transition: ArrayLike) -> Beliefs:
     """All arms have moved by `transition` [K, S, S], and those played, or all of them, have shown where to."""
     if feedback.shown is not None:
         return state._replace(beliefs=jax.nn.one_hot(feedback.shown, state.beliefs.shape[1], dtype=state.beliefs.dtype))

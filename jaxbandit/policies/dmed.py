@@ -5,8 +5,9 @@ from __future__ import annotations
 from typing import NamedTuple
 
 import jax.numpy as jnp
+from jax import Array
 
-from jaxbandit.base import Array, Feedback, Task, pytree, static
+from jaxbandit.base import Feedback, Task, pytree, static
 from jaxbandit.divergences import bernoulli_kl
 from jaxbandit.fast import add_one
 from jaxbandit.policies import checks

@@ -3,8 +3,10 @@
 from __future__ import annotations
 
 import jax.numpy as jnp
+from jax import Array
+from jax.typing import ArrayLike
 
-from jaxbandit.base import Array, Feedback, Task, pytree, static, total
+from jaxbandit.base import Feedback, Task, pytree, static, total
 from jaxbandit.confidence import Solver, kl_ball_max
 from jaxbandit.policies import checks
 from jaxbandit.policies.exploration import level
@@ -40,7 +42,7 @@ class EmpiricalKLUCB:
     [0.4902, inf]
     """
 
-    exploration: Array | None = 1.0
+    exploration: ArrayLike | None = 1.0
     top: bool = static(False)
     solver: Solver = static("halley")
 

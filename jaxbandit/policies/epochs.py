@@ -5,8 +5,10 @@ from __future__ import annotations
 from typing import NamedTuple
 
 import jax.numpy as jnp
+from jax import Array
+from jax.typing import ArrayLike
 
-from jaxbandit.base import Array, Feedback, Task, pytree
+from jaxbandit.base import Feedback, Task, pytree
 from jaxbandit.policies import checks
 from jaxbandit.policies.memory import sample_mean, unit_reward
 
@@ -47,7 +49,7 @@ class DSEE:
     [0.0, -1.0, -2.0]
     """
 
-    D: Array = 10.0
+    D: ArrayLike = 10.0
 
     def validate(self, task: Task) -> None:
         checks.suits(self, task)

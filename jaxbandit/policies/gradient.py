@@ -6,9 +6,11 @@ from typing import Any, NamedTuple
 
 import jax
 import jax.numpy as jnp
+from jax import Array
+from jax.typing import ArrayLike
 
 from jaxbandit.arguments import shown
-from jaxbandit.base import ANY_REWARD, Array, Feedback, Task, pytree, static, total
+from jaxbandit.base import ANY_REWARD, Feedback, Task, pytree, static, total
 from jaxbandit.policies import checks
 
 Optimiser = Any  # an optax.GradientTransformation, or a function from a learning rate to one
@@ -53,7 +55,7 @@ class GradientBandit:
     """
 
     optimiser: Optimiser = static(None)
-    learning_rate: Array | None = None
+    learning_rate: ArrayLike | None = None
 
     def validate(self, task: Task) -> None:
         checks.suits(self, task, rewards=ANY_REWARD)

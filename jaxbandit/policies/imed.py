@@ -5,8 +5,9 @@ from __future__ import annotations
 from typing import NamedTuple
 
 import jax.numpy as jnp
+from jax import Array
 
-from jaxbandit.base import Array, Family, Feedback, Task, pytree
+from jaxbandit.base import Family, Feedback, Task, pytree
 from jaxbandit.divergences import bernoulli_kl
 from jaxbandit.policies import checks
 from jaxbandit.policies.leaders import leaders, least_index, no_leaders

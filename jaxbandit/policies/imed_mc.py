@@ -6,8 +6,10 @@ from typing import Any, NamedTuple
 
 import jax
 import jax.numpy as jnp
+from jax import Array
+from jax.typing import ArrayLike
 
-from jaxbandit.base import Array, Feedback, Task, pytree, total
+from jaxbandit.base import Feedback, Task, pytree, total
 from jaxbandit.confidence.chain import LikeliestChain, likeliest_chain, ratio_to
 from jaxbandit.fast import computed_once, exponential, log
 from jaxbandit.policies import checks
@@ -51,8 +53,8 @@ class IMEDMC:
     [-11.3902, -2.3026]
     """
 
-    exponent: Array | None = None
-    gap: Array | None = None
+    exponent: ArrayLike | None = None
+    gap: ArrayLike | None = None
 
     def validate(self, task: Task) -> None:
         checks.suits(self, task)
@@ -73,6 +75,7 @@ class IMEDMC:
         return Classes(*chains, likeliest_chain(state.counts, state.reward, gap), gap)
 
     def scores(self, key: Array, state: Chains | Classes, t: Array) -> Array:
+        known: list[Any]
         counts, _, reward, leads, *known = state
         chain, gap = known or (likeliest_chain(counts, reward), None)
         plays = total(total(counts))

@@ -5,8 +5,10 @@ from __future__ import annotations
 from typing import get_args
 
 import jax.numpy as jnp
+from jax import Array
+from jax.typing import ArrayLike
 
-from jaxbandit.base import Array, Feedback, Task, pytree, static, total
+from jaxbandit.base import Feedback, Task, pytree, static, total
 from jaxbandit.confidence import chain_mean_upper
 from jaxbandit.policies import checks
 from jaxbandit.policies.exploration import Clock, level
@@ -41,7 +43,7 @@ class JointKLUCB:
     [0.4896, inf]
     """
 
-    exploration: Array | None = None
+    exploration: ArrayLike | None = None
     clock: Clock = static("round")
 
     def validate(self, task: Task) -> None:

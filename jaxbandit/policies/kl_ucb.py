@@ -5,8 +5,10 @@ from __future__ import annotations
 from typing import get_args
 
 import jax.numpy as jnp
+from jax import Array
+from jax.typing import ArrayLike
 
-from jaxbandit.base import Array, Family, Feedback, Task, pytree, static
+from jaxbandit.base import Family, Feedback, Task, pytree, static
 from jaxbandit.confidence import Solver, family_upper, kl_upper
 from jaxbandit.policies import checks
 from jaxbandit.policies.exploration import Clock, level
@@ -44,10 +46,10 @@ class KLUCB:
     [inf, inf]
     """
 
-    exploration: Array | None = None
+    exploration: ArrayLike | None = None
     solver: Solver = static("halley")
     family: Family | None = None
-    horizon: Array | None = None
+    horizon: ArrayLike | None = None
     clock: Clock = static("round")
 
     def validate(self, task: Task) -> None:
@@ -100,8 +102,8 @@ class RoundRobinKLUCB:
     [inf, inf]
     """
 
-    exploration: Array | None = None
-    delta: Array = 0.0
+    exploration: ArrayLike | None = None
+    delta: ArrayLike = 0.0
     solver: Solver = static("halley")
     family: Family | None = None
 
@@ -132,7 +134,7 @@ def kl_index(
     state: Memory,
     t: Array,
     clock: Clock = "round",
-    horizon: Array | None = None,
+    horizon: ArrayLike | None = None,
 ) -> tuple[Array, Array, Array]:
     """The KL-UCB index [K], inf for an arm not yet played, the sample means [K] and the plays [K]."""
     mean, plays = state.mean_and_plays()

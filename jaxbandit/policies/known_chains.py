@@ -6,10 +6,12 @@ from typing import Any, NamedTuple
 
 import jax.numpy as jnp
 import numpy as np
+from jax import Array
+from numpy.typing import ArrayLike
 
 from jaxbandit import indices
 from jaxbandit.arguments import as_floats, has
-from jaxbandit.base import Array, Feedback, Task, pytree
+from jaxbandit.base import Feedback, Task, pytree
 from jaxbandit.fast import look_up
 from jaxbandit.policies import checks
 
@@ -44,8 +46,8 @@ class Gittins:
     ([[0.5495, 0.6], [0.4188, 0.45]], [0.5495, 0.4188])
     """
 
-    indices: Array
-    unseen: Array | None = None
+    indices: ArrayLike
+    unseen: ArrayLike | None = None
 
     @classmethod
     def of(cls, arms: Any, discount: float) -> Gittins:
@@ -107,8 +109,8 @@ class Whittle:
     [[0.5495, 0.6], [0.4188, 0.45]]
     """
 
-    indices: Array
-    unseen: Array | None = None
+    indices: ArrayLike
+    unseen: ArrayLike | None = None
 
     @classmethod
     def of(cls, arms: Any, discount: float | None = None) -> Whittle:
@@ -151,7 +153,7 @@ class Whittle:
         return _moved(self, state, feedback)
 
 
-def _check(policy: Gittins | Whittle, reward: Array) -> None:
+def _check(policy: Gittins | Whittle, reward: np.ndarray) -> None:
     for name, shape in (("indices", reward.shape), ("unseen", reward.shape[:1])):
         table = getattr(policy, name)
         if table is None and name == "unseen":
@@ -164,9 +166,9 @@ def _check(policy: Gittins | Whittle, reward: Array) -> None:
             raise ValueError(f"{name}: arm {arm} has NaN; an arm that is not indexable has no index to play by")
 
 
-def _in_order(policy: Gittins | Whittle, order: Array) -> list[Array]:
-    fields = policy.indices, policy.unseen
-    return [None if field is None else jnp.asarray(field, float)[order] for field in fields]
+def _in_order(policy: Gittins | Whittle, order: Array) -> tuple[Array, Array | None]:
+    indices, unseen = policy.indices, policy.unseen
+    return jnp.asarray(indices, float)[order], None if unseen is None else jnp.asarray(unseen, float)[order]
 
 
 def _unseen(reward: Array) -> Seen:

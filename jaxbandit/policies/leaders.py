@@ -11,8 +11,9 @@ from __future__ import annotations
 
 import jax.numpy as jnp
 import numpy as np
+from jax import Array
 
-from jaxbandit.base import Array, Feedback
+from jaxbandit.base import Feedback
 
 
 def no_leaders(reward: Array) -> Array:
@@ -32,7 +33,8 @@ def leaders(mean: Array, plays: Array, feedback: Feedback) -> Array:
     mean = jnp.where(plays > 0, mean, -jnp.inf)
     lower = np.tri(len(mean), k=-1, dtype=bool)  # a program that sorts is slower, and no single piece
     ahead = (mean[None] > mean[:, None]) | ((mean[None] == mean[:, None]) & lower)
-    return jnp.sum(ahead, axis=1) < feedback.arms.shape[0] - 1
+    leads: Array = jnp.sum(ahead, axis=1) < feedback.arms.shape[0] - 1
+    return leads
 
 
 def least_index(index: Array, plays: Array, leads: Array) -> Array:

@@ -7,8 +7,10 @@ from typing import NamedTuple
 import jax
 import jax.numpy as jnp
 import numpy as np
+from jax import Array
+from jax.typing import ArrayLike
 
-from jaxbandit.base import Array, Feedback, Task, pytree, total
+from jaxbandit.base import Feedback, Task, pytree, total
 from jaxbandit.fast import computed_once
 from jaxbandit.policies import checks
 from jaxbandit.policies.memory import Transitions, no_transitions
@@ -50,9 +52,9 @@ class PlugInGittins:
     [inf, inf]
     """
 
-    discount: Array = 0.99
-    prior: Array = 1.0
-    initial_state: Array = 0
+    discount: ArrayLike = 0.99
+    prior: ArrayLike = 1.0
+    initial_state: ArrayLike = 0
 
     def validate(self, task: Task) -> None:
         checks.suits(self, task)
@@ -111,9 +113,9 @@ class PosteriorGittins:
     (2,)
     """
 
-    discount: Array = 0.99
-    prior: Array = 1.0
-    initial_state: Array = 0
+    discount: ArrayLike = 0.99
+    prior: ArrayLike = 1.0
+    initial_state: ArrayLike = 0
 
     def validate(self, task: Task) -> None:
         checks.suits(self, task)
@@ -143,7 +145,7 @@ class PosteriorGittins:
         return Drawn(seen.counts, states, seen.reward, jnp.where(new, seen.counts, state.known), episode)
 
 
-def gittins_of_rows(rows: Array, reward: Array, discount: Array) -> Array:
+def gittins_of_rows(rows: Array, reward: Array, discount: ArrayLike) -> Array:
     """Gittins index [M, S] of chains [M, S, S] with rewards [M, S], in S turns: `indices.gittins` for traced numbers.
 
     >>> rows = jnp.array([[[0.5, 0.5], [0.4, 0.6]]])
@@ -190,7 +192,8 @@ def _first_largest(values: Array) -> Array:
 
 def _pick(values: Array, here: Array) -> Array:
     """The one value along the last axis that is `here`."""
-    return total(jnp.where(here, values, 0))
+    found: Array = total(jnp.where(here, values, 0))
+    return found
 
 
 def _in_states(table: Array, states: Array) -> Array:
@@ -205,7 +208,7 @@ def _begun_again(policy: PlugInGittins | PosteriorGittins, states: Array, feedba
     return jnp.where(feedback.restarted > 0, jnp.asarray(policy.initial_state, jnp.int32), states)
 
 
-def _check(policy: PlugInGittins | PosteriorGittins, reward: Array) -> None:
+def _check(policy: PlugInGittins | PosteriorGittins, reward: np.ndarray) -> None:
     checks.number(policy, "discount", 0, 1 - 1e-6)
     checks.number(policy, "prior", 1e-30)
     checks.number(policy, "initial_state", 0, reward.shape[1] - 1)

@@ -11,8 +11,9 @@ from __future__ import annotations
 from typing import NamedTuple
 
 import jax.numpy as jnp
+from jax import Array
 
-from jaxbandit.base import Array, Family, Feedback, described, total
+from jaxbandit.base import Family, Feedback, described, total
 from jaxbandit.fast import add_one
 from jaxbandit.sums import TwoFloats, add_rewards, no_sums
 
@@ -101,7 +102,7 @@ class Transitions(NamedTuple):
 
     def mean_and_plays(self) -> tuple[Array, Array]:
         """Mean reward [K] of the states that each arm's plays moved it to, and their number T [K]."""
-        return sample_mean(sum(self.counts[:, s] for s in range(self.counts.shape[1])), self.reward)
+        return sample_mean(sum(self.counts[:, s] for s in range(self.counts.shape[1])), self.reward)  # type: ignore[arg-type]
 
 
 def unit_reward(reward: Array) -> Array:

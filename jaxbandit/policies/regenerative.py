@@ -6,9 +6,11 @@ from typing import NamedTuple
 
 import jax.numpy as jnp
 import numpy as np
+from jax import Array
+from jax.typing import ArrayLike
 
 from jaxbandit import chains
-from jaxbandit.base import Array, Feedback, Task, pytree
+from jaxbandit.base import Feedback, Task, pytree
 from jaxbandit.policies import checks
 from jaxbandit.policies.memory import positive, sample_mean, unit_reward
 
@@ -58,7 +60,7 @@ class RCA:
     ([2, 0], True)
     """
 
-    L: Array = 2.0
+    L: ArrayLike = 2.0
 
     def validate(self, task: Task) -> None:
         checks.suits(self, task, ("rested", "restless", "observed"))

@@ -6,9 +6,12 @@ from typing import Any
 
 import jax
 import jax.numpy as jnp
+import numpy as np
+from jax import Array
+from jax.typing import ArrayLike
 
 from jaxbandit import quantiles
-from jaxbandit.base import Array, Family, Feedback, Task, pytree
+from jaxbandit.base import Family, Feedback, Task, pytree
 from jaxbandit.families import Bernoulli, Exponential, Gaussian, Poisson
 from jaxbandit.fast import computed_once, cosine_and_sine, exponential, log, threefry
 from jaxbandit.policies import checks
@@ -45,8 +48,8 @@ class Thompson:
     (2,)
     """
 
-    a: Array = 1.0
-    b: Array = 1.0
+    a: ArrayLike = 1.0
+    b: ArrayLike = 1.0
     family: Family | None = None
 
     def validate(self, task: Task) -> None:
@@ -86,10 +89,11 @@ class Thompson:
         gained, missed = state.gained_and_missed()
         # with independent gamma draws X and Y, X / (X + Y) has the beta law, and X / Y are its odds
         successes, failures = log_gamma(key, jnp.stack([self.a + gained, self.b + missed]))
-        return successes - failures
+        log_odds: Array = successes - failures
+        return log_odds
 
 
-def log_gamma(key: Array, shape: Array) -> Array:
+def log_gamma(key: Array, shape: Array | np.ndarray) -> Array:
     """Logarithms of independent draws from gamma laws of scale 1.
 
     A draw for shape + 3 is found by rejection and multiplied by u_0^(1 / shape) u_1^(1 / (shape + 1))

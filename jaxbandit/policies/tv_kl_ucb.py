@@ -6,8 +6,10 @@ from typing import Literal, NamedTuple, get_args
 
 import jax
 import jax.numpy as jnp
+from jax import Array
+from jax.typing import ArrayLike
 
-from jaxbandit.base import Array, Feedback, Task, pytree, static, total
+from jaxbandit.base import Feedback, Task, pytree, static, total
 from jaxbandit.confidence import Solver, kl_bound
 from jaxbandit.confidence.row import MOST_LISTED, array_of, excursions, weighted_mean_max
 from jaxbandit.divergences import DISTANCES, Distance, farthest, threshold
@@ -49,8 +51,8 @@ class KLUCBMC:
     [inf, inf]
     """
 
-    exploration: Array | None = None
-    unvisited: Array = 1.0
+    exploration: ArrayLike | None = None
+    unvisited: ArrayLike = 1.0
     samples: Samples = static("arm")
     solver: Solver = static("halley")
 
@@ -104,10 +106,10 @@ class TVKLUCB:
     [inf, inf]
     """
 
-    exploration: Array | None = None
-    unvisited: Array = 1.0
-    exponent: Array = 0.25
-    scale: Array = 1.0
+    exploration: ArrayLike | None = None
+    unvisited: ArrayLike = 1.0
+    exponent: ArrayLike = 0.25
+    scale: ArrayLike = 1.0
     samples: Samples = static("arm")
     clock: Clock = static("round")
     distance: Distance = static("total_variation")
@@ -128,7 +130,7 @@ class TVKLUCB:
         """Which arms the policy takes for Markovian at round t, [K] bool."""
         if isinstance(state, Summaries):
             elapsed = state.plays if self.clock == "arm" else t - 1
-            return state.distance > threshold(elapsed, self.exponent, self.scale)
+            return state.distance > threshold(elapsed, self.exponent, self.scale)  # type: ignore[operator]
         elapsed = total(total(state.counts)) if self.clock == "arm" else t - 1
         rows = estimates(state.counts, self.unvisited)
         if self.distance == "total_variation" and rows.shape[-1] == 2:
@@ -190,7 +192,7 @@ def counted(policy: KLUCBMC | TVKLUCB, state: Transitions | Summaries, feedback:
 def _summary(policy: KLUCBMC | TVKLUCB, counts: Array, states: Array, reward: Array) -> tuple[Array | None, ...]:
     """All fields of `Summaries` but the first three, of arms that were played."""
     rows = computed_once(estimates(counts, policy.unvisited))
-    mean, plays = sample_mean(sum(counts[:, s] for s in range(counts.shape[1])), reward)
+    mean, plays = sample_mean(sum(counts[:, s] for s in range(counts.shape[1])), reward)  # type: ignore[arg-type]
     here = jnp.arange(counts.shape[1])[None] == states[:, None]
     departures = total(jnp.where(here, _left(counts), 0))
     row, means, lengths, _ = excursions(rows, reward, states, jnp.zeros_like(mean))
@@ -198,7 +200,7 @@ def _summary(policy: KLUCBMC | TVKLUCB, counts: Array, states: Array, reward: Ar
     return plays, departures, mean, array_of(row), array_of(means), array_of(lengths), distance
 
 
-def estimates(counts: Array, unvisited: Array) -> Array:
+def estimates(counts: Array, unvisited: ArrayLike) -> Array:
     """Rows [K, S, S] from transition counts [K, S, S].
 
     A state not yet left is estimated to leave with probability `unvisited`, to the other states alike.

@@ -3,14 +3,16 @@
 from __future__ import annotations
 
 import jax.numpy as jnp
+from jax import Array
+from jax.typing import ArrayLike
 
-from jaxbandit.base import ANY_REWARD, Array, Feedback, Task, pytree
+from jaxbandit.base import ANY_REWARD, Feedback, Task, pytree
 from jaxbandit.policies import checks
 from jaxbandit.policies.exploration import log_equal_share
 from jaxbandit.policies.memory import Memory, no_visits, positive
 
 
-def _index(state: Memory, widening: Array) -> Array:
+def _index(state: Memory, widening: ArrayLike) -> Array:
     mean, plays = state.mean_and_plays()
     return jnp.where(plays == 0, jnp.inf, mean + jnp.sqrt(widening / positive(plays)))
 
@@ -33,7 +35,7 @@ class UCBSM:
     [1.134, 2.269]
     """
 
-    L: Array = 343.0
+    L: ArrayLike = 343.0
 
     def validate(self, task: Task) -> None:
         checks.suits(self, task, rewards=ANY_REWARD)
@@ -68,7 +70,7 @@ class UCB1:
     [1.397, 2.794]
     """
 
-    bonus: Array = 2.0
+    bonus: ArrayLike = 2.0
 
     def validate(self, task: Task) -> None:
         checks.suits(self, task, rewards=ANY_REWARD)
@@ -106,7 +108,7 @@ class MOSS:
     [0.5, 2.048]
     """
 
-    horizon: Array | None = None
+    horizon: ArrayLike | None = None
 
     def validate(self, task: Task) -> None:
         checks.suits(self, task, rewards=ANY_REWARD)

@@ -6,9 +6,11 @@ from typing import Any
 
 import jax.numpy as jnp
 import numpy as np
+from jax import Array
+from numpy.typing import ArrayLike
 
 from jaxbandit.arguments import has, number
-from jaxbandit.base import Array, Feedback, Task, pytree
+from jaxbandit.base import Feedback, Task, pytree
 from jaxbandit.policies import checks
 from jaxbandit.policies.beliefs import Beliefs, moved, reordered_fields, seen
 
@@ -40,9 +42,9 @@ class WhittleBelief:
     [0.6849, 0.8]
     """
 
-    transition: Array
-    initial: Array
-    discount: Array = 0.9
+    transition: ArrayLike
+    initial: ArrayLike
+    discount: ArrayLike = 0.9
 
     @classmethod
     def of(cls, environment: Any, discount: float = 0.9) -> WhittleBelief:

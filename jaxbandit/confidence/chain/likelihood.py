@@ -12,9 +12,10 @@ from typing import NamedTuple
 import jax
 import jax.numpy as jnp
 import numpy as np
+from jax import Array
+from jax.typing import ArrayLike
 
 from jaxbandit.arguments import Numbers, accepts
-from jaxbandit.base import Array
 from jaxbandit.confidence.chain import many_states, two_states, two_states_upper
 from jaxbandit.confidence.chain.multistart import STEPS_OF_THREE
 from jaxbandit.confidence.chain.two_states import TINY
@@ -33,7 +34,9 @@ class LikeliestChain(NamedTuple):
 
 @accepts(counts=COUNTS, reward=PAID, mean=Numbers("[...]"), gap=GAP)
 @partial(jax.jit, inline=True)
-def chain_likelihood_ratio(counts: Array, reward: Array, mean: Array, gap: Array | None = None) -> Array:
+def chain_likelihood_ratio(
+    counts: ArrayLike, reward: ArrayLike, mean: Array | float, gap: Array | float | None = None
+) -> Array:
     """How much likelier the counts are under the likeliest chain than under any chain with at least a mean.
 
     With L(Q) = sum over s and j of n_sj log Q_sj, n = `counts`, and m = `mean` it is
@@ -68,7 +71,7 @@ def chain_likelihood_ratio(counts: Array, reward: Array, mean: Array, gap: Array
 
 @accepts(counts=COUNTS, reward=PAID, gap=GAP)
 @partial(jax.jit, inline=True)
-def chain_mean(counts: Array, reward: Array, gap: Array | None = None) -> Array:
+def chain_mean(counts: ArrayLike, reward: ArrayLike, gap: Array | float | None = None) -> Array:
     """The stationary mean [...] of the likeliest chain; of several as likely, the largest.
 
     Args:
@@ -84,7 +87,7 @@ def chain_mean(counts: Array, reward: Array, gap: Array | None = None) -> Array:
 
 @accepts(counts=COUNTS, reward=PAID, level=Numbers("[...]", 0, np.inf))
 @partial(jax.jit, inline=True)
-def chain_mean_upper(counts: Array, reward: Array, level: Array) -> Array:
+def chain_mean_upper(counts: Array, reward: Array, level: Array | float) -> Array:
     """The largest mean of a chain whose log-likelihood is at most `level` below that of the likeliest chain.
 
     That is the largest m with J(m) <= level, J as in `chain_likelihood_ratio`, over all chains.
@@ -106,7 +109,7 @@ def chain_mean_upper(counts: Array, reward: Array, level: Array) -> Array:
     0.4488
     """
     if counts.shape[-1] > 2:
-        upper = many_states.mean_upper(counts, reward, jnp.asarray(level, float))
+        upper: Array = many_states.mean_upper(counts, reward, jnp.asarray(level, float))
         if counts.shape[-1] == 3:
             pairs = _pairs(counts, reward)
             found = chain_mean_upper(pairs.counts, pairs.reward, jnp.broadcast_to(level, upper.shape)[None])
@@ -117,7 +120,7 @@ def chain_mean_upper(counts: Array, reward: Array, level: Array) -> Array:
     return low + (high - low) * two_states_upper.share_upper(ordered, level)
 
 
-def likeliest_chain(counts: Array, reward: Array, gap: Array | None = None) -> LikeliestChain:
+def likeliest_chain(counts: ArrayLike, reward: ArrayLike, gap: Array | float | None = None) -> LikeliestChain:
     """The likeliest chain, of the chains whose gap is at least `gap`."""
     counts, reward = jnp.asarray(counts), jnp.asarray(reward, float)
     if counts.shape[-1] > 2:
@@ -130,7 +133,12 @@ def likeliest_chain(counts: Array, reward: Array, gap: Array | None = None) -> L
 
 
 def ratio_to(
-    chain: LikeliestChain, counts: Array, reward: Array, mean: Array, gap: Array | None = None, quick: bool = False
+    chain: LikeliestChain,
+    counts: ArrayLike,
+    reward: ArrayLike,
+    mean: ArrayLike,
+    gap: Array | float | None = None,
+    quick: bool = False,
 ) -> Array:
     """`chain_likelihood_ratio`, given the likeliest chain.
 
@@ -157,7 +165,7 @@ def ratio_to(
     return jnp.where(chain.mean >= mean, 0, jnp.where(mean < high, ratio, NEVER))
 
 
-def _for_each(gap: Array | None, counts: Array) -> Array | None:
+def _for_each(gap: Array | float | None, counts: Array) -> Array | None:
     return None if gap is None else jnp.broadcast_to(jnp.asarray(gap, float), counts.shape[:-2])
 
 
@@ -182,7 +190,7 @@ def _pairs(counts: Array, reward: Array) -> _Pairs:
     return _Pairs(*map(jnp.stack, zip(*pairs, strict=True)))
 
 
-def _ordered(counts: Array, reward: Array) -> tuple[two_states.Counts, Array, Array]:
+def _ordered(counts: ArrayLike, reward: ArrayLike) -> tuple[two_states.Counts, Array, Array]:
     """Counts with the better paid state second, the lower reward and the higher one."""
     counts, reward = jnp.asarray(counts), jnp.asarray(reward, float)
     first, second = reward[..., 0], reward[..., 1]

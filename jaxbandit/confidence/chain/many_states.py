@@ -20,8 +20,9 @@ from typing import Any
 
 import jax
 import jax.numpy as jnp
+from jax import Array
 
-from jaxbandit.base import Array, total
+from jaxbandit.base import total
 from jaxbandit.confidence.chain.interior_point import TINY
 from jaxbandit.confidence.chain.multistart import STEPS_OF_THREE, class_likeliest, least
 from jaxbandit.confidence.row.arithmetic import alone, dot, each, largest, row_of, sum_of

@@ -13,8 +13,8 @@ from __future__ import annotations
 
 import jax.numpy as jnp
 import numpy as np
+from jax import Array
 
-from jaxbandit.base import Array
 from jaxbandit.fast import larger, log, polynomial
 
 TINY = 1e-30

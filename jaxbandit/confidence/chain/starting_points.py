@@ -10,8 +10,8 @@ from __future__ import annotations
 from functools import reduce
 
 import jax.numpy as jnp
+from jax import Array
 
-from jaxbandit.base import Array
 from jaxbandit.confidence.chain.interior_point import TINY, Box, Point, ahead, staying
 from jaxbandit.confidence.row.arithmetic import MOST_LISTED, Row, alone, array_of, beside, dot, each, sum_of
 from jaxbandit.confidence.row.stationary_mean import excursions

@@ -24,8 +24,8 @@ from typing import NamedTuple
 
 import jax.numpy as jnp
 import numpy as np
+from jax import Array
 
-from jaxbandit.base import Array
 from jaxbandit.confidence.bernoulli import begin
 from jaxbandit.confidence.chain.two_states import TINY, Counts, likeliest
 from jaxbandit.fast import computed_once, exponential, larger, log_of_sum, smaller
@@ -43,7 +43,7 @@ class Point(NamedTuple):
     bend: Array  # left^2 dw/dnu
 
 
-def share_upper(counts: Counts, level: Array) -> Array:
+def share_upper(counts: Counts, level: Array | float) -> Array:
     """U(level), never below the share of the likeliest chain, and exactly that at level 0.
 
     Args:
@@ -68,7 +68,7 @@ def share_upper(counts: Counts, level: Array) -> Array:
     return jnp.where((level > 0) & (counts.n10 > 0), larger(up / larger(up + down, TINY), own), own)
 
 
-def _begin(counts: Counts, level: Array) -> Array:
+def _begin(counts: Counts, level: Array | float) -> Array:
     """About the z of the root, from the z at which each row alone would take all of the level.
 
     `begin` knows these two within 0.7 %. The reciprocals of their squares are added, as is right where both rows' parts
@@ -87,7 +87,7 @@ def _begin(counts: Counts, level: Array) -> Array:
     return low / jnp.sqrt(1 + ratio * ratio)
 
 
-def _at(counts: Counts, z: Array, level: Array) -> Point:
+def _at(counts: Counts, z: Array, level: Array | float) -> Point:
     """The chain at z."""
     n00, n01, n10, n11 = counts
     out = n00 + n01

@@ -14,8 +14,8 @@ from typing import Any
 
 import jax
 import jax.numpy as jnp
+from jax import Array
 
-from jaxbandit.base import Array
 from jaxbandit.fast import computed_once, larger, smaller
 
 MOST_LISTED = 3  # states
@@ -61,7 +61,7 @@ def kept(row: Row) -> Row:
 
 def sum_of(row: Row) -> Array:
     """The sum of row_j over the states, always in the same order."""
-    return sum(row) if isinstance(row, list) else _in_pairs(jnp.add, row)
+    return sum(row) if isinstance(row, list) else _in_pairs(jnp.add, row)  # type: ignore[return-value]
 
 
 def dot(row: Row, other: Row) -> Array:

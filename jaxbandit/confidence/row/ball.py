@@ -19,9 +19,10 @@ from typing import get_args
 import jax
 import jax.numpy as jnp
 import numpy as np
+from jax import Array
+from jax.typing import ArrayLike
 
 from jaxbandit.arguments import Numbers, accepts
-from jaxbandit.base import Array
 from jaxbandit.confidence.bernoulli import RADIUS, SOLVERS, Solver
 from jaxbandit.confidence.row.arithmetic import (
     Row,
@@ -47,7 +48,7 @@ _HEAVIER = 1e6  # a state this many times heavier than the best one has K evalua
 
 @accepts(p=Numbers("[..., S]", 0, 1, law=True), values=Numbers("[..., S]"), radius=RADIUS, solver=SOLVERS)
 @partial(jax.jit, static_argnames="solver")
-def kl_ball_max(p: Array, values: Array, radius: Array, solver: Solver = "halley") -> tuple[Array, Array]:
+def kl_ball_max(p: ArrayLike, values: ArrayLike, radius: ArrayLike, solver: Solver = "halley") -> tuple[Array, Array]:
     """The largest sum of q_j values_j over rows q with KL(p || q) <= radius, and a row that reaches it.
 
     KL(p || q) = sum of p_j log(p_j / q_j), with 0 log 0 = 0. The row is q_j = p_j / (1 - tau (values_j - maximum));
@@ -79,8 +80,8 @@ def kl_ball_max(p: Array, values: Array, radius: Array, solver: Solver = "halley
         jnp.broadcast_to(values, shape),
         jnp.broadcast_to(radius, shape[:-1]),
     )
-    p = row_of(p)
-    maximum, row = weighted_mean_max(p, row_of(values), each(jnp.ones_like, p), radius, solver)
+    centre = row_of(p)
+    maximum, row = weighted_mean_max(centre, row_of(values), each(jnp.ones_like, centre), radius, solver)
     return maximum, array_of(row)
 
 

@@ -8,9 +8,10 @@ from functools import partial
 import jax
 import jax.numpy as jnp
 import numpy as np
+from jax import Array
+from jax.typing import ArrayLike
 
 from jaxbandit.arguments import Numbers, accepts
-from jaxbandit.base import Array
 from jaxbandit.confidence.bernoulli import RADIUS, SOLVERS, Solver
 from jaxbandit.confidence.row.arithmetic import Row, chosen_sum, each, smallest, sum_of
 from jaxbandit.confidence.row.ball import weighted_mean_max
@@ -29,7 +30,7 @@ ESCAPE = 1e-12  # probability added to every other row's step to `state`, so tha
 @accepts(**ARGUMENTS)
 @partial(jax.jit, static_argnames="solver")
 def stationary_mean_upper(
-    transition: Array, reward: Array, state: Array, radius: Array, solver: Solver = "halley"
+    transition: ArrayLike, reward: ArrayLike, state: ArrayLike, radius: ArrayLike, solver: Solver = "halley"
 ) -> Array:
     """The largest stationary mean when row `state` may be any q with KL(transition[state] || q) <= radius.
 
@@ -71,7 +72,7 @@ def stationary_mean_upper(
 @accepts(**ARGUMENTS)
 @partial(jax.jit, static_argnames="solver")
 def stationary_mean_lower(
-    transition: Array, reward: Array, state: Array, radius: Array, solver: Solver = "halley"
+    transition: ArrayLike, reward: ArrayLike, state: ArrayLike, radius: ArrayLike, solver: Solver = "halley"
 ) -> Array:
     """The smallest stationary mean when row `state` may be any q with KL(transition[state] || q) <= radius.
 
@@ -96,7 +97,9 @@ def stationary_mean_lower(
     return -weighted_mean_max(p, each(lambda mean: -mean, means), lengths, radius, solver)[0]
 
 
-def excursions(transition: Array, reward: Array, state: Array, radius: Array) -> tuple[Row, Row, Row, Array]:
+def excursions(
+    transition: ArrayLike, reward: ArrayLike, state: ArrayLike, radius: ArrayLike
+) -> tuple[Row, Row, Row, Array]:
     """What `weighted_mean_max` needs: the row p of `state`, the cycles' mean rewards, their lengths, and the radius.
 
     Entry b of the three rows belongs to the cycle that begins with a step to state b, with `state` and the last state

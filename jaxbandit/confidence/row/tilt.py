@@ -29,8 +29,8 @@ from typing import NamedTuple
 import jax
 import jax.numpy as jnp
 import numpy as np
+from jax import Array
 
-from jaxbandit.base import Array
 from jaxbandit.confidence.row.arithmetic import Row, at_largest, chosen_sum, dot, each, largest, sum_of
 from jaxbandit.fast import computed_once, larger, log, smaller
 
@@ -176,4 +176,5 @@ def _moved(p: Row, r: Row, last: Row, held: Array, z: Array, moves: int) -> Arra
         return computed_once(smaller(larger(delta - step, held), 1))
 
     delta = computed_once(smaller(larger(1 - z, held), 1))
-    return 1 - jax.lax.fori_loop(0, moves, lambda _, delta: moved(delta), delta, unroll=moves < 8)
+    root: Array = 1 - jax.lax.fori_loop(0, moves, lambda _, delta: moved(delta), delta, unroll=moves < 8)
+    return root
