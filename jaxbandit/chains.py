@@ -103,12 +103,13 @@ def relative_values(transition: ArrayLike, reward: ArrayLike) -> np.ndarray:
 
 @accepts(transition=CHAIN, reward=Numbers("[S]"))
 def reward_gap(transition: ArrayLike, reward: ArrayLike) -> float:
-    """(max r - min r) / (max u - min u), r = `reward` and u the `relative_values` of one chain: how fast r forgets.
+    """(max r - min r) / (max u - min u), r = `reward` and u the `relative_values` of one chain: how fast rewards forget
+    the state.
 
     With rewards paid on arrival the values are h = u - r; u is the same for both. The gap is p01 + p10 for two states
-    (as `eigenvalue_gap`), 1 for independent rewards, and 1 minus the eigenvalue where r - m is an eigenvector. Else it
-    may lie on either side of the eigenvalue gap: it asks only how long what a state will pay depends on the state.
-    Every chain with a single recurrent class has a positive one.
+    (as `eigenvalue_gap`), 1 for independent rewards, and 1 minus the eigenvalue where r - m is an eigenvector.
+    Otherwise it may lie on either side of the eigenvalue gap: it depends only on how long the state influences later
+    rewards. Every chain with a single recurrent class has a positive one.
 
     Raises:
       ValueError: as `stationary`, or all states pay the same.

@@ -135,7 +135,7 @@ def farthest(rows: ArrayLike, distance: Distance = "total_variation") -> Array:
     circle = jnp.concatenate([rows, rows], axis=-2)
 
     def one(found: Array, places: Array) -> tuple[Array, None]:
-        """Each row against the one so many places further on."""
+        """The distance of each row to the one this many places further on, where larger."""
         others = jax.lax.dynamic_slice_in_dim(circle, places, states, -2)
         return jnp.maximum(found, between(rows, others)), None
 

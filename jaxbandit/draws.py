@@ -30,7 +30,7 @@ def stack_of_rewards(key: Array, arms: Array, plays: Array) -> Array:
 def two_words(key: Array, arms: Array, plays: Array) -> tuple[Array, Array]:
     """64 random bits for the n-th play of each arm, the same under every policy, as two words [M] uint32 of 32.
 
-    Args: as `stack_of_rewards`, whose bits the first word has.
+    Args: as `stack_of_rewards`, whose bits are those of the first word.
     """
     return threefry(jax.random.key_data(key), arms.astype(jnp.uint32), plays.astype(jnp.uint32))
 
@@ -42,7 +42,7 @@ def choose(bits: Array, thresholds: Array, *index: Array) -> Array:
 
     Args:
       thresholds: [M, S-1], or with more axes those of many laws.
-      index: [M] for each of the further axes, which says whose thresholds are meant.
+      index: [M] for each of the further axes, which selects the thresholds.
 
     >>> choose(jnp.array([5, 6], jnp.uint32), jnp.array([[6], [6]], jnp.uint32)).tolist()
     [0, 1]

@@ -16,7 +16,7 @@ def top_arms(scores: ArrayLike, plays: int) -> Array:
     """The `plays` arms with the largest scores, [M] int32; the lowest arm first on ties; NaN counts as -inf.
 
     Raises:
-      ValueError: scores are no numbers [K], or plays is not 1 to K.
+      ValueError: scores are not numbers [K], or plays is not from 1 to K.
 
     >>> top_arms(jnp.array([0.5, 0.7, 0.7]), 2).tolist()
     [1, 2]
@@ -28,7 +28,7 @@ def top_arms(scores: ArrayLike, plays: int) -> Array:
     if plays == 1 and number <= 256:
         return _first_of_all(computed_once(scores))[None]
     scores = jnp.where(scores == scores, scores, -jnp.inf)
-    # comparisons run over the runs as vectors, where sorting and reductions over few arms do not; many compile slowly
+    # XLA vectorises comparisons over the runs, but not sorts and reductions over few arms; many of them compile slowly
     if plays > 1 and number > 32:
         scores = jnp.where(scores == 0, 0.0, scores)  # top_k takes -0.0 for less than 0.0
         return jax.lax.top_k(scores, plays)[1].astype(jnp.int32)
@@ -36,10 +36,10 @@ def top_arms(scores: ArrayLike, plays: int) -> Array:
 
 
 def _checked(scores: ArrayLike) -> Array | np.ndarray:
-    """Scores [K] that have values.
+    """Scores [K] that are not traced, checked.
 
     Raises:
-      ValueError: they are no numbers of one axis.
+      ValueError: they are not numbers along one axis.
     """
     found = as_floats("scores", scores)
     if found.ndim != 1 or not found.size:

@@ -33,7 +33,7 @@ def kl_upper(p: ArrayLike, radius: ArrayLike, solver: Solver = "halley") -> Arra
       solver: "halley" (default, one step in float32) or "bisection" (32 halvings); both keep to the root's bracket.
 
     Returns:
-      q in the shape of p and radius together; within 16 ULP in float32 for p >= 1e-7.
+      q in the broadcast shape of p and radius; within 16 ULP in float32 for p >= 1e-7.
       upper(0, c) = 1 - exp(-c), upper(1, c) = 1, upper(p, 0) = p and upper(p, inf) = 1; never NaN.
 
     Raises:
@@ -78,7 +78,7 @@ def kl_lower(p: ArrayLike, radius: ArrayLike, solver: Solver = "halley") -> Arra
 @accepts(p=PROBABILITY, radius=RADIUS, upper=Numbers("[...]", 0, 1, kind=bool), solver=SOLVERS)
 @partial(jax.jit, static_argnames="solver")
 def kl_bound(p: ArrayLike, radius: ArrayLike, upper: ArrayLike, solver: Solver = "halley") -> Array:
-    """`kl_upper` where `upper` is true, `kl_lower` where it is false, for the price of one of them.
+    """`kl_upper` where `upper` is true, `kl_lower` where it is false, at the cost of one of them.
 
     The bound q moves away from p: one of the two outcomes shrinks from its probability P to P exp(-y), the other grows
     from Q = 1 - P to Q + x with x = P (1 - exp(-y)). For the upper bound the shrinking outcome is failure, P = 1 - p;
@@ -104,7 +104,7 @@ def kl_bound(p: ArrayLike, radius: ArrayLike, upper: ArrayLike, solver: Solver =
       solver: "halley" or "bisection".
 
     Returns:
-      the bound q in the shape of p, radius and upper together; accuracy and exact cases as in `kl_upper`, `kl_lower`.
+      the bound q in the broadcast shape of p, radius and upper; accuracy and exact cases as in `kl_upper`, `kl_lower`.
 
     Raises:
       ValueError: the solver's name is unknown.

@@ -19,12 +19,12 @@ def family_upper(mean: ArrayLike, radius: ArrayLike, family: Family | None = Non
     """Largest m >= mean with D(mean || m) <= radius, D the divergence of two means of the family.
 
     Args:
-      mean: any shape; a mean that the family does not have is taken for the nearest one it has.
+      mean: any shape; a mean outside the family's range is replaced by the nearest mean in it.
       radius: broadcast against `mean`, in [0, inf].
       family: one of `jaxbandit.families`; None is the Bernoulli family, and this is `kl_upper`.
 
     Returns:
-      m in the shape of `mean` and `radius` together; the upper end of the family's means where no radius is too large.
+      m in the broadcast shape of `mean` and `radius`; the upper end of the range where the radius allows every mean.
 
     Source: Garivier and Cappe 2011, section 4; Moulos 2020 for chains.
 

@@ -1,4 +1,4 @@
-"""The policies others are measured against: chance, and knowledge of the means."""
+"""Policies to measure others against: one chooses arms at random, the other knows their means."""
 
 from __future__ import annotations
 

@@ -31,8 +31,8 @@ class Myopic:
     b [S] is the law of the arm's state after the last round, P its `transition`, r what states pay. After a round the
     belief of a played arm is the state it showed, that of another moves by `passive`, or `transition` without one.
     Where all arms are observed, each belief is the state shown.
-    For identical arms with two states, the second of which pays more, and p11 >= p01 no policy collects more in any
-    number of rounds.
+    For identical arms with two states, the second of which pays more, and p11 >= p01, no policy collects more on
+    average in any number of rounds.
 
     Args:
       transition: [K, S, S], the arms' laws when played.
@@ -40,8 +40,8 @@ class Myopic:
       passive: [K, S, S], their laws when not played; None for the same.
 
     Raises:
-      ValueError: from `simulate` and `check_policy`, for fields that are no laws of as many arms; from `simulate`, for
-        arms that are not restless.
+      ValueError: from `simulate` and `check_policy`, for fields that are not laws of this number of arms; from
+        `simulate`, for arms that are not restless.
 
     Source: Zhao, Krishnamachari and Liu 2008; Ahmad, Liu, Javidi, Zhao and Krishnamachari 2009.
 
@@ -96,8 +96,8 @@ class HiddenMyopic:
       initial: [K, S], law of each arm's state before its first play.
 
     Raises:
-      ValueError: from `simulate` and `check_policy`, for fields that are no laws of as many arms; from `simulate`, for
-        arms that are not hidden.
+      ValueError: from `simulate` and `check_policy`, for fields that are not laws of this number of arms; from
+        `simulate`, for arms that are not hidden.
 
     Source: the forward recursion of hidden Markov models, as in Rabiner 1989.
 
@@ -142,7 +142,7 @@ class HiddenMyopic:
         arms = feedback.arms
         following = moved(state.beliefs, self.transition)[arms]
         weights = following * jnp.asarray(self.emission, float)[arms, :, feedback.states]
-        possible = (total(weights) > 0)[:, None]  # not where the arm shows what it cannot, as known
+        possible = (total(weights) > 0)[:, None]  # false where the known laws rule out the symbol shown
         return state._replace(beliefs=state.beliefs.at[arms].set(_normalised(jnp.where(possible, weights, following))))
 
 
@@ -163,7 +163,7 @@ def _normalised(weights: Array) -> Array:
 
 
 def seen(state: Beliefs, feedback: Feedback, transition: ArrayLike) -> Beliefs:
-    """All arms have moved by `transition` [K, S, S], and those played, or all of them, have shown where to."""
+    """The beliefs after all arms moved by `transition` [K, S, S] and those played, or all, showed their states."""
     if feedback.shown is not None:
         return state._replace(beliefs=jax.nn.one_hot(feedback.shown, state.beliefs.shape[1], dtype=state.beliefs.dtype))
     known = jax.nn.one_hot(feedback.states, state.beliefs.shape[1], dtype=state.beliefs.dtype)

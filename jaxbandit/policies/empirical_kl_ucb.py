@@ -21,13 +21,13 @@ class EmpiricalKLUCB:
 
         max{sum of q_s r_s : KL(p || q) <= (log t + exploration log log t) / T}, q any law on the arm's states.
 
-    For two states that pay 0 and 1 this is `KLUCB` with the same exploration, which is ten times as fast. For more it
-    knows how far rewards are spread, where `KLUCB` takes them to be as spread as they can be with their mean.
+    For two states that pay 0 and 1 this is `KLUCB` with the same exploration, which is ten times as fast. For more
+    states it uses how far the rewards are spread, while `KLUCB` assumes the largest spread that their mean allows.
 
     Args:
       exploration: None for f(t) = 1 + t log^2 t, or a number c for log t + c log log t.
-      top: whether q may also move to a state of its own that pays 1, after `unit_reward`, as for a player who knows no
-        more of the rewards than that they lie in [0, 1].
+      top: whether q may also move to a state of its own that pays 1, after `unit_reward`, as for a player who
+        knows only that rewards lie in [0, 1].
       solver: of `confidence.kl_ball_max`.
 
     Raises:

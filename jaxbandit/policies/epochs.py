@@ -33,7 +33,7 @@ class DSEE:
     rounds the arm whose mean over all explorations is largest. After N explorations each arm has been explored
     X = (4^N - 1)/3 times; an epoch that begins in round t is an exploitation if X > D log t. With M plays a round an
     exploration goes through groups of M arms, the last of them filled up from arm 0, and an exploitation plays the M
-    arms with the largest means. Long stretches of one arm are what a restless arm's mean is seen in.
+    arms with the largest means. Only long stretches of plays show the mean of a restless arm.
 
     Args:
       D: positive. Weak regret is O(log n) for reversible chains if D is large enough, which takes knowledge of the arms

@@ -46,7 +46,7 @@ def level(
         log_y = computed_once(log_equal_share(horizon, plays))
         return log_y + log_of_sum(log_y * log_y)
     if clock == "arm":
-        t = jnp.asarray(t, float) / positive(plays)  # of two int32 JAX makes float32, always
+        t = jnp.asarray(t, float) / positive(plays)  # JAX divides two int32 in float32 whatever the default float is
     log_t = jnp.log(jnp.asarray(t, float))
     if exploration is None:
         return jnp.log1p(jnp.asarray(t, float) * log_t * log_t)

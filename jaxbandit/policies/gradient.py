@@ -35,7 +35,7 @@ class GradientBandit:
 
     Args:
       optimiser: None for `optax.sgd`, the textbook's rule; a function from a learning rate to an
-        `optax.GradientTransformation`, as `optax.adam` or `optax.inject_hyperparams(optax.adam)` is; or a ready one.
+        `optax.GradientTransformation`, such as `optax.adam` or `optax.inject_hyperparams(optax.adam)`; or a ready one.
         It is part of the program: variants of one program share it and differ in `learning_rate`.
       learning_rate: at least 0; None for 0.1, or with a ready optimiser.
 

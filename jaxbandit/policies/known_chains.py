@@ -33,7 +33,7 @@ class Gittins:
     Args:
       indices: [K, S], of every state, as from `indices.gittins`, in the environment's order of the arms.
       unseen: [K], of an arm that has not shown a state since the start, or since all arms began again; None for the
-        index of state 0, where arms start unless one says otherwise. `Gittins.of` finds it for any law of the starts.
+        index of state 0, where arms start by default. `Gittins.of` finds it for any law of the starts.
 
     Raises:
       ValueError: from `simulate` and `check_policy`, for a table of another shape or with NaN.
@@ -54,7 +54,7 @@ class Gittins:
         """The policy for known arms, on the host, in float64.
 
         An arm not yet seen counts as one in a state of its own, which moves by `initial` and then by `transition`: the
-        policy is optimal for a player who knows the law of the first states and not these.
+        policy is optimal for a player who knows the law of the first states but not the states.
 
         Args:
           arms: an environment with `transition` [K, S, S], `reward` [K, S] and `initial` [K, S].
@@ -89,9 +89,9 @@ class Gittins:
 class Whittle:
     """The Whittle index rule: the M arms with the largest indices of the states they are in.
 
-    The score of arm k in state s is indices[k, s]. Where the environment shows the states of all arms, these count; if
-    it does not, the state in which each arm was last seen, where a rested arm still is. For rested arms and one play a
-    round this is `Gittins`, which is optimal; for restless arms it need not be, and often is nearly. Make it with
+    The score of arm k in state s is indices[k, s]. If the environment shows the states of all arms, these are used; if
+    not, the state in which each arm was last seen, in which a rested arm still is. For rested arms and one play a
+    round this is `Gittins`, which is optimal; for restless arms it is often nearly optimal. Make it with
     `Whittle.of(arms, discount)`.
 
     Args:
@@ -99,8 +99,8 @@ class Whittle:
       unseen: [K], of an arm not yet seen; None for the index of state 0.
 
     Raises:
-      ValueError: from `simulate` and `check_policy`, for a table of another shape or with NaN, which an arm has that is
-        not indexable.
+      ValueError: from `simulate` and `check_policy`, for a table of another shape, or with NaN, as `indices.whittle`
+        gives for an arm that is not indexable.
 
     Source: Whittle 1988.
 
@@ -120,8 +120,9 @@ class Whittle:
 
         Args:
           arms: an environment with `transition` [K, S, S], `reward` [K, S], `initial` [K, S], and `passive` [K, S, S],
-            the law of an arm that is not played, or None if it is `transition`; without this field arms stay.
-          discount: in [0, 1), or None for the long-run average, which rested arms have no index for.
+            the law of an arm that is not played, or None if it is `transition`; without this field arms do not
+            move then.
+          discount: in [0, 1), or None for the long-run average, for which rested arms have no index.
 
         Raises:
           ValueError: the argument and what is wrong with it, also that an arm is not indexable.

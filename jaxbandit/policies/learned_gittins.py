@@ -39,7 +39,7 @@ class PlugInGittins:
 
     Args:
       discount: from 0 to 0.999999.
-      prior: transitions that each row is taken to have shown before the first, spread evenly; at least 1e-30.
+      prior: transitions that each row is assumed to have shown beforehand, spread evenly; at least 1e-30.
       initial_state: of every arm that has not been seen since all arms began again (`environments.restarting`), an
         integer.
 
@@ -78,7 +78,7 @@ class PlugInGittins:
 
 
 class Drawn(NamedTuple):
-    """State of `PosteriorGittins`: transitions, and from which of them the rows of the episode are drawn."""
+    """State of `PosteriorGittins`: transitions, and those from which the rows of the episode are drawn."""
 
     counts: Array  # [K, S, S], [K] and [K, S], as in `Transitions`
     states: Array
@@ -98,7 +98,7 @@ class PosteriorGittins:
 
     Args:
       discount: from 0 to 0.999999.
-      prior: sum of the parameters of each row's first law, at least 1e-30.
+      prior: sum of the parameters of each row's prior law, at least 1e-30.
       initial_state: of every arm that has not been seen since all arms began again (`environments.restarting`), an
         integer.
 
@@ -178,10 +178,10 @@ def gittins_of_rows(rows: Array, reward: Array, discount: ArrayLike) -> Array:
 
 
 def _first_largest(values: Array) -> Array:
-    """Where the largest value along the last axis is, the first of equals.
+    """Where the largest value along the last axis is; on ties, the first.
 
-    It is found by comparing one after the other: XLA has no vectors for argmax, and where it computes a value twice the
-    largest need not equal any.
+    The values are compared one by one: XLA does not vectorise argmax, and where it computes a value twice, the maximum
+    need not equal any of them.
     """
     top, place = values[..., 0], jnp.zeros(values.shape[:-1], jnp.int32)
     for n in range(1, values.shape[-1]):
@@ -202,7 +202,7 @@ def _in_states(table: Array, states: Array) -> Array:
 
 
 def _begun_again(policy: PlugInGittins | PosteriorGittins, states: Array, feedback: Feedback) -> Array:
-    """Where the arms are taken to be after a round in which they perhaps began again."""
+    """The states in which the policy assumes the arms to be after a round, in which they may have begun again."""
     if feedback.restarted is None:
         return states
     return jnp.where(feedback.restarted > 0, jnp.asarray(policy.initial_state, jnp.int32), states)

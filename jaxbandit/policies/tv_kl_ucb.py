@@ -27,10 +27,11 @@ class KLUCBMC:
 
     With c = log f(t) / T and estimated rows p, the index is the largest stationary mean over rows q in the place of the
     present state's with KL(p || q) <= c, the other rows as they are (`confidence.stationary_mean_upper`). With two
-    states and rewards r0, r1 that is in closed form
-    in state 0 the index (r0 p10 + r1 p) / (p + p10) with p = upper(p01, c),
-    in state 1 the index (r0 q + r1 p01) / (p01 + q) with q = lower(p10, c); for r1 < r0 the two bounds swap ends, which
-    the paper leaves out; 0/0 is the better reward. Estimates count departures: the last visit has none.
+    states and rewards r0, r1 it has a closed form:
+    in state 0 the index is (r0 p10 + r1 p) / (p + p10) with p = upper(p01, c),
+    in state 1 the index is (r0 q + r1 p01) / (p01 + q) with q = lower(p10, c). For r1 < r0, a case that the paper
+    leaves out, `lower` replaces `upper` and the reverse. 0/0 stands for the better reward. Rows are estimated from
+    departures, which leaves out the last visit.
 
     Args:
       exploration: None for f(t) = 1 + t log^2 t, or a number c for log t + c log log t.
@@ -89,8 +90,8 @@ class TVKLUCB:
       clock: "round" (the paper: the threshold falls with the round) or "arm" (with the arm's own plays, T^-exponent,
         for which its proposition 4 is stated).
       distance: "total_variation", "squared_hellinger", "jensen_shannon" or "kl" (the larger of both orders), all
-        compared with the same threshold. The paper's proof is for the first and what lies under it, as the next two
-        do; for "kl" there is none. A smaller distance calls an arm Markovian later.
+        compared with the same threshold. The paper's proof covers the first and distances that are never larger, as
+        the next two; for "kl" there is no proof. A smaller distance takes an arm for Markovian later.
       solver: of `confidence.kl_bound` and `confidence.stationary_mean_upper`.
 
     Raises:
@@ -203,7 +204,7 @@ def _summary(policy: KLUCBMC | TVKLUCB, counts: Array, states: Array, reward: Ar
 def estimates(counts: Array, unvisited: ArrayLike) -> Array:
     """Rows [K, S, S] from transition counts [K, S, S].
 
-    A state not yet left is estimated to leave with probability `unvisited`, to the other states alike.
+    A state not yet left is assumed to be left with probability `unvisited`, in equal shares to the other states.
 
     >>> estimates(jnp.array([[[3, 1], [0, 0]]]), 1.0).tolist()
     [[[0.75, 0.25], [1.0, 0.0]]]
@@ -274,7 +275,7 @@ def _of_three_states(
 
 
 def _of_many_states(state: Summaries, radius: Array, markovian: Array, solver: Solver) -> Array:
-    """The same, one arm after the other: few numbers at a time stay in the fastest cache."""
+    """The same, one arm at a time, so that its numbers stay in the fastest cache."""
     place = jnp.arange(state.row.shape[-1])
 
     def of_arm(arm: tuple[Array, ...]) -> Array:

@@ -22,7 +22,7 @@ class UCBSM:
     """UCB on the sample mean for Markovian rewards: mean + sqrt(L log t / T), T the arm's plays.
 
     Args:
-      L: at least 0; 343 in the code of the paper's authors, and none in its text (see `bounds.ucb_sm_constant`).
+      L: at least 0; 343 in the code of the paper's authors; the paper names no value (see `bounds.ucb_sm_constant`).
 
     Raises:
       ValueError: from `simulate` and `check_policy`, for a negative L.
@@ -56,8 +56,8 @@ class UCB1:
     """UCB1: mean + sqrt(bonus log(t - 1) / T), T the arm's plays, t - 1 all plays so far.
 
     Args:
-      bonus: at least 0; 2 in the source, for rewards in [0, 1]. Rewards that are no finite table are not mapped to
-        [0, 1]: for Gaussian ones 8 times their variance is as safe.
+      bonus: at least 0; 2 in the source, for rewards in [0, 1]. Rewards without a finite table are not mapped to
+        [0, 1]; for Gaussian rewards 8 times their variance is as safe.
 
     Raises:
       ValueError: from `simulate` and `check_policy`, for a negative bonus.
@@ -90,8 +90,8 @@ class UCB1:
 class MOSS:
     """MOSS, minimax optimal: mean + sqrt(log+(n / (K T)) / T), T the arm's plays, log+ = max(0, log).
 
-    An arm that has had n / K plays is taken at its mean. Without a horizon the round t stands for n (MOSS-anytime).
-    For rewards in [0, 1], and for others whose deviations are of that size.
+    The score of an arm with n / K plays or more is its mean. Without a horizon the round t stands for n (MOSS-anytime).
+    The policy is for rewards in [0, 1], or others whose standard deviations are of that size.
 
     Args:
       horizon: n, positive: how many rounds will be played; None if that is not known.

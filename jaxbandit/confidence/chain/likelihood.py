@@ -43,9 +43,10 @@ def chain_likelihood_ratio(
 
         J(m) = max of L(Q) - max of L(Q) over chains Q with a stationary mean of at least m,
 
-    without a gap the smallest sum over s of N_s KL(p_s || Q_s) over the latter, N_s the departures of state s and p_s
-    its estimated row. A chain's gap is the range of the rewards over the range of its relative values
-    (`chains.reward_gap`); for two states P01 + P10. With a gap, both maxima are over chains that have at least that.
+    without a gap the smallest sum over s of N_s KL(p_s || Q_s) over the chains of the second maximum, with N_s the
+    departures from state s and p_s its estimated row. A chain's gap is the range of the rewards over the range of its
+    relative values (`chains.reward_gap`); for two states P01 + P10. With a gap, both maxima are over chains that have
+    at least that.
 
     Args:
       counts: [..., S, S], the transitions of one trajectory, up to about 1e7 of them.
@@ -55,7 +56,7 @@ def chain_likelihood_ratio(
 
     Returns:
       J [...], at least 0, exactly 0 up to `chain_mean`; 1e30 where no chain is good enough; never NaN. Two states:
-      within 1e-5 max(1, J), or what a change of `mean` by four units in its last place explains; with a gap within
+      within 1e-5 max(1, J), or the effect of a change of `mean` by four units in its last place; with a gap within
       3e-4. Three states: 99.7 of 100 are within 1e-3 max(1, J), 99 within 1e-5. More states, and classes of chains with
       more than two, are solved in float64: 99 of 100 within 1e-3. The rest are arms that never came back to a state:
       there J may be too large by some tenths, or is so large that no policy would play the arm.
@@ -72,12 +73,12 @@ def chain_likelihood_ratio(
 @accepts(counts=COUNTS, reward=PAID, gap=GAP)
 @partial(jax.jit, inline=True)
 def chain_mean(counts: ArrayLike, reward: ArrayLike, gap: Array | float | None = None) -> Array:
-    """The stationary mean [...] of the likeliest chain; of several as likely, the largest.
+    """The stationary mean [...] of the likeliest chain; of several equally likely ones, the largest.
 
     Args:
       counts: [..., S, S], the transitions of one trajectory, up to about 1e7 of them.
       reward: [..., S], paid on arrival, in [0, 1] for more than two states.
-      gap: None for all chains, or broadcast against [...], in [0, 1], for those that have at least that gap.
+      gap: None for all chains, or broadcast against [...], in [0, 1], for the chains with at least this gap.
 
     >>> round(float(chain_mean(jnp.array([[900, 1], [2, 600]]), jnp.array([0.0, 1.0]), 0.03)), 6)
     0.092796
@@ -142,8 +143,8 @@ def ratio_to(
 ) -> Array:
     """`chain_likelihood_ratio`, given the likeliest chain.
 
-    `quick` takes half the time for three states without a gap; of counts that plays reach, 2 in 1,000 are then off by
-    more than 0.1 max(1, J).
+    `quick` takes half the time for three states without a gap; of the counts met in play, 2 in 1,000 are then off
+    by more than 0.1 max(1, J).
     """
     counts, reward = jnp.asarray(counts), jnp.asarray(reward, float)
     if not isinstance(chain.parts, (two_states.Estimates, two_states.InClass)):
@@ -170,7 +171,7 @@ def _for_each(gap: Array | float | None, counts: Array) -> Array | None:
 
 
 class _Pairs(NamedTuple):
-    """Each two of three states as a chain of their own, along one axis, so that one program solves all."""
+    """Each pair of the three states as a chain of its own, along one axis, so that one program solves all."""
 
     counts: Array  # [3, ..., 2, 2]
     reward: Array  # [3, ..., 2]
@@ -180,7 +181,7 @@ class _Pairs(NamedTuple):
 def _pairs(counts: Array, reward: Array) -> _Pairs:
     """The pairs of three states.
 
-    Chains that hardly ever return to the third state have nearly the pair's mean. The search comes to them only slowly.
+    Chains that hardly ever return to the third state have nearly the pair's mean, and the search is slow to reach them.
     """
     pairs = []
     for a, b, other in ((0, 1, 2), (0, 2, 1), (1, 2, 0)):

@@ -33,9 +33,9 @@ _STEPS_OF_BOUND = 8
 
 
 def in_double_where_needed(function: Callable[..., Any]) -> Callable[..., Any]:
-    """A function of counts, ..., gap that is computed in float64 but for three states without a gap.
+    """A function of counts, ..., gap, computed in float64 except for three states without a gap.
 
-    What it returns is rounded to the program's floats.
+    Its results are rounded to the program's floats.
     """
 
     @wraps(function)
@@ -53,7 +53,8 @@ def in_double_where_needed(function: Callable[..., Any]) -> Callable[..., Any]:
 
 @in_double_where_needed
 def likeliest(counts: Array, reward: Array, *, gap: Array | None) -> tuple[Array, Array]:
-    """The stationary mean [...] of the likeliest chain of the class, of several the largest; and J of that chain.
+    """The stationary mean [...] of the likeliest chain of the class, the largest if there are several; and J of that
+    chain.
 
     Args:
       counts: n, [..., S, S] int, the transitions of one trajectory, up to about 1e7 of them.

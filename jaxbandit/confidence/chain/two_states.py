@@ -63,7 +63,7 @@ Likeliest = Estimates | InClass
 def likeliest(counts: Counts, gap: Array | float | None) -> tuple[Array, Likeliest]:
     """The likeliest chain in the class of a gap, or of all chains, and its share of state 1: A / (A + B).
 
-    Of several as likely, it is one with the largest share.
+    Of several equally likely ones, it is one with the largest share.
     """
     n00, n01, n10, n11 = counts
     of_out, of_back = 1 / larger(n00 + n01, 1), 1 / larger(n10 + n11, 1)

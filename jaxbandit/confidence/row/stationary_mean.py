@@ -54,7 +54,7 @@ def stationary_mean_upper(
     Returns:
       the mean [...], never NaN. In float32 it is within 2e-6 times the range of the rewards where every state leads
       back to `state`, and for any estimate from plays. Of other chains with three states, drawn at random, 7 in 10,000
-      are worse, by up to 0.7.
+      have larger errors, up to 0.7.
 
     Raises:
       ValueError: the solver's name is unknown.
@@ -103,7 +103,7 @@ def excursions(
     """What `weighted_mean_max` needs: the row p of `state`, the cycles' mean rewards, their lengths, and the radius.
 
     Entry b of the three rows belongs to the cycle that begins with a step to state b, with `state` and the last state
-    in each other's place: the last entry is the cycle of one play that stays in `state`.
+    swapped: the last entry is the cycle of one play that stays in `state`.
 
     Args:
       transition, reward, state, radius: as in `stationary_mean_upper`.

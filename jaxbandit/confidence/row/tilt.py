@@ -56,7 +56,7 @@ def nearest(p: Row, weights: Row, below: Row, x: Row, gain: Array, multiplier: A
 
     Args:
       p: row of probabilities, which sum to 1.
-      weights: w_j, positive, in any one unit.
+      weights: w_j, positive, in any common unit.
       below: any one number less m_j, for each state; only differences count.
       x: w_j (m_j - v), with a positive entry.
       gain: minus the sum of p_j x_j, positive: v less the mean of p, where the weights have mean 1 under p.
