@@ -1,4 +1,4 @@
-"""What the bounds share: their form, and what they ask of an environment."""
+"""What the bounds share: their form, and what they require of an environment."""
 
 from __future__ import annotations
 
@@ -70,7 +70,7 @@ class TwoState(NamedTuple):
 
 
 def check_environment(environment: MarkovEnvironment) -> None:
-    """Refuse what is not an environment.
+    """Refuse anything but an environment.
 
     Raises:
       ValueError: it is something else.
@@ -79,7 +79,7 @@ def check_environment(environment: MarkovEnvironment) -> None:
 
 
 def gaps(environment: MarkovEnvironment) -> np.ndarray:
-    """Best mean minus each arm's, [K]; exactly 0 for the best arms, means within rounding being equal."""
+    """Best mean minus each arm's, [K]; exactly 0 for the best arms; means that differ by rounding count as equal."""
     check_environment(environment)
     means = environment.means()
     distance = means.max() - means
@@ -88,7 +88,7 @@ def gaps(environment: MarkovEnvironment) -> np.ndarray:
 
 
 def unit_numbers(name: str, value: ArrayLike, arms: int = 0, *, ends: bool) -> np.ndarray:
-    """`value` in float64: a number in [0, 1], or without `ends` in (0, 1), or with `arms` one for each.
+    """`value` in float64: a number in [0, 1], or in (0, 1) without `ends`; with `arms`, also one for each arm.
 
     Raises:
       ValueError: it is something else.

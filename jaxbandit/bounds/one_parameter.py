@@ -23,8 +23,8 @@ def family_lower(environment: MarkovEnvironment, family: Family, plays: int = 1)
       plays: from 1 to K - 1.
 
     Raises:
-      ValueError: the argument and what is wrong with it; arms that are not of the family; an M-th best mean that is
-        the (M+1)-th as well.
+      ValueError: the argument and what is wrong with it; arms that are not of the family; an M-th best mean that
+        equals the (M+1)-th.
 
     Source: Anantharam, Varaiya and Walrand 1987, part II; Lai and Robbins 1985 for independent rewards.
 

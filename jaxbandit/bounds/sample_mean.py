@@ -20,7 +20,7 @@ LEAST_SIGMA = 1 / 1440
 
 @described
 class Condition(NamedTuple):
-    """Of the paper's eigenvalue theorem.
+    """The condition of the paper's eigenvalue theorem.
 
     Fields:
       sigma: [K], 1 minus each arm's second eigenvalue.

@@ -25,7 +25,7 @@ class Nearest(NamedTuple):
 
 
 class _Problem(NamedTuple):
-    """The chain P from which the rate is measured, with rewards from 0 to 1, and what Q has to be."""
+    """The chain P from which the rate is measured, with rewards from 0 to 1, and the requirements on Q."""
 
     transition: np.ndarray  # [S, S]
     law: np.ndarray  # [S]
@@ -92,7 +92,7 @@ def nearest_chain(transition: np.ndarray, reward: np.ndarray, target: float = -n
     """
     transition, reward = np.asarray(transition, float), np.asarray(reward, float)
     lowest, unit = reward.min(), np.ptp(reward)
-    left = min((reward.max() - target) / unit, 2.0)  # a mean is never as low as -1: a target there asks for nothing
+    left = min((reward.max() - target) / unit, 2.0)  # means are at least 0: a target of -1 requires nothing
     reward, target = (reward - lowest) / unit, 1 - left
     law, values = chains.stationary(transition), chains.relative_values(transition, reward)
     problem = _Problem(transition, law, reward, values, target - float(law @ reward), left, gap)
@@ -110,7 +110,7 @@ def nearest_chain(transition: np.ndarray, reward: np.ndarray, target: float = -n
 
 
 def _at(problem: _Problem, rows: np.ndarray) -> _Point:
-    """The point of chains [B, S, S], whose rows may miss 1 by rounding."""
+    """The point of chains [B, S, S], whose rows may sum to 1 only up to rounding."""
     rows = rows / rows.sum(-1, keepdims=True)
     states = len(problem.law)
     leaving = rows * (np.eye(states) - 1)

@@ -7,7 +7,7 @@ from numpy.typing import ArrayLike
 
 from jaxbandit.bounds.arms import Bound, MarkovEnvironment, best_and_others, gaps, irreducible, rounds, unit_numbers
 
-PLAYED_ENOUGH = 0.45  # of the rounds: who plays the best arm less is counted by `metrics.linear_share`
+PLAYED_ENOUGH = 0.45  # of the rounds: `metrics.linear_share` counts the runs that play the best arm less
 
 
 def price_of_slow_arms(environment: MarkovEnvironment, times: ArrayLike, slowest: ArrayLike, failure: float) -> Bound:
@@ -64,7 +64,7 @@ def price_of_slow_arms(environment: MarkovEnvironment, times: ArrayLike, slowest
         start = float(environment.initial[k, worst])
         if reward[k].max() > target and start > allowed:
             leave = 1 - transition[k, worst, worst]
-            with np.errstate(over="ignore"):  # of chances that are as good as 0
+            with np.errstate(over="ignore"):  # of probabilities that count as 0
                 per_arm[k] = gap[k] * start * _plays(leave, slow[k], allowed / start, np.floor(PLAYED_ENOUGH * times))
     label = f"price of slow arms, failure {allowed:g}"
     return Bound(label, "policies that are as safe from slow arms", per_arm, per_arm.sum(0), times=times)
@@ -72,7 +72,7 @@ def price_of_slow_arms(environment: MarkovEnvironment, times: ArrayLike, slowest
 
 def _plays(leave: float, slow: float, failure: float, most: np.ndarray) -> np.ndarray:
     """Least expected plays of an arm that leaves with the chance `leave`, [T], if N > `most` [T] is no failure."""
-    log_stay, log_slow = np.log1p(-min(leave, 1 - 2.0**-53)), np.log1p(-slow)  # a certain departure, but for rounding
+    log_stay, log_slow = np.log1p(-min(leave, 1 - 2.0**-53)), np.log1p(-slow)  # a certain departure, up to rounding
 
     def plays(given: np.ndarray) -> np.ndarray:
         return np.asarray(-np.expm1(given * log_stay) / leave)

@@ -2,8 +2,8 @@
 
 Both are written with the odds p01 / p10 of an arm's two states. A suboptimal arm is played while its optimistic odds
 may exceed w, the best arm's odds: log f(n) / d(p01, w p10) times from one of its states, log f(n) / d(p10, p01 / w)
-times from the other, log f(n) / d(mean, w / (1 + w)) times if it is i.i.d. All that counts twice against a Markovian
-best arm, which is judged from each of its two states. This makes the theorem's four cases.
+times from the other, log f(n) / d(mean, w / (1 + w)) times if it is i.i.d. Against a Markovian best arm
+all of this counts twice, because that arm is judged from each of its two states. This gives the theorem's four cases.
 """
 
 from __future__ import annotations
@@ -32,8 +32,8 @@ def upper_asymptotic(environment: MarkovEnvironment) -> Bound:
     (b) best i.i.d., arm Markovian: the same with 1 in place of 2,
     (c) best Markovian, arm i.i.d.: 2 gap / d(mean_i, mean_1),
     (d) both i.i.d.: gap / d(mean_i, mean_1).
-    Of several best arms the one that gives the least counts. In case (a) it can lie below the lower bounds, also below
-    the paper's own (scenario 1: 9.05, below 9.90 and 13.69): the two theorems contradict each other.
+    Of several best arms, the one that gives the smallest constant counts. In case (a) it can lie below the lower
+    bounds, also below the paper's own (scenario 1: 9.05, below 9.90 and 13.69): the two theorems contradict each other.
 
     Raises:
       ValueError: more than two states, different rewards, or an arm that is not irreducible.
@@ -61,13 +61,13 @@ def upper_finite(environment: MarkovEnvironment, times: ArrayLike, eps: ArrayLik
     gap times tau_i and the sums of theorem 1, with tau_i and t_i as in its proof and log f(n) = log(1 + n log^2 n). In
     case (d) tau has mean_1 - eps_mu, where the paper's mean_1 - eps_1 is a slip. Sums over t are in closed form or to
     1e-12. The bound is inf where `eps` is not admissible. In scenario 1 the paper's own choice (log n)^(-1/4) is not
-    admissible until n = exp(2.5e6), and the eps found give a bound of 4e13: below that n it says less than R_n <= n.
+    admissible until n = exp(2.5e6), and the eps found give a bound of 4e13: below that n it is weaker than R_n <= n.
 
     Args:
       environment: two-state arms.
       times: [T], at least 1.
       eps: positive, [] or [T]; with None each of the four is searched for, so that the bound is least at each time.
-        Any admissible ones make it valid; the least bound found is within a tenth of the least there is.
+        Any admissible ones make it valid; the bound found is within a tenth of the least one.
 
     Raises:
       ValueError: as `upper_asymptotic`, or times below 1, or eps not positive.
@@ -111,7 +111,7 @@ def _against_best(
 
 
 def _plays(arm: TwoState, eps: np.ndarray, odds: np.ndarray) -> np.ndarray:
-    """Plays for each unit of log f(n) until the arm's optimistic odds fall below `odds`, its estimates eps too good."""
+    """Plays per unit of log f(n) until the arm's optimistic odds fall below `odds`, if its estimates are eps too good."""
     if arm.independent:
         return _inverse(arm.mean + eps, odds / (1 + odds))
     return np.asarray(_inverse(arm.p01 + eps, odds * (arm.p10 - eps)) + _inverse(arm.p10 - eps, (arm.p01 + eps) / odds))
@@ -132,7 +132,7 @@ class Way(NamedTuple):
 
 
 def _ways(best: TwoState, arm: TwoState) -> list[Way]:
-    """One for each state of a best arm that is Markovian, one for the mean of another; against the arm's estimates."""
+    """One way for each state of a Markovian best arm, or one for the mean of another; against the arm's estimates."""
 
     def arm_odds(eps_1: np.ndarray) -> np.ndarray:
         if arm.independent:

@@ -15,7 +15,7 @@ def chain_family(generator: ArrayLike, reward: ArrayLike = (0.0, 1.0)) -> TwoSta
 
     Each mean m between the least and the largest mean reward of a cycle of states belongs to one chain P_m, and
     D(m || n) is the divergence rate I(P_m || P_n) = sum over s of pi_m(s) KL(P_m(s, .), P_n(s, .)). With two states
-    that do not change nearly always it has a closed form. Else a table is made here, in float64.
+    it has a closed form, except where they change nearly always. Otherwise a table is made here, in float64.
 
     Args:
       generator: [S, S], row-stochastic and irreducible; any chain of the family gives the same family.

@@ -18,7 +18,7 @@ from jaxbandit.fast import larger, smaller
 CELLS = 128  # of the table, a power of 2
 NEAR = 1e-9  # of the reward's range, from the ends of the means to those of the table
 FIELDS = {"theta": "[N]", "mean": "[N]", "between": "[N, N]", "bends": "[M, B]", "reward": "[S]"}
-FARTHEST = 600.0  # theta times the reward's range, where the table ends even if its means are not that near
+FARTHEST = 600.0  # theta times the reward's range, where the table ends even if its means are farther from the limits
 
 
 @pytree
@@ -26,12 +26,12 @@ class TabledChains:
     """Chains tilted along their reward, each known by its mean m = A'(theta), A the log of the largest eigenvalue.
 
     D(m || n) = A(eta) - A(theta) - (eta - theta) m, n = A'(eta). A is a polynomial of degree 5 between the thetas of a
-    table, with the right A, A' and A'' at both ends. D is added up from nonnegative parts: from theta to an end of its
+    table, with the exact A, A' and A'' at both ends of each cell. D is added up from nonnegative parts: from theta to an end of its
     cell, from end to end, and from there to eta. With D(x || y) = A(y) - A(x) - (y - x) A'(x) and theta_i between them
 
         D(theta || eta) = D(theta || i) + D(i || eta) + (A'(i) - m) (eta - theta_i).
 
-    `tabulated` makes it; a mean that the family does not have is taken for the nearest that it has.
+    `tabulated` makes it; a mean outside the family's range is replaced by the nearest mean in it.
 
     Source: Moulos and Anantharam 2019, section 2.
     """
@@ -121,7 +121,7 @@ class TabledChains:
 
 
 def _halves(size: int) -> list[int]:
-    """size/2, size/4 to 1: the steps of a search among so many cells."""
+    """size/2, size/4 to 1: the steps of a search among `size` cells."""
     return [size >> n for n in range(1, size.bit_length())]
 
 

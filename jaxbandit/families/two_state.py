@@ -29,8 +29,8 @@ class TwoStateChains:
         p = 2x / (1 + R),  q = 2 (1-x) / (1 + R),  D(x || y) = (1-x) d(p_x, p_y) + x d(q_x, q_y),
 
     d the divergence of `divergences.bernoulli_kl`. With e = 1/kappa - 1 these have 1 - p = q (1 + p e), 1 - q =
-    p (1 + q e) and 1 - p - q = p q e. kappa = 1 is the Bernoulli family. A mean that the family does not have is taken
-    for the nearest that it has.
+    p (1 + q e) and 1 - p - q = p q e. kappa = 1 is the Bernoulli family. A mean outside the family's range is
+    replaced by the nearest mean in it.
 
     Args:
       kappa: in (0, 100]; above 1 where the two states change often. `chain_family` finds it from a chain.

@@ -1,4 +1,4 @@
-"""A `vmap` over runs that keeps the runs as the last axis, in every step of the program and not at its ends alone.
+"""A `vmap` over runs that keeps the runs as the last axis, in every step of the program and not only at its ends.
 
 The function is traced for one run, and the trace (a jaxpr: a list of equations, one for each operation) is evaluated
 again with arrays [..., runs]. `evaluate` does this for values of any kind; `unrolled` uses it, too.
@@ -27,7 +27,7 @@ ALONG_AXES = frozenset(
     "argmax argmin reduce_and reduce_max reduce_min reduce_or reduce_prod reduce_sum squeeze unstack".split()
 )
 RANDOM = frozenset("random_bits random_fold_in random_split".split())
-BLOCKS = {"dynamic_slice": 1, "dynamic_update_slice": 2}  # how many arrays stand before the indices
+BLOCKS = {"dynamic_slice": 1, "dynamic_update_slice": 2}  # how many arrays precede the indices
 
 
 def over_runs(function: Callable[..., Any]) -> Callable[..., Any]:
@@ -37,13 +37,13 @@ def over_runs(function: Callable[..., Any]) -> Callable[..., Any]:
     a bandit then works on arrays [runs, arms] whose fastest axis is a handful of arms, which no compiler vectorises
     well, and transposes between the two orders. Here elementwise operations, broadcasts, slices and reductions work on
     [arms, runs], and single entries are read and written by comparison (`comparisons`). Any other operation that a
-    policy uses goes through `vmap`, and so does the whole function where a JAX writes its jaxprs in another form.
+    policy uses goes through `vmap`, and so does the whole function under a JAX version whose jaxprs have another form.
 
     Args:
       function: of pytrees of arrays of one run, to a pytree of arrays.
 
     Returns:
-      the same function of pytrees whose leaves all have the runs as their last axis, as its result's leaves have.
+      the same function of pytrees; all leaves, also those of its result, have the runs as their last axis.
 
     >>> over_runs(lambda x: x - jnp.arange(2.0))(jnp.ones((2, 3))).tolist()
     [[1.0, 1.0, 1.0], [0.0, 0.0, 0.0]]
@@ -61,7 +61,7 @@ def over_runs(function: Callable[..., Any]) -> Callable[..., Any]:
         )(*one)
         try:
             outputs = _evaluate(closed.jaxpr, closed.consts, [(leaf, True) for leaf in leaves], runs)
-        except Exception:  # the function itself has been traced: only the form of its jaxpr can be what is not known
+        except Exception:  # the function was traced without error, so it must be the form of its jaxpr that is unknown
             return plain(*arguments)
         full = [_everywhere(value, runs) for value in outputs]
         return jax.tree.unflatten(jax.tree.structure(shape), full)

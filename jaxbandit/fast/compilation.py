@@ -1,4 +1,4 @@
-"""How programs are compiled: on a CPU as one function of machine code, and kept on disk for those who ask for it."""
+"""How programs are compiled: on a CPU as one function of machine code, and kept on disk on request."""
 
 from __future__ import annotations
 
@@ -39,12 +39,12 @@ def use_cache() -> None:
 
 
 class Compiled:
-    """`jax.jit(program(body), donate_argnums=donated)`; on a CPU with the body as one function where XLA can do that.
+    """`jax.jit(program(body), donate_argnums=donated)`; on a CPU with the body as one function where XLA allows it.
 
     Args:
       body: of pytrees of arrays; most of the work.
       program: what makes a whole program of the body, as `jax.shard_map` does.
-      donated: number of the argument whose memory is used again.
+      donated: number of the argument whose memory is reused.
       on_cpu: whether it is compiled for CPUs.
     """
 
@@ -57,7 +57,7 @@ class Compiled:
         self.lowered: set[Any] = set()
 
     def __call__(self, *arguments: Any) -> Any:
-        """What the whole returns, or the parts where XLA refuses the whole for arguments of such types and shapes."""
+        """What the whole returns, or the parts where XLA refuses the whole for arguments of these types and shapes."""
         kind = _kind(arguments)
         if kind not in self.refused:
             try:
@@ -73,7 +73,7 @@ class Compiled:
         return self.parts(*arguments)
 
     def ahead(self, *arguments: Any) -> Callable[[], None]:
-        """Trace and lower for such arguments; the function that is returned compiles, so that a call finds it done.
+        """Trace and lower for arguments like these; the function returned compiles, so that a later call need not.
 
         XLA compiles without Python's lock, so several such functions may run in threads, side by side.
         """

@@ -1,4 +1,4 @@
-"""What the functions of this room are given, checked."""
+"""Checks of the arguments of this room's functions."""
 
 from __future__ import annotations
 

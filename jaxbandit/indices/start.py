@@ -11,7 +11,7 @@ from jaxbandit.probabilities import stochastic
 
 
 def with_start(transition: ArrayLike, reward: ArrayLike, initial: ArrayLike) -> tuple[np.ndarray, np.ndarray]:
-    """The same arms with one more state, the last one, which stands for not yet seen: [K, S+1, S+1] and [K, S+1].
+    """The same arms with one more state, the last one, which stands for "not yet seen": [K, S+1, S+1] and [K, S+1].
 
     A play of an arm that has not been seen leads from a state with the law `initial`, so that the row of the new state
     is initial @ transition; no state leads to it. A player who knows this law but not the state needs nothing else: the

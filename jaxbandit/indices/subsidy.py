@@ -112,7 +112,7 @@ def of_arm(
 def _values(
     rows: np.ndarray, paid: np.ndarray, subsidised: np.ndarray, discount: float | None
 ) -> tuple[np.ndarray, np.ndarray]:
-    """Values [S] of what is paid and of the subsidies; without discount relative values, that of the state 0 zero."""
+    """Values [S] of what is paid and of the subsidies; without discount relative values, with 0 in state 0."""
     both = np.stack([paid, subsidised], axis=1)
     if discount is not None:
         values = np.linalg.solve(np.eye(len(rows)) - discount * rows, both)

@@ -11,7 +11,7 @@ second equation. With multipliers `total` and `weight` of the two equations, a c
     q_sj slack_sj = n_sj,    slack_sj = total_s - weight_s v_sj,    sum over s of weight_s q_sk = weight_k,
 
 so that the weights are proportional to the stationary law. For a move that was never seen, the product of its q and
-slack is a small positive number instead of n_sj = 0, which shrinks from step to step: so one program finds out which of
+slack is a small positive number instead of n_sj = 0. It shrinks from step to step, so that the steps find which of
 these moves the likeliest chain needs. A class of chains with a gap keeps u within [0, high] in the same way.
 
 All steps are Newton's, shortened where a q or a slack would lose more than nine tenths; the site's page "How is the

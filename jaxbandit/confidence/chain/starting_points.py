@@ -36,7 +36,7 @@ def begun(n: Row, paid: Array, mean: Array | None, goal: Array, high: Array | No
     """The starting point, and the transitions that were added to n so that its chain has about the wanted mean.
 
     For each move that was not seen, half a transition is added, or less if the mean becomes too large. If it is too
-    small, transitions to the goal are added, until the chain leaves every state more often by the same factor.
+    small, so many transitions to the goal are added that the chain leaves every state more often by the same factor.
     Where `mean` is None any mean will do, and `goal` is not used.
     """
     same = staying(n, paid)

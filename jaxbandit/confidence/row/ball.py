@@ -225,9 +225,7 @@ def _row(problem: Problem, x: Row, gain: Array, multiplier: Array) -> Row:
     found = nearest(problem.p, problem.weights, problem.below, x, gain, multiplier, 2).row
     shares = _ends(x, problem.p)
     others = each(lambda share, a: jnp.where(share > 0, 0, a), shares, found)
-    inverse = 1 / larger(
-        sum_of(others), 1
-    )  # the sum exceeds 1 where 1 - z r_j of an entry is near 0 and has few digits
+    inverse = 1 / larger(sum_of(others), 1)  # the sum exceeds 1 where an entry's 1 - z r_j is near 0, with few digits
     others = each(lambda a: a * inverse, others)
     missing = larger(1 - sum_of(others), 0)
     return each(lambda share, a: a + missing * share, shares, others)
