@@ -41,7 +41,7 @@ def choose(bits: Array, thresholds: Array, *index: Array) -> Array:
     `chains.thresholds` makes the thresholds from a law, `stack_of_rewards` the bits.
 
     Args:
-      thresholds: [M, S-1], or with more axes those of many laws.
+      thresholds: [M, S-1]; more axes hold the thresholds of many laws.
       index: [M] for each of the further axes, which selects the thresholds.
 
     >>> choose(jnp.array([5, 6], jnp.uint32), jnp.array([[6], [6]], jnp.uint32)).tolist()

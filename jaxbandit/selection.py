@@ -48,7 +48,7 @@ def _checked(scores: ArrayLike) -> Array | np.ndarray:
 
 
 def _first_of_all(scores: Array) -> Array:
-    """The arm with the largest score, by comparing one after the other; NaN counts as -inf."""
+    """The arm with the largest score, by comparing them one by one; NaN counts as -inf."""
     top, arm = jnp.where(scores[0] == scores[0], scores[0], -jnp.inf), jnp.int32(0)
     for k in range(1, scores.shape[0]):
         better = scores[k] > top

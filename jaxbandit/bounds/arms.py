@@ -19,7 +19,7 @@ class MarkovEnvironment(Protocol):
     """An environment whose arms are Markov chains, as `MarkovArms`."""
 
     transition: Array  # [K, S, S]
-    reward: Array  # [K, S], or None where rewards are no finite table
+    reward: Array  # [K, S], or None where rewards have no finite table
     initial: Array  # [K, S], law of the state before the first play
 
     def means(self) -> np.ndarray: ...  # [K]

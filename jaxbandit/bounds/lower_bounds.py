@@ -119,7 +119,7 @@ def lai_robbins(environment: MarkovEnvironment) -> Bound:
     """The constants gap / inf{KL(row_k, q) : mean(q) >= mean_1} for i.i.d. arms, q any law on the arm's rewards.
 
     For Bernoulli arms gap / d(mean_k, mean_1). It holds for policies that are good for all i.i.d. arms, and is at most
-    `lower`, for policies that are good for all chains. Where rewards are no finite table, q is any law of the arm's
+    `lower`, for policies that are good for all chains. Where rewards have no finite table, q is any law of the arm's
     family (`environments.gaussian`, `poisson` and `exponential`): the constants are gap / D(mean_k || mean_1), for
     policies that are good for all arms of the family.
 

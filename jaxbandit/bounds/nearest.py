@@ -21,7 +21,7 @@ def nearest_row(rows: np.ndarray, values: np.ndarray) -> Nearest:
     """inf{KL(row, q) : sum over s of q_s value_s >= 0} for each row.
 
     It is max over 0 <= x <= 1 / max(values) of sum over s of row_s log(1 - x value_s), concave; q_s is
-    row_s / (1 - x value_s), and the best value also has what these lack of 1.
+    row_s / (1 - x value_s), and the best value also has the rest of 1.
 
     Args:
       rows: [R, S], laws.
@@ -93,7 +93,7 @@ def _least_on_line(
         return chains.kl_rate(transition, np.array([[1 - x, x], [y, 1 - y]]))
 
     def slope(x: float) -> float:
-        """Of the rate, but for the factor p10 / (p01 + p10)."""
+        """The derivative of the rate, without the factor p10 / (p01 + p10)."""
         y = start + ratio * x
         if x >= 1 or not 0 < y < 1:
             return -np.inf if ratio < 0 and y >= 1 else np.inf

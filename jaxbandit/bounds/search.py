@@ -79,7 +79,7 @@ def nearest_chain(transition: np.ndarray, reward: np.ndarray, target: float = -n
     The search is over the rows of Q, of which everything is a smooth function. A barrier -b log Q_sj keeps the
     probabilities of moves that `transition` cannot make positive, and likewise the amounts by which the mean exceeds
     `target` and by which `chains.reward_gap` exceeds `gap`. Newton's steps follow the minimum of rate plus barrier as
-    b falls to 1e-10 of the rate. So the rate is that of a chain that exists and is good enough, to rounding, and it
+    b falls to 1e-10 of the rate. So the rate is that of a chain that exists and is good enough, up to rounding, and it
     exceeds a local minimum by about 1e-8 of it at most. The chains that are good enough do not form a convex set, and
     there may be several local minima: the least of 24 searches is taken, of 48 with a gap (`beginnings`). It is not
     certified that no chain is nearer.

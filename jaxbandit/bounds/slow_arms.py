@@ -11,7 +11,7 @@ PLAYED_ENOUGH = 0.45  # of the rounds: `metrics.linear_share` counts the runs th
 
 
 def price_of_slow_arms(environment: MarkovEnvironment, times: ArrayLike, slowest: ArrayLike, failure: float) -> Bound:
-    """Least expected regret, at times n, of a policy that seldom fails where a best arm is slow to show it.
+    """Least expected regret, at times n, of a policy that rarely fails where the best arm is slow to show that it is.
 
     Let environment k be this one with another chain for arm k: it makes arm k the best, starts as arm k does, and
     leaves arm k's worst state with the chance x = `slowest`. A policy fails there if it plays arm k in at most 0.45 n
@@ -21,7 +21,7 @@ def price_of_slow_arms(environment: MarkovEnvironment, times: ArrayLike, slowest
     p arm k's own chance to leave its worst state: the expected plays of an arm that is given up after m plays, if it
     has not left that state before. E_k is about m where m p is small, and about 1 / p where it is large.
 
-    Proof: let arm k stand still in its worst state for ever, let the other arms and the policy's own chance be as here,
+    Proof: let arm k stay in its worst state for ever, let the other arms and the policy's randomness be as here,
     and let N be the plays of arm k until n. Here it is played at least min(N, 1 + Z) times, in environment k exactly
     N times if N <= Z': Z and Z' count the plays before the first departure, are independent of N, and are at least t
     with the chances (1 - p)^t and (1 - x)^t. So failing has at least the chance E[(1 - x)^N; N <= 0.45 n], and arm k is
@@ -30,8 +30,8 @@ def price_of_slow_arms(environment: MarkovEnvironment, times: ArrayLike, slowest
     the lower convex hull of the curve and this point, and that is what is returned for any p and x. An arm that starts
     in its worst state with the chance s counts s times, with failure / s for `failure`.
 
-    An arm counts 0 if its rewards are at most the best mean, or if it starts elsewhere. A price above n says that no
-    policy is as safe as that. It grows as log(1 / failure) until it comes near the arms' own 1 / p.
+    An arm counts 0 if its rewards are at most the best mean, or if it starts in another state. A price above n means
+    that no policy is as safe as that. It grows as log(1 / failure) until it comes near the arms' own 1 / p.
 
     Args:
       times: [T], at least 1; each is a horizon of its own.
@@ -71,7 +71,7 @@ def price_of_slow_arms(environment: MarkovEnvironment, times: ArrayLike, slowest
 
 
 def _plays(leave: float, slow: float, failure: float, most: np.ndarray) -> np.ndarray:
-    """Least expected plays of an arm that leaves with the chance `leave`, [T], if N > `most` [T] is no failure."""
+    """Least expected plays of an arm that leaves with the chance `leave`, [T], if N > `most` [T] is not a failure."""
     log_stay, log_slow = np.log1p(-min(leave, 1 - 2.0**-53)), np.log1p(-slow)  # a certain departure, up to rounding
 
     def plays(given: np.ndarray) -> np.ndarray:

@@ -2,8 +2,8 @@
 
 Both are written with the odds p01 / p10 of an arm's two states. A suboptimal arm is played while its optimistic odds
 may exceed w, the best arm's odds: log f(n) / d(p01, w p10) times from one of its states, log f(n) / d(p10, p01 / w)
-times from the other, log f(n) / d(mean, w / (1 + w)) times if it is i.i.d. Against a Markovian best arm
-all of this counts twice, because that arm is judged from each of its two states. This gives the theorem's four cases.
+times from the other, log f(n) / d(mean, w / (1 + w)) times if it is i.i.d. Against a Markovian best arm all of this
+counts twice, because that arm is judged from each of its two states. This gives the theorem's four cases.
 """
 
 from __future__ import annotations
@@ -111,7 +111,7 @@ def _against_best(
 
 
 def _plays(arm: TwoState, eps: np.ndarray, odds: np.ndarray) -> np.ndarray:
-    """Plays per unit of log f(n) until the arm's optimistic odds fall below `odds`, if its estimates are eps too good."""
+    """Plays per unit of log f(n) until the arm's optimistic odds fall below `odds`, with estimates eps too good."""
     if arm.independent:
         return _inverse(arm.mean + eps, odds / (1 + odds))
     return np.asarray(_inverse(arm.p01 + eps, odds * (arm.p10 - eps)) + _inverse(arm.p10 - eps, (arm.p01 + eps) / odds))

@@ -168,7 +168,8 @@ class Exponential:
     def upper(self, mean: ArrayLike, radius: ArrayLike) -> Array:
         """m exp(y) at the root of y - 1 + exp(-y) = radius; upper(0, c) = 0, upper(m, 0) = m, upper(m, inf) = inf.
 
-        exp(y) is computed as exp(radius) exp(1 - exp(-y)), because a large y has too few digits after the point. It is inf where exp(radius) is beyond the floats.
+        exp(y) is computed as exp(radius) exp(1 - exp(-y)), because a large y has too few digits after the point. It is
+        inf where exp(radius) is beyond the floats.
         """
         mean, radius = jnp.broadcast_arrays(jnp.asarray(mean, float), jnp.asarray(radius, float))
         most = -math.log(float(_tiny(radius)))  # from here on exp(radius) is taken for infinite

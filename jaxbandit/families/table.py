@@ -26,8 +26,9 @@ class TabledChains:
     """Chains tilted along their reward, each known by its mean m = A'(theta), A the log of the largest eigenvalue.
 
     D(m || n) = A(eta) - A(theta) - (eta - theta) m, n = A'(eta). A is a polynomial of degree 5 between the thetas of a
-    table, with the exact A, A' and A'' at both ends of each cell. D is added up from nonnegative parts: from theta to an end of its
-    cell, from end to end, and from there to eta. With D(x || y) = A(y) - A(x) - (y - x) A'(x) and theta_i between them
+    table, with the exact A, A' and A'' at both ends of each cell. D is added up from nonnegative parts: from theta to
+    an end of its cell, from end to end, and from there to eta. With D(x || y) = A(y) - A(x) - (y - x) A'(x) and theta_i
+    between them
 
         D(theta || eta) = D(theta || i) + D(i || eta) + (A'(i) - m) (eta - theta_i).
 

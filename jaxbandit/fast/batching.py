@@ -33,7 +33,7 @@ BLOCKS = {"dynamic_slice": 1, "dynamic_update_slice": 2}  # how many arrays prec
 def over_runs(function: Callable[..., Any]) -> Callable[..., Any]:
     """`jax.vmap(function, in_axes=-1, out_axes=-1)`, computed with the runs last throughout.
 
-    JAX's own `vmap` moves the batch axis to the front wherever an array that has it meets one that has not. A round of
+    JAX's own `vmap` moves the batch axis to the front wherever an array with it meets an array without it. A round of
     a bandit then works on arrays [runs, arms] whose fastest axis is a handful of arms, which no compiler vectorises
     well, and transposes between the two orders. Here elementwise operations, broadcasts, slices and reductions work on
     [arms, runs], and single entries are read and written by comparison (`comparisons`). Any other operation that a

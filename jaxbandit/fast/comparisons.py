@@ -75,7 +75,7 @@ def look_up(table: Array, *index: Array) -> Array:
 def look_up_each(table: Array, index: Array) -> Array:
     """`table[k, index[k]]` for every k, of one run, index within bounds: [K, N, ..] and [K] to [K, ..].
 
-    Each row has a table of its own, so that it is compared with N entries and not, as by `look_up`, with all K N.
+    Each row has a table of its own, so that it is compared with N entries instead of all K N, as in `look_up`.
 
     >>> look_up_each(jnp.array([[[1], [2]], [[3], [4]]]), jnp.array([1, 0])).tolist()
     [[2], [3]]

@@ -110,7 +110,7 @@ def wide_vectors() -> dict[str, Any] | None:
 def in_one_piece(function: Callable[..., Any]) -> Callable[..., Any]:
     """`function`, which XLA compiles for a CPU into one function of machine code, if all its operations allow that.
 
-    Otherwise XLA makes many functions, each of a few operations, and starts them one after the other. A start takes
+    Otherwise XLA makes many functions, each of a few operations, and starts them in turn. A start takes
     60 ns, and much more where XLA shares the functions out among threads; a round of bandits is 20 to 140 of them. The
     request is a mark that XLA itself puts on loops over few bytes; a version of XLA that does not know the mark ignores
     it and compiles as before.

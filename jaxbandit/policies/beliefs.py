@@ -29,7 +29,7 @@ class Myopic:
     """The restless arm that pays most in the next round, given what was seen: b P r, for the belief b of each arm.
 
     b [S] is the law of the arm's state after the last round, P its `transition`, r what states pay. After a round the
-    belief of a played arm is the state it showed, that of another moves by `passive`, or `transition` without one.
+    belief of a played arm is the state it showed; the beliefs of other arms move by `passive`, or else `transition`.
     Where all arms are observed, each belief is the state shown.
     For identical arms with two states, the second of which pays more, and p11 >= p01, no policy collects more on
     average in any number of rounds.
@@ -88,7 +88,7 @@ class HiddenMyopic:
     """The hidden Markov arm that pays most when played next, given all symbols it has shown: b P e r.
 
     b [S] is the law of the arm's hidden state given its symbols, P its `transition`, e its `emission`, r what symbols
-    pay. After a play that showed o the belief is proportional to (b P)_s e_so; that of an arm not played stays.
+    pay. After a play that showed o the belief is proportional to (b P)_s e_so; the belief of an arm not played stays.
 
     Args:
       transition: [K, S, S], the arms' laws.

@@ -61,7 +61,7 @@ def suits(policy: Any, task: Task, problems: Sequence[Problem] = ARMS, rewards: 
 
     Args:
       problems: those that the policy plays; by default all but decision processes.
-      rewards: the interval in which rewards must lie where they are no finite table; None if the policy needs a table.
+      rewards: the interval in which rewards must lie where they have no finite table; None if the policy needs a table.
 
     Raises:
       ValueError: what the policy plays, and what the task has.
@@ -87,7 +87,7 @@ def suits(policy: Any, task: Task, problems: Sequence[Problem] = ARMS, rewards: 
 def family(policy: Any, task: Task) -> None:
     """Refuse a task with other rewards than those of the policy's field `family`, and a field that is not a family.
 
-    Rewards that are no finite table must lie in the family's range, or in [0, 1] where the field is None.
+    Rewards without a finite table must lie in the family's range, or in [0, 1] where the field is None.
 
     Raises:
       ValueError: what the field is instead, from `suits`, or from the family's own `validate`.

@@ -11,7 +11,7 @@ from jax.typing import ArrayLike
 from jaxbandit.fast import computed_once, log, log_of_sum
 from jaxbandit.policies.memory import positive
 
-Clock = Literal["round", "arm"]  # what the round is counted by: all plays, or those of the arm
+Clock = Literal["round", "arm"]  # whether t or t / T is the time, T the arm's plays
 
 
 def level(

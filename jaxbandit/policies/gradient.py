@@ -31,7 +31,8 @@ class GradientBandit:
     After a round that played arm a and paid R the optimiser climbs along (R - baseline) (1{k = a} - pi_k), an unbiased
     estimate of the gradient of the expected reward, whatever the baseline: the mean reward of the rounds before, R
     itself in the first. Rewards count as they are paid, so that a learning rate has the unit of 1 / reward. M plays a
-    round are draws without replacement: R is their sum, and the gradient that of the log-probability of all in order.
+    round are draws without replacement: R is their sum, and the gradient is of the log-probability of all draws in
+    order.
 
     Args:
       optimiser: None for `optax.sgd`, the textbook's rule; a function from a learning rate to an

@@ -32,7 +32,7 @@ class KLUCB:
       solver: of `confidence.kl_upper`.
       family: one of `jaxbandit.families`, whose divergence then replaces d and whose rewards are not mapped; None
         is Bernoulli, with rewards mapped to [0, 1].
-      horizon: None, or how many rounds will be played, positive; then neither exploration nor clock is in use.
+      horizon: None, or how many rounds will be played, positive; exploration and clock are then not used.
       clock: "round", or "arm" for f(t / T) in place of f(t).
 
     Raises:

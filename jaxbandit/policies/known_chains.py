@@ -53,8 +53,8 @@ class Gittins:
     def of(cls, arms: Any, discount: float) -> Gittins:
         """The policy for known arms, on the host, in float64.
 
-        An arm not yet seen counts as one in a state of its own, which moves by `initial` and then by `transition`: the
-        policy is optimal for a player who knows the law of the first states but not the states.
+        An arm not yet seen counts as being in an extra state, from which it moves by `initial` and then `transition`:
+        the policy is optimal for a player who knows the law of the first states but not the states.
 
         Args:
           arms: an environment with `transition` [K, S, S], `reward` [K, S] and `initial` [K, S].

@@ -105,7 +105,7 @@ class PosteriorGittins:
     Raises:
       ValueError: from `simulate` and `check_policy`, for a field out of range.
 
-    Source: Gast, Gaujal and Khun 2022 (there MB-PSRL); their episodes are those of `environments.restarting`.
+    Source: Gast, Gaujal and Khun 2022 (there MB-PSRL); their episodes are as in `environments.restarting`.
 
     >>> policy = PosteriorGittins(discount=0.9)
     >>> state = policy.init(jnp.array([[0.0, 1.0], [0.0, 1.0]]))

@@ -3,7 +3,7 @@
 Each is a small state with two methods: `counted`, the state after a round's feedback, and `mean_and_plays`. A policy
 that asks no more than these two works with every such state; Thompson sampling also asks the first two for
 `gained_and_missed`, which keeps the digits of a few failures among many plays. A mean is X / N wherever N > 0: a number
-of plays may be any positive number, as where older plays weigh less.
+of plays may be any positive number, for example where older plays weigh less.
 """
 
 from __future__ import annotations
@@ -48,7 +48,7 @@ class Visits(NamedTuple):
 
 @described
 class Sums(NamedTuple):
-    """What each arm has paid, where rewards are no finite table.
+    """What each arm has paid, where rewards have no finite table.
 
     Fields:
       plays: [K] int32.
@@ -121,10 +121,9 @@ def unit_reward(reward: Array) -> Array:
 
 
 def no_visits(reward: Array, family: Family | None = None) -> Memory:
-    """The state before the first round, from what each state pays, `reward` [K, S], or [K, 0] if there is no finite
-    table.
+    """The state before the first round, from what each state pays, `reward` [K, S]; [K, 0] without a finite table.
 
-    Rewards are mapped by `unit_reward`, those of a family are not.
+    Rewards are mapped by `unit_reward`, unless a family is given.
     """
     if reward.shape[1] == 0:
         return Sums(jnp.zeros(reward.shape[0], jnp.int32), no_sums(reward.shape[0]))
@@ -147,7 +146,7 @@ def ratio(part: Array, whole: Array) -> Array:
 
 
 def positive(number: Array) -> Array:
-    """A number of plays as a float, 1 where there is none, to divide by."""
+    """A number of plays as a float to divide by; 1 where it is 0."""
     return jnp.where(number > 0, number, 1).astype(float)
 
 

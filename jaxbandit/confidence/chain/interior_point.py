@@ -207,7 +207,7 @@ def _changes(
 
 
 def _solved(matrix: Array, right: Array, scale: Array) -> Array:
-    """matrix^-1 right for symmetric matrices [S, S, ...] and [S, many, ...]; negative pivots are taken for positive."""
+    """matrix^-1 right for symmetric matrices [S, S, ...] and [S, many, ...]; negative pivots count as positive."""
     states = len(matrix)
     line = jnp.arange(states).reshape(-1, 1, *[1] * (matrix.ndim - 2))
     least = 10 * float(np.finfo(matrix.dtype).eps) * scale[None, None]

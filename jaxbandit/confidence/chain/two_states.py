@@ -48,7 +48,7 @@ class Estimates(NamedTuple):
 
 
 class InClass(NamedTuple):
-    """The likeliest chain (A, B) of a class: that of the estimates, or one on the line a + b = gap."""
+    """The likeliest chain (A, B) of a class: the estimated chain, or one on the line a + b = gap."""
 
     a: Array
     b: Array

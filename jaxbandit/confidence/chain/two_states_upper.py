@@ -30,7 +30,7 @@ from jaxbandit.confidence.bernoulli import begin
 from jaxbandit.confidence.chain.two_states import TINY, Counts, likeliest
 from jaxbandit.fast import computed_once, exponential, larger, log_of_sum, smaller
 
-MOST = 1e20  # of z = nu / (n10 - nu); from there on nu is n10 but for rounding
+MOST = 1e20  # of z = nu / (n10 - nu); from there on nu is n10 up to rounding
 
 
 class Point(NamedTuple):

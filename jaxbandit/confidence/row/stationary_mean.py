@@ -42,7 +42,7 @@ def stationary_mean_upper(
     which is a weighted mean over the cycles from `state` back to `state`: the cycle that begins with a step to b has
     the length 1 + g_b (its weight) and the mean reward (reward[state] + h_b) / (1 + g_b) (its value).
     `ball.weighted_mean_max` maximises it without a search over rows. In every other row 1e-12 is added to the
-    probability of a step to `state`, so that an estimate with no way back to `state` needs no case of its own.
+    probability of a step to `state`, so that an estimate with no way back to `state` is not a special case.
 
     Args:
       transition: [..., S, S], rows sum to 1.
@@ -198,7 +198,7 @@ def _eliminated(moves: Array, paid: Array) -> tuple[Array, Array]:
     States are eliminated one by one without subtractions (Grassmann, Taksar and Heyman): the probability of leaving a
     state is the sum of its row's entries for the states that remain, never 1 less the diagonal, so that a state which
     the chain hardly ever leaves keeps its digits. A state's row, divided by that sum, takes the state's place in all
-    other rows, those of eliminated states as well; in the end every row leads to the last state alone.
+    other rows, also those of eliminated states; in the end every row leads to the last state alone.
 
     Args:
       moves: [S - 1, S, ...], the rows of the states but the last.
