@@ -21,7 +21,7 @@ def nearest_row(rows: np.ndarray, values: np.ndarray) -> Nearest:
     """inf{KL(row, q) : sum over s of q_s value_s >= 0} for each row.
 
     It is max over 0 <= x <= 1 / max(values) of sum over s of row_s log(1 - x value_s), concave; q_s is
-    row_s / (1 - x value_s), and the best value also has the rest of 1.
+    row_s / (1 - x value_s), and the state with the best value also takes what is missing from a sum of 1.
 
     Args:
       rows: [R, S], laws.

@@ -80,7 +80,7 @@ def ucb_sm_constant(environment: MarkovEnvironment, version: Version = "2012", g
 def ucb_sm_upper(environment: MarkovEnvironment, L: float = 343.0) -> Bound:
     """Constants of UCB-SM's bound R_n <= log n times the sum over arms of 4 L / gap, and terms that do not grow.
 
-    Any number of states. It is proved for an L of at least `ucb_sm_constant(environment)` only.
+    It is for any number of states, and proved only for an L of at least `ucb_sm_constant(environment)`.
 
     Raises:
       ValueError: L is not positive, or an arm is not irreducible.

@@ -16,11 +16,11 @@ from jaxbandit.policies.memory import sample_mean, unit_reward
 class Epoch(NamedTuple):
     """State of a policy that plays in epochs."""
 
-    explores: Array  # bool, whether this epoch does
-    explored: Array  # int32, epochs of exploration that are over
-    exploited: Array  # int32, epochs of exploitation that are over
-    first: Array  # int32, the first of the arms that an exploration plays now
-    left: Array  # int32, rounds left with these arms, or of the exploitation
+    explores: Array  # bool, whether this is an epoch of exploration
+    explored: Array  # int32, completed epochs of exploration
+    exploited: Array  # int32, completed epochs of exploitation
+    first: Array  # int32, the first arm of the group that an exploration plays now
+    left: Array  # int32, rounds left for this group, or of the exploitation
     counts: Array  # [K, S] int32, plays of explorations that moved the arm to the state
     reward: Array  # [K, S], in [0, 1]
 
@@ -36,8 +36,8 @@ class DSEE:
     arms with the largest means. Only long stretches of plays show the mean of a restless arm.
 
     Args:
-      D: positive. Weak regret is O(log n) for reversible chains if D is large enough, which takes knowledge of the arms
-        (a D that grows slowly would not); 10 by default.
+      D: positive. Weak regret is O(log n) for reversible chains if D is large enough. To choose such a D takes
+        knowledge of the arms (a slowly growing D would not need it). 10 by default.
 
     Raises:
       ValueError: from `simulate` and `check_policy`, for a D that is not positive.

@@ -2,13 +2,11 @@
 
 from __future__ import annotations
 
-from typing import Any
-
 import jax
 import jax.numpy as jnp
 import numpy as np
 from jax import Array
-from jax.typing import ArrayLike
+from jax.typing import ArrayLike, DTypeLike
 
 from jaxbandit import quantiles
 from jaxbandit.base import Family, Feedback, Task, pytree
@@ -141,13 +139,13 @@ def excess(w: Array, logarithm: Array) -> Array:
     return jnp.where(jnp.abs(w) < 0.1, series, w**3 - 3 * (logarithm - w + w * w / 2))
 
 
-def uniform(word: Array, dtype: Any) -> Array:
+def uniform(word: Array, dtype: DTypeLike) -> Array:
     """A number between 2^-32 and 1, never 0, from the first 31 of 32 random bits."""
     return ((word >> 1).astype(jnp.int32).astype(dtype) + 0.5) * 2**-31
 
 
 # `quantiles.normal` is accurate further out in the tails, and takes for one draw the 64 bits that give two here.
-def normals(first: Array, second: Array, dtype: Any) -> tuple[Array, Array]:
+def normals(first: Array, second: Array, dtype: DTypeLike) -> tuple[Array, Array]:
     """Two independent normal numbers from two words of 32 random bits.
 
     They are the coordinates of a point in a uniform direction, at a distance from 0 of which half the square is
