@@ -25,7 +25,7 @@ POINTS, NARROWINGS = 7, 14  # 1e-8 of the range, far less in the value at its mi
 
 
 def upper_asymptotic(environment: MarkovEnvironment) -> Bound:
-    """Constants of the paper's bound limsup R_n / log n <= sum over arms, in the case of each arm.
+    """Constants of the paper's bound limsup R_n / log n <= sum over arms, by the case of each arm.
 
     With d the Bernoulli divergence, i the arm, 1 the best one, of two states 0 and 1, the better of which is 1:
     (a) both Markovian: 2 gap ([w p10_i < 1] / d(p01_i, w p10_i) + 1 / d(p10_i, p01_i / w)), w = p01_1 / p10_1,

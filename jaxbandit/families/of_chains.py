@@ -11,7 +11,7 @@ from jaxbandit.families.two_state import MOST, TwoStateChains
 
 
 def chain_family(generator: ArrayLike, reward: ArrayLike = (0.0, 1.0)) -> TwoStateChains | TabledChains:
-    """The family that tilts P = `generator` along f = `reward`, of which `environments.exponential_family` makes arms.
+    """The family that tilts P = `generator` along f = `reward`, from which `exponential_family` makes arms.
 
     Each mean m between the least and the largest mean reward of a cycle of states belongs to one chain P_m, and
     D(m || n) is the divergence rate I(P_m || P_n) = sum over s of pi_m(s) KL(P_m(s, .), P_n(s, .)). With two states

@@ -76,7 +76,7 @@ def _evaluate(jaxpr: Any, consts: Sequence[Array], arguments: Sequence[Value], r
     """The outputs of a jaxpr that was traced for one run, for this number of runs."""
 
     def apply(equation: Any, inputs: list[Value]) -> list[Value]:
-        """As the function was traced: what it computes in 64 bits needs a context in which JAX does not shorten it."""
+        """In the precision of the trace: operations in 64 bits need a context in which JAX does not shorten them."""
         dtypes = [getattr(variable.aval, "dtype", None) for variable in (*equation.invars, *equation.outvars)]
         with jax.enable_x64(
             jnp.result_type(float) == jnp.float64 or any(d in (jnp.float64, jnp.int64) for d in dtypes)
@@ -92,7 +92,7 @@ def _apply(equation: Any, inputs: list[Value], runs: int) -> list[Value]:
     if name in CALLS:
         return _evaluate(*called(parameters), inputs, runs)
     if name == "reshard":
-        return inputs  # within the share of one device there is one place only
+        return inputs  # within one device's share there is nothing to move
     batched = any(has for _, has in inputs)
     if name == "scan" and batched:
         return _scan(parameters, inputs, runs)
@@ -149,7 +149,7 @@ def _apply(equation: Any, inputs: list[Value], runs: int) -> list[Value]:
 
 
 def _scan(parameters: dict[str, Any], inputs: list[Value], runs: int) -> list[Value]:
-    """A loop of fixed length. All that it carries has the runs, because its shape is fixed and a turn may add them."""
+    """A loop of fixed length. All that it carries gets the runs, because its shape is fixed and a turn may add them."""
     first, end = parts_of_scan(parameters)
     consts, slices = inputs[:first], inputs[end:]
     start = [_everywhere(value, runs) for value in inputs[first:end]]
@@ -190,7 +190,7 @@ def _by_comparison(name: str, equation: Any, inputs: list[Value], runs: int) -> 
     values, indices = _everywhere((values, has), runs), _everywhere(index, runs)
     at = {axis: indices[..., n, :] for n, axis in enumerate(wanted.axes)}
     fills = wanted.mode == GatherScatterMode.FILL_OR_DROP
-    clamps = wanted.mode == GatherScatterMode.CLIP or (name == "gather" and not fills)  # as XLA keeps a promise, too
+    clamps = wanted.mode == GatherScatterMode.CLIP or (name == "gather" and not fills)  # XLA clips in both cases
     if clamps and (len(shape) > 1 or rest):
         at = {axis: jnp.clip(where, 0, shape[axis] - 1) for axis, where in at.items()}
     places = comparisons.place([at[axis] for axis in range(len(shape))], shape)
@@ -207,7 +207,7 @@ def _by_comparison(name: str, equation: Any, inputs: list[Value], runs: int) -> 
 
 @cache
 def _draws_as_jax_does(name: str, partitionable: bool) -> bool:
-    """Whether `_random` has the bits of JAX's own operation: another JAX, or setting, may number its bits otherwise."""
+    """Whether `_random` gives the bits of JAX's own operation; another version or setting may number them otherwise."""
     words = np.array([3, 2**31 + 7], np.uint32)
     with jax.ensure_compile_time_eval():
         key = jax.random.wrap_key_data(jnp.asarray(words))

@@ -73,7 +73,7 @@ class KLUCB:
 
 @pytree
 class RoundRobinKLUCB:
-    """Leader unless a challenger (KL-UCB-SM2): the best sample mean is played unless the KL-UCB index of the candidate,
+    """The leader or a challenger (KL-UCB-SM2): the best sample mean is played unless the KL-UCB index of the candidate,
     arm t mod K, exceeds it.
 
     The candidate's score is its index, the other arms' scores are their means: with M plays a round the same rule

@@ -37,7 +37,7 @@ class LikeliestChain(NamedTuple):
 def chain_likelihood_ratio(
     counts: ArrayLike, reward: ArrayLike, mean: Array | float, gap: Array | float | None = None
 ) -> Array:
-    """How much likelier the counts are under the likeliest chain than under any chain with at least a mean.
+    """How much likelier the counts are under the likeliest chain than under any chain whose mean is at least `mean`.
 
     With L(Q) = sum over s and j of n_sj log Q_sj, n = `counts`, and m = `mean` it is
 

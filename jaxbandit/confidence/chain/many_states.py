@@ -53,8 +53,7 @@ def in_double_where_needed(function: Callable[..., Any]) -> Callable[..., Any]:
 
 @in_double_where_needed
 def likeliest(counts: Array, reward: Array, *, gap: Array | None) -> tuple[Array, Array]:
-    """The stationary mean [...] of the likeliest chain of the class, the largest if there are several; and J of that
-    chain.
+    """The stationary mean [...] of the class's likeliest chain, the largest if there are several, and J of that chain.
 
     Args:
       counts: n, [..., S, S] int, the transitions of one trajectory, up to about 1e7 of them.

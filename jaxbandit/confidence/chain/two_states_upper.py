@@ -1,4 +1,4 @@
-"""The largest share of the better paid state among the chains with two states that the counts leave likely.
+"""The largest share of the better paid state among the chains with two states that are likely given the counts.
 
 Counts n_ij, departures N0 and N1, estimates p and q, and chains (a, b) are those of `two_states`. Among all chains
 
@@ -69,7 +69,7 @@ def share_upper(counts: Counts, level: Array | float) -> Array:
 
 
 def _begin(counts: Counts, level: Array | float) -> Array:
-    """About the z of the root, from the z at which each row alone would take all of the level.
+    """Approximately the z of the root, from the z at which each row alone would use up the level.
 
     `begin` knows these two within 0.7 %. The reciprocals of their squares are added, as is right where both rows' parts
     of G grow with the square of z.
@@ -114,7 +114,7 @@ def _better(point: Point, z: Array) -> Array:
 
 
 def _missing(counts: Counts, point: Point) -> Array:
-    """How much x lacks of the root: Halley's step in x, and what the third derivative adds to it.
+    """The distance from x to the root: Halley's step in x, and what the third derivative adds to it.
 
     As dG/dx grows with x up to n10, its mean over a step up is at most n10. Over a step down it is at least half of nu
     for a parabola; the third derivative is left out where that bound is near, or where state 1 was always left.

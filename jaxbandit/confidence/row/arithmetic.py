@@ -101,7 +101,7 @@ def _of_larger(a: tuple[Array, Array], b: tuple[Array, Array]) -> tuple[Array, A
 
 
 def _in_pairs(operation: Callable[[Any, Any], Any], row: Any) -> Any:
-    """An associative operation on all entries [S, ...], by neighbours and neighbours of those: [1, ...].
+    """An associative operation on all entries [S, ...], in pairs of neighbours, then of pairs, and so on: [1, ...].
 
     XLA's own reductions over a first axis are not vectorised over the last one. The result is computed once: XLA would
     repeat these few cheap operations for every entry of a row that is made with it.
