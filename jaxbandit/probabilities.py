@@ -3,12 +3,13 @@
 from __future__ import annotations
 
 import numpy as np
+from jax import Array
 
 ROUNDING = 1e-6  # by which probabilities that were computed, in float32 perhaps, and their sums may be off
 EXACT = 1e-12  # by which the sum of probabilities that were divided by it in float64 is off at most
 
 
-def stochastic(name: str, rows: np.ndarray, exact: float = 0.0) -> np.ndarray:
+def stochastic(name: str, rows: np.ndarray | Array, exact: float = 0.0) -> np.ndarray:
     """Probabilities [..., S] that sum to 1 to the last digit: the given ones in float64, divided by their sum.
 
     A row whose sum is off by `exact` at most stays as it is. Probabilities that rounding has made negative become 0.

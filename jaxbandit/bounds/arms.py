@@ -5,11 +5,12 @@ from __future__ import annotations
 from typing import NamedTuple, Protocol
 
 import numpy as np
+from jax import Array
 from numpy.typing import ArrayLike
 
 from jaxbandit import chains
 from jaxbandit.arguments import as_floats, has, shown
-from jaxbandit.base import Array, described, problem
+from jaxbandit.base import described, problem
 from jaxbandit.probabilities import EXACT, stochastic
 
 TOLERANCE = 1e-9  # of p01 + p10 = 1, for an arm to count as i.i.d.
@@ -18,9 +19,14 @@ TOLERANCE = 1e-9  # of p01 + p10 = 1, for an arm to count as i.i.d.
 class MarkovEnvironment(Protocol):
     """An environment whose arms are Markov chains, as `MarkovArms`."""
 
-    transition: Array  # [K, S, S]
-    reward: Array  # [K, S], or None where rewards have no finite table
-    initial: Array  # [K, S], law of the state before the first play
+    @property
+    def transition(self) -> np.ndarray | Array: ...  # [K, S, S]
+
+    @property
+    def reward(self) -> np.ndarray | Array | None: ...  # [K, S]; None where rewards have no finite table
+
+    @property
+    def initial(self) -> np.ndarray | Array: ...  # [K, S], law of the state before the first play
 
     def means(self) -> np.ndarray: ...  # [K]
 
