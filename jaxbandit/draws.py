@@ -4,6 +4,7 @@ from __future__ import annotations
 
 import jax
 import jax.numpy as jnp
+import numpy as np
 from jax import Array
 
 from jaxbandit.fast import computed_once, look_up, threefry
@@ -35,7 +36,7 @@ def two_words(key: Array, arms: Array, plays: Array) -> tuple[Array, Array]:
     return threefry(jax.random.key_data(key), arms.astype(jnp.uint32), plays.astype(jnp.uint32))
 
 
-def choose(bits: Array, thresholds: Array, *index: Array) -> Array:
+def choose(bits: Array, thresholds: Array | np.ndarray, *index: Array) -> Array:
     """The state [M] int32 that random bits [M] choose: the number of thresholds [M, S-1] not above the bits.
 
     `chains.thresholds` makes the thresholds from a law, `stack_of_rewards` the bits.

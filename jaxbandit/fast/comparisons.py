@@ -53,10 +53,10 @@ def add_one(counts: Array, *index: Array) -> Array:
     return counts + jnp.sum(here, axis=0, dtype=counts.dtype).reshape(counts.shape)
 
 
-def look_up(table: Array, *index: Array) -> Array:
+def look_up(table: Array | np.ndarray, *index: Array) -> Array:
     """`table[index]` for one run, index within bounds: an array [M] for each of the table's first axes.
 
-    For a table that all runs share. XLA's own way to read it is one run after the other, and it keeps a processor
+    For a table that all runs share. XLA itself reads it for one run at a time, and this keeps a processor
     without masked vectors from computing anything around it for several runs at once.
 
     >>> look_up(jnp.array([[[1, 2], [3, 4]], [[5, 6], [7, 8]]]), jnp.array([1]), jnp.array([0])).tolist()
