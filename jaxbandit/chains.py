@@ -3,9 +3,9 @@
 from __future__ import annotations
 
 import numpy as np
+from numpy.typing import ArrayLike
 
 from jaxbandit.arguments import Numbers, accepts, truth
-from jaxbandit.base import Array
 
 __all__ = [
     "eigenvalue_gap",
@@ -24,7 +24,7 @@ RAREST = 2.0**-31  # smallest positive probability that thresholds of 32 bits te
 
 
 @accepts(transition=CHAIN)
-def recurrent_classes(transition: Array) -> list[list[int]]:
+def recurrent_classes(transition: ArrayLike) -> list[list[int]]:
     """The recurrent classes of one chain, each a sorted list of states.
 
     Args:
@@ -42,7 +42,7 @@ def recurrent_classes(transition: Array) -> list[list[int]]:
 
 
 @accepts(transition=CHAIN)
-def stationary(transition: Array) -> np.ndarray:
+def stationary(transition: ArrayLike) -> np.ndarray:
     """Stationary law [S] of one chain with a single recurrent class.
 
     It is found by elimination without subtractions, so that rare states keep full relative accuracy.
@@ -76,7 +76,7 @@ def stationary(transition: Array) -> np.ndarray:
 
 
 @accepts(transition=CHAIN, reward=Numbers("[S]"))
-def relative_values(transition: Array, reward: Array) -> np.ndarray:
+def relative_values(transition: ArrayLike, reward: ArrayLike) -> np.ndarray:
     """h [S]: the expected total reward from a start in each state, beyond the long-run mean m for each step.
 
     h solves h - P h = r - m with law h = 0, where P = `transition`, law is its stationary law, r = `reward` and
@@ -102,13 +102,14 @@ def relative_values(transition: Array, reward: Array) -> np.ndarray:
 
 
 @accepts(transition=CHAIN, reward=Numbers("[S]"))
-def reward_gap(transition: Array, reward: Array) -> float:
-    """(max r - min r) / (max u - min u), r = `reward` and u the `relative_values` of one chain: how fast r forgets.
+def reward_gap(transition: ArrayLike, reward: ArrayLike) -> float:
+    """(max r - min r) / (max u - min u), r = `reward` and u the `relative_values` of one chain: how fast rewards forget
+    the state.
 
     With rewards paid on arrival the values are h = u - r; u is the same for both. The gap is p01 + p10 for two states
-    (as `eigenvalue_gap`), 1 for independent rewards, and 1 minus the eigenvalue where r - m is an eigenvector. Else it
-    may lie on either side of the eigenvalue gap: it asks only how long what a state will pay depends on the state.
-    Every chain with a single recurrent class has a positive one.
+    (as `eigenvalue_gap`), 1 for independent rewards, and 1 minus the eigenvalue where r - m is an eigenvector.
+    Otherwise it may lie on either side of the eigenvalue gap: it depends only on how long the state influences later
+    rewards. Every chain with a single recurrent class has a positive one.
 
     Raises:
       ValueError: as `stationary`, or all states pay the same.
@@ -123,7 +124,7 @@ def reward_gap(transition: Array, reward: Array) -> float:
 
 
 @accepts(law=Numbers("[..., S]", 0, 1, law=True, kind=np.float64))
-def thresholds(law: Array, name: str = "transition") -> np.ndarray:
+def thresholds(law: ArrayLike, name: str = "transition") -> np.ndarray:
     """Integer thresholds [..., S-1] uint32 that turn 32 random bits into a draw from `law` [..., S].
 
     The probability of each state is met to within 2^-32, and 0 and 1 are exact (see `draws.stack_of_rewards`): 1e-4 is
@@ -146,7 +147,7 @@ def thresholds(law: Array, name: str = "transition") -> np.ndarray:
 
 
 @accepts(p=ROWS, q=ROWS)
-def relative_entropy(p: Array, q: Array) -> np.ndarray:
+def relative_entropy(p: ArrayLike, q: ArrayLike) -> np.ndarray:
     """KL(p, q) = sum over s of p_s log(p_s / q_s) in float64: [..., S] and [..., S] to [...]; inf where only q_s is 0.
 
     It is computed as the sum of q h((p - q)/q) with h(e) = (1+e) log(1+e) - e. h is never negative, and this form keeps
@@ -172,7 +173,7 @@ _SERIES = [(-1) ** n / ((n + 1) * (n + 2)) for n in range(8)][::-1]  # h(e) / e^
 
 
 @accepts(transition=CHAIN, other=CHAIN)
-def kl_rate(transition: Array, other: Array) -> float:
+def kl_rate(transition: ArrayLike, other: ArrayLike) -> float:
     """I(P || Q) = sum over s of law_s KL(P_s, Q_s), law the stationary law of P = `transition`, Q = `other`, [S, S].
 
     This is the information for P against Q, in nats, that a step of P gives on average. It is inf where P makes a move
@@ -189,7 +190,7 @@ def kl_rate(transition: Array, other: Array) -> float:
 
 
 @accepts(transition=CHAIN)
-def eigenvalue_gap(transition: Array, symmetrise: bool = False) -> float:
+def eigenvalue_gap(transition: ArrayLike, symmetrise: bool = False) -> float:
     """1 minus the second largest eigenvalue of a reversible chain, or of the product of any chain with its reversal.
 
     With two states these are sigma = p01 + p10 and sigma (2 - sigma). The gap is computed from the probabilities of

@@ -7,9 +7,11 @@ from typing import Literal
 
 import jax
 import jax.numpy as jnp
+from jax import Array
+from jax.typing import ArrayLike
 
 from jaxbandit.arguments import Numbers, accepts, choice
-from jaxbandit.base import Array, total
+from jaxbandit.base import total
 
 __all__ = [
     "DISTANCES",
@@ -28,7 +30,7 @@ ROWS, PROBABILITIES = Numbers("[..., S]", 0, 1), Numbers("[...]", 0, 1)
 
 
 @accepts(p=PROBABILITIES, q=PROBABILITIES)
-def bernoulli_kl(p: Array, q: Array) -> Array:
+def bernoulli_kl(p: ArrayLike, q: ArrayLike) -> Array:
     """d(p, q) = p log(p/q) + (1-p) log((1-p)/(1-q)), with 0 log 0 = 0; inf where q is 0 or 1 and p is not.
 
     It is computed as q h((p-q)/q) + (1-q) h((q-p)/(1-q)) with h(e) = (1+e) log(1+e) - e. h is never negative, and this
@@ -57,17 +59,18 @@ def scaled(difference: Array, weight: Array) -> Array:
 
 
 @accepts(p=ROWS, q=ROWS)
-def total_variation(p: Array, q: Array) -> Array:
+def total_variation(p: ArrayLike, q: ArrayLike) -> Array:
     """Half the L1 distance of two rows: [..., S] and [..., S] to [...], in [0, 1].
 
     >>> float(total_variation(jnp.array([0.5, 0.5]), jnp.array([0.25, 0.75])))
     0.25
     """
-    return total(jnp.abs(jnp.asarray(p, float) - q)) / 2
+    found: Array = total(jnp.abs(jnp.asarray(p, float) - q)) / 2
+    return found
 
 
 @accepts(p=ROWS, q=ROWS)
-def squared_hellinger(p: Array, q: Array) -> Array:
+def squared_hellinger(p: ArrayLike, q: ArrayLike) -> Array:
     """H^2(p, q) = sum over s of (sqrt p_s - sqrt q_s)^2 / 2: [..., S] and [..., S] to [...], in [0, 1].
 
     H^2 is at most the total variation. The paper's remark states this of H instead, which is false.
@@ -76,11 +79,12 @@ def squared_hellinger(p: Array, q: Array) -> Array:
     1.0
     """
     difference = jnp.sqrt(jnp.asarray(p, float)) - jnp.sqrt(jnp.asarray(q, float))
-    return total(difference * difference) / 2
+    found: Array = total(difference * difference) / 2
+    return found
 
 
 @accepts(p=ROWS, q=ROWS)
-def jensen_shannon(p: Array, q: Array) -> Array:
+def jensen_shannon(p: ArrayLike, q: ArrayLike) -> Array:
     """Half of KL(p, m) + KL(q, m) with m = (p + q)/2, in nats: [..., S] and [..., S] to [...], in [0, log 2].
 
     This is the divergence and not its square root; it is at most log 2 times the total variation.
@@ -90,18 +94,20 @@ def jensen_shannon(p: Array, q: Array) -> Array:
     """
     p, q = jnp.asarray(p, float), jnp.asarray(q, float)
     middle = (p + q) / 2
-    return total(scaled(p - middle, middle) + scaled(q - middle, middle)) / 2
+    found: Array = total(scaled(p - middle, middle) + scaled(q - middle, middle)) / 2
+    return found
 
 
 @accepts(p=ROWS, q=ROWS)
-def kl(p: Array, q: Array) -> Array:
+def kl(p: ArrayLike, q: ArrayLike) -> Array:
     """KL(p, q) = sum over s of p_s log(p_s / q_s): [..., S] and [..., S] to [...]; inf where only q_s is 0.
 
     >>> float(kl(jnp.array([0.5, 0.5]), jnp.array([1.0, 0.0])))
     inf
     """
     p, q = jnp.asarray(p, float), jnp.asarray(q, float)
-    return total(scaled(p - q, q))
+    found: Array = total(scaled(p - q, q))
+    return found
 
 
 DISTANCES = {
@@ -113,7 +119,7 @@ DISTANCES = {
 
 
 @accepts(rows=Numbers("[..., S, S]", 0, 1))
-def farthest(rows: Array, distance: Distance = "total_variation") -> Array:
+def farthest(rows: ArrayLike, distance: Distance = "total_variation") -> Array:
     """The largest distance between any two rows of a matrix, taken in both orders: [..., S, S] to [...].
 
     >>> float(farthest(jnp.array([[0.5, 0.5], [0.25, 0.75]])))
@@ -129,7 +135,7 @@ def farthest(rows: Array, distance: Distance = "total_variation") -> Array:
     circle = jnp.concatenate([rows, rows], axis=-2)
 
     def one(found: Array, places: Array) -> tuple[Array, None]:
-        """Each row against the one so many places further on."""
+        """The distance of each row to the one this many places further on, where larger."""
         others = jax.lax.dynamic_slice_in_dim(circle, places, states, -2)
         return jnp.maximum(found, between(rows, others)), None
 
@@ -138,7 +144,7 @@ def farthest(rows: Array, distance: Distance = "total_variation") -> Array:
 
 
 @accepts(elapsed=Numbers("[...]", 0), exponent=Numbers("[...]", 0), scale=Numbers("[...]", 0))
-def threshold(elapsed: Array, exponent: Array = 0.25, scale: Array = 1.0) -> Array:
+def threshold(elapsed: ArrayLike, exponent: ArrayLike = 0.25, scale: ArrayLike = 1.0) -> Array:
     """scale elapsed^-exponent (1 + 1e-5): an arm is taken for Markovian where its `farthest` rows are farther apart.
 
     Where `elapsed` is a fourth power, distances between rows of ratios of counts can equal scale elapsed^-exponent
@@ -153,4 +159,4 @@ def threshold(elapsed: Array, exponent: Array = 0.25, scale: Array = 1.0) -> Arr
     >>> round(float(threshold(16)), 4)
     0.5
     """
-    return scale * jnp.maximum(jnp.asarray(elapsed), 1).astype(float) ** -exponent * (1 + 1e-5)
+    return scale * jnp.maximum(jnp.asarray(elapsed), 1).astype(float) ** -exponent * (1 + 1e-5)  # type: ignore[operator]

@@ -4,8 +4,9 @@ from __future__ import annotations
 
 import jax
 import jax.numpy as jnp
+import numpy as np
+from jax import Array
 
-from jaxbandit.base import Array
 from jaxbandit.fast import computed_once, look_up, threefry
 
 _LARGEST = 2**32 - 1
@@ -30,23 +31,23 @@ def stack_of_rewards(key: Array, arms: Array, plays: Array) -> Array:
 def two_words(key: Array, arms: Array, plays: Array) -> tuple[Array, Array]:
     """64 random bits for the n-th play of each arm, the same under every policy, as two words [M] uint32 of 32.
 
-    Args: as `stack_of_rewards`, whose bits the first word has.
+    Args: as `stack_of_rewards`, whose bits are those of the first word.
     """
     return threefry(jax.random.key_data(key), arms.astype(jnp.uint32), plays.astype(jnp.uint32))
 
 
-def choose(bits: Array, thresholds: Array, *index: Array) -> Array:
+def choose(bits: Array, thresholds: Array | np.ndarray, *index: Array) -> Array:
     """The state [M] int32 that random bits [M] choose: the number of thresholds [M, S-1] not above the bits.
 
     `chains.thresholds` makes the thresholds from a law, `stack_of_rewards` the bits.
 
     Args:
-      thresholds: [M, S-1], or with more axes those of many laws.
-      index: [M] for each of the further axes, which says whose thresholds are meant.
+      thresholds: [M, S-1]; more axes hold the thresholds of many laws.
+      index: [M] for each of the further axes, which selects the thresholds.
 
     >>> choose(jnp.array([5, 6], jnp.uint32), jnp.array([[6], [6]], jnp.uint32)).tolist()
     [0, 1]
     """
     if index:
         thresholds = look_up(thresholds, *index)
-    return computed_once(sum((bits >= thresholds[..., s]).astype(jnp.int32) for s in range(thresholds.shape[-1])))
+    return computed_once(sum((bits >= thresholds[..., s]).astype(jnp.int32) for s in range(thresholds.shape[-1])))  # type: ignore[arg-type]

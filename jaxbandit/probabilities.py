@@ -1,17 +1,18 @@
-"""Rows of probabilities, in float64 on the host: what is one, and what rounding has made of it."""
+"""Rows of probabilities, in float64 on the host: when an array is one, and how rounding errors are removed."""
 
 from __future__ import annotations
 
 import numpy as np
+from jax import Array
 
 ROUNDING = 1e-6  # by which probabilities that were computed, in float32 perhaps, and their sums may be off
 EXACT = 1e-12  # by which the sum of probabilities that were divided by it in float64 is off at most
 
 
-def stochastic(name: str, rows: np.ndarray, exact: float = 0.0) -> np.ndarray:
+def stochastic(name: str, rows: np.ndarray | Array, exact: float = 0.0) -> np.ndarray:
     """Probabilities [..., S] that sum to 1 to the last digit: the given ones in float64, divided by their sum.
 
-    A row whose sum is off by `exact` at most stays as it is. What rounding has made negative is taken for 0.
+    A row whose sum is off by `exact` at most stays as it is. Probabilities that rounding has made negative become 0.
 
     >>> stochastic("transition", np.float32([[0.3, 0.7], [0.9, 0.1]])).sum(-1).tolist()
     [1.0, 1.0]

@@ -1,17 +1,18 @@
 """Inverse laws: a reward from 64 random bits, as accurate in both tails as in the middle.
 
 A float keeps the digits of a small probability and loses those of one close to 1. So the 64 bits are read as the side
-on which a draw lies, and the probability of what lies further out on that side.
+on which a draw lies, and the probability of a draw further out on that side.
 """
 
 from __future__ import annotations
 
-from typing import Any, NamedTuple
+from typing import NamedTuple
 
 import jax
 import jax.numpy as jnp
+from jax import Array
+from jax.typing import DTypeLike
 
-from jaxbandit.base import Array
 from jaxbandit.fast import log, log_of_sum, polynomial
 
 # Coefficients, from power 0 up, of numerators and denominators: of z / q in 0.180625 - q^2 for q up to 0.425 (the form
@@ -32,7 +33,7 @@ class Tail(NamedTuple):
     q: Array  # 1/2 - p
 
 
-def tail(words: tuple[Array, Array], dtype: Any) -> Tail:
+def tail(words: tuple[Array, Array], dtype: DTypeLike) -> Tail:
     """The uniform number that two words of 32 random bits stand for, one of 2^63.
 
     >>> tail((jnp.uint32(2**31), jnp.uint32(0)), float)
@@ -47,7 +48,7 @@ def tail(words: tuple[Array, Array], dtype: Any) -> Tail:
     return Tail(first < 0, p, q)
 
 
-def normal(words: tuple[Array, Array], dtype: Any) -> Array:
+def normal(words: tuple[Array, Array], dtype: DTypeLike) -> Array:
     """The standard normal quantile of 64 random bits, between -9.08 and 9.08, with a relative error of at most 5e-7.
 
     >>> float(normal((jnp.uint32(2**31), jnp.uint32(0)), float).round(3))
@@ -62,7 +63,7 @@ def normal(words: tuple[Array, Array], dtype: Any) -> Array:
     return jnp.where(above, upper, -upper) / lower
 
 
-def exponential(words: tuple[Array, Array], dtype: Any) -> Array:
+def exponential(words: tuple[Array, Array], dtype: DTypeLike) -> Array:
     """The quantile of the exponential law with mean 1, between 2^-64 and 44.4, with a relative error of at most 5e-7.
 
     -log(1 - u) is log(1 + p / (1 - p)) for a small u = p, and log(1 + (1 - p) / p) for a small 1 - u = p.
@@ -86,7 +87,7 @@ def uniform(words: tuple[Array, Array], low: Array, high: Array) -> Array:
     return jnp.where(above, high - inwards, low + inwards)
 
 
-def log_odds(words: tuple[Array, Array], dtype: Any) -> Array:
+def log_odds(words: tuple[Array, Array], dtype: DTypeLike) -> Array:
     """log(u / (1 - u)) of a uniform number u, between -44.4 and 44.4, with a relative error of at most 5e-7.
 
     >>> float(log_odds((jnp.uint32(2**31), jnp.uint32(0)), float).round(3))

@@ -4,17 +4,19 @@ from __future__ import annotations
 
 import jax
 import jax.numpy as jnp
+import numpy as np
+from jax import Array
+from numpy.typing import ArrayLike
 
 from jaxbandit.arguments import as_floats, integer
-from jaxbandit.base import Array
 from jaxbandit.fast import computed_once
 
 
-def top_arms(scores: Array, plays: int) -> Array:
+def top_arms(scores: ArrayLike, plays: int) -> Array:
     """The `plays` arms with the largest scores, [M] int32; the lowest arm first on ties; NaN counts as -inf.
 
     Raises:
-      ValueError: scores are no numbers [K], or plays is not 1 to K.
+      ValueError: scores are not numbers [K], or plays is not from 1 to K.
 
     >>> top_arms(jnp.array([0.5, 0.7, 0.7]), 2).tolist()
     [1, 2]
@@ -26,18 +28,18 @@ def top_arms(scores: Array, plays: int) -> Array:
     if plays == 1 and number <= 256:
         return _first_of_all(computed_once(scores))[None]
     scores = jnp.where(scores == scores, scores, -jnp.inf)
-    # comparisons run over the runs as vectors, where sorting and reductions over few arms do not; many compile slowly
+    # XLA vectorises comparisons over the runs, but not sorts and reductions over few arms; many of them compile slowly
     if plays > 1 and number > 32:
         scores = jnp.where(scores == 0, 0.0, scores)  # top_k takes -0.0 for less than 0.0
         return jax.lax.top_k(scores, plays)[1].astype(jnp.int32)
     return jnp.argmax(scores)[None].astype(jnp.int32) if plays == 1 else _by_rank(computed_once(scores), plays)
 
 
-def _checked(scores: Array) -> Array:
-    """Scores [K] that have values.
+def _checked(scores: ArrayLike) -> Array | np.ndarray:
+    """Scores [K] that are not traced, checked.
 
     Raises:
-      ValueError: they are no numbers of one axis.
+      ValueError: they are not numbers along one axis.
     """
     found = as_floats("scores", scores)
     if found.ndim != 1 or not found.size:
@@ -46,7 +48,7 @@ def _checked(scores: Array) -> Array:
 
 
 def _first_of_all(scores: Array) -> Array:
-    """The arm with the largest score, by comparing one after the other; NaN counts as -inf."""
+    """The arm with the largest score, by comparing them one by one; NaN counts as -inf."""
     top, arm = jnp.where(scores[0] == scores[0], scores[0], -jnp.inf), jnp.int32(0)
     for k in range(1, scores.shape[0]):
         better = scores[k] > top
@@ -59,5 +61,5 @@ def _by_rank(scores: Array, plays: int) -> Array:
     number = scores.shape[0]
     arms = jnp.arange(number, dtype=jnp.int32)
     ahead = (((scores[k] > scores) | ((scores[k] == scores) & (k < arms))) for k in range(number))
-    places = computed_once(sum(arm.astype(jnp.int32) for arm in ahead))
+    places = computed_once(sum(arm.astype(jnp.int32) for arm in ahead))  # type: ignore[arg-type]
     return computed_once(jnp.stack([sum(jnp.where(places[k] == m, k, 0) for k in range(number)) for m in range(plays)]))

@@ -5,8 +5,9 @@ from __future__ import annotations
 from typing import NamedTuple
 
 import jax.numpy as jnp
+from jax import Array
 
-from jaxbandit.base import Array, described
+from jaxbandit.base import described
 
 
 @described
@@ -15,7 +16,7 @@ class TwoFloats(NamedTuple):
 
     Fields:
       high: [K], the sum as a float.
-      low: [K], what it lacks.
+      low: [K], the rest of the sum.
     """
 
     high: Array
@@ -30,8 +31,8 @@ def no_sums(arms: int) -> TwoFloats:
 def add_rewards(sums: TwoFloats, arms: Array, rewards: Array) -> TwoFloats:
     """The sums [K] with the rewards [M] of the distinct arms [M] added.
 
-    An addition is off by at most 2^-46 of the sum in single precision, which makes 1e7 of them exact to a float's own
-    precision and better; one float would stop to grow where a reward is below 2^-24 of the sum.
+    An addition is off by at most 2^-46 of the sum in single precision, so that 1e7 of them are exact to a float's own
+    precision or better; a single float would stop growing once a reward is below 2^-24 of the sum.
 
     Source: Dekker 1971; Knuth's sum of two numbers, with its rounding error.
 

@@ -1,14 +1,16 @@
-"""What the bounds share: their form, and what they ask of an environment."""
+"""What the bounds share: their form, and what they require of an environment."""
 
 from __future__ import annotations
 
 from typing import NamedTuple, Protocol
 
 import numpy as np
+from jax import Array
+from numpy.typing import ArrayLike
 
 from jaxbandit import chains
 from jaxbandit.arguments import as_floats, has, shown
-from jaxbandit.base import Array, described, problem
+from jaxbandit.base import described, problem
 from jaxbandit.probabilities import EXACT, stochastic
 
 TOLERANCE = 1e-9  # of p01 + p10 = 1, for an arm to count as i.i.d.
@@ -17,9 +19,14 @@ TOLERANCE = 1e-9  # of p01 + p10 = 1, for an arm to count as i.i.d.
 class MarkovEnvironment(Protocol):
     """An environment whose arms are Markov chains, as `MarkovArms`."""
 
-    transition: Array  # [K, S, S]
-    reward: Array  # [K, S], or None where rewards are no finite table
-    initial: Array  # [K, S], law of the state before the first play
+    @property
+    def transition(self) -> np.ndarray | Array: ...  # [K, S, S]
+
+    @property
+    def reward(self) -> np.ndarray | Array | None: ...  # [K, S]; None where rewards have no finite table
+
+    @property
+    def initial(self) -> np.ndarray | Array: ...  # [K, S], law of the state before the first play
 
     def means(self) -> np.ndarray: ...  # [K]
 
@@ -69,7 +76,7 @@ class TwoState(NamedTuple):
 
 
 def check_environment(environment: MarkovEnvironment) -> None:
-    """Refuse what is not an environment.
+    """Refuse anything but an environment.
 
     Raises:
       ValueError: it is something else.
@@ -78,7 +85,7 @@ def check_environment(environment: MarkovEnvironment) -> None:
 
 
 def gaps(environment: MarkovEnvironment) -> np.ndarray:
-    """Best mean minus each arm's, [K]; exactly 0 for the best arms, means within rounding being equal."""
+    """Best mean minus each arm's, [K]; exactly 0 for the best arms; means that differ by rounding count as equal."""
     check_environment(environment)
     means = environment.means()
     distance = means.max() - means
@@ -86,8 +93,8 @@ def gaps(environment: MarkovEnvironment) -> np.ndarray:
     return np.asarray(np.where(distance <= 1e-12 * size, 0.0, distance))
 
 
-def unit_numbers(name: str, value: Array, arms: int = 0, *, ends: bool) -> np.ndarray:
-    """`value` in float64: a number in [0, 1], or without `ends` in (0, 1), or with `arms` one for each.
+def unit_numbers(name: str, value: ArrayLike, arms: int = 0, *, ends: bool) -> np.ndarray:
+    """`value` in float64: a number in [0, 1], or in (0, 1) without `ends`; with `arms`, also one for each arm.
 
     Raises:
       ValueError: it is something else.
@@ -103,7 +110,7 @@ def unit_numbers(name: str, value: Array, arms: int = 0, *, ends: bool) -> np.nd
     return array
 
 
-def rounds(times: Array) -> np.ndarray:
+def rounds(times: ArrayLike) -> np.ndarray:
     """`times` [T] in float64.
 
     Raises:

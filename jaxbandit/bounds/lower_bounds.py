@@ -52,17 +52,17 @@ def lower(environment: MarkovEnvironment, gap: float | None = None) -> Bound:
 
     With two states the infimum is that of a convex function on a line, and certified: `uncertainty` says by how much
     the constant can exceed `per_arm`, which is rounding. With more, the chains that are good enough do not form a
-    convex set. A search from many of them finds a chain near to arm k, which may have moves that arm k never makes. It
-    exists and is good enough, to rounding, so the constant is at least `per_arm`, which is a valid bound; it is not
-    certified that no chain is nearer (uncertainty inf). For 320 random chains with three states and 200
-    with four, many with impossible moves, with a gap and without, differential evolution over all rows found none that
-    is nearer by a part in 10^8. 0 for an arm that no chain on its states makes good enough.
+    convex set. A search from many of them finds a chain near to arm k, which may have moves that arm k never makes.
+    That chain exists and is good enough, up to rounding, so that the constant is at least `per_arm`, which is a valid
+    bound; it is not certified that no chain is nearer (uncertainty inf). For 320 random chains with three states and
+    200 with four, many with impossible moves, with a gap and without, differential evolution over all rows found none
+    that is nearer by a part in 10^8. The constant is 0 for an arm that no chain on its states makes good enough.
 
     With a gap, M is a chain whose `chains.reward_gap` is at least that, and the distance of M_k from this class is
     subtracted:
     gap_k / (inf{I(M_k || M) : M in the class, mean(M) >= mean_1} - inf{I(M_k || M) : M in the class}).
     Where all arms are in the class the second infimum is 0, and this is the lower bound for policies that are good for
-    all chains of the class. Where arm k is not in the class, it is no bound but a cost, that of a policy that takes
+    all chains of the class. Where arm k is not in the class, it is not a bound but the cost of a policy that takes
     arm k for a chain of the class and knows the best mean: gap_k over what a play adds to the log-likelihood ratio.
     It is inf where the nearest chain of the class is as good as the best arm, as such a policy never tells them apart.
     That happens to slow arms: in the class of gap 0.3 the nearest to p01 = 0.05, p10 = 0.04 has the mean 0.63.
@@ -72,9 +72,9 @@ def lower(environment: MarkovEnvironment, gap: float | None = None) -> Bound:
       gap: in [0, 1]; None, as 0, for all chains.
 
     Raises:
-      ValueError: an arm is not irreducible, or the gap is no number in [0, 1].
+      ValueError: an arm is not irreducible, or the gap is not a number in [0, 1].
 
-    Source: the proof of the paper's theorem 3 before it puts M_1 for the infimum; Burnetas and Katehakis 1997.
+    Source: the proof of the paper's theorem 3 before it replaces the infimum by M_1; Burnetas and Katehakis 1997.
 
     >>> from jaxbandit import two_state
     >>> lower(two_state([0.5, 0.4], [0.4, 0.55])).per_arm.round(4).tolist()
@@ -119,12 +119,12 @@ def lai_robbins(environment: MarkovEnvironment) -> Bound:
     """The constants gap / inf{KL(row_k, q) : mean(q) >= mean_1} for i.i.d. arms, q any law on the arm's rewards.
 
     For Bernoulli arms gap / d(mean_k, mean_1). It holds for policies that are good for all i.i.d. arms, and is at most
-    `lower`, for policies that are good for all chains. Where rewards are no finite table, q is any law of the arm's
+    `lower`, for policies that are good for all chains. Where rewards have no finite table, q is any law of the arm's
     family (`environments.gaussian`, `poisson` and `exponential`): the constants are gap / D(mean_k || mean_1), for
     policies that are good for all arms of the family.
 
     Raises:
-      ValueError: an arm is Markovian, or the laws of the arms are of no one-parameter family.
+      ValueError: an arm is Markovian, or the laws of the arms do not belong to a one-parameter family.
 
     Source: Lai and Robbins 1985; Burnetas and Katehakis 1996 for more than two rewards.
 

@@ -7,7 +7,6 @@ from typing import NamedTuple
 import numpy as np
 
 from jaxbandit import chains
-from jaxbandit.base import Array
 
 
 class Nearest(NamedTuple):
@@ -18,11 +17,11 @@ class Nearest(NamedTuple):
     row: np.ndarray  # [S, S], q
 
 
-def nearest_row(rows: Array, values: Array) -> Nearest:
+def nearest_row(rows: np.ndarray, values: np.ndarray) -> Nearest:
     """inf{KL(row, q) : sum over s of q_s value_s >= 0} for each row.
 
     It is max over 0 <= x <= 1 / max(values) of sum over s of row_s log(1 - x value_s), concave; q_s is
-    row_s / (1 - x value_s), and the best value also has what these lack of 1.
+    row_s / (1 - x value_s), and the state with the best value also takes what is missing from a sum of 1.
 
     Args:
       rows: [R, S], laws.
@@ -53,7 +52,9 @@ def nearest_row(rows: Array, values: Array) -> Nearest:
     return Nearest(np.where(possible | enough, np.maximum(cost, 0), np.inf), (x / top)[:, 0], row)
 
 
-def nearest_two_state(transition: Array, reward: Array, target: float, gap: float = 0.0) -> tuple[float, float]:
+def nearest_two_state(
+    transition: np.ndarray, reward: np.ndarray, target: float, gap: float = 0.0
+) -> tuple[float, float]:
     """inf{I(transition || Q) : mean of Q >= target, p01' + p10' >= gap}: a value that is reached, and a lower bound.
 
     I is convex in (p01', p10'). If the nearest Q with p01' + p10' >= gap has too low a mean, the mean at the infimum is
@@ -68,7 +69,7 @@ def nearest_two_state(transition: Array, reward: Array, target: float, gap: floa
     return reached, least
 
 
-def nearest_fast_enough(transition: Array, reward: Array, gap: float) -> tuple[float, float, float]:
+def nearest_fast_enough(transition: np.ndarray, reward: np.ndarray, gap: float) -> tuple[float, float, float]:
     """inf{I(transition || Q) : p01' + p10' >= gap} for two states: the mean there, a value reached, a lower bound."""
     transition, reward = np.asarray(transition, float), np.asarray(reward, float)
     if transition[0, 1] + transition[1, 0] >= gap:
@@ -92,7 +93,7 @@ def _least_on_line(
         return chains.kl_rate(transition, np.array([[1 - x, x], [y, 1 - y]]))
 
     def slope(x: float) -> float:
-        """Of the rate, but for the factor p10 / (p01 + p10)."""
+        """The derivative of the rate, without the factor p10 / (p01 + p10)."""
         y = start + ratio * x
         if x >= 1 or not 0 < y < 1:
             return -np.inf if ratio < 0 and y >= 1 else np.inf

@@ -7,7 +7,7 @@ import numpy as np
 
 from jaxbandit import chains
 from jaxbandit.arguments import has, integer
-from jaxbandit.base import Array, Family, reward_table
+from jaxbandit.base import Family, reward_table
 from jaxbandit.bounds.arms import Bound, MarkovEnvironment, check_environment, irreducible
 
 
@@ -23,8 +23,8 @@ def family_lower(environment: MarkovEnvironment, family: Family, plays: int = 1)
       plays: from 1 to K - 1.
 
     Raises:
-      ValueError: the argument and what is wrong with it; arms that are not of the family; an M-th best mean that is
-        the (M+1)-th as well.
+      ValueError: the argument and what is wrong with it; arms that are not of the family; an M-th best mean that
+        equals the (M+1)-th.
 
     Source: Anantharam, Varaiya and Walrand 1987, part II; Lai and Robbins 1985 for independent rewards.
 
@@ -57,7 +57,9 @@ def family_lower(environment: MarkovEnvironment, family: Family, plays: int = 1)
 _divergence = jax.jit(lambda family, mean, other: family.divergence(mean, other))
 
 
-def _check(environment: MarkovEnvironment, family: Family, worse: Array, least: int, divergence: np.ndarray) -> None:
+def _check(
+    environment: MarkovEnvironment, family: Family, worse: np.ndarray, least: int, divergence: np.ndarray
+) -> None:
     """Refuse chains that are not of the family, as the divergence of their means is not theirs."""
     if not hasattr(environment, "transition"):
         of = getattr(environment, "family", family)

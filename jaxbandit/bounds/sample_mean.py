@@ -20,7 +20,7 @@ LEAST_SIGMA = 1 / 1440
 
 @described
 class Condition(NamedTuple):
-    """Of the paper's eigenvalue theorem.
+    """The condition of the paper's eigenvalue theorem.
 
     Fields:
       sigma: [K], 1 minus each arm's second eigenvalue.
@@ -62,7 +62,7 @@ def ucb_sm_constant(environment: MarkovEnvironment, version: Version = "2012", g
     scale = 1.0
     if version != "paper":
         laws = np.stack([chains.stationary(rows) for rows in transition])
-        scale = float(np.abs(environment.reward).max() * np.maximum(laws, 1 - laws).max()) ** 2
+        scale = float(np.abs(environment.reward).max() * np.maximum(laws, 1 - laws).max()) ** 2  # type: ignore[arg-type]
     least = 1.0
     if gap != "none":
         found = []
@@ -80,7 +80,7 @@ def ucb_sm_constant(environment: MarkovEnvironment, version: Version = "2012", g
 def ucb_sm_upper(environment: MarkovEnvironment, L: float = 343.0) -> Bound:
     """Constants of UCB-SM's bound R_n <= log n times the sum over arms of 4 L / gap, and terms that do not grow.
 
-    Any number of states. It is proved for an L of at least `ucb_sm_constant(environment)` only.
+    It is for any number of states, and proved only for an L of at least `ucb_sm_constant(environment)`.
 
     Raises:
       ValueError: L is not positive, or an arm is not irreducible.

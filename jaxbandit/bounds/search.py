@@ -7,7 +7,6 @@ from typing import NamedTuple, TypeVar
 import numpy as np
 
 from jaxbandit import chains
-from jaxbandit.base import Array
 from jaxbandit.bounds.beginnings import beginnings
 
 STEPS = 150
@@ -26,7 +25,7 @@ class Nearest(NamedTuple):
 
 
 class _Problem(NamedTuple):
-    """The chain P from which the rate is measured, with rewards from 0 to 1, and what Q has to be."""
+    """The chain P from which the rate is measured, with rewards from 0 to 1, and the requirements on Q."""
 
     transition: np.ndarray  # [S, S]
     law: np.ndarray  # [S]
@@ -74,13 +73,13 @@ class _Step(NamedTuple):
 Numbers = TypeVar("Numbers", _Point, _Step)
 
 
-def nearest_chain(transition: Array, reward: Array, target: float = -np.inf, gap: float = 0.0) -> Nearest:
+def nearest_chain(transition: np.ndarray, reward: np.ndarray, target: float = -np.inf, gap: float = 0.0) -> Nearest:
     """The least I(transition || Q) found over chains Q with a mean of at least `target`, and a reward gap of `gap`.
 
     The search is over the rows of Q, of which everything is a smooth function. A barrier -b log Q_sj keeps the
     probabilities of moves that `transition` cannot make positive, and likewise the amounts by which the mean exceeds
     `target` and by which `chains.reward_gap` exceeds `gap`. Newton's steps follow the minimum of rate plus barrier as
-    b falls to 1e-10 of the rate. So the rate is that of a chain that exists and is good enough, to rounding, and it
+    b falls to 1e-10 of the rate. So the rate is that of a chain that exists and is good enough, up to rounding, and it
     exceeds a local minimum by about 1e-8 of it at most. The chains that are good enough do not form a convex set, and
     there may be several local minima: the least of 24 searches is taken, of 48 with a gap (`beginnings`). It is not
     certified that no chain is nearer.
@@ -93,7 +92,7 @@ def nearest_chain(transition: Array, reward: Array, target: float = -np.inf, gap
     """
     transition, reward = np.asarray(transition, float), np.asarray(reward, float)
     lowest, unit = reward.min(), np.ptp(reward)
-    left = min((reward.max() - target) / unit, 2.0)  # a mean is never as low as -1: a target there asks for nothing
+    left = min((reward.max() - target) / unit, 2.0)  # means are at least 0: a target of -1 requires nothing
     reward, target = (reward - lowest) / unit, 1 - left
     law, values = chains.stationary(transition), chains.relative_values(transition, reward)
     problem = _Problem(transition, law, reward, values, target - float(law @ reward), left, gap)
@@ -111,7 +110,7 @@ def nearest_chain(transition: Array, reward: Array, target: float = -np.inf, gap
 
 
 def _at(problem: _Problem, rows: np.ndarray) -> _Point:
-    """The point of chains [B, S, S], whose rows may miss 1 by rounding."""
+    """The point of chains [B, S, S], whose rows may sum to 1 only up to rounding."""
     rows = rows / rows.sum(-1, keepdims=True)
     states = len(problem.law)
     leaving = rows * (np.eye(states) - 1)

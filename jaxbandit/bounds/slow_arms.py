@@ -3,15 +3,15 @@
 from __future__ import annotations
 
 import numpy as np
+from numpy.typing import ArrayLike
 
-from jaxbandit.base import Array
 from jaxbandit.bounds.arms import Bound, MarkovEnvironment, best_and_others, gaps, irreducible, rounds, unit_numbers
 
-PLAYED_ENOUGH = 0.45  # of the rounds: who plays the best arm less is counted by `metrics.linear_share`
+PLAYED_ENOUGH = 0.45  # of the rounds: `metrics.linear_share` counts the runs that play the best arm less
 
 
-def price_of_slow_arms(environment: MarkovEnvironment, times: Array, slowest: Array, failure: float) -> Bound:
-    """Least expected regret, at times n, of a policy that seldom fails where a best arm is slow to show it.
+def price_of_slow_arms(environment: MarkovEnvironment, times: ArrayLike, slowest: ArrayLike, failure: float) -> Bound:
+    """Least expected regret, at times n, of a policy that rarely fails where the best arm is slow to show that it is.
 
     Let environment k be this one with another chain for arm k: it makes arm k the best, starts as arm k does, and
     leaves arm k's worst state with the chance x = `slowest`. A policy fails there if it plays arm k in at most 0.45 n
@@ -21,7 +21,7 @@ def price_of_slow_arms(environment: MarkovEnvironment, times: Array, slowest: Ar
     p arm k's own chance to leave its worst state: the expected plays of an arm that is given up after m plays, if it
     has not left that state before. E_k is about m where m p is small, and about 1 / p where it is large.
 
-    Proof: let arm k stand still in its worst state for ever, let the other arms and the policy's own chance be as here,
+    Proof: let arm k stay in its worst state for ever, let the other arms and the policy's randomness be as here,
     and let N be the plays of arm k until n. Here it is played at least min(N, 1 + Z) times, in environment k exactly
     N times if N <= Z': Z and Z' count the plays before the first departure, are independent of N, and are at least t
     with the chances (1 - p)^t and (1 - x)^t. So failing has at least the chance E[(1 - x)^N; N <= 0.45 n], and arm k is
@@ -30,8 +30,8 @@ def price_of_slow_arms(environment: MarkovEnvironment, times: Array, slowest: Ar
     the lower convex hull of the curve and this point, and that is what is returned for any p and x. An arm that starts
     in its worst state with the chance s counts s times, with failure / s for `failure`.
 
-    An arm counts 0 if its rewards are at most the best mean, or if it starts elsewhere. A price above n says that no
-    policy is as safe as that. It grows as log(1 / failure) until it comes near the arms' own 1 / p.
+    An arm counts 0 if its rewards are at most the best mean, or if it starts in another state. A price above n means
+    that no policy is as safe as that. It grows as log(1 / failure) until it comes near the arms' own 1 / p.
 
     Args:
       times: [T], at least 1; each is a horizon of its own.
@@ -64,15 +64,15 @@ def price_of_slow_arms(environment: MarkovEnvironment, times: Array, slowest: Ar
         start = float(environment.initial[k, worst])
         if reward[k].max() > target and start > allowed:
             leave = 1 - transition[k, worst, worst]
-            with np.errstate(over="ignore"):  # of chances that are as good as 0
+            with np.errstate(over="ignore"):  # of probabilities that count as 0
                 per_arm[k] = gap[k] * start * _plays(leave, slow[k], allowed / start, np.floor(PLAYED_ENOUGH * times))
     label = f"price of slow arms, failure {allowed:g}"
     return Bound(label, "policies that are as safe from slow arms", per_arm, per_arm.sum(0), times=times)
 
 
 def _plays(leave: float, slow: float, failure: float, most: np.ndarray) -> np.ndarray:
-    """Least expected plays of an arm that leaves with the chance `leave`, [T], if N > `most` [T] is no failure."""
-    log_stay, log_slow = np.log1p(-min(leave, 1 - 2.0**-53)), np.log1p(-slow)  # a certain departure, but for rounding
+    """Least expected plays of an arm that leaves with the chance `leave`, [T], if N > `most` [T] is not a failure."""
+    log_stay, log_slow = np.log1p(-min(leave, 1 - 2.0**-53)), np.log1p(-slow)  # a certain departure, up to rounding
 
     def plays(given: np.ndarray) -> np.ndarray:
         return np.asarray(-np.expm1(given * log_stay) / leave)

@@ -2,8 +2,8 @@
 
 Both are written with the odds p01 / p10 of an arm's two states. A suboptimal arm is played while its optimistic odds
 may exceed w, the best arm's odds: log f(n) / d(p01, w p10) times from one of its states, log f(n) / d(p10, p01 / w)
-times from the other, log f(n) / d(mean, w / (1 + w)) times if it is i.i.d. All that counts twice against a Markovian
-best arm, which is judged from each of its two states. This makes the theorem's four cases.
+times from the other, log f(n) / d(mean, w / (1 + w)) times if it is i.i.d. Against a Markovian best arm all of this
+counts twice, because that arm is judged from each of its two states. This gives the theorem's four cases.
 """
 
 from __future__ import annotations
@@ -13,10 +13,10 @@ from functools import cache, partial
 from typing import NamedTuple
 
 import numpy as np
+from numpy.typing import ArrayLike
 
 from jaxbandit import chains
 from jaxbandit.arguments import as_floats
-from jaxbandit.base import Array
 from jaxbandit.bounds.arms import Bound, MarkovEnvironment, TwoState, best_and_others, gaps, rounds, two_state_arms
 
 LABEL = "upper bound of TV-KL-UCB"
@@ -25,15 +25,15 @@ POINTS, NARROWINGS = 7, 14  # 1e-8 of the range, far less in the value at its mi
 
 
 def upper_asymptotic(environment: MarkovEnvironment) -> Bound:
-    """Constants of the paper's bound limsup R_n / log n <= sum over arms, in the case of each arm.
+    """Constants of the paper's bound limsup R_n / log n <= sum over arms, by the case of each arm.
 
     With d the Bernoulli divergence, i the arm, 1 the best one, of two states 0 and 1, the better of which is 1:
     (a) both Markovian: 2 gap ([w p10_i < 1] / d(p01_i, w p10_i) + 1 / d(p10_i, p01_i / w)), w = p01_1 / p10_1,
     (b) best i.i.d., arm Markovian: the same with 1 in place of 2,
     (c) best Markovian, arm i.i.d.: 2 gap / d(mean_i, mean_1),
     (d) both i.i.d.: gap / d(mean_i, mean_1).
-    Of several best arms the one that gives the least counts. In case (a) it can lie below the lower bounds, also below
-    the paper's own (scenario 1: 9.05, below 9.90 and 13.69): the two theorems contradict each other.
+    Of several best arms, the one that gives the smallest constant counts. In case (a) it can lie below the lower
+    bounds, also below the paper's own (scenario 1: 9.05, below 9.90 and 13.69): the two theorems contradict each other.
 
     Raises:
       ValueError: more than two states, different rewards, or an arm that is not irreducible.
@@ -55,19 +55,19 @@ def upper_asymptotic(environment: MarkovEnvironment) -> Bound:
     return Bound(f"{LABEL}, asymptotic", HOLDS_FOR, per_arm, per_arm.sum(0), cases=cases)
 
 
-def upper_finite(environment: MarkovEnvironment, times: Array, eps: Array | None = None) -> Bound:
+def upper_finite(environment: MarkovEnvironment, times: ArrayLike, eps: ArrayLike | None = None) -> Bound:
     """The paper's bound on R_n at finite times n, with its eps_1, eps_p, eps_q and eps_mu all `eps`, or searched for.
 
     gap times tau_i and the sums of theorem 1, with tau_i and t_i as in its proof and log f(n) = log(1 + n log^2 n). In
     case (d) tau has mean_1 - eps_mu, where the paper's mean_1 - eps_1 is a slip. Sums over t are in closed form or to
     1e-12. The bound is inf where `eps` is not admissible. In scenario 1 the paper's own choice (log n)^(-1/4) is not
-    admissible until n = exp(2.5e6), and the eps found give a bound of 4e13: below that n it says less than R_n <= n.
+    admissible until n = exp(2.5e6), and the eps found give a bound of 4e13: below that n it is weaker than R_n <= n.
 
     Args:
       environment: two-state arms.
       times: [T], at least 1.
       eps: positive, [] or [T]; with None each of the four is searched for, so that the bound is least at each time.
-        Any admissible ones make it valid; the least bound found is within a tenth of the least there is.
+        Any admissible ones make it valid; the bound found is within a tenth of the least one.
 
     Raises:
       ValueError: as `upper_asymptotic`, or times below 1, or eps not positive.
@@ -111,7 +111,7 @@ def _against_best(
 
 
 def _plays(arm: TwoState, eps: np.ndarray, odds: np.ndarray) -> np.ndarray:
-    """Plays for each unit of log f(n) until the arm's optimistic odds fall below `odds`, its estimates eps too good."""
+    """Plays per unit of log f(n) until the arm's optimistic odds fall below `odds`, with estimates eps too good."""
     if arm.independent:
         return _inverse(arm.mean + eps, odds / (1 + odds))
     return np.asarray(_inverse(arm.p01 + eps, odds * (arm.p10 - eps)) + _inverse(arm.p10 - eps, (arm.p01 + eps) / odds))
@@ -132,7 +132,7 @@ class Way(NamedTuple):
 
 
 def _ways(best: TwoState, arm: TwoState) -> list[Way]:
-    """One for each state of a best arm that is Markovian, one for the mean of another; against the arm's estimates."""
+    """One way for each state of a Markovian best arm, or one for the mean of another; against the arm's estimates."""
 
     def arm_odds(eps_1: np.ndarray) -> np.ndarray:
         if arm.independent:

@@ -1,4 +1,4 @@
-"""Confidence regions in the KL divergence, and how likely an arm's counts make a mean.
+"""Confidence regions in the KL divergence, and how well an arm's counts agree with a mean.
 
 `bernoulli` and `family` bound one probability or one mean, `row` treats one row of a chain, `chain` the likelihood of a
 chain as a whole. Others may take what is listed here, in `row` and in `chain`; `families` also takes

@@ -9,9 +9,10 @@ from typing import Literal, get_args
 import jax
 import jax.numpy as jnp
 import numpy as np
+from jax import Array
+from jax.typing import ArrayLike
 
 from jaxbandit.arguments import Numbers, accepts
-from jaxbandit.base import Array
 from jaxbandit.fast import computed_once, exponential, larger, log_and_excess, log_of_sum, polynomial, smaller
 
 Solver = Literal["halley", "bisection"]
@@ -21,7 +22,7 @@ PROBABILITY, RADIUS = Numbers("[...]", 0, 1), Numbers("[...]", 0, math.inf)
 
 @accepts(p=PROBABILITY, radius=RADIUS, solver=SOLVERS)
 @partial(jax.jit, static_argnames="solver")
-def kl_upper(p: Array, radius: Array, solver: Solver = "halley") -> Array:
+def kl_upper(p: ArrayLike, radius: ArrayLike, solver: Solver = "halley") -> Array:
     """Largest q in [p, 1] with d(p, q) <= radius.
 
     d(p, q) = p log(p/q) + (1-p) log((1-p)/(1-q)), with 0 log 0 = 0.
@@ -32,7 +33,7 @@ def kl_upper(p: Array, radius: Array, solver: Solver = "halley") -> Array:
       solver: "halley" (default, one step in float32) or "bisection" (32 halvings); both keep to the root's bracket.
 
     Returns:
-      q in the shape of p and radius together; within 16 ULP in float32 for p >= 1e-7.
+      q in the broadcast shape of p and radius; within 16 ULP in float32 for p >= 1e-7.
       upper(0, c) = 1 - exp(-c), upper(1, c) = 1, upper(p, 0) = p and upper(p, inf) = 1; never NaN.
 
     Raises:
@@ -43,12 +44,13 @@ def kl_upper(p: Array, radius: Array, solver: Solver = "halley") -> Array:
     >>> round(float(kl_upper(0.5, 0.1)), 4)
     0.7129
     """
-    return kl_bound(p, radius, True, solver)
+    bound: Array = kl_bound(p, radius, True, solver)
+    return bound
 
 
 @accepts(p=PROBABILITY, radius=RADIUS, solver=SOLVERS)
 @partial(jax.jit, static_argnames="solver")
-def kl_lower(p: Array, radius: Array, solver: Solver = "halley") -> Array:
+def kl_lower(p: ArrayLike, radius: ArrayLike, solver: Solver = "halley") -> Array:
     """Smallest q in [0, p] with d(p, q) <= radius.
 
     d(p, q) = p log(p/q) + (1-p) log((1-p)/(1-q)), with 0 log 0 = 0. It is not computed as
@@ -69,13 +71,14 @@ def kl_lower(p: Array, radius: Array, solver: Solver = "halley") -> Array:
     >>> round(float(kl_lower(0.5, 0.1)), 4)
     0.2871
     """
-    return kl_bound(p, radius, False, solver)
+    bound: Array = kl_bound(p, radius, False, solver)
+    return bound
 
 
 @accepts(p=PROBABILITY, radius=RADIUS, upper=Numbers("[...]", 0, 1, kind=bool), solver=SOLVERS)
 @partial(jax.jit, static_argnames="solver")
-def kl_bound(p: Array, radius: Array, upper: Array, solver: Solver = "halley") -> Array:
-    """`kl_upper` where `upper` is true, `kl_lower` where it is false, for the price of one of them.
+def kl_bound(p: ArrayLike, radius: ArrayLike, upper: ArrayLike, solver: Solver = "halley") -> Array:
+    """`kl_upper` where `upper` is true, `kl_lower` where it is false, at the cost of one of them.
 
     The bound q moves away from p: one of the two outcomes shrinks from its probability P to P exp(-y), the other grows
     from Q = 1 - P to Q + x with x = P (1 - exp(-y)). For the upper bound the shrinking outcome is failure, P = 1 - p;
@@ -101,7 +104,7 @@ def kl_bound(p: Array, radius: Array, upper: Array, solver: Solver = "halley") -
       solver: "halley" or "bisection".
 
     Returns:
-      the bound q in the shape of p, radius and upper together; accuracy and exact cases as in `kl_upper`, `kl_lower`.
+      the bound q in the broadcast shape of p, radius and upper; accuracy and exact cases as in `kl_upper`, `kl_lower`.
 
     Raises:
       ValueError: the solver's name is unknown.

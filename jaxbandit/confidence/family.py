@@ -6,23 +6,25 @@ import math
 
 import jax
 import jax.numpy as jnp
+from jax import Array
+from jax.typing import ArrayLike
 
 from jaxbandit.arguments import Numbers, accepts, finite, has, is_traced
-from jaxbandit.base import Array, Family
+from jaxbandit.base import Family
 from jaxbandit.confidence.bernoulli import RADIUS, kl_upper
 
 
 @accepts(mean=Numbers("[...]", -math.inf, math.inf), radius=RADIUS)
-def family_upper(mean: Array, radius: Array, family: Family | None = None) -> Array:
+def family_upper(mean: ArrayLike, radius: ArrayLike, family: Family | None = None) -> Array:
     """Largest m >= mean with D(mean || m) <= radius, D the divergence of two means of the family.
 
     Args:
-      mean: any shape; a mean that the family does not have is taken for the nearest one it has.
+      mean: any shape; a mean outside the family's range is replaced by the nearest mean in it.
       radius: broadcast against `mean`, in [0, inf].
       family: one of `jaxbandit.families`; None is the Bernoulli family, and this is `kl_upper`.
 
     Returns:
-      m in the shape of `mean` and `radius` together; the upper end of the family's means where no radius is too large.
+      m in the broadcast shape of `mean` and `radius`; the upper end of the range where the radius allows every mean.
 
     Source: Garivier and Cappe 2011, section 4; Moulos 2020 for chains.
 
@@ -40,7 +42,8 @@ def family_upper(mean: Array, radius: Array, family: Family | None = None) -> Ar
 
 
 @jax.jit
-def _upper(mean: Array, radius: Array, family: Family | None) -> Array:
+def _upper(mean: ArrayLike, radius: ArrayLike, family: Family | None) -> Array:
     low, high = (0.0, 1.0) if family is None else family.range
     mean = jnp.clip(jnp.asarray(mean, float), low, high)
-    return kl_upper(mean, radius) if family is None else family.upper(mean, radius)
+    bound: Array = kl_upper(mean, radius) if family is None else family.upper(mean, radius)
+    return bound

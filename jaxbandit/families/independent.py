@@ -6,14 +6,16 @@ import math
 
 import jax.numpy as jnp
 import numpy as np
+from jax import Array
+from jax.typing import ArrayLike
 
 from jaxbandit.arguments import choice, number
-from jaxbandit.base import Array, pytree, static
+from jaxbandit.base import pytree, static
 from jaxbandit.confidence.bernoulli import SOLVERS, Solver, exponential_excess, kl_upper, shortfall
 from jaxbandit.divergences import bernoulli_kl
 from jaxbandit.fast import computed_once, exponential, larger, log_and_excess, smaller
 
-FAR = 1e30  # a ratio of means from which one of them is as good as 0
+FAR = 1e30  # a ratio of means from which on the smaller counts as 0
 
 
 @pytree
@@ -32,18 +34,19 @@ class Bernoulli:
     solver: Solver = static("halley")
 
     @property
-    def range(self) -> tuple[Array, Array]:
+    def range(self) -> tuple[float, float]:
         return 0.0, 1.0
 
-    def validate(self, reward: Array) -> None:
+    def validate(self, reward: np.ndarray) -> None:
         choice("solver", self.solver, SOLVERS)
         _within(self, reward)
 
-    def divergence(self, mean: Array, other: Array) -> Array:
+    def divergence(self, mean: ArrayLike, other: ArrayLike) -> Array:
         return bernoulli_kl(mean, other)
 
-    def upper(self, mean: Array, radius: Array) -> Array:
-        return kl_upper(mean, radius, self.solver)
+    def upper(self, mean: ArrayLike, radius: ArrayLike) -> Array:
+        bound: Array = kl_upper(mean, radius, self.solver)
+        return bound
 
 
 @pytree
@@ -62,21 +65,21 @@ class Gaussian:
     3.0
     """
 
-    variance: Array = 1.0
+    variance: ArrayLike = 1.0
 
     @property
-    def range(self) -> tuple[Array, Array]:
+    def range(self) -> tuple[float, float]:
         return -math.inf, math.inf
 
-    def validate(self, reward: Array) -> None:
+    def validate(self, reward: np.ndarray) -> None:
         number("variance", self.variance, 0, above=True)
 
-    def divergence(self, mean: Array, other: Array) -> Array:
+    def divergence(self, mean: ArrayLike, other: ArrayLike) -> Array:
         away = jnp.asarray(mean, float) - other
         return away * away / (2 * self.variance)
 
-    def upper(self, mean: Array, radius: Array) -> Array:
-        return mean + jnp.sqrt(2 * self.variance * jnp.asarray(radius, float))
+    def upper(self, mean: ArrayLike, radius: ArrayLike) -> Array:
+        return mean + jnp.sqrt(2 * self.variance * jnp.asarray(radius, float))  # type: ignore[return-value]
 
 
 @pytree
@@ -90,13 +93,13 @@ class Poisson:
     """
 
     @property
-    def range(self) -> tuple[Array, Array]:
+    def range(self) -> tuple[float, float]:
         return 0.0, math.inf
 
-    def validate(self, reward: Array) -> None:
+    def validate(self, reward: np.ndarray) -> None:
         _within(self, reward)
 
-    def divergence(self, mean: Array, other: Array) -> Array:
+    def divergence(self, mean: ArrayLike, other: ArrayLike) -> Array:
         """inf where n is 0 and m is not.
 
         With u = n/m - 1 it is m (u - log(1+u)) for n >= m, and with v = m/n - 1 it is n ((1+v) log(1+v) - v) for n < m:
@@ -112,7 +115,7 @@ class Poisson:
         apart = larger(mean, _tiny(mean)) * (jnp.log(mean) - jnp.log(other) - 1)  # inf where `other` is 0
         return jnp.where(other >= mean, above, jnp.where(far, apart, below))
 
-    def upper(self, mean: Array, radius: Array) -> Array:
+    def upper(self, mean: ArrayLike, radius: ArrayLike) -> Array:
         """m (1 + u) at the root of u - log(1+u) = radius/m; upper(0, c) = c, upper(m, 0) = m, upper(m, inf) = inf."""
         mean, radius = jnp.broadcast_arrays(jnp.asarray(mean, float), jnp.asarray(radius, float))
         least = larger(mean, larger(radius / FAR, _tiny(mean)))
@@ -138,13 +141,13 @@ class Exponential:
     """
 
     @property
-    def range(self) -> tuple[Array, Array]:
+    def range(self) -> tuple[float, float]:
         return 0.0, math.inf
 
-    def validate(self, reward: Array) -> None:
+    def validate(self, reward: np.ndarray) -> None:
         _within(self, reward)
 
-    def divergence(self, mean: Array, other: Array) -> Array:
+    def divergence(self, mean: ArrayLike, other: ArrayLike) -> Array:
         """inf where one of m, n is 0 and the other is not.
 
         With v, the larger mean through the smaller minus 1, it is log(1+v) - v/(1+v) for n > m and v - log(1+v) for
@@ -162,11 +165,11 @@ class Exponential:
         different = jnp.where(least == 0, jnp.inf, jnp.where(other > mean, up, down))
         return jnp.where(mean == other, 0, different)
 
-    def upper(self, mean: Array, radius: Array) -> Array:
+    def upper(self, mean: ArrayLike, radius: ArrayLike) -> Array:
         """m exp(y) at the root of y - 1 + exp(-y) = radius; upper(0, c) = 0, upper(m, 0) = m, upper(m, inf) = inf.
 
-        exp(y) is computed as exp(radius) exp(1 - exp(-y)), as y itself has too few digits after the point where it is
-        large. It is inf where exp(radius) is beyond the floats.
+        exp(y) is computed as exp(radius) exp(1 - exp(-y)), because a large y has too few digits after the point. It is
+        inf where exp(radius) is beyond the floats.
         """
         mean, radius = jnp.broadcast_arrays(jnp.asarray(mean, float), jnp.asarray(radius, float))
         most = -math.log(float(_tiny(radius)))  # from here on exp(radius) is taken for infinite
@@ -207,7 +210,7 @@ def _tiny(values: Array) -> float:
     return float(np.finfo(values.dtype).tiny)
 
 
-def _within(family: Bernoulli | Poisson | Exponential, reward: Array) -> None:
+def _within(family: Bernoulli | Poisson | Exponential, reward: np.ndarray) -> None:
     """Refuse rewards that no mean of the family can have.
 
     Raises:

@@ -3,19 +3,19 @@
 from __future__ import annotations
 
 import numpy as np
+from numpy.typing import ArrayLike
 
-from jaxbandit.base import Array
 from jaxbandit.families.table import TabledChains, tabulated
 from jaxbandit.families.tilting import generator_and_reward, largest_cycle
 from jaxbandit.families.two_state import MOST, TwoStateChains
 
 
-def chain_family(generator: Array, reward: Array = (0.0, 1.0)) -> TwoStateChains | TabledChains:
-    """The family that tilts P = `generator` along f = `reward`, of which `environments.exponential_family` makes arms.
+def chain_family(generator: ArrayLike, reward: ArrayLike = (0.0, 1.0)) -> TwoStateChains | TabledChains:
+    """The family that tilts P = `generator` along f = `reward`, from which `exponential_family` makes arms.
 
     Each mean m between the least and the largest mean reward of a cycle of states belongs to one chain P_m, and
     D(m || n) is the divergence rate I(P_m || P_n) = sum over s of pi_m(s) KL(P_m(s, .), P_n(s, .)). With two states
-    that do not change nearly always it has a closed form. Else a table is made here, in float64.
+    it has a closed form, except where they change nearly always. Otherwise a table is made here, in float64.
 
     Args:
       generator: [S, S], row-stochastic and irreducible; any chain of the family gives the same family.

@@ -2,19 +2,23 @@
 
 from __future__ import annotations
 
+from typing import Any
+
 import jax.numpy as jnp
 import numpy as np
+from jax import Array
+from numpy.typing import ArrayLike
 
 from jaxbandit import chains
 from jaxbandit.arguments import Numbers, check_together
-from jaxbandit.base import Array, pytree
+from jaxbandit.base import pytree
 from jaxbandit.families.tilting import largest_cycle, tilted
 from jaxbandit.fast import larger, smaller
 
 CELLS = 128  # of the table, a power of 2
 NEAR = 1e-9  # of the reward's range, from the ends of the means to those of the table
 FIELDS = {"theta": "[N]", "mean": "[N]", "between": "[N, N]", "bends": "[M, B]", "reward": "[S]"}
-FARTHEST = 600.0  # theta times the reward's range, where the table ends even if its means are not that near
+FARTHEST = 600.0  # theta times the reward's range, where the table ends even if its means are farther from the limits
 
 
 @pytree
@@ -22,34 +26,35 @@ class TabledChains:
     """Chains tilted along their reward, each known by its mean m = A'(theta), A the log of the largest eigenvalue.
 
     D(m || n) = A(eta) - A(theta) - (eta - theta) m, n = A'(eta). A is a polynomial of degree 5 between the thetas of a
-    table, with the right A, A' and A'' at both ends. D is added up from nonnegative parts: from theta to an end of its
-    cell, from end to end, and from there to eta. With D(x || y) = A(y) - A(x) - (y - x) A'(x) and theta_i between them
+    table, with the exact A, A' and A'' at both ends of each cell. D is added up from nonnegative parts: from theta to
+    an end of its cell, from end to end, and from there to eta. With D(x || y) = A(y) - A(x) - (y - x) A'(x) and theta_i
+    between them
 
         D(theta || eta) = D(theta || i) + D(i || eta) + (A'(i) - m) (eta - theta_i).
 
-    `tabulated` makes it; a mean that the family does not have is taken for the nearest that it has.
+    `tabulated` makes it; a mean outside the family's range is replaced by the nearest mean in it.
 
     Source: Moulos and Anantharam 2019, section 2.
     """
 
-    theta: Array  # [N + 1]
-    mean: Array  # [N + 1], A' there
-    between: Array  # [N + 1, N + 1], D from row to column
-    bends: Array  # [N, 4], the coefficients 2 to 5 of A in the position within a cell, from 0 to 1
-    reward: Array  # [S], what every arm's states pay
+    theta: Array | np.ndarray  # [N + 1]
+    mean: Array | np.ndarray  # [N + 1], A' there
+    between: Array | np.ndarray  # [N + 1, N + 1], D from row to column
+    bends: Array | np.ndarray  # [N, 4], the coefficients 2 to 5 of A in the position within a cell, from 0 to 1
+    reward: Array | np.ndarray  # [S], what every arm's states pay
 
     @property
     def range(self) -> tuple[Array, Array]:
         return self.mean[0], self.mean[-1]
 
-    def validate(self, reward: Array) -> None:
+    def validate(self, reward: np.ndarray) -> None:
         given = {name: (getattr(self, name), Numbers(axes)) for name, axes in FIELDS.items()}
         check_together(given)
         found = np.asarray(reward, float)
         if found.shape[1:] != np.shape(self.reward) or np.abs(found - self.reward).max() > 1e-6 * np.ptp(self.reward):
             raise ValueError(f"family: every arm's states must pay {np.asarray(self.reward).tolist()}, in this order")
 
-    def divergence(self, mean: Array, other: Array) -> Array:
+    def divergence(self, mean: ArrayLike, other: ArrayLike) -> Array:
         mean, other = jnp.broadcast_arrays(jnp.asarray(mean, float), jnp.asarray(other, float))
         mean, other = self._within(mean), self._within(other)
         (cell, here), (far, there) = self._place(mean), self._place(other)
@@ -63,7 +68,7 @@ class TabledChains:
         apart = first + self._to(mean, start, stop) + slope * last_step + _lost(_from(others, 1 - ends), last_step)
         return jnp.where(cell == far, _lost(_from(own, here), there - here), apart)
 
-    def upper(self, mean: Array, radius: Array) -> Array:
+    def upper(self, mean: ArrayLike, radius: ArrayLike) -> Array:
         mean, radius = jnp.broadcast_arrays(jnp.asarray(mean, float), jnp.asarray(radius, float))
         mean = self._within(mean)
         cell, here = self._place(mean)
@@ -112,16 +117,16 @@ class TabledChains:
     def _width(self, cell: Array) -> Array:
         return self._read(self.theta, cell + 1) - self._read(self.theta, cell)
 
-    def _read(self, table: Array, place: Array) -> Array:
+    def _read(self, table: Array | np.ndarray, place: Array) -> Array:
         return jnp.asarray(table, float)[place]
 
 
 def _halves(size: int) -> list[int]:
-    """size/2, size/4 to 1: the steps of a search among so many cells."""
+    """size/2, size/4 to 1: the steps of a search among `size` cells."""
     return [size >> n for n in range(1, size.bit_length())]
 
 
-def _from(bends: Array, share: Array) -> list[Array]:
+def _from(bends: Array, share: Array | float) -> list[Array]:
     """The coefficients 2 to 5 of a cell's polynomial about another point of the cell."""
     two, three, four, five = (bends[..., n] for n in range(4))
     return [
@@ -137,7 +142,7 @@ def _lost(bends: list[Array], step: Array) -> Array:
     return jnp.maximum(step * step * (two + step * (three + step * (four + step * five))), 0)
 
 
-def _rise(bends: list[Array], step: Array) -> Array:
+def _rise(bends: list[Any], step: Any) -> Any:
     two, three, four, five = bends
     return step * (2 * two + step * (3 * three + step * (4 * four + step * 5 * five)))
 

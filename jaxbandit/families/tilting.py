@@ -7,14 +7,14 @@ from typing import Any
 import jax
 import jax.numpy as jnp
 import numpy as np
+from numpy.typing import ArrayLike
 
 from jaxbandit import chains
 from jaxbandit.arguments import finite
-from jaxbandit.base import Array
 from jaxbandit.probabilities import stochastic
 
 
-def generator_and_reward(generator: Array, reward: Array) -> tuple[np.ndarray, np.ndarray]:
+def generator_and_reward(generator: ArrayLike, reward: ArrayLike) -> tuple[np.ndarray, np.ndarray]:
     """The generator of a family, with rows that sum to 1, and its reward, checked."""
     rows = finite("generator", generator)
     if rows.ndim != 2 or rows.shape[0] != rows.shape[1] or len(rows) < 2:

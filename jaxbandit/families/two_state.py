@@ -7,9 +7,11 @@ from functools import reduce
 
 import jax.numpy as jnp
 import numpy as np
+from jax import Array
+from jax.typing import ArrayLike
 
 from jaxbandit.arguments import integer, number
-from jaxbandit.base import Array, pytree, static
+from jaxbandit.base import pytree, static
 from jaxbandit.divergences import scaled
 from jaxbandit.fast import computed_once, exponential, larger, log_of_sum, polynomial, smaller
 
@@ -27,8 +29,8 @@ class TwoStateChains:
         p = 2x / (1 + R),  q = 2 (1-x) / (1 + R),  D(x || y) = (1-x) d(p_x, p_y) + x d(q_x, q_y),
 
     d the divergence of `divergences.bernoulli_kl`. With e = 1/kappa - 1 these have 1 - p = q (1 + p e), 1 - q =
-    p (1 + q e) and 1 - p - q = p q e. kappa = 1 is the Bernoulli family. A mean that the family does not have is taken
-    for the nearest that it has.
+    p (1 + q e) and 1 - p - q = p q e. kappa = 1 is the Bernoulli family. A mean outside the family's range is
+    replaced by the nearest mean in it.
 
     Args:
       kappa: in (0, 100]; above 1 where the two states change often. `chain_family` finds it from a chain.
@@ -46,16 +48,16 @@ class TwoStateChains:
     [0.3508, 0.9571]
     """
 
-    kappa: Array
-    low: Array = 0.0
-    high: Array = 1.0
+    kappa: Array | float
+    low: Array | float = 0.0
+    high: Array | float = 1.0
     steps: int = static(1)
 
     @property
-    def range(self) -> tuple[Array, Array]:
+    def range(self) -> tuple[Array | float, Array | float]:
         return self.low, self.high
 
-    def validate(self, reward: Array) -> None:
+    def validate(self, reward: np.ndarray) -> None:
         number("kappa", self.kappa, 0, MOST, above=True)
         low, high = number("low", self.low), number("high", self.high)
         if not low < high:
@@ -65,7 +67,7 @@ class TwoStateChains:
         if found.shape[1] != 2 or np.abs(found - own).max() > 1e-6 * np.ptp(own):
             raise ValueError(f"family: every arm's two states must pay {low:g} and {high:g}")
 
-    def divergence(self, mean: Array, other: Array) -> Array:
+    def divergence(self, mean: ArrayLike, other: ArrayLike) -> Array:
         """The two chains' p and q differ by multiples of y - x, so that nothing cancels where y is near x."""
         (x, rest), (y, rest_of_y) = self._shares(mean), self._shares(other)
         turns = self._turns()
@@ -79,7 +81,7 @@ class TwoStateChains:
         staying = scaled(less, q) + scaled(-less, p * (1 + q * turns))
         return jnp.where(rest > 0, rest * leaving, 0) + jnp.where(x > 0, x * staying, 0)
 
-    def upper(self, mean: Array, radius: Array) -> Array:
+    def upper(self, mean: ArrayLike, radius: ArrayLike) -> Array:
         """In t = log((1 - p_x) / (1 - p_y)), with l = 1 - exp(-t), the divergence is increasing and convex:
 
             D(t) = (1-x) t - x log(1 + (1-x) l / (x n)),  n = 1 + q e l,  p_y = p + (1-p) l.
@@ -116,7 +118,7 @@ class TwoStateChains:
         flow = arrives * (arrives + stayed)
         return self.low + (self.high - self.low) * jnp.maximum(flow / (flow + stayed), x)
 
-    def _shares(self, mean: Array) -> tuple[Array, Array]:
+    def _shares(self, mean: ArrayLike) -> tuple[Array, Array]:
         """The shares of plays that pay more and that pay less, from the mean."""
         unit = 1 / (jnp.asarray(self.high, float) - self.low)  # one division, not one for each mean
         mean = jnp.clip(jnp.asarray(mean, float), self.low, self.high)

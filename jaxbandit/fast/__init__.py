@@ -1,24 +1,24 @@
-"""Functions that are here for speed alone: each stands for a plain form of a line or a few, and can be deleted for it.
+"""Functions that are here for speed alone: each stands for a plain form of a few lines and can be replaced by it.
 
-`JAXBANDIT_PLAIN=1` in the environment chooses the plain forms everywhere; a test holds that every policy's counts are the
-same either way. `larger` and `smaller` are their own plain forms: solvers rely on what they return for NaN. This is what
+`JAXBANDIT_PLAIN=1` in the environment chooses the plain forms everywhere; a test checks that every policy's counts are
+the same either way. `larger` and `smaller` are their own plain forms: solvers rely on what they return for NaN. This is what
 the room asks of JAX and XLA beyond their documented interfaces:
 
-| what is asked | where | what it buys | when it is gone |
+| what is relied on | where | what it gains | what happens without it |
 |---|---|---|---|
 | the attributes of jaxprs and equations (`eqns`, `invars`, `outvars`, `constvars`, `primitive`, `params`, `aval`, a literal's `val`), names of primitives and of their parameters | `jaxprs`, `batching`, `compilation` | rounds with the runs last: TV-KL-UCB 2.4 times as fast | `batching.over_runs` falls back to `jax.vmap`, `compilation.in_one_piece` to the function as it is |
 | that `reshard`, which JAX adds where runs are shared out, changes nothing within a device's share | `batching` | IMED-MC with a gap 12 times as fast | that function goes through `jax.vmap` |
-| the dimension numbers and modes of `gather`, `scatter` and `scatter-add` | `jaxprs.points` | plainly written reads and writes as vectors over runs | what is not known goes through `jax.vmap` |
+| the dimension numbers and modes of `gather`, `scatter` and `scatter-add` | `jaxprs.points` | plainly written reads and writes as vectors over runs | forms that are not known go through `jax.vmap` |
 | that a float division is computed once, whatever consumes it | `comparisons.computed_once` | UCB-SM twice as fast | the same numbers, computed more often |
-| how `jax.random` numbers its random bits, and the layout of its keys | `batching`, `random_bits` | uniform 4 times, the gradient bandit 1.9 times as fast | found out at the first use by comparing bits; then `jax.random` itself draws |
+| how `jax.random` numbers its random bits, and the layout of its keys | `batching`, `random_bits` | uniform 4 times, the gradient bandit 1.9 times as fast | the bits are compared at the first use; where they differ, `jax.random` itself draws |
 | the frontend attributes `xla_cpu_small_call` and `inlineable`, set by `jax.experimental.xla_metadata` | `compilation.in_one_piece` | two devices: TV-KL-UCB 1.3, three states 1.7 times as fast | an XLA that does not know them ignores them; without the module the function is compiled as it is |
-| that a program marked so compiles | `compilation.Compiled` | as above | whatever XLA says to the marked program, the program without marks is tried |
-| that a call finds what `lower(...).compile()` has compiled before it | `compilation.Compiled.ahead` | policies are compiled side by side | each is compiled again at its call, one after the other |
+| that a program marked so compiles | `compilation.Compiled` | as above | whatever error XLA raises for the marked program, the program without marks is tried |
+| that a call reuses what `lower(...).compile()` has compiled before | `compilation.Compiled.ahead` | policies are compiled side by side | each is compiled again at its call, one after the other |
 | the compiler option `xla_cpu_prefer_vector_width` | `compilation.wide_vectors` | AVX-512: a tenth | a small program is compiled with it first; where XLA refuses, it is left out |
 | float32 as IEEE bits | `elementary` | KL-UCB 1.2 times as fast | cannot go away |
 
-Elsewhere, one thing of this kind is asked, and not for speed: the text of a jaxpr (`simulation.program_text`), by which changed
-code is noticed. Where it differs, a folder is refused that could be continued.
+Outside this room the library relies on one such thing, and not for speed: the text of a jaxpr (`simulation.program_text`), by which it
+notices changed code. Where JAX changes that text, a folder is refused although it could be continued.
 
 Some choices that are made for speed cannot be separated from what they compute. They stand where that is computed:
 
@@ -29,9 +29,9 @@ Some choices that are made for speed cannot be separated from what they compute.
 | Newton's steps of three states and the divergence of their rows, as plain numbers | `confidence.chain.interior_point_three_states`, `confidence.chain.row_divergence_three_states` | `confidence.chain.interior_point` |
 | half the steps for a policy with three states | `confidence.chain.likelihood.ratio_to(quick=True)` | all steps |
 | three computations of one index, for two, three and more states; what follows from counts alone is kept in the state | `policies.tv_kl_ucb` | the computation for more states, from the counts |
-| one arm after the other, so that few numbers at a time stay in the fastest cache | `policies.imed_mc`, `policies.tv_kl_ucb` | all arms at once |
+| one arm at a time, so that its numbers stay in the fastest cache | `policies.imed_mc`, `policies.tv_kl_ucb` | all arms at once |
 | arms compared one by one | `selection` | `jax.lax.top_k` |
-| runs cut into tiles and blocks that stay in a cache, an axis of size 1 taken off | `simulation.plan`, `simulation.tiles` | one program for all runs |
+| runs cut into tiles and blocks that stay in a cache, an axis of size 1 removed | `simulation.plan`, `simulation.tiles` | one program for all runs |
 | the library's own code traced once in a process | `simulation.tracing` | tracing at every call |
 
 Others may take what is listed here, and `simulation` also takes `jaxprs.constants` and `jaxprs.primitives`.

@@ -1,4 +1,4 @@
-"""A `vmap` over runs that keeps the runs as the last axis, in every step of the program and not at its ends alone.
+"""A `vmap` over runs that keeps the runs as the last axis, in every step of the program and not only at its ends.
 
 The function is traced for one run, and the trace (a jaxpr: a list of equations, one for each operation) is evaluated
 again with arrays [..., runs]. `evaluate` does this for values of any kind; `unrolled` uses it, too.
@@ -14,9 +14,9 @@ from typing import Any
 import jax
 import jax.numpy as jnp
 import numpy as np
+from jax import Array
 from jax.lax import GatherScatterMode
 
-from jaxbandit.base import Array
 from jaxbandit.fast import comparisons
 from jaxbandit.fast.jaxprs import CALLS, ELEMENTWISE, FOLDS, called, evaluate, out_of_bounds, parts_of_scan, points
 from jaxbandit.fast.random_bits import threefry
@@ -27,23 +27,23 @@ ALONG_AXES = frozenset(
     "argmax argmin reduce_and reduce_max reduce_min reduce_or reduce_prod reduce_sum squeeze unstack".split()
 )
 RANDOM = frozenset("random_bits random_fold_in random_split".split())
-BLOCKS = {"dynamic_slice": 1, "dynamic_update_slice": 2}  # how many arrays stand before the indices
+BLOCKS = {"dynamic_slice": 1, "dynamic_update_slice": 2}  # how many arrays precede the indices
 
 
 def over_runs(function: Callable[..., Any]) -> Callable[..., Any]:
     """`jax.vmap(function, in_axes=-1, out_axes=-1)`, computed with the runs last throughout.
 
-    JAX's own `vmap` moves the batch axis to the front wherever an array that has it meets one that has not. A round of
+    JAX's own `vmap` moves the batch axis to the front wherever an array with it meets an array without it. A round of
     a bandit then works on arrays [runs, arms] whose fastest axis is a handful of arms, which no compiler vectorises
     well, and transposes between the two orders. Here elementwise operations, broadcasts, slices and reductions work on
     [arms, runs], and single entries are read and written by comparison (`comparisons`). Any other operation that a
-    policy uses goes through `vmap`, and so does the whole function where a JAX writes its jaxprs in another form.
+    policy uses goes through `vmap`, and so does the whole function under a JAX version whose jaxprs have another form.
 
     Args:
       function: of pytrees of arrays of one run, to a pytree of arrays.
 
     Returns:
-      the same function of pytrees whose leaves all have the runs as their last axis, as its result's leaves have.
+      the same function of pytrees; all leaves, also those of its result, have the runs as their last axis.
 
     >>> over_runs(lambda x: x - jnp.arange(2.0))(jnp.ones((2, 3))).tolist()
     [[1.0, 1.0, 1.0], [0.0, 0.0, 0.0]]
@@ -61,7 +61,7 @@ def over_runs(function: Callable[..., Any]) -> Callable[..., Any]:
         )(*one)
         try:
             outputs = _evaluate(closed.jaxpr, closed.consts, [(leaf, True) for leaf in leaves], runs)
-        except Exception:  # the function itself has been traced: only the form of its jaxpr can be what is not known
+        except Exception:  # the function was traced without error, so it must be the form of its jaxpr that is unknown
             return plain(*arguments)
         full = [_everywhere(value, runs) for value in outputs]
         return jax.tree.unflatten(jax.tree.structure(shape), full)
@@ -76,7 +76,7 @@ def _evaluate(jaxpr: Any, consts: Sequence[Array], arguments: Sequence[Value], r
     """The outputs of a jaxpr that was traced for one run, for this number of runs."""
 
     def apply(equation: Any, inputs: list[Value]) -> list[Value]:
-        """As the function was traced: what it computes in 64 bits needs a context in which JAX does not shorten it."""
+        """In the precision of the trace: operations in 64 bits need a context in which JAX does not shorten them."""
         dtypes = [getattr(variable.aval, "dtype", None) for variable in (*equation.invars, *equation.outvars)]
         with jax.enable_x64(
             jnp.result_type(float) == jnp.float64 or any(d in (jnp.float64, jnp.int64) for d in dtypes)
@@ -92,7 +92,7 @@ def _apply(equation: Any, inputs: list[Value], runs: int) -> list[Value]:
     if name in CALLS:
         return _evaluate(*called(parameters), inputs, runs)
     if name == "reshard":
-        return inputs  # within the share of one device there is one place only
+        return inputs  # within one device's share there is nothing to move
     batched = any(has for _, has in inputs)
     if name == "scan" and batched:
         return _scan(parameters, inputs, runs)
@@ -149,7 +149,7 @@ def _apply(equation: Any, inputs: list[Value], runs: int) -> list[Value]:
 
 
 def _scan(parameters: dict[str, Any], inputs: list[Value], runs: int) -> list[Value]:
-    """A loop of fixed length. All that it carries has the runs, because its shape is fixed and a turn may add them."""
+    """A loop of fixed length. All that it carries gets the runs, because its shape is fixed and a turn may add them."""
     first, end = parts_of_scan(parameters)
     consts, slices = inputs[:first], inputs[end:]
     start = [_everywhere(value, runs) for value in inputs[first:end]]
@@ -190,7 +190,7 @@ def _by_comparison(name: str, equation: Any, inputs: list[Value], runs: int) -> 
     values, indices = _everywhere((values, has), runs), _everywhere(index, runs)
     at = {axis: indices[..., n, :] for n, axis in enumerate(wanted.axes)}
     fills = wanted.mode == GatherScatterMode.FILL_OR_DROP
-    clamps = wanted.mode == GatherScatterMode.CLIP or (name == "gather" and not fills)  # as XLA keeps a promise, too
+    clamps = wanted.mode == GatherScatterMode.CLIP or (name == "gather" and not fills)  # XLA clips in both cases
     if clamps and (len(shape) > 1 or rest):
         at = {axis: jnp.clip(where, 0, shape[axis] - 1) for axis, where in at.items()}
     places = comparisons.place([at[axis] for axis in range(len(shape))], shape)
@@ -207,7 +207,7 @@ def _by_comparison(name: str, equation: Any, inputs: list[Value], runs: int) -> 
 
 @cache
 def _draws_as_jax_does(name: str, partitionable: bool) -> bool:
-    """Whether `_random` has the bits of JAX's own operation: another JAX, or setting, may number its bits otherwise."""
+    """Whether `_random` gives the bits of JAX's own operation; another version or setting may number them otherwise."""
     words = np.array([3, 2**31 + 7], np.uint32)
     with jax.ensure_compile_time_eval():
         key = jax.random.wrap_key_data(jnp.asarray(words))
@@ -243,7 +243,8 @@ def _random(name: str, parameters: dict[str, Any], inputs: list[Array]) -> Array
     x, y = threefry((words[..., 0], words[..., 1]), jnp.uint32(0), number.astype(jnp.uint32))
     if name == "random_bits":
         return x ^ y
-    return jax.random.wrap_key_data(jnp.stack([x, y], -1), impl=jax.random.key_impl(keys))
+    drawn: Array = jax.random.wrap_key_data(jnp.stack([x, y], -1), impl=jax.random.key_impl(keys))
+    return drawn
 
 
 def _align(value: Array, has: bool, shape: tuple[int, ...], runs: int) -> Array:

@@ -1,4 +1,4 @@
-"""How programs are compiled: on a CPU as one function of machine code, and kept on disk for those who ask for it."""
+"""How programs are compiled: on a CPU as one function of machine code, and kept on disk on request."""
 
 from __future__ import annotations
 
@@ -10,8 +10,8 @@ from typing import Any
 
 import jax
 import jax.numpy as jnp
+from jax import Array
 
-from jaxbandit.base import Array
 from jaxbandit.fast.jaxprs import CALLS, ELEMENTWISE, primitives
 from jaxbandit.fast.switch import PLAIN
 
@@ -39,12 +39,12 @@ def use_cache() -> None:
 
 
 class Compiled:
-    """`jax.jit(program(body), donate_argnums=donated)`; on a CPU with the body as one function where XLA can do that.
+    """`jax.jit(program(body), donate_argnums=donated)`; on a CPU with the body as one function where XLA allows it.
 
     Args:
       body: of pytrees of arrays; most of the work.
       program: what makes a whole program of the body, as `jax.shard_map` does.
-      donated: number of the argument whose memory is used again.
+      donated: number of the argument whose memory is reused.
       on_cpu: whether it is compiled for CPUs.
     """
 
@@ -57,7 +57,7 @@ class Compiled:
         self.lowered: set[Any] = set()
 
     def __call__(self, *arguments: Any) -> Any:
-        """What the whole returns, or the parts where XLA refuses the whole for arguments of such types and shapes."""
+        """What the whole returns, or the parts where XLA refuses the whole for arguments of these types and shapes."""
         kind = _kind(arguments)
         if kind not in self.refused:
             try:
@@ -73,7 +73,7 @@ class Compiled:
         return self.parts(*arguments)
 
     def ahead(self, *arguments: Any) -> Callable[[], None]:
-        """Trace and lower for such arguments; the function that is returned compiles, so that a call finds it done.
+        """Trace and lower for arguments like these; the function returned compiles, so that a later call need not.
 
         XLA compiles without Python's lock, so several such functions may run in threads, side by side.
         """
@@ -110,7 +110,7 @@ def wide_vectors() -> dict[str, Any] | None:
 def in_one_piece(function: Callable[..., Any]) -> Callable[..., Any]:
     """`function`, which XLA compiles for a CPU into one function of machine code, if all its operations allow that.
 
-    Otherwise XLA makes many functions, each of a few operations, and starts them one after the other. A start takes
+    Otherwise XLA makes many functions, each of a few operations, and starts them in turn. A start takes
     60 ns, and much more where XLA shares the functions out among threads; a round of bandits is 20 to 140 of them. The
     request is a mark that XLA itself puts on loops over few bytes; a version of XLA that does not know the mark ignores
     it and compiles as before.

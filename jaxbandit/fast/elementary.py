@@ -12,8 +12,8 @@ from collections.abc import Sequence
 import jax
 import jax.numpy as jnp
 import numpy as np
+from jax import Array
 
-from jaxbandit.base import Array
 from jaxbandit.fast.switch import PLAIN
 
 _LOG_2 = math.log(2)
@@ -38,7 +38,7 @@ def polynomial(x: Array, coefficients: Sequence[float]) -> Array:
     return total
 
 
-def exponential(y: Array) -> tuple[Array, Array]:
+def exponential(y: Array | np.ndarray) -> tuple[Array, Array]:
     """1 - exp(-y) and exp(-y) for y >= 0, each to full relative accuracy; exp(-y) is 0 from y = 87 on in float32.
 
     Write -y = r - n log 2 with a whole number n and |r| <= log(2)/2. Then exp(-y) = 2^-n exp(r), and 1 - exp(-y) is
@@ -58,7 +58,7 @@ def exponential(y: Array) -> tuple[Array, Array]:
     return (1 - scale) - scale * grown, jnp.where(y > 87, 0, scale * (1 + grown))
 
 
-def log(x: Array) -> Array:
+def log(x: Array | np.ndarray) -> Array:
     """The natural logarithm of positive, finite, normal (not subnormal) floats; other arguments give wrong numbers.
 
     >>> round(float(log(jnp.array(10.0))), 6)

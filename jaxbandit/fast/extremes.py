@@ -8,11 +8,11 @@ the second number there, and the solvers of `confidence` and `families` rely on 
 from __future__ import annotations
 
 import jax.numpy as jnp
+import numpy as np
+from jax import Array
 
-from jaxbandit.base import Array
 
-
-def larger(a: Array | float, b: Array | float) -> Array:
+def larger(a: Array | np.ndarray | float, b: Array | np.ndarray | float) -> Array:
     """The larger of two numbers, entry by entry; `b` where either is NaN.
 
     >>> larger(jnp.array([1.0, jnp.nan]), 0.5).tolist()
@@ -21,6 +21,6 @@ def larger(a: Array | float, b: Array | float) -> Array:
     return jnp.where(a > b, a, b)
 
 
-def smaller(a: Array | float, b: Array | float) -> Array:
+def smaller(a: Array | np.ndarray | float, b: Array | np.ndarray | float) -> Array:
     """The smaller of two numbers, entry by entry; `b` where either is NaN."""
     return jnp.where(a < b, a, b)

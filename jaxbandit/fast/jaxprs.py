@@ -8,9 +8,8 @@ from typing import Any, NamedTuple
 import jax
 import jax.numpy as jnp
 import numpy as np
+from jax import Array
 from jax.lax import GatherScatterMode
-
-from jaxbandit.base import Array
 
 # Names of primitives. ELEMENTWISE act on each entry; FOLDS are reductions, with their operation on two entries; CALLS
 # evaluate another jaxpr.
@@ -85,7 +84,7 @@ def _needed(jaxpr: Any) -> list[Any]:
 
 
 def primitives(jaxpr: Any) -> Iterator[str]:
-    """The names of all operations of a jaxpr, also of those within others."""
+    """The names of all operations of a jaxpr and of the jaxprs within it."""
     for equation in jaxpr.eqns:
         yield equation.primitive.name
         for parameter in jax.tree.leaves(tuple(equation.params.values()), is_leaf=lambda leaf: hasattr(leaf, "jaxpr")):
@@ -110,7 +109,7 @@ class Points(NamedTuple):
     axes: tuple[int, ...]  # of the array, in the order in which the index names them
     behind: tuple[int, ...]  # where the array's other axes, taken whole, stand in what is read or written
     mode: Any  # what happens out of bounds
-    fill: Any  # what is read there, None for the usual
+    fill: Any  # what is read there; None for JAX's default
 
 
 def points(name: str, parameters: dict[str, Any], shape: Sequence[int]) -> Points | None:

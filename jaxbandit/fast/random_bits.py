@@ -2,18 +2,23 @@
 
 from __future__ import annotations
 
+from typing import Any
+
 import jax
 import jax.numpy as jnp
 import numpy as np
+from jax import Array
 from jax.extend.random import threefry_2x32
+from jax.typing import ArrayLike
 
-from jaxbandit.base import Array
 from jaxbandit.fast.switch import PLAIN
 
 _ROTATIONS = ((13, 15, 26, 6), (17, 29, 16, 24))
 
 
-def threefry(key: Array, first: Array, second: Array) -> tuple[Array, Array]:
+def threefry(
+    key: Array | np.ndarray | tuple[ArrayLike, ArrayLike], first: ArrayLike, second: ArrayLike
+) -> tuple[Array, Array]:
     """One block of Threefry-2x32 with 20 rounds (Salmon et al. 2011) on the counter (first, second).
 
     The same bits as `jax.extend.random.threefry_2x32`, which is the plain form: XLA does not fuse its loops into the
@@ -33,7 +38,7 @@ def threefry(key: Array, first: Array, second: Array) -> tuple[Array, Array]:
     return x, y
 
 
-def _block(high: Array, low: Array, first: Array, second: Array) -> tuple[Array, Array]:
+def _block(high: Any, low: Any, first: Any, second: Any) -> tuple[Any, Any]:
     keys = (high, low, high ^ low ^ np.uint32(0x1BD11BDA))
     x, y = first + keys[0], second + keys[1]
     for group in range(5):

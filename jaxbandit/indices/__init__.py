@@ -1,5 +1,5 @@
-"""Gittins and Whittle indices of known chains, in float64 NumPy on the host, and what goes with a discount; others may
-take all that is listed."""
+"""Gittins and Whittle indices of known chains, in float64 NumPy on the host, and helpers for discounted rewards; others
+may take all that is listed."""
 
 from jaxbandit.indices.elimination import gittins
 from jaxbandit.indices.rounds import rounds_to_record

@@ -1,15 +1,15 @@
-"""What the functions of this room are given, checked."""
+"""Checks of the arguments of this room's functions."""
 
 from __future__ import annotations
 
 import numpy as np
+from numpy.typing import ArrayLike
 
 from jaxbandit.arguments import finite
-from jaxbandit.base import Array
 from jaxbandit.probabilities import stochastic
 
 
-def checked_rows(name: str, rows: Array) -> np.ndarray:
+def checked_rows(name: str, rows: ArrayLike) -> np.ndarray:
     """Transitions [K, S, S] in float64.
 
     Raises:
@@ -21,7 +21,7 @@ def checked_rows(name: str, rows: Array) -> np.ndarray:
     return stochastic(name, array)
 
 
-def checked_reward(reward: Array, arms: int, states: int) -> np.ndarray:
+def checked_reward(reward: ArrayLike, arms: int, states: int) -> np.ndarray:
     """Rewards [K, S] in float64, from [S] or [K, S].
 
     Raises:

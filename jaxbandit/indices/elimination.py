@@ -3,21 +3,21 @@
 from __future__ import annotations
 
 import numpy as np
+from numpy.typing import ArrayLike
 
 from jaxbandit.arguments import number
-from jaxbandit.base import Array
 from jaxbandit.indices.arguments import checked_reward, checked_rows
 
 
-def gittins(transition: Array, reward: Array, discount: float) -> np.ndarray:
+def gittins(transition: ArrayLike, reward: ArrayLike, discount: float) -> np.ndarray:
     """Gittins index [K, S] of every state of every arm: the best rate at which playing on from there can pay.
 
     With X_0 = s, X_1, .. the arm's chain, its index in state s is the largest value, over all stopping rules that play
     at least once, of
     E(sum over n < N of discount^n reward(X_n+1)) / E(sum over n < N of discount^n), N the number of plays.
-    Rewards are paid on arrival, as everywhere here: where a source pays R(s) in the state s that is left, its R is
-    transition @ reward. Of arms that stay where they are while they are not played, one play a round, the rule that
-    plays the largest index has the largest expected sum over rounds t of discount^(t-1) reward_t.
+    Rewards are paid on arrival, as everywhere in this library: where a source pays R(s) in the state s that is left,
+    its R is transition @ reward. Of arms that stay where they are while they are not played, one play a round, the rule
+    that plays the largest index has the largest expected sum over rounds t of discount^(t-1) reward_t.
 
     Args:
       transition: [K, S, S], row-stochastic.

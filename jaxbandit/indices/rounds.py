@@ -15,7 +15,7 @@ def rounds_to_record(discount: float, error: float = 1e-4) -> np.ndarray:
 
     They are `times` of `simulate`. With rewards in [0, 1] and one play a round, `metrics.discounted_reward` of such a
     result differs from the sum over all rounds by no more than that. A tenth of the error is allowed for the rounds
-    after the last recorded one, the rest for the unknown order of rewards between two recorded rounds, which mostly
+    after the last recorded one, the rest for the unknown order of rewards between two recorded rounds, which usually
     matters much less. The intervals between recorded rounds grow as rounds lose weight: a discount of 0.999 needs
     2,800 of 11,508 rounds for an error of 1e-4, and 597 of 9,206 for 1e-3.
 

@@ -3,15 +3,15 @@
 from __future__ import annotations
 
 import numpy as np
+from numpy.typing import ArrayLike
 
 from jaxbandit.arguments import finite
-from jaxbandit.base import Array
 from jaxbandit.indices.arguments import checked_reward, checked_rows
 from jaxbandit.probabilities import stochastic
 
 
-def with_start(transition: Array, reward: Array, initial: Array) -> tuple[np.ndarray, np.ndarray]:
-    """The same arms with one more state, the last one, which stands for not yet seen: [K, S+1, S+1] and [K, S+1].
+def with_start(transition: ArrayLike, reward: ArrayLike, initial: ArrayLike) -> tuple[np.ndarray, np.ndarray]:
+    """The same arms with one more state, the last one, which stands for "not yet seen": [K, S+1, S+1] and [K, S+1].
 
     A play of an arm that has not been seen leads from a state with the law `initial`, so that the row of the new state
     is initial @ transition; no state leads to it. A player who knows this law but not the state needs nothing else: the

@@ -5,9 +5,10 @@ from __future__ import annotations
 from typing import NamedTuple
 
 import numpy as np
+from numpy.typing import ArrayLike
 
 from jaxbandit.arguments import number
-from jaxbandit.base import Array, described
+from jaxbandit.base import described
 from jaxbandit.chains import recurrent_classes
 from jaxbandit.indices.arguments import checked_reward, checked_rows
 
@@ -27,7 +28,9 @@ class WhittleIndices(NamedTuple):
     indexable: np.ndarray
 
 
-def whittle(active: Array, passive: Array, reward: Array, *, discount: float | None = None) -> WhittleIndices:
+def whittle(
+    active: ArrayLike, passive: ArrayLike, reward: ArrayLike, *, discount: float | None = None
+) -> WhittleIndices:
     """Whittle index [K, S] of every state of every arm: the least subsidy for which it is optimal not to play there.
 
     One arm alone is played or not in each round; if it is, it moves by `active` and pays reward(s') of the state s'
@@ -109,7 +112,7 @@ def of_arm(
 def _values(
     rows: np.ndarray, paid: np.ndarray, subsidised: np.ndarray, discount: float | None
 ) -> tuple[np.ndarray, np.ndarray]:
-    """Values [S] of what is paid and of the subsidies; without discount relative values, that of the state 0 zero."""
+    """Values [S] of what is paid and of the subsidies; without discount relative values, with 0 in state 0."""
     both = np.stack([paid, subsidised], axis=1)
     if discount is not None:
         values = np.linalg.solve(np.eye(len(rows)) - discount * rows, both)

@@ -3,20 +3,20 @@
 from __future__ import annotations
 
 import numpy as np
+from numpy.typing import ArrayLike
 
 from jaxbandit.arguments import number
-from jaxbandit.base import Array
 from jaxbandit.indices.elimination import gittins
 from jaxbandit.indices.start import with_start
 
 
-def gittins_value(transition: Array, reward: Array, discount: float, initial: Array) -> float:
-    """The largest expected sum over rounds t of discount^(t-1) reward_t, one play a round, known rested arms.
+def gittins_value(transition: ArrayLike, reward: ArrayLike, discount: float, initial: ArrayLike) -> float:
+    """The largest expected sum over rounds t of discount^(t-1) reward_t, for known rested arms, one play a round.
 
     With top the largest index of all, it is (top - integral up to top of product over k of E discount^N_k(g) dg) /
     (1 - discount), where N_k(g) plays take arm k to a state whose Gittins index is g or less. The integrand is constant
-    between neighbouring indices, so that the sum is exact and needs no states of several arms together: 20 arms of 10
-    states are no more work than 20 times one.
+    between neighbouring indices, so that the sum is exact and no joint states of several arms are needed: 20 arms of 10
+    states take 20 times the work of one.
 
     Args:
       transition: [K, S, S], row-stochastic.

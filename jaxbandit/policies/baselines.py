@@ -1,4 +1,4 @@
-"""The policies others are measured against: chance, and knowledge of the means."""
+"""Policies to measure others against: one chooses arms at random, the other knows their means."""
 
 from __future__ import annotations
 
@@ -6,9 +6,11 @@ from typing import NamedTuple
 
 import jax
 import jax.numpy as jnp
+from jax import Array
+from numpy.typing import ArrayLike
 
 from jaxbandit.arguments import finite
-from jaxbandit.base import ANY_REWARD, Array, Feedback, Task, pytree
+from jaxbandit.base import ANY_REWARD, Feedback, Task, pytree
 from jaxbandit.policies import checks
 
 
@@ -51,7 +53,7 @@ class Oracle:
     [0.25, 0.75]
     """
 
-    means: Array
+    means: ArrayLike
 
     def validate(self, task: Task) -> None:
         checks.suits(self, task, rewards=ANY_REWARD)

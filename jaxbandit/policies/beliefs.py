@@ -7,9 +7,11 @@ from typing import Any, NamedTuple, TypeVar
 import jax
 import jax.numpy as jnp
 import numpy as np
+from jax import Array
+from numpy.typing import ArrayLike
 
 from jaxbandit.arguments import as_floats, has
-from jaxbandit.base import Array, Feedback, Task, pytree, total
+from jaxbandit.base import Feedback, Task, pytree, total
 from jaxbandit.policies import checks
 
 T = TypeVar("T")
@@ -27,10 +29,10 @@ class Myopic:
     """The restless arm that pays most in the next round, given what was seen: b P r, for the belief b of each arm.
 
     b [S] is the law of the arm's state after the last round, P its `transition`, r what states pay. After a round the
-    belief of a played arm is the state it showed, that of another moves by `passive`, or `transition` without one.
+    belief of a played arm is the state it showed; the beliefs of other arms move by `passive`, or else `transition`.
     Where all arms are observed, each belief is the state shown.
-    For identical arms with two states, the second of which pays more, and p11 >= p01 no policy collects more in any
-    number of rounds.
+    For identical arms with two states, the second of which pays more, and p11 >= p01, no policy collects more on
+    average in any number of rounds.
 
     Args:
       transition: [K, S, S], the arms' laws when played.
@@ -38,8 +40,8 @@ class Myopic:
       passive: [K, S, S], their laws when not played; None for the same.
 
     Raises:
-      ValueError: from `simulate` and `check_policy`, for fields that are no laws of as many arms; from `simulate`, for
-        arms that are not restless.
+      ValueError: from `simulate` and `check_policy`, for fields that are not laws of this number of arms; from
+        `simulate`, for arms that are not restless.
 
     Source: Zhao, Krishnamachari and Liu 2008; Ahmad, Liu, Javidi, Zhao and Krishnamachari 2009.
 
@@ -48,9 +50,9 @@ class Myopic:
     [0.5, 0.8]
     """
 
-    transition: Array
-    initial: Array
-    passive: Array | None = None
+    transition: ArrayLike
+    initial: ArrayLike
+    passive: ArrayLike | None = None
 
     @classmethod
     def of(cls, environment: Any) -> Myopic:
@@ -74,7 +76,8 @@ class Myopic:
         return Beliefs(jnp.asarray(self.initial, float), jnp.asarray(reward, float))
 
     def scores(self, key: Array, state: Beliefs, t: Array) -> Array:
-        return total(moved(state.beliefs, self.transition) * state.reward)
+        scores: Array = total(moved(state.beliefs, self.transition) * state.reward)
+        return scores
 
     def update(self, state: Beliefs, feedback: Feedback) -> Beliefs:
         return seen(state, feedback, self.transition if self.passive is None else self.passive)
@@ -85,7 +88,7 @@ class HiddenMyopic:
     """The hidden Markov arm that pays most when played next, given all symbols it has shown: b P e r.
 
     b [S] is the law of the arm's hidden state given its symbols, P its `transition`, e its `emission`, r what symbols
-    pay. After a play that showed o the belief is proportional to (b P)_s e_so; that of an arm not played stays.
+    pay. After a play that showed o the belief is proportional to (b P)_s e_so; the belief of an arm not played stays.
 
     Args:
       transition: [K, S, S], the arms' laws.
@@ -93,8 +96,8 @@ class HiddenMyopic:
       initial: [K, S], law of each arm's state before its first play.
 
     Raises:
-      ValueError: from `simulate` and `check_policy`, for fields that are no laws of as many arms; from `simulate`, for
-        arms that are not hidden.
+      ValueError: from `simulate` and `check_policy`, for fields that are not laws of this number of arms; from
+        `simulate`, for arms that are not hidden.
 
     Source: the forward recursion of hidden Markov models, as in Rabiner 1989.
 
@@ -103,9 +106,9 @@ class HiddenMyopic:
     [0.3667, 0.25]
     """
 
-    transition: Array
-    emission: Array
-    initial: Array
+    transition: ArrayLike
+    emission: ArrayLike
+    initial: ArrayLike
 
     @classmethod
     def of(cls, environment: Any) -> HiddenMyopic:
@@ -132,32 +135,35 @@ class HiddenMyopic:
 
     def scores(self, key: Array, state: Beliefs, t: Array) -> Array:
         pays = total(jnp.asarray(self.emission, float) * state.reward[:, None])  # [K, S]
-        return total(moved(state.beliefs, self.transition) * pays)
+        scores: Array = total(moved(state.beliefs, self.transition) * pays)
+        return scores
 
     def update(self, state: Beliefs, feedback: Feedback) -> Beliefs:
         arms = feedback.arms
         following = moved(state.beliefs, self.transition)[arms]
         weights = following * jnp.asarray(self.emission, float)[arms, :, feedback.states]
-        possible = (total(weights) > 0)[:, None]  # not where the arm shows what it cannot, as known
+        possible = (total(weights) > 0)[:, None]  # false where the known laws rule out the symbol shown
         return state._replace(beliefs=state.beliefs.at[arms].set(_normalised(jnp.where(possible, weights, following))))
 
 
-def moved(beliefs: Array, transition: Array) -> Array:
+def moved(beliefs: Array, transition: ArrayLike) -> Array:
     """b P for each arm: the law [K, S] of its state after a move by `transition` [K, S, S] from `beliefs` [K, S].
 
     >>> moved(jnp.array([[0.5, 0.5]]), jnp.array([[[0.75, 0.25], [0.25, 0.75]]])).tolist()
     [[0.5, 0.5]]
     """
-    return total(beliefs[:, None] * jnp.swapaxes(jnp.asarray(transition, float), 1, 2))
+    laws: Array = total(beliefs[:, None] * jnp.swapaxes(jnp.asarray(transition, float), 1, 2))
+    return laws
 
 
 def _normalised(weights: Array) -> Array:
     """Weights [.., S] as laws."""
-    return weights / total(weights)[..., None]
+    laws: Array = weights / total(weights)[..., None]
+    return laws
 
 
-def seen(state: Beliefs, feedback: Feedback, transition: Array) -> Beliefs:
-    """All arms have moved by `transition` [K, S, S], and those played, or all of them, have shown where to."""
+def seen(state: Beliefs, feedback: Feedback, transition: ArrayLike) -> Beliefs:
+    """The beliefs after all arms moved by `transition` [K, S, S] and those played, or all, showed their states."""
     if feedback.shown is not None:
         return state._replace(beliefs=jax.nn.one_hot(feedback.shown, state.beliefs.shape[1], dtype=state.beliefs.dtype))
     known = jax.nn.one_hot(feedback.states, state.beliefs.shape[1], dtype=state.beliefs.dtype)

@@ -20,7 +20,7 @@ ARMS: tuple[Problem, ...] = ("rested", "restarting", "restless", "observed", "ch
 def number(
     policy: Any, name: str, low: float = -LARGEST, high: float = LARGEST, *, above: bool = False, below: bool = False
 ) -> None:
-    """Refuse the field `name` unless it is one finite number in [low, high], above low or below high where it says so.
+    """Refuse the field `name` unless it is one finite number in [low, high]; not low if `above`, not high if `below`.
 
     Raises:
       ValueError: the field's name, its value and the range.
@@ -61,7 +61,7 @@ def suits(policy: Any, task: Task, problems: Sequence[Problem] = ARMS, rewards: 
 
     Args:
       problems: those that the policy plays; by default all but decision processes.
-      rewards: the interval in which rewards must lie where they are no finite table; None if the policy needs a table.
+      rewards: the interval in which rewards must lie where they have no finite table; None if the policy needs a table.
 
     Raises:
       ValueError: what the policy plays, and what the task has.
@@ -73,8 +73,8 @@ def suits(policy: Any, task: Task, problems: Sequence[Problem] = ARMS, rewards: 
         return
     if rewards is None:
         raise ValueError(
-            f"{name} needs rewards that tell the states of an arm, and those of {task.name} are no finite table; UCB1, "
-            "UCBSM, MOSS, GradientBandit, and KLUCB, IMED or Thompson with a family, need none"
+            f"{name} needs rewards that tell the states of an arm apart, and {task.name} has no finite table of them; "
+            "UCB1, UCBSM, MOSS, GradientBandit, and KLUCB, IMED or Thompson with a family, need none"
         )
     low, high = task.reward_range
     if not (rewards[0] <= low and high <= rewards[1]):
@@ -85,9 +85,9 @@ def suits(policy: Any, task: Task, problems: Sequence[Problem] = ARMS, rewards: 
 
 
 def family(policy: Any, task: Task) -> None:
-    """Refuse a task with other rewards than those of the policy's field `family`, and a field that is no family.
+    """Refuse a task with other rewards than those of the policy's field `family`, and a field that is not a family.
 
-    Rewards that are no finite table must lie in the family's range, or in [0, 1] where the field is None.
+    Rewards without a finite table must lie in the family's range, or in [0, 1] where the field is None.
 
     Raises:
       ValueError: what the field is instead, from `suits`, or from the family's own `validate`.
@@ -95,7 +95,7 @@ def family(policy: Any, task: Task) -> None:
     if policy.family is None:
         return suits(policy, task, rewards=(0.0, 1.0))
     if isinstance(policy.family, type) or not all(hasattr(policy.family, part) for part in ("divergence", "upper")):
-        raise ValueError(f"family: {policy.family!r} is none; None or one of jaxbandit.families is needed")
+        raise ValueError(f"family: {policy.family!r} is not a family; None or one of jaxbandit.families is needed")
     policy.family.validate(task.reward)
     low, high = policy.family.range
     suits(policy, task, rewards=(float(low), float(high)))

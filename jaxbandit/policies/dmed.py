@@ -5,8 +5,9 @@ from __future__ import annotations
 from typing import NamedTuple
 
 import jax.numpy as jnp
+from jax import Array
 
-from jaxbandit.base import Array, Feedback, Task, pytree, static
+from jaxbandit.base import Feedback, Task, pytree, static
 from jaxbandit.divergences import bernoulli_kl
 from jaxbandit.fast import add_one
 from jaxbandit.policies import checks
@@ -16,30 +17,32 @@ from jaxbandit.policies.memory import positive, sample_mean, unit_reward
 class Lists(NamedTuple):
     """State of a policy that plays lists of arms."""
 
-    now: Array  # [K] bool, the arms that the list under way still holds
-    following: Array  # [K] bool, those that the next list holds so far
+    now: Array  # [K] bool, arms of the current list that are still to be played
+    following: Array  # [K] bool, arms that have joined the next list so far
     counts: Array  # [K, S] int32, plays of the arm that moved it to the state
     reward: Array  # [K, S], in [0, 1]
 
 
 @pytree
 class DMED:
-    """DMED for Bernoulli rewards: lists of arms are played one after the other, each from its lowest arm on.
+    """DMED for Bernoulli rewards: a list of arms is played, the lowest arm first, while the next list is made.
 
-    The first list and the second one hold all arms. After every round from the first list's last, with n rounds played,
-    the arms which the list under way does not hold (any more) join the next one if
+    The first two lists hold all arms. From the second list on, after every round n, an arm that is not on the current
+    list, or has been played from it, joins the next list if
 
         T d(mean, best mean) <= log n - log T, T the arm's plays,
 
-    and stay there. A next list is never empty, as the best arm joins it. With M plays a round the list's M lowest arms
-    are played, the best means filling up its end, and the M-th largest mean stands for the best one: an arm worse than
-    the M-th joins as seldom as with one play a round, though the arm that it replaces may be better than the M-th.
+    and stays on it. The next list is never empty, because the best arm always joins. With M plays a round the M lowest
+    arms of the list are played; where fewer are left, the arms with the largest means take the remaining plays. The
+    M-th largest mean then replaces the best mean: an arm worse than the M-th joins as rarely as with one play a round,
+    though the arm that it displaces may be better than the M-th.
 
     Args:
       plus: False leaves out log T, the variant that Garivier and Cappe 2011 compare with.
 
-    Source: Honda and Takemura 2010, with the Bernoulli divergence on the sample mean. For the same counts in every
-    precision a tie, as of 2 log 2 and log 8 - log 2, joins: the right side is taken 1 + 1e-5 times.
+    Source: Honda and Takemura 2010, with the Bernoulli divergence on the sample mean. The right side is multiplied by
+    1 + 1e-5, so that an arm for which both sides are equal, such as 2 log 2 and log 8 - log 2, joins in every
+    precision.
 
     >>> state = DMED().init(jnp.array([[0.0, 1.0], [0.0, 1.0]]))
     >>> DMED().scores(None, state, 1).tolist()
@@ -61,7 +64,7 @@ class DMED:
 
     def update(self, state: Lists, feedback: Feedback) -> Lists:
         wanted = feedback.arms.shape[0]
-        first = (feedback.t - 1) * wanted < state.now.shape[0]  # the list under way is the first one
+        first = (feedback.t - 1) * wanted < state.now.shape[0]  # the current list is the first one
         counts = add_one(state.counts, feedback.arms, feedback.states)
         now = state.now.at[feedback.arms].set(False)
         mean, plays = sample_mean(counts, state.reward)
@@ -75,8 +78,8 @@ class DMED:
 
 
 def _largest(means: Array, number: int) -> Array:
-    """The largest of the means [K], the second largest, or the one of this number."""
+    """The mean of this rank among the means [K]; rank 1 is the largest."""
     if number == 1:
         return jnp.max(means)
-    ahead = jnp.sum(means[:, None] > means[None], axis=0)  # a program that sorts is slower, and no single piece
+    ahead = jnp.sum(means[:, None] > means[None], axis=0)  # a sort is slower and does not compile in one piece
     return jnp.min(jnp.where(ahead < number, means, jnp.inf))

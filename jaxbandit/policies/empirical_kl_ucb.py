@@ -3,8 +3,10 @@
 from __future__ import annotations
 
 import jax.numpy as jnp
+from jax import Array
+from jax.typing import ArrayLike
 
-from jaxbandit.base import Array, Feedback, Task, pytree, static, total
+from jaxbandit.base import Feedback, Task, pytree, static, total
 from jaxbandit.confidence import Solver, kl_ball_max
 from jaxbandit.policies import checks
 from jaxbandit.policies.exploration import level
@@ -19,13 +21,13 @@ class EmpiricalKLUCB:
 
         max{sum of q_s r_s : KL(p || q) <= (log t + exploration log log t) / T}, q any law on the arm's states.
 
-    For two states that pay 0 and 1 this is `KLUCB` with the same exploration, which is ten times as fast. For more it
-    knows how far rewards are spread, where `KLUCB` takes them to be as spread as they can be with their mean.
+    For two states that pay 0 and 1 this is `KLUCB` with the same exploration, which is ten times as fast. For more
+    states it uses how far the rewards are spread, while `KLUCB` assumes the largest spread that their mean allows.
 
     Args:
       exploration: None for f(t) = 1 + t log^2 t, or a number c for log t + c log log t.
-      top: whether q may also move to a state of its own that pays 1, after `unit_reward`, as for a player who knows no
-        more of the rewards than that they lie in [0, 1].
+      top: whether q may also move to a state of its own that pays 1, after `unit_reward`, as for a player who
+        knows only that rewards lie in [0, 1].
       solver: of `confidence.kl_ball_max`.
 
     Raises:
@@ -40,7 +42,7 @@ class EmpiricalKLUCB:
     [0.4902, inf]
     """
 
-    exploration: Array | None = 1.0
+    exploration: ArrayLike | None = 1.0
     top: bool = static(False)
     solver: Solver = static("halley")
 

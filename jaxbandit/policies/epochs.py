@@ -5,8 +5,10 @@ from __future__ import annotations
 from typing import NamedTuple
 
 import jax.numpy as jnp
+from jax import Array
+from jax.typing import ArrayLike
 
-from jaxbandit.base import Array, Feedback, Task, pytree
+from jaxbandit.base import Feedback, Task, pytree
 from jaxbandit.policies import checks
 from jaxbandit.policies.memory import sample_mean, unit_reward
 
@@ -14,11 +16,11 @@ from jaxbandit.policies.memory import sample_mean, unit_reward
 class Epoch(NamedTuple):
     """State of a policy that plays in epochs."""
 
-    explores: Array  # bool, whether this epoch does
-    explored: Array  # int32, epochs of exploration that are over
-    exploited: Array  # int32, epochs of exploitation that are over
-    first: Array  # int32, the first of the arms that an exploration plays now
-    left: Array  # int32, rounds left with these arms, or of the exploitation
+    explores: Array  # bool, whether this is an epoch of exploration
+    explored: Array  # int32, completed epochs of exploration
+    exploited: Array  # int32, completed epochs of exploitation
+    first: Array  # int32, the first arm of the group that an exploration plays now
+    left: Array  # int32, rounds left for this group, or of the exploitation
     counts: Array  # [K, S] int32, plays of explorations that moved the arm to the state
     reward: Array  # [K, S], in [0, 1]
 
@@ -31,11 +33,11 @@ class DSEE:
     rounds the arm whose mean over all explorations is largest. After N explorations each arm has been explored
     X = (4^N - 1)/3 times; an epoch that begins in round t is an exploitation if X > D log t. With M plays a round an
     exploration goes through groups of M arms, the last of them filled up from arm 0, and an exploitation plays the M
-    arms with the largest means. Long stretches of one arm are what a restless arm's mean is seen in.
+    arms with the largest means. Only long stretches of plays show the mean of a restless arm.
 
     Args:
-      D: positive. Weak regret is O(log n) for reversible chains if D is large enough, which takes knowledge of the arms
-        (a D that grows slowly would not); 10 by default.
+      D: positive. Weak regret is O(log n) for reversible chains if D is large enough. To choose such a D takes
+        knowledge of the arms (a slowly growing D would not need it). 10 by default.
 
     Raises:
       ValueError: from `simulate` and `check_policy`, for a D that is not positive.
@@ -47,7 +49,7 @@ class DSEE:
     [0.0, -1.0, -2.0]
     """
 
-    D: Array = 10.0
+    D: ArrayLike = 10.0
 
     def validate(self, task: Task) -> None:
         checks.suits(self, task)

@@ -5,20 +5,21 @@ from __future__ import annotations
 from typing import Literal
 
 import jax.numpy as jnp
+from jax import Array
+from jax.typing import ArrayLike
 
-from jaxbandit.base import Array
 from jaxbandit.fast import computed_once, log, log_of_sum
 from jaxbandit.policies.memory import positive
 
-Clock = Literal["round", "arm"]  # what the round is counted by: all plays, or those of the arm
+Clock = Literal["round", "arm"]  # whether t or t / T is the time, T the arm's plays
 
 
 def level(
-    t: Array,
-    exploration: Array | None = None,
+    t: ArrayLike,
+    exploration: ArrayLike | None = None,
     clock: Clock = "round",
-    plays: Array = None,
-    horizon: Array | None = None,
+    plays: Array = None,  # type: ignore[assignment]
+    horizon: ArrayLike | None = None,
 ) -> Array:
     """log f(t) with f(t) = 1 + t log^2 t, or max(0, log t + exploration log log t) where a number is given.
 
@@ -45,14 +46,14 @@ def level(
         log_y = computed_once(log_equal_share(horizon, plays))
         return log_y + log_of_sum(log_y * log_y)
     if clock == "arm":
-        t = jnp.asarray(t, float) / positive(plays)  # of two int32 JAX makes float32, always
+        t = jnp.asarray(t, float) / positive(plays)  # JAX divides two int32 in float32 whatever the default float is
     log_t = jnp.log(jnp.asarray(t, float))
     if exploration is None:
         return jnp.log1p(jnp.asarray(t, float) * log_t * log_t)
     return jnp.maximum(log_t + exploration * jnp.log(jnp.maximum(log_t, 1e-30)), 0)
 
 
-def log_equal_share(n: Array, plays: Array) -> Array:
+def log_equal_share(n: ArrayLike, plays: Array) -> Array:
     """max(0, log(n / (K T))) for each of K arms, T its plays [K]: 0 once an arm has an equal share of n rounds.
 
     >>> log_equal_share(100, jnp.array([5, 50])).round(4).tolist()  # log 10

@@ -6,9 +6,11 @@ from typing import Any, NamedTuple
 
 import jax
 import jax.numpy as jnp
+from jax import Array
+from jax.typing import ArrayLike
 
 from jaxbandit.arguments import shown
-from jaxbandit.base import ANY_REWARD, Array, Feedback, Task, pytree, static, total
+from jaxbandit.base import ANY_REWARD, Feedback, Task, pytree, static, total
 from jaxbandit.policies import checks
 
 Optimiser = Any  # an optax.GradientTransformation, or a function from a learning rate to one
@@ -29,11 +31,12 @@ class GradientBandit:
     After a round that played arm a and paid R the optimiser climbs along (R - baseline) (1{k = a} - pi_k), an unbiased
     estimate of the gradient of the expected reward, whatever the baseline: the mean reward of the rounds before, R
     itself in the first. Rewards count as they are paid, so that a learning rate has the unit of 1 / reward. M plays a
-    round are draws without replacement: R is their sum, and the gradient that of the log-probability of all in order.
+    round are draws without replacement: R is their sum, and the gradient is of the log-probability of all draws in
+    order.
 
     Args:
       optimiser: None for `optax.sgd`, the textbook's rule; a function from a learning rate to an
-        `optax.GradientTransformation`, as `optax.adam` or `optax.inject_hyperparams(optax.adam)` is; or a ready one.
+        `optax.GradientTransformation`, such as `optax.adam` or `optax.inject_hyperparams(optax.adam)`; or a ready one.
         It is part of the program: variants of one program share it and differ in `learning_rate`.
       learning_rate: at least 0; None for 0.1, or with a ready optimiser.
 
@@ -53,7 +56,7 @@ class GradientBandit:
     """
 
     optimiser: Optimiser = static(None)
-    learning_rate: Array | None = None
+    learning_rate: ArrayLike | None = None
 
     def validate(self, task: Task) -> None:
         checks.suits(self, task, rewards=ANY_REWARD)

@@ -5,8 +5,9 @@ from __future__ import annotations
 from typing import NamedTuple
 
 import jax.numpy as jnp
+from jax import Array
 
-from jaxbandit.base import Array, Family, Feedback, Task, pytree
+from jaxbandit.base import Family, Feedback, Task, pytree
 from jaxbandit.divergences import bernoulli_kl
 from jaxbandit.policies import checks
 from jaxbandit.policies.leaders import leaders, least_index, no_leaders
@@ -18,8 +19,8 @@ class IMED:
     """IMED for one-parameter families: the arm with the least T d(mean, best mean) + log T is played, T its plays.
 
     Args:
-      family: one of `jaxbandit.families`, whose divergence takes the place of d, of rewards as they are; None is
-        Bernoulli, of rewards mapped to [0, 1].
+      family: one of `jaxbandit.families`, whose divergence then replaces d and whose rewards are not mapped; None
+        is Bernoulli, with rewards mapped to [0, 1].
 
     Raises:
       ValueError: from `simulate` and `check_policy`, for rewards that are not the family's.
@@ -27,7 +28,7 @@ class IMED:
     With M plays a round the M - 1 arms with the largest means are played, and the rule above chooses one of the others.
 
     Source: Honda and Takemura 2015, algorithm 1, with the family's divergence on the sample mean; several plays as
-    Komiyama, Honda and Nakagawa 2015 have them in their second policy, with IMED in place of Thompson sampling.
+    in the second policy of Komiyama, Honda and Nakagawa 2015, with IMED in place of Thompson sampling.
 
     >>> IMED().scores(None, IMED().init(jnp.array([[0.0, 1.0], [0.0, 1.0]])), 1).tolist()
     [inf, inf]

@@ -6,8 +6,10 @@ from typing import Any, NamedTuple
 
 import jax
 import jax.numpy as jnp
+from jax import Array
+from jax.typing import ArrayLike
 
-from jaxbandit.base import Array, Feedback, Task, pytree, total
+from jaxbandit.base import Feedback, Task, pytree, total
 from jaxbandit.confidence.chain import LikeliestChain, likeliest_chain, ratio_to
 from jaxbandit.fast import computed_once, exponential, log
 from jaxbandit.policies import checks
@@ -22,27 +24,27 @@ class IMEDMC:
     J(m) = max of L - max of L over chains with a mean of at least m, where L(Q) = sum over s and j of n_sj log Q_sj and
     n_sj counts the arm's transitions from state s to state j (`confidence.chain_likelihood_ratio`). `best` is the
     largest over arms of the mean of the arm's likeliest chain; c counts the arm's `cycles`. Its regret grows as the
-    lower bound does, for all irreducible chains (docs/optimality.md) and arms that always pay the same. An arm that may
-    come into states which it never leaves again is not covered: the policy may play it for ever.
+    lower bound does, for all irreducible chains (docs/optimality.md) and arms that always pay the same. An arm that can
+    enter states which it never leaves again is not covered: the policy may play it for ever.
 
     With an exponent or a gap, only chains of a class are admitted: those whose range of relative values is at most
     (max reward - min reward) / gap (`chains.reward_gap`), for two states those with P01 + P10 >= gap. An arm that never
-    moves is given up then; without, an arm that has not moved yet is played on until it does.
+    moves is then given up; with neither, an arm that has not moved yet is played until it does.
 
     Args:
       exponent: None, or in (0, 1): the class of the gap T^-exponent, T the arm's plays. It needs no knowledge of the
-        chains and has the same theorem; 0.5 where arms may hardly move.
+        chains, and the same theorem holds; take 0.5 if arms may hardly move.
       gap: None, or in [0, 1]: a class chosen by the user. Both None (default): all chains.
 
     Raises:
       ValueError: from `simulate` and `check_policy`, for a field out of range or both fields given.
 
     With M plays a round the M - 1 arms whose likeliest chains have the largest means are played, and the rule above
-    chooses one of the others. For two states J is exact but for rounding. For more it is found by a search, which for
-    three states without a class is off by more than 0.1 max(1, J) in 2 of 1,000 counts that plays reach.
+    chooses one of the others. For two states J is exact up to rounding. For more it is found by a search, which for
+    three states without a class is off by more than 0.1 max(1, J) for 2 in 1,000 of the counts met in play.
 
     Source: our own, after Honda and Takemura 2015 (IMED) and Burnetas and Katehakis 1997 (the likelihood of chains).
-    Cycles are counted where IMED has plays, because a slow arm's plays say less than their number.
+    Cycles are counted where IMED counts plays, because a slow arm's plays say less than their number.
 
     >>> policy = IMEDMC()
     >>> state = policy.init(jnp.array([[0.0, 1.0], [0.0, 1.0]]))
@@ -51,8 +53,8 @@ class IMEDMC:
     [-11.3902, -2.3026]
     """
 
-    exponent: Array | None = None
-    gap: Array | None = None
+    exponent: ArrayLike | None = None
+    gap: ArrayLike | None = None
 
     def validate(self, task: Task) -> None:
         checks.suits(self, task)
@@ -68,18 +70,19 @@ class IMEDMC:
         chains = Chains(*state, no_leaders(reward))
         if self.exponent is None and self.gap is None:
             return chains
-        # as `_likeliest` has it; XLA would move a number that no count enters through every operation there, one a pass
+        # as in `_likeliest`; XLA would move a number that depends on no count through every operation there, one a pass
         gap = jnp.full(reward.shape[:1], 1.0 if self.gap is None else self.gap, float)
         return Classes(*chains, likeliest_chain(state.counts, state.reward, gap), gap)
 
     def scores(self, key: Array, state: Chains | Classes, t: Array) -> Array:
+        known: list[Any]
         counts, _, reward, leads, *known = state
         chain, gap = known or (likeliest_chain(counts, reward), None)
         plays = total(total(counts))
         best = jnp.max(jnp.where((plays > 0) & ~leads, chain.mean, 0))
         if counts.shape[-1] == 2:
             ratio = ratio_to(chain, counts, reward, best, gap)
-        else:  # one arm after the other: few numbers at a time stay in the fastest cache, and compile sooner
+        else:  # one arm at a time, so that its numbers stay in the fastest cache and the program compiles sooner
 
             def ratio_of(arm: tuple[LikeliestChain, Array, Array, Array | None]) -> Array:
                 chain, counts, reward, gap = arm
@@ -106,7 +109,7 @@ class IMEDMC:
         """The likeliest chain of each arm in its class, and the gap of that class."""
         plays = total(total(counts)).astype(float)
         if self.exponent is None:
-            gap = computed_once(self.gap + 0 * plays)  # one for each arm: of a single number XLA makes a slow program
+            gap = computed_once(self.gap + 0 * plays)  # one for each arm: with a single number XLA makes a slow program
         else:
             gap = computed_once(exponential(self.exponent * jnp.log(jnp.maximum(plays, 1)))[1])
         return likeliest_chain(counts, reward, gap), gap
@@ -122,7 +125,7 @@ class Chains(NamedTuple):
 
 
 class Classes(NamedTuple):
-    """State with an exponent or a gap: as `Chains`, and what follows for each arm, renewed at its plays."""
+    """State with an exponent or a gap: as `Chains`, and what follows from it for each arm, renewed at its plays."""
 
     counts: Array
     states: Array
@@ -133,11 +136,11 @@ class Classes(NamedTuple):
 
 
 def cycles(counts: Array, reward: Array, mean: Array) -> Array:
-    """How often an arm went from states that pay less than its mean to the others and back, the less of both: [K].
+    """How often an arm went from states that pay less than its mean to the others, or back if that is less: [K].
 
-    For two states min(n01, n10). What pays least counts as less and what pays most as not less, wherever rounding puts
-    the mean, so that the number grows with every tour of all states. Of an arm that always pays the same the plays are
-    counted: it has no states to go between.
+    For two states this is min(n01, n10). The states that pay least always count as below the mean and those that pay
+    most as not below it, wherever rounding puts the mean, so that the number grows with every tour of all states. For
+    an arm that always pays the same, plays are counted, because it has no two kinds of states.
 
     Args:
       counts: [K, S, S] int32.

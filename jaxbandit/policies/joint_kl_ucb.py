@@ -5,8 +5,10 @@ from __future__ import annotations
 from typing import get_args
 
 import jax.numpy as jnp
+from jax import Array
+from jax.typing import ArrayLike
 
-from jaxbandit.base import Array, Feedback, Task, pytree, static, total
+from jaxbandit.base import Feedback, Task, pytree, static, total
 from jaxbandit.confidence import chain_mean_upper
 from jaxbandit.policies import checks
 from jaxbandit.policies.exploration import Clock, level
@@ -15,13 +17,13 @@ from jaxbandit.policies.memory import Transitions, no_transitions
 
 @pytree
 class JointKLUCB:
-    """KL-UCB on the whole chain: the arm with the largest mean of a chain that is not much less likely than the best.
+    """KL-UCB on the whole chain: the arm with the largest mean of a chain that is nearly as likely as the likeliest.
 
-    With n_sj transitions of an arm from state s to state j, N_s departures of s and p_sj = n_sj / N_s, the index is
+    With n_sj transitions of an arm from state s to state j, N_s departures from s and p_sj = n_sj / N_s, the index is
 
         max{mean(Q) : sum over s of N_s KL(p_s || Q_s) <= log f(t)}, mean(Q) the stationary mean of a chain with rows Q,
 
-    f as in `KLUCB`: all rows share one level, where `KLUCBMC` gives it to the row of the present state alone.
+    f as in `KLUCB`: all rows share one level, while `KLUCBMC` spends it on the row of the present state alone.
 
     Args:
       exploration: None for f(t) = 1 + t log^2 t, or a number c for log t + c log log t.
@@ -32,7 +34,7 @@ class JointKLUCB:
       ValueError: from `simulate` and `check_policy`, for a field out of range.
 
     Source: Burnetas and Katehakis 1996 and 1997 for the ball of likely chains; Garivier and Cappe 2011 for the level,
-    and for KL-UCB+. What the levels do for chains is measured, not proved; `IMEDMC` has a proof.
+    and for KL-UCB+. For chains these levels are tested by simulation, not proved; for `IMEDMC` there is a proof.
 
     >>> policy = JointKLUCB(exploration=0.0)
     >>> state = policy.init(jnp.array([[0.0, 1.0], [0.0, 1.0]]))
@@ -41,7 +43,7 @@ class JointKLUCB:
     [0.4896, inf]
     """
 
-    exploration: Array | None = None
+    exploration: ArrayLike | None = None
     clock: Clock = static("round")
 
     def validate(self, task: Task) -> None:

@@ -5,8 +5,10 @@ from __future__ import annotations
 from typing import get_args
 
 import jax.numpy as jnp
+from jax import Array
+from jax.typing import ArrayLike
 
-from jaxbandit.base import Array, Family, Feedback, Task, pytree, static
+from jaxbandit.base import Family, Feedback, Task, pytree, static
 from jaxbandit.confidence import Solver, family_upper, kl_upper
 from jaxbandit.policies import checks
 from jaxbandit.policies.exploration import Clock, level
@@ -20,17 +22,17 @@ class KLUCB:
     Other levels in the place of log f(t) make other policies of the literature:
 
       exploration=2: log t + 2 log log t, for which Agrawal 1995 bounds the regret of one-parameter families. The
-        default, log f(t), is nearly the same but in the first rounds.
+        default, log f(t), is nearly the same except in the first rounds.
       exploration=0, clock="arm": log(t / T), KL-UCB+ (Garivier and Cappe 2011, a remark; Honda 2019 proves it optimal).
       horizon=n: log+(y (1 + log+(y)^2)) with y = n / (K T), log+ = max(0, log), KL-UCB++ (Menard and Garivier 2017),
-        optimal as n grows and for the worst arms. An arm that has had n / K plays is taken at its mean.
+        optimal both as n grows and for the worst arms. The index of an arm with n / K plays or more is its mean.
 
     Args:
       exploration: None for f(t) = 1 + t log^2 t, or a number c for log t + c log log t.
       solver: of `confidence.kl_upper`.
-      family: one of `jaxbandit.families`, whose divergence takes the place of d, of rewards as they are; None is
-        Bernoulli, of rewards mapped to [0, 1].
-      horizon: None, or how many rounds will be played, positive; then neither exploration nor clock is in use.
+      family: one of `jaxbandit.families`, whose divergence then replaces d and whose rewards are not mapped; None
+        is Bernoulli, with rewards mapped to [0, 1].
+      horizon: None, or how many rounds will be played, positive; exploration and clock are then not used.
       clock: "round", or "arm" for f(t / T) in place of f(t).
 
     Raises:
@@ -44,10 +46,10 @@ class KLUCB:
     [inf, inf]
     """
 
-    exploration: Array | None = None
+    exploration: ArrayLike | None = None
     solver: Solver = static("halley")
     family: Family | None = None
-    horizon: Array | None = None
+    horizon: ArrayLike | None = None
     clock: Clock = static("round")
 
     def validate(self, task: Task) -> None:
@@ -71,25 +73,25 @@ class KLUCB:
 
 @pytree
 class RoundRobinKLUCB:
-    """Leader unless a challenger (KL-UCB-SM2): the best sample mean is played unless the KL-UCB index of the candidate,
+    """The leader or a challenger (KL-UCB-SM2): the best sample mean is played unless the KL-UCB index of the candidate,
     arm t mod K, exceeds it.
 
     The candidate's score is its index, the other arms' scores are their means: with M plays a round the same rule
     replaces the least of the M leaders. Leaders are found among the arms with at least delta t plays.
 
     Args:
-      exploration: None for f(t) = 1 + t log^2 t, or a number c for log t + c log log t; Moulos has 3, Lai
-        and Robbins's rule 0.
+      exploration: None for f(t) = 1 + t log^2 t, or a number c for log t + c log log t; 3 in Moulos,
+        0 in Lai and Robbins's rule.
       delta: least share of rounds an arm must have been played in to lead, in [0, 1/K]; 0 as in the paper, and
         positive in Lai and Robbins's rule.
       solver: of `confidence.kl_upper`.
-      family: one of `jaxbandit.families`, whose divergence takes the place of d, of rewards as they are; Moulos has one
-        of chains. None is Bernoulli, of rewards mapped to [0, 1].
+      family: one of `jaxbandit.families`, whose divergence then replaces d and whose rewards are not mapped; in Moulos
+        a family of chains. None is Bernoulli, with rewards mapped to [0, 1].
 
     Raises:
       ValueError: from `simulate` and `check_policy`, for delta outside [0, 1/K].
 
-    Source: Lai and Robbins 1985, section 3, who ask of the level only that it grows as log t; Moulos 2020; the paper's
+    Source: Lai and Robbins 1985, section 3, who require only that the level grows as log t; Moulos 2020; the paper's
     section IV reduces it to one play, delta = 0 and f as in `KLUCB`. Anantharam, Varaiya and Walrand 1987 take the same
     leaders and candidate, and compare them by a statistic of their own, made from a mixture of likelihoods; with a
     family of `families.chain_family` and delta in (0, 1/K) this is their policy with the family's KL bound in its
@@ -100,8 +102,8 @@ class RoundRobinKLUCB:
     [inf, inf]
     """
 
-    exploration: Array | None = None
-    delta: Array = 0.0
+    exploration: ArrayLike | None = None
+    delta: ArrayLike = 0.0
     solver: Solver = static("halley")
     family: Family | None = None
 
@@ -120,7 +122,7 @@ class RoundRobinKLUCB:
         return jnp.where(
             (arms == t % mean.shape[0]) | jnp.isinf(index),
             index,
-            jnp.where(leads, mean, mean - (2 if self.family is None else _beyond(mean))),  # behind every leader
+            jnp.where(leads, mean, mean - (2 if self.family is None else _beyond(mean))),  # below every leader
         )
 
     def update(self, state: Memory, feedback: Feedback) -> Memory:
@@ -132,7 +134,7 @@ def kl_index(
     state: Memory,
     t: Array,
     clock: Clock = "round",
-    horizon: Array | None = None,
+    horizon: ArrayLike | None = None,
 ) -> tuple[Array, Array, Array]:
     """The KL-UCB index [K], inf for an arm not yet played, the sample means [K] and the plays [K]."""
     mean, plays = state.mean_and_plays()
@@ -145,6 +147,6 @@ def kl_index(
 
 
 def _beyond(mean: Array) -> Array:
-    """More than any two of the means [K] lie apart, as 2 is for means in [0, 1]."""
+    """A number larger than the distance between any two of the means [K]; for means in [0, 1] it is 2."""
     largest = jnp.max(jnp.abs(mean))
     return jnp.where(largest > 0, 3 * largest, 1)

@@ -6,10 +6,12 @@ from typing import Any, NamedTuple
 
 import jax.numpy as jnp
 import numpy as np
+from jax import Array
+from numpy.typing import ArrayLike
 
 from jaxbandit import indices
 from jaxbandit.arguments import as_floats, has
-from jaxbandit.base import Array, Feedback, Task, pytree
+from jaxbandit.base import Feedback, Task, pytree
 from jaxbandit.fast import look_up
 from jaxbandit.policies import checks
 
@@ -31,7 +33,7 @@ class Gittins:
     Args:
       indices: [K, S], of every state, as from `indices.gittins`, in the environment's order of the arms.
       unseen: [K], of an arm that has not shown a state since the start, or since all arms began again; None for the
-        index of state 0, where arms start unless one says otherwise. `Gittins.of` finds it for any law of the starts.
+        index of state 0, where arms start by default. `Gittins.of` finds it for any law of the starts.
 
     Raises:
       ValueError: from `simulate` and `check_policy`, for a table of another shape or with NaN.
@@ -44,15 +46,15 @@ class Gittins:
     ([[0.5495, 0.6], [0.4188, 0.45]], [0.5495, 0.4188])
     """
 
-    indices: Array
-    unseen: Array | None = None
+    indices: ArrayLike
+    unseen: ArrayLike | None = None
 
     @classmethod
     def of(cls, arms: Any, discount: float) -> Gittins:
         """The policy for known arms, on the host, in float64.
 
-        An arm not yet seen counts as one in a state of its own, which moves by `initial` and then by `transition`: the
-        policy is optimal for a player who knows the law of the first states and not these.
+        An arm not yet seen counts as being in an extra state, from which it moves by `initial` and then `transition`:
+        the policy is optimal for a player who knows the law of the first states but not the states.
 
         Args:
           arms: an environment with `transition` [K, S, S], `reward` [K, S] and `initial` [K, S].
@@ -87,9 +89,9 @@ class Gittins:
 class Whittle:
     """The Whittle index rule: the M arms with the largest indices of the states they are in.
 
-    The score of arm k in state s is indices[k, s]. Where the environment shows the states of all arms, these count; if
-    it does not, the state in which each arm was last seen, where a rested arm still is. For rested arms and one play a
-    round this is `Gittins`, which is optimal; for restless arms it need not be, and often is nearly. Make it with
+    The score of arm k in state s is indices[k, s]. If the environment shows the states of all arms, these are used; if
+    not, the state in which each arm was last seen, in which a rested arm still is. For rested arms and one play a
+    round this is `Gittins`, which is optimal; for restless arms it is often nearly optimal. Make it with
     `Whittle.of(arms, discount)`.
 
     Args:
@@ -97,8 +99,8 @@ class Whittle:
       unseen: [K], of an arm not yet seen; None for the index of state 0.
 
     Raises:
-      ValueError: from `simulate` and `check_policy`, for a table of another shape or with NaN, which an arm has that is
-        not indexable.
+      ValueError: from `simulate` and `check_policy`, for a table of another shape, or with NaN, as `indices.whittle`
+        gives for an arm that is not indexable.
 
     Source: Whittle 1988.
 
@@ -107,8 +109,8 @@ class Whittle:
     [[0.5495, 0.6], [0.4188, 0.45]]
     """
 
-    indices: Array
-    unseen: Array | None = None
+    indices: ArrayLike
+    unseen: ArrayLike | None = None
 
     @classmethod
     def of(cls, arms: Any, discount: float | None = None) -> Whittle:
@@ -118,8 +120,9 @@ class Whittle:
 
         Args:
           arms: an environment with `transition` [K, S, S], `reward` [K, S], `initial` [K, S], and `passive` [K, S, S],
-            the law of an arm that is not played, or None if it is `transition`; without this field arms stay.
-          discount: in [0, 1), or None for the long-run average, which rested arms have no index for.
+            the law of an arm that is not played, or None if it is `transition`; without this field arms do not
+            move then.
+          discount: in [0, 1), or None for the long-run average, for which rested arms have no index.
 
         Raises:
           ValueError: the argument and what is wrong with it, also that an arm is not indexable.
@@ -151,7 +154,7 @@ class Whittle:
         return _moved(self, state, feedback)
 
 
-def _check(policy: Gittins | Whittle, reward: Array) -> None:
+def _check(policy: Gittins | Whittle, reward: np.ndarray) -> None:
     for name, shape in (("indices", reward.shape), ("unseen", reward.shape[:1])):
         table = getattr(policy, name)
         if table is None and name == "unseen":
@@ -164,9 +167,9 @@ def _check(policy: Gittins | Whittle, reward: Array) -> None:
             raise ValueError(f"{name}: arm {arm} has NaN; an arm that is not indexable has no index to play by")
 
 
-def _in_order(policy: Gittins | Whittle, order: Array) -> list[Array]:
-    fields = policy.indices, policy.unseen
-    return [None if field is None else jnp.asarray(field, float)[order] for field in fields]
+def _in_order(policy: Gittins | Whittle, order: Array) -> tuple[Array, Array | None]:
+    indices, unseen = policy.indices, policy.unseen
+    return jnp.asarray(indices, float)[order], None if unseen is None else jnp.asarray(unseen, float)[order]
 
 
 def _unseen(reward: Array) -> Seen:

@@ -1,8 +1,8 @@
 """Several plays a round, for policies that compare arms with the best one.
 
-With M plays a round the M - 1 arms with the largest means lead: they are played without an index. One play is left for
-the others, among which the policy chooses as with one play a round; their best mean is the M-th of all arms. So one arm
-at most is explored in a round, and what it replaces is the M-th arm. With one play a round no arm leads.
+With M plays a round the M - 1 arms with the largest means lead: they are played without an index. For the remaining
+play the policy chooses among the other arms, as with one play a round; the best mean among them is the M-th largest of
+all. So at most one arm is explored in a round, in place of the M-th best arm. With one play a round no arm leads.
 
 Source: Komiyama, Honda and Nakagawa 2015, whose second policy leaves the last play to Thompson sampling.
 """
@@ -11,8 +11,9 @@ from __future__ import annotations
 
 import jax.numpy as jnp
 import numpy as np
+from jax import Array
 
-from jaxbandit.base import Array, Feedback
+from jaxbandit.base import Feedback
 
 
 def no_leaders(reward: Array) -> Array:
@@ -30,9 +31,10 @@ def leaders(mean: Array, plays: Array, feedback: Feedback) -> Array:
     [False, False, True, False]
     """
     mean = jnp.where(plays > 0, mean, -jnp.inf)
-    lower = np.tri(len(mean), k=-1, dtype=bool)  # a program that sorts is slower, and no single piece
+    lower = np.tri(len(mean), k=-1, dtype=bool)  # a sort is slower and does not compile in one piece
     ahead = (mean[None] > mean[:, None]) | ((mean[None] == mean[:, None]) & lower)
-    return jnp.sum(ahead, axis=1) < feedback.arms.shape[0] - 1
+    leads: Array = jnp.sum(ahead, axis=1) < feedback.arms.shape[0] - 1
+    return leads
 
 
 def least_index(index: Array, plays: Array, leads: Array) -> Array:

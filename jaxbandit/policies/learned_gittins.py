@@ -7,8 +7,10 @@ from typing import NamedTuple
 import jax
 import jax.numpy as jnp
 import numpy as np
+from jax import Array
+from jax.typing import ArrayLike
 
-from jaxbandit.base import Array, Feedback, Task, pytree, total
+from jaxbandit.base import Feedback, Task, pytree, total
 from jaxbandit.fast import computed_once
 from jaxbandit.policies import checks
 from jaxbandit.policies.memory import Transitions, no_transitions
@@ -37,7 +39,7 @@ class PlugInGittins:
 
     Args:
       discount: from 0 to 0.999999.
-      prior: transitions that each row is taken to have shown before the first, spread evenly; at least 1e-30.
+      prior: transitions that each row is assumed to have shown beforehand, spread evenly; at least 1e-30.
       initial_state: of every arm that has not been seen since all arms began again (`environments.restarting`), an
         integer.
 
@@ -50,9 +52,9 @@ class PlugInGittins:
     [inf, inf]
     """
 
-    discount: Array = 0.99
-    prior: Array = 1.0
-    initial_state: Array = 0
+    discount: ArrayLike = 0.99
+    prior: ArrayLike = 1.0
+    initial_state: ArrayLike = 0
 
     def validate(self, task: Task) -> None:
         checks.suits(self, task)
@@ -76,7 +78,7 @@ class PlugInGittins:
 
 
 class Drawn(NamedTuple):
-    """State of `PosteriorGittins`: transitions, and from which of them the rows of the episode are drawn."""
+    """State of `PosteriorGittins`: transitions, and those from which the rows of the episode are drawn."""
 
     counts: Array  # [K, S, S], [K] and [K, S], as in `Transitions`
     states: Array
@@ -96,14 +98,14 @@ class PosteriorGittins:
 
     Args:
       discount: from 0 to 0.999999.
-      prior: sum of the parameters of each row's first law, at least 1e-30.
+      prior: sum of the parameters of each row's prior law, at least 1e-30.
       initial_state: of every arm that has not been seen since all arms began again (`environments.restarting`), an
         integer.
 
     Raises:
       ValueError: from `simulate` and `check_policy`, for a field out of range.
 
-    Source: Gast, Gaujal and Khun 2022 (there MB-PSRL); their episodes are those of `environments.restarting`.
+    Source: Gast, Gaujal and Khun 2022 (there MB-PSRL); their episodes are as in `environments.restarting`.
 
     >>> policy = PosteriorGittins(discount=0.9)
     >>> state = policy.init(jnp.array([[0.0, 1.0], [0.0, 1.0]]))
@@ -111,9 +113,9 @@ class PosteriorGittins:
     (2,)
     """
 
-    discount: Array = 0.99
-    prior: Array = 1.0
-    initial_state: Array = 0
+    discount: ArrayLike = 0.99
+    prior: ArrayLike = 1.0
+    initial_state: ArrayLike = 0
 
     def validate(self, task: Task) -> None:
         checks.suits(self, task)
@@ -143,7 +145,7 @@ class PosteriorGittins:
         return Drawn(seen.counts, states, seen.reward, jnp.where(new, seen.counts, state.known), episode)
 
 
-def gittins_of_rows(rows: Array, reward: Array, discount: Array) -> Array:
+def gittins_of_rows(rows: Array, reward: Array, discount: ArrayLike) -> Array:
     """Gittins index [M, S] of chains [M, S, S] with rewards [M, S], in S turns: `indices.gittins` for traced numbers.
 
     >>> rows = jnp.array([[[0.5, 0.5], [0.4, 0.6]]])
@@ -176,10 +178,10 @@ def gittins_of_rows(rows: Array, reward: Array, discount: Array) -> Array:
 
 
 def _first_largest(values: Array) -> Array:
-    """Where the largest value along the last axis is, the first of equals.
+    """Where the largest value along the last axis is; on ties, the first.
 
-    It is found by comparing one after the other: XLA has no vectors for argmax, and where it computes a value twice the
-    largest need not equal any.
+    The values are compared one by one: XLA does not vectorise argmax, and where it computes a value twice, the maximum
+    need not equal any of them.
     """
     top, place = values[..., 0], jnp.zeros(values.shape[:-1], jnp.int32)
     for n in range(1, values.shape[-1]):
@@ -190,7 +192,8 @@ def _first_largest(values: Array) -> Array:
 
 def _pick(values: Array, here: Array) -> Array:
     """The one value along the last axis that is `here`."""
-    return total(jnp.where(here, values, 0))
+    found: Array = total(jnp.where(here, values, 0))
+    return found
 
 
 def _in_states(table: Array, states: Array) -> Array:
@@ -199,13 +202,13 @@ def _in_states(table: Array, states: Array) -> Array:
 
 
 def _begun_again(policy: PlugInGittins | PosteriorGittins, states: Array, feedback: Feedback) -> Array:
-    """Where the arms are taken to be after a round in which they perhaps began again."""
+    """The states in which the policy assumes the arms to be after a round, in which they may have begun again."""
     if feedback.restarted is None:
         return states
     return jnp.where(feedback.restarted > 0, jnp.asarray(policy.initial_state, jnp.int32), states)
 
 
-def _check(policy: PlugInGittins | PosteriorGittins, reward: Array) -> None:
+def _check(policy: PlugInGittins | PosteriorGittins, reward: np.ndarray) -> None:
     checks.number(policy, "discount", 0, 1 - 1e-6)
     checks.number(policy, "prior", 1e-30)
     checks.number(policy, "initial_state", 0, reward.shape[1] - 1)

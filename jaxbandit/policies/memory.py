@@ -2,8 +2,8 @@
 
 Each is a small state with two methods: `counted`, the state after a round's feedback, and `mean_and_plays`. A policy
 that asks no more than these two works with every such state; Thompson sampling also asks the first two for
-`gained_and_missed`, where a few failures among many plays keep their digits. A mean is X / N wherever N > 0: a number
-of plays may be any positive number, as where older plays weigh less.
+`gained_and_missed`, which keeps the digits of a few failures among many plays. A mean is X / N wherever N > 0: a number
+of plays may be any positive number, for example where older plays weigh less.
 """
 
 from __future__ import annotations
@@ -11,8 +11,9 @@ from __future__ import annotations
 from typing import NamedTuple
 
 import jax.numpy as jnp
+from jax import Array
 
-from jaxbandit.base import Array, Family, Feedback, described, total
+from jaxbandit.base import Family, Feedback, described, total
 from jaxbandit.fast import add_one
 from jaxbandit.sums import TwoFloats, add_rewards, no_sums
 
@@ -25,7 +26,7 @@ class Visits(NamedTuple):
 
     Fields:
       counts: [K, S] int32, plays of the arm that moved it to the state.
-      reward: [K, S], in [0, 1], or as a family has them.
+      reward: [K, S], in [0, 1], or not mapped where a policy has a family.
     """
 
     counts: Array
@@ -40,14 +41,14 @@ class Visits(NamedTuple):
         return sample_mean(self.counts, self.reward)
 
     def gained_and_missed(self) -> tuple[Array, Array]:
-        """The sums [K] of each arm's rewards, and of what these lack of 1 each."""
+        """The sums [K] of each arm's rewards, and of 1 minus each reward."""
         counts = self.counts.astype(float)
         return total(counts * self.reward), total(counts * (1 - self.reward))
 
 
 @described
 class Sums(NamedTuple):
-    """What each arm has paid, where rewards are no finite table.
+    """What each arm has paid, where rewards have no finite table.
 
     Fields:
       plays: [K] int32.
@@ -72,7 +73,7 @@ class Sums(NamedTuple):
         return ratio(self.rewards.high, self.plays), self.plays
 
     def gained_and_missed(self) -> tuple[Array, Array]:
-        """The sums [K] of each arm's rewards, and of what these lack of 1 each."""
+        """The sums [K] of each arm's rewards, and of 1 minus each reward."""
         gained = self.rewards.high
         return gained, jnp.maximum((self.plays.astype(float) - gained) - self.rewards.low, 0)
 
@@ -101,14 +102,14 @@ class Transitions(NamedTuple):
 
     def mean_and_plays(self) -> tuple[Array, Array]:
         """Mean reward [K] of the states that each arm's plays moved it to, and their number T [K]."""
-        return sample_mean(sum(self.counts[:, s] for s in range(self.counts.shape[1])), self.reward)
+        return sample_mean(sum(self.counts[:, s] for s in range(self.counts.shape[1])), self.reward)  # type: ignore[arg-type]
 
 
 def unit_reward(reward: Array) -> Array:
     """Rewards [K, S] as they are if all lie in [0, 1], else mapped affinely so that min is 0 and max is 1.
 
-    The KL and Hoeffding indices are for rewards in [0, 1]. The map is one for all arms and so changes no comparison of
-    means; scores are in mapped units.
+    The KL and Hoeffding indices are for rewards in [0, 1]. The map is the same for all arms, so that it changes no
+    comparison of means; scores are in mapped units.
 
     >>> unit_reward(jnp.array([[-1.0, 1.0], [-1.0, 3.0]])).tolist()
     [[0.0, 0.5], [0.0, 1.0]]
@@ -120,9 +121,9 @@ def unit_reward(reward: Array) -> Array:
 
 
 def no_visits(reward: Array, family: Family | None = None) -> Memory:
-    """The state before the first round, from what each state pays, `reward` [K, S], or [K, 0] if that is no table.
+    """The state before the first round, from what each state pays, `reward` [K, S]; [K, 0] without a finite table.
 
-    Rewards are mapped by `unit_reward`, those of a family are not.
+    Rewards are mapped by `unit_reward`, unless a family is given.
     """
     if reward.shape[1] == 0:
         return Sums(jnp.zeros(reward.shape[0], jnp.int32), no_sums(reward.shape[0]))
@@ -145,7 +146,7 @@ def ratio(part: Array, whole: Array) -> Array:
 
 
 def positive(number: Array) -> Array:
-    """A number of plays as a float, 1 where there is none, to divide by."""
+    """A number of plays as a float to divide by; 1 where it is 0."""
     return jnp.where(number > 0, number, 1).astype(float)
 
 

@@ -1,4 +1,4 @@
-"""RCA: blocks of plays that begin and end in a state of the arm, so that what is counted are cycles of its chain."""
+"""RCA: arms are played in blocks, and only the plays within one regenerative cycle of each block are counted."""
 
 from __future__ import annotations
 
@@ -6,9 +6,11 @@ from typing import NamedTuple
 
 import jax.numpy as jnp
 import numpy as np
+from jax import Array
+from jax.typing import ArrayLike
 
 from jaxbandit import chains
-from jaxbandit.base import Array, Feedback, Task, pytree
+from jaxbandit.base import Feedback, Task, pytree
 from jaxbandit.policies import checks
 from jaxbandit.policies.memory import positive, sample_mean, unit_reward
 
@@ -28,29 +30,31 @@ class Cycles(NamedTuple):
 class RCA:
     """The regenerative cycle algorithm, for restless arms: an arm is played in blocks, and only whole cycles count.
 
-    An arm's regenerative state g is the first it shows. A block lasts until the arm has shown g twice: what it shows
-    before the first g is not counted, a cycle from there to the second g is, without the latter. After t2 counted plays
-    of all arms, T of them and a mean reward of this one, the next block is that of the arm with the largest
+    An arm's regenerative state g is the first state that it shows. A block of plays of the arm ends when it has shown g
+    twice. Plays before the first visit to g are discarded. The plays from that visit up to, but not including, the
+    second one are a regenerative cycle, and are counted. Every arm first has one block in turn. After that the next
+    block is that of the arm with the largest
 
-        mean + sqrt(L log t2 / T)
+        mean + sqrt(L log t2 / T),
 
-    after a first block of every arm in turn. With M plays a round M blocks run side by side. A cycle of a restless arm
-    looks as if the arm were rested, whatever happened between two blocks.
+    where t2 is the number of counted plays of all arms, T that of this arm, and mean the average reward of these T.
+    With M plays a round M blocks run side by side. Within a cycle a restless arm behaves like a rested one, whatever it
+    did between two blocks.
 
     Args:
       L: at least 0. The guarantee is for L >= 112 S^2 r_max^2 p^2 / e with p the largest pi or 1 - pi of a stationary
         probability pi, e the least gap of the multiplicative symmetrisation (`bounds.ucb_sm_constant`), where every
-        arm is irreducible and aperiodic; in practice as `UCB1` suggests, 2.
+        arm is irreducible and aperiodic; in practice 2, as in `UCB1`.
 
-    An arm that once shows a state to which it never returns stays in its block for ever, so that arms have to be
-    irreducible; on arms that hardly move a block may be longer than the horizon.
+    Arms have to be irreducible, because a block that waits for a state to which its arm never returns does not end. On
+    arms that hardly move, a block may be longer than the horizon.
 
     Raises:
       ValueError: from `simulate` and `check_policy`, for a negative L; from `simulate`, for hidden arms and for arms
         that are reducible.
 
-    Source: Tekin and Liu 2012, sections IV and V (RCA, RCA-M). There t2 grows where a block ends, here with every
-    counted play, which for one play a round is the same.
+    Source: Tekin and Liu 2012, sections IV and V (RCA, RCA-M). There t2 grows when a block ends, here with every
+    counted play; with one play a round both are the same.
 
     >>> state = RCA().init(jnp.array([[0.0, 1.0], [0.0, 1.0]]))
     >>> state = RCA().update(state, Feedback.of(0, 1.0, t=1, before=1, state=1))
@@ -58,7 +62,7 @@ class RCA:
     ([2, 0], True)
     """
 
-    L: Array = 2.0
+    L: ArrayLike = 2.0
 
     def validate(self, task: Task) -> None:
         checks.suits(self, task, ("rested", "restless", "observed"))

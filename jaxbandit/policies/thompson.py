@@ -2,13 +2,14 @@
 
 from __future__ import annotations
 
-from typing import Any
-
 import jax
 import jax.numpy as jnp
+import numpy as np
+from jax import Array
+from jax.typing import ArrayLike, DTypeLike
 
 from jaxbandit import quantiles
-from jaxbandit.base import Array, Family, Feedback, Task, pytree
+from jaxbandit.base import Family, Feedback, Task, pytree
 from jaxbandit.families import Bernoulli, Exponential, Gaussian, Poisson
 from jaxbandit.fast import computed_once, cosine_and_sine, exponential, log, threefry
 from jaxbandit.policies import checks
@@ -27,8 +28,8 @@ class Thompson:
     - `families.Exponential`: its inverse from Gamma of shape a + T and rate b + R.
 
     Scores are log(q / (1 - q)) for a draw q of the first, which orders the arms as q does and still tells apart draws
-    close to 1, and logarithms of the last two. But for Gaussian rewards no arm is played in turn first, because the
-    prior makes the policy try each of them.
+    close to 1, and logarithms of the last two. Except for Gaussian rewards, the policy does not begin with
+    one play of each arm, because the prior makes it try all of them.
 
     Args:
       a, b: parameters of the prior Beta(a, b), or Gamma of shape a and rate b, at least 1e-30.
@@ -36,7 +37,7 @@ class Thompson:
 
     Raises:
       ValueError: from `simulate` and `check_policy`: a or b is not a number of at least 1e-30, the family is another,
-        or has not these rewards.
+        or cannot have these rewards.
 
     Source: Thompson 1933; Kaufmann, Korda and Munos 2012; Korda, Kaufmann and Munos 2013 for families.
 
@@ -45,8 +46,8 @@ class Thompson:
     (2,)
     """
 
-    a: Array = 1.0
-    b: Array = 1.0
+    a: ArrayLike = 1.0
+    b: ArrayLike = 1.0
     family: Family | None = None
 
     def validate(self, task: Task) -> None:
@@ -86,18 +87,19 @@ class Thompson:
         gained, missed = state.gained_and_missed()
         # with independent gamma draws X and Y, X / (X + Y) has the beta law, and X / Y are its odds
         successes, failures = log_gamma(key, jnp.stack([self.a + gained, self.b + missed]))
-        return successes - failures
+        log_odds: Array = successes - failures
+        return log_odds
 
 
-def log_gamma(key: Array, shape: Array) -> Array:
+def log_gamma(key: Array, shape: Array | np.ndarray) -> Array:
     """Logarithms of independent draws from gamma laws of scale 1.
 
     A draw for shape + 3 is found by rejection and multiplied by u_0^(1 / shape) u_1^(1 / (shape + 1))
     u_2^(1 / (shape + 2)), u_n uniform, which makes it one for `shape`. With d = shape + 8/3 and w = x / sqrt(9 d), x
     normal, the proposal is d (1 + w)^3; it is refused with probability
     r(w) = 1 - exp(d (3 log(1 + w) - 3 w + 3 w^2 / 2 - w^3)), on average at most 0.0112 (0.008 from shape 1 on).
-    There are four proposals, of which the first that is not refused counts, and the last one if all are refused, which
-    changes no probability by more than 0.0112^4 = 2e-8. As the number of proposals is fixed, the program takes the same
+    There are four proposals. The first that is not refused counts, or the last one if all are refused, which changes no
+    probability by more than 0.0112^4 = 2e-8. As the number of proposals is fixed, the program takes the same
     steps whatever is drawn, on every device.
 
     One uniform number u decides about all proposals: the first n are refused if u < r(w_1) ... r(w_n), which is as
@@ -130,19 +132,20 @@ def log_gamma(key: Array, shape: Array) -> Array:
 def excess(w: Array, logarithm: Array) -> Array:
     """w^3 - 3 w^2 / 2 + 3 w - 3 log(1 + w), with the logarithm of 1 + w given: [...].
 
-    Near w = 0 it is a series, for what multiplies it would magnify the rounding errors of the plain form.
+    Near w = 0 it is a series, because `log_gamma` multiplies it by d, which would magnify the rounding errors of the
+    plain form.
     """
     series = w**4 * (3 / 4 + w * (-3 / 5 + w * (1 / 2 + w * (-3 / 7 + w * (3 / 8)))))
     return jnp.where(jnp.abs(w) < 0.1, series, w**3 - 3 * (logarithm - w + w * w / 2))
 
 
-def uniform(word: Array, dtype: Any) -> Array:
+def uniform(word: Array, dtype: DTypeLike) -> Array:
     """A number between 2^-32 and 1, never 0, from the first 31 of 32 random bits."""
     return ((word >> 1).astype(jnp.int32).astype(dtype) + 0.5) * 2**-31
 
 
 # `quantiles.normal` is accurate further out in the tails, and takes for one draw the 64 bits that give two here.
-def normals(first: Array, second: Array, dtype: Any) -> tuple[Array, Array]:
+def normals(first: Array, second: Array, dtype: DTypeLike) -> tuple[Array, Array]:
     """Two independent normal numbers from two words of 32 random bits.
 
     They are the coordinates of a point in a uniform direction, at a distance from 0 of which half the square is

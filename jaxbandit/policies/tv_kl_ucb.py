@@ -6,8 +6,10 @@ from typing import Literal, NamedTuple, get_args
 
 import jax
 import jax.numpy as jnp
+from jax import Array
+from jax.typing import ArrayLike
 
-from jaxbandit.base import Array, Feedback, Task, pytree, static, total
+from jaxbandit.base import Feedback, Task, pytree, static, total
 from jaxbandit.confidence import Solver, kl_bound
 from jaxbandit.confidence.row import MOST_LISTED, array_of, excursions, weighted_mean_max
 from jaxbandit.divergences import DISTANCES, Distance, farthest, threshold
@@ -25,10 +27,11 @@ class KLUCBMC:
 
     With c = log f(t) / T and estimated rows p, the index is the largest stationary mean over rows q in the place of the
     present state's with KL(p || q) <= c, the other rows as they are (`confidence.stationary_mean_upper`). With two
-    states and rewards r0, r1 that is in closed form
-    in state 0 the index (r0 p10 + r1 p) / (p + p10) with p = upper(p01, c),
-    in state 1 the index (r0 q + r1 p01) / (p01 + q) with q = lower(p10, c); for r1 < r0 the two bounds swap ends, which
-    the paper leaves out; 0/0 is the better reward. Estimates count departures: the last visit has none.
+    states and rewards r0, r1 it has a closed form:
+    in state 0 the index is (r0 p10 + r1 p) / (p + p10) with p = upper(p01, c),
+    in state 1 the index is (r0 q + r1 p01) / (p01 + q) with q = lower(p10, c). For r1 < r0, a case that the paper
+    leaves out, `lower` replaces `upper` and the reverse. 0/0 stands for the better reward. Rows are estimated from
+    departures, which leaves out the last visit.
 
     Args:
       exploration: None for f(t) = 1 + t log^2 t, or a number c for log t + c log log t.
@@ -49,8 +52,8 @@ class KLUCBMC:
     [inf, inf]
     """
 
-    exploration: Array | None = None
-    unvisited: Array = 1.0
+    exploration: ArrayLike | None = None
+    unvisited: ArrayLike = 1.0
     samples: Samples = static("arm")
     solver: Solver = static("halley")
 
@@ -87,8 +90,8 @@ class TVKLUCB:
       clock: "round" (the paper: the threshold falls with the round) or "arm" (with the arm's own plays, T^-exponent,
         for which its proposition 4 is stated).
       distance: "total_variation", "squared_hellinger", "jensen_shannon" or "kl" (the larger of both orders), all
-        compared with the same threshold. The paper's proof is for the first and what lies under it, as the next two
-        do; for "kl" there is none. A smaller distance calls an arm Markovian later.
+        compared with the same threshold. The paper's proof covers the first and distances that are never larger, as
+        the next two; for "kl" there is no proof. A smaller distance takes an arm for Markovian later.
       solver: of `confidence.kl_bound` and `confidence.stationary_mean_upper`.
 
     Raises:
@@ -104,10 +107,10 @@ class TVKLUCB:
     [inf, inf]
     """
 
-    exploration: Array | None = None
-    unvisited: Array = 1.0
-    exponent: Array = 0.25
-    scale: Array = 1.0
+    exploration: ArrayLike | None = None
+    unvisited: ArrayLike = 1.0
+    exponent: ArrayLike = 0.25
+    scale: ArrayLike = 1.0
     samples: Samples = static("arm")
     clock: Clock = static("round")
     distance: Distance = static("total_variation")
@@ -128,7 +131,7 @@ class TVKLUCB:
         """Which arms the policy takes for Markovian at round t, [K] bool."""
         if isinstance(state, Summaries):
             elapsed = state.plays if self.clock == "arm" else t - 1
-            return state.distance > threshold(elapsed, self.exponent, self.scale)
+            return state.distance > threshold(elapsed, self.exponent, self.scale)  # type: ignore[operator]
         elapsed = total(total(state.counts)) if self.clock == "arm" else t - 1
         rows = estimates(state.counts, self.unvisited)
         if self.distance == "total_variation" and rows.shape[-1] == 2:
@@ -190,7 +193,7 @@ def counted(policy: KLUCBMC | TVKLUCB, state: Transitions | Summaries, feedback:
 def _summary(policy: KLUCBMC | TVKLUCB, counts: Array, states: Array, reward: Array) -> tuple[Array | None, ...]:
     """All fields of `Summaries` but the first three, of arms that were played."""
     rows = computed_once(estimates(counts, policy.unvisited))
-    mean, plays = sample_mean(sum(counts[:, s] for s in range(counts.shape[1])), reward)
+    mean, plays = sample_mean(sum(counts[:, s] for s in range(counts.shape[1])), reward)  # type: ignore[arg-type]
     here = jnp.arange(counts.shape[1])[None] == states[:, None]
     departures = total(jnp.where(here, _left(counts), 0))
     row, means, lengths, _ = excursions(rows, reward, states, jnp.zeros_like(mean))
@@ -198,10 +201,10 @@ def _summary(policy: KLUCBMC | TVKLUCB, counts: Array, states: Array, reward: Ar
     return plays, departures, mean, array_of(row), array_of(means), array_of(lengths), distance
 
 
-def estimates(counts: Array, unvisited: Array) -> Array:
+def estimates(counts: Array, unvisited: ArrayLike) -> Array:
     """Rows [K, S, S] from transition counts [K, S, S].
 
-    A state not yet left is estimated to leave with probability `unvisited`, to the other states alike.
+    A state not yet left is assumed to be left with probability `unvisited`, in equal shares to the other states.
 
     >>> estimates(jnp.array([[[3, 1], [0, 0]]]), 1.0).tolist()
     [[[0.75, 0.25], [1.0, 0.0]]]
@@ -272,7 +275,7 @@ def _of_three_states(
 
 
 def _of_many_states(state: Summaries, radius: Array, markovian: Array, solver: Solver) -> Array:
-    """The same, one arm after the other: few numbers at a time stay in the fastest cache."""
+    """The same, one arm at a time, so that its numbers stay in the fastest cache."""
     place = jnp.arange(state.row.shape[-1])
 
     def of_arm(arm: tuple[Array, ...]) -> Array:

@@ -3,14 +3,16 @@
 from __future__ import annotations
 
 import jax.numpy as jnp
+from jax import Array
+from jax.typing import ArrayLike
 
-from jaxbandit.base import ANY_REWARD, Array, Feedback, Task, pytree
+from jaxbandit.base import ANY_REWARD, Feedback, Task, pytree
 from jaxbandit.policies import checks
 from jaxbandit.policies.exploration import log_equal_share
 from jaxbandit.policies.memory import Memory, no_visits, positive
 
 
-def _index(state: Memory, widening: Array) -> Array:
+def _index(state: Memory, widening: ArrayLike) -> Array:
     mean, plays = state.mean_and_plays()
     return jnp.where(plays == 0, jnp.inf, mean + jnp.sqrt(widening / positive(plays)))
 
@@ -20,7 +22,7 @@ class UCBSM:
     """UCB on the sample mean for Markovian rewards: mean + sqrt(L log t / T), T the arm's plays.
 
     Args:
-      L: at least 0; 343 in the code of the paper's authors, and none in its text (see `bounds.ucb_sm_constant`).
+      L: at least 0; 343 in the code of the paper's authors; the paper names no value (see `bounds.ucb_sm_constant`).
 
     Raises:
       ValueError: from `simulate` and `check_policy`, for a negative L.
@@ -33,7 +35,7 @@ class UCBSM:
     [1.134, 2.269]
     """
 
-    L: Array = 343.0
+    L: ArrayLike = 343.0
 
     def validate(self, task: Task) -> None:
         checks.suits(self, task, rewards=ANY_REWARD)
@@ -54,8 +56,8 @@ class UCB1:
     """UCB1: mean + sqrt(bonus log(t - 1) / T), T the arm's plays, t - 1 all plays so far.
 
     Args:
-      bonus: at least 0; 2 in the source, for rewards in [0, 1]. Rewards that are no finite table are not mapped to
-        [0, 1]: for Gaussian ones 8 times their variance is as safe.
+      bonus: at least 0; 2 in the source, for rewards in [0, 1]. Rewards without a finite table are not mapped to
+        [0, 1]; for Gaussian rewards 8 times their variance is as safe.
 
     Raises:
       ValueError: from `simulate` and `check_policy`, for a negative bonus.
@@ -68,7 +70,7 @@ class UCB1:
     [1.397, 2.794]
     """
 
-    bonus: Array = 2.0
+    bonus: ArrayLike = 2.0
 
     def validate(self, task: Task) -> None:
         checks.suits(self, task, rewards=ANY_REWARD)
@@ -88,8 +90,8 @@ class UCB1:
 class MOSS:
     """MOSS, minimax optimal: mean + sqrt(log+(n / (K T)) / T), T the arm's plays, log+ = max(0, log).
 
-    An arm that has had n / K plays is taken at its mean. Without a horizon the round t stands for n (MOSS-anytime).
-    For rewards in [0, 1], and for others whose deviations are of that size.
+    The score of an arm with n / K plays or more is its mean. Without a horizon the round t stands for n (MOSS-anytime).
+    The policy is for rewards in [0, 1], or others whose standard deviations are of that size.
 
     Args:
       horizon: n, positive: how many rounds will be played; None if that is not known.
@@ -106,7 +108,7 @@ class MOSS:
     [0.5, 2.048]
     """
 
-    horizon: Array | None = None
+    horizon: ArrayLike | None = None
 
     def validate(self, task: Task) -> None:
         checks.suits(self, task, rewards=ANY_REWARD)

@@ -6,23 +6,26 @@ from typing import Any
 
 import jax.numpy as jnp
 import numpy as np
+from jax import Array
+from numpy.typing import ArrayLike
 
 from jaxbandit.arguments import has, number
-from jaxbandit.base import Array, Feedback, Task, pytree
+from jaxbandit.base import Feedback, Task, pytree
 from jaxbandit.policies import checks
 from jaxbandit.policies.beliefs import Beliefs, moved, reordered_fields, seen
 
 
 @pytree
 class WhittleBelief:
-    """Whittle's index of a restless arm with states 0 and 1, which pay so much, that is seen only when played.
+    """Whittle's index of a restless arm that is seen only when played and whose states 0 and 1 pay 0 and 1.
 
-    With w the probability that a play shows 1, p01 <= p11 the chain's, w0 = p01/(1 - p11 + p01) its mean, the index is
+    With w the probability that a play shows 1, p01 <= p11 the chain's probabilities of a move to 1, and
+    w0 = p01/(1 - p11 + p01) its mean, the index is
     w for w <= p01 or w >= p11,
     w/(1 - d p11 + d w) for w0 <= w < p11, d the discount,
     and for p01 < w < w0 the subsidy of passivity that makes both actions equally good there, from three linear
-    equations. It grows with w, so that for identical arms it plays as `Myopic` does. In float32 it is within 2e-6,
-    for any discount, of that of the belief; p11 - p01 near 1 makes the beliefs themselves less exact.
+    equations. It grows with w, so that for identical arms it plays as `Myopic` does. In float32 it is within 2e-6
+    of the exact index of the belief, for any discount; p11 - p01 near 1 makes the beliefs themselves less exact.
 
     Args:
       transition: [K, 2, 2], the arms' laws, played or not, with p11 >= p01.
@@ -40,9 +43,9 @@ class WhittleBelief:
     [0.6849, 0.8]
     """
 
-    transition: Array
-    initial: Array
-    discount: Array = 0.9
+    transition: ArrayLike
+    initial: ArrayLike
+    discount: ArrayLike = 0.9
 
     @classmethod
     def of(cls, environment: Any, discount: float = 0.9) -> WhittleBelief:

@@ -11,7 +11,7 @@ second equation. With multipliers `total` and `weight` of the two equations, a c
     q_sj slack_sj = n_sj,    slack_sj = total_s - weight_s v_sj,    sum over s of weight_s q_sk = weight_k,
 
 so that the weights are proportional to the stationary law. For a move that was never seen, the product of its q and
-slack is a small positive number instead of n_sj = 0, which shrinks from step to step: so one program finds out which of
+slack is a small positive number instead of n_sj = 0. It shrinks from step to step, so that the steps find which of
 these moves the likeliest chain needs. A class of chains with a gap keeps u within [0, high] in the same way.
 
 All steps are Newton's, shortened where a q or a slack would lose more than nine tenths; the site's page "How is the
@@ -22,13 +22,13 @@ of states that are nearly always left for one other state would drown in roundin
 
 from __future__ import annotations
 
-from typing import NamedTuple
+from typing import Any, NamedTuple
 
 import jax
 import jax.numpy as jnp
 import numpy as np
+from jax import Array
 
-from jaxbandit.base import Array
 from jaxbandit.confidence.row.arithmetic import Row, alone, at_largest, beside, dot, each, largest, sum_of
 from jaxbandit.fast import larger, smaller
 
@@ -173,7 +173,7 @@ def step(point: Point, target: Row, paid: Array, barrier: Array, push: Array | N
 
 
 def _changes(
-    slopes: Array, flow: Array, residual: Array, inverse_spread: Array, theta: Array, pair_scale: Array, y: Array,
+    slopes: Any, flow: Any, residual: Array, inverse_spread: Array, theta: Any, pair_scale: Array, y: Array,
     box: Box | None, barrier: Array, u: Array, push: Array | None,
 ) -> tuple[Array, Array]:  # fmt: skip
     """du and dm, the changes of the relative values and of the mean; dm is 0 where the mean is given."""
@@ -207,7 +207,7 @@ def _changes(
 
 
 def _solved(matrix: Array, right: Array, scale: Array) -> Array:
-    """matrix^-1 right for symmetric matrices [S, S, ...] and [S, many, ...]; negative pivots are taken for positive."""
+    """matrix^-1 right for symmetric matrices [S, S, ...] and [S, many, ...]; negative pivots count as positive."""
     states = len(matrix)
     line = jnp.arange(states).reshape(-1, 1, *[1] * (matrix.ndim - 2))
     least = 10 * float(np.finfo(matrix.dtype).eps) * scale[None, None]
@@ -217,4 +217,5 @@ def _solved(matrix: Array, right: Array, scale: Array) -> Array:
         row = row / larger(jnp.abs(jax.lax.dynamic_slice_in_dim(row, k, 1, 1)), least)
         return jnp.where(line == k, row, rows - jax.lax.dynamic_slice_in_dim(rows, k, 1, 1) * row)
 
-    return jax.lax.fori_loop(0, states, eliminate, jnp.concatenate([matrix, right], 1))[:, states:]
+    found: Array = jax.lax.fori_loop(0, states, eliminate, jnp.concatenate([matrix, right], 1))[:, states:]
+    return found

@@ -11,8 +11,8 @@ from __future__ import annotations
 from typing import NamedTuple
 
 import jax.numpy as jnp
+from jax import Array
 
-from jaxbandit.base import Array
 from jaxbandit.fast import larger
 
 Matrix = list[list[Array]]

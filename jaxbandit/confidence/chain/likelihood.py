@@ -12,9 +12,10 @@ from typing import NamedTuple
 import jax
 import jax.numpy as jnp
 import numpy as np
+from jax import Array
+from jax.typing import ArrayLike
 
 from jaxbandit.arguments import Numbers, accepts
-from jaxbandit.base import Array
 from jaxbandit.confidence.chain import many_states, two_states, two_states_upper
 from jaxbandit.confidence.chain.multistart import STEPS_OF_THREE
 from jaxbandit.confidence.chain.two_states import TINY
@@ -33,16 +34,19 @@ class LikeliestChain(NamedTuple):
 
 @accepts(counts=COUNTS, reward=PAID, mean=Numbers("[...]"), gap=GAP)
 @partial(jax.jit, inline=True)
-def chain_likelihood_ratio(counts: Array, reward: Array, mean: Array, gap: Array | None = None) -> Array:
-    """How much likelier the counts are under the likeliest chain than under any chain with at least a mean.
+def chain_likelihood_ratio(
+    counts: ArrayLike, reward: ArrayLike, mean: Array | float, gap: Array | float | None = None
+) -> Array:
+    """How much likelier the counts are under the likeliest chain than under any chain whose mean is at least `mean`.
 
     With L(Q) = sum over s and j of n_sj log Q_sj, n = `counts`, and m = `mean` it is
 
         J(m) = max of L(Q) - max of L(Q) over chains Q with a stationary mean of at least m,
 
-    without a gap the smallest sum over s of N_s KL(p_s || Q_s) over the latter, N_s the departures of state s and p_s
-    its estimated row. A chain's gap is the range of the rewards over the range of its relative values
-    (`chains.reward_gap`); for two states P01 + P10. With a gap, both maxima are over chains that have at least that.
+    without a gap the smallest sum over s of N_s KL(p_s || Q_s) over the chains of the second maximum, with N_s the
+    departures from state s and p_s its estimated row. A chain's gap is the range of the rewards over the range of its
+    relative values (`chains.reward_gap`); for two states P01 + P10. With a gap, both maxima are over chains that have
+    at least that.
 
     Args:
       counts: [..., S, S], the transitions of one trajectory, up to about 1e7 of them.
@@ -52,7 +56,7 @@ def chain_likelihood_ratio(counts: Array, reward: Array, mean: Array, gap: Array
 
     Returns:
       J [...], at least 0, exactly 0 up to `chain_mean`; 1e30 where no chain is good enough; never NaN. Two states:
-      within 1e-5 max(1, J), or what a change of `mean` by four units in its last place explains; with a gap within
+      within 1e-5 max(1, J), or the effect of a change of `mean` by four units in its last place; with a gap within
       3e-4. Three states: 99.7 of 100 are within 1e-3 max(1, J), 99 within 1e-5. More states, and classes of chains with
       more than two, are solved in float64: 99 of 100 within 1e-3. The rest are arms that never came back to a state:
       there J may be too large by some tenths, or is so large that no policy would play the arm.
@@ -68,13 +72,13 @@ def chain_likelihood_ratio(counts: Array, reward: Array, mean: Array, gap: Array
 
 @accepts(counts=COUNTS, reward=PAID, gap=GAP)
 @partial(jax.jit, inline=True)
-def chain_mean(counts: Array, reward: Array, gap: Array | None = None) -> Array:
-    """The stationary mean [...] of the likeliest chain; of several as likely, the largest.
+def chain_mean(counts: ArrayLike, reward: ArrayLike, gap: Array | float | None = None) -> Array:
+    """The stationary mean [...] of the likeliest chain; of several equally likely ones, the largest.
 
     Args:
       counts: [..., S, S], the transitions of one trajectory, up to about 1e7 of them.
       reward: [..., S], paid on arrival, in [0, 1] for more than two states.
-      gap: None for all chains, or broadcast against [...], in [0, 1], for those that have at least that gap.
+      gap: None for all chains, or broadcast against [...], in [0, 1], for the chains with at least this gap.
 
     >>> round(float(chain_mean(jnp.array([[900, 1], [2, 600]]), jnp.array([0.0, 1.0]), 0.03)), 6)
     0.092796
@@ -84,7 +88,7 @@ def chain_mean(counts: Array, reward: Array, gap: Array | None = None) -> Array:
 
 @accepts(counts=COUNTS, reward=PAID, level=Numbers("[...]", 0, np.inf))
 @partial(jax.jit, inline=True)
-def chain_mean_upper(counts: Array, reward: Array, level: Array) -> Array:
+def chain_mean_upper(counts: Array, reward: Array, level: Array | float) -> Array:
     """The largest mean of a chain whose log-likelihood is at most `level` below that of the likeliest chain.
 
     That is the largest m with J(m) <= level, J as in `chain_likelihood_ratio`, over all chains.
@@ -106,7 +110,7 @@ def chain_mean_upper(counts: Array, reward: Array, level: Array) -> Array:
     0.4488
     """
     if counts.shape[-1] > 2:
-        upper = many_states.mean_upper(counts, reward, jnp.asarray(level, float))
+        upper: Array = many_states.mean_upper(counts, reward, jnp.asarray(level, float))
         if counts.shape[-1] == 3:
             pairs = _pairs(counts, reward)
             found = chain_mean_upper(pairs.counts, pairs.reward, jnp.broadcast_to(level, upper.shape)[None])
@@ -117,7 +121,7 @@ def chain_mean_upper(counts: Array, reward: Array, level: Array) -> Array:
     return low + (high - low) * two_states_upper.share_upper(ordered, level)
 
 
-def likeliest_chain(counts: Array, reward: Array, gap: Array | None = None) -> LikeliestChain:
+def likeliest_chain(counts: ArrayLike, reward: ArrayLike, gap: Array | float | None = None) -> LikeliestChain:
     """The likeliest chain, of the chains whose gap is at least `gap`."""
     counts, reward = jnp.asarray(counts), jnp.asarray(reward, float)
     if counts.shape[-1] > 2:
@@ -130,12 +134,17 @@ def likeliest_chain(counts: Array, reward: Array, gap: Array | None = None) -> L
 
 
 def ratio_to(
-    chain: LikeliestChain, counts: Array, reward: Array, mean: Array, gap: Array | None = None, quick: bool = False
+    chain: LikeliestChain,
+    counts: ArrayLike,
+    reward: ArrayLike,
+    mean: ArrayLike,
+    gap: Array | float | None = None,
+    quick: bool = False,
 ) -> Array:
     """`chain_likelihood_ratio`, given the likeliest chain.
 
-    `quick` takes half the time for three states without a gap; of counts that plays reach, 2 in 1,000 are then off by
-    more than 0.1 max(1, J).
+    `quick` takes half the time for three states without a gap; of the counts met in play, 2 in 1,000 are then off
+    by more than 0.1 max(1, J).
     """
     counts, reward = jnp.asarray(counts), jnp.asarray(reward, float)
     if not isinstance(chain.parts, (two_states.Estimates, two_states.InClass)):
@@ -157,12 +166,12 @@ def ratio_to(
     return jnp.where(chain.mean >= mean, 0, jnp.where(mean < high, ratio, NEVER))
 
 
-def _for_each(gap: Array | None, counts: Array) -> Array | None:
+def _for_each(gap: Array | float | None, counts: Array) -> Array | None:
     return None if gap is None else jnp.broadcast_to(jnp.asarray(gap, float), counts.shape[:-2])
 
 
 class _Pairs(NamedTuple):
-    """Each two of three states as a chain of their own, along one axis, so that one program solves all."""
+    """Each pair of the three states as a chain of its own, along one axis, so that one program solves all."""
 
     counts: Array  # [3, ..., 2, 2]
     reward: Array  # [3, ..., 2]
@@ -172,7 +181,7 @@ class _Pairs(NamedTuple):
 def _pairs(counts: Array, reward: Array) -> _Pairs:
     """The pairs of three states.
 
-    Chains that hardly ever return to the third state have nearly the pair's mean. The search comes to them only slowly.
+    Chains that hardly ever return to the third state have nearly the pair's mean, and the search is slow to reach them.
     """
     pairs = []
     for a, b, other in ((0, 1, 2), (0, 2, 1), (1, 2, 0)):
@@ -182,7 +191,7 @@ def _pairs(counts: Array, reward: Array) -> _Pairs:
     return _Pairs(*map(jnp.stack, zip(*pairs, strict=True)))
 
 
-def _ordered(counts: Array, reward: Array) -> tuple[two_states.Counts, Array, Array]:
+def _ordered(counts: ArrayLike, reward: ArrayLike) -> tuple[two_states.Counts, Array, Array]:
     """Counts with the better paid state second, the lower reward and the higher one."""
     counts, reward = jnp.asarray(counts), jnp.asarray(reward, float)
     first, second = reward[..., 0], reward[..., 1]

@@ -20,8 +20,9 @@ from typing import Any
 
 import jax
 import jax.numpy as jnp
+from jax import Array
 
-from jaxbandit.base import Array, total
+from jaxbandit.base import total
 from jaxbandit.confidence.chain.interior_point import TINY
 from jaxbandit.confidence.chain.multistart import STEPS_OF_THREE, class_likeliest, least
 from jaxbandit.confidence.row.arithmetic import alone, dot, each, largest, row_of, sum_of
@@ -32,9 +33,9 @@ _STEPS_OF_BOUND = 8
 
 
 def in_double_where_needed(function: Callable[..., Any]) -> Callable[..., Any]:
-    """A function of counts, ..., gap that is computed in float64 but for three states without a gap.
+    """A function of counts, ..., gap, computed in float64 except for three states without a gap.
 
-    What it returns is rounded to the program's floats.
+    Its results are rounded to the program's floats.
     """
 
     @wraps(function)
@@ -52,7 +53,7 @@ def in_double_where_needed(function: Callable[..., Any]) -> Callable[..., Any]:
 
 @in_double_where_needed
 def likeliest(counts: Array, reward: Array, *, gap: Array | None) -> tuple[Array, Array]:
-    """The stationary mean [...] of the likeliest chain of the class, of several the largest; and J of that chain.
+    """The stationary mean [...] of the class's likeliest chain, the largest if there are several, and J of that chain.
 
     Args:
       counts: n, [..., S, S] int, the transitions of one trajectory, up to about 1e7 of them.

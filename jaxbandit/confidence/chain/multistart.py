@@ -12,8 +12,9 @@ from __future__ import annotations
 
 import jax
 import jax.numpy as jnp
+from jax import Array
 
-from jaxbandit.base import Array, total
+from jaxbandit.base import total
 from jaxbandit.confidence.chain.interior_point import Point, ahead, step
 from jaxbandit.confidence.chain.interior_point_three_states import Matrix, PointOfThree, step_of_three
 from jaxbandit.confidence.chain.row_divergence_three_states import divergence, log_and_rest
@@ -125,7 +126,7 @@ def _found_of_three(n: Row, paid: Array, begun: Point, extra: Row, steps: int) -
         return step_of_three(point, target, gain), share * 0.1
 
     matrices = (turned(row) for row in (begun.q, begun.slack, begun.drift))
-    point = PointOfThree(*matrices, *map(list, (begun.weight, begun.total, begun.value, begun.moment)))
+    point = PointOfThree(*matrices, *map(list, (begun.weight, begun.total, begun.value, begun.moment)))  # type: ignore[arg-type]
     share = jnp.ones((), begun.mean.dtype)
     point, _ = jax.lax.fori_loop(0, steps, again, (point, share))
     slack, drift = ([jnp.stack([row[j] for row in rows]) for j in places] for rows in (point.slack, point.drift))
@@ -133,7 +134,7 @@ def _found_of_three(n: Row, paid: Array, begun: Point, extra: Row, steps: int) -
     return begun._replace(slack=slack, drift=drift, weight=weight, total=total, value=value)
 
 
-def _ratio_at(value: Array, n: Row, paid: Array, mean: Array) -> Array:
+def _ratio_at(value: Array, n: list[Array], paid: Array, mean: Array) -> Array:
     """J of the likeliest chain with these relative values, whatever they are: never below the least J."""
     v = [value[j][None] - value - (mean[None] - paid) for j in range(3)]  # each an array over s
     apart = [(value[j] - value[k])[None] for j, k in ((0, 1), (0, 2), (1, 2))]
@@ -156,4 +157,5 @@ def _ratio(n: Row, point: Point, paid: Array) -> Array:
         return log_and_rest(x * v, larger((slack + drift) * beside(n, inverse), 1e-12))
 
     parts = dot(n, each(excess, v, point.slack, point.drift)) - x * dot(n, v)
-    return total(jnp.moveaxis(alone(n, parts), 0, -1))
+    ratio: Array = total(jnp.moveaxis(alone(n, parts), 0, -1))
+    return ratio

@@ -1,4 +1,4 @@
-"""How much less likely a row of three states is, at best, where it has to give moves an expected value of at least 0.
+"""How much less likely a row of three states is, at best, if the expected value of its moves has to be at least 0.
 
 n_j moves to state j were seen, a move to j is worth v_j, and p_j = n_j / N. Among all rows q
 
@@ -13,8 +13,8 @@ from __future__ import annotations
 
 import jax.numpy as jnp
 import numpy as np
+from jax import Array
 
-from jaxbandit.base import Array
 from jaxbandit.fast import larger, log, polynomial
 
 TINY = 1e-30

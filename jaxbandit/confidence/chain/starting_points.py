@@ -10,8 +10,8 @@ from __future__ import annotations
 from functools import reduce
 
 import jax.numpy as jnp
+from jax import Array
 
-from jaxbandit.base import Array
 from jaxbandit.confidence.chain.interior_point import TINY, Box, Point, ahead, staying
 from jaxbandit.confidence.row.arithmetic import MOST_LISTED, Row, alone, array_of, beside, dot, each, sum_of
 from jaxbandit.confidence.row.stationary_mean import excursions
@@ -36,7 +36,7 @@ def begun(n: Row, paid: Array, mean: Array | None, goal: Array, high: Array | No
     """The starting point, and the transitions that were added to n so that its chain has about the wanted mean.
 
     For each move that was not seen, half a transition is added, or less if the mean becomes too large. If it is too
-    small, transitions to the goal are added, so many that the chain leaves every state more often by the same factor.
+    small, so many transitions to the goal are added that the chain leaves every state more often by the same factor.
     Where `mean` is None any mean will do, and `goal` is not used.
     """
     same = staying(n, paid)
@@ -91,7 +91,7 @@ def chain_of(counts: Row, paid: Array) -> tuple[Row, Array, Array]:
     lasting = jnp.moveaxis(array_of(lengths), -1, 0)
     gained = lasting * (jnp.moveaxis(array_of(means), -1, 0) - mean[None]) / lasting[-1:]
     gained = gained - gained[-1:]
-    # the entries of `home` and of the last state are in each other's place
+    # the entries of `home` and of the last state are swapped
     swapped = sum(jnp.where(home == s, gained[s], 0) for s in range(last))
     return q, mean, jnp.stack([*(jnp.where(home == s, 0, gained[s]) for s in range(last)), swapped])
 

@@ -24,8 +24,8 @@ from __future__ import annotations
 from typing import NamedTuple
 
 import jax.numpy as jnp
+from jax import Array
 
-from jaxbandit.base import Array
 from jaxbandit.fast import larger, log_and_excess, smaller
 
 PAIRS = 2  # of steps
@@ -48,7 +48,7 @@ class Estimates(NamedTuple):
 
 
 class InClass(NamedTuple):
-    """The likeliest chain (A, B) of a class: that of the estimates, or one on the line a + b = gap."""
+    """The likeliest chain (A, B) of a class: the estimated chain, or one on the line a + b = gap."""
 
     a: Array
     b: Array
@@ -60,10 +60,10 @@ class InClass(NamedTuple):
 Likeliest = Estimates | InClass
 
 
-def likeliest(counts: Counts, gap: Array | None) -> tuple[Array, Likeliest]:
+def likeliest(counts: Counts, gap: Array | float | None) -> tuple[Array, Likeliest]:
     """The likeliest chain in the class of a gap, or of all chains, and its share of state 1: A / (A + B).
 
-    Of several as likely, it is one with the largest share.
+    Of several equally likely ones, it is one with the largest share.
     """
     n00, n01, n10, n11 = counts
     of_out, of_back = 1 / larger(n00 + n01, 1), 1 / larger(n10 + n11, 1)
@@ -89,7 +89,7 @@ def _inverses(first: Array, second: Array) -> tuple[Array, Array]:
     return second * both, first * both
 
 
-def _likeliest_share(counts: Counts, gap: Array) -> tuple[Array, Array]:
+def _likeliest_share(counts: Counts, gap: Array | float) -> tuple[Array, Array]:
     """The w in [0, 1] that maximises L(gap w, gap (1 - w)), and 1 - w.
 
     The derivative by w is a sum of four terms with poles at 0, at 1, and beyond each. Two kinds of steps take turns.
@@ -110,7 +110,7 @@ def _likeliest_share(counts: Counts, gap: Array) -> tuple[Array, Array]:
     return _newton(counts, gap, w, rest)
 
 
-def _newton(counts: Counts, gap: Array, w: Array, rest: Array) -> tuple[Array, Array]:
+def _newton(counts: Counts, gap: Array | float, w: Array, rest: Array) -> tuple[Array, Array]:
     """A step towards the w where up = n01 / w + n11 gap / (1 - gap + gap w) equals `down`, the same for 1 - w."""
     n00, n01, n10, n11 = counts
     w, rest = larger(w, 1e-9), larger(rest, 1e-9)
@@ -139,7 +139,7 @@ def _balance(low: Array, high: Array, push: Array) -> tuple[Array, Array]:
     return jnp.where(left, part, 1 - part), jnp.where(left, 1 - part, part)
 
 
-def likelihood_ratio(counts: Counts, chain: Likeliest, above: Array, below: Array, gap: Array | None) -> Array:
+def likelihood_ratio(counts: Counts, chain: Likeliest, above: Array, below: Array, gap: Array | float | None) -> Array:
     """J(mu) for mu = above / (above + below), where that is larger than the share of `chain`.
 
     With x = (a - A) / (1 - a), y = (a - A) / A, z = (B - b) / b and w = (B - b) / (1 - B) it is
@@ -154,7 +154,7 @@ def likelihood_ratio(counts: Counts, chain: Likeliest, above: Array, below: Arra
     """
     if isinstance(chain, Estimates):
         return _ratio_to_all(counts, chain, above, below)
-    return _ratio_to_class(counts, chain, above, below, gap)
+    return _ratio_to_class(counts, chain, above, below, gap)  # type: ignore[arg-type]  # `InClass` has a gap
 
 
 def _ratio_to_all(counts: Counts, chain: Estimates, above: Array, below: Array) -> Array:
@@ -177,7 +177,7 @@ def _ratio_to_all(counts: Counts, chain: Estimates, above: Array, below: Array) 
     return larger(rows + jnp.where(n01 > 0, 0, n00 * x_share) + jnp.where(n11 > 0, 0, n10 * z_share), 0)
 
 
-def _ratio_to_class(counts: Counts, chain: InClass, above: Array, below: Array, gap: Array) -> Array:
+def _ratio_to_class(counts: Counts, chain: InClass, above: Array, below: Array, gap: Array | float) -> Array:
     n00, n01, n10, n11 = counts
     of_a, of_stay_0, of_b, of_stay_1 = chain.inverses
     odds = below / above

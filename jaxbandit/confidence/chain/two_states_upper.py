@@ -1,4 +1,4 @@
-"""The largest share of the better paid state among the chains with two states that the counts leave likely.
+"""The largest share of the better paid state among the chains with two states that are likely given the counts.
 
 Counts n_ij, departures N0 and N1, estimates p and q, and chains (a, b) are those of `two_states`. Among all chains
 
@@ -24,13 +24,13 @@ from typing import NamedTuple
 
 import jax.numpy as jnp
 import numpy as np
+from jax import Array
 
-from jaxbandit.base import Array
 from jaxbandit.confidence.bernoulli import begin
 from jaxbandit.confidence.chain.two_states import TINY, Counts, likeliest
 from jaxbandit.fast import computed_once, exponential, larger, log_of_sum, smaller
 
-MOST = 1e20  # of z = nu / (n10 - nu); from there on nu is n10 but for rounding
+MOST = 1e20  # of z = nu / (n10 - nu); from there on nu is n10 up to rounding
 
 
 class Point(NamedTuple):
@@ -43,7 +43,7 @@ class Point(NamedTuple):
     bend: Array  # left^2 dw/dnu
 
 
-def share_upper(counts: Counts, level: Array) -> Array:
+def share_upper(counts: Counts, level: Array | float) -> Array:
     """U(level), never below the share of the likeliest chain, and exactly that at level 0.
 
     Args:
@@ -68,8 +68,8 @@ def share_upper(counts: Counts, level: Array) -> Array:
     return jnp.where((level > 0) & (counts.n10 > 0), larger(up / larger(up + down, TINY), own), own)
 
 
-def _begin(counts: Counts, level: Array) -> Array:
-    """About the z of the root, from the z at which each row alone would take all of the level.
+def _begin(counts: Counts, level: Array | float) -> Array:
+    """Approximately the z of the root, from the z at which each row alone would use up the level.
 
     `begin` knows these two within 0.7 %. The reciprocals of their squares are added, as is right where both rows' parts
     of G grow with the square of z.
@@ -87,7 +87,7 @@ def _begin(counts: Counts, level: Array) -> Array:
     return low / jnp.sqrt(1 + ratio * ratio)
 
 
-def _at(counts: Counts, z: Array, level: Array) -> Point:
+def _at(counts: Counts, z: Array, level: Array | float) -> Point:
     """The chain at z."""
     n00, n01, n10, n11 = counts
     out = n00 + n01
@@ -114,7 +114,7 @@ def _better(point: Point, z: Array) -> Array:
 
 
 def _missing(counts: Counts, point: Point) -> Array:
-    """How much x lacks of the root: Halley's step in x, and what the third derivative adds to it.
+    """The distance from x to the root: Halley's step in x, and what the third derivative adds to it.
 
     As dG/dx grows with x up to n10, its mean over a step up is at most n10. Over a step down it is at least half of nu
     for a parabola; the third derivative is left out where that bound is near, or where state 1 was always left.

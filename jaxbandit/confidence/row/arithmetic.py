@@ -14,8 +14,8 @@ from typing import Any
 
 import jax
 import jax.numpy as jnp
+from jax import Array
 
-from jaxbandit.base import Array
 from jaxbandit.fast import computed_once, larger, smaller
 
 MOST_LISTED = 3  # states
@@ -61,7 +61,7 @@ def kept(row: Row) -> Row:
 
 def sum_of(row: Row) -> Array:
     """The sum of row_j over the states, always in the same order."""
-    return sum(row) if isinstance(row, list) else _in_pairs(jnp.add, row)
+    return sum(row) if isinstance(row, list) else _in_pairs(jnp.add, row)  # type: ignore[return-value]
 
 
 def dot(row: Row, other: Row) -> Array:
@@ -101,7 +101,7 @@ def _of_larger(a: tuple[Array, Array], b: tuple[Array, Array]) -> tuple[Array, A
 
 
 def _in_pairs(operation: Callable[[Any, Any], Any], row: Any) -> Any:
-    """An associative operation on all entries [S, ...], by neighbours and neighbours of those: [1, ...].
+    """An associative operation on all entries [S, ...], in pairs of neighbours, then of pairs, and so on: [1, ...].
 
     XLA's own reductions over a first axis are not vectorised over the last one. The result is computed once: XLA would
     repeat these few cheap operations for every entry of a row that is made with it.

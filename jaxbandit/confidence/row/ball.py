@@ -19,9 +19,10 @@ from typing import get_args
 import jax
 import jax.numpy as jnp
 import numpy as np
+from jax import Array
+from jax.typing import ArrayLike
 
 from jaxbandit.arguments import Numbers, accepts
-from jaxbandit.base import Array
 from jaxbandit.confidence.bernoulli import RADIUS, SOLVERS, Solver
 from jaxbandit.confidence.row.arithmetic import (
     Row,
@@ -47,11 +48,11 @@ _HEAVIER = 1e6  # a state this many times heavier than the best one has K evalua
 
 @accepts(p=Numbers("[..., S]", 0, 1, law=True), values=Numbers("[..., S]"), radius=RADIUS, solver=SOLVERS)
 @partial(jax.jit, static_argnames="solver")
-def kl_ball_max(p: Array, values: Array, radius: Array, solver: Solver = "halley") -> tuple[Array, Array]:
+def kl_ball_max(p: ArrayLike, values: ArrayLike, radius: ArrayLike, solver: Solver = "halley") -> tuple[Array, Array]:
     """The largest sum of q_j values_j over rows q with KL(p || q) <= radius, and a row that reaches it.
 
     KL(p || q) = sum of p_j log(p_j / q_j), with 0 log 0 = 0. The row is q_j = p_j / (1 - tau (values_j - maximum));
-    where that sums to less than 1, which takes a state with the largest value and p_j = 0, the state has the rest.
+    where these sum to less than 1, a state with the largest value has p_j = 0, and it takes the rest.
 
     Args:
       p: [..., S], each row sums to 1; entries may be 0.
@@ -79,8 +80,8 @@ def kl_ball_max(p: Array, values: Array, radius: Array, solver: Solver = "halley
         jnp.broadcast_to(values, shape),
         jnp.broadcast_to(radius, shape[:-1]),
     )
-    p = row_of(p)
-    maximum, row = weighted_mean_max(p, row_of(values), each(jnp.ones_like, p), radius, solver)
+    centre = row_of(p)
+    maximum, row = weighted_mean_max(centre, row_of(values), each(jnp.ones_like, centre), radius, solver)
     return maximum, array_of(row)
 
 
@@ -88,7 +89,7 @@ def weighted_mean_max(p: Row, values: Row, weights: Row, radius: Array, solver: 
     """The largest v = sum of q_j w_j values_j / sum of q_j w_j over KL(p || q) <= radius, and a row that reaches it.
 
     Args:
-      p, values, weights: S arrays [...] each, as is the row returned; the weights w_j positive, in any one unit.
+      p, values, weights: S arrays [...] each, as is the row returned; the weights w_j positive, in any common unit.
       radius, solver: as in `kl_ball_max`.
     """
     if solver not in get_args(Solver):
@@ -220,11 +221,11 @@ def _bisected(problem: Problem, target: Target) -> tuple[Array, Array]:
 
 
 def _row(problem: Problem, x: Row, gain: Array, multiplier: Array) -> Row:
-    """The row of `nearest`, with the entries of the largest x set to what the others lack of 1."""
+    """The row of `nearest`, with the entries of the largest x set so that the row sums to 1."""
     found = nearest(problem.p, problem.weights, problem.below, x, gain, multiplier, 2).row
     shares = _ends(x, problem.p)
     others = each(lambda share, a: jnp.where(share > 0, 0, a), shares, found)
-    inverse = 1 / larger(sum_of(others), 1)  # the sum exceeds 1 where an entry's 1 - z r_j is near 0 and has few digits
+    inverse = 1 / larger(sum_of(others), 1)  # the sum exceeds 1 where an entry's 1 - z r_j is near 0, with few digits
     others = each(lambda a: a * inverse, others)
     missing = larger(1 - sum_of(others), 0)
     return each(lambda share, a: a + missing * share, shares, others)

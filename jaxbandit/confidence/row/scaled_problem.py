@@ -16,8 +16,8 @@ from typing import NamedTuple
 
 import jax.numpy as jnp
 import numpy as np
+from jax import Array
 
-from jaxbandit.base import Array
 from jaxbandit.confidence.bernoulli import begin
 from jaxbandit.confidence.row.arithmetic import Row, at_largest, chosen_sum, dot, each, kept, largest
 from jaxbandit.fast import exponential, larger, smaller

@@ -8,9 +8,10 @@ from functools import partial
 import jax
 import jax.numpy as jnp
 import numpy as np
+from jax import Array
+from jax.typing import ArrayLike
 
 from jaxbandit.arguments import Numbers, accepts
-from jaxbandit.base import Array
 from jaxbandit.confidence.bernoulli import RADIUS, SOLVERS, Solver
 from jaxbandit.confidence.row.arithmetic import Row, chosen_sum, each, smallest, sum_of
 from jaxbandit.confidence.row.ball import weighted_mean_max
@@ -29,7 +30,7 @@ ESCAPE = 1e-12  # probability added to every other row's step to `state`, so tha
 @accepts(**ARGUMENTS)
 @partial(jax.jit, static_argnames="solver")
 def stationary_mean_upper(
-    transition: Array, reward: Array, state: Array, radius: Array, solver: Solver = "halley"
+    transition: ArrayLike, reward: ArrayLike, state: ArrayLike, radius: ArrayLike, solver: Solver = "halley"
 ) -> Array:
     """The largest stationary mean when row `state` may be any q with KL(transition[state] || q) <= radius.
 
@@ -41,7 +42,7 @@ def stationary_mean_upper(
     which is a weighted mean over the cycles from `state` back to `state`: the cycle that begins with a step to b has
     the length 1 + g_b (its weight) and the mean reward (reward[state] + h_b) / (1 + g_b) (its value).
     `ball.weighted_mean_max` maximises it without a search over rows. In every other row 1e-12 is added to the
-    probability of a step to `state`, so that an estimate with no way back to `state` needs no case of its own.
+    probability of a step to `state`, so that an estimate with no way back to `state` is not a special case.
 
     Args:
       transition: [..., S, S], rows sum to 1.
@@ -53,7 +54,7 @@ def stationary_mean_upper(
     Returns:
       the mean [...], never NaN. In float32 it is within 2e-6 times the range of the rewards where every state leads
       back to `state`, and for any estimate from plays. Of other chains with three states, drawn at random, 7 in 10,000
-      are worse, by up to 0.7.
+      have larger errors, up to 0.7.
 
     Raises:
       ValueError: the solver's name is unknown.
@@ -71,7 +72,7 @@ def stationary_mean_upper(
 @accepts(**ARGUMENTS)
 @partial(jax.jit, static_argnames="solver")
 def stationary_mean_lower(
-    transition: Array, reward: Array, state: Array, radius: Array, solver: Solver = "halley"
+    transition: ArrayLike, reward: ArrayLike, state: ArrayLike, radius: ArrayLike, solver: Solver = "halley"
 ) -> Array:
     """The smallest stationary mean when row `state` may be any q with KL(transition[state] || q) <= radius.
 
@@ -96,11 +97,13 @@ def stationary_mean_lower(
     return -weighted_mean_max(p, each(lambda mean: -mean, means), lengths, radius, solver)[0]
 
 
-def excursions(transition: Array, reward: Array, state: Array, radius: Array) -> tuple[Row, Row, Row, Array]:
+def excursions(
+    transition: ArrayLike, reward: ArrayLike, state: ArrayLike, radius: ArrayLike
+) -> tuple[Row, Row, Row, Array]:
     """What `weighted_mean_max` needs: the row p of `state`, the cycles' mean rewards, their lengths, and the radius.
 
     Entry b of the three rows belongs to the cycle that begins with a step to state b, with `state` and the last state
-    in each other's place: the last entry is the cycle of one play that stays in `state`.
+    swapped: the last entry is the cycle of one play that stays in `state`.
 
     Args:
       transition, reward, state, radius: as in `stationary_mean_upper`.
@@ -195,7 +198,7 @@ def _eliminated(moves: Array, paid: Array) -> tuple[Array, Array]:
     States are eliminated one by one without subtractions (Grassmann, Taksar and Heyman): the probability of leaving a
     state is the sum of its row's entries for the states that remain, never 1 less the diagonal, so that a state which
     the chain hardly ever leaves keeps its digits. A state's row, divided by that sum, takes the state's place in all
-    other rows, those of eliminated states as well; in the end every row leads to the last state alone.
+    other rows, also those of eliminated states; in the end every row leads to the last state alone.
 
     Args:
       moves: [S - 1, S, ...], the rows of the states but the last.

@@ -29,8 +29,8 @@ from typing import NamedTuple
 import jax
 import jax.numpy as jnp
 import numpy as np
+from jax import Array
 
-from jaxbandit.base import Array
 from jaxbandit.confidence.row.arithmetic import Row, at_largest, chosen_sum, dot, each, largest, sum_of
 from jaxbandit.fast import computed_once, larger, log, smaller
 
@@ -56,7 +56,7 @@ def nearest(p: Row, weights: Row, below: Row, x: Row, gain: Array, multiplier: A
 
     Args:
       p: row of probabilities, which sum to 1.
-      weights: w_j, positive, in any one unit.
+      weights: w_j, positive, in any common unit.
       below: any one number less m_j, for each state; only differences count.
       x: w_j (m_j - v), with a positive entry.
       gain: minus the sum of p_j x_j, positive: v less the mean of p, where the weights have mean 1 under p.
@@ -176,4 +176,5 @@ def _moved(p: Row, r: Row, last: Row, held: Array, z: Array, moves: int) -> Arra
         return computed_once(smaller(larger(delta - step, held), 1))
 
     delta = computed_once(smaller(larger(1 - z, held), 1))
-    return 1 - jax.lax.fori_loop(0, moves, lambda _, delta: moved(delta), delta, unroll=moves < 8)
+    root: Array = 1 - jax.lax.fori_loop(0, moves, lambda _, delta: moved(delta), delta, unroll=moves < 8)
+    return root
