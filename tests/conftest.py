@@ -7,6 +7,7 @@ cache of its own. Where few tests are asked for, by name, they run in this proce
 import json
 import os
 import shutil
+import sys
 import tempfile
 from collections import Counter
 from fnmatch import fnmatchcase
@@ -72,6 +73,12 @@ def pytest_collection_modifyitems(config, items):
     for (name, pattern), cases in marked.items():
         if whole_files and not cases:
             raise error(f"{name}: a mark names the case {pattern}, which does not exist")
+
+
+def pytest_runtest_teardown():
+    """A figure that a test leaves open is where the next test would draw."""
+    if pyplot := sys.modules.get("matplotlib.pyplot"):
+        pyplot.close("all")
 
 
 @pytest.fixture

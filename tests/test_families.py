@@ -141,11 +141,11 @@ def test_who_does_not_lead_stands_behind_whatever_rewards_are():
 def test_errors_begin_with_the_name(policy):
     arms = jaxbandit.two_state([0.5, 0.4], [0.4, 0.5], reward=(-1, 1))
     for family, message in (
-        (Poisson(), "^family: rewards from -1 to 1; Poisson's means lie in"),
-        (Gaussian(0.0), "^variance: 0.0 lies outside"),
-        (Gaussian(np.nan), "^variance: nan"),
-        (Gaussian, "^family: .* is none"),
-        ("Poisson", "^family: 'Poisson' is none"),
+        (Poisson(), r"^policies\['policy'\].family: rewards from -1 to 1; Poisson's means lie in"),
+        (Gaussian(0.0), r"^policies\['policy'\]: variance: 0.0 lies outside"),
+        (Gaussian(np.nan), r"^policies\['policy'\]: variance: nan"),
+        (Gaussian, r"^policies\['policy'\].family: .* is not a family"),
+        ("Poisson", r"^policies\['policy'\].family: 'Poisson' is not a family"),
     ):
         with pytest.raises(ValueError, match=message):
             simulate(arms, {"policy": policy(family=family)}, runs=2, horizon=3, progress=False)
@@ -395,10 +395,13 @@ def test_errors_of_chains_and_bounds():
             lambda: bounds.family_lower(bernoulli([0.5, 0.5, 0.1]), Bernoulli()),
             "^environment: arms 0 and 1 have the mean",
         ),
-        (lambda: simulate(arms, {"k": KLUCB(family=FAMILY_3)}, runs=2, horizon=2), "^family: every arm's states must"),
+        (
+            lambda: simulate(arms, {"k": KLUCB(family=FAMILY_3)}, runs=2, horizon=2),
+            r"^policies\['k'\].family: every arm's states must",
+        ),
         (
             lambda: simulate(arms, {"k": KLUCB(family=TwoStateChains(-1.0))}, runs=2, horizon=2),
-            "^kappa: -1.0 lies outside",
+            r"^policies\['k'\]: kappa: -1.0 lies outside",
         ),
     ):
         with pytest.raises(ValueError, match=message):

@@ -386,22 +386,6 @@ def test_a_declared_comparator_is_what_regret_is_measured_against(tmp_path):
         simulate(of_kind(SCENARIO, comparator=lambda self, plays: np.nan), **asked)
 
 
-def test_results_of_older_versions_are_read(tmp_path, monkeypatch):
-    """As version 2 wrote them: no problem in the header, no comparator."""
-    from jaxbandit.results import file
-
-    arrays = {}
-    monkeypatch.setattr(file, "_write_arrays", lambda handle, given: arrays.update(given))
-    result = simulate(SCENARIO, {"u": Uniform()}, runs=3, horizon=20)
-    result.save(tmp_path / "r.npz")
-    header = file.json.loads(str(arrays["header"]))
-    assert header.pop("problem") == "rested" and header["version"] == 3 and "comparator" not in arrays
-    np.savez(tmp_path / "old.npz", **arrays | {"header": np.array(file.json.dumps(header | {"version": 2}))})
-    old = Result.load(tmp_path / "old.npz")
-    assert old.problem == "rested" and old.comparator is None
-    np.testing.assert_array_equal(metrics.regret(old, "u"), metrics.regret(result, "u"))
-
-
 # who refuses them
 
 

@@ -151,7 +151,7 @@ def test_cycles_are_as_if_independent_to_the_test():
     key = jax.random.key(0)
     state, shown, step = arms.init(key), "", jax.jit(arms.step)
     for _ in range(12):
-        state, feedback = step(key, state, np.array([0]))
+        state, feedback = step(key, state, np.array([0]), 1)
         shown += str(int(feedback.states[0]))
     assert shown in "1100" * 4
     assert (shown.count("01"), shown.count("10")) in {(3, 3), (3, 2), (2, 3)}

@@ -131,7 +131,7 @@ def test_contract():
 
 @pytest.mark.parametrize("policy", [TVKLUCB(unvisited=1.5), KLUCBMC(unvisited=-0.1)])
 def test_bad_fields(policy):
-    with pytest.raises(ValueError, match=r"^unvisited: "):
+    with pytest.raises(ValueError, match=r"^policies\['p'\].unvisited: "):
         jaxbandit.simulate(markov(ROWS, UNIT), {"p": policy}, runs=1, horizon=10)
 
 
