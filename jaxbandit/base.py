@@ -8,6 +8,7 @@ from typing import Any, Literal, NamedTuple, Protocol
 import jax
 import jax.numpy as jnp
 import numpy as np
+from jax.typing import ArrayLike
 
 from jaxbandit.pytrees import pytree as pytree
 from jaxbandit.pytrees import stack as stack
@@ -25,7 +26,7 @@ Range = tuple[float, float]  # the least and the largest number that there can b
 ANY_REWARD: Range = (-math.inf, math.inf)
 
 
-def check_key(key: Array) -> None:
+def check_key(key: jax.Array) -> None:
     """Refuse anything but one `jax.random.key` of the default kind.
 
     Raises:
@@ -52,13 +53,13 @@ class Feedback(NamedTuple):
         never do.
     """
 
-    arms: Array
-    before: Array
-    states: Array
-    rewards: Array
-    t: Array
-    shown: Array | None = None
-    restarted: Array | None = None
+    arms: jax.Array
+    before: jax.Array
+    states: jax.Array
+    rewards: jax.Array
+    t: jax.Array
+    shown: jax.Array | None = None
+    restarted: jax.Array | None = None
 
     @classmethod
     def of(cls, arm: int, reward: float, *, t: int, before: int = 0, state: int = 0) -> Feedback:
@@ -148,16 +149,16 @@ class Environment(Protocol):
     """
 
     @property
-    def reward(self) -> Array | None:
+    def reward(self) -> np.ndarray | jax.Array | None:
         """[K, S], what each state of each arm pays, or None."""
 
-    def means(self) -> Array:
+    def means(self) -> np.ndarray:
         """[K] float64, long-run reward per play. On the host."""
 
-    def init(self, key: Array) -> State:
+    def init(self, key: jax.Array) -> State:
         """Where the arms stand before the first round, from the run's key. Traced."""
 
-    def step(self, key: Array, state: State, arms: Array, t: Array) -> tuple[State, Feedback]:
+    def step(self, key: jax.Array, state: State, arms: jax.Array, t: jax.Array) -> tuple[State, Feedback]:
         """Where they stand after round `t` in which `arms` [M] int32, distinct, were played, and what is seen. Traced.
 
         `key` is the one that `init` received, the same in every round; `t` is an int32 scalar, from 1; the state's
@@ -181,10 +182,10 @@ class Policy(Protocol):
     policies whose `init` takes two arguments, the rewards and the states shown, [K] int32, and by no others.
     """
 
-    def init(self, reward: Array) -> State:
+    def init(self, reward: jax.Array) -> State:
         """What the policy knows before the first round, given what each state pays, `reward` [K, S]. Traced."""
 
-    def scores(self, key: Array, state: State, t: Array) -> Array:
+    def scores(self, key: jax.Array, state: State, t: jax.Array) -> jax.Array:
         """[K] floats, no NaN, for round t from 1; the M largest are played, the lowest arm first on ties. Traced.
 
         NaN counts as the lowest score; `simulate` counts the runs in which a policy that is not the library's made one,
@@ -204,19 +205,19 @@ class Family(Protocol):
     """
 
     @property
-    def range(self) -> tuple[Array, Array]:
+    def range(self) -> tuple[ArrayLike, ArrayLike]:
         """The least and the largest mean; -inf or inf where there is none."""
 
-    def divergence(self, mean: Array, other: Array) -> Array:
+    def divergence(self, mean: ArrayLike, other: ArrayLike) -> jax.Array:
         """D(mean || other), what a reward adds on average to the log-likelihood ratio of `mean` to `other`; 0 to inf.
 
         For Markov chains it is the rate of that, per play.
         """
 
-    def upper(self, mean: Array, radius: Array) -> Array:
+    def upper(self, mean: ArrayLike, radius: ArrayLike) -> jax.Array:
         """max{m : m >= mean, D(mean || m) <= radius}, for a radius in [0, inf]."""
 
-    def validate(self, reward: Array) -> None:
+    def validate(self, reward: np.ndarray) -> None:
         """Refuse rewards [K, S], what each state of each arm pays, that the family is not for. On the host.
 
         S is 0 where rewards are no finite table.
@@ -246,7 +247,7 @@ def reward_table(environment: Any) -> Array:
     return np.zeros((environment.arms, 0)) if environment.reward is None else environment.reward
 
 
-def total(values: Array) -> Array:
+def total(values: jax.Array) -> Array:
     """Sum over the last axis in its order: [..., S] to [...].
 
     The order in which `jnp.sum` adds may change with the number of runs that are played together, and with it the last

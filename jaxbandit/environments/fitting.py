@@ -5,10 +5,11 @@ from __future__ import annotations
 from typing import NamedTuple
 
 import numpy as np
+from numpy.typing import ArrayLike
 
 from jaxbandit import chains, divergences
 from jaxbandit.arguments import finite, number
-from jaxbandit.base import Array, described
+from jaxbandit.base import described
 from jaxbandit.environments.markov_arms import MOST_STATES, InitialState, MarkovArms, markov
 from jaxbandit.environments.sequences import Data, sequences
 
@@ -55,7 +56,7 @@ class Fit(NamedTuple):
 
 def fit(
     data: Data,
-    reward: Array | None = None,
+    reward: ArrayLike | None = None,
     *,
     prior: float = 0.0,
     exponent: float = 0.25,

@@ -7,10 +7,12 @@ from typing import ClassVar
 
 import jax.numpy as jnp
 import numpy as np
+from jax import Array
+from numpy.typing import ArrayLike
 
 from jaxbandit import chains
 from jaxbandit.arguments import finite
-from jaxbandit.base import Array, Feedback, Problem, pytree
+from jaxbandit.base import Feedback, Problem, pytree
 from jaxbandit.environments.markov_arms import (
     MOST_STATES,
     InitialState,
@@ -46,9 +48,9 @@ class HiddenArms:
 
     problem: ClassVar[Problem] = "hidden"
 
-    transition: Array
-    emission: Array
-    reward: Array
+    transition: np.ndarray | Array
+    emission: np.ndarray | Array
+    reward: np.ndarray | Array
     pairs: MarkovArms = field(repr=False)
 
     def means(self) -> np.ndarray:
@@ -88,7 +90,7 @@ class HiddenArms:
 
 
 def hidden(
-    transition: Array, emission: Array, reward: Array = (0.0, 1.0), *, initial_state: InitialState = 0
+    transition: ArrayLike, emission: ArrayLike, reward: ArrayLike = (0.0, 1.0), *, initial_state: InitialState = 0
 ) -> HiddenArms:
     """Hidden Markov arms from the laws of their states and of what these show.
 

@@ -7,10 +7,11 @@ from typing import ClassVar, NamedTuple
 
 import jax.numpy as jnp
 import numpy as np
+from jax import Array
 
 from jaxbandit import chains, draws, indices
 from jaxbandit.arguments import number
-from jaxbandit.base import Array, Feedback, Pairing, Problem, pytree
+from jaxbandit.base import Feedback, Pairing, Problem, pytree
 from jaxbandit.environments.markov_arms import MarkovArms
 
 
@@ -45,26 +46,26 @@ class RestartingArms:
     problem: ClassVar[Problem] = "restarting"
 
     arms: MarkovArms
-    discount: Array
-    threshold: Array = field(repr=False)  # uint32
+    discount: np.float64 | Array
+    threshold: np.uint32 | Array = field(repr=False)  # uint32
 
     @property
-    def reward(self) -> Array:
+    def reward(self) -> np.ndarray | Array:
         """[K, S], what each state of each arm pays."""
         return self.arms.reward
 
     @property
-    def transition(self) -> Array:
+    def transition(self) -> np.ndarray | Array:
         """[K, S, S], how an arm moves that is played."""
         return self.arms.transition
 
     @property
-    def passive(self) -> Array:
+    def passive(self) -> np.ndarray:
         """[K, S, S], how an arm moves within an episode if it is not played: not at all."""
         return np.broadcast_to(np.eye(self.reward.shape[-1]), self.transition.shape)
 
     @property
-    def initial(self) -> Array:
+    def initial(self) -> np.ndarray | Array:
         """[K, S], law of each arm's state at the beginning of an episode."""
         return self.arms.initial
 

@@ -7,10 +7,12 @@ from typing import ClassVar, NamedTuple
 
 import jax.numpy as jnp
 import numpy as np
+from jax import Array
+from numpy.typing import ArrayLike
 
 from jaxbandit import chains, draws
 from jaxbandit.arguments import finite, truth
-from jaxbandit.base import Array, Feedback, Pairing, Problem, pytree, static
+from jaxbandit.base import Feedback, Pairing, Problem, pytree, static
 from jaxbandit.environments.markov_arms import InitialState, long_run_means, markov
 from jaxbandit.fast import look_up_each
 from jaxbandit.probabilities import stochastic
@@ -44,13 +46,13 @@ class RestlessArms:
 
     pairing: ClassVar[Pairing] = "round"
 
-    transition: Array
-    reward: Array
-    initial: Array
-    transition_thresholds: Array = field(repr=False)  # [K, S, S-1] uint32
-    initial_thresholds: Array = field(repr=False)  # [K, S-1] uint32
-    passive: Array | None = None
-    passive_thresholds: Array | None = field(default=None, repr=False)  # [K, S, S-1] uint32
+    transition: np.ndarray | Array
+    reward: np.ndarray | Array
+    initial: np.ndarray | Array
+    transition_thresholds: np.ndarray | Array = field(repr=False)  # [K, S, S-1] uint32
+    initial_thresholds: np.ndarray | Array = field(repr=False)  # [K, S-1] uint32
+    passive: np.ndarray | Array | None = None
+    passive_thresholds: np.ndarray | Array | None = field(default=None, repr=False)  # [K, S, S-1] uint32
     observed: bool = static(False)  # whether the player sees all arms in every round
 
     @property
@@ -94,9 +96,9 @@ class RestlessArms:
 
 
 def restless(
-    transition: Array,
-    reward: Array,
-    passive: Array | None = None,
+    transition: ArrayLike,
+    reward: ArrayLike,
+    passive: ArrayLike | None = None,
     initial_state: InitialState = "stationary",
     *,
     observed: bool = False,

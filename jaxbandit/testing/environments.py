@@ -7,9 +7,10 @@ from typing import get_args
 import jax
 import jax.numpy as jnp
 import numpy as np
+from jax import Array
 
 from jaxbandit.arguments import integer
-from jaxbandit.base import Array, Environment, Feedback, Pairing, Problem, pairing, problem, reward_table
+from jaxbandit.base import Environment, Feedback, Pairing, Problem, pairing, problem, reward_table
 from jaxbandit.testing.averages import check_changing, check_long_run
 from jaxbandit.testing.pairings import check_plays, check_repeats, check_rounds, check_shared
 from jaxbandit.testing.requirements import require, require_close, require_numbers, shapes

@@ -7,9 +7,10 @@ from typing import Any
 import jax
 import jax.numpy as jnp
 import numpy as np
+from jax import Array
 
 from jaxbandit.arguments import integer
-from jaxbandit.base import Array, Environment, Feedback, Policy, Task, pairing, reward_table
+from jaxbandit.base import Environment, Feedback, Policy, Task, pairing, reward_table
 from jaxbandit.environments import markov
 from jaxbandit.selection import top_arms
 from jaxbandit.simulation.contracts import check_task

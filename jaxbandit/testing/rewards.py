@@ -7,8 +7,8 @@ from typing import Any
 import jax
 import jax.numpy as jnp
 import numpy as np
+from jax import Array
 
-from jaxbandit.base import Array
 from jaxbandit.sums import add_rewards, no_sums
 from jaxbandit.testing.requirements import STANDARD_ERRORS, require
 
