@@ -15,8 +15,8 @@ from typing import Any, NamedTuple, TypeVar
 import jax
 import jax.numpy as jnp
 import numpy as np
+from numpy.typing import ArrayLike
 
-from jaxbandit.base import Array
 from jaxbandit.probabilities import EXACT, ROUNDING, stochastic
 
 LARGEST = 1e30  # a number that float32 still holds
@@ -39,7 +39,7 @@ def shown(value: Any) -> str:
     return text if len(text) <= SHOWN else f"{text[:SHOWN].rstrip()} ..."
 
 
-def finite(name: str, values: Array) -> np.ndarray:
+def finite(name: str, values: ArrayLike) -> np.ndarray:
     """`values` as float64.
 
     Raises:
@@ -53,7 +53,7 @@ def finite(name: str, values: Array) -> np.ndarray:
     return array
 
 
-def as_floats(name: str, values: Array) -> np.ndarray:
+def as_floats(name: str, values: ArrayLike) -> np.ndarray:
     """`values` as float64, NaN and infinite ones too; text is no number, nor is a complex one or a date.
 
     Raises:
@@ -231,7 +231,7 @@ def is_traced(value: Any) -> bool:
     return isinstance(value, jax.core.Tracer) or (isinstance(value, list | tuple) and any(map(is_traced, value)))
 
 
-def check_together(given: dict[str, tuple[Any, Any]]) -> dict[str, Array]:
+def check_together(given: dict[str, tuple[Any, Any]]) -> dict[str, np.ndarray | jax.Array]:
     """Refuse arguments that are not what is wanted (see `accepts`): by name, each with its `Numbers`.
 
     Returns:
@@ -242,7 +242,7 @@ def check_together(given: dict[str, tuple[Any, Any]]) -> dict[str, Array]:
     """
     lengths: dict[str, tuple[int, str]] = {}
     before: dict[str, tuple[int, ...]] = {}
-    arrays: dict[str, Array] = {}
+    arrays: dict[str, np.ndarray | jax.Array] = {}
     for name, (value, (axes, low, high, law, kind)) in given.items():
         array = as_floats(name, value)
         letters = re.findall("[A-Z]", axes)

@@ -3,14 +3,16 @@
 from __future__ import annotations
 
 from functools import partial
-from typing import NamedTuple
+from typing import Any, NamedTuple
 
 import jax
 import jax.numpy as jnp
 import numpy as np
+from jax import Array
+from numpy.typing import ArrayLike
 
 from jaxbandit.arguments import as_floats, integer, shown
-from jaxbandit.base import Array, check_key, described
+from jaxbandit.base import check_key, described
 from jaxbandit.fast import threefry
 
 
@@ -29,7 +31,7 @@ class RunKeys(NamedTuple):
     order: Array | None
 
 
-def run_keys(key: Array, runs: Array, arms: int | None = None) -> RunKeys:
+def run_keys(key: Array, runs: ArrayLike, arms: int | None = None) -> RunKeys:
     """The keys of the runs with the numbers `runs` [R]: a function of the key and each number alone.
 
     Args:
@@ -57,14 +59,14 @@ def run_keys(key: Array, runs: Array, arms: int | None = None) -> RunKeys:
     return RunKeys(environment, policy, None if arms is None else _orders(order, arms))
 
 
-def check_numbers(name: str, values: Array) -> None:
+def check_numbers(name: str, values: ArrayLike) -> None:
     """Refuse what are no integers [N] from 0 on."""
     found = as_floats(name, values)
     if found.ndim != 1 or not found.size or not ((found >= 0) & (found < 2**31)).all() or (found % 1).any():
         raise ValueError(f"{name}: {shown(values)} are not integers [N] from 0 to 2^31 - 1")
 
 
-def _on_host(values: Array) -> Array:
+def _on_host(values: Any) -> Any:
     """The values in NumPy, unless they are being traced."""
     return values if isinstance(values, jax.core.Tracer) else np.asarray(values)
 

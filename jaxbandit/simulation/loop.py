@@ -10,9 +10,10 @@ from typing import Any, NamedTuple
 
 import jax
 import numpy as np
+from jax import Array
+from numpy.typing import ArrayLike
 
 from jaxbandit.arguments import integer, shown, truth
-from jaxbandit.base import Array
 from jaxbandit.interruption import ctrl_c
 from jaxbandit.results.result import Result, join_times
 from jaxbandit.simulation.fingerprint import check_versions, differences, fingerprint
@@ -35,7 +36,7 @@ def simulate(
     runs: int | range = 1000,
     horizon: int = 100_000,
     plays: int = 1,
-    times: Array | None = None,
+    times: ArrayLike | None = None,
     shuffle: bool = False,
     chunk: int | None = None,
     tile: int | None = None,

@@ -9,9 +9,10 @@ from dataclasses import dataclass
 from typing import Any
 
 import jax
+from jax import Array
 
 from jaxbandit.arguments import shown
-from jaxbandit.base import Array, Policy
+from jaxbandit.base import Policy
 from jaxbandit.simulation.tracing import VISITS, Program, one_of, recorder_program
 
 Recorder = Callable[..., Any]  # of (environment_state, policy_state, t), or of these and the policy

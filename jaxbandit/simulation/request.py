@@ -9,9 +9,11 @@ from typing import Any
 import jax
 import jax.numpy as jnp
 import numpy as np
+from jax import Array
+from numpy.typing import ArrayLike
 
 from jaxbandit.arguments import finite, integer, truth
-from jaxbandit.base import Array, Environment, Policy, Task, check_key, pairing, problem, reward_table, stack
+from jaxbandit.base import Environment, Policy, Task, check_key, pairing, problem, reward_table, stack
 from jaxbandit.simulation.contracts import check_contract, check_leaves, check_task
 from jaxbandit.simulation.recording import OfFour, Record, recorder_programs, recorders_of
 from jaxbandit.simulation.tracing import Program, Shown, Size, Traced, environment_program, one_of, policy_program
@@ -69,7 +71,7 @@ def check(
     runs: int | range = 1000,
     horizon: int = 100_000,
     plays: int = 1,
-    times: Array | None = None,
+    times: ArrayLike | None = None,
     shuffle: bool = False,
     record: Record | None = None,
 ) -> Request:
@@ -120,7 +122,7 @@ def check(
     tasks = [Task(each, int(plays), int(horizon), f"scenarios[{name!r}]") for name, each in named.items()]
     listed = _listed(policies, tasks)
     if key is None:  # jax.random.key(0), for which JAX would compile a program
-        words: Array = np.zeros(2, np.uint32)
+        words: Any = np.zeros(2, np.uint32)
         key = jax.random.wrap_key_data(words, impl="threefry2x32")
     check_key(key)
     request = Request(
@@ -240,7 +242,7 @@ def default_times(horizon: int) -> np.ndarray:
     return np.unique(np.rint(np.geomspace(1, horizon, 220)).astype(np.int64))
 
 
-def _times(times: Array | None, horizon: int) -> np.ndarray:
+def _times(times: ArrayLike | None, horizon: int) -> np.ndarray:
     if times is None:
         return default_times(horizon)
     try:

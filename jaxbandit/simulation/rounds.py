@@ -8,9 +8,11 @@ from typing import Any, NamedTuple
 import jax
 import jax.numpy as jnp
 import numpy as np
+from jax import Array
+from numpy.typing import ArrayLike
 
 from jaxbandit.arguments import has, integer, shown
-from jaxbandit.base import Array, Environment, Policy, State, described, pairing, pays, reward_table
+from jaxbandit.base import Environment, Policy, State, described, pairing, pays, reward_table
 from jaxbandit.fast import add_one, over_runs
 from jaxbandit.selection import top_arms
 from jaxbandit.simulation.chance import RunKeys, check_numbers
@@ -185,7 +187,7 @@ def advance(
     carry: Carry,
     first: int,
     length: int,
-    times: Array | None = None,
+    times: ArrayLike | None = None,
     plays: int = 1,
 ) -> tuple[Carry, Array]:
     """`play_chunk`, compiled once per policy type, shapes and plays; the carry given is used up.

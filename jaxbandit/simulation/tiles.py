@@ -10,11 +10,11 @@ from typing import Any
 import jax
 import jax.numpy as jnp
 import numpy as np
+from jax import Array
 from jax.experimental import multihost_utils
 from jax.sharding import Mesh, NamedSharding
 from jax.sharding import PartitionSpec as P
 
-from jaxbandit.base import Array
 from jaxbandit.fast import Compiled
 from jaxbandit.results.result import Result
 from jaxbandit.simulation.chance import RunKeys, run_keys
@@ -124,8 +124,8 @@ def _over_axis(function: Any, size: int, together: int, in_axes: tuple[int | Non
 def _carry_of_one(request: Request, label: str) -> Carry:
     """Shapes and types of what one run of a policy carries."""
     state = request.traced.environment.shapes.state
-    visits = jax.ShapeDtypeStruct(request.counted, jnp.int32)
-    first_nan = jax.ShapeDtypeStruct((), jnp.int32) if _looks_for_nan(request, label) else None
+    visits: Any = jax.ShapeDtypeStruct(request.counted, jnp.int32)
+    first_nan: Any = jax.ShapeDtypeStruct((), jnp.int32) if _looks_for_nan(request, label) else None
     return Carry(state, request.traced.policies[label].shapes, visits, first_nan)
 
 
@@ -230,7 +230,7 @@ def _put(mesh: Mesh, tree: Any, divided: bool) -> Any:
     return jax.tree.unflatten(structure, list(map(_put_from_host, leaves, shardings)))
 
 
-def _put_from_host(leaf: Array, sharding: NamedSharding) -> Array:
+def _put_from_host(leaf: Any, sharding: NamedSharding) -> Any:
     """`_put` for a mesh with devices of several processes; keys travel as their uint32 words, which NumPy can hold."""
     if jnp.issubdtype(leaf.dtype, jax.dtypes.prng_key):
         bits = jax.random.key_data(leaf)
