@@ -34,10 +34,10 @@ class HiddenArms:
 
     The arms are rested. They are `MarkovArms` on pairs of a state and a symbol, s G + o with G symbols, of which the
     symbol is shown; a play takes one draw. For a player the symbols stand in the place of states (`Feedback.before` is
-    the symbol shown before, the first of which is drawn with the first state), so that policies play these arms, but
-    for RCA and those that know rested or restless chains.
+    the symbol shown before, the first of which is drawn with the first state), so that policies can play these arms,
+    except RCA and the policies that know rested or restless chains.
 
-    Symbols are no Markov chain, so that what a policy concludes from their transitions is not what it was made for; but
+    Symbols do not form a Markov chain, so a policy that relies on their transitions goes beyond its assumptions; but
     their law, `symbol_transition`, has the arm's mean exactly.
 
     Build it with `hidden`, which checks its arguments.
@@ -65,7 +65,7 @@ class HiddenArms:
         """How often each symbol follows each other one in the long run, [K, G, G] float64 on the host.
 
         [k, o, o'] is the sum over s of law_s emission_so (transition emission)_so' over that of law_s emission_so, law
-        the arm's stationary law: what the estimates of a policy come to that takes symbols for states. NaN after a
+        the arm's stationary law: the limit of the estimates of a policy that takes symbols for states. NaN after a
         symbol that is never shown. With rewards 0 and 1, p01 / (p01 + p10) is the arm's mean.
 
         >>> hidden([[[0.9, 0.1], [0.2, 0.8]]] * 2, [[0.2, 0.7], [0.1, 0.3]]).symbol_transition()[0].round(4).tolist()

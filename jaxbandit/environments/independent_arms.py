@@ -1,4 +1,4 @@
-"""Arms with independent rewards that no finite table lists: Gaussian, Poisson, exponential, beta, uniform."""
+"""Arms with independent rewards without a finite table: Gaussian, Poisson, exponential, beta, uniform."""
 
 from __future__ import annotations
 
@@ -54,7 +54,7 @@ class IndependentArms:
 
     @property
     def family(self) -> Family | None:
-        """The one-parameter family of the arms' laws, with numbers [K]; None if they are of none."""
+        """The one-parameter family of the arms' laws, with numbers [K]; None if they belong to none."""
         return self.law.family()
 
     def means(self) -> np.ndarray:
@@ -72,7 +72,7 @@ class IndependentArms:
     def step(self, key: Array, state: Played, arms: Array, t: Array) -> tuple[Played, Feedback]:
         """Play `arms` [M] int32, distinct: plays and sums of rewards afterwards, and what the player sees."""
         number = state.plays[arms] + 1
-        # once: what is added up in two floats must be the very float that others see
+        # computed once, because the sum must hold exactly the float that others see
         rewards = computed_once(self.law.draw(draws.two_words(key, arms, number), arms))
         nothing = jnp.zeros_like(arms)
         following = Played(state.plays.at[arms].set(number), add_rewards(state.rewards, arms, rewards))
@@ -143,8 +143,8 @@ def exponential(means: ArrayLike) -> IndependentArms:
 def beta(a: ArrayLike, b: ArrayLike) -> IndependentArms:
     """Arms with beta rewards, in [0, 1].
 
-    The log-odds of a reward are polynomials of those of a uniform number, piece by piece; for every arm it is checked
-    that they are met within 1e-7 of their size and slope.
+    The log-odds of a reward are piecewise polynomials of the log-odds of a uniform number; for every arm they are
+    checked to be within 1e-7 of their size and slope.
 
     Args:
       a, b: [K], K >= 2, from 0.01 to 1e6, and not both below 0.1 in one arm.

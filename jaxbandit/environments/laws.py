@@ -1,4 +1,4 @@
-"""Laws of independent rewards, one an arm, as pytrees of their numbers: each is drawn by its inverse from 64 bits."""
+"""Laws of independent rewards, one for each arm, as pytrees: a reward is the inverse law at 64 random bits."""
 
 from __future__ import annotations
 
@@ -27,7 +27,7 @@ class Law(Protocol):
         """The least and the largest reward of any arm, on the host."""
 
     def family(self) -> Family | None:
-        """The one-parameter family of `jaxbandit.families` that they are of, or None. On the host."""
+        """The one-parameter family of `jaxbandit.families` that the laws belong to, or None. On the host."""
 
     def draw(self, words: Words, arms: Array) -> Array:
         """The rewards [M] of the arms [M], from their bits. Traced."""
@@ -114,7 +114,7 @@ class PoissonLaw:
     def draw(self, words: Words, arms: Array) -> Array:
         high, low = (jnp.asarray(self.thresholds)[..., word].reshape(-1) for word in range(2))
         words = _once(words[0]), _once(words[1])
-        below = jnp.zeros_like(arms)  # thresholds of which it is known that they are not above the bits
+        below = jnp.zeros_like(arms)  # how many thresholds are known not to be above the bits
         step = (ENTRIES + 1) // 2
         while step:
             at = arms * ENTRIES + below + (step - 1)

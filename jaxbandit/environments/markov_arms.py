@@ -116,8 +116,8 @@ def bernoulli(means: ArrayLike, *, initial_state: InitialState = 0) -> MarkovArm
 
     Args:
       means: [K], in [0, 1].
-      initial_state: an integer, [K] integers, or "stationary"; it changes nothing that is paid, only what the player
-        sees before.
+      initial_state: an integer, [K] integers, or "stationary"; it changes no reward, only the state that the player
+        sees before the first play.
 
     Raises:
       ValueError: as `markov`.
@@ -229,7 +229,7 @@ def rewards_of(reward: ArrayLike, arms: int, states: int) -> np.ndarray:
 
 
 def initial_thresholds(law: np.ndarray) -> np.ndarray:
-    """The thresholds [K, S-1] of the arms' first states, from their law [K, S]; what is too rare is left out."""
+    """Thresholds [K, S-1] of the arms' first states, from their law [K, S]; states rarer than 2^-31 are left out."""
     return chains.thresholds(np.where(law < chains.RAREST, 0, law))
 
 
@@ -247,7 +247,7 @@ def initial_law(initial_state: InitialState, transition: np.ndarray) -> np.ndarr
 
 
 def check_initial(initial_state: InitialState, arms: int, states: int) -> None:
-    """Refuse what is no state before the first play of so many arms with so many states.
+    """Refuse anything but states before the first play of K = `arms` arms with S = `states` states.
 
     Raises:
       ValueError: what is wrong with `initial_state` (see `markov`).

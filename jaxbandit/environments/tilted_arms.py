@@ -86,8 +86,8 @@ def fit_exponential_family(counts: ArrayLike, generator: ArrayLike, reward: Arra
       reward: [S], what the state moved to pays, not all equal; the same for every arm.
 
     Raises:
-      ValueError: the argument and what is wrong with it; an arm that was never seen, that moved as the generator
-        cannot, or whose likelihood has no maximum: rewards as low or as high as can be, or no effect of theta.
+      ValueError: the argument and what is wrong with it; an arm that was never seen, that made a move that
+        the generator cannot, or whose likelihood has no maximum: all rewards are extreme, or theta has no effect.
 
     Source: Moulos and Anantharam 2019; Billingsley 1961 for the asymptotic law.
 

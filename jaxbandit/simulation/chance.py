@@ -18,12 +18,12 @@ from jaxbandit.fast import threefry
 
 @described
 class RunKeys(NamedTuple):
-    """What chance gives one run; a constant of it. Many runs: every leaf with the runs last.
+    """What chance gives one run; it stays the same in all rounds. Many runs: every leaf with the runs last.
 
     Fields:
       environment: key of the arms' draws.
       policy: key of the policy's draws, folded with the round.
-      order: [K] int32, the environment's arm behind each of the policy's arms; None: the same.
+      order: [K] int32, the environment's number of each of the policy's arms; None where the numbers are the same.
     """
 
     environment: Array
@@ -32,7 +32,7 @@ class RunKeys(NamedTuple):
 
 
 def run_keys(key: Array, runs: ArrayLike, arms: int | None = None) -> RunKeys:
-    """The keys of the runs with the numbers `runs` [R]: a function of the key and each number alone.
+    """The keys of the runs with the numbers `runs` [R]; each depends on `key` and on that run's number alone.
 
     Args:
       key: a `jax.random.key`.
@@ -60,7 +60,7 @@ def run_keys(key: Array, runs: ArrayLike, arms: int | None = None) -> RunKeys:
 
 
 def check_numbers(name: str, values: ArrayLike) -> None:
-    """Refuse what are no integers [N] from 0 on."""
+    """Refuse values that are not integers [N] from 0 to 2^31 - 1."""
     found = as_floats(name, values)
     if found.ndim != 1 or not found.size or not ((found >= 0) & (found < 2**31)).all() or (found % 1).any():
         raise ValueError(f"{name}: {shown(values)} are not integers [N] from 0 to 2^31 - 1")

@@ -33,7 +33,7 @@ class Request:
     problem: str  # what the environments declare
     means: np.ndarray  # [C, K] float64
     comparator: np.ndarray | None  # [C] float64, what the environments declare
-    reward: np.ndarray  # [C, K, S] float64; [C, K, 0] where rewards are no finite table
+    reward: np.ndarray  # [C, K, S] float64; [C, K, 0] where rewards have no finite table
     key: Array
     runs: int
     first_run: int
@@ -46,13 +46,13 @@ class Request:
 
     @property
     def counted(self) -> tuple[int, int]:
-        """K and S of the visits: plays are counted as visits of one state where rewards are no finite table."""
+        """K and S of the visits: plays are counted as visits of one state where rewards have no finite table."""
         _, arms, states = self.reward.shape
         return arms, max(states, 1)
 
     @property
     def shapes(self) -> dict[str, dict[str, Any]]:
-        """Label to name to shape and type of what is recorded of one run beside visits."""
+        """Label to name to shape and type of what is recorded of one run besides visits."""
         declared = self.traced.environment.shapes.records
         return {
             label: declared | {name: program.shapes for name, program in programs.items()}
@@ -90,7 +90,7 @@ def check(
         if not hasattr(environment, "reward"):
             raise ValueError(
                 f"scenarios[{name!r}]: an environment is needed, and {type(environment).__name__} has no reward; give "
-                "it what each state of each arm pays, [K, S], or None if rewards are no finite table"
+                "it what each state of each arm pays, [K, S], or None if rewards have no finite table"
             )
         if environment.reward is None:
             _check_without_table(f"scenarios[{name!r}]", environment)
@@ -159,7 +159,7 @@ def _traced(request: Request, record: Record | None) -> Request:
     shown: Shown = environment.shapes
     if request.reward.shape[2] == 0 and "rewards" not in shown.records:
         raise ValueError(
-            f'{where}.records: rewards are no finite table, so the environment needs to record "rewards", [K], what '
+            f'{where}.records: rewards have no finite table, so the environment needs to record "rewards", [K], what '
             "each arm has paid (see jaxbandit.Environment)"
         )
     policies = {
@@ -193,7 +193,7 @@ def _listed(policies: Policies, tasks: list[Task]) -> dict[str, list[Policy]]:
 
 
 def _check_without_table(where: str, environment: Any) -> None:
-    """Refuse what does not go with rewards that are no finite table."""
+    """Refuse an environment without a table of rewards that lacks what it then needs."""
     missing = [name for name in ("arms", "reward_range") if not hasattr(environment, name)]
     if missing:
         raise ValueError(
@@ -219,7 +219,7 @@ def _means(where: str, environment: Any, arms: int) -> np.ndarray:
 
 
 def _comparator(scenarios: dict[str, Environment], plays: int) -> np.ndarray | None:
-    """What each environment declares that regret is measured against, a round, [C]; None if they declare nothing."""
+    """The reward a round against which regret is measured, [C], as environments declare it; None if one does not."""
     declared = {name: getattr(environment, "comparator", None) for name, environment in scenarios.items()}
     if not all(map(callable, declared.values())):
         return None

@@ -1,4 +1,4 @@
-"""The contract of rewards that are no finite table."""
+"""The contract of rewards without a finite table."""
 
 from __future__ import annotations
 
