@@ -15,8 +15,8 @@ from typing import Any, NamedTuple, TypeVar
 import jax
 import jax.numpy as jnp
 import numpy as np
+from numpy.typing import ArrayLike
 
-from jaxbandit.base import Array
 from jaxbandit.probabilities import EXACT, ROUNDING, stochastic
 
 LARGEST = 1e30  # a number that float32 still holds
@@ -39,11 +39,11 @@ def shown(value: Any) -> str:
     return text if len(text) <= SHOWN else f"{text[:SHOWN].rstrip()} ..."
 
 
-def finite(name: str, values: Array) -> np.ndarray:
+def finite(name: str, values: ArrayLike) -> np.ndarray:
     """`values` as float64.
 
     Raises:
-      ValueError: with the name: they are no numbers, not finite, or too large.
+      ValueError: with the name: they are not numbers, not finite, or too large.
     """
     array = as_floats(name, values)
     if not np.isfinite(array).all():
@@ -53,11 +53,11 @@ def finite(name: str, values: Array) -> np.ndarray:
     return array
 
 
-def as_floats(name: str, values: Array) -> np.ndarray:
-    """`values` as float64, NaN and infinite ones too; text is no number, nor is a complex one or a date.
+def as_floats(name: str, values: ArrayLike) -> np.ndarray:
+    """`values` as float64, NaN and infinity included; text, complex numbers and dates are refused.
 
     Raises:
-      ValueError: with the name: they are no numbers, or lists of different lengths.
+      ValueError: with the name: they are not numbers, or are lists of different lengths.
     """
     try:
         given = np.asarray(values)
@@ -82,7 +82,7 @@ def number(
     below: bool = False,
     hint: str = "",
 ) -> float:
-    """One number in [low, high], above low or below high where it says so; the hint is for who gives several.
+    """One number in [low, high]; `above` and `below` exclude the ends, the `hint` is for a caller who gives several.
 
     Raises:
       ValueError: with the name: it is something else.
@@ -100,7 +100,7 @@ def number(
 
 
 def integer(name: str, value: Any, low: float = -math.inf, high: float = math.inf) -> int:
-    """One integer from low to high; True is none.
+    """One integer from `low` to `high`; True and False are refused.
 
     Raises:
       ValueError: with the name: it is something else.
@@ -129,7 +129,7 @@ def truth(name: str, value: Any) -> bool:
 
 
 def choice(name: str, value: Any, choices: Iterable[str]) -> None:
-    """Refuse what is none of the choices.
+    """Refuse a value that is not one of the choices.
 
     Raises:
       ValueError: with the name and the choices.
@@ -139,10 +139,10 @@ def choice(name: str, value: Any, choices: Iterable[str]) -> None:
 
 
 def path(name: str, value: Any) -> Path:
-    """A path, which is not looked up; a number, which Python takes for an open file, is none.
+    """A path, which need not exist; a number, which Python would take for an open file, is refused.
 
     Raises:
-      ValueError: with the name: it is no path that a file system can have.
+      ValueError: with the name: it is not a path that a file system can have.
     """
     try:
         if not isinstance(value, str | os.PathLike) or not value or b"\0" in os.fsencode(value):
@@ -153,10 +153,10 @@ def path(name: str, value: Any) -> Path:
 
 
 def list_of(name: str, things: Any) -> list[Any]:
-    """A list, as of names or of values.
+    """The things as a list; a single text is refused.
 
     Raises:
-      ValueError: with the name: it is no list.
+      ValueError: with the name: it is not a list.
     """
     try:
         if isinstance(things, str | bytes):
@@ -167,7 +167,7 @@ def list_of(name: str, things: Any) -> list[Any]:
 
 
 def has(name: str, thing: Any, what: str, *parts: str) -> None:
-    """Refuse a thing that lacks a part that its kind has.
+    """Refuse a class, and a thing without all of these attributes.
 
     Raises:
       ValueError: with the name, and what is missing.
@@ -180,28 +180,28 @@ def has(name: str, thing: Any, what: str, *parts: str) -> None:
 
 
 class Numbers(NamedTuple):
-    """What an argument is to be: its axes, as "[..., S]", and the range of its numbers."""
+    """What an argument has to be: its axes, such as "[..., S]", and the range of its numbers."""
 
     axes: str
     low: float = -LARGEST
-    high: float | str = LARGEST  # or the name of an axis, of which it numbers a place
+    high: float | str = LARGEST  # or the name of an axis, of which the numbers are indices
     law: bool = False  # whether the last axis sums to 1
-    kind: Any = float  # what the numbers are handed on as; np.float64 takes JAX's off the device
+    kind: Any = float  # the type that the function receives; np.float64 also moves JAX arrays to the host
 
 
 def accepts(**wanted: Numbers | list[str]) -> Callable[[F], F]:
-    """Let a function refuse, by name, arguments that are not what is wanted, before JAX sees them.
+    """Check the named arguments of a function before JAX sees them.
 
-    Axes of one letter have one length, and what stands for "..." has to go together, as NumPy's shapes do. Where any
-    argument is traced, as within `jax.jit`, it has no value to check, and no number is refused. An argument whose
-    default is None may be None; one for which a list is wanted is a text of the list.
+    Axes with the same letter must have the same length, and the axes that "..." stands for must broadcast. If any
+    argument is traced, as within `jax.jit`, there are no values to check, and no number is refused. An argument whose
+    default is None may be None; one for which a list is given must be a text in that list.
 
     >>> @accepts(p=Numbers("[..., S]", 0, 1), q=Numbers("[..., S]", 0, 1))
     ... def product(p, q):
     ...     return np.asarray(p) @ np.asarray(q)
     >>> product([0.5, 0.5], [1, 0, 0])
     Traceback (most recent call last):
-    ValueError: q: shape (3,) is not [..., S] with S = 2, as p has it
+    ValueError: q: shape (3,) is not [..., S] with S = 2, as in p
     """
 
     def decorate(function: F) -> F:
@@ -231,18 +231,18 @@ def is_traced(value: Any) -> bool:
     return isinstance(value, jax.core.Tracer) or (isinstance(value, list | tuple) and any(map(is_traced, value)))
 
 
-def check_together(given: dict[str, tuple[Any, Any]]) -> dict[str, Array]:
-    """Refuse arguments that are not what is wanted (see `accepts`): by name, each with its `Numbers`.
+def check_together(given: dict[str, tuple[Any, Any]]) -> dict[str, np.ndarray | jax.Array]:
+    """Check arguments, each given by name with its `Numbers` (see `accepts`).
 
     Returns:
-      them as arrays, those of JAX as they are, but on the host where float64 is asked for.
+      The arguments as arrays. JAX arrays come back unchanged, or on the host where np.float64 is asked for.
 
     Raises:
       ValueError: the argument and what is wrong with it.
     """
     lengths: dict[str, tuple[int, str]] = {}
     before: dict[str, tuple[int, ...]] = {}
-    arrays: dict[str, Array] = {}
+    arrays: dict[str, np.ndarray | jax.Array] = {}
     for name, (value, (axes, low, high, law, kind)) in given.items():
         array = as_floats(name, value)
         letters = re.findall("[A-Z]", axes)
@@ -254,7 +254,7 @@ def check_together(given: dict[str, tuple[Any, Any]]) -> dict[str, Array]:
             if length != known:
                 raise ValueError(
                     f"{name}: shape {array.shape} is not {axes} with {letter} = {known}"
-                    + (f", as {first} has it" if first != name else "")
+                    + (f", as in {first}" if first != name else "")
                 )
             if not length:
                 raise ValueError(f"{name}: shape {array.shape} has no numbers")

@@ -8,28 +8,28 @@ from typing import Any, Literal, NamedTuple, Protocol
 import jax
 import jax.numpy as jnp
 import numpy as np
+from jax.typing import ArrayLike
 
 from jaxbandit.pytrees import pytree as pytree
 from jaxbandit.pytrees import stack as stack
 from jaxbandit.pytrees import static as static
 from jaxbandit.texts import described as described
 
-Array = Any  # a jax.Array, a NumPy array or a tracer of either
 State = Any  # a pytree of arrays
-# what a draw is a function of beside the run: the arm and the number of its play, the arm and the round, the round
+# what a draw depends on besides the run: the arm and the number of its play, the arm and the round, the round
 Pairing = Literal["play", "round", "shared"]
 # how arms move, and whether their states are seen
 Problem = Literal["rested", "restarting", "restless", "observed", "changing", "hidden", "decision process"]
-Pays = Literal["before", "after"]  # the state of a play that visits are counted by and that pays
+Pays = Literal["before", "after"]  # the state of a play that is counted in the visits and that pays
 Range = tuple[float, float]  # the least and the largest number that there can be
 ANY_REWARD: Range = (-math.inf, math.inf)
 
 
-def check_key(key: Array) -> None:
+def check_key(key: jax.Array) -> None:
     """Refuse anything but one `jax.random.key` of the default kind.
 
     Raises:
-      ValueError: what the key is instead.
+      ValueError: the key is something else.
     """
     if not (isinstance(key, jax.Array) and jnp.issubdtype(key.dtype, jax.dtypes.prng_key) and key.ndim == 0):
         raise ValueError(f"key: {key!r} is not one key; use jax.random.key(seed)")
@@ -52,13 +52,13 @@ class Feedback(NamedTuple):
         never do.
     """
 
-    arms: Array
-    before: Array
-    states: Array
-    rewards: Array
-    t: Array
-    shown: Array | None = None
-    restarted: Array | None = None
+    arms: jax.Array
+    before: jax.Array
+    states: jax.Array
+    rewards: jax.Array
+    t: jax.Array
+    shown: jax.Array | None = None
+    restarted: jax.Array | None = None
 
     @classmethod
     def of(cls, arm: int, reward: float, *, t: int, before: int = 0, state: int = 0) -> Feedback:
@@ -95,7 +95,7 @@ class Task(NamedTuple):
 
     @property
     def reward(self) -> np.ndarray:
-        """[K, S] float64, what each state of each arm pays; [K, 0] where rewards are no finite table."""
+        """[K, S] float64, what each state of each arm pays; [K, 0] where rewards have no finite table."""
         return np.asarray(reward_table(self.environment), float)
 
     @property
@@ -113,27 +113,27 @@ class Environment(Protocol):
 
     `init` and `step` are written for one run and traced by JAX, so their arguments are tracers: no Python `if` on
     values. `reward` and `means` are read on the host, in NumPy float64, before anything is compiled. `reward` is read
-    once more where runs begin, which is traced: it hands on a field, or computes with `jax.numpy`.
+    again where runs begin, and is traced there: it returns a field, or computes with `jax.numpy`.
 
     `step` receives the run's key in every round and finds its own draws in it, so that policies meet the same luck. An
-    environment may declare, as attributes of its class, how that is and what it is:
+    environment may declare, as attributes of its class, how its draws are found and what kind of problem it is:
 
-    `pairing`, "play" if it declares none: the draw is found by arm and number of the play, and the n-th play of an arm
-    does the same under every policy. "round": it is found by arm and round, and what an arm shows depends on the rounds
+    `pairing`, "play" by default: the draw is found by arm and number of the play, and the n-th play of an arm does the
+    same under every policy. "round": it is found by arm and round, and what an arm shows depends on the rounds
     in which it was played, but not on what the other arms did. "shared": the arms are actions in one process (a
     decision process), whose state is every arm's state, and a round has one draw; one arm is played a round.
-    `problem`, "rested" if it declares none: an arm moves where it is played, and shows its state. "restless": arms also
+    `problem`, "rested" by default: an arm moves where it is played, and shows its state. "restless": arms also
     move where they are not played, and `Feedback.before` is what the arm last showed. "observed": restless arms all of
     which show their states in every round, in `Feedback.shown`. "changing": what arms pay, or how they move, depends on
     the round. "restarting": rested arms that all begin again from time to time. "hidden": rested arms which show a
-    symbol, not their state. "decision process": the pairing is "shared". Bounds, `metrics.regret` and policies that are
-    for one of them ask for it.
-    `pays`, "after" if it declares none: the state moved to is counted and pays. "before": the state left does.
+    symbol, not their state. "decision process": the pairing is "shared". Bounds,
+    `metrics.regret` and policies that are for some problems only ask for it.
+    `pays`, "after" by default: the state moved to is counted and pays. "before": the state left is counted and pays.
 
     Methods that an environment may have:
 
-    `comparator(plays)`, on the host, the M largest means if there is none: the long-run reward a round that regret is
-    measured against.
+    `comparator(plays)`, on the host: the long-run reward a round that regret is measured against; without the method,
+    the sum of the M largest means.
     `means_at(t)`, on the host, [K] float64: what a play of each arm pays on average in round t, where that depends on
     the round; `means` is then their average over what the environment takes for its horizon.
     `records(state)`, traced: a dict from name to array of what is recorded of the environment's state beside the
@@ -141,24 +141,24 @@ class Environment(Protocol):
     `shown(state)`, traced, [K] int32: the states that a player sees before the first round. It is needed where the
     pairing is "shared"; the policy's `init` is then given it as its second argument.
 
-    Rewards that are no finite table, as those of Gaussian arms, are drawn anew in every play. Such an environment has
-    the `reward` None and two properties more: `arms`, how many there are, and `reward_range`, the least and the largest
+    Rewards without a finite table, such as Gaussian ones, are drawn anew in every play. Such an environment has the
+    `reward` None and two more properties: `arms`, how many there are, and `reward_range`, the least and the largest
     reward that there can be (may be infinite). It shows the state 0 in every play, plays are counted, and its `records`
     has "rewards", [K], what each arm has paid.
     """
 
     @property
-    def reward(self) -> Array | None:
+    def reward(self) -> np.ndarray | jax.Array | None:
         """[K, S], what each state of each arm pays, or None."""
 
-    def means(self) -> Array:
+    def means(self) -> np.ndarray:
         """[K] float64, long-run reward per play. On the host."""
 
-    def init(self, key: Array) -> State:
+    def init(self, key: jax.Array) -> State:
         """Where the arms stand before the first round, from the run's key. Traced."""
 
-    def step(self, key: Array, state: State, arms: Array, t: Array) -> tuple[State, Feedback]:
-        """Where they stand after round `t` in which `arms` [M] int32, distinct, were played, and what is seen. Traced.
+    def step(self, key: jax.Array, state: State, arms: jax.Array, t: jax.Array) -> tuple[State, Feedback]:
+        """Where they stand after round `t`, in which `arms` [M] int32, distinct, were played, and what is seen. Traced.
 
         `key` is the one that `init` received, the same in every round; `t` is an int32 scalar, from 1; the state's
         shapes and types never change.
@@ -170,26 +170,26 @@ class Policy(Protocol):
 
     `init`, `scores` and `update` are written for one run and traced by JAX. Two methods are optional:
     `validate(task)` is called on the host before anything is compiled, and raises ValueError for a field that is out of
-    range or a `Task` that the policy is not for: there it says once for which arms, rewards, plays and horizons it is
-    (`policies.checks` has the library's). `reordered(order)`, traced, returns the policy for arms that stand in another
-    order, where place i holds the arm `order[i]`, [K] int32: only a policy with a field of one number an arm needs it,
-    for `simulate(shuffle=True)`.
+    range or a `Task` that the policy is not for: this is the one place that says which arms, rewards, plays and
+    horizons it is for (`policies.checks` has the library's). `reordered(order)`, traced, returns the policy for arms
+    that stand in another order, where place i holds the arm `order[i]`, [K] int32: only a policy with a field of one
+    number an arm needs it, for `simulate(shuffle=True)`.
 
-    A policy without `validate` plays rested, restless and independent arms. Where rewards are no finite table, `init`
+    A policy without `validate` plays rested, restless and independent arms. Where rewards have no finite table, `init`
     is given an array [K, 0], and a policy whose state keeps an array with no entries is refused: it tells rewards apart
     by the states that pay them. Arms that share one state (the pairing "shared", a decision process) are played by
     policies whose `init` takes two arguments, the rewards and the states shown, [K] int32, and by no others.
     """
 
-    def init(self, reward: Array) -> State:
+    def init(self, reward: jax.Array) -> State:
         """What the policy knows before the first round, given what each state pays, `reward` [K, S]. Traced."""
 
-    def scores(self, key: Array, state: State, t: Array) -> Array:
+    def scores(self, key: jax.Array, state: State, t: jax.Array) -> jax.Array:
         """[K] floats, no NaN, for round t from 1; the M largest are played, the lowest arm first on ties. Traced.
 
-        NaN counts as the lowest score; `simulate` counts the runs in which a policy that is not the library's made one,
-        at the cost of one more comparison an arm and round, and warns.
-        `key` is another one in every round; t is an int32 scalar.
+        NaN counts as the lowest score. For a policy that is not the library's, `simulate` counts the runs in which a
+        score was NaN, at the cost of one more comparison an arm and round, and warns.
+        `key` is a new one in every round; t is an int32 scalar.
         """
 
     def update(self, state: State, feedback: Feedback) -> State:
@@ -204,22 +204,22 @@ class Family(Protocol):
     """
 
     @property
-    def range(self) -> tuple[Array, Array]:
+    def range(self) -> tuple[ArrayLike, ArrayLike]:
         """The least and the largest mean; -inf or inf where there is none."""
 
-    def divergence(self, mean: Array, other: Array) -> Array:
+    def divergence(self, mean: ArrayLike, other: ArrayLike) -> jax.Array:
         """D(mean || other), what a reward adds on average to the log-likelihood ratio of `mean` to `other`; 0 to inf.
 
         For Markov chains it is the rate of that, per play.
         """
 
-    def upper(self, mean: Array, radius: Array) -> Array:
+    def upper(self, mean: ArrayLike, radius: ArrayLike) -> jax.Array:
         """max{m : m >= mean, D(mean || m) <= radius}, for a radius in [0, inf]."""
 
-    def validate(self, reward: Array) -> None:
+    def validate(self, reward: np.ndarray) -> None:
         """Refuse rewards [K, S], what each state of each arm pays, that the family is not for. On the host.
 
-        S is 0 where rewards are no finite table.
+        S is 0 where rewards have no finite table.
         """
 
 
@@ -241,16 +241,16 @@ def pays(environment: Any) -> Pays:
     return declared
 
 
-def reward_table(environment: Any) -> Array:
-    """What each state of each arm pays, [K, S]; [K, 0] where rewards are no finite table (see `Environment`)."""
+def reward_table(environment: Any) -> Any:
+    """What each state of each arm pays, [K, S]; [K, 0] where rewards have no finite table (see `Environment`)."""
     return np.zeros((environment.arms, 0)) if environment.reward is None else environment.reward
 
 
-def total(values: Array) -> Array:
+def total(values: jax.Array) -> Any:
     """Sum over the last axis in its order: [..., S] to [...].
 
     The order in which `jnp.sum` adds may change with the number of runs that are played together, and with it the last
-    bits; these do not.
+    bits; here the order never changes.
 
     >>> float(total(jnp.array([0.5, 0.25])))
     0.75

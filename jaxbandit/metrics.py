@@ -41,9 +41,9 @@ class Counts(Protocol):
     @property
     def means(self) -> np.ndarray: ...  # [scenario, arm]
     @property
-    def reward(self) -> np.ndarray: ...  # [scenario, arm, state], or no state where rewards are no finite table
+    def reward(self) -> np.ndarray: ...  # [scenario, arm, state]; no state where rewards have no finite table
     @property
-    def recorded(self) -> dict[str, dict[str, np.ndarray]]: ...  # "rewards" is used there, what each arm has paid
+    def recorded(self) -> dict[str, dict[str, np.ndarray]]: ...  # its "rewards", what each arm has paid, are used then
     @property
     def plays(self) -> int: ...  # arms played a round
     @property
@@ -53,10 +53,10 @@ class Counts(Protocol):
 
 
 def regret(result: Counts, label: str) -> np.ndarray:
-    """What a result is read by: `realised_regret` of arms that move, change or share a state by themselves and of
-    episodes, else `pseudo_regret`.
+    """The regret that suits the problem.
 
-    Tables and pictures show this one, and say its name.
+    It is `realised_regret` for arms that move by themselves, change, restart or share one state, else `pseudo_regret`.
+    Tables and pictures show this one, and say which it is.
 
     Args:
       result: of `simulate`.
@@ -79,7 +79,7 @@ def regret(result: Counts, label: str) -> np.ndarray:
 
 
 def regret_name(result: Counts) -> str:
-    """What `regret` is called, of this result."""
+    """What the `regret` of this result is called."""
     check_result(result)
     return "realised regret" if result.problem in JUDGED_BY_REWARD else "pseudo-regret"
 
@@ -87,8 +87,8 @@ def regret_name(result: Counts) -> str:
 def pseudo_regret(result: Counts, label: str) -> np.ndarray:
     """Sum over arms k of plays_k (b - means_k), b the average of the M largest means: regret against the best M arms.
 
-    b is the environment's `comparator` a play, where it declares one. Of restless arms it is not what the player loses,
-    as a player who comes to an arm in a good state collects more than its mean: its expectation and that of
+    b is the environment's `comparator` a play, where it declares one. For restless arms this is not what is lost:
+    a player who comes to an arm in a good state collects more than its mean. The expectations of this regret and of
     `realised_regret` differ by at most the sum over arms k of (max h_k - min h_k) times the expected number of
     uninterrupted stretches in which arm k is played, h_k its `chains.relative_values`. A rested arm has one stretch.
 
@@ -122,7 +122,7 @@ def realised_regret(result: Counts, label: str) -> np.ndarray:
     counts; of rested arms its mean differs from pseudo-regret's by what the starts of the chains are worth. Of restless
     arms its mean is the weak regret (Tekin and Liu 2012), which may be negative and linear: with two copies of
     p01 = p10 = 0.2 a player who stays on an arm while it shows 1 collects 0.65 a round, and each arm's mean is 0.5.
-    Where rewards are no finite table, those collected are the recorded sums, not functions of counts.
+    Where rewards have no finite table, the reward collected is read from the recorded sums, not from counts.
 
     Raises:
       ValueError: there is no such label, or no recorded round.
@@ -144,7 +144,7 @@ def discounted_reward(result: Counts, label: str, discount: float) -> np.ndarray
     A result knows what was collected from one recorded round to the next, not in which of the rounds between; it is
     spread evenly over these. So the sum is exact where every round is recorded; else it is off by at most
     plays (max reward - min reward) / 2 times the sum over all rounds of the distance of discount^(t-1) from its mean
-    between the recorded rounds around it. Rounds behind the last recorded one are left out, at most discount^last /
+    between the recorded rounds around it. Rounds after the last recorded one are left out, at most discount^last /
     (1 - discount) of plays times the largest reward. `indices.rounds_to_record` keeps both small with few rounds.
 
     Raises:
@@ -187,7 +187,7 @@ def linear_share(result: Counts, label: str, threshold: float = 0.1) -> np.ndarr
     """Share of runs whose regret still grows linearly at the end, [scenario, variant].
 
     In the second half of the rounds (from the last recorded one at or before the middle) the arms that are not best
-    take `threshold` or more of the plays. That is what is counted for restless arms, too, where it may be right to.
+    take `threshold` or more of the plays. The same is counted for restless arms, where taking such plays may be right.
 
     Raises:
       ValueError: there is no such label, or no recorded round; arms that change or are actions of a decision process.
@@ -211,10 +211,10 @@ def linear_share(result: Counts, label: str, threshold: float = 0.1) -> np.ndarr
 def paired_difference(result: Counts, label: str, other: str) -> np.ndarray:
     """Final `regret` of `label` minus that of `other`, run by run, float64 [scenario, variant, run].
 
-    Both met the same luck. Variants are paired in order; a single one is paired with each of the other's.
+    Run by run, both met the same luck. Variants are paired in order; a single one is paired with each of the other's.
 
     Raises:
-      ValueError: no such label, or numbers of variants that cannot be paired.
+      ValueError: there is no such label, or the numbers of variants cannot be paired.
 
     >>> import jaxbandit
     >>> arms = jaxbandit.two_state([0.5, 0.4], [0.4, 0.55])
@@ -231,7 +231,7 @@ def paired_difference(result: Counts, label: str, other: str) -> np.ndarray:
 
 
 def _check_best_arm(result: Counts, name: str) -> None:
-    """Refuse results in which no arm is the best one throughout, so that plays of the others are not what is lost."""
+    """Refuse results in which no arm is the best one throughout, so that plays of others do not measure a loss."""
     if result.problem in NO_BEST_ARM:
         kind = "arms that change" if result.problem == "changing" else "a decision process"
         raise ValueError(
@@ -277,7 +277,7 @@ def _visits(result: Counts, label: str) -> np.ndarray:
 
 
 def check_result(result: Counts) -> None:
-    """Refuse what is no result of `simulate`, nor has what metrics need of one.
+    """Refuse a thing that lacks what metrics need of a result of `simulate`.
 
     Raises:
       ValueError: what it is.

@@ -13,8 +13,8 @@ from typing import NamedTuple
 import jax
 import jax.numpy as jnp
 import numpy as np
+from jax import Array
 
-from jaxbandit.base import Array
 from jaxbandit.bounds.arms import TwoState
 from jaxbandit.bounds.upper import independent_sum, mixing_sum, visits_sum
 

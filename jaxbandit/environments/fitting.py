@@ -1,14 +1,15 @@
-"""Markov arms estimated from what they were seen to do."""
+"""Markov arms estimated from observations."""
 
 from __future__ import annotations
 
 from typing import NamedTuple
 
 import numpy as np
+from numpy.typing import ArrayLike
 
 from jaxbandit import chains, divergences
 from jaxbandit.arguments import finite, number
-from jaxbandit.base import Array, described
+from jaxbandit.base import described
 from jaxbandit.environments.markov_arms import MOST_STATES, InitialState, MarkovArms, markov
 from jaxbandit.environments.sequences import Data, sequences
 
@@ -55,7 +56,7 @@ class Fit(NamedTuple):
 
 def fit(
     data: Data,
-    reward: Array | None = None,
+    reward: ArrayLike | None = None,
     *,
     prior: float = 0.0,
     exponent: float = 0.25,
@@ -77,8 +78,8 @@ def fit(
       data: K sequences [steps], one an arm, at least 2 steps each; or the path of a CSV file (UTF-8) whose first line
         names the columns arm, step and state (or reward), in any order, beside others, which are ignored. Arms are 0
         to K-1; the steps of an arm go up by one from line to line, from any number on; no line is blank. The first
-        step has no transition into it. Every step of an arm is one transition: what was seen of restless arms, which
-        move between plays, is no such data, and a step that is missing is refused.
+        step has no transition into it. Every step of an arm is one transition, so that observations of restless arms,
+        which move between plays, cannot be used, and a missing step is refused.
       reward: [S] or [K, S], what each state pays; `data` are then states, 0 to S-1. None: `data` are rewards; their
         distinct values over all arms, sorted, are the states and what these pay. Where arms pay different values, give
         states and `reward`.

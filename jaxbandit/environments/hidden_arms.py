@@ -7,10 +7,12 @@ from typing import ClassVar
 
 import jax.numpy as jnp
 import numpy as np
+from jax import Array
+from numpy.typing import ArrayLike
 
 from jaxbandit import chains
 from jaxbandit.arguments import finite
-from jaxbandit.base import Array, Feedback, Problem, pytree
+from jaxbandit.base import Feedback, Problem, pytree
 from jaxbandit.environments.markov_arms import (
     MOST_STATES,
     InitialState,
@@ -32,10 +34,10 @@ class HiddenArms:
 
     The arms are rested. They are `MarkovArms` on pairs of a state and a symbol, s G + o with G symbols, of which the
     symbol is shown; a play takes one draw. For a player the symbols stand in the place of states (`Feedback.before` is
-    the symbol shown before, the first of which is drawn with the first state), so that policies play these arms, but
-    for RCA and those that know rested or restless chains.
+    the symbol shown before, the first of which is drawn with the first state), so that policies can play these arms,
+    except RCA and the policies that know rested or restless chains.
 
-    Symbols are no Markov chain, so that what a policy concludes from their transitions is not what it was made for; but
+    Symbols do not form a Markov chain, so a policy that relies on their transitions goes beyond its assumptions; but
     their law, `symbol_transition`, has the arm's mean exactly.
 
     Build it with `hidden`, which checks its arguments.
@@ -46,9 +48,9 @@ class HiddenArms:
 
     problem: ClassVar[Problem] = "hidden"
 
-    transition: Array
-    emission: Array
-    reward: Array
+    transition: np.ndarray | Array
+    emission: np.ndarray | Array
+    reward: np.ndarray | Array
     pairs: MarkovArms = field(repr=False)
 
     def means(self) -> np.ndarray:
@@ -63,7 +65,7 @@ class HiddenArms:
         """How often each symbol follows each other one in the long run, [K, G, G] float64 on the host.
 
         [k, o, o'] is the sum over s of law_s emission_so (transition emission)_so' over that of law_s emission_so, law
-        the arm's stationary law: what the estimates of a policy come to that takes symbols for states. NaN after a
+        the arm's stationary law: the limit of the estimates of a policy that takes symbols for states. NaN after a
         symbol that is never shown. With rewards 0 and 1, p01 / (p01 + p10) is the arm's mean.
 
         >>> hidden([[[0.9, 0.1], [0.2, 0.8]]] * 2, [[0.2, 0.7], [0.1, 0.3]]).symbol_transition()[0].round(4).tolist()
@@ -88,7 +90,7 @@ class HiddenArms:
 
 
 def hidden(
-    transition: Array, emission: Array, reward: Array = (0.0, 1.0), *, initial_state: InitialState = 0
+    transition: ArrayLike, emission: ArrayLike, reward: ArrayLike = (0.0, 1.0), *, initial_state: InitialState = 0
 ) -> HiddenArms:
     """Hidden Markov arms from the laws of their states and of what these show.
 

@@ -1,4 +1,4 @@
-"""Arms with independent rewards that no finite table lists: Gaussian, Poisson, exponential, beta, uniform."""
+"""Arms with independent rewards without a finite table: Gaussian, Poisson, exponential, beta, uniform."""
 
 from __future__ import annotations
 
@@ -7,10 +7,12 @@ from typing import ClassVar, NamedTuple
 import jax
 import jax.numpy as jnp
 import numpy as np
+from jax import Array
+from numpy.typing import ArrayLike
 
 from jaxbandit import draws
 from jaxbandit.arguments import finite, shown
-from jaxbandit.base import Array, Family, Feedback, Range, pytree
+from jaxbandit.base import Family, Feedback, Range, pytree
 from jaxbandit.environments import laws, tables
 from jaxbandit.fast import computed_once
 from jaxbandit.sums import TwoFloats, add_rewards, no_sums
@@ -52,7 +54,7 @@ class IndependentArms:
 
     @property
     def family(self) -> Family | None:
-        """The one-parameter family of the arms' laws, with numbers [K]; None if they are of none."""
+        """The one-parameter family of the arms' laws, with numbers [K]; None if they belong to none."""
         return self.law.family()
 
     def means(self) -> np.ndarray:
@@ -70,7 +72,7 @@ class IndependentArms:
     def step(self, key: Array, state: Played, arms: Array, t: Array) -> tuple[Played, Feedback]:
         """Play `arms` [M] int32, distinct: plays and sums of rewards afterwards, and what the player sees."""
         number = state.plays[arms] + 1
-        # once: what is added up in two floats must be the very float that others see
+        # computed once, because the sum must hold exactly the float that others see
         rewards = computed_once(self.law.draw(draws.two_words(key, arms, number), arms))
         nothing = jnp.zeros_like(arms)
         following = Played(state.plays.at[arms].set(number), add_rewards(state.rewards, arms, rewards))
@@ -81,7 +83,7 @@ class IndependentArms:
         return {"rewards": state.rewards}
 
 
-def gaussian(means: Array, deviation: Array = 1.0) -> IndependentArms:
+def gaussian(means: ArrayLike, deviation: ArrayLike = 1.0) -> IndependentArms:
     """Arms with normal rewards.
 
     A reward is off by at most 5e-7 of its distance from the mean, and reaches 9.08 standard deviations on both sides.
@@ -103,7 +105,7 @@ def gaussian(means: Array, deviation: Array = 1.0) -> IndependentArms:
     return IndependentArms(laws.GaussianLaw(mean, np.broadcast_to(spread, mean.shape).copy()))
 
 
-def poisson(means: Array) -> IndependentArms:
+def poisson(means: ArrayLike) -> IndependentArms:
     """Arms with Poisson rewards, drawn exactly: each value has its probability to within 2^-64.
 
     Args:
@@ -120,7 +122,7 @@ def poisson(means: Array) -> IndependentArms:
     return IndependentArms(laws.PoissonLaw(mean, np.array(least, np.int32), np.stack(thresholds)))
 
 
-def exponential(means: Array) -> IndependentArms:
+def exponential(means: ArrayLike) -> IndependentArms:
     """Arms with exponential rewards, within 5e-7 of themselves, from 2^-64 to 44.4 times the mean.
 
     Args:
@@ -138,11 +140,11 @@ def exponential(means: Array) -> IndependentArms:
     return IndependentArms(laws.ExponentialLaw(mean))
 
 
-def beta(a: Array, b: Array) -> IndependentArms:
+def beta(a: ArrayLike, b: ArrayLike) -> IndependentArms:
     """Arms with beta rewards, in [0, 1].
 
-    The log-odds of a reward are polynomials of those of a uniform number, piece by piece; for every arm it is checked
-    that they are met within 1e-7 of their size and slope.
+    The log-odds of a reward are piecewise polynomials of the log-odds of a uniform number; for every arm they are
+    checked to be within 1e-7 of their size and slope.
 
     Args:
       a, b: [K], K >= 2, from 0.01 to 1e6, and not both below 0.1 in one arm.
@@ -160,7 +162,7 @@ def beta(a: Array, b: Array) -> IndependentArms:
     return IndependentArms(laws.BetaLaw(first, second, table))
 
 
-def uniform(low: Array, high: Array) -> IndependentArms:
+def uniform(low: ArrayLike, high: ArrayLike) -> IndependentArms:
     """Arms with rewards spread evenly between two numbers.
 
     Args:
@@ -180,7 +182,7 @@ def uniform(low: Array, high: Array) -> IndependentArms:
     return IndependentArms(laws.UniformLaw(least, most))
 
 
-def _numbers(name: str, values: Array, low: float = -np.inf, high: float = np.inf) -> np.ndarray:
+def _numbers(name: str, values: ArrayLike, low: float = -np.inf, high: float = np.inf) -> np.ndarray:
     """One number an arm, [K] in float64.
 
     Raises:

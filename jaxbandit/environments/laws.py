@@ -1,4 +1,4 @@
-"""Laws of independent rewards, one an arm, as pytrees of their numbers: each is drawn by its inverse from 64 bits."""
+"""Laws of independent rewards, one for each arm, as pytrees: a reward is the inverse law at 64 random bits."""
 
 from __future__ import annotations
 
@@ -8,9 +8,10 @@ from typing import Any, Protocol
 
 import jax.numpy as jnp
 import numpy as np
+from jax import Array
 
 from jaxbandit import families, quantiles
-from jaxbandit.base import Array, Family, Range, pytree
+from jaxbandit.base import Family, Range, pytree
 from jaxbandit.environments.tables import ENTRIES, PIECES
 from jaxbandit.fast import computed_once, exponential, look_up
 
@@ -27,7 +28,7 @@ class Law(Protocol):
         """The least and the largest reward of any arm, on the host."""
 
     def family(self) -> Family | None:
-        """The one-parameter family of `jaxbandit.families` that they are of, or None. On the host."""
+        """The one-parameter family of `jaxbandit.families` that the laws belong to, or None. On the host."""
 
     def draw(self, words: Words, arms: Array) -> Array:
         """The rewards [M] of the arms [M], from their bits. Traced."""
@@ -37,8 +38,8 @@ class Law(Protocol):
 class GaussianLaw:
     """Normal rewards of these means [K] and standard deviations [K]."""
 
-    mean: Array
-    deviation: Array
+    mean: np.ndarray | Array
+    deviation: np.ndarray | Array
 
     def means(self) -> np.ndarray:
         return np.asarray(self.mean)
@@ -58,7 +59,7 @@ class GaussianLaw:
 class ExponentialLaw:
     """Exponential rewards of these means [K]."""
 
-    mean: Array
+    mean: np.ndarray | Array
 
     def means(self) -> np.ndarray:
         return np.asarray(self.mean)
@@ -78,8 +79,8 @@ class ExponentialLaw:
 class UniformLaw:
     """Rewards spread evenly from `low` [K] to `high` [K]."""
 
-    low: Array
-    high: Array
+    low: np.ndarray | Array
+    high: np.ndarray | Array
 
     def means(self) -> np.ndarray:
         return np.asarray((np.asarray(self.low) + np.asarray(self.high)) / 2)
@@ -98,9 +99,9 @@ class UniformLaw:
 class PoissonLaw:
     """Poisson rewards of these means [K], by thresholds of 64 bits (see `tables.poisson_thresholds`)."""
 
-    mean: Array
-    least: Array = field(repr=False)  # [K] int32
-    thresholds: Array = field(repr=False)  # [K, N, 2] uint32
+    mean: np.ndarray | Array
+    least: np.ndarray | Array = field(repr=False)  # [K] int32
+    thresholds: np.ndarray | Array = field(repr=False)  # [K, N, 2] uint32
 
     def means(self) -> np.ndarray:
         return np.asarray(self.mean)
@@ -114,7 +115,7 @@ class PoissonLaw:
     def draw(self, words: Words, arms: Array) -> Array:
         high, low = (jnp.asarray(self.thresholds)[..., word].reshape(-1) for word in range(2))
         words = _once(words[0]), _once(words[1])
-        below = jnp.zeros_like(arms)  # thresholds of which it is known that they are not above the bits
+        below = jnp.zeros_like(arms)  # how many thresholds are known not to be above the bits
         step = (ENTRIES + 1) // 2
         while step:
             at = arms * ENTRIES + below + (step - 1)
@@ -127,9 +128,9 @@ class PoissonLaw:
 class BetaLaw:
     """Beta rewards with parameters `a` [K] and `b` [K], by a table of their log-odds (see `tables.beta_log_odds`)."""
 
-    a: Array
-    b: Array
-    table: Array = field(repr=False)  # [K, 2, N, D + 1]
+    a: np.ndarray | Array
+    b: np.ndarray | Array
+    table: np.ndarray | Array = field(repr=False)  # [K, 2, N, D + 1]
 
     def means(self) -> np.ndarray:
         return np.asarray(self.a / (np.asarray(self.a) + np.asarray(self.b)))

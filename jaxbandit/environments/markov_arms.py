@@ -8,13 +8,15 @@ from typing import NamedTuple
 import jax
 import jax.numpy as jnp
 import numpy as np
+from jax import Array
+from numpy.typing import ArrayLike
 
 from jaxbandit import chains, draws
 from jaxbandit.arguments import as_floats, finite, integer, number, shown
-from jaxbandit.base import Array, Feedback, check_key, described, pytree
+from jaxbandit.base import Feedback, check_key, described, pytree
 from jaxbandit.probabilities import stochastic
 
-InitialState = int | str | Array
+InitialState = int | str | ArrayLike
 MOST_STATES = 64
 
 
@@ -45,11 +47,11 @@ class MarkovArms:
     state before its first play), and the thresholds that draw from them.
     """
 
-    transition: Array
-    reward: Array
-    initial: Array
-    transition_thresholds: Array = field(repr=False)  # [K, S, S-1] uint32
-    initial_thresholds: Array = field(repr=False)  # [K, S-1] uint32
+    transition: np.ndarray | Array
+    reward: np.ndarray | Array
+    initial: np.ndarray | Array
+    transition_thresholds: np.ndarray | Array = field(repr=False)  # [K, S, S-1] uint32
+    initial_thresholds: np.ndarray | Array = field(repr=False)  # [K, S-1] uint32
 
     def means(self) -> np.ndarray:
         """Long-run reward per play of each arm, [K] float64 on the host.
@@ -76,13 +78,15 @@ class MarkovArms:
         return following, Feedback(arms, before, states, rewards, t)
 
 
-def long_run_means(transition: Array, reward: Array) -> np.ndarray:
+def long_run_means(transition: ArrayLike, reward: ArrayLike) -> np.ndarray:
     """The mean reward [K] under the stationary law of each chain of `transition` [K, S, S], from `reward` [K, S]."""
     laws = np.stack([chains.stationary(rows) for rows in np.asarray(transition)])
     return np.asarray(np.sum(laws * np.asarray(reward), axis=-1))
 
 
-def two_state(p01: Array, p10: Array, reward: Array = (0.0, 1.0), *, initial_state: InitialState = 0) -> MarkovArms:
+def two_state(
+    p01: ArrayLike, p10: ArrayLike, reward: ArrayLike = (0.0, 1.0), *, initial_state: InitialState = 0
+) -> MarkovArms:
     """Arms with two states from their probabilities of leaving each.
 
     Args:
@@ -107,13 +111,13 @@ def two_state(p01: Array, p10: Array, reward: Array = (0.0, 1.0), *, initial_sta
     return markov(np.stack(rows, axis=-2), reward, initial_state=initial_state)
 
 
-def bernoulli(means: Array, *, initial_state: InitialState = 0) -> MarkovArms:
+def bernoulli(means: ArrayLike, *, initial_state: InitialState = 0) -> MarkovArms:
     """I.i.d. Bernoulli arms: two-state chains with equal rows.
 
     Args:
       means: [K], in [0, 1].
-      initial_state: an integer, [K] integers, or "stationary"; it changes nothing that is paid, only what the player
-        sees before.
+      initial_state: an integer, [K] integers, or "stationary"; it changes no reward, only the state that the player
+        sees before the first play.
 
     Raises:
       ValueError: as `markov`.
@@ -130,7 +134,12 @@ def bernoulli(means: Array, *, initial_state: InitialState = 0) -> MarkovArms:
 
 
 def random_arms(
-    key: Array, arms: int = 5, states: int = 2, *, concentration: float = 1.0, initial_state: InitialState = 0
+    key: Array,
+    arms: int = 5,
+    states: int = 2,
+    *,
+    concentration: float = 1.0,
+    initial_state: InitialState = 0,
 ) -> MarkovArms:
     """Random arms: rows from a symmetric Dirichlet law (floored at 1e-9), rewards spread evenly over [0, 1].
 
@@ -154,7 +163,7 @@ def random_arms(
     return markov(floored / floored.sum(-1, keepdims=True), np.linspace(0.0, 1.0, states), initial_state=initial_state)
 
 
-def markov(transition: Array, reward: Array, *, initial_state: InitialState = 0) -> MarkovArms:
+def markov(transition: ArrayLike, reward: ArrayLike, *, initial_state: InitialState = 0) -> MarkovArms:
     """Rested Markov arms from their transition matrices.
 
     Args:
@@ -183,7 +192,7 @@ def markov(transition: Array, reward: Array, *, initial_state: InitialState = 0)
     )
 
 
-def recurrent(transition: Array) -> np.ndarray:
+def recurrent(transition: ArrayLike) -> np.ndarray:
     """The laws of K arms [K, S, S], in float64.
 
     Raises:
@@ -205,7 +214,7 @@ def recurrent(transition: Array) -> np.ndarray:
     return rows
 
 
-def rewards_of(reward: Array, arms: int, states: int) -> np.ndarray:
+def rewards_of(reward: ArrayLike, arms: int, states: int) -> np.ndarray:
     """What each state of each arm pays, [K, S] in float64.
 
     Raises:
@@ -220,7 +229,7 @@ def rewards_of(reward: Array, arms: int, states: int) -> np.ndarray:
 
 
 def initial_thresholds(law: np.ndarray) -> np.ndarray:
-    """The thresholds [K, S-1] of the arms' first states, from their law [K, S]; what is too rare is left out."""
+    """Thresholds [K, S-1] of the arms' first states, from their law [K, S]; states rarer than 2^-31 are left out."""
     return chains.thresholds(np.where(law < chains.RAREST, 0, law))
 
 
@@ -238,7 +247,7 @@ def initial_law(initial_state: InitialState, transition: np.ndarray) -> np.ndarr
 
 
 def check_initial(initial_state: InitialState, arms: int, states: int) -> None:
-    """Refuse what is no state before the first play of so many arms with so many states.
+    """Refuse anything but states before the first play of K = `arms` arms with S = `states` states.
 
     Raises:
       ValueError: what is wrong with `initial_state` (see `markov`).
@@ -255,7 +264,7 @@ def check_initial(initial_state: InitialState, arms: int, states: int) -> None:
         raise ValueError(f"initial_state: {initial_state} is out of range 0..{states - 1}")
 
 
-def _probabilities(name: str, values: Array) -> np.ndarray:
+def _probabilities(name: str, values: ArrayLike) -> np.ndarray:
     array = finite(name, values)
     if array.ndim != 1:
         raise ValueError(f"{name}: shape {array.shape} is not [K]")

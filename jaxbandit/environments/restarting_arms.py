@@ -1,4 +1,4 @@
-"""Arms that all begin again after a time of chance: discounted reward without a discount."""
+"""Arms that all begin again after a random time: discounted reward without a discount."""
 
 from __future__ import annotations
 
@@ -7,10 +7,11 @@ from typing import ClassVar, NamedTuple
 
 import jax.numpy as jnp
 import numpy as np
+from jax import Array
 
 from jaxbandit import chains, draws, indices
 from jaxbandit.arguments import number
-from jaxbandit.base import Array, Feedback, Pairing, Problem, pytree
+from jaxbandit.base import Feedback, Pairing, Problem, pytree
 from jaxbandit.environments.markov_arms import MarkovArms
 
 
@@ -34,7 +35,7 @@ class RestartingArms:
 
     What the n-th play of an arm in an episode does depends on the run, the arm, n and the round in which the episode
     began, and the returns on the run and the round alone: policies are compared on the same luck. Until the first
-    return the arms do what they do without any.
+    return the arms do what they would do without returns.
 
     Build it with `restarting`, which checks its arguments.
 
@@ -45,26 +46,26 @@ class RestartingArms:
     problem: ClassVar[Problem] = "restarting"
 
     arms: MarkovArms
-    discount: Array
-    threshold: Array = field(repr=False)  # uint32
+    discount: np.float64 | Array
+    threshold: np.uint32 | Array = field(repr=False)  # uint32
 
     @property
-    def reward(self) -> Array:
+    def reward(self) -> np.ndarray | Array:
         """[K, S], what each state of each arm pays."""
         return self.arms.reward
 
     @property
-    def transition(self) -> Array:
+    def transition(self) -> np.ndarray | Array:
         """[K, S, S], how an arm moves that is played."""
         return self.arms.transition
 
     @property
-    def passive(self) -> Array:
-        """[K, S, S], how an arm moves within an episode if it is not played: not at all."""
+    def passive(self) -> np.ndarray:
+        """[K, S, S], the identity: within an episode an arm that is not played does not move."""
         return np.broadcast_to(np.eye(self.reward.shape[-1]), self.transition.shape)
 
     @property
-    def initial(self) -> Array:
+    def initial(self) -> np.ndarray | Array:
         """[K, S], law of each arm's state at the beginning of an episode."""
         return self.arms.initial
 
@@ -83,7 +84,7 @@ class RestartingArms:
         """What the best policy that knows the arms collects a round in the long run: that of the Gittins index.
 
         Raises:
-          ValueError: plays is not 1; with more, nothing but value iteration of all arms together tells the best.
+          ValueError: plays is not 1; with more, only value iteration over all arms together finds the best.
 
         >>> from jaxbandit import two_state
         >>> round(restarting(two_state([0.5, 0.4], [0.4, 0.55]), 0.9).comparator(1), 4)
@@ -106,7 +107,7 @@ class RestartingArms:
         states = draws.choose(bits, jnp.asarray(self.arms.transition_thresholds), arms, before)
         rewards = jnp.asarray(self.reward, float)[arms, states]
         moved, numbers = state.states.at[arms].set(states), state.numbers.at[arms].set(number)
-        # numbers of arms that there are not: K for the return, K + 1 for its number, the others for the first states
+        # numbers beyond those of the arms: K for the return, K + 1 for its number, the others for the first states
         count = moved.shape[0]
         chance = draws.stack_of_rewards(key, jnp.arange(count, 2 * count + 2), jnp.full(count + 2, t))
         ended = chance[0] < self.threshold
@@ -137,7 +138,7 @@ def restarting(arms: MarkovArms, discount: float) -> RestartingArms:
     ([0, 0], True)
     """
     if not isinstance(arms, MarkovArms):
-        raise ValueError(f"arms: {type(arms).__name__} are not rested arms, as `markov` makes them")
+        raise ValueError(f"arms: {type(arms).__name__} are not rested arms, such as `markov` makes")
     kept = np.float64(number("discount", discount, 0, 1 - chains.RAREST))
     ends = np.minimum(np.rint((1 - kept) * 2.0**32), 2.0**32 - 1).astype(np.uint32)
     return RestartingArms(arms=arms, discount=kept, threshold=ends)

@@ -7,10 +7,12 @@ from typing import ClassVar, NamedTuple
 
 import jax.numpy as jnp
 import numpy as np
+from jax import Array
+from numpy.typing import ArrayLike
 
 from jaxbandit import chains, draws
 from jaxbandit.arguments import finite, truth
-from jaxbandit.base import Array, Feedback, Pairing, Problem, pytree, static
+from jaxbandit.base import Feedback, Pairing, Problem, pytree, static
 from jaxbandit.environments.markov_arms import InitialState, long_run_means, markov
 from jaxbandit.fast import look_up_each
 from jaxbandit.probabilities import stochastic
@@ -30,8 +32,8 @@ class RestlessArms:
     A played arm shows the state s' it moves to and pays reward[k, s']; the others move unseen, by passive[k, s, .], or
     by the same law as when played where `passive` is None. `Feedback.before` is the state that the arm last showed,
     which is what the player knows; the arm has moved on since, so that (before, states) is one transition of the chain
-    only for an arm that was played in the round before, too. Arms that are `observed` all show their states in every
-    round: then it always is.
+    only for an arm that was played in the round before, too. `observed` arms all show their states in every round: then
+    it always is one.
 
     What an arm's move draws depends on the run, the arm and the round alone. An arm that is played in every round moves
     as its rested twin does under the same key, and without `passive` an arm's path is the same under every policy. With
@@ -39,18 +41,18 @@ class RestlessArms:
 
     Build it with `restless`, which checks its arguments.
 
-    Fields are those of `MarkovArms`, and `passive` [K, S, S] or None with its thresholds.
+    It has the fields of `MarkovArms`, and `passive` [K, S, S] or None with its thresholds.
     """
 
     pairing: ClassVar[Pairing] = "round"
 
-    transition: Array
-    reward: Array
-    initial: Array
-    transition_thresholds: Array = field(repr=False)  # [K, S, S-1] uint32
-    initial_thresholds: Array = field(repr=False)  # [K, S-1] uint32
-    passive: Array | None = None
-    passive_thresholds: Array | None = field(default=None, repr=False)  # [K, S, S-1] uint32
+    transition: np.ndarray | Array
+    reward: np.ndarray | Array
+    initial: np.ndarray | Array
+    transition_thresholds: np.ndarray | Array = field(repr=False)  # [K, S, S-1] uint32
+    initial_thresholds: np.ndarray | Array = field(repr=False)  # [K, S-1] uint32
+    passive: np.ndarray | Array | None = None
+    passive_thresholds: np.ndarray | Array | None = field(default=None, repr=False)  # [K, S, S-1] uint32
     observed: bool = static(False)  # whether the player sees all arms in every round
 
     @property
@@ -94,9 +96,9 @@ class RestlessArms:
 
 
 def restless(
-    transition: Array,
-    reward: Array,
-    passive: Array | None = None,
+    transition: ArrayLike,
+    reward: ArrayLike,
+    passive: ArrayLike | None = None,
     initial_state: InitialState = "stationary",
     *,
     observed: bool = False,
@@ -109,9 +111,9 @@ def restless(
       passive: [K, S, S], row-stochastic, of an arm that is not played; None for the same law as when played. It may be
         reducible: the identity gives arms that wait.
       initial_state: every arm's state before the first round: "stationary" (drawn from the stationary law of
-        `transition`, by the run's key), an integer or [K] integers. The player takes it for the state last shown.
+        `transition`, by the run's key), an integer or [K] integers. The player is told it as the state last shown.
       observed: whether the player sees after every round where all arms stand (`Feedback.shown`), not only those it
-        played, as an index policy on states needs it.
+        played, which an index policy on states needs.
 
     Raises:
       ValueError: the argument and what is wrong with it.

@@ -12,11 +12,11 @@ from pathlib import Path
 from typing import Any
 
 import numpy as np
+from numpy.typing import ArrayLike
 
 from jaxbandit.arguments import LARGEST, as_floats, path, shown
-from jaxbandit.base import Array
 
-Data = Iterable[Array] | str | os.PathLike[str]
+Data = Iterable[ArrayLike] | str | os.PathLike[str]
 
 
 def sequences(data: Data, states: int | None = None) -> list[np.ndarray]:

@@ -14,7 +14,7 @@ def poisson_thresholds(mean: float) -> tuple[int, np.ndarray]:
     """The least value that a Poisson law shows, and thresholds [N, 2] uint32: words of 64 bits, high before low.
 
     The n-th threshold is 2^64 times the probability of at most least + n, rounded: a draw of 64 bits shows least plus
-    the number of thresholds not above it. Those behind the last are 2^64 - 1, which is as rare as what is left out.
+    the number of thresholds not above it. Unused entries at the end are 2^64 - 1, as rare as the values left out.
     """
     scale, thresholds, least, value = 2**64, [], 0, 0
     with localcontext(prec=50):
@@ -40,7 +40,7 @@ def beta_log_odds(a: float, b: float) -> np.ndarray:
     2 |log-odds of u| from n + 1/2. The function is smooth, and straight in both tails, with slopes 1/a and 1/b.
 
     Raises:
-      ValueError: the polynomials are not as close as floats: within 1e-7 times size and slope of the function.
+      ValueError: the polynomials are not as exact as floats: within 1e-7 times size and slope of the function.
     """
     nodes = np.cos(np.pi * (np.arange(DEGREE + 1) + 0.5) / (DEGREE + 1)) / 2
     between = np.linspace(-0.5, 0.5, 21)

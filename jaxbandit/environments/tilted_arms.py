@@ -7,10 +7,12 @@ from typing import Any, NamedTuple
 import jax
 import jax.numpy as jnp
 import numpy as np
+from jax import Array
+from numpy.typing import ArrayLike
 
 from jaxbandit import chains
 from jaxbandit.arguments import finite
-from jaxbandit.base import Array, described
+from jaxbandit.base import described
 from jaxbandit.environments.markov_arms import InitialState, MarkovArms, markov
 from jaxbandit.families.tilting import generator_and_reward, perron, tilted
 
@@ -29,7 +31,7 @@ class FamilyFit(NamedTuple):
 
 
 def exponential_family(
-    theta: Array, generator: Array, reward: Array = (0.0, 1.0), *, initial_state: InitialState = 0
+    theta: ArrayLike, generator: ArrayLike, reward: ArrayLike = (0.0, 1.0), *, initial_state: InitialState = 0
 ) -> MarkovArms:
     """Arms of the family that tilts the chain P = `generator` along f = `reward`.
 
@@ -70,7 +72,7 @@ def exponential_family(
     return markov(transition, reward, initial_state=initial_state)
 
 
-def fit_exponential_family(counts: Array, generator: Array, reward: Array = (0.0, 1.0)) -> FamilyFit:
+def fit_exponential_family(counts: ArrayLike, generator: ArrayLike, reward: ArrayLike = (0.0, 1.0)) -> FamilyFit:
     """Maximum-likelihood theta of each arm of `exponential_family(theta, generator, reward)` from observed transitions.
 
     The likelihood is that of the transitions given each sequence's first state, and depends on their counts alone. It
@@ -84,8 +86,8 @@ def fit_exponential_family(counts: Array, generator: Array, reward: Array = (0.0
       reward: [S], what the state moved to pays, not all equal; the same for every arm.
 
     Raises:
-      ValueError: the argument and what is wrong with it; an arm that was never seen, that moved as the generator
-        cannot, or whose likelihood has no maximum: rewards as low or as high as can be, or no effect of theta.
+      ValueError: the argument and what is wrong with it; an arm that was never seen, that made a move that
+        the generator cannot, or whose likelihood has no maximum: all rewards are extreme, or theta has no effect.
 
     Source: Moulos and Anantharam 2019; Billingsley 1961 for the asymptotic law.
 

@@ -22,8 +22,8 @@ if TYPE_CHECKING:
     from jaxbandit.results.result import Result
 
 COLOURS = ("#3f90da", "#ffa90e", "#bd1f01", "#94a4a2", "#832db6", "#a96b59", "#e76300", "#b9ac70")  # petroff8
-MARKERS = "oDPvXs^*"  # in this order, since shapes that are like each other should have colours of unlike lightness
-STYLES = ("-", "-.", ":")  # of the first eight curves, the next and the next; quantiles are dashed
+MARKERS = "oDPvXs^*"  # in this order, so that similar shapes have colours of different lightness
+STYLES = ("-", "-.", ":")  # of the first eight curves, the next eight and the eight after; quantiles are dashed
 LINES = ((0, (4, 2)), (0, (1, 1.5)), (0, (6, 2, 1, 2)), (0, (2, 2, 6, 2)))  # of bounds
 
 
@@ -52,7 +52,7 @@ def curve_style(number: int) -> dict[str, Any]:
 
 
 def apart(place: float) -> dict[str, Any]:
-    """Markers that stand apart along a line; those of lines at other places, in [0, 1), stand elsewhere."""
+    """Markers spaced out along a line; `place`, in [0, 1), shifts them so that the markers of two lines lie apart."""
     return {"markevery": (0.12 * place, 0.12)}  # shares of the diagonal of the axes
 
 
@@ -78,10 +78,10 @@ def curves_of(result: Result, labels: Sequence[str] | None, scenario: int, varia
 
 
 def variant_of(result: Result, label: str, variant: int) -> int:
-    """Where the variant stands among those of the policy; the only one there is, whatever the number.
+    """The variant's index; 0 if the policy has only one, whatever the number.
 
     Raises:
-      ValueError: there are several, and none of this number.
+      ValueError: there are several, and none has this number.
     """
     count = result.visits[label].shape[1]
     variant = integer("variant", variant)
@@ -91,7 +91,7 @@ def variant_of(result: Result, label: str, variant: int) -> int:
 
 
 def name_of(result: Result, label: str, variant: int) -> str:
-    """A policy's label, with what tells this variant from its others."""
+    """A policy's label, with what tells this variant from the others."""
     names = variant_names(result, label)
     return f"{label}, {names[variant]}" if len(names) > 1 else label
 
@@ -110,7 +110,7 @@ def _shade(colour: str, place: float) -> tuple[float, float, float]:
 
 
 class Decades(LogLocator):
-    """Ticks at powers of ten, at 2 and 5 times these where they alone are too few, evenly where there is but one."""
+    """Ticks at powers of ten; on a short axis also at 2 and 5 times these, or evenly spaced if that gives only one."""
 
     def tick_values(self, vmin: float, vmax: float) -> Any:
         near = 0 < vmin < vmax < 100 * vmin
@@ -135,7 +135,7 @@ def decades(ax: Axes, which: Literal["x", "y"]) -> None:
 
 
 def stand_apart(axis: Axis) -> None:
-    """Few numbers on a logarithmic axis, none of which runs into its neighbour."""
+    """Put few numbers on a logarithmic axis, so that none overlaps its neighbour."""
     axis.set_major_locator(Decades())
     axis.set_major_formatter(Plain(minor_thresholds=(math.inf, math.inf)))
     axis.set_minor_locator(NullLocator())
@@ -145,7 +145,7 @@ def axes_of(ax: Axes | None) -> Axes:
     """The axes that are given, or the current ones.
 
     Raises:
-      ValueError: what is given is none.
+      ValueError: what is given is not axes.
     """
     if ax is None:
         return plt.gca()
@@ -171,10 +171,10 @@ def labels_of(result: Result, labels: Sequence[str] | None) -> Sequence[str]:
 
 
 def check_scenario(result: Result, scenario: int) -> None:
-    """Refuse what is no position among the scenarios.
+    """Refuse a number that is not a position among the scenarios.
 
     Raises:
-      ValueError: what it is.
+      ValueError: the number is out of range, or nothing is recorded.
     """
     metrics.check_result(result)
     if not len(result.times):
@@ -186,21 +186,21 @@ def quantiles_of(quantiles: Sequence[float]) -> list[float]:
     """The quantiles that are given.
 
     Raises:
-      ValueError: they are no list of numbers in [0, 1].
+      ValueError: they are not a list of numbers in [0, 1].
     """
     found = as_floats("quantiles", quantiles)
     if found.ndim != 1 or not ((found >= 0) & (found <= 1)).all():
-        raise ValueError(f"quantiles: {shown(quantiles)} is no list of numbers in [0, 1]")
+        raise ValueError(f"quantiles: {shown(quantiles)} is not a list of numbers in [0, 1]")
     return [float(each) for each in found]
 
 
 def positive(values: np.ndarray) -> np.ndarray:
-    """Zeros left out, which a logarithmic axis would draw as a plunge."""
+    """The values without zeros, which a logarithmic axis would draw as a plunge."""
     return np.where(values > 0, values, np.nan)
 
 
 def regret_axis(ax: Axes, result: Result, logarithmic: bool) -> None:
-    """Regret upwards, from 0 unless it is one that may be negative."""
+    """Set the axis of regret: it begins at 0, unless it is logarithmic or the regret may be negative."""
     if logarithmic:
         decades(ax, "y")
     elif metrics.regret_name(result) == "pseudo-regret":

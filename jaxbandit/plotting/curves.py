@@ -57,7 +57,7 @@ def plot_regret(
       variant: position on this axis, the same for every policy that has several; by default each is a curve of its own.
       quantiles: of the runs' regret, in [0, 1].
       bounds: of `jaxbandit.bounds`, drawn in black; asymptotic ones as constant times log t.
-      normalised: regret divided by log t, to which the constants of asymptotic bounds are to be compared.
+      normalised: regret divided by log t, for comparison with the constants of asymptotic bounds.
       logarithmic: regret on a logarithmic axis too.
       ax: drawn on; the current one by default.
 
@@ -137,7 +137,9 @@ def plot_distribution(
     variant: int | None = None,
     ax: Axes | None = None,
 ) -> Axes:
-    """Share of runs whose final regret is at least x, axes logarithmic (for realised regret one), to show the tail.
+    """Share of runs whose final regret is at least x, which shows the tail.
+
+    Both axes are logarithmic; for realised regret only the axis of the share is.
 
     Args:
       result: of `simulate`.
@@ -198,7 +200,7 @@ def _bounds(bounds: Sequence[Bound]) -> list[Bound]:
     """The bounds that are given.
 
     Raises:
-      ValueError: they are no list of bounds.
+      ValueError: they are not a list of bounds.
     """
     given = list_of("bounds", bounds)
     for bound in given:

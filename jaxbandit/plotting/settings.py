@@ -50,7 +50,7 @@ def plot_parameter(
       values: [V], the number in each variant, in any order.
       labels: which policies, each of V variants and with a line of its own; all by default.
       parameter: what the number is called.
-      lines: [V] texts, as of a second number: the variants of each text have a line of their own.
+      lines: [V] texts, such as the values of a second number: the variants of each text have a line of their own.
       scenario: position on this axis.
       quantiles: of the runs' final regret, in [0, 1].
       axis: of the values.
@@ -120,7 +120,7 @@ def plot_heatmap(
       ax: drawn on; the current one by default.
 
     Raises:
-      ValueError: the values are none, not finite, not as many as their names, or not positive where they have to be.
+      ValueError: the values are missing, not finite, not as many as their names, or not positive where they must be.
     """
     ax, rows, columns = axes_of(ax), list_of("rows", rows), list_of("columns", columns)
     truth("logarithmic", logarithmic)
@@ -132,7 +132,7 @@ def plot_heatmap(
     try:
         form.format(values.min())
     except (AttributeError, LookupError, TypeError, ValueError):
-        raise ValueError(f"form: {shown(form)} writes no number, as '{{:.1f}}' does") from None
+        raise ValueError(f"form: {shown(form)} does not format a number, as '{{:.1f}}' does") from None
     norm = LogNorm(values.min(), values.max()) if logarithmic else Normalize(values.min(), values.max())
     image = ax.imshow(values, cmap="cividis", norm=norm, aspect="auto")
     if values.min() < values.max():

@@ -16,7 +16,7 @@ class Contents:
     times: np.ndarray  # [T] int64, recorded rounds
     visits: dict[str, np.ndarray]  # label to int32 [scenario, variant, run, time, arm, state], the state moved to
     means: np.ndarray  # [scenario, arm] float64
-    reward: np.ndarray  # [scenario, arm, state] float64; no state where rewards are no finite table
+    reward: np.ndarray  # [scenario, arm, state] float64; no state where rewards have no finite table
     horizon: int  # rounds asked for
     rounds: int  # rounds played
     plays: int  # arms played a round

@@ -14,7 +14,7 @@ from jaxbandit.results.contents import Contents
 
 NAMES, ROWS = 6, 30  # shown at most, of a list and of a table
 
-# No colour but a grey that is seen on white and on black: text has the notebook's own, in any theme.
+# The only colour is a grey that is visible on white and on black; text keeps the notebook's colours, in any theme.
 # The class is named twice to outweigh JupyterLab's style, which moves every cell of a table to the right.
 STYLE = """
 div.jaxbandit { overflow-x: auto; }
@@ -29,7 +29,7 @@ div.jaxbandit.jaxbandit .number { text-align: right; white-space: nowrap; font-v
 
 
 def as_text(result: Contents) -> str:
-    """What `repr(result)` is: one line, with no number of any array."""
+    """What `repr(result)` is: one line, without any array's numbers."""
     variants = {label: result.visits[label].shape[1] for label in result.labels}
     policies = _some([label if n == 1 else f"{label} ({n} variants)" for label, n in variants.items()])
     played = f"{_count(_runs(result), 'run')}, {_rounds(result)}, {_count(result.plays, 'play')} a round"
@@ -37,7 +37,7 @@ def as_text(result: Contents) -> str:
 
 
 def as_html(result: Contents) -> str:
-    """What a notebook shows of a result; names are escaped, of what is many the first are shown."""
+    """What a notebook shows of a result; names are escaped, and of long lists the first entries are shown."""
     arms, states = result.reward.shape[1:]
     kind = "arm" if result.problem == "rested" else f"{result.problem} arm"
     of = _count(states, "state") if states else "independent rewards"
@@ -74,7 +74,7 @@ class Final(NamedTuple):
 
 
 def _regret(result: Contents) -> str:
-    """Final regret; of every policy the first variants, as many as there is room for."""
+    """A table of final regret: of every policy the first variants, as many as there is room for."""
     if not len(result.times):
         return "<p>No round is recorded yet.</p>"
     finals, total = _finals(result)
@@ -131,7 +131,7 @@ def _finals(result: Contents) -> tuple[list[Final], int]:
 
 
 def variant_names(result: Contents, label: str) -> list[str]:
-    """What tells the variants of a policy apart: where they differ, as "exponent=0.2"; of a single one nothing."""
+    """What tells the variants of a policy apart, such as "exponent=0.2"; an empty text for a single variant."""
     count = result.visits[label].shape[1]
     differing = {name: each for name, each in result.hyperparameters(label).items() if each.count(each[0]) < count}
     if count == 1 or not differing:
@@ -140,13 +140,16 @@ def variant_names(result: Contents, label: str) -> list[str]:
 
 
 def _hyperparameters(result: Contents, label: str) -> str:
-    """Every name with its value, or with those of the variants."""
+    """Every name with its value, or with the values of the variants."""
     texts = {name: [_value(value) for value in each] for name, each in result.hyperparameters(label).items()}
     return "; ".join(f"{name} {each[0] if len(set(each)) == 1 else _some(each)}" for name, each in texts.items())
 
 
 def _table(caption: str, header: Sequence[str], rows: Sequence[Sequence[str]], numbers: int = 0, total: int = 0) -> str:
-    """The first of so many rows (`total`, or all that are given); the last columns are numbers."""
+    """A table of the first rows, which says how many there are (`total`, or all given).
+
+    The last `numbers` columns hold numbers.
+    """
     shown, total = rows[:ROWS], total or len(rows)
     head = f"<thead>{_line('th', header, numbers)}</thead>" if header else ""
     body = "".join(_line("td", row, numbers) for row in shown)
@@ -155,7 +158,7 @@ def _table(caption: str, header: Sequence[str], rows: Sequence[Sequence[str]], n
 
 
 def _line(tag: str, cells: Sequence[str], numbers: int) -> str:
-    """Cells one beside the other, the first of them naming the row."""
+    """A row of cells, the first of which names the row."""
     tags = ["th"] + [tag] * (len(cells) - numbers - 1) + [f'{tag} class="number"'] * numbers
     return f"<tr>{''.join(f'<{tag}>{escape(cell)}</{tag[:2]}>' for tag, cell in zip(tags, cells))}</tr>"
 

@@ -27,7 +27,7 @@ def file_name(path: str | os.PathLike[str]) -> Path:
     """The path of a file to write.
 
     Raises:
-      ValueError: it is no path, or has no name at its end.
+      ValueError: it is not a path, or does not end in a file's name.
     """
     found = as_path("path", path)
     if not found.name:
@@ -66,8 +66,8 @@ def read(path: str | os.PathLike[str]) -> dict[str, Any]:
     """The fields of the result in a file.
 
     Raises:
-      ValueError: the file is no such file, is truncated or damaged, or is of another version.
-      FileNotFoundError: there is none.
+      ValueError: the file does not hold a result, is truncated or damaged, or is of another version.
+      FileNotFoundError: the file does not exist.
     """
     with open(path, "rb") as handle:
         try:

@@ -64,7 +64,7 @@ class Result(Contents):
           means [scenario, arm], reward [scenario, arm, state]; attributes that say how they were made. All copies. What
           was recorded has its own name and [scenario, policy, run, time, ..]; where its further axes have the sizes of
           arms, or of arms and states, they are `arm` and `state` (not with `shuffle`). It is NaN for a policy that did
-          not record it. Where rewards are no finite table there is no `reward`, but `rewards` [.., arm], their sums.
+          not record it. Where rewards have no finite table there is no `reward`, but `rewards` [.., arm], their sums.
 
         Raises:
           ImportError: xarray is not installed.
@@ -84,7 +84,7 @@ class Result(Contents):
         return as_dataset(self)
 
     def to_netcdf(self, path: str | os.PathLike[str]) -> None:
-        """Write `to_xarray()` to a compressed netCDF 4 file, in one step: whole or not there.
+        """Write `to_xarray()` to a compressed netCDF 4 file, in one step: the whole file is written, or none.
 
         `xarray.open_dataset(path)` gives the same values, types, coordinates and attributes. The file is for reading;
         only that of `save` can be continued.
@@ -110,14 +110,14 @@ class Result(Contents):
         """Read a file written by `save`.
 
         Raises:
-          ValueError: the file is no such file, is truncated or damaged, or is of another version.
-          FileNotFoundError: there is none.
+          ValueError: the file does not hold a result, is truncated or damaged, or is of another version.
+          FileNotFoundError: the file does not exist.
         """
         return cls(**read(as_path("path", path)))
 
 
 def join_times(pieces: list[Result]) -> Result:
-    """One result from those of the same runs that follow each other in time; the last one's carry."""
+    """Join results of the same runs that follow each other in time; the carry is that of the last."""
     if len(pieces) == 1:
         return pieces[0]
     return replace(

@@ -3,25 +3,27 @@
 from __future__ import annotations
 
 from functools import partial
-from typing import NamedTuple
+from typing import Any, NamedTuple
 
 import jax
 import jax.numpy as jnp
 import numpy as np
+from jax import Array
+from numpy.typing import ArrayLike
 
 from jaxbandit.arguments import as_floats, integer, shown
-from jaxbandit.base import Array, check_key, described
+from jaxbandit.base import check_key, described
 from jaxbandit.fast import threefry
 
 
 @described
 class RunKeys(NamedTuple):
-    """What chance gives one run; a constant of it. Many runs: every leaf with the runs last.
+    """What chance gives one run; it stays the same in all rounds. Many runs: every leaf with the runs last.
 
     Fields:
       environment: key of the arms' draws.
       policy: key of the policy's draws, folded with the round.
-      order: [K] int32, the environment's arm behind each of the policy's arms; None: the same.
+      order: [K] int32, the environment's number of each of the policy's arms; None where the numbers are the same.
     """
 
     environment: Array
@@ -29,8 +31,8 @@ class RunKeys(NamedTuple):
     order: Array | None
 
 
-def run_keys(key: Array, runs: Array, arms: int | None = None) -> RunKeys:
-    """The keys of the runs with the numbers `runs` [R]: a function of the key and each number alone.
+def run_keys(key: Array, runs: ArrayLike, arms: int | None = None) -> RunKeys:
+    """The keys of the runs with the numbers `runs` [R]; each depends on `key` and on that run's number alone.
 
     Args:
       key: a `jax.random.key`.
@@ -57,14 +59,14 @@ def run_keys(key: Array, runs: Array, arms: int | None = None) -> RunKeys:
     return RunKeys(environment, policy, None if arms is None else _orders(order, arms))
 
 
-def check_numbers(name: str, values: Array) -> None:
-    """Refuse what are no integers [N] from 0 on."""
+def check_numbers(name: str, values: ArrayLike) -> None:
+    """Refuse values that are not integers [N] from 0 to 2^31 - 1."""
     found = as_floats(name, values)
     if found.ndim != 1 or not found.size or not ((found >= 0) & (found < 2**31)).all() or (found % 1).any():
         raise ValueError(f"{name}: {shown(values)} are not integers [N] from 0 to 2^31 - 1")
 
 
-def _on_host(values: Array) -> Array:
+def _on_host(values: Any) -> Any:
     """The values in NumPy, unless they are being traced."""
     return values if isinstance(values, jax.core.Tracer) else np.asarray(values)
 

@@ -17,7 +17,7 @@ def check_contract(where: str, thing: Any, methods: tuple[str, ...], kind: str) 
     """Refuse a thing without these methods.
 
     Raises:
-      ValueError: with the argument `where` it stands and what is missing.
+      ValueError: where the thing stands among the arguments, and what is missing.
     """
     if isinstance(thing, type):
         raise ValueError(f"{where}: {thing.__name__} is a class; give {thing.__name__}()")
@@ -30,7 +30,7 @@ def check_leaves(where: str, thing: Any) -> None:
     """Refuse a thing that is not a pytree of numbers.
 
     Raises:
-      ValueError: with the argument `where` it stands, the field and what is wrong with it.
+      ValueError: where the thing stands among the arguments, the field and what is wrong with it.
     """
     try:
         leaves, _ = jax.tree_util.tree_flatten_with_path(thing, is_leaf=lambda part: isinstance(part, Iterator))
@@ -57,14 +57,14 @@ def _fits(array: np.ndarray) -> bool:
 
 
 def check_task(where: str, policy: Any, task: Task) -> None:
-    """Refuse a task that the policy refuses, or that its `init` cannot be for.
+    """Refuse a task that the policy refuses, or for which its `init` takes too few arguments.
 
     Raises:
-      ValueError: with `where` the policy stands, and its own reason.
+      ValueError: where the policy stands among the arguments, and its own reason.
     """
     if pairing(task.environment) == "shared" and not _takes_states(policy):
         raise ValueError(
-            f"{where}: {type(policy).__name__} is for arms with states of their own; those of {task.name} share one "
+            f"{where}: {type(policy).__name__} is for arms with states of their own; the arms of {task.name} share one "
             "state (a decision process), for which a policy's init takes (reward, shown)"
         )
     validate = getattr(policy, "validate", None)

@@ -10,9 +10,10 @@ from typing import Any, NamedTuple
 
 import jax
 import numpy as np
+from jax import Array
+from numpy.typing import ArrayLike
 
 from jaxbandit.arguments import integer, shown, truth
-from jaxbandit.base import Array
 from jaxbandit.interruption import ctrl_c
 from jaxbandit.results.result import Result, join_times
 from jaxbandit.simulation.fingerprint import check_versions, differences, fingerprint
@@ -35,7 +36,7 @@ def simulate(
     runs: int | range = 1000,
     horizon: int = 100_000,
     plays: int = 1,
-    times: Array | None = None,
+    times: ArrayLike | None = None,
     shuffle: bool = False,
     chunk: int | None = None,
     tile: int | None = None,
@@ -44,41 +45,41 @@ def simulate(
     progress: bool = True,
     resume: Result | None = None,
 ) -> Result:
-    """Play every policy in every scenario, many independent runs of each, and count what was played.
+    """Play every policy in every scenario, many independent runs of each, and count the plays.
 
     The counts of a round depend on `scenarios`, `policies`, `key`, `plays`, `shuffle`, the kind of device
     and JAX's precision (x64 or not) alone, bit for bit; run j of one policy meets the same luck as run j of another.
     Ctrl-C ends after the chunks under way and returns what is done (twice: at once, with nothing).
 
-    Methods of classes that are not the library's are traced at every call, so that whatever they read (a list, a
-    module, a cell of a notebook that was run again) is what it is now. What that changes is compiled anew.
+    Methods of a user's own classes are traced at every call, so that whatever they read (a list, a module, a cell of a
+    notebook that was run again) has its present value. A program that this changes is compiled anew.
 
     Args:
       scenarios: an environment, or a dict from name to environments of one shape.
       policies: dict from label to a policy, or to a list of variants of it (same class and static fields).
       key: a `jax.random.key`, key(0) by default.
-      runs: independent repetitions, numbered from 0; a range for those with its numbers.
+      runs: how many independent repetitions, numbered from 0; or a range of run numbers.
       horizon: rounds, 1 to 2^31 - 1.
       plays: arms played a round (M).
       times: rounds to record, increasing; by default about 200, evenly spaced in log, the horizon included.
       shuffle: draw for each run the order in which the policy sees the arms (ties go to the first); counts keep the
         arms' own numbers.
-      chunk: the most rounds of a compiled call; none is compiled for another number of rounds, or for other times.
+      chunk: the most rounds of a compiled call; another number of rounds, or other times, need no new program.
       tile: runs a device plays at a time. On a CPU by default 1, 16, 32, 64 .., so that few programs are compiled, up
-        to 2,048 for five arms with two states: more falls out of its cache.
-      devices: all by default; runs are divided among them. Under `jax.distributed` they are those of all processes:
-        each makes the same call and gets the whole result.
+        to 2,048 for five arms with two states: more would not fit in its cache.
+      devices: all by default; runs are divided among them. Under `jax.distributed` these are the devices of
+        all processes: each process makes the same call and gets the whole result.
       record: name to a function(environment_state, policy_state, t), or to a dict from label to one, for policies
         whose state has what it reads. It is traced for one run and returns an array, kept after each recorded round t
-        in `result.recorded[name][label]`, as what a policy thinks of the arms. A function of four arguments is given
-        the policy, too: `lambda arms, state, t, policy: policy.markovian(state, t + 1)`. With `shuffle` a policy's
-        state has the arms in the order of its run, which the environment's state has not.
+        in `result.recorded[name][label]`: for example, what a policy has estimated of the arms. A function of four
+        arguments is given the policy, too: `lambda arms, state, t, policy: policy.markovian(state, t + 1)`. With
+        `shuffle` a policy's state has the arms in the order of its run, the environment's state in their own order.
       progress: show a bar, if the output is a terminal or a notebook.
       resume: a result of the same arguments that was stopped early, or had a smaller horizon, to continue.
 
     Returns:
       A `Result`, with `visits[label]` int32 [scenario, variant, run, time, arm, state] and `recorded[name][label]`
-      [scenario, variant, run, time, ..], with what the environment has recorded beside. Where rewards are no finite
+      [scenario, variant, run, time, ..], with what the environment declares besides. Where rewards have no finite
         table, plays are counted as visits of one state, and `recorded["rewards"][label]` float64 [scenario, variant,
         run, time, arm] is what each arm has paid.
 
@@ -120,7 +121,7 @@ def pieces(
     resume: Result | None = None,
     every: float = math.inf,
 ) -> Iterator[Result]:
-    """Play the rounds that are left, and hand over what is new every so many seconds, at the end and at Ctrl-C.
+    """Play the rounds that are left, and yield what is new every `every` seconds, at the end and at Ctrl-C.
 
     Args:
       request: checked.
@@ -185,7 +186,7 @@ class Recorded(NamedTuple):
     label: str
     runs: slice
     slots: np.ndarray  # of the times that fall in the chunk
-    arrays: dict[str, Any]  # by name, [scenario, variant, slot, .., run], with room behind
+    arrays: dict[str, Any]  # by name, [scenario, variant, slot, .., run]; slots and runs may be padded at the end
     rounds: int  # of all runs, scenarios and variants together
 
 

@@ -15,8 +15,10 @@ from jaxbandit.simulation.memory import bytes_recorded
 from jaxbandit.simulation.request import Request
 
 VECTOR = 16  # runs that a CPU computes at once
-MANY_STATES = 64  # fewer runs of arms with more than three states are no loop for LLVM but code written out, and slower
-BLOCK = 128  # so many runs a CPU plays all rounds of a chunk of at a time: they stay in its nearest cache
+MANY_STATES = (
+    64  # with more than three states LLVM does not loop over fewer runs: it writes the code out, which is slower
+)
+BLOCK = 128  # a CPU plays all rounds of a chunk for this many runs, then for the next: they stay in its nearest cache
 RUNS_PER_START = 25  # starting the operations of a round takes a CPU as long as playing this many runs
 CALL_BYTES = 2**22  # what one call on a CPU has room to record, but for `FEW_SLOTS`
 RECORD_BYTES = 2**28  # what all calls under way may record
@@ -29,7 +31,7 @@ class Plan:
 
     devices: tuple[jax.Device, ...]
     tiles: int
-    width: int  # runs of a tile, all devices together; those behind the last run are played and not counted
+    width: int  # runs of a tile, all devices together; places after the last run are played but not counted
     chunk: int  # the most rounds of a call
     slots: int  # the most rounds that a call records
     together: int  # scenarios and variants a device plays at a time
@@ -69,7 +71,7 @@ def make_plan(
     else:
         tiles, width = cut(request.runs, len(used), tile or max(1000, 100_000 // lanes))
         blocks = 1
-    # an axis carried along costs time, too: only while the runs are few
+    # carrying an axis along costs time too, so lanes go together only while the runs are few
     together = min(lanes, max(1, cached * len(used) // (4 * width))) if on_cpu else lanes
     if chunk is None:
         arms, states = request.counted
@@ -111,7 +113,7 @@ def cut(runs: int, devices: int, tile: int) -> tuple[int, int]:
 
 
 def _cached(request: Request) -> int:
-    """How many runs stay in a CPU's cache; with fewer, what a round costs anyhow is paid for few."""
+    """How many runs stay in a CPU's cache; with fewer, fewer runs share the fixed cost of a round."""
     arms, states = request.counted
     runs: int = max(256, 20_480 // (arms * states))
     if states <= 3:

@@ -1,4 +1,4 @@
-"""What a user sees of a simulation under way: how far it is, what is being compiled, scores that are no numbers."""
+"""What a user sees of a simulation under way: its progress, what is being compiled, a warning of NaN scores."""
 
 from __future__ import annotations
 
@@ -25,7 +25,8 @@ class Programs:
     Tracing holds Python's lock and is done at once, one policy after the other.
 
     Args:
-      tile: one of those that they play; labels: of the policies.
+      tile: one of the tiles that they play.
+      labels: the policies' labels.
       workers: of `compilers`.
       bar: of `progress_bar`.
     """
@@ -46,7 +47,7 @@ class Programs:
 
 @contextmanager
 def compilers() -> Iterator[ThreadPoolExecutor]:
-    """Threads, one a core; what they have not begun at the end is left."""
+    """Threads, one for each core; work that has not begun at the end is dropped."""
     workers = ThreadPoolExecutor(cores(), thread_name_prefix="compile")
     try:
         yield workers
@@ -55,7 +56,7 @@ def compilers() -> Iterator[ThreadPoolExecutor]:
 
 
 def warn_of_nan(request: Request, tiles: list[Tile]) -> None:
-    """Say which policies made scores that are no numbers, when all is played."""
+    """Warn, when all is played, of policies whose scores were NaN."""
     for label in request.policies:
         found = [first for tile in tiles if (first := tile.first_nan(label)) is not None]
         rounds = np.concatenate(found, axis=-1) if found else np.zeros(1, int)

@@ -1,4 +1,4 @@
-"""What is recorded beside counts: a user's functions of the states, checked on the host."""
+"""What is recorded besides counts: a user's functions of the states, checked on the host."""
 
 from __future__ import annotations
 
@@ -9,9 +9,10 @@ from dataclasses import dataclass
 from typing import Any
 
 import jax
+from jax import Array
 
 from jaxbandit.arguments import shown
-from jaxbandit.base import Array, Policy
+from jaxbandit.base import Policy
 from jaxbandit.simulation.tracing import VISITS, Program, one_of, recorder_program
 
 Recorder = Callable[..., Any]  # of (environment_state, policy_state, t), or of these and the policy
@@ -34,10 +35,10 @@ def recorders_of(record: Record | None, labels: Sequence[str], declared: Sequenc
     """By label and name, each recorder as a function of four arguments.
 
     Args:
-      declared: the names of what the environment has recorded.
+      declared: the names of what the environment declares to be recorded.
 
     Raises:
-      ValueError: a name, a label or a function is none.
+      ValueError: a name is not allowed, a label is not a policy's, or a function cannot be called.
     """
     recorders: dict[str, dict[str, OfFour]] = {label: {} for label in labels}
     if record is None:
@@ -82,7 +83,7 @@ def recorder_programs(
       policies: stacked, leaves with variants as their first axis.
 
     Raises:
-      ValueError: a recorder cannot be traced, or returns something else than one array of numbers.
+      ValueError: a recorder cannot be traced, or returns something other than one array of numbers.
     """
     found: dict[str, dict[str, Program]] = {label: {} for label in recorders}
     for label, each in recorders.items():

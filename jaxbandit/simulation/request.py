@@ -9,9 +9,11 @@ from typing import Any
 import jax
 import jax.numpy as jnp
 import numpy as np
+from jax import Array
+from numpy.typing import ArrayLike
 
 from jaxbandit.arguments import finite, integer, truth
-from jaxbandit.base import Array, Environment, Policy, Task, check_key, pairing, problem, reward_table, stack
+from jaxbandit.base import Environment, Policy, Task, check_key, pairing, problem, reward_table, stack
 from jaxbandit.simulation.contracts import check_contract, check_leaves, check_task
 from jaxbandit.simulation.recording import OfFour, Record, recorder_programs, recorders_of
 from jaxbandit.simulation.tracing import Program, Shown, Size, Traced, environment_program, one_of, policy_program
@@ -31,7 +33,7 @@ class Request:
     problem: str  # what the environments declare
     means: np.ndarray  # [C, K] float64
     comparator: np.ndarray | None  # [C] float64, what the environments declare
-    reward: np.ndarray  # [C, K, S] float64; [C, K, 0] where rewards are no finite table
+    reward: np.ndarray  # [C, K, S] float64; [C, K, 0] where rewards have no finite table
     key: Array
     runs: int
     first_run: int
@@ -44,13 +46,13 @@ class Request:
 
     @property
     def counted(self) -> tuple[int, int]:
-        """K and S of the visits: plays are counted as visits of one state where rewards are no finite table."""
+        """K and S of the visits: plays are counted as visits of one state where rewards have no finite table."""
         _, arms, states = self.reward.shape
         return arms, max(states, 1)
 
     @property
     def shapes(self) -> dict[str, dict[str, Any]]:
-        """Label to name to shape and type of what is recorded of one run beside visits."""
+        """Label to name to shape and type of what is recorded of one run besides visits."""
         declared = self.traced.environment.shapes.records
         return {
             label: declared | {name: program.shapes for name, program in programs.items()}
@@ -69,7 +71,7 @@ def check(
     runs: int | range = 1000,
     horizon: int = 100_000,
     plays: int = 1,
-    times: Array | None = None,
+    times: ArrayLike | None = None,
     shuffle: bool = False,
     record: Record | None = None,
 ) -> Request:
@@ -88,7 +90,7 @@ def check(
         if not hasattr(environment, "reward"):
             raise ValueError(
                 f"scenarios[{name!r}]: an environment is needed, and {type(environment).__name__} has no reward; give "
-                "it what each state of each arm pays, [K, S], or None if rewards are no finite table"
+                "it what each state of each arm pays, [K, S], or None if rewards have no finite table"
             )
         if environment.reward is None:
             _check_without_table(f"scenarios[{name!r}]", environment)
@@ -120,7 +122,7 @@ def check(
     tasks = [Task(each, int(plays), int(horizon), f"scenarios[{name!r}]") for name, each in named.items()]
     listed = _listed(policies, tasks)
     if key is None:  # jax.random.key(0), for which JAX would compile a program
-        words: Array = np.zeros(2, np.uint32)
+        words: Any = np.zeros(2, np.uint32)
         key = jax.random.wrap_key_data(words, impl="threefry2x32")
     check_key(key)
     request = Request(
@@ -157,7 +159,7 @@ def _traced(request: Request, record: Record | None) -> Request:
     shown: Shown = environment.shapes
     if request.reward.shape[2] == 0 and "rewards" not in shown.records:
         raise ValueError(
-            f'{where}.records: rewards are no finite table, so the environment needs to record "rewards", [K], what '
+            f'{where}.records: rewards have no finite table, so the environment needs to record "rewards", [K], what '
             "each arm has paid (see jaxbandit.Environment)"
         )
     policies = {
@@ -191,7 +193,7 @@ def _listed(policies: Policies, tasks: list[Task]) -> dict[str, list[Policy]]:
 
 
 def _check_without_table(where: str, environment: Any) -> None:
-    """Refuse what does not go with rewards that are no finite table."""
+    """Refuse an environment without a table of rewards that lacks what it then needs."""
     missing = [name for name in ("arms", "reward_range") if not hasattr(environment, name)]
     if missing:
         raise ValueError(
@@ -217,7 +219,7 @@ def _means(where: str, environment: Any, arms: int) -> np.ndarray:
 
 
 def _comparator(scenarios: dict[str, Environment], plays: int) -> np.ndarray | None:
-    """What each environment declares that regret is measured against, a round, [C]; None if they declare nothing."""
+    """The reward a round against which regret is measured, [C], as environments declare it; None if one does not."""
     declared = {name: getattr(environment, "comparator", None) for name, environment in scenarios.items()}
     if not all(map(callable, declared.values())):
         return None
@@ -240,7 +242,7 @@ def default_times(horizon: int) -> np.ndarray:
     return np.unique(np.rint(np.geomspace(1, horizon, 220)).astype(np.int64))
 
 
-def _times(times: Array | None, horizon: int) -> np.ndarray:
+def _times(times: ArrayLike | None, horizon: int) -> np.ndarray:
     if times is None:
         return default_times(horizon)
     try:

@@ -8,9 +8,11 @@ from typing import Any, NamedTuple
 import jax
 import jax.numpy as jnp
 import numpy as np
+from jax import Array
+from numpy.typing import ArrayLike
 
 from jaxbandit.arguments import has, integer, shown
-from jaxbandit.base import Array, Environment, Policy, State, described, pairing, pays, reward_table
+from jaxbandit.base import Environment, Policy, State, described, pairing, pays, reward_table
 from jaxbandit.fast import add_one, over_runs
 from jaxbandit.selection import top_arms
 from jaxbandit.simulation.chance import RunKeys, check_numbers
@@ -26,8 +28,8 @@ class Carry(NamedTuple):
       environment: the environment's state.
       policy: the policy's state.
       visits: [K, S] int32, plays of each arm that moved it to each state, or left it where the environment pays
-        "before"; S = 1 where rewards are no table.
-      first_nan: the first round in which a score was NaN, 0 for none; None: nobody looks.
+        "before"; S = 1 where rewards have no finite table.
+      first_nan: the first round in which a score was NaN, 0 for none; None where NaN is not looked for.
     """
 
     environment: State
@@ -112,14 +114,14 @@ def play_round(
 def recorded(
     environment: Environment, policy: Policy, keys: RunKeys, carry: Carry, t: Array, recorders: Recorders
 ) -> dict[str, Any]:
-    """What is recorded of one run after round t beside the visits: what the environment declares, and by recorders."""
+    """What is recorded of one run after round t besides the visits: by the environment and by the recorders."""
     policy = reordered(policy, keys)
     asked = {name: recorder(carry.environment, carry.policy, t, policy) for name, recorder in recorders.items()}
     return declared_records(environment, carry.environment) | asked
 
 
 def declared_records(environment: Environment, state: State) -> dict[str, Any]:
-    """What an environment itself wants recorded of its state (see `base.Environment`)."""
+    """What an environment declares to be recorded of its state (see `base.Environment`)."""
     return dict(environment.records(state)) if hasattr(environment, "records") else {}
 
 
@@ -139,8 +141,8 @@ def play_chunk(
     Args:
       keys, carry: of many runs, leaves with the runs last.
       first: number of the first round, from 1.
-      times: [N] int32, rounds to record, increasing, with zeros behind them, at least one. What is returned for zeros
-        and for rounds outside the chunk is 0.
+      times: [N] int32, rounds to record, increasing, followed by at least one zero. The result for zeros and for
+        rounds outside the chunk is 0.
       length: rounds to play.
       plays: M, arms played in a round.
       recorders: what else is recorded at `times`, name to function.
@@ -185,7 +187,7 @@ def advance(
     carry: Carry,
     first: int,
     length: int,
-    times: Array | None = None,
+    times: ArrayLike | None = None,
     plays: int = 1,
 ) -> tuple[Carry, Array]:
     """`play_chunk`, compiled once per policy type, shapes and plays; the carry given is used up.
@@ -196,7 +198,7 @@ def advance(
       carry: of `initial_carry`, or returned before.
       first: number of the first round, from 1.
       length: rounds to play.
-      times: [N], rounds to record, increasing, zeros behind them; what is returned for zeros and for rounds outside the
+      times: [N], rounds to record, increasing, zeros only at the end; the result for zeros and for rounds outside the
         chunk is 0. None by default.
       plays: M, arms played in a round.
 
@@ -204,7 +206,7 @@ def advance(
       The carry afterwards, and the visits [N, K, S, R] at `times`.
 
     Raises:
-      ValueError: what is no part of a simulation, or no number of rounds, or times that do not increase.
+      ValueError: an argument of the wrong kind, a number of rounds out of range, or times that do not increase.
 
     >>> from jaxbandit import KLUCB, bernoulli, run_keys
     >>> environment, policy = bernoulli([0.9, 0.1]), KLUCB()
@@ -222,7 +224,7 @@ def advance(
     if times is not None and not isinstance(times, jax.core.Tracer):
         check_numbers("times", times)
         if (np.diff(np.trim_zeros(np.asarray(times), "b"), prepend=0) <= 0).any():
-            raise ValueError(f"times: {shown(times)} do not increase; give them in order, zeros only behind them")
+            raise ValueError(f"times: {shown(times)} do not increase; give them in order, zeros only at the end")
     due = jnp.zeros(0, jnp.int32) if times is None else jnp.asarray(times, jnp.int32)
     try:
         carry, visits, _ = _advance(

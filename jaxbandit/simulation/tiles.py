@@ -10,11 +10,11 @@ from typing import Any
 import jax
 import jax.numpy as jnp
 import numpy as np
+from jax import Array
 from jax.experimental import multihost_utils
 from jax.sharding import Mesh, NamedSharding
 from jax.sharding import PartitionSpec as P
 
-from jaxbandit.base import Array
 from jaxbandit.fast import Compiled
 from jaxbandit.results.result import Result
 from jaxbandit.simulation.chance import RunKeys, run_keys
@@ -35,7 +35,7 @@ class Chunk:
     blocks: int  # equal parts of a device's runs that it plays one after the other
     plays: int
     recorded: tuple[tuple[str, Any], ...]  # name, and for each of its arrays the number of axes of one run
-    code: tuple[str, ...] | None  # of `Traced.code`; it tells the recorders, too
+    code: tuple[str, ...] | None  # of `Traced.code`; it covers the recorders, too
     look_for_nan: bool
     recorders: Mapping[str, Any] = field(compare=False)
 
@@ -77,7 +77,7 @@ def _program(chunk: Chunk) -> Compiled:
 
 
 def _over_blocks(chunk: Any, blocks: int) -> Any:
-    """`play_chunk`, but all its rounds for one part of the runs, then for the next: what they carry stays cached."""
+    """`play_chunk`, but all its rounds for one part of the runs, then for the next: the carry stays in the cache."""
 
     def apart(leaf: Array) -> Array:
         return jnp.moveaxis(leaf.reshape(*leaf.shape[:-1], blocks, leaf.shape[-1] // blocks), -2, 0)
@@ -124,13 +124,13 @@ def _over_axis(function: Any, size: int, together: int, in_axes: tuple[int | Non
 def _carry_of_one(request: Request, label: str) -> Carry:
     """Shapes and types of what one run of a policy carries."""
     state = request.traced.environment.shapes.state
-    visits = jax.ShapeDtypeStruct(request.counted, jnp.int32)
-    first_nan = jax.ShapeDtypeStruct((), jnp.int32) if _looks_for_nan(request, label) else None
+    visits: Any = jax.ShapeDtypeStruct(request.counted, jnp.int32)
+    first_nan: Any = jax.ShapeDtypeStruct((), jnp.int32) if _looks_for_nan(request, label) else None
     return Carry(state, request.traced.policies[label].shapes, visits, first_nan)
 
 
 def _looks_for_nan(request: Request, label: str) -> bool:
-    """Whether NaN among a policy's scores is noticed; tests hold that those of the library make none."""
+    """Whether NaN among a policy's scores is looked for; tests show that the library's policies make none."""
     return not request.traced.policies[label].fixed
 
 
@@ -175,7 +175,7 @@ class Tile:
         """Let the devices play a chunk; the visits and what the recorders made, perhaps not yet computed.
 
         Args:
-          times: those of the chunk's rounds that are recorded.
+          times: the rounds of the chunk that are recorded.
         """
         with reading(self.request.traced.code(label)):
             played = self._program(label)(*self._arguments(label, first, length, times))
@@ -183,7 +183,7 @@ class Tile:
         return visits, recorded
 
     def first_nan(self, label: str) -> np.ndarray | None:
-        """[C, V, runs], the first round in which a score of the policy was NaN, 0 for none; None if nobody looks."""
+        """[C, V, runs], the first round in which a score was NaN, 0 for none; None if NaN is not looked for."""
         found = self.carries[label].first_nan
         return None if found is None else to_host(found)[..., : self.size]
 
@@ -213,7 +213,7 @@ class Tile:
 
 
 def _of_usual_type(leaf: Any) -> np.ndarray:
-    """The leaf in the type that JAX gives it, converted by NumPy: JAX compiles a program for that."""
+    """The leaf in the type that JAX would give it, converted by NumPy, because JAX would compile a program for it."""
     return np.asarray(leaf, jax.dtypes.canonicalize_dtype(np.asarray(leaf).dtype))
 
 
@@ -230,7 +230,7 @@ def _put(mesh: Mesh, tree: Any, divided: bool) -> Any:
     return jax.tree.unflatten(structure, list(map(_put_from_host, leaves, shardings)))
 
 
-def _put_from_host(leaf: Array, sharding: NamedSharding) -> Array:
+def _put_from_host(leaf: Any, sharding: NamedSharding) -> Any:
     """`_put` for a mesh with devices of several processes; keys travel as their uint32 words, which NumPy can hold."""
     if jnp.issubdtype(leaf.dtype, jax.dtypes.prng_key):
         bits = jax.random.key_data(leaf)
@@ -242,7 +242,7 @@ def _put_from_host(leaf: Array, sharding: NamedSharding) -> Array:
 
 
 def to_host(values: Array) -> np.ndarray:
-    """The values on every process, also those on other processes' devices."""
+    """The values on this host, including those on other processes' devices."""
     if values.is_fully_addressable:
         return np.asarray(values)
     return np.asarray(multihost_utils.process_allgather(values, tiled=True))

@@ -59,14 +59,14 @@ def sweep(
     whatever executor played it. Runs may be added later: 1,000 now and `runs=10_000` tomorrow plays the other 9,000.
     Cases may be added and left out. All keys are `jax.random.key(0)` unless given, so cases meet the same luck.
 
-    A block of runs is written every so many seconds, in files that are never changed again, each whole or not there.
+    A block of runs is written every `every` seconds, to files that are never changed again; no file is half written.
     Ctrl-C writes what is done and raises KeyboardInterrupt; the same call continues, also after kill -9.
 
     Args:
       cases: name to the arguments of `simulate` (but `progress` and `resume`). `grid` makes them from axes.
       folder: made if it is not there. Of two sweeps at once on one folder the second is refused.
       executor: a `concurrent.futures.Executor` whose workers see the folder; each task is a block of runs of a case.
-      block: runs of a file and of a task, fewer for more workers.
+      block: runs of a file and of a task; give fewer for more workers.
       every: seconds between two files of a block.
       progress: show a bar, if the output is a terminal or a notebook.
 
@@ -126,8 +126,8 @@ def grid(make: Callable[..., Options], **axes: Iterable[Any]) -> dict[str, Optio
       axes: name to values.
 
     Returns:
-      name, as "exponent=0.2, runs=100", to case. In the order of `itertools.product`: the results' numbers can be
-      reshaped to the lengths of the axes.
+      name, such as "exponent=0.2, runs=100", to case. In the order of `itertools.product`: so the results' numbers can
+      be reshaped to the lengths of the axes.
 
     Raises:
       ValueError: two combinations have the same name.
@@ -154,7 +154,7 @@ def _check_call(make: Callable[..., Options], axes: Iterable[str]) -> None:
         inspect.signature(make).bind(**dict.fromkeys(axes))
     except TypeError:
         raise ValueError(f"make: {shown(make)} does not take the arguments {', '.join(axes)}") from None
-    except ValueError:  # of a function that is not written in Python, which may take them
+    except ValueError:  # a function that is not written in Python has no signature, but may take them
         pass
 
 
@@ -190,7 +190,7 @@ def _check(cases: Mapping[str, Options], executor: Executor | None) -> dict[str,
 def _tasks(
     folder: Path, options: dict[str, Any], request: Request, block: int, every: float
 ) -> Iterator[tuple[Task, int]]:
-    """The blocks of runs of a case, those in the folder and new ones between and behind them; the rounds each lacks."""
+    """The blocks of runs of a case, in the folder or new, in order, and the rounds that each still lacks."""
     known = storage.pieces_of(folder)
     first = 0
     while first < request.runs:

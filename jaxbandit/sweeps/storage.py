@@ -160,10 +160,10 @@ def _read_manifest(folder: Path) -> dict[str, Any]:
 
 
 def pieces_of(case: Path) -> dict[tuple[int, int], list[Piece]]:
-    """The pieces of every block of runs, in time; each starts where the one before ends.
+    """The pieces of every block of runs, in order of time; each starts where the one before ends.
 
     Raises:
-      ValueError: a file that is no piece, or blocks that overlap.
+      ValueError: a file is not a piece, or blocks overlap.
       FileNotFoundError: the folder has vanished.
     """
     found: dict[tuple[int, int], list[Piece]] = {}
@@ -187,7 +187,7 @@ def pieces_of(case: Path) -> dict[tuple[int, int], list[Piece]]:
 
 
 def _chain(pieces: list[Piece]) -> list[Piece]:
-    """Pieces one behind the other; where a task was played twice, the one that reaches furthest."""
+    """Pieces that follow each other; where a task was played twice, the one that reaches furthest."""
     chain: list[Piece] = []
     while following := [piece for piece in pieces if piece.before == (chain[-1].last if chain else 0)]:
         chain.append(max(following, key=lambda piece: piece.last))

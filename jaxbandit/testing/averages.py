@@ -1,4 +1,4 @@
-"""What arms pay on average, beside what an environment says of it."""
+"""What arms pay on average, compared with what an environment says of it."""
 
 from __future__ import annotations
 
@@ -7,8 +7,9 @@ from typing import Any
 import jax
 import jax.numpy as jnp
 import numpy as np
+from jax import Array
 
-from jaxbandit.base import Array, Environment, pairing, pays
+from jaxbandit.base import Environment, pairing, pays
 from jaxbandit.testing.requirements import STANDARD_ERRORS, require
 
 FEWEST_MOVES = 8  # of an arm in a run, on average, for its mean to be judged
@@ -16,7 +17,7 @@ WINDOWS = 16  # in which what changing arms pay is averaged
 
 
 def check_long_run(name: str, environment: Environment, keys: Array, settle: int) -> None:
-    """What states pay and what arms pay on average, in runs of two times `settle` plays of every arm.
+    """Check what states pay and what arms pay on average, in runs of two times `settle` plays of every arm.
 
     All arms are played in every round; arms that share one state are played alone, each in runs of its own.
     """
@@ -64,7 +65,7 @@ def check_long_run(name: str, environment: Environment, keys: Array, settle: int
 
 
 def check_changing(name: str, environment: Any, keys: Array, settle: int) -> None:
-    """What arms that change pay in each of 16 stretches of 2 `settle` rounds, beside `means_at`."""
+    """Compare what changing arms pay in each of 16 stretches of 2 `settle` rounds with `means_at`."""
     arms = jnp.arange(len(environment.means()), dtype=jnp.int32)
     length = max(1, 2 * settle // WINDOWS)
 

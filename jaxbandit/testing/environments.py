@@ -7,9 +7,10 @@ from typing import get_args
 import jax
 import jax.numpy as jnp
 import numpy as np
+from jax import Array
 
 from jaxbandit.arguments import integer
-from jaxbandit.base import Array, Environment, Feedback, Pairing, Problem, pairing, problem, reward_table
+from jaxbandit.base import Environment, Feedback, Pairing, Problem, pairing, problem, reward_table
 from jaxbandit.testing.averages import check_changing, check_long_run
 from jaxbandit.testing.pairings import check_plays, check_repeats, check_rounds, check_shared
 from jaxbandit.testing.requirements import require, require_close, require_numbers, shapes
@@ -29,12 +30,12 @@ def check_environment(environment: Environment, *, runs: int = 64, plays: int = 
     who take the same arm in the same state and round see the same; the long run of an arm is that of playing it alone.
 
     The means are compared with the average of `settle` plays in each of the runs, after `settle` plays that do not
-    count. An arm fails where they are more than 7 standard errors apart, as the runs tell them: a right arm that has
-    settled by then fails with a probability below 1e-8. With the default numbers, an error of 0.02 is found in an arm
+    count. An arm fails if they are more than 7 standard errors apart, as estimated from the runs: a correct arm that
+    has settled by then fails with a probability below 1e-8. By default, an error of 0.02 is found in an arm
     with rewards 0 and 1 that forgets its state within ten plays. An arm that changes its state less than 8 times a run
-    is not judged. Where rewards are no finite table, every play counts, and an error of 0.01 standard deviations of a
-    reward is found; rewards must lie in `reward_range`. Of arms that change, what they pay is compared with `means_at`
-    in each of 16 stretches of rounds, and `means` is not judged.
+    is not judged. Where rewards have no finite table, every play counts, and an error of 0.01 standard deviations of a
+    reward is found; rewards must lie in `reward_range`. What changing arms pay is compared with `means_at` in each
+    of 16 stretches of rounds, and `means` is not judged.
 
     Args:
       runs: number of keys tried.
@@ -43,7 +44,7 @@ def check_environment(environment: Environment, *, runs: int = 64, plays: int = 
 
     Raises:
       AssertionError: what is broken.
-      ValueError: there are less than 2 runs.
+      ValueError: there are fewer than 2 runs.
 
     >>> import jaxbandit
     >>> check_environment(jaxbandit.two_state([0.5, 0.4], [0.4, 0.55]))
@@ -53,7 +54,7 @@ def check_environment(environment: Environment, *, runs: int = 64, plays: int = 
         for argument, value in (("runs", runs), ("plays", plays), ("settle", settle))
     )
     if runs < 2:
-        raise ValueError(f"runs: {runs}; at least 2 are needed to tell a standard error")
+        raise ValueError(f"runs: {runs}; at least 2 are needed for a standard error")
     name = type(environment).__name__
     for part in ("reward", "means", "init", "step"):
         require(hasattr(environment, part), f"{name}: has no {part}")

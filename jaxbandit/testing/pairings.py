@@ -7,18 +7,19 @@ from typing import Any
 import jax
 import jax.numpy as jnp
 import numpy as np
+from jax import Array
 
-from jaxbandit.base import Array, Environment, problem, reward_table
+from jaxbandit.base import Environment, problem, reward_table
 from jaxbandit.testing.requirements import require
 
 
-def _shown(environment: Environment, keys: Array, order: Array) -> list[np.ndarray]:
+def _shown(environment: Environment, keys: Array, order: np.ndarray | Array) -> list[np.ndarray]:
     """The states before and after every play and what it paid, three arrays [runs, rounds], where `order[n]` is played
     in round n.
     """
 
     def of_one(key: Array) -> Any:
-        def body(state: Any, played: tuple[Array, Array]) -> Any:
+        def body(state: Any, played: tuple[Any, Array]) -> Any:
             arm, t = played
             state, feedback = environment.step(key, state, arm[None], t)
             return state, (feedback.before[0], feedback.states[0], feedback.rewards[0])

@@ -7,9 +7,10 @@ from typing import Any
 import jax
 import jax.numpy as jnp
 import numpy as np
+from jax import Array
 
 from jaxbandit.arguments import integer
-from jaxbandit.base import Array, Environment, Feedback, Policy, Task, pairing, reward_table
+from jaxbandit.base import Environment, Feedback, Policy, Task, pairing, reward_table
 from jaxbandit.environments import markov
 from jaxbandit.selection import top_arms
 from jaxbandit.simulation.contracts import check_task
@@ -32,8 +33,8 @@ def check_policy(
     alone; shapes and types of its state never change; scores are [arms] floats and never NaN.
 
     Args:
-      environment: it is tried on; by default rested arms with random rows.
-      arms, states: of these.
+      environment: what the policy is tried on; by default rested arms with random rows.
+      arms, states: K and S of the default environment.
       rounds: how many rounds are tried.
       plays: arms played a round.
 
@@ -98,7 +99,7 @@ def _check_shapes(name: str, policy: Policy, environment: Environment, reward: A
 
 
 def _check_batch(name: str, policy: Policy, key: Array, state: Any, feedback: Feedback, t: int) -> None:
-    """The same for two runs at once, which stand on the last axis, as for one."""
+    """Check that two runs at once, on the last axis, do the same as one."""
 
     def both(state: Any, feedback: Feedback) -> Any:
         return policy.scores(key, state, jnp.int32(t)), policy.update(state, feedback)

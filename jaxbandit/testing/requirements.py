@@ -1,4 +1,4 @@
-"""What the checks have in common: a requirement that `python -O` does not take away, and comparisons of pytrees."""
+"""What the checks have in common: a requirement that `python -O` does not remove, and comparisons of pytrees."""
 
 from __future__ import annotations
 
@@ -8,7 +8,7 @@ import jax
 import jax.numpy as jnp
 import numpy as np
 
-STANDARD_ERRORS = 7.0  # from its expectation where an average of many runs is refused
+STANDARD_ERRORS = 7.0  # distance from its expectation at which an average of many runs is refused
 
 
 def require(condition: Any, message: str) -> None:

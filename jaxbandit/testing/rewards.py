@@ -1,4 +1,4 @@
-"""The contract of rewards that are no finite table."""
+"""The contract of rewards without a finite table."""
 
 from __future__ import annotations
 
@@ -7,8 +7,8 @@ from typing import Any
 import jax
 import jax.numpy as jnp
 import numpy as np
+from jax import Array
 
-from jaxbandit.base import Array
 from jaxbandit.sums import add_rewards, no_sums
 from jaxbandit.testing.requirements import STANDARD_ERRORS, require
 
