@@ -90,6 +90,7 @@ def test_finite_bound_with_given_eps(name):
 SEARCHED = ("scenario 1", "independent", "best independent", "others independent", "mixed", "far apart")
 
 
+@pytest.mark.slow_cases("scenario-1")
 @pytest.mark.parametrize("name", SEARCHED)
 def test_eps_that_are_searched_for_are_not_beaten(name):
     """By 300 random admissible ones; a simplex search that begins at the best of them for an arm ends at the bound."""

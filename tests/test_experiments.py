@@ -250,6 +250,7 @@ def test_benchmark_measures_and_compares(tmp_path, quick_benchmark, capsys):
     capsys.readouterr()
 
 
+@pytest.mark.slow
 def test_the_benchmark_of_calls(capsys):
     rows = calls.measure(cases=3, repeats=2)
     assert [row.name for row in rows][-2:] == ["a sweep of 3 cases", "the same, all done"]

@@ -62,6 +62,7 @@ def test_the_distance_of_the_rows():
     np.testing.assert_allclose(abs(law[0, 1] + law[1, 0] - 1), 0.1674641148, rtol=1e-9)
 
 
+@pytest.mark.slow_cases("HiddenArms-3-4")
 @pytest.mark.parametrize(
     ("arms", "states", "symbols"), [(ARMS, 2, 2), (SYMBOLS, 3, 4), (hidden([CYCLE] * 2, [[1, 1, 0, 0]] * 2), 4, 2)]
 )

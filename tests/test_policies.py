@@ -122,7 +122,7 @@ def test_rewards_the_other_way_round(name, fields):
     check_against_reference(name, fields, runs=5, rounds=500, reward=np.flip(rewards(name), -1))
 
 
-@pytest.mark.slow_cases("JointKLUCB-empty")
+@pytest.mark.slow_cases("JointKLUCB-empty", "IMEDMC-exponent-0.5")
 @pytest.mark.parametrize(("name", "fields"), [("KLUCB", {}), *BOTH])
 def test_rare_transitions_against_the_reference(name, fields):
     arms = two_state([0.5, 0.0004, 0.0003], [0.4, 0.00055, 0.00065], rewards(name), initial_state=0)
@@ -170,7 +170,7 @@ def test_thompson_keeps_few_failures_among_many_plays():
     assert jnp.isfinite(draws).all()
 
 
-@pytest.mark.slow_cases("0.05", "0.6")
+@pytest.mark.slow_cases("0.05", "0.6", "1.0")
 @pytest.mark.parametrize("shape", [0.05, 0.6, 1.0, 3.0, 40.0, 2e4, 2e7])
 def test_gamma_draws_follow_their_law(shape):
     """Kolmogorov-Smirnov at 1e-9 with 20,000 draws, which finds a distance of 0.024."""
