@@ -157,7 +157,7 @@ def test_plugged_in_estimates_of_more_states(states):
     counts, here = np.zeros((3, states, states)), np.zeros(3, int)
     for t in range(60):
         arm = jnp.array([t % 3 if t < 3 else np.random.default_rng(t).integers(3)], jnp.int32)
-        stands, feedback = step(jax.random.key(1), stands, arm)
+        stands, feedback = step(jax.random.key(1), stands, arm, jnp.int32(t + 1))
         state = update(state, feedback)
         counts[int(arm[0]), int(feedback.before[0]), int(feedback.states[0])] += 1
         here[int(arm[0])] = int(feedback.states[0])
