@@ -42,7 +42,7 @@ nb_execution_raise_on_error = True
 nb_execution_timeout = 300
 nb_merge_streams = True
 nb_render_markdown_format = "myst"  # with tables
-# a progress bar is no part of a page: neither its widget, for which scripts would be loaded, nor its text
+# a progress bar is not part of a page: neither its widget, for which scripts would be loaded, nor its text
 nb_ipywidgets_js = {}
 nb_output_stderr = "remove"
 suppress_warnings = ["mystnb.unknown_mime_type"]

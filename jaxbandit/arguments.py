@@ -69,7 +69,7 @@ def as_floats(name: str, values: ArrayLike) -> np.ndarray:
         how = ""
     except (TypeError, ValueError, OverflowError) as error:
         how = PADDED if "with a sequence" in str(error) else ""  # NumPy's words for lists of different lengths
-    raise ValueError(f"{name}: {shown(values)} is no array of numbers{how}")
+    raise ValueError(f"{name}: {shown(values)} is not an array of numbers{how}")
 
 
 def number(
@@ -149,7 +149,7 @@ def path(name: str, value: Any) -> Path:
             raise TypeError
         return Path(value)
     except (TypeError, UnicodeError):
-        raise ValueError(f"{name}: {shown(value)} is no path") from None
+        raise ValueError(f"{name}: {shown(value)} is not a path") from None
 
 
 def list_of(name: str, things: Any) -> list[Any]:
@@ -163,7 +163,7 @@ def list_of(name: str, things: Any) -> list[Any]:
             raise TypeError
         return list(things)
     except TypeError:
-        raise ValueError(f"{name}: {shown(things)} is no list") from None
+        raise ValueError(f"{name}: {shown(things)} is not a list") from None
 
 
 def has(name: str, thing: Any, what: str, *parts: str) -> None:

@@ -31,6 +31,8 @@ def pytree(cls: type[T]) -> type[T]:
     """
     if not isinstance(cls, type):
         raise ValueError(f"cls: {cls!r} is not a class")
+    if "__dataclass_fields__" in vars(cls):  # a second time would undo `static()`
+        raise ValueError(f"cls: {cls.__name__} is a dataclass already; write the class without that decorator")
     try:
         made: type[T] = dataclasses.dataclass(frozen=True, repr="__repr__" in vars(cls))(cls)
     except TypeError as error:

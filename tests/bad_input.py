@@ -207,7 +207,7 @@ def is_another_program(wrong: Any, good: Any) -> bool:
     """Whether an array has more axes than the good one, or a type of its own in JAX."""
     try:
         return np.ndim(wrong) > np.ndim(good) or (isinstance(wrong, jax.Array) and wrong.dtype.itemsize < 4)
-    except (TypeError, ValueError):  # of what is no array
+    except (TypeError, ValueError):  # the value is not an array
         return False
 
 

@@ -34,7 +34,7 @@ KINDS = ("a worker killed", "the parent killed", "the disk full", "a case's fold
 
 
 def cases(runs):
-    """Three slow cases of different kinds: all states, a bound from a table, rewards that are no finite table."""
+    """Three slow cases of different kinds: all states, a bound from a table, rewards that are not a finite table."""
     from jaxbandit import IMEDMC, KLUCB, environments, families, two_state
     from jaxbandit.families.table import tabulated
 

@@ -247,7 +247,7 @@ def test_all_doors_are_open():
 def test_what_speed_asks_for_stands_in_one_room():
     """Outside `fast`, nothing walks through jaxprs, names XLA's options, or reads a key's words but to save them.
 
-    The text of a jaxpr, which tells changed code and is no matter of speed, is made in one file elsewhere.
+    The text of a jaxpr, which tells changed code and is not a matter of speed, is made in one file elsewhere.
     """
     asked = {"make_jaxpr", "eqns", "xla_", "xla_metadata", "threefry_2x32", "UNIMPLEMENTED"}
     for path in MODULES:

@@ -117,7 +117,7 @@ def test_resume_names_what_changed(done):
 
 @pytree
 class Nested:
-    """Hyper-parameters that are no single numbers: a policy inside, a large table, none."""
+    """Hyper-parameters that are not single numbers: a policy inside, a large table, none."""
 
     inner: KLUCB
     table: np.ndarray

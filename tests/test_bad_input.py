@@ -104,7 +104,7 @@ def test_many_wrong_arguments(group):
 def test_integers_that_jax_would_cut_off_are_refused():
     """JAX's integers have 32 bits, and of 10^10 it kept the last ones: another horizon."""
     for horizon in (10**10, np.int64(10**10), 10**20):
-        with pytest.raises(ValueError, match=r"^policies\['p'\].horizon: .* is no number that JAX has"):
+        with pytest.raises(ValueError, match=r"^policies\['p'\].horizon: .* is not a number that JAX has"):
             good_calls.traced(good_calls.ARMS, {"p": jaxbandit.MOSS(horizon=horizon)})
     good_calls.traced(good_calls.ARMS, {"p": jaxbandit.MOSS(horizon=1e10)})
 
@@ -112,7 +112,7 @@ def test_integers_that_jax_would_cut_off_are_refused():
 def test_a_number_is_no_path():
     """Python takes it for an open file: 0 for what is typed in, for which it waits."""
     for number in (0, 2, True):
-        with pytest.raises(ValueError, match="^path: .* is no path"):
+        with pytest.raises(ValueError, match="^path: .* is not a path"):
             jaxbandit.Result.load(number)
 
 

@@ -9,6 +9,7 @@ import pytest
 import jaxbandit
 from jaxbandit import ALL
 from jaxbandit.base import pytree, stack, static
+from jaxbandit.simulation import fingerprint
 
 
 @pytree
@@ -28,6 +29,14 @@ def test_leaves_and_structure():
     assert jax.tree.structure(Both()) != jax.tree.structure(Both(absent=1.0))
     with pytest.raises(AttributeError):
         Both().number = 3.0  # type: ignore[misc]
+
+
+def test_a_class_is_decorated_once():
+    """A second time the class would forget which of its fields are static."""
+    with pytest.raises(ValueError, match=r"^cls: Both is a dataclass already; write the class without that decorator$"):
+        pytree(Both)
+    assert jax.tree.leaves(Both(2.0)) == [2.0]
+    assert fingerprint.values(Both(2.0)) == {"number": "float64[] 2.0", "name": "a"}
 
 
 def test_two_classes_with_equal_fields_are_not_equal():

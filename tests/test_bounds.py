@@ -224,7 +224,7 @@ def test_a_cycle_against_its_formula(states):
         return -np.log((1 / share - 1) / (states - 1)) / states
 
     for share in (1 / states + 1e-9, 0.6, 1 - 1e-9):
-        # a shorter way round is no nearer: it makes a certain move less than certain
+        # a shorter way round is not nearer: it makes a certain move less than certain
         found = nearest_chain(cycle, reward, share)
         assert found.rate == pytest.approx(rate(share), rel=1e-6)
         assert found.mean == pytest.approx(share, rel=1e-8)
@@ -640,10 +640,10 @@ def test_bounds_that_do_not_exist_say_why():
         with pytest.raises(ValueError, match="eps: "):
             bounds.upper_finite(arms, [10, 100], eps)
     for gap in (-0.1, 1.1, np.nan, "wide", [0.1, 0.2]):
-        with pytest.raises(ValueError, match=r"gap: .* is no number in \[0, 1\]"):
+        with pytest.raises(ValueError, match=r"gap: .* is not a number in \[0, 1\]"):
             bounds.lower(arms, gap)
     for name, slowest, failure in (("slowest", 0, 0.1), ("slowest", [0.1, 0.2], 0.1), ("failure", 0.1, 1.0)):
-        with pytest.raises(ValueError, match=rf"{name}: .* is no number in \(0, 1\)"):
+        with pytest.raises(ValueError, match=rf"{name}: .* is not a number in \(0, 1\)"):
             bounds.price_of_slow_arms(arms, [10], slowest, failure)
     with pytest.raises(ValueError, match="times: "):
         bounds.price_of_slow_arms(arms, [0], 0.1, 0.1)

@@ -130,7 +130,6 @@ def test_the_same_in_another_process_with_other_hashes():
     policies = {name: policy() for name, policy in jaxbandit.ALL.items()} | {"adam": GradientBandit(optax.adam(0.1))}
     here = fingerprint(check(ARMS, policies, shuffle=True))
     there, same = json.loads(done.stdout), json.loads(json.dumps(here))
-    assert [name for name in same["asked"] if same["asked"][name] != there["asked"].get(name)] == []
     assert there == same
     assert len(set(here["programs"]["policy"].values())) == len(policies)
 

@@ -364,7 +364,7 @@ BAD_ARRAYS = [
     (lambda: fit([ARM, [1]], (0, 1)), "data: arm 1 has shape (1,), not [steps] with at least 2 steps"),
     (lambda: fit(ARM, (0, 1)), "data: arm 0 has shape ()"),
     (lambda: fit([ARM, [0.0, 1.0]], (0, 1)), "data: arm 1 holds float64, not states 0..1"),
-    (lambda: fit([ARM, ["0", "1"]]), "data: arm 1: ['0', '1'] is no array of numbers"),
+    (lambda: fit([ARM, ["0", "1"]]), "data: arm 1: ['0', '1'] is not an array of numbers"),
     (lambda: fit([ARM, [0, 1, -1]], (0, 1)), "data: arm 1, step 2: -1 is not among states 0..1"),
     (lambda: fit([ARM, [0, 2, 0]], (0, 1)), "data: arm 1, step 1: 2 is not among states 0..1"),
     (lambda: fit([ARM, [0.5, np.nan]]), "data: arm 1, step 1: nan is not among finite numbers"),

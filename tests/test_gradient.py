@@ -174,9 +174,9 @@ def test_log_gradient(arms):
 
 
 BAD = [
-    (GradientBandit(3), "optimiser: 3 is no optax"),
-    (GradientBandit("adam"), "optimiser: 'adam' is no optax"),
-    (GradientBandit(lambda rate: rate), "optimiser: .* is no optax"),
+    (GradientBandit(3), "optimiser: 3 is not an optax"),
+    (GradientBandit("adam"), "optimiser: 'adam' is not an optax"),
+    (GradientBandit(lambda rate: rate), "optimiser: .* is not an optax"),
     (GradientBandit(optax.lbfgs), "optimiser: .* from a gradient alone"),  # its line search wants the value too
     (GradientBandit(optax.adam, -0.1), "learning_rate: -0.1 lies outside"),
     (GradientBandit(optax.adam, jnp.array([0.1, 0.2])), "learning_rate: .* list of policies"),

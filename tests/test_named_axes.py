@@ -165,8 +165,8 @@ def test_a_grid_of_things_is_named_by_their_texts():
         (horizons, {"horizon": [10, 30]}, "no case 'horizon=30'"),
         (horizons, {"run": [1]}, "run: every result has an axis"),
         (horizons, {"horizon": []}, "horizon: an empty list"),
-        (horizons, {"horizon": 3}, "horizon: 3 is no list"),
-        (3, {"horizon": [10]}, "results: 3 is no dict of results"),
+        (horizons, {"horizon": 3}, "horizon: 3 is not a list"),
+        (3, {"horizon": [10]}, "results: 3 is not a dict of results"),
     ):
         with pytest.raises(ValueError, match=words):
             jaxbandit.to_xarray(given, **wrong)

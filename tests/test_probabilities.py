@@ -73,7 +73,7 @@ def test_rows_of_64_states_in_float32_are_taken():
 
 
 def test_what_rounding_made_negative_is_zero():
-    """1 - 0.8 - 0.2 is -5.6e-17 in float64; a probability below -1e-6 is no rounding."""
+    """1 - 0.8 - 0.2 is -5.6e-17 in float64; a probability below -1e-6 is not a rounding error."""
     left = 1 - 0.8 - 0.2
     assert left < 0
     assert markov([[[0.8, 0.2, left], [0.4, 0.3, 0.3], [0.1, 0.2, 0.7]]] * 2, PAYS).transition[0, 0, 2] == 0
@@ -110,5 +110,5 @@ def test_arms_with_different_numbers_of_states_are_told_to_be_padded():
         indices.gittins([two, three], PAYS, 0.9)
     padded = markov([[[0.5, 0.5, 0], [0.4, 0.6, 0], [1, 0, 0]], three], [[0, 1, 0], PAYS])
     assert padded.means()[0] == pytest.approx(5 / 9, rel=1e-15)
-    with pytest.raises(ValueError, match="is no array of numbers$"):
+    with pytest.raises(ValueError, match="is not an array of numbers$"):
         markov("chain", PAYS)

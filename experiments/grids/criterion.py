@@ -34,7 +34,7 @@ def shares(values: np.ndarray) -> np.ndarray:
     >>> shares(np.array([[10.0, 20.0, 5.0], [100.0, 50.0, 50.0]])).round(3).tolist()
     [1.0, 1.0, 0.5]
     """
-    logarithms = np.log(np.maximum(values, 1e-9))  # a regret of 0 is no reason to look at one scenario only
+    logarithms = np.log(np.maximum(values, 1e-9))  # a regret of 0 is not a reason to look at one scenario only
     return np.asarray(np.exp((logarithms - logarithms[:, :1]).mean(0)))
 
 

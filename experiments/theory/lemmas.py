@@ -28,7 +28,7 @@ def check(runs: int = 300, horizon: int = 100_000, longest: int = 400, seed: int
       seed: of the chance.
 
     Raises:
-      ValueError: one of these is too small, or the horizon is no power of 10.
+      ValueError: one of these is too small, or the horizon is not a power of 10.
     """
     if runs < 2:
         raise ValueError(f"runs: {runs}; a mean with an interval needs 2")
@@ -36,7 +36,7 @@ def check(runs: int = 300, horizon: int = 100_000, longest: int = 400, seed: int
         raise ValueError(f"longest: {longest}; with less than 100 plays the sums say little")
     horizons = tuple(10**power for power in range(2, len(str(horizon))))
     if len(horizons) < 2 or horizons[-1] != horizon:
-        raise ValueError(f"horizon: {horizon} is no power of 10 from 1,000 on")
+        raise ValueError(f"horizon: {horizon} is not a power of 10 from 1,000 on")
     seen, bound = play(ARMS, MEAN, horizons, runs, seed), missed_bound(longest)
     return [
         *means(seed),

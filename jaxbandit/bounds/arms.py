@@ -106,7 +106,7 @@ def unit_numbers(name: str, value: ArrayLike, arms: int = 0, *, ends: bool) -> n
     inside = (array >= 0) & (array <= 1) if ends else (array > 0) & (array < 1)
     if array.shape not in {(), (arms or None,)} or not inside.all():
         others = f", nor {arms} of them" if arms else ""
-        raise ValueError(f"{name}: {shown(value)} is no number in {'[0, 1]' if ends else '(0, 1)'}{others}")
+        raise ValueError(f"{name}: {shown(value)} is not a number in {'[0, 1]' if ends else '(0, 1)'}{others}")
     return array
 
 

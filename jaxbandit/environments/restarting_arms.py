@@ -19,9 +19,7 @@ class RestartingState(NamedTuple):
     """Where the arms of one run stand in the episode under way."""
 
     states: Array  # [K] int32
-    numbers: (
-        Array  # [K] uint32, of the last draw that each arm used up; the round before the episode, until it is played
-    )
+    draws: Array  # [K] uint32, how many draws each arm has used; the round before the episode, until the arm is played
 
 
 @pytree
@@ -102,17 +100,17 @@ class RestartingArms:
 
     def step(self, key: Array, state: RestartingState, arms: Array, t: Array) -> tuple[RestartingState, Feedback]:
         """Play `arms` [M] int32, distinct, in round `t`: where all arms stand afterwards, and what the player sees."""
-        before, number = state.states[arms], state.numbers[arms] + 1
+        before, number = state.states[arms], state.draws[arms] + 1
         bits = draws.stack_of_rewards(key, arms, number)
         states = draws.choose(bits, jnp.asarray(self.arms.transition_thresholds), arms, before)
         rewards = jnp.asarray(self.reward, float)[arms, states]
-        moved, numbers = state.states.at[arms].set(states), state.numbers.at[arms].set(number)
+        moved, used = state.states.at[arms].set(states), state.draws.at[arms].set(number)
         # numbers beyond those of the arms: K for the return, K + 1 for its number, the others for the first states
         count = moved.shape[0]
         chance = draws.stack_of_rewards(key, jnp.arange(count, 2 * count + 2), jnp.full(count + 2, t))
         ended = chance[0] < self.threshold
         fresh = draws.choose(chance[2:], jnp.asarray(self.arms.initial_thresholds))
-        following = RestartingState(jnp.where(ended, fresh, moved), jnp.where(ended, t.astype(jnp.uint32), numbers))
+        following = RestartingState(jnp.where(ended, fresh, moved), jnp.where(ended, t.astype(jnp.uint32), used))
         told = jnp.where(ended, chance[1] | 1, 0).astype(jnp.uint32)
         return following, Feedback(arms, before, states, rewards, t, restarted=told)
 

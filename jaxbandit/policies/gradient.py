@@ -73,7 +73,7 @@ class GradientBandit:
             optimiser.update(zeros, optimiser.init(zeros), zeros)
         except Exception as error:
             raise ValueError(
-                f"optimiser: {shown(self.optimiser)} is no optax.GradientTransformation that makes a step from a "
+                f"optimiser: {shown(self.optimiser)} is not an optax.GradientTransformation that makes a step from a "
                 "gradient alone, nor a function from a learning rate to one"
             ) from error
 

@@ -45,7 +45,7 @@ def check_leaves(where: str, thing: Any) -> None:
                 f"{field}: {shown(leaf)} is not a number; make a field that is part of the program static()"
             )
         if not isinstance(leaf, jax.Array) and not _fits(np.asarray(leaf)):
-            raise ValueError(f"{field}: {shown(leaf)} is no number that JAX has; give a float, or a smaller integer")
+            raise ValueError(f"{field}: {shown(leaf)} is not a number that JAX has; give a float, or a smaller integer")
 
 
 def _fits(array: np.ndarray) -> bool:

@@ -15,10 +15,10 @@ from jaxbandit.simulation.memory import bytes_recorded
 from jaxbandit.simulation.request import Request
 
 VECTOR = 16  # runs that a CPU computes at once
-MANY_STATES = (
-    64  # with more than three states LLVM does not loop over fewer runs: it writes the code out, which is slower
-)
-BLOCK = 128  # a CPU plays all rounds of a chunk for this many runs, then for the next: they stay in its nearest cache
+# With more than three states LLVM does not loop over fewer runs: it writes the code out, which is slower.
+MANY_STATES = 64
+# A CPU plays all rounds of a chunk for this many runs, then for the next: what they carry stays in its nearest cache.
+RUNS_PER_BLOCK = 128
 RUNS_PER_START = 25  # starting the operations of a round takes a CPU as long as playing this many runs
 CALL_BYTES = 2**22  # what one call on a CPU has room to record, but for `FEW_SLOTS`
 RECORD_BYTES = 2**28  # what all calls under way may record
@@ -67,7 +67,7 @@ def make_plan(
     if on_cpu and tile is None:
         least = VECTOR if request.counted[1] <= 3 else MANY_STATES
         width = few_widths(math.ceil(request.runs / len(used)), cached, least) * len(used)
-        tiles, blocks = math.ceil(request.runs / width), max(1, width // len(used) // BLOCK)
+        tiles, blocks = math.ceil(request.runs / width), max(1, width // len(used) // RUNS_PER_BLOCK)
     else:
         tiles, width = cut(request.runs, len(used), tile or max(1000, 100_000 // lanes))
         blocks = 1
@@ -94,7 +94,7 @@ def few_widths(runs: int, most: int, least: int = VECTOR) -> int:
     if runs == 1:
         return 1
     widths = [least << n for n in range(most.bit_length()) if least << n <= most]
-    times = [math.ceil(runs / width) * (width + RUNS_PER_START * max(1, width // BLOCK)) for width in widths]
+    times = [math.ceil(runs / width) * (width + RUNS_PER_START * max(1, width // RUNS_PER_BLOCK)) for width in widths]
     return max(width for width, time in zip(widths, times, strict=True) if time <= 1.15 * min(times))
 
 

@@ -48,10 +48,10 @@ def recorders_of(record: Record | None, labels: Sequence[str], declared: Sequenc
     for name, given in record.items():
         if not isinstance(name, str) or not name or "/" in name or name in (VISITS, *declared):
             taken = " or ".join(f'"{each}"' for each in (VISITS, *declared))
-            raise ValueError(f'record: the name {name!r} is no text without "/", or is {taken}; choose another')
+            raise ValueError(f'record: the name {name!r} is not a text without "/", or is {taken}; choose another')
         for label, function in (given if isinstance(given, Mapping) else dict.fromkeys(labels, given)).items():
             if str(label) not in labels:
-                raise ValueError(f"record[{name!r}]: {label!r} is no policy; there are {', '.join(labels)}")
+                raise ValueError(f"record[{name!r}]: {label!r} is not a policy; there are {', '.join(labels)}")
             recorders[str(label)][name] = OfFour(function, _takes_policy(f"record[{name!r}]", function))
     return recorders
 

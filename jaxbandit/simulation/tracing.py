@@ -188,7 +188,7 @@ def _environment(environment: Any, size: Size) -> Program:
             raise MethodError(f"records: {wrong[0]!r} is not one array, nor a TwoFloats")
         taken = [name for name in records if not isinstance(name, str) or not name or "/" in name or name == VISITS]
         if taken:
-            raise MethodError(f'records: {taken[0]!r} is no text without "/", or the name of the visits')
+            raise MethodError(f'records: {taken[0]!r} is not a text without "/", or the name of the visits')
     return Program(_hash(pieces), Shown(state, feedback, records, first), fixed=True)
 
 
@@ -201,7 +201,7 @@ def _policy(policy: Any, size: Size, fields: Any, first: Any, shuffle: bool) -> 
         if size.states == 0 and 0 in leaf.shape:
             raise MethodError(
                 f"init: state{jax.tree_util.keystr(path)} is {_short(leaf)}, an array with no entries, because these "
-                "rewards are no finite table; keep plays and sums of feedback.rewards (see policies.memory)"
+                "rewards are not a finite table; keep plays and sums of feedback.rewards (see policies.memory)"
             )
     scores, more = method("scores", policy, _key(), begun, _ROUND)
     if getattr(scores, "shape", None) != (size.arms,):

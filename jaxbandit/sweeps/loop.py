@@ -176,7 +176,7 @@ def _check(cases: Mapping[str, Options], executor: Executor | None) -> dict[str,
         known = inspect.signature(check).parameters
         for argument in options:
             if argument not in (*known, *CUTTING):
-                raise ValueError(f"cases[{name!r}]: {shown(argument)} is no argument of simulate")
+                raise ValueError(f"cases[{name!r}]: {shown(argument)} is not an argument of simulate")
         for argument in ("scenarios", "policies"):
             if argument not in options:
                 raise ValueError(f"cases[{name!r}]: {argument} is missing")

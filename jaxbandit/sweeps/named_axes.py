@@ -51,7 +51,7 @@ def to_xarray(results: Mapping[str, Result], **axes: Iterable[Any]) -> xarray.Da
     ({'scale': 2, 'exponent': 3}, True)
     """
     if not isinstance(results, Mapping) or not all(isinstance(each, Result) for each in results.values()):
-        raise ValueError(f"results: {shown(results)} is no dict of results; give what sweep returns")
+        raise ValueError(f"results: {shown(results)} is not a dict of results; give what sweep returns")
     values = {axis: list_of(axis, each) for axis, each in axes.items()}
     for axis, each in values.items():
         if axis in NAMES:

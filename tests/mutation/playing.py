@@ -84,7 +84,7 @@ def play(mutant: Mutant, slow: bool, first: list[str], seconds: dict[str, float]
     answer.unlink(missing_ok=True)
     question = {"module": mutant.module, "first": first, "seconds": seconds, "words": tests, "answer": str(answer)}
     asked.write_text(json.dumps(question))
-    programs = STATE / "programs"  # JAX finds one by what it computes: a mutant's are no others'
+    programs = STATE / "programs"  # JAX finds one by what it computes: no mutant finds another one's
     os.environ |= {"JAX_COMPILATION_CACHE_DIR": str(programs), "MUTATION_ASKED": str(asked)}
     with use_mutation(Path(mutant.module), get_operator(mutant.operator)(), mutant.occurrence):
         code = pytest_in_fork(arguments([mutant.module, *tests], slow), output, settings()["timeout"])
