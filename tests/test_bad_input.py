@@ -55,6 +55,7 @@ def test_every_public_name_is_known():
     assert sorted({*NO_CALLS, *BUILT} - public) == []
 
 
+@pytest.mark.release_cases("numbers", "environments")
 @pytest.mark.slow
 @pytest.mark.parametrize("group", GROUPS)
 def test_good_calls_are_good(group):

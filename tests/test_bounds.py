@@ -195,6 +195,7 @@ def test_nearest_chain_where_moves_are_impossible():
     assert least < chains.kl_rate(rows, [[0, 1, 0], [0.0608, 0.6715, 0.2677], [1, 0, 0]])
 
 
+@pytest.mark.release_cases("4")
 @pytest.mark.slow
 @pytest.mark.parametrize("states", [3, 4])
 def test_nearest_chain_of_random_chains_with_zeros(states):

@@ -70,7 +70,7 @@ def test_means_of_three_states_by_linear_equations(name):
 
 
 @pytest.mark.slow
-@pytest.mark.release_cases("scenario-1", "scenario-2")
+@pytest.mark.release
 @pytest.mark.parametrize("name", ["scenario 1", "scenario 2", "scenario 3"])
 def test_a_scenario_writes_its_folder(name, tmp_path, capsys):
     settings = Settings(**TINY, out=str(tmp_path), initial_state="stationary", shuffle=True)
@@ -138,7 +138,7 @@ def test_bad_settings_are_refused_in_one_line(tmp_path):
         assert not (tmp_path / "x").exists() or not any((tmp_path / "x").iterdir())
 
 
-@pytest.mark.release_cases("SIGINT")
+@pytest.mark.release
 @pytest.mark.slow
 @pytest.mark.parametrize("how", [signal.SIGINT, signal.SIGKILL])
 def test_stopped_then_the_same_command_continues(tmp_path, how):

@@ -73,6 +73,7 @@ BESIDE = {
 }
 
 
+@pytest.mark.release_cases("*-gap-0.05-60", "four-states-*")
 @pytest.mark.slow
 @pytest.mark.parametrize(
     ("name", "policy", "runs"),
@@ -181,6 +182,7 @@ class Lists:
             self.left, self.next = sorted(self.next), set()
 
 
+@pytest.mark.release_cases("3-IMEDMC-*")
 @pytest.mark.slow_cases("*-IMEDMC-*")
 @pytest.mark.parametrize(("name", "fields"), PLAYED)
 @pytest.mark.parametrize("number", [2, 3])

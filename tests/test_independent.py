@@ -311,7 +311,7 @@ def test_dmed_fills_up_a_list_with_the_best_means():
     assert state.now.tolist() == [True, True, False, False] and not bool(state.following.any())
 
 
-@pytest.mark.slow
+@pytest.mark.release
 def test_the_same_bits_however_the_work_is_cut():
     """Lists and laws, in tiles, chunks, on one device, two plays a round, stopped and continued."""
     arms = independent(LOW)

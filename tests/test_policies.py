@@ -101,6 +101,7 @@ def check_against_reference(name, fields, runs, rounds, reward=None, environment
     check_same_arms(reference.play, name, fields, environment, runs, rounds)
 
 
+@pytest.mark.release_cases("JointKLUCB", "KLUCBMC")
 @pytest.mark.slow
 @pytest.mark.parametrize("name", DETERMINISTIC)
 def test_same_arm_as_the_reference_in_every_round(name):

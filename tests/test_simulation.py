@@ -173,7 +173,7 @@ def test_default_times():
     assert (np.diff(result.times) > 0).all()
 
 
-@pytest.mark.slow
+@pytest.mark.release
 def test_ten_million_rounds():
     """Counts add up to the rounds at every recorded one, and nothing is NaN."""
     policies = {"tv": TVKLUCB()}
