@@ -13,6 +13,7 @@ from jaxbandit import (
     indices,
     metrics,
     policies,
+    stress,
     testing,
 )
 from jaxbandit.base import Environment, Family, Feedback, Policy, Task, pytree, static
@@ -124,6 +125,7 @@ __all__ = [
     "run_keys",
     "simulate",
     "static",
+    "stress",
     "sweep",
     "testing",
     "to_xarray",
@@ -132,7 +134,7 @@ __all__ = [
     "use_all_cores",
 ]
 
-_rooms = bounds, chains, confidence, divergences, environments, families, indices, metrics, policies, testing
+_rooms = bounds, chains, confidence, divergences, environments, families, indices, metrics, policies, stress, testing
 for _room in (*_rooms, policies.memory):
     vars(_room)["__dir__"] = _room.__all__.copy  # completion shows what is offered, not what is imported
 

@@ -195,3 +195,23 @@ TESTING = {
         (AssertionError,),
     ),
 }
+
+
+STRESS = {
+    "stress.over": Call(
+        jaxbandit.stress.over,
+        {
+            **{"space": jaxbandit.stress.TwoStateSpace(), "policies": {"U": UCB1}, "panel": {"V": UCB1}, "problems": 2},
+            **{"runs": 2, "horizon": 3, "plays": 1, "key": None, "folder": None, "progress": False},
+        },
+        (OSError,),
+    ),
+    "stress.worst": Call(
+        jaxbandit.stress.worst,
+        {
+            **{"policy": UCB1, "space": jaxbandit.stress.TwoStateSpace(), "panel": {"V": UCB1}, "budget": 32},
+            **{"number": 1, "runs": 2, "horizon": 3, "plays": 1, "key": None, "folder": None, "progress": False},
+        },
+        (OSError,),
+    ),
+}

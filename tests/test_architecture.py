@@ -54,6 +54,7 @@ MAY_IMPORT = {
     },
     "sweeps": {"arguments", "results", "simulation"},
     "plotting": {"arguments", "bounds", "metrics", "results"},
+    "stress": {"arguments", "base", "environments", "families", "metrics", "policies", "simulation", "sweeps"},
     "testing": {"arguments", "base", "environments", "selection", "simulation", "sums"},
 }
 # inside a room, too, a file imports those that stand below it
@@ -86,6 +87,7 @@ BELOW = {
         "progress",
         "loop",
     ],
+    "stress": ["spaces", "trials", "asking", "survey", "search"],
     "sweeps": ["storage", "loop", "named_axes"],
 }
 # what the `__init__` of a room says that others may take beside the names in its `__all__`: a module, or a name in one
@@ -123,6 +125,8 @@ DOORS = {
     "MOSS Myopic Oracle PlugInGittins PosteriorGittins RCA RoundRobinKLUCB TVKLUCB Thompson UCB1 UCBSM Uniform Whittle "
     "WhittleBelief",
     "policies.memory": "Memory no_transitions no_visits ratio sample_mean total unit_reward",
+    "stress": "Found IndependentSpace Interval Problem RestlessSpace Space Survey ThreeStateSpace TwoStateSpace over "
+    "worst",
     "testing": "check_environment check_policy",
 }
 PUBLIC = """
@@ -130,7 +134,7 @@ ALL DMED DSEE EmpiricalKLUCB IMED IMEDMC KLUCB KLUCBMC MOSS RCA Environment Fami
 HiddenMyopic JointKLUCB MarkovArms Myopic Oracle PlugInGittins Policy PosteriorGittins Result RoundRobinKLUCB TVKLUCB
 Task Thompson UCB1 UCBSM Uniform Whittle WhittleBelief advance bernoulli bounds chains confidence divergences
 environments families gaussian grid hidden indices initial_carry markov metrics play_round poisson pytree random_arms
-restless run_keys simulate static sweep testing to_xarray top_arms two_state use_all_cores
+restless run_keys simulate static stress sweep testing to_xarray top_arms two_state use_all_cores
 """.split()
 PUBLIC_THINGS = [
     getattr(import_module(f"jaxbandit.{room}".rstrip(".")), name)

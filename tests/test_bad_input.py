@@ -26,19 +26,23 @@ GROUPS: dict[str, Callable[[], dict[str, bad_input.Call]]] = {
     "rounds": lambda: good_functions.ROUNDS,
     "results": good_functions.of_results,
     "testing": lambda: good_functions.TESTING,
+    "stress": lambda: good_functions.STRESS,
 }
-FEW = {"simulate": 40, "environments": 60, "policies": 60, "numbers": 80, "rounds": 30, "results": 50, "testing": 5}
+FEW = {"simulate": 40, "environments": 60, "policies": 60, "numbers": 80, "rounds": 30, "results": 50}
+FEW |= {"testing": 5, "stress": 5}
 MANY = {"simulate": 500, "environments": 900, "policies": 1200, "numbers": 1800, "rounds": 400, "results": 900}
 SLOW = list(HealthCheck)  # a program is compiled now and then
-MANY |= {"testing": 60}
+MANY |= {"testing": 60, "stress": 60}
 # what nobody calls with arguments of their own: types of what is returned, protocols, names of things, constants
 NO_CALLS = """
 ALL Environment Feedback Policy Task Family Result bounds chains confidence divergences environments families indices
-metrics testing use_all_cores Bound Condition Solver DISTANCES Distance EXAMPLE FamilyFit Fit InitialState
-WhittleIndices Summary COLOURS
+metrics stress testing use_all_cores Bound Condition Solver DISTANCES Distance EXAMPLE FamilyFit Fit InitialState
+WhittleIndices Summary COLOURS Found Interval Problem Space Survey
 """.split()
-# environments as they are built by functions that check, and the parts of policies, called when these are traced
+# environments as they are built by functions that check, spaces (checked where they are used), and the parts
+# of policies, called when these are traced
 BUILT = "MarkovArms HiddenArms IndependentArms RestartingArms RestlessArms play_round".split()
+BUILT += "IndependentSpace RestlessSpace ThreeStateSpace TwoStateSpace".split()
 PARTS = "policies.memory"
 
 

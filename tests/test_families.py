@@ -252,7 +252,7 @@ def test_the_general_way_is_the_closed_form(generator):
     np.testing.assert_allclose(family_upper(mean, radius, general), family_upper(mean, radius, closed), atol=4e-7)
 
 
-@pytest.mark.slow_cases("TabledChains0")
+@pytest.mark.slow_cases("TabledChains*")
 @pytest.mark.parametrize(
     "family", [FAMILY_2, FAMILY_3, TwoStateChains(100.0, -3.0, 5.0, 2), chain_family([[0, 1], [0.3, 0.7]])]
 )

@@ -230,6 +230,7 @@ def over_all_policies(active, passive, earned, kept, subsidy, discount):
     return earned - kept - subsidy + change @ best[1]
 
 
+@pytest.mark.slow_cases("None")
 @pytest.mark.parametrize("discount", [0.5, 0.9, 0.99, None])
 def test_whittle_is_where_the_best_policy_stops_playing(discount):
     """Random arms: the index by halving the subsidy, and the sets where playing is not best grow on a fine grid."""

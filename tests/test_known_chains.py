@@ -264,9 +264,7 @@ def test_restarting_arms_draw_by_arm_episode_and_play():
 def test_restarting_arms_do_as_rested_ones_until_the_first_return():
     environment = restarting(ARMS, 0.99)
     asked = {"runs": 200, "horizon": 50, "times": np.arange(1, 51), "progress": False}
-    ours = jaxbandit.simulate(
-        environment, {"k": jaxbandit.KLUCB()}, record={"plays": lambda e, p, t: e.numbers}, **asked
-    )
+    ours = jaxbandit.simulate(environment, {"k": jaxbandit.KLUCB()}, record={"plays": lambda e, p, t: e.draws}, **asked)
     theirs = jaxbandit.simulate(ARMS, {"k": jaxbandit.KLUCB()}, **asked)
     plays = theirs.visits["k"][0, 0].sum(-1)
     same = (ours.recorded["plays"]["k"][0, 0] == plays).all(-1)  # no arm has begun again: numbers are plays

@@ -96,6 +96,7 @@ for runs in (10**7, 10**8):
 """
 
 
+@pytest.mark.slow
 @pytest.mark.skipif(sys.platform != "linux", reason="the limit is Linux's")
 def test_what_does_not_fit_into_memory_is_refused_with_its_numbers(tmp_path):
     """In a process that may have one GiB more than it has: refused before anything is allocated or written."""
@@ -110,6 +111,7 @@ def test_what_does_not_fit_into_memory_is_refused_with_its_numbers(tmp_path):
     assert not (tmp_path / "s").exists()
 
 
+@pytest.mark.slow
 def test_the_estimate_is_what_a_result_takes():
     arms = bernoulli([0.5, 0.4, 0.3])
     policies = {"tv": [TVKLUCB(), TVKLUCB(scale=2.0)], "u": Uniform()}

@@ -177,6 +177,7 @@ def test_policies_for_arms_of_their_own_refuse_a_decision_process():
         check_policy(Window(), PROCESS)
 
 
+@pytest.mark.slow
 def test_arms_that_change_keep_their_contract():
     check_environment(Swapping(swap=3000))
 

@@ -1,0 +1,20 @@
+"""An opponent: mean regret over a space of problems, and a search for the problems on which a policy fails."""
+
+from jaxbandit.stress.search import Found, worst
+from jaxbandit.stress.spaces import IndependentSpace, Problem, RestlessSpace, Space, ThreeStateSpace, TwoStateSpace
+from jaxbandit.stress.survey import Survey, over
+from jaxbandit.stress.trials import Interval
+
+__all__ = [
+    "Found",
+    "IndependentSpace",
+    "Interval",
+    "Problem",
+    "RestlessSpace",
+    "Space",
+    "Survey",
+    "ThreeStateSpace",
+    "TwoStateSpace",
+    "over",
+    "worst",
+]

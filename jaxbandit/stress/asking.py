@@ -1,0 +1,103 @@
+"""What `over` and `worst` are asked, checked before anything is played, and the points they begin with."""
+
+from __future__ import annotations
+
+from collections.abc import Mapping
+from typing import Any
+
+import jax
+import numpy as np
+
+from jaxbandit.arguments import has, integer, path, shown, truth
+from jaxbandit.base import Environment, Policy
+from jaxbandit.simulation.request import check as check_request
+from jaxbandit.stress.spaces import Space
+
+NAME = "the policy"  # the label of the policy that is tested
+MOST_PROBLEMS, MOST_RUNS = 1_000_000, 1_000_000
+
+
+def check_space(space: Space) -> Environment:
+    """The arms in the middle of a space.
+
+    Raises:
+      ValueError: with "space", what is wrong with it.
+    """
+    has("space", space, "a space, such as jaxbandit.stress.TwoStateSpace(),", "dimension", "problem", "panel")
+    try:
+        if hasattr(space, "validate"):
+            space.validate()
+        dimension = integer("dimension", space.dimension, 2, 10_000)
+        least, middle, most = (space.problem(np.full(dimension, at)) for at in (0.0, 0.5, 1.0))
+    except ValueError as error:
+        raise ValueError(f"space.{error}") from error
+    if least.code == most.code:
+        raise ValueError(f"space: {shown(space)} has one point only; widen the range of one of its numbers")
+    return middle.arms
+
+
+def check_policies(
+    arms: Environment, argument: str, policies: Mapping[str, Policy], key: Any, horizon: int, plays: int
+) -> dict[str, Policy]:
+    """Policies by label, each of which plays the arms.
+
+    Raises:
+      ValueError: with the argument, what is wrong.
+    """
+    if not isinstance(policies, Mapping) or not policies:
+        raise ValueError(f"{argument}: {shown(policies)}; give a dict from label to policy")
+    for label, policy in policies.items():
+        if isinstance(policy, list | tuple) and not hasattr(policy, "scores"):
+            raise ValueError(f"{argument}[{label!r}]: a list of variants; give each a label of its own")
+    try:
+        check_request({"problem": arms}, policies, key, 1, horizon, plays)
+    except ValueError as error:
+        said = str(error).replace("policies[", f"{argument}[", 1)
+        raise ValueError(said.replace(f"policy[{NAME!r}]", "policy")) from error
+    return {str(label): policy for label, policy in policies.items()}
+
+
+def check_numbers(runs: Any, folder: Any, progress: Any, **problems: tuple[Any, int]) -> None:
+    """Refuse wrong numbers of runs and of problems, the latter given with the least of each.
+
+    Raises:
+      ValueError: with the argument, what is wrong.
+    """
+    for name, (value, least) in problems.items():
+        integer(name, value, least, MOST_PROBLEMS)
+    integer("runs", runs, 2, MOST_RUNS)
+    truth("progress", progress)
+    if folder is not None:
+        path("folder", folder)
+
+
+def merged(policies: Mapping[str, Policy], panel: Mapping[str, Policy]) -> dict[str, Policy]:
+    """All policies by label.
+
+    Raises:
+      ValueError: a label has two policies.
+    """
+    for label in policies.keys() & panel.keys():
+        if repr(policies[label]) != repr(panel[label]):
+            raise ValueError(f"policies[{label!r}]: the panel has another policy of that label; choose another label")
+    return dict(policies) | dict(panel)
+
+
+def sobol(space: Space, key: Any, number: int) -> np.ndarray:
+    """The first points of a Sobol sequence, scrambled by the key: [number, dimension] in [0, 1)."""
+    from scipy.stats import qmc  # a second, which an import of the package need not take
+
+    points = qmc.Sobol(space.dimension, seed=generator(key))
+    return np.asarray(points.random_base2((number - 1).bit_length()))[:number]
+
+
+def generator(key: Any) -> np.random.Generator:
+    """NumPy's generator of a JAX key."""
+    return np.random.default_rng(np.asarray(jax.random.key_data(key)).tolist())
+
+
+def progress_bar(problems: int, progress: bool) -> Any:
+    """A bar over problems, if the output is a terminal or a notebook."""
+    from tqdm.auto import tqdm
+
+    return tqdm(total=problems, unit=" problems", disable=None if progress else True)

@@ -1,0 +1,106 @@
+"""Policies over a whole space of problems: mean regret, and what choosing better would have saved."""
+
+from __future__ import annotations
+
+import os
+from collections.abc import Mapping
+from typing import Any, NamedTuple
+
+import jax
+import numpy as np
+
+from jaxbandit.base import Policy, described
+from jaxbandit.stress.asking import check_numbers, check_policies, check_space, merged, progress_bar, sobol
+from jaxbandit.stress.spaces import Problem, Space
+from jaxbandit.stress.trials import Interval, StoppedError, Trials, avoidable, interval
+
+
+@described
+class Survey(NamedTuple):
+    """What policies lose on problems drawn from a space.
+
+    Fields:
+      problems: those drawn, [N].
+      regrets: label to [N, runs], at the horizon; of the policies and of the panel.
+      labels: of the policies asked about.
+      panel: labels of the policies that they are compared with.
+    """
+
+    problems: tuple[Problem, ...]
+    regrets: dict[str, np.ndarray]
+    labels: tuple[str, ...]
+    panel: tuple[str, ...]
+
+    def mean(self, label: str) -> Interval:
+        """Mean regret over the space; its interval is that over the problems."""
+        return interval(self.regrets[label].mean(-1))
+
+    def avoidable(self, label: str) -> np.ndarray:
+        """Mean regret less the least one of the panel on the same problem, [N]: negative where the panel is worse."""
+        return avoidable(self.regrets, label, self.panel)
+
+    def __str__(self) -> str:
+        width = max(map(len, self.regrets))
+        lines = [
+            f"{'':{width}}  {'mean regret (95 %)':>28}  avoidable: {'mean':>8} {'median':>8} {'90 %':>8} {'worst':>8}"
+        ]
+        for label in sorted(self.regrets, key=lambda each: self.regrets[each].mean()):
+            found = self.avoidable(label)
+            numbers = (found.mean(), *np.quantile(found, [0.5, 0.9, 1]))
+            shown = " ".join(f"{number:8,.1f}" for number in numbers)
+            lines.append(f"{label:{width}}  {self.mean(label)!s:>28}  {'':10} {shown}")
+        return "\n".join(lines)
+
+
+def over(
+    space: Space,
+    policies: Mapping[str, Policy],
+    *,
+    panel: Mapping[str, Policy] | None = None,
+    problems: int = 256,
+    runs: int = 64,
+    horizon: int = 10_000,
+    plays: int = 1,
+    key: Any = None,
+    folder: str | os.PathLike[str] | None = None,
+    progress: bool = True,
+) -> Survey:
+    """Play policies on problems drawn from a space: what they lose on average, and how much less the panel loses.
+
+    The problems are the points of a scrambled Sobol sequence, which fill the space more evenly than independent draws;
+    intervals that take them for independent are a little wide.
+
+    Args:
+      space: what problems there are.
+      policies: by label.
+      panel: the policies that they are compared with; the space's own by default.
+      problems: how many.
+      runs: of each problem.
+      horizon: rounds.
+      plays: arms a round.
+      key: a `jax.random.key`, key(0) by default.
+      folder: where everything played is kept; the same call continues after a stop.
+      progress: show a bar, if the output is a terminal or a notebook.
+
+    Raises:
+      ValueError: an argument is wrong, or a policy does not play the space.
+      KeyboardInterrupt: by Ctrl-C.
+
+    >>> import jaxbandit
+    >>> space, panel = jaxbandit.stress.TwoStateSpace(), {"KL": jaxbandit.KLUCB()}
+    >>> found = over(space, {"UCB1": jaxbandit.UCB1()}, panel=panel, problems=4, runs=8, horizon=100)
+    >>> found.labels, found.panel, found.avoidable("UCB1").shape
+    (('UCB1',), ('KL',), (4,))
+    """
+    arms = check_space(space)
+    check_numbers(runs, folder, progress, problems=(problems, 2))
+    policies = check_policies(arms, "policies", policies, key, horizon, plays)
+    compared = check_policies(arms, "panel", space.panel() if panel is None else panel, key, horizon, plays)
+    every, key = merged(policies, compared), jax.random.key(0) if key is None else key
+    drawn = tuple(map(space.problem, sobol(space, key, problems)))
+    with progress_bar(problems, progress) as bar:
+        try:
+            regrets = Trials(every, key, horizon, plays, folder, bar).regrets(drawn, runs)
+        except StoppedError:
+            raise KeyboardInterrupt from None
+    return Survey(drawn, regrets, tuple(policies), tuple(compared))

@@ -1,0 +1,116 @@
+"""Regrets of policies on many problems, which one program plays side by side."""
+
+from __future__ import annotations
+
+import os
+from collections.abc import Mapping, Sequence
+from typing import Any, NamedTuple
+
+import jax
+import numpy as np
+
+from jaxbandit import metrics
+from jaxbandit.base import Policy, described
+from jaxbandit.simulation import simulate
+from jaxbandit.stress.spaces import Problem
+from jaxbandit.sweeps import sweep
+
+TOGETHER = 32  # problems of one program
+
+
+class StoppedError(Exception):
+    """Ctrl-C came before all was played."""
+
+
+@described
+class Interval(NamedTuple):
+    """A mean and its 95 % interval.
+
+    Fields:
+      mean: over the runs, or over the problems.
+      low: lower end.
+      high: upper end.
+    """
+
+    mean: float
+    low: float
+    high: float
+
+    def __str__(self) -> str:
+        return f"{self.mean:,.1f} ({self.low:,.1f} to {self.high:,.1f})"
+
+
+def interval(values: np.ndarray) -> Interval:
+    """The mean of values [N], with Student's interval."""
+    found = metrics.summary(np.asarray(values, float))
+    return Interval(float(found.mean), float(found.low), float(found.high))
+
+
+class Trials:
+    """How problems are played: all policies meet the same luck, and every group of problems meets new luck.
+
+    Args:
+      policies: by label.
+      key: a `jax.random.key`, of which every group of problems gets a key of its own.
+      horizon: rounds.
+      plays: arms a round.
+      folder: where what was played is kept, so that the same trials are read and not played again; or None.
+      bar: a progress bar, which is told the problems that were played.
+    """
+
+    def __init__(
+        self,
+        policies: Mapping[str, Policy],
+        key: Any,
+        horizon: int,
+        plays: int,
+        folder: str | os.PathLike[str] | None,
+        bar: Any,
+    ) -> None:
+        self.asked: dict[str, Any] = {
+            "policies": dict(policies),
+            "horizon": horizon,
+            "plays": plays,
+            "times": [horizon],
+        }
+        self.key, self.folder, self.bar, self.groups = key, folder, bar, 0
+
+    def regrets(self, problems: Sequence[Problem], runs: int, together: int = TOGETHER) -> dict[str, np.ndarray]:
+        """The regret of every run at the horizon, label to [problems, runs].
+
+        Problems are played `together` at a time, the last group filled up, so that all groups share one program.
+
+        Raises:
+          StoppedError: by Ctrl-C.
+        """
+        found: dict[str, list[np.ndarray]] = {label: [] for label in self.asked["policies"]}
+        for first in range(0, len(problems), together):
+            group = list(problems[first : first + together])
+            filled = group + [group[-1]] * (together - len(group))
+            result = self._played({f"{n}": problem.arms for n, problem in enumerate(filled)}, runs)
+            for label, regrets in found.items():
+                regrets.append(metrics.regret(result, label)[: len(group), 0, :, -1])
+            self.bar.update(len(group))
+        return {label: np.concatenate(regrets) for label, regrets in found.items()}
+
+    def _played(self, scenarios: dict[str, Any], runs: int) -> Any:
+        self.groups += 1
+        key = jax.random.fold_in(self.key, self.groups)
+        case: dict[str, Any] = self.asked | {"scenarios": scenarios, "runs": runs, "key": key}
+        try:
+            if self.folder is None:
+                result = simulate(**case, progress=False)
+            else:
+                name = f"group {self.groups}"
+                result = sweep({name: case}, self.folder, progress=False)[name]
+        except KeyboardInterrupt as error:
+            raise StoppedError from error
+        if result.rounds < case["horizon"]:
+            raise StoppedError
+        return result
+
+
+def avoidable(regrets: Mapping[str, np.ndarray], label: str, panel: Sequence[str]) -> np.ndarray:
+    """Mean regret of a policy less the least one of the panel on the same problem, [problems]."""
+    means = {each: regrets[each].mean(-1) for each in {label, *panel}}
+    return np.asarray(means[label] - np.min([means[each] for each in panel], axis=0))

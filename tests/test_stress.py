@@ -1,0 +1,177 @@
+"""The opponent: spaces have their laws, what is reported is what `simulate` plays, and a planted flaw is found."""
+
+import jax
+import jax.numpy as jnp
+import numpy as np
+import pytest
+from scipy import stats
+
+import jaxbandit
+from jaxbandit import IMED, KLUCB, UCB1, Uniform, metrics, stress
+from jaxbandit.stress import IndependentSpace, RestlessSpace, ThreeStateSpace, TwoStateSpace, search, trials
+
+SPACES = {
+    **{"two states": TwoStateSpace(), "five arms": TwoStateSpace(arms=5, initial_state=0)},
+    **{"three states": ThreeStateSpace(), "restless": RestlessSpace()},
+    **{name: IndependentSpace(name) for name in ("bernoulli", "gaussian", "poisson", "exponential")},
+}
+FAST = {"panel": {"KL-UCB": KLUCB()}, "horizon": 100, "progress": False}
+
+
+@pytest.mark.parametrize("name", SPACES)
+def test_the_code_of_a_problem_makes_the_very_same_arms(name):
+    space = SPACES[name]
+    for point in (*np.random.default_rng(1).random((3, space.dimension)), *np.array([[0.0], [1.0]]).repeat(20, 1)):
+        problem = space.problem(point[: space.dimension] if len(point) >= space.dimension else point)
+        again = eval(problem.code, {"jaxbandit": jaxbandit})
+        for made, pasted in zip(jax.tree.leaves(problem.arms), jax.tree.leaves(again), strict=True):
+            np.testing.assert_array_equal(made, pasted)
+
+
+def test_speeds_and_means_have_their_laws():
+    """Kolmogorov's test at 1e-6 for each of three laws, on 2,000 arms: it notices laws that differ by .07."""
+    points = np.random.default_rng(2).random((1000, 14))
+    two = [TwoStateSpace(slowest=0.01, fastest=0.5).problem(point[:4]).arms for point in points]
+    p01, p10 = (np.concatenate([np.asarray(arms.transition)[:, s, 1 - s] for arms in two]) for s in (0, 1))
+    assert stats.kstest(np.log(p01 + p10), stats.uniform(np.log(0.01), np.log(50)).cdf).pvalue > 1e-6
+    assert stats.kstest(p01 / (p01 + p10), stats.uniform(0.05, 0.9).cdf).pvalue > 1e-6
+    three = [ThreeStateSpace(slowest=1.0, fastest=1.0).problem(point).arms for point in points]
+    rows = np.concatenate([np.asarray(arms.transition) for arms in three])
+    for s in range(3):  # every entry of a uniform probability vector of three is Beta(1, 2)
+        assert stats.kstest(rows[:, 0, s], stats.beta(1, 2).cdf).pvalue > 1e-6
+
+
+def test_a_survey_is_what_simulate_plays():
+    """40 problems make two groups, the second filled up; each has a key of its own, the same for all policies."""
+    policies, key = {"UCB1": UCB1()}, jax.random.key(4)
+    found = stress.over(TwoStateSpace(), policies, problems=40, runs=5, key=key, **FAST)
+    assert found.regrets["UCB1"].shape == (40, 5) and found.panel == ("KL-UCB",)
+    assert len({problem.code for problem in found.problems}) == 40
+    for number in (0, 31, 32, 39):
+        own = jax.random.fold_in(key, 1 + number // trials.TOGETHER)
+        all_policies = policies | FAST["panel"]
+        arms = found.problems[number].arms
+        result = jaxbandit.simulate(arms, all_policies, runs=5, horizon=100, times=[100], key=own, progress=False)
+        for label in all_policies:
+            np.testing.assert_array_equal(found.regrets[label][number], metrics.regret(result, label)[0, 0, :, -1])
+    expected = found.regrets["UCB1"].mean(-1) - found.regrets["KL-UCB"].mean(-1)
+    np.testing.assert_allclose(found.avoidable("UCB1"), expected)
+    assert found.mean("UCB1").mean == pytest.approx(found.regrets["UCB1"].mean())
+    assert found.mean("UCB1").low < found.mean("UCB1").mean < found.mean("UCB1").high
+    first, *rows = str(found).splitlines()
+    assert "avoidable" in first and {row.split()[0] for row in rows} == {"UCB1", "KL-UCB"}
+
+
+def test_the_least_regret_is_that_of_the_panel_on_the_same_problem():
+    regrets = {"mine": np.array([[9.0], [1.0]]), "a": np.array([[4.0], [8.0]]), "b": np.array([[5.0], [3.0]])}
+    assert trials.avoidable(regrets, "mine", ("a", "b")).tolist() == [5.0, -2.0]
+    assert trials.avoidable(regrets, "a", ("a", "b")).tolist() == [0.0, 5.0]
+
+
+SMALL = {**FAST, "budget": 96, "number": 2, "runs": 64}
+
+
+@pytest.mark.slow
+def test_the_same_search_finds_the_same_problems_and_a_folder_keeps_what_was_played(tmp_path, monkeypatch):
+    space = TwoStateSpace(slowest=0.05)
+    once = stress.worst(Uniform(), space, folder=tmp_path, **SMALL)
+    again = stress.worst(Uniform(), space, **SMALL)
+    assert [(each.problem.code, *each[1:]) for each in once] == [(each.problem.code, *each[1:]) for each in again]
+    other = stress.worst(Uniform(), space, **SMALL, key=jax.random.key(1))
+    assert other[0].problem.code != once[0].problem.code
+    assert once[0].avoidable.mean >= once[1].avoidable.mean and all(each.judged for each in once)
+    monkeypatch.setattr("jaxbandit.sweeps.loop._play", None)  # a folder's second search plays nothing
+    read = stress.worst(Uniform(), space, folder=tmp_path, **SMALL)
+    assert [each.problem.code for each in read] == [each.problem.code for each in once]
+    result = jaxbandit.simulate(once[0].arms, {"u": Uniform(), **FAST["panel"]}, runs=4000, horizon=100, times=[100])
+    saved = metrics.summary((metrics.regret(result, "u") - metrics.regret(result, "KL-UCB"))[0, 0, :, -1])
+    # two means of independent runs: a difference of five standard errors has a probability below 1e-6
+    wide = (once[0].avoidable.high - once[0].avoidable.low + saved.high - saved.low) / 2
+    assert abs(once[0].avoidable.mean - saved.mean) < 5 / 1.96 * wide
+
+
+def stopped_after(monkeypatch, calls):
+    """Ctrl-C in place of these calls of `simulate`, counted from 1."""
+    made = iter(range(1, 1000))
+
+    def simulate(**asked):
+        if next(made) in calls:
+            raise KeyboardInterrupt
+        return jaxbandit.simulate(**asked)
+
+    monkeypatch.setattr(trials, "simulate", simulate)
+
+
+def test_ctrl_c_keeps_what_is_found(monkeypatch):
+    stopped_after(monkeypatch, {2})
+    found = stress.worst(Uniform(), TwoStateSpace(slowest=0.05), **SMALL)
+    assert len(found) == 2 and all(each.judged and each.runs == 64 for each in found)
+    stopped_after(monkeypatch, {2, 3})
+    found = stress.worst(Uniform(), TwoStateSpace(slowest=0.05), **SMALL)
+    assert len(found) == 2 and not any(each.judged for each in found)
+    assert "the search itself, which was stopped" in str(found[0])
+    stopped_after(monkeypatch, {1, 2})
+    assert stress.worst(Uniform(), TwoStateSpace(slowest=0.05), **SMALL) == []
+    stopped_after(monkeypatch, {1})
+    with pytest.raises(KeyboardInterrupt):
+        stress.over(TwoStateSpace(), {"u": Uniform()}, problems=4, runs=2, **FAST)
+
+
+@jaxbandit.pytree
+class GivesUp:
+    """IMED, but an arm whose first three plays pay nothing is never played again, unless all arms are given up."""
+
+    def init(self, reward):
+        inner = IMED().init(reward)
+        return inner, jnp.zeros(reward.shape[0], bool)
+
+    def scores(self, key, state, t):
+        inner, given_up = state
+        scores = IMED().scores(key, inner, t)
+        return jnp.where(given_up, -jnp.inf, scores)
+
+    def update(self, state, feedback):
+        inner, given_up = state
+        inner = IMED().update(inner, feedback)
+        mean, plays = inner.seen.mean_and_plays()
+        return inner, given_up | ((plays == 3) & (mean == 0))
+
+
+@pytest.mark.release
+@pytest.mark.parametrize("seed", range(5))
+def test_a_planted_flaw_is_found(seed):
+    """The worst problem found costs a tenth of the rounds more than IMED itself, which has no flaw."""
+    found = stress.worst(GivesUp(), panel={"IMED": IMED()}, key=jax.random.key(seed), progress=False)
+    assert found[0].avoidable.low > 1000, found[0]
+
+
+def test_bad_arguments_are_refused_by_name():
+    one = TwoStateSpace(slowest=1.0, least_mean=0.5, most_mean=0.5)
+    with pytest.raises(ValueError, match=r"^space: TwoStateSpace.* has one point only"):
+        stress.worst(UCB1(), one)
+    with pytest.raises(ValueError, match=r"^space.fastest: 0.1 is below slowest, 0.2"):
+        stress.worst(UCB1(), RestlessSpace(slowest=0.2, fastest=0.1))
+    with pytest.raises(ValueError, match=r"^space.family: 'beta'"):
+        stress.worst(UCB1(), IndependentSpace("beta"))
+    with pytest.raises(ValueError, match=r"^space.arms: 1 "):
+        stress.worst(UCB1(), ThreeStateSpace(arms=1))
+    with pytest.raises(ValueError, match=r"^policies\['u'\]: a list of variants"):
+        stress.over(TwoStateSpace(), {"u": [UCB1()]})
+    with pytest.raises(ValueError, match=r"^space: a space, such as .* is needed, and int has no dimension"):
+        stress.over(3, {"u": UCB1()})
+    with pytest.raises(ValueError, match="^policy: "):
+        stress.worst(jaxbandit.IMEDMC(), IndependentSpace("gaussian"))
+    with pytest.raises(ValueError, match=r"^panel: {}; give a dict"):
+        stress.worst(UCB1(), panel={})
+    with pytest.raises(ValueError, match=r"^policies\['KL-UCB'\]: the panel has another policy of that label"):
+        stress.over(TwoStateSpace(), {"KL-UCB": UCB1()})
+    with pytest.raises(ValueError, match="^budget: 3 is not among the integers from 32"):
+        stress.worst(UCB1(), budget=3)
+    with pytest.raises(ValueError, match="^problems: 1 is not among"):
+        stress.over(TwoStateSpace(), {"u": UCB1()}, problems=1)
+
+
+def test_a_missing_package_is_named(monkeypatch):
+    monkeypatch.setitem(__import__("sys").modules, "cmaes", None)
+    with pytest.raises(ImportError, match=r"^cmaes is not installed; pip install"):
+        search.worst(UCB1(), budget=32)
