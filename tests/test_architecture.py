@@ -54,7 +54,10 @@ MAY_IMPORT = {
     },
     "sweeps": {"arguments", "results", "simulation"},
     "plotting": {"arguments", "bounds", "metrics", "results"},
-    "stress": {"arguments", "base", "environments", "families", "metrics", "policies", "simulation", "sweeps"},
+    "stress": {
+        *["arguments", "base", "environments", "families", "interruption", "metrics", "policies", "simulation"],
+        "sweeps",
+    },
     "testing": {"arguments", "base", "environments", "selection", "simulation", "sums"},
 }
 # inside a room, too, a file imports those that stand below it

@@ -1,5 +1,7 @@
 """The opponent: spaces have their laws, what is reported is what `simulate` plays, and a planted flaw is found."""
 
+import signal
+
 import jax
 import jax.numpy as jnp
 import numpy as np
@@ -115,6 +117,26 @@ def test_ctrl_c_keeps_what_is_found(monkeypatch):
     stopped_after(monkeypatch, {1})
     with pytest.raises(KeyboardInterrupt):
         stress.over(TwoStateSpace(), {"u": Uniform()}, problems=4, runs=2, **FAST)
+
+
+def test_ctrl_c_between_two_simulations_keeps_what_is_found(monkeypatch):
+    space, made = TwoStateSpace(slowest=0.05), iter(range(1000))
+
+    class Interrupting:
+        dimension, panel = space.dimension, space.panel
+
+        def problem(self, point):
+            if next(made) == 50:
+                signal.raise_signal(signal.SIGINT)
+            return space.problem(point)
+
+    previous = signal.signal(signal.SIGINT, signal.default_int_handler)
+    try:
+        found = stress.worst(Uniform(), Interrupting(), **SMALL)
+    finally:
+        signal.signal(signal.SIGINT, previous)
+    assert len(found) == 2 and all(each.judged for each in found)
+    assert next(made) == 3 + 2 * 32 + 2  # of the check, two groups of which the second was not played, and those judged
 
 
 @jaxbandit.pytree

@@ -11,6 +11,7 @@ import numpy as np
 
 from jaxbandit.arguments import has
 from jaxbandit.base import Environment, Policy, described
+from jaxbandit.interruption import ctrl_c
 from jaxbandit.stress.asking import NAME, check_numbers, check_policies, check_space, generator, progress_bar, sobol
 from jaxbandit.stress.spaces import Problem, Space, TwoStateSpace
 from jaxbandit.stress.trials import TOGETHER, Interval, StoppedError, Trials, avoidable, interval
@@ -116,8 +117,8 @@ def worst(
     _cmaes()
     points: list[np.ndarray] = []
     believed: list[float] = []
-    with progress_bar(budget + TOGETHER + number, progress) as bar:
-        trials = Trials(every, key, horizon, plays, folder, bar)
+    with ctrl_c() as interrupted, progress_bar(budget + TOGETHER + number, progress) as bar:
+        trials = Trials(every, key, horizon, plays, folder, bar, interrupted)
 
         def losses(asked: np.ndarray, runs: int) -> np.ndarray:
             return avoidable(trials.regrets(list(map(space.problem, asked)), runs), NAME, compared)

@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import os
+import threading
 from collections.abc import Mapping, Sequence
 from typing import Any, NamedTuple
 
@@ -56,6 +57,7 @@ class Trials:
       plays: arms a round.
       folder: where what was played is kept, so that the same trials are read and not played again; or None.
       bar: a progress bar, which is told the problems that were played.
+      interrupted: set by Ctrl-C outside of a simulation; or None.
     """
 
     def __init__(
@@ -66,6 +68,7 @@ class Trials:
         plays: int,
         folder: str | os.PathLike[str] | None,
         bar: Any,
+        interrupted: threading.Event | None = None,
     ) -> None:
         self.asked: dict[str, Any] = {
             "policies": dict(policies),
@@ -74,6 +77,7 @@ class Trials:
             "times": [horizon],
         }
         self.key, self.folder, self.bar, self.groups = key, folder, bar, 0
+        self.interrupted = interrupted or threading.Event()
 
     def regrets(self, problems: Sequence[Problem], runs: int, together: int = TOGETHER) -> dict[str, np.ndarray]:
         """The regret of every run at the horizon, label to [problems, runs].
@@ -94,6 +98,9 @@ class Trials:
         return {label: np.concatenate(regrets) for label, regrets in found.items()}
 
     def _played(self, scenarios: dict[str, Any], runs: int) -> Any:
+        if self.interrupted.is_set():
+            self.interrupted.clear()
+            raise StoppedError
         self.groups += 1
         key = jax.random.fold_in(self.key, self.groups)
         case: dict[str, Any] = self.asked | {"scenarios": scenarios, "runs": runs, "key": key}
