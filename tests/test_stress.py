@@ -23,8 +23,9 @@ FAST = {"panel": {"KL-UCB": KLUCB()}, "horizon": 100, "progress": False}
 @pytest.mark.parametrize("name", SPACES)
 def test_the_code_of_a_problem_makes_the_very_same_arms(name):
     space = SPACES[name]
-    for point in (*np.random.default_rng(1).random((3, space.dimension)), *np.array([[0.0], [1.0]]).repeat(20, 1)):
-        problem = space.problem(point[: space.dimension] if len(point) >= space.dimension else point)
+    ends = np.zeros(space.dimension), np.ones(space.dimension)
+    for point in (*np.random.default_rng(1).random((3, space.dimension)), *ends):
+        problem = space.problem(point)
         again = eval(problem.code, {"jaxbandit": jaxbandit})
         for made, pasted in zip(jax.tree.leaves(problem.arms), jax.tree.leaves(again), strict=True):
             np.testing.assert_array_equal(made, pasted)
@@ -119,7 +120,7 @@ def test_ctrl_c_keeps_what_is_found(monkeypatch):
         stress.over(TwoStateSpace(), {"u": Uniform()}, problems=4, runs=2, **FAST)
 
 
-def test_ctrl_c_between_two_simulations_keeps_what_is_found(monkeypatch):
+def test_ctrl_c_between_two_simulations_keeps_what_is_found():
     space, made = TwoStateSpace(slowest=0.05), iter(range(1000))
 
     class Interrupting:
@@ -183,6 +184,8 @@ def test_bad_arguments_are_refused_by_name():
         stress.over(3, {"u": UCB1()})
     with pytest.raises(ValueError, match="^policy: "):
         stress.worst(jaxbandit.IMEDMC(), IndependentSpace("gaussian"))
+    with pytest.raises(ValueError, match=r"^panel\['the policy'\]: the tested policy has this label"):
+        stress.worst(UCB1(), panel={"the policy": KLUCB()})
     with pytest.raises(ValueError, match=r"^panel: {}; give a dict"):
         stress.worst(UCB1(), panel={})
     with pytest.raises(ValueError, match=r"^policies\['KL-UCB'\]: the panel has another policy of that label"):

@@ -31,7 +31,7 @@ class Found(NamedTuple):
       regrets: label to the mean regret at the horizon, on luck that the search never saw.
       avoidable: what the best policy of the panel would have saved, on that luck.
       best: label of that policy.
-      believed: the avoidable regret that the search measured, which is too large, because it chose by it.
+      believed: the avoidable regret that the search measured, which tends to be too large, because it chose by it.
       runs: on which the regrets rest; those of the search if it was stopped before they could be measured anew.
       judged: whether the luck is new.
     """
@@ -111,6 +111,8 @@ def worst(
     arms = check_space(space)
     check_numbers(runs, folder, progress, budget=(budget, TOGETHER), number=(number, 1))
     panel = check_policies(arms, "panel", space.panel() if panel is None else panel, key, horizon, plays)
+    if NAME in panel:
+        raise ValueError(f"panel[{NAME!r}]: the tested policy has this label; choose another one")
     has("policy", policy, "a policy", "init", "scores", "update")
     every = panel | check_policies(arms, "policy", {NAME: policy}, key, horizon, plays)
     compared, key = tuple(panel), jax.random.key(0) if key is None else key

@@ -83,8 +83,8 @@ class TwoStateSpace:
 
     def problem(self, point: np.ndarray) -> Problem:
         speed, share = np.reshape(point, (2, self.arms))
-        s, u = _log_uniform(self.slowest, self.fastest, speed), _uniform(self.least_mean, self.most_mean, share)
-        return _problem("two_state", p01=_short(s * u), p10=_short(s * (1 - u)), initial_state=self.initial_state)
+        p01, p10 = _leaving(self, speed, share)
+        return _problem("two_state", p01=p01, p10=p10, initial_state=self.initial_state)
 
     def panel(self) -> dict[str, Policy]:
         return _panel_of_chains()
@@ -204,8 +204,7 @@ class RestlessSpace:
 
     def problem(self, point: np.ndarray) -> Problem:
         speed, share = np.reshape(point, (2, 2, self.arms))
-        s, u = _log_uniform(self.slowest, self.fastest, speed), _uniform(self.least_mean, self.most_mean, share)
-        p01, p10 = np.array(_short(s * u)), np.array(_short(s * (1 - u)))
+        p01, p10 = map(np.array, _leaving(self, speed, share))
         rows = np.stack([np.stack([1 - p01, p01], -1), np.stack([p10, 1 - p10], -1)], -2).round(12)
         return _problem("restless", transition=rows[0].tolist(), reward=[0.0, 1.0], passive=rows[1].tolist())
 
@@ -231,6 +230,13 @@ def _panel_of_chains() -> dict[str, Policy]:
         **{"IMED-MC": IMEDMC(), "IMED-MC, exponent 0.5": IMEDMC(exponent=0.5)},
         **{"KL-UCB": KLUCB(), "TV-KL-UCB": TVKLUCB()},
     }
+
+
+def _leaving(space: Any, speed: np.ndarray, share: np.ndarray) -> tuple[list[Any], list[Any]]:
+    """p01 and p10 of arms with two states, from their coordinates."""
+    s = _log_uniform(space.slowest, space.fastest, speed)
+    u = _uniform(space.least_mean, space.most_mean, share)
+    return _short(s * u), _short(s * (1 - u))
 
 
 def _uniform(low: float, high: float, u: np.ndarray) -> np.ndarray:
