@@ -84,6 +84,7 @@ def on_states() -> dict[str, dict[str, Policy]]:
             "TV-KL-UCB": jaxbandit.TVKLUCB(),
             "IMED-MC": jaxbandit.IMEDMC(),
             "JointKLUCB": jaxbandit.JointKLUCB(exploration=0.0),
+            "Thompson-MC": jaxbandit.ThompsonMC(),
         },
     }
 

@@ -151,6 +151,7 @@ POLICIES = {
         **{"distance": "total_variation", "solver": "halley"},
     ),
     "Thompson": policy(jaxbandit.Thompson, a=1.0, b=1.0, family=None),
+    "ThompsonMC": policy(jaxbandit.ThompsonMC, leaving=1.0, staying=1.0),
     "UCB1": policy(jaxbandit.UCB1, bonus=2.0),
     "UCBSM": policy(jaxbandit.UCBSM, L=343.0),
     "Uniform": policy(jaxbandit.Uniform),

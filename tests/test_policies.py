@@ -21,7 +21,7 @@ from jaxbandit.testing import check_policy
 
 # those that depend on more than counts and the round; the oracle of DMED is in test_independent.py, those of RCA and
 # DSEE are in test_restless_policies.py
-OTHERS = ("DMED", "DSEE", "GradientBandit", "PosteriorGittins", "RCA", "Thompson", "Uniform")
+OTHERS = ("DMED", "DSEE", "GradientBandit", "PosteriorGittins", "RCA", "Thompson", "ThompsonMC", "Uniform")
 DETERMINISTIC = [name for name in ALL if name not in OTHERS]
 
 
@@ -260,6 +260,8 @@ BAD = [
     (ALL["UCB1"](bonus=-1.0), "bonus"),
     (ALL["Thompson"](a=0.0), "a"),
     (ALL["Thompson"](b=1e-38), "b"),
+    (ALL["ThompsonMC"](leaving=0.0), "leaving"),
+    (ALL["ThompsonMC"](staying=-1.0), "staying"),
     (Oracle([0.1, 0.2]), "means"),
     (ALL["KLUCB"](solver="newton"), "solver"),
     (ALL["KLUCB"](clock="wall"), "clock"),
@@ -305,6 +307,7 @@ ENDS = [
     ALL["DSEE"](D=1e-3),
     ALL["MOSS"](horizon=1e-3),
     ALL["Thompson"](a=1e-3, b=1e-3),
+    ALL["ThompsonMC"](leaving=1e-30, staying=1e-30),
     ALL["IMEDMC"](exponent=1e-3),
     ALL["IMEDMC"](gap=1.0),
     ALL["PlugInGittins"](discount=0.0, prior=1e-3, initial_state=1),

@@ -15,6 +15,7 @@ from jaxbandit.policies.known_chains import Gittins, Whittle
 from jaxbandit.policies.learned_gittins import PlugInGittins, PosteriorGittins
 from jaxbandit.policies.regenerative import RCA
 from jaxbandit.policies.thompson import Thompson
+from jaxbandit.policies.thompson_mc import ThompsonMC
 from jaxbandit.policies.tv_kl_ucb import KLUCBMC, TVKLUCB
 from jaxbandit.policies.ucb import MOSS, UCB1, UCBSM
 from jaxbandit.policies.whittle_belief import WhittleBelief
@@ -41,6 +42,7 @@ __all__ = [
     "RoundRobinKLUCB",
     "TVKLUCB",
     "Thompson",
+    "ThompsonMC",
     "UCB1",
     "UCBSM",
     "Uniform",
@@ -65,6 +67,7 @@ ALL: dict[str, type[Policy]] = {
         DMED,
         EmpiricalKLUCB,
         Thompson,
+        ThompsonMC,
         GradientBandit,
         RCA,
         DSEE,
