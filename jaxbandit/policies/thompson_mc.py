@@ -61,7 +61,7 @@ class ThompsonMC:
 
     def scores(self, key: Array, state: Transitions, t: Array) -> Array:
         counts, _, reward = state
-        own = jnp.eye(counts.shape[-1], dtype=bool)
+        own = jnp.eye(counts.shape[-1], dtype=bool)[None]
         draws = log_gamma(key, jnp.where(own, self.staying, self.leaving) + counts.astype(float))
         # A drawn row is its gamma draws over their sum. The chain whose rates are the draws themselves leaves the state
         # faster by that factor, which makes up for it in the law.
@@ -89,13 +89,13 @@ def log_stationary(rates: Array) -> Array:
     [[0.0, -1.0986]]
     """
     states = rates.shape[-1]
-    number = jnp.arange(states)
+    number = jnp.arange(states)[None]
 
     def eliminate(n: Array, rates: Array) -> Array:
         last = states - 1 - n
         row = jnp.where(number < last, rates[:, last], NEVER)
         share = computed_once(rates[:, :, last] - log_total(row)[:, None])
-        return jnp.where(number == last, share[..., None], log_add(rates, share[..., None] + row[:, None]))
+        return jnp.where(number[None] == last, share[..., None], log_add(rates, share[..., None] + row[:, None]))
 
     def add(n: Array, law: Array) -> Array:
         entering = jnp.where(number < n, law + rates[:, :, n], NEVER)
