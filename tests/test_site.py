@@ -77,7 +77,8 @@ def test_what_is_returned_is_a_paragraph(tmp_path):
 
 
 def test_sources_are_listed_in_full():
-    names, year = r"[A-Z][\w-]+(?:(?:, | and )[A-Z][\w-]+)*(?: et al\.)?", r"(?:19|20)\d\d"
+    name, year = r"(?:Van )?[A-Z][\w-]+", r"(?:19|20)\d\d"
+    names = rf"{name}(?:(?:, | and ){name})*(?: et al\.)?"
     listed = set(
         re.findall(rf"^- \*\*({names} {year})\*\*", (ROOT / "docs" / "references.md").read_text(), re.MULTILINE)
     )
