@@ -4,7 +4,6 @@ from __future__ import annotations
 
 from collections.abc import Callable
 from functools import partial
-from typing import Any
 
 from jaxbandit.environments import MarkovArms, bernoulli, exponential, exponential_family, gaussian, poisson, two_state
 from jaxbandit.named_problems.arms import (
@@ -20,7 +19,6 @@ from jaxbandit.named_problems.look_up import Atlas, NamedProblem
 
 PAPER = "Roy, Shakkottai and Srikant, arXiv 2009.06606, section IV"
 UPPER, LOWER = "theorem 1's constant of log n, an upper bound", "theorem 3's constant of log n, a lower bound"
-
 SCENARIOS: dict[str, Callable[..., MarkovArms]] = {
     "scenario 1": partial(two_state, p01=[0.5, 0.4, 0.3, 0.2, 0.1], p10=[0.4, 0.55, 0.65, 0.65, 0.7]),
     "scenario 2": partial(
@@ -46,7 +44,6 @@ SCENARIOS: dict[str, Callable[..., MarkovArms]] = {
     ),
 }
 
-
 TENTH = partial(slowed, SCENARIOS["scenario 1"], 0.1)
 FALLING = [0.5, 0.4, 0.3, 0.2, 0.1]  # means of five arms, the best first
 WIDE = [0.9, 0.7, 0.5, 0.3, 0.1]
@@ -55,10 +52,6 @@ THETA = [2.0, 1.0, 0.5, 0.0, -1.0]  # of five arms of a family, the best first
 
 def _own(command: str) -> str:
     return f"This project, for the experiment `{command}`."
-
-
-def _named(name: str, make: Callable[..., Any], source: str, purpose: str, **published: float) -> NamedProblem:
-    return NamedProblem(name, make, source, purpose, published)
 
 
 def _of_the_paper() -> list[NamedProblem]:
@@ -78,82 +71,82 @@ def _of_the_paper() -> list[NamedProblem]:
 def _slowed() -> list[NamedProblem]:
     first = "scenario 1's"
     return [
-        _named(
+        NamedProblem(
             "tenth", TENTH, _own("front"), f"All of {first} arms move a tenth as often: how much does slowness cost?"
         ),
-        _named(
+        NamedProblem(
             "best20",
             partial(slowed, SCENARIOS["scenario 1"], [1 / 20, 1, 1, 1, 1]),
             _own("front"),
             f"Of {first} arms the best moves a 20th as often: who gives up a slow arm too early?",
         ),
-        _named(
+        NamedProblem(
             "best1000",
             partial(slowed, SCENARIOS["scenario 1"], [1 / 1000, 1, 1, 1, 1]),
             _own("front"),
-            f"Of {first} arms the best moves a 1000th as often: it is hardly ever found by those who do not wait.",
+            f"Of {first} arms the best moves a 1000th as often: who waits for it at all?",
         ),
     ]
 
 
 def _independent() -> list[NamedProblem]:
-    source = f"{PAPER}: the stationary laws of its {{}}, drawn anew at every play."
-    few = "Garivier and Cappe 2011, COLT: the ten arms of their scenario of low rewards."
     return [
-        _named(
+        NamedProblem(
             "i.i.d. scenario 1",
             partial(independent, SCENARIOS["scenario 1"]),
-            source.format("scenario 1"),
-            "The means of scenario 1 without its chains: what does a policy for chains pay where there are none?",
-            **{"theorem 1 (d)'s constant of log n, which is Lai and Robbins's": 8.32},
+            _own("lower_bound"),
+            "Independent rewards with the means of scenario 1: what do policies for chains pay here?",
+            {"theorem 1 (d)'s constant of log n, which is Lai and Robbins's": 8.32},
         ),
-        _named(
+        NamedProblem(
             "i.i.d. scenario 3",
             partial(independent, SCENARIOS["scenario 3"]),
-            source.format("scenario 3"),
-            "Independent rewards of three values: their mean alone does not tell their law.",
+            _own("iid"),
+            "Independent rewards 0, 1/2 and 1 with the laws of scenario 3: their mean does not tell their law.",
         ),
-        _named(
+        NamedProblem(
             "i.i.d. high",
             partial(bernoulli, [0.9, 0.8, 0.7, 0.6, 0.5]),
             _own("front"),
             "Independent arms that pay often, where the gap is a tenth.",
         ),
-        _named(
+        NamedProblem(
             "easy Bernoulli",
             partial(bernoulli, [0.9, 0.6, 0.5, 0.4, 0.3]),
             _own("policies"),
             "Independent arms that are easy to tell apart: who explores more than he has to?",
         ),
-        _named(
+        NamedProblem(
             "hard Bernoulli",
             partial(bernoulli, [0.5, 0.48, 0.48, 0.48, 0.48]),
             _own("policies"),
             "Independent arms whose gap, a 50th, takes thousands of plays to see.",
         ),
-        _named(
+        NamedProblem(
             "wide Bernoulli", partial(bernoulli, WIDE), _own("peers"), "Independent arms with means all over [0, 1]."
         ),
-        _named(
+        NamedProblem(
             "rare Bernoulli",
             partial(bernoulli, [0.1, 0.05, 0.05, 0.05, 0.02, 0.02, 0.02, 0.01, 0.01, 0.01]),
-            few,
-            "Ten independent arms that hardly ever pay: bounds that are not made for small means are far too wide.",
+            "Garivier and Cappe 2011, COLT: ten arms with low rewards.",
+            "Ten independent arms that seldom pay: bounds not made for small means are far too wide.",
         ),
-        _named(
+        NamedProblem(
             "Gaussian",
             partial(gaussian, FALLING, 0.5),
             _own("policies"),
             "Normal rewards with the largest variance that rewards in [0, 1] can have.",
         ),
-        _named("wide Gaussian", partial(gaussian, WIDE, 0.5), _own("peers"), "Normal rewards with means far apart."),
-        _named(
+        NamedProblem(
+            "wide Gaussian", partial(gaussian, WIDE, 0.5), _own("peers"), "Normal rewards with means far apart."
+        ),
+        NamedProblem(
             "Poisson",
             partial(poisson, FALLING),
             _own("policies"),
             "Rewards without a largest one; small means vary less.",
         ),
-        _named(
+        NamedProblem(
             "exponential",
             partial(exponential, FALLING),
             _own("policies"),
@@ -165,23 +158,23 @@ def _independent() -> list[NamedProblem]:
 def _families() -> list[NamedProblem]:
     source = f"{_own('families')[:-1]}; the family is that of Moulos and Anantharam 2019, section 2."
     return [
-        _named(
+        NamedProblem(
             "two-state family",
             partial(exponential_family, THETA, [[0.9, 0.1], [0.2, 0.8]], (0.0, 1.0)),
             source,
             "Chains of one exponential family: what is it worth to know it?",
         ),
-        _named(
+        NamedProblem(
             "three-state family",
             partial(exponential_family, THETA, [[0.5, 0.3, 0.2], [0.2, 0.6, 0.2], [0.1, 0.3, 0.6]], (0.0, 0.5, 1.0)),
             source,
-            "The same with three states.",
+            "Chains of three states of one exponential family.",
         ),
-        _named(
+        NamedProblem(
             "example",
             partial(two_state, [0.5, 0.05, 0.9, 0.3], [0.5, 0.1, 0.8, 0.7]),
             "This project: the arms from which the rewards in the file `environments.EXAMPLE` were drawn.",
-            "One arm that sticks, one that alternates and two that are independent: the best one alternates.",
+            "One arm sticks, one, the best, alternates, and two are independent.",
         ),
     ]
 
@@ -189,33 +182,33 @@ def _families() -> list[NamedProblem]:
 def _beyond_rested(rested: dict[str, Callable[..., MarkovArms]]) -> list[NamedProblem]:
     first = {name: make for name, make in rested.items() if name in ("scenario 1", "tenth")}
     found = [
-        _named(
+        NamedProblem(
             f"restless {name}",
             partial(always_moving, make),
             _own("restless"),
-            f"The arms of '{name}', which move in every round, played or not: an arm left may have come to pay.",
+            f"The arms of '{name}', which move in every round, played or not.",
         )
         for name, make in rested.items()
     ]
     found += [
-        _named(
+        NamedProblem(
             f"hidden {name}, error {error:g}",
             partial(with_errors, make, error),
             _own("hidden"),
-            f"The arms of '{name}'; a state shows the wrong symbol with probability {error:g}, so that symbols are no chain.",
+            f"The arms of '{name}'; a state shows the other's symbol with probability {error:g}.",
         )
         for name, make in first.items()
         for error in (0.05, 0.1, 0.3)
     ]
     return [
         *found,
-        _named(
+        NamedProblem(
             "hidden cycles",
             cycles,
             _own("hidden"),
             "Symbols of four states in turn, which a test of two plays in a row takes for independent.",
         ),
-        _named(
+        NamedProblem(
             "restarting scenario 1",
             partial(in_episodes, SCENARIOS["scenario 1"], 0.99),
             _own("known_chains"),

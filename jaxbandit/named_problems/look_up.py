@@ -4,13 +4,14 @@ from __future__ import annotations
 
 import difflib
 from collections.abc import Callable, Iterable, Iterator, Mapping
-from typing import Any, NamedTuple
+from dataclasses import dataclass, field
+from typing import Any
 
-from jaxbandit.base import Environment, described, problem
+from jaxbandit.base import Environment, problem
 
 
-@described
-class NamedProblem(NamedTuple):
+@dataclass(frozen=True, repr=False)
+class NamedProblem:
     """Arms with a name, and what is known of them.
 
     Fields:
@@ -31,7 +32,7 @@ class NamedProblem(NamedTuple):
     make: Callable[..., Any]
     source: str
     purpose: str
-    published: dict[str, float]
+    published: dict[str, float] = field(default_factory=dict)
 
     @property
     def arms(self) -> Any:
