@@ -48,6 +48,10 @@ TENTH = partial(slowed, SCENARIOS["scenario 1"], 0.1)
 FALLING = [0.5, 0.4, 0.3, 0.2, 0.1]  # means of five arms, the best first
 WIDE = [0.9, 0.7, 0.5, 0.3, 0.1]
 THETA = [2.0, 1.0, 0.5, 0.0, -1.0]  # of five arms of a family, the best first
+FAMILIES: dict[str, tuple[list[list[float]], tuple[float, ...]]] = {  # the chain that is tilted, and what states pay
+    "two-state family": ([[0.9, 0.1], [0.2, 0.8]], (0.0, 1.0)),
+    "three-state family": ([[0.5, 0.3, 0.2], [0.2, 0.6, 0.2], [0.1, 0.3, 0.6]], (0.0, 0.5, 1.0)),
+}
 
 
 def _own(command: str) -> str:
@@ -159,23 +163,12 @@ def _families() -> list[NamedProblem]:
     source = f"{_own('families')[:-1]}; the family is that of Moulos and Anantharam 2019, section 2."
     return [
         NamedProblem(
-            "two-state family",
-            partial(exponential_family, THETA, [[0.9, 0.1], [0.2, 0.8]], (0.0, 1.0)),
+            name,
+            partial(exponential_family, THETA, *FAMILIES[name]),
             source,
-            "Chains of one exponential family: what is it worth to know it?",
-        ),
-        NamedProblem(
-            "three-state family",
-            partial(exponential_family, THETA, [[0.5, 0.3, 0.2], [0.2, 0.6, 0.2], [0.1, 0.3, 0.6]], (0.0, 0.5, 1.0)),
-            source,
-            "Chains of three states of one exponential family.",
-        ),
-        NamedProblem(
-            "example",
-            partial(two_state, [0.5, 0.05, 0.9, 0.3], [0.5, 0.1, 0.8, 0.7]),
-            "This project: the arms from which the rewards in the file `environments.EXAMPLE` were drawn.",
-            "One arm sticks, one, the best, alternates, and two are independent.",
-        ),
+            f"Chains with {states} states of one exponential family: what is it worth to know it?",
+        )
+        for name, states in zip(FAMILIES, ("two", "three"))
     ]
 
 
@@ -223,6 +216,12 @@ atlas = Atlas(
         *_slowed(),
         *_independent(),
         *_families(),
+        NamedProblem(
+            "example",
+            partial(two_state, [0.5, 0.05, 0.9, 0.3], [0.5, 0.1, 0.8, 0.7]),
+            "This project: the arms from which the rewards in the file `environments.EXAMPLE` were drawn.",
+            "One arm sticks, one, the best, alternates, and two are independent.",
+        ),
         *_beyond_rested(SCENARIOS | {"tenth": TENTH}),
     ]
 )
