@@ -179,7 +179,7 @@ def _beyond_rested(rested: dict[str, Callable[..., MarkovArms]]) -> list[NamedPr
             f"restless {name}",
             partial(always_moving, make),
             _own("restless"),
-            f"The arms of '{name}', which move in every round, played or not.",
+            f"The arms of '{name}' move in every round, played or not: do policies for rested arms do well?",
         )
         for name, make in rested.items()
     ]
