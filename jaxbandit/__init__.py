@@ -12,6 +12,7 @@ from jaxbandit import (
     families,
     indices,
     metrics,
+    named_problems,
     policies,
     stress,
     testing,
@@ -30,6 +31,7 @@ from jaxbandit.environments import (
     two_state,
 )
 from jaxbandit.fast import use_cache
+from jaxbandit.named_problems import atlas
 from jaxbandit.policies import (
     ALL,
     DMED,
@@ -105,6 +107,7 @@ __all__ = [
     "WhittleBelief",
     "Whittle",
     "advance",
+    "atlas",
     "bernoulli",
     "bounds",
     "chains",
@@ -137,7 +140,7 @@ __all__ = [
 ]
 
 _rooms = bounds, chains, confidence, divergences, environments, families, indices, metrics, policies, stress, testing
-for _room in (*_rooms, policies.memory):
+for _room in (*_rooms, named_problems, policies.memory):
     vars(_room)["__dir__"] = _room.__all__.copy  # completion shows what is offered, not what is imported
 
 

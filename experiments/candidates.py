@@ -1,0 +1,175 @@
+"""Is there a policy that is good on all random arms with two states? What was tried, whether it helped or not.
+
+Plays the library's policies for chains with other numbers, and others that were made for this question
+(experiments/robust/tried.py), on random problems of two and of five arms for 10,000 and for 100,000 rounds, twice: on
+problems by which one may choose, and on others by which the choice is judged. Then on three named problems that a good
+policy must not lose: scenario 1, independent arms that pay often ("i.i.d. high") and scenario 1 with a slow best arm
+("best20"). Prints and writes (CSV) mean regret over the least of all policies in each space and over that of IMED-MC on
+the named problems, and says which policies are within a tenth of the best everywhere. Ctrl-C keeps what is done, and
+the same command continues.
+"""
+
+from __future__ import annotations
+
+import dataclasses
+import sys
+from pathlib import Path
+from typing import NamedTuple
+
+import jax
+
+import jaxbandit
+from experiments.command_line.experiment import begin, finish
+from experiments.command_line.options import Simulation, main, option
+from experiments.reports.tables import Row, Tables
+from experiments.robust.tried import Expecting, Sieved, Tempered
+from jaxbandit import IMED, IMEDMC, KLUCB, TVKLUCB, Policy, ThompsonMC, atlas, metrics, stress
+from jaxbandit.stress import Survey
+
+SPACES = ((2, 10_000), (5, 10_000), (2, 100_000), (5, 100_000))  # arms and rounds
+NAMED = ("scenario 1", "i.i.d. high", "best20")
+NAMED_ROUNDS = 10_000
+NEAR = 1.1  # times the best: within a tenth
+LIBRARY: dict[str, Policy] = {
+    **{"KLUCB": KLUCB(), "TVKLUCB": TVKLUCB(), "IMED": IMED(), "IMEDMC": IMEDMC()},
+    **{f"IMEDMC, exponent {each:g}": IMEDMC(exponent=each) for each in (0.4, 0.45, 0.5, 0.55, 0.6, 0.7)},
+    **{f"ThompsonMC, {a:g}, {b:g}": ThompsonMC(a, b) for a, b in ((1, 1), (1, 3), (1, 10), (0.5, 1), (2, 2))},
+}
+TRIED: dict[str, Policy] = {
+    **{f"sieve {f:g} T^-{e:g}": Sieved(e, f) for f, e in ((2, 0.5), (4, 0.5), (3, 0.7), (6, 0.7), (10, 1))},
+    **{f"sieve {f:g} T^-{e:g}, half plays": Sieved(e, f, 0.5) for f, e in ((1, 0.5), (1, 0.6), (4, 0.5), (10, 1))},
+    **{f"sieve T^-0.5, {each:g} J": Sieved(scale=each) for each in (1.5, 2.0)},
+    **{f"{each:g} moves seen": Expecting(each) for each in (1.0, 2.0)},
+    **{f"{each:g} moves seen, plays": Expecting(each, 1.0) for each in (1.0, 2.0)},
+    "1 moves seen, half plays": Expecting(1.0, 0.5),
+    **{f"ThompsonMC, {a:g}, {b:g}, {n:g} times": Tempered(a, b, n) for a, b, n in ((1, 1, 2), (1, 3, 1.5), (1, 10, 2))},
+}
+
+
+@dataclasses.dataclass(frozen=True)
+class Settings(Simulation):
+    """Options of the comparison."""
+
+    runs: int = option(32, "independent runs of each random problem")
+    horizon: int = option(100_000, "of the spaces with 10,000 and 100,000 rounds those up to here")
+    problems: int = option(96, "random problems of each space in each half; half as many for 100,000 rounds")
+    named: int = option(1000, "independent runs of each named problem")
+
+
+class Played(NamedTuple):
+    """Everything that was played."""
+
+    chosen: dict[tuple[int, int], Survey]  # by arms and rounds: the half by which one may choose
+    judged: dict[tuple[int, int], Survey]
+    named: dict[str, dict[str, metrics.Summary]]  # by problem and policy
+
+
+def play(policies: dict[str, Policy], settings: Settings, folder: Path) -> Played:
+    """Both halves of every space, and the named problems."""
+    halves = []
+    for name, key in zip(("to choose by", "to judge by"), jax.random.split(settings.key())):
+        surveys = {}
+        for arms, rounds in (space for space in SPACES if space[1] <= settings.horizon):
+            print(f"random problems {name}: {arms} arms, {rounds:,} rounds", flush=True)
+            surveys[arms, rounds] = stress.over(
+                stress.TwoStateSpace(arms=arms),
+                policies,
+                panel={"KLUCB": policies["KLUCB"]},
+                problems=max(2, settings.problems // (2 if rounds > 10_000 else 1)),
+                runs=settings.runs,
+                horizon=rounds,
+                key=key,
+                folder=folder / f"{name}, {arms} arms, {rounds} rounds",
+            )
+        halves.append(surveys)
+    case = {"scenarios": {name: atlas[name].arms for name in NAMED}, "policies": policies, "times": [NAMED_ROUNDS]}
+    case |= {"runs": settings.named, "horizon": NAMED_ROUNDS, "key": settings.key()}
+    result = jaxbandit.sweep({"named": case}, folder / "named")["named"]
+    finals = {label: metrics.pseudo_regret(result, label)[:, 0, :, -1] for label in policies}
+    named = {
+        name: {label: metrics.summary(each[number]) for label, each in finals.items()}
+        for number, name in enumerate(NAMED)
+    }
+    return Played(*halves, named)
+
+
+def ratios(surveys: dict[tuple[int, int], Survey]) -> dict[str, dict[tuple[int, int], float]]:
+    """Mean regret of each policy over the least of all policies in the same space."""
+    found: dict[str, dict[tuple[int, int], float]] = {}
+    for space, each in surveys.items():
+        means = {label: each.mean(label).mean for label in each.labels}
+        least = min(means.values())
+        for label, mean in means.items():
+            found.setdefault(label, {})[space] = mean / least
+    return found
+
+
+def rows_of(played: Played) -> list[Row]:
+    """A row for each policy, the one nearest to the best in the half to choose by first; all numbers of the other."""
+    chosen, judged = ratios(played.chosen), ratios(played.judged)
+    rows: list[Row] = []
+    for label in sorted(chosen, key=lambda label: max(chosen[label].values())):
+        row: Row = {"policy": label}
+        for (arms, rounds), survey in played.judged.items():
+            mean = survey.mean(label)
+            said = f"{mean.mean:,.0f} ± {mean.high - mean.mean:,.0f}"
+            row[f"K = {arms}, {rounds:,}"] = f"{said}  {judged[label][arms, rounds]:.2f}"
+        for name, each in played.named.items():
+            half = float(each[label].high - each[label].mean)
+            row[name] = f"{each[label].mean:,.1f} ± {half:,.1f}  {_over_imed_mc(each, label):.2f}"
+        row["chosen by"] = f"{max(chosen[label].values()):.2f}"
+        row["at worst"] = f"{max(judged[label].values()):.2f}"
+        row["near everywhere"] = "yes" if is_near(played, label) else "no"
+        rows.append(row)
+    return rows
+
+
+def is_near(played: Played, label: str) -> bool:
+    """Whether a policy is within a tenth of the best in every space, and of IMED-MC on every named problem."""
+    named = [_over_imed_mc(each, label) for each in played.named.values()]
+    return max(*ratios(played.judged)[label].values(), *named) <= NEAR
+
+
+def _over_imed_mc(each: dict[str, metrics.Summary], label: str) -> float:
+    return float(each[label].mean / each["IMEDMC"].mean)
+
+
+def in_words(played: Played) -> str:
+    """Who is near the best everywhere, and who is nearest in the spaces alone."""
+    chosen, judged = ratios(played.chosen), ratios(played.judged)
+    near = [label for label in judged if is_near(played, label)]
+    best = min(chosen, key=lambda label: max(chosen[label].values()))
+    safe = [label for label in chosen if max(_over_imed_mc(each, label) for each in played.named.values()) <= NEAR]
+    kept = min(safe, key=lambda label: max(chosen[label].values()))
+    return (
+        f"Within a tenth of the best in every space and of IMED-MC on all named problems: "
+        f"{', '.join(near) or 'none'}.\n"
+        f"Nearest to the best in the spaces, by the half to choose by: {best}; in the other half it has at most "
+        f"{max(judged[best].values()):.2f} times the least mean regret.\n"
+        f"Nearest of those within a tenth of IMED-MC on the named problems: {kept}; in the other half at most "
+        f"{max(judged[kept].values()):.2f} times."
+    )
+
+
+def tabulate(played: Played) -> Tables:
+    """One table of everything."""
+    title = "Mean regret ± half of its 95 % interval, and times the least of all (named problems: times IMED-MC's)"
+    return {"table": (title, rows_of(played))}
+
+
+def run(settings: Settings) -> Played:
+    """Play, print the table and write the folder."""
+    if settings.horizon < min(rounds for _, rounds in SPACES):
+        raise ValueError(f"horizon: {settings.horizon} is below 10,000, the rounds of the first space")
+    folder = begin("candidates", settings, {})
+    try:
+        played = play(LIBRARY | TRIED, settings, folder / "counts")
+    except KeyboardInterrupt:
+        print("stopped; what is done is kept, and the same command continues")
+        sys.exit(130)
+    finish(folder, tabulate(played), words=in_words(played))
+    return played
+
+
+if __name__ == "__main__":
+    main(run, Settings, "candidates", __doc__)

@@ -1,0 +1,232 @@
+"""Which policy is robust? Mean regret over random arms with two states, and the worst problem that a search finds.
+
+Plays every policy of the library that needs no argument and plays such arms, on random problems of two and five arms
+(jaxbandit.stress.TwoStateSpace), for 1,000, 10,000 and 100,000 rounds. Then it searches, for each policy and number
+of arms, for the problem on which the policy loses most to the best policy of a panel (jaxbandit.stress.worst), and lets
+all policies play the worst problems of all. Prints and writes (CSV) mean regret over each space, the worst problem of
+each policy as code, and all against all: row the policy, column whose worst problem. Draws all against all as tables of
+colours, and mean over the space against worst found as one picture. Ctrl-C keeps what is done, and the same command
+continues. The default takes about half an hour on two cores.
+"""
+
+from __future__ import annotations
+
+import dataclasses
+import sys
+from pathlib import Path
+from typing import NamedTuple
+
+import numpy as np
+from matplotlib.figure import Figure
+
+import jaxbandit
+from experiments.command_line.experiment import begin, finish
+from experiments.command_line.options import Simulation, main, option
+from experiments.reports.matrix import Matrix
+from experiments.reports.matrix import draw as draw_matrix
+from experiments.reports.pictures import Pictures, frameless, panels
+from experiments.reports.tables import Row, Tables
+from experiments.robust.policies import playing_two_states
+from jaxbandit import Policy, metrics, stress
+from jaxbandit.plotting import COLOURS
+from jaxbandit.stress import Found, Survey
+
+ARMS = (2, 5)
+HORIZONS = (1_000, 10_000, 100_000)
+
+
+@dataclasses.dataclass(frozen=True)
+class Settings(Simulation):
+    """Options of the comparison."""
+
+    runs: int = option(32, "independent runs of each random problem")
+    horizon: int = option(10_000, "rounds in which the search for the worst problems plays")
+    problems: int = option(128, "random problems of each space; a quarter of them for 100,000 rounds")
+    budget: int = option(256, "problems that the search for a policy's worst one plays")
+    judged: int = option(1000, "new runs on which the worst problems are judged, and all against all")
+    most: int = option(100_000, "of the horizons 1,000, 10,000 and 100,000 those up to here")
+
+
+class Worst(NamedTuple):
+    """The worst problems of all policies with so many arms, and all policies on each of them."""
+
+    found: dict[str, Found]  # by policy
+    regret: dict[str, dict[str, float]]  # policy, then whose worst problem
+
+
+Surveys = dict[tuple[int, int], Survey]  # by arms and horizon
+
+
+def survey(policies: dict[str, Policy], settings: Settings, folder: Path) -> Surveys:
+    """Every policy in every space."""
+    found = {}
+    for arms in ARMS:
+        for horizon in (each for each in HORIZONS if each <= settings.most):
+            print(f"{settings.problems} random problems of {arms} arms, {horizon:,} rounds", flush=True)
+            found[arms, horizon] = stress.over(
+                stress.TwoStateSpace(arms=arms),
+                policies,
+                panel=_panel(policies),
+                problems=max(2, settings.problems // (4 if horizon > 10_000 else 1)),
+                runs=settings.runs,
+                horizon=horizon,
+                key=settings.key(),
+                folder=folder / f"{arms} arms, {horizon} rounds",
+            )
+    return found
+
+
+def search(policies: dict[str, Policy], arms: int, settings: Settings, folder: Path) -> Worst:
+    """Of each policy the worst problem, then all policies on all of these."""
+    found, asked = {}, {"horizon": settings.horizon, "key": settings.key()}
+    for label, policy in policies.items():
+        print(f"the worst problem of {label} with {arms} arms", flush=True)
+        (found[label],) = stress.worst(
+            policy,
+            stress.TwoStateSpace(arms=arms),
+            panel=_panel(policies),
+            budget=settings.budget,
+            number=1,
+            runs=settings.judged,
+            folder=folder / f"worst of {label}, {arms} arms",
+            **asked,
+        )
+        if not found[label].judged:
+            raise KeyboardInterrupt
+    case = {
+        "scenarios": {label: each.arms for label, each in found.items()},
+        "policies": policies,
+        "times": [settings.horizon],
+    }
+    name = f"all against all, {arms} arms"
+    result = jaxbandit.sweep({name: case | asked | {"runs": settings.judged}}, folder / name)[name]
+    finals = {label: metrics.regret(result, label)[:, 0, :, -1].mean(-1) for label in policies}
+    return Worst(found, {label: dict(zip(found, map(float, each), strict=True)) for label, each in finals.items()})
+
+
+def _panel(policies: dict[str, Policy]) -> dict[str, Policy]:
+    """The panel of the spaces, under the labels that its policies have here."""
+    labels = {repr(policy): label for label, policy in policies.items()}
+    return {labels.get(repr(policy), label): policy for label, policy in stress.TwoStateSpace().panel().items()}
+
+
+def mean_rows(surveys: Surveys) -> list[Row]:
+    """Of each policy its mean regret over each space, with half of its 95 % interval, the best of two arms first."""
+    labels = next(iter(surveys.values())).labels
+    rows: list[Row] = []
+    for label in labels:
+        row: Row = {"policy": label}
+        for (arms, horizon), each in surveys.items():
+            mean = each.mean(label)
+            row[f"K = {arms}, {horizon:,} rounds"] = f"{mean.mean:,.0f} ± {mean.high - mean.mean:,.0f}"
+        rows.append(row)
+    first = next(iter(surveys.values()))
+    return sorted(rows, key=lambda row: first.mean(str(row["policy"])).mean)
+
+
+def worst_rows(worst: Worst) -> list[Row]:
+    """Of each policy its worst problem, the least avoidable regret first."""
+    rows: list[Row] = []
+    for label, each in sorted(worst.found.items(), key=lambda item: item[1].avoidable.mean):
+        rows.append(
+            {
+                "policy": label,
+                "avoidable": each.avoidable.mean,
+                "95% low": each.avoidable.low,
+                "95% high": each.avoidable.high,
+                "the search believed": each.believed,
+                "least": each.regrets[each.best].mean,
+                "by": each.best,
+                "problem": each.problem.code.removeprefix("jaxbandit.environments."),
+            }
+        )
+    return rows
+
+
+def against_rows(worst: Worst) -> list[Row]:
+    """Row the policy, column whose worst problem: mean regret."""
+    return [{"policy": label, **each} for label, each in worst.regret.items()]
+
+
+def tabulate(surveys: Surveys, worst: dict[int, Worst], settings: Settings) -> Tables:
+    """Mean over the spaces; of each number of arms the worst problems, and all against all."""
+    tables: Tables = {"mean": ("Mean regret over the space, ± half of its 95 % interval", mean_rows(surveys))}
+    for arms, each in worst.items():
+        told = f"K = {arms}, {settings.horizon:,} rounds"
+        tables[f"worst_{arms}"] = (f"The worst problem found of each policy, {told}", worst_rows(each))
+        tables[f"against_{arms}"] = (f"Mean regret on the worst problem of each policy, {told}", against_rows(each))
+    return tables
+
+
+def in_words(surveys: Surveys, worst: dict[int, Worst], settings: Settings) -> str:
+    """Who is best in each space, and whose worst problem is the mildest."""
+    sentences = []
+    for (arms, horizon), each in surveys.items():
+        order = sorted(each.labels, key=lambda label: each.mean(label).mean)
+        least = each.mean(order[0])
+        near = [label for label in order[1:] if each.mean(label).mean <= 1.1 * least.mean]
+        also = f"; within a tenth: {', '.join(near)}" if near else ""
+        sentences.append(f"{arms} arms, {horizon:,} rounds: least mean regret {order[0]}, {least}{also}.")
+    for arms, one in worst.items():
+        mildest = min(one.found, key=lambda label: one.found[label].avoidable.mean)
+        value = one.found[mildest].avoidable
+        sentences.append(f"{arms} arms: the mildest worst problem found is that of {mildest}, {value} avoidable.")
+    return "\n".join(sentences)
+
+
+def draw_trade_off(surveys: Surveys, worst: dict[int, Worst], settings: Settings) -> Figure:
+    """Mean over the space against the worst found, both in units of the panel's least mean over the space."""
+    figure, axes = panels(1, len(worst), (7.5 * len(worst), 6), squeeze=False)
+    for ax, (arms, each) in zip(axes[0], worst.items(), strict=True):
+        space = surveys[arms, settings.horizon]
+        unit = min(space.mean(label).mean for label in space.panel)
+        for label, found in each.found.items():
+            x, y = space.mean(label).mean / unit, max(found.avoidable.mean / unit, 1e-3)
+            colour = COLOURS[2] if label in space.panel else COLOURS[0]
+            ax.plot(x, y, "o", color=colour)
+            ax.annotate(label, (x, y), xytext=(5, 3), textcoords="offset points", fontsize=8)
+        ax.set_xscale("log")
+        ax.set_yscale("log")
+        ax.set_xlabel("mean regret over the space")
+        ax.set_ylabel("avoidable regret on the worst problem found")
+        ax.set_title(f"{arms} arms, {settings.horizon:,} rounds; unit {unit:,.0f}", fontsize="medium")
+        frameless(ax)
+    figure.suptitle("In units of the least mean regret that a policy of the panel (red) has over the space")
+    return figure
+
+
+def draw_against(worst: dict[int, Worst], settings: Settings) -> Figure:
+    """All against all as tables of colours."""
+    parts = {}
+    for arms, each in worst.items():
+        means = np.array([[max(value, 1e-9) for value in row.values()] for row in each.regret.values()])
+        columns = [(label, "") for label in each.found]
+        parts[f"{arms} arms: whose worst problem"] = Matrix(list(each.regret), columns, means, np.zeros_like(means))
+    return draw_matrix(parts, {"all": len(next(iter(parts.values())).policies)})
+
+
+def draw(surveys: Surveys, worst: dict[int, Worst], settings: Settings) -> Pictures:
+    """Both pictures."""
+    yield "robustness", draw_trade_off(surveys, worst, settings)
+    yield "against", draw_against(worst, settings)
+
+
+def run(settings: Settings) -> tuple[Surveys, dict[int, Worst]]:
+    """Play, print the tables and write the folder."""
+    if settings.horizon not in HORIZONS or settings.horizon > settings.most:
+        raise ValueError(f"horizon: {settings.horizon} is not one of {', '.join(map(str, HORIZONS))} up to --most")
+    folder, policies = begin("robustness", settings, {}), playing_two_states()
+    try:
+        surveys = survey(policies, settings, folder / "counts")
+        worst = {arms: search(policies, arms, settings, folder / "counts") for arms in ARMS}
+    except KeyboardInterrupt:
+        print("stopped; what is done is kept, and the same command continues")
+        sys.exit(130)
+    finish(
+        folder, tabulate(surveys, worst, settings), draw(surveys, worst, settings), in_words(surveys, worst, settings)
+    )
+    return surveys, worst
+
+
+if __name__ == "__main__":
+    main(run, Settings, "robustness", __doc__)
