@@ -3,14 +3,13 @@
 from __future__ import annotations
 
 import jaxbandit
-from experiments.published.scenarios import environment
-from jaxbandit import Policy, Task
+from jaxbandit import Policy, Task, atlas
 from jaxbandit.simulation.contracts import check_task
 
 
 def playing_two_states() -> dict[str, Policy]:
     """Every policy that needs no argument and plays rested arms with two states, and IMED-MC with an exponent."""
-    task, found = Task(environment("scenario 1")), dict[str, Policy]()
+    task, found = Task(atlas["scenario 1"].arms), dict[str, Policy]()
     for name, policy in jaxbandit.ALL.items():
         try:
             check_task(name, policy(), task)
