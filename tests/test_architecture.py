@@ -149,7 +149,8 @@ PUBLIC_THINGS = [
 ]
 COMMANDS = """
 ablation asymptotic_bounds benchmark candidates concentration families front hidden iid initial_state known_chains
-lower_bound optimality own_policy paper peers policies restless robustness scenario1 scenario2 scenario3 scenario4 sweep tune
+lower_bound optimality own_policy paper peers policies restless robustness scenario1 scenario2 scenario3 scenario4 sweep
+tune
 """.split()
 
 
