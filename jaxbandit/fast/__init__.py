@@ -27,6 +27,7 @@ Some choices that are made for speed cannot be separated from what they compute.
 | rows of up to three states are lists of arrays, longer ones one array | `confidence.row.arithmetic` | one array |
 | two and three states are solved by formulas written out, more by loops | `confidence.row.tilt`, `confidence.row.stationary_mean` | the loops |
 | Newton's steps of three states and the divergence of their rows, as plain numbers | `confidence.chain.interior_point_three_states`, `confidence.chain.row_divergence_three_states` | `confidence.chain.interior_point` |
+| up to eight states are eliminated in turns that are written out, more in a loop | `policies.thompson_mc` | the loop |
 | half the steps for a policy with three states | `confidence.chain.likelihood.ratio_to(quick=True)` | all steps |
 | three computations of one index, for two, three and more states; what follows from counts alone is kept in the state | `policies.tv_kl_ucb` | the computation for more states, from the counts |
 | one arm at a time, so that its numbers stay in the fastest cache | `policies.imed_mc`, `policies.tv_kl_ucb` | all arms at once |

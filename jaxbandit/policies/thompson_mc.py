@@ -15,7 +15,7 @@ from jaxbandit.policies import checks
 from jaxbandit.policies.memory import Transitions, no_transitions
 from jaxbandit.policies.thompson import log_gamma
 
-WRITTEN_OUT = 3  # states up to which the turns of the elimination are written out, not a loop
+WRITTEN_OUT = 8  # states up to which the turns of the elimination are written out, not a loop
 NEVER = -1e38  # the logarithm of 0: finite, so that differences of such numbers are not NaN
 
 
@@ -88,6 +88,24 @@ def log_stationary(rates: Array) -> Array:
     >>> log_stationary(jnp.log(jnp.array([[[1.0, 0.2], [0.6, 1.0]]]))).round(4).tolist()  # -log 3
     [[0.0, -1.0986]]
     """
+    return (_of_few if rates.shape[-1] <= WRITTEN_OUT else _of_many)(rates)
+
+
+def _of_few(rates: Array) -> Array:
+    """`log_stationary` with a state less in the array at every turn."""
+    shares = []
+    for last in range(rates.shape[-1] - 1, 0, -1):
+        row = rates[:, last, :last]
+        shares.append(computed_once(rates[:, :last, last] - log_total(row)[:, None]))
+        rates = computed_once(log_add(rates[:, :last, :last], shares[-1][..., None] + row[:, None]))
+    law = jnp.zeros_like(rates[:, 0])
+    for share in reversed(shares):
+        law = jnp.concatenate([law, log_total(law + share)[:, None]], axis=-1)
+    return law
+
+
+def _of_many(rates: Array) -> Array:
+    """`log_stationary` in loops, whose program is as short for 64 states as for ten."""
     states = rates.shape[-1]
     number = jnp.arange(states)[None]
 
@@ -101,8 +119,8 @@ def log_stationary(rates: Array) -> Array:
         entering = jnp.where(number < n, law + rates[:, :, n], NEVER)
         return jnp.where(number == n, log_total(entering)[:, None], law)
 
-    rates = jax.lax.fori_loop(0, states - 1, eliminate, rates, unroll=states <= WRITTEN_OUT)
-    law: Array = jax.lax.fori_loop(1, states, add, jnp.zeros_like(rates[:, 0]), unroll=states <= WRITTEN_OUT)
+    rates = jax.lax.fori_loop(0, states - 1, eliminate, rates)
+    law: Array = jax.lax.fori_loop(1, states, add, jnp.zeros_like(rates[:, 0]))
     return law
 
 
