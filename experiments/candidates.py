@@ -35,14 +35,20 @@ LIBRARY: dict[str, Policy] = {
     **{f"IMEDMC, exponent {each:g}": IMEDMC(exponent=each) for each in (0.4, 0.45, 0.5, 0.55, 0.6, 0.7)},
     **{f"ThompsonMC, {a:g}, {b:g}": ThompsonMC(a, b) for a, b in ((1, 1), (1, 3), (1, 10), (0.5, 1), (2, 2))},
 }
+SIEVES = (  # exponent, factor, share, scale
+    *((0.5, 2.0), (0.5, 4.0), (0.7, 3.0), (0.7, 6.0), (1.0, 10.0)),
+    *((0.5, 1.0, 0.5), (0.6, 1.0, 0.5), (0.7, 3.0, 0.5), (0.8, 10.0, 0.5), (1.0, 20.0, 0.5)),
+    *((1.0, 5.0, 0.5), (1.0, 5.0, 1.0), (1.0, 10.0, 0.5), (1.0, 10.0, 1.0)),
+    *((0.5, 1.0, 0.0, 1.5), (0.5, 1.0, 0.0, 2.0), (1.0, 5.0, 0.5, 1.5), (1.0, 5.0, 0.5, 2.0)),
+    *((1.0, 5.0, 0.75, 2.0), (1.0, 5.0, 1.0, 1.5), (1.0, 5.0, 1.0, 2.0), (1.0, 10.0, 0.5, 1.5)),
+)
 TRIED: dict[str, Policy] = {
-    **{f"sieve {f:g} T^-{e:g}": Sieved(e, f) for f, e in ((2, 0.5), (4, 0.5), (3, 0.7), (6, 0.7), (10, 1))},
-    **{f"sieve {f:g} T^-{e:g}, half plays": Sieved(e, f, 0.5) for f, e in ((1, 0.5), (1, 0.6), (4, 0.5), (10, 1))},
-    **{f"sieve T^-0.5, {each:g} J": Sieved(scale=each) for each in (1.5, 2.0)},
-    **{f"{each:g} moves seen": Expecting(each) for each in (1.0, 2.0)},
-    **{f"{each:g} moves seen, plays": Expecting(each, 1.0) for each in (1.0, 2.0)},
-    "1 moves seen, half plays": Expecting(1.0, 0.5),
-    **{f"ThompsonMC, {a:g}, {b:g}, {n:g} times": Tempered(a, b, n) for a, b, n in ((1, 1, 2), (1, 3, 1.5), (1, 10, 2))},
+    **{f"Sieved{numbers}": Sieved(*numbers) for numbers in SIEVES},
+    **{
+        f"Expecting{numbers}": Expecting(*numbers)
+        for numbers in ((0.5, 0.0), (1.0, 0.0), (1.0, 0.5), (1.0, 1.0), (2.0, 1.0))
+    },
+    **{f"Tempered{numbers}": Tempered(*numbers) for numbers in ((1.0, 1.0, 2.0), (1.0, 3.0, 3.0), (1.0, 10.0, 3.0))},
 }
 
 
@@ -52,7 +58,7 @@ class Settings(Simulation):
 
     runs: int = option(32, "independent runs of each random problem")
     horizon: int = option(100_000, "of the spaces with 10,000 and 100,000 rounds those up to here")
-    problems: int = option(96, "random problems of each space in each half; half as many for 100,000 rounds")
+    problems: int = option(128, "random problems of each space in each half; a quarter for 100,000 rounds")
     named: int = option(1000, "independent runs of each named problem")
 
 
@@ -75,7 +81,7 @@ def play(policies: dict[str, Policy], settings: Settings, folder: Path) -> Playe
                 stress.TwoStateSpace(arms=arms),
                 policies,
                 panel={"KLUCB": policies["KLUCB"]},
-                problems=max(2, settings.problems // (2 if rounds > 10_000 else 1)),
+                problems=max(2, settings.problems // (4 if rounds > 10_000 else 1)),
                 runs=settings.runs,
                 horizon=rounds,
                 key=key,

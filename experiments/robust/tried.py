@@ -66,7 +66,7 @@ class Expecting:
         return Chains(*no_transitions(reward), no_leaders(reward))
 
     def scores(self, key: Array, state: Chains, t: Array) -> Array:
-        counts = computed_once(state.counts.astype(float) + self.moves * (1 - jnp.eye(state.counts.shape[-1])))
+        counts = computed_once(state.counts.astype(float) + self.moves * (1 - jnp.eye(state.counts.shape[-1]))[None])
         chain, plays = likeliest_chain(counts, state.reward), total(total(state.counts))
         best = jnp.max(jnp.where(plays > 0, chain.mean, 0))
         ratio = ratio_to(chain, counts, state.reward, best)
@@ -88,7 +88,7 @@ class Tempered:
         return no_transitions(reward)
 
     def scores(self, key: Array, state: Transitions, t: Array) -> Array:
-        prior = jnp.where(jnp.eye(2, dtype=bool), self.staying, self.leaving)
+        prior = jnp.where(jnp.eye(2, dtype=bool), self.staying, self.leaving)[None]
         drawn = log_gamma(key, self.times * state.counts.astype(float) + prior)
         of_row = jnp.logaddexp(drawn[..., 0], drawn[..., 1])
         return computed_once((drawn[:, 0, 1] - of_row[:, 0]) - (drawn[:, 1, 0] - of_row[:, 1]))
