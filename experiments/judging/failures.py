@@ -1,0 +1,96 @@
+"""The worst problems that a search found, played by everybody: tables, pictures, and all against all."""
+
+from __future__ import annotations
+
+from collections.abc import Mapping, Sequence
+from typing import NamedTuple
+
+import matplotlib.pyplot as plt
+from matplotlib.figure import Figure
+
+from experiments.judging.atlas_card import Cases, digest
+from experiments.judging.spaces import Chapter
+from experiments.reports.pictures import panels
+from experiments.reports.tables import Row
+from jaxbandit import Policy, Result, metrics, plotting
+from jaxbandit.base import Array
+from jaxbandit.stress import Found
+
+TESTED = "the policy"  # what `stress.worst` calls it
+
+
+class Failures(NamedTuple):
+    """The worst problems of one policy in one chapter."""
+
+    label: str
+    chapter: Chapter
+    found: list[Found]
+
+    @property
+    def title(self) -> str:
+        return f"{self.label}: {self.chapter.title}"
+
+
+def rows_of(each: Failures) -> list[Row]:
+    """A row for each problem, the largest avoidable regret first."""
+    return [
+        {
+            "problem": number,
+            "avoidable regret": found.avoidable.mean,
+            "95% low": found.avoidable.low,
+            "95% high": found.avoidable.high,
+            "the search believed": found.believed,
+            "its regret": found.regrets[TESTED].mean,
+            "least regret": found.regrets[found.best].mean,
+            "by": found.best,
+            "code": found.problem.code,
+        }
+        for number, found in enumerate(each.found, 1)
+    ]
+
+
+def cases(each: Failures, policies: Mapping[str, Policy], runs: int, key: Array) -> Cases:
+    """A case for each policy: the problems, played to the horizon with all rounds of a picture."""
+    arms = {f"{number}": found.arms for number, found in enumerate(each.found, 1)}
+    found = {}
+    for label, policy in policies.items():
+        case = {"scenarios": arms, "policies": {label: policy}, "horizon": each.chapter.horizon}
+        case |= {"runs": runs, "key": key}
+        found[f"{label}, {digest(case)}"] = case
+    return found
+
+
+def joined(results: Sequence[Result]) -> Result:
+    """Results of the same scenarios and rounds with one policy each, as one."""
+    visits = {label: counts for result in results for label, counts in result.visits.items()}
+    recorded: dict[str, dict[str, object]] = {}
+    for result in results:
+        for name, by_label in result.recorded.items():
+            recorded.setdefault(name, {}).update(by_label)
+    first: Result = results[0]
+    import dataclasses
+
+    return dataclasses.replace(first, visits=visits, recorded=recorded)
+
+
+def picture(each: Failures, result: Result, number: int) -> Figure:
+    """Mean regret over rounds of the policy and of the one that does best on a problem."""
+    figure, ax = panels(size=(5.4, 3.2))
+    best = each.found[number].best
+    plotting.plot_regret(result, [each.label, best], scenario=number, ax=ax)
+    ax.set_title("")
+    return figure
+
+
+def all_against_all(every: Sequence[Failures], results: Sequence[Result], labels: Sequence[str]) -> list[Row]:
+    """Row the policy, column whose worst problems: mean regret over these problems."""
+    rows: list[Row] = []
+    for label in labels:
+        row: Row = {"policy": label}
+        for each, result in zip(every, results, strict=True):
+            played = label in result.labels
+            row[f"worst of {each.label}"] = (
+                float(metrics.regret(result, label)[:, 0, :, -1].mean()) if played else "does not play"
+            )
+        rows.append(row)
+    return rows
