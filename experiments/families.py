@@ -24,17 +24,12 @@ from experiments.command_line.options import Simulation, main, option
 from experiments.reports.growth import TOP, decades, draw_growth, growth_of, linear_runs, times, verdict
 from experiments.reports.pictures import Pictures, panels
 from experiments.reports.tables import Row, Tables
-from jaxbandit import Family, MarkovArms, Policy, Result, bounds, metrics
-from jaxbandit.environments import exponential_family
+from jaxbandit import Family, MarkovArms, Policy, Result, atlas, bounds, metrics
 from jaxbandit.families import chain_family
+from jaxbandit.named_problems.entries import FAMILIES
 
 SHOWN = 3  # decades in the table
-THETA = (2.0, 1.0, 0.5, 0.0, -1.0)  # of the arms, the best first
 DELTA = 0.1  # Moulos's least share of rounds of a leader, half of the largest for five arms
-FAMILIES: dict[str, tuple[list[list[float]], tuple[float, ...]]] = {
-    "two states": ([[0.9, 0.1], [0.2, 0.8]], (0.0, 1.0)),
-    "three states": ([[0.5, 0.3, 0.2], [0.2, 0.6, 0.2], [0.1, 0.3, 0.6]], (0.0, 0.5, 1.0)),
-}
 
 
 @dataclasses.dataclass(frozen=True)
@@ -59,7 +54,7 @@ def problems() -> dict[str, Problem]:
     """Both families with one and two plays a round, by name."""
     found = {}
     for name, (generator, reward) in FAMILIES.items():
-        arms, family = exponential_family(THETA, generator, reward), chain_family(generator, reward)
+        arms, family = atlas[name].arms, chain_family(generator, reward)
         for plays in (1, 2):
             found[f"{name}, M = {plays}"] = Problem(name, plays, arms, family)
     return found

@@ -21,13 +21,13 @@ from matplotlib.figure import Figure
 import jaxbandit
 from experiments.command_line.experiment import begin, finish, play
 from experiments.command_line.options import Simulation, main
-from experiments.published.beside import SLOWER, slowed
-from experiments.published.scenarios import environment
+from experiments.published.beside import SLOWER
 from experiments.reports import page
 from experiments.reports.pictures import frameless, legend_below, panels
 from experiments.reports.tables import Row, Tables, final_table, in_short, write
-from jaxbandit import HiddenMyopic, Policy, Result, divergences, metrics
+from jaxbandit import HiddenMyopic, Policy, Result, atlas, divergences, metrics
 from jaxbandit.environments import HiddenArms
+from jaxbandit.named_problems.arms import with_errors
 from jaxbandit.plotting import curve_style
 
 ERRORS = (0.0, 0.05, 0.1, 0.15, 0.2, 0.3, 0.4, 0.5)
@@ -40,7 +40,6 @@ LEARNERS: dict[str, Policy] = {
     "IMED-MC": jaxbandit.IMEDMC(),
 }
 CYCLES = "cycles of four states"
-SHOWN_IN_A_CYCLE = np.array([1.0, 0.84, 0.63, 0.47, 0.25])  # probability of 1 in each arm's first two states
 
 INTRODUCTION = (
     "The paper remarks that rewards may come from a chain that is not seen. A policy that takes the symbols for states "
@@ -63,19 +62,11 @@ class Problem(NamedTuple):
 def problems() -> dict[str, Problem]:
     """By the name of their case."""
     found = {}
-    for chains, rested in (("scenario 1", environment("scenario 1")), (SLOWER, slowed("tenth")())):
+    for chains, rested in (("scenario 1", "scenario 1"), (SLOWER, "tenth")):
         for error in ERRORS:
-            emission = np.broadcast_to([error, 1 - error], rested.reward.shape)
-            arms = jaxbandit.environments.hidden(rested.transition, emission)
+            arms = with_errors(atlas[rested].make, error)
             found[f"{chains}, error {error:g}"] = Problem(chains, error, arms)
-    return found | {CYCLES: Problem(CYCLES, 0.0, cycles())}
-
-
-def cycles() -> HiddenArms:
-    """Arms that go round four states; the best shows 1 1 0 0 for ever, the others some of its ones."""
-    arms = len(SHOWN_IN_A_CYCLE)
-    moves = np.broadcast_to(np.roll(np.eye(4), 1, axis=1), (arms, 4, 4))
-    return jaxbandit.environments.hidden(moves, SHOWN_IN_A_CYCLE[:, None] * [1, 1, 0, 0], initial_state="stationary")
+    return found | {CYCLES: Problem(CYCLES, 0.0, atlas["hidden cycles"].arms)}
 
 
 def verdict(arms: Any, state: Any, t: Any, policy: Any) -> Any:

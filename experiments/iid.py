@@ -17,10 +17,9 @@ import numpy as np
 import jaxbandit
 from experiments.command_line.experiment import begin, finish
 from experiments.command_line.options import Simulation, main, option
-from experiments.published.scenarios import environment, independent
 from experiments.reports.pictures import Pictures, frameless, panels
 from experiments.reports.tables import Row, Tables, final_table
-from jaxbandit import MarkovArms, Result, metrics
+from jaxbandit import MarkovArms, Result, atlas, metrics
 from jaxbandit.plotting import COLOURS
 
 OTHERS = {"KL-UCB-SM": jaxbandit.KLUCB(), "KL-UCB-MC": jaxbandit.KLUCBMC()}
@@ -88,7 +87,7 @@ def share_until(result: Result, judged: Judged, label: str) -> np.ndarray:
 
 def cases(settings: Settings) -> dict[str, Any]:
     """Both scenarios' means as i.i.d. arms."""
-    scenes = {f"{name}'s means": independent(environment(name)) for name in ("scenario 1", "scenario 3")}
+    scenes = {f"{name}'s means": atlas[f"i.i.d. {name}"].arms for name in ("scenario 1", "scenario 3")}
     policies = OTHERS | ADAPTIVE
     return {name: {"scenarios": {name: arms}, "policies": policies} | settings.size() for name, arms in scenes.items()}
 

@@ -15,11 +15,11 @@ from typing import Any
 import jaxbandit
 from experiments.command_line.experiment import begin, finish, play
 from experiments.command_line.options import Simulation, main, option
-from experiments.published.scenarios import OTHERS, environment, independent
+from experiments.published.scenarios import OTHERS, environment
 from experiments.reports.growth import growth_of, times
 from experiments.reports.pictures import Pictures, legend_below, panels
 from experiments.reports.tables import Row, Tables
-from jaxbandit import MarkovArms, Result, bounds, metrics, plotting
+from jaxbandit import MarkovArms, Result, atlas, bounds, metrics, plotting
 
 INDEPENDENT = "independent rewards"
 POLICIES = OTHERS | {
@@ -41,7 +41,7 @@ def environments() -> dict[str, MarkovArms]:
     """Three with the same means."""
     arms = environment("scenario 1")
     slow = jaxbandit.two_state(arms.transition[:, 0, 1] / 10, arms.transition[:, 1, 0] / 10)
-    return {INDEPENDENT: independent(arms), "scenario 1": arms, "a tenth as fast": slow}
+    return {INDEPENDENT: atlas["i.i.d. scenario 1"].arms, "scenario 1": arms, "a tenth as fast": slow}
 
 
 def cases(settings: Settings) -> dict[str, Any]:

@@ -21,13 +21,13 @@ import numpy as np
 import jaxbandit
 from experiments.command_line.experiment import begin, finish, play
 from experiments.command_line.options import Simulation, main, option
-from experiments.published.beside import SLOWER, WHOLE_CHAIN, playable, slowed
-from experiments.published.scenarios import INDEPENDENT, POLICIES, environment, independent
+from experiments.published.beside import SLOWER, WHOLE_CHAIN, playable
+from experiments.published.scenarios import INDEPENDENT, POLICIES
 from experiments.reports.growth import decades, draw_growth, growth_of, linear_runs, times, verdict
 from experiments.reports.pictures import Pictures, panels
 from experiments.reports.tables import Row, Tables
 from experiments.theory import lemmas
-from jaxbandit import MarkovArms, Result, bounds, metrics
+from jaxbandit import MarkovArms, Result, atlas, bounds, metrics
 from jaxbandit.bounds import Bound
 
 SHOWN = 4  # decades in the table
@@ -54,13 +54,8 @@ class Settings(Simulation):
 
 def environments() -> dict[str, MarkovArms]:
     """By name; the first three have the same means."""
-    first = environment("scenario 1")
-    return {
-        INDEPENDENT: independent(first),
-        "scenario 1": first,
-        SLOWER: slowed("tenth")(),
-        "scenario 3": environment("scenario 3"),
-    }
+    names = {INDEPENDENT: "i.i.d. scenario 1", "scenario 1": "scenario 1", SLOWER: "tenth", "scenario 3": "scenario 3"}
+    return {name: atlas[named].arms for name, named in names.items()}
 
 
 def cases(settings: Settings) -> dict[str, Any]:

@@ -33,13 +33,13 @@ from experiments.reports.pictures import Pictures, frameless, panels
 from experiments.reports.tables import Row, Tables, in_short
 from experiments.reports.verdicts import interval
 from experiments.timing.stopwatch import processor_rate
-from jaxbandit import Environment, Policy, Result, confidence, divergences, environments, families, metrics
+from jaxbandit import Environment, Policy, Result, atlas, confidence, divergences, environments, families, metrics
 from jaxbandit.plotting import COLOURS
 
+# means, rounded as they are computed from laws
 PROBLEMS: dict[str, list[float]] = {
-    "easy": [0.9, 0.7, 0.5, 0.3, 0.1],
-    "hard": [0.1, 0.05, 0.05, 0.05, 0.02, 0.02, 0.02, 0.01, 0.01, 0.01],
-    "Gaussian": [0.9, 0.7, 0.5, 0.3, 0.1],
+    name: atlas[arms].arms.means().round(12).tolist()
+    for name, arms in {"easy": "wide Bernoulli", "hard": "rare Bernoulli", "Gaussian": "wide Gaussian"}.items()
 }
 DEVIATION = {"Gaussian": 0.5}  # of the problems that are not Bernoulli
 MORE = 10  # times as many runs are played here, as they take no time

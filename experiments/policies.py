@@ -18,12 +18,11 @@ import numpy as np
 import jaxbandit
 from experiments.command_line.experiment import begin, finish, play
 from experiments.command_line.options import Simulation, main
-from experiments.published.scenarios import environment
 from experiments.reports.matrix import Matrix
 from experiments.reports.matrix import draw as draw_matrix
 from experiments.reports.pictures import Pictures
 from experiments.reports.tables import Row, Tables, final_table
-from jaxbandit import Environment, Family, Policy, Result, environments, families
+from jaxbandit import Environment, Family, Policy, Result, atlas, families
 
 CHAINS = "scenario 1"
 FAMILIES: dict[str, Family] = {
@@ -35,15 +34,7 @@ FAMILIES: dict[str, Family] = {
 
 def problems() -> dict[str, Environment]:
     """Five arms of each kind, the best first; Gaussian rewards have the largest variance that those in [0, 1] can."""
-    means = np.array([0.5, 0.4, 0.3, 0.2, 0.1])
-    return {
-        "Bernoulli, easy": jaxbandit.bernoulli([0.9, 0.6, 0.5, 0.4, 0.3]),
-        "Bernoulli, hard": jaxbandit.bernoulli([0.5, 0.48, 0.48, 0.48, 0.48]),
-        "Gaussian": environments.gaussian(means, 0.5),
-        "Poisson": environments.poisson(means),
-        "exponential": environments.exponential(means),
-        CHAINS: environment(CHAINS),
-    }
+    return {name: atlas[name].arms for name in ("easy Bernoulli", "hard Bernoulli", *FAMILIES, CHAINS)}
 
 
 def on_means(family: Family | None, horizon: int) -> dict[str, dict[str, Policy]]:

@@ -21,7 +21,7 @@ from matplotlib.figure import Figure
 import jaxbandit
 from experiments.command_line.experiment import begin, finish, play
 from experiments.command_line.options import Simulation, main, option
-from experiments.published.beside import SLOWER, slowed
+from experiments.published.beside import SLOWER
 from experiments.published.scenarios import OTHERS, SCENARIOS
 from experiments.reports import page
 from experiments.reports.growth import times
@@ -35,7 +35,7 @@ from experiments.reports.weak_regret import (
     overtaking_rows,
     weak_regret,
 )
-from jaxbandit import Myopic, Policy, Result, WhittleBelief, metrics
+from jaxbandit import Myopic, Policy, Result, WhittleBelief, atlas, metrics
 from jaxbandit.environments import RestlessArms
 from jaxbandit.plotting import curve_style
 
@@ -71,8 +71,7 @@ class Settings(Simulation):
 
 def environments() -> dict[str, RestlessArms]:
     """Restless arms by name."""
-    rested = {name: make() for name, make in SCENARIOS.items()} | {SLOWER: slowed("tenth")()}
-    return {name: jaxbandit.environments.restless(arms.transition, arms.reward) for name, arms in rested.items()}
+    return {name: atlas[f"restless {name}"].arms for name in SCENARIOS} | {SLOWER: atlas["restless tenth"].arms}
 
 
 def policies(arms: RestlessArms) -> dict[str, Policy]:

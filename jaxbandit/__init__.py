@@ -30,6 +30,7 @@ from jaxbandit.environments import (
     two_state,
 )
 from jaxbandit.fast import use_cache
+from jaxbandit.named_problems import atlas
 from jaxbandit.policies import (
     ALL,
     DMED,
@@ -103,6 +104,7 @@ __all__ = [
     "WhittleBelief",
     "Whittle",
     "advance",
+    "atlas",
     "bernoulli",
     "bounds",
     "chains",

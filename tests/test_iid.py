@@ -9,6 +9,7 @@ import pytest
 import jaxbandit
 from experiments import iid
 from experiments.published.scenarios import environment
+from jaxbandit import atlas
 
 
 @pytest.mark.slow
@@ -51,10 +52,10 @@ def test_bad_settings_are_refused_before_the_folder(tmp_path):
 
 def test_the_arms_are_independent_and_keep_their_means():
     for name in ("scenario 1", "scenario 3"):
-        arms = iid.independent(environment(name))
+        arms = atlas[f"i.i.d. {name}"].arms
         np.testing.assert_allclose(arms.means(), environment(name).means(), rtol=1e-12)
         np.testing.assert_array_equal(arms.transition, np.broadcast_to(arms.transition[:, :1], arms.transition.shape))
-    two = iid.independent(environment("scenario 1"))
+    two = atlas["i.i.d. scenario 1"].arms
     np.testing.assert_allclose(two.transition, jaxbandit.bernoulli(two.means()).transition, rtol=1e-12)
 
 
@@ -73,7 +74,7 @@ def test_the_shares_are_those_of_a_replay_round_by_round(monkeypatch):
     monkeypatch.setattr(iid, "questions", lambda horizon: np.arange(1, horizon + 2, dtype=np.int32))
     monkeypatch.setattr(iid, "ADAPTIVE", {label: policy})
     monkeypatch.setattr(iid, "OTHERS", {"simulated": policy})
-    arms = iid.independent(environment("scenario 1"))
+    arms = atlas["i.i.d. scenario 1"].arms
     result, judged = iid.compare("arms", arms, iid.Settings(runs=runs, horizon=horizon))
     np.testing.assert_array_equal(result.visits["simulated"], result.visits[label])
 

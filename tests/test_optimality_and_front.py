@@ -10,11 +10,11 @@ import pytest
 import jaxbandit
 from experiments import families, front, optimality
 from experiments.command_line.experiment import check_cases
-from experiments.published.beside import SLOWED, TWO_STATES, slowed
+from experiments.published.beside import TWO_STATES
 from experiments.published.scenarios import environment, starts
 from experiments.reports import growth
 from experiments.reports.matrix import Matrix, draw
-from jaxbandit import Result, bounds, chains, metrics
+from jaxbandit import Result, atlas, bounds, chains, metrics
 
 SMALL = {"KL-UCB-SM": jaxbandit.KLUCB(), "uniform": jaxbandit.Uniform()}
 
@@ -107,13 +107,13 @@ def test_lemmas_are_checked_instead(tmp_path, capsys, monkeypatch):
 
 def test_slowed_arms_keep_their_means():
     first = environment("scenario 1")
-    for name, scale in SLOWED.items():
-        arms = slowed(name)(initial_state="stationary")
+    for name, scale in {"tenth": 0.1, "best20": [0.05, 1, 1, 1, 1], "best1000": [0.001, 1, 1, 1, 1]}.items():
+        arms = atlas[name].make(initial_state="stationary")
         np.testing.assert_allclose(arms.means(), first.means(), rtol=1e-12)
         gaps = [chains.eigenvalue_gap(moves) for moves in arms.transition]
         whole = [chains.eigenvalue_gap(moves) for moves in first.transition]
         np.testing.assert_allclose(gaps, np.multiply(whole, scale), rtol=1e-9)
-    for start, arms in starts(slowed("best20")).items():
+    for start, arms in starts(atlas["best20"].make).items():
         law = {"from state 0": [1, 0], "from state 1": [0, 1]}.get(start)
         expected = np.stack([1 - first.means(), first.means()], 1) if law is None else np.tile(law, (5, 1))
         np.testing.assert_allclose(arms.initial, expected, atol=1e-12)
@@ -126,7 +126,7 @@ def test_front_writes_its_folder(tmp_path, capsys, monkeypatch):
     rows = front.run(settings)
     assert not {"scenario 3", "scenario 4"} & set(front.cases(front.Settings()))
     assert len(rows) == 2 * (3 + 3 + 4 + 4 + 1 + 1 + 3 + 3 + 3)
-    arms = starts(slowed("best20"))["from state 1"]
+    arms = starts(atlas["best20"].make)["from state 1"]
     alone = jaxbandit.simulate({"a": arms}, SMALL, runs=20, horizon=60, times=[30, 60])
     final = metrics.pseudo_regret(alone, "KL-UCB-SM")[0, 0, :, -1]
     (row,) = (r for r in rows if (r["environment"], r["start"], r["policy"]) == ("best20", "from state 1", "KL-UCB-SM"))
@@ -219,9 +219,9 @@ def test_families_are_played_by_those_whom_they_are_for():
     played = {name: list(families.policies(problem)) for name, problem in families.problems().items()}
     both = ["KLUCB, family", "Moulos", "KLUCB", "TVKLUCB"]
     assert played == {
-        "two states, M = 1": [*both, "IMED, family", "IMEDMC"],
-        "two states, M = 2": both,
-        "three states, M = 1": [*both, "IMED, family"],
-        "three states, M = 2": both,
+        "two-state family, M = 1": [*both, "IMED, family", "IMEDMC"],
+        "two-state family, M = 2": both,
+        "three-state family, M = 1": [*both, "IMED, family"],
+        "three-state family, M = 2": both,
     }
     check_cases(families.cases(families.Settings()))

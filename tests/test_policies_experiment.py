@@ -18,7 +18,7 @@ def test_everything_planned_can_be_played():
     check_cases(planned)
     labels = {name: list(case["policies"]) for name, case in planned.items()}
     assert labels["Gaussian"] == labels["Poisson"] == labels["exponential"]
-    assert labels["Bernoulli, easy"] == labels["Bernoulli, hard"] == labels["scenario 1"]
+    assert labels["easy Bernoulli"] == labels["hard Bernoulli"] == labels["scenario 1"]
     assert labels["scenario 1"][: len(labels["Gaussian"])] == labels["Gaussian"]
     for name, family in policies.FAMILIES.items():
         told = [policy.family for policy in planned[name]["policies"].values() if hasattr(policy, "family")]
@@ -57,14 +57,14 @@ def test_the_worst_of_each_policy():
 @pytest.mark.slow
 def test_the_folder(tmp_path, capsys, monkeypatch):
     arms = policies.problems()
-    monkeypatch.setattr(policies, "problems", lambda: {name: arms[name] for name in ("Gaussian", "Bernoulli, hard")})
+    monkeypatch.setattr(policies, "problems", lambda: {name: arms[name] for name in ("Gaussian", "hard Bernoulli")})
     small = {"kind": {"UCB1": jaxbandit.UCB1()}}, {"other": {"TV": jaxbandit.TVKLUCB()}}
     monkeypatch.setattr(policies, "on_means", lambda family, horizon: small[0])
     monkeypatch.setattr(policies, "on_states", lambda: small[1])
     results = policies.run(Simulation(runs=4, horizon=60, out=str(tmp_path)))
     assert {name: result.labels for name, result in results.items()} == {
         "Gaussian": ("UCB1",),
-        "Bernoulli, hard": ("UCB1", "TV"),
+        "hard Bernoulli": ("UCB1", "TV"),
     }
     with open(tmp_path / "Gaussian.csv") as file:
         row = next(csv.DictReader(file))

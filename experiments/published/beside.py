@@ -2,12 +2,9 @@
 
 from __future__ import annotations
 
-from collections.abc import Callable
-
 import jaxbandit
-from experiments.published.scenarios import INDEPENDENT, environment, independent, starts
-from experiments.published.slow_arms import member
-from jaxbandit import MarkovArms, Policy
+from experiments.published.scenarios import INDEPENDENT, starts
+from jaxbandit import MarkovArms, Policy, atlas
 
 # policies that trust the mean of a sample, as KL-UCB-SM does, and explore less
 SAMPLE_MEAN: dict[str, Policy] = {
@@ -24,26 +21,14 @@ OF_A_CLASS: dict[str, Policy] = {"IMED-MC, gap 0.03": jaxbandit.IMEDMC(gap=0.03)
 TWO_STATES = ("IMED-MC, T^-1/2", *OF_A_CLASS)  # a class of chains that mix is for arms with two states
 HIGH = "i.i.d. high"
 SLOWER = "scenario 1, a tenth as fast"
-SLOWED: dict[str, float | list[float]] = {
-    "tenth": 0.1,
-    "best20": [1 / 20, 1, 1, 1, 1],
-    "best1000": [1 / 1000, 1, 1, 1, 1],
-}
-
-
-def slowed(name: str) -> Callable[..., MarkovArms]:
-    """What makes scenario 1's arms, slowed: all of them to a tenth, or the best one alone to a 20th or a 1000th."""
-    return lambda **start: member(SLOWED[name], **start)
+SLOWED = ("tenth", "best20", "best1000")  # names in the atlas
 
 
 def beside_the_scenarios() -> dict[str, dict[str, MarkovArms]]:
     """Environments that the paper does not play, each from all its starts; where rewards are i.i.d. none matters."""
-    same = {
-        INDEPENDENT: independent(environment("scenario 1")),
-        HIGH: jaxbandit.bernoulli([0.9, 0.8, 0.7, 0.6, 0.5]),
-    }
+    same = {INDEPENDENT: atlas["i.i.d. scenario 1"].arms, HIGH: atlas[HIGH].arms}
     return {name: {"from state 0": arms} for name, arms in same.items()} | {
-        name: starts(slowed(name)) for name in SLOWED
+        name: starts(atlas[name].make) for name in SLOWED
     }
 
 

@@ -1,60 +1,15 @@
-"""The paper's scenarios, as data, and the names it gives its policies."""
+"""The paper's scenarios, which the atlas has as arms, and the names it gives its policies."""
 
 from __future__ import annotations
 
 from collections.abc import Callable
 from typing import Any
 
-import numpy as np
-
 import jaxbandit
-from jaxbandit import MarkovArms, Policy, chains
-
-
-def three_state(
-    p01: list[float],
-    p02: list[float],
-    p12: list[float],
-    p10: list[float],
-    p20: list[float],
-    p21: list[float],
-    **start: Any,
-) -> MarkovArms:
-    """Arms with three states that pay 0, 1/2 and 1, from their probabilities of moving between them."""
-    moves = np.zeros((len(p01), 3, 3))
-    for (s, following), probabilities in zip(
-        [(0, 1), (0, 2), (1, 2), (1, 0), (2, 0), (2, 1)], [p01, p02, p12, p10, p20, p21], strict=True
-    ):
-        moves[:, s, following] = probabilities
-    stay = np.eye(3) * (1 - moves.sum(-1, keepdims=True))
-    return jaxbandit.markov(moves + stay, (0.0, 0.5, 1.0), **start)
-
+from jaxbandit import MarkovArms, Policy, atlas
 
 SCENARIOS: dict[str, Callable[..., MarkovArms]] = {
-    "scenario 1": lambda **start: jaxbandit.two_state(
-        p01=[0.5, 0.4, 0.3, 0.2, 0.1], p10=[0.4, 0.55, 0.65, 0.65, 0.7], **start
-    ),
-    "scenario 2": lambda **start: jaxbandit.two_state(
-        p01=[0.5, 0.0004, 0.0003, 0.0002, 0.0001], p10=[0.4, 0.00055, 0.00065, 0.00065, 0.0007], **start
-    ),
-    "scenario 3": lambda **start: three_state(
-        p01=[0.5, 0.4, 0.3, 0.2, 0.1],
-        p02=[0.1, 0.2, 0.3, 0.2, 0.7],
-        p12=[0.4, 0.55, 0.5, 0.55, 0.7],
-        p10=[0.3, 0.2, 0.25, 0.25, 0.15],
-        p20=[0.6, 0.5, 0.4, 0.3, 0.2],
-        p21=[0.1, 0.2, 0.4, 0.5, 0.6],
-        **start,
-    ),
-    "scenario 4": lambda **start: three_state(
-        p01=[0.005, 0.004, 0.003, 0.002, 0.1],
-        p02=[0.001, 0.002, 0.003, 0.002, 0.7],
-        p12=[0.004, 0.0055, 0.005, 0.0055, 0.7],
-        p10=[0.003, 0.002, 0.0025, 0.0025, 0.15],
-        p20=[0.006, 0.005, 0.004, 0.003, 0.2],
-        p21=[0.001, 0.002, 0.004, 0.005, 0.6],
-        **start,
-    ),
+    name: atlas[name].make for name in ("scenario 1", "scenario 2", "scenario 3", "scenario 4")
 }
 
 # the paper's own policy comes last; for three states it is called m-TV-KL-UCB
@@ -88,12 +43,6 @@ def starts(make: Callable[..., MarkovArms]) -> dict[str, MarkovArms]:
     return fixed | {"from the stationary law": make(initial_state="stationary")}
 
 
-def independent(arms: MarkovArms) -> MarkovArms:
-    """Arms with the stationary laws of these, whatever state they are in."""
-    laws = np.stack([chains.stationary(rows) for rows in arms.transition])
-    return jaxbandit.markov(np.repeat(laws[:, None], laws.shape[1], axis=1), arms.reward)
-
-
 def policies(name: str) -> dict[str, Policy]:
     """The policies compared in a scenario, the paper's own last."""
     return THREE_STATE_POLICIES if environment(name).reward.shape[1] == 3 else POLICIES
@@ -101,7 +50,7 @@ def policies(name: str) -> dict[str, Policy]:
 
 def all_arms() -> dict[str, MarkovArms]:
     """Every scenario, and the i.i.d. arms that the paper speaks of."""
-    return {name: environment(name) for name in SCENARIOS} | {INDEPENDENT: independent(environment("scenario 1"))}
+    return {name: environment(name) for name in SCENARIOS} | {INDEPENDENT: atlas["i.i.d. scenario 1"].arms}
 
 
 def compared(name: str) -> dict[str, Policy]:

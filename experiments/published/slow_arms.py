@@ -6,26 +6,22 @@ stay, and min sigma = 0.8 s crosses the theorem's 1/1440.
 
 from __future__ import annotations
 
-from typing import Any
-
 import numpy as np
 from matplotlib.figure import Figure
 
-import jaxbandit
-from experiments.published.scenarios import environment
 from experiments.reports.pictures import frameless, panels
 from experiments.reports.tables import Row
-from jaxbandit import MarkovArms, bounds
+from jaxbandit import MarkovArms, atlas, bounds
 from jaxbandit.bounds import sample_mean
+from jaxbandit.named_problems.arms import slowed
 from jaxbandit.plotting import COLOURS
 
 CONDITION = sample_mean.LEAST_SIGMA
 
 
-def member(scale: float | list[float], **start: Any) -> MarkovArms:
-    """Scenario 1's arms, all probabilities of moving times `scale`, one number or one for each arm."""
-    moves = environment("scenario 1").transition
-    return jaxbandit.two_state(scale * moves[:, 0, 1], scale * moves[:, 1, 0], **start)
+def member(scale: float) -> MarkovArms:
+    """Scenario 1's arms, all probabilities of moving times `scale`."""
+    return slowed(atlas["scenario 1"].make, scale)
 
 
 def constants(scales: np.ndarray) -> list[Row]:

@@ -1,0 +1,80 @@
+"""What makes arms that one call of a constructor does not: of three states, and of others that are given."""
+
+from __future__ import annotations
+
+from collections.abc import Callable
+
+import numpy as np
+from numpy.typing import ArrayLike
+
+from jaxbandit import chains
+from jaxbandit.environments import (
+    HiddenArms,
+    InitialState,
+    MarkovArms,
+    RestartingArms,
+    RestlessArms,
+    hidden,
+    markov,
+    restarting,
+    restless,
+    two_state,
+)
+
+
+def three_state(
+    p01: ArrayLike,
+    p02: ArrayLike,
+    p12: ArrayLike,
+    p10: ArrayLike,
+    p20: ArrayLike,
+    p21: ArrayLike,
+    *,
+    initial_state: InitialState = 0,
+) -> MarkovArms:
+    """Arms with three states that pay 0, 1/2 and 1, from their probabilities [K] of moving between them."""
+    moves = np.zeros((len(np.asarray(p01)), 3, 3))
+    for (s, following), probabilities in zip(
+        [(0, 1), (0, 2), (1, 2), (1, 0), (2, 0), (2, 1)], [p01, p02, p12, p10, p20, p21], strict=True
+    ):
+        moves[:, s, following] = probabilities
+    stay = np.eye(3) * (1 - moves.sum(-1, keepdims=True))
+    return markov(moves + stay, (0.0, 0.5, 1.0), initial_state=initial_state)
+
+
+def slowed(make: Callable[..., MarkovArms], scale: ArrayLike, *, initial_state: InitialState = 0) -> MarkovArms:
+    """Those with two states that are made, all probabilities of moving times `scale`, a number or one for each arm."""
+    moves, scale = make().transition, np.asarray(scale)
+    return two_state(scale * moves[:, 0, 1], scale * moves[:, 1, 0], initial_state=initial_state)
+
+
+def independent(make: Callable[..., MarkovArms], *, initial_state: InitialState = 0) -> MarkovArms:
+    """Arms with the stationary laws of those that are made, whatever state they are in."""
+    arms = make()
+    laws = np.stack([chains.stationary(rows) for rows in arms.transition])
+    return markov(np.repeat(laws[:, None], laws.shape[1], axis=1), arms.reward, initial_state=initial_state)
+
+
+def always_moving(make: Callable[..., MarkovArms], *, initial_state: InitialState = "stationary") -> RestlessArms:
+    """Restless arms that move as those that are made do, played or not."""
+    arms = make()
+    return restless(arms.transition, arms.reward, initial_state=initial_state)
+
+
+def in_episodes(make: Callable[..., MarkovArms], discount: float, *, initial_state: InitialState = 0) -> RestartingArms:
+    """Those that are made, which all begin again after a round with probability 1 - discount."""
+    return restarting(make(initial_state=initial_state), discount)
+
+
+def with_errors(make: Callable[..., MarkovArms], error: float, *, initial_state: InitialState = 0) -> HiddenArms:
+    """Hidden arms that move as those with two states that are made; a state shows the other's symbol by error."""
+    arms = make()
+    emission = np.broadcast_to([error, 1 - error], arms.reward.shape)
+    return hidden(arms.transition, emission, initial_state=initial_state)
+
+
+def cycles(*, initial_state: InitialState = "stationary") -> HiddenArms:
+    """Arms that go round four states; the best shows 1 1 0 0 for ever, the others some of its ones."""
+    ones = np.array([1.0, 0.84, 0.63, 0.47, 0.25])  # probability of 1 in each arm's first two states
+    moves = np.broadcast_to(np.roll(np.eye(4), 1, axis=1), (len(ones), 4, 4))
+    return hidden(moves, ones[:, None] * [1, 1, 0, 0], initial_state=initial_state)
