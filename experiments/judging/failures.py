@@ -2,18 +2,17 @@
 
 from __future__ import annotations
 
+import dataclasses
 from collections.abc import Mapping, Sequence
-from typing import NamedTuple
+from typing import Any, NamedTuple
 
-import matplotlib.pyplot as plt
 from matplotlib.figure import Figure
 
-from experiments.judging.atlas_card import Cases, digest
-from experiments.judging.spaces import Chapter
+from experiments.judging.atlas_card import Cases
+from experiments.judging.spaces import Chapter, digest
 from experiments.reports.pictures import panels
 from experiments.reports.tables import Row
 from jaxbandit import Policy, Result, metrics, plotting
-from jaxbandit.base import Array
 from jaxbandit.stress import Found
 
 TESTED = "the policy"  # what `stress.worst` calls it
@@ -49,9 +48,9 @@ def rows_of(each: Failures) -> list[Row]:
     ]
 
 
-def cases(each: Failures, policies: Mapping[str, Policy], runs: int, key: Array) -> Cases:
+def cases(each: Failures, policies: Mapping[str, Policy], runs: int, key: Any) -> Cases:
     """A case for each policy: the problems, played to the horizon with all rounds of a picture."""
-    arms = {f"{number}": found.arms for number, found in enumerate(each.found, 1)}
+    arms = {f"problem {number}": found.arms for number, found in enumerate(each.found, 1)}
     found = {}
     for label, policy in policies.items():
         case = {"scenarios": arms, "policies": {label: policy}, "horizon": each.chapter.horizon}
@@ -63,28 +62,26 @@ def cases(each: Failures, policies: Mapping[str, Policy], runs: int, key: Array)
 def joined(results: Sequence[Result]) -> Result:
     """Results of the same scenarios and rounds with one policy each, as one."""
     visits = {label: counts for result in results for label, counts in result.visits.items()}
-    recorded: dict[str, dict[str, object]] = {}
+    recorded: dict[str, dict[str, Any]] = {}
     for result in results:
         for name, by_label in result.recorded.items():
             recorded.setdefault(name, {}).update(by_label)
-    first: Result = results[0]
-    import dataclasses
-
-    return dataclasses.replace(first, visits=visits, recorded=recorded)
+    return dataclasses.replace(results[0], visits=visits, recorded=recorded)
 
 
 def picture(each: Failures, result: Result, number: int) -> Figure:
     """Mean regret over rounds of the policy and of the one that does best on a problem."""
     figure, ax = panels(size=(5.4, 3.2))
     best = each.found[number].best
-    plotting.plot_regret(result, [each.label, best], scenario=number, ax=ax)
+    plotting.plot_regret(result, list(dict.fromkeys([each.label, best])), scenario=number, ax=ax)
     ax.set_title("")
     return figure
 
 
-def all_against_all(every: Sequence[Failures], results: Sequence[Result], labels: Sequence[str]) -> list[Row]:
+def all_against_all(every: Sequence[Failures], results: Sequence[Result]) -> list[Row]:
     """Row the policy, column whose worst problems: mean regret over these problems."""
     rows: list[Row] = []
+    labels = dict.fromkeys([*(each.label for each in every), *(label for result in results for label in result.labels)])
     for label in labels:
         row: Row = {"policy": label}
         for each, result in zip(every, results, strict=True):

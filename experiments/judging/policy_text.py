@@ -87,7 +87,7 @@ def _value(expression: str, names: Mapping[str, Any], where: str) -> Any:
 
 
 def in_users_words(error: Exception, expression: str) -> str:
-    """The error in one line, which begins with the user's line, or with the expression where no line of a file failed."""
+    """The error in one line, which begins with the user's line, or with the expression where no file has one."""
     said = in_words(error, _is_a_users)
     kind = "" if type(error) is ValueError else f"{type(error).__name__}: "
     return f"{expression}: {said}" if said.startswith(kind) else said

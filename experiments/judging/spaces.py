@@ -3,6 +3,9 @@
 from __future__ import annotations
 
 import dataclasses
+import hashlib
+import json
+from collections.abc import Mapping
 from typing import Any, NamedTuple
 
 import jax
@@ -11,6 +14,7 @@ import numpy as np
 from experiments.judging.policy_text import in_users_words
 from jaxbandit import Environment, Policy, Task, stress
 from jaxbandit.simulation.contracts import check_task
+from jaxbandit.simulation.fingerprint import fingerprint
 from jaxbandit.simulation.request import check
 from jaxbandit.stress.spaces import FAMILIES
 
@@ -27,6 +31,16 @@ class Chapter(NamedTuple):
     @property
     def title(self) -> str:
         return f"{in_words(self.space)}, {self.horizon:,} rounds"
+
+    def told(self, policies: dict[str, Policy]) -> str:
+        """What tells these policies from others in this chapter, also from what they were before they were changed."""
+        return digest({"scenarios": middle(self.space), "policies": policies, "horizon": self.horizon, "runs": 1})
+
+
+def digest(case: Mapping[str, Any]) -> str:
+    """What tells a case from all others, whatever changes: fields, programs, horizon."""
+    asked = fingerprint(check(**case))
+    return hashlib.sha256(json.dumps([asked, case["horizon"]], sort_keys=True).encode()).hexdigest()[:8]
 
 
 def in_words(space: Any) -> str:

@@ -30,7 +30,7 @@ def rows_of(arms: Environment, policies: Mapping[str, Policy], runs: int, second
         {
             "policy": label,
             "million rounds/s": each.rate,
-            f"times {YARDSTICK}'s": f"{each.rate / found[YARDSTICK].rate:.2f}",
+            f"times {YARDSTICK}": f"{each.rate / found[YARDSTICK].rate:.2f}",
             "seconds to compile": f"{each.compile_seconds:.2f}",
         }
         for label, each in found.items()

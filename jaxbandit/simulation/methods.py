@@ -38,8 +38,7 @@ def in_words(error: Exception, own: Callable[[str], bool] | None = None) -> str:
     """The last line of somebody's own code that an error passed through, and the error, in one line.
 
     Args:
-      own: whether a file is somebody's own; by default, whether it is neither Python's nor one of the packages that call
-        it.
+      own: whether a file is somebody's own; by default, whether it is neither Python's nor a package's that calls it.
     """
     frames = [frame for frame in traceback.extract_tb(error.__traceback__) if (own or _is_own)(frame.filename)]
     place = "".join(f"{Path(at.filename).name}, line {at.lineno}: {at.line}: " for at in frames[-1:])
