@@ -26,13 +26,13 @@ from experiments.judging.failures import Failures
 from experiments.judging.judgement import Judgement
 from experiments.judging.policy_text import policies_of
 from experiments.judging.settings import Settings
-from experiments.judging.spaces import Chapter, chapters, middle, space_from_text
+from experiments.judging.spaces import Chapter, affordable, chapters, middle, space_from_text
 from experiments.reports.pictures import Pictures
 from experiments.reports.tables import Row, Tables
 from experiments.timing import machine
 from jaxbandit import Environment, Policy, Result, atlas, stress
 
-RUNS = 32  # of each problem of a space
+RUNS = 48  # of each problem of a space; those of the search, so that the same programs play both
 TIMED_RUNS, TIMED_SECONDS = 1000, 1.0
 ATLAS, SPACE, SEARCH, PICTURES = range(4)  # each part has luck of its own
 
@@ -57,8 +57,19 @@ def draw(found: Judgement) -> Pictures:
     return report.pictures(found)
 
 
-def judge(policies: dict[str, Policy], asked: Settings, parts: list[Chapter], folder: Path) -> Judgement:
+def judge(
+    policies: dict[str, Policy],
+    asked: Settings,
+    parts: list[Chapter],
+    planned: Cases,
+    left_out: dict[str, dict[str, str]],
+    folder: Path,
+) -> Judgement:
     """Everything, part by part; what was played is read.
+
+    Args:
+      parts: of `chapters`.
+      planned, left_out: of `cases`.
 
     Raises:
       KeyboardInterrupt: by Ctrl-C.
@@ -68,12 +79,12 @@ def judge(policies: dict[str, Policy], asked: Settings, parts: list[Chapter], fo
         timed += speed.rows_of(arms, group, TIMED_RUNS, TIMED_SECONDS)
     contracts = {}
     for label, policy in policies.items():
-        arms = next((middle(part.space) for part in parts if label in part.policies), None)
-        contracts[label] = contract.verdict(label, policy, arms)
+        spaces = [middle(part.space) for part in parts if label in part.policies]
+        named = [arms for name, arms in problems().items() if name not in left_out[label]]
+        contracts[label] = contract.verdict(label, policy, [*spaces, *named][0])
         print(f"{label} {contracts[label][1]}", flush=True)
-    planned, left_out = cases(policies, asked)
-    print(f"\nnamed problems: {len(problems())}", flush=True)
-    measured = atlas_card.measured(play(planned, folder) if planned else {})
+    print(f"{len(problems())} named problems", flush=True)
+    measured = atlas_card.measured(play(planned, folder))
     curves = atlas_card.lower_curves(problems(), asked.horizon)
     cards = {label: atlas_card.card(label, policies, measured, curves) for label in policies}
     surveys = []
@@ -115,8 +126,9 @@ def _survey(part: Chapter, asked: Settings, folder: Path) -> stress.Survey:
 
 def _panel(part: Chapter) -> dict[str, Policy]:
     """The space's panel; one that is judged has there the label under which it is judged."""
+    panel = affordable(part.space.panel(), middle(part.space))
     judged = {repr(policy): label for label, policy in part.policies.items()}
-    return {judged.get(repr(policy), label): policy for label, policy in part.space.panel().items()}
+    return {judged.get(repr(policy), label): policy for label, policy in panel.items()}
 
 
 def _worst(
@@ -147,9 +159,13 @@ def run(settings: Settings) -> Judgement:
     """Play, print the tables and write the folder."""
     asked, policies = settings.whole(), policies_of(settings.policies)
     parts = chapters(policies, space_from_text(settings.space), asked.horizon, asked.full)
+    planned, left_out = cases(policies, asked)
+    for label in policies:
+        if len(left_out[label]) == len(atlas) and not any(label in part.policies for part in parts):
+            raise ValueError(f"{label}: plays no problem that there is: {next(iter(left_out[label].values()))}")
     folder = begin("judge", settings, {}, settings.default_folder(list(policies)))
     try:
-        found = judge(policies, asked, parts, folder)
+        found = judge(policies, asked, parts, planned, left_out, folder)
     except KeyboardInterrupt:
         print("stopped; what is done is kept, and the same command continues")
         sys.exit(130)

@@ -145,8 +145,8 @@ PUBLIC_THINGS = [
     for name in names.split()
 ]
 COMMANDS = """
-ablation asymptotic_bounds benchmark concentration families front hidden iid initial_state known_chains lower_bound
-optimality own_policy paper peers policies restless scenario1 scenario2 scenario3 scenario4 sweep tune
+ablation asymptotic_bounds benchmark concentration families front hidden iid initial_state judge known_chains
+lower_bound optimality own_policy paper peers policies restless scenario1 scenario2 scenario3 scenario4 sweep tune
 """.split()
 
 

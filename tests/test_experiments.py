@@ -41,6 +41,7 @@ ROOMS = {
     "other_packages": {"command_line", "reports"},
     "timing": {"published", "command_line", "reports"},
     "grids": {"published", "command_line", "reports"},
+    "judging": {"timing", "command_line", "reports"},
 }
 
 

@@ -8,10 +8,10 @@ from typing import Any
 import jax
 import numpy as np
 
-from experiments.judging.spaces import digest, not_played
+from experiments.judging.spaces import affordable, digest, not_played
 from experiments.reports.tables import Row
 from jaxbandit import IMED, KLUCB, Environment, Policy, Result, Thompson, bounds, metrics, stress
-from jaxbandit.base import problem
+from jaxbandit.base import problem, reward_table
 from jaxbandit.metrics import NO_BEST_ARM
 
 Cases = dict[str, dict[str, Any]]
@@ -20,11 +20,12 @@ Cases = dict[str, dict[str, Any]]
 def panel_of(arms: Environment, horizon: int) -> dict[str, Policy]:
     """The policies that others are compared with on these arms."""
     if arms.reward is None:
-        family = getattr(arms, "family", None)
+        family = jax.tree.map(lambda numbers: float(np.max(numbers)), getattr(arms, "family", None))  # one for all arms
         panel: dict[str, Policy] = {kind.__name__: kind(family=family) for kind in (KLUCB, IMED, Thompson)}
     else:
         chains = problem(arms) in ("rested", "restarting", "hidden")
         panel = (stress.TwoStateSpace() if chains else stress.RestlessSpace()).panel()
+    panel = affordable(panel, arms)
     return {label: policy for label, policy in panel.items() if not not_played(label, policy, arms, horizon)}
 
 
@@ -49,13 +50,14 @@ def cases(
     Returns:
       name to the arguments of `simulate`, and label to problem to the reason.
     """
-    size = {"times": sorted({max(1, horizon // 2), horizon}), "horizon": horizon, "runs": runs, "key": key}
+    size = {"times": sorted({max(1, horizon // 2), horizon}), "horizon": horizon, "key": key}
     found: Cases = {}
     left_out: dict[str, dict[str, str]] = {label: {} for label in policies}
 
     def add(name: str, scenarios: dict[str, Environment], together: dict[str, Policy]) -> None:
         if scenarios and together:
             case = {"scenarios": scenarios, "policies": together, **size}
+            case["runs"] = runs_of(next(iter(scenarios.values())), runs)
             found[f"{name}, {digest(case)}"] = case
 
     for panel, group in alike(problems, horizon):
@@ -65,6 +67,11 @@ def cases(
             left_out[label] |= {name: reason for name, reason in reasons.items() if reason}
             add(label, {name: arms for name, arms in group.items() if not reasons[name]}, {label: policy})
     return found, left_out
+
+
+def runs_of(arms: Environment, runs: int) -> int:
+    """A quarter of the runs where arms have more than two states, which take far longer."""
+    return runs if reward_table(arms).shape[1] <= 2 else max(2, runs // 4)
 
 
 def without(panel: Mapping[str, Policy], policies: Mapping[str, Policy]) -> dict[str, Policy]:
@@ -109,7 +116,7 @@ def card(
                 each: float(row["mean"]) for each, row in by_label.items() if each == label or each not in policies
             }
             rank, best = 1 + sum(mean < field[label] for mean in field.values()), min(field, key=field.__getitem__)
-            row = {"problem": name, **by_label[label], "rank": f"{rank} of {len(field)}"}
+            row = {"problem": name, **by_label[label], "rank": f"{rank}/{len(field)}"}
             row |= {"least": field[best], "by": "itself" if best == label else best}
             row["times the least"] = row["mean"] / field[best] if field[best] > 0 else ""
             curve = curves.get(name)

@@ -13,7 +13,7 @@ KEPT = (
 )
 
 
-def verdict(label: str, policy: Any, arms: Environment | None) -> tuple[bool, str]:
+def verdict(label: str, policy: Any, arms: Environment) -> tuple[bool, str]:
     """Whether the policy keeps the contract on these arms, and what is broken."""
     try:
         testing.check_policy(policy, arms)

@@ -34,7 +34,7 @@ def rows_of(each: Failures) -> list[Row]:
     """A row for each problem, the largest avoidable regret first."""
     return [
         {
-            "problem": number,
+            "problem": f"{number}",
             "avoidable regret": found.avoidable.mean,
             "95% low": found.avoidable.low,
             "95% high": found.avoidable.high,

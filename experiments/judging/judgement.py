@@ -4,6 +4,8 @@ from __future__ import annotations
 
 import dataclasses
 
+import numpy as np
+
 from experiments.judging.failures import Failures
 from experiments.judging.spaces import Chapter
 from experiments.reports.tables import Row
@@ -44,8 +46,8 @@ class Judgement:
             *self._spaces(label),
             *self._worst(label),
             *[
-                f"It plays {float(row['million rounds/s']):,.1f} million rounds a second, {row['times UCB1']} times those "
-                f"of UCB1 on the same arms, and takes {row['seconds to compile']} seconds to compile (UCB1 "
+                f"It plays {float(row['million rounds/s']):,.1f} million rounds a second, {row['times UCB1']} times "
+                f"those of UCB1 on the same arms, and takes {row['seconds to compile']} seconds to compile (UCB1 "
                 f"{self.speed[0]['seconds to compile']})."
                 for row in self.speed
                 if row["policy"] == label
@@ -57,7 +59,7 @@ class Judgement:
         said = f"Of {len(rows) + len(left_out)} named problems it plays {len(rows)}"
         if not rows:
             return said + "."
-        first = sum(str(row["rank"]).startswith("1 of") for row in rows)
+        first = sum(str(row["rank"]).startswith("1/") for row in rows)
         said += f"; on {first} of them it has the least mean regret of the panel and itself"
         ratios = {str(row["problem"]): float(row["times the least"]) for row in rows if row["times the least"] != ""}
         if ratios:
@@ -78,11 +80,11 @@ class Judgement:
         for chapter, survey in self.surveys:
             if label in chapter.policies:
                 saved, best = survey.avoidable(label), min(survey.panel, key=lambda each: survey.regrets[each].mean())
-                half, most = sorted(saved)[len(saved) // 2], sorted(saved)[(9 * len(saved)) // 10]
+                half, most = np.quantile(saved, [0.5, 0.9])
                 said.append(
                     f"Over {chapter.title}, its mean regret is {survey.mean(label)}; of the panel {best} has least, "
                     f"{survey.mean(best)}. Choosing the best of the panel on every problem would have saved "
-                    f"{half:,.0f} on half of them, {most:,.0f} or more on a tenth, {saved.max():,.0f} at most."
+                    f"{half:,.0f} or more on half of them, {most:,.0f} or more on a tenth, {saved.max():,.0f} at most."
                 )
         return said or [
             "It plays no space of problems that there is, so that there is no mean over a space and no search for the "

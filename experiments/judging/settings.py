@@ -9,8 +9,14 @@ from typing import Any
 import jax
 
 from experiments.command_line.options import Simulation, arguments, option
+from jaxbandit.arguments import integer
 
 FULL = {"problems": 4, "budget": 4, "number": 2, "runs": 4}  # times what is asked for
+
+RANGES = {
+    **{"runs": (2, 10**6), "horizon": (1, 2**31 - 1), "problems": (2, 10**6), "budget": (32, 10**6)},
+    **{"number": (1, 32), "seed": (0, 2**32 - 1)},
+}
 
 
 @dataclasses.dataclass(frozen=True)
@@ -18,10 +24,10 @@ class Settings:
     """Options of a judgement."""
 
     policies: tuple[str, ...] = arguments("an expression of the library's, or FILE.py:EXPRESSION", "POLICY")
-    runs: int = option(300, "runs of every named problem, and of the worst ones")
+    runs: int = option(200, "runs of every named problem, and of the worst ones")
     horizon: int = option(10_000, "rounds of a run")
-    problems: int = option(128, "how many problems are drawn from the space")
-    budget: int = option(320, "how many problems the search for the worst plays")
+    problems: int = option(96, "how many problems are drawn from the space")
+    budget: int = option(256, "how many problems the search for the worst plays")
     number: int = option(3, "how many of the worst are reported")
     space: str = option("", "expression of a space of jaxbandit.stress; default: the first that the policy plays")
     full: bool = option(False, "for a night: more of everything, five arms, three states, and ten times the horizon")
@@ -37,7 +43,13 @@ class Settings:
         return jax.random.fold_in(Simulation(seed=self.seed).key(), number)
 
     def whole(self) -> Settings:
-        """The numbers with which is played."""
+        """The numbers with which is played.
+
+        Raises:
+          ValueError: the option, and what would be right.
+        """
+        for name, (least, most) in RANGES.items():
+            integer(f"--{name}", getattr(self, name), least, most)
         more: dict[str, Any] = {name: times * getattr(self, name) for name, times in FULL.items()} if self.full else {}
         return dataclasses.replace(self, **more)
 
