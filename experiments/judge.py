@@ -161,7 +161,7 @@ def run(settings: Settings) -> Judgement:
     parts = chapters(policies, space_from_text(settings.space), asked.horizon, asked.full)
     planned, left_out = cases(policies, asked)
     for label in policies:
-        if len(left_out[label]) == len(atlas) and not any(label in part.policies for part in parts):
+        if len(left_out[label]) == len(problems()) and not any(label in part.policies for part in parts):
             raise ValueError(f"{label}: plays no problem that there is: {next(iter(left_out[label].values()))}")
     folder = begin("judge", settings, {}, settings.default_folder(list(policies)))
     try:

@@ -25,7 +25,7 @@ def panel_of(arms: Environment, horizon: int) -> dict[str, Policy]:
     else:
         chains = problem(arms) in ("rested", "restarting", "hidden")
         panel = (stress.TwoStateSpace() if chains else stress.RestlessSpace()).panel()
-    panel = affordable(panel, arms)
+    panel = affordable(panel, arms, hours=False)
     return {label: policy for label, policy in panel.items() if not not_played(label, policy, arms, horizon)}
 
 

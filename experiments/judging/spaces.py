@@ -83,12 +83,15 @@ def middle(space: Any) -> Environment:
     return arms
 
 
-def affordable(panel: Mapping[str, Policy], arms: Environment) -> dict[str, Policy]:
-    """The panel, without those that would take hours: IMED-MC with an exponent where arms have more than two states."""
+def affordable(panel: Mapping[str, Policy], arms: Environment, hours: bool = True) -> dict[str, Policy]:
+    """The panel, where arms have more than two states without IMED-MC, which is slow there, or with an exponent slower.
+
+    Args:
+      hours: whether there is time for IMED-MC without an exponent.
+    """
     few = reward_table(arms).shape[1] <= 2
-    return {
-        label: policy for label, policy in panel.items() if few or not isinstance(policy, IMEDMC) or policy == IMEDMC()
-    }
+    slow = {label for label, policy in panel.items() if not few and isinstance(policy, IMEDMC)}
+    return {label: policy for label, policy in panel.items() if label not in slow or (hours and policy == IMEDMC())}
 
 
 def refused(label: str, policy: Policy, arms: Environment, horizon: int = 2**31 - 1) -> str:
