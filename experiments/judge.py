@@ -147,7 +147,7 @@ def _worst(
         key=asked.key(SEARCH),
         folder=folder / "worst" / part.told({label: policies[label]}),
     )
-    if any(each.stopped for each in found):
+    if not found or any(each.stopped for each in found):
         raise KeyboardInterrupt
     failed = Failures(label, part, found)
     planned = failures.cases(failed, part.policies | panel, asked.runs, asked.key(PICTURES))

@@ -46,9 +46,9 @@ class Judgement:
             *self._spaces(label),
             *self._worst(label),
             *[
-                f"It plays {float(row['million rounds/s']):,.1f} million rounds a second, {row['times UCB1']} times "
-                f"those of UCB1 on the same arms, and takes {row['seconds to compile']} seconds to compile (UCB1 "
-                f"{self.speed[0]['seconds to compile']})."
+                f"It plays {row['million rounds/s']:,.1f} million rounds a second, {row['times UCB1']:.2f} times those of "
+                f"UCB1 on the same arms, and takes {row['seconds to compile']:.1f} seconds to compile (UCB1 "
+                f"{self.speed[0]['seconds to compile']:.1f})."
                 for row in self.speed
                 if row["policy"] == label
             ],
