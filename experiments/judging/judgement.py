@@ -46,8 +46,8 @@ class Judgement:
             *self._spaces(label),
             *self._worst(label),
             *[
-                f"It plays {row['million rounds/s']:,.1f} million rounds a second, {row['times UCB1']:.2f} times those of "
-                f"UCB1 on the same arms, and takes {row['seconds to compile']:.1f} seconds to compile (UCB1 "
+                f"It plays {row['million rounds/s']:,.1f} million rounds a second, {row['times UCB1']:.2f} times those "
+                f"of UCB1 on the same arms, and takes {row['seconds to compile']:.1f} seconds to compile (UCB1 "
                 f"{self.speed[0]['seconds to compile']:.1f})."
                 for row in self.speed
                 if row["policy"] == label
