@@ -12,6 +12,7 @@ from jaxbandit import (
     families,
     indices,
     metrics,
+    named_problems,
     policies,
     stress,
     testing,
@@ -137,7 +138,7 @@ __all__ = [
 ]
 
 _rooms = bounds, chains, confidence, divergences, environments, families, indices, metrics, policies, stress, testing
-for _room in (*_rooms, policies.memory):
+for _room in (*_rooms, named_problems, policies.memory):
     vars(_room)["__dir__"] = _room.__all__.copy  # completion shows what is offered, not what is imported
 
 

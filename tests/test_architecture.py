@@ -44,6 +44,7 @@ MAY_IMPORT = {
         *["arguments", "base", "chains", "divergences", "draws", "fast", "families", "indices", "probabilities"],
         *["quantiles", "sums"],
     },
+    "named_problems": {"base", "chains", "environments"},
     "policies": {
         *["arguments", "base", "chains", "confidence", "divergences", "families", "fast", "indices", "quantiles"],
         *["probabilities", "sums"],
@@ -70,6 +71,7 @@ BELOW = {
         *["interior_point", "interior_point_three_states", "starting_points", "row_divergence_three_states"],
         *["multistart", "many_states", "two_states", "two_states_upper", "likelihood"],
     ],
+    "named_problems": ["arms", "look_up", "entries"],
     "families": ["independent", "tilting", "two_state", "table", "of_chains"],
     "plotting": ["common", "curves", "settings"],
     "results": ["contents", "file", "named_axes", "display", "result"],
@@ -123,6 +125,7 @@ DOORS = {
     "indices": "WhittleIndices gittins gittins_value rounds_to_record whittle with_start",
     "metrics": "Summary best_arms best_share discounted_reward linear_share median_interval paired_difference "
     "pseudo_regret realised_regret regret regret_name summary",
+    "named_problems": "Atlas NamedProblem atlas",
     "plotting": "COLOURS curve_style plot_batches plot_distribution plot_heatmap plot_parameter plot_pulls plot_regret",
     "policies": "ALL DMED DSEE EmpiricalKLUCB Gittins GradientBandit HiddenMyopic IMED IMEDMC JointKLUCB KLUCB KLUCBMC "
     "MOSS Myopic Oracle PlugInGittins PosteriorGittins RCA RoundRobinKLUCB TVKLUCB Thompson UCB1 UCBSM Uniform Whittle "
@@ -135,7 +138,7 @@ DOORS = {
 PUBLIC = """
 ALL DMED DSEE EmpiricalKLUCB IMED IMEDMC KLUCB KLUCBMC MOSS RCA Environment Family Feedback Gittins GradientBandit
 HiddenMyopic JointKLUCB MarkovArms Myopic Oracle PlugInGittins Policy PosteriorGittins Result RoundRobinKLUCB TVKLUCB
-Task Thompson UCB1 UCBSM Uniform Whittle WhittleBelief advance bernoulli bounds chains confidence divergences
+Task Thompson UCB1 UCBSM Uniform Whittle WhittleBelief advance atlas bernoulli bounds chains confidence divergences
 environments families gaussian grid hidden indices initial_carry markov metrics play_round poisson pytree random_arms
 restless run_keys simulate static stress sweep testing to_xarray top_arms two_state use_all_cores
 """.split()

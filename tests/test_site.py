@@ -6,7 +6,8 @@ from importlib import import_module
 
 import pytest
 
-from docs.making import ROOT, policies, reference
+import jaxbandit
+from docs.making import ROOT, named_problems, policies, reference
 from tests.test_architecture import DOORS, PUBLIC
 
 DOCS = ROOT / "docs"
@@ -74,6 +75,14 @@ def test_what_is_returned_is_a_paragraph(tmp_path):
     assert not re.search(r"^\*\*Returns\*\*\n\n- ", text, re.MULTILINE)
     names = re.findall(r"^- \*\*(.*?)\*\*:", text, re.MULTILINE)
     assert len(names) > 300 and not [name for name in names if not re.fullmatch(r"(\\?[*\w]+(, )?)+", name)]
+
+
+def test_the_atlas_is_shown_whole(tmp_path):
+    shown = "".join(named_problems.write(tmp_path).values())
+    assert all(
+        f"| `{name}` |" in shown and reference.words(each.purpose, {}) in shown
+        for name, each in jaxbandit.atlas.items()
+    )
 
 
 def test_sources_are_listed_in_full():

@@ -6,7 +6,7 @@ import hashlib
 import shutil
 from pathlib import Path
 
-from docs.making import ROOT, measured, policies, reference
+from docs.making import ROOT, measured, named_problems, policies, reference
 
 
 def code() -> str:
@@ -22,6 +22,7 @@ def write(folder: Path, build: Path) -> None:
     paper, pictures = measured.paper(folder, build)
     copies |= pictures
     texts = reference.write(folder, policies.classes()) | policies.write(folder, rates) | paper
+    texts |= named_problems.write(folder)
     texts |= {folder / "parts" / "speeds.md": speeds, folder / "parts" / "accuracy.md": measured.accuracy()}
     for path, text in texts.items():
         path.parent.mkdir(parents=True, exist_ok=True)

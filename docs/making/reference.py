@@ -8,7 +8,7 @@ from __future__ import annotations
 import inspect
 import re
 import types
-from collections.abc import Collection
+from collections.abc import Collection, Mapping
 from importlib import import_module
 from pathlib import Path
 from typing import Any
@@ -139,7 +139,7 @@ def _default(value: Any) -> str:
 
 
 def _value(thing: Any) -> str:
-    text = ", ".join(thing) if isinstance(thing, dict | tuple) else getattr(thing, "name", None) or str(thing)
+    text = ", ".join(thing) if isinstance(thing, Mapping | tuple) else getattr(thing, "name", None) or str(thing)
     return escape(text)
 
 

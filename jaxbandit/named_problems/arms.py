@@ -35,7 +35,7 @@ def three_state(
     """Arms with three states that pay 0, 1/2 and 1, from their probabilities [K] of moving between them."""
     moves = np.zeros((len(np.asarray(p01)), 3, 3))
     for (s, following), probabilities in zip(
-        [(0, 1), (0, 2), (1, 2), (1, 0), (2, 0), (2, 1)], [p01, p02, p12, p10, p20, p21], strict=True
+        [(0, 1), (0, 2), (1, 2), (1, 0), (2, 0), (2, 1)], [p01, p02, p12, p10, p20, p21]
     ):
         moves[:, s, following] = probabilities
     stay = np.eye(3) * (1 - moves.sum(-1, keepdims=True))

@@ -55,13 +55,13 @@ FAMILIES: dict[str, tuple[list[list[float]], tuple[float, ...]]] = {  # the chai
 
 
 def _own(command: str) -> str:
-    return f"This project, for the experiment `{command}`."
+    return f"This project, for `experiments.{command}`."
 
 
 def _of_the_paper() -> list[NamedProblem]:
     purposes = {
         "scenario 1": "Five chains that all move often.",
-        "scenario 2": "All arms but the best hardly ever move: who stays with one that happens to pay?",
+        "scenario 2": "All arms but the best hardly ever move: does a policy stay on one that happens to pay?",
         "scenario 3": "Five chains of three states that all move often.",
         "scenario 4": "Three states; all arms but the best, which stands last, move seldom.",
     }
@@ -82,13 +82,13 @@ def _slowed() -> list[NamedProblem]:
             "best20",
             partial(slowed, SCENARIOS["scenario 1"], [1 / 20, 1, 1, 1, 1]),
             _own("front"),
-            f"Of {first} arms the best moves a 20th as often: who gives up a slow arm too early?",
+            f"Of {first} arms the best moves a 20th as often: is it given up too early?",
         ),
         NamedProblem(
             "best1000",
             partial(slowed, SCENARIOS["scenario 1"], [1 / 1000, 1, 1, 1, 1]),
             _own("front"),
-            f"Of {first} arms the best moves a 1000th as often: who waits for it at all?",
+            f"Of {first} arms the best moves a 1000th as often: is it waited for at all?",
         ),
     ]
 
@@ -118,7 +118,7 @@ def _independent() -> list[NamedProblem]:
             "easy Bernoulli",
             partial(bernoulli, [0.9, 0.6, 0.5, 0.4, 0.3]),
             _own("policies"),
-            "Independent arms that are easy to tell apart: who explores more than he has to?",
+            "Independent arms that are easy to tell apart: is more explored than need be?",
         ),
         NamedProblem(
             "hard Bernoulli",
@@ -148,13 +148,13 @@ def _independent() -> list[NamedProblem]:
             "Poisson",
             partial(poisson, FALLING),
             _own("policies"),
-            "Rewards without a largest one; small means vary less.",
+            "Rewards without a largest one; their variance is their mean.",
         ),
         NamedProblem(
             "exponential",
             partial(exponential, FALLING),
             _own("policies"),
-            "Rewards without a largest one, whose deviation is their mean: rewards far out are common.",
+            "Rewards without a largest one; their standard deviation is their mean.",
         ),
     ]
 
@@ -166,7 +166,7 @@ def _families() -> list[NamedProblem]:
             name,
             partial(exponential_family, THETA, *FAMILIES[name]),
             source,
-            f"Chains with {states} states of one exponential family: what is it worth to know it?",
+            f"Chains with {states} states of one exponential family: what is it worth to know the family?",
         )
         for name, states in zip(FAMILIES, ("two", "three"))
     ]
@@ -179,13 +179,13 @@ def _beyond_rested(rested: dict[str, Callable[..., MarkovArms]]) -> list[NamedPr
             f"restless {name}",
             partial(always_moving, make),
             _own("restless"),
-            f"The arms of '{name}', which move in every round, played or not.",
+            f"The arms of '{name}' move in every round, played or not: do policies for rested arms do well?",
         )
         for name, make in rested.items()
     ]
     found += [
         NamedProblem(
-            f"hidden {name}, error {error:g}",
+            f"hidden {name} error {error:g}",
             partial(with_errors, make, error),
             _own("hidden"),
             f"The arms of '{name}'; a state shows the other's symbol with probability {error:g}.",

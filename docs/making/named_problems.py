@@ -1,0 +1,35 @@
+"""The tables of `jaxbandit.atlas`: one for each kind of problem, and the figures that sources state."""
+
+from __future__ import annotations
+
+from pathlib import Path
+
+import jaxbandit
+from docs.making.measured import table
+from docs.making.reference import escape, places, words
+from jaxbandit.base import problem
+
+
+def write(folder: Path) -> dict[Path, str]:
+    """A table for each kind of problem, and one of published figures."""
+    where = places()
+    kinds: dict[str, list[dict[str, str]]] = {}
+    published = []
+    for each in jaxbandit.atlas.values():
+        arms = each.arms
+        kinds.setdefault(problem(arms), []).append(
+            {
+                "name": f"`{each.name}`",
+                "arms": str(len(arms.means())),
+                "best and second mean": " ".join(f"{mean:.3g}" for mean in sorted(arms.means())[:-3:-1]),
+                "what for": words(each.purpose, where),
+                "from": words(each.source, where),
+            }
+        )
+        for figure, number in each.published.items():
+            published.append({"name": f"`{each.name}`", "figure": escape(figure), "value": f"{number:,.2f}"})
+    texts = [f"**{kind.capitalize()}**\n\n{table(rows)}" for kind, rows in kinds.items()]
+    return {
+        folder / "parts" / "atlas.md": "\n\n".join(texts) + "\n",
+        folder / "parts" / "published.md": table(published),
+    }

@@ -1,0 +1,231 @@
+"""The atlas: every number of its arms, written out once more from where they come from, and looking them up."""
+
+import dataclasses
+import math
+
+import numpy as np
+import pytest
+
+from jaxbandit import atlas, bounds
+from jaxbandit.environments import example
+from jaxbandit.named_problems import Atlas, NamedProblem
+
+P01, P10 = (0.5, 0.4, 0.3, 0.2, 0.1), (0.4, 0.55, 0.65, 0.65, 0.7)
+MEANS = (5 / 9, 8 / 19, 6 / 19, 4 / 17, 1 / 8)  # of scenario 1
+SLOW01, SLOW10 = (0.5, 0.0004, 0.0003, 0.0002, 0.0001), (0.4, 0.00055, 0.00065, 0.00065, 0.0007)
+TENTH01, TENTH10 = (0.05, 0.04, 0.03, 0.02, 0.01), (0.04, 0.055, 0.065, 0.065, 0.07)
+TWO_STATES = {  # p01 and p10 of every arm
+    "scenario 1": (P01, P10),
+    "scenario 2": (SLOW01, SLOW10),
+    "tenth": (TENTH01, TENTH10),
+    "best20": ((0.025, *P01[1:]), (0.02, *P10[1:])),
+    "best1000": ((0.0005, *P01[1:]), (0.0004, *P10[1:])),
+    "example": (example.P01, example.P10),
+}
+THREE_STATES = {  # the rows of arms 0 to 4, each from states 0, 1, 2
+    "scenario 3": [
+        [[0.4, 0.5, 0.1], [0.3, 0.3, 0.4], [0.6, 0.1, 0.3]],
+        [[0.4, 0.4, 0.2], [0.2, 0.25, 0.55], [0.5, 0.2, 0.3]],
+        [[0.4, 0.3, 0.3], [0.25, 0.25, 0.5], [0.4, 0.4, 0.2]],
+        [[0.6, 0.2, 0.2], [0.25, 0.2, 0.55], [0.3, 0.5, 0.2]],
+        [[0.2, 0.1, 0.7], [0.15, 0.15, 0.7], [0.2, 0.6, 0.2]],
+    ],
+    "scenario 4": [
+        [[0.994, 0.005, 0.001], [0.003, 0.993, 0.004], [0.006, 0.001, 0.993]],
+        [[0.994, 0.004, 0.002], [0.002, 0.9925, 0.0055], [0.005, 0.002, 0.993]],
+        [[0.994, 0.003, 0.003], [0.0025, 0.9925, 0.005], [0.004, 0.004, 0.992]],
+        [[0.996, 0.002, 0.002], [0.0025, 0.992, 0.0055], [0.003, 0.005, 0.992]],
+        [[0.2, 0.1, 0.7], [0.15, 0.15, 0.7], [0.2, 0.6, 0.2]],
+    ],
+}
+BERNOULLI = {
+    "i.i.d. scenario 1": MEANS,
+    "i.i.d. high": (0.9, 0.8, 0.7, 0.6, 0.5),
+    "easy Bernoulli": (0.9, 0.6, 0.5, 0.4, 0.3),
+    "hard Bernoulli": (0.5, 0.48, 0.48, 0.48, 0.48),
+    "wide Bernoulli": (0.9, 0.7, 0.5, 0.3, 0.1),
+    "rare Bernoulli": (0.1, 0.05, 0.05, 0.05, 0.02, 0.02, 0.02, 0.01, 0.01, 0.01),
+}
+FALLING = (0.5, 0.4, 0.3, 0.2, 0.1)
+NO_TABLE = {"Gaussian": FALLING, "wide Gaussian": (0.9, 0.7, 0.5, 0.3, 0.1), "Poisson": FALLING, "exponential": FALLING}
+GENERATORS = {
+    "two-state family": ([[0.9, 0.1], [0.2, 0.8]], (0, 1)),
+    "three-state family": ([[0.5, 0.3, 0.2], [0.2, 0.6, 0.2], [0.1, 0.3, 0.6]], (0, 0.5, 1)),
+}
+RESTLESS = {f"restless {name}": name for name in ("scenario 1", "scenario 2", "scenario 3", "scenario 4", "tenth")}
+HIDDEN = {f"hidden {name} error {e}": (name, e) for name in ("scenario 1", "tenth") for e in (0.05, 0.1, 0.3)}
+OTHERS = ["i.i.d. scenario 3", "hidden cycles", "restarting scenario 1"]
+
+
+def rows(name: str) -> np.ndarray:
+    """Transition matrices [K, S, S] of rested arms."""
+    if name in THREE_STATES:
+        return np.array(THREE_STATES[name])
+    p01, p10 = np.array(TWO_STATES[name]) if name in TWO_STATES else np.array([BERNOULLI[name], BERNOULLI[name]])
+    p10 = p10 if name in TWO_STATES else 1 - p10
+    return np.array([[[1 - leave, leave], [back, 1 - back]] for leave, back in zip(p01, p10, strict=True)])
+
+
+def law(moves: np.ndarray) -> np.ndarray:
+    """Where a chain stands in the long run."""
+    return np.linalg.matrix_power(moves, 2**20)[0]
+
+
+def test_every_entry_is_written_out_here():
+    known = [*TWO_STATES, *THREE_STATES, *BERNOULLI, *NO_TABLE, *GENERATORS, *RESTLESS, *HIDDEN, *OTHERS]
+    assert sorted(known) == sorted(atlas) and len(known) == len(atlas)
+
+
+@pytest.mark.parametrize("name", [*TWO_STATES, *THREE_STATES, *BERNOULLI])
+def test_chains(name):
+    arms = atlas[name].arms
+    np.testing.assert_allclose(arms.transition, rows(name), rtol=1e-12)
+    np.testing.assert_array_equal(arms.reward, np.tile(np.linspace(0, 1, arms.reward.shape[1]), (len(arms.reward), 1)))
+    np.testing.assert_array_equal(arms.initial[:, 0], 1)  # from state 0
+    np.testing.assert_array_equal(atlas[name].make(initial_state=1).initial[:, 1], 1)
+
+
+def test_chains_that_begin_settled():
+    for name in ("best20", "scenario 3", "i.i.d. scenario 3"):
+        settled = atlas[name].make(initial_state="stationary")
+        laws = [law(moves) for moves in np.asarray(settled.transition)]
+        np.testing.assert_allclose(settled.initial, laws, rtol=1e-9)
+
+
+def test_independent_rewards_of_three_values():
+    expected = [[law(moves)] * 3 for moves in np.array(THREE_STATES["scenario 3"])]
+    arms = atlas["i.i.d. scenario 3"].arms
+    np.testing.assert_allclose(arms.transition, expected, rtol=1e-9)
+    np.testing.assert_array_equal(arms.reward, [[0, 0.5, 1]] * 5)
+    np.testing.assert_array_equal(atlas["i.i.d. scenario 3"].make(initial_state=2).initial[:, 2], 1)
+
+
+@pytest.mark.parametrize("name", NO_TABLE)
+def test_rewards_without_a_table(name):
+    arms = atlas[name].arms
+    np.testing.assert_array_equal(arms.means(), NO_TABLE[name])
+    assert type(arms.family).__name__.lower() in name.lower()
+    if "Gaussian" in name:
+        np.testing.assert_array_equal(arms.family.variance, [0.25] * 5)
+    with pytest.raises(TypeError, match="initial_state"):
+        atlas[name].make(initial_state=0)
+
+
+@pytest.mark.parametrize("name", GENERATORS)
+def test_families(name):
+    """Rows P(x, y) exp(theta f(y)) v(y) / (v(x) rho), by eigenvectors."""
+    generator, paid = map(np.array, GENERATORS[name])
+    for theta, moves in zip((2, 1, 0.5, 0, -1), atlas[name].arms.transition, strict=True):
+        tilted = generator * np.exp(theta * paid)
+        values, vectors = np.linalg.eig(tilted)
+        v = np.abs(vectors[:, values.real.argmax()].real)
+        np.testing.assert_allclose(moves, tilted * v / (v[:, None] * values.real.max()), rtol=1e-9)
+    np.testing.assert_array_equal(atlas[name].arms.reward[0], paid)
+
+
+@pytest.mark.parametrize("name", RESTLESS)
+def test_restless_arms_move_as_they_do_rested(name):
+    arms, rested = atlas[name].arms, atlas[RESTLESS[name]].arms
+    np.testing.assert_array_equal(arms.transition, rested.transition)
+    np.testing.assert_array_equal(arms.reward, rested.reward)
+    np.testing.assert_allclose(arms.initial, [law(moves) for moves in rested.transition], rtol=1e-8)
+    assert arms.problem == "restless" and arms.passive is None
+    np.testing.assert_array_equal(atlas[name].make(initial_state=1).initial[:, 1], 1)
+
+
+@pytest.mark.parametrize("name", HIDDEN)
+def test_hidden_arms(name):
+    rested, error = HIDDEN[name]
+    arms = atlas[name].arms
+    np.testing.assert_allclose(arms.transition, rows(rested), rtol=1e-12)
+    np.testing.assert_allclose(arms.emission, [[[1 - error, error], [error, 1 - error]]] * 5, rtol=1e-12)
+    np.testing.assert_array_equal(arms.reward, [[0, 1]] * 5)
+    np.testing.assert_allclose(arms.means(), np.array(MEANS) * (1 - 2 * error) + error, rtol=1e-9)
+    shown = atlas[name].make(initial_state=1).pairs.initial
+    np.testing.assert_allclose(shown, [[0, 0, error, 1 - error]] * 5, rtol=1e-12)
+
+
+def test_cycles_go_round():
+    arms = atlas["hidden cycles"].arms
+    assert [np.flatnonzero(row).tolist() for row in arms.transition[2]] == [[1], [2], [3], [0]]
+    np.testing.assert_array_equal(arms.emission[:, :, 1], [[p, p, 0, 0] for p in (1, 0.84, 0.63, 0.47, 0.25)])
+    np.testing.assert_allclose(arms.pairs.initial.reshape(5, 4, 2).sum(-1), 0.25)
+    first = atlas["hidden cycles"].make(initial_state=3).pairs.initial
+    np.testing.assert_allclose(first.reshape(5, 4, 2).sum(-1), [[0, 0, 0, 1]] * 5)
+
+
+def test_arms_that_begin_again():
+    arms = atlas["restarting scenario 1"].arms
+    assert arms.problem == "restarting" and float(arms.discount) == 0.99
+    np.testing.assert_allclose(arms.transition, rows("scenario 1"), rtol=1e-12)
+    again = atlas["restarting scenario 1"].make(initial_state=1)
+    np.testing.assert_array_equal(again.arms.initial[:, 1], 1)
+
+
+def kl(p: np.ndarray, q: np.ndarray) -> float:
+    return float(np.sum(p * np.log(p / q)))
+
+
+def test_published_figures():
+    """Theorem 3's constants and Lai and Robbins's from their definitions; theorem 1's as computed."""
+    upper, lower = "theorem 1's constant of log n, an upper bound", "theorem 3's constant of log n, a lower bound"
+    for name in ("scenario 1", "scenario 2"):
+        best, *others = rows(name)
+        gaps = [law(best)[1] - law(moves)[1] for moves in others]
+        rates = [sum(law(moves)[s] * kl(moves[s], best[s]) for s in (0, 1)) for moves in others]
+        stated = atlas[name].published
+        assert stated == {
+            upper: round(float(bounds.upper_asymptotic(atlas[name].arms).total), 2),
+            lower: round(sum(gap / rate for gap, rate in zip(gaps, rates)), 2),
+        }
+    first, *rest = MEANS
+    known = sum((first - m) / (m * math.log(m / first) + (1 - m) * math.log((1 - m) / (1 - first))) for m in rest)
+    assert [*atlas["i.i.d. scenario 1"].published.values()] == [round(known, 2)]
+    assert {name for name in atlas if atlas[name].published} == {"scenario 1", "scenario 2", "i.i.d. scenario 1"}
+
+
+def test_an_entry_says_where_it_comes_from_and_what_it_is_for():
+    for name, each in atlas.items():
+        assert each.name == name and each.source.endswith(".") and each.purpose[-1] in ".?"
+        assert len(each.purpose) <= 100  # the table stays readable
+
+
+def test_a_name_that_is_not_there():
+    for wrong, near in {
+        "besst20": "best20",
+        "HARD bernouli": "hard Bernoulli",
+        "restles tenth": "restless tenth",
+    }.items():
+        with pytest.raises(KeyError, match=f"{wrong} is not in the atlas; like it are: {near}"):
+            atlas[wrong]
+    for wrong in ("qqq", 3, ["x"], None):
+        with pytest.raises(KeyError, match=r"is not in the atlas; print\(atlas\) lists it"):
+            atlas[wrong]
+        assert wrong not in atlas
+    assert atlas.get("qqq") is None and "best20" in atlas
+
+
+def test_it_is_read_only():
+    with pytest.raises(TypeError, match="item assignment"):
+        atlas["mine"] = atlas["tenth"]
+    with pytest.raises(dataclasses.FrozenInstanceError):
+        atlas["tenth"].name = "mine"
+
+
+def test_it_shows_itself_as_a_table():
+    small = Atlas([atlas["best20"], atlas["Gaussian"], atlas["hidden cycles"]])
+    assert str(small).splitlines() == [
+        "name           problem  arms  states  purpose",
+        f"best20         rested      5       2  {atlas['best20'].purpose}",
+        f"Gaussian       rested      5       -  {atlas['Gaussian'].purpose}",
+        f"hidden cycles  hidden      5       4  {atlas['hidden cycles'].purpose}",
+    ]
+    assert list(small) == small._ipython_key_completions_() == ["best20", "Gaussian", "hidden cycles"]
+    assert len(str(atlas).splitlines()) == len(atlas) + 1
+    assert repr(atlas["Gaussian"]) == "NamedProblem('Gaussian': rested, 5 arms)"
+    assert repr(atlas["rare Bernoulli"]) == "NamedProblem('rare Bernoulli': rested, 10 arms, 2 states)"
+
+
+def test_a_problem_of_ones_own_has_no_published_figures():
+    mine = NamedProblem("mine", atlas["tenth"].make, "Me.", "Trying.")
+    assert mine.published == {} and Atlas([mine])["mine"] is mine
