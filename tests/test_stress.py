@@ -82,7 +82,8 @@ def test_the_same_search_finds_the_same_problems_and_a_folder_keeps_what_was_pla
     assert [(each.problem.code, *each[1:]) for each in once] == [(each.problem.code, *each[1:]) for each in again]
     other = stress.worst(Uniform(), space, **SMALL, key=jax.random.key(1))
     assert other[0].problem.code != once[0].problem.code
-    assert once[0].avoidable.mean >= once[1].avoidable.mean and all(each.judged for each in once)
+    assert once[0].avoidable.mean >= once[1].avoidable.mean
+    assert all(each.judged and not each.stopped for each in once)
     monkeypatch.setattr("jaxbandit.sweeps.loop._play", None)  # a folder's second search plays nothing
     read = stress.worst(Uniform(), space, folder=tmp_path, **SMALL)
     assert [each.problem.code for each in read] == [each.problem.code for each in once]
@@ -108,7 +109,7 @@ def stopped_after(monkeypatch, calls):
 def test_ctrl_c_keeps_what_is_found(monkeypatch):
     stopped_after(monkeypatch, {2})
     found = stress.worst(Uniform(), TwoStateSpace(slowest=0.05), **SMALL)
-    assert len(found) == 2 and all(each.judged and each.runs == 64 for each in found)
+    assert len(found) == 2 and all(each.judged and each.stopped and each.runs == 64 for each in found)
     stopped_after(monkeypatch, {2, 3})
     found = stress.worst(Uniform(), TwoStateSpace(slowest=0.05), **SMALL)
     assert len(found) == 2 and not any(each.judged for each in found)
@@ -118,6 +119,22 @@ def test_ctrl_c_keeps_what_is_found(monkeypatch):
     stopped_after(monkeypatch, {1})
     with pytest.raises(KeyboardInterrupt):
         stress.over(TwoStateSpace(), {"u": Uniform()}, problems=4, runs=2, **FAST)
+
+
+@pytest.mark.slow
+def test_a_search_that_was_stopped_and_judged_continues_in_its_folder(tmp_path, monkeypatch):
+    def sweep(*asked, **options):
+        if next(made) == 2:
+            raise KeyboardInterrupt
+        return jaxbandit.sweep(*asked, **options)
+
+    space, made = TwoStateSpace(slowest=0.05), iter(range(1000))
+    monkeypatch.setattr(trials, "sweep", sweep)
+    stopped = stress.worst(Uniform(), space, folder=tmp_path, **SMALL)
+    assert len(stopped) == 2 and all(each.judged and each.stopped for each in stopped)
+    continued = stress.worst(Uniform(), space, folder=tmp_path, **SMALL)
+    whole = stress.worst(Uniform(), space, **SMALL)
+    assert [(each.problem.code, *each[1:]) for each in continued] == [(each.problem.code, *each[1:]) for each in whole]
 
 
 def test_ctrl_c_between_two_simulations_keeps_what_is_found():

@@ -16,7 +16,7 @@ def prepare(out: str, name: str, settings: dict[str, Any]) -> Path:
       ValueError: the folder cannot be written, or holds something else.
     """
     folder = Path(out)
-    wanted = {"experiment": name, **settings}
+    wanted = json.loads(json.dumps({"experiment": name, **settings}))  # as it will be read: a tuple becomes a list
     record = folder / "settings.json"
     try:
         folder.mkdir(parents=True, exist_ok=True)

@@ -23,6 +23,11 @@ def argument(help: str) -> Any:
     return dataclasses.field(metadata={"help": help})
 
 
+def arguments(help: str, one: str) -> Any:
+    """What has to be given without a flag, once or several times: a tuple of texts, each of which is called `one`."""
+    return dataclasses.field(metadata={"help": help, "one": one})
+
+
 def _state(text: str) -> int | str:
     return text if text == "stationary" else int(text)
 
@@ -64,6 +69,9 @@ def from_command_line(settings: type[T], name: str, description: str, arguments:
     )
     for field in dataclasses.fields(settings):  # type: ignore[arg-type]
         flag, default = "--" + field.name.replace("_", "-"), field.default
+        if "one" in field.metadata:
+            parser.add_argument(field.name, help=field.metadata["help"], metavar=field.metadata["one"], nargs="+")
+            continue
         if default is dataclasses.MISSING:
             parser.add_argument(field.name, help=field.metadata["help"], metavar=field.name.upper())
             continue
@@ -73,7 +81,8 @@ def from_command_line(settings: type[T], name: str, description: str, arguments:
         else:
             kind = _state if field.name == "initial_state" else type(default)
             parser.add_argument(flag, type=kind, default=default, help=shown, metavar=field.name.upper())
-    return settings(**vars(parser.parse_args(arguments)))
+    given = vars(parser.parse_args(arguments))
+    return settings(**{name: tuple(each) if isinstance(each, list) else each for name, each in given.items()})
 
 
 def main(function: Any, settings: type[T], name: str, description: str) -> None:

@@ -24,6 +24,10 @@ td.holds { background: #d7e8f7; } td.fails { background: #f9dcc4; } td.open { ba
 figure { margin: 1.5rem 0; } figure img { max-width: 100%; height: auto; }
 figcaption { font-size: 0.9rem; color: #444; }
 code, pre { background: #f4f4f4; padding: 0.1rem 0.3rem; } pre { padding: 0.6rem; overflow-x: auto; }
+@media (max-width: 40rem) {
+  body { margin: 1rem auto; font-size: 15px; } h1 { font-size: 1.5rem; } h2 { font-size: 1.2rem; }
+  th, td { padding: 0.2rem 0.4rem; }
+}
 """
 VERDICTS = {"holds": "holds", "does not hold": "fails", "undecided": "open"}
 
@@ -70,7 +74,8 @@ def picture(figure: Figure, name: str, caption: str) -> str:
 
 def write(path: Path, title: str, parts: Iterable[str]) -> None:
     """The page, in one step."""
-    head = f'<meta charset="utf-8"><title>{html.escape(title)}</title><style>{STYLE}</style>'
+    small = '<meta name="viewport" content="width=device-width, initial-scale=1">'
+    head = f'<meta charset="utf-8">{small}<title>{html.escape(title)}</title><style>{STYLE}</style>'
     page = f'<!doctype html>\n<html lang="en"><head>{head}</head>\n<body>\n<h1>{html.escape(title)}</h1>\n'
     with whole_file(path) as file:
         file.write((page + "\n".join(parts) + "\n</body></html>\n").encode())

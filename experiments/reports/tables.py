@@ -70,13 +70,15 @@ SHARES = (
     "weighed by plays",
 )
 REWARDS = ("arm's mean", "gap")
+RATIOS = ("times the least", "times the lower bound", "times UCB1", "seconds to compile")
 
 
 def text(column: str, value: str | float) -> str:
-    """A cell in words: shares as percentages, rewards to four digits."""
+    """A cell in words: shares as percentages, rewards to four digits, ratios to two."""
     if isinstance(value, str):
         return value
-    return f"{value:{'.1%' if column in SHARES else '.4f' if column in REWARDS else ',.1f'}}"
+    digits = ".1%" if column in SHARES else ".4f" if column in REWARDS else ",.2f" if column in RATIOS else ",.1f"
+    return f"{value:{digits}}"
 
 
 def in_short(values: np.ndarray) -> str:

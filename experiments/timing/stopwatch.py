@@ -52,7 +52,9 @@ def time_case(axis: str, value: str, case: dict[str, Any], seconds: float, scala
 
     def timed(horizon: int) -> float:
         began = time.perf_counter()
-        jaxbandit.simulate(**case | {"horizon": horizon, "times": [horizon], "chunk": chunk, "progress": False})
+        asked = case | {"horizon": horizon, "times": [horizon], "chunk": chunk, "progress": False}
+        if jaxbandit.simulate(**asked).rounds < horizon:
+            raise KeyboardInterrupt  # what Ctrl-C stopped was not timed
         return time.perf_counter() - began
 
     first, again = timed(chunk), timed(chunk)

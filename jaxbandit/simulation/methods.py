@@ -31,11 +31,20 @@ def call(function: Callable[..., Any], *given: Any) -> tuple[Any, list[bytes]]:
     try:
         return told(function, given)
     except Exception as error:
-        frames = [frame for frame in traceback.extract_tb(error.__traceback__) if _is_own(frame.filename)]
-        place = "".join(f"{Path(at.filename).name}, line {at.lineno}: {at.line}: " for at in frames[-1:])
-        reason = " ".join(str(error).split("\n\n")[0].split())
-        kind = "" if type(error) is ValueError else f"{type(error).__name__}: "
-        raise MethodError(f"{place}{kind}{reason}") from error
+        raise MethodError(in_words(error)) from error
+
+
+def in_words(error: Exception, own: Callable[[str], bool] | None = None) -> str:
+    """The last line of somebody's own code that an error passed through, and the error, in one line.
+
+    Args:
+      own: whether a file is somebody's own; by default, whether it is neither Python's nor a package's that calls it.
+    """
+    frames = [frame for frame in traceback.extract_tb(error.__traceback__) if (own or _is_own)(frame.filename)]
+    place = "".join(f"{Path(at.filename).name}, line {at.lineno}: {at.line}: " for at in frames[-1:])
+    reason = " ".join(str(error).split("\n\n")[0].split())
+    kind = "" if type(error) is ValueError else f"{type(error).__name__}: "
+    return f"{place}{kind}{reason}"
 
 
 def _is_own(file: str) -> bool:

@@ -34,6 +34,7 @@ class Found(NamedTuple):
       believed: the avoidable regret that the search measured, which tends to be too large, because it chose by it.
       runs: on which the regrets rest; those of the search if it was stopped before they could be measured anew.
       judged: whether the luck is new.
+      stopped: whether Ctrl-C ended the search before it had played its budget.
     """
 
     problem: Problem
@@ -43,6 +44,7 @@ class Found(NamedTuple):
     believed: float
     runs: int
     judged: bool
+    stopped: bool = False
 
     @property
     def arms(self) -> Environment:
@@ -126,6 +128,7 @@ def worst(
             return avoidable(trials.regrets(list(map(space.problem, asked)), runs), NAME, compared)
 
         chosen: list[tuple[float, np.ndarray]] = []
+        stopped = False
         try:
             asked: np.ndarray
             for asked in _generations(space, key, budget, points, believed):
@@ -134,7 +137,7 @@ def worst(
             best = np.array(points)[np.argsort(believed)[::-1][:TOGETHER]]
             chosen = list(zip(losses(best, RUNS_AGAIN).tolist(), best, strict=True))
         except StoppedError:
-            chosen = list(zip(believed, points))
+            chosen, stopped = list(zip(believed, points)), True
         few = _apart(chosen, number)
         try:
             problems = [space.problem(point) for _, point in few]
@@ -142,7 +145,7 @@ def worst(
         except StoppedError:
             return [_unjudged(space.problem(point), value, compared) for value, point in few]
     found = [
-        _judged(problem, {label: each[n] for label, each in regrets.items()}, compared, few[n][0])
+        _judged(problem, {label: each[n] for label, each in regrets.items()}, compared, few[n][0], stopped)
         for n, problem in enumerate(problems)
     ]
     return sorted(found, key=lambda each: -each.avoidable.mean)
@@ -178,16 +181,18 @@ def _apart(found: list[tuple[float, np.ndarray]], number: int) -> list[tuple[flo
     return chosen
 
 
-def _judged(problem: Problem, regrets: Mapping[str, np.ndarray], panel: tuple[str, ...], believed: float) -> Found:
+def _judged(
+    problem: Problem, regrets: Mapping[str, np.ndarray], panel: tuple[str, ...], believed: float, stopped: bool
+) -> Found:
     best = min(panel, key=lambda label: regrets[label].mean())
     saved = interval(regrets[NAME] - regrets[best])
     means = {label: interval(each) for label, each in regrets.items()}
-    return Found(problem, means, saved, best, believed, len(regrets[NAME]), judged=True)
+    return Found(problem, means, saved, best, believed, len(regrets[NAME]), True, stopped)
 
 
 def _unjudged(problem: Problem, believed: float, panel: tuple[str, ...]) -> Found:
     nothing = Interval(believed, np.nan, np.nan)
-    return Found(problem, {}, nothing, " or ".join(panel), believed, RUNS, judged=False)
+    return Found(problem, {}, nothing, " or ".join(panel), believed, RUNS, judged=False, stopped=True)
 
 
 def _cmaes() -> Any:

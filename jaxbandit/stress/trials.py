@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import hashlib
 import os
 import threading
 from collections.abc import Mapping, Sequence
@@ -91,13 +92,13 @@ class Trials:
         for first in range(0, len(problems), together):
             group = list(problems[first : first + together])
             filled = group + [group[-1]] * (together - len(group))
-            result = self._played({f"{n}": problem.arms for n, problem in enumerate(filled)}, runs)
+            result = self._played({f"{n}": problem.arms for n, problem in enumerate(filled)}, runs, _told(filled))
             for label, regrets in found.items():
                 regrets.append(metrics.regret(result, label)[: len(group), 0, :, -1])
             self.bar.update(len(group))
         return {label: np.concatenate(regrets) for label, regrets in found.items()}
 
-    def _played(self, scenarios: dict[str, Any], runs: int) -> Any:
+    def _played(self, scenarios: dict[str, Any], runs: int, told: str) -> Any:
         if self.interrupted.is_set():
             self.interrupted.clear()
             raise StoppedError
@@ -108,13 +109,18 @@ class Trials:
             if self.folder is None:
                 result = simulate(**case, progress=False)
             else:
-                name = f"group {self.groups}"
+                name = f"group {self.groups}, {told}"  # a search that was stopped judges others than one that goes on
                 result = sweep({name: case}, self.folder, progress=False)[name]
         except KeyboardInterrupt as error:
             raise StoppedError from error
         if result.rounds < case["horizon"]:
             raise StoppedError
         return result
+
+
+def _told(problems: Sequence[Problem]) -> str:
+    """What tells these problems from others."""
+    return hashlib.sha256("\n".join(problem.code for problem in problems).encode()).hexdigest()[:8]
 
 
 def avoidable(regrets: Mapping[str, np.ndarray], label: str, panel: Sequence[str]) -> np.ndarray:

@@ -1,0 +1,138 @@
+"""The atlas: what a policy loses on every named problem that it does not refuse, beside the panel."""
+
+from __future__ import annotations
+
+from collections.abc import Mapping
+from typing import Any
+
+import jax
+import numpy as np
+
+from experiments.judging.spaces import affordable, digest, not_played
+from experiments.reports.tables import Row
+from jaxbandit import IMED, KLUCB, Environment, Policy, Result, Thompson, bounds, metrics, stress
+from jaxbandit.base import problem, reward_table
+from jaxbandit.metrics import NO_BEST_ARM
+
+Cases = dict[str, dict[str, Any]]
+
+
+def panel_of(arms: Environment, horizon: int) -> dict[str, Policy]:
+    """The policies that others are compared with on these arms."""
+    if arms.reward is None:
+        family = jax.tree.map(lambda numbers: float(np.max(numbers)), getattr(arms, "family", None))  # one for all arms
+        panel: dict[str, Policy] = {kind.__name__: kind(family=family) for kind in (KLUCB, IMED, Thompson)}
+    else:
+        chains = problem(arms) in ("rested", "restarting", "hidden")
+        panel = (stress.TwoStateSpace() if chains else stress.RestlessSpace()).panel()
+    panel = affordable(panel, arms, hours=False)
+    return {label: policy for label, policy in panel.items() if not not_played(label, policy, arms, horizon)}
+
+
+def alike(problems: Mapping[str, Environment], horizon: int) -> list[tuple[dict[str, Policy], dict[str, Environment]]]:
+    """The problems in groups that one program plays: those of one class, shape and static fields, with their panel."""
+    groups: dict[str, tuple[dict[str, Policy], dict[str, Environment]]] = {}
+    for name, arms in problems.items():
+        shapes = jax.tree.map(lambda leaf: f"{np.shape(leaf)} {np.result_type(leaf)}", arms)
+        panel = panel_of(arms, horizon)
+        groups.setdefault(f"{type(arms)} {shapes!r} {panel!r}", (panel, {}))[1][name] = arms
+    return list(groups.values())
+
+
+def cases(
+    problems: Mapping[str, Environment], policies: Mapping[str, Policy], horizon: int, runs: int, key: Any
+) -> tuple[Cases, dict[str, dict[str, str]]]:
+    """Cases for the panel and for each judged policy, and of each judged policy the problems that it does not play.
+
+    Each has a name that nothing else has, so that a policy that was changed is played anew beside what is kept, and
+    the others are not played again.
+
+    Returns:
+      name to the arguments of `simulate`, and label to problem to the reason.
+    """
+    size = {"times": sorted({max(1, horizon // 2), horizon}), "horizon": horizon, "key": key}
+    found: Cases = {}
+    left_out: dict[str, dict[str, str]] = {label: {} for label in policies}
+
+    def add(name: str, scenarios: dict[str, Environment], together: dict[str, Policy]) -> None:
+        if scenarios and together:
+            case = {"scenarios": scenarios, "policies": together, **size}
+            case["runs"] = runs_of(next(iter(scenarios.values())), runs)
+            found[f"{name}, {digest(case)}"] = case
+
+    for panel, group in alike(problems, horizon):
+        add("panel", group, without(panel, policies))
+        for label, policy in policies.items():
+            reasons = {name: not_played(label, policy, arms, horizon) for name, arms in group.items()}
+            left_out[label] |= {name: reason for name, reason in reasons.items() if reason}
+            add(label, {name: arms for name, arms in group.items() if not reasons[name]}, {label: policy})
+    return found, left_out
+
+
+def runs_of(arms: Environment, runs: int) -> int:
+    """A quarter of the runs where arms have more than two states, which take far longer."""
+    return runs if reward_table(arms).shape[1] <= 2 else max(2, runs // 4)
+
+
+def without(panel: Mapping[str, Policy], policies: Mapping[str, Policy]) -> dict[str, Policy]:
+    """The panel without those that are judged."""
+    judged = {repr(policy) for policy in policies.values()}
+    return {label: policy for label, policy in panel.items() if repr(policy) not in judged}
+
+
+def measured(results: Mapping[str, Result]) -> dict[str, dict[str, Row]]:
+    """Of each problem and policy its final regret."""
+    found: dict[str, dict[str, Row]] = {}
+    for result in results.values():
+        for label in result.labels:
+            final = metrics.summary(metrics.regret(result, label)[:, 0, :, -1])
+            share = None if result.problem in NO_BEST_ARM else metrics.linear_share(result, label)
+            for n, name in enumerate(result.scenarios):
+                found.setdefault(name, {})[label] = {
+                    "mean": float(final.mean[n]),
+                    "95% low": float(final.low[n]),
+                    "95% high": float(final.high[n]),
+                    "median": float(final.median[n]),
+                    "worst 5%": float(final.worst[n]),
+                    "linear share": "" if share is None else float(share[n, 0]),
+                }
+    return found
+
+
+def card(
+    label: str, policies: Mapping[str, Policy], found: dict[str, dict[str, Row]], curves: Mapping[str, float]
+) -> list[Row]:
+    """A row for each problem that a policy has played.
+
+    Args:
+      policies: those that are judged; the others in `found` are the panel.
+      found: of `measured`.
+      curves: of `lower_curves`.
+    """
+    rows: list[Row] = []
+    for name, by_label in found.items():
+        if label in by_label:
+            field = {
+                each: float(row["mean"]) for each, row in by_label.items() if each == label or each not in policies
+            }
+            rank, best = 1 + sum(mean < field[label] for mean in field.values()), min(field, key=field.__getitem__)
+            row = {"problem": name, **by_label[label], "rank": f"{rank}/{len(field)}"}
+            row |= {"least": field[best], "by": "itself" if best == label else best}
+            row["times the least"] = row["mean"] / field[best] if field[best] > 0 else ""
+            curve = curves.get(name)
+            rows.append(row | {"times the lower bound": "" if curve is None else row["mean"] / curve})
+    return rows
+
+
+def lower_curves(problems: Mapping[str, Environment], horizon: int) -> dict[str, float]:
+    """Of each problem that has one, the curve of its lower bound at the horizon: its constant times log(horizon)."""
+    found = {}
+    for name, arms in problems.items():
+        try:
+            bound = bounds.lai_robbins(arms) if arms.reward is None else bounds.lower(arms)  # type: ignore[arg-type]
+        except ValueError:  # the bounds say by themselves which arms they are for
+            continue
+        curve = float(bound.total * np.log(horizon))
+        if 0 < curve < np.inf:
+            found[name] = curve
+    return found

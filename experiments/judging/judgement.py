@@ -1,0 +1,105 @@
+"""What was found of the policies, chapter by chapter, and what of it is told of one."""
+
+from __future__ import annotations
+
+import dataclasses
+
+import numpy as np
+
+from experiments.judging.failures import Failures
+from experiments.judging.spaces import Chapter
+from experiments.reports.tables import Row
+from jaxbandit import Policy, Result
+from jaxbandit.stress import Survey
+
+
+@dataclasses.dataclass
+class Judgement:
+    """What was found.
+
+    Fields:
+      policies: those that are judged, by label.
+      horizon, runs: of the named problems.
+      contract: by label, whether it is kept, and the verdict.
+      cards: by label, the rows of the named problems.
+      left_out: by label, the named problems that the policy does not play, and why.
+      surveys: mean regret over each chapter's space.
+      worst: the worst problems of each policy in each chapter, and what everybody loses there; None without `cmaes`.
+      speed: rows beside UCB1, of each group of arms.
+    """
+
+    policies: dict[str, Policy]
+    horizon: int
+    runs: int
+    contract: dict[str, tuple[bool, str]]
+    cards: dict[str, list[Row]]
+    left_out: dict[str, dict[str, str]]
+    surveys: list[tuple[Chapter, Survey]]
+    worst: list[tuple[Failures, Result]] | None
+    speed: list[Row]
+
+    def in_words(self, label: str) -> list[str]:
+        """A sentence or two of each part."""
+        return [
+            f"It {self.contract[label][1]}.",
+            self._atlas(label),
+            *self._spaces(label),
+            *self._worst(label),
+            *[
+                f"It plays {row['million rounds/s']:,.1f} million rounds a second, {row['times UCB1']:.2f} times those "
+                f"of UCB1 on the same arms, and takes {row['seconds to compile']:.1f} seconds to compile (UCB1 "
+                f"{self.speed[0]['seconds to compile']:.1f})."
+                for row in self.speed
+                if row["policy"] == label
+            ],
+        ]
+
+    def _atlas(self, label: str) -> str:
+        rows, left_out = self.cards[label], self.left_out[label]
+        said = f"Of {len(rows) + len(left_out)} named problems it plays {len(rows)}"
+        if not rows:
+            return said + "."
+        first = sum(str(row["rank"]).startswith("1/") for row in rows)
+        said += f"; on {first} of them it has the least mean regret of the panel and itself"
+        ratios = {str(row["problem"]): float(row["times the least"]) for row in rows if row["times the least"] != ""}
+        if ratios:
+            worst = max(ratios, key=ratios.__getitem__)
+            said += f", and at worst {ratios[worst]:,.1f} times the least ({worst})"
+        linear = [
+            f"{row['problem']} ({row['linear share']:.0%})"
+            for row in rows
+            if row["linear share"] != "" and float(row["linear share"]) >= 0.01
+        ]
+        many = f" and {len(linear) - 5} more" if len(linear) > 5 else ""
+        return said + (
+            f". Its regret still grows linearly at the end on {', '.join(linear[:5])}{many}." if linear else "."
+        )
+
+    def _spaces(self, label: str) -> list[str]:
+        said = []
+        for chapter, survey in self.surveys:
+            if label in chapter.policies:
+                saved, best = survey.avoidable(label), min(survey.panel, key=lambda each: survey.regrets[each].mean())
+                half, most = np.quantile(saved, [0.5, 0.9])
+                said.append(
+                    f"Over {chapter.title}, its mean regret is {survey.mean(label)}; of the panel {best} has least, "
+                    f"{survey.mean(best)}. Choosing the best of the panel on every problem would have saved "
+                    f"{half:,.0f} or more on half of them, {most:,.0f} or more on a tenth, {saved.max():,.0f} at most."
+                )
+        return said or [
+            "It plays no space of problems that there is, so that there is no mean over a space and no search for the "
+            "worst problems."
+        ]
+
+    def _worst(self, label: str) -> list[str]:
+        if self.worst is None:
+            return [
+                'No worst problems were searched for: the package cmaes is not installed (pip install -e ".[search]").'
+            ]
+        return [
+            f"The worst problem found among {each.chapter.title}, costs {found.avoidable} more than with {found.best}: "
+            f"{found.problem.code}"
+            for each, _ in self.worst
+            if each.label == label
+            for found in each.found[:1]
+        ]

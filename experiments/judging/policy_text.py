@@ -1,0 +1,142 @@
+"""A policy from text: an expression of the library's, or one that is evaluated in a Python file."""
+
+from __future__ import annotations
+
+import builtins
+import difflib
+import importlib.util
+import re
+import sys
+from collections.abc import Iterable, Mapping
+from pathlib import Path
+from types import CodeType
+from typing import Any
+
+import jaxbandit
+from jaxbandit import families, policies
+from jaxbandit.simulation.methods import in_words
+
+PARTS = ("init", "scores", "update")
+IN_A_FILE = re.compile(r"(.*?\.py)(?::(.*))?", re.DOTALL)
+OURS = Path(__file__).parent.parent  # the experiments
+EXPRESSION = "<policy>"
+
+
+def policies_of(texts: Iterable[str]) -> dict[str, Any]:
+    """The policies by label, which is the expression; the whole text where two files have the same expression.
+
+    Raises:
+      ValueError: what is wrong, with the line of the user's file where it is that file which fails.
+    """
+    found: dict[str, tuple[str, Any]] = {}
+    for text in texts:
+        label, policy = policy_of(text)
+        if label in found and found[label][0] != text:
+            label = text
+        if label in found:
+            raise ValueError(f"{text}: given twice")
+        found[label] = text, policy
+    return {label: policy for label, (_, policy) in found.items()}
+
+
+def policy_of(text: str) -> tuple[str, Any]:
+    """The expression and its policy; a class is called.
+
+    Raises:
+      ValueError: what is wrong.
+
+    >>> policy_of("KLUCB")
+    ('KLUCB()', KLUCB(exploration=None, solver='halley', clock='round', family=None, horizon=None))
+    """
+    in_a_file = IN_A_FILE.fullmatch(text.strip())
+    if in_a_file:
+        path, expression = Path(in_a_file[1]), in_a_file[2] or ""
+        names = _names_of_file(path)
+        if not expression.strip():
+            raise ValueError(f"{path}: which policy? Give it as {path}:NAME; {_offer(path.name, names)}")
+        where = path.name
+    else:
+        expression, names, where = text, _names_of_library(), "jaxbandit"
+    expression = expression.strip()
+    value = _value(expression, names, where)
+    if isinstance(value, type):
+        expression += "()"
+        value = _value(expression, names, where)
+    missing = [part for part in PARTS if not callable(getattr(value, part, None))]
+    if missing:
+        raise ValueError(f"{text}: {type(value).__name__} is no policy: it has no {', '.join(missing)}")
+    return expression, value
+
+
+def _value(expression: str, names: Mapping[str, Any], where: str) -> Any:
+    try:
+        code: CodeType = compile(expression, EXPRESSION, "eval")
+    except (SyntaxError, ValueError) as error:
+        raise ValueError(f"{expression!r}: not a Python expression ({error.args[0]})") from None
+    unknown = [name for name in code.co_names if name not in names and not hasattr(builtins, name)]
+    try:
+        return eval(code, dict(names))
+    except NameError as error:
+        if error.name in unknown:
+            near = difflib.get_close_matches(error.name, names, 1)
+            meant = f"; did you mean {near[0]}?" if near else ""
+            raise ValueError(f"{where} has no {error.name!r}; {_offer(where, names)}{meant}") from None
+        raise ValueError(in_users_words(error, expression)) from None
+    except Exception as error:
+        raise ValueError(in_users_words(error, expression)) from None
+
+
+def in_users_words(error: Exception, expression: str) -> str:
+    """The error in one line, which begins with the user's line, or with the expression where no file has one."""
+    said = in_words(error, _is_a_users)
+    kind = "" if type(error) is ValueError else f"{type(error).__name__}: "
+    return f"{expression}: {said}" if said.startswith(kind) else said
+
+
+def _is_a_users(file: str) -> bool:
+    """Whether a file is neither Python's, nor a package's, nor ours."""
+    inside = (OURS, Path(str(jaxbandit.__file__)).parent, Path(str(importlib.__file__)).parent.parent)
+    return not file.startswith("<") and "site-packages" not in file and not any(map(Path(file).is_relative_to, inside))
+
+
+def _names_of_library() -> dict[str, Any]:
+    """What an expression may speak of: the library's public names, and those of its policies and families."""
+    rooms = {"jaxbandit": jaxbandit, "policies": policies}
+    return {name: getattr(room, name) for room in (families, policies, jaxbandit) for name in room.__all__} | rooms
+
+
+def _names_of_file(path: Path) -> dict[str, Any]:
+    """What a Python file defines, which is executed as a module, with its folder as a place to import from."""
+    if not path.is_file():
+        raise ValueError(f"{path}: there is no such file")
+    name, path = path.stem, path.resolve()
+    already = getattr(sys.modules.get(name), "__file__", None)
+    if already and Path(already).resolve() == path:
+        return vars(sys.modules[name])
+    while name in sys.modules or not name.isidentifier() or importlib.util.find_spec(name):
+        name = re.sub(r"\W", "_", name) + "_"
+    spec: Any = importlib.util.spec_from_file_location(name, path)
+    module = sys.modules[name] = importlib.util.module_from_spec(spec)
+    sys.path.insert(0, str(path.parent))
+    try:
+        spec.loader.exec_module(module)
+    except SyntaxError as error:
+        line = f"{Path(error.filename or path).name}, line {error.lineno}: {(error.text or '').strip()}"
+        raise ValueError(f"{line}: SyntaxError: {error.msg}") from None
+    except Exception as error:
+        raise ValueError(in_users_words(error, path.name)) from None
+    return vars(module)
+
+
+def _offer(where: str, names: Mapping[str, Any]) -> str:
+    """What is there, policies before anything else."""
+    if where == "jaxbandit":
+        return f"it has {', '.join(policies.ALL)}"
+    own = {
+        name: thing
+        for name, thing in names.items()
+        if not name.startswith("_") and getattr(thing, "__module__", names["__name__"]) == names["__name__"]
+    }
+    found = [name for name, thing in own.items() if all(hasattr(thing, part) for part in PARTS)]
+    found = found or [name for name, thing in own.items() if callable(thing)]
+    return f"it has {', '.join(found)}" if found else "it defines nothing that could be a policy"

@@ -1,0 +1,137 @@
+"""The judgement as tables, as pictures, and as one page."""
+
+from __future__ import annotations
+
+import re
+from collections.abc import Iterator
+from pathlib import Path
+
+import matplotlib.pyplot as plt
+
+from experiments.judging import failures, survey_table
+from experiments.judging.judgement import Judgement
+from experiments.reports import page
+from experiments.reports.pictures import Pictures
+from experiments.reports.tables import Row, Tables
+
+NAMED = (
+    "Mean regret after {horizon:,} rounds with its 95 % interval, median and mean of the worst 5 % of {runs:,} runs, "
+    "a quarter as many where arms have more than two states, "
+    "the share of runs whose regret still grows linearly, the rank in the panel, and, where there is a lower bound, "
+    "the mean over the bound's curve, its constant times log t. In the long run no policy that is good for all such "
+    "arms stays below that curve; at this horizon one may."
+)
+AVOIDABLE = (
+    "Avoidable regret is the mean regret less the least one of the panel on the same problem, with the same luck: what "
+    "choosing better would have saved. The interval of a mean is that over the problems."
+)
+WORST = (
+    "A search looked for the problems with the largest avoidable regret, and those reported were judged on luck that "
+    "it never saw. What the search believed stands beside that; it tends to be too large, because it chose by that. "
+    "The code makes the very same arms, after: import jaxbandit."
+)
+
+
+def tables(found: Judgement) -> Tables:
+    """All tables by file name, in the page's order."""
+    every: Tables = {}
+    for label, rows in found.cards.items():
+        if rows:
+            every[_file("atlas", label)] = f"Named problems: {label}", rows
+    for number, (chapter, survey) in enumerate(found.surveys, 1):
+        every[f"space_{number}"] = f"Mean over a space: {chapter.title}", survey_table.rows_of(survey)
+    for number, (each, _) in enumerate(found.worst or [], 1):
+        every[f"worst_{number}"] = f"Worst problems found of {each.title}", failures.rows_of(each)
+    for name, (title, rows) in _everybody(found):
+        every[name] = title, rows
+    if found.speed:
+        every["speed"] = "Speed on the same arms, in the same run", found.speed
+    return every
+
+
+def _everybody(found: Judgement) -> Iterator[tuple[str, tuple[str, list[Row]]]]:
+    """All against all, of every space and horizon in which several are judged."""
+    chapters = {each.chapter.title: each.chapter for each, _ in found.worst or []}
+    for number, title in enumerate(chapters, 1):
+        inside = [(each, result) for each, result in found.worst or [] if each.chapter.title == title]
+        if len(inside) > 1:
+            rows = failures.all_against_all(*zip(*inside, strict=True))
+            yield f"all_{number}", (f"All against all: mean regret on the worst problems of each, {title}", rows)
+
+
+def pictures(found: Judgement) -> Pictures:
+    """Regret over rounds on every one of the worst problems."""
+    for number, (each, result) in enumerate(found.worst or [], 1):
+        for place in range(len(each.found)):
+            yield f"worst_{number}_{place + 1}", failures.picture(each, result, place)
+
+
+def write(path: Path, found: Judgement, about: str, command: str) -> None:
+    """The page."""
+    page.write(path, f"What {' and '.join(found.policies)} can do", _parts(found, tables(found), about, command))
+
+
+def _parts(found: Judgement, every: Tables, about: str, command: str) -> Iterator[str]:
+    yield page.paragraph(about)
+    yield page.command(command)
+    for label in found.policies:
+        yield page.heading(f"In short: {label}" if len(found.policies) > 1 else "In short")
+        yield from map(page.paragraph, found.in_words(label))
+    yield page.heading("1. The contract")
+    for label, (_, verdict) in found.contract.items():
+        yield page.paragraph(f"{label} {verdict}.")
+    yield page.heading("2. Named problems")
+    yield page.paragraph(NAMED.format(horizon=found.horizon, runs=found.runs))
+    for label, rows in found.cards.items():
+        if rows:
+            title, rows = every[_file("atlas", label)]
+            yield page.heading(title, 3)
+            yield page.table(rows)
+        if found.left_out[label]:
+            yield page.paragraph(f"Not played by {label}: {_reasons(found.left_out[label])}.")
+    yield page.heading("3. Mean over a space of problems")
+    yield page.paragraph(
+        AVOIDABLE if found.surveys else "None of the policies plays a space of problems that there is."
+    )
+    yield from _titled(every, "space_")
+    yield page.heading("4. The worst problems found")
+    if found.worst:
+        yield page.paragraph(WORST)
+        yield from _worst(found)
+        yield from _titled(every, "all_")
+    else:
+        none = "None of the policies plays a space of problems that there is." if found.worst is not None else ""
+        yield page.paragraph(none or 'The package cmaes is not installed: pip install -e ".[search]".')
+    yield page.heading("5. Speed")
+    yield from _titled(every, "speed")
+
+
+def _worst(found: Judgement) -> Iterator[str]:
+    for each, result in found.worst or []:
+        yield page.heading(each.title, 3)
+        rows = [{name: value for name, value in row.items() if name != "code"} for row in failures.rows_of(each)]
+        yield page.table(rows)
+        for number, one in enumerate(each.found):
+            yield page.command(one.problem.code)
+            figure = failures.picture(each, result, number)
+            caption = (
+                f"{each.label} beside {one.best}, mean regret over rounds with its 95 % interval, {found.runs:,} runs."
+            )
+            yield page.picture(figure, f"Problem {number + 1}", caption)
+            plt.close(figure)
+
+
+def _titled(every: Tables, beginning: str) -> list[str]:
+    return page.titled({name: table for name, table in every.items() if name.startswith(beginning)})
+
+
+def _reasons(left_out: dict[str, str]) -> str:
+    """The problems that are not played, those with one reason together."""
+    together: dict[str, list[str]] = {}
+    for name, reason in left_out.items():
+        together.setdefault(reason, []).append(name)
+    return "; ".join(f"{', '.join(names)} ({reason})" for reason, names in together.items())
+
+
+def _file(kind: str, label: str) -> str:
+    return f"{kind}_" + re.sub(r"[^\w.=]+", "_", label).strip("_")

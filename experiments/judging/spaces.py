@@ -1,0 +1,166 @@
+"""Which problems a policy plays: what it refuses, and the space in which it is judged."""
+
+from __future__ import annotations
+
+import dataclasses
+import hashlib
+import json
+from collections.abc import Mapping
+from typing import Any, NamedTuple
+
+import jax
+import numpy as np
+
+from experiments.judging.policy_text import in_users_words
+from jaxbandit import IMEDMC, Environment, Policy, Task, stress
+from jaxbandit.base import reward_table
+from jaxbandit.simulation.contracts import check_task
+from jaxbandit.simulation.fingerprint import fingerprint
+from jaxbandit.simulation.request import check
+from jaxbandit.stress.spaces import FAMILIES
+
+NUMBERS = {2: "two", 5: "five"}
+
+
+class Chapter(NamedTuple):
+    """A space of problems and a horizon, and the policies that are judged there."""
+
+    space: Any
+    horizon: int
+    policies: dict[str, Policy]
+
+    @property
+    def title(self) -> str:
+        return f"{in_words(self.space)}, {self.horizon:,} rounds"
+
+    def told(self, policies: dict[str, Policy]) -> str:
+        """What tells these policies from others in this chapter, also from what they were before they were changed."""
+        return digest({"scenarios": middle(self.space), "policies": policies, "horizon": self.horizon, "runs": 1})
+
+
+def digest(case: Mapping[str, Any]) -> str:
+    """What tells a case from all others, whatever changes: fields, programs, horizon."""
+    asked = fingerprint(check(**case))
+    return hashlib.sha256(json.dumps([asked, case["horizon"]], sort_keys=True).encode()).hexdigest()[:8]
+
+
+def in_words(space: Any) -> str:
+    """A space in words; its own text where it is a user's."""
+    arms = getattr(space, "arms", 0)
+    number = NUMBERS.get(arms, f"{arms}")
+    if isinstance(space, stress.IndependentSpace):
+        law = space.family if space.family in ("poisson", "exponential") else space.family.capitalize()
+        kind = f"with independent {'Poisson' if law == 'poisson' else law} rewards"
+    else:
+        kinds = {
+            stress.TwoStateSpace: "with two states",
+            stress.ThreeStateSpace: "with three states",
+            stress.RestlessSpace: "with two states that move in every round (restless)",
+        }
+        kind = kinds.get(type(space), "")
+    default = dataclasses.is_dataclass(space) and type(space)(**_shape(space)) == space
+    return f"{number} arms {kind}" if kind and default else str(space)
+
+
+def _shape(space: Any) -> dict[str, Any]:
+    return {name: getattr(space, name) for name in ("arms", "family") if hasattr(space, name)}
+
+
+def space_of(label: str, policy: Policy) -> Any:
+    """The first space that the policy does not refuse, that of its own family of rewards before all others; or None."""
+    independent = [stress.IndependentSpace(family) for family in FAMILIES]  # type: ignore[arg-type]
+    family = getattr(policy, "family", None)
+    own = [space for space in independent if family is not None and type(FAMILIES[space.family]) is type(family)]
+    for space in [*own, stress.TwoStateSpace(), *independent, stress.RestlessSpace()]:
+        if not refused(label, policy, middle(space)):
+            return space
+    return None
+
+
+def middle(space: Any) -> Environment:
+    """The arms in the middle of a space."""
+    arms: Environment = space.problem(np.full(space.dimension, 0.5)).arms
+    return arms
+
+
+def affordable(panel: Mapping[str, Policy], arms: Environment, hours: bool = True) -> dict[str, Policy]:
+    """The panel, where arms have more than two states without IMED-MC, which is slow there, or with an exponent slower.
+
+    Args:
+      hours: whether there is time for IMED-MC without an exponent.
+    """
+    few = reward_table(arms).shape[1] <= 2
+    slow = {label for label, policy in panel.items() if not few and isinstance(policy, IMEDMC)}
+    return {label: policy for label, policy in panel.items() if label not in slow or (hours and policy == IMEDMC())}
+
+
+def refused(label: str, policy: Policy, arms: Environment, horizon: int = 2**31 - 1) -> str:
+    """Why a policy refuses arms, or nothing.
+
+    Raises:
+      ValueError: its `validate` fails otherwise than by a ValueError, with the user's line.
+    """
+    try:
+        check_task(label, policy, Task(arms, 1, horizon))
+    except ValueError as error:
+        return str(error)
+    except Exception as error:
+        raise ValueError(in_users_words(error, f"{label}.validate")) from None
+    return ""
+
+
+def not_played(label: str, policy: Policy, arms: Environment, horizon: int) -> str:
+    """Why a policy does not play arms, because it refuses them or is not written for their shapes; or nothing."""
+    if reason := refused(label, policy, arms, horizon):
+        return reason
+    try:
+        check({"problem": arms}, {label: policy}, runs=1, horizon=horizon)
+    except ValueError as error:
+        return str(error)
+    return ""
+
+
+def chapters(policies: dict[str, Policy], space: Any, horizon: int, full: bool) -> list[Chapter]:
+    """The spaces in which policies are judged, those with the same space together.
+
+    Args:
+      space: for all policies; None for the one that suits each.
+      full: also with five arms and at ten times the horizon, and with three states.
+
+    Raises:
+      ValueError: one of a policy's methods fails in its space, with the user's line.
+    """
+    together: dict[str, tuple[Any, dict[str, Policy]]] = {}
+    for label, policy in policies.items():
+        suits = space_of(label, policy) if space is None else space
+        if suits is not None and not refused(label, policy, middle(suits), horizon):
+            check({"problem": middle(suits)}, {label: policy}, runs=1, horizon=horizon)
+            together.setdefault(str(suits), (suits, {}))[1][label] = policy
+    found = []
+    for suits, judged in together.values():
+        found.append(Chapter(suits, horizon, judged))
+        if full:
+            five = dataclasses.replace(suits, arms=5)
+            found += [Chapter(five, horizon, judged)]
+            found += [Chapter(stress.ThreeStateSpace(), horizon, judged)] * isinstance(suits, stress.TwoStateSpace)
+            found += [Chapter(each, 10 * horizon, judged) for each in (suits, five)]
+    return found
+
+
+def space_from_text(text: str) -> Any:
+    """The space that an expression makes, with the names of `jaxbandit.stress`; None for an empty text.
+
+    Raises:
+      ValueError: it makes none.
+    """
+    if not text:
+        return None
+    names = {name: getattr(stress, name) for name in stress.__all__ if name.endswith("Space") and name != "Space"}
+    try:
+        space = eval(text, names | {"stress": stress, "jax": jax, "np": np})
+        space = space() if isinstance(space, type) else space
+        over = space.validate() if hasattr(space, "validate") else None
+        assert over is None and space.dimension
+    except Exception as error:
+        raise ValueError(f"--space {text}: {error}; give one of {', '.join(names)}, with its numbers") from None
+    return space

@@ -1,0 +1,345 @@
+"""The command that judges a policy: policies from text, its tables against direct calls, a whole judgement."""
+
+import csv
+import importlib.util
+import signal
+import sys
+
+import jax
+import numpy as np
+import pytest
+
+import jaxbandit
+from experiments import judge
+from experiments.command_line.options import from_command_line
+from experiments.judging import atlas_card, contract, spaces
+from experiments.judging.policy_text import policies_of, policy_of
+from experiments.judging.settings import Settings
+from experiments.judging.spaces import chapters, middle, space_from_text, space_of
+from jaxbandit import IMEDMC, KLUCB, UCB1, Uniform, atlas, families, metrics, stress
+
+MINE = """
+import jax.numpy as jnp
+import jaxbandit
+from jaxbandit.policies.memory import no_visits
+
+
+@jaxbandit.pytree
+class Mine:
+    scale: float = 1.0
+
+    def init(self, reward):
+        return no_visits(reward)
+
+    def scores(self, key, state, t):
+        mean, plays = state.mean_and_plays()
+        return jnp.where(plays == 0, jnp.inf, mean + self.scale / jnp.sqrt(jnp.maximum(plays, 1)))
+
+    def update(self, state, feedback):
+        return state.counted(feedback)
+
+
+@jaxbandit.pytree
+class Fails(Mine):
+    def scores(self, key, state, t):
+        return state.nothing
+
+
+@jaxbandit.pytree
+class Nan(Mine):
+    def scores(self, key, state, t):
+        return super().scores(key, state, t) + jnp.where(t == 9, jnp.nan, 0.0)
+
+
+def fails():
+    return missing
+"""
+
+REFUSING = """
+
+@jaxbandit.pytree
+class Only(Mine):
+    def validate(self, task):
+        if task.reward.shape != (5, 2):
+            raise ValueError("environment: five arms with two states")
+
+
+@jaxbandit.pytree
+class Never(Mine):
+    def validate(self, task):
+        raise ValueError("environment: never")
+"""
+
+
+@pytest.fixture
+def mine(tmp_path, monkeypatch):
+    """A user's file in the folder that the command is called in."""
+    (tmp_path / "mine.py").write_text(MINE)
+    monkeypatch.chdir(tmp_path)
+    monkeypatch.setattr(sys, "path", list(sys.path))
+    yield tmp_path
+    for name in [name for name in sys.modules if name.startswith("mine")]:
+        del sys.modules[name]
+
+
+def test_a_policy_is_an_expression_or_that_of_a_file(mine):
+    assert policy_of("IMEDMC(exponent=0.5)") == ("IMEDMC(exponent=0.5)", IMEDMC(exponent=0.5))
+    assert policy_of("KLUCB") == ("KLUCB()", KLUCB())
+    assert policy_of("KLUCB(family=Gaussian(2.0))")[1].family == families.Gaussian(2.0)
+    label, policy = policy_of("mine.py:Mine(scale=2.0)")
+    assert label == "Mine(scale=2.0)" and policy.scale == 2.0 and type(policy).__name__ == "Mine"
+    assert policy_of(f"{mine}/mine.py:Mine")[0] == "Mine()"
+    (mine / "other").mkdir()
+    (mine / "other" / "mine.py").write_text(MINE.replace("1.0", "3.0"))
+    both = policies_of(["mine.py:Mine()", "other/mine.py:Mine()"])
+    assert {label: policy.scale for label, policy in both.items()} == {"Mine()": 1.0, "other/mine.py:Mine()": 3.0}
+
+
+@pytest.mark.parametrize(
+    ("text", "said"),
+    [
+        ("none.py:Mine()", "^none.py: there is no such file$"),
+        ("mine.py:Mime()", "^mine.py has no 'Mime'; it has Mine, Fails, Nan; did you mean Mine"),
+        ("mine.py", "^mine.py: which policy.* mine.py:NAME; it has Mine, Fails, Nan$"),
+        ("mine.py:Mine(scal=2)", r"^Mine\(scal=2\): TypeError: .*unexpected keyword argument 'scal'$"),
+        ("mine.py:fails()", "^mine.py, line 35: return missing: NameError: name 'missing' is not defined$"),
+        ("mine.py:Mine(", "not a Python expression"),
+        ("mine.py:3", "^mine.py:3: int is no policy: it has no init, scores, update$"),
+        ("raises.py:Mine", "^raises.py, line 2: x = 1 / 0: ZeroDivisionError: division by zero$"),
+        ("wrong.py:Mine", "^wrong.py, line 2: def f.*: SyntaxError: "),
+        ("empty.py:Mine", "^empty.py has no 'Mine'; it defines nothing that could be a policy$"),
+        ("KLUBC", "^jaxbandit has no 'KLUBC'; it has .*; did you mean KLUCB"),
+        ("families.Poisson()", "Poisson is no policy: it has no init, scores, update$"),
+        ("7", "^7: int is no policy"),
+    ],
+)
+def test_what_is_no_policy_is_refused_by_name(mine, text, said):
+    (mine / "raises.py").write_text("\nx = 1 / 0\n")
+    (mine / "wrong.py").write_text("\ndef f(:\n")
+    (mine / "empty.py").write_text("x = 1\n")
+    with pytest.raises(ValueError, match=said):
+        policy_of(text)
+
+
+def test_the_same_policy_twice_is_refused():
+    with pytest.raises(ValueError, match="KLUCB: given twice"):
+        policies_of(["KLUCB", "KLUCB"])
+
+
+def test_a_method_that_fails_names_the_users_line_before_anything_is_played(mine):
+    asked = Settings(policies=("mine.py:Fails()",))
+    with pytest.raises(
+        ValueError, match=r"policies\['Fails\(\)'\].scores: mine.py, line 25: return state.nothing: Attr"
+    ):
+        judge.run(asked)
+    assert not (mine / "results").exists()
+
+
+def test_a_broken_contract_is_said_in_words(mine):
+    kept, said = contract.verdict("Nan()", policy_of("mine.py:Nan")[1], middle(stress.TwoStateSpace()))
+    assert not kept and said.startswith("breaks the contract: Nan.scores: NaN in round 9")
+    assert contract.verdict("UCB1()", UCB1(), middle(stress.TwoStateSpace())) == (True, contract.KEPT)
+
+
+def test_a_policy_is_judged_in_the_first_space_that_it_plays():
+    class OnlyRestless(Uniform):
+        def validate(self, task):
+            if task.environment.__class__.__name__ != "RestlessArms":
+                raise ValueError("environment: restless arms only")
+
+    class Nowhere(Uniform):
+        def validate(self, task):
+            raise ValueError("environment: none will do")
+
+    assert space_of("a", KLUCB()) == stress.TwoStateSpace()
+    assert space_of("a", KLUCB(family=families.Gaussian(1.0))) == stress.IndependentSpace("gaussian")
+    assert space_of("a", KLUCB(family=families.Poisson())) == stress.IndependentSpace("poisson")
+    assert space_of("a", OnlyRestless()) == stress.RestlessSpace()
+    assert space_of("a", Nowhere()) is None
+    full = chapters({"a": KLUCB(), "b": Nowhere(), "c": UCB1()}, None, 100, full=True)
+    assert [(part.space.arms, type(part.space).__name__, part.horizon) for part in full] == [
+        (2, "TwoStateSpace", 100),
+        (5, "TwoStateSpace", 100),
+        (2, "ThreeStateSpace", 100),
+        (2, "TwoStateSpace", 1000),
+        (5, "TwoStateSpace", 1000),
+    ]
+    assert all(list(part.policies) == ["a", "c"] for part in full)
+    assert spaces.in_words(stress.IndependentSpace("poisson")) == "two arms with independent Poisson rewards"
+
+
+def test_spaces_and_numbers_that_are_none_are_refused():
+    assert space_from_text("TwoStateSpace(arms=3)") == stress.TwoStateSpace(arms=3)
+    assert space_from_text("RestlessSpace") == stress.RestlessSpace() and space_from_text("") is None
+    for text in ("TwoStateSpace(arms=1)", "Space", "3"):
+        with pytest.raises(ValueError, match="--space .*; give one of IndependentSpace, "):
+            space_from_text(text)
+    for name, value in {"runs": 1, "horizon": 0, "budget": 31, "number": 0, "problems": 1, "seed": -1}.items():
+        with pytest.raises(ValueError, match=f"--{name}: "):
+            Settings(policies=("UCB1",), **{name: value}).whole()
+
+
+def test_the_command_line_takes_several_policies():
+    asked = from_command_line(Settings, "judge", "", ["KLUCB", "UCB1(0.2)", "--runs", "7"])
+    assert asked == Settings(policies=("KLUCB", "UCB1(0.2)"), runs=7)
+    assert asked.default_folder(["KLUCB()", "UCB1(0.2)"]) == "results/judge/KLUCB-UCB1_0.2-runs=7"
+    with pytest.raises(SystemExit):
+        from_command_line(Settings, "judge", "", [])
+
+
+SOME = ("best20", "rare Bernoulli", "i.i.d. scenario 1", "restless tenth", "Poisson")
+
+
+def some_of_the_atlas():
+    return {name: atlas[name].arms for name in SOME}
+
+
+@pytest.mark.slow
+def test_problems_of_one_shape_are_played_by_one_program_and_a_changed_policy_has_a_case_of_its_own():
+    def planned(policy):
+        found, left_out = atlas_card.cases(some_of_the_atlas(), {"mine": policy}, 50, 4, jax.random.key(0))
+        assert left_out == {"mine": {}}
+        return found
+
+    first, second = planned(UCB1()), planned(UCB1(bonus=0.2))
+    grouped = sorted([*case["scenarios"]] for name, case in first.items() if name.startswith("mine"))
+    assert grouped == [["Poisson"], ["best20", "i.i.d. scenario 1"], ["rare Bernoulli"], ["restless tenth"]]
+    shared = {name for name in first if name in second}
+    assert {name.split(",")[0] for name in shared} == {"panel"} and len(shared) == 3  # UCB1() is in one panel
+    _, left_out = atlas_card.cases(some_of_the_atlas(), {"mine": IMEDMC()}, 50, 4, jax.random.key(0))
+    assert set(left_out["mine"]) == {"Poisson"} and "IMEDMC" in left_out["mine"]["Poisson"]
+
+
+@pytest.mark.slow
+def test_the_card_is_what_simulate_and_the_metrics_say(small_panel):
+    """Problem by problem, each played alone."""
+    names, judged = ("best20", "i.i.d. scenario 1"), {"mine": UCB1(bonus=0.2)}
+    problems, key = {name: atlas[name].arms for name in names}, jax.random.key(3)
+    planned, _ = atlas_card.cases(problems, judged, 60, 40, key)
+    results = {name: jaxbandit.simulate(**case, progress=False) for name, case in planned.items()}
+    rows = atlas_card.card("mine", judged, atlas_card.measured(results), atlas_card.lower_curves(problems, 60))
+    assert [row["problem"] for row in rows] == list(names)
+    for row in rows:
+        arms = problems[row["problem"]]
+        everybody = judged | PANEL
+        result = jaxbandit.simulate(arms, everybody, key=key, runs=40, horizon=60, times=[30, 60], progress=False)
+        gaps = arms.means().max() - arms.means()
+        finals = {label: (counts[0, 0, :, -1].sum(-1) * gaps).sum(-1) for label, counts in result.visits.items()}
+        means = {label: values.mean() for label, values in finals.items()}
+        least = min(means, key=means.get)
+        assert row["mean"] == pytest.approx(means["mine"])
+        assert row["median"] == pytest.approx(np.median(finals["mine"]))
+        assert row["worst 5%"] == pytest.approx(np.sort(finals["mine"])[-2:].mean())
+        half = 2.0227 * finals["mine"].std(ddof=1) / np.sqrt(40)  # Student's quantile with 39 degrees of freedom
+        assert row["95% high"] - row["mean"] == pytest.approx(half, rel=1e-4)
+        late = np.diff(result.visits["mine"][0, 0].sum(-1), axis=1)[:, 0]
+        assert row["linear share"] == pytest.approx((late[:, gaps > 1e-9].sum(1) >= 3).mean())
+        assert row["rank"] == f"{sorted(means.values()).index(means['mine']) + 1}/3"
+        assert row["least"] == pytest.approx(means[least]) and row["by"] == least.replace("mine", "itself")
+        assert row["times the least"] == pytest.approx(means["mine"] / means[least])
+        curve = jaxbandit.bounds.lower(arms).total * np.log(60)
+        assert row["times the lower bound"] == pytest.approx(means["mine"] / curve)
+
+
+def tiny(*policies, **changed):
+    sizes = {"runs": 6, "horizon": 40, "problems": 2, "budget": 32, "number": 2, "out": "out"}
+    return Settings(policies=policies, **sizes | changed)
+
+
+PANEL = {"KL-UCB": KLUCB(), "UCB1": UCB1()}
+
+
+@pytest.fixture
+def small_panel(monkeypatch):
+    """Policies that compile soon."""
+    monkeypatch.setattr(stress.TwoStateSpace, "panel", lambda space: PANEL)
+
+
+@pytest.fixture
+def small_atlas(small_panel, monkeypatch):
+    monkeypatch.setattr(judge, "problems", lambda: {name: atlas[name].arms for name in ("best20", "Gaussian")})
+    monkeypatch.setattr(judge, "TIMED_SECONDS", 0.05)
+
+
+@pytest.mark.slow
+@pytest.mark.skipif(not importlib.util.find_spec("cmaes"), reason="cmaes is not installed")
+def test_a_whole_judgement_of_two_policies(mine, small_atlas, monkeypatch, capsys):
+    asked = tiny("mine.py:Mine(scale=2.0)", "KLUCB")
+    found = judge.run(asked)
+    printed, page = capsys.readouterr().out, (mine / "out" / "report.html").read_text()
+    for words in ("keeps the contract", "All against all", "Named problems: Mine(scale=2.0)", "times UCB1"):
+        assert words in printed
+    for words in ('name="viewport"', "<h2>4. The worst problems found</h2>", "In short: KLUCB()", "data:image/png"):
+        assert words in page
+    assert 'src="http' not in page and "<script" not in page
+    with open(mine / "out" / "all_1.csv") as file:
+        table = {row["policy"]: row for row in csv.DictReader(file)}
+    assert list(table)[:2] == ["Mine(scale=2.0)", "KLUCB()"] and len(table) == 3  # KL-UCB is judged, under its label
+    assert len(found.worst) == 2
+    for each, result in found.worst:
+        code = each.found[0].problem.code
+        arms = eval(code, {"jaxbandit": jaxbandit})
+        again = jaxbandit.simulate(
+            arms, found.policies, key=asked.key(judge.PICTURES), runs=6, horizon=40, progress=False
+        )
+        for label in found.policies:
+            np.testing.assert_array_equal(again.visits[label][0], result.visits[label][0])
+            cell = float(table[label][f"worst of {each.label}"])
+            assert cell == pytest.approx(metrics.regret(result, label)[:, 0, :, -1].mean())
+        assert code in page.replace("&#x27;", "'") and code in (mine / "out" / "worst_1.csv").read_text() + printed
+    survey = stress.over(
+        stress.TwoStateSpace(),
+        found.policies,
+        panel={"KLUCB()": KLUCB(), "UCB1": UCB1()},
+        problems=2,
+        runs=judge.RUNS,
+        horizon=40,
+        key=asked.key(judge.SPACE),
+        progress=False,
+    )
+    for label in found.policies:
+        np.testing.assert_array_equal(found.surveys[0][1].regrets[label], survey.regrets[label])
+
+    monkeypatch.setattr("jaxbandit.sweeps.loop._play", None)  # what is in the folder is not played again
+    again = judge.run(asked)
+    assert again.cards == found.cards
+    with pytest.raises(ValueError, match="--out out: holds runs = 6, this is 7"):
+        judge.run(tiny("mine.py:Mine(scale=2.0)", "KLUCB", runs=7))
+
+
+@pytest.mark.slow
+@pytest.mark.skipif(not importlib.util.find_spec("cmaes"), reason="cmaes is not installed")
+def test_ctrl_c_in_the_search_says_that_the_same_command_continues(mine, small_atlas, monkeypatch, capsys):
+    whole = judge.run(tiny("KLUCB", out="whole", budget=96))
+    problem, made = stress.TwoStateSpace.problem, iter(range(10**6))
+
+    def interrupting(space, point):
+        if next(made) == 100:  # two problems of the space, some checks, and a search of three generations of 32
+            signal.raise_signal(signal.SIGINT)
+        return problem(space, point)
+
+    previous = signal.signal(signal.SIGINT, signal.default_int_handler)
+    try:
+        monkeypatch.setattr(stress.TwoStateSpace, "problem", interrupting)
+        with pytest.raises(SystemExit) as stopped:
+            judge.run(tiny("KLUCB", budget=96))
+    finally:
+        signal.signal(signal.SIGINT, previous)
+        monkeypatch.setattr(stress.TwoStateSpace, "problem", problem)
+    assert stopped.value.code == 130 and "the same command continues" in capsys.readouterr().out
+    assert not (mine / "out" / "report.html").exists()
+    continued = judge.run(tiny("KLUCB", budget=96))
+    assert continued.cards == whole.cards
+    for (left, _), (right, _) in zip(continued.worst, whole.worst, strict=True):
+        assert [each.problem.code for each in left.found] == [each.problem.code for each in right.found]
+        assert [each.avoidable for each in left.found] == [each.avoidable for each in right.found]
+
+
+@pytest.mark.slow
+def test_what_plays_no_space_is_judged_on_the_named_problems_alone(mine, small_atlas):
+    (mine / "only.py").write_text(MINE + REFUSING)
+    found = judge.run(tiny("only.py:Only()"))
+    assert not found.surveys and not found.worst and list(found.left_out["Only()"]) == ["Gaussian"]
+    assert "plays no space of problems" in " ".join(found.in_words("Only()"))
+    with pytest.raises(ValueError, match="Never.*: plays no problem that there is: .*never"):
+        judge.run(tiny("only.py:Never()", out="never"))
