@@ -308,6 +308,7 @@ def test_a_whole_judgement_of_two_policies(mine, small_atlas, monkeypatch, capsy
 
 
 @pytest.mark.slow
+@pytest.mark.release
 @pytest.mark.skipif(not importlib.util.find_spec("cmaes"), reason="cmaes is not installed")
 def test_ctrl_c_in_the_search_says_that_the_same_command_continues(mine, small_atlas, monkeypatch, capsys):
     whole = judge.run(tiny("KLUCB", out="whole", budget=96))
