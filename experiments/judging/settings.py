@@ -61,13 +61,13 @@ class Settings:
 
     def command(self) -> str:
         """The command that asks for this."""
-        options = [
-            ["--full"] if name == "full" else [f"--{name}", f"{value}"] for name, value in self.changed().items()
-        ]
-        return shlex.join(["python", "-m", "experiments.judge", *self.policies, *itertools.chain(*options)])
+        line = ["python", "-m", "experiments.judge", *self.policies]
+        for name, value in self.changed().items():
+            line += [f"--{name}"] if value is True else [f"--{name}", f"{value}"]
+        return shlex.join(line)
 
     def default_folder(self, labels: list[str]) -> str:
         """The folder of these policies, with the options that differ from their defaults."""
-        changed = [f"{name}={value}" for name, value in self.changed().items()]
+        changed = [f"{name}={value}" for name, value in self.changed().items() if name != "out"]
         parts = [re.sub(r"[^\w.=]+", "_", part).strip("_") for part in [*labels, *changed]]
         return f"results/judge/{'-'.join(parts)[:150]}"
