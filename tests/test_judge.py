@@ -12,7 +12,7 @@ import pytest
 import jaxbandit
 from experiments import judge
 from experiments.command_line.options import from_command_line
-from experiments.judging import atlas_card, contract, spaces
+from experiments.judging import atlas_card, contract, playing, spaces
 from experiments.judging.policy_text import policies_of, policy_of
 from experiments.judging.settings import Settings
 from experiments.judging.spaces import chapters, middle, space_from_text, space_of
@@ -183,6 +183,7 @@ def test_the_command_line_takes_several_policies():
     asked = from_command_line(Settings, "judge", "", ["KLUCB", "UCB1(0.2)", "--runs", "7"])
     assert asked == Settings(policies=("KLUCB", "UCB1(0.2)"), runs=7)
     assert asked.default_folder(["KLUCB()", "UCB1(0.2)"]) == "results/judge/KLUCB-UCB1_0.2-runs=7"
+    assert asked.command() == "python -m experiments.judge KLUCB 'UCB1(0.2)' --runs 7"
     with pytest.raises(SystemExit):
         from_command_line(Settings, "judge", "", [])
 
@@ -257,8 +258,9 @@ def small_panel(monkeypatch):
 
 @pytest.fixture
 def small_atlas(small_panel, monkeypatch):
-    monkeypatch.setattr(judge, "problems", lambda: {name: atlas[name].arms for name in ("best20", "Gaussian")})
-    monkeypatch.setattr(judge, "TIMED_SECONDS", 0.05)
+    named = {name: atlas[name].arms for name in ("best20", "Gaussian")}
+    monkeypatch.setattr(atlas_card, "named_problems", lambda: named)
+    monkeypatch.setattr(playing, "TIMED_SECONDS", 0.05)
 
 
 @pytest.mark.slow
@@ -280,7 +282,7 @@ def test_a_whole_judgement_of_two_policies(mine, small_atlas, monkeypatch, capsy
         code = each.found[0].problem.code
         arms = eval(code, {"jaxbandit": jaxbandit})
         again = jaxbandit.simulate(
-            arms, found.policies, key=asked.key(judge.PICTURES), runs=6, horizon=40, progress=False
+            arms, found.policies, key=asked.key(playing.PICTURES), runs=6, horizon=40, progress=False
         )
         for label in found.policies:
             np.testing.assert_array_equal(again.visits[label][0], result.visits[label][0])
@@ -292,9 +294,9 @@ def test_a_whole_judgement_of_two_policies(mine, small_atlas, monkeypatch, capsy
         found.policies,
         panel={"KLUCB()": KLUCB(), "UCB1": UCB1()},
         problems=2,
-        runs=judge.RUNS,
+        runs=playing.RUNS,
         horizon=40,
-        key=asked.key(judge.SPACE),
+        key=asked.key(playing.SPACE),
         progress=False,
     )
     for label in found.policies:
@@ -308,6 +310,7 @@ def test_a_whole_judgement_of_two_policies(mine, small_atlas, monkeypatch, capsy
 
 
 @pytest.mark.slow
+@pytest.mark.release
 @pytest.mark.skipif(not importlib.util.find_spec("cmaes"), reason="cmaes is not installed")
 def test_ctrl_c_in_the_search_says_that_the_same_command_continues(mine, small_atlas, monkeypatch, capsys):
     whole = judge.run(tiny("KLUCB", out="whole", budget=96))

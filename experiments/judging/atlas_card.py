@@ -10,11 +10,17 @@ import numpy as np
 
 from experiments.judging.spaces import affordable, digest, not_played
 from experiments.reports.tables import Row
-from jaxbandit import IMED, KLUCB, Environment, Policy, Result, Thompson, bounds, metrics, stress
+from jaxbandit import IMED, KLUCB, Environment, Policy, Result, Thompson, atlas, bounds, metrics, stress
 from jaxbandit.base import problem, reward_table
-from jaxbandit.metrics import NO_BEST_ARM
 
+# problems in which plays of an arm that is not the best one may be right, and those in which no arm is the best one
+NOT_LINEAR = ("restless", "observed", "changing", "decision process")
 Cases = dict[str, dict[str, Any]]
+
+
+def named_problems() -> dict[str, Environment]:
+    """The named problems."""
+    return {name: entry.arms for name, entry in atlas.items()}
 
 
 def panel_of(arms: Environment, horizon: int) -> dict[str, Policy]:
@@ -86,7 +92,7 @@ def measured(results: Mapping[str, Result]) -> dict[str, dict[str, Row]]:
     for result in results.values():
         for label in result.labels:
             final = metrics.summary(metrics.regret(result, label)[:, 0, :, -1])
-            share = None if result.problem in NO_BEST_ARM else metrics.linear_share(result, label)
+            share = None if result.problem in NOT_LINEAR else metrics.linear_share(result, label)
             for n, name in enumerate(result.scenarios):
                 found.setdefault(name, {})[label] = {
                     "mean": float(final.mean[n]),

@@ -12,6 +12,8 @@ from experiments.reports.tables import Row
 from jaxbandit import Policy, Result
 from jaxbandit.stress import Survey
 
+MOST = 5  # problems named in a sentence
+
 
 @dataclasses.dataclass
 class Judgement:
@@ -41,7 +43,7 @@ class Judgement:
     def in_words(self, label: str) -> list[str]:
         """A sentence or two of each part."""
         return [
-            f"It {self.contract[label][1]}.",
+            "It keeps the contract." if self.contract[label][0] else f"It {self.contract[label][1]}.",
             self._atlas(label),
             *self._spaces(label),
             *self._worst(label),
@@ -65,15 +67,13 @@ class Judgement:
         if ratios:
             worst = max(ratios, key=ratios.__getitem__)
             said += f", and at worst {ratios[worst]:,.1f} times the least ({worst})"
-        linear = [
-            f"{row['problem']} ({row['linear share']:.0%})"
-            for row in rows
-            if row["linear share"] != "" and float(row["linear share"]) >= 0.01
-        ]
-        many = f" and {len(linear) - 5} more" if len(linear) > 5 else ""
-        return said + (
-            f". Its regret still grows linearly at the end on {', '.join(linear[:5])}{many}." if linear else "."
-        )
+        shares = {str(row["problem"]): float(row["linear share"]) for row in rows if row["linear share"] != ""}
+        linear = sorted((name for name, share in shares.items() if share >= 0.01), key=lambda name: -shares[name])
+        if not linear:
+            return said + "."
+        named = ", ".join(f"{name} ({shares[name]:.0%})" for name in linear[:MOST])
+        many = f" and {len(linear) - MOST} more" if len(linear) > MOST else ""
+        return f"{said}. Regret of some of its runs is still linear at the end on {named}{many}."
 
     def _spaces(self, label: str) -> list[str]:
         said = []
@@ -97,7 +97,7 @@ class Judgement:
                 'No worst problems were searched for: the package cmaes is not installed (pip install -e ".[search]").'
             ]
         return [
-            f"The worst problem found among {each.chapter.title}, costs {found.avoidable} more than with {found.best}: "
+            f"On the worst problem found ({each.chapter.title}) it loses {found.avoidable} more than {found.best}: "
             f"{found.problem.code}"
             for each, _ in self.worst
             if each.label == label

@@ -4,6 +4,7 @@ from __future__ import annotations
 
 import dataclasses
 import re
+import shlex
 from typing import Any
 
 import jax
@@ -53,9 +54,20 @@ class Settings:
         more: dict[str, Any] = {name: times * getattr(self, name) for name, times in FULL.items()} if self.full else {}
         return dataclasses.replace(self, **more)
 
+    def changed(self) -> dict[str, Any]:
+        """The options that differ from their defaults."""
+        fields = [field for field in dataclasses.fields(self) if field.name != "policies"]
+        return {field.name: value for field in fields if (value := getattr(self, field.name)) != field.default}
+
+    def command(self) -> str:
+        """The command that asks for this."""
+        line = ["python", "-m", "experiments.judge", *self.policies]
+        for name, value in self.changed().items():
+            line += [f"--{name}"] if value is True else [f"--{name}", f"{value}"]
+        return shlex.join(line)
+
     def default_folder(self, labels: list[str]) -> str:
         """The folder of these policies, with the options that differ from their defaults."""
-        fields = [field for field in dataclasses.fields(self) if field.name not in ("policies", "out")]
-        changed = [f"{field.name}={value}" for field in fields if (value := getattr(self, field.name)) != field.default]
+        changed = [f"{name}={value}" for name, value in self.changed().items() if name != "out"]
         parts = [re.sub(r"[^\w.=]+", "_", part).strip("_") for part in [*labels, *changed]]
         return f"results/judge/{'-'.join(parts)[:150]}"
