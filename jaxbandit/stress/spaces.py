@@ -11,7 +11,7 @@ from jaxbandit.arguments import LARGEST, choice, integer, number
 from jaxbandit.base import Environment, Family, Policy, described, pytree, static
 from jaxbandit.environments import InitialState
 from jaxbandit.families import Exponential, Gaussian, Poisson
-from jaxbandit.policies import IMED, IMEDMC, KLUCB, TVKLUCB, UCB1, Thompson, ThompsonMC
+from jaxbandit.policies import IMED, IMEDMC, KLUCB, TVKLUCB, UCB1, Thompson
 
 FAMILIES: dict[str, Family | None] = {
     **{"bernoulli": None, "gaussian": Gaussian(1.0), "poisson": Poisson(), "exponential": Exponential()}
@@ -228,7 +228,7 @@ def _check_order(space: Any, low: str, high: str, least: float, most: float) -> 
 def _panel_of_chains() -> dict[str, Policy]:
     return {
         **{"IMED-MC": IMEDMC(), "IMED-MC, exponent 0.5": IMEDMC(exponent=0.5)},
-        **{"KL-UCB": KLUCB(), "TV-KL-UCB": TVKLUCB(), "Thompson-MC": ThompsonMC()},
+        **{"KL-UCB": KLUCB(), "TV-KL-UCB": TVKLUCB()},
     }
 
 
