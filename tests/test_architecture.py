@@ -280,6 +280,7 @@ def test_import_is_light():
     assert not late & set(modules)
 
 
+@pytest.mark.release_cases("False")
 @pytest.mark.slow
 @pytest.mark.parametrize("asked", [True, False])
 def test_compilation_cache_is_for_those_who_ask(tmp_path, asked):

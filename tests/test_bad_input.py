@@ -59,7 +59,7 @@ def test_every_public_name_is_known():
     assert sorted({*NO_CALLS, *BUILT} - public) == []
 
 
-@pytest.mark.release_cases("numbers", "environments")
+@pytest.mark.release_cases("numbers", "environments", "testing")
 @pytest.mark.slow
 @pytest.mark.parametrize("group", GROUPS)
 def test_good_calls_are_good(group):
@@ -100,6 +100,7 @@ def test_few_wrong_arguments(group):
     throw(group, FEW[group])
 
 
+@pytest.mark.release_cases("numbers", "environments", "results", "policies")
 @pytest.mark.slow
 @pytest.mark.parametrize("group", GROUPS)
 def test_many_wrong_arguments(group):

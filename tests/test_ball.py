@@ -76,6 +76,7 @@ def random_values(rng, states, number):
     return np.where(rng.random((number, 1)) < 0.5, rng.random((number, states)), rng.integers(3, size=(number, states)))
 
 
+@pytest.mark.release_cases("5-*", "3-False", "8-False")
 @pytest.mark.slow
 @pytest.mark.parametrize(("states", "double"), CASES)
 def test_ball_maximum_against_the_oracle(states, double):
@@ -221,6 +222,7 @@ def oracle(chains, reward, state, radius):
     return np.array([reference_states.stationary_mean_upper(*case) for case in cases])
 
 
+@pytest.mark.release_cases("5-*", "2-False", "8-False")
 @pytest.mark.slow
 @pytest.mark.parametrize(("states", "double"), CASES)
 def test_stationary_mean_against_the_oracle(states, double):
@@ -255,7 +257,7 @@ def played_chains(rng, states, number):
 
 
 @pytest.mark.slow
-@pytest.mark.release_cases("16-False", "64-False")
+@pytest.mark.release_cases("16-False", "64-False", "16-True")
 @pytest.mark.parametrize(("states", "double"), [(4, False), (16, False), (16, True), (64, False)])
 def test_many_states_against_the_oracle(states, double, accuracy):
     """120 estimates from plays, with the policies' radii, and 10 chains of each kind: within 2e-6 or 1e-9.
@@ -340,6 +342,7 @@ def test_stationary_mean_where_halley_converges_slowly(double):
     assert (error <= (1e-9 if double else 2e-6)).all(), error.max()
 
 
+@pytest.mark.release_cases("True")
 @pytest.mark.slow
 @pytest.mark.parametrize("double", [False, True])
 def test_bisection_moves_its_multiplier_all_the_way(double):

@@ -288,6 +288,7 @@ HIDDEN = hidden([TWO, TWO[::-1]], [[0.2, 0.7], [0.3, 0.6]])
 KNOWING = [(Myopic, MOVING), (Myopic, WAITING), (WhittleBelief, STICKY), (HiddenMyopic, HIDDEN)]
 
 
+@pytest.mark.release_cases("Myopic-RestlessArms0")
 @pytest.mark.slow
 @pytest.mark.parametrize(("policy", "environment"), KNOWING)
 def test_contract(policy, environment):
@@ -295,6 +296,7 @@ def test_contract(policy, environment):
     check_policy(policy.of(environment), environment, plays=2, rounds=20)
 
 
+@pytest.mark.release_cases("Myopic-RestlessArms0", "WhittleBelief-RestlessArms")
 @pytest.mark.slow
 @pytest.mark.parametrize(("policy", "environment"), KNOWING)
 def test_orders_and_tiles_change_nothing(policy, environment):

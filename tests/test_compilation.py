@@ -253,6 +253,7 @@ def test_slices_over_runs_are_those_of_vmap():
     assert "gather" not in evaluated
 
 
+@pytest.mark.release_cases("KLUCBMC-17")
 @pytest.mark.slow
 @pytest.mark.parametrize(("name", "states"), [("TVKLUCB", 4), ("KLUCBMC", 17)])
 def test_many_states_are_played_in_one_piece(name, states):

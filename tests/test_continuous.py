@@ -162,6 +162,7 @@ def uniforms(name, arm, values):
     return known.cdf(values), known.sf(values)
 
 
+@pytest.mark.release_cases("beta", "uniform")
 @pytest.mark.slow
 @pytest.mark.parametrize("name", ["gaussian", "exponential", "beta", "uniform"])
 def test_rewards_have_their_law(name):
@@ -217,6 +218,7 @@ def test_poisson_counts_follow_the_law():
         assert stats.chisquare(cells, law * 300_000).pvalue > 1e-9
 
 
+@pytest.mark.release_cases("poisson", "beta", "uniform")
 @pytest.mark.slow
 @pytest.mark.parametrize("name", ARMS)
 def test_contract(name):

@@ -302,7 +302,7 @@ def test_benchmark_refuses_before_it_times(tmp_path, quick_benchmark, capsys):
     assert "million" not in capsys.readouterr().out
 
 
-@pytest.mark.slow
+@pytest.mark.release
 def test_scalar_loop_plays_the_same_policy():
     """Mean regret of 300 runs against 300 of the simulation's; false-fail rate 1e-9 (6.1 standard errors)."""
     pytest.importorskip("numba")

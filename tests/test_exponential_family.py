@@ -133,7 +133,7 @@ def test_contract_and_rare_moves():
     np.testing.assert_allclose(exponential_family([0.0, 0.0], nearly).transition[1], nearly, rtol=1e-8)
 
 
-@pytest.mark.slow
+@pytest.mark.release
 def test_expected_counts_give_theta_back():
     """Counts n law_x P(x, y): every sequence ends where it began, and theta solves A'(theta) = mean exactly."""
     arms = exponential_family(THETAS, THREE, PAID)

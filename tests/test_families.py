@@ -329,7 +329,7 @@ def test_exact_law_of_ten_rounds(policy):
 
 
 @pytest.mark.slow
-@pytest.mark.release_cases("*-MarkovArms-RoundRobinKLUCB", "TabledChains-*")
+@pytest.mark.release_cases("*-MarkovArms-RoundRobinKLUCB", "TabledChains-*", "*-IMED")
 @pytest.mark.parametrize("policy", [KLUCB, RoundRobinKLUCB, IMED])
 @pytest.mark.parametrize(("family", "arms"), [(FAMILY_2, ARMS_2), (FAMILY_3, ARMS_3)])
 def test_policies_on_chains_keep_the_contract(policy, family, arms):

@@ -147,7 +147,7 @@ def test_policies_of_all_kinds_keep_their_contract(name):
     check_policy(ALL[name](), ARMS, rounds=20)
 
 
-@pytest.mark.slow
+@pytest.mark.release
 def test_played_as_other_arms_are(tmp_path):
     """Stacked, cut, resumed, in a sweep, and in double precision; regret is that of rested arms."""
     other = hidden([TWO] * 3, [[0.1, 0.7], [0.2, 0.5], [0.3, 0.4]])

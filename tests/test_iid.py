@@ -12,7 +12,7 @@ from experiments.published.scenarios import environment
 from jaxbandit import atlas
 
 
-@pytest.mark.slow
+@pytest.mark.release
 def test_a_run_writes_its_folder(tmp_path, capsys, monkeypatch):
     monkeypatch.setattr(iid, "OTHERS", {"KL-UCB-SM": jaxbandit.KLUCB()})  # all of them would take long to compile
     monkeypatch.setattr(iid, "ADAPTIVE", {"TV-KL-UCB": jaxbandit.TVKLUCB()})

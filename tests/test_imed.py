@@ -73,7 +73,7 @@ BESIDE = {
 }
 
 
-@pytest.mark.release_cases("*-gap-0.05-60", "four-states-*")
+@pytest.mark.release_cases("*-gap-0.05-60", "four-states-*", "two-IMEDMC-100")
 @pytest.mark.slow
 @pytest.mark.parametrize(
     ("name", "policy", "runs"),
@@ -182,7 +182,7 @@ class Lists:
             self.left, self.next = sorted(self.next), set()
 
 
-@pytest.mark.release_cases("3-IMEDMC-*")
+@pytest.mark.release_cases("3-IMEDMC-*", "2-IMEDMC-gap-0.1")
 @pytest.mark.slow_cases("*-IMEDMC-*")
 @pytest.mark.parametrize(("name", "fields"), PLAYED)
 @pytest.mark.parametrize("number", [2, 3])

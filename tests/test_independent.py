@@ -111,7 +111,7 @@ def test_empirical_kl_ucb_vectors(counts, radius, index, law):
     assert policy.scores(None, state, t).tolist() == pytest.approx([index, math.inf], abs=2e-6)
 
 
-@pytest.mark.slow
+@pytest.mark.release
 def test_empirical_kl_ucb_of_two_states_is_kl_ucb():
     """The same arms in every round in float64, and the same index but for rounding in float32."""
     arms = two_state([0.5, 0.4, 0.3], [0.4, 0.55, 0.65])
@@ -166,13 +166,14 @@ def independent(reward, arms=3):
 
 
 @pytest.mark.slow
-@pytest.mark.release_cases("empty-0.1-0.83-0.37")
+@pytest.mark.release_cases("empty-0.1-0.83-0.37", "exploration-*")
 @pytest.mark.parametrize(("fields", "reward"), OF_MORE)
 def test_empirical_kl_ucb_of_three_states_in_every_round(fields, reward):
     """In float64, against a root of the divergence by its multiplier; the chain's rows do not matter to it."""
     check_same_arms(reference_states.play, "EmpiricalKLUCB", fields, independent(reward), runs=3, rounds=200)
 
 
+@pytest.mark.release_cases("top-True")
 @pytest.mark.slow
 @pytest.mark.parametrize("fields", [{}, {"top": True}])
 def test_exact_law_of_empirical_kl_ucb_with_three_states(fields):
@@ -363,7 +364,7 @@ REGRETS = {
 }
 
 
-@pytest.mark.slow
+@pytest.mark.release
 def test_regrets_of_scalar_loops():
     """Mean regret at 1,000 and 10,000 against 500 runs of a loop written apart, within 5 combined standard errors.
 

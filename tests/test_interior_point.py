@@ -90,6 +90,7 @@ def check_step(before, after, given, case):
     return length
 
 
+@pytest.mark.release_cases("box")
 @pytest.mark.slow_cases("mean", "box")
 @pytest.mark.parametrize("kind", ["mean", "box", "box and free mean"])
 def test_a_step_is_newtons(kind):

@@ -263,7 +263,7 @@ def small_atlas(small_panel, monkeypatch):
     monkeypatch.setattr(playing, "TIMED_SECONDS", 0.05)
 
 
-@pytest.mark.slow
+@pytest.mark.release
 @pytest.mark.skipif(not importlib.util.find_spec("cmaes"), reason="cmaes is not installed")
 def test_a_whole_judgement_of_two_policies(mine, small_atlas, monkeypatch, capsys):
     asked = tiny("mine.py:Mine(scale=2.0)", "KLUCB")

@@ -135,7 +135,7 @@ def test_whittle_of_restless_arms_that_are_watched():
     assert np.isfinite(Whittle.of(arms).indices).all()  # the long-run average has indices, too
 
 
-@pytest.mark.slow
+@pytest.mark.release
 def test_estimates_give_the_indices_of_their_rows():
     """In float32 and in one elimination for all arms, against that of NumPy."""
     rng = np.random.default_rng(0)

@@ -117,6 +117,7 @@ def test_means_of_the_oracle_have_ratio_zero_and_none_above_has():
     assert (ratio(counts, highest + 1e-7 * (1 - highest), 0)[inside] > level[inside] * (1 - 1e-6)).all()
 
 
+@pytest.mark.release_cases("0.3", "1")
 @pytest.mark.slow
 @pytest.mark.parametrize("gap", [0, 0.03, 0.3, 1])
 def test_search_is_brute_force_for_two_states(gap):
@@ -355,6 +356,7 @@ def test_three_states_in_both_precisions():
     )
 
 
+@pytest.mark.release_cases("1", "2")
 @pytest.mark.slow
 @pytest.mark.parametrize("case", range(6))
 def test_arms_that_hardly_left_a_state(case):

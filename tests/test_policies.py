@@ -74,6 +74,7 @@ VARIANTS = [
 ]
 
 
+@pytest.mark.release_cases("EmpiricalKLUCB-*", "IMEDMC-gap-0.1", "JointKLUCB-clock-arm")
 @pytest.mark.slow_cases(
     "EmpiricalKLUCB-*",
     "TVKLUCB-clock-arm",
@@ -101,13 +102,14 @@ def check_against_reference(name, fields, runs, rounds, reward=None, environment
     check_same_arms(reference.play, name, fields, environment, runs, rounds)
 
 
-@pytest.mark.release_cases("JointKLUCB", "KLUCBMC")
+@pytest.mark.release_cases("JointKLUCB", "KLUCBMC", "KLUCB", "EmpiricalKLUCB", "RoundRobinKLUCB")
 @pytest.mark.slow
 @pytest.mark.parametrize("name", DETERMINISTIC)
 def test_same_arm_as_the_reference_in_every_round(name):
     check_against_reference(name, {}, runs=20, rounds=2000)
 
 
+@pytest.mark.release_cases("EmpiricalKLUCB-exploration-None", "IMEDMC-gap-0.1", "JointKLUCB-*")
 @pytest.mark.slow_cases("IMEDMC-*", "JointKLUCB-*", "EmpiricalKLUCB-*")
 @pytest.mark.parametrize(("name", "fields"), VARIANTS)
 def test_fields_against_the_reference(name, fields):
@@ -130,7 +132,7 @@ def test_rare_transitions_against_the_reference(name, fields):
     check_against_reference(name, fields, runs=5, rounds=2000, environment=arms)
 
 
-@pytest.mark.slow
+@pytest.mark.release
 def test_solvers_play_the_same():
     """The bisection and the default choose alike until two scores come within rounding: at least 99 % of plays."""
     for name in ("KLUCB", "TVKLUCB"):
@@ -208,7 +210,7 @@ def test_markovian():
 
 
 @pytest.mark.slow
-@pytest.mark.release_cases(*(set(ALL) - {"GradientBandit", "RCA", "TVKLUCB", "Thompson", "UCBSM"}))
+@pytest.mark.release_cases(*set(ALL) - {"GradientBandit", "RCA", "TVKLUCB", "Thompson", "UCBSM"}, "TVKLUCB")
 @pytest.mark.parametrize("name", ALL)
 def test_contract(name):
     check_policy(ALL[name]())

@@ -61,7 +61,7 @@ def test_all_policies_that_play_two_states_are_there():
 FEW = {"KLUCB": KLUCB(), "IMEDMC": IMEDMC(), "UCB1": jaxbandit.UCB1()}
 
 
-@pytest.mark.slow
+@pytest.mark.release
 def test_robustness_from_its_command(tmp_path, monkeypatch, capsys):
     monkeypatch.setattr(robustness, "playing_two_states", lambda: FEW)
     monkeypatch.setattr(robustness, "HORIZONS", (100, 200))
@@ -88,7 +88,7 @@ def test_robustness_from_its_command(tmp_path, monkeypatch, capsys):
         robustness.run(robustness.Settings(horizon=300))
 
 
-@pytest.mark.slow
+@pytest.mark.release
 def test_candidates_from_their_command(tmp_path, monkeypatch, capsys):
     monkeypatch.setattr(candidates, "LIBRARY", FEW)
     monkeypatch.setattr(candidates, "TRIED", {"sieve": Sieved(1.0, 10.0, 0.5)})

@@ -175,7 +175,7 @@ def test_every_row_is_the_policy_that_it_names(played):
         assert float(row["mean"]) == pytest.approx(regret.mean(), rel=1e-12)
 
 
-@pytest.mark.slow
+@pytest.mark.release
 def test_pictures_of_a_sweep(played):
     _, folder, _ = played
     pictures = {"regret", "parameter_tv, samples=arm", "parameter_tv, samples=state", "parameter_ucb"}

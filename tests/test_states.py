@@ -31,6 +31,7 @@ OUTSIDE = (3.0, -2.0, 0.43)
 LAWS = [("KLUCBMC", {}), ("TVKLUCB", {}), ("TVKLUCB", {"samples": "state", "clock": "arm"})]
 
 
+@pytest.mark.release_cases("TVKLUCB-samples-*")
 @pytest.mark.slow
 @pytest.mark.parametrize(("name", "fields"), LAWS)
 def test_exact_law_of_six_rounds(name, fields):
@@ -61,7 +62,9 @@ VARIANTS = [
 
 
 @pytest.mark.slow
-@pytest.mark.release_cases("KLUCBMC-samples-*", "TVKLUCB-samples-*", "TVKLUCB-clock-*", "TVKLUCB-distance-squared*")
+@pytest.mark.release_cases(
+    "KLUCBMC-samples-*", "TVKLUCB-samples-*", "TVKLUCB-clock-*", "TVKLUCB-distance-squared*", "TVKLUCB-distance-kl-*"
+)
 @pytest.mark.parametrize(("name", "fields", "reward"), VARIANTS)
 def test_same_arm_as_the_reference_in_every_round(name, fields, reward, monkeypatch):
     """900 rounds in float64; of TV-KL-UCB each verdict on an arm is met at least 50 times, by the reference's count."""
