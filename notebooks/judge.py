@@ -30,8 +30,6 @@ from jaxbandit.policies.memory import no_visits
 jaxbandit.use_all_cores()  # runs are divided among them
 
 # %% tags=["parameters"]
-problems = 64
-budget = 96
 runs = 500
 horizon = 10_000
 
@@ -70,6 +68,7 @@ jaxbandit.testing.check_policy(Eliminating())  # silence is good
 # saved on the same problem, with the same luck.
 
 # %%
+problems, budget = 64, 96  # how many problems are drawn, and how many a search plays
 space = stress.TwoStateSpace()
 panel = {"KL-UCB": jaxbandit.KLUCB(), "IMED-MC": jaxbandit.IMEDMC(exponent=0.55)}
 asked = {"panel": panel, "horizon": horizon, "progress": False}
