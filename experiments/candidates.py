@@ -17,14 +17,15 @@ from pathlib import Path
 from typing import NamedTuple
 
 import jax
+import numpy as np
 
 import jaxbandit
 from experiments.command_line.experiment import begin, finish
 from experiments.command_line.options import Simulation, main, option
-from experiments.reports.tables import Row, Tables
-from experiments.robust.tried import Expecting, Sieved, Tempered
-from jaxbandit import IMED, IMEDMC, KLUCB, TVKLUCB, Policy, ThompsonMC, atlas, metrics, stress
-from jaxbandit.stress import Survey
+from experiments.reports.tables import Row, Tables, in_short
+from experiments.robust.tried import Eliminating, Expecting, Sieved, Tempered
+from jaxbandit import IMED, IMEDMC, KLUCB, MOSS, TVKLUCB, UCB1, Policy, ThompsonMC, atlas, metrics, stress
+from jaxbandit.summaries import Summary, summary
 
 SPACES = ((2, 10_000), (5, 10_000), (2, 100_000), (5, 100_000))  # arms and rounds
 NAMED = ("scenario 1", "i.i.d. high", "best20")
@@ -32,6 +33,7 @@ NAMED_ROUNDS = 10_000
 NEAR = 1.1  # times the best: within a tenth
 LIBRARY: dict[str, Policy] = {
     **{"KLUCB": KLUCB(), "TVKLUCB": TVKLUCB(), "IMED": IMED(), "IMEDMC": IMEDMC()},
+    **{"UCB1": UCB1(), "UCB1, bonus 1": UCB1(bonus=1.0), "UCB1, bonus 3": UCB1(bonus=3.0), "MOSS": MOSS()},
     **{f"IMEDMC, exponent {each:g}": IMEDMC(exponent=each) for each in (0.4, 0.45, 0.5, 0.55, 0.6, 0.7)},
     **{f"ThompsonMC, {a:g}, {b:g}": ThompsonMC(a, b) for a, b in ((1, 1), (1, 3), (1, 10), (0.5, 1), (2, 2))},
 }
@@ -49,6 +51,7 @@ TRIED: dict[str, Policy] = {
         for numbers in ((0.5, 0.0), (1.0, 0.0), (1.0, 0.5), (1.0, 1.0), (2.0, 1.0))
     },
     **{f"Tempered{numbers}": Tempered(*numbers) for numbers in ((1.0, 1.0, 2.0), (1.0, 3.0, 3.0), (1.0, 10.0, 3.0))},
+    **{f"Eliminating({width:g})": Eliminating(width) for width in (0.5, 1.0, 2.0)},
 }
 
 
@@ -62,51 +65,49 @@ class Settings(Simulation):
     named: int = option(1000, "independent runs of each named problem")
 
 
+Regrets = dict[tuple[int, int], dict[str, np.ndarray]]  # by arms and rounds, by policy: mean of each problem [N]
+
+
 class Played(NamedTuple):
     """Everything that was played."""
 
-    chosen: dict[tuple[int, int], Survey]  # by arms and rounds: the half by which one may choose
-    judged: dict[tuple[int, int], Survey]
-    named: dict[str, dict[str, metrics.Summary]]  # by problem and policy
+    chosen: Regrets  # the half by which one may choose
+    judged: Regrets
+    named: dict[str, dict[str, Summary]]  # by problem and policy
 
 
 def play(policies: dict[str, Policy], settings: Settings, folder: Path) -> Played:
-    """Both halves of every space, and the named problems."""
+    """Both halves of every space and the named problems, policy by policy: one more costs only its own play."""
     halves = []
     for name, key in zip(("to choose by", "to judge by"), jax.random.split(settings.key())):
-        surveys = {}
+        regrets: Regrets = {}
         for arms, rounds in (space for space in SPACES if space[1] <= settings.horizon):
             print(f"random problems {name}: {arms} arms, {rounds:,} rounds", flush=True)
-            surveys[arms, rounds] = stress.over(
-                stress.TwoStateSpace(arms=arms),
-                policies,
-                panel={"KLUCB": policies["KLUCB"]},
-                problems=max(2, settings.problems // (4 if rounds > 10_000 else 1)),
-                runs=settings.runs,
-                horizon=rounds,
-                key=key,
-                folder=folder / f"{name}, {arms} arms, {rounds} rounds",
-            )
-        halves.append(surveys)
-    case = {"scenarios": {name: atlas[name].arms for name in NAMED}, "policies": policies, "times": [NAMED_ROUNDS]}
-    case |= {"runs": settings.named, "horizon": NAMED_ROUNDS, "key": settings.key()}
-    result = jaxbandit.sweep({"named": case}, folder / "named")["named"]
-    finals = {label: metrics.pseudo_regret(result, label)[:, 0, :, -1] for label in policies}
-    named = {
-        name: {label: metrics.summary(each[number]) for label, each in finals.items()}
-        for number, name in enumerate(NAMED)
-    }
+            asked = {"problems": max(2, settings.problems // (4 if rounds > 10_000 else 1)), "runs": settings.runs}
+            place = folder / f"{name}, {arms} arms, {rounds} rounds"
+            for label, policy in policies.items():
+                one = {label: policy}
+                asked |= {"panel": one, "horizon": rounds, "key": key, "folder": place / label}
+                found = stress.over(stress.TwoStateSpace(arms=arms), one, **asked)
+                regrets.setdefault((arms, rounds), {})[label] = found.regrets[label].mean(-1)
+        halves.append(regrets)
+    case = {"scenarios": {name: atlas[name].arms for name in NAMED}, "times": [NAMED_ROUNDS], "horizon": NAMED_ROUNDS}
+    case |= {"runs": settings.named, "key": settings.key()}
+    results = jaxbandit.sweep(
+        {label: case | {"policies": {label: policies[label]}} for label in policies}, folder / "named"
+    )
+    finals = {label: metrics.pseudo_regret(result, label)[:, 0, :, -1] for label, result in results.items()}
+    named = {name: {label: summary(each[n]) for label, each in finals.items()} for n, name in enumerate(NAMED)}
     return Played(*halves, named)
 
 
-def ratios(surveys: dict[tuple[int, int], Survey]) -> dict[str, dict[tuple[int, int], float]]:
+def ratios(regrets: Regrets) -> dict[str, dict[tuple[int, int], float]]:
     """Mean regret of each policy over the least of all policies in the same space."""
     found: dict[str, dict[tuple[int, int], float]] = {}
-    for space, each in surveys.items():
-        means = {label: each.mean(label).mean for label in each.labels}
-        least = min(means.values())
-        for label, mean in means.items():
-            found.setdefault(label, {})[space] = mean / least
+    for space, each in regrets.items():
+        least = min(values.mean() for values in each.values())
+        for label, values in each.items():
+            found.setdefault(label, {})[space] = float(values.mean() / least)
     return found
 
 
@@ -116,13 +117,11 @@ def rows_of(played: Played) -> list[Row]:
     rows: list[Row] = []
     for label in sorted(chosen, key=lambda label: max(chosen[label].values())):
         row: Row = {"policy": label}
-        for (arms, rounds), survey in played.judged.items():
-            mean = survey.mean(label)
-            said = f"{mean.mean:,.0f} ± {mean.high - mean.mean:,.0f}"
-            row[f"K = {arms}, {rounds:,}"] = f"{said}  {judged[label][arms, rounds]:.2f}"
-        for name, each in played.named.items():
-            half = float(each[label].high - each[label].mean)
-            row[name] = f"{each[label].mean:,.1f} ± {half:,.1f}  {_over_imed_mc(each, label):.2f}"
+        for (arms, rounds), each in played.judged.items():
+            row[f"K = {arms}, {rounds:,}"] = f"{in_short(each[label])}  {judged[label][arms, rounds]:.2f}"
+        for name, finals in played.named.items():
+            half = float(finals[label].high - finals[label].mean)
+            row[name] = f"{finals[label].mean:,.1f} ± {half:,.1f}  {_over_imed_mc(finals, label):.2f}"
         row["chosen by"] = f"{max(chosen[label].values()):.2f}"
         row["at worst"] = f"{max(judged[label].values()):.2f}"
         row["near everywhere"] = "yes" if is_near(played, label) else "no"
@@ -136,7 +135,7 @@ def is_near(played: Played, label: str) -> bool:
     return max(*ratios(played.judged)[label].values(), *named) <= NEAR
 
 
-def _over_imed_mc(each: dict[str, metrics.Summary], label: str) -> float:
+def _over_imed_mc(each: dict[str, Summary], label: str) -> float:
     return float(each[label].mean / each["IMEDMC"].mean)
 
 

@@ -14,7 +14,7 @@ from jaxbandit.confidence.chain import likeliest_chain, ratio_to
 from jaxbandit.fast import computed_once, exponential, log
 from jaxbandit.policies.imed_mc import Chains, Classes, cycles
 from jaxbandit.policies.leaders import least_index, no_leaders
-from jaxbandit.policies.memory import Transitions, no_transitions
+from jaxbandit.policies.memory import Memory, Transitions, no_transitions, no_visits
 from jaxbandit.policies.thompson import log_gamma
 
 
@@ -94,6 +94,27 @@ class Tempered:
         return computed_once((drawn[:, 0, 1] - of_row[:, 0]) - (drawn[:, 1, 0] - of_row[:, 1]))
 
     def update(self, state: Transitions, feedback: Feedback) -> Transitions:
+        return state.counted(feedback)
+
+
+@pytree
+class Eliminating:
+    """Successive elimination on sample means: of the arms not ruled out, the one with the fewest plays is played.
+
+    An arm is ruled out while its mean + r is less than the largest mean - r, r = sqrt(width log t / (2 T)).
+    """
+
+    width: float = 1.0
+
+    def init(self, reward: Array) -> Memory:
+        return no_visits(reward)
+
+    def scores(self, key: Array, state: Memory, t: Array) -> Array:
+        mean, plays = state.mean_and_plays()
+        radius = jnp.sqrt(self.width * jnp.log(t) / (2 * jnp.maximum(plays, 1)))
+        return jnp.where(mean + radius < jnp.max(mean - radius), -jnp.inf, -plays.astype(float))
+
+    def update(self, state: Memory, feedback: Feedback) -> Memory:
         return state.counted(feedback)
 
 
