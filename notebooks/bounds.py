@@ -32,7 +32,7 @@ runs = 250
 horizon = 200_000
 
 # %%
-chains = jaxbandit.two_state(p01=[0.5, 0.4, 0.3, 0.2, 0.1], p10=[0.4, 0.55, 0.65, 0.65, 0.7])
+chains = jaxbandit.atlas["scenario 1"].arms
 scenarios = {"i.i.d. arms": jaxbandit.bernoulli(chains.means()), "scenario 1": chains}
 policies = {"KL-UCB": jaxbandit.KLUCB(), "IMED": jaxbandit.IMED(), "TV-KL-UCB": jaxbandit.TVKLUCB()}
 result = jaxbandit.simulate(scenarios, policies, runs=runs, horizon=horizon)

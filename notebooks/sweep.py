@@ -38,7 +38,7 @@ runs = 1000
 horizon = 10_000
 
 # %%
-arms = jaxbandit.two_state(p01=[0.5, 0.4, 0.3, 0.2, 0.1], p10=[0.4, 0.55, 0.65, 0.65, 0.7])
+arms = jaxbandit.atlas["scenario 1"].arms
 scales = [0.25, 0.5, 1.0, 2.0]
 exponents = [0.1, 0.15, 0.2, 0.25, 0.3, 0.4]
 folder = tempfile.mkdtemp()  # yours is a folder that stays

@@ -33,7 +33,7 @@ runs = 10_000
 horizon = 20_000
 
 # %%
-arms = jaxbandit.two_state(p01=[0.5, 0.4, 0.3, 0.2, 0.1], p10=[0.4, 0.55, 0.65, 0.65, 0.7])
+arms = jaxbandit.atlas["scenario 1"].arms
 policies = {"KL-UCB-SM": jaxbandit.KLUCB(), "KL-UCB-MC": jaxbandit.KLUCBMC(), "TV-KL-UCB": jaxbandit.TVKLUCB()}
 result = jaxbandit.simulate({"scenario 1": arms}, policies, runs=runs, horizon=horizon)
 result

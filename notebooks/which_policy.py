@@ -33,13 +33,11 @@ runs = 200
 horizon = 50_000
 
 # %%
-p01, p10 = np.array([0.5, 0.4, 0.3, 0.2, 0.1]), np.array([0.4, 0.55, 0.65, 0.65, 0.7])
-bad_arms_slow, best_arm_slow = np.array([1, 1e-3, 1e-3, 1e-3, 1e-3]), np.array([1 / 20, 1, 1, 1, 1])
 scenarios = {
-    "i.i.d. arms": jaxbandit.bernoulli([0.9, 0.8, 0.7, 0.6, 0.5]),
-    "scenario 1": jaxbandit.two_state(p01, p10),
-    "bad arms slow\n(scenario 2)": jaxbandit.two_state(p01 * bad_arms_slow, p10 * bad_arms_slow),
-    "best arm slow": jaxbandit.two_state(p01 * best_arm_slow, p10 * best_arm_slow),
+    "i.i.d. arms": jaxbandit.atlas["i.i.d. high"].arms,
+    "scenario 1": jaxbandit.atlas["scenario 1"].arms,
+    "bad arms slow\n(scenario 2)": jaxbandit.atlas["scenario 2"].arms,
+    "best arm slow": jaxbandit.atlas["best20"].arms,
 }
 policies = {
     "KL-UCB-SM": jaxbandit.KLUCB(),
