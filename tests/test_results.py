@@ -4,7 +4,6 @@ import contextlib
 import dataclasses
 import itertools
 import json
-import os
 import signal
 import zipfile
 
@@ -46,7 +45,7 @@ def test_ctrl_c_waits_for_the_file(result, tmp_path, monkeypatch):
     write = jaxbandit.results.file._write_arrays
 
     def interrupted_write(*args, **kwargs):
-        os.kill(os.getpid(), signal.SIGINT)
+        signal.raise_signal(signal.SIGINT)
         write(*args, **kwargs)
 
     monkeypatch.setattr(jaxbandit.results.file, "_write_arrays", interrupted_write)

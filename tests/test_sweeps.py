@@ -249,7 +249,7 @@ def test_ctrl_c(tmp_path, monkeypatch):
     def interrupted_play(*args):
         calls.append(1)
         if len(calls) == 3:
-            os.kill(os.getpid(), signal.SIGINT)
+            signal.raise_signal(signal.SIGINT)
         return play(*args)
 
     monkeypatch.setattr(jaxbandit.simulation.tiles.Tile, "play", interrupted_play)
