@@ -33,7 +33,7 @@ class IMEDMC:
 
     Args:
       exponent: None, or in (0, 1): the class of the gap T^-exponent, T the arm's plays. It needs no knowledge of the
-        chains, and the same theorem holds; take 0.5 if arms may hardly move.
+        chains, and the same theorem holds; take 0.55 if arms may hardly move.
       gap: None, or in [0, 1]: a class chosen by the user. Both None (default): all chains.
 
     Raises:
