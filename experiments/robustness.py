@@ -18,6 +18,7 @@ from typing import NamedTuple
 
 import numpy as np
 from matplotlib.figure import Figure
+from matplotlib.ticker import LogLocator, NullLocator
 
 import jaxbandit
 from experiments.command_line.experiment import begin, finish
@@ -176,17 +177,33 @@ def in_words(surveys: Surveys, worst: dict[int, Worst], settings: Settings) -> s
 
 def draw_trade_off(surveys: Surveys, worst: dict[int, Worst], settings: Settings) -> Figure:
     """Mean over the space against the worst found, both in units of the panel's least mean over the space."""
-    figure, axes = panels(1, len(worst), (7.5 * len(worst), 6), squeeze=False)
+    figure, axes = panels(1, len(worst), (8.5 * len(worst), 6.5), squeeze=False)
     for ax, (arms, each) in zip(axes[0], worst.items(), strict=True):
         space = surveys[arms, settings.horizon]
         unit = min(space.mean(label).mean for label in space.panel)
-        for label, found in each.found.items():
-            x, y = space.mean(label).mean / unit, max(found.avoidable.mean / unit, 1e-3)
-            colour = COLOURS[2] if label in space.panel else COLOURS[0]
-            ax.plot(x, y, "o", color=colour)
-            ax.annotate(label, (x, y), xytext=(5, 3), textcoords="offset points", fontsize=8)
+        points = {
+            label: (space.mean(label).mean / unit, max(found.avoidable.mean / unit, 1e-2))
+            for label, found in each.found.items()
+        }
         ax.set_xscale("log")
         ax.set_yscale("log")
+        order = sorted(points, key=lambda label: points[label][1])
+        for place, label in zip(np.linspace(0.02, 0.98, len(order)), order, strict=True):
+            colour = COLOURS[2] if label in space.panel else COLOURS[0]
+            ax.plot(*points[label], "o", color=colour)
+            ax.annotate(
+                label,
+                points[label],
+                xytext=(1.04, place),
+                textcoords="axes fraction",
+                va="center",
+                color=colour,
+                arrowprops={"arrowstyle": "-", "color": colour, "alpha": 0.35, "linewidth": 0.8},
+            )
+        for axis in (ax.xaxis, ax.yaxis):
+            axis.set_major_locator(LogLocator(subs=(1, 2, 5)))
+            axis.set_major_formatter("{x:g}")
+            axis.set_minor_locator(NullLocator())
         ax.set_xlabel("mean regret over the space")
         ax.set_ylabel("avoidable regret on the worst problem found")
         ax.set_title(f"{arms} arms, {settings.horizon:,} rounds; unit {unit:,.0f}", fontsize="medium")

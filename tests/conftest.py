@@ -7,6 +7,7 @@ cache of its own. Where few tests are asked for, by name, they run in this proce
 import json
 import os
 import shutil
+import signal
 import sys
 import tempfile
 from collections import Counter
@@ -20,6 +21,7 @@ import pytest
 from tests.cases import TYPED, words
 
 mpl.use("Agg")
+signal.signal(signal.SIGINT, signal.default_int_handler)  # a script's background jobs ignore Ctrl-C
 jax.config.update("jax_num_cpu_devices", 2)
 jax.config.update("jax_numpy_rank_promotion", "raise")
 LEAST = 0.0  # seconds of compiling from which a program is worth a file

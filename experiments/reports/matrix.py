@@ -12,6 +12,7 @@ from matplotlib.figure import Figure
 from experiments.reports.pictures import panels
 
 MOST = 100  # times the least regret, where colours end
+LONGEST = 11  # letters of a word above a column; names with longer ones stand at an angle
 
 
 class Matrix(NamedTuple):
@@ -49,7 +50,7 @@ def draw(parts: dict[str, Matrix], groups: dict[str, int]) -> Figure:
     image = None
     for ax, (title, part) in zip(axes[:, 0], parts.items(), strict=True):
         image = _panel(ax, part, groups, max(widths))
-        ax.set_title(title, loc="left", pad=58, fontweight="bold", fontsize="medium")
+        ax.set_title(title, loc="left", pad=105 if _steep(part) else 58, fontweight="bold", fontsize="medium")
     bar = figure.colorbar(image, ax=axes[:, 0], shrink=0.5, pad=0.01, ticks=[1, 2, 5, 10, 20, 50, 100])
     bar.ax.set_yticklabels(["1", "2", "5", "10", "20", "50", "100 and more"])
     bar.set_label("mean regret, times that of the best policy in this column")
@@ -82,12 +83,19 @@ def _panel(ax: Axes, part: Matrix, groups: dict[str, int], width: float) -> obje
     ax.tick_params(length=0, labelsize=8)
     ax.spines[:].set_visible(False)
     names = [name for name, _ in part.environments]
+    steep = _steep(part)
     for name in dict.fromkeys(names):
         first, many = names.index(name), names.count(name)
         said = name.replace(" ", "\n") if many == 1 else name
         ax.annotate(said, (first + (many - 1) / 2, -0.5), xytext=(0, 17), textcoords="offset points",
-                    ha="center", fontsize=9)  # fmt: skip
+                    fontsize=9, **({"rotation": 35} if steep else {"ha": "center"}))  # fmt: skip
         ax.plot([first - 0.5] * 2, [-0.5, len(part.policies) - 0.5], color="white", linewidth=3)
     for end in np.cumsum(list(groups.values()))[:-1]:
         ax.plot([-0.5, count - 0.5], [end - 0.5] * 2, color="white", linewidth=3)
     return image
+
+
+def _steep(part: Matrix) -> bool:
+    """Whether names above columns stand at an angle: each has one column only, and a word that is wider than it."""
+    names = [name for name, _ in part.environments]
+    return len(set(names)) == len(names) and max(len(word) for name in names for word in name.split()) > LONGEST
