@@ -63,12 +63,13 @@ def survey(policies: dict[str, Policy], settings: Settings, folder: Path) -> Sur
     found = {}
     for arms in ARMS:
         for horizon in (each for each in HORIZONS if each <= settings.most):
-            print(f"{settings.problems} random problems of {arms} arms, {horizon:,} rounds", flush=True)
+            problems = max(2, settings.problems // (4 if horizon > 10_000 else 1))
+            print(f"{problems} random problems of {arms} arms, {horizon:,} rounds", flush=True)
             found[arms, horizon] = stress.over(
                 stress.TwoStateSpace(arms=arms),
                 policies,
                 panel=_panel(policies),
-                problems=max(2, settings.problems // (4 if horizon > 10_000 else 1)),
+                problems=problems,
                 runs=settings.runs,
                 horizon=horizon,
                 key=settings.key(),
@@ -79,10 +80,11 @@ def survey(policies: dict[str, Policy], settings: Settings, folder: Path) -> Sur
 
 def search(policies: dict[str, Policy], arms: int, settings: Settings, folder: Path) -> Worst:
     """Of each policy the worst problem, then all policies on all of these."""
-    found, asked = {}, {"horizon": settings.horizon, "key": settings.key()}
+    found: dict[str, Found] = {}
+    asked = {"horizon": settings.horizon, "key": settings.key()}
     for label, policy in policies.items():
         print(f"the worst problem of {label} with {arms} arms", flush=True)
-        (found[label],) = stress.worst(
+        worst = stress.worst(
             policy,
             stress.TwoStateSpace(arms=arms),
             panel=_panel(policies),
@@ -92,8 +94,9 @@ def search(policies: dict[str, Policy], arms: int, settings: Settings, folder: P
             folder=folder / f"worst of {label}, {arms} arms",
             **asked,
         )
-        if not found[label].judged:
+        if not worst or worst[0].stopped:
             raise KeyboardInterrupt
+        found[label] = worst[0]
     case = {
         "scenarios": {label: each.arms for label, each in found.items()},
         "policies": policies,

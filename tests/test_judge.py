@@ -1,7 +1,6 @@
 """The command that judges a policy: policies from text, its tables against direct calls, a whole judgement."""
 
 import csv
-import importlib.util
 import signal
 import sys
 
@@ -264,7 +263,6 @@ def small_atlas(small_panel, monkeypatch):
 
 
 @pytest.mark.release
-@pytest.mark.skipif(not importlib.util.find_spec("cmaes"), reason="cmaes is not installed")
 def test_a_whole_judgement_of_two_policies(mine, small_atlas, monkeypatch, capsys):
     asked = tiny("mine.py:Mine(scale=2.0)", "KLUCB")
     found = judge.run(asked)
@@ -311,7 +309,6 @@ def test_a_whole_judgement_of_two_policies(mine, small_atlas, monkeypatch, capsy
 
 @pytest.mark.slow
 @pytest.mark.release
-@pytest.mark.skipif(not importlib.util.find_spec("cmaes"), reason="cmaes is not installed")
 def test_ctrl_c_in_the_search_says_that_the_same_command_continues(mine, small_atlas, monkeypatch, capsys):
     whole = judge.run(tiny("KLUCB", out="whole", budget=96))
     problem, made = stress.TwoStateSpace.problem, iter(range(10**6))

@@ -88,6 +88,18 @@ def test_robustness_from_its_command(tmp_path, monkeypatch, capsys):
         robustness.run(robustness.Settings(horizon=300))
 
 
+@pytest.mark.parametrize("found", ["nothing", "a problem"])
+def test_ctrl_c_in_the_search_ends_the_command(tmp_path, monkeypatch, capsys, found):
+    """A search that was stopped returns what it has judged, and the same command has to go on with it."""
+    problem = stress.Found(None, {}, stress.Interval(1.0, 0.0, 2.0), "KLUCB", 1.0, 2, True, stopped=True)
+    monkeypatch.setattr(robustness, "playing_two_states", lambda: FEW)
+    monkeypatch.setattr(robustness, "survey", lambda *_: {})
+    monkeypatch.setattr(stress, "worst", lambda *_, **__: [] if found == "nothing" else [problem])
+    with pytest.raises(SystemExit, match="130"):
+        robustness.run(robustness.Settings(out=str(tmp_path)))
+    assert "the same command continues" in capsys.readouterr().out
+
+
 @pytest.mark.release
 def test_candidates_from_their_command(tmp_path, monkeypatch, capsys):
     monkeypatch.setattr(candidates, "LIBRARY", FEW)
