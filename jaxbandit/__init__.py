@@ -34,13 +34,16 @@ from jaxbandit.fast import use_cache
 from jaxbandit.named_problems import atlas
 from jaxbandit.policies import (
     ALL,
+    CUSUM,
     DMED,
     DSEE,
+    GLR,
     IMED,
     IMEDMC,
     KLUCB,
     KLUCBMC,
     MOSS,
+    MUCB,
     RCA,
     TVKLUCB,
     UCB1,
@@ -52,6 +55,7 @@ from jaxbandit.policies import (
     GradientBandit,
     HiddenMyopic,
     JointKLUCB,
+    KnownBreaks,
     Myopic,
     Oracle,
     PlugInGittins,
@@ -64,6 +68,7 @@ from jaxbandit.policies import (
     Uniform,
     Whittle,
     WhittleBelief,
+    WithDetector,
 )
 from jaxbandit.results import Result
 from jaxbandit.selection import top_arms
@@ -77,6 +82,7 @@ use_cache()
 
 __all__ = [
     "ALL",
+    "CUSUM",
     "DMED",
     "DSEE",
     "IMED",
@@ -89,11 +95,14 @@ __all__ = [
     "Exp3S",
     "Family",
     "Feedback",
+    "GLR",
     "Gittins",
     "GradientBandit",
     "HiddenMyopic",
     "JointKLUCB",
+    "KnownBreaks",
     "MOSS",
+    "MUCB",
     "MarkovArms",
     "Myopic",
     "Oracle",
@@ -114,6 +123,7 @@ __all__ = [
     "Uniform",
     "WhittleBelief",
     "Whittle",
+    "WithDetector",
     "advance",
     "atlas",
     "bernoulli",
