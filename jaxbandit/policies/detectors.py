@@ -70,7 +70,7 @@ class GLR:
       changes: how often arms will change, at least 1; only where alpha is None.
       grid: an integer of at least 1; 1 tests after every play and on every split.
       corners: how many are kept on each side of the hull, an integer of at least 2; where they are more, every
-        second one is dropped, which can only make an alarm later. 32 corners are seldom reached but where rewards drift.
+        second one is dropped, which can only make an alarm later. Only drifting rewards have many.
 
     Raises:
       ValueError: from `simulate` and `check_policy`: a number out of range, missing or not used, or rewards without a
