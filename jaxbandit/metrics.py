@@ -16,6 +16,7 @@ __all__ = [
     "best_arms",
     "best_share",
     "discounted_reward",
+    "dynamic_regret",
     "linear_share",
     "median_interval",
     "paired_difference",
@@ -29,6 +30,8 @@ __all__ = [
 # problems in which a play of an arm is not worth the arm's mean, and those in which no arm is the best one throughout
 JUDGED_BY_REWARD = ("restless", "observed", "restarting", "changing", "decision process")
 NO_BEST_ARM = ("changing", "decision process")
+# what an environment may record as the regret, in the order in which it counts, and what it is called
+RECORDED = {"external_regret": "regret against the best single arm", "dynamic_regret": "dynamic regret"}
 
 
 class Counts(Protocol):
@@ -55,8 +58,9 @@ class Counts(Protocol):
 def regret(result: Counts, label: str) -> np.ndarray:
     """The regret that suits the problem.
 
-    It is `realised_regret` for arms that move by themselves, change, restart or share one state, else `pseudo_regret`.
-    Tables and pictures show this one, and say which it is.
+    It is what the environment has recorded as its "external_regret" or "dynamic_regret", if it has, as arms that change
+    do; else `realised_regret` for arms that move by themselves, change, restart or share one state, and `pseudo_regret`
+    for all others. Tables and pictures show this one, and say which it is.
 
     Args:
       result: of `simulate`.
@@ -75,13 +79,49 @@ def regret(result: Counts, label: str) -> np.ndarray:
     ('realised regret', True)
     """
     check_result(result)
+    if name := _recorded(result):
+        check_label(result, label)
+        return result.recorded[name][label]
     return (realised_regret if result.problem in JUDGED_BY_REWARD else pseudo_regret)(result, label)
 
 
 def regret_name(result: Counts) -> str:
     """What the `regret` of this result is called."""
     check_result(result)
+    if name := _recorded(result):
+        return RECORDED[name]
     return "realised regret" if result.problem in JUDGED_BY_REWARD else "pseudo-regret"
+
+
+def dynamic_regret(result: Counts, label: str) -> np.ndarray:
+    """Sum over rounds of how much more the best M arms of the round pay on average than those that were played.
+
+    For arms that change (`environments.piecewise` and its kin), which count it as they are played: of Bernoulli arms
+    sum_t (max_k m_k(t) - m_{a_t}(t)), m_k(t) the mean of arm k in round t and a_t the arm played.
+
+    Args:
+      result: of `simulate`.
+      label: of a policy.
+
+    Returns:
+      float64 [scenario, variant, run, time], in units of reward.
+
+    Raises:
+      ValueError: there is no such label, or the environment does not record it.
+
+    >>> import jaxbandit
+    >>> arms = jaxbandit.environments.piecewise([51], [[0.9, 0.2], [0.2, 0.9]])
+    >>> result = jaxbandit.simulate(arms, {"first": jaxbandit.Oracle([1.0, 0.0])}, runs=2, horizon=100, times=[50, 100])
+    >>> dynamic_regret(result, "first")[0, 0].round(5).tolist()
+    [[0.0, 35.0], [0.0, 35.0]]
+    """
+    check_label(result, label)
+    if "dynamic_regret" not in result.recorded:
+        raise ValueError(
+            "result: its environment does not record a dynamic regret; arms that change do, or one whose `records` has "
+            '"dynamic_regret"'
+        )
+    return result.recorded["dynamic_regret"][label]
 
 
 def pseudo_regret(result: Counts, label: str) -> np.ndarray:
@@ -230,13 +270,18 @@ def paired_difference(result: Counts, label: str, other: str) -> np.ndarray:
     return difference
 
 
+def _recorded(result: Counts) -> str | None:
+    """The name of the regret that the environment has recorded, for every policy; None if it has none."""
+    return next((name for name in RECORDED if result.recorded.get(name, {}).keys() >= result.visits.keys()), None)
+
+
 def _check_best_arm(result: Counts, name: str) -> None:
     """Refuse results in which no arm is the best one throughout, so that plays of others do not measure a loss."""
     if result.problem in NO_BEST_ARM:
         kind = "arms that change" if result.problem == "changing" else "a decision process"
         raise ValueError(
-            f"result: {name} is for arms with means of their own, and this result is of {kind}; use realised_regret, "
-            "or what the environment records"
+            f"result: {name} is for arms with means of their own, and this result is of {kind}; use regret, or "
+            "realised_regret"
         )
 
 

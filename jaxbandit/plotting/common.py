@@ -24,6 +24,8 @@ if TYPE_CHECKING:
 COLOURS = ("#3f90da", "#ffa90e", "#bd1f01", "#94a4a2", "#832db6", "#a96b59", "#e76300", "#b9ac70")  # petroff8
 MARKERS = "oDPvXs^*"  # in this order, so that similar shapes have colours of different lightness
 STYLES = ("-", "-.", ":")  # of the first eight curves, the next eight and the eight after; quantiles are dashed
+NEVER_NEGATIVE = ("pseudo-regret", "dynamic regret")
+MOST_BREAKS = 30  # that a picture marks
 LINES = ((0, (4, 2)), (0, (1, 1.5)), (0, (6, 2, 1, 2)), (0, (2, 2, 6, 2)))  # of bounds
 
 
@@ -203,8 +205,15 @@ def regret_axis(ax: Axes, result: Result, logarithmic: bool) -> None:
     """Set the axis of regret: it begins at 0, unless it is logarithmic or the regret may be negative."""
     if logarithmic:
         decades(ax, "y")
-    elif metrics.regret_name(result) == "pseudo-regret":
+    elif metrics.regret_name(result) in NEVER_NEGATIVE:
         ax.set_ylim(bottom=0)
+
+
+def breaks_of(result: Result, scenario: int) -> list[int]:
+    """The rounds in which the arms of a scenario change, if they are few; the result tells them."""
+    told = result.provenance.get("scenarios", {}).get(result.scenarios[scenario], {})
+    breaks = [number for number in told.get("breaks", []) if number <= result.times[-1]]
+    return breaks if len(breaks) <= MOST_BREAKS else []
 
 
 def title_of(result: Result, scenario: int, quantiles: Sequence[float]) -> str:

@@ -34,16 +34,18 @@ def as_dataset(result: Contents) -> xarray.Dataset:
         regret = np.concatenate([metrics.regret(result, label) for label in result.labels], axis=1)
     runs, _, arms, states = visits.shape[2:]
     hyperparameters = _hyperparameters(result, variants)
+    numbers = _numbers(result, NAMES | hyperparameters.keys())
     dataset: xarray.Dataset = installed("xarray").Dataset(
         {
             "visits": (DIMENSIONS, visits, {"long_name": "plays that moved the arm to the state"}),
             "regret": (DIMENSIONS[:4], regret, {"long_name": metrics.regret_name(result)}),
             "means": (("scenario", "arm"), result.means.copy(), {"long_name": "long-run reward per play"}),
             **({"reward": _table(result)} if result.reward.size else {}),
-            **_recorded(result, (arms, states), NAMES | hyperparameters.keys()),
+            **_recorded(result, (arms, states), NAMES | hyperparameters.keys() | numbers.keys()),
         },
         coords={
             "scenario": np.array(result.scenarios),
+            **{name: ("scenario", values) for name, values in numbers.items()},
             "policy": np.array([label for label, _ in variants]),
             "variant": ("policy", np.array([variant for _, variant in variants])),
             **{name: ("policy", values) for name, values in hyperparameters.items()},
@@ -87,6 +89,17 @@ def _hyperparameters(result: Contents, variants: list[tuple[str, int]]) -> dict[
         elif all(isinstance(value, int | float) for value in found):
             columns[name] = np.array([each.get(name, np.nan) for each in values], float)
     return columns
+
+
+def _numbers(result: Contents, taken: set[str]) -> dict[str, np.ndarray]:
+    """The single numbers that environments say of themselves, each [scenario]; NaN where one does not."""
+    told = result.provenance.get("scenarios", {})
+    values = [told.get(name, {}) for name in result.scenarios]
+    names = dict.fromkeys(n for each in values for n, value in each.items() if isinstance(value, int | float))
+    return {
+        name if name not in taken else f"scenario_{name}": np.array([each.get(name, np.nan) for each in values], float)
+        for name in names
+    }
 
 
 def _recorded(result: Contents, sizes: tuple[int, int], taken: set[str]) -> dict[str, tuple[Any, np.ndarray]]:

@@ -14,7 +14,7 @@ from numpy.typing import ArrayLike
 
 from jaxbandit.arguments import finite, integer, truth
 from jaxbandit.base import Environment, Policy, Task, check_key, pairing, problem, reward_table, stack
-from jaxbandit.simulation.contracts import check_contract, check_leaves, check_task
+from jaxbandit.simulation.contracts import check_contract, check_leaves, check_task, validate
 from jaxbandit.simulation.recording import OfFour, Record, recorder_programs, recorders_of
 from jaxbandit.simulation.tracing import Program, Shown, Size, Traced, environment_program, one_of, policy_program
 
@@ -31,6 +31,7 @@ class Request:
     policies: dict[str, Policy]  # leaves [V, ...]
     variants: dict[str, int]
     problem: str  # what the environments declare
+    numbers: dict[str, dict[str, Any]]  # name to what each environment says of itself
     means: np.ndarray  # [C, K] float64
     comparator: np.ndarray | None  # [C] float64, what the environments declare
     reward: np.ndarray  # [C, K, S] float64; [C, K, 0] where rewards have no finite table
@@ -120,6 +121,8 @@ def check(
     if plays > 1 and any(pairing(environment) == "shared" for environment in named.values()):
         raise ValueError(f"plays: {plays}; arms that share one state are actions, of which one is taken a round")
     tasks = [Task(each, int(plays), int(horizon), f"scenarios[{name!r}]") for name, each in named.items()]
+    for task in tasks:
+        validate(task.name, task.environment, task)
     listed = _listed(policies, tasks)
     if key is None:  # jax.random.key(0), for which JAX would compile a program
         words: Any = np.zeros(2, np.uint32)
@@ -131,6 +134,7 @@ def check(
         policies={label: stack(variants, f"policies[{label!r}]") for label, variants in listed.items()},
         variants={label: len(variants) for label, variants in listed.items()},
         problem=problem(next(iter(named.values()))),
+        numbers={name: each.numbers() for name, each in named.items() if hasattr(each, "numbers")},
         comparator=_comparator(named, int(plays)),
         means=np.stack([_means(f"scenarios[{name!r}]", each, arms) for name, each in named.items()]),
         reward=np.stack(reward),
