@@ -71,7 +71,8 @@ BELOW = {
         *["interior_point", "interior_point_three_states", "starting_points", "row_divergence_three_states"],
         *["multistart", "many_states", "two_states", "two_states_upper", "likelihood"],
     ],
-    "named_problems": ["arms", "look_up", "entries"],
+    "metrics": ["counts", "regrets", "shares"],
+    "named_problems": ["arms", "look_up", "changing", "entries"],
     "families": ["independent", "tilting", "two_state", "table", "of_chains"],
     "plotting": ["common", "curves", "settings"],
     "results": ["contents", "file", "named_axes", "display", "result"],
@@ -101,6 +102,7 @@ OFFERED = {
     "confidence/row": {"arithmetic"},
     "families": {"tilting"},
     "fast": {"jaxprs.constants", "jaxprs.primitives"},
+    "metrics": {"counts.NO_BEST_ARM", "counts.check_label", "counts.check_result"},
     "results": {"display.variant_names", "file.whole_file", "named_axes", "result.join_times"},
     "simulation": {
         *["contracts.check_task", "fingerprint", "loop.pieces", "memory.check_memory", "progress", "provenance"],
@@ -118,13 +120,14 @@ DOORS = {
     "kl_bound kl_lower kl_upper stationary_mean_lower stationary_mean_upper",
     "divergences": "DISTANCES Distance bernoulli_kl farthest jensen_shannon kl squared_hellinger threshold "
     "total_variation",
-    "environments": "EXAMPLE FamilyFit Fit HiddenArms IndependentArms InitialState MarkovArms RestartingArms "
-    "RestlessArms bernoulli beta exponential exponential_family fit fit_exponential_family gaussian hidden markov "
-    "poisson random_arms restarting restless two_state uniform",
+    "environments": "ChangingArms ChangingMarkovArms EXAMPLE FamilyFit Fit HiddenArms IndependentArms InitialState "
+    "LowerBoundArms MarkovArms RestartingArms RestlessArms bernoulli beta changing_markov exponential "
+    "exponential_family fit fit_exponential_family gaussian hidden lower_bound_instance markov piecewise poisson "
+    "random_arms restarting restless rewards_table sinusoid two_state uniform",
     "families": "Bernoulli Exponential Family Gaussian Poisson TabledChains TwoStateChains chain_family",
     "indices": "WhittleIndices gittins gittins_value rounds_to_record whittle with_start",
-    "metrics": "Summary best_arms best_share discounted_reward linear_share median_interval paired_difference "
-    "pseudo_regret realised_regret regret regret_name summary",
+    "metrics": "Summary best_arms best_share discounted_reward dynamic_regret linear_share median_interval "
+    "paired_difference pseudo_regret realised_regret regret regret_name summary",
     "named_problems": "Atlas NamedProblem atlas",
     "plotting": "COLOURS curve_style plot_batches plot_distribution plot_heatmap plot_parameter plot_pulls plot_regret",
     "policies": "ALL DMED DSEE EmpiricalKLUCB Gittins GradientBandit HiddenMyopic IMED IMEDMC JointKLUCB KLUCB KLUCBMC "

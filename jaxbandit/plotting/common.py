@@ -13,6 +13,7 @@ from matplotlib.ticker import LogFormatterSciNotation, LogLocator, MaxNLocator, 
 
 from jaxbandit import metrics
 from jaxbandit.arguments import as_floats, has, integer, list_of, shown
+from jaxbandit.metrics.counts import check_label, check_result
 from jaxbandit.results.display import variant_names
 
 if TYPE_CHECKING:
@@ -161,14 +162,14 @@ def labels_of(result: Result, labels: Sequence[str] | None) -> Sequence[str]:
     Raises:
       ValueError: one is not in the result.
     """
-    metrics.check_result(result)
+    check_result(result)
     if labels is None:
         return result.labels
     chosen = list_of("labels", labels)
     if not chosen:
         raise ValueError("labels: an empty list; leave it out for all policies")
     for label in chosen:
-        metrics.check_label(result, label, "labels")
+        check_label(result, label, "labels")
     return chosen
 
 
@@ -178,7 +179,7 @@ def check_scenario(result: Result, scenario: int) -> None:
     Raises:
       ValueError: the number is out of range, or nothing is recorded.
     """
-    metrics.check_result(result)
+    check_result(result)
     if not len(result.times):
         raise ValueError("result: stopped before its first recorded round; there is nothing to draw")
     integer("scenario", scenario, -len(result.scenarios), len(result.scenarios) - 1)

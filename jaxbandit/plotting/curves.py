@@ -10,6 +10,7 @@ import numpy as np
 
 from jaxbandit import metrics
 from jaxbandit.arguments import has, integer, list_of, truth
+from jaxbandit.metrics.counts import NO_BEST_ARM, check_label
 from jaxbandit.plotting.common import (
     COLOURS,
     LINES,
@@ -111,12 +112,12 @@ def plot_pulls(result: Result, label: str, *, scenario: int = 0, variant: int = 
     the title names.
     """
     ax = axes_of(ax)
-    metrics.check_label(result, label)
+    check_label(result, label)
     check_scenario(result, scenario)
     number = variant_of(result, label, variant)
     plays = result.visits[label][scenario, number].sum(-1).mean(0)  # [T, K]
     means, best_arms = result.means[scenario], metrics.best_arms(result)[scenario]
-    best_arms = best_arms & (result.problem not in metrics.NO_BEST_ARM)
+    best_arms = best_arms & (result.problem not in NO_BEST_ARM)
     for arm in range(plays.shape[1]):
         best = best_arms[arm]
         ax.plot(
@@ -183,7 +184,7 @@ def plot_batches(
       ValueError: there is no such label or variant, or the runs make no batch of 2 or more.
     """
     ax = axes_of(ax)
-    metrics.check_label(result, label)
+    check_label(result, label)
     check_scenario(result, scenario)
     integer("batch", batch)
     number = variant_of(result, label, variant)
