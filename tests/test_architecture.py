@@ -93,7 +93,7 @@ BELOW = {
         "progress",
         "loop",
     ],
-    "stress": ["spaces", "trials", "asking", "survey", "search"],
+    "stress": ["spaces", "changing_space", "trials", "asking", "survey", "search"],
     "sweeps": ["storage", "loop", "named_axes"],
 }
 # what the `__init__` of a room says that others may take beside the names in its `__all__`: a module, or a name in one
@@ -134,8 +134,8 @@ DOORS = {
     "MOSS Myopic Oracle PlugInGittins PosteriorGittins RCA RoundRobinKLUCB TVKLUCB Thompson ThompsonMC UCB1 UCBSM "
     "Uniform Whittle WhittleBelief",
     "policies.memory": "Memory no_transitions no_visits ratio sample_mean total unit_reward",
-    "stress": "Found IndependentSpace Interval Problem RestlessSpace Space Survey ThreeStateSpace TwoStateSpace over "
-    "worst",
+    "stress": "Found IndependentSpace Interval PiecewiseSpace Problem RestlessSpace Space Survey ThreeStateSpace "
+    "TwoStateSpace over worst",
     "testing": "check_environment check_policy",
 }
 PUBLIC = """

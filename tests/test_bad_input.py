@@ -43,7 +43,7 @@ WhittleIndices Summary COLOURS Atlas NamedProblem atlas Found Interval Problem S
 # of policies, called when these are traced
 BUILT = "MarkovArms HiddenArms IndependentArms RestartingArms RestlessArms play_round".split()
 BUILT += "ChangingArms ChangingMarkovArms LowerBoundArms".split()
-BUILT += "IndependentSpace RestlessSpace ThreeStateSpace TwoStateSpace".split()
+BUILT += "IndependentSpace PiecewiseSpace RestlessSpace ThreeStateSpace TwoStateSpace".split()
 PARTS = "policies.memory"
 
 
