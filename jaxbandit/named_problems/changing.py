@@ -76,7 +76,7 @@ def problems(first: Callable[..., MarkovArms]) -> list[NamedProblem]:
         *[_of_the_thesis(number) for number in LEVELS],
         NamedProblem(
             "never in turn",
-            partial(never_in_turn, 2),
+            partial(never_in_turn, 5),
             "This project, for `experiments.adversary`; the idea is folklore.",
             "A table of rewards in which whoever takes arms in turn is never paid.",
             horizon=10_000,
