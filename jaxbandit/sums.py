@@ -41,11 +41,30 @@ def add_rewards(sums: TwoFloats, arms: Array, rewards: Array) -> TwoFloats:
     [[0.0, 16777216.0], [0.0, 1.0]]
     """
     played = arms[:, None] == jnp.arange(sums.high.shape[0], dtype=arms.dtype)[None]
-    paid = jnp.sum(jnp.where(played, rewards[:, None], 0), axis=0)
-    high, lost = _sum_and_error(sums.high, paid)
+    return add_to_each(sums, jnp.sum(jnp.where(played, rewards[:, None], 0), axis=0))
+
+
+def add_to_each(sums: TwoFloats, numbers: Array) -> TwoFloats:
+    """The sums [K], each with its own number [K] added, as exactly as by `add_rewards`.
+
+    >>> [part.tolist() for part in add_to_each(no_sums(2), jnp.array([1.0, 2.0]))]
+    [[1.0, 2.0], [0.0, 0.0]]
+    """
+    high, lost = _sum_and_error(sums.high, numbers)
     lost = lost + sums.low
     whole = high + lost
     return TwoFloats(whole, lost - (whole - high))
+
+
+def below_largest(sums: TwoFloats) -> Array:
+    """By how much each of the sums [K] falls short of the largest one, [K]: exact to a float's own precision.
+
+    >>> below_largest(TwoFloats(jnp.array([2.0**25, 2.0**25]), jnp.array([0.5, -0.25]))).tolist()
+    [0.0, 0.75]
+    """
+    largest = jnp.max(sums.high)
+    rest = jnp.max(jnp.where(sums.high == largest, sums.low, -jnp.inf))
+    return (largest - sums.high) + (rest - sums.low)
 
 
 def _sum_and_error(x: Array, y: Array) -> tuple[Array, Array]:

@@ -6,6 +6,7 @@ from jaxbandit.policies.beliefs import HiddenMyopic, Myopic
 from jaxbandit.policies.dmed import DMED
 from jaxbandit.policies.empirical_kl_ucb import EmpiricalKLUCB
 from jaxbandit.policies.epochs import DSEE
+from jaxbandit.policies.exponential_weights import Exp3, Exp3S, Rexp3
 from jaxbandit.policies.gradient import GradientBandit
 from jaxbandit.policies.imed import IMED
 from jaxbandit.policies.imed_mc import IMEDMC
@@ -16,6 +17,7 @@ from jaxbandit.policies.learned_gittins import PlugInGittins, PosteriorGittins
 from jaxbandit.policies.regenerative import RCA
 from jaxbandit.policies.thompson import Thompson
 from jaxbandit.policies.thompson_mc import ThompsonMC
+from jaxbandit.policies.tsallis import TsallisINF
 from jaxbandit.policies.tv_kl_ucb import KLUCBMC, TVKLUCB
 from jaxbandit.policies.ucb import MOSS, UCB1, UCBSM
 from jaxbandit.policies.whittle_belief import WhittleBelief
@@ -25,6 +27,8 @@ __all__ = [
     "DMED",
     "DSEE",
     "EmpiricalKLUCB",
+    "Exp3",
+    "Exp3S",
     "Gittins",
     "GradientBandit",
     "HiddenMyopic",
@@ -39,10 +43,12 @@ __all__ = [
     "RCA",
     "PlugInGittins",
     "PosteriorGittins",
+    "Rexp3",
     "RoundRobinKLUCB",
     "TVKLUCB",
     "Thompson",
     "ThompsonMC",
+    "TsallisINF",
     "UCB1",
     "UCBSM",
     "Uniform",

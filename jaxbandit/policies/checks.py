@@ -84,6 +84,38 @@ def suits(policy: Any, task: Task, problems: Sequence[Problem] = ARMS, rewards: 
         )
 
 
+def one_play(policy: Any, task: Task) -> None:
+    """Refuse a task with more than one play a round, for a policy whose source has no rule for more.
+
+    Raises:
+      ValueError: how many plays were asked for.
+    """
+    if task.plays > 1:
+        raise ValueError(f"{type(policy).__name__} plays one arm a round, and plays is {task.plays}; use plays=1")
+
+
+def given_or_follows(policy: Any, numbers: dict[str, Any], sources: dict[str, Any]) -> None:
+    """Refuse a policy that lacks a number and what that follows from, or has both.
+
+    Args:
+      numbers: fields by name, None where they are to follow from the sources.
+      sources: fields by name; all are needed if a number is None, and none if all are given.
+
+    Raises:
+      ValueError: the field and what to give; or a source that is not positive.
+    """
+    left_out = [name for name, value in numbers.items() if value is None]
+    for name, value in sources.items():
+        if left_out and value is None:
+            raise ValueError(f"{left_out[0]}: is not given; give it, or {' and '.join(sources)}, from which it follows")
+        if not left_out and value is not None:
+            raise ValueError(
+                f"{name}: {value} beside {' and '.join(numbers)}; leave it out, or what would follow from it"
+            )
+        if value is not None:
+            number(policy, name, 0, above=True)
+
+
 def family(policy: Any, task: Task) -> None:
     """Refuse a task with other rewards than those of the policy's field `family`, and a field that is not a family.
 
@@ -96,7 +128,12 @@ def family(policy: Any, task: Task) -> None:
         return suits(policy, task, rewards=(0.0, 1.0))
     if isinstance(policy.family, type) or not all(hasattr(policy.family, part) for part in ("divergence", "upper")):
         raise ValueError(f"family: {policy.family!r} is not a family; None or one of jaxbandit.families is needed")
-    policy.family.validate(task.reward)
+    try:
+        policy.family.validate(task.reward)
+    except ValueError as error:
+        if hasattr(policy.family, str(error).partition(":")[0]):  # a field of the family is wrong, not the rewards
+            raise ValueError(f"family: {error}") from None
+        raise
     low, high = policy.family.range
     suits(policy, task, rewards=(float(low), float(high)))
 
