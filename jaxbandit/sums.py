@@ -41,8 +41,12 @@ def add_rewards(sums: TwoFloats, arms: Array, rewards: Array) -> TwoFloats:
     [[0.0, 16777216.0], [0.0, 1.0]]
     """
     played = arms[:, None] == jnp.arange(sums.high.shape[0], dtype=arms.dtype)[None]
-    paid = jnp.sum(jnp.where(played, rewards[:, None], 0), axis=0)
-    high, lost = _sum_and_error(sums.high, paid)
+    return add_to_each(sums, jnp.sum(jnp.where(played, rewards[:, None], 0), axis=0))
+
+
+def add_to_each(sums: TwoFloats, numbers: Array) -> TwoFloats:
+    """The sums [K] with the numbers [K] added, as exact as `add_rewards`."""
+    high, lost = _sum_and_error(sums.high, numbers)
     lost = lost + sums.low
     whole = high + lost
     return TwoFloats(whole, lost - (whole - high))

@@ -127,18 +127,19 @@ DOORS = {
     "pseudo_regret realised_regret regret regret_name summary",
     "named_problems": "Atlas NamedProblem atlas",
     "plotting": "COLOURS curve_style plot_batches plot_distribution plot_heatmap plot_parameter plot_pulls plot_regret",
-    "policies": "ALL DMED DSEE EmpiricalKLUCB Gittins GradientBandit HiddenMyopic IMED IMEDMC JointKLUCB KLUCB KLUCBMC "
-    "MOSS Myopic Oracle PlugInGittins PosteriorGittins RCA RoundRobinKLUCB TVKLUCB Thompson ThompsonMC UCB1 UCBSM "
-    "Uniform Whittle WhittleBelief",
-    "policies.memory": "Memory no_transitions no_visits ratio sample_mean total unit_reward",
+    "policies": "ALL DMED DSEE Discounted DiscountedThompson DiscountedUCB EmpiricalKLUCB Gittins GradientBandit "
+    "HiddenMyopic IMED IMEDMC JointKLUCB KLUCB KLUCBMC MOSS Myopic Oracle PlugInGittins PosteriorGittins RCA "
+    "RoundRobinKLUCB SlidingWindowUCB TVKLUCB Thompson ThompsonMC UCB1 UCBSM Uniform Whittle WhittleBelief Window",
+    "policies.memory": "Memory no_transitions no_visits ratio remembered sample_mean total unit_reward",
     "stress": "Found IndependentSpace Interval Problem RestlessSpace Space Survey ThreeStateSpace TwoStateSpace over "
     "worst",
     "testing": "check_environment check_policy",
 }
 PUBLIC = """
-ALL DMED DSEE EmpiricalKLUCB IMED IMEDMC KLUCB KLUCBMC MOSS RCA Environment Family Feedback Gittins GradientBandit
-HiddenMyopic JointKLUCB MarkovArms Myopic Oracle PlugInGittins Policy PosteriorGittins Result RoundRobinKLUCB TVKLUCB
-Task Thompson ThompsonMC UCB1 UCBSM Uniform Whittle WhittleBelief advance atlas bernoulli bounds chains confidence
+ALL DMED DSEE Discounted DiscountedThompson DiscountedUCB EmpiricalKLUCB IMED IMEDMC KLUCB KLUCBMC MOSS RCA
+Environment Family Feedback Gittins GradientBandit HiddenMyopic JointKLUCB MarkovArms Myopic Oracle PlugInGittins Policy
+PosteriorGittins Result RoundRobinKLUCB SlidingWindowUCB TVKLUCB Task Thompson ThompsonMC UCB1 UCBSM Uniform Whittle
+WhittleBelief Window advance atlas bernoulli bounds chains confidence
 divergences environments families gaussian grid hidden indices initial_carry markov metrics play_round poisson pytree
 random_arms restless run_keys simulate static stress sweep testing to_xarray top_arms two_state use_all_cores
 """.split()

@@ -17,7 +17,8 @@ from jaxbandit.simulation.contracts import check_task
 
 def classes() -> dict[str, type]:
     """Every policy that the package exports: those of `jaxbandit.ALL` in their order, then those that know the arms."""
-    rest = {name: each for name in policies.__all__ if inspect.isclass(each := getattr(policies, name))}
+    named = {name: getattr(policies, name) for name in policies.__all__}
+    rest = {name: each for name, each in named.items() if inspect.isclass(each) and hasattr(each, "scores")}
     return {**jaxbandit.ALL, **rest}
 
 

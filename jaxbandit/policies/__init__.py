@@ -3,9 +3,11 @@
 from jaxbandit.base import Policy
 from jaxbandit.policies.baselines import Oracle, Uniform
 from jaxbandit.policies.beliefs import HiddenMyopic, Myopic
+from jaxbandit.policies.changing import DiscountedThompson, DiscountedUCB, SlidingWindowUCB
 from jaxbandit.policies.dmed import DMED
 from jaxbandit.policies.empirical_kl_ucb import EmpiricalKLUCB
 from jaxbandit.policies.epochs import DSEE
+from jaxbandit.policies.forgetting import Discounted, Window
 from jaxbandit.policies.gradient import GradientBandit
 from jaxbandit.policies.imed import IMED
 from jaxbandit.policies.imed_mc import IMEDMC
@@ -24,6 +26,9 @@ __all__ = [
     "ALL",
     "DMED",
     "DSEE",
+    "Discounted",
+    "DiscountedThompson",
+    "DiscountedUCB",
     "EmpiricalKLUCB",
     "Gittins",
     "GradientBandit",
@@ -40,6 +45,7 @@ __all__ = [
     "PlugInGittins",
     "PosteriorGittins",
     "RoundRobinKLUCB",
+    "SlidingWindowUCB",
     "TVKLUCB",
     "Thompson",
     "ThompsonMC",
@@ -48,6 +54,7 @@ __all__ = [
     "Uniform",
     "WhittleBelief",
     "Whittle",
+    "Window",
 ]
 
 # label to class, for every policy that can be made without arguments; the contract tests run over it
