@@ -7,10 +7,11 @@ from typing import NamedTuple
 
 import jax.numpy as jnp
 import numpy as np
-from jax import Array, lax
+from jax import Array
 from jax.typing import ArrayLike
 
 from jaxbandit.base import Feedback, described, pytree, static
+from jaxbandit.fast import exchange_row
 from jaxbandit.policies.memory import Sums, Transitions, Visits
 from jaxbandit.sums import TwoFloats, add_to_each
 
@@ -212,7 +213,5 @@ def _replaced(rounds: Array, feedback: Feedback, numbers: Array) -> tuple[Array,
       rounds: [length, K].
       numbers: [M], what is kept of each arm played; of the others 0.
     """
-    place = (feedback.t - 1) % rounds.shape[0]
-    old = lax.dynamic_index_in_dim(rounds, place, keepdims=False)
-    new = jnp.zeros_like(old).at[feedback.arms].set(numbers.astype(old.dtype))
-    return old, lax.dynamic_update_index_in_dim(rounds, new, place, 0)
+    new = jnp.zeros_like(rounds[0]).at[feedback.arms].set(numbers.astype(rounds.dtype))
+    return exchange_row(rounds, (feedback.t - 1) % rounds.shape[0], new)
