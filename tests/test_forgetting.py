@@ -1,6 +1,7 @@
 """Policies that forget, against loops that count the whole history anew in every round, as the definitions say."""
 
 import math
+import re
 
 import jax
 import jax.numpy as jnp
@@ -25,16 +26,17 @@ from jaxbandit import (
     Thompson,
     Window,
     bernoulli,
+    run_keys,
     simulate,
     two_state,
 )
 from jaxbandit.confidence import chain_likelihood_ratio
 from jaxbandit.environments import gaussian, uniform
-from jaxbandit.fast import exchange_row
-from jaxbandit.fast.batching import over_runs
+from jaxbandit.fast import PLAIN
 from jaxbandit.policies.memory import no_transitions, no_visits
 from jaxbandit.simulation import memory
 from jaxbandit.simulation.request import check
+from jaxbandit.simulation.rounds import initial_carry, play_chunk
 from jaxbandit.testing import check_policy
 
 ARMS = two_state([0.5, 0.4, 0.3], [0.4, 0.55, 0.65])
@@ -137,33 +139,32 @@ def test_what_is_remembered_after_every_round(kept, plays):
 
 
 def test_sums_of_a_window_do_not_drift():
-    """30,000 rounds of 1e6 and 0.1 in turn, then of 0.1 alone: the mean of ten rounds is 0.1 to a float's precision."""
-    rewards = jnp.where(jnp.arange(30_000) % 2 == 0, 1e6, 0.1).at[-10:].set(0.1)
-    zeros = jnp.zeros((30_000, 1), jnp.int32)
-    feedback = Feedback(zeros, zeros, zeros, rewards[:, None], jnp.arange(1, 30_001))
+    """30,000 rewards of all sizes, then ten of 0.1: their mean is 0.1 to a float's precision; then none is left."""
+    rewards = jnp.asarray(np.random.default_rng(0).lognormal(0, 4, 30_020)).at[30_000:].set(0.1)
+    arms = jnp.where(jnp.arange(30_020) < 30_010, 0, 1)[:, None]
+    feedback = Feedback(arms, 0 * arms, 0 * arms, rewards[:, None], jnp.arange(1, 30_021))
     state = no_visits(jnp.zeros((2, 0)), None, Window(10))
-    state = jax.jit(lambda state: jax.lax.scan(lambda s, f: (s.counted(f), None), state, feedback)[0])(state)
-    np.testing.assert_allclose(state.mean_and_plays()[0], [0.1, 0], rtol=1e-6)
+    means = jax.jit(
+        lambda state: jax.lax.scan(lambda s, f: ((s := s.counted(f)), s.mean_and_plays()[0]), state, feedback)[1]
+    )(state)
+    np.testing.assert_allclose(means[30_009], [0.1, 0], rtol=1e-6)
+    np.testing.assert_allclose(means[30_019], [0, 0.1], rtol=1e-6)
 
 
-def test_a_window_is_written_in_its_place():
-    """No copy of the whole window in the compiled loop: it would take as long as everything else, many times over."""
+@pytest.mark.parametrize("kept", ["counts", "sums"])
+def test_a_window_is_written_in_its_place(kept):
+    """No copy of the whole window in the compiled rounds: it would take 20 times as long as all the rest."""
+    arms = bernoulli([0.5, 0.4, 0.3]) if kept == "counts" else gaussian([0.5, 0.4, 0.3])
+    policy, keys = UCB1(memory=Window(50)), run_keys(jax.random.key(0), jnp.arange(16))
 
-    def play(tables, arms):
-        def one(n, tables):
-            def of_run(table, arm):
-                old, table = exchange_row(table, n % 50, jnp.zeros(3, table.dtype).at[arm].set(1))
-                return table, old
+    def play(carry):
+        return play_chunk(arms, policy, keys, carry, 1, jnp.array([100, 0], jnp.int32), 100)
 
-            return over_runs(of_run)(tables[0], arms)[0], over_runs(of_run)(tables[1], arms)[0]
-
-        return jax.lax.fori_loop(0, 200, one, tables)
-
-    tables = jnp.zeros((50, 3, 16), jnp.int8), jnp.zeros((50, 3, 16))
-    compiled = jax.jit(play, donate_argnums=0).lower(tables, jnp.zeros(16, jnp.int32)).compile().as_text()
-    body = [line for line in compiled.splitlines() if "[50,3,16]" in line.split(" = ")[-1].split("(")[0]]
-    assert any("dynamic-update-slice" in line for line in body)
-    assert not [line for line in body if " copy(" in line]
+    carry = initial_carry(arms, policy, keys)
+    compiled = jax.jit(play, donate_argnums=0).lower(carry).compile().as_text()
+    whole = [line for line in compiled.splitlines() if re.search(r"= \w+\[50,3,16\]", line)]
+    assert any("dynamic-update-slice" in line for line in whole)
+    assert PLAIN or not [line for line in whole if " copy(" in line]
 
 
 # Indices
@@ -240,6 +241,17 @@ def test_scores_on_what_is_remembered(name, fields, forgets, monkeypatch):
                 assert scores.argmax() == np.argmax(expected), t
             else:
                 np.testing.assert_allclose(scores, expected, rtol=1e-6, err_msg=f"round {t + 1}")
+
+
+def test_the_test_for_chains_knows_the_rounds_remembered():
+    """By hand: rows 0.25 apart; the threshold is 100^(-1/4) = 0.316 or 300^(-1/4) = 0.24, by the window."""
+    for length, markovian in ((100, False), (300, True)):
+        policy = TVKLUCB(memory=Window(length))
+        state = policy.init(jnp.array([[0.0, 1.0], [0.0, 1.0]]))
+        counts = jnp.array([[[6, 2], [2, 2]], [[1, 1], [1, 1]]])
+        state = state._replace(kept=state.kept._replace(counts=counts))
+        assert policy.markovian(state, jnp.int32(10**6)).tolist() == [markovian, False]
+        assert policy.markovian(state, jnp.int32(17)).tolist() == [False, False]  # 0.5
 
 
 @pytest.mark.slow_cases("MOSS", "UCBSM", "EmpiricalKLUCB", "KLUCBMC", "RoundRobinKLUCB", "IMEDMC", "TVKLUCB")
@@ -337,7 +349,7 @@ FORGETFUL = {
 }
 
 
-@pytest.mark.slow_cases(*(f"*{name}*" for name in ("window", "discount")))
+@pytest.mark.slow_cases("*window", "*discount", "discounted-Thompson")
 @pytest.mark.parametrize("policy", [pytest.param(each, id=name.replace(" ", "-")) for name, each in FORGETFUL.items()])
 def test_contract(policy):
     check_policy(policy)
