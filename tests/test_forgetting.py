@@ -377,13 +377,13 @@ def test_leaders_are_played_before_an_index_below_zero():
 # What is refused, and what is counted before
 
 REFUSED = [
-    (KLUCB(memory=Discounted(1.0)), {}, r"\.memory: 1.0 lies outside \(0, 1\)"),
-    (KLUCB(memory=Discounted(0.0)), {}, r"\.memory: 0.0 lies outside"),
-    (UCB1(memory=Discounted("x")), {}, r"\.memory: 'x' is not a number"),
-    (UCB1(memory=Window(0)), {}, r"\.memory: 0 is not among the integers from 1 on"),
-    (UCB1(memory=Window(2.5)), {}, r"\.memory: 2.5 is not an integer"),
-    (UCB1(memory=Window(True)), {}, r"\.memory: True is not an integer"),
-    (UCB1(memory=Window(11)), {}, r"\.memory: a window of 11 rounds is longer than the horizon, 10"),
+    (KLUCB(memory=Discounted(1.0)), {}, r"\.memory: discount: 1.0 lies outside \(0, 1\)"),
+    (KLUCB(memory=Discounted(0.0)), {}, r"\.memory: discount: 0.0 lies outside"),
+    (UCB1(memory=Discounted("x")), {}, r"\.memory: discount: 'x' is not a number"),
+    (UCB1(memory=Window(0)), {}, r"\.memory: length: 0 is not among the integers from 1 on"),
+    (UCB1(memory=Window(2.5)), {}, r"\.memory: length: 2.5 is not an integer"),
+    (UCB1(memory=Window(True)), {}, r"\.memory: length: True is not an integer"),
+    (UCB1(memory=Window(11)), {}, r"\.memory: length: a window of 11 rounds is longer than the horizon, 10"),
     (UCB1(memory=0.99), {}, r"\.memory: 0.99 is no memory; give None, Discounted\(0.99\) or Window\(500\)"),
     (DiscountedUCB(), {}, r"\.discount: give a discount, or both"),
     (DiscountedUCB(horizon=10), {}, r"\.discount: give a discount, or both"),

@@ -113,9 +113,9 @@ def memory(policy: Any, task: Task, states: int | None = None) -> None:
     """
     found = policy.memory
     if isinstance(found, Discounted):
-        arguments.number("memory", found.discount, 0, 1, above=True, below=True, hint=GRID)
+        arguments.number("memory: discount", found.discount, 0, 1, above=True, below=True, hint=GRID)
     elif isinstance(found, Window):
-        window("memory", found.length, task)
+        window("memory: length", found.length, task)
     elif found is not None:
         raise ValueError(f"memory: {arguments.shown(found)} is no memory; give None, Discounted(0.99) or Window(500)")
     if found is not None and states is not None and task.reward.shape[1] > states:
