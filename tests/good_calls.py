@@ -133,7 +133,13 @@ ENVIRONMENTS = {
 POLICIES = {
     "DMED": policy(jaxbandit.DMED, plus=True),
     "DSEE": policy(jaxbandit.DSEE, D=10.0),
-    "EmpiricalKLUCB": policy(jaxbandit.EmpiricalKLUCB, exploration=1.0, top=False, solver="halley"),
+    "Discounted": policy(lambda **given: jaxbandit.UCB1(memory=jaxbandit.Discounted(**given)), discount=0.9),
+    "DiscountedThompson": policy(jaxbandit.DiscountedThompson, IID, discount=0.9, a=1.0, b=1.0),
+    "DiscountedUCB": policy(jaxbandit.DiscountedUCB, IID, discount=0.9, xi=0.6),
+    "DiscountedUCB by changes": policy(jaxbandit.DiscountedUCB, IID, discount=None, xi=0.6, horizon=100, changes=2),
+    "EmpiricalKLUCB": policy(
+        jaxbandit.EmpiricalKLUCB, exploration=1.0, top=False, solver="halley", memory=jaxbandit.Window(3)
+    ),
     "Exp3": policy(jaxbandit.Exp3, gamma=0.1, horizon=None),
     "Exp3S": policy(jaxbandit.Exp3S, gamma=None, alpha=0.1, horizon=100, hardness=2),
     "Gittins": policy(jaxbandit.Gittins, indices=PAID, unseen=[0.5, 0.5]),
@@ -146,7 +152,11 @@ POLICIES = {
     "IMED": policy(jaxbandit.IMED, family=None),
     "IMEDMC": policy(jaxbandit.IMEDMC, exponent=0.5, gap=None),
     "JointKLUCB": policy(jaxbandit.JointKLUCB, exploration=1.0, clock="round"),
-    "KLUCB": policy(jaxbandit.KLUCB, exploration=1.0, solver="halley", family=None, horizon=None, clock="round"),
+    "KLUCB": policy(
+        jaxbandit.KLUCB,
+        **{"exploration": 1.0, "solver": "halley", "family": None, "horizon": None, "clock": "round"},
+        memory=jaxbandit.Discounted(0.9),
+    ),
     "KLUCBMC": policy(jaxbandit.KLUCBMC, exploration=1.0, unvisited=1.0, samples="arm", solver="halley"),
     "MOSS": policy(jaxbandit.MOSS, horizon=100),
     "Myopic": policy(jaxbandit.Myopic, RESTLESS, transition=ROWS, initial=STARTS, passive=ROWS),
@@ -158,6 +168,8 @@ POLICIES = {
     "Rexp3": policy(jaxbandit.Rexp3, gamma=0.1, batch=5, horizon=None, budget=None),
     "Rexp3 by budget": policy(jaxbandit.Rexp3, gamma=None, horizon=100, budget=2.0),
     "RoundRobinKLUCB": policy(jaxbandit.RoundRobinKLUCB, exploration=1.0, solver="halley", family=None, delta=0.0),
+    "SlidingWindowUCB": policy(jaxbandit.SlidingWindowUCB, IID, window=3, xi=0.6),
+    "SlidingWindowUCB by changes": policy(jaxbandit.SlidingWindowUCB, IID, window=None, xi=0.6, horizon=3, changes=2),
     "TVKLUCB": policy(
         jaxbandit.TVKLUCB,
         **{"exploration": 1.0, "unvisited": 1.0, "exponent": 0.25, "scale": 1.0, "samples": "arm", "clock": "round"},
@@ -170,6 +182,7 @@ POLICIES = {
     "UCBSM": policy(jaxbandit.UCBSM, L=343.0),
     "Uniform": policy(jaxbandit.Uniform),
     "Whittle": policy(jaxbandit.Whittle, indices=PAID, unseen=[0.5, 0.5]),
+    "Window": policy(lambda **given: jaxbandit.UCB1(memory=jaxbandit.Window(**given)), length=3),
     "Whittle.of": Call(jaxbandit.Whittle.of, {"arms": ARMS, "discount": 0.9}),
     "WhittleBelief": policy(
         jaxbandit.WhittleBelief, RESTLESS, transition=RESTLESS.transition, initial=STARTS, discount=0.9

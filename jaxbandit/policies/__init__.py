@@ -3,10 +3,12 @@
 from jaxbandit.base import Policy
 from jaxbandit.policies.baselines import Oracle, Uniform
 from jaxbandit.policies.beliefs import HiddenMyopic, Myopic
+from jaxbandit.policies.changing import DiscountedThompson, DiscountedUCB, SlidingWindowUCB
 from jaxbandit.policies.dmed import DMED
 from jaxbandit.policies.empirical_kl_ucb import EmpiricalKLUCB
 from jaxbandit.policies.epochs import DSEE
 from jaxbandit.policies.exponential_weights import Exp3, Exp3S, Rexp3
+from jaxbandit.policies.forgetting import Discounted, Window
 from jaxbandit.policies.gradient import GradientBandit
 from jaxbandit.policies.imed import IMED
 from jaxbandit.policies.imed_mc import IMEDMC
@@ -26,6 +28,9 @@ __all__ = [
     "ALL",
     "DMED",
     "DSEE",
+    "Discounted",
+    "DiscountedThompson",
+    "DiscountedUCB",
     "EmpiricalKLUCB",
     "Exp3",
     "Exp3S",
@@ -45,6 +50,7 @@ __all__ = [
     "PosteriorGittins",
     "Rexp3",
     "RoundRobinKLUCB",
+    "SlidingWindowUCB",
     "TVKLUCB",
     "Thompson",
     "ThompsonMC",
@@ -54,6 +60,7 @@ __all__ = [
     "Uniform",
     "WhittleBelief",
     "Whittle",
+    "Window",
 ]
 
 # label to class, for every policy that can be made without arguments; the contract tests run over it
