@@ -395,9 +395,9 @@ REFUSED = [
     (SlidingWindowUCB(), {}, r"\.window: give a window, or both"),
     (SlidingWindowUCB(horizon=10_000, changes=2), {}, r"\.window: a window of 429 rounds is longer than the horizon"),
     (SlidingWindowUCB(horizon=[3], changes=1), {}, r"\.horizon: \[3\] is not a number"),
-    (SlidingWindowUCB(3), {"plays": 2}, ": SlidingWindowUCB is for one play a round"),
+    (SlidingWindowUCB(3), {"plays": 2}, ": SlidingWindowUCB plays one arm a round"),
     (DiscountedThompson(1.0), {}, r"\.discount: 1.0 lies outside"),
-    (DiscountedThompson(0.9), {"plays": 2}, ": DiscountedThompson is for one play a round"),
+    (DiscountedThompson(0.9), {"plays": 2}, ": DiscountedThompson plays one arm a round"),
 ]
 
 
