@@ -18,7 +18,17 @@ from jax import Array
 from jax.lax import GatherScatterMode
 
 from jaxbandit.fast import comparisons
-from jaxbandit.fast.jaxprs import CALLS, ELEMENTWISE, FOLDS, called, evaluate, out_of_bounds, parts_of_scan, points
+from jaxbandit.fast.jaxprs import (
+    CALLS,
+    ELEMENTWISE,
+    FOLDS,
+    called,
+    depending,
+    evaluate,
+    out_of_bounds,
+    parts_of_scan,
+    points,
+)
 from jaxbandit.fast.random_bits import threefry
 from jaxbandit.fast.switch import PLAIN
 
@@ -96,6 +106,10 @@ def _apply(equation: Any, inputs: list[Value], runs: int) -> list[Value]:
     batched = any(has for _, has in inputs)
     if name == "scan" and batched:
         return _scan(parameters, inputs, runs)
+    if name == "while" and batched:
+        ended = _while(parameters, inputs, runs)
+        if ended is not None:
+            return ended
     if name in ("gather", "scatter", "scatter-add") and batched:
         found = _by_comparison(name, equation, inputs, runs)
         if found is not None:
@@ -171,6 +185,33 @@ def _scan(parameters: dict[str, Any], inputs: list[Value], runs: int) -> list[Va
         unroll=parameters["unroll"],
     )
     return [(value, True) for value in [*carry, *collected]]
+
+
+def _while(parameters: dict[str, Any], inputs: list[Value], runs: int) -> list[Value] | None:
+    """A loop that ends for all runs together; None where its end depends on the run."""
+    first = parameters["cond_nconsts"]
+    second = first + parameters["body_nconsts"]
+    of_end, of_turn, start = inputs[:first], inputs[first:second], inputs[second:]
+    end, turn = parameters["cond_jaxpr"], parameters["body_jaxpr"]
+    has = [has for _, has in start]
+    for _ in has:  # a turn may carry the runs on from one value to the next
+        after = depending(turn.jaxpr, [*(has for _, has in of_turn), *has])
+        has = [before or now for before, now in zip(has, after, strict=True)]
+    if any(depending(end.jaxpr, [*(has for _, has in of_end), *has])):
+        return None
+
+    def full(values: Sequence[Value]) -> list[Array]:
+        return [_everywhere(value, runs) if wide else value[0] for value, wide in zip(values, has, strict=True)]
+
+    def goes_on(carry: Any) -> Array:
+        values = [*of_end, *zip(carry, has, strict=True)]
+        return _evaluate(end.jaxpr, end.consts, values, runs)[0][0]
+
+    def once(carry: Any) -> list[Array]:
+        values = [*of_turn, *zip(carry, has, strict=True)]
+        return full(_evaluate(turn.jaxpr, turn.consts, values, runs))
+
+    return list(zip(jax.lax.while_loop(goes_on, once, full(start)), has, strict=True))
 
 
 def _by_comparison(name: str, equation: Any, inputs: list[Value], runs: int) -> Array | None:

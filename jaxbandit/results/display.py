@@ -33,7 +33,8 @@ def as_text(result: Contents) -> str:
     variants = {label: result.visits[label].shape[1] for label in result.labels}
     policies = _some([label if n == 1 else f"{label} ({n} variants)" for label, n in variants.items()])
     played = f"{_count(_runs(result), 'run')}, {_rounds(result)}, {_count(result.plays, 'play')} a round"
-    return f"Result({_some(result.scenarios)}; {policies}; {played}; {_memory(result)})"
+    late = f"feedback {_lateness(result)}; " if _lateness(result) else ""
+    return f"Result({_some(result.scenarios)}; {policies}; {played}; {late}{_memory(result)})"
 
 
 def as_html(result: Contents) -> str:
@@ -50,10 +51,11 @@ def as_html(result: Contents) -> str:
         "runs": f"{runs:,}, numbers {first:,} to {first + runs - 1:,}",
         "rounds": f"{_rounds(result)}; {recorded}{go_on}",
         "plays": f"{result.plays:,} a round",
+        "feedback": _lateness(result),
         "memory": _memory(result),
         "made with": _some([*versions, f"key {result.asked.get('key', 'unknown')}"]),
     }
-    tables = _table("Result", (), [*facts.items()]) + _policies(result) + _regret(result)
+    tables = _table("Result", (), [fact for fact in facts.items() if fact[1]]) + _policies(result) + _regret(result)
     return f'<div class="jaxbandit"><style>{STYLE}</style>{tables}</div>'
 
 
@@ -171,6 +173,18 @@ def _rounds(result: Contents) -> str:
     return (
         f"{_count(result.horizon, 'round')}" if result.complete else f"{result.rounds:,} of {result.horizon:,} rounds"
     )
+
+
+def _lateness(result: Contents) -> str:
+    """When feedback reached the policies, and of how many rounds it did not; empty where it came at once."""
+    delay, batch = result.asked.get("delay", 0), result.asked.get("batch", 1)
+    together = f"of {_count(batch, 'round')} at once" if batch > 1 else ""
+    late = [part for part in (together, f"{_count(delay, 'round')} late" if delay else "") if part]
+    if not late:
+        return ""
+    lost = result.rounds - max(0, result.rounds - delay) // batch * batch
+    end = "never reached the policies" if result.complete else "is still under way"
+    return ", ".join(late) + (f"; that of the last {_count(lost, 'round')} {end}" if lost else "")
 
 
 def _memory(result: Contents) -> str:

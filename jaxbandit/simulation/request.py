@@ -15,6 +15,7 @@ from numpy.typing import ArrayLike
 from jaxbandit.arguments import finite, integer, truth
 from jaxbandit.base import Environment, Policy, Task, check_key, pairing, problem, reward_table, stack
 from jaxbandit.simulation.contracts import check_contract, check_leaves, check_task
+from jaxbandit.simulation.late_news import late
 from jaxbandit.simulation.recording import OfFour, Record, recorder_programs, recorders_of
 from jaxbandit.simulation.tracing import Program, Shown, Size, Traced, environment_program, one_of, policy_program
 
@@ -40,6 +41,8 @@ class Request:
     horizon: int
     plays: int
     shuffle: bool
+    delay: int
+    batch: int
     times: np.ndarray  # [T] int64
     recorders: dict[str, dict[str, OfFour]]  # label to name to function(environment_state, policy_state, t, policy)
     traced: Traced
@@ -49,6 +52,12 @@ class Request:
         """K and S of the visits: plays are counted as visits of one state where rewards have no finite table."""
         _, arms, states = self.reward.shape
         return arms, max(states, 1)
+
+    @property
+    def players(self) -> dict[str, Policy]:
+        """The policies as they play, by label: their news may come late."""
+        shown = self.traced.environment.shapes.feedback
+        return {label: late(policy, self.delay, self.batch, shown) for label, policy in self.policies.items()}
 
     @property
     def shapes(self) -> dict[str, dict[str, Any]]:
@@ -74,6 +83,8 @@ def check(
     times: ArrayLike | None = None,
     shuffle: bool = False,
     record: Record | None = None,
+    delay: int = 0,
+    batch: int = 1,
 ) -> Request:
     """The arguments of `simulate` as a `Request`.
 
@@ -119,6 +130,7 @@ def check(
         raise ValueError(f"horizon: {horizon} is beyond 2^31 - 1, where counts of rounds overflow")
     if plays > 1 and any(pairing(environment) == "shared" for environment in named.values()):
         raise ValueError(f"plays: {plays}; arms that share one state are actions, of which one is taken a round")
+    delay, batch = _lateness(delay, batch, int(horizon))
     tasks = [Task(each, int(plays), int(horizon), f"scenarios[{name!r}]") for name, each in named.items()]
     listed = _listed(policies, tasks)
     if key is None:  # jax.random.key(0), for which JAX would compile a program
@@ -140,6 +152,8 @@ def check(
         horizon=int(horizon),
         plays=int(plays),
         shuffle=truth("shuffle", shuffle),
+        delay=delay,
+        batch=batch,
         times=_times(times, int(horizon)),
         recorders={label: {} for label in listed},
         traced=Traced(_UNTRACED, {}, {}),
@@ -162,14 +176,34 @@ def _traced(request: Request, record: Record | None) -> Request:
             f'{where}.records: rewards have no finite table, so the environment needs to record "rewards", [K], what '
             "each arm has paid (see jaxbandit.Environment)"
         )
-    policies = {
-        label: policy_program(f"policies[{label!r}]", one_of(policy), size, shown, request.shuffle)
-        for label, policy in request.policies.items()
-    }
+
+    def programs_of(policies: dict[str, Policy]) -> dict[str, Program]:
+        return {
+            label: policy_program(f"policies[{label!r}]", one_of(policy), size, shown, request.shuffle)
+            for label, policy in policies.items()
+        }
+
+    policies = programs_of(request.policies)
     states = {label: program.shapes for label, program in policies.items()}
     recorders = recorders_of(record, list(policies), list(shown.records))
     programs = recorder_programs(recorders, shown.state, states, request.policies)
-    return replace(request, recorders=recorders, traced=Traced(environment, policies, programs))
+    request = replace(request, recorders=recorders, traced=Traced(environment, policies, programs))
+    if request.delay == 0 and request.batch == 1:
+        return request
+    return replace(request, traced=request.traced._replace(policies=programs_of(request.players)))
+
+
+def _lateness(delay: int, batch: int, horizon: int) -> tuple[int, int]:
+    """By how many rounds feedback is late, and how many rounds' feedback comes at once, checked."""
+    delay, batch = integer("delay", delay, 0, 2**31 - 1), integer("batch", batch, 1, 2**31 - 1)
+    if (delay or batch > 1) and delay + batch > horizon:
+        name = "delay" if delay else "batch"
+        first = f"after round {delay + batch:,}" + (f", with batch={batch}" if delay and batch > 1 else "")
+        raise ValueError(
+            f"{name}: {delay or batch} rounds; the first feedback would reach the policies {first}, and there are "
+            f"{horizon:,} rounds (the horizon)"
+        )
+    return int(delay), int(batch)
 
 
 def _listed(policies: Policies, tasks: list[Task]) -> dict[str, list[Policy]]:
