@@ -177,6 +177,23 @@ def test_a_score_without_a_number_is_seen():
         simulate(ARMS, {"d": Divides()}, runs=2, horizon=9, times=[9], delay=3)
 
 
+def test_the_round_of_old_feedback_keeps_its_type():
+    @jaxbandit.pytree
+    class Last(UCB1):
+        def init(self, reward):
+            return jnp.int32(0)
+
+        def scores(self, key, state, t):
+            return jnp.zeros(3)
+
+        def update(self, state, feedback):
+            return feedback.t
+
+    for double in (False, True):
+        with jax.enable_x64(double):
+            check(ARMS, {"l": Last()}, horizon=9, delay=2, batch=3)
+
+
 def test_texts_and_attributes_say_it():
     late = simulate(ARMS, {"u": UCB1()}, runs=2, horizon=10, times=[10], batch=4, delay=1)
     words = "of 4 rounds at once, 1 round late; that of the last 2 rounds never reached the policies"

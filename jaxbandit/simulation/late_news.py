@@ -8,6 +8,7 @@ import jax
 import jax.numpy as jnp
 from jax import Array
 
+from jaxbandit.arguments import integer
 from jaxbandit.base import Feedback, Policy, State, pytree, static
 
 Shapes = tuple[tuple[str, Any], ...]  # name and shape of what a round shows, but the round itself
@@ -58,7 +59,7 @@ class LateNews:
             for name, kept in state.under_way.items()
         }
         last = feedback.t - self.delay  # the round up to which feedback may be heard
-        due = jnp.where((last > 0) & (last % self.batch == 0), self.batch, 0)
+        due = jnp.where((last > 0) & (last % self.batch == 0), jnp.int32(self.batch), jnp.int32(0))
 
         def hear(n: Array, known: State) -> State:
             t = last - self.batch + 1 + n
@@ -69,6 +70,23 @@ class LateNews:
 
         # A loop, not a choice, so that nothing is computed where nothing is due and large states change in place.
         return Waiting(jax.lax.fori_loop(0, due, hear, state.known), under_way)
+
+
+def lateness(delay: int, batch: int, horizon: int) -> tuple[int, int]:
+    """By how many rounds feedback is late, and how many rounds' feedback comes at once, checked.
+
+    Raises:
+      ValueError: one of them is no such number, or no feedback would reach the policies within the horizon.
+    """
+    delay, batch = integer("delay", delay, 0, 2**31 - 1), integer("batch", batch, 1, 2**31 - 1)
+    if (delay or batch > 1) and delay + batch > horizon:
+        name = "delay" if delay else "batch"
+        first = f"after round {delay + batch:,}" + (f", with batch={batch}" if delay and batch > 1 else "")
+        raise ValueError(
+            f"{name}: {delay or batch} rounds; the first feedback would reach the policies {first}, and there are "
+            f"{horizon:,} rounds (the horizon); give a smaller {name} or a longer horizon"
+        )
+    return int(delay), int(batch)
 
 
 def late(policy: Policy, delay: int, batch: int, feedback: Feedback) -> Policy:

@@ -68,7 +68,7 @@ def simulate(
         arms' own numbers.
       delay: how many rounds late feedback is: that of round t reaches the policy after round t + delay, unchanged, and
         that of the last rounds never does. Where rewards are independent, this adds at most about delay times the
-        sum of the gaps to the regret of an index policy, whatever the horizon (Joulani, György and Szepesvári 2013).
+        sum of the gaps to the regret of an index policy, whatever the horizon (Joulani, Gyorgy and Szepesvari 2013).
       batch: how many rounds' feedback reaches the policy at once: that of the rounds j batch + 1 to (j + 1) batch after
         the last of them and `delay` more, in the order of the rounds. Another delay or batch is another program, and
         delay + batch rounds of feedback are kept for every run.

@@ -15,7 +15,7 @@ from numpy.typing import ArrayLike
 from jaxbandit.arguments import finite, integer, truth
 from jaxbandit.base import Environment, Policy, Task, check_key, pairing, problem, reward_table, stack
 from jaxbandit.simulation.contracts import check_contract, check_leaves, check_task
-from jaxbandit.simulation.late_news import late
+from jaxbandit.simulation.late_news import late, lateness
 from jaxbandit.simulation.recording import OfFour, Record, recorder_programs, recorders_of
 from jaxbandit.simulation.tracing import Program, Shown, Size, Traced, environment_program, one_of, policy_program
 
@@ -130,7 +130,7 @@ def check(
         raise ValueError(f"horizon: {horizon} is beyond 2^31 - 1, where counts of rounds overflow")
     if plays > 1 and any(pairing(environment) == "shared" for environment in named.values()):
         raise ValueError(f"plays: {plays}; arms that share one state are actions, of which one is taken a round")
-    delay, batch = _lateness(delay, batch, int(horizon))
+    delay, batch = lateness(delay, batch, int(horizon))
     tasks = [Task(each, int(plays), int(horizon), f"scenarios[{name!r}]") for name, each in named.items()]
     listed = _listed(policies, tasks)
     if key is None:  # jax.random.key(0), for which JAX would compile a program
@@ -191,19 +191,6 @@ def _traced(request: Request, record: Record | None) -> Request:
     if request.delay == 0 and request.batch == 1:
         return request
     return replace(request, traced=request.traced._replace(policies=programs_of(request.players)))
-
-
-def _lateness(delay: int, batch: int, horizon: int) -> tuple[int, int]:
-    """By how many rounds feedback is late, and how many rounds' feedback comes at once, checked."""
-    delay, batch = integer("delay", delay, 0, 2**31 - 1), integer("batch", batch, 1, 2**31 - 1)
-    if (delay or batch > 1) and delay + batch > horizon:
-        name = "delay" if delay else "batch"
-        first = f"after round {delay + batch:,}" + (f", with batch={batch}" if delay and batch > 1 else "")
-        raise ValueError(
-            f"{name}: {delay or batch} rounds; the first feedback would reach the policies {first}, and there are "
-            f"{horizon:,} rounds (the horizon)"
-        )
-    return int(delay), int(batch)
 
 
 def _listed(policies: Policies, tasks: list[Task]) -> dict[str, list[Policy]]:
