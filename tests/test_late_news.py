@@ -2,6 +2,7 @@
 
 import itertools
 import math
+from dataclasses import replace
 from functools import partial
 
 import jax
@@ -196,12 +197,15 @@ def test_the_round_of_old_feedback_keeps_its_type():
 
 def test_texts_and_attributes_say_it():
     late = simulate(ARMS, {"u": UCB1()}, runs=2, horizon=10, times=[10], batch=4, delay=1)
-    words = "of 4 rounds at once, 1 round late; that of the last 2 rounds never reached the policies"
-    assert f"; feedback {words}; " in repr(late) and f">{words}<" in late._repr_html_()
+    never = "of the last 2 rounds never reached the policies"
+    assert "; feedback of 4 rounds at once, 1 round late; " in repr(late)
+    assert str(late).splitlines()[1] == f"Feedback {never}."
+    assert f">of 4 rounds at once, 1 round late; that {never}<" in late._repr_html_()
+    assert "of the last 3 rounds is still under way." in str(replace(late, rounds=7))
     assert (late.to_xarray().attrs["delay"], late.to_xarray().attrs["batch"]) == (1, 4)
     assert late.provenance["policies"]["u"] == {"class": "UCB1", "hyperparameters": {"bonus": [2.0]}}
     plain = simulate(ARMS, {"u": UCB1()}, runs=2, horizon=10, times=[10])
-    assert "feedback" not in repr(plain) + plain._repr_html_()
+    assert "feedback" not in f"{plain!r} {plain} {plain._repr_html_()}".lower()
     assert (plain.to_xarray().attrs["delay"], plain.to_xarray().attrs["batch"]) == (0, 1)
 
 

@@ -33,7 +33,7 @@ def as_text(result: Contents) -> str:
     variants = {label: result.visits[label].shape[1] for label in result.labels}
     policies = _some([label if n == 1 else f"{label} ({n} variants)" for label, n in variants.items()])
     played = f"{_count(_runs(result), 'run')}, {_rounds(result)}, {_count(result.plays, 'play')} a round"
-    late = f"feedback {_lateness(result)}; " if _lateness(result) else ""
+    late = f"feedback {_late(result)}; " if _late(result) else ""
     return f"Result({_some(result.scenarios)}; {policies}; {played}; {late}{_memory(result)})"
 
 
@@ -51,7 +51,7 @@ def as_html(result: Contents) -> str:
         "runs": f"{runs:,}, numbers {first:,} to {first + runs - 1:,}",
         "rounds": f"{_rounds(result)}; {recorded}{go_on}",
         "plays": f"{result.plays:,} a round",
-        "feedback": _lateness(result),
+        "feedback": "; that ".join(part for part in (_late(result), _unheard(result)) if part),
         "memory": _memory(result),
         "made with": _some([*versions, f"key {result.asked.get('key', 'unknown')}"]),
     }
@@ -104,7 +104,8 @@ def in_full(result: Contents) -> str:
     if len(lines) < total:
         lines.append(f"{len(lines):,} of {total:,} lines are shown.")
     what = "mean and its standard error" if _runs(result) > 1 else "of one run"
-    return "\n".join([as_text(result), f"{_caption(result)}, {what}", *lines])
+    unheard = [f"Feedback {_unheard(result)}."] if _unheard(result) else []
+    return "\n".join([as_text(result), *unheard, f"{_caption(result)}, {what}", *lines])
 
 
 def _caption(result: Contents) -> str:
@@ -175,16 +176,19 @@ def _rounds(result: Contents) -> str:
     )
 
 
-def _lateness(result: Contents) -> str:
-    """When feedback reached the policies, and of how many rounds it did not; empty where it came at once."""
+def _late(result: Contents) -> str:
+    """When feedback reached the policies; empty where it came at once."""
     delay, batch = result.asked.get("delay", 0), result.asked.get("batch", 1)
     together = f"of {_count(batch, 'round')} at once" if batch > 1 else ""
-    late = [part for part in (together, f"{_count(delay, 'round')} late" if delay else "") if part]
-    if not late:
-        return ""
-    lost = result.rounds - max(0, result.rounds - delay) // batch * batch
+    return ", ".join(part for part in (together, f"{_count(delay, 'round')} late" if delay else "") if part)
+
+
+def _unheard(result: Contents) -> str:
+    """Of which rounds feedback has not reached the policies; empty where it has of all."""
+    delay, batch = result.asked.get("delay", 0), result.asked.get("batch", 1)
+    last = result.rounds - max(0, result.rounds - delay) // batch * batch
     end = "never reached the policies" if result.complete else "is still under way"
-    return ", ".join(late) + (f"; that of the last {_count(lost, 'round')} {end}" if lost else "")
+    return f"of the last {_count(last, 'round')} {end}" if last else ""
 
 
 def _memory(result: Contents) -> str:
