@@ -29,7 +29,7 @@ RESTLESS = environments.restless([[[0.8, 0.2], [0.2, 0.8]]] * 2, (0, 1))
 HIDDEN = environments.hidden([[[0.9, 0.1], [0.2, 0.8]]] * 2, [[0.2, 0.7], [0.1, 0.3]])
 CASE = {"scenarios": ARMS, "policies": {"U": jaxbandit.UCB1()}, "key": KEY, "runs": 2, "horizon": 3, "times": [1, 2, 3]}
 RUN = {"key": KEY, "runs": 2, "horizon": 3, "plays": 1, "times": [1, 2, 3], "progress": False}
-ASKED = {**RUN, "shuffle": False, "chunk": 3, "tile": 2, "devices": None}
+ASKED = {**RUN, "shuffle": False, "delay": 1, "batch": 1, "chunk": 3, "tile": 2, "devices": None}
 
 
 def traced(scenarios: Any, policies: Any) -> Any:

@@ -78,6 +78,7 @@ BELOW = {
     "results": ["contents", "file", "named_axes", "display", "result"],
     "simulation": [
         "chance",
+        "late_news",
         "rounds",
         "program_text",
         "methods",

@@ -30,12 +30,14 @@ def check_memory(argument: str, requests: list[Request], playing: bool) -> None:
         return
     largest = max(requests, key=bytes_of_result)
     arms, states = largest.counted
+    waiting = any(request.delay or request.batch > 1 for request in requests)
+    sooner = ", keep feedback for fewer rounds (delay, batch)" if waiting else ""
     lanes = len(largest.scenarios) * sum(largest.variants.values())
     raise ValueError(
         f"{argument}: {largest.runs:,} runs x {len(largest.times):,} recorded times x {arms} arms x {states} states x "
         f"{lanes} scenarios and variants{' (the largest case)' if len(requests) > 1 else ''} need {_giga(results)} for "
         f"what is recorded and {_giga(carried)} for what is carried from round to round, and {_giga(free)} are free; "
-        f"{_keep_less(requests, carried > results)}, or play fewer runs at a time into files (jaxbandit.sweep, "
+        f"{_keep_less(requests, carried > results)}{sooner}, or play fewer runs at a time into files (jaxbandit.sweep, "
         "block=10_000)"
     )
 

@@ -15,6 +15,7 @@ from numpy.typing import ArrayLike
 from jaxbandit.arguments import finite, integer, truth
 from jaxbandit.base import Environment, Policy, Task, check_key, pairing, problem, reward_table, stack
 from jaxbandit.simulation.contracts import check_contract, check_leaves, check_task, validate
+from jaxbandit.simulation.late_news import late, lateness
 from jaxbandit.simulation.recording import OfFour, Record, recorder_programs, recorders_of
 from jaxbandit.simulation.tracing import Program, Shown, Size, Traced, environment_program, one_of, policy_program
 
@@ -41,6 +42,8 @@ class Request:
     horizon: int
     plays: int
     shuffle: bool
+    delay: int
+    batch: int
     times: np.ndarray  # [T] int64
     recorders: dict[str, dict[str, OfFour]]  # label to name to function(environment_state, policy_state, t, policy)
     traced: Traced
@@ -50,6 +53,12 @@ class Request:
         """K and S of the visits: plays are counted as visits of one state where rewards have no finite table."""
         _, arms, states = self.reward.shape
         return arms, max(states, 1)
+
+    @property
+    def players(self) -> dict[str, Policy]:
+        """The policies as they play, by label: their news may come late."""
+        shown = self.traced.environment.shapes.feedback
+        return {label: late(policy, self.delay, self.batch, shown) for label, policy in self.policies.items()}
 
     @property
     def shapes(self) -> dict[str, dict[str, Any]]:
@@ -75,6 +84,8 @@ def check(
     times: ArrayLike | None = None,
     shuffle: bool = False,
     record: Record | None = None,
+    delay: int = 0,
+    batch: int = 1,
 ) -> Request:
     """The arguments of `simulate` as a `Request`.
 
@@ -120,6 +131,7 @@ def check(
         raise ValueError(f"horizon: {horizon} is beyond 2^31 - 1, where counts of rounds overflow")
     if plays > 1 and any(pairing(environment) == "shared" for environment in named.values()):
         raise ValueError(f"plays: {plays}; arms that share one state are actions, of which one is taken a round")
+    delay, batch = lateness(delay, batch, int(horizon))
     tasks = [Task(each, int(plays), int(horizon), f"scenarios[{name!r}]") for name, each in named.items()]
     for task in tasks:
         validate(task.name, task.environment, task)
@@ -144,6 +156,8 @@ def check(
         horizon=int(horizon),
         plays=int(plays),
         shuffle=truth("shuffle", shuffle),
+        delay=delay,
+        batch=batch,
         times=_times(times, int(horizon)),
         recorders={label: {} for label in listed},
         traced=Traced(_UNTRACED, {}, {}),
@@ -166,14 +180,21 @@ def _traced(request: Request, record: Record | None) -> Request:
             f'{where}.records: rewards have no finite table, so the environment needs to record "rewards", [K], what '
             "each arm has paid (see jaxbandit.Environment)"
         )
-    policies = {
-        label: policy_program(f"policies[{label!r}]", one_of(policy), size, shown, request.shuffle)
-        for label, policy in request.policies.items()
-    }
+
+    def programs_of(policies: dict[str, Policy]) -> dict[str, Program]:
+        return {
+            label: policy_program(f"policies[{label!r}]", one_of(policy), size, shown, request.shuffle)
+            for label, policy in policies.items()
+        }
+
+    policies = programs_of(request.policies)
     states = {label: program.shapes for label, program in policies.items()}
     recorders = recorders_of(record, list(policies), list(shown.records))
     programs = recorder_programs(recorders, shown.state, states, request.policies)
-    return replace(request, recorders=recorders, traced=Traced(environment, policies, programs))
+    request = replace(request, recorders=recorders, traced=Traced(environment, policies, programs))
+    if request.delay == 0 and request.batch == 1:
+        return request
+    return replace(request, traced=request.traced._replace(policies=programs_of(request.players)))
 
 
 def _listed(policies: Policies, tasks: list[Task]) -> dict[str, list[Policy]]:
