@@ -138,6 +138,12 @@ class Environment(Protocol):
     the round; `means` is then their average over what the environment takes for its horizon.
     `records(state)`, traced: a dict from name to array of what is recorded of the environment's state beside the
     visits, at the recorded rounds, as sums of rewards that the state keeps. A `sums.TwoFloats` is recorded as float64.
+    A scalar named "dynamic_regret" (against the best arms of each round) or "external_regret" (against the best single
+    arm in hindsight, which comes first) is what `metrics.regret` returns.
+    `validate(task)`, on the host: refuses a `Task`, for example with another horizon than the arms were made for.
+    `numbers()`, on the host: a dict from name to a number or a list of numbers that say what the environment is. The
+    result keeps them (`provenance["scenarios"]`); single ones are coordinates of its scenarios in xarray, and
+    `plotting.plot_regret` marks the rounds that are listed as "breaks".
     `shown(state)`, traced, [K] int32: the states that a player sees before the first round. It is needed where the
     pairing is "shared"; the policy's `init` is then given it as its second argument.
 

@@ -29,7 +29,7 @@ RESTLESS = environments.restless([[[0.8, 0.2], [0.2, 0.8]]] * 2, (0, 1))
 HIDDEN = environments.hidden([[[0.9, 0.1], [0.2, 0.8]]] * 2, [[0.2, 0.7], [0.1, 0.3]])
 CASE = {"scenarios": ARMS, "policies": {"U": jaxbandit.UCB1()}, "key": KEY, "runs": 2, "horizon": 3, "times": [1, 2, 3]}
 RUN = {"key": KEY, "runs": 2, "horizon": 3, "plays": 1, "times": [1, 2, 3], "progress": False}
-ASKED = {**RUN, "shuffle": False, "chunk": 3, "tile": 2, "devices": None}
+ASKED = {**RUN, "shuffle": False, "delay": 1, "batch": 1, "chunk": 3, "tile": 2, "devices": None}
 
 
 def traced(scenarios: Any, policies: Any) -> Any:
@@ -39,6 +39,10 @@ def traced(scenarios: Any, policies: Any) -> Any:
 
 def policy(kind: type, arms: Any = ARMS, **fields: Any) -> Call:
     return Call(lambda **given: traced(arms, {"p": kind(**given)}), fields, also="family")
+
+
+def detector(kind: type, **fields: Any) -> Call:
+    return Call(lambda **given: traced(ARMS, {"p": jaxbandit.WithDetector(jaxbandit.UCB1(), kind(**given))}), fields)
 
 
 def played(make: Any, **arguments: Any) -> Call:
@@ -95,6 +99,15 @@ ENVIRONMENTS = {
     "environments.hidden": played(
         environments.hidden, transition=ROWS, emission=STARTS, reward=[0.0, 1.0], initial_state=0
     ),
+    "environments.piecewise": played(environments.piecewise, breaks=[2], levels=[[0.5, 0.4], [0.4, 0.5]], horizon=3),
+    "environments.sinusoid": played(environments.sinusoid, horizon=3, budget=1.0, amplitude=0.3, until=1.0),
+    "environments.lower_bound_instance": played(environments.lower_bound_instance, horizon=3, budget=1.0, arms=2),
+    "environments.rewards_table": played(environments.rewards_table, rewards=[[0.5, 0.4], [0.0, 1.0], [1.0, 0.0]]),
+    "environments.changing_markov": played(
+        environments.changing_markov,
+        **{"breaks": [2], "transition": [ROWS, ROWS[::-1]], "reward": PAID, "initial_state": "stationary"},
+        **{"restless": False, "horizon": 3},
+    ),
     "environments.restarting": played(environments.restarting, arms=ARMS, discount=0.9),
     "environments.gaussian": played(environments.gaussian, means=[0.5, 0.4], deviation=[1.0, 2.0]),
     "environments.poisson": played(environments.poisson, means=[0.5, 0.4]),
@@ -122,11 +135,19 @@ ENVIRONMENTS = {
 }
 
 POLICIES = {
+    "CUSUM": detector(jaxbandit.CUSUM, first=5, drift=0.1, threshold=None, horizon=100, changes=2),
     "DMED": policy(jaxbandit.DMED, plus=True),
     "DSEE": policy(jaxbandit.DSEE, D=10.0),
-    "EmpiricalKLUCB": policy(jaxbandit.EmpiricalKLUCB, exploration=1.0, top=False, solver="halley"),
+    "Discounted": policy(lambda **given: jaxbandit.UCB1(memory=jaxbandit.Discounted(**given)), discount=0.9),
+    "DiscountedThompson": policy(jaxbandit.DiscountedThompson, IID, discount=0.9, a=1.0, b=1.0),
+    "DiscountedUCB": policy(jaxbandit.DiscountedUCB, IID, discount=0.9, xi=0.6),
+    "DiscountedUCB by changes": policy(jaxbandit.DiscountedUCB, IID, discount=None, xi=0.6, horizon=100, changes=2),
+    "EmpiricalKLUCB": policy(
+        jaxbandit.EmpiricalKLUCB, exploration=1.0, top=False, solver="halley", memory=jaxbandit.Window(3)
+    ),
     "Exp3": policy(jaxbandit.Exp3, gamma=0.1, horizon=None),
     "Exp3S": policy(jaxbandit.Exp3S, gamma=None, alpha=0.1, horizon=100, hardness=2),
+    "GLR": detector(jaxbandit.GLR, delta=0.1, alpha=None, horizon=100, changes=2, grid=10, corners=4),
     "Gittins": policy(jaxbandit.Gittins, indices=PAID, unseen=[0.5, 0.5]),
     "Gittins.of": Call(jaxbandit.Gittins.of, {"arms": ARMS, "discount": 0.9}),
     "GradientBandit": policy(jaxbandit.GradientBandit, optimiser=None, learning_rate=0.1),
@@ -137,9 +158,15 @@ POLICIES = {
     "IMED": policy(jaxbandit.IMED, family=None),
     "IMEDMC": policy(jaxbandit.IMEDMC, exponent=0.5, gap=None),
     "JointKLUCB": policy(jaxbandit.JointKLUCB, exploration=1.0, clock="round"),
-    "KLUCB": policy(jaxbandit.KLUCB, exploration=1.0, solver="halley", family=None, horizon=None, clock="round"),
+    "KLUCB": policy(
+        jaxbandit.KLUCB,
+        **{"exploration": 1.0, "solver": "halley", "family": None, "horizon": None, "clock": "round"},
+        memory=jaxbandit.Discounted(0.9),
+    ),
     "KLUCBMC": policy(jaxbandit.KLUCBMC, exploration=1.0, unvisited=1.0, samples="arm", solver="halley"),
+    "KnownBreaks": detector(jaxbandit.KnownBreaks, breaks=[2, 5]),
     "MOSS": policy(jaxbandit.MOSS, horizon=100),
+    "MUCB": detector(jaxbandit.MUCB, window=6, threshold=None, alpha=None, horizon=100, changes=2),
     "Myopic": policy(jaxbandit.Myopic, RESTLESS, transition=ROWS, initial=STARTS, passive=ROWS),
     "Myopic.of": Call(jaxbandit.Myopic.of, {"environment": RESTLESS}),
     "Oracle": policy(jaxbandit.Oracle, means=[0.5, 0.4]),
@@ -149,6 +176,8 @@ POLICIES = {
     "Rexp3": policy(jaxbandit.Rexp3, gamma=0.1, batch=5, horizon=None, budget=None),
     "Rexp3 by budget": policy(jaxbandit.Rexp3, gamma=None, horizon=100, budget=2.0),
     "RoundRobinKLUCB": policy(jaxbandit.RoundRobinKLUCB, exploration=1.0, solver="halley", family=None, delta=0.0),
+    "SlidingWindowUCB": policy(jaxbandit.SlidingWindowUCB, IID, window=3, xi=0.6),
+    "SlidingWindowUCB by changes": policy(jaxbandit.SlidingWindowUCB, IID, window=None, xi=0.6, horizon=3, changes=2),
     "TVKLUCB": policy(
         jaxbandit.TVKLUCB,
         **{"exploration": 1.0, "unvisited": 1.0, "exponent": 0.25, "scale": 1.0, "samples": "arm", "clock": "round"},
@@ -161,11 +190,15 @@ POLICIES = {
     "UCBSM": policy(jaxbandit.UCBSM, L=343.0),
     "Uniform": policy(jaxbandit.Uniform),
     "Whittle": policy(jaxbandit.Whittle, indices=PAID, unseen=[0.5, 0.5]),
+    "Window": policy(lambda **given: jaxbandit.UCB1(memory=jaxbandit.Window(**given)), length=3),
     "Whittle.of": Call(jaxbandit.Whittle.of, {"arms": ARMS, "discount": 0.9}),
     "WhittleBelief": policy(
         jaxbandit.WhittleBelief, RESTLESS, transition=RESTLESS.transition, initial=STARTS, discount=0.9
     ),
     "WhittleBelief.of": Call(jaxbandit.WhittleBelief.of, {"environment": RESTLESS, "discount": 0.9}),
+    "WithDetector": policy(
+        jaxbandit.WithDetector, policy=jaxbandit.KLUCB(), detector=jaxbandit.GLR(horizon=100), local=True
+    ),
     "families.Bernoulli": policy(lambda **given: jaxbandit.KLUCB(family=families.Bernoulli(**given)), solver="halley"),
     "families.Gaussian": policy(lambda **given: jaxbandit.KLUCB(family=families.Gaussian(**given)), variance=1.0),
     "families.Poisson": policy(lambda: jaxbandit.KLUCB(family=families.Poisson())),

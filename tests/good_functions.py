@@ -11,7 +11,7 @@ from bad_input import Call
 from good_calls import ARMS, COUNTS, FOLDER, IID, KEY, PAID, ROWS, RUN, STARTS
 
 import jaxbandit
-from jaxbandit import bounds, chains, confidence, divergences, families, indices, metrics, plotting
+from jaxbandit import bounds, chains, confidence, divergences, environments, families, indices, metrics, plotting
 
 UCB1 = jaxbandit.UCB1()
 CHANCE = jaxbandit.run_keys(KEY, np.arange(2))
@@ -21,6 +21,12 @@ CHANCE = jaxbandit.run_keys(KEY, np.arange(2))
 def result() -> jaxbandit.Result:
     policies = {"KL": jaxbandit.KLUCB(), "U": [jaxbandit.UCBSM(1.0), jaxbandit.UCBSM(2.0)]}
     return jaxbandit.simulate(ARMS, policies, **RUN | {"runs": 20})
+
+
+@cache
+def changing() -> jaxbandit.Result:
+    arms = environments.piecewise([2], [[0.5, 0.4], [0.4, 0.5]])
+    return jaxbandit.simulate(arms, {"KL": jaxbandit.KLUCB()}, **RUN)
 
 
 @cache
@@ -148,6 +154,7 @@ def of_results() -> dict[str, Call]:
         "to_xarray": Call(jaxbandit.to_xarray, {"results": {"a=1": result()}, "a": [1]}),
         "metrics.regret": Call(metrics.regret, of),
         "metrics.regret_name": Call(metrics.regret_name, one),
+        "metrics.dynamic_regret": Call(metrics.dynamic_regret, {"result": changing(), "label": "KL"}),
         "metrics.pseudo_regret": Call(metrics.pseudo_regret, of),
         "metrics.realised_regret": Call(metrics.realised_regret, of),
         "metrics.discounted_reward": Call(metrics.discounted_reward, of | {"discount": 0.9}),

@@ -71,12 +71,14 @@ BELOW = {
         *["interior_point", "interior_point_three_states", "starting_points", "row_divergence_three_states"],
         *["multistart", "many_states", "two_states", "two_states_upper", "likelihood"],
     ],
-    "named_problems": ["arms", "look_up", "entries"],
+    "metrics": ["counts", "regrets", "shares"],
+    "named_problems": ["arms", "look_up", "changing", "entries"],
     "families": ["independent", "tilting", "two_state", "table", "of_chains"],
     "plotting": ["common", "curves", "settings"],
     "results": ["contents", "file", "named_axes", "display", "result"],
     "simulation": [
         "chance",
+        "late_news",
         "rounds",
         "program_text",
         "methods",
@@ -92,7 +94,7 @@ BELOW = {
         "progress",
         "loop",
     ],
-    "stress": ["spaces", "trials", "asking", "survey", "search"],
+    "stress": ["spaces", "changing_space", "trials", "asking", "survey", "search"],
     "sweeps": ["storage", "loop", "named_axes"],
 }
 # what the `__init__` of a room says that others may take beside the names in its `__all__`: a module, or a name in one
@@ -101,6 +103,7 @@ OFFERED = {
     "confidence/row": {"arithmetic"},
     "families": {"tilting"},
     "fast": {"jaxprs.constants", "jaxprs.primitives"},
+    "metrics": {"counts.NO_BEST_ARM", "counts.check_label", "counts.check_result"},
     "results": {"display.variant_names", "file.whole_file", "named_axes", "result.join_times"},
     "simulation": {
         *["contracts.check_task", "fingerprint", "loop.pieces", "memory.check_memory", "progress", "provenance"],
@@ -118,31 +121,33 @@ DOORS = {
     "kl_bound kl_lower kl_upper stationary_mean_lower stationary_mean_upper",
     "divergences": "DISTANCES Distance bernoulli_kl farthest jensen_shannon kl squared_hellinger threshold "
     "total_variation",
-    "environments": "EXAMPLE FamilyFit Fit HiddenArms IndependentArms InitialState MarkovArms RestartingArms "
-    "RestlessArms bernoulli beta exponential exponential_family fit fit_exponential_family gaussian hidden markov "
-    "poisson random_arms restarting restless two_state uniform",
+    "environments": "ChangingArms ChangingMarkovArms EXAMPLE FamilyFit Fit HiddenArms IndependentArms InitialState "
+    "LowerBoundArms MarkovArms RestartingArms RestlessArms bernoulli beta changing_markov exponential "
+    "exponential_family fit fit_exponential_family gaussian hidden lower_bound_instance markov piecewise poisson "
+    "random_arms restarting restless rewards_table sinusoid two_state uniform",
     "families": "Bernoulli Exponential Family Gaussian Poisson TabledChains TwoStateChains chain_family",
     "indices": "WhittleIndices gittins gittins_value rounds_to_record whittle with_start",
-    "metrics": "Summary best_arms best_share discounted_reward linear_share median_interval paired_difference "
-    "pseudo_regret realised_regret regret regret_name summary",
+    "metrics": "Summary best_arms best_share discounted_reward dynamic_regret linear_share median_interval "
+    "paired_difference pseudo_regret realised_regret regret regret_name summary",
     "named_problems": "Atlas NamedProblem atlas",
     "plotting": "COLOURS curve_style plot_batches plot_distribution plot_heatmap plot_parameter plot_pulls plot_regret",
-    "policies": "ALL CUSUM DMED DSEE EmpiricalKLUCB Exp3 Exp3S GLR Gittins GradientBandit HiddenMyopic IMED IMEDMC "
-    "JointKLUCB KLUCB KLUCBMC KnownBreaks MOSS MUCB Myopic Oracle PlugInGittins PosteriorGittins RCA "
-    "Rexp3 RoundRobinKLUCB TVKLUCB Thompson ThompsonMC TsallisINF UCB1 UCBSM Uniform Whittle "
-    "WhittleBelief WithDetector",
-    "policies.memory": "Memory no_transitions no_visits ratio sample_mean total unit_reward",
-    "stress": "Found IndependentSpace Interval Problem RestlessSpace Space Survey ThreeStateSpace TwoStateSpace over "
-    "worst",
+    "policies": "ALL CUSUM DMED DSEE GLR IMED IMEDMC KLUCB KLUCBMC MOSS MUCB RCA TVKLUCB UCB1 UCBSM Discounted "
+    "DiscountedThompson DiscountedUCB EmpiricalKLUCB Exp3 Exp3S Gittins GradientBandit HiddenMyopic "
+    "JointKLUCB KnownBreaks Myopic Oracle PlugInGittins PosteriorGittins Rexp3 RoundRobinKLUCB "
+    "SlidingWindowUCB Thompson ThompsonMC TsallisINF Uniform Whittle WhittleBelief Window WithDetector",
+    "policies.memory": "Memory no_transitions no_visits ratio remembered sample_mean total unit_reward",
+    "stress": "Found IndependentSpace Interval PiecewiseSpace Problem RestlessSpace Space Survey ThreeStateSpace "
+    "TwoStateSpace over worst",
     "testing": "check_environment check_policy",
 }
 PUBLIC = """
-ALL CUSUM DMED DSEE EmpiricalKLUCB Environment Exp3 Exp3S Family Feedback GLR Gittins GradientBandit HiddenMyopic IMED
-IMEDMC JointKLUCB KLUCB KLUCBMC KnownBreaks MOSS MUCB MarkovArms Myopic Oracle PlugInGittins Policy PosteriorGittins RCA
-Result Rexp3 RoundRobinKLUCB TVKLUCB Task Thompson ThompsonMC TsallisINF UCB1 UCBSM Uniform Whittle WhittleBelief
-WithDetector advance atlas bernoulli bounds chains confidence divergences environments families gaussian grid hidden
-indices initial_carry markov metrics play_round poisson pytree random_arms restless run_keys simulate static stress
-sweep testing to_xarray top_arms two_state use_all_cores
+ALL CUSUM DMED DSEE GLR IMED IMEDMC KLUCB KLUCBMC MOSS MUCB RCA TVKLUCB UCB1 UCBSM Discounted DiscountedThompson
+DiscountedUCB EmpiricalKLUCB Environment Exp3 Exp3S Family Feedback Gittins GradientBandit HiddenMyopic JointKLUCB
+KnownBreaks MarkovArms Myopic Oracle PlugInGittins Policy PosteriorGittins Result Rexp3 RoundRobinKLUCB SlidingWindowUCB
+Task Thompson ThompsonMC TsallisINF Uniform Whittle WhittleBelief Window WithDetector advance atlas bernoulli bounds
+chains confidence divergences environments families gaussian grid hidden indices initial_carry markov metrics play_round
+poisson pytree random_arms restless run_keys simulate static stress sweep testing to_xarray top_arms two_state
+use_all_cores
 """.split()
 PUBLIC_THINGS = [
     getattr(import_module(f"jaxbandit.{room}".rstrip(".")), name)

@@ -6,7 +6,7 @@ import math
 import numpy as np
 import pytest
 
-from jaxbandit import atlas, bounds
+from jaxbandit import KLUCB, UCB1, atlas, bounds, metrics, simulate
 from jaxbandit.environments import example
 from jaxbandit.named_problems import Atlas, NamedProblem
 
@@ -54,6 +54,15 @@ GENERATORS = {
 }
 RESTLESS = {f"restless {name}": name for name in ("scenario 1", "scenario 2", "scenario 3", "scenario 4", "tenth")}
 HIDDEN = {f"hidden {name} error {e}": (name, e) for name in ("scenario 1", "tenth") for e in (0.05, 0.1, 0.3)}
+CHANGING = {  # where levels begin, in how many rounds, and the levels
+    "Garivier and Moulines": ([3000, 5000], 10_000, "534 539 534"),
+    "Besson 1": ([1001, 2001, 3001, 4001], 5000, "359 329 321 721 751"),
+    "Besson 2": ([1001, 2001, 3001, 4001], 5000, "459 547 635 723 811"),
+    "Besson 3": ([1001, 2001, 3001], 4000, "129 491 512 223"),
+    "Besson 4": ([1001, 1251, 1501, 1751], 2000, "159 341 532 743 152"),
+}
+DRIFTING = ["Besbes, whole", "Besbes, first third", "Besbes, lower bound", "never in turn", "Besson 5"]
+TURNING = ["changing scenario 1", "changing restless scenario 1"]
 OTHERS = ["i.i.d. scenario 3", "hidden cycles", "restarting scenario 1"]
 
 
@@ -73,6 +82,7 @@ def law(moves: np.ndarray) -> np.ndarray:
 
 def test_every_entry_is_written_out_here():
     known = [*TWO_STATES, *THREE_STATES, *BERNOULLI, *NO_TABLE, *GENERATORS, *RESTLESS, *HIDDEN, *OTHERS]
+    known += [*CHANGING, *DRIFTING, *TURNING]
     assert sorted(known) == sorted(atlas) and len(known) == len(atlas)
 
 
@@ -162,6 +172,53 @@ def test_arms_that_begin_again():
     np.testing.assert_array_equal(again.arms.initial[:, 1], 1)
 
 
+@pytest.mark.parametrize("name", CHANGING)
+def test_levels_and_breaks(name):
+    breaks, rounds, levels = CHANGING[name]
+    levels = [[int(digit) / 10 for digit in level] for level in levels.split()]
+    if name == "Garivier and Moulines":  # its first arm is the first there
+        levels = [[0.5, 0.3, 0.4], [0.5, 0.3, 0.9], [0.5, 0.3, 0.4]]
+    entry = atlas[name]
+    assert entry.arms.breaks.tolist() == breaks and entry.horizon == int(entry.arms.segments.horizon) == rounds
+    np.testing.assert_array_equal(entry.arms.segments.means, levels)
+    longer = entry.lasting(10 * rounds)
+    assert longer.breaks.tolist() == [1 + (start - 1) * 10 for start in breaks]
+
+
+def test_seldom_clicked():
+    """Six headlines over nine segments, of equal lengths."""
+    arms = atlas["Besson 5"].arms
+    assert arms.breaks.tolist() == list(range(1001, 9001, 1000))
+    found = (1000 * arms.segments.means).round(9).astype(int).tolist()
+    assert found == [
+        *[[71, 41, 32, 30, 20, 11], [55, 53, 32, 30, 8, 11], [40, 63, 32, 30, 8, 11], [40, 42, 43, 30, 8, 11]],
+        *[[30, 32, 55, 30, 8, 11], [30, 32, 20, 30, 8, 21], [20, 22, 20, 45, 8, 21], [20, 22, 20, 57, 8, 11]],
+        [20, 22, 34, 57, 22, 11],
+    ]
+
+
+def test_drift_and_a_table():
+    whole, third = atlas["Besbes, whole"].arms, atlas["Besbes, first third"].lasting(9000)
+    for t in (1, 500, 2999):
+        assert third.means_at(t)[0] == pytest.approx(0.5 + 0.3 * math.sin(3 * math.pi * t / (0.6 * 3000)))
+        assert whole.means_at(t)[1] == pytest.approx(0.5 - 0.3 * math.sin(3 * math.pi * t / (0.6 * 10_000)))
+    assert atlas["Besbes, lower bound"].arms.batch == 282
+    table = atlas["never in turn"].lasting(100)
+    result = simulate(table, {"UCB1": UCB1(), "KL": KLUCB()}, runs=1, horizon=100, times=[100])
+    for label in result.labels:  # of 100 rounds every arm pays in 80
+        assert result.visits[label][0, 0, 0, 0, :, 1].tolist() == [0] * 5
+        assert metrics.regret(result, label).item() == pytest.approx(80)
+
+
+@pytest.mark.parametrize("name", TURNING)
+def test_chains_that_take_turns(name):
+    arms = atlas[name].arms
+    assert arms.breaks.tolist() == [20_001, 40_001, 60_001, 80_001] and arms.restless == ("restless" in name)
+    for b, k in ((0, 0), (0, 4), (3, 1), (4, 4)):
+        np.testing.assert_allclose(arms.transition[b, k], rows("scenario 1")[(b + k) % 5], rtol=1e-12)
+        assert arms.means_at(1 + 20_000 * b)[k] == pytest.approx(MEANS[(b + k) % 5])
+
+
 def kl(p: np.ndarray, q: np.ndarray) -> float:
     return float(np.sum(p * np.log(p / q)))
 
@@ -181,7 +238,10 @@ def test_published_figures():
     first, *rest = MEANS
     known = sum((first - m) / (m * math.log(m / first) + (1 - m) * math.log((1 - m) / (1 - first))) for m in rest)
     assert [*atlas["i.i.d. scenario 1"].published.values()] == [round(known, 2)]
-    assert {name for name in atlas if atlas[name].published} == {"scenario 1", "scenario 2", "i.i.d. scenario 1"}
+    found = {name for name in atlas if atlas[name].published}
+    assert found == {"scenario 1", "scenario 2", "i.i.d. scenario 1", "Besson 1", "Besson 2"}
+    of_klucb = [atlas[f"Besson {number}"].published["KL-UCB"] for number in (1, 2)]
+    assert of_klucb == [270, 162]
 
 
 def test_an_entry_says_where_it_comes_from_and_what_it_is_for():

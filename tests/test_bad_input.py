@@ -42,7 +42,8 @@ WhittleIndices Summary COLOURS Atlas NamedProblem atlas Found Interval Problem S
 # environments as they are built by functions that check, spaces (checked where they are used), and the parts
 # of policies, called when these are traced
 BUILT = "MarkovArms HiddenArms IndependentArms RestartingArms RestlessArms play_round".split()
-BUILT += "IndependentSpace RestlessSpace ThreeStateSpace TwoStateSpace".split()
+BUILT += "ChangingArms ChangingMarkovArms LowerBoundArms".split()
+BUILT += "IndependentSpace PiecewiseSpace RestlessSpace ThreeStateSpace TwoStateSpace".split()
 PARTS = "policies.memory"
 
 

@@ -41,11 +41,11 @@ def corner_ratios(rewards, grid=1, corners=32):
 
     def step(hull, n_and_total):
         n, total = n_and_total
-        return added(hull, n, total, n % grid == 0), (largest_ratio(hull, n, total), hull.number)
+        return added(hull, n, total), (largest_ratio(hull, n.astype(float), total), hull.number)
 
-    n = jnp.arange(1, len(rewards) + 1, dtype=float)
+    n = jnp.arange(1, len(rewards) + 1, dtype=jnp.int32)
     totals = jnp.asarray(np.cumsum(np.asarray(rewards, float)), float)
-    return [np.asarray(part) for part in jax.lax.scan(step, no_corners(corners), (n, totals))[1]]
+    return [np.asarray(part) for part in jax.lax.scan(step, no_corners(corners, grid), (n, totals))[1]]
 
 
 def test_likelihood_ratio():

@@ -258,7 +258,7 @@ def small_panel(monkeypatch):
 @pytest.fixture
 def small_atlas(small_panel, monkeypatch):
     named = {name: atlas[name].arms for name in ("best20", "Gaussian")}
-    monkeypatch.setattr(atlas_card, "named_problems", lambda: named)
+    monkeypatch.setattr(atlas_card, "named_problems", lambda horizon: named)
     monkeypatch.setattr(playing, "TIMED_SECONDS", 0.05)
 
 

@@ -35,7 +35,7 @@ def digests(names):
     three = jaxbandit.random_arms(jax.random.key(3), 3, 3)
     moving = jaxbandit.environments.restless(three.transition, three.reward, three.transition[::-1])
     hidden = jaxbandit.environments.hidden(two.transition, [[0.2, 0.7]] * 3)
-    some = {"ucb": ALL["UCB1"](), "rca": ALL["RCA"]()}
+    some = {"ucb": ALL["UCB1"](), "rca": ALL["RCA"](), "window": ALL["UCB1"](memory=jaxbandit.Window(40))}
     asked = {"runs": 16, "horizon": 150, "times": [7, 150], "progress": False}
     results = [
         simulate(two, policies, **asked),

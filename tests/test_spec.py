@@ -72,7 +72,11 @@ def test_doctest():
     ("old", "new", "message"),
     [
         ("runs = 4", "runs = ", "not TOML: Invalid value (at line 2, column 8)"),
-        ("runs = 4", "rums = 4", "rums: unknown key; there are runs, horizon, plays, shuffle, seed, times, scenarios"),
+        (
+            "runs = 4",
+            "rums = 4",
+            "rums: unknown key; there are runs, horizon, plays, shuffle, delay, batch, seed, times",
+        ),
         ("runs = 4", 'runs = "many"', "runs: 'many' is not an integer"),
         ("runs = 4", "runs = 9999999999", "runs: 9999999999; at least 1 is needed, at most 2^31 - 1"),
         ("seed = 1\n", "concentration = 1" + 400 * "0" + "\n", "scenarios.chance.concentration: 100"),

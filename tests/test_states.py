@@ -15,7 +15,7 @@ from jaxbandit import ALL, IMEDMC, KLUCBMC, TVKLUCB, Feedback, markov
 from jaxbandit.confidence.row import excursions
 from jaxbandit.divergences import farthest
 from jaxbandit.fast.jaxprs import primitives
-from jaxbandit.policies.tv_kl_ucb import estimates
+from jaxbandit.policies.rows import estimates
 from jaxbandit.testing import check_policy
 
 # Three arms whose means lie close together: a clear chain, one that is nearly i.i.d., one that moves in circles.

@@ -10,11 +10,19 @@ from scipy import stats
 
 import jaxbandit
 from jaxbandit import IMED, KLUCB, UCB1, Uniform, metrics, stress
-from jaxbandit.stress import IndependentSpace, RestlessSpace, ThreeStateSpace, TwoStateSpace, search, trials
+from jaxbandit.stress import (
+    IndependentSpace,
+    PiecewiseSpace,
+    RestlessSpace,
+    ThreeStateSpace,
+    TwoStateSpace,
+    search,
+    trials,
+)
 
 SPACES = {
     **{"two states": TwoStateSpace(), "five arms": TwoStateSpace(arms=5, initial_state=0)},
-    **{"three states": ThreeStateSpace(), "restless": RestlessSpace()},
+    **{"three states": ThreeStateSpace(), "restless": RestlessSpace(), "changing": PiecewiseSpace(horizon=100)},
     **{name: IndependentSpace(name) for name in ("bernoulli", "gaussian", "poisson", "exponential")},
 }
 FAST = {"panel": {"KL-UCB": KLUCB()}, "horizon": 100, "progress": False}
@@ -42,6 +50,18 @@ def test_speeds_and_means_have_their_laws():
     rows = np.concatenate([np.asarray(arms.transition) for arms in three])
     for s in range(3):  # every entry of a uniform probability vector of three is Beta(1, 2)
         assert stats.kstest(rows[:, 0, s], stats.beta(1, 2).cdf).pvalue > 1e-6
+
+
+def test_breaks_are_uniform_and_differ():
+    """In a game so short that two often meet; their sum is symmetric about that of the middle, tested at 1e-6."""
+    space = PiecewiseSpace(breaks=3, horizon=8)
+    points = np.random.default_rng(4).random((4000, space.dimension))
+    breaks = np.array([space.problem(point).arms.breaks for point in points])
+    assert (np.diff(breaks, axis=1) > 0).all() and breaks.min() == 2 and breaks.max() == 8
+    sums = breaks.sum(1) - 15  # of three distinct numbers from 2 to 8: symmetric about the middle
+    assert stats.ttest_1samp(sums, 0).pvalue > 1e-6
+    with pytest.raises(ValueError, match="horizon"):
+        stress.over(PiecewiseSpace(horizon=200), {"u": Uniform()}, problems=4, runs=2, **FAST)
 
 
 def test_a_survey_is_what_simulate_plays():

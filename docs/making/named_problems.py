@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 from pathlib import Path
+from typing import Any
 
 import jaxbandit
 from docs.making.measured import table
@@ -21,7 +22,7 @@ def write(folder: Path) -> dict[Path, str]:
             {
                 "name": f"`{each.name}`",
                 "arms": str(len(arms.means())),
-                "best and second mean": " ".join(f"{mean:.3g}" for mean in sorted(arms.means())[:-3:-1]),
+                **_numbers(arms),
                 "what for": words(each.purpose, where),
                 "from": words(each.source, where),
             }
@@ -33,3 +34,10 @@ def write(folder: Path) -> dict[Path, str]:
         folder / "parts" / "atlas.md": "\n\n".join(texts) + "\n",
         folder / "parts" / "published.md": table(published),
     }
+
+
+def _numbers(arms: Any) -> dict[str, str]:
+    """The two largest means; of arms that change how often they do, and by how much in all."""
+    if problem(arms) == "changing":
+        return {"breaks": f"{len(arms.breaks):,}", "variation": f"{arms.variation:.3g}"}
+    return {"best and second mean": " ".join(f"{mean:.3g}" for mean in sorted(arms.means())[:-3:-1])}

@@ -16,8 +16,9 @@ from jaxbandit.simulation.contracts import check_task
 
 
 def classes() -> dict[str, type]:
-    """Every policy that the package exports: those of `jaxbandit.ALL` in their order, then those that know the arms."""
-    rest = {name: each for name in policies.__all__ if inspect.isclass(each := getattr(policies, name))}
+    """Every policy that the package exports: those of `jaxbandit.ALL` in their order, then those that need more."""
+    named = {name: getattr(policies, name) for name in policies.__all__}
+    rest = {name: each for name, each in named.items() if inspect.isclass(each) and hasattr(each, "scores")}
     return {**jaxbandit.ALL, **rest}
 
 
@@ -45,7 +46,7 @@ def source(policy: type) -> str:
 
 
 def write(folder: Path, rates: dict[str, str]) -> dict[Path, str]:
-    """The tables of policies that need no argument and of those that know the arms, all formulas, a page for each."""
+    """The tables of policies that need no argument, a number, or the arms; all formulas; a page for each policy."""
     where, spoken = places(), said()
     rows = {name: _row(name, policy, about(name, spoken), where) for name, policy in classes().items()}
     speed = {name: rates.get(name) or rates.get(spoken[name]["name"], "") for name in rows}
@@ -54,7 +55,8 @@ def write(folder: Path, rates: dict[str, str]) -> dict[Path, str]:
         for name, row in rows.items()
         if name in jaxbandit.ALL
     ]
-    known = [row for name, row in rows.items() if name not in jaxbandit.ALL]
+    told = [row for name, row in rows.items() if name in MADE_OF_NUMBERS]
+    known = [row for name, row in rows.items() if name in MADE_OF_ARMS]
     formulas = [_formula(name, policy, spoken[name], where) for name, policy in classes().items()]
     pages = {
         folder / "policies" / f"{name}.md": _page(name, policy, spoken[name], rows[name], speed[name], where)
@@ -62,6 +64,7 @@ def write(folder: Path, rates: dict[str, str]) -> dict[Path, str]:
     }
     return pages | {
         folder / "parts" / "policies.md": table(ready),
+        folder / "parts" / "told.md": table(told),
         folder / "parts" / "known.md": table(known),
         folder / "parts" / "formulas.md": "\n".join(formulas),
     }
@@ -94,12 +97,21 @@ MADE_OF_ARMS = {  # how to make the policies that know the arms
     "HiddenMyopic": lambda: jaxbandit.HiddenMyopic.of(KINDS["hidden"]),
     "Oracle": lambda: jaxbandit.Oracle(TWO.means()),
 }
+MADE_OF_NUMBERS = {  # how to make the policies that need to be told a number
+    "DiscountedUCB": lambda: jaxbandit.DiscountedUCB(0.9),
+    "SlidingWindowUCB": lambda: jaxbandit.SlidingWindowUCB(100),
+    "DiscountedThompson": lambda: jaxbandit.DiscountedThompson(0.9),
+    "Exp3": lambda: jaxbandit.Exp3(0.1),
+    "Exp3S": lambda: jaxbandit.Exp3S(0.1, 0.1),
+    "Rexp3": lambda: jaxbandit.Rexp3(0.1, 100),
+    "WithDetector": lambda: jaxbandit.WithDetector(jaxbandit.KLUCB(), jaxbandit.GLR(0.1, 0.1)),
+}
 
 
 def _plays(policy: type, arms: jaxbandit.Environment) -> bool:
     """Whether a policy does not refuse these arms."""
     try:
-        check_task("", MADE_OF_ARMS.get(policy.__name__, policy)(), jaxbandit.Task(arms))
+        check_task("", (MADE_OF_ARMS | MADE_OF_NUMBERS).get(policy.__name__, policy)(), jaxbandit.Task(arms))
     except ValueError:
         return False
     return True
@@ -115,7 +127,9 @@ def _rewards(policy: type) -> str:
     """Which rewards alone the policy plays: those of a table, those in [0, 1], or nothing if it plays all."""
     if not _plays(policy, environments.uniform([0.0, 0.1], [0.9, 1.0])):
         return "rewards that a table lists"
-    return "" if _plays(policy, environments.gaussian([0.0, 1.0])) else "rewards in [0, 1] or of a `family`"
+    if _plays(policy, environments.gaussian([0.0, 1.0])):
+        return ""
+    return "rewards in [0, 1] or of a `family`" if hasattr(policy, "family") else "rewards in [0, 1]"
 
 
 def _linked(text: str, where: dict[str, str]) -> str:

@@ -18,9 +18,9 @@ NOT_LINEAR = ("restless", "observed", "changing", "decision process")
 Cases = dict[str, dict[str, Any]]
 
 
-def named_problems() -> dict[str, Environment]:
-    """The named problems."""
-    return {name: entry.arms for name, entry in atlas.items()}
+def named_problems(horizon: int) -> dict[str, Environment]:
+    """The named problems, for games of this many rounds."""
+    return {name: entry.lasting(horizon) for name, entry in atlas.items()}
 
 
 def panel_of(arms: Environment, horizon: int) -> dict[str, Policy]:

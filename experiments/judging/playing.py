@@ -44,12 +44,12 @@ def judge(
     contracts = {}
     for label, policy in policies.items():
         spaces = [middle(part.space) for part in parts if label in part.policies]
-        named = [arms for name, arms in atlas_card.named_problems().items() if name not in left_out[label]]
+        named = [arms for name, arms in atlas_card.named_problems(asked.horizon).items() if name not in left_out[label]]
         contracts[label] = contract.verdict(label, policy, [*spaces, *named][0])
         print(f"{label} {contracts[label][1]}", flush=True)
-    print(f"{len(atlas_card.named_problems())} named problems", flush=True)
+    print(f"{len(atlas_card.named_problems(asked.horizon))} named problems", flush=True)
     measured = atlas_card.measured(play(planned, folder))
-    curves = atlas_card.lower_curves(atlas_card.named_problems(), asked.horizon)
+    curves = atlas_card.lower_curves(atlas_card.named_problems(asked.horizon), asked.horizon)
     cards = {label: atlas_card.card(label, policies, measured, curves) for label in policies}
     surveys = []
     worst: list[tuple[Failures, Result]] | None = [] if importlib.util.find_spec("cmaes") else None

@@ -1,9 +1,12 @@
-"""Environments: rested, restless and hidden Markov arms, forever or in episodes, arms with independent rewards."""
+"""Environments: rested, restless, hidden and changing Markov arms, forever or in episodes; independent rewards."""
 
+from jaxbandit.environments.changing_arms import ChangingArms, piecewise, rewards_table, sinusoid
+from jaxbandit.environments.changing_chains import ChangingMarkovArms, changing_markov
 from jaxbandit.environments.example import EXAMPLE
 from jaxbandit.environments.fitting import Fit, fit
 from jaxbandit.environments.hidden_arms import HiddenArms, hidden
 from jaxbandit.environments.independent_arms import IndependentArms, beta, exponential, gaussian, poisson, uniform
+from jaxbandit.environments.lower_bound_arms import LowerBoundArms, lower_bound_instance
 from jaxbandit.environments.markov_arms import InitialState, MarkovArms, bernoulli, markov, random_arms, two_state
 from jaxbandit.environments.restarting_arms import RestartingArms, restarting
 from jaxbandit.environments.restless_arms import RestlessArms, restless
@@ -11,27 +14,35 @@ from jaxbandit.environments.tilted_arms import FamilyFit, exponential_family, fi
 
 __all__ = [
     "EXAMPLE",
+    "ChangingArms",
+    "ChangingMarkovArms",
     "FamilyFit",
     "Fit",
     "HiddenArms",
     "IndependentArms",
     "InitialState",
+    "LowerBoundArms",
     "MarkovArms",
     "RestlessArms",
     "RestartingArms",
     "bernoulli",
     "beta",
+    "changing_markov",
     "exponential",
     "exponential_family",
     "fit",
     "fit_exponential_family",
     "gaussian",
     "hidden",
+    "lower_bound_instance",
     "markov",
+    "piecewise",
     "poisson",
     "random_arms",
     "restless",
     "restarting",
+    "rewards_table",
+    "sinusoid",
     "two_state",
     "uniform",
 ]

@@ -8,25 +8,32 @@ from __future__ import annotations
 
 import math
 from collections.abc import Callable, Sequence
-from functools import cache
 from typing import Any
 
 import jax
 import jax.numpy as jnp
-import numpy as np
 from jax import Array
 from jax.lax import GatherScatterMode
 
 from jaxbandit.fast import comparisons
-from jaxbandit.fast.jaxprs import CALLS, ELEMENTWISE, FOLDS, called, evaluate, out_of_bounds, parts_of_scan, points
-from jaxbandit.fast.random_bits import threefry
+from jaxbandit.fast.jaxprs import (
+    CALLS,
+    ELEMENTWISE,
+    FOLDS,
+    called,
+    depending,
+    evaluate,
+    out_of_bounds,
+    parts_of_scan,
+    points,
+)
+from jaxbandit.fast.random_bits import RANDOM, drawn, is_known
 from jaxbandit.fast.switch import PLAIN
 
-# Names of JAX's primitives: ALONG_AXES act along given axes, RANDOM draw from keys; others are in `jaxprs`.
+# Names of JAX's primitives that act along given axes; others are in `jaxprs` and `random_bits`.
 ALONG_AXES = frozenset(
     "argmax argmin reduce_and reduce_max reduce_min reduce_or reduce_prod reduce_sum squeeze unstack".split()
 )
-RANDOM = frozenset("random_bits random_fold_in random_split".split())
 BLOCKS = {"dynamic_slice": 1, "dynamic_update_slice": 2}  # how many arrays precede the indices
 
 
@@ -96,6 +103,10 @@ def _apply(equation: Any, inputs: list[Value], runs: int) -> list[Value]:
     batched = any(has for _, has in inputs)
     if name == "scan" and batched:
         return _scan(parameters, inputs, runs)
+    if name == "while" and batched:
+        ended = _while(parameters, inputs, runs)
+        if ended is not None:
+            return ended
     if name in ("gather", "scatter", "scatter-add") and batched:
         found = _by_comparison(name, equation, inputs, runs)
         if found is not None:
@@ -134,8 +145,8 @@ def _apply(equation: Any, inputs: list[Value], runs: int) -> list[Value]:
             parameters = {**parameters, "slice_sizes": (*parameters["slice_sizes"], runs)}
     elif name == "concatenate":
         arrays = [_everywhere(value, runs) for value in inputs]
-    elif name in RANDOM and parameters.get("bit_width", 32) == 32 and _is_known(name, inputs[0][0]):
-        return [(_random(name, parameters, [_everywhere(value, runs) for value in inputs]), True)]
+    elif name in RANDOM and parameters.get("bit_width", 32) == 32 and is_known(name, inputs[0][0]):
+        return [(drawn(name, parameters, [_everywhere(value, runs) for value in inputs]), True)]
     else:
         axes = [-1 if has else None for _, has in inputs]
 
@@ -173,6 +184,33 @@ def _scan(parameters: dict[str, Any], inputs: list[Value], runs: int) -> list[Va
     return [(value, True) for value in [*carry, *collected]]
 
 
+def _while(parameters: dict[str, Any], inputs: list[Value], runs: int) -> list[Value] | None:
+    """A loop that ends for all runs together; None where its end depends on the run."""
+    first = parameters["cond_nconsts"]
+    second = first + parameters["body_nconsts"]
+    of_end, of_turn, start = inputs[:first], inputs[first:second], inputs[second:]
+    end, turn = parameters["cond_jaxpr"], parameters["body_jaxpr"]
+    has = [has for _, has in start]
+    for _ in has:  # a turn may carry the runs on from one value to the next
+        after = depending(turn.jaxpr, [*(has for _, has in of_turn), *has])
+        has = [before or now for before, now in zip(has, after, strict=True)]
+    if any(depending(end.jaxpr, [*(has for _, has in of_end), *has])):
+        return None
+
+    def full(values: Sequence[Value]) -> list[Array]:
+        return [_everywhere(value, runs) if wide else value[0] for value, wide in zip(values, has, strict=True)]
+
+    def goes_on(carry: Any) -> Array:
+        values = [*of_end, *zip(carry, has, strict=True)]
+        return _evaluate(end.jaxpr, end.consts, values, runs)[0][0]
+
+    def once(carry: Any) -> list[Array]:
+        values = [*of_turn, *zip(carry, has, strict=True)]
+        return full(_evaluate(turn.jaxpr, turn.consts, values, runs))
+
+    return list(zip(jax.lax.while_loop(goes_on, once, full(start)), has, strict=True))
+
+
 def _by_comparison(name: str, equation: Any, inputs: list[Value], runs: int) -> Array | None:
     """Single entries read or written by comparing; None where that cannot be done or does not pay."""
     (values, has), index = inputs[0], inputs[1]
@@ -203,48 +241,6 @@ def _by_comparison(name: str, equation: Any, inputs: list[Value], runs: int) -> 
     new = _everywhere(inputs[2], runs).reshape(-1, *rest, runs)
     change = comparisons.write if name == "scatter" else comparisons.add
     return change(values, places.reshape(-1, runs), new)
-
-
-@cache
-def _draws_as_jax_does(name: str, partitionable: bool) -> bool:
-    """Whether `_random` gives the bits of JAX's own operation; another version or setting may number them otherwise."""
-    words = np.array([3, 2**31 + 7], np.uint32)
-    with jax.ensure_compile_time_eval():
-        key = jax.random.wrap_key_data(jnp.asarray(words))
-        if name == "random_bits":
-            theirs = jax.random.bits(key, (3,))
-        elif name == "random_split":
-            theirs = jax.random.key_data(jax.random.split(key, 3))
-        else:
-            theirs = jax.random.key_data(jax.random.fold_in(key, 2))[None]
-    number = np.array([2] if name == "random_fold_in" else [0, 1, 2], np.uint32)
-    x, y = threefry(words[:, None], np.zeros_like(number), number)
-    return np.array_equal(theirs, x ^ y if name == "random_bits" else np.stack([x, y], -1))
-
-
-def _is_known(name: str, keys: Array) -> bool:
-    """Whether JAX would draw from these keys in the way that `_random` repeats."""
-    if jax.random.key_impl(keys) != "threefry2x32":
-        return False
-    return _draws_as_jax_does(name, bool(getattr(jax.config, "jax_threefry_partitionable", False)))
-
-
-def _random(name: str, parameters: dict[str, Any], inputs: list[Array]) -> Array:
-    """The bits or keys of JAX's own random operations, without their loops, which XLA does not vectorise over the runs.
-
-    Args:
-      name, parameters: of the primitive.
-      inputs: the keys [..., runs] and, for random_fold_in, the numbers that are folded in.
-    """
-    keys, *data = inputs
-    shape = parameters.get("shape", ())
-    words = jax.random.key_data(keys).reshape(*keys.shape[:-1], *[1] * len(shape), keys.shape[-1], 2)
-    number = data[0] if data else jnp.arange(math.prod(shape)).reshape(*[1] * (keys.ndim - 1), *shape, 1)
-    x, y = threefry((words[..., 0], words[..., 1]), jnp.uint32(0), number.astype(jnp.uint32))
-    if name == "random_bits":
-        return x ^ y
-    drawn: Array = jax.random.wrap_key_data(jnp.stack([x, y], -1), impl=jax.random.key_impl(keys))
-    return drawn
 
 
 def _align(value: Array, has: bool, shape: tuple[int, ...], runs: int) -> Array:

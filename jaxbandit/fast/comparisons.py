@@ -11,6 +11,7 @@ import math
 from collections.abc import Callable, Sequence
 from functools import reduce
 
+import jax
 import jax.numpy as jnp
 import numpy as np
 from jax import Array
@@ -51,6 +52,23 @@ def add_one(counts: Array, *index: Array) -> Array:
     flat = computed_once(_number(index, counts.shape))
     here = flat[:, None] == jnp.arange(counts.size, dtype=flat.dtype)[None]
     return counts + jnp.sum(here, axis=0, dtype=counts.dtype).reshape(counts.shape)
+
+
+def exchange_row(table: Array, row: Array, new: Array) -> tuple[Array, Array]:
+    """`table[row]` and `table.at[row].set(new)` for one run, row within bounds: [N, ..], a number and [..].
+
+    In a loop XLA writes to a table in its place only if it sees that everything has been read before; else it copies
+    the whole table in every turn. So the row is read once, and what is written depends on what was read, by a 0 that
+    XLA cannot recognise. Where all runs have the same row, they read and write one block of memory.
+
+    >>> old, table = exchange_row(jnp.array([[1, 2], [3, 4]]), jnp.int32(1), jnp.array([5, 6]))
+    >>> old.tolist(), table.tolist()
+    ([3, 4], [[1, 2], [5, 6]])
+    """
+    old = computed_once(jax.lax.dynamic_index_in_dim(table, row, keepdims=False))
+    if not PLAIN:
+        new = new + jnp.minimum(jnp.abs(old), 0)
+    return old, jax.lax.dynamic_update_index_in_dim(table, new, row, 0)
 
 
 def look_up(table: Array | np.ndarray, *index: Array) -> Array:

@@ -83,6 +83,15 @@ def _needed(jaxpr: Any) -> list[Any]:
     return kept[::-1]
 
 
+def depending(jaxpr: Any, inputs: Sequence[bool]) -> list[bool]:
+    """Which outputs of a jaxpr may depend on one of the inputs that are marked."""
+    marked = {variable for variable, mark in zip(jaxpr.invars, inputs, strict=True) if mark}
+    for equation in jaxpr.eqns:
+        if any(variable in marked for variable in equation.invars if not hasattr(variable, "val")):
+            marked.update(equation.outvars)
+    return [not hasattr(variable, "val") and variable in marked for variable in jaxpr.outvars]
+
+
 def primitives(jaxpr: Any) -> Iterator[str]:
     """The names of all operations of a jaxpr and of the jaxprs within it."""
     for equation in jaxpr.eqns:

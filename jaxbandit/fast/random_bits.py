@@ -2,6 +2,8 @@
 
 from __future__ import annotations
 
+import math
+from functools import cache
 from typing import Any
 
 import jax
@@ -13,6 +15,7 @@ from jax.typing import ArrayLike
 
 from jaxbandit.fast.switch import PLAIN
 
+RANDOM = frozenset("random_bits random_fold_in random_split".split())  # names of JAX's primitives that draw from keys
 _ROTATIONS = ((13, 15, 26, 6), (17, 29, 16, 24))
 
 
@@ -57,3 +60,45 @@ _traced = jax.jit(_block)  # so that its hundred operations are traced once for 
 def _by_jax(high: Array, low: Array, first: Array, second: Array) -> tuple[Array, Array]:
     x, y = threefry_2x32(jnp.stack([high, low]), jnp.stack([first, second]))
     return x, y
+
+
+@cache
+def _draws_as_jax_does(name: str, partitionable: bool) -> bool:
+    """Whether `drawn` gives the bits of JAX's own operation; another version or setting may number them otherwise."""
+    words = np.array([3, 2**31 + 7], np.uint32)
+    with jax.ensure_compile_time_eval():
+        key = jax.random.wrap_key_data(jnp.asarray(words))
+        if name == "random_bits":
+            theirs = jax.random.bits(key, (3,))
+        elif name == "random_split":
+            theirs = jax.random.key_data(jax.random.split(key, 3))
+        else:
+            theirs = jax.random.key_data(jax.random.fold_in(key, 2))[None]
+    number = np.array([2] if name == "random_fold_in" else [0, 1, 2], np.uint32)
+    x, y = threefry(words[:, None], np.zeros_like(number), number)
+    return np.array_equal(theirs, x ^ y if name == "random_bits" else np.stack([x, y], -1))
+
+
+def is_known(name: str, keys: Array) -> bool:
+    """Whether JAX would draw from these keys in the way that `drawn` repeats."""
+    if jax.random.key_impl(keys) != "threefry2x32":
+        return False
+    return _draws_as_jax_does(name, bool(getattr(jax.config, "jax_threefry_partitionable", False)))
+
+
+def drawn(name: str, parameters: dict[str, Any], inputs: list[Array]) -> Array:
+    """The bits or keys of JAX's own random operations, without their loops, which XLA does not vectorise over the runs.
+
+    Args:
+      name, parameters: of the primitive.
+      inputs: the keys [..., runs] and, for random_fold_in, the numbers that are folded in.
+    """
+    keys, *data = inputs
+    shape = parameters.get("shape", ())
+    words = jax.random.key_data(keys).reshape(*keys.shape[:-1], *[1] * len(shape), keys.shape[-1], 2)
+    number = data[0] if data else jnp.arange(math.prod(shape)).reshape(*[1] * (keys.ndim - 1), *shape, 1)
+    x, y = threefry((words[..., 0], words[..., 1]), jnp.uint32(0), number.astype(jnp.uint32))
+    if name == "random_bits":
+        return x ^ y
+    found: Array = jax.random.wrap_key_data(jnp.stack([x, y], -1), impl=jax.random.key_impl(keys))
+    return found

@@ -1,23 +1,28 @@
-"""What makes arms that one call of a constructor does not: of three states, and of others that are given."""
+"""What makes arms that one call of a constructor does not: of three states, of others that are given, that change."""
 
 from __future__ import annotations
 
-from collections.abc import Callable
+from collections.abc import Callable, Sequence
 
 import numpy as np
 from numpy.typing import ArrayLike
 
 from jaxbandit import chains
 from jaxbandit.environments import (
+    ChangingArms,
+    ChangingMarkovArms,
     HiddenArms,
     InitialState,
     MarkovArms,
     RestartingArms,
     RestlessArms,
+    changing_markov,
     hidden,
     markov,
+    piecewise,
     restarting,
     restless,
+    rewards_table,
     two_state,
 )
 
@@ -78,3 +83,34 @@ def cycles(*, initial_state: InitialState = "stationary") -> HiddenArms:
     ones = np.array([1.0, 0.84, 0.63, 0.47, 0.25])  # probability of 1 in each arm's first two states
     moves = np.broadcast_to(np.roll(np.eye(4), 1, axis=1), (len(ones), 4, 4))
     return hidden(moves, ones[:, None] * [1, 1, 0, 0], initial_state=initial_state)
+
+
+def in_segments(levels: ArrayLike, starts: Sequence[int], rounds: int, *, horizon: int | None = None) -> ChangingArms:
+    """Bernoulli arms with new levels from the rounds `starts` on in a game of `rounds` rounds, or of `horizon`."""
+    horizon = rounds if horizon is None else horizon
+    return piecewise([1 + (start - 1) * horizon // rounds for start in starts], levels, horizon)
+
+
+def taking_turns(
+    make: Callable[..., MarkovArms],
+    segments: int,
+    restless: bool = False,
+    *,
+    horizon: int = 100_000,
+    initial_state: InitialState = 0,
+) -> ChangingMarkovArms:
+    """Arms that go round: in segment b of equal length arm k moves as arm (k + b) mod K of those that are made."""
+    arms = make()
+    moves = [np.roll(arms.transition, -b, axis=0) for b in range(segments)]
+    breaks = [1 + b * horizon // segments for b in range(1, segments)]
+    return changing_markov(breaks, moves, arms.reward, initial_state, restless=restless, horizon=horizon)
+
+
+def never_in_turn(arms: int, *, horizon: int = 10_000) -> ChangingArms:
+    """A table in which every arm pays 1 but in the rounds that are its turn, in which it pays 0.
+
+    An index that depends on sums and numbers of plays alone, with ties for the lowest arm, plays the arms in turn here,
+    as they all look alike, and is never paid.
+    """
+    turns = np.arange(horizon)[:, None] % arms != np.arange(arms)
+    return rewards_table(turns.astype(float))

@@ -6,6 +6,7 @@ from collections.abc import Callable
 from functools import partial
 
 from jaxbandit.environments import MarkovArms, bernoulli, exponential, exponential_family, gaussian, poisson, two_state
+from jaxbandit.named_problems import changing
 from jaxbandit.named_problems.arms import (
     always_moving,
     cycles,
@@ -223,5 +224,6 @@ atlas = Atlas(
             "One arm sticks, one, the best, alternates, and two are independent.",
         ),
         *_beyond_rested(SCENARIOS | {"tenth": TENTH}),
+        *changing.problems(SCENARIOS["scenario 1"]),
     ]
 )

@@ -7,6 +7,8 @@ from collections.abc import Callable, Iterable, Iterator, Mapping
 from dataclasses import dataclass, field
 from typing import Any
 
+import numpy as np
+
 from jaxbandit.base import Environment, problem
 
 
@@ -16,10 +18,12 @@ class NamedProblem:
 
     Fields:
       name: as the atlas has it.
-      make: makes the arms; takes `initial_state` where arms have one, as "stationary".
+      make: makes the arms; takes `initial_state` where arms have one, as "stationary", and `horizon` where they are
+        made for a number of rounds.
       source: a sentence that says who plays them, and where.
       purpose: a sentence that says what they are good for.
       published: figures that the source states or that its theorems give, by what they are; empty where there are none.
+      horizon: for how many rounds the source makes the arms; None where the arms are the same for any number.
 
     >>> from jaxbandit import atlas
     >>> atlas["best20"]
@@ -33,11 +37,21 @@ class NamedProblem:
     source: str
     purpose: str
     published: dict[str, float] = field(default_factory=dict)
+    horizon: int | None = None
 
     @property
     def arms(self) -> Any:
-        """The arms, from the state in which they usually start."""
+        """The arms, from the state in which they usually start, for as many rounds as in the source."""
         return self.make()
+
+    def lasting(self, horizon: int) -> Any:
+        """The arms for a game of this many rounds; their changes keep their places in it.
+
+        >>> from jaxbandit import atlas
+        >>> atlas["Garivier and Moulines"].lasting(1000).breaks.tolist()
+        [300, 500]
+        """
+        return self.make() if self.horizon is None else self.make(horizon=horizon)
 
     def __repr__(self) -> str:
         kind, arms, states = _shape(self.arms)
@@ -97,5 +111,8 @@ def _shape(arms: Environment) -> tuple[str, int, int]:
     """The kind of problem, K, and S; S is 0 where rewards have no finite table."""
     if arms.reward is None:
         return problem(arms), len(arms.means()), 0
-    count, states = getattr(arms, "transition", arms.reward).shape[:2]
+    if hasattr(arms, "transition"):
+        count, states = arms.transition.shape[-3:-1]
+    else:
+        count, states = np.shape(arms.reward)
     return problem(arms), int(count), int(states)

@@ -13,6 +13,7 @@ from matplotlib.ticker import LogFormatterSciNotation, LogLocator, MaxNLocator, 
 
 from jaxbandit import metrics
 from jaxbandit.arguments import as_floats, has, integer, list_of, shown
+from jaxbandit.metrics.counts import check_label, check_result
 from jaxbandit.results.display import variant_names
 
 if TYPE_CHECKING:
@@ -24,6 +25,8 @@ if TYPE_CHECKING:
 COLOURS = ("#3f90da", "#ffa90e", "#bd1f01", "#94a4a2", "#832db6", "#a96b59", "#e76300", "#b9ac70")  # petroff8
 MARKERS = "oDPvXs^*"  # in this order, so that similar shapes have colours of different lightness
 STYLES = ("-", "-.", ":")  # of the first eight curves, the next eight and the eight after; quantiles are dashed
+NEVER_NEGATIVE = ("pseudo-regret", "dynamic regret")
+MOST_BREAKS = 30  # that a picture marks
 LINES = ((0, (4, 2)), (0, (1, 1.5)), (0, (6, 2, 1, 2)), (0, (2, 2, 6, 2)))  # of bounds
 
 
@@ -159,14 +162,14 @@ def labels_of(result: Result, labels: Sequence[str] | None) -> Sequence[str]:
     Raises:
       ValueError: one is not in the result.
     """
-    metrics.check_result(result)
+    check_result(result)
     if labels is None:
         return result.labels
     chosen = list_of("labels", labels)
     if not chosen:
         raise ValueError("labels: an empty list; leave it out for all policies")
     for label in chosen:
-        metrics.check_label(result, label, "labels")
+        check_label(result, label, "labels")
     return chosen
 
 
@@ -176,7 +179,7 @@ def check_scenario(result: Result, scenario: int) -> None:
     Raises:
       ValueError: the number is out of range, or nothing is recorded.
     """
-    metrics.check_result(result)
+    check_result(result)
     if not len(result.times):
         raise ValueError("result: stopped before its first recorded round; there is nothing to draw")
     integer("scenario", scenario, -len(result.scenarios), len(result.scenarios) - 1)
@@ -203,8 +206,15 @@ def regret_axis(ax: Axes, result: Result, logarithmic: bool) -> None:
     """Set the axis of regret: it begins at 0, unless it is logarithmic or the regret may be negative."""
     if logarithmic:
         decades(ax, "y")
-    elif metrics.regret_name(result) == "pseudo-regret":
+    elif metrics.regret_name(result) in NEVER_NEGATIVE:
         ax.set_ylim(bottom=0)
+
+
+def breaks_of(result: Result, scenario: int) -> list[int]:
+    """The rounds in which the arms of a scenario change, if they are few; the result tells them."""
+    told = result.provenance.get("scenarios", {}).get(result.scenarios[scenario], {})
+    breaks = [number for number in told.get("breaks", []) if number <= result.times[-1]]
+    return breaks if len(breaks) <= MOST_BREAKS else []
 
 
 def title_of(result: Result, scenario: int, quantiles: Sequence[float]) -> str:

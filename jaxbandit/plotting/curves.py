@@ -10,11 +10,14 @@ import numpy as np
 
 from jaxbandit import metrics
 from jaxbandit.arguments import has, integer, list_of, truth
+from jaxbandit.metrics.counts import NO_BEST_ARM, check_label
 from jaxbandit.plotting.common import (
     COLOURS,
     LINES,
+    NEVER_NEGATIVE,
     apart,
     axes_of,
+    breaks_of,
     check_scenario,
     curve_style,
     curves_of,
@@ -49,6 +52,8 @@ def plot_regret(
     ax: Axes | None = None,
 ) -> Axes:
     """Mean regret (`metrics.regret`) over rounds with its 95 % interval; dashed lines for `quantiles` over runs.
+
+    Where arms change at a few breaks, dotted vertical lines mark them.
 
     Args:
       result: of `simulate`.
@@ -90,6 +95,8 @@ def plot_regret(
         height = values / np.log(at) if normalised else values
         name = f"{bound.label} ({bound.holds_for})"
         ax.plot(at, height, color="black", linestyle=line, linewidth=1.2, label=name)
+    for number in breaks_of(result, scenario):
+        ax.axvline(number, color="grey", linestyle=":", linewidth=1)
     decades(ax, "x")
     regret_axis(ax, result, logarithmic)
     ax.set_xlim(max(1, times[0]), times[-1])
@@ -105,11 +112,12 @@ def plot_pulls(result: Result, label: str, *, scenario: int = 0, variant: int = 
     the title names.
     """
     ax = axes_of(ax)
-    metrics.check_label(result, label)
+    check_label(result, label)
     check_scenario(result, scenario)
     number = variant_of(result, label, variant)
     plays = result.visits[label][scenario, number].sum(-1).mean(0)  # [T, K]
     means, best_arms = result.means[scenario], metrics.best_arms(result)[scenario]
+    best_arms = best_arms & (result.problem not in NO_BEST_ARM)
     for arm in range(plays.shape[1]):
         best = best_arms[arm]
         ax.plot(
@@ -139,7 +147,7 @@ def plot_distribution(
 ) -> Axes:
     """Share of runs whose final regret is at least x, which shows the tail.
 
-    Both axes are logarithmic; for realised regret only the axis of the share is.
+    Both axes are logarithmic; for a regret that may be negative only the axis of the share is.
 
     Args:
       result: of `simulate`.
@@ -152,7 +160,7 @@ def plot_distribution(
       ValueError: there is no such label or variant.
     """
     ax, curves = axes_of(ax), curves_of(result, labels, scenario, variant)
-    logarithmic = metrics.regret_name(result) == "pseudo-regret"
+    logarithmic = metrics.regret_name(result) in NEVER_NEGATIVE
     for name, regret, style in curves:
         final = np.sort(regret[:, -1])
         share = 1 - np.arange(len(final)) / len(final)
@@ -176,7 +184,7 @@ def plot_batches(
       ValueError: there is no such label or variant, or the runs make no batch of 2 or more.
     """
     ax = axes_of(ax)
-    metrics.check_label(result, label)
+    check_label(result, label)
     check_scenario(result, scenario)
     integer("batch", batch)
     number = variant_of(result, label, variant)

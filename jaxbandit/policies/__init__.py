@@ -3,11 +3,13 @@
 from jaxbandit.base import Policy
 from jaxbandit.policies.baselines import Oracle, Uniform
 from jaxbandit.policies.beliefs import HiddenMyopic, Myopic
-from jaxbandit.policies.detectors import CUSUM, GLR, MUCB, KnownBreaks
+from jaxbandit.policies.changing import DiscountedThompson, DiscountedUCB, SlidingWindowUCB
+from jaxbandit.policies.detectors import CUSUM, MUCB, KnownBreaks
 from jaxbandit.policies.dmed import DMED
 from jaxbandit.policies.empirical_kl_ucb import EmpiricalKLUCB
 from jaxbandit.policies.epochs import DSEE
 from jaxbandit.policies.exponential_weights import Exp3, Exp3S, Rexp3
+from jaxbandit.policies.forgetting import Discounted, Window
 from jaxbandit.policies.gradient import GradientBandit
 from jaxbandit.policies.imed import IMED
 from jaxbandit.policies.imed_mc import IMEDMC
@@ -15,6 +17,7 @@ from jaxbandit.policies.joint_kl_ucb import JointKLUCB
 from jaxbandit.policies.kl_ucb import KLUCB, RoundRobinKLUCB
 from jaxbandit.policies.known_chains import Gittins, Whittle
 from jaxbandit.policies.learned_gittins import PlugInGittins, PosteriorGittins
+from jaxbandit.policies.likelihood_ratio import GLR
 from jaxbandit.policies.regenerative import RCA
 from jaxbandit.policies.thompson import Thompson
 from jaxbandit.policies.thompson_mc import ThompsonMC
@@ -29,6 +32,9 @@ __all__ = [
     "CUSUM",
     "DMED",
     "DSEE",
+    "Discounted",
+    "DiscountedThompson",
+    "DiscountedUCB",
     "EmpiricalKLUCB",
     "Exp3",
     "Exp3S",
@@ -51,6 +57,7 @@ __all__ = [
     "PosteriorGittins",
     "Rexp3",
     "RoundRobinKLUCB",
+    "SlidingWindowUCB",
     "TVKLUCB",
     "Thompson",
     "ThompsonMC",
@@ -61,6 +68,7 @@ __all__ = [
     "WhittleBelief",
     "Whittle",
     "WithDetector",
+    "Window",
 ]
 
 # label to class, for every policy that can be made without arguments; the contract tests run over it

@@ -11,8 +11,10 @@ from jaxbandit import arguments
 from jaxbandit.arguments import LARGEST, as_floats
 from jaxbandit.base import Problem, Range, Task, problem
 from jaxbandit.confidence import Solver
+from jaxbandit.policies.forgetting import Discounted, Window
 from jaxbandit.probabilities import stochastic
 
+GRID = "; for a grid give a list of policies"
 # problems with arms of their own: all but decision processes
 ARMS: tuple[Problem, ...] = ("rested", "restarting", "restless", "observed", "changing", "hidden")
 
@@ -27,8 +29,7 @@ def number(
     """
     if isinstance(getattr(policy, name), bool | np.bool_):
         raise ValueError(f"{name}: {getattr(policy, name)} is not a number")
-    hint = "; for a grid give a list of policies"
-    arguments.number(name, getattr(policy, name), low, high, above=above, below=below, hint=hint)
+    arguments.number(name, getattr(policy, name), low, high, above=above, below=below, hint=GRID)
 
 
 def choice(policy: Any, name: str, choices: tuple[str, ...]) -> None:
@@ -136,6 +137,42 @@ def family(policy: Any, task: Task) -> None:
         raise
     low, high = policy.family.range
     suits(policy, task, rewards=(float(low), float(high)))
+
+
+def memory(policy: Any, task: Task, states: int | None = None) -> None:
+    """Refuse a field `memory` that is neither None nor a memory, one out of range, and a window longer than the game.
+
+    Args:
+      states: the most that arms may have where the policy forgets; None for any number.
+
+    Raises:
+      ValueError: the field's name and what is wrong with it.
+    """
+    found = policy.memory
+    if isinstance(found, Discounted):
+        arguments.number("memory: discount", found.discount, 0, 1, above=True, below=True, hint=GRID)
+    elif isinstance(found, Window):
+        window("memory: length", found.length, task)
+    elif found is not None:
+        raise ValueError(f"memory: {arguments.shown(found)} is no memory; give None, Discounted(0.99) or Window(500)")
+    if found is not None and states is not None and task.reward.shape[1] > states:
+        raise ValueError(
+            f"memory: {type(policy).__name__} forgets where arms have up to {states} states, and those of {task.name} "
+            f"have {task.reward.shape[1]}; leave it out"
+        )
+
+
+def window(name: str, length: Any, task: Task) -> None:
+    """Refuse a window unless it is a positive integer, at most the horizon.
+
+    Raises:
+      ValueError: the name and what is wrong with it.
+    """
+    if not isinstance(length, int | np.integer):
+        raise ValueError(f"{name}: {arguments.shown(length)} is not an integer; a window is a number of rounds")
+    arguments.integer(name, length, 1)
+    if length > task.horizon:
+        raise ValueError(f"{name}: a window of {length:,} rounds is longer than the horizon, {task.horizon:,}")
 
 
 def laws(policy: Any, name: str, shape: tuple[int, ...]) -> None:

@@ -1,4 +1,4 @@
-"""Detectors of changes in what an arm pays, for `WithDetector`: GLR, CUSUM, M-UCB's windows, and breaks that are known.
+"""Detectors of changes in what an arm pays, for `WithDetector`: CUSUM, M-UCB's windows, breaks that are known.
 
 A detector is a `pytree` that is written for one arm; `WithDetector` keeps one such state for each of them. It has
 
@@ -23,8 +23,6 @@ from jax.typing import ArrayLike
 from jaxbandit.arguments import finite, integer, shown
 from jaxbandit.base import ANY_REWARD, Task, pytree, static
 from jaxbandit.policies import checks
-from jaxbandit.policies.likelihood_ratio import Corners, added, largest_ratio, no_corners
-from jaxbandit.sums import TwoFloats, add_to_each
 
 
 class Detector(Protocol):
@@ -37,94 +35,6 @@ class Detector(Protocol):
     def watched(self, state: Any, reward: Array, t: Array, arms: int) -> tuple[Any, Array]: ...
 
     def share(self, arms: int) -> Array | None: ...
-
-
-class Rewards(NamedTuple):
-    """What GLR remembers of an arm since its last restart.
-
-    Fields:
-      plays: int32.
-      total: the sum of the rewards, in two floats.
-      corners: the splits at which the likelihood ratio can be largest.
-    """
-
-    plays: Array
-    total: TwoFloats
-    corners: Corners
-
-
-@pytree
-class GLR:
-    """Generalised likelihood ratio: alarm if n rewards of an arm are better told as two stretches than as one.
-
-    That is, if max over s of s d(mean of 1..s, mean of 1..n) + (n - s) d(mean of s+1..n, mean of 1..n) is at least
-    log(n^1.5 / delta), d the Bernoulli divergence. Every `grid` plays of the arm this is tested on splits s that are
-    multiples of `grid`. The maximum is exact though only the corners of the sums' convex hull are kept, where alone it
-    can be; their number grows like log n. So an arm takes 16 `corners` bytes or a little more, whatever the horizon.
-
-    Args:
-      delta: the probability of a false alarm, in (0, 1]; None for 1 / sqrt(horizon), as in the source's experiments.
-      alpha: the share of rounds in which arms are played by turns, in [0, 1]; None for sqrt(U K log n / n), n the
-        horizon and U the changes, or without changes 0.1 sqrt(K log n / n).
-      horizon: how many rounds will be played, positive; only where delta or alpha is None.
-      changes: how often arms will change, at least 1; only where alpha is None.
-      grid: an integer of at least 1; 1 tests after every play and on every split.
-      corners: how many are kept on each side of the hull, an integer of at least 2; where they are more, every
-        second one is dropped, which can only make an alarm later. Only drifting rewards have many.
-
-    Raises:
-      ValueError: from `simulate` and `check_policy`: a number out of range, missing or not used, or rewards without a
-        finite table that do not lie in [0, 1].
-
-    Source: Besson, Kaufmann, Maillard and Seznec 2022; that the maximum is at a corner is our own remark, as the ratio
-    is convex in s and the sum of the first s rewards.
-
-    >>> state, alarms = GLR(delta=0.1, alpha=0.0, grid=1).init(), []
-    >>> for t in range(1, 21):
-    ...     state, alarm = GLR(delta=0.1, alpha=0.0, grid=1).watched(state, jnp.array(float(t > 10)), jnp.int32(t), 2)
-    ...     alarms.append(bool(alarm))
-    >>> alarms.index(True)
-    14
-    """
-
-    local: ClassVar = True
-
-    delta: ArrayLike | None = None
-    alpha: ArrayLike | None = None
-    horizon: ArrayLike | None = None
-    changes: ArrayLike | None = None
-    grid: int = static(10)
-    corners: int = static(32)
-
-    def validate(self, task: Task) -> None:
-        checks.suits(self, task, rewards=(0.0, 1.0))
-        if self.delta is not None:
-            checks.number(self, "delta", 0, 1, above=True)
-        check_turns(self, {"delta": self.delta, "alpha": self.alpha}, needs_changes=False)
-        integer("grid", self.grid, 1, 2**31 - 1)
-        integer("corners", self.corners, 2, 2**15)
-
-    def init(self) -> Rewards:
-        return Rewards(jnp.int32(0), TwoFloats(jnp.zeros(()), jnp.zeros(())), no_corners(self.corners))
-
-    def watched(self, state: Rewards, reward: Array, t: Array, arms: int) -> tuple[Rewards, Array]:
-        plays, total = state.plays + 1, add_to_each(state.total, reward)
-        due, n = plays % self.grid == 0, plays.astype(float)
-        alarm = due & (largest_ratio(state.corners, n, total.high) >= self.threshold(n))
-        return Rewards(plays, total, added(state.corners, n, total.high, due)), alarm
-
-    def threshold(self, n: Array) -> Array:
-        """log(n^1.5 / delta), which the likelihood ratio of n rewards must reach."""
-        if self.delta is None:
-            return 1.5 * jnp.log(n) + 0.5 * jnp.log(jnp.asarray(self.horizon, float))
-        return 1.5 * jnp.log(n) - jnp.log(jnp.asarray(self.delta, float))
-
-    def share(self, arms: int) -> Array:
-        if self.alpha is not None:
-            return jnp.asarray(self.alpha, float)
-        n = jnp.asarray(self.horizon, float)
-        rate = jnp.sqrt(arms * jnp.log(n) / n)
-        return 0.1 * rate if self.changes is None else jnp.sqrt(jnp.asarray(self.changes, float)) * rate
 
 
 class Excess(NamedTuple):

@@ -10,7 +10,7 @@ from jaxbandit.base import Feedback, Task, pytree, static, total
 from jaxbandit.confidence import Solver, kl_ball_max
 from jaxbandit.policies import checks
 from jaxbandit.policies.exploration import level
-from jaxbandit.policies.memory import Visits, no_visits, positive, ratio
+from jaxbandit.policies.memory import Forgets, Visits, no_visits, positive, ratio, remembered
 
 
 @pytree
@@ -29,6 +29,8 @@ class EmpiricalKLUCB:
       top: whether q may also move to a state of its own that pays 1, after `unit_reward`, as for a player who
         knows only that rewards lie in [0, 1].
       solver: of `confidence.kl_ball_max`.
+      memory: None, or `Discounted` or `Window`: shares and T are then of what is remembered, and the rounds remembered
+        stand for t.
 
     Raises:
       ValueError: from `simulate` and `check_policy`, for a field out of range.
@@ -45,14 +47,16 @@ class EmpiricalKLUCB:
     exploration: ArrayLike | None = 1.0
     top: bool = static(False)
     solver: Solver = static("halley")
+    memory: Forgets | None = None
 
     def validate(self, task: Task) -> None:
         checks.suits(self, task)
         checks.kl_fields(self)
         checks.truth(self, "top")
+        checks.memory(self, task)
 
     def init(self, reward: Array) -> Visits:
-        return no_visits(reward)  # type: ignore[return-value]
+        return no_visits(reward, memory=self.memory)  # type: ignore[return-value]
 
     def scores(self, key: Array, state: Visits, t: Array) -> Array:
         plays = total(state.counts)
@@ -60,7 +64,7 @@ class EmpiricalKLUCB:
         shares = jnp.where(plays[:, None] > 0, ratio(state.counts, plays[:, None]), uniform)
         if self.top:
             shares, values = (jnp.pad(x, ((0, 0), (0, 1)), constant_values=c) for x, c in ((shares, 0), (values, 1)))
-        radius = level(t, self.exploration) / positive(plays)
+        radius = level(remembered(self.memory, t), self.exploration) / positive(plays)
         return jnp.where(plays == 0, jnp.inf, kl_ball_max(shares, values, radius, self.solver)[0])
 
     def update(self, state: Visits, feedback: Feedback) -> Visits:

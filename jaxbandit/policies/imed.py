@@ -11,7 +11,7 @@ from jaxbandit.base import Family, Feedback, Task, pytree
 from jaxbandit.divergences import bernoulli_kl
 from jaxbandit.policies import checks
 from jaxbandit.policies.leaders import leaders, least_index, no_leaders
-from jaxbandit.policies.memory import Memory, no_visits, positive
+from jaxbandit.policies.memory import Forgets, Memory, no_visits, positive
 
 
 @pytree
@@ -21,9 +21,11 @@ class IMED:
     Args:
       family: one of `jaxbandit.families`, whose divergence then replaces d and whose rewards are not mapped; None
         is Bernoulli, with rewards mapped to [0, 1].
+      memory: None, or `Discounted` or `Window`: T and the means are then what is remembered.
 
     Raises:
-      ValueError: from `simulate` and `check_policy`, for rewards that are not the family's.
+      ValueError: from `simulate` and `check_policy`, for rewards that are not the family's, or a memory that is
+        none.
 
     With M plays a round the M - 1 arms with the largest means are played, and the rule above chooses one of the others.
 
@@ -35,12 +37,14 @@ class IMED:
     """
 
     family: Family | None = None
+    memory: Forgets | None = None
 
     def validate(self, task: Task) -> None:
         checks.family(self, task)
+        checks.memory(self, task)
 
     def init(self, reward: Array) -> Compared:
-        return Compared(no_visits(reward, self.family), no_leaders(reward))
+        return Compared(no_visits(reward, self.family, self.memory), no_leaders(reward))
 
     def scores(self, key: Array, state: Compared, t: Array) -> Array:
         mean, plays = state.seen.mean_and_plays()

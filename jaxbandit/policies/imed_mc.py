@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+from collections.abc import Sequence
 from typing import Any, NamedTuple
 
 import jax
@@ -13,8 +14,9 @@ from jaxbandit.base import Feedback, Task, pytree, total
 from jaxbandit.confidence.chain import LikeliestChain, likeliest_chain, ratio_to
 from jaxbandit.fast import computed_once, exponential, log
 from jaxbandit.policies import checks
+from jaxbandit.policies.forgetting import Discounted
 from jaxbandit.policies.leaders import leaders, least_index, no_leaders
-from jaxbandit.policies.memory import Transitions, no_transitions
+from jaxbandit.policies.memory import ChainMemory, Forgets, Transitions, no_transitions
 
 
 @pytree
@@ -35,9 +37,11 @@ class IMEDMC:
       exponent: None, or in (0, 1): the class of the gap T^-exponent, T the arm's plays. It needs no knowledge of the
         chains, and the same theorem holds; take 0.55 if arms may hardly move.
       gap: None, or in [0, 1]: a class chosen by the user. Both None (default): all chains.
+      memory: None, or `Window`, or for two states `Discounted`: n, c and T are then what is remembered.
 
     Raises:
-      ValueError: from `simulate` and `check_policy`, for a field out of range or both fields given.
+      ValueError: from `simulate` and `check_policy`, for a field out of range, an exponent and a gap, or a discount for
+        more than two states, whose search needs whole counts.
 
     With M plays a round the M - 1 arms whose likeliest chains have the largest means are played, and the rule above
     chooses one of the others. For two states J is exact up to rounding. For more it is found by a search, which for
@@ -55,6 +59,7 @@ class IMEDMC:
 
     exponent: ArrayLike | None = None
     gap: ArrayLike | None = None
+    memory: Forgets | None = None
 
     def validate(self, task: Task) -> None:
         checks.suits(self, task)
@@ -64,19 +69,31 @@ class IMEDMC:
             checks.number(self, "exponent", 0, 1, above=True, below=True)
         if self.gap is not None:
             checks.number(self, "gap", 0, 1)
+        checks.memory(self, task)
+        if isinstance(self.memory, Discounted) and task.reward.shape[1] > 2:
+            raise ValueError(
+                f"memory: IMEDMC discounts transitions between two states, and arms of {task.name} have "
+                f"{task.reward.shape[1]}; give a Window, whose counts are whole"
+            )
 
-    def init(self, reward: Array) -> Chains | Classes:
+    def init(self, reward: Array) -> Chains | Classes | Forgetting:
         state = no_transitions(reward)
+        if self.memory is not None:
+            known = None if self._all_chains() else self._likeliest(state.counts, state.reward)
+            return Forgetting(no_transitions(reward, self.memory), no_leaders(reward), known)
         chains = Chains(*state, no_leaders(reward))
-        if self.exponent is None and self.gap is None:
+        if self._all_chains():
             return chains
         # as in `_likeliest`; XLA would move a number that depends on no count through every operation there, one a pass
         gap = jnp.full(reward.shape[:1], 1.0 if self.gap is None else self.gap, float)
         return Classes(*chains, likeliest_chain(state.counts, state.reward, gap), gap)
 
-    def scores(self, key: Array, state: Chains | Classes, t: Array) -> Array:
-        known: list[Any]
-        counts, _, reward, leads, *known = state
+    def scores(self, key: Array, state: Chains | Classes | Forgetting, t: Array) -> Array:
+        known: Sequence[Any]
+        if isinstance(state, Forgetting):
+            counts, reward, leads, known = state.seen.counts, state.seen.reward, state.leads, state.known or ()
+        else:
+            counts, _, reward, leads, *known = state
         chain, gap = known or (likeliest_chain(counts, reward), None)
         plays = total(total(counts))
         best = jnp.max(jnp.where((plays > 0) & ~leads, chain.mean, 0))
@@ -92,7 +109,9 @@ class IMEDMC:
         index = ratio + log(1 + cycles(counts, reward, chain.mean).astype(float))
         return least_index(index, plays, leads)
 
-    def update(self, state: Chains | Classes, feedback: Feedback) -> Chains | Classes:
+    def update(self, state: Chains | Classes | Forgetting, feedback: Feedback) -> Chains | Classes | Forgetting:
+        if isinstance(state, Forgetting):
+            return self._forgotten(state, feedback)
         seen = Transitions(*state[:3]).counted(feedback)
         kept: tuple[Any, ...] = ()
         if isinstance(state, Classes):
@@ -104,6 +123,20 @@ class IMEDMC:
             chain = kept[0] if kept else likeliest_chain(seen.counts, seen.reward)
             leads = leaders(chain.mean, total(total(seen.counts)), feedback)
         return Classes(*seen, leads, *kept) if kept else Chains(*seen, leads)
+
+    def _forgotten(self, state: Forgetting, feedback: Feedback) -> Forgetting:
+        """The state after a round, of a policy that forgets: the counts of every arm may change."""
+        seen, known = state.seen.counted(feedback), None
+        if not self._all_chains():
+            known = self._likeliest(computed_once(seen.counts.astype(float)), seen.reward)
+        leads = state.leads
+        if feedback.arms.shape[0] > 1:
+            chain = known[0] if known else likeliest_chain(seen.counts, seen.reward)
+            leads = leaders(chain.mean, total(total(seen.counts)), feedback)
+        return Forgetting(seen, leads, known)
+
+    def _all_chains(self) -> bool:
+        return self.exponent is None and self.gap is None
 
     def _likeliest(self, counts: Array, reward: Array) -> tuple[LikeliestChain, Array]:
         """The likeliest chain of each arm in its class, and the gap of that class."""
@@ -133,6 +166,14 @@ class Classes(NamedTuple):
     leads: Array
     chain: LikeliestChain
     gap: Array  # [K]
+
+
+class Forgetting(NamedTuple):
+    """State with a memory that forgets."""
+
+    seen: ChainMemory
+    leads: Array  # [K] bool, the arms that are played without an index
+    known: tuple[LikeliestChain, Array] | None  # with an exponent or a gap: as the last fields of `Classes`
 
 
 def cycles(counts: Array, reward: Array, mean: Array) -> Array:

@@ -12,7 +12,7 @@ from jaxbandit.base import Family, Feedback, Task, pytree, static
 from jaxbandit.confidence import Solver, family_upper, kl_upper
 from jaxbandit.policies import checks
 from jaxbandit.policies.exploration import Clock, level
-from jaxbandit.policies.memory import Memory, no_visits, positive
+from jaxbandit.policies.memory import Forgets, Memory, no_visits, positive, remembered
 
 
 @pytree
@@ -34,6 +34,8 @@ class KLUCB:
         is Bernoulli, with rewards mapped to [0, 1].
       horizon: None, or how many rounds will be played, positive; exploration and clock are then not used.
       clock: "round", or "arm" for f(t / T) in place of f(t).
+      memory: None, or `Discounted` or `Window`: T and the mean are then what is remembered, and the rounds remembered
+        stand for t or n if they are fewer, so that the level is log f(min(t, length)).
 
     Raises:
       ValueError: from `simulate` and `check_policy`, for a field out of range, a horizon beside an exploration or the
@@ -51,18 +53,20 @@ class KLUCB:
     family: Family | None = None
     horizon: ArrayLike | None = None
     clock: Clock = static("round")
+    memory: Forgets | None = None
 
     def validate(self, task: Task) -> None:
         checks.kl_fields(self)
         checks.family(self, task)
         checks.choice(self, "clock", get_args(Clock))
+        checks.memory(self, task)
         if self.horizon is not None:
             checks.number(self, "horizon", 0, above=True)
             if self.exploration is not None or self.clock == "arm":
                 raise ValueError(f"horizon: {self.horizon} beside an exploration or the arm's clock; give one of them")
 
     def init(self, reward: Array) -> Memory:
-        return no_visits(reward, self.family)
+        return no_visits(reward, self.family, self.memory)
 
     def scores(self, key: Array, state: Memory, t: Array) -> Array:
         return kl_index(self, state, t, self.clock, self.horizon)[0]
@@ -87,6 +91,7 @@ class RoundRobinKLUCB:
       solver: of `confidence.kl_upper`.
       family: one of `jaxbandit.families`, whose divergence then replaces d and whose rewards are not mapped; in Moulos
         a family of chains. None is Bernoulli, with rewards mapped to [0, 1].
+      memory: as of `KLUCB`; arms then lead with at least delta times the rounds remembered.
 
     Raises:
       ValueError: from `simulate` and `check_policy`, for delta outside [0, 1/K].
@@ -106,18 +111,20 @@ class RoundRobinKLUCB:
     delta: ArrayLike = 0.0
     solver: Solver = static("halley")
     family: Family | None = None
+    memory: Forgets | None = None
 
     def validate(self, task: Task) -> None:
         checks.kl_fields(self)
         checks.family(self, task)
         checks.number(self, "delta", 0, 1 / len(task.reward))
+        checks.memory(self, task)
 
     def init(self, reward: Array) -> Memory:
-        return no_visits(reward, self.family)
+        return no_visits(reward, self.family, self.memory)
 
     def scores(self, key: Array, state: Memory, t: Array) -> Array:
         index, mean, plays = kl_index(self, state, t)
-        leads = plays >= self.delta * jnp.asarray(t, float)
+        leads = plays >= self.delta * jnp.asarray(remembered(self.memory, t), float)
         arms = jnp.arange(mean.shape[0])
         return jnp.where(
             (arms == t % mean.shape[0]) | jnp.isinf(index),
@@ -132,12 +139,15 @@ class RoundRobinKLUCB:
 def kl_index(
     policy: KLUCB | RoundRobinKLUCB,
     state: Memory,
-    t: Array,
+    t: ArrayLike,
     clock: Clock = "round",
     horizon: ArrayLike | None = None,
 ) -> tuple[Array, Array, Array]:
     """The KL-UCB index [K], inf for an arm not yet played, the sample means [K] and the plays [K]."""
     mean, plays = state.mean_and_plays()
+    t = remembered(policy.memory, t)
+    if horizon is not None:
+        horizon = remembered(policy.memory, horizon)
     radius = level(t, policy.exploration, clock, plays, horizon) / positive(plays)
     if policy.family is None:
         upper = kl_upper(mean, radius, policy.solver)

@@ -38,9 +38,12 @@ def leaders(mean: Array, plays: Array, feedback: Feedback) -> Array:
 
 
 def least_index(index: Array, plays: Array, leads: Array) -> Array:
-    """Scores [K] that play first what was never played, then what leads, then the least index [K], at least 0.
+    """Scores [K] that play first what was never played, then what leads, then the least index [K].
 
-    >>> least_index(jnp.array([0.0, 2.0, 1.0]), jnp.array([1, 9, 9]), jnp.array([False, True, False])).tolist()
-    [-0.0, 1.0, -1.0]
+    An index is negative only with less than one play, where a policy forgets.
+
+    >>> index, leads = jnp.array([0.0, 2.0, 1.0]), jnp.array([False, True, False])
+    >>> least_index(index, jnp.array([1, 9, 9]), leads).tolist()
+    [-0.0, 1000.0, -1.0]
     """
-    return jnp.where(plays == 0, jnp.inf, jnp.where(leads, 1, -index))
+    return jnp.where(plays == 0, jnp.inf, jnp.where(leads, 1000, -index))  # log T of a float T is above -1000

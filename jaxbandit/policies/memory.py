@@ -3,21 +3,64 @@
 Each is a small state with two methods: `counted`, the state after a round's feedback, and `mean_and_plays`. A policy
 that asks no more than these two works with every such state; Thompson sampling also asks the first two for
 `gained_and_missed`, which keeps the digits of a few failures among many plays. A mean is X / N wherever N > 0: a number
-of plays may be any positive number, for example where older plays weigh less.
+of plays may be any positive number, for example where older plays weigh less. The memories of `forgetting` keep one of
+these states, and make it forget.
 """
 
 from __future__ import annotations
 
-from typing import NamedTuple
+from typing import Any, NamedTuple, Protocol, overload
 
 import jax.numpy as jnp
 from jax import Array
+from jax.typing import ArrayLike
 
 from jaxbandit.base import Family, Feedback, described, total
 from jaxbandit.fast import add_one
 from jaxbandit.sums import TwoFloats, add_rewards, no_sums
 
-__all__ = ["Memory", "no_transitions", "no_visits", "ratio", "sample_mean", "total", "unit_reward"]
+__all__ = ["Memory", "no_transitions", "no_visits", "ratio", "remembered", "sample_mean", "total", "unit_reward"]
+
+
+class Memory(Protocol):
+    """What a policy remembers of each arm's rewards, for one run."""
+
+    def counted(self, feedback: Feedback) -> Memory:
+        """The memory after a round; of the same kind."""
+
+    def mean_and_plays(self) -> tuple[Array, Array]:
+        """Mean reward [K] of each arm's plays, 0 for an arm without one, and their number [K]."""
+
+    def gained_and_missed(self) -> tuple[Array, Array]:
+        """The sums [K] of each arm's rewards, and of 1 minus each reward."""
+
+
+class ChainMemory(Protocol):
+    """What a policy remembers of each arm's transitions, for one run: fields as of `Transitions`."""
+
+    @property
+    def counts(self) -> Array: ...
+
+    @property
+    def states(self) -> Array: ...
+
+    @property
+    def reward(self) -> Array: ...
+
+    def counted(self, feedback: Feedback) -> ChainMemory: ...
+
+    def mean_and_plays(self) -> tuple[Array, Array]: ...
+
+
+class Forgets(Protocol):
+    """How a policy forgets: what its field `memory` holds."""
+
+    @property
+    def rounds(self) -> ArrayLike:
+        """How many rounds count, as far as confidence depends on the time."""
+
+    def begun(self, kept: Visits | Sums | Transitions) -> Any:
+        """The memory before the first round that keeps this state, and forgets."""
 
 
 @described
@@ -35,6 +78,10 @@ class Visits(NamedTuple):
     def counted(self, feedback: Feedback) -> Visits:
         """The state after a round: each play counted at the state that it moved to."""
         return self._replace(counts=add_one(self.counts, feedback.arms, feedback.states))
+
+    def scaled(self, factor: ArrayLike) -> Visits:
+        """The same where each play so far weighs `factor` times as much; counts are floats then."""
+        return self._replace(counts=self.counts * factor)
 
     def mean_and_plays(self) -> tuple[Array, Array]:
         """Mean reward [K] of each arm's plays, 0 for an arm never played, and their number T [K]."""
@@ -63,6 +110,13 @@ class Sums(NamedTuple):
         plays = add_one(self.plays, feedback.arms)
         return Sums(plays, add_rewards(self.rewards, feedback.arms, feedback.rewards))
 
+    def scaled(self, factor: ArrayLike) -> Sums:
+        """The same where each play so far weighs `factor` times as much; plays are floats then.
+
+        The second float of the sums is left out, so that sums are rounded as the plays are.
+        """
+        return Sums(self.plays * factor, TwoFloats(self.rewards.high * factor, jnp.zeros_like(self.rewards.low)))
+
     def mean_and_plays(self) -> tuple[Array, Array]:
         """Mean reward [K] of each arm's plays, 0 for an arm never played, and their number T [K].
 
@@ -76,9 +130,6 @@ class Sums(NamedTuple):
         """The sums [K] of each arm's rewards, and of 1 minus each reward."""
         gained = self.rewards.high
         return gained, jnp.maximum((self.plays.astype(float) - gained) - self.rewards.low, 0)
-
-
-Memory = Visits | Sums
 
 
 @described
@@ -100,6 +151,10 @@ class Transitions(NamedTuple):
         counts = add_one(self.counts, feedback.arms, feedback.before, feedback.states)
         return self._replace(counts=counts, states=self.states.at[feedback.arms].set(feedback.states))
 
+    def scaled(self, factor: ArrayLike) -> Transitions:
+        """The same where each play so far weighs `factor` times as much; counts are floats then."""
+        return self._replace(counts=self.counts * factor)
+
     def mean_and_plays(self) -> tuple[Array, Array]:
         """Mean reward [K] of the states that each arm's plays moved it to, and their number T [K]."""
         return sample_mean(sum(self.counts[:, s] for s in range(self.counts.shape[1])), self.reward)  # type: ignore[arg-type]
@@ -120,20 +175,42 @@ def unit_reward(reward: Array) -> Array:
     return jnp.where((low < 0) | (high > 1), mapped, reward)
 
 
-def no_visits(reward: Array, family: Family | None = None) -> Memory:
+def no_visits(reward: Array, family: Family | None = None, memory: Forgets | None = None) -> Memory:
     """The state before the first round, from what each state pays, `reward` [K, S]; [K, 0] without a finite table.
 
-    Rewards are mapped by `unit_reward`, unless a family is given.
+    Rewards are mapped by `unit_reward`, unless a family is given. A memory, `Discounted` or `Window`, makes it forget.
     """
+    kept: Visits | Sums
     if reward.shape[1] == 0:
-        return Sums(jnp.zeros(reward.shape[0], jnp.int32), no_sums(reward.shape[0]))
-    return Visits(jnp.zeros(reward.shape, jnp.int32), unit_reward(reward) if family is None else reward)
+        kept = Sums(jnp.zeros(reward.shape[0], jnp.int32), no_sums(reward.shape[0]))
+    else:
+        kept = Visits(jnp.zeros(reward.shape, jnp.int32), unit_reward(reward) if family is None else reward)
+    begun: Memory = kept if memory is None else memory.begun(kept)
+    return begun
 
 
-def no_transitions(reward: Array) -> Transitions:
-    """The state before the first round, from what each state pays, `reward` [K, S]."""
+@overload
+def no_transitions(reward: Array, memory: None = None) -> Transitions: ...
+
+
+@overload
+def no_transitions(reward: Array, memory: Forgets | None) -> ChainMemory: ...
+
+
+def no_transitions(reward: Array, memory: Forgets | None = None) -> ChainMemory:
+    """The state before the first round, from what each state pays, `reward` [K, S]; a memory makes it forget."""
     arms, states = reward.shape
-    return Transitions(jnp.zeros((arms, states, states), jnp.int32), jnp.zeros(arms, jnp.int32), unit_reward(reward))
+    kept = Transitions(jnp.zeros((arms, states, states), jnp.int32), jnp.zeros(arms, jnp.int32), unit_reward(reward))
+    begun: ChainMemory = kept if memory is None else memory.begun(kept)
+    return begun
+
+
+def remembered(memory: Forgets | None, t: ArrayLike) -> ArrayLike:
+    """How many of t rounds count: t without a memory, else min(t, rounds of the memory).
+
+    Where a policy widens its confidence with log t, one that forgets widens it with the log of this number.
+    """
+    return t if memory is None else jnp.minimum(jnp.asarray(t, float), memory.rounds)
 
 
 def ratio(part: Array, whole: Array) -> Array:

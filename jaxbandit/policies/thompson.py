@@ -13,7 +13,7 @@ from jaxbandit.base import Family, Feedback, Task, pytree
 from jaxbandit.families import Bernoulli, Exponential, Gaussian, Poisson
 from jaxbandit.fast import computed_once, cosine_and_sine, exponential, log, threefry
 from jaxbandit.policies import checks
-from jaxbandit.policies.memory import Memory, no_visits, positive
+from jaxbandit.policies.memory import Forgets, Memory, no_visits, positive
 
 
 @pytree
@@ -34,10 +34,11 @@ class Thompson:
     Args:
       a, b: parameters of the prior Beta(a, b), or Gamma of shape a and rate b, at least 1e-30.
       family: None or one of these four; a family's rewards are not mapped to [0, 1].
+      memory: None, or `Discounted` or `Window`: T and R are then what is remembered.
 
     Raises:
       ValueError: from `simulate` and `check_policy`: a or b is not a number of at least 1e-30, the family is another,
-        or cannot have these rewards.
+        or cannot have these rewards, or the memory is none.
 
     Source: Thompson 1933; Kaufmann, Korda and Munos 2012; Korda, Kaufmann and Munos 2013 for families.
 
@@ -49,11 +50,13 @@ class Thompson:
     a: ArrayLike = 1.0
     b: ArrayLike = 1.0
     family: Family | None = None
+    memory: Forgets | None = None
 
     def validate(self, task: Task) -> None:
         checks.number(self, "a", 1e-30)
         checks.number(self, "b", 1e-30)
         checks.family(self, task)
+        checks.memory(self, task)
         if self.family is not None and not isinstance(self.family, Bernoulli | Gaussian | Poisson | Exponential):
             raise ValueError(
                 f"family: Thompson has no prior for {type(self.family).__name__}; give Bernoulli, Gaussian, Poisson or "
@@ -61,7 +64,7 @@ class Thompson:
             )
 
     def init(self, reward: Array) -> Memory:
-        return no_visits(reward, self.family)
+        return no_visits(reward, self.family, self.memory)
 
     def scores(self, key: Array, state: Memory, t: Array) -> Array:
         if self.family is None or isinstance(self.family, Bernoulli):

@@ -16,7 +16,16 @@ from jaxbandit.divergences import DISTANCES, Distance, farthest, threshold
 from jaxbandit.fast import computed_once
 from jaxbandit.policies import checks
 from jaxbandit.policies.exploration import Clock, level
-from jaxbandit.policies.memory import Transitions, no_transitions, positive, ratio, sample_mean
+from jaxbandit.policies.memory import (
+    ChainMemory,
+    Forgets,
+    Transitions,
+    no_transitions,
+    positive,
+    remembered,
+    sample_mean,
+)
+from jaxbandit.policies.rows import estimates, left
 
 Samples = Literal["arm", "state"]
 
@@ -40,9 +49,12 @@ class KLUCBMC:
       samples: "arm" (the paper's equations: T counts all plays of the arm) or "state" (its concentration lemma: the
         plays in the present state).
       solver: of `confidence.kl_bound` and `confidence.stationary_mean_upper`.
+      memory: None, or `Discounted` or `Window`, for arms with two or three states: rows, means and T are then of what
+        is remembered, and the rounds remembered stand for t.
 
     Raises:
-      ValueError: from `simulate` and `check_policy`, for a field out of range.
+      ValueError: from `simulate` and `check_policy`, for a field out of range, or a memory beside more than
+        three states.
 
     Source: the paper's appendix D, algorithm 3, equations for states 0 and 1 in section III.A; for more states
     algorithm 2's maximisation, solved exactly.
@@ -56,18 +68,19 @@ class KLUCBMC:
     unvisited: ArrayLike = 1.0
     samples: Samples = static("arm")
     solver: Solver = static("halley")
+    memory: Forgets | None = None
 
     def validate(self, task: Task) -> None:
         checks.suits(self, task)
-        _check(self)
+        _check(self, task)
 
-    def init(self, reward: Array) -> Transitions | Summaries:
+    def init(self, reward: Array) -> ChainMemory | Summaries:
         return begun(self, reward)
 
-    def scores(self, key: Array, state: Transitions | Summaries, t: Array) -> Array:
+    def scores(self, key: Array, state: ChainMemory | Summaries, t: Array) -> Array:
         return transition_index(self, state, t, jnp.ones_like(state.states, bool))
 
-    def update(self, state: Transitions | Summaries, feedback: Feedback) -> Transitions | Summaries:
+    def update(self, state: ChainMemory | Summaries, feedback: Feedback) -> ChainMemory | Summaries:
         return counted(self, state, feedback)
 
 
@@ -93,9 +106,12 @@ class TVKLUCB:
         compared with the same threshold. The paper's proof covers the first and distances that are never larger, as
         the next two; for "kl" there is no proof. A smaller distance takes an arm for Markovian later.
       solver: of `confidence.kl_bound` and `confidence.stationary_mean_upper`.
+      memory: None, or `Discounted` or `Window`, for arms with two or three states: rows, means and T are then of what
+        is remembered, and the rounds remembered stand for t.
 
     Raises:
-      ValueError: from `simulate` and `check_policy`, for a field out of range.
+      ValueError: from `simulate` and `check_policy`, for a field out of range, or a memory beside more than
+        three states.
 
     Source: the paper's sections III.A and III.C, algorithms 1 and 2; estimates and t as in its text, not as in its
     authors' code. All pairs of rows are compared: algorithm 2's loop stops one state short, and would call the best arm
@@ -115,24 +131,25 @@ class TVKLUCB:
     clock: Clock = static("round")
     distance: Distance = static("total_variation")
     solver: Solver = static("halley")
+    memory: Forgets | None = None
 
     def validate(self, task: Task) -> None:
         checks.suits(self, task)
-        _check(self)
+        _check(self, task)
         checks.choice(self, "clock", get_args(Clock))
         checks.choice(self, "distance", get_args(Distance))
         checks.number(self, "exponent", 0)
         checks.number(self, "scale", 0)
 
-    def init(self, reward: Array) -> Transitions | Summaries:
+    def init(self, reward: Array) -> ChainMemory | Summaries:
         return begun(self, reward)
 
-    def markovian(self, state: Transitions | Summaries, t: Array) -> Array:
+    def markovian(self, state: ChainMemory | Summaries, t: Array) -> Array:
         """Which arms the policy takes for Markovian at round t, [K] bool."""
         if isinstance(state, Summaries):
             elapsed = state.plays if self.clock == "arm" else t - 1
             return state.distance > threshold(elapsed, self.exponent, self.scale)  # type: ignore[operator]
-        elapsed = total(total(state.counts)) if self.clock == "arm" else t - 1
+        elapsed = total(total(state.counts)) if self.clock == "arm" else jnp.asarray(remembered(self.memory, t - 1))
         rows = estimates(state.counts, self.unvisited)
         if self.distance == "total_variation" and rows.shape[-1] == 2:
             distance = jnp.abs(rows[:, 0, 1] + rows[:, 1, 0] - 1)  # the same, in fewer operations
@@ -140,10 +157,10 @@ class TVKLUCB:
             distance = computed_once(farthest(rows, self.distance))
         return distance > threshold(elapsed, self.exponent, self.scale)
 
-    def scores(self, key: Array, state: Transitions | Summaries, t: Array) -> Array:
+    def scores(self, key: Array, state: ChainMemory | Summaries, t: Array) -> Array:
         return transition_index(self, state, t, self.markovian(state, t))
 
-    def update(self, state: Transitions | Summaries, feedback: Feedback) -> Transitions | Summaries:
+    def update(self, state: ChainMemory | Summaries, feedback: Feedback) -> ChainMemory | Summaries:
         return counted(self, state, feedback)
 
 
@@ -167,11 +184,11 @@ class Summaries(NamedTuple):
     distance: Array | None  # [K], of the farthest estimated rows; None for KL-UCB-MC
 
 
-def begun(policy: KLUCBMC | TVKLUCB, reward: Array) -> Transitions | Summaries:
+def begun(policy: KLUCBMC | TVKLUCB, reward: Array) -> ChainMemory | Summaries:
     """The state before the first round."""
-    state = no_transitions(reward)
     if reward.shape[1] <= MOST_LISTED:
-        return state
+        return no_transitions(reward, policy.memory)
+    state = no_transitions(reward)
     none, nothing = jnp.zeros(len(reward)), jnp.zeros_like(state.reward)
     distance = None
     if isinstance(policy, TVKLUCB):
@@ -180,11 +197,11 @@ def begun(policy: KLUCBMC | TVKLUCB, reward: Array) -> Transitions | Summaries:
     return Summaries(*state, jnp.zeros_like(state.states), none, none, nothing, nothing, nothing, distance)
 
 
-def counted(policy: KLUCBMC | TVKLUCB, state: Transitions | Summaries, feedback: Feedback) -> Transitions | Summaries:
+def counted(policy: KLUCBMC | TVKLUCB, state: ChainMemory | Summaries, feedback: Feedback) -> ChainMemory | Summaries:
     """The state after a round."""
+    if not isinstance(state, Summaries):
+        return state.counted(feedback)
     transitions = Transitions(*state[:3]).counted(feedback)
-    if isinstance(state, Transitions):
-        return transitions
     played = _summary(policy, *(leaf[feedback.arms] for leaf in transitions))
     kept = jax.tree.map(lambda leaf, new: leaf.at[feedback.arms].set(new), state[3:], played)
     return Summaries(*transitions, *kept)
@@ -195,34 +212,13 @@ def _summary(policy: KLUCBMC | TVKLUCB, counts: Array, states: Array, reward: Ar
     rows = computed_once(estimates(counts, policy.unvisited))
     mean, plays = sample_mean(sum(counts[:, s] for s in range(counts.shape[1])), reward)  # type: ignore[arg-type]
     here = jnp.arange(counts.shape[1])[None] == states[:, None]
-    departures = total(jnp.where(here, _left(counts), 0))
+    departures = total(jnp.where(here, left(counts), 0))
     row, means, lengths, _ = excursions(rows, reward, states, jnp.zeros_like(mean))
     distance = farthest(rows, policy.distance) if isinstance(policy, TVKLUCB) else None
     return plays, departures, mean, array_of(row), array_of(means), array_of(lengths), distance
 
 
-def estimates(counts: Array, unvisited: ArrayLike) -> Array:
-    """Rows [K, S, S] from transition counts [K, S, S].
-
-    A state not yet left is assumed to be left with probability `unvisited`, in equal shares to the other states.
-
-    >>> estimates(jnp.array([[[3, 1], [0, 0]]]), 1.0).tolist()
-    [[[0.75, 0.25], [1.0, 0.0]]]
-    """
-    states = counts.shape[-1]
-    left = _left(counts)
-    same = jnp.eye(states, dtype=bool)
-    prior = jnp.where(same, 1 - unvisited, unvisited / (states - 1))
-    return jnp.where((left == 0)[..., None], prior, ratio(counts, left[..., None]))
-
-
-def _left(counts: Array) -> Array:
-    """How often each state was left, [K, S]; with more than three states as floats, computed once."""
-    left = total(counts)
-    return left if counts.shape[-1] <= MOST_LISTED else computed_once(left.astype(float))
-
-
-def transition_index(policy: KLUCBMC | TVKLUCB, state: Transitions | Summaries, t: Array, markovian: Array) -> Array:
+def transition_index(policy: KLUCBMC | TVKLUCB, state: ChainMemory | Summaries, t: Array, markovian: Array) -> Array:
     """The index [K] of `KLUCBMC` where `markovian` [K], that of `KLUCB` elsewhere; inf for an arm not played."""
     counts = state.counts
     if isinstance(state, Summaries):
@@ -235,7 +231,7 @@ def transition_index(policy: KLUCBMC | TVKLUCB, state: Transitions | Summaries, 
             here = jnp.arange(counts.shape[1])[None] == state.states[:, None]
             departures = total(jnp.where(here, total(counts), 0))
         samples = jnp.where(markovian, departures, plays)
-    radius = level(t, policy.exploration) / positive(samples)
+    radius = level(remembered(policy.memory, t), policy.exploration) / positive(samples)
     radius = jnp.where(samples == 0, jnp.inf, radius)  # also where the level is 0, as it can be in round 2
     if isinstance(state, Summaries):
         index = _of_many_states(state, radius, markovian, policy.solver)
@@ -247,7 +243,7 @@ def transition_index(policy: KLUCBMC | TVKLUCB, state: Transitions | Summaries, 
 
 
 def _of_two_states(
-    rows: Array, mean: Array, state: Transitions, radius: Array, markovian: Array, solver: Solver
+    rows: Array, mean: Array, state: ChainMemory, radius: Array, markovian: Array, solver: Solver
 ) -> Array:
     """The index of arms with two states in closed form: one root per arm, whichever index it has."""
     p01, p10 = rows[:, 0, 1], rows[:, 1, 0]
@@ -263,7 +259,7 @@ def _of_two_states(
 
 
 def _of_three_states(
-    rows: Array, mean: Array, state: Transitions, radius: Array, markovian: Array, solver: Solver
+    rows: Array, mean: Array, state: ChainMemory, radius: Array, markovian: Array, solver: Solver
 ) -> Array:
     """One maximum over a KL ball per arm, whichever index it has: that of `KLUCB` is over rows (1 - mean, mean)."""
     p, means, lengths, radius = excursions(rows, state.reward, state.states, radius)
@@ -290,7 +286,8 @@ def _of_many_states(state: Summaries, radius: Array, markovian: Array, solver: S
     return found
 
 
-def _check(policy: KLUCBMC | TVKLUCB) -> None:
+def _check(policy: KLUCBMC | TVKLUCB, task: Task) -> None:
     checks.kl_fields(policy)
     checks.choice(policy, "samples", get_args(Samples))
     checks.number(policy, "unvisited", 0, 1)
+    checks.memory(policy, task, states=MOST_LISTED)

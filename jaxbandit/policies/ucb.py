@@ -9,7 +9,7 @@ from jax.typing import ArrayLike
 from jaxbandit.base import ANY_REWARD, Feedback, Task, pytree
 from jaxbandit.policies import checks
 from jaxbandit.policies.exploration import log_equal_share
-from jaxbandit.policies.memory import Memory, no_visits, positive
+from jaxbandit.policies.memory import Forgets, Memory, no_visits, positive, remembered
 
 
 def _index(state: Memory, widening: ArrayLike) -> Array:
@@ -23,9 +23,11 @@ class UCBSM:
 
     Args:
       L: at least 0; 343 in the code of the paper's authors; the paper names no value (see `bounds.ucb_sm_constant`).
+      memory: None, or `Discounted` or `Window`: T and the mean are then what is remembered, and the rounds remembered
+        stand for t.
 
     Raises:
-      ValueError: from `simulate` and `check_policy`, for a negative L.
+      ValueError: from `simulate` and `check_policy`, for a negative L, or a memory that is none.
 
     Source: Tekin and Liu 2010; the paper's section IV.
 
@@ -36,16 +38,18 @@ class UCBSM:
     """
 
     L: ArrayLike = 343.0
+    memory: Forgets | None = None
 
     def validate(self, task: Task) -> None:
         checks.suits(self, task, rewards=ANY_REWARD)
         checks.number(self, "L", 0)
+        checks.memory(self, task)
 
     def init(self, reward: Array) -> Memory:
-        return no_visits(reward)
+        return no_visits(reward, memory=self.memory)
 
     def scores(self, key: Array, state: Memory, t: Array) -> Array:
-        return _index(state, self.L * jnp.log(jnp.asarray(t, float)))
+        return _index(state, self.L * jnp.log(jnp.asarray(remembered(self.memory, t), float)))
 
     def update(self, state: Memory, feedback: Feedback) -> Memory:
         return state.counted(feedback)
@@ -58,9 +62,11 @@ class UCB1:
     Args:
       bonus: at least 0; 2 in the source, for rewards in [0, 1]. Rewards without a finite table are not mapped to
         [0, 1]; for Gaussian rewards 8 times their variance is as safe.
+      memory: None, or `Discounted` or `Window`: T and the mean are then what is remembered, and the rounds remembered
+        of the t - 1 stand for these.
 
     Raises:
-      ValueError: from `simulate` and `check_policy`, for a negative bonus.
+      ValueError: from `simulate` and `check_policy`, for a negative bonus, or a memory that is none.
 
     Source: Auer, Cesa-Bianchi and Fischer 2002, figure 1.
 
@@ -71,16 +77,18 @@ class UCB1:
     """
 
     bonus: ArrayLike = 2.0
+    memory: Forgets | None = None
 
     def validate(self, task: Task) -> None:
         checks.suits(self, task, rewards=ANY_REWARD)
         checks.number(self, "bonus", 0)
+        checks.memory(self, task)
 
     def init(self, reward: Array) -> Memory:
-        return no_visits(reward)
+        return no_visits(reward, memory=self.memory)
 
     def scores(self, key: Array, state: Memory, t: Array) -> Array:
-        return _index(state, self.bonus * jnp.log(jnp.maximum(t - 1, 1).astype(float)))
+        return _index(state, self.bonus * jnp.log(jnp.maximum(remembered(self.memory, t - 1), 1).astype(float)))
 
     def update(self, state: Memory, feedback: Feedback) -> Memory:
         return state.counted(feedback)
@@ -95,9 +103,12 @@ class MOSS:
 
     Args:
       horizon: n, positive: how many rounds will be played; None if that is not known.
+      memory: None, or `Discounted` or `Window`: T and the mean are then what is remembered, and the rounds remembered
+        stand for n or t if they are fewer.
 
     Raises:
-      ValueError: from `simulate` and `check_policy`, for a horizon that is not positive.
+      ValueError: from `simulate` and `check_policy`, for a horizon that is not positive, or a memory that is
+        none.
 
     Source: Audibert and Bubeck 2009; Degenne and Perchet 2016 for the anytime form, whose factor (1 + alpha) / 2 before
     the log is 1 here.
@@ -109,18 +120,21 @@ class MOSS:
     """
 
     horizon: ArrayLike | None = None
+    memory: Forgets | None = None
 
     def validate(self, task: Task) -> None:
         checks.suits(self, task, rewards=ANY_REWARD)
         if self.horizon is not None:
             checks.number(self, "horizon", 0, above=True)
+        checks.memory(self, task)
 
     def init(self, reward: Array) -> Memory:
-        return no_visits(reward)
+        return no_visits(reward, memory=self.memory)
 
     def scores(self, key: Array, state: Memory, t: Array) -> Array:
         _, plays = state.mean_and_plays()
-        return _index(state, log_equal_share(t if self.horizon is None else self.horizon, plays))
+        n = remembered(self.memory, t if self.horizon is None else self.horizon)
+        return _index(state, log_equal_share(n, plays))
 
     def update(self, state: Memory, feedback: Feedback) -> Memory:
         return state.counted(feedback)

@@ -10,6 +10,7 @@ from typing import Any, NamedTuple
 import numpy as np
 
 from jaxbandit import metrics
+from jaxbandit.metrics.counts import NO_BEST_ARM
 from jaxbandit.results.contents import Contents
 
 NAMES, ROWS = 6, 30  # shown at most, of a list and of a table
@@ -33,7 +34,8 @@ def as_text(result: Contents) -> str:
     variants = {label: result.visits[label].shape[1] for label in result.labels}
     policies = _some([label if n == 1 else f"{label} ({n} variants)" for label, n in variants.items()])
     played = f"{_count(_runs(result), 'run')}, {_rounds(result)}, {_count(result.plays, 'play')} a round"
-    return f"Result({_some(result.scenarios)}; {policies}; {played}; {_memory(result)})"
+    late = f"feedback {_late(result)}; " if _late(result) else ""
+    return f"Result({_some(result.scenarios)}; {policies}; {played}; {late}{_memory(result)})"
 
 
 def as_html(result: Contents) -> str:
@@ -50,10 +52,11 @@ def as_html(result: Contents) -> str:
         "runs": f"{runs:,}, numbers {first:,} to {first + runs - 1:,}",
         "rounds": f"{_rounds(result)}; {recorded}{go_on}",
         "plays": f"{result.plays:,} a round",
+        "feedback": "; that ".join(part for part in (_late(result), _unheard(result)) if part),
         "memory": _memory(result),
         "made with": _some([*versions, f"key {result.asked.get('key', 'unknown')}"]),
     }
-    tables = _table("Result", (), [*facts.items()]) + _policies(result) + _regret(result)
+    tables = _table("Result", (), [fact for fact in facts.items() if fact[1]]) + _policies(result) + _regret(result)
     return f'<div class="jaxbandit"><style>{STYLE}</style>{tables}</div>'
 
 
@@ -102,7 +105,8 @@ def in_full(result: Contents) -> str:
     if len(lines) < total:
         lines.append(f"{len(lines):,} of {total:,} lines are shown.")
     what = "mean and its standard error" if _runs(result) > 1 else "of one run"
-    return "\n".join([as_text(result), f"{_caption(result)}, {what}", *lines])
+    unheard = [f"Feedback {_unheard(result)}."] if _unheard(result) else []
+    return "\n".join([as_text(result), *unheard, f"{_caption(result)}, {what}", *lines])
 
 
 def _caption(result: Contents) -> str:
@@ -120,7 +124,7 @@ def _finals(result: Contents) -> tuple[list[Final], int]:
     columns = {
         label: (variant_names(result, label)[:room], metrics.regret(last, label)) for label in result.labels[:ROWS]
     }
-    shares = {} if result.problem in metrics.NO_BEST_ARM else {n: metrics.linear_share(result, n) for n in columns}
+    shares = {} if result.problem in NO_BEST_ARM else {n: metrics.linear_share(result, n) for n in columns}
     finals = [
         Final(scenario, label, variant, regret[c, v, :, 0], f"{shares[label][c, v]:.1%}" if shares else "-")
         for c, scenario in enumerate(result.scenarios)
@@ -171,6 +175,21 @@ def _rounds(result: Contents) -> str:
     return (
         f"{_count(result.horizon, 'round')}" if result.complete else f"{result.rounds:,} of {result.horizon:,} rounds"
     )
+
+
+def _late(result: Contents) -> str:
+    """When feedback reached the policies; empty where it came at once."""
+    delay, batch = result.asked.get("delay", 0), result.asked.get("batch", 1)
+    together = f"of {_count(batch, 'round')} at once" if batch > 1 else ""
+    return ", ".join(part for part in (together, f"{_count(delay, 'round')} late" if delay else "") if part)
+
+
+def _unheard(result: Contents) -> str:
+    """Of which rounds feedback has not reached the policies; empty where it has of all."""
+    delay, batch = result.asked.get("delay", 0), result.asked.get("batch", 1)
+    last = result.rounds - max(0, result.rounds - delay) // batch * batch
+    end = "never reached the policies" if result.complete else "is still under way"
+    return f"of the last {_count(last, 'round')} {end}" if last else ""
 
 
 def _memory(result: Contents) -> str:

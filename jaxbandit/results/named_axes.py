@@ -34,16 +34,18 @@ def as_dataset(result: Contents) -> xarray.Dataset:
         regret = np.concatenate([metrics.regret(result, label) for label in result.labels], axis=1)
     runs, _, arms, states = visits.shape[2:]
     hyperparameters = _hyperparameters(result, variants)
+    numbers = _numbers(result, NAMES | hyperparameters.keys())
     dataset: xarray.Dataset = installed("xarray").Dataset(
         {
             "visits": (DIMENSIONS, visits, {"long_name": "plays that moved the arm to the state"}),
             "regret": (DIMENSIONS[:4], regret, {"long_name": metrics.regret_name(result)}),
             "means": (("scenario", "arm"), result.means.copy(), {"long_name": "long-run reward per play"}),
             **({"reward": _table(result)} if result.reward.size else {}),
-            **_recorded(result, (arms, states), NAMES | hyperparameters.keys()),
+            **_recorded(result, (arms, states), NAMES | hyperparameters.keys() | numbers.keys()),
         },
         coords={
             "scenario": np.array(result.scenarios),
+            **{name: ("scenario", values) for name, values in numbers.items()},
             "policy": np.array([label for label, _ in variants]),
             "variant": ("policy", np.array([variant for _, variant in variants])),
             **{name: ("policy", values) for name, values in hyperparameters.items()},
@@ -89,6 +91,17 @@ def _hyperparameters(result: Contents, variants: list[tuple[str, int]]) -> dict[
     return columns
 
 
+def _numbers(result: Contents, taken: set[str]) -> dict[str, np.ndarray]:
+    """The single numbers that environments say of themselves, each [scenario]; NaN where one does not."""
+    told = result.provenance.get("scenarios", {})
+    values = [told.get(name, {}) for name in result.scenarios]
+    names = dict.fromkeys(n for each in values for n, value in each.items() if isinstance(value, int | float))
+    return {
+        name if name not in taken else f"scenario_{name}": np.array([each.get(name, np.nan) for each in values], float)
+        for name in names
+    }
+
+
 def _recorded(result: Contents, sizes: tuple[int, int], taken: set[str]) -> dict[str, tuple[Any, np.ndarray]]:
     """Each recorder's arrays along the axis `policy`; floats with NaN where a policy has none."""
     variables = {}
@@ -117,6 +130,7 @@ def _recorded(result: Contents, sizes: tuple[int, int], taken: set[str]) -> dict
 def _origin(result: Contents) -> dict[str, Any]:
     """How the result was made, in types that a netCDF file gives back as they are."""
     origin: dict[str, Any] = {name: np.int64(getattr(result, name)) for name in ("horizon", "rounds", "plays")}
+    origin |= {name: np.int64(result.asked.get(name, usual)) for name, usual in (("delay", 0), ("batch", 1))}
     origin["problem"] = result.problem
     if "key" in result.asked:
         origin["key"] = np.array(result.asked["key"], np.uint32)

@@ -67,14 +67,22 @@ def check_task(where: str, policy: Any, task: Task) -> None:
             f"{where}: {type(policy).__name__} is for arms with states of their own; the arms of {task.name} share one "
             "state (a decision process), for which a policy's init takes (reward, shown)"
         )
-    validate = getattr(policy, "validate", None)
-    if validate is None:
+    validate(where, policy, task)
+
+
+def validate(where: str, thing: Any, task: Task) -> None:
+    """Refuse a task that the policy or the environment itself refuses.
+
+    Raises:
+      ValueError: where the thing stands among the arguments, and its own reason.
+    """
+    if not hasattr(thing, "validate"):
         return
     try:
-        validate(task)
+        thing.validate(task)
     except ValueError as error:
         field = str(error).partition(":")[0]
-        raise ValueError(f"{where}{'.' if hasattr(policy, field) else ': '}{error}") from error
+        raise ValueError(f"{where}{'.' if hasattr(thing, field) else ': '}{error}") from error
 
 
 def _takes_states(policy: Any) -> bool:

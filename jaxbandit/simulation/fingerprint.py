@@ -53,6 +53,10 @@ def asked(request: Request) -> dict[str, Any]:
     }
     if any(request.recorders.values()):
         found["record"] = {label: sorted(recorders) for label, recorders in request.recorders.items()}
+    if request.delay:
+        found["delay"] = request.delay
+    if request.batch > 1:
+        found["batch"] = request.batch
     if PLAIN:
         found["plain"] = True
     if not getattr(jax.config, "jax_threefry_partitionable", True):

@@ -38,6 +38,8 @@ def simulate(
     plays: int = 1,
     times: ArrayLike | None = None,
     shuffle: bool = False,
+    delay: int = 0,
+    batch: int = 1,
     chunk: int | None = None,
     tile: int | None = None,
     devices: Sequence[jax.Device] | None = None,
@@ -47,9 +49,9 @@ def simulate(
 ) -> Result:
     """Play every policy in every scenario, many independent runs of each, and count the plays.
 
-    The counts of a round depend on `scenarios`, `policies`, `key`, `plays`, `shuffle`, the kind of device
-    and JAX's precision (x64 or not) alone, bit for bit; run j of one policy meets the same luck as run j of another.
-    Ctrl-C ends after the chunks under way and returns what is done (twice: at once, with nothing).
+    The counts of a round depend on `scenarios`, `policies`, `key`, `plays`, `shuffle`, `delay`, `batch`, the kind of
+    device and JAX's precision (x64 or not) alone, bit for bit; run j of one policy meets the same luck as run j of
+    another. Ctrl-C ends after the chunks under way and returns what is done (twice: at once, with nothing).
 
     Methods of a user's own classes are traced at every call, so that whatever they read (a list, a module, a cell of a
     notebook that was run again) has its present value. A program that this changes is compiled anew.
@@ -64,6 +66,12 @@ def simulate(
       times: rounds to record, increasing; by default about 200, evenly spaced in log, the horizon included.
       shuffle: draw for each run the order in which the policy sees the arms (ties go to the first); counts keep the
         arms' own numbers.
+      delay: how many rounds late feedback is: that of round t reaches the policy after round t + delay, unchanged, and
+        that of the last rounds never does. Where rewards are independent, this adds at most about delay times the
+        sum of the gaps to the regret of an index policy, whatever the horizon (Joulani, Gyorgy and Szepesvari 2013).
+      batch: how many rounds' feedback reaches the policy at once: that of the rounds j batch + 1 to (j + 1) batch after
+        the last of them and `delay` more, in the order of the rounds. Another delay or batch is another program, and
+        delay + batch rounds of feedback are kept for every run.
       chunk: the most rounds of a compiled call; another number of rounds, or other times, need no new program.
       tile: runs a device plays at a time. On a CPU by default 1, 16, 32, 64 .., so that few programs are compiled, up
         to 2,048 for five arms with two states: more would not fit in its cache.
@@ -103,7 +111,7 @@ def simulate(
         integer("horizon", horizon, 1, 2**31 - 1)
         later = default_times(horizon)
         times = np.concatenate([resume.times, later[later > resume.rounds]])
-    request = check(scenarios, policies, key, runs, horizon, plays, times, shuffle, record)
+    request = check(scenarios, policies, key, runs, horizon, plays, times, shuffle, record, delay, batch)
     if resume is not None:
         _check_resume(request, resume)
     with progress_bar(rounds_left(request, resume), progress) as bar:

@@ -30,13 +30,25 @@ def check_memory(argument: str, requests: list[Request], playing: bool) -> None:
         return
     largest = max(requests, key=bytes_of_result)
     arms, states = largest.counted
+    waiting = any(request.delay or request.batch > 1 for request in requests)
+    sooner = ", keep feedback for fewer rounds (delay, batch)" if waiting else ""
     lanes = len(largest.scenarios) * sum(largest.variants.values())
     raise ValueError(
         f"{argument}: {largest.runs:,} runs x {len(largest.times):,} recorded times x {arms} arms x {states} states x "
         f"{lanes} scenarios and variants{' (the largest case)' if len(requests) > 1 else ''} need {_giga(results)} for "
         f"what is recorded and {_giga(carried)} for what is carried from round to round, and {_giga(free)} are free; "
-        "record fewer rounds (times=[horizon]), or play fewer runs at a time into files (jaxbandit.sweep, block=10_000)"
+        f"{_keep_less(requests, carried > results)}{sooner}, or play fewer runs at a time into files (jaxbandit.sweep, "
+        "block=10_000)"
     )
+
+
+def _keep_less(requests: list[Request], between_rounds: bool) -> str:
+    """What the user may do about what is recorded, or about what is carried between rounds."""
+    if not between_rounds:
+        return "record fewer rounds (times=[horizon])"
+    kept = {label: _bytes(program.shapes) for each in requests for label, program in each.traced.policies.items()}
+    label = max(kept, key=kept.__getitem__)
+    return f"let policies[{label!r}], which carries {kept[label]:,} bytes a run, keep less (as with a shorter window)"
 
 
 def bytes_recorded(request: Request, label: str) -> int:

@@ -11,6 +11,7 @@ import numpy as np
 from jax.sharding import Mesh
 
 from jaxbandit.arguments import integer, shown
+from jaxbandit.simulation.late_news import own_state
 from jaxbandit.simulation.memory import bytes_recorded
 from jaxbandit.simulation.request import Request
 
@@ -118,7 +119,7 @@ def _cached(request: Request) -> int:
     runs: int = max(256, 20_480 // (arms * states))
     if states <= 3:
         return runs
-    kept = [program.shapes for program in request.traced.policies.values()]
+    kept = [own_state(program.shapes) for program in request.traced.policies.values()]
     most: int = max(
         sum(math.prod(leaf.shape) * leaf.dtype.itemsize for leaf in jax.tree.leaves(state)) for state in kept
     )

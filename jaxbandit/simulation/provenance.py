@@ -1,4 +1,5 @@
-"""What a reader wants to know of a result, as JSON: the versions, and every policy's class and values."""
+"""What a reader wants to know of a result, as JSON: the versions, and every policy's class and values,
+and what environments say of themselves."""
 
 from __future__ import annotations
 
@@ -13,13 +14,14 @@ from jaxbandit.version import __version__
 
 
 def provenance(request: Request) -> dict[str, Any]:
-    """What a reader wants to know, as JSON: the versions, and every policy's class and values."""
+    """What a reader wants to know, as JSON: versions, each policy's class and values, environments' numbers."""
     return {
         "versions": {"jaxbandit": __version__, "jax": jax.__version__, "numpy": np.__version__},
         "policies": {
             label: {"class": type(policy).__name__, "hyperparameters": hyperparameters(policy, request.variants[label])}
             for label, policy in request.policies.items()
         },
+        "scenarios": request.numbers,
     }
 
 

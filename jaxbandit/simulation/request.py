@@ -14,7 +14,8 @@ from numpy.typing import ArrayLike
 
 from jaxbandit.arguments import finite, integer, truth
 from jaxbandit.base import Environment, Policy, Task, check_key, pairing, problem, reward_table, stack
-from jaxbandit.simulation.contracts import check_contract, check_leaves, check_task
+from jaxbandit.simulation.contracts import check_contract, check_leaves, check_task, validate
+from jaxbandit.simulation.late_news import late, lateness
 from jaxbandit.simulation.recording import OfFour, Record, recorder_programs, recorders_of
 from jaxbandit.simulation.tracing import Program, Shown, Size, Traced, environment_program, one_of, policy_program
 
@@ -31,6 +32,7 @@ class Request:
     policies: dict[str, Policy]  # leaves [V, ...]
     variants: dict[str, int]
     problem: str  # what the environments declare
+    numbers: dict[str, dict[str, Any]]  # name to what each environment says of itself
     means: np.ndarray  # [C, K] float64
     comparator: np.ndarray | None  # [C] float64, what the environments declare
     reward: np.ndarray  # [C, K, S] float64; [C, K, 0] where rewards have no finite table
@@ -40,6 +42,8 @@ class Request:
     horizon: int
     plays: int
     shuffle: bool
+    delay: int
+    batch: int
     times: np.ndarray  # [T] int64
     recorders: dict[str, dict[str, OfFour]]  # label to name to function(environment_state, policy_state, t, policy)
     traced: Traced
@@ -49,6 +53,12 @@ class Request:
         """K and S of the visits: plays are counted as visits of one state where rewards have no finite table."""
         _, arms, states = self.reward.shape
         return arms, max(states, 1)
+
+    @property
+    def players(self) -> dict[str, Policy]:
+        """The policies as they play, by label: their news may come late."""
+        shown = self.traced.environment.shapes.feedback
+        return {label: late(policy, self.delay, self.batch, shown) for label, policy in self.policies.items()}
 
     @property
     def shapes(self) -> dict[str, dict[str, Any]]:
@@ -74,6 +84,8 @@ def check(
     times: ArrayLike | None = None,
     shuffle: bool = False,
     record: Record | None = None,
+    delay: int = 0,
+    batch: int = 1,
 ) -> Request:
     """The arguments of `simulate` as a `Request`.
 
@@ -119,7 +131,10 @@ def check(
         raise ValueError(f"horizon: {horizon} is beyond 2^31 - 1, where counts of rounds overflow")
     if plays > 1 and any(pairing(environment) == "shared" for environment in named.values()):
         raise ValueError(f"plays: {plays}; arms that share one state are actions, of which one is taken a round")
+    delay, batch = lateness(delay, batch, int(horizon))
     tasks = [Task(each, int(plays), int(horizon), f"scenarios[{name!r}]") for name, each in named.items()]
+    for task in tasks:
+        validate(task.name, task.environment, task)
     listed = _listed(policies, tasks)
     if key is None:  # jax.random.key(0), for which JAX would compile a program
         words: Any = np.zeros(2, np.uint32)
@@ -131,6 +146,7 @@ def check(
         policies={label: stack(variants, f"policies[{label!r}]") for label, variants in listed.items()},
         variants={label: len(variants) for label, variants in listed.items()},
         problem=problem(next(iter(named.values()))),
+        numbers={name: each.numbers() for name, each in named.items() if hasattr(each, "numbers")},
         comparator=_comparator(named, int(plays)),
         means=np.stack([_means(f"scenarios[{name!r}]", each, arms) for name, each in named.items()]),
         reward=np.stack(reward),
@@ -140,6 +156,8 @@ def check(
         horizon=int(horizon),
         plays=int(plays),
         shuffle=truth("shuffle", shuffle),
+        delay=delay,
+        batch=batch,
         times=_times(times, int(horizon)),
         recorders={label: {} for label in listed},
         traced=Traced(_UNTRACED, {}, {}),
@@ -162,14 +180,21 @@ def _traced(request: Request, record: Record | None) -> Request:
             f'{where}.records: rewards have no finite table, so the environment needs to record "rewards", [K], what '
             "each arm has paid (see jaxbandit.Environment)"
         )
-    policies = {
-        label: policy_program(f"policies[{label!r}]", one_of(policy), size, shown, request.shuffle)
-        for label, policy in request.policies.items()
-    }
+
+    def programs_of(policies: dict[str, Policy]) -> dict[str, Program]:
+        return {
+            label: policy_program(f"policies[{label!r}]", one_of(policy), size, shown, request.shuffle)
+            for label, policy in policies.items()
+        }
+
+    policies = programs_of(request.policies)
     states = {label: program.shapes for label, program in policies.items()}
     recorders = recorders_of(record, list(policies), list(shown.records))
     programs = recorder_programs(recorders, shown.state, states, request.policies)
-    return replace(request, recorders=recorders, traced=Traced(environment, policies, programs))
+    request = replace(request, recorders=recorders, traced=Traced(environment, policies, programs))
+    if request.delay == 0 and request.batch == 1:
+        return request
+    return replace(request, traced=request.traced._replace(policies=programs_of(request.players)))
 
 
 def _listed(policies: Policies, tasks: list[Task]) -> dict[str, list[Policy]]:

@@ -16,6 +16,7 @@ from jaxbandit.base import Environment, Policy, State, described, pairing, pays,
 from jaxbandit.fast import add_one, over_runs
 from jaxbandit.selection import top_arms
 from jaxbandit.simulation.chance import RunKeys, check_numbers
+from jaxbandit.simulation.late_news import itself
 
 Recorders = Mapping[str, Callable[..., Any]]  # name to function(environment_state, policy_state, t, policy)
 
@@ -115,8 +116,8 @@ def recorded(
     environment: Environment, policy: Policy, keys: RunKeys, carry: Carry, t: Array, recorders: Recorders
 ) -> dict[str, Any]:
     """What is recorded of one run after round t besides the visits: by the environment and by the recorders."""
-    policy = reordered(policy, keys)
-    asked = {name: recorder(carry.environment, carry.policy, t, policy) for name, recorder in recorders.items()}
+    policy, state = itself(reordered(policy, keys), carry.policy)
+    asked = {name: recorder(carry.environment, state, t, policy) for name, recorder in recorders.items()}
     return declared_records(environment, carry.environment) | asked
 
 

@@ -152,7 +152,7 @@ class Tile:
         self.keys = _put(plan.mesh, chance, divided=True)
         self.environment, self.policies = (
             _put(plan.mesh, jax.tree.map(_of_usual_type, each), divided=False)
-            for each in (request.environment, request.policies)
+            for each in (request.environment, request.players)
         )
         self.carries = {}
         for label in request.policies:

@@ -1,5 +1,6 @@
 """An opponent: mean regret over a space of problems, and a search for the problems on which a policy fails."""
 
+from jaxbandit.stress.changing_space import PiecewiseSpace
 from jaxbandit.stress.search import Found, worst
 from jaxbandit.stress.spaces import IndependentSpace, Problem, RestlessSpace, Space, ThreeStateSpace, TwoStateSpace
 from jaxbandit.stress.survey import Survey, over
@@ -9,6 +10,7 @@ __all__ = [
     "Found",
     "IndependentSpace",
     "Interval",
+    "PiecewiseSpace",
     "Problem",
     "RestlessSpace",
     "Space",

@@ -84,7 +84,7 @@ class TwoStateSpace:
     def problem(self, point: np.ndarray) -> Problem:
         speed, share = np.reshape(point, (2, self.arms))
         p01, p10 = _leaving(self, speed, share)
-        return _problem("two_state", p01=p01, p10=p10, initial_state=self.initial_state)
+        return problem_of("two_state", p01=p01, p10=p10, initial_state=self.initial_state)
 
     def panel(self) -> dict[str, Policy]:
         return _panel_of_chains()
@@ -128,9 +128,11 @@ class ThreeStateSpace:
         largest = 1 - np.sqrt(1 - first)  # stick-breaking: Beta(1, 2), then a uniform part of the rest
         rest = (1 - largest) * second
         rows = (1 - s) * np.eye(3) + s * np.stack([largest, rest, 1 - largest - rest], axis=-1)
-        leaving = np.array(_short(np.where(np.eye(3), 0, rows)))  # rounded off the diagonal, so that a row's sum is 1
+        leaving = np.array(short(np.where(np.eye(3), 0, rows)))  # rounded off the diagonal, so that a row's sum is 1
         moved = np.where(np.eye(3), 1 - leaving.sum(-1)[..., None], leaving).round(12)
-        return _problem("markov", transition=moved.tolist(), reward=list(self.reward), initial_state=self.initial_state)
+        return problem_of(
+            "markov", transition=moved.tolist(), reward=list(self.reward), initial_state=self.initial_state
+        )
 
     def panel(self) -> dict[str, Policy]:
         return _panel_of_chains()
@@ -158,14 +160,14 @@ class IndependentSpace:
         """Refuse wrong numbers, by name."""
         choice("family", self.family, FAMILIES)
         integer("arms", self.arms, 2, 1000)
-        _check_order(self, "least_mean", "most_mean", -LARGEST, LARGEST)
+        check_order(self, "least_mean", "most_mean", -LARGEST, LARGEST)
 
     @property
     def dimension(self) -> int:
         return self.arms
 
     def problem(self, point: np.ndarray) -> Problem:
-        return _problem(self.family, means=_short(_uniform(self.least_mean, self.most_mean, np.asarray(point))))
+        return problem_of(self.family, means=short(uniform(self.least_mean, self.most_mean, np.asarray(point))))
 
     def panel(self) -> dict[str, Policy]:
         family = FAMILIES[self.family]
@@ -206,7 +208,7 @@ class RestlessSpace:
         speed, share = np.reshape(point, (2, 2, self.arms))
         p01, p10 = map(np.array, _leaving(self, speed, share))
         rows = np.stack([np.stack([1 - p01, p01], -1), np.stack([p10, 1 - p10], -1)], -2).round(12)
-        return _problem("restless", transition=rows[0].tolist(), reward=[0.0, 1.0], passive=rows[1].tolist())
+        return problem_of("restless", transition=rows[0].tolist(), reward=[0.0, 1.0], passive=rows[1].tolist())
 
     def panel(self) -> dict[str, Policy]:
         return {"KL-UCB": KLUCB(), "Thompson": Thompson(), "UCB1": UCB1()}
@@ -214,12 +216,12 @@ class RestlessSpace:
 
 def _check_chains(space: Any, means: bool = True) -> None:
     integer("arms", space.arms, 2, 1000)
-    _check_order(space, "slowest", "fastest", 1e-9, 1.0)
+    check_order(space, "slowest", "fastest", 1e-9, 1.0)
     if means:
-        _check_order(space, "least_mean", "most_mean", 1e-6, 1 - 1e-6)
+        check_order(space, "least_mean", "most_mean", 1e-6, 1 - 1e-6)
 
 
-def _check_order(space: Any, low: str, high: str, least: float, most: float) -> None:
+def check_order(space: Any, low: str, high: str, least: float, most: float) -> None:
     first = number(low, getattr(space, low), least, most)
     if number(high, getattr(space, high), least, most) < first:
         raise ValueError(f"{high}: {getattr(space, high)} is below {low}, {first}")
@@ -235,11 +237,11 @@ def _panel_of_chains() -> dict[str, Policy]:
 def _leaving(space: Any, speed: np.ndarray, share: np.ndarray) -> tuple[list[Any], list[Any]]:
     """p01 and p10 of arms with two states, from their coordinates."""
     s = _log_uniform(space.slowest, space.fastest, speed)
-    u = _uniform(space.least_mean, space.most_mean, share)
-    return _short(s * u), _short(s * (1 - u))
+    u = uniform(space.least_mean, space.most_mean, share)
+    return short(s * u), short(s * (1 - u))
 
 
-def _uniform(low: float, high: float, u: np.ndarray) -> np.ndarray:
+def uniform(low: float, high: float, u: np.ndarray) -> np.ndarray:
     return low + (high - low) * u
 
 
@@ -247,12 +249,12 @@ def _log_uniform(low: float, high: float, u: np.ndarray) -> np.ndarray:
     return np.asarray(low * (high / low) ** u)
 
 
-def _short(numbers: np.ndarray) -> list[Any]:
+def short(numbers: np.ndarray) -> list[Any]:
     """The numbers with few significant digits."""
     found: list[Any] = np.vectorize(lambda number: float(f"{number:.{DIGITS}g}"))(numbers).tolist()
     return found
 
 
-def _problem(name: str, **arguments: Any) -> Problem:
+def problem_of(name: str, **arguments: Any) -> Problem:
     shown = ", ".join(f"{key}={value!r}" for key, value in arguments.items())
     return Problem(f"jaxbandit.environments.{name}({shown})", getattr(environments, name)(**arguments))

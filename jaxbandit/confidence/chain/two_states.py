@@ -66,11 +66,11 @@ def likeliest(counts: Counts, gap: Array | float | None) -> tuple[Array, Likelie
     Of several equally likely ones, it is one with the largest share.
     """
     n00, n01, n10, n11 = counts
-    of_out, of_back = 1 / larger(n00 + n01, 1), 1 / larger(n10 + n11, 1)
+    of_out, of_back = 1 / _or_one(n00 + n01), 1 / _or_one(n10 + n11)
     p, q = jnp.where(n00 + n01 > 0, n01 * of_out, 1), n10 * of_back
     share = jnp.where(n10 > 0, p / larger(p + q, TINY), 1)
     if gap is None:
-        return share, Estimates((of_out, 1 / larger(n01, 1), 1 / larger(n10, 1)))
+        return share, Estimates((of_out, 1 / _or_one(n01), 1 / _or_one(n10)))
     bound = p + q < gap
     w, rest = _likeliest_share(counts, gap)
     a, b = jnp.where(bound, gap * w, p), jnp.where(bound, gap * rest, q)
@@ -80,6 +80,11 @@ def likeliest(counts: Counts, gap: Array | float | None) -> tuple[Array, Likelie
     force = jnp.where(w > 0.5, n00 * of_stay_0 - n01 * of_a, n11 * of_stay_1 - n10 * of_b)  # equal but where a = 0
     force = jnp.where(bound, larger(force, 0), 0)
     return jnp.where(bound, w, share), InClass(a, b, stays[1], (of_a, of_stay_0, of_b, of_stay_1), force)
+
+
+def _or_one(number: Array) -> Array:
+    """A count to divide by, 1 where it is 0; it may lie between 0 and 1 where old transitions weigh less."""
+    return jnp.where(number > 0, number, 1)
 
 
 def _inverses(first: Array, second: Array) -> tuple[Array, Array]:

@@ -1,0 +1,232 @@
+"""Arms whose mean rewards depend on the round: levels with breaks, a sinusoid, a table of rewards."""
+
+from __future__ import annotations
+
+from dataclasses import field
+from typing import ClassVar, NamedTuple
+
+import jax.numpy as jnp
+import numpy as np
+from jax import Array
+from numpy.typing import ArrayLike
+
+from jaxbandit import chains, draws
+from jaxbandit.arguments import finite, integer, number
+from jaxbandit.base import Feedback, Pairing, Problem, Task, pytree
+from jaxbandit.environments.segments import LONGEST, Segments, row, segments, starts_of
+from jaxbandit.sums import TwoFloats, WholeSum, in_units, nothing
+
+
+class ChangingState(NamedTuple):
+    """What the player last saw of the arms of one run, and what was lost."""
+
+    shown: Array  # [K] int32, the state each arm last showed; 0 before that
+    lost: WholeSum  # in units of the segments
+    t: Array | None  # int32, rounds played; None where nothing depends on it
+
+
+@pytree
+class ChangingArms:
+    """Arms that pay 0 or 1, independently in every round, arm k with probability means_at(t)[k] of 1.
+
+    What an arm pays depends on the run, the arm and the round alone, whatever is played: policies are compared on the
+    same luck.
+
+    The dynamic regret, the sum over rounds of how much more the best arms of the round pay on average than those
+    that were played, is counted in whole units as the game goes on, and recorded: `recorded["dynamic_regret"]`. A
+    round's loss is off by at most 2^-25 of the largest gap.
+
+    Build it with `piecewise`, `sinusoid` or `rewards_table`, which check their arguments.
+
+    Fields:
+      segments: the means in each segment of the rounds.
+      thresholds: [L, K] uint32, which draw from them.
+      least: [L] in two words, where every round is a segment: what the best single arm has lost by each round, with
+        which the regret against it is recorded; None elsewhere.
+    """
+
+    pairing: ClassVar[Pairing] = "round"
+    problem: ClassVar[Problem] = "changing"
+
+    segments: Segments
+    thresholds: np.ndarray | Array = field(repr=False)
+    least: WholeSum | None = field(default=None, repr=False)
+
+    @property
+    def reward(self) -> np.ndarray:
+        """[K, 2], what each state of each arm pays: 0 and 1."""
+        return np.broadcast_to(np.array([0.0, 1.0]), (self.segments.means.shape[-1], 2))
+
+    @property
+    def breaks(self) -> np.ndarray:
+        """The rounds in which a mean differs from that of the round before, [B]."""
+        return self.segments.breaks
+
+    @property
+    def variation(self) -> float:
+        """The sum over rounds of the largest change of a mean, which is what is spent of a variation budget.
+
+        >>> round(piecewise([3000, 5000], [[0.5, 0.3], [0.5, 0.9], [0.5, 0.4]]).variation, 9)
+        1.1
+        """
+        return self.segments.variation
+
+    def means(self) -> np.ndarray:
+        """The means averaged over all rounds, [K] float64; without a horizon those of the last segment.
+
+        >>> piecewise([6], [[0.5, 0.3], [0.5, 0.9]], horizon=10).means().round(9).tolist()
+        [0.5, 0.6]
+        """
+        return self.segments.average()
+
+    def means_at(self, t: int) -> np.ndarray:
+        """The probability that each arm pays 1 in round t, [K] float64 on the host.
+
+        >>> piecewise([6], [[0.5, 0.3], [0.5, 0.9]]).means_at(6).tolist()
+        [0.5, 0.9]
+        """
+        return self.segments.means_at(t)
+
+    def validate(self, task: Task) -> None:
+        """Refuse another horizon than the one that the arms were made for, and several plays of a table's arms."""
+        self.segments.validate(task)
+        if self.least is not None and task.plays > 1:
+            raise ValueError(f"plays: {task.plays}; a table of rewards is for one play a round")
+
+    def numbers(self) -> dict[str, float | list[int]]:
+        """What a result tells of the arms."""
+        return self.segments.numbers()
+
+    def init(self, key: Array) -> ChangingState:
+        """Nothing seen, nothing lost."""
+        shown = jnp.zeros(self.segments.means.shape[-1], jnp.int32)
+        return ChangingState(shown, nothing(), None if self.least is None else jnp.int32(0))
+
+    def step(self, key: Array, state: ChangingState, arms: Array, t: Array) -> tuple[ChangingState, Feedback]:
+        """Play `arms` [M] int32, distinct, in round `t`: what was shown and lost by then, and what the player sees."""
+        segment = self.segments.number(t)
+        bits = draws.stack_of_rewards(key, arms, jnp.broadcast_to(t, arms.shape))
+        states = draws.choose(bits, row(self.thresholds, segment)[:, None], arms)
+        following = ChangingState(
+            state.shown.at[arms].set(states),
+            self.segments.add_loss(state.lost, segment, arms),
+            None if state.t is None else t,
+        )
+        return following, Feedback(arms, state.shown[arms], states, states.astype(float), t)
+
+    def records(self, state: ChangingState) -> dict[str, TwoFloats]:
+        """The dynamic regret, and for a table the regret against its best single arm in hindsight."""
+        lost = in_units(state.lost, jnp.asarray(self.segments.unit, float))
+        if self.least is None or state.t is None:
+            return {"dynamic_regret": lost}
+        by_best = WholeSum(*(row(word, jnp.maximum(state.t, 1) - 1) for word in self.least))
+        best = in_units(by_best, jnp.asarray(self.segments.unit, float))
+        return {"dynamic_regret": lost, "external_regret": TwoFloats(lost.high - best.high, lost.low - best.low)}
+
+
+def piecewise(breaks: ArrayLike, levels: ArrayLike, horizon: int | None = None) -> ChangingArms:
+    """Bernoulli arms whose means change at breaks: level b holds in rounds breaks[b-1] <= t < breaks[b].
+
+    Args:
+      breaks: [B] integers, increasing, from 2: the first round of each level but the first.
+      levels: [B + 1, K], K >= 2, in [0, 1].
+      horizon: how many rounds will be played, which `means` averages over; None if the last level has no end.
+
+    Raises:
+      ValueError: the argument and what is wrong with it; from `simulate`, if it is asked for another horizon.
+
+    Source: Garivier and Moulines 2011, section 1.
+
+    >>> arms = piecewise([3000, 5000], [[0.5, 0.3, 0.4], [0.5, 0.3, 0.9], [0.5, 0.3, 0.4]], horizon=10_000)
+    >>> arms.breaks.tolist(), arms.means().round(4).tolist()
+    ([3000, 5000], [0.5, 0.3, 0.5])
+    """
+    means = _probabilities("levels", levels, "[B + 1, K]")
+    starts, horizon = starts_of(breaks, "levels", len(means), horizon)
+    return ChangingArms(segments(means, starts, horizon), _thresholds(means, "levels"))
+
+
+def sinusoid(horizon: int, budget: float, amplitude: float = 0.3, until: float = 1.0) -> ChangingArms:
+    """Two Bernoulli arms with means 1/2 +- amplitude sin(budget pi t / (2 amplitude until horizon)).
+
+    The swings spend the variation budget by round until * horizon; then the means stay as they are.
+
+    Args:
+      horizon: how many rounds will be played; all means are kept, in 32 bytes a round.
+      budget: V, from 1/2 to horizon / 2.
+      amplitude: in (0, 1/2].
+      until: in (0, 1].
+
+    Raises:
+      ValueError: the argument and what is wrong with it; from `simulate`, if it is asked for another horizon.
+
+    Source: Besbes, Gur and Zeevi 2014, section 5, with amplitude 0.3, and until = 1/3 in their second instance.
+
+    >>> arms = sinusoid(10_000, 3)
+    >>> round(arms.variation, 9), arms.means_at(1).round(9).tolist()
+    (2.999528761, [0.500471239, 0.499528761])
+    """
+    horizon = integer("horizon", horizon, 2, LONGEST)
+    budget = check_budget(budget, horizon, 2)
+    amplitude = number("amplitude", amplitude, 0, 0.5, above=True)
+    until = number("until", until, 0, 1, above=True)
+    t = np.minimum(np.arange(1, horizon + 1), until * horizon)
+    swing = amplitude * np.sin(budget * np.pi * t / (2 * amplitude * until * horizon))
+    means = np.clip(0.5 + np.stack([swing, -swing], axis=-1), 0, 1)
+    return ChangingArms(segments(means, None, horizon), _thresholds(means, "amplitude"))
+
+
+def rewards_table(rewards: ArrayLike) -> ChangingArms:
+    """An oblivious adversary: in round t arm k pays 1 with probability rewards[t-1, k], else 0.
+
+    A table of zeros and ones leaves nothing to chance. One arm is played a round. `metrics.regret` is the regret
+    against the best single arm in hindsight: the largest sum of a column of the table up to t, minus the entries
+    of the arms played. Such a regret may be negative. The dynamic regret is recorded, too.
+
+    Args:
+      rewards: [n, K], K >= 2, in [0, 1], for n rounds; 24 K + 8 bytes a round are kept.
+
+    Raises:
+      ValueError: the argument and what is wrong with it; from `simulate`, if it is asked for another horizon than n.
+
+    Source: Auer, Cesa-Bianchi, Freund and Schapire 2002, section 2.
+
+    >>> import jax
+    >>> arms = rewards_table([[1, 0], [0, 1], [0, 1]])
+    >>> arms.step(jax.random.key(0), arms.init(jax.random.key(0)), jnp.array([1]), jnp.int32(2))[1].rewards.tolist()
+    [1.0]
+    """
+    means = _probabilities("rewards", rewards, "[n, K]")
+    found = segments(means, None, len(means))
+    least = np.cumsum(found.losses, axis=0, dtype=np.int64).min(1)
+    words = WholeSum((least >> 32).astype(np.uint32), (least & 0xFFFFFFFF).astype(np.uint32))
+    return ChangingArms(found, _thresholds(means, "rewards"), words)
+
+
+def check_budget(budget: float, horizon: int, arms: int) -> float:
+    """A variation budget as a number.
+
+    Raises:
+      ValueError: arms can hardly change with it, or cannot spend it.
+    """
+    budget = number("budget", budget)
+    if not 1 / arms <= budget <= horizon / arms:
+        raise ValueError(
+            f"budget: {budget:g} cannot be spent by {arms} arms in {horizon:,} rounds; give a number from 1/K to "
+            f"horizon/K, {1 / arms:g} to {horizon / arms:g}"
+        )
+    return budget
+
+
+def _thresholds(means: np.ndarray, name: str) -> np.ndarray:
+    """Thresholds of 32 bits [L, K] that draw the state 1 with these probabilities [L, K]."""
+    return chains.thresholds(np.stack([1 - means, means], axis=-1), name)[..., 0]
+
+
+def _probabilities(name: str, values: ArrayLike, shape: str) -> np.ndarray:
+    array = finite(name, values)
+    if array.ndim != 2 or not len(array) or array.shape[1] < 2:
+        raise ValueError(f"{name}: shape {array.shape} is not {shape} with at least 2 arms")
+    if (array < 0).any() or (array > 1).any():
+        raise ValueError(f"{name}: a probability lies outside [0, 1]")
+    return array

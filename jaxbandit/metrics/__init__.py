@@ -1,0 +1,36 @@
+"""Regret and its summaries: float64 NumPy functions of a result's counts.
+
+`counts` is what they need of a result, `regrets` regret, `shares` what else is counted. Those who show results also
+take `counts.check_label`, `counts.check_result` and `counts.NO_BEST_ARM`.
+"""
+
+from jaxbandit.metrics.regrets import (
+    dynamic_regret,
+    paired_difference,
+    pseudo_regret,
+    realised_regret,
+    regret,
+    regret_name,
+)
+from jaxbandit.metrics.shares import best_arms, best_share, discounted_reward, linear_share
+from jaxbandit.summaries import Summary, median_interval, summary
+
+__all__ = [
+    "Summary",
+    "best_arms",
+    "best_share",
+    "discounted_reward",
+    "dynamic_regret",
+    "linear_share",
+    "median_interval",
+    "paired_difference",
+    "pseudo_regret",
+    "realised_regret",
+    "regret",
+    "regret_name",
+    "summary",
+]
+
+
+def __dir__() -> list[str]:
+    return __all__

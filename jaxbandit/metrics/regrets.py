@@ -1,0 +1,169 @@
+"""Regret, run by run."""
+
+from __future__ import annotations
+
+import numpy as np
+
+from jaxbandit.metrics.counts import Counts, check_best_arm, check_label, check_result, collected, plays_of
+
+# problems in which a play of an arm is not worth the arm's mean
+JUDGED_BY_REWARD = ("restless", "observed", "restarting", "changing", "decision process")
+# what an environment may record as the regret, in the order in which it counts, and what it is called
+RECORDED = {"external_regret": "regret against the best single arm", "dynamic_regret": "dynamic regret"}
+
+
+def regret(result: Counts, label: str) -> np.ndarray:
+    """The regret that suits the problem.
+
+    It is what the environment has recorded as its "external_regret" or "dynamic_regret", if it has, as arms that change
+    do; else `realised_regret` for arms that move by themselves, change, restart or share one state, and `pseudo_regret`
+    for all others. Tables and pictures show this one, and say which it is.
+
+    Args:
+      result: of `simulate`.
+      label: of a policy.
+
+    Returns:
+      float64 [scenario, variant, run, time], in units of reward.
+
+    Raises:
+      ValueError: there is no such label, or no recorded round.
+
+    >>> import jaxbandit
+    >>> arms = jaxbandit.environments.restless([[[0.5, 0.5], [0.4, 0.6]], [[0.9, 0.1], [0.5, 0.5]]], (0, 1))
+    >>> result = jaxbandit.simulate(arms, {"U": jaxbandit.Uniform()}, runs=5, horizon=100)
+    >>> regret_name(result), bool((regret(result, "U") == realised_regret(result, "U")).all())
+    ('realised regret', True)
+    """
+    check_result(result)
+    if name := _recorded(result):
+        check_label(result, label)
+        return result.recorded[name][label]
+    return (realised_regret if result.problem in JUDGED_BY_REWARD else pseudo_regret)(result, label)
+
+
+def regret_name(result: Counts) -> str:
+    """What the `regret` of this result is called."""
+    check_result(result)
+    if name := _recorded(result):
+        return RECORDED[name]
+    return "realised regret" if result.problem in JUDGED_BY_REWARD else "pseudo-regret"
+
+
+def dynamic_regret(result: Counts, label: str) -> np.ndarray:
+    """Sum over rounds of how much more the best M arms of the round pay on average than those that were played.
+
+    For arms that change (`environments.piecewise` and its kin), which count it as they are played: of Bernoulli arms
+    sum_t (max_k m_k(t) - m_{a_t}(t)), m_k(t) the mean of arm k in round t and a_t the arm played.
+
+    Args:
+      result: of `simulate`.
+      label: of a policy.
+
+    Returns:
+      float64 [scenario, variant, run, time], in units of reward.
+
+    Raises:
+      ValueError: there is no such label, or the environment does not record it.
+
+    >>> import jaxbandit
+    >>> arms = jaxbandit.environments.piecewise([51], [[0.9, 0.2], [0.2, 0.9]])
+    >>> result = jaxbandit.simulate(arms, {"first": jaxbandit.Oracle([1.0, 0.0])}, runs=2, horizon=100, times=[50, 100])
+    >>> dynamic_regret(result, "first")[0, 0].round(5).tolist()
+    [[0.0, 35.0], [0.0, 35.0]]
+    """
+    check_label(result, label)
+    if "dynamic_regret" not in result.recorded:
+        raise ValueError(
+            "result: its environment does not record a dynamic regret; arms that change do, or one whose `records` has "
+            '"dynamic_regret"'
+        )
+    return result.recorded["dynamic_regret"][label]
+
+
+def pseudo_regret(result: Counts, label: str) -> np.ndarray:
+    """Sum over arms k of plays_k (b - means_k), b the average of the M largest means: regret against the best M arms.
+
+    b is the environment's `comparator` a play, where it declares one. For restless arms this is not what is lost:
+    a player who comes to an arm in a good state collects more than its mean. The expectations of this regret and of
+    `realised_regret` differ by at most the sum over arms k of (max h_k - min h_k) times the expected number of
+    uninterrupted stretches in which arm k is played, h_k its `chains.relative_values`. A rested arm has one stretch.
+
+    Args:
+      result: of `simulate`.
+      label: of a policy.
+
+    Returns:
+      float64 [scenario, variant, run, time], in units of reward, from whole-number counts.
+
+    Raises:
+      ValueError: there is no such label, or no recorded round; arms that change or are actions of a decision process.
+
+    >>> import jaxbandit
+    >>> arms = jaxbandit.two_state([0.5, 0.4], [0.4, 0.55])
+    >>> result = jaxbandit.simulate(arms, {"KL": jaxbandit.KLUCB(), "U": jaxbandit.Uniform()}, runs=5, horizon=100)
+    >>> pseudo_regret(result, "KL").shape == (1, 1, 5, len(result.times))
+    True
+    """
+    check_label(result, label)
+    check_best_arm(result, "pseudo_regret")
+    gaps = _benchmark(result)[:, None] - result.means
+    regret: np.ndarray = np.einsum("cvrtk,ck->cvrt", plays_of(result, label), gaps)
+    return regret
+
+
+def realised_regret(result: Counts, label: str) -> np.ndarray:
+    """t times the M largest means, minus the reward collected: float64 [scenario, variant, run, time].
+
+    The environment's `comparator` stands for the M largest means, where it declares one. Can be negative, as luck
+    counts; of rested arms its mean differs from pseudo-regret's by what the starts of the chains are worth. Of restless
+    arms its mean is the weak regret (Tekin and Liu 2012), which may be negative and linear: with two copies of
+    p01 = p10 = 0.2 a player who stays on an arm while it shows 1 collects 0.65 a round, and each arm's mean is 0.5.
+    Where rewards have no finite table, the reward collected is read from the recorded sums, not from counts.
+
+    Raises:
+      ValueError: there is no such label, or no recorded round.
+
+    >>> import jaxbandit
+    >>> arms = jaxbandit.two_state([0.5, 0.4], [0.4, 0.55])
+    >>> result = jaxbandit.simulate(arms, {"KL": jaxbandit.KLUCB(), "U": jaxbandit.Uniform()}, runs=5, horizon=100)
+    >>> realised_regret(result, "U").shape == (1, 1, 5, len(result.times))
+    True
+    """
+    check_label(result, label)
+    expected = result.times * result.plays * _benchmark(result)[:, None, None, None]
+    return np.asarray(expected - collected(result, label))
+
+
+def paired_difference(result: Counts, label: str, other: str) -> np.ndarray:
+    """Final `regret` of `label` minus that of `other`, run by run, float64 [scenario, variant, run].
+
+    Run by run, both met the same luck. Variants are paired in order; a single one is paired with each of the other's.
+
+    Raises:
+      ValueError: there is no such label, or the numbers of variants cannot be paired.
+
+    >>> import jaxbandit
+    >>> arms = jaxbandit.two_state([0.5, 0.4], [0.4, 0.55])
+    >>> result = jaxbandit.simulate(arms, {"KL": jaxbandit.KLUCB(), "U": jaxbandit.Uniform()}, runs=5, horizon=100)
+    >>> bool((paired_difference(result, "KL", "U") == -paired_difference(result, "U", "KL")).all())
+    True
+    """
+    check_label(result, other, "other")
+    left, right = regret(result, label)[..., -1], regret(result, other)[..., -1]
+    if left.shape[1] != right.shape[1] and 1 not in (left.shape[1], right.shape[1]):
+        raise ValueError(f"other: {left.shape[1]} and {right.shape[1]} variants cannot be paired")
+    difference: np.ndarray = left - right
+    return difference
+
+
+def _recorded(result: Counts) -> str | None:
+    """The name of the regret that the environment has recorded, for every policy; None if it has none."""
+    return next((name for name in RECORDED if result.recorded.get(name, {}).keys() >= result.visits.keys()), None)
+
+
+def _benchmark(result: Counts) -> np.ndarray:
+    """What regret is measured against, a play: [scenario]."""
+    if result.comparator is not None:
+        return np.asarray(result.comparator / result.plays)
+    return np.asarray(np.sort(result.means, axis=1)[:, -result.plays :].mean(axis=1))

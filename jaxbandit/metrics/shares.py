@@ -1,0 +1,85 @@
+"""What was played and what was collected: shares of the best arms, discounted reward."""
+
+from __future__ import annotations
+
+import numpy as np
+
+from jaxbandit.arguments import number
+from jaxbandit.metrics.counts import Counts, check_best_arm, check_label, check_result, collected, plays_of, visits_of
+
+
+def best_arms(result: Counts) -> np.ndarray:
+    """Which arms are among the M best of their scenario, [scenario, arm] bool; means within rounding are equal."""
+    check_result(result)
+    rounding = 1e-12 * np.abs(result.reward if result.reward.size else result.means).max()
+    return np.asarray(result.means >= np.sort(result.means, axis=1)[:, -result.plays, None] - rounding)
+
+
+def best_share(result: Counts, label: str) -> np.ndarray:
+    """Share of all plays that went to one of the M best arms, in [0, 1], float64 [scenario, variant, run, time].
+
+    Raises:
+      ValueError: there is no such label, or no recorded round; arms that change or are actions of a decision process.
+
+    >>> import jaxbandit
+    >>> arms = jaxbandit.two_state([0.5, 0.4], [0.4, 0.55])
+    >>> result = jaxbandit.simulate(arms, {"KL": jaxbandit.KLUCB(), "U": jaxbandit.Uniform()}, runs=5, horizon=100)
+    >>> bool((best_share(result, "KL")[..., -1] > 0.4).all())
+    True
+    """
+    check_label(result, label)
+    check_best_arm(result, "best_share")
+    best = np.einsum("cvrtk,ck->cvrt", plays_of(result, label), best_arms(result).astype(float))
+    return np.asarray(best / (result.times * result.plays))
+
+
+def linear_share(result: Counts, label: str, threshold: float = 0.1) -> np.ndarray:
+    """Share of runs whose regret still grows linearly at the end, [scenario, variant].
+
+    In the second half of the rounds (from the last recorded one at or before the middle) the arms that are not best
+    take `threshold` or more of the plays. The same is counted for restless arms, where taking such plays may be right.
+
+    Raises:
+      ValueError: there is no such label, or no recorded round; arms that change or are actions of a decision process.
+
+    >>> import jaxbandit
+    >>> arms = jaxbandit.two_state([0.5, 0.4], [0.4, 0.55])
+    >>> result = jaxbandit.simulate(arms, {"KL": jaxbandit.KLUCB(), "U": jaxbandit.Uniform()}, runs=5, horizon=100)
+    >>> linear_share(result, "U").tolist()
+    [[1.0]]
+    """
+    threshold = number("threshold", threshold)
+    visits = visits_of(result, label)
+    check_best_arm(result, "linear_share")
+    middle = int(np.searchsorted(result.times, result.times[-1] / 2, side="right")) - 1
+    before, rounds = (visits[:, :, :, middle], int(result.times[middle])) if middle >= 0 else (0, 0)
+    plays = (visits[:, :, :, -1] - before).sum(-1, dtype=np.int64)
+    worse = np.einsum("cvrk,ck->cvr", plays, (~best_arms(result)).astype(float))
+    return np.asarray((worse >= threshold * result.plays * (result.times[-1] - rounds)).mean(-1))
+
+
+def discounted_reward(result: Counts, label: str, discount: float) -> np.ndarray:
+    """Sum over rounds t of discount^(t-1) times the reward collected in t: float64 [scenario, variant, run].
+
+    A result knows what was collected from one recorded round to the next, not in which of the rounds between; it is
+    spread evenly over these. So the sum is exact where every round is recorded; else it is off by at most
+    plays (max reward - min reward) / 2 times the sum over all rounds of the distance of discount^(t-1) from its mean
+    between the recorded rounds around it. Rounds after the last recorded one are left out, at most discount^last /
+    (1 - discount) of plays times the largest reward. `indices.rounds_to_record` keeps both small with few rounds.
+
+    Raises:
+      ValueError: the discount lies outside [0, 1), there is no such label, or no recorded round.
+
+    >>> import jaxbandit
+    >>> arms = jaxbandit.two_state([0.5, 0.4], [0.4, 0.55])
+    >>> times = jaxbandit.indices.rounds_to_record(0.9)
+    >>> policy = jaxbandit.Gittins.of(arms, 0.9)
+    >>> result = jaxbandit.simulate(arms, {"G": policy}, runs=5, horizon=int(times[-1]), times=times)
+    >>> discounted_reward(result, "G", 0.9).shape
+    (1, 1, 5)
+    """
+    number("discount", discount, 0, 1, below=True)
+    paid = collected(result, label)
+    ends = np.concatenate([[0], result.times])
+    weights = -np.diff(float(discount) ** ends) / np.diff(ends) / (1 - discount)
+    return np.asarray(np.diff(paid, axis=-1, prepend=0.0) @ weights)

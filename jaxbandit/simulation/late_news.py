@@ -1,0 +1,111 @@
+"""Late news: feedback that reaches the policy some rounds after the play, or all at once every so many rounds."""
+
+from __future__ import annotations
+
+from typing import Any, NamedTuple
+
+import jax
+import jax.numpy as jnp
+from jax import Array
+
+from jaxbandit.arguments import integer
+from jaxbandit.base import Feedback, Policy, State, pytree, static
+
+Shapes = tuple[tuple[str, Any], ...]  # name and shape of what a round shows, but the round itself
+
+
+class Waiting(NamedTuple):
+    """What the policy of one run knows, and what it has not heard yet."""
+
+    known: State  # the policy's own state
+    under_way: dict[str, Array]  # [delay + batch, ..], the feedback of round r in place r % (delay + batch)
+
+
+@pytree
+class LateNews:
+    """A policy that hears of the rounds j batch + 1 to (j + 1) batch after round (j + 1) batch + delay, in their order.
+
+    The feedback is unchanged, and its `t` is the round in which it was seen.
+
+    Fields: the `policy`, `delay` from 0, `batch` from 1, and the `shapes` of what the environment shows in a round.
+    """
+
+    policy: Policy
+    delay: int = static(0)
+    batch: int = static(1)
+    shapes: Shapes = static(())
+
+    def reordered(self, order: Array) -> LateNews:
+        """The same for arms that stand in another order (see `base.Policy`)."""
+        policy = self.policy.reordered(order) if hasattr(self.policy, "reordered") else self.policy
+        return LateNews(policy, self.delay, self.batch, self.shapes)
+
+    def init(self, *given: Array) -> Waiting:
+        """What the policy knows before the first round, and room for what it will hear."""
+        room = {name: jnp.zeros((self.delay + self.batch, *each.shape), each.dtype) for name, each in self.shapes}
+        return Waiting(self.policy.init(*given), room)
+
+    def scores(self, key: Array, state: Waiting, t: Array) -> Array:
+        """The policy's own, of what it has heard so far."""
+        return self.policy.scores(key, state.known, t)
+
+    def update(self, state: Waiting, feedback: Feedback) -> Waiting:
+        """Keep the feedback, and let the policy hear what is due after this round."""
+        places = self.delay + self.batch
+        under_way = {
+            name: jax.lax.dynamic_update_index_in_dim(
+                kept, getattr(feedback, name).astype(kept.dtype), feedback.t % places, 0
+            )
+            for name, kept in state.under_way.items()
+        }
+        last = feedback.t - self.delay  # the round up to which feedback may be heard
+        due = jnp.where((last > 0) & (last % self.batch == 0), jnp.int32(self.batch), jnp.int32(0))
+
+        def hear(n: Array, known: State) -> State:
+            t = last - self.batch + 1 + n
+            seen = {
+                name: jax.lax.dynamic_index_in_dim(kept, t % places, keepdims=False) for name, kept in under_way.items()
+            }
+            return self.policy.update(known, Feedback(**seen, t=t))
+
+        # A loop, not a choice, so that nothing is computed where nothing is due and large states change in place.
+        return Waiting(jax.lax.fori_loop(0, due, hear, state.known), under_way)
+
+
+def lateness(delay: int, batch: int, horizon: int) -> tuple[int, int]:
+    """By how many rounds feedback is late, and how many rounds' feedback comes at once, checked.
+
+    Raises:
+      ValueError: one of them is no such number, or no feedback would reach the policies within the horizon.
+    """
+    delay, batch = integer("delay", delay, 0, 2**31 - 1), integer("batch", batch, 1, 2**31 - 1)
+    if (delay or batch > 1) and delay + batch > horizon:
+        name = "delay" if delay else "batch"
+        first = f"after round {delay + batch:,}" + (f", with batch={batch}" if delay and batch > 1 else "")
+        raise ValueError(
+            f"{name}: {delay or batch} rounds; the first feedback would reach the policies {first}, and there are "
+            f"{horizon:,} rounds (the horizon); give a smaller {name} or a longer horizon"
+        )
+    return int(delay), int(batch)
+
+
+def late(policy: Policy, delay: int, batch: int, feedback: Feedback) -> Policy:
+    """The policy as it plays: itself where feedback comes at once.
+
+    Args:
+      feedback: shapes of what the environment shows in a round.
+    """
+    if delay == 0 and batch == 1:
+        return policy
+    shapes = tuple((name, each) for name, each in feedback._asdict().items() if each is not None and name != "t")
+    return LateNews(policy, delay, batch, shapes)
+
+
+def itself(policy: Policy, state: State) -> tuple[Policy, State]:
+    """The policy to which news may come late, and its own state."""
+    return (policy.policy, state.known) if isinstance(policy, LateNews) else (policy, state)
+
+
+def own_state(state: State) -> State:
+    """A policy's own state, without what it has not heard yet."""
+    return state.known if isinstance(state, Waiting) else state

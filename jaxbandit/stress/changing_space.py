@@ -1,0 +1,56 @@
+"""A space of arms that change: levels and breaks drawn at random."""
+
+from __future__ import annotations
+
+import numpy as np
+
+from jaxbandit.arguments import integer
+from jaxbandit.base import Policy, pytree, static
+from jaxbandit.policies import KLUCB, UCB1, Thompson
+from jaxbandit.stress.spaces import Problem, check_order, problem_of, short, uniform
+
+
+@pytree
+class PiecewiseSpace:
+    """Bernoulli arms whose means change at breaks: all means and all breaks are uniform.
+
+    The means of every segment lie between `least_mean` and `most_mean`; the breaks are uniform over the rounds, and
+    sorted.
+
+    Args:
+      arms: K, at least 2.
+      breaks: how many there are, at least 1.
+      horizon: how many rounds will be played, more than there are breaks; the same as that of `over` or `worst`.
+      least_mean, most_mean: in [0, 1].
+
+    >>> PiecewiseSpace(breaks=1).problem(np.array([0.5, 0.1, 0.9, 0.9, 0.1])).code
+    'jaxbandit.environments.piecewise(breaks=[5001], levels=[[0.14, 0.86], [0.86, 0.14]], horizon=10000)'
+    """
+
+    arms: int = static(2)
+    breaks: int = static(2)
+    horizon: int = static(10_000)
+    least_mean: float = 0.05
+    most_mean: float = 0.95
+
+    def validate(self) -> None:
+        """Refuse wrong numbers, by name."""
+        integer("arms", self.arms, 2, 1000)
+        integer("breaks", self.breaks, 1, 1000)
+        integer("horizon", self.horizon, self.breaks + 1, 2**31 - 1)
+        check_order(self, "least_mean", "most_mean", 0, 1)
+
+    @property
+    def dimension(self) -> int:
+        return self.breaks + (self.breaks + 1) * self.arms
+
+    def problem(self, point: np.ndarray) -> Problem:
+        places, of_means = np.split(np.asarray(point), [self.breaks])
+        # of horizon - breaks rounds, so that shifting each by those before it makes them differ
+        rounds = np.floor(np.sort(places) * (self.horizon - self.breaks)).astype(int)
+        breaks = np.minimum(rounds, self.horizon - self.breaks - 1) + 2 + np.arange(self.breaks)
+        levels = short(uniform(self.least_mean, self.most_mean, of_means).reshape(-1, self.arms))
+        return problem_of("piecewise", breaks=breaks.tolist(), levels=levels, horizon=self.horizon)
+
+    def panel(self) -> dict[str, Policy]:
+        return {"KL-UCB": KLUCB(), "Thompson": Thompson(), "UCB1": UCB1()}

@@ -1,0 +1,257 @@
+"""Arms that change: their means and laws against loops, dynamic regret against sums of means, what is refused."""
+
+from fractions import Fraction
+
+import jax
+import jax.numpy as jnp
+import matplotlib.pyplot as plt
+import numpy as np
+import pytest
+from jax.extend.random import threefry_2x32
+
+import jaxbandit
+from jaxbandit import Oracle, Uniform, environments, metrics, plotting, simulate, sums
+from jaxbandit.environments import changing_markov, lower_bound_instance, piecewise, rewards_table, sinusoid
+from jaxbandit.testing import check_environment
+
+STANDARD = piecewise([3000, 5000], [[0.5, 0.3, 0.4], [0.5, 0.3, 0.9], [0.5, 0.3, 0.4]], horizon=10_000)
+FAST = np.array([[0.5, 0.5], [0.4, 0.6]])
+SLOW = np.array([[0.9, 0.1], [0.2, 0.8]])
+CHAINS = [[FAST, SLOW, FAST], [SLOW, FAST, SLOW]]
+TABLE = np.random.default_rng(3).integers(0, 5, (60, 3)) / 4
+KINDS = {
+    "piecewise": piecewise([20, 41], [[0.5, 0.3, 0.4], [0.5, 0.3, 0.9], [0.5, 0.3, 0.4]]),
+    "sinusoid": sinusoid(60, 3),
+    "table": rewards_table(TABLE),
+    "rested": changing_markov([20], CHAINS, (-1, 3)),
+    "restless": changing_markov([20], CHAINS, (0, 1), "stationary", restless=True),
+}
+
+
+def first_arm(arms):
+    return Oracle([1.0] + [0.0] * (arms - 1))
+
+
+def total_loss(environment, horizon, arm):
+    """What always playing `arm` loses, and what uniform play loses on average, from `means_at`."""
+    means = np.array([environment.means_at(t) for t in range(1, horizon + 1)])
+    return (means.max(1) - means[:, arm]).sum(), (means.max(1) - means.mean(1)).sum(), means.max(1).sum()
+
+
+def test_numbers_of_the_literature():
+    """Sums over all rounds that two programs outside this project agree on."""
+    one, uniform, best = total_loss(STANDARD, 10_000, 0)
+    assert [one, uniform, best] == pytest.approx([800, 1466.666667, 5800])
+    for amplitude, variation, first, best, one, uniform in (
+        (0.3, 2.999528761, 0.5004712387, 6909.858924, 1527.88714, 1909.858924),
+        (0.5, 2.999528662, 0.5004712388, 8183.098836, 2122.06596, 3183.098836),
+    ):
+        arms = sinusoid(10_000, 3, amplitude)
+        found = arms.variation, arms.means_at(1)[0], *total_loss(arms, 10_000, 0)
+        assert found == pytest.approx((variation, first, one, uniform, best), rel=1e-9)
+    for horizon, budget, arms, batch, gap in ((10_000, 3, 2, 282, 0.02105379803), (100_000, 10, 5, 794, 0.01983877078)):
+        found = lower_bound_instance(horizon, budget, arms)
+        assert (found.batch, float(found.gap)) == (batch, pytest.approx(gap, rel=1e-9))
+        assert found.variation <= budget
+    early = sinusoid(9000, 3, until=1 / 3)
+    assert early.variation == pytest.approx(3, rel=1e-3)
+    assert len(early.breaks) == 2999
+    assert (early.means_at(3000) == early.means_at(9000)).all()
+    assert STANDARD.breaks.tolist() == [3000, 5000]
+    assert [STANDARD.means_at(t)[2] for t in (2999, 3000, 4999, 5000)] == [0.4, 0.9, 0.9, 0.4]
+    assert STANDARD.variation == pytest.approx(1.0)
+
+
+def test_dynamic_regret_of_one_arm_over_ten_thousand_rounds():
+    """To within 2^-25 of the largest gap a round."""
+    result = simulate(STANDARD, {"first": first_arm(3)}, runs=2, horizon=10_000, times=[2999, 4999, 10_000])
+    assert np.abs(metrics.regret(result, "first")[0, 0] - [0, 800, 800]).max() <= 10_000 * 2.0**-25 * 0.5
+
+
+@pytest.mark.parametrize(
+    ("kind", "plays"), [*[(kind, 1) for kind in KINDS], *[(kind, 2) for kind in ("piecewise", "rested", "restless")]]
+)
+def test_dynamic_regret_is_the_sum_over_the_arms_played(kind, plays):
+    """Every round is recorded, so that visits tell which arms were played; their means are those of `means_at`."""
+    arms, horizon = KINDS[kind], 60
+    means = np.array([arms.means_at(t) for t in range(1, horizon + 1)])
+    policies = {"U": Uniform(), "KL": jaxbandit.KLUCB()}
+    result = simulate(
+        arms, policies, runs=9, horizon=horizon, plays=plays, times=range(1, 61), shuffle=kind == "rested"
+    )
+    best = np.sort(means, axis=1)[:, -plays:].sum(1)
+    for label in policies:
+        played = np.diff(result.visits[label][0, 0].sum(-1), axis=1, prepend=0)  # [run, round, arm]
+        expected = np.cumsum(best - (played * means).sum(-1), axis=1)
+        found = metrics.dynamic_regret(result, label)[0, 0]
+        assert found.max() > 1
+        assert np.abs(found - expected).max() <= horizon * plays * 2.0**-24 * np.ptp(means)
+        if kind == "table":
+            against = np.cumsum(means, axis=0).max(1) - np.cumsum((played * means).sum(-1), axis=1)
+            assert np.abs(metrics.regret(result, label)[0, 0] - against).max() <= horizon * 2.0**-23
+            assert (against < 0).any()  # what a single arm cannot do
+    assert metrics.regret_name(result) == (
+        "regret against the best single arm" if kind == "table" else "dynamic regret"
+    )
+
+
+def test_in_each_batch_of_the_lower_bound_one_arm_is_better():
+    """The same arm in all rounds of a batch, each as likely: shares and means are within 5 standard errors."""
+    arms = lower_bound_instance(1000, 10, 4)
+    times = [*arms.breaks - 1, 1000]
+    result = simulate(arms, {"first": first_arm(4)}, runs=200, horizon=1000, times=times)
+    lost = np.diff(metrics.regret(result, "first")[0, 0], axis=1, prepend=0) / float(arms.gap)  # [run, batch]
+    lengths = np.diff([0, *times])
+    is_best = np.abs(lost) < 1e-6
+    assert (is_best | (np.abs(lost - lengths) < 1e-3)).all()
+    assert abs(is_best.mean() - 1 / 4) < 5 * np.sqrt(3 / 16 / is_best.size)
+    assert len(np.unique(is_best, axis=0)) > 100  # runs draw for themselves
+    paid = np.diff(result.visits["first"][0, 0, :, :, 0, 1], axis=1, prepend=0)
+    for better, mean in ((is_best, 0.5 + float(arms.gap)), (~is_best, 0.5)):
+        rounds = (better * lengths).sum()
+        assert abs(paid[better].sum() / rounds - mean) < 5 * 0.5 / np.sqrt(rounds)
+
+
+@pytest.mark.parametrize("restless", [False, True])
+def test_chains_move_by_the_matrices_of_the_round(restless):
+    """From the definition, in NumPy: JAX's threefry on (arm, round), thresholds summed up in float64."""
+    environment = changing_markov([8, 15], [CHAINS[0], CHAINS[1], CHAINS[0]], (0, 1), [0, 1, 1], restless=restless)
+    order = np.random.default_rng(1).integers(0, 3, 30)
+    key = jax.random.key(7)
+
+    def step(state, played):
+        state, feedback = environment.step(key, state, played[0][None], played[1])
+        return state, (feedback.before[0], feedback.states[0], feedback.rewards[0])
+
+    rounds = jnp.asarray(order, jnp.int32), 1 + jnp.arange(30, dtype=jnp.int32)
+    _, (before, after, rewards) = jax.lax.scan(step, environment.init(key), rounds)
+    states, shown = [0, 1, 1], [0, 1, 1]
+    for t, arm in enumerate(order, 1):
+        matrices = CHAINS[1 if 8 <= t < 15 else 0]
+        for k in range(3):
+            if restless or k == arm:
+                bits = threefry_2x32(jax.random.key_data(key), jnp.array([k, t], jnp.uint32))[0]
+                states[k] = int(int(bits) / 2.0**32 >= matrices[k][states[k], 0])
+        assert (before[t - 1], after[t - 1], rewards[t - 1]) == (shown[arm], states[arm], states[arm])
+        shown[arm] = states[arm]
+
+
+@pytest.mark.parametrize("kind", KINDS)
+def test_contract(kind):
+    check_environment(KINDS[kind], settle=512, plays=32)
+
+
+def test_contract_of_the_lower_bound():
+    check_environment(lower_bound_instance(1024, 3), settle=512, plays=32)
+
+
+def test_the_same_bits_in_any_cut(tmp_path):
+    arms = piecewise([20, 41], [[0.5, 0.3, 0.4], [0.5, 0.3, 0.9], [0.5, 0.3, 0.4]])
+    policies, asked = {"KL": jaxbandit.KLUCB()}, {"runs": 5, "times": [7, 30, 60]}
+    whole = simulate(arms, policies, horizon=60, **asked)
+    cut = simulate(arms, policies, horizon=60, chunk=7, tile=2, **asked)
+    half = simulate(arms, policies, horizon=30, runs=5, times=[7, 30])
+    half.save(tmp_path / "half.npz")
+    on = simulate(arms, policies, horizon=60, resume=jaxbandit.Result.load(tmp_path / "half.npz"), **asked)
+    swept = jaxbandit.sweep(
+        {"a": {"scenarios": arms, "policies": policies, "horizon": 60, **asked}}, tmp_path / "sweep", block=2
+    )
+    for other in (cut, on, swept["a"]):
+        assert (metrics.regret(other, "KL") == metrics.regret(whole, "KL")).all()
+    assert swept["a"].provenance["scenarios"] == whole.provenance["scenarios"]
+
+
+def test_an_environment_made_for_a_horizon_refuses_another():
+    for arms in (STANDARD, lower_bound_instance(50, 2), sinusoid(50, 2), rewards_table(np.eye(2))):
+        with pytest.raises(
+            ValueError, match=r"was made for [0-9,]+ rounds, and 60 are asked for; make it with horizon=60"
+        ):
+            simulate(arms, {"U": Uniform()}, runs=2, horizon=60)
+    with pytest.raises(ValueError, match="one play a round"):
+        simulate(rewards_table(np.eye(3)), {"U": Uniform()}, runs=2, horizon=3, plays=2)
+
+
+def test_bad_input():
+    level = [[0.5, 0.4]]
+    for make, message in (
+        (lambda: piecewise([5, 5], level * 3), r"breaks: \[5, 5\] do not increase"),
+        (lambda: piecewise([1], level * 2), "do not increase from 2 on"),
+        (lambda: piecewise([5], level), "levels: 1 of them; 1 breaks make 2 segments"),
+        (lambda: piecewise([5], level * 2, horizon=4), "breaks: 5 lies beyond horizon = 4"),
+        (lambda: piecewise([2.5], level * 2), "breaks: .* is not a list of rounds"),
+        (lambda: piecewise([5], [[0.5, 1.4]] * 2), r"levels: a probability lies outside \[0, 1\]"),
+        (lambda: piecewise([5], [[0.5]] * 2), "levels: shape .* at least 2 arms"),
+        (lambda: sinusoid(100, 51), "budget: 51 cannot be spent by 2 arms in 100 rounds"),
+        (lambda: sinusoid(100, 0.4), "budget: 0.4 cannot be spent"),
+        (lambda: sinusoid(100, 3, amplitude=0.6), "amplitude"),
+        (lambda: lower_bound_instance(100, 26, 4), "budget: 26 cannot be spent by 4 arms"),
+        (lambda: rewards_table([[0.5, 2.0]]), r"rewards: a probability lies outside \[0, 1\]"),
+        (lambda: changing_markov([5], [CHAINS[0]], (0, 1)), "transition: 1 of them; 1 breaks"),
+        (lambda: changing_markov([5], [CHAINS[0], [np.eye(2)] * 3], (0, 1)), r"arm 0 is reducible.*\(segment 1\)"),
+    ):
+        with pytest.raises(ValueError, match=message):
+            make()
+    result = simulate(jaxbandit.bernoulli([0.5, 0.4]), {"U": Uniform()}, runs=2, horizon=3)
+    with pytest.raises(ValueError, match="does not record a dynamic regret"):
+        metrics.dynamic_regret(result, "U")
+
+
+def test_tables_pictures_and_named_axes_say_what_the_regret_is():
+    arms = {
+        "early": KINDS["piecewise"],
+        "late": piecewise([20, 51], [[0.5, 0.3, 0.4], [0.5, 0.3, 0.9], [0.5, 0.3, 0.7]]),
+    }
+    result = simulate(arms, {"U": Uniform()}, runs=3, horizon=60)
+    assert "Dynamic regret" in str(result)
+    ax = plotting.plot_regret(result, scenario=1)
+    assert ax.get_ylabel() == "dynamic regret"
+    marked = [line.get_xdata()[0] for line in ax.lines if line.get_linestyle() == ":"]
+    assert marked == [20, 51]
+    plt.close("all")
+    ax = plotting.plot_pulls(result, "U")
+    assert not any("best" in text.get_text() for text in ax.get_legend().get_texts())
+    plt.close("all")
+    data = result.to_xarray()
+    assert data.regret.attrs["long_name"] == "dynamic regret"
+    assert data.variation.values.tolist() == pytest.approx([1.0, 0.7])
+    assert data.segments.values.tolist() == [3, 3]
+    with pytest.raises(ValueError, match="is for arms with means of their own"):
+        metrics.pseudo_regret(result, "U")
+
+
+def test_budgets_of_a_grid_are_coordinates(tmp_path):
+    def case(budget):
+        return {
+            "scenarios": sinusoid(40, budget),
+            "policies": {"U": Uniform()},
+            "runs": 2,
+            "horizon": 40,
+            "times": [40],
+        }
+
+    data = jaxbandit.sweeps.to_xarray(
+        jaxbandit.sweep(jaxbandit.grid(case, budget=[1.0, 2.0]), tmp_path), budget=[1.0, 2.0]
+    )
+    assert data.variation.squeeze().values.tolist() == [pytest.approx(sinusoid(40, b).variation) for b in (1, 2)]
+
+
+def test_whole_sums_are_exact():
+    """Against Python's integers: words carry, and two floats give back every number below 2^48."""
+    random = np.random.default_rng(0)
+    whole, expected = sums.nothing(), 0
+    for number in [2**32 - 1, 2**32 - 1, 1, *random.integers(0, 2**32, 40).tolist()] * 3:
+        whole, expected = sums.add_whole(whole, jnp.uint32(number)), expected + number
+        assert int(whole.high) * 2**32 + int(whole.low) == expected
+    for number in (0, 1, 2**24 - 1, 2**24 + 1, 2**32 + 5, 2**48 - 1, 2**47 + 2**25 + 1, 2**55 + 2**30 + 1):
+        words = sums.WholeSum(jnp.uint32(number >> 32), jnp.uint32(number & 0xFFFFFFFF))
+        found = sums.in_units(words, jnp.float32(2.0**-24))
+        error = sum(Fraction(float(part)) for part in found) - Fraction(number, 2**24)
+        assert error == 0 if number < 2**48 else abs(error) <= Fraction(number, 2**24) * Fraction(1, 2**46)
+
+
+def test_several_scenarios_and_the_arm_played_first():
+    """Two scenarios in one call have their own levels: each loses what it loses alone."""
+    one, other = (piecewise([10], levels) for levels in ([[0.9, 0.1], [0.1, 0.9]], [[0.2, 0.6], [0.6, 0.2]]))
+    both = simulate({"one": one, "other": other}, {"first": first_arm(2)}, runs=2, horizon=30, times=[9, 30])
+    assert metrics.regret(both, "first")[:, 0, 0].round(5).tolist() == [[0.0, 16.8], [3.6, 3.6]]
+    assert environments.piecewise([10], [[0.9, 0.1], [0.1, 0.9]], horizon=30).means().round(6).tolist() == [0.34, 0.66]

@@ -1,0 +1,427 @@
+"""Policies that forget, against loops that count the whole history anew in every round, as the definitions say."""
+
+import math
+import re
+
+import jax
+import jax.numpy as jnp
+import numpy as np
+import pytest
+import reference
+import reference_likelihood
+from reference_chain import weighted_mean
+from scipy import stats
+
+import jaxbandit
+from jaxbandit import (
+    ALL,
+    KLUCB,
+    TVKLUCB,
+    UCB1,
+    Discounted,
+    DiscountedThompson,
+    DiscountedUCB,
+    Feedback,
+    SlidingWindowUCB,
+    Thompson,
+    Window,
+    bernoulli,
+    run_keys,
+    simulate,
+    two_state,
+)
+from jaxbandit.confidence import chain_likelihood_ratio
+from jaxbandit.environments import gaussian, uniform
+from jaxbandit.fast import PLAIN
+from jaxbandit.policies.memory import no_transitions, no_visits
+from jaxbandit.simulation import memory
+from jaxbandit.simulation.request import check
+from jaxbandit.simulation.rounds import initial_carry, play_chunk
+from jaxbandit.testing import check_policy
+
+ARMS = two_state([0.5, 0.4, 0.3], [0.4, 0.55, 0.65])
+PAID = jnp.array([[0.0, 0.5, 1.0]] * 3)
+
+# The published indices
+
+
+def after(policy, table, arms=(0, 1, 2, 0, 0, 1, 2, 0), rewards=(1, 0, 1, 1, 0, 1, 0.5, 1)):
+    state = policy.init(table)
+    for t, (arm, reward) in enumerate(zip(arms, rewards, strict=True), 1):
+        state = policy.update(state, Feedback.of(arm, reward, t=t, state=int(2 * reward)))
+    return policy.scores(None, state, jnp.int32(len(arms) + 1))
+
+
+@pytest.mark.parametrize("table", [PAID, jnp.zeros((3, 0))], ids=["table", "none"])
+@pytest.mark.parametrize(
+    ("policy", "expected"),
+    [
+        (DiscountedUCB(0.9, 0.6), [1.952929995, 2.368038337, 2.371762488]),
+        (DiscountedUCB(0.99, 0.5), [1.77766891, 1.968804605, 2.196419027]),
+        (SlidingWindowUCB(5, 0.6), [1.234018041, 1.982681407, 1.482681407]),
+        (SlidingWindowUCB(100, 0.5), [1.259833495, 1.221013443, 1.471013443]),
+        (SlidingWindowUCB(2, 0.6), [1.644894029, np.inf, 1.144894029]),
+    ],
+)
+def test_indices_after_eight_rounds(policy, expected, table):
+    """Computed by two other programs, by recursive and by direct sums."""
+    with jax.enable_x64(True):
+        np.testing.assert_allclose(after(policy, table.astype(float)), expected, rtol=1e-9)
+
+
+def test_numbers_that_are_left_out_follow_from_horizon_and_changes():
+    """1 - sqrt(U / n) / 4 and 2 sqrt(n log n / U); a window is never longer than the game."""
+    with jax.enable_x64(True):
+        state = DiscountedUCB(horizon=10_000, changes=2).init(PAID)
+        np.testing.assert_allclose(state.discount, 0.9964644661, rtol=1e-10)
+    assert SlidingWindowUCB(horizon=10_000, changes=2).length() == round(429.1932053)
+    assert [SlidingWindowUCB(horizon=n, changes=1).length() for n in (1, 5, 20)] == [1, 5, 15]
+
+
+# Memories
+
+
+def history(plays, rounds=40, arms=4, states=3, seed=0):
+    """Arms [T, M], states before and after [T, M], of random plays; the last arm is played in the first rounds only."""
+    generator = np.random.default_rng(seed)
+    played = np.stack([generator.permutation(arms if t < 3 else arms - 1)[:plays] for t in range(rounds)])
+    return played, *generator.integers(0, states, (2, rounds, plays))
+
+
+def weights(forgets, now, rounds):
+    """What a play in each of these rounds, from 1, counts after round `now`."""
+    ages = now - np.arange(1, rounds + 1)
+    if isinstance(forgets, Window):
+        return ((ages >= 0) & (ages < forgets.length)).astype(float)
+    return np.where(ages >= 0, forgets.discount ** np.maximum(ages, 0.0), 0)
+
+
+@pytest.mark.parametrize("plays", [1, 2])
+@pytest.mark.parametrize("kept", ["visits", "sums", "transitions"])
+def test_what_is_remembered_after_every_round(kept, plays):
+    """Also of an arm with less than one play left, and of one with none; the last window is longer than the game."""
+    arms, before, states = history(plays)
+    paid = np.array([0.0, 0.3, 1.0]) if kept != "sums" else np.array([-1.7, 0.1, 12.3])
+    for forgets in (Discounted(0.7), Window(1), Window(6), Window(100)):
+        table = jnp.zeros((4, 0)) if kept == "sums" else jnp.tile(jnp.array(paid), (4, 1))
+        begun = no_transitions(table, forgets) if kept == "transitions" else no_visits(table, None, forgets)
+
+        @jax.jit
+        def run(state, rounds):
+            def one(state, one_round):
+                state = state.counted(one_round)
+                asked = [state.mean_and_plays()]
+                asked += [] if kept == "transitions" else [state.gained_and_missed()]
+                return state, (asked, state.counts if kept == "transitions" else state.mean_and_plays()[1])
+
+            return jax.lax.scan(one, state, rounds)
+
+        feedback = Feedback(*map(jnp.asarray, (arms, before, states, paid[states])), jnp.arange(1, 41))
+        last, (asked, counted) = run(begun, feedback)
+        for now in range(1, 41):
+            weight = weights(forgets, now, 40)
+            counts = np.zeros((4, 3, 3))
+            np.add.at(counts, (arms, before, states), weight[:, None])
+            number = counts.sum((1, 2))
+            gained, missed = counts.sum(1) @ paid, counts.sum(1) @ (1 - paid)
+            mean = np.where(number > 0, gained / np.where(number > 0, number, 1), 0)
+            np.testing.assert_allclose(asked[0][0][now - 1], mean, rtol=1e-5, atol=1e-6)
+            np.testing.assert_allclose(asked[0][1][now - 1], number, rtol=1e-5)
+            if kept == "transitions":
+                np.testing.assert_allclose(counted[now - 1], counts, rtol=1e-5)
+            else:
+                np.testing.assert_allclose(asked[1][0][now - 1], gained, rtol=1e-5, atol=1e-5)
+                if kept == "visits":
+                    np.testing.assert_allclose(asked[1][1][now - 1], missed, rtol=1e-5, atol=1e-6)
+        if kept == "transitions":
+            seen = [states[arms == k][-1] for k in range(4)]
+            assert last.states.tolist() == seen
+
+
+def test_sums_of_a_window_do_not_drift():
+    """30,000 rewards of all sizes, then ten of 0.1: their mean is 0.1 to a float's precision; then none is left."""
+    rewards = jnp.asarray(np.random.default_rng(0).lognormal(0, 4, 30_020)).at[30_000:].set(0.1)
+    arms = jnp.where(jnp.arange(30_020) < 30_010, 0, 1)[:, None]
+    feedback = Feedback(arms, 0 * arms, 0 * arms, rewards[:, None], jnp.arange(1, 30_021))
+    state = no_visits(jnp.zeros((2, 0)), None, Window(10))
+    means = jax.jit(
+        lambda state: jax.lax.scan(lambda s, f: ((s := s.counted(f)), s.mean_and_plays()[0]), state, feedback)[1]
+    )(state)
+    np.testing.assert_allclose(means[30_009], [0.1, 0], rtol=1e-6)
+    np.testing.assert_allclose(means[30_019], [0, 0.1], rtol=1e-6)
+
+
+@pytest.mark.parametrize("kept", ["counts", "sums"])
+def test_a_window_is_written_in_its_place(kept):
+    """No copy of the whole window in the compiled rounds: it would take 20 times as long as all the rest."""
+    arms = bernoulli([0.5, 0.4, 0.3]) if kept == "counts" else gaussian([0.5, 0.4, 0.3])
+    policy, keys = UCB1(memory=Window(50)), run_keys(jax.random.key(0), jnp.arange(16))
+
+    def play(carry):
+        return play_chunk(arms, policy, keys, carry, 1, jnp.array([100, 0], jnp.int32), 100)
+
+    carry = initial_carry(arms, policy, keys)
+    compiled = jax.jit(play, donate_argnums=0).lower(carry).compile().as_text()
+    whole = [line for line in compiled.splitlines() if re.search(r"= \w+\[50,3,16\]", line)]
+    assert any("dynamic-update-slice" in line for line in whole)
+    assert PLAIN or not [line for line in whole if " copy(" in line]
+
+
+# Indices
+
+CASES = [
+    *[("UCB1", {}), ("UCBSM", {"L": 2.0}), ("MOSS", {}), ("MOSS", {"horizon": 300.0}), ("IMED", {}), ("IMEDMC", {})],
+    *[("KLUCB", {}), ("KLUCB", {"exploration": 0.0, "clock": "arm"}), ("KLUCB", {"horizon": 300.0})],
+    *[("EmpiricalKLUCB", {}), ("KLUCBMC", {}), ("TVKLUCB", {}), ("TVKLUCB", {"samples": "state", "clock": "arm"})],
+    *[("IMEDMC", {"exponent": 0.5}), ("RoundRobinKLUCB", {"delta": 0.2})],
+]
+
+
+def share(count, reward):
+    zeros, ones = reference.visits(count)
+    return weighted_mean(reward[0], reward[1], zeros, ones)
+
+
+def expected_scores(name, fields, counts, states, t, most):
+    """The index of each arm, or for policies that choose otherwise 1 for the arm chosen and 0 for the others."""
+    fields = reference.DEFAULTS[name] | fields | {"arms": 3}
+    if fields.get("horizon") is not None:
+        fields["horizon"] = min(fields["horizon"], most)
+    time, plays = min(t, most), [reference.plays(count) for count in counts]
+    if name in ("IMED", "IMEDMC", "RoundRobinKLUCB"):
+        given = {field: value for field, value in fields.items() if field != "arms"}
+        if name != "RoundRobinKLUCB" or 0 in plays:
+            chosen = reference.choose(name, counts, states, time, [(0.0, 1.0)] * 3, given)
+        else:
+            means = [share(count, (0.0, 1.0)) for count in counts]
+            leader = max((k for k in range(3) if plays[k] >= fields["delta"] * time), key=means.__getitem__)
+            bound = reference.mean_index(counts[t % 3], time, (0.0, 1.0), fields)
+            chosen = t % 3 if bound > means[leader] else leader
+        return np.eye(3)[chosen]
+    found = []
+    for count, state, number in zip(counts, states, plays, strict=True):
+        if name == "UCB1":
+            time = min(t - 1, most) + 1  # the source counts the rounds before
+        if name != "TVKLUCB" or number == 0:
+            found.append(reference.index(name, count, state, time, (0.0, 1.0), fields))
+        elif reference.is_markovian(count, min(t - 1, most) + 1, fields):
+            found.append(reference.transition_index(count, state, time, (0.0, 1.0), fields))
+        else:
+            found.append(reference.mean_index(count, time, (0.0, 1.0), fields))
+    return found
+
+
+@pytest.mark.slow_cases("MOSS-*", "UCBSM-*", "EmpiricalKLUCB-*", "KLUCB-*-*", "TVKLUCB-*-*", "IMEDMC-exponent-*")
+@pytest.mark.parametrize("forgets", [Discounted(0.8), Window(6)], ids=["discount", "window"])
+@pytest.mark.parametrize(("name", "fields"), CASES)
+def test_scores_on_what_is_remembered(name, fields, forgets, monkeypatch):
+    """The plain loops of `reference`, given the counts of the definition and the rounds remembered for t."""
+    monkeypatch.setattr(reference, "sample_mean", share)
+    arms, _, after = history(1, arms=3, states=2, seed=1)
+    arms, after, now, before = arms[:, 0], after[:, 0], [0] * 3, []
+    for arm, state in zip(arms, after, strict=True):
+        before.append(now[arm])
+        now[arm] = state
+    most = 5.0 if isinstance(forgets, Discounted) else 6
+    with jax.enable_x64(True):
+        policy = ALL[name](**fields, memory=forgets)
+        state, update = policy.init(jnp.array([[0.0, 1.0]] * 3)), jax.jit(policy.update)
+        for t in range(1, 31):
+            given = zip((arms, before, after), (int(each[t - 1]) for each in (arms, before, after)), strict=True)
+            arm, came, went = (value for _, value in given)
+            state = update(state, Feedback.of(arm, float(went), t=t, before=came, state=went))
+            if t not in (3, 7, 16, 30):
+                continue
+            counts, weight = np.zeros((3, 2, 2)), weights(forgets, t, 40)
+            np.add.at(counts, (arms, before, after), weight)
+            states = [int(after[:t][arms[:t] == k][-1]) if (arms[:t] == k).any() else 0 for k in range(3)]
+            expected = expected_scores(name, fields, counts.tolist(), states, t + 1, most)
+            scores = np.asarray(policy.scores(None, state, jnp.int32(t + 1)))
+            if name in ("IMED", "IMEDMC", "RoundRobinKLUCB"):
+                assert scores.argmax() == np.argmax(expected), t
+            else:
+                np.testing.assert_allclose(scores, expected, rtol=1e-6, err_msg=f"round {t + 1}")
+
+
+def test_the_test_for_chains_knows_the_rounds_remembered():
+    """By hand: rows 0.25 apart; the threshold is 100^(-1/4) = 0.316 or 300^(-1/4) = 0.24, by the window."""
+    for length, markovian in ((100, False), (300, True)):
+        policy = TVKLUCB(memory=Window(length))
+        state = policy.init(jnp.array([[0.0, 1.0], [0.0, 1.0]]))
+        counts = jnp.array([[[6, 2], [2, 2]], [[1, 1], [1, 1]]])
+        state = state._replace(kept=state.kept._replace(counts=counts))
+        assert policy.markovian(state, jnp.int32(10**6)).tolist() == [markovian, False]
+        assert policy.markovian(state, jnp.int32(17)).tolist() == [False, False]  # 0.5
+
+
+@pytest.mark.slow_cases("MOSS", "UCBSM", "EmpiricalKLUCB", "KLUCBMC", "RoundRobinKLUCB", "IMEDMC", "TVKLUCB")
+@pytest.mark.parametrize(
+    "name",
+    "UCB1 UCBSM MOSS KLUCB RoundRobinKLUCB IMED Thompson TVKLUCB KLUCBMC IMEDMC EmpiricalKLUCB".split(),
+)
+def test_a_window_as_long_as_the_game_forgets_nothing(name):
+    kinds = {"all": ALL[name](), "window": ALL[name](memory=Window(80))}
+    found = simulate(ARMS, kinds, runs=20, horizon=80, times=[40, 80]).visits
+    np.testing.assert_array_equal(found["all"], found["window"])
+
+
+def test_few_discounted_transitions_have_their_likelihood():
+    """Counts between 0 and 3 against a search over all chains in float64."""
+    counts = np.random.default_rng(2).exponential(1.0, (200, 2, 2)) * np.random.default_rng(3).integers(
+        0, 3, (200, 2, 2)
+    )
+    mean = np.random.default_rng(4).uniform(0.05, 0.95, 200)
+    given = jnp.array(counts), jnp.array([0.0, 1.0]), jnp.array(mean)
+    for gap in (None, 0.3):
+        found = chain_likelihood_ratio(*given, None if gap is None else jnp.full(200, gap))
+        expected = ratio(counts, mean, gap or 0.0)
+        np.testing.assert_allclose(found, expected, atol=1e-3)
+
+
+def ratio(counts, mean, gap):
+    """J, whose divergences scale with the counts: `reference_likelihood` divides by one departure at least."""
+    return reference_likelihood.ratio_of_two_states(1000 * counts, mean, gap) / 1000
+
+
+# Games
+
+
+def index_of_loop(policy, t, arms, rewards):
+    """The scores of D-UCB or SW-UCB for round t, from all arms and rewards before it."""
+    if isinstance(policy, DiscountedUCB):
+        weight, factor = weights(Discounted(policy.discount), t - 1, t - 1), 2
+    else:
+        weight, factor = weights(Window(policy.window), t - 1, t - 1), 1
+    number = np.bincount(arms, weight, 3)
+    time = number.sum() if factor == 2 else min(t - 1, policy.window)
+    with np.errstate(divide="ignore", invalid="ignore"):
+        index = np.bincount(arms, weight * rewards, 3) / number
+        index += factor * np.sqrt(policy.xi * math.log(max(time, 1)) / number)
+    return np.where(number == 0, np.inf, index)
+
+
+@pytest.mark.parametrize("policy", [DiscountedUCB(0.95), SlidingWindowUCB(30)], ids=["D-UCB", "SW-UCB"])
+def test_every_round_of_a_game(policy):
+    """300 rounds of 6 runs: each plays the largest index of the loop, up to rounding; alone, a run plays the same."""
+    asked = {"horizon": 300, "times": np.arange(1, 301)}
+    visits = simulate(ARMS, {"p": policy}, runs=6, **asked).visits["p"][0, 0]
+    alone = simulate(ARMS, {"p": policy}, runs=range(4, 5), chunk=70, **asked).visits["p"][0, 0]
+    np.testing.assert_array_equal(visits[4:5], alone)
+    played = np.diff(visits, axis=1, prepend=0)
+    arms, paid = played.sum(-1).argmax(-1), played[..., 1].sum(-1)
+    for run in range(6):
+        for t in range(1, 301):
+            index = index_of_loop(policy, t, arms[run, : t - 1], paid[run, : t - 1])
+            chosen = arms[run, t - 1]
+            assert index[chosen] >= index.max() * (1 - 1e-5) and (
+                np.isfinite(index[chosen]) or chosen == index.argmax()
+            )
+
+
+def test_the_regret_of_a_scalar_loop():
+    """SW-UCB with a window of 429 on means .5 .3 .4 at round 3,000: an independent loop has 117.60 +- 0.52.
+
+    5 combined standard errors: false fail 6e-7; finds a difference of 4.
+    """
+    result = simulate(bernoulli([0.5, 0.3, 0.4]), {"p": SlidingWindowUCB(429)}, runs=1000, horizon=3000, times=[3000])
+    regret = jaxbandit.metrics.pseudo_regret(result, "p")[0, 0, :, 0]
+    error = math.hypot(0.52, regret.std() / math.sqrt(1000))
+    assert abs(regret.mean() - 117.60) < 5 * error
+
+
+def test_discounted_thompson_draws_from_discounted_counts():
+    """Exact binomial test at 1e-9 of 20,000 choices between Beta(1 + .49 + 1, 1) and Beta(1, 1 + .7), by quadrature."""
+    policy = DiscountedThompson(0.7)
+    state = policy.init(jnp.array([[0.0, 1.0]] * 2))
+    for t, (arm, state_shown) in enumerate([(0, 1), (1, 0), (0, 1)], 1):
+        state = policy.update(state, Feedback.of(arm, float(state_shown), t=t, state=state_shown))
+    keys = jax.random.split(jax.random.key(0), 20_000)
+    first = int(jnp.sum(jax.vmap(lambda key: jnp.argmax(policy.scores(key, state, 4)))(keys) == 0))
+    x = np.linspace(0, 1, 100_001)
+    better = np.trapezoid(stats.beta(2.49, 1).pdf(x) * stats.beta(1, 1.7).cdf(x), x)
+    assert stats.binomtest(first, 20_000, better).pvalue > 1e-9
+
+
+FORGETFUL = {
+    **{"D-UCB": DiscountedUCB(0.9), "SW-UCB": SlidingWindowUCB(7), "discounted Thompson": DiscountedThompson(0.9)},
+    **{f"{name} window": ALL[name](memory=Window(7)) for name in ("IMED", "TVKLUCB", "IMEDMC", "KLUCB")},
+    **{f"{name} discount": ALL[name](memory=Discounted(0.8)) for name in ("IMED", "KLUCBMC", "IMEDMC", "Thompson")},
+}
+
+
+@pytest.mark.slow_cases("*window", "*discount", "discounted-Thompson")
+@pytest.mark.parametrize("policy", [pytest.param(each, id=name.replace(" ", "-")) for name, each in FORGETFUL.items()])
+def test_contract(policy):
+    check_policy(policy)
+    if not isinstance(policy, DiscountedUCB | SlidingWindowUCB | DiscountedThompson):
+        check_policy(policy, arms=3, plays=2)
+
+
+@pytest.mark.slow
+def test_contract_without_a_table():
+    for policy in (DiscountedUCB(0.9), SlidingWindowUCB(5), KLUCB(memory=Window(5)), Thompson(memory=Discounted(0.5))):
+        check_policy(policy, uniform([0.0, 0.1, 0.2], [1.0, 0.5, 0.9]))
+    check_policy(UCB1(memory=Window(5)), gaussian([0.1, 0.2, 0.3]), plays=2)
+
+
+def test_leaders_are_played_before_an_index_below_zero():
+    """With a play's tenth left, log T is -2.3: more than any leader's score would be if that were 1."""
+    policy = jaxbandit.IMED(memory=Discounted(0.5))
+    state = policy.init(jnp.array([[0.0, 1.0]] * 3))
+    counts = jnp.array([[0.0, 4.0], [0.05, 0.05], [1.0, 1.0]])
+    seen = state.seen._replace(kept=state.seen.kept._replace(counts=counts))
+    scores = policy.scores(None, state._replace(seen=seen, leads=jnp.array([True, False, False])), jnp.int32(9))
+    assert scores.argmax() == 0 and jaxbandit.top_arms(scores, 2).tolist() == [0, 1]
+
+
+# What is refused, and what is counted before
+
+REFUSED = [
+    (KLUCB(memory=Discounted(1.0)), {}, r"\.memory: discount: 1.0 lies outside \(0, 1\)"),
+    (KLUCB(memory=Discounted(0.0)), {}, r"\.memory: discount: 0.0 lies outside"),
+    (UCB1(memory=Discounted("x")), {}, r"\.memory: discount: 'x' is not a number"),
+    (UCB1(memory=Window(0)), {}, r"\.memory: length: 0 is not among the integers from 1 on"),
+    (UCB1(memory=Window(2.5)), {}, r"\.memory: length: 2.5 is not an integer"),
+    (UCB1(memory=Window(True)), {}, r"\.memory: length: True is not an integer"),
+    (UCB1(memory=Window(11)), {}, r"\.memory: length: a window of 11 rounds is longer than the horizon, 10"),
+    (UCB1(memory=0.99), {}, r"\.memory: 0.99 is no memory; give None, Discounted\(0.99\) or Window\(500\)"),
+    (DiscountedUCB(), {}, r"\.discount: give a discount, or both"),
+    (DiscountedUCB(horizon=10), {}, r"\.discount: give a discount, or both"),
+    (DiscountedUCB(0.9, changes=2), {}, r"\.discount: a discount and changes; give"),
+    (DiscountedUCB(horizon=10, changes=0), {}, r"\.changes: 0 lies outside \[1, 10\]"),
+    (DiscountedUCB(0.9, xi=0.0), {}, r"\.xi: 0.0 lies outside"),
+    (DiscountedUCB(1.0), {}, r"\.discount: 1.0 lies outside"),
+    (DiscountedUCB(0.9), {"plays": 2}, ": DiscountedUCB plays one arm a round, and plays is 2"),
+    (SlidingWindowUCB(), {}, r"\.window: give a window, or both"),
+    (SlidingWindowUCB(horizon=10_000, changes=2), {}, r"\.window: a window of 429 rounds is longer than the horizon"),
+    (SlidingWindowUCB(horizon=[3], changes=1), {}, r"\.horizon: \[3\] is not a number"),
+    (SlidingWindowUCB(3), {"plays": 2}, ": SlidingWindowUCB plays one arm a round"),
+    (DiscountedThompson(1.0), {}, r"\.discount: 1.0 lies outside"),
+    (DiscountedThompson(0.9), {"plays": 2}, ": DiscountedThompson plays one arm a round"),
+]
+
+
+@pytest.mark.parametrize(("policy", "more", "message"), REFUSED)
+def test_refused_by_name(policy, more, message):
+    with pytest.raises(ValueError, match=rf"^policies\['p'\]{message}"):
+        simulate(ARMS, {"p": policy}, runs=1, **{"horizon": 10} | more)
+
+
+def test_arms_that_cannot_be_forgotten_are_refused():
+    with pytest.raises(ValueError, match=r"memory: TVKLUCB forgets where arms have up to 3 states, .* have 4"):
+        check_policy(TVKLUCB(memory=Window(9)), states=4)
+    with pytest.raises(ValueError, match=r"memory: IMEDMC discounts transitions between two states, .* give a Window"):
+        check_policy(ALL["IMEDMC"](memory=Discounted(0.9)), states=3)
+    with pytest.raises(ValueError, match="DiscountedUCB plays rewards from 0 to 1"):
+        simulate(gaussian([0.1, 0.2]), {"p": DiscountedUCB(0.9)}, runs=1, horizon=10)
+
+
+def test_a_window_is_counted_before_it_is_allocated(monkeypatch):
+    """K bytes a round and run, twice while they are played; the error names what carries most."""
+    asked = {"runs": 100, "horizon": 10**6, "times": [10**6]}
+    without = memory.bytes_carried(check(ARMS, {"p": UCB1()}, **asked))
+    request = check(ARMS, {"u": UCB1(), "w": [UCB1(memory=Window(10**6)), UCB1(1.0, memory=Window(10**6))]}, **asked)
+    assert memory.bytes_carried(request) == 3 * without + 2 * 2 * 100 * 3 * 10**6
+    monkeypatch.setattr(memory, "free_bytes", lambda: 10**9)
+    with pytest.raises(ValueError, match=r"let policies\['w'\], which carries 3,0.* bytes a run, keep less .*window"):
+        memory.check_memory("runs", [request], playing=True)

@@ -1,0 +1,258 @@
+"""Late feedback: the arms of a loop that keeps it in a list, the law of a short game, the same bits in any cut."""
+
+import itertools
+import math
+from dataclasses import replace
+from functools import partial
+
+import jax
+import jax.numpy as jnp
+import numpy as np
+import pytest
+from against import check_law
+
+import jaxbandit
+from jaxbandit import KLUCB, UCB1, GradientBandit, Thompson, environments, families, simulate, two_state
+from jaxbandit.fast.batching import over_runs
+from jaxbandit.simulation.fingerprint import fingerprint
+from jaxbandit.simulation.request import check
+
+ARMS = two_state([0.5, 0.4, 0.3], [0.4, 0.55, 0.65])
+KEY = jax.random.key(11)
+RESTLESS = environments.restless(ARMS.transition, ARMS.reward, initial_state="stationary")
+ALIKE = two_state([0.1, 0.15, 0.2], [0.1, 0.15, 0.2])  # which of them pays now is all that tells them apart
+OBSERVED = environments.restless(ALIKE.transition, ALIKE.reward, observed=True)
+GAUSSIAN = environments.gaussian([0.5, 0.2, 0.0], 1.0)
+
+
+begin = jax.jit(lambda thing, *given: thing.init(*given))
+scores = jax.jit(lambda policy, *given: policy.scores(*given))
+update = jax.jit(lambda policy, *given: policy.update(*given))
+step = jax.jit(lambda environment, *given: environment.step(*given))
+
+
+def loop(environment, policy, run, rounds, plays=1, shuffle=False, delay=0, batch=1):
+    """The arms of each round of one run, by the protocol alone: feedback waits in a list until it is due."""
+    number = environment.means().size
+    keys = jax.tree.map(lambda leaf: leaf[..., 0], jaxbandit.run_keys(KEY, [run], number if shuffle else None))
+    order = np.arange(number) if keys.order is None else np.asarray(keys.order)
+    seen_by = policy.reordered(keys.order) if shuffle and hasattr(policy, "reordered") else policy
+    reward = jnp.asarray(jaxbandit.base.reward_table(environment), float)
+    known, where = begin(seen_by, reward[order]), begin(environment, keys.environment)
+    waiting, played = [], []
+    for t in range(1, rounds + 1):
+        worth = np.asarray(scores(seen_by, jax.random.fold_in(keys.policy, t), known, jnp.int32(t)))
+        arms = np.argsort(-worth, kind="stable")[:plays].astype(np.int32)
+        where, feedback = step(environment, keys.environment, where, jnp.asarray(order[arms], jnp.int32), jnp.int32(t))
+        if feedback.shown is not None:
+            feedback = feedback._replace(shown=feedback.shown[order])
+        waiting.append((-(-t // batch) * batch + delay, feedback._replace(arms=jnp.asarray(arms))))
+        played.append(set(order[arms].tolist()))
+        while waiting and waiting[0][0] == t:
+            known = update(seen_by, known, waiting.pop(0)[1])
+        assert not waiting or waiting[0][0] > t
+    return played
+
+
+CASES = {
+    "klucb": (ARMS, KLUCB(), {"delay": 3}),
+    "ucb1-two-plays": (ARMS, UCB1(), {"delay": 2, "batch": 3, "plays": 2, "shuffle": True}),
+    "gradient-restless": (RESTLESS, GradientBandit(learning_rate=2.0), {"delay": 1}),
+    "thompson": (ARMS, Thompson(), {"batch": 4}),
+    "imedmc": (ARMS, jaxbandit.IMEDMC(), {"batch": 4}),
+    "klucb-gaussian": (GAUSSIAN, KLUCB(family=families.Gaussian()), {"delay": 3}),
+    "posterior-restarting": (environments.restarting(ARMS, 0.8), jaxbandit.PosteriorGittins(), {"delay": 1}),
+    "myopic-observed": (OBSERVED, jaxbandit.Myopic.of(OBSERVED), {"delay": 3, "shuffle": True}),
+    "dsee": (ARMS, jaxbandit.DSEE(), {"delay": 3, "shuffle": True}),
+    "rca": (RESTLESS, jaxbandit.RCA(), {"delay": 1, "batch": 2}),
+}
+
+
+@pytest.mark.slow_cases("imedmc", "posterior-restarting", "klucb-gaussian", "dsee", "rca", "thompson", "gradient-*")
+@pytest.mark.parametrize("case", CASES)
+def test_the_arms_are_those_of_a_loop_with_a_list(case):
+    environment, policy, options = CASES[case]
+    rounds = 60
+    result = simulate(
+        environment, {"p": policy}, key=KEY, runs=3, horizon=rounds, times=range(1, rounds + 1), **options
+    )
+    plays = np.diff(result.visits["p"][0, 0].sum(-1), axis=1, prepend=0)  # [run, time, arm]
+    found = [[set(np.flatnonzero(each).tolist()) for each in run] for run in plays]
+    for run in range(3):
+        assert found[run] == loop(environment, policy, run, rounds, **options)
+    sooner = options | {"delay": 0, "batch": 1}
+    assert any(found[run] != loop(environment, policy, run, rounds, **sooner) for run in range(3))
+
+
+def test_the_law_of_a_short_game():
+    """UCB1 on two Bernoulli arms, seven rounds, two rounds late: every sequence of rewards, in float64.
+
+    False-fail rate 1e-9; it finds news that comes a round too early or too late, as then other arms are played.
+    """
+    means, rounds, delay, law = (0.7, 0.4), 7, 2, {}
+    for paid in itertools.product((0, 1), repeat=rounds):
+        chance, arms = 1.0, []
+        for t in range(1, rounds + 1):
+            heard = list(zip(arms, paid, strict=False))[: max(0, t - 1 - delay)]
+            worth = []
+            for arm in (0, 1):
+                mine = [x for a, x in heard if a == arm]
+                bonus = math.sqrt(2 * math.log(max(t - 1, 1)) / len(mine)) if mine else math.inf
+                worth.append(sum(mine) / len(mine) + bonus if mine else bonus)
+            arms.append(int(worth[1] > worth[0]))
+            chance *= means[arms[-1]] if paid[t - 1] else 1 - means[arms[-1]]
+        ends = np.zeros((2, 2), int)
+        np.add.at(ends, (arms, paid), 1)
+        law[tuple(ends.ravel().tolist())] = law.get(tuple(ends.ravel().tolist()), 0.0) + chance
+    result = simulate(jaxbandit.bernoulli(means), {"u": UCB1()}, runs=20_000, horizon=7, times=[7], delay=delay)
+    check_law(result.visits["u"][0, 0, :, 0], law)
+
+
+def test_at_once_is_the_program_without_the_arguments():
+    plain, same = check(ARMS, {"k": KLUCB()}, KEY, 3, 40), check(ARMS, {"k": KLUCB()}, KEY, 3, 40, delay=0, batch=1)
+    assert fingerprint(plain) == fingerprint(same)
+    assert same.players["k"] is same.policies["k"] and same.traced == plain.traced
+    late = [
+        check(ARMS, {"k": KLUCB()}, KEY, 3, 40, **lateness) for lateness in ({"delay": 1}, {"delay": 2}, {"batch": 2})
+    ]
+    programs = {fingerprint(each)["programs"]["policy"]["k"] for each in [plain, *late]}
+    assert len(programs) == 4
+
+
+POLICIES = {"u": [UCB1(bonus=bonus) for bonus in (0.5, 2.0)], "g": GradientBandit()}
+COMMON = {"key": KEY, "runs": 9, "horizon": 40, "times": [1, 13, 40], "delay": 3, "batch": 2, "shuffle": True}
+
+
+@pytest.fixture(scope="module")
+def undisturbed():
+    return simulate({"a": ARMS, "b": ARMS}, POLICIES, **COMMON)
+
+
+def same(left, right):
+    for label in POLICIES:
+        np.testing.assert_array_equal(left.visits[label], right.visits[label])
+
+
+@pytest.mark.parametrize("cut", [{"chunk": 7}, {"tile": 2, "chunk": 11}, {"devices": jax.devices()[:1]}])
+@pytest.mark.slow_cases("tile*", "devices*")
+def test_same_bits_however_the_work_is_cut(cut, undisturbed):
+    same(undisturbed, simulate({"a": ARMS, "b": ARMS}, POLICIES, **COMMON, **cut))
+
+
+def test_same_bits_continued_from_a_file_and_in_a_sweep(undisturbed, tmp_path):
+    """Feedback that is under way is part of what is saved; another delay is refused by name."""
+    short = simulate({"a": ARMS, "b": ARMS}, POLICIES, **COMMON | {"horizon": 13, "times": [1, 13]})
+    short.save(tmp_path / "short.npz")
+    loaded = jaxbandit.Result.load(tmp_path / "short.npz")
+    same(undisturbed, simulate({"a": ARMS, "b": ARMS}, POLICIES, **COMMON, resume=loaded))
+    for name, value in (("delay", 2), ("batch", 1)):
+        with pytest.raises(ValueError, match=f"resume: {name} changed since"):
+            simulate({"a": ARMS, "b": ARMS}, POLICIES, **COMMON | {name: value}, resume=loaded)
+    case = {"scenarios": {"a": ARMS, "b": ARMS}, "policies": POLICIES, **COMMON}
+    same(undisturbed, jaxbandit.sweep({"c": case}, tmp_path / "s", every=1e-9, progress=False)["c"])
+    with pytest.raises(ValueError, match=r"cases\['c'\]: delay changed since"):
+        jaxbandit.sweep({"c": case | {"delay": 0}}, tmp_path / "s", progress=False)
+
+
+def test_recorders_see_what_the_policy_has_heard():
+    """Its own state, whose plays are those of the rounds that are due; and the policy itself, not what keeps news."""
+    record = {
+        "heard": lambda arms, state, t: state.counts.sum(),
+        "bonus": lambda arms, state, t, policy: jnp.float32(policy.bonus),
+    }
+    options = {"runs": 2, "horizon": 12, "times": range(1, 13), "record": record}
+    found = simulate(ARMS, {"u": UCB1()}, **options, delay=3, batch=2).recorded
+    expected = [0, 0, 0, 0, 2, 2, 4, 4, 6, 6, 8, 8]
+    np.testing.assert_array_equal(found["heard"]["u"][0, 0], [expected] * 2)
+    np.testing.assert_array_equal(found["bonus"]["u"], UCB1().bonus)
+
+
+def test_a_score_without_a_number_is_seen():
+    @jaxbandit.pytree
+    class Divides(UCB1):
+        def scores(self, key, state, t):
+            mean, plays = state.mean_and_plays()
+            return jnp.where(plays.sum() > 1, jnp.nan, mean)
+
+    with pytest.warns(UserWarning, match="NaN.*round 6"):
+        simulate(ARMS, {"d": Divides()}, runs=2, horizon=9, times=[9], delay=3)
+
+
+def test_the_round_of_old_feedback_keeps_its_type():
+    @jaxbandit.pytree
+    class Last(UCB1):
+        def init(self, reward):
+            return jnp.int32(0)
+
+        def scores(self, key, state, t):
+            return jnp.zeros(3)
+
+        def update(self, state, feedback):
+            return feedback.t
+
+    for double in (False, True):
+        with jax.enable_x64(double):
+            check(ARMS, {"l": Last()}, horizon=9, delay=2, batch=3)
+
+
+def test_texts_and_attributes_say_it():
+    late = simulate(ARMS, {"u": UCB1()}, runs=2, horizon=10, times=[10], batch=4, delay=1)
+    never = "of the last 2 rounds never reached the policies"
+    assert "; feedback of 4 rounds at once, 1 round late; " in repr(late)
+    assert str(late).splitlines()[1] == f"Feedback {never}."
+    assert f">of 4 rounds at once, 1 round late; that {never}<" in late._repr_html_()
+    assert "of the last 3 rounds is still under way." in str(replace(late, rounds=7))
+    assert (late.to_xarray().attrs["delay"], late.to_xarray().attrs["batch"]) == (1, 4)
+    assert late.provenance["policies"]["u"] == {"class": "UCB1", "hyperparameters": {"bonus": [2.0]}}
+    plain = simulate(ARMS, {"u": UCB1()}, runs=2, horizon=10, times=[10])
+    assert "feedback" not in f"{plain!r} {plain} {plain._repr_html_()}".lower()
+    assert (plain.to_xarray().attrs["delay"], plain.to_xarray().attrs["batch"]) == (0, 1)
+
+
+@pytest.mark.parametrize(
+    ("lateness", "words"),
+    [
+        ({"delay": -1}, "delay: -1 is not among the integers from 0"),
+        ({"delay": 1.5}, "delay: 1.5 is not an integer"),
+        ({"delay": True}, "delay: True is not an integer"),
+        ({"batch": 0}, "batch: 0 is not among the integers from 1"),
+        (
+            {"delay": 50},
+            r"delay: 50 rounds; the first feedback would reach the policies after round 51, and .* 50 rounds",
+        ),
+        ({"batch": 51}, r"batch: 51 rounds; the first feedback would reach the policies after round 51"),
+        ({"delay": 47, "batch": 4}, "delay: 47 rounds; .* after round 51, with batch=4"),
+    ],
+)
+def test_what_cannot_be_is_refused(lateness, words):
+    with pytest.raises(ValueError, match=words):
+        simulate(ARMS, {"u": UCB1()}, runs=2, horizon=50, **lateness)
+    check(ARMS, {"u": UCB1()}, horizon=51, delay=50)
+    check(ARMS, {"u": UCB1()}, horizon=50, batch=50)
+
+
+def test_more_feedback_than_memory_has_is_refused():
+    with pytest.raises(ValueError, match=r"runs: .* carried from round to round.*keep feedback for fewer rounds"):
+        simulate(ARMS, {"u": UCB1()}, runs=10_000, horizon=2**31 - 1, times=[1], delay=10**9)
+
+
+def test_loops_over_runs_end_together_or_apart():
+    """A loop whose turns are counted for all runs stays one; others go through `vmap`. Both give what `vmap` gives."""
+
+    def together(x, turns):
+        def turn(n, carry):
+            kept, last = carry
+            return kept.at[n % 4].add(last), jnp.float32(n) * x[0]
+
+        return jax.lax.fori_loop(0, turns, turn, (x, jnp.float32(1)))
+
+    def apart(x, turns):
+        return jax.lax.while_loop(lambda y: y.sum() < 50, lambda y: y + x + turns, x), x
+
+    x, plain = jnp.arange(12.0).reshape(4, 3), partial(jax.vmap, in_axes=-1, out_axes=-1)
+    for function in (together, apart):
+        ways = [jax.jit(lambda x, n, way=way, f=function: way(lambda x: f(x, n))(x)) for way in (over_runs, plain)]
+        for one, other in zip(*(way(x, jnp.int32(6)) for way in ways), strict=True):
+            np.testing.assert_array_equal(one, other)
+    program = str(jax.make_jaxpr(lambda x, n: over_runs(lambda x: together(x, n))(x))(x, jnp.int32(6)))
+    assert "while" in program and "transpose" not in program  # the runs stay last within the loop
