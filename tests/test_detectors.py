@@ -7,7 +7,6 @@ import jax
 import jax.numpy as jnp
 import numpy as np
 import pytest
-from environments import Swapping
 
 import jaxbandit
 from jaxbandit import CUSUM, GLR, KLUCB, MUCB, UCB1, Feedback, KnownBreaks, Task, WithDetector, simulate
@@ -329,26 +328,27 @@ def test_known_breaks_restart_all_arms():
 
 
 @pytest.mark.slow
-def test_detectors_help_where_means_change_places():
-    """Swapping arms, 300 runs of 1,500 rounds: KL-UCB loses more than twice what it loses with each detector.
+def test_regret_where_means_jump_four_times():
+    """Besson's first problem, 5,000 rounds, 300 runs: within 12 % of an independent scalar loop of 200 runs.
 
-    Measured: more than four times, with standard errors below a tenth.
+    KL-UCB with log t is at 269 there (standard error 6), with CUSUM at 142 (1), with GLR at 43 (1): it fails by chance
+    once in 200,000 times. A detector that never fires loses as much as KL-UCB alone.
     """
-    asked = {"horizon": 1500, "changes": 1}
+    arms, index = jaxbandit.atlas["Besson 1"].make(), KLUCB(exploration=0.0)
     policies = {
-        "plain": KLUCB(),
-        "GLR": WithDetector(KLUCB(), GLR(**asked)),
-        "GLR, all": WithDetector(KLUCB(), GLR(**asked), local=False),
-        "CUSUM": WithDetector(KLUCB(), CUSUM(first=50, **asked)),
-        "known": WithDetector(KLUCB(), KnownBreaks([751])),
+        "plain": index,
+        "CUSUM": WithDetector(index, CUSUM(horizon=5000, changes=4)),
+        "GLR": WithDetector(index, GLR(horizon=5000)),
+        "known": WithDetector(index, KnownBreaks(arms.breaks)),
     }
-    result = simulate(Swapping(swap=750), policies, runs=300, horizon=1500, times=[1500])
-    lost = {name: 0.7 * result.recorded["lost"][name][0, 0].sum((-1, -2)).mean() for name in policies}
-    assert min(lost, key=lost.get) == "known"
-    assert all(2 * lost[name] < lost["plain"] for name in policies if name != "plain"), lost
+    result = simulate(arms, policies, runs=300, horizon=5000, times=[5000])
+    lost = {name: jaxbandit.metrics.dynamic_regret(result, name).mean() for name in policies}
+    for name, loop in {"plain": 269, "CUSUM": 142, "GLR": 43}.items():
+        assert lost[name] == pytest.approx(loop, rel=0.12)
+    assert lost["known"] < 0.5 * lost["CUSUM"]
 
 
-@pytest.mark.slow_cases("GLR-all", "CUSUM", "MUCB", "KnownBreaks")
+@pytest.mark.slow_cases("GLR", "GLR-all", "MUCB", "KnownBreaks")
 @pytest.mark.parametrize(
     "policy",
     [

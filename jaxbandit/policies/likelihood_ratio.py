@@ -87,7 +87,7 @@ class GLR:
     ...     state, alarm = GLR(delta=0.1, alpha=0.0, grid=1).watched(state, jnp.array(float(t > 10)), jnp.int32(t), 2)
     ...     alarms.append(bool(alarm))
     >>> alarms.index(True)
-    14
+    12
     """
 
     local: ClassVar = True
