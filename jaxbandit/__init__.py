@@ -34,13 +34,16 @@ from jaxbandit.fast import use_cache
 from jaxbandit.named_problems import atlas
 from jaxbandit.policies import (
     ALL,
+    CUSUM,
     DMED,
     DSEE,
+    GLR,
     IMED,
     IMEDMC,
     KLUCB,
     KLUCBMC,
     MOSS,
+    MUCB,
     RCA,
     TVKLUCB,
     UCB1,
@@ -55,6 +58,7 @@ from jaxbandit.policies import (
     GradientBandit,
     HiddenMyopic,
     JointKLUCB,
+    KnownBreaks,
     Myopic,
     Oracle,
     PlugInGittins,
@@ -69,6 +73,7 @@ from jaxbandit.policies import (
     Whittle,
     WhittleBelief,
     Window,
+    WithDetector,
 )
 from jaxbandit.results import Result
 from jaxbandit.selection import top_arms
@@ -82,6 +87,7 @@ use_cache()
 
 __all__ = [
     "ALL",
+    "CUSUM",
     "DMED",
     "DSEE",
     "IMED",
@@ -97,11 +103,14 @@ __all__ = [
     "Exp3S",
     "Family",
     "Feedback",
+    "GLR",
     "Gittins",
     "GradientBandit",
     "HiddenMyopic",
     "JointKLUCB",
+    "KnownBreaks",
     "MOSS",
+    "MUCB",
     "MarkovArms",
     "Myopic",
     "Oracle",
@@ -124,6 +133,7 @@ __all__ = [
     "WhittleBelief",
     "Whittle",
     "Window",
+    "WithDetector",
     "advance",
     "atlas",
     "bernoulli",

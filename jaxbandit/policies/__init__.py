@@ -4,6 +4,7 @@ from jaxbandit.base import Policy
 from jaxbandit.policies.baselines import Oracle, Uniform
 from jaxbandit.policies.beliefs import HiddenMyopic, Myopic
 from jaxbandit.policies.changing import DiscountedThompson, DiscountedUCB, SlidingWindowUCB
+from jaxbandit.policies.detectors import CUSUM, GLR, MUCB, KnownBreaks
 from jaxbandit.policies.dmed import DMED
 from jaxbandit.policies.empirical_kl_ucb import EmpiricalKLUCB
 from jaxbandit.policies.epochs import DSEE
@@ -23,9 +24,11 @@ from jaxbandit.policies.tsallis import TsallisINF
 from jaxbandit.policies.tv_kl_ucb import KLUCBMC, TVKLUCB
 from jaxbandit.policies.ucb import MOSS, UCB1, UCBSM
 from jaxbandit.policies.whittle_belief import WhittleBelief
+from jaxbandit.policies.with_detector import WithDetector
 
 __all__ = [
     "ALL",
+    "CUSUM",
     "DMED",
     "DSEE",
     "Discounted",
@@ -34,6 +37,7 @@ __all__ = [
     "EmpiricalKLUCB",
     "Exp3",
     "Exp3S",
+    "GLR",
     "Gittins",
     "GradientBandit",
     "HiddenMyopic",
@@ -42,7 +46,9 @@ __all__ = [
     "JointKLUCB",
     "KLUCB",
     "KLUCBMC",
+    "KnownBreaks",
     "MOSS",
+    "MUCB",
     "Myopic",
     "Oracle",
     "RCA",
@@ -61,6 +67,7 @@ __all__ = [
     "WhittleBelief",
     "Whittle",
     "Window",
+    "WithDetector",
 ]
 
 # label to class, for every policy that can be made without arguments; the contract tests run over it

@@ -1,0 +1,422 @@
+"""Detectors and the policies that they restart: published steps, plain loops, false alarms and delays."""
+
+import math
+from typing import ClassVar
+
+import jax
+import jax.numpy as jnp
+import numpy as np
+import pytest
+from environments import Swapping
+
+import jaxbandit
+from jaxbandit import CUSUM, GLR, KLUCB, MUCB, UCB1, Feedback, KnownBreaks, Task, WithDetector, simulate
+from jaxbandit.policies.likelihood_ratio import added, largest_ratio, no_corners
+from jaxbandit.testing import check_policy
+
+ARMS = jaxbandit.bernoulli([0.5, 0.4, 0.3])
+PAID = [int(digit) for digit in "00100000010000001011111001111011"]
+
+
+def kl(p, q):
+    def part(a, b):
+        return 0.0 if a == 0 else math.inf if b == 0 else a * math.log(a / b)
+
+    return part(p, q) + part(1 - p, 1 - q)
+
+
+def all_splits(rewards, grid=1):
+    """The largest likelihood ratio over splits that are multiples of `grid`, and where it is: every split in a loop."""
+    n, mean = len(rewards), sum(rewards) / len(rewards)
+    ratios = {0: 0.0}
+    for s in range(grid, n, grid):
+        before, after = sum(rewards[:s]) / s, sum(rewards[s:]) / (n - s)
+        ratios[s] = s * kl(before, mean) + (n - s) * kl(after, mean)
+    split = max(ratios, key=lambda s: ratios[s])
+    return ratios[split], split
+
+
+def corner_ratios(rewards, grid=1, corners=32):
+    """The same from the corners of the convex hull, after every reward."""
+
+    def step(hull, n_and_total):
+        n, total = n_and_total
+        return added(hull, n, total, n % grid == 0), (largest_ratio(hull, n, total), hull.number)
+
+    n = jnp.arange(1, len(rewards) + 1, dtype=float)
+    totals = jnp.asarray(np.cumsum(np.asarray(rewards, float)), float)
+    return [np.asarray(part) for part in jax.lax.scan(step, no_corners(corners), (n, totals))[1]]
+
+
+def test_likelihood_ratio():
+    """The decided vectors."""
+    assert all_splits(PAID) == (pytest.approx(6.904369739), 16)
+    assert all_splits(PAID, 10) == (pytest.approx(3.935330005), 20)
+    ratios, _ = corner_ratios(PAID)
+    assert ratios[-1] == pytest.approx(6.904369739, rel=1e-6)
+    assert corner_ratios(PAID, 10)[0][-1] == pytest.approx(3.935330005, rel=1e-6)
+    assert [1 + int(np.argmax(ratios >= level)) for level in (2, 4, 6)] == [20, 21, 23]
+    assert float(GLR(delta=0.1, alpha=0.0).threshold(jnp.array(32.0))) == pytest.approx(7.501188947, rel=1e-6)
+
+
+@pytest.mark.parametrize("grid", [1, 10])
+@pytest.mark.parametrize("kind", ["coins", "fractions", "jumps", "all", "none", "rising"])
+def test_corners_lose_no_split(kind, grid):
+    """All splits in a loop, in float64, after each of 150 rewards."""
+    random = np.random.default_rng(0)
+    rewards = {
+        "coins": random.random(150) < 0.3,
+        "fractions": random.beta(0.4, 0.8, 150),
+        "jumps": random.random(150) < np.repeat([0.1, 0.8, 0.2], 50),
+        "all": np.ones(150),
+        "none": np.zeros(150),
+        "rising": np.arange(150) / 150,
+    }[kind].astype(float)
+    found, number = corner_ratios(rewards, grid, corners=150)
+    for n in range(1, 151):
+        assert found[n - 1] == pytest.approx(all_splits(rewards[:n].tolist(), grid)[0], rel=1e-4, abs=2e-5)
+    assert number.max() < 20 or kind == "rising"
+
+
+def test_few_corners_only_lower_the_ratio():
+    """Rewards that rise by and by make a corner of every split; with room for 8 some are dropped."""
+    rewards = np.arange(150) / 150
+    full, few = corner_ratios(rewards, corners=150), corner_ratios(rewards, corners=8)
+    assert full[1].max() == 149 and few[1].max() == 8
+    assert (few[0] <= full[0] * (1 + 1e-5)).all() and (few[0] < full[0] * (1 - 1e-3)).any()
+    assert (few[0][20:] > 0.8 * full[0][20:]).all()
+
+
+def alarms(detector, rewards, arms=3):
+    """The numbers of the rewards at which an arm's detector raises alarms, restarted after each; compiled."""
+
+    def step(state, t_and_reward):
+        t, reward = t_and_reward
+        state, alarm = detector.watched(state, reward, t, arms)
+        return jax.tree.map(lambda fresh, leaf: jnp.where(alarm, fresh, leaf), detector.init(), state), alarm
+
+    t = jnp.arange(1, len(rewards) + 1, dtype=jnp.int32)
+    found = jax.lax.scan(step, detector.init(), (t, jnp.asarray(rewards, float)))[1]
+    return (np.flatnonzero(np.asarray(found)) + 1).tolist()
+
+
+def watched(detector, rewards):
+    """The state after the rewards, without a restart."""
+    state = detector.init()
+    for t, reward in enumerate(rewards, 1):
+        state, alarm = detector.watched(state, jnp.array(float(reward)), jnp.int32(t), 3)
+    return state, bool(alarm)
+
+
+def test_steps_of_cusum():
+    detector = CUSUM(first=8, drift=0.1, threshold=2.0, alpha=0.0)
+    state, _ = watched(detector, PAID[:24])
+    np.testing.assert_allclose([state.total / 8, state.below, state.above], [0.125, 0.025, 4.2], rtol=1e-5)
+    assert alarms(detector, PAID)[0] == 20
+
+
+def test_steps_of_mucb():
+    state, alarm = watched(MUCB(window=12, threshold=0.5, alpha=0.0), PAID)
+    assert float(state.rewards[:6].sum() - state.rewards[6:].sum()) == 1 and alarm
+    assert not watched(MUCB(window=12, threshold=1.0, alpha=0.0), PAID)[1]
+    by_horizon = MUCB(horizon=5000, changes=4)
+    assert float(by_horizon._limit(3)) == pytest.approx(37.57606870, rel=1e-6)
+    assert float(by_horizon.share(3)) == pytest.approx(0.3664333231, rel=1e-6)
+
+
+def test_numbers_that_follow_from_the_horizon():
+    n, changes, arms = 5000, 4, 3
+    assert float(GLR(horizon=n).threshold(jnp.array(7.0))) == pytest.approx(math.log(7**1.5 * math.sqrt(n)), rel=1e-6)
+    assert float(GLR(horizon=n).share(arms)) == pytest.approx(0.1 * math.sqrt(arms * math.log(n) / n), rel=1e-6)
+    share = float(GLR(horizon=n, changes=changes).share(arms))
+    assert share == pytest.approx(math.sqrt(changes * arms * math.log(n) / n), rel=1e-6)
+    cusum = CUSUM(horizon=n, changes=changes)
+    assert float(cusum.share(arms)) == pytest.approx(math.sqrt(changes * math.log(n / changes) / n), rel=1e-6)
+    assert float(cusum._segment_level()) == pytest.approx(math.log(n / changes), rel=1e-6)
+    assert KnownBreaks([3]).share(arms) is None
+
+
+def glr_loop(rewards, delta, grid):
+    found, seen = [], []
+    for t, reward in enumerate(rewards, 1):
+        seen.append(reward)
+        if len(seen) % grid == 0 and all_splits(seen, grid)[0] >= math.log(len(seen) ** 1.5 / delta):
+            found.append(t)
+            seen = []
+    return found
+
+
+def cusum_loop(rewards, first, drift, threshold):
+    found, seen, below, above = [], [], 0.0, 0.0
+    for t, reward in enumerate(rewards, 1):
+        seen.append(reward)
+        if len(seen) <= first:
+            continue
+        mean = sum(seen[:first]) / first
+        above = max(0.0, above + mean * -1 + reward - drift)
+        below = max(0.0, below + mean - reward - drift)
+        if max(below, above) >= threshold:
+            found.append(t)
+            seen, below, above = [], 0.0, 0.0
+    return found
+
+
+def mucb_loop(rewards, window, threshold):
+    found, seen = [], []
+    for t, reward in enumerate(rewards, 1):
+        seen.append(reward)
+        last = seen[-window:]
+        if len(last) == window and abs(sum(last[: window // 2]) - sum(last[window // 2 :])) > threshold:
+            found.append(t)
+            seen = []
+    return found
+
+
+LOOPS = {
+    "GLR": (GLR(delta=0.1, alpha=0.0), lambda rewards: glr_loop(rewards, 0.1, 10)),
+    "GLR-1": (GLR(delta=0.1, alpha=0.0, grid=1), lambda rewards: glr_loop(rewards, 0.1, 1)),
+    "CUSUM": (CUSUM(20, 0.07, 3.3, 0.0), lambda rewards: cusum_loop(rewards, 20, 0.07, 3.3)),
+    "MUCB": (MUCB(40, 6.1, 0.0), lambda rewards: mucb_loop(rewards, 40, 6.1)),
+}
+
+
+@pytest.mark.slow_cases("GLR-1")
+@pytest.mark.parametrize("name", LOOPS)
+def test_same_alarms_as_a_plain_loop(name):
+    """Coins and fractions whose mean jumps every 150 rewards."""
+    detector, loop = LOOPS[name]
+    random, total = np.random.default_rng(3), 0
+    for _ in range(3):
+        means = np.repeat(random.random(3), 150)
+        for rewards in (random.random(450) < means, random.beta(4 * means + 0.1, 4.1 - 4 * means)):
+            expected = loop(rewards.astype(float).tolist())
+            assert alarms(detector, rewards) == expected
+            total += len(expected)
+    assert total > 4
+
+
+# The alarm must come within so many rewards after a jump from 0.2 to 0.9, in more than 990 of 1,000 runs.
+DELAYS = {
+    "GLR": (GLR(delta=1e-3, alpha=0.0), 100),
+    "CUSUM": (CUSUM(150, 0.1, math.log(1250), 0.0), 40),
+    "MUCB": (MUCB(150, alpha=0.0, horizon=5000), 150),
+}
+
+
+def first_alarms(detector, rewards):
+    """The number of the reward [R] at which each of R runs [R, n] first raises an alarm; n + 1 for never."""
+
+    def one(rewards):
+        def step(state, t_and_reward):
+            state, alarm = detector.watched(state, t_and_reward[1], t_and_reward[0], 3)
+            return state, alarm
+
+        t = jnp.arange(1, len(rewards) + 1, dtype=jnp.int32)
+        return jax.lax.scan(step, detector.init(), (t, rewards))[1]
+
+    found = np.asarray(jax.jit(jax.vmap(one))(jnp.asarray(rewards, float)))
+    return np.where(found.any(1), found.argmax(1), rewards.shape[1]) + 1
+
+
+def stationary_or_jump(jump, runs=1000, n=1000, low=0.2, high=0.9):
+    means = np.where(np.arange(n) < n // 2, low, high if jump else low)
+    return np.random.default_rng(5).random((runs, n)) < means
+
+
+@pytest.mark.slow
+@pytest.mark.parametrize("name", DELAYS)
+def test_a_jump_is_noticed_soon(name):
+    """A detector that never fires fails with certainty; one with the stated delays fails below 1e-6."""
+    detector, delay = DELAYS[name]
+    found = first_alarms(detector, stationary_or_jump(jump=True))
+    assert (found > 500).mean() > 0.9  # it has not fired before the jump, as one that always fires has
+    assert (found <= 500 + delay).mean() > 0.99
+
+
+@pytest.mark.slow
+def test_false_alarms_are_as_rare_as_stated():
+    """GLR with delta = 0.05 on every split: at most 5 % of 1,000 runs of 1,000 stationary rewards, at 1e-6.
+
+    A binomial law of 1,000 and 0.05 exceeds 87 with probability 5e-7; a detector that always fires has 1,000.
+    """
+    for mean in (0.1, 0.5):
+        found = first_alarms(GLR(delta=0.05, alpha=0.0, grid=1), stationary_or_jump(jump=False, low=mean))
+        assert (found <= 1000).sum() <= 87
+    # M-UCB: two sums of w / 2 coins differ by more than b with probability at most 2 exp(-2 b^2 / w), Hoeffding's
+    # bound; with b from the horizon it is 1 / (K n^2), so that an alarm in a million windows has probability 0.02
+    assert (first_alarms(MUCB(alpha=0.0, horizon=5000), stationary_or_jump(jump=False, low=0.5)) > 1000).all()
+    # CUSUM, exactly: means of 0 and 1 never move beyond the drift
+    assert alarms(CUSUM(alpha=0.0, threshold=1.0), np.zeros(1000)) == []
+
+
+@jaxbandit.pytree
+class Every:
+    """A user's own detector: an alarm at every n-th reward of an arm, and arms by turns."""
+
+    local: ClassVar = True
+
+    period: int = 5
+    turns: float = 0.0
+
+    def init(self):
+        return jnp.int32(0)
+
+    def watched(self, state, reward, t, arms):
+        return state + 1, state + 1 == self.period
+
+    def share(self, arms):
+        return jnp.asarray(self.turns, float)
+
+
+def play(policy, arms, rewards=None):
+    """Play arms by hand; the states after each round."""
+    state, states = policy.init(jnp.tile(jnp.array([0.0, 1.0]), (3, 1))), []
+    for t, arm in enumerate(arms, 1):
+        paid = 1.0 if rewards is None else rewards[t - 1]
+        state = policy.update(state, Feedback.of(arm, paid, t=t, state=int(paid)))
+        states.append(state)
+    return states
+
+
+def test_a_local_restart_empties_one_arm():
+    states = play(WithDetector(KLUCB(), Every(3)), [0, 1, 0, 1, 0, 1, 2])
+    assert [state.policy.counts.sum(1).tolist() for state in states[3:]] == [[2, 2, 0], [0, 2, 0], [0, 0, 0], [0, 0, 1]]
+    assert states[-1].restarted.tolist() == [5, 6, 0] and states[-1].detector.tolist() == [0, 0, 1]
+
+
+def test_a_global_restart_empties_all_arms():
+    states = play(WithDetector(KLUCB(), Every(3), local=False), [0, 1, 0, 1, 0, 1, 2])
+    assert [state.policy.counts.sum(1).tolist() for state in states[3:]] == [[2, 2, 0], [0, 0, 0], [0, 1, 0], [0, 1, 1]]
+    assert states[-1].restarted.tolist() == [5, 5, 5] and states[-1].detector.tolist() == [0, 1, 1]
+
+
+def test_the_index_counts_rounds_from_the_restart():
+    """UCB1's bonus by hand: after round 8, arms restarted after rounds 3, 0 and 6."""
+    policy = WithDetector(UCB1(), Every(1000))
+    state = play(policy, [0, 1, 2, 0, 0, 1, 2, 2], [0, 1, 1, 1, 0, 0, 1, 1])[-1]
+    state = state._replace(restarted=jnp.array([3, 0, 6], jnp.int32))
+    means, plays = np.array([1 / 3, 1 / 2, 1]), np.array([3, 2, 3])
+    expected = means + np.sqrt(2 * np.log(np.array([9 - 3, 9 - 0, 9 - 6]) - 1) / plays)
+    np.testing.assert_allclose(policy.scores(None, state, jnp.int32(9)), expected, rtol=1e-6)
+    together = WithDetector(UCB1(), Every(1000), local=False)
+    state = state._replace(restarted=jnp.array([4, 4, 4], jnp.int32))
+    expected = means + np.sqrt(2 * np.log(9 - 4 - 1) / plays)
+    np.testing.assert_allclose(together.scores(None, state, jnp.int32(9)), expected, rtol=1e-6)
+
+
+@pytest.mark.parametrize(("turns", "period"), [(0.5, 6), (1.0, 3), (0.4, 7)])
+def test_arms_are_played_by_turns(turns, period):
+    """Arm a in round t where (t - tau) mod floor(K / alpha) = a, tau the last restart of any arm."""
+    policy = WithDetector(KLUCB(), Every(1000, turns))
+    state = play(policy, [0, 1, 2])[-1]._replace(restarted=jnp.array([1, 3, 0], jnp.int32))
+    for t in range(4, 30):
+        arm = (t - 3) % period
+        scores = policy.scores(None, state, jnp.int32(t))
+        if arm < 3:
+            assert int(jnp.argmax(scores)) == arm and jnp.isfinite(scores).sum() == 2
+        else:
+            plain = WithDetector(KLUCB(), Every(1000)).scores(None, state, jnp.int32(t))
+            np.testing.assert_array_equal(scores, plain)
+
+
+def test_known_breaks_restart_all_arms():
+    """The runs of three segments are those of KL-UCB begun anew: counts between breaks are one game each."""
+    policy = WithDetector(KLUCB(), KnownBreaks([4, 6]))
+    states = play(policy, [0, 1, 2, 0, 1, 2, 0])
+    plays = [int(state.policy.counts.sum()) for state in states]
+    assert plays == [1, 2, 0, 1, 0, 1, 2]
+    assert states[-1].restarted.tolist() == [5, 5, 5]
+
+
+@pytest.mark.slow
+def test_detectors_help_where_means_change_places():
+    """Swapping arms, 300 runs of 1,500 rounds: KL-UCB loses more than twice what it loses with each detector.
+
+    Measured: more than four times, with standard errors below a tenth.
+    """
+    asked = {"horizon": 1500, "changes": 1}
+    policies = {
+        "plain": KLUCB(),
+        "GLR": WithDetector(KLUCB(), GLR(**asked)),
+        "GLR, all": WithDetector(KLUCB(), GLR(**asked), local=False),
+        "CUSUM": WithDetector(KLUCB(), CUSUM(first=50, **asked)),
+        "known": WithDetector(KLUCB(), KnownBreaks([751])),
+    }
+    result = simulate(Swapping(swap=750), policies, runs=300, horizon=1500, times=[1500])
+    lost = {name: 0.7 * result.recorded["lost"][name][0, 0].sum((-1, -2)).mean() for name in policies}
+    assert min(lost, key=lost.get) == "known"
+    assert all(2 * lost[name] < lost["plain"] for name in policies if name != "plain"), lost
+
+
+@pytest.mark.slow_cases("GLR-all", "CUSUM", "MUCB", "KnownBreaks")
+@pytest.mark.parametrize(
+    "policy",
+    [
+        WithDetector(KLUCB(), GLR(horizon=100)),
+        WithDetector(KLUCB(), GLR(horizon=100, grid=2), local=False),
+        WithDetector(UCB1(), CUSUM(first=5, horizon=100, changes=2)),
+        WithDetector(KLUCB(), MUCB(window=6, horizon=100, changes=2)),
+        WithDetector(KLUCB(), KnownBreaks([5, 11])),
+    ],
+    ids=["GLR", "GLR-all", "CUSUM", "MUCB", "KnownBreaks"],
+)
+def test_contract(policy):
+    check_policy(policy, rounds=20)
+
+
+@pytest.mark.slow
+def test_the_same_bits_however_the_work_is_cut():
+    policies = {"p": [WithDetector(KLUCB(), GLR(delta=each, alpha=0.1, grid=2)) for each in (0.3, 0.1)]}
+    asked = {"runs": 7, "horizon": 200, "times": [50, 200], "shuffle": True}
+    whole = simulate(ARMS, policies, **asked).visits["p"]
+    np.testing.assert_array_equal(simulate(ARMS, policies, **asked, tile=3, chunk=60).visits["p"], whole)
+    oracle = WithDetector(jaxbandit.Oracle(ARMS.means()), KnownBreaks([9]))
+    kept = simulate(ARMS, {"o": oracle}, **asked)
+    assert (jaxbandit.metrics.pseudo_regret(kept, "o") == 0).all()
+
+
+OK = GLR(delta=0.1, alpha=0.1)
+BAD = [
+    (WithDetector(KLUCB(clock="wall"), OK), "policy: clock: 'wall'"),
+    (WithDetector(KLUCB, OK), "policy: a policy is needed"),
+    (WithDetector(KLUCB(), KLUCB()), "detector: a detector is needed, and KLUCB has no local, watched, share"),
+    (WithDetector(KLUCB(), OK, local=1), "local: 1 is neither"),
+    (WithDetector(KLUCB(), MUCB(alpha=0.1, horizon=10), local=True), "local: MUCB speaks of all arms"),
+    (WithDetector(jaxbandit.TVKLUCB(), OK), "policy: TVKLUCB remembers in which state"),
+    (WithDetector(jaxbandit.RoundRobinKLUCB(), OK), "policy: RoundRobinKLUCB has more than an index"),
+    (WithDetector(jaxbandit.GradientBandit(), OK), "policy: GradientBandit has more than an index"),
+    (WithDetector(KLUCB(), GLR()), "detector: delta: is not given; give it, or horizon"),
+    (WithDetector(KLUCB(), GLR(delta=0.1)), "detector: alpha: is not given; give it, or horizon"),
+    (WithDetector(KLUCB(), GLR(delta=0.0, alpha=0.1)), "detector: delta: 0.0 lies outside"),
+    (WithDetector(KLUCB(), GLR(delta=0.1, alpha=1.5)), "detector: alpha: 1.5 lies outside"),
+    (WithDetector(KLUCB(), GLR(delta=0.1, alpha=0.1, horizon=9)), "detector: horizon: 9 beside delta and alpha"),
+    (WithDetector(KLUCB(), GLR(alpha=0.1, horizon=9, changes=2)), "detector: changes: 2 beside alpha"),
+    (WithDetector(KLUCB(), GLR(horizon=9, changes=9)), "detector: changes: 9 lies outside"),
+    (WithDetector(KLUCB(), GLR(horizon=9, grid=0)), "detector: grid: 0 is not among"),
+    (WithDetector(KLUCB(), GLR(horizon=9, corners=1)), "detector: corners: 1 is not among"),
+    (WithDetector(KLUCB(), CUSUM(horizon=9)), "detector: threshold: is not given; give it, or horizon and changes"),
+    (WithDetector(KLUCB(), CUSUM(first=0, horizon=9, changes=1)), "detector: first: 0 is not among"),
+    (WithDetector(KLUCB(), CUSUM(drift=-1.0, horizon=9, changes=1)), "detector: drift: -1.0 lies outside"),
+    (WithDetector(KLUCB(), CUSUM(threshold=0.0, alpha=0.1)), "detector: threshold: 0.0 lies outside"),
+    (WithDetector(KLUCB(), MUCB(horizon=9)), "detector: threshold: is not given; give it, or horizon and changes"),
+    (WithDetector(KLUCB(), MUCB(9.0, horizon=9)), "detector: window: 9.0 is not an integer"),
+    (WithDetector(KLUCB(), MUCB(window=5, horizon=9, changes=1)), "detector: window: 5 is odd"),
+    (WithDetector(KLUCB(), KnownBreaks([1, 5])), r"detector: breaks: \[1, 5\] is not a list of rounds from 2 on"),
+    (WithDetector(KLUCB(), KnownBreaks(5)), "detector: breaks: 5 is not a list of rounds"),
+]
+
+
+@pytest.mark.parametrize(("policy", "message"), BAD)
+def test_bad_fields(policy, message):
+    with pytest.raises(ValueError, match=rf"^policies\['p'\].{message}"):
+        simulate(ARMS, {"p": policy}, runs=1, horizon=10)
+
+
+def test_tasks_that_it_is_not_for():
+    with pytest.raises(ValueError, match="WithDetector plays one arm a round, and plays is 2"):
+        simulate(ARMS, {"p": WithDetector(KLUCB(), OK)}, runs=1, horizon=10, plays=2)
+    gaussian = jaxbandit.gaussian([0.0, 1.0])
+    with pytest.raises(ValueError, match="detector: GLR plays rewards from 0 to 1"):
+        simulate(gaussian, {"p": WithDetector(UCB1(), OK)}, runs=1, horizon=10)
+    WithDetector(UCB1(), KnownBreaks([5])).validate(Task(gaussian))
+    WithDetector(jaxbandit.GradientBandit(), OK, local=False).validate(Task(ARMS))
