@@ -280,7 +280,7 @@ def _wrong_error(call: Call, wrong: dict[str, Any], error: Exception) -> str | N
         field.name for each in wrong.values() if dataclasses.is_dataclass(each) for field in dataclasses.fields(each)
     ]
     names = [*call.arguments, *fields, *filter(None, [call.also])]
-    begins = any(re.match(rf"(\w+\[[^]]*\]\.)?{re.escape(name)}\b", str(error)) for name in names)
+    begins = any(re.match(rf"(\w+\[[^]]*\](\.|: ))?{re.escape(name)}\b", str(error)) for name in names)
     named = any(len(name) > 2 and re.search(rf"\b{re.escape(name)}\b", str(error)) for name in wrong)
     return None if begins or named else f"names no argument, {said}"
 

@@ -143,11 +143,11 @@ DOORS = {
 PUBLIC = """
 ALL CUSUM DMED DSEE GLR IMED IMEDMC KLUCB KLUCBMC MOSS MUCB RCA TVKLUCB UCB1 UCBSM Discounted DiscountedThompson
 DiscountedUCB EmpiricalKLUCB Environment Exp3 Exp3S Family Feedback Gittins GradientBandit HiddenMyopic JointKLUCB
-KnownBreaks MarkovArms Myopic Oracle PlugInGittins Policy PosteriorGittins Result Rexp3 RoundRobinKLUCB SlidingWindowUCB
-Task Thompson ThompsonMC TsallisINF Uniform Whittle WhittleBelief Window WithDetector advance atlas bernoulli bounds
-chains confidence divergences environments families gaussian grid hidden indices initial_carry markov metrics play_round
-poisson pytree random_arms restless run_keys simulate static stress sweep testing to_xarray top_arms two_state
-use_all_cores
+KnownBreaks MarkovArms Myopic Oracle PlugInGittins Policy PosteriorGittins Result Rexp3 RoundRobinKLUCB
+SlidingWindowUCB Task Thompson ThompsonMC TsallisINF Uniform Whittle WhittleBelief Window WithDetector advance atlas
+bernoulli bounds chains confidence divergences environments families gaussian grid hidden indices initial_carry markov
+metrics play_round poisson pytree random_arms restless run_keys simulate static stress sweep testing to_xarray top_arms
+two_state use_all_cores
 """.split()
 PUBLIC_THINGS = [
     getattr(import_module(f"jaxbandit.{room}".rstrip(".")), name)

@@ -205,7 +205,7 @@ def test_drift_and_a_table():
     assert atlas["Besbes, lower bound"].arms.batch == 282
     table = atlas["never in turn"].lasting(100)
     result = simulate(table, {"UCB1": UCB1(), "KL": KLUCB()}, runs=1, horizon=100, times=[100])
-    for label in result.labels:  # of 100 rounds every arm pays in 80
+    for label in result.labels:  # the last arm pays in 80 of 100 rounds, never when it is its turn
         assert result.visits[label][0, 0, 0, 0, :, 1].tolist() == [0] * 5
         assert metrics.regret(result, label).item() == pytest.approx(80)
 

@@ -175,6 +175,13 @@ CASES = [
     *[("EmpiricalKLUCB", {}), ("KLUCBMC", {}), ("TVKLUCB", {}), ("TVKLUCB", {"samples": "state", "clock": "arm"})],
     *[("IMEDMC", {"exponent": 0.5}), ("RoundRobinKLUCB", {"delta": 0.2})],
 ]
+FORGET = [
+    *[pytest.param(*case, Discounted(0.8), id=f"discount-{n}-{case[0]}") for n, case in enumerate(CASES)],
+    *[
+        pytest.param(*case, Window(6), id=f"window-{n}-{case[0]}")
+        for n, case in enumerate([*CASES, ("JointKLUCB", {})])
+    ],
+]
 
 
 def share(count, reward):
@@ -211,9 +218,7 @@ def expected_scores(name, fields, counts, states, t, most):
     return found
 
 
-@pytest.mark.slow_cases("MOSS-*", "UCBSM-*", "EmpiricalKLUCB-*", "KLUCB-*-*", "TVKLUCB-*-*", "IMEDMC-exponent-*")
-@pytest.mark.parametrize("forgets", [Discounted(0.8), Window(6)], ids=["discount", "window"])
-@pytest.mark.parametrize(("name", "fields"), CASES)
+@pytest.mark.parametrize(("name", "fields", "forgets"), FORGET)
 def test_scores_on_what_is_remembered(name, fields, forgets, monkeypatch):
     """The plain loops of `reference`, given the counts of the definition and the rounds remembered for t."""
     monkeypatch.setattr(reference, "sample_mean", share)
@@ -254,10 +259,11 @@ def test_the_test_for_chains_knows_the_rounds_remembered():
         assert policy.markovian(state, jnp.int32(17)).tolist() == [False, False]  # 0.5
 
 
-@pytest.mark.slow_cases("MOSS", "UCBSM", "EmpiricalKLUCB", "KLUCBMC", "RoundRobinKLUCB", "IMEDMC", "TVKLUCB")
+@pytest.mark.slow_cases("EmpiricalKLUCB", "IMEDMC", "JointKLUCB", "KLUCBMC", "ThompsonMC")
 @pytest.mark.parametrize(
     "name",
-    "UCB1 UCBSM MOSS KLUCB RoundRobinKLUCB IMED Thompson TVKLUCB KLUCBMC IMEDMC EmpiricalKLUCB".split(),
+    "UCB1 UCBSM MOSS KLUCB RoundRobinKLUCB IMED Thompson "
+    "TVKLUCB KLUCBMC IMEDMC EmpiricalKLUCB JointKLUCB ThompsonMC".split(),
 )
 def test_a_window_as_long_as_the_game_forgets_nothing(name):
     kinds = {"all": ALL[name](), "window": ALL[name](memory=Window(80))}
@@ -358,6 +364,15 @@ def test_contract(policy):
 
 
 @pytest.mark.slow
+def test_contract_with_more_states():
+    check_policy(TVKLUCB(memory=Window(7)), states=3, plays=2)
+    check_policy(ALL["IMEDMC"](memory=Window(7)), states=3)
+    check_policy(ALL["EmpiricalKLUCB"](memory=Discounted(0.7)), states=4, plays=2)
+    check_policy(ALL["ThompsonMC"](memory=Discounted(0.7)), states=12)  # numbers of transitions beyond a byte
+    check_policy(ALL["ThompsonMC"](memory=Window(7)), states=12)
+
+
+@pytest.mark.slow
 def test_contract_without_a_table():
     for policy in (DiscountedUCB(0.9), SlidingWindowUCB(5), KLUCB(memory=Window(5)), Thompson(memory=Discounted(0.5))):
         check_policy(policy, uniform([0.0, 0.1, 0.2], [1.0, 0.5, 0.9]))
@@ -412,6 +427,8 @@ def test_arms_that_cannot_be_forgotten_are_refused():
         check_policy(TVKLUCB(memory=Window(9)), states=4)
     with pytest.raises(ValueError, match=r"memory: IMEDMC discounts transitions between two states, .* give a Window"):
         check_policy(ALL["IMEDMC"](memory=Discounted(0.9)), states=3)
+    with pytest.raises(ValueError, match=r"^JointKLUCB\.memory: JointKLUCB needs whole counts .* give a Window"):
+        check_policy(ALL["JointKLUCB"](memory=Discounted(0.9)))
     with pytest.raises(ValueError, match="DiscountedUCB plays rewards from 0 to 1"):
         simulate(gaussian([0.1, 0.2]), {"p": DiscountedUCB(0.9)}, runs=1, horizon=10)
 

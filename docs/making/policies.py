@@ -97,13 +97,14 @@ MADE_OF_ARMS = {  # how to make the policies that know the arms
     "HiddenMyopic": lambda: jaxbandit.HiddenMyopic.of(KINDS["hidden"]),
     "Oracle": lambda: jaxbandit.Oracle(TWO.means()),
 }
-MADE_OF_NUMBERS = {  # how to make the policies that need to be told a number
+MADE_OF_NUMBERS = {  # how to make the policies for arms that change, most of which need to be told a number
     "DiscountedUCB": lambda: jaxbandit.DiscountedUCB(0.9),
     "SlidingWindowUCB": lambda: jaxbandit.SlidingWindowUCB(100),
     "DiscountedThompson": lambda: jaxbandit.DiscountedThompson(0.9),
     "Exp3": lambda: jaxbandit.Exp3(0.1),
     "Exp3S": lambda: jaxbandit.Exp3S(0.1, 0.1),
     "Rexp3": lambda: jaxbandit.Rexp3(0.1, 100),
+    "TsallisINF": jaxbandit.TsallisINF,  # needs none, but plays one arm a round, which `ALL` is not for
     "WithDetector": lambda: jaxbandit.WithDetector(jaxbandit.KLUCB(), jaxbandit.GLR(0.1, 0.1)),
 }
 

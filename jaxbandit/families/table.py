@@ -50,9 +50,9 @@ class TabledChains:
     def validate(self, reward: np.ndarray) -> None:
         given = {name: (getattr(self, name), Numbers(axes)) for name, axes in FIELDS.items()}
         check_together(given)
-        found = np.asarray(reward, float)
-        if found.shape[1:] != np.shape(self.reward) or np.abs(found - self.reward).max() > 1e-6 * np.ptp(self.reward):
-            raise ValueError(f"family: every arm's states must pay {np.asarray(self.reward).tolist()}, in this order")
+        found, own = np.asarray(reward, float), np.asarray(self.reward, float)
+        if found.shape[1:] != own.shape or np.abs(found - own).max() > 1e-6 * np.ptp(own):
+            raise ValueError(f"family: every arm's states must pay {own.tolist()}, in this order")
 
     def divergence(self, mean: ArrayLike, other: ArrayLike) -> Array:
         mean, other = jnp.broadcast_arrays(jnp.asarray(mean, float), jnp.asarray(other, float))

@@ -107,10 +107,11 @@ def taking_turns(
 
 
 def never_in_turn(arms: int, *, horizon: int = 10_000) -> ChangingArms:
-    """A table in which every arm pays 1 but in the rounds that are its turn, in which it pays 0.
+    """A table in which the last arm pays 1 in all rounds but those that are its turn, and nothing else ever pays.
 
     An index that depends on sums and numbers of plays alone, with ties for the lowest arm, plays the arms in turn here,
     as they all look alike, and is never paid.
     """
-    turns = np.arange(horizon)[:, None] % arms != np.arange(arms)
-    return rewards_table(turns.astype(float))
+    turns = np.zeros((horizon, arms))
+    turns[:, -1] = np.arange(horizon) % arms != arms - 1
+    return rewards_table(turns)

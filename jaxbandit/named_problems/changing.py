@@ -78,7 +78,7 @@ def problems(first: Callable[..., MarkovArms]) -> list[NamedProblem]:
             "never in turn",
             partial(never_in_turn, 5),
             "This project, for `experiments.adversary`; the idea is folklore.",
-            "A table of rewards in which whoever takes arms in turn is never paid.",
+            "A table in which one arm pays in all rounds but its turn: indices never find it.",
             horizon=10_000,
         ),
         NamedProblem(

@@ -67,8 +67,8 @@ __all__ = [
     "Uniform",
     "WhittleBelief",
     "Whittle",
-    "WithDetector",
     "Window",
+    "WithDetector",
 ]
 
 # label to class, for every policy that can be made without arguments; the contract tests run over it

@@ -12,7 +12,8 @@ from jaxbandit.base import Feedback, Task, pytree, static, total
 from jaxbandit.confidence import chain_mean_upper
 from jaxbandit.policies import checks
 from jaxbandit.policies.exploration import Clock, level
-from jaxbandit.policies.memory import Transitions, no_transitions
+from jaxbandit.policies.forgetting import Discounted
+from jaxbandit.policies.memory import ChainMemory, Forgets, no_transitions, remembered
 
 
 @pytree
@@ -29,9 +30,11 @@ class JointKLUCB:
       exploration: None for f(t) = 1 + t log^2 t, or a number c for log t + c log log t.
       clock: "round", or "arm" for f(t / T) in place of f(t), T the arm's plays; with exploration=0 the level is then
         log(t / T), that of KL-UCB+.
+      memory: None, or `Window`: n and T are then of what is remembered, and the rounds remembered stand for t.
 
     Raises:
-      ValueError: from `simulate` and `check_policy`, for a field out of range.
+      ValueError: from `simulate` and `check_policy`, for a field out of range, or a discount, because the bound is for
+        whole counts.
 
     Source: Burnetas and Katehakis 1996 and 1997 for the ball of likely chains; Garivier and Cappe 2011 for the level,
     and for KL-UCB+. For chains these levels are tested by simulation, not proved; for `IMEDMC` there is a proof.
@@ -45,20 +48,26 @@ class JointKLUCB:
 
     exploration: ArrayLike | None = None
     clock: Clock = static("round")
+    memory: Forgets | None = None
 
     def validate(self, task: Task) -> None:
         checks.suits(self, task)
         if self.exploration is not None:
             checks.number(self, "exploration")
         checks.choice(self, "clock", get_args(Clock))
+        checks.memory(self, task)
+        if isinstance(self.memory, Discounted):
+            raise ValueError(
+                "memory: JointKLUCB needs whole counts of transitions, which are not discounted; give a Window"
+            )
 
-    def init(self, reward: Array) -> Transitions:
-        return no_transitions(reward)
+    def init(self, reward: Array) -> ChainMemory:
+        return no_transitions(reward, self.memory)
 
-    def scores(self, key: Array, state: Transitions, t: Array) -> Array:
+    def scores(self, key: Array, state: ChainMemory, t: Array) -> Array:
         plays = total(total(state.counts))
-        most = jnp.broadcast_to(level(t, self.exploration, self.clock, plays), plays.shape)
+        most = jnp.broadcast_to(level(remembered(self.memory, t), self.exploration, self.clock, plays), plays.shape)
         return jnp.where(plays == 0, jnp.inf, chain_mean_upper(state.counts, state.reward, most))
 
-    def update(self, state: Transitions, feedback: Feedback) -> Transitions:
+    def update(self, state: ChainMemory, feedback: Feedback) -> ChainMemory:
         return state.counted(feedback)

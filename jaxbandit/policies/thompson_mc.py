@@ -12,7 +12,7 @@ from jax.typing import ArrayLike
 from jaxbandit.base import Feedback, Task, pytree
 from jaxbandit.fast import computed_once, exponential, larger, log, log_of_sum
 from jaxbandit.policies import checks
-from jaxbandit.policies.memory import Transitions, no_transitions
+from jaxbandit.policies.memory import ChainMemory, Forgets, no_transitions
 from jaxbandit.policies.thompson import log_gamma
 
 WRITTEN_OUT = 8  # states up to which the turns of the elimination are written out, not a loop
@@ -35,6 +35,7 @@ class ThompsonMC:
     Args:
       leaving: the prior's parameter for a step to each other state, at least 1e-30.
       staying: the prior's parameter for a step to the same state, at least 1e-30.
+      memory: None, or `Discounted` or `Window`: n is then what is remembered.
 
     Raises:
       ValueError: from `simulate` and `check_policy`, for a field out of range.
@@ -50,17 +51,19 @@ class ThompsonMC:
 
     leaving: ArrayLike = 1.0
     staying: ArrayLike = 1.0
+    memory: Forgets | None = None
 
     def validate(self, task: Task) -> None:
         checks.suits(self, task)
         checks.number(self, "leaving", 1e-30)
         checks.number(self, "staying", 1e-30)
+        checks.memory(self, task)
 
-    def init(self, reward: Array) -> Transitions:
-        return no_transitions(reward)
+    def init(self, reward: Array) -> ChainMemory:
+        return no_transitions(reward, self.memory)
 
-    def scores(self, key: Array, state: Transitions, t: Array) -> Array:
-        counts, _, reward = state
+    def scores(self, key: Array, state: ChainMemory, t: Array) -> Array:
+        counts, reward = state.counts, state.reward
         own = jnp.eye(counts.shape[-1], dtype=bool)[None]
         draws = log_gamma(key, jnp.where(own, self.staying, self.leaving) + counts.astype(float))
         # A drawn row is its gamma draws over their sum. The chain whose rates are the draws themselves leaves the state
@@ -70,7 +73,7 @@ class ThompsonMC:
         gained, missed = (log_total(law + log_of_reward(paid)) for paid in (reward, 1 - reward))
         return gained - missed
 
-    def update(self, state: Transitions, feedback: Feedback) -> Transitions:
+    def update(self, state: ChainMemory, feedback: Feedback) -> ChainMemory:
         return state.counted(feedback)
 
 
