@@ -385,6 +385,7 @@ BAD = [
     (WithDetector(jaxbandit.TVKLUCB(), OK), "policy: TVKLUCB remembers in which state"),
     (WithDetector(jaxbandit.RoundRobinKLUCB(), OK), "policy: RoundRobinKLUCB has more than an index"),
     (WithDetector(jaxbandit.GradientBandit(), OK), "policy: GradientBandit has more than an index"),
+    (WithDetector(KLUCB(memory=jaxbandit.Window(3)), OK), "policy: KLUCB has more than an index"),  # K = 3, too
     (WithDetector(KLUCB(), GLR()), "detector: delta: is not given; give it, or horizon"),
     (WithDetector(KLUCB(), GLR(delta=0.1)), "detector: alpha: is not given; give it, or horizon"),
     (WithDetector(KLUCB(), GLR(delta=0.0, alpha=0.1)), "detector: delta: 0.0 lies outside"),

@@ -49,7 +49,8 @@ class Exp3:
 
     Weights begin at 1. A play of arm a that pays x multiplies w_a by exp(gamma x / (K p_a)). No rewards are so
     unfortunate that its expected regret against the best fixed arm exceeds (e - 1) gamma G + K log K / gamma, G the
-    sum of that arm's rewards; with gamma from the horizon n that is at most 2.63 sqrt(n K log K).
+    sum of that arm's rewards; with gamma from the horizon n that is at most 2.63 sqrt(n K log K). Where feedback comes
+    late, as with `simulate(delay=5)`, p_a is the probability when it comes, and the bound is not proved.
 
     Args:
       gamma: the share of plays that explore, in [1e-30, 1]; None for min(1, sqrt(K log K / ((e - 1) horizon))).

@@ -26,6 +26,9 @@ class TsallisINF:
     - with `reduced_variance` eta = 4 / sqrt t, and adds b_k to every L_k and (l - b_a) / w_a to L_a, where b_k is 1/2
       for arms with w_k of at least eta^2 and 0 for others.
 
+    Where feedback comes late, as with `simulate(delay=5)`, w_a is the probability in round t by what is known when it
+    comes, not that with which the arm was played.
+
     Args:
       reduced_variance: which of the two estimates of losses is made.
 

@@ -155,10 +155,20 @@ def _check_memory(policy: Policy, task: Task, local: bool) -> None:
     Raises:
       ValueError: what it remembers.
     """
-    name, arms = type(policy).__name__, len(task.reward)
-    found = jax.eval_shape(policy.init, jax.ShapeDtypeStruct(task.reward.shape, jnp.result_type(float)))
-    parts = jax.tree.leaves(found, is_leaf=lambda part: hasattr(part, "states"))
-    if any(hasattr(part, "states") for part in parts):
+    name, (arms, states) = type(policy).__name__, task.reward.shape
+
+    def parts(arms: int) -> list[Any]:
+        shape = jax.ShapeDtypeStruct((arms, states), jnp.result_type(float))
+        return jax.tree.leaves(jax.eval_shape(policy.init, shape), is_leaf=lambda part: hasattr(part, "states"))
+
+    found = parts(arms)
+    if any(hasattr(part, "states") for part in found):
         raise ValueError(f"policy: {name} remembers in which state each arm is; give one for independent rewards")
-    if local and (isinstance(policy, RoundRobinKLUCB) or any(leaf.ndim == 0 or len(leaf) != arms for leaf in parts)):
+    if not local:
+        return
+    try:  # with one more arm, every leaf that has a row for each arm has one more row
+        rows = all(a.shape[:1] == (arms,) and b.shape[:1] == (arms + 1,) for a, b in zip(found, parts(arms + 1)))
+    except (TypeError, ValueError):  # the policy has numbers of its own for so many arms
+        rows = False
+    if not rows or isinstance(policy, RoundRobinKLUCB):
         raise ValueError(f"policy: {name} has more than an index for each arm; give local=False, or another policy")
