@@ -155,9 +155,9 @@ PUBLIC_THINGS = [
     for name in names.split()
 ]
 COMMANDS = """
-ablation asymptotic_bounds benchmark candidates concentration families front hidden iid initial_state judge known_chains
-lower_bound optimality own_policy paper peers policies restless robustness scenario1 scenario2 scenario3 scenario4 sweep
-tune
+ablation adversary asymptotic_bounds benchmark candidates changing concentration families front hidden iid
+initial_state judge known_chains lower_bound optimality own_policy paper peers policies restless robustness scenario1
+scenario2 scenario3 scenario4 sweep tune
 """.split()
 
 

@@ -1,0 +1,132 @@
+"""How dynamic regret grows with the number of rounds and with the variation budget."""
+
+from __future__ import annotations
+
+import math
+from typing import Any
+
+import numpy as np
+
+from experiments.reports.pictures import Pictures, frameless, panels
+from experiments.reports.tables import Row
+from jaxbandit import KLUCB, UCB1, Environment, Policy, Result, Rexp3, TsallisINF, Window, metrics
+from jaxbandit.environments import lower_bound_instance, sinusoid
+from jaxbandit.plotting import curve_style
+
+BUDGETS = (1.0, 3.0, 10.0)
+RESAMPLES = 2000
+INSTANCES = {"drifting": sinusoid, "lower bound": lower_bound_instance}
+
+
+def horizons(longest: int) -> list[int]:
+    """Five numbers of rounds that end at the longest, each half a decade from the next.
+
+    >>> horizons(100_000)
+    [1000, 3162, 10000, 31623, 100000]
+    """
+    return [round(longest / 10 ** (n / 2)) for n in range(4, -1, -1)]
+
+
+def batch_of(horizon: int, budget: float, arms: int = 2) -> int:
+    """Rounds after which Rexp3 begins anew, (K log K)^(1/3) (n / V)^(2/3)."""
+    return math.ceil((arms * math.log(arms)) ** (1 / 3) * (horizon / budget) ** (2 / 3))
+
+
+def policies(horizon: int, budget: float) -> dict[str, Policy]:
+    """Those that are told the budget, and some that are not."""
+    window = min(horizon, batch_of(horizon, budget))
+    return {
+        "Rexp3": Rexp3(horizon=horizon, budget=budget),
+        "KL-UCB, window": KLUCB(exploration=0, memory=Window(window)),
+        "Tsallis-INF": TsallisINF(),
+        "KL-UCB": KLUCB(exploration=0),
+        "UCB1": UCB1(),
+    }
+
+
+def cases(longest: int, size: dict[str, Any]) -> dict[str, Any]:
+    """A case for each instance, number of rounds and budget."""
+    return {
+        _name(name, horizon, budget): {
+            "scenarios": _instance(name, horizon, budget),
+            "policies": policies(horizon, budget),
+            **size,
+            "horizon": horizon,
+            "times": [horizon],
+        }
+        for name in INSTANCES
+        for horizon in horizons(longest)
+        for budget in BUDGETS
+    }
+
+
+def exponents(results: dict[str, Result], longest: int) -> list[Row]:
+    """The exponents of rounds at each budget, and of the budget at the most rounds, with their 95 % intervals."""
+    rows: list[Row] = []
+    rounds = horizons(longest)
+    for name in INSTANCES:
+        for label in policies(longest, BUDGETS[0]):
+            row: Row = {"arms": name, "policy": label}
+            for budget in BUDGETS:
+                found = [_final(results[_name(name, horizon, budget)], label) for horizon in rounds]
+                row[f"of rounds, budget {budget:g}"] = slope(np.log(rounds), found)
+            found = [_final(results[_name(name, longest, budget)], label) for budget in BUDGETS]
+            row["of the budget"] = slope(np.log(BUDGETS), found)
+            rows.append(row)
+    return rows
+
+
+def slope(x: np.ndarray, samples: list[np.ndarray], seed: int = 0) -> str:
+    """The slope of log mean regret against x by least squares, and the interval of 2,000 bootstrap samples of runs.
+
+    >>> slope(np.log([10, 100]), [np.full(5, 2.0), np.full(5, 20.0)])
+    '1.00 (1.00 to 1.00)'
+    """
+    random = np.random.default_rng(seed)
+    centred = (x - x.mean()) / np.sum((x - x.mean()) ** 2)
+    means = np.array([random.choice(each, (RESAMPLES, len(each))).mean(1) for each in samples])
+    drawn = centred @ np.log(means)
+    found = centred @ np.log([each.mean() for each in samples])
+    low, high = np.quantile(drawn, [0.025, 0.975])
+    return f"{found:.2f} ({low:.2f} to {high:.2f})"
+
+
+def draw(results: dict[str, Result], longest: int) -> Pictures:
+    """Mean dynamic regret against the number of rounds, a panel for each instance and budget, beside a slope of 2/3."""
+    figure, axes = panels(len(INSTANCES), len(BUDGETS), (12, 7), sharex=True, sharey="row")
+    rounds = np.array(horizons(longest))
+    for of_instance, name in zip(axes, INSTANCES, strict=True):
+        for ax, budget in zip(of_instance, BUDGETS, strict=True):
+            for number, label in enumerate(policies(longest, budget)):
+                found = [metrics.summary(_final(results[_name(name, n, budget)], label)) for n in rounds]
+                mean = np.array([each.mean for each in found])
+                ax.plot(rounds, mean, **curve_style(number), label=label)
+                ax.fill_between(
+                    rounds,
+                    [s.low for s in found],
+                    [s.high for s in found],
+                    color=curve_style(number)["color"],
+                    alpha=0.2,
+                )
+            first = _final(results[_name(name, int(rounds[0]), budget)], "Rexp3").mean()
+            ax.plot(rounds, first * (rounds / rounds[0]) ** (2 / 3), color="black", linestyle="--", label="slope 2/3")
+            ax.set(xscale="log", yscale="log")
+            ax.set_title(f"{name}, variation budget {budget:g}", fontsize="medium")
+            frameless(ax)
+        of_instance[0].set_ylabel("mean dynamic regret at the end")
+    for ax in axes[-1]:
+        ax.set_xlabel("rounds of the game")
+    figure.legend(*axes[0, 0].get_legend_handles_labels(), loc="outside lower center", ncols=6, frameon=False)
+    yield "growth", figure
+
+
+def _instance(name: str, horizon: int, budget: float) -> Environment:
+    return INSTANCES[name](horizon, budget)
+
+
+def _name(name: str, horizon: int, budget: float) -> str:
+    return f"{name}, {horizon} rounds, budget {budget:g}"
+
+
+def _final(result: Result, label: str) -> np.ndarray:
+    return metrics.regret(result, label)[0, 0, :, -1]

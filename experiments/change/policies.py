@@ -1,0 +1,82 @@
+"""The policies that are compared on arms that change, with the numbers that their sources choose."""
+
+from __future__ import annotations
+
+import math
+from collections.abc import Sequence
+
+from jaxbandit import (
+    CUSUM,
+    GLR,
+    IMEDMC,
+    KLUCB,
+    MUCB,
+    TVKLUCB,
+    UCB1,
+    Discounted,
+    DiscountedThompson,
+    DiscountedUCB,
+    Exp3S,
+    KnownBreaks,
+    Policy,
+    SlidingWindowUCB,
+    Thompson,
+    TsallisINF,
+    Window,
+    WithDetector,
+)
+
+
+def window_of(horizon: int, changes: float) -> int:
+    """The length of a window that Garivier and Moulines choose, 2 sqrt(n log n / U), at most the horizon.
+
+    >>> window_of(10_000, 2)
+    429
+    """
+    return max(1, min(horizon, round(2 * math.sqrt(horizon * math.log(horizon) / changes))))
+
+
+def discount_of(horizon: int, changes: float) -> float:
+    """The discount that they choose, 1 - sqrt(U / n) / 4."""
+    return 1 - math.sqrt(changes / horizon) / 4
+
+
+def forgetful(horizon: int, changes: float) -> dict[str, Policy]:
+    """Policies for independent arms that change about `changes` times in `horizon` rounds, which they are told."""
+    told = {"horizon": horizon, "changes": changes}
+    window, discount = Window(window_of(horizon, changes)), Discounted(discount_of(horizon, changes))
+    return {
+        "KL-UCB": KLUCB(exploration=0),
+        "Thompson": Thompson(),
+        "UCB1": UCB1(),
+        "KL-UCB, window": KLUCB(exploration=0, memory=window),
+        "KL-UCB, discount": KLUCB(exploration=0, memory=discount),
+        "D-UCB": DiscountedUCB(**told),
+        "SW-UCB": SlidingWindowUCB(**told),
+        "Thompson, discount": DiscountedThompson(discount.discount),
+        "KL-UCB, GLR": WithDetector(KLUCB(exploration=0), GLR(**told), local=True),
+        "KL-UCB, GLR, few turns": WithDetector(KLUCB(exploration=0), GLR(horizon=horizon), local=True),
+        "KL-UCB, CUSUM": WithDetector(KLUCB(exploration=0), CUSUM(**told), local=True),
+        "KL-UCB, M-UCB": WithDetector(KLUCB(exploration=0), MUCB(**told), local=False),
+        "Exp3.S": Exp3S(horizon=horizon, hardness=changes + 1),
+        "Tsallis-INF": TsallisINF(),
+    }
+
+
+def told_the_breaks(breaks: Sequence[int]) -> Policy:
+    """KL-UCB that begins anew at the true breaks: a yardstick."""
+    return WithDetector(KLUCB(exploration=0), KnownBreaks(breaks), local=False)
+
+
+def of_chains(horizon: int, changes: float) -> dict[str, Policy]:
+    """The policies for Markov arms, each as it is, with a discount and with a window."""
+    memories = {
+        "": None,
+        ", discount": Discounted(discount_of(horizon, changes)),
+        ", window": Window(window_of(horizon, changes)),
+    }
+    return {
+        **{f"TV-KL-UCB{name}": TVKLUCB(memory=memory) for name, memory in memories.items()},
+        **{f"KL-UCB{name}": KLUCB(memory=memory) for name, memory in memories.items()},
+        **{f"IMED-MC{name}": IMEDMC(memory=memory) for name, memory in memories.items()},
+    }
