@@ -433,8 +433,15 @@ def test_arms_that_cannot_be_forgotten_are_refused():
         simulate(gaussian([0.1, 0.2]), {"p": DiscountedUCB(0.9)}, runs=1, horizon=10)
 
 
-def test_a_window_is_counted_before_it_is_allocated(monkeypatch):
-    """K bytes a round and run, twice while they are played; the error names what carries most."""
+def test_a_result_says_what_its_policies_forget():
+    kinds = {"d": [KLUCB(memory=Discounted(0.5)), KLUCB(memory=Discounted(0.75))], "w": UCB1(memory=Window(9))}
+    result = simulate(ARMS, kinds, runs=2, horizon=9)
+    assert result.hyperparameters("d")["memory.discount"] == [0.5, 0.75]
+    assert result.hyperparameters("w")["memory.length"] == [9]
+
+
+def test_a_window_is_counted_before_it_is_allocated(monkeypatch, tmp_path):
+    """K bytes a round and run, twice while they are played; the error names what carries most, of a block as well."""
     asked = {"runs": 100, "horizon": 10**6, "times": [10**6]}
     without = memory.bytes_carried(check(ARMS, {"p": UCB1()}, **asked))
     request = check(ARMS, {"u": UCB1(), "w": [UCB1(memory=Window(10**6)), UCB1(1.0, memory=Window(10**6))]}, **asked)
@@ -442,3 +449,7 @@ def test_a_window_is_counted_before_it_is_allocated(monkeypatch):
     monkeypatch.setattr(memory, "free_bytes", lambda: 10**9)
     with pytest.raises(ValueError, match=r"let policies\['w'\], which carries 3,0.* bytes a run, keep less .*window"):
         memory.check_memory("runs", [request], playing=True)
+    case = {"scenarios": ARMS, "policies": {"w": UCB1(memory=Window(10**6))}, **asked | {"runs": 10**4}}
+    with pytest.raises(ValueError, match=r"^block: 1,000 runs x .* let policies\['w'\], which carries 3,0"):
+        jaxbandit.sweep({"c": case}, tmp_path / "s", block=1000)
+    assert not (tmp_path / "s").exists()

@@ -124,9 +124,16 @@ def _exact(numbers: Any) -> str:
     return f"{array.dtype}{list(array.shape)} {data}"
 
 
-def statics(thing: Any) -> dict[str, Any]:
-    fields = dataclasses.fields(thing) if dataclasses.is_dataclass(thing) else ()
-    return {field.name: getattr(thing, field.name) for field in fields if field.metadata.get("static", False)}
+def statics(thing: Any, prefix: str = "") -> dict[str, Any]:
+    """The static fields by name, also those of a family or a memory that the thing holds: "memory.length"."""
+    found = {}
+    for field in dataclasses.fields(thing) if dataclasses.is_dataclass(thing) else ():
+        value, name = getattr(thing, field.name), prefix + field.name
+        if field.metadata.get("static", False):
+            found[name] = value
+        else:
+            found |= statics(value, f"{name}.")
+    return found
 
 
 def is_plain(value: Any) -> bool:

@@ -97,6 +97,8 @@ def sweep(
         )
     requests = _check(cases, executor)
     check_memory("cases", list(requests.values()), playing=False)
+    for request in requests.values():
+        check_memory("block", [request.of_runs(0, min(block, request.runs))], playing=True)
     path = as_path("folder", folder).resolve()
     with storage.locked(path):
         folders = storage.open_cases(path, requests)
