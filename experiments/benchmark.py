@@ -1,9 +1,9 @@
 """Rounds per second: every policy, then one thing at a time, beside a scalar loop compiled by numba.
 
 All with scenario 1's arms and 1,000 runs unless the row says otherwise, the last round recorded; the axis of families
-is KL-UCB's. The ratio is to the scalar loop (extra `bench`), measured in the same call: machines differ, ratios much
-less. Writes the table as JSON; --check FILE compares with such a file by ratios, and fails where a row has become
-slower by more than a fifth.
+is KL-UCB's, that of changing arms UCB1's. The ratio is to the scalar loop (extra `bench`), measured in the same call:
+machines differ, ratios much less. Writes the table as JSON; --check FILE compares with such a file by ratios, and fails
+where a row has become slower by more than a fifth.
 --first instead times how long a first call takes, tracing and compiling included, each case in a process of its own.
 --calls instead times what calls cost beside playing: `simulate` again, and sweeps of many tiny cases.
 """
@@ -32,6 +32,15 @@ from jaxbandit.results.file import whole_file
 POLICIES: dict[str, Policy] = {name: policy() for name, policy in jaxbandit.ALL.items()} | {
     "KL-UCB+": jaxbandit.KLUCB(exploration=0.0, clock="arm"),
     "KL-UCB++": jaxbandit.KLUCB(horizon=1e6),
+    "Exp3": jaxbandit.Exp3(gamma=0.01),
+    "Exp3.S": jaxbandit.Exp3S(gamma=0.01, alpha=1e-5),
+    "Rexp3": jaxbandit.Rexp3(gamma=0.05, batch=1000),
+    "Tsallis-INF": jaxbandit.TsallisINF(),
+    "D-UCB": jaxbandit.DiscountedUCB(discount=0.999),
+    "SW-UCB": jaxbandit.SlidingWindowUCB(window=1000),
+    "KL-UCB window": jaxbandit.KLUCB(memory=jaxbandit.Window(1000)),
+    "KL-UCB with GLR": jaxbandit.WithDetector(jaxbandit.KLUCB(), jaxbandit.GLR(horizon=1e6)),
+    "KL-UCB with CUSUM": jaxbandit.WithDetector(jaxbandit.KLUCB(), jaxbandit.CUSUM(horizon=1e6, changes=5)),
 }
 AXES = {
     "policy": tuple(POLICIES),
@@ -41,6 +50,7 @@ AXES = {
     "horizon": (10_000, 100_000, 1_000_000),
     "scenarios": (1, 4, 16),
     "variants": (1, 4, 16),
+    "changing": ("levels", "chains"),
     "rewards": ("Bernoulli UCB1", "Gaussian UCB1", "Bernoulli KLUCB", "Gaussian KLUCB", "Poisson UCB1", "beta UCB1"),
     "family": ("Bernoulli", "Gaussian", "Poisson", "Exponential", "chains", "chains by table"),
 }
@@ -75,7 +85,7 @@ def cases(settings: Settings) -> Iterator[tuple[str, str, dict[str, Any]]]:
     for axis in axes:
         for value in names if axis == "policy" else AXES[axis]:
             size: dict[str, Any] = {"runs": settings.runs, "arms": 5, "states": 2, "scenarios": 1, "variants": 1}
-            size |= {} if axis in ("policy", "rewards", "family") else {axis: value}
+            size |= {} if axis in ("policy", "rewards", "changing", "family") else {axis: value}
             arms, policy = arms_of(size.pop("arms"), size.pop("states")), POLICIES["TVKLUCB"]
             if axis == "policy":
                 policy = POLICIES[str(value)]
@@ -83,6 +93,8 @@ def cases(settings: Settings) -> Iterator[tuple[str, str, dict[str, Any]]]:
                 policy = jaxbandit.KLUCB(family=family(str(value)))
             elif axis == "rewards":
                 arms, policy = independent(str(value))
+            elif axis == "changing":
+                arms, policy = changing(str(value)), jaxbandit.UCB1()
             scenarios = {str(number): arms for number in range(size.pop("scenarios"))}
             yield axis, str(value), {"scenarios": scenarios, "policies": {"": [policy] * size.pop("variants")}} | size
 
@@ -99,6 +111,14 @@ def independent(value: str) -> tuple[Any, Any]:
     }[rewards]()
     family = {"family": families.Gaussian()} if rewards == "Gaussian" and name == "KLUCB" else {}
     return arms, jaxbandit.ALL[name](**family)
+
+
+def changing(name: str) -> Any:
+    """Five arms whose levels or chains change."""
+    if name == "levels":
+        return environments.piecewise([5001, 10_001], [[0.5, 0.4, 0.3, 0.2, 0.1]] * 2 + [[0.1, 0.2, 0.3, 0.4, 0.5]])
+    rows = np.asarray(arms_of(5, 2).transition)
+    return environments.changing_markov([5001], [rows, rows[::-1]], (0, 1))
 
 
 def family(name: str) -> Family:

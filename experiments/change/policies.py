@@ -27,24 +27,20 @@ from jaxbandit import (
 )
 
 
-def window_of(horizon: int, changes: float) -> int:
-    """The length of a window that Garivier and Moulines choose, 2 sqrt(n log n / U), at most the horizon.
-
-    >>> window_of(10_000, 2)
-    429
-    """
-    return max(1, min(horizon, round(2 * math.sqrt(horizon * math.log(horizon) / changes))))
-
-
 def discount_of(horizon: int, changes: float) -> float:
-    """The discount that they choose, 1 - sqrt(U / n) / 4."""
+    """The discount that Garivier and Moulines choose, 1 - sqrt(U / n) / 4.
+
+    >>> discount_of(10_000, 4)
+    0.995
+    """
     return 1 - math.sqrt(changes / horizon) / 4
 
 
 def forgetful(horizon: int, changes: float) -> dict[str, Policy]:
     """Policies for independent arms that change about `changes` times in `horizon` rounds, which they are told."""
     told = {"horizon": horizon, "changes": changes}
-    window, discount = Window(window_of(horizon, changes)), Discounted(discount_of(horizon, changes))
+    window = Window(SlidingWindowUCB(**told).length())
+    discount = Discounted(discount_of(horizon, changes))
     return {
         "KL-UCB": KLUCB(exploration=0),
         "Thompson": Thompson(),
@@ -73,7 +69,7 @@ def of_chains(horizon: int, changes: float) -> dict[str, Policy]:
     memories = {
         "": None,
         ", discount": Discounted(discount_of(horizon, changes)),
-        ", window": Window(window_of(horizon, changes)),
+        ", window": Window(SlidingWindowUCB(horizon=horizon, changes=changes).length()),
     }
     return {
         **{f"TV-KL-UCB{name}": TVKLUCB(memory=memory) for name, memory in memories.items()},

@@ -7,10 +7,10 @@ from typing import Any
 
 import numpy as np
 
-from experiments.change.policies import discount_of, forgetful, told_the_breaks, window_of
+from experiments.change.policies import discount_of, forgetful, told_the_breaks
 from experiments.reports.pictures import Pictures, frameless, panels
 from experiments.reports.tables import Row
-from jaxbandit import DiscountedThompson, Result, atlas, metrics, plotting
+from jaxbandit import DiscountedThompson, Result, SlidingWindowUCB, atlas, metrics, plotting
 from jaxbandit.named_problems.changing import PUBLISHED
 
 PROBLEMS = ("Besson 1", "Besson 2")
@@ -95,5 +95,6 @@ def draw(results: dict[str, Result]) -> Pictures:
 
 def numbers() -> str:
     """The numbers that follow from horizon and changes, in words."""
-    window, discount = window_of(ROUNDS, CHANGES), discount_of(ROUNDS, CHANGES)
+    window = SlidingWindowUCB(horizon=ROUNDS, changes=CHANGES).length()
+    discount = discount_of(ROUNDS, CHANGES)
     return f"{ROUNDS:,} rounds with {CHANGES} changes: windows of {window} rounds, discounts of {discount:.4f}"

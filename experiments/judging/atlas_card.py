@@ -15,6 +15,7 @@ from jaxbandit.base import problem, reward_table
 
 # problems in which plays of an arm that is not the best one may be right, and those in which no arm is the best one
 NOT_LINEAR = ("restless", "observed", "changing", "decision process")
+MOST_TOLD = 100  # changes that the panel is told of arms that drift
 Cases = dict[str, dict[str, Any]]
 
 
@@ -28,6 +29,9 @@ def panel_of(arms: Environment, horizon: int) -> dict[str, Policy]:
     if arms.reward is None:
         family = jax.tree.map(lambda numbers: float(np.max(numbers)), getattr(arms, "family", None))  # one for all arms
         panel: dict[str, Policy] = {kind.__name__: kind(family=family) for kind in (KLUCB, IMED, Thompson)}
+    elif problem(arms) == "changing":
+        breaks = min(max(1, len(getattr(arms, "breaks", ()))), MOST_TOLD, horizon - 1)
+        panel = stress.PiecewiseSpace(breaks=breaks, horizon=horizon).panel()
     else:
         chains = problem(arms) in ("rested", "restarting", "hidden")
         panel = (stress.TwoStateSpace() if chains else stress.RestlessSpace()).panel()

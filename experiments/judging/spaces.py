@@ -56,6 +56,7 @@ def in_words(space: Any) -> str:
             stress.TwoStateSpace: "with two states",
             stress.ThreeStateSpace: "with three states",
             stress.RestlessSpace: "with two states that move in every round (restless)",
+            stress.PiecewiseSpace: "that change at two breaks",
         }
         kind = kinds.get(type(space), "")
     default = dataclasses.is_dataclass(space) and type(space)(**_shape(space)) == space

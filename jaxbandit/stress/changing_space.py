@@ -6,7 +6,7 @@ import numpy as np
 
 from jaxbandit.arguments import integer
 from jaxbandit.base import Policy, pytree, static
-from jaxbandit.policies import KLUCB, UCB1, Thompson
+from jaxbandit.policies import KLUCB, DiscountedUCB, SlidingWindowUCB, Thompson, Window
 from jaxbandit.stress.spaces import Problem, check_order, problem_of, short, uniform
 
 
@@ -15,7 +15,7 @@ class PiecewiseSpace:
     """Bernoulli arms whose means change at breaks: all means and all breaks are uniform.
 
     The means of every segment lie between `least_mean` and `most_mean`; the breaks are uniform over the rounds, and
-    sorted.
+    sorted. The panel is told how many there are.
 
     Args:
       arms: K, at least 2.
@@ -53,4 +53,6 @@ class PiecewiseSpace:
         return problem_of("piecewise", breaks=breaks.tolist(), levels=levels, horizon=self.horizon)
 
     def panel(self) -> dict[str, Policy]:
-        return {"KL-UCB": KLUCB(), "Thompson": Thompson(), "UCB1": UCB1()}
+        told = {"horizon": self.horizon, "changes": self.breaks}
+        windows = KLUCB(memory=Window(SlidingWindowUCB(**told).length()))
+        return {"KL-UCB": KLUCB(), "KL-UCB, window": windows, "D-UCB": DiscountedUCB(**told), "Thompson": Thompson()}
