@@ -255,3 +255,16 @@ def test_several_scenarios_and_the_arm_played_first():
     both = simulate({"one": one, "other": other}, {"first": first_arm(2)}, runs=2, horizon=30, times=[9, 30])
     assert metrics.regret(both, "first")[:, 0, 0].round(5).tolist() == [[0.0, 16.8], [3.6, 3.6]]
     assert environments.piecewise([10], [[0.9, 0.1], [0.1, 0.9]], horizon=30).means().round(6).tolist() == [0.34, 0.66]
+
+
+@pytest.mark.parametrize("kind", ["piecewise", "restless"])
+def test_losses_keep_their_type_in_double_precision(kind):
+    """Losses are counted in words of 32 bits there, too: the same game loses the same."""
+
+    def lost():
+        result = simulate(KINDS[kind], {"first": first_arm(KINDS[kind].reward.shape[0])}, runs=2, horizon=60)
+        return metrics.dynamic_regret(result, "first")
+
+    single = lost()
+    with jax.enable_x64(True):
+        assert (lost() == single).all()

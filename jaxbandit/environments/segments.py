@@ -47,8 +47,8 @@ class Segments:
     def add_loss(self, lost: WholeSum, number: Array, arms: Array) -> WholeSum:
         """What was lost, in units, after `arms` [M] were played in the segment with this number."""
         losses = row(self.losses, number)
-        least = jnp.sum(jnp.sort(losses)[: arms.shape[0]])  # the M best arms lose this
-        return add_whole(lost, jnp.sum(losses[arms]) - least)
+        least = jnp.sum(jnp.sort(losses)[: arms.shape[0]], dtype=jnp.uint32)  # the M best arms lose this
+        return add_whole(lost, jnp.sum(losses[arms], dtype=jnp.uint32) - least)
 
     def means_at(self, t: int) -> np.ndarray:
         """Mean reward of a play of each arm in round t, [K] float64 on the host."""
