@@ -167,6 +167,10 @@ def test_an_environment_made_for_a_horizon_refuses_another():
             ValueError, match=r"was made for [0-9,]+ rounds, and 60 are asked for; make it with horizon=60"
         ):
             simulate(arms, {"U": Uniform()}, runs=2, horizon=60)
+    many = piecewise([5], [[0.5] * 65, [0.4] * 65])
+    many.validate(jaxbandit.Task(many, plays=42, horizon=10**8))
+    with pytest.raises(ValueError, match="plays: 43 in each of 100,000,000 rounds"):  # the sum would go round
+        many.validate(jaxbandit.Task(many, plays=43, horizon=10**8))
     with pytest.raises(ValueError, match="one play a round"):
         simulate(rewards_table(np.eye(3)), {"U": Uniform()}, runs=2, horizon=3, plays=2)
 
@@ -186,6 +190,8 @@ def test_bad_input():
         (lambda: sinusoid(100, 3, amplitude=0.6), "amplitude"),
         (lambda: lower_bound_instance(100, 26, 4), "budget: 26 cannot be spent by 4 arms"),
         (lambda: rewards_table([[0.5, 2.0]]), r"rewards: a probability lies outside \[0, 1\]"),
+        (lambda: STANDARD.means_at(0), "t: 0 is not among the integers from 1 on"),
+        (lambda: rewards_table(np.eye(2)).means_at(-1), "t: -1 is not among"),
         (lambda: changing_markov([5], [CHAINS[0]], (0, 1)), "transition: 1 of them; 1 breaks"),
         (lambda: changing_markov([5], [CHAINS[0], [np.eye(2)] * 3], (0, 1)), r"arm 0 is reducible.*\(segment 1\)"),
     ):
