@@ -167,6 +167,10 @@ def test_an_environment_made_for_a_horizon_refuses_another():
             ValueError, match=r"was made for [0-9,]+ rounds, and 60 are asked for; make it with horizon=60"
         ):
             simulate(arms, {"U": Uniform()}, runs=2, horizon=60)
+    many = piecewise([5], [[0.5] * 65, [0.4] * 65])
+    many.validate(jaxbandit.Task(many, plays=42, horizon=10**8))
+    with pytest.raises(ValueError, match="plays: 43 in each of 100,000,000 rounds"):  # the sum would go round
+        many.validate(jaxbandit.Task(many, plays=43, horizon=10**8))
     with pytest.raises(ValueError, match="one play a round"):
         simulate(rewards_table(np.eye(3)), {"U": Uniform()}, runs=2, horizon=3, plays=2)
 
@@ -186,6 +190,8 @@ def test_bad_input():
         (lambda: sinusoid(100, 3, amplitude=0.6), "amplitude"),
         (lambda: lower_bound_instance(100, 26, 4), "budget: 26 cannot be spent by 4 arms"),
         (lambda: rewards_table([[0.5, 2.0]]), r"rewards: a probability lies outside \[0, 1\]"),
+        (lambda: STANDARD.means_at(0), "t: 0 is not among the integers from 1 on"),
+        (lambda: rewards_table(np.eye(2)).means_at(-1), "t: -1 is not among"),
         (lambda: changing_markov([5], [CHAINS[0]], (0, 1)), "transition: 1 of them; 1 breaks"),
         (lambda: changing_markov([5], [CHAINS[0], [np.eye(2)] * 3], (0, 1)), r"arm 0 is reducible.*\(segment 1\)"),
     ):
@@ -255,3 +261,16 @@ def test_several_scenarios_and_the_arm_played_first():
     both = simulate({"one": one, "other": other}, {"first": first_arm(2)}, runs=2, horizon=30, times=[9, 30])
     assert metrics.regret(both, "first")[:, 0, 0].round(5).tolist() == [[0.0, 16.8], [3.6, 3.6]]
     assert environments.piecewise([10], [[0.9, 0.1], [0.1, 0.9]], horizon=30).means().round(6).tolist() == [0.34, 0.66]
+
+
+@pytest.mark.parametrize("kind", ["piecewise", "restless"])
+def test_losses_keep_their_type_in_double_precision(kind):
+    """Losses are counted in words of 32 bits there, too: the same game loses the same."""
+
+    def lost():
+        result = simulate(KINDS[kind], {"first": first_arm(KINDS[kind].reward.shape[0])}, runs=2, horizon=60)
+        return metrics.dynamic_regret(result, "first")
+
+    single = lost()
+    with jax.enable_x64(True):
+        assert (lost() == single).all()

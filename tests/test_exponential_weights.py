@@ -277,7 +277,7 @@ def test_tsallis_keeps_its_digits_for_long():
 
 @pytest.mark.slow
 def test_exp3_keeps_its_bound_against_a_table():
-    """Corollary 3.2: at most 2 sqrt(e - 1) sqrt(n K log K) on average, 246 here.
+    """Corollary 3.2: at most 2 sqrt(e - 1) sqrt(n K log K) on average, 213 here.
 
     The mean of 1,000 runs plus five standard errors is below it: a policy that breaks it passes once in 3e6 times. The
     table pays well one arm in its first half and another in its second.

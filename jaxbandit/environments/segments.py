@@ -17,6 +17,7 @@ from jaxbandit.sums import WholeSum, add_whole
 
 DIGITS = 24  # binary digits of the largest gap that are kept
 MOST_PLAYS = 255  # a round, so that what they lose together has 32 binary digits
+MOST_LOSSES = 2**32  # of a run, so that their sum has 56 binary digits
 LONGEST = 2**31 - 1
 
 
@@ -47,12 +48,16 @@ class Segments:
     def add_loss(self, lost: WholeSum, number: Array, arms: Array) -> WholeSum:
         """What was lost, in units, after `arms` [M] were played in the segment with this number."""
         losses = row(self.losses, number)
-        least = jnp.sum(jnp.sort(losses)[: arms.shape[0]])  # the M best arms lose this
-        return add_whole(lost, jnp.sum(losses[arms]) - least)
+        least = jnp.sum(jnp.sort(losses)[: arms.shape[0]], dtype=jnp.uint32)  # the M best arms lose this
+        return add_whole(lost, jnp.sum(losses[arms], dtype=jnp.uint32) - least)
 
     def means_at(self, t: int) -> np.ndarray:
-        """Mean reward of a play of each arm in round t, [K] float64 on the host."""
-        means = np.asarray(self.means)
+        """Mean reward of a play of each arm in round t, [K] float64 on the host.
+
+        Raises:
+          ValueError: t is not a round.
+        """
+        means, t = np.asarray(self.means), integer("t", t, 1)
         if self.starts is None:
             return np.asarray(means[min(t, len(means)) - 1])
         return np.asarray(means[np.searchsorted(np.asarray(self.starts), t, side="right") - 1])
@@ -111,6 +116,11 @@ def check_horizon(task: Task, horizon: int | Array | None) -> None:
         )
     if task.plays > MOST_PLAYS:
         raise ValueError(f"plays: {task.plays}; of arms that change at most {MOST_PLAYS} can be played a round")
+    if task.plays * task.horizon > MOST_LOSSES:
+        raise ValueError(
+            f"plays: {task.plays} in each of {task.horizon:,} rounds; of arms that change at most 2^32 plays of a run "
+            "can be counted; play fewer arms a round, or fewer rounds"
+        )
 
 
 class Losses(NamedTuple):
