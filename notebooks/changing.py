@@ -63,7 +63,7 @@ legend = ax.legend(frameon=False, loc="center left", bbox_to_anchor=(1, 0.5))
 # %%
 def told(horizon, breaks):
     numbers = {"horizon": horizon, "changes": len(breaks)}
-    window = round(2 * np.sqrt(horizon * np.log(horizon) / len(breaks)))
+    window = jaxbandit.SlidingWindowUCB(**numbers).length()
     discount = 1 - np.sqrt(len(breaks) / horizon) / 4
     return {
         "KL-UCB": KLUCB(exploration=0),
@@ -144,7 +144,7 @@ for label in policies:
 # %%
 long = 20 * horizon
 turns = jaxbandit.atlas["changing scenario 1"].lasting(long)
-short = round(2 * np.sqrt(long * np.log(long) / len(turns.breaks)))
+short = jaxbandit.SlidingWindowUCB(horizon=long, changes=len(turns.breaks)).length()
 memories = {"nothing forgotten": None} | {f"a window of {n:,} rounds": Window(n) for n in (short, 4 * short)}
 makes = {"TV-KL-UCB": jaxbandit.TVKLUCB, "KL-UCB": KLUCB, "IMED-MC": jaxbandit.IMEDMC}
 figure, axes = plt.subplots(1, 3, figsize=(13, 4), layout="constrained", sharey=True)
