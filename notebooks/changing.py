@@ -36,8 +36,8 @@ horizon = 5_000
 # %% [markdown]
 # ## Three arms, four breaks
 #
-# `jaxbandit.atlas` has this problem from a thesis. One arm changes at each break, and only the
-# second break makes another arm the best.
+# `jaxbandit.atlas` has this problem, which is from a thesis. One arm changes at each break, and only the second break
+# makes another arm the best.
 
 # %%
 arms = jaxbandit.atlas["Besson 1"].lasting(horizon)
@@ -119,8 +119,8 @@ for ax, label in zip(axes, watched):
 # become better. With many turns some runs also notice what happens to arm 2, which is never the best: that knowledge is
 # worth nothing here, and the turns are most of the regret.
 #
-# Few turns are a risk where an arm becomes the best *while it is not played*, as the third arm of this problem does for
-# a fifth of the rounds. Beside the mean over runs stands the mean of the worst 5 %.
+# Few turns are a risk where an arm becomes the best *while it is not played*, as the third arm of another problem does
+# for a fifth of the rounds. Beside the mean over runs stands the mean of the worst 5 %.
 
 # %%
 rising = jaxbandit.atlas["Garivier and Moulines"].lasting(horizon)
@@ -139,7 +139,7 @@ for label in policies:
 #
 # The five chains of the paper's scenario 1 change places four times in a game twenty times as long. TV-KL-UCB and
 # IMED-MC estimate the whole transition matrix of an arm, which is out of date after the first break. The shorter window
-# is as long as the rule above says, which was made for independent rewards; the longer one is four times that.
+# has the length that `SlidingWindowUCB` finds for independent rewards, as above; the longer one is four times that.
 
 # %%
 long = 20 * horizon
@@ -167,8 +167,8 @@ for ax, (title, memory) in zip(axes, memories.items()):
 #
 # The table *never in turn* has one arm that pays 1 in all rounds, except in every fifth, and nothing else pays.
 # A policy with a fixed rule plays the arms in turn as long as they look alike, and meets that arm in just those rounds
-# in which it pays nothing. Regret is measured against the best single arm.
-# The other column is the price of safety: arms that keep their means, .9 to .5.
+# in which it pays nothing. Regret is measured against the best single arm. The other column is the price of safety: five
+# arms that keep their means, .9 to .5.
 
 # %%
 policies = {
@@ -190,8 +190,8 @@ for label in policies:
 
 # %% [markdown]
 # UCB1, KL-UCB and IMED lose all that there is to earn. Thompson sampling chooses by chance and is not fooled, but this
-# table was not written against it, and it has no guarantee. Exp3 and Tsallis-INF have one for every table; where arms
-# keep their means, Exp3 pays six times as much as KL-UCB and Tsallis-INF less than twice as much.
+# table was not written against it, and no bound is known for it on others. Exp3 and Tsallis-INF have one for every
+# table; where arms keep their means, Exp3 pays six times as much as KL-UCB and Tsallis-INF less than twice as much.
 #
 # ## What to take away
 #
