@@ -165,10 +165,10 @@ for ax, (title, memory) in zip(axes, memories.items()):
 #
 # ## An adversary
 #
-# The table *never in turn* has one arm that pays 1 in all rounds, except in every fifth, and nothing else pays.
-# A policy with a fixed rule plays the arms in turn as long as they look alike, and meets that arm in just those rounds
-# in which it pays nothing. Regret is measured against the best single arm. The other column is the price of safety: five
-# arms that keep their means, .9 to .5.
+# In the table *never in turn* one arm pays 1 in all rounds except every fifth, and nothing else pays. A policy with a
+# fixed rule plays the arms in turn as long as they look alike, and meets that arm in just those rounds in which it pays
+# nothing. Regret is measured against the best single arm. The other column is the price of safety: five arms that keep
+# their means, .9 to .5.
 
 # %%
 policies = {
