@@ -40,5 +40,6 @@ def write(folder: Path) -> dict[Path, str]:
 def _numbers(arms: Any) -> dict[str, str]:
     """The two largest means; of arms that change how often they do, and by how much in all."""
     if problem(arms) == "changing":
-        return {"breaks": f"{len(arms.breaks):,}", "variation": f"{arms.variation:,.4g}"}
+        variation = f"{arms.variation:.3g}" if arms.variation < 1000 else f"{arms.variation:,.0f}"
+        return {"breaks": f"{len(arms.breaks):,}", "variation": variation}
     return {"best and second mean": " ".join(f"{mean:.3g}" for mean in sorted(arms.means())[:-3:-1])}
