@@ -6,7 +6,7 @@ Four parts, each with a table (printed and CSV) and a picture:
   variation budgets; its exponents with their intervals, beside 2/3 of the rounds and 1/3 of the budget.
 - thesis: a published table of policies on two problems with four changes, beside the same policies here.
 - changes: mean regret over random arms that change 1 to 100 times.
-- chains: TV-KL-UCB, KL-UCB and IMED-MC, with a discount and with a window, on the chains of scenario 1 that take turns.
+- chains: TV-KL-UCB, KL-UCB and IMED-MC, with a discount and with windows, on the chains of scenario 1 that take turns.
 
 Ctrl-C keeps what is done, and the same command continues.
 """

@@ -32,7 +32,7 @@ def test_what_is_planned_has_the_numbers_of_the_sources():
         assert case["policies"]["Thompson, discount"].discount == 0.95
     for name, case in chains.cases({"key": jax.random.key(0), "runs": 2, "horizon": 1000}).items():
         assert case["scenarios"][name].breaks.tolist() == [201, 401, 601, 801]
-        assert len(case["policies"]) == 9
+        assert len(case["policies"]) == 12
 
 
 def test_every_case_of_growth_can_be_played():
