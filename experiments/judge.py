@@ -31,7 +31,7 @@ from jaxbandit import Policy
 
 def cases(policies: dict[str, Policy], asked: Settings) -> tuple[Cases, dict[str, dict[str, str]]]:
     """The named problems as cases, and of each policy those that it does not play."""
-    return atlas_card.cases(atlas_card.named_problems(), policies, asked.horizon, asked.runs, asked.key(ATLAS))
+    return atlas_card.cases(atlas_card.named_problems(asked.horizon), policies, asked.horizon, asked.runs, asked.key(ATLAS))
 
 
 def tabulate(found: Judgement) -> Tables:
@@ -51,7 +51,7 @@ def run(settings: Settings) -> Judgement:
     planned, left_out = cases(policies, asked)
     for label in policies:
         in_a_space = any(label in part.policies for part in parts)
-        if len(left_out[label]) == len(atlas_card.named_problems()) and not in_a_space:
+        if len(left_out[label]) == len(atlas_card.named_problems(asked.horizon)) and not in_a_space:
             raise ValueError(f"{label}: plays no problem that there is: {next(iter(left_out[label].values()))}")
     folder = begin("judge", settings, {}, settings.default_folder(list(policies)))
     try:

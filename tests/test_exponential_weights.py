@@ -93,6 +93,7 @@ def normalised(losses, eta):
     return 4 / (eta * (above + below)) ** 2
 
 
+@pytest.mark.slow
 def test_tsallis_probabilities():
     """The decided vectors, and a bracketing search for other losses and numbers of arms."""
     losses = np.array([7.5, 9.3, 7.4, 11.0])

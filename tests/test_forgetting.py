@@ -355,6 +355,7 @@ FORGETFUL = {
 }
 
 
+@pytest.mark.release_cases("IMED-*", "IMEDMC-*", "KLUCBMC-*", "Thompson-*")
 @pytest.mark.slow_cases("*window", "*discount", "discounted-Thompson")
 @pytest.mark.parametrize("policy", [pytest.param(each, id=name.replace(" ", "-")) for name, each in FORGETFUL.items()])
 def test_contract(policy):
@@ -363,7 +364,7 @@ def test_contract(policy):
         check_policy(policy, arms=3, plays=2)
 
 
-@pytest.mark.slow
+@pytest.mark.release
 def test_contract_with_more_states():
     check_policy(TVKLUCB(memory=Window(7)), states=3, plays=2)
     check_policy(ALL["IMEDMC"](memory=Window(7)), states=3)
