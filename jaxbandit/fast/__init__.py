@@ -44,6 +44,7 @@ from jaxbandit.fast.comparisons import add_one, computed_once, exchange_row, loo
 from jaxbandit.fast.compilation import Compiled, use_cache
 from jaxbandit.fast.elementary import cosine_and_sine, exponential, log, log_and_excess, log_of_sum, polynomial
 from jaxbandit.fast.extremes import larger, smaller
+from jaxbandit.fast.on_demand import where_needed
 from jaxbandit.fast.random_bits import threefry
 from jaxbandit.fast.switch import PLAIN
 
@@ -66,4 +67,5 @@ __all__ = [
     "smaller",
     "threefry",
     "use_cache",
+    "where_needed",
 ]
