@@ -225,6 +225,7 @@ def test_contract(name):
     check_environment(ARMS[name], runs=16, plays=16, settle=512)
 
 
+@pytest.mark.slow_cases("Thompson-*")
 @pytest.mark.parametrize(
     ("policy", "name"),
     [
@@ -269,6 +270,7 @@ class Wrong:
         return {"rewards": state.rewards.high + (self.what == "records")}
 
 
+@pytest.mark.slow_cases("empty-None")
 @pytest.mark.parametrize(
     ("what", "message"),
     [

@@ -297,7 +297,7 @@ ARMS_2 = exponential_family([0.4, 0.0, -0.3], G2)
 ARMS_3 = exponential_family([0.6, 0.0, -0.5], G3, (0, 0.5, 1))
 
 
-@pytest.mark.slow_cases("*-TabledChains-MarkovArms-KLUCB-2")
+@pytest.mark.slow_cases("*-TabledChains-MarkovArms-KLUCB-*")
 @pytest.mark.parametrize("plays", [1, 2])
 @pytest.mark.parametrize("policy", [KLUCB, RoundRobinKLUCB])
 @pytest.mark.parametrize(("generator", "family", "arms"), [(G2, FAMILY_2, ARMS_2), (G3, FAMILY_3, ARMS_3)])

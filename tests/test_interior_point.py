@@ -91,7 +91,7 @@ def check_step(before, after, given, case):
 
 
 @pytest.mark.release_cases("box")
-@pytest.mark.slow_cases("mean", "box")
+@pytest.mark.slow_cases("mean", "box", "box-and-free-mean")
 @pytest.mark.parametrize("kind", ["mean", "box", "box and free mean"])
 def test_a_step_is_newtons(kind):
     """Over all chains with a mean, over a class of chains with a mean, and over a class."""

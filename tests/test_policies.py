@@ -173,7 +173,7 @@ def test_thompson_keeps_few_failures_among_many_plays():
     assert jnp.isfinite(draws).all()
 
 
-@pytest.mark.slow_cases("0.05", "0.6", "1.0")
+@pytest.mark.slow_cases("0.05", "0.6", "1.0", "3.0")
 @pytest.mark.parametrize("shape", [0.05, 0.6, 1.0, 3.0, 40.0, 2e4, 2e7])
 def test_gamma_draws_follow_their_law(shape):
     """Kolmogorov-Smirnov at 1e-9 with 20,000 draws, which finds a distance of 0.024."""
@@ -408,6 +408,7 @@ def test_contract_refuses_sizes_that_are_too_small_or_large(argument, least):
             check_policy(Uniform(), **{argument: size})
 
 
+@pytest.mark.slow
 def test_the_oracle_plays_the_best_arms_in_every_order():
     for plays in (1, 2):
         asked = {"runs": 50, "horizon": 20, "times": [20], "shuffle": True, "plays": plays}

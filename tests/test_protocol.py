@@ -53,6 +53,7 @@ def test_one_real_arm_is_played_as_in_the_simulator():
     np.testing.assert_array_equal(state.counts, result.visits["w"][0, 0, 0, -1])
 
 
+@pytest.mark.slow
 def test_arms_that_share_a_state_keep_their_contract():
     check_environment(PROCESS)
     check_policy(Learner(), PROCESS)
