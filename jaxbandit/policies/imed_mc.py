@@ -83,8 +83,8 @@ class IMEDMC:
             known = None if self._all_chains() else self._likeliest(state.counts, state.reward)
             return Forgetting(no_transitions(reward, self.memory), no_leaders(reward), known)
         chains = Chains(*state, no_leaders(reward))
-        if reward.shape[1] > 2 and self._all_chains():
-            return begun(state, no_leaders(reward))
+        if reward.shape[1] > 2:
+            return begun(state, no_leaders(reward), self._gap(state.counts))
         if self._all_chains():
             return chains
         # as in `_likeliest`; XLA would move a number that depends on no count through every operation there, one a pass
@@ -94,7 +94,7 @@ class IMEDMC:
     def scores(self, key: Array, state: State, t: Array) -> Array:
         known: Sequence[Any]
         if isinstance(state, OnDemand):
-            return least_index(state.index, total(total(state.seen.counts)), state.leads)
+            return least_index(state.lower, total(total(state.seen.counts)), state.leads)
         if isinstance(state, Forgetting):
             counts, reward, leads, known = state.seen.counts, state.seen.reward, state.leads, state.known or ()
         else:
@@ -118,7 +118,7 @@ class IMEDMC:
         if isinstance(state, Forgetting):
             return self._forgotten(state, feedback)
         if isinstance(state, OnDemand):
-            return compared(state, feedback)
+            return compared(state, feedback, self._gap(state.seen.counted(feedback).counts[feedback.arms]))
         seen = Transitions(*state[:3]).counted(feedback)
         kept: tuple[Any, ...] = ()
         if isinstance(state, Classes):
@@ -147,12 +147,19 @@ class IMEDMC:
 
     def _likeliest(self, counts: Array, reward: Array) -> tuple[LikeliestChain, Array]:
         """The likeliest chain of each arm in its class, and the gap of that class."""
+        gap = self._gap(counts)
+        return likeliest_chain(counts, reward, gap), gap  # type: ignore[return-value]
+
+    def _gap(self, counts: Array) -> Array | None:
+        """The gaps of the arms' classes, from their transitions [K, S, S]; None for all chains."""
+        if self._all_chains():
+            return None
         plays = total(total(counts)).astype(float)
         if self.exponent is None:
-            gap = computed_once(self.gap + 0 * plays)  # one for each arm: with a single number XLA makes a slow program
-        else:
-            gap = computed_once(exponential(self.exponent * jnp.log(jnp.maximum(plays, 1)))[1])
-        return likeliest_chain(counts, reward, gap), gap
+            return computed_once(
+                self.gap + 0 * plays
+            )  # one for each arm: with a single number XLA makes a slow program
+        return computed_once(exponential(self.exponent * jnp.log(jnp.maximum(plays, 1)))[1])
 
 
 class Chains(NamedTuple):

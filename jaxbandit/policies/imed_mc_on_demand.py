@@ -1,89 +1,126 @@
-"""IMED-MC for arms with three states and more: an arm's J, which a search finds, is computed only where it can decide."""
+"""IMED-MC for three states and more: J, which a search finds, is computed only for arms whose turn it could be."""
 
 from __future__ import annotations
 
 from typing import NamedTuple
 
+import jax
 import jax.numpy as jnp
 from jax import Array
 
 from jaxbandit.base import Feedback, total
-from jaxbandit.confidence.chain import LikeliestChain, likeliest_chain, ratio_to
+from jaxbandit.confidence.chain import LikeliestChain, likeliest_chain, ratio_to, spread_of_values
 from jaxbandit.fast import larger, log, where_needed
 from jaxbandit.policies.leaders import leaders
 from jaxbandit.policies.memory import Transitions
 
 NEVER = 1e29  # what J is at least where no chain has the mean
 GIVEN_AWAY = 0.6  # of the margin by which an arm is out, so that it stays out for longer
+INSIDE = 1 - 1e-4  # of the spread that a class allows: closer to its edge the search decides
 
 
 class OnDemand(NamedTuple):
     """What IMED-MC keeps of arms with three states and more.
 
-    J grows with m for an arm's counts as they are. So J(m') is at most J(m) for every m of at least m', and an arm whose
-    index is too large even with J(m') in the place of J(m) is not the least, whatever J(m) is.
+    For an arm's counts as they are J grows with m. So J(m') is at most J(m) for every m of at least m', and an arm
+    whose index is too large even with J(m') in the place of J(m) is not the least, whatever J(m) is.
 
     Fields:
       seen: the transitions.
       leads: [K] bool, the arms that are played without an index.
-      chain: of each arm the likeliest one, renewed at its plays.
-      at: [K], the mean m' for which J is known since the arm's last play; -1 where nothing is known.
-      known: [K], J(m'); 0 where nothing is known.
-      index: [K], of the round to come: exact for the arm with the least, and for all others at most their index.
+      mean, shortfall: [K], of the likeliest chain of each arm's class its mean, and J of it; renewed at its plays.
+      gap: [K], of that class; None for all chains.
+      at: [K], the mean m' for which J is known since the arm's last play; -1 where it is for none.
+      known: [K], J(m'); 0 where it is for none.
+      lower: [K], of the round to come: the index of the arm with the least, and for all others at most the index.
     """
 
     seen: Transitions
     leads: Array
-    chain: LikeliestChain
+    mean: Array
+    shortfall: Array
+    gap: Array | None
     at: Array
     known: Array
-    index: Array
+    lower: Array
 
 
-def begun(seen: Transitions, leads: Array) -> OnDemand:
-    """The state before the first round."""
+def begun(seen: Transitions, leads: Array, gap: Array | None) -> OnDemand:
+    """The state before the first round, without a play of any arm."""
+    chain = _likeliest(seen.counts, seen.reward, gap)
     nothing = jnp.zeros(len(seen.reward))
-    return OnDemand(seen, leads, likeliest_chain(seen.counts, seen.reward), nothing - 1, nothing, nothing)
+    return OnDemand(seen, leads, *chain, gap, nothing - 1, nothing, nothing)
 
 
-def compared(state: OnDemand, feedback: Feedback) -> OnDemand:
-    """The state after a round, with the indices of the next one."""
+def compared(state: OnDemand, feedback: Feedback, gap: Array | None) -> OnDemand:
+    """The state after a round, with the indices of the next one.
+
+    Args:
+      gap: [M], of the classes of the arms that were played; None for all chains.
+    """
     arms, seen = feedback.arms, state.seen.counted(feedback)
     counts, reward = seen.counts, seen.reward
-    played = likeliest_chain(counts[arms], reward[arms])
-    mean, parts = (old.at[arms].set(new) for old, new in zip(state.chain, played, strict=True))
+    mean, shortfall = (
+        old.at[arms].set(new)
+        for old, new in zip((state.mean, state.shortfall), _likeliest(counts[arms], reward[arms], gap), strict=True)
+    )
+    gaps = None if gap is None or state.gap is None else state.gap.at[arms].set(gap)
     plays, leads = total(total(counts)), state.leads
     if arms.shape[0] > 1:
         leads = leaders(mean, plays, feedback)
-    best = jnp.max(jnp.where((plays > 0) & ~leads, mean, 0))
-    fixed = log(1 + cycles(counts, reward, mean).astype(float))
-    # the arms with the best mean have J = 0: no other arm is played unless its index is at most the least of theirs
     candidate = (plays > 0) & ~leads
+    best = jnp.max(jnp.where(candidate, mean, 0))
+    fixed = log(1 + cycles(counts, reward, mean).astype(float))
+    # the arms with the best mean have J = 0; another arm is played only if its index is at most the least of theirs
     least = jnp.min(jnp.where(candidate & (mean >= best), fixed, jnp.inf))
     at, known = state.at.at[arms].set(-1), state.known.at[arms].set(0)
-    lower = jnp.where(mean >= best, 0, jnp.where(at <= best, known, 0)) + fixed
+    lower = jnp.where((mean < best) & (at <= best), known, 0) + fixed
     needed = candidate & (mean < best) & (at != best) & (lower <= least)
+    of_all = (jnp.broadcast_to(number, mean.shape) for number in (best, least))
+    at, known, lower = where_needed(
+        needed, _index_of, (counts, reward, LikeliestChain(mean, shortfall), gaps, fixed, *of_all), (at, known, lower)
+    )
+    return OnDemand(seen, leads, mean, shortfall, gaps, at, known, lower)
 
-    def index_of(
-        counts: Array, reward: Array, mean: Array, parts: Array, best: Array, fixed: Array, least: Array
-    ) -> tuple[Array, Array, Array]:
-        """m', J(m') and the index of one arm."""
-        one = LikeliestChain(mean[None], parts[None])
 
-        def ratio(m: Array) -> Array:
-            return ratio_to(one, counts[None], reward[None], m[None], quick=True)[0]
+def _index_of(
+    counts: Array, reward: Array, chain: LikeliestChain, gap: Array | None, fixed: Array, best: Array, least: Array
+) -> tuple[Array, Array, Array]:
+    """m', J(m') and the index of one arm."""
+    one = jax.tree.map(lambda part: part[None], chain)
 
-        exact = ratio(best)
-        margin = exact + fixed - least
-        # J is nearly a square of the distance from the arm's own mean, so that its slope is about twice J / distance
-        further = best - GIVEN_AWAY * margin * (best - mean) / (2 * larger(exact, 1e-30))
-        is_out = (margin > 0) & (exact < NEVER)
-        at = jnp.where(is_out, larger(further, mean), best)
-        return at, jnp.where(is_out, ratio(at), exact), exact + fixed
+    def ratio(m: Array) -> Array:
+        return ratio_to(one, counts[None], reward[None], m[None], None if gap is None else gap[None], quick=True)[0]
 
-    same = jnp.broadcast_to(best, mean.shape), fixed, jnp.broadcast_to(least, mean.shape)
-    at, known, index = where_needed(needed, index_of, (counts, reward, mean, parts, *same), (at, known, lower))
-    return OnDemand(seen, leads, LikeliestChain(mean, parts), at, known, index)
+    exact = ratio(best)
+    margin = exact + fixed - least
+    # J is nearly a square of the distance from the arm's own mean, so that its slope is about 2 J / distance
+    further = best - GIVEN_AWAY * margin * (best - chain.mean) / (2 * larger(exact, 1e-30))
+    is_out = (margin > 0) & (exact < NEVER)
+    return (
+        jnp.where(is_out, larger(further, chain.mean), best),
+        jnp.where(is_out, ratio(larger(further, chain.mean)), exact),
+        exact + fixed,
+    )
+
+
+def _likeliest(counts: Array, reward: Array, gap: Array | None) -> tuple[Array, Array]:
+    """Of the likeliest chain in each arm's class the mean [M], and J of it.
+
+    Where the likeliest of all chains is in the class, as for arms that move often, nothing is searched.
+    """
+    mean, nothing = likeliest_chain(counts, reward).mean, jnp.zeros(counts.shape[0])
+    if gap is None:
+        return mean, nothing
+    span = jnp.max(reward, -1) - jnp.min(reward, -1)
+    outside = ~(gap * spread_of_values(counts, reward) <= INSIDE * span)
+
+    def search(counts: Array, reward: Array, gap: Array) -> tuple[Array, Array]:
+        mean, shortfall = likeliest_chain(counts[None], reward[None], gap[None])
+        return mean[0], shortfall[0]  # type: ignore[return-value]
+
+    found: tuple[Array, Array] = where_needed(outside, search, (counts, reward, gap), (mean, nothing))
+    return found
 
 
 def cycles(counts: Array, reward: Array, mean: Array) -> Array:
