@@ -6,7 +6,7 @@ Four parts, each with a table (printed and CSV) and a picture:
   variation budgets; its exponents with their intervals, beside 2/3 of the rounds and 1/3 of the budget.
 - thesis: a published table of policies on two problems with four changes, beside the same policies here.
 - changes: mean regret over random arms that change 1 to 100 times.
-- chains: TV-KL-UCB, KL-UCB and IMED-MC, with a discount and with a window, on the chains of scenario 1 that take turns.
+- chains: TV-KL-UCB, KL-UCB and IMED-MC, with a discount and with windows, on the chains of scenario 1 that take turns.
 
 Ctrl-C keeps what is done, and the same command continues.
 """
@@ -32,7 +32,13 @@ class Settings(Simulation):
 
 
 def cases(settings: Settings) -> dict[str, Any]:
-    """What is played of growth, the thesis's table and the chains."""
+    """What is played of growth, the thesis's table and the chains.
+
+    Raises:
+      ValueError: the horizon is too short for the budgets.
+    """
+    if settings.horizon < 2 * growth.SHORTEST:
+        raise ValueError(f"--horizon: {settings.horizon} is too short for changes; give at least {2 * growth.SHORTEST}")
     size = settings.size()
     return growth.cases(settings.horizon, size) | thesis.cases(size) | chains.cases(size)
 

@@ -50,6 +50,8 @@ class Feedback(NamedTuple):
       shown: [K] int32, the state in which every arm is after the round, played or not; None where it is not shown.
       restarted: uint32; 0, or after a round in which all arms began again a number drawn for that; None where they
         never do.
+      chances: [M], the probability with which the policy chose each of the arms when it played them, where the policy
+        has `probabilities` and the feedback comes late (`simulate(delay=..)`); None elsewhere.
     """
 
     arms: jax.Array
@@ -59,6 +61,7 @@ class Feedback(NamedTuple):
     t: jax.Array
     shown: jax.Array | None = None
     restarted: jax.Array | None = None
+    chances: jax.Array | None = None
 
     @classmethod
     def of(cls, arm: int, reward: float, *, t: int, before: int = 0, state: int = 0) -> Feedback:
@@ -174,12 +177,14 @@ class Environment(Protocol):
 class Policy(Protocol):
     """What `simulate` needs of a policy; `testing.check_policy` checks it.
 
-    `init`, `scores` and `update` are written for one run and traced by JAX. Two methods are optional:
-    `validate(task)` is called on the host before anything is compiled, and raises ValueError for a field that is out of
-    range or a `Task` that the policy is not for: this is the one place that says which arms, rewards, plays and
-    horizons it is for (`policies.checks` has the library's). `reordered(order)`, traced, returns the policy for arms
-    that stand in another order, where place i holds the arm `order[i]`, [K] int32: only a policy with a field of one
-    number an arm needs it, for `simulate(shuffle=True)`.
+    `init`, `scores` and `update` are written for one run and traced by JAX. Three methods are optional:
+    `validate(task)` is called on the host before anything is compiled, and raises ValueError for a field that is out
+    of range or a `Task` that the policy is not for: this is the one place that says which arms, rewards, plays and
+    horizons it is for (`policies.checks` has the library's). `probabilities(state, t)`, traced, [K]: with what
+    probability a policy that chooses by chance plays each arm in round t; where feedback comes late, `update` finds
+    that of the play in `Feedback.chances`. `reordered(order)`, traced, returns the policy for arms that stand in
+    another order, where place i holds the arm `order[i]`, [K] int32: only a policy with a field of one number an arm
+    needs it, for `simulate(shuffle=True)`.
 
     A policy without `validate` plays rested, restless and independent arms. Where rewards have no finite table, `init`
     is given an array [K, 0], and a policy whose state keeps an array with no entries is refused: it tells rewards apart

@@ -164,9 +164,13 @@ def test_the_same_bits_in_any_cut(tmp_path):
 def test_an_environment_made_for_a_horizon_refuses_another():
     for arms in (STANDARD, lower_bound_instance(50, 2), sinusoid(50, 2), rewards_table(np.eye(2))):
         with pytest.raises(
-            ValueError, match=r"was made for [0-9,]+ rounds, and 60 are asked for; make it with horizon=60"
+            ValueError, match=r"were made for [0-9,]+ rounds, and 60 are asked for; make them with horizon=60"
         ):
             simulate(arms, {"U": Uniform()}, runs=2, horizon=60)
+    many = piecewise([5], [[0.5] * 65, [0.4] * 65])
+    many.validate(jaxbandit.Task(many, plays=42, horizon=10**8))
+    with pytest.raises(ValueError, match="plays: 43 in each of 100,000,000 rounds"):  # the sum would go round
+        many.validate(jaxbandit.Task(many, plays=43, horizon=10**8))
     with pytest.raises(ValueError, match="one play a round"):
         simulate(rewards_table(np.eye(3)), {"U": Uniform()}, runs=2, horizon=3, plays=2)
 
@@ -184,8 +188,11 @@ def test_bad_input():
         (lambda: sinusoid(100, 51), "budget: 51 cannot be spent by 2 arms in 100 rounds"),
         (lambda: sinusoid(100, 0.4), "budget: 0.4 cannot be spent"),
         (lambda: sinusoid(100, 3, amplitude=0.6), "amplitude"),
+        (lambda: sinusoid(100, 3, until=0.05), r"budget: 3 cannot be spent in 5 rounds by swings of 0.3; .* 1.5"),
         (lambda: lower_bound_instance(100, 26, 4), "budget: 26 cannot be spent by 4 arms"),
-        (lambda: rewards_table([[0.5, 2.0]]), r"rewards: a probability lies outside \[0, 1\]"),
+        (lambda: rewards_table([[0.5, 2.0]]), r"rewards: a reward lies outside \[0, 1\]"),
+        (lambda: STANDARD.means_at(0), "t: 0 is not among the integers from 1 on"),
+        (lambda: rewards_table(np.eye(2)).means_at(-1), "t: -1 is not among"),
         (lambda: changing_markov([5], [CHAINS[0]], (0, 1)), "transition: 1 of them; 1 breaks"),
         (lambda: changing_markov([5], [CHAINS[0], [np.eye(2)] * 3], (0, 1)), r"arm 0 is reducible.*\(segment 1\)"),
     ):
@@ -235,6 +242,32 @@ def test_budgets_of_a_grid_are_coordinates(tmp_path):
     assert data.variation.squeeze().values.tolist() == [pytest.approx(sinusoid(40, b).variation) for b in (1, 2)]
 
 
+def test_breaks_of_chains_are_those_of_their_matrices():
+    """Both matrices have the mean 1/2; the arm stands still for longer in the second."""
+    rows = [[[0.5, 0.5], [0.5, 0.5]], [[0.9, 0.1], [0.1, 0.9]]]
+    arms = changing_markov([4, 7], [[rows[n]] * 2 for n in (0, 1, 1)], (0, 1))
+    assert arms.breaks.tolist() == [4] and arms.numbers()["segments"] == 2 and arms.variation < 1e-12
+
+
+@pytest.mark.parametrize(
+    ("told", "words"), [(3.0, "float is not a dict"), ({"x": "many"}, r"numbers\(\)\['x'\]"), ({"x": np.nan}, "NaN")]
+)
+def test_what_an_environment_says_of_itself_is_checked(told, words, monkeypatch, tmp_path):
+    arms = KINDS["piecewise"]
+    monkeypatch.setattr(type(arms), "numbers", lambda self: told)
+    with pytest.raises(ValueError, match=words):
+        simulate(arms, {"U": Uniform()}, runs=2, horizon=3)
+    monkeypatch.setattr(
+        type(arms), "numbers", lambda self: {"x": np.float32(0.5), "n": np.int64(2), "many": np.arange(2)}
+    )
+    result = simulate(arms, {"U": Uniform()}, runs=2, horizon=3)
+    result.save(tmp_path / "told.npz")
+    assert jaxbandit.Result.load(tmp_path / "told.npz").provenance["scenarios"]["scenario"] == {
+        **{"x": 0.5, "n": 2, "many": [0, 1]}
+    }
+    assert result.to_xarray().x.values.tolist() == [0.5]
+
+
 def test_whole_sums_are_exact():
     """Against Python's integers: words carry, and two floats give back every number below 2^48."""
     random = np.random.default_rng(0)
@@ -255,3 +288,16 @@ def test_several_scenarios_and_the_arm_played_first():
     both = simulate({"one": one, "other": other}, {"first": first_arm(2)}, runs=2, horizon=30, times=[9, 30])
     assert metrics.regret(both, "first")[:, 0, 0].round(5).tolist() == [[0.0, 16.8], [3.6, 3.6]]
     assert environments.piecewise([10], [[0.9, 0.1], [0.1, 0.9]], horizon=30).means().round(6).tolist() == [0.34, 0.66]
+
+
+@pytest.mark.parametrize("kind", ["piecewise", "restless"])
+def test_losses_keep_their_type_in_double_precision(kind):
+    """Losses are counted in words of 32 bits there, too: the same game loses the same."""
+
+    def lost():
+        result = simulate(KINDS[kind], {"first": first_arm(KINDS[kind].reward.shape[0])}, runs=2, horizon=60)
+        return metrics.dynamic_regret(result, "first")
+
+    single = lost()
+    with jax.enable_x64(True):
+        assert (lost() == single).all()

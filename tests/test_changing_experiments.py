@@ -23,7 +23,7 @@ def test_what_is_planned_has_the_numbers_of_the_sources():
     told = policies.forgetful(10_000, 2)
     assert told["KL-UCB, window"].memory.length == 429 == told["SW-UCB"].length()
     assert told["KL-UCB, discount"].memory.discount == pytest.approx(0.9964644661)
-    assert growth.batch_of(10_000, 3) == 249 and growth.batch_of(100_000, 3) == 1155
+    assert growth.policies(10_000, 3)["KL-UCB, window"].memory.length == 249
     planned = thesis.cases({"key": jax.random.key(0), "runs": 2, "horizon": 7})
     for name in thesis.PROBLEMS:
         case = planned[name]
@@ -32,13 +32,15 @@ def test_what_is_planned_has_the_numbers_of_the_sources():
         assert case["policies"]["Thompson, discount"].discount == 0.95
     for name, case in chains.cases({"key": jax.random.key(0), "runs": 2, "horizon": 1000}).items():
         assert case["scenarios"][name].breaks.tolist() == [201, 401, 601, 801]
-        assert len(case["policies"]) == 9
+        assert len(case["policies"]) == 12
 
 
 def test_every_case_of_growth_can_be_played():
     """A policy is told the budget and the rounds of its own case."""
     cases = growth.cases(2000, {"key": jax.random.key(0), "runs": 2})
-    assert len(cases) == 2 * 5 * 3 and {case["horizon"] for case in cases.values()} == {20, 63, 200, 632, 2000}
+    assert len(cases) == 2 * 4 * 3 and {case["horizon"] for case in cases.values()} == {63, 200, 632, 2000}
+    with pytest.raises(ValueError, match="--horizon: 99 is too short"):
+        changing.cases(changing.Settings(horizon=99))
     for case in cases.values():
         (arms,) = [case["scenarios"]]
         check(**case | {"policies": {"Rexp3": case["policies"]["Rexp3"]}})

@@ -383,9 +383,18 @@ BAD = [
     (WithDetector(KLUCB(), OK, local=1), "local: 1 is neither"),
     (WithDetector(KLUCB(), MUCB(alpha=0.1, horizon=10), local=True), "local: MUCB speaks of all arms"),
     (WithDetector(jaxbandit.TVKLUCB(), OK), "policy: TVKLUCB remembers in which state"),
-    (WithDetector(jaxbandit.RoundRobinKLUCB(), OK), "policy: RoundRobinKLUCB has more than an index"),
-    (WithDetector(jaxbandit.GradientBandit(), OK), "policy: GradientBandit has more than an index"),
-    (WithDetector(KLUCB(memory=jaxbandit.Window(3)), OK), "policy: KLUCB has more than an index"),  # K = 3, too
+    (
+        WithDetector(jaxbandit.RoundRobinKLUCB(), OK),
+        "policy: what RoundRobinKLUCB remembers cannot be emptied for one arm",
+    ),
+    (
+        WithDetector(jaxbandit.GradientBandit(), OK),
+        "policy: what GradientBandit remembers cannot be emptied for one arm",
+    ),
+    (
+        WithDetector(KLUCB(memory=jaxbandit.Window(3)), OK),
+        "policy: what KLUCB remembers cannot be emptied for one arm",
+    ),  # K = 3, too
     (WithDetector(KLUCB(), GLR()), "detector: delta: is not given; give it, or horizon"),
     (WithDetector(KLUCB(), GLR(delta=0.1)), "detector: alpha: is not given; give it, or horizon"),
     (WithDetector(KLUCB(), GLR(delta=0.0, alpha=0.1)), "detector: delta: 0.0 lies outside"),

@@ -42,6 +42,7 @@ ROOMS = {
     "timing": {"published", "command_line", "reports"},
     "grids": {"published", "command_line", "reports"},
     "robust": set(),
+    "change": {"command_line", "reports"},
     "judging": {"timing", "command_line", "reports"},
 }
 

@@ -28,7 +28,8 @@ def write(folder: Path) -> dict[Path, str]:
             }
         )
         for figure, number in each.published.items():
-            published.append({"name": f"`{each.name}`", "figure": escape(figure), "value": f"{number:,.2f}"})
+            value = f"{number:,.0f}" if number == round(number) else f"{number:,.2f}"
+            published.append({"name": f"`{each.name}`", "figure": escape(figure), "value": value})
     texts = [f"**{kind.capitalize()}**\n\n{table(rows)}" for kind, rows in kinds.items()]
     return {
         folder / "parts" / "atlas.md": "\n\n".join(texts) + "\n",
@@ -39,5 +40,6 @@ def write(folder: Path) -> dict[Path, str]:
 def _numbers(arms: Any) -> dict[str, str]:
     """The two largest means; of arms that change how often they do, and by how much in all."""
     if problem(arms) == "changing":
-        return {"breaks": f"{len(arms.breaks):,}", "variation": f"{arms.variation:.3g}"}
+        variation = f"{arms.variation:.3g}" if arms.variation < 1000 else f"{arms.variation:,.0f}"
+        return {"breaks": f"{len(arms.breaks):,}", "variation": variation}
     return {"best and second mean": " ".join(f"{mean:.3g}" for mean in sorted(arms.means())[:-3:-1])}

@@ -13,7 +13,12 @@ from jaxbandit import Result, atlas, metrics, plotting
 
 NAMES = {"changing scenario 1": "rested", "changing restless scenario 1": "restless"}
 CHANGES = 4
-KINDS = {"": "nothing is forgotten", ", discount": "a discount", ", window": "a window"}
+KINDS = {
+    "": "nothing is forgotten",
+    ", discount": "a discount",
+    ", window": "a window",
+    ", long window": "four times as long",
+}
 
 
 def cases(size: dict[str, Any]) -> dict[str, Any]:
@@ -40,7 +45,7 @@ def table(results: dict[str, Result]) -> list[Row]:
 
 def draw(results: dict[str, Result]) -> Pictures:
     """Dynamic regret against time: a row for each kind of arms, a panel for each memory."""
-    figure, axes = panels(len(results), len(KINDS), (13, 7), sharex=True, sharey="row")
+    figure, axes = panels(len(results), len(KINDS), (16, 7), sharex=True, sharey="row")
     for of_name, (name, result) in zip(axes, results.items(), strict=True):
         for ax, kind in zip(of_name, KINDS, strict=True):
             labels = [f"{policy}{kind}" for policy in ("TV-KL-UCB", "KL-UCB", "IMED-MC")]

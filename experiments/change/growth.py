@@ -2,7 +2,6 @@
 
 from __future__ import annotations
 
-import math
 from typing import Any
 
 import numpy as np
@@ -14,29 +13,26 @@ from jaxbandit.environments import lower_bound_instance, sinusoid
 from jaxbandit.plotting import curve_style
 
 BUDGETS = (1.0, 3.0, 10.0)
+SHORTEST = 50  # rounds in which the largest budget can be spent
 RESAMPLES = 2000
 INSTANCES = {"drifting": sinusoid, "lower bound": lower_bound_instance}
 
 
 def horizons(longest: int) -> list[int]:
-    """Five numbers of rounds that end at the longest, each half a decade from the next.
+    """Up to five numbers of rounds that end at the longest, each half a decade from the next, none too short.
 
-    >>> horizons(100_000)
-    [1000, 3162, 10000, 31623, 100000]
+    >>> horizons(100_000), horizons(300)
+    ([1000, 3162, 10000, 31623, 100000], [95, 300])
     """
-    return [round(longest / 10 ** (n / 2)) for n in range(4, -1, -1)]
-
-
-def batch_of(horizon: int, budget: float, arms: int = 2) -> int:
-    """Rounds after which Rexp3 begins anew, (K log K)^(1/3) (n / V)^(2/3)."""
-    return math.ceil((arms * math.log(arms)) ** (1 / 3) * (horizon / budget) ** (2 / 3))
+    return [n for n in (round(longest / 10 ** (k / 2)) for k in range(4, -1, -1)) if n >= SHORTEST]
 
 
 def policies(horizon: int, budget: float) -> dict[str, Policy]:
     """Those that are told the budget, and some that are not."""
-    window = min(horizon, batch_of(horizon, budget))
+    rexp3 = Rexp3(horizon=horizon, budget=budget)
+    window = min(horizon, int(rexp3.rounds_between_restarts(2)))
     return {
-        "Rexp3": Rexp3(horizon=horizon, budget=budget),
+        "Rexp3": rexp3,
         "KL-UCB, window": KLUCB(exploration=0, memory=Window(window)),
         "Tsallis-INF": TsallisINF(),
         "KL-UCB": KLUCB(exploration=0),

@@ -13,7 +13,7 @@ from numpy.typing import ArrayLike
 from jaxbandit import chains, draws
 from jaxbandit.arguments import finite, integer, number
 from jaxbandit.base import Feedback, Pairing, Problem, Task, pytree
-from jaxbandit.environments.segments import LONGEST, Segments, row, segments, starts_of
+from jaxbandit.environments.segments import LONGEST, Segments, row, segments, starts_of, told
 from jaxbandit.sums import TwoFloats, WholeSum, in_units, nothing
 
 
@@ -60,7 +60,7 @@ class ChangingArms:
     @property
     def breaks(self) -> np.ndarray:
         """The rounds in which a mean differs from that of the round before, [B]."""
-        return self.segments.breaks
+        return self.segments.breaks(self.segments.means)
 
     @property
     def variation(self) -> float:
@@ -95,7 +95,7 @@ class ChangingArms:
 
     def numbers(self) -> dict[str, float | list[int]]:
         """What a result tells of the arms."""
-        return self.segments.numbers()
+        return told(self.breaks, self.variation)
 
     def init(self, key: Array) -> ChangingState:
         """Nothing seen, nothing lost."""
@@ -153,7 +153,7 @@ def sinusoid(horizon: int, budget: float, amplitude: float = 0.3, until: float =
 
     Args:
       horizon: how many rounds will be played; all means are kept, in 32 bytes a round.
-      budget: V, from 1/2 to horizon / 2.
+      budget: V, from 1/2 to amplitude until horizon, so that a half swing takes two rounds or more.
       amplitude: in (0, 1/2].
       until: in (0, 1].
 
@@ -170,6 +170,11 @@ def sinusoid(horizon: int, budget: float, amplitude: float = 0.3, until: float =
     budget = check_budget(budget, horizon, 2)
     amplitude = number("amplitude", amplitude, 0, 0.5, above=True)
     until = number("until", until, 0, 1, above=True)
+    if budget > amplitude * until * horizon:
+        raise ValueError(
+            f"budget: {budget:g} cannot be spent in {until * horizon:g} rounds by swings of {amplitude:g}; give at "
+            f"most amplitude until horizon, {amplitude * until * horizon:g}"
+        )
     t = np.minimum(np.arange(1, horizon + 1), until * horizon)
     swing = amplitude * np.sin(budget * np.pi * t / (2 * amplitude * until * horizon))
     means = np.clip(0.5 + np.stack([swing, -swing], axis=-1), 0, 1)
@@ -196,7 +201,7 @@ def rewards_table(rewards: ArrayLike) -> ChangingArms:
     >>> arms.step(jax.random.key(0), arms.init(jax.random.key(0)), jnp.array([1]), jnp.int32(2))[1].rewards.tolist()
     [1.0]
     """
-    means = _probabilities("rewards", rewards, "[n, K]")
+    means = _probabilities("rewards", rewards, "[n, K]", "a reward")
     found = segments(means, None, len(means))
     least = np.cumsum(found.losses, axis=0, dtype=np.int64).min(1)
     words = WholeSum((least >> 32).astype(np.uint32), (least & 0xFFFFFFFF).astype(np.uint32))
@@ -223,10 +228,10 @@ def _thresholds(means: np.ndarray, name: str) -> np.ndarray:
     return chains.thresholds(np.stack([1 - means, means], axis=-1), name)[..., 0]
 
 
-def _probabilities(name: str, values: ArrayLike, shape: str) -> np.ndarray:
+def _probabilities(name: str, values: ArrayLike, shape: str, what: str = "a probability") -> np.ndarray:
     array = finite(name, values)
     if array.ndim != 2 or not len(array) or array.shape[1] < 2:
         raise ValueError(f"{name}: shape {array.shape} is not {shape} with at least 2 arms")
     if (array < 0).any() or (array > 1).any():
-        raise ValueError(f"{name}: a probability lies outside [0, 1]")
+        raise ValueError(f"{name}: {what} lies outside [0, 1]")
     return array

@@ -21,7 +21,7 @@ from jaxbandit.environments.markov_arms import (
     recurrent,
     rewards_of,
 )
-from jaxbandit.environments.segments import Segments, row, segments, starts_of
+from jaxbandit.environments.segments import Segments, row, segments, starts_of, told
 from jaxbandit.fast import look_up_each
 from jaxbandit.sums import TwoFloats, WholeSum, in_units, nothing
 
@@ -66,8 +66,8 @@ class ChangingMarkovArms:
 
     @property
     def breaks(self) -> np.ndarray:
-        """The rounds in which a mean differs from that of the round before, [B]."""
-        return self.segments.breaks
+        """The rounds in which a matrix differs from that of the round before, [B]."""
+        return self.segments.breaks(self.transition)
 
     @property
     def variation(self) -> float:
@@ -93,7 +93,7 @@ class ChangingMarkovArms:
 
     def numbers(self) -> dict[str, float | list[int]]:
         """What a result tells of the arms."""
-        return self.segments.numbers()
+        return told(self.breaks, self.variation)
 
     def init(self, key: Array) -> ChangingChainState:
         """Where the arms of the run with this environment key stand before the first round."""

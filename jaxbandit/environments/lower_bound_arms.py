@@ -13,7 +13,7 @@ from jaxbandit import chains, draws
 from jaxbandit.arguments import integer
 from jaxbandit.base import Feedback, Pairing, Problem, Task, pytree, static
 from jaxbandit.environments.changing_arms import ChangingState, check_budget
-from jaxbandit.environments.segments import FEW, LONGEST, check_horizon, in_whole_units
+from jaxbandit.environments.segments import LONGEST, check_horizon, in_whole_units, told
 from jaxbandit.sums import TwoFloats, add_whole, in_units, nothing
 
 
@@ -83,8 +83,7 @@ class LowerBoundArms:
 
     def numbers(self) -> dict[str, float | list[int]]:
         """What a result tells of the arms."""
-        breaks = self.breaks
-        return {"segments": len(breaks) + 1, "variation": self.variation, "breaks": breaks[:FEW].tolist()}
+        return told(self.breaks, self.variation)
 
     def init(self, key: Array) -> ChangingState:
         """Nothing seen, nothing lost."""

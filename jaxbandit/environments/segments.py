@@ -17,7 +17,9 @@ from jaxbandit.sums import WholeSum, add_whole
 
 DIGITS = 24  # binary digits of the largest gap that are kept
 MOST_PLAYS = 255  # a round, so that what they lose together has 32 binary digits
+MOST_LOSSES = 2**32  # of a run, so that their sum has 56 binary digits
 LONGEST = 2**31 - 1
+FEW = 100  # breaks that a result keeps
 
 
 @pytree
@@ -47,12 +49,16 @@ class Segments:
     def add_loss(self, lost: WholeSum, number: Array, arms: Array) -> WholeSum:
         """What was lost, in units, after `arms` [M] were played in the segment with this number."""
         losses = row(self.losses, number)
-        least = jnp.sum(jnp.sort(losses)[: arms.shape[0]])  # the M best arms lose this
-        return add_whole(lost, jnp.sum(losses[arms]) - least)
+        least = jnp.sum(jnp.sort(losses)[: arms.shape[0]], dtype=jnp.uint32)  # the M best arms lose this
+        return add_whole(lost, jnp.sum(losses[arms], dtype=jnp.uint32) - least)
 
     def means_at(self, t: int) -> np.ndarray:
-        """Mean reward of a play of each arm in round t, [K] float64 on the host."""
-        means = np.asarray(self.means)
+        """Mean reward of a play of each arm in round t, [K] float64 on the host.
+
+        Raises:
+          ValueError: t is not a round.
+        """
+        means, t = np.asarray(self.means), integer("t", t, 1)
         if self.starts is None:
             return np.asarray(means[min(t, len(means)) - 1])
         return np.asarray(means[np.searchsorted(np.asarray(self.starts), t, side="right") - 1])
@@ -69,10 +75,10 @@ class Segments:
             return np.ones(len(self.means))
         return np.diff(np.append(np.asarray(self.starts), np.asarray(self.horizon) + 1)).astype(float)
 
-    @property
-    def breaks(self) -> np.ndarray:
-        """The rounds in which a mean differs from that of the round before, [B] int64."""
-        changed = (np.diff(np.asarray(self.means), axis=0) != 0).any(1)
+    def breaks(self, of: np.ndarray | Array) -> np.ndarray:
+        """The rounds in which `of` [L, ...], a number or several of each segment, changes: [B] int64."""
+        values = np.asarray(of).reshape(len(self.means), -1)
+        changed = (np.diff(values, axis=0) != 0).any(1)
         starts = np.arange(1, len(self.means) + 1) if self.starts is None else np.asarray(self.starts)
         return np.asarray(starts[1:][changed], np.int64)
 
@@ -89,14 +95,6 @@ class Segments:
         """
         check_horizon(task, self.horizon)
 
-    def numbers(self) -> dict[str, float | list[int]]:
-        """What a result tells of the segments."""
-        breaks = self.breaks
-        return {"segments": len(breaks) + 1, "variation": self.variation, "breaks": breaks[:FEW].tolist()}
-
-
-FEW = 100  # breaks that a result keeps
-
 
 def check_horizon(task: Task, horizon: int | Array | None) -> None:
     """Refuse a task with another horizon than the one that arms were made for, or with too many plays a round.
@@ -106,11 +104,16 @@ def check_horizon(task: Task, horizon: int | Array | None) -> None:
     """
     if horizon is not None and int(horizon) != task.horizon:
         raise ValueError(
-            f"horizon: {task.name} was made for {int(horizon):,} rounds, and {task.horizon:,} are asked for; make it "
+            f"horizon: the arms were made for {int(horizon):,} rounds, and {task.horizon:,} are asked for; make them "
             f"with horizon={task.horizon}"
         )
     if task.plays > MOST_PLAYS:
         raise ValueError(f"plays: {task.plays}; of arms that change at most {MOST_PLAYS} can be played a round")
+    if task.plays * task.horizon > MOST_LOSSES:
+        raise ValueError(
+            f"plays: {task.plays} in each of {task.horizon:,} rounds; of arms that change at most 2^32 plays of a run "
+            "can be counted; play fewer arms a round, or fewer rounds"
+        )
 
 
 class Losses(NamedTuple):
@@ -169,3 +172,8 @@ def row(table: np.ndarray | Array, number: Array) -> Array:
     """`table[number]` for a number that all runs share."""
     found: Array = jax.lax.dynamic_index_in_dim(jnp.asarray(table), number, keepdims=False)
     return found
+
+
+def told(breaks: np.ndarray, variation: float) -> dict[str, float | list[int]]:
+    """What a result tells of arms that change: no more than the first hundred breaks."""
+    return {"segments": len(breaks) + 1, "variation": variation, "breaks": breaks[:FEW].tolist()}

@@ -119,6 +119,8 @@ def realised_regret(result: Counts, label: str) -> np.ndarray:
     counts; of rested arms its mean differs from pseudo-regret's by what the starts of the chains are worth. Of restless
     arms its mean is the weak regret (Tekin and Liu 2012), which may be negative and linear: with two copies of
     p01 = p10 = 0.2 a player who stays on an arm while it shows 1 collects 0.65 a round, and each arm's mean is 0.5.
+    Of arms that change, `means` are averages over the rounds that they were made for, so that this regret is against
+    the best single arm, at the end of these rounds; `dynamic_regret` is what is meant for them.
     Where rewards have no finite table, the reward collected is read from the recorded sums, not from counts.
 
     Raises:

@@ -50,7 +50,7 @@ class Exp3:
     Weights begin at 1. A play of arm a that pays x multiplies w_a by exp(gamma x / (K p_a)). No rewards are so
     unfortunate that its expected regret against the best fixed arm exceeds (e - 1) gamma G + K log K / gamma, G the
     sum of that arm's rewards; with gamma from the horizon n that is at most 2.63 sqrt(n K log K). Where feedback comes
-    late, as with `simulate(delay=5)`, p_a is the probability when it comes, and the bound is not proved.
+    late, as with `simulate(delay=5)`, p_a is still that with which the arm was played, but the bound is not proved.
 
     Args:
       gamma: the share of plays that explore, in [1e-30, 1]; None for min(1, sqrt(K log K / ((e - 1) horizon))).
@@ -86,7 +86,7 @@ class Exp3:
     def update(self, state: Estimates, feedback: Feedback) -> Estimates:
         return state._replace(gains=add_rewards(state.gains, feedback.arms, weighted(self, state, feedback)))
 
-    def probabilities(self, state: Estimates) -> Array:
+    def probabilities(self, state: Estimates, t: Array | None = None) -> Array:
         """The probability [K] with which each arm is played."""
         return of_gains(state.gains, self._gamma(state))
 
@@ -157,7 +157,7 @@ class Exp3S:
         grown = jnp.maximum(grown, shared) + log_of_sum(exponential(jnp.abs(grown - shared))[1])
         return state._replace(log_weights=grown - jnp.max(grown))
 
-    def probabilities(self, state: Weights) -> Array:
+    def probabilities(self, state: Weights, t: Array | None = None) -> Array:
         """The probability [K] with which each arm is played."""
         return mixed(-state.log_weights, self._gamma(state))
 
@@ -220,7 +220,7 @@ class Rexp3:
         ends = feedback.t % self.rounds_between_restarts(len(gains.high)) == 0
         return state._replace(gains=TwoFloats(*(jnp.where(ends, 0, part) for part in gains)))
 
-    def probabilities(self, state: Estimates) -> Array:
+    def probabilities(self, state: Estimates, t: Array | None = None) -> Array:
         """The probability [K] with which each arm is played."""
         return of_gains(state.gains, self._gamma(state))
 
@@ -265,10 +265,12 @@ def of_gains(gains: TwoFloats, gamma: Array) -> Array:
 def drawn(key: Array, probabilities: Array) -> Array:
     """Scores of which the largest is each arm's with its probability [K]."""
     # "high": the usual noise ends near 16, so that arms below 1e-6 would be played too rarely
-    return log(probabilities) + jax.random.gumbel(key, probabilities.shape, mode="high")
+    scores = log(probabilities) + jax.random.gumbel(key, probabilities.shape, mode="high")
+    return jnp.where(jnp.isnan(probabilities), jnp.nan, scores)  # which `log` would hide
 
 
 def weighted(policy: Exp3 | Exp3S | Rexp3, state: Any, feedback: Feedback) -> Array:
     """The reward [1] of a play, mapped to [0, 1] and divided by the probability with which the arm was played."""
-    found: Array = state.scale.mapped(feedback.rewards) / policy.probabilities(state)[feedback.arms]
+    chances = policy.probabilities(state)[feedback.arms] if feedback.chances is None else feedback.chances
+    found: Array = state.scale.mapped(feedback.rewards) / chances
     return found

@@ -26,8 +26,8 @@ class TsallisINF:
     - with `reduced_variance` eta = 4 / sqrt t, and adds b_k to every L_k and (l - b_a) / w_a to L_a, where b_k is 1/2
       for arms with w_k of at least eta^2 and 0 for others.
 
-    Where feedback comes late, as with `simulate(delay=5)`, w_a is the probability in round t by what is known when it
-    comes, not that with which the arm was played.
+    Where feedback comes late, as with `simulate(delay=5)`, w_a is still the probability with which the arm was played,
+    and w_k in b_k that in round t by what is known when it comes; the bounds are not proved for that.
 
     Args:
       reduced_variance: which of the two estimates of losses is made.
@@ -63,8 +63,10 @@ class TsallisINF:
         baseline = jnp.zeros_like(probabilities)
         if self.reduced_variance:
             baseline = jnp.where(probabilities >= self._rate(feedback.t) ** 2, 0.5, 0)
-        arms = jnp.arange(len(probabilities), dtype=feedback.arms.dtype)
-        estimated = baseline + jnp.where(arms == feedback.arms[0], (loss - baseline) / probabilities, 0)
+        played = jnp.arange(len(probabilities), dtype=feedback.arms.dtype) == feedback.arms[0]
+        if feedback.chances is not None:
+            probabilities = jnp.where(played, feedback.chances[0], probabilities)
+        estimated = baseline + jnp.where(played, (loss - baseline) / probabilities, 0)
         return state._replace(gains=add_to_each(state.gains, -estimated))
 
     def probabilities(self, state: Estimates, t: Array) -> Array:

@@ -171,4 +171,6 @@ def _check_memory(policy: Policy, task: Task, local: bool) -> None:
     except (TypeError, ValueError):  # the policy has numbers of its own for so many arms
         rows = False
     if not rows or isinstance(policy, RoundRobinKLUCB):
-        raise ValueError(f"policy: {name} has more than an index for each arm; give local=False, or another policy")
+        raise ValueError(
+            f"policy: what {name} remembers cannot be emptied for one arm alone; give local=False, or another policy"
+        )

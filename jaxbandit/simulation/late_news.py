@@ -25,7 +25,8 @@ class Waiting(NamedTuple):
 class LateNews:
     """A policy that hears of the rounds j batch + 1 to (j + 1) batch after round (j + 1) batch + delay, in their order.
 
-    The feedback is unchanged, and its `t` is the round in which it was seen.
+    The feedback is unchanged, and its `t` is the round in which it was seen. To a policy with `probabilities` it also
+    tells those of the arms played, by what the policy knew when it played them.
 
     Fields: the `policy`, `delay` from 0, `batch` from 1, and the `shapes` of what the environment shows in a round.
     """
@@ -52,6 +53,9 @@ class LateNews:
     def update(self, state: Waiting, feedback: Feedback) -> Waiting:
         """Keep the feedback, and let the policy hear what is due after this round."""
         places = self.delay + self.batch
+        if callable(getattr(self.policy, "probabilities", None)):
+            chances = self.policy.probabilities(state.known, feedback.t)  # type: ignore[attr-defined]
+            feedback = feedback._replace(chances=chances[feedback.arms])
         under_way = {
             name: jax.lax.dynamic_update_index_in_dim(
                 kept, getattr(feedback, name).astype(kept.dtype), feedback.t % places, 0
@@ -97,7 +101,10 @@ def late(policy: Policy, delay: int, batch: int, feedback: Feedback) -> Policy:
     """
     if delay == 0 and batch == 1:
         return policy
-    shapes = tuple((name, each) for name, each in feedback._asdict().items() if each is not None and name != "t")
+    shown = feedback._asdict()
+    if callable(getattr(policy, "probabilities", None)):
+        shown["chances"] = jax.ShapeDtypeStruct(feedback.arms.shape, jnp.result_type(float))
+    shapes = tuple((name, each) for name, each in shown.items() if each is not None and name != "t")
     return LateNews(policy, delay, batch, shapes)
 
 

@@ -146,7 +146,7 @@ def check(
         policies={label: stack(variants, f"policies[{label!r}]") for label, variants in listed.items()},
         variants={label: len(variants) for label, variants in listed.items()},
         problem=problem(next(iter(named.values()))),
-        numbers={name: each.numbers() for name, each in named.items() if hasattr(each, "numbers")},
+        numbers={name: _numbers(f"scenarios[{name!r}]", each) for name, each in named.items()},
         comparator=_comparator(named, int(plays)),
         means=np.stack([_means(f"scenarios[{name!r}]", each, arms) for name, each in named.items()]),
         reward=np.stack(reward),
@@ -241,6 +241,18 @@ def _means(where: str, environment: Any, arms: int) -> np.ndarray:
     if found.shape != (arms,):
         raise ValueError(f"{where}.means(): shape {found.shape} is not [K] = ({arms},)")
     return found
+
+
+def _numbers(where: str, environment: Any) -> dict[str, Any]:
+    """What an environment says of itself, as numbers and lists of numbers of Python's own."""
+    if not callable(getattr(environment, "numbers", None)):
+        return {}
+    told = environment.numbers()
+    if not isinstance(told, Mapping):
+        raise ValueError(f"{where}.numbers(): {type(told).__name__} is not a dict from name to a number or a list")
+    for name, value in told.items():
+        finite(f"{where}.numbers()[{name!r}]", value)
+    return {str(name): np.asarray(value).tolist() for name, value in told.items()}
 
 
 def _comparator(scenarios: dict[str, Environment], plays: int) -> np.ndarray | None:
