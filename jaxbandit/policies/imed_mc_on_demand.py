@@ -92,16 +92,21 @@ def _index_of(
     def ratio(m: Array) -> Array:
         return ratio_to(one, counts[None], reward[None], m[None], None if gap is None else gap[None], quick=True)[0]
 
-    exact = ratio(best)
-    margin = exact + fixed - least
-    # J is nearly a square of the distance from the arm's own mean, so that its slope is about 2 J / distance
-    further = best - GIVEN_AWAY * margin * (best - chain.mean) / (2 * larger(exact, 1e-30))
-    is_out = (margin > 0) & (exact < NEVER)
-    return (
-        jnp.where(is_out, larger(further, chain.mean), best),
-        jnp.where(is_out, ratio(larger(further, chain.mean)), exact),
-        exact + fixed,
+    def once(n: Array, kept: tuple[Array, Array, Array]) -> tuple[Array, Array, Array]:
+        """First J(best), then, for an arm that is out, J(m') of a smaller m'; a loop compiles the search only once."""
+        at, _, index = kept
+        found = ratio(at)
+        index = jnp.where(n == 0, found + fixed, index)
+        margin = index - least
+        # J is nearly a square of the distance from the arm's own mean, so that its slope is about 2 J / distance
+        lower = larger(best - GIVEN_AWAY * margin * (best - chain.mean) / (2 * larger(found, 1e-30)), chain.mean)
+        moves = (n == 0) & (margin > 0) & (found < NEVER)
+        return jnp.where(moves, lower, at), found, index
+
+    found: tuple[Array, Array, Array] = jax.lax.fori_loop(
+        0, 2, once, (best, jnp.zeros_like(best), jnp.zeros_like(best))
     )
+    return found
 
 
 def _likeliest(counts: Array, reward: Array, gap: Array | None) -> tuple[Array, Array]:
