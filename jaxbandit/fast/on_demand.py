@@ -97,7 +97,7 @@ def _collected(function: Callable[..., Any], needed: Array, arguments: Any, othe
         place = jnp.minimum(first, rows - 1)
         entry, run = place // across, jnp.minimum(place % across * lanes + lane, runs - 1)
         chosen = jax.tree.map(lambda leaf: _taken(leaf, entry, run), arguments)
-        here = numbers == first
+        here = numbers == first[None, None]
 
         def put(old: Array, new: Array) -> Array:
             where = here.reshape(entries, *[1] * (old.ndim - 3), across, lanes)
