@@ -142,8 +142,8 @@ def test_errors_begin_with_the_name(policy):
     arms = jaxbandit.two_state([0.5, 0.4], [0.4, 0.5], reward=(-1, 1))
     for family, message in (
         (Poisson(), r"^policies\['policy'\].family: rewards from -1 to 1; Poisson's means lie in"),
-        (Gaussian(0.0), r"^policies\['policy'\]: variance: 0.0 lies outside"),
-        (Gaussian(np.nan), r"^policies\['policy'\]: variance: nan"),
+        (Gaussian(0.0), r"^policies\['policy'\].family: variance: 0.0 lies outside"),
+        (Gaussian(np.nan), r"^policies\['policy'\].family: variance: nan"),
         (Gaussian, r"^policies\['policy'\].family: .* is not a family"),
         ("Poisson", r"^policies\['policy'\].family: 'Poisson' is not a family"),
     ):
@@ -401,7 +401,7 @@ def test_errors_of_chains_and_bounds():
         ),
         (
             lambda: simulate(arms, {"k": KLUCB(family=TwoStateChains(-1.0))}, runs=2, horizon=2),
-            r"^policies\['k'\]: kappa: -1.0 lies outside",
+            r"^policies\['k'\].family: kappa: -1.0 lies outside",
         ),
     ):
         with pytest.raises(ValueError, match=message):
