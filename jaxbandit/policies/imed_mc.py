@@ -46,7 +46,8 @@ class IMEDMC:
 
     With M plays a round the M - 1 arms whose likeliest chains have the largest means are played, and the rule above
     chooses one of the others. For two states J is exact up to rounding. For more it is found by a search, which for
-    three states without a class is off by more than 0.1 max(1, J) for 2 in 1,000 of the counts met in play.
+    three states without a class is off by more than 0.1 max(1, J) for 2 in 1,000 of the counts met in play. Then J is
+    computed only for arms whose turn it could be: as J grows with m, an arm that is out with a smaller m is out.
 
     Source: our own, after Honda and Takemura 2015 (IMED) and Burnetas and Katehakis 1997 (the likelihood of chains).
     Cycles are counted where IMED counts plays, because a slow arm's plays say less than their number.
