@@ -63,7 +63,17 @@ MAY_IMPORT = {
 }
 # inside a room, too, a file imports those that stand below it
 BELOW = {
-    "fast": ["switch", "extremes", "random_bits", "jaxprs", "elementary", "comparisons", "batching", "compilation"],
+    "fast": [
+        "switch",
+        "extremes",
+        "random_bits",
+        "jaxprs",
+        "elementary",
+        "comparisons",
+        "batching",
+        "on_demand",
+        "compilation",
+    ],
     "indices": ["arguments", "elimination", "start", "value", "subsidy", "rounds"],
     "confidence": ["bernoulli", "family", "row", "chain"],
     "confidence/row": ["arithmetic", "tilt", "scaled_problem", "ball", "stationary_mean"],

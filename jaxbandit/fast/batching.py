@@ -101,6 +101,10 @@ def _apply(equation: Any, inputs: list[Value], runs: int) -> list[Value]:
     if name == "reshard":
         return inputs  # within one device's share there is nothing to move
     batched = any(has for _, has in inputs)
+    if name == "custom_vmap_call" and batched:
+        ours = getattr(getattr(parameters["rule"], "__wrapped__", None), "runs_last", None)
+        if ours is not None:  # `on_demand.where_needed`
+            return [(leaf, True) for leaf in ours([_everywhere(value, runs) for value in inputs])]
     if name == "scan" and batched:
         return _scan(parameters, inputs, runs)
     if name == "while" and batched:

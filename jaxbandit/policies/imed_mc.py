@@ -15,6 +15,7 @@ from jaxbandit.confidence.chain import LikeliestChain, likeliest_chain, ratio_to
 from jaxbandit.fast import computed_once, exponential, log
 from jaxbandit.policies import checks
 from jaxbandit.policies.forgetting import Discounted
+from jaxbandit.policies.imed_mc_on_demand import OnDemand, begun, compared, cycles
 from jaxbandit.policies.leaders import leaders, least_index, no_leaders
 from jaxbandit.policies.memory import ChainMemory, Forgets, Transitions, no_transitions
 
@@ -45,7 +46,8 @@ class IMEDMC:
 
     With M plays a round the M - 1 arms whose likeliest chains have the largest means are played, and the rule above
     chooses one of the others. For two states J is exact up to rounding. For more it is found by a search, which for
-    three states without a class is off by more than 0.1 max(1, J) for 2 in 1,000 of the counts met in play.
+    three states without a class is off by more than 0.1 max(1, J) for 2 in 1,000 of the counts met in play. Then J is
+    computed only for arms whose turn it could be: as J grows with m, an arm that is out with a smaller m is out.
 
     Source: our own, after Honda and Takemura 2015 (IMED) and Burnetas and Katehakis 1997 (the likelihood of chains).
     Cycles are counted where IMED counts plays, because a slow arm's plays say less than their number.
@@ -76,20 +78,24 @@ class IMEDMC:
                 f"{task.reward.shape[1]}; give a Window, whose counts are whole"
             )
 
-    def init(self, reward: Array) -> Chains | Classes | Forgetting:
+    def init(self, reward: Array) -> State:
         state = no_transitions(reward)
         if self.memory is not None:
             known = None if self._all_chains() else self._likeliest(state.counts, state.reward)
             return Forgetting(no_transitions(reward, self.memory), no_leaders(reward), known)
         chains = Chains(*state, no_leaders(reward))
+        if reward.shape[1] > 2:
+            return begun(state, no_leaders(reward), self._gap(state.counts))
         if self._all_chains():
             return chains
         # as in `_likeliest`; XLA would move a number that depends on no count through every operation there, one a pass
         gap = jnp.full(reward.shape[:1], 1.0 if self.gap is None else self.gap, float)
         return Classes(*chains, likeliest_chain(state.counts, state.reward, gap), gap)
 
-    def scores(self, key: Array, state: Chains | Classes | Forgetting, t: Array) -> Array:
+    def scores(self, key: Array, state: State, t: Array) -> Array:
         known: Sequence[Any]
+        if isinstance(state, OnDemand):
+            return least_index(state.lower, total(total(state.seen.counts)), state.leads)
         if isinstance(state, Forgetting):
             counts, reward, leads, known = state.seen.counts, state.seen.reward, state.leads, state.known or ()
         else:
@@ -109,9 +115,11 @@ class IMEDMC:
         index = ratio + log(1 + cycles(counts, reward, chain.mean).astype(float))
         return least_index(index, plays, leads)
 
-    def update(self, state: Chains | Classes | Forgetting, feedback: Feedback) -> Chains | Classes | Forgetting:
+    def update(self, state: State, feedback: Feedback) -> State:
         if isinstance(state, Forgetting):
             return self._forgotten(state, feedback)
+        if isinstance(state, OnDemand):
+            return compared(state, feedback, self._gap(state.seen.counted(feedback).counts[feedback.arms]))
         seen = Transitions(*state[:3]).counted(feedback)
         kept: tuple[Any, ...] = ()
         if isinstance(state, Classes):
@@ -140,12 +148,19 @@ class IMEDMC:
 
     def _likeliest(self, counts: Array, reward: Array) -> tuple[LikeliestChain, Array]:
         """The likeliest chain of each arm in its class, and the gap of that class."""
+        gap = self._gap(counts)
+        return likeliest_chain(counts, reward, gap), gap  # type: ignore[return-value]
+
+    def _gap(self, counts: Array) -> Array | None:
+        """The gaps of the arms' classes, from their transitions [K, S, S]; None for all chains."""
+        if self._all_chains():
+            return None
         plays = total(total(counts)).astype(float)
         if self.exponent is None:
-            gap = computed_once(self.gap + 0 * plays)  # one for each arm: with a single number XLA makes a slow program
-        else:
-            gap = computed_once(exponential(self.exponent * jnp.log(jnp.maximum(plays, 1)))[1])
-        return likeliest_chain(counts, reward, gap), gap
+            return computed_once(
+                self.gap + 0 * plays
+            )  # one for each arm: with a single number XLA makes a slow program
+        return computed_once(exponential(self.exponent * jnp.log(jnp.maximum(plays, 1)))[1])
 
 
 class Chains(NamedTuple):
@@ -176,31 +191,4 @@ class Forgetting(NamedTuple):
     known: tuple[LikeliestChain, Array] | None  # with an exponent or a gap: as the last fields of `Classes`
 
 
-def cycles(counts: Array, reward: Array, mean: Array) -> Array:
-    """How often an arm went from states that pay less than its mean to the others, or back if that is less: [K].
-
-    For two states this is min(n01, n10). The states that pay least always count as below the mean and those that pay
-    most as not below it, wherever rounding puts the mean, so that the number grows with every tour of all states. For
-    an arm that always pays the same, plays are counted, because it has no two kinds of states.
-
-    Args:
-      counts: [K, S, S] int32.
-      reward: [K, S].
-      mean: [K].
-
-    >>> cycles(jnp.array([[[0, 2, 1], [3, 0, 0], [0, 1, 5]]]), jnp.array([[0.0, 0.5, 1.0]]), jnp.array([0.7])).tolist()
-    [1]
-    >>> cycles(jnp.array([[[0, 2, 1], [3, 0, 0], [0, 1, 5]]]), jnp.array([[0.4, 0.4, 0.4]]), jnp.array([0.4])).tolist()
-    [12]
-    """
-    low, high = reward[:, 0], reward[:, 0]
-    for s in range(1, reward.shape[1]):
-        low, high = jnp.minimum(low, reward[:, s]), jnp.maximum(high, reward[:, s])
-    if counts.shape[1] == 2:
-        moved = jnp.minimum(counts[:, 0, 1], counts[:, 1, 0])
-    else:
-        poor = (reward < jnp.minimum(mean, high)[:, None]) | (reward == low[:, None])
-        out = total(total(jnp.where(poor[:, :, None] & ~poor[:, None, :], counts, 0)))
-        back = total(total(jnp.where(~poor[:, :, None] & poor[:, None, :], counts, 0)))
-        moved = jnp.minimum(out, back)
-    return jnp.where(low == high, total(total(counts)), moved)
+State = Chains | Classes | Forgetting | OnDemand

@@ -11,6 +11,7 @@ from jaxbandit.confidence.chain.likelihood import (
     likeliest_chain,
     ratio_to,
 )
+from jaxbandit.confidence.chain.many_states import spread_of_values
 
 __all__ = [
     "LikeliestChain",
@@ -19,4 +20,5 @@ __all__ = [
     "chain_mean_upper",
     "likeliest_chain",
     "ratio_to",
+    "spread_of_values",
 ]

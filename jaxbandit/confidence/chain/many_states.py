@@ -25,7 +25,7 @@ from jax import Array
 from jaxbandit.base import total
 from jaxbandit.confidence.chain.interior_point import TINY
 from jaxbandit.confidence.chain.multistart import STEPS_OF_THREE, class_likeliest, least
-from jaxbandit.confidence.row.arithmetic import alone, dot, each, largest, row_of, sum_of
+from jaxbandit.confidence.row.arithmetic import alone, array_of, dot, each, largest, row_of, sum_of
 from jaxbandit.confidence.row.stationary_mean import excursions
 from jaxbandit.fast import larger, smaller
 
@@ -147,3 +147,27 @@ def estimated_mean(counts: Array, reward: Array) -> Array:
     mean = jnp.where(ends, alone(row, largest(means)), alone(row, dot(taken, means) / sum_of(taken)))
     stays = total(jnp.where(eye, counts, 0)) == left
     return larger(mean, alone(row, largest(row_of(jnp.where(stays, reward, -1)))))
+
+
+def spread_of_values(counts: Array, reward: Array) -> Array:
+    """The range [...] of the relative values h of the chain with the rows p_s; inf where a state was never left.
+
+    A cycle from the last state, whose h is 0, that begins with a step to state b, takes n plays and collects R in them
+    has R - n m = r_b - m + h_b, m the chain's mean.
+
+    >>> counts = jnp.array([[30, 10, 5], [10, 20, 10], [5, 10, 15]])
+    >>> from jaxbandit import chains
+    >>> values = chains.relative_values(counts / counts.sum(1, keepdims=True), [0.0, 0.5, 1.0])
+    >>> found = spread_of_values(counts, jnp.array([0.0, 0.5, 1.0]))
+    >>> bool(abs(found - (values.max() - values.min())) < 1e-6)
+    True
+    """
+    left, states = total(counts), counts.shape[-1]
+    p = counts.astype(float) / jnp.maximum(left, 1)[..., None].astype(float)
+    home = jnp.full(left.shape[:-1], states - 1)
+    row, means, lengths = (array_of(each) for each in excursions(p, reward, home, jnp.zeros(home.shape))[:3])
+    taken = row * lengths
+    mean = (total(taken * means) / total(taken))[..., None]
+    values = (means - mean) * lengths / lengths[..., -1:]
+    spread = jnp.max(values, -1) - jnp.min(values, -1)
+    return jnp.where(jnp.min(left, -1) > 0, spread, jnp.inf)

@@ -1,0 +1,118 @@
+"""A dear function computed only for those entries of a batch that ask for it."""
+
+from __future__ import annotations
+
+from collections.abc import Callable
+from typing import Any
+
+import jax
+import jax.numpy as jnp
+from jax import Array
+from jax.custom_batching import custom_vmap
+
+from jaxbandit.fast.batching import over_runs
+from jaxbandit.fast.comparisons import computed_once
+from jaxbandit.fast.switch import PLAIN
+
+TOGETHER = 32  # entries that are computed at a time
+
+
+def where_needed(needed: Array, function: Callable[..., Any], arguments: Any, otherwise: Any) -> Any:
+    """`function` for each entry of one run whose flag is set; for an entry without a flag that, or `otherwise`.
+
+    In a batch of runs (`over_runs`) the entries with a flag are collected, computed a few at a time and put back, so
+    that a round in which nobody asks costs little more than the flags. What is computed for an entry does not
+    depend on the others. The plain form is `jax.vmap(function)(*arguments)`: the flags say where that may be left out.
+
+    Args:
+      needed: [N] bool.
+      function: of pytrees of arrays of one entry, to a pytree of arrays; it takes all traced values as arguments.
+      arguments: a tuple of pytrees whose leaves have the entries as their first axis, [N, ...].
+      otherwise: a pytree like the one that the function returns, leaves [N, ...].
+
+    >>> where_needed(jnp.array([True, True]), jnp.sqrt, (jnp.array([4.0, 9.0]),), jnp.array([7.0, 8.0])).tolist()
+    [2.0, 3.0]
+    """
+    every = jax.vmap(function)
+    if PLAIN:
+        return every(*arguments)
+    asked = custom_vmap(lambda needed, arguments, otherwise: every(*arguments))
+
+    @asked.def_vmap
+    def of_all(size: int, has: Any, needed: Array, arguments: Any, otherwise: Any) -> Any:
+        axes = jax.tree.map(lambda there: 0 if there else None, has[1])
+        found = jax.vmap(every, in_axes=tuple(axes), axis_size=size)(*arguments)
+        return found, jax.tree.map(lambda leaf: True, found)
+
+    leaves, structure = jax.tree.flatten((needed, arguments, otherwise))
+
+    def runs_last(given: list[Array]) -> list[Array]:
+        """For `over_runs`: the same, of leaves with the runs as their last axis; constants stand before them."""
+        return jax.tree.leaves(_collected(function, *jax.tree.unflatten(structure, given[-len(leaves) :])))
+
+    of_all.runs_last = runs_last  # type: ignore[attr-defined]
+    return asked(needed, arguments, otherwise)
+
+
+def _collected(function: Callable[..., Any], needed: Array, arguments: Any, otherwise: Any) -> Any:
+    """`where_needed` for many runs: flags [N, R], leaves [N, ..., R].
+
+    Runs stand in rows of `TOGETHER` lanes. Each turn takes from every lane the first entry that still has a flag. There
+    is no sum over all flags, no sort and no scatter, because XLA would cut the program into pieces at them.
+    """
+    entries, runs = needed.shape
+    lanes = min(TOGETHER, runs)
+    across = -(-runs // lanes)  # rows of lanes for each entry
+    rows = entries * across
+
+    def in_rows(leaf: Array) -> Array:
+        """[N, ..., R] to [N, ..., across, lanes]."""
+        full = jnp.pad(leaf, [(0, 0)] * (leaf.ndim - 1) + [(0, across * lanes - runs)])
+        return full.reshape(*leaf.shape[:-1], across, lanes)
+
+    numbers = jnp.arange(rows, dtype=jnp.int32).reshape(entries, across)[..., None]
+    lane = jnp.arange(lanes, dtype=jnp.int32)
+    each = over_runs(function)
+
+    def first_of(left: Array) -> Array:
+        """The row of each lane's first flag [lanes]; `rows` where there is none."""
+        flat = left.reshape(rows, lanes)
+
+        def look(n: Array, found: Array) -> Array:
+            back = rows - 1 - n
+            return jnp.where(jax.lax.dynamic_index_in_dim(flat, back, keepdims=False), back, found)
+
+        found: Array = jax.lax.fori_loop(0, rows, look, jnp.full(lanes, rows, jnp.int32))
+        return found
+
+    def goes_on(loop: tuple[Array, Array, Any]) -> Array:
+        first = loop[1]
+        some = first[0] < rows
+        for n in range(1, lanes):
+            some = some | (first[n] < rows)
+        return some
+
+    def turn(loop: tuple[Array, Array, Any]) -> tuple[Array, Array, Any]:
+        left, first, found = loop
+        place = jnp.minimum(first, rows - 1)
+        entry, run = place // across, jnp.minimum(place % across * lanes + lane, runs - 1)
+        chosen = jax.tree.map(lambda leaf: _taken(leaf, entry, run), arguments)
+        here = numbers == first[None, None]
+
+        def put(old: Array, new: Array) -> Array:
+            where = here.reshape(entries, *[1] * (old.ndim - 3), across, lanes)
+            return jnp.where(where, new[None, ..., None, :], old)
+
+        found = jax.tree.map(put, found, each(*chosen))
+        left = left & ~here
+        return left, first_of(left), found
+
+    flags = in_rows(needed)
+    found = jax.lax.while_loop(goes_on, turn, (flags, first_of(flags), jax.tree.map(in_rows, otherwise)))[2]
+    return jax.tree.map(lambda leaf: leaf.reshape(*leaf.shape[:-2], across * lanes)[..., :runs], found)
+
+
+def _taken(leaf: Array, entry: Array, run: Array) -> Array:
+    """leaf[entry, ..., run] of a leaf [N, ..., R], with the lanes as the last axis; read once, whoever uses it."""
+    found = jnp.moveaxis(leaf[entry, ..., run], 0, -1)
+    return found if found.dtype == bool else computed_once(found)
