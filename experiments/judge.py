@@ -31,7 +31,9 @@ from jaxbandit import Policy
 
 def cases(policies: dict[str, Policy], asked: Settings) -> tuple[Cases, dict[str, dict[str, str]]]:
     """The named problems as cases, and of each policy those that it does not play."""
-    return atlas_card.cases(atlas_card.named_problems(asked.horizon), policies, asked.horizon, asked.runs, asked.key(ATLAS))
+    return atlas_card.cases(
+        atlas_card.named_problems(asked.horizon), policies, asked.horizon, asked.runs, asked.key(ATLAS)
+    )
 
 
 def tabulate(found: Judgement) -> Tables:

@@ -68,8 +68,18 @@ def test_an_entry_does_not_depend_on_its_neighbours():
 
 def test_nothing_is_computed_where_nobody_asks():
     """The loop makes as many turns as the lane with most flags has; each turn calls the function once for all lanes."""
-    asked = jnp.zeros((3, 64), bool).at[1, 5].set(True).at[2, 5].set(True).at[0, 21].set(True).at[0, 6].set(True)
-    for flags, turns in ((asked, 3), (asked & False, 0)):  # runs 5 and 21 share a lane
+    asked = (
+        jnp.zeros((3, 64), bool)
+        .at[1, 5]
+        .set(True)
+        .at[2, 5]
+        .set(True)
+        .at[0, 5 + on_demand.TOGETHER]
+        .set(True)
+        .at[0, 6]
+        .set(True)
+    )
+    for flags, turns in ((asked, 3), (asked & False, 0)):  # runs 5 and 5 + TOGETHER share a lane
         calls = []
 
         def counted(value, calls=calls):
