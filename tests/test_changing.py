@@ -136,11 +136,13 @@ def test_chains_move_by_the_matrices_of_the_round(restless):
         shown[arm] = states[arm]
 
 
+@pytest.mark.slow_cases("piecewise", "rested", "restless")
 @pytest.mark.parametrize("kind", KINDS)
 def test_contract(kind):
     check_environment(KINDS[kind], settle=512, plays=32)
 
 
+@pytest.mark.slow
 def test_contract_of_the_lower_bound():
     check_environment(lower_bound_instance(1024, 3), settle=512, plays=32)
 

@@ -397,6 +397,7 @@ def index(kind, divergence, mean, plays, t, best):
     return upper(divergence, mean, math.log(1 + t * math.log(t) ** 2) / plays)
 
 
+@pytest.mark.release_cases("poisson-*-UCB1", "poisson-*-MOSS", "exponential-*-UCB1", "exponential-*-MOSS")
 @pytest.mark.parametrize("kind", ["UCB1", "MOSS", "KLUCB", "IMED"])
 @pytest.mark.parametrize(
     ("name", "divergence"),

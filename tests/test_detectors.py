@@ -327,7 +327,7 @@ def test_known_breaks_restart_all_arms():
     assert states[-1].restarted.tolist() == [5, 5, 5]
 
 
-@pytest.mark.slow
+@pytest.mark.release
 def test_regret_where_means_jump_four_times():
     """Besson's first problem, 5,000 rounds, 300 runs: within 12 % of an independent scalar loop of 200 runs.
 

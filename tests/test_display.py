@@ -34,6 +34,7 @@ def test_one_line(result):
     assert "1,200 runs, 50 of 200 rounds" in repr(replace(result, rounds=50))
 
 
+@pytest.mark.slow
 def test_print_shows_final_regret():
     """A line for each variant: mean and standard error by NumPy alone."""
     policies = {"TV": [TVKLUCB(scale=0.5), TVKLUCB(scale=2.0)], "Uniform": Uniform()}

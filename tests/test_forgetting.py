@@ -335,6 +335,7 @@ def test_the_regret_of_a_scalar_loop():
     assert abs(regret.mean() - 117.60) < 5 * error
 
 
+@pytest.mark.slow
 def test_discounted_thompson_draws_from_discounted_counts():
     """Exact binomial test at 1e-9 of 20,000 choices between Beta(1 + .49 + 1, 1) and Beta(1, 1 + .7), by quadrature."""
     policy = DiscountedThompson(0.7)
@@ -373,7 +374,7 @@ def test_contract_with_more_states():
     check_policy(ALL["ThompsonMC"](memory=Window(7)), states=12)
 
 
-@pytest.mark.slow
+@pytest.mark.release
 def test_contract_without_a_table():
     for policy in (DiscountedUCB(0.9), SlidingWindowUCB(5), KLUCB(memory=Window(5)), Thompson(memory=Discounted(0.5))):
         check_policy(policy, uniform([0.0, 0.1, 0.2], [1.0, 0.5, 0.9]))

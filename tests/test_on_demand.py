@@ -170,6 +170,10 @@ def test_spread_of_relative_values(states):
 
 def test_a_policy_has_the_state_of_its_arms():
     paid = jnp.array([[0.0, 0.5, 1.0]] * 2)
-    assert isinstance(IMEDMC().init(paid), OnDemand) and isinstance(IMEDMC(gap=0.5).init(paid), OnDemand)
-    assert not isinstance(IMEDMC().init(paid[:, :2]), OnDemand)
-    assert isinstance(IMEDMC().init(paid).seen, Transitions)
+
+    def state(policy, reward):
+        return jax.eval_shape(policy.init, reward)
+
+    assert isinstance(state(IMEDMC(), paid), OnDemand) and isinstance(state(IMEDMC(gap=0.5), paid), OnDemand)
+    assert not isinstance(state(IMEDMC(), paid[:, :2]), OnDemand)
+    assert isinstance(state(IMEDMC(), paid).seen, Transitions)

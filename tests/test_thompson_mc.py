@@ -137,6 +137,7 @@ def exact_log_odds(logs, reward):
         return float(mp.log(gained) - mp.log(mp.fsum(law[s] * (1 - float(reward[s])) for s in range(states))))
 
 
+@pytest.mark.slow_cases("5")
 @pytest.mark.parametrize("states", [2, 3, 5])
 def test_slow_chains_keep_their_digits(states):
     """Against 120 digits from the same gamma draws: chains that leave a state once in ten million plays or far less."""
