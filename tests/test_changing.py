@@ -136,7 +136,8 @@ def test_chains_move_by_the_matrices_of_the_round(restless):
         shown[arm] = states[arm]
 
 
-@pytest.mark.slow_cases("piecewise", "rested", "restless")
+@pytest.mark.release_cases("rested")
+@pytest.mark.slow_cases("piecewise", "restless")
 @pytest.mark.parametrize("kind", KINDS)
 def test_contract(kind):
     check_environment(KINDS[kind], settle=512, plays=32)

@@ -348,7 +348,8 @@ def test_regret_where_means_jump_four_times():
     assert lost["known"] < 0.5 * lost["CUSUM"]
 
 
-@pytest.mark.slow_cases("GLR", "GLR-all", "MUCB", "KnownBreaks")
+@pytest.mark.release_cases("GLR-all", "MUCB", "KnownBreaks")
+@pytest.mark.slow_cases("GLR")
 @pytest.mark.parametrize(
     "policy",
     [

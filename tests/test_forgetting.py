@@ -259,7 +259,8 @@ def test_the_test_for_chains_knows_the_rounds_remembered():
         assert policy.markovian(state, jnp.int32(17)).tolist() == [False, False]  # 0.5
 
 
-@pytest.mark.slow_cases("EmpiricalKLUCB", "IMEDMC", "JointKLUCB", "KLUCBMC", "ThompsonMC")
+@pytest.mark.release_cases("EmpiricalKLUCB", "JointKLUCB", "KLUCBMC", "ThompsonMC")
+@pytest.mark.slow_cases("IMEDMC")
 @pytest.mark.parametrize(
     "name",
     "UCB1 UCBSM MOSS KLUCB RoundRobinKLUCB IMED Thompson "

@@ -110,12 +110,13 @@ class FullIndex:
         return state.counted(feedback)
 
 
+@pytest.mark.release_cases("scenario-4")
 @pytest.mark.slow
 @pytest.mark.parametrize("name", ["scenario 3", "scenario 4"])
 def test_the_arms_are_those_of_the_full_index(name):
     """All but at most one run in a hundred, in which the search is out of order by its own error."""
     policies = {"on demand": IMEDMC(), "full": FullIndex()}
-    result = simulate(atlas[name].arms, policies, runs=200, horizon=1000, times=[100, 1000])
+    result = simulate(atlas[name].arms, policies, runs=128, horizon=500, times=[100, 500])
     same = (result.visits["on demand"] == result.visits["full"]).all((0, 1, 3, 4, 5))
     assert same.mean() >= 0.99
     difference = metrics.paired_difference(result, "on demand", "full")
@@ -142,9 +143,8 @@ def test_what_is_kept_bounds_the_index():
     reward = jnp.broadcast_to(jnp.asarray(arms.reward, float), counts.shape[:-1])
     full = jax.jit(lambda n, m: ratio_to(likeliest_chain(n, reward), n, reward, m, quick=True))
     best = mean.max(1, keepdims=True)
-    index = np.asarray(full(counts, np.broadcast_to(best, mean.shape))) + np.log1p(
-        np.stack([cycles(jnp.asarray(n), reward[0], jnp.asarray(m)) for n, m in zip(counts, mean)])
-    )
+    moved = jax.vmap(lambda n, m: cycles(n, reward[0], m))(jnp.asarray(counts), jnp.asarray(mean, float))
+    index = np.asarray(full(counts, np.broadcast_to(best, mean.shape))) + np.log1p(np.asarray(moved))
     # the search itself is off by more than a tenth for 2 in 1,000 of the counts met in play
     assert (lower > index * (1 + 1e-3) + 1e-3).mean() < 0.003
     played = np.take_along_axis(index, lower.argmin(1)[:, None], 1)[:, 0]
