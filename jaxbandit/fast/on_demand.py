@@ -14,7 +14,7 @@ from jaxbandit.fast.batching import over_runs
 from jaxbandit.fast.comparisons import computed_once
 from jaxbandit.fast.switch import PLAIN
 
-TOGETHER = 32  # entries that are computed at a time
+TOGETHER = 16  # entries that are computed at a time
 
 
 def where_needed(needed: Array, function: Callable[..., Any], arguments: Any, otherwise: Any) -> Any:

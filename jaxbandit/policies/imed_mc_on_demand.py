@@ -87,15 +87,11 @@ def _index_of(
     counts: Array, reward: Array, chain: LikeliestChain, gap: Array | None, fixed: Array, best: Array, least: Array
 ) -> tuple[Array, Array, Array]:
     """m', J(m') and the index of one arm."""
-    one = jax.tree.map(lambda part: part[None], chain)
-
-    def ratio(m: Array) -> Array:
-        return ratio_to(one, counts[None], reward[None], m[None], None if gap is None else gap[None], quick=True)[0]
 
     def once(n: Array, kept: tuple[Array, Array, Array]) -> tuple[Array, Array, Array]:
         """First J(best), then, for an arm that is out, J(m') of a smaller m'; a loop compiles the search only once."""
         at, _, index = kept
-        found = ratio(at)
+        found = ratio_to(chain, counts, reward, at, gap, quick=True)
         index = jnp.where(n == 0, found + fixed, index)
         margin = index - least
         # J is nearly a square of the distance from the arm's own mean, so that its slope is about 2 J / distance
@@ -121,8 +117,7 @@ def _likeliest(counts: Array, reward: Array, gap: Array | None) -> tuple[Array, 
     outside = ~(gap * spread_of_values(counts, reward) <= INSIDE * span)
 
     def search(counts: Array, reward: Array, gap: Array) -> tuple[Array, Array]:
-        mean, shortfall = likeliest_chain(counts[None], reward[None], gap[None])
-        return mean[0], shortfall[0]  # type: ignore[return-value]
+        return likeliest_chain(counts, reward, gap)  # type: ignore[return-value]
 
     found: tuple[Array, Array] = where_needed(outside, search, (counts, reward, gap), (mean, nothing))
     return found
