@@ -13,7 +13,7 @@ from numpy.typing import ArrayLike
 from jaxbandit import chains, draws
 from jaxbandit.arguments import finite, integer, number
 from jaxbandit.base import Feedback, Pairing, Problem, Task, pytree
-from jaxbandit.environments.segments import LONGEST, Segments, row, segments, starts_of, told
+from jaxbandit.environments.segments import LONGEST, Segments, check_horizon, row, segments, starts_of, told
 from jaxbandit.sums import TwoFloats, WholeSum, in_units, nothing
 
 
@@ -89,7 +89,7 @@ class ChangingArms:
 
     def validate(self, task: Task) -> None:
         """Refuse another horizon than the one that the arms were made for, and several plays of a table's arms."""
-        self.segments.validate(task)
+        check_horizon(task, self.segments.horizon)
         if self.least is not None and task.plays > 1:
             raise ValueError(f"plays: {task.plays}; a table of rewards is for one play a round")
 
@@ -189,7 +189,7 @@ def rewards_table(rewards: ArrayLike) -> ChangingArms:
     of the arms played. Such a regret may be negative. The dynamic regret is recorded, too.
 
     Args:
-      rewards: [n, K], K >= 2, in [0, 1], for n rounds; 24 K + 8 bytes a round are kept.
+      rewards: [n, K], K >= 2, in [0, 1], for n rounds; 16 K + 8 bytes a round are kept.
 
     Raises:
       ValueError: the argument and what is wrong with it; from `simulate`, if it is asked for another horizon than n.

@@ -21,7 +21,7 @@ from jaxbandit.environments.markov_arms import (
     recurrent,
     rewards_of,
 )
-from jaxbandit.environments.segments import Segments, row, segments, starts_of, told
+from jaxbandit.environments.segments import Segments, check_horizon, row, segments, starts_of, told
 from jaxbandit.fast import look_up_each
 from jaxbandit.sums import TwoFloats, WholeSum, in_units, nothing
 
@@ -89,7 +89,7 @@ class ChangingMarkovArms:
 
     def validate(self, task: Task) -> None:
         """Refuse another horizon than the one that the arms were made for."""
-        self.segments.validate(task)
+        check_horizon(task, self.segments.horizon)
 
     def numbers(self) -> dict[str, float | list[int]]:
         """What a result tells of the arms."""

@@ -87,14 +87,6 @@ class Segments:
         """The sum over all changes of the largest change of a mean, which is what is spent of a variation budget."""
         return float(np.abs(np.diff(np.asarray(self.means), axis=0)).max(1).sum())
 
-    def validate(self, task: Task) -> None:
-        """Refuse a task with another horizon, or with so many plays a round that losses do not fit.
-
-        Raises:
-          ValueError: what the task has.
-        """
-        check_horizon(task, self.horizon)
-
 
 def check_horizon(task: Task, horizon: int | Array | None) -> None:
     """Refuse a task with another horizon than the one that arms were made for, or with too many plays a round.
