@@ -5,6 +5,7 @@ from __future__ import annotations
 from typing import Any
 
 import numpy as np
+from matplotlib.ticker import MaxNLocator
 
 from experiments.change.policies import of_chains
 from experiments.reports.pictures import Pictures, frameless, panels
@@ -17,7 +18,7 @@ KINDS = {
     "": "nothing is forgotten",
     ", discount": "a discount",
     ", window": "a window",
-    ", long window": "four times as long",
+    ", long window": "one four times as long",
 }
 
 
@@ -54,5 +55,6 @@ def draw(results: dict[str, Result]) -> Pictures:
             ax.set_title(f"{NAMES[name]} arms, {KINDS[kind]}", fontsize="medium")
             ax.set_ylabel("dynamic regret" if ax is of_name[0] else "")
             ax.set_xlabel("round t" if result is [*results.values()][-1] else "")
+            ax.xaxis.set_major_locator(MaxNLocator(4))
             frameless(ax)
     yield "chains", figure

@@ -76,8 +76,5 @@ def of_chains(horizon: int, changes: float) -> dict[str, Policy]:
         ", window": Window(length),
         ", long window": Window(min(4 * length, horizon)),
     }
-    return {
-        **{f"TV-KL-UCB{name}": TVKLUCB(memory=memory) for name, memory in memories.items()},
-        **{f"KL-UCB{name}": KLUCB(memory=memory) for name, memory in memories.items()},
-        **{f"IMED-MC{name}": IMEDMC(memory=memory) for name, memory in memories.items()},
-    }
+    kinds = {"TV-KL-UCB": TVKLUCB, "KL-UCB": KLUCB, "IMED-MC": IMEDMC}  # those of a panel follow each other in colour
+    return {f"{label}{name}": kind(memory=memory) for name, memory in memories.items() for label, kind in kinds.items()}
