@@ -177,14 +177,16 @@ class Environment(Protocol):
 class Policy(Protocol):
     """What `simulate` needs of a policy; `testing.check_policy` checks it.
 
-    `init`, `scores` and `update` are written for one run and traced by JAX. Three methods are optional:
-    `validate(task)` is called on the host before anything is compiled, and raises ValueError for a field that is out
-    of range or a `Task` that the policy is not for: this is the one place that says which arms, rewards, plays and
-    horizons it is for (`policies.checks` has the library's). `probabilities(state, t)`, traced, [K]: with what
-    probability a policy that chooses by chance plays each arm in round t; where feedback comes late, `update` finds
-    that of the play in `Feedback.chances`. `reordered(order)`, traced, returns the policy for arms that stand in
-    another order, where place i holds the arm `order[i]`, [K] int32: only a policy with a field of one number an arm
-    needs it, for `simulate(shuffle=True)`.
+    `init`, `scores` and `update` are written for one run and traced by JAX. Four methods are optional: `validate(task)`
+    is called on the host before anything is compiled, and raises ValueError for a field that is out of range or a
+    `Task` that the policy is not for: this is the one place that says which arms, rewards, plays and horizons it is for
+    (`policies.checks` has the library's). `probabilities(state, t)`, traced, [K]: with what probability a policy that
+    chooses by chance plays each arm in round t; where feedback comes late, `update` finds that of the play in
+    `Feedback.chances`. `scores_and_state(key, state, t)`, traced: the scores of round t, and the state that goes on to
+    `update`; `simulate` calls it in the place of `scores`, which is its first part, so that a policy can keep what it
+    works out for a round, as the plan of an episode that begins. `reordered(order)`, traced, returns the policy for
+    arms that stand in another order, where place i holds the arm `order[i]`, [K] int32: only a policy with a field of
+    one number an arm needs it, for `simulate(shuffle=True)`.
 
     A policy without `validate` plays rested, restless and independent arms. Where rewards have no finite table, `init`
     is given an array [K, 0], and a policy whose state keeps an array with no entries is refused: it tells rewards apart
@@ -250,6 +252,14 @@ def pays(environment: Any) -> Pays:
     """What the environment declares, or "after" (see `Environment`)."""
     declared: Pays = getattr(environment, "pays", "after")
     return declared
+
+
+def scores_and_state(policy: Policy, key: jax.Array, state: State, t: jax.Array) -> tuple[jax.Array, State]:
+    """The scores of round t, and the state that goes on to `update` (see `Policy`)."""
+    if hasattr(policy, "scores_and_state"):
+        found: tuple[jax.Array, State] = policy.scores_and_state(key, state, t)
+        return found
+    return policy.scores(key, state, t), state
 
 
 def reward_table(environment: Any) -> Any:

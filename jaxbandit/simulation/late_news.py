@@ -9,7 +9,7 @@ import jax.numpy as jnp
 from jax import Array
 
 from jaxbandit.arguments import integer
-from jaxbandit.base import Feedback, Policy, State, pytree, static
+from jaxbandit.base import Feedback, Policy, State, pytree, scores_and_state, static
 
 Shapes = tuple[tuple[str, Any], ...]  # name and shape of what a round shows, but the round itself
 
@@ -48,7 +48,12 @@ class LateNews:
 
     def scores(self, key: Array, state: Waiting, t: Array) -> Array:
         """The policy's own, of what it has heard so far."""
-        return self.policy.scores(key, state.known, t)
+        return self.scores_and_state(key, state, t)[0]
+
+    def scores_and_state(self, key: Array, state: Waiting, t: Array) -> tuple[Array, Waiting]:
+        """The same, and what the policy keeps of them."""
+        scores, known = scores_and_state(self.policy, key, state.known, t)
+        return scores, state._replace(known=known)
 
     def update(self, state: Waiting, feedback: Feedback) -> Waiting:
         """Keep the feedback, and let the policy hear what is due after this round."""
