@@ -2,7 +2,6 @@
 
 from __future__ import annotations
 
-from functools import reduce
 from typing import Literal
 
 import jax
@@ -132,15 +131,30 @@ def farthest(rows: ArrayLike, distance: Distance = "total_variation") -> Array:
     if states <= 3:
         pairs = [(a, b) for a in range(states) for b in range(states) if a < b or (a > b and both)]
         return jnp.max(jnp.stack([between(rows[..., a, :], rows[..., b, :]) for a, b in pairs]), axis=0)
+    return farthest_pair(rows, distance)[0]
+
+
+def farthest_pair(rows: Array, distance: Distance) -> tuple[Array, Array, Array]:
+    """The largest distance between any two of S > 1 rows [..., S, S], and the two rows [...] int32 that have it."""
+    states, between = rows.shape[-1], DISTANCES[distance]
+    both = distance == "kl"  # the other distances are symmetric
     circle = jnp.concatenate([rows, rows], axis=-2)
 
-    def one(found: Array, places: Array) -> tuple[Array, None]:
+    def one(found: tuple[Array, Array], places: Array) -> tuple[tuple[Array, Array], None]:
         """The distance of each row to the one this many places further on, where larger."""
-        others = jax.lax.dynamic_slice_in_dim(circle, places, states, -2)
-        return jnp.maximum(found, between(rows, others)), None
+        most, at = found
+        other = between(rows, jax.lax.dynamic_slice_in_dim(circle, places, states, -2))
+        return (jnp.maximum(most, other), jnp.where(other > most, places, at)), None
 
-    found, _ = jax.lax.scan(one, jnp.zeros(rows.shape[:-1]), jnp.arange(1, states if both else states // 2 + 1))
-    return reduce(jnp.maximum, (found[..., a] for a in range(states)))
+    shape = rows.shape[:-1]
+    start = jnp.zeros(shape), jnp.ones(shape, jnp.int32)
+    (most, at), _ = jax.lax.scan(one, start, jnp.arange(1, states if both else states // 2 + 1, dtype=jnp.int32))
+    first, apart, largest = jnp.zeros(shape[:-1], jnp.int32), at[..., 0], most[..., 0]
+    for row in range(1, states):
+        more = most[..., row] > largest
+        first, apart = jnp.where(more, row, first), jnp.where(more, at[..., row], apart)
+        largest = jnp.maximum(largest, most[..., row])
+    return largest, first, (first + apart) % states
 
 
 @accepts(elapsed=Numbers("[...]", 0), exponent=Numbers("[...]", 0), scale=Numbers("[...]", 0))

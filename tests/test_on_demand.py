@@ -6,13 +6,14 @@ import numpy as np
 import pytest
 
 import jaxbandit
-from jaxbandit import IMEDMC, atlas, metrics, simulate
+from jaxbandit import IMEDMC, KLUCBMC, TVKLUCB, atlas, metrics, simulate
 from jaxbandit.base import total
 from jaxbandit.confidence.chain import likeliest_chain, ratio_to, spread_of_values
 from jaxbandit.fast import on_demand, over_runs, where_needed
 from jaxbandit.policies.imed_mc_on_demand import OnDemand, cycles
 from jaxbandit.policies.leaders import least_index
 from jaxbandit.policies.memory import Transitions, no_transitions
+from jaxbandit.policies.upper_on_demand import no_uppers
 
 ENTRIES = 5
 
@@ -86,7 +87,7 @@ def test_nothing_is_computed_where_nobody_asks():
             jax.debug.callback(lambda: calls.append(1))
             return value
 
-        on_demand._collected(counted, flags, (jnp.ones((3, 64)),), jnp.zeros((3, 64)))
+        on_demand._collected(counted, on_demand.TOGETHER, flags, (jnp.ones((3, 64)),), jnp.zeros((3, 64)))
         jax.effects_barrier()
         assert len(calls) in (turns, turns * on_demand.TOGETHER)
 
@@ -177,3 +178,69 @@ def test_a_policy_has_the_state_of_its_arms():
     assert isinstance(state(IMEDMC(), paid), OnDemand) and isinstance(state(IMEDMC(gap=0.5), paid), OnDemand)
     assert not isinstance(state(IMEDMC(), paid[:, :2]), OnDemand)
     assert isinstance(state(IMEDMC(), paid).seen, Transitions)
+
+
+@jaxbandit.pytree
+class Anew:
+    """The policy, which forgets before every round what it knows of indices and distances, and computes all again."""
+
+    policy: object
+
+    def init(self, reward):
+        return self.policy.init(reward)
+
+    def scores(self, key, state, t):
+        return self.scores_and_state(key, state, t)[0]
+
+    def scores_and_state(self, key, state, t):
+        pair = state.pair
+        if pair is not None:
+            pair = pair._replace(distance=jnp.zeros_like(pair.most), most=jnp.full_like(pair.most, jnp.inf))
+        return self.policy.scores_and_state(key, state._replace(uppers=no_uppers(len(state.plays)), pair=pair), t)
+
+    def update(self, state, feedback):
+        return self.policy.update(state, feedback)
+
+
+FEW_ROUNDS = {
+    "TV-KL-UCB": TVKLUCB(),
+    "slow test": TVKLUCB(scale=0.4, distance="kl", clock="arm", samples="state"),
+    "KL-UCB-MC": KLUCBMC(exploration=1.0, samples="state"),
+}
+
+
+@pytest.mark.slow
+@pytest.mark.release_cases("two-plays", "delay")
+@pytest.mark.parametrize(
+    "late", [{}, {"plays": 2}, {"delay": 3}, {"batch": 4}], ids=["at-once", "two-plays", "delay", "batch"]
+)
+def test_upper_bounds_play_the_arms_of_the_full_index(late):
+    """To the last bit: with arms that tie, that hardly move, that pay most in all states but one, and i.i.d. ones."""
+    random = np.random.default_rng(0)
+    rows = random.dirichlet(np.ones(4), (6, 4))
+    rows[1], rows[3] = rows[0], rows[2, 0]
+    rows[4] = 0.999 * np.eye(4) + 0.001 / 4
+    reward = np.array([[0, 0.3, 0.7, 1.0]] * 5 + [[1, 1, 1, 0.9]])
+    policies = FEW_ROUNDS | {f"{name} anew": Anew(policy) for name, policy in FEW_ROUNDS.items()}
+    result = simulate(
+        jaxbandit.markov(rows, reward), policies, runs=64, horizon=1500, times=[30, 300, 1500], shuffle=True, **late
+    )
+    for name in FEW_ROUNDS:
+        np.testing.assert_array_equal(result.visits[name], result.visits[f"{name} anew"])
+
+
+@pytest.mark.slow
+def test_most_upper_bounds_are_not_computed():
+    """Of the arms that are not played fewer than one in a hundred is computed; what is kept is at least the index."""
+    arms = jaxbandit.markov(np.random.default_rng(1).dirichlet(np.ones(4), (5, 4)), [0, 0.3, 0.7, 1])
+    policy = TVKLUCB()
+    kept = {"radius": lambda arms, state, t: state.uppers.radius, "upper": lambda arms, state, t: state.uppers.upper}
+    record = kept | {
+        "full": lambda arms, state, t: policy.scores(None, state._replace(uppers=no_uppers(5)), t),
+        "last": lambda arms, state, t: state.uppers.last,
+    }
+    result = simulate(arms, {"p": policy}, runs=16, horizon=1200, times=range(1000, 1201), record=record)
+    radius, upper, full, last = (result.recorded[name]["p"][0, 0] for name in ("radius", "upper", "full", "last"))
+    others = np.arange(5) != last[..., None]  # the arm played after the round whose scores these are
+    assert ((radius[:, 1:] != radius[:, :-1]) & others[:, 1:] & others[:, :-1]).mean() < 0.01
+    assert (upper >= full - 1e-5)[others].all() and (upper > full + 1e-3)[others].mean() > 0.1

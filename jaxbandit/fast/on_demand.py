@@ -17,7 +17,9 @@ from jaxbandit.fast.switch import PLAIN
 TOGETHER = 16  # entries that are computed at a time
 
 
-def where_needed(needed: Array, function: Callable[..., Any], arguments: Any, otherwise: Any) -> Any:
+def where_needed(
+    needed: Array, function: Callable[..., Any], arguments: Any, otherwise: Any, together: int = TOGETHER
+) -> Any:
     """`function` for each entry of one run whose flag is set; for an entry without a flag that, or `otherwise`.
 
     In a batch of runs (`over_runs`) the entries with a flag are collected, computed a few at a time and put back, so
@@ -29,6 +31,8 @@ def where_needed(needed: Array, function: Callable[..., Any], arguments: Any, ot
       function: of pytrees of arrays of one entry, to a pytree of arrays; it takes all traced values as arguments.
       arguments: a tuple of pytrees whose leaves have the entries as their first axis, [N, ...].
       otherwise: a pytree like the one that the function returns, leaves [N, ...].
+      together: how many entries are computed at a time: more where an entry has many numbers of its own, because a
+        program for few of them is one that is written out.
 
     >>> where_needed(jnp.array([True, True]), jnp.sqrt, (jnp.array([4.0, 9.0]),), jnp.array([7.0, 8.0])).tolist()
     [2.0, 3.0]
@@ -48,20 +52,20 @@ def where_needed(needed: Array, function: Callable[..., Any], arguments: Any, ot
 
     def runs_last(given: list[Array]) -> list[Array]:
         """For `over_runs`: the same, of leaves with the runs as their last axis; constants stand before them."""
-        return jax.tree.leaves(_collected(function, *jax.tree.unflatten(structure, given[-len(leaves) :])))
+        return jax.tree.leaves(_collected(function, together, *jax.tree.unflatten(structure, given[-len(leaves) :])))
 
     of_all.runs_last = runs_last  # type: ignore[attr-defined]
     return asked(needed, arguments, otherwise)
 
 
-def _collected(function: Callable[..., Any], needed: Array, arguments: Any, otherwise: Any) -> Any:
+def _collected(function: Callable[..., Any], together: int, needed: Array, arguments: Any, otherwise: Any) -> Any:
     """`where_needed` for many runs: flags [N, R], leaves [N, ..., R].
 
-    Runs stand in rows of `TOGETHER` lanes. Each turn takes from every lane the first entry that still has a flag. There
+    Runs stand in rows of `together` lanes. Each turn takes from every lane the first entry that still has a flag. There
     is no sum over all flags, no sort and no scatter, because XLA would cut the program into pieces at them.
     """
     entries, runs = needed.shape
-    lanes = min(TOGETHER, runs)
+    lanes = min(together, runs)
     across = -(-runs // lanes)  # rows of lanes for each entry
     rows = entries * across
 
@@ -96,7 +100,10 @@ def _collected(function: Callable[..., Any], needed: Array, arguments: Any, othe
         left, first, found = loop
         place = jnp.minimum(first, rows - 1)
         entry, run = place // across, jnp.minimum(place % across * lanes + lane, runs - 1)
-        chosen = jax.tree.map(lambda leaf: _taken(leaf, entry, run), arguments)
+        if across == 1:
+            chosen = jax.tree.map(lambda leaf: _selected(leaf, entry), arguments)
+        else:
+            chosen = jax.tree.map(lambda leaf: _taken(leaf, entry, run), arguments)
         here = numbers == first[None, None]
 
         def put(old: Array, new: Array) -> Array:
@@ -115,4 +122,12 @@ def _collected(function: Callable[..., Any], needed: Array, arguments: Any, othe
 def _taken(leaf: Array, entry: Array, run: Array) -> Array:
     """leaf[entry, ..., run] of a leaf [N, ..., R], with the lanes as the last axis; read once, whoever uses it."""
     found = jnp.moveaxis(leaf[entry, ..., run], 0, -1)
+    return found if found.dtype == bool else computed_once(found)
+
+
+def _selected(leaf: Array, entry: Array) -> Array:
+    """leaf[entry, ..., run] of a leaf [N, ..., R] whose runs are the lanes: all entries are compared, not gathered."""
+    found = leaf[0]
+    for n in range(1, leaf.shape[0]):
+        found = jnp.where(jnp.broadcast_to(entry == n, found.shape), leaf[n], found)
     return found if found.dtype == bool else computed_once(found)

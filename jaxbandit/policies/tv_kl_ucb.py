@@ -2,30 +2,23 @@
 
 from __future__ import annotations
 
-from typing import Literal, NamedTuple, get_args
+from typing import Literal, get_args
 
-import jax
 import jax.numpy as jnp
 from jax import Array
 from jax.typing import ArrayLike
 
 from jaxbandit.base import Feedback, Task, pytree, static, total
 from jaxbandit.confidence import Solver, kl_bound
-from jaxbandit.confidence.row import MOST_LISTED, array_of, excursions, weighted_mean_max
-from jaxbandit.divergences import DISTANCES, Distance, farthest, threshold
+from jaxbandit.confidence.row import MOST_LISTED, excursions, weighted_mean_max
+from jaxbandit.divergences import Distance, farthest, threshold
 from jaxbandit.fast import computed_once
 from jaxbandit.policies import checks
+from jaxbandit.policies import tv_kl_ucb_many_states as many_states
 from jaxbandit.policies.exploration import Clock, level
-from jaxbandit.policies.memory import (
-    ChainMemory,
-    Forgets,
-    Transitions,
-    no_transitions,
-    positive,
-    remembered,
-    sample_mean,
-)
-from jaxbandit.policies.rows import estimates, left
+from jaxbandit.policies.memory import ChainMemory, Forgets, no_transitions, positive, remembered
+from jaxbandit.policies.rows import estimates
+from jaxbandit.policies.tv_kl_ucb_many_states import Summaries
 
 Samples = Literal["arm", "state"]
 
@@ -74,14 +67,21 @@ class KLUCBMC:
         checks.suits(self, task)
         _check(self, task)
 
-    def init(self, reward: Array) -> ChainMemory | Summaries:
-        return begun(self, reward)
+    def init(self, reward: Array) -> State:
+        if reward.shape[1] > MOST_LISTED:
+            return many_states.begun(reward, self.unvisited, None)
+        return no_transitions(reward, self.memory)
 
-    def scores(self, key: Array, state: ChainMemory | Summaries, t: Array) -> Array:
+    def scores(self, key: Array, state: State, t: Array) -> Array:
+        return self.scores_and_state(key, state, t)[0]
+
+    def scores_and_state(self, key: Array, state: State, t: Array) -> tuple[Array, State]:
         return transition_index(self, state, t, jnp.ones_like(state.states, bool))
 
-    def update(self, state: ChainMemory | Summaries, feedback: Feedback) -> ChainMemory | Summaries:
-        return counted(self, state, feedback)
+    def update(self, state: State, feedback: Feedback) -> State:
+        if isinstance(state, Summaries):
+            return many_states.counted(state, feedback, self.unvisited, None)
+        return state.counted(feedback)
 
 
 @pytree
@@ -141,85 +141,50 @@ class TVKLUCB:
         checks.number(self, "exponent", 0)
         checks.number(self, "scale", 0)
 
-    def init(self, reward: Array) -> ChainMemory | Summaries:
-        return begun(self, reward)
+    def init(self, reward: Array) -> State:
+        if reward.shape[1] > MOST_LISTED:
+            return many_states.begun(reward, self.unvisited, self.distance)
+        return no_transitions(reward, self.memory)
 
-    def markovian(self, state: ChainMemory | Summaries, t: Array) -> Array:
+    def markovian(self, state: State, t: Array) -> Array:
         """Which arms the policy takes for Markovian at round t, [K] bool."""
+        return self._judged(state, t)[0]
+
+    def _judged(self, state: State, t: Array) -> tuple[Array, State]:
+        """The same, and what is known now."""
         if isinstance(state, Summaries):
-            elapsed = state.plays if self.clock == "arm" else t - 1
-            return state.distance > threshold(elapsed, self.exponent, self.scale)  # type: ignore[operator]
+            elapsed = state.plays if self.clock == "arm" else jnp.asarray(t - 1)
+            limit = jnp.broadcast_to(threshold(elapsed, self.exponent, self.scale), state.plays.shape)
+            return many_states.judged(state, limit, self.unvisited, self.distance)
         elapsed = total(total(state.counts)) if self.clock == "arm" else jnp.asarray(remembered(self.memory, t - 1))
         rows = estimates(state.counts, self.unvisited)
         if self.distance == "total_variation" and rows.shape[-1] == 2:
             distance = jnp.abs(rows[:, 0, 1] + rows[:, 1, 0] - 1)  # the same, in fewer operations
         else:
             distance = computed_once(farthest(rows, self.distance))
-        return distance > threshold(elapsed, self.exponent, self.scale)
+        return distance > threshold(elapsed, self.exponent, self.scale), state
 
-    def scores(self, key: Array, state: ChainMemory | Summaries, t: Array) -> Array:
-        return transition_index(self, state, t, self.markovian(state, t))
+    def scores(self, key: Array, state: State, t: Array) -> Array:
+        return self.scores_and_state(key, state, t)[0]
 
-    def update(self, state: ChainMemory | Summaries, feedback: Feedback) -> ChainMemory | Summaries:
-        return counted(self, state, feedback)
+    def scores_and_state(self, key: Array, state: State, t: Array) -> tuple[Array, State]:
+        markovian, state = self._judged(state, t)
+        return transition_index(self, state, t, markovian)
 
-
-class Summaries(NamedTuple):
-    """State for arms with more than three states: transitions, and what follows from them for each arm.
-
-    Most of the work of an index depends on the counts of its arm alone, and these change only when the arm is played.
-    All but the first three fields are functions of those, renewed for the arms played; the mean and the cycles of an
-    arm not yet played are 0, as its index does not depend on them.
-    """
-
-    counts: Array  # [K, S, S], [K] and [K, S], as in `Transitions`
-    states: Array
-    reward: Array
-    plays: Array  # [K] int32
-    departures: Array  # [K], plays in the present state
-    mean: Array  # [K], sample mean
-    row: Array  # [K, S], `confidence.row.excursions` of the estimates: the present state's row,
-    means: Array  # [K, S], mean rewards of the cycles
-    lengths: Array  # [K, S], and their lengths
-    distance: Array | None  # [K], of the farthest estimated rows; None for KL-UCB-MC
-
-
-def begun(policy: KLUCBMC | TVKLUCB, reward: Array) -> ChainMemory | Summaries:
-    """The state before the first round."""
-    if reward.shape[1] <= MOST_LISTED:
-        return no_transitions(reward, policy.memory)
-    state = no_transitions(reward)
-    none, nothing = jnp.zeros(len(reward)), jnp.zeros_like(state.reward)
-    distance = None
-    if isinstance(policy, TVKLUCB):
-        rows = estimates(state.counts, policy.unvisited)  # any two of these are as far apart as any others
-        distance = DISTANCES[policy.distance](rows[:, 0], rows[:, 1])
-    return Summaries(*state, jnp.zeros_like(state.states), none, none, nothing, nothing, nothing, distance)
-
-
-def counted(policy: KLUCBMC | TVKLUCB, state: ChainMemory | Summaries, feedback: Feedback) -> ChainMemory | Summaries:
-    """The state after a round."""
-    if not isinstance(state, Summaries):
+    def update(self, state: State, feedback: Feedback) -> State:
+        if isinstance(state, Summaries):
+            return many_states.counted(state, feedback, self.unvisited, self.distance)
         return state.counted(feedback)
-    transitions = Transitions(*state[:3]).counted(feedback)
-    played = _summary(policy, *(leaf[feedback.arms] for leaf in transitions))
-    kept = jax.tree.map(lambda leaf, new: leaf.at[feedback.arms].set(new), state[3:], played)
-    return Summaries(*transitions, *kept)
 
 
-def _summary(policy: KLUCBMC | TVKLUCB, counts: Array, states: Array, reward: Array) -> tuple[Array | None, ...]:
-    """All fields of `Summaries` but the first three, of arms that were played."""
-    rows = computed_once(estimates(counts, policy.unvisited))
-    mean, plays = sample_mean(sum(counts[:, s] for s in range(counts.shape[1])), reward)  # type: ignore[arg-type]
-    here = jnp.arange(counts.shape[1])[None] == states[:, None]
-    departures = total(jnp.where(here, left(counts), 0))
-    row, means, lengths, _ = excursions(rows, reward, states, jnp.zeros_like(mean))
-    distance = farthest(rows, policy.distance) if isinstance(policy, TVKLUCB) else None
-    return plays, departures, mean, array_of(row), array_of(means), array_of(lengths), distance
+State = ChainMemory | Summaries
 
 
-def transition_index(policy: KLUCBMC | TVKLUCB, state: ChainMemory | Summaries, t: Array, markovian: Array) -> Array:
-    """The index [K] of `KLUCBMC` where `markovian` [K], that of `KLUCB` elsewhere; inf for an arm not played."""
+def transition_index(policy: KLUCBMC | TVKLUCB, state: State, t: Array, markovian: Array) -> tuple[Array, State]:
+    """The index [K] of `KLUCBMC` where `markovian` [K], that of `KLUCB` elsewhere; inf for an arm not played.
+
+    With more than three states it is computed where the arm could be played, and the state keeps what is known.
+    """
     counts = state.counts
     if isinstance(state, Summaries):
         mean, plays, departures = state.mean, state.plays, state.departures
@@ -234,12 +199,10 @@ def transition_index(policy: KLUCBMC | TVKLUCB, state: ChainMemory | Summaries, 
     radius = level(remembered(policy.memory, t), policy.exploration) / positive(samples)
     radius = jnp.where(samples == 0, jnp.inf, radius)  # also where the level is 0, as it can be in round 2
     if isinstance(state, Summaries):
-        index = _of_many_states(state, radius, markovian, policy.solver)
-    elif counts.shape[1] == 2:
-        index = _of_two_states(estimates(counts, policy.unvisited), mean, state, radius, markovian, policy.solver)
-    else:
-        index = _of_three_states(estimates(counts, policy.unvisited), mean, state, radius, markovian, policy.solver)
-    return jnp.where(plays == 0, jnp.inf, index)
+        return many_states.index(state, radius, markovian, policy.solver)
+    of_few = _of_two_states if counts.shape[1] == 2 else _of_three_states
+    index = of_few(estimates(counts, policy.unvisited), mean, state, radius, markovian, policy.solver)
+    return jnp.where(plays == 0, jnp.inf, index), state
 
 
 def _of_two_states(
@@ -268,22 +231,6 @@ def _of_three_states(
     means = [jnp.where(markovian, a, b) for a, b in zip(means, [nothing, nothing + 1, nothing], strict=True)]
     lengths = [jnp.where(markovian, a, 1) for a in lengths]
     return weighted_mean_max(p, means, lengths, radius, solver)[0]
-
-
-def _of_many_states(state: Summaries, radius: Array, markovian: Array, solver: Solver) -> Array:
-    """The same, one arm at a time, so that its numbers stay in the fastest cache."""
-    place = jnp.arange(state.row.shape[-1])
-
-    def of_arm(arm: tuple[Array, ...]) -> Array:
-        row, means, lengths, mean, radius, markovian = arm
-        row = jnp.where(markovian, row, jnp.where(place == 0, 1 - mean, jnp.where(place == 1, mean, 0)))
-        means = jnp.where(markovian, means, jnp.where(place == 1, 1.0, 0.0))
-        lengths = jnp.where(markovian, lengths, 1)
-        return weighted_mean_max(row, means, lengths, radius, solver)[0]
-
-    arms = (state.row, state.means, state.lengths, state.mean, radius, markovian)
-    found: Array = jax.lax.map(of_arm, arms)
-    return found
 
 
 def _check(policy: KLUCBMC | TVKLUCB, task: Task) -> None:

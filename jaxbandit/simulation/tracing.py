@@ -203,26 +203,24 @@ def _policy(policy: Any, size: Size, fields: Any, first: Any, shuffle: bool) -> 
                 f"init: state{jax.tree_util.keystr(path)} is {_short(leaf)}, an array with no entries, because these "
                 "rewards are not a finite table; keep plays and sums of feedback.rewards (see policies.memory)"
             )
-    scores, more = method("scores", policy, _key(), begun, _ROUND)
+    if hasattr(policy, "scores_and_state"):
+        part = "scores_and_state"
+        returned, more = method(part, policy, _key(), begun, _ROUND)
+        if not (isinstance(returned, tuple) and len(returned) == 2):
+            raise MethodError(f"{part}: returns {type(returned).__name__}, not a pair of scores and a state")
+        scores, known = returned
+        begun = _settled(
+            part, begun, known, lambda state: method("scores_and_state", policy, _key(), state, _ROUND)[0][1]
+        )
+    else:
+        part = "scores"
+        scores, more = method(part, policy, _key(), begun, _ROUND)
     if getattr(scores, "shape", None) != (size.arms,):
         found = f"shape {scores.shape}" if hasattr(scores, "shape") else type(scores).__name__
-        raise MethodError(f"scores: {found} is not [K] = ({size.arms},)")
+        raise MethodError(f"{part}: {found} is not [K] = ({size.arms},)")
     if not jnp.issubdtype(scores.dtype, jnp.floating):
-        raise MethodError(f"scores: {scores.dtype} is not a float")
+        raise MethodError(f"{part}: {scores.dtype} is not a float")
     pieces += more
-    if hasattr(policy, "scores_and_state"):
-        returned, more = method("scores_and_state", policy, _key(), begun, _ROUND)
-        if not (isinstance(returned, tuple) and len(returned) == 2):
-            raise MethodError(f"scores_and_state: returns {type(returned).__name__}, not a pair of scores and a state")
-        if (jnp.shape(returned[0]), returned[0].dtype) != (scores.shape, scores.dtype):
-            raise MethodError("scores_and_state: its scores have another shape or type than those of scores")
-        begun = _settled(
-            "scores_and_state",
-            begun,
-            returned[1],
-            lambda state: method("scores_and_state", policy, _key(), state, _ROUND)[0][1],
-        )
-        pieces += more
     following, last = method("update", policy, begun, feedback)
     state = _settled("update", begun, following, lambda state: method("update", policy, state, feedback)[0])
     pieces += last
