@@ -368,7 +368,7 @@ def test_rexp3_keeps_its_bound_where_means_change():
 
 
 @pytest.mark.release_cases("Exp3S", "Rexp3", "TsallisINF-reduced")
-@pytest.mark.slow_cases("TsallisINF")
+@pytest.mark.slow_cases("Exp3", "TsallisINF")
 @pytest.mark.parametrize(
     "policy",
     [Exp3(horizon=100), Exp3S(horizon=100, hardness=2), Rexp3(batch=10), TsallisINF(), TsallisINF(True)],

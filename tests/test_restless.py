@@ -70,7 +70,7 @@ def test_a_loop_finds_the_same_states_in_the_same_bits(passive):
                 shown[k] = states[k]
 
 
-@pytest.mark.slow_cases("RestlessArms0")
+@pytest.mark.slow
 @pytest.mark.parametrize("environment", [MOVING, PASSIVE])
 def test_an_arm_played_in_every_round_moves_as_its_rested_twin(environment):
     keys = jax.random.split(jax.random.key(1), 20)
