@@ -105,6 +105,7 @@ def test_ball_maximum_against_the_oracle(states, double):
     assert (np.abs((row * values).sum(-1) - maximum) <= tolerance * span + tolerance / 10).all()
 
 
+@pytest.mark.release_cases("5-*")
 @pytest.mark.slow
 @pytest.mark.parametrize(("states", "double"), CASES)
 def test_ball_of_radius_zero_and_infinity(states, double):
@@ -125,7 +126,8 @@ def test_ball_of_radius_zero_and_infinity(states, double):
             np.testing.assert_allclose(row, p, rtol=0, atol=tolerance)
 
 
-@pytest.mark.slow_cases("3-True", "5-*", "8-False")
+@pytest.mark.release_cases("5-*")
+@pytest.mark.slow_cases("3-True", "8-False")
 @pytest.mark.parametrize(("states", "double"), CASES)
 def test_ball_around_a_unit_vector(states, double):
     """In closed form: the best state, if it is another, gets 1 - exp(-radius), and every other state nothing."""
@@ -360,7 +362,8 @@ def test_bisection_moves_its_multiplier_all_the_way(double):
         np.testing.assert_allclose(got, expected, rtol=0, atol=1e-9 if double else 2e-6)
 
 
-@pytest.mark.slow_cases("3-True", "5-*", "8-False")
+@pytest.mark.release_cases("5-*", "8-False")
+@pytest.mark.slow_cases("3-True")
 @pytest.mark.parametrize(("states", "double"), CASES)
 def test_stationary_mean_of_radius_zero_and_infinity(states, double):
     """Radius 0 gives the chain's own mean, infinity the oracle's best; never NaN, whatever the chain."""

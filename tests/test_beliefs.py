@@ -251,17 +251,18 @@ def test_hidden_beliefs(transition, emission, words):
         return functools.reduce(lambda row, symbol: row @ transition @ shows[symbol], word, law).sum()
 
     logs = {}
+    scores, update = jax.jit(lambda state: policy.scores(None, state, 1)), jax.jit(policy.update)
     with jax.enable_x64(True):
         for length in range(6):
             for word in itertools.product((0, 1), repeat=length):
                 state = policy.init(arms.reward)
-                other, log = float(policy.scores(None, state, 1)[1]), 0.0
+                other, log = float(scores(state)[1]), 0.0
                 for symbol in word:
-                    chance = float(policy.scores(None, state, 1)[0])
+                    chance = float(scores(state)[0])
                     log += np.log(chance if symbol else 1 - chance)
                     given = [jnp.array([x], jnp.int32) for x in (0, 0, symbol)]
-                    state = policy.update(state, Feedback(*given, jnp.zeros(1), 1))
-                found = policy.scores(None, state, 1)
+                    state = update(state, Feedback(*given, jnp.zeros(1), 1))
+                found = scores(state)
                 np.testing.assert_allclose(found[0], probability((*word, 1)) / probability(word), rtol=1e-12)
                 assert float(found[1]) == other  # rested: what is not played stays
                 np.testing.assert_allclose(log, np.log(probability(word)), atol=1e-12)

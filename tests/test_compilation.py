@@ -134,7 +134,7 @@ def test_every_policy_is_played_in_one_piece(name, plays):
     def chunk(carry):
         return play_chunk(environment, policy, chance, carry, 1, jnp.array([4]), 4, plays)
 
-    lowered = jax.jit(in_one_piece(chunk)).lower(initial_carry(environment, policy, chance))
+    lowered = jax.jit(in_one_piece(chunk)).lower(jax.eval_shape(lambda: initial_carry(environment, policy, chance)))
     assert MARK in lowered.as_text()
 
 

@@ -349,7 +349,7 @@ def test_regret_where_means_jump_four_times():
 
 
 @pytest.mark.release_cases("GLR-all", "MUCB", "KnownBreaks")
-@pytest.mark.slow_cases("GLR")
+@pytest.mark.slow_cases("CUSUM", "GLR")
 @pytest.mark.parametrize(
     "policy",
     [

@@ -58,7 +58,7 @@ def test_three_states_follow_the_law():
 def test_stationary_start():
     """Exact binomial test at 1e-9 on 20,000 runs; a start in state 0 fails it."""
     environment = two_state([0.5, 0.0004], [0.4, 0.00055], initial_state="stationary")
-    states = np.asarray(jax.vmap(environment.init)(jax.random.split(jax.random.key(0), 20_000)).states)
+    states = np.asarray(jax.jit(jax.vmap(environment.init))(jax.random.split(jax.random.key(0), 20_000)).states)
     for arm, p in enumerate(environment.means()):
         assert stats.binomtest(int(states[:, arm].sum()), 20_000, p).pvalue > 1e-9
 

@@ -215,6 +215,7 @@ def late_law(name, past, t, late):
     return np.asarray(normalised(losses.tolist(), (4 if name.endswith("reduced") else 2) / math.sqrt(t))).tolist()
 
 
+@pytest.mark.release_cases("TsallisINF")
 @pytest.mark.parametrize("name", ["Exp3", "TsallisINF", "TsallisINF-reduced"])
 def test_late_feedback_is_divided_by_the_probability_of_its_play(name):
     """Along 81 sequences of six rounds, feedback two rounds late; from states and in float64."""
@@ -240,6 +241,7 @@ def test_late_feedback_is_divided_by_the_probability_of_its_play(name):
             np.testing.assert_allclose(row[t - 1], late_law(name, past, t, late), rtol=2e-5)
 
 
+@pytest.mark.release_cases("batch-100")
 @pytest.mark.parametrize("lateness", [{"delay": 100}, {"batch": 100}])
 def test_late_feedback_leaves_numbers(lateness):
     """Tsallis-INF on five arms: a loop that divides by the probability of the play loses 130, uniform play 400."""
@@ -366,7 +368,7 @@ def test_rexp3_keeps_its_bound_where_means_change():
 
 
 @pytest.mark.release_cases("Exp3S", "Rexp3", "TsallisINF-reduced")
-@pytest.mark.slow_cases("TsallisINF")
+@pytest.mark.slow_cases("Exp3", "TsallisINF")
 @pytest.mark.parametrize(
     "policy",
     [Exp3(horizon=100), Exp3S(horizon=100, hardness=2), Rexp3(batch=10), TsallisINF(), TsallisINF(True)],

@@ -104,6 +104,7 @@ def test_what_the_families_say_of_certain_laws():
     assert (np.asarray(divergence(Bernoulli(), p, c)) == np.asarray(bernoulli_kl(p, c))).all()
 
 
+@pytest.mark.release_cases("RoundRobinKLUCB")
 @pytest.mark.parametrize("policy", [KLUCB, RoundRobinKLUCB, IMED])
 def test_bernoulli_family_is_no_family(policy):
     """On rewards 0 and 1 the same counts, bit for bit."""

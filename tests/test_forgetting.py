@@ -259,7 +259,7 @@ def test_the_test_for_chains_knows_the_rounds_remembered():
         assert policy.markovian(state, jnp.int32(17)).tolist() == [False, False]  # 0.5
 
 
-@pytest.mark.release_cases("EmpiricalKLUCB", "JointKLUCB", "KLUCBMC", "ThompsonMC")
+@pytest.mark.release_cases("EmpiricalKLUCB", "JointKLUCB", "KLUCBMC", "MOSS", "RoundRobinKLUCB", "ThompsonMC", "UCBSM")
 @pytest.mark.slow_cases("IMEDMC")
 @pytest.mark.parametrize(
     "name",
@@ -344,7 +344,8 @@ def test_discounted_thompson_draws_from_discounted_counts():
     for t, (arm, state_shown) in enumerate([(0, 1), (1, 0), (0, 1)], 1):
         state = policy.update(state, Feedback.of(arm, float(state_shown), t=t, state=state_shown))
     keys = jax.random.split(jax.random.key(0), 20_000)
-    first = int(jnp.sum(jax.vmap(lambda key: jnp.argmax(policy.scores(key, state, 4)))(keys) == 0))
+    choose = jax.jit(jax.vmap(lambda key: jnp.argmax(policy.scores(key, state, 4))))
+    first = int(jnp.sum(choose(keys) == 0))
     x = np.linspace(0, 1, 100_001)
     better = np.trapezoid(stats.beta(2.49, 1).pdf(x) * stats.beta(1, 1.7).cdf(x), x)
     assert stats.binomtest(first, 20_000, better).pvalue > 1e-9

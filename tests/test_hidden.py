@@ -142,7 +142,8 @@ def test_contract():
     check_environment(SYMBOLS, settle=2**10)
 
 
-@pytest.mark.slow_cases("TVKLUCB", "Thompson")
+@pytest.mark.release_cases("TVKLUCB", "Thompson")
+@pytest.mark.slow_cases("IMEDMC")
 @pytest.mark.parametrize("name", ["KLUCB", "TVKLUCB", "IMEDMC", "Thompson"])
 def test_policies_of_all_kinds_keep_their_contract(name):
     check_policy(ALL[name](), ARMS, rounds=20)

@@ -72,6 +72,7 @@ def test_agrawal_s_level_stays_below_the_gaussian_index():
     assert all(scores(KLUCB(exploration=2.0), [counts], t)[0] < g for (t, counts), g in zip(AT, gaussian))
 
 
+@pytest.mark.slow
 def test_lai_and_robbins_s_rule():
     """All 1,024 trajectories of ten rounds at 1e-9, and 900 rounds one by one.
 

@@ -134,6 +134,7 @@ def test_a_method_that_fails_names_the_users_line_before_anything_is_played(mine
     assert not (mine / "results").exists()
 
 
+@pytest.mark.slow
 def test_a_broken_contract_is_said_in_words(mine):
     kept, said = contract.verdict("Nan()", policy_of("mine.py:Nan")[1], middle(stress.TwoStateSpace()))
     assert not kept and said.startswith("breaks the contract: Nan.scores: NaN in round 9")

@@ -167,6 +167,7 @@ def test_plugged_in_estimates_of_more_states(states):
         np.testing.assert_allclose(policy.scores(None, state, t + 2), expected, rtol=1e-5)
 
 
+@pytest.mark.slow
 def test_posterior_gittins_chooses_as_often_as_draws_say():
     """Exact binomial test at 1e-9 of 50,000 choices. The probability is the share of 400,000 draws by NumPy, from which
     it may differ by 0.004, five standard errors: finds one that is 0.02 off."""
@@ -261,6 +262,7 @@ def test_restarting_arms_draw_by_arm_episode_and_play():
     assert returns > 4
 
 
+@pytest.mark.slow
 def test_restarting_arms_do_as_rested_ones_until_the_first_return():
     environment = restarting(ARMS, 0.99)
     asked = {"runs": 200, "horizon": 50, "times": np.arange(1, 51), "progress": False}

@@ -69,7 +69,7 @@ CASES = {
 
 
 @pytest.mark.release_cases("imedmc", "dsee", "thompson")
-@pytest.mark.slow_cases("posterior-restarting", "klucb-gaussian", "rca", "gradient-*")
+@pytest.mark.slow_cases("myopic-observed", "posterior-restarting", "klucb-gaussian", "rca", "gradient-*")
 @pytest.mark.parametrize("case", CASES)
 def test_the_arms_are_those_of_a_loop_with_a_list(case):
     environment, policy, options = CASES[case]

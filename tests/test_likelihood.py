@@ -145,7 +145,7 @@ def said(gap):
     return "any gap" if gap is None else "a gap for each arm" if gap == "of each" else f"gap {gap:g}"
 
 
-@pytest.mark.slow_cases("0.03")
+@pytest.mark.release_cases("0.03")
 @pytest.mark.parametrize("gap", GAPS)
 def test_ratio_of_two_states(gap, accuracy):
     """4,000 cases in float32: within 1e-5 max(1, J) of J at a mean beside the one given, with a gap within 3e-4."""
@@ -157,7 +157,7 @@ def test_ratio_of_two_states(gap, accuracy):
     accuracy(f"likelihood of whole chains, two states, {said(gap)}", "bisection, float64", error, tolerance)
 
 
-@pytest.mark.slow_cases("0.03")
+@pytest.mark.release_cases("0.03")
 @pytest.mark.parametrize("gap", GAPS)
 def test_mean_of_two_states(gap, accuracy):
     counts, reward = both_ways(reachable(4000, 9))

@@ -120,6 +120,7 @@ def test_results_of_sweeps_and_files(tmp_path):
         xarray.testing.assert_identical(Result.load(tmp_path / "result.npz").to_xarray(), each.to_xarray())
 
 
+@pytest.mark.slow
 def test_a_grid_is_one_dataset(tmp_path):
     """Every number is the one of its case, whatever else the folder's results hold; policies have their numbers."""
 

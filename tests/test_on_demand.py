@@ -144,7 +144,7 @@ def test_what_is_kept_bounds_the_index():
     reward = jnp.broadcast_to(jnp.asarray(arms.reward, float), counts.shape[:-1])
     full = jax.jit(lambda n, m: ratio_to(likeliest_chain(n, reward), n, reward, m, quick=True))
     best = mean.max(1, keepdims=True)
-    moved = jax.vmap(lambda n, m: cycles(n, reward[0], m))(jnp.asarray(counts), jnp.asarray(mean, float))
+    moved = jax.jit(jax.vmap(lambda n, m: cycles(n, reward[0], m)))(jnp.asarray(counts), jnp.asarray(mean, float))
     index = np.asarray(full(counts, np.broadcast_to(best, mean.shape))) + np.log1p(np.asarray(moved))
     # the search itself is off by more than a tenth for 2 in 1,000 of the counts met in play
     assert (lower > index * (1 + 1e-3) + 1e-3).mean() < 0.003
@@ -161,12 +161,13 @@ def test_spread_of_relative_values(states):
     random = np.random.default_rng(states)
     counts = random.integers(1, 60, (30, states, states))
     reward = random.random((30, states))
-    found = spread_of_values(jnp.asarray(counts), jnp.asarray(reward, float))
+    spread_of = jax.jit(spread_of_values)
+    found = spread_of(jnp.asarray(counts), jnp.asarray(reward, float))
     for n, paid, spread in zip(counts, reward, found):
         values = jaxbandit.chains.relative_values(n / n.sum(1, keepdims=True), paid)
         assert spread == pytest.approx(np.ptp(values), rel=1e-4)
     never_left = jnp.asarray(counts).at[0, 1].set(0)
-    assert np.isinf(spread_of_values(never_left, jnp.asarray(reward, float))[0])
+    assert np.isinf(spread_of(never_left, jnp.asarray(reward, float))[0])
 
 
 def test_a_policy_has_the_state_of_its_arms():

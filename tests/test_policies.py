@@ -74,7 +74,17 @@ VARIANTS = [
 ]
 
 
-@pytest.mark.release_cases("EmpiricalKLUCB-*", "IMEDMC-gap-0.1", "JointKLUCB-clock-arm")
+@pytest.mark.release_cases(
+    "EmpiricalKLUCB-*",
+    "IMEDMC-gap-0.1",
+    "JointKLUCB-clock-arm",
+    "KLUCB-clock-arm",
+    "KLUCB-exploration-3.0-*",
+    "KLUCBMC-*-exploration-*",
+    "TVKLUCB-clock-arm",
+    "TVKLUCB-distance-*",
+    "TVKLUCB-samples-state*",
+)
 @pytest.mark.slow_cases(
     "EmpiricalKLUCB-*",
     "TVKLUCB-clock-arm",
@@ -150,34 +160,34 @@ def test_uniform_plays_every_arm_alike():
             assert stats.binomtest(int(count), 100_000, plays / 3).pvalue > 1e-9
 
 
-@pytest.mark.slow
 def test_thompson_chooses_as_often_as_the_better_posterior_draw():
     """Exact binomial test at 1e-9 against the probability that one Beta draw exceeds the other, by quadrature."""
     policy = ALL["Thompson"]()
     state = policy.init(jnp.array([[0.0, 1.0], [0.0, 1.0]]))._replace(counts=jnp.array([[3, 7], [2, 2]], jnp.int32))
     keys = jax.random.split(jax.random.key(0), 50_000)
-    first = jax.vmap(lambda key: jnp.argmax(policy.scores(key, state, 15)))(keys) == 0
+    first = jax.jit(jax.vmap(lambda key: jnp.argmax(policy.scores(key, state, 15))))(keys) == 0
     x = np.linspace(0, 1, 200_001)
     better = np.trapezoid(stats.beta(8, 4).pdf(x) * stats.beta(3, 3).cdf(x), x)
     assert stats.binomtest(int(first.sum()), 50_000, better).pvalue > 1e-9
 
 
-@pytest.mark.slow
 def test_thompson_keeps_few_failures_among_many_plays():
     """At 2^24 plays and more, plays less rewards would lose the failures and the prior, or turn negative: NaN."""
     policy = ALL["Thompson"]()
     reward = jnp.array([[0.0, 1.0, 1.0]] * 4)
     counts = jnp.array([[3, 2**24 + 1, 7], [0, 2**29, 2**28 + 1], [0, 2**25 + 3, 2**26 + 5], [1, 0, 2**30]], jnp.int32)
     state = policy.init(reward)._replace(counts=counts)
-    draws = jax.vmap(lambda key: policy.scores(key, state, 2**30))(jax.random.split(jax.random.key(0), 2000))
+    draws = jax.jit(jax.vmap(lambda key: policy.scores(key, state, 2**30)))(jax.random.split(jax.random.key(0), 2000))
     assert jnp.isfinite(draws).all()
 
 
-@pytest.mark.slow_cases("0.05", "0.6", "1.0", "3.0")
+DRAW = jax.jit(jax.vmap(log_gamma, (0, None)))
+
+
 @pytest.mark.parametrize("shape", [0.05, 0.6, 1.0, 3.0, 40.0, 2e4, 2e7])
 def test_gamma_draws_follow_their_law(shape):
     """Kolmogorov-Smirnov at 1e-9 with 20,000 draws, which finds a distance of 0.024."""
-    draws = jax.vmap(lambda key: log_gamma(key, jnp.array([shape, shape])))(jax.random.split(jax.random.key(3), 10_000))
+    draws = DRAW(jax.random.split(jax.random.key(3), 10_000), jnp.array([shape, shape]))
     assert stats.kstest(np.exp(np.asarray(draws, float).ravel()), stats.gamma(shape).cdf).pvalue > 1e-9
 
 

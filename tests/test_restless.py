@@ -70,7 +70,7 @@ def test_a_loop_finds_the_same_states_in_the_same_bits(passive):
                 shown[k] = states[k]
 
 
-@pytest.mark.slow_cases("RestlessArms0")
+@pytest.mark.slow
 @pytest.mark.parametrize("environment", [MOVING, PASSIVE])
 def test_an_arm_played_in_every_round_moves_as_its_rested_twin(environment):
     keys = jax.random.split(jax.random.key(1), 20)
@@ -119,8 +119,8 @@ def test_the_law_of_what_is_seen(law):
 
 def test_the_start_is_that_of_the_rested_twin():
     keys = jax.random.split(jax.random.key(3), 50)
-    states = jax.vmap(MOVING.init)(keys)
-    np.testing.assert_array_equal(states.states, jax.vmap(SCENARIO.init)(keys).states)
+    states = jax.jit(jax.vmap(MOVING.init))(keys)
+    np.testing.assert_array_equal(states.states, jax.jit(jax.vmap(SCENARIO.init))(keys).states)
     np.testing.assert_array_equal(states.states, states.shown)
     fixed = restless(SCENARIO.transition, (0, 1), initial_state=[1, 0, 1, 0, 1])
     assert fixed.init(keys[0]).states.tolist() == [1, 0, 1, 0, 1]

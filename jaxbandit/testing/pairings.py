@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+from collections.abc import Callable
 from typing import Any
 
 import jax
@@ -13,13 +14,13 @@ from jaxbandit.base import Environment, problem, reward_table
 from jaxbandit.testing.requirements import require
 
 
-def _shown(environment: Environment, keys: Array, order: np.ndarray | Array) -> list[np.ndarray]:
-    """The states before and after every play and what it paid, three arrays [runs, rounds], where `order[n]` is played
-    in round n.
+def _shown_by(environment: Environment, keys: Array) -> Callable[[np.ndarray], list[np.ndarray]]:
+    """A function of `order` that gives the states before and after every play and what it paid, three arrays
+    [runs, rounds], where `order[n]` is played in round n. Orders of the same length share one program.
     """
 
-    def of_one(key: Array) -> Any:
-        def body(state: Any, played: tuple[Any, Array]) -> Any:
+    def of_one(key: Array, order: Array) -> Any:
+        def body(state: Any, played: tuple[Array, Array]) -> Any:
             arm, t = played
             state, feedback = environment.step(key, state, arm[None], t)
             return state, (feedback.before[0], feedback.states[0], feedback.rewards[0])
@@ -27,16 +28,16 @@ def _shown(environment: Environment, keys: Array, order: np.ndarray | Array) -> 
         rounds = 1 + jnp.arange(len(order), dtype=jnp.int32)
         return jax.lax.scan(body, environment.init(key), (order, rounds))[1]
 
-    return [np.asarray(x) for x in jax.jit(jax.vmap(of_one))(keys)]
+    of_all = jax.jit(jax.vmap(of_one, (0, None)))
+    return lambda order: [np.asarray(x) for x in of_all(keys, np.asarray(order, np.int32))]
 
 
 def check_plays(name: str, environment: Environment, keys: Array, plays: int) -> list[np.ndarray]:
-    """The n-th play of an arm is the same in two orders; what each shows, as `_shown`, [runs, arms, plays]."""
+    """The n-th play of an arm is the same in two orders; what each shows, as `_shown_by`, [runs, arms, plays]."""
     arms = len(reward_table(environment))
-    in_turn = jnp.tile(jnp.arange(arms, dtype=jnp.int32), plays)
-    in_blocks = jnp.repeat(jnp.arange(arms, dtype=jnp.int32), plays)
-    turned = [x.reshape(-1, plays, arms) for x in _shown(environment, keys, in_turn)]
-    blocked = [x.reshape(-1, arms, plays) for x in _shown(environment, keys, in_blocks)]
+    shown = _shown_by(environment, keys)
+    turned = [x.reshape(-1, plays, arms) for x in shown(np.tile(np.arange(arms), plays))]
+    blocked = [x.reshape(-1, arms, plays) for x in shown(np.repeat(np.arange(arms), plays))]
     for left, right in zip(turned, blocked, strict=True):
         require(
             np.array_equal(np.swapaxes(left, 1, 2), right),
@@ -54,18 +55,18 @@ def check_rounds(name: str, environment: Environment, keys: Array, plays: int) -
     """
     arms = len(reward_table(environment))
     random = np.random.default_rng(0)
+    shown = _shown_by(environment, keys)
     alone = []
     for arm in range(arms):
         own = random.random(plays) < 0.5
         others = (arm + 1) % arms, (arm + 1 + random.integers(arms - 1, size=plays)) % arms
-        orders = [np.where(own, arm, other).astype(np.int32) for other in others]
-        next_one, any_one = ([x[:, own] for x in _shown(environment, keys, order)] for order in orders)
+        next_one, any_one = ([x[:, own] for x in shown(np.where(own, arm, other))] for other in others)
         require(
             np.array_equal(next_one, any_one),
             f"{name}.step: what arm {arm} shows in a round depends on which of the others were played; derive each "
             "draw from the key, the arm and the round",
         )
-        alone.append(_shown(environment, keys, np.full(plays, arm, np.int32)))
+        alone.append(shown(np.full(plays, arm)))
         moves_anyway = (
             problem(environment) in ("restless", "observed") and getattr(environment, "passive", None) is None
         )
@@ -84,9 +85,10 @@ def check_shared(name: str, environment: Any, keys: Array, plays: int) -> list[n
     """
     arms = len(reward_table(environment))
     random = np.random.default_rng(0)
+    shown = _shown_by(environment, keys)
     first = np.asarray(jax.vmap(lambda key: environment.shown(environment.init(key)))(keys))
-    orders = [random.integers(arms, size=plays * arms).astype(np.int32) for _ in range(2)]
-    found = [_shown(environment, keys, order) for order in orders]
+    orders = [random.integers(arms, size=plays * arms) for _ in range(2)]
+    found = [shown(order) for order in orders]
     for before, states, _ in found:
         require(
             (first == before[:, :1]).all() and np.array_equal(before[:, 1:], states[:, :-1]),
@@ -99,7 +101,7 @@ def check_shared(name: str, environment: Any, keys: Array, plays: int) -> list[n
         f"{name}.step: two players in the same state who take the same arm in the same round see different things; "
         "derive each draw from the key and the round",
     )
-    alone = [_shown(environment, keys, np.full(plays, arm, np.int32)) for arm in range(arms)]
+    alone = [shown(np.full(plays, arm)) for arm in range(arms)]
     return [np.stack(each, axis=1) for each in zip(*alone, strict=True)]
 
 
