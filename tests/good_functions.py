@@ -59,6 +59,7 @@ NUMBERS = {
         indices.gittins_value, {"transition": ROWS, "reward": PAID, "discount": 0.9, "initial": STARTS}
     ),
     "indices.whittle": Call(indices.whittle, {"active": ROWS, "passive": ROWS[::-1], "reward": PAID, "discount": 0.9}),
+    "indices.relaxation": Call(indices.relaxation, {"active": ROWS, "passive": ROWS[::-1], "reward": PAID, "plays": 1}),
     "indices.with_start": Call(indices.with_start, {"transition": ROWS, "reward": PAID, "initial": STARTS}),
     "indices.rounds_to_record": Call(indices.rounds_to_record, {"discount": 0.9, "error": 0.01}),
     "bounds.lower": Call(bounds.lower, {"environment": ARMS, "gap": 0.1}),

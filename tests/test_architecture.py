@@ -74,7 +74,7 @@ BELOW = {
         "on_demand",
         "compilation",
     ],
-    "indices": ["arguments", "elimination", "start", "value", "subsidy", "rounds"],
+    "indices": ["arguments", "elimination", "start", "value", "subsidy", "relaxed", "rounds"],
     "confidence": ["bernoulli", "family", "row", "chain"],
     "confidence/row": ["arithmetic", "tilt", "scaled_problem", "ball", "stationary_mean"],
     "confidence/chain": [
@@ -136,7 +136,7 @@ DOORS = {
     "exponential_family fit fit_exponential_family gaussian hidden lower_bound_instance markov piecewise poisson "
     "random_arms restarting restless rewards_table sinusoid two_state uniform",
     "families": "Bernoulli Exponential Family Gaussian Poisson TabledChains TwoStateChains chain_family",
-    "indices": "WhittleIndices gittins gittins_value rounds_to_record whittle with_start",
+    "indices": "Relaxation WhittleIndices gittins gittins_value relaxation rounds_to_record whittle with_start",
     "metrics": "Summary best_arms best_share discounted_reward dynamic_regret linear_share median_interval "
     "paired_difference pseudo_regret realised_regret regret regret_name summary",
     "named_problems": "Atlas NamedProblem atlas",

@@ -6,6 +6,7 @@ import mpmath
 import numpy as np
 import pytest
 
+import jaxbandit
 from jaxbandit import indices, two_state
 from jaxbandit.indices.subsidy import of_arm
 
@@ -319,6 +320,106 @@ def test_whittle_says_which_arm_has_no_index():
     assert np.isfinite(found.index[0]).all() and np.isnan(found.index[1]).all()
 
 
+CIRCLE = np.array([[1, 0, 0, 1], [1, 1, 0, 0], [0, 1, 1, 0], [0, 0, 1, 1]]) / 2  # to the state itself or the one before
+CIRCLE_PAYS = [-1.0, 0.0, 0.0, 1.0]
+STAYS = [[0.1, 0.9, 0], [0, 0.2, 0.8], [0, 0.4, 0.6]]  # Killian and others: patients A, B, C where nobody calls
+CALLED = [[0.1, 0.9, 0], [0.8, 0.2, 0], [0, 0.4, 0.6]]
+PATIENTS_LEFT = np.array([STAYS, [[0.9, 0.1, 0], [0, 0.6, 0.4], STAYS[2]], [STAYS[0], [0, 0.9, 0.1], STAYS[2]]])
+PATIENTS_CALLED = np.array([CALLED, [CALLED[0], [0.4, 0.6, 0], STAYS[2]], [STAYS[0], [0.1, 0.9, 0], STAYS[2]]])
+
+
+def test_whittle_of_published_arms_that_all_pay():
+    """Circular dynamics of Avrachenkov and Borkar in both conventions, and patients of Killian and others."""
+    for paid, discount, expected in (
+        ("arrival", None, [-0.5, 0.5, 1, -1]),
+        ("present", None, [-0.5, 0.5, 1, -1]),
+        ("present", 0.9, [-0.45, 0.45, 0.891089109, -0.891089109]),
+        ("arrival", 0.9, [-0.5, 0.5, 0.9900990099, -0.9900990099]),  # the present state's, over the discount
+    ):
+        found = indices.whittle(
+            [CIRCLE.T], [CIRCLE], CIRCLE_PAYS, discount=discount, passive_reward=CIRCLE_PAYS, paid=paid
+        )
+        np.testing.assert_allclose(found.index[0], expected, atol=1e-8)
+    found = indices.whittle(PATIENTS_CALLED, PATIENTS_LEFT, [1, 0.5, 0], passive_reward=[1, 0.5, 0])
+    np.testing.assert_allclose(found.index[:, 1], [1.074074074, 3.25, 1 / 6], atol=1e-8)
+
+
+def test_relaxation_of_published_arms():
+    for arms, plays, expected in ((5, 1, 1.0), (10, 4, 4.0)):
+        found = indices.relaxation([CIRCLE.T] * arms, [CIRCLE] * arms, CIRCLE_PAYS, plays, passive_reward=CIRCLE_PAYS)
+        assert found.value == pytest.approx(expected, abs=1e-9)
+    found = indices.relaxation(PATIENTS_CALLED, PATIENTS_LEFT, [1, 0.5, 0], 1, passive_reward=[1, 0.5, 0])
+    assert found.value == pytest.approx(2.080392157, abs=1e-9)
+
+
+@pytest.mark.parametrize("paid", ["arrival", "present"])
+def test_relaxation_is_the_least_bound_of_all_prices(paid):
+    """Value: the least over prices c of M c + sum over arms of the best gain of one arm that pays c for being played,
+    by trying all 2^S policies of each arm. Occupation: it balances, collects the value, is where the advantage says.
+    """
+    for seed, plays in itertools.product(range(4), (0, 1, 2, 3)):
+        rng = np.random.default_rng(seed)
+        active, passive = rng.dirichlet(np.ones(3), (2, 3, 3))
+        reward, other = rng.random((2, 3, 3))
+        found = indices.relaxation(active, passive, reward, plays, passive_reward=other, paid=paid)
+        lines = []  # of each arm (gain without the price, share of rounds played) for every policy
+        for k in range(3):
+            for chosen in itertools.product([False, True], repeat=3):
+                play = np.array(chosen)
+                rows, pays = (
+                    np.where(play[:, None], active[k], passive[k]),
+                    np.where(play[:, None], reward[k], other[k]),
+                )
+                law = jaxbandit.chains.stationary(rows)
+                each = (rows * pays).sum(1) if paid == "arrival" else np.where(play, reward[k], other[k])
+                lines.append((k, law @ each, law @ play))
+        k, gain, share = np.array(lines).T
+        # the bound is piecewise linear in the price, so that its least value lies where two lines of an arm meet
+        prices = [0.0]
+        for arm in range(3):
+            g, s = gain[k == arm], share[k == arm]
+            apart = np.abs(s[:, None] - s) > 1e-12
+            prices += list((g[:, None] - g)[apart] / (s[:, None] - s)[apart])
+        bounds = [plays * c + sum((gain - c * share)[k == arm].max() for arm in range(3)) for c in prices]
+        if plays in (0, 3):  # then the price has no end
+            everyone = reward if plays else other
+            rows = active if plays else passive
+            laws = [jaxbandit.chains.stationary(each) for each in rows]
+            bounds = [
+                sum(law @ ((p * r).sum(1) if paid == "arrival" else r) for law, p, r in zip(laws, rows, everyone))
+            ]
+        assert found.value == pytest.approx(min(bounds), abs=1e-9)
+        pays = np.stack([other, reward], -1)
+        if paid == "arrival":
+            pays = np.stack([(passive @ other[..., None])[..., 0], (active @ reward[..., None])[..., 0]], -1)
+        shares = found.occupation
+        assert (shares * pays).sum() == pytest.approx(found.value, abs=1e-9)
+        assert shares[..., 1].sum() == pytest.approx(plays, abs=1e-9)
+        entered = np.einsum("ks,kst->kt", shares[..., 1], active) + np.einsum("ks,kst->kt", shares[..., 0], passive)
+        np.testing.assert_allclose(shares.sum(-1), entered, atol=1e-9)
+        assert (shares[found.advantage > 1e-7][:, 0] < 1e-9).all() and (
+            shares[found.advantage < -1e-7][:, 1] < 1e-9
+        ).all()
+        if plays < 3:  # the value is concave in the number of plays
+            more = indices.relaxation(active, passive, reward, plays + 1, passive_reward=other, paid=paid)
+            assert more.value <= found.value + found.price + 1e-9
+
+
+def test_no_policy_collects_more_than_the_relaxation():
+    """The best gain of two arms that are both paid for, one of them played: by value iteration over both states."""
+    for seed in range(5):
+        rng = np.random.default_rng(seed)
+        active, passive = rng.dirichlet(np.ones(2), (2, 2, 2))
+        reward = rng.random((2, 2))
+        bound = indices.relaxation(active, passive, reward, 1, passive_reward=reward).value
+        joint = [np.kron(active[0], passive[1]), np.kron(passive[0], active[1])]
+        pays, values = (reward[0][:, None] + reward[1][None]).ravel(), np.zeros(4)
+        for _ in range(3000):
+            following = np.max([rows @ (pays + values) for rows in joint], 0)
+            gain, values = following - values, following - following[0]
+        assert gain.min() <= bound + 1e-9 and gain.min() > 0.8 * bound
+
+
 ROWS = [[[0.5, 0.5], [0.4, 0.6]]]
 BAD = [
     (lambda: indices.gittins(ROWS, (0, 1), 1.0), r"discount: 1.0 lies outside \[0, 1\)"),
@@ -336,6 +437,9 @@ BAD = [
     (lambda: indices.whittle(ROWS, ROWS * 2, (0, 1)), "passive: shape"),
     (lambda: indices.whittle([[[2.0, -1.0]] * 2], ROWS, (0, 1)), "active: negative"),
     (lambda: indices.whittle(ROWS, ROWS, (0, 1), discount=1.0), "discount: 1.0"),
+    (lambda: indices.whittle(ROWS, ROWS, (0, 1), passive_reward=(1, 2, 3)), "passive_reward: shape"),
+    (lambda: indices.whittle(ROWS, ROWS, (0, 1), paid="later"), "paid: 'later'"),
+    (lambda: indices.relaxation(ROWS, ROWS, (0, 1), 2), "plays: 2"),
     (lambda: indices.whittle(ROWS, np.eye(2)[None], (0, 1)), r"passive: arm 0 has several recurrent classes"),
     (lambda: indices.whittle(np.eye(2)[None], ROWS, (0, 1)), "discount: None, but arm 0"),
     (  # played in state 1 alone it stays where it is, though it leaves state 0 if played and state 1 if not

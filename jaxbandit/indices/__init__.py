@@ -1,10 +1,20 @@
-"""Gittins and Whittle indices of known chains, in float64 NumPy on the host, and helpers for discounted rewards; others
-may take all that is listed."""
+"""Gittins and Whittle indices of known chains and the relaxed problem, in float64 on the host; helpers for discounted
+rewards; others may take all that is listed."""
 
 from jaxbandit.indices.elimination import gittins
+from jaxbandit.indices.relaxed import Relaxation, relaxation
 from jaxbandit.indices.rounds import rounds_to_record
 from jaxbandit.indices.start import with_start
 from jaxbandit.indices.subsidy import WhittleIndices, whittle
 from jaxbandit.indices.value import gittins_value
 
-__all__ = ["WhittleIndices", "gittins", "gittins_value", "rounds_to_record", "whittle", "with_start"]
+__all__ = [
+    "Relaxation",
+    "WhittleIndices",
+    "gittins",
+    "gittins_value",
+    "relaxation",
+    "rounds_to_record",
+    "whittle",
+    "with_start",
+]

@@ -2,11 +2,15 @@
 
 from __future__ import annotations
 
+from typing import Literal, NamedTuple, get_args
+
 import numpy as np
 from numpy.typing import ArrayLike
 
-from jaxbandit.arguments import finite
+from jaxbandit.arguments import choice, finite
 from jaxbandit.probabilities import stochastic
+
+Paid = Literal["arrival", "present"]  # whether the state moved to pays, or the state left
 
 
 def checked_rows(name: str, rows: ArrayLike) -> np.ndarray:
@@ -21,13 +25,44 @@ def checked_rows(name: str, rows: ArrayLike) -> np.ndarray:
     return stochastic(name, array)
 
 
-def checked_reward(reward: ArrayLike, arms: int, states: int) -> np.ndarray:
+def checked_reward(reward: ArrayLike, arms: int, states: int, name: str = "reward") -> np.ndarray:
     """Rewards [K, S] in float64, from [S] or [K, S].
 
     Raises:
-      ValueError: another shape, or not numbers.
+      ValueError: with the name: another shape, or not numbers.
     """
-    array = finite("reward", reward)
+    array = finite(name, reward)
     if array.shape not in ((states,), (arms, states)):
-        raise ValueError(f"reward: shape {array.shape} is neither [S] = ({states},) nor [K, S] = ({arms}, {states})")
+        raise ValueError(f"{name}: shape {array.shape} is neither [S] = ({states},) nor [K, S] = ({arms}, {states})")
     return np.broadcast_to(array, (arms, states))
+
+
+class KnownArms(NamedTuple):
+    """Arms that move and pay whether they are played or not, checked; float64."""
+
+    active: np.ndarray  # [K, S, S], rows of an arm that is played,
+    passive: np.ndarray  # [K, S, S], and of one that is not
+    earned: np.ndarray  # [K, S], what it pays on average for a round in which it is played in a state,
+    kept: np.ndarray  # [K, S], and for one in which it is not
+
+
+def known_arms(
+    active: ArrayLike, passive: ArrayLike, reward: ArrayLike, passive_reward: ArrayLike | None, paid: Paid
+) -> KnownArms:
+    """The arms with these rows and rewards; a passive reward of None is none.
+
+    Raises:
+      ValueError: the argument and what is wrong with it.
+    """
+    choice("paid", paid, get_args(Paid))
+    played, left = checked_rows("active", active), checked_rows("passive", passive)
+    if played.shape != left.shape:
+        raise ValueError(f"passive: shape {left.shape} is not that of active, {played.shape}")
+    arms, states = played.shape[:2]
+    earned = checked_reward(reward, arms, states)
+    kept = checked_reward(
+        np.zeros(states) if passive_reward is None else passive_reward, arms, states, "passive_reward"
+    )
+    if paid == "arrival":
+        earned, kept = (np.einsum("kst,kt->ks", rows, pays) for rows, pays in ((played, earned), (left, kept)))
+    return KnownArms(played, left, earned, kept)

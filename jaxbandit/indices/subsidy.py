@@ -10,7 +10,7 @@ from numpy.typing import ArrayLike
 from jaxbandit.arguments import number
 from jaxbandit.base import described
 from jaxbandit.chains import recurrent_classes
-from jaxbandit.indices.arguments import checked_reward, checked_rows
+from jaxbandit.indices.arguments import Paid, known_arms
 
 ROUNDING = 1e-8  # relative to the largest number compared; closer numbers count as equal
 
@@ -29,20 +29,33 @@ class WhittleIndices(NamedTuple):
 
 
 def whittle(
-    active: ArrayLike, passive: ArrayLike, reward: ArrayLike, *, discount: float | None = None
+    active: ArrayLike,
+    passive: ArrayLike,
+    reward: ArrayLike,
+    *,
+    discount: float | None = None,
+    passive_reward: ArrayLike | None = None,
+    paid: Paid = "arrival",
 ) -> WhittleIndices:
     """Whittle index [K, S] of every state of every arm: the least subsidy for which it is optimal not to play there.
 
     One arm alone is played or not in each round; if it is, it moves by `active` and pays reward(s') of the state s'
-    moved to, else it moves by `passive` and a subsidy is paid. The arm is indexable if a larger subsidy never makes it
-    optimal to play in a state where it was optimal not to; only then does the arm have an index in every state.
-    With `passive` the identity, an arm that is not played stays, and the index is the Gittins index.
+    moved to, else it moves by `passive`, pays passive_reward(s'), and a subsidy is paid. The arm is indexable if a
+    larger subsidy never makes it optimal to play in a state where it was optimal not to; only then does the arm have an
+    index in every state. With `passive` the identity, an arm that is not played stays, and the index is the Gittins
+    index.
 
     Args:
       active, passive: [K, S, S], row-stochastic.
       reward: [S] or [K, S].
       discount: in [0, 1), or None for the long-run average. Then the chain must have a single recurrent class
         whichever states the search lets the player play in: an arm that stays where it is left has no average index.
+      passive_reward: [S] or [K, S], what an arm pays that is not played; None for nothing. Give `reward` where every
+        arm pays for its state, played or not.
+      paid: "arrival", for the state moved to, as everywhere in this library; or "present", for the state left, as most
+        of the literature on restless arms that all pay has it. The long-run averages are the same, and so are their
+        indices where `passive_reward` is `reward`; with a discount they are not: use the one that your arms are
+        paid by.
 
     Returns:
       index [K, S], NaN for an arm that is not indexable, and indexable [K].
@@ -58,21 +71,18 @@ def whittle(
     >>> found.index.round(6).tolist(), found.indexable.tolist()
     ([[0.52967, 0.6]], [True])
     """
-    played, left = checked_rows("active", active), checked_rows("passive", passive)
-    if played.shape != left.shape:
-        raise ValueError(f"passive: shape {left.shape} is not that of active, {played.shape}")
-    paid = checked_reward(reward, *played.shape[:2])
+    arms = known_arms(active, passive, reward, passive_reward, paid)
     factor = None if discount is None else number("discount", discount, 0, 1, below=True)
     found = []
-    for arm, (one, other, pays) in enumerate(zip(played, left, paid, strict=True)):
+    for arm, (one, other, earned, kept) in enumerate(zip(*arms, strict=True)):
         if factor is None and len(classes := recurrent_classes(other)) > 1:
             raise ValueError(f"passive: arm {arm} has several recurrent classes {classes}; give a discount below 1")
         try:
-            found.append(of_arm(one, other, one @ pays, np.zeros(len(pays)), factor))
+            found.append(of_arm(one, other, earned, kept, factor))
         except np.linalg.LinAlgError as error:
             raise ValueError(f"discount: None, but arm {arm}, {error}; give a discount below 1") from None
     indexable = np.array([index is not None for index in found])
-    nothing = np.full(paid.shape[1], np.nan)
+    nothing = np.full(arms.earned.shape[1], np.nan)
     return WhittleIndices(np.stack([nothing if index is None else index for index in found]), indexable)
 
 

@@ -1,0 +1,105 @@
+"""The relaxation: a fixed number of plays on average, not in every round, which bounds what any policy collects."""
+
+from __future__ import annotations
+
+from typing import Any, NamedTuple
+
+import numpy as np
+from numpy.typing import ArrayLike
+
+from jaxbandit.arguments import integer
+from jaxbandit.base import described
+from jaxbandit.indices.arguments import KnownArms, Paid, known_arms
+
+
+@described
+class Relaxation(NamedTuple):
+    """What the relaxed problem's best policy collects and does.
+
+    Fields:
+      value: reward a round of all arms together; no policy that plays M arms in every round collects more on average.
+      occupation: [K, S, 2], the share of rounds that each arm is in each state and is not played (0) or is (1).
+      price: what one play more a round would add to the value.
+      advantage: [K, S], what playing there once adds in the long run to what the arm collects, less the price:
+        positive where it is always played, negative where never, 0 where sometimes.
+    """
+
+    value: float
+    occupation: np.ndarray
+    price: float
+    advantage: np.ndarray
+
+
+def relaxation(
+    active: ArrayLike,
+    passive: ArrayLike,
+    reward: ArrayLike,
+    plays: int,
+    *,
+    passive_reward: ArrayLike | None = None,
+    paid: Paid = "arrival",
+) -> Relaxation:
+    """The best long-run average reward if M of K known restless arms are played a round on average.
+
+    A linear programme over the shares y of rounds that arm k is in state s and is played (a = 1) or not (0): the
+    largest sum of y_k(s, a) r_k(s, a), where each arm leaves every state as often as it enters it, its shares sum to 1,
+    and the sum of all y_k(s, 1) is M. A policy that plays exactly M arms in every round is one of those that do so on
+    average, so that this bounds what it collects; for many arms with M / K fixed the best policies come close. Playing
+    the M arms with the largest `advantage` is the priority rule of the programme's reduced costs.
+
+    Args:
+      active, passive: [K, S, S], row-stochastic, of an arm that is played and of one that is not.
+      reward: [S] or [K, S], what an arm pays that is played.
+      plays: M, from 0 to K.
+      passive_reward, paid: as in `whittle`.
+
+    Raises:
+      ValueError: the argument and what is wrong with it.
+
+    Source: Whittle 1988; Bertsimas and Nino-Mora 2000 for the programme and the rule of reduced costs. Where several
+    dual solutions exist, the advantage is one of them.
+
+    >>> circle = np.array([[1, 0, 0, 1], [1, 1, 0, 0], [0, 1, 1, 0], [0, 0, 1, 1]]) / 2
+    >>> pays = [-1, 0, 0, 1]
+    >>> found = relaxation([circle.T] * 5, [circle] * 5, pays, 1, passive_reward=pays)
+    >>> round(found.value, 6), round(found.price, 6)
+    (1.0, 1.0)
+    """
+    from scipy.optimize import linprog  # half a second, which an import of the package need not take
+
+    arms = known_arms(active, passive, reward, passive_reward, paid)
+    number, states = arms.earned.shape
+    plays = integer("plays", plays, 0, number)
+    solved = linprog(
+        -np.stack([arms.kept, arms.earned], -1).ravel(),
+        A_eq=_constraints(arms),
+        b_eq=np.concatenate([np.tile(np.append(np.zeros(states - 1), 1.0), number), [plays]]),
+        method="highs",
+    )
+    if solved.x is None:
+        raise ValueError(f"plays: the linear programme of {plays} plays a round was not solved: {solved.message}")
+    worth = -solved.eqlin.marginals  # of one unit more on the right side of each constraint
+    values = np.append(worth[:-1].reshape(number, states)[:, :-1], np.zeros((number, 1)), 1)
+    # the balance of a state reads "left minus entered", so that the values here are those of leaving it
+    played, not_played = (
+        pays + np.einsum("kst,kt->ks", rows, values)
+        for rows, pays in ((arms.active, arms.earned), (arms.passive, arms.kept))
+    )
+    price = float(worth[-1])
+    return Relaxation(
+        float(-solved.fun), np.maximum(solved.x, 0).reshape(number, states, 2), price, played - not_played - price
+    )
+
+
+def _constraints(arms: KnownArms) -> Any:
+    """The left sides, one row each: of every arm the balance of all states but the last and the sum, then the plays."""
+    from scipy.sparse import block_diag, csr_array, vstack
+
+    blocks = []
+    for active, passive in zip(arms.active, arms.passive, strict=True):
+        states = len(active)
+        entered = np.stack([passive, active], 1).reshape(2 * states, states).T  # [to, (from, a)]
+        left = np.repeat(np.eye(states), 2, axis=1)
+        blocks.append(np.concatenate([(left - entered)[:-1], np.ones((1, 2 * states))]))
+    plays = np.tile([0.0, 1.0], arms.earned.size)[None]
+    return csr_array(vstack([block_diag(blocks), csr_array(plays)]))
