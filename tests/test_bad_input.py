@@ -37,7 +37,7 @@ MANY |= {"testing": 60, "stress": 60}
 NO_CALLS = """
 ALL Environment Feedback Policy Task Family Result bounds chains confidence divergences environments families indices
 metrics stress testing use_all_cores Bound Condition Solver DISTANCES Distance EXAMPLE FamilyFit Fit InitialState
-WhittleIndices Summary COLOURS Atlas NamedProblem atlas Found Interval Problem Space Survey
+Relaxation WhittleIndices Summary COLOURS Atlas NamedProblem atlas Found Interval Problem Space Survey
 """.split()
 # environments as they are built by functions that check, spaces (checked where they are used), and the parts
 # of policies, called when these are traced

@@ -51,7 +51,9 @@ def relaxation(
       active, passive: [K, S, S], row-stochastic, of an arm that is played and of one that is not.
       reward: [S] or [K, S], what an arm pays that is played.
       plays: M, from 0 to K.
-      passive_reward, paid: as in `whittle`.
+      passive_reward: [S] or [K, S], what an arm pays that is not played; None for nothing.
+      paid: "arrival", for the state moved to, or "present", for the state left. Where `passive_reward` is `reward` this
+        changes no long-run average.
 
     Raises:
       ValueError: the argument and what is wrong with it.
