@@ -52,6 +52,8 @@ class Feedback(NamedTuple):
         never do.
       chances: [M], the probability with which the policy chose each of the arms when it played them, where the policy
         has `probabilities` and the feedback comes late (`simulate(delay=..)`); None elsewhere.
+      bits: [2] uint32, 64 random bits of this run and round, for a policy with `draws_in_update`; None elsewhere. As
+        the data of a key (`jax.random.wrap_key_data`) they give draws that no key of `scores` gives.
     """
 
     arms: jax.Array
@@ -62,9 +64,12 @@ class Feedback(NamedTuple):
     shown: jax.Array | None = None
     restarted: jax.Array | None = None
     chances: jax.Array | None = None
+    bits: jax.Array | None = None
 
     @classmethod
-    def of(cls, arm: int, reward: float, *, t: int, before: int = 0, state: int = 0) -> Feedback:
+    def of(
+        cls, arm: int, reward: float, *, t: int, before: int = 0, state: int = 0, key: jax.Array | None = None
+    ) -> Feedback:
         """The feedback of a round in which one real arm was played, without a simulator.
 
         Args:
@@ -72,12 +77,14 @@ class Feedback(NamedTuple):
           reward: what it paid.
           t: the round, from 1.
           before, state: the states that the arm was in and moved to, for policies that tell an arm's states apart.
+          key: a `jax.random.key` that is used for nothing else, for policies with `draws_in_update`.
 
         >>> Feedback.of(2, 0.5, t=7).arms.tolist()
         [2]
         """
         arms, states = (jnp.array([number], jnp.int32) for number in (arm, state))
-        return cls(arms, jnp.array([before], jnp.int32), states, jnp.array([reward], float), jnp.int32(t))
+        bits = None if key is None else jax.random.key_data(key)
+        return cls(arms, jnp.array([before], jnp.int32), states, jnp.array([reward], float), jnp.int32(t), bits=bits)
 
 
 @described
@@ -186,6 +193,9 @@ class Policy(Protocol):
     another order, where place i holds the arm `order[i]`, [K] int32: only a policy with a field of one number an arm
     needs it, for `simulate(shuffle=True)`.
 
+    A policy that keeps for many rounds what it has drawn, such as a sampled process, draws it in `update`: its class
+    has the attribute `draws_in_update = True`, and `Feedback.bits` then holds new random bits in every round.
+
     A policy without `validate` plays rested, restless and independent arms. Where rewards have no finite table, `init`
     is given an array [K, 0], and a policy whose state keeps an array with no entries is refused: it tells rewards apart
     by the states that pay them. Arms that share one state (the pairing "shared", a decision process) are played by
@@ -250,6 +260,11 @@ def pays(environment: Any) -> Pays:
     """What the environment declares, or "after" (see `Environment`)."""
     declared: Pays = getattr(environment, "pays", "after")
     return declared
+
+
+def draws_in_update(policy: Any) -> bool:
+    """Whether the policy finds random bits in its feedback (see `Policy`)."""
+    return bool(getattr(policy, "draws_in_update", False))
 
 
 def reward_table(environment: Any) -> Any:

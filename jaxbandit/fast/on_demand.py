@@ -115,4 +115,5 @@ def _collected(function: Callable[..., Any], needed: Array, arguments: Any, othe
 def _taken(leaf: Array, entry: Array, run: Array) -> Array:
     """leaf[entry, ..., run] of a leaf [N, ..., R], with the lanes as the last axis; read once, whoever uses it."""
     found = jnp.moveaxis(leaf[entry, ..., run], 0, -1)
-    return found if found.dtype == bool else computed_once(found)
+    # `computed_once` would round random bits, which are integers of 32 bits
+    return found if found.dtype in (bool, jnp.uint32) else computed_once(found)

@@ -9,7 +9,7 @@ import jax.numpy as jnp
 from jax import Array
 
 from jaxbandit.arguments import integer
-from jaxbandit.base import Feedback, Policy, State, pytree, static
+from jaxbandit.base import Feedback, Policy, State, draws_in_update, pytree, static
 
 Shapes = tuple[tuple[str, Any], ...]  # name and shape of what a round shows, but the round itself
 
@@ -35,6 +35,11 @@ class LateNews:
     delay: int = static(0)
     batch: int = static(1)
     shapes: Shapes = static(())
+
+    @property
+    def draws_in_update(self) -> bool:
+        """Whether the policy finds random bits in its feedback, which then come with it (see `base.Policy`)."""
+        return draws_in_update(self.policy)
 
     def reordered(self, order: Array) -> LateNews:
         """The same for arms that stand in another order (see `base.Policy`)."""
@@ -104,6 +109,8 @@ def late(policy: Policy, delay: int, batch: int, feedback: Feedback) -> Policy:
     shown = feedback._asdict()
     if callable(getattr(policy, "probabilities", None)):
         shown["chances"] = jax.ShapeDtypeStruct(feedback.arms.shape, jnp.result_type(float))
+    if draws_in_update(policy):
+        shown["bits"] = jax.ShapeDtypeStruct((2,), jnp.uint32)
     shapes = tuple((name, each) for name, each in shown.items() if each is not None and name != "t")
     return LateNews(policy, delay, batch, shapes)
 

@@ -22,7 +22,7 @@ import jax
 import jax.numpy as jnp
 import numpy as np
 
-from jaxbandit.base import Feedback, pairing
+from jaxbandit.base import Feedback, draws_in_update, pairing
 from jaxbandit.simulation.methods import MethodError, call, method
 from jaxbandit.sums import TwoFloats
 
@@ -194,7 +194,8 @@ def _environment(environment: Any, size: Size) -> Program:
 
 def _policy(policy: Any, size: Size, fields: Any, first: Any, shuffle: bool) -> Program:
     of_plays = [jax.ShapeDtypeStruct((size.plays,), kind) for kind in (jnp.int32, jnp.int32, jnp.int32, size.real)]
-    feedback = Feedback(*of_plays, t=_ROUND, **dict(fields))  # type: ignore[arg-type,misc]
+    bits = jax.ShapeDtypeStruct((2,), jnp.uint32) if draws_in_update(policy) else None
+    feedback = Feedback(*of_plays, t=_ROUND, **{"bits": bits, **dict(fields)})  # type: ignore[arg-type,misc]
     given = [jax.ShapeDtypeStruct((size.arms, size.states), size.real), *([] if first is None else [first])]
     begun, pieces = method("init", policy, *given)
     for path, leaf in jax.tree_util.tree_flatten_with_path(begun)[0]:

@@ -10,9 +10,10 @@ import numpy as np
 from jax import Array
 
 from jaxbandit.arguments import integer
-from jaxbandit.base import Environment, Feedback, Policy, Task, pairing, reward_table
+from jaxbandit.base import Environment, Feedback, Policy, Task, draws_in_update, pairing, reward_table
 from jaxbandit.environments import markov
 from jaxbandit.selection import top_arms
+from jaxbandit.simulation.chance import bits_of_round
 from jaxbandit.simulation.contracts import check_task
 from jaxbandit.simulation.tracing import Size, environment_program, policy_program
 from jaxbandit.testing.requirements import require, require_close, require_numbers, shapes
@@ -75,6 +76,8 @@ def check_policy(
         scores = scores_jit(policy, round_key, state, jnp.int32(t))
         require(not bool(jnp.isnan(scores).any()), f"{name}.scores: NaN in round {t}: {scores}")
         arms_state, feedback = play(key, arms_state, top_arms(scores, plays), jnp.int32(t))
+        if draws_in_update(policy):
+            feedback = feedback._replace(bits=bits_of_round(key, jnp.int32(t)))
         following = update_jit(policy, state, feedback)
         if t in (1, len(reward) + 1, rounds):
             for part, of_jit, method, values in (

@@ -1,0 +1,69 @@
+"""What UCRL2, KL-UCRL, UCRL2B and TUCRL share: episodes that end when a pair was tried twice as often, and optimism."""
+
+from __future__ import annotations
+
+from typing import Any
+
+import jax.numpy as jnp
+from jax import Array
+from jax.typing import ArrayLike
+
+from jaxbandit.base import Feedback, Task
+from jaxbandit.planning import Plan
+from jaxbandit.policies import checks
+from jaxbandit.policies.processes import (
+    Episode,
+    Moves,
+    Rewards,
+    check_learner,
+    decided,
+    doubled,
+    first_episode,
+    replanned,
+)
+
+
+class Optimist:
+    """A policy that plays the best actions of the best process that its counts allow, and plans anew in each episode.
+
+    An episode ends where the pair that would be played next has been tried in it as often as before it, at least once.
+    """
+
+    rewards: Rewards
+    delta: ArrayLike
+
+    def validate(self, task: Task) -> None:
+        check_learner(self, task)
+        checks.number(self, "delta", 0, 1, above=True, below=True)
+
+    def init(self, reward: Array, shown: Array) -> Episode:
+        return first_episode(reward, shown, self.rewards)
+
+    def scores(self, key: Array, state: Episode, t: Array) -> Array:
+        return decided(state.actions, state.seen.here, state.most.shape[0])
+
+    def update(self, state: Episode, feedback: Feedback) -> Episode:
+        seen = state.seen.counted(feedback)
+        pair = state.actions[seen.here], seen.here
+        begins = (seen.left[pair] >= state.most[pair]) | self.interrupted(seen)
+        actions, gain = replanned(self, seen, begins, (state.actions, state.gain), feedback.t + 1)
+        return Episode(seen, jnp.where(begins, doubled(seen.left), state.most), actions, gain)
+
+    def interrupted(self, seen: Moves) -> Array:
+        """Whether the episode ends for another reason."""
+        return jnp.bool_(False)
+
+    def plan(self, seen: Moves, t: Array) -> Plan:
+        """The best process that the moves allow before round t, and its best actions."""
+        raise NotImplementedError
+
+    def optimistic(self, seen: Moves, radius: Array) -> Array:
+        """The largest mean reward [A, S] of each pair within the radius [A, S], or what it pays if that is known."""
+        if self.rewards == "known":
+            return seen.reward
+        return jnp.minimum(seen.paid(self.rewards) + radius, 1)
+
+
+def level(number: Any, t: Array, delta: ArrayLike) -> Array:
+    """log(number t / delta), in summands so that large t lose no digits."""
+    return jnp.log(number) + jnp.log(jnp.asarray(t, float)) - jnp.log(jnp.asarray(delta, float))
