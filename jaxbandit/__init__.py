@@ -7,6 +7,7 @@ from jaxbandit import (
     bounds,
     chains,
     confidence,
+    decision_processes,
     divergences,
     environments,
     families,
@@ -140,6 +141,7 @@ __all__ = [
     "bounds",
     "chains",
     "confidence",
+    "decision_processes",
     "divergences",
     "environments",
     "families",
@@ -168,7 +170,7 @@ __all__ = [
 ]
 
 _rooms = bounds, chains, confidence, divergences, environments, families, indices, metrics, policies, stress, testing
-for _room in (*_rooms, named_problems, policies.memory):
+for _room in (*_rooms, decision_processes, named_problems, policies.memory):
     vars(_room)["__dir__"] = _room.__all__.copy  # completion shows what is offered, not what is imported
 
 

@@ -28,6 +28,7 @@ MAY_IMPORT = {
     "cores": set(),
     "interruption": set(),
     "chains": {"arguments", "base"},
+    "decision_processes": {"arguments", "base", "chains"},
     "summaries": {"arguments", "base"},
     "metrics": {"arguments", "base", "summaries"},
     "fast": {"base"},
@@ -41,13 +42,13 @@ MAY_IMPORT = {
     "confidence": {"arguments", "base", "fast"},
     "families": {"arguments", "base", "chains", "confidence", "divergences", "fast", "probabilities"},
     "environments": {
-        *["arguments", "base", "chains", "divergences", "draws", "fast", "families", "indices", "probabilities"],
-        *["quantiles", "sums"],
+        *["arguments", "base", "chains", "decision_processes", "divergences", "draws", "fast", "families", "indices"],
+        *["probabilities", "quantiles", "sums"],
     },
     "named_problems": {"base", "chains", "environments"},
     "policies": {
-        *["arguments", "base", "chains", "confidence", "divergences", "families", "fast", "indices", "quantiles"],
-        *["probabilities", "sums"],
+        *["arguments", "base", "chains", "confidence", "decision_processes", "divergences", "families", "fast"],
+        *["indices", "probabilities", "quantiles", "sums"],
     },
     "results": {"arguments", "base", "interruption", "metrics"},
     "simulation": {
@@ -75,6 +76,7 @@ BELOW = {
         "compilation",
     ],
     "indices": ["arguments", "elimination", "start", "value", "subsidy", "rounds"],
+    "decision_processes": ["evaluation", "best", "reaching"],
     "confidence": ["bernoulli", "family", "row", "chain"],
     "confidence/row": ["arithmetic", "tilt", "scaled_problem", "ball", "stationary_mean"],
     "confidence/chain": [
@@ -129,12 +131,14 @@ DOORS = {
     "thresholds",
     "confidence": "Solver chain_likelihood_ratio chain_mean chain_mean_upper family_upper kl_ball_max "
     "kl_bound kl_lower kl_upper stationary_mean_lower stationary_mean_upper",
+    "decision_processes": "Episodes LongRun Structure diameter episodes hitting_times long_run optimal structure",
     "divergences": "DISTANCES Distance bernoulli_kl farthest jensen_shannon kl squared_hellinger threshold "
     "total_variation",
-    "environments": "ChangingArms ChangingMarkovArms EXAMPLE FamilyFit Fit HiddenArms IndependentArms InitialState "
-    "LowerBoundArms MarkovArms RestartingArms RestlessArms bernoulli beta changing_markov exponential "
-    "exponential_family fit fit_exponential_family gaussian hidden lower_bound_instance markov piecewise poisson "
-    "random_arms restarting restless rewards_table sinusoid two_state uniform",
+    "environments": "ChangingArms ChangingMarkovArms DecisionProcess EXAMPLE FamilyFit Fit HiddenArms IndependentArms "
+    "InitialState LowerBoundArms MarkovArms RestartingArms RestlessArms as_decision_process bernoulli beta "
+    "changing_markov decision_process exponential exponential_family fit fit_exponential_family gaussian grid hidden "
+    "lower_bound_instance markov piecewise poisson random_arms random_decision_process restarting restless "
+    "rewards_table riverswim sinusoid two_state uniform",
     "families": "Bernoulli Exponential Family Gaussian Poisson TabledChains TwoStateChains chain_family",
     "indices": "WhittleIndices gittins gittins_value rounds_to_record whittle with_start",
     "metrics": "Summary best_arms best_share discounted_reward dynamic_regret linear_share median_interval "
@@ -155,9 +159,9 @@ ALL CUSUM DMED DSEE GLR IMED IMEDMC KLUCB KLUCBMC MOSS MUCB RCA TVKLUCB UCB1 UCB
 DiscountedUCB EmpiricalKLUCB Environment Exp3 Exp3S Family Feedback Gittins GradientBandit HiddenMyopic JointKLUCB
 KnownBreaks MarkovArms Myopic Oracle PlugInGittins Policy PosteriorGittins Result Rexp3 RoundRobinKLUCB
 SlidingWindowUCB Task Thompson ThompsonMC TsallisINF Uniform Whittle WhittleBelief Window WithDetector advance atlas
-bernoulli bounds chains confidence divergences environments families gaussian grid hidden indices initial_carry markov
-metrics play_round poisson pytree random_arms restless run_keys simulate static stress sweep testing to_xarray top_arms
-two_state use_all_cores
+bernoulli bounds chains confidence decision_processes divergences environments families gaussian grid hidden indices
+initial_carry markov metrics play_round poisson pytree random_arms restless run_keys simulate static stress sweep
+testing to_xarray top_arms two_state use_all_cores
 """.split()
 PUBLIC_THINGS = [
     getattr(import_module(f"jaxbandit.{room}".rstrip(".")), name)
