@@ -34,8 +34,8 @@ class IMEDRL:
     phi are the relative values of the estimated process in which only a state's skeleton may be played, the actions
     tried at least log(n)^2 times, n the tries of the state's most tried action. With m the largest r + p phi of an
     action in the present state, and U = 1 + max phi, an action that was tried N times has
-    K = max over 0 <= x <= 1 / (U - m) of E log(1 - x (r + phi(s') - m)), over the law of reward r and next state s' that
-    was seen; K = 0 for the best. Estimates begin with one observation of a uniform row and, where rewards are learned,
+    K = max over 0 <= x <= 1 / (U - m) of E log(1 - x (r + phi(s') - m)), r and s' as likely as rewards and next states
+    were seen; K = 0 for the best. Estimates begin with one observation of a uniform row and, where rewards are learned,
     of the reward 1/2. phi is found by `planning.value_iteration` with the tolerance 0.001 and waiting 0.1, in every
     round from that of the round before, in at most 100 sweeps a round.
 
@@ -119,8 +119,8 @@ class IMEDRL:
 def dual(law: Array, above: Array, end: Array) -> Array:
     """The maximum over 0 <= x <= end of the sum of law_j log(1 - x above_j), [..]; law and above [.., J].
 
-    No entry of `above` exceeds 1 / end. The slope falls with x, and its root is found by Newton's steps that stay
-    within the ends between which it lies.
+    No entry of `above` exceeds 1 / end. The slope falls with x; where it is still positive at the end, that is the place
+    of the maximum, else Newton's steps find its root and stay within the ends between which it lies.
 
     >>> above = jnp.array([0.78, 1.78, 1.92, 2.56]) - 2.329296
     >>> round(float(dual(jnp.array([0.018, 0.51, 0.45, 0.022]), above, 1 / (3.06 - 2.329296))), 5)
@@ -139,7 +139,7 @@ def dual(law: Array, above: Array, end: Array) -> Array:
 
     high = jnp.broadcast_to(jnp.asarray(end, above.dtype), above.shape[:-1])
     low = jnp.zeros_like(high)
-    x = jax.lax.fori_loop(0, STEPS, step, (low, high, high / 2))[2]
+    x = jax.lax.fori_loop(0, STEPS, step, (low, high, high))[2]
     most = smaller(larger(x, 0.0), high)
     found = total(law * log(larger(1 - most[..., None] * above, 1e-9)))
     return larger(found, 0.0)

@@ -53,8 +53,8 @@ class PSRL:
     """Posterior sampling (PSRL): the best actions of a process drawn from what is known of it, anew in every episode.
 
     Each row is a draw from the Dirichlet law with parameters prior + N(s, a, s'), the numbers of moves seen. Rewards
-    are known, or draws from the beta law with parameters 1 + N r and 1 + N (1 - r) for a pair that was tried N times and
-    paid r. The process drawn is solved by `planning.value_iteration` with the tolerance 1 / t, at least 1e-6, and
+    are known, or draws from the beta law with parameters 1 + N r and 1 + N (1 - r) for a pair that was tried N times
+    and paid r. The process drawn is solved by `planning.value_iteration` with the tolerance 1 / t, at least 1e-6, and
     waiting 0.1. An episode ends after a round that doubles the number of times that a pair was tried before the
     episode, and at least once. Round 1 is played with equal probabilities, in place of an episode of one round.
 

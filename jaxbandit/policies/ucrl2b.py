@@ -16,8 +16,8 @@ from jaxbandit.policies.processes import Moves, Rewards
 class UCRL2B(Optimist):
     """UCRL2B: as `UCRL2`, with a bound on each entry of a row, which is narrow where the entry is near 0 or 1.
 
-    Rows have |q_j - p_j| <= sqrt(14 p_j (1 - p_j) b / N) + 49 b / (3 (N - 1)) with b = log(2 S A t / delta), for a pair
-    that was tried N times and moved as p, t the round in which the episode begins; where N < 2 the place of N - 1 has 1.
+    Rows have |q_j - p_j| <= sqrt(14 p_j (1 - p_j) b / N) + 49 b / (3 max(1, N - 1)) with b = log(2 S A t / delta), for
+    a pair that was tried N times and moved as p, t the round in which the episode begins.
     Rewards are bounded in the same way. As a pair always pays the same here, their variance is 0.
 
     Args:
