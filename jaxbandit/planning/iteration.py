@@ -92,7 +92,7 @@ def value_iteration(
 
     nothing = jnp.zeros((), start.dtype)
     begun = Plan(jnp.zeros(start.shape, jnp.int32), start, nothing, jnp.int32(0), nothing)
-    return jax.lax.while_loop(goes_on, sweep, (begun, nothing))[0]  # type: ignore[no-any-return]
+    return jax.lax.while_loop(goes_on, sweep, (begun, nothing))[0]
 
 
 def best_actions(worth: Array) -> tuple[Array, Array]:

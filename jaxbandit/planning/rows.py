@@ -6,8 +6,6 @@ of two states has the larger value is a table [S, S], computed once for all rows
 
 from __future__ import annotations
 
-from typing import Any
-
 import jax
 import jax.numpy as jnp
 from jax import Array
@@ -45,13 +43,13 @@ def l1_ball_max(rows: Array, radius: Array, values: Array) -> tuple[Array, Array
     ahead = above[0].astype(jnp.int32)  # how many states stand before each one
     for i in range(1, states):
         ahead = ahead + above[i]
-    best = ahead == 0
+    best = _beside(ahead == 0, rows)
     gained = smaller(1 - total(jnp.where(best, rows, 0)), jnp.asarray(radius) / 2)
     others = jnp.where(best, 0, rows)
     # the best state's own entry takes part in no sum, as it loses nothing
     cut = jnp.clip(gained[..., None] - _added(others, above.T), 0, others)
     row = jnp.where(best, rows + gained[..., None], others - cut)
-    return total(row * values), row
+    return total(row * _beside(values, row)), row
 
 
 def box_max(low: Array, high: Array, values: Array) -> tuple[Array, Array]:
@@ -77,7 +75,7 @@ def box_max(low: Array, high: Array, values: Array) -> tuple[Array, Array]:
     room = high - low
     missing = 1 - total(low)
     row = low + jnp.clip(missing[..., None] - _added(room, above), 0, room)
-    return total(row * values), row
+    return total(row * _beside(values, row)), row
 
 
 def _ahead(values: Array, first: Array) -> Array:
@@ -88,15 +86,19 @@ def _ahead(values: Array, first: Array) -> Array:
 
 def _added(amounts: Array, chosen: Array) -> Array:
     """[..., j], the sum of the amounts [..., i] over the states i with chosen[i, j]."""
-    states = chosen.shape[0]
+    states, found = chosen.shape[0], jnp.zeros_like(amounts)
+    if states <= WRITTEN_OUT:
+        for i in range(states):
+            found = found + jnp.where(_beside(chosen[i], amounts), amounts[..., i : i + 1], 0)
+        return found
 
-    def term(i: Any) -> Array:
-        amount = jax.lax.dynamic_slice_in_dim(amounts, i, 1, -1)
-        return jnp.where(jax.lax.dynamic_index_in_dim(chosen, i, 0, keepdims=False), amount, 0)
+    def add(i: Array, found: Array) -> Array:
+        row = jax.lax.dynamic_index_in_dim(chosen, i, keepdims=False)
+        return found + jnp.where(_beside(row, amounts), jax.lax.dynamic_slice_in_dim(amounts, i, 1, -1), 0)
 
-    if states > WRITTEN_OUT:
-        return jax.lax.fori_loop(0, states, lambda i, found: found + term(i), jnp.zeros_like(amounts))
-    found = jnp.where(chosen[0], amounts[..., :1], 0)
-    for i in range(1, states):
-        found = found + jnp.where(chosen[i], amounts[..., i : i + 1], 0)
-    return found
+    return jax.lax.fori_loop(0, states, add, found)  # type: ignore[no-any-return]
+
+
+def _beside(of_states: Array, rows: Array) -> Array:
+    """Numbers of the states [S] with axes of length 1 before them, as many as rows [.., S] have."""
+    return of_states.reshape(*[1] * (rows.ndim - 1), -1)

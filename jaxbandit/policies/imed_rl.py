@@ -17,7 +17,8 @@ from jaxbandit.policies.processes import Moves, Rewards, check_learner, nothing_
 TOLERANCE = 1e-3
 MOST_SWEEPS = 100  # a round; the next round goes on from there
 WAITING = 0.1  # a process whose states take turns would never satisfy the criterion of value iteration
-STEPS = 12  # of Newton's method within brackets
+STEPS = 16  # of Newton's method within brackets
+TINY = 1e-9
 
 
 class Potential(NamedTuple):
@@ -80,11 +81,11 @@ class IMEDRL:
         most = left[0]
         for action in range(1, left.shape[0]):
             most = larger(most, left[action])
-        skeleton = left >= log(larger(most, 1.0)) ** 2
+        skeleton = left >= (log(larger(most, 1.0)) ** 2)[None]
         rows, reward = computed_once(_rows(seen.counts, left)), self._mean(seen.reward, left)
 
         def worth(values: Array) -> Array:
-            return jnp.where(skeleton, reward + total(rows * values), -jnp.inf)
+            return jnp.where(skeleton, reward + total(rows * values[None, None]), -jnp.inf)
 
         plan = value_iteration(worth, state.values, TOLERANCE, most=MOST_SWEEPS, waiting=WAITING)
         return Potential(seen, plan.values)
@@ -95,18 +96,18 @@ class IMEDRL:
         counts = seen.counts[:, seen.here]
         reward = _in_state(seen.reward, seen.here)
         rows = computed_once(_rows(counts, left))
-        worth = self._mean(reward, left) + total(rows * values)
+        worth = self._mean(reward, left) + total(rows * values[None])
         best, upper = worth[0], values[0]
         for action in range(1, worth.shape[0]):
             best = larger(best, worth[action])
         for s in range(1, values.shape[0]):
             upper = larger(upper, values[s])
         upper, best = computed_once(1 + upper), computed_once(best)
-        law, points = rows, reward[:, None] + values
+        law, points = rows, reward[:, None] + values[None]
         if self.rewards == "learned":  # the observation of the reward 1/2 before the first round
             share = 1 / (left + 1)
             law = jnp.concatenate([law * (1 - share)[:, None], law * share[:, None]], axis=-1)
-            points = jnp.concatenate([points, jnp.broadcast_to(0.5 + values, rows.shape)], axis=-1)
+            points = jnp.concatenate([points, jnp.broadcast_to((0.5 + values)[None], rows.shape)], axis=-1)
         divergence = dual(law, points - best, 1 / larger(upper - best, 1e-6))
         if not self.normalised:
             divergence = divergence + log(upper)
@@ -119,29 +120,36 @@ class IMEDRL:
 def dual(law: Array, above: Array, end: Array) -> Array:
     """The maximum over 0 <= x <= end of the sum of law_j log(1 - x above_j), [..]; law and above [.., J].
 
-    No entry of `above` exceeds 1 / end. The slope falls with x; where it is still positive at the end, that is the place
-    of the maximum, else Newton's steps find its root and stay within the ends between which it lies.
+    No entry of `above` exceeds 1 / end. The slope falls with x; where it is still positive at the end, the maximum is
+    there, else Newton's steps find its root and stay within the ends between which it lies.
 
     >>> above = jnp.array([0.78, 1.78, 1.92, 2.56]) - 2.329296
     >>> round(float(dual(jnp.array([0.018, 0.51, 0.45, 0.022]), above, 1 / (3.06 - 2.329296))), 5)
     0.49819
     """
 
+    top = above[..., 0]
+    for j in range(1, above.shape[-1]):
+        top = larger(top, above[..., j])
+    top = computed_once(top)
+    short = top[..., None] - above
+
     def step(n: Array, loop: tuple[Array, Array, Array]) -> tuple[Array, Array, Array]:
+        # The slope times 1 - x top, which has the same sign: it stays finite at the end, where the slope may not.
         low, high, x = loop
-        each = above / larger(1 - x[..., None] * above, 1e-9)
-        slope = computed_once(-total(law * each))
-        bend = total(law * each * each)
+        inverse = 1 / larger(1 - x[..., None] * above, TINY)
+        left = (1 - x * top)[..., None] * inverse
+        slope = computed_once(-total(law * above * jnp.where(short > 0, left, 1)))
+        steep = total(law * above * short * inverse * inverse)
         low, high = jnp.where(slope > 0, x, low), jnp.where(slope > 0, high, x)
-        newton = x + slope / larger(bend, 1e-30)
+        newton = x - slope / smaller(steep, -TINY)
         inside = (newton > low) & (newton < high)
         return low, high, computed_once(jnp.where(inside, newton, (low + high) / 2))
 
     high = jnp.broadcast_to(jnp.asarray(end, above.dtype), above.shape[:-1])
     low = jnp.zeros_like(high)
     x = jax.lax.fori_loop(0, STEPS, step, (low, high, high))[2]
-    most = smaller(larger(x, 0.0), high)
-    found = total(law * log(larger(1 - most[..., None] * above, 1e-9)))
+    found = total(law * log(larger(1 - x[..., None] * above, TINY)))
     return larger(found, 0.0)
 
 

@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import math
+from collections.abc import Callable
 
 import jax.numpy as jnp
 from jax import Array
@@ -10,7 +11,6 @@ from jax.typing import ArrayLike
 
 from jaxbandit.base import pytree, static
 from jaxbandit.confidence import kl_ball_max
-from jaxbandit.planning import Plan, value_iteration
 from jaxbandit.policies.optimism import Optimist, level
 from jaxbandit.policies.processes import Moves, Rewards
 
@@ -42,17 +42,17 @@ class KLUCRL(Optimist):
     delta: ArrayLike = 0.05
     rewards: Rewards = static("learned")
 
-    def plan(self, seen: Moves, t: Array) -> Plan:
+    def worth(self, seen: Moves, t: Array) -> Callable[[Array], Array]:
         states, tried = seen.reward.shape[1], seen.tried()
         of_rows, of_rewards = self.constants(seen, t)
         reward, radius = self.optimistic(seen, of_rewards / jnp.sqrt(tried)), of_rows / tried
         unseen = seen.left == 0
         rows = jnp.where(unseen[..., None], 1 / states, seen.rows())
 
-        def worth(values: Array) -> Array:
-            return reward + jnp.where(unseen, jnp.max(values), kl_ball_max(rows, values, radius)[0])
+        def of_pairs(values: Array) -> Array:
+            return reward + jnp.where(unseen, jnp.max(values), kl_ball_max(rows, values[None, None], radius)[0])
 
-        return value_iteration(worth, jnp.zeros(states), 1 / jnp.sqrt(jnp.asarray(t, float)))
+        return of_pairs
 
     def constants(self, seen: Moves, t: Array) -> tuple[Array, Array]:
         """C_P and C_R."""

@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+from collections.abc import Callable
 from typing import Any
 
 import jax.numpy as jnp
@@ -9,7 +10,7 @@ from jax import Array
 from jax.typing import ArrayLike
 
 from jaxbandit.base import Feedback, Task
-from jaxbandit.planning import Plan
+from jaxbandit.planning import Plan, value_iteration
 from jaxbandit.policies import checks
 from jaxbandit.policies.processes import (
     Episode,
@@ -44,24 +45,34 @@ class Optimist:
 
     def update(self, state: Episode, feedback: Feedback) -> Episode:
         seen = state.seen.counted(feedback)
-        pair = state.actions[seen.here], seen.here
+        pair = (state.actions[seen.here], seen.here)
         begins = (seen.left[pair] >= state.most[pair]) | self.interrupted(seen)
         actions, gain = replanned(self, seen, begins, (state.actions, state.gain), feedback.t + 1)
         return Episode(seen, jnp.where(begins, doubled(seen.left), state.most), actions, gain)
 
     def interrupted(self, seen: Moves) -> Array:
         """Whether the episode ends for another reason."""
-        return jnp.bool_(False)
+        return jnp.zeros((), bool)
 
     def plan(self, seen: Moves, t: Array) -> Plan:
         """The best process that the moves allow before round t, and its best actions."""
+        start, tolerance = jnp.zeros(seen.reward.shape[1]), 1 / jnp.sqrt(jnp.asarray(t, float))
+        return value_iteration(self.worth(seen, t), start, tolerance, among=self.among(seen, t))
+
+    def worth(self, seen: Moves, t: Array) -> Callable[[Array], Array]:
+        """From values [S] to the most that each pair may be worth before round t, [A, S]."""
         raise NotImplementedError
+
+    def among(self, seen: Moves, t: Array) -> Array | None:
+        """The states that are planned for, [S] bool; None for all."""
+        return None
 
     def optimistic(self, seen: Moves, radius: Array) -> Array:
         """The largest mean reward [A, S] of each pair within the radius [A, S], or what it pays if that is known."""
         if self.rewards == "known":
             return seen.reward
-        return jnp.minimum(seen.paid(self.rewards) + radius, 1)
+        found: Array = jnp.minimum(seen.paid(self.rewards) + radius, 1)
+        return found
 
 
 def level(number: Any, t: Array, delta: ArrayLike) -> Array:

@@ -122,7 +122,8 @@ class PSRL:
         rows, reward = self.draw(seen, bits)
 
         def worth(values: Array) -> Array:
-            return reward + total(rows * values)
+            found: Array = reward + total(rows * values[None, None])
+            return found
 
         tolerance = jnp.maximum(1 / jnp.asarray(t, float), 1e-6)
         return value_iteration(worth, jnp.zeros(reward.shape[1]), tolerance, waiting=WAITING)
@@ -141,4 +142,5 @@ class PSRL:
         if not learned:
             return rows, seen.reward
         gained, missed = drawn[seen.counts.size :].reshape(2, *seen.reward.shape)
-        return rows, 1 / (1 + jnp.exp(missed - gained))
+        drawn_rewards: Array = 1 / (1 + jnp.exp(missed - gained))
+        return rows, drawn_rewards

@@ -106,7 +106,7 @@ class UCBVI:
         amount = level(5 * seen.reward.size, jnp.asarray(self.horizon, float), self.delta)
 
         def of_step(h: Array, after: Array, before: Array) -> Array:
-            mean = total(rows * after)
+            mean = total(rows * after[None, None])
             if visits is None:
                 bonus = 7 * self.steps * amount / jnp.sqrt(tried)
             else:
@@ -120,12 +120,12 @@ class UCBVI:
         self, h: Array, after: Array, mean: Array, rows: Array, tried: Array, visits: Array, amount: Array
     ) -> Array:
         steps, (actions, states) = self.steps, mean.shape
-        variance = total(rows * (after - mean[..., None]) ** 2)
+        variance = total(rows * (after[None, None] - mean[..., None]) ** 2)
         there = visits[jnp.minimum(h + 1, steps - 1)].astype(float)
         most = 1e4 * steps**3 * states**2 * actions * amount**2 / jnp.maximum(there, 1)
         off = jnp.where((there > 0) & (h + 1 < steps), jnp.minimum(most, steps**2), steps**2)
         return (
             jnp.sqrt(8 * amount * variance / tried)
             + 14 * steps * amount / (3 * tried)
-            + jnp.sqrt(8 / tried * total(rows * off))
+            + jnp.sqrt(8 / tried * total(rows * off[None, None]))
         )

@@ -2,12 +2,14 @@
 
 from __future__ import annotations
 
+from collections.abc import Callable
+
 import jax.numpy as jnp
 from jax import Array
 from jax.typing import ArrayLike
 
 from jaxbandit.base import pytree, static
-from jaxbandit.planning import Plan, l1_ball_max, value_iteration
+from jaxbandit.planning import l1_ball_max
 from jaxbandit.policies.optimism import Optimist, level
 from jaxbandit.policies.processes import Moves, Rewards
 
@@ -42,16 +44,15 @@ class UCRL2(Optimist):
     delta: ArrayLike = 0.05
     rewards: Rewards = static("learned")
 
-    def plan(self, seen: Moves, t: Array) -> Plan:
+    def worth(self, seen: Moves, t: Array) -> Callable[[Array], Array]:
         paid, radius = self.radii(seen, t)
         reward = self.optimistic(seen, paid)
         rows, anywhere = seen.rows(), radius >= 2  # so that such pairs are worth the same to the last digit
 
-        def worth(values: Array) -> Array:
-            found = jnp.where(anywhere, jnp.max(values), l1_ball_max(rows, radius, values)[0])
-            return reward + found
+        def of_pairs(values: Array) -> Array:
+            return reward + jnp.where(anywhere, jnp.max(values), l1_ball_max(rows, radius, values)[0])
 
-        return value_iteration(worth, jnp.zeros(len(seen.reward[0])), 1 / jnp.sqrt(jnp.asarray(t, float)))
+        return of_pairs
 
     def radii(self, seen: Moves, t: Array) -> tuple[Array, Array]:
         """By how much the reward and the row of each pair may be off, [A, S] each."""

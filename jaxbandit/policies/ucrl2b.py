@@ -2,12 +2,14 @@
 
 from __future__ import annotations
 
+from collections.abc import Callable
+
 import jax.numpy as jnp
 from jax import Array
 from jax.typing import ArrayLike
 
 from jaxbandit.base import pytree, static, total
-from jaxbandit.planning import Plan, box_max, value_iteration
+from jaxbandit.planning import box_max
 from jaxbandit.policies.optimism import Optimist, level
 from jaxbandit.policies.processes import Moves, Rewards
 
@@ -38,9 +40,8 @@ class UCRL2B(Optimist):
     delta: ArrayLike = 0.05
     rewards: Rewards = static("learned")
 
-    def plan(self, seen: Moves, t: Array) -> Plan:
-        low, high = self.box(seen, t)
-        return _best_in_box(self, seen, t, low, high)
+    def worth(self, seen: Moves, t: Array) -> Callable[[Array], Array]:
+        return _best_in_box(self, seen, t, *self.box(seen, t))
 
     def box(self, seen: Moves, t: Array) -> tuple[Array, Array]:
         """The least and the largest that the entries of the rows may be, [A, S, S] each."""
@@ -77,24 +78,30 @@ class TUCRL(Optimist):
     def interrupted(self, seen: Moves) -> Array:
         return ~_left_before(seen)[seen.here]
 
-    def plan(self, seen: Moves, t: Array) -> Plan:
-        low, high, among = self.box(seen, t)
-        return _best_in_box(self, seen, t, low, high, among)
+    def worth(self, seen: Moves, t: Array) -> Callable[[Array], Array]:
+        return _best_in_box(self, seen, t, *self.box(seen, t))
 
-    def box(self, seen: Moves, t: Array) -> tuple[Array, Array, Array]:
-        """The least and the largest that the entries of the rows may be [A, S, S], and the states planned for [S]."""
-        actions, states = seen.reward.shape
-        reached = _left_before(seen) | (jnp.arange(states) == seen.here)
-        enough = seen.left.astype(float) > jnp.sqrt(jnp.asarray(t, float) / (states * actions))
+    def among(self, seen: Moves, t: Array) -> Array:
+        reached, enough = self._known(seen, t)
+        return reached | ~jnp.all(enough | ~reached[None])
+
+    def box(self, seen: Moves, t: Array) -> tuple[Array, Array]:
+        """The least and the largest that the entries of the rows may be, [A, S, S] each."""
+        reached, enough = self._known(seen, t)
         low, high = _box(seen, t, self.delta)
-        closed = (enough & reached)[..., None] & ~reached
-        within = jnp.all(enough | ~reached)
-        return jnp.where(closed, 0, low), jnp.where(closed, 0, high), reached | ~within
+        closed = (enough & reached[None])[..., None] & ~reached[None, None]
+        return jnp.where(closed, 0, low), jnp.where(closed, 0, high)
+
+    def _known(self, seen: Moves, t: Array) -> tuple[Array, Array]:
+        """Which states are reached [S], and which pairs were tried often [A, S]."""
+        reached = _left_before(seen) | (jnp.arange(seen.reward.shape[1]) == seen.here)
+        return reached, seen.left.astype(float) > jnp.sqrt(jnp.asarray(t, float) / seen.reward.size)
 
 
 def _left_before(seen: Moves) -> Array:
     """Which states were left before, [S]."""
-    return total(seen.left.T) > 0
+    found: Array = total(seen.left.T) > 0
+    return found
 
 
 def _box(seen: Moves, t: Array, delta: ArrayLike) -> tuple[Array, Array]:
@@ -104,15 +111,12 @@ def _box(seen: Moves, t: Array, delta: ArrayLike) -> tuple[Array, Array]:
     return jnp.maximum(rows - off, 0), jnp.minimum(rows + off, 1)
 
 
-def _best_in_box(
-    policy: UCRL2B | TUCRL, seen: Moves, t: Array, low: Array, high: Array, among: Array | None = None
-) -> Plan:
+def _best_in_box(policy: UCRL2B | TUCRL, seen: Moves, t: Array, low: Array, high: Array) -> Callable[[Array], Array]:
     width = level(2 * seen.reward.size, t, policy.delta)
     reward = policy.optimistic(seen, 49 * width / (3 * jnp.maximum(seen.tried() - 1, 1)))
     free = jnp.all((low == 0) & (high == 1), axis=-1)  # so that such pairs are worth the same to the last digit
 
-    def worth(values: Array) -> Array:
+    def of_pairs(values: Array) -> Array:
         return reward + jnp.where(free, jnp.max(values), box_max(low, high, values)[0])
 
-    tolerance = 1 / jnp.sqrt(jnp.asarray(t, float))
-    return value_iteration(worth, jnp.zeros(seen.reward.shape[1]), tolerance, among=among)
+    return of_pairs
