@@ -27,6 +27,7 @@ ARMS = jaxbandit.markov(ROWS, PAID)
 IID = jaxbandit.bernoulli([0.5, 0.4])
 RESTLESS = environments.restless([[[0.8, 0.2], [0.2, 0.8]]] * 2, (0, 1))
 HIDDEN = environments.hidden([[[0.9, 0.1], [0.2, 0.8]]] * 2, [[0.2, 0.7], [0.1, 0.3]])
+PROCESS = environments.decision_process(ROWS, PAID)
 CASE = {"scenarios": ARMS, "policies": {"U": jaxbandit.UCB1()}, "key": KEY, "runs": 2, "horizon": 3, "times": [1, 2, 3]}
 RUN = {"key": KEY, "runs": 2, "horizon": 3, "plays": 1, "times": [1, 2, 3], "progress": False}
 ASKED = {**RUN, "shuffle": False, "delay": 1, "batch": 1, "chunk": 3, "tile": 2, "devices": None}
@@ -48,6 +49,11 @@ def detector(kind: type, **fields: Any) -> Call:
 def played(make: Any, **arguments: Any) -> Call:
     """An environment that is made and then traced."""
     return Call(lambda **given: traced(make(**given), {"p": jaxbandit.UCB1()}), arguments)
+
+
+def taken(make: Any, **arguments: Any) -> Call:
+    """A decision process that is made and then traced."""
+    return Call(lambda **given: traced(make(**given), {"p": jaxbandit.Uniform()}), arguments)
 
 
 def swept(**given: Any) -> Any:
@@ -109,6 +115,20 @@ ENVIRONMENTS = {
         **{"restless": False, "horizon": 3},
     ),
     "environments.restarting": played(environments.restarting, arms=ARMS, discount=0.9),
+    "environments.decision_process": taken(
+        environments.decision_process, transition=ROWS, reward=PAID, initial_state=[0.5, 0.5], steps=2
+    ),
+    "environments.riverswim": taken(
+        environments.riverswim,
+        **{"states": 3, "up": 0.35, "down": 0.05, "up_first": 0.6, "down_last": 0.4, "reward_left": 0.005},
+        **{"reward_right": 1.0, "slip": 0.01, "initial_state": 0, "steps": None},
+    ),
+    "environments.grid": taken(environments.grid, plan=["S.", "#G"], slip=0.1, steps=3),
+    "environments.random_decision_process": taken(
+        environments.random_decision_process,
+        **{"key": KEY, "states": 3, "actions": 2, "concentration": 1.0, "initial_state": 0, "steps": None},
+    ),
+    "environments.as_decision_process": taken(environments.as_decision_process, arms=ARMS, most_states=64, steps=None),
     "environments.gaussian": played(environments.gaussian, means=[0.5, 0.4], deviation=[1.0, 2.0]),
     "environments.poisson": played(environments.poisson, means=[0.5, 0.4]),
     "environments.exponential": played(environments.exponential, means=[0.5, 0.4]),
@@ -164,6 +184,8 @@ POLICIES = {
         memory=jaxbandit.Discounted(0.9),
     ),
     "KLUCBMC": policy(jaxbandit.KLUCBMC, exploration=1.0, unvisited=1.0, samples="arm", solver="halley"),
+    "KnownProcess": policy(jaxbandit.KnownProcess, PROCESS, actions=[1, 0]),
+    "KnownProcess.of": Call(jaxbandit.KnownProcess.of, {"process": PROCESS}),
     "KnownBreaks": detector(jaxbandit.KnownBreaks, breaks=[2, 5]),
     "MOSS": policy(jaxbandit.MOSS, horizon=100),
     "MUCB": detector(jaxbandit.MUCB, window=6, threshold=None, alpha=None, horizon=100, changes=2),

@@ -89,12 +89,14 @@ KINDS = {
     "observed": environments.restless(TWO.transition, (0, 1), observed=True),
     "hidden": environments.hidden(TWO.transition, TWO.transition),
 }
+PROCESS = environments.riverswim()
 MADE_OF_ARMS = {  # how to make the policies that know the arms
     "Gittins": lambda: jaxbandit.Gittins.of(TWO, 0.9),
     "Whittle": lambda: jaxbandit.Whittle.of(TWO, 0.9),
     "Myopic": lambda: jaxbandit.Myopic.of(KINDS["restless"]),
     "WhittleBelief": lambda: jaxbandit.WhittleBelief(TWO.transition, TWO.initial, 0.9),
     "HiddenMyopic": lambda: jaxbandit.HiddenMyopic.of(KINDS["hidden"]),
+    "KnownProcess": lambda: jaxbandit.KnownProcess.of(PROCESS),
     "Oracle": lambda: jaxbandit.Oracle(TWO.means()),
 }
 MADE_OF_NUMBERS = {  # how to make the policies for arms that change, most of which need to be told a number
@@ -121,6 +123,8 @@ def _plays(policy: type, arms: jaxbandit.Environment) -> bool:
 def _kinds(policy: type) -> str:
     """The kinds of arms that the policy plays; nothing if it plays all."""
     found = [kind for kind, arms in KINDS.items() if _plays(policy, arms)]
+    if not found and _plays(policy, PROCESS):
+        return "decision processes"
     return "" if len(found) == len(KINDS) else " or ".join(found)
 
 

@@ -16,6 +16,7 @@ from jaxbandit.policies.imed_mc import IMEDMC
 from jaxbandit.policies.joint_kl_ucb import JointKLUCB
 from jaxbandit.policies.kl_ucb import KLUCB, RoundRobinKLUCB
 from jaxbandit.policies.known_chains import Gittins, Whittle
+from jaxbandit.policies.known_process import KnownProcess
 from jaxbandit.policies.learned_gittins import PlugInGittins, PosteriorGittins
 from jaxbandit.policies.likelihood_ratio import GLR
 from jaxbandit.policies.regenerative import RCA
@@ -48,6 +49,7 @@ __all__ = [
     "KLUCB",
     "KLUCBMC",
     "KnownBreaks",
+    "KnownProcess",
     "MOSS",
     "MUCB",
     "Myopic",
