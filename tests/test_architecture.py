@@ -40,6 +40,7 @@ MAY_IMPORT = {
     "bounds": {"arguments", "base", "chains", "probabilities"},
     "indices": {"arguments", "base", "chains", "probabilities"},
     "confidence": {"arguments", "base", "fast"},
+    "planning": {"base", "fast"},
     "families": {"arguments", "base", "chains", "confidence", "divergences", "fast", "probabilities"},
     "environments": {
         *["arguments", "base", "chains", "decision_processes", "divergences", "draws", "fast", "families", "indices"],
@@ -48,7 +49,7 @@ MAY_IMPORT = {
     "named_problems": {"base", "chains", "environments"},
     "policies": {
         *["arguments", "base", "chains", "confidence", "decision_processes", "divergences", "families", "fast"],
-        *["indices", "probabilities", "quantiles", "sums"],
+        *["indices", "planning", "probabilities", "quantiles", "sums"],
     },
     "results": {"arguments", "base", "interruption", "metrics"},
     "simulation": {
@@ -83,6 +84,7 @@ BELOW = {
         *["interior_point", "interior_point_three_states", "starting_points", "row_divergence_three_states"],
         *["multistart", "many_states", "two_states", "two_states_upper", "likelihood"],
     ],
+    "planning": ["rows", "iteration", "induction"],
     "metrics": ["counts", "regrets", "shares"],
     "named_problems": ["arms", "look_up", "changing", "entries"],
     "families": ["independent", "tilting", "two_state", "table", "of_chains"],
@@ -131,7 +133,7 @@ DOORS = {
     "thresholds",
     "confidence": "Solver chain_likelihood_ratio chain_mean chain_mean_upper family_upper kl_ball_max "
     "kl_bound kl_lower kl_upper stationary_mean_lower stationary_mean_upper",
-    "decision_processes": "Episodes LongRun Structure diameter episodes hitting_times long_run optimal structure",
+    "decision_processes": "Episodes Kind LongRun Structure diameter episodes hitting_times long_run optimal structure",
     "divergences": "DISTANCES Distance bernoulli_kl farthest jensen_shannon kl squared_hellinger threshold "
     "total_variation",
     "environments": "ChangingArms ChangingMarkovArms DecisionProcess EXAMPLE FamilyFit Fit HiddenArms IndependentArms "
@@ -145,9 +147,10 @@ DOORS = {
     "paired_difference pseudo_regret realised_regret regret regret_name summary",
     "named_problems": "Atlas NamedProblem atlas",
     "plotting": "COLOURS curve_style plot_batches plot_distribution plot_heatmap plot_parameter plot_pulls plot_regret",
-    "policies": "ALL CUSUM DMED DSEE GLR IMED IMEDMC KLUCB KLUCBMC MOSS MUCB RCA TVKLUCB UCB1 UCBSM Discounted "
+    "policies": "IMEDRL KLUCRL PSRL TUCRL UCBVI UCRL2 UCRL2B "
+    "ALL CUSUM DMED DSEE GLR IMED IMEDMC KLUCB KLUCBMC MOSS MUCB RCA TVKLUCB UCB1 UCBSM Discounted "
     "DiscountedThompson DiscountedUCB EmpiricalKLUCB Exp3 Exp3S Gittins GradientBandit HiddenMyopic "
-    "JointKLUCB KnownBreaks Myopic Oracle PlugInGittins PosteriorGittins Rexp3 RoundRobinKLUCB "
+    "JointKLUCB KnownBreaks KnownProcess Myopic Oracle PlugInGittins PosteriorGittins Rexp3 RoundRobinKLUCB "
     "SlidingWindowUCB Thompson ThompsonMC TsallisINF Uniform Whittle WhittleBelief Window WithDetector",
     "policies.memory": "Memory no_transitions no_visits ratio remembered sample_mean total unit_reward",
     "stress": "Found IndependentSpace Interval PiecewiseSpace Problem RestlessSpace Space Survey ThreeStateSpace "
@@ -155,9 +158,10 @@ DOORS = {
     "testing": "check_environment check_policy",
 }
 PUBLIC = """
+IMEDRL KLUCRL PSRL TUCRL UCBVI UCRL2 UCRL2B
 ALL CUSUM DMED DSEE GLR IMED IMEDMC KLUCB KLUCBMC MOSS MUCB RCA TVKLUCB UCB1 UCBSM Discounted DiscountedThompson
 DiscountedUCB EmpiricalKLUCB Environment Exp3 Exp3S Family Feedback Gittins GradientBandit HiddenMyopic JointKLUCB
-KnownBreaks MarkovArms Myopic Oracle PlugInGittins Policy PosteriorGittins Result Rexp3 RoundRobinKLUCB
+KnownBreaks KnownProcess MarkovArms Myopic Oracle PlugInGittins Policy PosteriorGittins Result Rexp3 RoundRobinKLUCB
 SlidingWindowUCB Task Thompson ThompsonMC TsallisINF Uniform Whittle WhittleBelief Window WithDetector advance atlas
 bernoulli bounds chains confidence decision_processes divergences environments families gaussian grid hidden indices
 initial_carry markov metrics play_round poisson pytree random_arms restless run_keys simulate static stress sweep

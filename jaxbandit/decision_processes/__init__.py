@@ -6,10 +6,11 @@ action for each state, [S]. Nothing is assumed of how states communicate. The ro
 
 from jaxbandit.decision_processes.best import Episodes, episodes, optimal
 from jaxbandit.decision_processes.evaluation import LongRun, long_run
-from jaxbandit.decision_processes.reaching import Structure, diameter, hitting_times, structure
+from jaxbandit.decision_processes.reaching import Kind, Structure, diameter, hitting_times, structure
 
 __all__ = [
     "Episodes",
+    "Kind",
     "LongRun",
     "Structure",
     "diameter",

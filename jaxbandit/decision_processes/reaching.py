@@ -12,19 +12,21 @@ from jaxbandit.base import described
 from jaxbandit.decision_processes.best import EXACT, MOST
 from jaxbandit.decision_processes.evaluation import MOVES, until
 
+Kind = Literal["ergodic", "communicating", "weakly communicating", "multichain"]
+
 
 @described
 class Structure(NamedTuple):
     """How states communicate.
 
     Fields:
-      kind: "communicating" if every state can be reached from every other by some policy; "weakly communicating" if
-        all but transient states can, and "multichain" if not.
+      kind: "ergodic" if every policy comes from every state to every other; "communicating" if some policy does;
+        "weakly communicating" if some does to all states but the transient ones; "multichain" if none does.
       classes: lists of states that a player can stay among for ever, and reach from one another; as large as possible.
       transient: the states that are in none of them, which every policy leaves for good.
     """
 
-    kind: Literal["communicating", "weakly communicating", "multichain"]
+    kind: Kind
     classes: list[list[int]]
     transient: list[int]
 
@@ -79,7 +81,7 @@ def structure(transition: ArrayLike) -> Structure:
     Raises:
       ValueError: the argument and what is wrong with it.
 
-    Source: Puterman 1994, section 8.3.1; de Alfaro 1997 for the components.
+    Source: Puterman 1994, section 8.3.
 
     >>> structure([[[0.0, 1.0], [0.0, 1.0]], [[1.0, 0.0], [0.0, 1.0]]])
     Structure(kind='multichain', classes=[[0], [1]], transient=[])
@@ -96,8 +98,22 @@ def structure(transition: ArrayLike) -> Structure:
     classes = sorted({tuple(np.flatnonzero(row).tolist()) for s, row in enumerate(together) if allowed[:, s].any()})
     stays = {s for states in classes for s in states}
     transient = [s for s in range(len(together)) if s not in stays]
-    kind: Literal["weakly communicating", "multichain"] = "weakly communicating" if len(classes) == 1 else "multichain"
-    return Structure("communicating" if kind[0] == "w" and not transient else kind, list(map(list, classes)), transient)
+    return Structure(_kind(can, len(classes), bool(transient)), list(map(list, classes)), transient)
+
+
+def _kind(can: np.ndarray, classes: int, transient: bool) -> Kind:
+    """The kind of a process of moves that can be made, [A, S, S], with so many classes."""
+    if classes > 1:
+        return "multichain"
+    if transient:
+        return "weakly communicating"
+    for target in range(can.shape[-1]):
+        away = np.arange(can.shape[-1]) != target  # states in which some policy can stay away from it for ever
+        while (stays := away & (~(can & ~away).any(-1)).any(0)).sum() < away.sum():
+            away = stays
+        if away.any():
+            return "communicating"
+    return "ergodic"
 
 
 def _reaches(steps: np.ndarray) -> np.ndarray:

@@ -9,10 +9,10 @@ import jax.numpy as jnp
 import numpy as np
 from numpy.typing import ArrayLike
 
-from jaxbandit.arguments import integer, number
+from jaxbandit.arguments import integer, list_of, number, shown
 from jaxbandit.base import check_key
 from jaxbandit.environments.markov_arms import MarkovArms
-from jaxbandit.environments.processes import MOST_STATES, DecisionProcess, decision_process
+from jaxbandit.environments.processes import MOST_STATES, DecisionProcess, decision_process, first_law, rounds_of
 
 FOUR_ROOMS = ("#######", "#S.#..#", "#.....#", "##.##.#", "#..#..#", "#....G#", "#######")
 
@@ -91,12 +91,13 @@ def grid(plan: Sequence[str] = FOUR_ROOMS, slip: float = 0.1, *, steps: int | No
     >>> grid(["S..", ".#G"], slip=0).transition[1].argmax(1).tolist()
     [1, 2, 2, 3, 0]
     """
-    if isinstance(plan, str) or not all(isinstance(line, str) for line in plan):
-        raise ValueError("plan: give a list of lines, each a text")
+    plan = list_of("plan", plan)
+    if not all(isinstance(line, str) for line in plan):
+        raise ValueError(f"plan: {shown(plan)} is not a list of lines, each a text")
     places = [(i, j) for i, line in enumerate(plan) for j, mark in enumerate(line) if mark != "#"]
     marks = "".join(plan)
     if len(set(map(len, plan))) != 1 or set(marks) - set("#.SG") or marks.count("S") != 1 or marks.count("G") != 1:
-        raise ValueError(f'plan: {plan!r}; lines of one length are needed, of "#", "." and one "S" and one "G"')
+        raise ValueError(f'plan: {shown(plan)}; lines of one length are needed, of "#", "." and one "S" and one "G"')
     slip = number("slip", slip, 0, 1)
     number_of = {place: s for s, place in enumerate(places)}
     start, goal = (next(s for s, (i, j) in enumerate(places) if plan[i][j] == mark) for mark in "SG")
@@ -139,11 +140,12 @@ def random_decision_process(
     check_key(key)
     states, actions = integer("states", states, 2, MOST_STATES), integer("actions", actions, 2, 2**31 - 1)
     concentration = number("concentration", concentration, 1e-30)
+    law, steps = first_law(initial_state, states), rounds_of(steps)
     of_moves, of_rewards = jax.random.split(key)
     rows = np.asarray(jax.random.dirichlet(of_moves, jnp.full((states,), concentration), (actions, states)), float)
     floored = np.maximum(rows, 1e-9)
     rewards = np.asarray(jax.random.uniform(of_rewards, (actions, states)), float)
-    return decision_process(floored / floored.sum(-1, keepdims=True), rewards, initial_state, steps=steps)
+    return decision_process(floored / floored.sum(-1, keepdims=True), rewards, law, steps=steps)
 
 
 def as_decision_process(arms: MarkovArms, *, most_states: int = 64, steps: int | None = None) -> DecisionProcess:

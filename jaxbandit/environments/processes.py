@@ -37,7 +37,7 @@ class DecisionProcess:
     With `steps` = H it has episodes: after every H rounds the state is drawn anew from `initial`. `Feedback.states` is
     then the state that the last action moved to, `Feedback.shown` the one in which the new episode begins, and
     `Feedback.restarted` tells that it does. How many episodes began in each state is recorded, as "episodes", and
-    the state after each recorded round, as "state".
+    the state after each recorded round, as "state_now".
 
     Build it with `decision_process`, which checks its arguments, `riverswim`, `grid`, `random_decision_process` or
     `as_decision_process`.
@@ -114,7 +114,7 @@ class DecisionProcess:
 
     def records(self, state: ProcessState) -> dict[str, Array]:
         """How many episodes began in each state, and the state: with these, counts tell the regret of episodes."""
-        return {} if state.begun is None else {"episodes": state.begun, "state": state.state}
+        return {} if state.begun is None else {"episodes": state.begun, "state_now": state.state}
 
     def _first(self, key: Array, t: Array) -> tuple[Array, Array]:
         """The state in which the episode after round t (or the first, 0) begins, and a positive number for it."""
@@ -158,18 +158,27 @@ def decision_process(
         )
     if paid.min() == paid.max():
         raise ValueError(f"reward: every action pays {paid.min()} in every state, so that every policy is optimal")
-    law = _first_law(initial_state, rows.shape[1])
+    law = first_law(initial_state, rows.shape[1])
     return DecisionProcess(
         transition=rows,
         reward=paid.copy(),
         initial=law,
         transition_thresholds=chains.thresholds(rows),
         initial_thresholds=initial_thresholds(law),
-        steps=None if steps is None else integer("steps", steps, 1, 2**31 - 1),
+        steps=rounds_of(steps),
     )
 
 
-def _first_law(initial_state: int | ArrayLike, states: int) -> np.ndarray:
+def rounds_of(steps: int | None) -> int | None:
+    """The rounds of an episode, checked.
+
+    Raises:
+      ValueError: what is wrong with `steps` (see `decision_process`).
+    """
+    return None if steps is None else integer("steps", steps, 1, 2**31 - 1)
+
+
+def first_law(initial_state: int | ArrayLike, states: int) -> np.ndarray:
     """The law [S] of the first state.
 
     Raises:

@@ -18,6 +18,7 @@ from jaxbandit.policies.joint_kl_ucb import JointKLUCB
 from jaxbandit.policies.kl_ucb import KLUCB, RoundRobinKLUCB
 from jaxbandit.policies.kl_ucrl import KLUCRL
 from jaxbandit.policies.known_chains import Gittins, Whittle
+from jaxbandit.policies.known_process import KnownProcess
 from jaxbandit.policies.learned_gittins import PlugInGittins, PosteriorGittins
 from jaxbandit.policies.likelihood_ratio import GLR
 from jaxbandit.policies.psrl import PSRL
@@ -56,6 +57,7 @@ __all__ = [
     "KLUCBMC",
     "KLUCRL",
     "KnownBreaks",
+    "KnownProcess",
     "MOSS",
     "MUCB",
     "Myopic",

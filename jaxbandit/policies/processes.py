@@ -38,9 +38,7 @@ class Moves(NamedTuple):
         """The same after a round."""
         counts = add_one(self.counts, feedback.arms, feedback.before, feedback.states)
         left = add_one(self.left, feedback.arms, feedback.before)
-        # where an episode of fixed length ends, the process is not where it moved to
-        here = (feedback.states if feedback.shown is None else feedback.shown)[0]
-        return Moves(counts, left, here, self.reward)
+        return Moves(counts, left, feedback.now[0], self.reward)
 
     def rows(self) -> Array:
         """The estimated rows [A, S, S]; 0 for a pair that was not tried."""

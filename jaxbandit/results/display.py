@@ -41,8 +41,9 @@ def as_text(result: Contents) -> str:
 def as_html(result: Contents) -> str:
     """What a notebook shows of a result; names are escaped, and of long lists the first entries are shown."""
     arms, states = result.reward.shape[1:]
-    kind = "arm" if result.problem == "rested" else f"{result.problem} arm"
+    kind = {"rested": "arm", "decision process": "action"}.get(result.problem, f"{result.problem} arm")
     of = _count(states, "state") if states else "independent rewards"
+    of = f"a decision process with {of}" if result.problem == "decision process" else of
     first, runs = result.asked.get("first_run", 0), _runs(result)
     recorded = f"{len(result.times):,} recorded" + (f", up to round {result.times[-1]:,}" if len(result.times) else "")
     go_on = "" if result.complete else "; simulate(..., resume=result) goes on"
