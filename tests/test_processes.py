@@ -172,6 +172,23 @@ def test_a_result_says_that_it_is_a_process():
     assert told["gain"].item() == pytest.approx(0.4286224338) and told["bias_span"].item() == pytest.approx(6.310324308)
 
 
+def test_runs_that_lose_linearly():
+    """Right everywhere loses nothing for long, left everywhere nearly all; actions by chance are counted by hand."""
+    policies = {"k": KnownProcess.of(SWIM), "left": KnownProcess(np.zeros(6, int)), "u": Uniform()}
+    result = simulate(SWIM, policies, runs=30, horizon=4000, times=[2000, 4000])
+    assert metrics.linear_share(result, "left").item() == 1 and metrics.linear_share(result, "k").item() < 1
+    regret = metrics.regret(result, "u")[0, 0]
+    shares = np.sort((regret[:, 1] - regret[:, 0]) / (2000 * SWIM.comparator(1)))
+    half = (shares[14] + shares[15]) / 2  # half of the runs lose more
+    assert metrics.linear_share(result, "u", half).item() == 0.5
+    shifted = decision_process(SWIM.transition, SWIM.reward - 5)
+    moved = simulate(shifted, {"u": Uniform()}, runs=30, horizon=4000, times=[2000, 4000])
+    assert metrics.linear_share(moved, "u", half).item() == 0.5
+    early = simulate(EPISODES, {"u": Uniform()}, runs=5, horizon=70, times=[70])
+    assert metrics.linear_share(early, "u", 0.0).item() == (metrics.regret(early, "u")[..., 0] >= 0).mean()
+    assert "100.0%" in result._repr_html_()
+
+
 def test_means_are_the_gains_of_always_the_same_action():
     process = decision_process(np.stack([np.eye(3), np.full((3, 3), 1 / 3)]), [[0, 1, 2], [0, 0, 3]], [0.5, 0.5, 0])
     np.testing.assert_allclose(process.means(), [0.5, 1.0])  # the first one stays where it begins
