@@ -201,3 +201,11 @@ def test_rare_moves_keep_their_digits():
 def test_what_is_wrong_is_said(call, message):
     with pytest.raises(ValueError, match=f"^{message}"):
         call()
+
+
+def test_a_gain_that_takes_long_to_come_to():
+    """Half a unit for ever, or nothing until a state that pays one for ever, a million rounds away."""
+    moves = np.array([np.eye(2), [[1 - 1e-6, 1e-6], [0, 1]]])
+    found = optimal(moves, [[0.5, 1.0], [0.0, 1.0]])
+    assert found.policy[0] == 1 and found.gain.tolist() == [1, 1]
+    np.testing.assert_allclose(found.bias, [-1e6, 0], rtol=1e-9)

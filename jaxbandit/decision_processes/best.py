@@ -13,6 +13,7 @@ from jaxbandit.decision_processes.evaluation import MOVES, PAID, LongRun, long_r
 
 EXACT = 1e-11  # of the largest number compared: what rounding may add to a difference of values
 MOST = 10_000  # improvements of a policy, of which there are a few dozen at most
+SIGHT = 4  # rounds for each state, by which the first policy sees ahead
 
 
 @described
@@ -51,7 +52,7 @@ def optimal(transition: ArrayLike, reward: ArrayLike) -> LongRun:
     """
     moves, paid = np.asarray(transition), np.asarray(reward)
     every = np.arange(paid.shape[1])
-    found = long_run(moves, paid, np.zeros(len(every), np.int64))
+    found = long_run(moves, paid, _far_sighted(moves, paid))
     for _ in range(MOST):
         gains = moves @ found.gain
         rounding = EXACT * np.abs(paid).max()
@@ -67,6 +68,15 @@ def optimal(transition: ArrayLike, reward: ArrayLike) -> LongRun:
             policy = np.where(better, values.argmax(0), found.policy)
         found = long_run(moves, paid, policy)
     return found
+
+
+def _far_sighted(moves: np.ndarray, paid: np.ndarray) -> np.ndarray:
+    """A policy [S] to begin with: what is best where many rounds are left, so that few have to be looked at."""
+    values = np.zeros(paid.shape[1])
+    for _ in range(SIGHT * len(values)):
+        of_actions = paid + moves @ values
+        values = of_actions.max(0) - of_actions.max(0).min()
+    return np.asarray(of_actions.argmax(0))
 
 
 @accepts(transition=MOVES, reward=PAID)

@@ -75,7 +75,7 @@ def grid(plan: Sequence[str] = FOUR_ROOMS, slip: float = 0.1, *, steps: int | No
 
     A step goes where the action says with probability 1 - slip, and to each side of that with slip / 2; who would walk
     into a wall stays. At the goal every action leads back to the start. States are the places without a wall, row by
-    row; by default there are four rooms, 18 states.
+    row; by default there are four rooms, 20 states.
 
     Args:
       plan: lines of one length, with "#" for a wall, "." for a place, one "S", the start, and one "G", the goal. Beyond

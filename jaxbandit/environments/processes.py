@@ -89,6 +89,13 @@ class DecisionProcess:
             return None
         return decision_processes.episodes(self.transition, self.reward, self.steps).values
 
+    def numbers(self) -> dict[str, float]:
+        """What a result tells: gain and span of the bias, or the rounds of an episode and what it pays at best."""
+        if self.steps is not None:
+            return {"steps": self.steps, "episode_value": self.steps * self.comparator(1)}
+        best = decision_processes.optimal(self.transition, self.reward)
+        return {"gain": float(self.initial @ best.gain), "bias_span": best.span}
+
     def init(self, key: Array) -> ProcessState:
         """Where the process of the run with this environment key is before the first round."""
         first, _ = self._first(key, jnp.int32(0))

@@ -10,7 +10,6 @@ from typing import Any, NamedTuple
 import numpy as np
 
 from jaxbandit import metrics
-from jaxbandit.metrics.counts import NO_BEST_ARM
 from jaxbandit.results.contents import Contents
 
 NAMES, ROWS = 6, 30  # shown at most, of a list and of a table
@@ -125,7 +124,7 @@ def _finals(result: Contents) -> tuple[list[Final], int]:
     columns = {
         label: (variant_names(result, label)[:room], metrics.regret(last, label)) for label in result.labels[:ROWS]
     }
-    shares = {} if result.problem in NO_BEST_ARM else {n: metrics.linear_share(result, n) for n in columns}
+    shares = {} if result.problem == "changing" else {n: metrics.linear_share(result, n) for n in columns}
     finals = [
         Final(scenario, label, variant, regret[c, v, :, 0], f"{shares[label][c, v]:.1%}" if shares else "-")
         for c, scenario in enumerate(result.scenarios)
