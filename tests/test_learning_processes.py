@@ -259,13 +259,13 @@ def test_who_may_not_play():
         (PSRL(tsde=1), "tsde"),
         (PSRL(rewards=True), "rewards"),
         (IMEDRL(normalised="no"), "normalised"),
-        (UCBVI(steps=5, horizon=100), "steps: 5, and .* has no episodes"),
+        (UCBVI(steps=5, horizon=100), "episodes"),
     ):
         with pytest.raises(ValueError, match=field):
             check_policy(policy, process)
     episodic = riverswim(steps=5)
     for policy, field in (
-        (UCBVI(steps=4, horizon=100), "steps: 4, and .* begins again after 5 rounds"),
+        (UCBVI(steps=4, horizon=100), "steps: 4, and episodes of .* have 5 rounds"),
         (UCBVI(steps=5, horizon=0), "horizon"),
         (UCBVI(steps=5, horizon=9, bonus="B"), "bonus"),
         (UCBVI(steps=5, horizon=9, scale=-1.0), "scale"),

@@ -101,7 +101,8 @@ def replanned(policy: Any, seen: Moves, begins: Array, before: tuple[Array, Arra
 
     arguments = jax.tree.map(lambda leaf: jnp.asarray(leaf)[None], (policy, seen, *given))
     found = where_needed(begins[None], plan, arguments, jax.tree.map(lambda leaf: leaf[None], before))
-    return jax.tree.map(lambda leaf: leaf[0], found)
+    # where that costs nothing, `where_needed` plans for every run
+    return jax.tree.map(lambda new, old: jnp.where(begins, new[0], old), found, before)
 
 
 def decided(actions: Array, here: Array, number: int) -> Array:
@@ -110,8 +111,7 @@ def decided(actions: Array, here: Array, number: int) -> Array:
 
 
 def check_learner(policy: Any, task: Task) -> None:
-    """Refuse what is no decision process, and a field `rewards` that is neither "learned" nor "known"."""
-    checks.suits(policy, task, ("decision process",))
+    """Refuse what is no decision process or has several parts without return, and a wrong field `rewards`."""
+    checks.communicating(policy, task, "ergodic", "communicating", "weakly communicating")
     checks.one_play(policy, task)
-    if hasattr(policy, "rewards"):
-        checks.choice(policy, "rewards", get_args(Rewards))
+    checks.choice(policy, "rewards", get_args(Rewards))

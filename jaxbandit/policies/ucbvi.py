@@ -9,13 +9,12 @@ import jax.numpy as jnp
 from jax import Array
 from jax.typing import ArrayLike
 
-from jaxbandit.arguments import integer
 from jaxbandit.base import Feedback, Task, pytree, static, total
 from jaxbandit.fast import add_one
 from jaxbandit.planning import backward_induction
 from jaxbandit.policies import checks
 from jaxbandit.policies.optimism import level
-from jaxbandit.policies.processes import Moves, check_learner, nothing_seen
+from jaxbandit.policies.processes import Moves, nothing_seen
 
 Bonus = Literal["CH", "BF"]
 
@@ -75,12 +74,9 @@ class UCBVI:
     scale: ArrayLike = 1.0
 
     def validate(self, task: Task) -> None:
-        check_learner(self, task)
-        integer("steps", self.steps, 1, 2**31 - 1)
-        found = getattr(task.environment, "steps", None)
-        if found != self.steps:
-            has = "has no episodes" if found is None else f"begins again after {found} rounds"
-            raise ValueError(f"steps: {self.steps}, and {task.name} {has}; give steps as in the environment")
+        checks.one_play(self, task)
+        if (found := checks.episodes(self, task)) != self.steps:
+            raise ValueError(f"steps: {self.steps}, and episodes of {task.name} have {found} rounds; give these")
         checks.number(self, "horizon", 0, above=True)
         checks.choice(self, "bonus", get_args(Bonus))
         checks.number(self, "delta", 0, 1, above=True, below=True)
