@@ -97,7 +97,8 @@ class PSRL:
         return jnp.where(t == 1, jax.random.uniform(key, planned.shape), planned)
 
     def update(self, state: Sampled, feedback: Feedback) -> Sampled:
-        assert feedback.bits is not None
+        if feedback.bits is None:
+            raise ValueError("bits: PSRL draws in update; give Feedback.of(.., key=) a key that is used for nothing else")
         seen, following = state.seen.counted(feedback), feedback.t + 1
         pair = feedback.arms[0], feedback.before[0]
         begins = seen.left[pair] >= state.most[pair]
