@@ -13,6 +13,7 @@ from jaxbandit.decision_processes.evaluation import MOVES, PAID, LongRun, long_r
 
 EXACT = 1e-11  # of the largest number compared: what rounding may add to a difference of values
 MOST = 10_000  # improvements of a policy, of which there are a few dozen at most
+MOST_VALUES = 10_000_000  # of episodes, by round and state
 SIGHT = 4  # rounds for each state, by which the first policy sees ahead
 
 
@@ -86,7 +87,7 @@ def episodes(transition: ArrayLike, reward: ArrayLike, steps: int) -> Episodes:
     Args:
       transition: [A, S, S], row-stochastic.
       reward: [A, S], paid by the state left.
-      steps: rounds, at least 1.
+      steps: rounds, at least 1; at most 10^7 / S, as all values are kept.
 
     Raises:
       ValueError: the argument and what is wrong with it.
@@ -96,7 +97,7 @@ def episodes(transition: ArrayLike, reward: ArrayLike, steps: int) -> Episodes:
     [[0.6, 1.68], [0.2, 1.0]]
     """
     moves, paid = np.asarray(transition), np.asarray(reward)
-    steps = integer("steps", steps, 1)
+    steps = integer("steps", steps, 1, MOST_VALUES // paid.shape[1])
     values, policy = np.zeros((steps + 1, paid.shape[1])), np.zeros((steps, paid.shape[1]), np.int64)
     for h in reversed(range(steps)):
         of_actions = paid + moves @ values[h + 1]

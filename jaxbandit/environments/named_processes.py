@@ -9,11 +9,13 @@ import jax.numpy as jnp
 import numpy as np
 from numpy.typing import ArrayLike
 
+from jaxbandit import chains
 from jaxbandit.arguments import integer, list_of, number, shown
 from jaxbandit.base import check_key
 from jaxbandit.environments.markov_arms import MarkovArms
 from jaxbandit.environments.processes import MOST_STATES, DecisionProcess, decision_process, first_law, rounds_of
 
+ROUNDING = 1e-9  # less than any probability that can be drawn
 FOUR_ROOMS = ("#######", "#S.#..#", "#.....#", "##.##.#", "#..#..#", "#....G#", "#######")
 
 
@@ -52,17 +54,18 @@ def riverswim(
     ([0.4, 0.6, 0.0, 0.0, 0.0, 0.0], [[0.005, 0.0], [0.0, 1.0]])
     """
     states = integer("states", states, 2, MOST_STATES)
-    up, up_first = number("up", up, 0, 1), number("up_first", up_first, 0, 1)
-    down, down_last = number("down", down, 0, 1), number("down_last", down_last, 0, 1)
-    if up + down > 1:
+    up, up_first = _probability("up", up), _probability("up_first", up_first)
+    down, down_last = _probability("down", down), _probability("down_last", down_last)
+    if up + down > 1 + ROUNDING:
         raise ValueError(f"down: {down:g} and up = {up:g} are more than 1 together")
-    slip = number("slip", slip, 0, 1)
+    slip = _probability("slip", slip, parts=2)
     every = np.arange(states)
     ups = np.stack([np.full(states, slip / 2), np.r_[up_first, np.full(states - 2, up), 0]])
     downs = np.stack([np.full(states, 1 - slip), np.r_[0, np.full(states - 2, down), down_last]])
     ups[:, -1], downs[:, 0] = 0, 0
     moves = np.zeros((2, states, states))
-    moves[:, every, every] = 1 - ups - downs
+    stays = 1 - ups - downs
+    moves[:, every, every] = np.where(stays < ROUNDING, 0, stays)
     moves[:, every[:-1], every[1:]] = ups[:, :-1]
     moves[:, every[1:], every[:-1]] = downs[:, 1:]
     reward = np.zeros((2, states))
@@ -98,7 +101,7 @@ def grid(plan: Sequence[str] = FOUR_ROOMS, slip: float = 0.1, *, steps: int | No
     marks = "".join(plan)
     if len(set(map(len, plan))) != 1 or set(marks) - set("#.SG") or marks.count("S") != 1 or marks.count("G") != 1:
         raise ValueError(f'plan: {shown(plan)}; lines of one length are needed, of "#", "." and one "S" and one "G"')
-    slip = number("slip", slip, 0, 1)
+    slip = _probability("slip", slip, parts=2)
     number_of = {place: s for s, place in enumerate(places)}
     start, goal = (next(s for s, (i, j) in enumerate(places) if plan[i][j] == mark) for mark in "SG")
     ways = [(-1, 0), (0, 1), (1, 0), (0, -1)]
@@ -140,7 +143,7 @@ def random_decision_process(
     check_key(key)
     states, actions = integer("states", states, 2, MOST_STATES), integer("actions", actions, 2, 2**31 - 1)
     concentration = number("concentration", concentration, 1e-30)
-    law, steps = first_law(initial_state, states), rounds_of(steps)
+    law, steps = first_law(initial_state, states), rounds_of(steps, states)
     of_moves, of_rewards = jax.random.split(key)
     rows = np.asarray(jax.random.dirichlet(of_moves, jnp.full((states,), concentration), (actions, states)), float)
     floored = np.maximum(rows, 1e-9)
@@ -185,3 +188,14 @@ def as_decision_process(arms: MarkovArms, *, most_states: int = 64, steps: int |
         paid.append(np.kron(np.kron(np.ones(len(before)), rows[k] @ reward[k]), np.ones(len(after))))
         law = np.kron(law, np.asarray(arms.initial)[k])
     return decision_process(np.stack(moves), np.stack(paid), law, steps=steps)
+
+
+def _probability(name: str, value: float, parts: int = 1) -> float:
+    """A probability that can be drawn, also in so many equal parts.
+
+    Raises:
+      ValueError: what is wrong with it, by its name.
+    """
+    found = number(name, value, 0, 1)
+    chains.thresholds([1 - found, *[found / parts] * parts], name)
+    return found

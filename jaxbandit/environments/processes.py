@@ -16,7 +16,7 @@ from jaxbandit.base import Feedback, Pairing, Pays, Problem, pytree, static
 from jaxbandit.environments.markov_arms import initial_thresholds
 from jaxbandit.probabilities import stochastic
 
-MOST_STATES = 1024
+MOST_STATES, MOST_VALUES = 1024, 10_000_000  # an episode has a value for each of its rounds and states
 
 
 class ProcessState(NamedTuple):
@@ -140,8 +140,8 @@ def decision_process(
         the process from s to s'.
       reward: [A, S], what action a pays in state s, whatever state follows; not all equal.
       initial_state: an integer, or the law [S] of the first state, which sums to 1.
-      steps: H, rounds of an episode, each of which begins in a state drawn by `initial_state`; None if the process
-        goes on for ever.
+      steps: H, rounds of an episode, each of which begins in a state drawn by `initial_state`, at most 10^7 / S; None
+        if the process goes on for ever.
 
     Raises:
       ValueError: the argument and what is wrong with it.
@@ -172,17 +172,17 @@ def decision_process(
         initial=law,
         transition_thresholds=chains.thresholds(rows),
         initial_thresholds=initial_thresholds(law),
-        steps=rounds_of(steps),
+        steps=rounds_of(steps, len(law)),
     )
 
 
-def rounds_of(steps: int | None) -> int | None:
-    """The rounds of an episode, checked.
+def rounds_of(steps: int | None, states: int) -> int | None:
+    """The rounds of an episode of a process with so many states, checked.
 
     Raises:
       ValueError: what is wrong with `steps` (see `decision_process`).
     """
-    return None if steps is None else integer("steps", steps, 1, 2**31 - 1)
+    return None if steps is None else integer("steps", steps, 1, MOST_VALUES // states)
 
 
 def first_law(initial_state: int | ArrayLike, states: int) -> np.ndarray:

@@ -25,7 +25,7 @@ def problems() -> list[NamedProblem]:
             "RiverSwim 6",
             EVEN,
             f"{CODE}: river-swim-6.",
-            "A weaker stream, with six states, as most comparisons of average reward have it.",
+            "A weaker stream, with six states: the good end is sooner found.",
         ),
         NamedProblem(
             "RiverSwim 25",

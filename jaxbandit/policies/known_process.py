@@ -10,7 +10,7 @@ from jax import Array
 from numpy.typing import ArrayLike
 
 from jaxbandit import decision_processes
-from jaxbandit.arguments import has, shown
+from jaxbandit.arguments import as_floats, has, shown
 from jaxbandit.base import Feedback, Task, pytree
 from jaxbandit.policies import checks
 
@@ -63,6 +63,7 @@ class KnownProcess:
 
     def validate(self, task: Task) -> None:
         checks.suits(self, task, ("decision process",))
+        as_floats("actions", self.actions)
         actions, states = np.asarray(self.actions), task.reward.shape[1]
         steps = getattr(task.environment, "steps", None)
         shapes = [(states,)] + ([] if steps is None else [(steps, states)])
