@@ -58,7 +58,7 @@ def compared(played, counts, choose, left_out=0.1):
     assert unsure <= left_out * len(played)
 
 
-@pytest.mark.slow_cases("*-riverswim", "KLUCRL-*", "TUCRL-*", "UCRL2-known-*")
+@pytest.mark.slow_cases("*-riverswim", "*-random", "KLUCRL-*", "TUCRL-*", "UCRL2-known-*")
 @pytest.mark.parametrize("process", list(PROCESSES))
 @pytest.mark.parametrize("name", list(OPTIMISTS))
 def test_optimists_play_as_their_loops(name, process):
@@ -91,7 +91,7 @@ def test_optimists_play_as_their_loops(name, process):
             assert episodes <= S * A * math.log2(8 * ROUNDS / (S * A))
 
 
-@pytest.mark.slow_cases("*-riverswim", "*-random")
+@pytest.mark.slow_cases("*-riverswim", "*-random", "learned-*", "tsde-*")
 @pytest.mark.parametrize("process", list(PROCESSES))
 @pytest.mark.parametrize("fields", [{}, {"tsde": True}, {"rewards": "learned"}], ids=["known", "tsde", "learned"])
 def test_posterior_sampling_plays_as_its_loop(fields, process):

@@ -98,7 +98,9 @@ class PSRL:
 
     def update(self, state: Sampled, feedback: Feedback) -> Sampled:
         if feedback.bits is None:
-            raise ValueError("bits: PSRL draws in update; give Feedback.of(.., key=) a key that is used for nothing else")
+            raise ValueError(
+                "bits: PSRL draws in update; give Feedback.of(.., key=) a key that is used for nothing else"
+            )
         seen, following = state.seen.counted(feedback), feedback.t + 1
         pair = feedback.arms[0], feedback.before[0]
         begins = seen.left[pair] >= state.most[pair]
