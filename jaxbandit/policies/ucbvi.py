@@ -9,6 +9,7 @@ import jax.numpy as jnp
 from jax import Array
 from jax.typing import ArrayLike
 
+from jaxbandit.arguments import integer
 from jaxbandit.base import Feedback, Task, pytree, static, total
 from jaxbandit.fast import add_one
 from jaxbandit.planning import backward_induction
@@ -75,7 +76,8 @@ class UCBVI:
 
     def validate(self, task: Task) -> None:
         checks.one_play(self, task)
-        if (found := checks.episodes(self, task)) != self.steps:
+        steps, found = integer("steps", self.steps, 1, 2**31 - 1), checks.episodes(self, task)
+        if found != steps:
             raise ValueError(f"steps: {self.steps}, and episodes of {task.name} have {found} rounds; give these")
         checks.number(self, "horizon", 0, above=True)
         checks.choice(self, "bonus", get_args(Bonus))
