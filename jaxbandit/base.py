@@ -53,8 +53,6 @@ class Feedback(NamedTuple):
         never do.
       chances: [M], the probability with which the policy chose each of the arms when it played them, where the policy
         has `probabilities` and the feedback comes late (`simulate(delay=..)`); None elsewhere.
-      bits: [2] uint32, 64 random bits of this run and round, for a policy with `draws_in_update`; None elsewhere. As
-        the data of a key (`jax.random.wrap_key_data`) they give draws that no key of `scores` gives.
     """
 
     arms: jax.Array
@@ -65,7 +63,6 @@ class Feedback(NamedTuple):
     shown: jax.Array | None = None
     restarted: jax.Array | None = None
     chances: jax.Array | None = None
-    bits: jax.Array | None = None
 
     @property
     def now(self) -> jax.Array:
@@ -73,9 +70,7 @@ class Feedback(NamedTuple):
         return self.states if self.shown is None else self.shown[self.arms]
 
     @classmethod
-    def of(
-        cls, arm: int, reward: float, *, t: int, before: int = 0, state: int = 0, key: jax.Array | None = None
-    ) -> Feedback:
+    def of(cls, arm: int, reward: float, *, t: int, before: int = 0, state: int = 0) -> Feedback:
         """The feedback of a round in which one real arm was played, without a simulator.
 
         Args:
@@ -83,14 +78,12 @@ class Feedback(NamedTuple):
           reward: what it paid.
           t: the round, from 1.
           before, state: the states that the arm was in and moved to, for policies that tell an arm's states apart.
-          key: a `jax.random.key` that is used for nothing else, for policies with `draws_in_update`.
 
         >>> Feedback.of(2, 0.5, t=7).arms.tolist()
         [2]
         """
         arms, states = (jnp.array([number], jnp.int32) for number in (arm, state))
-        bits = None if key is None else jax.random.key_data(key)
-        return cls(arms, jnp.array([before], jnp.int32), states, jnp.array([reward], float), jnp.int32(t), bits=bits)
+        return cls(arms, jnp.array([before], jnp.int32), states, jnp.array([reward], float), jnp.int32(t))
 
 
 @described
@@ -193,17 +186,16 @@ class Environment(Protocol):
 class Policy(Protocol):
     """What `simulate` needs of a policy; `testing.check_policy` checks it.
 
-    `init`, `scores` and `update` are written for one run and traced by JAX. Three methods are optional:
-    `validate(task)` is called on the host before anything is compiled, and raises ValueError for a field that is out
-    of range or a `Task` that the policy is not for: this is the one place that says which arms, rewards, plays and
-    horizons it is for (`policies.checks` has the library's). `probabilities(state, t)`, traced, [K]: with what
-    probability a policy that chooses by chance plays each arm in round t; where feedback comes late, `update` finds
-    that of the play in `Feedback.chances`. `reordered(order)`, traced, returns the policy for arms that stand in
-    another order, where place i holds the arm `order[i]`, [K] int32: only a policy with a field of one number an arm
-    needs it, for `simulate(shuffle=True)`.
-
-    A policy that keeps for many rounds what it has drawn, such as a sampled process, draws it in `update`: its class
-    has the attribute `draws_in_update = True`, and `Feedback.bits` then holds new random bits in every round.
+    `init`, `scores` and `update` are written for one run and traced by JAX. Four methods are optional: `validate(task)`
+    is called on the host before anything is compiled, and raises ValueError for a field that is out of range or a
+    `Task` that the policy is not for: this is the one place that says which arms, rewards, plays and horizons it is for
+    (`policies.checks` has the library's). `probabilities(state, t)`, traced, [K]: with what probability a policy that
+    chooses by chance plays each arm in round t; where feedback comes late, `update` finds that of the play in
+    `Feedback.chances`. `scores_and_state(key, state, t)`, traced: the scores of round t, and the state that goes on to
+    `update`; `simulate` calls it in the place of `scores`, which is its first part, so that a policy can keep what it
+    works out for a round, as the plan of an episode that begins. `reordered(order)`, traced, returns the policy for
+    arms that stand in another order, where place i holds the arm `order[i]`, [K] int32: only a policy with a field of
+    one number an arm needs it, for `simulate(shuffle=True)`.
 
     A policy without `validate` plays rested, restless and independent arms. Where rewards have no finite table, `init`
     is given an array [K, 0], and a policy whose state keeps an array with no entries is refused: it tells rewards apart
@@ -271,15 +263,18 @@ def pays(environment: Any) -> Pays:
     return declared
 
 
-def draws_in_update(policy: Any) -> bool:
-    """Whether the policy finds random bits in its feedback (see `Policy`)."""
-    return bool(getattr(policy, "draws_in_update", False))
-
-
 def episode_values(environment: Any) -> np.ndarray | None:
     """What the environment declares, [H, S], or None (see `Environment`)."""
     values: np.ndarray | None = environment.episode_values() if hasattr(environment, "episode_values") else None
     return values
+
+
+def scores_and_state(policy: Policy, key: jax.Array, state: State, t: jax.Array) -> tuple[jax.Array, State]:
+    """The scores of round t, and the state that goes on to `update` (see `Policy`)."""
+    if hasattr(policy, "scores_and_state"):
+        found: tuple[jax.Array, State] = policy.scores_and_state(key, state, t)
+        return found
+    return policy.scores(key, state, t), state
 
 
 def reward_table(environment: Any) -> Any:

@@ -120,15 +120,7 @@ OFFERED = {
     "metrics": {"counts.NO_BEST_ARM", "counts.check_label", "counts.check_result"},
     "results": {"display.variant_names", "file.whole_file", "named_axes", "result.join_times"},
     "simulation": {
-        *[
-            "chance.bits_of_round",
-            "contracts.check_task",
-            "fingerprint",
-            "loop.pieces",
-            "memory.check_memory",
-            "progress",
-            "provenance",
-        ],
+        *["contracts.check_task", "fingerprint", "loop.pieces", "memory.check_memory", "progress", "provenance"],
         *["request.Request", "request.check", "tracing.Size", "tracing.environment_program", "tracing.policy_program"],
     },
 }

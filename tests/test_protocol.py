@@ -268,3 +268,60 @@ def test_a_fraction_of_a_play_has_the_mean_of_what_it_paid():
     np.testing.assert_allclose(state.mean_and_plays()[0], [1.0, 0.0])
     scores = UCB1(2.0).scores(None, state, jnp.int32(6))
     np.testing.assert_allclose(scores[0], 1 + np.sqrt(2 * np.log(5) / 0.3), rtol=1e-6)
+
+
+@jaxbandit.pytree
+class Episodes:
+    """Plays one arm for three rounds, then draws the next; only `scores_and_state` has a key for the draw."""
+
+    def init(self, reward):
+        return jnp.int32(0), jnp.int32(0)
+
+    def scores(self, key, state, t):
+        return self.scores_and_state(key, state, t)[0]
+
+    def scores_and_state(self, key, state, t):
+        arm, left = state
+        arm = jnp.where(left <= 0, jax.random.bernoulli(key).astype(jnp.int32), arm)
+        return (jnp.arange(2) == arm).astype(float), (arm, jnp.where(left <= 0, 3, left))
+
+    def update(self, state, feedback):
+        return state[0], state[1] - 1
+
+
+@pytest.mark.parametrize(
+    ("late", "first", "length"),
+    [({}, 4, 3), ({"delay": 4}, 8, 3), ({"batch": 5}, 6, 5)],
+    ids=["at-once", "delay", "batch"],
+)
+def test_a_policy_keeps_what_it_worked_out_for_a_round(late, first, length):
+    """Every run draws an arm again once it has heard of three plays, and at no other time."""
+    visits = simulate(ARMS, {"e": Episodes()}, runs=64, horizon=30, times=range(1, 31), shuffle=True, **late)
+    played = np.diff(visits.visits["e"][0, 0].sum(-1), axis=1, prepend=0).argmax(-1)  # [run, round]
+    changes = played[:, 1:] != played[:, :-1]  # [run, n], in round n + 2
+    draws = [n + 2 >= first and (n + 2 - first) % length == 0 for n in range(29)]
+    assert not changes[:, np.logical_not(draws)].any()
+    assert 0.35 < changes[:, draws].mean() < 0.65  # of at least 320 fair draws: outside once in 1e7
+
+
+def test_what_scores_and_state_returns_is_checked():
+    @jaxbandit.pytree
+    class Alone(Episodes):
+        def scores(self, key, state, t):
+            return jnp.arange(2.0)
+
+        def scores_and_state(self, key, state, t):
+            return jnp.arange(2.0)
+
+    @jaxbandit.pytree
+    class Growing(Episodes):
+        def scores_and_state(self, key, state, t):
+            return jnp.arange(2.0), (*state, t)
+
+    check_policy(Episodes(), arms=2)
+    for broken, reason in (
+        (Alone, "scores_and_state: returns .*, not a pair"),
+        (Growing, "scores_and_state: a state of"),
+    ):
+        with pytest.raises(ValueError, match=rf"^policies\['e'\].{reason}"):
+            simulate(ARMS, {"e": broken()}, runs=2, horizon=4)

@@ -22,7 +22,7 @@ TINY = 1e-9
 
 
 class Potential(NamedTuple):
-    """State of `IMEDRL`: the moves, and the relative values [S] of the present estimate, of which the least is 0."""
+    """State of `IMEDRL`: the moves, and the relative values [S] of the last estimate, of which the least is 0."""
 
     seen: Moves
     values: Array
@@ -70,13 +70,20 @@ class IMEDRL:
         return Potential(nothing_seen(reward, shown), jnp.zeros(reward.shape[1]))
 
     def scores(self, key: Array, state: Potential, t: Array) -> Array:
-        seen, values = state
-        tried = _in_state(seen.left, seen.here)
-        index = self.indices(seen, values)
-        return jnp.where(tried == 0, jnp.inf, -index)
+        return self.scores_and_state(key, state, t)[0]
+
+    def scores_and_state(self, key: Array, state: Potential, t: Array) -> tuple[Array, Potential]:
+        """The scores, and the relative values that the next round goes on from."""
+        seen, values = state.seen, self.values(state)
+        index, tried = self.indices(seen, values), _in_state(seen.left, seen.here)
+        return jnp.where(tried == 0, jnp.inf, -index), Potential(seen, values)
 
     def update(self, state: Potential, feedback: Feedback) -> Potential:
-        seen = state.seen.counted(feedback)
+        return state._replace(seen=state.seen.counted(feedback))
+
+    def values(self, state: Potential) -> Array:
+        """phi [S], from that of the round before."""
+        seen = state.seen
         left = seen.left.astype(float)
         most = left[0]
         for action in range(1, left.shape[0]):
@@ -87,8 +94,7 @@ class IMEDRL:
         def worth(values: Array) -> Array:
             return jnp.where(skeleton, reward + total(rows * values[None, None]), -jnp.inf)
 
-        plan = value_iteration(worth, state.values, TOLERANCE, most=MOST_SWEEPS, waiting=WAITING)
-        return Potential(seen, plan.values)
+        return value_iteration(worth, state.values, TOLERANCE, most=MOST_SWEEPS, waiting=WAITING).values
 
     def indices(self, seen: Moves, values: Array) -> Array:
         """N K + log N of each action in the present state, [A]; that of an action never tried does not count."""

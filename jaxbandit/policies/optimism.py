@@ -19,7 +19,7 @@ from jaxbandit.policies.processes import (
     check_learner,
     decided,
     doubled,
-    first_episode,
+    nothing_seen,
     replanned,
 )
 
@@ -38,17 +38,23 @@ class Optimist:
         checks.number(self, "delta", 0, 1, above=True, below=True)
 
     def init(self, reward: Array, shown: Array) -> Episode:
-        return first_episode(reward, shown, self.rewards)
+        seen = nothing_seen(reward, shown)
+        return Episode(seen, jnp.zeros_like(seen.left), jnp.zeros(reward.shape[1], jnp.int32), jnp.zeros(()))
 
     def scores(self, key: Array, state: Episode, t: Array) -> Array:
-        return decided(state.actions, state.seen.here, state.most.shape[0])
+        return self.scores_and_state(key, state, t)[0]
 
-    def update(self, state: Episode, feedback: Feedback) -> Episode:
-        seen = state.seen.counted(feedback)
+    def scores_and_state(self, key: Array, state: Episode, t: Array) -> tuple[Array, Episode]:
+        """The scores, and the plan if the round begins an episode."""
+        seen = state.seen
         pair = (state.actions[seen.here], seen.here)
         begins = (seen.left[pair] >= state.most[pair]) | self.interrupted(seen)
-        actions, gain = replanned(self, seen, begins, (state.actions, state.gain), feedback.t + 1)
-        return Episode(seen, jnp.where(begins, doubled(seen.left), state.most), actions, gain)
+        actions, gain = replanned(self, seen, begins, (state.actions, state.gain), t)
+        most = jnp.where(begins, doubled(seen.left), state.most)
+        return decided(actions, seen.here, most.shape[0]), Episode(seen, most, actions, gain)
+
+    def update(self, state: Episode, feedback: Feedback) -> Episode:
+        return state._replace(seen=state.seen.counted(feedback))
 
     def interrupted(self, seen: Moves) -> Array:
         """Whether the episode ends for another reason."""

@@ -11,7 +11,6 @@ from jax.typing import ArrayLike
 
 from jaxbandit.base import Feedback, Task
 from jaxbandit.fast import add_one, where_needed
-from jaxbandit.planning import best_actions
 from jaxbandit.policies import checks
 from jaxbandit.policies.memory import positive, ratio, unit_reward
 
@@ -58,7 +57,7 @@ class Episode(NamedTuple):
 
     Fields:
       seen: the moves.
-      most: [A, S] int32, how often a pair has been tried when the episode ends.
+      most: [A, S] int32, how often a pair has been tried when the episode ends; 0 before the first one.
       actions: [S] int32, what the episode does in each state.
       gain: what the plan promises as the long-run reward a round, mapped to [0, 1].
     """
@@ -74,14 +73,6 @@ def nothing_seen(reward: Array, shown: Array) -> Moves:
     actions, states = reward.shape
     left = jnp.zeros((actions, states), jnp.int32)
     return Moves(jnp.zeros((actions, states, states), jnp.int32), left, shown[0], unit_reward(reward))
-
-
-def first_episode(reward: Array, shown: Array, rewards: Rewards) -> Episode:
-    """The first episode of a policy to which every pair may lead anywhere: it asks for the best reward at once."""
-    seen = nothing_seen(reward, shown)
-    paid = seen.reward if rewards == "known" else jnp.ones_like(seen.reward)
-    best, actions = best_actions(paid)
-    return Episode(seen, jnp.ones_like(seen.left), actions, jnp.max(best))
 
 
 def doubled(left: Array) -> Array:

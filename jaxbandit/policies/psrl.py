@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from typing import ClassVar, NamedTuple
+from typing import NamedTuple
 
 import jax
 import jax.numpy as jnp
@@ -33,6 +33,7 @@ class Sampled(NamedTuple):
 
     Fields:
       seen: the moves.
+      begins: bool, whether the next round begins an episode because a pair was tried so often.
       most: [A, S] int32, how often a pair has been tried when the episode ends.
       actions: [S] int32, what the episode does in each state.
       gain: of the sampled process, mapped to [0, 1].
@@ -41,6 +42,7 @@ class Sampled(NamedTuple):
     """
 
     seen: Moves
+    begins: Array
     most: Array
     actions: Array
     gain: Array
@@ -56,7 +58,7 @@ class PSRL:
     are known, or draws from the beta law with parameters 1 + N r and 1 + N (1 - r) for a pair that was tried N times
     and paid r. The process drawn is solved by `planning.value_iteration` with the tolerance 1 / t, at least 1e-6, and
     waiting 0.1. An episode ends after a round that doubles the number of times that a pair was tried before the
-    episode, and at least once. Round 1 is played with equal probabilities, in place of an episode of one round.
+    episode, and at least once.
 
     Args:
       prior: of each row's Dirichlet law, each of its parameters before the first round; at least 1e-30.
@@ -72,11 +74,9 @@ class PSRL:
 
     >>> policy = PSRL()
     >>> state = policy.init(jnp.array([[0.0, 1.0], [0.0, 1.0]]), jnp.array([0, 0]))
-    >>> policy.update(state, Feedback.of(1, 0.0, t=1, key=jax.random.key(0))).began.tolist()
-    2
+    >>> policy.scores(jax.random.key(0), state, 1).tolist()
+    [0.0, inf]
     """
-
-    draws_in_update: ClassVar = True
 
     prior: ArrayLike = 1.0
     rewards: Rewards = static("known")
@@ -88,41 +88,41 @@ class PSRL:
         checks.truth(self, "tsde")
 
     def init(self, reward: Array, shown: Array) -> Sampled:
-        seen, one = nothing_seen(reward, shown), jnp.int32(1)
+        seen, zero = nothing_seen(reward, shown), jnp.int32(0)
         actions = jnp.zeros(reward.shape[1], jnp.int32)
-        return Sampled(seen, jnp.ones_like(seen.left), actions, jnp.zeros(()), one, jnp.int32(0))
+        return Sampled(seen, jnp.bool_(True), jnp.zeros_like(seen.left), actions, jnp.zeros(()), zero, zero)
 
     def scores(self, key: Array, state: Sampled, t: Array) -> Array:
-        planned = decided(state.actions, state.seen.here, state.most.shape[0])
-        return jnp.where(t == 1, jax.random.uniform(key, planned.shape), planned)
+        return self.scores_and_state(key, state, t)[0]
 
-    def update(self, state: Sampled, feedback: Feedback) -> Sampled:
-        if feedback.bits is None:
-            raise ValueError(
-                "bits: PSRL draws in update; give Feedback.of(.., key=) a key that is used for nothing else"
-            )
-        seen, following = state.seen.counted(feedback), feedback.t + 1
-        pair = feedback.arms[0], feedback.before[0]
-        begins = seen.left[pair] >= state.most[pair]
+    def scores_and_state(self, key: Array, state: Sampled, t: Array) -> tuple[Array, Sampled]:
+        """The scores, and the plan for a process that is drawn if the round begins an episode."""
+        seen, begins = state.seen, state.begins
         if self.tsde:
-            begins = begins | (following > state.began + state.before)
+            begins = begins | (t > state.began + state.before)
         plan = (state.actions, state.gain)
-        actions, gain = replanned(self, seen, begins, plan, following, feedback.bits)
+        actions, gain = replanned(self, seen, begins, plan, t, jax.random.key_data(key))
         most = doubled(seen.left)
         if self.tsde:
             most = jnp.where(most < LARGEST, 2 * seen.left + 1, most)
-        return Sampled(
+        following = Sampled(
             seen,
+            jnp.zeros_like(begins),
             jnp.where(begins, most, state.most),
             actions,
             gain,
-            jnp.where(begins, following, state.began),
-            jnp.where(begins, following - state.began, state.before),
+            jnp.where(begins, t, state.began),
+            jnp.where(begins, t - state.began, state.before),
         )
+        return decided(actions, seen.here, most.shape[0]), following
 
-    def plan(self, seen: Moves, t: Array, bits: Array) -> Plan:
+    def update(self, state: Sampled, feedback: Feedback) -> Sampled:
+        seen, pair = state.seen.counted(feedback), (feedback.arms[0], feedback.before[0])
+        return state._replace(seen=seen, begins=state.begins | (seen.left[pair] >= state.most[pair]))
+
+    def plan(self, seen: Moves, t: Array, words: Array) -> Plan:
         """A process drawn from what is known before round t, and its best actions."""
-        rows, reward = self.draw(seen, bits)
+        rows, reward = self.draw(seen, words)
 
         def worth(values: Array) -> Array:
             found: Array = reward + total(rows * values[None, None])
@@ -131,14 +131,14 @@ class PSRL:
         tolerance = jnp.maximum(1 / jnp.asarray(t, float), 1e-6)
         return value_iteration(worth, jnp.zeros(reward.shape[1]), tolerance, waiting=WAITING)
 
-    def draw(self, seen: Moves, bits: Array) -> tuple[Array, Array]:
-        """Rows [A, S, S] and rewards [A, S] drawn from what is known."""
+    def draw(self, seen: Moves, words: Array) -> tuple[Array, Array]:
+        """Rows [A, S, S] and rewards [A, S] drawn from what is known, by the data [2] uint32 of a random key."""
         shape, learned = (self.prior + seen.counts.astype(float)).reshape(-1), self.rewards == "learned"
         if learned:
             gained = seen.left.astype(float) * seen.reward
             missed = seen.left.astype(float) * (1 - seen.reward)
             shape = jnp.concatenate([shape, (1 + gained).reshape(-1), (1 + missed).reshape(-1)])
-        drawn = log_gamma(jax.random.wrap_key_data(bits, impl="threefry2x32"), shape)
+        drawn = log_gamma(jax.random.wrap_key_data(words, impl="threefry2x32"), shape)
         logs = drawn[: seen.counts.size].reshape(seen.counts.shape)
         weights = jnp.exp(logs - jnp.max(logs, axis=-1, keepdims=True))
         rows = computed_once(weights / total(weights)[..., None])

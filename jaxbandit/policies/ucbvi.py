@@ -89,14 +89,20 @@ class UCBVI:
         return Steps(nothing_seen(reward, shown), visits, jnp.full((self.steps, *reward.shape), float(self.steps)))
 
     def scores(self, key: Array, state: Steps, t: Array) -> Array:
-        return state.worth[(t - 1) % self.steps][:, state.seen.here]
+        return self.scores_and_state(key, state, t)[0]
+
+    def scores_and_state(self, key: Array, state: Steps, t: Array) -> tuple[Array, Steps]:
+        """The scores, and the bounds for the episode if the round begins one."""
+        h = (t - 1) % self.steps
+        turns = jnp.where(h == 0, self.steps, 0)  # all runs plan in the same rounds
+        worth = self.plan(state.seen, state.visits, state.worth, turns)
+        return worth[h][:, state.seen.here], state._replace(worth=worth)
 
     def update(self, state: Steps, feedback: Feedback) -> Steps:
-        seen, visits, t = state.seen.counted(feedback), state.visits, feedback.t
+        visits = state.visits
         if visits is not None:
-            visits = add_one(visits, ((t - 1) % self.steps)[None], feedback.before)
-        turns = jnp.where(t % self.steps == 0, self.steps, 0)  # all runs plan in the same rounds
-        return Steps(seen, visits, self.plan(seen, visits, state.worth, turns))
+            visits = add_one(visits, ((feedback.t - 1) % self.steps)[None], feedback.before)
+        return state._replace(seen=state.seen.counted(feedback), visits=visits)
 
     def plan(self, seen: Moves, visits: Array | None, worth: Array, turns: ArrayLike | None = None) -> Array:
         """Q [H, A, S] of the episode that begins, from that of the episode before; with turns 0 the same."""

@@ -8,8 +8,8 @@ know, `plan` how the work is cut, `tiles` the programs that play it, `progress` 
 the host does.
 
 Others take `simulate`. Sweeps also take `fingerprint`, `provenance`, `loop.pieces`, `memory.check_memory`, `progress`,
-`request.Request` and `request.check`; the public checks take `chance.bits_of_round`, `contracts.check_task`,
-`tracing.Size`, `tracing.environment_program` and `tracing.policy_program`.
+`request.Request` and `request.check`; the public checks take `contracts.check_task`, `tracing.Size`,
+`tracing.environment_program` and `tracing.policy_program`.
 """
 
 from jaxbandit.simulation.loop import simulate

@@ -59,15 +59,6 @@ def run_keys(key: Array, runs: ArrayLike, arms: int | None = None) -> RunKeys:
     return RunKeys(environment, policy, None if arms is None else _orders(order, arms))
 
 
-def bits_of_round(key: Array, t: Array) -> Array:
-    """64 random bits [2] uint32 for what a policy draws after round t, from the run's key for policies.
-
-    The numbers of rounds end at 2^31 - 1, so that no round's key for `scores` is folded with t + 2^31.
-    """
-    bits: Array = jax.random.key_data(jax.random.fold_in(key, t.astype(jnp.uint32) + jnp.uint32(2**31)))
-    return bits
-
-
 def check_numbers(name: str, values: ArrayLike) -> None:
     """Refuse values that are not integers [N] from 0 to 2^31 - 1."""
     found = as_floats(name, values)

@@ -9,7 +9,7 @@ import jax.numpy as jnp
 from jax import Array
 
 from jaxbandit.arguments import integer
-from jaxbandit.base import Feedback, Policy, State, draws_in_update, pytree, static
+from jaxbandit.base import Feedback, Policy, State, pytree, scores_and_state, static
 
 Shapes = tuple[tuple[str, Any], ...]  # name and shape of what a round shows, but the round itself
 
@@ -36,11 +36,6 @@ class LateNews:
     batch: int = static(1)
     shapes: Shapes = static(())
 
-    @property
-    def draws_in_update(self) -> bool:
-        """Whether the policy finds random bits in its feedback, which then come with it (see `base.Policy`)."""
-        return draws_in_update(self.policy)
-
     def reordered(self, order: Array) -> LateNews:
         """The same for arms that stand in another order (see `base.Policy`)."""
         policy = self.policy.reordered(order) if hasattr(self.policy, "reordered") else self.policy
@@ -53,7 +48,12 @@ class LateNews:
 
     def scores(self, key: Array, state: Waiting, t: Array) -> Array:
         """The policy's own, of what it has heard so far."""
-        return self.policy.scores(key, state.known, t)
+        return self.scores_and_state(key, state, t)[0]
+
+    def scores_and_state(self, key: Array, state: Waiting, t: Array) -> tuple[Array, Waiting]:
+        """The same, and what the policy keeps of them."""
+        scores, known = scores_and_state(self.policy, key, state.known, t)
+        return scores, state._replace(known=known)
 
     def update(self, state: Waiting, feedback: Feedback) -> Waiting:
         """Keep the feedback, and let the policy hear what is due after this round."""
@@ -109,8 +109,6 @@ def late(policy: Policy, delay: int, batch: int, feedback: Feedback) -> Policy:
     shown = feedback._asdict()
     if callable(getattr(policy, "probabilities", None)):
         shown["chances"] = jax.ShapeDtypeStruct(feedback.arms.shape, jnp.result_type(float))
-    if draws_in_update(policy):
-        shown["bits"] = jax.ShapeDtypeStruct((2,), jnp.uint32)
     shapes = tuple((name, each) for name, each in shown.items() if each is not None and name != "t")
     return LateNews(policy, delay, batch, shapes)
 

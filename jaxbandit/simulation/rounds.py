@@ -12,10 +12,10 @@ from jax import Array
 from numpy.typing import ArrayLike
 
 from jaxbandit.arguments import has, integer, shown
-from jaxbandit.base import Environment, Policy, State, described, draws_in_update, pairing, pays, reward_table
+from jaxbandit.base import Environment, Policy, State, described, pairing, pays, reward_table, scores_and_state
 from jaxbandit.fast import add_one, over_runs
 from jaxbandit.selection import top_arms
-from jaxbandit.simulation.chance import RunKeys, bits_of_round, check_numbers
+from jaxbandit.simulation.chance import RunKeys, check_numbers
 from jaxbandit.simulation.late_news import itself
 
 Recorders = Mapping[str, Callable[..., Any]]  # name to function(environment_state, policy_state, t, policy)
@@ -97,15 +97,13 @@ def play_round(
     """
     _check_parts(environment, policy, keys, carry)
     policy = reordered(policy, keys)
-    scores = policy.scores(jax.random.fold_in(keys.policy, t), carry.policy, t)
+    scores, known = scores_and_state(policy, jax.random.fold_in(keys.policy, t), carry.policy, t)
     arms = top_arms(scores, plays)
     played = arms if keys.order is None else keys.order[arms]
     environment_state, feedback = environment.step(keys.environment, carry.environment, played, t)
     if keys.order is not None and feedback.shown is not None:
         feedback = feedback._replace(shown=feedback.shown[keys.order])
-    if draws_in_update(policy):
-        feedback = feedback._replace(bits=bits_of_round(keys.policy, t))
-    policy_state = policy.update(carry.policy, feedback._replace(arms=arms))
+    policy_state = policy.update(known, feedback._replace(arms=arms))
     counted = feedback.before if pays(environment) == "before" else feedback.states
     visits = add_one(carry.visits, played, counted)
     first_nan = carry.first_nan

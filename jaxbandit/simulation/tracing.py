@@ -22,7 +22,7 @@ import jax
 import jax.numpy as jnp
 import numpy as np
 
-from jaxbandit.base import Feedback, draws_in_update, pairing
+from jaxbandit.base import Feedback, pairing
 from jaxbandit.simulation.methods import MethodError, call, method
 from jaxbandit.sums import TwoFloats
 
@@ -194,8 +194,7 @@ def _environment(environment: Any, size: Size) -> Program:
 
 def _policy(policy: Any, size: Size, fields: Any, first: Any, shuffle: bool) -> Program:
     of_plays = [jax.ShapeDtypeStruct((size.plays,), kind) for kind in (jnp.int32, jnp.int32, jnp.int32, size.real)]
-    bits = jax.ShapeDtypeStruct((2,), jnp.uint32) if draws_in_update(policy) else None
-    feedback = Feedback(*of_plays, t=_ROUND, **{"bits": bits, **dict(fields)})  # type: ignore[arg-type,misc]
+    feedback = Feedback(*of_plays, t=_ROUND, **dict(fields))  # type: ignore[arg-type,misc]
     given = [jax.ShapeDtypeStruct((size.arms, size.states), size.real), *([] if first is None else [first])]
     begun, pieces = method("init", policy, *given)
     for path, leaf in jax.tree_util.tree_flatten_with_path(begun)[0]:
@@ -210,9 +209,23 @@ def _policy(policy: Any, size: Size, fields: Any, first: Any, shuffle: bool) -> 
         raise MethodError(f"scores: {found} is not [K] = ({size.arms},)")
     if not jnp.issubdtype(scores.dtype, jnp.floating):
         raise MethodError(f"scores: {scores.dtype} is not a float")
+    pieces += more
+    if hasattr(policy, "scores_and_state"):
+        returned, more = method("scores_and_state", policy, _key(), begun, _ROUND)
+        if not (isinstance(returned, tuple) and len(returned) == 2):
+            raise MethodError(f"scores_and_state: returns {type(returned).__name__}, not a pair of scores and a state")
+        if (jnp.shape(returned[0]), returned[0].dtype) != (scores.shape, scores.dtype):
+            raise MethodError("scores_and_state: its scores have another shape or type than those of scores")
+        begun = _settled(
+            "scores_and_state",
+            begun,
+            returned[1],
+            lambda state: method("scores_and_state", policy, _key(), state, _ROUND)[0][1],
+        )
+        pieces += more
     following, last = method("update", policy, begun, feedback)
     state = _settled("update", begun, following, lambda state: method("update", policy, state, feedback)[0])
-    pieces += more + last
+    pieces += last
     if shuffle and hasattr(policy, "reordered"):
         pieces += method("reordered", policy, jax.ShapeDtypeStruct((size.arms,), jnp.int32))[1]
     return Program(_hash(pieces), state, fixed=True)
