@@ -2,7 +2,6 @@
 
 import functools
 import math
-from typing import ClassVar
 
 import jax
 import jax.numpy as jnp
@@ -15,7 +14,6 @@ from jaxbandit import simulate
 from jaxbandit.environments import decision_process, random_decision_process, riverswim
 from jaxbandit.policies import IMEDRL, KLUCRL, PSRL, TUCRL, UCBVI, UCRL2, UCRL2B
 from jaxbandit.policies.processes import Moves, doubled
-from jaxbandit.simulation.chance import bits_of_round
 from jaxbandit.testing import check_policy
 
 KEY = jax.random.key(3)
@@ -98,27 +96,23 @@ def test_posterior_sampling_plays_as_its_loop(fields, process):
     """With the rows that the policy draws; whether these have their law is tested below."""
     policy, reward = PSRL(**fields), np.asarray(PROCESSES[process].reward)
     A, S = reward.shape
-    draw = jax.jit(lambda seen, bits: policy.draw(seen, bits))
+    draw = jax.jit(lambda seen, key, t: policy.draw(seen, jax.random.key_data(jax.random.fold_in(key, t))))
     keys = jaxbandit.run_keys(KEY, jnp.arange(RUNS))
     for run, played in enumerate(rounds(process, policy)):
         counts, before = np.zeros((A, S, S), int), np.zeros((A, S), int)
-        began, length, plan = 1, 0, None
+        began, length, plan = 0, 0, None
 
         def choose(t, s, counts=counts, run=run, played=played):
             nonlocal before, plan, began, length
-            if t == 1:
-                return played[0][0], False
             left = counts.sum(-1)
             if policy.tsde:
                 ends = (left > 2 * before).any() or t > began + length
             else:
-                ends = (left >= np.maximum(2 * before, 1))[played[t - 2][:2]]
+                ends = t == 1 or (left >= np.maximum(2 * before, 1))[played[t - 2][:2]]
             if ends:
                 seen = Moves(*(jnp.asarray(each, jnp.int32) for each in (counts, left, s)), jnp.asarray(reward, float))
-                rows, paid = (
-                    np.asarray(each, float) for each in draw(seen, bits_of_round(keys.policy[run], jnp.int32(t - 1)))
-                )
-                plan = reference.iterate(lambda u: paid + rows @ u, S, max(1 / t, 1e-6), waiting=0.1)
+                rows, paid = (np.asarray(each, float) for each in draw(seen, keys.policy[run], t))
+                plan = reference.iterate(lambda u: paid + rows @ u, S, min(max(1 / t, 1e-6), 0.01), waiting=0.1)
                 before, began, length = left, t, t - began
             return plan[0][s], plan[3][s] > 1e-4
 
@@ -135,8 +129,8 @@ def test_drawn_processes_have_their_law():
     counts = np.array([[[3, 1, 0], [0, 0, 0], [10, 20, 30]], [[1, 1, 1], [0, 5, 0], [2, 0, 0]]])
     left, paid = counts.sum(-1), np.array([[0.25, 0, 1.0], [0.5, 0.9, 0.0]])
     seen = Moves(*(jnp.asarray(each, jnp.int32) for each in (counts, left, 0)), jnp.asarray(paid, float))
-    bits = jax.random.bits(jax.random.key(7), (number, 2))
-    rows, rewards = jax.jit(jax.vmap(lambda bits: policy.draw(seen, bits)))(bits)
+    words = jax.random.bits(jax.random.key(7), (number, 2))
+    rows, rewards = jax.jit(jax.vmap(lambda words: policy.draw(seen, words)))(words)
     a = 0.5 + counts
     total = a.sum(-1, keepdims=True)
     gained, missed = 1 + left * paid, 1 + left * (1 - paid)
@@ -153,15 +147,14 @@ def test_drawn_processes_have_their_law():
 
 
 def test_runs_draw_apart():
-    """A later episode's process differs between runs and between rounds, and a run alone draws as among others."""
-    keys = jaxbandit.run_keys(KEY, jnp.arange(3))
-    bits = np.stack([[bits_of_round(keys.policy[run], jnp.int32(t)) for t in (1, 2)] for run in range(3)])
-    assert len({tuple(each) for each in bits.reshape(-1, 2).tolist()}) == 6
-    of_scores = [jax.random.key_data(jax.random.fold_in(keys.policy[0], t)) for t in (1, 2)]
-    assert not (bits[0] == np.stack(of_scores)).any()
-    many = simulate(PROCESSES["two"], {"p": PSRL()}, runs=5, horizon=50, times=[50], key=KEY)
-    alone = simulate(PROCESSES["two"], {"p": PSRL()}, runs=range(3, 4), horizon=50, times=[50], key=KEY)
+    """The first process differs between runs, and a run alone draws as among others."""
+    asked = {"horizon": 50, "times": [1, 50], "record": {"gain": lambda process, state, t: state.gain}, "key": KEY}
+    many = simulate(PROCESSES["two"], {"p": PSRL()}, runs=5, **asked)
+    alone = simulate(PROCESSES["two"], {"p": PSRL()}, runs=range(3, 4), **asked)
     np.testing.assert_array_equal(many.visits["p"][:, :, 3:4], alone.visits["p"])
+    gains = many.recorded["gain"]["p"][0, 0]
+    np.testing.assert_array_equal(gains[3:4], alone.recorded["gain"]["p"][0, 0])
+    assert len(np.unique(gains[:, 0])) == 5
 
 
 @pytest.mark.slow_cases("*-riverswim", "*-random")
@@ -177,8 +170,7 @@ def test_imed_rl_plays_as_its_loop(fields, process):
 
         def choose(t, s, counts=counts):
             nonlocal phi
-            index, following = reference.imed_rl(counts, reward, phi, s, policy.rewards, policy.normalised)
-            phi = phi if t == 1 else following
+            index, phi = reference.imed_rl(counts, reward, phi, s, policy.rewards, policy.normalised)
             best = np.sort(index)
             return int(index.argmin()), best[0] == -np.inf or best[1] - best[0] > 1e-3 * max(1, abs(best[0]))
 
@@ -198,7 +190,7 @@ def test_ucbvi_plays_as_its_loop(bonus):
         def choose(t, s, counts=counts, visits=visits):
             nonlocal Q
             h = (t - 1) % steps
-            if h == 0 and t > 1:
+            if h == 0:
                 Q = reference.ucbvi(counts, visits, Q, reward, steps, ROUNDS, bonus, 0.05, 0.01)
             visits[h, s] += 1
             best = np.sort(Q[h, :, s])
@@ -235,39 +227,6 @@ def test_contract(policy):
 def test_contract_of_episodes():
     check_policy(UCBVI(steps=5, horizon=100), riverswim(steps=5))
     check_policy(UCBVI(steps=5, horizon=100, bonus="CH"), riverswim(steps=5))
-
-
-@jaxbandit.pytree
-class Keeping:
-    """Keeps the random bits of every round in a place of their own."""
-
-    draws_in_update: ClassVar = True
-
-    def init(self, reward):
-        return jnp.zeros((20, 2), jnp.uint32)
-
-    def scores(self, key, state, t):
-        return jnp.arange(2.0)
-
-    def update(self, state, feedback):
-        return state.at[feedback.t - 1].set(feedback.bits)
-
-
-@pytest.mark.parametrize("late", [{}, {"delay": 3, "batch": 2}], ids=["at-once", "late"])
-def test_random_bits_come_with_their_round(late):
-    """Also where feedback comes late; without feedback there are none."""
-    arms, record = jaxbandit.two_state([0.5, 0.4], [0.4, 0.55]), {"bits": lambda arms, state, t: state}
-    asked = {"runs": 3, "horizon": 20, "times": [20], "record": record, "key": KEY}
-    found = simulate(arms, {"k": Keeping()}, **asked, **late).recorded["bits"]["k"][0, 0, :, 0]
-    keys = jaxbandit.run_keys(KEY, jnp.arange(3))
-    heard = 16 if late else 20
-    for run in range(3):
-        expected = [bits_of_round(keys.policy[run], jnp.int32(t)) for t in range(1, heard + 1)]
-        np.testing.assert_array_equal(found[run, :heard], expected)
-    assert not found[:, heard:].any()
-    check_policy(Keeping(), arms, rounds=8)
-    given = jaxbandit.Feedback.of(1, 0.5, t=3, key=jax.random.key(5))
-    np.testing.assert_array_equal(given.bits, jax.random.key_data(jax.random.key(5)))
 
 
 @pytest.mark.release

@@ -205,8 +205,8 @@ def test_sweeps_end_long_before_the_limit(process):
     counts = np.rint(process.transition * 200_000).astype(int)
     given = jnp.asarray(counts, jnp.int32), jnp.asarray(counts.sum(-1), jnp.int32), jnp.int32(0)
     seen = Moves(*given, jnp.asarray(process.reward, float))
-    t, bits = next_round(seen), jnp.array([1, 2], jnp.uint32)
-    drawn = jax.jit(lambda seen: PSRL().plan(seen, t, bits))(seen)
+    t, words = next_round(seen), jnp.array([1, 2], jnp.uint32)
+    drawn = jax.jit(lambda seen: PSRL().plan(seen, t, words))(seen)
     hoped = jax.jit(lambda seen: UCRL2().plan(seen, t))(seen)
     assert drawn.sweeps < 400 and hoped.sweeps < 200
     np.testing.assert_allclose(drawn.gain, process.comparator(1), rtol=0.02)

@@ -56,8 +56,8 @@ class PSRL:
 
     Each row is a draw from the Dirichlet law with parameters prior + N(s, a, s'), the numbers of moves seen. Rewards
     are known, or draws from the beta law with parameters 1 + N r and 1 + N (1 - r) for a pair that was tried N times
-    and paid r. The process drawn is solved by `planning.value_iteration` with the tolerance 1 / t, at least 1e-6, and
-    waiting 0.1. An episode ends after a round that doubles the number of times that a pair was tried before the
+    and paid r. The process drawn is solved by `planning.value_iteration` with the tolerance 1 / t, from 1e-6 to
+    0.01, and waiting 0.1. An episode ends after a round that doubles the number of times that a pair was tried before the
     episode, and at least once.
 
     Args:
@@ -128,7 +128,7 @@ class PSRL:
             found: Array = reward + total(rows * values[None, None])
             return found
 
-        tolerance = jnp.maximum(1 / jnp.asarray(t, float), 1e-6)
+        tolerance = jnp.clip(1 / jnp.asarray(t, float), 1e-6, 1e-2)
         return value_iteration(worth, jnp.zeros(reward.shape[1]), tolerance, waiting=WAITING)
 
     def draw(self, seen: Moves, words: Array) -> tuple[Array, Array]:
