@@ -1,9 +1,9 @@
 """Rounds per second: every policy, then one thing at a time, beside a scalar loop compiled by numba.
 
 All with scenario 1's arms and 1,000 runs unless the row says otherwise, the last round recorded; the axis of families
-is KL-UCB's, that of changing arms UCB1's. The ratio is to the scalar loop (extra `bench`), measured in the same call:
-machines differ, ratios much less. Writes the table as JSON; --check FILE compares with such a file by ratios, and fails
-where a row has become slower by more than a fifth.
+is KL-UCB's, that of changing arms UCB1's, that of processes plays six states of RiverSwim. The ratio is to the scalar
+loop (extra `bench`), measured in the same call: machines differ, ratios much less. Writes the table as JSON; --check
+FILE compares with such a file by ratios, and fails where a row has become slower by more than a fifth.
 --first instead times how long a first call takes, tracing and compiling included, each case in a process of its own.
 --calls instead times what calls cost beside playing: `simulate` again, and sweeps of many tiny cases.
 """
@@ -42,6 +42,12 @@ POLICIES: dict[str, Policy] = {name: policy() for name, policy in jaxbandit.ALL.
     "KL-UCB with GLR": jaxbandit.WithDetector(jaxbandit.KLUCB(), jaxbandit.GLR(horizon=1e6)),
     "KL-UCB with CUSUM": jaxbandit.WithDetector(jaxbandit.KLUCB(), jaxbandit.CUSUM(horizon=1e6, changes=5)),
 }
+LEARNERS: dict[str, Policy] = {
+    "UCRL2": jaxbandit.UCRL2(),
+    "PSRL": jaxbandit.PSRL(),
+    "IMED-RL": jaxbandit.IMEDRL(),
+    "UCBVI": jaxbandit.UCBVI(steps=20, horizon=1e6),
+}
 AXES = {
     "policy": tuple(POLICIES),
     "runs": (1, 100, 1000, 10_000, 100_000),
@@ -51,6 +57,7 @@ AXES = {
     "scenarios": (1, 4, 16),
     "variants": (1, 4, 16),
     "changing": ("levels", "chains"),
+    "processes": tuple(LEARNERS),
     "rewards": ("Bernoulli UCB1", "Gaussian UCB1", "Bernoulli KLUCB", "Gaussian KLUCB", "Poisson UCB1", "beta UCB1"),
     "family": ("Bernoulli", "Gaussian", "Poisson", "Exponential", "chains", "chains by table"),
 }
@@ -85,7 +92,7 @@ def cases(settings: Settings) -> Iterator[tuple[str, str, dict[str, Any]]]:
     for axis in axes:
         for value in names if axis == "policy" else AXES[axis]:
             size: dict[str, Any] = {"runs": settings.runs, "arms": 5, "states": 2, "scenarios": 1, "variants": 1}
-            size |= {} if axis in ("policy", "rewards", "changing", "family") else {axis: value}
+            size |= {} if axis in ("policy", "rewards", "changing", "processes", "family") else {axis: value}
             arms, policy = arms_of(size.pop("arms"), size.pop("states")), POLICIES["TVKLUCB"]
             if axis == "policy":
                 policy = POLICIES[str(value)]
@@ -95,6 +102,9 @@ def cases(settings: Settings) -> Iterator[tuple[str, str, dict[str, Any]]]:
                 arms, policy = independent(str(value))
             elif axis == "changing":
                 arms, policy = changing(str(value)), jaxbandit.UCB1()
+            elif axis == "processes":
+                policy = LEARNERS[str(value)]
+                arms = environments.riverswim(steps=policy.steps if isinstance(policy, jaxbandit.UCBVI) else None)
             scenarios = {str(number): arms for number in range(size.pop("scenarios"))}
             yield axis, str(value), {"scenarios": scenarios, "policies": {"": [policy] * size.pop("variants")}} | size
 

@@ -7,6 +7,7 @@ from jaxbandit import (
     bounds,
     chains,
     confidence,
+    decision_processes,
     divergences,
     environments,
     families,
@@ -40,14 +41,21 @@ from jaxbandit.policies import (
     GLR,
     IMED,
     IMEDMC,
+    IMEDRL,
     KLUCB,
     KLUCBMC,
+    KLUCRL,
     MOSS,
     MUCB,
+    PSRL,
     RCA,
+    TUCRL,
     TVKLUCB,
     UCB1,
     UCBSM,
+    UCBVI,
+    UCRL2,
+    UCRL2B,
     Discounted,
     DiscountedThompson,
     DiscountedUCB,
@@ -59,6 +67,7 @@ from jaxbandit.policies import (
     HiddenMyopic,
     JointKLUCB,
     KnownBreaks,
+    KnownProcess,
     Myopic,
     Oracle,
     PlugInGittins,
@@ -86,6 +95,13 @@ from jaxbandit.version import __version__ as __version__
 use_cache()
 
 __all__ = [
+    "IMEDRL",
+    "KLUCRL",
+    "PSRL",
+    "TUCRL",
+    "UCBVI",
+    "UCRL2",
+    "UCRL2B",
     "ALL",
     "CUSUM",
     "DMED",
@@ -109,6 +125,7 @@ __all__ = [
     "HiddenMyopic",
     "JointKLUCB",
     "KnownBreaks",
+    "KnownProcess",
     "MOSS",
     "MUCB",
     "MarkovArms",
@@ -140,6 +157,7 @@ __all__ = [
     "bounds",
     "chains",
     "confidence",
+    "decision_processes",
     "divergences",
     "environments",
     "families",
@@ -168,7 +186,7 @@ __all__ = [
 ]
 
 _rooms = bounds, chains, confidence, divergences, environments, families, indices, metrics, policies, stress, testing
-for _room in (*_rooms, named_problems, policies.memory):
+for _room in (*_rooms, decision_processes, named_problems, policies.memory):
     vars(_room)["__dir__"] = _room.__all__.copy  # completion shows what is offered, not what is imported
 
 

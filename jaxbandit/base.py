@@ -47,7 +47,8 @@ class Feedback(NamedTuple):
       states: [M] int32, the state it moved to and showed.
       rewards: [M] default float, what the play pays.
       t: int32, the round just played, from 1; the same in all runs, so that it is one number for the whole batch.
-      shown: [K] int32, the state in which every arm is after the round, played or not; None where it is not shown.
+      shown: [K] int32, the state in which every arm is after the round, played or not; None where it is not shown. In a
+        decision process it is given where there are episodes: the state from which the next round goes on.
       restarted: uint32; 0, or after a round in which all arms began again a number drawn for that; None where they
         never do.
       chances: [M], the probability with which the policy chose each of the arms when it played them, where the policy
@@ -62,6 +63,11 @@ class Feedback(NamedTuple):
     shown: jax.Array | None = None
     restarted: jax.Array | None = None
     chances: jax.Array | None = None
+
+    @property
+    def now(self) -> jax.Array:
+        """[M] int32, where the arms played are after the round: in `states`, unless `shown` says otherwise."""
+        return self.states if self.shown is None else self.shown[self.arms]
 
     @classmethod
     def of(cls, arm: int, reward: float, *, t: int, before: int = 0, state: int = 0) -> Feedback:
@@ -137,6 +143,9 @@ class Environment(Protocol):
 
     `comparator(plays)`, on the host: the long-run reward a round that regret is measured against; without the method,
     the sum of the M largest means.
+    `episode_values()`, on the host: None, or where there are episodes of H rounds [H, S] float64, the largest expected
+    reward of the rest of an episode, by rounds played and the state then. Regret is measured against it, and `records`
+    has "episodes", [S] int32, how many have begun in each state, and "state_now", int32.
     `means_at(t)`, on the host, [K] float64: what a play of each arm pays on average in round t, where that depends on
     the round; `means` is then their average over what the environment takes for its horizon.
     `records(state)`, traced: a dict from name to array of what is recorded of the environment's state beside the
@@ -252,6 +261,12 @@ def pays(environment: Any) -> Pays:
     """What the environment declares, or "after" (see `Environment`)."""
     declared: Pays = getattr(environment, "pays", "after")
     return declared
+
+
+def episode_values(environment: Any) -> np.ndarray | None:
+    """What the environment declares, [H, S], or None (see `Environment`)."""
+    values: np.ndarray | None = environment.episode_values() if hasattr(environment, "episode_values") else None
+    return values
 
 
 def scores_and_state(policy: Policy, key: jax.Array, state: State, t: jax.Array) -> tuple[jax.Array, State]:

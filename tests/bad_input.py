@@ -120,6 +120,7 @@ THINGS: dict[str, Callable[[], Any]] = {
     "three arms": lambda: jaxbandit.bernoulli([0.5, 0.4, 0.3]),
     "Gaussian arms": lambda: jaxbandit.environments.gaussian([0.5, 0.4]),
     "restless arms": lambda: jaxbandit.environments.restless([_rows(0.5, 0.5)] * 2, [[0.0, 1.0], [0.0, 0.5]]),
+    "a decision process": jaxbandit.environments.riverswim,
     "a family": jaxbandit.families.Gaussian,
     "a wrong family": lambda: jaxbandit.families.Gaussian("x"),
     "devices": jax.devices,

@@ -27,6 +27,7 @@ ARMS = jaxbandit.markov(ROWS, PAID)
 IID = jaxbandit.bernoulli([0.5, 0.4])
 RESTLESS = environments.restless([[[0.8, 0.2], [0.2, 0.8]]] * 2, (0, 1))
 HIDDEN = environments.hidden([[[0.9, 0.1], [0.2, 0.8]]] * 2, [[0.2, 0.7], [0.1, 0.3]])
+PROCESS = environments.decision_process(ROWS, PAID)
 CASE = {"scenarios": ARMS, "policies": {"U": jaxbandit.UCB1()}, "key": KEY, "runs": 2, "horizon": 3, "times": [1, 2, 3]}
 RUN = {"key": KEY, "runs": 2, "horizon": 3, "plays": 1, "times": [1, 2, 3], "progress": False}
 ASKED = {**RUN, "shuffle": False, "delay": 1, "batch": 1, "chunk": 3, "tile": 2, "devices": None}
@@ -48,6 +49,11 @@ def detector(kind: type, **fields: Any) -> Call:
 def played(make: Any, **arguments: Any) -> Call:
     """An environment that is made and then traced."""
     return Call(lambda **given: traced(make(**given), {"p": jaxbandit.UCB1()}), arguments)
+
+
+def taken(make: Any, **arguments: Any) -> Call:
+    """A decision process that is made and then traced."""
+    return Call(lambda **given: traced(make(**given), {"p": jaxbandit.Uniform()}), arguments)
 
 
 def swept(**given: Any) -> Any:
@@ -109,6 +115,20 @@ ENVIRONMENTS = {
         **{"restless": False, "horizon": 3},
     ),
     "environments.restarting": played(environments.restarting, arms=ARMS, discount=0.9),
+    "environments.decision_process": taken(
+        environments.decision_process, transition=ROWS, reward=PAID, initial_state=[0.5, 0.5], steps=2
+    ),
+    "environments.riverswim": taken(
+        environments.riverswim,
+        **{"states": 3, "up": 0.35, "down": 0.05, "up_first": 0.6, "down_last": 0.4, "reward_left": 0.005},
+        **{"reward_right": 1.0, "slip": 0.01, "initial_state": 0, "steps": None},
+    ),
+    "environments.grid": taken(environments.grid, plan=["S.", "#G"], slip=0.1, steps=3),
+    "environments.random_decision_process": taken(
+        environments.random_decision_process,
+        **{"key": KEY, "states": 3, "actions": 2, "concentration": 1.0, "initial_state": 0, "steps": None},
+    ),
+    "environments.as_decision_process": taken(environments.as_decision_process, arms=ARMS, most_states=64, steps=None),
     "environments.gaussian": played(environments.gaussian, means=[0.5, 0.4], deviation=[1.0, 2.0]),
     "environments.poisson": played(environments.poisson, means=[0.5, 0.4]),
     "environments.exponential": played(environments.exponential, means=[0.5, 0.4]),
@@ -157,6 +177,7 @@ POLICIES = {
     "HiddenMyopic.of": Call(jaxbandit.HiddenMyopic.of, {"environment": HIDDEN}),
     "IMED": policy(jaxbandit.IMED, family=None),
     "IMEDMC": policy(jaxbandit.IMEDMC, exponent=0.5, gap=None),
+    "IMEDRL": policy(jaxbandit.IMEDRL, PROCESS, rewards="learned", normalised=True),
     "JointKLUCB": policy(jaxbandit.JointKLUCB, exploration=1.0, clock="round"),
     "KLUCB": policy(
         jaxbandit.KLUCB,
@@ -164,6 +185,9 @@ POLICIES = {
         memory=jaxbandit.Discounted(0.9),
     ),
     "KLUCBMC": policy(jaxbandit.KLUCBMC, exploration=1.0, unvisited=1.0, samples="arm", solver="halley"),
+    "KnownProcess": policy(jaxbandit.KnownProcess, PROCESS, actions=[1, 0]),
+    "KnownProcess.of": Call(jaxbandit.KnownProcess.of, {"process": PROCESS}),
+    "KLUCRL": policy(jaxbandit.KLUCRL, PROCESS, delta=0.1, rewards="learned"),
     "KnownBreaks": detector(jaxbandit.KnownBreaks, breaks=[2, 5]),
     "MOSS": policy(jaxbandit.MOSS, horizon=100),
     "MUCB": detector(jaxbandit.MUCB, window=6, threshold=None, alpha=None, horizon=100, changes=2),
@@ -172,12 +196,14 @@ POLICIES = {
     "Oracle": policy(jaxbandit.Oracle, means=[0.5, 0.4]),
     "PlugInGittins": policy(jaxbandit.PlugInGittins, discount=0.9, prior=1.0, initial_state=0),
     "PosteriorGittins": policy(jaxbandit.PosteriorGittins, discount=0.9, prior=1.0, initial_state=0),
+    "PSRL": policy(jaxbandit.PSRL, PROCESS, prior=1.0, rewards="known", tsde=False),
     "RCA": policy(jaxbandit.RCA, L=2.0),
     "Rexp3": policy(jaxbandit.Rexp3, gamma=0.1, batch=5, horizon=None, budget=None),
     "Rexp3 by budget": policy(jaxbandit.Rexp3, gamma=None, horizon=100, budget=2.0),
     "RoundRobinKLUCB": policy(jaxbandit.RoundRobinKLUCB, exploration=1.0, solver="halley", family=None, delta=0.0),
     "SlidingWindowUCB": policy(jaxbandit.SlidingWindowUCB, IID, window=3, xi=0.6),
     "SlidingWindowUCB by changes": policy(jaxbandit.SlidingWindowUCB, IID, window=None, xi=0.6, horizon=3, changes=2),
+    "TUCRL": policy(jaxbandit.TUCRL, PROCESS, delta=0.1, rewards="learned"),
     "TVKLUCB": policy(
         jaxbandit.TVKLUCB,
         **{"exploration": 1.0, "unvisited": 1.0, "exponent": 0.25, "scale": 1.0, "samples": "arm", "clock": "round"},
@@ -188,6 +214,13 @@ POLICIES = {
     "TsallisINF": policy(jaxbandit.TsallisINF, reduced_variance=False),
     "UCB1": policy(jaxbandit.UCB1, bonus=2.0),
     "UCBSM": policy(jaxbandit.UCBSM, L=343.0),
+    "UCBVI": policy(
+        jaxbandit.UCBVI,
+        environments.riverswim(3, steps=2),
+        **{"steps": 2, "horizon": 100, "bonus": "BF", "delta": 0.1, "scale": 1.0},
+    ),
+    "UCRL2": policy(jaxbandit.UCRL2, PROCESS, delta=0.1, rewards="learned"),
+    "UCRL2B": policy(jaxbandit.UCRL2B, PROCESS, delta=0.1, rewards="learned"),
     "Uniform": policy(jaxbandit.Uniform),
     "Whittle": policy(jaxbandit.Whittle, indices=PAID, unseen=[0.5, 0.5]),
     "Window": policy(lambda **given: jaxbandit.UCB1(memory=jaxbandit.Window(**given)), length=3),

@@ -11,7 +11,18 @@ from bad_input import Call
 from good_calls import ARMS, COUNTS, FOLDER, IID, KEY, PAID, ROWS, RUN, STARTS
 
 import jaxbandit
-from jaxbandit import bounds, chains, confidence, divergences, environments, families, indices, metrics, plotting
+from jaxbandit import (
+    bounds,
+    chains,
+    confidence,
+    decision_processes,
+    divergences,
+    environments,
+    families,
+    indices,
+    metrics,
+    plotting,
+)
 
 UCB1 = jaxbandit.UCB1()
 CHANCE = jaxbandit.run_keys(KEY, np.arange(2))
@@ -54,6 +65,14 @@ NUMBERS = {
     "chains.relative_entropy": Call(chains.relative_entropy, {"p": ROWS[0], "q": ROWS[1]}),
     "chains.kl_rate": Call(chains.kl_rate, {"transition": ROWS[0], "other": ROWS[1]}),
     "chains.eigenvalue_gap": Call(chains.eigenvalue_gap, {"transition": ROWS[0], "symmetrise": True}),
+    "decision_processes.long_run": Call(
+        decision_processes.long_run, {"transition": ROWS, "reward": PAID, "policy": [0, 1]}
+    ),
+    "decision_processes.optimal": Call(decision_processes.optimal, {"transition": ROWS, "reward": PAID}),
+    "decision_processes.episodes": Call(decision_processes.episodes, {"transition": ROWS, "reward": PAID, "steps": 2}),
+    "decision_processes.hitting_times": Call(decision_processes.hitting_times, {"transition": ROWS}),
+    "decision_processes.diameter": Call(decision_processes.diameter, {"transition": ROWS}),
+    "decision_processes.structure": Call(decision_processes.structure, {"transition": ROWS}),
     "indices.gittins": Call(indices.gittins, {"transition": ROWS, "reward": PAID, "discount": 0.9}),
     "indices.gittins_value": Call(
         indices.gittins_value, {"transition": ROWS, "reward": PAID, "discount": 0.9, "initial": STARTS}

@@ -28,6 +28,7 @@ MAY_IMPORT = {
     "cores": set(),
     "interruption": set(),
     "chains": {"arguments", "base"},
+    "decision_processes": {"arguments", "base", "chains"},
     "summaries": {"arguments", "base"},
     "metrics": {"arguments", "base", "summaries"},
     "fast": {"base"},
@@ -39,15 +40,16 @@ MAY_IMPORT = {
     "bounds": {"arguments", "base", "chains", "probabilities"},
     "indices": {"arguments", "base", "chains", "probabilities"},
     "confidence": {"arguments", "base", "fast"},
+    "planning": {"base", "fast"},
     "families": {"arguments", "base", "chains", "confidence", "divergences", "fast", "probabilities"},
     "environments": {
-        *["arguments", "base", "chains", "divergences", "draws", "fast", "families", "indices", "probabilities"],
-        *["quantiles", "sums"],
+        *["arguments", "base", "chains", "decision_processes", "divergences", "draws", "fast", "families", "indices"],
+        *["probabilities", "quantiles", "sums"],
     },
     "named_problems": {"base", "chains", "environments"},
     "policies": {
-        *["arguments", "base", "chains", "confidence", "divergences", "families", "fast", "indices", "quantiles"],
-        *["probabilities", "sums"],
+        *["arguments", "base", "chains", "confidence", "decision_processes", "divergences", "families", "fast"],
+        *["indices", "planning", "probabilities", "quantiles", "sums"],
     },
     "results": {"arguments", "base", "interruption", "metrics"},
     "simulation": {
@@ -75,14 +77,16 @@ BELOW = {
         "compilation",
     ],
     "indices": ["arguments", "elimination", "start", "value", "subsidy", "relaxed", "rounds"],
+    "decision_processes": ["evaluation", "best", "reaching"],
     "confidence": ["bernoulli", "family", "row", "chain"],
     "confidence/row": ["arithmetic", "tilt", "scaled_problem", "ball", "stationary_mean"],
     "confidence/chain": [
         *["interior_point", "interior_point_three_states", "starting_points", "row_divergence_three_states"],
         *["multistart", "many_states", "two_states", "two_states_upper", "likelihood"],
     ],
+    "planning": ["rows", "iteration", "induction"],
     "metrics": ["counts", "regrets", "shares"],
-    "named_problems": ["arms", "look_up", "changing", "entries"],
+    "named_problems": ["arms", "look_up", "changing", "processes", "entries"],
     "families": ["independent", "tilting", "two_state", "table", "of_chains"],
     "plotting": ["common", "curves", "settings"],
     "results": ["contents", "file", "named_axes", "display", "result"],
@@ -129,21 +133,24 @@ DOORS = {
     "thresholds",
     "confidence": "Solver chain_likelihood_ratio chain_mean chain_mean_upper family_upper kl_ball_max "
     "kl_bound kl_lower kl_upper stationary_mean_lower stationary_mean_upper",
+    "decision_processes": "Episodes Kind LongRun Structure diameter episodes hitting_times long_run optimal structure",
     "divergences": "DISTANCES Distance bernoulli_kl farthest jensen_shannon kl squared_hellinger threshold "
     "total_variation",
-    "environments": "ChangingArms ChangingMarkovArms EXAMPLE FamilyFit Fit HiddenArms IndependentArms InitialState "
-    "LowerBoundArms MarkovArms RestartingArms RestlessArms bernoulli beta changing_markov exponential "
-    "exponential_family fit fit_exponential_family gaussian hidden lower_bound_instance markov piecewise poisson "
-    "random_arms restarting restless rewards_table sinusoid two_state uniform",
+    "environments": "ChangingArms ChangingMarkovArms DecisionProcess EXAMPLE FamilyFit Fit HiddenArms IndependentArms "
+    "InitialState LowerBoundArms MarkovArms RestartingArms RestlessArms as_decision_process bernoulli beta "
+    "changing_markov decision_process exponential exponential_family fit fit_exponential_family gaussian grid hidden "
+    "lower_bound_instance markov piecewise poisson random_arms random_decision_process restarting restless "
+    "rewards_table riverswim sinusoid two_state uniform",
     "families": "Bernoulli Exponential Family Gaussian Poisson TabledChains TwoStateChains chain_family",
     "indices": "Relaxation WhittleIndices gittins gittins_value relaxation rounds_to_record whittle with_start",
     "metrics": "Summary best_arms best_share discounted_reward dynamic_regret linear_share median_interval "
     "paired_difference pseudo_regret realised_regret regret regret_name summary",
     "named_problems": "Atlas NamedProblem atlas",
     "plotting": "COLOURS curve_style plot_batches plot_distribution plot_heatmap plot_parameter plot_pulls plot_regret",
-    "policies": "ALL CUSUM DMED DSEE GLR IMED IMEDMC KLUCB KLUCBMC MOSS MUCB RCA TVKLUCB UCB1 UCBSM Discounted "
+    "policies": "IMEDRL KLUCRL PSRL TUCRL UCBVI UCRL2 UCRL2B "
+    "ALL CUSUM DMED DSEE GLR IMED IMEDMC KLUCB KLUCBMC MOSS MUCB RCA TVKLUCB UCB1 UCBSM Discounted "
     "DiscountedThompson DiscountedUCB EmpiricalKLUCB Exp3 Exp3S Gittins GradientBandit HiddenMyopic "
-    "JointKLUCB KnownBreaks Myopic Oracle PlugInGittins PosteriorGittins Rexp3 RoundRobinKLUCB "
+    "JointKLUCB KnownBreaks KnownProcess Myopic Oracle PlugInGittins PosteriorGittins Rexp3 RoundRobinKLUCB "
     "SlidingWindowUCB Thompson ThompsonMC TsallisINF Uniform Whittle WhittleBelief Window WithDetector",
     "policies.memory": "Memory no_transitions no_visits ratio remembered sample_mean total unit_reward",
     "stress": "Found IndependentSpace Interval PiecewiseSpace Problem RestlessSpace Space Survey ThreeStateSpace "
@@ -151,13 +158,14 @@ DOORS = {
     "testing": "check_environment check_policy",
 }
 PUBLIC = """
+IMEDRL KLUCRL PSRL TUCRL UCBVI UCRL2 UCRL2B
 ALL CUSUM DMED DSEE GLR IMED IMEDMC KLUCB KLUCBMC MOSS MUCB RCA TVKLUCB UCB1 UCBSM Discounted DiscountedThompson
 DiscountedUCB EmpiricalKLUCB Environment Exp3 Exp3S Family Feedback Gittins GradientBandit HiddenMyopic JointKLUCB
-KnownBreaks MarkovArms Myopic Oracle PlugInGittins Policy PosteriorGittins Result Rexp3 RoundRobinKLUCB
+KnownBreaks KnownProcess MarkovArms Myopic Oracle PlugInGittins Policy PosteriorGittins Result Rexp3 RoundRobinKLUCB
 SlidingWindowUCB Task Thompson ThompsonMC TsallisINF Uniform Whittle WhittleBelief Window WithDetector advance atlas
-bernoulli bounds chains confidence divergences environments families gaussian grid hidden indices initial_carry markov
-metrics play_round poisson pytree random_arms restless run_keys simulate static stress sweep testing to_xarray top_arms
-two_state use_all_cores
+bernoulli bounds chains confidence decision_processes divergences environments families gaussian grid hidden indices
+initial_carry markov metrics play_round poisson pytree random_arms restless run_keys simulate static stress sweep
+testing to_xarray top_arms two_state use_all_cores
 """.split()
 PUBLIC_THINGS = [
     getattr(import_module(f"jaxbandit.{room}".rstrip(".")), name)

@@ -62,8 +62,15 @@ CHANGING = {  # where levels begin, in how many rounds, and the levels
     "Besson 4": ([1001, 1251, 1501, 1751], 2000, "159 341 532 743 152"),
 }
 DRIFTING = ["Besbes, whole", "Besbes, first third", "Besbes, lower bound", "never in turn", "Besson 5"]
+SWIMS = {  # probabilities of the right action (up, down, up from the first, down from the last), rewards, S, slip
+    "RiverSwim": (0.35, 0.05, 0.6, 0.4, 0.005, 1, 6, 0),
+    "RiverSwim 6": (0.4, 0.05, 0.4, 0.05, 0.005, 1, 6, 0),
+    "RiverSwim 25": (0.4, 0.05, 0.4, 0.05, 0.005, 0.99, 25, 0),
+    "fast RiverSwim": (0.6, 0.05, 0.6, 0.05, 0.1, 0.99, 6, 0),
+    "ergodic RiverSwim": (0.35, 0.3, 0.35, 0.3, 0.05, 0.99, 5, 0.01),
+}
 TURNING = ["changing scenario 1", "changing restless scenario 1"]
-OTHERS = ["i.i.d. scenario 3", "hidden cycles", "restarting scenario 1"]
+OTHERS = ["i.i.d. scenario 3", "hidden cycles", "restarting scenario 1", "four rooms"]
 
 
 def rows(name: str) -> np.ndarray:
@@ -82,7 +89,7 @@ def law(moves: np.ndarray) -> np.ndarray:
 
 def test_every_entry_is_written_out_here():
     known = [*TWO_STATES, *THREE_STATES, *BERNOULLI, *NO_TABLE, *GENERATORS, *RESTLESS, *HIDDEN, *OTHERS]
-    known += [*CHANGING, *DRIFTING, *TURNING]
+    known += [*CHANGING, *DRIFTING, *TURNING, *SWIMS]
     assert sorted(known) == sorted(atlas) and len(known) == len(atlas)
 
 
@@ -217,6 +224,32 @@ def test_chains_that_take_turns(name):
     for b, k in ((0, 0), (0, 4), (3, 1), (4, 4)):
         np.testing.assert_allclose(arms.transition[b, k], rows("scenario 1")[(b + k) % 5], rtol=1e-12)
         assert arms.means_at(1 + 20_000 * b)[k] == pytest.approx(MEANS[(b + k) % 5])
+
+
+@pytest.mark.parametrize("name", SWIMS)
+def test_rivers(name):
+    """Row by row; all begin in the first state."""
+    up, down, first, last, little, much, states, slip = SWIMS[name]
+    process = atlas[name].arms
+    for s in range(states):
+        left, right = np.zeros(states), np.zeros(states)
+        for row, moves in ((left, (1 - slip, slip / 2)), (right, (down, up))):
+            falls, rises = moves
+            if row is right:
+                falls, rises = (0, first) if s == 0 else (last, 0) if s == states - 1 else moves
+            row[max(s - 1, 0)] += falls
+            row[min(s + 1, states - 1)] += rises
+            row[s] += 1 - falls - rises
+        np.testing.assert_allclose(process.transition[:, s], [left, right], atol=1e-12)
+    assert np.flatnonzero(process.reward).tolist() == [0, 2 * states - 1]
+    assert (process.reward[0, 0], process.reward[1, -1]) == (little, much) and process.initial[0] == 1
+    assert atlas[name].make(initial_state=1, steps=20).steps == 20
+    assert repr(atlas[name]) == f"NamedProblem({name!r}: decision process, 2 actions, {states} states)"
+
+
+def test_rooms():
+    process = atlas["four rooms"].arms
+    assert process.reward.shape == (4, 20) and process.reward.sum() == 4
 
 
 def kl(p: np.ndarray, q: np.ndarray) -> float:

@@ -35,14 +35,15 @@ SLOW = list(HealthCheck)  # a program is compiled now and then
 MANY |= {"testing": 60, "stress": 60}
 # what nobody calls with arguments of their own: types of what is returned, protocols, names of things, constants
 NO_CALLS = """
-ALL Environment Feedback Policy Task Family Result bounds chains confidence divergences environments families indices
+ALL Environment Episodes Feedback Kind LongRun Policy Structure Task Family Result bounds chains confidence
+decision_processes divergences environments families indices
 metrics stress testing use_all_cores Bound Condition Solver DISTANCES Distance EXAMPLE FamilyFit Fit InitialState
 Relaxation WhittleIndices Summary COLOURS Atlas NamedProblem atlas Found Interval Problem Space Survey
 """.split()
 # environments as they are built by functions that check, spaces (checked where they are used), and the parts
 # of policies, called when these are traced
 BUILT = "MarkovArms HiddenArms IndependentArms RestartingArms RestlessArms play_round".split()
-BUILT += "ChangingArms ChangingMarkovArms LowerBoundArms".split()
+BUILT += "DecisionProcess ChangingArms ChangingMarkovArms LowerBoundArms".split()
 BUILT += "IndependentSpace PiecewiseSpace RestlessSpace ThreeStateSpace TwoStateSpace".split()
 PARTS = "policies.memory"
 

@@ -13,6 +13,7 @@ from against import check_law
 
 import jaxbandit
 from jaxbandit import KLUCB, UCB1, GradientBandit, Thompson, environments, families, simulate, two_state
+from jaxbandit.base import pairing, reward_table, scores_and_state
 from jaxbandit.fast.batching import over_runs
 from jaxbandit.simulation.fingerprint import fingerprint
 from jaxbandit.simulation.request import check
@@ -22,11 +23,12 @@ KEY = jax.random.key(11)
 RESTLESS = environments.restless(ARMS.transition, ARMS.reward, initial_state="stationary")
 ALIKE = two_state([0.1, 0.15, 0.2], [0.1, 0.15, 0.2])  # which of them pays now is all that tells them apart
 OBSERVED = environments.restless(ALIKE.transition, ALIKE.reward, observed=True)
+PROCESS = environments.riverswim(3)
 GAUSSIAN = environments.gaussian([0.5, 0.2, 0.0], 1.0)
 
 
 begin = jax.jit(lambda thing, *given: thing.init(*given))
-scores = jax.jit(lambda policy, *given: policy.scores(*given))
+asked = jax.jit(scores_and_state)
 update = jax.jit(lambda policy, *given: policy.update(*given))
 step = jax.jit(lambda environment, *given: environment.step(*given))
 
@@ -37,11 +39,14 @@ def loop(environment, policy, run, rounds, plays=1, shuffle=False, delay=0, batc
     keys = jax.tree.map(lambda leaf: leaf[..., 0], jaxbandit.run_keys(KEY, [run], number if shuffle else None))
     order = np.arange(number) if keys.order is None else np.asarray(keys.order)
     seen_by = policy.reordered(keys.order) if shuffle and hasattr(policy, "reordered") else policy
-    reward = jnp.asarray(jaxbandit.base.reward_table(environment), float)
-    known, where = begin(seen_by, reward[order]), begin(environment, keys.environment)
+    reward = jnp.asarray(reward_table(environment), float)
+    where = begin(environment, keys.environment)
+    first = [environment.shown(where)[order]] if pairing(environment) == "shared" else []
+    known = begin(seen_by, reward[order], *first)
     waiting, played = [], []
     for t in range(1, rounds + 1):
-        worth = np.asarray(scores(seen_by, jax.random.fold_in(keys.policy, t), known, jnp.int32(t)))
+        scores, known = asked(seen_by, jax.random.fold_in(keys.policy, t), known, jnp.int32(t))
+        worth = np.asarray(scores)
         arms = np.argsort(-worth, kind="stable")[:plays].astype(np.int32)
         where, feedback = step(environment, keys.environment, where, jnp.asarray(order[arms], jnp.int32), jnp.int32(t))
         if feedback.shown is not None:
@@ -65,11 +70,15 @@ CASES = {
     "myopic-observed": (OBSERVED, jaxbandit.Myopic.of(OBSERVED), {"delay": 3, "shuffle": True}),
     "dsee": (ARMS, jaxbandit.DSEE(), {"delay": 3, "shuffle": True}),
     "rca": (RESTLESS, jaxbandit.RCA(), {"delay": 1, "batch": 2}),
+    "psrl": (PROCESS, jaxbandit.PSRL(tsde=True), {"delay": 2, "batch": 3}),
+    "imedrl": (PROCESS, jaxbandit.IMEDRL(), {"delay": 3, "shuffle": True}),
 }
 
 
 @pytest.mark.release_cases("imedmc", "dsee", "thompson")
-@pytest.mark.slow_cases("myopic-observed", "posterior-restarting", "klucb-gaussian", "rca", "gradient-*")
+@pytest.mark.slow_cases(
+    "myopic-observed", "posterior-restarting", "klucb-gaussian", "rca", "gradient-*", "psrl", "imedrl"
+)
 @pytest.mark.parametrize("case", CASES)
 def test_the_arms_are_those_of_a_loop_with_a_list(case):
     environment, policy, options = CASES[case]

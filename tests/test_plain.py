@@ -36,6 +36,7 @@ def digests(names):
     moving = jaxbandit.environments.restless(three.transition, three.reward, three.transition[::-1])
     hidden = jaxbandit.environments.hidden(two.transition, [[0.2, 0.7]] * 3)
     some = {"ucb": ALL["UCB1"](), "rca": ALL["RCA"](), "window": ALL["UCB1"](memory=jaxbandit.Window(40))}
+    learners = {"ucrl2": jaxbandit.UCRL2(), "psrl": jaxbandit.PSRL(), "imed": jaxbandit.IMEDRL()}
     asked = {"runs": 16, "horizon": 150, "times": [7, 150], "progress": False}
     results = [
         simulate(two, policies, **asked),
@@ -43,6 +44,7 @@ def digests(names):
         simulate(three, {"TVKLUCB": ALL["TVKLUCB"]()}, **asked),
         simulate(moving, some | {"known": jaxbandit.Myopic.of(moving)}, **asked, plays=2),
         simulate(hidden, {"known": jaxbandit.HiddenMyopic.of(hidden)}, **asked),
+        simulate(jaxbandit.environments.riverswim(3), learners, **asked),
     ]
     counts = [visits.tobytes() for result in results for visits in result.visits.values()]
     return json.dumps([hashlib.sha256(each).hexdigest()[:8] for each in counts])

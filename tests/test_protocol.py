@@ -164,7 +164,7 @@ def test_a_decision_process_is_played_by_the_states_it_shows():
     expected = result.times * PROCESS.comparator(1) - collected
     np.testing.assert_allclose(metrics.regret(result, "l"), expected)
     assert metrics.regret_name(result) == "realised regret" and "decision process" in result._repr_html_()
-    for metric in (metrics.pseudo_regret, metrics.best_share, metrics.linear_share):
+    for metric in (metrics.pseudo_regret, metrics.best_share):
         with pytest.raises(ValueError, match=f"^result: {metric.__name__} is for arms .* of a decision process"):
             metric(result, "l")
 

@@ -8,6 +8,7 @@ from typing import Any
 import jaxbandit
 from docs.making.measured import table
 from docs.making.reference import escape, places, words
+from jaxbandit import decision_processes
 from jaxbandit.base import problem
 
 
@@ -38,7 +39,10 @@ def write(folder: Path) -> dict[Path, str]:
 
 
 def _numbers(arms: Any) -> dict[str, str]:
-    """The two largest means; of arms that change how often they do, and by how much in all."""
+    """The two largest means; of arms that change how often and how much; of processes the best gain and diameter."""
+    if problem(arms) == "decision process":
+        far = decision_processes.diameter(arms.transition)
+        return {"states": str(arms.reward.shape[1]), "best gain": f"{arms.comparator(1):.4g}", "diameter": f"{far:.3g}"}
     if problem(arms) == "changing":
         variation = f"{arms.variation:.3g}" if arms.variation < 1000 else f"{arms.variation:,.0f}"
         return {"breaks": f"{len(arms.breaks):,}", "variation": variation}

@@ -46,7 +46,7 @@ def source(policy: type) -> str:
 
 
 def write(folder: Path, rates: dict[str, str]) -> dict[Path, str]:
-    """The tables of policies that need no argument, a number, or the arms; all formulas; a page for each policy."""
+    """The tables of policies by what they need to be made, or are for; all formulas; a page for each policy."""
     where, spoken = places(), said()
     rows = {name: _row(name, policy, about(name, spoken), where) for name, policy in classes().items()}
     speed = {name: rates.get(name) or rates.get(spoken[name]["name"], "") for name in rows}
@@ -57,6 +57,7 @@ def write(folder: Path, rates: dict[str, str]) -> dict[Path, str]:
     ]
     told = [row for name, row in rows.items() if name in MADE_OF_NUMBERS]
     known = [row for name, row in rows.items() if name in MADE_OF_ARMS]
+    learning = [row for name, row in rows.items() if name in MADE_FOR_PROCESSES]
     formulas = [_formula(name, policy, spoken[name], where) for name, policy in classes().items()]
     pages = {
         folder / "policies" / f"{name}.md": _page(name, policy, spoken[name], rows[name], speed[name], where)
@@ -66,6 +67,7 @@ def write(folder: Path, rates: dict[str, str]) -> dict[Path, str]:
         folder / "parts" / "policies.md": table(ready),
         folder / "parts" / "told.md": table(told),
         folder / "parts" / "known.md": table(known),
+        folder / "parts" / "learning.md": table(learning),
         folder / "parts" / "formulas.md": "\n".join(formulas),
     }
 
@@ -89,12 +91,14 @@ KINDS = {
     "observed": environments.restless(TWO.transition, (0, 1), observed=True),
     "hidden": environments.hidden(TWO.transition, TWO.transition),
 }
+PROCESS, EPISODES = environments.riverswim(), environments.riverswim(steps=20)
 MADE_OF_ARMS = {  # how to make the policies that know the arms
     "Gittins": lambda: jaxbandit.Gittins.of(TWO, 0.9),
     "Whittle": lambda: jaxbandit.Whittle.of(TWO, 0.9),
     "Myopic": lambda: jaxbandit.Myopic.of(KINDS["restless"]),
     "WhittleBelief": lambda: jaxbandit.WhittleBelief(TWO.transition, TWO.initial, 0.9),
     "HiddenMyopic": lambda: jaxbandit.HiddenMyopic.of(KINDS["hidden"]),
+    "KnownProcess": lambda: jaxbandit.KnownProcess.of(PROCESS),
     "Oracle": lambda: jaxbandit.Oracle(TWO.means()),
 }
 MADE_OF_NUMBERS = {  # how to make the policies for arms that change, most of which need to be told a number
@@ -107,12 +111,17 @@ MADE_OF_NUMBERS = {  # how to make the policies for arms that change, most of wh
     "TsallisINF": jaxbandit.TsallisINF,  # needs none, but plays one arm a round, which `ALL` is not for
     "WithDetector": lambda: jaxbandit.WithDetector(jaxbandit.KLUCB(), jaxbandit.GLR(0.1, 0.1)),
 }
+MADE_FOR_PROCESSES = {  # the policies that learn decision processes
+    **{name: getattr(jaxbandit, name) for name in ("UCRL2", "KLUCRL", "UCRL2B", "TUCRL", "PSRL", "IMEDRL")},
+    "UCBVI": lambda: jaxbandit.UCBVI(steps=20, horizon=1e5),
+}
+MADE = MADE_OF_ARMS | MADE_OF_NUMBERS | MADE_FOR_PROCESSES
 
 
 def _plays(policy: type, arms: jaxbandit.Environment) -> bool:
     """Whether a policy does not refuse these arms."""
     try:
-        check_task("", (MADE_OF_ARMS | MADE_OF_NUMBERS).get(policy.__name__, policy)(), jaxbandit.Task(arms))
+        check_task("", MADE.get(policy.__name__, policy)(), jaxbandit.Task(arms))
     except ValueError:
         return False
     return True
@@ -121,6 +130,8 @@ def _plays(policy: type, arms: jaxbandit.Environment) -> bool:
 def _kinds(policy: type) -> str:
     """The kinds of arms that the policy plays; nothing if it plays all."""
     found = [kind for kind, arms in KINDS.items() if _plays(policy, arms)]
+    if not found and (_plays(policy, PROCESS) or _plays(policy, EPISODES)):
+        return "decision processes" if _plays(policy, PROCESS) else "decision processes in episodes"
     return "" if len(found) == len(KINDS) else " or ".join(found)
 
 

@@ -108,9 +108,7 @@ def _apply(equation: Any, inputs: list[Value], runs: int) -> list[Value]:
     if name == "scan" and batched:
         return _scan(parameters, inputs, runs)
     if name == "while" and batched:
-        ended = _while(parameters, inputs, runs)
-        if ended is not None:
-            return ended
+        return _while(parameters, inputs, runs)
     if name in ("gather", "scatter", "scatter-add") and batched:
         found = _by_comparison(name, equation, inputs, runs)
         if found is not None:
@@ -188,8 +186,11 @@ def _scan(parameters: dict[str, Any], inputs: list[Value], runs: int) -> list[Va
     return [(value, True) for value in [*carry, *collected]]
 
 
-def _while(parameters: dict[str, Any], inputs: list[Value], runs: int) -> list[Value] | None:
-    """A loop that ends for all runs together; None where its end depends on the run."""
+def _while(parameters: dict[str, Any], inputs: list[Value], runs: int) -> list[Value]:
+    """A loop that ends for all runs together, or where its end depends on the run, with the last of them.
+
+    A run that has ended keeps what it had.
+    """
     first = parameters["cond_nconsts"]
     second = first + parameters["body_nconsts"]
     of_end, of_turn, start = inputs[:first], inputs[first:second], inputs[second:]
@@ -198,19 +199,27 @@ def _while(parameters: dict[str, Any], inputs: list[Value], runs: int) -> list[V
     for _ in has:  # a turn may carry the runs on from one value to the next
         after = depending(turn.jaxpr, [*(has for _, has in of_turn), *has])
         has = [before or now for before, now in zip(has, after, strict=True)]
-    if any(depending(end.jaxpr, [*(has for _, has in of_end), *has])):
-        return None
+    apart = any(depending(end.jaxpr, [*(has for _, has in of_end), *has]))
+    if apart:
+        has = [True] * len(has)
 
     def full(values: Sequence[Value]) -> list[Array]:
         return [_everywhere(value, runs) if wide else value[0] for value, wide in zip(values, has, strict=True)]
 
-    def goes_on(carry: Any) -> Array:
+    def going(carry: Any) -> Array:
         values = [*of_end, *zip(carry, has, strict=True)]
         return _evaluate(end.jaxpr, end.consts, values, runs)[0][0]
 
+    def goes_on(carry: Any) -> Array:
+        return comparisons.any_of(going(carry)) if apart else going(carry)
+
     def once(carry: Any) -> list[Array]:
         values = [*of_turn, *zip(carry, has, strict=True)]
-        return full(_evaluate(turn.jaxpr, turn.consts, values, runs))
+        after = full(_evaluate(turn.jaxpr, turn.consts, values, runs))
+        if not apart:
+            return after
+        goes = going(carry)
+        return [jnp.where(goes, new, old) for new, old in zip(after, carry, strict=True)]
 
     return list(zip(jax.lax.while_loop(goes_on, once, full(start)), has, strict=True))
 

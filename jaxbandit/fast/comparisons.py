@@ -208,6 +208,13 @@ def add_up(values: Array, axis: int) -> Array:
     return fold(jnp.add, values, [axis])
 
 
+def any_of(flags: Array) -> Array:
+    """Whether any of the flags [R] is set; of few flags one by one, as XLA cuts a program in pieces at a reduction."""
+    if len(flags) > MOST_ROWS:
+        return jnp.any(flags)
+    return reduce(jnp.bitwise_or, (flags[n] for n in range(len(flags))))
+
+
 def is_short(array: Array, axes: Sequence[int]) -> bool:
     """Whether an array's reduction over these axes is better written out: up to 32 floats, up to 8 integers."""
     size: int = math.prod(array.shape[axis] for axis in axes)

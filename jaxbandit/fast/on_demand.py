@@ -122,7 +122,7 @@ def _collected(function: Callable[..., Any], together: int, needed: Array, argum
 def _taken(leaf: Array, entry: Array, run: Array) -> Array:
     """leaf[entry, ..., run] of a leaf [N, ..., R], with the lanes as the last axis; read once, whoever uses it."""
     found = jnp.moveaxis(leaf[entry, ..., run], 0, -1)
-    return found if found.dtype == bool else computed_once(found)
+    return _once(found)
 
 
 def _selected(leaf: Array, entry: Array) -> Array:
@@ -130,4 +130,9 @@ def _selected(leaf: Array, entry: Array) -> Array:
     found = leaf[0]
     for n in range(1, leaf.shape[0]):
         found = jnp.where(jnp.broadcast_to(entry == n, found.shape), leaf[n], found)
-    return found if found.dtype == bool else computed_once(found)
+    return _once(found)
+
+
+def _once(found: Array) -> Array:
+    """The array, computed once whoever uses it; but random bits, which that would round to a float."""
+    return found if found.dtype in (bool, jnp.uint32) else computed_once(found)

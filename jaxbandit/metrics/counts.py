@@ -29,7 +29,9 @@ class Counts(Protocol):
     @property
     def problem(self) -> str: ...  # what the environment declares
     @property
-    def comparator(self) -> np.ndarray | None: ...  # [scenario], or None for the sum of the M largest means
+    def comparator(
+        self,
+    ) -> np.ndarray | None: ...  # [scenario], of episodes [scenario, H, S], or None: the M best means
 
 
 def check_result(result: Counts) -> None:

@@ -47,6 +47,8 @@ def regret_name(result: Counts) -> str:
     check_result(result)
     if name := _recorded(result):
         return RECORDED[name]
+    if result.comparator is not None and result.comparator.ndim == 3:
+        return "regret of episodes"
     return "realised regret" if result.problem in JUDGED_BY_REWARD else "pseudo-regret"
 
 
@@ -121,6 +123,9 @@ def realised_regret(result: Counts, label: str) -> np.ndarray:
     p01 = p10 = 0.2 a player who stays on an arm while it shows 1 collects 0.65 a round, and each arm's mean is 0.5.
     Of arms that change, `means` are averages over the rounds that they were made for, so that this regret is against
     the best single arm, at the end of these rounds; `dynamic_regret` is what is meant for them.
+    Of a decision process it is t times the best gain, minus the reward collected. With episodes it is the sum over them
+    of V_1(s_1), the largest expected reward of an episode that begins in s_1, minus the reward collected; of an episode
+    under way, the largest expected reward of what is left of it counts as collected.
     Where rewards have no finite table, the reward collected is read from the recorded sums, not from counts.
 
     Raises:
@@ -133,6 +138,8 @@ def realised_regret(result: Counts, label: str) -> np.ndarray:
     True
     """
     check_label(result, label)
+    if result.comparator is not None and result.comparator.ndim == 3:
+        return np.asarray(_of_episodes(result, label, result.comparator) - collected(result, label))
     expected = result.times * result.plays * _benchmark(result)[:, None, None, None]
     return np.asarray(expected - collected(result, label))
 
@@ -162,6 +169,14 @@ def paired_difference(result: Counts, label: str, other: str) -> np.ndarray:
 def _recorded(result: Counts) -> str | None:
     """The name of the regret that the environment has recorded, for every policy; None if it has none."""
     return next((name for name in RECORDED if result.recorded.get(name, {}).keys() >= result.visits.keys()), None)
+
+
+def _of_episodes(result: Counts, label: str, values: np.ndarray) -> np.ndarray:
+    """What the best policy collects from where episodes have begun, without what it would still: [c, v, r, t]."""
+    begun, state = (result.recorded[name][label] for name in ("episodes", "state_now"))
+    played = result.times % values.shape[1]  # rounds of the episode under way
+    ahead = values[np.arange(len(values))[:, None, None, None], played, state]
+    return np.asarray(np.einsum("cvrts,cs->cvrt", begun, values[:, 0]) - np.where(played > 0, ahead, 0))
 
 
 def _benchmark(result: Counts) -> np.ndarray:

@@ -6,6 +6,7 @@ import numpy as np
 
 from jaxbandit.arguments import number
 from jaxbandit.metrics.counts import Counts, check_best_arm, check_label, check_result, collected, plays_of, visits_of
+from jaxbandit.metrics.regrets import realised_regret
 
 
 def best_arms(result: Counts) -> np.ndarray:
@@ -38,9 +39,11 @@ def linear_share(result: Counts, label: str, threshold: float = 0.1) -> np.ndarr
 
     In the second half of the rounds (from the last recorded one at or before the middle) the arms that are not best
     take `threshold` or more of the plays. The same is counted for restless arms, where taking such plays may be right.
+    Of a decision process it is the share of runs that then lose `threshold` or more of what there is to be had: of the
+    difference between what the best policy collects and the least reward in every round.
 
     Raises:
-      ValueError: there is no such label, or no recorded round; arms that change or are actions of a decision process.
+      ValueError: there is no such label, or no recorded round; arms that change.
 
     >>> import jaxbandit
     >>> arms = jaxbandit.two_state([0.5, 0.4], [0.4, 0.55])
@@ -50,8 +53,18 @@ def linear_share(result: Counts, label: str, threshold: float = 0.1) -> np.ndarr
     """
     threshold = number("threshold", threshold)
     visits = visits_of(result, label)
-    check_best_arm(result, "linear_share")
+    process = result.problem == "decision process"
+    if not process:
+        check_best_arm(result, "linear_share")
     middle = int(np.searchsorted(result.times, result.times[-1] / 2, side="right")) - 1
+    if process:
+        lost = realised_regret(result, label)
+        best, least = lost + collected(result, label), result.reward.min((1, 2))[:, None, None]
+        first = [each[..., middle] if middle >= 0 else 0.0 for each in (lost, best)]
+        rounds = int(result.times[-1]) - (int(result.times[middle]) if middle >= 0 else 0)
+        return np.asarray(
+            (lost[..., -1] - first[0] >= threshold * (best[..., -1] - first[1] - least * rounds)).mean(-1)
+        )
     before, rounds = (visits[:, :, :, middle], int(result.times[middle])) if middle >= 0 else (0, 0)
     plays = (visits[:, :, :, -1] - before).sum(-1, dtype=np.int64)
     worse = np.einsum("cvrk,ck->cvr", plays, (~best_arms(result)).astype(float))

@@ -1,4 +1,4 @@
-"""Named problems: arms of papers and of this project's experiments, with their source and what they are good for."""
+"""Named problems: arms and decision processes of papers and of this project, with their source and purpose."""
 
 from jaxbandit.named_problems.entries import atlas
 from jaxbandit.named_problems.look_up import Atlas, NamedProblem

@@ -55,7 +55,8 @@ class NamedProblem:
 
     def __repr__(self) -> str:
         kind, arms, states = _shape(self.arms)
-        return f"NamedProblem({self.name!r}: {kind}, {arms} arms" + (f", {states} states)" if states else ")")
+        choices = f"{arms} {'actions' if kind == 'decision process' else 'arms'}"
+        return f"NamedProblem({self.name!r}: {kind}, {choices}" + (f", {states} states)" if states else ")")
 
 
 class Atlas(Mapping[str, NamedProblem]):

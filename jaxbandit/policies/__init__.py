@@ -13,17 +13,24 @@ from jaxbandit.policies.forgetting import Discounted, Window
 from jaxbandit.policies.gradient import GradientBandit
 from jaxbandit.policies.imed import IMED
 from jaxbandit.policies.imed_mc import IMEDMC
+from jaxbandit.policies.imed_rl import IMEDRL
 from jaxbandit.policies.joint_kl_ucb import JointKLUCB
 from jaxbandit.policies.kl_ucb import KLUCB, RoundRobinKLUCB
+from jaxbandit.policies.kl_ucrl import KLUCRL
 from jaxbandit.policies.known_chains import Gittins, Whittle
+from jaxbandit.policies.known_process import KnownProcess
 from jaxbandit.policies.learned_gittins import PlugInGittins, PosteriorGittins
 from jaxbandit.policies.likelihood_ratio import GLR
+from jaxbandit.policies.psrl import PSRL
 from jaxbandit.policies.regenerative import RCA
 from jaxbandit.policies.thompson import Thompson
 from jaxbandit.policies.thompson_mc import ThompsonMC
 from jaxbandit.policies.tsallis import TsallisINF
 from jaxbandit.policies.tv_kl_ucb import KLUCBMC, TVKLUCB
 from jaxbandit.policies.ucb import MOSS, UCB1, UCBSM
+from jaxbandit.policies.ucbvi import UCBVI
+from jaxbandit.policies.ucrl2 import UCRL2
+from jaxbandit.policies.ucrl2b import TUCRL, UCRL2B
 from jaxbandit.policies.whittle_belief import WhittleBelief
 from jaxbandit.policies.with_detector import WithDetector
 
@@ -44,26 +51,34 @@ __all__ = [
     "HiddenMyopic",
     "IMED",
     "IMEDMC",
+    "IMEDRL",
     "JointKLUCB",
     "KLUCB",
     "KLUCBMC",
+    "KLUCRL",
     "KnownBreaks",
+    "KnownProcess",
     "MOSS",
     "MUCB",
     "Myopic",
     "Oracle",
+    "PSRL",
     "RCA",
     "PlugInGittins",
     "PosteriorGittins",
     "Rexp3",
     "RoundRobinKLUCB",
     "SlidingWindowUCB",
+    "TUCRL",
     "TVKLUCB",
     "Thompson",
     "ThompsonMC",
     "TsallisINF",
     "UCB1",
     "UCBSM",
+    "UCBVI",
+    "UCRL2",
+    "UCRL2B",
     "Uniform",
     "WhittleBelief",
     "Whittle",

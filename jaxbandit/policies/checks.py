@@ -11,6 +11,7 @@ from jaxbandit import arguments
 from jaxbandit.arguments import LARGEST, as_floats
 from jaxbandit.base import Problem, Range, Task, problem
 from jaxbandit.confidence import Solver
+from jaxbandit.decision_processes import Kind, structure
 from jaxbandit.policies.forgetting import Discounted, Window
 from jaxbandit.probabilities import stochastic
 
@@ -69,6 +70,10 @@ def suits(policy: Any, task: Task, problems: Sequence[Problem] = ARMS, rewards: 
     """
     name, found = type(policy).__name__, problem(task.environment)
     if found not in problems:
+        if tuple(problems) == ("decision process",):
+            raise ValueError(
+                f"{name} is for decision processes; {task.name} has {found} arms, with states of their own"
+            )
         raise ValueError(f"{name} is for {' or '.join(problems)} arms; those of {task.name} are {found}")
     if task.environment.reward is not None:
         return
@@ -83,6 +88,50 @@ def suits(policy: Any, task: Task, problems: Sequence[Problem] = ARMS, rewards: 
             f"{name} plays rewards from {rewards[0]:g} to {rewards[1]:g}; those of {task.name} lie from {low:g} to "
             f"{high:g}, and no finite table says how to map them; give it a family of laws that has them, or use UCB1"
         )
+
+
+def communicating(policy: Any, task: Task, *kinds: Kind) -> None:
+    """Refuse anything but a decision process whose states communicate as the policy needs it.
+
+    An environment that does not tell its `transition` [A, S, S] is taken at its word.
+
+    Args:
+      kinds: those that the policy plays (see `decision_processes.Structure`); none for "ergodic" and "communicating".
+
+    Raises:
+      ValueError: what the policy plays, and which states cannot be reached.
+    """
+    suits(policy, task, ("decision process",))
+    if not hasattr(task.environment, "transition"):
+        return
+    wanted = kinds or ("ergodic", "communicating")
+    found = structure(task.environment.transition)
+    if found.kind in wanted:
+        return
+    why = {
+        "multichain": f"its states fall into classes between which there is no way back, {found.classes}",
+        "weakly communicating": f"the states {found.transient} cannot be reached from the others",
+        "communicating": "some policies never come to some states",
+        "ergodic": "every policy comes to every state",
+    }[found.kind]
+    raise ValueError(
+        f"{type(policy).__name__} is for {' or '.join(wanted)} processes; {task.name} is {found.kind}: {why}"
+    )
+
+
+def episodes(policy: Any, task: Task) -> int:
+    """How many rounds an episode of the task has; refuse anything but a decision process with episodes.
+
+    Raises:
+      ValueError: what the policy plays, and what the task has.
+    """
+    suits(policy, task, ("decision process",))
+    steps = getattr(task.environment, "steps", None)
+    if steps is None:
+        raise ValueError(
+            f"{type(policy).__name__} plays episodes, and {task.name} has none; make it with steps, the rounds of each"
+        )
+    return int(steps)
 
 
 def one_play(policy: Any, task: Task) -> None:

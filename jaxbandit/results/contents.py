@@ -25,7 +25,8 @@ class Contents:
     provenance: dict[str, Any] = field(default_factory=dict)  # to be read: versions, each policy's class and values
     recorded: dict[str, dict[str, np.ndarray]] = field(default_factory=dict)  # name to label to [c, v, r, time, ..]
     problem: str = "rested"  # what the environment declares (see `base.Environment`)
-    comparator: np.ndarray | None = None  # [scenario] float64, what it declares; None: the sum of the M largest means
+    # [scenario] float64, what it declares; of episodes [scenario, H, S]; None: the sum of the M largest means
+    comparator: np.ndarray | None = None
 
     @property
     def labels(self) -> tuple[str, ...]:

@@ -10,7 +10,6 @@ from typing import Any, NamedTuple
 import numpy as np
 
 from jaxbandit import metrics
-from jaxbandit.metrics.counts import NO_BEST_ARM
 from jaxbandit.results.contents import Contents
 
 NAMES, ROWS = 6, 30  # shown at most, of a list and of a table
@@ -41,8 +40,9 @@ def as_text(result: Contents) -> str:
 def as_html(result: Contents) -> str:
     """What a notebook shows of a result; names are escaped, and of long lists the first entries are shown."""
     arms, states = result.reward.shape[1:]
-    kind = "arm" if result.problem == "rested" else f"{result.problem} arm"
+    kind = {"rested": "arm", "decision process": "action"}.get(result.problem, f"{result.problem} arm")
     of = _count(states, "state") if states else "independent rewards"
+    of = f"a decision process with {of}" if result.problem == "decision process" else of
     first, runs = result.asked.get("first_run", 0), _runs(result)
     recorded = f"{len(result.times):,} recorded" + (f", up to round {result.times[-1]:,}" if len(result.times) else "")
     go_on = "" if result.complete else "; simulate(..., resume=result) goes on"
@@ -124,7 +124,7 @@ def _finals(result: Contents) -> tuple[list[Final], int]:
     columns = {
         label: (variant_names(result, label)[:room], metrics.regret(last, label)) for label in result.labels[:ROWS]
     }
-    shares = {} if result.problem in NO_BEST_ARM else {n: metrics.linear_share(result, n) for n in columns}
+    shares = {} if result.problem == "changing" else {n: metrics.linear_share(result, n) for n in columns}
     finals = [
         Final(scenario, label, variant, regret[c, v, :, 0], f"{shares[label][c, v]:.1%}" if shares else "-")
         for c, scenario in enumerate(result.scenarios)

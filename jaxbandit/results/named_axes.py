@@ -33,11 +33,16 @@ def as_dataset(result: Contents) -> xarray.Dataset:
     if len(result.times):
         regret = np.concatenate([metrics.regret(result, label) for label in result.labels], axis=1)
     runs, _, arms, states = visits.shape[2:]
+    process = result.problem == "decision process"
     hyperparameters = _hyperparameters(result, variants)
     numbers = _numbers(result, NAMES | hyperparameters.keys())
     dataset: xarray.Dataset = installed("xarray").Dataset(
         {
-            "visits": (DIMENSIONS, visits, {"long_name": "plays that moved the arm to the state"}),
+            "visits": (
+                DIMENSIONS,
+                visits,
+                {"long_name": f"plays {'taken in' if process else 'that moved the arm to'} the state"},
+            ),
             "regret": (DIMENSIONS[:4], regret, {"long_name": metrics.regret_name(result)}),
             "means": (("scenario", "arm"), result.means.copy(), {"long_name": "long-run reward per play"}),
             **({"reward": _table(result)} if result.reward.size else {}),
@@ -121,6 +126,8 @@ def _recorded(result: Contents, sizes: tuple[int, int], taken: set[str]) -> dict
         by_user = any(name in names for names in result.asked.get("record", {}).values())
         ordered = not by_user or not result.asked.get("shuffle", False)
         named = ("arm", "state")[: len(shape)] if shape == sizes[: len(shape)] and ordered else ()
+        if result.problem == "decision process" and not by_user and shape == sizes[1:]:
+            named = ("state",)
         axes = named or tuple(f"{name}_{axis}" for axis in range(len(shape)))
         free = name if name not in taken else f"recorded_{name}"
         variables[free] = ((*DIMENSIONS[:4], *axes), np.concatenate(parts, axis=1).astype(kind))

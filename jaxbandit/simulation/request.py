@@ -13,7 +13,7 @@ from jax import Array
 from numpy.typing import ArrayLike
 
 from jaxbandit.arguments import finite, integer, truth
-from jaxbandit.base import Environment, Policy, Task, check_key, pairing, problem, reward_table, stack
+from jaxbandit.base import Environment, Policy, Task, check_key, episode_values, pairing, problem, reward_table, stack
 from jaxbandit.simulation.contracts import check_contract, check_leaves, check_task, validate
 from jaxbandit.simulation.late_news import late, lateness
 from jaxbandit.simulation.recording import OfFour, Record, recorder_programs, recorders_of
@@ -34,7 +34,7 @@ class Request:
     problem: str  # what the environments declare
     numbers: dict[str, dict[str, Any]]  # name to what each environment says of itself
     means: np.ndarray  # [C, K] float64
-    comparator: np.ndarray | None  # [C] float64, what the environments declare
+    comparator: np.ndarray | None  # [C] float64, what the environments declare; of episodes [C, H, S]
     reward: np.ndarray  # [C, K, S] float64; [C, K, 0] where rewards have no finite table
     key: Array
     runs: int
@@ -256,7 +256,10 @@ def _numbers(where: str, environment: Any) -> dict[str, Any]:
 
 
 def _comparator(scenarios: dict[str, Environment], plays: int) -> np.ndarray | None:
-    """The reward a round against which regret is measured, [C], as environments declare it; None if one does not."""
+    """What regret is measured against, as environments declare it: [C], of episodes [C, H, S]; None if one does not."""
+    values = [each for each in map(episode_values, scenarios.values()) if each is not None]
+    if len(values) == len(scenarios):
+        return finite("scenarios: episode_values()", np.stack(values))
     declared = {name: getattr(environment, "comparator", None) for name, environment in scenarios.items()}
     if not all(map(callable, declared.values())):
         return None

@@ -83,7 +83,7 @@ def check_environment(environment: Environment, *, runs: int = 64, plays: int = 
     for part, needed, reason in (("shown", shared, "arms share one state"), ("means_at", changing, "arms change")):
         require(not needed or hasattr(environment, part), f"{name}: has no {part}, and its {reason}")
     by = {"play": check_plays, "round": check_rounds, "shared": check_shared}[pairing(environment)]
-    before, after, rewards = by(name, environment, keys, plays)
+    before, after, rewards, _ = by(name, environment, keys, plays)
     if environment.reward is None:
         check_rewards(name, environment, keys, rewards, settle)
     else:

@@ -15,15 +15,17 @@ from jaxbandit.testing.requirements import require
 
 
 def _shown_by(environment: Environment, keys: Array) -> Callable[[np.ndarray], list[np.ndarray]]:
-    """A function of `order` that gives the states before and after every play and what it paid, three arrays
-    [runs, rounds], where `order[n]` is played in round n. Orders of the same length share one program.
+    """A function of `order` that gives the states before and after every play, what it paid, and the state after the
+    round, which is another one where an episode ends: four arrays [runs, rounds], where `order[n]` is played in round
+    n. Orders of the same length share one program.
     """
 
     def of_one(key: Array, order: Array) -> Any:
         def body(state: Any, played: tuple[Array, Array]) -> Any:
             arm, t = played
             state, feedback = environment.step(key, state, arm[None], t)
-            return state, (feedback.before[0], feedback.states[0], feedback.rewards[0])
+            now = feedback.states[0] if feedback.shown is None else feedback.shown[arm]
+            return state, (feedback.before[0], feedback.states[0], feedback.rewards[0], now)
 
         rounds = 1 + jnp.arange(len(order), dtype=jnp.int32)
         return jax.lax.scan(body, environment.init(key), (order, rounds))[1]
@@ -87,11 +89,11 @@ def check_shared(name: str, environment: Any, keys: Array, plays: int) -> list[n
     random = np.random.default_rng(0)
     shown = _shown_by(environment, keys)
     first = np.asarray(jax.vmap(lambda key: environment.shown(environment.init(key)))(keys))
-    orders = [random.integers(arms, size=plays * arms) for _ in range(2)]
+    orders = [random.integers(arms, size=plays * arms).astype(np.int32) for _ in range(2)]
     found = [shown(order) for order in orders]
-    for before, states, _ in found:
+    for before, _, _, now in found:
         require(
-            (first == before[:, :1]).all() and np.array_equal(before[:, 1:], states[:, :-1]),
+            (first == before[:, :1]).all() and np.array_equal(before[:, 1:], now[:, :-1]),
             f"{name}.step: the state before a round is not the one that the round before it showed; arms that share "
             "one state all have it",
         )

@@ -1,0 +1,26 @@
+"""Finite Markov decision processes in float64 NumPy: the best long run, episodes, how far states lie apart.
+
+`transition` [A, S, S] has a matrix for each action, and `reward` [A, S] is paid by the state left. A policy is an
+action for each state, [S]. Nothing is assumed of how states communicate. The room knows no bandits.
+"""
+
+from jaxbandit.decision_processes.best import Episodes, episodes, optimal
+from jaxbandit.decision_processes.evaluation import LongRun, long_run
+from jaxbandit.decision_processes.reaching import Kind, Structure, diameter, hitting_times, structure
+
+__all__ = [
+    "Episodes",
+    "Kind",
+    "LongRun",
+    "Structure",
+    "diameter",
+    "episodes",
+    "hitting_times",
+    "long_run",
+    "optimal",
+    "structure",
+]
+
+
+def __dir__() -> list[str]:
+    return __all__

@@ -1,0 +1,105 @@
+"""The best policies of a decision process, in the long run and in episodes."""
+
+from __future__ import annotations
+
+from typing import NamedTuple
+
+import numpy as np
+from numpy.typing import ArrayLike
+
+from jaxbandit.arguments import accepts, integer
+from jaxbandit.base import described
+from jaxbandit.decision_processes.evaluation import MOVES, PAID, LongRun, long_run
+
+EXACT = 1e-11  # of the largest number compared: what rounding may add to a difference of values
+MOST = 10_000  # improvements of a policy, of which there are a few dozen at most
+MOST_VALUES = 10_000_000  # of episodes, by round and state
+SIGHT = 4  # rounds for each state, by which the first policy sees ahead
+
+
+@described
+class Episodes(NamedTuple):
+    """The best that can be done in H rounds.
+
+    Fields:
+      values: [H, S], largest expected reward of the rest of an episode, by rounds played and the state then.
+      policy: [H, S] int64, the actions that collect it; the lowest where several do.
+    """
+
+    values: np.ndarray
+    policy: np.ndarray
+
+
+@accepts(transition=MOVES, reward=PAID)
+def optimal(transition: ArrayLike, reward: ArrayLike) -> LongRun:
+    """A policy with the largest gain from every state, and what it collects: policy iteration for any process.
+
+    A change must raise the gain of a state or, at equal gains, its relative value. The gain is unique. The bias solves
+    g + h = max over actions a of (r_a + P_a h); where the process is communicating and the best policies have a single
+    recurrent class in common, it is unique, too.
+
+    Args:
+      transition: [A, S, S], row-stochastic.
+      reward: [A, S], paid by the state left.
+
+    Raises:
+      ValueError: the argument and what is wrong with it.
+
+    Source: Howard 1960; Puterman 1994, section 9.2.
+
+    >>> best = optimal([[[0.5, 0.5], [0.4, 0.6]], [[1.0, 0.0], [1.0, 0.0]]], [[0.0, 1.0], [0.2, 0.0]])
+    >>> best.gain.round(6).tolist(), best.policy.tolist()
+    ([0.555556, 0.555556], [0, 0])
+    """
+    moves, paid = np.asarray(transition), np.asarray(reward)
+    every = np.arange(paid.shape[1])
+    found = long_run(moves, paid, _far_sighted(moves, paid))
+    for _ in range(MOST):
+        gains = moves @ found.gain
+        rounding = EXACT * np.abs(paid).max()
+        better = gains.max(0) > gains[found.policy, every] + rounding
+        if better.any():
+            policy = np.where(better, gains.argmax(0), found.policy)
+        else:
+            values = np.where(gains >= gains.max(0) - rounding, paid + moves @ found.bias, -np.inf)
+            rounding += EXACT * np.abs(found.bias).max()
+            better = values.max(0) > values[found.policy, every] + rounding
+            if not better.any():
+                break
+            policy = np.where(better, values.argmax(0), found.policy)
+        found = long_run(moves, paid, policy)
+    return found
+
+
+def _far_sighted(moves: np.ndarray, paid: np.ndarray) -> np.ndarray:
+    """A policy [S] to begin with: what is best where many rounds are left, so that few have to be looked at."""
+    values = np.zeros(paid.shape[1])
+    for _ in range(SIGHT * len(values)):
+        of_actions = paid + moves @ values
+        values = of_actions.max(0) - of_actions.max(0).min()
+    return np.asarray(of_actions.argmax(0))
+
+
+@accepts(transition=MOVES, reward=PAID)
+def episodes(transition: ArrayLike, reward: ArrayLike, steps: int) -> Episodes:
+    """What the best policy collects in episodes of H = `steps` rounds: V_h = max over a of (r_a + P_a V_h+1), V_H = 0.
+
+    Args:
+      transition: [A, S, S], row-stochastic.
+      reward: [A, S], paid by the state left.
+      steps: rounds, at least 1; at most 10^7 / S, as all values are kept.
+
+    Raises:
+      ValueError: the argument and what is wrong with it.
+
+    >>> moves = [[[0.5, 0.5], [0.4, 0.6]], [[1.0, 0.0], [1.0, 0.0]]]
+    >>> episodes(moves, [[0.0, 1.0], [0.2, 0.0]], steps=2).values.round(6).tolist()
+    [[0.6, 1.68], [0.2, 1.0]]
+    """
+    moves, paid = np.asarray(transition), np.asarray(reward)
+    steps = integer("steps", steps, 1, MOST_VALUES // paid.shape[1])
+    values, policy = np.zeros((steps + 1, paid.shape[1])), np.zeros((steps, paid.shape[1]), np.int64)
+    for h in reversed(range(steps)):
+        of_actions = paid + moves @ values[h + 1]
+        values[h], policy[h] = of_actions.max(0), of_actions.argmax(0)
+    return Episodes(values[:-1], policy)

@@ -1,0 +1,108 @@
+"""What a policy of a decision process collects in the long run."""
+
+from __future__ import annotations
+
+from typing import NamedTuple
+
+import numpy as np
+from numpy.typing import ArrayLike
+
+from jaxbandit import chains
+from jaxbandit.arguments import Numbers, accepts
+from jaxbandit.base import described
+
+MOVES = Numbers("[A, S, S]", 0, 1, law=True, kind=np.float64)
+PAID = Numbers("[A, S]", kind=np.float64)
+
+
+@described
+class LongRun(NamedTuple):
+    """What a policy collects in the long run.
+
+    Fields:
+      gain: [S], average reward a round from a start in each state.
+      bias: [S], expected reward beyond the gain, all rounds together; its mean under every stationary law is 0.
+      policy: [S] int64, the action taken in each state.
+    """
+
+    gain: np.ndarray
+    bias: np.ndarray
+    policy: np.ndarray
+
+    @property
+    def span(self) -> float:
+        """The largest minus the smallest bias."""
+        return float(np.ptp(self.bias))
+
+
+@accepts(transition=MOVES, reward=PAID, policy=Numbers("[S]", 0, kind=np.int64))
+def long_run(transition: ArrayLike, reward: ArrayLike, policy: ArrayLike) -> LongRun:
+    """Gain and bias of a policy: g = P* r and h = (I - P + P*)^-1 (r - g), also with several recurrent classes.
+
+    P and r are the policy's rows and rewards, and P* is the limit of the averages of I, P, .., P^n. Both are found by
+    elimination without subtractions, so that classes which are hardly ever left do no harm.
+
+    Args:
+      transition: [A, S, S], row-stochastic.
+      reward: [A, S], paid by the state left.
+      policy: [S], an action for each state.
+
+    Raises:
+      ValueError: the argument and what is wrong with it.
+
+    Source: Puterman 1994, appendix A and section 8.2.
+
+    >>> moves = [[[0.5, 0.5], [0.4, 0.6]], [[1.0, 0.0], [1.0, 0.0]]]
+    >>> long_run(moves, [[0.0, 1.0], [0.2, 0.0]], [0, 0]).gain.round(6).tolist()
+    [0.555556, 0.555556]
+    """
+    moves, paid, policy = np.asarray(transition), np.asarray(reward), np.asarray(policy, np.int64)
+    if policy.max() >= len(moves):
+        raise ValueError(f"policy: action {policy.max()}; there are {len(moves)}, numbered from 0")
+    every = np.arange(len(policy))
+    rows, rewards = moves[policy, every], paid[policy, every]
+    classes = chains.recurrent_classes(rows)
+    laws = np.zeros((len(classes), len(rows)))
+    for law, states in zip(laws, classes, strict=True):
+        within = rows[np.ix_(states, states)]
+        law[states] = chains.stationary(within / within.sum(-1, keepdims=True))
+    recurrent = laws.sum(0) > 0
+    ways = np.stack([rows[:, states].sum(1) for states in classes], axis=1)
+    share = np.where(
+        recurrent[:, None], laws.T > 0, until(rows, recurrent, ways)
+    )  # [S, classes], which one it comes to
+    gain = share @ (laws @ rewards)
+    ends = np.isin(every, laws.argmax(1))  # the likeliest state of each class is soon come to
+    least = rewards.min()
+    sums = until(rows, ends, np.stack([rewards - least, gain - least], axis=1))
+    bias = sums[:, 0] - sums[:, 1]
+    return LongRun(gain, bias - share @ (laws @ bias), policy)
+
+
+def until(rows: np.ndarray, ends: np.ndarray, amounts: np.ndarray) -> np.ndarray:
+    """Expected sums of amounts over the states that a chain is in until it comes to an end: [S, N], 0 at the ends.
+
+    States are eliminated without subtractions, so that sums keep their digits where the ends are reached after a
+    hundred million rounds.
+
+    Args:
+      rows: [S, S], row-stochastic; from every state the chain comes to an end with probability 1.
+      ends: [S] bool.
+      amounts: [S, N], not negative.
+
+    Source: Grassmann, Taksar and Heyman 1985.
+    """
+    others = np.flatnonzero(~ends)
+    among, sums = rows[np.ix_(others, others)], amounts[others].astype(float)
+    exits, leaving = rows[np.ix_(others, np.flatnonzero(ends))].sum(1), np.ones(len(others))
+    for last in reversed(range(len(others))):
+        leaving[last] = among[last, :last].sum() + exits[last]
+        share = among[:last, last] / leaving[last]
+        among[:last, :last] += np.outer(share, among[last, :last])
+        exits[:last] += share * exits[last]
+        sums[:last] += np.outer(share, sums[last])
+    for s in range(len(others)):
+        sums[s] = (sums[s] + among[s, :s] @ sums[:s]) / leaving[s]
+    found = np.zeros(amounts.shape)
+    found[others] = sums
+    return found

@@ -1,0 +1,10 @@
+"""Plans for decision processes, found inside the rounds: value iteration, also for the best process of a set.
+
+Everything here is traced, and of one run. Others may take what is listed here.
+"""
+
+from jaxbandit.planning.induction import backward_induction
+from jaxbandit.planning.iteration import Plan, best_actions, value_iteration
+from jaxbandit.planning.rows import box_max, l1_ball_max
+
+__all__ = ["Plan", "backward_induction", "best_actions", "box_max", "l1_ball_max", "value_iteration"]

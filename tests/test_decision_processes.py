@@ -1,0 +1,211 @@
+"""Gains, biases, episodes and hitting times, against all policies, linear programmes, and numbers found elsewhere."""
+
+import itertools
+
+import numpy as np
+import pytest
+from scipy.optimize import linprog
+
+from jaxbandit import chains
+from jaxbandit.decision_processes import diameter, episodes, hitting_times, long_run, optimal, structure
+from jaxbandit.environments import riverswim
+
+OSBAND = {"up": 0.35, "down": 0.05, "up_first": 0.6, "down_last": 0.4}
+EVEN = {"down": 0.05, "down_last": 0.05}
+SWIMS = [  # numbers of RiverSwim; its gain, span of the bias and diameter, by enumeration and a linear programme
+    ({"states": 3} | OSBAND, 0.4468085106, 2.127659574, 4.761904762),
+    ({"states": 6} | OSBAND, 0.4286224338, 6.310324308, 14.72233791),
+    ({"states": 12} | OSBAND, 0.428571429, 14.8809524, 34.72222222),
+    ({"states": 20} | OSBAND, 0.4285714286, 26.30952381, 61.38888889),
+    ({"states": 6, "up": 0.4, "up_first": 0.4} | EVEN, 0.8750033379, 12.142914, 13.877563),
+    (
+        {"states": 6, "up": 0.6, "up_first": 0.6, "reward_left": 0.1, "reward_right": 0.99} | EVEN,
+        *(0.9075003039, 8.100003, 8.925620),
+    ),
+    ({"states": 25, "up": 0.4, "up_first": 0.4, "reward_right": 0.99} | EVEN, 0.8662500000, 59.046429, 68.163265),
+]
+CASES = range(40)
+
+
+def random_process(seed: int) -> tuple[np.ndarray, np.ndarray]:
+    """Two to four states, two or three actions, with many moves that cannot be made: classes of every kind occur."""
+    random = np.random.default_rng(seed)
+    states, actions = int(random.integers(2, 5)), int(random.integers(2, 4))
+    moves = (random.random((actions, states, states)) + 0.1) * (random.random((actions, states, states)) < 0.2)
+    nowhere = moves.sum(-1) == 0
+    moves[nowhere] = np.eye(states)[random.integers(states, size=nowhere.sum())]
+    return moves / moves.sum(-1, keepdims=True), random.random((actions, states))
+
+
+def all_policies(moves: np.ndarray) -> list[np.ndarray]:
+    return [np.array(each) for each in itertools.product(range(len(moves)), repeat=moves.shape[1])]
+
+
+def reachable(rows: np.ndarray) -> np.ndarray:
+    """[S, S], whether one state can be reached from another in some number of steps, 0 included."""
+    return np.linalg.matrix_power((rows > 0) + np.eye(len(rows)), len(rows)) > 0
+
+
+@pytest.mark.parametrize(("numbers", "gain", "span", "far"), SWIMS, ids=lambda each: str(each) if each == 1 else None)
+def test_riverswim(numbers, gain, span, far):
+    process = riverswim(**numbers)
+    found = optimal(process.transition, process.reward)
+    np.testing.assert_allclose(found.gain, gain, rtol=2e-9)
+    assert found.span == pytest.approx(span, rel=1e-6) and found.policy.min() == 1
+    assert diameter(process.transition) == pytest.approx(far, rel=1e-6)
+    assert structure(process.transition).kind == "communicating"
+
+
+def test_riverswim_in_episodes():
+    process = riverswim()
+    long = [3.397263959, 4.052650629, 5.301867901, 6.678366885, 8.094000271, 9.521444521]
+    np.testing.assert_allclose(episodes(process.transition, process.reward, 20).values[0], long, rtol=1e-9)
+    short = [0.025, 0.02623125, 0.1487125, 0.6293625, 1.6378375, 3.02205]
+    np.testing.assert_allclose(episodes(process.transition, process.reward, 5).values[0], short, rtol=1e-9)
+
+
+def test_restless_arms_whose_states_are_seen_pay_more_than_the_better_one():
+    for leave, back, gain in ((0.5, 0.4, 0.5802469136), (0.2, 0.2, 0.65)):
+        rows = np.array([[1 - leave, leave], [back, 1 - back]])
+        paid = rows @ [0, 1]
+        reward = np.stack([np.kron(paid, np.ones(2)), np.kron(np.ones(2), paid)])
+        np.testing.assert_allclose(optimal(np.stack([np.kron(rows, rows)] * 2), reward).gain, gain, rtol=1e-9)
+
+
+def test_gain_and_bias_are_what_small_discounts_of_the_future_leave():
+    """Of the value with discount b: g / (1 - b) + h + O(1 - b), with every kind of chain."""
+    discount = 1 - 1e-6
+    for seed in CASES:
+        moves, reward = random_process(seed)
+        every = np.arange(moves.shape[1])
+        for policy in all_policies(moves)[:8]:
+            rows, paid = moves[policy, every], reward[policy, every]
+            found = long_run(moves, reward, policy)
+            value = np.linalg.solve(np.eye(len(rows)) - discount * rows, paid)
+            np.testing.assert_allclose((1 - discount) * value, found.gain, atol=1e-3)
+            np.testing.assert_allclose(found.gain + found.bias, paid + rows @ found.bias, atol=1e-9)
+            np.testing.assert_allclose(value - found.gain / (1 - discount), found.bias, atol=1e-2)
+
+
+def test_bias_of_one_class_is_that_of_chains():
+    moves, reward = np.random.default_rng(0).dirichlet(np.ones(4), (1, 4)), np.array([[0.0, 0.2, 1.0, 0.4]])
+    found = long_run(moves, reward, np.zeros(4, int))
+    np.testing.assert_allclose(found.bias, chains.relative_values(moves[0], reward[0]), rtol=1e-9)
+
+
+@pytest.mark.parametrize("seed", CASES)
+def test_no_policy_has_a_larger_gain(seed):
+    """All policies, and the linear programme that is dual to them: least g with g >= P_a g and g + h >= r_a + P_a h."""
+    moves, reward = random_process(seed)
+    actions, states = reward.shape
+    found = optimal(moves, reward)
+    gains = np.array([long_run(moves, reward, policy).gain for policy in all_policies(moves)])
+    np.testing.assert_allclose(found.gain, gains.max(0), rtol=1e-9)
+    np.testing.assert_allclose(long_run(moves, reward, found.policy).gain, found.gain, rtol=1e-12)
+    leaving = (moves - np.eye(states)).reshape(-1, states)
+    rounds = np.tile(np.eye(states), (actions, 1))
+    above = np.block([[leaving, np.zeros_like(leaving)], [-rounds, leaving]])
+    costs = np.r_[np.ones(states), np.zeros(states)]
+    limits = np.r_[np.zeros(len(leaving)), -reward.reshape(-1)]
+    solved = linprog(costs, A_ub=above, b_ub=limits, bounds=(None, None))
+    np.testing.assert_allclose(solved.x[:states], found.gain, atol=1e-7)
+    if structure(moves).kind != "multichain":
+        assert np.ptp(found.gain) < 1e-9
+        best = (reward + moves @ found.bias).max(0)
+        np.testing.assert_allclose(found.gain + found.bias, best, atol=1e-9)
+
+
+def test_no_policy_collects_more_in_an_episode():
+    """All policies that may depend on the round."""
+    for seed in range(5):
+        random = np.random.default_rng(seed)
+        moves, reward = random.dirichlet(np.ones(2), (2, 2)), random.random((2, 2))
+        found = episodes(moves, reward, 3)
+        values = []
+        for plan in itertools.product(all_policies(moves), repeat=3):
+            value = np.zeros(2)
+            for policy in reversed(plan):
+                value = reward[policy, range(2)] + moves[policy, range(2)] @ value
+            values.append(value)
+        np.testing.assert_allclose(found.values[0], np.max(values, axis=0), rtol=1e-12)
+        np.testing.assert_array_equal(found.policy[2], reward.argmax(0))
+
+
+@pytest.mark.parametrize("seed", CASES)
+def test_no_policy_comes_to_a_state_sooner(seed):
+    """All policies: of each, mean times are solved for where the target is reached with probability 1."""
+    moves, _ = random_process(seed)
+    states = moves.shape[1]
+    best = np.full((states, states), np.inf)
+    for policy in all_policies(moves):
+        rows = moves[policy, range(states)]
+        for target in range(states):
+            stopped = rows.copy()
+            stopped[target] = np.eye(states)[target]
+            ways = reachable(stopped)
+            sure = np.array([ways[ways[s], target].all() for s in range(states)])
+            others = np.flatnonzero(sure & (np.arange(states) != target))
+            times = np.where(sure, 0.0, np.inf)
+            times[others] = np.linalg.solve(np.eye(len(others)) - rows[np.ix_(others, others)], np.ones(len(others)))
+            best[:, target] = np.minimum(best[:, target], times)
+    np.testing.assert_allclose(hitting_times(moves), best, rtol=1e-9)
+    assert diameter(moves) == hitting_times(moves).max()
+
+
+@pytest.mark.parametrize("seed", CASES)
+def test_how_states_communicate(seed):
+    """From the recurrent classes of all policies, and from what can be reached by any."""
+    moves, _ = random_process(seed)
+    states = moves.shape[1]
+    by_policy = [chains.recurrent_classes(moves[policy, range(states)]) for policy in all_policies(moves)]
+    stays = sorted({s for classes in by_policy for states in classes for s in states})
+    ways = reachable(moves.sum(0))
+    found = structure(moves)
+    assert found.transient == [s for s in range(states) if s not in stays]
+    assert sorted(s for states in found.classes for s in states) == stays
+    one_class = ways[np.ix_(stays, stays)].all()
+    expected = "multichain" if not one_class else "weakly communicating"
+    expected = "communicating" if ways.all() else expected
+    expected = "ergodic" if all(classes == [list(range(states))] for classes in by_policy) else expected
+    assert found.kind == expected and (len(found.classes) == 1) == (expected != "multichain")
+
+
+def test_kinds_of_processes():
+    swim, slipping = riverswim(4).transition, riverswim(4, slip=0.01).transition
+    assert structure(swim).kind == "communicating" and structure(slipping).kind == "ergodic"
+    more = np.zeros((2, 5, 5))
+    more[:, :4, :4], more[:, 4, 0] = swim, 1  # a state that nothing leads to
+    assert structure(more) == ("weakly communicating", [[0, 1, 2, 3]], [4])
+    assert diameter(more) == np.inf and np.isinf(hitting_times(more)[:4, 4]).all()
+    np.testing.assert_allclose(optimal(more, np.zeros((2, 5)) + riverswim(5).reward).gain, 0.005)
+
+
+def test_rare_moves_keep_their_digits():
+    """Between two classes that are left once in 10^9 rounds, the gain is a mean by how often each is left."""
+    rows = np.array([[[1 - 1e-9, 1e-9], [3e-9, 1 - 3e-9]]])
+    found = long_run(rows, [[1.0, 0.0]], [0, 0])
+    np.testing.assert_allclose(found.gain, 0.75, rtol=1e-12)
+    np.testing.assert_allclose(found.bias, [0.25 / 4e-9, -0.75 / 4e-9], rtol=1e-7)
+    np.testing.assert_allclose(hitting_times(rows), [[0, 1e9], [1 / 3e-9, 0]], rtol=1e-9)
+
+
+@pytest.mark.parametrize(
+    ("call", "message"),
+    [
+        (lambda: optimal(np.zeros((2, 2, 2)), np.zeros((2, 2))), "transition: row 0 of arm 0 sums to 0"),
+        (lambda: optimal(np.full((2, 2, 2), 0.5), np.zeros((3, 2))), r"reward: shape .* with A = 2, as in transition"),
+        (lambda: long_run(np.full((2, 2, 2), 0.5), np.zeros((2, 2)), [0, 2]), "policy: action 2; there are 2"),
+        (lambda: episodes(np.full((2, 2, 2), 0.5), np.zeros((2, 2)), 0), "steps: 0 is not among"),
+    ],
+)
+def test_what_is_wrong_is_said(call, message):
+    with pytest.raises(ValueError, match=f"^{message}"):
+        call()
+
+
+def test_a_gain_that_takes_long_to_come_to():
+    """Half a unit for ever, or nothing until a state that pays one for ever, a million rounds away."""
+    moves = np.array([np.eye(2), [[1 - 1e-6, 1e-6], [0, 1]]])
+    found = optimal(moves, [[0.5, 1.0], [0.0, 1.0]])
+    assert found.policy[0] == 1 and found.gain.tolist() == [1, 1]
+    np.testing.assert_allclose(found.bias, [-1e6, 0], rtol=1e-9)
