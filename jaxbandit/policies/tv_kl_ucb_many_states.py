@@ -105,7 +105,8 @@ def judged(state: Summaries, threshold: Array, unvisited: ArrayLike, distance: D
 
     All rows are compared where the two that are kept do not decide.
     """
-    assert state.pair is not None
+    if state.pair is None:  # KL-UCB-MC takes every arm for Markovian
+        return jnp.ones_like(state.markovian), state
 
     def compared(counts: Array, unvisited: Array) -> Pair:
         most, first, second = farthest_pair(computed_once(estimates(counts[None], unvisited)), distance)
