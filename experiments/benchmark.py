@@ -1,9 +1,11 @@
 """Rounds per second: every policy, then one thing at a time, beside a scalar loop compiled by numba.
 
 All with scenario 1's arms and 1,000 runs unless the row says otherwise, the last round recorded; the axis of families
-is KL-UCB's, that of changing arms UCB1's, that of processes plays six states of RiverSwim. The ratio is to the scalar
-loop (extra `bench`), measured in the same call: machines differ, ratios much less. Writes the table as JSON; --check
-FILE compares with such a file by ratios, and fails where a row has become slower by more than a fifth.
+is KL-UCB's, that of changing arms UCB1's, that of processes plays six states of RiverSwim. The policies of the axis "on
+demand" compute an index only where it can decide; beside their speed stands how many of the arms that were not played
+in the last 100 rounds had theirs computed. The ratio is to the scalar loop (extra `bench`), measured in the same call:
+machines differ, ratios much less. Writes the table as JSON; --check FILE compares with such a file by ratios, and fails
+where a row has become slower by more than a fifth.
 --first instead times how long a first call takes, tracing and compiling included, each case in a process of its own.
 --calls instead times what calls cost beside playing: `simulate` again, and sweeps of many tiny cases.
 """
@@ -22,7 +24,7 @@ import numpy as np
 import jaxbandit
 from experiments.command_line.options import main, option
 from experiments.published.scenarios import environment
-from experiments.timing import calls, first, scalar_loop
+from experiments.timing import calls, first, scalar_loop, share
 from experiments.timing.machine import describe
 from experiments.timing.stopwatch import Measurement, arms_of, time_case
 from jaxbandit import Family, Policy, environments, families
@@ -60,7 +62,9 @@ AXES = {
     "processes": tuple(LEARNERS),
     "rewards": ("Bernoulli UCB1", "Gaussian UCB1", "Bernoulli KLUCB", "Gaussian KLUCB", "Poisson UCB1", "beta UCB1"),
     "family": ("Bernoulli", "Gaussian", "Poisson", "Exponential", "chains", "chains by table"),
+    "on demand": tuple(share.PLAYED),
 }
+ON_DEMAND, LONG = (1_000, 10_000, 100_000), 1_000_000  # rounds of the rows on demand
 SLOWER = 0.8
 
 
@@ -72,6 +76,7 @@ class Settings:
     seconds: float = option(3.0, "about how long each row is timed")
     policies: str = option("", "names for the axis of policies, separated by commas; default: all")
     axes: str = option("", f"some of {', '.join(AXES)}, separated by commas; default: all")
+    long: bool = option(False, f"{LONG:,} rounds on the axis 'on demand', too")
     out: str = option("results/benchmark.json", "file for the table")
     check: str = option("", "file of an earlier table to compare with")
     first: bool = option(False, "the time to the first answer, and nothing else")
@@ -90,6 +95,9 @@ def cases(settings: Settings) -> Iterator[tuple[str, str, dict[str, Any]]]:
     names = chosen(settings.policies, AXES["policy"], "--policies")
     axes = chosen(settings.axes, tuple(AXES), "--axes")
     for axis in axes:
+        if axis == "on demand":
+            yield from on_demand(settings)
+            continue
         for value in names if axis == "policy" else AXES[axis]:
             size: dict[str, Any] = {"runs": settings.runs, "arms": 5, "states": 2, "scenarios": 1, "variants": 1}
             size |= {} if axis in ("policy", "rewards", "changing", "processes", "family") else {axis: value}
@@ -107,6 +115,15 @@ def cases(settings: Settings) -> Iterator[tuple[str, str, dict[str, Any]]]:
                 arms = environments.riverswim(steps=policy.steps if isinstance(policy, jaxbandit.UCBVI) else None)
             scenarios = {str(number): arms for number in range(size.pop("scenarios"))}
             yield axis, str(value), {"scenarios": scenarios, "policies": {"": [policy] * size.pop("variants")}} | size
+
+
+def on_demand(settings: Settings) -> Iterator[tuple[str, str, dict[str, Any]]]:
+    """The policies of this axis, each in games of several lengths."""
+    for name in AXES["on demand"]:
+        played = share.PLAYED[name]
+        case = {"scenarios": {"": arms_of(5, played.states)}, "policies": {"": [played.policy]}, "runs": settings.runs}
+        for horizon in (*ON_DEMAND, *([LONG] if settings.long else [])):
+            yield "on demand", f"{name}, {horizon:,} rounds", case | {"horizon": horizon}
 
 
 def independent(value: str) -> tuple[Any, Any]:
@@ -156,13 +173,20 @@ def measure(settings: Settings) -> Any:
     print(describe())
     scalar = scalar_rate()
     print(f"scalar loop (numba, {scalar_loop.HALVINGS} halvings, all cores): {scalar:.3f} million rounds/s")
-    print(f"{'':24s} {'million rounds/s':>17s} {'ratio':>7s} {'compile s':>10s} {'peak MB':>8s}")
+    width = max(24, *(len(f"{axis} {value}") for axis, value, _ in asked))
+    computed = f" {'computed':>9s}" if any(axis == "on demand" for axis, *_ in asked) else ""
+    print(f"{'':{width}s} {'million rounds/s':>17s} {'ratio':>7s} {'compile s':>10s} {'peak MB':>8s}{computed}")
     rows = []
     for axis, value, case in asked:
-        row = time_case(axis, value, case, settings.seconds, scalar)
+        row = time_case(axis, value, dict(case), settings.seconds, scalar)
+        if axis == "on demand":
+            played = share.PLAYED[value.partition(",")[0]]
+            found = share.computed_share(case["scenarios"][""], played.policy, played.known, case["horizon"])
+            row = dataclasses.replace(row, share=found)
         rows.append(row)
         numbers = f"{row.rate:17.2f} {row.ratio:7.1f} {row.compile_seconds:10.2f} {row.peak_megabytes:8.0f}"
-        print(f"{row.name:24s} {numbers}", flush=True)
+        shown = "" if row.share is None else f" {row.share:9.2%}"
+        print(f"{row.name:{width}s} {numbers}{shown}", flush=True)
     write(Path(settings.out), {"machine": describe(), "scalar": scalar, "rows": rows})
     if before and (slower := compare(before, rows)):
         sys.exit(f"slower than in {settings.check}: {', '.join(slower)}")

@@ -1,12 +1,12 @@
 """One-parameter families of chains: whose regret grows as the family's lower bound does, with one or two plays a round.
 
 Plays two families of five arms each (two states; three states), to a million rounds: KL-UCB, Moulos's policy and IMED
-that know the family, KL-UCB on the sample mean as if rewards were independent, TV-KL-UCB and, with two states, IMED-MC,
-which has to be good for all chains. (The IMED policies are played with one play a round.) A decade's growth is what
-regret gains in it, per log t, run by run. Prints and writes (CSV) growth in the last decades beside two constants, the
-bound for policies that are good for the family and the larger one for policies good for all chains (known for one play
-a round), and for each a verdict in words that only say what was measured. Draws growth against time. Ctrl-C keeps what
-is done, and the same command continues; runs may grow.
+that know the family, KL-UCB on the sample mean as if rewards were independent, TV-KL-UCB and IMED-MC, which has to be
+good for all chains. (The IMED policies are played with one play a round.) A decade's growth is what regret gains in it,
+per log t, run by run. Prints and writes (CSV) growth in the last decades beside two constants, the bound for policies
+that are good for the family and the larger one for policies good for all chains (known for one play a round), and for
+each a verdict in words that only say what was measured. Draws growth against time. Ctrl-C keeps what is done, and the
+same command continues; runs may grow.
 """
 
 from __future__ import annotations
@@ -70,8 +70,7 @@ def policies(problem: Problem) -> dict[str, Policy]:
     }
     if problem.plays == 1:
         found["IMED, family"] = jaxbandit.IMED(family=problem.family)
-        if problem.arms.reward.shape[1] == 2:
-            found["IMEDMC"] = jaxbandit.IMEDMC()
+        found["IMEDMC"] = jaxbandit.IMEDMC()
     return found
 
 

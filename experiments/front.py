@@ -6,8 +6,7 @@ often; "best20", "best1000": the best arm alone moves a 20th, a 1000th as often)
 their stationary laws say. The scenarios alone mislead: in none of them is the best arm slow, so that giving up an arm
 early costs little; where it is slow, a policy that does so settles on a wrong arm. Prints and writes (CSV) final
 regret and, of every policy, the worst that it risks; draws all of it as one table of colours, and puts everything on
-one page (report.html). Scenarios 3 and 4 are played with --three-states. Ctrl-C keeps what is done, and the same
-command continues; runs may grow.
+one page (report.html). Ctrl-C keeps what is done, and the same command continues; runs may grow.
 """
 
 from __future__ import annotations
@@ -20,7 +19,7 @@ from typing import Any
 import numpy as np
 
 from experiments.command_line.experiment import begin, play
-from experiments.command_line.options import Simulation, main, option
+from experiments.command_line.options import Simulation, main
 from experiments.published.beside import OF_A_CLASS, SAMPLE_MEAN, WHOLE_CHAIN, beside_the_scenarios, playable
 from experiments.published.scenarios import POLICIES as PAPER
 from experiments.published.scenarios import SCENARIOS, starts
@@ -52,13 +51,10 @@ GROUPS = {
 class Settings(Simulation):
     """Options of the comparison."""
 
-    three_states: int = option(0, "runs in scenarios 3 and 4, which take far longer; 0 leaves these out")
 
-
-def environments(three_states: bool = True) -> dict[str, dict[str, MarkovArms]]:
-    """Of each name its arms from every start, with or without those of three states."""
-    found = {name: starts(make) for name, make in SCENARIOS.items()} | beside_the_scenarios()
-    return {name: arms for name, arms in found.items() if three_states or states(arms) == 2}
+def environments() -> dict[str, dict[str, MarkovArms]]:
+    """Of each name its arms from every start."""
+    return {name: starts(make) for name, make in SCENARIOS.items()} | beside_the_scenarios()
 
 
 def states(arms: dict[str, MarkovArms]) -> int:
@@ -71,10 +67,8 @@ def cases(settings: Settings) -> dict[str, Any]:
     policies = {label: policy for group in GROUPS.values() for label, policy in group.items()}
     times = sorted({max(1, settings.horizon // 2), settings.horizon})
     return {
-        name: {"scenarios": arms, "policies": playable(policies, states(arms)), "times": times}
-        | settings.size()
-        | ({"runs": settings.three_states} if states(arms) > 2 else {})
-        for name, arms in environments(settings.three_states > 0).items()
+        name: {"scenarios": arms, "policies": playable(policies, states(arms)), "times": times} | settings.size()
+        for name, arms in environments().items()
     }
 
 
@@ -173,8 +167,7 @@ def write_report(rows: list[Row], settings: Settings, folder: Path) -> None:
     write(rows, folder / "final.csv")
     publish(tables, folder)
     figure = draw(parts(seen), {name: len(policies) for name, policies in GROUPS.items()})
-    three = f"{settings.three_states:,} with three states" if settings.three_states else "arms with two states alone"
-    size = f"{settings.runs:,} runs ({three}) of {settings.horizon:,} rounds, seed {settings.seed}"
+    size = f"{settings.runs:,} runs of {settings.horizon:,} rounds, seed {settings.seed}"
     sentences = in_words(seen)
     print("\n" + "\n".join(sentences))
     page.write(

@@ -148,8 +148,9 @@ def test_simulate_asks_for_one_piece(monkeypatch):
 
 
 @pytest.mark.slow
+@pytest.mark.parametrize("states", [2, 3])
 @pytest.mark.parametrize("policy", [IMEDMC(exponent=0.5), IMEDMC(gap=0.1)])
-def test_classes_of_chains_are_played_in_one_piece_by_simulate(policy, monkeypatch):
+def test_classes_of_chains_are_played_in_one_piece_by_simulate(policy, states, monkeypatch):
     """There the runs are shared out among devices, for which JAX adds an operation to where()."""
     used = []
 
@@ -162,7 +163,8 @@ def test_classes_of_chains_are_played_in_one_piece_by_simulate(policy, monkeypat
 
     monkeypatch.setattr("jaxbandit.fast.compilation.in_one_piece", remembered)
     tiles._program.cache_clear()
-    jaxbandit.simulate(jaxbandit.two_state([0.5, 0.4], [0.4, 0.5]), {"p": policy}, runs=3, horizon=7, progress=False)
+    arms = jaxbandit.random_arms(jax.random.key(0), arms=2, states=states)
+    jaxbandit.simulate(arms, {"p": policy}, runs=3, horizon=7, progress=False)
     tiles._program.cache_clear()  # which was made with the function of this test
     assert used and set(used) <= compilation._IN_ONE_PIECE | ELEMENTWISE | CALLS
 

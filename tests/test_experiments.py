@@ -10,6 +10,7 @@ import sys
 import time
 from pathlib import Path
 
+import jax.numpy as jnp
 import numpy as np
 import pytest
 
@@ -20,7 +21,7 @@ from experiments.published import scenarios
 from experiments.published.comparison import Settings, compare_policies
 from experiments.reports.tables import show
 from experiments.reports.verdicts import Claim, judge, verdict
-from experiments.timing import calls, first, scalar_loop
+from experiments.timing import calls, first, scalar_loop, share
 from jaxbandit import Result, metrics
 
 ROOT = Path(__file__).parent.parent
@@ -251,6 +252,57 @@ def test_benchmark_measures_and_compares(tmp_path, quick_benchmark, capsys):
         benchmark.measure(some)
     assert (tmp_path / "b.json").exists()  # what was measured is kept
     capsys.readouterr()
+
+
+@jaxbandit.pytree
+class Plays0:
+    """Plays arm 0, and computes an index of arm 1 in every fourth round and of arm 2 once, in round 5."""
+
+    def init(self, reward):
+        return jnp.zeros((), jnp.int32)
+
+    def scores(self, key, state, t):
+        return jnp.array([1.0, 0.0, 0.0])
+
+    def update(self, state, feedback):
+        return state + 1
+
+
+def known_of(rounds):
+    return jnp.stack([rounds, rounds // 4, jnp.where(rounds < 5, -1, 1)]).astype(float)
+
+
+def test_the_share_of_indices_computed():
+    """Counted by hand: of arms 1 and 2 in rounds 2 to 13, those divisible by 4 and round 5; in the last hundred, 25."""
+    arms = jaxbandit.bernoulli([0.5, 0.4, 0.3])
+    assert share.computed_share(arms, Plays0(), known_of, 13, runs=2) == 4 / 24
+    assert share.computed_share(arms, Plays0(), known_of, 1000, runs=2) == 25 / 200
+
+
+def test_the_benchmark_on_demand_has_its_rows():
+    def rows(**asked):
+        planned = benchmark.cases(benchmark.Settings(axes="on demand", **asked))
+        return [(f"{axis} {value}", case["horizon"]) for axis, value, case in planned]
+
+    lengths = {"1,000": 1000, "10,000": 10_000, "100,000": 100_000}
+    assert rows() == [
+        (f"on demand {name}, {text} rounds", rounds) for name in share.PLAYED for text, rounds in lengths.items()
+    ]
+    assert [rounds for _, rounds in rows(long=True)] == [1000, 10_000, 100_000, 1_000_000] * 2
+
+
+@pytest.mark.slow
+def test_the_benchmark_on_demand_says_what_is_computed(tmp_path, monkeypatch, capsys):
+    """In short games of the policy with eight states; rows of other axes have no share."""
+    monkeypatch.setattr(benchmark, "scalar_rate", lambda: 0.5)
+    monkeypatch.setattr(benchmark, "AXES", {"policy": (), "arms": (2,), "on demand": ("TV-KL-UCB eight states",)})
+    monkeypatch.setattr(benchmark, "ON_DEMAND", (50, 1000))
+    rows = benchmark.measure(benchmark.Settings(runs=10, seconds=0.02, out=str(tmp_path / "table.json")))
+    assert rows[0].share is None and 0 < rows[2].share < rows[1].share < 1
+    written = json.loads((tmp_path / "table.json").read_text())["rows"]
+    assert [row["share"] for row in written] == [row.share for row in rows]
+    header, first_row, *_, last_row = capsys.readouterr().out.splitlines()[2:6]
+    assert header.endswith("computed") and not first_row.endswith("%") and last_row.endswith(f"{rows[2].share:.2%}")
 
 
 @pytest.mark.slow

@@ -57,6 +57,17 @@ def test_any_flags(runs, share):
         np.testing.assert_array_equal(found[name][~flags], np.asarray(otherwise[name])[~flags])
 
 
+@pytest.mark.parametrize("of_a_batch", [False, True])
+def test_another_structure_is_an_error(of_a_batch):
+    """Not a program that computes everything: `over_runs` would take it for one in a form that it does not know."""
+
+    def one(value):
+        return where_needed(value > 0, lambda x: (x, x), (value,), [value, value])
+
+    with pytest.raises(ValueError, match=r"otherwise: its structure is .*\[\*, \*\].* make them alike"):
+        over_runs(one)(jnp.ones((2, 8))) if of_a_batch else one(jnp.ones(2))
+
+
 def test_an_entry_does_not_depend_on_its_neighbours():
     """The bits that it has where all entries ask are those where it alone does."""
     _, values, scale, otherwise = given(40, 1.0)

@@ -28,6 +28,7 @@ class Measurement:
     ratio: float  # to the scalar loop; NaN without it
     compile_seconds: float
     peak_megabytes: float
+    share: float | None = None  # of the indices, how many were computed; None where all are
 
     @property
     def name(self) -> str:

@@ -34,12 +34,15 @@ def where_needed(
       together: how many entries are computed at a time: more where an entry has many numbers of its own, because a
         program for few of them is one that is written out.
 
+    Raises:
+      ValueError: `otherwise` is another kind of pytree than what the function returns.
+
     >>> where_needed(jnp.array([True, True]), jnp.sqrt, (jnp.array([4.0, 9.0]),), jnp.array([7.0, 8.0])).tolist()
     [2.0, 3.0]
     """
     every = jax.vmap(function)
     if PLAIN:
-        return every(*arguments)
+        return _alike(every(*arguments), otherwise)
     asked = custom_vmap(lambda needed, arguments, otherwise: every(*arguments))
 
     @asked.def_vmap
@@ -55,7 +58,22 @@ def where_needed(
         return jax.tree.leaves(_collected(function, together, *jax.tree.unflatten(structure, given[-len(leaves) :])))
 
     of_all.runs_last = runs_last  # type: ignore[attr-defined]
-    return asked(needed, arguments, otherwise)
+    return _alike(asked(needed, arguments, otherwise), otherwise)
+
+
+def _alike(found: Any, otherwise: Any) -> Any:
+    """What was found, if it has the structure that is promised.
+
+    `over_runs` takes a program that it cannot evaluate for one in an unknown form, and computes all entries without a
+    word; so a difference has to be an error before that.
+    """
+    returned: Any = jax.tree.structure(found)
+    promised: Any = jax.tree.structure(otherwise)
+    if returned != promised:
+        raise ValueError(
+            f"otherwise: its structure is {promised}, and the function returns {returned}; make them alike"
+        )
+    return found
 
 
 def _collected(function: Callable[..., Any], together: int, needed: Array, arguments: Any, otherwise: Any) -> Any:

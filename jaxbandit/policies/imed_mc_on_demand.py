@@ -117,7 +117,8 @@ def _likeliest(counts: Array, reward: Array, gap: Array | None) -> tuple[Array, 
     outside = ~(gap * spread_of_values(counts, reward) <= INSIDE * span)
 
     def search(counts: Array, reward: Array, gap: Array) -> tuple[Array, Array]:
-        return likeliest_chain(counts, reward, gap)  # type: ignore[return-value]
+        chain = likeliest_chain(counts, reward, gap)
+        return chain.mean, chain.parts  # type: ignore[return-value]
 
     found: tuple[Array, Array] = where_needed(outside, search, (counts, reward, gap), (mean, nothing))
     return found
