@@ -28,7 +28,7 @@ from jaxbandit import (
 from jaxbandit.environments import DecisionProcess, as_decision_process, decision_process
 
 MOST_ARMS = 5  # of scenario 1
-FEW = 8  # states
+FEW = 4  # states
 ARMS, JOINT, MEANS = "arms", "joint states", "joint states, mean pay"
 Rewards = Literal["known", "learned"]
 
