@@ -146,6 +146,7 @@ def test_drawn_processes_have_their_law():
     assert np.abs(together - np.eye(6)).max() < 5 / math.sqrt(number)
 
 
+@pytest.mark.slow
 def test_runs_draw_apart():
     """The first process differs between runs, and a run alone draws as among others."""
     asked = {"horizon": 50, "times": [1, 50], "record": {"gain": lambda process, state, t: state.gain}, "key": KEY}

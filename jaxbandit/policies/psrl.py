@@ -57,8 +57,8 @@ class PSRL:
     Each row is a draw from the Dirichlet law with parameters prior + N(s, a, s'), the numbers of moves seen. Rewards
     are known, or draws from the beta law with parameters 1 + N r and 1 + N (1 - r) for a pair that was tried N times
     and paid r. The process drawn is solved by `planning.value_iteration` with the tolerance 1 / t, from 1e-6 to
-    0.01, and waiting 0.1. An episode ends after a round that doubles the number of times that a pair was tried before the
-    episode, and at least once.
+    0.01, and waiting 0.1. An episode ends after a round that doubles the number of times that a pair was tried before
+    the episode, and at least once.
 
     Args:
       prior: of each row's Dirichlet law, each of its parameters before the first round; at least 1e-30.
