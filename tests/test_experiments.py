@@ -44,6 +44,7 @@ ROOMS = {
     "grids": {"published", "command_line", "reports"},
     "robust": set(),
     "change": {"command_line", "reports"},
+    "processes": {"reports"},
     "judging": {"timing", "command_line", "reports"},
 }
 

@@ -10,11 +10,26 @@ import numpy as np
 
 from experiments.judging.spaces import affordable, digest, not_played
 from experiments.reports.tables import Row
-from jaxbandit import IMED, KLUCB, Environment, Policy, Result, Thompson, atlas, bounds, metrics, stress
+from jaxbandit import (
+    IMED,
+    IMEDRL,
+    KLUCB,
+    PSRL,
+    UCRL2B,
+    Environment,
+    Policy,
+    Result,
+    Thompson,
+    atlas,
+    bounds,
+    metrics,
+    stress,
+)
 from jaxbandit.base import problem, reward_table
 
-# problems in which plays of an arm that is not the best one may be right, and those in which no arm is the best one
-NOT_LINEAR = ("restless", "observed", "changing", "decision process")
+# problems in which plays of an arm that is not the best one may be right
+NOT_LINEAR = ("restless", "observed", "changing")
+FEW = 8  # states of a process
 MOST_TOLD = 100  # changes that the panel is told of arms that drift
 Cases = dict[str, dict[str, Any]]
 
@@ -29,6 +44,8 @@ def panel_of(arms: Environment, horizon: int) -> dict[str, Policy]:
     if arms.reward is None:
         family = jax.tree.map(lambda numbers: float(np.max(numbers)), getattr(arms, "family", None))  # one for all arms
         panel: dict[str, Policy] = {kind.__name__: kind(family=family) for kind in (KLUCB, IMED, Thompson)}
+    elif problem(arms) == "decision process":
+        panel = {"PSRL": PSRL(), "UCRL2B": UCRL2B()} | ({"IMEDRL": IMEDRL()} if few_states(arms) else {})
     elif problem(arms) == "changing":
         breaks = min(max(1, len(getattr(arms, "breaks", ()))), MOST_TOLD, horizon - 1)
         panel = stress.PiecewiseSpace(breaks=breaks, horizon=horizon).panel()
@@ -80,8 +97,15 @@ def cases(
 
 
 def runs_of(arms: Environment, runs: int) -> int:
-    """A quarter of the runs where arms have more than two states, which take far longer."""
-    return runs if reward_table(arms).shape[1] <= 2 else max(2, runs // 4)
+    """A quarter of the runs where arms have more than two states, and a twentieth where a process has many."""
+    if reward_table(arms).shape[1] <= 2:
+        return runs
+    return max(2, runs // (20 if problem(arms) == "decision process" and not few_states(arms) else 4))
+
+
+def few_states(process: Environment) -> bool:
+    """Whether a process has so few states that learners plan for it in no time."""
+    return bool(reward_table(process).shape[1] <= FEW)
 
 
 def without(panel: Mapping[str, Policy], policies: Mapping[str, Policy]) -> dict[str, Policy]:

@@ -16,12 +16,13 @@ from experiments.reports.tables import Row, Tables
 
 NAMED = (
     "Mean regret after {horizon:,} rounds with its 95 % interval; median and mean of the worst 5 % of {runs:,} runs "
-    "(a quarter as many where arms have more than two states); the share of runs whose regret is still linear, "
-    "which means that a tenth or more of the plays in the second half go to worse arms (not said of restless arms, "
-    "where that may be right); the rank in the panel, which is without IMED-MC where arms have more than two states, "
-    "as it is slow there; and, where there is a lower bound, the mean over the bound's "
-    "curve, its constant times log t. In the long run no policy that is good for all such arms stays below that "
-    "curve; at this horizon one may."
+    "(a quarter as many where arms have more than two states, a twentieth for processes with many states); the share "
+    "of runs whose regret is still linear, which means that a tenth or more of the plays in the second half go to "
+    "worse arms, or in a decision process that a tenth or more of what is to be had is lost then (not said of restless "
+    "arms, where playing worse arms may be right); the rank in the panel, which is without IMED-MC where arms have "
+    "more than two states, as it is slow there, and of learners where there is a decision process; and, where there is "
+    "a lower bound, the mean over the bound's curve, its constant times log t. In the long run no policy that is good "
+    "for all such arms stays below that curve; at this horizon one may."
 )
 AVOIDABLE = (
     "Avoidable regret is the mean regret less the least one of the panel on the same problem, with the same luck: what "

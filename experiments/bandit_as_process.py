@@ -1,0 +1,97 @@
+"""Arms as one decision process: what is it worth to know that an arm which is not played stands still?
+
+The first arms of scenario 1 are played by policies for rested arms, and by policies for decision processes, for which
+the states of all arms together are one state and which arm to play is the action. The best gain of the process is the
+mean of the best arm. So both kinds of player are measured alike: the rounds times the best mean, minus the means of the
+arms that were played. The rounds times the best mean minus what was collected stands beside it, and differs from it on
+average by no more than the span of a bias.
+
+In 'joint states' a play pays what the arm showed before it, and players know what states pay, as those of the arms do.
+In 'joint states, mean pay' (environments.as_decision_process) a play pays the mean of what may be shown next, and
+players learn what that is. Policies see the arms in an order that is drawn for each run, as some settle ties by it.
+Prints and writes (CSV) a table and draws regret over rounds. Ctrl-C keeps what is done, and the same command continues.
+"""
+
+from __future__ import annotations
+
+import dataclasses
+from typing import Any
+
+from experiments.command_line.experiment import begin, finish, play
+from experiments.command_line.options import Simulation, main, option
+from experiments.processes import curves, structure
+from experiments.reports import growth
+from experiments.reports.pictures import Pictures
+from experiments.reports.tables import Tables
+from jaxbandit import Result
+from jaxbandit.arguments import integer
+from jaxbandit.environments import as_decision_process
+
+QUICK = {"runs": 8, "horizon": 500}
+
+
+@dataclasses.dataclass(frozen=True)
+class Settings(Simulation):
+    """Options of the experiment."""
+
+    runs: int = option(200, "independent runs of every policy")
+    arms: int = option(2, f"how many of scenario 1's arms, 2 to {structure.MOST_ARMS}, with 4 to 32 joint states")
+    quick: bool = option(False, "8 runs of 500 rounds, to see that everything works")
+
+    def whole(self) -> Settings:
+        """The numbers with which is played.
+
+        Raises:
+          ValueError: the option, and what would be right.
+        """
+        integer("--arms", self.arms, 2, structure.MOST_ARMS)
+        default = Settings()
+        if self.quick and (self.runs, self.horizon) != (default.runs, default.horizon):
+            raise ValueError("--quick: has its own runs and horizon; leave out --runs and --horizon, or --quick")
+        return dataclasses.replace(self, **QUICK) if self.quick else self  # type: ignore[arg-type]
+
+
+def cases(settings: Settings) -> dict[str, Any]:
+    """The arms, and two processes made of them."""
+    size = settings.size() | {"times": growth.times(settings.horizon), "shuffle": True}
+    arms = structure.arms_of(settings.arms)
+    found = {structure.ARMS: {"scenarios": {structure.ARMS: arms}, "policies": structure.policies_of_arms(), **size}}
+    made = {structure.JOINT: (structure.joint(arms), "known"), structure.MEANS: (as_decision_process(arms), "learned")}
+    for name, (process, rewards) in made.items():
+        found[name] = {
+            "scenarios": {name: process},
+            "policies": structure.policies_of_process(process, rewards),
+            **size,
+        }
+    return found
+
+
+def tabulate(results: dict[str, Result], settings: Settings) -> Tables:
+    """Regret on the arms and on the processes."""
+    size = f"{settings.arms} arms, {settings.runs:,} runs of {settings.horizon:,} rounds"
+    return {"table": (f"What is lost with and without knowing that arms stand still: {size}", structure.rows(results))}
+
+
+def draw(results: dict[str, Result]) -> Pictures:
+    """Regret over rounds on the arms and on the processes."""
+    regrets = {
+        name: {label: structure.regret_of_plays(result, label) for label in result.labels}
+        for name, result in results.items()
+    }
+    yield "regret", curves.side_by_side(regrets, results[structure.ARMS].times)
+
+
+def run(settings: Settings) -> dict[str, Result]:
+    """Play all three, print what was seen and write the folder."""
+    settings = settings.whole()
+    planned = cases(settings)
+    folder = begin("bandit_as_process", settings, planned)
+    results = play(planned, folder)
+    spans = [structure.bias_span(planned[name]["scenarios"][name]) for name in (structure.JOINT, structure.MEANS)]
+    words = f"Spans of the best biases: {structure.JOINT} {spans[0]:.2f}, {structure.MEANS} {spans[1]:.2f}."
+    finish(folder, tabulate(results, settings), draw(results), words)
+    return results
+
+
+if __name__ == "__main__":
+    main(run, Settings, "bandit_as_process", __doc__)

@@ -1,0 +1,150 @@
+"""Decision processes: who learns where to go, and what it costs.
+
+Plays RiverSwim in the numbers of several papers, a process whose states are all met again, a random one and episodes of
+20 rounds, with optimistic policies, posterior sampling, IMED-RL and a player who knows the process. Prints and writes
+(CSV) final regret, its tail, how it grows, and in which order the policies stand; how often IMED-RL fails where states
+are hardly ever met again; and what plain loops of the same policies lose. Draws a picture of each process, and puts
+all of it on one page, report.html. About five minutes on two cores; --processes plays single ones, also the large
+'RiverSwim 25' and 'four rooms', and --quick shows in a minute that everything works. Ctrl-C keeps what is done, and the
+same command continues.
+"""
+
+from __future__ import annotations
+
+import dataclasses
+import re
+from collections.abc import Iterator
+from pathlib import Path
+from typing import Any
+
+import matplotlib.pyplot as plt
+
+from experiments.command_line.experiment import begin, finish, play
+from experiments.command_line.options import Simulation, main, option
+from experiments.processes import curves, losses, problems
+from experiments.reports import growth, page
+from experiments.reports.pictures import Pictures
+from experiments.reports.tables import Tables
+from experiments.timing.machine import describe
+from jaxbandit import Result
+
+QUICK = {"runs": 8, "horizon": 500, "processes": "; ".join(("RiverSwim", problems.EPISODES))}
+HOW_TO_READ = (
+    "Regret is the best gain times the rounds, minus what was collected; in episodes, what the best policy collects "
+    "from where they begin, minus what was collected. It is spread by luck even where nothing is lost; 'beyond known' "
+    "is what a run loses beyond the player who knows the process and meets the same luck. Policies stand in the order "
+    "of their mean; the last column says whether a policy has less than the next one beyond chance, by the 95 % "
+    "interval of their difference run by run. The exponent is that with which the mean beyond known grows in the last "
+    "decade of rounds: 1 where a constant share is lost, 1/2 for a square root, 0.1 to 0.2 for a logarithm. A run is "
+    "linear if it loses a tenth or more of what is to be had in the second half."
+)
+LINEAR = (
+    "IMED-RL is made for processes in which every state is met again whatever is played. Here that is so, but hardly: "
+    "a run in which the good end was not met early stays at the other one. A run loses a fifth if its regret is a "
+    "fifth or more of what the best policy collects."
+)
+
+
+@dataclasses.dataclass(frozen=True)
+class Settings(Simulation):
+    """Options of the experiment."""
+
+    runs: int = option(100, "independent runs of every policy")
+    processes: str = option("; ".join(problems.SMALL), f"which, with ; between them, of {'; '.join(problems.NAMES)}")
+    quick: bool = option(False, "8 runs of 500 rounds on two processes, to see that everything works")
+
+    def whole(self) -> Settings:
+        """The numbers with which is played.
+
+        Raises:
+          ValueError: --quick beside other numbers.
+        """
+        default = Settings()
+        if self.quick and any(getattr(self, name) != getattr(default, name) for name in QUICK):
+            raise ValueError("--quick: has its own runs, horizon and processes; leave these out, or --quick")
+        return dataclasses.replace(self, **QUICK) if self.quick else self  # type: ignore[arg-type]
+
+
+def cases(settings: Settings) -> dict[str, Any]:
+    """A case for each process.
+
+    Raises:
+      ValueError: there is no such process.
+    """
+    names = [name.strip() for name in settings.processes.split(";")]
+    for name in names:
+        if name not in problems.NAMES:
+            raise ValueError(f"--processes: there is no {name!r}; there are {'; '.join(problems.NAMES)}")
+    times = growth.times(settings.horizon)
+    return {
+        name: {
+            "scenarios": {name: problems.process(name)},
+            "policies": problems.policies(name, settings.horizon),
+            **settings.size(),
+            "times": times,
+        }
+        for name in names
+    }
+
+
+def tabulate(results: dict[str, Result]) -> Tables:
+    """Final regret on every process, the linear runs of IMED-RL, and plain loops beside RiverSwim."""
+    found: Tables = {}
+    for name, result in results.items():
+        found[file_name(name)] = f"{name}: final regret", losses.final_rows(result)
+    if linear := losses.linear_rows(results):
+        found["linear"] = "Runs of IMED-RL that fail where states are hardly met again", linear
+    if "RiverSwim" in results and (loops := losses.loop_rows(results["RiverSwim"])):
+        runs = problems.LOOP_RUNS
+        found["loops"] = f"RiverSwim: mean regret beside {runs} runs of plain loops", loops
+    return found
+
+
+def draw(results: dict[str, Result]) -> Pictures:
+    """Regret over rounds and over runs, a picture for each process."""
+    for name, result in results.items():
+        yield file_name(name), curves.picture(result)
+
+
+def file_name(name: str) -> str:
+    return re.sub(r"\W+", "_", name)
+
+
+def report(path: Path, results: dict[str, Result], found: Tables, settings: Settings) -> None:
+    """One page with every table and picture."""
+    page.write(path, "Decision processes: what learners lose", _parts(results, found, settings))
+
+
+def _parts(results: dict[str, Result], found: Tables, settings: Settings) -> Iterator[str]:
+    yield page.paragraph(f"{settings.runs:,} runs of {settings.horizon:,} rounds, seed {settings.seed}. {HOW_TO_READ}")
+    for name, result in results.items():
+        title, rows = found[file_name(name)]
+        yield page.heading(title)
+        yield page.table(rows)
+        figure = curves.picture(result)
+        yield page.picture(figure, name, "Left, mean regret over rounds; right, the share of runs that lose x or more.")
+        plt.close(figure)
+    for name, words in (("linear", LINEAR), ("loops", "")):
+        if name in found:
+            yield page.heading(found[name][0])
+            yield from [page.paragraph(words)] if words else []
+            yield page.table(found[name][1])
+    yield page.paragraph(f"{describe()}.")
+
+
+def run(settings: Settings) -> dict[str, Result]:
+    """Play every process, print what was seen and write the folder."""
+    settings = settings.whole()
+    planned = cases(settings)
+    folder = begin("decision_processes", settings, planned)
+    results = play(planned, folder)
+    print(f"{settings.runs:,} runs of {settings.horizon:,} rounds")
+    found = tabulate(results)
+    finish(folder, found, draw(results))
+    report(folder / "report.html", results, found, settings)
+    print(f"report: {folder / 'report.html'}")
+    return results
+
+
+if __name__ == "__main__":
+    main(run, Settings, "decision_processes", __doc__)

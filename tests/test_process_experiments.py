@@ -1,0 +1,191 @@
+"""The experiments on decision processes: what they plan, their tables from counts, and their folders."""
+
+import csv
+import itertools
+import math
+
+import jax
+import numpy as np
+import pytest
+
+import jaxbandit
+from experiments import bandit_as_process, decision_processes
+from experiments.judging import atlas_card
+from experiments.processes import losses, problems, structure
+from jaxbandit import KLUCB, PSRL, KnownProcess, Uniform, metrics
+from jaxbandit.environments import as_decision_process
+from jaxbandit.simulation.request import check
+
+
+def rows(path):
+    with open(path) as file:
+        return list(csv.DictReader(file))
+
+
+def walk(process, actions, rounds, seed):
+    """Rewards of a player who takes the actions [S] from state 0, as a plain loop."""
+    random, s, collected = np.random.default_rng(seed), 0, 0.0
+    for _ in range(rounds):
+        collected += float(process.reward[actions[s], s])
+        s = random.choice(process.reward.shape[1], p=np.asarray(process.transition[actions[s], s]))
+    return collected
+
+
+def test_what_is_planned_has_the_numbers_of_the_sources():
+    other = problems.process(problems.OTHER_ENDS)
+    np.testing.assert_allclose(other.transition[1, 0], [0.4, 0.6, 0, 0, 0])
+    np.testing.assert_allclose(other.transition[1, 2], [0, 0.3, 0.35, 0.35, 0])
+    np.testing.assert_allclose(other.transition[1, 4], [0, 0, 0, 0.4, 0.6])
+    np.testing.assert_allclose(other.transition[0, 2], [0, 0.99, 0.005, 0.005, 0])
+    assert other.reward[0, 0] == 0.05 and other.reward[1, 4] == 0.99
+    assert (np.asarray(problems.process(problems.RANDOM).transition) > 0).all()
+    kinds = {
+        name: jaxbandit.decision_processes.structure(problems.process(name).transition).kind for name in problems.SMALL
+    }
+    assert {name for name, kind in kinds.items() if kind == "ergodic"} == {
+        "ergodic RiverSwim", problems.OTHER_ENDS, problems.RANDOM,
+    }  # fmt: skip
+    for name in problems.NAMES:
+        assert next(iter(problems.policies(name, 1000))) == problems.KNOWN
+    assert set(problems.LOOPS) <= set(problems.policies("RiverSwim", 1000))
+
+
+def test_wrong_options_are_refused():
+    with pytest.raises(ValueError, match="--processes: there is no 'River'; there are RiverSwim;"):
+        decision_processes.cases(decision_processes.Settings(processes="RiverSwim; River"))
+    with pytest.raises(ValueError, match="--quick"):
+        decision_processes.Settings(quick=True, runs=7).whole()
+    with pytest.raises(ValueError, match="--quick"):
+        bandit_as_process.Settings(quick=True, horizon=7).whole()
+    with pytest.raises(ValueError, match="--arms"):
+        bandit_as_process.Settings(arms=6).whole()
+
+
+def test_the_exponent_of_a_power_and_the_share_of_runs():
+    """The interval of an exponent holds it in all but a few of 100 times."""
+    random, held = np.random.default_rng(0), 0
+    for seed in range(100):
+        scale = random.gamma(4, 1 / 4, 40)[:, None] * random.gamma(20, 1 / 20, (40, 2))  # a run's ends are alike
+        text = losses.exponent_of(scale * np.array([100, 1000]) ** 0.7, 10, seed)
+        low, high = (float(word) for word in text.split("(")[1].strip(")").split(" to "))
+        held += low - 0.005 <= 0.7 <= high + 0.005
+    assert held >= 80  # of a true 90 % or more the chance of fewer is below 1e-3
+    assert text.startswith(f"{math.log10(10**0.7 * scale[:, 1].mean() / scale[:, 0].mean()):.2f} (")
+    assert losses.exponent_of(np.array([[1.0, 2], [-3, 2]]), 10) == "-"
+    share, z = 8 / 40, 1.959964
+    centre, half = (
+        (share + z**2 / 80) / (1 + z**2 / 40),
+        z * math.sqrt(share * 0.8 / 40 + (z / 80) ** 2) / (1 + z**2 / 40),
+    )
+    assert losses.share_of(np.arange(40) < 8) == f"20% ({centre - half:.0%} to {centre + half:.0%})"
+
+
+def test_joint_states_pay_what_arms_show():
+    """Paths of plays pay as the arms do but for each arm's first and last state; best gains are the best mean."""
+    arms = structure.arms_of(3)
+    process, means = structure.joint(arms), as_decision_process(arms)
+    for each in (process, means):
+        assert each.comparator(1) == pytest.approx(arms.means().max(), abs=1e-9)
+        np.testing.assert_allclose(each.means(), arms.means(), atol=1e-9)
+    random = np.random.default_rng(0)
+    for start in itertools.product((0, 1), repeat=3):
+        states, shown, paid = list(start), 0.0, 0.0
+        for k in random.integers(0, 3, 20):
+            s = np.ravel_multi_index(states, (2, 2, 2))
+            assert process.reward[k, s] == states[k]
+            paid += float(process.reward[k, s])
+            states[k] = int(random.choice(2, p=np.asarray(arms.transition[k, states[k]])))
+            assert process.transition[k, s, np.ravel_multi_index(states, (2, 2, 2))] > 0
+            shown += states[k]
+        assert paid - shown == sum(start) - sum(states)
+
+
+@pytest.mark.slow
+def test_regret_of_plays_is_pseudo_regret_on_arms():
+    arms = structure.arms_of(2)
+    asked = {"runs": 20, "horizon": 200, "times": [100, 200], "progress": False}
+    on_arms = jaxbandit.simulate(arms, {"uniform": Uniform()}, **asked)
+    expected = metrics.pseudo_regret(on_arms, "uniform")[0, 0]
+    np.testing.assert_allclose(structure.regret_of_plays(on_arms, "uniform"), expected, atol=1e-9)
+    assert structure.share_linear(on_arms, "uniform") == 1.0 == metrics.linear_share(on_arms, "uniform")[0, 0]
+    process = structure.joint(arms)
+    policies = {"known": KnownProcess.of(process), "uniform": Uniform()}
+    joint = jaxbandit.simulate(process, policies, **asked, shuffle=True)
+    assert (structure.regret_of_plays(joint, "known") == 0).all() and structure.share_linear(joint, "known") == 0
+    gap = np.ptp(arms.means())
+    # of 20 runs with 200 fair choices each; the chance of five standard deviations is below 1e-6
+    assert abs(structure.regret_of_plays(joint, "uniform")[:, -1].mean() - 100 * gap) < 5 * gap * math.sqrt(50 / 20)
+
+
+@pytest.mark.slow
+def test_tables_from_counts():
+    """Rows of a result in order of the mean; a run loses a fifth where it lost a fifth of rounds times gain."""
+    process = problems.process(problems.OTHER_ENDS)
+    left = KnownProcess(np.zeros(5, int))
+    policies = {problems.KNOWN: KnownProcess.of(process), problems.IMED_RL: left, problems.UNNORMALISED: Uniform()}
+    result = jaxbandit.simulate(
+        {problems.OTHER_ENDS: process}, policies, runs=20, horizon=1000, times=[100, 500, 1000], progress=False
+    )
+    found = losses.final_rows(result)
+    assert (found[0]["policy"], found[0]["exponent"]) == (problems.KNOWN, "-")
+    assert found[0]["less than the next"] == "yes"
+    (one, other) = losses.linear_rows({problems.OTHER_ENDS: result})
+    assert one["lose a fifth or more"] == "100% (84% to 100%)" == one["linear at the end"]
+    assert other["mean of the others"] == "-" and one["plain loops"] == "20%"
+    loops = [1000 * process.comparator(1) - walk(process, [0] * 5, 1000, seed) for seed in range(20)]
+    here = metrics.regret(result, problems.IMED_RL)[0, 0, :, -1]
+    apart = math.hypot(np.std(loops, ddof=1), np.std(here, ddof=1)) / math.sqrt(20)
+    assert abs(np.mean(loops) - here.mean()) < 5 * apart + 1e-6  # false alarm below 1e-4, Student's 38 degrees
+    assert losses.loop_rows(result) == []
+
+
+@pytest.mark.slow
+def test_learners_are_judged_on_processes_and_policies_of_arms_are_not():
+    named = {name: jaxbandit.atlas[name].arms for name in ("ergodic RiverSwim", "best20")}
+    planned, left_out = atlas_card.cases(named, {"PSRL": PSRL(), "KLUCB": KLUCB()}, 50, 40, jax.random.key(0))
+    assert {label: set(reasons) for label, reasons in left_out.items()} == {
+        "PSRL": {"best20"}, "KLUCB": {"ergodic RiverSwim"},
+    }  # fmt: skip
+    (panel,) = [
+        case for name, case in planned.items() if name.startswith("panel") and "ergodic RiverSwim" in case["scenarios"]
+    ]
+    assert set(panel["policies"]) == {"UCRL2B", "IMEDRL"} and panel["runs"] == 10
+    assert atlas_card.runs_of(jaxbandit.atlas["four rooms"].arms, 200) == 10
+
+
+@pytest.mark.slow
+def test_every_case_can_be_played():
+    settings = decision_processes.Settings(processes="; ".join(problems.NAMES))
+    for case in decision_processes.cases(settings).values():
+        check(**case)
+    for number in range(2, 6):
+        for case in bandit_as_process.cases(bandit_as_process.Settings(arms=number)).values():
+            check(**case)
+
+
+@pytest.mark.slow
+def test_both_write_their_folders(tmp_path, monkeypatch, capsys):
+    every = problems.policies
+    few = (problems.KNOWN, "PSRL", "UCBVI, CH")
+    monkeypatch.setattr(
+        problems, "policies", lambda *asked: {label: each for label, each in every(*asked).items() if label in few}
+    )
+    results = decision_processes.run(decision_processes.Settings(quick=True, out=str(tmp_path / "processes")))
+    for name, result in results.items():
+        assert (tmp_path / "processes" / f"{decision_processes.file_name(name)}.png").exists()
+        found = rows(tmp_path / "processes" / f"{decision_processes.file_name(name)}.csv")
+        final = metrics.regret(result, "PSRL")[0, 0, :, -1]
+        (row,) = [row for row in found if row["policy"] == "PSRL"]
+        assert float(row["mean"]) == pytest.approx(final.mean())
+        assert float(row["worst 5%"]) == pytest.approx(final.max())
+    text = (tmp_path / "processes" / "report.html").read_text()
+    assert text.count("<figure>") == 2 and "8 runs of 500 rounds" in text
+    monkeypatch.setattr(structure, "policies_of_arms", lambda: {"KL-UCB": KLUCB()})
+    monkeypatch.setattr(structure, "policies_of_process", lambda process, rewards: {"PSRL": PSRL(rewards=rewards)})
+    played = bandit_as_process.run(bandit_as_process.Settings(quick=True, out=str(tmp_path / "arms")))
+    found = rows(tmp_path / "arms" / "table.csv")
+    least = structure.regret_of_plays(played["arms"], "KL-UCB")[:, -1].mean()
+    assert [row["played on"] for row in found] == list(played) and float(found[0]["times the least"]) == 1
+    mine = structure.regret_of_plays(played[structure.JOINT], "PSRL")[:, -1].mean()
+    assert float(found[1]["times the least"]) == pytest.approx(mine / least) and (tmp_path / "arms/regret.png").exists()
+    assert "joint states 1.92" in capsys.readouterr().out
