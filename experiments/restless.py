@@ -1,12 +1,12 @@
 """Restless arms, which move in every round, played or not: who is best where, and do policies made for them pay?
 
 Plays the paper's scenarios with restless arms that start as their stationary laws say, and scenario 1 with all arms ten
-times slower. The paper's policies, IMED-MC (two states) and UCB1 take what they see for rested arms; RCA and DSEE are
-made for restless ones, and play an arm in long blocks; the myopic rule and Whittle's index of beliefs (two states) know
-the chains, but not where arms stand. Prints and writes (CSV) weak regret with its 95 % interval and the mean of the
-worst 5 % of runs, which learner has least after every decade of rounds, and from which round on RCA and DSEE have less
-than each other policy; draws weak regret against time and at the end, and puts everything on one page (report.html).
-Ctrl-C keeps what is done, and the same command continues; runs may grow.
+times slower. The paper's policies, IMED-MC and UCB1 take what they see for rested arms; RCA and DSEE are made for
+restless ones, and play an arm in long blocks; the myopic rule and Whittle's index of beliefs (two states) know the
+chains, but not where arms stand. Prints and writes (CSV) weak regret with its 95 % interval and the mean of the worst 5
+% of runs, which learner has least after every decade of rounds, and from which round on RCA and DSEE have less than
+each other policy; draws weak regret against time and at the end, and puts everything on one page (report.html). Ctrl-C
+keeps what is done, and the same command continues; runs may grow.
 """
 
 from __future__ import annotations
@@ -77,9 +77,8 @@ def environments() -> dict[str, RestlessArms]:
 def policies(arms: RestlessArms) -> dict[str, Policy]:
     """All that play these arms, in the order of their colours; the best arm alone comes first."""
     two = arms.reward.shape[1] == 2
-    learners = {label: policy for label, policy in LEARNERS.items() if two or label != "IMED-MC"}
     knowing: list[Policy] = [Myopic.of(arms), *([WhittleBelief.of(arms, DISCOUNT)] if two else [])]
-    return {BEST: jaxbandit.Oracle(arms.means()), **learners, **dict(zip(KNOWING, knowing))}
+    return {BEST: jaxbandit.Oracle(arms.means()), **LEARNERS, **dict(zip(KNOWING, knowing))}
 
 
 def cases(settings: Settings) -> dict[str, Any]:
