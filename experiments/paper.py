@@ -1,7 +1,7 @@
 """Every figure and claim of the paper, in one sweep that can be stopped and continued, and one report.
 
 Plays all four scenarios and i.i.d. arms, judges each claim on paired differences, and writes report.html, one page with
-everything inside: claims, figures, tables, bounds, the slips found, and how to repeat it. Seven to ten minutes on two
+everything inside: claims, figures, tables, bounds, the slips found, and how to repeat it. About five minutes on two
 cores; --runs 10000 shows the tails (runs may grow: only the new ones are played), --quick takes about a minute.
 """
 
