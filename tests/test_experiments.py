@@ -292,7 +292,7 @@ def test_the_benchmark_on_demand_has_its_rows():
     assert [rounds for _, rounds in rows(long=True)] == [1000, 10_000, 100_000, 1_000_000] * 2
 
 
-@pytest.mark.slow
+@pytest.mark.release
 def test_the_benchmark_on_demand_says_what_is_computed(tmp_path, monkeypatch, capsys):
     """In short games of the policy with eight states; rows of other axes have no share."""
     monkeypatch.setattr(benchmark, "scalar_rate", lambda: 0.5)

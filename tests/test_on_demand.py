@@ -216,29 +216,27 @@ class Anew:
 
 FEW_ROUNDS = {
     "TV-KL-UCB": TVKLUCB(),
-    "slow test": TVKLUCB(scale=0.4, distance="kl", clock="arm", samples="state"),
+    "slow-test": TVKLUCB(scale=0.4, distance="kl", clock="arm", samples="state"),
     "KL-UCB-MC": KLUCBMC(exploration=1.0, samples="state"),
 }
 
 
+@pytest.mark.release_cases("two-plays-*", "delay-*", "batch-*", "*-KL-UCB-MC")
 @pytest.mark.slow
-@pytest.mark.release_cases("two-plays", "delay")
+@pytest.mark.parametrize("name", FEW_ROUNDS)
 @pytest.mark.parametrize(
     "late", [{}, {"plays": 2}, {"delay": 3}, {"batch": 4}], ids=["at-once", "two-plays", "delay", "batch"]
 )
-def test_upper_bounds_play_the_arms_of_the_full_index(late):
+def test_upper_bounds_play_the_arms_of_the_full_index(late, name):
     """To the last bit: with arms that tie, that hardly move, that pay most in all states but one, and i.i.d. ones."""
     random = np.random.default_rng(0)
     rows = random.dirichlet(np.ones(4), (6, 4))
     rows[1], rows[3] = rows[0], rows[2, 0]
     rows[4] = 0.999 * np.eye(4) + 0.001 / 4
-    reward = np.array([[0, 0.3, 0.7, 1.0]] * 5 + [[1, 1, 1, 0.9]])
-    policies = FEW_ROUNDS | {f"{name} anew": Anew(policy) for name, policy in FEW_ROUNDS.items()}
-    result = simulate(
-        jaxbandit.markov(rows, reward), policies, runs=64, horizon=1500, times=[30, 300, 1500], shuffle=True, **late
-    )
-    for name in FEW_ROUNDS:
-        np.testing.assert_array_equal(result.visits[name], result.visits[f"{name} anew"])
+    arms = jaxbandit.markov(rows, np.array([[0, 0.3, 0.7, 1.0]] * 5 + [[1, 1, 1, 0.9]]))
+    policies = {"on demand": FEW_ROUNDS[name], "anew": Anew(FEW_ROUNDS[name])}
+    result = simulate(arms, policies, runs=64, horizon=1500, times=[30, 300, 1500], shuffle=True, **late)
+    np.testing.assert_array_equal(result.visits["on demand"], result.visits["anew"])
 
 
 @pytest.mark.slow

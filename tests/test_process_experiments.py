@@ -153,7 +153,7 @@ def test_learners_are_judged_on_processes_and_policies_of_arms_are_not():
     assert atlas_card.runs_of(jaxbandit.atlas["four rooms"].arms, 200) == 10
 
 
-@pytest.mark.slow
+@pytest.mark.release
 def test_every_case_can_be_played():
     settings = decision_processes.Settings(processes="; ".join(problems.NAMES))
     for case in decision_processes.cases(settings).values():

@@ -13,9 +13,10 @@ from against import check_law, check_same_arms
 import jaxbandit
 from jaxbandit import ALL, IMEDMC, KLUCBMC, TVKLUCB, Feedback, markov
 from jaxbandit.confidence.row import excursions
-from jaxbandit.divergences import farthest
+from jaxbandit.divergences import DISTANCES, farthest
 from jaxbandit.fast.jaxprs import primitives
 from jaxbandit.policies.rows import estimates
+from jaxbandit.policies.tv_kl_ucb_many_states import judged
 from jaxbandit.testing import check_policy
 
 # Three arms whose means lie close together: a clear chain, one that is nearly i.i.d., one that moves in circles.
@@ -174,11 +175,20 @@ def test_what_is_kept_of_many_states_follows_from_the_counts(policy):
     row, means, lengths, _ = excursions(rows, reward, state.states, 0.0)
     for kept, found in ((state.row, row), (state.means, means), (state.lengths, lengths)):
         np.testing.assert_allclose(kept[:3], jnp.moveaxis(found, 0, -1)[:3], rtol=1e-5)
-    if isinstance(policy, TVKLUCB):
-        np.testing.assert_allclose(state.distance, farthest(rows, policy.distance), rtol=1e-5)
-        np.testing.assert_allclose(begun.distance, state.distance[3:].repeat(4), rtol=1e-5)
-    else:
-        assert state.distance is None
+    if not isinstance(policy, TVKLUCB):
+        assert state.pair is None
+        return
+    farthest_rows = farthest(rows, policy.distance)
+    assert (state.pair.distance <= farthest_rows * (1 + 1e-5)).all()
+    assert (state.pair.most >= farthest_rows * (1 - 1e-5)).all()
+    np.testing.assert_allclose(begun.pair.distance, state.pair.distance[3:].repeat(4), rtol=1e-5)
+    for factor, expected in ((1 - 1e-4, True), (1 + 1e-4, False)):
+        found, following = judged(state, factor * farthest_rows, policy.unvisited, policy.distance)
+        finite = np.isfinite(farthest_rows)
+        assert (found[finite] == expected).all()
+        pair = [np.asarray(rows)[np.arange(4), each] for each in (following.pair.first, following.pair.second)]
+        apart = DISTANCES[policy.distance]
+        np.testing.assert_allclose(following.pair.distance, np.maximum(apart(*pair), apart(*pair[::-1])), rtol=1e-5)
 
 
 @pytest.mark.release
