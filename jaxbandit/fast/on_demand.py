@@ -31,8 +31,8 @@ def where_needed(
       function: of pytrees of arrays of one entry, to a pytree of arrays; it takes all traced values as arguments.
       arguments: a tuple of pytrees whose leaves have the entries as their first axis, [N, ...].
       otherwise: a pytree like the one that the function returns, leaves [N, ...].
-      together: how many entries are computed at a time: more where an entry has many numbers of its own, because a
-        program for few of them is one that is written out.
+      together: how many entries are computed at a time. More are better where an entry has many numbers of its own,
+        because XLA does not loop over a few lanes, but writes the code out for each, which is slower.
 
     Raises:
       ValueError: `otherwise` is another kind of pytree than what the function returns.

@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+from abc import ABC, abstractmethod
 from collections.abc import Callable
 from typing import Any
 
@@ -24,7 +25,7 @@ from jaxbandit.policies.processes import (
 )
 
 
-class Optimist:
+class Optimist(ABC):
     """A policy that plays the best actions of the best process that its counts allow, and plans anew in each episode.
 
     An episode ends where the pair that would be played next has been tried in it as often as before it, at least once.
@@ -65,9 +66,9 @@ class Optimist:
         start, tolerance = jnp.zeros(seen.reward.shape[1]), 1 / jnp.sqrt(jnp.asarray(t, float))
         return value_iteration(self.worth(seen, t), start, tolerance, among=self.among(seen, t))
 
+    @abstractmethod
     def worth(self, seen: Moves, t: Array) -> Callable[[Array], Array]:
         """From values [S] to the most that each pair may be worth before round t, [A, S]."""
-        raise NotImplementedError
 
     def among(self, seen: Moves, t: Array) -> Array | None:
         """The states that are planned for, [S] bool; None for all."""

@@ -119,7 +119,10 @@ def judged(state: Summaries, threshold: Array, unvisited: ArrayLike, distance: D
 
 
 def index(state: Summaries, radius: Array, markovian: Array, solver: Solver) -> tuple[Array, Summaries]:
-    """The index [K] of arms that could be played, for others a smaller number, and what is known of the indices.
+    """Scores [K], and what is known of the indices.
+
+    The score of an arm that could be played is its index; of any other a number that is at least its index, and smaller
+    than the largest index.
 
     Args:
       radius: [K], of the KL ball.
