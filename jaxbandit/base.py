@@ -21,6 +21,7 @@ Pairing = Literal["play", "round", "shared"]
 # how arms move, and whether their states are seen
 Problem = Literal["rested", "restarting", "restless", "observed", "changing", "hidden", "decision process"]
 Pays = Literal["before", "after"]  # the state of a play that is counted in the visits and that pays
+Paid = Literal["played", "all"]  # which arms pay in a round
 Range = tuple[float, float]  # the least and the largest number that there can be
 ANY_REWARD: Range = (-math.inf, math.inf)
 
@@ -128,41 +129,40 @@ class Environment(Protocol):
     environment may declare, as attributes of its class, how its draws are found and what kind of problem it is:
 
     `pairing`, "play" by default: the draw is found by arm and number of the play, and the n-th play of an arm does the
-    same under every policy. "round": it is found by arm and round, and what an arm shows depends on the rounds
-    in which it was played, but not on what the other arms did. "shared": the arms are actions in one process (a
-    decision process), whose state is every arm's state, and a round has one draw; one arm is played a round.
+    same under every policy. "round": it is found by arm and round, and what an arm shows depends on the rounds in which
+    it was played, not on what the others did. "shared": the arms are actions in one process (a decision process), whose
+    state is every arm's state, and a round has one draw; one arm is played a round.
     `problem`, "rested" by default: an arm moves where it is played, and shows its state. "restless": arms also
     move where they are not played, and `Feedback.before` is what the arm last showed. "observed": restless arms all of
     which show their states in every round, in `Feedback.shown`. "changing": what arms pay, or how they move, depends on
     the round. "restarting": rested arms that all begin again from time to time. "hidden": rested arms which show a
-    symbol, not their state. "decision process": the pairing is "shared". Bounds,
-    `metrics.regret` and policies that are for some problems only ask for it.
+    symbol, not their state. "decision process": the pairing is "shared". Bounds, regret and some policies ask for it.
     `pays`, "after" by default: the state moved to is counted and pays. "before": the state left is counted and pays.
+    `paid`, "played" by default: the arms that are played pay. "all": every arm pays in every round for the state moved
+    to, and a play of arm k costs cost[k]; `cost` [K] is read on the host, and `records` has "stays", [K, S] int32, how
+    many rounds have left each arm in each state.
 
     Methods that an environment may have:
 
     `comparator(plays)`, on the host: the long-run reward a round that regret is measured against; without the method,
-    the sum of the M largest means.
+    the sum of the M largest means. `comparator_name(plays)`: what that is; regret is then called "regret against" it.
     `episode_values()`, on the host: None, or where there are episodes of H rounds [H, S] float64, the largest expected
     reward of the rest of an episode, by rounds played and the state then. Regret is measured against it, and `records`
     has "episodes", [S] int32, how many have begun in each state, and "state_now", int32.
-    `means_at(t)`, on the host, [K] float64: what a play of each arm pays on average in round t, where that depends on
-    the round; `means` is then their average over what the environment takes for its horizon.
+    `means_at(t)`, on the host, [K] float64: what a play pays on average in round t, where that depends on the round;
+    `means` is then their average over what the environment takes for its horizon.
     `records(state)`, traced: a dict from name to array of what is recorded of the environment's state beside the
     visits, at the recorded rounds, as sums of rewards that the state keeps. A `sums.TwoFloats` is recorded as float64.
-    A scalar named "dynamic_regret" (against the best arms of each round) or "external_regret" (against the best single
-    arm in hindsight, which comes first) is what `metrics.regret` returns.
-    `validate(task)`, on the host: refuses a `Task`, for example with another horizon than the arms were made for.
-    `numbers()`, on the host: a dict from name to a number or a list of numbers that say what the environment is. The
-    result keeps them (`provenance["scenarios"]`); single ones are coordinates of its scenarios in xarray, and
-    `plotting.plot_regret` marks the rounds that are listed as "breaks".
+    A scalar "dynamic_regret" (against the best arms of each round) or "external_regret" (against the best single arm in
+    hindsight, which comes first) is what `metrics.regret` returns. `validate(task)`, on the host: refuses a `Task`.
+    `numbers()`, on the host: a dict from name to a number or a list of numbers that say what the environment is, kept
+    in `provenance["scenarios"]`; single ones are xarray's coordinates, and pictures mark rounds listed as "breaks".
     `shown(state)`, traced, [K] int32: the states that a player sees before the first round. It is needed where the
     pairing is "shared"; the policy's `init` is then given it as its second argument.
 
     Rewards without a finite table, such as Gaussian ones, are drawn anew in every play. Such an environment has the
     `reward` None and two more properties: `arms`, how many there are, and `reward_range`, the least and the largest
-    reward that there can be (may be infinite). It shows the state 0 in every play, plays are counted, and its `records`
-    has "rewards", [K], what each arm has paid.
+    reward (may be infinite). It shows the state 0 in every play, and its `records` has "rewards", what each arm paid.
     """
 
     @property
@@ -260,6 +260,12 @@ def problem(environment: Any) -> Problem:
 def pays(environment: Any) -> Pays:
     """What the environment declares, or "after" (see `Environment`)."""
     declared: Pays = getattr(environment, "pays", "after")
+    return declared
+
+
+def paid(environment: Any) -> Paid:
+    """What the environment declares, or "played" (see `Environment`)."""
+    declared: Paid = getattr(environment, "paid", "played")
     return declared
 
 

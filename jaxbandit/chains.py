@@ -36,7 +36,8 @@ def recurrent_classes(transition: ArrayLike) -> list[list[int]]:
     reaches = np.asarray(transition) > 0
     reaches |= np.eye(len(reaches), dtype=bool)
     for _ in range(len(reaches).bit_length()):
-        reaches = (reaches.astype(int) @ reaches.astype(int)) > 0
+        ways = reaches.astype(np.float32)  # whose products are fast, and exact up to 2^24 states
+        reaches = (ways @ ways) > 0
     classes = {tuple(np.flatnonzero(row).tolist()) for s, row in enumerate(reaches) if reaches[row, s].all()}
     return sorted(list(states) for states in classes)
 

@@ -26,6 +26,7 @@ KEY = jax.random.wrap_key_data(np.zeros(2, np.uint32), impl="threefry2x32")
 ARMS = jaxbandit.markov(ROWS, PAID)
 IID = jaxbandit.bernoulli([0.5, 0.4])
 RESTLESS = environments.restless([[[0.8, 0.2], [0.2, 0.8]]] * 2, (0, 1))
+ALL_PAY = environments.restless(RESTLESS.transition, (0, 1), [[[0.9, 0.1], [0.3, 0.7]]] * 2, observed=True, paid="all")
 HIDDEN = environments.hidden([[[0.9, 0.1], [0.2, 0.8]]] * 2, [[0.2, 0.7], [0.1, 0.3]])
 PROCESS = environments.decision_process(ROWS, PAID)
 CASE = {"scenarios": ARMS, "policies": {"U": jaxbandit.UCB1()}, "key": KEY, "runs": 2, "horizon": 3, "times": [1, 2, 3]}
@@ -101,6 +102,9 @@ ENVIRONMENTS = {
     "random_arms": played(jaxbandit.random_arms, key=KEY, arms=2, states=2, concentration=1.0, initial_state=0),
     "environments.restless": played(
         environments.restless, transition=ROWS, reward=PAID, passive=ROWS, initial_state="stationary", observed=True
+    ),
+    "environments.restless all": played(
+        environments.restless, transition=ROWS, reward=PAID, passive=ROWS, observed=True, paid="all", cost=[0.1, 0.2]
     ),
     "environments.hidden": played(
         environments.hidden, transition=ROWS, emission=STARTS, reward=[0.0, 1.0], initial_state=0
@@ -191,7 +195,8 @@ POLICIES = {
     "KnownBreaks": detector(jaxbandit.KnownBreaks, breaks=[2, 5]),
     "MOSS": policy(jaxbandit.MOSS, horizon=100),
     "MUCB": detector(jaxbandit.MUCB, window=6, threshold=None, alpha=None, horizon=100, changes=2),
-    "Myopic": policy(jaxbandit.Myopic, RESTLESS, transition=ROWS, initial=STARTS, passive=ROWS),
+    "Myopic": policy(jaxbandit.Myopic, RESTLESS, transition=ROWS, initial=STARTS, passive=ROWS, paid="played"),
+    "Myopic all": policy(jaxbandit.Myopic, ALL_PAY, transition=ROWS, initial=STARTS, paid="all", cost=[0.1, 0.2]),
     "Myopic.of": Call(jaxbandit.Myopic.of, {"environment": RESTLESS}),
     "Oracle": policy(jaxbandit.Oracle, means=[0.5, 0.4]),
     "PlugInGittins": policy(jaxbandit.PlugInGittins, discount=0.9, prior=1.0, initial_state=0),
@@ -222,6 +227,8 @@ POLICIES = {
     "UCRL2": policy(jaxbandit.UCRL2, PROCESS, delta=0.1, rewards="learned"),
     "UCRL2B": policy(jaxbandit.UCRL2B, PROCESS, delta=0.1, rewards="learned"),
     "Uniform": policy(jaxbandit.Uniform),
+    "LPPriority": policy(jaxbandit.LPPriority, ALL_PAY, indices=PAID, unseen=[0.5, 0.5], plays=1),
+    "LPPriority.of": Call(jaxbandit.LPPriority.of, {"arms": ALL_PAY, "plays": 1}),
     "Whittle": policy(jaxbandit.Whittle, indices=PAID, unseen=[0.5, 0.5]),
     "Window": policy(lambda **given: jaxbandit.UCB1(memory=jaxbandit.Window(**given)), length=3),
     "Whittle.of": Call(jaxbandit.Whittle.of, {"arms": ARMS, "discount": 0.9}),

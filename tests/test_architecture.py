@@ -99,6 +99,7 @@ BELOW = {
         "tracing",
         "recording",
         "contracts",
+        "declared",
         "request",
         "memory",
         "fingerprint",
@@ -117,7 +118,7 @@ OFFERED = {
     "confidence/row": {"arithmetic"},
     "families": {"tilting"},
     "fast": {"jaxprs.constants", "jaxprs.primitives"},
-    "metrics": {"counts.NO_BEST_ARM", "counts.check_label", "counts.check_result"},
+    "metrics": {"counts.check_label", "counts.check_result", "counts.has_best_arm"},
     "results": {"display.variant_names", "file.whole_file", "named_axes", "result.join_times"},
     "simulation": {
         *["contracts.check_task", "fingerprint", "loop.pieces", "memory.check_memory", "progress", "provenance"],
@@ -136,10 +137,10 @@ DOORS = {
     "decision_processes": "Episodes Kind LongRun Structure diameter episodes hitting_times long_run optimal structure",
     "divergences": "DISTANCES Distance bernoulli_kl farthest jensen_shannon kl squared_hellinger threshold "
     "total_variation",
-    "environments": "ChangingArms ChangingMarkovArms DecisionProcess EXAMPLE FamilyFit Fit HiddenArms IndependentArms "
-    "InitialState LowerBoundArms MarkovArms RestartingArms RestlessArms as_decision_process bernoulli beta "
-    "changing_markov decision_process exponential exponential_family fit fit_exponential_family gaussian grid hidden "
-    "lower_bound_instance markov piecewise poisson random_arms random_decision_process restarting restless "
+    "environments": "AllPayingArms ChangingArms ChangingMarkovArms DecisionProcess EXAMPLE FamilyFit Fit HiddenArms "
+    "IndependentArms InitialState LowerBoundArms MarkovArms RestartingArms RestlessArms as_decision_process bernoulli "
+    "beta changing_markov decision_process exponential exponential_family fit fit_exponential_family gaussian grid "
+    "hidden lower_bound_instance markov piecewise poisson random_arms random_decision_process restarting restless "
     "rewards_table riverswim sinusoid two_state uniform",
     "families": "Bernoulli Exponential Family Gaussian Poisson TabledChains TwoStateChains chain_family",
     "indices": "Relaxation WhittleIndices gittins gittins_value relaxation rounds_to_record whittle with_start",
@@ -150,7 +151,7 @@ DOORS = {
     "policies": "IMEDRL KLUCRL PSRL TUCRL UCBVI UCRL2 UCRL2B "
     "ALL CUSUM DMED DSEE GLR IMED IMEDMC KLUCB KLUCBMC MOSS MUCB RCA TVKLUCB UCB1 UCBSM Discounted "
     "DiscountedThompson DiscountedUCB EmpiricalKLUCB Exp3 Exp3S Gittins GradientBandit HiddenMyopic "
-    "JointKLUCB KnownBreaks KnownProcess Myopic Oracle PlugInGittins PosteriorGittins Rexp3 RoundRobinKLUCB "
+    "JointKLUCB KnownBreaks KnownProcess LPPriority Myopic Oracle PlugInGittins PosteriorGittins Rexp3 RoundRobinKLUCB "
     "SlidingWindowUCB Thompson ThompsonMC TsallisINF Uniform Whittle WhittleBelief Window WithDetector",
     "policies.memory": "Memory no_transitions no_visits ratio remembered sample_mean total unit_reward",
     "stress": "Found IndependentSpace Interval PiecewiseSpace Problem RestlessSpace Space Survey ThreeStateSpace "
@@ -161,11 +162,11 @@ PUBLIC = """
 IMEDRL KLUCRL PSRL TUCRL UCBVI UCRL2 UCRL2B
 ALL CUSUM DMED DSEE GLR IMED IMEDMC KLUCB KLUCBMC MOSS MUCB RCA TVKLUCB UCB1 UCBSM Discounted DiscountedThompson
 DiscountedUCB EmpiricalKLUCB Environment Exp3 Exp3S Family Feedback Gittins GradientBandit HiddenMyopic JointKLUCB
-KnownBreaks KnownProcess MarkovArms Myopic Oracle PlugInGittins Policy PosteriorGittins Result Rexp3 RoundRobinKLUCB
-SlidingWindowUCB Task Thompson ThompsonMC TsallisINF Uniform Whittle WhittleBelief Window WithDetector advance atlas
-bernoulli bounds chains confidence decision_processes divergences environments families gaussian grid hidden indices
-initial_carry markov metrics play_round poisson pytree random_arms restless run_keys simulate static stress sweep
-testing to_xarray top_arms two_state use_all_cores
+KnownBreaks KnownProcess LPPriority MarkovArms Myopic Oracle PlugInGittins Policy PosteriorGittins Result Rexp3
+RoundRobinKLUCB SlidingWindowUCB Task Thompson ThompsonMC TsallisINF Uniform Whittle WhittleBelief Window WithDetector
+advance atlas bernoulli bounds chains confidence decision_processes divergences environments families gaussian grid
+hidden indices initial_carry markov metrics play_round poisson pytree random_arms restless run_keys simulate static
+stress sweep testing to_xarray top_arms two_state use_all_cores
 """.split()
 PUBLIC_THINGS = [
     getattr(import_module(f"jaxbandit.{room}".rstrip(".")), name)

@@ -42,7 +42,7 @@ Relaxation WhittleIndices Summary COLOURS Atlas NamedProblem atlas Found Interva
 """.split()
 # environments as they are built by functions that check, spaces (checked where they are used), and the parts
 # of policies, called when these are traced
-BUILT = "MarkovArms HiddenArms IndependentArms RestartingArms RestlessArms play_round".split()
+BUILT = "MarkovArms HiddenArms IndependentArms RestartingArms RestlessArms AllPayingArms play_round".split()
 BUILT += "DecisionProcess ChangingArms ChangingMarkovArms LowerBoundArms".split()
 BUILT += "IndependentSpace PiecewiseSpace RestlessSpace ThreeStateSpace TwoStateSpace".split()
 PARTS = "policies.memory"

@@ -247,7 +247,7 @@ def test_a_walk_through_rooms():
         (lambda: grid(["S.", "G"]), "plan: .* lines of one length"),
         (lambda: grid("S.G"), "plan: 'S.G' is not a list"),
         (lambda: as_decision_process(jaxbandit.bernoulli([0.1] * 7)), r"arms: 7 arms .* 2\^7 = 128 joint states"),
-        (lambda: as_decision_process(SWIM), "arms: DecisionProcess are not rested arms"),
+        (lambda: as_decision_process(SWIM), "arms: DecisionProcess are neither rested arms"),
     ],
 )
 def test_what_no_process_is_made_of(make, message):

@@ -14,7 +14,7 @@ from jaxbandit.decision_processes.evaluation import MOVES, PAID, LongRun, long_r
 EXACT = 1e-11  # of the largest number compared: what rounding may add to a difference of values
 MOST = 10_000  # improvements of a policy, of which there are a few dozen at most
 MOST_VALUES = 10_000_000  # of episodes, by round and state
-SIGHT = 4  # rounds for each state, by which the first policy sees ahead
+SIGHT, MOST_SIGHT = 4, 1000  # rounds for each state by which the first policy sees ahead, and in all
 
 
 @described
@@ -74,7 +74,7 @@ def optimal(transition: ArrayLike, reward: ArrayLike) -> LongRun:
 def _far_sighted(moves: np.ndarray, paid: np.ndarray) -> np.ndarray:
     """A policy [S] to begin with: what is best where many rounds are left, so that few have to be looked at."""
     values = np.zeros(paid.shape[1])
-    for _ in range(SIGHT * len(values)):
+    for _ in range(min(SIGHT * len(values), MOST_SIGHT)):
         of_actions = paid + moves @ values
         values = of_actions.max(0) - of_actions.max(0).min()
     return np.asarray(of_actions.argmax(0))

@@ -2,6 +2,7 @@
 decision processes.
 """
 
+from jaxbandit.environments.all_paying_arms import AllPayingArms
 from jaxbandit.environments.changing_arms import ChangingArms, piecewise, rewards_table, sinusoid
 from jaxbandit.environments.changing_chains import ChangingMarkovArms, changing_markov
 from jaxbandit.environments.example import EXAMPLE
@@ -13,11 +14,13 @@ from jaxbandit.environments.markov_arms import InitialState, MarkovArms, bernoul
 from jaxbandit.environments.named_processes import as_decision_process, grid, random_decision_process, riverswim
 from jaxbandit.environments.processes import DecisionProcess, decision_process
 from jaxbandit.environments.restarting_arms import RestartingArms, restarting
-from jaxbandit.environments.restless_arms import RestlessArms, restless
+from jaxbandit.environments.restless_arms import RestlessArms
+from jaxbandit.environments.restless_problems import restless
 from jaxbandit.environments.tilted_arms import FamilyFit, exponential_family, fit_exponential_family
 
 __all__ = [
     "EXAMPLE",
+    "AllPayingArms",
     "ChangingArms",
     "ChangingMarkovArms",
     "DecisionProcess",

@@ -12,6 +12,8 @@ from numpy.typing import ArrayLike
 from jaxbandit import chains
 from jaxbandit.arguments import integer, list_of, number, shown
 from jaxbandit.base import check_key
+from jaxbandit.environments.all_paying_arms import AllPayingArms
+from jaxbandit.environments.joint_arms import joint
 from jaxbandit.environments.markov_arms import MarkovArms
 from jaxbandit.environments.processes import MOST_STATES, DecisionProcess, decision_process, first_law, rounds_of
 
@@ -151,15 +153,20 @@ def random_decision_process(
     return decision_process(floored / floored.sum(-1, keepdims=True), rewards, law, steps=steps)
 
 
-def as_decision_process(arms: MarkovArms, *, most_states: int = 64, steps: int | None = None) -> DecisionProcess:
-    """Rested arms as one decision process, whose state holds the states of all arms and whose action k plays arm k.
+def as_decision_process(
+    arms: MarkovArms | AllPayingArms, *, plays: int = 1, most_states: int = 64, steps: int | None = None
+) -> DecisionProcess:
+    """Arms as one decision process, whose state holds the states of all arms and whose actions are the sets to play.
 
-    The states are numbered as `numpy.ravel_multi_index` does: the last arm's state counts fastest. An action pays what
-    the play pays on average, sum over s' of transition[k, s, s'] reward[k, s'], as a process pays before it moves. The
-    best gain is the largest of the arms' means: staying on the best arm cannot be beaten in the long run.
+    The states are numbered as `numpy.ravel_multi_index` does: the last arm's state counts fastest. With one play a
+    round action k plays arm k, with more the actions are the sets of arms in the order of `itertools.combinations`. An
+    action pays what the round pays on average, for a play sum over s' of transition[k, s, s'] reward[k, s'], as a
+    process pays before it moves. The best gain of rested arms is the sum of the M largest means: staying on the best
+    arms cannot be beaten in the long run.
 
     Args:
-      arms: from `two_state`, `bernoulli`, `markov` or `random_arms`.
+      arms: from `two_state`, `bernoulli`, `markov` or `random_arms`, or from `restless(.., paid="all")`.
+      plays: M, arms played a round, fewer than there are.
       most_states: the largest S^K that is made, up to 1024.
       steps: as `decision_process`.
 
@@ -171,8 +178,10 @@ def as_decision_process(arms: MarkovArms, *, most_states: int = 64, steps: int |
     >>> process.transition.shape, process.means().round(4).tolist()
     ((2, 4, 4), [0.5556, 0.4211])
     """
-    if not isinstance(arms, MarkovArms):
-        raise ValueError(f"arms: {type(arms).__name__} are not rested arms, such as `markov` makes")
+    if not isinstance(arms, MarkovArms | AllPayingArms):
+        raise ValueError(
+            f"arms: {type(arms).__name__} are neither rested arms, as of `markov`, nor restless ones that all pay"
+        )
     most_states = integer("most_states", most_states, 2, MOST_STATES)
     rows, reward = np.asarray(arms.transition), np.asarray(arms.reward)
     count, each = reward.shape
@@ -181,13 +190,14 @@ def as_decision_process(arms: MarkovArms, *, most_states: int = 64, steps: int |
             f"arms: {count} arms with {each} states have {each}^{count} = {each**count:,} joint states, more than "
             f"most_states = {most_states}; take fewer arms, or raise it (up to {MOST_STATES})"
         )
-    moves, paid, law = [], [], np.ones(1)
-    for k in range(count):
-        before, after = np.eye(each**k), np.eye(each ** (count - 1 - k))
-        moves.append(np.kron(np.kron(before, rows[k]), after))
-        paid.append(np.kron(np.kron(np.ones(len(before)), rows[k] @ reward[k]), np.ones(len(after))))
-        law = np.kron(law, np.asarray(arms.initial)[k])
-    return decision_process(np.stack(moves), np.stack(paid), law, steps=steps)
+    plays = integer("plays", plays, 1, count - 1)
+    if isinstance(arms, AllPayingArms):
+        made = arms.joint(plays)
+    else:
+        earned = np.einsum("kst,kt->ks", rows, reward)
+        wait = np.broadcast_to(np.eye(each), rows.shape)
+        made = joint(rows, wait, earned, np.zeros_like(earned), np.asarray(arms.initial), plays)
+    return decision_process(*made, steps=steps)
 
 
 def _probability(name: str, value: float, parts: int = 1) -> float:

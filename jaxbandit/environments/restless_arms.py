@@ -8,14 +8,11 @@ from typing import ClassVar, NamedTuple
 import jax.numpy as jnp
 import numpy as np
 from jax import Array
-from numpy.typing import ArrayLike
 
-from jaxbandit import chains, draws
-from jaxbandit.arguments import finite, truth
+from jaxbandit import draws
 from jaxbandit.base import Feedback, Pairing, Problem, pytree, static
-from jaxbandit.environments.markov_arms import InitialState, long_run_means, markov
+from jaxbandit.environments.markov_arms import long_run_means
 from jaxbandit.fast import look_up_each
-from jaxbandit.probabilities import stochastic
 
 
 class RestlessState(NamedTuple):
@@ -63,6 +60,7 @@ class RestlessArms:
     def means(self) -> np.ndarray:
         """Long-run reward per round of each arm if it alone is played for ever, [K] float64 on the host.
 
+        >>> from jaxbandit.environments import restless
         >>> restless([[[0.5, 0.5], [0.4, 0.6]], [[0.6, 0.4], [0.55, 0.45]]], (0, 1)).means().round(4).tolist()
         [0.5556, 0.4211]
         """
@@ -93,54 +91,3 @@ class RestlessArms:
     def _arms(self) -> Array:
         """The numbers of all arms, [K] int32."""
         return jnp.arange(self.reward.shape[0], dtype=jnp.int32)
-
-
-def restless(
-    transition: ArrayLike,
-    reward: ArrayLike,
-    passive: ArrayLike | None = None,
-    initial_state: InitialState = "stationary",
-    *,
-    observed: bool = False,
-) -> RestlessArms:
-    """Restless arms from the laws by which they move where they are played and where they are not.
-
-    Args:
-      transition: [K, S, S], row-stochastic, K >= 2, S from 2 to 64; every arm with a single recurrent class.
-      reward: [S] or [K, S], what the state moved to pays; not all equal.
-      passive: [K, S, S], row-stochastic, of an arm that is not played; None for the same law as when played. It may be
-        reducible: the identity gives arms that wait.
-      initial_state: every arm's state before the first round: "stationary" (drawn from the stationary law of
-        `transition`, by the run's key), an integer or [K] integers. The player is told it as the state last shown.
-      observed: whether the player sees after every round where all arms stand (`Feedback.shown`), not only those it
-        played, which an index policy on states needs.
-
-    Raises:
-      ValueError: the argument and what is wrong with it.
-
-    Source: Whittle 1988; without `passive` Tekin and Liu 2012 (there "uncontrolled restless").
-
-    >>> import jax
-    >>> arms = restless([[[0.5, 0.5], [0.4, 0.6]], [[0.9, 0.1], [0.5, 0.5]]], (0, 1))
-    >>> state = arms.init(jax.random.key(0))
-    >>> after, feedback = arms.step(jax.random.key(0), state, jnp.array([1]), jnp.int32(1))
-    >>> bool(feedback.states[0] == after.states[1]), bool(after.shown[0] == state.shown[0])
-    (True, True)
-    """
-    active = markov(transition, reward, initial_state=initial_state)
-    rows = None
-    if passive is not None:
-        rows = finite("passive", passive)
-        if rows.shape != active.transition.shape:
-            raise ValueError(f"passive: shape {rows.shape} is not that of `transition`, {active.transition.shape}")
-        rows = stochastic("passive", rows)
-    return RestlessArms(
-        transition=active.transition,
-        reward=active.reward,
-        initial=active.initial,
-        transition_thresholds=active.transition_thresholds,
-        initial_thresholds=active.initial_thresholds,
-        passive=rows,
-        passive_thresholds=None if rows is None else chains.thresholds(rows, "passive"),
-        observed=truth("observed", observed),
-    )

@@ -1,7 +1,7 @@
 """Regret and its summaries: float64 NumPy functions of a result's counts.
 
 `counts` is what they need of a result, `regrets` regret, `shares` what else is counted. Those who show results also
-take `counts.check_label`, `counts.check_result` and `counts.NO_BEST_ARM`.
+take `counts.check_label`, `counts.check_result` and `counts.has_best_arm`.
 """
 
 from jaxbandit.metrics.regrets import (

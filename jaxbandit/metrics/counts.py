@@ -32,6 +32,12 @@ class Counts(Protocol):
     def comparator(
         self,
     ) -> np.ndarray | None: ...  # [scenario], of episodes [scenario, H, S], or None: the M best means
+    @property
+    def comparator_name(self) -> str | None: ...  # what that is, where the environment says so
+    @property
+    def cost(
+        self,
+    ) -> np.ndarray | None: ...  # [scenario, arm], what a play costs where all arms pay, which "stays" tell
 
 
 def check_result(result: Counts) -> None:
@@ -41,7 +47,10 @@ def check_result(result: Counts) -> None:
       ValueError: what it is.
     """
     has(
-        "result", result, "a result of simulate", "visits", "times", "means", "reward", "plays", "problem", "comparator"
+        "result",
+        result,
+        "a result of simulate",
+        *["visits", "times", "means", "reward", "plays", "problem", "comparator", "comparator_name", "cost"],
     )
 
 
@@ -56,10 +65,17 @@ def check_label(result: Counts, label: str, argument: str = "label") -> None:
         raise ValueError(f"{argument}: {shown(label)} is not in the result; it has {', '.join(result.visits)}")
 
 
+def has_best_arm(result: Counts) -> bool:
+    """Whether some arm is the best one throughout, so that plays of others measure a loss."""
+    return result.problem not in NO_BEST_ARM and result.cost is None
+
+
 def check_best_arm(result: Counts, name: str) -> None:
     """Refuse results in which no arm is the best one throughout, so that plays of others do not measure a loss."""
-    if result.problem in NO_BEST_ARM:
-        kind = "arms that change" if result.problem == "changing" else "a decision process"
+    if not has_best_arm(result):
+        kind = {"changing": "arms that change", "decision process": "a decision process"}.get(
+            result.problem, "arms that all pay, played or not"
+        )
         raise ValueError(
             f"result: {name} is for arms with means of their own, and this result is of {kind}; use regret, or "
             "realised_regret"
@@ -81,8 +97,11 @@ def plays_of(result: Counts, label: str) -> np.ndarray:
 
 
 def collected(result: Counts, label: str) -> np.ndarray:
-    """All rewards up to the recorded rounds, [scenario, variant, run, time]."""
+    """All rewards up to the recorded rounds, less what plays cost: [scenario, variant, run, time]."""
     visits = visits_of(result, label)
     if not result.reward.size:
         return np.asarray(result.recorded["rewards"][label].sum(-1))
+    if result.cost is not None:
+        rewards = np.einsum("cvrtks,cks->cvrt", result.recorded["stays"][label], result.reward)
+        return np.asarray(rewards - np.einsum("cvrtks,ck->cvrt", visits, result.cost))
     return np.asarray(np.einsum("cvrtks,cks->cvrt", visits, result.reward))

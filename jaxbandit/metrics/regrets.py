@@ -49,6 +49,8 @@ def regret_name(result: Counts) -> str:
         return RECORDED[name]
     if result.comparator is not None and result.comparator.ndim == 3:
         return "regret of episodes"
+    if result.comparator_name is not None:
+        return f"regret against {result.comparator_name}"
     return "realised regret" if result.problem in JUDGED_BY_REWARD else "pseudo-regret"
 
 
@@ -99,7 +101,8 @@ def pseudo_regret(result: Counts, label: str) -> np.ndarray:
       float64 [scenario, variant, run, time], in units of reward, from whole-number counts.
 
     Raises:
-      ValueError: there is no such label, or no recorded round; arms that change or are actions of a decision process.
+      ValueError: there is no such label, or no recorded round; arms that change, are actions of a decision process, or
+        all pay.
 
     >>> import jaxbandit
     >>> arms = jaxbandit.two_state([0.5, 0.4], [0.4, 0.55])
@@ -121,6 +124,8 @@ def realised_regret(result: Counts, label: str) -> np.ndarray:
     counts; of rested arms its mean differs from pseudo-regret's by what the starts of the chains are worth. Of restless
     arms its mean is the weak regret (Tekin and Liu 2012), which may be negative and linear: with two copies of
     p01 = p10 = 0.2 a player who stays on an arm while it shows 1 collects 0.65 a round, and each arm's mean is 0.5.
+    Where all arms pay, what is collected is what all of them pay, less what the plays cost, and the comparator is what
+    the environment says: the best gain, or what the relaxation bounds it by (`regret_name`).
     Of arms that change, `means` are averages over the rounds that they were made for, so that this regret is against
     the best single arm, at the end of these rounds; `dynamic_regret` is what is meant for them.
     Of a decision process it is t times the best gain, minus the reward collected. With episodes it is the sum over them

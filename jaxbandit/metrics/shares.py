@@ -53,22 +53,30 @@ def linear_share(result: Counts, label: str, threshold: float = 0.1) -> np.ndarr
     """
     threshold = number("threshold", threshold)
     visits = visits_of(result, label)
-    process = result.problem == "decision process"
-    if not process:
+    least = _least(result)
+    if least is None:
         check_best_arm(result, "linear_share")
     middle = int(np.searchsorted(result.times, result.times[-1] / 2, side="right")) - 1
-    if process:
+    if least is not None:
         lost = realised_regret(result, label)
-        best, least = lost + collected(result, label), result.reward.min((1, 2))[:, None, None]
+        best = lost + collected(result, label)
         first = [each[..., middle] if middle >= 0 else 0.0 for each in (lost, best)]
         rounds = int(result.times[-1]) - (int(result.times[middle]) if middle >= 0 else 0)
-        return np.asarray(
-            (lost[..., -1] - first[0] >= threshold * (best[..., -1] - first[1] - least * rounds)).mean(-1)
-        )
+        most = best[..., -1] - first[1] - least[:, None, None] * rounds
+        return np.asarray((lost[..., -1] - first[0] >= threshold * most).mean(-1))
     before, rounds = (visits[:, :, :, middle], int(result.times[middle])) if middle >= 0 else (0, 0)
     plays = (visits[:, :, :, -1] - before).sum(-1, dtype=np.int64)
     worse = np.einsum("cvrk,ck->cvr", plays, (~best_arms(result)).astype(float))
     return np.asarray((worse >= threshold * result.plays * (result.times[-1] - rounds)).mean(-1))
+
+
+def _least(result: Counts) -> np.ndarray | None:
+    """The least that a round can bring, [scenario], where loss is judged by reward; None where it is by plays."""
+    if result.problem == "decision process":
+        return np.asarray(result.reward.min((1, 2)))
+    if result.cost is not None:
+        return np.asarray(result.reward.min(2).sum(1) - np.sort(result.cost, axis=1)[:, -result.plays :].sum(1))
+    return None
 
 
 def discounted_reward(result: Counts, label: str, discount: float) -> np.ndarray:

@@ -10,7 +10,7 @@ import numpy as np
 
 from jaxbandit import metrics
 from jaxbandit.arguments import has, integer, list_of, truth
-from jaxbandit.metrics.counts import NO_BEST_ARM, check_label
+from jaxbandit.metrics.counts import check_label, has_best_arm
 from jaxbandit.plotting.common import (
     COLOURS,
     LINES,
@@ -117,7 +117,7 @@ def plot_pulls(result: Result, label: str, *, scenario: int = 0, variant: int = 
     number = variant_of(result, label, variant)
     plays = result.visits[label][scenario, number].sum(-1).mean(0)  # [T, K]
     means, best_arms = result.means[scenario], metrics.best_arms(result)[scenario]
-    best_arms = best_arms & (result.problem not in NO_BEST_ARM)
+    best_arms = best_arms & has_best_arm(result)
     for arm in range(plays.shape[1]):
         best = best_arms[arm]
         ax.plot(

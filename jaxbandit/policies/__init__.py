@@ -21,6 +21,7 @@ from jaxbandit.policies.known_chains import Gittins, Whittle
 from jaxbandit.policies.known_process import KnownProcess
 from jaxbandit.policies.learned_gittins import PlugInGittins, PosteriorGittins
 from jaxbandit.policies.likelihood_ratio import GLR
+from jaxbandit.policies.lp_priority import LPPriority
 from jaxbandit.policies.psrl import PSRL
 from jaxbandit.policies.regenerative import RCA
 from jaxbandit.policies.thompson import Thompson
@@ -58,6 +59,7 @@ __all__ = [
     "KLUCRL",
     "KnownBreaks",
     "KnownProcess",
+    "LPPriority",
     "MOSS",
     "MUCB",
     "Myopic",

@@ -11,7 +11,7 @@ from jax import Array
 from numpy.typing import ArrayLike
 
 from jaxbandit.arguments import as_floats, has
-from jaxbandit.base import Feedback, Task, pytree, total
+from jaxbandit.base import Feedback, Paid, Task, paid, pytree, static, total
 from jaxbandit.policies import checks
 
 T = TypeVar("T")
@@ -26,11 +26,12 @@ class Beliefs(NamedTuple):
 
 @pytree
 class Myopic:
-    """The restless arm that pays most in the next round, given what was seen: b P r, for the belief b of each arm.
+    """The restless arm whose play pays most in the next round, given what was seen: b P r, for each arm's belief b.
 
     b [S] is the law of the arm's state after the last round, P its `transition`, r what states pay. After a round the
     belief of a played arm is the state it showed; the beliefs of other arms move by `passive`, or else `transition`.
-    Where all arms are observed, each belief is the state shown.
+    Where all arms are observed, each belief is the state shown. Where all arms pay, played or not, the score is what
+    the play adds, b P r - b P0 r - cost, P0 the `passive` law.
     For identical arms with two states, the second of which pays more, and p11 >= p01, no policy collects more on
     average in any number of rounds.
 
@@ -38,10 +39,12 @@ class Myopic:
       transition: [K, S, S], the arms' laws when played.
       initial: [K, S], law of each arm's state before the first round.
       passive: [K, S, S], their laws when not played; None for the same.
+      paid: "played" (default), or "all", where arms that are not played pay, too.
+      cost: with paid="all" what a play costs, a number or [K].
 
     Raises:
       ValueError: from `simulate` and `check_policy`, for fields that are not laws of this number of arms; from
-        `simulate`, for arms that are not restless.
+        `simulate`, for arms that are not restless, and where not those arms pay that the policy is for.
 
     Source: Zhao, Krishnamachari and Liu 2008; Ahmad, Liu, Javidi, Zhao and Krishnamachari 2009.
 
@@ -53,16 +56,21 @@ class Myopic:
     transition: ArrayLike
     initial: ArrayLike
     passive: ArrayLike | None = None
+    paid: Paid = static("played")
+    cost: ArrayLike = 0.0
 
     @classmethod
     def of(cls, environment: Any) -> Myopic:
         """The policy that knows this environment, one of `environments.restless`."""
         has("environment", environment, "one of environments.restless", "transition", "initial", "passive")
-        return cls(environment.transition, environment.initial, environment.passive)
+        cost = environment.cost if paid(environment) == "all" else 0.0
+        return cls(environment.transition, environment.initial, environment.passive, paid(environment), cost)
 
     def validate(self, task: Task) -> None:
         checks.suits(self, task, ("restless", "observed"))
+        checks.paid_to(self, task, self.paid)
         arms, states = task.reward.shape
+        checks.of_arms(self, "cost", arms)
         checks.laws(self, "transition", (arms, states, states))
         checks.laws(self, "initial", (arms, states))
         if self.passive is not None:
@@ -77,10 +85,17 @@ class Myopic:
 
     def scores(self, key: Array, state: Beliefs, t: Array) -> Array:
         scores: Array = total(moved(state.beliefs, self.transition) * state.reward)
+        if self.paid == "all":
+            scores = scores - total(moved(state.beliefs, self._waits) * state.reward) - jnp.asarray(self.cost, float)
         return scores
 
     def update(self, state: Beliefs, feedback: Feedback) -> Beliefs:
-        return seen(state, feedback, self.transition if self.passive is None else self.passive)
+        return seen(state, feedback, self._waits)
+
+    @property
+    def _waits(self) -> ArrayLike:
+        """How an arm moves that is not played."""
+        return self.transition if self.passive is None else self.passive
 
 
 @pytree

@@ -9,7 +9,7 @@ import numpy as np
 
 from jaxbandit import arguments
 from jaxbandit.arguments import LARGEST, as_floats
-from jaxbandit.base import Problem, Range, Task, problem
+from jaxbandit.base import Paid, Problem, Range, Task, paid, problem
 from jaxbandit.confidence import Solver
 from jaxbandit.decision_processes import Kind, structure
 from jaxbandit.policies.forgetting import Discounted, Window
@@ -88,6 +88,29 @@ def suits(policy: Any, task: Task, problems: Sequence[Problem] = ARMS, rewards: 
             f"{name} plays rewards from {rewards[0]:g} to {rewards[1]:g}; those of {task.name} lie from {low:g} to "
             f"{high:g}, and no finite table says how to map them; give it a family of laws that has them, or use UCB1"
         )
+
+
+def paid_to(policy: Any, task: Task, which: Paid) -> None:
+    """Refuse a task in which other arms pay than those that a policy reckons with.
+
+    Raises:
+      ValueError: which arms the policy is for, and which pay.
+    """
+    arguments.choice("paid", which, get_args(Paid))
+    if (found := paid(task.environment)) != which:
+        kinds = {"played": "the arms that are played pay", "all": "all arms pay, played or not"}
+        raise ValueError(f"{type(policy).__name__}: reckons that {kinds[which]}; in {task.name} {kinds[found]}")
+
+
+def of_arms(policy: Any, name: str, arms: int) -> None:
+    """Refuse the field `name` unless it is a number or one for each arm, [K].
+
+    Raises:
+      ValueError: the field's name and what is wrong with it.
+    """
+    found = arguments.finite(name, getattr(policy, name))
+    if found.shape not in ((), (arms,)):
+        raise ValueError(f"{name}: shape {found.shape} is neither a number nor [K] = ({arms},)")
 
 
 def communicating(policy: Any, task: Task, *kinds: Kind) -> None:

@@ -2,24 +2,17 @@
 
 from __future__ import annotations
 
-from typing import Any, NamedTuple
+from typing import Any
 
-import jax.numpy as jnp
 import numpy as np
 from jax import Array
 from numpy.typing import ArrayLike
 
 from jaxbandit import indices
-from jaxbandit.arguments import as_floats, has
-from jaxbandit.base import Feedback, Task, pytree
-from jaxbandit.fast import look_up
+from jaxbandit.arguments import has
+from jaxbandit.base import Feedback, Task, paid, pytree
 from jaxbandit.policies import checks
-
-
-class Seen(NamedTuple):
-    """State of a policy that knows the chains: where the arms are."""
-
-    states: Array  # [K] int32, where each arm was last seen; S, the number of states, for one not seen since its start
+from jaxbandit.policies.state_tables import Seen, check_table, in_order, moved, scores_of, unseen_yet
 
 
 @pytree
@@ -69,20 +62,20 @@ class Gittins:
 
     def validate(self, task: Task) -> None:
         checks.suits(self, task, ("rested", "restarting"))
-        _check(self, task.reward)
+        check_table(self, task.reward)
 
     def reordered(self, order: Array) -> Gittins:
         """The policy for arms in another order: place i holds the arm `order[i]`, [K] int32."""
-        return Gittins(*_in_order(self, order))
+        return Gittins(*in_order(self, order))
 
     def init(self, reward: Array) -> Seen:
-        return _unseen(reward)
+        return unseen_yet(reward)
 
     def scores(self, key: Array, state: Seen, t: Array) -> Array:
-        return _of_states(self, state)
+        return scores_of(self, state)
 
     def update(self, state: Seen, feedback: Feedback) -> Seen:
-        return _moved(self, state, feedback)
+        return moved(self, state, feedback)
 
 
 @pytree
@@ -91,7 +84,8 @@ class Whittle:
 
     The score of arm k in state s is indices[k, s]. If the environment shows the states of all arms, these are used; if
     not, the state in which each arm was last seen, in which a rested arm still is. For rested arms and one play a
-    round this is `Gittins`, which is optimal; for restless arms it is often nearly optimal. Make it with
+    round this is `Gittins`, which is optimal; for restless arms it is often nearly optimal, and with all arms paying
+    and M / K fixed it is optimal in the limit of many arms, under conditions (Weber and Weiss 1990). Make it with
     `Whittle.of(arms, discount)`.
 
     Args:
@@ -121,7 +115,8 @@ class Whittle:
         Args:
           arms: an environment with `transition` [K, S, S], `reward` [K, S], `initial` [K, S], and `passive` [K, S, S],
             the law of an arm that is not played, or None if it is `transition`; without this field arms do not
-            move then.
+            move then. Where it declares that all arms pay, the index is that of arms which pay when they are not
+            played, too, less the `cost` of a play.
           discount: in [0, 1), or None for the long-run average, for which rested arms have no index.
 
         Raises:
@@ -130,61 +125,30 @@ class Whittle:
         has("arms", arms, "an environment of Markov arms", "transition", "reward", "initial")
         rows = np.asarray(arms.transition)
         passive = getattr(arms, "passive", np.broadcast_to(np.eye(rows.shape[-1]), rows.shape))
-        found = indices.whittle(rows, rows if passive is None else passive, arms.reward, discount=discount)
+        every = paid(arms) == "all"
+        left = arms.reward if every else None
+        found = indices.whittle(
+            rows, rows if passive is None else passive, arms.reward, discount=discount, passive_reward=left
+        )
         if not found.indexable.all():
             numbers = np.flatnonzero(~found.indexable).tolist()
             raise ValueError(f"arms: {numbers} are not indexable with discount {discount}; they have no Whittle index")
-        return cls(found.index, np.sum(np.asarray(arms.initial) * found.index, axis=-1))
+        table = found.index - np.asarray(arms.cost)[:, None] if every else found.index
+        return cls(table, np.sum(np.asarray(arms.initial) * table, axis=-1))
 
     def validate(self, task: Task) -> None:
         checks.suits(self, task, ("rested", "restarting", "observed"))
-        _check(self, task.reward)
+        check_table(self, task.reward)
 
     def reordered(self, order: Array) -> Whittle:
         """The policy for arms in another order: place i holds the arm `order[i]`, [K] int32."""
-        return Whittle(*_in_order(self, order))
+        return Whittle(*in_order(self, order))
 
     def init(self, reward: Array) -> Seen:
-        return _unseen(reward)
+        return unseen_yet(reward)
 
     def scores(self, key: Array, state: Seen, t: Array) -> Array:
-        return _of_states(self, state)
+        return scores_of(self, state)
 
     def update(self, state: Seen, feedback: Feedback) -> Seen:
-        return _moved(self, state, feedback)
-
-
-def _check(policy: Gittins | Whittle, reward: np.ndarray) -> None:
-    for name, shape in (("indices", reward.shape), ("unseen", reward.shape[:1])):
-        table = getattr(policy, name)
-        if table is None and name == "unseen":
-            continue
-        array = as_floats(name, table)
-        if array.shape != shape:
-            raise ValueError(f"{name}: shape {array.shape} is not {'[K, S]' if len(shape) > 1 else '[K]'} = {shape}")
-        if np.isnan(array).any():
-            arm = int(np.argwhere(np.isnan(array))[0, 0])
-            raise ValueError(f"{name}: arm {arm} has NaN; an arm that is not indexable has no index to play by")
-
-
-def _in_order(policy: Gittins | Whittle, order: Array) -> tuple[Array, Array | None]:
-    indices, unseen = policy.indices, policy.unseen
-    return jnp.asarray(indices, float)[order], None if unseen is None else jnp.asarray(unseen, float)[order]
-
-
-def _unseen(reward: Array) -> Seen:
-    return Seen(jnp.full(reward.shape[:1], reward.shape[1], jnp.int32))
-
-
-def _of_states(policy: Gittins | Whittle, state: Seen) -> Array:
-    table = jnp.asarray(policy.indices, float)
-    unseen = table[:, 0] if policy.unseen is None else jnp.asarray(policy.unseen, float)
-    arms = jnp.arange(table.shape[0], dtype=jnp.int32)
-    return look_up(jnp.concatenate([table, unseen[:, None]], axis=1), arms, state.states)
-
-
-def _moved(policy: Gittins | Whittle, state: Seen, feedback: Feedback) -> Seen:
-    states = state.states.at[feedback.arms].set(feedback.states) if feedback.shown is None else feedback.shown
-    if feedback.restarted is not None:
-        states = jnp.where(feedback.restarted > 0, jnp.int32(jnp.asarray(policy.indices).shape[-1]), states)
-    return Seen(states)
+        return moved(self, state, feedback)

@@ -62,6 +62,7 @@ class WhittleBelief:
 
     def validate(self, task: Task) -> None:
         checks.suits(self, task, ("restless",))
+        checks.paid_to(self, task, "played")
         arms, states = task.reward.shape
         if states != 2 or not np.array_equal(task.reward, np.broadcast_to([0.0, 1.0], (arms, 2))):
             raise ValueError("reward: Whittle's index on beliefs is for two states that pay 0 and 1")

@@ -27,6 +27,9 @@ class Contents:
     problem: str = "rested"  # what the environment declares (see `base.Environment`)
     # [scenario] float64, what it declares; of episodes [scenario, H, S]; None: the sum of the M largest means
     comparator: np.ndarray | None = None
+    comparator_name: str | None = None  # what that is, where the environments say so
+    # [scenario, arm] float64, what a play costs, where all arms pay, played or not; None where those played pay
+    cost: np.ndarray | None = None
 
     @property
     def labels(self) -> tuple[str, ...]:

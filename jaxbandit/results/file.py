@@ -19,6 +19,7 @@ from jaxbandit.interruption import ctrl_c
 from jaxbandit.results.contents import Contents
 
 VERSION = 1  # of the file; the package reads the files that it writes, and no other
+OPTIONAL = ("comparator", "cost")  # arrays that not every result has
 # what a damaged file may raise; a RuntimeError where a wrong bit says that the archive is encrypted
 _DAMAGE = (ValueError, TypeError, LookupError, OSError, EOFError, RuntimeError, zipfile.BadZipFile, zlib.error)
 
@@ -45,12 +46,11 @@ def write(contents: Contents, path: Path) -> None:
         "recorded": {name: list(arrays) for name, arrays in contents.recorded.items()},
         **{
             name: getattr(contents, name)
-            for name in ("horizon", "rounds", "plays", "fingerprint", "provenance", "problem")
+            for name in ("horizon", "rounds", "plays", "fingerprint", "provenance", "problem", "comparator_name")
         },
     }
     arrays = {"times": contents.times, "means": contents.means, "reward": contents.reward}
-    if contents.comparator is not None:
-        arrays["comparator"] = contents.comparator
+    arrays |= {name: array for name in OPTIONAL if (array := getattr(contents, name)) is not None}
     for i, label in enumerate(contents.labels):
         arrays[f"visits_{i}"] = contents.visits[label]
         arrays |= {f"carry_{i}_{n}": leaf for n, leaf in enumerate(contents.carry.get(label, []))}
@@ -97,7 +97,8 @@ def _fields(file: Any) -> dict[str, Any]:
         },
         **{name: file[name] for name in ("times", "means", "reward")},
         **{name: header[name] for name in ("horizon", "rounds", "plays", "fingerprint", "provenance", "problem")},
-        "comparator": file.get("comparator"),
+        "comparator_name": header.get("comparator_name"),
+        **{name: file.get(name) for name in OPTIONAL},
     }
 
 

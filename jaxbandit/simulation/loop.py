@@ -178,6 +178,8 @@ def pieces(
                 reward=request.reward,
                 problem=request.problem,
                 comparator=request.comparator,
+                comparator_name=request.comparator_name,
+                cost=request.cost,
                 horizon=request.horizon,
                 rounds=played,
                 plays=request.plays,

@@ -12,9 +12,26 @@ import numpy as np
 from jax import Array
 from numpy.typing import ArrayLike
 
-from jaxbandit.arguments import finite, integer, truth
-from jaxbandit.base import Environment, Policy, Task, check_key, episode_values, pairing, problem, reward_table, stack
+from jaxbandit.arguments import integer, truth
+from jaxbandit.base import (
+    Environment,
+    Policy,
+    Task,
+    check_key,
+    pairing,
+    problem,
+    stack,
+)
 from jaxbandit.simulation.contracts import check_contract, check_leaves, check_task, validate
+from jaxbandit.simulation.declared import (
+    check_without_table,
+    comparator_name_of,
+    comparator_of,
+    cost_of,
+    means_of,
+    numbers_of,
+    reward_of,
+)
 from jaxbandit.simulation.late_news import late, lateness
 from jaxbandit.simulation.recording import OfFour, Record, recorder_programs, recorders_of
 from jaxbandit.simulation.tracing import Program, Shown, Size, Traced, environment_program, one_of, policy_program
@@ -35,6 +52,8 @@ class Request:
     numbers: dict[str, dict[str, Any]]  # name to what each environment says of itself
     means: np.ndarray  # [C, K] float64
     comparator: np.ndarray | None  # [C] float64, what the environments declare; of episodes [C, H, S]
+    comparator_name: str | None  # what that is, where they say so
+    cost: np.ndarray | None  # [C, K] float64, of a play where all arms pay, played or not; None where those played pay
     reward: np.ndarray  # [C, K, S] float64; [C, K, 0] where rewards have no finite table
     key: Array
     runs: int
@@ -105,9 +124,9 @@ def check(
                 "it what each state of each arm pays, [K, S], or None if rewards have no finite table"
             )
         if environment.reward is None:
-            _check_without_table(f"scenarios[{name!r}]", environment)
+            check_without_table(f"scenarios[{name!r}]", environment)
         check_leaves(f"scenarios[{name!r}]", environment)
-    reward = [_reward(f"scenarios[{name!r}]", environment) for name, environment in named.items()]
+    reward = [reward_of(f"scenarios[{name!r}]", environment) for name, environment in named.items()]
     for name, values in zip(named, reward, strict=True):
         if values.shape != reward[0].shape:
             raise ValueError(
@@ -146,9 +165,11 @@ def check(
         policies={label: stack(variants, f"policies[{label!r}]") for label, variants in listed.items()},
         variants={label: len(variants) for label, variants in listed.items()},
         problem=problem(next(iter(named.values()))),
-        numbers={name: _numbers(f"scenarios[{name!r}]", each) for name, each in named.items()},
-        comparator=_comparator(named, int(plays)),
-        means=np.stack([_means(f"scenarios[{name!r}]", each, arms) for name, each in named.items()]),
+        numbers={name: numbers_of(f"scenarios[{name!r}]", each) for name, each in named.items()},
+        comparator=comparator_of(named, int(plays)),
+        comparator_name=comparator_name_of(named, int(plays)),
+        cost=cost_of(named, arms),
+        means=np.stack([means_of(f"scenarios[{name!r}]", each, arms) for name, each in named.items()]),
         reward=np.stack(reward),
         key=key,
         runs=int(runs),
@@ -179,6 +200,12 @@ def _traced(request: Request, record: Record | None) -> Request:
         raise ValueError(
             f'{where}.records: rewards have no finite table, so the environment needs to record "rewards", [K], what '
             "each arm has paid (see jaxbandit.Environment)"
+        )
+
+    if request.cost is not None and "stays" not in shown.records:
+        raise ValueError(
+            f'{where}.records: all arms pay, so the environment needs to record "stays", [K, S], how many rounds have '
+            "left each arm in each state (see jaxbandit.Environment)"
         )
 
     def programs_of(policies: dict[str, Policy]) -> dict[str, Program]:
@@ -215,59 +242,6 @@ def _listed(policies: Policies, tasks: list[Task]) -> dict[str, list[Policy]]:
             check_leaves(f"policies[{label!r}]", policy)
         listed[label] = variants
     return listed
-
-
-def _check_without_table(where: str, environment: Any) -> None:
-    """Refuse an environment without a table of rewards that lacks what it then needs."""
-    missing = [name for name in ("arms", "reward_range") if not hasattr(environment, name)]
-    if missing:
-        raise ValueError(
-            f"{where}: the reward of {type(environment).__name__} is None, and it has no {', '.join(missing)} (see "
-            "jaxbandit.Environment)"
-        )
-
-
-def _reward(where: str, environment: Any) -> np.ndarray:
-    """What each state of each arm pays, [K, S] or [K, 0], in float64."""
-    table = finite(f"{where}.reward", reward_table(environment))
-    if table.ndim != 2 or not len(table):
-        raise ValueError(f"{where}.reward: shape {table.shape} is not [K, S]")
-    return table
-
-
-def _means(where: str, environment: Any, arms: int) -> np.ndarray:
-    """The long-run reward of each arm, [K] in float64."""
-    found = finite(f"{where}.means()", environment.means())
-    if found.shape != (arms,):
-        raise ValueError(f"{where}.means(): shape {found.shape} is not [K] = ({arms},)")
-    return found
-
-
-def _numbers(where: str, environment: Any) -> dict[str, Any]:
-    """What an environment says of itself, as numbers and lists of numbers of Python's own."""
-    if not callable(getattr(environment, "numbers", None)):
-        return {}
-    told = environment.numbers()
-    if not isinstance(told, Mapping):
-        raise ValueError(f"{where}.numbers(): {type(told).__name__} is not a dict from name to a number or a list")
-    for name, value in told.items():
-        finite(f"{where}.numbers()[{name!r}]", value)
-    return {str(name): np.asarray(value).tolist() for name, value in told.items()}
-
-
-def _comparator(scenarios: dict[str, Environment], plays: int) -> np.ndarray | None:
-    """What regret is measured against, as environments declare it: [C], of episodes [C, H, S]; None if one does not."""
-    values = [each for each in map(episode_values, scenarios.values()) if each is not None]
-    if len(values) == len(scenarios):
-        return finite("scenarios: episode_values()", np.stack(values))
-    declared = {name: getattr(environment, "comparator", None) for name, environment in scenarios.items()}
-    if not all(map(callable, declared.values())):
-        return None
-    found = np.array([float(comparator(plays)) for comparator in declared.values()])  # type: ignore[misc]
-    for name, value in zip(declared, found, strict=True):
-        if not np.isfinite(value):
-            raise ValueError(f"scenarios[{name!r}]: comparator({plays}) is {value}, not a finite number")
-    return found
 
 
 def _named(argument: str, things: Mapping[Any, Any]) -> dict[str, Any]:

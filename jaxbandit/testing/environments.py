@@ -10,11 +10,12 @@ import numpy as np
 from jax import Array
 
 from jaxbandit.arguments import integer
-from jaxbandit.base import Environment, Feedback, Pairing, Problem, pairing, problem, reward_table
+from jaxbandit.base import Environment, Feedback, Paid, Pairing, Problem, paid, pairing, problem, reward_table
 from jaxbandit.testing.averages import check_changing, check_long_run
 from jaxbandit.testing.pairings import check_plays, check_repeats, check_rounds, check_shared
 from jaxbandit.testing.requirements import require, require_close, require_numbers, shapes
 from jaxbandit.testing.rewards import check_rewards
+from jaxbandit.testing.stays import check_stays
 
 
 def check_environment(environment: Environment, *, runs: int = 64, plays: int = 64, settle: int = 2**13) -> None:
@@ -35,7 +36,7 @@ def check_environment(environment: Environment, *, runs: int = 64, plays: int = 
     with rewards 0 and 1 that forgets its state within ten plays. An arm that changes its state less than 8 times a run
     is not judged. Where rewards have no finite table, every play counts, and an error of 0.01 standard deviations of a
     reward is found; rewards must lie in `reward_range`. What changing arms pay is compared with `means_at` in each
-    of 16 stretches of rounds, and `means` is not judged.
+    of 16 stretches of rounds, and `means` is not judged. Where all arms pay, "stays" must count every arm once a round.
 
     Args:
       runs: number of keys tried.
@@ -73,6 +74,7 @@ def check_environment(environment: Environment, *, runs: int = 64, plays: int = 
     for part, declared, choices in (
         ("pairing", pairing(environment), get_args(Pairing)),
         ("problem", problem(environment), get_args(Problem)),
+        ("paid", paid(environment), get_args(Paid)),
     ):
         require(declared in choices, f"{name}.{part}: {declared!r} is none of {', '.join(choices)}")
     shared, changing = pairing(environment) == "shared", problem(environment) == "changing"
@@ -82,6 +84,8 @@ def check_environment(environment: Environment, *, runs: int = 64, plays: int = 
     )
     for part, needed, reason in (("shown", shared, "arms share one state"), ("means_at", changing, "arms change")):
         require(not needed or hasattr(environment, part), f"{name}: has no {part}, and its {reason}")
+    if paid(environment) == "all":
+        check_stays(name, environment, keys[0], arms, states)
     by = {"play": check_plays, "round": check_rounds, "shared": check_shared}[pairing(environment)]
     before, after, rewards, _ = by(name, environment, keys, plays)
     if environment.reward is None:

@@ -1,0 +1,86 @@
+"""What environments declare of themselves, read on the host and checked before anything is compiled."""
+
+from __future__ import annotations
+
+from collections.abc import Mapping
+from typing import Any
+
+import numpy as np
+
+from jaxbandit.arguments import finite
+from jaxbandit.base import Environment, episode_values, paid, reward_table
+
+
+def check_without_table(where: str, environment: Any) -> None:
+    """Refuse an environment without a table of rewards that lacks what it then needs."""
+    missing = [name for name in ("arms", "reward_range") if not hasattr(environment, name)]
+    if missing:
+        raise ValueError(
+            f"{where}: the reward of {type(environment).__name__} is None, and it has no {', '.join(missing)} (see "
+            "jaxbandit.Environment)"
+        )
+
+
+def reward_of(where: str, environment: Any) -> np.ndarray:
+    """What each state of each arm pays, [K, S] or [K, 0], in float64."""
+    table = finite(f"{where}.reward", reward_table(environment))
+    if table.ndim != 2 or not len(table):
+        raise ValueError(f"{where}.reward: shape {table.shape} is not [K, S]")
+    return table
+
+
+def means_of(where: str, environment: Any, arms: int) -> np.ndarray:
+    """The long-run reward of each arm, [K] in float64."""
+    found = finite(f"{where}.means()", environment.means())
+    if found.shape != (arms,):
+        raise ValueError(f"{where}.means(): shape {found.shape} is not [K] = ({arms},)")
+    return found
+
+
+def numbers_of(where: str, environment: Any) -> dict[str, Any]:
+    """What an environment says of itself, as numbers and lists of numbers of Python's own."""
+    if not callable(getattr(environment, "numbers", None)):
+        return {}
+    told = environment.numbers()
+    if not isinstance(told, Mapping):
+        raise ValueError(f"{where}.numbers(): {type(told).__name__} is not a dict from name to a number or a list")
+    for name, value in told.items():
+        finite(f"{where}.numbers()[{name!r}]", value)
+    return {str(name): np.asarray(value).tolist() for name, value in told.items()}
+
+
+def comparator_of(scenarios: dict[str, Environment], plays: int) -> np.ndarray | None:
+    """What regret is measured against, as environments declare it: [C], of episodes [C, H, S]; None if one does not."""
+    values = [each for each in map(episode_values, scenarios.values()) if each is not None]
+    if len(values) == len(scenarios):
+        return finite("scenarios: episode_values()", np.stack(values))
+    declared = {name: getattr(environment, "comparator", None) for name, environment in scenarios.items()}
+    if not all(map(callable, declared.values())):
+        return None
+    found = np.array([float(comparator(plays)) for comparator in declared.values()])  # type: ignore[misc]
+    for name, value in zip(declared, found, strict=True):
+        if not np.isfinite(value):
+            raise ValueError(f"scenarios[{name!r}]: comparator({plays}) is {value}, not a finite number")
+    return found
+
+
+def comparator_name_of(scenarios: dict[str, Environment], plays: int) -> str | None:
+    """What the comparator of the scenarios is, None where an environment does not say so."""
+    found = dict.fromkeys(
+        each.comparator_name(plays) if hasattr(each, "comparator_name") else None for each in scenarios.values()
+    )
+    if len(found) == 1:
+        return next(iter(found))
+    return " or ".join(map(str, found)) if None not in found else None
+
+
+def cost_of(scenarios: dict[str, Environment], arms: int) -> np.ndarray | None:
+    """What a play costs, [C, K] in float64, where all arms pay, played or not; None where those that are played pay."""
+    if paid(next(iter(scenarios.values()))) == "played":
+        return None
+    costs = []
+    for name, environment in scenarios.items():
+        costs.append(finite(f"scenarios[{name!r}].cost", environment.cost))  # type: ignore[attr-defined]
+        if costs[-1].shape != (arms,):
+            raise ValueError(f"scenarios[{name!r}].cost: shape {costs[-1].shape} is not [K] = ({arms},)")
+    return np.stack(costs)

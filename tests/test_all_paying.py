@@ -1,0 +1,246 @@
+"""Restless arms that all pay: what they collect against a loop, the best gain against value iteration, policies."""
+
+import itertools
+
+import jax
+import jax.numpy as jnp
+import numpy as np
+import pytest
+
+import jaxbandit
+from jaxbandit import LPPriority, Myopic, Result, Uniform, Whittle, WhittleBelief, indices, metrics, simulate
+from jaxbandit.environments import as_decision_process, restless, two_state
+from jaxbandit.testing import check_environment, check_policy
+
+CIRCLE = np.array([[1, 0, 0, 1], [1, 1, 0, 0], [0, 1, 1, 0], [0, 0, 1, 1]]) / 2  # stays, or one state down
+CIRCULAR = (-1, 0, 0, 1)
+COST = [0.1, 0.3, 0.2]
+
+
+def random_arms(arms=3, states=3, seed=0, cost=COST, **options):
+    random = np.random.default_rng(seed)
+    rows = [random.dirichlet(np.ones(states), (arms, states)) for _ in range(2)]
+    return restless(rows[0], random.random((arms, states)), rows[1], paid="all", cost=cost, **options)
+
+
+def circular(arms, **options):
+    return restless([CIRCLE.T] * arms, CIRCULAR, [CIRCLE] * arms, paid="all", observed=True, **options)
+
+
+SEEN, UNSEEN = random_arms(observed=True), random_arms()
+
+
+def test_what_is_collected_is_what_a_loop_adds_up(tmp_path):
+    """Every arm's state in every round, less what the plays cost, from the paths of the same arms when few pay."""
+    played = SEEN.arms  # the same arms and draws, of which those played pay
+    asked = {"runs": 7, "horizon": 60, "times": np.arange(1, 61), "plays": 2, "progress": False}
+    path = {"record": {"path": lambda arms, policy, t: getattr(arms, "arms", arms).states}}
+    result = simulate(SEEN, {"u": Uniform()}, **asked, **path)
+    other = simulate(played, {"u": Uniform()}, **asked, **path)
+    np.testing.assert_array_equal(result.visits["u"], other.visits["u"])  # plays are counted as ever
+    states = result.recorded["path"]["u"][0, 0]  # [run, time, K]
+    np.testing.assert_array_equal(states, other.recorded["path"]["u"][0, 0])
+    plays = np.diff(result.visits["u"][0, 0].sum(-1), axis=1, prepend=0)
+    collected = np.zeros(states.shape[:2])
+    for run, t in itertools.product(*map(range, collected.shape)):
+        collected[run, t] = sum(SEEN.reward[k, states[run, t, k]] - plays[run, t, k] * COST[k] for k in range(3))
+    lost = np.arange(1, 61) * SEEN.comparator(2) - collected.cumsum(1)
+    np.testing.assert_allclose(metrics.regret(result, "u")[0, 0], lost, atol=1e-9)
+    assert metrics.regret_name(result) == "regret against the best policy"
+    assert metrics.regret_name(other) == "realised regret"
+    assert "Regret against the best policy" in str(result)
+    result.save(tmp_path / "r.npz")
+    loaded = Result.load(tmp_path / "r.npz")
+    np.testing.assert_array_equal(metrics.regret(loaded, "u"), metrics.regret(result, "u"))
+    assert metrics.regret_name(loaded) == metrics.regret_name(result)
+    dataset = result.to_xarray()
+    assert dataset.regret.long_name == metrics.regret_name(result) and dataset.stays.dims[-2:] == ("arm", "state")
+
+
+def best_gain(arms, plays, sweeps=4000):
+    """By value iteration over joint states and sets of arms, in float64, nothing shared with the library."""
+    active, passive, reward, cost = (
+        np.asarray(each) for each in (arms.transition, arms.passive, arms.reward, arms.cost)
+    )
+    count, states = reward.shape
+    every = list(itertools.product(range(states), repeat=count))
+    moves, paid = [], []
+    for played in itertools.combinations(range(count), plays):
+        rows = [active[k] if k in played else passive[k] for k in range(count)]
+        moves.append([[np.prod([rows[k][s[k], n[k]] for k in range(count)]) for n in every] for s in every])
+        spent = sum(cost[k] for k in played)
+        paid.append([sum(rows[k][s[k]] @ reward[k] for k in range(count)) - spent for s in every])
+    moves, paid = np.array(moves), np.array(paid)
+    values = np.zeros(len(every))
+    for _ in range(sweeps):
+        new = (paid + moves @ values).max(0)
+        change, values = new - values, new - new.min()
+    assert np.ptp(change) < 1e-10
+    return change.mean()
+
+
+@pytest.mark.parametrize("plays", [1, 2])
+def test_the_comparator_is_the_best_gain_of_all_arms_together(plays):
+    gain = best_gain(SEEN, plays)
+    assert SEEN.comparator(plays) == pytest.approx(gain, abs=1e-10)
+    assert as_decision_process(SEEN, plays=plays).comparator(1) == pytest.approx(gain, abs=1e-10)
+    earned, kept = (np.einsum("kst,kt->ks", rows, SEEN.reward) for rows in (SEEN.transition, SEEN.passive))
+    earned = earned - np.array(COST)[:, None]
+    bound = indices.relaxation(SEEN.transition, SEEN.passive, earned, plays, passive_reward=kept, paid="present")
+    assert gain < bound.value < gain + 0.1
+
+
+def test_what_regret_is_measured_against_is_said():
+    """With many joint states the relaxation: for circular arms K / 5 (a fifth of the arms played), known exactly."""
+    many = circular(10)
+    assert (many.comparator(2), many.comparator_name(2)) == (2.0, "the relaxation")
+    assert circular(4).comparator_name(1) == "the best policy"
+    assert UNSEEN.comparator_name(1) == "the best policy that sees all states"
+    result = simulate(many, {"u": Uniform()}, runs=2, horizon=5, plays=2, progress=False)
+    assert metrics.regret_name(result) == "regret against the relaxation"
+    with pytest.raises(
+        ValueError, match="pseudo_regret is for arms with means of their own, and this result is of arms"
+    ):
+        metrics.pseudo_regret(result, "u")
+
+
+def test_costs_are_subtracted_from_what_each_play_brings():
+    """The same plays with other costs: the difference is the plays times the difference of costs."""
+    free, dear = (circular(4, cost=cost) for cost in (0.0, [0.1, 0.2, 0.3, 0.4]))
+    asked = {"runs": 3, "horizon": 50, "times": [50], "progress": False}
+    first, second = (simulate(arms, {"u": Uniform()}, **asked) for arms in (free, dear))
+    plays = first.visits["u"][0, 0, :, 0].sum(-1)
+    lost = [
+        50 * arms.comparator(1) - metrics.realised_regret(r, "u")[0, 0, :, 0]
+        for arms, r in ((free, first), (dear, second))
+    ]
+    np.testing.assert_allclose(lost[0] - lost[1], plays @ [0.1, 0.2, 0.3, 0.4], atol=1e-9)
+
+
+@pytest.mark.parametrize("environment", [SEEN, UNSEEN], ids=["seen", "unseen"])
+def test_the_contract(environment):
+    check_environment(environment, settle=2**9)
+
+
+def test_the_contract_notices_wrong_stays():
+    class Forgetful(type(SEEN)):
+        def records(self, state):
+            return {"stays": jnp.zeros_like(state.stays)}
+
+    jax.tree_util.register_pytree_node(
+        Forgetful, lambda arms: ([arms.arms, arms.cost], None), lambda _, leaves: Forgetful(*leaves)
+    )
+    with pytest.raises(AssertionError, match='"stays" do not grow by one for each arm in each round'):
+        check_environment(Forgetful(SEEN.arms, SEEN.cost), settle=2**9)
+
+
+def gain_of(arms, plays, table, runs=400, horizon=4000):
+    """What a table of numbers collects a round, its standard error, from simulation."""
+    result = simulate(
+        arms, {"p": Whittle(table)}, runs=runs, horizon=horizon, plays=plays, times=[horizon], progress=False
+    )
+    collected = arms.comparator(plays) - metrics.regret(result, "p")[0, 0, :, 0] / horizon
+    return collected.mean(), collected.std(ddof=1) / np.sqrt(runs)
+
+
+@pytest.mark.slow
+@pytest.mark.parametrize("policy", [Whittle, LPPriority], ids=["Whittle", "LPPriority"])
+def test_a_table_collects_what_its_chain_does(policy):
+    """Simulated gain against the gain of the same rule as a policy of the joint chain, within 6 standard errors.
+
+    A false fail has a probability below 1e-8 but for the start, worth at most 3 / 4,000 rounds; the rule that plays the
+    first arm always is 40 standard errors away.
+    """
+    made = policy.of(SEEN) if policy is Whittle else policy.of(SEEN, 1)
+    table = np.asarray(made.indices)
+    process = as_decision_process(SEEN)
+    states = list(itertools.product(range(3), repeat=3))
+    actions = np.array([np.argmax([table[k, s[k]] for k in range(3)]) for s in states])
+    exact = process.initial @ jaxbandit.decision_processes.long_run(process.transition, process.reward, actions).gain
+    found, error = gain_of(SEEN, 1, table)
+    assert abs(found - exact) < 6 * error + 3 / 4000
+    always = jaxbandit.decision_processes.long_run(process.transition, process.reward, np.zeros(27, int)).gain[0]
+    assert exact - always > 40 * error
+
+
+def test_whittle_of_arms_that_all_pay_is_known_for_circles():
+    """The published indices (Avrachenkov and Borkar 2022): -1/2, 1/2, 1, -1; a cost lowers an arm's by itself."""
+    np.testing.assert_allclose(Whittle.of(circular(2)).indices, [[-0.5, 0.5, 1, -1]] * 2, atol=1e-12)
+    dear = Whittle.of(circular(2, cost=[0.25, 0.0])).indices
+    np.testing.assert_allclose(dear, [[-0.75, 0.25, 0.75, -1.25], [-0.5, 0.5, 1, -1]], atol=1e-12)
+
+
+def test_lp_priority_plays_where_the_relaxation_does():
+    """The sign of the numbers against the occupation, the other side of the programme."""
+    earned = np.einsum("kst,kt->ks", SEEN.transition, SEEN.reward) - np.array(COST)[:, None]
+    kept = np.einsum("kst,kt->ks", SEEN.passive, SEEN.reward)
+    played = indices.relaxation(
+        SEEN.transition, SEEN.passive, earned, 1, passive_reward=kept, paid="present"
+    ).occupation
+    table = LPPriority.of(SEEN, 1).indices
+    always, never = (played[..., 0] < 1e-12) & (played[..., 1] > 1e-9), played[..., 1] < 1e-12
+    assert always.any() and never.any()
+    assert (table[always] > -1e-9).all() and (table[never] < 1e-9).all()
+    assert np.abs(table[(played > 1e-9).all(-1)]).max() < 1e-9
+
+
+def test_myopic_is_what_one_round_gains():
+    """b P r - b P0 r - cost, in NumPy, of states seen and of beliefs after two rounds without a play."""
+    policy = Myopic.of(UNSEEN)
+    state = policy.init(jnp.asarray(UNSEEN.reward, float))
+    for t in (1, 2):
+        feedback = jaxbandit.Feedback.of(0, 0.0, t=t, state=1)
+        state = policy.update(state, feedback)
+    beliefs = np.stack(
+        [np.eye(3)[1], *(UNSEEN.initial[k] @ np.linalg.matrix_power(UNSEEN.passive[k], 2) for k in (1, 2))]
+    )
+    gains = np.einsum("ks,kst,kt->k", beliefs, UNSEEN.transition - UNSEEN.passive, UNSEEN.reward) - COST
+    np.testing.assert_allclose(policy.scores(None, state, 3), gains, atol=1e-6)
+
+
+@pytest.mark.parametrize("policy", [Whittle.of(SEEN), LPPriority.of(SEEN, 1), Myopic.of(SEEN)], ids=["W", "LP", "M"])
+def test_the_contract_of_policies_and_the_order_of_arms(policy):
+    check_policy(policy, SEEN)
+    asked = {"runs": 300, "horizon": 20, "times": [20], "progress": False}
+    plain, shuffled = (simulate(SEEN, {"p": policy}, **asked, shuffle=each) for each in (False, True))
+    np.testing.assert_array_equal(plain.visits["p"], shuffled.visits["p"])  # no ties
+
+
+def refused(match, call):
+    with pytest.raises(ValueError, match=match):
+        call()
+
+
+def test_bad_input_is_refused_by_name():
+    rows = CIRCLE[None].repeat(3, 0)
+    refused(r"paid: 'most' is none of played, all", lambda: restless(rows, CIRCULAR, paid="most"))
+    refused(r'cost: 0.1, and paid is "played"', lambda: restless(rows, CIRCULAR, cost=0.1))
+    refused(
+        r"cost: shape \(2,\) is neither a number nor \[K\] = \(3,\)",
+        lambda: restless(rows, CIRCULAR, paid="all", cost=[1, 2]),
+    )
+    asked = {"runs": 2, "horizon": 3, "progress": False}
+    refused("plays: 3 of 3 arms that all pay", lambda: simulate(SEEN, {"u": Uniform()}, plays=3, **asked))
+    refused(
+        "plays: the numbers are for 1 plays a round, and 2",
+        lambda: simulate(SEEN, {"l": LPPriority.of(SEEN, 1)}, plays=2, **asked),
+    )
+    refused(
+        "Myopic: reckons that the arms that are played pay; in",
+        lambda: simulate(SEEN, {"m": Myopic.of(SEEN.arms)}, **asked),
+    )
+    refused(
+        "Whittle is for rested or restarting or observed arms",
+        lambda: simulate(UNSEEN, {"w": Whittle.of(SEEN)}, **asked),
+    )
+    two = two_state([0.2, 0.3], [0.3, 0.4])
+    belief = WhittleBelief(two.transition, two.initial)
+    pay = restless(two.transition, (0, 1), paid="all")
+    refused("WhittleBelief: reckons that the arms that are played pay", lambda: simulate(pay, {"w": belief}, **asked))
+    waiting = restless(rows, CIRCULAR, np.eye(4)[None].repeat(3, 0), paid="all", observed=True)
+    refused("passive: arm 0 has several recurrent classes", lambda: Whittle.of(waiting))
+    refused(
+        r"cost: shape \(2,\) is neither",
+        lambda: simulate(SEEN, {"m": Myopic(SEEN.transition, SEEN.initial, paid="all", cost=[1, 2])}, **asked),
+    )
+    refused("are not alike", lambda: simulate({"a": SEEN, "b": SEEN.arms}, {"u": Uniform()}, **asked))
