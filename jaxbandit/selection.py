@@ -11,6 +11,8 @@ from numpy.typing import ArrayLike
 from jaxbandit.arguments import as_floats, integer
 from jaxbandit.fast import computed_once
 
+FEW_PLAYS = 16  # up to which the arms are found one after the other
+
 
 def top_arms(scores: ArrayLike, plays: int) -> Array:
     """The `plays` arms with the largest scores, [M] int32; the lowest arm first on ties; NaN counts as -inf.
@@ -28,11 +30,14 @@ def top_arms(scores: ArrayLike, plays: int) -> Array:
     if plays == 1 and number <= 256:
         return _first_of_all(computed_once(scores))[None]
     scores = jnp.where(scores == scores, scores, -jnp.inf)
-    # XLA vectorises comparisons over the runs, but not sorts and reductions over few arms; many of them compile slowly
-    if plays > 1 and number > 32:
-        scores = jnp.where(scores == 0, 0.0, scores)  # top_k takes -0.0 for less than 0.0
-        return jax.lax.top_k(scores, plays)[1].astype(jnp.int32)
-    return jnp.argmax(scores)[None].astype(jnp.int32) if plays == 1 else _by_rank(computed_once(scores), plays)
+    # XLA runs comparisons, and maxima over many arms, for several runs at once; sorts, `top_k` and maxima over few arms
+    # it runs for one run at a time
+    if plays > 1 and number <= 32:
+        return _by_rank(computed_once(scores), plays)
+    if plays <= FEW_PLAYS:
+        return _one_after_the_other(computed_once(scores), plays)
+    scores = jnp.where(scores == 0, 0.0, scores)  # top_k takes -0.0 for less than 0.0
+    return jax.lax.top_k(scores, plays)[1].astype(jnp.int32)
 
 
 def _checked(scores: ArrayLike) -> Array | np.ndarray:
@@ -54,6 +59,17 @@ def _first_of_all(scores: Array) -> Array:
         better = scores[k] > top
         top, arm = jnp.where(better, scores[k], top), jnp.where(better, k, arm)
     return computed_once(arm)
+
+
+def _one_after_the_other(scores: Array, plays: int) -> Array:
+    """The first arms, each found among those that are left."""
+    every, found = jnp.arange(scores.shape[0], dtype=jnp.int32), []
+    left = jnp.ones(scores.shape, bool)
+    for _ in range(plays):
+        top = jnp.max(jnp.where(left, scores, -jnp.inf))
+        found.append(computed_once(jnp.min(jnp.where(left & (scores == top), every, every.size))))
+        left = left & (every != found[-1])
+    return jnp.stack(found)
 
 
 def _by_rank(scores: Array, plays: int) -> Array:

@@ -13,7 +13,6 @@ from jaxbandit import decision_processes, indices
 from jaxbandit.base import Feedback, Paid, Pairing, Problem, Task, pytree
 from jaxbandit.environments.joint_arms import Joint, joint
 from jaxbandit.environments.restless_arms import RestlessArms, RestlessState
-from jaxbandit.fast import add_one
 
 MOST_STATES, MOST_MOVES = 1024, 2**23  # joint states and numbers in the joint matrices, up to which the best is found
 DIGITS = 12  # of the comparator: those in which one version of a solver agrees with the next
@@ -131,8 +130,8 @@ class AllPayingArms:
     def step(self, key: Array, state: AllPayingState, arms: Array, t: Array) -> tuple[AllPayingState, Feedback]:
         """Play `arms` [M] int32, distinct, in round `t`: where all arms stand afterwards, and what the player sees."""
         following, feedback = self.arms.step(key, state.arms, arms, t)
-        every = jnp.arange(self.reward.shape[0], dtype=jnp.int32)
-        return AllPayingState(following, add_one(state.stays, every, following.states)), feedback
+        here = jnp.arange(self.reward.shape[1], dtype=jnp.int32)[None] == following.states[:, None]
+        return AllPayingState(following, state.stays + here.astype(jnp.int32)), feedback
 
     def records(self, state: AllPayingState) -> dict[str, Array]:
         """How many rounds have left each arm in each state."""

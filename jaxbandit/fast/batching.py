@@ -231,7 +231,8 @@ def _by_comparison(name: str, equation: Any, inputs: list[Value], runs: int) -> 
     many = equation.invars[1].aval.shape[:-1]
     wanted = points(name, equation.params, shape)
     is_key = jnp.issubdtype(values.dtype, jax.dtypes.prng_key)
-    too_large = math.prod(shape) > comparisons.MOST_PLACES or (name == "scatter" and math.prod(many) > 32)
+    compared = math.prod(shape) * (math.prod(many) if name == "gather" else 1)
+    too_large = compared > comparisons.MOST_READ or (name == "scatter" and math.prod(many) > 32)
     if wanted is None or is_key or too_large or not shape or (name == "gather" and not has):
         return None  # of a constant table, XLA's own gather is as good
     shape, rest = shape[: len(wanted.axes)], shape[len(wanted.axes) :]

@@ -18,7 +18,10 @@ from jax import Array
 
 from jaxbandit.fast.switch import PLAIN
 
-MOST_PLACES = 2**15  # of an array that is compared with; a larger one is read and written by XLA's own operations
+MOST_PLACES = 2**15  # of an array that is compared with, and each of M entries; else XLA's own operations are used
+MOST_READ = (
+    2**9
+)  # comparisons in all, up to which entries are read by comparing where the runs have tables of their own
 MOST_ENTRIES = 8  # of each row's own table, likewise
 MOST_ROWS = 64  # of a table that all runs share; a larger one is read by XLA's own operation
 
@@ -47,7 +50,7 @@ def add_one(counts: Array, *index: Array) -> Array:
     >>> add_one(jnp.zeros((2, 2), int), jnp.array([1]), jnp.array([0])).tolist()
     [[0, 0], [1, 0]]
     """
-    if PLAIN or counts.size > MOST_PLACES:
+    if PLAIN or counts.size * jnp.size(index[0]) > MOST_PLACES:
         return counts.at[index].add(1)
     flat = computed_once(_number(index, counts.shape))
     here = flat[:, None] == jnp.arange(counts.size, dtype=flat.dtype)[None]
