@@ -1,8 +1,9 @@
-"""The comparison with another package: a stand-in plays in its process, tables against computation by hand."""
+"""The comparison with other packages: stand-ins play in their processes, tables against computation by hand."""
 
 import ast
 import csv
 import dataclasses
+import itertools
 import json
 import subprocess
 import sys
@@ -13,10 +14,12 @@ import pytest
 from scipy import stats
 
 from experiments import peers
-from experiments.other_packages import environment, smpybandits
+from experiments.other_packages import blocks, environment, process_learners, side_by_side, smpybandits
+from experiments.timing import scalar_process_loop
+from jaxbandit.environments import riverswim
 
 FEW = ("UCB1", "IMED", "IMED, mended", "uniform")
-# what the script asks of the package: UCB1 as its authors write it, and arms in turn in the place of all others
+# what the scripts ask of the packages: UCB1 as its authors write it, and arms in turn in the place of all others
 STAND_IN = {
     "SMPyBandits/__init__.py": "print('it prints while it is imported')",
     "SMPyBandits/Arms.py": "import numpy as np\n"
@@ -43,6 +46,12 @@ STAND_IN = {
     "        self.t += 1; self.pulls[arm] += 1; self.rewards[arm] += reward\n",
     "SMPyBandits/Policies/kullback.py": "def klBern(x, y): return 0.25\ndef kllcbBern(x, d): return x\n"
     "def klucbGauss(x, d, variance=0.25): return x + (2 * variance * d) ** 0.5\n",
+    # a learner that always swims to the left
+    "statisticalrl_learners/MDPs_discrete/UCRL2.py": "class UCRL2:\n"
+    "    def __init__(self, states, actions, delta): assert (states, actions, delta) == (6, 2, 0.05)\n"
+    "    def reset(self, state): print('it prints'); assert state == 0\n"
+    "    def play(self, state): assert state == 0; return 0\n"
+    "    def update(self, state, action, reward, following): assert reward == 0.005 and following == 0\n",
 }
 
 
@@ -65,7 +74,10 @@ def few(monkeypatch):
     chosen = [pair for pair in smpybandits.pairs(100) if pair.label in FEW]
     monkeypatch.setattr(peers, "pairs", lambda horizon: chosen)
     monkeypatch.setattr(peers, "PROBLEMS", {"easy": [0.8, 0.2], "hard": [0.1, 0.4, 0.3]})
-    monkeypatch.setattr(peers, "processor_rate", lambda arms, policy: 1e6)
+    for room in (peers, process_learners):
+        monkeypatch.setattr(room, "processor_rate", lambda arms, policy: 1e6)
+    monkeypatch.setattr(process_learners, "LEARNERS", process_learners.LEARNERS[:1])  # UCRL2
+    monkeypatch.setattr(process_learners, "BLOCK", 3)
     monkeypatch.setattr(smpybandits, "BLOCK", 3)
 
 
@@ -76,7 +88,14 @@ def rows_of(path):
 
 @pytest.mark.release
 def test_both_play_and_are_compared(tmp_path, python, few, capfd):
-    settings = peers.Settings(runs=8, horizon=60, out=str(tmp_path / "out"), python=str(python))
+    settings = peers.Settings(
+        runs=8,
+        horizon=60,
+        process_horizon=50,
+        out=str(tmp_path / "out"),
+        python=str(python),
+        process_python=str(python),
+    )
     results = peers.run(settings)
     printed = capfd.readouterr().out
     assert "SMPyBandits 0.9.7 plays 24 of 24 blocks" in printed and "while it is imported" not in printed
@@ -94,7 +113,7 @@ def test_both_play_and_are_compared(tmp_path, python, few, capfd):
         assert len(ours) == 8 * peers.MORE
         assert row["jaxbandit"].startswith(f"{ours.mean():,.1f} ±")
         assert row[peers.NAME].startswith(f"{theirs.mean():,.1f} ±")
-        difference, half = peers.compare(ours, theirs, 8)
+        difference, half = side_by_side.compare(ours, theirs, 8)
         low, high = difference - half, difference + half
         assert row["difference"] == f"{difference:,.1f} ({low:,.1f} to {high:,.1f})"
         if theirs.std() > 1e-9:
@@ -110,11 +129,10 @@ def test_both_play_and_are_compared(tmp_path, python, few, capfd):
     assert {row["in SMPyBandits"]: row["returns"] for row in rows_of(tmp_path / "out" / "evidence.csv")}[
         "kllcbBern(0.5, 0.2)"
     ] == "0.5000"
-    names = {path.name for path in (tmp_path / "out").iterdir()} - {"counts", "theirs", "settings.json"}
-    assert names == {f"{name}.csv" for name in ("table", "speed", "definitions", "evidence")} | {
-        "peers.png",
-        "peers.pdf",
-    }
+    names = {path.name for path in (tmp_path / "out").iterdir()} - {"counts", "theirs", "learners", "settings.json"}
+    tables = ("table", "speed", "definitions", "evidence", "processes", "process_speed")
+    pictures = itertools.product(("peers", "processes"), ("png", "pdf"))
+    assert names == {f"{name}.csv" for name in tables} | {".".join(name) for name in pictures}
 
     peers.run(dataclasses.replace(settings, runs=10))  # 6 to 8 becomes 6 to 9, and one run is left
     assert "plays 16 of 32 blocks" in capfd.readouterr().out
@@ -125,6 +143,36 @@ def test_both_play_and_are_compared(tmp_path, python, few, capfd):
 
 
 @pytest.mark.slow
+def test_learners_are_compared_with_the_loop_and_with_the_package(tmp_path, python, few, capfd, monkeypatch):
+    """The package's stand-in swims to the left in every round, and the loop's has collected a hundredth a round."""
+    loop = scalar_process_loop.Played(np.full(5, 0.4), 2.0)
+    monkeypatch.setattr(scalar_process_loop, "play", lambda *asked: loop)
+    settings = peers.Settings(
+        runs=5, process_horizon=40, processes=True, out=str(tmp_path / "out"), process_python=str(python)
+    )
+    results = peers.run(settings)
+    printed = capfd.readouterr().out
+    assert "statisticalrl-learners 2.2507 plays 2 of 2 blocks" in printed and "it prints" not in printed
+    best = 40 * float(riverswim().comparator(1))
+    visits, reward = results["RiverSwim"].visits["UCRL2"][0, 0, :, -1], np.asarray(riverswim().reward)
+    ours = best - (visits * reward).sum((1, 2))
+    assert ours.shape == (50,)
+    rows = rows_of(tmp_path / "out" / "processes.csv")
+    assert [row["beside"] for row in rows] == [process_learners.LOOP, process_learners.PACKAGE.name]
+    for row, collected in zip(rows, (0.4, 0.2)):
+        difference, half = side_by_side.compare(ours, np.full(5, best - collected), 2)
+        assert row["jaxbandit"].startswith(f"{ours.mean():,.1f} ±")
+        assert row["regret there"] == f"{best - collected:,.1f} ± 0.0"
+        assert row["difference"].startswith(f"{difference:,.1f} (")
+        why = process_learners.TIES if collected == 0.2 else ""
+        assert row["verdict"] == side_by_side.verdict(difference, half, why)
+    (row,) = rows_of(tmp_path / "out" / "process_speed.csv")
+    assert row["jaxbandit"] == "1,000,000" and row[process_learners.LOOP] == "100"
+    assert (tmp_path / "out" / "processes.png").exists() and not (tmp_path / "out" / "table.csv").exists()
+    assert "Arms:" not in printed and "Decision processes: " in printed
+
+
+@pytest.mark.slow
 def test_runs_have_luck_of_their_own_and_the_same_again(tmp_path, python):
     pair = next(pair for pair in smpybandits.pairs(100) if pair.label == "uniform")
     blocks = smpybandits.jobs(pair, "p", [0.5, 0.4, 0.3], 60)
@@ -132,7 +180,7 @@ def test_runs_have_luck_of_their_own_and_the_same_again(tmp_path, python):
     request = {"horizon": 40, "times": [20, 40], "seed": 3, "jobs": blocks}
     found = []
     for name, seed in (("a", 3), ("b", 3), ("c", 4)):
-        smpybandits.play(python, request | {"seed": seed}, tmp_path / name)
+        blocks.play(smpybandits.PACKAGE, python, request | {"seed": seed}, tmp_path / name)
         found.append(smpybandits.read(tmp_path / name, blocks).plays)
     np.testing.assert_array_equal(found[0], found[1])
     assert found[0].shape == (60, 2, 3) and (found[0].sum(-1) == [20, 40]).all()
@@ -144,7 +192,7 @@ def test_a_process_that_fails_is_named(tmp_path, python):
     pair = next(pair for pair in smpybandits.pairs(100) if pair.label == "MOSS")  # the stand-in has none
     request = {"horizon": 10, "times": [10], "seed": 0, "jobs": smpybandits.jobs(pair, "p", [0.5, 0.4], 2)}
     with pytest.raises(OSError, match=r"SMPyBandits 0.9.7: its process ended with 1"):
-        smpybandits.play(python, request, tmp_path / "out")
+        blocks.play(smpybandits.PACKAGE, python, request, tmp_path / "out")
 
 
 @pytest.mark.release
@@ -152,13 +200,20 @@ def test_ours_plays_alone_where_the_package_cannot_be_had(tmp_path, few, capsys,
     def refused(*arguments):
         raise OSError("pip ended with 1: no network")
 
-    monkeypatch.setattr(peers, "make", refused)
-    peers.run(peers.Settings(runs=2, horizon=30, out=str(tmp_path / "out")))
+    def no_numba(*arguments):
+        raise ImportError
+
+    monkeypatch.setattr(blocks, "make", refused)
+    monkeypatch.setattr(scalar_process_loop, "play", no_numba)
+    peers.run(peers.Settings(runs=2, horizon=30, process_horizon=20, out=str(tmp_path / "out")))
     printed = capsys.readouterr().out
-    assert "SMPyBandits 0.9.7 cannot be had (pip ended with 1: no network); jaxbandit plays alone" in printed
-    assert "there is nothing to compare" in printed
+    assert "SMPyBandits 0.9.7 cannot be had (pip ended with 1: no network); jaxbandit plays without it" in printed
+    assert "statisticalrl-learners 2.2507 cannot be had" in printed and "numba is not installed" in printed
+    assert printed.count("nobody else has played, and there is nothing to compare") == 2
     rows = rows_of(tmp_path / "out" / "table.csv")
     assert len(rows) == 8 and set(rows[0]) == {"arms", "policy", "jaxbandit"}
+    (row,) = rows_of(tmp_path / "out" / "processes.csv")
+    assert set(row) == {"policy", "jaxbandit"}
     assert (tmp_path / "out" / "peers.png").exists() and not (tmp_path / "out" / "definitions.csv").exists()
 
 
@@ -180,7 +235,7 @@ def test_ctrl_c_ends_the_other_process(tmp_path, few, capsys, monkeypatch):
 
     monkeypatch.setenv("PYTHONPATH", "somewhere")
     monkeypatch.setattr(peers, "play", lambda planned, folder: {})
-    monkeypatch.setattr(smpybandits.subprocess, "Popen", Endless)
+    monkeypatch.setattr(blocks.subprocess, "Popen", Endless)
     with pytest.raises(SystemExit, match="130"):
         peers.run(peers.Settings(runs=2, horizon=30, out=str(tmp_path / "out"), python="python"))
     assert ended and "the same command continues" in capsys.readouterr().out
@@ -210,10 +265,12 @@ def test_intervals_of_two_samples():
     luck = np.random.default_rng(0)
     for rows in (1, 30):
         one, other = luck.normal(1, 2, 40), luck.gamma(2, 1, 300)
-        difference, half = peers.compare(one, other, rows)
+        difference, half = side_by_side.compare(one, other, rows)
         known = stats.ttest_ind(one, other, equal_var=False).confidence_interval(1 - 0.05 / rows)
         assert (difference - half, difference + half) == pytest.approx((known.low, known.high), rel=1e-9)
-    assert peers.compare(np.ones(3), np.ones(4), 2) == (0.0, 0.0) and peers.verdict(0.0, 0.0, "") == "agree"
+    assert (
+        side_by_side.compare(np.ones(3), np.ones(4), 2) == (0.0, 0.0) and side_by_side.verdict(0.0, 0.0, "") == "agree"
+    )
 
 
 def test_names_of_blocks_are_all_different():
@@ -226,8 +283,11 @@ def test_names_of_blocks_are_all_different():
     assert len(set(names)) == len(names) and all(set(name) <= set(map(chr, range(45, 123))) for name in names)
 
 
-def test_the_script_needs_nothing_of_ours():
-    nodes = list(ast.walk(ast.parse(smpybandits.SCRIPT.read_text())))
+@pytest.mark.parametrize(
+    "package", [smpybandits.PACKAGE, process_learners.PACKAGE], ids=lambda package: package.name[:4]
+)
+def test_the_script_needs_nothing_of_ours(package):
+    nodes = list(ast.walk(ast.parse(package.script.read_text())))
     modules = {alias.name for node in nodes if isinstance(node, ast.Import) for alias in node.names}
     modules |= {str(node.module) for node in nodes if isinstance(node, ast.ImportFrom)}
     assert {name.split(".")[0] for name in modules} <= {*sys.stdlib_module_names, "numpy", "numba"}
@@ -239,5 +299,13 @@ def test_help_says_how_the_environment_is_made():
         [sys.executable, "-m", "experiments.peers", "--help"],
         capture_output=True, text=True, check=True, cwd=Path(__file__).parent.parent,
     )  # fmt: skip
-    for words in ("--environment", "--python", "python -m venv", "pip", "older scipy", "runs may grow"):
+    for words in (
+        "--environments",
+        "--python",
+        "--process-python",
+        "python -m venv",
+        "pip",
+        "other versions of NumPy",
+        "runs may grow",
+    ):
         assert words in done.stdout

@@ -3,21 +3,20 @@
 from __future__ import annotations
 
 import json
-import subprocess
 from pathlib import Path
 from typing import Any, NamedTuple
 
 import numpy as np
 
 import jaxbandit
-from experiments.other_packages.environment import clean
+from experiments.other_packages import blocks
+from experiments.other_packages.blocks import Job, Package
 from jaxbandit import Policy
-from jaxbandit.results.file import whole_file
 
 NAME = "SMPyBandits 0.9.7"
 # its Beta module imports `btdtri`, which scipy has given up in 1.14; numba is for speed and may be lacking
 REQUIREMENTS = ["SMPyBandits==0.9.7", "numpy==2.2.*", "scipy<1.14", "numba"]
-SCRIPT = Path(__file__).with_name("play_smpybandits.py")
+PACKAGE = Package(NAME, REQUIREMENTS, Path(__file__).with_name("play_smpybandits.py"))
 BLOCK = 50  # runs of a job; what Ctrl-C loses
 TO_COME = "its log t counts the rounds that are over, ours counts the one to come"
 LISTS = "it makes each list at once, ours grows round by round as in the source"
@@ -83,66 +82,19 @@ class Played(NamedTuple):
     seconds: float  # of one processor
 
 
-def jobs(
-    pair: Pair, problem: str, means: list[float], runs: int, deviation: float | None = None
-) -> list[dict[str, Any]]:
-    """Blocks of runs; a name is made of letters, digits and dashes."""
-    what = "".join(letter if letter.isalnum() else "-" for letter in f"{problem}-{pair.label}".replace("+", "plus"))
-    last = min(runs, pair.most_runs)
-    return [
-        {
-            "name": f"{what}-{first}-{min(first + BLOCK, last)}",
-            "means": means,
-            "deviation": deviation,
-            "policy": pair.theirs,
-            "arguments": pair.arguments,
-            "runs": [first, min(first + BLOCK, last)],
-        }
-        for first in range(0, last, BLOCK)
-    ]
+def jobs(pair: Pair, problem: str, means: list[float], runs: int, deviation: float | None = None) -> list[Job]:
+    """Blocks of runs."""
+    job = {"means": means, "deviation": deviation, "policy": pair.theirs, "arguments": pair.arguments}
+    return blocks.jobs(f"{problem}-{pair.label}", min(runs, pair.most_runs), BLOCK, job)
 
 
-def play(python: Path, request: dict[str, Any], folder: Path) -> None:
-    """Let the other Python play the jobs that have no file yet. Ctrl-C ends it, too, and keeps what is done.
-
-    Raises:
-      OSError: its process failed; it has said why.
-    """
-    folder.mkdir(exist_ok=True)
-    with whole_file(folder / "request.json") as file:
-        file.write(json.dumps(request).encode())
-    left = sum(not (folder / f"{job['name']}.json").exists() for job in request["jobs"])
-    print(f"{NAME} plays {left} of {len(request['jobs'])} blocks", flush=True)
-    process = subprocess.Popen([python, SCRIPT, folder / "request.json", folder], env=clean())
-    try:
-        code = process.wait()
-    except KeyboardInterrupt:
-        process.terminate()
-        process.wait()
-        raise
-    if code:
-        raise OSError(f"{NAME}: its process ended with {code}")
-
-
-def read(folder: Path, blocks: list[dict[str, Any]]) -> Played:
+def read(folder: Path, asked: list[Job]) -> Played:
     """What the blocks of one policy in one problem found.
 
     Raises:
       ValueError: a file holds something else than its job.
     """
-    plays, seconds = [], 0.0
-    for job in blocks:
-        path = folder / f"{job['name']}.json"
-        try:
-            found = json.loads(path.read_text())
-            same = found["job"] == job
-            plays.append(np.array(found["plays"], int))
-            seconds += float(found["seconds"])
-        except (KeyError, TypeError, ValueError):
-            same = False
-        if not same:
-            raise ValueError(f"{path}: holds no block of this job; delete it, and the same command plays it again")
-    return Played(np.concatenate(plays), seconds)
+    return Played(*blocks.read(folder, asked, "plays"))
 
 
 def evidence(folder: Path) -> dict[str, float]:

@@ -1,0 +1,74 @@
+"""Plays learners of statisticalrl-learners, run by a Python that has it: `python play_statisticalrl.py REQUEST FOLDER`.
+
+REQUEST is a JSON file with a process, "moves" [action][state][next state] and "reward" [action][state], the "horizon",
+the "seed" and "jobs". A job has a "name", the "policy" as FILE.CLASS of the package's discrete learners, its
+"arguments" and the numbers of its "runs", [first, end]. What it played is FOLDER/NAME.json: the job itself, the rewards
+"collected" [run] and the "seconds" that one processor spent. A job with such a file is not played again.
+"""
+
+import contextlib
+import importlib
+import io
+import json
+import os
+import signal
+import sys
+import time
+import zlib
+from pathlib import Path
+
+import numpy as np
+
+ROOM = "statisticalrl_learners.MDPs_discrete"
+
+
+def play(learner, moves, reward, horizon):
+    """The reward that a learner collects from state 0, by the package's own methods in their order."""
+    upto = np.cumsum(moves, axis=-1)
+    collected, state = 0.0, 0
+    learner.reset(state)
+    for _ in range(horizon):
+        action = int(learner.play(state))
+        paid = reward[action, state]
+        following = min(int(np.searchsorted(upto[action, state], np.random.random(), side="right")), len(upto[0]) - 1)  # noqa: NPY002
+        learner.update(state, action, paid, following)
+        collected, state = collected + paid, following
+    return float(collected)
+
+
+def play_job(job, request):
+    """All runs of a job, each with random numbers of its own."""
+    file, name = job["policy"].split(".")
+    make = getattr(importlib.import_module(f"{ROOM}.{file}"), name)
+    moves, reward = np.array(request["moves"]), np.array(request["reward"])
+    collected, began = [], time.process_time()
+    for run in range(*job["runs"]):
+        words = [request["seed"], zlib.crc32(json.dumps([job["policy"], job["arguments"]]).encode()), run]
+        np.random.seed(np.random.SeedSequence(words).generate_state(8))  # noqa: NPY002
+        learner = make(moves.shape[1], moves.shape[0], **job["arguments"])
+        with contextlib.redirect_stdout(io.StringIO()):
+            collected.append(play(learner, moves, reward, request["horizon"]))
+    return {"job": job, "collected": collected, "seconds": time.process_time() - began}
+
+
+def write(path, contents):
+    """The file as a whole or not at all."""
+    unfinished = path.with_suffix(".part")
+    unfinished.write_text(json.dumps(contents))
+    os.replace(unfinished, path)
+
+
+def main(request, folder):
+    """Play what is not there yet."""
+    signal.signal(signal.SIGINT, signal.SIG_DFL)  # Ctrl-C ends at once and without a word; what is written is whole
+    asked, folder = json.loads(Path(request).read_text()), Path(folder)
+    for job in asked["jobs"]:
+        path = folder / f"{job['name']}.json"
+        if not path.exists():
+            write(path, found := play_job(job, asked))
+            speed = len(found["collected"]) * asked["horizon"] / max(found["seconds"], 1e-9)
+            print(f"  {job['name']}: {speed:,.0f} rounds/s", flush=True)
+
+
+if __name__ == "__main__":
+    main(*sys.argv[1:])
