@@ -46,6 +46,8 @@ STAND_IN = {
     "        self.t += 1; self.pulls[arm] += 1; self.rewards[arm] += reward\n",
     "SMPyBandits/Policies/kullback.py": "def klBern(x, y): return 0.25\ndef kllcbBern(x, d): return x\n"
     "def klucbGauss(x, d, variance=0.25): return x + (2 * variance * d) ** 0.5\n",
+    "statisticalrl_learners/MDPs_discrete/PSRL.py": "PSRL = None",
+    "statisticalrl_learners/MDPs_discrete/IMED_RL.py": "IMEDRL = None",
     # a learner that always swims to the left
     "statisticalrl_learners/MDPs_discrete/UCRL2.py": "class UCRL2:\n"
     "    def __init__(self, states, actions, delta): assert (states, actions, delta) == (6, 2, 0.05)\n"
@@ -175,13 +177,13 @@ def test_learners_are_compared_with_the_loop_and_with_the_package(tmp_path, pyth
 @pytest.mark.slow
 def test_runs_have_luck_of_their_own_and_the_same_again(tmp_path, python):
     pair = next(pair for pair in smpybandits.pairs(100) if pair.label == "uniform")
-    blocks = smpybandits.jobs(pair, "p", [0.5, 0.4, 0.3], 60)
-    assert [job["runs"] for job in blocks] == [[0, 50], [50, 60]]
-    request = {"horizon": 40, "times": [20, 40], "seed": 3, "jobs": blocks}
+    asked = smpybandits.jobs(pair, "p", [0.5, 0.4, 0.3], 60)
+    assert [job["runs"] for job in asked] == [[0, 50], [50, 60]]
+    request = {"horizon": 40, "times": [20, 40], "seed": 3, "jobs": asked}
     found = []
     for name, seed in (("a", 3), ("b", 3), ("c", 4)):
         blocks.play(smpybandits.PACKAGE, python, request | {"seed": seed}, tmp_path / name)
-        found.append(smpybandits.read(tmp_path / name, blocks).plays)
+        found.append(smpybandits.read(tmp_path / name, asked).plays)
     np.testing.assert_array_equal(found[0], found[1])
     assert found[0].shape == (60, 2, 3) and (found[0].sum(-1) == [20, 40]).all()
     assert (found[0] != found[2]).any(axis=(1, 2)).mean() > 0.9

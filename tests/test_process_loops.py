@@ -108,22 +108,25 @@ def test_ucrl2_plans_as_another_loop_where_rows_are_known_well():
 
 @pytest.mark.slow
 @pytest.mark.parametrize(
-    "learner", process_learners.LEARNERS, ids=lambda learner: learner.label.replace(", ", "-").replace(" ", "-")
+    "learner",
+    [each for each in process_learners.LEARNERS if each.loop],
+    ids=lambda learner: learner.label.replace(", ", "-").replace(" ", "-"),
 )
 def test_loops_lose_what_ours_lose(learner):
-    """Six states, 2,000 rounds, 200 runs of the loop and 400 of ours: false-fail rate 1e-6 (4.9 standard errors).
+    """Six states, 200 runs of the loop and 400 of ours: false-fail rate 1e-6 (4.9 standard errors).
 
-    A difference of seven standard errors of the loop's mean is found in all but a few of 100 times: 60 of PSRL's 190.
+    UCRL2's runs are all alike for long, so that it plays 20,000 rounds, others 2,000. Of 100 differences of 70 in its
+    mean regret, 8,450, of 56 in PSRL's, 190, and of 22 in that of IMED-RL, 94, this finds 99.
     """
     pytest.importorskip("numba")
-    process = riverswim()
-    loop = scalar_process_loop.play(*learner.loop, process, 200, 2000)
-    best = 2000 * float(process.comparator(1))
+    process, horizon = riverswim(), 20_000 if learner.label == "UCRL2" else 2000
+    loop = scalar_process_loop.play(*learner.loop, process, 200, horizon)
+    best = horizon * float(process.comparator(1))
     theirs = best - loop.collected
-    result = simulate(process, {"p": learner.ours}, runs=400, horizon=2000, times=[2000])
+    result = simulate(process, {"p": learner.ours}, runs=400, horizon=horizon, times=[horizon])
     ours = metrics.regret(result, "p")[0, 0, :, -1]
     error = np.sqrt(theirs.var() / 200 + ours.var() / 400)
-    assert abs(theirs.mean() - ours.mean()) <= 4.9 * error + 1e-3
-    again = scalar_process_loop.play(*learner.loop, process, 20, 2000)
+    assert abs(theirs.mean() - ours.mean()) <= 4.9 * error
+    again = scalar_process_loop.play(*learner.loop, process, 20, horizon)
     np.testing.assert_array_equal(again.collected, loop.collected[:20])
-    assert loop.seconds > 0 and len(np.unique(loop.collected)) > (1 if learner.label == "UCRL2" else 100)
+    assert loop.seconds > 0 and len(np.unique(loop.collected)) > 50

@@ -1,9 +1,10 @@
 """Plays learners of statisticalrl-learners, run by a Python that has it: `python play_statisticalrl.py REQUEST FOLDER`.
 
 REQUEST is a JSON file with a process, "moves" [action][state][next state] and "reward" [action][state], the "horizon",
-the "seed" and "jobs". A job has a "name", the "policy" as FILE.CLASS of the package's discrete learners, its
-"arguments" and the numbers of its "runs", [first, end]. What it played is FOLDER/NAME.json: the job itself, the rewards
-"collected" [run] and the "seconds" that one processor spent. A job with such a file is not played again.
+the "seed" and "jobs". A job has a "name", the "policy" as FILE.CLASS of the package's discrete learners or as a CLASS
+that changes one of them, its "arguments" and the numbers of its "runs", [first, end]. What it played is
+FOLDER/NAME.json: the job itself, the rewards "collected" [run] and the "seconds" that one processor spent. A job with
+such a file is not played again.
 """
 
 import contextlib
@@ -20,6 +21,22 @@ from pathlib import Path
 import numpy as np
 
 ROOM = "statisticalrl_learners.MDPs_discrete"
+TAKEN = {"UCRL2": "UCRL2", "PSRL": "PSRL", "IMED_RL": "IMEDRL"}  # file and class
+
+
+def classes():
+    """The package's learners by FILE.CLASS, and our changes to them by CLASS."""
+    made = {f"{file}.{name}": getattr(importlib.import_module(f"{ROOM}.{file}"), name) for file, name in TAKEN.items()}
+
+    class OrderedUCRL2(made["UCRL2.UCRL2"]):
+        """Ties go to the first action: while plans are made, the one that was tried least."""
+
+        def EVI(self, *given, **named):  # noqa: N802
+            tried, self.Nk = self.Nk, np.tile(np.arange(self.nA, dtype=float), (self.nS, 1))
+            super().EVI(*given, **named)
+            self.Nk = tried
+
+    return made | {"OrderedUCRL2": OrderedUCRL2}
 
 
 def play(learner, moves, reward, horizon):
@@ -36,10 +53,9 @@ def play(learner, moves, reward, horizon):
     return float(collected)
 
 
-def play_job(job, request):
+def play_job(job, request, policies):
     """All runs of a job, each with random numbers of its own."""
-    file, name = job["policy"].split(".")
-    make = getattr(importlib.import_module(f"{ROOM}.{file}"), name)
+    make = policies[job["policy"]]
     moves, reward = np.array(request["moves"]), np.array(request["reward"])
     collected, began = [], time.process_time()
     for run in range(*job["runs"]):
@@ -62,10 +78,11 @@ def main(request, folder):
     """Play what is not there yet."""
     signal.signal(signal.SIGINT, signal.SIG_DFL)  # Ctrl-C ends at once and without a word; what is written is whole
     asked, folder = json.loads(Path(request).read_text()), Path(folder)
+    policies = classes()
     for job in asked["jobs"]:
         path = folder / f"{job['name']}.json"
         if not path.exists():
-            write(path, found := play_job(job, asked))
+            write(path, found := play_job(job, asked, policies))
             speed = len(found["collected"]) * asked["horizon"] / max(found["seconds"], 1e-9)
             print(f"  {job['name']}: {speed:,.0f} rounds/s", flush=True)
 

@@ -32,7 +32,7 @@ PACKAGE = Package(
     Path(__file__).with_name("play_statisticalrl.py"),
 )
 BLOCK = 10  # runs of a job; what Ctrl-C loses
-TIES = "ties go to the pair tried less there, and to the first action here; and its sweeps end at 1 / t"
+TIES = "ties go to the actions tried least there, and to the first one here"
 ENDS = "an episode ends there before a pair would be played too often, and here after it was played often enough"
 
 
@@ -41,8 +41,8 @@ class Learner(NamedTuple):
 
     label: str
     ours: Policy
-    loop: tuple[str, Any]  # name and setting
-    theirs: str = ""  # file and class in the package, if it has it
+    loop: tuple[str, Any] | None  # name and setting
+    theirs: str = ""  # file and class in the package, if it has it, or a class of the script
     arguments: dict[str, Any] = {}  # noqa: RUF012
     why: str = ""  # in what the package's definition differs
     most_runs: int = 1_000_000
@@ -50,6 +50,7 @@ class Learner(NamedTuple):
 
 LEARNERS = (
     Learner("UCRL2", UCRL2(), ("UCRL2", 0.05), "UCRL2.UCRL2", {"delta": 0.05}, TIES, most_runs=100),
+    Learner("UCRL2, ties by order", UCRL2(), None, "OrderedUCRL2", {"delta": 0.05}, most_runs=100),
     Learner("PSRL", PSRL(), ("PSRL", False)),
     Learner(
         "PSRL, rewards learned",
@@ -85,9 +86,9 @@ def play(runs: int, horizon: int, seed: int, environments: str, python: str, fol
 def play_loops(runs: int, horizon: int, seed: int) -> dict[str, Played]:
     """What the scalar loops play, by policy; nothing without numba."""
     found: dict[str, Played] = {}
-    for learner in LEARNERS:
+    for label, loop in ((learner.label, learner.loop) for learner in LEARNERS if learner.loop):
         try:
-            found[learner.label] = scalar_process_loop.play(*learner.loop, riverswim(), runs, horizon, seed)
+            found[label] = scalar_process_loop.play(*loop, riverswim(), runs, horizon, seed)
         except ImportError:
             print('the scalar loop cannot play: numba is not installed; pip install -e ".[bench]"')
             return {}
@@ -115,12 +116,12 @@ def play_package(python: Path, runs: int, horizon: int, seed: int, folder: Path)
 
 def regrets(result: Result, beside: Beside) -> dict[str, dict[str, np.ndarray]]:
     """Final regret by policy and by who played it, ours first, [R]."""
-    best = float(riverswim().comparator(1)) * int(result.times[-1])
-    return {
-        label: {"jaxbandit": metrics.regret(result, label)[0, 0, :, -1]}
-        | {who: best - played[label].collected for who, played in beside.items() if label in played}
-        for label in result.labels
-    }
+    best, found = float(riverswim().comparator(1)) * int(result.times[-1]), {}
+    for label in result.labels:
+        found[label] = {"jaxbandit": metrics.regret(result, label)[0, 0, :, -1]}
+        found[label] |= {who: best - of_who[label].collected for who, of_who in beside.items() if label in of_who}
+    # rewards were added in different orders, and equal sums shall be equal
+    return {label: {who: values.round(9) for who, values in of_label.items()} for label, of_label in found.items()}
 
 
 def regret_rows(result: Result, beside: Beside) -> list[Row]:
