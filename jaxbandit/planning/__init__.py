@@ -1,4 +1,4 @@
-"""Plans for decision processes, found inside the rounds: value iteration, also for the best process of a set.
+"""Plans for decision processes, found inside the rounds: value iteration, also for the best process of a set; indices.
 
 Everything here is traced, and of one run. Others may take what is listed here.
 """
@@ -6,5 +6,6 @@ Everything here is traced, and of one run. Others may take what is listed here.
 from jaxbandit.planning.induction import backward_induction
 from jaxbandit.planning.iteration import Plan, best_actions, value_iteration
 from jaxbandit.planning.rows import box_max, l1_ball_max
+from jaxbandit.planning.subsidies import whittle
 
-__all__ = ["Plan", "backward_induction", "best_actions", "box_max", "l1_ball_max", "value_iteration"]
+__all__ = ["Plan", "backward_induction", "best_actions", "box_max", "l1_ball_max", "value_iteration", "whittle"]

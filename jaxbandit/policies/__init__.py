@@ -22,12 +22,14 @@ from jaxbandit.policies.known_process import KnownProcess
 from jaxbandit.policies.learned_gittins import PlugInGittins, PosteriorGittins
 from jaxbandit.policies.likelihood_ratio import GLR
 from jaxbandit.policies.lp_priority import LPPriority
+from jaxbandit.policies.posterior_whittle import PosteriorWhittle
 from jaxbandit.policies.psrl import PSRL
 from jaxbandit.policies.regenerative import RCA
 from jaxbandit.policies.thompson import Thompson
 from jaxbandit.policies.thompson_mc import ThompsonMC
 from jaxbandit.policies.tsallis import TsallisINF
 from jaxbandit.policies.tv_kl_ucb import KLUCBMC, TVKLUCB
+from jaxbandit.policies.uc_whittle import UCWhittle
 from jaxbandit.policies.ucb import MOSS, UCB1, UCBSM
 from jaxbandit.policies.ucbvi import UCBVI
 from jaxbandit.policies.ucrl2 import UCRL2
@@ -68,6 +70,7 @@ __all__ = [
     "RCA",
     "PlugInGittins",
     "PosteriorGittins",
+    "PosteriorWhittle",
     "Rexp3",
     "RoundRobinKLUCB",
     "SlidingWindowUCB",
@@ -81,6 +84,7 @@ __all__ = [
     "UCBVI",
     "UCRL2",
     "UCRL2B",
+    "UCWhittle",
     "Uniform",
     "WhittleBelief",
     "Whittle",

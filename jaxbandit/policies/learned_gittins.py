@@ -14,7 +14,7 @@ from jaxbandit.base import Feedback, Task, pytree, total
 from jaxbandit.fast import computed_once
 from jaxbandit.policies import checks
 from jaxbandit.policies.memory import Transitions, no_transitions
-from jaxbandit.policies.thompson import log_gamma
+from jaxbandit.policies.thompson import dirichlet
 
 WRITTEN_OUT = 3  # states up to which the turns of the elimination are written out, not a loop
 
@@ -130,9 +130,7 @@ class PosteriorGittins:
         number = jnp.stack([state.episode, jnp.zeros_like(state.episode)])
         words = jnp.where(state.episode > 0, number, jax.random.key_data(key))
         parameters = self.prior / state.known.shape[-1] + state.known.astype(float)
-        logs = log_gamma(jax.random.wrap_key_data(words, impl="threefry2x32"), parameters)
-        weights = jnp.exp(logs - jnp.max(logs, axis=-1, keepdims=True))
-        rows = computed_once(weights / total(weights)[..., None])
+        rows = dirichlet(jax.random.wrap_key_data(words, impl="threefry2x32"), parameters)
         return _in_states(gittins_of_rows(rows, state.reward, self.discount), state.states)
 
     def update(self, state: Drawn, feedback: Feedback) -> Drawn:

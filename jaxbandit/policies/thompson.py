@@ -9,7 +9,7 @@ from jax import Array
 from jax.typing import ArrayLike, DTypeLike
 
 from jaxbandit import quantiles
-from jaxbandit.base import Family, Feedback, Task, pytree
+from jaxbandit.base import Family, Feedback, Task, pytree, total
 from jaxbandit.families import Bernoulli, Exponential, Gaussian, Poisson
 from jaxbandit.fast import computed_once, cosine_and_sine, exponential, log, threefry
 from jaxbandit.policies import checks
@@ -92,6 +92,17 @@ class Thompson:
         successes, failures = log_gamma(key, jnp.stack([self.a + gained, self.b + missed]))
         log_odds: Array = successes - failures
         return log_odds
+
+
+def dirichlet(key: Array, parameters: Array | np.ndarray) -> Array:
+    """Independent draws from Dirichlet laws: rows [..., S] that sum to 1, from their parameters [..., S].
+
+    >>> float(dirichlet(jax.random.key(0), jnp.array([0.5, 2.0])).sum())
+    1.0
+    """
+    logs = log_gamma(key, parameters)
+    weights = jnp.exp(logs - jnp.max(logs, axis=-1, keepdims=True))
+    return computed_once(weights / total(weights)[..., None])
 
 
 def log_gamma(key: Array, shape: Array | np.ndarray) -> Array:

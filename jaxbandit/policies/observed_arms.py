@@ -1,0 +1,144 @@
+"""What policies that learn restless arms remember, whose states are all seen, and when they plan."""
+
+from __future__ import annotations
+
+from collections.abc import Callable
+from typing import Any, Literal, NamedTuple, get_args
+
+import jax
+import jax.numpy as jnp
+import numpy as np
+from jax import Array
+from jax.typing import ArrayLike
+
+from jaxbandit.arguments import as_floats, has
+from jaxbandit.base import Feedback, Task, total
+from jaxbandit.fast import computed_once, look_up_each
+from jaxbandit.planning import whittle
+from jaxbandit.policies import checks
+
+Paid = Literal["all", "played"]
+MOST_STATES = 8  # more states would make the steps of the index a long program
+
+
+class Watched(NamedTuple):
+    """What was seen of K arms of S states.
+
+    Fields:
+      counts: [K, 2, S, S] int32, each arm's moves in rounds in which it was not played, and in which it was, by state
+        left and state moved to.
+      here: [K] int32, where each arm is; S as long as that was not seen.
+      reward: [K, S], what each state pays.
+    """
+
+    counts: Array
+    here: Array
+    reward: Array
+
+    def counted(self, feedback: Feedback) -> Watched:
+        """The same after a round: a move of every arm, played or not, but for the first round that is heard of."""
+        arms, states = self.reward.shape
+        played = (feedback.arms[:, None] == jnp.arange(arms, dtype=jnp.int32)[None]).any(axis=0)
+        shown = feedback.shown
+        assert shown is not None  # `check_learner` lets no other arms pass
+        place = (played * states + self.here) * states + shown
+        place = computed_once(jnp.where(self.here < states, place, -1))
+        moved = place[:, None] == jnp.arange(2 * states**2, dtype=jnp.int32)[None]
+        return Watched(self.counts + moved.reshape(self.counts.shape), shown, self.reward)
+
+    def left(self) -> Array:
+        """How often each arm moved from each state, without and with a play, [K, 2, S] int32."""
+        found: Array = total(self.counts)
+        return found
+
+    def scores(self, indices: Array) -> Array:
+        """The indices [K, S] of the states that the arms are in, [K]; of an arm not yet seen their mean."""
+        unseen = total(indices) / indices.shape[1]
+        return look_up_each(jnp.concatenate([indices, unseen[:, None]], axis=1), self.here)
+
+    def indices(self, rows: Array, cost: ArrayLike, paid: Paid, discount: ArrayLike | None) -> Array:
+        """Whittle indices [K, S] of arms that move by the rows [K, 2, S, S], less the costs of a play."""
+        kept, earned = jnp.moveaxis(total(rows * paying(self.reward, paid)[:, :, None]), 1, 0)
+        price = jnp.broadcast_to(jnp.asarray(cost, float), self.here.shape)
+        return whittle(rows[:, 1], rows[:, 0], earned, kept, discount) - price[:, None]
+
+
+def nothing_seen(reward: Array) -> Watched:
+    """Before the first round, from what states pay, [K, S]."""
+    arms, states = reward.shape
+    counts = jnp.zeros((arms, 2, states, states), jnp.int32)
+    return Watched(counts, jnp.full(arms, states, jnp.int32), reward)
+
+
+def paying(reward: Array, paid: Paid) -> Array:
+    """What each arm gets for the state moved to without and with a play, [K, 2, S], from what states pay, [K, S]."""
+    return jnp.stack([reward if paid == "all" else jnp.zeros_like(reward), reward], axis=1)
+
+
+def episode(t: ArrayLike) -> tuple[Array, Array]:
+    """The number n of the episode in which round t lies, uint32 from 1, and whether the round begins it.
+
+    Episode n takes n rounds: it begins in round 1 + n (n - 1) / 2.
+
+    >>> [(int(number), bool(begins)) for number, begins in map(episode, (1, 2, 3, 4, 7))]
+    [(1, True), (2, True), (2, False), (3, True), (4, True)]
+    """
+    past = jnp.asarray(t).astype(jnp.uint32) - 1
+    number = jnp.floor((1 + jnp.sqrt(1 + 8 * past.astype(float))) / 2).astype(jnp.uint32)  # may be off by one
+    number = number - (_before(number) > past)
+    number = number + (_before(number + 1) <= past)
+    return number, _before(number) == past
+
+
+def _before(number: Array) -> Array:
+    """n (n - 1) / 2, the rounds before episode n, for n up to 2^16 + 1."""
+    return (number // 2) * ((number - 1) | 1)
+
+
+def planned(begins: Array, plan: Callable[..., Array], known: tuple[Any, ...], before: Array) -> Array:
+    """The indices `plan(before, *known)` of an episode that begins; else as before.
+
+    All runs begin their episodes in the same rounds. A loop of one turn or none, not a choice, keeps the runs as the
+    last axis of all that the plan computes (`fast.over_runs`). The number of the turn, which is 0, is added to what is
+    known, as XLA moves out of a loop, into every round, whatever does not depend on the turn.
+    """
+
+    def turn(n: Array, old: Array) -> Array:
+        return plan(old, *jax.tree.map(lambda leaf: leaf + n.astype(leaf.dtype), known))
+
+    found: Array = jax.lax.fori_loop(0, begins.astype(jnp.int32), turn, before)
+    return found
+
+
+def terms(arms: Any) -> tuple[ArrayLike, Paid]:
+    """What the player knows of an environment: the cost of a play, and whether all arms pay or those that are played.
+
+    Raises:
+      ValueError: it is no environment of restless arms.
+    """
+    has("arms", arms, "an environment of restless arms", "transition", "reward", "passive")
+    paid: Paid = getattr(arms, "paid", "played")
+    return getattr(arms, "cost", 0.0), paid
+
+
+def reordered_cost(cost: ArrayLike, order: Array) -> ArrayLike:
+    """The costs of arms that stand in another order."""
+    found = jnp.asarray(cost, float)
+    return found[order] if found.ndim else found
+
+
+def check_learner(policy: Any, task: Task) -> None:
+    """Refuse arms whose states are not all shown, too many states, and costs or pay that are not the environment's.
+
+    Raises:
+      ValueError: the argument and what is wrong with it.
+    """
+    checks.suits(policy, task, ("observed",))
+    checks.choice(policy, "paid", get_args(Paid))
+    name, (arms, states) = type(policy).__name__, task.reward.shape
+    if states > MOST_STATES:
+        raise ValueError(f"{name} is for arms of up to {MOST_STATES} states, and those of {task.name} have {states}")
+    if as_floats("cost", policy.cost).shape not in ((), (arms,)):
+        raise ValueError(f"cost: shape {np.shape(policy.cost)} is neither a number nor [K] = ({arms},)")
+    if policy.paid != (found := getattr(task.environment, "paid", "played")):
+        raise ValueError(f"paid: {policy.paid!r}, and in {task.name} it is {found!r}; use {name}.of(arms)")

@@ -1,0 +1,310 @@
+"""Learning restless arms that are all seen: traced Whittle indices, posterior sampling and optimism, against loops."""
+
+import math
+
+import jax
+import jax.numpy as jnp
+import numpy as np
+import pytest
+import reference_restless as reference
+from test_indices import CIRCLE, CIRCLE_PAYS, PATIENTS_CALLED, PATIENTS_LEFT
+
+import jaxbandit
+from jaxbandit import PosteriorWhittle, UCWhittle, Uniform, indices, simulate
+from jaxbandit.environments import restless
+from jaxbandit.planning import whittle
+from jaxbandit.policies.observed_arms import Watched, episode, nothing_seen
+from jaxbandit.policies.uc_whittle import nth_largest
+from jaxbandit.testing import check_policy
+
+KEY = jax.random.key(5)
+found_indices = jax.jit(whittle)
+
+
+def random_arms(states, arms=200, seed=0, concentration=1.0):
+    random = np.random.default_rng(seed)
+    active, passive = random.dirichlet(np.full(states, concentration), (2, arms, states))
+    return active, passive, random.random((arms, states))
+
+
+def index_in_floats(active, passive, reward, discount, dtype=float):
+    """Of arms that all pay."""
+    earned, kept = (np.einsum("kst,kt->ks", rows, reward) for rows in (active, passive))
+    return np.asarray(found_indices(*(jnp.asarray(each, dtype) for each in (active, passive, earned, kept)), discount))
+
+
+@pytest.mark.parametrize("discount", [None, 0.9, 0.99999])
+@pytest.mark.parametrize("states", [2, 3, 5])
+def test_traced_indices_are_those_of_the_host(states, discount):
+    active, passive, reward = random_arms(states)
+    exact = indices.whittle(active, passive, reward, discount=discount, passive_reward=reward)
+    found = index_in_floats(active, passive, reward, discount)
+    assert exact.indexable.mean() > 0.98 and np.isfinite(found).all()
+    off = np.abs(found - exact.index) / (1 + np.abs(exact.index))
+    assert off[exact.indexable].max() < 5e-6
+
+
+@pytest.mark.parametrize("discount", [None, 0.999])
+def test_float32_keeps_its_digits_where_states_are_rare_and_chains_slow(discount):
+    """A first state that is hardly ever entered, and chains that move once in a thousand rounds."""
+    active, passive, reward = random_arms(4)
+    rare = np.array([1e-6, 1, 1, 1]) / (3 + 1e-6)
+    seldom = [np.where(np.arange(4) == 0, rows * 1e-6, rows) for rows in (active, passive)]
+    seldom = [rows / rows.sum(-1, keepdims=True) for rows in seldom]
+    slow = [0.999 * np.eye(4) + 0.001 * (rows + rare) / 2 for rows in (active, passive)]
+    for one, other, bound in ((*seldom, 1e-5), (*slow, 2e-3)):
+        exact = indices.whittle(one, other, reward, discount=discount, passive_reward=reward)
+        off = np.abs(index_in_floats(one, other, reward, discount) - exact.index) / (1 + np.abs(exact.index))
+        assert off[exact.indexable].max() < bound
+
+
+def test_published_arms():
+    for discount, expected in ((None, [-0.5, 0.5, 1, -1]), (0.9, [-0.5, 0.5, 0.9900990099, -0.9900990099])):
+        found = index_in_floats(CIRCLE.T[None], CIRCLE[None], np.array([CIRCLE_PAYS]), discount)
+        np.testing.assert_allclose(found[0], expected, atol=2e-6)
+    found = index_in_floats(PATIENTS_CALLED, PATIENTS_LEFT, np.array([[1, 0.5, 0]] * 3), None)
+    np.testing.assert_allclose(found[:, 1], [1.074074074, 3.25, 1 / 6], atol=5e-6)
+
+
+@pytest.mark.parametrize("discount", [None, 0.99])
+def test_numbers_of_arms_that_are_not_indexable(discount):
+    """The steps' numbers against a loop, where rows have few entries and half of the arms of five states have none."""
+    active, passive, reward = random_arms(5, 300, 3, 0.3)
+    exact = indices.whittle(active, passive, reward, discount=discount)
+    bad = np.flatnonzero(~exact.indexable)
+    assert len(bad) >= 3
+    zero = np.zeros_like(reward)
+    earned = np.einsum("kst,kt->ks", active, reward)
+    found = np.asarray(found_indices(*(jnp.asarray(each, float) for each in (active, passive, earned, zero)), discount))
+    expected = np.array(
+        [reference.adaptive_greedy(active[k], passive[k], earned[k], zero[k], discount) for k in range(300)]
+    )
+    off = np.abs(found - expected) / (1 + np.abs(expected))
+    assert np.quantile(off[bad], 0.9) < 1e-4 and np.quantile(off, 0.99) < 1e-4
+
+
+def test_chains_that_fall_apart_have_finite_numbers():
+    """As draws from a prior near 0 do, each row of which leads to one state."""
+    rows = np.eye(3)[np.random.default_rng(0).integers(3, size=(2, 200, 3))]
+    for discount in (None, 0.5):
+        assert np.isfinite(index_in_floats(*rows, np.random.default_rng(1).random((200, 3)), discount)).all()
+
+
+def test_episodes():
+    rounds = np.arange(1, 5000)
+    number, begins = (np.asarray(each) for each in jax.vmap(episode)(jnp.asarray(rounds)))
+    expected = [n for n in range(1, 120) for _ in range(n)][: len(rounds)]
+    np.testing.assert_array_equal(number, expected)
+    np.testing.assert_array_equal(begins, np.diff([0, *expected]) > 0)
+    for n in (40_000, 65_535, 65_536):  # near the last round that there can be
+        first = 1 + n * (n - 1) // 2
+        for t, e, b in ((first - 1, n - 1, False), (first, n, True), (first + 1, n, False)):
+            assert [int(each) for each in episode(jnp.int32(t))] == [e, b]
+    assert [int(each) for each in episode(jnp.int32(2**31 - 1))] == [65_536, False]
+
+
+def test_the_nth_largest():
+    random = np.random.default_rng(0)
+    for _ in range(20):
+        values = random.integers(4, size=6) / 4
+        for n in range(1, 7):
+            assert float(nth_largest(jnp.asarray(values, float), jnp.int32(n))) == np.sort(values)[-n]
+
+
+RUNS, ROUNDS, PLAYS, STATES = 3, 105, 2, 3
+REWARD = np.array([[0, 0.5, 1], [0.2, 0, 0.9], [1, 0.3, 0.1], [0, 0.4, 0.7]])
+COST = np.array([0.1, 0.0, 0.3, 0.2])
+ACTIVE, PASSIVE, _ = random_arms(STATES, len(REWARD), 7)
+PAYING_IF_PLAYED = restless(ACTIVE, REWARD, PASSIVE, observed=True)
+
+
+def game(policy, environment):
+    """What was played, [run, round, arm], where the arms stood after it, and how the policy counted that in the end."""
+    record = {
+        "here": lambda arms, state, t: state.seen.here,
+        "counts": lambda arms, state, t: state.seen.counts,
+        "indices": lambda arms, state, t: state.indices,
+    }
+    result = simulate(
+        environment,
+        {"p": policy},
+        key=KEY,
+        runs=RUNS,
+        horizon=ROUNDS,
+        times=range(1, ROUNDS + 1),
+        plays=PLAYS,
+        record=record,
+        progress=False,
+    )
+    played = np.diff(result.visits["p"][0, 0].sum(-1), axis=1, prepend=0) > 0
+    here, counts, index = (result.recorded[name]["p"][0, 0] for name in record)
+    return played, here, counts[:, -1], index
+
+
+def check_loop(policy, environment, plan):
+    """The plays of every round are those of the largest indices, which `plan` computes anew at an episode's beginning.
+
+    Args:
+      plan: from the run, the round, the number of the episode, counts and the M-th largest index to [K, S].
+    """
+    K, judged = len(REWARD), 0
+    played, here, counted, index = game(policy, environment)
+    for run in range(RUNS):
+        counts, table, states = np.zeros((K, 2, STATES, STATES), int), np.zeros((K, STATES)), None
+        for t in range(1, ROUNDS + 1):
+            scores = table.mean(1) if states is None else table[np.arange(K), states]
+            if (number := reference.begins(t)) is not None:
+                price = 0.0 if t == 1 else np.sort(scores)[-PLAYS]
+                table = plan(run, t, number, counts, price)
+                np.testing.assert_allclose(index[run, t - 1], table, atol=1e-4, rtol=1e-4)
+                scores = table.mean(1) if states is None else table[np.arange(K), states]
+            arms = np.argsort(-scores, kind="stable")[:PLAYS]
+            now = here[run, t - 1]
+            gap = np.sort(scores)[-PLAYS] - np.sort(scores)[-PLAYS - 1]
+            if gap > 1e-3:
+                assert set(np.flatnonzero(played[run, t - 1])) == set(arms)
+                judged += 1
+            if states is not None:
+                np.add.at(counts, (np.arange(K), played[run, t - 1].astype(int), states, now), 1)
+            states = now
+        np.testing.assert_array_equal(counted[run], counts)
+    return judged / (RUNS * ROUNDS)
+
+
+POSTERIOR = {
+    "average": PosteriorWhittle(COST, "played", 0.7),
+    "discounted": PosteriorWhittle(COST, "played", discount=0.9),
+}
+
+
+@pytest.mark.parametrize("case", POSTERIOR)
+def test_posterior_sampling_plays_as_its_loop(case):
+    """With the rows that the policy draws; whether these have their law is tested below."""
+    policy = POSTERIOR[case]
+    keys = jaxbandit.run_keys(KEY, jnp.arange(RUNS))
+    draw = jax.jit(lambda seen, key, t: policy.draw(seen, jax.random.key_data(jax.random.fold_in(key, t))))
+
+    def plan(run, t, number, counts, price):
+        seen = nothing_seen(jnp.asarray(REWARD, float))._replace(counts=jnp.asarray(counts, jnp.int32))
+        rows = np.asarray(draw(seen, keys.policy[run], t), np.float64)
+        each = zip(rows, REWARD, COST, strict=True)
+        return [reference.index_of_arm(*arm, policy.paid, policy.discount) for arm in each]
+
+    assert check_loop(policy, PAYING_IF_PLAYED, plan) > 0.9
+
+
+@pytest.mark.parametrize("scale", [1.0, 0.05])
+def test_optimism_plays_as_its_loop(scale):
+    policy = UCWhittle(COST, "played", 0.01, scale, 0.8)
+
+    def plan(run, t, number, counts, price):
+        found = []
+        for mine, reward, cost in zip(counts, REWARD, COST, strict=True):
+            given = (mine, reward, len(REWARD), number, price + cost, policy.paid, policy.eta, scale, policy.discount)
+            rows = reference.optimistic_arm(*given)
+            found.append(reference.index_of_arm(rows, reward, cost, policy.paid, policy.discount))
+        return found
+
+    assert check_loop(policy, PAYING_IF_PLAYED, plan) > (0.9 if scale < 1 else 0)
+
+
+def seen_of(counts, here=0):
+    return Watched(
+        jnp.asarray(counts, jnp.int32),
+        jnp.full(len(counts), here, jnp.int32),
+        jnp.asarray(REWARD[: len(counts)], float),
+    )
+
+
+@pytest.mark.parametrize("paid", ["all", "played"])
+def test_plans_where_all_arms_pay_and_where_those_played_do(paid):
+    """Counts of many moves, from which both policies find the indices of the chains; costs lower them by as much."""
+    counts = np.round(np.stack([PASSIVE, ACTIVE], 1) * 10**8)
+    kept = REWARD if paid == "all" else None
+    exact = indices.whittle(ACTIVE, PASSIVE, REWARD, discount=0.9, passive_reward=kept).index - COST[:, None]
+    drawn = PosteriorWhittle(COST, paid, discount=0.9).plan(seen_of(counts), jnp.array([1, 2], jnp.uint32))
+    np.testing.assert_allclose(drawn, exact, atol=2e-3)
+    best = UCWhittle(COST, paid, scale=0.0).plan(seen_of(counts), jnp.uint32(9), jnp.asarray(0.4))
+    np.testing.assert_allclose(best, exact, atol=1e-5)
+
+
+def test_optimistic_arms_are_worth_more_than_the_truth():
+    """A quarter of the radius of theory holds the true rows here, and no state is worth less under optimistic ones."""
+    random = np.random.default_rng(0)
+    rows = np.stack([PASSIVE, ACTIVE], 1)
+    counts = np.array([[[random.multinomial(40, row) for row in each] for each in arm] for arm in rows])
+    policy = UCWhittle(paid="all", scale=0.25)
+    found = np.asarray(policy.optimistic(seen_of(counts), jnp.uint32(5), jnp.asarray(0.3)), np.float64)
+    np.testing.assert_allclose(found.sum(-1), 1, atol=1e-6)
+
+    def values(rows, reward):
+        value = np.zeros(STATES)
+        for _ in range(300):
+            value = (rows @ (reward + 0.9 * value) - np.array([[0], [0.3]])).max(0)
+        return value
+
+    for k in range(len(REWARD)):
+        assert (values(found[k], REWARD[k]) > values(rows[k], REWARD[k]) + 0.1).all()
+
+
+def test_drawn_rows_have_their_law():
+    """Means and variances of 4,000 draws are those of the Dirichlet laws, within 5 standard errors.
+
+    With 36 numbers compared twice this fails by chance once in 20,000; a prior counted twice, or the rows of plays
+    taken for those of others, is found.
+    """
+    number, policy = 4000, PosteriorWhittle(prior=0.5)
+    counts = np.random.default_rng(2).integers(0, 30, (2, 2, 3, 3)) * np.array([[[1]], [[0]]]) + np.arange(3)
+    words = jax.random.bits(jax.random.key(7), (number, 2))
+    rows = np.asarray(jax.jit(jax.vmap(lambda words: policy.draw(seen_of(counts), words)))(words), np.float64)
+    a = 0.5 + counts
+    total = a.sum(-1, keepdims=True)
+    variance = a * (total - a) / (total**2 * (total + 1))
+    off = rows - a / total
+    assert (np.abs(off.mean(0)) <= 5 * np.sqrt(variance / number)).all()
+    assert (np.abs((off**2).mean(0) - variance) <= 5 * (off**2 - variance).std(0) / math.sqrt(number)).all()
+
+
+def test_costs_go_with_their_arms():
+    order = jnp.array([2, 0, 3, 1])
+    for policy in (PosteriorWhittle(COST, prior=2.0, discount=0.5), UCWhittle(COST, "played", 0.1, 0.2, 0.5)):
+        turned = policy.reordered(order)
+        np.testing.assert_allclose(turned.cost, COST[np.asarray(order)], rtol=1e-6)
+        assert {**vars(turned), "cost": 0} == {**vars(policy), "cost": 0}
+        assert float(type(policy)(0.25).reordered(order).cost) == 0.25
+    unknown = UCWhittle(COST).reordered(order)  # nothing is known, so that a play is worth what it costs less
+    state = unknown.init(jnp.asarray(REWARD, float))
+    np.testing.assert_allclose(unknown.scores(None, state, 1), -COST[np.asarray(order)], atol=1e-6)
+
+
+@pytest.mark.slow
+@pytest.mark.parametrize("kind", [PosteriorWhittle, UCWhittle])
+def test_contract(kind):
+    check_policy(kind.of(PAYING_IF_PLAYED), PAYING_IF_PLAYED, plays=2)
+
+
+def test_who_may_not_play():
+    hidden = restless(ACTIVE, REWARD, PASSIVE)
+    many = restless(*(np.full((2, 9, 9), 1 / 9),), np.arange(9), observed=True)
+    for kind in (PosteriorWhittle, UCWhittle):
+        name = kind.__name__
+        for policy, arms, message in (
+            (kind(), hidden, f"{name} is for observed arms"),
+            (kind(paid="played"), many, f"{name} is for arms of up to 8 states"),
+            (kind(), PAYING_IF_PLAYED, "paid: 'all'"),
+            (kind(paid="none"), PAYING_IF_PLAYED, "paid: 'none'"),
+            (kind([0.1, 0.2], "played"), PAYING_IF_PLAYED, "cost: shape"),
+        ):
+            with pytest.raises(ValueError, match=message):
+                check_policy(policy, arms)
+        with pytest.raises(ValueError, match="arms: "):
+            kind.of(Uniform())
+    for policy, field in (
+        (PosteriorWhittle(paid="played", prior=0.0), "prior"),
+        (PosteriorWhittle(paid="played", discount=1.0), "discount"),
+        (UCWhittle(paid="played", discount=0.9999), "discount"),
+        (UCWhittle(paid="played", eta=0.0), "eta"),
+        (UCWhittle(paid="played", scale=-1.0), "scale"),
+    ):
+        with pytest.raises(ValueError, match=field):
+            check_policy(policy, PAYING_IF_PLAYED)
