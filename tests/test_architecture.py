@@ -84,7 +84,7 @@ BELOW = {
         *["interior_point", "interior_point_three_states", "starting_points", "row_divergence_three_states"],
         *["multistart", "many_states", "two_states", "two_states_upper", "likelihood"],
     ],
-    "planning": ["rows", "iteration", "induction"],
+    "planning": ["rows", "iteration", "induction", "subsidies"],
     "metrics": ["counts", "regrets", "shares"],
     "named_problems": ["arms", "look_up", "changing", "processes", "entries"],
     "families": ["independent", "tilting", "two_state", "table", "of_chains"],
@@ -148,7 +148,7 @@ DOORS = {
     "paired_difference pseudo_regret realised_regret regret regret_name summary",
     "named_problems": "Atlas NamedProblem atlas",
     "plotting": "COLOURS curve_style plot_batches plot_distribution plot_heatmap plot_parameter plot_pulls plot_regret",
-    "policies": "IMEDRL KLUCRL PSRL TUCRL UCBVI UCRL2 UCRL2B "
+    "policies": "IMEDRL KLUCRL PSRL PosteriorWhittle TUCRL UCBVI UCRL2 UCRL2B UCWhittle "
     "ALL CUSUM DMED DSEE GLR IMED IMEDMC KLUCB KLUCBMC MOSS MUCB RCA TVKLUCB UCB1 UCBSM Discounted "
     "DiscountedThompson DiscountedUCB EmpiricalKLUCB Exp3 Exp3S Gittins GradientBandit HiddenMyopic "
     "JointKLUCB KnownBreaks KnownProcess LPPriority Myopic Oracle PlugInGittins PosteriorGittins Rexp3 RoundRobinKLUCB "
@@ -159,7 +159,7 @@ DOORS = {
     "testing": "check_environment check_policy",
 }
 PUBLIC = """
-IMEDRL KLUCRL PSRL TUCRL UCBVI UCRL2 UCRL2B
+IMEDRL KLUCRL PSRL PosteriorWhittle TUCRL UCBVI UCRL2 UCRL2B UCWhittle
 ALL CUSUM DMED DSEE GLR IMED IMEDMC KLUCB KLUCBMC MOSS MUCB RCA TVKLUCB UCB1 UCBSM Discounted DiscountedThompson
 DiscountedUCB EmpiricalKLUCB Environment Exp3 Exp3S Family Feedback Gittins GradientBandit HiddenMyopic JointKLUCB
 KnownBreaks KnownProcess LPPriority MarkovArms Myopic Oracle PlugInGittins Policy PosteriorGittins Result Rexp3

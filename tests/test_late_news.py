@@ -71,6 +71,11 @@ CASES = {
     "dsee": (ARMS, jaxbandit.DSEE(), {"delay": 3, "shuffle": True}),
     "rca": (RESTLESS, jaxbandit.RCA(), {"delay": 1, "batch": 2}),
     "psrl": (PROCESS, jaxbandit.PSRL(tsde=True), {"delay": 2, "batch": 3}),
+    "posterior-whittle": (
+        OBSERVED,
+        jaxbandit.PosteriorWhittle([0.0, 0.1, 0.2], "played"),
+        {"delay": 2, "batch": 3, "shuffle": True},
+    ),
     "imedrl": (PROCESS, jaxbandit.IMEDRL(), {"delay": 3, "shuffle": True}),
     # who learns rewards does the same for long, whether they are late or not
     "tucrl": (PROCESS, jaxbandit.TUCRL(rewards="known"), {"delay": 3}),
@@ -79,7 +84,7 @@ CASES = {
 
 @pytest.mark.release_cases("imedmc", "dsee", "thompson")
 @pytest.mark.slow_cases(
-    "myopic-observed", "posterior-restarting", "klucb-gaussian", "rca", "gradient-*", "psrl", "imedrl", "tucrl"
+    "myopic-observed", "posterior-*", "klucb-gaussian", "rca", "gradient-*", "psrl", "imedrl", "tucrl"
 )
 @pytest.mark.parametrize("case", CASES)
 def test_the_arms_are_those_of_a_loop_with_a_list(case):

@@ -96,6 +96,8 @@ MADE_OF_ARMS = {  # how to make the policies that know the arms
     "Gittins": lambda: jaxbandit.Gittins.of(TWO, 0.9),
     "Whittle": lambda: jaxbandit.Whittle.of(TWO, 0.9),
     "LPPriority": lambda: jaxbandit.LPPriority.of(KINDS["observed"], 1),
+    "PosteriorWhittle": lambda: jaxbandit.PosteriorWhittle.of(KINDS["observed"]),
+    "UCWhittle": lambda: jaxbandit.UCWhittle.of(KINDS["observed"]),
     "Myopic": lambda: jaxbandit.Myopic.of(KINDS["restless"]),
     "WhittleBelief": lambda: jaxbandit.WhittleBelief(TWO.transition, TWO.initial, 0.9),
     "HiddenMyopic": lambda: jaxbandit.HiddenMyopic.of(KINDS["hidden"]),

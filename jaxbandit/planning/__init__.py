@@ -1,4 +1,4 @@
-"""Plans for decision processes, found inside the rounds: value iteration, also for the best process of a set; indices.
+"""Plans found inside the rounds: value iteration, also for the best process of a set, and Whittle indices.
 
 Everything here is traced, and of one run. Others may take what is listed here.
 """

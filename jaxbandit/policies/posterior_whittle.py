@@ -59,8 +59,8 @@ class PosteriorWhittle:
       ValueError: from `simulate` and `check_policy`, for a field out of range or not as in the environment, arms whose
         states are not all shown, and more than 8 states.
 
-    Source: Thompson sampling of restless arms in episodes: Jung and Tewari 2019, and Akbarzadeh and Mahajan 2023, whose
-    episodes depend on what is seen, too.
+    Source: Akbarzadeh and Mahajan 2022; for episodes of one length Jung and Tewari 2019. That they grow by one round
+    each, whatever is seen, is our own.
 
     >>> policy = PosteriorWhittle(cost=0.2)
     >>> state = policy.init(jnp.array([[0.0, 1.0], [0.0, 1.0]]))
