@@ -51,6 +51,18 @@ def test_a_row_of_an_l1_ball(radius, value, row):
     np.testing.assert_allclose(reached, row, atol=1e-6)
 
 
+def test_rows_of_values_that_are_computed_beside_them():
+    """What states pay plus discounted values, which XLA rounds in two ways if it computes them twice."""
+    best = jax.vmap(jax.vmap(l1_ball_max))
+    found = jax.jit(lambda rows, radius, paid, values: best(rows, radius, paid + 0.8 * values[:, None])[1])
+    random = np.random.default_rng(0)
+    for _ in range(30):
+        given = random.dirichlet([1, 1, 1], (2, 2, 3)), np.full((2, 2, 3), 0.4), *random.random((2, 2, 1, 3))
+        rows, radius, paid, values = (jnp.asarray(each, float) for each in given)
+        paid = jnp.broadcast_to(paid, (2, 2, 3))
+        np.testing.assert_allclose(found(rows, radius, paid, values[:, 0]).sum(-1), 1, atol=1e-6)
+
+
 @pytest.mark.parametrize(
     ("radius", "value", "row"),
     [

@@ -11,7 +11,7 @@ import jax.numpy as jnp
 from jax import Array
 
 from jaxbandit.base import total
-from jaxbandit.fast import smaller
+from jaxbandit.fast import computed_once, smaller
 
 WRITTEN_OUT = 8  # states up to which sums over them are written out, not a loop
 
@@ -79,9 +79,14 @@ def box_max(low: Array, high: Array, values: Array) -> tuple[Array, Array]:
 
 
 def _ahead(values: Array, first: Array) -> Array:
-    """[i, j], whether state i has a larger value than state j; on ties, whether it comes first."""
-    one, other = values[:, None], values[None]
-    return (one > other) | ((one == other) & first)
+    """[i, j], whether state i has a larger value than state j; on ties, whether it comes first.
+
+    Of two states one comes before the other, whatever rounding does: where XLA computes a value twice, the two may
+    differ, so that a state could even come before itself.
+    """
+    values = computed_once(values)
+    not_less = values[:, None] >= values[None]
+    return jnp.where(first, not_less, ~not_less.T & ~jnp.eye(values.shape[0], dtype=bool))
 
 
 def _added(amounts: Array, chosen: Array) -> Array:
