@@ -84,6 +84,7 @@ from jaxbandit.policies import (
     Uniform,
     Whittle,
     WhittleBelief,
+    WhittleLastSeen,
     Window,
     WithDetector,
 )
@@ -154,6 +155,7 @@ __all__ = [
     "UCBSM",
     "Uniform",
     "WhittleBelief",
+    "WhittleLastSeen",
     "Whittle",
     "Window",
     "WithDetector",

@@ -246,6 +246,8 @@ POLICIES = {
     "WhittleBelief": policy(
         jaxbandit.WhittleBelief, RESTLESS, transition=RESTLESS.transition, initial=STARTS, discount=0.9
     ),
+    "WhittleLastSeen": policy(jaxbandit.WhittleLastSeen, RESTLESS, indices=[[[0.1, 0.2], [0.3, 0.2]]] * 2),
+    "WhittleLastSeen.of": Call(jaxbandit.WhittleLastSeen.of, {"arms": RESTLESS, "ages": 3, "discount": 0.9}),
     "WhittleBelief.of": Call(jaxbandit.WhittleBelief.of, {"environment": RESTLESS, "discount": 0.9}),
     "WithDetector": policy(
         jaxbandit.WithDetector, policy=jaxbandit.KLUCB(), detector=jaxbandit.GLR(horizon=100), local=True

@@ -152,21 +152,21 @@ DOORS = {
     "ALL CUSUM DMED DSEE GLR IMED IMEDMC KLUCB KLUCBMC MOSS MUCB RCA TVKLUCB UCB1 UCBSM Discounted "
     "DiscountedThompson DiscountedUCB EmpiricalKLUCB Exp3 Exp3S Gittins GradientBandit HiddenMyopic "
     "JointKLUCB KnownBreaks KnownProcess LPPriority Myopic Oracle PlugInGittins PosteriorGittins Rexp3 RoundRobinKLUCB "
-    "SlidingWindowUCB Thompson ThompsonMC TsallisINF Uniform Whittle WhittleBelief Window WithDetector",
+    "SlidingWindowUCB Thompson ThompsonMC TsallisINF Uniform Whittle WhittleBelief WhittleLastSeen Window WithDetector",
     "policies.memory": "Memory no_transitions no_visits ratio remembered sample_mean total unit_reward",
     "stress": "Found IndependentSpace Interval PiecewiseSpace Problem RestlessSpace Space Survey ThreeStateSpace "
     "TwoStateSpace over worst",
     "testing": "check_environment check_policy",
 }
 PUBLIC = """
-IMEDRL KLUCRL PSRL PosteriorWhittle TUCRL UCBVI UCRL2 UCRL2B UCWhittle
-ALL CUSUM DMED DSEE GLR IMED IMEDMC KLUCB KLUCBMC MOSS MUCB RCA TVKLUCB UCB1 UCBSM Discounted DiscountedThompson
-DiscountedUCB EmpiricalKLUCB Environment Exp3 Exp3S Family Feedback Gittins GradientBandit HiddenMyopic JointKLUCB
-KnownBreaks KnownProcess LPPriority MarkovArms Myopic Oracle PlugInGittins Policy PosteriorGittins Result Rexp3
-RoundRobinKLUCB SlidingWindowUCB Task Thompson ThompsonMC TsallisINF Uniform Whittle WhittleBelief Window WithDetector
-advance atlas bernoulli bounds chains confidence decision_processes divergences environments families gaussian grid
-hidden indices initial_carry markov metrics play_round poisson pytree random_arms restless run_keys simulate static
-stress sweep testing to_xarray top_arms two_state use_all_cores
+IMEDRL KLUCRL PSRL PosteriorWhittle TUCRL UCBVI UCRL2 UCRL2B UCWhittle ALL CUSUM DMED DSEE GLR IMED IMEDMC KLUCB
+KLUCBMC MOSS MUCB RCA TVKLUCB UCB1 UCBSM Discounted DiscountedThompson DiscountedUCB EmpiricalKLUCB Environment Exp3
+Exp3S Family Feedback Gittins GradientBandit HiddenMyopic JointKLUCB KnownBreaks KnownProcess LPPriority MarkovArms
+Myopic Oracle PlugInGittins Policy PosteriorGittins Result Rexp3 RoundRobinKLUCB SlidingWindowUCB Task Thompson
+ThompsonMC TsallisINF Uniform Whittle WhittleBelief WhittleLastSeen Window WithDetector advance atlas bernoulli bounds
+chains confidence decision_processes divergences environments families gaussian grid hidden indices initial_carry
+markov metrics play_round poisson pytree random_arms restless run_keys simulate static stress sweep testing to_xarray
+top_arms two_state use_all_cores
 """.split()
 PUBLIC_THINGS = [
     getattr(import_module(f"jaxbandit.{room}".rstrip(".")), name)

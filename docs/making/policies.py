@@ -100,6 +100,7 @@ MADE_OF_ARMS = {  # how to make the policies that know the arms
     "UCWhittle": lambda: jaxbandit.UCWhittle.of(KINDS["observed"]),
     "Myopic": lambda: jaxbandit.Myopic.of(KINDS["restless"]),
     "WhittleBelief": lambda: jaxbandit.WhittleBelief(TWO.transition, TWO.initial, 0.9),
+    "WhittleLastSeen": lambda: jaxbandit.WhittleLastSeen.of(KINDS["restless"], 10),
     "HiddenMyopic": lambda: jaxbandit.HiddenMyopic.of(KINDS["hidden"]),
     "KnownProcess": lambda: jaxbandit.KnownProcess.of(PROCESS),
     "Oracle": lambda: jaxbandit.Oracle(TWO.means()),

@@ -35,6 +35,7 @@ from jaxbandit.policies.ucbvi import UCBVI
 from jaxbandit.policies.ucrl2 import UCRL2
 from jaxbandit.policies.ucrl2b import TUCRL, UCRL2B
 from jaxbandit.policies.whittle_belief import WhittleBelief
+from jaxbandit.policies.whittle_last_seen import WhittleLastSeen
 from jaxbandit.policies.with_detector import WithDetector
 
 __all__ = [
@@ -87,6 +88,7 @@ __all__ = [
     "UCWhittle",
     "Uniform",
     "WhittleBelief",
+    "WhittleLastSeen",
     "Whittle",
     "Window",
     "WithDetector",
