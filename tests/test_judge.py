@@ -155,6 +155,8 @@ def test_a_policy_is_judged_in_the_first_space_that_it_plays():
     assert space_of("a", KLUCB(family=families.Gaussian(1.0))) == stress.IndependentSpace("gaussian")
     assert space_of("a", KLUCB(family=families.Poisson())) == stress.IndependentSpace("poisson")
     assert space_of("a", OnlyRestless()) == stress.RestlessSpace()
+    assert space_of("a", jaxbandit.PosteriorWhittle()) == stress.RestlessSpace(paid="all")
+    assert spaces.in_words(stress.RestlessSpace(paid="all")).endswith("that all pay, played or not (restless)")
     assert space_of("a", Nowhere()) is None
     full = chapters({"a": KLUCB(), "b": Nowhere(), "c": UCB1()}, None, 100, full=True)
     assert [(part.space.arms, type(part.space).__name__, part.horizon) for part in full] == [

@@ -22,7 +22,12 @@ from jaxbandit.stress import (
 
 SPACES = {
     **{"two states": TwoStateSpace(), "five arms": TwoStateSpace(arms=5, initial_state=0)},
-    **{"three states": ThreeStateSpace(), "restless": RestlessSpace(), "changing": PiecewiseSpace(horizon=100)},
+    **{
+        "three states": ThreeStateSpace(),
+        "restless": RestlessSpace(),
+        "all-pay": RestlessSpace(paid="all"),
+        "changing": PiecewiseSpace(horizon=100),
+    },
     **{name: IndependentSpace(name) for name in ("bernoulli", "gaussian", "poisson", "exponential")},
 }
 FAST = {"panel": {"KL-UCB": KLUCB()}, "horizon": 100, "progress": False}

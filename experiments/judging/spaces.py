@@ -59,12 +59,14 @@ def in_words(space: Any) -> str:
             stress.PiecewiseSpace: "that change at two breaks",
         }
         kind = kinds.get(type(space), "")
+    if getattr(space, "paid", "played") == "all":
+        kind = "with two states that all pay, played or not (restless)"
     default = dataclasses.is_dataclass(space) and type(space)(**_shape(space)) == space
     return f"{number} arms {kind}" if kind and default else str(space)
 
 
 def _shape(space: Any) -> dict[str, Any]:
-    return {name: getattr(space, name) for name in ("arms", "family") if hasattr(space, name)}
+    return {name: getattr(space, name) for name in ("arms", "family", "paid") if hasattr(space, name)}
 
 
 def space_of(label: str, policy: Policy) -> Any:
@@ -72,7 +74,7 @@ def space_of(label: str, policy: Policy) -> Any:
     independent = [stress.IndependentSpace(family) for family in FAMILIES]  # type: ignore[arg-type]
     family = getattr(policy, "family", None)
     own = [space for space in independent if family is not None and type(FAMILIES[space.family]) is type(family)]
-    for space in [*own, stress.TwoStateSpace(), *independent, stress.RestlessSpace()]:
+    for space in [*own, stress.TwoStateSpace(), *independent, stress.RestlessSpace(), stress.RestlessSpace(paid="all")]:
         if not refused(label, policy, middle(space)):
             return space
     return None

@@ -2,16 +2,16 @@
 
 from __future__ import annotations
 
-from typing import Any, Literal, NamedTuple, Protocol
+from typing import Any, Literal, NamedTuple, Protocol, get_args
 
 import numpy as np
 
 from jaxbandit import environments
 from jaxbandit.arguments import LARGEST, choice, integer, number
-from jaxbandit.base import Environment, Family, Policy, described, pytree, static
+from jaxbandit.base import Environment, Family, Paid, Policy, described, pytree, static
 from jaxbandit.environments import InitialState
 from jaxbandit.families import Exponential, Gaussian, Poisson
-from jaxbandit.policies import IMED, IMEDMC, KLUCB, TVKLUCB, UCB1, Thompson
+from jaxbandit.policies import IMED, IMEDMC, KLUCB, TVKLUCB, UCB1, PosteriorWhittle, Thompson
 
 FAMILIES: dict[str, Family | None] = {
     **{"bernoulli": None, "gaussian": Gaussian(1.0), "poisson": Poisson(), "exponential": Exponential()}
@@ -183,6 +183,7 @@ class RestlessSpace:
 
     Args:
       arms: K, at least 2.
+      paid: "played" (default); or "all", all arms pay, played or not, and show their states in every round.
       slowest, fastest: in (0, 1].
       least_mean, most_mean: in (0, 1).
 
@@ -191,6 +192,7 @@ class RestlessSpace:
     """
 
     arms: int = static(2)
+    paid: Paid = static("played")
     slowest: float = 1e-3
     fastest: float = 1.0
     least_mean: float = 0.05
@@ -198,6 +200,7 @@ class RestlessSpace:
 
     def validate(self) -> None:
         """Refuse wrong numbers, by name."""
+        choice("paid", self.paid, get_args(Paid))
         _check_chains(self)
 
     @property
@@ -208,9 +211,12 @@ class RestlessSpace:
         speed, share = np.reshape(point, (2, 2, self.arms))
         p01, p10 = map(np.array, _leaving(self, speed, share))
         rows = np.stack([np.stack([1 - p01, p01], -1), np.stack([p10, 1 - p10], -1)], -2).round(12)
-        return problem_of("restless", transition=rows[0].tolist(), reward=[0.0, 1.0], passive=rows[1].tolist())
+        every = {} if self.paid == "played" else {"observed": True, "paid": self.paid}
+        return problem_of("restless", transition=rows[0].tolist(), reward=[0.0, 1.0], passive=rows[1].tolist(), **every)
 
     def panel(self) -> dict[str, Policy]:
+        if self.paid == "all":
+            return {"posterior Whittle": PosteriorWhittle(), "UCB1": UCB1()}
         return {"KL-UCB": KLUCB(), "Thompson": Thompson(), "UCB1": UCB1()}
 
 
