@@ -1,7 +1,8 @@
 """Rounds per second: every policy, then one thing at a time, beside a scalar loop compiled by numba.
 
 All with scenario 1's arms and 1,000 runs unless the row says otherwise, the last round recorded; the axis of families
-is KL-UCB's, that of changing arms UCB1's, that of processes plays six states of RiverSwim. The policies of the axis "on
+is KL-UCB's, that of changing arms UCB1's, that of processes plays six states of RiverSwim, that of budgets restless
+arms of three states that all pay. The policies of the axis "on
 demand" compute an index only where it can decide; beside their speed stands how many of the arms that were not played
 in the last 100 rounds had theirs computed. The ratio is to the scalar loop (extra `bench`), measured in the same call:
 machines differ, ratios much less. Writes the table as JSON; --check FILE compares with such a file by ratios, and fails
@@ -60,11 +61,20 @@ AXES = {
     "variants": (1, 4, 16),
     "changing": ("levels", "chains"),
     "processes": tuple(LEARNERS),
+    "budget": ("Whittle 10 of 100", "Whittle 100 of 1000", "PosteriorWhittle 10 of 100"),
     "rewards": ("Bernoulli UCB1", "Gaussian UCB1", "Bernoulli KLUCB", "Gaussian KLUCB", "Poisson UCB1", "beta UCB1"),
     "family": ("Bernoulli", "Gaussian", "Poisson", "Exponential", "chains", "chains by table"),
     "on demand": tuple(share.PLAYED),
 }
 ON_DEMAND, LONG = (1_000, 10_000, 100_000), 1_000_000  # rounds of the rows on demand
+OTHERS = (
+    "policy",
+    "rewards",
+    "changing",
+    "processes",
+    "budget",
+    "family",
+)  # axes of policies and problems, not of sizes
 SLOWER = 0.8
 
 
@@ -100,7 +110,7 @@ def cases(settings: Settings) -> Iterator[tuple[str, str, dict[str, Any]]]:
             continue
         for value in names if axis == "policy" else AXES[axis]:
             size: dict[str, Any] = {"runs": settings.runs, "arms": 5, "states": 2, "scenarios": 1, "variants": 1}
-            size |= {} if axis in ("policy", "rewards", "changing", "processes", "family") else {axis: value}
+            size |= {} if axis in OTHERS else {axis: value}
             arms, policy = arms_of(size.pop("arms"), size.pop("states")), POLICIES["TVKLUCB"]
             if axis == "policy":
                 policy = POLICIES[str(value)]
@@ -113,6 +123,8 @@ def cases(settings: Settings) -> Iterator[tuple[str, str, dict[str, Any]]]:
             elif axis == "processes":
                 policy = LEARNERS[str(value)]
                 arms = environments.riverswim(steps=policy.steps if isinstance(policy, jaxbandit.UCBVI) else None)
+            elif axis == "budget":
+                arms, policy, size["plays"] = budget(str(value))
             scenarios = {str(number): arms for number in range(size.pop("scenarios"))}
             yield axis, str(value), {"scenarios": scenarios, "policies": {"": [policy] * size.pop("variants")}} | size
 
@@ -146,6 +158,16 @@ def changing(name: str) -> Any:
         return environments.piecewise([5001, 10_001], [[0.5, 0.4, 0.3, 0.2, 0.1]] * 2 + [[0.1, 0.2, 0.3, 0.4, 0.5]])
     rows = np.asarray(arms_of(5, 2).transition)
     return environments.changing_markov([5001], [rows, rows[::-1]], (0, 1))
+
+
+def budget(name: str) -> tuple[Any, Policy, int]:
+    """Random restless arms of three states that all pay, a policy, and how many it plays a round."""
+    policy, plays, _, count = name.split()
+    random, number = np.random.default_rng(0), int(count)
+    rows = random.dirichlet(np.ones(3), (2, number, 3))
+    arms = environments.restless(rows[0], (0.0, 0.5, 1.0), rows[1], observed=True, paid="all")
+    table = jaxbandit.Whittle(random.random((number, 3)))  # a round takes as long whatever the numbers
+    return arms, table if policy == "Whittle" else jaxbandit.PosteriorWhittle(), int(plays)
 
 
 def family(name: str) -> Family:
@@ -184,7 +206,10 @@ def measure(settings: Settings) -> Any:
             found = share.computed_share(case["scenarios"][""], played.policy, played.known, case["horizon"])
             row = dataclasses.replace(row, share=found)
         rows.append(row)
-        numbers = f"{row.rate:17.2f} {row.ratio:7.1f} {row.compile_seconds:10.2f} {row.peak_megabytes:8.0f}"
+        digits = 2 if row.rate >= 0.1 else 4
+        numbers = (
+            f"{row.rate:17.{digits}f} {row.ratio:7.{digits - 1}f} {row.compile_seconds:10.2f} {row.peak_megabytes:8.0f}"
+        )
         shown = "" if row.share is None else f" {row.share:9.2%}"
         print(f"{row.name:{width}s} {numbers}{shown}", flush=True)
     write(Path(settings.out), {"machine": describe(), "scalar": scalar, "rows": rows})
