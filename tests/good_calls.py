@@ -27,7 +27,6 @@ ARMS = jaxbandit.markov(ROWS, PAID)
 IID = jaxbandit.bernoulli([0.5, 0.4])
 RESTLESS = environments.restless([[[0.8, 0.2], [0.2, 0.8]]] * 2, (0, 1))
 ALL_PAY = environments.restless(RESTLESS.transition, (0, 1), [[[0.9, 0.1], [0.3, 0.7]]] * 2, observed=True, paid="all")
-OBSERVED = environments.restless(RESTLESS.transition, (0, 1), observed=True)
 HIDDEN = environments.hidden([[[0.9, 0.1], [0.2, 0.8]]] * 2, [[0.2, 0.7], [0.1, 0.3]])
 PROCESS = environments.decision_process(ROWS, PAID)
 CASE = {"scenarios": ARMS, "policies": {"U": jaxbandit.UCB1()}, "key": KEY, "runs": 2, "horizon": 3, "times": [1, 2, 3]}
@@ -203,9 +202,9 @@ POLICIES = {
     "PlugInGittins": policy(jaxbandit.PlugInGittins, discount=0.9, prior=1.0, initial_state=0),
     "PosteriorGittins": policy(jaxbandit.PosteriorGittins, discount=0.9, prior=1.0, initial_state=0),
     "PosteriorWhittle": policy(
-        jaxbandit.PosteriorWhittle, OBSERVED, cost=[0.1, 0.2], paid="played", prior=1.0, discount=0.9
+        jaxbandit.PosteriorWhittle, ALL_PAY, cost=[0.1, 0.2], paid="all", prior=1.0, discount=0.9
     ),
-    "PosteriorWhittle.of": Call(jaxbandit.PosteriorWhittle.of, {"arms": OBSERVED, "prior": 1.0, "discount": 0.9}),
+    "PosteriorWhittle.of": Call(jaxbandit.PosteriorWhittle.of, {"arms": ALL_PAY, "prior": 1.0, "discount": 0.9}),
     "PSRL": policy(jaxbandit.PSRL, PROCESS, prior=1.0, rewards="known", tsde=False),
     "RCA": policy(jaxbandit.RCA, L=2.0),
     "Rexp3": policy(jaxbandit.Rexp3, gamma=0.1, batch=5, horizon=None, budget=None),
@@ -233,10 +232,10 @@ POLICIES = {
     "UCRL2B": policy(jaxbandit.UCRL2B, PROCESS, delta=0.1, rewards="learned"),
     "UCWhittle": policy(
         jaxbandit.UCWhittle,
-        OBSERVED,
-        **{"cost": [0.1, 0.2], "paid": "played", "eta": 0.1, "scale": 0.5, "discount": 0.9},
+        ALL_PAY,
+        **{"cost": [0.1, 0.2], "paid": "all", "eta": 0.1, "scale": 0.5, "discount": 0.9},
     ),
-    "UCWhittle.of": Call(jaxbandit.UCWhittle.of, {"arms": OBSERVED, "eta": 0.1, "scale": 0.5, "discount": 0.9}),
+    "UCWhittle.of": Call(jaxbandit.UCWhittle.of, {"arms": ALL_PAY, "eta": 0.1, "scale": 0.5, "discount": 0.9}),
     "Uniform": policy(jaxbandit.Uniform),
     "LPPriority": policy(jaxbandit.LPPriority, ALL_PAY, indices=PAID, unseen=[0.5, 0.5], plays=1),
     "LPPriority.of": Call(jaxbandit.LPPriority.of, {"arms": ALL_PAY, "plays": 1}),

@@ -42,13 +42,17 @@ def index_of_arm(rows, reward, cost, paid, discount):
 
 
 def optimistic_arm(counts, reward, arms, number, price, paid, eta, scale, discount):
-    """The best rows [2, S, S] near those counted, by sweeps until nothing changes any more."""
+    """The best rows [2, S, S] near those counted, by sweeps until nothing changes any more.
+
+    None where two states are worth so nearly the same that rounding decides to which of them the rows lead.
+    """
     S = len(reward)
     value, best = np.zeros(S), np.zeros((2, S, S))
     while True:
-        worth = np.zeros((2, S))
+        worth, nearest = np.zeros((2, S)), math.inf
         for a in (0, 1):
             after = reward * (a == 1 or paid == "all") + discount * value
+            nearest = min(nearest, np.diff(np.sort(after)).min())
             for s in range(S):
                 N = counts[a, s].sum()
                 p = counts[a, s] / N if N else np.full(S, 1 / S)
@@ -56,7 +60,7 @@ def optimistic_arm(counts, reward, arms, number, price, paid, eta, scale, discou
                 best[a, s] = best_in_l1(p, radius, after)
                 worth[a, s] = best[a, s] @ after - a * price
         if np.abs(worth.max(0) - value).max() < 1e-10:
-            return best
+            return best if nearest > 1e-4 else None
         value = worth.max(0)
 
 

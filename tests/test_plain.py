@@ -20,6 +20,7 @@ from jaxbandit import ALL, simulate, two_state
 from jaxbandit.fast import PLAIN, look_up, look_up_each
 from jaxbandit.fast.batching import over_runs
 
+WATCHING = ("PosteriorWhittle", "UCWhittle")
 CODE = """
 import sys, jaxbandit, test_plain
 from jaxbandit.fast import PLAIN, look_up
@@ -34,6 +35,7 @@ def digests(names):
     two = two_state([0.5, 0.4, 0.3], [0.4, 0.55, 0.65])
     three = jaxbandit.random_arms(jax.random.key(3), 3, 3)
     moving = jaxbandit.environments.restless(three.transition, three.reward, three.transition[::-1])
+    watched = jaxbandit.environments.restless(three.transition, three.reward, moving.passive, observed=True, paid="all")
     hidden = jaxbandit.environments.hidden(two.transition, [[0.2, 0.7]] * 3)
     some = {"ucb": ALL["UCB1"](), "rca": ALL["RCA"](), "window": ALL["UCB1"](memory=jaxbandit.Window(40))}
     learners = {"ucrl2": jaxbandit.UCRL2(), "psrl": jaxbandit.PSRL(), "imed": jaxbandit.IMEDRL()}
@@ -43,6 +45,7 @@ def digests(names):
         simulate(two, {name: ALL[name]() for name in ("KLUCBMC", "Thompson", "RCA")}, **asked, plays=2, shuffle=True),
         simulate(three, {"TVKLUCB": ALL["TVKLUCB"]()}, **asked),
         simulate(moving, some | {"known": jaxbandit.Myopic.of(moving)}, **asked, plays=2),
+        simulate(watched, {each: getattr(jaxbandit, each).of(watched) for each in WATCHING}, **asked, plays=2),
         simulate(hidden, {"known": jaxbandit.HiddenMyopic.of(hidden)}, **asked),
         simulate(jaxbandit.environments.riverswim(3), learners, **asked),
     ]

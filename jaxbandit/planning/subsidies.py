@@ -1,8 +1,8 @@
 """Whittle indices inside the rounds: what `indices.whittle` finds on the host, for traced numbers.
 
-Nothing in the systems of linear equations is subtracted but what is paid, so that float32 keeps its digits at every
-discount and without one. All are solved by elimination from the last state to the first: what leaves a state is the sum
-of where it goes, never 1 less the chance to stay (Grassmann, Taksar and Heyman 1985).
+Systems of linear equations are solved by elimination from the last state to the first, in which the chance to leave a
+state is the sum of the chances of where the arm goes, never 1 less the chance to stay (Grassmann, Taksar and Heyman
+1985). So float32 keeps its digits at every discount, and without one.
 """
 
 from __future__ import annotations
@@ -18,7 +18,7 @@ from jaxbandit.fast import computed_once, larger
 WRITTEN_OUT = 3  # states up to which the steps are written out, not a loop
 ROUNDING = 1e-6  # a subsidy that makes playing worse by less is not told from one that does not
 RAREST = 1e-6  # states that are left for the others less often count as left so often, and the game as ended then
-NONE = 1e30  # in the place of a subsidy that does not exist
+NONE = 3e38  # in the place of a subsidy that does not exist
 
 
 def whittle(active: Array, passive: Array, earned: Array, kept: Array, discount: ArrayLike | None = None) -> Array:

@@ -3,21 +3,19 @@
 from __future__ import annotations
 
 from collections.abc import Callable
-from typing import Any, Literal, NamedTuple, get_args
+from typing import Any, NamedTuple
 
 import jax
 import jax.numpy as jnp
-import numpy as np
 from jax import Array
 from jax.typing import ArrayLike
 
-from jaxbandit.arguments import as_floats, has
-from jaxbandit.base import Feedback, Task, total
+from jaxbandit.arguments import has
+from jaxbandit.base import Feedback, Paid, Task, paid, total
 from jaxbandit.fast import computed_once, look_up_each
 from jaxbandit.planning import whittle
 from jaxbandit.policies import checks
 
-Paid = Literal["all", "played"]
 MOST_STATES = 8  # more states would make the steps of the index a long program
 
 
@@ -56,9 +54,13 @@ class Watched(NamedTuple):
         unseen = total(indices) / indices.shape[1]
         return look_up_each(jnp.concatenate([indices, unseen[:, None]], axis=1), self.here)
 
-    def indices(self, rows: Array, cost: ArrayLike, paid: Paid, discount: ArrayLike | None) -> Array:
-        """Whittle indices [K, S] of arms that move by the rows [K, 2, S, S], less the costs of a play."""
-        kept, earned = jnp.moveaxis(total(rows * paying(self.reward, paid)[:, :, None]), 1, 0)
+    def indices(self, rows: Array, cost: ArrayLike, which: Paid, discount: ArrayLike | None) -> Array:
+        """Whittle indices [K, S] of arms that move by the rows [K, 2, S, S], less what a play costs.
+
+        Args:
+          which: arms pay, all or those that are played.
+        """
+        kept, earned = jnp.moveaxis(total(rows * paying(self.reward, which)[:, :, None]), 1, 0)
         price = jnp.broadcast_to(jnp.asarray(cost, float), self.here.shape)
         return whittle(rows[:, 1], rows[:, 0], earned, kept, discount) - price[:, None]
 
@@ -70,9 +72,14 @@ def nothing_seen(reward: Array) -> Watched:
     return Watched(counts, jnp.full(arms, states, jnp.int32), reward)
 
 
-def paying(reward: Array, paid: Paid) -> Array:
-    """What each arm gets for the state moved to without and with a play, [K, 2, S], from what states pay, [K, S]."""
-    return jnp.stack([reward if paid == "all" else jnp.zeros_like(reward), reward], axis=1)
+def paying(reward: Array, which: Paid) -> Array:
+    """What each arm gets for the state moved to without and with a play, [K, 2, S].
+
+    Args:
+      reward: [K, S], what states pay.
+      which: arms pay, all or those that are played.
+    """
+    return jnp.stack([reward if which == "all" else jnp.zeros_like(reward), reward], axis=1)
 
 
 def episode(t: ArrayLike) -> tuple[Array, Array]:
@@ -117,8 +124,7 @@ def terms(arms: Any) -> tuple[ArrayLike, Paid]:
       ValueError: it is no environment of restless arms.
     """
     has("arms", arms, "an environment of restless arms", "transition", "reward", "passive")
-    paid: Paid = getattr(arms, "paid", "played")
-    return getattr(arms, "cost", 0.0), paid
+    return arms.cost if paid(arms) == "all" else 0.0, paid(arms)
 
 
 def reordered_cost(cost: ArrayLike, order: Array) -> ArrayLike:
@@ -128,17 +134,14 @@ def reordered_cost(cost: ArrayLike, order: Array) -> ArrayLike:
 
 
 def check_learner(policy: Any, task: Task) -> None:
-    """Refuse arms whose states are not all shown, too many states, and costs or pay that are not the environment's.
+    """Refuse arms whose states are not all shown, too many states, and wrong fields `paid` and `cost`.
 
     Raises:
       ValueError: the argument and what is wrong with it.
     """
     checks.suits(policy, task, ("observed",))
-    checks.choice(policy, "paid", get_args(Paid))
+    checks.paid_to(policy, task, policy.paid)
     name, (arms, states) = type(policy).__name__, task.reward.shape
     if states > MOST_STATES:
         raise ValueError(f"{name} is for arms of up to {MOST_STATES} states, and those of {task.name} have {states}")
-    if as_floats("cost", policy.cost).shape not in ((), (arms,)):
-        raise ValueError(f"cost: shape {np.shape(policy.cost)} is neither a number nor [K] = ({arms},)")
-    if policy.paid != (found := getattr(task.environment, "paid", "played")):
-        raise ValueError(f"paid: {policy.paid!r}, and in {task.name} it is {found!r}; use {name}.of(arms)")
+    checks.of_arms(policy, "cost", arms)

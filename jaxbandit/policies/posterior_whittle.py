@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import dataclasses
 from typing import Any, NamedTuple
 
 import jax
@@ -9,10 +10,9 @@ import jax.numpy as jnp
 from jax import Array
 from jax.typing import ArrayLike
 
-from jaxbandit.base import Feedback, Task, pytree, static
+from jaxbandit.base import Feedback, Paid, Task, pytree, static
 from jaxbandit.policies import checks
 from jaxbandit.policies.observed_arms import (
-    Paid,
     Watched,
     check_learner,
     episode,
@@ -82,20 +82,24 @@ class PosteriorWhittle:
           prior, discount: the policy's fields.
 
         Raises:
-          ValueError: `arms` is no such environment.
+          ValueError: the argument and what is wrong with it.
         """
-        cost, paid = terms(arms)
-        return cls(cost, paid, prior, discount)
+        made = cls(*terms(arms), prior, discount)
+        made._check_numbers()
+        return made
 
     def validate(self, task: Task) -> None:
         check_learner(self, task)
+        self._check_numbers()
+
+    def _check_numbers(self) -> None:
         checks.number(self, "prior", 1e-30)
         if self.discount is not None:
             checks.number(self, "discount", 0, 1, below=True)
 
     def reordered(self, order: Array) -> PosteriorWhittle:
         """The policy for arms in another order: place i holds the arm `order[i]`, [K] int32."""
-        return PosteriorWhittle(reordered_cost(self.cost, order), self.paid, self.prior, self.discount)
+        return dataclasses.replace(self, cost=reordered_cost(self.cost, order))
 
     def init(self, reward: Array) -> Sampled:
         reward = jnp.asarray(reward, float)

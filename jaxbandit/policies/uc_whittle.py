@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import dataclasses
 from typing import Any, NamedTuple
 
 import jax
@@ -10,13 +11,12 @@ import numpy as np
 from jax import Array
 from jax.typing import ArrayLike
 
-from jaxbandit.base import Feedback, Task, pytree, static
+from jaxbandit.base import Feedback, Paid, Task, pytree, static
 from jaxbandit.fast import larger
 from jaxbandit.planning import l1_ball_max
 from jaxbandit.policies import checks
 from jaxbandit.policies.memory import positive, ratio
 from jaxbandit.policies.observed_arms import (
-    Paid,
     Watched,
     check_learner,
     episode,
@@ -98,20 +98,24 @@ class UCWhittle:
           eta, scale, discount: the policy's fields.
 
         Raises:
-          ValueError: `arms` is no such environment.
+          ValueError: the argument and what is wrong with it.
         """
-        cost, paid = terms(arms)
-        return cls(cost, paid, eta, scale, discount)
+        made = cls(*terms(arms), eta, scale, discount)
+        made._check_numbers()
+        return made
 
     def validate(self, task: Task) -> None:
         check_learner(self, task)
+        self._check_numbers()
+
+    def _check_numbers(self) -> None:
         checks.number(self, "eta", 0, 1, above=True, below=True)
         checks.number(self, "scale", 0)
         checks.number(self, "discount", 0, MOST_PATIENT)
 
     def reordered(self, order: Array) -> UCWhittle:
         """The policy for arms in another order: place i holds the arm `order[i]`, [K] int32."""
-        return UCWhittle(reordered_cost(self.cost, order), self.paid, self.eta, self.scale, self.discount)
+        return dataclasses.replace(self, cost=reordered_cost(self.cost, order))
 
     def init(self, reward: Array) -> Optimistic:
         reward = jnp.asarray(reward, float)
