@@ -38,7 +38,7 @@ MAY_IMPORT = {
     "divergences": {"arguments", "base"},
     "selection": {"arguments", "base", "fast"},
     "bounds": {"arguments", "base", "chains", "probabilities"},
-    "indices": {"arguments", "base", "chains", "probabilities"},
+    "indices": {"arguments", "base", "chains", "decision_processes", "probabilities"},
     "confidence": {"arguments", "base", "fast"},
     "planning": {"base", "fast"},
     "families": {"arguments", "base", "chains", "confidence", "divergences", "fast", "probabilities"},

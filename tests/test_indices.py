@@ -405,6 +405,22 @@ def test_relaxation_is_the_least_bound_of_all_prices(paid):
             assert more.value <= found.value + found.price + 1e-9
 
 
+def test_playing_is_an_advantage_where_whittles_index_exceeds_the_price():
+    """In all states, also those that the relaxed problem's best policy never meets, as many of patients are."""
+    random = np.random.default_rng(1)
+    many = [np.tile(rows, (10, 1, 1)) for rows in (PATIENTS_CALLED, PATIENTS_LEFT)]
+    arms = [(*many, np.array([1, 0.5, 0]), plays) for plays in (4, 6, 8)]
+    arms += [(*random.dirichlet(np.ones(3), (2, 6, 3)), random.random(3), plays) for plays in (1, 2, 4)]
+    checked = 0
+    for called, left, pays, plays in arms:
+        index = indices.whittle(called, left, pays, passive_reward=pays)
+        found = indices.relaxation(called, left, pays, plays, passive_reward=pays)
+        apart = index.indexable[:, None] & (np.abs(index.index - found.price) > 1e-7)
+        np.testing.assert_array_equal(found.advantage[apart] > 0, index.index[apart] > found.price)
+        checked += apart.sum()
+    assert checked > 40
+
+
 def test_no_policy_collects_more_than_the_relaxation():
     """The best gain of two arms that are both paid for, one of them played: by value iteration over both states."""
     for seed in range(5):

@@ -7,9 +7,12 @@ from typing import Any, NamedTuple
 import numpy as np
 from numpy.typing import ArrayLike
 
+from jaxbandit import decision_processes
 from jaxbandit.arguments import integer
 from jaxbandit.base import described
 from jaxbandit.indices.arguments import KnownArms, Paid, known_arms
+
+ROUNDS_AHEAD = 10_000  # for which a gain counts that differs from state to state, where an arm cannot leave some states
 
 
 @described
@@ -45,7 +48,8 @@ def relaxation(
     largest sum of y_k(s, a) r_k(s, a), where each arm leaves every state as often as it enters it, its shares sum to 1,
     and the sum of all y_k(s, 1) is M. A policy that plays exactly M arms in every round is one of those that do so on
     average, so that this bounds what it collects; for many arms with M / K fixed the best policies come close. Playing
-    the M arms with the largest `advantage` is the priority rule of the programme's reduced costs.
+    the M arms with the largest `advantage` is the priority rule of the programme's reduced costs, where states that the
+    relaxed problem's best policy never meets have the values of the best play at the programme's price of a play.
 
     Args:
       active, passive: [K, S, S], row-stochastic, of an arm that is played and of one that is not.
@@ -59,7 +63,7 @@ def relaxation(
       ValueError: the argument and what is wrong with it.
 
     Source: Whittle 1988; Bertsimas and Nino-Mora 2000 for the programme and the rule of reduced costs. Where several
-    dual solutions exist, the advantage is one of them.
+    prices are possible, this is one of them.
 
     >>> circle = np.array([[1, 0, 0, 1], [1, 1, 0, 0], [0, 1, 1, 0], [0, 0, 1, 1]]) / 2
     >>> pays = [-1, 0, 0, 1]
@@ -80,17 +84,28 @@ def relaxation(
     )
     if solved.x is None:
         raise ValueError(f"plays: the linear programme of {plays} plays a round was not solved: {solved.message}")
-    worth = -solved.eqlin.marginals  # of one unit more on the right side of each constraint
-    values = np.append(worth[:-1].reshape(number, states)[:, :-1], np.zeros((number, 1)), 1)
-    # the balance of a state reads "left minus entered", so that the values here are those of leaving it
-    played, not_played = (
-        pays + np.einsum("kst,kt->ks", rows, values)
-        for rows, pays in ((arms.active, arms.earned), (arms.passive, arms.kept))
-    )
-    price = float(worth[-1])
+    price = float(-solved.eqlin.marginals[-1])
     return Relaxation(
-        float(-solved.fun), np.maximum(solved.x, 0).reshape(number, states, 2), price, played - not_played - price
+        float(-solved.fun), np.maximum(solved.x, 0).reshape(number, states, 2), price, _advantage(arms, price)
     )
+
+
+def _advantage(arms: KnownArms, price: float) -> np.ndarray:
+    """What playing an arm once in a state adds to what it collects in the long run, less the price: [K, S].
+
+    The programme's own dual values will not do: it leaves those of states that are never met open, and a solver returns
+    an extreme choice of them, which often calls playing and not playing equally good where they are not.
+    """
+    found: dict[bytes, np.ndarray] = {}  # many arms are alike
+    table = np.empty(arms.earned.shape)
+    for k, (active, passive, earned, kept) in enumerate(zip(*arms, strict=True)):
+        alike = b"".join(each.tobytes() for each in (active, passive, earned, kept))
+        if alike not in found:
+            best = decision_processes.optimal([passive, active], [kept + price, earned])
+            ahead = best.bias + ROUNDS_AHEAD * best.gain
+            found[alike] = earned - kept + (active - passive) @ ahead - price
+        table[k] = found[alike]
+    return table
 
 
 def _constraints(arms: KnownArms) -> Any:
