@@ -86,7 +86,7 @@ BELOW = {
     ],
     "planning": ["rows", "iteration", "induction", "subsidies"],
     "metrics": ["counts", "regrets", "shares"],
-    "named_problems": ["arms", "look_up", "changing", "processes", "entries"],
+    "named_problems": ["arms", "look_up", "budgets", "changing", "processes", "entries"],
     "families": ["independent", "tilting", "two_state", "table", "of_chains"],
     "plotting": ["common", "curves", "settings"],
     "results": ["contents", "file", "named_axes", "display", "result"],

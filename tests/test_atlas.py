@@ -6,9 +6,10 @@ import math
 import numpy as np
 import pytest
 
-from jaxbandit import KLUCB, UCB1, atlas, bounds, metrics, simulate
+from jaxbandit import KLUCB, UCB1, Whittle, atlas, bounds, indices, metrics, simulate
 from jaxbandit.environments import example
 from jaxbandit.named_problems import Atlas, NamedProblem
+from jaxbandit.testing import check_environment
 
 P01, P10 = (0.5, 0.4, 0.3, 0.2, 0.1), (0.4, 0.55, 0.65, 0.65, 0.7)
 MEANS = (5 / 9, 8 / 19, 6 / 19, 4 / 17, 1 / 8)  # of scenario 1
@@ -70,7 +71,31 @@ SWIMS = {  # probabilities of the right action (up, down, up from the first, dow
     "ergodic RiverSwim": (0.35, 0.3, 0.35, 0.3, 0.05, 0.99, 5, 0.01),
 }
 TURNING = ["changing scenario 1", "changing restless scenario 1"]
-OTHERS = ["i.i.d. scenario 3", "hidden cycles", "restarting scenario 1", "four rooms"]
+CIRCLE_DOWN = [[1, 0, 0, 1], [1, 1, 0, 0], [0, 1, 1, 0], [0, 0, 1, 1]]  # twice the probabilities
+CIRCLE_UP = [[1, 1, 0, 0], [0, 1, 1, 0], [0, 0, 1, 1], [1, 0, 0, 1]]
+WORN_5 = [[100, 0, 0, 0, 0], [30, 70, 0, 0, 0], [5, 25, 70, 0, 0], [5, 0, 25, 70, 0], [5, 0, 0, 25, 70]]
+REPAIRED_5 = [[15, 0, 0, 0, 85], [0, 15, 0, 0, 85], [0, 0, 15, 0, 85], [0, 0, 0, 15, 85], [0, 0, 0, 0, 100]]
+# with a budget: M of 10 arms, what states pay, a play's cost, and of each type `scale` times the rows when not played
+# and when played
+BUDGETS = {
+    "circular": (2, (-1, 0, 0, 1), 0, 2, [(CIRCLE_DOWN, CIRCLE_UP)]),
+    "maternal health": (2, (1, 0.5, 0), 0, 10, [
+        ([[1, 9, 0], [0, 2, 8], [0, 4, 6]], [[1, 9, 0], [8, 2, 0], [0, 4, 6]]),
+        ([[9, 1, 0], [0, 6, 4], [0, 4, 6]], [[1, 9, 0], [4, 6, 0], [0, 4, 6]]),
+        ([[1, 9, 0], [0, 9, 1], [0, 4, 6]], [[1, 9, 0], [1, 9, 0], [0, 4, 6]]),
+    ]),
+    "CPAP": (3, (0, 1), 0, 10_000, [
+        ([[200, 9800], [500, 9500]], [[0, 10_000], [0, 10_000]]),
+        ([[7660, 2340], [3340, 6660]], [[7426, 2574], [2674, 7326]]),
+        ([[7310, 2690], [1720, 8280]], [[7041, 2959], [892, 9108]]),
+    ]),
+    "collapsing": (1, (0, 1), 0, 100, [([[97, 3], [3, 97]], [[96, 4], [1, 99]])]),
+    "machines 5": (1, (0, 0.25, 0.5, 0.75, 1), 0.15, 100, [(WORN_5, REPAIRED_5)]),
+    "swinging": (5, (0.8, 0.4, 0), 0, 10, [
+        ([[0, 7, 3], [0, 4, 6], [4, 0, 6]], [[0, 7, 3], [10, 0, 0], [0, 9, 1]]),
+    ]),
+}  # fmt: skip
+OTHERS = ["machines 10", "channels", "i.i.d. scenario 3", "hidden cycles", "restarting scenario 1", "four rooms"]
 
 
 def rows(name: str) -> np.ndarray:
@@ -89,7 +114,7 @@ def law(moves: np.ndarray) -> np.ndarray:
 
 def test_every_entry_is_written_out_here():
     known = [*TWO_STATES, *THREE_STATES, *BERNOULLI, *NO_TABLE, *GENERATORS, *RESTLESS, *HIDDEN, *OTHERS]
-    known += [*CHANGING, *DRIFTING, *TURNING, *SWIMS]
+    known += [*CHANGING, *DRIFTING, *TURNING, *SWIMS, *BUDGETS]
     assert sorted(known) == sorted(atlas) and len(known) == len(atlas)
 
 
@@ -252,6 +277,58 @@ def test_rooms():
     assert process.reward.shape == (4, 20) and process.reward.sum() == 4
 
 
+@pytest.mark.parametrize("name", BUDGETS)
+def test_arms_with_a_budget(name):
+    """Types in turn, the number that is asked for; what is seen, where they start, and what no policy exceeds."""
+    plays, pays, cost, scale, types = BUDGETS[name]
+    entry = atlas[name]
+    assert entry.plays == plays and len(entry.arms.reward) == 10
+    for arms in (entry.arms, entry.make(arms=13, initial_state=1)):
+        for k, (passive, active) in enumerate(zip(arms.passive, arms.transition)):
+            left, played = types[k % len(types)]
+            np.testing.assert_allclose(passive, np.array(left) / scale, atol=1e-12)
+            np.testing.assert_allclose(active, np.array(played) / scale, atol=1e-12)
+        np.testing.assert_array_equal(arms.reward, np.tile(pays, (len(arms.reward), 1)))
+        np.testing.assert_array_equal(arms.cost, cost)
+        assert (arms.paid, arms.observed) == ("all", name != "collapsing")
+    assert len(arms.reward) == 13 and (arms.initial[:, 1] == 1).all()
+    assert entry.make(observed=True).observed and entry.arms.comparator_name(plays) == "the relaxation"
+
+
+def test_long_worn_machines_and_channels():
+    arms = atlas["machines 10"].arms
+    np.testing.assert_allclose(arms.passive[9, 7, [0, 6, 7]], [0.05, 0.25, 0.7])
+    np.testing.assert_allclose(arms.transition[4, 7, [7, 9]], [0.15, 0.85])
+    np.testing.assert_allclose(arms.reward[0] * 9, np.arange(10))
+    assert arms.reward.shape == (10, 10) and (arms.cost == 0.15).all() and atlas["machines 10"].plays == 1
+    used = atlas["channels"].make(arms=4)
+    np.testing.assert_array_equal(used.transition, [[[0.9, 0.1], [0.25, 0.75]]] * 4)
+    assert (used.problem, used.passive, atlas["channels"].plays) == ("restless", None, 2)
+    assert repr(atlas["channels"]) == "NamedProblem('channels': restless, 10 arms, 2 states, 2 plays a round)"
+
+
+def test_relaxations_of_arms_with_a_budget():
+    """As found by another linear programme; and Whittle's indices, of circular arms as published."""
+    for name, arms, plays, bound in (
+        ("circular", 5, 1, 1.0), ("circular", 10, 4, 4.0), ("maternal health", 3, 1, 2.080392157),
+    ):  # fmt: skip
+        made = atlas[name].make(arms=arms)
+        pays = made.reward
+        found = indices.relaxation(made.transition, made.passive, pays, plays, passive_reward=pays)
+        assert found.value == pytest.approx(bound, abs=1e-9)
+    index = Whittle.of(atlas["circular"].make(arms=2)).indices
+    np.testing.assert_allclose(index, [[-0.5, 0.5, 1, -1]] * 2, atol=1e-9)
+    np.testing.assert_allclose([*atlas["circular"].published.values()], index[0], atol=1e-9)
+    mothers = Whittle.of(atlas["maternal health"].make(arms=3)).indices
+    np.testing.assert_allclose(mothers[:, 1], [1.074074074, 3.25, 0.1666666667], atol=1e-9)
+
+
+@pytest.mark.slow
+@pytest.mark.parametrize("name", ["maternal health", "collapsing", "channels"])
+def test_the_contract_of_arms_with_a_budget(name):
+    check_environment(atlas[name].make(arms=3), settle=2**9)
+
+
 def kl(p: np.ndarray, q: np.ndarray) -> float:
     return float(np.sum(p * np.log(p / q)))
 
@@ -272,7 +349,7 @@ def test_published_figures():
     known = sum((first - m) / (m * math.log(m / first) + (1 - m) * math.log((1 - m) / (1 - first))) for m in rest)
     assert [*atlas["i.i.d. scenario 1"].published.values()] == [round(known, 2)]
     found = {name for name in atlas if atlas[name].published}
-    assert found == {"scenario 1", "scenario 2", "i.i.d. scenario 1", "Besson 1", "Besson 2"}
+    assert found == {"scenario 1", "scenario 2", "i.i.d. scenario 1", "Besson 1", "Besson 2", "circular"}
     of_klucb = [atlas[f"Besson {number}"].published["KL-UCB"] for number in (1, 2)]
     assert of_klucb == [270, 162]
 
@@ -308,10 +385,10 @@ def test_it_is_read_only():
 def test_it_shows_itself_as_a_table():
     small = Atlas([atlas["best20"], atlas["Gaussian"], atlas["hidden cycles"]])
     assert str(small).splitlines() == [
-        "name           problem  arms  states  purpose",
-        f"best20         rested      5       2  {atlas['best20'].purpose}",
-        f"Gaussian       rested      5       -  {atlas['Gaussian'].purpose}",
-        f"hidden cycles  hidden      5       4  {atlas['hidden cycles'].purpose}",
+        "name           problem  arms  plays  states  purpose",
+        f"best20         rested      5      1       2  {atlas['best20'].purpose}",
+        f"Gaussian       rested      5      1       -  {atlas['Gaussian'].purpose}",
+        f"hidden cycles  hidden      5      1       4  {atlas['hidden cycles'].purpose}",
     ]
     assert list(small) == small._ipython_key_completions_() == ["best20", "Gaussian", "hidden cycles"]
     assert len(str(atlas).splitlines()) == len(atlas) + 1

@@ -9,7 +9,7 @@ import jaxbandit
 from docs.making.measured import table
 from docs.making.reference import escape, places, words
 from jaxbandit import decision_processes
-from jaxbandit.base import problem
+from jaxbandit.base import paid, problem
 
 
 def write(folder: Path) -> dict[Path, str]:
@@ -18,12 +18,14 @@ def write(folder: Path) -> dict[Path, str]:
     kinds: dict[str, list[dict[str, str]]] = {}
     published = []
     for each in jaxbandit.atlas.values():
-        arms = each.arms
-        kinds.setdefault(problem(arms), []).append(
+        arms, many = each.arms, problem(each.arms) in ("restless", "observed")
+        kind = "restless, and all arms pay" if paid(arms) == "all" else problem(arms)
+        kinds.setdefault(kind, []).append(
             {
                 "name": f"`{each.name}`",
                 "arms": str(len(arms.means())),
-                **_numbers(arms),
+                **({"plays": str(each.plays)} if many else {}),
+                **_numbers(arms, each.plays),
                 "what for": words(each.purpose, where),
                 "from": words(each.source, where),
             }
@@ -38,11 +40,14 @@ def write(folder: Path) -> dict[Path, str]:
     }
 
 
-def _numbers(arms: Any) -> dict[str, str]:
-    """The two largest means; of arms that change how often and how much; of processes the best gain and diameter."""
+def _numbers(arms: Any, plays: int) -> dict[str, str]:
+    """The two largest means; what suits arms that change or all pay, and processes."""
     if problem(arms) == "decision process":
         far = decision_processes.diameter(arms.transition)
         return {"states": str(arms.reward.shape[1]), "best gain": f"{arms.comparator(1):.4g}", "diameter": f"{far:.3g}"}
+    if paid(arms) == "all":
+        seen = "all states" if arms.observed else "arms played"
+        return {"states": str(arms.reward.shape[1]), "seen": seen, "bound": f"{arms.comparator(plays):.4g}"}
     if problem(arms) == "changing":
         variation = f"{arms.variation:.3g}" if arms.variation < 1000 else f"{arms.variation:,.0f}"
         return {"breaks": f"{len(arms.breaks):,}", "variation": variation}

@@ -6,7 +6,7 @@ from collections.abc import Callable
 from functools import partial
 
 from jaxbandit.environments import MarkovArms, bernoulli, exponential, exponential_family, gaussian, poisson, two_state
-from jaxbandit.named_problems import changing, processes
+from jaxbandit.named_problems import budgets, changing, processes
 from jaxbandit.named_problems.arms import (
     always_moving,
     cycles,
@@ -226,5 +226,6 @@ atlas = Atlas(
         *_beyond_rested(SCENARIOS | {"tenth": TENTH}),
         *changing.problems(SCENARIOS["scenario 1"]),
         *processes.problems(),
+        *budgets.problems(),
     ]
 )

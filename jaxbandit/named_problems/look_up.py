@@ -18,12 +18,13 @@ class NamedProblem:
 
     Fields:
       name: as the atlas has it.
-      make: makes the arms; takes `initial_state` where arms have one, as "stationary", and `horizon` where they are
-        made for a number of rounds.
+      make: makes the arms; takes `initial_state` where arms have one, as "stationary", `horizon` where they are made
+        for a number of rounds, and `arms`, how many, where there is a budget for arms that are alike.
       source: a sentence that says who plays them, and where.
       purpose: a sentence that says what they are good for.
       published: figures that the source states or that its theorems give, by what they are; empty where there are none.
       horizon: for how many rounds the source makes the arms; None where the arms are the same for any number.
+      plays: how many arms are played a round, of as many as `make` makes by itself.
 
     >>> from jaxbandit import atlas
     >>> atlas["best20"]
@@ -38,6 +39,7 @@ class NamedProblem:
     purpose: str
     published: dict[str, float] = field(default_factory=dict)
     horizon: int | None = None
+    plays: int = 1
 
     @property
     def arms(self) -> Any:
@@ -56,7 +58,8 @@ class NamedProblem:
     def __repr__(self) -> str:
         kind, arms, states = _shape(self.arms)
         choices = f"{arms} {'actions' if kind == 'decision process' else 'arms'}"
-        return f"NamedProblem({self.name!r}: {kind}, {choices}" + (f", {states} states)" if states else ")")
+        more = f", {states} states" * bool(states) + f", {self.plays} plays a round" * (self.plays > 1)
+        return f"NamedProblem({self.name!r}: {kind}, {choices}{more})"
 
 
 class Atlas(Mapping[str, NamedProblem]):
@@ -91,14 +94,14 @@ class Atlas(Mapping[str, NamedProblem]):
         return len(self._problems)
 
     def __repr__(self) -> str:
-        rows = [("name", "problem", "arms", "states", "purpose")]
+        rows = [("name", "problem", "arms", "plays", "states", "purpose")]
         for each in self.values():
             kind, arms, states = _shape(each.arms)
-            rows.append((each.name, kind, str(arms), str(states or "-"), each.purpose))
+            rows.append((each.name, kind, str(arms), str(each.plays), str(states or "-"), each.purpose))
         wide = [max(map(len, column)) for column in zip(*rows)]
         return "\n".join(
-            f"{name:{wide[0]}}  {kind:{wide[1]}}  {arms:>{wide[2]}}  {states:>{wide[3]}}  {purpose}"
-            for name, kind, arms, states, purpose in rows
+            f"{name:{wide[0]}}  {kind:{wide[1]}}  {arms:>{wide[2]}}  {plays:>{wide[3]}}  {states:>{wide[4]}}  {purpose}"
+            for name, kind, arms, plays, states, purpose in rows
         )
 
     def _ipython_key_completions_(self) -> list[str]:

@@ -1,0 +1,139 @@
+"""The named problems with a budget: of many restless arms, M can be acted on in a round. All but channels all pay."""
+
+from __future__ import annotations
+
+from collections.abc import Sequence
+from functools import partial
+
+import numpy as np
+
+from jaxbandit.environments import AllPayingArms, InitialState, RestlessArms, restless
+from jaxbandit.named_problems.look_up import NamedProblem
+
+Rows = Sequence[Sequence[float]]
+Type = tuple[Rows, Rows]  # how an arm moves that is played, and how one that is not
+
+CIRCLE = np.array([[1, 0, 0, 1], [1, 1, 0, 0], [0, 1, 1, 0], [0, 0, 1, 1]]) / 2  # stays, or goes down, the first round
+START, END = [0.1, 0.9, 0.0], [0.0, 0.4, 0.6]  # of the maternal health programme, where no call changes them
+MOTHERS: list[Type] = [
+    ([START, [0.8, 0.2, 0.0], END], [START, [0.0, 0.2, 0.8], END]),
+    ([START, [0.4, 0.6, 0.0], END], [[0.9, 0.1, 0.0], [0.0, 0.6, 0.4], END]),
+    ([START, [0.1, 0.9, 0.0], END], [START, [0.0, 0.9, 0.1], END]),
+]
+EFFECT = 1.1  # of a play on a sleeper's chance of the good state, which stays at most 1
+SLEEPERS = [(0.98, 0.95), (0.234, 0.666), (0.269, 0.828)]  # that chance from both states: adherent, not, and in general
+COLLAPSING: Type = ([[0.96, 0.04], [0.01, 0.99]], [[0.97, 0.03], [0.03, 0.97]])
+CHANNEL = [[0.9, 0.1], [0.25, 0.75]]
+SWINGING: Type = (
+    [[0.0, 0.7, 0.3], [1.0, 0.0, 0.0], [0.0, 0.9, 0.1]],
+    [[0.0, 0.7, 0.3], [0.0, 0.4, 0.6], [0.4, 0.0, 0.6]],
+)
+
+
+def in_turn(
+    types: Sequence[Type],
+    reward: Sequence[float],
+    arms: int = 10,
+    *,
+    observed: bool = True,
+    cost: float = 0.0,
+    initial_state: InitialState = "stationary",
+) -> AllPayingArms:
+    """Arms that all pay, as many as are asked for: arm k is of type k mod T of the T types."""
+    active, passive = ([types[k % len(types)][side] for k in range(arms)] for side in (0, 1))
+    return restless(active, reward, passive, initial_state, observed=observed, paid="all", cost=cost)
+
+
+def sleepers(arms: int = 10, *, observed: bool = True, initial_state: InitialState = "stationary") -> AllPayingArms:
+    """Patients who use their device at night or do not, of three types; a call raises the chance by a tenth."""
+
+    def rows(chances: Sequence[float], effect: float) -> Rows:
+        return [[1 - min(1.0, effect * chance), min(1.0, effect * chance)] for chance in chances]
+
+    types = [(rows(chances, EFFECT), rows(chances, 1.0)) for chances in SLEEPERS]
+    return in_turn(types, (0.0, 1.0), arms, observed=observed, initial_state=initial_state)
+
+
+def machines(
+    states: int, arms: int = 10, *, observed: bool = True, initial_state: InitialState = "stationary"
+) -> AllPayingArms:
+    """Machines that pay from 0 (down) to 1 (as new) and wear out; a repair costs 0.15, and may fail.
+
+    In a round without repair a machine falls to the next worse state with probability 0.25 and breaks down, to state 0,
+    with probability 0.05. A repair makes it as new with probability 0.85, and else leaves it as it is.
+    """
+    worn, repaired = np.zeros((2, states, states))
+    for s in range(states):
+        worn[s, max(s - 1, 0)] += 0.25
+        worn[s, 0] += 0.05
+        worn[s, s] += 0.7
+        repaired[s, states - 1] += 0.85
+        repaired[s, s] += 0.15
+    pays = np.linspace(0, 1, states).tolist()
+    one = (repaired.tolist(), worn.tolist())
+    return in_turn([one], pays, arms, observed=observed, cost=0.15, initial_state=initial_state)
+
+
+def channels(arms: int = 10, *, observed: bool = False, initial_state: InitialState = "stationary") -> RestlessArms:
+    """Like channels that are good or bad, whether they are used or not; those that are used pay where they are good."""
+    return restless([CHANNEL] * arms, (0.0, 1.0), initial_state=initial_state, observed=observed)
+
+
+def problems() -> list[NamedProblem]:
+    """All of them; `make` takes the number of `arms`."""
+    indices = dict(zip((f"Whittle's index of state {s}" for s in range(4)), (-0.5, 0.5, 1.0, -1.0)))
+    return [
+        NamedProblem(
+            "circular",
+            partial(in_turn, [(CIRCLE.T.tolist(), CIRCLE.tolist())], (-1.0, 0.0, 0.0, 1.0)),
+            "Avrachenkov and Borkar 2022, circular dynamics.",
+            "A play moves an arm on round a circle: the best place to play pays nothing at once.",
+            indices,
+            plays=2,
+        ),
+        NamedProblem(
+            "maternal health",
+            partial(in_turn, MOTHERS, (1.0, 0.5, 0.0)),
+            "Killian, Xu, Biswas and Tambe 2022, after the programme ARMMAN; that types take turns is this project's.",
+            "Mothers who stop listening unless they are called; of three types, one hardly heeds a call.",
+            plays=2,
+        ),
+        NamedProblem(
+            "CPAP",
+            sleepers,
+            "Herlihy, Prins, Srinivasan and Dickerson 2023; that types take turns is this project's.",
+            "Patients on whom a call has a small effect, least on those who need it least.",
+            plays=3,
+        ),
+        NamedProblem(
+            "collapsing",
+            partial(in_turn, [COLLAPSING], (0.0, 1.0), observed=False),
+            "Mate, Killian, Xu, Perrault and Tambe 2020, collapsing bandits.",
+            "A patient's state is seen when he is called, and doubtful until the next call.",
+            plays=1,
+        ),
+        *[
+            NamedProblem(
+                f"machines {states}",
+                partial(machines, states),
+                "This project, after the maintenance problems of Glazebrook, Ruiz-Hernandez and Kirkbride 2006.",
+                f"Machines with {states} states that wear out one step at a time or break down: whom to repair?",
+                plays=1,
+            )
+            for states in (5, 10)
+        ],
+        NamedProblem(
+            "channels",
+            channels,
+            "This project's numbers, for the model of Zhao, Krishnamachari and Liu 2008 (Gilbert and Elliott's).",
+            "Like channels, seen only when used, of which those used pay: myopic play is optimal.",
+            plays=2,
+        ),
+        NamedProblem(
+            "swinging",
+            partial(in_turn, [SWINGING], (0.8, 0.4, 0.0)),
+            "This project, for `experiments.budget`, found by a search.",
+            "With ever more arms Whittle's rule makes them swing together, and never reaches the bound.",
+            plays=5,
+        ),
+    ]
