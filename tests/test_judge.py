@@ -15,7 +15,7 @@ from experiments.judging import atlas_card, contract, playing, spaces
 from experiments.judging.policy_text import policies_of, policy_of
 from experiments.judging.settings import Settings
 from experiments.judging.spaces import chapters, middle, space_from_text, space_of
-from jaxbandit import IMEDMC, KLUCB, UCB1, Uniform, atlas, families, metrics, stress
+from jaxbandit import IMEDMC, KLUCB, PSRL, UCB1, LPPriority, Uniform, atlas, families, metrics, stress
 
 MINE = """
 import jax.numpy as jnp
@@ -242,6 +242,22 @@ def test_the_card_is_what_simulate_and_the_metrics_say(small_panel):
         assert row["times the least"] == pytest.approx(means["mine"] / means[least])
         curve = jaxbandit.bounds.lower(arms).total * np.log(60)
         assert row["times the lower bound"] == pytest.approx(means["mine"] / curve)
+
+
+def test_arms_with_a_budget_are_played_as_often_as_the_atlas_says():
+    """As many plays as the entry has, beside a player who knows the chains; who cannot play them is told why."""
+    named = {name: atlas[name].arms for name in ("maternal health", "swinging", "collapsing")}
+    judged = {"LP": LPPriority.of(named["maternal health"], 2), "PSRL": PSRL(), "UCB1": UCB1()}
+    planned, left_out = atlas_card.cases(named, judged, 50, 4, jax.random.key(0))
+    plays = {(name.split(",")[0], each): case["plays"] for name, case in planned.items() for each in case["scenarios"]}
+    assert {each: plays["UCB1", each] for each in named} == {"maternal health": 2, "swinging": 5, "collapsing": 1}
+    assert plays["panel", "swinging"] == 5 and plays["LP", "maternal health"] == 2
+    assert set(left_out["LP"]) == {"swinging", "collapsing"} and set(left_out["PSRL"]) == set(named)
+    assert "for 2 plays a round, and 5" in left_out["LP"]["swinging"]
+    assert "LPPriority is for observed arms" in left_out["LP"]["collapsing"]
+    (panel,) = [case["policies"] for case in planned.values() if "Myopic, chains known" in case["policies"]]
+    assert list(panel) == ["Uniform", "Myopic, chains known"]
+    assert atlas_card.lower_curves({name: named[name] for name in ("swinging", "collapsing")}, 50) == {}
 
 
 def tiny(*policies, **changed):

@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 from collections.abc import Mapping
-from typing import Any
+from typing import Any, NamedTuple
 
 import jax
 import numpy as np
@@ -17,15 +17,18 @@ from jaxbandit import (
     PSRL,
     UCRL2B,
     Environment,
+    Myopic,
     Policy,
     Result,
     Thompson,
+    Uniform,
+    Whittle,
     atlas,
     bounds,
     metrics,
     stress,
 )
-from jaxbandit.base import problem, reward_table
+from jaxbandit.base import paid, problem, reward_table
 
 # problems in which plays of an arm that is not the best one may be right
 NOT_LINEAR = ("restless", "observed", "changing")
@@ -39,11 +42,20 @@ def named_problems(horizon: int) -> dict[str, Environment]:
     return {name: entry.lasting(horizon) for name, entry in atlas.items()}
 
 
-def panel_of(arms: Environment, horizon: int) -> dict[str, Policy]:
-    """The policies that others are compared with on these arms."""
-    if arms.reward is None:
+def plays_of(name: str) -> int:
+    """How many arms are played a round in a problem of this name."""
+    return atlas[name].plays if name in atlas else 1
+
+
+def panel_of(arms: Environment, horizon: int, plays: int = 1) -> dict[str, Policy]:
+    """The policies that others are compared with on these arms; where all arms pay, one of them knows the chains."""
+    panel: dict[str, Policy]
+    if paid(arms) == "all":
+        known = Whittle.of(arms) if problem(arms) == "observed" else Myopic.of(arms)
+        panel = {"Uniform": Uniform(), f"{type(known).__name__}, chains known": known}
+    elif arms.reward is None:
         family = jax.tree.map(lambda numbers: float(np.max(numbers)), getattr(arms, "family", None))  # one for all arms
-        panel: dict[str, Policy] = {kind.__name__: kind(family=family) for kind in (KLUCB, IMED, Thompson)}
+        panel = {kind.__name__: kind(family=family) for kind in (KLUCB, IMED, Thompson)}
     elif problem(arms) == "decision process":
         panel = {"PSRL": PSRL(), "UCRL2B": UCRL2B()} | ({"IMEDRL": IMEDRL()} if few_states(arms) else {})
     elif problem(arms) == "changing":
@@ -53,16 +65,26 @@ def panel_of(arms: Environment, horizon: int) -> dict[str, Policy]:
         chains = problem(arms) in ("rested", "restarting", "hidden")
         panel = (stress.TwoStateSpace() if chains else stress.RestlessSpace()).panel()
     panel = affordable(panel, arms, hours=False)
-    return {label: policy for label, policy in panel.items() if not not_played(label, policy, arms, horizon)}
+    return {label: policy for label, policy in panel.items() if not not_played(label, policy, arms, horizon, plays)}
 
 
-def alike(problems: Mapping[str, Environment], horizon: int) -> list[tuple[dict[str, Policy], dict[str, Environment]]]:
-    """The problems in groups that one program plays: those of one class, shape and static fields, with their panel."""
-    groups: dict[str, tuple[dict[str, Policy], dict[str, Environment]]] = {}
+class Group(NamedTuple):
+    """Problems that one program plays: those of one class, shape, static fields and number of plays."""
+
+    plays: int
+    panel: dict[str, Policy]
+    problems: dict[str, Environment]
+
+
+def alike(problems: Mapping[str, Environment], horizon: int) -> list[Group]:
+    """The problems in groups."""
+    groups: dict[str, Group] = {}
     for name, arms in problems.items():
         shapes = jax.tree.map(lambda leaf: f"{np.shape(leaf)} {np.result_type(leaf)}", arms)
-        panel = panel_of(arms, horizon)
-        groups.setdefault(f"{type(arms)} {shapes!r} {panel!r}", (panel, {}))[1][name] = arms
+        plays = plays_of(name)
+        panel = panel_of(arms, horizon, plays)
+        group = groups.setdefault(f"{type(arms)} {shapes!r} {plays} {panel!r}", Group(plays, panel, {}))
+        group.problems[name] = arms
     return list(groups.values())
 
 
@@ -81,18 +103,18 @@ def cases(
     found: Cases = {}
     left_out: dict[str, dict[str, str]] = {label: {} for label in policies}
 
-    def add(name: str, scenarios: dict[str, Environment], together: dict[str, Policy]) -> None:
+    def add(name: str, scenarios: dict[str, Environment], together: dict[str, Policy], plays: int) -> None:
         if scenarios and together:
-            case = {"scenarios": scenarios, "policies": together, **size}
+            case = {"scenarios": scenarios, "policies": together, "plays": plays, **size}
             case["runs"] = runs_of(next(iter(scenarios.values())), runs)
             found[f"{name}, {digest(case)}"] = case
 
-    for panel, group in alike(problems, horizon):
-        add("panel", group, without(panel, policies))
+    for plays, panel, group in alike(problems, horizon):
+        add("panel", group, without(panel, policies), plays)
         for label, policy in policies.items():
-            reasons = {name: not_played(label, policy, arms, horizon) for name, arms in group.items()}
+            reasons = {name: not_played(label, policy, arms, horizon, plays) for name, arms in group.items()}
             left_out[label] |= {name: reason for name, reason in reasons.items() if reason}
-            add(label, {name: arms for name, arms in group.items() if not reasons[name]}, {label: policy})
+            add(label, {name: arms for name, arms in group.items() if not reasons[name]}, {label: policy}, plays)
     return found, left_out
 
 

@@ -13,10 +13,10 @@ KEPT = (
 )
 
 
-def verdict(label: str, policy: Any, arms: Environment) -> tuple[bool, str]:
+def verdict(label: str, policy: Any, arms: Environment, plays: int = 1) -> tuple[bool, str]:
     """Whether the policy keeps the contract on these arms, and what is broken."""
     try:
-        testing.check_policy(policy, arms)
+        testing.check_policy(policy, arms, plays=plays)
     except AssertionError as error:
         return False, f"breaks the contract: {error}"
     except Exception as error:

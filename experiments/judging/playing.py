@@ -43,9 +43,13 @@ def judge(
         timed += speed.rows_of(arms, group, TIMED_RUNS, TIMED_SECONDS)
     contracts = {}
     for label, policy in policies.items():
-        spaces = [middle(part.space) for part in parts if label in part.policies]
-        named = [arms for name, arms in atlas_card.named_problems(asked.horizon).items() if name not in left_out[label]]
-        contracts[label] = contract.verdict(label, policy, [*spaces, *named][0])
+        spaces = [(middle(part.space), 1) for part in parts if label in part.policies]
+        named = [
+            (arms, atlas_card.plays_of(name))
+            for name, arms in atlas_card.named_problems(asked.horizon).items()
+            if name not in left_out[label]
+        ]
+        contracts[label] = contract.verdict(label, policy, *[*spaces, *named][0])
         print(f"{label} {contracts[label][1]}", flush=True)
     print(f"{len(atlas_card.named_problems(asked.horizon))} named problems", flush=True)
     measured = atlas_card.measured(play(planned, folder))

@@ -20,9 +20,10 @@ NAMED = (
     "of runs whose regret is still linear, which means that a tenth or more of the plays in the second half go to "
     "worse arms, or in a decision process that a tenth or more of what is to be had is lost then (not said of restless "
     "arms, where playing worse arms may be right); the rank in the panel, which is without IMED-MC where arms have "
-    "more than two states, as it is slow there, and of learners where there is a decision process; and, where there is "
-    "a lower bound, the mean over the bound's curve, its constant times log t. In the long run no policy that is good "
-    "for all such arms stays below that curve; at this horizon one may."
+    "more than two states, as it is slow there, of learners where there is a decision process, and of random play and "
+    "a player who knows the chains where all arms pay; and, where there is a lower bound, the mean over the bound's "
+    "curve, its constant times log t. In the long run no policy that is good for all such arms stays below that curve; "
+    "at this horizon one may."
 )
 AVOIDABLE = (
     "Avoidable regret is the mean regret less the least one of the panel on the same problem, with the same luck: what "

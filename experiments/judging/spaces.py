@@ -97,14 +97,14 @@ def affordable(panel: Mapping[str, Policy], arms: Environment, hours: bool = Tru
     return {label: policy for label, policy in panel.items() if label not in slow or (hours and policy == IMEDMC())}
 
 
-def refused(label: str, policy: Policy, arms: Environment, horizon: int = 2**31 - 1) -> str:
-    """Why a policy refuses arms, or nothing.
+def refused(label: str, policy: Policy, arms: Environment, horizon: int = 2**31 - 1, plays: int = 1) -> str:
+    """Why a policy refuses arms of which `plays` are played a round, or nothing.
 
     Raises:
       ValueError: its `validate` fails otherwise than by a ValueError, with the user's line.
     """
     try:
-        check_task(label, policy, Task(arms, 1, horizon))
+        check_task(label, policy, Task(arms, plays, horizon))
     except ValueError as error:
         return str(error)
     except Exception as error:
@@ -112,12 +112,12 @@ def refused(label: str, policy: Policy, arms: Environment, horizon: int = 2**31 
     return ""
 
 
-def not_played(label: str, policy: Policy, arms: Environment, horizon: int) -> str:
+def not_played(label: str, policy: Policy, arms: Environment, horizon: int, plays: int = 1) -> str:
     """Why a policy does not play arms, because it refuses them or is not written for their shapes; or nothing."""
-    if reason := refused(label, policy, arms, horizon):
+    if reason := refused(label, policy, arms, horizon, plays):
         return reason
     try:
-        check({"problem": arms}, {label: policy}, runs=1, horizon=horizon)
+        check({"problem": arms}, {label: policy}, runs=1, horizon=horizon, plays=plays)
     except ValueError as error:
         return str(error)
     return ""
