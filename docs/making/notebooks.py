@@ -10,6 +10,7 @@ import base64
 import io
 import os
 import re
+import shutil
 import sys
 import tempfile
 from pathlib import Path
@@ -31,17 +32,19 @@ NUMBER = re.compile(r"[-+]?\d[\d,]*(?:\.\d+)?(?:e[-+]?\d+)?")
 
 
 def execute(name: str) -> nbformat.NotebookNode:
-    """The notebook as its text has it, executed in an empty folder."""
+    """The notebook as its text has it, executed in a folder with nothing but the data that lie beside notebooks."""
     notebook = jupytext.read(FOLDER / f"{name}.py")
     with tempfile.TemporaryDirectory() as folder:
         style = Path(folder, "matplotlibrc")
         style.write_text(STYLE)
+        data = [Path(shutil.copy(path, folder)) for path in FOLDER.glob("*.csv")]
         python_path = os.pathsep.join(filter(None, [str(ROOT), os.environ.get("PYTHONPATH")]))
         environment = os.environ | {"PYTHONPATH": python_path, "MATPLOTLIBRC": str(style)}
         client = NotebookClient(notebook, timeout=600, kernel_name="python3", record_timing=False)
         client.resources = {"metadata": {"path": folder}}
         client.execute(env=environment)
-        style.unlink()
+        for path in (style, *data):
+            path.unlink()
         if left := [path.name for path in Path(folder).iterdir()]:
             raise ValueError(f"notebooks/{name}.py leaves {left} behind; it should write to a folder of `tempfile`")
     return tidy(notebook, folder)
