@@ -23,7 +23,7 @@ class LPPriority:
     the long run, less the price of a play. It is positive where the relaxed problem's best policy always plays, 0 where
     it sometimes does. Unlike Whittle's index it exists for all arms, indexable or not, and it depends on M. For many
     arms with M / K fixed it collects what the relaxation does, where the averages of the arms under the rule come to
-    rest (Gast, Gaujal and Yan 2023). Make it with `LPPriority.of(arms, plays)`.
+    rest (Gast, Gaujal and Yan 2024). Make it with `LPPriority.of(arms, plays)`.
 
     Args:
       indices: [K, S], of every state, in the environment's order of the arms.
