@@ -102,7 +102,7 @@ def test_few_wrong_arguments(group):
     throw(group, FEW[group])
 
 
-@pytest.mark.release_cases("numbers", "environments", "results", "policies")
+@pytest.mark.release_cases("numbers", "environments", "results", "policies", "rounds", "stress", "testing")
 @pytest.mark.slow
 @pytest.mark.parametrize("group", GROUPS)
 def test_many_wrong_arguments(group):

@@ -297,7 +297,7 @@ def test_contract(policy, environment):
     check_policy(policy.of(environment), environment, plays=2, rounds=20)
 
 
-@pytest.mark.release_cases("Myopic-RestlessArms0", "WhittleBelief-RestlessArms")
+@pytest.mark.release_cases("Myopic-*", "WhittleBelief-RestlessArms")
 @pytest.mark.slow
 @pytest.mark.parametrize(("policy", "environment"), KNOWING)
 def test_orders_and_tiles_change_nothing(policy, environment):

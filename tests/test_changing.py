@@ -68,6 +68,7 @@ def test_dynamic_regret_of_one_arm_over_ten_thousand_rounds():
     assert np.abs(metrics.regret(result, "first")[0, 0] - [0, 800, 800]).max() <= 10_000 * 2.0**-25 * 0.5
 
 
+@pytest.mark.release_cases("piecewise-1", "rested-1", "restless-1")
 @pytest.mark.parametrize(
     ("kind", "plays"), [*[(kind, 1) for kind in KINDS], *[(kind, 2) for kind in ("piecewise", "rested", "restless")]]
 )
@@ -293,6 +294,7 @@ def test_several_scenarios_and_the_arm_played_first():
     assert environments.piecewise([10], [[0.9, 0.1], [0.1, 0.9]], horizon=30).means().round(6).tolist() == [0.34, 0.66]
 
 
+@pytest.mark.release_cases("restless")
 @pytest.mark.parametrize("kind", ["piecewise", "restless"])
 def test_losses_keep_their_type_in_double_precision(kind):
     """Losses are counted in words of 32 bits there, too: the same game loses the same."""

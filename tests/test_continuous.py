@@ -162,7 +162,7 @@ def uniforms(name, arm, values):
     return known.cdf(values), known.sf(values)
 
 
-@pytest.mark.release_cases("beta", "uniform")
+@pytest.mark.release_cases("gaussian", "beta", "uniform")
 @pytest.mark.slow
 @pytest.mark.parametrize("name", ["gaussian", "exponential", "beta", "uniform"])
 def test_rewards_have_their_law(name):
@@ -184,6 +184,7 @@ def test_rewards_have_their_law(name):
         assert stats.spearmanr(rewards[:-1:2, arm], rewards[1::2, arm]).pvalue > 1e-9
 
 
+@pytest.mark.release_cases("*-31")
 @pytest.mark.parametrize("zeros", [10, 31, 50])
 @pytest.mark.parametrize("name", ["gaussian", "exponential", "beta"])
 def test_far_tails_have_their_law(name, zeros):
@@ -218,14 +219,15 @@ def test_poisson_counts_follow_the_law():
         assert stats.chisquare(cells, law * 300_000).pvalue > 1e-9
 
 
-@pytest.mark.release_cases("poisson", "beta", "uniform")
+@pytest.mark.release_cases("exponential", "poisson", "beta", "uniform")
 @pytest.mark.slow
 @pytest.mark.parametrize("name", ARMS)
 def test_contract(name):
     check_environment(ARMS[name], runs=16, plays=16, settle=512)
 
 
-@pytest.mark.slow_cases("Thompson-*")
+@pytest.mark.release_cases("Thompson-poisson", "Thompson-exponential")
+@pytest.mark.slow_cases("Thompson-gaussian")
 @pytest.mark.parametrize(
     ("policy", "name"),
     [
@@ -397,7 +399,14 @@ def index(kind, divergence, mean, plays, t, best):
     return upper(divergence, mean, math.log(1 + t * math.log(t) ** 2) / plays)
 
 
-@pytest.mark.release_cases("poisson-*-UCB1", "poisson-*-MOSS", "exponential-*-UCB1", "exponential-*-MOSS")
+@pytest.mark.release_cases(
+    "poisson-*-UCB1",
+    "poisson-*-MOSS",
+    "poisson-*-KLUCB",
+    "exponential-*-UCB1",
+    "exponential-*-MOSS",
+    "exponential-*-IMED",
+)
 @pytest.mark.parametrize("kind", ["UCB1", "MOSS", "KLUCB", "IMED"])
 @pytest.mark.parametrize(
     ("name", "divergence"),

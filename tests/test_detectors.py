@@ -179,7 +179,7 @@ LOOPS = {
 }
 
 
-@pytest.mark.slow_cases("GLR-1")
+@pytest.mark.release_cases("GLR-1")
 @pytest.mark.parametrize("name", LOOPS)
 def test_same_alarms_as_a_plain_loop(name):
     """Coins and fractions whose mean jumps every 150 rewards."""
@@ -348,8 +348,8 @@ def test_regret_where_means_jump_four_times():
     assert lost["known"] < 0.5 * lost["CUSUM"]
 
 
-@pytest.mark.release_cases("GLR-all", "MUCB", "KnownBreaks")
-@pytest.mark.slow_cases("CUSUM", "GLR")
+@pytest.mark.release_cases("GLR", "GLR-all", "MUCB", "KnownBreaks")
+@pytest.mark.slow_cases("CUSUM")
 @pytest.mark.parametrize(
     "policy",
     [

@@ -130,17 +130,22 @@ def test_folders_are_refused_before_the_work(tmp_path, monkeypatch):
         compare_policies("scenario 1", first)
 
 
+@pytest.mark.release_cases("horizon", "seed")
 @pytest.mark.slow
-def test_bad_settings_are_refused_in_one_line(tmp_path):
-    for arguments, words in (
-        (["--runs", "0"], "runs: 0"),
-        (["--horizon", "0"], "horizon: 0; at least 1 round"),
-        (["--initial-state", "7"], "initial_state: 7 is out of range"),
-        (["--seed", "-1"], "seed: -1 lies outside"),
-    ):
-        done = shell("experiments.scenario1", *arguments, "--out", str(tmp_path / "x"))
-        assert done.returncode != 0 and words in done.stderr and "Traceback" not in done.stderr
-        assert not (tmp_path / "x").exists() or not any((tmp_path / "x").iterdir())
+@pytest.mark.parametrize(
+    ("setting", "value", "words"),
+    [
+        ("runs", 0, "runs: 0"),
+        ("horizon", 0, "horizon: 0; at least 1 round"),
+        ("initial-state", 7, "initial_state: 7 is out of range"),
+        ("seed", -1, "seed: -1 lies outside"),
+    ],
+    ids=["runs", "horizon", "initial-state", "seed"],
+)
+def test_bad_settings_are_refused_in_one_line(setting, value, words, tmp_path):
+    done = shell("experiments.scenario1", f"--{setting}", str(value), "--out", str(tmp_path / "x"))
+    assert done.returncode != 0 and words in done.stderr and "Traceback" not in done.stderr
+    assert not (tmp_path / "x").exists() or not any((tmp_path / "x").iterdir())
 
 
 @pytest.mark.release

@@ -113,6 +113,7 @@ def test_bernoulli_family_is_no_family(policy):
     assert (result.visits["none"] == result.visits["Bernoulli"]).all()
 
 
+@pytest.mark.release_cases("KLUCB-Gaussian", "KLUCB-Poisson")
 @pytest.mark.parametrize(
     ("policy", "name"), [*((KLUCB, name) for name in INDEPENDENT), (RoundRobinKLUCB, "Poisson"), (IMED, "Gaussian")]
 )
@@ -240,6 +241,7 @@ def test_three_states_against_the_definition(generator, accuracy):
     np.testing.assert_allclose(divergence(family, mean, other), rates, rtol=1e-3, atol=2e-6)
 
 
+@pytest.mark.release_cases("0.9-*")
 @pytest.mark.slow
 @pytest.mark.parametrize("generator", [G2, [[0.9995, 0.0005], [0.001, 0.999]], [[0.1, 0.9], [0.7, 0.3]]])
 def test_the_general_way_is_the_closed_form(generator):
@@ -298,7 +300,8 @@ ARMS_2 = exponential_family([0.4, 0.0, -0.3], G2)
 ARMS_3 = exponential_family([0.6, 0.0, -0.5], G3, (0, 0.5, 1))
 
 
-@pytest.mark.slow_cases("*-TabledChains-MarkovArms-KLUCB-*")
+@pytest.mark.release_cases("*-MarkovArms-KLUCB-2", "*-MarkovArms-RoundRobinKLUCB-1")
+@pytest.mark.slow_cases("*-TabledChains-MarkovArms-KLUCB-1")
 @pytest.mark.parametrize("plays", [1, 2])
 @pytest.mark.parametrize("policy", [KLUCB, RoundRobinKLUCB])
 @pytest.mark.parametrize(("generator", "family", "arms"), [(G2, FAMILY_2, ARMS_2), (G3, FAMILY_3, ARMS_3)])

@@ -96,6 +96,7 @@ def weights(forgets, now, rounds):
     return np.where(ages >= 0, forgets.discount ** np.maximum(ages, 0.0), 0)
 
 
+@pytest.mark.release_cases("visits-2", "sums-1", "transitions-1")
 @pytest.mark.parametrize("plays", [1, 2])
 @pytest.mark.parametrize("kept", ["visits", "sums", "transitions"])
 def test_what_is_remembered_after_every_round(kept, plays):
@@ -259,8 +260,18 @@ def test_the_test_for_chains_knows_the_rounds_remembered():
         assert policy.markovian(state, jnp.int32(17)).tolist() == [False, False]  # 0.5
 
 
-@pytest.mark.release_cases("EmpiricalKLUCB", "JointKLUCB", "KLUCBMC", "MOSS", "RoundRobinKLUCB", "ThompsonMC", "UCBSM")
-@pytest.mark.slow_cases("IMEDMC")
+@pytest.mark.release_cases(
+    "EmpiricalKLUCB",
+    "IMED",
+    "IMEDMC",
+    "JointKLUCB",
+    "KLUCB",
+    "KLUCBMC",
+    "MOSS",
+    "RoundRobinKLUCB",
+    "ThompsonMC",
+    "UCBSM",
+)
 @pytest.mark.parametrize(
     "name",
     "UCB1 UCBSM MOSS KLUCB RoundRobinKLUCB IMED Thompson "
@@ -358,8 +369,8 @@ FORGETFUL = {
 }
 
 
-@pytest.mark.release_cases("IMED-*", "IMEDMC-*", "KLUCBMC-*", "Thompson-*")
-@pytest.mark.slow_cases("*window", "*discount", "discounted-Thompson")
+@pytest.mark.release_cases("D-UCB", "IMED-*", "IMEDMC-*", "KLUCBMC-*", "TVKLUCB-*", "Thompson-*")
+@pytest.mark.slow_cases("KLUCB-*", "discounted-Thompson")
 @pytest.mark.parametrize("policy", [pytest.param(each, id=name.replace(" ", "-")) for name, each in FORGETFUL.items()])
 def test_contract(policy):
     check_policy(policy)

@@ -45,6 +45,7 @@ def textbook(draws, noise, reward, horizon, rate):
     return played
 
 
+@pytest.mark.release_cases("GradientBandit-learning_rate-*")
 @pytest.mark.slow
 @pytest.mark.parametrize(
     ("policy", "rate"),

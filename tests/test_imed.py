@@ -29,6 +29,7 @@ def tours(path, states):
     return completed
 
 
+@pytest.mark.release_cases("0.0-1.0", "0.4-0.4-0.4", "0.2-0.7-0.7", "0.0-0.0-1.0-1.0")
 @pytest.mark.parametrize(
     "reward",
     [
@@ -182,8 +183,9 @@ class Lists:
             self.left, self.next = sorted(self.next), set()
 
 
+@pytest.mark.release_cases("3-*")
 @pytest.mark.release_cases("3-IMEDMC-*", "2-IMEDMC-gap-0.1")
-@pytest.mark.slow_cases("*-IMEDMC-*")
+@pytest.mark.slow_cases("2-IMEDMC-*")
 @pytest.mark.parametrize(("name", "fields"), PLAYED)
 @pytest.mark.parametrize("number", [2, 3])
 def test_several_plays_as_the_reference_in_every_round(name, fields, number):
@@ -253,6 +255,7 @@ def test_exact_law_of_two_plays_a_round(name):
     check_law(result.visits["p"][0, 0, :, 0], law)
 
 
+@pytest.mark.release_cases("3")
 @pytest.mark.slow
 @pytest.mark.parametrize("number", [2, 3])
 def test_regret_of_several_plays_grows_slowly(number):

@@ -76,15 +76,18 @@ def test_the_table_is_read_where_the_arms_are():
 
 
 @pytest.mark.slow
-@pytest.mark.release_cases("2")
+@pytest.mark.release_cases("2-*", "1-indices")
+@pytest.mark.parametrize("kind", ["Gittins", "Whittle", "indices"])
 @pytest.mark.parametrize("plays", [1, 2])
-def test_contract_and_any_order_of_the_arms(plays):
+def test_contract_and_any_order_of_the_arms(plays, kind):
     arms = jaxbandit.random_arms(jax.random.key(0), 4, 2)
-    for policy in (Gittins.of(arms, 0.95), Whittle.of(arms, 0.95), Gittins(Gittins.of(arms, 0.95).indices)):
-        check_policy(policy, plays=plays)
-        asked = {"runs": 20, "horizon": 100, "times": [10, 100], "plays": plays, "progress": False}
-        plain, shuffled = (jaxbandit.simulate(arms, {"p": policy}, shuffle=each, **asked) for each in (False, True))
-        np.testing.assert_array_equal(plain.visits["p"], shuffled.visits["p"])
+    policy = Whittle.of(arms, 0.95) if kind == "Whittle" else Gittins.of(arms, 0.95)
+    if kind == "indices":
+        policy = Gittins(policy.indices)
+    check_policy(policy, plays=plays)
+    asked = {"runs": 20, "horizon": 100, "times": [10, 100], "plays": plays, "progress": False}
+    plain, shuffled = (jaxbandit.simulate(arms, {"p": policy}, shuffle=each, **asked) for each in (False, True))
+    np.testing.assert_array_equal(plain.visits["p"], shuffled.visits["p"])
 
 
 @pytest.mark.slow

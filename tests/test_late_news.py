@@ -82,10 +82,8 @@ CASES = {
 }
 
 
-@pytest.mark.release_cases("imedmc", "dsee", "thompson")
-@pytest.mark.slow_cases(
-    "myopic-observed", "posterior-*", "klucb-gaussian", "rca", "gradient-*", "psrl", "imedrl", "tucrl"
-)
+@pytest.mark.release_cases("imedmc", "dsee", "thompson", "psrl", "rca", "gradient-*", "tucrl")
+@pytest.mark.slow_cases("myopic-observed", "posterior-*", "klucb-gaussian", "imedrl")
 @pytest.mark.parametrize("case", CASES)
 def test_the_arms_are_those_of_a_loop_with_a_list(case):
     environment, policy, options = CASES[case]
@@ -151,7 +149,8 @@ def same(left, right):
 
 
 @pytest.mark.parametrize("cut", [{"chunk": 7}, {"tile": 2, "chunk": 11}, {"devices": jax.devices()[:1]}])
-@pytest.mark.slow_cases("tile*", "devices*")
+@pytest.mark.release_cases("devices*")
+@pytest.mark.slow_cases("tile*")
 def test_same_bits_however_the_work_is_cut(cut, undisturbed):
     same(undisturbed, simulate({"a": ARMS, "b": ARMS}, POLICIES, **COMMON, **cut))
 

@@ -56,6 +56,7 @@ def compared(played, counts, choose, left_out=0.1):
     assert unsure <= left_out * len(played)
 
 
+@pytest.mark.release_cases("KLUCRL-r*", "TUCRL-r*", "UCRL2-known-r*", "UCRL2B-riverswim")
 @pytest.mark.slow_cases("*-riverswim", "*-random", "KLUCRL-*", "TUCRL-*", "UCRL2-known-*")
 @pytest.mark.parametrize("process", list(PROCESSES))
 @pytest.mark.parametrize("name", list(OPTIMISTS))
@@ -89,6 +90,7 @@ def test_optimists_play_as_their_loops(name, process):
             assert episodes <= S * A * math.log2(8 * ROUNDS / (S * A))
 
 
+@pytest.mark.release_cases("known-r*", "learned-random", "learned-two", "tsde-riverswim", "tsde-two")
 @pytest.mark.slow_cases("*-riverswim", "*-random", "learned-*", "tsde-*")
 @pytest.mark.parametrize("process", list(PROCESSES))
 @pytest.mark.parametrize("fields", [{}, {"tsde": True}, {"rewards": "learned"}], ids=["known", "tsde", "learned"])
@@ -158,6 +160,7 @@ def test_runs_draw_apart():
     assert len(np.unique(gains[:, 0])) == 5
 
 
+@pytest.mark.release_cases("*-random", "known-riverswim", "published-riverswim")
 @pytest.mark.slow_cases("*-riverswim", "*-random")
 @pytest.mark.parametrize("process", list(PROCESSES))
 @pytest.mark.parametrize(
@@ -214,6 +217,7 @@ def test_ucbvi_is_optimistic(bonus):
     assert (found[0].max(0) >= process.episode_values()[0] - 1e-6).all()
 
 
+@pytest.mark.release_cases("KLUCRL", "UCRL2B", "TUCRL", "PSRL")
 @pytest.mark.slow
 @pytest.mark.parametrize(
     "policy",
@@ -224,10 +228,11 @@ def test_contract(policy):
     check_policy(policy, PROCESSES["random"])
 
 
+@pytest.mark.release_cases("CH")
 @pytest.mark.slow
-def test_contract_of_episodes():
-    check_policy(UCBVI(steps=5, horizon=100), riverswim(steps=5))
-    check_policy(UCBVI(steps=5, horizon=100, bonus="CH"), riverswim(steps=5))
+@pytest.mark.parametrize("bonus", ["CH", "BF"])
+def test_contract_of_episodes(bonus):
+    check_policy(UCBVI(steps=5, horizon=100, bonus=bonus), riverswim(steps=5))
 
 
 @pytest.mark.release

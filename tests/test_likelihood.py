@@ -356,7 +356,7 @@ def test_three_states_in_both_precisions():
     )
 
 
-@pytest.mark.release_cases("1", "2")
+@pytest.mark.release_cases("1", "2", "5")
 @pytest.mark.slow
 @pytest.mark.parametrize("case", range(6))
 def test_arms_that_hardly_left_a_state(case):

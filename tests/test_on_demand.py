@@ -221,7 +221,7 @@ FEW_ROUNDS = {
 }
 
 
-@pytest.mark.release_cases("two-plays-*", "delay-*", "batch-*", "*-KL-UCB-MC")
+@pytest.mark.release_cases("two-plays-*", "delay-*", "batch-*", "at-once-slow-test", "*-KL-UCB-MC")
 @pytest.mark.slow
 @pytest.mark.parametrize("name", FEW_ROUNDS)
 @pytest.mark.parametrize(

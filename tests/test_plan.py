@@ -39,6 +39,7 @@ def test_few_widths(runs, most):
     assert runs < 512 or played <= 1.4 * runs
 
 
+@pytest.mark.release_cases("11000-40-2", "100000-100-2")
 @pytest.mark.parametrize(
     ("runs", "arms", "states"), [(11_000, 40, 2), (1_000_000, 5, 3), (100_000, 100, 2), (17, 2, 64)]
 )

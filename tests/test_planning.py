@@ -96,6 +96,7 @@ def test_a_row_of_a_box(open_states, value, row):
         np.testing.assert_allclose(reached, row, atol=1e-6)
 
 
+@pytest.mark.release_cases("5")
 @pytest.mark.parametrize("states", [2, 5, 12])
 def test_rows_are_the_best_of_their_set(states):
     """Linear programmes for random rows, radii and values with ties; alone and with the runs last."""

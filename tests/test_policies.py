@@ -11,7 +11,7 @@ import jax.numpy as jnp
 import numpy as np
 import pytest
 import reference
-from against import check_law, check_same_arms
+from against import EACH_KIND, check_law, check_same_arms
 from scipy import stats
 
 import jaxbandit
@@ -76,23 +76,20 @@ VARIANTS = [
 
 @pytest.mark.release_cases(
     "EmpiricalKLUCB-*",
-    "IMEDMC-gap-0.1",
+    "IMEDMC-gap-*",
     "JointKLUCB-clock-arm",
+    "JointKLUCB-exploration-0.0",
     "KLUCB-clock-arm",
-    "KLUCB-exploration-3.0-*",
+    "KLUCB-exploration-*",
+    "KLUCB-horizon-*",
     "KLUCBMC-*-exploration-*",
+    "MOSS-horizon-*",
+    "RoundRobinKLUCB-exploration-*",
     "TVKLUCB-clock-arm",
     "TVKLUCB-distance-*",
     "TVKLUCB-samples-state*",
 )
-@pytest.mark.slow_cases(
-    "EmpiricalKLUCB-*",
-    "TVKLUCB-clock-arm",
-    "IMEDMC-exponent-*",
-    "IMEDMC-gap-*",
-    "JointKLUCB-exploration-0.0",
-    "JointKLUCB-clock-arm",
-)
+@pytest.mark.slow_cases("IMEDMC-exponent-*")
 @pytest.mark.parametrize(("name", "fields"), [(name, {}) for name in DETERMINISTIC] + VARIANTS)
 def test_exact_law_of_ten_rounds(name, fields):
     """All 1,024 trajectories against 20,000 runs, chi-square at 1e-9 (34 cases: false fails below 4e-8).
@@ -112,14 +109,26 @@ def check_against_reference(name, fields, runs, rounds, reward=None, environment
     check_same_arms(reference.play, name, fields, environment, runs, rounds)
 
 
-@pytest.mark.release_cases("JointKLUCB", "KLUCBMC", "KLUCB", "EmpiricalKLUCB", "RoundRobinKLUCB")
+@pytest.mark.release_cases(
+    "JointKLUCB", "KLUCBMC", "KLUCB", "EmpiricalKLUCB", "RoundRobinKLUCB", "MOSS", "PlugInGittins"
+)
 @pytest.mark.slow
 @pytest.mark.parametrize("name", DETERMINISTIC)
 def test_same_arm_as_the_reference_in_every_round(name):
     check_against_reference(name, {}, runs=20, rounds=2000)
 
 
-@pytest.mark.release_cases("EmpiricalKLUCB-exploration-None", "IMEDMC-gap-0.1", "JointKLUCB-*")
+@pytest.mark.release_cases(
+    "EmpiricalKLUCB-exploration-None",
+    "IMEDMC-exponent-*",
+    "IMEDMC-gap-0.1",
+    "JointKLUCB-*",
+    "KLUCB-clock-arm",
+    "TVKLUCB-clock-arm",
+    "TVKLUCB-distance-jensen*",
+    "TVKLUCB-distance-squared*",
+    "TVKLUCB-samples-state",
+)
 @pytest.mark.slow_cases("IMEDMC-*", "JointKLUCB-*", "EmpiricalKLUCB-*")
 @pytest.mark.parametrize(("name", "fields"), VARIANTS)
 def test_fields_against_the_reference(name, fields):
@@ -220,7 +229,7 @@ def test_markovian():
 
 
 @pytest.mark.slow
-@pytest.mark.release_cases(*set(ALL) - {"GradientBandit", "RCA", "TVKLUCB", "Thompson", "UCBSM"}, "TVKLUCB")
+@pytest.mark.release_cases(*set(ALL) - {"GradientBandit", "UCBSM"})
 @pytest.mark.parametrize("name", ALL)
 def test_contract(name):
     check_policy(ALL[name]())
@@ -237,24 +246,25 @@ def test_more_plays_than_one_replace_the_least_leader():
     assert sorted(jaxbandit.top_arms(policy.scores(None, state, jnp.int32(9)), 2).tolist()) == [0, 1]
 
 
-class ShapesAndTraces(chex.TestCase):
-    @chex.variants(with_jit=True, without_jit=True)
-    @pytest.mark.slow
-    def test_scores(self):
-        reward = jnp.array([[0.0, 1.0]] * 4)
-        for name in ALL:
-            policy = ALL[name]()
-            state = policy.init(reward)
-            scores = self.variant(policy.scores)(jax.random.key(0), state, jnp.int32(1))
-            chex.assert_shape(scores, (4,))
-            chex.assert_type(scores, jnp.float32)
-            chex.assert_tree_no_nones(state)
+@pytest.mark.release_cases("all-*")
+@pytest.mark.slow
+@pytest.mark.parametrize("compiled", [jax.jit, lambda function: function], ids=["with-jit", "without-jit"])
+@pytest.mark.parametrize("names", [EACH_KIND, tuple(ALL)], ids=["each-kind", "all"])
+def test_shapes_and_types_of_scores(names, compiled):
+    for name in names:
+        policy = ALL[name]()
+        state = policy.init(jnp.array([[0.0, 1.0]] * 4))
+        scores = compiled(policy.scores)(jax.random.key(0), state, jnp.int32(1))
+        chex.assert_shape(scores, (4,))
+        chex.assert_type(scores, jnp.float32)
+        chex.assert_tree_no_nones(state)
 
-    def test_new_numbers_add_no_trace(self):
-        traced = jax.jit(chex.assert_max_traces(lambda policy, state: policy.scores(None, state, jnp.int32(9)), 1))
-        state = TVKLUCB().init(jnp.array([[0.0, 1.0]] * 4))
-        for scale in (0.5, 1.0, 2.0):
-            traced(TVKLUCB(scale=scale), state)
+
+def test_new_numbers_add_no_trace():
+    traced = jax.jit(chex.assert_max_traces(lambda policy, state: policy.scores(None, state, jnp.int32(9)), 1))
+    state = TVKLUCB().init(jnp.array([[0.0, 1.0]] * 4))
+    for scale in (0.5, 1.0, 2.0):
+        traced(TVKLUCB(scale=scale), state)
 
 
 BAD = [

@@ -34,6 +34,7 @@ PROCESSES = {
 }
 
 
+@pytest.mark.release_cases("riverswim", "slipping", "grid", "arms")
 @pytest.mark.slow
 @pytest.mark.parametrize("name", PROCESSES)
 def test_the_contract(name):

@@ -17,6 +17,7 @@ from jaxbandit import IMEDMC, KLUCB, ThompsonMC, metrics, stress
 ARMS = jaxbandit.two_state([0.5, 0.02, 0.3], [0.4, 0.05, 0.65])
 
 
+@pytest.mark.release_cases("Sieved")
 @pytest.mark.slow
 @pytest.mark.parametrize(
     ("tried", "library"),

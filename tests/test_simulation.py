@@ -11,6 +11,7 @@ import jax
 import jax.numpy as jnp
 import numpy as np
 import pytest
+from against import EACH_KIND
 
 import jaxbandit
 from jaxbandit import ALL, KLUCB, TVKLUCB, UCBSM, Result, Thompson, Uniform, simulate, two_state
@@ -52,6 +53,7 @@ CUTS = [
 ]
 
 
+@pytest.mark.release_cases("chunk-37", "chunk-300-*", "tile-1", "devices-1")
 @pytest.mark.slow
 @pytest.mark.parametrize("cut", CUTS)
 def test_same_bits_however_the_work_is_cut(cut, undisturbed):
@@ -385,10 +387,12 @@ class Shapes(chex.TestCase):
         chex.assert_shape([result.means, result.reward], [(2, 3), (2, 3, 2)])
 
 
+@pytest.mark.release_cases("all")
 @pytest.mark.slow
-def test_all_policies_run():
-    result = simulate(ARMS, {name: ALL[name]() for name in ALL}, runs=3, horizon=40)
-    assert set(result.labels) == set(ALL)
+@pytest.mark.parametrize("names", [EACH_KIND, tuple(ALL)], ids=["each-kind", "all"])
+def test_all_policies_run(names):
+    result = simulate(ARMS, {name: ALL[name]() for name in names}, runs=3, horizon=40)
+    assert set(result.labels) == set(names)
 
 
 @pytest.mark.slow

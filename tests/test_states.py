@@ -32,7 +32,7 @@ OUTSIDE = (3.0, -2.0, 0.43)
 LAWS = [("KLUCBMC", {}), ("TVKLUCB", {}), ("TVKLUCB", {"samples": "state", "clock": "arm"})]
 
 
-@pytest.mark.release_cases("TVKLUCB-samples-*")
+@pytest.mark.release_cases("KLUCBMC-empty", "TVKLUCB-samples-*")
 @pytest.mark.slow
 @pytest.mark.parametrize(("name", "fields"), LAWS)
 def test_exact_law_of_six_rounds(name, fields):
@@ -127,10 +127,11 @@ def test_row_not_yet_left_goes_to_the_others_alike():
         assert policy.markovian(state, 100).tolist() == [verdict] * 2
 
 
+@pytest.mark.release_cases("KLUCBMC-2")
 @pytest.mark.slow
-def test_contract():
-    check_policy(TVKLUCB(), states=3, rounds=16)
-    check_policy(KLUCBMC(), states=3, plays=2, rounds=16)
+@pytest.mark.parametrize(("policy", "plays"), [(TVKLUCB(), 1), (KLUCBMC(), 2)])
+def test_contract(policy, plays):
+    check_policy(policy, states=3, plays=plays, rounds=16)
 
 
 @pytest.mark.parametrize("policy", [TVKLUCB(unvisited=1.5), KLUCBMC(unvisited=-0.1)])
@@ -152,6 +153,7 @@ def test_five_states_in_every_round():
         check_against_reference(name, fields, markov(rows, reward))
 
 
+@pytest.mark.release_cases("TVKLUCB")
 @pytest.mark.slow
 @pytest.mark.parametrize("policy", [TVKLUCB(), TVKLUCB(distance="kl", unvisited=0.5), KLUCBMC(unvisited=0.3)])
 def test_what_is_kept_of_many_states_follows_from_the_counts(policy):

@@ -325,10 +325,12 @@ def kill_often(folder, times, seed=0):
     return killed, unfinished, out.strip()
 
 
+@pytest.mark.release_cases("5")
 @pytest.mark.slow
-def test_killed_again_and_again(tmp_path):
-    """kill -9 at 5 random moments: in the end the digest of the undisturbed counts, and no file that is not whole."""
-    killed, _, found = kill_often(tmp_path / "s", 5)
+@pytest.mark.parametrize("times", [2, 5])
+def test_killed_again_and_again(times, tmp_path):
+    """kill -9 at random moments: in the end the digest of the undisturbed counts, and no file that is not whole."""
+    killed, _, found = kill_often(tmp_path / "s", times)
     whole = {name: simulate(**case) for name, case in cases().items()}
     assert found == digest(whole)
     assert killed >= 1  # a fast machine may have written everything before the others

@@ -137,6 +137,7 @@ def exact_log_odds(logs, reward):
         return float(mp.log(gained) - mp.log(mp.fsum(law[s] * (1 - float(reward[s])) for s in range(states))))
 
 
+@pytest.mark.release_cases("3")
 @pytest.mark.slow_cases("5")
 @pytest.mark.parametrize("states", [2, 3, 5])
 def test_slow_chains_keep_their_digits(states):
@@ -171,6 +172,7 @@ def test_what_one_misses_another_gains(states):
     np.testing.assert_array_equal(scores(ThompsonMC(), counts, reward, 9), -scores(ThompsonMC(), counts, 1 - reward, 9))
 
 
+@pytest.mark.release_cases("float64")
 @pytest.mark.parametrize("wide", [False, True], ids=["float32", "float64"])
 def test_no_prior_gives_nan(wide):
     """An arm that always pays r has the log odds of r whatever is drawn, and sure losses and gains are finite."""
