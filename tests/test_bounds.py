@@ -121,6 +121,7 @@ def test_finite_bound_grows_and_is_vacuous_for_the_papers_eps():
     assert np.isinf(bounds.upper_finite(arms, [10], 0.0251).total).all()  # min |sigma - 1| / 2 is 0.025
 
 
+@pytest.mark.release_cases("4")
 @pytest.mark.slow
 @pytest.mark.parametrize("states", [3, 4])
 def test_nearest_chain_against_brute_force(states):

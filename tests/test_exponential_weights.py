@@ -95,7 +95,7 @@ def normalised(losses, eta):
 
 @pytest.mark.slow
 def test_tsallis_probabilities():
-    """The decided vectors, and a bracketing search for other losses and numbers of arms."""
+    """The decided vectors."""
     losses = np.array([7.5, 9.3, 7.4, 11.0])
     for eta, expected in (
         (2 / 3, [0.3397633211, 0.1865001847, 0.3533613607, 0.1203751335]),
@@ -103,15 +103,23 @@ def test_tsallis_probabilities():
     ):
         np.testing.assert_allclose(tsallis(jnp.asarray(eta * (losses - 7.4))), expected, rtol=2e-6)
         np.testing.assert_allclose(normalised(losses, eta), expected, rtol=1e-9)
-    random = np.random.default_rng(0)
-    for arms, error in ((2, 3e-6), (3, 3e-6), (7, 3e-6), (40, 3e-6), (1000, 1e-4)):  # a sum of 1,000 is rounded often
-        for width in (0.01, 1.0, 100.0, 1e5):
-            above = random.exponential(width, arms).astype(np.float32)
-            above -= above.min()
-            np.testing.assert_allclose(tsallis(jnp.asarray(above)), normalised(above, 1.0), rtol=error)
-            one = np.full(arms, np.float32(width))
-            one[0] = 0
-            np.testing.assert_allclose(tsallis(jnp.asarray(one)), normalised(one, 1.0), rtol=error)
+
+
+@pytest.mark.release_cases("3-*", "1000-*")
+@pytest.mark.slow
+@pytest.mark.parametrize(  # a sum of 1,000 is rounded often
+    ("arms", "error"), [(2, 3e-6), (3, 3e-6), (7, 3e-6), (40, 3e-6), (1000, 1e-4)]
+)
+def test_tsallis_probabilities_of_many_arms(arms, error):
+    """A bracketing search for other losses and numbers of arms."""
+    random = np.random.default_rng(arms)
+    for width in (0.01, 1.0, 100.0, 1e5):
+        above = random.exponential(width, arms).astype(np.float32)
+        above -= above.min()
+        np.testing.assert_allclose(tsallis(jnp.asarray(above)), normalised(above, 1.0), rtol=error)
+        one = np.full(arms, np.float32(width))
+        one[0] = 0
+        np.testing.assert_allclose(tsallis(jnp.asarray(one)), normalised(one, 1.0), rtol=error)
 
 
 def exp3_law(gamma):
@@ -169,6 +177,7 @@ LAWS = {
 GAME = np.array([[0.0, 1.0, 0.5], [1.0, 0.25, 0.0], [0.75, 1.0, 0.0], [0.0, 0.0, 1.0], [0.3, 0.6, 1.0]])
 
 
+@pytest.mark.release_cases("TsallisINF-reduced")
 @pytest.mark.parametrize("name", LAWS)
 def test_exact_law_of_five_rounds(name):
     """The probabilities along all 243 sequences of three arms, computed from states and in float64."""

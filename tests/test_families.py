@@ -104,7 +104,7 @@ def test_what_the_families_say_of_certain_laws():
     assert (np.asarray(divergence(Bernoulli(), p, c)) == np.asarray(bernoulli_kl(p, c))).all()
 
 
-@pytest.mark.release_cases("RoundRobinKLUCB")
+@pytest.mark.release_cases("RoundRobinKLUCB", "IMED")
 @pytest.mark.parametrize("policy", [KLUCB, RoundRobinKLUCB, IMED])
 def test_bernoulli_family_is_no_family(policy):
     """On rewards 0 and 1 the same counts, bit for bit."""
@@ -322,6 +322,7 @@ def test_same_arms_as_the_reference_in_every_round(generator, family, arms, poli
         assert found == expected
 
 
+@pytest.mark.release_cases("RoundRobinKLUCB")
 @pytest.mark.parametrize("policy", [KLUCB, RoundRobinKLUCB])
 def test_exact_law_of_ten_rounds(policy):
     """All 1,024 trajectories against 20,000 runs, chi-square at 1e-9."""

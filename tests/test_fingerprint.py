@@ -333,7 +333,8 @@ def changes_of(names):
     }
 
 
-@pytest.mark.slow_cases("tuple", "dict", "array", "attribute-of-a-class", "within-a-loop")
+@pytest.mark.release_cases("tuple", "dict")
+@pytest.mark.slow_cases("array", "attribute-of-a-class", "within-a-loop")
 @pytest.mark.parametrize("name", changes_of({}))
 def test_whatever_a_method_reads_is_read_again(name, tmp_path, monkeypatch):
     """In one process, with the class as it is: the new counts are those of a class that always read the new value."""

@@ -135,7 +135,7 @@ def test_the_arms_are_those_of_the_full_index(name):
     assert abs(difference.mean()) <= 5 * difference.std() / np.sqrt(difference.size) + 1e-9
 
 
-@pytest.mark.slow
+@pytest.mark.release
 def test_what_is_kept_bounds_the_index():
     """In states that were met in play, in float64 from the counts: no arm's kept index exceeds its own, and the arm
     played is the one with the least; three arms of three states, one that never moves."""
@@ -239,7 +239,7 @@ def test_upper_bounds_play_the_arms_of_the_full_index(late, name):
     np.testing.assert_array_equal(result.visits["on demand"], result.visits["anew"])
 
 
-@pytest.mark.slow
+@pytest.mark.release
 def test_most_upper_bounds_are_not_computed():
     """Of the arms that are not played fewer than one in a hundred is computed; what is kept is at least the index."""
     arms = jaxbandit.markov(np.random.default_rng(1).dirichlet(np.ones(4), (5, 4)), [0, 0.3, 0.7, 1])

@@ -211,6 +211,7 @@ def test_the_dual_of_imed_rl():
     np.testing.assert_allclose(found, expected, rtol=1e-3, atol=1e-5)
 
 
+@pytest.mark.release_cases("6", "20")
 @pytest.mark.slow
 @pytest.mark.parametrize("process", [riverswim(6), riverswim(20), grid()], ids=["6", "20", "rooms"])
 def test_sweeps_end_long_before_the_limit(process):

@@ -138,7 +138,8 @@ def test_fields_against_the_reference(name, fields):
 BOTH = [("TVKLUCB", {}), ("JointKLUCB", {}), ("IMEDMC", {}), ("IMEDMC", {"exponent": 0.5})]
 
 
-@pytest.mark.slow_cases("JointKLUCB-empty", "IMEDMC-exponent-0.5")
+@pytest.mark.release_cases("JointKLUCB-empty")
+@pytest.mark.slow_cases("IMEDMC-exponent-0.5")
 @pytest.mark.parametrize(("name", "fields"), [("KLUCBMC", {}), *BOTH])
 def test_rewards_the_other_way_round(name, fields):
     check_against_reference(name, fields, runs=5, rounds=500, reward=np.flip(rewards(name), -1))
@@ -436,7 +437,7 @@ def test_the_oracle_plays_the_best_arms_in_every_order():
         assert np.abs(jaxbandit.metrics.pseudo_regret(result, "o")).max() < 1e-12
 
 
-@pytest.mark.slow
+@pytest.mark.release
 def test_contract_holds_under_optimised_python():
     """`python -O` leaves out assert statements; the checks of contracts are none."""
     code = (

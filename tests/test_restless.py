@@ -70,6 +70,7 @@ def test_a_loop_finds_the_same_states_in_the_same_bits(passive):
                 shown[k] = states[k]
 
 
+@pytest.mark.release_cases("RestlessArms0")
 @pytest.mark.slow
 @pytest.mark.parametrize("environment", [MOVING, PASSIVE])
 def test_an_arm_played_in_every_round_moves_as_its_rested_twin(environment):
@@ -259,7 +260,7 @@ def test_sweeps_continue_and_refuse_what_changed(tmp_path):
         sweep(case(MOVING), tmp_path)
 
 
-@pytest.mark.slow
+@pytest.mark.release
 @pytest.mark.filterwarnings("ignore")
 def test_dask_plays_the_same_counts(tmp_path):
     distributed = pytest.importorskip("distributed")

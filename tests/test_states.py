@@ -78,7 +78,7 @@ def test_same_arm_as_the_reference_in_every_round(name, fields, reward, monkeypa
         assert 50 <= sum(verdicts) <= len(verdicts) - 50, (sum(verdicts), len(verdicts))
 
 
-@pytest.mark.slow
+@pytest.mark.release
 def test_four_states():
     """Rewards that differ from arm to arm, and a state that no move leads to."""
     rng = np.random.default_rng(3)

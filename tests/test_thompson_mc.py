@@ -110,6 +110,7 @@ def exact_law(transition, rounds):
     return law
 
 
+@pytest.mark.release_cases("3-3")
 @pytest.mark.parametrize(("arms", "rounds"), [(2, 4), (3, 3)])
 def test_exact_law_of_trajectories(arms, rounds):
     """All trajectories, with one play a round of two arms and two plays of three, against 100,000 runs, chi-square at

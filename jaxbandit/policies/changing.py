@@ -158,7 +158,7 @@ class DiscountedThompson:
 
     >>> import jax
     >>> state = DiscountedThompson(0.95).init(jnp.array([[0.0, 1.0], [0.0, 1.0]]))
-    >>> DiscountedThompson(0.95).scores(jax.random.key(0), state, 1).shape
+    >>> jax.jit(DiscountedThompson(0.95).scores)(jax.random.key(0), state, 1).shape
     (2,)
     """
 

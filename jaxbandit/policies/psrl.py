@@ -74,7 +74,7 @@ class PSRL:
 
     >>> policy = PSRL()
     >>> state = policy.init(jnp.array([[0.0, 1.0], [0.0, 1.0]]), jnp.array([0, 0]))
-    >>> policy.scores(jax.random.key(0), state, 1).tolist()
+    >>> jax.jit(policy.scores)(jax.random.key(0), state, 1).tolist()
     [0.0, inf]
     """
 

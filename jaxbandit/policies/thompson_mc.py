@@ -45,7 +45,7 @@ class ThompsonMC:
     Several plays are chosen as in Komiyama, Honda and Nakagawa 2015.
 
     >>> state = ThompsonMC().init(jnp.array([[0.0, 1.0], [0.0, 1.0]]))
-    >>> ThompsonMC().scores(jax.random.key(0), state, 1).shape
+    >>> jax.jit(ThompsonMC().scores)(jax.random.key(0), state, 1).shape
     (2,)
     """
 

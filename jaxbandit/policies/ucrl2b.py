@@ -66,9 +66,10 @@ class TUCRL(Optimist):
 
     Source: Fruit, Pirotta and Lazaric 2018.
 
+    >>> import jax
     >>> policy = TUCRL()
     >>> state = policy.init(jnp.array([[0.0, 1.0], [0.0, 1.0]]), jnp.array([0, 0]))
-    >>> policy.scores(None, state, 1).tolist()
+    >>> jax.jit(policy.scores)(None, state, 1).tolist()
     [inf, 0.0]
     """
 
