@@ -120,8 +120,7 @@ def regrets(result: Result, beside: Beside) -> dict[str, dict[str, np.ndarray]]:
     for label in result.labels:
         found[label] = {"jaxbandit": metrics.regret(result, label)[0, 0, :, -1]}
         found[label] |= {who: best - of_who[label].collected for who, of_who in beside.items() if label in of_who}
-    # rewards were added in different orders, and equal sums shall be equal
-    return {label: {who: values.round(9) for who, values in of_label.items()} for label, of_label in found.items()}
+    return found
 
 
 def regret_rows(result: Result, beside: Beside) -> list[Row]:

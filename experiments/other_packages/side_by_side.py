@@ -15,6 +15,8 @@ from experiments.reports.verdicts import interval
 from jaxbandit import metrics
 from jaxbandit.plotting import COLOURS
 
+ROUNDING = 1e-9  # rewards that were added in different orders
+
 
 def compare(ours: np.ndarray, theirs: np.ndarray, rows: int) -> tuple[float, float]:
     """Difference of two means, and half of its interval: Welch's, of 95 % for so many rows together (Bonferroni)."""
@@ -33,7 +35,7 @@ def verdict(difference: float, half: float, why: str) -> str:
     >>> verdict(0.5, 1.0, "x"), verdict(1.5, 1.0, "of x"), verdict(-1.5, 1.0, "")
     ('agree', 'differ, because of x', 'differ, and we do not know why')
     """
-    if abs(difference) <= half:
+    if abs(difference) <= half + ROUNDING:
         return "agree"
     return f"differ, because {why}" if why else "differ, and we do not know why"
 
@@ -80,7 +82,8 @@ def dots(ax: Axes, regrets: Mapping[str, Mapping[str, np.ndarray]], rows: list[s
     for place, who in enumerate(players):
         ax.plot([], [], color=COLOURS[place], marker="os^"[place], markersize=4, linestyle="none", label=who)
     ax.set_xscale("log")
-    ax.xaxis.set_major_locator(LogLocator(subs=(1, 2, 3, 4, 6)))
+    low, high = ax.get_xlim()
+    ax.xaxis.set_major_locator(LogLocator(subs=(1, 2, 3, 4, 6) if high < 100 * low else (1, 2, 5)))
     ax.xaxis.set_major_formatter("{x:g}")
     ax.minorticks_off()
     ax.set_xlabel(f"regret after {horizon:,} rounds")
