@@ -43,9 +43,10 @@ def verdict(difference: float, half: float, why: str) -> str:
 def compared(ours: np.ndarray, name: str, theirs: np.ndarray, rows: int, why: str) -> Row:
     """The columns that say what another one found, how far apart both are, and the verdict."""
     difference, half = compare(ours, theirs, rows)
+    ends = (round(each, 6) + 0.0 for each in (difference, difference - half, difference + half))  # no -0.0
     return {
         name: in_short(theirs),
-        "difference": interval(difference, difference - half, difference + half),
+        "difference": interval(*ends),
         "verdict": verdict(difference, half, why),
     }
 
