@@ -58,7 +58,7 @@ class UCWhittle:
     begins, and 0 for the first one. Episode n lasts n rounds. In the first round, in which no state has been seen, an
     arm has the mean of its indices.
 
-    The radius is that of the source's theory, which is wide: a row may be any row until it was seen S log(..) / 2
+    The radius is the source's, which is wide: a row may be any row until it was seen S log(4 S K n^4 / eta) / 2
     times. Smaller scales promise nothing and often learn sooner.
 
     Args:
