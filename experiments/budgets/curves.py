@@ -1,0 +1,98 @@
+"""Pictures of gaps to the relaxation's bound, on two logarithmic axes."""
+
+from __future__ import annotations
+
+import numpy as np
+from matplotlib.axes import Axes
+from matplotlib.figure import Figure
+from matplotlib.lines import Line2D
+
+from experiments.budgets import gaps, problems
+from experiments.budgets.gaps import Played
+from experiments.budgets.limit import limit_of
+from experiments.reports.pictures import frameless, panels
+from jaxbandit import metrics
+from jaxbandit.plotting import curve_style
+
+COLUMNS = 4
+
+
+def over_arms(played: Played) -> Figure:
+    """The gap against the number of arms, a panel for each problem; a dotted line is its limit of ever more arms."""
+    names = list(dict.fromkeys(name for name, _ in played))
+    figure, axes = _grid(names)
+    handles: dict[str, Line2D] = {}
+    for ax, name in zip(axes, names):
+        numbers = np.array([number for each, number in played if each == name])
+        for label in problems.KNOWING:
+            found = [metrics.summary(gaps.late(played[name, n], label, name, n)) for n in numbers]
+            mean, low, high = (np.array([getattr(s, field) for s in found]) for field in ("mean", "low", "high"))
+            style = curve_style(problems.KNOWING.index(label)) | {"markevery": None}
+            handles[label] = _draw(ax, numbers * 1.03 ** problems.KNOWING.index(label), mean, low, high, style)
+            limit = limit_of(name, label).gap
+            if limit > gaps.NOTHING * abs(problems.bound(name, int(numbers[-1]))):
+                ax.axhline(limit, color=style["color"], linestyle=":", linewidth=1)
+        _finish(ax, name, "arms K")
+    slope = Line2D([], [], color="grey", linestyle="--", linewidth=0.8)
+    for ax in axes[: len(names)]:
+        _square_root(ax)
+    handles |= {"as 1 / sqrt(K)": slope, "limit of ever more arms": Line2D([], [], color="black", linestyle=":")}
+    _words(figure, axes, len(names), handles, "gap to the bound, an arm and a round")
+    return figure
+
+
+def over_rounds(played: Played) -> Figure:
+    """The gap of those that learn in each stretch of rounds, a panel for each problem."""
+    names = [name for name, _ in played]
+    figure, axes = _grid(names)
+    handles: dict[str, Line2D] = {}
+    for ax, ((name, number), result) in zip(axes, played.items()):
+        middle = np.sqrt(result.times[1:] * result.times[:-1])
+        for place, label in enumerate(result.labels):
+            s = metrics.summary(gaps.gaps(result, label, name, number).T)
+            handles[label] = _draw(ax, middle, s.mean, s.low, s.high, curve_style(place) | {"markevery": None})
+        _finish(ax, f"{name}, {number} arms", "round t")
+    _words(figure, axes, len(names), handles, "gap to the bound, an arm and a round")
+    return figure
+
+
+def _grid(names: list[str]) -> tuple[Figure, list[Axes]]:
+    rows = -(-(len(names) + 1) // COLUMNS)  # one place is for the legend
+    figure, axes = panels(rows, COLUMNS, (4.1 * COLUMNS, 3.7 * rows), squeeze=False)
+    return figure, list(axes.flat)
+
+
+def _draw(
+    ax: Axes, x: np.ndarray, mean: np.ndarray, low: np.ndarray, high: np.ndarray, style: dict[str, object]
+) -> Line2D:
+    """A line through the gaps whose interval lies above 0; for the others a triangle at the interval's upper end."""
+    clear = low > 0
+    (line,) = ax.plot(np.where(clear, x, np.nan), np.where(clear, mean, np.nan), **style)  # type: ignore[arg-type]
+    ax.vlines(x[clear], low[clear], high[clear], color=style["color"], linewidth=1.2)  # type: ignore[arg-type]
+    rest = ~clear & (high > 0)
+    ax.plot(x[rest], high[rest], "v", color=style["color"], markersize=4, markerfacecolor="white")  # type: ignore
+    return line
+
+
+def _finish(ax: Axes, title: str, below: str) -> None:
+    ax.set(xscale="log", yscale="log", xlabel=below)
+    ax.set_title(title, fontsize="medium")
+    frameless(ax)
+
+
+def _square_root(ax: Axes) -> None:
+    """A line that falls as 1 / sqrt(K) from the upper end of the picture, whose limits stay."""
+    (left, right), (low, high) = ax.get_xlim(), ax.get_ylim()
+    ends = np.array([left, right])
+    ax.plot(ends, high / 2 * np.sqrt(left / ends), color="grey", linestyle="--", linewidth=0.8)
+    ax.set(xlim=(left, right), ylim=(low, high))
+
+
+def _words(figure: Figure, axes: list[Axes], used: int, handles: dict[str, Line2D], left: str) -> None:
+    """The legend in the place that is left, with what the triangles are."""
+    open_triangle = Line2D([], [], color="grey", marker="v", markerfacecolor="white", linestyle="")
+    entries = handles | {"not told from 0: end of its interval": open_triangle}
+    for spare in axes[used:]:
+        spare.axis("off")
+    axes[used].legend(entries.values(), entries.keys(), loc="center", frameon=False)
+    figure.supylabel(left, fontsize="medium")

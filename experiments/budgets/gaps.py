@@ -1,0 +1,151 @@
+"""How far policies stay behind the relaxation's bound, an arm and a round, and how that falls with more arms."""
+
+from __future__ import annotations
+
+import math
+from collections.abc import Mapping
+
+import numpy as np
+
+from experiments.budgets import problems
+from experiments.budgets.limit import limit_of
+from experiments.reports.tables import Row
+from jaxbandit import Result, metrics
+from jaxbandit.summaries import Summary
+
+RESAMPLES = 2000
+NOTHING = 1e-3  # of the bound: a gap that counts as none in the limit
+Played = Mapping[tuple[str, int], Result]  # by problem and number of arms
+
+
+def gaps(result: Result, label: str, name: str, number: int) -> np.ndarray:
+    """[runs, times - 1], the bound less what is collected an arm and a round between two recorded rounds."""
+    assert result.comparator is not None
+    beside = float(np.ravel(result.comparator)[0]) / number
+    lost = np.diff(metrics.regret(result, label)[0, 0], axis=-1) / np.diff(result.times) / number
+    return np.asarray(lost + problems.bound(name, number) - beside)
+
+
+def late(result: Result, label: str, name: str, number: int) -> np.ndarray:
+    """[runs], in the second half of the rounds, so that the start does not count."""
+    return gaps(result, label, name, number)[:, -1]
+
+
+def rows(played: Played) -> list[Row]:
+    """The gap of every policy on every problem by the number of arms, and the best policy's where it is known."""
+    found: list[Row] = []
+    for (name, number), result in played.items():
+        arms, plays, most = (
+            problems.arms_of(name, number),
+            problems.plays_of(name, number),
+            problems.bound(name, number),
+        )
+        known = arms.comparator_name(plays) == "the best policy"
+        best = f"{most - arms.comparator(plays) / number:.4f}" if known else "-"
+        for label in result.labels:
+            s: Summary = metrics.summary(late(result, label, name, number))
+            found.append(
+                {
+                    "problem": name,
+                    "arms": f"{number:,}",
+                    "plays": f"{plays:,}",
+                    "policy": label,
+                    "gap": f"{s.mean:.5f}",
+                    "95% low": f"{s.low:.5f}",
+                    "95% high": f"{s.high:.5f}",
+                    "of the bound": f"{s.mean / most:.2%}",
+                    "bound": f"{most:.4f}",
+                    "best policy's gap": best,
+                }
+            )
+    return found
+
+
+def falls(played: Played) -> list[Row]:
+    """Of every problem and policy how the gap falls with the number of arms, beside what theory says."""
+    found: list[Row] = []
+    for name in dict.fromkeys(name for name, _ in played):
+        numbers = [number for each, number in played if each == name]
+        for label in problems.KNOWING:
+            values = {number: late(played[name, number], label, name, number) for number in numbers}
+            limit = limit_of(name, label)
+            end = metrics.summary(values[numbers[-1]])
+            most = problems.bound(name, numbers[-1])
+            found.append(
+                {
+                    "problem": name,
+                    "policy": label,
+                    f"gap of {numbers[0]:,} arms": f"{values[numbers[0]].mean():.4f}",
+                    f"gap of {numbers[-1]:,} arms": f"{end.mean:.5f} ± {end.high - end.mean:.5f}",
+                    "limit": f"{max(limit.gap, 0.0):.4f}",
+                    "exponent": exponent(values),
+                    "theory": theory(limit.gap, limit.swings, limit.part, most),
+                }
+            )
+    return found
+
+
+def theory(gap: float, swings: bool, part: bool, most: float) -> str:
+    """What the limit of many arms says of the gap.
+
+    >>> theory(0.03, True, False, 0.5), theory(0.0, False, True, 0.5)
+    ('stays, as shares swing', 'falls exponentially')
+    """
+    if gap > NOTHING * abs(most):
+        return f"stays, as shares {'swing' if swings else 'rest elsewhere'}"
+    return "falls exponentially" if part else "falls as 1 / sqrt(K)"
+
+
+def exponent(values: Mapping[int, np.ndarray], seed: int = 0) -> str:
+    """The power of the number of arms by which the mean gap changes, between the fewest and the most with a clear gap.
+
+    A gap is clear that is four times half of its 95 % interval; "-" where fewer than two are. The 95 % interval is
+    that of runs drawn anew.
+
+    >>> flat = np.array([1.0, 1.001])
+    >>> exponent({10: flat, 100: flat / 10})
+    '-1.00 (-1.00 to -1.00)'
+    """
+    clear = []
+    for number, each in values.items():
+        s = metrics.summary(each)
+        if s.mean > 4 * (s.high - s.mean):
+            clear.append(number)
+    if len(clear) < 2:
+        return "-"
+    few, many = clear[0], clear[-1]
+    random = np.random.default_rng(seed)
+
+    def means(number: int) -> np.ndarray:
+        each = values[number]
+        # the mean of a number of runs drawn anew is nearly normal; thousands of runs need not be drawn one by one
+        drawn = random.normal(each.mean(), each.std(ddof=1) / math.sqrt(len(each)), RESAMPLES)
+        return np.append(each.mean(), np.maximum(drawn, 1e-12))
+
+    found = np.log(means(many) / means(few)) / math.log(many / few)
+    low, high = np.quantile(found[1:], [0.025, 0.975])
+    return f"{found[0]:.2f} ({low:.2f} to {high:.2f})"
+
+
+def learned_rows(played: Played) -> list[Row]:
+    """The gap of those that learn in the first and the last stretch of rounds, and what they lose in all."""
+    found: list[Row] = []
+    for (name, number), result in played.items():
+        most = problems.bound(name, number)
+        for label in result.labels:
+            each = gaps(result, label, name, number)
+            first, last = metrics.summary(each[:, 0]), metrics.summary(each[:, -1])
+            regret = metrics.summary(metrics.regret(result, label)[0, 0, :, -1])
+            found.append(
+                {
+                    "problem": name,
+                    "policy": label,
+                    f"gap, rounds {result.times[0] + 1:,} to {result.times[1]:,}": f"{first.mean:.4f}",
+                    f"gap, rounds {result.times[-2] + 1:,} to {result.times[-1]:,}": (
+                        f"{last.mean:.5f} ± {last.high - last.mean:.5f}"
+                    ),
+                    "of the bound": f"{last.mean / most:.2%}",
+                    "regret": f"{regret.mean:,.0f} ± {regret.high - regret.mean:,.0f}",
+                }
+            )
+    return found

@@ -1,0 +1,77 @@
+"""What becomes of a rule with ever more arms: the shares of arms in each state then move by a map, without chance.
+
+A rule that gives every state of every type of arm a number plays the states in the order of these numbers until the
+budget is spent; of the last of them a part. Where the shares come to rest, the gap to the relaxation's bound goes to
+that of this point; where they swing for ever, or rest where the relaxed problem's best policy would not, it stays.
+"""
+
+from __future__ import annotations
+
+from typing import Any, NamedTuple
+
+import numpy as np
+
+from experiments.budgets import problems
+from jaxbandit.environments import AllPayingArms
+
+ROUNDS = 4000  # of the map; the second half counts
+STILL = 1e-6  # what an arm's reward may change in the last rounds where the shares are at rest
+EQUAL = 1e-6  # numbers of a rule that are closer are equal: its states share what is left of the budget
+MANY = 30  # arms in which all types come equally often
+
+
+class Limit(NamedTuple):
+    """What a rule comes to with ever more arms.
+
+    Fields:
+      gap: to the bound, an arm and a round.
+      swings: whether the shares never come to rest.
+      part: whether, where they rest, a part of the arms in some state is played, as an exponential rate asks for.
+    """
+
+    gap: float
+    swings: bool
+    part: bool
+
+
+def limit_of(name: str, label: str) -> Limit:
+    """Of one of the policies that know the chains, or of random play."""
+    arms = problems.arms_of(name, MANY)
+    plays = problems.plays_of(name, MANY)
+    policy: Any = problems.knowing(name, MANY)[label]
+    if label == problems.RANDOM:
+        numbers = np.zeros(arms.reward.shape)
+    elif label == problems.MYOPIC:
+        earned, kept = problems.pays(arms)
+        numbers = earned - kept
+    else:
+        numbers = np.asarray(policy.indices)
+    collected, part = rewards(arms, numbers, plays / MANY)
+    late = collected[ROUNDS // 2 :]
+    gap = problems.bound(name, MANY) - float(late.mean())
+    return Limit(gap, bool(np.ptp(late[-ROUNDS // 10 :]) > STILL), part)
+
+
+def rewards(arms: AllPayingArms, numbers: np.ndarray, share: float, rounds: int = ROUNDS) -> tuple[np.ndarray, bool]:
+    """What is collected an arm in every round of the map, and whether a part of some state's arms is played at its end.
+
+    Args:
+      arms: each of them a type, all equally frequent.
+      numbers: [K, S], by which states are played, the largest first.
+      share: M / K.
+      rounds: how many.
+    """
+    earned, kept = problems.pays(arms)
+    active, passive = np.asarray(arms.transition), np.asarray(arms.passive)
+    levels = np.unique(np.round(numbers / EQUAL).astype(np.int64), return_inverse=True)[1].reshape(numbers.shape)
+    here = np.asarray(arms.initial) / len(numbers)
+    collected = np.empty(rounds)
+    for t in range(rounds):
+        of_level = np.bincount(levels.ravel(), here.ravel())[::-1]
+        before = np.append(0, of_level.cumsum()[:-1])
+        with np.errstate(divide="ignore", invalid="ignore"):
+            parts = np.where(of_level > 0, np.clip((share - before) / of_level, 0, 1), 0)[::-1]
+        played = here * parts[levels]
+        collected[t] = (played * earned).sum() + ((here - played) * kept).sum()
+        here = np.einsum("ks,kst->kt", played, active) + np.einsum("ks,kst->kt", here - played, passive)
+    return collected, bool(((parts > STILL) & (parts < 1 - STILL) & (of_level[::-1] > STILL)).any())

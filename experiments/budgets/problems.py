@@ -1,0 +1,81 @@
+"""Which arms are played with how many plays a round, by which policies, and what bounds what these collect."""
+
+from __future__ import annotations
+
+from functools import cache
+
+import numpy as np
+
+from jaxbandit import (
+    LPPriority,
+    Myopic,
+    Policy,
+    PosteriorWhittle,
+    UCWhittle,
+    Uniform,
+    Whittle,
+    atlas,
+    indices,
+)
+from jaxbandit.environments import AllPayingArms
+
+NAMES = ("circular", "maternal health", "CPAP", "collapsing", "machines 5", "machines 10", "swinging")
+WHITTLE, PRIORITY, MYOPIC, RANDOM = "Whittle", "LP-priority", "myopic", "random"
+KNOWING = (WHITTLE, PRIORITY, MYOPIC, RANDOM)
+POSTERIOR, OPTIMIST, BOLDER = "PosteriorWhittle", "UCWhittle", "UCWhittle, radius / 10"
+MOST_LEARNED = 8  # states of an arm that learners take
+
+
+def arms_of(name: str, number: int) -> AllPayingArms:
+    """So many arms of the problem of this name, whose states are all seen."""
+    made: AllPayingArms = atlas[name].make(arms=number, observed=True)
+    return made
+
+
+def plays_of(name: str, number: int) -> int:
+    """How many of so many arms are played, in the proportion of the atlas; 0 where that is no whole number."""
+    entry = atlas[name]
+    plays, rest = divmod(entry.plays * number, len(entry.arms.reward))
+    return 0 if rest else plays
+
+
+@cache
+def bound(name: str, number: int) -> float:
+    """What no policy collects more than, an arm and a round: the relaxation's value."""
+    arms = arms_of(name, number)
+    earned, kept = pays(arms)
+    rows = np.asarray(arms.transition), np.asarray(arms.passive)
+    found = indices.relaxation(*rows, earned, plays_of(name, number), passive_reward=kept, paid="present")
+    return found.value / number
+
+
+def pays(arms: AllPayingArms) -> tuple[np.ndarray, np.ndarray]:
+    """What an arm pays on average for a round in which it is played in a state, less the cost, or is not: [K, S]."""
+    reward = np.asarray(arms.reward)
+    played, not_played = (np.einsum("kst,kt->ks", rows, reward) for rows in (arms.transition, arms.passive))
+    return played - np.asarray(arms.cost)[:, None], not_played
+
+
+def knowing(name: str, number: int) -> dict[str, Policy]:
+    """Those that know the chains, and random play."""
+    arms = arms_of(name, number)
+    return {
+        WHITTLE: Whittle.of(arms),
+        PRIORITY: LPPriority.of(arms, plays_of(name, number)),
+        MYOPIC: Myopic.of(arms),
+        RANDOM: Uniform(),
+    }
+
+
+def learning(name: str, number: int) -> dict[str, Policy]:
+    """Those that have to learn the chains, with Whittle's rule and random play beside them; none of too many states."""
+    arms = arms_of(name, number)
+    if arms.reward.shape[1] > MOST_LEARNED:
+        return {}
+    return {
+        WHITTLE: Whittle.of(arms),
+        POSTERIOR: PosteriorWhittle.of(arms),
+        OPTIMIST: UCWhittle.of(arms),
+        BOLDER: UCWhittle.of(arms, scale=0.1),
+        RANDOM: Uniform(),
+    }
