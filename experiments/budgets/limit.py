@@ -17,7 +17,7 @@ from jaxbandit.environments import AllPayingArms
 ROUNDS = 4000  # of the map; the second half counts
 STILL = 1e-6  # what an arm's reward may change in the last rounds where the shares are at rest
 EQUAL = 1e-6  # numbers of a rule that are closer are equal: its states share what is left of the budget
-MANY = 30  # arms in which all types come equally often
+MANY, TYPES = 30, 3  # arms in which all types come equally often, and those of them that already have all types
 
 
 class Limit(NamedTuple):
@@ -36,17 +36,15 @@ class Limit(NamedTuple):
 
 def limit_of(name: str, label: str) -> Limit:
     """Of one of the policies that know the chains, or of random play."""
-    arms = problems.arms_of(name, MANY)
-    plays = problems.plays_of(name, MANY)
+    arms, share = problems.arms_of(name, TYPES), problems.plays_of(name, MANY) / MANY
     policy: Any = problems.knowing(name, MANY)[label]
     if label == problems.RANDOM:
         numbers = np.zeros(arms.reward.shape)
     elif label == problems.MYOPIC:
-        earned, kept = problems.pays(arms)
-        numbers = earned - kept
+        numbers = np.subtract(*problems.pays(arms))
     else:
-        numbers = np.asarray(policy.indices)
-    collected, part = rewards(arms, numbers, plays / MANY)
+        numbers = np.asarray(policy.indices)[:TYPES]
+    collected, part = rewards(arms, numbers, share)
     late = collected[ROUNDS // 2 :]
     gap = problems.bound(name, MANY) - float(late.mean())
     return Limit(gap, bool(np.ptp(late[-ROUNDS // 10 :]) > STILL), part)

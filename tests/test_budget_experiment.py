@@ -1,0 +1,145 @@
+"""How near the bound rules come with ever more arms: limits, gaps and tables against computation by hand."""
+
+import csv
+
+import numpy as np
+import pytest
+
+import jaxbandit
+from experiments import budget
+from experiments.budgets import gaps, limit, problems
+from experiments.command_line.experiment import check_cases
+from jaxbandit import Uniform, metrics
+
+
+def test_bounds_and_budgets():
+    """Of circular arms a fifth is played and the bound is a fifth (Avrachenkov and Borkar's arms, known exactly)."""
+    assert [problems.plays_of("circular", number) for number in (3, 5, 10, 1000)] == [0, 1, 2, 200]
+    assert problems.bound("circular", 5) == pytest.approx(0.2) == problems.bound("circular", 30)
+    assert problems.arms_of("collapsing", 4).observed
+    assert set(problems.learning("machines 10", 10)) == set() != set(problems.learning("machines 5", 10))
+
+
+@pytest.mark.parametrize("label", problems.KNOWING)
+def test_the_map_of_shares_is_that_of_a_loop(label):
+    """Thirty rounds with three types and a cost, states one by one in the order of their numbers, in plain Python."""
+    random = np.random.default_rng(0)
+    rows = random.dirichlet(np.ones(3), (2, 3, 3))
+    arms = jaxbandit.environments.restless(
+        rows[0], (0, 0.5, 1), rows[1], paid="all", observed=True, cost=[0.1, 0.2, 0.3]
+    )
+    numbers = random.random((3, 3)) if label != problems.RANDOM else np.zeros((3, 3))
+    share, here, expected = 0.4, np.array(arms.initial) / 3, []
+    for _ in range(30):
+        left, played = share, np.zeros((3, 3))
+        if label == problems.RANDOM:
+            played = share * here
+        else:
+            for _, k, s in sorted((-numbers[k, s], k, s) for k in range(3) for s in range(3)):
+                played[k, s] = min(here[k, s], left)
+                left -= played[k, s]
+        after, collected = np.zeros((3, 3)), 0.0
+        for k in range(3):
+            for s in range(3):
+                for following in range(3):
+                    moved = played[k, s] * rows[0, k, s, following] + (here - played)[k, s] * rows[1, k, s, following]
+                    after[k, following] += moved
+                    collected += moved * (0, 0.5, 1)[following]
+            collected -= played[k].sum() * (0.1, 0.2, 0.3)[k]
+        here = after
+        expected.append(collected)
+    found, _ = limit.rewards(arms, numbers, share, rounds=30)
+    np.testing.assert_allclose(found, expected, atol=1e-12)
+
+
+@pytest.mark.parametrize("name", problems.NAMES)
+def test_limits(name):
+    """Whittle's rule reaches the bound but where shares swing; random play collects what a mixed chain does."""
+    found = limit.limit_of(name, problems.WHITTLE)
+    assert found.swings == (name == "swinging")
+    assert found.gap == pytest.approx(0, abs=1e-6) if name != "swinging" else 0.03 < found.gap < 0.04
+    arms, share = problems.arms_of(name, 30), problems.plays_of(name, 30) / 30
+    collected = []
+    for k in range(30):
+        mixed = share * np.array(arms.transition[k]) + (1 - share) * np.array(arms.passive[k])
+        law = np.linalg.matrix_power(mixed, 2**16)[0]
+        collected.append(law @ arms.reward[k] - share * arms.cost[k])
+    random = limit.limit_of(name, problems.RANDOM)
+    assert random.gap == pytest.approx(problems.bound(name, 30) - np.mean(collected), abs=1e-9)
+
+
+def test_gaps_are_what_counts_say():
+    """From stays and plays between two recorded rounds, run by run."""
+    name, number = "machines 5", 10
+    arms = problems.arms_of(name, number)
+    result = jaxbandit.simulate(arms, {"u": Uniform()}, runs=5, horizon=40, times=[10, 20, 40], progress=False)
+    found = gaps.gaps(result, "u", name, number)
+    stays, visits = result.recorded["stays"]["u"][0, 0], result.visits["u"][0, 0]
+    for run in range(5):
+        for place, rounds in ((0, 10), (1, 20)):
+            left, right = stays[run, place], stays[run, place + 1]
+            paid = sum((right - left)[k, s] * s / 4 for k in range(10) for s in range(5))
+            paid -= 0.15 * (visits[run, place + 1] - visits[run, place]).sum()
+            assert found[run, place] == pytest.approx(problems.bound(name, number) - paid / rounds / number, abs=1e-9)
+    np.testing.assert_array_equal(gaps.late(result, "u", name, number), found[:, 1])
+
+
+def test_the_exponent_is_that_of_the_clear_gaps():
+    random = np.random.default_rng(1)
+    values = {n: n**-0.5 * (1 + 0.3 * random.normal(size=200)) for n in (10, 100, 1000)}
+    values[10_000] = 0.1 * random.normal(size=200)  # not told from 0
+    power = gaps.exponent(values).split(" ")
+    # the exponent's standard error is 0.3 sqrt(2 / 200) / log(100) = 0.0065; six times that never happens
+    assert float(power[0]) == pytest.approx(-0.5, abs=0.04)
+    assert float(power[1].strip("(")) < float(power[0]) < float(power[3].strip(")"))
+    assert gaps.exponent({10: values[10], 10_000: values[10_000]}) == "-"
+    assert gaps.theory(0.0, False, False, 1.0) == "falls as 1 / sqrt(K)"
+    assert gaps.theory(0.1, False, True, 1.0) == "stays, as shares rest elsewhere"
+
+
+def test_what_is_planned():
+    settings = budget.Settings(arms="5 10 30", problems="circular; machines 10", runs=4)
+    planned = budget.cases(settings)
+    sizes = {name: (case["plays"], case["runs"]) for name, case in planned.items()}
+    assert sizes == {
+        "circular, 5 arms": (1, 24), "circular, 10 arms": (2, 12), "circular, 30 arms": (6, 4),
+        "machines 10, 10 arms": (1, 12), "machines 10, 30 arms": (3, 4), "circular, 10 arms, learned": (2, 4),
+    }  # fmt: skip
+    assert planned["circular, 5 arms"]["times"] == [500, 1000]
+    assert planned["circular, 10 arms, learned"]["times"][-1] == 10_000
+
+
+def test_wrong_options_are_refused():
+    for wrong, said in (
+        ({"problems": "circle"}, "--problems: there is no 'circle'; there are circular;"),
+        ({"arms": "10 1"}, "--arms: '10 1' is no list of numbers from 2 up"),
+        ({"arms": "15", "problems": "machines 5"}, "--arms: of none of 15 a whole number is played in machines 5"),
+        ({"horizon": 1}, "--horizon: 1 rounds have no second half"),
+        ({"rounds_of_learners": 9}, "--rounds-of-learners: 9 are too few"),
+    ):
+        with pytest.raises(ValueError, match=said):
+            budget.cases(budget.Settings(**wrong))
+    with pytest.raises(ValueError, match="--quick: has its own runs"):
+        budget.Settings(quick=True, runs=7).whole()
+
+
+@pytest.mark.release
+def test_every_case_can_be_played():
+    check_cases(budget.cases(budget.Settings()))
+
+
+@pytest.mark.slow
+def test_the_folder(tmp_path, monkeypatch):
+    monkeypatch.setitem(budget.QUICK, "problems", "swinging")
+    results = budget.run(budget.Settings(quick=True, out=str(tmp_path / "b")))
+    with open(tmp_path / "b" / "gaps.csv") as file:
+        rows = [row for row in csv.DictReader(file) if row["policy"] == problems.WHITTLE]
+    result = results["swinging, 30 arms"]
+    mean = metrics.summary(gaps.late(result, problems.WHITTLE, "swinging", 30)).mean
+    assert [row["arms"] for row in rows] == ["10", "30"] and rows[1]["gap"] == f"{mean:.5f}"
+    with open(tmp_path / "b" / "learned.csv") as file:
+        assert problems.POSTERIOR in {row["policy"] for row in csv.DictReader(file)}
+    for name in ("gaps.png", "learned.png", "falls.csv"):
+        assert (tmp_path / "b" / name).exists()
+    text = (tmp_path / "b" / "report.html").read_text()
+    assert text.count("<figure>") == 2 and "stays, as shares swing" in text
