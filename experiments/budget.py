@@ -7,8 +7,8 @@ and what theory says of it: the shares of arms in each state then move without c
 where they come to rest at what the relaxation would play (as 1 / sqrt(K) if no state is played in part), and stays
 where they swing for ever or rest elsewhere. The best policy's gap stands beside where it is known. Then plays ten arms
 with those that have to learn the chains. Draws gaps against K and against time, and puts all of it on one page,
-report.html. About six minutes on two cores. Of K arms with S states a run keeps 16 K S bytes of each policy: 64 runs of
-1,000 machines with ten states 10 MB. Ctrl-C keeps what is done, and the same command continues.
+report.html. About ten minutes on two cores. Of K arms with S states a run keeps 16 K S bytes of each policy: 32 runs of
+1,000 machines with ten states 5 MB. Ctrl-C keeps what is done, and the same command continues.
 """
 
 from __future__ import annotations
@@ -37,8 +37,10 @@ HOW_TO_READ = (
     "No policy exceeds the bound, in which the budget is kept on average only, so that a part of the gap is nobody's "
     "fault. 'Limit' is the gap with ever more arms: the shares of arms in each state then move by a map without "
     "chance. The exponent is that of K between the fewest and the most arms whose gap is clear: -1/2 for a square "
-    "root, ever lower for an exponential fall. States with equal numbers share the budget in the limit; with finitely "
-    "many arms the one with the lowest number is played."
+    "root, ever lower for an exponential fall. 'Room' is how far chance may carry the share of arms of the state that "
+    "is played in part before the rule plays in other states: the exponential fall begins where 1 / sqrt(K) is well "
+    "below it. Where states tie, arms are played by their number, and the limit, in which they share the budget, says "
+    "nothing."
 )
 LEARNERS = (
     "Ten arms (M as in the atlas). Learners are told what states pay and what plays cost, and see all states. The gap "
@@ -50,7 +52,7 @@ LEARNERS = (
 class Settings(Simulation):
     """Options of the experiment."""
 
-    runs: int = option(64, "independent runs of every policy with the most arms; of fewer arms as many more")
+    runs: int = option(32, "independent runs of every policy with the most arms; of fewer arms as many more")
     horizon: int = option(1000, "rounds of a run")
     problems: str = option("; ".join(problems.NAMES), "names in the atlas, with ; between them")
     arms: str = option("5 10 30 100 300 1000", "numbers of arms; those are left out of which no whole number is played")

@@ -2,10 +2,13 @@
 
 from __future__ import annotations
 
+from typing import Any
+
 import numpy as np
 from matplotlib.axes import Axes
 from matplotlib.figure import Figure
 from matplotlib.lines import Line2D
+from matplotlib.ticker import NullFormatter
 
 from experiments.budgets import gaps, problems
 from experiments.budgets.gaps import Played
@@ -15,6 +18,8 @@ from jaxbandit import metrics
 from jaxbandit.plotting import curve_style
 
 COLUMNS = 4
+ORDER = (*problems.KNOWING, problems.POSTERIOR, problems.OPTIMIST, problems.BOLDER)  # of the colours
+WIDE = {problems.WHITTLE: 4.0, problems.PRIORITY: 2.4}  # lines, as those of several rules often are one
 
 
 def over_arms(played: Played) -> Figure:
@@ -27,11 +32,11 @@ def over_arms(played: Played) -> Figure:
         for label in problems.KNOWING:
             found = [metrics.summary(gaps.late(played[name, n], label, name, n)) for n in numbers]
             mean, low, high = (np.array([getattr(s, field) for s in found]) for field in ("mean", "low", "high"))
-            style = curve_style(problems.KNOWING.index(label)) | {"markevery": None}
+            style = _style(label)
             handles[label] = _draw(ax, numbers * 1.03 ** problems.KNOWING.index(label), mean, low, high, style)
-            limit = limit_of(name, label).gap
-            if limit > gaps.NOTHING * abs(problems.bound(name, int(numbers[-1]))):
-                ax.axhline(limit, color=style["color"], linestyle=":", linewidth=1)
+            limit = limit_of(name, label)
+            if not limit.tied and limit.gap > gaps.NOTHING * abs(problems.bound(name, int(numbers[-1]))):
+                ax.axhline(limit.gap, color=style["color"], linestyle=":", linewidth=1)
         _finish(ax, name, "arms K")
     slope = Line2D([], [], color="grey", linestyle="--", linewidth=0.8)
     for ax in axes[: len(names)]:
@@ -48,10 +53,11 @@ def over_rounds(played: Played) -> Figure:
     handles: dict[str, Line2D] = {}
     for ax, ((name, number), result) in zip(axes, played.items()):
         middle = np.sqrt(result.times[1:] * result.times[:-1])
-        for place, label in enumerate(result.labels):
+        for label in result.labels:
             s = metrics.summary(gaps.gaps(result, label, name, number).T)
-            handles[label] = _draw(ax, middle, s.mean, s.low, s.high, curve_style(place) | {"markevery": None})
+            handles[label] = _draw(ax, middle, s.mean, s.low, s.high, _style(label))
         _finish(ax, f"{name}, {number} arms", "round t")
+        ax.set_xlim(0.8 * middle[0], 1.25 * middle[-1])
     _words(figure, axes, len(names), handles, "gap to the bound, an arm and a round")
     return figure
 
@@ -62,20 +68,26 @@ def _grid(names: list[str]) -> tuple[Figure, list[Axes]]:
     return figure, list(axes.flat)
 
 
+def _style(label: str) -> dict[str, Any]:
+    return curve_style(ORDER.index(label)) | {"markevery": None, "linewidth": WIDE.get(label, 1.2)}
+
+
 def _draw(
-    ax: Axes, x: np.ndarray, mean: np.ndarray, low: np.ndarray, high: np.ndarray, style: dict[str, object]
+    ax: Axes, x: np.ndarray, mean: np.ndarray, low: np.ndarray, high: np.ndarray, style: dict[str, Any]
 ) -> Line2D:
     """A line through the gaps whose interval lies above 0; for the others a triangle at the interval's upper end."""
     clear = low > 0
-    (line,) = ax.plot(np.where(clear, x, np.nan), np.where(clear, mean, np.nan), **style)  # type: ignore[arg-type]
-    ax.vlines(x[clear], low[clear], high[clear], color=style["color"], linewidth=1.2)  # type: ignore[arg-type]
+    (line,) = ax.plot(np.where(clear, x, np.nan), np.where(clear, mean, np.nan), **style)
+    ax.vlines(x[clear], low[clear], high[clear], color=style["color"], linewidth=1.2)
     rest = ~clear & (high > 0)
-    ax.plot(x[rest], high[rest], "v", color=style["color"], markersize=4, markerfacecolor="white")  # type: ignore
+    ax.plot(x[rest], high[rest], "v", color=style["color"], markersize=4, markerfacecolor="white")
     return line
 
 
 def _finish(ax: Axes, title: str, below: str) -> None:
     ax.set(xscale="log", yscale="log", xlabel=below)
+    ax.set_ylim(10 ** np.floor(np.log10(ax.get_ylim()[0])), None)  # a power of ten, which has a number at the axis
+    ax.yaxis.set_minor_formatter(NullFormatter())
     ax.set_title(title, fontsize="medium")
     frameless(ax)
 

@@ -8,7 +8,7 @@ from collections.abc import Mapping
 import numpy as np
 
 from experiments.budgets import problems
-from experiments.budgets.limit import limit_of
+from experiments.budgets.limit import Limit, limit_of
 from experiments.reports.tables import Row
 from jaxbandit import Result, metrics
 from jaxbandit.summaries import Summary
@@ -75,25 +75,28 @@ def falls(played: Played) -> list[Row]:
                 {
                     "problem": name,
                     "policy": label,
-                    f"gap of {numbers[0]:,} arms": f"{values[numbers[0]].mean():.4f}",
-                    f"gap of {numbers[-1]:,} arms": f"{end.mean:.5f} ± {end.high - end.mean:.5f}",
-                    "limit": f"{max(limit.gap, 0.0):.4f}",
+                    "gap of the fewest arms": f"{values[numbers[0]].mean():.4f} ({numbers[0]:,})",
+                    "gap of the most arms": f"{end.mean:.5f} ± {end.high - end.mean:.5f} ({numbers[-1]:,})",
                     "exponent": exponent(values),
-                    "theory": theory(limit.gap, limit.swings, limit.part, most),
+                    "limit": "-" if limit.tied else f"{max(limit.gap, 0.0):.4f}",
+                    "room": "-" if limit.tied or limit.gap > NOTHING * abs(most) else f"{limit.room:.4f}",
+                    "theory": theory(limit, most),
                 }
             )
     return found
 
 
-def theory(gap: float, swings: bool, part: bool, most: float) -> str:
-    """What the limit of many arms says of the gap.
+def theory(limit: Limit, most: float) -> str:
+    """What the limit of many arms says of the gap to a bound `most`.
 
-    >>> theory(0.03, True, False, 0.5), theory(0.0, False, True, 0.5)
+    >>> theory(Limit(0.03, True, 0.1, False), 0.5), theory(Limit(0.0, False, 0.1, False), 0.5)
     ('stays, as shares swing', 'falls exponentially')
     """
-    if gap > NOTHING * abs(most):
-        return f"stays, as shares {'swing' if swings else 'rest elsewhere'}"
-    return "falls exponentially" if part else "falls as 1 / sqrt(K)"
+    if limit.tied:
+        return "open, as states tie"
+    if limit.gap > NOTHING * abs(most):
+        return f"stays, as shares {'swing' if limit.swings else 'rest elsewhere'}"
+    return "falls exponentially" if limit.room > 0 else "falls as 1 / sqrt(K)"
 
 
 def exponent(values: Mapping[int, np.ndarray], seed: int = 0) -> str:

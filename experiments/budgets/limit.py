@@ -26,12 +26,16 @@ class Limit(NamedTuple):
     Fields:
       gap: to the bound, an arm and a round.
       swings: whether the shares never come to rest.
-      part: whether, where they rest, a part of the arms in some state is played, as an exponential rate asks for.
+      room: of the last state that is played, the share of all arms that are in it and are played, or are not if these
+        are fewer: how far chance may carry the shares before the rule plays in other states. 0 if none is played in
+        part.
+      tied: whether several states have the number of that state. Finitely many arms share it by their order.
     """
 
     gap: float
     swings: bool
-    part: bool
+    room: float
+    tied: bool
 
 
 def limit_of(name: str, label: str) -> Limit:
@@ -44,20 +48,28 @@ def limit_of(name: str, label: str) -> Limit:
         numbers = np.subtract(*problems.pays(arms))
     else:
         numbers = np.asarray(policy.indices)[:TYPES]
-    collected, part = rewards(arms, numbers, share)
+    collected, shares = rewards(arms, numbers, share)
+    in_part = (shares > STILL).all(-1)
+    kinds = {rows.tobytes() for rows, some in zip(np.asarray(arms.passive), in_part) if some.any()}
+    tied = label != problems.RANDOM and (len(kinds) > 1 or in_part.sum(1).max() > 1)
     late = collected[ROUNDS // 2 :]
     gap = problems.bound(name, MANY) - float(late.mean())
-    return Limit(gap, bool(np.ptp(late[-ROUNDS // 10 :]) > STILL), part)
+    return Limit(gap, bool(np.ptp(late[-ROUNDS // 10 :]) > STILL), float(shares[in_part].sum(0).min()), bool(tied))
 
 
-def rewards(arms: AllPayingArms, numbers: np.ndarray, share: float, rounds: int = ROUNDS) -> tuple[np.ndarray, bool]:
-    """What is collected an arm in every round of the map, and whether a part of some state's arms is played at its end.
+def rewards(
+    arms: AllPayingArms, numbers: np.ndarray, share: float, rounds: int = ROUNDS
+) -> tuple[np.ndarray, np.ndarray]:
+    """What is collected an arm in every round of the map, and who is played at its end.
 
     Args:
       arms: each of them a type, all equally frequent.
       numbers: [K, S], by which states are played, the largest first.
       share: M / K.
       rounds: how many.
+
+    Returns:
+      [rounds], and [K, S, 2], shares of all arms in each state that are not played (0) or are (1).
     """
     earned, kept = problems.pays(arms)
     active, passive = np.asarray(arms.transition), np.asarray(arms.passive)
@@ -71,5 +83,6 @@ def rewards(arms: AllPayingArms, numbers: np.ndarray, share: float, rounds: int 
             parts = np.where(of_level > 0, np.clip((share - before) / of_level, 0, 1), 0)[::-1]
         played = here * parts[levels]
         collected[t] = (played * earned).sum() + ((here - played) * kept).sum()
+        shares = np.stack([here - played, played], axis=-1)
         here = np.einsum("ks,kst->kt", played, active) + np.einsum("ks,kst->kt", here - played, passive)
-    return collected, bool(((parts > STILL) & (parts < 1 - STILL) & (of_level[::-1] > STILL)).any())
+    return collected, shares
