@@ -240,7 +240,7 @@ def quick_benchmark(monkeypatch):
     )
 
 
-@pytest.mark.slow
+@pytest.mark.release
 def test_benchmark_measures_and_compares(tmp_path, quick_benchmark, capsys):
     out = str(tmp_path / "deep" / "table.json")
     rows = benchmark.measure(benchmark.Settings(runs=10, seconds=0.02, out=out))

@@ -354,7 +354,7 @@ def test_ctrl_c_in_the_search_says_that_the_same_command_continues(mine, small_a
         assert [each.avoidable for each in left.found] == [each.avoidable for each in right.found]
 
 
-@pytest.mark.slow
+@pytest.mark.release
 def test_what_plays_no_space_is_judged_on_the_named_problems_alone(mine, small_atlas):
     (mine / "only.py").write_text(MINE + REFUSING)
     found = judge.run(tiny("only.py:Only()"))

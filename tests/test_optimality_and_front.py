@@ -74,7 +74,7 @@ def test_labels_are_moved_apart_in_order():
     assert growth.spread([3.0, 1.0], 0.1) == [3.0, 1.0]
 
 
-@pytest.mark.slow
+@pytest.mark.release
 def test_optimality_writes_its_folder(tmp_path, capsys, monkeypatch):
     monkeypatch.setattr(optimality, "PLAYED", SMALL)
     settings = optimality.Settings(runs=7, horizon=20_000, out=str(tmp_path))

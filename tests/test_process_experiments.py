@@ -163,7 +163,7 @@ def test_every_case_can_be_played():
             check(**case)
 
 
-@pytest.mark.slow
+@pytest.mark.release
 def test_both_write_their_folders(tmp_path, monkeypatch, capsys):
     every = problems.policies
     few = (problems.KNOWN, "PSRL", "UCBVI, CH")

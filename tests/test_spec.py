@@ -187,7 +187,7 @@ def test_pictures_of_a_sweep(played):
     assert (folder / "spec.toml").read_text() == GOOD
 
 
-@pytest.mark.slow
+@pytest.mark.release
 def test_the_same_command_plays_nothing_and_a_longer_file_only_what_is_new(played, capsys):
     settings, folder, _ = played
     before = {path: path.stat().st_mtime_ns for path in (folder / "counts").rglob("*.npz")}

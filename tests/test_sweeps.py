@@ -354,7 +354,7 @@ def test_spawned_processes(tmp_path):
         assert digest(sweep(cases(), tmp_path / "b", executor=pool, block=12)) == expected
 
 
-@pytest.mark.slow
+@pytest.mark.release
 def test_workers_end_with_the_process_that_started_them(tmp_path):
     """Killed with SIGKILL while both play; they are given a minute."""
     folder, began = tmp_path / "s", time.monotonic()

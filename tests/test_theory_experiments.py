@@ -24,7 +24,7 @@ def rows_of(path):
         return list(csv.DictReader(file))
 
 
-@pytest.mark.slow
+@pytest.mark.release
 def test_asymptotic_bounds(tmp_path):
     rows = asymptotic_bounds.run(asymptotic_bounds.Settings(out=str(tmp_path)))
     assert {path.name for path in tmp_path.iterdir()} == {

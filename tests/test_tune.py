@@ -78,7 +78,7 @@ def test_tune_judges_on_held_out_runs(tmp_path, capsys):
     capsys.readouterr()
 
 
-@pytest.mark.slow
+@pytest.mark.release
 def test_tune_keeps_a_default_that_is_best(tmp_path, capsys):
     settings = tune.Settings(
         runs=4, held_out=6, horizon=500, policy="UCB1", grid="bonus = [200, 300]", scenarios="scenario 1",
