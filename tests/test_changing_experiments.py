@@ -98,7 +98,7 @@ def test_all_four_parts_write_the_folder(tmp_path, capsys, monkeypatch):
     assert len(rows(tmp_path / "growth.csv")) == 2 * 5
 
 
-@pytest.mark.slow
+@pytest.mark.release
 def test_the_price_of_safety(tmp_path, monkeypatch):
     """UCB1 takes the arms in turn and is never paid; Exp3 stays below its bound."""
     chosen = adversary.policies(1000)

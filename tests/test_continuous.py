@@ -226,7 +226,7 @@ def test_contract(name):
     check_environment(ARMS[name], runs=16, plays=16, settle=512)
 
 
-@pytest.mark.release_cases("Thompson-poisson", "Thompson-exponential")
+@pytest.mark.release_cases("RoundRobinKLUCB-poisson", "Thompson-poisson", "Thompson-exponential")
 @pytest.mark.slow_cases("Thompson-gaussian")
 @pytest.mark.parametrize(
     ("policy", "name"),

@@ -222,7 +222,7 @@ def test_verdicts_on_known_truth():
     assert "undecided" in show(rows)
 
 
-@pytest.mark.slow
+@pytest.mark.release
 def test_own_policy_is_checked_and_runs(capsys):
     result = own_policy.compare(runs=5, horizon=200)
     assert result.visits["greedy"].shape[:3] == (1, 3, 5)

@@ -333,7 +333,7 @@ def changes_of(names):
     }
 
 
-@pytest.mark.release_cases("tuple", "dict")
+@pytest.mark.release_cases("list", "tuple", "dict")
 @pytest.mark.slow_cases("array", "attribute-of-a-class", "within-a-loop")
 @pytest.mark.parametrize("name", changes_of({}))
 def test_whatever_a_method_reads_is_read_again(name, tmp_path, monkeypatch):

@@ -56,7 +56,7 @@ def compared(played, counts, choose, left_out=0.1):
     assert unsure <= left_out * len(played)
 
 
-@pytest.mark.release_cases("KLUCRL-r*", "TUCRL-r*", "UCRL2-known-r*", "UCRL2B-riverswim")
+@pytest.mark.release_cases("KLUCRL-r*", "TUCRL-r*", "UCRL2-known-r*", "UCRL2-random", "UCRL2B-riverswim")
 @pytest.mark.slow_cases("*-riverswim", "*-random", "KLUCRL-*", "TUCRL-*", "UCRL2-known-*")
 @pytest.mark.parametrize("process", list(PROCESSES))
 @pytest.mark.parametrize("name", list(OPTIMISTS))

@@ -247,7 +247,7 @@ def test_more_plays_than_one_replace_the_least_leader():
     assert sorted(jaxbandit.top_arms(policy.scores(None, state, jnp.int32(9)), 2).tolist()) == [0, 1]
 
 
-@pytest.mark.release_cases("all-*")
+@pytest.mark.release_cases("all-*", "each-kind-with-jit")
 @pytest.mark.slow
 @pytest.mark.parametrize("compiled", [jax.jit, lambda function: function], ids=["with-jit", "without-jit"])
 @pytest.mark.parametrize("names", [EACH_KIND, tuple(ALL)], ids=["each-kind", "all"])
@@ -460,7 +460,7 @@ def test_no_check_is_a_bare_assert():
         assert not any(isinstance(node, ast.Assert) for node in ast.walk(ast.parse(path.read_text()))), path
 
 
-@pytest.mark.slow
+@pytest.mark.release
 def test_the_compiler_has_no_complaint():
     """XLA says on stderr where its simplifier goes round in circles, as it did where this policy begins."""
     code = (

@@ -190,8 +190,8 @@ def test_contract_tests_the_pairing_that_is_declared():
         check_environment(of_kind(arms, step=step))
 
 
-@pytest.mark.release_cases("DSEE", "IMEDMC")
-@pytest.mark.slow_cases("TVKLUCB", "Thompson")
+@pytest.mark.release_cases("DSEE", "IMEDMC", "TVKLUCB")
+@pytest.mark.slow_cases("Thompson")
 @pytest.mark.parametrize("name", KINDS)
 def test_policies_of_all_kinds_keep_their_contract(name):
     check_policy(ALL[name](), restless(SCENARIO.transition[:3], (0, 1), SCENARIO.transition[2:]), rounds=20, plays=2)
