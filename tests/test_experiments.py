@@ -39,12 +39,13 @@ ROOMS = {
     "command_line": {"reports"},
     "published": {"command_line", "reports"},
     "theory": {"reports"},
-    "other_packages": {"command_line", "reports"},
+    "other_packages": {"timing", "command_line", "reports"},
     "timing": {"published", "command_line", "reports"},
     "grids": {"published", "command_line", "reports"},
     "robust": set(),
     "change": {"command_line", "reports"},
     "processes": {"reports"},
+    "budgets": {"reports"},
     "judging": {"timing", "command_line", "reports"},
 }
 

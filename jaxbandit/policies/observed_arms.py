@@ -37,8 +37,7 @@ class Watched(NamedTuple):
         """The same after a round: a move of every arm, played or not, but for the first round that is heard of."""
         arms, states = self.reward.shape
         played = (feedback.arms[:, None] == jnp.arange(arms, dtype=jnp.int32)[None]).any(axis=0)
-        shown = feedback.shown
-        assert shown is not None  # `check_learner` lets no other arms pass
+        shown: Any = feedback.shown  # never None: `check_learner` lets no other arms pass
         place = (played * states + self.here) * states + shown
         place = computed_once(jnp.where(self.here < states, place, -1))
         moved = place[:, None] == jnp.arange(2 * states**2, dtype=jnp.int32)[None]
