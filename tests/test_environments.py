@@ -198,7 +198,7 @@ def test_contract_refuses_broken_environments():
 class Wrong(type(ARMS)):
     """Scenario-like arms of which arm 1 pays or promises something else."""
 
-    paid: float = 0.0
+    extra: float = 0.0
     promised: float = 0.0
 
     def means(self):
@@ -206,7 +206,7 @@ class Wrong(type(ARMS)):
 
     def step(self, key, state, arms, t):
         following, feedback = super(type(self), self).step(key, state, arms, t)
-        return following, feedback._replace(rewards=feedback.rewards + self.paid * (arms == 1))
+        return following, feedback._replace(rewards=feedback.rewards + self.extra * (arms == 1))
 
 
 @pytest.mark.slow
@@ -216,7 +216,7 @@ def test_contract_compares_rewards_and_means_with_what_is_paid():
     fields = {name: getattr(arms, name) for name in arms.__dataclass_fields__}
     check_environment(Wrong(**fields))
     with pytest.raises(AssertionError, match="Wrong.step: arm 1 pays up to 5 more or less than `reward` says"):
-        check_environment(Wrong(**fields, paid=-5.0))
+        check_environment(Wrong(**fields, extra=-5.0))
     for promised in (-0.02, 0.02):
         with pytest.raises(AssertionError, match=r"Wrong.means\(\): .* for arm 1, which paid .* larger `settle`"):
             check_environment(Wrong(**fields, promised=promised))
