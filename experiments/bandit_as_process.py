@@ -18,7 +18,7 @@ import dataclasses
 from typing import Any
 
 from experiments.command_line.experiment import begin, finish, play
-from experiments.command_line.options import Simulation, main, option
+from experiments.command_line.options import Simulation, main, option, quickly
 from experiments.processes import curves, structure
 from experiments.reports import growth
 from experiments.reports.pictures import Pictures
@@ -39,16 +39,9 @@ class Settings(Simulation):
     quick: bool = option(False, "8 runs of 500 rounds, to see that everything works")
 
     def whole(self) -> Settings:
-        """The numbers with which is played.
-
-        Raises:
-          ValueError: the option, and what would be right.
-        """
+        """The settings to play with: with --quick, its own numbers."""
         integer("--arms", self.arms, 2, structure.MOST_ARMS)
-        default = Settings()
-        if self.quick and (self.runs, self.horizon) != (default.runs, default.horizon):
-            raise ValueError("--quick: has its own runs and horizon; leave out --runs and --horizon, or --quick")
-        return dataclasses.replace(self, **QUICK) if self.quick else self  # type: ignore[arg-type]
+        return quickly(self, QUICK)
 
 
 def cases(settings: Settings) -> dict[str, Any]:

@@ -24,7 +24,7 @@ import numpy as np
 from experiments.budgets import curves, gaps, problems
 from experiments.budgets.gaps import Played
 from experiments.command_line.experiment import begin, finish, play
-from experiments.command_line.options import Simulation, main, option
+from experiments.command_line.options import Simulation, main, names_in, option, quickly
 from experiments.reports import page
 from experiments.reports.pictures import Pictures
 from experiments.reports.tables import Tables
@@ -61,27 +61,12 @@ class Settings(Simulation):
     quick: bool = option(False, "4 runs of 100 rounds of two problems, to see that everything works")
 
     def whole(self) -> Settings:
-        """The numbers with which is played.
-
-        Raises:
-          ValueError: --quick beside other numbers.
-        """
-        default = Settings()
-        if self.quick and any(getattr(self, name) != getattr(default, name) for name in QUICK):
-            raise ValueError(f"--quick: has its own {', '.join(QUICK)}; leave these out, or --quick")
-        return dataclasses.replace(self, **QUICK) if self.quick else self  # type: ignore[arg-type]
+        """The settings to play with: with --quick, its own numbers."""
+        return quickly(self, QUICK)
 
     def names(self) -> list[str]:
-        """The problems asked for.
-
-        Raises:
-          ValueError: there is no such problem.
-        """
-        found = [name.strip() for name in self.problems.split(";")]
-        for name in found:
-            if name not in problems.NAMES:
-                raise ValueError(f"--problems: there is no {name!r}; there are {'; '.join(problems.NAMES)}")
-        return found
+        """The problems asked for."""
+        return names_in(self.problems, "--problems", problems.NAMES)
 
     def numbers(self) -> list[int]:
         """The numbers of arms asked for, the least first.
@@ -91,15 +76,15 @@ class Settings(Simulation):
         """
         words = self.arms.split()
         if not words or not all(word.isdecimal() and int(word) > 1 for word in words):
-            raise ValueError(f"--arms: {self.arms!r} is no list of numbers from 2 up, as in '10 30 100'")
+            raise ValueError(f"--arms: {self.arms!r} is not a list of numbers of at least 2, such as '10 30 100'")
         return sorted({int(word) for word in words})
 
 
 def of_arms(settings: Settings) -> list[tuple[str, int]]:
-    """The problems and the numbers of arms of which a whole number is played.
+    """The problems, each with the numbers of arms of which a whole number is played.
 
     Raises:
-      ValueError: of a problem there is none.
+      ValueError: a problem has no such number.
     """
     numbers = settings.numbers()
     found = [(name, n) for name in settings.names() for n in numbers if 0 < problems.plays_of(name, n) < n]

@@ -20,7 +20,7 @@ from typing import Any
 import matplotlib.pyplot as plt
 
 from experiments.command_line.experiment import begin, finish, play
-from experiments.command_line.options import Simulation, main, option
+from experiments.command_line.options import Simulation, main, names_in, option, quickly
 from experiments.processes import curves, losses, problems
 from experiments.reports import growth, page
 from experiments.reports.pictures import Pictures
@@ -54,27 +54,13 @@ class Settings(Simulation):
     quick: bool = option(False, "8 runs of 500 rounds on two processes, to see that everything works")
 
     def whole(self) -> Settings:
-        """The numbers with which is played.
-
-        Raises:
-          ValueError: --quick beside other numbers.
-        """
-        default = Settings()
-        if self.quick and any(getattr(self, name) != getattr(default, name) for name in QUICK):
-            raise ValueError("--quick: has its own runs, horizon and processes; leave these out, or --quick")
-        return dataclasses.replace(self, **QUICK) if self.quick else self  # type: ignore[arg-type]
+        """The settings to play with: with --quick, its own numbers."""
+        return quickly(self, QUICK)
 
 
 def cases(settings: Settings) -> dict[str, Any]:
-    """A case for each process.
-
-    Raises:
-      ValueError: there is no such process.
-    """
-    names = [name.strip() for name in settings.processes.split(";")]
-    for name in names:
-        if name not in problems.NAMES:
-            raise ValueError(f"--processes: there is no {name!r}; there are {'; '.join(problems.NAMES)}")
+    """A case for each process."""
+    names = names_in(settings.processes, "--processes", problems.NAMES)
     times = growth.times(settings.horizon)
     return {
         name: {

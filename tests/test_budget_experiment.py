@@ -115,7 +115,7 @@ def test_what_is_planned():
 def test_wrong_options_are_refused():
     for wrong, said in (
         ({"problems": "circle"}, "--problems: there is no 'circle'; there are circular;"),
-        ({"arms": "10 1"}, "--arms: '10 1' is no list of numbers from 2 up"),
+        ({"arms": "10 1"}, "--arms: '10 1' is not a list of numbers of at least 2"),
         ({"arms": "15", "problems": "machines 5"}, "--arms: of none of 15 a whole number is played in machines 5"),
         ({"horizon": 1}, "--horizon: 1 rounds have no second half"),
         ({"rounds_of_learners": 9}, "--rounds-of-learners: 9 are too few"),

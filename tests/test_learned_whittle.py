@@ -220,7 +220,7 @@ def test_posterior_sampling_plays_as_its_loop(case):
 
 
 OPTIMISM = {
-    "all": (UCWhittle.of(ALL_PAY, 0.01, 0.2, 0.8), ALL_PAY),
+    "all": (UCWhittle.of(ALL_PAY, eta=0.01, scale=0.2, discount=0.8), ALL_PAY),
     "played": (UCWhittle(COST, "played", 0.01, 0.05, 0.8), PAID_IF_PLAYED),
 }
 

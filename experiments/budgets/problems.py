@@ -1,4 +1,4 @@
-"""Which arms are played with how many plays a round, by which policies, and what bounds what these collect."""
+"""The arms of the experiment, how many are played a round, by which policies, and the bound on what these collect."""
 
 from __future__ import annotations
 
@@ -27,13 +27,13 @@ MOST_LEARNED = 8  # states of an arm that learners take
 
 
 def arms_of(name: str, number: int) -> AllPayingArms:
-    """So many arms of the problem of this name, whose states are all seen."""
+    """The named problem with this number of arms, whose states are all seen."""
     made: AllPayingArms = atlas[name].make(arms=number, observed=True)
     return made
 
 
 def plays_of(name: str, number: int) -> int:
-    """How many of so many arms are played, in the proportion of the atlas; 0 where that is no whole number."""
+    """How many of the arms are played a round, in the proportion of the atlas; 0 if that is not a whole number."""
     entry = atlas[name]
     plays, rest = divmod(entry.plays * number, len(entry.arms.reward))
     return 0 if rest else plays
@@ -41,7 +41,7 @@ def plays_of(name: str, number: int) -> int:
 
 @cache
 def bound(name: str, number: int) -> float:
-    """What no policy collects more than, an arm and a round: the relaxation's value."""
+    """The most that any policy can collect, per arm and round: the value of the relaxation."""
     arms = arms_of(name, number)
     earned, kept = pays(arms)
     rows = np.asarray(arms.transition), np.asarray(arms.passive)

@@ -5,6 +5,7 @@ from __future__ import annotations
 import argparse
 import dataclasses
 import sys
+from collections.abc import Sequence
 from typing import Any, TypeVar
 
 import jax
@@ -58,6 +59,34 @@ class Simulation:
     def default_folder(self, name: str) -> str:
         """The experiment's folder where none is asked for."""
         return f"results/{name}/{self.runs}x{self.horizon}-seed{self.seed}"
+
+
+def quickly(settings: T, numbers: dict[str, Any]) -> T:
+    """The settings, where --quick is given with these numbers in place of the defaults.
+
+    Raises:
+      ValueError: --quick beside other numbers.
+    """
+    if not settings.quick:  # type: ignore[attr-defined]
+        return settings
+    default = type(settings)()
+    if any(getattr(settings, name) != getattr(default, name) for name in numbers):
+        own = ", ".join(name.replace("_", "-") for name in numbers)
+        raise ValueError(f"--quick: has its own {own}; leave these out, or --quick")
+    return dataclasses.replace(settings, **numbers)  # type: ignore[type-var]
+
+
+def names_in(text: str, flag: str, known: Sequence[str]) -> list[str]:
+    """The names that an option lists.
+
+    Raises:
+      ValueError: the option, the name that is not known, and those that are.
+    """
+    found = [name.strip() for name in text.split(";")]
+    for name in found:
+        if name not in known:
+            raise ValueError(f"{flag}: there is no {name!r}; there are {'; '.join(known)}")
+    return found
 
 
 def from_command_line(settings: type[T], name: str, description: str, arguments: list[str] | None = None) -> T:

@@ -11,14 +11,11 @@ import contextlib
 import importlib
 import io
 import json
-import os
-import signal
-import sys
 import time
 import zlib
-from pathlib import Path
 
 import numpy as np
+from job_files import asked, play_all
 
 ROOM = "statisticalrl_learners.MDPs_discrete"
 TAKEN = {"UCRL2": "UCRL2", "PSRL": "PSRL", "IMED_RL": "IMEDRL"}  # file and class
@@ -67,25 +64,12 @@ def play_job(job, request, policies):
     return {"job": job, "collected": collected, "seconds": time.process_time() - began}
 
 
-def write(path, contents):
-    """The file as a whole or not at all."""
-    unfinished = path.with_suffix(".part")
-    unfinished.write_text(json.dumps(contents))
-    os.replace(unfinished, path)
-
-
-def main(request, folder):
+def main():
     """Play what is not there yet."""
-    signal.signal(signal.SIGINT, signal.SIG_DFL)  # Ctrl-C ends at once and without a word; what is written is whole
-    asked, folder = json.loads(Path(request).read_text()), Path(folder)
+    request, folder = asked()
     policies = classes()
-    for job in asked["jobs"]:
-        path = folder / f"{job['name']}.json"
-        if not path.exists():
-            write(path, found := play_job(job, asked, policies))
-            speed = len(found["collected"]) * asked["horizon"] / max(found["seconds"], 1e-9)
-            print(f"  {job['name']}: {speed:,.0f} rounds/s", flush=True)
+    play_all(request, folder, lambda job: play_job(job, request, policies))
 
 
 if __name__ == "__main__":
-    main(*sys.argv[1:])
+    main()

@@ -1,9 +1,11 @@
-"""What policies that learn restless arms remember, whose states are all seen, and when they plan."""
+"""What policies share that learn restless arms whose states are all seen: what they remember, and when they plan."""
 
 from __future__ import annotations
 
+import dataclasses
+from abc import ABC, abstractmethod
 from collections.abc import Callable
-from typing import Any, NamedTuple
+from typing import Any, NamedTuple, Self
 
 import jax
 import jax.numpy as jnp
@@ -37,7 +39,7 @@ class Watched(NamedTuple):
         """The same after a round: a move of every arm, played or not, but for the first round that is heard of."""
         arms, states = self.reward.shape
         played = (feedback.arms[:, None] == jnp.arange(arms, dtype=jnp.int32)[None]).any(axis=0)
-        shown: Any = feedback.shown  # never None: `check_learner` lets no other arms pass
+        shown: Any = feedback.shown  # never None: policies refuse arms that do not show all states
         place = (played * states + self.here) * states + shown
         place = computed_once(jnp.where(self.here < states, place, -1))
         moved = place[:, None] == jnp.arange(2 * states**2, dtype=jnp.int32)[None]
@@ -116,31 +118,54 @@ def planned(begins: Array, plan: Callable[..., Array], known: tuple[Any, ...], b
     return found
 
 
-def terms(arms: Any) -> tuple[ArrayLike, Paid]:
-    """What the player knows of an environment: the cost of a play, and whether all arms pay or those that are played.
+class EpisodeLearner(ABC):
+    """A policy that learns arms whose states are all seen, and keeps its Whittle indices for an episode."""
 
-    Raises:
-      ValueError: it is no environment of restless arms.
-    """
-    has("arms", arms, "an environment of restless arms", "transition", "reward", "passive")
-    return arms.cost if paid(arms) == "all" else 0.0, paid(arms)
+    cost: ArrayLike
+    paid: Paid
 
+    @classmethod
+    def of(cls, arms: Any, **fields: Any) -> Self:
+        """The policy that is told what the arms cost and which of them pay, and nothing of their chains.
 
-def reordered_cost(cost: ArrayLike, order: Array) -> ArrayLike:
-    """The costs of arms that stand in another order."""
-    found = jnp.asarray(cost, float)
-    return found[order] if found.ndim else found
+        Args:
+          arms: an environment of restless arms.
+          fields: the policy's other fields, by name.
 
+        Raises:
+          ValueError: the argument and what is wrong with it.
+        """
+        has("arms", arms, "an environment of restless arms", "transition", "reward", "passive")
+        made = cls(cost=arms.cost if paid(arms) == "all" else 0.0, paid=paid(arms), **fields)  # type: ignore[call-arg]
+        made.check_numbers()
+        return made
 
-def check_learner(policy: Any, task: Task) -> None:
-    """Refuse arms whose states are not all shown, too many states, and wrong fields `paid` and `cost`.
+    def validate(self, task: Task) -> None:
+        checks.suits(self, task, ("observed",))
+        checks.paid_to(self, task, self.paid)
+        name, (arms, states) = type(self).__name__, task.reward.shape
+        if states > MOST_STATES:
+            raise ValueError(
+                f"{name} is for arms of up to {MOST_STATES} states, and those of {task.name} have {states}"
+            )
+        checks.of_arms(self, "cost", arms)
+        self.check_numbers()
 
-    Raises:
-      ValueError: the argument and what is wrong with it.
-    """
-    checks.suits(policy, task, ("observed",))
-    checks.paid_to(policy, task, policy.paid)
-    name, (arms, states) = type(policy).__name__, task.reward.shape
-    if states > MOST_STATES:
-        raise ValueError(f"{name} is for arms of up to {MOST_STATES} states, and those of {task.name} have {states}")
-    checks.of_arms(policy, "cost", arms)
+    @abstractmethod
+    def check_numbers(self) -> None:
+        """Refuse wrong fields, by name."""
+
+    def reordered(self, order: Array) -> Self:
+        """The policy for arms in another order: place i holds the arm `order[i]`, [K] int32."""
+        cost = jnp.asarray(self.cost, float)
+        return dataclasses.replace(self, cost=cost[order] if cost.ndim else cost)  # type: ignore[type-var]
+
+    def scores(self, key: Array, state: Any, t: Array) -> Array:
+        return self.scores_and_state(key, state, t)[0]
+
+    @abstractmethod
+    def scores_and_state(self, key: Array, state: Any, t: Array) -> tuple[Array, Any]:
+        """The scores, and the state with new indices if the round begins an episode."""
+
+    def update(self, state: Any, feedback: Feedback) -> Any:
+        return state._replace(seen=state.seen.counted(feedback))

@@ -2,25 +2,16 @@
 
 from __future__ import annotations
 
-import dataclasses
-from typing import Any, NamedTuple
+from typing import NamedTuple
 
 import jax
 import jax.numpy as jnp
 from jax import Array
 from jax.typing import ArrayLike
 
-from jaxbandit.base import Feedback, Paid, Task, pytree, static
+from jaxbandit.base import Paid, pytree, static
 from jaxbandit.policies import checks
-from jaxbandit.policies.observed_arms import (
-    Watched,
-    check_learner,
-    episode,
-    nothing_seen,
-    planned,
-    reordered_cost,
-    terms,
-)
+from jaxbandit.policies.observed_arms import EpisodeLearner, Watched, episode, nothing_seen, planned
 from jaxbandit.policies.thompson import dirichlet
 
 
@@ -37,7 +28,7 @@ class Sampled(NamedTuple):
 
 
 @pytree
-class PosteriorWhittle:
+class PosteriorWhittle(EpisodeLearner):
     """The Whittle index rule for restless arms drawn from what is known of them, anew in every episode.
 
     An arm moves by one matrix in rounds in which it is played, and by another in all others. With N(s, s') its
@@ -73,49 +64,20 @@ class PosteriorWhittle:
     prior: ArrayLike = 1.0
     discount: ArrayLike | None = None
 
-    @classmethod
-    def of(cls, arms: Any, prior: float = 1.0, discount: float | None = None) -> PosteriorWhittle:
-        """The policy that is told what the arms cost and which of them pay, and nothing of their chains.
-
-        Args:
-          arms: an environment of restless arms.
-          prior, discount: the policy's fields.
-
-        Raises:
-          ValueError: the argument and what is wrong with it.
-        """
-        made = cls(*terms(arms), prior, discount)
-        made._check_numbers()
-        return made
-
-    def validate(self, task: Task) -> None:
-        check_learner(self, task)
-        self._check_numbers()
-
-    def _check_numbers(self) -> None:
+    def check_numbers(self) -> None:
         checks.number(self, "prior", 1e-30)
         if self.discount is not None:
             checks.number(self, "discount", 0, 1, below=True)
 
-    def reordered(self, order: Array) -> PosteriorWhittle:
-        """The policy for arms in another order: place i holds the arm `order[i]`, [K] int32."""
-        return dataclasses.replace(self, cost=reordered_cost(self.cost, order))
-
     def init(self, reward: Array) -> Sampled:
         reward = jnp.asarray(reward, float)
         return Sampled(nothing_seen(reward), jnp.zeros_like(reward))
-
-    def scores(self, key: Array, state: Sampled, t: Array) -> Array:
-        return self.scores_and_state(key, state, t)[0]
 
     def scores_and_state(self, key: Array, state: Sampled, t: Array) -> tuple[Array, Sampled]:
         """The scores, and the indices of newly drawn arms if the round begins an episode."""
         known = (state.seen, jax.random.key_data(key))
         indices = planned(episode(t)[1], lambda _, *known: self.plan(*known), known, state.indices)
         return state.seen.scores(indices), Sampled(state.seen, indices)
-
-    def update(self, state: Sampled, feedback: Feedback) -> Sampled:
-        return state._replace(seen=state.seen.counted(feedback))
 
     def plan(self, seen: Watched, words: Array) -> Array:
         """The indices [K, S] of arms drawn from what is known, by the data [2] uint32 of a random key."""

@@ -2,8 +2,7 @@
 
 from __future__ import annotations
 
-import dataclasses
-from typing import Any, NamedTuple
+from typing import NamedTuple
 
 import jax
 import jax.numpy as jnp
@@ -11,21 +10,12 @@ import numpy as np
 from jax import Array
 from jax.typing import ArrayLike
 
-from jaxbandit.base import Feedback, Paid, Task, pytree, static
+from jaxbandit.base import Feedback, Paid, pytree, static
 from jaxbandit.fast import larger
 from jaxbandit.planning import l1_ball_max
 from jaxbandit.policies import checks
 from jaxbandit.policies.memory import positive, ratio
-from jaxbandit.policies.observed_arms import (
-    Watched,
-    check_learner,
-    episode,
-    nothing_seen,
-    paying,
-    planned,
-    reordered_cost,
-    terms,
-)
+from jaxbandit.policies.observed_arms import EpisodeLearner, Watched, episode, nothing_seen, paying, planned
 
 LEFT_OUT = 1e-4  # the weight of the rounds, in the values of the optimistic arms, that the sweeps do not reach
 MOST_PATIENT = 0.999
@@ -46,7 +36,7 @@ class Optimistic(NamedTuple):
 
 
 @pytree
-class UCWhittle:
+class UCWhittle(EpisodeLearner):
     """UCWhittle: the Whittle index rule for the best restless arms near those seen, chosen anew in every episode.
 
     In episode n each row may be any q with ||q - p||_1 <= scale sqrt(2 S log(4 S K n^4 / eta) / max(1, N)), where the
@@ -89,40 +79,14 @@ class UCWhittle:
     scale: ArrayLike = 1.0
     discount: ArrayLike = 0.9
 
-    @classmethod
-    def of(cls, arms: Any, eta: float = 1e-3, scale: float = 1.0, discount: float = 0.9) -> UCWhittle:
-        """The policy that is told what the arms cost and which of them pay, and nothing of their chains.
-
-        Args:
-          arms: an environment of restless arms.
-          eta, scale, discount: the policy's fields.
-
-        Raises:
-          ValueError: the argument and what is wrong with it.
-        """
-        made = cls(*terms(arms), eta, scale, discount)
-        made._check_numbers()
-        return made
-
-    def validate(self, task: Task) -> None:
-        check_learner(self, task)
-        self._check_numbers()
-
-    def _check_numbers(self) -> None:
+    def check_numbers(self) -> None:
         checks.number(self, "eta", 0, 1, above=True, below=True)
         checks.number(self, "scale", 0)
         checks.number(self, "discount", 0, MOST_PATIENT)
 
-    def reordered(self, order: Array) -> UCWhittle:
-        """The policy for arms in another order: place i holds the arm `order[i]`, [K] int32."""
-        return dataclasses.replace(self, cost=reordered_cost(self.cost, order))
-
     def init(self, reward: Array) -> Optimistic:
         reward = jnp.asarray(reward, float)
         return Optimistic(nothing_seen(reward), jnp.zeros_like(reward), jnp.int32(0))
-
-    def scores(self, key: Array, state: Optimistic, t: Array) -> Array:
-        return self.scores_and_state(key, state, t)[0]
 
     def scores_and_state(self, key: Array, state: Optimistic, t: Array) -> tuple[Array, Optimistic]:
         """The scores, and the indices of the optimistic arms if the round begins an episode."""
