@@ -4,8 +4,6 @@ from __future__ import annotations
 
 from functools import cache
 
-import numpy as np
-
 from jaxbandit import (
     LPPriority,
     Myopic,
@@ -15,7 +13,6 @@ from jaxbandit import (
     Uniform,
     Whittle,
     atlas,
-    indices,
 )
 from jaxbandit.environments import AllPayingArms
 
@@ -42,18 +39,7 @@ def plays_of(name: str, number: int) -> int:
 @cache
 def bound(name: str, number: int) -> float:
     """The most that any policy can collect, per arm and round: the value of the relaxation."""
-    arms = arms_of(name, number)
-    earned, kept = pays(arms)
-    rows = np.asarray(arms.transition), np.asarray(arms.passive)
-    found = indices.relaxation(*rows, earned, plays_of(name, number), passive_reward=kept, paid="present")
-    return found.value / number
-
-
-def pays(arms: AllPayingArms) -> tuple[np.ndarray, np.ndarray]:
-    """What an arm pays on average for a round in which it is played in a state, less the cost, or is not: [K, S]."""
-    reward = np.asarray(arms.reward)
-    played, not_played = (np.einsum("kst,kt->ks", rows, reward) for rows in (arms.transition, arms.passive))
-    return played - np.asarray(arms.cost)[:, None], not_played
+    return arms_of(name, number).relaxation(plays_of(name, number)).value / number
 
 
 def knowing(name: str, number: int) -> dict[str, Policy]:

@@ -107,10 +107,23 @@ class AllPayingArms:
             process = self.joint(plays)
             found = process.initial @ decision_processes.optimal(process.transition, process.reward).gain
         else:
-            earned, kept = self._paid_on_average()
-            rows = np.asarray(self.transition), np.asarray(self.passive)
-            found = indices.relaxation(*rows, earned, plays, passive_reward=kept, paid="present").value
+            found = self.relaxation(plays).value
         return float(f"{found:.{DIGITS}g}")
+
+    def relaxation(self, plays: int) -> indices.Relaxation:
+        """`indices.relaxation` of these arms and of what their plays cost.
+
+        Raises:
+          ValueError: `plays` is not an integer from 0 to K.
+
+        >>> from jaxbandit.environments import restless
+        >>> rows, wait = [[[0.1, 0.9], [0.1, 0.9]]] * 2, [[[0.9, 0.1], [0.3, 0.7]]] * 2
+        >>> round(restless(rows, (0, 1), wait, paid="all").relaxation(1).value, 4)
+        1.6
+        """
+        earned, kept = self.paid_on_average()
+        rows = np.asarray(self.transition), np.asarray(self.passive)
+        return indices.relaxation(*rows, earned, plays, passive_reward=kept, paid="present")
 
     def comparator_name(self, plays: int) -> str:
         """What `comparator` is."""
@@ -118,10 +131,20 @@ class AllPayingArms:
             return "the relaxation"
         return "the best policy" if self.observed else "the best policy that sees all states"
 
+    def paid_on_average(self) -> tuple[np.ndarray, np.ndarray]:
+        """What each arm pays on average for a round in which it is played in a state, less the cost, or is not.
+
+        Returns:
+          [K, S] each, float64, on the host.
+        """
+        reward = np.asarray(self.reward)
+        earned, kept = (np.einsum("kst,kt->ks", np.asarray(rows), reward) for rows in (self.transition, self.passive))
+        return earned - np.asarray(self.cost)[:, None], kept
+
     def joint(self, plays: int) -> Joint:
         """All arms together as one decision process, on the host."""
         rows = np.asarray(self.transition), np.asarray(self.passive)
-        return joint(*rows, *self._paid_on_average(), np.asarray(self.initial), plays)
+        return joint(*rows, *self.paid_on_average(), np.asarray(self.initial), plays)
 
     def init(self, key: Array) -> AllPayingState:
         """Where the arms of the run with this environment key stand before the first round."""
@@ -136,12 +159,6 @@ class AllPayingArms:
     def records(self, state: AllPayingState) -> dict[str, Array]:
         """How many rounds have left each arm in each state."""
         return {"stays": state.stays}
-
-    def _paid_on_average(self) -> tuple[np.ndarray, np.ndarray]:
-        """What an arm pays for a round in which it is played in a state, less the cost, or is not: [K, S] each."""
-        reward = np.asarray(self.reward)
-        earned, kept = (np.einsum("kst,kt->ks", np.asarray(rows), reward) for rows in (self.transition, self.passive))
-        return earned - np.asarray(self.cost)[:, None], kept
 
     def _few(self, plays: int) -> bool:
         """Whether the joint states are few enough to find the best policy."""

@@ -61,14 +61,12 @@ class LPPriority:
           ValueError: the argument and what is wrong with it.
         """
         has("arms", arms, "one of environments.restless", "transition", "reward", "initial", "passive")
-        rows = np.asarray(arms.transition)
-        wait = rows if arms.passive is None else np.asarray(arms.passive)
-        earned, kept = (np.einsum("kst,kt->ks", each, np.asarray(arms.reward)) for each in (rows, wait))
         if paid(arms) == "all":
-            earned = earned - np.asarray(arms.cost)[:, None]
+            found = arms.relaxation(plays)
         else:
-            kept = np.zeros_like(kept)
-        table = indices.relaxation(rows, wait, earned, plays, passive_reward=kept, paid="present").advantage
+            passive = arms.transition if arms.passive is None else arms.passive
+            found = indices.relaxation(arms.transition, passive, arms.reward, plays)
+        table = found.advantage
         return cls(table, np.sum(np.asarray(arms.initial) * table, axis=-1), int(plays))
 
     def validate(self, task: Task) -> None:
