@@ -9,7 +9,7 @@ from docs.making import ROOT
 FILE = ROOT / "notebooks" / "calls.csv"
 
 STATES = ("engaged", "at risk", "lost")
-WEEKS, CALLS, PERSONS = 26, 12, 20  # weeks observed, calls in each week, persons of each clinic
+WEEKS, CALLS, PERSONS = 26, 12, 20  # weeks observed, calls in each week, people of each clinic
 # in per cent, the moves from each state to all three, without a call and after one; made up
 MOVES = {
     "harbour": (((30, 65, 5), (5, 45, 50), (0, 30, 70)), ((40, 58, 2), (80, 18, 2), (5, 40, 55))),
@@ -19,7 +19,7 @@ MOVES = {
 
 
 def generate() -> str:
-    """The text of the file: every week 12 of 60 persons, drawn by lot, are called.
+    """The text of the file: every week 12 of 60 people, chosen at random, are called.
 
     Python promises the same numbers from `random.Random(seed).random()` in every version.
 
