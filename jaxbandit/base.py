@@ -192,10 +192,10 @@ class Policy(Protocol):
     (`policies.checks` has the library's). `probabilities(state, t)`, traced, [K]: with what probability a policy that
     chooses by chance plays each arm in round t; where feedback comes late, `update` finds that of the play in
     `Feedback.chances`. `scores_and_state(key, state, t)`, traced: the scores of round t, and the state that goes on to
-    `update`; `simulate` calls it in the place of `scores`, which is its first part, so that a policy can keep what it
-    works out for a round, as the plan of an episode that begins. `reordered(order)`, traced, returns the policy for
-    arms that stand in another order, where place i holds the arm `order[i]`, [K] int32: only a policy with a field of
-    one number an arm needs it, for `simulate(shuffle=True)`.
+    `update`; `simulate`, and whoever plays without it, call it in the place of `scores`, which is its first part, so
+    that a policy can keep what it works out for a round, as the plan of an episode. `reordered(order)`, traced, returns
+    the policy for arms that stand in another order, where place i holds the arm `order[i]`, [K] int32: only a policy
+    with a field of one number an arm needs it, for `simulate(shuffle=True)`.
 
     A policy without `validate` plays rested, restless and independent arms. Where rewards have no finite table, `init`
     is given an array [K, 0], and a policy whose state keeps an array with no entries is refused: it tells rewards apart

@@ -202,7 +202,7 @@ POLICIES = {
     "PlugInGittins": policy(jaxbandit.PlugInGittins, discount=0.9, prior=1.0, initial_state=0),
     "PosteriorGittins": policy(jaxbandit.PosteriorGittins, discount=0.9, prior=1.0, initial_state=0),
     "PosteriorWhittle": policy(
-        jaxbandit.PosteriorWhittle, ALL_PAY, cost=[0.1, 0.2], paid="all", prior=1.0, discount=0.9
+        jaxbandit.PosteriorWhittle, ALL_PAY, cost=[0.0, 0.0], paid="all", prior=1.0, discount=0.9
     ),
     "PosteriorWhittle.of": Call(jaxbandit.PosteriorWhittle.of, {"arms": ALL_PAY, "prior": 1.0, "discount": 0.9}),
     "PSRL": policy(jaxbandit.PSRL, PROCESS, prior=1.0, rewards="known", tsde=False),
@@ -233,7 +233,7 @@ POLICIES = {
     "UCWhittle": policy(
         jaxbandit.UCWhittle,
         ALL_PAY,
-        **{"cost": [0.1, 0.2], "paid": "all", "eta": 0.1, "scale": 0.5, "discount": 0.9},
+        **{"cost": [0.0, 0.0], "paid": "all", "eta": 0.1, "scale": 0.5, "discount": 0.9},
     ),
     "UCWhittle.of": Call(jaxbandit.UCWhittle.of, {"arms": ALL_PAY, "eta": 0.1, "scale": 0.5, "discount": 0.9}),
     "Uniform": policy(jaxbandit.Uniform),
@@ -245,7 +245,7 @@ POLICIES = {
     "WhittleBelief": policy(
         jaxbandit.WhittleBelief, RESTLESS, transition=RESTLESS.transition, initial=STARTS, discount=0.9
     ),
-    "WhittleLastSeen": policy(jaxbandit.WhittleLastSeen, RESTLESS, indices=[[[0.1, 0.2], [0.3, 0.2]]] * 2),
+    "WhittleLastSeen": policy(jaxbandit.WhittleLastSeen, RESTLESS, indices=[[[0.1, 0.2], [0.3, 0.2], [0.2, 0.2]]] * 2),
     "WhittleLastSeen.of": Call(jaxbandit.WhittleLastSeen.of, {"arms": RESTLESS, "ages": 3, "discount": 0.9}),
     "WhittleBelief.of": Call(jaxbandit.WhittleBelief.of, {"environment": RESTLESS, "discount": 0.9}),
     "WithDetector": policy(

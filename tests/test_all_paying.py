@@ -11,6 +11,7 @@ import jaxbandit
 from jaxbandit import (
     LPPriority,
     Myopic,
+    PosteriorWhittle,
     Result,
     Uniform,
     Whittle,
@@ -232,16 +233,48 @@ def test_the_index_of_what_was_seen_last_is_the_closed_form_of_two_states():
         np.testing.assert_allclose(table[k, s, :30], expected, atol=2e-6)
 
 
-def test_what_was_seen_last_is_remembered_with_its_age():
-    """Scores against a loop over a list of plays; with every arm seen in each round the rule is Whittle's."""
+def test_arms_that_wait_are_those_of_rested_arms():
+    """Arms that stand still until they are played: the index of (s, n) is Gittins's of s, whatever n."""
+    rows = np.array([[[0.5, 0.5], [0.1, 0.9]], [[0.7, 0.3], [0.6, 0.4]]])
+    arms = restless(rows, (0, 1), np.broadcast_to(np.eye(2), rows.shape), initial_state=1)
+    table = WhittleLastSeen.of(arms, ages=4, discount=0.9).indices
+    expected = jaxbandit.indices.gittins(rows, (0, 1), 0.9)
+    np.testing.assert_allclose(table[:, :2], np.broadcast_to(expected[:, :, None], (2, 2, 4)), atol=1e-9)
+    np.testing.assert_allclose(table[:, 2], np.broadcast_to(expected[:, 1, None], (2, 4)), atol=1e-9)
+
+
+def test_the_index_of_what_was_seen_last_against_value_iteration():
+    """At the subsidy that is the index of a pair, playing there and leaving the arm alone are equally good.
+
+    The best of both is found by value iteration over the beliefs, e_s P0^(n-1) and those of an arm not yet seen, in
+    float64, until 0.8^400 is left.
+    """
+    ages, discount, arms = 6, 0.8, UNSEEN
+    table = WhittleLastSeen.of(arms, ages, discount).indices
+    for k, s, n in [(0, 0, 1), (1, 2, 3), (2, 3, 1), (0, 3, 6), (1, 1, 6)]:
+        active, passive, reward = arms.transition[k], arms.passive[k], arms.reward[k]
+        starts = np.vstack([np.eye(3), arms.initial[k]])
+        laws = np.stack([starts @ np.linalg.matrix_power(passive, age) for age in range(ages)], axis=1)
+        shares = np.mean([np.linalg.matrix_power(passive, n) for n in range(1000, 1012)], axis=0)
+        laws[:, -1] = starts @ shares
+        older = np.minimum(np.arange(1, ages + 1), ages - 1)
+        subsidy, values = table[k, s, n - 1] + COST[k], np.zeros((4, ages))
+        for _ in range(400):
+            plays = laws @ active @ reward + discount * laws @ active @ values[:3, 0]
+            waits = subsidy + laws @ passive @ reward + discount * values[:, older]
+            values = np.maximum(plays, waits)
+        np.testing.assert_allclose(plays[s, n - 1], waits[s, n - 1], atol=1e-9)
+
+
+def test_what_was_seen_last_is_remembered_with_its_round():
+    """Scores against a loop over a list of plays, which the policy hears of two rounds late."""
     policy = WhittleLastSeen.of(UNSEEN, ages=4)
-    state, shown, since = policy.init(jnp.asarray(UNSEEN.reward, float)), [0, 0, 0], [4, 4, 4]
+    state, shown, last = policy.init(jnp.asarray(UNSEEN.reward, float)), [3, 3, 3], [0, 0, 0]
     for t, (arm, seen) in enumerate([(0, 2), (1, 1), (1, 0), (2, 2), (0, 1), (0, 0), (0, 1)], 1):
         state = policy.update(state, jaxbandit.Feedback.of(arm, 0.0, t=t, state=seen))
-        since = [min(each + 1, 4) for each in since]
-        shown[arm], since[arm] = seen, 1
-        expected = [policy.indices[k, shown[k], since[k] - 1] for k in range(3)]
-        np.testing.assert_allclose(policy.scores(None, state, t + 1), expected, rtol=1e-6)
+        shown[arm], last[arm] = seen, t
+        expected = [policy.indices[k, shown[k], min(t + 3 - last[k], 4) - 1] for k in range(3)]
+        np.testing.assert_allclose(policy.scores(None, state, t + 3), expected, rtol=1e-6)
     check_policy(policy, UNSEEN)
 
 
@@ -264,6 +297,7 @@ def refused(match, call):
 
 
 def test_bad_input_is_refused_by_name():
+    asked = {"runs": 2, "horizon": 3, "progress": False}
     rows = CIRCLE[None].repeat(3, 0)
     refused(r"paid: 'most' is none of played, all", lambda: restless(rows, CIRCULAR, paid="most"))
     refused(r'cost: 0.1, and paid is "played"', lambda: restless(rows, CIRCULAR, cost=0.1))
@@ -271,7 +305,19 @@ def test_bad_input_is_refused_by_name():
         r"cost: shape \(2,\) is neither a number nor \[K\] = \(3,\)",
         lambda: restless(rows, CIRCULAR, paid="all", cost=[1, 2]),
     )
-    asked = {"runs": 2, "horizon": 3, "progress": False}
+    refused('passive: left out with paid="all"', lambda: restless(rows, CIRCULAR, paid="all"))
+    refused("passive: the same as `transition` with paid", lambda: restless(rows, CIRCULAR, rows, paid="all"))
+    refused("plays: 3 of 3 arms that all pay", lambda: SEEN.comparator(3))
+    refused("plays: 0 of 3 arms that all pay", lambda: SEEN.comparator_name(0))
+    refused("plays: 3 is not among the integers from 1 to 2", lambda: LPPriority.of(SEEN, 3))
+    refused("arms: their states are all seen, .* use Whittle.of", lambda: WhittleLastSeen.of(SEEN))
+    refused("ages: 251 is not among the integers from 2 to 250", lambda: WhittleLastSeen.of(UNSEEN, 251))
+    learner = PosteriorWhittle(cost=0.3)
+    refused(
+        r"cost: 0.3, and in .* a play costs \[0.1, 0.3, 0.2\]; give that",
+        lambda: simulate(SEEN, {"p": learner}, **asked),
+    )
+    refused("cost: taken from the arms; leave it out", lambda: PosteriorWhittle.of(SEEN, cost=0.3))
     refused("plays: 3 of 3 arms that all pay", lambda: simulate(SEEN, {"u": Uniform()}, plays=3, **asked))
     refused(
         "plays: the numbers are for 1 plays a round, and 2",
@@ -282,12 +328,12 @@ def test_bad_input_is_refused_by_name():
         lambda: simulate(SEEN, {"m": Myopic.of(SEEN.arms)}, **asked),
     )
     refused(
-        "Whittle is for rested or restarting or observed arms",
+        r"Whittle must see the states of all arms, .* make it with restless\(.., observed=True\), or play",
         lambda: simulate(UNSEEN, {"w": Whittle.of(SEEN)}, **asked),
     )
     two = two_state([0.2, 0.3], [0.3, 0.4])
     belief = WhittleBelief(two.transition, two.initial)
-    pay = restless(two.transition, (0, 1), paid="all")
+    pay = restless(two.transition, (0, 1), 1 - two.transition, paid="all")
     refused("WhittleBelief: reckons that the arms that are played pay", lambda: simulate(pay, {"w": belief}, **asked))
     waiting = restless(rows, CIRCULAR, np.eye(4)[None].repeat(3, 0), paid="all", observed=True)
     refused("passive: arm 0 has several recurrent classes", lambda: Whittle.of(waiting))

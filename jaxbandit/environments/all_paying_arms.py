@@ -88,11 +88,7 @@ class AllPayingArms:
 
     def validate(self, task: Task) -> None:
         """Refuse a budget for all arms, as there is nothing to choose."""
-        if task.plays >= len(np.asarray(self.cost)):
-            raise ValueError(
-                f"plays: {task.plays} of {len(np.asarray(self.cost))} arms that all pay, so that there is nothing to "
-                "choose; play fewer"
-            )
+        self._check_plays(task.plays)
 
     def comparator(self, plays: int) -> float:
         """The most that M plays a round can collect in the long run: the best gain, or the relaxation's bound on it.
@@ -103,6 +99,7 @@ class AllPayingArms:
         >>> arms.comparator_name(1), round(arms.comparator(1), 4)
         ('the best policy', 1.5809)
         """
+        self._check_plays(plays)
         if self._few(plays):
             process = self.joint(plays)
             found = process.initial @ decision_processes.optimal(process.transition, process.reward).gain
@@ -127,6 +124,7 @@ class AllPayingArms:
 
     def comparator_name(self, plays: int) -> str:
         """What `comparator` is."""
+        self._check_plays(plays)
         if not self._few(plays):
             return "the relaxation"
         return "the best policy" if self.observed else "the best policy that sees all states"
@@ -159,6 +157,14 @@ class AllPayingArms:
     def records(self, state: AllPayingState) -> dict[str, Array]:
         """How many rounds have left each arm in each state."""
         return {"stays": state.stays}
+
+    def _check_plays(self, plays: int) -> None:
+        """Refuse a budget for all arms, or none, with which there is nothing to choose."""
+        arms = self.reward.shape[0]
+        if not 1 <= plays < arms:
+            raise ValueError(
+                f"plays: {plays} of {arms} arms that all pay, so that there is nothing to choose; play 1 to {arms - 1}"
+            )
 
     def _few(self, plays: int) -> bool:
         """Whether the joint states are few enough to find the best policy."""

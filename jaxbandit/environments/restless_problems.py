@@ -56,8 +56,8 @@ def restless(
     Args:
       transition: [K, S, S], row-stochastic, K >= 2, S from 2 to 64; every arm with a single recurrent class.
       reward: [S] or [K, S], what the state moved to pays; not all equal.
-      passive: [K, S, S], row-stochastic, of an arm that is not played; None for the same law as when played. It may be
-        reducible: the identity gives arms that wait.
+      passive: [K, S, S], row-stochastic, of an arm that is not played; None for the same law as when played, which
+        paid="all" refuses. It may be reducible: the identity gives arms that wait.
       initial_state: every arm's state before the first round: "stationary" (drawn from the stationary law of
         `transition`, by the run's key), an integer or [K] integers. The player is told it as the state last shown.
       observed: whether the player sees after every round where all arms stand (`Feedback.shown`), not only those it
@@ -105,4 +105,7 @@ def restless(
         if costs.any():
             raise ValueError(f'cost: {shown(cost)}, and paid is "played"; give paid="all", or subtract it from rewards')
         return arms
+    if rows is None or np.array_equal(rows, active.transition):
+        wrong = "left out" if rows is None else "the same as `transition`"
+        raise ValueError(f'passive: {wrong} with paid="all", so that a play changes nothing; give another law')
     return AllPayingArms(arms, np.broadcast_to(costs, (count,)).copy())

@@ -18,10 +18,9 @@ from jax import Array
 
 from jaxbandit.fast.switch import PLAIN
 
-MOST_PLACES = 2**15  # of an array that is compared with, and each of M entries; else XLA's own operations are used
-MOST_READ = (
-    2**9
-)  # comparisons in all, up to which entries are read by comparing where the runs have tables of their own
+# The limits up to which entries are read and written by comparing; beyond them XLA's own operations are used.
+MOST_PLACES = 2**15  # places of an array, times the number of entries to which one is added
+MOST_READ = 2**9  # places of a run's own array, times the number of entries that are read
 MOST_ENTRIES = 8  # of each row's own table, likewise
 MOST_ROWS = 64  # of a table that all runs share; a larger one is read by XLA's own operation
 

@@ -1,4 +1,4 @@
-"""The named problems with a budget: of many restless arms, M can be acted on in a round. All but channels all pay."""
+"""The named problems with a budget: M of K restless arms are played a round. In all but "channels" every arm pays."""
 
 from __future__ import annotations
 

@@ -2,7 +2,7 @@
 
 Systems of linear equations are solved by elimination from the last state to the first, in which the chance to leave a
 state is the sum of the chances of where the arm goes, never 1 less the chance to stay (Grassmann, Taksar and Heyman
-1985). So float32 keeps its digits at every discount, and without one.
+1985). So float32 keeps its digits, also without a discount, unless a state is left very seldom (`RAREST`).
 """
 
 from __future__ import annotations
@@ -28,7 +28,9 @@ def whittle(active: Array, passive: Array, earned: Array, kept: Array, discount:
     the value of not playing in the states found so far, and there alone, is linear in the subsidy; the state in which
     the least subsidy makes one round without a play as good as one with a play is found next, and that subsidy is
     its index. An arm that is not indexable has no Whittle index: the numbers that the steps give are returned as they
-    are, in which nothing says so. `indices.whittle` on the host tells such arms apart.
+    are, in which nothing says so. `indices.whittle` on the host tells such arms apart. States that are left for the
+    others less often than once in a million rounds count as left so often, and a discount counts as its float32 value:
+    for arms that move less often, or a discount above 0.9999, the indices of the host are the exact ones.
 
     Args:
       active, passive: [..., S, S], the rows by which an arm moves that is played, or is not.

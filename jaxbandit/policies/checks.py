@@ -74,6 +74,16 @@ def suits(policy: Any, task: Task, problems: Sequence[Problem] = ARMS, rewards: 
             raise ValueError(
                 f"{name} is for decision processes; {task.name} has {found} arms, with states of their own"
             )
+        if found == "restless" and "observed" in problems and "restless" not in problems:
+            raise ValueError(
+                f"{name} must see the states of all arms, and {task.name} shows those of the arms played; make it "
+                "with restless(.., observed=True), or play Myopic or WhittleLastSeen"
+            )
+        if found == "observed" and "restless" in problems:
+            raise ValueError(
+                f"{name} is for restless arms that are seen only when played, and {task.name} shows the states of all; "
+                "play Whittle"
+            )
         raise ValueError(f"{name} is for {' or '.join(problems)} arms; those of {task.name} are {found}")
     if task.environment.reward is not None:
         return

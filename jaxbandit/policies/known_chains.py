@@ -132,7 +132,11 @@ class Whittle:
         )
         if not found.indexable.all():
             numbers = np.flatnonzero(~found.indexable).tolist()
-            raise ValueError(f"arms: {numbers} are not indexable with discount {discount}; they have no Whittle index")
+            rule = "for the long-run average" if discount is None else f"with discount {discount:g}"
+            raise ValueError(
+                f"arms: {numbers} are not indexable {rule}, which means that they have no Whittle index; "
+                "LPPriority.of(arms, plays) needs none"
+            )
         table = found.index - np.asarray(arms.cost)[:, None] if every else found.index
         return cls(table, np.sum(np.asarray(arms.initial) * table, axis=-1))
 

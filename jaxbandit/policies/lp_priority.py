@@ -9,7 +9,7 @@ from jax import Array
 from numpy.typing import ArrayLike
 
 from jaxbandit import indices
-from jaxbandit.arguments import has
+from jaxbandit.arguments import has, integer
 from jaxbandit.base import Feedback, Task, paid, pytree, static
 from jaxbandit.policies import checks
 from jaxbandit.policies.state_tables import Seen, check_table, in_order, moved, scores_of, unseen_yet
@@ -61,6 +61,7 @@ class LPPriority:
           ValueError: the argument and what is wrong with it.
         """
         has("arms", arms, "one of environments.restless", "transition", "reward", "initial", "passive")
+        integer("plays", plays, 1, len(np.asarray(arms.reward)) - 1)
         if paid(arms) == "all":
             found = arms.relaxation(plays)
         else:

@@ -9,10 +9,11 @@ from typing import Any, NamedTuple, Self
 
 import jax
 import jax.numpy as jnp
+import numpy as np
 from jax import Array
 from jax.typing import ArrayLike
 
-from jaxbandit.arguments import has
+from jaxbandit.arguments import has, shown
 from jaxbandit.base import Feedback, Paid, Task, paid, total
 from jaxbandit.fast import computed_once, look_up_each
 from jaxbandit.planning import whittle
@@ -130,11 +131,13 @@ class EpisodeLearner(ABC):
 
         Args:
           arms: an environment of restless arms.
-          fields: the policy's other fields, by name.
+          fields: the policy's other fields, by name; `cost` and `paid` are those of the arms.
 
         Raises:
           ValueError: the argument and what is wrong with it.
         """
+        if given := sorted({"cost", "paid"} & set(fields)):
+            raise ValueError(f"{given[0]}: taken from the arms; leave it out, or call {cls.__name__}({given[0]}=..)")
         has("arms", arms, "an environment of restless arms", "transition", "reward", "passive")
         made = cls(cost=arms.cost if paid(arms) == "all" else 0.0, paid=paid(arms), **fields)  # type: ignore[call-arg]
         made.check_numbers()
@@ -150,6 +153,11 @@ class EpisodeLearner(ABC):
             )
         checks.of_arms(self, "cost", arms)
         self.check_numbers()
+        if self.paid == "all":
+            cost = np.asarray(task.environment.cost)
+            if not np.allclose(np.asarray(self.cost), cost):
+                given, right = shown(self.cost), shown(cost.tolist())
+                raise ValueError(f"cost: {given}, and in {task.name} a play costs {right}; give that")
 
     @abstractmethod
     def check_numbers(self) -> None:

@@ -37,13 +37,15 @@ class PosteriorWhittle(EpisodeLearner):
     episode, and the M arms with the largest indices of their present states are played, as by `Whittle`. The n-th
     episode lasts n rounds, so that T rounds have about sqrt(2 T) of them. A drawn arm that is not indexable is played
     by the numbers that the search for its indices gives (`planning.whittle`). In the first round, in which no state has
-    been seen, an arm has the mean of its indices.
+    been seen, an arm has the mean of its indices. Without `simulate` call `scores_and_state`, which keeps an episode's
+    plan.
 
     Args:
-      cost: what a play costs, a number or [K], in the environment's order of the arms; it lowers the arm's index by as
-        much.
+      cost: what a play costs, a number or [K], in the environment's order of the arms, and as there if all arms pay; it
+        lowers the arm's index by as much.
       paid: "all" if every arm pays for its state in every round, or "played" if only an arm that is played does.
-      prior: each parameter of a row's Dirichlet law before the first round; at least 1e-30.
+      prior: each parameter of a row's Dirichlet law before the first round; at least 1e-30. Below 1/2 a drawn arm often
+        leaves a state less than once in a million rounds, and its indices are then rough (`planning.whittle`).
       discount: from 0 to below 1; None for the long-run average.
 
     Raises:

@@ -10,7 +10,6 @@ from jax import Array
 from jax.typing import ArrayLike
 
 from jaxbandit.base import Feedback, Task, pytree, static, total
-from jaxbandit.fast import computed_once
 from jaxbandit.planning import Plan, value_iteration
 from jaxbandit.policies import checks
 from jaxbandit.policies.processes import (
@@ -23,7 +22,7 @@ from jaxbandit.policies.processes import (
     nothing_seen,
     replanned,
 )
-from jaxbandit.policies.thompson import log_gamma
+from jaxbandit.policies.thompson import log_gamma, normalised
 
 WAITING = 0.1  # a process whose states take turns would never satisfy the criterion of value iteration
 
@@ -139,9 +138,7 @@ class PSRL:
             missed = seen.left.astype(float) * (1 - seen.reward)
             shape = jnp.concatenate([shape, (1 + gained).reshape(-1), (1 + missed).reshape(-1)])
         drawn = log_gamma(jax.random.wrap_key_data(words, impl="threefry2x32"), shape)
-        logs = drawn[: seen.counts.size].reshape(seen.counts.shape)
-        weights = jnp.exp(logs - jnp.max(logs, axis=-1, keepdims=True))
-        rows = computed_once(weights / total(weights)[..., None])
+        rows = normalised(drawn[: seen.counts.size].reshape(seen.counts.shape))
         if not learned:
             return rows, seen.reward
         gained, missed = drawn[seen.counts.size :].reshape(2, *seen.reward.shape)

@@ -100,7 +100,15 @@ def dirichlet(key: Array, parameters: Array | np.ndarray) -> Array:
     >>> float(dirichlet(jax.random.key(0), jnp.array([0.5, 2.0])).sum())
     1.0
     """
-    logs = log_gamma(key, parameters)
+    return normalised(log_gamma(key, parameters))
+
+
+def normalised(logs: Array) -> Array:
+    """Rows [..., S] that sum to 1, from the logarithms of their weights.
+
+    >>> normalised(jnp.log(jnp.array([1.0, 3.0]))).round(6).tolist()
+    [0.25, 0.75]
+    """
     weights = jnp.exp(logs - jnp.max(logs, axis=-1, keepdims=True))
     return computed_once(weights / total(weights)[..., None])
 

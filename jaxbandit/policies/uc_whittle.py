@@ -17,7 +17,7 @@ from jaxbandit.policies import checks
 from jaxbandit.policies.memory import positive, ratio
 from jaxbandit.policies.observed_arms import EpisodeLearner, Watched, episode, nothing_seen, paying, planned
 
-LEFT_OUT = 1e-4  # the weight of the rounds, in the values of the optimistic arms, that the sweeps do not reach
+LEFT_OUT = 1e-4  # discount^m after the m sweeps of value iteration
 MOST_PATIENT = 0.999
 
 
@@ -39,23 +39,23 @@ class Optimistic(NamedTuple):
 class UCWhittle(EpisodeLearner):
     """UCWhittle: the Whittle index rule for the best restless arms near those seen, chosen anew in every episode.
 
-    In episode n each row may be any q with ||q - p||_1 <= scale sqrt(2 S log(4 S K n^4 / eta) / max(1, N)), where the
-    arm was seen N times in the state, with or without a play, and moved from it as p, equally to all states if N = 0.
-    Of these rows those are taken with which the arm is worth most to a player who pays a price for each play, by sweeps
-    over all pairs of state and play with `planning.l1_ball_max`, until what lies beyond them counts for less than 1e-4.
+    In episode n each row may be any q with ||q - p||_1 <= scale sqrt(2 S log(4 S K n^4 / eta) / max(1, N)). N counts
+    the arm's moves from the row's state in rounds of its kind, with a play or without one, and p is how it moved then,
+    equally to all states if N = 0. Of these rows those are taken with which the arm is worth most to a player who pays
+    a price for each play: by m sweeps of value iteration with `planning.l1_ball_max`, where discount^m <= 1e-4.
     The M arms with the largest discounted Whittle indices of these rows in their present states are played. The price
     is the M-th largest index, by the indices of the episode before, in the states where the arms are when the episode
     begins, and 0 for the first one. Episode n lasts n rounds. In the first round, in which no state has been seen, an
-    arm has the mean of its indices.
+    arm has the mean of its indices. Without `simulate` call `scores_and_state`, which keeps an episode's plan.
 
     The radius is the source's, which is wide: a row may be any row until it was seen S log(4 S K n^4 / eta) / 2
     times. Smaller scales promise nothing and often learn sooner.
 
     Args:
-      cost: what a play costs, a number or [K], in the environment's order of the arms; it lowers the arm's index by as
-        much.
+      cost: what a play costs, a number or [K], in the environment's order of the arms, and as there if all arms pay; it
+        lowers the arm's index by as much.
       paid: "all" if every arm pays for its state in every round, or "played" if only an arm that is played does.
-      eta: the probability with which the truth may be overlooked, in (0, 1).
+      eta: the probability with which the source's bound may fail, in (0, 1).
       scale: by how much the radius is multiplied, at least 0.
       discount: from 0 to 0.999.
 
