@@ -47,7 +47,7 @@ def policy_of(text: str) -> tuple[str, Any]:
       ValueError: what is wrong.
 
     >>> policy_of("KLUCB")
-    ('KLUCB()', KLUCB(exploration=None, solver='halley', clock='round', family=None, horizon=None))
+    ('KLUCB()', KLUCB(exploration=None, solver='halley', family=None, horizon=None, clock='round', memory=None))
     """
     in_a_file = IN_A_FILE.fullmatch(text.strip())
     if in_a_file:
