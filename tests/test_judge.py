@@ -12,9 +12,11 @@ import jaxbandit
 from experiments import judge
 from experiments.command_line.options import from_command_line
 from experiments.judging import atlas_card, contract, playing, spaces
+from experiments.judging.failures import Failures
+from experiments.judging.judgement import Judgement
 from experiments.judging.policy_text import policies_of, policy_of
 from experiments.judging.settings import Settings
-from experiments.judging.spaces import chapters, middle, space_from_text, space_of
+from experiments.judging.spaces import Chapter, chapters, middle, space_from_text, space_of
 from jaxbandit import IMEDMC, KLUCB, PSRL, UCB1, LPPriority, Uniform, atlas, families, metrics, stress
 
 MINE = """
@@ -70,6 +72,25 @@ class Never(Mine):
 """
 
 
+MADE_OF_ARMS = """
+
+@jaxbandit.pytree
+class Wants:
+    number: int
+
+
+@jaxbandit.pytree
+class Knows(Wants):
+    @classmethod
+    def of(cls, arms, discount=0.9):
+        return cls(3)
+
+
+def made():
+    return Knows()
+"""
+
+
 @pytest.fixture
 def mine(tmp_path, monkeypatch):
     """A user's file in the folder that the command is called in."""
@@ -110,12 +131,18 @@ def test_a_policy_is_an_expression_or_that_of_a_file(mine):
         ("KLUBC", "^jaxbandit has no 'KLUBC'; it has .*; did you mean KLUCB"),
         ("families.Poisson()", "Poisson is no policy: it has no init, scores, update$"),
         ("7", "^7: int is no policy"),
+        ("Whittle", r"^Whittle: has to be made .* Whittle.of\(arms\), .* judge one that learns, such as "),
+        ("LPPriority(plays=2)", r"^LPPriority: has to be made .* LPPriority.of\(arms, plays\), and judge plays "),
+        ("known.py:Knows()", r"^Knows: has to be made from one known environment, as Knows.of\(arms\), and judge "),
+        ("known.py:Wants", r"^Wants\(\): TypeError: .* missing 1 required positional argument: 'number'$"),
+        ("known.py:made()", "^known.py, line [0-9]+: return Knows.*: TypeError: .*'number'$"),
     ],
 )
 def test_what_is_no_policy_is_refused_by_name(mine, text, said):
     (mine / "raises.py").write_text("\nx = 1 / 0\n")
     (mine / "wrong.py").write_text("\ndef f(:\n")
     (mine / "empty.py").write_text("x = 1\n")
+    (mine / "known.py").write_text(MINE + MADE_OF_ARMS)
     with pytest.raises(ValueError, match=said):
         policy_of(text)
 
@@ -258,6 +285,61 @@ def test_arms_with_a_budget_are_played_as_often_as_the_atlas_says():
     (panel,) = [case["policies"] for case in planned.values() if "Myopic, chains known" in case["policies"]]
     assert list(panel) == ["Uniform", "Myopic, chains known"]
     assert atlas_card.lower_curves({name: named[name] for name in ("swinging", "collapsing")}, 50) == {}
+
+
+def summary_of(label, rows=(), surveys=(), worst=()):
+    """What is told of a policy of which this was found."""
+    found = Judgement({}, 10, 2, {label: (True, "")}, {label: [*rows]}, {label: {}}, [*surveys], [*worst], [])
+    return " ".join(found.in_words(label))
+
+
+def test_the_summary_says_who_has_the_least_regret_where_it_is_worst():
+    def row(name, times, by):
+        return {"problem": name, "rank": "1/2", "times the least": times, "by": by, "linear share": ""}
+
+    ahead, behind = row("best20", 1.0, "itself"), row("maternal health", 3.8, "Whittle, chains known")
+    said = summary_of("mine", [ahead, behind, row("CPAP", 2.0, "Uniform"), row("free", "", "Uniform")])
+    assert "at worst 3.8 times that of Whittle, chains known (maternal health)." in said
+    assert "at worst" not in summary_of("mine", [ahead])
+
+
+def test_a_worst_problem_is_told_only_where_more_is_certainly_lost():
+    """The first with an interval above 0; where there is none, the largest difference and whose it is."""
+    chapter = Chapter(stress.TwoStateSpace(), 10, {})
+
+    def said_of(*found):
+        each = [
+            stress.Found(stress.Problem(f"code {n}", None), {}, stress.Interval(*numbers), best, 1.0, 2, True, False)
+            for n, (best, *numbers) in enumerate(found, 1)
+        ]
+        return summary_of("mine", worst=[(Failures("mine", chapter, each), None)])
+
+    told = said_of(("UCB1", 32.5, -100.9, 165.9), ("KL-UCB", 20.0, 5.0, 35.0))
+    assert "it loses 20.0 (5.0 to 35.0) more than KL-UCB: code 2" in told and "UCB1" not in told
+    none = said_of(("UCB1", 32.5, -100.9, 165.9), ("KL-UCB", 20.0, -5.0, 45.0))
+    assert "No problem was found (two arms with two states, 10 rounds) on which it certainly loses more" in none
+    assert none.endswith("; the largest difference is 32.5 (-100.9 to 165.9), to UCB1.")
+    assert said_of(("mine", 0.0, 0.0, 0.0)).endswith("on all that the search chose, the least mean regret is its own.")
+
+
+def test_where_all_arms_pay_others_are_left_in_the_panel_of_a_judged_learner_and_nobody_knows_the_chains():
+    def told(space, policy):
+        part = Chapter(space, 10, {"mine": policy})
+        panel = playing._panel(part)
+        regrets = {label: np.arange(4.0).reshape(2, 2) for label in panel}
+        survey = stress.Survey((), {**regrets, "mine": np.ones((2, 2))}, ("mine",), tuple(panel))
+        return list(panel), summary_of("mine", surveys=[(part, survey)])
+
+    panel, said = told(stress.RestlessSpace(paid="all"), jaxbandit.PosteriorWhittle())
+    assert panel == ["mine", "UCWhittle, scale 0.1", "random"]
+    assert "at most. Nobody in this comparison knows the chains." in said
+    assert "Nobody" not in told(stress.RestlessSpace(), UCB1())[1]
+
+
+def test_the_help_says_how_long_it_takes(capsys):
+    with pytest.raises(SystemExit):
+        from_command_line(Settings, "judge", judge.__doc__, ["--help"])
+    assert "minutes" in capsys.readouterr().out
 
 
 def tiny(*policies, **changed):

@@ -9,7 +9,7 @@ import pytest
 from scipy import stats
 
 import jaxbandit
-from jaxbandit import IMED, KLUCB, UCB1, Uniform, metrics, stress
+from jaxbandit import IMED, KLUCB, UCB1, PosteriorWhittle, UCWhittle, Uniform, metrics, stress
 from jaxbandit.stress import (
     IndependentSpace,
     PiecewiseSpace,
@@ -42,6 +42,12 @@ def test_the_code_of_a_problem_makes_the_very_same_arms(name):
         again = eval(problem.code, {"jaxbandit": jaxbandit})
         for made, pasted in zip(jax.tree.leaves(problem.arms), jax.tree.leaves(again), strict=True):
             np.testing.assert_array_equal(made, pasted)
+
+
+def test_where_all_arms_pay_the_panel_is_two_learners_and_random_play():
+    panel = list(RestlessSpace(paid="all").panel().values())
+    assert panel == [PosteriorWhittle(), UCWhittle(scale=0.1), Uniform()]
+    assert RestlessSpace(3, 1e-2) == RestlessSpace(arms=3, slowest=1e-2)
 
 
 def test_speeds_and_means_have_their_laws():

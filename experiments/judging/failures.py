@@ -48,6 +48,21 @@ def rows_of(each: Failures) -> list[Row]:
     ]
 
 
+def in_words(each: Failures) -> str:
+    """The worst of the problems on which a policy certainly loses more than another one; or that none was found."""
+    largest, title = each.found[0], each.chapter.title
+    for found in each.found:
+        if found.avoidable.low > 0:
+            return (
+                f"On the worst problem found ({title}) it loses {found.avoidable} more than {found.best}: "
+                f"{found.problem.code}"
+            )
+    said = f"No problem was found ({title}) on which it certainly loses more than the best of the panel; "
+    if largest.best == each.label:
+        return f"{said}on all that the search chose, the least mean regret is its own."
+    return f"{said}the largest difference is {largest.avoidable}, to {largest.best}."
+
+
 def cases(each: Failures, policies: Mapping[str, Policy], runs: int, key: Any) -> Cases:
     """A case for each policy: the problems, played to the horizon with all rounds of a picture."""
     arms = {f"problem {number}": found.arms for number, found in enumerate(each.found, 1)}

@@ -6,10 +6,12 @@ import dataclasses
 
 import numpy as np
 
+from experiments.judging import failures
 from experiments.judging.failures import Failures
-from experiments.judging.spaces import Chapter
+from experiments.judging.spaces import Chapter, middle
 from experiments.reports.tables import Row
 from jaxbandit import Policy, Result
+from jaxbandit.base import paid
 from jaxbandit.stress import Survey
 
 MOST = 5  # problems named in a sentence
@@ -63,10 +65,10 @@ class Judgement:
             return said + "."
         first = sum(str(row["rank"]).startswith("1/") for row in rows)
         said += f"; on {first} of them it has the least mean regret of the panel and itself"
-        ratios = {str(row["problem"]): float(row["times the least"]) for row in rows if row["times the least"] != ""}
-        if ratios:
-            worst = max(ratios, key=ratios.__getitem__)
-            said += f", and at worst {ratios[worst]:,.1f} times the least ({worst})"
+        beaten = [row for row in rows if row["times the least"] != "" and row["by"] != "itself"]
+        if beaten:
+            worst = max(beaten, key=lambda row: float(row["times the least"]))
+            said += f", and at worst {worst['times the least']:,.1f} times that of {worst['by']} ({worst['problem']})"
         shares = {str(row["problem"]): float(row["linear share"]) for row in rows if row["linear share"] != ""}
         linear = sorted((name for name, share in shares.items() if share >= 0.01), key=lambda name: -shares[name])
         if not linear:
@@ -85,6 +87,7 @@ class Judgement:
                     f"Over {chapter.title}, its mean regret is {survey.mean(label)}; of the panel {best} has least, "
                     f"{survey.mean(best)}. Choosing the best of the panel on every problem would have saved "
                     f"{half:,.0f} or more on half of them, {most:,.0f} or more on a tenth, {saved.max():,.0f} at most."
+                    + (" Nobody in this comparison knows the chains." if paid(middle(chapter.space)) == "all" else "")
                 )
         return said or [
             "It plays no space of problems that there is, so that there is no mean over a space and no search for the "
@@ -96,10 +99,4 @@ class Judgement:
             return [
                 'No worst problems were searched for: the package cmaes is not installed (pip install -e ".[search]").'
             ]
-        return [
-            f"On the worst problem found ({each.chapter.title}) it loses {found.avoidable} more than {found.best}: "
-            f"{found.problem.code}"
-            for each, _ in self.worst
-            if each.label == label
-            for found in each.found[:1]
-        ]
+        return [failures.in_words(each) for each, _ in self.worst if each.label == label]

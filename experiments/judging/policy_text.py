@@ -5,6 +5,7 @@ from __future__ import annotations
 import builtins
 import difflib
 import importlib.util
+import inspect
 import re
 import sys
 from collections.abc import Iterable, Mapping
@@ -46,7 +47,7 @@ def policy_of(text: str) -> tuple[str, Any]:
       ValueError: what is wrong.
 
     >>> policy_of("KLUCB")
-    ('KLUCB()', KLUCB(exploration=None, solver='halley', clock='round', family=None, horizon=None))
+    ('KLUCB()', KLUCB(exploration=None, solver='halley', family=None, horizon=None, clock='round', memory=None))
     """
     in_a_file = IN_A_FILE.fullmatch(text.strip())
     if in_a_file:
@@ -83,7 +84,21 @@ def _value(expression: str, names: Mapping[str, Any], where: str) -> Any:
             raise ValueError(f"{where} has no {error.name!r}; {_offer(where, names)}{meant}") from None
         raise ValueError(in_users_words(error, expression)) from None
     except Exception as error:
-        raise ValueError(in_users_words(error, expression)) from None
+        said = in_users_words(error, expression)
+        lacking = re.match(r"TypeError: (\w+)\.__init__\(\) missing", said.removeprefix(f"{expression}: "))
+        raise ValueError((lacking and _made_of_arms(lacking[1], names)) or said) from None
+
+
+def _made_of_arms(name: str, names: Mapping[str, Any]) -> str:
+    """What is said of a class that makes its policies of known arms; nothing of any other."""
+    made = getattr(names.get(name), "of", None)
+    if made is None:
+        return ""
+    needed = [each.name for each in inspect.signature(made).parameters.values() if each.default is each.empty]
+    return (
+        f"{name}: has to be made from one known environment, as {name}.of({', '.join(needed)}), and judge plays a "
+        "policy on many; judge one that learns, such as KLUCB(), PosteriorWhittle() or PSRL()"
+    )
 
 
 def in_users_words(error: Exception, expression: str) -> str:

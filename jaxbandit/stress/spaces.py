@@ -11,7 +11,7 @@ from jaxbandit.arguments import LARGEST, choice, integer, number
 from jaxbandit.base import Environment, Family, Paid, Policy, described, pytree, static
 from jaxbandit.environments import InitialState
 from jaxbandit.families import Exponential, Gaussian, Poisson
-from jaxbandit.policies import IMED, IMEDMC, KLUCB, TVKLUCB, UCB1, PosteriorWhittle, Thompson
+from jaxbandit.policies import IMED, IMEDMC, KLUCB, TVKLUCB, UCB1, PosteriorWhittle, Thompson, UCWhittle, Uniform
 
 FAMILIES: dict[str, Family | None] = {
     **{"bernoulli": None, "gaussian": Gaussian(1.0), "poisson": Poisson(), "exponential": Exponential()}
@@ -183,20 +183,20 @@ class RestlessSpace:
 
     Args:
       arms: K, at least 2.
-      paid: "played" (default); or "all", all arms pay, played or not, and show their states in every round.
       slowest, fastest: in (0, 1].
       least_mean, most_mean: in (0, 1).
+      paid: "played" (default); or "all", all arms pay, played or not, and show their states in every round.
 
     >>> RestlessSpace().dimension
     8
     """
 
     arms: int = static(2)
-    paid: Paid = static("played")
     slowest: float = 1e-3
     fastest: float = 1.0
     least_mean: float = 0.05
     most_mean: float = 0.95
+    paid: Paid = static("played")
 
     def validate(self) -> None:
         """Refuse wrong numbers, by name."""
@@ -216,7 +216,8 @@ class RestlessSpace:
 
     def panel(self) -> dict[str, Policy]:
         if self.paid == "all":
-            return {"posterior Whittle": PosteriorWhittle(), "UCB1": UCB1()}
+            optimistic = UCWhittle(scale=0.1)
+            return {"posterior Whittle": PosteriorWhittle(), "UCWhittle, scale 0.1": optimistic, "random": Uniform()}
         return {"KL-UCB": KLUCB(), "Thompson": Thompson(), "UCB1": UCB1()}
 
 
