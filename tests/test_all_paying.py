@@ -306,7 +306,6 @@ def test_bad_input_is_refused_by_name():
         lambda: restless(rows, CIRCULAR, paid="all", cost=[1, 2]),
     )
     refused('passive: left out with paid="all"', lambda: restless(rows, CIRCULAR, paid="all"))
-    refused("passive: the same as `transition` with paid", lambda: restless(rows, CIRCULAR, rows, paid="all"))
     refused("plays: 3 of 3 arms that all pay", lambda: SEEN.comparator(3))
     refused("plays: 0 of 3 arms that all pay", lambda: SEEN.comparator_name(0))
     refused("plays: 3 is not among the integers from 1 to 2", lambda: LPPriority.of(SEEN, 3))

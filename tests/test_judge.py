@@ -281,10 +281,12 @@ def test_arms_with_a_budget_are_played_as_often_as_the_atlas_says():
     assert plays["panel", "swinging"] == 5 and plays["LP", "maternal health"] == 2
     assert set(left_out["LP"]) == {"swinging", "collapsing"} and set(left_out["PSRL"]) == set(named)
     assert "for 2 plays a round, and 5" in left_out["LP"]["swinging"]
-    assert "LPPriority is for observed arms" in left_out["LP"]["collapsing"]
+    assert "LPPriority must see the states of all arms" in left_out["LP"]["collapsing"]
     (panel,) = [case["policies"] for case in planned.values() if "Myopic, chains known" in case["policies"]]
     assert list(panel) == ["Uniform", "Myopic, chains known"]
     assert atlas_card.lower_curves({name: named[name] for name in ("swinging", "collapsing")}, 50) == {}
+    nobody, _ = atlas_card.cases(named, {"PSRL": PSRL()}, 50, 4, jax.random.key(0))
+    assert nobody == {}  # where no judged policy plays, the panel does not, either
 
 
 def summary_of(label, rows=(), surveys=(), worst=()):

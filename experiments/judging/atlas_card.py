@@ -91,7 +91,7 @@ def alike(problems: Mapping[str, Environment], horizon: int) -> list[Group]:
 def cases(
     problems: Mapping[str, Environment], policies: Mapping[str, Policy], horizon: int, runs: int, key: Any
 ) -> tuple[Cases, dict[str, dict[str, str]]]:
-    """Cases for the panel and for each judged policy, and of each judged policy the problems that it does not play.
+    """Cases for each judged policy and for the panel beside it, and of each the problems that it does not play.
 
     Each has a name that nothing else has, so that a policy that was changed is played anew beside what is kept, and
     the others are not played again.
@@ -110,11 +110,15 @@ def cases(
             found[f"{name}, {digest(case)}"] = case
 
     for plays, panel, group in alike(problems, horizon):
-        add("panel", group, without(panel, policies), plays)
+        judged = {}
         for label, policy in policies.items():
             reasons = {name: not_played(label, policy, arms, horizon, plays) for name, arms in group.items()}
             left_out[label] |= {name: reason for name, reason in reasons.items() if reason}
-            add(label, {name: arms for name, arms in group.items() if not reasons[name]}, {label: policy}, plays)
+            judged[label] = {name: arms for name, arms in group.items() if not reasons[name]}
+        if any(judged.values()):
+            add("panel", group, without(panel, policies), plays)
+        for label, policy in policies.items():
+            add(label, judged[label], {label: policy}, plays)
     return found, left_out
 
 

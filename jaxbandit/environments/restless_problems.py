@@ -105,7 +105,6 @@ def restless(
         if costs.any():
             raise ValueError(f'cost: {shown(cost)}, and paid is "played"; give paid="all", or subtract it from rewards')
         return arms
-    if rows is None or np.array_equal(rows, active.transition):
-        wrong = "left out" if rows is None else "the same as `transition`"
-        raise ValueError(f'passive: {wrong} with paid="all", so that a play changes nothing; give another law')
+    if rows is None:
+        raise ValueError('passive: left out with paid="all", so that a play changes nothing; give it, too')
     return AllPayingArms(arms, np.broadcast_to(costs, (count,)).copy())
