@@ -65,8 +65,10 @@ def over_rounds(played: Played) -> Figure:
 
 
 def _grid(names: list[str]) -> tuple[Figure, list[Axes]]:
-    rows = -(-(len(names) + 1) // COLUMNS)  # one place is for the legend
-    figure, axes = panels(rows, COLUMNS, (4.1 * COLUMNS, 3.7 * rows), squeeze=False)
+    places = len(names) + 1  # one is for the legend
+    columns = min(places, COLUMNS)
+    rows = -(-places // columns)
+    figure, axes = panels(rows, columns, (4.1 * columns, 3.7 * rows), squeeze=False)
     return figure, list(axes.flat)
 
 

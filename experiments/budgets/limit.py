@@ -17,7 +17,7 @@ from jaxbandit.environments import AllPayingArms
 ROUNDS = 4000  # of the map; the second half counts
 STILL = 1e-6  # what an arm's reward may change in the last rounds where the shares are at rest
 EQUAL = 1e-6  # numbers of a rule that are closer are equal: its states share what is left of the budget
-MANY, TYPES = 30, 3  # arms in which all types come equally often, and those of them that already have all types
+MANY = 30  # arms in which all types come equally often
 
 
 class Limit(NamedTuple):
@@ -40,14 +40,14 @@ class Limit(NamedTuple):
 
 def limit_of(name: str, label: str) -> Limit:
     """Of one of the policies that know the chains, or of random play."""
-    arms, share = problems.arms_of(name, TYPES), problems.plays_of(name, MANY) / MANY
+    arms, share = problems.arms_of(name, problems.TYPES), problems.plays_of(name, MANY) / MANY
     policy: Any = problems.knowing(name, MANY)[label]
     if label == problems.RANDOM:
         numbers = np.zeros(arms.reward.shape)
     elif label == problems.MYOPIC:
         numbers = np.subtract(*arms.paid_on_average())
     else:
-        numbers = np.asarray(policy.indices)[:TYPES]
+        numbers = np.asarray(policy.indices)[: problems.TYPES]
     collected, shares = rewards(arms, numbers, share)
     in_part = (shares > STILL).all(-1)
     kinds = {rows.tobytes() for rows, some in zip(np.asarray(arms.passive), in_part) if some.any()}

@@ -4,6 +4,8 @@ from __future__ import annotations
 
 from functools import cache
 
+import jax.numpy as jnp
+
 from jaxbandit import (
     LPPriority,
     Myopic,
@@ -24,6 +26,8 @@ KNOWING = (WHITTLE, PRIORITY, MYOPIC, RANDOM)
 LAST_SEEN = "Whittle, last seen"
 POSTERIOR, OPTIMIST, BOLDER = "PosteriorWhittle", "UCWhittle", "UCWhittle, radius / 10"
 MOST_LEARNED = 8  # states of an arm that learners take
+TYPES = 3  # arms that already have all types of their problem, which take turns
+AGES = 150  # rounds until an unseen arm is in its long-run law: collapsing arms come nearer to it by 6 % a round
 
 
 def arms_of(name: str, number: int, observed: bool = True) -> AllPayingArms:
@@ -68,8 +72,17 @@ def knowing(name: str, number: int) -> dict[str, Policy]:
 
 def not_seeing(name: str, number: int) -> dict[str, Policy]:
     """Those that know the chains and see only the arms that they play, and random play."""
-    arms = arms_of(name, number, observed=False)
-    return {LAST_SEEN: WhittleLastSeen.of(arms), MYOPIC: Myopic.of(arms), RANDOM: Uniform()}
+    return {
+        LAST_SEEN: _last_seen(name).reordered(jnp.arange(number) % TYPES),
+        MYOPIC: Myopic.of(arms_of(name, number, observed=False)),
+        RANDOM: Uniform(),
+    }
+
+
+@cache
+def _last_seen(name: str) -> WhittleLastSeen:
+    """For one arm of each type, as its indices take seconds."""
+    return WhittleLastSeen.of(arms_of(name, TYPES, observed=False), AGES)
 
 
 def learning(name: str, number: int) -> dict[str, Policy]:
