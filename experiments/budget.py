@@ -48,6 +48,7 @@ HOW_TO_READ = (
     "their state only when they are played. Their bound is that for players who see all states, so that their gap "
     "includes what is lost by not seeing."
 )
+UNSEEN = "'Whittle, last seen' sees only the arms that it plays; all others see all states."
 LEARNERS = (
     "Ten arms (M as in the atlas). Learners are told what states pay and what plays cost, and see all states. The gap "
     "of a learner cannot fall below that of the rule it learns, Whittle's, by much."
@@ -234,7 +235,7 @@ def report(path: Path, results: dict[str, Result], found: Tables, settings: Sett
 def _parts(results: dict[str, Result], found: Tables, settings: Settings) -> Iterator[str]:
     sizes = f"{settings.runs:,} runs with the most arms, {settings.horizon:,} rounds, seed {settings.seed}."
     yield page.paragraph(f"{sizes} {HOW_TO_READ}")
-    captions = {"gaps": "Gap against the number of arms.", "learned": f"Gap against time. {LEARNERS}"}
+    captions = {"gaps": f"Gap against the number of arms. {UNSEEN}", "learned": f"Gap against time. {LEARNERS}"}
     for name, figure in draw(results, settings):
         yield page.picture(figure, name, captions[name])
         plt.close(figure)
