@@ -41,17 +41,17 @@ HOW_TO_READ = (
     "in part. The exponential fall begins only when the fluctuations, about 1 / sqrt(K), are too small to change which "
     "states are played, which is when they are well below 'room': in the state of which some arms are played and "
     "others are not, the share of all arms that are played, or that are not if these are fewer. If the shares keep "
-    "oscillating or settle elsewhere, the gap stays. 'Limit' is the gap if the shares do not fluctuate at all. None is "
-    "given if states tie for the last plays, which go to arms by their numbers. 'Exponent' is the power of K with "
-    "which the gap changes from the fewest to the most arms whose gap is more than twice as large as its interval is "
-    "wide: -1/2 for a square root, and further below 0 with more arms for an exponential fall. 'Unseen' arms show "
-    "their state only when they are played. Their bound is that for players who see all states, so that their gap "
-    "includes what is lost by not seeing."
+    "oscillating ('swing') or settle elsewhere ('rest elsewhere'), the gap stays. 'Limit' is the gap if the shares do "
+    "not fluctuate at all. None is given if states tie for the last plays, which go to arms by their numbers. "
+    "'Exponent' is the power of K with which the gap changes from the fewest to the most arms whose gap is more than "
+    "twice as large as its interval is wide: -1/2 for a square root, and further below 0 with more arms for an "
+    "exponential fall. 'Unseen' arms show their state only when they are played. Their bound is that for players who "
+    "see all states, so that their gap includes what is lost by not seeing."
 )
 UNSEEN = "'Whittle, last seen' sees only the arms that it plays; all others see all states."
 LEARNERS = (
-    "Ten arms (M as in the atlas). Learners are told what states pay and what plays cost, and see all states. The gap "
-    "of a learner cannot fall below that of the rule it learns, Whittle's, by much."
+    "Learners are told what states pay and what plays cost, and see all states. The gap of a learner cannot fall far "
+    "below that of the rule it learns, Whittle's."
 )
 
 
@@ -235,7 +235,10 @@ def report(path: Path, results: dict[str, Result], found: Tables, settings: Sett
 def _parts(results: dict[str, Result], found: Tables, settings: Settings) -> Iterator[str]:
     sizes = f"{settings.runs:,} runs with the most arms, {settings.horizon:,} rounds, seed {settings.seed}."
     yield page.paragraph(f"{sizes} {HOW_TO_READ}")
-    captions = {"gaps": f"Gap against the number of arms. {UNSEEN}", "learned": f"Gap against time. {LEARNERS}"}
+    captions = {
+        "gaps": f"Gap against the number of arms. {UNSEEN if of_unseen(settings) else ''}",
+        "learned": f"Gap against time, with {settings.learners} arms. {LEARNERS}",
+    }
     for name, figure in draw(results, settings):
         yield page.picture(figure, name, captions[name])
         plt.close(figure)

@@ -30,6 +30,7 @@ def over_arms(played: Played, unseen: Played) -> Figure:
     names = list(dict.fromkeys(name for name, _ in played))
     figure, axes = _grid(names)
     handles: dict[str, Line2D] = {}
+    slope: dict[str, Line2D] = {}
     for ax, name in zip(axes, names):
         numbers = np.array([number for each, number in played if each == name])
         for place, label in enumerate((*problems.KNOWING, *[problems.LAST_SEEN] * (name in problems.UNSEEN))):
@@ -42,8 +43,8 @@ def over_arms(played: Played, unseen: Played) -> Figure:
         _finish(ax, name, "arms K")
         ax.set_xlim(0.8 * numbers.min(), 1.25 * numbers.max())
         if len(numbers) > 1:
-            handles["as 1 / sqrt(K)"] = _square_root(ax)
-    handles["limit for many arms"] = Line2D([], [], color="black", linestyle=":")
+            slope["as 1 / sqrt(K)"] = _square_root(ax)
+    handles |= slope | {"limit for many arms": Line2D([], [], color="black", linestyle=":")}
     _words(figure, axes, len(names), handles, "gap to the bound, per arm and round")
     return figure
 
