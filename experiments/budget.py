@@ -1,14 +1,15 @@
 """Budgets: how near the bound do rules come that act on M of K restless arms, all of which pay, as K grows?
 
-Plays the atlas's arms with ever more of them, M / K as in the atlas, whose states are all seen, with Whittle's index,
-the relaxation's priority rule, the myopic rule and random play. Prints and writes (CSV) how far each stays behind the
-relaxation's bound, an arm and a round, in the second half of the rounds, with its 95 % interval; how that falls with K;
-and what theory says of it: the shares of arms in each state then move without chance, and the gap falls exponentially
-where they come to rest at what the relaxation would play (as 1 / sqrt(K) if no state is played in part), and stays
-where they swing for ever or rest elsewhere. The best policy's gap stands beside where it is known. Then plays ten arms
-with those that have to learn the chains. Draws gaps against K and against time, and puts all of it on one page,
-report.html. About ten minutes on two cores. Of K arms with S states a run keeps 16 K S bytes of each policy: 32 runs of
-1,000 machines with ten states 5 MB. Ctrl-C keeps what is done, and the same command continues.
+Plays the atlas's arms in growing numbers, with M / K as in the atlas and all states seen, by Whittle's index, the
+relaxation's priority rule, the myopic rule and random play. Prints and writes (CSV) how far each stays behind the
+relaxation's bound, per arm and round, in the second half of the rounds, with its 95 % interval; how that gap falls with
+K; and what theory says of it: it falls exponentially if the shares of arms in each state settle where the relaxation
+would have them (as 1 / sqrt(K) if no state is played in part), and stays if they keep oscillating or settle elsewhere.
+The best policy's gap stands beside it where it is known. "collapsing" is also played by those who see only the arms
+that they play. Ten arms are also played by policies that have to learn the chains. Draws gaps against K and against
+time, and puts all of it on one page, report.html. About ten minutes on two cores. For K arms with S states a run keeps
+16 K S bytes of each policy: 32 runs of 1,000 machines with ten states 5 MB. Ctrl-C keeps what is done, and the same
+command continues.
 """
 
 from __future__ import annotations
@@ -24,27 +25,33 @@ import numpy as np
 from experiments.budgets import curves, gaps, problems
 from experiments.budgets.gaps import Played
 from experiments.command_line.experiment import begin, finish, play
-from experiments.command_line.options import Simulation, main, names_in, option, quickly
+from experiments.command_line.options import Simulation, listed, main, names_in, option, quickly
 from experiments.reports import page
 from experiments.reports.pictures import Pictures
 from experiments.reports.tables import Tables
 from experiments.timing.machine import describe
-from jaxbandit import Result
+from jaxbandit import Policy, Result, atlas
 
 QUICK = {"runs": 4, "horizon": 100, "problems": "maternal health; swinging", "arms": "10 30", "rounds_of_learners": 200}
 HOW_TO_READ = (
-    "The gap is the relaxation's bound less what is collected, an arm and a round, in the second half of the rounds. "
-    "No policy exceeds the bound, in which the budget is kept on average only, so that a part of the gap is nobody's "
-    "fault. 'Limit' is the gap with ever more arms: the shares of arms in each state then move by a map without "
-    "chance. The exponent is that of K between the fewest and the most arms whose gap is clear: -1/2 for a square "
-    "root, ever lower for an exponential fall. 'Room' is how far chance may carry the share of arms of the state that "
-    "is played in part before the rule plays in other states: the exponential fall begins where 1 / sqrt(K) is well "
-    "below it. Where states tie, arms are played by their number, and the limit, in which they share the budget, says "
-    "nothing."
+    "The gap is the relaxation's bound less what is collected, per arm and round, in the second half of the rounds. "
+    "The relaxation keeps the budget only on average, and no policy collects more than it. Part of the gap cannot be "
+    "closed by any policy. With many arms, the share of arms in each state hardly fluctuates. If the shares settle "
+    "where the relaxation would have them, the gap falls exponentially in K, or as 1 / sqrt(K) if no state is played "
+    "in part. The exponential fall begins only when the fluctuations, about 1 / sqrt(K), are too small to change which "
+    "states are played, which is when they are well below 'room': in the state of which some arms are played and "
+    "others are not, the share of all arms that are played, or that are not if these are fewer. If the shares keep "
+    "oscillating ('swing') or settle elsewhere ('rest elsewhere'), the gap stays. 'Limit' is the gap if the shares do "
+    "not fluctuate at all. None is given if states tie for the last plays, which go to arms by their numbers. "
+    "'Exponent' is the power of K with which the gap changes from the fewest to the most arms whose gap is more than "
+    "twice as large as its interval is wide: -1/2 for a square root, and further below 0 with more arms for an "
+    "exponential fall. 'Unseen' arms show their state only when they are played. Their bound is that for players who "
+    "see all states, so that their gap includes what is lost by not seeing."
 )
+UNSEEN = "'Whittle, last seen' sees only the arms that it plays; all others see all states."
 LEARNERS = (
-    "Ten arms (M as in the atlas). Learners are told what states pay and what plays cost, and see all states. The gap "
-    "of a learner cannot fall below that of the rule it learns, Whittle's, by much."
+    "Learners are told what states pay and what plays cost, and see all states. The gap of a learner cannot fall far "
+    "below that of the rule it learns, Whittle's."
 )
 
 
@@ -54,9 +61,11 @@ class Settings(Simulation):
 
     runs: int = option(32, "independent runs of every policy with the most arms; of fewer arms as many more")
     horizon: int = option(1000, "rounds of a run")
-    problems: str = option("; ".join(problems.NAMES), "names in the atlas, with ; between them")
-    arms: str = option("5 10 30 100 300 1000", "numbers of arms; those are left out of which no whole number is played")
-    learners: int = option(10, "arms that learners play; 0 for none")
+    problems: str = option(
+        "; ".join(problems.NAMES), "problems of the atlas in which all arms pay, with ; between them"
+    )
+    arms: str = option("5 10 30 100 300 1000", "numbers of arms; left out where they give no whole number of plays")
+    learners: int = option(10, "arms that learners play; 0 for no learners")
     rounds_of_learners: int = option(10_000, "rounds of a learner's run")
     quick: bool = option(False, "4 runs of 100 rounds of two problems, to see that everything works")
 
@@ -65,7 +74,17 @@ class Settings(Simulation):
         return quickly(self, QUICK)
 
     def names(self) -> list[str]:
-        """The problems asked for."""
+        """The problems asked for.
+
+        Raises:
+          ValueError: a name that is not one of `problems.NAMES`.
+        """
+        for name in listed(self.problems):
+            if name in atlas and name not in problems.NAMES:
+                raise ValueError(
+                    f"--problems: {name!r} is in the atlas, but not as arms that all pay, which this experiment is "
+                    f"about; choose from {'; '.join(problems.NAMES)}"
+                )
         return names_in(self.problems, "--problems", problems.NAMES)
 
     def numbers(self) -> list[int]:
@@ -81,78 +100,118 @@ class Settings(Simulation):
 
 
 def of_arms(settings: Settings) -> list[tuple[str, int]]:
-    """The problems, each with the numbers of arms of which a whole number is played.
+    """The problems, each with the numbers of arms that it can be played with.
 
     Raises:
       ValueError: a problem has no such number.
     """
     numbers = settings.numbers()
-    found = [(name, n) for name in settings.names() for n in numbers if 0 < problems.plays_of(name, n) < n]
+    found = [(name, number) for name in settings.names() for number in numbers if problems.playable(name, number)]
     if missing := set(settings.names()) - {name for name, _ in found}:
-        raise ValueError(f"--arms: of none of {settings.arms} a whole number is played in {', '.join(sorted(missing))}")
+        raise ValueError(f"--arms: {no_plays(numbers)} {', '.join(sorted(missing))}; try 10 or 30")
     return found
+
+
+def of_unseen(settings: Settings) -> list[tuple[str, int]]:
+    """Those of them that are also played by those who see only the arms that they play."""
+    return [(name, number) for name, number in of_arms(settings) if name in problems.UNSEEN]
 
 
 def of_learners(settings: Settings) -> list[tuple[str, int]]:
     """The problems that learners play, and the number of arms."""
-    number = settings.learners
-    return [
-        (name, number)
-        for name in settings.names()
-        if number > 1 and 0 < problems.plays_of(name, number) < number and problems.learning(name, number)
-    ]
+    out = not_learned(settings)
+    return [(name, settings.learners) for name in settings.names() if settings.learners and name not in out]
+
+
+def not_learned(settings: Settings) -> dict[str, str]:
+    """The problems that learners do not play although they are asked for, and why.
+
+    Raises:
+      ValueError: learners can play none of the problems with this number of arms.
+    """
+    number, found = settings.learners, {}
+    if not number:
+        return {}
+    if number < 2:
+        raise ValueError(f"--learners: {number}; give 0 for no learners, or at least 2")
+    for name in settings.names():
+        if not problems.playable(name, number):
+            found[name] = "no whole number of plays"
+        elif problems.states_of(name) > problems.MOST_LEARNED:
+            found[name] = f"more than {problems.MOST_LEARNED} states"
+    if not any(problems.playable(name, number) for name in settings.names()):
+        raise ValueError(f"--learners: {no_plays([number])} any of the problems; try 10, or 0 for no learners")
+    return found
+
+
+def no_plays(numbers: list[int]) -> str:
+    """The beginning of a sentence that ends with problems."""
+    return f"with {' or '.join(map(str, numbers))} arms the atlas's share of plays gives no whole number in"
+
+
+def check(settings: Settings) -> None:
+    """Refuse what cannot be played, before anything is made.
+
+    Raises:
+      ValueError: the option, and what to give in its place.
+    """
+    if settings.runs < 2:
+        raise ValueError(f"--runs: {settings.runs}; an interval needs at least 2 runs")
+    if settings.horizon < 2:
+        raise ValueError(f"--horizon: {settings.horizon} rounds have no second half; play 2 or more")
+    if settings.rounds_of_learners < 10:
+        raise ValueError(
+            f"--rounds-of-learners: {settings.rounds_of_learners} are too few to see anybody learn; play 10 or more"
+        )
+    of_arms(settings)
+    not_learned(settings)
 
 
 def cases(settings: Settings) -> dict[str, Any]:
-    """A case for each problem and number of arms, and one for the learners of each problem."""
+    """A case for each problem and number of arms, one more if its arms are also played unseen, and one for learners."""
+    check(settings)
     most, horizon, rounds = max(settings.numbers()), settings.horizon, settings.rounds_of_learners
-    if horizon < 2:
-        raise ValueError(f"--horizon: {horizon} rounds have no second half; play 2 or more")
-    if rounds < 10:
-        raise ValueError(f"--rounds-of-learners: {rounds} are too few to see anybody learn; play 10 or more")
-    found = {}
-    for name, number in of_arms(settings):
-        found[told(name, number)] = {
-            "scenarios": {name: problems.arms_of(name, number)},
-            "policies": problems.knowing(name, number),
+    stretches = sorted({int(t) for t in np.rint(np.geomspace(rounds / 1000, rounds, 13)) if t >= 1} | {rounds})
+
+    def case(name: str, number: int, policies: dict[str, Policy], observed: bool = True) -> dict[str, Any]:
+        return {
+            "scenarios": {name: problems.arms_of(name, number, observed)},
+            "policies": policies,
             "plays": problems.plays_of(name, number),
             "runs": settings.runs * most // number,
             "horizon": horizon,
             "times": [horizon // 2, horizon],
             "key": settings.key(),
         }
-    stretches = sorted({int(t) for t in np.rint(np.geomspace(rounds / 1000, rounds, 13)) if t >= 1} | {rounds})
-    for name, number in of_learners(settings):
-        found[told(name, number, True)] = {
-            "scenarios": {name: problems.arms_of(name, number)},
-            "policies": problems.learning(name, number),
-            "plays": problems.plays_of(name, number),
-            "runs": settings.runs,
-            "horizon": rounds,
-            "times": stretches,
-            "key": settings.key(),
-        }
+
+    found = {told(*each): case(*each, problems.knowing(*each)) for each in of_arms(settings)}
+    for each in of_unseen(settings):
+        found[told(*each, "unseen")] = case(*each, problems.not_seeing(*each), observed=False)
+    for each in of_learners(settings):
+        longer = {"runs": settings.runs, "horizon": rounds, "times": stretches}
+        found[told(*each, "learned")] = case(*each, problems.learning(*each)) | longer
     return found
 
 
-def told(name: str, number: int, learned: bool = False) -> str:
-    """What a case is called."""
-    return f"{name}, {number} arms{', learned' * learned}"
+def told(name: str, number: int, how: str = "") -> str:
+    """What a case is called: `how` is "unseen", "learned" or empty."""
+    return f"{name}, {number} arms" + f", {how}" * bool(how)
 
 
-def parts(results: dict[str, Result], settings: Settings) -> tuple[Played, Played]:
-    """What those play who know the chains, and what learners play, by problem and number of arms."""
+def parts(results: dict[str, Result], settings: Settings) -> tuple[Played, Played, Played]:
+    """Results by problem and number of arms: of known chains, of those whose arms are unseen, and of learners."""
     return (
         {each: results[told(*each)] for each in of_arms(settings)},
-        {each: results[told(*each, True)] for each in of_learners(settings)},
+        {each: results[told(*each, "unseen")] for each in of_unseen(settings)},
+        {each: results[told(*each, "learned")] for each in of_learners(settings)},
     )
 
 
 def tabulate(results: dict[str, Result], settings: Settings) -> Tables:
     """Gaps, how they fall, and what learners lose."""
-    known, learned = parts(results, settings)
+    known, unseen, learned = parts(results, settings)
     found: Tables = {
-        "gaps": ("Gap to the relaxation's bound, an arm and a round", gaps.rows(known)),
+        "gaps": ("Gap to the relaxation's bound, per arm and round", gaps.rows(known) + gaps.rows(unseen, False)),
         "falls": ("How the gap falls with the number of arms K", gaps.falls(known)),
     }
     if learned:
@@ -162,8 +221,8 @@ def tabulate(results: dict[str, Result], settings: Settings) -> Tables:
 
 def draw(results: dict[str, Result], settings: Settings) -> Pictures:
     """Gaps against the number of arms, and of learners against time."""
-    known, learned = parts(results, settings)
-    yield "gaps", curves.over_arms(known)
+    known, unseen, learned = parts(results, settings)
+    yield "gaps", curves.over_arms(known, unseen)
     if learned:
         yield "learned", curves.over_rounds(learned)
 
@@ -176,7 +235,10 @@ def report(path: Path, results: dict[str, Result], found: Tables, settings: Sett
 def _parts(results: dict[str, Result], found: Tables, settings: Settings) -> Iterator[str]:
     sizes = f"{settings.runs:,} runs with the most arms, {settings.horizon:,} rounds, seed {settings.seed}."
     yield page.paragraph(f"{sizes} {HOW_TO_READ}")
-    captions = {"gaps": "Gap against the number of arms.", "learned": f"Gap against time. {LEARNERS}"}
+    captions = {
+        "gaps": f"Gap against the number of arms. {UNSEEN if of_unseen(settings) else ''}",
+        "learned": f"Gap against time, with {settings.learners} arms. {LEARNERS}",
+    }
     for name, figure in draw(results, settings):
         yield page.picture(figure, name, captions[name])
         plt.close(figure)
@@ -193,6 +255,8 @@ def run(settings: Settings) -> dict[str, Result]:
     settings = settings.whole()
     planned = cases(settings)
     folder = begin("budget", settings, planned)
+    if out := not_learned(settings):
+        print("not played by learners: " + ", ".join(f"{name} ({why})" for name, why in out.items()))
     results = play(planned, folder)
     print(f"{settings.runs:,} runs with the most arms, {settings.horizon:,} rounds")
     found = tabulate(results, settings)

@@ -110,18 +110,70 @@ def test_what_is_planned():
     }  # fmt: skip
     assert planned["circular, 5 arms"]["times"] == [500, 1000]
     assert planned["circular, 10 arms, learned"]["times"][-1] == 10_000
+    assert budget.not_learned(settings) == {"machines 10": "more than 8 states"}
 
 
-def test_wrong_options_are_refused():
+def test_collapsing_arms_are_also_played_unseen():
+    """With as many runs and rounds as by those who see all arms, and by rules that need not see them."""
+    planned = budget.cases(budget.Settings(arms="10 30", problems="collapsing; swinging", runs=4, learners=0))
+    assert list(planned) == [
+        "collapsing, 10 arms", "collapsing, 30 arms", "swinging, 10 arms", "swinging, 30 arms",
+        "collapsing, 10 arms, unseen", "collapsing, 30 arms, unseen",
+    ]  # fmt: skip
+    seen, unseen = planned["collapsing, 30 arms"], planned["collapsing, 30 arms, unseen"]
+    assert seen["scenarios"]["collapsing"].observed and not unseen["scenarios"]["collapsing"].observed
+    assert list(unseen["policies"]) == [problems.LAST_SEEN, problems.MYOPIC, problems.RANDOM]
+    assert {seen[name] == unseen[name] for name in ("plays", "runs", "horizon", "times")} == {True}
+    check_cases({"unseen": unseen})
+
+
+def test_learners_leave_out_problems():
+    """Of five arms half is no whole number; no learner at all is asked for by 0."""
+    five = budget.Settings(problems="circular; swinging; machines 10", learners=5)
+    assert budget.of_learners(five) == [("circular", 5)]
+    assert list(budget.not_learned(five).values()) == ["no whole number of plays"] * 2
+    nobody = budget.Settings(learners=0)
+    assert budget.of_learners(nobody) == [] and budget.not_learned(nobody) == {}
+    ten = budget.Settings(problems="machines 10")
+    assert budget.of_learners(ten) == [] and list(budget.not_learned(ten)) == ["machines 10"]
+    assert all(problems.playable(name, number) for name in problems.NAMES for number in (10, 30))
+
+
+def test_wrong_options_are_refused(monkeypatch):
+    """Before any arms are made."""
+    made: list[str] = []
+    monkeypatch.setattr(problems, "arms_of", lambda name, *_: made.append(name))
     for wrong, said in (
         ({"problems": "circle"}, "--problems: there is no 'circle'; there are circular;"),
         ({"arms": "10 1"}, "--arms: '10 1' is not a list of numbers of at least 2"),
-        ({"arms": "15", "problems": "machines 5"}, "--arms: of none of 15 a whole number is played in machines 5"),
+        (
+            {"arms": "7", "problems": "circular; CPAP"},
+            "--arms: with 7 arms the atlas's share of plays gives no whole number in CPAP, circular; try 10 or 30",
+        ),
+        (
+            {"arms": "15 16", "problems": "machines 5"},
+            "--arms: with 15 or 16 arms the atlas's share of plays gives no whole number in machines 5; try 10 or 30",
+        ),
+        (
+            {"problems": "channels"},
+            "--problems: 'channels' is in the atlas, but not as arms that all pay",
+        ),
+        ({"problems": "CPAP; RiverSwim"}, "--problems: 'RiverSwim' is in the atlas, but not as arms that all pay"),
+        ({"runs": 1}, "--runs: 1; an interval needs at least 2 runs"),
+        ({"runs": -3}, "--runs: -3; an interval needs at least 2 runs"),
+        ({"learners": 1}, "--learners: 1; give 0 for no learners, or at least 2"),
+        ({"learners": -2}, "--learners: -2; give 0 for no learners, or at least 2"),
+        (
+            {"learners": 3},
+            "--learners: with 3 arms the atlas's share of plays gives no whole number in any of the problems; "
+            "try 10, or 0 for no learners",
+        ),
         ({"horizon": 1}, "--horizon: 1 rounds have no second half"),
         ({"rounds_of_learners": 9}, "--rounds-of-learners: 9 are too few"),
     ):
         with pytest.raises(ValueError, match=said):
             budget.cases(budget.Settings(**wrong))
+    assert not made
     with pytest.raises(ValueError, match="--quick: has its own runs"):
         budget.Settings(quick=True, runs=7).whole()
 
@@ -146,3 +198,21 @@ def test_the_folder(tmp_path, monkeypatch):
         assert (tmp_path / "b" / name).exists()
     text = (tmp_path / "b" / "report.html").read_text()
     assert text.count("<figure>") == 2 and "stays, as shares swing" in text
+
+
+@pytest.mark.slow
+def test_unseen_arms_with_one_number_of_arms():
+    """A rule that only guesses loses the same on both; the picture has a range of arms, and no line through one."""
+    settings = budget.Settings(arms="10", problems="collapsing", learners=0, runs=4, horizon=100)
+    results = {name: jaxbandit.simulate(**case, progress=False) for name, case in budget.cases(settings).items()}
+    rows = budget.tabulate(results, settings)["gaps"][1]
+    of = {(row["problem"], row["policy"]): row for row in rows}
+    unseen = "collapsing, unseen"
+    assert [policy for name, policy in of if name == unseen] == [problems.LAST_SEEN, problems.MYOPIC, problems.RANDOM]
+    for column in ("gap", "bound"):
+        assert of["collapsing", problems.RANDOM][column] == of[unseen, problems.RANDOM][column]
+    assert of[unseen, problems.RANDOM]["best policy's gap"] == "-"  # that of those who do not see is not known
+    ((_, figure),) = budget.draw(results, settings)
+    words = [text.get_text() for text in figure.axes[1].get_legend().get_texts()]
+    assert problems.LAST_SEEN in words and "as 1 / sqrt(K)" not in words
+    assert figure.axes[0].get_xlim() == pytest.approx((8, 12.5))

@@ -18,31 +18,34 @@ from jaxbandit import metrics
 from jaxbandit.plotting import curve_style
 
 COLUMNS = 4
-ORDER = (*problems.KNOWING, problems.POSTERIOR, problems.OPTIMIST, problems.BOLDER)  # of the colours
+ORDER = (*problems.KNOWING, problems.POSTERIOR, problems.OPTIMIST, problems.BOLDER, problems.LAST_SEEN)  # of colours
 WIDE = {problems.WHITTLE: 4.0, problems.PRIORITY: 2.4}  # lines, as those of several rules often are one
 
 
-def over_arms(played: Played) -> Figure:
-    """The gap against the number of arms, a panel for each problem; a dotted line is its limit of ever more arms."""
+def over_arms(played: Played, unseen: Played) -> Figure:
+    """The gap against the number of arms, a panel for each problem; a dotted line is its limit for many arms.
+
+    Of those who see only the arms that they play (`unseen`), Whittle's rule stands beside those who see all.
+    """
     names = list(dict.fromkeys(name for name, _ in played))
     figure, axes = _grid(names)
     handles: dict[str, Line2D] = {}
+    slope: dict[str, Line2D] = {}
     for ax, name in zip(axes, names):
         numbers = np.array([number for each, number in played if each == name])
-        for label in problems.KNOWING:
-            found = [metrics.summary(gaps.late(played[name, n], label, name, n)) for n in numbers]
+        for place, label in enumerate((*problems.KNOWING, *[problems.LAST_SEEN] * (name in problems.UNSEEN))):
+            results = played if label in problems.KNOWING else unseen
+            found = [metrics.summary(gaps.late(results[name, n], label, name, n)) for n in numbers]
             mean, low, high = (np.array([getattr(s, field) for s in found]) for field in ("mean", "low", "high"))
-            style = _style(label)
-            handles[label] = _draw(ax, numbers * 1.03 ** problems.KNOWING.index(label), mean, low, high, style)
-            limit = limit_of(name, label)
-            if not limit.tied and limit.gap > gaps.NOTHING * abs(problems.bound(name, int(numbers[-1]))):
-                ax.axhline(limit.gap, color=style["color"], linestyle=":", linewidth=1)
+            handles[label] = _draw(ax, numbers * 1.03**place, mean, low, high, _style(label))
+            if label in problems.KNOWING:
+                _limit(ax, name, label, int(numbers[-1]))
         _finish(ax, name, "arms K")
-    slope = Line2D([], [], color="grey", linestyle="--", linewidth=0.8)
-    for ax in axes[: len(names)]:
-        _square_root(ax)
-    handles |= {"as 1 / sqrt(K)": slope, "limit of ever more arms": Line2D([], [], color="black", linestyle=":")}
-    _words(figure, axes, len(names), handles, "gap to the bound, an arm and a round")
+        ax.set_xlim(0.8 * numbers.min(), 1.25 * numbers.max())
+        if len(numbers) > 1:
+            slope["as 1 / sqrt(K)"] = _square_root(ax)
+    handles |= slope | {"limit for many arms": Line2D([], [], color="black", linestyle=":")}
+    _words(figure, axes, len(names), handles, "gap to the bound, per arm and round")
     return figure
 
 
@@ -58,13 +61,15 @@ def over_rounds(played: Played) -> Figure:
             handles[label] = _draw(ax, middle, s.mean, s.low, s.high, _style(label))
         _finish(ax, f"{name}, {number} arms", "round t")
         ax.set_xlim(0.8 * middle[0], 1.25 * middle[-1])
-    _words(figure, axes, len(names), handles, "gap to the bound, an arm and a round")
+    _words(figure, axes, len(names), handles, "gap to the bound, per arm and round")
     return figure
 
 
 def _grid(names: list[str]) -> tuple[Figure, list[Axes]]:
-    rows = -(-(len(names) + 1) // COLUMNS)  # one place is for the legend
-    figure, axes = panels(rows, COLUMNS, (4.1 * COLUMNS, 3.7 * rows), squeeze=False)
+    places = len(names) + 1  # one is for the legend
+    columns = min(places, COLUMNS)
+    rows = -(-places // columns)
+    figure, axes = panels(rows, columns, (4.1 * columns, 3.7 * rows), squeeze=False)
     return figure, list(axes.flat)
 
 
@@ -92,18 +97,26 @@ def _finish(ax: Axes, title: str, below: str) -> None:
     frameless(ax)
 
 
-def _square_root(ax: Axes) -> None:
+def _limit(ax: Axes, name: str, label: str, number: int) -> None:
+    """A dotted line at the limit for many arms, where that is known and is not nothing."""
+    limit = limit_of(name, label)
+    if not limit.tied and limit.gap > gaps.NOTHING * abs(problems.bound(name, number)):
+        ax.axhline(limit.gap, color=_style(label)["color"], linestyle=":", linewidth=1)
+
+
+def _square_root(ax: Axes) -> Line2D:
     """A line that falls as 1 / sqrt(K) from the upper end of the picture, whose limits stay."""
     (left, right), (low, high) = ax.get_xlim(), ax.get_ylim()
     ends = np.array([left, right])
-    ax.plot(ends, high / 2 * np.sqrt(left / ends), color="grey", linestyle="--", linewidth=0.8)
+    (line,) = ax.plot(ends, high / 2 * np.sqrt(left / ends), color="grey", linestyle="--", linewidth=0.8)
     ax.set(xlim=(left, right), ylim=(low, high))
+    return line
 
 
 def _words(figure: Figure, axes: list[Axes], used: int, handles: dict[str, Line2D], left: str) -> None:
     """The legend in the place that is left, with what the triangles are."""
     open_triangle = Line2D([], [], color="grey", marker="v", markerfacecolor="white", linestyle="")
-    entries = handles | {"not told from 0: end of its interval": open_triangle}
+    entries = handles | {"interval contains 0: its upper end": open_triangle}
     for spare in axes[used:]:
         spare.axis("off")
     axes[used].legend(entries.values(), entries.keys(), loc="center", frameon=False)

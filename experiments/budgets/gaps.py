@@ -1,4 +1,4 @@
-"""How far policies stay behind the relaxation's bound, an arm and a round, and how that falls with more arms."""
+"""How far policies stay behind the relaxation's bound, per arm and round, and how that falls with more arms."""
 
 from __future__ import annotations
 
@@ -19,7 +19,7 @@ Played = Mapping[tuple[str, int], Result]  # by problem and number of arms
 
 
 def gaps(result: Result, label: str, name: str, number: int) -> np.ndarray:
-    """[runs, times - 1], the bound less what is collected an arm and a round between two recorded rounds."""
+    """[runs, times - 1], the bound less what is collected per arm and round between two recorded rounds."""
     assert result.comparator is not None
     beside = float(np.ravel(result.comparator)[0]) / number
     lost = np.diff(metrics.regret(result, label)[0, 0], axis=-1) / np.diff(result.times) / number
@@ -31,12 +31,17 @@ def late(result: Result, label: str, name: str, number: int) -> np.ndarray:
     return gaps(result, label, name, number)[:, -1]
 
 
-def rows(played: Played) -> list[Row]:
-    """The gap of every policy on every problem by the number of arms, and the best policy's where it is known."""
+def rows(played: Played, observed: bool = True) -> list[Row]:
+    """The gap of every policy on every problem by the number of arms, and the best policy's where it is known.
+
+    Args:
+      played: the results.
+      observed: whether players see all arms, or only those that they play; the bound is for those who see all.
+    """
     found: list[Row] = []
     for (name, number), result in played.items():
         arms, plays, most = (
-            problems.arms_of(name, number),
+            problems.arms_of(name, number, observed),
             problems.plays_of(name, number),
             problems.bound(name, number),
         )
@@ -46,7 +51,7 @@ def rows(played: Played) -> list[Row]:
             s: Summary = metrics.summary(late(result, label, name, number))
             found.append(
                 {
-                    "problem": name,
+                    "problem": name if observed else f"{name}, unseen",
                     "arms": f"{number:,}",
                     "plays": f"{plays:,}",
                     "policy": label,

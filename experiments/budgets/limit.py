@@ -1,8 +1,8 @@
-"""What becomes of a rule with ever more arms: the shares of arms in each state then move by a map, without chance.
+"""The limit of a rule for many arms: the shares of arms in each state no longer fluctuate, and move by a fixed map.
 
 A rule that gives every state of every type of arm a number plays the states in the order of these numbers until the
-budget is spent; of the last of them a part. Where the shares come to rest, the gap to the relaxation's bound goes to
-that of this point; where they swing for ever, or rest where the relaxed problem's best policy would not, it stays.
+budget is spent; of the last of them it plays a part. If the shares settle where the relaxation would have them, the gap
+to its bound vanishes. If they settle elsewhere, or keep oscillating, the gap stays.
 """
 
 from __future__ import annotations
@@ -17,18 +17,18 @@ from jaxbandit.environments import AllPayingArms
 ROUNDS = 4000  # of the map; the second half counts
 STILL = 1e-6  # what an arm's reward may change in the last rounds where the shares are at rest
 EQUAL = 1e-6  # numbers of a rule that are closer are equal: its states share what is left of the budget
-MANY, TYPES = 30, 3  # arms in which all types come equally often, and those of them that already have all types
+MANY = 30  # arms in which all types come equally often
 
 
 class Limit(NamedTuple):
-    """What a rule comes to with ever more arms.
+    """The limit of a rule for many arms.
 
     Fields:
-      gap: to the bound, an arm and a round.
-      swings: whether the shares never come to rest.
-      room: of the last state that is played, the share of all arms that are in it and are played, or are not if these
-        are fewer: how far chance may carry the shares before the rule plays in other states. 0 if none is played in
-        part.
+      gap: to the bound, per arm and round.
+      swings: whether the shares keep oscillating.
+      room: of the state that is played in part, the share of all arms that are in it and are played, or are not if
+        these are fewer: how far the shares may fluctuate before the rule plays other states. 0 if no state is played
+        in part.
       tied: whether several states have the number of that state. Finitely many arms share it by their order.
     """
 
@@ -40,14 +40,14 @@ class Limit(NamedTuple):
 
 def limit_of(name: str, label: str) -> Limit:
     """Of one of the policies that know the chains, or of random play."""
-    arms, share = problems.arms_of(name, TYPES), problems.plays_of(name, MANY) / MANY
+    arms, share = problems.arms_of(name, problems.TYPES), problems.plays_of(name, MANY) / MANY
     policy: Any = problems.knowing(name, MANY)[label]
     if label == problems.RANDOM:
         numbers = np.zeros(arms.reward.shape)
     elif label == problems.MYOPIC:
         numbers = np.subtract(*arms.paid_on_average())
     else:
-        numbers = np.asarray(policy.indices)[:TYPES]
+        numbers = np.asarray(policy.indices)[: problems.TYPES]
     collected, shares = rewards(arms, numbers, share)
     in_part = (shares > STILL).all(-1)
     kinds = {rows.tobytes() for rows, some in zip(np.asarray(arms.passive), in_part) if some.any()}
@@ -60,7 +60,7 @@ def limit_of(name: str, label: str) -> Limit:
 def rewards(
     arms: AllPayingArms, numbers: np.ndarray, share: float, rounds: int = ROUNDS
 ) -> tuple[np.ndarray, np.ndarray]:
-    """What is collected an arm in every round of the map, and who is played at its end.
+    """What is collected per arm in every round of the map, and who is played at its end.
 
     Args:
       arms: each of them a type, all equally frequent.

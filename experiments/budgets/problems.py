@@ -4,6 +4,8 @@ from __future__ import annotations
 
 from functools import cache
 
+import jax.numpy as jnp
+
 from jaxbandit import (
     LPPriority,
     Myopic,
@@ -12,21 +14,31 @@ from jaxbandit import (
     UCWhittle,
     Uniform,
     Whittle,
+    WhittleLastSeen,
     atlas,
 )
 from jaxbandit.environments import AllPayingArms
 
 NAMES = ("circular", "maternal health", "CPAP", "collapsing", "machines 5", "machines 10", "swinging")
+UNSEEN = ("collapsing",)  # also played by those who see only the arms that they play
 WHITTLE, PRIORITY, MYOPIC, RANDOM = "Whittle", "LP-priority", "myopic", "random"
 KNOWING = (WHITTLE, PRIORITY, MYOPIC, RANDOM)
+LAST_SEEN = "Whittle, last seen"
 POSTERIOR, OPTIMIST, BOLDER = "PosteriorWhittle", "UCWhittle", "UCWhittle, radius / 10"
 MOST_LEARNED = 8  # states of an arm that learners take
+TYPES = 3  # arms that already have all types of their problem, which take turns
+AGES = 150  # rounds until an unseen arm is in its long-run law: collapsing arms come nearer to it by 6 % a round
 
 
-def arms_of(name: str, number: int) -> AllPayingArms:
-    """The named problem with this number of arms, whose states are all seen."""
-    made: AllPayingArms = atlas[name].make(arms=number, observed=True)
+def arms_of(name: str, number: int, observed: bool = True) -> AllPayingArms:
+    """The named problem with this number of arms; all of their states are seen, or only those of the arms played."""
+    made: AllPayingArms = atlas[name].make(arms=number, observed=observed)
     return made
+
+
+def states_of(name: str) -> int:
+    """How many states an arm has."""
+    return int(atlas[name].arms.reward.shape[1])
 
 
 def plays_of(name: str, number: int) -> int:
@@ -34,6 +46,11 @@ def plays_of(name: str, number: int) -> int:
     entry = atlas[name]
     plays, rest = divmod(entry.plays * number, len(entry.arms.reward))
     return 0 if rest else plays
+
+
+def playable(name: str, number: int) -> bool:
+    """Whether the atlas's share of this number of arms is a whole number of plays, and leaves something to choose."""
+    return 0 < plays_of(name, number) < number
 
 
 @cache
@@ -53,10 +70,25 @@ def knowing(name: str, number: int) -> dict[str, Policy]:
     }
 
 
+def not_seeing(name: str, number: int) -> dict[str, Policy]:
+    """Those that know the chains and see only the arms that they play, and random play."""
+    return {
+        LAST_SEEN: _last_seen(name).reordered(jnp.arange(number) % TYPES),
+        MYOPIC: Myopic.of(arms_of(name, number, observed=False)),
+        RANDOM: Uniform(),
+    }
+
+
+@cache
+def _last_seen(name: str) -> WhittleLastSeen:
+    """For one arm of each type, as its indices take seconds."""
+    return WhittleLastSeen.of(arms_of(name, TYPES, observed=False), AGES)
+
+
 def learning(name: str, number: int) -> dict[str, Policy]:
     """Those that have to learn the chains, with Whittle's rule and random play beside them; none of too many states."""
     arms = arms_of(name, number)
-    if arms.reward.shape[1] > MOST_LEARNED:
+    if states_of(name) > MOST_LEARNED:
         return {}
     return {
         WHITTLE: Whittle.of(arms),

@@ -76,13 +76,18 @@ def quickly(settings: T, numbers: dict[str, Any]) -> T:
     return dataclasses.replace(settings, **numbers)  # type: ignore[type-var]
 
 
+def listed(text: str) -> list[str]:
+    """What an option lists with ; between."""
+    return [name.strip() for name in text.split(";")]
+
+
 def names_in(text: str, flag: str, known: Sequence[str]) -> list[str]:
     """The names that an option lists.
 
     Raises:
       ValueError: the option, the name that is not known, and those that are.
     """
-    found = [name.strip() for name in text.split(";")]
+    found = listed(text)
     for name in found:
         if name not in known:
             raise ValueError(f"{flag}: there is no {name!r}; there are {'; '.join(known)}")
