@@ -9,9 +9,9 @@ not refuse; mean regret over a space of random problems (jaxbandit.stress.over);
 and puts everything on one page, report.html, that needs nothing but itself. Ctrl-C keeps what is done, and the same
 command continues; a policy that was changed is played anew.
 
-It takes minutes, even with the smallest numbers, and with the defaults a quarter of an hour or more: the panel plays
-all named problems, and a program is compiled for every shape of arms. Restless arms that all pay take longer where
-there are eight to ten of them, as computing the best gain of each problem takes seconds.
+It takes minutes: the panel plays every named problem that a judged policy plays, and a program is compiled for every
+shape of arms. With the defaults that may be a quarter of an hour. Restless arms that all pay take longer where there
+are eight to ten of them, as computing the best gain of each problem takes seconds.
 """
 
 from __future__ import annotations

@@ -266,6 +266,17 @@ def test_the_index_of_what_was_seen_last_against_value_iteration():
         np.testing.assert_allclose(plays[s, n - 1], waits[s, n - 1], atol=1e-9)
 
 
+def test_as_many_ages_as_an_arm_takes_to_forget():
+    """0.9^66 and 0.5^10 are the first powers below 1e-3; arms that wait forget nothing, and 2 ages tell all of them."""
+
+    def ages(*passive):
+        return WhittleLastSeen.of(restless([[[0.5, 0.5], [0.4, 0.6]]] * 2, (0, 1), passive)).indices.shape[2]
+
+    fast, slow = [[0.75, 0.25], [0.25, 0.75]], [[0.95, 0.05], [0.05, 0.95]]
+    assert (ages(fast, fast), ages(fast, slow)) == (11, 67)
+    assert ages(np.eye(2), np.eye(2)) == ages([[0, 1], [1, 0]], np.eye(2)) == 2
+
+
 def test_what_was_seen_last_is_remembered_with_its_round():
     """Scores against a loop over a list of plays, which the policy hears of two rounds late."""
     policy = WhittleLastSeen.of(UNSEEN, ages=4)

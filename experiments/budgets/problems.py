@@ -27,7 +27,6 @@ LAST_SEEN = "Whittle, last seen"
 POSTERIOR, OPTIMIST, BOLDER = "PosteriorWhittle", "UCWhittle", "UCWhittle, radius / 10"
 MOST_LEARNED = 8  # states of an arm that learners take
 TYPES = 3  # arms that already have all types of their problem, which take turns
-AGES = 150  # rounds until an unseen arm is in its long-run law: collapsing arms come nearer to it by 6 % a round
 
 
 def arms_of(name: str, number: int, observed: bool = True) -> AllPayingArms:
@@ -82,7 +81,7 @@ def not_seeing(name: str, number: int) -> dict[str, Policy]:
 @cache
 def _last_seen(name: str) -> WhittleLastSeen:
     """For one arm of each type, as its indices take seconds."""
-    return WhittleLastSeen.of(arms_of(name, TYPES, observed=False), AGES)
+    return WhittleLastSeen.of(arms_of(name, TYPES, observed=False))
 
 
 def learning(name: str, number: int) -> dict[str, Policy]:

@@ -15,6 +15,7 @@ from jaxbandit.base import Feedback, Task, paid, pytree
 from jaxbandit.decision_processes import long_run
 from jaxbandit.policies import checks
 
+FORGOTTEN = 1e-3
 MOST_PAIRS = 1000  # the matrix of so many pairs is eliminated in a minute or two
 
 
@@ -61,14 +62,14 @@ class WhittleLastSeen:
     indices: ArrayLike
 
     @classmethod
-    def of(cls, arms: Any, ages: int = 50, discount: float = 0.99) -> WhittleLastSeen:
+    def of(cls, arms: Any, ages: int | None = None, discount: float = 0.99) -> WhittleLastSeen:
         """The policy for known arms, on the host, in float64.
 
         Args:
           arms: an environment of `environments.restless` without `observed`.
-          ages: T, at least 2, with at most 1,000 pairs (S + 1) T: about as many rounds as an arm that is not played
-            takes to forget its state. The work grows as the third to fourth power of T, once for all arms that are
-            alike.
+          ages: T, at least 2, with at most 1,000 pairs (S + 1) T. None for the number of rounds after which the law of
+            an arm that is not played is its long-run law but for a thousandth, or the most that there may be. The work
+            grows as the third to fourth power of T, once for all arms that are alike.
           discount: in [0, 1). The long-run average is not offered, for which most such chains have no index: an arm
             may be played for ever in one run and left alone for ever in another. 0.999 comes close.
 
@@ -83,7 +84,9 @@ class WhittleLastSeen:
         rows, reward, first = np.asarray(arms.transition), np.asarray(arms.reward), np.asarray(arms.initial)
         wait = rows if arms.passive is None else np.asarray(arms.passive)
         starts = reward.shape[1] + 1
-        ages, discount = integer("ages", ages, 2, MOST_PAIRS // starts), number("discount", discount, 0, 1, below=True)
+        most = MOST_PAIRS // starts
+        ages = min(max(map(_rounds_to_forget, wait)), most) if ages is None else integer("ages", ages, 2, most)
+        discount = number("discount", discount, 0, 1, below=True)
         every = paid(arms) == "all"
         known: dict[bytes, np.ndarray] = {}
         tables = []
@@ -136,6 +139,13 @@ class WhittleLastSeen:
     def update(self, state: LastSeen, feedback: Feedback) -> LastSeen:
         arms = feedback.arms
         return LastSeen(state.states.at[arms].set(feedback.states), state.rounds.at[arms].set(feedback.t))
+
+
+def _rounds_to_forget(passive: np.ndarray) -> int:
+    """After how many rounds, at least 2, the law of an arm is its long-run law but for a thousandth."""
+    moduli = np.abs(np.linalg.eigvals(passive))
+    below = moduli[moduli < 1 - 1e-9]  # those of modulus 1 belong to classes and periods, which are never forgotten
+    return max(2, int(np.ceil(np.log(FORGOTTEN) / np.log(max(below.max(initial=0), FORGOTTEN)))) + 1)
 
 
 def _pairs(
