@@ -183,7 +183,7 @@ def test_every_case_can_be_played():
     check_cases(budget.cases(budget.Settings(arms="10")))
 
 
-@pytest.mark.slow
+@pytest.mark.release
 def test_the_folder(tmp_path, monkeypatch):
     monkeypatch.setitem(budget.QUICK, "problems", "swinging")
     results = budget.run(budget.Settings(quick=True, out=str(tmp_path / "b")))

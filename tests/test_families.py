@@ -221,6 +221,7 @@ def test_one_chain_of_equal_rows_is_the_bernoulli_family():
     np.testing.assert_allclose(family_upper(p, c, family), kl_upper(p, c), rtol=2e-6)
 
 
+@pytest.mark.release_cases("0.5-0.3-*")
 @pytest.mark.slow
 @pytest.mark.parametrize("generator", [G3, ((0.5, 0.5, 0.0), (0.3, 0.4, 0.3), (0.0, 1.0, 0.0))])
 def test_three_states_against_the_definition(generator, accuracy):

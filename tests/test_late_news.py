@@ -149,8 +149,7 @@ def same(left, right):
 
 
 @pytest.mark.parametrize("cut", [{"chunk": 7}, {"tile": 2, "chunk": 11}, {"devices": jax.devices()[:1]}])
-@pytest.mark.release_cases("devices*")
-@pytest.mark.slow_cases("tile*")
+@pytest.mark.release_cases("devices*", "tile*")
 def test_same_bits_however_the_work_is_cut(cut, undisturbed):
     same(undisturbed, simulate({"a": ARMS, "b": ARMS}, POLICIES, **COMMON, **cut))
 

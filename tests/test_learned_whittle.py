@@ -202,6 +202,7 @@ POSTERIOR = {
 }
 
 
+@pytest.mark.release_cases("played")
 @pytest.mark.slow
 @pytest.mark.parametrize("case", POSTERIOR)
 def test_posterior_sampling_plays_as_its_loop(case):
@@ -225,6 +226,7 @@ OPTIMISM = {
 }
 
 
+@pytest.mark.release_cases("played")
 @pytest.mark.slow
 @pytest.mark.parametrize("case", OPTIMISM)
 def test_optimism_plays_as_its_loop(case):

@@ -217,7 +217,7 @@ def test_ucbvi_is_optimistic(bonus):
     assert (found[0].max(0) >= process.episode_values()[0] - 1e-6).all()
 
 
-@pytest.mark.release_cases("KLUCRL", "UCRL2B", "TUCRL", "PSRL")
+@pytest.mark.release_cases("KLUCRL", "UCRL2B", "TUCRL", "PSRL", "TSDE", "IMEDRL")
 @pytest.mark.slow
 @pytest.mark.parametrize(
     "policy",

@@ -153,7 +153,7 @@ def test_five_states_in_every_round():
         check_against_reference(name, fields, markov(rows, reward))
 
 
-@pytest.mark.release_cases("TVKLUCB")
+@pytest.mark.release_cases("TVKLUCB*")
 @pytest.mark.slow
 @pytest.mark.parametrize("policy", [TVKLUCB(), TVKLUCB(distance="kl", unvisited=0.5), KLUCBMC(unvisited=0.3)])
 def test_what_is_kept_of_many_states_follows_from_the_counts(policy):

@@ -180,7 +180,7 @@ def test_ablation_names_its_variants_right(tmp_path, capsys, monkeypatch):
     capsys.readouterr()
 
 
-@pytest.mark.slow
+@pytest.mark.release
 def test_heat_maps_of_the_ablation(tmp_path):
     choices = [
         ablation.Choice(scenario, s, c, d, u, ablation.SHORT[e], np.array([1.0, 2.0]), 0.0)
