@@ -50,7 +50,7 @@ def add_to_each(sums: TwoFloats, numbers: Array) -> TwoFloats:
     >>> [part.tolist() for part in add_to_each(no_sums(2), jnp.array([1.0, 2.0]))]
     [[1.0, 2.0], [0.0, 0.0]]
     """
-    high, lost = exact_sum(sums.high, numbers)
+    high, lost = _sum_and_error(sums.high, numbers)
     lost = lost + sums.low
     whole = high + lost
     return TwoFloats(whole, lost - (whole - high))
@@ -67,12 +67,8 @@ def below_largest(sums: TwoFloats) -> Array:
     return (largest - sums.high) + (rest - sums.low)
 
 
-def exact_sum(x: Array, y: Array) -> TwoFloats:
-    """x + y without rounding, in the shape to which they broadcast.
-
-    >>> [float(part) for part in exact_sum(jnp.float32(2.0**24), jnp.float32(1.0))]
-    [16777216.0, 1.0]
-    """
+def _sum_and_error(x: Array, y: Array) -> tuple[Array, Array]:
+    """x + y as a float, and what rounding has lost."""
     whole = x + y
     part = whole - x
-    return TwoFloats(whole, (x - (whole - part)) + (y - part))
+    return whole, (x - (whole - part)) + (y - part)

@@ -21,6 +21,7 @@
 # three are tried on arms with breaks, on Markov chains that take turns, and against an adversary.
 
 # %%
+import jax
 import matplotlib.pyplot as plt
 import numpy as np
 

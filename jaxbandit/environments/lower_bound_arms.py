@@ -13,8 +13,8 @@ from jaxbandit import chains, draws
 from jaxbandit.arguments import integer
 from jaxbandit.base import Feedback, Pairing, Problem, Task, pytree, static
 from jaxbandit.environments.changing_arms import check_budget
-from jaxbandit.environments.segments import LONGEST, check_horizon, told
-from jaxbandit.sums import TwoFloats, exact_sum
+from jaxbandit.environments.segments import LONGEST, check_horizon, split, told
+from jaxbandit.sums import TwoFloats
 
 
 class LowerBoundState(NamedTuple):
@@ -38,6 +38,7 @@ class LowerBoundArms:
       batch: how many rounds a batch has.
       horizon: for how many rounds the arms were made.
       thresholds: [2] uint32, which draw the state 1 of the other arms, and of the better one.
+      chances: two times [2] float32, the probability with which the better arm pays 1, and that of the others.
       choice: [K - 1] uint32, thresholds that draw the better arm.
       count: K, static.
     """
@@ -49,6 +50,7 @@ class LowerBoundArms:
     batch: int | Array
     horizon: int | Array
     thresholds: np.ndarray | Array = field(repr=False)
+    chances: TwoFloats = field(repr=False)
     choice: np.ndarray | Array = field(repr=False)
     count: int = static(2)
 
@@ -78,7 +80,8 @@ class LowerBoundArms:
     def means_now(self, state: LowerBoundState, t: Array) -> TwoFloats:
         """The probability that each arm pays 1 in round t, [K], as sums of two floats."""
         is_better = jnp.arange(self.count, dtype=jnp.int32) == state.better
-        return exact_sum(jnp.full(self.count, 0.5), jnp.where(is_better, jnp.asarray(self.gap, float), 0))
+        high, low = (jnp.asarray(part, float) for part in self.chances)
+        return TwoFloats(jnp.where(is_better, high[0], high[1]), jnp.where(is_better, low[0], low[1]))
 
     def validate(self, task: Task) -> None:
         """Refuse another horizon than the one that the arms were made for."""
@@ -137,6 +140,7 @@ def lower_bound_instance(horizon: int, budget: float, arms: int = 2) -> LowerBou
         batch=batch,
         horizon=horizon,
         thresholds=chains.thresholds(np.array([[0.5, 0.5], [0.5 - gap, 0.5 + gap]]))[:, 0],
+        chances=split(np.array([0.5 + gap, 0.5])),
         choice=chains.thresholds(np.full(count, 1 / count)),
         count=count,
     )

@@ -10,7 +10,18 @@ import numpy as np
 from jax import Array
 
 from jaxbandit.arguments import integer
-from jaxbandit.base import Environment, Feedback, Paid, Pairing, Problem, paid, pairing, problem, reward_table
+from jaxbandit.base import (
+    Environment,
+    Feedback,
+    Paid,
+    Pairing,
+    Problem,
+    means_now,
+    paid,
+    pairing,
+    problem,
+    reward_table,
+)
 from jaxbandit.testing.averages import check_changing, check_long_run
 from jaxbandit.testing.pairings import check_plays, check_repeats, check_rounds, check_shared
 from jaxbandit.testing.requirements import require, require_close, require_numbers, shapes
@@ -85,8 +96,8 @@ def check_environment(environment: Environment, *, runs: int = 64, plays: int = 
         shared == (problem(environment) == "decision process"),
         f'{name}: the pairing "shared" and the problem "decision process" go together; declare both or none',
     )
-    for part, needed, reason in (("shown", shared, "arms share one state"), ("means_now", changing, "arms change")):
-        require(not needed or hasattr(environment, part), f"{name}: has no {part}, and its {reason}")
+    require(not shared or hasattr(environment, "shown"), f"{name}: has no shown, and its arms share one state")
+    require(not changing or means_now(environment) is not None, f"{name}: has no means_now, and its arms change")
     if paid(environment) == "all":
         check_stays(name, environment, keys[0], arms, states)
     by = {"play": check_plays, "round": check_rounds, "shared": check_shared}[pairing(environment)]
