@@ -54,7 +54,7 @@ BAD_FILES = [
     (HEAD + b"0,0,0\n0,1," + b"9" * 5000 + b"\n", 3, "is not a whole number"),
     (HEAD + b"a,0,0\n,1,1\n", 3, "arm '' is no arm; leave out the lines without a choice"),
     (HEAD + b"NA,0,0\n", 2, "arm 'NA' is no arm"),
-    (HEAD + b"0,0,0\n0,1.0,0\n", 3, "step '1.0' is not a whole number"),
+    (HEAD + b"0,0,0\n0,1.0,0\n", 3, "step '1.0' is not a whole number from 0 on; number dates and times in"),
     (HEAD + b"0,0,0\n1,0,0\n0,0,1\n", 4, "step 0 of arm 0 follows step 0"),
     (HEAD + b"0,0,0\n0,1,1\n0,3,1\n", 4, "step 3 of arm 0 follows step 1, with transitions unseen"),
     (HEAD + b"0,1,0\n0,0,1\n", 3, "step 0 of arm 0 follows step 1"),

@@ -103,7 +103,8 @@ def fit(
         {"arm": "choice", "round": "trial", "sequence": "subject", "reward": "outcome"}.
       prior: pseudo-count added to every transition of every arm. A state that was hardly ever left then has the prior's
         row: with prior 0.5 and two states, rare clicks come in pairs, and their share doubles.
-      level: of the test of independence, in (0, 1): the share of i.i.d. arms that are called Markovian, at most.
+      level: of the test of independence of each arm, in (0, 1): the share of i.i.d. arms that are called Markovian, at
+        most.
       initial_state: of `arms`: every arm's state before its first play, an integer, [K] integers, or "stationary".
 
     The verdict on an arm is an exact test, whatever `prior` is. Given the first state of each sequence and how often

@@ -132,7 +132,7 @@ def _read(
         if arm.lower() in MISSING:
             raise ValueError(f"{header[place.arm]} {arm!r} is no arm; leave out the lines without a choice")
         sequence = "" if place.sequence is None else fields[place.sequence].strip()
-        number = _whole(header[place.order], fields[place.order])
+        number = _whole(header[place.order], fields[place.order], "; number dates and times in their order")
         if (sequence, arm) in last and (wrong := _disorder(last[sequence, arm], number, place)):
             name = header[place.order]
             raise ValueError(f"{name} {number} of arm {arm} follows {name} {last[sequence, arm]}{wrong}")
@@ -158,9 +158,9 @@ def _disorder(before: int, number: int, place: _Place) -> str:
     return ""
 
 
-def _whole(name: str, text: str) -> int:
+def _whole(name: str, text: str, hint: str = "") -> int:
     if not re.fullmatch("[0-9]{1,18}", text.strip()):
-        raise ValueError(f"{name} {text!r} is not a whole number from 0 on")
+        raise ValueError(f"{name} {text!r} is not a whole number from 0 on{hint}")
     return int(text)
 
 
