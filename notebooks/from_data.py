@@ -167,8 +167,8 @@ print("of the fitted arms, prior 0   ", shown.means.round(4))
 print("of the fitted arms, prior 0.5 ", fit(clicks, prior=0.5).means.round(4))
 
 # %% [markdown]
-# Where arms are independent, or nothing contradicts it, `bernoulli` needs no more than their averages. Of arms with other
-# rewards, equal rows make independent ones.
+# Where arms are independent, or nothing contradicts it, `bernoulli` needs no more than their averages. Arms with other
+# rewards become independent by equal rows.
 
 # %%
 items = jaxbandit.bernoulli(shown.averages)
