@@ -94,6 +94,8 @@ def test_good_lines_are_good(tmp_path):
     (tmp_path / "none.csv").write_bytes(HEAD)
     with pytest.raises(ValueError, match="data: no arms"):
         fit(tmp_path / "none.csv", (0, 1))
+    (tmp_path / "large.csv").write_text("arm,step,reward\n0,0,1e30\n0,1,-1e30\n1,0,0\n1,1,0\n")
+    assert fit(tmp_path / "large.csv").reward[0].tolist() == [-1e30, 0, 1e30]
     with pytest.raises(FileNotFoundError):
         fit(tmp_path / "absent.csv")
 
