@@ -191,11 +191,8 @@ def _environment(environment: Any, size: Size) -> Program:
         taken = [name for name in records if not isinstance(name, str) or not name or "/" in name or name == VISITS]
         if taken:
             raise MethodError(f'records: {taken[0]!r} is not a text without "/", or the name of the visits')
-        reserved = [name for name in (DYNAMIC, EXTERNAL) if name in records]
-        if reserved:
-            raise MethodError(
-                f"records: {reserved[0]!r} is recorded by simulate; give the environment means_now instead"
-            )
+        if reserved := records.keys() & {DYNAMIC, EXTERNAL}:
+            raise MethodError(f"records: {min(reserved)!r} is recorded by simulate; give the environment means_now")
     dynamic: Any = None
     if means_now(environment) is not None:
         means, more = method("means_now", environment, state, _ROUND)
