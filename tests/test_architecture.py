@@ -23,6 +23,7 @@ MAY_IMPORT = {
     "texts": set(),
     "pytrees": {"texts"},
     "base": {"pytrees", "texts"},
+    "wrapping": {"base"},
     "probabilities": set(),
     "arguments": {"base", "probabilities"},
     "cores": set(),
@@ -49,11 +50,12 @@ MAY_IMPORT = {
     "named_problems": {"base", "chains", "environments"},
     "policies": {
         *["arguments", "base", "chains", "confidence", "decision_processes", "divergences", "families", "fast"],
-        *["indices", "planning", "probabilities", "quantiles", "sums"],
+        *["indices", "planning", "probabilities", "quantiles", "sums", "wrapping"],
     },
     "results": {"arguments", "base", "interruption", "metrics"},
     "simulation": {
         *["arguments", "base", "cores", "fast", "interruption", "results", "selection", "sums", "version"],
+        "wrapping",
     },
     "sweeps": {"arguments", "results", "simulation"},
     "plotting": {"arguments", "bounds", "metrics", "results"},
