@@ -14,7 +14,9 @@ def _asked_of(name: str) -> Any:
     """The method `name` of the wrapped policy, of its own state and round; missing where the policy lacks it."""
 
     def ask(wrapper: Wrapper) -> Any:
-        own = getattr(wrapper.policy, name)  # its AttributeError says that the wrapper has no such method
+        own = getattr(wrapper.policy, name, None)
+        if not callable(own):  # a field of the policy may have the name, too
+            raise AttributeError(f"{type(wrapper.policy).__name__} has no method {name}")
         return lambda state, t: own(state.policy, wrapper.own_round(state, t))
 
     return property(ask)

@@ -129,6 +129,30 @@ def test_arms_are_played_by_turns_with_certainty():
     np.testing.assert_array_equal(never.probabilities(state, jnp.int32(3)), alone)
 
 
+@jaxbandit.pytree
+class Lottery:
+    """Plays arms by fixed probabilities, which are a field and no method."""
+
+    probabilities: np.ndarray
+
+    def init(self, reward):
+        return ()
+
+    def scores(self, key, state, t):
+        return jnp.log(jnp.asarray(self.probabilities)) + jax.random.gumbel(key, (3,))
+
+    def update(self, state, feedback):
+        return state
+
+
+def test_a_field_is_no_method():
+    policy = Lottery(np.array([0.2, 0.3, 0.5]))
+    policies = {"alone": policy, "watched": WithDetector(policy, NEVER)}
+    for delay in (0, 2):
+        visits = simulate(ARMS, policies, runs=3, horizon=10, delay=delay, progress=False).visits
+        np.testing.assert_array_equal(visits["watched"], visits["alone"])
+
+
 def test_a_wrapper_has_what_its_policy_has():
     for policy in (jaxbandit.KLUCB(), TsallisINF(), jaxbandit.TVKLUCB()):
         for wrapper in (heard_at_once(policy, ARMS), WithDetector(policy, NEVER)):

@@ -93,7 +93,7 @@ def late(policy: Policy, delay: int, batch: int, feedback: Feedback) -> Policy:
     if delay == 0 and batch == 1:
         return policy
     shown = feedback._asdict()
-    if hasattr(policy, "probabilities"):
+    if callable(getattr(policy, "probabilities", None)):
         shown["chances"] = jax.ShapeDtypeStruct(feedback.arms.shape, jnp.result_type(float))
     shapes = tuple((name, each) for name, each in shown.items() if each is not None and name != "t")
     return LateNews(policy, delay, batch, shapes)
