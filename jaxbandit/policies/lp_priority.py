@@ -75,9 +75,9 @@ class LPPriority:
     def validate(self, task: Task) -> None:
         checks.suits(self, task, ("observed",))
         check_table(self, task.reward)
-        check_made_for(self, task)
         if self.plays not in (None, task.plays):
             raise ValueError(f"plays: the numbers are for {self.plays} plays a round, and {task.plays} are asked for")
+        check_made_for(self, task)
 
     def reordered(self, order: Array) -> LPPriority:
         """The policy for arms in another order: place i holds the arm `order[i]`, [K] int32."""
