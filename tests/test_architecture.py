@@ -155,7 +155,7 @@ DOORS = {
     "DiscountedThompson DiscountedUCB EmpiricalKLUCB Exp3 Exp3S Gittins GradientBandit HiddenMyopic "
     "JointKLUCB KnownBreaks KnownProcess LPPriority Myopic Oracle PlugInGittins PosteriorGittins Rexp3 RoundRobinKLUCB "
     "SlidingWindowUCB Thompson ThompsonMC TsallisINF Uniform Whittle WhittleBelief WhittleLastSeen Window WithDetector",
-    "policies.memory": "Memory no_transitions no_visits ratio remembered sample_mean total unit_reward",
+    "policies.memory": "Forgets Memory no_transitions no_visits ratio remembered sample_mean total unit_reward",
     "stress": "Found IndependentSpace Interval PiecewiseSpace Problem RestlessSpace Space Survey ThreeStateSpace "
     "TwoStateSpace over worst",
     "testing": "check_environment check_policy",

@@ -21,7 +21,17 @@ from jaxbandit.base import Family, Feedback, described, total
 from jaxbandit.fast import add_one
 from jaxbandit.sums import TwoFloats, add_rewards, no_sums
 
-__all__ = ["Memory", "no_transitions", "no_visits", "ratio", "remembered", "sample_mean", "total", "unit_reward"]
+__all__ = [
+    "Forgets",
+    "Memory",
+    "no_transitions",
+    "no_visits",
+    "ratio",
+    "remembered",
+    "sample_mean",
+    "total",
+    "unit_reward",
+]
 
 
 class Memory(Protocol):
