@@ -52,8 +52,8 @@ class Feedback(NamedTuple):
         decision process it is given where there are episodes: the state from which the next round goes on.
       restarted: uint32; 0, or after a round in which all arms began again a number drawn for that; None where they
         never do.
-      chances: [M], the probability with which each of the arms was chosen when it was played, where the policy has
-        `probabilities` and the feedback comes late (`simulate(delay=..)`) or through `WithDetector`; None elsewhere.
+      chances: [M], the probability with which the policy chose each of the arms when it played them, where the policy
+        has `probabilities` and the feedback comes late (`simulate(delay=..)`); None elsewhere.
     """
 
     arms: jax.Array
