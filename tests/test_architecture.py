@@ -23,7 +23,6 @@ MAY_IMPORT = {
     "texts": set(),
     "pytrees": {"texts"},
     "base": {"pytrees", "texts"},
-    "wrapping": {"base"},
     "probabilities": set(),
     "arguments": {"base", "probabilities"},
     "cores": set(),
@@ -48,6 +47,7 @@ MAY_IMPORT = {
         *["probabilities", "quantiles", "sums"],
     },
     "named_problems": {"base", "chains", "environments"},
+    "wrapping": {"base"},
     "policies": {
         *["arguments", "base", "chains", "confidence", "decision_processes", "divergences", "families", "fast"],
         *["indices", "planning", "probabilities", "quantiles", "sums", "wrapping"],
