@@ -122,7 +122,8 @@ def test_arms_are_played_by_turns_with_certainty():
     for t in (1, 2):
         assert policy.probabilities(state, jnp.int32(t)).tolist() == [float(k == t % 3) for k in range(3)]
         assert int(jnp.argmax(policy.scores(jax.random.key(t), state, jnp.int32(t)))) == t % 3
-        state = policy.update(state, Feedback.of(t % 3, 0.0, t=t))
+        arm, nothing = jnp.array([t % 3], jnp.int32), jnp.zeros(1, jnp.int32)
+        state = policy.update(state, Feedback(arm, nothing, nothing, jnp.zeros(1), jnp.int32(t)))
     np.testing.assert_allclose(-state.policy.gains.high, [0, 1, 1])
     never = WithDetector(TsallisINF(), NEVER)
     alone = TsallisINF().probabilities(state.policy, jnp.int32(3))
