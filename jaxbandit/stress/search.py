@@ -122,7 +122,7 @@ def worst(
     points: list[np.ndarray] = []
     believed: list[float] = []
     with ctrl_c() as interrupted, progress_bar(budget + TOGETHER + number, progress) as bar:
-        trials = Trials(every, key, horizon, plays, folder, bar, interrupted)
+        trials = Trials(every, key, horizon, plays, folder, bar, interrupted=interrupted)
 
         def losses(asked: np.ndarray, runs: int) -> np.ndarray:
             return avoidable(trials.regrets(list(map(space.problem, asked)), runs), NAME, compared)
