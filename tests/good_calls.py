@@ -31,7 +31,8 @@ HIDDEN = environments.hidden([[[0.9, 0.1], [0.2, 0.8]]] * 2, [[0.2, 0.7], [0.1, 
 PROCESS = environments.decision_process(ROWS, PAID)
 CASE = {"scenarios": ARMS, "policies": {"U": jaxbandit.UCB1()}, "key": KEY, "runs": 2, "horizon": 3, "times": [1, 2, 3]}
 RUN = {"key": KEY, "runs": 2, "horizon": 3, "plays": 1, "times": [1, 2, 3], "progress": False}
-ASKED = {**RUN, "shuffle": False, "delay": 1, "batch": 1, "chunk": 3, "tile": 2, "devices": None}
+LATE = {"delay": 1, "batch": 1}
+ASKED = {**RUN, **LATE, "shuffle": False, "random_numbers": "common", "chunk": 3, "tile": 2, "devices": None}
 
 
 def traced(scenarios: Any, policies: Any) -> Any:
