@@ -113,7 +113,9 @@ ENVIRONMENTS = {
     "environments.piecewise": played(environments.piecewise, breaks=[2], levels=[[0.5, 0.4], [0.4, 0.5]], horizon=3),
     "environments.sinusoid": played(environments.sinusoid, horizon=3, budget=1.0, amplitude=0.5, until=1.0),
     "environments.lower_bound_instance": played(environments.lower_bound_instance, horizon=3, budget=1.0, arms=2),
-    "environments.rewards_table": played(environments.rewards_table, rewards=[[0.5, 0.4], [0.0, 1.0], [1.0, 0.0]]),
+    "environments.rewards_table": played(
+        environments.rewards_table, rewards=[[0.5, 0.4], [0.0, 1.0], [1.0, 0.0]], draw=True
+    ),
     "environments.changing_markov": played(
         environments.changing_markov,
         **{"breaks": [2], "transition": [ROWS, ROWS[::-1]], "reward": PAID, "initial_state": "stationary"},

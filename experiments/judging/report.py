@@ -26,9 +26,10 @@ NAMED = (
     "at this horizon one may."
 )
 AVOIDABLE = (
-    "Avoidable regret is the mean regret less the least one of the panel on the same problem, with the same luck: what "
-    "choosing better would have saved. The interval of a mean is that over the problems. Nobody in this comparison "
-    "knows the arms: the policies of a space's panel are made before its problems are drawn."
+    "Avoidable regret is the mean regret less the least one of the panel on the same problem, with the same random "
+    "numbers: what choosing better would have saved. The 95 % interval of a mean covers the draw of the problems and the "
+    "chance of the runs. Nobody in this comparison knows the arms: the policies of a space's panel are made before its "
+    "problems are drawn."
 )
 WORST = (
     "A search looked for the problems with the largest avoidable regret, and those reported were judged on luck that "
