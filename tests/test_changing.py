@@ -214,8 +214,8 @@ def test_a_table_pays_its_entries_or_draws_with_them():
     for arms, expected in ((rewards_table(ones), 0.0), (rewards_table(halves, draw=True), 10.0)):
         result = simulate(arms, {"first": first_arm(2)}, runs=50, horizon=40, times=[40])
         paid = result.visits["first"][0, :, :, 0, 0, 1]
-        # 50 binomials of variance 10: their sample variance is off by more than 8 in 1 of 10^4
-        assert paid.var(ddof=1) == pytest.approx(expected, abs=8 if expected else 0)
+        # 50 binomials of variance 10: their sample variance is off by 10 or more in 1 of 10^4
+        assert paid.var(ddof=1) == pytest.approx(expected, abs=10 if expected else 0)
         assert paid.mean() == pytest.approx(20, abs=2.5 if expected else 0)
 
 

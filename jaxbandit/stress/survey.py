@@ -55,6 +55,13 @@ class Survey(NamedTuple):
         """
         return interval_over_parts(self.regrets[label].mean(-1))
 
+    def difference(self, label: str, other: str) -> Interval:
+        """Mean regret of `label` less that of `other` over the space, with its 95 % interval, as of `mean`.
+
+        It is paired: both played the same problems with the same random numbers.
+        """
+        return interval_over_parts((self.regrets[label] - self.regrets[other]).mean(-1))
+
     def avoidable(self, label: str) -> np.ndarray:
         """Mean regret less the least one of the panel on the same problem, [N]: negative where the panel is worse."""
         return avoidable(self.regrets, label, self.panel)
