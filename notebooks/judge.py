@@ -65,7 +65,7 @@ jaxbandit.testing.check_policy(Eliminating())  # silence is good
 #
 # `stress.over` plays random problems: here two arms with two states. The speed p01 + p10 of each arm is log-uniform
 # from .001 to 1, its mean uniform from .05 to .95. *Avoidable* regret is what the best policy of a panel would have
-# saved on the same problem, with the same luck.
+# saved on the same problem, with the same random numbers.
 
 # %%
 problems, budget = 64, 96  # how many problems are drawn, and how many a search plays
@@ -79,7 +79,7 @@ print(stress.over(space, {"eliminating": Eliminating()}, problems=problems, runs
 #
 # ## The worst arms
 #
-# `stress.worst` searches. What it reports is measured on luck that the search never saw; what the search believed
+# `stress.worst` searches. What it reports is measured on runs that the search never saw; what the search believed
 # stands beside it.
 
 # %%

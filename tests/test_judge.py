@@ -422,8 +422,9 @@ def test_a_whole_judgement_of_two_policies(mine, small_atlas, monkeypatch, capsy
         )
         for label in found.policies:
             np.testing.assert_array_equal(again.visits[label][0], result.visits[label][0])
-            cell = float(table[label][f"worst of {each.label}"])
-            assert cell == pytest.approx(metrics.regret(result, label)[:, 0, :, -1].mean())
+            of_runs = metrics.regret(result, label)[:, 0, :, -1].mean(0)  # problems share their random numbers
+            half = 2.57058 * of_runs.std(ddof=1) / np.sqrt(6)  # Student's quantile with 5 degrees of freedom
+            assert table[label][f"worst of {each.label}"] == f"{of_runs.mean():,.1f} ± {half:,.1f}"
         assert code in page.replace("&#x27;", "'") and code in (mine / "out" / "worst_1.csv").read_text() + printed
     survey = stress.over(
         stress.TwoStateSpace(),
