@@ -271,7 +271,7 @@ def test_the_card_is_what_simulate_and_the_metrics_say(small_panel):
         ahead, behind = sum(each > 1 for each in sure), sum(each < -1 for each in sure)
         assert row["rank"] == (f"{1 + ahead} of 3" if ahead + behind == 2 else f"{1 + ahead} to {3 - behind} of 3")
         open_ = [label for label, each in zip(PANEL, sure, strict=True) if abs(each) <= 1]
-        assert row["not told apart from"] == (", ".join(open_) or "-")
+        assert row["not told apart from"] == ("; ".join(open_) or "-")
         assert row["more than the least"] == pytest.approx(means["mine"] - means[least])
         assert row["least"] == pytest.approx(means[least]) and row["by"] == least.replace("mine", "itself")
         assert row["times the least"] == pytest.approx(means["mine"] / means[least])
@@ -337,7 +337,8 @@ def test_a_rank_says_no_more_than_the_runs(runs, told):
         found += "c" in stands.behind
     assert apart <= 0.08 * 400
     assert found > 0.85 * 400 if told else found < 0.35 * 400
-    assert standing("a", {"a": np.ones(1), "b": np.zeros(1)}).rank == "1 to 2 of 2"  # a single run tells nothing
+    for few, rank in ((1, "1 to 2 of 2"), (5, "1 to 2 of 2"), (6, "2 of 2")):  # runs that all differ by the same
+        assert standing("a", {"a": np.ones(few), "b": np.zeros(few)}).rank == rank
 
 
 def test_a_worst_problem_is_told_only_where_more_is_certainly_lost():

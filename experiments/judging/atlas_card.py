@@ -186,7 +186,7 @@ def card(
             stands, mean = standing(label, field), float(field[label].mean())
             least, own = float(field[stands.best].mean()), stands.best == label
             row: Row = {"problem": name, **by_label[label].row, "rank": stands.rank}
-            row |= {"not told apart from": ", ".join(stands.open) or "-"}
+            row |= {"not told apart from": "; ".join(stands.open) or "-"}
             row |= {"least": least, "by": "itself" if own else stands.best}
             row |= {"times the least": mean / least if least > 0 else "", "more than the least": stands.more.mean}
             row |= {"more: 95% low": stands.more.low, "more: 95% high": stands.more.high}

@@ -38,7 +38,8 @@ class Standing(NamedTuple):
 def difference(first: np.ndarray, second: np.ndarray, comparisons: int = 1) -> Interval:
     """Mean of first minus second [R], run by run, with Student's interval: of 95 % for all comparisons together.
 
-    With a single run the interval is all numbers.
+    The interval is all numbers with a single run; and with fewer than six that all differ by the same, as counts of few
+    rounds may by chance: such runs say nothing of their spread, and a sign test would not exclude 0, either.
 
     >>> str(difference(np.array([3.0, 5.0, 4.0]), np.array([1.0, 1.0, 1.0])))
     '3.0 (0.5 to 5.5)'
@@ -46,8 +47,9 @@ def difference(first: np.ndarray, second: np.ndarray, comparisons: int = 1) -> I
     from scipy.special import stdtrit
 
     values = first - second
+    same = np.ptp(values) <= 1e-9 * np.abs(values).max() and values.any()
     half = np.inf
-    if len(values) > 1:
+    if len(values) > 1 and not (same and len(values) < 6):
         half = stdtrit(len(values) - 1, 1 - 0.025 / comparisons) * values.std(ddof=1) / np.sqrt(len(values))
     return Interval(float(values.mean()), float(values.mean() - half), float(values.mean() + half))
 
