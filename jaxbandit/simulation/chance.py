@@ -45,7 +45,8 @@ def run_keys(key: Array, runs: ArrayLike, arms: int | None = None, scenario: str
       key: a `jax.random.key`.
       runs: [R] int32, from 0.
       arms: K to draw an order of the arms for each run, None to keep their order.
-      scenario: the name of the scenario whose own random numbers these are, or None.
+      scenario: the name of the scenario whose own random numbers these are, or None; an environment that `simulate`
+        was given alone is called "scenario".
 
     Where the key and the numbers are known, the keys are found in NumPy, so that nothing is compiled for them. They are
     `jax.random.split(jax.random.fold_in(key, run), 3)`, as JAX numbers its bits by default. The first 64 bits of the
@@ -93,7 +94,7 @@ def _words(names: Sequence[str]) -> np.ndarray:
 
 def check_random_numbers(value: Any) -> RandomNumbers:
     """Refuse what is neither "common" nor "independent"."""
-    if value not in get_args(RandomNumbers):
+    if not isinstance(value, str) or value not in get_args(RandomNumbers):
         raise ValueError(f'random_numbers: {shown(value)}; give "common" or "independent"')
     return value  # type: ignore[no-any-return]
 

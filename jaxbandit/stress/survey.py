@@ -50,7 +50,7 @@ class Survey(NamedTuple):
     def mean(self, label: str) -> Interval:
         """Mean regret over the space, with its 95 % interval.
 
-        The problems are `PARTS` independent sequences of points, and all runs are independent; so the interval is
+        The problems are eight independent sequences of points, and all runs are independent; so the interval is
         Student's, from the means of these parts. It covers the draw of the problems as well as that of the runs.
         """
         return interval_over_parts(self.regrets[label].mean(-1))
