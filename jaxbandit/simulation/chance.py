@@ -5,7 +5,7 @@ from __future__ import annotations
 import hashlib
 from collections.abc import Sequence
 from functools import partial
-from typing import Any, Literal, NamedTuple, get_args
+from typing import Any, Literal, NamedTuple, cast, get_args
 
 import jax
 import jax.numpy as jnp
@@ -96,7 +96,7 @@ def check_random_numbers(value: Any) -> RandomNumbers:
     """Refuse what is neither "common" nor "independent"."""
     if not isinstance(value, str) or value not in get_args(RandomNumbers):
         raise ValueError(f'random_numbers: {shown(value)}; give "common" or "independent"')
-    return value  # type: ignore[no-any-return]
+    return cast(RandomNumbers, value)
 
 
 def check_numbers(name: str, values: ArrayLike) -> None:
