@@ -138,7 +138,7 @@ NUMBERS = {
 
 ROUNDS = {
     "top_arms": Call(jaxbandit.top_arms, {"scores": jnp.array([0.5, 0.7]), "plays": 1}),
-    "run_keys": Call(jaxbandit.run_keys, {"key": KEY, "runs": np.arange(2), "arms": 2}),
+    "run_keys": Call(jaxbandit.run_keys, {"key": KEY, "runs": np.arange(2), "arms": 2, "scenario": "a"}),
     "initial_carry": Call(jaxbandit.initial_carry, {"environment": ARMS, "policy": UCB1, "keys": CHANCE}),
     "advance": Call(
         advanced,

@@ -20,7 +20,7 @@ TABLE = np.random.default_rng(3).integers(0, 5, (60, 3)) / 4
 KINDS = {
     "piecewise": piecewise([20, 41], [[0.5, 0.3, 0.4], [0.5, 0.3, 0.9], [0.5, 0.3, 0.4]]),
     "sinusoid": sinusoid(60, 3),
-    "table": rewards_table(TABLE),
+    "table": rewards_table(TABLE, draw=True),
     "rested": changing_markov([20], CHAINS, (-1, 3)),
     "restless": changing_markov([20], CHAINS, (0, 1), "stationary", restless=True),
 }
@@ -195,6 +195,7 @@ def test_bad_input():
         (lambda: sinusoid(100, 3, until=0.05), r"budget: 3 cannot be spent in 5 rounds by swings of 0.3; .* 1.5"),
         (lambda: lower_bound_instance(100, 26, 4), "budget: 26 cannot be spent by 4 arms"),
         (lambda: rewards_table([[0.5, 2.0]]), r"rewards: a reward lies outside \[0, 1\]"),
+        (lambda: rewards_table([[0.0, 0.25]]), r"rewards: 0.25 is neither 0 nor 1.*draw=True"),
         (lambda: changing_markov([5], [CHAINS[0]], (0, 1)), "transition: 1 of them; 1 breaks"),
         (lambda: changing_markov([5], [CHAINS[0], [np.eye(2)] * 3], (0, 1)), r"arm 0 is reducible.*\(segment 1\)"),
     ):
@@ -203,6 +204,17 @@ def test_bad_input():
     result = simulate(jaxbandit.bernoulli([0.5, 0.4]), {"U": Uniform()}, runs=2, horizon=3)
     with pytest.raises(ValueError, match="it has no dynamic regret"):
         metrics.dynamic_regret(result, "U")
+
+
+def test_a_table_pays_its_entries_or_draws_with_them():
+    """Always the first arm: the column's sum in every run of zeros and ones; of fractions sums as chance has them."""
+    ones, halves = np.tile([[1.0, 0.0], [0.0, 1.0]], (20, 1)), np.full((40, 2), 0.5)
+    for arms, expected in ((rewards_table(ones), 0.0), (rewards_table(halves, draw=True), 10.0)):
+        result = simulate(arms, {"first": first_arm(2)}, runs=50, horizon=40, times=[40])
+        paid = result.visits["first"][0, :, :, 0, 0, 1]
+        # 50 binomials of variance 10: their sample variance is off by 10 or more in 1 of 10^4
+        assert paid.var(ddof=1) == pytest.approx(expected, abs=10 if expected else 0)
+        assert paid.mean() == pytest.approx(20, abs=2.5 if expected else 0)
 
 
 def test_tables_pictures_and_named_axes_say_what_the_regret_is():

@@ -11,7 +11,7 @@ from jax import Array
 from numpy.typing import ArrayLike
 
 from jaxbandit import chains, draws
-from jaxbandit.arguments import finite, integer, number
+from jaxbandit.arguments import finite, integer, number, truth
 from jaxbandit.base import Feedback, Pairing, Problem, Task, pytree
 from jaxbandit.environments.segments import LONGEST, Segments, check_horizon, row, segments, split, starts_of, told
 from jaxbandit.sums import TwoFloats
@@ -166,15 +166,17 @@ def sinusoid(horizon: int, budget: float, amplitude: float = 0.3, until: float =
     return ChangingArms(segments(means, None, horizon), _thresholds(means, "amplitude"))
 
 
-def rewards_table(rewards: ArrayLike) -> ChangingArms:
-    """An oblivious adversary: in round t arm k pays 1 with probability rewards[t-1, k], else 0.
+def rewards_table(rewards: ArrayLike, draw: bool = False) -> ChangingArms:
+    """An oblivious adversary: in round t arm k pays rewards[t-1, k], which is 0 or 1.
 
-    A table of zeros and ones leaves nothing to chance. One arm is played a round. `metrics.regret` is the regret
+    With `draw=True` an entry between 0 and 1 is a probability: arm k pays 1 with probability rewards[t-1, k], else 0,
+    never the fraction itself. One arm is played a round. `metrics.regret` is the regret
     against the best single arm in hindsight: the largest sum of a column of the table up to t, minus the entries
     of the arms played. Such a regret may be negative. The dynamic regret is recorded, too.
 
     Args:
-      rewards: [n, K], K >= 2, in [0, 1], for n rounds; 16 K + 8 bytes a round are kept.
+      rewards: [n, K], K >= 2, for n rounds: 0 or 1, with `draw` in [0, 1]; 16 K + 8 bytes a round are kept.
+      draw: whether entries are probabilities with which 1 is paid.
 
     Raises:
       ValueError: the argument and what is wrong with it; from `simulate`, if it is asked for another horizon than n.
@@ -187,6 +189,11 @@ def rewards_table(rewards: ArrayLike) -> ChangingArms:
     [1.0]
     """
     means = _probabilities("rewards", rewards, "[n, K]", "a reward")
+    if not truth("draw", draw) and (fractions := means[(means > 0) & (means < 1)]).size:
+        raise ValueError(
+            f"rewards: {fractions[0]:g} is neither 0 nor 1, and an arm pays one of these; with draw=True an entry is "
+            "the probability that the arm pays 1"
+        )
     short = np.cumsum(means.max(1, keepdims=True) - means, axis=0).min(1)
     return ChangingArms(segments(means, None, len(means)), _thresholds(means, "rewards"), split(short))
 

@@ -155,7 +155,8 @@ def realised_regret(result: Counts, label: str) -> np.ndarray:
 def paired_difference(result: Counts, label: str, other: str) -> np.ndarray:
     """Final `regret` of `label` minus that of `other`, run by run, float64 [scenario, variant, run].
 
-    Run by run, both met the same luck. Variants are paired in order; a single one is paired with each of the other's.
+    Run j of both had the same random numbers. Variants are paired in order; a single one is paired with each of the
+    other's.
 
     Raises:
       ValueError: there is no such label, or the numbers of variants cannot be paired.

@@ -16,6 +16,7 @@ from numpy.typing import ArrayLike
 from jaxbandit.arguments import integer, shown, truth
 from jaxbandit.interruption import ctrl_c
 from jaxbandit.results.result import Result, join_times
+from jaxbandit.simulation.chance import RandomNumbers
 from jaxbandit.simulation.fingerprint import check_versions, differences, fingerprint
 from jaxbandit.simulation.memory import check_memory
 from jaxbandit.simulation.plan import Plan, make_plan
@@ -38,6 +39,7 @@ def simulate(
     plays: int = 1,
     times: ArrayLike | None = None,
     shuffle: bool = False,
+    random_numbers: RandomNumbers = "common",
     delay: int = 0,
     batch: int = 1,
     chunk: int | None = None,
@@ -49,9 +51,10 @@ def simulate(
 ) -> Result:
     """Play every policy in every scenario, many independent runs of each, and count the plays.
 
-    The counts of a round depend on `scenarios`, `policies`, `key`, `plays`, `shuffle`, `delay`, `batch`, the kind of
-    device and JAX's precision (x64 or not) alone, bit for bit; run j of one policy meets the same luck as run j of
-    another. Ctrl-C ends after the chunks under way and returns what is done (twice: at once, with nothing).
+    The counts of a round depend on `scenarios`, `policies`, `key`, `plays`, `shuffle`, `random_numbers`, `delay`,
+    `batch`, the kind of device and JAX's precision (x64 or not) alone, bit for bit. Policies are compared with common
+    random numbers: run j of every policy has the same ones, and by default run j of every scenario, too. Ctrl-C ends
+    after the chunks under way and returns what is done (twice: at once, with nothing).
 
     Methods of a user's own classes are traced at every call, so that whatever they read (a list, a module, a cell of a
     notebook that was run again) has its present value. A program that this changes is compiled anew.
@@ -66,6 +69,11 @@ def simulate(
       times: rounds to record, increasing; by default about 200, evenly spaced in log, the horizon included.
       shuffle: draw for each run the order in which the policy sees the arms (ties go to the first); counts keep the
         arms' own numbers.
+      random_numbers: "common", the default: run j has the same random numbers in every scenario, so that differences
+        between scenarios are less uncertain, and averages over scenarios more (average over scenarios within each run
+        first; the standard error is that of these averages over the runs). "independent": every scenario has random
+        numbers of its own, which follow from `key` and its name, so that scenarios may be added, left out or spread
+        over several calls; for averages over many problems. All policies have the same ones in any case.
       delay: how many rounds late feedback is: that of round t reaches the policy after round t + delay, unchanged, and
         that of the last rounds never does. Where rewards are independent, this adds at most about delay times the
         sum of the gaps to the regret of an index policy, whatever the horizon (Joulani, Gyorgy and Szepesvari 2013).
@@ -111,7 +119,9 @@ def simulate(
         integer("horizon", horizon, 1, 2**31 - 1)
         later = default_times(horizon)
         times = np.concatenate([resume.times, later[later > resume.rounds]])
-    request = check(scenarios, policies, key, runs, horizon, plays, times, shuffle, record, delay, batch)
+    request = check(
+        scenarios, policies, key, runs, horizon, plays, times, shuffle, record, delay, batch, random_numbers
+    )
     if resume is not None:
         _check_resume(request, resume)
     with progress_bar(rounds_left(request, resume), progress) as bar:

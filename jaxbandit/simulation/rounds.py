@@ -204,7 +204,7 @@ def advance(
 
     Args:
       environment, policy: one of each.
-      keys: of `run_keys(key, runs)`.
+      keys: of `run_keys(key, runs)`, or with its `scenario` for a scenario's own random numbers.
       carry: of `initial_carry`, or returned before.
       first: number of the first round, from 1.
       length: rounds to play.

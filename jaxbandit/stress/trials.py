@@ -49,7 +49,7 @@ def interval(values: np.ndarray) -> Interval:
 
 
 class Trials:
-    """How problems are played: all policies meet the same luck, and every group of problems meets new luck.
+    """How problems are played: with common random numbers for all policies, and with new ones for every group.
 
     Args:
       policies: by label.
@@ -58,6 +58,7 @@ class Trials:
       plays: arms a round.
       folder: where what was played is kept, so that the same trials are read and not played again; or None.
       bar: a progress bar, which is told the problems that were played.
+      random_numbers: whether the problems of a group have "common" or "independent" ones.
       interrupted: set by Ctrl-C outside of a simulation; or None.
     """
 
@@ -69,6 +70,7 @@ class Trials:
         plays: int,
         folder: str | os.PathLike[str] | None,
         bar: Any,
+        random_numbers: str = "common",
         interrupted: threading.Event | None = None,
     ) -> None:
         self.asked: dict[str, Any] = {
@@ -76,6 +78,7 @@ class Trials:
             "horizon": horizon,
             "plays": plays,
             "times": [horizon],
+            "random_numbers": random_numbers,
         }
         self.key, self.folder, self.bar, self.groups = key, folder, bar, 0
         self.interrupted = interrupted or threading.Event()
