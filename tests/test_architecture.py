@@ -22,9 +22,10 @@ MAY_IMPORT = {
     "version": set(),
     "texts": set(),
     "pytrees": {"texts"},
-    "base": {"pytrees", "texts"},
     "probabilities": set(),
-    "arguments": {"base", "probabilities"},
+    "arguments": {"probabilities"},
+    "feedback": {"arguments", "pytrees", "texts"},
+    "base": {"feedback", "pytrees", "texts"},
     "cores": set(),
     "interruption": set(),
     "chains": {"arguments", "base"},
@@ -49,7 +50,7 @@ MAY_IMPORT = {
     "named_problems": {"base", "chains", "environments"},
     "policies": {
         *["arguments", "base", "chains", "confidence", "decision_processes", "divergences", "families", "fast"],
-        *["indices", "planning", "probabilities", "quantiles", "sums"],
+        *["feedback", "indices", "planning", "probabilities", "quantiles", "sums"],
     },
     "results": {"arguments", "base", "interruption", "metrics"},
     "simulation": {

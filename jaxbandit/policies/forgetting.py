@@ -12,6 +12,7 @@ from jax.typing import ArrayLike
 
 from jaxbandit.base import Feedback, described, pytree, static
 from jaxbandit.fast import exchange_row
+from jaxbandit.feedback import check_feedback
 from jaxbandit.policies.memory import Sums, Transitions, Visits
 from jaxbandit.sums import TwoFloats, add_to_each
 
@@ -29,9 +30,10 @@ class Discounted:
 
     >>> from jaxbandit import KLUCB
     >>> policy = KLUCB(memory=Discounted(0.9))
-    >>> state = policy.init(jnp.array([[0.0, 1.0], [0.0, 1.0]]))
+    >>> table = jnp.array([[0.0, 1.0], [0.0, 1.0]])
+    >>> state = policy.init(table)
     >>> for t in (1, 2, 3):
-    ...     state = policy.update(state, Feedback.of(arm=t % 2, reward=1.0, t=t, state=1))
+    ...     state = policy.update(state, Feedback.of(t % 2, 1.0, t=t, table=table))
     >>> state.mean_and_plays()[1].round(2).tolist()  # arm 0 was played in round 2, arm 1 in rounds 1 and 3
     [0.9, 1.81]
     """
@@ -63,9 +65,10 @@ class Window:
 
     >>> from jaxbandit import KLUCB
     >>> policy = KLUCB(memory=Window(2))
-    >>> state = policy.init(jnp.array([[0.0, 1.0], [0.0, 1.0]]))
+    >>> table = jnp.array([[0.0, 1.0], [0.0, 1.0]])
+    >>> state = policy.init(table)
     >>> for t in (1, 2, 3):
-    ...     state = policy.update(state, Feedback.of(arm=t % 2, reward=1.0, t=t, state=1))
+    ...     state = policy.update(state, Feedback.of(t % 2, 1.0, t=t, table=table))
     >>> state.mean_and_plays()[1].tolist()  # of rounds 2 and 3
     [1, 1]
     """
@@ -153,6 +156,7 @@ class Recent(NamedTuple):
         """The state after a round: it is counted, and the round that leaves the window no longer is."""
         counted = feedback.states + 1
         if isinstance(self.kept, Transitions):
+            check_feedback(feedback, *self.kept.reward.shape, last=self.kept.states, counts=self.kept.counts)
             counted = counted + feedback.before * self.kept.counts.shape[1]
         old, rounds = _replaced(self.rounds, feedback, counted)
         entries = self.kept.counts.shape[1:]

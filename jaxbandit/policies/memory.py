@@ -17,6 +17,7 @@ from jax.typing import ArrayLike
 
 from jaxbandit.base import Family, Feedback, described, total
 from jaxbandit.fast import add_one
+from jaxbandit.feedback import check_feedback, checked_table
 from jaxbandit.sums import TwoFloats, add_rewards, no_sums
 
 __all__ = ["Memory", "no_transitions", "no_visits", "ratio", "remembered", "sample_mean", "total", "unit_reward"]
@@ -77,6 +78,7 @@ class Visits(NamedTuple):
 
     def counted(self, feedback: Feedback) -> Visits:
         """The state after a round: each play counted at the state that it moved to."""
+        check_feedback(feedback, *self.counts.shape)
         return self._replace(counts=add_one(self.counts, feedback.arms, feedback.states))
 
     def scaled(self, factor: ArrayLike) -> Visits:
@@ -107,6 +109,7 @@ class Sums(NamedTuple):
 
     def counted(self, feedback: Feedback) -> Sums:
         """The state after a round: each play counted, and its reward added."""
+        check_feedback(feedback, len(self.plays))
         plays = add_one(self.plays, feedback.arms)
         return Sums(plays, add_rewards(self.rewards, feedback.arms, feedback.rewards))
 
@@ -120,7 +123,7 @@ class Sums(NamedTuple):
     def mean_and_plays(self) -> tuple[Array, Array]:
         """Mean reward [K] of each arm's plays, 0 for an arm never played, and their number T [K].
 
-        >>> state = no_visits(jnp.zeros((2, 0))).counted(Feedback.of(0, 2.5, t=1))
+        >>> state = no_visits(jnp.zeros((2, 0))).counted(Feedback.of(0, 2.5, t=1, table=jnp.zeros((2, 0))))
         >>> [x.tolist() for x in state.mean_and_plays()]
         [[2.5, 0.0], [1, 0]]
         """
@@ -148,6 +151,7 @@ class Transitions(NamedTuple):
 
     def counted(self, feedback: Feedback) -> Transitions:
         """The state after a round: each play counted as a departure, and the arm's new state kept."""
+        check_feedback(feedback, *self.reward.shape, last=self.states, counts=self.counts)
         counts = add_one(self.counts, feedback.arms, feedback.before, feedback.states)
         return self._replace(counts=counts, states=self.states.at[feedback.arms].set(feedback.states))
 
@@ -181,6 +185,7 @@ def no_visits(reward: Array, family: Family | None = None, memory: Forgets | Non
     Rewards are mapped by `unit_reward`, unless a family is given. A memory, `Discounted` or `Window`, makes it forget.
     """
     kept: Visits | Sums
+    reward = checked_table(reward)
     if reward.shape[1] == 0:
         kept = Sums(jnp.zeros(reward.shape[0], jnp.int32), no_sums(reward.shape[0]))
     else:
@@ -199,6 +204,7 @@ def no_transitions(reward: Array, memory: Forgets | None) -> ChainMemory: ...
 
 def no_transitions(reward: Array, memory: Forgets | None = None) -> ChainMemory:
     """The state before the first round, from what each state pays, `reward` [K, S]; a memory makes it forget."""
+    reward = checked_table(reward)
     arms, states = reward.shape
     kept = Transitions(jnp.zeros((arms, states, states), jnp.int32), jnp.zeros(arms, jnp.int32), unit_reward(reward))
     begun: ChainMemory = kept if memory is None else memory.begun(kept)

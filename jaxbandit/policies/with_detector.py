@@ -59,8 +59,9 @@ class WithDetector:
     >>> from jaxbandit import KLUCB
     >>> from jaxbandit.policies import KnownBreaks
     >>> policy = WithDetector(KLUCB(), KnownBreaks([2]))
-    >>> state = policy.init(jnp.array([[0.0, 1.0], [0.0, 1.0]]))
-    >>> state = policy.update(state, Feedback.of(0, 1.0, t=1, state=1))
+    >>> table = jnp.array([[0.0, 1.0], [0.0, 1.0]])
+    >>> state = policy.init(table)
+    >>> state = policy.update(state, Feedback.of(0, 1.0, t=1, table=table))
     >>> state.restarted.tolist(), state.policy.counts.tolist()
     ([1, 1], [[0, 0], [0, 0]])
     """
