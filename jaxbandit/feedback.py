@@ -9,7 +9,7 @@ import jax.numpy as jnp
 import numpy as np
 from jax.typing import ArrayLike
 
-from jaxbandit.arguments import as_floats, choice, finite, integer, is_traced, number, shown
+from jaxbandit.arguments import choice, finite, integer, is_traced, number, shown
 from jaxbandit.pytrees import pytree
 from jaxbandit.texts import described
 
@@ -191,8 +191,8 @@ def _check_before(played: np.ndarray, before: np.ndarray, last: np.ndarray, coun
         known = counts is None or last[arm] != 0 or np.asarray(counts[arm]).any()
         if known and state != last[arm]:
             raise ValueError(
-                f"before: {state}, and arm {arm} last showed state {last[arm]}; give the state that it last showed, and "
-                "its plays in the order in which they were made"
+                f"before: {state}, and arm {arm} last showed state {last[arm]}; give the state that it last showed, "
+                "and its plays in the order in which they were made"
             )
 
 
@@ -248,7 +248,7 @@ def _finite(reward: Any) -> float:
     Raises:
       ValueError: the reward is something else.
     """
-    found = as_floats("reward", reward)
-    if found.ndim == 0 and not np.isfinite(found):
-        raise ValueError(f"reward: {found} is not finite; {UNKNOWN}")
-    return number("reward", reward)
+    try:
+        return number("reward", reward)
+    except ValueError as error:
+        raise ValueError(f"{error}; {UNKNOWN}") from None

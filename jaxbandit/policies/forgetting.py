@@ -12,7 +12,6 @@ from jax.typing import ArrayLike
 
 from jaxbandit.base import Feedback, described, pytree, static
 from jaxbandit.fast import exchange_row
-from jaxbandit.feedback import check_feedback
 from jaxbandit.policies.memory import Sums, Transitions, Visits
 from jaxbandit.sums import TwoFloats, add_to_each
 
@@ -154,9 +153,9 @@ class Recent(NamedTuple):
 
     def counted(self, feedback: Feedback) -> Recent:
         """The state after a round: it is counted, and the round that leaves the window no longer is."""
+        self.kept.check(feedback)
         counted = feedback.states + 1
         if isinstance(self.kept, Transitions):
-            check_feedback(feedback, *self.kept.reward.shape, last=self.kept.states, counts=self.kept.counts)
             counted = counted + feedback.before * self.kept.counts.shape[1]
         old, rounds = _replaced(self.rounds, feedback, counted)
         entries = self.kept.counts.shape[1:]
@@ -190,6 +189,7 @@ class RecentSums(NamedTuple):
 
     def counted(self, feedback: Feedback) -> RecentSums:
         """The state after a round: it is counted, and the round that leaves the window no longer is."""
+        self.kept.check(feedback)
         old, rounds = _replaced(self.rounds, feedback, jnp.ones_like(feedback.arms))
         paid, rewards = _replaced(self.rewards, feedback, feedback.rewards)
         kept = self.kept.counted(feedback)

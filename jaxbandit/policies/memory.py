@@ -76,9 +76,13 @@ class Visits(NamedTuple):
     counts: Array
     reward: Array
 
+    def check(self, feedback: Feedback) -> None:
+        """Refuse feedback that these arms cannot give (see `check_feedback`)."""
+        check_feedback(feedback, *self.counts.shape)
+
     def counted(self, feedback: Feedback) -> Visits:
         """The state after a round: each play counted at the state that it moved to."""
-        check_feedback(feedback, *self.counts.shape)
+        self.check(feedback)
         return self._replace(counts=add_one(self.counts, feedback.arms, feedback.states))
 
     def scaled(self, factor: ArrayLike) -> Visits:
@@ -107,9 +111,13 @@ class Sums(NamedTuple):
     plays: Array
     rewards: TwoFloats
 
+    def check(self, feedback: Feedback) -> None:
+        """Refuse feedback that these arms cannot give (see `check_feedback`)."""
+        check_feedback(feedback, len(self.plays))
+
     def counted(self, feedback: Feedback) -> Sums:
         """The state after a round: each play counted, and its reward added."""
-        check_feedback(feedback, len(self.plays))
+        self.check(feedback)
         plays = add_one(self.plays, feedback.arms)
         return Sums(plays, add_rewards(self.rewards, feedback.arms, feedback.rewards))
 
@@ -149,9 +157,13 @@ class Transitions(NamedTuple):
     states: Array
     reward: Array
 
+    def check(self, feedback: Feedback) -> None:
+        """Refuse feedback that these arms cannot give (see `check_feedback`)."""
+        check_feedback(feedback, *self.reward.shape, last=self.states, counts=self.counts)
+
     def counted(self, feedback: Feedback) -> Transitions:
         """The state after a round: each play counted as a departure, and the arm's new state kept."""
-        check_feedback(feedback, *self.reward.shape, last=self.states, counts=self.counts)
+        self.check(feedback)
         counts = add_one(self.counts, feedback.arms, feedback.before, feedback.states)
         return self._replace(counts=counts, states=self.states.at[feedback.arms].set(feedback.states))
 
@@ -173,10 +185,24 @@ def unit_reward(reward: Array) -> Array:
     >>> unit_reward(jnp.array([[-1.0, 1.0], [-1.0, 3.0]])).tolist()
     [[0.0, 0.5], [0.0, 1.0]]
     """
-    reward = jnp.asarray(reward, float)
+    reward = needs_states(jnp.asarray(reward, float))
     low, high = jnp.min(reward), jnp.max(reward)
     mapped = (reward - low) / jnp.where(high > low, high - low, 1)
     return jnp.where((low < 0) | (high > 1), mapped, reward)
+
+
+def needs_states(reward: Array) -> Array:
+    """Rewards [K, S] as they are, of a policy that tells rewards apart by the states that pay them.
+
+    Raises:
+      ValueError: there are no states.
+    """
+    if reward.shape[-1] == 0:
+        raise ValueError(
+            "reward: a table [K, 0] has no states, by which this policy tells rewards apart; give [K, S], what each "
+            "state of each arm pays, or play a policy for real numbers, such as UCB1"
+        )
+    return reward
 
 
 def no_visits(reward: Array, family: Family | None = None, memory: Forgets | None = None) -> Memory:
