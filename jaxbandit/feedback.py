@@ -104,9 +104,10 @@ class Feedback(NamedTuple):
             state, before, reward = _by_table(paid[arm], arm, reward, state, before, pays)
         elif reward is None:
             raise ValueError("reward: None; with a table [K, 0] give what the arm paid")
-        elif (state, before) != (None, None):
-            raise ValueError(f"{'before' if state is None else 'state'}: a table [K, 0] has no states; leave it out")
         else:
+            for name, value in {"state": state, "before": before}.items():
+                if value is not None and integer(name, value) != 0:
+                    raise ValueError(f"{name}: {value}; a table [K, 0] has no states, so leave it out")
             state = before = 0
         arms, states = (jnp.array([each], jnp.int32) for each in (arm, state))
         left: Any = NotGiven() if before is None else jnp.array([before], jnp.int32)
