@@ -169,19 +169,22 @@ def check_feedback(
         )
     if is_traced((feedback, last, counts)):
         return
-    played, rewards = np.asarray(feedback.arms), np.asarray(feedback.rewards)
-    given: list[tuple[str, Any, int | None]] = [("arms", played, arms)]
-    given += [("states", feedback.states, states), ("shown", feedback.shown, states)]
+    played, rewards = np.ravel(feedback.arms), np.asarray(feedback.rewards)
+    asked: dict[str, tuple[int, int | None]] = {"arms": (len(played), arms), "states": (len(played), states)}
     if last is not None:
-        given.append(("before", feedback.before, states))
-    for name, values, many in given:
-        found = np.asarray(values)
-        if values is not None and many is not None and not (found.ndim == 1 and np.isin(found, range(many)).all()):
-            raise ValueError(f"{name}: {found.tolist()} is not a list of integers from 0 to {many - 1}")
+        asked["before"] = len(played), states
+    if feedback.shown is not None:
+        asked["shown"] = arms, states
+    for name, (length, many) in asked.items():
+        found = np.asarray(getattr(feedback, name))
+        if many is not None and not (found.shape == (length,) and np.isin(found, range(many)).all()):
+            raise ValueError(
+                f"{name}: {found.tolist()} is not a list of integers from 0 to {many - 1}, {length} of them"
+            )
     if len(set(played.tolist())) < len(played):
         raise ValueError(f"arms: {played.tolist()} names an arm twice; it is played once a round")
-    if not np.isfinite(rewards).all():
-        raise ValueError(f"rewards: {rewards.tolist()} are not finite; {UNKNOWN}")
+    if rewards.shape != played.shape or not np.isfinite(rewards).all():
+        raise ValueError(f"rewards: {rewards.tolist()} is not a finite number for each play; {UNKNOWN}")
     if last is not None and (counts is None or feedback.restarted is None):
         _check_before(played, np.asarray(feedback.before), np.broadcast_to(last, (arms,)), counts)
 

@@ -123,8 +123,9 @@ def test_feedback_made_by_hand_is_looked_at(name):
     state = policy.init(TABLE)
     for wrong, message in (
         ({"arms": jnp.array([7])}, r"^arms: \[7\] is not a list of integers from 0 to 2"),
-        ({"rewards": jnp.array([jnp.nan])}, r"^rewards: \[nan\] are not finite; do not update"),
-        ({"rewards": jnp.array([jnp.inf])}, r"^rewards: \[inf\] are not finite"),
+        ({"rewards": jnp.array([jnp.nan])}, r"^rewards: \[nan\] is not a finite number for each play; do not update"),
+        ({"rewards": jnp.ones(2)}, r"^rewards: \[1.0, 1.0\] is not a finite number for each play"),
+        ({"rewards": jnp.array([jnp.inf])}, r"^rewards: \[inf\] is not a finite number for each play"),
     ):
         refuses(message, policy.update, state, good._replace(**wrong))
     if name not in "GradientBandit Exp3 Exp3S Rexp3 TsallisINF".split():  # these look at rewards alone
@@ -146,7 +147,7 @@ def test_real_numbers_are_looked_at_as_well():
     for name in "UCB1 KLUCB Thompson MOSS IMED SlidingWindowUCB".split():
         policy = LEARNERS[name]
         nan = of(1, 0.5, 1, NUMBERS)._replace(rewards=jnp.array([jnp.nan]))
-        refuses(r"^rewards: \[nan\] are not finite", policy.update, policy.init(NUMBERS), nan)
+        refuses(r"^rewards: \[nan\] is not a finite number for each play", policy.update, policy.init(NUMBERS), nan)
 
 
 @pytest.mark.parametrize("name", [*LEARNERS, "Uniform", "Oracle"])
