@@ -60,6 +60,24 @@ def test_a_loop_by_hand_plays_as_the_simulator(name):
         last[arm] = int(moved)
 
 
+@pytest.mark.parametrize("table", [TABLE, NUMBERS], ids=["clicks", "numbers"])
+def test_rewards_alone_are_learned_from(table):
+    """UCB1 of clicks and of normal rewards, against its index in float64, 100 rounds."""
+    draw, policy = np.random.default_rng(0), jaxbandit.UCB1()
+    state, plays, sums = policy.init(table), np.zeros(3), np.zeros(3)
+    for t in range(1, 101):
+        with np.errstate(divide="ignore", invalid="ignore"):
+            index = np.where(plays == 0, np.inf, sums / plays + np.sqrt(2 * np.log(t - 1) / plays))
+        arm = int(jaxbandit.top_arms(policy.scores(None, state, t), 1)[0])
+        assert arm == index.argmax()
+        mean = (0.2, 0.5, 0.3)[arm]
+        reward = float(draw.random() < mean) if table.shape[1] else draw.normal(mean)
+        state = policy.update(state, of(arm, reward, t, table))
+        plays[arm], sums[arm] = plays[arm] + 1, sums[arm] + reward
+    with pytest.raises(TypeError, match="'table'"):  # without it nobody could tell which of the two is meant
+        Feedback.of(0, 1.0, t=1)
+
+
 @pytest.mark.parametrize("name", sorted({*ALL} - {*CHAINS}))
 def test_independent_rewards_need_no_state_before(name):
     """Clicks are told by what they pay, and the memory is that of feedback which says every state."""
