@@ -148,14 +148,16 @@ ENVIRONMENTS = {
         environments.fit,
         {
             **{"data": [[0, 1, 0, 0, 1], [1, 0, 1, 1, 0]], "reward": [0.0, 1.0]},
-            **{"prior": 0.5, "exponent": 0.25, "initial_state": 0},
+            **{"prior": 0.5, "level": 0.01, "initial_state": 0},
         },
         (OSError,),
     ),
     "environments.fit of rewards": Call(
         environments.fit, {"data": [[0.0, 1.0, 0.0, 0.0], [1.0, 0.0, 1.0, 1.0]], "prior": 0.5}, (OSError,)
     ),
-    "environments.fit of a file": Call(environments.fit, {"data": environments.EXAMPLE}, (OSError,)),
+    "environments.fit of a file": Call(
+        environments.fit, {"data": environments.EXAMPLE, "columns": {"arm": "arm", "round": "step"}}, (OSError,)
+    ),
 }
 
 POLICIES = {

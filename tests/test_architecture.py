@@ -94,6 +94,7 @@ BELOW = {
     "simulation": [
         "chance",
         "late_news",
+        "dynamic_regret",
         "rounds",
         "program_text",
         "methods",

@@ -31,7 +31,7 @@ from jaxbandit import (
 from jaxbandit.base import paid, problem, reward_table
 
 # problems in which plays of an arm that is not the best one may be right
-NOT_LINEAR = ("restless", "observed", "changing")
+NOT_LINEAR = ("restless", "observed", "changing", "rotting")
 FEW = 8  # states of a process
 MOST_TOLD = 100  # changes that the panel is told of arms that drift
 Cases = dict[str, dict[str, Any]]
@@ -58,7 +58,7 @@ def panel_of(arms: Environment, horizon: int, plays: int = 1) -> dict[str, Polic
         panel = {kind.__name__: kind(family=family) for kind in (KLUCB, IMED, Thompson)}
     elif problem(arms) == "decision process":
         panel = {"PSRL": PSRL(), "UCRL2B": UCRL2B()} | ({"IMEDRL": IMEDRL()} if few_states(arms) else {})
-    elif problem(arms) == "changing":
+    elif problem(arms) in ("changing", "rotting"):
         breaks = min(max(1, len(getattr(arms, "breaks", ()))), MOST_TOLD, horizon - 1)
         panel = stress.PiecewiseSpace(breaks=breaks, horizon=horizon).panel()
     else:

@@ -17,7 +17,7 @@ from jaxbandit.probabilities import stochastic
 
 GRID = "; for a grid give a list of policies"
 # problems with arms of their own: all but decision processes
-ARMS: tuple[Problem, ...] = ("rested", "restarting", "restless", "observed", "changing", "hidden")
+ARMS: tuple[Problem, ...] = ("rested", "restarting", "restless", "observed", "changing", "rotting", "hidden")
 
 
 def number(

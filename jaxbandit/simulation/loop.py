@@ -19,7 +19,7 @@ from jaxbandit.results.result import Result, join_times
 from jaxbandit.simulation.fingerprint import check_versions, differences, fingerprint
 from jaxbandit.simulation.memory import check_memory
 from jaxbandit.simulation.plan import Plan, make_plan
-from jaxbandit.simulation.progress import Programs, compilers, progress_bar, rounds_left, warn_of_nan
+from jaxbandit.simulation.progress import Programs, compilers, progress_bar, rounds_left, warn_of_means, warn_of_nan
 from jaxbandit.simulation.provenance import provenance
 from jaxbandit.simulation.recording import Record
 from jaxbandit.simulation.request import Policies, Request, Scenarios, check, default_times
@@ -165,6 +165,8 @@ def pieces(
             _finish_chunk(under_way, kept, bar)
             if played == request.horizon:
                 warn_of_nan(request, tiles)
+                if times[-1:] == request.horizon and request.reward.shape[2]:
+                    warn_of_means(request, {label: arrays[VISITS][:, :, :, -1] for label, arrays in kept.items()})
             done = int(np.searchsorted(times, played, side="right"))
             yield Result(
                 scenarios=request.scenarios,

@@ -24,6 +24,7 @@ from jaxbandit.base import (
 )
 from jaxbandit.simulation.contracts import check_contract, check_leaves, check_task, validate
 from jaxbandit.simulation.declared import (
+    check_means_now,
     check_without_table,
     comparator_name_of,
     comparator_of,
@@ -125,6 +126,7 @@ def check(
             )
         if environment.reward is None:
             check_without_table(f"scenarios[{name!r}]", environment)
+        check_means_now(f"scenarios[{name!r}]", environment)
         check_leaves(f"scenarios[{name!r}]", environment)
     reward = [reward_of(f"scenarios[{name!r}]", environment) for name, environment in named.items()]
     for name, values in zip(named, reward, strict=True):

@@ -126,7 +126,9 @@ def _carry_of_one(request: Request, label: str) -> Carry:
     state = request.traced.environment.shapes.state
     visits: Any = jax.ShapeDtypeStruct(request.counted, jnp.int32)
     first_nan: Any = jax.ShapeDtypeStruct((), jnp.int32) if _looks_for_nan(request, label) else None
-    return Carry(state, request.traced.policies[label].shapes, visits, first_nan)
+    return Carry(
+        state, request.traced.policies[label].shapes, visits, first_nan, request.traced.environment.shapes.dynamic
+    )
 
 
 def _looks_for_nan(request: Request, label: str) -> bool:
