@@ -48,13 +48,15 @@ MAY_IMPORT = {
         *["probabilities", "quantiles", "sums"],
     },
     "named_problems": {"base", "chains", "environments"},
+    "wrapping": {"base"},
     "policies": {
         *["arguments", "base", "chains", "confidence", "decision_processes", "divergences", "families", "fast"],
-        *["feedback", "indices", "planning", "probabilities", "quantiles", "sums"],
+        *["feedback", "indices", "planning", "probabilities", "quantiles", "sums", "wrapping"],
     },
     "results": {"arguments", "base", "interruption", "metrics"},
     "simulation": {
         *["arguments", "base", "cores", "fast", "interruption", "results", "selection", "sums", "version"],
+        "wrapping",
     },
     "sweeps": {"arguments", "results", "simulation"},
     "plotting": {"arguments", "bounds", "metrics", "results"},
@@ -155,7 +157,7 @@ DOORS = {
     "DiscountedThompson DiscountedUCB EmpiricalKLUCB Exp3 Exp3S Gittins GradientBandit HiddenMyopic "
     "JointKLUCB KnownBreaks KnownProcess LPPriority Myopic Oracle PlugInGittins PosteriorGittins Rexp3 RoundRobinKLUCB "
     "SlidingWindowUCB Thompson ThompsonMC TsallisINF Uniform Whittle WhittleBelief WhittleLastSeen Window WithDetector",
-    "policies.memory": "Memory no_transitions no_visits ratio remembered sample_mean total unit_reward",
+    "policies.memory": "Forgets Memory no_transitions no_visits ratio remembered sample_mean total unit_reward",
     "stress": "Found IndependentSpace Interval PiecewiseSpace Problem RestlessSpace Space Survey ThreeStateSpace "
     "TwoStateSpace over worst",
     "testing": "check_environment check_policy",

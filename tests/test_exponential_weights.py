@@ -236,7 +236,7 @@ def test_late_feedback_is_divided_by_the_probability_of_its_play(name):
     def along(arms):
         state, found = waiting.init(NO_TABLE), []
         for t in range(1, 7):
-            found.append(policy.probabilities(state.known, t))
+            found.append(policy.probabilities(state.policy, t))
             arm, here = arms[t - 1], jnp.zeros(1, jnp.int32)
             paid = jnp.asarray(GAME, float)[(t - 1) % 5, arm]
             state = waiting.update(state, Feedback(arm[None], here, here, paid[None], jnp.int32(t)))

@@ -437,6 +437,52 @@ def test_refused_by_name(policy, more, message):
         simulate(ARMS, {"p": policy}, runs=1, **{"horizon": 10} | more)
 
 
+@jaxbandit.pytree
+class Own:
+    """A user's memory: `Discounted`, or where the discount is None one that keeps everything."""
+
+    discount: float | None
+
+    @property
+    def rounds(self):
+        return math.inf if self.discount is None else Discounted(self.discount).rounds
+
+    def begun(self, kept):
+        return kept if self.discount is None else Discounted(self.discount).begun(kept)
+
+
+@jaxbandit.pytree
+class Strict(Own):
+    """One that says what it is not for."""
+
+    def validate(self, task):
+        if task.plays > 1:
+            raise ValueError(f"plays: {task.plays} are too many")
+
+
+def test_a_memory_of_ones_own_is_taken_by_what_it_can_do():
+    """It plays as the library's does that it is made of, and refuses for itself what it is not for."""
+    pairs = {"discount": (Own(0.9), Discounted(0.9)), "all": (Own(None), None)}
+    policies = {f"{name} {i}": UCB1(memory=each) for name, pair in pairs.items() for i, each in enumerate(pair)}
+    visits = simulate(ARMS, policies, runs=5, horizon=60, times=[60], progress=False).visits
+    for name in pairs:
+        np.testing.assert_array_equal(visits[f"{name} 0"], visits[f"{name} 1"])
+    KLUCB(memory=Strict(0.9)).validate(jaxbandit.Task(ARMS))
+    with pytest.raises(ValueError, match=r"^policies\['p'\].memory: plays: 2 are too many"):
+        simulate(ARMS, {"p": KLUCB(memory=Strict(0.9))}, runs=1, horizon=10, plays=2)
+    for wrong in (Discounted, Own, jaxbandit.families.Gaussian(1.0)):
+        with pytest.raises(ValueError, match=r"memory: .* is no memory; .* or your own with rounds and begun"):
+            simulate(ARMS, {"p": KLUCB(memory=wrong)}, runs=1, horizon=10)
+
+
+def test_policies_that_need_whole_counts_ask_what_a_memory_keeps():
+    three = jaxbandit.Task(jaxbandit.random_arms(jax.random.key(0), 2, 3))
+    for name, task in (("JointKLUCB", jaxbandit.Task(ARMS)), ("IMEDMC", three)):
+        ALL[name](memory=Own(None)).validate(task)
+        with pytest.raises(ValueError, match=f"memory: {name} .* give a Window, or your own memory"):
+            ALL[name](memory=Own(0.9)).validate(task)
+
+
 def test_arms_that_cannot_be_forgotten_are_refused():
     with pytest.raises(ValueError, match=r"memory: TVKLUCB forgets where arms have up to 3 states, .* have 4"):
         check_policy(TVKLUCB(memory=Window(9)), states=4)

@@ -199,4 +199,5 @@ def _check(policy: Any, task: Task, name: str, what: str) -> None:
         raise ValueError(f"{name}: give {what}, or both a horizon and how many changes there are by then, at least 1")
     else:
         checks.number(policy, "horizon", 1)
+        checks.horizon(policy, task)
         checks.number(policy, "changes", 1, float(policy.horizon))

@@ -77,7 +77,7 @@ class Exp3:
         checks.suits(self, task, rewards=(0.0, 1.0))
         checks.one_play(self, task)
         check_share(self)
-        checks.given_or_follows(self, {"gamma": self.gamma}, {"horizon": self.horizon})
+        checks.given_or_follows(self, task, {"gamma": self.gamma}, {"horizon": self.horizon})
 
     def init(self, reward: Array) -> Estimates:
         return Estimates(no_sums(reward.shape[0]), UnitScale.of(reward))
@@ -143,7 +143,7 @@ class Exp3S:
             checks.number(self, "hardness", 1)
             if self.gamma is not None:
                 raise ValueError(f"hardness: {self.hardness} beside a gamma, which it would choose; give one of them")
-        checks.given_or_follows(self, {"gamma": self.gamma, "alpha": self.alpha}, {"horizon": self.horizon})
+        checks.given_or_follows(self, task, {"gamma": self.gamma, "alpha": self.alpha}, {"horizon": self.horizon})
 
     def init(self, reward: Array) -> Weights:
         return Weights(jnp.zeros(reward.shape[0]), UnitScale.of(reward))
@@ -208,7 +208,7 @@ class Rexp3:
         check_share(self)
         if self.batch is not None:
             integer("batch", self.batch, 1, 2**31 - 1)
-        checks.given_or_follows(self, {"batch": self.batch}, {"horizon": self.horizon, "budget": self.budget})
+        checks.given_or_follows(self, task, {"batch": self.batch}, {"horizon": self.horizon, "budget": self.budget})
         if self.horizon is not None:
             checks.number(self, "budget", 0, float(np.asarray(self.horizon)), above=True)
 

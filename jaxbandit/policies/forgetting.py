@@ -10,8 +10,9 @@ import numpy as np
 from jax import Array
 from jax.typing import ArrayLike
 
-from jaxbandit.base import Feedback, described, pytree, static
+from jaxbandit.base import Feedback, Task, described, pytree, static
 from jaxbandit.fast import exchange_row
+from jaxbandit.policies import checks
 from jaxbandit.policies.memory import Sums, Transitions, Visits
 from jaxbandit.sums import TwoFloats, add_to_each
 
@@ -38,6 +39,9 @@ class Discounted:
     """
 
     discount: ArrayLike
+
+    def validate(self, task: Task) -> None:
+        checks.number(self, "discount", 0, 1, above=True, below=True)
 
     @property
     def rounds(self) -> ArrayLike:
@@ -73,6 +77,9 @@ class Window:
     """
 
     length: int = static(MISSING)
+
+    def validate(self, task: Task) -> None:
+        checks.window("length", self.length, task)
 
     @property
     def rounds(self) -> int:

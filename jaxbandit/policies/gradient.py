@@ -113,16 +113,15 @@ def log_gradient(preferences: Array, arms: Array) -> Array:
 
 
 def _is_ready(optimiser: Optimiser) -> bool:
-    import optax  # a tenth of a second, which an import of the package need not take
-
-    return isinstance(optimiser, optax.GradientTransformation)
+    """Whether it is an optimiser, of optax or of your own, and not a function that makes one."""
+    return hasattr(optimiser, "init") and hasattr(optimiser, "update")
 
 
 def _transformation(policy: GradientBandit) -> Any:
     """The optimiser, made anew in each trace from the learning rate, which is a leaf."""
-    import optax
-
     if _is_ready(policy.optimiser):
         return policy.optimiser
+    import optax  # a tenth of a second, which an import of the package need not take
+
     make = optax.sgd if policy.optimiser is None else policy.optimiser
     return make(jnp.asarray(0.1 if policy.learning_rate is None else policy.learning_rate, float))

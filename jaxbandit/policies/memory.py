@@ -9,8 +9,10 @@ these states, and make it forget.
 
 from __future__ import annotations
 
+from functools import partial
 from typing import Any, NamedTuple, Protocol, overload
 
+import jax
 import jax.numpy as jnp
 from jax import Array
 from jax.typing import ArrayLike
@@ -20,7 +22,17 @@ from jaxbandit.fast import add_one
 from jaxbandit.feedback import check_feedback, checked_table
 from jaxbandit.sums import TwoFloats, add_rewards, no_sums
 
-__all__ = ["Memory", "no_transitions", "no_visits", "ratio", "remembered", "sample_mean", "total", "unit_reward"]
+__all__ = [
+    "Forgets",
+    "Memory",
+    "no_transitions",
+    "no_visits",
+    "ratio",
+    "remembered",
+    "sample_mean",
+    "total",
+    "unit_reward",
+]
 
 
 class Memory(Protocol):
@@ -54,14 +66,18 @@ class ChainMemory(Protocol):
 
 
 class Forgets(Protocol):
-    """How a policy forgets: what its field `memory` holds."""
+    """How a policy forgets: what its field `memory` holds, one of `forgetting` or your own.
+
+    It is a `pytree`. A method `validate(task)`, on the host, is optional: it refuses a field that is out of range or a
+    `Task` that the memory is not for.
+    """
 
     @property
     def rounds(self) -> ArrayLike:
         """How many rounds count, as far as confidence depends on the time."""
 
     def begun(self, kept: Visits | Sums | Transitions) -> Any:
-        """The memory before the first round that keeps this state, and forgets."""
+        """The memory before the first round that keeps this state, and forgets: a `Memory` or a `ChainMemory`."""
 
 
 @described
@@ -235,6 +251,12 @@ def no_transitions(reward: Array, memory: Forgets | None = None) -> ChainMemory:
     kept = Transitions(jnp.zeros((arms, states, states), jnp.int32), jnp.zeros(arms, jnp.int32), unit_reward(reward))
     begun: ChainMemory = kept if memory is None else memory.begun(kept)
     return begun
+
+
+def counts_whole(memory: Forgets | None) -> bool:
+    """Whether transitions are counted in whole numbers, as they are without a memory."""
+    kept = jax.eval_shape(partial(no_transitions, memory=memory), jax.ShapeDtypeStruct((2, 2), jnp.result_type(float)))
+    return bool(jnp.issubdtype(kept.counts.dtype, jnp.integer))
 
 
 def remembered(memory: Forgets | None, t: ArrayLike) -> ArrayLike:
