@@ -1,4 +1,4 @@
-"""The vocabulary: what an environment, a policy, their feedback, a task and a family are."""
+"""The vocabulary: what an environment, a policy, a task and a family are."""
 
 from __future__ import annotations
 
@@ -11,6 +11,7 @@ import jax.numpy as jnp
 import numpy as np
 from jax.typing import ArrayLike
 
+from jaxbandit.feedback import Feedback as Feedback
 from jaxbandit.pytrees import pytree as pytree
 from jaxbandit.pytrees import stack as stack
 from jaxbandit.pytrees import static as static
@@ -37,55 +38,6 @@ def check_key(key: jax.Array) -> None:
         raise ValueError(f"key: {key!r} is not one key; use jax.random.key(seed)")
     if jax.random.key_data(key).shape != (2,):
         raise ValueError("key: only keys of the default threefry2x32 kind are supported; use jax.random.key(seed)")
-
-
-@described
-class Feedback(NamedTuple):
-    """What the player sees after a round in which M arms were played.
-
-    Fields:
-      arms: [M] int32, distinct.
-      before: [M] int32, the state each played arm was in, or last showed where it is restless.
-      states: [M] int32, the state it moved to and showed.
-      rewards: [M] default float, what the play pays.
-      t: int32, the round just played, from 1; the same in all runs, so that it is one number for the whole batch.
-      shown: [K] int32, the state in which every arm is after the round, played or not; None where it is not shown. In a
-        decision process it is given where there are episodes: the state from which the next round goes on.
-      restarted: uint32; 0, or after a round in which all arms began again a number drawn for that; None where they
-        never do.
-      chances: [M], the probability with which the policy chose each of the arms when it played them, where the policy
-        has `probabilities` and the feedback comes late (`simulate(delay=..)`); None elsewhere.
-    """
-
-    arms: jax.Array
-    before: jax.Array
-    states: jax.Array
-    rewards: jax.Array
-    t: jax.Array
-    shown: jax.Array | None = None
-    restarted: jax.Array | None = None
-    chances: jax.Array | None = None
-
-    @property
-    def now(self) -> jax.Array:
-        """[M] int32, where the arms played are after the round: in `states`, unless `shown` says otherwise."""
-        return self.states if self.shown is None else self.shown[self.arms]
-
-    @classmethod
-    def of(cls, arm: int, reward: float, *, t: int, before: int = 0, state: int = 0) -> Feedback:
-        """The feedback of a round in which one real arm was played, without a simulator.
-
-        Args:
-          arm: its number, from 0.
-          reward: what it paid.
-          t: the round, from 1.
-          before, state: the states that the arm was in and moved to, for policies that tell an arm's states apart.
-
-        >>> Feedback.of(2, 0.5, t=7).arms.tolist()
-        [2]
-        """
-        arms, states = (jnp.array([number], jnp.int32) for number in (arm, state))
-        return cls(arms, jnp.array([before], jnp.int32), states, jnp.array([reward], float), jnp.int32(t))
 
 
 @described

@@ -147,6 +147,10 @@ ROUNDS = {
             **{"first": 1, "length": 2, "times": [1, 2], "plays": 1},
         },
     ),
+    "Feedback.of": Call(
+        jaxbandit.Feedback.of,
+        {"arm": 1, "reward": 1.0, "t": 3, "table": PAID, "state": 1, "before": 0, "pays": "after"},
+    ),
     "pytree": Call(jaxbandit.pytree, {"cls": type("Empty", (), {})}),
     "static": Call(jaxbandit.static, {"default": 1}),
 }

@@ -22,9 +22,10 @@ MAY_IMPORT = {
     "version": set(),
     "texts": set(),
     "pytrees": {"texts"},
-    "base": {"pytrees", "texts"},
     "probabilities": set(),
-    "arguments": {"base", "probabilities"},
+    "arguments": {"probabilities"},
+    "feedback": {"arguments", "pytrees", "texts"},
+    "base": {"feedback", "pytrees", "texts"},
     "cores": set(),
     "interruption": set(),
     "chains": {"arguments", "base"},
@@ -50,7 +51,7 @@ MAY_IMPORT = {
     "wrapping": {"base"},
     "policies": {
         *["arguments", "base", "chains", "confidence", "decision_processes", "divergences", "families", "fast"],
-        *["indices", "planning", "probabilities", "quantiles", "sums", "wrapping"],
+        *["feedback", "indices", "planning", "probabilities", "quantiles", "sums", "wrapping"],
     },
     "results": {"arguments", "base", "interruption", "metrics"},
     "simulation": {

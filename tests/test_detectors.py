@@ -269,10 +269,10 @@ class Every:
 
 def play(policy, arms, rewards=None):
     """Play arms by hand; the states after each round."""
-    state, states = policy.init(jnp.tile(jnp.array([0.0, 1.0]), (3, 1))), []
+    state, states = policy.init(table := jnp.tile(jnp.array([0.0, 1.0]), (3, 1))), []
     for t, arm in enumerate(arms, 1):
         paid = 1.0 if rewards is None else rewards[t - 1]
-        state = policy.update(state, Feedback.of(arm, paid, t=t, state=int(paid)))
+        state = policy.update(state, Feedback.of(arm, paid, t=t, table=table))
         states.append(state)
     return states
 

@@ -48,7 +48,7 @@ PAID = jnp.array([[0.0, 0.5, 1.0]] * 3)
 def after(policy, table, arms=(0, 1, 2, 0, 0, 1, 2, 0), rewards=(1, 0, 1, 1, 0, 1, 0.5, 1)):
     state = policy.init(table)
     for t, (arm, reward) in enumerate(zip(arms, rewards, strict=True), 1):
-        state = policy.update(state, Feedback.of(arm, reward, t=t, state=int(2 * reward)))
+        state = policy.update(state, Feedback.of(arm, reward, t=t, table=table))
     return policy.scores(None, state, jnp.int32(len(arms) + 1))
 
 
@@ -231,11 +231,11 @@ def test_scores_on_what_is_remembered(name, fields, forgets, monkeypatch):
     most = 5.0 if isinstance(forgets, Discounted) else 6
     with jax.enable_x64(True):
         policy = ALL[name](**fields, memory=forgets)
-        state, update = policy.init(jnp.array([[0.0, 1.0]] * 3)), jax.jit(policy.update)
+        state, update = policy.init(table := jnp.array([[0.0, 1.0]] * 3)), jax.jit(policy.update)
         for t in range(1, 31):
             given = zip((arms, before, after), (int(each[t - 1]) for each in (arms, before, after)), strict=True)
             arm, came, went = (value for _, value in given)
-            state = update(state, Feedback.of(arm, float(went), t=t, before=came, state=went))
+            state = update(state, Feedback.of(arm, t=t, table=table, state=went, before=came))
             if t not in (3, 7, 16, 30):
                 continue
             counts, weight = np.zeros((3, 2, 2)), weights(forgets, t, 40)
@@ -351,9 +351,9 @@ def test_the_regret_of_a_scalar_loop():
 def test_discounted_thompson_draws_from_discounted_counts():
     """Exact binomial test at 1e-9 of 20,000 choices between Beta(1 + .49 + 1, 1) and Beta(1, 1 + .7), by quadrature."""
     policy = DiscountedThompson(0.7)
-    state = policy.init(jnp.array([[0.0, 1.0]] * 2))
-    for t, (arm, state_shown) in enumerate([(0, 1), (1, 0), (0, 1)], 1):
-        state = policy.update(state, Feedback.of(arm, float(state_shown), t=t, state=state_shown))
+    state = policy.init(table := jnp.array([[0.0, 1.0]] * 2))
+    for t, (arm, paid) in enumerate([(0, 1), (1, 0), (0, 1)], 1):
+        state = policy.update(state, Feedback.of(arm, paid, t=t, table=table))
     keys = jax.random.split(jax.random.key(0), 20_000)
     choose = jax.jit(jax.vmap(lambda key: jnp.argmax(policy.scores(key, state, 4))))
     first = int(jnp.sum(choose(keys) == 0))

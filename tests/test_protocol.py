@@ -48,7 +48,7 @@ def test_one_real_arm_is_played_as_in_the_simulator():
     for t, played in enumerate(counts, 1):
         arm, after = (int(each[0]) for each in np.nonzero(played))
         assert int(jaxbandit.top_arms(policy.scores(None, state, jnp.int32(t)), 1)[0]) == arm
-        state = policy.update(state, Feedback.of(arm, float(after), t=t, before=now[arm], state=after))
+        state = policy.update(state, Feedback.of(arm, t=t, table=ARMS.reward, state=after, before=now[arm]))
         now[arm] = after
     np.testing.assert_array_equal(state.counts, result.visits["w"][0, 0, 0, -1])
 
@@ -259,8 +259,9 @@ def test_a_memory_has_two_methods(kept):
     table = jnp.zeros((2, 0)) if kept is memory.Sums else jnp.array([[0.0, 1.0]] * 2)
     state = memory.no_transitions(table) if kept is memory.Transitions else memory.no_visits(table)
     assert isinstance(state, kept)
-    for t, (arm, after) in enumerate([(0, 1), (0, 0), (1, 1), (0, 1)], 1):
-        state = state.counted(Feedback.of(arm, float(after), t=t, state=after))
+    for t, (arm, before, after) in enumerate([(0, 0, 1), (0, 1, 0), (1, 0, 1), (0, 0, 1)], 1):
+        left = {} if kept is memory.Sums else {"before": before}
+        state = state.counted(Feedback.of(arm, float(after), t=t, table=table, **left))
     mean, plays = state.mean_and_plays()
     np.testing.assert_allclose(mean, [2 / 3, 1], rtol=1e-6)
     assert plays.tolist() == [3, 1]

@@ -12,6 +12,7 @@ from numpy.typing import ArrayLike
 
 from jaxbandit.arguments import as_floats, has
 from jaxbandit.base import Feedback, Paid, Task, paid, pytree, static, total
+from jaxbandit.feedback import check_feedback
 from jaxbandit.policies import checks
 from jaxbandit.policies.knowledge import check_made_for, made_for
 
@@ -160,6 +161,7 @@ class HiddenMyopic:
         return scores
 
     def update(self, state: Beliefs, feedback: Feedback) -> Beliefs:
+        check_feedback(feedback, *state.reward.shape)
         arms = feedback.arms
         following = moved(state.beliefs, self.transition)[arms]
         weights = following * jnp.asarray(self.emission, float)[arms, :, feedback.states]
@@ -185,6 +187,7 @@ def _normalised(weights: Array) -> Array:
 
 def seen(state: Beliefs, feedback: Feedback, transition: ArrayLike) -> Beliefs:
     """The beliefs after all arms moved by `transition` [K, S, S] and those played, or all, showed their states."""
+    check_feedback(feedback, *state.reward.shape)
     if feedback.shown is not None:
         return state._replace(beliefs=jax.nn.one_hot(feedback.shown, state.beliefs.shape[1], dtype=state.beliefs.dtype))
     known = jax.nn.one_hot(feedback.states, state.beliefs.shape[1], dtype=state.beliefs.dtype)

@@ -11,6 +11,7 @@ from jax.typing import ArrayLike
 
 from jaxbandit.arguments import shown
 from jaxbandit.base import ANY_REWARD, Feedback, Task, pytree, static, total
+from jaxbandit.feedback import check_feedback
 from jaxbandit.policies import checks
 
 Optimiser = Any  # an optax.GradientTransformation, or a function from a learning rate to one
@@ -87,6 +88,7 @@ class GradientBandit:
         return state.preferences + jax.random.gumbel(key, state.preferences.shape, mode="high")
 
     def update(self, state: Preferences, feedback: Feedback) -> Preferences:
+        check_feedback(feedback, len(state.preferences))
         gained = total(feedback.rewards)
         baseline = jnp.where(feedback.t == 1, gained, state.baseline)
         descent = (baseline - gained) * log_gradient(state.preferences, feedback.arms)  # optax minimises

@@ -12,6 +12,7 @@ from numpy.typing import ArrayLike
 from jaxbandit import decision_processes
 from jaxbandit.arguments import as_floats, has, shown
 from jaxbandit.base import Feedback, Task, pytree
+from jaxbandit.feedback import check_feedback
 from jaxbandit.policies import checks
 from jaxbandit.policies.knowledge import check_made_for, made_for
 
@@ -91,4 +92,5 @@ class KnownProcess:
         return (state.arms == actions[state.state]).astype(float)
 
     def update(self, state: Known, feedback: Feedback) -> Known:
+        check_feedback(feedback, len(state.arms), np.shape(self.actions)[-1])
         return state._replace(state=feedback.now[0])

@@ -19,6 +19,7 @@ from jax.typing import ArrayLike
 
 from jaxbandit.base import Family, Feedback, described, total
 from jaxbandit.fast import add_one
+from jaxbandit.feedback import check_feedback, checked_table
 from jaxbandit.sums import TwoFloats, add_rewards, no_sums
 
 __all__ = [
@@ -91,8 +92,13 @@ class Visits(NamedTuple):
     counts: Array
     reward: Array
 
+    def check(self, feedback: Feedback) -> None:
+        """Refuse feedback that these arms cannot give (see `check_feedback`)."""
+        check_feedback(feedback, *self.counts.shape)
+
     def counted(self, feedback: Feedback) -> Visits:
         """The state after a round: each play counted at the state that it moved to."""
+        self.check(feedback)
         return self._replace(counts=add_one(self.counts, feedback.arms, feedback.states))
 
     def scaled(self, factor: ArrayLike) -> Visits:
@@ -121,8 +127,13 @@ class Sums(NamedTuple):
     plays: Array
     rewards: TwoFloats
 
+    def check(self, feedback: Feedback) -> None:
+        """Refuse feedback that these arms cannot give (see `check_feedback`)."""
+        check_feedback(feedback, len(self.plays))
+
     def counted(self, feedback: Feedback) -> Sums:
         """The state after a round: each play counted, and its reward added."""
+        self.check(feedback)
         plays = add_one(self.plays, feedback.arms)
         return Sums(plays, add_rewards(self.rewards, feedback.arms, feedback.rewards))
 
@@ -136,7 +147,7 @@ class Sums(NamedTuple):
     def mean_and_plays(self) -> tuple[Array, Array]:
         """Mean reward [K] of each arm's plays, 0 for an arm never played, and their number T [K].
 
-        >>> state = no_visits(jnp.zeros((2, 0))).counted(Feedback.of(0, 2.5, t=1))
+        >>> state = no_visits(jnp.zeros((2, 0))).counted(Feedback.of(0, 2.5, t=1, table=jnp.zeros((2, 0))))
         >>> [x.tolist() for x in state.mean_and_plays()]
         [[2.5, 0.0], [1, 0]]
         """
@@ -162,8 +173,13 @@ class Transitions(NamedTuple):
     states: Array
     reward: Array
 
+    def check(self, feedback: Feedback) -> None:
+        """Refuse feedback that these arms cannot give (see `check_feedback`)."""
+        check_feedback(feedback, *self.reward.shape, last=self.states, counts=self.counts)
+
     def counted(self, feedback: Feedback) -> Transitions:
         """The state after a round: each play counted as a departure, and the arm's new state kept."""
+        self.check(feedback)
         counts = add_one(self.counts, feedback.arms, feedback.before, feedback.states)
         return self._replace(counts=counts, states=self.states.at[feedback.arms].set(feedback.states))
 
@@ -185,10 +201,24 @@ def unit_reward(reward: Array) -> Array:
     >>> unit_reward(jnp.array([[-1.0, 1.0], [-1.0, 3.0]])).tolist()
     [[0.0, 0.5], [0.0, 1.0]]
     """
-    reward = jnp.asarray(reward, float)
+    reward = needs_states(jnp.asarray(reward, float))
     low, high = jnp.min(reward), jnp.max(reward)
     mapped = (reward - low) / jnp.where(high > low, high - low, 1)
     return jnp.where((low < 0) | (high > 1), mapped, reward)
+
+
+def needs_states(reward: Array) -> Array:
+    """Rewards [K, S] as they are, of a policy that tells rewards apart by the states that pay them.
+
+    Raises:
+      ValueError: there are no states.
+    """
+    if reward.shape[-1] == 0:
+        raise ValueError(
+            "reward: a table [K, 0] has no states, by which this policy tells rewards apart; give [K, S], what each "
+            "state of each arm pays, or play a policy for real numbers, such as UCB1"
+        )
+    return reward
 
 
 def no_visits(reward: Array, family: Family | None = None, memory: Forgets | None = None) -> Memory:
@@ -197,6 +227,7 @@ def no_visits(reward: Array, family: Family | None = None, memory: Forgets | Non
     Rewards are mapped by `unit_reward`, unless a family is given. A memory, `Discounted` or `Window`, makes it forget.
     """
     kept: Visits | Sums
+    reward = checked_table(reward)
     if reward.shape[1] == 0:
         kept = Sums(jnp.zeros(reward.shape[0], jnp.int32), no_sums(reward.shape[0]))
     else:
@@ -215,6 +246,7 @@ def no_transitions(reward: Array, memory: Forgets | None) -> ChainMemory: ...
 
 def no_transitions(reward: Array, memory: Forgets | None = None) -> ChainMemory:
     """The state before the first round, from what each state pays, `reward` [K, S]; a memory makes it forget."""
+    reward = checked_table(reward)
     arms, states = reward.shape
     kept = Transitions(jnp.zeros((arms, states, states), jnp.int32), jnp.zeros(arms, jnp.int32), unit_reward(reward))
     begun: ChainMemory = kept if memory is None else memory.begun(kept)

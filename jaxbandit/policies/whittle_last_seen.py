@@ -13,6 +13,7 @@ from jaxbandit import indices
 from jaxbandit.arguments import as_floats, has, integer, number
 from jaxbandit.base import Feedback, Task, paid, pytree
 from jaxbandit.decision_processes import long_run
+from jaxbandit.feedback import check_feedback
 from jaxbandit.policies import checks
 from jaxbandit.policies.knowledge import check_made_for, made_for
 
@@ -140,7 +141,8 @@ class WhittleLastSeen:
         return found
 
     def update(self, state: LastSeen, feedback: Feedback) -> LastSeen:
-        arms = feedback.arms
+        arms, (number, starts, _) = feedback.arms, np.shape(self.indices)
+        check_feedback(feedback, number, starts - 1)
         return LastSeen(state.states.at[arms].set(feedback.states), state.rounds.at[arms].set(feedback.t))
 
 

@@ -12,6 +12,7 @@ from jax import Array
 from jaxbandit.arguments import has
 from jaxbandit.base import Feedback, Policy, State, Task, pytree, scores_and_state, static
 from jaxbandit.fast import computed_once
+from jaxbandit.feedback import check_feedback
 from jaxbandit.policies import checks
 from jaxbandit.policies.detectors import Detector
 from jaxbandit.policies.kl_ucb import RoundRobinKLUCB
@@ -61,8 +62,9 @@ class WithDetector(Wrapper):
     >>> from jaxbandit import KLUCB
     >>> from jaxbandit.policies import KnownBreaks
     >>> policy = WithDetector(KLUCB(), KnownBreaks([2]))
-    >>> state = policy.init(jnp.array([[0.0, 1.0], [0.0, 1.0]]))
-    >>> state = policy.update(state, Feedback.of(0, 1.0, t=1, state=1))
+    >>> table = jnp.array([[0.0, 1.0], [0.0, 1.0]])
+    >>> state = policy.init(table)
+    >>> state = policy.update(state, Feedback.of(0, 1.0, t=1, table=table))
     >>> state.restarted.tolist(), state.policy.counts.tolist()
     ([1, 1], [[0, 0], [0, 0]])
     """
@@ -124,7 +126,9 @@ class WithDetector(Wrapper):
         return jnp.where((turn < arms) & (share > 0), forced, values)
 
     def update(self, state: Watched, feedback: Feedback) -> Watched:
-        arms, arm = len(state.restarted), feedback.arms[0]
+        arms = len(state.restarted)
+        check_feedback(feedback, arms)
+        arm = feedback.arms[0]
         played = jnp.arange(arms, dtype=arm.dtype) == arm
         before = jax.tree.map(lambda leaf: _once(leaf[arm]), state.detector)
         watched, alarm = self.detector.watched(before, state.scale.mapped(feedback.rewards[0]), feedback.t, arms)
