@@ -38,7 +38,8 @@ class Feedback(NamedTuple):
       restarted: uint32; 0, or after a round in which all arms began again a number drawn for that; None where they
         never do.
       chances: [M], the probability with which the policy chose each of the arms when it played them, where the policy
-        has `probabilities` and the feedback comes late (`simulate(delay=..)`) or through `WithDetector`; None elsewhere.
+        has `probabilities` and the feedback comes late (`simulate(delay=..)`) or through `WithDetector`; None
+        elsewhere.
     """
 
     arms: jax.Array
