@@ -7,10 +7,12 @@ import jax
 import jax.numpy as jnp
 import numpy as np
 import pytest
+from jax.extend.core import Primitive
+from jax.interpreters import mlir
 
 import jaxbandit
 from jaxbandit import ALL, IMEDMC, KLUCB
-from jaxbandit.fast import batching, compilation
+from jaxbandit.fast import SlowPathWarning, batching, compilation, slow_paths
 from jaxbandit.fast.batching import over_runs
 from jaxbandit.fast.compilation import Compiled, in_one_piece
 from jaxbandit.fast.jaxprs import CALLS, ELEMENTWISE, primitives
@@ -19,6 +21,11 @@ from jaxbandit.simulation.chance import run_keys
 from jaxbandit.simulation.rounds import initial_carry, play_chunk
 
 MARK = "xla_cpu_small_call"
+
+
+@pytest.fixture(autouse=True)
+def nothing_said(monkeypatch):
+    monkeypatch.setattr(slow_paths, "_SAID", set())
 
 
 def looped(last):
@@ -48,8 +55,9 @@ def test_in_parts_where_xla_cannot_compile_the_whole(monkeypatch):
     program = Compiled(lambda x: x, lambda body: body, donated=(), on_cpu=True)
     monkeypatch.setattr(program, "whole", whole)
     monkeypatch.setattr(program, "parts", parts)
-    for _ in range(2):
-        assert program(jnp.array([1])).tolist() == [2]
+    with pytest.warns(SlowPathWarning, match="^programs in one piece: .*whatever XLA says"):
+        for _ in range(2):
+            assert program(jnp.array([1])).tolist() == [2]
     assert len(tried) == 1
     with pytest.raises(jax.errors.JaxRuntimeError, match="that"):
         program(jnp.array(1))
@@ -96,7 +104,8 @@ def test_an_xla_that_does_not_know_the_option_is_not_asked_for_it(monkeypatch):
     assert compilation.wide_vectors() == {"xla_cpu_prefer_vector_width": 512}
     monkeypatch.setattr(compilation, "_WIDE", {"xla_cpu_no_such_option": 1})
     compilation.wide_vectors.cache_clear()
-    assert compilation.wide_vectors() is None
+    with pytest.warns(SlowPathWarning, match="^vectors of AVX-512: .*xla_cpu_no_such_option"):
+        assert compilation.wide_vectors() is None
     monkeypatch.undo()
     compilation.wide_vectors.cache_clear()
 
@@ -107,7 +116,55 @@ def test_a_jax_whose_jaxprs_have_another_form_plays_by_vmap(monkeypatch):
 
     monkeypatch.setattr(batching, "evaluate", unknown)
     x = jnp.arange(6.0).reshape(2, 3)
-    np.testing.assert_array_equal(over_runs(lambda x: x.at[1].add(1)[0] * 2)(x), 2 * x[0])
+    with pytest.warns(SlowPathWarning, match="^rounds of many runs: .*AttributeError: eqns") as said:
+        for _ in range(2):
+            np.testing.assert_array_equal(over_runs(lambda x: x.at[1].add(1)[0] * 2)(x), 2 * x[0])
+    assert len(said) == 1
+
+
+def test_a_slow_path_fails_in_tests_each_time(monkeypatch):
+    """Where warnings are errors; and an error that is none of a jaxpr's form is no slow path."""
+    for error, expected in ((KeyError("of a new JAX"), SlowPathWarning), (MemoryError(), MemoryError)):
+        monkeypatch.setattr(batching, "evaluate", lambda *arguments, error=error: (_ for _ in ()).throw(error))
+        for _ in range(2):
+            with pytest.raises(expected):
+                over_runs(lambda x: x + 1)(jnp.ones((2, 3)))
+
+
+def plays_by(twice):
+    """A policy whose scores are twice a number that falls with the rewards and plays of an arm."""
+
+    @jaxbandit.pytree
+    class Falling:
+        def init(self, reward):
+            return jnp.zeros(reward.shape[0])
+
+        def scores(self, key, state, t):
+            return twice(-state)
+
+        def update(self, state, feedback):
+            return state.at[feedback.arms].add(1 + feedback.rewards)
+
+    return Falling()
+
+
+def without_a_batching_rule():
+    """An operation of a user's own, x to 2 x, that JAX can compute for one run only."""
+    double = Primitive("double")
+    double.def_abstract_eval(lambda x: x)
+    mlir.register_lowering(double, mlir.lower_fun(lambda x: 2 * x, multiple_results=False))
+    return double.bind
+
+
+def test_an_operation_without_a_batching_rule_is_slow_and_no_error():
+    """A policy with one plays as it does with an operation that has a rule."""
+    double, arms = without_a_batching_rule(), jaxbandit.bernoulli([0.5, 0.2, 0.4])
+    asked = {"runs": 5, "horizon": 30, "times": [30], "progress": False}
+    expected = jaxbandit.simulate(arms, {"p": plays_by(lambda x: 2 * x)}, **asked).visits["p"]
+    with pytest.warns(SlowPathWarning, match="^the operation double: ") as said:
+        found = jaxbandit.simulate(arms, {"p": plays_by(double)}, **asked).visits["p"]
+    np.testing.assert_array_equal(found, expected)
+    assert len(said) == 1
 
 
 @pytest.mark.slow
