@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 from contextlib import suppress
-from typing import Literal, NamedTuple
+from typing import Any, Literal, NamedTuple
 
 import numpy as np
 from numpy.typing import ArrayLike
@@ -166,7 +166,7 @@ def _reaches(steps: np.ndarray) -> np.ndarray:
     return reaches
 
 
-def _towards(moves: np.ndarray, distance: np.ndarray, safe: np.ndarray | bool = True) -> np.ndarray:
+def _towards(moves: np.ndarray, distance: np.ndarray, safe: Any = True) -> np.ndarray:
     """The safe action [S] in each state that is likeliest to lead to a state with a smaller distance."""
     nearer = distance[None] < distance[:, None]
     return np.asarray(np.where(safe, np.where(nearer, moves, 0).sum(-1), 0).argmax(0))

@@ -74,9 +74,7 @@ def over_runs(function: Callable[..., Any]) -> Callable[..., Any]:
             outputs = _evaluate(closed.jaxpr, closed.consts, [(leaf, True) for leaf in leaves], runs)
         except UNKNOWN_FORM as error:  # the function was traced without error, so it must be the form of its jaxpr
             played = plain(*arguments)
-            slow_path(
-                "rounds of many runs", f"jax.vmap is used: JAX {jax.__version__}, {type(error).__name__}: {error}"
-            )
+            slow_path("rounds of many runs", f"the jaxprs of JAX {jax.__version__} are not known here", error)
             return played
         full = [_everywhere(value, runs) for value in outputs]
         return jax.tree.unflatten(jax.tree.structure(shape), full)

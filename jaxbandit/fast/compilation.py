@@ -70,7 +70,7 @@ class Compiled:
             except Exception:
                 raise refusal from None  # the parts fail as well: what the whole said is the reason
             self.refused.add(kind)
-            slow_path("programs in one piece", f"XLA refused one: {refusal}")
+            slow_path("programs in one piece", "XLA refused one", refusal)
             return played
         return self.parts(*arguments)
 
@@ -105,7 +105,7 @@ def wide_vectors() -> dict[str, Any] | None:
         shape = jax.ShapeDtypeStruct((), "int32", sharding=cpu)
         jax.jit(lambda x: x, compiler_options=_WIDE).lower(shape).compile()
     except RuntimeError as error:  # XLA's own errors are of this kind
-        slow_path("vectors of AVX-512", f"XLA does not know the option {next(iter(_WIDE))}: {error}")
+        slow_path("vectors of AVX-512", f"XLA does not know the option {next(iter(_WIDE))}", error)
         return None
     return dict(_WIDE)
 
@@ -131,9 +131,7 @@ def in_one_piece(function: Callable[..., Any]) -> Callable[..., Any]:
                 return set_xla_metadata(once(*arguments), inlineable="false", xla_cpu_small_call="true")
         except (ImportError, AttributeError, TypeError) as error:
             played = function(*arguments)  # which fails as well, unless JAX has no such mark or another form of jaxprs
-            slow_path(
-                "programs in one piece", f"JAX {jax.__version__} cannot mark one: {type(error).__name__}: {error}"
-            )
+            slow_path("programs in one piece", f"JAX {jax.__version__} does not mark them as expected", error)
             return played
         return function(*arguments)
 

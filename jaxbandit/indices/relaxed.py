@@ -77,10 +77,10 @@ def relaxation(
     number, states = arms.earned.shape
     plays = integer("plays", plays, 0, number)
     lowest = min(arms.kept.min(), arms.earned.min())
-    paid = np.stack([arms.kept, arms.earned], -1) - lowest
-    unit = paid.max() or 1.0  # the solver's tolerances are absolute numbers
+    amounts = np.stack([arms.kept, arms.earned], -1) - lowest
+    unit = float(amounts.max()) or 1.0  # the solver's tolerances are absolute numbers
     solved = linprog(
-        -(paid / unit).ravel(),
+        -(amounts / unit).ravel(),
         A_eq=_constraints(arms),
         b_eq=np.concatenate([np.tile(np.append(np.zeros(states - 1), 1.0), number), [plays]]),
         method="highs",

@@ -107,7 +107,8 @@ def first_largest(row: Row) -> Row:
         place = reduce(further, zip(row, numbers, strict=True))[1]
         return [place == number for number in numbers]
     states = jax.lax.broadcasted_iota(jnp.int32, row.shape, 0)
-    return states == _in_pairs(further, (row, states))[1]
+    place: Array = _in_pairs(further, (row, states))[1]
+    return states == place
 
 
 def at_largest(row: Row, *others: Row) -> list[Array]:
