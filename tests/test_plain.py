@@ -22,11 +22,12 @@ from jaxbandit.fast.batching import over_runs
 
 WATCHING = ("PosteriorWhittle", "UCWhittle")
 CODE = """
-import sys, jaxbandit, test_ball, test_plain
+import sys, jaxbandit, test_ball, test_plain, test_selection
 from jaxbandit.fast import PLAIN, look_up
 assert PLAIN
 print(test_plain.digests(sys.argv[1]))
 test_ball.check_sparse_rows(8)
+test_selection.test_the_largest_first_and_the_lowest_arm_of_those_equal(40, 16)
 """
 
 

@@ -104,11 +104,11 @@ def first_largest(row: Row) -> Row:
 
     if isinstance(row, list):
         numbers = [jnp.full(entry.shape, j, jnp.int32) for j, entry in enumerate(row)]
-        place = reduce(further, zip(row, numbers, strict=True))[1]
-        return [place == number for number in numbers]
+        _, first = reduce(further, zip(row, numbers, strict=True))
+        return [first == number for number in numbers]
     states = jax.lax.broadcasted_iota(jnp.int32, row.shape, 0)
-    place: Array = _in_pairs(further, (row, states))[1]
-    return states == place
+    _, first = _in_pairs(further, (row, states))
+    return jnp.asarray(states == first)
 
 
 def at_largest(row: Row, *others: Row) -> list[Array]:
