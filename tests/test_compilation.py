@@ -1,5 +1,6 @@
 """Programs as one function of machine code, and what lets a round be one: choices and draws by plain operations."""
 
+import dataclasses
 import subprocess
 import sys
 
@@ -21,6 +22,7 @@ from jaxbandit.simulation.chance import run_keys
 from jaxbandit.simulation.rounds import initial_carry, play_chunk
 
 MARK = "xla_cpu_small_call"
+TWO = jaxbandit.two_state([0.5, 0.4, 0.3], [0.4, 0.55, 0.65])
 
 
 @pytest.fixture(autouse=True)
@@ -131,7 +133,7 @@ def test_a_slow_path_fails_in_tests_each_time(monkeypatch):
 
 
 def plays_by(twice):
-    """A policy whose scores are twice a number that falls with the rewards and plays of an arm."""
+    """A policy whose scores are twice a number that falls with the plays and rewards of an arm."""
 
     @jaxbandit.pytree
     class Falling:
@@ -147,6 +149,18 @@ def plays_by(twice):
     return Falling()
 
 
+def pays_by(twice):
+    """Arms whose states are written down after an operation that changes nothing: half of twice the state."""
+
+    @jaxbandit.pytree
+    class Arms(type(TWO)):
+        def step(self, key, state, arms, t):
+            following, feedback = super().step(key, state, arms, t)
+            return following, feedback._replace(rewards=twice(feedback.rewards) / 2)
+
+    return Arms(**{field.name: getattr(TWO, field.name) for field in dataclasses.fields(TWO)})
+
+
 def without_a_batching_rule():
     """An operation of a user's own, x to 2 x, that JAX can compute for one run only."""
     double = Primitive("double")
@@ -155,13 +169,19 @@ def without_a_batching_rule():
     return double.bind
 
 
-def test_an_operation_without_a_batching_rule_is_slow_and_no_error():
-    """A policy with one plays as it does with an operation that has a rule."""
-    double, arms = without_a_batching_rule(), jaxbandit.bernoulli([0.5, 0.2, 0.4])
-    asked = {"runs": 5, "horizon": 30, "times": [30], "progress": False}
-    expected = jaxbandit.simulate(arms, {"p": plays_by(lambda x: 2 * x)}, **asked).visits["p"]
+@pytest.mark.slow
+@pytest.mark.parametrize("whose", ["policy", "environment"])
+def test_an_operation_without_a_batching_rule_is_slow_and_no_error(whose):
+    """The runs are those of an operation that has a rule."""
+
+    def played(twice):
+        arms, policy = (TWO, plays_by(twice)) if whose == "policy" else (pays_by(twice), plays_by(lambda x: 2 * x))
+        asked = {"runs": 5, "horizon": 30, "times": [30], "progress": False}
+        return jaxbandit.simulate(arms, {"p": policy}, **asked).visits["p"]
+
+    expected, operation = played(lambda x: 2 * x), without_a_batching_rule()
     with pytest.warns(SlowPathWarning, match="^the operation double: ") as said:
-        found = jaxbandit.simulate(arms, {"p": plays_by(double)}, **asked).visits["p"]
+        found = played(operation)
     np.testing.assert_array_equal(found, expected)
     assert len(said) == 1
 
