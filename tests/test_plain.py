@@ -26,6 +26,7 @@ import sys, jaxbandit, test_ball, test_plain, test_selection
 from jaxbandit.fast import PLAIN, look_up
 assert PLAIN
 print(test_plain.digests(sys.argv[1]))
+test_ball.check_sparse_rows(6)
 test_ball.check_sparse_rows(8)
 test_selection.test_the_largest_first_and_the_lowest_arm_of_those_equal(40, 16)
 """
