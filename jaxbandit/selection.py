@@ -9,7 +9,7 @@ from jax import Array
 from numpy.typing import ArrayLike
 
 from jaxbandit.arguments import as_floats, integer
-from jaxbandit.fast import computed_once
+from jaxbandit.fast import PLAIN, computed_once
 
 FEW_PLAYS = 16  # up to which the arms are found one after the other
 
@@ -27,6 +27,8 @@ def top_arms(scores: ArrayLike, plays: int) -> Array:
         scores = jnp.asarray(_checked(scores))
     number = scores.shape[0]
     integer("plays", plays, 1, number)
+    if PLAIN:
+        return jnp.argsort(jnp.where(scores == scores, scores, -jnp.inf), descending=True)[:plays].astype(jnp.int32)
     if plays == 1 and number <= 256:
         return _first_of_all(computed_once(scores))[None]
     scores = jnp.where(scores == scores, scores, -jnp.inf)

@@ -71,6 +71,7 @@ BELOW = {
     "fast": [
         "switch",
         "extremes",
+        "slow_paths",
         "random_bits",
         "jaxprs",
         "elementary",

@@ -228,19 +228,43 @@ def oracle(chains, reward, state, radius):
 @pytest.mark.slow
 @pytest.mark.parametrize(("states", "double"), CASES)
 def test_stationary_mean_against_the_oracle(states, double):
-    """85 chains of six kinds, where every state leads back: within 2e-6 (float32) or 1e-9 (float64) of the oracle.
+    """85 chains of six kinds, some with states that do not lead back: within 2e-6 (float32) or 1e-9 (float64).
 
-    Where some state does not, the index is a number between the rewards. Deterministic.
+    Deterministic.
     """
     chains, reward, state, radius = problems(0, states, 85)
     chains, reward, radius = as_given(double, chains, reward, radius)
     got = batched(mean_upper, (chains, reward, state, radius), double, "halley")
     tolerance = 1e-9 if double else 2e-6
     assert (got >= reward.min(-1) - tolerance).all() and (got <= reward.max(-1) + tolerance).all()
+    error = np.abs(got - oracle(chains, reward, state, radius))
     kept = np.array([leads_back(chain, s) for chain, s in zip(chains, state, strict=True)])
-    assert kept[:170].mean() > 0.8 and kept.mean() > 0.5
-    error = np.abs(got - oracle(chains, reward, state, radius))[kept]
-    assert (error <= tolerance).all(), (error.max(), np.flatnonzero(kept)[error.argmax()])
+    assert (error <= np.where(kept | (not double), tolerance, 10 * tolerance)).all(), (error.max(), error.argmax())
+
+
+def check_sparse_rows(states):
+    """Within 2e-6 where many states were never left, and half of the present ones for one other state only.
+
+    In half of the chains a row that was never left stays where it is, so that some states do not lead back. 3,000
+    chains; deterministic.
+    """
+    rng = np.random.default_rng(states)
+    chains = estimated_chains(rng, states, 3000, most=5)
+    unvisited = rng.random((3000, states)) < 0.4
+    chains[unvisited] = np.full(states, 1 / states)
+    stays = unvisited & (rng.random((3000, 1)) < 0.5)
+    chains[stays] = np.tile(np.eye(states), (3000, 1, 1))[stays]
+    state = rng.integers(states, size=3000)
+    chains[np.arange(0, 3000, 2), state[::2]] = np.eye(states)[rng.integers(states, size=1500)]
+    reward, radius = rng.random((3000, states)), rng.choice([0.03, 0.3, 3.0], 3000) * rng.random(3000)
+    chains, reward, radius = as_given(False, chains, reward, radius)
+    got = batched(mean_upper, (chains, reward, state, radius), False, "halley")
+    np.testing.assert_allclose(got, oracle(chains, reward, state, radius), rtol=0, atol=2e-6)
+
+
+@pytest.mark.slow
+def test_rows_that_were_hardly_ever_left():
+    check_sparse_rows(6)
 
 
 def played_chains(rng, states, number):
@@ -277,8 +301,7 @@ def test_many_states_against_the_oracle(states, double, accuracy):
     case = [np.concatenate(pair) for pair in zip(case, problems(6, states, 10), strict=True)]
     chains, reward, radius = as_given(double, case[0], case[1], case[3])
     got = batched(mean_upper, (chains, reward, case[2], radius), double, "halley")
-    kept = np.array([n < 120 or leads_back(chain, s) for n, (chain, s) in enumerate(zip(chains, case[2], strict=True))])
-    error = np.abs(got - oracle(chains, reward, case[2], radius))[kept]
+    error = np.abs(got - oracle(chains, reward, case[2], radius))
     what = f"largest stationary mean over a KL ball, {states} states, float{64 if double else 32}"
     accuracy(what, "Dinkelbach, float64", error.max(), 1e-9 if double else 2e-6)
 
@@ -401,8 +424,7 @@ def test_lower_is_the_upper_of_the_rewards_turned_round():
     assert np.isfinite(low).all()
     np.testing.assert_allclose(low, -turned, rtol=0, atol=2e-6)
     high = batched(mean_upper, (chains, reward, state, radius), False, "halley")
-    kept = np.array([leads_back(chain, s) for chain, s in zip(chains, state, strict=True)])
-    assert (low <= high + 2e-6)[kept].all()
+    assert (low <= high + 2e-6).all()
 
 
 def means_by_linear_solve(chain, reward, state, rows):

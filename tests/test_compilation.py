@@ -1,5 +1,6 @@
 """Programs as one function of machine code, and what lets a round be one: choices and draws by plain operations."""
 
+import dataclasses
 import subprocess
 import sys
 
@@ -7,10 +8,12 @@ import jax
 import jax.numpy as jnp
 import numpy as np
 import pytest
+from jax.extend.core import Primitive
+from jax.interpreters import mlir
 
 import jaxbandit
 from jaxbandit import ALL, IMEDMC, KLUCB
-from jaxbandit.fast import batching, compilation
+from jaxbandit.fast import SlowPathWarning, batching, compilation, slow_paths
 from jaxbandit.fast.batching import over_runs
 from jaxbandit.fast.compilation import Compiled, in_one_piece
 from jaxbandit.fast.jaxprs import CALLS, ELEMENTWISE, primitives
@@ -19,6 +22,12 @@ from jaxbandit.simulation.chance import run_keys
 from jaxbandit.simulation.rounds import initial_carry, play_chunk
 
 MARK = "xla_cpu_small_call"
+TWO = jaxbandit.two_state([0.5, 0.4, 0.3], [0.4, 0.55, 0.65])
+
+
+@pytest.fixture(autouse=True)
+def nothing_said(monkeypatch):
+    monkeypatch.setattr(slow_paths, "_SAID", set())
 
 
 def looped(last):
@@ -48,9 +57,9 @@ def test_in_parts_where_xla_cannot_compile_the_whole(monkeypatch):
     program = Compiled(lambda x: x, lambda body: body, donated=(), on_cpu=True)
     monkeypatch.setattr(program, "whole", whole)
     monkeypatch.setattr(program, "parts", parts)
-    for _ in range(2):
-        assert program(jnp.array([1])).tolist() == [2]
-    assert len(tried) == 1
+    with pytest.warns(SlowPathWarning, match="^programs in one piece: .*whatever XLA says"):
+        played = [program(jnp.array([1])).tolist() for _ in range(2)]
+    assert played == [[2], [2]] and len(tried) == 1
     with pytest.raises(jax.errors.JaxRuntimeError, match="that"):
         program(jnp.array(1))
 
@@ -96,7 +105,8 @@ def test_an_xla_that_does_not_know_the_option_is_not_asked_for_it(monkeypatch):
     assert compilation.wide_vectors() == {"xla_cpu_prefer_vector_width": 512}
     monkeypatch.setattr(compilation, "_WIDE", {"xla_cpu_no_such_option": 1})
     compilation.wide_vectors.cache_clear()
-    assert compilation.wide_vectors() is None
+    with pytest.warns(SlowPathWarning, match="^vectors of AVX-512: .*xla_cpu_no_such_option"):
+        assert compilation.wide_vectors() is None
     monkeypatch.undo()
     compilation.wide_vectors.cache_clear()
 
@@ -107,7 +117,73 @@ def test_a_jax_whose_jaxprs_have_another_form_plays_by_vmap(monkeypatch):
 
     monkeypatch.setattr(batching, "evaluate", unknown)
     x = jnp.arange(6.0).reshape(2, 3)
-    np.testing.assert_array_equal(over_runs(lambda x: x.at[1].add(1)[0] * 2)(x), 2 * x[0])
+    with pytest.warns(SlowPathWarning, match="^rounds of many runs: .*AttributeError: eqns") as said:
+        played = [over_runs(lambda x: x.at[1].add(1)[0] * 2)(x) for _ in range(2)]
+    np.testing.assert_array_equal(played, [2 * x[0]] * 2)
+    assert len(said) == 1
+
+
+def test_a_slow_path_fails_in_tests_each_time(monkeypatch):
+    """Where warnings are errors; and an error that is none of a jaxpr's form is no slow path."""
+    for error, expected in ((KeyError("of a new JAX"), SlowPathWarning), (MemoryError(), MemoryError)):
+        monkeypatch.setattr(batching, "evaluate", lambda *arguments, error=error: (_ for _ in ()).throw(error))
+        for _ in range(2):
+            with pytest.raises(expected):
+                over_runs(lambda x: x + 1)(jnp.ones((2, 3)))
+
+
+def plays_by(twice):
+    """A policy whose scores are twice a number that falls with the plays and rewards of an arm."""
+
+    @jaxbandit.pytree
+    class Falling:
+        def init(self, reward):
+            return jnp.zeros(reward.shape[0])
+
+        def scores(self, key, state, t):
+            return twice(-state)
+
+        def update(self, state, feedback):
+            return state.at[feedback.arms].add(1 + feedback.rewards)
+
+    return Falling()
+
+
+def pays_by(twice):
+    """Arms whose states are written down after an operation that changes nothing: half of twice the state."""
+
+    @jaxbandit.pytree
+    class Arms(type(TWO)):
+        def step(self, key, state, arms, t):
+            following, feedback = super().step(key, state, arms, t)
+            return following, feedback._replace(rewards=twice(feedback.rewards) / 2)
+
+    return Arms(**{field.name: getattr(TWO, field.name) for field in dataclasses.fields(TWO)})
+
+
+def without_a_batching_rule():
+    """An operation of a user's own, x to 2 x, that JAX can compute for one run only."""
+    double = Primitive("double")
+    double.def_abstract_eval(lambda x: x)
+    mlir.register_lowering(double, mlir.lower_fun(lambda x: 2 * x, multiple_results=False))
+    return double.bind
+
+
+@pytest.mark.slow
+@pytest.mark.parametrize("whose", ["policy", "environment"])
+def test_an_operation_without_a_batching_rule_is_slow_and_no_error(whose):
+    """The runs are those of an operation that has a rule."""
+
+    def played(twice):
+        arms, policy = (TWO, plays_by(twice)) if whose == "policy" else (pays_by(twice), plays_by(lambda x: 2 * x))
+        asked = {"runs": 5, "horizon": 30, "times": [30], "progress": False}
+        return jaxbandit.simulate(arms, {"p": policy}, **asked).visits["p"]
+
+    expected, operation = played(lambda x: 2 * x), without_a_batching_rule()
+    with pytest.warns(SlowPathWarning, match="^the operation double: ") as said:
+        found = played(operation)
+    np.testing.assert_array_equal(found, expected)
+    assert len(said) == 1
 
 
 @pytest.mark.slow

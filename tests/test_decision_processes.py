@@ -7,7 +7,7 @@ import pytest
 from scipy.optimize import linprog
 
 from jaxbandit import chains
-from jaxbandit.decision_processes import diameter, episodes, hitting_times, long_run, optimal, structure
+from jaxbandit.decision_processes import diameter, episodes, hitting_times, long_run, optimal, reaching, structure
 from jaxbandit.environments import riverswim
 
 OSBAND = {"up": 0.35, "down": 0.05, "up_first": 0.6, "down_last": 0.4}
@@ -166,6 +166,52 @@ def test_no_policy_comes_to_a_state_sooner(seed):
             best[:, target] = np.minimum(best[:, target], times)
     np.testing.assert_allclose(hitting_times(moves), best, rtol=1e-9)
     assert diameter(moves) == hitting_times(moves).max()
+
+
+def corridor(states: int, forth: float = 0.9) -> np.ndarray:
+    """Two actions, which move up or down with probability `forth` and else the other way, as far as the ends allow."""
+    moves, every = np.zeros((2, states, states)), np.arange(states)
+    for action, (up, down) in enumerate([(forth, 1 - forth), (1 - forth, forth)]):
+        moves[action, every, np.minimum(every + 1, states - 1)] += up
+        moves[action, every, np.maximum(every - 1, 0)] += down
+    return moves
+
+
+def test_diameter_of_a_long_corridor(monkeypatch):
+    """By the recursion of a birth and death chain; of its 400 states only those at the ends are looked at closely."""
+    step, far = 0.0, 0.0
+    for _ in range(399):
+        step = (1 + 0.1 * step) / 0.9  # from a state to the next one up
+        far += step
+    calls, times_to = [], reaching._times_to
+    monkeypatch.setattr(reaching, "_times_to", lambda moves, target: calls.append(target) or times_to(moves, target))
+    assert diameter(corridor(400)) == pytest.approx(far, rel=1e-9)
+    assert set(calls) <= {0, 399}
+
+
+@pytest.mark.parametrize("states", [2, 7, 30])
+def test_diameter_is_that_of_a_linear_programme(states):
+    """For each target the largest sum of h with h_s <= 1 + P_a h; dense rows, and rows with few entries."""
+    random = np.random.default_rng(states)
+    dense = random.dirichlet(np.ones(states), (3, states))
+    few = np.where(random.random(dense.shape) < 4 / states, dense, 0) + 0.1 * np.roll(np.eye(states), 1, axis=1)
+    for moves in (dense, few / few.sum(-1, keepdims=True)):
+        far = 0.0
+        for target in range(states):
+            others = np.flatnonzero(np.arange(states) != target)
+            leaving = (np.eye(states) - moves)[:, others][:, :, others].reshape(-1, states - 1)
+            found = linprog(-np.ones(states - 1), A_ub=leaving, b_ub=np.ones(len(leaving)), bounds=(0, None))
+            far = max(far, found.x.max())
+        assert diameter(moves) == pytest.approx(far, rel=1e-7)
+        assert diameter(moves) == hitting_times(moves).max()
+
+
+def test_diameter_where_equations_have_no_digits_left():
+    """Two pairs of states; pairs are changed once in 10^18 rounds, so that a probability to stay is 1 as a float."""
+    assert diameter(np.ones((1, 1, 1))) == 0
+    rare = 1e-18
+    rows = np.array([[0.5, 0.5, 0, 0], [0.5, 0.5, rare, 0], [0, 0, 0.5, 0.5], [rare, 0, 0.5, 0.5]])
+    assert diameter(rows[None]) == pytest.approx(2 / rare, rel=1e-9)
 
 
 @pytest.mark.parametrize("seed", CASES)

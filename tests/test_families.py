@@ -384,7 +384,7 @@ def test_more_chains_have_a_larger_constant():
 
 
 def test_errors_of_chains_and_bounds():
-    arms = exponential_family([1.0, 0.0], G2)
+    arms, near = exponential_family([1.0, 0.0], G2), exponential_family([1e-5, 0.0], G2)
     for call, message in (
         (lambda: chain_family([[0.5, 0.5], [0.0, 1.0]]), "^generator: not irreducible"),
         (lambda: chain_family([[0, 1], [1, 0]]), "^reward: all cycles of states pay the same"),
@@ -396,6 +396,7 @@ def test_errors_of_chains_and_bounds():
             "^family: every arm's two states must pay",
         ),
         (lambda: bounds.family_lower(arms, Bernoulli()), "^environment: arm 1 or 0 is not of the family"),
+        (lambda: bounds.family_lower(near, Bernoulli()), "^environment: arm 1 or 0 is not of the family"),
         (lambda: bounds.family_lower(bernoulli([0.5, 0.5]), Bernoulli()), "^environment: arms 0 and 1 have the mean"),
         (
             lambda: bounds.family_lower(bernoulli([0.5, 0.5, 0.1]), Bernoulli()),

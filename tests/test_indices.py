@@ -2,12 +2,13 @@
 
 import itertools
 
+import jax
 import mpmath
 import numpy as np
 import pytest
 
 import jaxbandit
-from jaxbandit import indices, two_state
+from jaxbandit import decision_processes, indices, planning, two_state
 from jaxbandit.indices.subsidy import of_arm
 
 FIRST = two_state([0.5, 0.4, 0.3, 0.2, 0.1], [0.4, 0.55, 0.65, 0.65, 0.7])
@@ -281,6 +282,52 @@ def test_an_arm_that_is_not_indexable_is_found_out():
         (0.5, [0.404, -0.245, 0.1197368421]),
     ):
         np.testing.assert_allclose(of_arm(**ODD, discount=discount), expected, rtol=0, atol=1e-9)
+
+
+SCALES = (1e-9, 1e-7, 1.0, 1e9)
+CRITERIA = [(discount, paid) for discount in (None, 0.5, 0.9, 0.99) for paid in ("present", "arrival")]
+
+
+@pytest.mark.parametrize(("discount", "paid"), CRITERIA)
+def test_whittle_is_the_same_in_any_unit_of_rewards(discount, paid):
+    """Also where they are all a million larger; among the arms is one that is not indexable at 0.99 and on average."""
+    rng = np.random.default_rng(0)
+    active, passive = rng.dirichlet(np.ones(3), (2, 6, 3))
+    earned, kept = rng.random((2, 6, 3))
+    active[0], passive[0], earned[0], kept[0] = (ODD[name] for name in ("active", "passive", "earned", "kept"))
+    fields = {"discount": discount, "paid": paid}
+    plain = indices.whittle(active, passive, earned, passive_reward=kept, **fields)
+    assert plain.indexable.any() and (paid == "arrival" or discount in (0.5, 0.9) or not plain.indexable[0])
+    for scale in SCALES:
+        found = indices.whittle(active, passive, scale * earned, passive_reward=scale * kept, **fields)
+        np.testing.assert_array_equal(found.indexable, plain.indexable)
+        np.testing.assert_allclose(found.index, scale * plain.index, rtol=1e-9, atol=1e-9 * scale)
+    found = indices.whittle(active, passive, 1e6 + earned, passive_reward=1e6 + kept, **fields)
+    np.testing.assert_array_equal(found.indexable, plain.indexable)
+    np.testing.assert_allclose(found.index, plain.index, atol=1e-6)
+
+
+@pytest.mark.slow
+def test_indices_within_the_rounds_and_the_relaxation_are_the_same_in_any_unit():
+    rng = np.random.default_rng(1)
+    active, passive = rng.dirichlet(np.ones(3), (2, 6, 3))
+    earned, kept = rng.random((2, 6, 3))
+    relaxed = indices.relaxation(active, passive, earned, 2, passive_reward=kept)
+    best = decision_processes.optimal([passive[0], active[0]], [kept[0], earned[0]])
+    units = np.array(SCALES)[:, None, None]
+    rows = [np.float32(np.broadcast_to(each, (len(units), 6, 3, 3))) for each in (active, passive)]
+    found = jax.jit(planning.whittle)(*rows, np.float32(units * earned), np.float32(units * kept), 0.9) / units
+    np.testing.assert_allclose(found, np.broadcast_to(found[SCALES.index(1.0)], found.shape), rtol=1e-4, atol=1e-5)
+    for scale in SCALES:
+        found = indices.relaxation(active, passive, scale * earned, 2, passive_reward=scale * kept)
+        for name in ("value", "price", "advantage"):
+            np.testing.assert_allclose(getattr(found, name), scale * getattr(relaxed, name), atol=1e-7 * scale)
+        np.testing.assert_allclose(found.occupation, relaxed.occupation, atol=1e-9)
+        long = decision_processes.optimal([passive[0], active[0]], [scale * kept[0], scale * earned[0]])
+        np.testing.assert_array_equal(long.policy, best.policy)
+        np.testing.assert_allclose(long.gain, scale * best.gain, rtol=1e-12)
+    moved = indices.relaxation(active, passive, earned - 5, 2, passive_reward=kept - 5)
+    np.testing.assert_allclose([moved.value, moved.price], [relaxed.value - 30, relaxed.price], rtol=1e-9)
 
 
 def test_whittle_rule_against_the_optimum_of_two_arms():

@@ -22,10 +22,13 @@ from jaxbandit.fast.batching import over_runs
 
 WATCHING = ("PosteriorWhittle", "UCWhittle")
 CODE = """
-import sys, jaxbandit, test_plain
+import sys, jaxbandit, test_ball, test_plain, test_selection
 from jaxbandit.fast import PLAIN, look_up
 assert PLAIN
 print(test_plain.digests(sys.argv[1]))
+test_ball.check_sparse_rows(6)
+test_ball.check_sparse_rows(8)
+test_selection.test_the_largest_first_and_the_lowest_arm_of_those_equal(40, 16)
 """
 
 
@@ -33,7 +36,7 @@ TWICE = ("KLUCBMC", "Thompson", "RCA")  # they play two arms a round
 
 
 def digests(which):
-    """A hash of the counts of policies of each kind or of all; of some with two plays, of one with more states."""
+    """A hash of the counts of policies of each kind or of all; of some with two plays, of two with more states."""
     few = which == "each-kind"
     policies = {name: ALL[name]() for name in ALL if not few or (name in EACH_KIND and name not in TWICE)}
     two = two_state([0.5, 0.4, 0.3], [0.4, 0.55, 0.65])
@@ -43,6 +46,7 @@ def digests(which):
     hidden = jaxbandit.environments.hidden(two.transition, [[0.2, 0.7]] * 3)
     some = {"window": ALL["UCB1"](memory=jaxbandit.Window(40)), "known": jaxbandit.Myopic.of(moving)}
     learners = {"imed": jaxbandit.IMEDRL()}
+    many = jaxbandit.random_arms(jax.random.key(3), 3, 8)
     if not few:
         some |= {"ucb": ALL["UCB1"](), "rca": ALL["RCA"]()}
         learners |= {"ucrl2": jaxbandit.UCRL2(), "psrl": jaxbandit.PSRL()}
@@ -51,6 +55,7 @@ def digests(which):
         simulate(two, policies, **asked),
         simulate(two, {name: ALL[name]() for name in TWICE}, **asked, plays=2, shuffle=True),
         simulate(three, {"TVKLUCB": ALL["TVKLUCB"]()}, **asked),
+        simulate(many, {"KLUCBMC": ALL["KLUCBMC"]()}, **asked),
         simulate(moving, some, **asked, plays=2),
         simulate(watched, {each: getattr(jaxbandit, each).of(watched) for each in WATCHING}, **asked, plays=2),
         simulate(hidden, {"known": jaxbandit.HiddenMyopic.of(hidden)}, **asked),

@@ -97,10 +97,11 @@ def until(rows: np.ndarray, ends: np.ndarray, amounts: np.ndarray) -> np.ndarray
     exits, leaving = rows[np.ix_(others, np.flatnonzero(ends))].sum(1), np.ones(len(others))
     for last in reversed(range(len(others))):
         leaving[last] = among[last, :last].sum() + exits[last]
-        share = among[:last, last] / leaving[last]
-        among[:last, :last] += np.outer(share, among[last, :last])
-        exits[:last] += share * exits[last]
-        sums[:last] += np.outer(share, sums[last])
+        before = np.flatnonzero(among[:last, last])  # few, where each state leads to few others
+        share = among[before, last] / leaving[last]
+        among[before, :last] += np.outer(share, among[last, :last])
+        exits[before] += share * exits[last]
+        sums[before] += np.outer(share, sums[last])
     for s in range(len(others)):
         sums[s] = (sums[s] + among[s, :s] @ sums[:s]) / leaving[s]
     found = np.zeros(amounts.shape)

@@ -2,7 +2,8 @@
 
 from __future__ import annotations
 
-from typing import Literal, NamedTuple
+from contextlib import suppress
+from typing import Any, Literal, NamedTuple
 
 import numpy as np
 from numpy.typing import ArrayLike
@@ -12,6 +13,8 @@ from jaxbandit.base import described
 from jaxbandit.decision_processes.best import EXACT, MOST
 from jaxbandit.decision_processes.evaluation import MOVES, until
 
+MOST_CERTAIN = 1e8  # rounds, of which solving a system of equations as it is finds at least six digits
+SPARSE = 0.1  # share of the moves that can be made, below which systems of equations are solved as sparse ones
 Kind = Literal["ergodic", "communicating", "weakly communicating", "multichain"]
 
 
@@ -51,6 +54,7 @@ def hitting_times(transition: ArrayLike) -> np.ndarray:
     return np.stack([_times_to(moves, target) for target in range(moves.shape[-1])], axis=1)
 
 
+@accepts(transition=MOVES)
 def diameter(transition: ArrayLike) -> float:
     """The largest of the `hitting_times`: how long the way between two states may take if it is sought; inf if there
     is none.
@@ -66,7 +70,44 @@ def diameter(transition: ArrayLike) -> float:
     >>> diameter([[[0.5, 0.5], [0.4, 0.6]], [[1.0, 0.0], [1.0, 0.0]]])
     2.0
     """
-    return float(hitting_times(transition).max())
+    moves = np.asarray(transition)
+    if not _reaches(moves > 0).all():
+        return float(np.inf)
+    longest, within = 0.0, _within(moves)  # most states are near enough by some policy not to be looked at further
+    for target in np.argsort(-within):
+        if within[target] <= longest:
+            break
+        longest = max(longest, float(_times_to(moves, int(target)).max()))
+    return longest
+
+
+def _within(moves: np.ndarray) -> np.ndarray:
+    """A number of rounds [S] within which each state can be expected to be reached from every other; inf for unknown.
+
+    They are those of the policy that is likeliest to move nearer, in steps that can be made. Its equations are solved
+    as they are, so that large numbers lose digits; each is a little increased for that.
+
+    Args:
+      moves: [A, S, S], in which every state can be reached from every other.
+    """
+    from scipy.sparse import csc_array  # a tenth of a second, which an import of the package need not take
+    from scipy.sparse.csgraph import shortest_path
+    from scipy.sparse.linalg import splu
+
+    every, some = np.arange(moves.shape[-1]), (moves > 0).any(0)
+    steps, within = shortest_path(csc_array(some), unweighted=True), np.full(len(every), np.inf)
+    for target in every:
+        others = every[every != target]
+        system = -moves[_towards(moves, steps[:, target]), every]
+        system[every, every] = 0
+        system[every, every] = -system.sum(1)
+        system, rounds = system[np.ix_(others, others)], np.ones(len(others))
+        with suppress(RuntimeError, np.linalg.LinAlgError):  # of a system whose solution has no digits left
+            few = some.mean() < SPARSE
+            times = splu(csc_array(system)).solve(rounds) if few else np.linalg.solve(system, rounds)
+            if ((times >= 1) & (times < MOST_CERTAIN)).all():
+                within[target] = times.max(initial=0) * (1 + 1e-6)
+    return within
 
 
 @accepts(transition=MOVES)
@@ -120,8 +161,15 @@ def _reaches(steps: np.ndarray) -> np.ndarray:
     """[S, S], whether a state can be reached from another by steps [A, S, S] that can be made, none included."""
     reaches = steps.any(0) | np.eye(steps.shape[-1], dtype=bool)
     for _ in range(len(reaches).bit_length()):
-        reaches = (reaches.astype(int) @ reaches.astype(int)) > 0
+        ways = reaches.astype(np.float32)  # whose products are fast, and exact up to 2^24 states
+        reaches = (ways @ ways) > 0
     return reaches
+
+
+def _towards(moves: np.ndarray, distance: np.ndarray, safe: Any = True) -> np.ndarray:
+    """The safe action [S] in each state that is likeliest to lead to a state with a smaller distance."""
+    nearer = distance[None] < distance[:, None]
+    return np.asarray(np.where(safe, np.where(nearer, moves, 0).sum(-1), 0).argmax(0))
 
 
 def _times_to(moves: np.ndarray, target: int) -> np.ndarray:
@@ -131,14 +179,17 @@ def _times_to(moves: np.ndarray, target: int) -> np.ndarray:
     while True:
         safe = ~(can & ~sure).any(-1)  # [A, S], actions that stay among these states
         distance = np.where(np.arange(len(sure)) == target, 0.0, np.inf)
-        policy = np.zeros(len(sure), np.int64)
-        for step in range(1, len(sure)):
-            nearer = safe & (can & (distance < step)).any(-1) & np.isinf(distance)
-            distance[nearer.any(0)], policy = step, np.where(nearer.any(0), nearer.argmax(0), policy)
+        last, step = np.array([target]), 0
+        while last.size:
+            step += 1
+            nearer = safe & can[:, :, last].any(-1) & np.isinf(distance)
+            last = np.flatnonzero(nearer.any(0))
+            distance[last] = step
         if (np.isfinite(distance) == sure).all():
             break
         sure = np.isfinite(distance)
     every, times = np.arange(len(sure)), np.full(len(sure), np.inf)
+    policy = _towards(moves, distance, safe)
     safe |= ~sure  # what is done elsewhere does not matter
     among, ends = np.where(sure, moves, 0), ~sure | (every == target)
     for _ in range(MOST):

@@ -2,14 +2,15 @@
 
 `JAXBANDIT_PLAIN=1` in the environment chooses the plain forms everywhere; a test checks that every policy's counts are
 the same either way. `larger` and `smaller` are their own plain forms: solvers rely on what they return for NaN. This is what
-the room asks of JAX and XLA beyond their documented interfaces:
+the room asks of JAX and XLA beyond their documented interfaces. Where one of these is missing and rounds take longer for it, a
+`SlowPathWarning` says so, once in a process:
 
 | what is relied on | where | what it gains | what happens without it |
 |---|---|---|---|
 | the attributes of jaxprs and equations (`eqns`, `invars`, `outvars`, `constvars`, `primitive`, `params`, `aval`, a literal's `val`), names of primitives and of their parameters | `jaxprs`, `batching`, `compilation` | rounds with the runs last: TV-KL-UCB 2.4 times as fast, with late feedback twice | `batching.over_runs` falls back to `jax.vmap`, `compilation.in_one_piece` to the function as it is |
 | that `reshard`, which JAX adds where runs are shared out, changes nothing within a device's share | `batching` | IMED-MC with a gap 12 times as fast | that function goes through `jax.vmap` |
 | the dimension numbers and modes of `gather`, `scatter` and `scatter-add` | `jaxprs.points` | plainly written reads and writes as vectors over runs | forms that are not known go through `jax.vmap` |
-| that a float division is computed once, whatever consumes it | `comparisons.computed_once` | UCB-SM twice as fast | the same numbers, computed more often |
+| that a float division is computed once, whatever consumes it | `comparisons.computed_once`; `selection` compares scores with the largest of them | UCB-SM twice as fast | numbers that are the same to rounding, computed more often; the plain form of `selection` sorts |
 | that an array carried by a loop is written in its place where the write depends on what was read | `comparisons.exchange_row` | UCB with a window of 1,000 rounds 20 times as fast | the same numbers, and the window copied in every round |
 | how `jax.random` numbers its random bits, and the layout of its keys | `batching`, `random_bits` | uniform 4 times, the gradient bandit 1.9 times as fast | the bits are compared at the first use; where they differ, `jax.random` itself draws |
 | the frontend attributes `xla_cpu_small_call` and `inlineable`, set by `jax.experimental.xla_metadata` | `compilation.in_one_piece` | two devices: TV-KL-UCB 1.3, three states 1.7 times as fast | an XLA that does not know them ignores them; without the module the function is compiled as it is |
@@ -49,11 +50,13 @@ from jaxbandit.fast.elementary import cosine_and_sine, exponential, log, log_and
 from jaxbandit.fast.extremes import larger, smaller
 from jaxbandit.fast.on_demand import where_needed
 from jaxbandit.fast.random_bits import threefry
+from jaxbandit.fast.slow_paths import SlowPathWarning
 from jaxbandit.fast.switch import PLAIN
 
 __all__ = [
     "PLAIN",
     "Compiled",
+    "SlowPathWarning",
     "add_one",
     "computed_once",
     "cosine_and_sine",

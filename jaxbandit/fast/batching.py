@@ -28,12 +28,15 @@ from jaxbandit.fast.jaxprs import (
     points,
 )
 from jaxbandit.fast.random_bits import RANDOM, drawn, is_known
+from jaxbandit.fast.slow_paths import slow_path
 from jaxbandit.fast.switch import PLAIN
 
 # Names of JAX's primitives that act along given axes; others are in `jaxprs` and `random_bits`.
 ALONG_AXES = frozenset(
     "argmax argmin reduce_and reduce_max reduce_min reduce_or reduce_prod reduce_sum squeeze unstack".split()
 )
+# What a jaxpr of another form raises where it is read: names that are not there, other numbers of inputs or outputs.
+UNKNOWN_FORM = (AttributeError, IndexError, KeyError, NotImplementedError, TypeError, ValueError)
 BLOCKS = {"dynamic_slice": 1, "dynamic_update_slice": 2}  # how many arrays precede the indices
 
 
@@ -44,7 +47,8 @@ def over_runs(function: Callable[..., Any]) -> Callable[..., Any]:
     a bandit then works on arrays [runs, arms] whose fastest axis is a handful of arms, which no compiler vectorises
     well, and transposes between the two orders. Here elementwise operations, broadcasts, slices and reductions work on
     [arms, runs], and single entries are read and written by comparison (`comparisons`). Any other operation that a
-    policy uses goes through `vmap`, and so does the whole function under a JAX version whose jaxprs have another form.
+    policy uses goes through `vmap`, or is computed for one run after the other where JAX has no rule for many. The
+    whole function goes through `vmap` under a JAX version whose jaxprs have another form. Of both it is warned once.
 
     Args:
       function: of pytrees of arrays of one run, to a pytree of arrays.
@@ -68,8 +72,10 @@ def over_runs(function: Callable[..., Any]) -> Callable[..., Any]:
         )(*one)
         try:
             outputs = _evaluate(closed.jaxpr, closed.consts, [(leaf, True) for leaf in leaves], runs)
-        except Exception:  # the function was traced without error, so it must be the form of its jaxpr that is unknown
-            return plain(*arguments)
+        except UNKNOWN_FORM as error:  # the function was traced without error, so it must be the form of its jaxpr
+            played = plain(*arguments)
+            slow_path("rounds of many runs", f"the jaxprs of JAX {jax.__version__} are not known here", error)
+            return played
         full = [_everywhere(value, runs) for value in outputs]
         return jax.tree.unflatten(jax.tree.structure(shape), full)
 
@@ -150,15 +156,25 @@ def _apply(equation: Any, inputs: list[Value], runs: int) -> list[Value]:
     elif name in RANDOM and parameters.get("bit_width", 32) == 32 and is_known(name, inputs[0][0]):
         return [(drawn(name, parameters, [_everywhere(value, runs) for value in inputs]), True)]
     else:
-        axes = [-1 if has else None for _, has in inputs]
-
-        def bind(*arrays: Array) -> Any:
-            return primitive.bind(*arrays, **parameters)
-
-        outputs: Any = jax.vmap(bind, in_axes=axes, out_axes=-1)(*[value for value, _ in inputs])
+        outputs = _by_vmap(lambda *arrays: primitive.bind(*arrays, **parameters), inputs, name)
         return [(output, True) for output in (outputs if primitive.multiple_results else [outputs])]
     outputs = primitive.bind(*arrays, **parameters)
     return [(output, batched) for output in (outputs if primitive.multiple_results else [outputs])]
+
+
+def _by_vmap(bind: Callable[..., Any], inputs: list[Value], name: str) -> Any:
+    """An operation on all runs by its batching rule; where JAX has none, on one run after the other."""
+    try:
+        return jax.vmap(bind, in_axes=[-1 if has else None for _, has in inputs], out_axes=-1)(*[x for x, _ in inputs])
+    except NotImplementedError:
+
+        def one(mine: list[Array]) -> Any:
+            each = iter(mine)
+            return bind(*(next(each) if has else value for value, has in inputs))
+
+        slow_path(f"the operation {name}", "JAX cannot compute it for many runs at once")
+        found = jax.lax.map(one, [jnp.moveaxis(value, -1, 0) for value, has in inputs if has])
+        return jax.tree.map(lambda leaf: jnp.moveaxis(leaf, 0, -1), found)
 
 
 def _scan(parameters: dict[str, Any], inputs: list[Value], runs: int) -> list[Value]:

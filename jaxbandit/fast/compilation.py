@@ -13,6 +13,7 @@ import jax.numpy as jnp
 from jax import Array
 
 from jaxbandit.fast.jaxprs import CALLS, ELEMENTWISE, primitives
+from jaxbandit.fast.slow_paths import slow_path
 from jaxbandit.fast.switch import PLAIN
 
 # Besides elementwise operations and calls, the operations that XLA on a CPU can compile into one function of machine
@@ -69,6 +70,7 @@ class Compiled:
             except Exception:
                 raise refusal from None  # the parts fail as well: what the whole said is the reason
             self.refused.add(kind)
+            slow_path("programs in one piece", "XLA refused one", refusal)
             return played
         return self.parts(*arguments)
 
@@ -102,7 +104,8 @@ def wide_vectors() -> dict[str, Any] | None:
         cpu = jax.sharding.SingleDeviceSharding(jax.local_devices(backend="cpu")[0])
         shape = jax.ShapeDtypeStruct((), "int32", sharding=cpu)
         jax.jit(lambda x: x, compiler_options=_WIDE).lower(shape).compile()
-    except Exception:
+    except RuntimeError as error:  # XLA's own errors are of this kind
+        slow_path("vectors of AVX-512", f"XLA does not know the option {next(iter(_WIDE))}", error)
         return None
     return dict(_WIDE)
 
@@ -126,8 +129,10 @@ def in_one_piece(function: Callable[..., Any]) -> Callable[..., Any]:
             empty = any(aval.size == 0 for aval in [*closed.in_avals, *closed.out_avals])  # XLA stops the process there
             if used <= _IN_ONE_PIECE | ELEMENTWISE | CALLS and not empty:
                 return set_xla_metadata(once(*arguments), inlineable="false", xla_cpu_small_call="true")
-        except (ImportError, AttributeError, TypeError):  # of a JAX that has no such mark, or another form of jaxprs
-            pass
+        except (ImportError, AttributeError, TypeError) as error:
+            played = function(*arguments)  # which fails as well, unless JAX has no such mark or another form of jaxprs
+            slow_path("programs in one piece", f"JAX {jax.__version__} does not mark them as expected", error)
+            return played
         return function(*arguments)
 
     return marked

@@ -64,8 +64,8 @@ def where_needed(
 def _alike(found: Any, otherwise: Any) -> Any:
     """What was found, if it has the structure that is promised.
 
-    `over_runs` takes a program that it cannot evaluate for one in an unknown form, and computes all entries without a
-    word; so a difference has to be an error before that.
+    `over_runs` takes a program that it cannot evaluate for one in an unknown form, and computes all entries; so a
+    difference has to be an error before that.
     """
     returned: Any = jax.tree.structure(found)
     promised: Any = jax.tree.structure(otherwise)

@@ -77,18 +77,20 @@ def relaxation(
     arms = known_arms(active, passive, reward, passive_reward, paid)
     number, states = arms.earned.shape
     plays = integer("plays", plays, 0, number)
+    lowest = min(arms.kept.min(), arms.earned.min())
+    amounts = np.stack([arms.kept, arms.earned], -1) - lowest
+    unit = float(amounts.max()) or 1.0  # the solver's tolerances are absolute numbers
     solved = linprog(
-        -np.stack([arms.kept, arms.earned], -1).ravel(),
+        -(amounts / unit).ravel(),
         A_eq=_constraints(arms),
         b_eq=np.concatenate([np.tile(np.append(np.zeros(states - 1), 1.0), number), [plays]]),
         method="highs",
     )
     if solved.x is None:
         raise ValueError(f"plays: the linear programme of {plays} plays a round was not solved: {solved.message}")
-    price = float(-solved.eqlin.marginals[-1])
-    return Relaxation(
-        float(-solved.fun), np.maximum(solved.x, 0).reshape(number, states, 2), price, _advantage(arms, price)
-    )
+    value, price = number * lowest - unit * float(solved.fun), -unit * float(solved.eqlin.marginals[-1])
+    occupation = np.maximum(solved.x, 0).reshape(number, states, 2)
+    return Relaxation(float(value), occupation, price, _advantage(arms, price))
 
 
 def _advantage(arms: KnownArms, price: float) -> np.ndarray:

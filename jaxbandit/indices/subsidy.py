@@ -12,7 +12,7 @@ from jaxbandit.base import described
 from jaxbandit.chains import recurrent_classes
 from jaxbandit.indices.arguments import Paid, known_arms
 
-ROUNDING = 1e-8  # relative to the largest number compared; closer numbers count as equal
+ROUNDING = 1e-8  # of the range of the rewards and the largest number compared; closer numbers count as equal
 
 
 @described
@@ -97,7 +97,9 @@ def of_arm(
     Raises:
       numpy.linalg.LinAlgError: discount is None and there are several recurrent classes.
     """
-    states = len(earned)
+    states, lowest = len(earned), min(earned.min(), kept.min())
+    earned, kept = earned - lowest, kept - lowest  # which changes no index
+    most = max(earned.max(), kept.max())
     index, stopped, last = np.empty(states), np.zeros(states, bool), -np.inf
     for _ in range(states):
         # the value of not playing in `stopped` alone is linear in the subsidy: fixed + slope * subsidy
@@ -106,7 +108,7 @@ def of_arm(
         change = active - passive if discount is None else discount * (active - passive)
         gain = earned - kept + change @ fixed  # of playing in a state once, less loss * subsidy
         loss = 1 - change @ slope
-        size = 1 + np.abs(gain).max()
+        size = most + np.abs(gain).max()
         falls = ~stopped & (loss > ROUNDING)
         if not falls.any():
             return None

@@ -4,6 +4,10 @@ The entries are arrays of one shape [...], for example one number for each arm. 
 entries, which XLA vectorises best; a longer row is one array [S, ...], so that the length of the program hardly depends
 on S. A number that belongs to a row as a whole, such as its sum, has the shape [...] beside a list, and [1, ...] beside
 an array.
+
+XLA may compute an entry twice, and the two may differ in their last digit, as where one of them merges a product with
+the sum that it belongs to. So no entry is expected to equal the largest one: entries within `room` of each other count
+as equal, and where one state has to be chosen it is known by its number.
 """
 
 from __future__ import annotations
@@ -14,6 +18,7 @@ from typing import Any
 
 import jax
 import jax.numpy as jnp
+import numpy as np
 from jax import Array
 
 from jaxbandit.fast import computed_once, larger, smaller
@@ -84,13 +89,35 @@ def smallest(row: Row) -> Array:
     return reduce(smaller, row) if isinstance(row, list) else _in_pairs(smaller, row)
 
 
+def room(row: Row) -> float:
+    """By how much two numbers up to 1 may differ that count as equal: a few roundings."""
+    return 8 * float(np.finfo(row[0].dtype).eps)
+
+
+def first_largest(row: Row) -> Row:
+    """Where the largest of the entries is, which are not negative: true for one state, the first of equals."""
+    more = 1 + room(row)
+
+    def further(a: tuple[Array, Array], b: tuple[Array, Array]) -> tuple[Array, Array]:
+        ahead = b[0] > a[0] * more
+        return jnp.where(ahead, b[0], a[0]), jnp.where(ahead, b[1], a[1])
+
+    if isinstance(row, list):
+        numbers = [jnp.full(entry.shape, j, jnp.int32) for j, entry in enumerate(row)]
+        _, first = reduce(further, zip(row, numbers, strict=True))
+        return [first == number for number in numbers]
+    states = jax.lax.broadcasted_iota(jnp.int32, row.shape, 0)
+    _, first = _in_pairs(further, (row, states))
+    return jnp.asarray(states == first)
+
+
 def at_largest(row: Row, *others: Row) -> list[Array]:
     """The entries of the other rows at the state where `row` is largest; on ties, at the first such state."""
     if isinstance(row, list):
-        top = largest(row)
-        found = [other[-1] for other in others]
+        top, found = row[-1], [other[-1] for other in others]
         for j in reversed(range(len(row) - 1)):
             found = [jnp.where(row[j] >= top, other[j], value) for other, value in zip(others, found, strict=True)]
+            top = larger(row[j], top)
         return found
     return [_in_pairs(_of_larger, (row, other))[1] for other in others]
 

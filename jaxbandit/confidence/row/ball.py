@@ -34,6 +34,7 @@ from jaxbandit.confidence.row.arithmetic import (
     each,
     kept,
     largest,
+    room,
     row_of,
     smallest,
     sum_of,
@@ -95,8 +96,9 @@ def weighted_mean_max(p: Row, values: Row, weights: Row, radius: Array, solver: 
     if solver not in get_args(Solver):
         raise ValueError(f'solver: {solver!r} is unknown; use "halley" or "bisection"')
     lowest, highest = smallest(values), largest(values)
-    level = ~(highest > lowest)
-    span = jnp.where(level, 1, highest - lowest)
+    difference = highest - lowest
+    level = ~(difference > 0)
+    span = jnp.where(difference > 0, difference, 1)
     inverse = 1 / span
     below = kept(each(lambda a: (highest - a) * inverse, values))
     p = each(lambda a: jnp.where(a < 1e-30, 0, a), p)
@@ -111,7 +113,9 @@ def _solve(problem: Problem, solver: Solver) -> tuple[Array, Row]:
     if solver == "bisection":
         added, multiplier = _bisected(problem, target)
     else:
-        near = at_largest(singles, problem.below, problem.weights)
+        least = _HEAVIER * target.weight  # of the heavier states the best one decides where K gets steep
+        heavy = each(lambda w, b: jnp.where(w > least, -b, -2), problem.weights, problem.below)
+        near = at_largest(heavy, problem.below, problem.weights)
         target, added, multiplier = _halley(problem, target, reached, *near)
     unit = sum_of(each(lambda a: (a > 0).astype(gap.dtype), p)) == 1
     short = jnp.where(unit, gap - larger(reached, 0), target.below + target.gap / (1 + added))
@@ -139,8 +143,8 @@ def _halley(
 ) -> tuple[Target, Array, Array]:
     """The target, `added` at the root and tau there (`multiplier`), by Halley's steps in y on K - radius.
 
-    `near_*` belong to the state towards which a move gains most: the first step is at its value where it is heavy and
-    above the mean (`asked`), and it becomes the target where the root lies below that value (`under`).
+    `near_*` belong to the best of the heavy states, if there is any: the first step is at its value where that is above
+    the mean (`asked`), and it becomes the target where the root lies below that value (`under`).
     """
     gap, radius = problem.gap, problem.radius
     tiny = float(np.finfo(gap.dtype).tiny)
@@ -234,7 +238,8 @@ def _row(problem: Problem, x: Row, gain: Array, multiplier: Array) -> Row:
 def _ends(row: Row, p: Row) -> Row:
     """Shares that sum to 1 for the largest entries of `row`: in proportion to p, or equal where p holds none."""
     top = largest(row)
-    last = each(lambda a: a >= top, row)
+    least = top - room(row) * jnp.abs(top)
+    last = each(lambda a: a >= least, row)
     held, ties = chosen_sum(p, last), sum_of(each(lambda here: here.astype(top.dtype), last))
     return each(
         lambda here, a: jnp.where(here, jnp.where(held > 0, a / jnp.where(held > 0, held, 1), 1 / ties), 0), last, p

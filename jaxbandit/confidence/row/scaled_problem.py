@@ -19,7 +19,7 @@ import numpy as np
 from jax import Array
 
 from jaxbandit.confidence.bernoulli import begin
-from jaxbandit.confidence.row.arithmetic import Row, at_largest, chosen_sum, dot, each, kept, largest
+from jaxbandit.confidence.row.arithmetic import Row, chosen_sum, dot, each, first_largest, kept, largest, room
 from jaxbandit.fast import exponential, larger, smaller
 
 FAR = 46.0  # a y at which v equals its target to rounding, whatever the weights of an estimated chain
@@ -52,9 +52,11 @@ def scaled(p: Row, below: Row, weights: Row, radius: Array) -> Problem:
     held = each(lambda a, w: a * w, p, weights)
     gap = dot(held, below)
     # by way of the state that holds most weight: the mean may be that state's to rounding, and gap - below_j cancel
-    (base,) = at_largest(held, below)
-    shift = dot(held, each(lambda b: base - b, below))
-    at_p = each(lambda w, b: w * (base - b - shift), weights, below)
+    base = first_largest(held)
+    of_base = chosen_sum(below, base)
+    above_base = each(lambda here, b: jnp.where(here, 0, of_base - b), base, below)
+    shift = dot(held, above_base)
+    at_p = each(lambda w, above: w * (above - shift), weights, above_base)
     return Problem(p, weights, below, at_p, gap, radius)
 
 
@@ -62,7 +64,7 @@ def best_target(problem: Problem) -> Target:
     """The best value as the target; several states with that value count as one, by their mean weight under p."""
     p, weights, below, _, gap, radius = problem
     tiny = float(np.finfo(gap.dtype).tiny)
-    inside = each(lambda b: b == 0, below)
+    inside = each(lambda b: b <= room(below), below)
     share = chosen_sum(p, inside)
     rest = chosen_sum(p, each(lambda here: ~here, inside))
     held = chosen_sum(each(lambda a, w: a * w, p, weights), inside)
@@ -98,7 +100,8 @@ def within_reach(problem: Problem) -> tuple[Array, Row]:
     """
     p, weights, _, at_p, gap, radius = problem
     tiny = float(np.finfo(gap.dtype).tiny)
-    above = each(lambda x: x > 0, at_p)
+    # a state whose value is the mean to rounding is not above it: of a unit vector, that is the state that it names
+    above = each(lambda x, w: x > room(at_p) * w, at_p, weights)
     growing = chosen_sum(p, above)
     _, y, _ = begin(larger(chosen_sum(p, each(lambda here: ~here, above)), tiny), growing, radius)
     lost, kept = exponential(smaller(y, 30.0))

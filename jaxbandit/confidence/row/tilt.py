@@ -31,7 +31,7 @@ import jax.numpy as jnp
 import numpy as np
 from jax import Array
 
-from jaxbandit.confidence.row.arithmetic import Row, at_largest, chosen_sum, dot, each, largest, sum_of
+from jaxbandit.confidence.row.arithmetic import Row, at_largest, chosen_sum, dot, each, largest, room, sum_of
 from jaxbandit.fast import computed_once, larger, log, smaller
 
 
@@ -76,9 +76,8 @@ def nearest(p: Row, weights: Row, below: Row, x: Row, gain: Array, multiplier: A
         z = _of_three(p, r, g)
     else:
         weight, lowered = at_largest(x, weights, below)
-        last = each(lambda a: a >= most, x)
-        held = computed_once(chosen_sum(p, last))
-        z = _moved(p, r, last, held, multiplier * top, moves)
+        held = computed_once(chosen_sum(p, each(lambda a: a >= 1 - room(r), r)))
+        z = _moved(p, r, multiplier * top, moves)
     inside = (z < 1) & ((held > 0) | (z < 1 - 1e-6))  # z is a root; where p_t = 0, the end z = 1 is met to rounding
     u = each(lambda a: -z * a, r)
     one = each(lambda a: larger(1 + a, float(info.eps) / 2), u)  # 1 - tau x
@@ -135,8 +134,11 @@ def _of_three(p: Row, r: Row, g: Array) -> Array:
     return jnp.where(z < 1, z, 1)
 
 
-def _moved(p: Row, r: Row, last: Row, held: Array, z: Array, moves: int) -> Array:
+def _moved(p: Row, r: Row, z: Array, moves: int) -> Array:
     """The root z that `_of_three` finds, for any number of states, by `moves` steps from the z given.
+
+    Where p_t = 0, the first pole is not that of t, but that of the largest r_j with p_j > 0, which may lie close behind
+    it. So this one is put at 1 here: all r_j are divided by the largest of these, and z is multiplied by it.
 
     Let P and N be the sums of |p_j r_j / (1 - z r_j)| over the positive and over the negative r_j. The root is where
     N = P; below it N > P. A step from below approximates N and P by one hyperbola each, so that 1 / N and 1 / P are
@@ -145,6 +147,12 @@ def _moved(p: Row, r: Row, last: Row, held: Array, z: Array, moves: int) -> Arra
     is less than z itself could resolve.
     """
     tiny = float(np.finfo(z.dtype).tiny) * 1e10
+    first = largest(each(lambda mass, a: jnp.where(mass > 0, a, -1), p, r))
+    unit = larger(first, 1e-15)
+    inverse_unit = 1 / unit
+    r = each(lambda mass, a: jnp.where(mass > 0, larger(a * inverse_unit, -1e15), 0), p, r)
+    last = each(lambda a: a >= 1 - room(r), r)
+    held = computed_once(chosen_sum(p, last))
     falling = each(lambda mass, a: mass * smaller(a, 0), p, r)
     middle = each(lambda mass, a, end: jnp.where(end, 0, mass * larger(a, 0)), p, r, last)
 
@@ -175,6 +183,6 @@ def _moved(p: Row, r: Row, last: Row, held: Array, z: Array, moves: int) -> Arra
         step = jnp.where(positive + held > 0, above / larger(under, tiny), 1)
         return computed_once(smaller(larger(delta - step, held), 1))
 
-    delta = computed_once(smaller(larger(1 - z, held), 1))
+    delta = computed_once(smaller(larger(1 - z * unit, held), 1))
     root: Array = 1 - jax.lax.fori_loop(0, moves, lambda _, delta: moved(delta), delta, unroll=moves < 8)
-    return root
+    return jnp.where(root < unit, root * inverse_unit, 1)
