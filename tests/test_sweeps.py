@@ -226,7 +226,7 @@ def test_a_full_disk_and_a_vanished_folder(tmp_path, monkeypatch, many_files, pl
 
 
 def test_a_folder_that_vanishes_between_two_blocks(tmp_path, monkeypatch):
-    play, before = jaxbandit.sweeps.loop._play, []
+    play, before = jaxbandit.sweeps.loop.play, []
 
     def vanishes(task, *rest):
         before.append(task)
@@ -234,7 +234,7 @@ def test_a_folder_that_vanishes_between_two_blocks(tmp_path, monkeypatch):
             shutil.rmtree(task.folder)
         play(task, *rest)
 
-    monkeypatch.setattr(jaxbandit.sweeps.loop, "_play", vanishes)
+    monkeypatch.setattr(jaxbandit.sweeps.loop, "play", vanishes)
     case = {"c": {**CASE, "runs": 8}}
     with pytest.raises(FileNotFoundError, match="has vanished; the same call continues"):
         sweep(case, tmp_path, block=4)

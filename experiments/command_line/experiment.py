@@ -18,7 +18,7 @@ from experiments.reports.pictures import Pictures, save
 from experiments.reports.tables import Tables, publish
 from jaxbandit import Result
 from jaxbandit.simulation.request import check
-from jaxbandit.sweeps.loop import Options
+from jaxbandit.sweeps.tasks import Options
 
 Cases = Mapping[Any, Options]
 

@@ -4,7 +4,6 @@ from __future__ import annotations
 
 import hashlib
 import os
-import threading
 from collections.abc import Mapping, Sequence
 from typing import Any, NamedTuple
 
@@ -13,15 +12,12 @@ import numpy as np
 
 from jaxbandit import metrics
 from jaxbandit.base import Policy, described
+from jaxbandit.interruption import stop_if_interrupted
 from jaxbandit.simulation import simulate
 from jaxbandit.stress.spaces import Problem
 from jaxbandit.sweeps import sweep
 
 TOGETHER = 32  # problems of one program
-
-
-class StoppedError(Exception):
-    """Ctrl-C came before all was played."""
 
 
 @described
@@ -51,6 +47,8 @@ def interval(values: np.ndarray) -> Interval:
 class Trials:
     """How problems are played: all policies meet the same luck, and every group of problems meets new luck.
 
+    They are played in a block of `CtrlC`, in which a simulation that is stopped raises KeyboardInterrupt.
+
     Args:
       policies: by label.
       key: a `jax.random.key`, of which every group of problems gets a key of its own.
@@ -58,7 +56,6 @@ class Trials:
       plays: arms a round.
       folder: where what was played is kept, so that the same trials are read and not played again; or None.
       bar: a progress bar, which is told the problems that were played.
-      interrupted: set by Ctrl-C outside of a simulation; or None.
     """
 
     def __init__(
@@ -69,7 +66,6 @@ class Trials:
         plays: int,
         folder: str | os.PathLike[str] | None,
         bar: Any,
-        interrupted: threading.Event | None = None,
     ) -> None:
         self.asked: dict[str, Any] = {
             "policies": dict(policies),
@@ -78,7 +74,6 @@ class Trials:
             "times": [horizon],
         }
         self.key, self.folder, self.bar, self.groups = key, folder, bar, 0
-        self.interrupted = interrupted or threading.Event()
 
     def regrets(self, problems: Sequence[Problem], runs: int, together: int = TOGETHER) -> dict[str, np.ndarray]:
         """The regret of every run at the horizon, label to [problems, runs].
@@ -86,7 +81,7 @@ class Trials:
         Problems are played `together` at a time, the last group filled up, so that all groups share one program.
 
         Raises:
-          StoppedError: by Ctrl-C.
+          KeyboardInterrupt: by Ctrl-C.
         """
         found: dict[str, list[np.ndarray]] = {label: [] for label in self.asked["policies"]}
         for first in range(0, len(problems), together):
@@ -99,23 +94,14 @@ class Trials:
         return {label: np.concatenate(regrets) for label, regrets in found.items()}
 
     def _played(self, scenarios: dict[str, Any], runs: int, told: str) -> Any:
-        if self.interrupted.is_set():
-            self.interrupted.clear()
-            raise StoppedError
+        stop_if_interrupted()
         self.groups += 1
         key = jax.random.fold_in(self.key, self.groups)
         case: dict[str, Any] = self.asked | {"scenarios": scenarios, "runs": runs, "key": key}
-        try:
-            if self.folder is None:
-                result = simulate(**case, progress=False)
-            else:
-                name = f"group {self.groups}, {told}"  # a search that was stopped judges others than one that goes on
-                result = sweep({name: case}, self.folder, progress=False)[name]
-        except KeyboardInterrupt as error:
-            raise StoppedError from error
-        if result.rounds < case["horizon"]:
-            raise StoppedError
-        return result
+        if self.folder is None:
+            return simulate(**case, progress=False)
+        name = f"group {self.groups}, {told}"  # a search that was stopped judges others than one that goes on
+        return sweep({name: case}, self.folder, progress=False)[name]
 
 
 def _told(problems: Sequence[Problem]) -> str:
