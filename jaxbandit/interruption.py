@@ -7,6 +7,7 @@ where a block ends.
 
 from __future__ import annotations
 
+import math
 import signal
 import threading
 import time
@@ -20,7 +21,7 @@ AT_ONCE = 1.0  # seconds after a signal within which another one is raised at on
 
 _came = threading.Event()  # whether a signal is noted that nobody has answered yet
 _again = threading.Event()  # whether another one was raised at once
-_last = -AT_ONCE  # when the last one came; the next call knows it, too
+_last = -math.inf  # when the last one came; the next call knows it, too
 _outer: Any = signal.default_int_handler  # who has the signals outside of the blocks
 
 

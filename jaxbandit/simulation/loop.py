@@ -134,8 +134,8 @@ def _stopped(result: Result) -> str:
     if result.complete:
         return "Ctrl-C came while the last rounds were played: the result is complete"
     return (
-        f"Ctrl-C stopped the simulation after round {result.rounds:,} of {result.horizon:,}: the result has only these, "
-        "and simulate(..., resume=result) plays the others; Ctrl-C twice within a second raises KeyboardInterrupt"
+        f"Ctrl-C stopped the simulation after round {result.rounds:,} of {result.horizon:,}, and the result has only "
+        "these; simulate(..., resume=result) plays the others. Ctrl-C twice within a second raises KeyboardInterrupt"
     )
 
 
