@@ -4,7 +4,6 @@ import contextlib
 import dataclasses
 import itertools
 import json
-import signal
 import zipfile
 
 import matplotlib.pyplot as plt
@@ -37,21 +36,6 @@ def test_save_and_load(result, tmp_path):
         np.testing.assert_array_equal(getattr(again, name), getattr(result, name))
     for label in result.labels:
         np.testing.assert_array_equal(again.visits[label], result.visits[label])
-    assert [path.name for path in tmp_path.iterdir()] == ["r.npz"]
-
-
-@pytest.mark.slow
-def test_ctrl_c_waits_for_the_file(result, tmp_path, monkeypatch):
-    write = jaxbandit.results.file._write_arrays
-
-    def interrupted_write(*args, **kwargs):
-        signal.raise_signal(signal.SIGINT)
-        write(*args, **kwargs)
-
-    monkeypatch.setattr(jaxbandit.results.file, "_write_arrays", interrupted_write)
-    with pytest.raises(KeyboardInterrupt):
-        result.save(tmp_path / "r.npz")
-    assert Result.load(tmp_path / "r.npz").rounds == 200
     assert [path.name for path in tmp_path.iterdir()] == ["r.npz"]
 
 

@@ -242,24 +242,6 @@ def test_a_folder_that_vanishes_between_two_blocks(tmp_path, monkeypatch):
     assert equal(sweep(case, tmp_path)["c"], simulate(**CASE, runs=8))
 
 
-def test_ctrl_c(tmp_path, monkeypatch):
-    case = {"c": {**CASE, "runs": 8, "chunk": 50}}
-    play, calls = jaxbandit.simulation.tiles.Tile.play, []
-
-    def interrupted_play(*args):
-        calls.append(1)
-        if len(calls) == 3:
-            signal.raise_signal(signal.SIGINT)
-        return play(*args)
-
-    monkeypatch.setattr(jaxbandit.simulation.tiles.Tile, "play", interrupted_play)
-    with pytest.raises(KeyboardInterrupt, match="the same call continues"):
-        sweep(case, tmp_path)
-    (piece,) = tmp_path.rglob("*.npz")
-    assert 0 < Result.load(piece).rounds < 300 and not (tmp_path / storage.HOLDER).exists()
-    assert equal(sweep(case, tmp_path)["c"], simulate(**CASE, runs=8))
-
-
 def start_child(folder, *how):
     return subprocess.Popen(
         [sys.executable, str(CHILD), str(folder), *how], env=HERE, stdout=subprocess.PIPE, text=True
