@@ -255,7 +255,7 @@ def test_folders_that_hold_no_sweep(tmp_path):
         jaxbandit.load_sweep(tmp_path)
     with pytest.raises(FileNotFoundError, match="no such folder"):
         jaxbandit.load_sweep(tmp_path / "none")
-    sweep({"c": {**CASE, "runs": 2}, "d": {**CASE, "runs": 2, "plays": 2}}, tmp_path)
+    sweep({"c": {**CASE, "runs": 2}, "d": {**CASE, "runs": 2, "key": jax.random.key(1)}}, tmp_path)
     (one, other) = sorted(tmp_path.rglob("*.npz"))
     one.write_bytes(other.read_bytes())
     with pytest.raises(ValueError, match="a piece of something else; move it away"):

@@ -78,7 +78,7 @@ def sweep(
         with CtrlC():
             return _sweep(cases, folder, executor, block, every, progress)
     except KeyboardInterrupt:
-        raise KeyboardInterrupt("stopped; what is done is written, and the same call continues") from None
+        raise KeyboardInterrupt("stopped; what is written is kept, and the same call continues") from None
 
 
 def _sweep(
