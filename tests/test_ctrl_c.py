@@ -267,6 +267,9 @@ def test_workers_of_an_executor_are_stopped_too(tmp_path):
         sweep({"c": case}, tmp_path, executor=pool, block=1, progress=False)
     reached = [Result.load(piece).rounds for piece in tmp_path.rglob("*.npz")]
     assert 1 <= len(reached) <= 2 and max(reached) < 200_000
+    with ThreadPoolExecutor(1) as pool:
+        assert sweep({"short": CASE}, tmp_path, executor=pool, progress=False)["short"].complete
+    assert not list(tmp_path.rglob("*.tmp"))
 
 
 @pytest.mark.release
@@ -334,7 +337,7 @@ def test_commands_that_simulate_several_times(monkeypatch, capsys, tmp_path):
 @pytest.mark.slow
 def test_signals_at_random(tmp_path):
     """Twenty of them; none is lost, and what was written goes on to the counts of an undisturbed sweep."""
-    trials = Trials(tmp_path, seed=time.time_ns(), kinds=("sweep", "loop", "survey"))
+    trials = Trials(tmp_path, seed=0, kinds=("sweep", "loop", "survey"))
     for _ in range(20):
         trials.signal(trials.random.choice(trials.kinds))
     trials.finish()

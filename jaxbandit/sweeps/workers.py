@@ -21,13 +21,21 @@ from jaxbandit.sweeps.tasks import CUTTING, Task, play, without
 
 
 def play_remotely(task: Task, key: np.ndarray, implementation: str, double: bool) -> None:
-    """Play a block in an executor's worker, which writes its files itself."""
+    """Play a block in an executor's worker, which writes its files itself; or a part of it, once the sweep has ended.
+
+    Raises:
+      KeyboardInterrupt: by Ctrl-C in this process only: Dask would take it for the end of its worker.
+    """
     _end_with_parent()
-    with CtrlC(), jax.enable_x64(double):
-        options = task.options | {"key": jax.random.wrap_key_data(jnp.asarray(key), impl=implementation)}
-        case = check(**without(options, CUTTING))
-        stopped = lambda: interrupted() or task.ended.exists()
-        play(task._replace(options=options), case, progress_bar(0, False), stopped)
+    try:
+        with CtrlC(), jax.enable_x64(double):
+            options = task.options | {"key": jax.random.wrap_key_data(jnp.asarray(key), impl=implementation)}
+            case = check(**without(options, CUTTING))
+            stopped = lambda: interrupted() or task.ended.exists()
+            play(task._replace(options=options), case, progress_bar(0, False), stopped)
+    except KeyboardInterrupt:
+        if not task.ended.exists():
+            raise
 
 
 @functools.cache
@@ -54,6 +62,8 @@ def play_all(executor: Executor, tasks: list[tuple[Task, int]], bar: Any) -> Non
       KeyboardInterrupt: by Ctrl-C, when the workers have written what they were playing.
       RuntimeError: a worker died.
     """
+    if not tasks:
+        return
     futures: dict[Future[None], int] = {}
     double = jnp.result_type(float).itemsize == 8
     try:
