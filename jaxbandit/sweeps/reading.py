@@ -34,7 +34,7 @@ def load_sweep(folder: str | os.PathLike[str]) -> dict[str, Result]:
     >>> with tempfile.TemporaryDirectory() as folder:
     ...     results = jaxbandit.sweep({"two arms": case | {"horizon": 50}}, folder)
     ...     again = jaxbandit.load_sweep(folder)
-    >>> list(again), (again["two arms"].visits["KL-UCB"] == results["two arms"].visits["KL-UCB"]).all()
+    >>> list(again), bool((again["two arms"].visits["KL-UCB"] == results["two arms"].visits["KL-UCB"]).all())
     (['two arms'], True)
     """
     path = as_path("folder", folder)
