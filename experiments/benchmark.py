@@ -32,9 +32,10 @@ from jaxbandit import Family, Policy, environments, families
 from jaxbandit.families.table import tabulated
 from jaxbandit.results.file import whole_file
 
+MANY = 1e9  # rounds that policies are told of, more than a timing plays
 POLICIES: dict[str, Policy] = {name: policy() for name, policy in jaxbandit.ALL.items()} | {
     "KL-UCB+": jaxbandit.KLUCB(exploration=0.0, clock="arm"),
-    "KL-UCB++": jaxbandit.KLUCB(horizon=1e6),
+    "KL-UCB++": jaxbandit.KLUCB(horizon=MANY),
     "Exp3": jaxbandit.Exp3(gamma=0.01),
     "Exp3.S": jaxbandit.Exp3S(gamma=0.01, alpha=1e-5),
     "Rexp3": jaxbandit.Rexp3(gamma=0.05, batch=1000),
@@ -42,14 +43,14 @@ POLICIES: dict[str, Policy] = {name: policy() for name, policy in jaxbandit.ALL.
     "D-UCB": jaxbandit.DiscountedUCB(discount=0.999),
     "SW-UCB": jaxbandit.SlidingWindowUCB(window=1000),
     "KL-UCB window": jaxbandit.KLUCB(memory=jaxbandit.Window(1000)),
-    "KL-UCB with GLR": jaxbandit.WithDetector(jaxbandit.KLUCB(), jaxbandit.GLR(horizon=1e6)),
-    "KL-UCB with CUSUM": jaxbandit.WithDetector(jaxbandit.KLUCB(), jaxbandit.CUSUM(horizon=1e6, changes=5)),
+    "KL-UCB with GLR": jaxbandit.WithDetector(jaxbandit.KLUCB(), jaxbandit.GLR(horizon=MANY)),
+    "KL-UCB with CUSUM": jaxbandit.WithDetector(jaxbandit.KLUCB(), jaxbandit.CUSUM(horizon=MANY, changes=5)),
 }
 LEARNERS: dict[str, Policy] = {
     "UCRL2": jaxbandit.UCRL2(),
     "PSRL": jaxbandit.PSRL(),
     "IMED-RL": jaxbandit.IMEDRL(),
-    "UCBVI": jaxbandit.UCBVI(steps=20, horizon=1e6),
+    "UCBVI": jaxbandit.UCBVI(steps=20, horizon=MANY),
 }
 AXES = {
     "policy": tuple(POLICIES),

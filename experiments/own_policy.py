@@ -44,15 +44,15 @@ def compare(runs: int = 200, horizon: int = 10_000) -> jaxbandit.Result:
 
 def live(rounds: int = 200) -> list[int]:
     """The same policy on feedback from outside, one arm at a time, without the simulator."""
-    reward = jnp.array([[0.0, 1.0]] * 3)  # three buttons, not clicked or clicked
+    table = np.array([[0.0, 1.0]] * 3)  # three buttons; state 0, not clicked, pays 0, and state 1, clicked, pays 1
     visitor = np.random.default_rng(0)
     policy, key = EpsilonGreedy(), jax.random.key(0)
-    state = policy.init(reward)
+    state, last = policy.init(table), [0, 0, 0]  # what each button last showed; state 0 before it was ever shown
     for t in range(1, rounds + 1):
-        arms = jaxbandit.top_arms(policy.scores(jax.random.fold_in(key, t), state, t), 1)
-        shown = int(arms[0])
-        clicked = int(visitor.random() < (0.2, 0.5, 0.3)[shown])
-        state = policy.update(state, jaxbandit.Feedback.of(shown, clicked, t=t, state=clicked))
+        arm = int(jaxbandit.top_arms(policy.scores(jax.random.fold_in(key, t), state, t), 1)[0])
+        clicked = int(visitor.random() < (0.2, 0.5, 0.3)[arm])
+        state = policy.update(state, jaxbandit.Feedback.of(arm, clicked, t=t, table=table, before=last[arm]))
+        last[arm] = clicked
     return state.counts.sum(1).tolist()
 
 

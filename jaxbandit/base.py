@@ -1,8 +1,9 @@
-"""The vocabulary: what an environment, a policy, their feedback, a task and a family are."""
+"""The vocabulary: what an environment, a policy, a task and a family are."""
 
 from __future__ import annotations
 
 import math
+from collections.abc import Callable
 from typing import Any, Literal, NamedTuple, Protocol
 
 import jax
@@ -10,6 +11,7 @@ import jax.numpy as jnp
 import numpy as np
 from jax.typing import ArrayLike
 
+from jaxbandit.feedback import Feedback as Feedback
 from jaxbandit.pytrees import pytree as pytree
 from jaxbandit.pytrees import stack as stack
 from jaxbandit.pytrees import static as static
@@ -19,7 +21,7 @@ State = Any  # a pytree of arrays
 # what a draw depends on besides the run: the arm and the number of its play, the arm and the round, the round
 Pairing = Literal["play", "round", "shared"]
 # how arms move, and whether their states are seen
-Problem = Literal["rested", "restarting", "restless", "observed", "changing", "hidden", "decision process"]
+Problem = Literal["rested", "restarting", "restless", "observed", "changing", "rotting", "hidden", "decision process"]
 Pays = Literal["before", "after"]  # the state of a play that is counted in the visits and that pays
 Paid = Literal["played", "all"]  # which arms pay in a round
 Range = tuple[float, float]  # the least and the largest number that there can be
@@ -36,55 +38,6 @@ def check_key(key: jax.Array) -> None:
         raise ValueError(f"key: {key!r} is not one key; use jax.random.key(seed)")
     if jax.random.key_data(key).shape != (2,):
         raise ValueError("key: only keys of the default threefry2x32 kind are supported; use jax.random.key(seed)")
-
-
-@described
-class Feedback(NamedTuple):
-    """What the player sees after a round in which M arms were played.
-
-    Fields:
-      arms: [M] int32, distinct.
-      before: [M] int32, the state each played arm was in, or last showed where it is restless.
-      states: [M] int32, the state it moved to and showed.
-      rewards: [M] default float, what the play pays.
-      t: int32, the round just played, from 1; the same in all runs, so that it is one number for the whole batch.
-      shown: [K] int32, the state in which every arm is after the round, played or not; None where it is not shown. In a
-        decision process it is given where there are episodes: the state from which the next round goes on.
-      restarted: uint32; 0, or after a round in which all arms began again a number drawn for that; None where they
-        never do.
-      chances: [M], the probability with which the policy chose each of the arms when it played them, where the policy
-        has `probabilities` and the feedback comes late (`simulate(delay=..)`); None elsewhere.
-    """
-
-    arms: jax.Array
-    before: jax.Array
-    states: jax.Array
-    rewards: jax.Array
-    t: jax.Array
-    shown: jax.Array | None = None
-    restarted: jax.Array | None = None
-    chances: jax.Array | None = None
-
-    @property
-    def now(self) -> jax.Array:
-        """[M] int32, where the arms played are after the round: in `states`, unless `shown` says otherwise."""
-        return self.states if self.shown is None else self.shown[self.arms]
-
-    @classmethod
-    def of(cls, arm: int, reward: float, *, t: int, before: int = 0, state: int = 0) -> Feedback:
-        """The feedback of a round in which one real arm was played, without a simulator.
-
-        Args:
-          arm: its number, from 0.
-          reward: what it paid.
-          t: the round, from 1.
-          before, state: the states that the arm was in and moved to, for policies that tell an arm's states apart.
-
-        >>> Feedback.of(2, 0.5, t=7).arms.tolist()
-        [2]
-        """
-        arms, states = (jnp.array([number], jnp.int32) for number in (arm, state))
-        return cls(arms, jnp.array([before], jnp.int32), states, jnp.array([reward], float), jnp.int32(t))
 
 
 @described
@@ -136,7 +89,8 @@ class Environment(Protocol):
     move where they are not played, and `Feedback.before` is what the arm last showed. "observed": restless arms all of
     which show their states in every round, in `Feedback.shown`. "changing": what arms pay, or how they move, depends on
     the round. "restarting": rested arms that all begin again from time to time. "hidden": rested arms which show a
-    symbol, not their state. "decision process": the pairing is "shared". Bounds, regret and some policies ask for it.
+    symbol, not their state. "rotting": what an arm pays falls with its own plays. "decision process": the pairing is
+    "shared". Bounds, regret and some policies ask for it.
     `pays`, "after" by default: the state moved to is counted and pays. "before": the state left is counted and pays.
     `paid`, "played" by default: the arms that are played pay. "all": every arm pays in every round for the state moved
     to, and a play of arm k costs cost[k]; `cost` [K] is read on the host, and `records` has "stays", [K, S] int32, how
@@ -149,8 +103,14 @@ class Environment(Protocol):
     `episode_values()`, on the host: None, or where there are episodes of H rounds [H, S] float64, the largest expected
     reward of the rest of an episode, by rounds played and the state then. Regret is measured against it, and `records`
     has "episodes", [S] int32, how many have begun in each state, and "state_now", int32.
-    `means_at(t)`, on the host, [K] float64: what a play pays on average in round t, where that depends on the round;
-    `means` is then their average over what the environment takes for its horizon.
+    `means_now(state, t)`, traced, [K] floats (or a `sums.TwoFloats`, where gaps are too small for the digits of one
+    float): what a play of each arm would pay on average in round t, seen from the state before the round. Arms that
+    change or rot need it; `means` is then the average over what the environment takes for its horizon. `simulate` adds
+    up by how much the arms played pay less than the best ones, and records that as "dynamic_regret". The best arms are
+    those of an oracle that plays the arms with the largest `means_now`: of changing arms, which pay what they pay
+    whoever plays, in the same state; of all others in a state of its own (the greedy oracle).
+    `best_arm_falls_short(t)`, traced: a `sums.TwoFloats` by which the best single arm of rounds 1 to t falls short of
+    that oracle; "external_regret", against this arm, is recorded then. None is allowed, for environments without one.
     `records(state)`, traced: a dict from name to array of what is recorded of the environment's state beside the
     visits, at the recorded rounds, as sums of rewards that the state keeps. A `sums.TwoFloats` is recorded as float64.
     A scalar "dynamic_regret" (against the best arms of each round) or "external_regret" (against the best single arm in
@@ -267,6 +227,12 @@ def paid(environment: Any) -> Paid:
     """What the environment declares, or "played" (see `Environment`)."""
     declared: Paid = getattr(environment, "paid", "played")
     return declared
+
+
+def means_now(environment: Any) -> Callable[[State, jax.Array], Any] | None:
+    """The method of this name, or None (see `Environment`)."""
+    method: Callable[[State, jax.Array], Any] | None = getattr(environment, "means_now", None)
+    return method
 
 
 def episode_values(environment: Any) -> np.ndarray | None:

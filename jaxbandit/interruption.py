@@ -32,6 +32,18 @@ class StoppedWarning(UserWarning):
 warnings.simplefilter("always", StoppedWarning, append=True)  # Python would show equal words once a line, as in a loop
 
 
+def warn_of_stop(rounds: int, horizon: int) -> None:
+    """Warn the caller of a simulation that Ctrl-C came after so many of its rounds."""
+    if rounds == horizon:
+        text = "Ctrl-C came while the last rounds were played: the result is complete"
+    else:
+        text = (
+            f"Ctrl-C stopped the simulation after round {rounds:,} of {horizon:,}, and the result has only these; "
+            "simulate(..., resume=result) plays the others. Ctrl-C twice within a second raises KeyboardInterrupt"
+        )
+    warnings.warn(text, StoppedWarning, stacklevel=3)
+
+
 def interrupted() -> bool:
     """Whether a signal waits for the end of a block; never outside of the main thread."""
     return _came.is_set() and threading.current_thread() is threading.main_thread()

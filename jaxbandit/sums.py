@@ -1,4 +1,4 @@
-"""Sums that lose nothing: of rewards in two floats, of whole numbers in two words."""
+"""Sums in two floats, which lose nothing of long games."""
 
 from __future__ import annotations
 
@@ -72,44 +72,3 @@ def _sum_and_error(x: Array, y: Array) -> tuple[Array, Array]:
     whole = x + y
     part = whole - x
     return whole, (x - (whole - part)) + (y - part)
-
-
-@described
-class WholeSum(NamedTuple):
-    """A whole number from 0 to 2^56 - 1, in two words of 32 bits.
-
-    Fields:
-      high: uint32; the number is high 2^32 + low.
-      low: uint32.
-    """
-
-    high: Array
-    low: Array
-
-
-def nothing() -> WholeSum:
-    """The number 0."""
-    return WholeSum(jnp.uint32(0), jnp.uint32(0))
-
-
-def add_whole(whole: WholeSum, number: Array) -> WholeSum:
-    """The sum of a whole number and another below 2^32, uint32.
-
-    >>> [int(part) for part in add_whole(WholeSum(jnp.uint32(0), jnp.uint32(2**32 - 1)), jnp.uint32(3))]
-    [1, 2]
-    """
-    low = whole.low + number
-    return WholeSum(whole.high + (low < number).astype(jnp.uint32), low)
-
-
-def in_units(whole: WholeSum, unit: Array) -> TwoFloats:
-    """A whole number of units, each a power of two, as two floats; exact below 2^48 units.
-
-    >>> [float(part) for part in in_units(WholeSum(jnp.uint32(1), jnp.uint32(2)), jnp.float32(0.5))]
-    [2147483648.0, 1.0]
-    """
-    most = (whole.high << 8) | (whole.low >> 24)
-    high = most.astype(float)
-    lost = (most - high.astype(jnp.uint32)).astype(jnp.int32).astype(float)
-    low = lost * 2**24 + (whole.low & 0xFFFFFF).astype(float)
-    return TwoFloats(high * (2**24 * unit), low * unit)

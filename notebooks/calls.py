@@ -213,9 +213,11 @@ def people(chances, effect=1):  # from this week's states; with effect 0 calls c
 
 
 believed = people(estimate)
+ranked = jaxbandit.Whittle.of(believed)
+# given by hand, the numbers of the estimate are tried in other worlds; what `of` makes refuses them
 plans = {
-    "this list": jaxbandit.Whittle.of(believed),
-    "next week alone": jaxbandit.Myopic.of(believed),
+    "this list": jaxbandit.Whittle(ranked.indices, ranked.unseen),
+    "next week alone": jaxbandit.Myopic(believed.transition, believed.initial, believed.passive, "all", believed.cost),
     "each in turn": InTurn(),
     "at random": jaxbandit.Uniform(),
 }

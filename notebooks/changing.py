@@ -21,6 +21,7 @@
 # three are tried on arms with breaks, on Markov chains that take turns, and against an adversary.
 
 # %%
+import jax
 import matplotlib.pyplot as plt
 import numpy as np
 
@@ -41,7 +42,8 @@ horizon = 5_000
 
 # %%
 arms = jaxbandit.atlas["Besson 1"].lasting(horizon)
-means = np.array([arms.means_at(t) for t in range(1, horizon + 1)])
+rounds = np.arange(1, horizon + 1)
+means = np.asarray(jax.vmap(lambda t: arms.means_now(None, t).high)(rounds))
 figure, ax = plt.subplots(figsize=(8, 3.2), layout="constrained")
 colours = [plotting.curve_style(k)["color"] for k in range(3)]
 for k, colour in enumerate(colours):

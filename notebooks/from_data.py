@@ -16,8 +16,8 @@
 # %% [markdown]
 # # Arms from data
 #
-# Logged rewards in, an environment out: estimated transitions, their standard errors, the paper's verdict on every arm
-# (i.i.d. or Markovian), and arms to simulate.
+# Logged rewards in, an environment out: estimated transitions, their standard errors, a verdict on every arm (i.i.d.,
+# Markovian or undecided), and arms to simulate.
 
 # %%
 import csv
@@ -51,8 +51,9 @@ print(fitted)
 
 # %% [markdown]
 # *Distance* is the total variation between the two rows of an arm: how much the next state depends on the present one.
-# Above the *threshold* the arm is called Markovian. "i.i.d." says little about small distances; `help(fit)` tabulates
-# how often the verdict is wrong.
+# The *p-value* is that of an exact test: in how few orders of the same rewards they would look as dependent. At 0.01
+# or below the arm is called Markovian, which happens to at most 1 % of i.i.d. arms. "i.i.d." says that no dependence
+# was seen, and little about small distances; `help(fit)` tabulates how often the verdict is wrong.
 #
 # The standard error of a mean counts the dependence. Beside it, the one that i.i.d. rewards of the same mean would
 # have: a sticky arm tells less about its mean, an alternating one more.
@@ -108,16 +109,74 @@ for row, errors in zip(own.transition[-1], own.standard_errors[-1]):
 
 # %% [markdown]
 # A transition that was never seen is estimated as 0, with error 0. If you believe it possible, `fit(..., prior=0.5)`
-# adds a pseudo-count to every transition.
+# adds a pseudo-count to every transition. That is harmless where every state was left often, as here, and misleads
+# where one was not: see below.
 #
 # Data that `fit` cannot use are refused by line:
 
 # %%
-(folder / "damaged.csv").write_text("arm,step,reward\n0,0,1\n0,1,0\n1,0,1\n1,2,0\n")
+(folder / "damaged.csv").write_text("arm,step,reward\n0,0,1\n0,1,0\n1,0,1\n1,1,high\n")
 try:
     fit(folder / "damaged.csv")
 except ValueError as error:
     print(error)
+
+# %% [markdown]
+# ## A log of trials
+#
+# Experiments are often kept as a line for each trial: who, when, the choice, what it paid. Tabs and semicolons separate
+# columns as well as commas, arms may have any name, and `columns` says which column is which. The trials are *rounds*,
+# in which one arm is played and the others stand still. Each subject's trials are a *sequence* of their own: the first
+# one of a subject does not follow the last one of another.
+
+# %%
+with open(folder / "trials.txt", "w") as file:
+    print("subjID", "trial", "choice", "outcome", sep="\t", file=file)
+    for subject in range(20):
+        for trial in range(1, 101):
+            choice = draw.choice(["left", "right"])
+            outcome = 1 if draw.random() < {"left": 0.7, "right": 0.4}[choice] else -1
+            print(f"s{subject}", trial, choice, outcome, sep="\t", file=file)
+
+columns = {"sequence": "subjID", "round": "trial", "arm": "choice", "reward": "outcome"}
+trials = fit(folder / "trials.txt", columns=columns)
+print(trials)
+
+# %% [markdown]
+# States that go on moving while an arm is not played, as those of patients between visits, are restless, and not for
+# `fit`: count for yourself how often each state followed each other one from one time to the next, for either action,
+# and give the rows to `environments.restless`.
+#
+# ## Rare rewards
+#
+# Five items are shown 300 times each, and one showing in a hundred is clicked, independently of the others. After so
+# few clicks nothing can be known of what follows a click, and the verdict says so.
+
+# %%
+clicks = (draw.random((5, 300)) < 0.01).astype(int)
+shown = fit(clicks)
+print(shown)
+
+# %% [markdown]
+# With a prior, the row of a click would be nearly the prior's alone. At 0.5 it lets clicks come in bursts that nobody
+# saw, and they become more frequent than they were:
+
+# %%
+print("clicks per showing, as logged ", shown.averages.round(4))
+print("of the fitted arms, prior 0   ", shown.means.round(4))
+print("of the fitted arms, prior 0.5 ", fit(clicks, prior=0.5).means.round(4))
+
+# %% [markdown]
+# Where arms are independent, or nothing contradicts it, `bernoulli` needs no more than their averages. Arms with other
+# rewards become independent by equal rows.
+
+# %%
+items = jaxbandit.bernoulli(shown.averages)
+print(items.means().round(4))
+
+shares = trials.counts.sum(1) / trials.counts.sum((1, 2))[:, None]
+choices = jaxbandit.markov(np.repeat(shares[:, None], 2, axis=1), trials.reward)
+print(choices.means().round(3))
 
 # %% [markdown]
 # ## Simulate what was fitted

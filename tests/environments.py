@@ -81,8 +81,8 @@ class Swapping:
     def means(self):
         return np.full(2, (self.high + self.low) / 2)
 
-    def means_at(self, t):
-        return np.array([self.high, self.low] if t <= self.swap else [self.low, self.high])
+    def means_now(self, state, t):
+        return jnp.where((jnp.arange(2) == 0) == (t <= self.swap), self.high, self.low)
 
     def init(self, key):
         return jnp.zeros(2, jnp.int32)
@@ -96,3 +96,38 @@ class Swapping:
 
     def records(self, state):
         return {"lost": state}  # how often each arm was played while it was the worse one
+
+
+@jaxbandit.pytree
+class Rotting:
+    """Arms that pay 0 or 1: the n-th play, from 1, pays 1 with probability floor + (start - floor) keep^(n - 1)."""
+
+    problem: ClassVar = "rotting"
+
+    start: np.ndarray
+    floor: np.ndarray
+    keep: float = 0.99
+
+    @property
+    def reward(self):
+        return np.tile([0.0, 1.0], (len(self.start), 1))
+
+    def means(self):
+        return np.asarray(self.floor, float)
+
+    def chances(self, plays):
+        start, floor = jnp.asarray(self.start, float), jnp.asarray(self.floor, float)
+        return floor + (start - floor) * jnp.asarray(self.keep, float) ** plays
+
+    def means_now(self, state, t):
+        return self.chances(state[0])
+
+    def init(self, key):
+        return jnp.zeros(len(self.start), jnp.int32), jnp.zeros(len(self.start), jnp.int32)
+
+    def step(self, key, state, arms, t):
+        plays, shown = state
+        bits = draws.stack_of_rewards(key, arms, plays[arms] + 1)
+        states = (bits.astype(float) < self.chances(plays)[arms] * 2.0**32).astype(jnp.int32)
+        feedback = Feedback(arms, shown[arms], states, states.astype(float), t)
+        return (plays.at[arms].add(1), shown.at[arms].set(states)), feedback

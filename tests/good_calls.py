@@ -31,7 +31,8 @@ HIDDEN = environments.hidden([[[0.9, 0.1], [0.2, 0.8]]] * 2, [[0.2, 0.7], [0.1, 
 PROCESS = environments.decision_process(ROWS, PAID)
 CASE = {"scenarios": ARMS, "policies": {"U": jaxbandit.UCB1()}, "key": KEY, "runs": 2, "horizon": 3, "times": [1, 2, 3]}
 RUN = {"key": KEY, "runs": 2, "horizon": 3, "plays": 1, "times": [1, 2, 3], "progress": False}
-ASKED = {**RUN, "shuffle": False, "delay": 1, "batch": 1, "chunk": 3, "tile": 2, "devices": None}
+LATE = {"delay": 1, "batch": 1}
+ASKED = {**RUN, **LATE, "shuffle": False, "random_numbers": "common", "chunk": 3, "tile": 2, "devices": None}
 
 
 def traced(scenarios: Any, policies: Any) -> Any:
@@ -112,7 +113,9 @@ ENVIRONMENTS = {
     "environments.piecewise": played(environments.piecewise, breaks=[2], levels=[[0.5, 0.4], [0.4, 0.5]], horizon=3),
     "environments.sinusoid": played(environments.sinusoid, horizon=3, budget=1.0, amplitude=0.5, until=1.0),
     "environments.lower_bound_instance": played(environments.lower_bound_instance, horizon=3, budget=1.0, arms=2),
-    "environments.rewards_table": played(environments.rewards_table, rewards=[[0.5, 0.4], [0.0, 1.0], [1.0, 0.0]]),
+    "environments.rewards_table": played(
+        environments.rewards_table, rewards=[[0.5, 0.4], [0.0, 1.0], [1.0, 0.0]], draw=True
+    ),
     "environments.changing_markov": played(
         environments.changing_markov,
         **{"breaks": [2], "transition": [ROWS, ROWS[::-1]], "reward": PAID, "initial_state": "stationary"},
@@ -148,14 +151,16 @@ ENVIRONMENTS = {
         environments.fit,
         {
             **{"data": [[0, 1, 0, 0, 1], [1, 0, 1, 1, 0]], "reward": [0.0, 1.0]},
-            **{"prior": 0.5, "exponent": 0.25, "initial_state": 0},
+            **{"prior": 0.5, "level": 0.01, "initial_state": 0},
         },
         (OSError,),
     ),
     "environments.fit of rewards": Call(
         environments.fit, {"data": [[0.0, 1.0, 0.0, 0.0], [1.0, 0.0, 1.0, 1.0]], "prior": 0.5}, (OSError,)
     ),
-    "environments.fit of a file": Call(environments.fit, {"data": environments.EXAMPLE}, (OSError,)),
+    "environments.fit of a file": Call(
+        environments.fit, {"data": environments.EXAMPLE, "columns": {"arm": "arm", "round": "step"}}, (OSError,)
+    ),
 }
 
 POLICIES = {

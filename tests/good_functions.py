@@ -144,7 +144,7 @@ NUMBERS = {
 
 ROUNDS = {
     "top_arms": Call(jaxbandit.top_arms, {"scores": jnp.array([0.5, 0.7]), "plays": 1}),
-    "run_keys": Call(jaxbandit.run_keys, {"key": KEY, "runs": np.arange(2), "arms": 2}),
+    "run_keys": Call(jaxbandit.run_keys, {"key": KEY, "runs": np.arange(2), "arms": 2, "scenario": "a"}),
     "initial_carry": Call(jaxbandit.initial_carry, {"environment": ARMS, "policy": UCB1, "keys": CHANCE}),
     "advance": Call(
         advanced,
@@ -152,6 +152,10 @@ ROUNDS = {
             **{"environment": ARMS, "policy": UCB1, "keys": CHANCE, "carry": None},
             **{"first": 1, "length": 2, "times": [1, 2], "plays": 1},
         },
+    ),
+    "Feedback.of": Call(
+        jaxbandit.Feedback.of,
+        {"arm": 1, "reward": 1.0, "t": 3, "table": PAID, "state": 1, "before": 0, "pays": "after"},
     ),
     "pytree": Call(jaxbandit.pytree, {"cls": type("Empty", (), {})}),
     "static": Call(jaxbandit.static, {"default": 1}),

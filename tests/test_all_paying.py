@@ -202,7 +202,7 @@ def test_myopic_is_what_one_round_gains():
     policy = Myopic.of(UNSEEN)
     state = policy.init(jnp.asarray(UNSEEN.reward, float))
     for t in (1, 2):
-        feedback = jaxbandit.Feedback.of(0, 0.0, t=t, state=1)
+        feedback = jaxbandit.Feedback.of(0, t=t, table=UNSEEN.reward, state=1)
         state = policy.update(state, feedback)
     beliefs = np.stack(
         [np.eye(3)[1], *(UNSEEN.initial[k] @ np.linalg.matrix_power(UNSEEN.passive[k], 2) for k in (1, 2))]
@@ -282,7 +282,7 @@ def test_what_was_seen_last_is_remembered_with_its_round():
     policy = WhittleLastSeen.of(UNSEEN, ages=4)
     state, shown, last = policy.init(jnp.asarray(UNSEEN.reward, float)), [3, 3, 3], [0, 0, 0]
     for t, (arm, seen) in enumerate([(0, 2), (1, 1), (1, 0), (2, 2), (0, 1), (0, 0), (0, 1)], 1):
-        state = policy.update(state, jaxbandit.Feedback.of(arm, 0.0, t=t, state=seen))
+        state = policy.update(state, jaxbandit.Feedback.of(arm, t=t, table=UNSEEN.reward, state=seen))
         shown[arm], last[arm] = seen, t
         expected = [policy.indices[k, shown[k], min(t + 3 - last[k], 4) - 1] for k in range(3)]
         np.testing.assert_allclose(policy.scores(None, state, t + 3), expected, rtol=1e-6)

@@ -22,9 +22,10 @@ MAY_IMPORT = {
     "version": set(),
     "texts": set(),
     "pytrees": {"texts"},
-    "base": {"pytrees", "texts"},
     "probabilities": set(),
-    "arguments": {"base", "probabilities"},
+    "arguments": {"probabilities"},
+    "feedback": {"arguments", "pytrees", "texts"},
+    "base": {"feedback", "pytrees", "texts"},
     "cores": set(),
     "interruption": set(),
     "chains": {"arguments", "base"},
@@ -47,13 +48,15 @@ MAY_IMPORT = {
         *["probabilities", "quantiles", "sums"],
     },
     "named_problems": {"base", "chains", "environments"},
+    "wrapping": {"base"},
     "policies": {
         *["arguments", "base", "chains", "confidence", "decision_processes", "divergences", "families", "fast"],
-        *["indices", "planning", "probabilities", "quantiles", "sums"],
+        *["feedback", "indices", "planning", "probabilities", "quantiles", "sums", "wrapping"],
     },
     "results": {"arguments", "base", "interruption", "metrics"},
     "simulation": {
         *["arguments", "base", "cores", "fast", "interruption", "results", "selection", "sums", "version"],
+        "wrapping",
     },
     "sweeps": {"arguments", "interruption", "results", "simulation"},
     "plotting": {"arguments", "bounds", "metrics", "results"},
@@ -93,6 +96,7 @@ BELOW = {
     "simulation": [
         "chance",
         "late_news",
+        "dynamic_regret",
         "rounds",
         "program_text",
         "methods",
@@ -153,7 +157,7 @@ DOORS = {
     "DiscountedThompson DiscountedUCB EmpiricalKLUCB Exp3 Exp3S Gittins GradientBandit HiddenMyopic "
     "JointKLUCB KnownBreaks KnownProcess LPPriority Myopic Oracle PlugInGittins PosteriorGittins Rexp3 RoundRobinKLUCB "
     "SlidingWindowUCB Thompson ThompsonMC TsallisINF Uniform Whittle WhittleBelief WhittleLastSeen Window WithDetector",
-    "policies.memory": "Memory no_transitions no_visits ratio remembered sample_mean total unit_reward",
+    "policies.memory": "Forgets Memory no_transitions no_visits ratio remembered sample_mean total unit_reward",
     "stress": "Found IndependentSpace Interval PiecewiseSpace Problem RestlessSpace Space Survey ThreeStateSpace "
     "TwoStateSpace over worst",
     "testing": "check_environment check_policy",

@@ -232,8 +232,8 @@ def test_seldom_clicked():
 def test_drift_and_a_table():
     whole, third = atlas["Besbes, whole"].arms, atlas["Besbes, first third"].lasting(9000)
     for t in (1, 500, 2999):
-        assert third.means_at(t)[0] == pytest.approx(0.5 + 0.3 * math.sin(3 * math.pi * t / (0.6 * 3000)))
-        assert whole.means_at(t)[1] == pytest.approx(0.5 - 0.3 * math.sin(3 * math.pi * t / (0.6 * 10_000)))
+        assert third.segments.means[t - 1, 0] == pytest.approx(0.5 + 0.3 * math.sin(3 * math.pi * t / (0.6 * 3000)))
+        assert whole.segments.means[t - 1, 1] == pytest.approx(0.5 - 0.3 * math.sin(3 * math.pi * t / (0.6 * 10_000)))
     assert atlas["Besbes, lower bound"].arms.batch == 282
     table = atlas["never in turn"].lasting(100)
     result = simulate(table, {"UCB1": UCB1(), "KL": KLUCB()}, runs=1, horizon=100, times=[100])
@@ -248,7 +248,7 @@ def test_chains_that_take_turns(name):
     assert arms.breaks.tolist() == [20_001, 40_001, 60_001, 80_001] and arms.restless == ("restless" in name)
     for b, k in ((0, 0), (0, 4), (3, 1), (4, 4)):
         np.testing.assert_allclose(arms.transition[b, k], rows("scenario 1")[(b + k) % 5], rtol=1e-12)
-        assert arms.means_at(1 + 20_000 * b)[k] == pytest.approx(MEANS[(b + k) % 5])
+        assert arms.segments.means[b, k] == pytest.approx(MEANS[(b + k) % 5])
 
 
 @pytest.mark.parametrize("name", SWIMS)

@@ -111,8 +111,24 @@ def test_no_policy_has_a_larger_gain(seed):
     np.testing.assert_allclose(solved.x[:states], found.gain, atol=1e-7)
     if structure(moves).kind != "multichain":
         assert np.ptp(found.gain) < 1e-9
-        best = (reward + moves @ found.bias).max(0)
-        np.testing.assert_allclose(found.gain + found.bias, best, atol=1e-9)
+    solves_both_equations(moves, reward, found)
+
+
+def solves_both_equations(moves, reward, found):
+    """g = max P_a g, and g + h = max (r_a + P_a h) over the actions with P_a g = g: Puterman 1994, section 9.1."""
+    gains = moves @ found.gain
+    np.testing.assert_allclose(gains.max(0), found.gain, atol=1e-9)
+    best = np.where(gains >= found.gain - 1e-9, reward + moves @ found.bias, -np.inf).max(0)
+    np.testing.assert_allclose(found.gain + found.bias, best, atol=1e-9)
+
+
+def test_an_action_that_loses_gain_has_no_part_in_the_equation_of_the_bias():
+    """State 0 pays 1 for ever, or 100 once and then nothing: with all actions the equation would not hold."""
+    moves, reward = np.array([[[1.0, 0], [0, 1]], [[0, 1], [0, 1]]]), np.array([[1.0, 0], [100, 0]])
+    found = optimal(moves, reward)
+    assert found.gain.tolist() == [1, 0] and found.policy[0] == 0
+    solves_both_equations(moves, reward, found)
+    assert (reward + moves @ found.bias).max(0)[0] > found.gain[0] + found.bias[0] + 90
 
 
 def test_no_policy_collects_more_in_an_episode():

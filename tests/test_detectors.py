@@ -269,10 +269,10 @@ class Every:
 
 def play(policy, arms, rewards=None):
     """Play arms by hand; the states after each round."""
-    state, states = policy.init(jnp.tile(jnp.array([0.0, 1.0]), (3, 1))), []
+    state, states = policy.init(table := jnp.tile(jnp.array([0.0, 1.0]), (3, 1))), []
     for t, arm in enumerate(arms, 1):
         paid = 1.0 if rewards is None else rewards[t - 1]
-        state = policy.update(state, Feedback.of(arm, paid, t=t, state=int(paid)))
+        state = policy.update(state, Feedback.of(arm, paid, t=t, table=table))
         states.append(state)
     return states
 
@@ -400,18 +400,19 @@ BAD = [
     (WithDetector(KLUCB(), GLR(delta=0.1)), "detector: alpha: is not given; give it, or horizon"),
     (WithDetector(KLUCB(), GLR(delta=0.0, alpha=0.1)), "detector: delta: 0.0 lies outside"),
     (WithDetector(KLUCB(), GLR(delta=0.1, alpha=1.5)), "detector: alpha: 1.5 lies outside"),
-    (WithDetector(KLUCB(), GLR(delta=0.1, alpha=0.1, horizon=9)), "detector: horizon: 9 beside delta and alpha"),
-    (WithDetector(KLUCB(), GLR(alpha=0.1, horizon=9, changes=2)), "detector: changes: 2 beside alpha"),
-    (WithDetector(KLUCB(), GLR(horizon=9, changes=9)), "detector: changes: 9 lies outside"),
-    (WithDetector(KLUCB(), GLR(horizon=9, grid=0)), "detector: grid: 0 is not among"),
-    (WithDetector(KLUCB(), GLR(horizon=9, corners=1)), "detector: corners: 1 is not among"),
-    (WithDetector(KLUCB(), CUSUM(horizon=9)), "detector: threshold: is not given; give it, or horizon and changes"),
-    (WithDetector(KLUCB(), CUSUM(first=0, horizon=9, changes=1)), "detector: first: 0 is not among"),
-    (WithDetector(KLUCB(), CUSUM(drift=-1.0, horizon=9, changes=1)), "detector: drift: -1.0 lies outside"),
+    (WithDetector(KLUCB(), GLR(delta=0.1, alpha=0.1, horizon=10)), "detector: horizon: 10 beside delta and alpha"),
+    (WithDetector(KLUCB(), GLR(alpha=0.1, horizon=10, changes=2)), "detector: changes: 2 beside alpha"),
+    (WithDetector(KLUCB(), GLR(horizon=10, changes=10)), "detector: changes: 10 lies outside"),
+    (WithDetector(KLUCB(), GLR(horizon=10, grid=0)), "detector: grid: 0 is not among"),
+    (WithDetector(KLUCB(), GLR(horizon=10, corners=1)), "detector: corners: 1 is not among"),
+    (WithDetector(KLUCB(), CUSUM(horizon=10)), "detector: threshold: is not given; give it, or horizon and changes"),
+    (WithDetector(KLUCB(), CUSUM(first=0, horizon=10, changes=1)), "detector: first: 0 is not among"),
+    (WithDetector(KLUCB(), CUSUM(drift=-1.0, horizon=10, changes=1)), "detector: drift: -1.0 lies outside"),
     (WithDetector(KLUCB(), CUSUM(threshold=0.0, alpha=0.1)), "detector: threshold: 0.0 lies outside"),
-    (WithDetector(KLUCB(), MUCB(horizon=9)), "detector: threshold: is not given; give it, or horizon and changes"),
-    (WithDetector(KLUCB(), MUCB(9.0, horizon=9)), "detector: window: 9.0 is not an integer"),
-    (WithDetector(KLUCB(), MUCB(window=5, horizon=9, changes=1)), "detector: window: 5 is odd"),
+    (WithDetector(KLUCB(), MUCB(horizon=10)), "detector: threshold: is not given; give it, or horizon and changes"),
+    (WithDetector(KLUCB(), MUCB(9.0, horizon=10)), "detector: window: 9.0 is not an integer"),
+    (WithDetector(KLUCB(), MUCB(window=5, horizon=10, changes=1)), "detector: window: 5 is odd"),
+    (WithDetector(KLUCB(), GLR(horizon=9)), "detector: horizon: GLR is told of 9 rounds, and 10 will be played; give"),
     (WithDetector(KLUCB(), KnownBreaks([1, 5])), r"detector: breaks: \[1, 5\] is not a list of rounds from 2 on"),
     (WithDetector(KLUCB(), KnownBreaks(5)), "detector: breaks: 5 is not a list of rounds"),
 ]

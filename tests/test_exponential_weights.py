@@ -49,14 +49,14 @@ def test_steps(policy, expected):
         if t in expected:
             np.testing.assert_allclose(policy.probabilities(state), expected[t], rtol=1e-6)
         if t < 9:
-            state = policy.update(state, Feedback.of(PLAYED[t - 1], PAID[t - 1], t=t))
+            state = policy.update(state, Feedback.of(PLAYED[t - 1], PAID[t - 1], t=t, table=NO_TABLE))
 
 
 def test_rexp3_begins_a_batch_as_exp3_begins():
     """Rounds 5 to 8 are Exp3's first four, so that before the reset in round 9 the probabilities are these."""
     state, alone = Rexp3(gamma=0.2, batch=4).init(NO_TABLE), Exp3(gamma=0.2).init(NO_TABLE)
     for t, (arm, paid) in enumerate(zip(PLAYED, PAID), 1):
-        feedback = Feedback.of(arm, paid, t=t)
+        feedback = Feedback.of(arm, paid, t=t, table=NO_TABLE)
         state = Rexp3(gamma=0.2, batch=4).update(state, feedback)
         alone = Exp3(gamma=0.2).update(alone, feedback) if t > 4 else alone
         if 4 < t < 8:
@@ -81,7 +81,8 @@ def test_numbers_that_follow_from_the_horizon():
         assert float(policy._gamma(policy.init(jnp.zeros((arms, 0))))) == pytest.approx(gamma, rel=1e-6)
     short = Exp3S(gamma=0.2, horizon=100)  # alpha = 1 / n
     given = Exp3S(gamma=0.2, alpha=0.01)
-    for one, other in zip(*(p.update(p.init(NO_TABLE), Feedback.of(0, 1.0, t=1)) for p in (short, given))):
+    paid = Feedback.of(0, 1.0, t=1, table=NO_TABLE)
+    for one, other in zip(*(p.update(p.init(NO_TABLE), paid) for p in (short, given))):
         np.testing.assert_allclose(one, other, rtol=1e-6)
 
 
@@ -227,7 +228,7 @@ def late_law(name, past, t, late):
 def test_late_feedback_is_divided_by_the_probability_of_its_play(name):
     """Along 81 sequences of six rounds, feedback two rounds late; from states and in float64."""
     policy, late = LAWS[name][0], 2
-    shape = jax.eval_shape(lambda: Feedback.of(0, 0.5, t=1))
+    shape = jax.eval_shape(lambda: Feedback.of(0, 0.5, t=1, table=NO_TABLE))
     waiting = late_policy(policy, late, 1, shape)
     sequences = np.random.default_rng(2).integers(0, 3, (81, 6))
 
@@ -235,7 +236,7 @@ def test_late_feedback_is_divided_by_the_probability_of_its_play(name):
     def along(arms):
         state, found = waiting.init(NO_TABLE), []
         for t in range(1, 7):
-            found.append(policy.probabilities(state.known, t))
+            found.append(policy.probabilities(state.policy, t))
             arm, here = arms[t - 1], jnp.zeros(1, jnp.int32)
             paid = jnp.asarray(GAME, float)[(t - 1) % 5, arm]
             state = waiting.update(state, Feedback(arm[None], here, here, paid[None], jnp.int32(t)))
@@ -275,8 +276,8 @@ class Table:
     def means(self):
         return np.asarray(self.table, float).mean(0)
 
-    def means_at(self, t):
-        return np.asarray(self.table, float)[t - 1]
+    def means_now(self, state, t):
+        return jnp.asarray(self.table, float)[t - 1]
 
     def init(self, key):
         return jnp.zeros(3, jnp.int32)
@@ -389,10 +390,10 @@ def test_contract(policy):
 def test_rewards_are_mapped(policy):
     """Rewards -1 and 3 are played as 0 and 1, and 0.5 among them as 0.375; those of [0, 1] are as they are."""
     found = []
-    for table, paid in (((-1.0, 3.0), (3.0, -1.0, 0.5)), ((0.0, 1.0), (1.0, 0.0, 0.375))):
-        state = policy.init(jnp.tile(jnp.array(table), (3, 1)))
+    for row, paid in (((-1.0, 3.0, 0.5), (3.0, -1.0, 0.5)), ((0.0, 1.0, 0.375), (1.0, 0.0, 0.375))):
+        state = policy.init(table := jnp.tile(jnp.array(row), (3, 1)))
         for t, (arm, reward) in enumerate(zip((2, 0, 1), paid), 1):
-            state = policy.update(state, Feedback.of(arm, reward, t=t))
+            state = policy.update(state, Feedback.of(arm, reward, t=t, table=table))
         found.append(policy.probabilities(state, 4))
     np.testing.assert_array_equal(*found)
 

@@ -48,7 +48,7 @@ PAID = jnp.array([[0.0, 0.5, 1.0]] * 3)
 def after(policy, table, arms=(0, 1, 2, 0, 0, 1, 2, 0), rewards=(1, 0, 1, 1, 0, 1, 0.5, 1)):
     state = policy.init(table)
     for t, (arm, reward) in enumerate(zip(arms, rewards, strict=True), 1):
-        state = policy.update(state, Feedback.of(arm, reward, t=t, state=int(2 * reward)))
+        state = policy.update(state, Feedback.of(arm, reward, t=t, table=table))
     return policy.scores(None, state, jnp.int32(len(arms) + 1))
 
 
@@ -231,11 +231,11 @@ def test_scores_on_what_is_remembered(name, fields, forgets, monkeypatch):
     most = 5.0 if isinstance(forgets, Discounted) else 6
     with jax.enable_x64(True):
         policy = ALL[name](**fields, memory=forgets)
-        state, update = policy.init(jnp.array([[0.0, 1.0]] * 3)), jax.jit(policy.update)
+        state, update = policy.init(table := jnp.array([[0.0, 1.0]] * 3)), jax.jit(policy.update)
         for t in range(1, 31):
             given = zip((arms, before, after), (int(each[t - 1]) for each in (arms, before, after)), strict=True)
             arm, came, went = (value for _, value in given)
-            state = update(state, Feedback.of(arm, float(went), t=t, before=came, state=went))
+            state = update(state, Feedback.of(arm, t=t, table=table, state=went, before=came))
             if t not in (3, 7, 16, 30):
                 continue
             counts, weight = np.zeros((3, 2, 2)), weights(forgets, t, 40)
@@ -351,9 +351,9 @@ def test_the_regret_of_a_scalar_loop():
 def test_discounted_thompson_draws_from_discounted_counts():
     """Exact binomial test at 1e-9 of 20,000 choices between Beta(1 + .49 + 1, 1) and Beta(1, 1 + .7), by quadrature."""
     policy = DiscountedThompson(0.7)
-    state = policy.init(jnp.array([[0.0, 1.0]] * 2))
-    for t, (arm, state_shown) in enumerate([(0, 1), (1, 0), (0, 1)], 1):
-        state = policy.update(state, Feedback.of(arm, float(state_shown), t=t, state=state_shown))
+    state = policy.init(table := jnp.array([[0.0, 1.0]] * 2))
+    for t, (arm, paid) in enumerate([(0, 1), (1, 0), (0, 1)], 1):
+        state = policy.update(state, Feedback.of(arm, paid, t=t, table=table))
     keys = jax.random.split(jax.random.key(0), 20_000)
     choose = jax.jit(jax.vmap(lambda key: jnp.argmax(policy.scores(key, state, 4))))
     first = int(jnp.sum(choose(keys) == 0))
@@ -435,6 +435,52 @@ REFUSED = [
 def test_refused_by_name(policy, more, message):
     with pytest.raises(ValueError, match=rf"^policies\['p'\]{message}"):
         simulate(ARMS, {"p": policy}, runs=1, **{"horizon": 10} | more)
+
+
+@jaxbandit.pytree
+class Own:
+    """A user's memory: `Discounted`, or where the discount is None one that keeps everything."""
+
+    discount: float | None
+
+    @property
+    def rounds(self):
+        return math.inf if self.discount is None else Discounted(self.discount).rounds
+
+    def begun(self, kept):
+        return kept if self.discount is None else Discounted(self.discount).begun(kept)
+
+
+@jaxbandit.pytree
+class Strict(Own):
+    """One that says what it is not for."""
+
+    def validate(self, task):
+        if task.plays > 1:
+            raise ValueError(f"plays: {task.plays} are too many")
+
+
+def test_a_memory_of_ones_own_is_taken_by_what_it_can_do():
+    """It plays as the library's does that it is made of, and refuses for itself what it is not for."""
+    pairs = {"discount": (Own(0.9), Discounted(0.9)), "all": (Own(None), None)}
+    policies = {f"{name} {i}": UCB1(memory=each) for name, pair in pairs.items() for i, each in enumerate(pair)}
+    visits = simulate(ARMS, policies, runs=5, horizon=60, times=[60], progress=False).visits
+    for name in pairs:
+        np.testing.assert_array_equal(visits[f"{name} 0"], visits[f"{name} 1"])
+    KLUCB(memory=Strict(0.9)).validate(jaxbandit.Task(ARMS))
+    with pytest.raises(ValueError, match=r"^policies\['p'\].memory: plays: 2 are too many"):
+        simulate(ARMS, {"p": KLUCB(memory=Strict(0.9))}, runs=1, horizon=10, plays=2)
+    for wrong in (Discounted, Own, jaxbandit.families.Gaussian(1.0)):
+        with pytest.raises(ValueError, match=r"memory: .* is no memory; .* or your own with rounds and begun"):
+            simulate(ARMS, {"p": KLUCB(memory=wrong)}, runs=1, horizon=10)
+
+
+def test_policies_that_need_whole_counts_ask_what_a_memory_keeps():
+    three = jaxbandit.Task(jaxbandit.random_arms(jax.random.key(0), 2, 3))
+    for name, task in (("JointKLUCB", jaxbandit.Task(ARMS)), ("IMEDMC", three)):
+        ALL[name](memory=Own(None)).validate(task)
+        with pytest.raises(ValueError, match=f"memory: {name} .* give a Window, or your own memory"):
+            ALL[name](memory=Own(0.9)).validate(task)
 
 
 def test_arms_that_cannot_be_forgotten_are_refused():

@@ -191,6 +191,24 @@ def test_bad_fields(policy, message):
         simulate(ARMS, {"g": policy}, runs=1, horizon=10)
 
 
+class Steps:
+    """A user's optimiser: steps of a tenth down the gradient."""
+
+    def init(self, preferences):
+        return ()
+
+    def update(self, gradient, state, preferences):
+        return -0.1 * gradient, state
+
+
+def test_an_optimiser_of_ones_own_is_taken_by_what_it_can_do():
+    own, plain = GradientBandit(Steps()), GradientBandit(learning_rate=0.1)
+    visits = simulate(ARMS, {"own": own, "plain": plain}, runs=4, horizon=30, progress=False).visits
+    np.testing.assert_array_equal(visits["own"], visits["plain"])
+    with pytest.raises(ValueError, match="learning_rate: 0.2 beside a ready optimiser"):
+        simulate(ARMS, {"own": GradientBandit(own.optimiser, 0.2)}, runs=1, horizon=5)
+
+
 def test_ready_optimisers_made_apart_need_programs_of_their_own():
     with pytest.raises(ValueError, match="are not alike"):
         simulate(ARMS, {"g": [GradientBandit(optax.sgd(rate)) for rate in (0.1, 0.2)]}, runs=1, horizon=10)

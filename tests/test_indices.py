@@ -405,6 +405,21 @@ def test_relaxation_is_the_least_bound_of_all_prices(paid):
             assert more.value <= found.value + found.price + 1e-9
 
 
+def test_the_price_is_the_slope_of_the_value_and_not_what_a_whole_play_adds():
+    """The four patients of docs/how_to/budgets.md: the price lies between what a play more adds and one less takes."""
+    called = [
+        [[0.95, 0.05, 0], [0.4, 0.55, 0.05], [0, 0.35, 0.65]],
+        [[0.4, 0.58, 0.02], [0.8, 0.18, 0.02], [0.05, 0.4, 0.55]],
+    ]
+    left = [[[0.92, 0.08, 0], [0.05, 0.6, 0.35], [0, 0.1, 0.9]], [[0.3, 0.65, 0.05], [0.05, 0.45, 0.5], [0, 0.3, 0.7]]]
+    pays = [1, 0.5, 0]
+    found = [indices.relaxation(called * 2, left * 2, pays, plays, passive_reward=pays) for plays in range(5)]
+    value, price = [each.value for each in found], [each.price for each in found]
+    assert price[1] == pytest.approx(1.1442, abs=5e-5) and value[2] - value[1] == pytest.approx(0.3405, abs=5e-5)
+    for plays in range(1, 4):
+        assert value[plays + 1] - value[plays] - 1e-9 <= price[plays] <= value[plays] - value[plays - 1] + 1e-9
+
+
 def test_playing_is_an_advantage_where_whittles_index_exceeds_the_price():
     """In all states, also those that the relaxed problem's best policy never meets, as many of patients are."""
     random = np.random.default_rng(1)

@@ -246,6 +246,18 @@ def test_what_cannot_be_is_refused(lateness, words):
     check(ARMS, {"u": UCB1()}, horizon=50, batch=50)
 
 
+def test_the_bytes_of_a_round_that_is_kept():
+    """Those that docs/how_to/late_news.md states: 16 a play, and 4 for the probability, 4 K for shown states."""
+    k, restarting = 3, environments.restarting(ARMS, 0.8)
+    cases = [(ARMS, KLUCB(), 1, 16), (ARMS, KLUCB(), 2, 32), (ARMS, jaxbandit.TsallisINF(), 1, 20)]
+    cases += [(OBSERVED, KLUCB(), 1, 16 + 4 * k), (restarting, KLUCB(), 1, 20)]
+    for environment, policy, plays, expected in cases:
+        request = check(environment, {"p": policy}, runs=1, horizon=20, plays=plays, delay=7, batch=3)
+        kept = request.traced.policies["p"].shapes.under_way.values()
+        size = sum(math.prod(each.shape) * each.dtype.itemsize for each in kept)
+        assert size == expected * (7 + 3) or jax.config.jax_enable_x64
+
+
 def test_more_feedback_than_memory_has_is_refused():
     with pytest.raises(ValueError, match=r"runs: .* carried from round to round.*keep feedback for fewer rounds"):
         simulate(ARMS, {"u": UCB1()}, runs=10_000, horizon=2**31 - 1, times=[1], delay=10**9)

@@ -199,6 +199,18 @@ def test_means_are_the_gains_of_always_the_same_action():
     assert short.comparator(1) * 2 == pytest.approx(short.initial @ short.episode_values()[0])
 
 
+def test_arms_of_ones_own_as_a_process():
+    """Rested arms are taken by what they declare and have, restless ones that do not all pay are not."""
+
+    class Own:
+        transition, reward, initial = ARMS.transition, ARMS.reward, ARMS.initial
+
+    np.testing.assert_array_equal(as_decision_process(Own()).transition, as_decision_process(ARMS).transition)
+    for other in (environments.Swapping(), jaxbandit.environments.restless(ARMS.transition, (0, 1)), ARMS.transition):
+        with pytest.raises(ValueError, match="are neither rested arms, .* nor restless ones that all pay"):
+            as_decision_process(other)
+
+
 def test_rested_arms_as_a_process():
     """Gain and diameter as computed elsewhere; every action moves its own arm alone; the start is that of the arms."""
     process = as_decision_process(ARMS)

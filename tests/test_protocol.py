@@ -48,7 +48,7 @@ def test_one_real_arm_is_played_as_in_the_simulator():
     for t, played in enumerate(counts, 1):
         arm, after = (int(each[0]) for each in np.nonzero(played))
         assert int(jaxbandit.top_arms(policy.scores(None, state, jnp.int32(t)), 1)[0]) == arm
-        state = policy.update(state, Feedback.of(arm, float(after), t=t, before=now[arm], state=after))
+        state = policy.update(state, Feedback.of(arm, t=t, table=ARMS.reward, state=after, before=now[arm]))
         now[arm] = after
     np.testing.assert_array_equal(state.counts, result.visits["w"][0, 0, 0, -1])
 
@@ -136,11 +136,11 @@ def test_declarations_that_do_not_go_together():
 
     class Without(Swapping):
         def __getattribute__(self, name):
-            if name == "means_at":
+            if name == "means_now":
                 raise AttributeError(name)
             return super().__getattribute__(name)
 
-    with pytest.raises(AssertionError, match="has no means_at, and its arms change"):
+    with pytest.raises(AssertionError, match="has no means_now, and its arms change"):
         check_environment(jaxbandit.pytree(Without)())
 
 
@@ -184,17 +184,19 @@ def test_arms_that_change_keep_their_contract():
 
     @jaxbandit.pytree
     class Late(Swapping):
-        def means_at(self, t):
-            return super(type(self), self).means_at(t - 2000)
+        def means_now(self, state, t):
+            return super(type(self), self).means_now(state, t - 2000)
 
-    with pytest.raises(AssertionError, match=r"Late.means_at\(t\): .* for arm 0 in rounds"):
+    with pytest.raises(AssertionError, match=r"Late.means_now\(state, t\): .* for arm 0 in rounds"):
         check_environment(Late(swap=3000))
 
     @jaxbandit.pytree
     class Undeclared(Swapping):
         problem = "restless"
 
-    with pytest.raises(AssertionError, match=r'depends on the round, declare problem = "changing" and means_at\(t\)'):
+    with pytest.raises(
+        AssertionError, match=r'depends on the round, declare problem = "changing" and means_now\(state, t\)'
+    ):
         check_environment(Undeclared(swap=12_000))
 
 
@@ -208,9 +210,11 @@ def test_what_an_environment_has_recorded():
     for c, swap in enumerate((300, 100)):
         worse = np.where(np.arange(1, 401)[:, None] <= swap, [0, 1], [1, 0])
         np.testing.assert_array_equal(lost[c], (plays[c] * worse).cumsum(2))
+    regret = metrics.regret(result, "u")  # each play of the worse arm loses 0.9 - 0.2
+    np.testing.assert_allclose(regret, 0.7 * lost.sum(-1), rtol=1e-6)
     assert lost.dtype == np.int32 and (result.recorded["twice"]["u"] == 2 * lost).all()
     data = result.to_xarray()
-    assert data["lost"].dims[-1] == "arm" and metrics.regret_name(result) == "realised regret"
+    assert data["lost"].dims[-1] == "arm" and metrics.regret_name(result) == "dynamic regret"
     with pytest.raises(ValueError, match="^record: the name 'lost'"):
         simulate(arms, **asked, record={"lost": lambda arms, state, t: state})
     shuffled = simulate(arms, **asked, shuffle=True, record={"seen": lambda arms, state, t: arms})
@@ -255,8 +259,9 @@ def test_a_memory_has_two_methods(kept):
     table = jnp.zeros((2, 0)) if kept is memory.Sums else jnp.array([[0.0, 1.0]] * 2)
     state = memory.no_transitions(table) if kept is memory.Transitions else memory.no_visits(table)
     assert isinstance(state, kept)
-    for t, (arm, after) in enumerate([(0, 1), (0, 0), (1, 1), (0, 1)], 1):
-        state = state.counted(Feedback.of(arm, float(after), t=t, state=after))
+    for t, (arm, before, after) in enumerate([(0, 0, 1), (0, 1, 0), (1, 0, 1), (0, 0, 1)], 1):
+        left = {} if kept is memory.Sums else {"before": before}
+        state = state.counted(Feedback.of(arm, float(after), t=t, table=table, **left))
     mean, plays = state.mean_and_plays()
     np.testing.assert_allclose(mean, [2 / 3, 1], rtol=1e-6)
     assert plays.tolist() == [3, 1]

@@ -75,7 +75,7 @@ def test_doctest():
         (
             "runs = 4",
             "rums = 4",
-            "rums: unknown key; there are runs, horizon, plays, shuffle, delay, batch, seed, times",
+            "rums: unknown key; there are runs, horizon, plays, shuffle, delay, batch, random_numbers, seed, times",
         ),
         ("runs = 4", 'runs = "many"', "runs: 'many' is not an integer"),
         ("runs = 4", "runs = 9999999999", "runs: 9999999999; at least 1 is needed, at most 2^31 - 1"),

@@ -87,7 +87,7 @@ def test_breaks_are_uniform_and_differ():
 
 
 def test_a_survey_is_what_simulate_plays():
-    """40 problems make two groups, the second filled up; each has a key of its own, the same for all policies."""
+    """40 problems make two groups, the second filled up; each has random numbers of its own, for all policies."""
     policies, key = {"UCB1": UCB1()}, jax.random.key(4)
     found = stress.over(TwoStateSpace(), policies, problems=40, runs=5, key=key, **FAST)
     assert found.regrets["UCB1"].shape == (40, 5) and found.panel == ("KL-UCB",)
@@ -96,7 +96,8 @@ def test_a_survey_is_what_simulate_plays():
         own = jax.random.fold_in(key, 1 + number // trials.TOGETHER)
         all_policies = policies | FAST["panel"]
         arms = found.problems[number].arms
-        result = jaxbandit.simulate(arms, all_policies, runs=5, horizon=100, times=[100], key=own, progress=False)
+        asked = {"runs": 5, "horizon": 100, "times": [100], "key": own, "random_numbers": "independent"}
+        result = jaxbandit.simulate({f"{number % 32}": arms}, all_policies, **asked, progress=False)
         for label in all_policies:
             np.testing.assert_array_equal(found.regrets[label][number], metrics.regret(result, label)[0, 0, :, -1])
     expected = found.regrets["UCB1"].mean(-1) - found.regrets["KL-UCB"].mean(-1)

@@ -94,7 +94,7 @@ KINDS = {
 PROCESS, EPISODES = environments.riverswim(), environments.riverswim(steps=20)
 MADE_OF_ARMS = {  # how to make the policies that know the arms
     "Gittins": lambda: jaxbandit.Gittins.of(TWO, 0.9),
-    "Whittle": lambda: jaxbandit.Whittle.of(TWO, 0.9),
+    "Whittle": lambda: jaxbandit.Whittle(jaxbandit.Whittle.of(TWO, 0.9).indices),  # by hand: for all kinds of arms
     "LPPriority": lambda: jaxbandit.LPPriority.of(KINDS["observed"], 1),
     "PosteriorWhittle": lambda: jaxbandit.PosteriorWhittle.of(KINDS["observed"]),
     "UCWhittle": lambda: jaxbandit.UCWhittle.of(KINDS["observed"]),

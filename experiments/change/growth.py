@@ -75,12 +75,15 @@ def exponents(results: dict[str, Result], longest: int) -> list[Row]:
 def slope(x: np.ndarray, samples: list[np.ndarray], seed: int = 0) -> str:
     """The slope of log mean regret against x by least squares, and the interval of 2,000 bootstrap samples of runs.
 
+    Run j has the same random numbers in every sample, so that the same runs are drawn in all of them.
+
     >>> slope(np.log([10, 100]), [np.full(5, 2.0), np.full(5, 20.0)])
     '1.00 (1.00 to 1.00)'
     """
     random = np.random.default_rng(seed)
     centred = (x - x.mean()) / np.sum((x - x.mean()) ** 2)
-    means = np.array([random.choice(each, (RESAMPLES, len(each))).mean(1) for each in samples])
+    chosen = random.integers(len(samples[0]), size=(RESAMPLES, len(samples[0])))
+    means = np.array([each[chosen].mean(1) for each in samples])
     drawn = centred @ np.log(means)
     found = centred @ np.log([each.mean() for each in samples])
     low, high = np.quantile(drawn, [0.025, 0.975])

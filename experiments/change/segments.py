@@ -35,16 +35,16 @@ def play(problems: int, runs: int, key: Any, folder: Path, rounds: int = ROUNDS)
 
 
 def table(found: dict[int, stress.Survey]) -> list[Row]:
-    """Mean regret of each policy at each number of changes, with half of its interval over problems, and the winner."""
+    """Mean regret of each policy at each number of changes, with half of its interval, and which may be the least."""
     labels = list(next(iter(found.values())).regrets)
-    least = {changes: min(survey.mean(label).mean for label in labels) for changes, survey in found.items()}
     rows: list[Row] = []
     for label in labels:
         row: Row = {"policy": label}
         for changes, survey in found.items():
-            mean = survey.mean(label)
-            best = " (least)" if mean.mean == least[changes] else ""
-            row[f"{changes} change{'s' * (changes > 1)}"] = f"{mean.mean:,.0f} ± {mean.high - mean.mean:,.0f}{best}"
+            mean, best = survey.mean(label), min(labels, key=lambda each: survey.mean(each).mean)
+            unclear = label != best and survey.difference(label, best).low <= 0
+            said = " (least)" if label == best else " (not told apart from the least)" if unclear else ""
+            row[f"{changes} change{'s' * (changes > 1)}"] = f"{mean.mean:,.0f} ± {mean.high - mean.mean:,.0f}{said}"
         rows.append(row)
     return rows
 

@@ -20,7 +20,7 @@ from jaxbandit.environments import InitialState
 
 T = TypeVar("T")
 NAME = re.compile(r"[\w.+-]([\w .+-]*[\w.+-])?")  # a file can be called so, and a label's commas are its own
-SIZE = ("runs", "horizon", "plays", "shuffle", "delay", "batch", "seed", "times")
+SIZE = ("runs", "horizon", "plays", "shuffle", "delay", "batch", "random_numbers", "seed", "times")
 
 
 class SweepFile(NamedTuple):

@@ -8,6 +8,7 @@ from typing import Any, NamedTuple
 import jax
 import numpy as np
 
+from experiments.judging.comparison import standing
 from experiments.judging.spaces import affordable, digest, not_played
 from experiments.reports.tables import Row
 from jaxbandit import (
@@ -31,7 +32,7 @@ from jaxbandit import (
 from jaxbandit.base import paid, problem, reward_table
 
 # problems in which plays of an arm that is not the best one may be right
-NOT_LINEAR = ("restless", "observed", "changing")
+NOT_LINEAR = ("restless", "observed", "changing", "rotting")
 FEW = 8  # states of a process
 MOST_TOLD = 100  # changes that the panel is told of arms that drift
 Cases = dict[str, dict[str, Any]]
@@ -58,7 +59,7 @@ def panel_of(arms: Environment, horizon: int, plays: int = 1) -> dict[str, Polic
         panel = {kind.__name__: kind(family=family) for kind in (KLUCB, IMED, Thompson)}
     elif problem(arms) == "decision process":
         panel = {"PSRL": PSRL(), "UCRL2B": UCRL2B()} | ({"IMEDRL": IMEDRL()} if few_states(arms) else {})
-    elif problem(arms) == "changing":
+    elif problem(arms) in ("changing", "rotting"):
         breaks = min(max(1, len(getattr(arms, "breaks", ()))), MOST_TOLD, horizon - 1)
         panel = stress.PiecewiseSpace(breaks=breaks, horizon=horizon).panel()
     else:
@@ -140,15 +141,23 @@ def without(panel: Mapping[str, Policy], policies: Mapping[str, Policy]) -> dict
     return {label: policy for label, policy in panel.items() if repr(policy) not in judged}
 
 
-def measured(results: Mapping[str, Result]) -> dict[str, dict[str, Row]]:
+class Measured(NamedTuple):
+    """Final regret of a policy on a problem."""
+
+    row: Row  # in numbers
+    regret: np.ndarray  # of each run
+
+
+def measured(results: Mapping[str, Result]) -> dict[str, dict[str, Measured]]:
     """Of each problem and policy its final regret."""
-    found: dict[str, dict[str, Row]] = {}
+    found: dict[str, dict[str, Measured]] = {}
     for result in results.values():
         for label in result.labels:
-            final = metrics.summary(metrics.regret(result, label)[:, 0, :, -1])
+            regret = metrics.regret(result, label)[:, 0, :, -1]
+            final = metrics.summary(regret)
             share = None if result.problem in NOT_LINEAR else metrics.linear_share(result, label)
             for n, name in enumerate(result.scenarios):
-                found.setdefault(name, {})[label] = {
+                row: Row = {
                     "mean": float(final.mean[n]),
                     "95% low": float(final.low[n]),
                     "95% high": float(final.high[n]),
@@ -156,13 +165,14 @@ def measured(results: Mapping[str, Result]) -> dict[str, dict[str, Row]]:
                     "worst 5%": float(final.worst[n]),
                     "linear share": "" if share is None else float(share[n, 0]),
                 }
+                found.setdefault(name, {})[label] = Measured(row, regret[n])
     return found
 
 
 def card(
-    label: str, policies: Mapping[str, Policy], found: dict[str, dict[str, Row]], curves: Mapping[str, float]
+    label: str, policies: Mapping[str, Policy], found: dict[str, dict[str, Measured]], curves: Mapping[str, float]
 ) -> list[Row]:
-    """A row for each problem that a policy has played.
+    """A row for each problem that a policy has played, with where it stands in the panel as far as runs tell it.
 
     Args:
       policies: those that are judged; the others in `found` are the panel.
@@ -172,15 +182,16 @@ def card(
     rows: list[Row] = []
     for name, by_label in found.items():
         if label in by_label:
-            field = {
-                each: float(row["mean"]) for each, row in by_label.items() if each == label or each not in policies
-            }
-            rank, best = 1 + sum(mean < field[label] for mean in field.values()), min(field, key=field.__getitem__)
-            row = {"problem": name, **by_label[label], "rank": f"{rank}/{len(field)}"}
-            row |= {"least": field[best], "by": "itself" if best == label else best}
-            row["times the least"] = row["mean"] / field[best] if field[best] > 0 else ""
+            field = {each: final.regret for each, final in by_label.items() if each == label or each not in policies}
+            stands, mean = standing(label, field), float(field[label].mean())
+            least, own = float(field[stands.best].mean()), stands.best == label
+            row: Row = {"problem": name, **by_label[label].row, "rank": stands.rank}
+            row |= {"not told apart from": "; ".join(stands.open) or "-"}
+            row |= {"least": least, "by": "itself" if own else stands.best}
+            row |= {"times the least": mean / least if least > 0 else "", "more than the least": stands.more.mean}
+            row |= {"more: 95% low": stands.more.low, "more: 95% high": stands.more.high}
             curve = curves.get(name)
-            rows.append(row | {"times the lower bound": "" if curve is None else row["mean"] / curve})
+            rows.append(row | {"times the lower bound": "" if curve is None else mean / curve})
     return rows
 
 

@@ -11,7 +11,7 @@ from matplotlib.figure import Figure
 from experiments.judging.atlas_card import Cases
 from experiments.judging.spaces import Chapter, digest
 from experiments.reports.pictures import panels
-from experiments.reports.tables import Row
+from experiments.reports.tables import Row, in_short
 from jaxbandit import Policy, Result, metrics, plotting
 from jaxbandit.stress import Found
 
@@ -94,7 +94,7 @@ def picture(each: Failures, result: Result, number: int) -> Figure:
 
 
 def all_against_all(every: Sequence[Failures], results: Sequence[Result]) -> list[Row]:
-    """Row the policy, column whose worst problems: mean regret over these problems."""
+    """Row the policy, column whose worst problems: mean regret over these problems and half of its 95 % interval."""
     rows: list[Row] = []
     labels = dict.fromkeys([*(each.label for each in every), *(label for result in results for label in result.labels)])
     for label in labels:
@@ -102,7 +102,8 @@ def all_against_all(every: Sequence[Failures], results: Sequence[Result]) -> lis
         for each, result in zip(every, results, strict=True):
             played = label in result.labels
             row[f"worst of {each.label}"] = (
-                float(metrics.regret(result, label)[:, 0, :, -1].mean()) if played else "does not play"
+                # run j has the same random numbers on all of the problems: they are averaged within each run
+                in_short(metrics.regret(result, label)[:, 0, :, -1].mean(0)) if played else "does not play"
             )
         rows.append(row)
     return rows

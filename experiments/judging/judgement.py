@@ -63,12 +63,21 @@ class Judgement:
         said = f"Of {len(rows) + len(left_out)} named problems it plays {len(rows)}"
         if not rows:
             return said + "."
-        first = sum(str(row["rank"]).startswith("1/") for row in rows)
-        said += f"; on {first} of them it has the least mean regret of the panel and itself"
-        beaten = [row for row in rows if row["times the least"] != "" and row["by"] != "itself"]
+        first = sum(str(row["rank"]).startswith("1 of") for row in rows)
+        unclear = sum(str(row["rank"]).startswith("1 to") for row in rows)
+        said += (
+            f". On {first} of them it certainly has the least mean regret of the panel and itself, on {unclear} it is "
+            f"not told apart from the policy that has, and on {len(rows) - first - unclear} another one has certainly "
+            "less (differences paired run by run, 95 % for each problem)"
+        )
+        beaten = [row for row in rows if row["times the least"] != "" and float(row["more: 95% low"]) > 0]
         if beaten:
             worst = max(beaten, key=lambda row: float(row["times the least"]))
-            said += f", and at worst {worst['times the least']:,.1f} times that of {worst['by']} ({worst['problem']})"
+            said += (
+                f". At worst it has {worst['times the least']:,.1f} times the regret of {worst['by']} "
+                f"({worst['problem']}: {worst['more than the least']:,.1f} more, {worst['more: 95% low']:,.1f} to "
+                f"{worst['more: 95% high']:,.1f})"
+            )
         shares = {str(row["problem"]): float(row["linear share"]) for row in rows if row["linear share"] != ""}
         linear = sorted((name for name, share in shares.items() if share >= 0.01), key=lambda name: -shares[name])
         if not linear:
@@ -85,8 +94,9 @@ class Judgement:
                 half, most = np.quantile(saved, [0.5, 0.9])
                 said.append(
                     f"Over {chapter.title}, its mean regret is {survey.mean(label)}; of the panel {best} has least, "
-                    f"{survey.mean(best)}. Choosing the best of the panel on every problem would have saved "
-                    f"{half:,.0f} or more on half of them, {most:,.0f} or more on a tenth, {saved.max():,.0f} at most."
+                    f"{survey.mean(best)}{_apart(survey, label, best)}. Choosing the best of the panel on every "
+                    f"problem would have saved {half:,.0f} or more on half of them, {most:,.0f} or more on a tenth, "
+                    f"{saved.max():,.0f} at most."
                     + (" Nobody in this comparison knows the chains." if paid(middle(chapter.space)) == "all" else "")
                 )
         return said or [
@@ -100,3 +110,12 @@ class Judgement:
                 'No worst problems were searched for: the package cmaes is not installed (pip install -e ".[search]").'
             ]
         return [failures.in_words(each) for each, _ in self.worst if each.label == label]
+
+
+def _apart(survey: Survey, label: str, best: str) -> str:
+    """Whether the problems tell a policy apart from the best of the panel."""
+    if label == best:
+        return ""
+    more = survey.difference(label, best)
+    said = "so that it loses more" if more.low > 0 else "so that it loses less" if more.high < 0 else ""
+    return f"; the difference, paired problem by problem, is {more}, {said or 'and does not tell the two apart'}"

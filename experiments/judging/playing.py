@@ -16,9 +16,9 @@ from experiments.judging.spaces import Chapter, affordable, middle
 from experiments.reports.tables import Row
 from jaxbandit import Environment, Policy, Result, stress
 
-RUNS = 48  # of each problem of a space; those of the search, so that the same programs play both
+RUNS = 48  # of each problem of a space
 TIMED_RUNS, TIMED_SECONDS = 1000, 1.0
-ATLAS, SPACE, SEARCH, PICTURES = range(4)  # each part has luck of its own
+ATLAS, SPACE, SEARCH, PICTURES = range(4)  # each part has random numbers of its own
 
 
 def judge(

@@ -25,13 +25,22 @@ NAMED = (
     "curve, its constant times log t. In the long run no policy that is good for all such arms stays below that curve; "
     "at this horizon one may."
 )
+RANK = (
+    "A rank says no more than the runs do. One policy has certainly less regret than another where the interval of "
+    "their difference, paired run by run, excludes 0. These are Student's intervals, of 95 % for the whole panel on "
+    "one problem: on about one problem in twenty a rank may be wrong, and on more where the runs are few and regret "
+    "has a heavy tail. The rank '1 to 3 of 5' says that two others are not told apart from the policy, and that nobody "
+    "has certainly less."
+)
 AVOIDABLE = (
-    "Avoidable regret is the mean regret less the least one of the panel on the same problem, with the same luck: what "
-    "choosing better would have saved. The interval of a mean is that over the problems. Nobody in this comparison "
-    "knows the arms: the policies of a space's panel are made before its problems are drawn."
+    "The 95 % interval of a mean covers the draw of the problems and the chance of the runs, and so does that of how "
+    "much more a policy loses than the first of the table, which is paired problem by problem. Avoidable regret is the "
+    "mean regret less the least one of the panel on the same problem, with the same random numbers: what choosing "
+    "better would have saved. Nobody in this comparison knows the arms: the policies of a space's panel are made "
+    "before its problems are drawn."
 )
 WORST = (
-    "A search looked for the problems with the largest avoidable regret, and those reported were judged on luck that "
+    "A search looked for the problems with the largest avoidable regret, and those reported were judged on runs that "
     "it never saw. What the search believed stands beside that; it tends to be too large, because it chose by that. "
     "The code makes the very same arms, after: import jaxbandit."
 )
@@ -61,7 +70,13 @@ def _everybody(found: Judgement) -> Iterator[tuple[str, tuple[str, list[Row]]]]:
         inside = [(each, result) for each, result in found.worst or [] if each.chapter.title == title]
         if len(inside) > 1:
             rows = failures.all_against_all(*zip(*inside, strict=True))
-            yield f"all_{number}", (f"All against all: mean regret on the worst problems of each, {title}", rows)
+            yield (
+                f"all_{number}",
+                (
+                    f"All against all: mean regret on the worst problems of each ± half of its 95 % interval, {title}",
+                    rows,
+                ),
+            )
 
 
 def pictures(found: Judgement) -> Pictures:
@@ -87,6 +102,7 @@ def _parts(found: Judgement, every: Tables, about: str, command: str) -> Iterato
         yield page.paragraph(f"{label} {verdict}.")
     yield page.heading("2. Named problems")
     yield page.paragraph(NAMED.format(horizon=found.horizon, runs=found.runs))
+    yield page.paragraph(RANK)
     for label, rows in found.cards.items():
         if rows:
             title, rows = every[_file("atlas", label)]

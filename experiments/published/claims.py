@@ -48,8 +48,9 @@ def judge_all(results: dict[str, Result]) -> list[Row]:
     same = "where the estimates start does not matter"
     add("scenario 1", [judge_equality(results["scenario 1"], same, "TV-KL-UCB", ZERO, "section IV")])
     for two, three in (("scenario 1", "scenario 3"), ("scenario 2", "scenario 4")):
+        # run j has the same random numbers in both scenarios, so that the same runs are drawn, by the same seed
         less = saved(results[two], "TV-KL-UCB", "KL-UCB-SM", RESAMPLES, seed=1)
-        more = saved(results[three], "m-TV-KL-UCB", "KL-UCB-SM", RESAMPLES, seed=2)
+        more = saved(results[three], "m-TV-KL-UCB", "KL-UCB-SM", RESAMPLES, seed=1)
         text = "m-TV-KL-UCB saves a larger share of KL-UCB-SM's regret than TV-KL-UCB"
         add(f"{three}, {two}", [judge_savings(text, "section IV", more, less)])
     return rows

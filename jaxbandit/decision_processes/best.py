@@ -34,9 +34,10 @@ class Episodes(NamedTuple):
 def optimal(transition: ArrayLike, reward: ArrayLike) -> LongRun:
     """A policy with the largest gain from every state, and what it collects: policy iteration for any process.
 
-    A change must raise the gain of a state or, at equal gains, its relative value. The gain is unique. The bias solves
-    g + h = max over actions a of (r_a + P_a h); where the process is communicating and the best policies have a single
-    recurrent class in common, it is unique, too.
+    A change must raise the gain of a state or, at equal gains, its relative value. The gain g is unique and solves
+    g = max over actions a of P_a g. The bias h solves g + h = max of (r_a + P_a h) over the actions of each state with
+    P_a g = g there: all actions, where the gain is the same in all states, as in a communicating process. Where
+    moreover the best policies have a single recurrent class in common, the bias is unique, too.
 
     Args:
       transition: [A, S, S], row-stochastic.

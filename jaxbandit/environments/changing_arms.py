@@ -11,38 +11,32 @@ from jax import Array
 from numpy.typing import ArrayLike
 
 from jaxbandit import chains, draws
-from jaxbandit.arguments import finite, integer, number
+from jaxbandit.arguments import finite, integer, number, truth
 from jaxbandit.base import Feedback, Pairing, Problem, Task, pytree
-from jaxbandit.environments.segments import LONGEST, Segments, check_horizon, row, segments, starts_of, told
-from jaxbandit.sums import TwoFloats, WholeSum, in_units, nothing
+from jaxbandit.environments.segments import LONGEST, Segments, check_horizon, row, segments, split, starts_of, told
+from jaxbandit.sums import TwoFloats
 
 
 class ChangingState(NamedTuple):
-    """What the player last saw of the arms of one run, and what was lost."""
+    """What the player last saw of the arms of one run."""
 
     shown: Array  # [K] int32, the state each arm last showed; 0 before that
-    lost: WholeSum  # in units of the segments
-    t: Array | None  # int32, rounds played; None where nothing depends on it
 
 
 @pytree
 class ChangingArms:
-    """Arms that pay 0 or 1, independently in every round, arm k with probability means_at(t)[k] of 1.
+    """Arms that pay 0 or 1, independently in every round, with probabilities of 1 that depend on the round.
 
-    What an arm pays depends on the run, the arm and the round alone, whatever is played: policies are compared on the
-    same luck.
-
-    The dynamic regret, the sum over rounds of how much more the best arms of the round pay on average than those
-    that were played, is counted in whole units as the game goes on, and recorded: `recorded["dynamic_regret"]`. A
-    round's loss is off by at most 2^-25 of the largest gap.
+    The probabilities of round t are means_now(state, t). What an arm pays depends on the run, the arm and the round
+    alone, whatever is played: policies are compared on common random numbers.
 
     Build it with `piecewise`, `sinusoid` or `rewards_table`, which check their arguments.
 
     Fields:
       segments: the means in each segment of the rounds.
       thresholds: [L, K] uint32, which draw from them.
-      least: [L] in two words, where every round is a segment: what the best single arm has lost by each round, with
-        which the regret against it is recorded; None elsewhere.
+      hindsight: two times [L] float32, for a table of rewards: by how much the best single arm of the rounds so far
+        falls short of the best arms of each of them; None elsewhere.
     """
 
     pairing: ClassVar[Pairing] = "round"
@@ -50,7 +44,7 @@ class ChangingArms:
 
     segments: Segments
     thresholds: np.ndarray | Array = field(repr=False)
-    least: WholeSum | None = field(default=None, repr=False)
+    hindsight: TwoFloats | None = field(default=None, repr=False)
 
     @property
     def reward(self) -> np.ndarray:
@@ -79,18 +73,24 @@ class ChangingArms:
         """
         return self.segments.average()
 
-    def means_at(self, t: int) -> np.ndarray:
-        """The probability that each arm pays 1 in round t, [K] float64 on the host.
+    def means_now(self, state: ChangingState, t: Array) -> TwoFloats:
+        """The probability that each arm pays 1 in round t, [K], as sums of two floats.
 
-        >>> piecewise([6], [[0.5, 0.3], [0.5, 0.9]]).means_at(6).tolist()
+        >>> piecewise([6], [[0.5, 0.3], [0.5, 0.9]]).means_now(None, jnp.int32(6)).high.round(3).tolist()
         [0.5, 0.9]
         """
-        return self.segments.means_at(t)
+        return self.segments.means_now(t)
+
+    def best_arm_falls_short(self, t: Array) -> TwoFloats | None:
+        """By how much the best single arm of t rounds falls short of the best arms of each; None but for a table."""
+        if self.hindsight is None:
+            return None
+        return TwoFloats(*(row(part, jnp.maximum(t, 1) - 1).astype(float) for part in self.hindsight))
 
     def validate(self, task: Task) -> None:
         """Refuse another horizon than the one that the arms were made for, and several plays of a table's arms."""
         check_horizon(task, self.segments.horizon)
-        if self.least is not None and task.plays > 1:
+        if self.hindsight is not None and task.plays > 1:
             raise ValueError(f"plays: {task.plays}; a table of rewards is for one play a round")
 
     def numbers(self) -> dict[str, float | list[int]]:
@@ -98,30 +98,15 @@ class ChangingArms:
         return told(self.breaks, self.variation)
 
     def init(self, key: Array) -> ChangingState:
-        """Nothing seen, nothing lost."""
-        shown = jnp.zeros(self.segments.means.shape[-1], jnp.int32)
-        return ChangingState(shown, nothing(), None if self.least is None else jnp.int32(0))
+        """No arm has shown anything yet."""
+        return ChangingState(jnp.zeros(self.segments.means.shape[-1], jnp.int32))
 
     def step(self, key: Array, state: ChangingState, arms: Array, t: Array) -> tuple[ChangingState, Feedback]:
-        """Play `arms` [M] int32, distinct, in round `t`: what was shown and lost by then, and what the player sees."""
-        segment = self.segments.number(t)
+        """Play `arms` [M] int32, distinct, in round `t`: what they have shown by then, and what the player sees."""
         bits = draws.stack_of_rewards(key, arms, jnp.broadcast_to(t, arms.shape))
-        states = draws.choose(bits, row(self.thresholds, segment)[:, None], arms)
-        following = ChangingState(
-            state.shown.at[arms].set(states),
-            self.segments.add_loss(state.lost, segment, arms),
-            None if state.t is None else t,
-        )
+        states = draws.choose(bits, row(self.thresholds, self.segments.number(t))[:, None], arms)
+        following = ChangingState(state.shown.at[arms].set(states))
         return following, Feedback(arms, state.shown[arms], states, states.astype(float), t)
-
-    def records(self, state: ChangingState) -> dict[str, TwoFloats]:
-        """The dynamic regret, and for a table the regret against its best single arm in hindsight."""
-        lost = in_units(state.lost, jnp.asarray(self.segments.unit, float))
-        if self.least is None or state.t is None:
-            return {"dynamic_regret": lost}
-        by_best = WholeSum(*(row(word, jnp.maximum(state.t, 1) - 1) for word in self.least))
-        best = in_units(by_best, jnp.asarray(self.segments.unit, float))
-        return {"dynamic_regret": lost, "external_regret": TwoFloats(lost.high - best.high, lost.low - best.low)}
 
 
 def piecewise(breaks: ArrayLike, levels: ArrayLike, horizon: int | None = None) -> ChangingArms:
@@ -163,7 +148,7 @@ def sinusoid(horizon: int, budget: float, amplitude: float = 0.3, until: float =
     Source: Besbes, Gur and Zeevi 2014, section 5, with amplitude 0.3, and until = 1/3 in their second instance.
 
     >>> arms = sinusoid(10_000, 3)
-    >>> round(arms.variation, 9), arms.means_at(1).round(9).tolist()
+    >>> round(arms.variation, 9), arms.segments.means[0].round(9).tolist()
     (2.999528761, [0.500471239, 0.499528761])
     """
     horizon = integer("horizon", horizon, 2, LONGEST)
@@ -181,15 +166,17 @@ def sinusoid(horizon: int, budget: float, amplitude: float = 0.3, until: float =
     return ChangingArms(segments(means, None, horizon), _thresholds(means, "amplitude"))
 
 
-def rewards_table(rewards: ArrayLike) -> ChangingArms:
-    """An oblivious adversary: in round t arm k pays 1 with probability rewards[t-1, k], else 0.
+def rewards_table(rewards: ArrayLike, draw: bool = False) -> ChangingArms:
+    """An oblivious adversary: in round t arm k pays rewards[t-1, k], which is 0 or 1.
 
-    A table of zeros and ones leaves nothing to chance. One arm is played a round. `metrics.regret` is the regret
+    With `draw=True` an entry between 0 and 1 is a probability: arm k pays 1 with probability rewards[t-1, k], else 0,
+    never the fraction itself. One arm is played a round. `metrics.regret` is the regret
     against the best single arm in hindsight: the largest sum of a column of the table up to t, minus the entries
     of the arms played. Such a regret may be negative. The dynamic regret is recorded, too.
 
     Args:
-      rewards: [n, K], K >= 2, in [0, 1], for n rounds; 16 K + 8 bytes a round are kept.
+      rewards: [n, K], K >= 2, for n rounds: 0 or 1, with `draw` in [0, 1]; 16 K + 8 bytes a round are kept.
+      draw: whether entries are probabilities with which 1 is paid.
 
     Raises:
       ValueError: the argument and what is wrong with it; from `simulate`, if it is asked for another horizon than n.
@@ -202,10 +189,13 @@ def rewards_table(rewards: ArrayLike) -> ChangingArms:
     [1.0]
     """
     means = _probabilities("rewards", rewards, "[n, K]", "a reward")
-    found = segments(means, None, len(means))
-    least = np.cumsum(found.losses, axis=0, dtype=np.int64).min(1)
-    words = WholeSum((least >> 32).astype(np.uint32), (least & 0xFFFFFFFF).astype(np.uint32))
-    return ChangingArms(found, _thresholds(means, "rewards"), words)
+    if not truth("draw", draw) and (fractions := means[(means > 0) & (means < 1)]).size:
+        raise ValueError(
+            f"rewards: {fractions[0]:g} is neither 0 nor 1, and an arm pays one of these; with draw=True an entry is "
+            "the probability that the arm pays 1"
+        )
+    short = np.cumsum(means.max(1, keepdims=True) - means, axis=0).min(1)
+    return ChangingArms(segments(means, None, len(means)), _thresholds(means, "rewards"), split(short))
 
 
 def check_budget(budget: float, horizon: int, arms: int) -> float:

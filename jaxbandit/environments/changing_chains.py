@@ -23,15 +23,14 @@ from jaxbandit.environments.markov_arms import (
 )
 from jaxbandit.environments.segments import Segments, check_horizon, row, segments, starts_of, told
 from jaxbandit.fast import look_up_each
-from jaxbandit.sums import TwoFloats, WholeSum, in_units, nothing
+from jaxbandit.sums import TwoFloats
 
 
 class ChangingChainState(NamedTuple):
-    """Where the arms of one run stand, what the player last saw of them, and what was lost."""
+    """Where the arms of one run stand, and what the player last saw of them."""
 
     states: Array  # [K] int32
     shown: Array | None  # [K] int32, the state each arm last showed; None where that is the state in which it is
-    lost: WholeSum  # in units of the segments
 
 
 @pytree
@@ -43,9 +42,8 @@ class ChangingMarkovArms:
 
     What an arm's move draws depends on the run, the arm and the round alone.
 
-    `means_at(t)` has the stationary means of the matrices in force, which is what a play pays on average once an arm
-    has forgotten the segment before; the dynamic regret is measured against the largest of them. It is counted in
-    whole units and recorded: `recorded["dynamic_regret"]`.
+    `means_now` has the stationary means of the matrices in force, which is what a play pays on average once an arm has
+    forgotten the segment before; the dynamic regret is measured against the largest of them.
 
     Build it with `changing_markov`, which checks its arguments.
 
@@ -78,14 +76,14 @@ class ChangingMarkovArms:
         """The stationary means averaged over all rounds, [K]; without a horizon those of the last segment."""
         return self.segments.average()
 
-    def means_at(self, t: int) -> np.ndarray:
-        """The stationary mean reward of each arm's matrix in round t, [K] float64 on the host.
+    def means_now(self, state: ChangingChainState, t: Array) -> TwoFloats:
+        """The stationary mean reward of each arm's matrix in round t, [K], as sums of two floats.
 
         >>> arms = changing_markov([101], [[[[0.5, 0.5], [0.5, 0.5]]] * 2, [[[0.9, 0.1], [0.1, 0.9]]] * 2], (0, 1))
-        >>> arms.means_at(101).round(9).tolist()
+        >>> arms.means_now(None, jnp.int32(101)).high.round(6).tolist()
         [0.5, 0.5]
         """
-        return self.segments.means_at(t)
+        return self.segments.means_now(t)
 
     def validate(self, task: Task) -> None:
         """Refuse another horizon than the one that the arms were made for."""
@@ -99,12 +97,11 @@ class ChangingMarkovArms:
         """Where the arms of the run with this environment key stand before the first round."""
         every = self._arms()
         first = draws.choose(draws.stack_of_rewards(key, every, jnp.zeros_like(every)), self.initial_thresholds)
-        return ChangingChainState(first, first if self.restless else None, nothing())
+        return ChangingChainState(first, first if self.restless else None)
 
     def step(self, key: Array, state: ChangingChainState, arms: Array, t: Array) -> tuple[ChangingChainState, Feedback]:
         """Play `arms` [M] int32, distinct, in round `t`: where all arms stand afterwards, and what the player sees."""
-        segment = self.segments.number(t)
-        thresholds = row(self.transition_thresholds, segment)
+        thresholds = row(self.transition_thresholds, self.segments.number(t))
         shown = state.states if state.shown is None else state.shown
         before = shown[arms]
         if self.restless:
@@ -117,12 +114,8 @@ class ChangingMarkovArms:
             bits = draws.stack_of_rewards(key, arms, jnp.broadcast_to(t, arms.shape))
             seen = draws.choose(bits, thresholds, arms, before)
             states, known = state.states.at[arms].set(seen), None
-        following = ChangingChainState(states, known, self.segments.add_loss(state.lost, segment, arms))
+        following = ChangingChainState(states, known)
         return following, Feedback(arms, before, seen, jnp.asarray(self.reward, float)[arms, seen], t)
-
-    def records(self, state: ChangingChainState) -> dict[str, TwoFloats]:
-        """The dynamic regret."""
-        return {"dynamic_regret": in_units(state.lost, jnp.asarray(self.segments.unit, float))}
 
     def _arms(self) -> Array:
         """The numbers of all arms, [K] int32."""
@@ -154,7 +147,7 @@ def changing_markov(
 
     >>> slow = [[0.99, 0.01], [0.01, 0.99]]
     >>> arms = changing_markov([50], [[slow, [[0.5, 0.5], [0.4, 0.6]]], [[[0.5, 0.5], [0.4, 0.6]], slow]], (0, 1))
-    >>> arms.means_at(50).round(4).tolist(), round(arms.variation, 4)
+    >>> arms.segments.means[1].round(4).tolist(), round(arms.variation, 4)
     ([0.5556, 0.5], 0.0556)
     """
     given = finite("transition", transition)

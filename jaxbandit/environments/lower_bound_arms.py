@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 from dataclasses import field
-from typing import ClassVar
+from typing import ClassVar, NamedTuple
 
 import jax.numpy as jnp
 import numpy as np
@@ -12,18 +12,24 @@ from jax import Array
 from jaxbandit import chains, draws
 from jaxbandit.arguments import integer
 from jaxbandit.base import Feedback, Pairing, Problem, Task, pytree, static
-from jaxbandit.environments.changing_arms import ChangingState, check_budget
-from jaxbandit.environments.segments import LONGEST, check_horizon, in_whole_units, told
-from jaxbandit.sums import TwoFloats, add_whole, in_units, nothing
+from jaxbandit.environments.changing_arms import check_budget
+from jaxbandit.environments.segments import LONGEST, check_horizon, split, told
+from jaxbandit.sums import TwoFloats
+
+
+class LowerBoundState(NamedTuple):
+    """What the player last saw of the arms of one run, and which of them is better."""
+
+    shown: Array  # [K] int32, the state each arm last showed; 0 before that
+    better: Array  # int32, the better arm of the next round
 
 
 @pytree
 class LowerBoundArms:
     """Arms that pay 1 with probability 1/2, but for one in each batch of rounds, with 1/2 + gap; else 0.
 
-    The better arm of a batch is drawn from the run's key, uniformly. The dynamic regret, gap times the number of rounds
-    in which it was not played, is recorded: `recorded["dynamic_regret"]`. With several plays a round it has
-    to be one of them.
+    The better arm of a batch is drawn from the run's key, uniformly. The dynamic regret is gap times the number of
+    rounds in which it was not among the arms played.
 
     Build it with `lower_bound_instance`, which checks its arguments.
 
@@ -32,9 +38,8 @@ class LowerBoundArms:
       batch: how many rounds a batch has.
       horizon: for how many rounds the arms were made.
       thresholds: [2] uint32, which draw the state 1 of the other arms, and of the better one.
+      chances: two times [2] float32, the probability with which the better arm pays 1, and that of the others.
       choice: [K - 1] uint32, thresholds that draw the better arm.
-      loss: uint32, the gap in whole units.
-      unit: a power of two.
       count: K, static.
     """
 
@@ -45,9 +50,8 @@ class LowerBoundArms:
     batch: int | Array
     horizon: int | Array
     thresholds: np.ndarray | Array = field(repr=False)
+    chances: TwoFloats = field(repr=False)
     choice: np.ndarray | Array = field(repr=False)
-    loss: np.uint32 | Array = field(repr=False)
-    unit: np.float64 | Array = field(repr=False)
     count: int = static(2)
 
     @property
@@ -73,9 +77,11 @@ class LowerBoundArms:
         """
         return np.full(self.count, 0.5 + float(self.gap) / self.count)
 
-    def means_at(self, t: int) -> np.ndarray:
-        """The same in every round."""
-        return self.means()
+    def means_now(self, state: LowerBoundState, t: Array) -> TwoFloats:
+        """The probability that each arm pays 1 in round t, [K], as sums of two floats."""
+        is_better = jnp.arange(self.count, dtype=jnp.int32) == state.better
+        high, low = (jnp.asarray(part, float) for part in self.chances)
+        return TwoFloats(jnp.where(is_better, high[0], high[1]), jnp.where(is_better, low[0], low[1]))
 
     def validate(self, task: Task) -> None:
         """Refuse another horizon than the one that the arms were made for."""
@@ -85,27 +91,24 @@ class LowerBoundArms:
         """What a result tells of the arms."""
         return told(self.breaks, self.variation)
 
-    def init(self, key: Array) -> ChangingState:
-        """Nothing seen, nothing lost."""
-        return ChangingState(jnp.zeros(self.count, jnp.int32), nothing(), None)
+    def init(self, key: Array) -> LowerBoundState:
+        """No arm has shown anything yet; the better arm of the first batch is drawn."""
+        return LowerBoundState(jnp.zeros(self.count, jnp.int32), self._better(key, jnp.int32(1)))
 
-    def step(self, key: Array, state: ChangingState, arms: Array, t: Array) -> tuple[ChangingState, Feedback]:
-        """Play `arms` [M] int32, distinct, in round `t`: what was shown and lost by then, and what the player sees."""
-        # the number beyond those of the arms draws which of them is better
-        batch = 1 + (t - 1) // jnp.asarray(self.batch, jnp.int32)
-        better = draws.choose(
-            draws.stack_of_rewards(key, jnp.full(1, self.count), batch[None]), jnp.asarray(self.choice)[None]
-        )
+    def step(self, key: Array, state: LowerBoundState, arms: Array, t: Array) -> tuple[LowerBoundState, Feedback]:
+        """Play `arms` [M] int32, distinct, in round `t`: what they have shown by then, and what the player sees."""
         bits = draws.stack_of_rewards(key, arms, jnp.broadcast_to(t, arms.shape))
         others, of_better = jnp.asarray(self.thresholds)
-        states = (bits >= jnp.where(arms == better, of_better, others)).astype(jnp.int32)
-        loss = jnp.where((arms == better).any(), 0, self.loss).astype(jnp.uint32)
-        following = ChangingState(state.shown.at[arms].set(states), add_whole(state.lost, loss), None)
+        states = (bits >= jnp.where(arms == state.better, of_better, others)).astype(jnp.int32)
+        following = LowerBoundState(state.shown.at[arms].set(states), self._better(key, t + 1))
         return following, Feedback(arms, state.shown[arms], states, states.astype(float), t)
 
-    def records(self, state: ChangingState) -> dict[str, TwoFloats]:
-        """The dynamic regret."""
-        return {"dynamic_regret": in_units(state.lost, jnp.asarray(self.unit, float))}
+    def _better(self, key: Array, t: Array) -> Array:
+        """The better arm of the batch that round t is in, int32."""
+        batch = 1 + (t - 1) // jnp.asarray(self.batch, jnp.int32)
+        # the number beyond those of the arms draws which of them is better
+        bits = draws.stack_of_rewards(key, jnp.full(1, self.count), batch[None])
+        return draws.choose(bits, jnp.asarray(self.choice)[None])[0]
 
 
 def lower_bound_instance(horizon: int, budget: float, arms: int = 2) -> LowerBoundArms:
@@ -132,14 +135,12 @@ def lower_bound_instance(horizon: int, budget: float, arms: int = 2) -> LowerBou
     budget = check_budget(budget, horizon, count)
     batch = int(np.ceil(count ** (1 / 3) * (horizon / budget) ** (2 / 3)))
     gap = np.float64(min(np.sqrt(count / batch) / 4, budget * batch / horizon))
-    losses, unit = in_whole_units(np.array([gap]))
     return LowerBoundArms(
         gap=gap,
         batch=batch,
         horizon=horizon,
         thresholds=chains.thresholds(np.array([[0.5, 0.5], [0.5 - gap, 0.5 + gap]]))[:, 0],
+        chances=split(np.array([0.5 + gap, 0.5])),
         choice=chains.thresholds(np.full(count, 1 / count)),
-        loss=losses[0],
-        unit=unit,
         count=count,
     )

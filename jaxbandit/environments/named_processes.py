@@ -11,7 +11,7 @@ from numpy.typing import ArrayLike
 
 from jaxbandit import chains
 from jaxbandit.arguments import integer, list_of, number, shown
-from jaxbandit.base import check_key
+from jaxbandit.base import check_key, paid, problem
 from jaxbandit.environments.all_paying_arms import AllPayingArms
 from jaxbandit.environments.joint_arms import joint
 from jaxbandit.environments.markov_arms import MarkovArms
@@ -165,7 +165,8 @@ def as_decision_process(
     arms cannot be beaten in the long run.
 
     Args:
-      arms: from `two_state`, `bernoulli`, `markov` or `random_arms`, or from `restless(.., paid="all")`.
+      arms: from `two_state`, `bernoulli`, `markov` or `random_arms`, your own rested arms with `transition`, `reward`
+        and `initial`, or from `restless(.., paid="all")`.
       plays: M, arms played a round, fewer than there are.
       most_states: the largest S^K that is made, up to 1024.
       steps: as `decision_process`.
@@ -178,7 +179,9 @@ def as_decision_process(
     >>> process.transition.shape, process.means().round(4).tolist()
     ((2, 4, 4), [0.5556, 0.4211])
     """
-    if not isinstance(arms, MarkovArms | AllPayingArms):
+    every = paid(arms) == "all" and hasattr(arms, "joint")
+    rested = problem(arms) == "rested" and all(hasattr(arms, name) for name in ("transition", "reward", "initial"))
+    if not every and not rested:
         raise ValueError(
             f"arms: {type(arms).__name__} are neither rested arms, as of `markov`, nor restless ones that all pay"
         )
@@ -191,8 +194,8 @@ def as_decision_process(
             f"most_states = {most_states}; take fewer arms, or raise it (up to {MOST_STATES})"
         )
     plays = integer("plays", plays, 1, count - 1)
-    if isinstance(arms, AllPayingArms):
-        made = arms.joint(plays)
+    if every:
+        made = arms.joint(plays)  # type: ignore[union-attr]
     else:
         earned = np.einsum("kst,kt->ks", rows, reward)
         wait = np.broadcast_to(np.eye(each), rows.shape)

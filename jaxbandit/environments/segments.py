@@ -1,9 +1,8 @@
-"""Segments: stretches of rounds in which arms pay the same on average, and what a play then loses."""
+"""Segments: stretches of rounds in which arms pay the same on average."""
 
 from __future__ import annotations
 
 from dataclasses import field
-from typing import NamedTuple
 
 import jax
 import jax.numpy as jnp
@@ -13,11 +12,8 @@ from numpy.typing import ArrayLike
 
 from jaxbandit.arguments import as_floats, integer
 from jaxbandit.base import Task, pytree
-from jaxbandit.sums import WholeSum, add_whole
+from jaxbandit.sums import TwoFloats
 
-DIGITS = 24  # binary digits of the largest gap that are kept
-MOST_PLAYS = 255  # a round, so that what they lose together has 32 binary digits
-MOST_LOSSES = 2**32  # of a run, so that their sum has 56 binary digits
 LONGEST = 2**31 - 1
 FEW = 100  # breaks that a result keeps
 
@@ -28,15 +24,14 @@ class Segments:
 
     Fields:
       means: [L, K] float64, mean reward of a play in each segment.
-      losses: [L, K] uint32, how much more the best arm of the segment pays, in units.
-      unit: a power of two, 2^-24 of the least one that is no smaller than any gap.
+      rest: [L, K] float32, what rounding to single precision takes off the means, so that differences between close
+        means keep their digits.
       starts: [L] int32, the first round of each segment, the first of them 1; None where every round is a segment.
       horizon: for how many rounds the segments were made; None where the last one has no end.
     """
 
     means: np.ndarray | Array
-    losses: np.ndarray | Array = field(repr=False)
-    unit: np.float64 | Array = field(repr=False)
+    rest: np.ndarray | Array = field(repr=False)
     starts: np.ndarray | Array | None = None
     horizon: int | Array | None = None
 
@@ -46,22 +41,11 @@ class Segments:
             return jnp.minimum(t, self.means.shape[0]) - 1
         return jnp.sum((jnp.asarray(self.starts) <= t).astype(jnp.int32)) - 1
 
-    def add_loss(self, lost: WholeSum, number: Array, arms: Array) -> WholeSum:
-        """What was lost, in units, after `arms` [M] were played in the segment with this number."""
-        losses = row(self.losses, number)
-        least = jnp.sum(jnp.sort(losses)[: arms.shape[0]], dtype=jnp.uint32)  # the M best arms lose this
-        return add_whole(lost, jnp.sum(losses[arms], dtype=jnp.uint32) - least)
-
-    def means_at(self, t: int) -> np.ndarray:
-        """Mean reward of a play of each arm in round t, [K] float64 on the host.
-
-        Raises:
-          ValueError: t is not a round.
-        """
-        means, t = np.asarray(self.means), integer("t", t, 1)
-        if self.starts is None:
-            return np.asarray(means[min(t, len(means)) - 1])
-        return np.asarray(means[np.searchsorted(np.asarray(self.starts), t, side="right") - 1])
+    def means_now(self, t: Array) -> TwoFloats:
+        """Mean reward of a play of each arm in round t, [K], as sums of two floats."""
+        number = self.number(t)
+        single = row(self.means, number).astype(jnp.float32)
+        return TwoFloats(single.astype(float), row(self.rest, number).astype(float))
 
     def average(self) -> np.ndarray:
         """The means averaged over all rounds, [K]; those of the last segment where it has no end."""
@@ -89,7 +73,7 @@ class Segments:
 
 
 def check_horizon(task: Task, horizon: int | Array | None) -> None:
-    """Refuse a task with another horizon than the one that arms were made for, or with too many plays a round.
+    """Refuse a task with another horizon than the one that arms were made for.
 
     Raises:
       ValueError: what the task has.
@@ -99,38 +83,22 @@ def check_horizon(task: Task, horizon: int | Array | None) -> None:
             f"horizon: the arms were made for {int(horizon):,} rounds, and {task.horizon:,} are asked for; make them "
             f"with horizon={task.horizon}"
         )
-    if task.plays > MOST_PLAYS:
-        raise ValueError(f"plays: {task.plays}; of arms that change at most {MOST_PLAYS} can be played a round")
-    if task.plays * task.horizon > MOST_LOSSES:
-        raise ValueError(
-            f"plays: {task.plays} in each of {task.horizon:,} rounds; of arms that change at most 2^32 plays of a run "
-            "can be counted; play fewer arms a round, or fewer rounds"
-        )
-
-
-class Losses(NamedTuple):
-    """What plays lose, in whole units."""
-
-    losses: np.ndarray  # uint32, in the shape of the gaps
-    unit: np.float64
-
-
-def in_whole_units(gaps: np.ndarray) -> Losses:
-    """Gaps, not negative, as whole numbers of a unit of which the largest gap has at most 2^24.
-
-    >>> losses, unit = in_whole_units(np.array([0.0, 0.5, 0.3]))
-    >>> (losses * unit).round(7).tolist()
-    [0.0, 0.5, 0.3]
-    """
-    largest = gaps.max()
-    unit = np.float64(2.0 ** (np.ceil(np.log2(largest)) - DIGITS if largest > 0 else -DIGITS))
-    return Losses(np.rint(gaps / unit).astype(np.uint32), unit)
 
 
 def segments(means: np.ndarray, starts: np.ndarray | None, horizon: int | None) -> Segments:
     """Segments from the means [L, K] of the arms in each, and their first rounds [L]; None if each is one round."""
-    losses, unit = in_whole_units(means.max(1, keepdims=True) - means)
-    return Segments(means, losses, unit, starts, horizon)
+    return Segments(means, split(means).low, starts, horizon)
+
+
+def split(numbers: np.ndarray) -> TwoFloats:
+    """Numbers in float64 as two arrays of float32 (in NumPy), whose sum has 48 binary digits.
+
+    >>> high, low = split(np.array([0.1]))
+    >>> bool(abs(high.astype(float) + low - 0.1)[0] < 1e-15)
+    True
+    """
+    high = numbers.astype(np.float32)
+    return TwoFloats(high, (numbers - high).astype(np.float32))  # type: ignore[arg-type]
 
 
 def starts_of(breaks: ArrayLike, levels: str, count: int, horizon: int | None) -> tuple[np.ndarray, int | None]:

@@ -22,7 +22,8 @@ class Relaxation(NamedTuple):
     Fields:
       value: reward a round of all arms together; no policy that plays M arms in every round collects more on average.
       occupation: [K, S, 2], the share of rounds that each arm is in each state and is not played (0) or is (1).
-      price: what one play more a round would add to the value.
+      price: what plays are worth at the margin, the slope of the value in the number of plays. The value is concave, so
+        that a whole play more adds at most this, and one less costs at least this.
       advantage: [K, S], what playing there once adds in the long run to what the arm collects, less the price:
         positive where it is always played, negative where never, 0 where sometimes.
     """

@@ -8,7 +8,7 @@ import numpy as np
 
 from jaxbandit.arguments import has, shown
 
-NO_BEST_ARM = ("changing", "decision process")  # problems in which no arm is the best one throughout
+NO_BEST_ARM = ("changing", "rotting", "decision process")  # problems in which no arm is the best one throughout
 
 
 class Counts(Protocol):
@@ -73,9 +73,8 @@ def has_best_arm(result: Counts) -> bool:
 def check_best_arm(result: Counts, name: str) -> None:
     """Refuse results in which no arm is the best one throughout, so that plays of others do not measure a loss."""
     if not has_best_arm(result):
-        kind = {"changing": "arms that change", "decision process": "a decision process"}.get(
-            result.problem, "arms that all pay, played or not"
-        )
+        kinds = {"changing": "arms that change", "rotting": "arms that rot", "decision process": "a decision process"}
+        kind = kinds.get(result.problem, "arms that all pay, played or not")
         raise ValueError(
             f"result: {name} is for arms with means of their own, and this result is of {kind}; use regret, or "
             "realised_regret"

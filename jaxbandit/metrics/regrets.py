@@ -7,17 +7,16 @@ import numpy as np
 from jaxbandit.metrics.counts import Counts, check_best_arm, check_label, check_result, collected, plays_of
 
 # problems in which a play of an arm is not worth the arm's mean
-JUDGED_BY_REWARD = ("restless", "observed", "restarting", "changing", "decision process")
-# what an environment may record as the regret, in the order in which it counts, and what it is called
-RECORDED = {"external_regret": "regret against the best single arm", "dynamic_regret": "dynamic regret"}
+JUDGED_BY_REWARD = ("restless", "observed", "restarting", "changing", "rotting", "decision process")
+RECORDED = ("external_regret", "dynamic_regret")  # what may be recorded as the regret, the first that is there counts
 
 
 def regret(result: Counts, label: str) -> np.ndarray:
     """The regret that suits the problem.
 
-    It is what the environment has recorded as its "external_regret" or "dynamic_regret", if it has, as arms that change
-    do; else `realised_regret` for arms that move by themselves, change, restart or share one state, and `pseudo_regret`
-    for all others. Tables and pictures show this one, and say which it is.
+    It is what was recorded as "external_regret" or else as "dynamic_regret", where the environment has `means_now`, as
+    arms that change do; else `realised_regret` for arms that move by themselves, restart or share one state, and
+    `pseudo_regret` for all others. Tables and pictures show this one, and say which it is.
 
     Args:
       result: of `simulate`.
@@ -46,7 +45,8 @@ def regret_name(result: Counts) -> str:
     """What the `regret` of this result is called."""
     check_result(result)
     if name := _recorded(result):
-        return RECORDED[name]
+        of_oracle = "dynamic regret" if result.problem == "changing" else "regret against the greedy oracle"
+        return of_oracle if name == "dynamic_regret" else "regret against the best single arm"
     if result.comparator is not None and result.comparator.ndim == 3:
         return "regret of episodes"
     if result.comparator_name is not None:
@@ -57,8 +57,11 @@ def regret_name(result: Counts) -> str:
 def dynamic_regret(result: Counts, label: str) -> np.ndarray:
     """Sum over rounds of how much more the best M arms of the round pay on average than those that were played.
 
-    For arms that change (`environments.piecewise` and its kin), which count it as they are played: of Bernoulli arms
-    sum_t (max_k m_k(t) - m_{a_t}(t)), m_k(t) the mean of arm k in round t and a_t the arm played.
+    It is sum_t (max_k m_k(t) - m_{a_t}(t)) with one play a round, a_t the arm played and m_k(t) what a play of arm k
+    pays on average in round t: the environment's `means_now`. `simulate` adds it up round by round. Where plays change
+    what arms pay, as in arms that rot, the first of the two is what the greedy oracle's arms pay: another player of the
+    same arms, who plays the M arms with the largest mean in every round. No player collects more from arms whose means
+    never rise.
 
     Args:
       result: of `simulate`.
@@ -79,8 +82,8 @@ def dynamic_regret(result: Counts, label: str) -> np.ndarray:
     check_label(result, label)
     if "dynamic_regret" not in result.recorded:
         raise ValueError(
-            "result: its environment does not record a dynamic regret; arms that change do, or one whose `records` has "
-            '"dynamic_regret"'
+            "result: it has no dynamic regret, which is recorded of environments with means_now(state, t), such as "
+            "arms that change"
         )
     return result.recorded["dynamic_regret"][label]
 
@@ -152,7 +155,8 @@ def realised_regret(result: Counts, label: str) -> np.ndarray:
 def paired_difference(result: Counts, label: str, other: str) -> np.ndarray:
     """Final `regret` of `label` minus that of `other`, run by run, float64 [scenario, variant, run].
 
-    Run by run, both met the same luck. Variants are paired in order; a single one is paired with each of the other's.
+    Run j of both had the same random numbers. Variants are paired in order; a single one is paired with each of the
+    other's.
 
     Raises:
       ValueError: there is no such label, or the numbers of variants cannot be paired.

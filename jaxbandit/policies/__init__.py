@@ -1,6 +1,11 @@
 """Policies, one family a file; `ALL` holds those that need no argument."""
 
+from collections.abc import Callable
+from functools import wraps
+from typing import Any
+
 from jaxbandit.base import Policy
+from jaxbandit.feedback import checked_table
 from jaxbandit.policies.baselines import Oracle, Uniform
 from jaxbandit.policies.beliefs import HiddenMyopic, Myopic
 from jaxbandit.policies.changing import DiscountedThompson, DiscountedUCB, SlidingWindowUCB
@@ -120,3 +125,18 @@ ALL: dict[str, type[Policy]] = {
         Uniform,
     )
 }
+
+
+def _with_table_checked(init: Callable[..., Any]) -> Callable[..., Any]:
+    """A policy's `init` that refuses what is no reward table, and says what one is."""
+
+    @wraps(init)
+    def checked(policy: Policy, reward: Any, *given: Any, **named: Any) -> Any:
+        return init(policy, checked_table(reward), *given, **named)
+
+    return checked
+
+
+for _policy in map(globals().get, __all__):
+    if hasattr(_policy, "scores"):
+        _policy.init = _with_table_checked(_policy.init)  # type: ignore[union-attr]

@@ -12,7 +12,9 @@ from numpy.typing import ArrayLike
 
 from jaxbandit.arguments import as_floats, has
 from jaxbandit.base import Feedback, Paid, Task, paid, pytree, static, total
+from jaxbandit.feedback import check_feedback
 from jaxbandit.policies import checks
+from jaxbandit.policies.knowledge import check_made_for, made_for
 
 T = TypeVar("T")
 
@@ -44,7 +46,8 @@ class Myopic:
 
     Raises:
       ValueError: from `simulate` and `check_policy`, for fields that are not laws of this number of arms; from
-        `simulate`, for arms that are not restless, and where not those arms pay that the policy is for.
+        `simulate`, for arms that are not restless, where not those arms pay that the policy is for, and for other arms
+        than those that `of` was given.
 
     Source: Zhao, Krishnamachari and Liu 2008; Ahmad, Liu, Javidi, Zhao and Krishnamachari 2009.
 
@@ -64,7 +67,8 @@ class Myopic:
         """The policy that knows this environment, one of `environments.restless`."""
         has("environment", environment, "one of environments.restless", "transition", "initial", "passive")
         cost = environment.cost if paid(environment) == "all" else 0.0
-        return cls(environment.transition, environment.initial, environment.passive, paid(environment), cost)
+        made = cls(environment.transition, environment.initial, environment.passive, paid(environment), cost)
+        return made_for(made, environment, "transition", "passive", "initial", "cost")
 
     def validate(self, task: Task) -> None:
         checks.suits(self, task, ("restless", "observed"))
@@ -75,6 +79,7 @@ class Myopic:
         checks.laws(self, "initial", (arms, states))
         if self.passive is not None:
             checks.laws(self, "passive", (arms, states, states))
+        check_made_for(self, task)
 
     def reordered(self, order: Array) -> Myopic:
         """The policy for arms in another order: place i holds the arm `order[i]`, [K] int32."""
@@ -112,7 +117,7 @@ class HiddenMyopic:
 
     Raises:
       ValueError: from `simulate` and `check_policy`, for fields that are not laws of this number of arms; from
-        `simulate`, for arms that are not hidden.
+        `simulate`, for arms that are not hidden, and other ones than `of` was given.
 
     Source: the forward recursion of hidden Markov models, as in Rabiner 1989.
 
@@ -130,7 +135,8 @@ class HiddenMyopic:
         """The policy that knows this environment, one of `environments.hidden`."""
         has("environment", environment, "one of environments.hidden", "transition", "emission", "pairs")
         first = np.asarray(environment.pairs.initial).reshape(np.shape(environment.emission)).sum(-1)
-        return cls(environment.transition, environment.emission, first)
+        made = cls(environment.transition, environment.emission, first)
+        return made_for(made, environment, "transition", "emission", "pairs.initial")
 
     def validate(self, task: Task) -> None:
         checks.suits(self, task, ("hidden",))
@@ -140,6 +146,7 @@ class HiddenMyopic:
         checks.laws(self, "transition", (arms, states, states))
         checks.laws(self, "emission", (arms, states, symbols))
         checks.laws(self, "initial", (arms, states))
+        check_made_for(self, task)
 
     def reordered(self, order: Array) -> HiddenMyopic:
         """The policy for arms in another order: place i holds the arm `order[i]`, [K] int32."""
@@ -154,6 +161,7 @@ class HiddenMyopic:
         return scores
 
     def update(self, state: Beliefs, feedback: Feedback) -> Beliefs:
+        check_feedback(feedback, *state.reward.shape)
         arms = feedback.arms
         following = moved(state.beliefs, self.transition)[arms]
         weights = following * jnp.asarray(self.emission, float)[arms, :, feedback.states]
@@ -179,6 +187,7 @@ def _normalised(weights: Array) -> Array:
 
 def seen(state: Beliefs, feedback: Feedback, transition: ArrayLike) -> Beliefs:
     """The beliefs after all arms moved by `transition` [K, S, S] and those played, or all, showed their states."""
+    check_feedback(feedback, *state.reward.shape)
     if feedback.shown is not None:
         return state._replace(beliefs=jax.nn.one_hot(feedback.shown, state.beliefs.shape[1], dtype=state.beliefs.dtype))
     known = jax.nn.one_hot(feedback.states, state.beliefs.shape[1], dtype=state.beliefs.dtype)

@@ -41,9 +41,10 @@ class DiscountedUCB:
     Source: Garivier and Moulines 2011, section 3, with B = 1.
 
     >>> policy = DiscountedUCB(horizon=10_000, changes=2)  # a discount of 0.99646
-    >>> state = policy.init(jnp.array([[0.0, 1.0], [0.0, 1.0]]))
+    >>> table = jnp.array([[0.0, 1.0], [0.0, 1.0]])
+    >>> state = policy.init(table)
     >>> for t in (1, 2):
-    ...     state = policy.update(state, Feedback.of(arm=t - 1, reward=1.0, t=t, state=1))
+    ...     state = policy.update(state, Feedback.of(t - 1, 1.0, t=t, table=table))
     >>> policy.scores(None, state, 3).round(4).tolist()
     [2.2904, 2.2881]
     """
@@ -98,9 +99,10 @@ class SlidingWindowUCB:
     >>> SlidingWindowUCB(horizon=10_000, changes=2).length()
     429
     >>> policy = SlidingWindowUCB(window=2)
-    >>> state = policy.init(jnp.array([[0.0, 1.0], [0.0, 1.0]]))
+    >>> table = jnp.array([[0.0, 1.0], [0.0, 1.0]])
+    >>> state = policy.init(table)
     >>> for t, arm in ((1, 0), (2, 1), (3, 1)):
-    ...     state = policy.update(state, Feedback.of(arm=arm, reward=1.0, t=t, state=1))
+    ...     state = policy.update(state, Feedback.of(arm, 1.0, t=t, table=table))
     >>> policy.scores(None, state, 4).round(4).tolist()
     [inf, 1.456]
     """
@@ -197,4 +199,5 @@ def _check(policy: Any, task: Task, name: str, what: str) -> None:
         raise ValueError(f"{name}: give {what}, or both a horizon and how many changes there are by then, at least 1")
     else:
         checks.number(policy, "horizon", 1)
+        checks.horizon(policy, task)
         checks.number(policy, "changes", 1, float(policy.horizon))

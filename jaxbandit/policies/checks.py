@@ -12,12 +12,11 @@ from jaxbandit.arguments import LARGEST, as_floats
 from jaxbandit.base import Paid, Problem, Range, Task, paid, problem
 from jaxbandit.confidence import Solver
 from jaxbandit.decision_processes import Kind, structure
-from jaxbandit.policies.forgetting import Discounted, Window
 from jaxbandit.probabilities import stochastic
 
 GRID = "; for a grid give a list of policies"
 # problems with arms of their own: all but decision processes
-ARMS: tuple[Problem, ...] = ("rested", "restarting", "restless", "observed", "changing", "hidden")
+ARMS: tuple[Problem, ...] = ("rested", "restarting", "restless", "observed", "changing", "rotting", "hidden")
 
 
 def number(
@@ -177,8 +176,27 @@ def one_play(policy: Any, task: Task) -> None:
         raise ValueError(f"{type(policy).__name__} plays one arm a round, and plays is {task.plays}; use plays=1")
 
 
-def given_or_follows(policy: Any, numbers: dict[str, Any], sources: dict[str, Any]) -> None:
-    """Refuse a policy that lacks a number and what that follows from, or has both.
+def horizon(policy: Any, task: Task) -> None:
+    """Refuse a field `horizon` that is neither None nor a positive number, or that ends before the game does.
+
+    A `Task` that does not say how many rounds will be played fits every horizon.
+
+    Raises:
+      ValueError: the field, and how many rounds will be played.
+    """
+    if policy.horizon is None:
+        return
+    number(policy, "horizon", 0, above=True)
+    told = float(np.asarray(policy.horizon))
+    if told < task.horizon != Task._field_defaults["horizon"]:
+        raise ValueError(
+            f"horizon: {type(policy).__name__} is told of {told:,.10g} rounds, and {task.horizon:,} will be played; "
+            f"give horizon={task.horizon}"
+        )
+
+
+def given_or_follows(policy: Any, task: Task, numbers: dict[str, Any], sources: dict[str, Any]) -> None:
+    """Refuse a policy that lacks a number and what that follows from, or has both; and too short a `horizon`.
 
     Args:
       numbers: fields by name, None where they are to follow from the sources.
@@ -195,7 +213,9 @@ def given_or_follows(policy: Any, numbers: dict[str, Any], sources: dict[str, An
             raise ValueError(
                 f"{name}: {value} beside {' and '.join(numbers)}; leave it out, or what would follow from it"
             )
-        if value is not None:
+        if name == "horizon":
+            horizon(policy, task)
+        elif value is not None:
             number(policy, name, 0, above=True)
 
 
@@ -209,7 +229,8 @@ def family(policy: Any, task: Task) -> None:
     """
     if policy.family is None:
         return suits(policy, task, rewards=(0.0, 1.0))
-    if isinstance(policy.family, type) or not all(hasattr(policy.family, part) for part in ("divergence", "upper")):
+    parts = ("divergence", "upper", "validate")
+    if isinstance(policy.family, type) or not all(hasattr(policy.family, part) for part in parts):
         raise ValueError(f"family: {policy.family!r} is not a family; None or one of jaxbandit.families is needed")
     try:
         policy.family.validate(task.reward)
@@ -222,7 +243,7 @@ def family(policy: Any, task: Task) -> None:
 
 
 def memory(policy: Any, task: Task, states: int | None = None) -> None:
-    """Refuse a field `memory` that is neither None nor a memory, one out of range, and a window longer than the game.
+    """Refuse a field `memory` that is neither None nor a memory (`memory.Forgets`), and what the memory itself refuses.
 
     Args:
       states: the most that arms may have where the policy forgets; None for any number.
@@ -231,13 +252,18 @@ def memory(policy: Any, task: Task, states: int | None = None) -> None:
       ValueError: the field's name and what is wrong with it.
     """
     found = policy.memory
-    if isinstance(found, Discounted):
-        arguments.number("memory: discount", found.discount, 0, 1, above=True, below=True, hint=GRID)
-    elif isinstance(found, Window):
-        window("memory: length", found.length, task)
-    elif found is not None:
-        raise ValueError(f"memory: {arguments.shown(found)} is no memory; give None, Discounted(0.99) or Window(500)")
-    if found is not None and states is not None and task.reward.shape[1] > states:
+    if found is None:
+        return
+    if isinstance(found, type) or not hasattr(type(found), "rounds") or not hasattr(found, "begun"):
+        raise ValueError(
+            f"memory: {arguments.shown(found)} is no memory; give None, Discounted(0.99) or Window(500), or your own "
+            "with rounds and begun"
+        )
+    try:
+        getattr(found, "validate", lambda task: None)(task)
+    except ValueError as error:
+        raise ValueError(f"memory: {error}") from error
+    if states is not None and task.reward.shape[1] > states:
         raise ValueError(
             f"memory: {type(policy).__name__} forgets where arms have up to {states} states, and those of {task.name} "
             f"have {task.reward.shape[1]}; leave it out"

@@ -96,7 +96,7 @@ class CUSUM:
         checks.number(self, "drift", 0)
         if self.threshold is not None:
             checks.number(self, "threshold", 0, above=True)
-        check_turns(self, {"threshold": self.threshold, "alpha": self.alpha}, needs_changes=True)
+        check_turns(self, task, {"threshold": self.threshold, "alpha": self.alpha}, needs_changes=True)
 
     def init(self) -> Excess:
         return Excess(jnp.int32(0), jnp.zeros(()), jnp.zeros(()), jnp.zeros(()))
@@ -176,7 +176,8 @@ class MUCB:
             raise ValueError(f"window: {self.window} is odd, and its halves are compared; give an even number")
         if self.threshold is not None:
             checks.number(self, "threshold", 0, above=True)
-        check_turns(self, {"threshold": self.threshold, "alpha": self.alpha}, needs_changes=self.alpha is None)
+        numbers = {"threshold": self.threshold, "alpha": self.alpha}
+        check_turns(self, task, numbers, needs_changes=self.alpha is None)
 
     def init(self) -> Latest:
         return Latest(jnp.int32(0), jnp.zeros(self.window))
@@ -211,7 +212,8 @@ class KnownBreaks:
       breaks: [B], rounds of at least 2, each the first of its segment; none for arms that do not change.
 
     Raises:
-      ValueError: from `simulate` and `check_policy`, for breaks that are not such rounds.
+      ValueError: from `simulate` and `check_policy`, for breaks that are not such rounds; from `simulate`, for others
+        than the environment declares.
 
     >>> detector = KnownBreaks([3])
     >>> [bool(detector.watched(detector.init(), None, t, 2)[1]) for t in (1, 2, 3)]
@@ -227,6 +229,16 @@ class KnownBreaks:
         breaks = finite("breaks", self.breaks)
         if breaks.ndim != 1 or (breaks % 1 != 0).any() or (breaks < 2).any():
             raise ValueError(f"breaks: {shown(self.breaks)} is not a list of rounds from 2 on")
+        declared = getattr(task.environment, "breaks", None)
+        if declared is None:
+            return
+        given, true = (each[each <= task.horizon] for each in (breaks, np.asarray(declared)))
+        if (wrong := np.setxor1d(given, true)).size:
+            kind = "a break" if wrong[0] in true else "no break"
+            raise ValueError(
+                f"breaks: round {wrong[0]:,.0f} is {kind} of {task.name}; give KnownBreaks(environment.breaks), or a "
+                "detector of your own for other rounds"
+            )
 
     def init(self) -> tuple[()]:
         return ()
@@ -238,14 +250,14 @@ class KnownBreaks:
         return None
 
 
-def check_turns(detector: Any, numbers: dict[str, Any], needs_changes: bool) -> None:
+def check_turns(detector: Any, task: Task, numbers: dict[str, Any], needs_changes: bool) -> None:
     """Refuse shares out of range, and numbers that neither are given nor follow, or both (see `checks`)."""
     if detector.alpha is not None:
         checks.number(detector, "alpha", 0, 1)
     sources = {"horizon": detector.horizon}
     if needs_changes:
         sources["changes"] = detector.changes
-    checks.given_or_follows(detector, numbers, sources)
+    checks.given_or_follows(detector, task, numbers, sources)
     if detector.changes is not None:
         if not needs_changes and detector.alpha is not None:
             raise ValueError(f"changes: {shown(detector.changes)} beside alpha, which would follow; give one of them")

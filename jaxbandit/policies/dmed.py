@@ -10,6 +10,7 @@ from jax import Array
 from jaxbandit.base import Feedback, Task, pytree, static
 from jaxbandit.divergences import bernoulli_kl
 from jaxbandit.fast import add_one
+from jaxbandit.feedback import check_feedback
 from jaxbandit.policies import checks
 from jaxbandit.policies.memory import positive, sample_mean, unit_reward
 
@@ -63,6 +64,7 @@ class DMED:
         return jnp.where(state.now, jnp.inf, sample_mean(state.counts, state.reward)[0])
 
     def update(self, state: Lists, feedback: Feedback) -> Lists:
+        check_feedback(feedback, *state.counts.shape)
         wanted = feedback.arms.shape[0]
         first = (feedback.t - 1) * wanted < state.now.shape[0]  # the current list is the first one
         counts = add_one(state.counts, feedback.arms, feedback.states)

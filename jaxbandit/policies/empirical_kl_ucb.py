@@ -10,7 +10,7 @@ from jaxbandit.base import Feedback, Task, pytree, static, total
 from jaxbandit.confidence import Solver, kl_ball_max
 from jaxbandit.policies import checks
 from jaxbandit.policies.exploration import level
-from jaxbandit.policies.memory import Forgets, Visits, no_visits, positive, ratio, remembered
+from jaxbandit.policies.memory import Forgets, Visits, needs_states, no_visits, positive, ratio, remembered
 
 
 @pytree
@@ -56,7 +56,7 @@ class EmpiricalKLUCB:
         checks.memory(self, task)
 
     def init(self, reward: Array) -> Visits:
-        return no_visits(reward, memory=self.memory)  # type: ignore[return-value]
+        return no_visits(needs_states(reward), memory=self.memory)  # type: ignore[return-value]
 
     def scores(self, key: Array, state: Visits, t: Array) -> Array:
         plays = total(state.counts)

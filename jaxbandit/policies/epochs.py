@@ -9,6 +9,7 @@ from jax import Array
 from jax.typing import ArrayLike
 
 from jaxbandit.base import Feedback, Task, pytree
+from jaxbandit.feedback import check_feedback
 from jaxbandit.policies import checks
 from jaxbandit.policies.memory import sample_mean, unit_reward
 
@@ -67,6 +68,7 @@ class DSEE:
         return jnp.where(state.explores, (-behind).astype(float), mean)
 
     def update(self, state: Epoch, feedback: Feedback) -> Epoch:
+        check_feedback(feedback, *state.counts.shape)
         number, plays = state.reward.shape[0], feedback.arms.shape[0]
         seen = jnp.broadcast_to(state.explores.astype(jnp.int32), (plays,))
         counts = state.counts.at[feedback.arms, feedback.states].add(seen)

@@ -14,6 +14,7 @@ from jax.typing import ArrayLike
 from jaxbandit.arguments import integer
 from jaxbandit.base import Feedback, Task, pytree, total
 from jaxbandit.fast import exponential, log, log_of_sum
+from jaxbandit.feedback import check_feedback
 from jaxbandit.policies import checks
 from jaxbandit.policies.unit_scale import UnitScale
 from jaxbandit.sums import TwoFloats, add_rewards, below_largest, no_sums
@@ -62,8 +63,9 @@ class Exp3:
 
     Source: Auer, Cesa-Bianchi, Freund and Schapire 2002, figure 1 and corollary 3.2.
 
-    >>> state = Exp3(gamma=0.2).init(jnp.array([[0.0, 1.0]] * 3))
-    >>> state = Exp3(gamma=0.2).update(state, Feedback.of(0, 1.0, t=1))
+    >>> table = jnp.array([[0.0, 1.0]] * 3)
+    >>> state = Exp3(gamma=0.2).init(table)
+    >>> state = Exp3(gamma=0.2).update(state, Feedback.of(0, 1.0, t=1, table=table))
     >>> Exp3(gamma=0.2).probabilities(state).round(4).tolist()
     [0.37, 0.315, 0.315]
     """
@@ -75,7 +77,7 @@ class Exp3:
         checks.suits(self, task, rewards=(0.0, 1.0))
         checks.one_play(self, task)
         check_share(self)
-        checks.given_or_follows(self, {"gamma": self.gamma}, {"horizon": self.horizon})
+        checks.given_or_follows(self, task, {"gamma": self.gamma}, {"horizon": self.horizon})
 
     def init(self, reward: Array) -> Estimates:
         return Estimates(no_sums(reward.shape[0]), UnitScale.of(reward))
@@ -120,8 +122,9 @@ class Exp3S:
     Source: Auer, Cesa-Bianchi, Freund and Schapire 2002, section 8.
 
     >>> policy = Exp3S(gamma=0.2, alpha=0.01)
-    >>> state = policy.init(jnp.array([[0.0, 1.0]] * 3))
-    >>> policy.probabilities(policy.update(state, Feedback.of(0, 1.0, t=1))).round(4).tolist()
+    >>> table = jnp.array([[0.0, 1.0]] * 3)
+    >>> state = policy.update(policy.init(table), Feedback.of(0, 1.0, t=1, table=table))
+    >>> policy.probabilities(state).round(4).tolist()
     [0.3691, 0.3155, 0.3155]
     """
 
@@ -140,7 +143,7 @@ class Exp3S:
             checks.number(self, "hardness", 1)
             if self.gamma is not None:
                 raise ValueError(f"hardness: {self.hardness} beside a gamma, which it would choose; give one of them")
-        checks.given_or_follows(self, {"gamma": self.gamma, "alpha": self.alpha}, {"horizon": self.horizon})
+        checks.given_or_follows(self, task, {"gamma": self.gamma, "alpha": self.alpha}, {"horizon": self.horizon})
 
     def init(self, reward: Array) -> Weights:
         return Weights(jnp.zeros(reward.shape[0]), UnitScale.of(reward))
@@ -205,7 +208,7 @@ class Rexp3:
         check_share(self)
         if self.batch is not None:
             integer("batch", self.batch, 1, 2**31 - 1)
-        checks.given_or_follows(self, {"batch": self.batch}, {"horizon": self.horizon, "budget": self.budget})
+        checks.given_or_follows(self, task, {"batch": self.batch}, {"horizon": self.horizon, "budget": self.budget})
         if self.horizon is not None:
             checks.number(self, "budget", 0, float(np.asarray(self.horizon)), above=True)
 
@@ -271,6 +274,7 @@ def drawn(key: Array, probabilities: Array) -> Array:
 
 def weighted(policy: Exp3 | Exp3S | Rexp3, state: Any, feedback: Feedback) -> Array:
     """The reward [1] of a play, mapped to [0, 1] and divided by the probability with which the arm was played."""
+    check_feedback(feedback, len(jax.tree.leaves(state)[0]))  # gains or weights, a number of each arm
     chances = policy.probabilities(state)[feedback.arms] if feedback.chances is None else feedback.chances
     found: Array = state.scale.mapped(feedback.rewards) / chances
     return found

@@ -10,8 +10,9 @@ import numpy as np
 from jax import Array
 from jax.typing import ArrayLike
 
-from jaxbandit.base import Feedback, described, pytree, static
+from jaxbandit.base import Feedback, Task, described, pytree, static
 from jaxbandit.fast import exchange_row
+from jaxbandit.policies import checks
 from jaxbandit.policies.memory import Sums, Transitions, Visits
 from jaxbandit.sums import TwoFloats, add_to_each
 
@@ -29,14 +30,18 @@ class Discounted:
 
     >>> from jaxbandit import KLUCB
     >>> policy = KLUCB(memory=Discounted(0.9))
-    >>> state = policy.init(jnp.array([[0.0, 1.0], [0.0, 1.0]]))
+    >>> table = jnp.array([[0.0, 1.0], [0.0, 1.0]])
+    >>> state = policy.init(table)
     >>> for t in (1, 2, 3):
-    ...     state = policy.update(state, Feedback.of(arm=t % 2, reward=1.0, t=t, state=1))
+    ...     state = policy.update(state, Feedback.of(t % 2, 1.0, t=t, table=table))
     >>> state.mean_and_plays()[1].round(2).tolist()  # arm 0 was played in round 2, arm 1 in rounds 1 and 3
     [0.9, 1.81]
     """
 
     discount: ArrayLike
+
+    def validate(self, task: Task) -> None:
+        checks.number(self, "discount", 0, 1, above=True, below=True)
 
     @property
     def rounds(self) -> ArrayLike:
@@ -63,14 +68,18 @@ class Window:
 
     >>> from jaxbandit import KLUCB
     >>> policy = KLUCB(memory=Window(2))
-    >>> state = policy.init(jnp.array([[0.0, 1.0], [0.0, 1.0]]))
+    >>> table = jnp.array([[0.0, 1.0], [0.0, 1.0]])
+    >>> state = policy.init(table)
     >>> for t in (1, 2, 3):
-    ...     state = policy.update(state, Feedback.of(arm=t % 2, reward=1.0, t=t, state=1))
+    ...     state = policy.update(state, Feedback.of(t % 2, 1.0, t=t, table=table))
     >>> state.mean_and_plays()[1].tolist()  # of rounds 2 and 3
     [1, 1]
     """
 
     length: int = static(MISSING)
+
+    def validate(self, task: Task) -> None:
+        checks.window("length", self.length, task)
 
     @property
     def rounds(self) -> int:
@@ -151,6 +160,7 @@ class Recent(NamedTuple):
 
     def counted(self, feedback: Feedback) -> Recent:
         """The state after a round: it is counted, and the round that leaves the window no longer is."""
+        self.kept.check(feedback)
         counted = feedback.states + 1
         if isinstance(self.kept, Transitions):
             counted = counted + feedback.before * self.kept.counts.shape[1]
@@ -186,6 +196,7 @@ class RecentSums(NamedTuple):
 
     def counted(self, feedback: Feedback) -> RecentSums:
         """The state after a round: it is counted, and the round that leaves the window no longer is."""
+        self.kept.check(feedback)
         old, rounds = _replaced(self.rounds, feedback, jnp.ones_like(feedback.arms))
         paid, rewards = _replaced(self.rewards, feedback, feedback.rewards)
         kept = self.kept.counted(feedback)

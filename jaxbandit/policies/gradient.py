@@ -11,6 +11,7 @@ from jax.typing import ArrayLike
 
 from jaxbandit.arguments import shown
 from jaxbandit.base import ANY_REWARD, Feedback, Task, pytree, static, total
+from jaxbandit.feedback import check_feedback
 from jaxbandit.policies import checks
 
 Optimiser = Any  # an optax.GradientTransformation, or a function from a learning rate to one
@@ -87,6 +88,7 @@ class GradientBandit:
         return state.preferences + jax.random.gumbel(key, state.preferences.shape, mode="high")
 
     def update(self, state: Preferences, feedback: Feedback) -> Preferences:
+        check_feedback(feedback, len(state.preferences))
         gained = total(feedback.rewards)
         baseline = jnp.where(feedback.t == 1, gained, state.baseline)
         descent = (baseline - gained) * log_gradient(state.preferences, feedback.arms)  # optax minimises
@@ -111,16 +113,15 @@ def log_gradient(preferences: Array, arms: Array) -> Array:
 
 
 def _is_ready(optimiser: Optimiser) -> bool:
-    import optax  # a tenth of a second, which an import of the package need not take
-
-    return isinstance(optimiser, optax.GradientTransformation)
+    """Whether it is an optimiser, of optax or of your own, and not a function that makes one."""
+    return hasattr(optimiser, "init") and hasattr(optimiser, "update")
 
 
 def _transformation(policy: GradientBandit) -> Any:
     """The optimiser, made anew in each trace from the learning rate, which is a leaf."""
-    import optax
-
     if _is_ready(policy.optimiser):
         return policy.optimiser
+    import optax  # a tenth of a second, which an import of the package need not take
+
     make = optax.sgd if policy.optimiser is None else policy.optimiser
     return make(jnp.asarray(0.1 if policy.learning_rate is None else policy.learning_rate, float))

@@ -14,10 +14,9 @@ from jaxbandit.base import Feedback, Task, pytree, total
 from jaxbandit.confidence.chain import LikeliestChain, likeliest_chain, ratio_to
 from jaxbandit.fast import computed_once, exponential, log
 from jaxbandit.policies import checks
-from jaxbandit.policies.forgetting import Discounted
 from jaxbandit.policies.imed_mc_on_demand import OnDemand, begun, compared, cycles
 from jaxbandit.policies.leaders import leaders, least_index, no_leaders
-from jaxbandit.policies.memory import ChainMemory, Forgets, Transitions, no_transitions
+from jaxbandit.policies.memory import ChainMemory, Forgets, Transitions, counts_whole, no_transitions
 
 
 @pytree
@@ -72,10 +71,10 @@ class IMEDMC:
         if self.gap is not None:
             checks.number(self, "gap", 0, 1)
         checks.memory(self, task)
-        if isinstance(self.memory, Discounted) and task.reward.shape[1] > 2:
+        if task.reward.shape[1] > 2 and not counts_whole(self.memory):
             raise ValueError(
                 f"memory: IMEDMC discounts transitions between two states, and arms of {task.name} have "
-                f"{task.reward.shape[1]}; give a Window, whose counts are whole"
+                f"{task.reward.shape[1]}; give a Window, or your own memory, whose counts are whole"
             )
 
     def init(self, reward: Array) -> State:

@@ -12,8 +12,7 @@ from jaxbandit.base import Feedback, Task, pytree, static, total
 from jaxbandit.confidence import chain_mean_upper
 from jaxbandit.policies import checks
 from jaxbandit.policies.exploration import Clock, level
-from jaxbandit.policies.forgetting import Discounted
-from jaxbandit.policies.memory import ChainMemory, Forgets, no_transitions, remembered
+from jaxbandit.policies.memory import ChainMemory, Forgets, counts_whole, no_transitions, remembered
 
 
 @pytree
@@ -56,9 +55,10 @@ class JointKLUCB:
             checks.number(self, "exploration")
         checks.choice(self, "clock", get_args(Clock))
         checks.memory(self, task)
-        if isinstance(self.memory, Discounted):
+        if not counts_whole(self.memory):
             raise ValueError(
-                "memory: JointKLUCB needs whole counts of transitions, which are not discounted; give a Window"
+                "memory: JointKLUCB needs whole counts of transitions, which are not discounted; give a Window, or "
+                "your own memory, whose counts are whole"
             )
 
     def init(self, reward: Array) -> ChainMemory:

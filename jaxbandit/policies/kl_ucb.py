@@ -32,7 +32,7 @@ class KLUCB:
       solver: of `confidence.kl_upper`.
       family: one of `jaxbandit.families`, whose divergence then replaces d and whose rewards are not mapped; None
         is Bernoulli, with rewards mapped to [0, 1].
-      horizon: None, or how many rounds will be played, positive; exploration and clock are then not used.
+      horizon: None, or how many rounds will be played, at least; exploration and clock are then not used.
       clock: "round", or "arm" for f(t / T) in place of f(t).
       memory: None, or `Discounted` or `Window`: T and the mean are then what is remembered, and the rounds remembered
         stand for t or n if they are fewer, so that the level is log f(min(t, length)).
@@ -60,10 +60,9 @@ class KLUCB:
         checks.family(self, task)
         checks.choice(self, "clock", get_args(Clock))
         checks.memory(self, task)
-        if self.horizon is not None:
-            checks.number(self, "horizon", 0, above=True)
-            if self.exploration is not None or self.clock == "arm":
-                raise ValueError(f"horizon: {self.horizon} beside an exploration or the arm's clock; give one of them")
+        checks.horizon(self, task)
+        if self.horizon is not None and (self.exploration is not None or self.clock == "arm"):
+            raise ValueError(f"horizon: {self.horizon} beside an exploration or the arm's clock; give one of them")
 
     def init(self, reward: Array) -> Memory:
         return no_visits(reward, self.family, self.memory)

@@ -12,6 +12,7 @@ from jaxbandit import indices
 from jaxbandit.arguments import has
 from jaxbandit.base import Feedback, Task, paid, pytree
 from jaxbandit.policies import checks
+from jaxbandit.policies.knowledge import check_made_for, made_for
 from jaxbandit.policies.state_tables import Seen, check_table, in_order, moved, scores_of, unseen_yet
 
 
@@ -29,7 +30,8 @@ class Gittins:
         index of state 0, where arms start by default. `Gittins.of` finds it for any law of the starts.
 
     Raises:
-      ValueError: from `simulate` and `check_policy`, for a table of another shape or with NaN.
+      ValueError: from `simulate` and `check_policy`, for a table of another shape or with NaN, and for other arms than
+        those that `of` was given.
 
     Source: Gittins 1979.
 
@@ -58,11 +60,12 @@ class Gittins:
         """
         has("arms", arms, "an environment of Markov arms", "transition", "reward", "initial")
         table = indices.gittins(*indices.with_start(arms.transition, arms.reward, arms.initial), discount)
-        return cls(table[:, :-1], table[:, -1])
+        return made_for(cls(table[:, :-1], table[:, -1]), arms, "transition", "reward", "initial")
 
     def validate(self, task: Task) -> None:
         checks.suits(self, task, ("rested", "restarting"))
         check_table(self, task.reward)
+        check_made_for(self, task)
 
     def reordered(self, order: Array) -> Gittins:
         """The policy for arms in another order: place i holds the arm `order[i]`, [K] int32."""
@@ -94,7 +97,7 @@ class Whittle:
 
     Raises:
       ValueError: from `simulate` and `check_policy`, for a table of another shape, or with NaN, as `indices.whittle`
-        gives for an arm that is not indexable.
+        gives for an arm that is not indexable, and for other arms than those that `of` was given.
 
     Source: Whittle 1988.
 
@@ -138,11 +141,13 @@ class Whittle:
                 "LPPriority.of(arms, plays) needs none"
             )
         table = found.index - np.asarray(arms.cost)[:, None] if every else found.index
-        return cls(table, np.sum(np.asarray(arms.initial) * table, axis=-1))
+        made = cls(table, np.sum(np.asarray(arms.initial) * table, axis=-1))
+        return made_for(made, arms, "transition", "passive", "reward", "initial", "cost")
 
     def validate(self, task: Task) -> None:
         checks.suits(self, task, ("rested", "restarting", "observed"))
         check_table(self, task.reward)
+        check_made_for(self, task)
 
     def reordered(self, order: Array) -> Whittle:
         """The policy for arms in another order: place i holds the arm `order[i]`, [K] int32."""

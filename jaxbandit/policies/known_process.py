@@ -12,7 +12,9 @@ from numpy.typing import ArrayLike
 from jaxbandit import decision_processes
 from jaxbandit.arguments import as_floats, has, shown
 from jaxbandit.base import Feedback, Task, pytree
+from jaxbandit.feedback import check_feedback
 from jaxbandit.policies import checks
+from jaxbandit.policies.knowledge import check_made_for, made_for
 
 
 class Known(NamedTuple):
@@ -33,7 +35,8 @@ class KnownProcess:
       actions: [S] integers, an action for each state, or [H, S] for episodes of H rounds, in the environment's order.
 
     Raises:
-      ValueError: from `simulate` and `check_policy`, for a table of another shape, or an action that does not exist.
+      ValueError: from `simulate` and `check_policy`, for a table of another shape, an action that does not exist, and
+        for another process than the one that `of` was given.
 
     Source: Howard 1960.
 
@@ -58,8 +61,10 @@ class KnownProcess:
         """
         has("process", process, "a decision process", "transition", "reward", "steps")
         if process.steps is None:
-            return cls(decision_processes.optimal(process.transition, process.reward).policy)
-        return cls(decision_processes.episodes(process.transition, process.reward, process.steps).policy)
+            made = cls(decision_processes.optimal(process.transition, process.reward).policy)
+        else:
+            made = cls(decision_processes.episodes(process.transition, process.reward, process.steps).policy)
+        return made_for(made, process, "transition", "reward", "steps")
 
     def validate(self, task: Task) -> None:
         checks.suits(self, task, ("decision process",))
@@ -71,6 +76,7 @@ class KnownProcess:
             raise ValueError(f"actions: {shown(self.actions)} are not integers {' or '.join(map(str, shapes))}")
         if actions.min() < 0 or actions.max() >= len(task.reward):
             raise ValueError(f"actions: {shown(self.actions)} are not all among the actions 0..{len(task.reward) - 1}")
+        check_made_for(self, task)
 
     def reordered(self, order: Array) -> KnownProcess:
         """The policy for actions in another order: place i holds the action `order[i]`, [A] int32."""
@@ -86,4 +92,5 @@ class KnownProcess:
         return (state.arms == actions[state.state]).astype(float)
 
     def update(self, state: Known, feedback: Feedback) -> Known:
+        check_feedback(feedback, len(state.arms), np.shape(self.actions)[-1])
         return state._replace(state=feedback.now[0])

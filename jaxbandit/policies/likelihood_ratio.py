@@ -103,7 +103,7 @@ class GLR:
         checks.suits(self, task, rewards=(0.0, 1.0))
         if self.delta is not None:
             checks.number(self, "delta", 0, 1, above=True)
-        check_turns(self, {"delta": self.delta, "alpha": self.alpha}, needs_changes=False)
+        check_turns(self, task, {"delta": self.delta, "alpha": self.alpha}, needs_changes=False)
         integer("grid", self.grid, 1, 2**31 - 1)
         integer("corners", self.corners, 2, 2**15)
 

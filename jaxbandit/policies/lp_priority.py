@@ -12,6 +12,7 @@ from jaxbandit import indices
 from jaxbandit.arguments import has, integer
 from jaxbandit.base import Feedback, Task, paid, pytree, static
 from jaxbandit.policies import checks
+from jaxbandit.policies.knowledge import check_made_for, made_for
 from jaxbandit.policies.state_tables import Seen, check_table, in_order, moved, scores_of, unseen_yet
 
 
@@ -31,8 +32,8 @@ class LPPriority:
       plays: M, for which the numbers were found; None if they are not to be checked.
 
     Raises:
-      ValueError: from `simulate` and `check_policy`, for a table of another shape or with NaN, and for another number
-        of plays a round.
+      ValueError: from `simulate` and `check_policy`, for a table of another shape or with NaN, for another number of
+        plays a round, and for other arms than those that `of` was given.
 
     Source: Bertsimas and Nino-Mora 2000 (the primal-dual heuristic); Verloop 2016.
 
@@ -68,13 +69,15 @@ class LPPriority:
             passive = arms.transition if arms.passive is None else arms.passive
             found = indices.relaxation(arms.transition, passive, arms.reward, plays)
         table = found.advantage
-        return cls(table, np.sum(np.asarray(arms.initial) * table, axis=-1), int(plays))
+        made = cls(table, np.sum(np.asarray(arms.initial) * table, axis=-1), int(plays))
+        return made_for(made, arms, "transition", "passive", "reward", "initial", "cost")
 
     def validate(self, task: Task) -> None:
         checks.suits(self, task, ("observed",))
         check_table(self, task.reward)
         if self.plays not in (None, task.plays):
             raise ValueError(f"plays: the numbers are for {self.plays} plays a round, and {task.plays} are asked for")
+        check_made_for(self, task)
 
     def reordered(self, order: Array) -> LPPriority:
         """The policy for arms in another order: place i holds the arm `order[i]`, [K] int32."""

@@ -9,17 +9,30 @@ these states, and make it forget.
 
 from __future__ import annotations
 
+from functools import partial
 from typing import Any, NamedTuple, Protocol, overload
 
+import jax
 import jax.numpy as jnp
 from jax import Array
 from jax.typing import ArrayLike
 
 from jaxbandit.base import Family, Feedback, described, total
 from jaxbandit.fast import add_one
+from jaxbandit.feedback import check_feedback, checked_table
 from jaxbandit.sums import TwoFloats, add_rewards, no_sums
 
-__all__ = ["Memory", "no_transitions", "no_visits", "ratio", "remembered", "sample_mean", "total", "unit_reward"]
+__all__ = [
+    "Forgets",
+    "Memory",
+    "no_transitions",
+    "no_visits",
+    "ratio",
+    "remembered",
+    "sample_mean",
+    "total",
+    "unit_reward",
+]
 
 
 class Memory(Protocol):
@@ -53,14 +66,18 @@ class ChainMemory(Protocol):
 
 
 class Forgets(Protocol):
-    """How a policy forgets: what its field `memory` holds."""
+    """How a policy forgets: what its field `memory` holds, one of `forgetting` or your own.
+
+    It is a `pytree`. A method `validate(task)`, on the host, is optional: it refuses a field that is out of range or a
+    `Task` that the memory is not for.
+    """
 
     @property
     def rounds(self) -> ArrayLike:
         """How many rounds count, as far as confidence depends on the time."""
 
     def begun(self, kept: Visits | Sums | Transitions) -> Any:
-        """The memory before the first round that keeps this state, and forgets."""
+        """The memory before the first round that keeps this state, and forgets: a `Memory` or a `ChainMemory`."""
 
 
 @described
@@ -75,8 +92,13 @@ class Visits(NamedTuple):
     counts: Array
     reward: Array
 
+    def check(self, feedback: Feedback) -> None:
+        """Refuse feedback that these arms cannot give (see `check_feedback`)."""
+        check_feedback(feedback, *self.counts.shape)
+
     def counted(self, feedback: Feedback) -> Visits:
         """The state after a round: each play counted at the state that it moved to."""
+        self.check(feedback)
         return self._replace(counts=add_one(self.counts, feedback.arms, feedback.states))
 
     def scaled(self, factor: ArrayLike) -> Visits:
@@ -105,8 +127,13 @@ class Sums(NamedTuple):
     plays: Array
     rewards: TwoFloats
 
+    def check(self, feedback: Feedback) -> None:
+        """Refuse feedback that these arms cannot give (see `check_feedback`)."""
+        check_feedback(feedback, len(self.plays))
+
     def counted(self, feedback: Feedback) -> Sums:
         """The state after a round: each play counted, and its reward added."""
+        self.check(feedback)
         plays = add_one(self.plays, feedback.arms)
         return Sums(plays, add_rewards(self.rewards, feedback.arms, feedback.rewards))
 
@@ -120,7 +147,7 @@ class Sums(NamedTuple):
     def mean_and_plays(self) -> tuple[Array, Array]:
         """Mean reward [K] of each arm's plays, 0 for an arm never played, and their number T [K].
 
-        >>> state = no_visits(jnp.zeros((2, 0))).counted(Feedback.of(0, 2.5, t=1))
+        >>> state = no_visits(jnp.zeros((2, 0))).counted(Feedback.of(0, 2.5, t=1, table=jnp.zeros((2, 0))))
         >>> [x.tolist() for x in state.mean_and_plays()]
         [[2.5, 0.0], [1, 0]]
         """
@@ -146,8 +173,13 @@ class Transitions(NamedTuple):
     states: Array
     reward: Array
 
+    def check(self, feedback: Feedback) -> None:
+        """Refuse feedback that these arms cannot give (see `check_feedback`)."""
+        check_feedback(feedback, *self.reward.shape, last=self.states, counts=self.counts)
+
     def counted(self, feedback: Feedback) -> Transitions:
         """The state after a round: each play counted as a departure, and the arm's new state kept."""
+        self.check(feedback)
         counts = add_one(self.counts, feedback.arms, feedback.before, feedback.states)
         return self._replace(counts=counts, states=self.states.at[feedback.arms].set(feedback.states))
 
@@ -169,10 +201,24 @@ def unit_reward(reward: Array) -> Array:
     >>> unit_reward(jnp.array([[-1.0, 1.0], [-1.0, 3.0]])).tolist()
     [[0.0, 0.5], [0.0, 1.0]]
     """
-    reward = jnp.asarray(reward, float)
+    reward = needs_states(jnp.asarray(reward, float))
     low, high = jnp.min(reward), jnp.max(reward)
     mapped = (reward - low) / jnp.where(high > low, high - low, 1)
     return jnp.where((low < 0) | (high > 1), mapped, reward)
+
+
+def needs_states(reward: Array) -> Array:
+    """Rewards [K, S] as they are, of a policy that tells rewards apart by the states that pay them.
+
+    Raises:
+      ValueError: there are no states.
+    """
+    if reward.shape[-1] == 0:
+        raise ValueError(
+            "reward: a table [K, 0] has no states, by which this policy tells rewards apart; give [K, S], what each "
+            "state of each arm pays, or play a policy for real numbers, such as UCB1"
+        )
+    return reward
 
 
 def no_visits(reward: Array, family: Family | None = None, memory: Forgets | None = None) -> Memory:
@@ -181,6 +227,7 @@ def no_visits(reward: Array, family: Family | None = None, memory: Forgets | Non
     Rewards are mapped by `unit_reward`, unless a family is given. A memory, `Discounted` or `Window`, makes it forget.
     """
     kept: Visits | Sums
+    reward = checked_table(reward)
     if reward.shape[1] == 0:
         kept = Sums(jnp.zeros(reward.shape[0], jnp.int32), no_sums(reward.shape[0]))
     else:
@@ -199,10 +246,17 @@ def no_transitions(reward: Array, memory: Forgets | None) -> ChainMemory: ...
 
 def no_transitions(reward: Array, memory: Forgets | None = None) -> ChainMemory:
     """The state before the first round, from what each state pays, `reward` [K, S]; a memory makes it forget."""
+    reward = checked_table(reward)
     arms, states = reward.shape
     kept = Transitions(jnp.zeros((arms, states, states), jnp.int32), jnp.zeros(arms, jnp.int32), unit_reward(reward))
     begun: ChainMemory = kept if memory is None else memory.begun(kept)
     return begun
+
+
+def counts_whole(memory: Forgets | None) -> bool:
+    """Whether transitions are counted in whole numbers, as they are without a memory."""
+    kept = jax.eval_shape(partial(no_transitions, memory=memory), jax.ShapeDtypeStruct((2, 2), jnp.result_type(float)))
+    return bool(jnp.issubdtype(kept.counts.dtype, jnp.integer))
 
 
 def remembered(memory: Forgets | None, t: ArrayLike) -> ArrayLike:

@@ -16,6 +16,7 @@ from jax.typing import ArrayLike
 from jaxbandit.arguments import has, shown
 from jaxbandit.base import Feedback, Paid, Task, paid, total
 from jaxbandit.fast import computed_once, look_up_each
+from jaxbandit.feedback import check_feedback
 from jaxbandit.planning import whittle
 from jaxbandit.policies import checks
 
@@ -39,12 +40,14 @@ class Watched(NamedTuple):
     def counted(self, feedback: Feedback) -> Watched:
         """The same after a round: a move of every arm, played or not, but for the first round that is heard of."""
         arms, states = self.reward.shape
+        if feedback.shown is None:
+            raise ValueError("shown: None; this policy must see all arms: feedback._replace(shown=..), where they are")
+        check_feedback(feedback, arms, states)
         played = (feedback.arms[:, None] == jnp.arange(arms, dtype=jnp.int32)[None]).any(axis=0)
-        shown: Any = feedback.shown  # never None: policies refuse arms that do not show all states
-        place = (played * states + self.here) * states + shown
+        place = (played * states + self.here) * states + feedback.shown
         place = computed_once(jnp.where(self.here < states, place, -1))
         moved = place[:, None] == jnp.arange(2 * states**2, dtype=jnp.int32)[None]
-        return Watched(self.counts + moved.reshape(self.counts.shape), shown, self.reward)
+        return Watched(self.counts + moved.reshape(self.counts.shape), feedback.shown, self.reward)
 
     def left(self) -> Array:
         """How often each arm moved from each state, without and with a play, [K, 2, S] int32."""

@@ -11,6 +11,7 @@ from jax.typing import ArrayLike
 
 from jaxbandit.base import Feedback, Task
 from jaxbandit.fast import add_one, where_needed
+from jaxbandit.feedback import check_feedback
 from jaxbandit.policies import checks
 from jaxbandit.policies.memory import positive, ratio, unit_reward
 
@@ -35,6 +36,7 @@ class Moves(NamedTuple):
 
     def counted(self, feedback: Feedback) -> Moves:
         """The same after a round."""
+        check_feedback(feedback, *self.reward.shape, last=self.here)
         counts = add_one(self.counts, feedback.arms, feedback.before, feedback.states)
         left = add_one(self.left, feedback.arms, feedback.before)
         return Moves(counts, left, feedback.now[0], self.reward)

@@ -11,6 +11,7 @@ from jax.typing import ArrayLike
 
 from jaxbandit import chains
 from jaxbandit.base import Feedback, Task, pytree
+from jaxbandit.feedback import check_feedback
 from jaxbandit.policies import checks
 from jaxbandit.policies.memory import positive, sample_mean, unit_reward
 
@@ -56,8 +57,9 @@ class RCA:
     Source: Tekin and Liu 2012, sections IV and V (RCA, RCA-M). There t2 grows when a block ends, here with every
     counted play; with one play a round both are the same.
 
-    >>> state = RCA().init(jnp.array([[0.0, 1.0], [0.0, 1.0]]))
-    >>> state = RCA().update(state, Feedback.of(0, 1.0, t=1, before=1, state=1))
+    >>> table = jnp.array([[0.0, 1.0], [0.0, 1.0]])
+    >>> state = RCA().init(table)
+    >>> state = RCA().update(state, Feedback.of(0, 1.0, t=1, table=table))
     >>> state.phase.tolist(), RCA().scores(None, state, 2).tolist() == [jnp.inf, jnp.float32(1e30)]
     ([2, 0], True)
     """
@@ -87,6 +89,7 @@ class RCA:
         return jnp.where(state.phase > 0, jnp.inf, index)
 
     def update(self, state: Cycles, feedback: Feedback) -> Cycles:
+        check_feedback(feedback, *state.counts.shape)
         arms, shown = feedback.arms, feedback.states
         phase, first = state.phase[arms], state.regenerative[arms]
         first = jnp.where(first < 0, shown, first)

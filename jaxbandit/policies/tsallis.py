@@ -6,6 +6,7 @@ import jax.numpy as jnp
 from jax import Array
 
 from jaxbandit.base import Feedback, Task, pytree, static, total
+from jaxbandit.feedback import check_feedback
 from jaxbandit.policies import checks
 from jaxbandit.policies.exponential_weights import Estimates, drawn
 from jaxbandit.policies.unit_scale import UnitScale
@@ -38,8 +39,9 @@ class TsallisINF:
 
     Source: Zimmert and Seldin 2021.
 
-    >>> state = TsallisINF().init(jnp.array([[0.0, 1.0]] * 2))
-    >>> state = TsallisINF().update(state, Feedback.of(0, 0.0, t=1))
+    >>> table = jnp.array([[0.0, 1.0]] * 2)
+    >>> state = TsallisINF().init(table)
+    >>> state = TsallisINF().update(state, Feedback.of(0, 0.0, t=1, table=table))
     >>> TsallisINF().probabilities(state, 2).round(4).tolist()
     [0.1594, 0.8406]
     """
@@ -58,6 +60,7 @@ class TsallisINF:
         return drawn(key, self.probabilities(state, t))
 
     def update(self, state: Estimates, feedback: Feedback) -> Estimates:
+        check_feedback(feedback, len(state.gains.high))
         probabilities = self.probabilities(state, feedback.t)
         loss = 1 - state.scale.mapped(feedback.rewards[0])
         baseline = jnp.zeros_like(probabilities)

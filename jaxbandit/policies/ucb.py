@@ -107,8 +107,8 @@ class MOSS:
         stand for n or t if they are fewer.
 
     Raises:
-      ValueError: from `simulate` and `check_policy`, for a horizon that is not positive, or a memory that is
-        none.
+      ValueError: from `simulate` and `check_policy`, for a horizon that is not positive or ends before the
+        game, or a memory that is none.
 
     Source: Audibert and Bubeck 2009; Degenne and Perchet 2016 for the anytime form, whose factor (1 + alpha) / 2 before
     the log is 1 here.
@@ -124,8 +124,7 @@ class MOSS:
 
     def validate(self, task: Task) -> None:
         checks.suits(self, task, rewards=ANY_REWARD)
-        if self.horizon is not None:
-            checks.number(self, "horizon", 0, above=True)
+        checks.horizon(self, task)
         checks.memory(self, task)
 
     def init(self, reward: Array) -> Memory:

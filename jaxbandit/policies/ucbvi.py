@@ -12,6 +12,7 @@ from jax.typing import ArrayLike
 from jaxbandit.arguments import integer
 from jaxbandit.base import Feedback, Task, pytree, static, total
 from jaxbandit.fast import add_one
+from jaxbandit.feedback import check_feedback
 from jaxbandit.planning import backward_induction
 from jaxbandit.policies import checks
 from jaxbandit.policies.optimism import level
@@ -79,7 +80,7 @@ class UCBVI:
         steps, found = integer("steps", self.steps, 1, 2**31 - 1), checks.episodes(self, task)
         if found != steps:
             raise ValueError(f"steps: {self.steps}, and episodes of {task.name} have {found} rounds; give these")
-        checks.number(self, "horizon", 0, above=True)
+        checks.horizon(self, task)
         checks.choice(self, "bonus", get_args(Bonus))
         checks.number(self, "delta", 0, 1, above=True, below=True)
         checks.number(self, "scale", 0)
@@ -99,6 +100,7 @@ class UCBVI:
         return worth[h][:, state.seen.here], state._replace(worth=worth)
 
     def update(self, state: Steps, feedback: Feedback) -> Steps:
+        check_feedback(feedback, *state.seen.reward.shape, last=state.seen.here)
         visits = state.visits
         if visits is not None:
             visits = add_one(visits, ((feedback.t - 1) % self.steps)[None], feedback.before)

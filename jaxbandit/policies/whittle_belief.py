@@ -13,6 +13,7 @@ from jaxbandit.arguments import has, number
 from jaxbandit.base import Feedback, Task, pytree
 from jaxbandit.policies import checks
 from jaxbandit.policies.beliefs import Beliefs, moved, reordered_fields, seen
+from jaxbandit.policies.knowledge import check_made_for, made_for
 
 
 @pytree
@@ -34,7 +35,7 @@ class WhittleBelief:
 
     Raises:
       ValueError: from `simulate` and `check_policy`, for fields out of range and states that do not pay 0 and 1; from
-        `simulate`, for arms that are not restless.
+        `simulate`, for arms that are not restless, and other ones than `of` was given.
 
     Source: Liu and Zhao 2010.
 
@@ -58,7 +59,8 @@ class WhittleBelief:
         number("discount", discount, 0, 1, below=True)
         if environment.passive is not None:
             raise ValueError("environment: has a `passive` law; the index is for arms that move alike, played or not")
-        return cls(environment.transition, environment.initial, discount)
+        made = cls(environment.transition, environment.initial, discount)
+        return made_for(made, environment, "transition", "passive", "initial")
 
     def validate(self, task: Task) -> None:
         checks.suits(self, task, ("restless",))
@@ -73,6 +75,7 @@ class WhittleBelief:
         if (rows[:, 1, 1] < rows[:, 0, 1]).any():
             arm = int(np.argmax(rows[:, 1, 1] < rows[:, 0, 1]))
             raise ValueError(f"transition: p11 < p01 for arm {arm}; the index is for p11 >= p01")
+        check_made_for(self, task)
 
     def reordered(self, order: Array) -> WhittleBelief:
         """The policy for arms in another order: place i holds the arm `order[i]`, [K] int32."""

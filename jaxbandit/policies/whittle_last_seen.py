@@ -13,7 +13,9 @@ from jaxbandit import indices
 from jaxbandit.arguments import as_floats, has, integer, number
 from jaxbandit.base import Feedback, Task, paid, pytree
 from jaxbandit.decision_processes import long_run
+from jaxbandit.feedback import check_feedback
 from jaxbandit.policies import checks
+from jaxbandit.policies.knowledge import check_made_for, made_for
 
 FORGOTTEN = 1e-3
 MOST_PAIRS = 1000  # the matrix of so many pairs is eliminated in a minute or two
@@ -46,8 +48,8 @@ class WhittleLastSeen:
       indices: [K, S + 1, T], in the environment's order of the arms.
 
     Raises:
-      ValueError: from `simulate` and `check_policy`, for a table of another shape or with NaN; from `simulate`, for
-        arms whose states are all seen, which `Whittle` is for, and other ones.
+      ValueError: from `simulate` and `check_policy`, for a table of another shape or with NaN, and for other arms than
+        those that `of` was given; from `simulate`, for arms whose states are all seen, which `Whittle` is for.
 
     Source: Whittle 1988; Liu and Zhao 2010 and Mate, Killian, Xu, Perrault and Tambe 2020 for two states, with closed
     forms. Ours is the general index on the chain of pairs, cut at T.
@@ -110,7 +112,8 @@ class WhittleLastSeen:
                 known[name] = found.index[0].reshape(starts, ages)
             tables.append(known[name])
         cost = np.asarray(arms.cost)[:, None, None] if every else 0.0
-        return cls(np.stack(tables) - cost)
+        made = cls(np.stack(tables) - cost)
+        return made_for(made, arms, "transition", "passive", "reward", "initial", "cost")
 
     def validate(self, task: Task) -> None:
         checks.suits(self, task, ("restless",))
@@ -121,6 +124,7 @@ class WhittleLastSeen:
             )
         if np.isnan(table).any():
             raise ValueError(f"indices: arm {int(np.argwhere(np.isnan(table))[0, 0])} has NaN")
+        check_made_for(self, task)
 
     def reordered(self, order: Array) -> WhittleLastSeen:
         """The policy for arms in another order: place i holds the arm `order[i]`, [K] int32."""
@@ -137,7 +141,8 @@ class WhittleLastSeen:
         return found
 
     def update(self, state: LastSeen, feedback: Feedback) -> LastSeen:
-        arms = feedback.arms
+        arms, (number, starts, _) = feedback.arms, np.shape(self.indices)
+        check_feedback(feedback, number, starts - 1)
         return LastSeen(state.states.at[arms].set(feedback.states), state.rounds.at[arms].set(feedback.t))
 
 

@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+from functools import partial
 from typing import Any, NamedTuple
 
 import jax
@@ -9,12 +10,14 @@ import jax.numpy as jnp
 from jax import Array
 
 from jaxbandit.arguments import has
-from jaxbandit.base import Feedback, Policy, State, Task, pytree, static
+from jaxbandit.base import Feedback, Policy, State, Task, pytree, scores_and_state, static
 from jaxbandit.fast import computed_once
+from jaxbandit.feedback import check_feedback
 from jaxbandit.policies import checks
 from jaxbandit.policies.detectors import Detector
 from jaxbandit.policies.kl_ucb import RoundRobinKLUCB
 from jaxbandit.policies.unit_scale import UnitScale
+from jaxbandit.wrapping import Wrapper
 
 
 class Watched(NamedTuple):
@@ -36,7 +39,7 @@ class Watched(NamedTuple):
 
 
 @pytree
-class WithDetector:
+class WithDetector(Wrapper):
     """An index policy that forgets an arm, or all arms, where a detector raises an alarm.
 
     What the policy remembers of a restarted arm is as before the first round, and its index counts rounds from the
@@ -59,8 +62,9 @@ class WithDetector:
     >>> from jaxbandit import KLUCB
     >>> from jaxbandit.policies import KnownBreaks
     >>> policy = WithDetector(KLUCB(), KnownBreaks([2]))
-    >>> state = policy.init(jnp.array([[0.0, 1.0], [0.0, 1.0]]))
-    >>> state = policy.update(state, Feedback.of(0, 1.0, t=1, state=1))
+    >>> table = jnp.array([[0.0, 1.0], [0.0, 1.0]])
+    >>> state = policy.init(table)
+    >>> state = policy.update(state, Feedback.of(0, 1.0, t=1, table=table))
     >>> state.restarted.tolist(), state.policy.counts.tolist()
     ([1, 1], [[0, 0], [0, 0]])
     """
@@ -95,25 +99,42 @@ class WithDetector:
             reward if reward.shape[1] else None,
         )
 
-    def scores(self, key: Array, state: Watched, t: Array) -> Array:
+    def own_round(self, state: Watched, t: Array) -> Array:
+        """How many rounds ago all arms, or each of them [K], were restarted."""
+        return t - (state.restarted if self._is_local() else state.restarted[0])
+
+    def scores_and_state(self, key: Array, state: Watched, t: Array) -> tuple[Array, Watched]:
+        """The policy's scores but in rounds in which arms are played by turns, and what the policy keeps of them."""
+        scores, state = super().scores_and_state(key, state, t)
+        return self._by_turns(scores, state, t, jnp.inf), state
+
+    @property
+    def probabilities(self) -> Any:
+        """With what probability each arm is played, [K], of the state and the round; missing where the policy's is."""
+        own = super().probabilities
+        return lambda state, t: self._by_turns(own(state, t), state, t, 1.0)
+
+    def _by_turns(self, values: Array, state: Watched, t: Array, most: float) -> Array:
+        """`values` [K]; in a round in which arms are played by turns `most` for the one whose turn it is, else 0."""
         arms = len(state.restarted)
-        scores = self.policy.scores(
-            key, state.policy, t - (state.restarted if self._is_local() else state.restarted[0])
-        )
         share = self.detector.share(arms)
         if share is None:
-            return scores
+            return values
         period = jnp.where(share > 0, jnp.floor(arms / jnp.maximum(share, 1e-9)), 2.0**30)
         turn = (t - jnp.max(state.restarted)) % jnp.clip(period, arms, 2**30).astype(jnp.int32)
-        forced = jnp.where(jnp.arange(arms, dtype=turn.dtype) == turn, jnp.inf, 0)
-        return jnp.where((turn < arms) & (share > 0), forced, scores)
+        forced = jnp.where(jnp.arange(arms, dtype=turn.dtype) == turn, most, 0)
+        return jnp.where((turn < arms) & (share > 0), forced, values)
 
     def update(self, state: Watched, feedback: Feedback) -> Watched:
-        arms, arm = len(state.restarted), feedback.arms[0]
+        arms = len(state.restarted)
+        check_feedback(feedback, arms)
+        arm = feedback.arms[0]
         played = jnp.arange(arms, dtype=arm.dtype) == arm
         before = jax.tree.map(lambda leaf: _once(leaf[arm]), state.detector)
         watched, alarm = self.detector.watched(before, state.scale.mapped(feedback.rewards[0]), feedback.t, arms)
         over = alarm & (played if self._is_local() else True)
+        if feedback.chances is None and hasattr(self, "probabilities"):  # the policy does not know of turns
+            feedback = feedback._replace(chances=self.probabilities(state, feedback.t)[feedback.arms])
         policy = self.policy.update(state.policy, feedback._replace(t=feedback.t - state.restarted[arm]))
         reward = jnp.zeros((arms, 0)) if state.reward is None else state.reward
 
@@ -128,12 +149,6 @@ class WithDetector:
             detector=jax.tree.map(followed, self.detector.init(), watched, state.detector),
             restarted=jnp.where(over, feedback.t, state.restarted),
         )
-
-    def reordered(self, order: Array) -> WithDetector:
-        """The policy for arms that stand in another order (see `base.Policy`)."""
-        if not hasattr(self.policy, "reordered"):
-            return self
-        return WithDetector(self.policy.reordered(order), self.detector, self.local)
 
     def _is_local(self) -> bool:
         return bool(self.detector.local and self.local is not False)
@@ -150,16 +165,18 @@ def _along(over: Array, leaf: Array) -> Array:
 
 
 def _check_memory(policy: Policy, task: Task, local: bool) -> None:
-    """Refuse a policy whose memory a restart would not empty.
+    """Refuse a policy whose memory a restart would not empty, or which cannot count rounds for each arm alone.
 
     Raises:
       ValueError: what it remembers.
     """
     name, (arms, states) = type(policy).__name__, task.reward.shape
 
+    def begun(arms: int) -> State:
+        return jax.eval_shape(policy.init, jax.ShapeDtypeStruct((arms, states), jnp.result_type(float)))
+
     def parts(arms: int) -> list[Any]:
-        shape = jax.ShapeDtypeStruct((arms, states), jnp.result_type(float))
-        return jax.tree.leaves(jax.eval_shape(policy.init, shape), is_leaf=lambda part: hasattr(part, "states"))
+        return jax.tree.leaves(begun(arms), is_leaf=lambda part: hasattr(part, "states"))
 
     found = parts(arms)
     if any(hasattr(part, "states") for part in found):
@@ -174,3 +191,11 @@ def _check_memory(policy: Policy, task: Task, local: bool) -> None:
         raise ValueError(
             f"policy: what {name} remembers cannot be emptied for one arm alone; give local=False, or another policy"
         )
+    key, rounds = jax.eval_shape(jax.random.key, 0), jax.ShapeDtypeStruct((arms,), jnp.int32)
+    try:
+        jax.eval_shape(partial(scores_and_state, policy), key, begun(arms), rounds)
+    except (TypeError, ValueError) as error:
+        raise ValueError(
+            f"policy: {name} needs one round for all arms, and with a local restart each has its own; give "
+            "local=False, or another policy"
+        ) from error

@@ -125,7 +125,7 @@ def _finals(result: Contents) -> tuple[list[Final], int]:
     columns = {
         label: (variant_names(result, label)[:room], metrics.regret(last, label)) for label in result.labels[:ROWS]
     }
-    shares = {} if result.problem == "changing" else {n: metrics.linear_share(result, n) for n in columns}
+    shares = {} if result.problem in ("changing", "rotting") else {n: metrics.linear_share(result, n) for n in columns}
     finals = [
         Final(scenario, label, variant, regret[c, v, :, 0], f"{shares[label][c, v]:.1%}" if shares else "-")
         for c, scenario in enumerate(result.scenarios)

@@ -138,6 +138,7 @@ def _origin(result: Contents) -> dict[str, Any]:
     """How the result was made, in types that a netCDF file gives back as they are."""
     origin: dict[str, Any] = {name: np.int64(getattr(result, name)) for name in ("horizon", "rounds", "plays")}
     origin |= {name: np.int64(result.asked.get(name, usual)) for name, usual in (("delay", 0), ("batch", 1))}
+    origin["random_numbers"] = result.asked.get("random_numbers", "common")
     origin["problem"] = result.problem
     if mark := stopped(result):
         origin["stopped"] = mark

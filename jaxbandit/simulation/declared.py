@@ -8,7 +8,7 @@ from typing import Any
 import numpy as np
 
 from jaxbandit.arguments import finite
-from jaxbandit.base import Environment, episode_values, paid, reward_table
+from jaxbandit.base import Environment, episode_values, means_now, paid, problem, reward_table
 
 
 def check_without_table(where: str, environment: Any) -> None:
@@ -18,6 +18,17 @@ def check_without_table(where: str, environment: Any) -> None:
         raise ValueError(
             f"{where}: the reward of {type(environment).__name__} is None, and it has no {', '.join(missing)} (see "
             "jaxbandit.Environment)"
+        )
+
+
+def check_means_now(where: str, environment: Any) -> None:
+    """Refuse an environment of arms that change or rot and that does not say what a play would pay in a round."""
+    if problem(environment) in ("changing", "rotting") and means_now(environment) is None:
+        instead = " in place of means_at(t)" if hasattr(environment, "means_at") else ""
+        raise ValueError(
+            f'{where}: {type(environment).__name__} declares the problem "{problem(environment)}" and has no '
+            f"means_now; write means_now(state, t){instead}, traced: [K], what a play of each arm would pay on average "
+            "in round t, so that its regret can be computed (see jaxbandit.Environment)"
         )
 
 

@@ -53,6 +53,8 @@ def asked(request: Request) -> dict[str, Any]:
     }
     if any(request.recorders.values()):
         found["record"] = {label: sorted(recorders) for label, recorders in request.recorders.items()}
+    if request.random_numbers != "common":
+        found["random_numbers"] = request.random_numbers
     if request.delay:
         found["delay"] = request.delay
     if request.batch > 1:

@@ -9,7 +9,8 @@ import jax.numpy as jnp
 from jax import Array
 
 from jaxbandit.arguments import integer
-from jaxbandit.base import Feedback, Policy, State, pytree, scores_and_state, static
+from jaxbandit.base import Feedback, Policy, State, pytree, static
+from jaxbandit.wrapping import Wrapper
 
 Shapes = tuple[tuple[str, Any], ...]  # name and shape of what a round shows, but the round itself
 
@@ -17,12 +18,12 @@ Shapes = tuple[tuple[str, Any], ...]  # name and shape of what a round shows, bu
 class Waiting(NamedTuple):
     """What the policy of one run knows, and what it has not heard yet."""
 
-    known: State  # the policy's own state
+    policy: State  # the policy's own
     under_way: dict[str, Array]  # [delay + batch, ..], the feedback of round r in place r % (delay + batch)
 
 
 @pytree
-class LateNews:
+class LateNews(Wrapper):
     """A policy that hears of the rounds j batch + 1 to (j + 1) batch after round (j + 1) batch + delay, in their order.
 
     The feedback is unchanged, and its `t` is the round in which it was seen. To a policy with `probabilities` it also
@@ -36,31 +37,16 @@ class LateNews:
     batch: int = static(1)
     shapes: Shapes = static(())
 
-    def reordered(self, order: Array) -> LateNews:
-        """The same for arms that stand in another order (see `base.Policy`)."""
-        policy = self.policy.reordered(order) if hasattr(self.policy, "reordered") else self.policy
-        return LateNews(policy, self.delay, self.batch, self.shapes)
-
     def init(self, *given: Array) -> Waiting:
         """What the policy knows before the first round, and room for what it will hear."""
         room = {name: jnp.zeros((self.delay + self.batch, *each.shape), each.dtype) for name, each in self.shapes}
         return Waiting(self.policy.init(*given), room)
 
-    def scores(self, key: Array, state: Waiting, t: Array) -> Array:
-        """The policy's own, of what it has heard so far."""
-        return self.scores_and_state(key, state, t)[0]
-
-    def scores_and_state(self, key: Array, state: Waiting, t: Array) -> tuple[Array, Waiting]:
-        """The same, and what the policy keeps of them."""
-        scores, known = scores_and_state(self.policy, key, state.known, t)
-        return scores, state._replace(known=known)
-
     def update(self, state: Waiting, feedback: Feedback) -> Waiting:
         """Keep the feedback, and let the policy hear what is due after this round."""
         places = self.delay + self.batch
-        if callable(getattr(self.policy, "probabilities", None)):
-            chances = self.policy.probabilities(state.known, feedback.t)  # type: ignore[attr-defined]
-            feedback = feedback._replace(chances=chances[feedback.arms])
+        if hasattr(self, "probabilities"):
+            feedback = feedback._replace(chances=self.probabilities(state, feedback.t)[feedback.arms])
         under_way = {
             name: jax.lax.dynamic_update_index_in_dim(
                 kept, getattr(feedback, name).astype(kept.dtype), feedback.t % places, 0
@@ -78,7 +64,7 @@ class LateNews:
             return self.policy.update(known, Feedback(**seen, t=t))
 
         # A loop, not a choice, so that nothing is computed where nothing is due and large states change in place.
-        return Waiting(jax.lax.fori_loop(0, due, hear, state.known), under_way)
+        return Waiting(jax.lax.fori_loop(0, due, hear, state.policy), under_way)
 
 
 def lateness(delay: int, batch: int, horizon: int) -> tuple[int, int]:
@@ -115,9 +101,9 @@ def late(policy: Policy, delay: int, batch: int, feedback: Feedback) -> Policy:
 
 def itself(policy: Policy, state: State) -> tuple[Policy, State]:
     """The policy to which news may come late, and its own state."""
-    return (policy.policy, state.known) if isinstance(policy, LateNews) else (policy, state)
+    return (policy.policy, state.policy) if isinstance(policy, LateNews) else (policy, state)
 
 
 def own_state(state: State) -> State:
     """A policy's own state, without what it has not heard yet."""
-    return state.known if isinstance(state, Waiting) else state
+    return state.policy if isinstance(state, Waiting) else state

@@ -4,7 +4,6 @@ from __future__ import annotations
 
 import math
 import time
-import warnings
 from collections.abc import Callable, Iterator, Sequence
 from dataclasses import replace
 from typing import Any, NamedTuple
@@ -15,12 +14,13 @@ from jax import Array
 from numpy.typing import ArrayLike
 
 from jaxbandit.arguments import integer, shown, truth
-from jaxbandit.interruption import CtrlC, StoppedWarning, interrupted
+from jaxbandit.interruption import CtrlC, interrupted, warn_of_stop
 from jaxbandit.results.result import Result, join_times
+from jaxbandit.simulation.chance import RandomNumbers
 from jaxbandit.simulation.fingerprint import check_versions, differences, fingerprint
 from jaxbandit.simulation.memory import check_memory
 from jaxbandit.simulation.plan import Plan, make_plan
-from jaxbandit.simulation.progress import Programs, compilers, progress_bar, rounds_left, warn_of_nan
+from jaxbandit.simulation.progress import Programs, compilers, progress_bar, rounds_left, warn_of_means, warn_of_nan
 from jaxbandit.simulation.provenance import provenance
 from jaxbandit.simulation.recording import Record
 from jaxbandit.simulation.request import Policies, Request, Scenarios, check, default_times
@@ -39,6 +39,7 @@ def simulate(
     plays: int = 1,
     times: ArrayLike | None = None,
     shuffle: bool = False,
+    random_numbers: RandomNumbers = "common",
     delay: int = 0,
     batch: int = 1,
     chunk: int | None = None,
@@ -50,9 +51,9 @@ def simulate(
 ) -> Result:
     """Play every policy in every scenario, many independent runs of each, and count the plays.
 
-    The counts of a round depend on `scenarios`, `policies`, `key`, `plays`, `shuffle`, `delay`, `batch`, the kind of
-    device and JAX's precision (x64 or not) alone, bit for bit; run j of one policy meets the same luck as run j of
-    another.
+    The counts of a round depend on `scenarios`, `policies`, `key`, `plays`, `shuffle`, `random_numbers`, `delay`,
+    `batch`, the kind of device and JAX's precision (x64 or not) alone, bit for bit. Policies are compared with common
+    random numbers: run j of every policy has the same ones, and by default run j of every scenario, too.
 
     Ctrl-C ends the call after the chunk under way, and it returns what is done, with a warning that names the round. A
     second Ctrl-C within a second, or one before the first chunk is played, raises KeyboardInterrupt.
@@ -70,6 +71,11 @@ def simulate(
       times: rounds to record, increasing; by default about 200, evenly spaced in log, the horizon included.
       shuffle: draw for each run the order in which the policy sees the arms (ties go to the first); counts keep the
         arms' own numbers.
+      random_numbers: "common", the default: run j has the same random numbers in every scenario, so that differences
+        between scenarios are less uncertain, and averages over scenarios more (average over scenarios within each run
+        first; the standard error is that of these averages over the runs). "independent": every scenario has random
+        numbers of its own, which follow from `key` and its name, so that scenarios may be added, left out or spread
+        over several calls; for averages over many problems. All policies have the same ones in any case.
       delay: how many rounds late feedback is: that of round t reaches the policy after round t + delay, unchanged, and
         that of the last rounds never does. Where rewards are independent, this adds at most about delay times the
         sum of the gaps to the regret of an index policy, whatever the horizon (Joulani, Gyorgy and Szepesvari 2013).
@@ -118,25 +124,17 @@ def simulate(
             integer("horizon", horizon, 1, 2**31 - 1)
             later = default_times(horizon)
             times = np.concatenate([resume.times, later[later > resume.rounds]])
-        request = check(scenarios, policies, key, runs, horizon, plays, times, shuffle, record, delay, batch)
+        request = check(
+            scenarios, policies, key, runs, horizon, plays, times, shuffle, record, delay, batch, random_numbers
+        )
         if resume is not None:
             _check_resume(request, resume)
         with progress_bar(rounds_left(request, resume), progress) as bar:
             played = list(pieces(request, bar, chunk=chunk, tile=tile, devices=devices, resume=resume))
         result = replace(join_times(played if resume is None else [resume, *played]), horizon=request.horizon)
     if ctrl_c.came:
-        warnings.warn(_stopped(result), StoppedWarning, stacklevel=2)
+        warn_of_stop(result.rounds, result.horizon)
     return result
-
-
-def _stopped(result: Result) -> str:
-    """What the warning of a stopped call says."""
-    if result.complete:
-        return "Ctrl-C came while the last rounds were played: the result is complete"
-    return (
-        f"Ctrl-C stopped the simulation after round {result.rounds:,} of {result.horizon:,}, and the result has only "
-        "these; simulate(..., resume=result) plays the others. Ctrl-C twice within a second raises KeyboardInterrupt"
-    )
 
 
 def pieces(
@@ -192,6 +190,8 @@ def pieces(
             _finish_chunk(under_way, kept, bar)
             if played == request.horizon:
                 warn_of_nan(request, tiles)
+                if times[-1:] == request.horizon and request.reward.shape[2]:
+                    warn_of_means(request, {label: arrays[VISITS][:, :, :, -1] for label, arrays in kept.items()})
             done = int(np.searchsorted(times, played, side="right"))
             yield Result(
                 scenarios=request.scenarios,

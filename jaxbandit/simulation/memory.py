@@ -64,7 +64,8 @@ def bytes_of_result(request: Request) -> int:
 
 def bytes_carried(request: Request) -> int:
     """Bytes of what all runs carry from round to round, on the devices and, at the end, in the result."""
-    fixed = _bytes(request.traced.environment.shapes.state) + 4 * math.prod(request.counted)
+    shown = request.traced.environment.shapes
+    fixed = _bytes((shown.state, shown.dynamic)) + 4 * math.prod(request.counted)
     each = sum(
         number * (fixed + _bytes(request.traced.policies[label].shapes)) for label, number in request.variants.items()
     )

@@ -1,10 +1,10 @@
-"""What a user sees of a simulation under way: its progress, what is being compiled, a warning of NaN scores."""
+"""What a user sees of a simulation under way: its progress, what is being compiled, and warnings."""
 
 from __future__ import annotations
 
 import time
 import warnings
-from collections.abc import Iterable, Iterator
+from collections.abc import Iterable, Iterator, Mapping
 from concurrent.futures import ThreadPoolExecutor, wait
 from contextlib import contextmanager
 from typing import Any
@@ -77,6 +77,38 @@ def warn_of_nan(request: Request, tiles: list[Tile]) -> None:
                 "as the lowest score, so that such an arm was not played",
                 stacklevel=4,
             )
+
+
+def warn_of_means(request: Request, visits: Mapping[str, np.ndarray]) -> None:
+    """Warn, when all is played, of arms of a user's own that did not pay what their `means` promise.
+
+    Pseudo-regret counts plays by these means. An arm is named where, over at least 20 runs of at least 100 plays on
+    average, what it paid is more than 7 standard errors and more than a twentieth of the rewards' range away.
+
+    Args:
+      visits: label to [C, V, R, K, S], at the end.
+    """
+    if request.traced.environment.fixed or request.problem != "rested" or request.runs < 20:
+        return
+    spread = np.ptp(request.reward, axis=-1).max(-1)  # [C]
+    for label, counts in visits.items():
+        plays = counts.sum(-1).astype(float)
+        paid = np.einsum("cvrks,cks->cvrk", counts, request.reward)
+        beyond = paid - plays * request.means[:, None, None]
+        mean, error = beyond.mean(2), beyond.std(2, ddof=1) / np.sqrt(request.runs)
+        plays = plays.mean(2)  # [C, V, K]
+        far = (np.abs(mean) > 7 * error) & (np.abs(mean) > plays * spread[:, None, None] / 20) & (plays >= 100)
+        for scenario, variant, arm in np.argwhere(far)[:1]:
+            promised = request.means[scenario, arm]
+            average = promised + mean[scenario, variant, arm] / plays[scenario, variant, arm]
+            warnings.warn(
+                f"scenarios[{request.scenarios[scenario]!r}]: arm {arm} paid {average:.3g} a play to {label!r}, and "
+                f"means() says {promised:.3g}, by which pseudo-regret counts plays; if what an arm pays falls with its "
+                'own plays, declare problem = "rotting", if it depends on the round, "changing", and give '
+                "means_now(state, t); if the arm is only slow to forget its start, play more rounds",
+                stacklevel=4,
+            )
+            return
 
 
 def rounds_left(request: Request, resume: Result | None = None) -> int:

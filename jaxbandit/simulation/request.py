@@ -22,8 +22,10 @@ from jaxbandit.base import (
     problem,
     stack,
 )
+from jaxbandit.simulation.chance import RandomNumbers, check_random_numbers
 from jaxbandit.simulation.contracts import check_contract, check_leaves, check_task, validate
 from jaxbandit.simulation.declared import (
+    check_means_now,
     check_without_table,
     comparator_name_of,
     comparator_of,
@@ -61,6 +63,7 @@ class Request:
     horizon: int
     plays: int
     shuffle: bool
+    random_numbers: RandomNumbers  # of different scenarios
     delay: int
     batch: int
     times: np.ndarray  # [T] int64
@@ -105,6 +108,7 @@ def check(
     record: Record | None = None,
     delay: int = 0,
     batch: int = 1,
+    random_numbers: RandomNumbers = "common",
 ) -> Request:
     """The arguments of `simulate` as a `Request`.
 
@@ -125,6 +129,7 @@ def check(
             )
         if environment.reward is None:
             check_without_table(f"scenarios[{name!r}]", environment)
+        check_means_now(f"scenarios[{name!r}]", environment)
         check_leaves(f"scenarios[{name!r}]", environment)
     reward = [reward_of(f"scenarios[{name!r}]", environment) for name, environment in named.items()]
     for name, values in zip(named, reward, strict=True):
@@ -177,6 +182,7 @@ def check(
         horizon=int(horizon),
         plays=int(plays),
         shuffle=truth("shuffle", shuffle),
+        random_numbers=check_random_numbers(random_numbers),
         delay=delay,
         batch=batch,
         times=_times(times, int(horizon)),

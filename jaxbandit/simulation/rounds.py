@@ -16,6 +16,7 @@ from jaxbandit.base import Environment, Policy, State, described, pairing, pays,
 from jaxbandit.fast import add_one, over_runs
 from jaxbandit.selection import top_arms
 from jaxbandit.simulation.chance import RunKeys, check_numbers
+from jaxbandit.simulation.dynamic_regret import DynamicRegret, after_round, no_regret, records_of
 from jaxbandit.simulation.late_news import itself
 
 Recorders = Mapping[str, Callable[..., Any]]  # name to function(environment_state, policy_state, t, policy)
@@ -31,12 +32,14 @@ class Carry(NamedTuple):
       visits: [K, S] int32, plays of each arm that moved it to each state, or left it where the environment pays
         "before"; S = 1 where rewards have no finite table.
       first_nan: the first round in which a score was NaN, 0 for none; None where NaN is not looked for.
+      dynamic: the dynamic regret; None where the environment has no `means_now`.
     """
 
     environment: State
     policy: State
     visits: Array
     first_nan: Array | None = None
+    dynamic: DynamicRegret | None = None
 
 
 def _check_parts(environment: Environment, policy: Policy, keys: RunKeys, carry: Carry | None = None) -> None:
@@ -75,7 +78,9 @@ def initial_carry_of_one(environment: Environment, policy: Policy, keys: RunKeys
         given = [array[keys.order] for array in given]
     arms, states = reward.shape
     visits = jnp.zeros((arms, max(states, 1)), jnp.int32)
-    return Carry(begun, reordered(policy, keys).init(*given), visits, jnp.int32(0) if look_for_nan else None)
+    first_nan = jnp.int32(0) if look_for_nan else None
+    dynamic = no_regret(environment, keys.environment)
+    return Carry(begun, reordered(policy, keys).init(*given), visits, first_nan, dynamic)
 
 
 def reordered(policy: Policy, keys: RunKeys) -> Policy:
@@ -109,7 +114,10 @@ def play_round(
     first_nan = carry.first_nan
     if first_nan is not None:
         first_nan = jnp.where((first_nan == 0) & jnp.isnan(scores).any(), t, first_nan)
-    return Carry(environment_state, policy_state, visits, first_nan)
+    dynamic = carry.dynamic
+    if dynamic is not None:
+        dynamic = after_round(environment, keys.environment, dynamic, carry.environment, played, t)
+    return Carry(environment_state, policy_state, visits, first_nan, dynamic)
 
 
 def recorded(
@@ -118,7 +126,8 @@ def recorded(
     """What is recorded of one run after round t besides the visits: by the environment and by the recorders."""
     policy, state = itself(reordered(policy, keys), carry.policy)
     asked = {name: recorder(carry.environment, state, t, policy) for name, recorder in recorders.items()}
-    return declared_records(environment, carry.environment) | asked
+    dynamic = {} if carry.dynamic is None else records_of(environment, carry.dynamic, t)
+    return declared_records(environment, carry.environment) | dynamic | asked
 
 
 def declared_records(environment: Environment, state: State) -> dict[str, Any]:
@@ -170,7 +179,7 @@ def play_chunk(
         return (carry, stop), jax.tree.map(lambda leaf: jnp.where(due, leaf, jnp.zeros_like(leaf)), found)
 
     def of_all(t: Array, carry: Carry) -> dict[str, Any]:
-        if not recorders and not hasattr(environment, "records"):
+        if not recorders and carry.dynamic is None and not hasattr(environment, "records"):
             return {}
         found: dict[str, Any] = over_runs(
             lambda keys, carry: recorded(environment, policy, keys, carry, t, recorders or {})
@@ -195,7 +204,7 @@ def advance(
 
     Args:
       environment, policy: one of each.
-      keys: of `run_keys(key, runs)`.
+      keys: of `run_keys(key, runs)`, or with its `scenario` for a scenario's own random numbers.
       carry: of `initial_carry`, or returned before.
       first: number of the first round, from 1.
       length: rounds to play.

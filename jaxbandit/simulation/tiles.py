@@ -17,7 +17,7 @@ from jax.sharding import PartitionSpec as P
 
 from jaxbandit.fast import Compiled
 from jaxbandit.results.result import Result
-from jaxbandit.simulation.chance import RunKeys, run_keys
+from jaxbandit.simulation.chance import RunKeys, keys_of_scenarios
 from jaxbandit.simulation.plan import Plan
 from jaxbandit.simulation.request import Request
 from jaxbandit.simulation.rounds import Carry, initial_carry, play_chunk
@@ -37,6 +37,7 @@ class Chunk:
     recorded: tuple[tuple[str, Any], ...]  # name, and for each of its arrays the number of axes of one run
     code: tuple[str, ...] | None  # of `Traced.code`; it covers the recorders, too
     look_for_nan: bool
+    independent: bool  # whether the keys, too, have an axis of scenarios
     recorders: Mapping[str, Any] = field(compare=False)
 
 
@@ -49,11 +50,13 @@ def _program(chunk: Chunk) -> Compiled:
     rounds = _over_blocks(partial(play_chunk, plays=chunk.plays, recorders=chunk.recorders), chunk.blocks)
 
     def over_lanes(function: Any, together: int, in_axes: tuple[int | None, ...]) -> Any:
-        over_variants = _over_axis(function, variants, together, (None, 0, *in_axes))
-        return _over_axis(over_variants, scenarios, together // variants, (0, None, *in_axes))
+        """Of an environment, a policy, keys and what else is mapped over `in_axes`."""
+        over_variants = _over_axis(function, variants, together, (None, 0, None, *in_axes))
+        of_keys = 0 if chunk.independent else None
+        return _over_axis(over_variants, scenarios, together // variants, (0, None, of_keys, *in_axes))
 
-    begin = over_lanes(partial(initial_carry, look_for_nan=chunk.look_for_nan), scenarios * variants, (None,))
-    chunks = over_lanes(rounds, together, (None, 0, None, None, None))
+    begin = over_lanes(partial(initial_carry, look_for_nan=chunk.look_for_nan), scenarios * variants, ())
+    chunks = over_lanes(rounds, together, (0, None, None, None))
 
     def on_devices(body: Any) -> Any:
         def part(environment: Any, policy: Any, keys: RunKeys, carry: Carry, first: Array, *rest: Array) -> Any:
@@ -126,7 +129,9 @@ def _carry_of_one(request: Request, label: str) -> Carry:
     state = request.traced.environment.shapes.state
     visits: Any = jax.ShapeDtypeStruct(request.counted, jnp.int32)
     first_nan: Any = jax.ShapeDtypeStruct((), jnp.int32) if _looks_for_nan(request, label) else None
-    return Carry(state, request.traced.policies[label].shapes, visits, first_nan)
+    return Carry(
+        state, request.traced.policies[label].shapes, visits, first_nan, request.traced.environment.shapes.dynamic
+    )
 
 
 def _looks_for_nan(request: Request, label: str) -> bool:
@@ -148,7 +153,9 @@ class Tile:
         self.size = min(plan.width, request.runs - lowest)
         self.runs = slice(lowest, lowest + self.size)
         numbers = request.first_run + np.arange(lowest, lowest + plan.width, dtype=np.int32)
-        chance = run_keys(request.key, numbers, request.counted[0] if request.shuffle else None)
+        arms = request.counted[0] if request.shuffle else None
+        names = None if request.random_numbers == "common" else request.scenarios
+        chance = keys_of_scenarios(request.key, numbers, arms, names)
         self.keys = _put(plan.mesh, chance, divided=True)
         self.environment, self.policies = (
             _put(plan.mesh, jax.tree.map(_of_usual_type, each), divided=False)
@@ -201,6 +208,7 @@ class Tile:
             ),
             code=request.traced.code(label),
             look_for_nan=_looks_for_nan(request, label),
+            independent=request.random_numbers == "independent",
             recorders=request.recorders[label],
         )
         return _program(chunk)

@@ -22,7 +22,8 @@ import jax
 import jax.numpy as jnp
 import numpy as np
 
-from jaxbandit.base import Feedback, pairing
+from jaxbandit.base import Feedback, means_now, pairing
+from jaxbandit.simulation.dynamic_regret import DYNAMIC, EXTERNAL, no_regret, records_of
 from jaxbandit.simulation.methods import MethodError, call, method
 from jaxbandit.sums import TwoFloats
 
@@ -48,6 +49,7 @@ class Shown(NamedTuple):
     feedback: Feedback
     records: dict[str, Any]  # by name, what is recorded of the state
     first: Any  # the states that a policy's `init` is given, [K], or None
+    dynamic: Any = None  # of `DynamicRegret`, or None
 
 
 class Size(NamedTuple):
@@ -189,7 +191,20 @@ def _environment(environment: Any, size: Size) -> Program:
         taken = [name for name in records if not isinstance(name, str) or not name or "/" in name or name == VISITS]
         if taken:
             raise MethodError(f'records: {taken[0]!r} is not a text without "/", or the name of the visits')
-    return Program(_hash(pieces), Shown(state, feedback, records, first), fixed=True)
+        if reserved := records.keys() & {DYNAMIC, EXTERNAL}:
+            raise MethodError(f"records: {min(reserved)!r} is recorded by simulate; give the environment means_now")
+    dynamic: Any = None
+    if means_now(environment) is not None:
+        means, more = method("means_now", environment, state, _ROUND)
+        shapes = {getattr(part, "shape", None) for part in (means if isinstance(means, TwoFloats) else [means])}
+        if shapes != {(size.arms,)}:
+            raise MethodError(f"means_now: returns no array [K] = ({size.arms},), what a play of each arm would pay")
+        dynamic, _ = call(no_regret, environment, _key())
+        dynamic = dynamic._replace(oracle=None if dynamic.oracle is None else state)
+        recorded, last = call(records_of, environment, dynamic, _ROUND)
+        pieces += more + last
+        records = records | recorded
+    return Program(_hash(pieces), Shown(state, feedback, records, first, dynamic), fixed=True)
 
 
 def _policy(policy: Any, size: Size, fields: Any, first: Any, shuffle: bool) -> Program:

@@ -91,6 +91,21 @@ def sobol(space: Space, key: Any, number: int) -> np.ndarray:
     return np.asarray(points.random_base2((number - 1).bit_length()))[:number]
 
 
+PARTS = 8  # the points of a survey are so many independent sequences, taken in turn
+
+
+def points_in_parts(space: Space, key: Any, number: int) -> np.ndarray:
+    """`number` points in [0, 1), [number, dimension]: point n is of the scrambled Sobol sequence n mod `PARTS`."""
+    from scipy.stats import qmc
+
+    length = -(-number // PARTS)
+    parts = [
+        qmc.Sobol(space.dimension, seed=each).random_base2((length - 1).bit_length())[:length]
+        for each in generator(key).spawn(PARTS)
+    ]
+    return np.stack(parts, axis=1).reshape(-1, space.dimension)[:number]
+
+
 def generator(key: Any) -> np.random.Generator:
     """NumPy's generator of a JAX key."""
     return np.random.default_rng(np.asarray(jax.random.key_data(key)).tolist())

@@ -29,12 +29,12 @@ class Found(NamedTuple):
 
     Fields:
       problem: its code and its arms.
-      regrets: label to the mean regret at the horizon, on luck that the search never saw.
-      avoidable: what the best policy of the panel would have saved, on that luck.
+      regrets: label to the mean regret at the horizon, on runs that the search never saw.
+      avoidable: what the best policy of the panel would have saved, on these runs.
       best: label of that policy.
       believed: the avoidable regret that the search measured, which tends to be too large, because it chose by it.
       runs: on which the regrets rest; those of the search if it was stopped before they could be measured anew.
-      judged: whether the luck is new.
+      judged: whether these runs are new.
       stopped: whether Ctrl-C ended the search before it had played its budget.
     """
 
@@ -53,9 +53,9 @@ class Found(NamedTuple):
         return self.problem.arms
 
     def __str__(self) -> str:
-        luck = "new runs" if self.judged else "runs of the search itself, which was stopped: too large"
+        rest = "new runs" if self.judged else "runs of the search itself, which was stopped: too large"
         rows = [f"  {label}: {each}" for label, each in self.regrets.items()]
-        first = f"avoidable regret {self.avoidable} against {self.best}, {self.runs:,} {luck}"
+        first = f"avoidable regret {self.avoidable} against {self.best}, {self.runs:,} {rest}"
         return "\n".join([self.problem.code, f"{first}; the search believed {self.believed:,.1f}", *rows])
 
 
@@ -76,7 +76,7 @@ def worst(
     """Search a space for the problems on which a policy loses most to the best policy of a panel.
 
     The search begins with the points of a Sobol sequence and goes on by CMA-ES from the two best of them. The best
-    problems found are played again with more runs; those that are best then, and differ, are judged on new luck. All
+    problems found are played again with more runs; those that are best then, and differ, are judged on new runs. All
     that is reported, but what the search believed, was measured on that. The same arguments find the same problems.
 
     With a panel of one policy it searches for the problems on which the first loses most to the second. Ctrl-C ends the

@@ -11,9 +11,25 @@ import numpy as np
 
 from jaxbandit.base import Policy, described
 from jaxbandit.interruption import CtrlC
-from jaxbandit.stress.asking import check_numbers, check_policies, check_space, merged, progress_bar, sobol
+from jaxbandit.stress.asking import (
+    PARTS,
+    check_numbers,
+    check_policies,
+    check_space,
+    merged,
+    points_in_parts,
+    progress_bar,
+)
 from jaxbandit.stress.spaces import Problem, Space
 from jaxbandit.stress.trials import Interval, Trials, avoidable, interval
+
+
+def interval_over_parts(values: np.ndarray) -> Interval:
+    """The mean of values [N] at the points of `points_in_parts`, with Student's interval from the parts' means."""
+    parts = min(PARTS, len(values))
+    between = interval(np.array([values[part::parts].mean() for part in range(parts)]))
+    mean = float(values.mean())  # parts may differ in length by one
+    return Interval(mean, mean - (between.mean - between.low), mean + (between.high - between.mean))
 
 
 @described
@@ -33,8 +49,19 @@ class Survey(NamedTuple):
     panel: tuple[str, ...]
 
     def mean(self, label: str) -> Interval:
-        """Mean regret over the space; its interval is that over the problems."""
-        return interval(self.regrets[label].mean(-1))
+        """Mean regret over the space, with its 95 % interval.
+
+        The problems are eight independent sequences of points, and all runs are independent; so the interval is
+        Student's, from the means of these parts. It covers the draw of the problems as well as that of the runs.
+        """
+        return interval_over_parts(self.regrets[label].mean(-1))
+
+    def difference(self, label: str, other: str) -> Interval:
+        """Mean regret of `label` less that of `other` over the space, with its 95 % interval, as of `mean`.
+
+        It is paired: both played the same problems with the same random numbers.
+        """
+        return interval_over_parts((self.regrets[label] - self.regrets[other]).mean(-1))
 
     def avoidable(self, label: str) -> np.ndarray:
         """Mean regret less the least one of the panel on the same problem, [N]: negative where the panel is worse."""
@@ -68,8 +95,9 @@ def over(
 ) -> Survey:
     """Play policies on problems drawn from a space: what they lose on average, and how much less the panel loses.
 
-    The problems are the points of a scrambled Sobol sequence, which fill the space more evenly than independent draws;
-    intervals that take them for independent are a little wide.
+    The problems are the points of eight independent scrambled Sobol sequences, each of which fills the space more
+    evenly than independent draws do. On one problem all policies meet the same random numbers; different problems have
+    independent ones. The interval of a mean over the space is Student's, from the means of the eight sequences.
 
     Args:
       space: what problems there are.
@@ -99,7 +127,7 @@ def over(
         policies = check_policies(arms, "policies", policies, key, horizon, plays)
         compared = check_policies(arms, "panel", space.panel() if panel is None else panel, key, horizon, plays)
         every, key = merged(policies, compared), jax.random.key(0) if key is None else key
-        drawn = tuple(map(space.problem, sobol(space, key, problems)))
+        drawn = tuple(map(space.problem, points_in_parts(space, key, problems)))
         with progress_bar(problems, progress) as bar:
-            regrets = Trials(every, key, horizon, plays, folder, bar).regrets(drawn, runs)
+            regrets = Trials(every, key, horizon, plays, folder, bar, "independent").regrets(drawn, runs)
     return Survey(drawn, regrets, tuple(policies), tuple(compared))

@@ -45,7 +45,7 @@ def interval(values: np.ndarray) -> Interval:
 
 
 class Trials:
-    """How problems are played: all policies meet the same luck, and every group of problems meets new luck.
+    """How problems are played: with common random numbers for all policies, and with new ones for every group.
 
     They are played in a block of `CtrlC`, in which a simulation that is stopped raises KeyboardInterrupt.
 
@@ -56,6 +56,7 @@ class Trials:
       plays: arms a round.
       folder: where what was played is kept, so that the same trials are read and not played again; or None.
       bar: a progress bar, which is told the problems that were played.
+      random_numbers: whether the problems of a group have "common" or "independent" ones.
     """
 
     def __init__(
@@ -66,12 +67,14 @@ class Trials:
         plays: int,
         folder: str | os.PathLike[str] | None,
         bar: Any,
+        random_numbers: str = "common",
     ) -> None:
         self.asked: dict[str, Any] = {
             "policies": dict(policies),
             "horizon": horizon,
             "plays": plays,
             "times": [horizon],
+            "random_numbers": random_numbers,
         }
         self.key, self.folder, self.bar, self.groups = key, folder, bar, 0
 

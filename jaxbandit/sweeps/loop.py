@@ -41,7 +41,9 @@ def sweep(
 
     The counts are those of `simulate` with the same arguments, bit for bit, however often the sweep was interrupted and
     whatever executor played it. Runs may be added later: 1,000 now and `runs=10_000` tomorrow plays the other 9,000.
-    Cases may be added and left out. All keys are `jax.random.key(0)` unless given, so cases meet the same luck.
+    Cases may be added and left out. All keys are `jax.random.key(0)` unless given, so that run j has the same random
+    numbers in every case: differences between cases are paired run by run, and the standard error of an average over
+    cases is that of the averages within each run. Independent cases need keys of their own.
 
     A block of runs is written every `every` seconds, to files that are never changed again; no file is half written.
     Ctrl-C writes what is done and raises KeyboardInterrupt; the same call continues, also after kill -9. Where nothing

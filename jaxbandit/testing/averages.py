@@ -9,50 +9,60 @@ import jax.numpy as jnp
 import numpy as np
 from jax import Array
 
-from jaxbandit.base import Environment, pairing, pays
+from jaxbandit.base import Environment, pairing, pays, problem
 from jaxbandit.testing.requirements import STANDARD_ERRORS, require
 
 FEWEST_MOVES = 8  # of an arm in a run, on average, for its mean to be judged
-WINDOWS = 16  # in which what changing arms pay is averaged
+WINDOWS = 16  # in which what changing arms pay, and how rested arms move, is counted
+FEW_STATES = 8  # of arms with more states S, S^2 counts are kept in two windows only
+FEWEST_EXPECTED = 50  # plays in a window, over all runs, that move from one state to another for these to be judged
 
 
 def check_long_run(name: str, environment: Environment, keys: Array, settle: int) -> None:
     """Check what states pay and what arms pay on average, in runs of two times `settle` plays of every arm.
 
-    All arms are played in every round; arms that share one state are played alone, each in runs of its own.
+    All arms are played in every round; arms that share one state are played alone, each in runs of its own. Of rested
+    arms, the law by which they move must be the same in all windows of their plays.
     """
     table = jnp.asarray(environment.reward, float)
-    every = jnp.arange(table.shape[0], dtype=jnp.int32)
+    arms, states = table.shape
+    every = jnp.arange(arms, dtype=jnp.int32)
+    rested = problem(environment) == "rested"
     counted_by = "before" if pays(environment) == "before" else "states"
+    windows = WINDOWS if rested and states <= FEW_STATES else 2
+    length = max(1, 2 * settle // windows)
 
     def play(key: Array, arms: Array) -> tuple[Array, Array, Array]:
         def body(n: Array, loop: tuple[Any, Array, Array, Array]) -> tuple[Any, Array, Array, Array]:
-            state, visits, moves, wrong = loop
+            state, counts, moves, wrong = loop
             state, feedback = environment.step(key, state, arms, n + 1)
-            counts = (n >= settle).astype(jnp.int32)
             place = getattr(feedback, counted_by)
-            visits = visits.at[arms, place].add(counts)
-            moves = moves.at[arms].add(counts * (feedback.before != feedback.states))
+            left = feedback.before if rested else jnp.zeros_like(place)
+            counts = counts.at[n // length, arms, left, place].add(1)
+            moves = moves.at[arms].add((n >= settle) & (feedback.before != feedback.states))
             off = jnp.abs(feedback.rewards - table[arms, place])
-            return state, visits, moves, wrong.at[arms].max(off)
+            return state, counts, moves, wrong.at[arms].max(off)
 
         nothing = (
-            jnp.zeros(table.shape, jnp.int32),
+            jnp.zeros((windows, table.shape[0], states if rested else 1, states), jnp.int32),
             jnp.zeros(every.shape, jnp.int32),
             jnp.zeros(every.shape, table.dtype),
         )
-        _, *found = jax.lax.fori_loop(0, 2 * settle, body, (environment.init(key), *nothing))
+        _, *found = jax.lax.fori_loop(0, windows * length, body, (environment.init(key), *nothing))
         return tuple(found)
 
     groups = every[:, None] if pairing(environment) == "shared" else every[None]
     played = jax.jit(jax.vmap(jax.vmap(play, (None, 0)), (0, None)))(keys, groups)
-    visits, moves, wrong = (np.asarray(each).sum(1) for each in played)
+    counts, moves, wrong = (np.asarray(each).sum(1) for each in played)
     reward, means = np.asarray(environment.reward, float), np.asarray(environment.means(), float)
     size = np.abs(reward).max()
+    if rested:
+        _check_one_law(name, counts, length)
+    visits = counts[:, windows // 2 :].sum((1, 3))  # [run, arm, state]
     for arm in range(len(reward)):
         off = wrong[:, arm].max()
         require(off <= 1e-5 * size, f"{name}.step: arm {arm} pays up to {off:g} more or less than `reward` says")
-        averages = visits[:, arm] @ reward[arm] / settle
+        averages = visits[:, arm] @ reward[arm] / (windows // 2 * length)
         error = averages.std(ddof=1) / np.sqrt(len(averages))
         judged = moves[:, arm].mean() >= FEWEST_MOVES
         require(
@@ -60,35 +70,59 @@ def check_long_run(name: str, environment: Environment, keys: Array, settle: int
             f"{name}.means(): {means[arm]:.6g} for arm {arm}, which paid {averages.mean():.6g} a play (standard error "
             f"{error:.2g}) in {len(averages)} runs of {settle} plays after {settle}; if it takes longer to forget its "
             'start, give a larger `settle`; if what it pays depends on the round, declare problem = "changing" and '
-            "means_at(t)",
+            "means_now(state, t)",
+        )
+
+
+def _check_one_law(name: str, counts: np.ndarray, length: int) -> None:
+    """Check that rested arms move by the same law in each window of their plays.
+
+    Args:
+      counts: [run, window, arm, from, to], of `length` plays of each arm in each window.
+    """
+    left = counts.sum(-1, keepdims=True)
+    total = counts.sum((0, 1))
+    law = total / np.maximum(total.sum(-1, keepdims=True), 1)
+    beyond = counts - left * law
+    error = beyond.std(0, ddof=1) / np.sqrt(len(beyond))
+    judged = left.sum(0) * law >= FEWEST_EXPECTED
+    off = judged & (np.abs(beyond.mean(0)) > STANDARD_ERRORS * error)
+    for window, arm, before, after in np.argwhere(off)[:1]:
+        share = counts.sum(0)[window, arm, before, after] / left.sum(0)[window, arm, before, 0]
+        raise AssertionError(
+            f"{name}.step: arm {arm} moves from state {before} to {after} with probability {share:.4g} in its plays "
+            f"{window * length + 1} to {(window + 1) * length}, and with {law[arm, before, after]:.4g} in all of them, "
+            "so that no number in means() says what it pays; if that falls with the arm's own plays, declare problem = "
+            '"rotting", if it depends on the round, "changing", and give means_now(state, t)'
         )
 
 
 def check_changing(name: str, environment: Any, keys: Array, settle: int) -> None:
-    """Compare what changing arms pay in each of 16 stretches of 2 `settle` rounds with `means_at`."""
+    """Compare what arms pay in each of 16 stretches of 2 `settle` / 16 rounds with `means_now`; all arms are played."""
     arms = jnp.arange(len(environment.means()), dtype=jnp.int32)
     length = max(1, 2 * settle // WINDOWS)
 
-    def play(key: Array) -> Array:
-        def body(state: Any, t: Array) -> tuple[Any, Array]:
+    def play(key: Array) -> tuple[Array, Array]:
+        def body(state: Any, t: Array) -> tuple[Any, tuple[Array, Array]]:
+            means = jax.tree.leaves(environment.means_now(state, t))  # one array, or two floats
             state, feedback = environment.step(key, state, arms, t)
-            return state, feedback.rewards
+            return state, (feedback.rewards, sum(means[1:], jnp.asarray(means[0], float)))
 
-        def window(state: Any, number: Array) -> tuple[Any, Array]:
+        def window(state: Any, number: Array) -> tuple[Any, tuple[Array, Array]]:
             rounds = number * length + 1 + jnp.arange(length, dtype=jnp.int32)
-            state, rewards = jax.lax.scan(body, state, rounds)
-            return state, rewards.mean(0)
+            state, found = jax.lax.scan(body, state, rounds)
+            return state, jax.tree.map(lambda values: values.mean(0), found)
 
         return jax.lax.scan(window, environment.init(key), jnp.arange(WINDOWS, dtype=jnp.int32))[1]
 
-    paid = np.asarray(jax.jit(jax.vmap(play))(keys), float)  # [runs, window, arm]
-    expected = np.array([environment.means_at(t) for t in range(1, WINDOWS * length + 1)], float)
-    expected = expected.reshape(WINDOWS, length, -1).mean(1)
-    error = paid.std(axis=0, ddof=1) / np.sqrt(len(paid))
-    off = np.abs(paid.mean(0) - expected) > STANDARD_ERRORS * error + 1e-5 * np.abs(paid).max()
+    paid, expected = (np.asarray(each, float) for each in jax.jit(jax.vmap(play))(keys))  # [runs, window, arm]
+    require(expected.shape == paid.shape, f"{name}.means_now: returns no array [K] = ({len(arms)},)")
+    require(np.isfinite(expected).all(), f"{name}.means_now: not a finite number")
+    error = (paid - expected).std(axis=0, ddof=1) / np.sqrt(len(paid))
+    off = np.abs((paid - expected).mean(0)) > STANDARD_ERRORS * error + 1e-5 * np.abs(paid).max()
     for window, arm in np.argwhere(off)[:1]:
         raise AssertionError(
-            f"{name}.means_at(t): {expected[window, arm]:.6g} on average for arm {arm} in rounds {window * length + 1} "
-            f"to {(window + 1) * length}, in which it paid {paid.mean(0)[window, arm]:.6g} (standard error "
-            f"{error[window, arm]:.2g}) in {len(paid)} runs"
+            f"{name}.means_now(state, t): {expected.mean(0)[window, arm]:.6g} on average for arm {arm} in rounds "
+            f"{window * length + 1} to {(window + 1) * length}, in which it paid {paid.mean(0)[window, arm]:.6g} "
+            f"(standard error {error[window, arm]:.2g}) in {len(paid)} runs"
         )

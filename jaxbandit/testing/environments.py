@@ -10,7 +10,18 @@ import numpy as np
 from jax import Array
 
 from jaxbandit.arguments import integer
-from jaxbandit.base import Environment, Feedback, Paid, Pairing, Problem, paid, pairing, problem, reward_table
+from jaxbandit.base import (
+    Environment,
+    Feedback,
+    Paid,
+    Pairing,
+    Problem,
+    means_now,
+    paid,
+    pairing,
+    problem,
+    reward_table,
+)
 from jaxbandit.testing.averages import check_changing, check_long_run
 from jaxbandit.testing.pairings import check_plays, check_repeats, check_rounds, check_shared
 from jaxbandit.testing.requirements import require, require_close, require_numbers, shapes
@@ -35,8 +46,11 @@ def check_environment(environment: Environment, *, runs: int = 64, plays: int = 
     has settled by then fails with a probability below 1e-8. By default, an error of 0.02 is found in an arm
     with rewards 0 and 1 that forgets its state within ten plays. An arm that changes its state less than 8 times a run
     is not judged. Where rewards have no finite table, every play counts, and an error of 0.01 standard deviations of a
-    reward is found; rewards must lie in `reward_range`. What changing arms pay is compared with `means_at` in each
-    of 16 stretches of rounds, and `means` is not judged. Where all arms pay, "stays" must count every arm once a round.
+    reward is found; rewards must lie in `reward_range`. What changing or rotting arms pay is compared with `means_now`
+    in each of 16 stretches of rounds, and `means` is not judged. Rested arms must move by the same law in each of 16
+    stretches of their plays (two for more than eight states): by default a probability that is larger by .02 in one of
+    them is found, if the state that it leaves is visited in half the plays. Where all arms pay, "stays" must count
+    every arm once a round.
 
     Args:
       runs: number of keys tried.
@@ -77,13 +91,13 @@ def check_environment(environment: Environment, *, runs: int = 64, plays: int = 
         ("paid", paid(environment), get_args(Paid)),
     ):
         require(declared in choices, f"{name}.{part}: {declared!r} is none of {', '.join(choices)}")
-    shared, changing = pairing(environment) == "shared", problem(environment) == "changing"
+    shared, changing = pairing(environment) == "shared", problem(environment) in ("changing", "rotting")
     require(
         shared == (problem(environment) == "decision process"),
         f'{name}: the pairing "shared" and the problem "decision process" go together; declare both or none',
     )
-    for part, needed, reason in (("shown", shared, "arms share one state"), ("means_at", changing, "arms change")):
-        require(not needed or hasattr(environment, part), f"{name}: has no {part}, and its {reason}")
+    require(not shared or hasattr(environment, "shown"), f"{name}: has no shown, and its arms share one state")
+    require(not changing or means_now(environment) is not None, f"{name}: has no means_now, and its arms change")
     if paid(environment) == "all":
         check_stays(name, environment, keys[0], arms, states)
     by = {"play": check_plays, "round": check_rounds, "shared": check_shared}[pairing(environment)]

@@ -1,0 +1,258 @@
+"""What a player sees after a round, and the refusal of what contradicts the arms or what they showed before."""
+
+from __future__ import annotations
+
+from typing import Any, Literal, NamedTuple
+
+import jax
+import jax.numpy as jnp
+import numpy as np
+from jax.typing import ArrayLike
+
+from jaxbandit.arguments import choice, finite, integer, is_traced, number, shown
+from jaxbandit.pytrees import pytree
+from jaxbandit.texts import described
+
+LAST_ROUND = 2**31 - 1
+UNKNOWN = "do not update the policy with a play whose reward is not known"
+
+
+@pytree
+class NotGiven:
+    """Stands for a `Feedback.before` that was not given: no array, so that nothing is computed with it in silence."""
+
+
+@described
+class Feedback(NamedTuple):
+    """What the player sees after a round in which M arms were played.
+
+    Fields:
+      arms: [M] int32, distinct.
+      before: [M] int32, the state each played arm was in, or last showed where it is restless. No array where
+        `Feedback.of` was not given it.
+      states: [M] int32, the state it moved to and showed.
+      rewards: [M] default float, what the play pays.
+      t: int32, the round just played, from 1; the same in all runs, so that it is one number for the whole batch.
+      shown: [K] int32, the state in which every arm is after the round, played or not; None where it is not shown. In a
+        decision process it is given where there are episodes: the state from which the next round goes on.
+      restarted: uint32; 0, or after a round in which all arms began again a number drawn for that; None where they
+        never do.
+      chances: [M], the probability with which the policy chose each of the arms when it played them, where the policy
+        has `probabilities` and the feedback comes late (`simulate(delay=..)`) or through `WithDetector`; None elsewhere.
+    """
+
+    arms: jax.Array
+    before: jax.Array
+    states: jax.Array
+    rewards: jax.Array
+    t: jax.Array
+    shown: jax.Array | None = None
+    restarted: jax.Array | None = None
+    chances: jax.Array | None = None
+
+    @property
+    def now(self) -> jax.Array:
+        """[M] int32, where the arms played are after the round: in `states`, unless `shown` says otherwise."""
+        return self.states if self.shown is None else self.shown[self.arms]
+
+    @classmethod
+    def of(
+        cls,
+        arm: int,
+        reward: float | None = None,
+        *,
+        t: int,
+        table: ArrayLike,
+        state: int | None = None,
+        before: int | None = None,
+        pays: Literal["before", "after"] = "after",
+    ) -> Feedback:
+        """The feedback of a round in which one real arm was played, without a simulator.
+
+        Args:
+          arm: its number, from 0.
+          reward: what it paid. With a table [K, S] it may be left out, as the state says it.
+          t: the round, from 1. A play whose outcome is not known is no round: the policy is not updated with it.
+          table: what the policy's `init` was given: [K, S], what each state of each arm pays, or [K, 0] where rewards
+            are real numbers.
+          state: the state that the arm moved to. It may be left out where one state alone pays the reward.
+          before: the state that the arm last showed; before its first play the one in which it begins, or 0 where that
+            is not known. Policies for independent rewards never look at it; those that count transitions refuse
+            feedback without it.
+          pays: "after", the state moved to pays; "before", the state left does, as in decision processes.
+
+        Raises:
+          ValueError: an argument that is missing, wrong or contradicts another one. A reward is one that the table has
+            if the two are the same number in the default float type.
+
+        >>> Feedback.of(2, 1.0, t=7, table=[[0.0, 1.0]] * 3).states.tolist()
+        [1]
+        >>> Feedback.of(2, 2.5, t=7, table=jnp.zeros((3, 0))).rewards.tolist()
+        [2.5]
+        >>> Feedback.of(2, 0.37, t=7, table=[[0.0, 1.0]] * 3)
+        Traceback (most recent call last):
+        ValueError: reward: 0.37; no state of arm 2 pays it, they pay [0.0, 1.0]; for real numbers take a table [K, 0]
+        """
+        for name, value in {"arm": arm, "reward": reward, "t": t, "state": state, "before": before}.items():
+            if is_traced(value):
+                raise ValueError(f"{name}: has no value while JAX compiles; make a Feedback(..) of arrays there")
+        paid = as_table("table", table)
+        choice("pays", pays, ("before", "after"))
+        arm, t = integer("arm", arm, 0, len(paid) - 1), integer("t", t, 1, LAST_ROUND)
+        reward = None if reward is None else _finite(reward)
+        if paid.shape[1]:
+            state, before, reward = _by_table(paid[arm], arm, reward, state, before, pays)
+        elif reward is None:
+            raise ValueError("reward: None; with a table [K, 0] give what the arm paid")
+        else:
+            for name, value in {"state": state, "before": before}.items():
+                if value is not None and integer(name, value) != 0:
+                    raise ValueError(f"{name}: {value}; a table [K, 0] has no states, so leave it out")
+            state = before = 0
+        arms, states = (jnp.array([each], jnp.int32) for each in (arm, state))
+        left: Any = NotGiven() if before is None else jnp.array([before], jnp.int32)
+        return cls(arms, left, states, jnp.array([reward], float), jnp.int32(t))
+
+
+def as_table(name: str, table: Any) -> np.ndarray:
+    """What each state of each arm pays, float64 [K, S]; S is 0 where rewards are real numbers.
+
+    Raises:
+      ValueError: with the name, what such a table is: this is none.
+    """
+    found = np.zeros(()) if table is None else finite(name, table)
+    if found.ndim != 2 or not len(found):
+        what = f"shape {found.shape}" if found.ndim else shown(table)
+        raise ValueError(
+            f"{name}: {what} is not [K, S], what each state of each arm pays, such as np.array([[0.0, 1.0]] * K) for K "
+            "arms that are clicked or not; where rewards are real numbers, give np.zeros((K, 0))"
+        )
+    return found
+
+
+def checked_table(reward: Any) -> jax.Array:
+    """The reward table that a policy's `init` is given, as an array of JAX.
+
+    Raises:
+      ValueError: what such a table is: this is none.
+    """
+    found = as_table("reward", np.zeros(jnp.shape(reward)) if is_traced(reward) else reward)
+    return reward if isinstance(reward, jax.Array) else jnp.asarray(found, float)
+
+
+def check_feedback(
+    feedback: Feedback,
+    arms: int,
+    states: int | None = None,
+    *,
+    last: jax.Array | None = None,
+    counts: jax.Array | None = None,
+) -> None:
+    """Refuse feedback that contradicts the arms, or what they showed before. Where JAX compiles, numbers have no value.
+
+    Each memory of a policy asks this, so that a loop without the simulator is told of its mistakes.
+
+    Args:
+      arms: K.
+      states: S; None where the policy does not tell states apart.
+      last: of a policy that counts transitions, [K], the state that each arm last showed, or the one that all share.
+      counts: [K, ..], what it has counted: where this and `last` are 0, an arm has shown nothing yet. None where `last`
+        is always known.
+
+    Raises:
+      ValueError: the field of `Feedback` that is wrong, and what to give.
+    """
+    if last is not None and isinstance(feedback.before, NotGiven):
+        raise ValueError(
+            "before: not given, and the policy counts transitions; call Feedback.of(.., before=last[arm]), where "
+            "last[arm] is the state that the arm last showed"
+        )
+    if is_traced((feedback, last, counts)):
+        return
+    played, rewards = np.ravel(feedback.arms), np.asarray(feedback.rewards)
+    asked: dict[str, tuple[int, int | None]] = {"arms": (len(played), arms), "states": (len(played), states)}
+    if last is not None:
+        asked["before"] = len(played), states
+    if feedback.shown is not None:
+        asked["shown"] = arms, states
+    for name, (length, many) in asked.items():
+        found = np.asarray(getattr(feedback, name))
+        if many is not None and not (found.shape == (length,) and np.isin(found, range(many)).all()):
+            raise ValueError(
+                f"{name}: {found.tolist()} is not a list of integers from 0 to {many - 1}, {length} of them"
+            )
+    if len(set(played.tolist())) < len(played):
+        raise ValueError(f"arms: {played.tolist()} names an arm twice; it is played once a round")
+    if rewards.shape != played.shape or not np.isfinite(rewards).all():
+        raise ValueError(f"rewards: {rewards.tolist()} is not a finite number for each play; {UNKNOWN}")
+    if last is not None and (counts is None or feedback.restarted is None):
+        _check_before(played, np.asarray(feedback.before), np.broadcast_to(last, (arms,)), counts)
+
+
+def _check_before(played: np.ndarray, before: np.ndarray, last: np.ndarray, counts: jax.Array | None) -> None:
+    """Refuse plays [M] of arms that were not in the state `before` [M] (see `check_feedback`)."""
+    for arm, state in zip(played.tolist(), before.tolist(), strict=True):
+        known = counts is None or last[arm] != 0 or np.asarray(counts[arm]).any()
+        if known and state != last[arm]:
+            raise ValueError(
+                f"before: {state}, and arm {arm} last showed state {last[arm]}; give the state that it last showed, "
+                "and its plays in the order in which they were made"
+            )
+
+
+def _by_table(
+    row: np.ndarray, arm: int, reward: float | None, state: int | None, before: int | None, pays: str
+) -> tuple[int, int | None, float]:
+    """The state moved to, the state left if it is known, and the reward, by what the arm's states pay, `row` [S].
+
+    Raises:
+      ValueError: they contradict each other, or do not tell the state.
+    """
+    state, before = (
+        each if each is None else integer(name, each, 0, len(row) - 1)
+        for name, each in (("state", state), ("before", before))
+    )
+    rounded = row.astype(jnp.result_type(float))
+    if state is None and pays == "after":
+        state = _that_pays(rounded, arm, reward)
+    if state is None:
+        raise ValueError("state: None; give the state moved to, as the state left pays and does not tell it")
+    paying = state if pays == "after" else before
+    if paying is None:
+        raise ValueError("before: None; give the state left, which pays")
+    if reward is not None and rounded.dtype.type(reward) != rounded[paying]:
+        raise ValueError(
+            f"reward: {reward}; state {paying} of arm {arm} pays {row[paying]}; correct one, or leave the reward out"
+        )
+    return state, before, float(rounded[paying])
+
+
+def _that_pays(row: np.ndarray, arm: int, reward: float | None) -> int:
+    """The one state of the arm that pays the reward, in the type of the row [S].
+
+    Raises:
+      ValueError: there is none, or more than one.
+    """
+    if reward is None:
+        raise ValueError("reward: None; give what the arm paid, or the state that it moved to")
+    states = np.flatnonzero(row == row.dtype.type(reward)).tolist()
+    if not states:
+        raise ValueError(
+            f"reward: {reward}; no state of arm {arm} pays it, they pay {shown(row.tolist())}; for real numbers take "
+            "a table [K, 0]"
+        )
+    if len(states) > 1:
+        raise ValueError(f"state: None; states {shown(states)} of arm {arm} pay {reward}; say to which it moved")
+    return int(states[0])
+
+
+def _finite(reward: Any) -> float:
+    """One finite number.
+
+    Raises:
+      ValueError: the reward is something else.
+    """
+    try:
+        return number("reward", reward)
+    except ValueError as error:
+        raise ValueError(f"{error}; {UNKNOWN}") from None

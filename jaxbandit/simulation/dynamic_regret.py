@@ -1,0 +1,81 @@
+"""Dynamic regret: what the best arms of each round would have paid on average, minus what the arms played pay."""
+
+from __future__ import annotations
+
+from typing import Any, NamedTuple
+
+import jax.numpy as jnp
+from jax import Array
+
+from jaxbandit.base import State, described, means_now, problem, total
+from jaxbandit.fast import look_up
+from jaxbandit.selection import top_arms
+from jaxbandit.sums import TwoFloats, add_to_each, below_largest, no_sums
+
+DYNAMIC = "dynamic_regret"  # the names under which the two regrets are recorded
+EXTERNAL = "external_regret"
+
+
+@described
+class DynamicRegret(NamedTuple):
+    """The dynamic regret of one run so far.
+
+    Fields:
+      regret: two floats [1].
+      oracle: the environment's state where an oracle plays the arms that are best in its own state; None where no play
+        changes what arms pay, so that the oracle of each round stands where the player stands.
+    """
+
+    regret: TwoFloats
+    oracle: State
+
+
+def no_regret(environment: Any, key: Array) -> DynamicRegret | None:
+    """The dynamic regret before the first round; None for an environment without `means_now`."""
+    if means_now(environment) is None:
+        return None
+    return DynamicRegret(no_sums(1), None if problem(environment) == "changing" else environment.init(key))
+
+
+def after_round(
+    environment: Any, key: Array, dynamic: DynamicRegret, state: State, played: Array, t: Array
+) -> DynamicRegret:
+    """The dynamic regret after a round: the means of the M best arms are added, those of the arms played subtracted.
+
+    The best of the arms played is compared with the best arm, the second best with the second best one, and so on, so
+    that a gap keeps the digits of a float and who plays the best arms loses exactly 0.
+
+    Args:
+      state: of the environment before the round.
+      played: [M] int32, distinct.
+      t: the round.
+    """
+    mean_of = means_now(environment)
+    assert mean_of is not None
+    means, oracle = _two_floats(mean_of(state, t)), dynamic.oracle
+    of_oracle = means if oracle is None else _two_floats(mean_of(oracle, t))
+    best = top_arms(-below_largest(of_oracle), played.shape[0])
+    if played.shape[0] > 1:
+        is_played = (played[:, None] == jnp.arange(means.high.shape[0], dtype=played.dtype)[None]).any(axis=0)
+        played = top_arms(jnp.where(is_played, -below_largest(means), -jnp.inf), played.shape[0])
+    lost = (look_up(of_oracle.high, best) - look_up(means.high, played)) + (
+        look_up(of_oracle.low, best) - look_up(means.low, played)
+    )
+    if oracle is not None:
+        oracle, _ = environment.step(key, oracle, best, t)
+    return DynamicRegret(add_to_each(dynamic.regret, total(lost)[None]), oracle)
+
+
+def records_of(environment: Any, dynamic: DynamicRegret, t: Array) -> dict[str, TwoFloats]:
+    """What is recorded after round t: the dynamic regret, and where it is defined the regret against the best arm."""
+    high, low = (part[0] for part in dynamic.regret)
+    short = environment.best_arm_falls_short(t) if hasattr(environment, "best_arm_falls_short") else None
+    found = {DYNAMIC: TwoFloats(high, low)}
+    return found if short is None else found | {EXTERNAL: TwoFloats(high - short.high, low - short.low)}
+
+
+def _two_floats(means: Any) -> TwoFloats:
+    if isinstance(means, TwoFloats):
+        return means
+    high = jnp.asarray(means, float)
+    return TwoFloats(high, jnp.zeros_like(high))

@@ -1,0 +1,206 @@
+"""The test of independence: against all orders of short sequences; false alarms, what is found, what stays open."""
+
+import itertools
+import re
+from collections import Counter
+
+import numpy as np
+import pytest
+from scipy import special, stats
+
+from jaxbandit.environments import fit, independence
+from jaxbandit.environments.independence import judge
+
+PAYS = np.arange(10.0)
+
+
+def orders(sequence):
+    """All sequences with the same first state and the same states after it, each once."""
+    return [(sequence[0], *rest) for rest in set(itertools.permutations(sequence[1:]))]
+
+
+def follow(sequence, sources, target):
+    return sum(a in sources and b == target for a, b in itertools.pairwise(sequence))
+
+
+SHORT = [
+    [(0, 1, 1, 2, 0, 2, 1), (1, 0, 2, 0, 1)],
+    [(2, 0, 1, 1, 0, 2, 2, 2), (0,), (1, 1), (0, 0, 0)],
+    [(0, 1, 1, 0, 1, 1, 1, 0), (1, 0, 0, 0)],
+    [(1, 1, 1, 0, 0, 0, 0, 0, 0, 1)],
+]
+
+
+@pytest.mark.parametrize("sequences", SHORT, ids=range(len(SHORT)))
+def test_p_value_against_all_orders(sequences, monkeypatch):
+    """The law of every count that is looked at, with all orders of each sequence equally likely, and its two tails."""
+    monkeypatch.setattr(independence, "LEAST", 1)
+    seen = sorted(set(itertools.chain(*sequences)))
+    counts = [(set(seen) - {1}, 1)]
+    if len(seen) > 2:
+        counts = [(set(seen) - {target}, target) for target in seen]
+        counts += [({source}, target) for source, target in itertools.permutations(seen, 2)]
+    number = 1 if len(seen) == 2 else len(seen) ** 2
+    p_values = []
+    for sources, target in counts:
+        law = Counter({0: 1.0})
+        for sequence in sequences:
+            each = Counter(follow(order, sources, target) for order in orders(sequence))
+            more = Counter()
+            for (a, p), (b, ways) in itertools.product(law.items(), each.items()):
+                more[a + b] += p * ways / each.total()
+            law = more
+        found = sum(follow(sequence, sources, target) for sequence in sequences)
+        tails = [sum(p for at, p in law.items() if (at - found) * side >= 0) for side in (-1, 1)]
+        p_values.append(min(1, 2 * number * min(tails)))
+    verdict = judge([np.array(sequence) for sequence in sequences], 0.01, PAYS)
+    assert abs(verdict.p_value - min(p_values)) < 1e-12
+
+
+def test_false_alarms_of_short_sequences_are_exact(monkeypatch):
+    """All 2^11 sequences, and 3^6: the chance of a false alarm is at most the level, whatever the states' law."""
+    monkeypatch.setattr(independence, "LEAST", 1)
+    for states, steps, laws in ((2, 11, [(0.5, 0.5), (0.9, 0.1)]), (3, 6, [(1 / 3, 1 / 3, 1 / 3), (0.6, 0.3, 0.1)])):
+        every = np.array(list(itertools.product(range(states), repeat=steps)))
+        alarms = np.array([judge([each], 0.25, PAYS).word == "Markovian" for each in every])
+        for law in laws:
+            chances = np.prod(np.array(law)[every], axis=1)
+            assert abs(chances.sum() - 1) < 1e-12
+            assert 0 < chances @ alarms <= 0.25
+
+
+CLICKS = [0.005, 0.05, 0.5]
+
+
+@pytest.mark.parametrize("steps", [300, 3000])
+@pytest.mark.parametrize("law", [*[(1 - p, p) for p in CLICKS], *[(1 - 2 * p, p, p) for p in [0.005, 0.05, 1 / 3]]])
+def test_false_alarms_of_clicks(law, steps):
+    """400 independent arms each, at level 1 %: a rate of 4.5 % is noticed; 12 tests, false-fail rate below 2e-9.
+
+    Where a state is left some 2 times nothing is said.
+    """
+    arms = np.random.default_rng([steps, len(law), int(1000 * law[1])]).choice(len(law), (400, steps), p=law)
+    words = Counter(judge([arm], 0.01, PAYS).word for arm in arms)
+    print(f"{law[-1]:.3f} of {steps} steps, {len(law)} states: {dict(words)}")
+    assert stats.binom(400, 0.01).sf(words["Markovian"] - 1) > 1e-10
+    if law[-1] * steps < 2:
+        assert words == {"undecided": 400}
+    assert stats.binom(400, 0.01).sf(17) < 1e-6 and stats.binom(400, 0.045).cdf(17) > 0.4
+
+
+@pytest.mark.parametrize("prior", [0, 0.01, 0.5, 1])
+def test_a_prior_makes_no_arm_markovian(prior):
+    """Clicks of 0.5 % in 300 rows: of these arms the row of a click is the prior's, and says nothing."""
+    clicks = (np.random.default_rng(0).random((60, 300)) < 0.005).astype(int)
+    fitted = fit(clicks, (0, 1), prior=prior)
+    assert set(fitted.verdicts) == {"undecided"}
+    np.testing.assert_allclose(fitted.averages, clicks.mean(1), rtol=1e-14)
+    assert "environments.bernoulli(fitted.averages)" in str(fitted)
+
+
+def observed(transition, steps, seed, sets):
+    """States [sets, steps + 1] of independent chains that start in state 0."""
+    rng, cumulative = np.random.default_rng(seed), np.cumsum(transition, axis=-1)
+    states = np.zeros((sets, steps + 1), int)
+    for step in range(steps):
+        states[:, step + 1] = (rng.random((sets, 1)) >= cumulative[states[:, step]][:, :-1]).sum(-1)
+    return states
+
+
+def verdicts_by_counting(transitions, aparts):
+    """The share of arms that are called Markovian, for each distance of the rows, by counting paths from state 0.
+
+    A path with N01 moves to state 1, N10 back and N00 stays in state 0 is a way to cut the stays into its visits to the
+    states. The tail is that of SciPy's hypergeometric law: of T places, as many marked as state 0 was visited.
+    """
+
+    def log_ways(stays, visits):
+        return special.gammaln(stays + visits) - special.gammaln(stays + 1) - special.gammaln(np.maximum(visits, 1))
+
+    every, found = np.zeros(len(aparts)), np.zeros(len(aparts))
+    n00 = np.arange(transitions + 1.0)
+    for end in (0, 1):
+        n01 = np.arange(float(end), transitions // 2 + 2)[:, None]
+        n10 = n01 - end
+        n11 = transitions - n00 - n01 - n10
+        possible = (n11 >= 0) & ((n01 > 0) | (n11 == 0))
+        n11 = np.where(possible, n11, 0)
+        ways = log_ways(n00, n10 + 1) + np.where(n01 > 0, log_ways(n11, n01), 0)
+        often = possible & (n00 + n01 >= 10) & (n10 + n11 >= 10)
+        law = stats.hypergeom(transitions, (n00 + n01 + (end == 0))[often], (n01 + n11)[often])
+        at = np.broadcast_to(n01, often.shape)[often]
+        markovian = often.copy()
+        markovian[often] = 2 * np.minimum(law.cdf(at), law.sf(at - 1)) <= 0.01
+        for each, apart in enumerate(aparts):
+            moves = (n01 + n10) * np.log((1 - apart) / 2) + (n00 + n11) * np.log((1 + apart) / 2)
+            chances = np.exp(ways + moves) * possible
+            every[each] += chances.sum()
+            found[each] += (chances * markovian).sum()
+    np.testing.assert_allclose(every, 1, atol=1e-9)
+    return found
+
+
+@pytest.mark.release_cases("1000")
+@pytest.mark.parametrize("steps", [30, 100, 300, 1000])
+def test_error_rates_are_as_documented(steps):
+    """The docstring's table by counting paths, and 300 data sets against it: 5 binomial tests, false-fail rate 1e-9.
+
+    Small errors in the rates of false alarms are noticed by the test with all short sequences.
+    """
+    table = [line.split() for line in fit.__doc__.splitlines() if re.fullmatch(r" +\d+( +\d+\.\d\d){5}", line)]
+    (percents,) = [row[1:] for row in table if row[0] == str(steps)]
+    aparts = (0, 0.1, 0.3, 0.5, 0.8)
+    rates = verdicts_by_counting(steps, aparts)
+    assert percents == [f"{100 * abs(rate if apart == 0 else 1 - rate):.2f}" for apart, rate in zip(aparts, rates)]
+    for apart, rate in zip(aparts, rates):
+        stay, move = (1 + apart) / 2, (1 - apart) / 2
+        states = observed([[stay, move], [move, stay]], steps, [steps, int(10 * apart)], 300)
+        found = sum(judge([each], 0.01, PAYS).word == "Markovian" for each in states)
+        assert stats.binomtest(found, 300, min(rate, 1)).pvalue > 2e-10
+
+
+THREE = [[0.7, 0.2, 0.1], [0.2, 0.6, 0.2], [0.2, 0.3, 0.5]]
+
+
+@pytest.mark.parametrize(
+    ("chain", "steps"), [([[0.95, 0.05], [0.6, 0.4]], 3000), (THREE, 300), ([[0, 1, 0], [0, 0, 1], [1, 0, 0]], 60)]
+)
+def test_markov_arms_are_found(chain, steps):
+    """Each of 100 arms: clicks of 5 % that come in bursts, and three states. A miss is rarer than 1e-6 (normal law)."""
+    assert {judge([each], 0.01, PAYS).word for each in observed(chain, steps, 4, 100)} == {"Markovian"}
+
+
+def test_sequences_with_different_laws_are_no_dependence():
+    """40 subjects an arm, of whom half succeed in 9 of 10 steps and half in 1 of 10, independently.
+
+    100 arms at level 1 %, at most 13 called Markovian: false-fail rate below 1e-9. Joined they all are.
+    """
+    likely = np.repeat([0.1, 0.9], 20)[None, :, None]
+    arms = (np.random.default_rng(1).random((100, 40, 30)) < likely).astype(int)
+    assert stats.binom(100, 0.01).sf(13) < 1e-9
+    assert sum(judge(list(arm), 0.01, PAYS).word == "Markovian" for arm in arms) <= 13
+    assert {judge([arm.ravel()], 0.01, PAYS).word for arm in arms} == {"Markovian"}
+
+
+def test_reasons_of_what_is_undecided():
+    few, once = [0] * 100 + [1, 1] + [0] * 100, [0, 0, 1] * 40 + [2]
+    for sequences, reason in (
+        ([few], "2 transitions from state 1, which pays 5; 10 are needed"),
+        ([[*few, 1], [0, 0, 1]], "2 transitions from state 1, which pays 5; 10 are needed"),
+        ([[0, 0, 1]], "no transitions from state 1, which pays 5; 10 are needed"),
+        ([[0] * 50, [0] * 50 + [2]], "no transitions from state 2, which pays 7.5; 10 are needed"),
+        ([[1, 1, 1]], "only state 1 was seen, which pays 5"),
+        ([[0, 1], [1, 0]] * 20, "in sequences so short no order of states reaches the level 0.01"),
+    ):
+        verdict = judge([np.array(each) for each in sequences], 0.01, np.array([0, 5, 7.5]))
+        assert (verdict.word, verdict.reason) == ("undecided", reason)
+    # A state that was hardly ever left hides no dependence between the others.
+    assert judge([np.array(once)], 0.01, PAYS).word == "Markovian"
+
+
+def test_long_sequences_and_many():
+    """10^6 steps, and 2,000 sequences: probabilities that a float cannot hold make no NaN."""
+    rng = np.random.default_rng(3)
+    for sequences in ([rng.integers(0, 2, 10**6)], list(rng.integers(0, 2, (2000, 20)))):
+        assert judge(sequences, 1e-6, PAYS).word == "i.i.d."
+        assert judge([np.sort(each) for each in sequences], 1e-6, PAYS)[:2] == ("Markovian", 1e-20)

@@ -1,0 +1,154 @@
+"""What a policy was told or made for is compared with what it is asked to play, before anything is compiled."""
+
+import pickle
+from dataclasses import replace
+
+import numpy as np
+import pytest
+
+import jaxbandit
+from jaxbandit import (
+    GLR,
+    KLUCB,
+    MOSS,
+    UCB1,
+    Gittins,
+    KnownBreaks,
+    KnownProcess,
+    LPPriority,
+    Myopic,
+    Task,
+    Whittle,
+    WithDetector,
+    environments,
+    simulate,
+)
+from jaxbandit.environments import restless
+from jaxbandit.policies.knowledge import made_for
+
+ROWS, WAIT = np.array([[[0.1, 0.9], [0.2, 0.8]]] * 3), np.array([[[0.9, 0.1], [0.3, 0.7]]] * 3)
+RESTED = jaxbandit.two_state([0.5, 0.4, 0.3], [0.4, 0.55, 0.65])
+OTHER = jaxbandit.two_state([0.5, 0.4, 0.3], [0.4, 0.55, 0.6])
+SEEN = restless(ROWS, (0, 1), WAIT, observed=True)
+UNSEEN = restless(ROWS, (0, 1), WAIT)
+ALL_PAY = restless(ROWS, (0, 1), WAIT, observed=True, paid="all")
+ALIKE = restless(ROWS, (0, 1))  # arms that move alike, played or not
+HIDDEN = environments.hidden(ROWS, [[0.2, 0.7]] * 3)
+RIVER = environments.riverswim(4)
+MADE = {  # by policy: it, the arms that it was made for, and others, with what is said of them
+    "Gittins": (Gittins.of(RESTED, 0.9), RESTED, OTHER, "which differ in transition"),
+    "Whittle-rows": (Whittle.of(SEEN), SEEN, restless(WAIT, (0, 1), ROWS, observed=True), "in transition, passive"),
+    "Whittle-moving": (
+        Whittle.of(RESTED, 0.9),
+        RESTED,
+        restless(RESTED.transition, (0, 1), observed=True),
+        "in passive",
+    ),
+    "Whittle-pays": (Whittle.of(SEEN), SEEN, restless(ROWS, (0, 2), WAIT, observed=True), "in reward"),
+    "Whittle-played": (Whittle.of(SEEN), SEEN, ALL_PAY, "those that are played pay; in .* all pay, played or not"),
+    "Whittle-all": (Whittle.of(ALL_PAY), ALL_PAY, SEEN, "all pay, played or not; in .* those that are played pay"),
+    "LPPriority": (
+        LPPriority.of(ALL_PAY, 1),
+        ALL_PAY,
+        restless(ROWS, (0, 1), WAIT, observed=True, paid="all", cost=0.1),
+        "in cost",
+    ),
+    "WhittleLastSeen": (
+        jaxbandit.WhittleLastSeen.of(UNSEEN, 5),
+        UNSEEN,
+        restless(ROWS, (0, 1), WAIT, initial_state=0),
+        "in initial",
+    ),
+    "WhittleBelief": (
+        jaxbandit.WhittleBelief.of(restless(WAIT[:, ::-1, ::-1], (0, 1))),
+        restless(WAIT[:, ::-1, ::-1], (0, 1)),
+        restless(WAIT[:, ::-1, ::-1], (0, 1), ROWS),
+        "in passive",
+    ),
+    "Myopic": (Myopic.of(ALIKE), ALIKE, UNSEEN, "in passive"),
+    "HiddenMyopic": (
+        jaxbandit.HiddenMyopic.of(HIDDEN),
+        HIDDEN,
+        environments.hidden(ROWS, [[0.2, 0.8]] * 3),
+        "in emission",
+    ),
+    "KnownProcess": (KnownProcess.of(RIVER), RIVER, environments.riverswim(4, up=0.3), "in transition"),
+    "KnownProcess-steps": (KnownProcess.of(RIVER), RIVER, environments.riverswim(4, steps=5), "in steps"),
+}
+
+
+@pytest.mark.parametrize("case", MADE)
+def test_a_policy_made_for_other_arms_is_refused(case):
+    policy, arms, other, reason = MADE[case]
+    policy.validate(Task(arms))
+    with pytest.raises(ValueError, match=rf"policies\['p'\]: {type(policy).__name__} was made for .*{reason}"):
+        simulate(other, {"p": policy}, runs=1, horizon=5)
+    pickle.loads(pickle.dumps(policy)).validate(Task(arms))
+    with pytest.raises(ValueError, match=reason):
+        pickle.loads(pickle.dumps(policy)).validate(Task(other))
+
+
+def test_numbers_given_by_hand_are_played_on_all_arms_that_they_fit():
+    by_hand = Whittle(Whittle.of(SEEN).indices), replace(Whittle.of(SEEN), unseen=None)
+    for policy in by_hand:
+        policy.validate(Task(ALL_PAY))
+        simulate(ALL_PAY, {"p": policy}, runs=1, horizon=3, progress=False)
+    Myopic(WAIT, ALIKE.initial).validate(Task(UNSEEN))
+
+
+def test_the_same_arms_made_again_are_the_same():
+    """Rows in float32 and episodes of the same arms are no others; a probability of 1e-7 is not one of 2e-7."""
+    rounded = restless(ROWS.astype(np.float32), (0, 1), WAIT.astype(np.float32), observed=True)
+    Whittle.of(SEEN).validate(Task(rounded))
+    Gittins.of(RESTED, 0.9).validate(Task(environments.restarting(RESTED, 0.9)))
+    Whittle.of(RESTED, 0.9).validate(Task(environments.restarting(RESTED, 0.9)))
+    rare = [restless([[[1 - p, p], [0.5, 0.5]]] * 2, (0, 1), [[[0.5, 0.5]] * 2] * 2) for p in (1e-7, 2e-7)]
+    Myopic.of(rare[0]).validate(Task(rare[0]))
+    with pytest.raises(ValueError, match="in transition"):
+        Myopic.of(rare[0]).validate(Task(rare[1]))
+    mine = made_for(KLUCB(), object(), "transition")  # arms that tell nothing of their laws
+    assert mine == KLUCB() and repr(mine) == repr(KLUCB())
+
+
+CHANGING = environments.piecewise([11], [[0.5, 0.3], [0.2, 0.9]])
+TOLD = {
+    "GLR": WithDetector(KLUCB(), GLR(horizon=50)),
+    "CUSUM": WithDetector(KLUCB(), jaxbandit.CUSUM(horizon=50, changes=2)),
+    "MUCB": WithDetector(KLUCB(), jaxbandit.MUCB(horizon=50, changes=2)),
+    "KLUCB": KLUCB(horizon=50.0),
+    "MOSS": MOSS(horizon=50),
+    "Exp3": jaxbandit.Exp3(horizon=50),
+    "Exp3S": jaxbandit.Exp3S(horizon=50, hardness=2),
+    "Rexp3": jaxbandit.Rexp3(horizon=50, budget=2),
+    "DiscountedUCB": jaxbandit.DiscountedUCB(horizon=50, changes=2),
+    "SlidingWindowUCB": jaxbandit.SlidingWindowUCB(horizon=50, changes=2),
+}
+
+
+@pytest.mark.parametrize("name", TOLD)
+def test_a_horizon_that_ends_before_the_game_is_refused(name):
+    policy = TOLD[name]
+    policy.validate(Task(CHANGING, horizon=50))
+    policy.validate(Task(CHANGING))  # says nothing of how many rounds will be played
+    with pytest.raises(
+        ValueError, match=f"horizon: {name} is told of 50 rounds, and 100 will be played; give horizon=100"
+    ):
+        simulate(CHANGING, {"p": policy}, runs=1, horizon=100)
+
+
+def test_a_horizon_of_episodes_that_ends_before_the_game_is_refused():
+    river = environments.riverswim(3, steps=4)
+    jaxbandit.UCBVI(steps=4, horizon=50).validate(Task(river, horizon=50))
+    with pytest.raises(ValueError, match="horizon: UCBVI is told of 50 rounds, and 100 will be played"):
+        simulate(river, {"p": jaxbandit.UCBVI(steps=4, horizon=50)}, runs=1, horizon=100)
+
+
+def test_breaks_that_the_environment_does_not_have_are_refused():
+    arms = environments.piecewise([11, 31], [[0.5, 0.3], [0.2, 0.9], [0.5, 0.3]])
+    for breaks, horizon in (([11, 31], 50), ([31, 11], 50), ([11], 30), ([11, 40], 30), ([], 10)):
+        WithDetector(UCB1(), KnownBreaks(np.array(breaks, int))).validate(Task(arms, horizon=horizon))
+    with pytest.raises(ValueError, match=r"detector: breaks: round 31 is a break of .*; give KnownBreaks\(environment"):
+        simulate(arms, {"p": WithDetector(UCB1(), KnownBreaks([11]))}, runs=1, horizon=50)
+    with pytest.raises(ValueError, match="breaks: round 12 is no break of"):
+        simulate(arms, {"p": WithDetector(UCB1(), KnownBreaks([11, 12, 31]))}, runs=1, horizon=50)
+    WithDetector(UCB1(), KnownBreaks([12])).validate(Task(RESTED, horizon=50))  # arms that declare none

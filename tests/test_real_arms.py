@@ -1,0 +1,281 @@
+"""A loop of one's own around `init`, `scores` and `update`, on real arms: right, or refused in words."""
+
+import jax
+import jax.numpy as jnp
+import numpy as np
+import pytest
+
+import jaxbandit
+from jaxbandit import ALL, IMEDMC, TVKLUCB, Feedback, environments, play_round
+from jaxbandit.policies import Discounted, Window, memory
+
+TABLE = np.array([[0.0, 1.0]] * 3)  # arms that are clicked or not
+NUMBERS = np.zeros((3, 0))  # arms that pay real numbers
+ARMS = jaxbandit.two_state([0.5, 0.4, 0.3], [0.4, 0.55, 0.65])
+KEY = jax.random.key(0)
+ROUNDS = 200
+# those that count transitions
+CHAINS = "KLUCBMC TVKLUCB IMEDMC JointKLUCB ThompsonMC PlugInGittins PosteriorGittins".split()
+# every policy that is made without arguments or with a few, but Uniform, which learns nothing
+LEARNERS = {name: kind() for name, kind in ALL.items() if name != "Uniform"} | {
+    "Exp3": jaxbandit.Exp3(0.1),
+    "Exp3S": jaxbandit.Exp3S(0.1, 0.01),
+    "Rexp3": jaxbandit.Rexp3(0.1, 10),
+    "TsallisINF": jaxbandit.TsallisINF(),
+    "DiscountedUCB": jaxbandit.DiscountedUCB(0.9),
+    "SlidingWindowUCB": jaxbandit.SlidingWindowUCB(window=5),
+    "DiscountedThompson": jaxbandit.DiscountedThompson(0.9),
+    "WithDetector": jaxbandit.WithDetector(jaxbandit.UCB1(), jaxbandit.KnownBreaks([50])),
+    "Gittins": jaxbandit.Gittins(TABLE),
+    "Whittle": jaxbandit.Whittle(TABLE),
+    "LPPriority": jaxbandit.LPPriority(TABLE, np.zeros(3)),
+    "WhittleLastSeen": jaxbandit.WhittleLastSeen(np.zeros((3, 3, 2))),
+    "Myopic": jaxbandit.Myopic([[[0.5, 0.5]] * 2] * 3, [[0.5, 0.5]] * 3),
+    "HiddenMyopic": jaxbandit.HiddenMyopic([[[0.5, 0.5]] * 2] * 3, [[[0.5, 0.5]] * 2] * 3, [[0.5, 0.5]] * 3),
+    "Window": TVKLUCB(memory=Window(5)),
+    "Discounted": TVKLUCB(memory=Discounted(0.9)),
+}
+
+
+def of(arm=1, reward=None, t=3, table=TABLE, **given):
+    return Feedback.of(arm, reward, t=t, table=table, **given)
+
+
+@pytest.mark.release_cases(*sorted(set(ALL) - {"UCB1", "Thompson", "TVKLUCB", "IMEDMC"}))
+@pytest.mark.slow_cases("TVKLUCB", "IMEDMC")
+@pytest.mark.parametrize("name", ALL)
+def test_a_loop_by_hand_plays_as_the_simulator(name):
+    """The same arms in 200 rounds, on the same draws and keys, told by what plays paid and arms last showed."""
+    policy = ALL[name]()
+    runs = jaxbandit.run_keys(KEY, np.arange(1))
+    keys, carry = jax.tree.map(lambda leaf: leaf[..., 0], (runs, jaxbandit.initial_carry(ARMS, policy, runs)))
+    simulated, scores, update = jax.jit(play_round), jax.jit(policy.scores), jax.jit(policy.update)
+    state, last = policy.init(TABLE), [0, 0, 0]
+    for t in range(1, ROUNDS + 1):
+        arm = int(jaxbandit.top_arms(scores(jax.random.fold_in(keys.policy, t), state, jnp.int32(t)), 1)[0])
+        visits, carry = carry.visits, simulated(ARMS, policy, keys, carry, jnp.int32(t))
+        (played,), (moved,) = np.nonzero(np.asarray(carry.visits - visits))
+        assert arm == played
+        state = update(state, of(arm, float(moved), t, before=last[arm]))
+        last[arm] = int(moved)
+
+
+@pytest.mark.parametrize("table", [TABLE, NUMBERS], ids=["clicks", "numbers"])
+def test_rewards_alone_are_learned_from(table):
+    """UCB1 of clicks and of normal rewards, against its index in float64, 100 rounds."""
+    draw, policy = np.random.default_rng(0), jaxbandit.UCB1()
+    state, plays, sums = policy.init(table), np.zeros(3), np.zeros(3)
+    for t in range(1, 101):
+        with np.errstate(divide="ignore", invalid="ignore"):
+            index = np.where(plays == 0, np.inf, sums / plays + np.sqrt(2 * np.log(t - 1) / plays))
+        arm = int(jaxbandit.top_arms(policy.scores(None, state, t), 1)[0])
+        assert arm == index.argmax()
+        mean = (0.2, 0.5, 0.3)[arm]
+        reward = float(draw.random() < mean) if table.shape[1] else draw.normal(mean)
+        state = policy.update(state, of(arm, reward, t, table))
+        plays[arm], sums[arm] = plays[arm] + 1, sums[arm] + reward
+    with pytest.raises(TypeError, match="'table'"):  # without it nobody could tell which of the two is meant
+        Feedback.of(0, 1.0, t=1)
+
+
+@pytest.mark.parametrize("name", sorted({*ALL} - {*CHAINS}))
+def test_independent_rewards_need_no_state_before(name):
+    """Clicks are told by what they pay, and the memory is that of feedback which says every state."""
+    policy, found = ALL[name](), []
+    for given in ({}, {"state": 1, "before": 0}):
+        found.append(policy.update(policy.init(TABLE), of(0, 1, 1, **given)))
+    jax.tree.map(np.testing.assert_array_equal, *found)
+
+
+def refuses(message, update, state, feedback):
+    with pytest.raises(ValueError, match=message):
+        update(state, feedback)
+
+
+@pytest.mark.parametrize("name", [*CHAINS, "Window", "Discounted", "many-states", "IMEDMC-Window"])
+def test_policies_that_count_transitions_ask_where_the_arm_was(name):
+    """Also where JAX compiles if nothing is given; what contradicts the last play is refused outside of it."""
+    policy = ({"many-states": TVKLUCB(), "IMEDMC-Window": IMEDMC(memory=Window(5))} | LEARNERS)[name]
+    table = np.array([[0.0, 0.2, 0.5, 1.0]] * 3) if name == "many-states" else TABLE
+    most, compiled = table.shape[1] - 1, jax.jit(policy.update)
+    state = compiled(policy.init(table), of(1, 1, 1, table, before=0))
+    for update in (policy.update, compiled):
+        refuses(
+            r"^before: not given, and the policy counts transitions; call Feedback\.of",
+            update,
+            state,
+            of(1, 1, 2, table),
+        )
+    refuses(f"^before: 0, and arm 1 last showed state {most}; give", policy.update, state, of(1, 0, 2, table, before=0))
+    state = compiled(state, of(1, 0, 2, table, before=most))
+    refuses(f"^before: {most}, and arm 1 last showed state 0;", policy.update, state, of(1, 0, 3, table, before=most))
+    wrong = of(2, 1, 3, table)._replace(before=jnp.array([5]))
+    refuses("^before: .5. is not a list of integers from 0 to", policy.update, state, wrong)
+
+
+RESTLESS = environments.restless([[[0.8, 0.2], [0.3, 0.7]]] * 3, (0, 1))
+HIDDEN = environments.hidden([[[0.9, 0.1], [0.2, 0.8]]] * 3, [[0.2, 0.7]] * 3)
+CHANGING = environments.changing_markov([20], [ARMS.transition, ARMS.transition[:, ::-1, ::-1]], (0, 1))
+
+
+@pytest.mark.parametrize("kept", [None, Window(3), Discounted(0.9)])
+@pytest.mark.parametrize(
+    "arms",
+    [ARMS, environments.restarting(ARMS, 0.8), RESTLESS, HIDDEN, CHANGING],
+    ids=["rested", "restarting", "restless", "hidden", "changing"],
+)
+def test_what_the_environments_show_is_never_refused(arms, kept):
+    """Two plays a round for 40 rounds, two of three arms in turn, outside of `jit`."""
+    memory_now = memory.no_transitions(TABLE, kept)
+    now, step, chosen = arms.init(KEY), jax.jit(arms.step), np.random.default_rng(0)
+    for t in range(1, 41):
+        played = jnp.asarray(chosen.permutation(3)[:2], jnp.int32)
+        now, feedback = step(KEY, now, played, jnp.int32(t))
+        memory_now = memory_now.counted(feedback)
+
+
+@pytest.mark.parametrize("name", LEARNERS)
+def test_feedback_made_by_hand_is_looked_at(name):
+    """An arm or a state that is not there would be counted elsewhere or nowhere, and NaN would stay for ever."""
+    policy, good = LEARNERS[name], of(1, 1, 1, before=0)
+    state = policy.init(TABLE)
+    for wrong, message in (
+        ({"arms": jnp.array([7])}, r"^arms: \[7\] is not a list of integers from 0 to 2"),
+        ({"arms": jnp.int32(1)}, "^arms: 1 is not a list of integers"),
+        ({"rewards": jnp.array([jnp.nan])}, r"^rewards: \[nan\] is not a finite number for each play; do not update"),
+        ({"rewards": jnp.ones(2)}, r"^rewards: \[1.0, 1.0\] is not a finite number for each play"),
+        ({"rewards": jnp.array([jnp.inf])}, r"^rewards: \[inf\] is not a finite number for each play"),
+    ):
+        refuses(message, policy.update, state, good._replace(**wrong))
+    if name not in "GradientBandit Exp3 Exp3S Rexp3 TsallisINF".split():  # these look at rewards alone
+        refuses(
+            r"^states: \[2\] is not a list of integers from 0 to 1",
+            policy.update,
+            state,
+            good._replace(states=jnp.array([2])),
+        )
+    twice = Feedback(*[jnp.array([1, 1])] * 3, jnp.ones(2), jnp.int32(1))
+    refuses(r"^arms: \[1, 1\] names an arm twice", policy.update, state, twice)
+
+
+def test_real_numbers_are_looked_at_as_well():
+    for name in "UCB1 KLUCB Thompson MOSS IMED SlidingWindowUCB".split():
+        policy = LEARNERS[name]
+        nan = of(1, 0.5, 1, NUMBERS)._replace(rewards=jnp.array([jnp.nan]))
+        refuses(r"^rewards: \[nan\] is not a finite number for each play", policy.update, policy.init(NUMBERS), nan)
+
+
+@pytest.mark.parametrize("name", [*LEARNERS, "Uniform", "Oracle"])
+def test_a_policy_says_what_a_reward_table_is(name):
+    policy = (LEARNERS | {"Uniform": jaxbandit.Uniform(), "Oracle": jaxbandit.Oracle([0.1, 0.2, 0.3])})[name]
+    for wrong, message in (
+        (np.array([0.0, 1.0]), r"^reward: shape \(2,\) is not \[K, S\], what each state of each arm pays, such as"),
+        (None, r"^reward: None is not \[K, S\], .* where rewards are real numbers, give np.zeros"),
+        (np.zeros((0, 2)), r"^reward: shape \(0, 2\) is not \[K, S\]"),
+        ([[0.0, 1.0], [0.0]], r"^reward: .* lists of different lengths have to be padded"),
+        ([[0.0, np.nan]] * 3, r"^reward: NaN or infinite value"),
+    ):
+        with pytest.raises(ValueError, match=message):
+            policy.init(wrong)
+    with pytest.raises(ValueError, match=r"^reward: shape \(2,\) is not \[K, S\]"):
+        jax.jit(policy.init)(np.array([0.0, 1.0]))
+    jax.tree.map(np.testing.assert_array_equal, policy.init(TABLE.tolist()), policy.init(jnp.asarray(TABLE, float)))
+
+
+@pytest.mark.parametrize("name", ["KLUCBMC", "IMEDMC", "DMED", "RCA", "EmpiricalKLUCB", "PlugInGittins"])
+def test_a_policy_that_needs_states_says_so(name):
+    with pytest.raises(ValueError, match=r"^reward: a table \[K, 0\] has no states, by which"):
+        ALL[name]().init(NUMBERS)
+
+
+REFUSED = [
+    ({"reward": 0.37}, r"^reward: 0.37; no state of arm 1 pays it, they pay \[0.0, 1.0\]; for real numbers take"),
+    (
+        {"reward": np.nan},
+        r"^reward: nan lies outside .*; do not update the policy with a play whose reward is not known",
+    ),
+    ({"reward": -np.inf}, "^reward: -inf lies outside .*; do not update"),
+    ({"reward": "x"}, "^reward: 'x' is not a number"),
+    ({"reward": 1.0, "state": 0}, "^reward: 1.0; state 0 of arm 1 pays 0.0; correct one, or leave the reward out"),
+    ({}, "^reward: None; give what the arm paid, or the state that it moved to"),
+    ({"table": NUMBERS}, "^reward: None; with a table .K, 0. give what the arm paid"),
+    ({"table": NUMBERS, "reward": 1, "state": 1}, "^state: 1; a table .K, 0. has no states, so leave it out"),
+    ({"table": NUMBERS, "reward": 1, "before": 2}, "^before: 2; a table .K, 0. has no states, so leave it out"),
+    ({"table": [[1.0, 0.0, 1.0]] * 2, "reward": 1}, r"^state: None; states \[0, 2\] of arm 1 pay 1.0; say to which"),
+    ({"table": [0.0, 1.0], "reward": 1}, r"^table: shape \(2,\) is not \[K, S\]"),
+    ({"table": None, "reward": 1}, "^table: None is not .K, S."),
+    ({"arm": 3, "reward": 1}, "^arm: 3 is not among the integers from 0 to 2"),
+    ({"arm": -1, "reward": 1}, "^arm: -1 is not among the integers from 0 to 2"),
+    ({"state": 2}, "^state: 2 is not among the integers from 0 to 1"),
+    ({"state": 0.5}, "^state: 0.5 is not an integer"),
+    ({"reward": 1, "before": -1}, "^before: -1 is not among the integers from 0 to 1"),
+    ({"reward": 1, "t": 0}, "^t: 0 is not among the integers from 1"),
+    ({"reward": 1, "pays": "all"}, "^pays: 'all' is none of before, after"),
+    ({"reward": 1, "pays": "before"}, "^state: None; give the state moved to, as the state left pays"),
+    ({"reward": 1, "state": 1, "pays": "before"}, "^before: None; give the state left, which pays"),
+    ({"reward": 1, "state": 1, "before": 0, "pays": "before"}, "^reward: 1.0; state 0 of arm 1 pays 0.0"),
+]
+
+
+@pytest.mark.parametrize(("given", "message"), REFUSED)
+def test_what_contradicts_itself_is_refused(given, message):
+    with pytest.raises(ValueError, match=message):
+        of(**given)
+
+
+def test_what_was_seen_is_what_the_simulator_shows():
+    """Bit for bit, from the reward or the state; rewards are those of the table if they are in float32."""
+    arms = jaxbandit.markov([[[0.2, 0.5, 0.3]] * 3] * 3, [0.1, 1 / 3, 0.7])
+    now, step, last = arms.init(KEY), jax.jit(arms.step), [0, 0, 0]
+    for t in range(1, 11):
+        now, seen = step(KEY, now, jnp.array([t % 3], jnp.int32), jnp.int32(t))
+        state, paid = int(seen.states[0]), float(seen.rewards[0])
+        for given in ({"reward": paid}, {"reward": [0.1, 1 / 3, 0.7][state]}, {"state": state}):
+            made = Feedback.of(t % 3, **given, t=t, table=arms.reward, before=last[t % 3])
+            jax.tree.map(np.testing.assert_array_equal, made, seen)
+            assert [each.dtype for each in made[:5]] == [each.dtype for each in seen[:5]]
+        last[t % 3] = state
+
+
+def test_double_precision_tells_more_rewards_apart():
+    """Two entries that float32 takes for one are two states with x64, and .1 in float32 is then no .1."""
+    table = np.array([[0.1, 0.1 + 1e-12]])
+    with pytest.raises(ValueError, match=r"^state: None; states \[0, 1\] of arm 0 pay 0.1"):
+        of(0, 0.1, 1, table)
+    with jax.enable_x64(True):
+        assert of(0, 0.1, 1, table).states == 0 and of(0, 0.1 + 1e-12, 1, table).states == 1
+        with pytest.raises(ValueError, match="^reward: 0.10000000149011612; no state of arm 0 pays it"):
+            of(0, float(np.float32(0.1)), 1, table)
+
+
+def test_numbers_that_jax_has_not_yet_are_no_feedback():
+    with pytest.raises(ValueError, match=r"^reward: has no value while JAX compiles; make a Feedback\(..\) of arrays"):
+        jax.jit(lambda reward: of(1, reward))(1.0)
+
+
+def test_actions_of_a_process_are_told_where_it_was():
+    """The state left pays; it is the one that the last round showed, from the first round on."""
+    process = environments.riverswim()
+    policy, table = jaxbandit.UCRL2(), process.reward
+    state = policy.init(table, np.ones(2, int))
+    told = of(1, table[1, 1], 1, table, state=2, before=1, pays="before")
+    assert policy.update(state, told).seen.here == 2
+    wrong = of(1, table[1, 0], 1, table, state=1, before=0, pays="before")
+    refuses("^before: 0, and arm 1 last showed state 1; give", policy.update, state, wrong)
+    refuses("^before: not given", policy.update, state, of(1, table[1, 1], 1, table, state=1))
+    refuses(
+        "^before: not given",
+        jaxbandit.UCBVI(5, 100).update,
+        jaxbandit.UCBVI(5, 100).init(table, np.ones(2, int)),
+        of(1, t=1, table=table, state=1),
+    )
+
+
+def test_arms_that_are_all_seen_are_all_told():
+    policy = jaxbandit.UCWhittle()
+    state = policy.init(TABLE)
+    refuses("^shown: None; this policy must see all arms", policy.update, state, of(1, 1, 1))
+    refuses(
+        r"^shown: \[0, 1, 2\] is not a list of integers", policy.update, state, of(1, 1, 1)._replace(shown=np.arange(3))
+    )
+    assert policy.update(state, of(1, 1, 1)._replace(shown=jnp.array([0, 1, 0]))).seen.here.tolist() == [0, 1, 0]
