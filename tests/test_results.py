@@ -64,23 +64,17 @@ def same(left, right):
     )
 
 
-def damaged_in(whole, places, flips):
-    """The file with one byte changed, everywhere and by everything."""
-    for place, flip in itertools.product(places, flips):
-        yield whole[:place] + bytes([whole[place] ^ flip]) + whole[place + 1 :]
-
-
 @pytest.mark.slow_cases("all")
 @pytest.mark.parametrize("bytes_of", ["a few", "all"])
 def test_damaged_files_are_refused_or_the_damage_says_nothing(tmp_path, bytes_of):
-    """Every byte of a file in three ways, or some of them, and every length: refused, or read as it was."""
+    """Every byte of a file, or some, changed in one of three ways, and many lengths: refused, or read as it was."""
     path = tmp_path / "r.npz"
     (result := small()).save(path)
-    whole, step = path.read_bytes(), 1 if bytes_of == "all" else 29
+    whole, step = path.read_bytes(), 1 if bytes_of == "all" else 17
     assert same(Result.load(path), result)
     refused = set()
-    for damaged in damaged_in(whole, range(0, len(whole), step), (1, 32, 255)):
-        path.write_bytes(damaged)
+    for place, flip in zip(range(0, len(whole), step), itertools.cycle((1, 32, 255)), strict=False):
+        path.write_bytes(whole[:place] + bytes([whole[place] ^ flip]) + whole[place + 1 :])
         try:
             with warnings.catch_warnings(action="ignore"):  # NumPy's, of arrays that seem to be from Python 2
                 found = Result.load(path)
@@ -89,7 +83,7 @@ def test_damaged_files_are_refused_or_the_damage_says_nothing(tmp_path, bytes_of
         else:
             assert same(found, result)
     assert refused == {f"{path}: no file that Result.save has written, or truncated or damaged"}
-    for length in range(0, len(whole), step):
+    for length in range(0, len(whole), 17):
         path.write_bytes(whole[:length])
         with pytest.raises(ValueError, match=r"r.npz: .*truncated or damaged"):
             Result.load(path)
