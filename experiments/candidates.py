@@ -12,7 +12,6 @@ the same command continues.
 from __future__ import annotations
 
 import dataclasses
-import sys
 from pathlib import Path
 from typing import NamedTuple
 
@@ -167,11 +166,7 @@ def run(settings: Settings) -> Played:
     if settings.horizon < min(rounds for _, rounds in SPACES):
         raise ValueError(f"horizon: {settings.horizon} is below 10,000, the rounds of the first space")
     folder = begin("candidates", settings, {})
-    try:
-        played = play(LIBRARY | TRIED, settings, folder / "counts")
-    except KeyboardInterrupt:
-        print("stopped; what is done is kept, and the same command continues")
-        sys.exit(130)
+    played = play(LIBRARY | TRIED, settings, folder / "counts")
     finish(folder, tabulate(played), words=in_words(played))
     return played
 

@@ -16,8 +16,6 @@ are eight to ten of them, as computing the best gain of each problem takes secon
 
 from __future__ import annotations
 
-import sys
-
 from experiments.command_line.experiment import begin, finish
 from experiments.command_line.options import main
 from experiments.judging import atlas_card, report
@@ -60,11 +58,7 @@ def run(settings: Settings) -> Judgement:
         if len(left_out[label]) == len(atlas_card.named_problems(asked.horizon)) and not in_a_space:
             raise ValueError(f"{label}: plays no problem that there is: {next(iter(left_out[label].values()))}")
     folder = begin("judge", settings, {}, settings.default_folder(list(policies)))
-    try:
-        found = judge(policies, asked, parts, planned, left_out, folder)
-    except KeyboardInterrupt:
-        print("stopped; what is done is kept, and the same command continues")
-        sys.exit(130)
+    found = judge(policies, asked, parts, planned, left_out, folder)
     said = "\n\n".join("\n".join([label, *found.in_words(label)]) for label in policies)
     finish(folder, tabulate(found), draw(found), said)
     about = f"Judged by jaxbandit on {machine.describe()}."

@@ -7,6 +7,7 @@ import jax.numpy as jnp
 import numpy as np
 
 import jaxbandit
+from jaxbandit.interruption import noted
 from jaxbandit.policies.memory import no_visits
 
 
@@ -56,5 +57,6 @@ def live(rounds: int = 200) -> list[int]:
 
 
 if __name__ == "__main__":
-    compare()
-    print(f"live: plays of each button {live()}")
+    with noted():  # Ctrl-C ends all of it, not only what is simulated when it comes
+        compare()
+        print(f"live: plays of each button {live()}")

@@ -21,7 +21,6 @@ continues; runs may grow.
 from __future__ import annotations
 
 import dataclasses
-import sys
 from itertools import chain
 from pathlib import Path
 from typing import Any
@@ -189,19 +188,15 @@ def run(settings: Settings) -> dict[str, Result]:
     fixed = ("horizon", "process_horizon", "processes", "seed")
     folder = begin("peers", settings, planned, default=out, fixed=fixed)
     results = play(planned, folder)
-    try:
-        theirs = {} if settings.processes else play_theirs(settings, folder / "theirs")
-        beside = process_learners.play(
-            settings.runs,
-            settings.process_horizon,
-            settings.seed,
-            settings.environments,
-            settings.process_python,
-            folder / "learners",
-        )
-    except KeyboardInterrupt:
-        print("stopped; what is done is kept, and the same command continues")
-        sys.exit(130)
+    theirs = {} if settings.processes else play_theirs(settings, folder / "theirs")
+    beside = process_learners.play(
+        settings.runs,
+        settings.process_horizon,
+        settings.seed,
+        settings.environments,
+        settings.process_python,
+        folder / "learners",
+    )
     process = results[process_learners.PROCESS]
     tables, pictures, words = process_learners.tabulate(process, beside), [process_learners.draw(process, beside)], ""
     if not settings.processes:

@@ -12,7 +12,6 @@ continues. The default takes about half an hour on two cores.
 from __future__ import annotations
 
 import dataclasses
-import sys
 from pathlib import Path
 from typing import NamedTuple
 
@@ -236,12 +235,8 @@ def run(settings: Settings) -> tuple[Surveys, dict[int, Worst]]:
     if settings.horizon not in HORIZONS or settings.horizon > settings.most:
         raise ValueError(f"horizon: {settings.horizon} is not one of {', '.join(map(str, HORIZONS))} up to --most")
     folder, policies = begin("robustness", settings, {}), playing_two_states()
-    try:
-        surveys = survey(policies, settings, folder / "counts")
-        worst = {arms: search(policies, arms, settings, folder / "counts") for arms in ARMS}
-    except KeyboardInterrupt:
-        print("stopped; what is done is kept, and the same command continues")
-        sys.exit(130)
+    surveys = survey(policies, settings, folder / "counts")
+    worst = {arms: search(policies, arms, settings, folder / "counts") for arms in ARMS}
     finish(
         folder, tabulate(surveys, worst, settings), draw(surveys, worst, settings), in_words(surveys, worst, settings)
     )

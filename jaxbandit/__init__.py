@@ -32,6 +32,7 @@ from jaxbandit.environments import (
     two_state,
 )
 from jaxbandit.fast import use_cache
+from jaxbandit.interruption import StoppedWarning
 from jaxbandit.named_problems import atlas
 from jaxbandit.policies import (
     ALL,
@@ -93,7 +94,7 @@ from jaxbandit.selection import top_arms
 from jaxbandit.simulation import simulate
 from jaxbandit.simulation.chance import run_keys
 from jaxbandit.simulation.rounds import advance, initial_carry, play_round
-from jaxbandit.sweeps import grid, sweep, to_xarray
+from jaxbandit.sweeps import grid, load_sweep, sweep, to_xarray
 from jaxbandit.version import __version__ as __version__
 
 use_cache()
@@ -146,6 +147,7 @@ __all__ = [
     "Rexp3",
     "RoundRobinKLUCB",
     "SlidingWindowUCB",
+    "StoppedWarning",
     "TVKLUCB",
     "Task",
     "Thompson",
@@ -174,6 +176,7 @@ __all__ = [
     "hidden",
     "indices",
     "initial_carry",
+    "load_sweep",
     "markov",
     "metrics",
     "play_round",

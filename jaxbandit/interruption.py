@@ -1,29 +1,152 @@
-"""Ctrl-C that waits until nothing can be lost."""
+"""Ctrl-C that waits until nothing can be lost, and is not lost itself.
+
+Python raises KeyboardInterrupt wherever it happens to be. In the middle of a file this loses data; in a callback of the
+garbage collector it is printed, and the program goes on as if nothing had happened. Here a signal is noted, and raised
+where a block ends.
+"""
 
 from __future__ import annotations
 
+import math
 import signal
 import threading
+import time
+import warnings
 from collections.abc import Iterator
 from contextlib import contextmanager
+from types import FrameType, TracebackType
 from typing import Any
+
+AT_ONCE = 1.0  # seconds after a signal within which another one is raised at once
+
+_came = threading.Event()  # whether a signal is noted that nobody has answered yet
+_again = threading.Event()  # whether another one was raised at once
+_last = -math.inf  # when the last one came; the next call knows it, too
+_outer: Any = signal.default_int_handler  # who has the signals outside of the blocks
+
+
+class StoppedWarning(UserWarning):
+    """Ctrl-C came during a call, which returns what it has; `warnings.simplefilter("error", ..)` makes it an error."""
+
+
+warnings.simplefilter("always", StoppedWarning, append=True)  # Python would show equal words once a line, as in a loop
+
+
+def warn_of_stop(rounds: int, horizon: int) -> None:
+    """Warn the caller of a simulation that Ctrl-C came after so many of its rounds."""
+    if rounds == horizon:
+        text = "Ctrl-C came while the last rounds were played: the result is complete"
+    else:
+        text = (
+            f"Ctrl-C stopped the simulation after round {rounds:,} of {horizon:,}, and the result has only these; "
+            "simulate(..., resume=result) plays the others. Ctrl-C twice within a second raises KeyboardInterrupt"
+        )
+    warnings.warn(text, StoppedWarning, stacklevel=3)
+
+
+def interrupted() -> bool:
+    """Whether a signal waits for the end of a block; never outside of the main thread."""
+    return _came.is_set() and threading.current_thread() is threading.main_thread()
+
+
+def stop_if_interrupted() -> None:
+    """Raise KeyboardInterrupt if a signal waits; where there is nothing that could be lost.
+
+    Raises:
+      KeyboardInterrupt: by Ctrl-C.
+    """
+    if interrupted():
+        raise KeyboardInterrupt
+
+
+class CtrlC:
+    """A block in which Ctrl-C waits, and that ends by KeyboardInterrupt if a signal has come.
+
+    A second signal in the block, or within a second of the last one, is raised at once. Blocks may be nested. Outside
+    of the main thread, and where SIGINT is ignored or ends the process, nothing changes.
+
+    Args:
+      raises: False for a block that is no part of another one and says by itself that it was stopped: after its end
+        `came` tells.
+    """
+
+    def __init__(self, raises: bool = True) -> None:
+        self.raises, self.came = raises, False
+
+    def __enter__(self) -> CtrlC:
+        global _outer
+        here = threading.current_thread() is threading.main_thread()
+        self.outer = signal.getsignal(signal.SIGINT) if here else None
+        if callable(self.outer) and self.outer is not _wait:
+            if self.outer is not _note_and_raise:
+                _forget()
+            _outer = self.outer
+            signal.signal(signal.SIGINT, _wait)
+        return self
+
+    def __exit__(self, kind: type[BaseException] | None, error: BaseException | None, _: TracebackType | None) -> None:
+        if not callable(self.outer):
+            return
+        if self.outer is not _wait:
+            signal.signal(signal.SIGINT, self.outer)
+        self.came = _came.is_set()
+        alone = self.outer not in (_wait, _note_and_raise)
+        answered = alone and not self.raises and not _again.is_set() and error is None
+        if alone:
+            _forget()
+        if self.came and not answered and not isinstance(error, KeyboardInterrupt):
+            raise KeyboardInterrupt
+
+    def take(self) -> bool:
+        """Whether the block itself may answer the signal that has come, which then no longer waits."""
+        taken = self.outer not in (_wait, _note_and_raise) and interrupted() and not _again.is_set()
+        if taken:
+            _forget()
+        return taken
 
 
 @contextmanager
-def ctrl_c() -> Iterator[threading.Event]:
-    """An event that Ctrl-C sets; a second one raises KeyboardInterrupt. Outside the main thread nothing changes."""
-    interrupted = threading.Event()
-    previous = signal.getsignal(signal.SIGINT)
-    if threading.current_thread() is not threading.main_thread() or not callable(previous):
-        yield interrupted
+def noted() -> Iterator[None]:
+    """A whole program: outside of the blocks in it Ctrl-C is raised at once, and raised again if that was in vain.
+
+    Raises:
+      KeyboardInterrupt: by Ctrl-C, at the end at the latest.
+    """
+    outer = signal.getsignal(signal.SIGINT)
+    if threading.current_thread() is not threading.main_thread() or not callable(outer):
+        yield
         return
-
-    def handle(number: int, frame: Any) -> None:
-        signal.signal(signal.SIGINT, previous)
-        interrupted.set()
-
-    signal.signal(signal.SIGINT, handle)
+    _forget()
+    signal.signal(signal.SIGINT, _note_and_raise)
     try:
-        yield interrupted
+        yield
     finally:
-        signal.signal(signal.SIGINT, previous)
+        signal.signal(signal.SIGINT, outer)
+        came = interrupted()
+        _forget()
+        if came:
+            raise KeyboardInterrupt
+
+
+def _forget() -> None:
+    _came.clear()
+    _again.clear()
+
+
+def _wait(number: int, frame: FrameType | None) -> None:
+    """Note the first signal; give a second one to whoever has the signals outside, and all that follow."""
+    global _last
+    before, _last = _last, time.monotonic()
+    again = _came.is_set() or _last - before < AT_ONCE
+    _came.set()
+    if again:
+        _again.set()
+        signal.signal(signal.SIGINT, _outer)
+        _outer(number, frame)
+
+
+def _note_and_raise(number: int, frame: FrameType | None) -> None:
+    global _last
+    _last = time.monotonic()
+    _came.set()
+    raise KeyboardInterrupt

@@ -6,6 +6,7 @@ cache of its own. Where few tests are asked for, by name, they run in this proce
 
 import gc
 import json
+import math
 import os
 import shutil
 import signal
@@ -86,9 +87,11 @@ def pytest_collection_finish():
 
 
 def pytest_runtest_teardown():
-    """A figure that a test leaves open is where the next test would draw."""
+    """A figure that a test leaves open is where the next test would draw; a signal is not the first of two for it."""
     if pyplot := sys.modules.get("matplotlib.pyplot"):
         pyplot.close("all")
+    if interruption := sys.modules.get("jaxbandit.interruption"):
+        interruption._last = -math.inf
 
 
 @pytest.fixture

@@ -8,7 +8,7 @@ import jax.numpy as jnp
 import matplotlib.pyplot as plt
 import numpy as np
 from bad_input import Call
-from good_calls import ARMS, COUNTS, FOLDER, IID, KEY, PAID, ROWS, RUN, STARTS
+from good_calls import ARMS, CASE, COUNTS, FOLDER, IID, KEY, PAID, ROWS, RUN, STARTS
 
 import jaxbandit
 from jaxbandit import (
@@ -44,6 +44,12 @@ def changing() -> jaxbandit.Result:
 def saved() -> Path:
     result().save(FOLDER / "result.npz")
     return FOLDER / "result.npz"
+
+
+@cache
+def swept_once() -> Path:
+    jaxbandit.sweep({"a": CASE}, FOLDER / "swept", progress=False)
+    return FOLDER / "swept"
 
 
 def advanced(**given: Any) -> Any:
@@ -173,6 +179,7 @@ def of_results() -> dict[str, Call]:
     return {
         "Result.save": Call(lambda path: result().save(path), {"path": FOLDER / "other.npz"}, (OSError,)),
         "Result.load": Call(jaxbandit.Result.load, {"path": saved()}, (OSError,)),
+        "load_sweep": Call(jaxbandit.load_sweep, {"folder": swept_once()}, (OSError,)),
         "Result.to_netcdf": Call(lambda path: result().to_netcdf(path), {"path": FOLDER / "other.nc"}, (OSError,)),
         "Result.hyperparameters": Call(lambda label: result().hyperparameters(label), {"label": "KL"}),
         "to_xarray": Call(jaxbandit.to_xarray, {"results": {"a=1": result()}, "a": [1]}),

@@ -58,7 +58,7 @@ MAY_IMPORT = {
         *["arguments", "base", "cores", "fast", "interruption", "results", "selection", "sums", "version"],
         "wrapping",
     },
-    "sweeps": {"arguments", "results", "simulation"},
+    "sweeps": {"arguments", "interruption", "results", "simulation"},
     "plotting": {"arguments", "bounds", "metrics", "results"},
     "stress": {
         *["arguments", "base", "environments", "families", "interruption", "metrics", "policies", "simulation"],
@@ -115,7 +115,7 @@ BELOW = {
         "loop",
     ],
     "stress": ["spaces", "changing_space", "trials", "asking", "survey", "search"],
-    "sweeps": ["storage", "loop", "named_axes"],
+    "sweeps": ["files", "storage", "reading", "tasks", "workers", "loop", "named_axes"],
 }
 # what the `__init__` of a room says that others may take beside the names in its `__all__`: a module, or a name in one
 OFFERED = {
@@ -124,7 +124,7 @@ OFFERED = {
     "families": {"tilting"},
     "fast": {"jaxprs.constants", "jaxprs.primitives"},
     "metrics": {"counts.check_label", "counts.check_result", "counts.has_best_arm"},
-    "results": {"display.variant_names", "file.whole_file", "named_axes", "result.join_times"},
+    "results": {"contents.stopped", "display.variant_names", "file.whole_file", "named_axes", "result.join_times"},
     "simulation": {
         *["contracts.check_task", "fingerprint", "loop.pieces", "memory.check_memory", "progress", "provenance"],
         *["request.Request", "request.check", "tracing.Size", "tracing.environment_program", "tracing.policy_program"],
@@ -167,11 +167,11 @@ PUBLIC = """
 IMEDRL KLUCRL PSRL PosteriorWhittle TUCRL UCBVI UCRL2 UCRL2B UCWhittle ALL CUSUM DMED DSEE GLR IMED IMEDMC KLUCB
 KLUCBMC MOSS MUCB RCA TVKLUCB UCB1 UCBSM Discounted DiscountedThompson DiscountedUCB EmpiricalKLUCB Environment Exp3
 Exp3S Family Feedback Gittins GradientBandit HiddenMyopic JointKLUCB KnownBreaks KnownProcess LPPriority MarkovArms
-Myopic Oracle PlugInGittins Policy PosteriorGittins Result Rexp3 RoundRobinKLUCB SlidingWindowUCB Task Thompson
-ThompsonMC TsallisINF Uniform Whittle WhittleBelief WhittleLastSeen Window WithDetector advance atlas bernoulli bounds
-chains confidence decision_processes divergences environments families gaussian grid hidden indices initial_carry
-markov metrics play_round poisson pytree random_arms restless run_keys simulate static stress sweep testing to_xarray
-top_arms two_state use_all_cores
+Myopic Oracle PlugInGittins Policy PosteriorGittins Result Rexp3 RoundRobinKLUCB SlidingWindowUCB StoppedWarning Task
+Thompson ThompsonMC TsallisINF Uniform Whittle WhittleBelief WhittleLastSeen Window WithDetector advance atlas
+bernoulli bounds chains confidence decision_processes divergences environments families gaussian grid hidden indices
+initial_carry load_sweep markov metrics play_round poisson pytree random_arms restless run_keys simulate static stress
+sweep testing to_xarray top_arms two_state use_all_cores
 """.split()
 PUBLIC_THINGS = [
     getattr(import_module(f"jaxbandit.{room}".rstrip(".")), name)

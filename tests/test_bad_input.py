@@ -38,7 +38,7 @@ NO_CALLS = """
 ALL Environment Episodes Feedback Kind LongRun Policy Structure Task Family Result bounds chains confidence
 decision_processes divergences environments families indices
 metrics stress testing use_all_cores Bound Condition Solver DISTANCES Distance EXAMPLE FamilyFit Fit InitialState
-Relaxation WhittleIndices Summary COLOURS Atlas NamedProblem atlas Found Interval Problem Space Survey
+Relaxation StoppedWarning WhittleIndices Summary COLOURS Atlas NamedProblem atlas Found Interval Problem Space Survey
 """.split()
 # environments as they are built by functions that check, spaces (checked where they are used), and the parts
 # of policies, called when these are traced

@@ -31,7 +31,7 @@ def rows(page, caption):
 def test_one_line(result):
     played = f"<script>, b; {LABEL} (2 variants), U; 1,200 runs, 200 rounds, 1 play a round; 346 kB of counts"
     assert repr(result).startswith(f"Result({played} and ") and len(repr(result).splitlines()) == 1
-    assert "1,200 runs, 50 of 200 rounds" in repr(replace(result, rounds=50))
+    assert "1,200 runs, stopped after round 50 of 200" in repr(replace(result, rounds=50))
 
 
 @pytest.mark.slow
@@ -92,9 +92,9 @@ def test_labels_are_escaped(result):
 @pytest.mark.slow
 def test_stopped_results(result):
     early = replace(result, horizon=1000)
-    assert "200 of 1,000 rounds; 2 recorded, up to round 200; simulate" in early._repr_html_()
+    assert "stopped after round 200 of 1,000; 2 recorded, up to round 200; simulate" in early._repr_html_()
     none = replace(result, rounds=0, times=result.times[:0], visits={"U": result.visits["U"][:, :, :, :0]})
-    assert "No round is recorded yet." in none._repr_html_() and "0 of 200 rounds" in repr(none)
+    assert "No round is recorded yet." in none._repr_html_() and "stopped after round 0 of 200" in repr(none)
     bare = replace(result, fingerprint={}, provenance={}, carry={})  # as files had it once
     assert "key unknown" in bare._repr_html_()
     assert [row[2] for row in rows(bare._repr_html_(), "Pseudo-regret")[1:4]] == ["variant 0", "variant 1", ""]

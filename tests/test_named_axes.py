@@ -61,6 +61,8 @@ def test_hyperparameters_are_coordinates(result, dataset):
 @pytest.mark.slow
 def test_attributes_say_how_it_was_made(result, dataset):
     assert [dataset.attrs[name] for name in ("horizon", "rounds", "plays")] == [50, 50, 1]
+    stopped = replace(result, horizon=60).to_xarray()
+    assert stopped.attrs["stopped"] == "stopped after round 50 of 60" and "stopped" not in dataset.attrs
     assert dataset.attrs["jaxbandit_version"] == jaxbandit.__version__ and "jax_version" in dataset.attrs
     assert dataset.attrs["key"].tolist() == result.asked["key"]
     assert json.loads(dataset.attrs["fingerprint"]) == result.fingerprint

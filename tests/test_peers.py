@@ -219,7 +219,7 @@ def test_ours_plays_alone_where_the_package_cannot_be_had(tmp_path, few, capsys,
     assert (tmp_path / "out" / "peers.png").exists() and not (tmp_path / "out" / "definitions.csv").exists()
 
 
-def test_ctrl_c_ends_the_other_process(tmp_path, few, capsys, monkeypatch):
+def test_ctrl_c_ends_the_other_process(tmp_path, few, monkeypatch):
     ended = []
 
     class Endless:
@@ -238,9 +238,9 @@ def test_ctrl_c_ends_the_other_process(tmp_path, few, capsys, monkeypatch):
     monkeypatch.setenv("PYTHONPATH", "somewhere")
     monkeypatch.setattr(peers, "play", lambda planned, folder: {})
     monkeypatch.setattr(blocks.subprocess, "Popen", Endless)
-    with pytest.raises(SystemExit, match="130"):
+    with pytest.raises(KeyboardInterrupt):
         peers.run(peers.Settings(runs=2, horizon=30, out=str(tmp_path / "out"), python="python"))
-    assert ended and "the same command continues" in capsys.readouterr().out
+    assert ended
 
 
 def test_the_environment_is_made_once(tmp_path, monkeypatch):

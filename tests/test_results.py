@@ -1,10 +1,13 @@
 """Results: saved and loaded whole, or refused; metrics against plain loops; pictures' data."""
 
-import contextlib
 import dataclasses
+import errno
 import itertools
 import json
-import signal
+import os
+import pickle
+import traceback
+import warnings
 import zipfile
 
 import matplotlib.pyplot as plt
@@ -40,36 +43,122 @@ def test_save_and_load(result, tmp_path):
     assert [path.name for path in tmp_path.iterdir()] == ["r.npz"]
 
 
-@pytest.mark.slow
-def test_ctrl_c_waits_for_the_file(result, tmp_path, monkeypatch):
-    write = jaxbandit.results.file._write_arrays
-
-    def interrupted_write(*args, **kwargs):
-        signal.raise_signal(signal.SIGINT)
-        write(*args, **kwargs)
-
-    monkeypatch.setattr(jaxbandit.results.file, "_write_arrays", interrupted_write)
-    with pytest.raises(KeyboardInterrupt):
-        result.save(tmp_path / "r.npz")
-    assert Result.load(tmp_path / "r.npz").rounds == 200
-    assert [path.name for path in tmp_path.iterdir()] == ["r.npz"]
+def small():
+    """A result of few bytes, with arrays of every kind that a file may have."""
+    (recorded,) = made_up(np.ones((1, 1)), ("a",)).visits.values()
+    return dataclasses.replace(
+        made_up(np.arange(2.0)[None], ("a",)),
+        recorded={"seen": {"a": recorded.astype(float)}},
+        carry={"a": [np.arange(3)]},
+        comparator=np.ones(1),
+        cost=np.ones((1, 2)),
+        fingerprint={},
+    )
 
 
-def test_damaged_files_are_refused(result, tmp_path):
+def same(left, right):
+    """Whether two results are equal in all that they hold."""
+    return all(
+        np.testing.assert_equal(getattr(left, field.name), getattr(right, field.name)) is None
+        for field in dataclasses.fields(Result)
+    )
+
+
+@pytest.mark.slow_cases("all")
+@pytest.mark.parametrize("bytes_of", ["a few", "all"])
+def test_damaged_files_are_refused_or_the_damage_says_nothing(tmp_path, bytes_of):
+    """Every byte of a file, or some, changed in one of three ways, and many lengths: refused, or read as it was."""
     path = tmp_path / "r.npz"
-    result.save(path)
-    whole = path.read_bytes()
-    for damaged in (whole[: len(whole) // 2], whole[:-3], b"", b"text", whole[:2000] + b"\0" * 50 + whole[2050:]):
-        path.write_bytes(damaged)
-        with pytest.raises(ValueError, match="r.npz: .*truncated or damaged"):
+    (result := small()).save(path)
+    whole, step = path.read_bytes(), 1 if bytes_of == "all" else 17
+    assert same(Result.load(path), result)
+    refused = set()
+    for place, flip in zip(range(0, len(whole), step), itertools.cycle((1, 32, 255)), strict=False):
+        path.write_bytes(whole[:place] + bytes([whole[place] ^ flip]) + whole[place + 1 :])
+        try:
+            with warnings.catch_warnings(action="ignore"):  # NumPy's, of arrays that seem to be from Python 2
+                found = Result.load(path)
+        except ValueError as error:
+            refused.add(str(error))
+        else:
+            assert same(found, result)
+    assert refused == {f"{path}: no file that Result.save has written, or truncated or damaged"}
+    for length in range(0, len(whole), 17):
+        path.write_bytes(whole[:length])
+        with pytest.raises(ValueError, match=r"r.npz: .*truncated or damaged"):
             Result.load(path)
+
+
+def test_what_is_no_file_of_a_result_is_refused(tmp_path):
+    """NumPy would take a text for a pickle, and advise to load it."""
+    path = tmp_path / "t.csv"
+    for text in (b"", b"t,a\n1,0\n", b"PK\3\4", pickle.dumps({"a": 1})):
+        path.write_bytes(text)
+        with pytest.raises(ValueError, match=r"t.csv: no file that Result.save has written") as error:
+            Result.load(path)
+        assert "pickle" not in "".join(traceback.format_exception(error.value))
+    with pytest.raises(ValueError, match=r"a folder; jaxbandit.load_sweep reads that of a sweep"):
+        Result.load(tmp_path)
     with pytest.raises(FileNotFoundError):
         Result.load(tmp_path / "none.npz")
-    entry = whole.rindex(b"PK\1\2")  # the directory's, which says how the last array is compressed and encrypted
-    for place, flip in itertools.product(range(entry + 6, entry + 12), (1, 32, 255)):
-        path.write_bytes(whole[:place] + bytes([whole[place] ^ flip]) + whole[place + 1 :])
-        with contextlib.suppress(ValueError):
-            Result.load(path)
+
+
+def test_an_array_that_belongs_to_nothing_is_refused(tmp_path):
+    """Such as the comparator's, whose name is damaged: without it the regret would be another one."""
+    path = tmp_path / "r.npz"
+    small().save(path)
+    path.write_bytes(path.read_bytes().replace(b"comparator.npy", b"comparitor.npy"))
+    with pytest.raises(ValueError, match="truncated or damaged"):
+        Result.load(path)
+
+
+def test_memory_that_is_short_is_no_damage(tmp_path, monkeypatch):
+    def short(*args, **kwargs):
+        raise MemoryError
+
+    path = tmp_path / "r.npz"
+    small().save(path)
+    monkeypatch.setattr(np.lib.format, "read_array", short)
+    with pytest.raises(MemoryError):
+        Result.load(path)
+    whole = path.read_bytes()
+    path.write_bytes(whole[:200] + bytes([whole[200] ^ 1]) + whole[201:])
+    with pytest.raises(ValueError, match="truncated or damaged"):
+        Result.load(path)
+
+
+def test_a_full_disk_names_the_file_and_leaves_the_one_that_was_there(tmp_path, monkeypatch):
+    path = tmp_path / "r.npz"
+    (result := small()).save(path)
+
+    def full(file):
+        raise OSError(errno.ENOSPC, os.strerror(errno.ENOSPC))
+
+    monkeypatch.setattr(os, "fsync", full)
+    with pytest.raises(OSError, match=r"No space left on device: .*r\.npz") as error:
+        dataclasses.replace(result, plays=2).save(path)
+    assert error.value.errno == errno.ENOSPC
+    assert [each.name for each in tmp_path.iterdir()] == ["r.npz"] and Result.load(path).plays == result.plays
+
+
+def test_a_stopped_result_says_so_everywhere(result, tmp_path):
+    stopped = dataclasses.replace(result, rounds=210, horizon=3_000_000)
+    mark = "stopped after round 210 of 3,000,000"
+    assert mark in repr(stopped) and f"after round 200 ({mark})" in str(stopped)
+    assert f"after round 200 ({mark})" in stopped._repr_html_()
+    for draw, asked in (
+        (plotting.plot_regret, {}),
+        (plotting.plot_pulls, {"label": "u"}),
+        (plotting.plot_distribution, {}),
+        (plotting.plot_batches, {"label": "u", "batch": 5}),
+        (plotting.plot_parameter, {"values": [1.0, 2.0], "labels": ["kl"]}),
+    ):
+        for each, marked in ((stopped, True), (result, False)):
+            ax = draw(each, ax=plt.figure().add_subplot(), **asked)
+            assert ax.get_title().endswith(f"\n{mark}") == marked and ("stopped" in ax.get_title()) == marked
+    stopped.save(tmp_path / "stopped.npz")
+    assert mark in repr(Result.load(tmp_path / "stopped.npz"))
+    assert not any("stopped" in text for text in (repr(result), str(result), result._repr_html_()))
 
 
 def test_other_versions_and_pickles_are_refused(result, tmp_path):

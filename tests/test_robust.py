@@ -82,7 +82,7 @@ def test_robustness_from_its_command(tmp_path, monkeypatch, capsys):
             assert each.regret["UCB1"][label] == pytest.approx(expected)
     written = {path.name for path in tmp_path.iterdir()}
     assert {"mean.csv", "worst_2.csv", "worst_5.csv", "against_2.csv", "robustness.png", "against.pdf"} <= written
-    monkeypatch.setattr("jaxbandit.sweeps.loop._play", None)  # the same command plays nothing again
+    monkeypatch.setattr("jaxbandit.sweeps.loop.play", None)  # the same command plays nothing again
     robustness.run(settings)
     assert "mildest worst problem" in capsys.readouterr().out
     with pytest.raises(ValueError, match="^horizon: 300 is not one of 100, 200 up to --most"):
@@ -90,15 +90,14 @@ def test_robustness_from_its_command(tmp_path, monkeypatch, capsys):
 
 
 @pytest.mark.parametrize("found", ["nothing", "a problem"])
-def test_ctrl_c_in_the_search_ends_the_command(tmp_path, monkeypatch, capsys, found):
+def test_ctrl_c_in_the_search_ends_the_command(tmp_path, monkeypatch, found):
     """A search that was stopped returns what it has judged, and the same command has to go on with it."""
     problem = stress.Found(None, {}, stress.Interval(1.0, 0.0, 2.0), "KLUCB", 1.0, 2, True, stopped=True)
     monkeypatch.setattr(robustness, "playing_two_states", lambda: FEW)
     monkeypatch.setattr(robustness, "survey", lambda *_: {})
     monkeypatch.setattr(stress, "worst", lambda *_, **__: [] if found == "nothing" else [problem])
-    with pytest.raises(SystemExit, match="130"):
+    with pytest.raises(KeyboardInterrupt):
         robustness.run(robustness.Settings(out=str(tmp_path)))
-    assert "the same command continues" in capsys.readouterr().out
 
 
 @pytest.mark.release

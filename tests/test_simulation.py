@@ -1,9 +1,6 @@
 """The simulator: the same bits however the work is cut, resumed or interrupted; bad input; what is compiled."""
 
 import itertools
-import os
-import signal
-import threading
 from types import SimpleNamespace
 
 import chex
@@ -112,24 +109,6 @@ def test_scenarios_and_variants_beyond_the_cache(runs):
 def test_a_longer_horizon_continues(undisturbed):
     short = simulate(ARMS, POLICIES, **COMMON | {"horizon": 160, "times": [7, 150]}, chunk=50)
     same(undisturbed, simulate(ARMS, POLICIES, **COMMON, resume=short))
-
-
-@pytest.mark.slow
-def test_ctrl_c_keeps_what_is_done_and_continues(tmp_path):
-    options = COMMON | {"horizon": 20_000, "runs": 23, "times": np.arange(100, 20_001, 100)}
-    policies = {"tv": TVKLUCB(), "u": Uniform()}
-    whole = simulate(ARMS, policies, **options)
-    timer = threading.Timer(0.15, os.kill, (os.getpid(), signal.SIGINT))
-    timer.start()
-    stopped = simulate(ARMS, policies, **options, chunk=50)
-    timer.join()
-    assert 0 < stopped.rounds < 20_000 and not stopped.complete and stopped.rounds % 50 == 0
-    done = len(stopped.times)
-    for label in policies:
-        np.testing.assert_array_equal(stopped.visits[label], whole.visits[label][:, :, :, :done])
-    stopped.save(tmp_path / "stopped.npz")
-    same(whole, simulate(ARMS, policies, **options, resume=Result.load(tmp_path / "stopped.npz")))
-    assert signal.getsignal(signal.SIGINT) is signal.default_int_handler
 
 
 def test_two_runs_differ_and_keys_differ(undisturbed):

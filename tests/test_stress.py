@@ -9,7 +9,18 @@ import pytest
 from scipy import stats
 
 import jaxbandit
-from jaxbandit import IMED, KLUCB, UCB1, PosteriorWhittle, UCWhittle, Uniform, metrics, stress
+from jaxbandit import (
+    IMED,
+    KLUCB,
+    UCB1,
+    PosteriorWhittle,
+    StoppedWarning,
+    UCWhittle,
+    Uniform,
+    interruption,
+    metrics,
+    stress,
+)
 from jaxbandit.stress import (
     IndependentSpace,
     PiecewiseSpace,
@@ -116,7 +127,7 @@ def test_the_same_search_finds_the_same_problems_and_a_folder_keeps_what_was_pla
     assert other[0].problem.code != once[0].problem.code
     assert once[0].avoidable.mean >= once[1].avoidable.mean
     assert all(each.judged and not each.stopped for each in once)
-    monkeypatch.setattr("jaxbandit.sweeps.loop._play", None)  # a folder's second search plays nothing
+    monkeypatch.setattr("jaxbandit.sweeps.loop.play", None)  # a folder's second search plays nothing
     read = stress.worst(Uniform(), space, folder=tmp_path, **SMALL)
     assert [each.problem.code for each in read] == [each.problem.code for each in once]
     result = jaxbandit.simulate(once[0].arms, {"u": Uniform(), **FAST["panel"]}, runs=4000, horizon=100, times=[100])
@@ -126,43 +137,69 @@ def test_the_same_search_finds_the_same_problems_and_a_folder_keeps_what_was_pla
     assert abs(once[0].avoidable.mean - saved.mean) < 5 / 1.96 * wide
 
 
-def stopped_after(monkeypatch, calls):
-    """Ctrl-C in place of these calls of `simulate`, counted from 1."""
-    made = iter(range(1, 1000))
+@pytest.fixture
+def stop_at(monkeypatch):
+    """Ctrl-C at these calls of `simulate`, counted from 1, however soon they follow each other."""
+    monkeypatch.setattr(interruption, "AT_ONCE", 0)
 
-    def simulate(**asked):
-        if next(made) in calls:
-            raise KeyboardInterrupt
-        return jaxbandit.simulate(**asked)
+    def stop_at(*calls):
+        made = iter(range(1, 1000))
 
-    monkeypatch.setattr(trials, "simulate", simulate)
+        def simulate(**asked):
+            if next(made) in calls:
+                signal.raise_signal(signal.SIGINT)
+            return jaxbandit.simulate(**asked)
+
+        monkeypatch.setattr(trials, "simulate", simulate)
+
+    return stop_at
 
 
-def test_ctrl_c_keeps_what_is_found(monkeypatch):
-    stopped_after(monkeypatch, {2})
-    found = stress.worst(Uniform(), TwoStateSpace(slowest=0.05), **SMALL)
+def test_ctrl_c_keeps_what_is_found(stop_at):
+    space = TwoStateSpace(slowest=0.05)
+    stop_at(2)
+    with pytest.warns(StoppedWarning, match="the search is not complete$"):
+        found = stress.worst(Uniform(), space, **SMALL)
     assert len(found) == 2 and all(each.judged and each.stopped and each.runs == 64 for each in found)
-    stopped_after(monkeypatch, {2, 3})
-    found = stress.worst(Uniform(), TwoStateSpace(slowest=0.05), **SMALL)
+    stop_at(2, 3)
+    with pytest.warns(StoppedWarning, match="is not complete; nothing is judged"):
+        found = stress.worst(Uniform(), space, **SMALL)
     assert len(found) == 2 and not any(each.judged for each in found)
     assert "the search itself, which was stopped" in str(found[0])
-    stopped_after(monkeypatch, {1, 2})
-    assert stress.worst(Uniform(), TwoStateSpace(slowest=0.05), **SMALL) == []
-    stopped_after(monkeypatch, {1})
+    stop_at(1)
+    with pytest.warns(StoppedWarning, match="is not complete; nothing is judged"):
+        assert stress.worst(Uniform(), space, **SMALL) == []
+    stop_at(1)
     with pytest.raises(KeyboardInterrupt):
         stress.over(TwoStateSpace(), {"u": Uniform()}, problems=4, runs=2, **FAST)
+
+
+def test_ctrl_c_twice_within_a_second_ends_a_search(stop_at, monkeypatch):
+    monkeypatch.setattr(interruption, "AT_ONCE", 60)
+    monkeypatch.setattr(interruption, "_last", -100.0)
+    stop_at(2, 3)
+    with pytest.raises(KeyboardInterrupt):
+        stress.worst(Uniform(), TwoStateSpace(slowest=0.05), **SMALL)
+
+
+def test_a_search_of_a_command_is_ended_by_ctrl_c(stop_at):
+    """There it must not return what it has, as if that were the whole search."""
+    stop_at(2)
+    with pytest.raises(KeyboardInterrupt), interruption.noted():
+        stress.worst(Uniform(), TwoStateSpace(slowest=0.05), **SMALL)
 
 
 @pytest.mark.slow
 def test_a_search_that_was_stopped_and_judged_continues_in_its_folder(tmp_path, monkeypatch):
     def sweep(*asked, **options):
         if next(made) == 2:
-            raise KeyboardInterrupt
+            signal.raise_signal(signal.SIGINT)
         return jaxbandit.sweep(*asked, **options)
 
     space, made = TwoStateSpace(slowest=0.05), iter(range(1000))
     monkeypatch.setattr(trials, "sweep", sweep)
-    stopped = stress.worst(Uniform(), space, folder=tmp_path, **SMALL)
+    with pytest.warns(StoppedWarning):
+        stopped = stress.worst(Uniform(), space, folder=tmp_path, **SMALL)
     assert len(stopped) == 2 and all(each.judged and each.stopped for each in stopped)
     continued = stress.worst(Uniform(), space, folder=tmp_path, **SMALL)
     whole = stress.worst(Uniform(), space, **SMALL)
@@ -180,11 +217,8 @@ def test_ctrl_c_between_two_simulations_keeps_what_is_found():
                 signal.raise_signal(signal.SIGINT)
             return space.problem(point)
 
-    previous = signal.signal(signal.SIGINT, signal.default_int_handler)
-    try:
+    with pytest.warns(StoppedWarning):
         found = stress.worst(Uniform(), Interrupting(), **SMALL)
-    finally:
-        signal.signal(signal.SIGINT, previous)
     assert len(found) == 2 and all(each.judged for each in found)
     assert next(made) == 3 + 2 * 32 + 2  # of the check, two groups of which the second was not played, and those judged
 

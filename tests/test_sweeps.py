@@ -1,14 +1,18 @@
 """Sweeps: the counts of simulate whatever happens in between; every refusal; kill -9, full disks, damaged files."""
 
+import contextlib
+import dataclasses
 import errno
 import json
 import multiprocessing
 import os
 import random
+import re
 import shutil
 import signal
 import subprocess
 import sys
+import tempfile
 import time
 from concurrent.futures import ProcessPoolExecutor
 from pathlib import Path
@@ -160,6 +164,104 @@ def test_damaged_and_foreign_files_are_named(tmp_path, many_files):
     assert equal(sweep(case, tmp_path)["c"], whole)
 
 
+@contextlib.contextmanager
+def not_written():
+    """Nobody may write to folders of others; as root, who may, by being another user."""
+    user = os.geteuid()
+    os.seteuid(65534 if user == 0 else user)
+    try:
+        yield
+    finally:
+        os.seteuid(user)
+
+
+@pytest.fixture(params=[0o444, 0o666], ids=["nothing", "lock"])
+def read_only(request, many_files):
+    """A finished sweep of two cases in a folder in which nothing can be written, or the lock alone."""
+    cases = {name: {**CASE, "runs": 6, "key": jax.random.key(n)} for n, name in enumerate("ab")}
+    with tempfile.TemporaryDirectory() as place:
+        folder = Path(place) / "s"
+        sweep(cases, folder, **many_files)
+        places = [Path(place), *folder.rglob("*"), folder]
+        for each in places:
+            each.chmod(0o555 if each.is_dir() else 0o444)
+        (folder / storage.LOCK).chmod(request.param)
+        with not_written():
+            yield cases, folder
+        for each in places:
+            each.chmod(0o755)
+
+
+def test_a_finished_sweep_is_read_in_a_folder_that_cannot_be_written(read_only):
+    cases, folder = read_only
+    results = sweep(cases, folder)
+    assert all(equal(results[name], simulate(**case)) for name, case in cases.items())
+    assert equal(sweep({"b": {**cases["b"], "runs": 2}}, folder)["b"], simulate(**cases["b"] | {"runs": 2}))
+    assert list(jaxbandit.load_sweep(folder)) == ["a", "b"]
+    for more, message in [
+        ({"a": {**cases["a"], "runs": 7}}, r"cannot be written, and cases\['a'\] is not finished"),
+        ({"c": cases["a"]}, r"cannot be written, and has no cases\['c'\]"),
+    ]:
+        with pytest.raises(PermissionError, match=message):
+            sweep(cases | more, folder)
+    with pytest.raises(PermissionError):
+        sweep(cases, folder / "new")
+
+
+def test_a_read_only_file_system(tmp_path, monkeypatch):
+    sweep({"c": {**CASE, "runs": 2}}, tmp_path)
+
+    def read_only(*asked, **others):
+        raise OSError(errno.EROFS, os.strerror(errno.EROFS))
+
+    monkeypatch.setattr(filelock.FileLock, "acquire", read_only)
+    assert equal(sweep({"c": {**CASE, "runs": 2}}, tmp_path)["c"], simulate(**CASE, runs=2))
+    with pytest.raises(PermissionError, match="is not finished; choose another folder"):
+        sweep({"c": {**CASE, "runs": 3}}, tmp_path)
+
+
+def test_a_folder_is_read_without_its_cases(tmp_path, many_files):
+    """All that a result holds is what `sweep` returned, to the bit."""
+    other = {"policies": {"u": Uniform()}, "record": {"t": lambda arms, state, t: t}, "shuffle": True, "delay": 1}
+    cases = {"a": {**CASE, "runs": 10}, "b": {**CASE, **other, "runs": 3}}
+    swept = sweep(cases, tmp_path, **many_files)
+    loaded = jaxbandit.load_sweep(tmp_path)
+    assert list(loaded) == ["a", "b"]
+    for name, whole in swept.items():
+        for field in dataclasses.fields(Result):
+            left, right = getattr(loaded[name], field.name), getattr(whole, field.name)
+            if field.name in ("fingerprint", "provenance"):
+                left, right = json.loads(json.dumps(left)), json.loads(json.dumps(right))
+            np.testing.assert_equal(left, right)
+
+
+def test_what_is_not_finished_is_left_out_with_a_warning(tmp_path, many_files):
+    case = {**CASE, "runs": 10, "chunk": 50}
+    whole = sweep({"a": case, "b": case}, tmp_path, **many_files)["a"]
+    for place, runs in ("0000-a", "4-0000000008"), ("0001-b", "0-0000000004"):
+        (tmp_path / place / f"runs-000000000{runs}-rounds-0000000250-0000000300.npz").unlink()
+    with pytest.warns(UserWarning, match="left out") as said:
+        (found,) = jaxbandit.load_sweep(tmp_path).items()
+    assert found[0] == "a" and np.array_equal(found[1].visits["u"], whole.visits["u"][:, :, :4])
+    assert [re.sub("^.*: of ", "", str(each.message)).partition(".")[0] for each in said] == [
+        "cases['a'] 4 runs are finished; 6 others have begun and are left out",
+        "cases['b'] 0 runs are finished; the case is left out",
+    ]
+    assert {each.filename for each in said} == {__file__}
+
+
+def test_folders_that_hold_no_sweep(tmp_path):
+    with pytest.raises(ValueError, match=r"^folder: .* has no manifest.json"):
+        jaxbandit.load_sweep(tmp_path)
+    with pytest.raises(FileNotFoundError, match="no such folder"):
+        jaxbandit.load_sweep(tmp_path / "none")
+    sweep({"c": {**CASE, "runs": 2}, "d": {**CASE, "runs": 2, "key": jax.random.key(1)}}, tmp_path)
+    (one, other) = sorted(tmp_path.rglob("*.npz"))
+    one.write_bytes(other.read_bytes())
+    with pytest.raises(ValueError, match="a piece of something else; move it away"):
+        jaxbandit.load_sweep(tmp_path)
+
+
 def test_foreign_folders_and_manifests(tmp_path):
     (tmp_path / "thesis.tex").write_text("x")
     with pytest.raises(ValueError, match=r"thesis.tex.*choose an empty"):
@@ -226,7 +328,7 @@ def test_a_full_disk_and_a_vanished_folder(tmp_path, monkeypatch, many_files, pl
 
 
 def test_a_folder_that_vanishes_between_two_blocks(tmp_path, monkeypatch):
-    play, before = jaxbandit.sweeps.loop._play, []
+    play, before = jaxbandit.sweeps.loop.play, []
 
     def vanishes(task, *rest):
         before.append(task)
@@ -234,29 +336,11 @@ def test_a_folder_that_vanishes_between_two_blocks(tmp_path, monkeypatch):
             shutil.rmtree(task.folder)
         play(task, *rest)
 
-    monkeypatch.setattr(jaxbandit.sweeps.loop, "_play", vanishes)
+    monkeypatch.setattr(jaxbandit.sweeps.loop, "play", vanishes)
     case = {"c": {**CASE, "runs": 8}}
     with pytest.raises(FileNotFoundError, match="has vanished; the same call continues"):
         sweep(case, tmp_path, block=4)
     monkeypatch.undo()
-    assert equal(sweep(case, tmp_path)["c"], simulate(**CASE, runs=8))
-
-
-def test_ctrl_c(tmp_path, monkeypatch):
-    case = {"c": {**CASE, "runs": 8, "chunk": 50}}
-    play, calls = jaxbandit.simulation.tiles.Tile.play, []
-
-    def interrupted_play(*args):
-        calls.append(1)
-        if len(calls) == 3:
-            signal.raise_signal(signal.SIGINT)
-        return play(*args)
-
-    monkeypatch.setattr(jaxbandit.simulation.tiles.Tile, "play", interrupted_play)
-    with pytest.raises(KeyboardInterrupt, match="the same call continues"):
-        sweep(case, tmp_path)
-    (piece,) = tmp_path.rglob("*.npz")
-    assert 0 < Result.load(piece).rounds < 300 and not (tmp_path / storage.HOLDER).exists()
     assert equal(sweep(case, tmp_path)["c"], simulate(**CASE, runs=8))
 
 

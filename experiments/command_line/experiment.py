@@ -7,7 +7,6 @@ so that the same command continues what was stopped. Then tables are printed and
 from __future__ import annotations
 
 import dataclasses
-import sys
 from collections.abc import Iterable, Mapping
 from pathlib import Path
 from typing import Any
@@ -18,7 +17,7 @@ from experiments.reports.pictures import Pictures, save
 from experiments.reports.tables import Tables, publish
 from jaxbandit import Result
 from jaxbandit.simulation.request import check
-from jaxbandit.sweeps.loop import Options
+from jaxbandit.sweeps.tasks import Options
 
 Cases = Mapping[Any, Options]
 
@@ -49,15 +48,11 @@ def begin(name: str, settings: Any, cases: Cases, default: str = "", fixed: Iter
 
 
 def play(cases: Cases, folder: Path) -> dict[str, Result]:
-    """Sweep the cases into folder/counts; what is there continues. Ctrl-C keeps what is done, and says so."""
+    """Sweep the cases into folder/counts; what is there continues."""
     counts = folder / "counts"
     if counts.exists():
         print("continuing with what is done already")
-    try:
-        return jaxbandit.sweep(cases, counts)
-    except KeyboardInterrupt:
-        print("stopped; what is done is kept, and the same command continues")
-        sys.exit(130)
+    return jaxbandit.sweep(cases, counts)
 
 
 def finish(folder: Path, tables: Tables, pictures: Pictures = (), words: str = "", speed: str = "") -> None:

@@ -11,6 +11,7 @@ from typing import Any, TypeVar
 import jax
 
 from jaxbandit.cores import use_all_cores
+from jaxbandit.interruption import noted
 
 T = TypeVar("T")
 
@@ -120,10 +121,17 @@ def from_command_line(settings: type[T], name: str, description: str, arguments:
 
 
 def main(function: Any, settings: type[T], name: str, description: str) -> None:
-    """Run an experiment from the command line: one CPU device a core, errors of the user's making without traceback."""
+    """Run an experiment from the command line: one CPU device a core, errors of the user's making without traceback.
+
+    Ctrl-C ends it with 130 at whatever moment it comes.
+    """
     chosen = from_command_line(settings, name, description)
     use_all_cores()
     try:
-        function(chosen)
+        with noted():
+            function(chosen)
+    except KeyboardInterrupt:
+        print("stopped; what is written is kept, and the same command continues")
+        sys.exit(130)
     except (ValueError, OSError) as error:
         sys.exit(f"{name}: {error}")

@@ -10,6 +10,8 @@ import matplotlib
 from matplotlib.axes import Axes
 from matplotlib.figure import Figure
 
+from jaxbandit.results.file import whole_file
+
 matplotlib.use("Agg")
 import matplotlib.pyplot as plt
 
@@ -38,7 +40,8 @@ def legend_below(figure: Figure) -> None:
 
 def save(figure: Figure, path: Path) -> None:
     """Write a figure as .png and .pdf, and close it."""
-    figure.savefig(f"{path}.png", dpi=150)  # not with_suffix, which would cut a name at its last point
-    with matplotlib.rc_context({"pdf.fonttype": 42}):  # journals refuse matplotlib's own choice, Type 3
-        figure.savefig(f"{path}.pdf")
+    for kind in ("png", "pdf"):
+        # not with_suffix, which would cut a name at its last point; journals refuse matplotlib's own choice, Type 3
+        with whole_file(Path(f"{path}.{kind}")) as file, matplotlib.rc_context({"pdf.fonttype": 42}):
+            figure.savefig(file, format=kind, dpi=150)
     plt.close(figure)

@@ -3,12 +3,14 @@
 from __future__ import annotations
 
 import csv
+import io
 from itertools import combinations
 from pathlib import Path
 
 import numpy as np
 
 from jaxbandit import Result, metrics
+from jaxbandit.results.file import whole_file
 
 Row = dict[str, str | float]
 Tables = dict[str, tuple[str, list[Row]]]  # of each name its title and rows
@@ -108,7 +110,9 @@ def publish(tables: Tables, folder: Path) -> None:
 
 def write(rows: list[Row], path: Path) -> None:
     """Rows as CSV."""
-    with open(path, "w", newline="") as file:
-        writer = csv.DictWriter(file, rows[0].keys())
-        writer.writeheader()
-        writer.writerows(rows)
+    text = io.StringIO(newline="")
+    writer = csv.DictWriter(text, rows[0].keys())
+    writer.writeheader()
+    writer.writerows(rows)
+    with whole_file(path) as file:
+        file.write(text.getvalue().encode())

@@ -14,6 +14,7 @@ from matplotlib.ticker import LogFormatterSciNotation, LogLocator, MaxNLocator, 
 from jaxbandit import metrics
 from jaxbandit.arguments import as_floats, has, integer, list_of, shown
 from jaxbandit.metrics.counts import check_label, check_result
+from jaxbandit.results.contents import stopped
 from jaxbandit.results.display import variant_names
 
 if TYPE_CHECKING:
@@ -227,8 +228,10 @@ def runs_of(result: Result) -> str:
     return f"{next(iter(result.visits.values())).shape[2]:,}"
 
 
-def finish(ax: Axes, title: str, legend: Literal["best", "upper left"] = "best") -> Axes:
-    ax.set_title(title, fontsize="medium")
+def finish(ax: Axes, result: Result, title: str, legend: Literal["best", "upper left"] = "best") -> Axes:
+    """Give a picture of a result its title, grid and legend; the title says it if the result was stopped."""
+    mark = stopped(result)
+    ax.set_title(f"{title}\n{mark}" if mark else title, fontsize="medium")
     ax.grid(True, which="major", alpha=0.25)
     ax.spines[["top", "right"]].set_visible(False)
     entries = len(ax.get_legend_handles_labels()[1])

@@ -102,7 +102,7 @@ def plot_regret(
     ax.set_xlim(max(1, times[0]), times[-1])
     ax.set_xlabel("round t")
     ax.set_ylabel(metrics.regret_name(result) + (" / log t" if normalised else ""))
-    return finish(ax, title_of(result, scenario, quantiles))
+    return finish(ax, result, title_of(result, scenario, quantiles))
 
 
 def plot_pulls(result: Result, label: str, *, scenario: int = 0, variant: int = 0, ax: Axes | None = None) -> Axes:
@@ -134,7 +134,7 @@ def plot_pulls(result: Result, label: str, *, scenario: int = 0, variant: int = 
     ax.set_xlabel("round t")
     ax.set_ylabel("plays")
     name = name_of(result, label, number)
-    return finish(ax, f"{result.scenarios[scenario]}: {name}, mean plays of {runs_of(result)} runs")
+    return finish(ax, result, f"{result.scenarios[scenario]}: {name}, mean plays of {runs_of(result)} runs")
 
 
 def plot_distribution(
@@ -170,7 +170,7 @@ def plot_distribution(
     decades(ax, "y")
     ax.set_xlabel(f"{metrics.regret_name(result)} x after {result.times[-1]:,} rounds")
     ax.set_ylabel("share of runs with at least x")
-    return finish(ax, f"{result.scenarios[scenario]}: final regret of {runs_of(result)} runs")
+    return finish(ax, result, f"{result.scenarios[scenario]}: final regret of {runs_of(result)} runs")
 
 
 def plot_batches(
@@ -201,7 +201,7 @@ def plot_batches(
     ax.set_xlabel(f"batch of {batch:,} runs, by its mean")
     ax.set_ylabel(f"{metrics.regret_name(result)} after {result.times[-1]:,} rounds")
     name = name_of(result, label, number)
-    return finish(ax, f"{result.scenarios[scenario]}: {name}, {runs_of(result)} runs", legend="upper left")
+    return finish(ax, result, f"{result.scenarios[scenario]}: {name}, {runs_of(result)} runs", legend="upper left")
 
 
 def _bounds(bounds: Sequence[Bound]) -> list[Bound]:

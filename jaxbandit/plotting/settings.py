@@ -98,7 +98,7 @@ def plot_parameter(
     regret_axis(ax, result, logarithmic)
     ax.set_xlabel(parameter)
     ax.set_ylabel(f"{metrics.regret_name(result)} after {result.times[-1]:,} rounds")
-    return finish(ax, title_of(result, scenario, quantiles))
+    return finish(ax, result, title_of(result, scenario, quantiles))
 
 
 def plot_heatmap(

@@ -55,3 +55,8 @@ class Contents:
         """
         policies: dict[str, dict[str, Any]] = self.provenance.get("policies", {})
         return dict(policies[label]["hyperparameters"]) if isinstance(label, str) and label in policies else {}
+
+
+def stopped(result: Contents) -> str:
+    """The mark of a result that has not all the rounds that were asked for; an empty text for one that has."""
+    return "" if result.complete else f"stopped after round {result.rounds:,} of {result.horizon:,}"

@@ -10,7 +10,7 @@ from typing import Any, NamedTuple
 import numpy as np
 
 from jaxbandit import metrics
-from jaxbandit.results.contents import Contents
+from jaxbandit.results.contents import Contents, stopped
 
 NAMES, ROWS = 6, 30  # shown at most, of a list and of a table
 
@@ -45,7 +45,7 @@ def as_html(result: Contents) -> str:
     of = f"a decision process with {of}" if result.problem == "decision process" else of
     first, runs = result.asked.get("first_run", 0), _runs(result)
     recorded = f"{len(result.times):,} recorded" + (f", up to round {result.times[-1]:,}" if len(result.times) else "")
-    go_on = "" if result.complete else "; simulate(..., resume=result) goes on"
+    go_on = "; simulate(..., resume=result) goes on" if result.carry and stopped(result) else ""
     versions = [f"{package} {version}" for package, version in result.provenance.get("versions", {}).items()]
     facts = {
         "scenarios": f"{_some(result.scenarios)}; {_count(arms, kind)} of {of}",
@@ -110,7 +110,8 @@ def in_full(result: Contents) -> str:
 
 
 def _caption(result: Contents) -> str:
-    return f"{metrics.regret_name(result).capitalize()} after round {result.times[-1]:,}"
+    mark = f" ({stopped(result)})" if stopped(result) else ""
+    return f"{metrics.regret_name(result).capitalize()} after round {result.times[-1]:,}{mark}"
 
 
 def _finals(result: Contents) -> tuple[list[Final], int]:
@@ -172,9 +173,7 @@ def _runs(result: Contents) -> int:
 
 
 def _rounds(result: Contents) -> str:
-    return (
-        f"{_count(result.horizon, 'round')}" if result.complete else f"{result.rounds:,} of {result.horizon:,} rounds"
-    )
+    return stopped(result) or _count(result.horizon, "round")
 
 
 def _late(result: Contents) -> str:

@@ -2,10 +2,10 @@
 
 from __future__ import annotations
 
+import errno
 import json
 import os
 import zipfile
-import zlib
 from collections.abc import Iterator
 from contextlib import contextmanager
 from pathlib import Path
@@ -15,13 +15,11 @@ import numpy as np
 
 from jaxbandit.arguments import path as as_path
 from jaxbandit.arguments import shown
-from jaxbandit.interruption import ctrl_c
+from jaxbandit.interruption import CtrlC
 from jaxbandit.results.contents import Contents
 
 VERSION = 1  # of the file; the package reads the files that it writes, and no other
 OPTIONAL = ("comparator", "cost")  # arrays that not every result has
-# what a damaged file may raise; a RuntimeError where a wrong bit says that the archive is encrypted
-_DAMAGE = (ValueError, TypeError, LookupError, OSError, EOFError, RuntimeError, zipfile.BadZipFile, zlib.error)
 
 
 def file_name(path: str | os.PathLike[str]) -> Path:
@@ -56,10 +54,8 @@ def write(contents: Contents, path: Path) -> None:
         arrays |= {f"carry_{i}_{n}": leaf for n, leaf in enumerate(contents.carry.get(label, []))}
     for i, found in enumerate(contents.recorded.values()):
         arrays |= {f"recorded_{i}_{n}": array for n, array in enumerate(found.values())}
-    with ctrl_c() as interrupted, whole_file(path) as file:
+    with whole_file(path) as file:
         _write_arrays(file, {"header": np.array(json.dumps(header)), **arrays})
-    if interrupted.is_set():
-        raise KeyboardInterrupt
 
 
 def read(path: str | os.PathLike[str]) -> dict[str, Any]:
@@ -69,37 +65,66 @@ def read(path: str | os.PathLike[str]) -> dict[str, Any]:
       ValueError: the file does not hold a result, is truncated or damaged, or is of another version.
       FileNotFoundError: the file does not exist.
     """
+    if os.path.isdir(path):
+        raise ValueError(f"{path}: a folder; jaxbandit.load_sweep reads that of a sweep")
     with open(path, "rb") as handle:
         try:
-            return _fields(np.load(handle, allow_pickle=False))
+            with zipfile.ZipFile(handle) as archive:
+                return _fields({name.removesuffix(".npy"): _array(archive, name) for name in archive.namelist()})
         except _VersionError as error:
             raise ValueError(f"{path}: {error}") from None
-        except _DAMAGE as error:
-            raise ValueError(f"{path}: no result file, or truncated or damaged ({error})") from error
+        except MemoryError:  # a large result, or a wrong bit among the lengths of an array
+            if _is_whole(handle):
+                raise
+        except Exception:  # of a dozen classes; NumPy's advise users to allow pickles
+            pass
+    raise ValueError(f"{path}: no file that Result.save has written, or truncated or damaged")
 
 
-def _fields(file: Any) -> dict[str, Any]:
-    header = json.loads(str(file["header"]))
+def _array(archive: zipfile.ZipFile, name: str) -> np.ndarray:
+    """An array of the archive, read to its end, where its checksum is compared."""
+    with archive.open(name) as member:
+        array = np.lib.format.read_array(member, allow_pickle=False)
+        if member.read(1):
+            raise zipfile.BadZipFile("more than an array")
+    return array
+
+
+def _is_whole(handle: BinaryIO) -> bool:
+    """Whether all checksums of the archive are right."""
+    try:
+        with zipfile.ZipFile(handle) as archive:
+            return archive.testzip() is None
+    except Exception:
+        return False
+
+
+def _fields(arrays: dict[str, np.ndarray]) -> dict[str, Any]:
+    """The fields of a result, from all arrays of its file: one that is not asked for is another one's, misnamed."""
+    header = json.loads(str(arrays.pop("header")))
     if header["version"] != VERSION:
         raise _VersionError(f"written as version {header['version']}, this reads version {VERSION}")
-    labels = header["labels"]
-    return {
+    labels, take = header["labels"], arrays.pop
+    fields = {
         "scenarios": tuple(header["scenarios"]),
-        "visits": {label: file[f"visits_{i}"] for i, label in enumerate(labels)},
+        "visits": {label: take(f"visits_{i}") for i, label in enumerate(labels)},
         "carry": {
-            label: [file[f"carry_{i}_{n}"] for n in range(header["carry"][label])]
+            label: [take(f"carry_{i}_{n}") for n in range(header["carry"][label])]
             for i, label in enumerate(labels)
             if label in header["carry"]
         },
         "recorded": {
-            name: {label: file[f"recorded_{i}_{n}"] for n, label in enumerate(of)}
+            name: {label: take(f"recorded_{i}_{n}") for n, label in enumerate(of)}
             for i, (name, of) in enumerate(header["recorded"].items())
         },
-        **{name: file[name] for name in ("times", "means", "reward")},
+        **{name: take(name) for name in ("times", "means", "reward")},
         **{name: header[name] for name in ("horizon", "rounds", "plays", "fingerprint", "provenance", "problem")},
         "comparator_name": header.get("comparator_name"),
-        **{name: file.get(name) for name in OPTIONAL},
+        **{name: take(name, None) for name in OPTIONAL},
     }
+    if arrays:
+        raise LookupError(f"arrays that no result has: {', '.join(arrays)}")
+    return fields
 
 
 @contextmanager
@@ -108,24 +133,29 @@ def whole_file(path: Path) -> Iterator[BinaryIO]:
 
     Raises:
       FileNotFoundError: its folder does not exist.
+      OSError: it cannot be written, with its name.
+      KeyboardInterrupt: by Ctrl-C, when the file is there.
     """
     if not path.parent.is_dir():
         raise FileNotFoundError(f"{path.parent}: no such folder")
     temporary = path.with_name(f".{path.name}.{os.getpid()}.tmp")
-    try:
-        with open(temporary, "wb") as file:
-            yield file
-            file.flush()
-            os.fsync(file.fileno())
-        os.replace(temporary, path)
-        if os.name == "posix":  # the new name outlives a power cut only once its folder is on the disk
-            folder = os.open(path.parent, os.O_RDONLY)
-            try:
-                os.fsync(folder)
-            finally:
-                os.close(folder)
-    finally:
-        temporary.unlink(missing_ok=True)
+    with CtrlC():
+        try:
+            with open(temporary, "wb") as file:
+                yield file
+                file.flush()
+                os.fsync(file.fileno())
+            os.replace(temporary, path)
+            if os.name == "posix":  # the new name outlives a power cut only once its folder is on the disk
+                folder = os.open(path.parent, os.O_RDONLY)
+                try:
+                    os.fsync(folder)
+                finally:
+                    os.close(folder)
+        except OSError as error:  # that of a full disk does not say which file
+            raise OSError(error.errno or errno.EIO, error.strerror or str(error), str(path)) from error
+        finally:
+            temporary.unlink(missing_ok=True)
 
 
 def _write_arrays(file: BinaryIO, arrays: dict[str, np.ndarray]) -> None:

@@ -9,7 +9,7 @@ from typing import TYPE_CHECKING, Any
 import numpy as np
 
 from jaxbandit import metrics
-from jaxbandit.results.contents import Contents
+from jaxbandit.results.contents import Contents, stopped
 from jaxbandit.results.file import file_name, whole_file
 
 if TYPE_CHECKING:
@@ -140,6 +140,8 @@ def _origin(result: Contents) -> dict[str, Any]:
     origin |= {name: np.int64(result.asked.get(name, usual)) for name, usual in (("delay", 0), ("batch", 1))}
     origin["random_numbers"] = result.asked.get("random_numbers", "common")
     origin["problem"] = result.problem
+    if mark := stopped(result):
+        origin["stopped"] = mark
     if "key" in result.asked:
         origin["key"] = np.array(result.asked["key"], np.uint32)
     origin["fingerprint"] = json.dumps(result.fingerprint)

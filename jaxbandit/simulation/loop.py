@@ -4,7 +4,7 @@ from __future__ import annotations
 
 import math
 import time
-from collections.abc import Iterator, Sequence
+from collections.abc import Callable, Iterator, Sequence
 from dataclasses import replace
 from typing import Any, NamedTuple
 
@@ -14,7 +14,7 @@ from jax import Array
 from numpy.typing import ArrayLike
 
 from jaxbandit.arguments import integer, shown, truth
-from jaxbandit.interruption import ctrl_c
+from jaxbandit.interruption import CtrlC, interrupted, warn_of_stop
 from jaxbandit.results.result import Result, join_times
 from jaxbandit.simulation.chance import RandomNumbers
 from jaxbandit.simulation.fingerprint import check_versions, differences, fingerprint
@@ -53,8 +53,10 @@ def simulate(
 
     The counts of a round depend on `scenarios`, `policies`, `key`, `plays`, `shuffle`, `random_numbers`, `delay`,
     `batch`, the kind of device and JAX's precision (x64 or not) alone, bit for bit. Policies are compared with common
-    random numbers: run j of every policy has the same ones, and by default run j of every scenario, too. Ctrl-C ends
-    after the chunks under way and returns what is done (twice: at once, with nothing).
+    random numbers: run j of every policy has the same ones, and by default run j of every scenario, too.
+
+    Ctrl-C ends the call after the chunk under way, and it returns what is done, with a warning that names the round. A
+    second Ctrl-C within a second, or one before the first chunk is played, raises KeyboardInterrupt.
 
     Methods of a user's own classes are traced at every call, so that whatever they read (a list, a module, a cell of a
     notebook that was run again) has its present value. A program that this changes is compiled anew.
@@ -102,9 +104,11 @@ def simulate(
     Raises:
       ValueError: before anything is compiled, with the argument's name; a method that fails, with its line; a result
         that needs more memory than is free.
+      KeyboardInterrupt: by Ctrl-C, where nothing is done yet or the call is part of a search or of a command.
 
     Warns:
       UserWarning: scores of a policy that is not the library's were NaN.
+      StoppedWarning: Ctrl-C came; after which round, or that the result is complete all the same.
 
     >>> import jaxbandit
     >>> arms = jaxbandit.two_state([0.5, 0.4], [0.4, 0.55])
@@ -112,21 +116,25 @@ def simulate(
     >>> result.visits["TV"].shape, result.visits["TV"].sum(axis=(-2, -1))[0, 0].tolist()
     ((1, 1, 4, 2, 2, 2), [[50, 100], [50, 100], [50, 100], [50, 100]])
     """
-    if resume is not None and not isinstance(resume, Result):
-        raise ValueError(f"resume: {shown(resume)} is not a Result; use jaxbandit.Result.load(path)")
-    truth("progress", progress)
-    if resume is not None and times is None:
-        integer("horizon", horizon, 1, 2**31 - 1)
-        later = default_times(horizon)
-        times = np.concatenate([resume.times, later[later > resume.rounds]])
-    request = check(
-        scenarios, policies, key, runs, horizon, plays, times, shuffle, record, delay, batch, random_numbers
-    )
-    if resume is not None:
-        _check_resume(request, resume)
-    with progress_bar(rounds_left(request, resume), progress) as bar:
-        played = list(pieces(request, bar, chunk=chunk, tile=tile, devices=devices, resume=resume))
-    return replace(join_times(played if resume is None else [resume, *played]), horizon=request.horizon)
+    with CtrlC(raises=False) as ctrl_c:
+        if resume is not None and not isinstance(resume, Result):
+            raise ValueError(f"resume: {shown(resume)} is not a Result; use jaxbandit.Result.load(path)")
+        truth("progress", progress)
+        if resume is not None and times is None:
+            integer("horizon", horizon, 1, 2**31 - 1)
+            later = default_times(horizon)
+            times = np.concatenate([resume.times, later[later > resume.rounds]])
+        request = check(
+            scenarios, policies, key, runs, horizon, plays, times, shuffle, record, delay, batch, random_numbers
+        )
+        if resume is not None:
+            _check_resume(request, resume)
+        with progress_bar(rounds_left(request, resume), progress) as bar:
+            played = list(pieces(request, bar, chunk=chunk, tile=tile, devices=devices, resume=resume))
+        result = replace(join_times(played if resume is None else [resume, *played]), horizon=request.horizon)
+    if ctrl_c.came:
+        warn_of_stop(result.rounds, result.horizon)
+    return result
 
 
 def pieces(
@@ -138,33 +146,38 @@ def pieces(
     devices: Sequence[jax.Device] | None = None,
     resume: Result | None = None,
     every: float = math.inf,
+    stopped: Callable[[], bool] = interrupted,
 ) -> Iterator[Result]:
-    """Play the rounds that are left, and yield what is new every `every` seconds, at the end and at Ctrl-C.
+    """Play the rounds that are left, and yield what is new every `every` seconds, at the end and when stopped.
 
     Args:
       request: checked.
       bar: of `progress_bar`.
       resume: the last piece; its carry is what counts.
       every: seconds.
+      stopped: whether to end after the chunk under way; asked before every chunk.
 
     Returns:
       Results that hold only the times recorded since the one before.
+
+    Raises:
+      KeyboardInterrupt: stopped before anything was played.
     """
-    played = 0 if resume is None else resume.rounds
+    played = begun = 0 if resume is None else resume.rounds
     plan = make_plan(request, chunk, tile, devices)
     if played >= request.horizon:
         return
     check_memory("runs", [request], playing=True)
-    with ctrl_c() as interrupted, compilers() as workers:
+    with compilers() as workers:
         tiles = [Tile(request, plan, number, resume) for number in range(plan.tiles)]
         programs = Programs(tiles[0], request.policies, workers, bar)
         about = {"fingerprint": fingerprint(request), "provenance": provenance(request)}  # traces, meanwhile
         while played < request.horizon:
             times = request.times[request.times > played]
             kept = {label: _allocate(request, label, len(times)) for label in request.policies}
-            until = time.monotonic() + every
+            until, before = time.monotonic() + every, played
             under_way: list[Recorded] = []
-            while played < request.horizon and not interrupted.is_set():
+            while played < request.horizon and not stopped():
                 length = _length(plan, request, played, times)
                 started = _start_chunk(request, tiles, played + 1, length, times, programs)
                 _finish_chunk(under_way, kept, bar)  # the devices have the next one meanwhile
@@ -172,6 +185,8 @@ def pieces(
                 played += length
                 if time.monotonic() >= until:
                     break
+            if played == before:
+                break
             _finish_chunk(under_way, kept, bar)
             if played == request.horizon:
                 warn_of_nan(request, tiles)
@@ -198,8 +213,8 @@ def pieces(
                 **about,
                 carry={label: gather([t.carries[label] for t in tiles], request.runs) for label in request.policies},
             )
-            if interrupted.is_set():
-                return
+    if played == begun:
+        raise KeyboardInterrupt
 
 
 class Recorded(NamedTuple):

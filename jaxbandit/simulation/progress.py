@@ -1,22 +1,24 @@
-"""What a user sees of a simulation under way: its progress, what is being compiled, a warning of NaN scores."""
+"""What a user sees of a simulation under way: its progress, what is being compiled, and warnings."""
 
 from __future__ import annotations
 
 import time
 import warnings
 from collections.abc import Iterable, Iterator, Mapping
-from concurrent.futures import ThreadPoolExecutor
+from concurrent.futures import ThreadPoolExecutor, wait
 from contextlib import contextmanager
 from typing import Any
 
 import numpy as np
 
 from jaxbandit.cores import cores
+from jaxbandit.interruption import stop_if_interrupted
 from jaxbandit.results.result import Result
 from jaxbandit.simulation.request import Request
 from jaxbandit.simulation.tiles import Tile
 
 PATIENCE = 2.0  # seconds of compiling after which the bar says so
+LOOK = 0.1  # seconds between two looks for Ctrl-C meanwhile
 
 
 class Programs:
@@ -36,12 +38,19 @@ class Programs:
         self.compiling = {label: workers.submit(tile.compile(label)) for label in labels}
 
     def wait_for(self, label: str) -> None:
-        """Until the policy's program is ready; after two seconds the bar says what is being compiled."""
-        try:
-            self.compiling[label].result(timeout=max(0.0, self.begun + PATIENCE - time.monotonic()))
-        except TimeoutError:
-            self.bar.set_postfix_str(f"compiling {label} ..")
-            self.compiling[label].result()
+        """Until the policy's program is ready; after two seconds the bar says what is being compiled.
+
+        Raises:
+          KeyboardInterrupt: by Ctrl-C; only in the first chunk is there anything to wait for.
+        """
+        said = False
+        while not wait([self.compiling[label]], timeout=LOOK).done:
+            stop_if_interrupted()
+            if not said and time.monotonic() > self.begun + PATIENCE:
+                self.bar.set_postfix_str(f"compiling {label} ..")
+                said = True
+        self.compiling[label].result()
+        if said:
             self.bar.set_postfix_str("")
 
 

@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import os
+import warnings
 from collections.abc import Iterator, Mapping
 from typing import Any, NamedTuple
 
@@ -11,10 +12,10 @@ import numpy as np
 
 from jaxbandit.arguments import has
 from jaxbandit.base import Environment, Policy, described
-from jaxbandit.interruption import ctrl_c
+from jaxbandit.interruption import CtrlC, StoppedWarning
 from jaxbandit.stress.asking import NAME, check_numbers, check_policies, check_space, generator, progress_bar, sobol
 from jaxbandit.stress.spaces import Problem, Space, TwoStateSpace
-from jaxbandit.stress.trials import TOGETHER, Interval, StoppedError, Trials, avoidable, interval
+from jaxbandit.stress.trials import TOGETHER, Interval, Trials, avoidable, interval
 
 RUNS = 48  # of a problem, while the search goes on
 RUNS_AGAIN = 192  # of the problems among which it chooses
@@ -79,7 +80,8 @@ def worst(
     that is reported, but what the search believed, was measured on that. The same arguments find the same problems.
 
     With a panel of one policy it searches for the problems on which the first loses most to the second. Ctrl-C ends the
-    search, and what it has found is judged; a second one ends that, too.
+    search, and what it has found is judged; another one ends that, too. Twice within a second it raises
+    KeyboardInterrupt.
 
     Args:
       policy: to be tested.
@@ -100,6 +102,10 @@ def worst(
     Raises:
       ValueError: an argument is wrong, or a policy does not play the space.
       ImportError: the package `cmaes` is not installed (extra `search`).
+      KeyboardInterrupt: by Ctrl-C twice, or where the search is part of a command.
+
+    Warns:
+      StoppedWarning: Ctrl-C came; what was still done.
 
     Source: CMA-ES is that of Hansen and Ostermeier 2001, by the package `cmaes`.
 
@@ -110,45 +116,61 @@ def worst(
     (2, 'KL-UCB', True)
     """
     space = TwoStateSpace() if space is None else space
-    arms = check_space(space)
-    check_numbers(runs, folder, progress, budget=(budget, TOGETHER), number=(number, 1))
-    panel = check_policies(arms, "panel", space.panel() if panel is None else panel, key, horizon, plays)
-    if NAME in panel:
-        raise ValueError(f"panel[{NAME!r}]: the tested policy has this label; choose another one")
-    has("policy", policy, "a policy", "init", "scores", "update")
-    every = panel | check_policies(arms, "policy", {NAME: policy}, key, horizon, plays)
-    compared, key = tuple(panel), jax.random.key(0) if key is None else key
-    _cmaes()
-    points: list[np.ndarray] = []
-    believed: list[float] = []
-    with ctrl_c() as interrupted, progress_bar(budget + TOGETHER + number, progress) as bar:
-        trials = Trials(every, key, horizon, plays, folder, bar, interrupted=interrupted)
-
-        def losses(asked: np.ndarray, runs: int) -> np.ndarray:
-            return avoidable(trials.regrets(list(map(space.problem, asked)), runs), NAME, compared)
-
-        chosen: list[tuple[float, np.ndarray]] = []
-        stopped = False
-        try:
-            asked: np.ndarray
-            for asked in _generations(space, key, budget, points, believed):
-                believed.extend(losses(asked, RUNS))
-                points.extend(asked)
-            best = np.array(points)[np.argsort(believed)[::-1][:TOGETHER]]
-            chosen = list(zip(losses(best, RUNS_AGAIN).tolist(), best, strict=True))
-        except StoppedError:
-            chosen, stopped = list(zip(believed, points)), True
-        few = _apart(chosen, number)
-        try:
+    with CtrlC(raises=False) as ctrl_c:
+        arms = check_space(space)
+        check_numbers(runs, folder, progress, budget=(budget, TOGETHER), number=(number, 1))
+        panel = check_policies(arms, "panel", space.panel() if panel is None else panel, key, horizon, plays)
+        if NAME in panel:
+            raise ValueError(f"panel[{NAME!r}]: the tested policy has this label; choose another one")
+        has("policy", policy, "a policy", "init", "scores", "update")
+        every = panel | check_policies(arms, "policy", {NAME: policy}, key, horizon, plays)
+        compared, key = tuple(panel), jax.random.key(0) if key is None else key
+        _cmaes()
+        with progress_bar(budget + TOGETHER + number, progress) as bar:
+            trials = Trials(every, key, horizon, plays, folder, bar)
+            chosen, searched = _search(space, key, budget, trials, compared, ctrl_c)
+            few = _apart(chosen, number)
             problems = [space.problem(point) for _, point in few]
-            regrets = trials.regrets(problems, runs, len(problems)) if few else {}
-        except StoppedError:
-            return [_unjudged(space.problem(point), value, compared) for value, point in few]
+            try:
+                regrets = trials.regrets(problems, runs, len(problems)) if few else {}
+            except KeyboardInterrupt:
+                if not ctrl_c.take():
+                    raise
+                regrets = {}
+    if ctrl_c.came or not searched or (few and not regrets):
+        done = "the search is complete" if searched else "the search is not complete"
+        judged = "" if regrets else "; nothing is judged on new luck"
+        warnings.warn(f"Ctrl-C came during a search: {done}{judged}", StoppedWarning, stacklevel=2)
+    if not regrets:
+        return [_unjudged(problem, value, compared) for problem, (value, _) in zip(problems, few)]
     found = [
-        _judged(problem, {label: each[n] for label, each in regrets.items()}, compared, few[n][0], stopped)
+        _judged(problem, {label: each[n] for label, each in regrets.items()}, compared, few[n][0], not searched)
         for n, problem in enumerate(problems)
     ]
     return sorted(found, key=lambda each: -each.avoidable.mean)
+
+
+def _search(
+    space: Space, key: Any, budget: int, trials: Trials, panel: tuple[str, ...], ctrl_c: CtrlC
+) -> tuple[list[tuple[float, np.ndarray]], bool]:
+    """The problems that the search has found, as what is believed of each and its point; whether it is complete."""
+    points: list[np.ndarray] = []
+    believed: list[float] = []
+
+    def losses(asked: np.ndarray, runs: int) -> np.ndarray:
+        return avoidable(trials.regrets(list(map(space.problem, asked)), runs), NAME, panel)
+
+    try:
+        asked: np.ndarray
+        for asked in _generations(space, key, budget, points, believed):
+            believed.extend(losses(asked, RUNS))
+            points.extend(asked)
+        best = np.array(points)[np.argsort(believed)[::-1][:TOGETHER]]
+        return list(zip(losses(best, RUNS_AGAIN).tolist(), best, strict=True)), True
+    except KeyboardInterrupt:
+        if not ctrl_c.take():
+            raise
+        return list(zip(believed, points)), False
 
 
 def _generations(

@@ -10,6 +10,7 @@ import jax
 import numpy as np
 
 from jaxbandit.base import Policy, described
+from jaxbandit.interruption import CtrlC
 from jaxbandit.stress.asking import (
     PARTS,
     check_numbers,
@@ -20,7 +21,7 @@ from jaxbandit.stress.asking import (
     progress_bar,
 )
 from jaxbandit.stress.spaces import Problem, Space
-from jaxbandit.stress.trials import Interval, StoppedError, Trials, avoidable, interval
+from jaxbandit.stress.trials import Interval, Trials, avoidable, interval
 
 
 def interval_over_parts(values: np.ndarray) -> Interval:
@@ -120,15 +121,13 @@ def over(
     >>> found.labels, found.panel, found.avoidable("UCB1").shape
     (('UCB1',), ('KL',), (4,))
     """
-    arms = check_space(space)
-    check_numbers(runs, folder, progress, problems=(problems, 2))
-    policies = check_policies(arms, "policies", policies, key, horizon, plays)
-    compared = check_policies(arms, "panel", space.panel() if panel is None else panel, key, horizon, plays)
-    every, key = merged(policies, compared), jax.random.key(0) if key is None else key
-    drawn = tuple(map(space.problem, points_in_parts(space, key, problems)))
-    with progress_bar(problems, progress) as bar:
-        try:
+    with CtrlC():
+        arms = check_space(space)
+        check_numbers(runs, folder, progress, problems=(problems, 2))
+        policies = check_policies(arms, "policies", policies, key, horizon, plays)
+        compared = check_policies(arms, "panel", space.panel() if panel is None else panel, key, horizon, plays)
+        every, key = merged(policies, compared), jax.random.key(0) if key is None else key
+        drawn = tuple(map(space.problem, points_in_parts(space, key, problems)))
+        with progress_bar(problems, progress) as bar:
             regrets = Trials(every, key, horizon, plays, folder, bar, "independent").regrets(drawn, runs)
-        except StoppedError:
-            raise KeyboardInterrupt from None
     return Survey(drawn, regrets, tuple(policies), tuple(compared))

@@ -4,7 +4,6 @@ from __future__ import annotations
 
 import hashlib
 import os
-import threading
 from collections.abc import Mapping, Sequence
 from typing import Any, NamedTuple
 
@@ -13,15 +12,12 @@ import numpy as np
 
 from jaxbandit import metrics
 from jaxbandit.base import Policy, described
+from jaxbandit.interruption import stop_if_interrupted
 from jaxbandit.simulation import simulate
 from jaxbandit.stress.spaces import Problem
 from jaxbandit.sweeps import sweep
 
 TOGETHER = 32  # problems of one program
-
-
-class StoppedError(Exception):
-    """Ctrl-C came before all was played."""
 
 
 @described
@@ -51,6 +47,8 @@ def interval(values: np.ndarray) -> Interval:
 class Trials:
     """How problems are played: with common random numbers for all policies, and with new ones for every group.
 
+    They are played in a block of `CtrlC`, in which a simulation that is stopped raises KeyboardInterrupt.
+
     Args:
       policies: by label.
       key: a `jax.random.key`, of which every group of problems gets a key of its own.
@@ -59,7 +57,6 @@ class Trials:
       folder: where what was played is kept, so that the same trials are read and not played again; or None.
       bar: a progress bar, which is told the problems that were played.
       random_numbers: whether the problems of a group have "common" or "independent" ones.
-      interrupted: set by Ctrl-C outside of a simulation; or None.
     """
 
     def __init__(
@@ -71,7 +68,6 @@ class Trials:
         folder: str | os.PathLike[str] | None,
         bar: Any,
         random_numbers: str = "common",
-        interrupted: threading.Event | None = None,
     ) -> None:
         self.asked: dict[str, Any] = {
             "policies": dict(policies),
@@ -81,7 +77,6 @@ class Trials:
             "random_numbers": random_numbers,
         }
         self.key, self.folder, self.bar, self.groups = key, folder, bar, 0
-        self.interrupted = interrupted or threading.Event()
 
     def regrets(self, problems: Sequence[Problem], runs: int, together: int = TOGETHER) -> dict[str, np.ndarray]:
         """The regret of every run at the horizon, label to [problems, runs].
@@ -89,7 +84,7 @@ class Trials:
         Problems are played `together` at a time, the last group filled up, so that all groups share one program.
 
         Raises:
-          StoppedError: by Ctrl-C.
+          KeyboardInterrupt: by Ctrl-C.
         """
         found: dict[str, list[np.ndarray]] = {label: [] for label in self.asked["policies"]}
         for first in range(0, len(problems), together):
@@ -102,23 +97,14 @@ class Trials:
         return {label: np.concatenate(regrets) for label, regrets in found.items()}
 
     def _played(self, scenarios: dict[str, Any], runs: int, told: str) -> Any:
-        if self.interrupted.is_set():
-            self.interrupted.clear()
-            raise StoppedError
+        stop_if_interrupted()
         self.groups += 1
         key = jax.random.fold_in(self.key, self.groups)
         case: dict[str, Any] = self.asked | {"scenarios": scenarios, "runs": runs, "key": key}
-        try:
-            if self.folder is None:
-                result = simulate(**case, progress=False)
-            else:
-                name = f"group {self.groups}, {told}"  # a search that was stopped judges others than one that goes on
-                result = sweep({name: case}, self.folder, progress=False)[name]
-        except KeyboardInterrupt as error:
-            raise StoppedError from error
-        if result.rounds < case["horizon"]:
-            raise StoppedError
-        return result
+        if self.folder is None:
+            return simulate(**case, progress=False)
+        name = f"group {self.groups}, {told}"  # a search that was stopped judges others than one that goes on
+        return sweep({name: case}, self.folder, progress=False)[name]
 
 
 def _told(problems: Sequence[Problem]) -> str:

@@ -1,47 +1,31 @@
-"""`sweep`: named cases into a folder that survives anything, on one machine or on an executor's workers."""
+"""`sweep`: named cases into a folder that survives anything."""
 
 from __future__ import annotations
 
-import functools
+import errno
 import inspect
 import itertools
 import math
-import multiprocessing
 import os
-import threading
 from collections.abc import Callable, Iterable, Iterator, Mapping
-from concurrent.futures import BrokenExecutor, Executor, Future, as_completed
+from concurrent.futures import Executor
+from dataclasses import replace
 from pathlib import Path
-from typing import Any, NamedTuple
-
-import jax
-import jax.numpy as jnp
-import numpy as np
+from typing import Any
 
 from jaxbandit.arguments import integer, list_of, number, shown, truth
 from jaxbandit.arguments import path as as_path
+from jaxbandit.interruption import CtrlC, stop_if_interrupted
 from jaxbandit.results.result import Result
-from jaxbandit.simulation.loop import pieces
+from jaxbandit.simulation.fingerprint import fingerprint
 from jaxbandit.simulation.memory import check_memory
 from jaxbandit.simulation.progress import progress_bar, rounds_left
 from jaxbandit.simulation.request import Request, check
-from jaxbandit.sweeps import storage
-from jaxbandit.sweeps.storage import Piece
+from jaxbandit.sweeps import files, storage
+from jaxbandit.sweeps.tasks import CUTTING, Options, Task, play, without
+from jaxbandit.sweeps.workers import play_all
 
 RUNS_OF_A_FILE = 10_000
-CUTTING = ("chunk", "tile", "devices")  # arguments of `simulate` that change no count
-
-Options = Mapping[str, Any]
-
-
-class Task(NamedTuple):
-    """A block of runs of a case, and where it is written."""
-
-    folder: Path
-    options: dict[str, Any]
-    first: int
-    stop: int
-    every: float
 
 
 def sweep(
@@ -62,7 +46,8 @@ def sweep(
     cases is that of the averages within each run. Independent cases need keys of their own.
 
     A block of runs is written every `every` seconds, to files that are never changed again; no file is half written.
-    Ctrl-C writes what is done and raises KeyboardInterrupt; the same call continues, also after kill -9.
+    Ctrl-C writes what is done and raises KeyboardInterrupt; the same call continues, also after kill -9. Where nothing
+    is left to play, the folder is only read, and may be one that cannot be written.
 
     Args:
       cases: name to the arguments of `simulate` (but `progress` and `resume`). `grid` makes them from axes.
@@ -79,6 +64,7 @@ def sweep(
       ValueError: an argument is wrong or has changed (which one), or a file is damaged or foreign (its name).
       OSError: the folder cannot be written, or another sweep is at work on it (BlockingIOError).
       RuntimeError: a worker of the executor died.
+      KeyboardInterrupt: by Ctrl-C, at whatever moment it came.
 
     >>> import jaxbandit, tempfile
     >>> arms = jaxbandit.two_state([0.5, 0.4], [0.4, 0.55])
@@ -90,6 +76,22 @@ def sweep(
     >>> {name: result.visits["TV"].shape for name, result in results.items()}
     {'exponent=0.2': (1, 1, 4, 1, 2, 2), 'exponent=0.3': (1, 1, 4, 1, 2, 2)}
     """
+    try:
+        with CtrlC():
+            return _sweep(cases, folder, executor, block, every, progress)
+    except KeyboardInterrupt:
+        raise KeyboardInterrupt("stopped; what is written is kept, and the same call continues") from None
+
+
+def _sweep(
+    cases: Mapping[str, Options],
+    folder: str | os.PathLike[str],
+    executor: Executor | None,
+    block: int,
+    every: float,
+    progress: bool,
+) -> dict[str, Result]:
+    """`sweep`, but for the words with which it is stopped."""
     block = integer("block", block, 1)
     every = number("every", every, 0, math.inf, above=True)
     truth("progress", progress)
@@ -102,24 +104,34 @@ def sweep(
     for request in requests.values():
         check_memory("block", [request.of_runs(0, min(block, request.runs))], playing=True)
     path = as_path("folder", folder).resolve()
-    with storage.locked(path):
-        folders = storage.open_cases(path, requests)
+    with storage.locked(path) as writable:
+        folders = storage.open_cases(path, requests, writable)
+        asked = {name: storage.asked_of(request) for name, request in requests.items()}
         tasks = [
             (name, task, rounds)
             for name, request in requests.items()
             for task, rounds in _tasks(folders[name], dict(cases[name]), request, block, every)
         ]
         left = sum(rounds for _, _, rounds in tasks)
+        if left and not writable:
+            unfinished = next(name for name, _, rounds in tasks if rounds)
+            reason = f"cannot be written, and cases[{unfinished!r}] is not finished; choose another folder"
+            raise PermissionError(errno.EACCES, reason, str(path))
         total = max(left, sum(rounds_left(request) for request in requests.values()))
         with progress_bar(total, progress, total - left) as bar:
             if executor is not None:
-                _play_all(executor, [(task, rounds) for _, task, rounds in tasks if rounds], bar)
+                play_all(executor, [(task, rounds) for _, task, rounds in tasks if rounds], bar)
             else:
                 for name, task, rounds in tasks:
                     if rounds:
                         bar.set_description(name)
-                        _play(task, requests[name], bar)
-        return {name: storage.assemble(folders[name], request) for name, request in requests.items()}
+                        play(task, requests[name], bar)
+        return {name: _assemble(folders[name], request, asked[name]) for name, request in requests.items()}
+
+
+def _assemble(folder: Path, request: Request, asked: dict[str, Any]) -> Result:
+    whole = files.assemble(folder, asked, request.runs)
+    return replace(whole, means=request.means, reward=request.reward, fingerprint=fingerprint(request))
 
 
 def grid(make: Callable[..., Options], **axes: Iterable[Any]) -> dict[str, Options]:
@@ -184,8 +196,9 @@ def _check(cases: Mapping[str, Options], executor: Executor | None) -> dict[str,
         for argument in ("scenarios", "policies"):
             if argument not in options:
                 raise ValueError(f"cases[{name!r}]: {argument} is missing")
+        stop_if_interrupted()
         try:
-            requests[name] = check(**_without(options, CUTTING))
+            requests[name] = check(**without(options, CUTTING))
         except (TypeError, ValueError) as error:
             raise ValueError(f"cases[{name!r}]: {error}") from error
     return requests
@@ -195,7 +208,8 @@ def _tasks(
     folder: Path, options: dict[str, Any], request: Request, block: int, every: float
 ) -> Iterator[tuple[Task, int]]:
     """The blocks of runs of a case, in the folder or new, in order, and the rounds that each still lacks."""
-    known = storage.pieces_of(folder)
+    known = files.pieces_of(folder)
+    ended = folder.parent / f".stopped.{os.getpid()}.tmp"
     first = 0
     while first < request.runs:
         stop = next((b for a, b in known if a == first), None)
@@ -204,71 +218,5 @@ def _tasks(
         written = known.get((first, stop))
         last = written[-1].last if written else 0
         left = rounds_left(request.of_runs(first, stop)) * (request.horizon - last) // request.horizon
-        yield Task(folder, options, first, stop, every), left
+        yield Task(folder, options, first, stop, every, ended), left
         first = stop
-
-
-def _play(task: Task, case: Request, bar: Any) -> None:
-    """Play a block of runs of a case to its end, from where its files end."""
-    request = case.of_runs(task.first, task.stop)
-    written = storage.pieces_of(task.folder).get((task.first, task.stop))
-    last = storage.load_piece(task.folder, written[-1], request) if written else None
-    before = last.rounds if last else 0
-    cutting = {name: task.options[name] for name in CUTTING if name in task.options}
-    for part in pieces(request, bar, resume=last, every=task.every, **cutting):
-        if part.rounds > before:
-            storage.save_piece(task.folder, Piece(task.first, task.stop, before, part.rounds), part)
-            before = part.rounds
-    if before < request.horizon:
-        raise KeyboardInterrupt("stopped; what is done is written, and the same call continues")
-
-
-def play_remotely(task: Task, key: np.ndarray, implementation: str, double: bool) -> None:
-    """Play a block in an executor's worker, which writes its files itself."""
-    _end_with_parent()
-    with jax.enable_x64(double):
-        options = task.options | {"key": jax.random.wrap_key_data(jnp.asarray(key), impl=implementation)}
-        _play(task._replace(options=options), check(**_without(options, CUTTING)), progress_bar(0, False))
-
-
-@functools.cache
-def _end_with_parent() -> None:
-    """From now on, end this process with the one that started it.
-
-    The workers of a `ProcessPoolExecutor` whose process was killed would wait for ever, each with its memory. What is
-    written is whole at any moment.
-    """
-    parent = multiprocessing.parent_process()
-
-    def wait() -> None:
-        if parent is not None:
-            parent.join()
-            os._exit(1)
-
-    threading.Thread(target=wait, daemon=True).start()
-
-
-def _play_all(executor: Executor, tasks: list[tuple[Task, int]], bar: Any) -> None:
-    futures: dict[Future[None], int] = {}
-    double = jnp.result_type(float).itemsize == 8
-    try:
-        for task, rounds in tasks:
-            key = jax.random.key(0) if task.options.get("key") is None else task.options["key"]
-            about = np.asarray(jax.random.key_data(key)), str(jax.random.key_impl(key)), double
-            plain = task._replace(options=_without(task.options, ("key",)))
-            futures[executor.submit(play_remotely, plain, *about)] = rounds
-        for future in as_completed(futures):
-            future.result()
-            bar.update(futures[future])
-    except BrokenExecutor as error:
-        raise RuntimeError(
-            "executor: a worker died and took the pool with it; what was written is whole, and the same call with a "
-            "new executor continues"
-        ) from error
-    finally:
-        for future in futures:
-            future.cancel()
-
-
-def _without(options: Options, names: tuple[str, ...]) -> dict[str, Any]:
-    return {name: value for name, value in options.items() if name not in names}

@@ -1,0 +1,155 @@
+"""The files of a case, which are never changed: each has some rounds of some of its runs."""
+
+from __future__ import annotations
+
+import errno
+import re
+from dataclasses import replace
+from itertools import pairwise
+from pathlib import Path
+from typing import Any, NamedTuple
+
+import numpy as np
+
+from jaxbandit.interruption import stop_if_interrupted
+from jaxbandit.results.result import Result
+
+TEMPORARY = re.compile(r"\..*\.\d+\.tmp")
+_PIECE = re.compile(r"runs-(\d{10})-(\d{10})-rounds-(\d{10})-(\d{10})\.npz")
+
+
+class Piece(NamedTuple):
+    """A file, named after what it holds: runs first..stop - 1, rounds before + 1..last."""
+
+    first: int
+    stop: int
+    before: int
+    last: int
+
+    @property
+    def file(self) -> str:
+        return f"runs-{self.first:010d}-{self.stop:010d}-rounds-{self.before:010d}-{self.last:010d}.npz"
+
+
+def of_all_runs(asked: dict[str, Any]) -> dict[str, Any]:
+    """What was asked for, whichever the runs."""
+    kept = {name: value for name, value in asked.items() if name not in ("runs", "first_run")}
+    return kept | {"scenarios": dict(kept["scenarios"])}
+
+
+def pieces_of(case: Path) -> dict[tuple[int, int], list[Piece]]:
+    """The pieces of every block of runs, in order of time; each starts where the one before ends.
+
+    Raises:
+      ValueError: a file is not a piece, or blocks overlap.
+      FileNotFoundError: the folder has vanished.
+    """
+    found: dict[tuple[int, int], list[Piece]] = {}
+    try:
+        entries = sorted(case.iterdir())
+    except FileNotFoundError:
+        reason = "the case's folder has vanished; the same call continues, and plays its runs again"
+        raise FileNotFoundError(errno.ENOENT, reason, str(case)) from None
+    for entry in entries:
+        match = _PIECE.fullmatch(entry.name)
+        if match:
+            piece = Piece(*map(int, match.groups()))
+            found.setdefault((piece.first, piece.stop), []).append(piece)
+        elif not TEMPORARY.fullmatch(entry.name):
+            raise ValueError(f"{entry}: not a file of this sweep; move it away")
+    blocks = sorted(found)
+    for (first, stop), (following, _) in pairwise(blocks):
+        if following < stop:
+            raise ValueError(f"{case}: holds runs {first}..{stop - 1} and another block from run {following}")
+    return {block: _chain(found[block]) for block in blocks}
+
+
+def _chain(pieces: list[Piece]) -> list[Piece]:
+    """Pieces that follow each other; where a task was played twice, the one that reaches furthest."""
+    chain: list[Piece] = []
+    while following := [piece for piece in pieces if piece.before == (chain[-1].last if chain else 0)]:
+        chain.append(max(following, key=lambda piece: piece.last))
+    return chain
+
+
+def finished(case: Path, horizon: int) -> tuple[int, int]:
+    """How many runs from run 0 on are played to the horizon, and how many others have begun."""
+    runs = begun = 0
+    for (first, stop), chain in pieces_of(case).items():
+        begun += stop - first
+        if first == runs and chain and chain[-1].last == horizon:
+            runs = stop
+    return runs, begun - runs
+
+
+def load_piece(case: Path, piece: Piece, asked: dict[str, Any]) -> Result:
+    """A piece of the case of which `storage.asked_of` or the manifest says what it asks for.
+
+    Raises:
+      ValueError: the file is damaged, or of something else.
+    """
+    result = Result.load(case / piece.file)
+    times = np.asarray(asked["times"])
+    wanted = times[(times > piece.before) & (times <= piece.last)]
+    runs = result.asked["first_run"], result.asked["first_run"] + result.asked["runs"]
+    same = of_all_runs(result.asked) | {"horizon": result.horizon, "times": asked["times"]} == asked
+    if (
+        not same
+        or (*runs, result.rounds) != (piece.first, piece.stop, piece.last)
+        or list(result.times) != list(wanted)
+    ):
+        raise ValueError(f"{case / piece.file}: a piece of something else; move it away")
+    return result
+
+
+def save_piece(case: Path, piece: Piece, result: Result) -> None:
+    """Write a piece, whole or not at all.
+
+    Raises:
+      OSError: it cannot be written; what was written before is whole.
+    """
+    try:
+        result.save(case / piece.file)
+    except OSError as error:
+        raise OSError(
+            error.errno or errno.ENOENT,
+            f"{error.strerror or error}; the pieces finished before are whole, and the same call continues",
+            str(case / piece.file),
+        ) from error
+
+
+def assemble(case: Path, asked: dict[str, Any], runs: int) -> Result:
+    """The result of a case's first runs, which are finished: all their pieces, without what is needed to go on.
+
+    Raises:
+      ValueError: a file has vanished, is damaged, or is of something else.
+      KeyboardInterrupt: by Ctrl-C.
+    """
+    done, _ = finished(case, asked["horizon"])
+    if done < runs:
+        raise ValueError(f"{case}: files of the runs from {done} on have vanished; the same call plays them again")
+    visits: dict[str, np.ndarray] = {}
+    recorded: dict[str, dict[str, np.ndarray]] = {}
+    for (first, stop), chain in pieces_of(case).items():
+        for piece in chain if first < runs else []:
+            stop_if_interrupted()
+            part = load_piece(case, piece, asked)
+            of_all = slice(first, min(stop, runs))
+            slots = slice(*np.searchsorted(asked["times"], [piece.before, piece.last], side="right"))
+            shape = runs, len(asked["times"])
+            _fill(visits, part.visits, of_all, slots, shape)
+            for name, arrays in part.recorded.items():
+                _fill(recorded.setdefault(name, {}), arrays, of_all, slots, shape)
+    about = part.fingerprint | {"asked": part.asked | {"runs": runs, "first_run": 0}}
+    times = np.asarray(asked["times"], np.int64)
+    return replace(part, times=times, visits=visits, recorded=recorded, fingerprint=about, carry={})
+
+
+def _fill(
+    whole: dict[str, np.ndarray], part: dict[str, np.ndarray], runs: slice, slots: slice, shape: tuple[int, int]
+) -> None:
+    """Put a piece's arrays [scenario, variant, run, time, ..] where they belong; `shape` is runs and times of all."""
+    for label, array in part.items():
+        if label not in whole:
+            whole[label] = np.zeros((*array.shape[:2], *shape, *array.shape[4:]), array.dtype)
+        whole[label][:, :, runs, slots] = array[:, :, : runs.stop - runs.start]

@@ -1,0 +1,344 @@
+"""Ctrl-C: one signal ends what it meets, wherever it comes; it is never lost, and nothing that was written is.
+
+Signals come at places that are chosen on purpose; `python -m tests.signals` sends hundreds at random.
+"""
+
+import contextlib
+import gc
+import os
+import runpy
+import signal
+import subprocess
+import sys
+import threading
+import time
+import warnings
+from concurrent.futures import ThreadPoolExecutor
+from dataclasses import dataclass
+from unittest import mock
+
+import jax
+import pytest
+from sweep_child import ARMS, cases, digest
+from test_sweeps import CHILD, HERE, equal
+
+import jaxbandit
+from experiments import iid, tune
+from experiments.command_line import options
+from jaxbandit import Result, StoppedWarning, Uniform, interruption, simulate, sweep
+from jaxbandit.interruption import CtrlC, interrupted, noted
+from jaxbandit.results import file
+from jaxbandit.simulation import loop, progress, tiles
+from jaxbandit.sweeps import files, storage
+from tests.signals import Trials
+
+CASE = {"scenarios": ARMS, "policies": {"u": Uniform()}, "horizon": 300, "times": [7, 150, 300], "chunk": 50, "runs": 8}
+CASES = {name: {**CASE, "key": jax.random.key(n)} for n, name in enumerate("ab")}
+OFTEN = {"block": 4, "every": 1e-9, "progress": False}  # two blocks of a case, and six files of a block
+
+
+@pytest.fixture(autouse=True)
+def far_apart(monkeypatch):
+    """Signals come more than a second apart."""
+    monkeypatch.setattr(interruption, "AT_ONCE", 0)
+
+
+@contextlib.contextmanager
+def signal_at(owner, name, *calls):
+    """Ctrl-C at these calls of a function, counted from 1, before it does its work; they must come."""
+    function, made = getattr(owner, name), []
+
+    def interrupting(*asked, **others):
+        made.append(name)
+        if len(made) in calls:
+            signal.raise_signal(signal.SIGINT)
+        return function(*asked, **others)
+
+    with mock.patch.object(owner, name, interrupting):
+        yield
+    assert len(made) >= max(calls)
+
+
+@pytest.fixture(scope="module")
+def undisturbed():
+    return {name: simulate(**case, progress=False) for name, case in CASES.items()}
+
+
+PLACES = {
+    "looking at the folder": (storage, "read_manifest", 1),
+    "writing the manifest": (file, "CtrlC", 2),
+    "looking for files": (files, "pieces_of", 1),
+    "between blocks": (jaxbandit.sweeps.loop, "play", 2),
+    "between cases": (jaxbandit.sweeps.loop, "play", 3),
+    "tracing": (tiles.Tile, "compile", 2),
+    "waiting for a program": (progress, "wait", 7),
+    "a chunk": (tiles.Tile, "play", 3),
+    "the last chunk of a block": (tiles.Tile, "play", 6),
+    "the last chunk of a case": (tiles.Tile, "play", 12),
+    "the very last chunk": (tiles.Tile, "play", 24),
+    "the end of the last chunk": (loop, "gather", 24),
+    "writing a file": (file, "_write_arrays", 4),
+    "writing the last file": (file, "_write_arrays", 24),
+    "assembling": (files, "finished", 1),
+    "reading the last file": (Result, "load", 24),
+}
+
+
+@pytest.mark.parametrize("place", PLACES)
+def test_a_sweep_is_ended_wherever_the_signal_comes(place, tmp_path, undisturbed):
+    with signal_at(*PLACES[place]), pytest.raises(KeyboardInterrupt, match="the same call continues"):
+        sweep(CASES, tmp_path, **OFTEN)
+    written = {path: path.read_bytes() for path in tmp_path.rglob("*.npz")}
+    assert not (tmp_path / storage.HOLDER).exists() and not list(tmp_path.rglob("*.tmp"))
+    assert signal.getsignal(signal.SIGINT) is signal.default_int_handler and not interrupted()
+    results = sweep(CASES, tmp_path, **OFTEN)
+    assert all(equal(results[case], whole) for case, whole in undisturbed.items())
+    assert all(path.read_bytes() == data for path, data in written.items())
+
+
+def test_a_signal_in_a_sweep_loses_no_round_that_is_played(tmp_path):
+    """The file that is written at once has all of them."""
+    with signal_at(tiles.Tile, "play", 4), pytest.raises(KeyboardInterrupt):
+        sweep(CASES, tmp_path, progress=False)
+    (piece,) = tmp_path.rglob("*.npz")
+    assert Result.load(piece).rounds == 200
+
+
+def test_a_stopped_simulation_says_so_and_continues(tmp_path, undisturbed):
+    with signal_at(tiles.Tile, "play", 2), pytest.warns(StoppedWarning, match="after round 100 of 300, and") as said:
+        stopped = simulate(**CASES["a"], progress=False)
+    assert said[0].filename == __file__
+    assert not stopped.complete and stopped.rounds == 100 and stopped.times.tolist() == [7]
+    stopped.save(tmp_path / "stopped.npz")
+    continued = simulate(**CASES["a"], progress=False, resume=Result.load(tmp_path / "stopped.npz"))
+    assert continued.complete and equal(continued, undisturbed["a"])
+
+
+def test_a_simulation_that_is_stopped_in_its_last_chunk_is_complete(undisturbed):
+    for place in (tiles.Tile, "play", 6), (loop, "gather", 1), (loop, "join_times", 1):
+        with signal_at(*place), pytest.warns(StoppedWarning, match="the result is complete$"):
+            assert equal(simulate(**CASES["a"], progress=False), undisturbed["a"])
+
+
+def test_a_simulation_that_has_nothing_yet_raises(undisturbed):
+    for place in (loop, "check", 1), (tiles.Tile, "compile", 1):
+        with signal_at(*place), pytest.raises(KeyboardInterrupt):
+            simulate(**CASES["a"], progress=False)
+    assert equal(simulate(**CASES["a"], progress=False), undisturbed["a"])
+
+
+def test_nobody_waits_for_what_is_being_compiled():
+    """The compiler, in a thread of its own, ends when this test does."""
+    over = threading.Event()
+
+    def compile_for_ever(tile, label):
+        return lambda: (signal.raise_signal(signal.SIGINT), over.wait(600))
+
+    with mock.patch.object(tiles.Tile, "compile", compile_for_ever), pytest.raises(KeyboardInterrupt):
+        simulate(**CASE, progress=False)
+    over.set()
+
+
+def played(*, until=4):
+    """How many simulations of a loop a user's program plays."""
+    results = []
+    with contextlib.suppress(KeyboardInterrupt):
+        for _ in range(until):
+            results.append(simulate(**CASE, progress=False))
+    return [result.rounds for result in results]
+
+
+def test_a_loop_of_simulations(monkeypatch):
+    with signal_at(tiles.Tile, "play", 2, 9), pytest.warns(StoppedWarning) as said:
+        assert played() == [100, 300, 100, 300] or len(said) == 2
+    assert len(said) == 2
+    monkeypatch.setattr(interruption, "AT_ONCE", 60)
+    monkeypatch.setattr(interruption, "_last", -1000.0)
+    with signal_at(tiles.Tile, "play", 2, 4), pytest.warns(StoppedWarning) as said:
+        assert played() == [100]  # the second signal came in the second call, and soon after the first
+    assert len(said) == 1
+    with warnings.catch_warnings(), signal_at(tiles.Tile, "play", 2):
+        monkeypatch.setattr(interruption, "_last", -1000.0)
+        warnings.simplefilter("error", StoppedWarning)  # for those who want a loop to end
+        with pytest.raises(StoppedWarning, match="after round 100 of 300"):
+            played()
+
+
+def test_equal_warnings_are_all_shown():
+    """Python itself would show the same words once for each line."""
+    with warnings.catch_warnings(record=True) as said:
+        warnings.resetwarnings()
+        category = runpy.run_path(interruption.__file__)["StoppedWarning"]
+        for _ in range(3):
+            warnings.warn("stopped", category, stacklevel=1)
+    assert len(said) == 3
+
+
+def collect():
+    """A signal in a callback of the garbage collector, when it begins and when it ends."""
+
+    def signalled(phase, info):
+        signal.raise_signal(signal.SIGINT)
+
+    gc.callbacks.append(signalled)
+    gc.collect(0)
+    gc.callbacks.remove(signalled)
+
+
+def in_block(block, *functions):
+    """What a block raises in which these functions are called one after the other, and how many of them return."""
+    returned = []
+    try:
+        with block:
+            for function in functions:
+                function()
+                returned.append(function)
+    except KeyboardInterrupt as error:
+        return error, len(returned)
+    raise AssertionError("the signal is lost")
+
+
+def one_signal():
+    signal.raise_signal(signal.SIGINT)
+
+
+def failure():
+    raise ValueError("in the block")
+
+
+def test_a_callback_of_the_garbage_collector_does_not_swallow_a_signal():
+    with mock.patch.object(sys, "unraisablehook") as swallowed:
+        collect()
+        assert swallowed.call_count == 2  # Python prints what is raised in one, and goes on
+        assert in_block(CtrlC(), collect)[1] == 1
+        assert in_block(noted(), collect)[1] == 1
+        assert in_block(noted(), collect, lambda: simulate(**CASE, progress=False))[1] == 1
+
+
+def test_a_block_and_what_it_raises():
+    error, returned = in_block(CtrlC(), one_signal, failure)
+    assert isinstance(error.__context__, ValueError) and returned == 1
+    assert in_block(CtrlC(), lambda: in_block(CtrlC(), one_signal, list), list)[1] == 2
+    error, returned = in_block(block := CtrlC(raises=False), one_signal, one_signal, list)
+    assert returned == 1 and block.came and not interrupted()
+    with CtrlC(raises=False) as block:
+        one_signal()
+    assert block.came
+    with CtrlC(raises=False) as block:
+        one_signal()
+        assert block.take()
+    assert not block.came
+    with CtrlC() as block:
+        assert not block.take()
+    assert in_block(CtrlC(raises=False), one_signal, failure)[1] == 1
+
+
+def test_a_second_signal_goes_to_whoever_has_the_signals():
+    had = []
+    previous = signal.signal(signal.SIGINT, lambda number, frame: had.append(number))
+    try:
+        assert in_block(CtrlC(), one_signal, one_signal, one_signal)[1] == 3
+        assert had == [signal.SIGINT] * 2
+        with pytest.warns(StoppedWarning), signal_at(tiles.Tile, "play", 2):
+            simulate(**CASE, progress=False)
+        assert had == [signal.SIGINT] * 2
+        signal.signal(signal.SIGINT, signal.SIG_IGN)  # as for a script's background jobs
+        with signal_at(tiles.Tile, "play", 2):
+            assert simulate(**CASE, progress=False).complete
+    finally:
+        signal.signal(signal.SIGINT, previous)
+
+
+def test_other_threads_are_left_alone():
+    results = []
+    thread = threading.Thread(target=lambda: results.append(simulate(**CASE, progress=False)))
+    in_block(CtrlC(), one_signal, thread.start, thread.join)
+    assert results[0].complete
+
+
+def test_workers_of_an_executor_are_stopped_too(tmp_path):
+    """Threads, each with 20,000 chunks to play."""
+    case = {"scenarios": ARMS, "policies": {"u": Uniform()}, "runs": 4, "horizon": 200_000, "times": [10], "chunk": 10}
+    with (
+        ThreadPoolExecutor(2) as pool,
+        signal_at(tiles.Tile, "play", 30),
+        pytest.raises(KeyboardInterrupt, match="the same call continues"),
+    ):
+        sweep({"c": case}, tmp_path, executor=pool, block=1, progress=False)
+    reached = [Result.load(piece).rounds for piece in tmp_path.rglob("*.npz")]
+    assert 1 <= len(reached) <= 2 and max(reached) < 200_000
+    with ThreadPoolExecutor(1) as pool:
+        assert sweep({"short": CASE}, tmp_path, executor=pool, progress=False)["short"].complete
+    assert not list(tmp_path.rglob("*.tmp"))
+
+
+@pytest.mark.release
+def test_ctrl_c_at_a_terminal_ends_a_pool_of_processes(tmp_path):
+    """It reaches the workers, too, also those that wait for work, and die of it."""
+    folder = tmp_path / "s"
+    command = [sys.executable, str(CHILD), str(folder), "pool"]
+    with subprocess.Popen(command, env=HERE, stderr=subprocess.PIPE, text=True, start_new_session=True) as child:
+        while not list(folder.glob("*/runs-*.npz")):
+            assert child.poll() is None
+            time.sleep(0.05)
+        os.killpg(child.pid, signal.SIGINT)
+        _, errors = child.communicate(timeout=120)
+    assert child.returncode in (130, -signal.SIGINT) and "the same call continues" in errors
+    assert digest(sweep(cases(), folder, progress=False)) == digest(
+        {n: simulate(**case) for n, case in cases().items()}
+    )
+
+
+@dataclass(frozen=True)
+class Nothing:
+    """The options of a command without any."""
+
+
+def ended(function, monkeypatch, capsys):
+    """What a command prints that Ctrl-C ends with 130."""
+    monkeypatch.setattr(sys, "argv", ["command"])
+    with pytest.raises(SystemExit) as stopped:
+        options.main(function, Nothing, "command", "Does this.")
+    assert stopped.value.code == 130
+    return capsys.readouterr().out
+
+
+def test_a_command_ends_with_130(monkeypatch, capsys):
+    def swallowing(settings):
+        with contextlib.suppress(KeyboardInterrupt):
+            signal.raise_signal(signal.SIGINT)
+
+    def failing(settings):
+        try:
+            signal.raise_signal(signal.SIGINT)
+        except KeyboardInterrupt:
+            raise ValueError("what another library makes of it") from None
+
+    def simulating(settings):
+        with signal_at(tiles.Tile, "play", 6):
+            simulate(**CASE, progress=False)
+
+    for function in (swallowing, failing, simulating):
+        assert "the same command continues" in ended(function, monkeypatch, capsys)
+
+
+@pytest.mark.slow
+def test_commands_that_simulate_several_times(monkeypatch, capsys, tmp_path):
+    """The last chunk of one of their simulations; another one would follow, and tables."""
+    small = {"runs": 4, "horizon": 20}
+    asked = tune.Settings(**small, held_out=4, grid="scale = [0.5, 1.0]", out=str(tmp_path / "tune"))
+    with signal_at(loop, "join_times", 1):
+        ended(lambda _: tune.run(asked), monkeypatch, capsys)
+    with signal_at(loop, "join_times", 1):
+        ended(lambda _: iid.run(iid.Settings(**small, out=str(tmp_path / "iid"))), monkeypatch, capsys)
+    assert not list(tmp_path.rglob("*.csv"))
+
+
+@pytest.mark.slow
+def test_signals_at_random(tmp_path):
+    """Twenty of them; none is lost, and what was written goes on to the counts of an undisturbed sweep."""
+    trials = Trials(tmp_path, seed=0, kinds=("sweep", "loop", "survey"))
+    for _ in range(20):
+        trials.signal(trials.random.choice(trials.kinds))
+    trials.finish()
+    assert not [ended for _, ended in trials.counts if "LOST" in ended], trials.counts
