@@ -93,3 +93,16 @@ def stack(things: Sequence[T], name: str) -> T:
             raise ValueError(f"{name}: shapes disagree, {shapes[0]} and {shape}; give each shape its own entry")
     stacked: T = jax.tree.map(lambda *leaves: np.stack([np.asarray(leaf) for leaf in leaves]), *things)
     return stacked
+
+
+def check_known(name: str, thing: Any) -> None:
+    """Refuse a thing with numbers that JAX is tracing, which cannot be read on the host.
+
+    Raises:
+      ValueError: with the name: `jit`, `vmap` or `grad` is around the call.
+    """
+    if any(isinstance(leaf, jax.core.Tracer) for leaf in jax.tree.leaves(thing)):
+        raise ValueError(
+            f"{name}: is traced by jax.jit, jax.vmap or jax.grad; call this outside of them (simulate plays many runs, "
+            "variants and scenarios in one call, and compiles what it plays)"
+        )

@@ -237,9 +237,9 @@ def _listed(policies: Policies, tasks: list[Task]) -> dict[str, list[Policy]]:
             raise ValueError(f"policies[{label!r}]: an empty list of variants")
         for policy in variants:
             check_contract(f"policies[{label!r}]", policy, ("init", "scores", "update"), "a policy")
+            check_leaves(f"policies[{label!r}]", policy)
             for task in tasks:
                 check_task(f"policies[{label!r}]", policy, task)
-            check_leaves(f"policies[{label!r}]", policy)
         listed[label] = variants
     return listed
 
