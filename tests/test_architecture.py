@@ -278,7 +278,7 @@ def test_all_doors_are_open():
     assert set(PUBLIC) == set(jaxbandit.__all__) and all(hasattr(jaxbandit, name) for name in PUBLIC)
     for module, names in DOORS.items():
         assert not [name for name in names.split() if not hasattr(import_module(f"jaxbandit.{module}"), name)]
-    assert {path.stem for path in (ROOT / "experiments").glob("*.py")} == {"__init__", *COMMANDS}
+    assert {path.stem for path in (ROOT / "experiments").glob("*.py")} == {"__init__", "__main__", *COMMANDS}
     assert (ROOT / "experiments" / "specs" / "example.toml").exists()
 
 

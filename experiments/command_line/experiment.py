@@ -44,6 +44,7 @@ def begin(name: str, settings: Any, cases: Cases, default: str = "", fixed: Iter
     """
     check_cases(cases)
     asked = dataclasses.asdict(settings)
+    asked.pop("quick", None)  # what it stands for is among the others
     out = asked.pop("out") or default or settings.default_folder(name)
     return prepare(out, name, asked if fixed is None else {option: asked[option] for option in fixed})
 
