@@ -14,7 +14,7 @@ def listing() -> str:
     about = {path.stem: ast.get_docstring(ast.parse(path.read_text())) for path in Path(__file__).parent.glob("*.py")}
     first = {name: text.splitlines()[0] for name, text in about.items() if text and not name.startswith("__")}
     width = max(map(len, first)) + 2
-    wrap = TextWrapper(min(120, get_terminal_size().columns), subsequent_indent=" " * width)
+    wrap = TextWrapper(min(120, get_terminal_size().columns), break_on_hyphens=False, subsequent_indent=" " * width)
     return "\n".join(wrap.fill(f"{name:{width}}{line}") for name, line in sorted(first.items()))
 
 

@@ -51,7 +51,7 @@ MAY_IMPORT = {
         *["arguments", "base", "chains", "confidence", "decision_processes", "divergences", "families", "fast"],
         *["indices", "planning", "probabilities", "quantiles", "sums"],
     },
-    "results": {"arguments", "base", "interruption", "metrics"},
+    "results": {"arguments", "base", "interruption", "metrics", "texts"},
     "simulation": {
         *["arguments", "base", "cores", "fast", "interruption", "results", "selection", "sums", "version"],
     },

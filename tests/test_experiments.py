@@ -10,6 +10,7 @@ import signal
 import subprocess
 import sys
 import time
+from collections import Counter
 from importlib import import_module
 from pathlib import Path
 
@@ -271,9 +272,24 @@ def test_verdicts_on_known_truth():
     assert "undecided" in show(rows)
 
 
+def test_tables_fit_the_terminal():
+    """Blocks of columns begin with what tells the rows apart, and words are whole; a wide terminal has one block."""
+    rows = [
+        {"claim": f"policy {n} beats the others", "where": "everywhere but in scenario 9", "mean": n, "worst 5%": 9 * n}
+        for n in range(3)
+    ]
+    assert len(show(rows, 200).splitlines()) == 5
+    for width in (30, 40, 60, 80):
+        blocks = show(rows, width).split("\n\n")
+        assert max(map(len, show(rows, width).splitlines())) <= width
+        assert all(block.split()[0] == "claim" and block.count("beats") == 3 for block in blocks)
+        found = Counter(" ".join(blocks).split())
+        assert found["27.0"] + found["9.0"] + found["18.0"] == 2 and found["everywhere"] == 3
+
+
 @pytest.mark.release
 def test_own_policy_is_checked_and_runs(capsys):
-    result = own_policy.compare(runs=5, horizon=200)
+    result = own_policy.compare(5, 200)
     assert result.visits["greedy"].shape[:3] == (1, 3, 5)
     assert "greedy" in capsys.readouterr().out
     plays = own_policy.live(100)

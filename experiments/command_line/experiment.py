@@ -19,6 +19,7 @@ from experiments.reports.tables import Tables, publish
 from jaxbandit import Result
 from jaxbandit.simulation.request import check
 from jaxbandit.sweeps.loop import Options
+from jaxbandit.texts import filled
 
 Cases = Mapping[Any, Options]
 
@@ -65,7 +66,7 @@ def finish(folder: Path, tables: Tables, pictures: Pictures = (), words: str = "
     """Print and write the tables, say `words` below them, save the pictures, and say where everything is."""
     publish(tables, folder)
     if words:
-        print(f"\n{words}")
+        print(f"\n{filled(words)}")
     for name, figure in pictures:
         save(figure, folder / name)
     print(f"\n{speed}written to {folder}/")

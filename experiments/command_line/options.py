@@ -132,7 +132,10 @@ def _filled(description: str) -> str:
     width = min(120, shutil.get_terminal_size().columns) - 2
     blocks = re.split(r"\n(?=\n|- )", description.strip())
     filled = [
-        textwrap.fill(" ".join(block.split()), width, subsequent_indent="  " * ("- " in block[:3])) for block in blocks
+        textwrap.fill(
+            " ".join(block.split()), width, break_on_hyphens=False, subsequent_indent="  " * ("- " in block[:3])
+        )
+        for block in blocks
     ]
     return "\n".join("\n" * block.startswith("\n") + text for block, text in zip(blocks, filled, strict=True))
 
