@@ -111,7 +111,7 @@ def _mean(mean: float, high: float) -> str:
 def tabulate(results: dict[str, Result]) -> Tables:
     """Growth over the last decades of rounds."""
     sizes = "; ".join(
-        f"{name}: {next(iter(result.visits.values())).shape[2]:,} runs to {result.times[-1]:,}"
+        f"{name}: {result.runs:,} runs to {result.times[-1]:,}"
         for name, result in results.items()
     )
     title = (

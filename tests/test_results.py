@@ -188,6 +188,46 @@ def test_pictures(result):
     plt.close("all")
 
 
+def test_each_picture_has_axes_of_its_own(result):
+    """Without `ax`, one after the other; the axes of a figure that the user has just made are used; errors make none."""
+    plt.close("all")
+    for draw in (
+        lambda: plotting.plot_regret(result),
+        lambda: plotting.plot_distribution(result),
+        lambda: plotting.plot_pulls(result, "kl"),
+        lambda: plotting.plot_batches(result, "kl", 10),
+        lambda: plotting.plot_parameter(result, [1.0, 2.0], "kl"),
+        lambda: plotting.plot_heatmap(np.eye(2), ["a", "b"], ["c", "d"]),
+    ):
+        first, second = draw(), draw()
+        assert first is not second and first.figure is not second.figure
+        mine = plt.figure(figsize=(7, 2))
+        assert draw().figure is mine
+    plt.close("all")
+    for wrong in ({"labels": "zz"}, {"scenario": "zz"}, {"variant": 9}, {"normalised": 3}, {"bounds": [3]}):
+        with pytest.raises(ValueError, match=next(iter(wrong))):
+            plotting.plot_regret(result, **wrong)
+    assert not plt.get_fignums()
+
+
+def test_a_scenario_and_a_policy_by_name():
+    """A scenario's name and its position draw the same; so do a label and a list of one."""
+    arms = {"first": ARMS, "second": two_state([0.2, 0.4, 0.3], [0.4, 0.55, 0.65], reward=(-1.0, 2.0))}
+    played = simulate(arms, {"KL": KLUCB(), "u": Uniform()}, runs=4, horizon=30)
+    assert played.runs == 4
+    for draw in (plotting.plot_regret, plotting.plot_distribution):
+        by_name, by_place = draw(played, "KL", scenario="second"), draw(played, ["KL"], scenario=1)
+        assert by_name.get_title() == by_place.get_title() and by_name.get_title().startswith("second: ")
+        np.testing.assert_array_equal(by_name.lines[0].get_xydata(), by_place.lines[0].get_xydata())
+        assert len(by_name.get_legend().get_texts()) == 1
+    assert plotting.plot_pulls(played, "KL", scenario="second").get_title().startswith("second: ")
+    assert plotting.plot_batches(played, "KL", 2, scenario="second").get_title().startswith("second: ")
+    assert plotting.plot_parameter(played, [1.0], "KL", scenario="second").get_title().startswith("second: ")
+    with pytest.raises(ValueError, match="scenario: 'third' is not in the result; it has first, second"):
+        plotting.plot_regret(played, scenario="third")
+    plt.close("all")
+
+
 def made_up(regret, labels=("a",)):
     """A result of given final regret [variant, run], from arms of mean 1 and 0."""
     plays = np.asarray(regret)

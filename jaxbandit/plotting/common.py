@@ -59,14 +59,13 @@ def apart(place: float) -> dict[str, Any]:
     return {"markevery": (0.12 * place, 0.12)}  # shares of the diagonal of the axes
 
 
-def curves_of(result: Result, labels: Sequence[str] | None, scenario: int, variant: int | None) -> list[Curve]:
+def curves_of(result: Result, labels: str | Sequence[str] | None, scenario: int, variant: int | None) -> list[Curve]:
     """One curve for each variant of the policies, or for this one; the variants of a policy are shades of its colour.
 
     Raises:
-      ValueError: there is no such label, scenario or variant, or nothing is recorded.
+      ValueError: there is no such label or variant.
     """
     chosen = labels_of(result, labels)
-    check_scenario(result, scenario)
     curves = []
     for label in chosen:
         count, number = result.visits[label].shape[1], result.labels.index(label)
@@ -145,19 +144,20 @@ def stand_apart(axis: Axis) -> None:
 
 
 def axes_of(ax: Axes | None) -> Axes:
-    """The axes that are given, or the current ones.
+    """The axes that are given; or the current ones while nothing is drawn on them, else those of a new figure.
 
     Raises:
       ValueError: what is given is not axes.
     """
     if ax is None:
-        return plt.gca()
+        current = plt.gca()
+        return plt.figure().add_subplot() if current.has_data() else current
     has("ax", ax, "axes of matplotlib", "plot", "set_title", "spines")
     return ax
 
 
-def labels_of(result: Result, labels: Sequence[str] | None) -> Sequence[str]:
-    """The labels that are given, or all.
+def labels_of(result: Result, labels: str | Sequence[str] | None) -> Sequence[str]:
+    """The labels that are given, one or several, or all.
 
     Raises:
       ValueError: one is not in the result.
@@ -165,7 +165,7 @@ def labels_of(result: Result, labels: Sequence[str] | None) -> Sequence[str]:
     check_result(result)
     if labels is None:
         return result.labels
-    chosen = list_of("labels", labels)
+    chosen = [labels] if isinstance(labels, str) else list_of("labels", labels)
     if not chosen:
         raise ValueError("labels: an empty list; leave it out for all policies")
     for label in chosen:
@@ -173,16 +173,20 @@ def labels_of(result: Result, labels: Sequence[str] | None) -> Sequence[str]:
     return chosen
 
 
-def check_scenario(result: Result, scenario: int) -> None:
-    """Refuse a number that is not a position among the scenarios.
+def scenario_of(result: Result, scenario: int | str) -> int:
+    """The position of a scenario that is given by its name, or by its position.
 
     Raises:
-      ValueError: the number is out of range, or nothing is recorded.
+      ValueError: there is no such scenario, or nothing is recorded.
     """
     check_result(result)
     if not len(result.times):
         raise ValueError("result: stopped before its first recorded round; there is nothing to draw")
-    integer("scenario", scenario, -len(result.scenarios), len(result.scenarios) - 1)
+    if not isinstance(scenario, str):
+        return integer("scenario", scenario, -len(result.scenarios), len(result.scenarios) - 1)
+    if scenario not in result.scenarios:
+        raise ValueError(f"scenario: {scenario!r} is not in the result; it has {', '.join(result.scenarios)}")
+    return result.scenarios.index(scenario)
 
 
 def quantiles_of(quantiles: Sequence[float]) -> list[float]:
@@ -224,7 +228,7 @@ def title_of(result: Result, scenario: int, quantiles: Sequence[float]) -> str:
 
 
 def runs_of(result: Result) -> str:
-    return f"{next(iter(result.visits.values())).shape[2]:,}"
+    return f"{result.runs:,}"
 
 
 def finish(ax: Axes, title: str, legend: Literal["best", "upper left"] = "best") -> Axes:

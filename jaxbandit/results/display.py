@@ -33,7 +33,7 @@ def as_text(result: Contents) -> str:
     """What `repr(result)` is: one line, without any array's numbers."""
     variants = {label: result.visits[label].shape[1] for label in result.labels}
     policies = _some([label if n == 1 else f"{label} ({n} variants)" for label, n in variants.items()])
-    played = f"{_count(_runs(result), 'run')}, {_rounds(result)}, {_count(result.plays, 'play')} a round"
+    played = f"{_count(result.runs, 'run')}, {_rounds(result)}, {_count(result.plays, 'play')} a round"
     late = f"feedback {_late(result)}; " if _late(result) else ""
     return f"Result({_some(result.scenarios)}; {policies}; {played}; {late}{_memory(result)})"
 
@@ -44,7 +44,7 @@ def as_html(result: Contents) -> str:
     kind = {"rested": "arm", "decision process": "action"}.get(result.problem, f"{result.problem} arm")
     of = _count(states, "state") if states else "independent rewards"
     of = f"a decision process with {of}" if result.problem == "decision process" else of
-    first, runs = result.asked.get("first_run", 0), _runs(result)
+    first, runs = result.asked.get("first_run", 0), result.runs
     recorded = f"{len(result.times):,} recorded" + (f", up to round {result.times[-1]:,}" if len(result.times) else "")
     go_on = "" if result.complete else "; simulate(..., resume=result) goes on"
     versions = [f"{package} {version}" for package, version in result.provenance.get("versions", {}).items()]
@@ -106,7 +106,7 @@ def in_full(result: Contents) -> str:
     lines = [f"{row[0]:{left}}  {row[1]:{middle}}{between}{row[2]:>{right}}{row[3]}" for row in rows]
     if len(lines) < total:
         lines.append(f"{len(lines):,} of {total:,} lines are shown.")
-    what = "mean and its standard error" if _runs(result) > 1 else "of one run"
+    what = "mean and its standard error" if result.runs > 1 else "of one run"
     unheard = [f"Feedback {_unheard(result)}."] if _unheard(result) else []
     return filled("\n".join([as_text(result), *unheard, f"{_caption(result)}, {what}", *lines]))
 
@@ -174,10 +174,6 @@ def _line(tag: str, cells: Sequence[str], numbers: int) -> str:
     """A row of cells, the first of which names the row."""
     tags = ["th"] + [tag] * (len(cells) - numbers - 1) + [f'{tag} class="number"'] * numbers
     return f"<tr>{''.join(f'<{tag}>{escape(cell)}</{tag[:2]}>' for tag, cell in zip(tags, cells))}</tr>"
-
-
-def _runs(result: Contents) -> int:
-    return int(next(iter(result.visits.values())).shape[2])
 
 
 def _rounds(result: Contents) -> str:
