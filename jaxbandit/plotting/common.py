@@ -3,13 +3,14 @@
 from __future__ import annotations
 
 import math
+import textwrap
 from collections.abc import Sequence
 from typing import TYPE_CHECKING, Any, Literal, NamedTuple
 
 import matplotlib.pyplot as plt
 import numpy as np
 from matplotlib.colors import to_rgb
-from matplotlib.ticker import LogFormatterSciNotation, LogLocator, MaxNLocator, NullLocator
+from matplotlib.ticker import LogFormatterSciNotation, LogLocator, MaxNLocator, NullLocator, StrMethodFormatter
 
 from jaxbandit import metrics
 from jaxbandit.arguments import as_floats, has, integer, list_of, shown
@@ -27,6 +28,9 @@ MARKERS = "oDPvXs^*"  # in this order, so that similar shapes have colours of di
 STYLES = ("-", "-.", ":")  # of the first eight curves, the next eight and the eight after; quantiles are dashed
 NEVER_NEGATIVE = ("pseudo-regret", "dynamic regret")
 MOST_BREAKS = 30  # that a picture marks
+NUMBER = "{x:,.10g}"  # 1,000, on every axis
+MOST_INSIDE = 7  # entries of a legend that may lie among the curves
+CHARACTER = 0.075  # inches of a title or a legend that a character takes, or less
 LINES = ((0, (4, 2)), (0, (1, 1.5)), (0, (6, 2, 1, 2)), (0, (2, 2, 6, 2)))  # of bounds
 
 
@@ -115,11 +119,22 @@ class Decades(LogLocator):
     """Ticks at powers of ten; on a short axis also at 2 and 5 times these, or evenly spaced if that gives only one."""
 
     def tick_values(self, vmin: float, vmax: float) -> Any:
-        near = 0 < vmin < vmax < 100 * vmin
-        self.set_params(subs=(1.0, 2.0, 5.0) if near else (1.0,))
-        ticks = np.asarray(super().tick_values(vmin, vmax))
-        inside = (vmin <= ticks) & (ticks <= vmax)
-        return MaxNLocator(4).tick_values(vmin, vmax) if near and inside.sum() < 2 else ticks
+        near, room = 0 < vmin < vmax < 100 * vmin, self._room(vmin, vmax)
+        for subs in ((1.0, 2.0, 5.0), (1.0,)) if near else ((1.0,),):
+            self.set_params(subs=subs)
+            ticks = np.asarray(super().tick_values(vmin, vmax))
+            inside = int(((vmin <= ticks) & (ticks <= vmax)).sum())
+            if inside <= room:
+                return ticks if inside > 1 or not near else MaxNLocator(min(4, room)).tick_values(vmin, vmax)
+        return ticks[np.rint(np.log10(ticks)) % math.ceil(inside / room) == 0]
+
+    def _room(self, vmin: float, vmax: float) -> int:
+        """How many numbers there is room for, beside each other on a horizontal axis."""
+        lines: int = self.axis.get_tick_space()  # type: ignore[union-attr]  # of two or three times the size of a letter
+        if self.axis.axis_name == "y":  # type: ignore[union-attr]
+            return max(lines, 2)
+        letters = max(5, len(f"{vmax:,.0f}") if _are_plain(vmin, vmax) else 0)
+        return max(int(3 * lines / (1 + 0.62 * letters)), 2)
 
 
 class Plain(LogFormatterSciNotation):
@@ -127,7 +142,12 @@ class Plain(LogFormatterSciNotation):
 
     def __call__(self, x: float, pos: int | None = None) -> str:
         low, high = self.axis.get_view_interval()  # type: ignore[union-attr]
-        return f"{x:,g}" if low > 1e-4 and high < 1.1e5 else str(super().__call__(x, pos))
+        return NUMBER.format(x=x) if _are_plain(low, high) else str(super().__call__(x, pos))
+
+
+def _are_plain(low: float, high: float) -> bool:
+    """Whether all numbers of an axis are short enough to be written in full."""
+    return low > 1e-4 and high < 1.1e7
 
 
 def decades(ax: Axes, which: Literal["x", "y"]) -> None:
@@ -232,9 +252,27 @@ def runs_of(result: Result) -> str:
 
 
 def finish(ax: Axes, title: str, legend: Literal["best", "upper left"] = "best") -> Axes:
-    ax.set_title(title, fontsize="medium")
+    """Title, grid, numbers and legend; a long legend goes below the axes, where it hides no curve."""
+    inches = ax.bbox.width / ax.figure.dpi
+    lines = textwrap.wrap(title.replace(" %", "\N{NO-BREAK SPACE}%"), max(20, int(inches / CHARACTER)))
+    ax.set_title("\n".join(lines).replace("\N{NO-BREAK SPACE}", " "), fontsize="medium")
     ax.grid(True, which="major", alpha=0.25)
     ax.spines[["top", "right"]].set_visible(False)
-    entries = len(ax.get_legend_handles_labels()[1])
-    ax.legend(frameon=False, fontsize="small", loc=legend, ncols=1 + entries // 12)
+    for axis in (ax.xaxis, ax.yaxis):
+        if axis.get_scale() == "linear":
+            axis.set_major_formatter(StrMethodFormatter(NUMBER))
+    names = ax.get_legend_handles_labels()[1]
+    if len(names) <= MOST_INSIDE:
+        ax.legend(frameon=False, fontsize="small", loc=legend)
+        return ax
+    columns = int(inches / (0.6 + CHARACTER * max(map(len, names))))
+    place: dict[str, Any] = {
+        "loc": "upper center",
+        "bbox_to_anchor": (0.5, 0.0),
+        "borderaxespad": 5,
+    }  # below the numbers and the label
+    ax.legend(frameon=False, fontsize="small", ncols=min(max(columns, 1), 4), **place)
+    root = ax.figure.figure
+    if root.get_layout_engine() is None:  # room for the legend
+        root.set_layout_engine("constrained")
     return ax
