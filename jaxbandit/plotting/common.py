@@ -10,6 +10,8 @@ from typing import TYPE_CHECKING, Any, Literal, NamedTuple
 import matplotlib.pyplot as plt
 import numpy as np
 from matplotlib.colors import to_rgb
+from matplotlib.font_manager import FontProperties
+from matplotlib.textpath import TextPath
 from matplotlib.ticker import LogFormatterSciNotation, LogLocator, MaxNLocator, NullLocator, StrMethodFormatter
 
 from jaxbandit import metrics
@@ -30,7 +32,7 @@ NEVER_NEGATIVE = ("pseudo-regret", "dynamic regret")
 MOST_BREAKS = 30  # that a picture marks
 NUMBER = "{x:,.10g}"  # 1,000, on every axis
 MOST_INSIDE = 7  # entries of a legend that may lie among the curves
-CHARACTER = 0.075  # inches of a title or a legend that a character takes, or less
+CHARACTER = 0.075  # inches of a legend that a character takes, or less
 LINES = ((0, (4, 2)), (0, (1, 1.5)), (0, (6, 2, 1, 2)), (0, (2, 2, 6, 2)))  # of bounds
 
 
@@ -251,11 +253,19 @@ def runs_of(result: Result) -> str:
     return f"{result.runs:,}"
 
 
+def _wrapped(title: str, inches: float) -> str:
+    """A title in lines of at most about this width, none of which ends before a percent sign."""
+    width = TextPath((0, 0), title, prop=FontProperties(size="medium")).get_extents().width / 72
+    if width <= inches:
+        return title
+    lines = textwrap.wrap(title.replace(" %", "\N{NO-BREAK SPACE}%"), max(20, int(0.95 * len(title) * inches / width)))
+    return "\n".join(lines).replace("\N{NO-BREAK SPACE}", " ")
+
+
 def finish(ax: Axes, title: str, legend: Literal["best", "upper left"] = "best") -> Axes:
     """Title, grid, numbers and legend; a long legend goes below the axes, where it hides no curve."""
     inches = ax.bbox.width / ax.figure.dpi
-    lines = textwrap.wrap(title.replace(" %", "\N{NO-BREAK SPACE}%"), max(20, int(inches / CHARACTER)))
-    ax.set_title("\n".join(lines).replace("\N{NO-BREAK SPACE}", " "), fontsize="medium")
+    ax.set_title(_wrapped(title, inches), fontsize="medium")
     ax.grid(True, which="major", alpha=0.25)
     ax.spines[["top", "right"]].set_visible(False)
     for axis in (ax.xaxis, ax.yaxis):
