@@ -101,7 +101,7 @@ def test_the_exponent_is_that_of_the_clear_gaps():
 
 
 def test_what_is_planned():
-    settings = budget.Settings(arms="5 10 30", problems="circular; machines 10", runs=4)
+    settings = budget.Settings(arms="5, 10, 30", problems="circular, machines 10", runs=4)
     planned = budget.cases(settings)
     sizes = {name: (case["plays"], case["runs"]) for name, case in planned.items()}
     assert sizes == {
@@ -115,7 +115,7 @@ def test_what_is_planned():
 
 def test_collapsing_arms_are_also_played_unseen():
     """With as many runs and rounds as by those who see all arms, and by rules that need not see them."""
-    planned = budget.cases(budget.Settings(arms="10 30", problems="collapsing; swinging", runs=4, learners=0))
+    planned = budget.cases(budget.Settings(arms="10, 30", problems="collapsing, swinging", runs=4, learners=0))
     assert list(planned) == [
         "collapsing, 10 arms", "collapsing, 30 arms", "swinging, 10 arms", "swinging, 30 arms",
         "collapsing, 10 arms, unseen", "collapsing, 30 arms, unseen",
@@ -129,7 +129,7 @@ def test_collapsing_arms_are_also_played_unseen():
 
 def test_learners_leave_out_problems():
     """Of five arms half is no whole number; no learner at all is asked for by 0."""
-    five = budget.Settings(problems="circular; swinging; machines 10", learners=5)
+    five = budget.Settings(problems="circular, swinging, machines 10", learners=5)
     assert budget.of_learners(five) == [("circular", 5)]
     assert list(budget.not_learned(five).values()) == ["no whole number of plays"] * 2
     nobody = budget.Settings(learners=0)

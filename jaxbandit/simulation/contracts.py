@@ -10,7 +10,7 @@ import jax
 import numpy as np
 
 from jaxbandit.arguments import shown
-from jaxbandit.base import Task, check_known, pairing
+from jaxbandit.base import Task, pairing
 
 
 def check_contract(where: str, thing: Any, methods: tuple[str, ...], kind: str) -> None:
@@ -36,7 +36,6 @@ def check_leaves(where: str, thing: Any) -> None:
         leaves, _ = jax.tree_util.tree_flatten_with_path(thing, is_leaf=lambda part: isinstance(part, Iterator))
     except ValueError:  # JAX sorts the keys of a dict
         raise ValueError(f"{where}: has a dict whose keys cannot be sorted") from None
-    check_known(where, thing)
     for place, leaf in leaves:
         if leaf is thing:
             raise ValueError(f"{where}: {type(thing).__name__} is not a pytree; decorate it with @jaxbandit.pytree")
