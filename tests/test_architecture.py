@@ -88,7 +88,7 @@ BELOW = {
     "metrics": ["counts", "regrets", "shares"],
     "named_problems": ["arms", "look_up", "budgets", "changing", "processes", "entries"],
     "families": ["independent", "tilting", "two_state", "table", "of_chains"],
-    "plotting": ["common", "curves", "settings"],
+    "plotting": ["ticks", "common", "curves", "settings"],
     "results": ["contents", "file", "named_axes", "display", "result"],
     "simulation": [
         "chance",

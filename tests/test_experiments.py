@@ -23,6 +23,7 @@ from experiments import benchmark, own_policy
 from experiments.command_line.options import from_command_line
 from experiments.published import scenarios
 from experiments.published.comparison import Settings, compare_policies
+from experiments.reports import pictures
 from experiments.reports.tables import show
 from experiments.reports.verdicts import Claim, judge, verdict
 from experiments.timing import calls, first, scalar_loop, share
@@ -270,6 +271,22 @@ def test_verdicts_on_known_truth():
     assert [row["median's verdict"] for row in rows] == ["holds", "does not hold", "undecided"]
     assert verdict(-1, 0) == "undecided"
     assert "undecided" in show(rows)
+
+
+def test_pictures_write_numbers_alike(tmp_path):
+    """On logarithmic axes and others, whoever drew them; what has words of its own keeps them."""
+    figure, (left, right) = pictures.panels(1, 2)
+    left.plot([1, 10, 1e5], [1, 2000, 4000])
+    left.set_xscale("log")
+    right.plot([1, 2], [1, 1e4])
+    right.set_xticks([1, 2], ["one", "two"])
+    right.set_yscale("log")
+    pictures.save(figure, tmp_path / "a.b")
+    texts = [
+        [text.get_text() for text in axis.get_ticklabels()] for ax in (left, right) for axis in (ax.xaxis, ax.yaxis)
+    ]
+    assert "100,000" in texts[0] and "2,000" in texts[1] and texts[2] == ["one", "two"] and "10,000" in texts[3]
+    assert {path.name for path in tmp_path.iterdir()} == {"a.b.png", "a.b.pdf"}
 
 
 def test_tables_fit_the_terminal():

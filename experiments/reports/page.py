@@ -10,6 +10,7 @@ from pathlib import Path
 
 from matplotlib.figure import Figure
 
+from experiments.reports.pictures import write_numbers
 from experiments.reports.tables import Row, Tables, text
 from jaxbandit.results.file import whole_file
 
@@ -69,6 +70,7 @@ def titled(tables: Tables) -> list[str]:
 
 def picture(figure: Figure, name: str, caption: str) -> str:
     """A figure, inside the page."""
+    write_numbers(figure)
     with io.BytesIO() as file:
         figure.savefig(file, format="png", dpi=110)
         data = base64.b64encode(file.getvalue()).decode()

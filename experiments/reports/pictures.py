@@ -13,6 +13,8 @@ from matplotlib.figure import Figure
 matplotlib.use("Agg")
 import matplotlib.pyplot as plt
 
+from jaxbandit.plotting.ticks import plain_numbers
+
 Pictures = Iterable[tuple[str, Figure]]  # file names without their end; drawn one at a time where it is a generator
 
 
@@ -36,8 +38,15 @@ def legend_below(figure: Figure) -> None:
     figure.legend(handles.values(), handles.keys(), loc="outside lower center", ncols=5, frameon=False)
 
 
+def write_numbers(figure: Figure) -> None:
+    """Numbers of all axes as the library's pictures have them."""
+    for ax in figure.axes:
+        plain_numbers(ax)
+
+
 def save(figure: Figure, path: Path) -> None:
     """Write a figure as .png and .pdf, and close it."""
+    write_numbers(figure)
     figure.savefig(f"{path}.png", dpi=150)  # not with_suffix, which would cut a name at its last point
     with matplotlib.rc_context({"pdf.fonttype": 42}):  # journals refuse matplotlib's own choice, Type 3
         figure.savefig(f"{path}.pdf")

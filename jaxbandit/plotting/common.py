@@ -2,7 +2,6 @@
 
 from __future__ import annotations
 
-import math
 import textwrap
 from collections.abc import Sequence
 from typing import TYPE_CHECKING, Any, Literal, NamedTuple
@@ -12,16 +11,15 @@ import numpy as np
 from matplotlib.colors import to_rgb
 from matplotlib.font_manager import FontProperties
 from matplotlib.textpath import TextPath
-from matplotlib.ticker import LogFormatterSciNotation, LogLocator, MaxNLocator, NullLocator, StrMethodFormatter
 
 from jaxbandit import metrics
 from jaxbandit.arguments import as_floats, has, integer, list_of, shown
 from jaxbandit.metrics.counts import check_label, check_result
+from jaxbandit.plotting.ticks import decades, plain_numbers
 from jaxbandit.results.display import variant_names
 
 if TYPE_CHECKING:
     from matplotlib.axes import Axes
-    from matplotlib.axis import Axis
 
     from jaxbandit.results.result import Result
 
@@ -30,7 +28,6 @@ MARKERS = "oDPvXs^*"  # in this order, so that similar shapes have colours of di
 STYLES = ("-", "-.", ":")  # of the first eight curves, the next eight and the eight after; quantiles are dashed
 NEVER_NEGATIVE = ("pseudo-regret", "dynamic regret")
 MOST_BREAKS = 30  # that a picture marks
-NUMBER = "{x:,.10g}"  # 1,000, on every axis
 MOST_INSIDE = 7  # entries of a legend that may lie among the curves
 CHARACTER = 0.075  # inches of a legend that a character takes, or less
 LINES = ((0, (4, 2)), (0, (1, 1.5)), (0, (6, 2, 1, 2)), (0, (2, 2, 6, 2)))  # of bounds
@@ -115,54 +112,6 @@ def _shade(colour: str, place: float) -> tuple[float, float, float]:
     white = max(0.0, (wanted - luminance) / (1 - luminance))
     red, green, blue = (min(1.0, wanted / luminance) * light * (1 - white) + white) ** (1 / 2.2)
     return float(red), float(green), float(blue)
-
-
-class Decades(LogLocator):
-    """Ticks at powers of ten; on a short axis also at 2 and 5 times these, or evenly spaced if that gives only one."""
-
-    def tick_values(self, vmin: float, vmax: float) -> Any:
-        near, room = 0 < vmin < vmax < 100 * vmin, self._room(vmin, vmax)
-        for subs in ((1.0, 2.0, 5.0), (1.0,)) if near else ((1.0,),):
-            self.set_params(subs=subs)
-            ticks = np.asarray(super().tick_values(vmin, vmax))
-            inside = int(((vmin <= ticks) & (ticks <= vmax)).sum())
-            if inside <= room:
-                return ticks if inside > 1 or not near else MaxNLocator(min(4, room)).tick_values(vmin, vmax)
-        return ticks[np.rint(np.log10(ticks)) % math.ceil(inside / room) == 0]
-
-    def _room(self, vmin: float, vmax: float) -> int:
-        """How many numbers there is room for, beside each other on a horizontal axis."""
-        lines: int = self.axis.get_tick_space()  # type: ignore[union-attr]  # of two or three times the size of a letter
-        if self.axis.axis_name == "y":  # type: ignore[union-attr]
-            return max(lines, 2)
-        letters = max(5, len(f"{vmax:,.0f}") if _are_plain(vmin, vmax) else 0)
-        return max(int(3 * lines / (1 + 0.62 * letters)), 2)
-
-
-class Plain(LogFormatterSciNotation):
-    """1,000 for 10^3, on an axis where all such numbers are short."""
-
-    def __call__(self, x: float, pos: int | None = None) -> str:
-        low, high = self.axis.get_view_interval()  # type: ignore[union-attr]
-        return NUMBER.format(x=x) if _are_plain(low, high) else str(super().__call__(x, pos))
-
-
-def _are_plain(low: float, high: float) -> bool:
-    """Whether all numbers of an axis are short enough to be written in full."""
-    return low > 1e-4 and high < 1.1e7
-
-
-def decades(ax: Axes, which: Literal["x", "y"]) -> None:
-    """Make an axis logarithmic, with numbers that stand apart however short it is."""
-    ax.set(**{f"{which}scale": "log"})
-    stand_apart(ax.xaxis if which == "x" else ax.yaxis)
-
-
-def stand_apart(axis: Axis) -> None:
-    """Put few numbers on a logarithmic axis, so that none overlaps its neighbour."""
-    axis.set_major_locator(Decades())
-    axis.set_major_formatter(Plain(minor_thresholds=(math.inf, math.inf)))
-    axis.set_minor_locator(NullLocator())
 
 
 def axes_of(ax: Axes | None) -> Axes:
@@ -268,9 +217,7 @@ def finish(ax: Axes, title: str, legend: Literal["best", "upper left"] = "best")
     ax.set_title(_wrapped(title, inches), fontsize="medium")
     ax.grid(True, which="major", alpha=0.25)
     ax.spines[["top", "right"]].set_visible(False)
-    for axis in (ax.xaxis, ax.yaxis):
-        if axis.get_scale() == "linear":
-            axis.set_major_formatter(StrMethodFormatter(NUMBER))
+    plain_numbers(ax)
     names = ax.get_legend_handles_labels()[1]
     if len(names) <= MOST_INSIDE:
         ax.legend(frameon=False, fontsize="small", loc=legend)

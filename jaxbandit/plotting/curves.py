@@ -20,7 +20,6 @@ from jaxbandit.plotting.common import (
     breaks_of,
     curve_style,
     curves_of,
-    decades,
     finish,
     name_of,
     positive,
@@ -31,6 +30,7 @@ from jaxbandit.plotting.common import (
     title_of,
     variant_of,
 )
+from jaxbandit.plotting.ticks import decades
 
 if TYPE_CHECKING:
     from matplotlib.axes import Axes

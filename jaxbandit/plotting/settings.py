@@ -20,9 +20,9 @@ from jaxbandit.plotting.common import (
     quantiles_of,
     regret_axis,
     scenario_of,
-    stand_apart,
     title_of,
 )
+from jaxbandit.plotting.ticks import stand_apart
 
 if TYPE_CHECKING:
     from matplotlib.axes import Axes
