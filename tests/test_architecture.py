@@ -59,7 +59,7 @@ MAY_IMPORT = {
     "plotting": {"arguments", "bounds", "metrics", "results"},
     "stress": {
         *["arguments", "base", "environments", "families", "interruption", "metrics", "policies", "simulation"],
-        "sweeps",
+        *["sweeps", "texts"],
     },
     "testing": {"arguments", "base", "environments", "selection", "simulation", "sums"},
 }
