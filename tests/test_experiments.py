@@ -6,6 +6,7 @@ import dataclasses
 import json
 import os
 import re
+import runpy
 import signal
 import subprocess
 import sys
@@ -187,9 +188,12 @@ def test_help_explains_every_option():
         assert words in done.stdout
 
 
-def test_the_commands_are_listed():
-    """Each with the first line of its docstring, whatever the terminal's width."""
-    listed = shell("experiments", env={**os.environ, "COLUMNS": "80"}).stdout
+def test_the_commands_are_listed(monkeypatch, capsys):
+    """By `python -m experiments`, each with the first line of its docstring, no wider than the terminal."""
+    monkeypatch.setenv("COLUMNS", "80")
+    monkeypatch.setattr(sys, "argv", ["experiments"])
+    runpy.run_module("experiments", run_name="__main__")
+    listed = capsys.readouterr().out
     assert max(map(len, listed.splitlines())) <= 80
     for path in (ROOT / "experiments").glob("[a-z]*.py"):
         first = ast.get_docstring(ast.parse(path.read_text())).splitlines()[0]

@@ -9,6 +9,7 @@ import shutil
 import sys
 import textwrap
 from collections.abc import Sequence
+from contextlib import suppress
 from typing import Any, ClassVar, TypeVar
 
 import jax
@@ -35,16 +36,11 @@ def arguments(help: str, one: str) -> Any:
 
 def _whole(text: str) -> int:
     """A whole number, which may be written as 1e4 or 10_000."""
-    try:
+    with suppress(ValueError):
         return int(text)
-    except ValueError:
-        pass
-    try:
-        number = float(text)
-        if number.is_integer():
+    with suppress(ValueError):
+        if (number := float(text)).is_integer():
             return int(number)
-    except ValueError:
-        pass
     raise argparse.ArgumentTypeError(f"{text!r} is not a whole number, such as 10000 or 1e4")
 
 
