@@ -100,8 +100,8 @@ class Settings(Quick):
 
 def cases(settings: Settings) -> Iterator[tuple[str, str, dict[str, Any]]]:
     """Axis, value, and the arguments of `simulate` but its horizon, or with a fixed one."""
-    names = names_in(settings.policies or ", ".join(AXES["policy"]), "--policies", AXES["policy"])
-    axes = names_in(settings.axes or ", ".join(AXES), "--axes", tuple(AXES))
+    names = names_in(settings.policies, "--policies", AXES["policy"]) if settings.policies else AXES["policy"]
+    axes = names_in(settings.axes, "--axes", tuple(AXES)) if settings.axes else AXES
     for axis in axes:
         if axis == "on demand":
             yield from on_demand(settings)
