@@ -65,7 +65,7 @@ def cases(settings: Settings) -> dict[str, Any]:
     """A case for each combination of what changes the program; numbers are variants of a case."""
     size = settings.size()
 
-    def case(scenario: str, samples: Samples, clock: Clock, distance: Distance) -> dict[str, Any]:
+    def case(problem: str, samples: Samples, clock: Clock, distance: Distance) -> dict[str, Any]:
         def variant(unvisited: float, exploration: float | None) -> TVKLUCB:
             fixed = {"samples": samples, "clock": clock, "distance": distance}
             return TVKLUCB(exploration=exploration, unvisited=unvisited, **fixed)
@@ -73,9 +73,9 @@ def cases(settings: Settings) -> dict[str, Any]:
         labels = {"paper's f": EXPLORATION[:1], "log t + c log log t": EXPLORATION[1:]}
         policies = {label: [variant(u, e) for e in values for u in UNVISITED] for label, values in labels.items()}
         times = [settings.horizon // 2, settings.horizon]
-        return {"scenarios": {scenario: environment(scenario)}, "policies": policies, "times": times, **size}
+        return {"scenarios": {problem: environment(problem)}, "policies": policies, "times": times, **size}
 
-    return jaxbandit.grid(case, scenario=SCENARIOS, samples=SAMPLES, clock=CLOCKS, distance=DISTANCES)
+    return jaxbandit.grid(case, problem=SCENARIOS, samples=SAMPLES, clock=CLOCKS, distance=DISTANCES)
 
 
 def choices(results: dict[str, Result]) -> Iterator[Choice]:

@@ -18,7 +18,7 @@ import dataclasses
 from typing import Any
 
 from experiments.command_line.experiment import begin, finish, play
-from experiments.command_line.options import Simulation, main, option, quickly
+from experiments.command_line.options import Simulation, main, option
 from experiments.processes import curves, structure
 from experiments.reports import growth
 from experiments.reports.pictures import Pictures
@@ -27,8 +27,6 @@ from jaxbandit import Result
 from jaxbandit.arguments import integer
 from jaxbandit.environments import as_decision_process
 
-QUICK = {"runs": 8, "horizon": 500}
-
 
 @dataclasses.dataclass(frozen=True)
 class Settings(Simulation):
@@ -36,18 +34,12 @@ class Settings(Simulation):
 
     runs: int = option(200, "independent runs of every policy")
     arms: int = option(2, f"how many of scenario 1's arms, 2 to {structure.MOST_ARMS}, with 4 to 32 joint states")
-    quick: bool = option(False, "8 runs of 500 rounds, to see that everything works")
-
-    def whole(self) -> Settings:
-        """The settings to play with: with --quick, its own numbers."""
-        integer("--arms", self.arms, 2, structure.MOST_ARMS)
-        return quickly(self, QUICK)
 
 
 def cases(settings: Settings) -> dict[str, Any]:
     """The arms, and two processes made of them."""
     size = settings.size() | {"times": growth.times(settings.horizon), "shuffle": True}
-    arms = structure.arms_of(settings.arms)
+    arms = structure.arms_of(integer("--arms", settings.arms, 2, structure.MOST_ARMS))
     found = {structure.ARMS: {"scenarios": {structure.ARMS: arms}, "policies": structure.policies_of_arms(), **size}}
     made = {structure.JOINT: (structure.joint(arms), "known"), structure.MEANS: (as_decision_process(arms), "learned")}
     for name, (process, rewards) in made.items():
@@ -76,7 +68,6 @@ def draw(results: dict[str, Result]) -> Pictures:
 
 def run(settings: Settings) -> dict[str, Result]:
     """Play all three, print what was seen and write the folder."""
-    settings = settings.whole()
     planned = cases(settings)
     folder = begin("bandit_as_process", settings, planned)
     results = play(planned, folder)

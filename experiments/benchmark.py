@@ -23,7 +23,7 @@ from typing import Any
 import numpy as np
 
 import jaxbandit
-from experiments.command_line.options import main, option
+from experiments.command_line.options import Quick, main, names_in, option
 from experiments.published.scenarios import environment
 from experiments.timing import calls, first, scalar_loop, share
 from experiments.timing.machine import describe
@@ -80,31 +80,29 @@ SLOWER = 0.8
 
 
 @dataclasses.dataclass(frozen=True)
-class Settings:
+class Settings(Quick):
     """Options of the benchmark."""
 
+    QUICK = Quick.QUICK | {"runs": 100, "seconds": 0.1, "axes": "arms"}
     runs: int = option(1000, "independent runs")
     seconds: float = option(3.0, "about how long each row is timed")
-    policies: str = option("", "names for the axis of policies, separated by commas; default: all")
-    axes: str = option("", f"some of {', '.join(AXES)}, separated by commas; default: all")
+    policies: str = option("", "names for the axis of policies, with commas between them; default: all")
+    axes: str = option("", f"some of {', '.join(AXES)}, with commas between them; default: all")
     long: bool = option(False, f"{LONG:,} rounds on the axis 'on demand', too")
-    out: str = option("results/benchmark.json", "file for the table")
+    out: str = option("", "folder for the table; default: results/benchmark, or results/benchmark-quick")
     check: str = option("", "file of an earlier table to compare with")
     first: bool = option(False, "the time to the first answer, and nothing else")
     calls: bool = option(False, "what calls cost beside playing, and nothing else")
 
-
-def chosen(text: str, of: tuple[str, ...], flag: str) -> list[str]:
-    names = [name.strip() for name in text.split(",")] if text else list(of)
-    if unknown := sorted(set(names) - set(of)):
-        raise ValueError(f"{flag}: unknown {', '.join(unknown)}; choose from {', '.join(of)}")
-    return names
+    def file(self, name: str) -> Path:
+        """The file of a table."""
+        return Path(self.out or f"results/benchmark{'-quick' if self.quick else ''}") / f"{name}.json"
 
 
 def cases(settings: Settings) -> Iterator[tuple[str, str, dict[str, Any]]]:
     """Axis, value, and the arguments of `simulate` but its horizon, or with a fixed one."""
-    names = chosen(settings.policies, AXES["policy"], "--policies")
-    axes = chosen(settings.axes, tuple(AXES), "--axes")
+    names = names_in(settings.policies, "--policies", AXES["policy"]) if settings.policies else AXES["policy"]
+    axes = names_in(settings.axes, "--axes", tuple(AXES)) if settings.axes else AXES
     for axis in axes:
         if axis == "on demand":
             yield from on_demand(settings)
@@ -189,7 +187,7 @@ def measure(settings: Settings) -> Any:
             print(describe())
             seconds: Any = part.measure()
             name = part.__name__.rpartition(".")[2]
-            write(Path(settings.out).with_name(f"{name}.json"), {"machine": describe(), "rows": seconds})
+            write(settings.file(name), {"machine": describe(), "rows": seconds})
             return seconds
     asked = list(cases(settings))  # refuses before anything is timed
     before = read(settings.check) if settings.check else {}
@@ -213,7 +211,7 @@ def measure(settings: Settings) -> Any:
         )
         shown = "" if row.share is None else f" {row.share:9.2%}"
         print(f"{row.name:{width}s} {numbers}{shown}", flush=True)
-    write(Path(settings.out), {"machine": describe(), "scalar": scalar, "rows": rows})
+    write(settings.file("benchmark"), {"machine": describe(), "scalar": scalar, "rows": rows})
     if before and (slower := compare(before, rows)):
         sys.exit(f"slower than in {settings.check}: {', '.join(slower)}")
     return rows

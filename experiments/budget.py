@@ -25,14 +25,13 @@ import numpy as np
 from experiments.budgets import curves, gaps, problems
 from experiments.budgets.gaps import Played
 from experiments.command_line.experiment import begin, finish, play
-from experiments.command_line.options import Simulation, listed, main, names_in, option, quickly
+from experiments.command_line.options import Simulation, listed, main, names_in, option
 from experiments.reports import page
 from experiments.reports.pictures import Pictures
 from experiments.reports.tables import Tables
 from experiments.timing.machine import describe
 from jaxbandit import Policy, Result, atlas
 
-QUICK = {"runs": 4, "horizon": 100, "problems": "maternal health; swinging", "arms": "10 30", "rounds_of_learners": 200}
 HOW_TO_READ = (
     "The gap is the relaxation's bound less what is collected, per arm and round, in the second half of the rounds. "
     "The relaxation keeps the budget only on average, and no policy collects more than it. Part of the gap cannot be "
@@ -59,19 +58,21 @@ LEARNERS = (
 class Settings(Simulation):
     """Options of the experiment."""
 
+    QUICK = Simulation.QUICK | {
+        **{"runs": 4, "horizon": 100, "rounds_of_learners": 200},
+        **{"problems": "maternal health, swinging", "arms": "10, 30"},
+    }
     runs: int = option(32, "independent runs of every policy with the most arms; of fewer arms as many more")
     horizon: int = option(1000, "rounds of a run")
     problems: str = option(
-        "; ".join(problems.NAMES), "problems of the atlas in which all arms pay, with ; between them"
+        ", ".join(problems.NAMES), "problems of the atlas in which all arms pay, with commas between them"
     )
-    arms: str = option("5 10 30 100 300 1000", "numbers of arms; left out where they give no whole number of plays")
+    arms: str = option(
+        "5, 10, 30, 100, 300, 1000",
+        "numbers of arms, with commas between them; left out where they give no whole number of plays",
+    )
     learners: int = option(10, "arms that learners play; 0 for no learners")
     rounds_of_learners: int = option(10_000, "rounds of a learner's run")
-    quick: bool = option(False, "4 runs of 100 rounds of two problems, to see that everything works")
-
-    def whole(self) -> Settings:
-        """The settings to play with: with --quick, its own numbers."""
-        return quickly(self, QUICK)
 
     def names(self) -> list[str]:
         """The problems asked for.
@@ -83,7 +84,7 @@ class Settings(Simulation):
             if name in atlas and name not in problems.NAMES:
                 raise ValueError(
                     f"--problems: {name!r} is in the atlas, but not as arms that all pay, which this experiment is "
-                    f"about; choose from {'; '.join(problems.NAMES)}"
+                    f"about; choose from {', '.join(problems.NAMES)}"
                 )
         return names_in(self.problems, "--problems", problems.NAMES)
 
@@ -93,9 +94,9 @@ class Settings(Simulation):
         Raises:
           ValueError: they are none.
         """
-        words = self.arms.split()
-        if not words or not all(word.isdecimal() and int(word) > 1 for word in words):
-            raise ValueError(f"--arms: {self.arms!r} is not a list of numbers of at least 2, such as '10 30 100'")
+        words = listed(self.arms)
+        if not all(word.isdecimal() and int(word) > 1 for word in words):
+            raise ValueError(f"--arms: {self.arms!r} is not a list of numbers of at least 2, such as '10, 30, 100'")
         return sorted({int(word) for word in words})
 
 
@@ -252,7 +253,6 @@ def _parts(results: dict[str, Result], found: Tables, settings: Settings) -> Ite
 
 def run(settings: Settings) -> dict[str, Result]:
     """Play every problem, print what was seen and write the folder."""
-    settings = settings.whole()
     planned = cases(settings)
     folder = begin("budget", settings, planned)
     if out := not_learned(settings):

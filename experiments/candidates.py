@@ -58,6 +58,7 @@ TRIED: dict[str, Policy] = {
 class Settings(Simulation):
     """Options of the comparison."""
 
+    QUICK = Simulation.QUICK | {"runs": 2, "horizon": 10_000, "problems": 4, "named": 8}
     runs: int = option(32, "independent runs of each random problem")
     horizon: int = option(100_000, "of the spaces with 10,000 and 100,000 rounds those up to here")
     problems: int = option(128, "random problems of each space in each half; a quarter for 100,000 rounds")

@@ -27,6 +27,7 @@ from jaxbandit import Result
 class Settings(Simulation):
     """Options of the experiment."""
 
+    QUICK = Simulation.QUICK | {"horizon": 160, "problems": 2, "runs_of_problem": 2}
     problems: int = option(64, "random arms for each number of changes")
     runs_of_problem: int = option(16, "runs of each of them")
 

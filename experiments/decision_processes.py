@@ -20,7 +20,7 @@ from typing import Any
 import matplotlib.pyplot as plt
 
 from experiments.command_line.experiment import begin, finish, play
-from experiments.command_line.options import Simulation, main, names_in, option, quickly
+from experiments.command_line.options import Simulation, main, names_in, option
 from experiments.processes import curves, losses, problems
 from experiments.reports import growth, page
 from experiments.reports.pictures import Pictures
@@ -28,7 +28,6 @@ from experiments.reports.tables import Tables
 from experiments.timing.machine import describe
 from jaxbandit import Result
 
-QUICK = {"runs": 8, "horizon": 500, "processes": "; ".join(("RiverSwim", problems.EPISODES))}
 HOW_TO_READ = (
     "Regret is the best gain times the rounds, minus what was collected; in episodes, what the best policy collects "
     "from where they begin, minus what was collected. It is spread by luck even where nothing is lost; 'beyond known' "
@@ -49,13 +48,11 @@ LINEAR = (
 class Settings(Simulation):
     """Options of the experiment."""
 
+    QUICK = Simulation.QUICK | {"processes": f"RiverSwim, {problems.EPISODES}"}
     runs: int = option(100, "independent runs of every policy")
-    processes: str = option("; ".join(problems.SMALL), f"which, with ; between them, of {'; '.join(problems.NAMES)}")
-    quick: bool = option(False, "8 runs of 500 rounds on two processes, to see that everything works")
-
-    def whole(self) -> Settings:
-        """The settings to play with: with --quick, its own numbers."""
-        return quickly(self, QUICK)
+    processes: str = option(
+        ", ".join(problems.SMALL), f"which, with commas between them, of {', '.join(problems.NAMES)}"
+    )
 
 
 def cases(settings: Settings) -> dict[str, Any]:
@@ -120,7 +117,6 @@ def _parts(results: dict[str, Result], found: Tables, settings: Settings) -> Ite
 
 def run(settings: Settings) -> dict[str, Result]:
     """Play every process, print what was seen and write the folder."""
-    settings = settings.whole()
     planned = cases(settings)
     folder = begin("decision_processes", settings, planned)
     results = play(planned, folder)

@@ -129,7 +129,7 @@ def _mean(mean: float, high: float) -> str:
 def tabulate(results: dict[str, Result]) -> Tables:
     """Growth over the last decades of rounds."""
     result = next(iter(results.values()))
-    runs = next(iter(result.visits.values())).shape[2]
+    runs = result.runs
     title = (
         f"Growth of pseudo-regret per log t, mean of {runs:,} runs to round {result.times[-1]:,} ± half of its 95 % "
         "interval"

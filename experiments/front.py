@@ -29,6 +29,7 @@ from experiments.reports.matrix import Matrix, draw
 from experiments.reports.pictures import save
 from experiments.reports.tables import Row, Tables, final_table, publish, write
 from jaxbandit import MarkovArms, Result
+from jaxbandit.texts import filled
 
 INTRODUCTION = (
     "What a policy saves in some environments it may risk in others, and scenarios can mislead: in none of the paper's "
@@ -170,7 +171,7 @@ def write_report(rows: list[Row], settings: Settings, folder: Path) -> None:
     figure = draw(parts(seen), {name: len(policies) for name, policies in GROUPS.items()})
     size = f"{settings.runs:,} runs of {settings.horizon:,} rounds, seed {settings.seed}"
     sentences = in_words(seen)
-    print("\n" + "\n".join(sentences))
+    print("\n" + filled("\n".join(sentences)))
     page.write(
         folder / "report.html",
         "Which policy pays where",

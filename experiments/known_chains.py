@@ -22,7 +22,7 @@ import numpy as np
 
 import jaxbandit
 from experiments.command_line.experiment import begin, finish, play
-from experiments.command_line.options import Simulation, main, option
+from experiments.command_line.options import Quick, Simulation, main, option
 from experiments.published.scenarios import SCENARIOS, environment
 from experiments.reports.pictures import Pictures, frameless, legend_below, panels
 from experiments.reports.tables import Row, Tables
@@ -38,9 +38,10 @@ KNOWN, ALONE = "Gittins, chains known", "best arm alone, known"
 
 
 @dataclasses.dataclass(frozen=True)
-class Settings:
+class Settings(Quick):
     """Options of the experiment."""
 
+    QUICK = Quick.QUICK | {"error": 0.2}
     runs: int = option(1000, "independent runs of every policy")
     error: float = option(0.002, "of a discounted sum, as a share of 1 / (1 - discount), at most")
     seed: int = option(0, "of the random key")

@@ -110,10 +110,7 @@ def _mean(mean: float, high: float) -> str:
 
 def tabulate(results: dict[str, Result]) -> Tables:
     """Growth over the last decades of rounds."""
-    sizes = "; ".join(
-        f"{name}: {next(iter(result.visits.values())).shape[2]:,} runs to {result.times[-1]:,}"
-        for name, result in results.items()
-    )
+    sizes = "; ".join(f"{name}: {result.runs:,} runs to {result.times[-1]:,}" for name, result in results.items())
     title = (
         "Growth of pseudo-regret per log t in the last decades of rounds, mean ± half of its 95 % interval, runs paired"
     )

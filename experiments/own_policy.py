@@ -2,12 +2,14 @@
 
 from __future__ import annotations
 
+import dataclasses
+
 import jax
 import jax.numpy as jnp
 import numpy as np
 
 import jaxbandit
-from jaxbandit.interruption import noted
+from experiments.command_line.options import Quick, main, option
 from jaxbandit.policies.memory import no_visits
 
 
@@ -30,7 +32,7 @@ class EpsilonGreedy:
         return state.counted(feedback)
 
 
-def compare(runs: int = 200, horizon: int = 10_000) -> jaxbandit.Result:
+def compare(runs: int, horizon: int) -> jaxbandit.Result:
     """Check the policy, then run a grid of its c beside KL-UCB: a new value of c compiles nothing."""
     jaxbandit.testing.check_policy(EpsilonGreedy())
     arms = jaxbandit.two_state([0.5, 0.4, 0.3], [0.4, 0.55, 0.65])
@@ -56,7 +58,19 @@ def live(rounds: int = 200) -> list[int]:
     return state.counts.sum(1).tolist()
 
 
+@dataclasses.dataclass(frozen=True)
+class Settings(Quick):
+    """Options of the comparison."""
+
+    runs: int = option(200, "independent runs of every policy")
+    horizon: int = option(10_000, "rounds of a run")
+
+
+def run(settings: Settings) -> None:
+    """Compare, then play live, and print both."""
+    compare(settings.runs, settings.horizon)
+    print(f"live: plays of each button {live()}")
+
+
 if __name__ == "__main__":
-    with noted():  # Ctrl-C ends all of it, not only what is simulated when it comes
-        compare()
-        print(f"live: plays of each button {live()}")
+    main(run, Settings, "own_policy", __doc__)

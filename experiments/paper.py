@@ -16,7 +16,7 @@ import numpy as np
 
 import jaxbandit
 from experiments.command_line.experiment import begin, play
-from experiments.command_line.options import Simulation, main, option, quickly
+from experiments.command_line.options import Simulation, main
 from experiments.published import figures
 from experiments.published.claims import judge_all
 from experiments.published.scenarios import all_arms, compared
@@ -28,7 +28,6 @@ from experiments.reports.tables import Tables, final_table, publish
 from experiments.timing.machine import describe
 from jaxbandit import Result
 
-QUICK = {"runs": 20, "horizon": 2000}
 INTRODUCTION = (
     "Adaptive KL-UCB based Bandit Algorithms for Markovian and i.i.d. Settings (arXiv 2009.06606), repeated by "
     f"jaxbandit {jaxbandit.__version__}. Every arm starts in state 0, arms stand in the order listed; the paper has "
@@ -46,7 +45,7 @@ UNDER_CLAIMS = (
 class Settings(Simulation):
     """Options of the whole paper."""
 
-    quick: bool = option(False, "20 runs of 2,000 rounds, to see that everything works")
+    QUICK = Simulation.QUICK | {"runs": 20, "horizon": 2000}
 
 
 def cases(settings: Settings) -> dict[str, Any]:
@@ -111,7 +110,6 @@ def write_report(results: dict[str, Result], settings: Settings, folder: Path, s
 
 def run(settings: Settings) -> dict[str, Result]:
     """Play everything and write the report."""
-    settings = quickly(settings, QUICK)
     planned = cases(settings)
     out = f"results/paper/{settings.horizon}-seed{settings.seed}"  # without the runs, which may grow
     folder = begin("paper", settings, planned, default=out, fixed=("horizon", "seed"))

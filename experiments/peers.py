@@ -55,10 +55,11 @@ Theirs = dict[tuple[str, str], Played]  # by problem and policy; empty where the
 class Settings(Simulation):
     """Options of the experiment."""
 
+    QUICK = Simulation.QUICK | {"horizon": 200, "process_horizon": 500}
     runs: int = option(500, f"independent runs there; {MORE} times as many here")
     horizon: int = option(1000, "rounds of a run on arms")
     process_horizon: int = option(20_000, "rounds of a run on a decision process")
-    processes: bool = option(False, "decision processes only")
+    only_processes: bool = option(False, "decision processes only")
     environments: str = option("results/environments", "folder for the environments of other packages")
     python: str = option("", "a Python that has SMPyBandits, in the place of its environment")
     process_python: str = option("", "a Python that has statisticalrl-learners, in the place of its environment")
@@ -84,7 +85,7 @@ def cases(settings: Settings) -> dict[str, Any]:
     """A case for each problem, for us."""
     size = settings.size() | {"runs": MORE * settings.runs}
     found = {process_learners.PROCESS: process_learners.case(size | {"horizon": settings.process_horizon})}
-    if settings.processes:
+    if settings.only_processes:
         return found
     arms = {
         name: {
@@ -183,12 +184,12 @@ def draw(results: dict[str, Result], theirs: Theirs, horizon: int) -> Pictures:
 def run(settings: Settings) -> dict[str, Result]:
     """Play both, print the tables and write the folder."""
     planned = cases(settings)
-    size = f"{'processes' if settings.processes else settings.horizon}-{settings.process_horizon}"
+    size = f"{'processes' if settings.only_processes else settings.horizon}-{settings.process_horizon}"
     out = f"results/peers/{size}-seed{settings.seed}"  # without the runs, which may grow
-    fixed = ("horizon", "process_horizon", "processes", "seed")
+    fixed = ("horizon", "process_horizon", "only_processes", "seed")
     folder = begin("peers", settings, planned, default=out, fixed=fixed)
     results = play(planned, folder)
-    theirs = {} if settings.processes else play_theirs(settings, folder / "theirs")
+    theirs = {} if settings.only_processes else play_theirs(settings, folder / "theirs")
     beside = process_learners.play(
         settings.runs,
         settings.process_horizon,
@@ -199,7 +200,7 @@ def run(settings: Settings) -> dict[str, Result]:
     )
     process = results[process_learners.PROCESS]
     tables, pictures, words = process_learners.tabulate(process, beside), [process_learners.draw(process, beside)], ""
-    if not settings.processes:
+    if not settings.only_processes:
         evidence = smpybandits.evidence(folder / "theirs") if theirs else {}
         of_arms = tabulate(results, theirs, evidence, settings.horizon)
         words = f"Arms: {in_words(of_arms['table'][1], 'arms')}\n"

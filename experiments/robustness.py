@@ -39,6 +39,7 @@ HORIZONS = (1_000, 10_000, 100_000)
 class Settings(Simulation):
     """Options of the comparison."""
 
+    QUICK = Simulation.QUICK | {"runs": 4, "horizon": 1000, "problems": 4, "budget": 32, "judged": 8, "most": 1000}
     runs: int = option(32, "independent runs of each random problem")
     horizon: int = option(10_000, "rounds in which the search for the worst problems plays")
     problems: int = option(128, "random problems of each space; a quarter of them for 100,000 rounds")

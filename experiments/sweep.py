@@ -124,8 +124,7 @@ def run(settings: Settings) -> dict[str, Result]:
         file.write(path.read_bytes())
     whole = by_variant(asked, results)
     first = next(iter(whole.values()))
-    runs = next(iter(first.visits.values())).shape[2]
-    title = f"Final pseudo-regret, {runs:,} runs of {first.horizon:,} rounds"
+    title = f"Final pseudo-regret, {first.runs:,} runs of {first.horizon:,} rounds"
     finish(folder, {"table": (title, table(asked, whole))}, draw(asked, results))
     return whole
 

@@ -16,7 +16,7 @@ import numpy as np
 
 import jaxbandit
 from experiments.command_line.experiment import begin, finish, play
-from experiments.command_line.options import Simulation, main, option
+from experiments.command_line.options import Simulation, main, names_in, option
 from experiments.grids.criterion import choose, difference, in_words, measure, shares
 from experiments.grids.landscape import framed
 from experiments.grids.offered import GRIDS, grid_of
@@ -34,12 +34,13 @@ DEFAULT, CHOSEN = "default", "chosen"
 class Settings(Simulation):
     """Options of the choice."""
 
+    QUICK = Simulation.QUICK | {"held_out": 8}
     runs: int = option(500, "training runs")
     horizon: int = option(10_000, "rounds of a run")
     out: str = option("", "folder; default: results/tune/, a folder for each policy, horizon and seed")
     held_out: int = option(2000, "held-out runs, numbered behind the training runs")
     policy: str = option("TVKLUCB", f"one of {', '.join(GRIDS)}")
-    scenarios: str = option("scenario 1, scenario 2", "of the paper, separated by commas")
+    scenarios: str = option("scenario 1, scenario 2", "of the paper, with commas between them")
     criterion: str = option("mean", "of the runs' final regret: mean, median or a quantile, as 0.9")
     grid: str = option("", 'in place of the policy\'s own, as in TOML: "scale = [0.5, 1], exponent = [0.2, 0.3]"')
 
@@ -50,10 +51,7 @@ def scenarios_of(settings: Settings) -> dict[str, MarkovArms]:
     Raises:
       ValueError: one is unknown.
     """
-    names = [name.strip() for name in settings.scenarios.split(",")]
-    for name in names:
-        if name not in SCENARIOS:
-            raise ValueError(f"--scenarios: {name!r} is unknown; give some of {', '.join(SCENARIOS)}")
+    names = names_in(settings.scenarios, "--scenarios", tuple(SCENARIOS))
     return {name: environment(name) for name in names}
 
 

@@ -12,6 +12,7 @@ import numpy as np
 from jax.typing import ArrayLike
 
 from jaxbandit.feedback import Feedback as Feedback
+from jaxbandit.pytrees import check_known as check_known
 from jaxbandit.pytrees import pytree as pytree
 from jaxbandit.pytrees import stack as stack
 from jaxbandit.pytrees import static as static
@@ -29,11 +30,8 @@ ANY_REWARD: Range = (-math.inf, math.inf)
 
 
 def check_key(key: jax.Array) -> None:
-    """Refuse anything but one `jax.random.key` of the default kind.
-
-    Raises:
-      ValueError: the key is something else.
-    """
+    """Refuse anything but one `jax.random.key` of the default kind with a ValueError."""
+    check_known("key", key)
     if not (isinstance(key, jax.Array) and jnp.issubdtype(key.dtype, jax.dtypes.prng_key) and key.ndim == 0):
         raise ValueError(f"key: {key!r} is not one key; use jax.random.key(seed)")
     if jax.random.key_data(key).shape != (2,):

@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 import dataclasses
-from collections.abc import Sequence
+from collections.abc import Iterator, Sequence
 from typing import Any, TypeVar, dataclass_transform
 
 import jax
@@ -93,3 +93,20 @@ def stack(things: Sequence[T], name: str) -> T:
             raise ValueError(f"{name}: shapes disagree, {shapes[0]} and {shape}; give each shape its own entry")
     stacked: T = jax.tree.map(lambda *leaves: np.stack([np.asarray(leaf) for leaf in leaves]), *things)
     return stacked
+
+
+def check_known(name: str, thing: Any) -> None:
+    """Refuse a thing with numbers that JAX is tracing, which cannot be read on the host.
+
+    Raises:
+      ValueError: with the name: `jit`, `vmap` or `grad` is around the call.
+    """
+    try:
+        leaves = jax.tree.leaves(thing, is_leaf=lambda part: isinstance(part, Iterator))
+    except ValueError:  # a dict whose keys cannot be sorted, of which others say more
+        return
+    if any(isinstance(leaf, jax.core.Tracer) for leaf in leaves):
+        raise ValueError(
+            f"{name}: is traced by jax.jit, jax.vmap or jax.grad; call this outside of them (simulate plays many runs, "
+            "variants and scenarios in one call, and compiles what it plays)"
+        )

@@ -4,6 +4,8 @@ from __future__ import annotations
 
 import inspect
 import re
+import shutil
+import textwrap
 from typing import Any, TypeVar
 
 import jax
@@ -25,6 +27,18 @@ def short(value: Any) -> str:
     if array.size <= LISTED:
         return " ".join(np.array2string(array, separator=", ", formatter={"float_kind": "{:.4g}".format}).split())
     return f"{array.dtype}{list(array.shape)} from {array.min():.4g} to {array.max():.4g}"
+
+
+def terminal_width() -> int:
+    """Columns of the terminal; more than any line has where there is none, as in a notebook or a file."""
+    return shutil.get_terminal_size((10**6, 24)).columns
+
+
+def filled(words: str) -> str:
+    """Lines that are no wider than the terminal, wrapped between words."""
+    width = terminal_width()
+    lines = words.split("\n")
+    return "\n".join(textwrap.fill(line, width, break_long_words=False, break_on_hyphens=False) for line in lines)
 
 
 def described(cls: type[T]) -> type[T]:

@@ -53,7 +53,7 @@ MAY_IMPORT = {
         *["arguments", "base", "chains", "confidence", "decision_processes", "divergences", "families", "fast"],
         *["feedback", "indices", "planning", "probabilities", "quantiles", "sums", "wrapping"],
     },
-    "results": {"arguments", "base", "interruption", "metrics"},
+    "results": {"arguments", "base", "interruption", "metrics", "texts"},
     "simulation": {
         *["arguments", "base", "cores", "fast", "interruption", "results", "selection", "sums", "version"],
         "wrapping",
@@ -62,7 +62,7 @@ MAY_IMPORT = {
     "plotting": {"arguments", "bounds", "metrics", "results"},
     "stress": {
         *["arguments", "base", "environments", "families", "interruption", "metrics", "policies", "simulation"],
-        "sweeps",
+        *["sweeps", "texts"],
     },
     "testing": {"arguments", "base", "environments", "selection", "simulation", "sums"},
 }
@@ -92,7 +92,7 @@ BELOW = {
     "metrics": ["counts", "regrets", "shares"],
     "named_problems": ["arms", "look_up", "budgets", "changing", "processes", "entries"],
     "families": ["independent", "tilting", "two_state", "table", "of_chains"],
-    "plotting": ["common", "curves", "settings"],
+    "plotting": ["ticks", "common", "curves", "settings"],
     "results": ["contents", "file", "named_axes", "display", "result"],
     "simulation": [
         "chance",
@@ -283,7 +283,7 @@ def test_all_doors_are_open():
     assert set(PUBLIC) == set(jaxbandit.__all__) and all(hasattr(jaxbandit, name) for name in PUBLIC)
     for module, names in DOORS.items():
         assert not [name for name in names.split() if not hasattr(import_module(f"jaxbandit.{module}"), name)]
-    assert {path.stem for path in (ROOT / "experiments").glob("*.py")} == {"__init__", *COMMANDS}
+    assert {path.stem for path in (ROOT / "experiments").glob("*.py")} == {"__init__", "__main__", *COMMANDS}
     assert (ROOT / "experiments" / "specs" / "example.toml").exists()
 
 

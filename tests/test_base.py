@@ -1,5 +1,6 @@
 """Pytree dataclasses: what is a leaf, what is the program, and that no two classes are taken for each other."""
 
+import dataclasses
 from itertools import combinations
 
 import jax
@@ -51,6 +52,27 @@ def test_two_classes_with_equal_fields_are_not_equal():
     assert jax.tree.structure(Both()) != jax.tree.structure(Twin())
     for left, right in combinations(ALL, 2):
         assert jax.tree.structure(ALL[left]()) != jax.tree.structure(ALL[right]())
+
+
+def test_calls_that_jax_traces_are_refused():
+    """The key, an environment's and a policy's numbers, and a key that is the default."""
+    arms, keys = jaxbandit.two_state([0.5, 0.4], [0.4, 0.55]), jax.random.split(jax.random.key(0), 2)
+
+    def play(key=None, scale=1.0, share=1.0):
+        scaled = dataclasses.replace(arms, transition=arms.transition * share)
+        jaxbandit.simulate(scaled, {"TV": jaxbandit.TVKLUCB(scale=scale)}, runs=2, horizon=9, key=key)
+
+    for call, name in (
+        (lambda: jax.vmap(play)(keys), "key"),
+        (lambda: jax.jit(play)(keys[0]), "key"),
+        (lambda: jax.jit(play)(), "key"),
+        (lambda: jax.vmap(jaxbandit.random_arms)(keys), "key"),
+        (lambda: jax.jit(jaxbandit.environments.random_decision_process)(keys[0]), "key"),
+        (lambda: jax.vmap(lambda scale: play(scale=scale))(np.ones(2)), r"policies\['TV'\]"),
+        (lambda: jax.grad(lambda share: play(share=share))(1.0), r"scenarios\['scenario'\]"),
+    ):
+        with pytest.raises(ValueError, match=f"^{name}: is traced by jax.jit, jax.vmap or jax.grad; call this outside"):
+            call()
 
 
 def test_text_is_short():

@@ -55,6 +55,22 @@ def test_print_shows_final_regret():
     assert len(str(many).splitlines()) == 33 and str(many).endswith("30 of 101 lines are shown.")
 
 
+def test_print_fits_the_terminal(monkeypatch):
+    """Words are whole at any width, `repr` is a line at any; regret that is but the rounding of a sum is 0."""
+    labels = ["a policy with quite a long name", "another one, which is longer"]
+    played = simulate({"one of the scenarios": ARMS}, dict.fromkeys(labels, Uniform()), runs=3, horizon=20)
+    words = str(played).split()
+    for columns in (50, 80):
+        monkeypatch.setenv("COLUMNS", str(columns))
+        assert max(map(len, str(played).splitlines())) <= columns and str(played).split() == words
+        assert len(repr(played).splitlines()) == 1
+    best = np.zeros_like(played.visits[labels[0]])
+    best[..., played.means.argmax(), 0] = played.times
+    always = replace(played, visits={"best": best}, comparator=played.means.max(-1) * (1 + 3e-16))
+    assert 0 < metrics.pseudo_regret(always, "best").max() < 1e-13
+    assert "0.00 ± 0.00" in str(always) and "e-" not in str(always)
+
+
 @pytest.mark.slow
 def test_facts(result):
     facts = dict(rows(result._repr_html_(), "Result"))

@@ -2,12 +2,17 @@
 
 import ast
 import csv
+import dataclasses
 import json
 import os
+import re
+import runpy
 import signal
 import subprocess
 import sys
 import time
+from collections import Counter
+from importlib import import_module
 from pathlib import Path
 
 import jax.numpy as jnp
@@ -19,6 +24,7 @@ from experiments import benchmark, own_policy
 from experiments.command_line.options import from_command_line
 from experiments.published import scenarios
 from experiments.published.comparison import Settings, compare_policies
+from experiments.reports import pictures
 from experiments.reports.tables import show
 from experiments.reports.verdicts import Claim, judge, verdict
 from experiments.timing import calls, first, scalar_loop, share
@@ -179,7 +185,55 @@ def test_stopped_then_the_same_command_continues(tmp_path, how):
 def test_help_explains_every_option():
     done = shell("experiments.scenario1", "--help")
     for words in ("--runs", "--initial-state", "(default: 100000)", "(default: 0)", "stationary", "heavy tails"):
-        assert words in done.stdout
+        assert words in " ".join(done.stdout.split())
+
+
+def test_the_commands_are_listed(monkeypatch, capsys):
+    """By `python -m experiments`, each with the first line of its docstring, no wider than the terminal."""
+    monkeypatch.setenv("COLUMNS", "80")
+    monkeypatch.setattr(sys, "argv", ["experiments"])
+    runpy.run_module("experiments", run_name="__main__")
+    listed = capsys.readouterr().out
+    assert max(map(len, listed.splitlines())) <= 80
+    for path in (ROOT / "experiments").glob("[a-z]*.py"):
+        first = ast.get_docstring(ast.parse(path.read_text())).splitlines()[0]
+        assert f" {path.stem} {first} " in " ".join(listed.split()) + " "
+
+
+def test_every_command_has_a_command_line(monkeypatch, capsys):
+    """All take `--version` and `--out`, and those that play `--quick`; its numbers are among the options."""
+    asked = {}
+    for path in (ROOT / "experiments").glob("*.py"):
+        if said := re.search(r"^    main\(.*, (\w+), \"(\w+)\", __doc__\)$", path.read_text(), re.MULTILINE):
+            asked[said[2]] = getattr(import_module(f"experiments.{path.stem}"), said[1])
+            assert said[2] == path.stem
+    assert len(asked) == 31
+    for name, settings in asked.items():
+        fields = {field.name: field for field in dataclasses.fields(settings)}
+        assert "out" in fields or name == "own_policy"
+        assert "quick" in fields or name in ("sweep", "asymptotic_bounds")
+        if "quick" in fields:
+            needed = {field: () for field, each in fields.items() if each.default is dataclasses.MISSING}
+            quick = settings(**needed, quick=True)
+            assert settings.QUICK.items() <= dataclasses.asdict(quick).items()
+        with pytest.raises(SystemExit) as end:
+            from_command_line(settings, name, "", ["--version"])
+        assert end.value.code == 0 and capsys.readouterr().out == f"jaxbandit {jaxbandit.__version__}\n"
+
+
+def test_numbers_and_states_on_the_command_line(capsys):
+    """A whole number as one writes it, and what is wrong in words."""
+    for text, number in (("1e4", 10_000), ("10_000", 10_000), ("2.5e3", 2500)):
+        assert from_command_line(Settings, "x", "", ["--horizon", text]).horizon == number
+    for option, text, words in (
+        ("--horizon", "1.5", "'1.5' is not a whole number, such as 10000 or 1e4"),
+        ("--runs", "many", "'many' is not a whole number"),
+        ("--runs", "inf", "'inf' is not a whole number"),
+        ("--initial-state", "foo", "'foo' is not a state's number, such as 0, nor 'stationary'"),
+    ):
+        with pytest.raises(SystemExit):
+            from_command_line(Settings, "x", "", [option, text])
+        assert f"argument {option}: {words}" in capsys.readouterr().err
 
 
 def test_command_line():
@@ -223,9 +277,40 @@ def test_verdicts_on_known_truth():
     assert "undecided" in show(rows)
 
 
+def test_pictures_write_numbers_alike(tmp_path):
+    """On logarithmic axes and others, whoever drew them; what has words of its own keeps them."""
+    figure, (left, right) = pictures.panels(1, 2)
+    left.plot([1, 10, 1e5], [1, 2000, 4000])
+    left.set_xscale("log")
+    right.plot([1, 2], [1, 1e4])
+    right.set_xticks([1, 2], ["one", "two"])
+    right.set_yscale("log")
+    pictures.save(figure, tmp_path / "a.b")
+    texts = [
+        [text.get_text() for text in axis.get_ticklabels()] for ax in (left, right) for axis in (ax.xaxis, ax.yaxis)
+    ]
+    assert "100,000" in texts[0] and "2,000" in texts[1] and texts[2] == ["one", "two"] and "10,000" in texts[3]
+    assert {path.name for path in tmp_path.iterdir()} == {"a.b.png", "a.b.pdf"}
+
+
+def test_tables_fit_the_terminal():
+    """Blocks of columns begin with what tells the rows apart, and words are whole; a wide terminal has one block."""
+    rows = [
+        {"claim": f"policy {n} beats the others", "where": "everywhere but in scenario 9", "mean": n, "worst 5%": 9 * n}
+        for n in range(3)
+    ]
+    assert len(show(rows, 200).splitlines()) == 5
+    for width in (30, 40, 60, 80):
+        blocks = show(rows, width).split("\n\n")
+        assert max(map(len, show(rows, width).splitlines())) <= width
+        assert all(block.split()[0] == "claim" and block.count("beats") == 3 for block in blocks)
+        found = Counter(" ".join(blocks).split())
+        assert found["27.0"] + found["9.0"] + found["18.0"] == 2 and found["everywhere"] == 3
+
+
 @pytest.mark.release
 def test_own_policy_is_checked_and_runs(capsys):
-    result = own_policy.compare(runs=5, horizon=200)
+    result = own_policy.compare(5, 200)
     assert result.visits["greedy"].shape[:3] == (1, 3, 5)
     assert "greedy" in capsys.readouterr().out
     plays = own_policy.live(100)
@@ -243,21 +328,22 @@ def quick_benchmark(monkeypatch):
 
 @pytest.mark.release
 def test_benchmark_measures_and_compares(tmp_path, quick_benchmark, capsys):
-    out = str(tmp_path / "deep" / "table.json")
+    out = str(tmp_path / "deep")
     rows = benchmark.measure(benchmark.Settings(runs=10, seconds=0.02, out=out))
     names = ["policy UCBSM", "policy TVKLUCB", "arms 2", "horizon 300", "variants 3"]
     assert [row.name for row in rows] == names
     assert all(row.rate > 0 and row.ratio == row.rate / 0.5 and row.peak_megabytes > 50 for row in rows)
-    written = json.loads(Path(out).read_text())
+    file = tmp_path / "deep" / "benchmark.json"
+    written = json.loads(file.read_text())
     assert written["scalar"] == 0.5 and [row["rate"] for row in written["rows"]] == [row.rate for row in rows]
-    assert benchmark.compare(benchmark.read(out), rows) == []
+    assert benchmark.compare(benchmark.read(str(file)), rows) == []
     for row in written["rows"]:
         row["ratio"] *= 1e6 if row["axis"] == "arms" else 1e-6
-    Path(out).write_text(json.dumps(written))
-    some = benchmark.Settings(runs=10, seconds=0.02, out=str(tmp_path / "b.json"), check=out, axes="arms, policy")
+    file.write_text(json.dumps(written))
+    some = benchmark.Settings(runs=10, seconds=0.02, out=str(tmp_path / "b"), check=str(file), axes="arms, policy")
     with pytest.raises(SystemExit, match=r"slower than in .*: arms 2$"):
         benchmark.measure(some)
-    assert (tmp_path / "b.json").exists()  # what was measured is kept
+    assert (tmp_path / "b" / "benchmark.json").exists()  # what was measured is kept
     capsys.readouterr()
 
 
@@ -304,9 +390,9 @@ def test_the_benchmark_on_demand_says_what_is_computed(tmp_path, monkeypatch, ca
     monkeypatch.setattr(benchmark, "scalar_rate", lambda: 0.5)
     monkeypatch.setattr(benchmark, "AXES", {"policy": (), "arms": (2,), "on demand": ("TV-KL-UCB eight states",)})
     monkeypatch.setattr(benchmark, "ON_DEMAND", (50, 1000))
-    rows = benchmark.measure(benchmark.Settings(runs=10, seconds=0.02, out=str(tmp_path / "table.json")))
+    rows = benchmark.measure(benchmark.Settings(runs=10, seconds=0.02, out=str(tmp_path)))
     assert rows[0].share is None and 0 < rows[2].share < rows[1].share < 1
-    written = json.loads((tmp_path / "table.json").read_text())["rows"]
+    written = json.loads((tmp_path / "benchmark.json").read_text())["rows"]
     assert [row["share"] for row in written] == [row.share for row in rows]
     header, first_row, *_, last_row = capsys.readouterr().out.splitlines()[2:6]
     assert header.endswith("computed") and not first_row.endswith("%") and last_row.endswith(f"{rows[2].share:.2%}")
@@ -332,7 +418,7 @@ def test_the_benchmark_of_first_answers_times_fresh_processes(tmp_path, monkeypa
     monkeypatch.setenv("JAXBANDIT_CACHE", str(tmp_path / "cache"))
     chosen = [case for case in first.cases() if case[0] in (first.YARDSTICK, "scenario 1's policies")]
     monkeypatch.setattr(first, "cases", lambda: iter(chosen))
-    yardstick, row = benchmark.measure(benchmark.Settings(first=True, out=str(tmp_path / "table.json")))
+    yardstick, row = benchmark.measure(benchmark.Settings(first=True, out=str(tmp_path)))
     assert not (tmp_path / "cache").exists()
     for each in (yardstick, row):
         assert min(each.trace, each.lower, each.compile) > 0 and each.call > each.again
@@ -352,8 +438,8 @@ def test_the_benchmark_needs_a_run():
 def test_benchmark_refuses_before_it_times(tmp_path, quick_benchmark, capsys):
     (tmp_path / "x.json").write_text('{"rows": 3}')
     for bad, words in (
-        ({"policies": "X"}, "--policies: unknown X"),
-        ({"axes": "speed"}, "--axes: unknown speed"),
+        ({"policies": "X"}, "--policies: there is no 'X'; there are UCBSM, "),
+        ({"axes": "speed"}, "--axes: there is no 'speed'; there are policy, "),
         ({"check": str(tmp_path / "none.json")}, "--check .*none.json: no table"),
         ({"check": str(tmp_path / "x.json")}, "--check .*x.json: no table"),
     ):

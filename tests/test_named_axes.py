@@ -173,6 +173,10 @@ def test_a_grid_of_things_is_named_by_their_texts():
     ):
         with pytest.raises(ValueError, match=words):
             jaxbandit.to_xarray(given, **wrong)
+    axes = {"scale": np.arange(0.6, 0.9, 0.1), "played": [1, 2]}  # 0.7999999999999999; the name of a recorder
+    played = simulate(ARMS, {"U": KLUCB()}, runs=2, horizon=9, record={"played": lambda arms, policy, t: t})
+    data = jaxbandit.to_xarray(dict.fromkeys(jaxbandit.grid(lambda **_: {}, **axes), played), **axes)
+    assert data.scale.values.tolist() == axes["scale"].tolist() and "recorded_played" in data.data_vars
     assert jaxbandit.to_xarray({"": horizons["horizon=10"]}).identical(horizons["horizon=10"].to_xarray())
 
 

@@ -146,7 +146,7 @@ def test_settings_that_cannot_be_played(tmp_path):
     with pytest.raises(ValueError, match="runs: 0"):
         paper.run(paper.Settings(runs=0, out=str(tmp_path / "a")))
     assert not (tmp_path / "a").exists()
-    with pytest.raises(ValueError, match="--quick: has its own runs"):
+    with pytest.raises(ValueError, match="--quick: has its own --runs"):
         paper.run(paper.Settings(runs=7, quick=True, out=str(tmp_path / "a")))
     (tmp_path / "thesis.tex").touch()
     with pytest.raises(ValueError, match="--out .* holds files of something else"):

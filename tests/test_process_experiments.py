@@ -51,14 +51,14 @@ def test_what_is_planned_has_the_numbers_of_the_sources():
 
 
 def test_wrong_options_are_refused():
-    with pytest.raises(ValueError, match="--processes: there is no 'River'; there are RiverSwim;"):
-        decision_processes.cases(decision_processes.Settings(processes="RiverSwim; River"))
+    with pytest.raises(ValueError, match="--processes: there is no 'River'; there are RiverSwim,"):
+        decision_processes.cases(decision_processes.Settings(processes="RiverSwim, River"))
     with pytest.raises(ValueError, match="--quick"):
-        decision_processes.Settings(quick=True, runs=7).whole()
+        decision_processes.Settings(quick=True, runs=7)
     with pytest.raises(ValueError, match="--quick"):
-        bandit_as_process.Settings(quick=True, horizon=7).whole()
+        bandit_as_process.Settings(quick=True, horizon=7)
     with pytest.raises(ValueError, match="--arms"):
-        bandit_as_process.Settings(arms=6).whole()
+        bandit_as_process.cases(bandit_as_process.Settings(arms=6))
 
 
 def test_the_exponent_of_a_power_and_the_share_of_runs():
@@ -155,7 +155,7 @@ def test_learners_are_judged_on_processes_and_policies_of_arms_are_not():
 
 @pytest.mark.release
 def test_every_case_can_be_played():
-    settings = decision_processes.Settings(processes="; ".join(problems.NAMES))
+    settings = decision_processes.Settings(processes=", ".join(problems.NAMES))
     for case in decision_processes.cases(settings).values():
         check(**case)
     for number in range(2, 6):

@@ -277,6 +277,79 @@ def test_pictures(result):
     plt.close("all")
 
 
+def test_neighbours_have_the_same_numbers_and_titles_that_do_not_touch(result):
+    """Thousands have a comma on every axis, and two panels of a column's width have titles of their own width."""
+    later = dataclasses.replace(result, times=result.times * 10_000)
+    figure, axes = plt.subplots(1, 2, figsize=(6.8, 3), layout="constrained")
+    plotting.plot_regret(later, quantiles=(0.9,), ax=axes[0])
+    plotting.plot_regret(result, quantiles=(0.9,), ax=axes[1])
+    axes[0].set_ylim(-2000, 2000)
+    figure.canvas.draw()
+    numbers = [text.get_text() for ax in axes for axis in (ax.xaxis, ax.yaxis) for text in axis.get_ticklabels()]
+    assert {"1,000,000", "100", "1,000", "\N{MINUS SIGN}1,000"} <= set(numbers)
+    assert not any("e" in text or "^" in text for text in numbers)
+    left, right = (ax.title.get_window_extent() for ax in axes)
+    assert left.x1 < right.x0 and right.x1 < figure.bbox.x1
+    plt.close(figure)
+
+
+def test_a_long_legend_hides_no_curve():
+    """Nine curves, alone and in panels without a layout: below the axes, and within the figure."""
+    nine = made_up([[1, 20, 300]], [f"policy {n}" for n in range(9)])
+    for columns in (1, 2):
+        figure, axes = plt.subplots(1, columns, squeeze=False)
+        for ax in axes.flat:
+            plotting.plot_distribution(nine, ax=ax)
+        figure.canvas.draw()
+        for ax in axes.flat:
+            box = ax.get_legend().get_window_extent()
+            label = ax.xaxis.label.get_window_extent()
+            assert (
+                box.y1 < label.y0 and figure.bbox.y0 <= box.y0 and figure.bbox.x0 <= box.x0 and box.x1 <= figure.bbox.x1
+            )
+        plt.close(figure)
+
+
+def test_each_picture_has_axes_of_its_own(result):
+    """Without `ax`, one after the other; the user's new figure is used; errors leave none."""
+    plt.close("all")
+    for draw in (
+        lambda: plotting.plot_regret(result),
+        lambda: plotting.plot_distribution(result),
+        lambda: plotting.plot_pulls(result, "kl"),
+        lambda: plotting.plot_batches(result, "kl", 10),
+        lambda: plotting.plot_parameter(result, [1.0, 2.0], "kl"),
+        lambda: plotting.plot_heatmap(np.eye(2), ["a", "b"], ["c", "d"]),
+    ):
+        first, second = draw(), draw()
+        assert first is not second and first.figure is not second.figure
+        mine = plt.figure(figsize=(7, 2))
+        assert draw().figure is mine
+    plt.close("all")
+    for wrong in ({"labels": "zz"}, {"scenario": "zz"}, {"variant": 9}, {"normalised": 3}, {"bounds": [3]}):
+        with pytest.raises(ValueError, match=next(iter(wrong))):
+            plotting.plot_regret(result, **wrong)
+    assert not plt.get_fignums()
+
+
+def test_a_scenario_and_a_policy_by_name():
+    """A scenario's name and its position draw the same; so do a label and a list of one."""
+    arms = {"first": ARMS, "second": two_state([0.2, 0.4, 0.3], [0.4, 0.55, 0.65], reward=(-1.0, 2.0))}
+    played = simulate(arms, {"KL": KLUCB(), "u": Uniform()}, runs=4, horizon=30)
+    assert played.runs == 4
+    for draw in (plotting.plot_regret, plotting.plot_distribution):
+        by_name, by_place = draw(played, "KL", scenario="second"), draw(played, ["KL"], scenario=1)
+        assert by_name.get_title() == by_place.get_title() and by_name.get_title().startswith("second: ")
+        np.testing.assert_array_equal(by_name.lines[0].get_xydata(), by_place.lines[0].get_xydata())
+        assert len(by_name.get_legend().get_texts()) == 1
+    assert plotting.plot_pulls(played, "KL", scenario="second").get_title().startswith("second: ")
+    assert plotting.plot_batches(played, "KL", 2, scenario="second").get_title().startswith("second: ")
+    assert plotting.plot_parameter(played, [1.0], "KL", scenario="second").get_title().startswith("second: ")
+    with pytest.raises(ValueError, match="scenario: 'third' is not in the result; it has first, second"):
+        plotting.plot_regret(played, scenario="third")
+    plt.close("all")
+
+
 def made_up(regret, labels=("a",)):
     """A result of given final regret [variant, run], from arms of mean 1 and 0."""
     plays = np.asarray(regret)
@@ -440,7 +513,19 @@ def test_curves_can_be_told_apart_in_grey():
 
 def test_numbers_of_a_logarithmic_axis_do_not_touch():
     """Of regret over a tenth of a decade, one, two and five of them; nor is there an axis with fewer than two."""
-    ends = (9, 12), (9, 25), (14, 110), (13, 430), (9, 900), (9, 30_000), (9, 75_000), (9, 3_000_000)
+    ends = (
+        (9, 12),
+        (9, 25),
+        (14, 110),
+        (13, 430),
+        (9, 900),
+        (9, 30_000),
+        (9, 75_000),
+        (9, 3_000_000),
+        (2e5, 9e6),
+        (9e5, 1e6),
+        (0.2, 9e6),
+    )
     for least, top in ends:
         figure, ax = plt.subplots(figsize=(4, 3))
         plotting.plot_distribution(made_up(np.geomspace(least, top, 20)[None]), ax=ax)

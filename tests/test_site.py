@@ -1,14 +1,16 @@
 """What the site is made of. The build itself refuses warnings, broken links and whatever needs a network."""
 
 import doctest
+import inspect
 import re
+from contextlib import suppress
 from importlib import import_module
 
 import pytest
 
 import jaxbandit
 from docs.making import ROOT, named_problems, policies, reference
-from tests.test_architecture import DOORS, PUBLIC
+from tests.test_architecture import COMMANDS, DOORS, PUBLIC, PUBLIC_THINGS
 
 DOCS = ROOT / "docs"
 MODULES = sorted(path.stem for path in (DOCS / "making").glob("[!_]*.py"))
@@ -129,3 +131,19 @@ def test_the_site_is_built_as_the_readme_says():
     assert command in (ROOT / "README.md").read_text()
     for caller in (".ci/run", ".github/workflows/site.yml"):
         assert command.replace("sphinx", "sphinx -q") in (ROOT / caller).read_text()
+
+
+def test_the_names_that_pages_offer_are_there():
+    """`what_is_there.md` names what the library offers, and its arguments; every page names commands that there are."""
+    offered = {name for room, names in DOORS.items() for name in [room, *names.split()]} | set(PUBLIC)
+    for thing in PUBLIC_THINGS:
+        methods = [getattr(thing, name) for name in vars(thing)] if isinstance(thing, type) else []
+        for each in (thing, *methods):
+            with suppress(TypeError, ValueError):  # what is no function
+                offered |= set(inspect.signature(each).parameters)
+        offered |= set(vars(thing)) if isinstance(thing, type) else set()
+    code = re.findall(r"`(?:jaxbandit\.)?([A-Za-z_][\w.]*)", (DOCS / "how_to" / "what_is_there.md").read_text())
+    named = {part for name in code if not name.startswith("jax.") for part in name.split(".")}
+    assert len(named) > 90 and sorted(named - offered) == []
+    for page in (*DOCS.rglob("*.md"), ROOT / "README.md"):
+        assert set(re.findall(r"-m experiments\.(\w+)", page.read_text())) <= set(COMMANDS), page.name

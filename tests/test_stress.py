@@ -86,6 +86,17 @@ def test_breaks_are_uniform_and_differ():
         stress.over(PiecewiseSpace(horizon=200), {"u": Uniform()}, problems=4, runs=2, **FAST)
 
 
+def test_a_survey_fits_the_terminal(monkeypatch):
+    """A narrow one shows the same numbers in two tables, each with the policies' names."""
+    regrets = {"a policy": np.array([[9.0], [1.0]]), "another": np.array([[4.0], [8.0]])}
+    found = stress.Survey((), regrets, ("a policy",), ("another",))
+    wide = str(found)
+    monkeypatch.setenv("COLUMNS", "80")
+    narrow = str(found)
+    assert len(wide.splitlines()) == 3 and max(map(len, narrow.splitlines())) <= 80 < len(wide.splitlines()[0])
+    assert narrow.count("another") == 2 and set(narrow.split()) == set(wide.split())
+
+
 def test_a_survey_is_what_simulate_plays():
     """40 problems make two groups, the second filled up; each has random numbers of its own, for all policies."""
     policies, key = {"UCB1": UCB1()}, jax.random.key(4)

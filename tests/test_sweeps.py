@@ -128,6 +128,29 @@ def test_grid():
     assert np.reshape([case["runs"] for case in made.values()], (2, 3)).tolist() == [[3, 4, 5], [6, 8, 10]]
     with pytest.raises(ValueError, match="two combinations"):
         grid(lambda a: {}, a=[1, "1"])
+    for axis in ("scenario", "run", "variant", "regret"):  # before anything is played
+        with pytest.raises(ValueError, match=f"{axis}: every result has an axis"):
+            grid(lambda **options: {}, **{axis: [1, 2]})
+
+
+def test_a_grid_is_called_by_short_numbers():
+    """Those of NumPy's ranges without their rounding; two that are nearly equal, and plain ones, in full."""
+
+    def names(*values):
+        return [name.removeprefix("a=") for name in grid(lambda a: {}, a=values)]
+
+    assert names(*np.arange(0.2, 1.01, 0.2)) == ["0.2", "0.4", "0.6", "0.8", "1.0"]
+    assert names(*np.linspace(0, 1, 4)) == ["0.0", "0.333333", "0.666667", "1.0"]
+    assert names(1e-05, 1234567.5, 1.0, 100, "x", 0.123456789) == [
+        "1e-05",
+        "1234567.5",
+        "1.0",
+        "100",
+        "x",
+        "0.123456789",
+    ]
+    assert names(0.8, 0.7999999999999999) == ["0.8", "0.7999999999999999"]
+    assert names(0.1234567891234, 0.1234567891235) == ["0.1234567891234", "0.1234567891235"]
 
 
 @pytest.mark.slow

@@ -93,7 +93,7 @@ def test_tune_keeps_a_default_that_is_best(tmp_path, capsys):
     ("bad", "message"),
     [
         ({"policy": "IMED"}, "--policy: IMED has no grid of its own; give --grid, or one of TVKLUCB, "),
-        ({"scenarios": "scenario 1; scenario 2"}, "--scenarios: 'scenario 1; scenario 2' is unknown"),
+        ({"scenarios": "scenario 1, scenario 9"}, "--scenarios: there is no 'scenario 9'; there are scenario 1, "),
         ({"criterion": "worst"}, "--criterion: 'worst' is neither"),
         ({"held_out": 1}, "--held-out: 1; at least 2"),
         ({"grid": "scale"}, "--grid: .*write it as"),

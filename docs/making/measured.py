@@ -60,7 +60,7 @@ def speeds() -> tuple[dict[str, str], str]:
     Measured where the site is built if `experiments.benchmark` has written its table there, else those of
     `docs/speed.md`: speed cannot be measured while a site is built.
     """
-    path = ROOT / "results" / "benchmark.json"
+    path = ROOT / "results" / "benchmark" / "benchmark.json"
     if not path.exists():
         lines = re.findall(r"^\| ([^|]+) \| ([\d.]+) \|", (ROOT / "docs" / "speed.md").read_text(), re.MULTILINE)
         return dict(lines), "Not measured here: `python -m experiments.benchmark` does, and the next build shows it.\n"

@@ -18,6 +18,7 @@ from experiments.reports.tables import Tables, publish
 from jaxbandit import Result
 from jaxbandit.simulation.request import check
 from jaxbandit.sweeps.tasks import Options
+from jaxbandit.texts import filled
 
 Cases = Mapping[Any, Options]
 
@@ -43,6 +44,7 @@ def begin(name: str, settings: Any, cases: Cases, default: str = "", fixed: Iter
     """
     check_cases(cases)
     asked = dataclasses.asdict(settings)
+    asked.pop("quick", None)  # what it stands for is among the others
     out = asked.pop("out") or default or settings.default_folder(name)
     return prepare(out, name, asked if fixed is None else {option: asked[option] for option in fixed})
 
@@ -59,7 +61,7 @@ def finish(folder: Path, tables: Tables, pictures: Pictures = (), words: str = "
     """Print and write the tables, say `words` below them, save the pictures, and say where everything is."""
     publish(tables, folder)
     if words:
-        print(f"\n{words}")
+        print(f"\n{filled(words)}")
     for name, figure in pictures:
         save(figure, folder / name)
     print(f"\n{speed}written to {folder}/")

@@ -4,12 +4,17 @@ from __future__ import annotations
 
 import argparse
 import dataclasses
+import re
+import shutil
 import sys
+import textwrap
 from collections.abc import Sequence
-from typing import Any, TypeVar
+from contextlib import suppress
+from typing import Any, ClassVar, TypeVar
 
 import jax
 
+from jaxbandit import __version__
 from jaxbandit.cores import use_all_cores
 from jaxbandit.interruption import noted
 
@@ -30,14 +35,49 @@ def arguments(help: str, one: str) -> Any:
     return dataclasses.field(metadata={"help": help, "one": one})
 
 
+def _whole(text: str) -> int:
+    """A whole number, which may be written as 1e4 or 10_000."""
+    with suppress(ValueError):
+        return int(text)
+    with suppress(ValueError):
+        if (number := float(text)).is_integer():
+            return int(number)
+    raise argparse.ArgumentTypeError(f"{text!r} is not a whole number, such as 10000 or 1e4")
+
+
 def _state(text: str) -> int | str:
-    return text if text == "stationary" else int(text)
+    try:
+        return text if text == "stationary" else int(text)
+    except ValueError:
+        raise argparse.ArgumentTypeError(f"{text!r} is not a state's number, such as 0, nor 'stationary'") from None
 
 
 @dataclasses.dataclass(frozen=True)
-class Simulation:
+class Quick:
+    """Options of a command that takes a while: --quick puts the numbers of `QUICK` in the place of the defaults."""
+
+    QUICK: ClassVar[dict[str, Any]] = {"runs": 8}
+    quick: bool = dataclasses.field(default=False, kw_only=True, metadata={"help": "to see that everything works:"})
+
+    def __post_init__(self) -> None:
+        """Put the numbers there.
+
+        Raises:
+          ValueError: --quick beside other numbers.
+        """
+        defaults = {field.name: field.default for field in dataclasses.fields(self)}
+        for name, value in self.QUICK.items() if self.quick else ():
+            if getattr(self, name) not in (defaults[name], value):
+                own = ", ".join(map(_flag, self.QUICK))
+                raise ValueError(f"--quick: has its own {own}; leave these out, or --quick")
+            object.__setattr__(self, name, value)
+
+
+@dataclasses.dataclass(frozen=True)
+class Simulation(Quick):
     """Options of any simulation."""
 
+    QUICK = Quick.QUICK | {"horizon": 500}
     runs: int = option(1000, "independent runs of every policy")
     horizon: int = option(100_000, "rounds of a run")
     seed: int = option(0, "of the random key")
@@ -62,24 +102,13 @@ class Simulation:
         return f"results/{name}/{self.runs}x{self.horizon}-seed{self.seed}"
 
 
-def quickly(settings: T, numbers: dict[str, Any]) -> T:
-    """The settings, where --quick is given with these numbers in place of the defaults.
-
-    Raises:
-      ValueError: --quick beside other numbers.
-    """
-    if not settings.quick:  # type: ignore[attr-defined]
-        return settings
-    default = type(settings)()
-    if any(getattr(settings, name) != getattr(default, name) for name in numbers):
-        own = ", ".join(name.replace("_", "-") for name in numbers)
-        raise ValueError(f"--quick: has its own {own}; leave these out, or --quick")
-    return dataclasses.replace(settings, **numbers)  # type: ignore[type-var]
+def _flag(name: str) -> str:
+    return "--" + name.replace("_", "-")
 
 
 def listed(text: str) -> list[str]:
-    """What an option lists with ; between."""
-    return [name.strip() for name in text.split(";")]
+    """What an option lists with commas between."""
+    return [name.strip() for name in text.split(",")]
 
 
 def names_in(text: str, flag: str, known: Sequence[str]) -> list[str]:
@@ -91,19 +120,33 @@ def names_in(text: str, flag: str, known: Sequence[str]) -> list[str]:
     found = listed(text)
     for name in found:
         if name not in known:
-            raise ValueError(f"{flag}: there is no {name!r}; there are {'; '.join(known)}")
+            raise ValueError(f"{flag}: there is no {name!r}; there are {', '.join(known)}")
     return found
+
+
+def _filled(description: str) -> str:
+    """The paragraphs of a description, and the entries of its lists, no wider than the terminal."""
+    width = min(120, shutil.get_terminal_size().columns) - 2
+    blocks = re.split(r"\n(?=\n|- )", description.strip())
+    filled = [
+        textwrap.fill(
+            " ".join(block.split()), width, break_on_hyphens=False, subsequent_indent="  " * ("- " in block[:3])
+        )
+        for block in blocks
+    ]
+    return "\n".join("\n" * block.startswith("\n") + text for block, text in zip(blocks, filled, strict=True))
 
 
 def from_command_line(settings: type[T], name: str, description: str, arguments: list[str] | None = None) -> T:
     """The settings that the command line asks for."""
     parser = argparse.ArgumentParser(
         prog=f"python -m experiments.{name}",
-        description=description,
+        description=_filled(description),
         formatter_class=argparse.RawDescriptionHelpFormatter,
     )
-    for field in dataclasses.fields(settings):  # type: ignore[arg-type]
-        flag, default = "--" + field.name.replace("_", "-"), field.default
+    parser.add_argument("--version", action="version", version=f"jaxbandit {__version__}")
+    for field in sorted(dataclasses.fields(settings), key=lambda each: each.name == "quick"):  # type: ignore[arg-type]
+        flag, default = _flag(field.name), field.default
         if "one" in field.metadata:
             parser.add_argument(field.name, help=field.metadata["help"], metavar=field.metadata["one"], nargs="+")
             continue
@@ -111,10 +154,12 @@ def from_command_line(settings: type[T], name: str, description: str, arguments:
             parser.add_argument(field.name, help=field.metadata["help"], metavar=field.name.upper())
             continue
         shown = field.metadata["help"] + ("" if default == "" or default is False else f" (default: {default})")
+        if field.name == "quick":
+            shown += "".join(f" {_flag(name)} {value!r}" for name, value in settings.QUICK.items())  # type: ignore[attr-defined]
         if isinstance(default, bool):
             parser.add_argument(flag, action="store_true", help=shown)
         else:
-            kind = _state if field.name == "initial_state" else type(default)
+            kind = _state if field.name == "initial_state" else _whole if isinstance(default, int) else type(default)
             parser.add_argument(flag, type=kind, default=default, help=shown, metavar=field.name.upper())
     given = vars(parser.parse_args(arguments))
     return settings(**{name: tuple(each) if isinstance(each, list) else each for name, each in given.items()})
@@ -125,9 +170,9 @@ def main(function: Any, settings: type[T], name: str, description: str) -> None:
 
     Ctrl-C ends it with 130 at whatever moment it comes.
     """
-    chosen = from_command_line(settings, name, description)
-    use_all_cores()
     try:
+        chosen = from_command_line(settings, name, description)
+        use_all_cores()
         with noted():
             function(chosen)
     except KeyboardInterrupt:

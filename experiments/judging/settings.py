@@ -9,7 +9,7 @@ from typing import Any
 
 import jax
 
-from experiments.command_line.options import Simulation, arguments, option
+from experiments.command_line.options import Quick, Simulation, arguments, option
 from jaxbandit.arguments import integer
 
 FULL = {"problems": 4, "budget": 4, "number": 2, "runs": 4}  # times what is asked for
@@ -21,9 +21,10 @@ RANGES = {
 
 
 @dataclasses.dataclass(frozen=True)
-class Settings:
+class Settings(Quick):
     """Options of a judgement."""
 
+    QUICK = Quick.QUICK | {"horizon": 500, "problems": 4, "budget": 32, "number": 1}
     policies: tuple[str, ...] = arguments("an expression of the library's, or FILE.py:EXPRESSION", "POLICY")
     runs: int = option(200, "runs of every named problem, and of the worst ones")
     horizon: int = option(10_000, "rounds of a run")
@@ -56,7 +57,7 @@ class Settings:
 
     def changed(self) -> dict[str, Any]:
         """The options that differ from their defaults."""
-        fields = [field for field in dataclasses.fields(self) if field.name != "policies"]
+        fields = [field for field in dataclasses.fields(self) if field.name not in ("policies", "quick")]
         return {field.name: value for field in fields if (value := getattr(self, field.name)) != field.default}
 
     def command(self) -> str:

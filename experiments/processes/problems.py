@@ -19,7 +19,7 @@ from jaxbandit import (
 from jaxbandit.environments import DecisionProcess, random_decision_process, riverswim
 
 STEPS = 20  # of an episode
-OTHER_ENDS, EPISODES, RANDOM = "ergodic RiverSwim, other ends", "RiverSwim in episodes", "random process"
+OTHER_ENDS, EPISODES, RANDOM = "ergodic RiverSwim with other ends", "RiverSwim in episodes", "random process"
 SMALL = ("RiverSwim", "RiverSwim 6", "fast RiverSwim", "ergodic RiverSwim", OTHER_ENDS, RANDOM, EPISODES)
 LARGE = ("RiverSwim 25", "four rooms")
 NAMES = SMALL + LARGE

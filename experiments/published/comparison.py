@@ -13,6 +13,7 @@ from experiments.reports.pictures import Pictures, panels
 from experiments.reports.tables import Tables, final_table, paired_table
 from experiments.reports.verdicts import judge
 from jaxbandit import Result, plotting
+from jaxbandit.texts import filled
 
 
 @dataclasses.dataclass(frozen=True)
@@ -39,7 +40,7 @@ def compare_policies(name: str, settings: Settings) -> Result:
     result = play({name: case}, folder)[name]
     seconds = time.perf_counter() - began
     result.save(folder / "result.npz")
-    print(in_words(result, settings))
+    print(filled(in_words(result, settings)))
     rounds = len(result.labels) * settings.runs * settings.horizon
     speed = "" if begun else f"{rounds / 1e6:,.3g} million rounds in {seconds:.1f} s, compilation included; "
     finish(folder, tabulate(result), draw(result), speed=speed)

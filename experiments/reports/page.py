@@ -10,13 +10,19 @@ from pathlib import Path
 
 from matplotlib.figure import Figure
 
+from experiments.reports.pictures import write_numbers
 from experiments.reports.tables import Row, Tables, text
 from jaxbandit.results.file import whole_file
 
 STYLE = """
 body { font: 16px/1.5 system-ui, sans-serif; color: #222; max-width: 74rem; margin: 2rem auto; padding: 0 1rem; }
 h1 { line-height: 1.2; } h2 { margin-top: 2.5rem; border-bottom: 1px solid #ccc; }
-.table { overflow-x: auto; margin: 1rem 0; }
+/* a table that is wider than the page has a shadow at the end behind which it goes on */
+.table { overflow-x: auto; margin: 1rem 0; background:
+  linear-gradient(to right, #fff 50%, #fff0) left / 3rem 100% no-repeat local,
+  linear-gradient(to left, #fff 50%, #fff0) right / 3rem 100% no-repeat local,
+  linear-gradient(to right, #0004, #0000) left / 1rem 100% no-repeat scroll,
+  linear-gradient(to left, #0004, #0000) right / 1rem 100% no-repeat scroll; }
 table { border-collapse: collapse; font-size: 0.82rem; }
 th, td { padding: 0.25rem 0.6rem; text-align: left; border-bottom: 1px solid #e4e4e4; vertical-align: top; }
 th { border-bottom: 2px solid #999; } td.number { text-align: right; font-variant-numeric: tabular-nums; }
@@ -64,6 +70,7 @@ def titled(tables: Tables) -> list[str]:
 
 def picture(figure: Figure, name: str, caption: str) -> str:
     """A figure, inside the page."""
+    write_numbers(figure)
     with io.BytesIO() as file:
         figure.savefig(file, format="png", dpi=110)
         data = base64.b64encode(file.getvalue()).decode()

@@ -15,6 +15,8 @@ from jaxbandit.results.file import whole_file
 matplotlib.use("Agg")
 import matplotlib.pyplot as plt
 
+from jaxbandit.plotting.ticks import plain_numbers
+
 Pictures = Iterable[tuple[str, Figure]]  # file names without their end; drawn one at a time where it is a generator
 
 
@@ -38,8 +40,15 @@ def legend_below(figure: Figure) -> None:
     figure.legend(handles.values(), handles.keys(), loc="outside lower center", ncols=5, frameon=False)
 
 
+def write_numbers(figure: Figure) -> None:
+    """Numbers of all axes as the library's pictures have them."""
+    for ax in figure.axes:
+        plain_numbers(ax)
+
+
 def save(figure: Figure, path: Path) -> None:
     """Write a figure as .png and .pdf, and close it."""
+    write_numbers(figure)
     for kind in ("png", "pdf"):
         # not with_suffix, which would cut a name at its last point; journals refuse matplotlib's own choice, Type 3
         with whole_file(Path(f"{path}.{kind}")) as file, matplotlib.rc_context({"pdf.fonttype": 42}):

@@ -4,13 +4,16 @@ from __future__ import annotations
 
 import csv
 import io
-from itertools import combinations
+import itertools
+import textwrap
+from collections.abc import Iterator
 from pathlib import Path
 
 import numpy as np
 
 from jaxbandit import Result, metrics
 from jaxbandit.results.file import whole_file
+from jaxbandit.texts import filled, terminal_width
 
 Row = dict[str, str | float]
 Tables = dict[str, tuple[str, list[Row]]]  # of each name its title and rows
@@ -40,7 +43,7 @@ def final_table(result: Result, scenario: int = 0) -> list[Row]:
 def paired_table(result: Result) -> list[Row]:
     """Differences of final regret between every two policies; negative where the first has less."""
     rows: list[Row] = []
-    for first, second in combinations(reversed(result.labels), 2):
+    for first, second in itertools.combinations(reversed(result.labels), 2):
         difference = metrics.paired_difference(result, first, second)[0, 0]
         s = metrics.summary(difference)
         low, high = metrics.median_interval(difference)
@@ -89,22 +92,67 @@ def in_short(values: np.ndarray) -> str:
     return f"{s.mean:,.1f} ± {s.high - s.mean:,.1f}"
 
 
-def show(rows: list[Row]) -> str:
-    """Rows as aligned text."""
+def show(rows: list[Row], width: int | None = None) -> str:
+    """Rows as aligned text, in blocks of columns one below the other where they are wider than the terminal.
+
+    Each block begins with the columns that tell the rows apart, and long texts are wrapped there, between words.
+    """
+    width = terminal_width() if width is None else width
     cells = [list(rows[0]), *[[text(column, value) for column, value in row.items()] for row in rows]]
-    widths = [max(len(line[i]) for line in cells) for i in range(len(cells[0]))]
     left = [isinstance(value, str) for value in rows[0].values()]
-    lines = [
-        "  ".join(cell.ljust(w) if is_left else cell.rjust(w) for cell, w, is_left in zip(line, widths, left)).rstrip()
-        for line in cells
-    ]
-    return "\n".join([lines[0], "-" * len(lines[0]), *lines[1:]])
+    if sum(_widths(cells)) + 2 * (len(left) - 1) > width:
+        cells = [[_wrapped(cell, width // 3) for cell in line] for line in cells]
+    widths = _widths(cells)
+    return "\n\n".join(
+        _block([[line[i] for line in cells] for i in block], [left[i] for i in block])
+        for block in _blocks(widths, _naming(cells[1:], left, widths, width), width)
+    )
+
+
+def _wrapped(words: str, width: int) -> str:
+    return textwrap.fill(words, max(width, 1), break_long_words=False, break_on_hyphens=False)
+
+
+def _widths(cells: list[list[str]]) -> list[int]:
+    return [max(len(part) for cell in column for part in cell.split("\n")) for column in zip(*cells)]
+
+
+def _naming(lines: list[list[str]], left: list[bool], widths: list[int], width: int) -> int:
+    """How many of the first columns, which are words, tell the rows apart; they may take half of the width."""
+    words = next((i for i, is_left in enumerate(left) if not is_left), len(left))
+    enough = (n for n in range(1, words) if len({tuple(line[:n]) for line in lines}) == len(lines))
+    room = [n for n in range(1, words + 1) if sum(widths[:n]) + 2 * n <= width / 2]
+    return min(next(enough, words), max(room, default=1))
+
+
+def _blocks(widths: list[int], naming: int, width: int) -> Iterator[list[int]]:
+    """The columns of each block: the naming ones, and as many others as there is room for."""
+    block = list(range(naming))
+    for column in range(naming, len(widths)):
+        if len(block) > naming and sum(widths[i] + 2 for i in (*block, column)) - 2 > width:
+            yield block
+            block = list(range(naming))
+        block.append(column)
+    yield block
+
+
+def _block(columns: list[list[str]], left: list[bool]) -> str:
+    """Columns of texts, each with its header, side by side."""
+    widths = _widths([list(line) for line in zip(*columns)])
+    lines = []
+    for cells in zip(*columns):
+        parts = itertools.zip_longest(*[cell.split("\n") for cell in cells], fillvalue="")
+        shown = [
+            [cell.ljust(w) if is_left else cell.rjust(w) for cell, w, is_left in zip(p, widths, left)] for p in parts
+        ]
+        lines.append("\n".join("  ".join(part).rstrip() for part in shown))
+    return "\n".join([lines[0], "-" * max(map(len, lines[0].split("\n"))), *lines[1:]])
 
 
 def publish(tables: Tables, folder: Path) -> None:
     """Print each table under its title and write it to the folder as CSV, under its name."""
     for name, (title, rows) in tables.items():
-        print(f"\n{title}\n" + show(rows))
+        print(f"\n{filled(title)}\n" + show(rows))
         write(rows, folder / f"{name}.csv")
 
 

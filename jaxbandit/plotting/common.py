@@ -2,24 +2,25 @@
 
 from __future__ import annotations
 
-import math
+import textwrap
 from collections.abc import Sequence
 from typing import TYPE_CHECKING, Any, Literal, NamedTuple
 
 import matplotlib.pyplot as plt
 import numpy as np
 from matplotlib.colors import to_rgb
-from matplotlib.ticker import LogFormatterSciNotation, LogLocator, MaxNLocator, NullLocator
+from matplotlib.font_manager import FontProperties
+from matplotlib.textpath import TextPath
 
 from jaxbandit import metrics
 from jaxbandit.arguments import as_floats, has, integer, list_of, shown
 from jaxbandit.metrics.counts import check_label, check_result
+from jaxbandit.plotting.ticks import decades, plain_numbers
 from jaxbandit.results.contents import stopped
 from jaxbandit.results.display import variant_names
 
 if TYPE_CHECKING:
     from matplotlib.axes import Axes
-    from matplotlib.axis import Axis
 
     from jaxbandit.results.result import Result
 
@@ -28,6 +29,8 @@ MARKERS = "oDPvXs^*"  # in this order, so that similar shapes have colours of di
 STYLES = ("-", "-.", ":")  # of the first eight curves, the next eight and the eight after; quantiles are dashed
 NEVER_NEGATIVE = ("pseudo-regret", "dynamic regret")
 MOST_BREAKS = 30  # that a picture marks
+MOST_INSIDE = 7  # entries of a legend that may lie among the curves
+CHARACTER = 0.075  # inches of a legend that a character takes, or less
 LINES = ((0, (4, 2)), (0, (1, 1.5)), (0, (6, 2, 1, 2)), (0, (2, 2, 6, 2)))  # of bounds
 
 
@@ -60,14 +63,13 @@ def apart(place: float) -> dict[str, Any]:
     return {"markevery": (0.12 * place, 0.12)}  # shares of the diagonal of the axes
 
 
-def curves_of(result: Result, labels: Sequence[str] | None, scenario: int, variant: int | None) -> list[Curve]:
+def curves_of(result: Result, labels: str | Sequence[str] | None, scenario: int, variant: int | None) -> list[Curve]:
     """One curve for each variant of the policies, or for this one; the variants of a policy are shades of its colour.
 
     Raises:
-      ValueError: there is no such label, scenario or variant, or nothing is recorded.
+      ValueError: there is no such label or variant.
     """
     chosen = labels_of(result, labels)
-    check_scenario(result, scenario)
     curves = []
     for label in chosen:
         count, number = result.visits[label].shape[1], result.labels.index(label)
@@ -113,52 +115,21 @@ def _shade(colour: str, place: float) -> tuple[float, float, float]:
     return float(red), float(green), float(blue)
 
 
-class Decades(LogLocator):
-    """Ticks at powers of ten; on a short axis also at 2 and 5 times these, or evenly spaced if that gives only one."""
-
-    def tick_values(self, vmin: float, vmax: float) -> Any:
-        near = 0 < vmin < vmax < 100 * vmin
-        self.set_params(subs=(1.0, 2.0, 5.0) if near else (1.0,))
-        ticks = np.asarray(super().tick_values(vmin, vmax))
-        inside = (vmin <= ticks) & (ticks <= vmax)
-        return MaxNLocator(4).tick_values(vmin, vmax) if near and inside.sum() < 2 else ticks
-
-
-class Plain(LogFormatterSciNotation):
-    """1,000 for 10^3, on an axis where all such numbers are short."""
-
-    def __call__(self, x: float, pos: int | None = None) -> str:
-        low, high = self.axis.get_view_interval()  # type: ignore[union-attr]
-        return f"{x:,g}" if low > 1e-4 and high < 1.1e5 else str(super().__call__(x, pos))
-
-
-def decades(ax: Axes, which: Literal["x", "y"]) -> None:
-    """Make an axis logarithmic, with numbers that stand apart however short it is."""
-    ax.set(**{f"{which}scale": "log"})
-    stand_apart(ax.xaxis if which == "x" else ax.yaxis)
-
-
-def stand_apart(axis: Axis) -> None:
-    """Put few numbers on a logarithmic axis, so that none overlaps its neighbour."""
-    axis.set_major_locator(Decades())
-    axis.set_major_formatter(Plain(minor_thresholds=(math.inf, math.inf)))
-    axis.set_minor_locator(NullLocator())
-
-
 def axes_of(ax: Axes | None) -> Axes:
-    """The axes that are given, or the current ones.
+    """The axes that are given; or the current ones while nothing is drawn on them, else those of a new figure.
 
     Raises:
       ValueError: what is given is not axes.
     """
     if ax is None:
-        return plt.gca()
+        current = plt.gca()
+        return plt.figure().add_subplot() if current.has_data() else current
     has("ax", ax, "axes of matplotlib", "plot", "set_title", "spines")
     return ax
 
 
-def labels_of(result: Result, labels: Sequence[str] | None) -> Sequence[str]:
-    """The labels that are given, or all.
+def labels_of(result: Result, labels: str | Sequence[str] | None) -> Sequence[str]:
+    """The labels that are given, one or several, or all.
 
     Raises:
       ValueError: one is not in the result.
@@ -166,7 +137,7 @@ def labels_of(result: Result, labels: Sequence[str] | None) -> Sequence[str]:
     check_result(result)
     if labels is None:
         return result.labels
-    chosen = list_of("labels", labels)
+    chosen = [labels] if isinstance(labels, str) else list_of("labels", labels)
     if not chosen:
         raise ValueError("labels: an empty list; leave it out for all policies")
     for label in chosen:
@@ -174,16 +145,20 @@ def labels_of(result: Result, labels: Sequence[str] | None) -> Sequence[str]:
     return chosen
 
 
-def check_scenario(result: Result, scenario: int) -> None:
-    """Refuse a number that is not a position among the scenarios.
+def scenario_of(result: Result, scenario: int | str) -> int:
+    """The position of a scenario that is given by its name, or by its position.
 
     Raises:
-      ValueError: the number is out of range, or nothing is recorded.
+      ValueError: there is no such scenario, or nothing is recorded.
     """
     check_result(result)
     if not len(result.times):
         raise ValueError("result: stopped before its first recorded round; there is nothing to draw")
-    integer("scenario", scenario, -len(result.scenarios), len(result.scenarios) - 1)
+    if not isinstance(scenario, str):
+        return integer("scenario", scenario, -len(result.scenarios), len(result.scenarios) - 1)
+    if scenario not in result.scenarios:
+        raise ValueError(f"scenario: {scenario!r} is not in the result; it has {', '.join(result.scenarios)}")
+    return result.scenarios.index(scenario)
 
 
 def quantiles_of(quantiles: Sequence[float]) -> list[float]:
@@ -225,15 +200,41 @@ def title_of(result: Result, scenario: int, quantiles: Sequence[float]) -> str:
 
 
 def runs_of(result: Result) -> str:
-    return f"{next(iter(result.visits.values())).shape[2]:,}"
+    return f"{result.runs:,}"
+
+
+def _wrapped(title: str, inches: float) -> str:
+    """A title in lines of at most about this width, none of which ends before a percent sign."""
+    width = TextPath((0, 0), title, prop=FontProperties(size="medium")).get_extents().width / 72
+    if width <= inches:
+        return title
+    lines = textwrap.wrap(title.replace(" %", "\N{NO-BREAK SPACE}%"), max(20, int(0.95 * len(title) * inches / width)))
+    return "\n".join(lines).replace("\N{NO-BREAK SPACE}", " ")
 
 
 def finish(ax: Axes, result: Result, title: str, legend: Literal["best", "upper left"] = "best") -> Axes:
-    """Give a picture of a result its title, grid and legend; the title says it if the result was stopped."""
+    """Title, grid, numbers and legend; a long legend goes below the axes, where it hides no curve.
+
+    The title says it if the result was stopped.
+    """
+    inches = ax.bbox.width / ax.figure.dpi
     mark = stopped(result)
-    ax.set_title(f"{title}\n{mark}" if mark else title, fontsize="medium")
+    ax.set_title("\n".join(_wrapped(line, inches) for line in (title, mark) if line), fontsize="medium")
     ax.grid(True, which="major", alpha=0.25)
     ax.spines[["top", "right"]].set_visible(False)
-    entries = len(ax.get_legend_handles_labels()[1])
-    ax.legend(frameon=False, fontsize="small", loc=legend, ncols=1 + entries // 12)
+    plain_numbers(ax)
+    names = ax.get_legend_handles_labels()[1]
+    if len(names) <= MOST_INSIDE:
+        ax.legend(frameon=False, fontsize="small", loc=legend)
+        return ax
+    columns = int(inches / (0.6 + CHARACTER * max(map(len, names))))
+    place: dict[str, Any] = {
+        "loc": "upper center",
+        "bbox_to_anchor": (0.5, 0.0),
+        "borderaxespad": 5,
+    }  # below the numbers and the label
+    ax.legend(frameon=False, fontsize="small", ncols=min(max(columns, 1), 4), **place)
+    root = ax.figure.figure
+    if root.get_layout_engine() is None:  # room for the legend
+        root.set_layout_engine("constrained")
     return ax

@@ -18,19 +18,19 @@ from jaxbandit.plotting.common import (
     apart,
     axes_of,
     breaks_of,
-    check_scenario,
     curve_style,
     curves_of,
-    decades,
     finish,
     name_of,
     positive,
     quantiles_of,
     regret_axis,
     runs_of,
+    scenario_of,
     title_of,
     variant_of,
 )
+from jaxbandit.plotting.ticks import decades
 
 if TYPE_CHECKING:
     from matplotlib.axes import Axes
@@ -41,9 +41,9 @@ if TYPE_CHECKING:
 
 def plot_regret(
     result: Result,
-    labels: Sequence[str] | None = None,
+    labels: str | Sequence[str] | None = None,
     *,
-    scenario: int = 0,
+    scenario: int | str = 0,
     variant: int | None = None,
     quantiles: Sequence[float] = (),
     bounds: Sequence[Bound] = (),
@@ -57,19 +57,20 @@ def plot_regret(
 
     Args:
       result: of `simulate`.
-      labels: which policies; all by default.
-      scenario: position on this axis.
+      labels: of one policy or a list; all by default.
+      scenario: its name, or its position.
       variant: position on this axis, the same for every policy that has several; by default each is a curve of its own.
       quantiles: of the runs' regret, in [0, 1].
       bounds: of `jaxbandit.bounds`, drawn in black; asymptotic ones as constant times log t.
       normalised: regret divided by log t, for comparison with the constants of asymptotic bounds.
       logarithmic: regret on a logarithmic axis too.
-      ax: drawn on; the current one by default.
+      ax: drawn on; by default the current axes if nothing is on them, else those of a new figure.
 
     Raises:
       ValueError: there is no such label or variant, or nothing is recorded that can be drawn.
     """
-    ax, quantiles, curves = axes_of(ax), quantiles_of(quantiles), curves_of(result, labels, scenario, variant)
+    quantiles, scenario, lines = quantiles_of(quantiles), scenario_of(result, scenario), _bounds(bounds)
+    curves = curves_of(result, labels, scenario, variant)
     truth("normalised", normalised)
     truth("logarithmic", logarithmic)
     drawn = result.times >= (2 if normalised else 1)
@@ -77,6 +78,7 @@ def plot_regret(
     unit = np.log(times) if normalised else np.ones(len(times))
     if not drawn.any():
         raise ValueError("normalised: only round 1 is recorded, where log t is 0")
+    ax = axes_of(ax)
     for name, regret, style in curves:
         colour = style["color"]
         summary = metrics.summary(regret.T)
@@ -86,7 +88,7 @@ def plot_regret(
         for q in quantiles:
             height = np.quantile(regret, q, axis=0)[drawn] / unit
             ax.plot(times, positive(height) if logarithmic else height, color=colour, linestyle="--", linewidth=1)
-    for bound, line in zip(_bounds(bounds), itertools.cycle(LINES)):
+    for bound, line in zip(lines, itertools.cycle(LINES)):
         if bound.times is None:
             at, values = times, bound.total * np.log(times)
         else:
@@ -105,16 +107,17 @@ def plot_regret(
     return finish(ax, result, title_of(result, scenario, quantiles))
 
 
-def plot_pulls(result: Result, label: str, *, scenario: int = 0, variant: int = 0, ax: Axes | None = None) -> Axes:
+def plot_pulls(
+    result: Result, label: str, *, scenario: int | str = 0, variant: int = 0, ax: Axes | None = None
+) -> Axes:
     """Mean number of plays of every arm over rounds, both axes logarithmic; the best arms are drawn thicker.
 
     Arms are numbered from 1, as in the paper; everywhere in code they are numbered from 0. One variant is drawn, which
     the title names.
     """
-    ax = axes_of(ax)
     check_label(result, label)
-    check_scenario(result, scenario)
-    number = variant_of(result, label, variant)
+    scenario, number = scenario_of(result, scenario), variant_of(result, label, variant)
+    ax = axes_of(ax)
     plays = result.visits[label][scenario, number].sum(-1).mean(0)  # [T, K]
     means, best_arms = result.means[scenario], metrics.best_arms(result)[scenario]
     best_arms = best_arms & has_best_arm(result)
@@ -139,9 +142,9 @@ def plot_pulls(result: Result, label: str, *, scenario: int = 0, variant: int = 
 
 def plot_distribution(
     result: Result,
-    labels: Sequence[str] | None = None,
+    labels: str | Sequence[str] | None = None,
     *,
-    scenario: int = 0,
+    scenario: int | str = 0,
     variant: int | None = None,
     ax: Axes | None = None,
 ) -> Axes:
@@ -151,15 +154,17 @@ def plot_distribution(
 
     Args:
       result: of `simulate`.
-      labels: which policies; all by default.
-      scenario: position on this axis.
+      labels: of one policy or a list; all by default.
+      scenario: its name, or its position.
       variant: position on this axis, the same for every policy that has several; by default each is a curve of its own.
-      ax: drawn on; the current one by default.
+      ax: drawn on; by default the current axes if nothing is on them, else those of a new figure.
 
     Raises:
       ValueError: there is no such label or variant.
     """
-    ax, curves = axes_of(ax), curves_of(result, labels, scenario, variant)
+    scenario = scenario_of(result, scenario)
+    curves = curves_of(result, labels, scenario, variant)
+    ax = axes_of(ax)
     logarithmic = metrics.regret_name(result) in NEVER_NEGATIVE
     for name, regret, style in curves:
         final = np.sort(regret[:, -1])
@@ -174,7 +179,7 @@ def plot_distribution(
 
 
 def plot_batches(
-    result: Result, label: str, batch: int = 100, *, scenario: int = 0, variant: int = 0, ax: Axes | None = None
+    result: Result, label: str, batch: int = 100, *, scenario: int | str = 0, variant: int = 0, ax: Axes | None = None
 ) -> Axes:
     """Mean final regret of every `batch` runs with its 95 % interval, sorted; red where it misses the mean of all runs.
 
@@ -183,17 +188,16 @@ def plot_batches(
     Raises:
       ValueError: there is no such label or variant, or the runs make no batch of 2 or more.
     """
-    ax = axes_of(ax)
     check_label(result, label)
-    check_scenario(result, scenario)
+    scenario, number = scenario_of(result, scenario), variant_of(result, label, variant)
     integer("batch", batch)
-    number = variant_of(result, label, variant)
     final = metrics.regret(result, label)[scenario, number, :, -1]
     if not 2 <= batch <= len(final):
         raise ValueError(f"batch: {batch}; give a number of runs, 2 to {len(final)}")
     summary = metrics.summary(final[: len(final) // batch * batch].reshape(-1, batch))
     missed = (summary.low > final.mean()) | (summary.high < final.mean())
     at = np.argsort(np.argsort(summary.mean)) + 1
+    ax = axes_of(ax)
     for which, colour, name in ((~missed, COLOURS[0], "holds the mean of all"), (missed, COLOURS[2], "misses it")):
         ax.vlines(at[which], summary.low[which], summary.high[which], color=colour, label=f"{which.sum()}: {name}")
     ax.plot(at, summary.mean, "k.", markersize=3)

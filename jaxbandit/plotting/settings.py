@@ -14,15 +14,15 @@ from jaxbandit import metrics
 from jaxbandit.arguments import as_floats, choice, finite, list_of, shown, truth
 from jaxbandit.plotting.common import (
     axes_of,
-    check_scenario,
     curve_style,
     finish,
     labels_of,
     quantiles_of,
     regret_axis,
-    stand_apart,
+    scenario_of,
     title_of,
 )
+from jaxbandit.plotting.ticks import stand_apart
 
 if TYPE_CHECKING:
     from matplotlib.axes import Axes
@@ -33,11 +33,11 @@ if TYPE_CHECKING:
 def plot_parameter(
     result: Result,
     values: Sequence[float],
-    labels: Sequence[str] | None = None,
+    labels: str | Sequence[str] | None = None,
     *,
     parameter: str = "value",
     lines: Sequence[str] | None = None,
-    scenario: int = 0,
+    scenario: int | str = 0,
     quantiles: Sequence[float] = (),
     axis: Literal["linear", "log"] = "linear",
     logarithmic: bool = False,
@@ -51,11 +51,11 @@ def plot_parameter(
       labels: which policies, each of V variants and with a line of its own; all by default.
       parameter: what the number is called.
       lines: [V] texts, such as the values of a second number: the variants of each text have a line of their own.
-      scenario: position on this axis.
+      scenario: its name, or its position.
       quantiles: of the runs' final regret, in [0, 1].
       axis: of the values.
       logarithmic: regret on a logarithmic axis.
-      ax: drawn on; the current one by default.
+      ax: drawn on; by default the current axes if nothing is on them, else those of a new figure.
 
     Raises:
       ValueError: there is no such label, or not one finite value (positive on a logarithmic axis) or text per variant.
@@ -68,8 +68,7 @@ def plot_parameter(
     ('scale', [0.5, 1.0])
     >>> plt.close()
     """
-    ax, quantiles, chosen = axes_of(ax), quantiles_of(quantiles), labels_of(result, labels)
-    check_scenario(result, scenario)
+    quantiles, chosen, scenario = quantiles_of(quantiles), labels_of(result, labels), scenario_of(result, scenario)
     choice("axis", axis, ("linear", "log"))
     truth("logarithmic", logarithmic)
     at = finite("values", values)
@@ -78,10 +77,12 @@ def plot_parameter(
         raise ValueError(f"values: {shown(values)}; give a list of finite numbers, positive on a logarithmic axis")
     if len(texts) != len(at) or not all(isinstance(text, str) for text in texts):
         raise ValueError(f"lines: {shown(lines)}; give {len(at)} texts, one for each value")
+    for label in chosen:
+        if (count := result.visits[label].shape[1]) != len(at):
+            raise ValueError(f"values: {len(at)} of them; {label!r} has {count} variants")
+    ax = axes_of(ax)
     for number, (label, text) in enumerate(itertools.product(chosen, dict.fromkeys(texts))):
         final = metrics.regret(result, label)[scenario, :, :, -1]  # [V, R]
-        if len(final) != len(at):
-            raise ValueError(f"values: {len(at)} of them; {label!r} has {len(final)} variants")
         here = np.flatnonzero([each == text for each in texts])
         here = here[np.argsort(at[here], kind="stable")]
         style = curve_style(number)
@@ -117,12 +118,12 @@ def plot_heatmap(
       rows, columns: their names.
       logarithmic: colours follow the logarithm.
       form: of the numbers.
-      ax: drawn on; the current one by default.
+      ax: drawn on; by default the current axes if nothing is on them, else those of a new figure.
 
     Raises:
       ValueError: the values are missing, not finite, not as many as their names, or not positive where they must be.
     """
-    ax, rows, columns = axes_of(ax), list_of("rows", rows), list_of("columns", columns)
+    rows, columns = list_of("rows", rows), list_of("columns", columns)
     truth("logarithmic", logarithmic)
     values = as_floats("values", values)
     if values.shape != (len(rows), len(columns)) or not values.size:
@@ -133,6 +134,7 @@ def plot_heatmap(
         form.format(values.min())
     except (AttributeError, LookupError, TypeError, ValueError):
         raise ValueError(f"form: {shown(form)} does not format a number, as '{{:.1f}}' does") from None
+    ax = axes_of(ax)
     norm = LogNorm(values.min(), values.max()) if logarithmic else Normalize(values.min(), values.max())
     image = ax.imshow(values, cmap="cividis", norm=norm, aspect="auto")
     if values.min() < values.max():

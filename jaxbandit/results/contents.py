@@ -36,6 +36,11 @@ class Contents:
         return tuple(self.visits)
 
     @property
+    def runs(self) -> int:
+        """Independent runs of every policy."""
+        return int(next(iter(self.visits.values())).shape[2])
+
+    @property
     def complete(self) -> bool:
         """Whether all rounds asked for were played."""
         return self.rounds == self.horizon

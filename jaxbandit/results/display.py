@@ -11,6 +11,7 @@ import numpy as np
 
 from jaxbandit import metrics
 from jaxbandit.results.contents import Contents, stopped
+from jaxbandit.texts import filled, terminal_width
 
 NAMES, ROWS = 6, 30  # shown at most, of a list and of a table
 
@@ -32,7 +33,7 @@ def as_text(result: Contents) -> str:
     """What `repr(result)` is: one line, without any array's numbers."""
     variants = {label: result.visits[label].shape[1] for label in result.labels}
     policies = _some([label if n == 1 else f"{label} ({n} variants)" for label, n in variants.items()])
-    played = f"{_count(_runs(result), 'run')}, {_rounds(result)}, {_count(result.plays, 'play')} a round"
+    played = f"{_count(result.runs, 'run')}, {_rounds(result)}, {_count(result.plays, 'play')} a round"
     late = f"feedback {_late(result)}; " if _late(result) else ""
     return f"Result({_some(result.scenarios)}; {policies}; {played}; {late}{_memory(result)})"
 
@@ -43,7 +44,7 @@ def as_html(result: Contents) -> str:
     kind = {"rested": "arm", "decision process": "action"}.get(result.problem, f"{result.problem} arm")
     of = _count(states, "state") if states else "independent rewards"
     of = f"a decision process with {of}" if result.problem == "decision process" else of
-    first, runs = result.asked.get("first_run", 0), _runs(result)
+    first, runs = result.asked.get("first_run", 0), result.runs
     recorded = f"{len(result.times):,} recorded" + (f", up to round {result.times[-1]:,}" if len(result.times) else "")
     go_on = "; simulate(..., resume=result) goes on" if result.carry and stopped(result) else ""
     versions = [f"{package} {version}" for package, version in result.provenance.get("versions", {}).items()]
@@ -94,19 +95,20 @@ def _regret(result: Contents) -> str:
 def in_full(result: Contents) -> str:
     """What `print(result)` shows: its line, and a line for each policy with mean final regret and standard error."""
     if not len(result.times):
-        return f"{as_text(result)}\nNo round is recorded yet."
+        return filled(f"{as_text(result)}\nNo round is recorded yet.")
     finals, total = _finals(result)
     rows = []
     for scenario, label, variant, regret, _ in finals[:ROWS]:
         error = f" ± {_number(float(regret.std(ddof=1)) / len(regret) ** 0.5)}" if len(regret) > 1 else ""
         rows.append((scenario, f"{label}, {variant}" if variant else label, _number(float(regret.mean())), error))
-    left, middle, right, _ = (max(map(len, column)) for column in zip(*rows))
-    lines = [f"{row[0]:{left}}  {row[1]:{middle}}  {row[2]:>{right}}{row[3]}" for row in rows]
+    left, middle, right, last = (max(map(len, column)) for column in zip(*rows))
+    between = "  " if left + middle + right + last + 4 <= terminal_width() else "\n  "
+    lines = [f"{row[0]:{left}}  {row[1]:{middle}}{between}{row[2]:>{right}}{row[3]}" for row in rows]
     if len(lines) < total:
         lines.append(f"{len(lines):,} of {total:,} lines are shown.")
-    what = "mean and its standard error" if _runs(result) > 1 else "of one run"
+    what = "mean and its standard error" if result.runs > 1 else "of one run"
     unheard = [f"Feedback {_unheard(result)}."] if _unheard(result) else []
-    return "\n".join([as_text(result), *unheard, f"{_caption(result)}, {what}", *lines])
+    return filled("\n".join([as_text(result), *unheard, f"{_caption(result)}, {what}", *lines]))
 
 
 def _caption(result: Contents) -> str:
@@ -125,9 +127,16 @@ def _finals(result: Contents) -> tuple[list[Final], int]:
     columns = {
         label: (variant_names(result, label)[:room], metrics.regret(last, label)) for label in result.labels[:ROWS]
     }
+    rounding = 4 * np.finfo(float).eps * result.rounds * np.abs(result.means).max()  # of sums over all rounds
     shares = {} if result.problem in ("changing", "rotting") else {n: metrics.linear_share(result, n) for n in columns}
     finals = [
-        Final(scenario, label, variant, regret[c, v, :, 0], f"{shares[label][c, v]:.1%}" if shares else "-")
+        Final(
+            scenario,
+            label,
+            variant,
+            np.where(np.abs(regret) < rounding, 0, regret)[c, v, :, 0],
+            f"{shares[label][c, v]:.1%}" if shares else "-",
+        )
         for c, scenario in enumerate(result.scenarios)
         for label, (names, regret) in columns.items()
         for v, variant in enumerate(names)
@@ -166,10 +175,6 @@ def _line(tag: str, cells: Sequence[str], numbers: int) -> str:
     """A row of cells, the first of which names the row."""
     tags = ["th"] + [tag] * (len(cells) - numbers - 1) + [f'{tag} class="number"'] * numbers
     return f"<tr>{''.join(f'<{tag}>{escape(cell)}</{tag[:2]}>' for tag, cell in zip(tags, cells))}</tr>"
-
-
-def _runs(result: Contents) -> int:
-    return int(next(iter(result.visits.values())).shape[2])
 
 
 def _rounds(result: Contents) -> str:

@@ -18,6 +18,7 @@ from jaxbandit.base import (
     Policy,
     Task,
     check_key,
+    check_known,
     pairing,
     problem,
     stack,
@@ -129,6 +130,7 @@ def check(
             )
         if environment.reward is None:
             check_without_table(f"scenarios[{name!r}]", environment)
+        check_known(f"scenarios[{name!r}]", environment)
         check_means_now(f"scenarios[{name!r}]", environment)
         check_leaves(f"scenarios[{name!r}]", environment)
     reward = [reward_of(f"scenarios[{name!r}]", environment) for name, environment in named.items()]
@@ -243,6 +245,7 @@ def _listed(policies: Policies, tasks: list[Task]) -> dict[str, list[Policy]]:
             raise ValueError(f"policies[{label!r}]: an empty list of variants")
         for policy in variants:
             check_contract(f"policies[{label!r}]", policy, ("init", "scores", "update"), "a policy")
+            check_known(f"policies[{label!r}]", policy)
             for task in tasks:
                 check_task(f"policies[{label!r}]", policy, task)
             check_leaves(f"policies[{label!r}]", policy)

@@ -22,6 +22,7 @@ from jaxbandit.stress.asking import (
 )
 from jaxbandit.stress.spaces import Problem, Space
 from jaxbandit.stress.trials import Interval, Trials, avoidable, interval
+from jaxbandit.texts import terminal_width
 
 
 def interval_over_parts(values: np.ndarray) -> Interval:
@@ -68,16 +69,20 @@ class Survey(NamedTuple):
         return avoidable(self.regrets, label, self.panel)
 
     def __str__(self) -> str:
+        """A line for each policy, the least regret first; two tables where a line is wider than the terminal."""
         width = max(map(len, self.regrets))
-        lines = [
-            f"{'':{width}}  {'mean regret (95 %)':>28}  avoidable: {'mean':>8} {'median':>8} {'90 %':>8} {'worst':>8}"
-        ]
-        for label in sorted(self.regrets, key=lambda each: self.regrets[each].mean()):
+        first = [f"{'':{width}}  {'mean regret (95 %)':>28}"]
+        second = [f"avoidable: {'mean':>8} {'median':>8} {'90 %':>8} {'worst':>8}"]
+        labels = sorted(self.regrets, key=lambda each: self.regrets[each].mean())
+        for label in labels:
             found = self.avoidable(label)
             numbers = (found.mean(), *np.quantile(found, [0.5, 0.9, 1]))
-            shown = " ".join(f"{number:8,.1f}" for number in numbers)
-            lines.append(f"{label:{width}}  {self.mean(label)!s:>28}  {'':10} {shown}")
-        return "\n".join(lines)
+            first.append(f"{label:{width}}  {self.mean(label)!s:>28}")
+            second.append(f"{'':10} " + " ".join(f"{number:8,.1f}" for number in numbers))
+        if len(first[0]) + 2 + len(second[0]) <= terminal_width():
+            return "\n".join(map("  ".join, zip(first, second, strict=True)))
+        named = [f"{label:{width}}  {numbers}" for label, numbers in zip(("", *labels), second, strict=True)]
+        return "\n".join([*first, "", *named])
 
 
 def over(

@@ -16,6 +16,7 @@ from typing import Any
 from jaxbandit.arguments import integer, list_of, number, shown, truth
 from jaxbandit.arguments import path as as_path
 from jaxbandit.interruption import CtrlC, stop_if_interrupted
+from jaxbandit.results.named_axes import NAMES
 from jaxbandit.results.result import Result
 from jaxbandit.simulation.fingerprint import fingerprint
 from jaxbandit.simulation.memory import check_memory
@@ -26,6 +27,7 @@ from jaxbandit.sweeps.tasks import CUTTING, Options, Task, play, without
 from jaxbandit.sweeps.workers import play_all
 
 RUNS_OF_A_FILE = 10_000
+PLAIN = 12  # characters of the longest number that a case is called by in full
 
 
 def sweep(
@@ -142,24 +144,39 @@ def grid(make: Callable[..., Options], **axes: Iterable[Any]) -> dict[str, Optio
       axes: name to values.
 
     Returns:
-      name, such as "exponent=0.2, runs=100", to case. In the order of `itertools.product`: so the results' numbers can
-      be reshaped to the lengths of the axes.
+      name, such as "exponent=0.2, runs=100", to case; 0.7999999999999999, of `numpy.arange`, is called 0.8. In the
+      order of `itertools.product`: so the results' numbers can be reshaped to the lengths of the axes.
 
     Raises:
-      ValueError: two combinations have the same name.
+      ValueError: two combinations have the same name, or an axis has the name of one that every result has, as
+        "scenario" or "run": `to_xarray` could not tell them apart.
 
     >>> list(grid(lambda a, b: {}, a=[1, 2], b=["x"]))
     ['a=1, b=x', 'a=2, b=x']
     """
     _check_call(make, axes)
+    for axis in axes:
+        if axis in NAMES:
+            raise ValueError(f"{axis}: every result has an axis or a variable of that name; give the grid's another")
+    values = {axis: list_of(axis, each) for axis, each in axes.items()}
+    named = [list(zip(names_of(each), each, strict=True)) for each in values.values()]
     cases = {}
-    for values in itertools.product(*[list_of(axis, each) for axis, each in axes.items()]):
-        chosen = dict(zip(axes, values, strict=True))
-        name = ", ".join(f"{axis}={value}" for axis, value in chosen.items())
+    for chosen in itertools.product(*named):
+        name = ", ".join(f"{axis}={text}" for axis, (text, _) in zip(axes, chosen, strict=True))
         if name in cases:
             raise ValueError(f"axes: two combinations are called {name!r}; give values that differ as text")
-        cases[name] = make(**chosen)
+        cases[name] = make(**{axis: value for axis, (_, value) in zip(axes, chosen, strict=True)})
     return cases
+
+
+def names_of(values: list[Any]) -> list[str]:
+    """What the values of an axis are called: by their text, and long floats by six digits, if no other is called so."""
+    texts = [str(value) for value in values]
+    short = [
+        str(float(f"{value:.6g}")) if isinstance(value, float) and len(text) > PLAIN else text
+        for value, text in zip(values, texts, strict=True)
+    ]
+    return [text if short.count(name) > 1 else name for name, text in zip(short, texts, strict=True)]
 
 
 def _check_call(make: Callable[..., Options], axes: Iterable[str]) -> None:

@@ -6,9 +6,9 @@ from collections.abc import Iterable, Mapping
 from typing import TYPE_CHECKING, Any
 
 from jaxbandit.arguments import list_of, shown
-from jaxbandit.results.named_axes import NAMES, installed
+from jaxbandit.results.named_axes import installed
 from jaxbandit.results.result import Result
-from jaxbandit.sweeps.loop import grid
+from jaxbandit.sweeps.loop import grid, names_of
 
 if TYPE_CHECKING:
     import xarray
@@ -54,21 +54,20 @@ def to_xarray(results: Mapping[str, Result], **axes: Iterable[Any]) -> xarray.Da
         raise ValueError(f"results: {shown(results)} is not a dict of results; give what sweep returns")
     values = {axis: list_of(axis, each) for axis, each in axes.items()}
     for axis, each in values.items():
-        if axis in NAMES:
-            raise ValueError(f"{axis}: every result has an axis or a variable of that name; give the grid's another")
         if not each:
             raise ValueError(f"{axis}: an empty list; give the values that grid was given")
-        if len({str(value) for value in each}) < len(each):
+        if len(set(names_of(each))) < len(each):
             raise ValueError(f"{axis}: two values are the same as text; give each once, as grid needs them")
     names = list(grid(lambda **chosen: {}, **values))
     if missing := [name for name in names if name not in results]:
         raise ValueError(f"results: there is no case {missing[0]!r}; it has {shown(', '.join(results))}")
     data = [results[name].to_xarray() for name in names]
     package = installed("xarray")
+    data = [each.rename({axis: f"recorded_{axis}" for axis in values if axis in each.data_vars}) for each in data]
     data = [each.drop_vars(values.keys(), errors="ignore") for each in data]  # an axis now, not a number of the policy
     for axis, along in reversed(values.items()):
         plain = all(isinstance(value, str) for value in along) or all(isinstance(value, int | float) for value in along)
-        named = package.IndexVariable(axis, along if plain else [str(value) for value in along])
+        named = package.IndexVariable(axis, along if plain else names_of(along))
         groups = [data[first : first + len(along)] for first in range(0, len(data), len(along))]
         try:
             data = [package.concat(group, named, **ALONG) for group in groups]
