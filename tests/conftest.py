@@ -23,6 +23,7 @@ import pytest
 from tests.cases import TYPED, words
 
 mpl.use("Agg")
+os.environ.pop("COLUMNS", None)  # the width of a terminal, which pytest-xdist gives its workers
 signal.signal(signal.SIGINT, signal.default_int_handler)  # a script's background jobs ignore Ctrl-C
 jax.config.update("jax_num_cpu_devices", 2)
 jax.config.update("jax_numpy_rank_promotion", "raise")

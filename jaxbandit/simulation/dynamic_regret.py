@@ -50,10 +50,8 @@ def after_round(
       played: [M] int32, distinct.
       t: the round.
     """
-    mean_of = means_now(environment)
-    assert mean_of is not None
-    means, oracle = _two_floats(mean_of(state, t)), dynamic.oracle
-    of_oracle = means if oracle is None else _two_floats(mean_of(oracle, t))
+    means, oracle = _two_floats(environment.means_now(state, t)), dynamic.oracle
+    of_oracle = means if oracle is None else _two_floats(environment.means_now(oracle, t))
     best = top_arms(-below_largest(of_oracle), played.shape[0])
     if played.shape[0] > 1:
         is_played = (played[:, None] == jnp.arange(means.high.shape[0], dtype=played.dtype)[None]).any(axis=0)
