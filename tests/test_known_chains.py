@@ -84,7 +84,7 @@ def test_contract_and_any_order_of_the_arms(plays, kind):
     policy = Whittle.of(arms, 0.95) if kind == "Whittle" else Gittins.of(arms, 0.95)
     if kind == "indices":
         policy = Gittins(policy.indices)
-    check_policy(policy, plays=plays)
+    check_policy(policy, arms, plays=plays)
     asked = {"runs": 20, "horizon": 100, "times": [10, 100], "plays": plays, "progress": False}
     plain, shuffled = (jaxbandit.simulate(arms, {"p": policy}, shuffle=each, **asked) for each in (False, True))
     np.testing.assert_array_equal(plain.visits["p"], shuffled.visits["p"])

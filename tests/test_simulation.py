@@ -384,3 +384,9 @@ def test_a_range_of_runs_is_that_part_of_all_runs():
             simulate(ARMS, {"u": Uniform()}, runs=runs, horizon=60)
     with pytest.raises(ValueError, match="runs: 0"):
         simulate(ARMS, {"u": Uniform()}, runs=range(5, 5), horizon=60)
+
+
+def test_goes_on_after_the_last_recorded_round():
+    half = simulate(ARMS, {"u": Uniform()}, runs=4, horizon=40, times=[30])
+    whole = simulate(ARMS, {"u": Uniform()}, runs=4, horizon=90, times=[30], resume=half)
+    assert whole.complete and (whole.visits["u"] == half.visits["u"]).all()

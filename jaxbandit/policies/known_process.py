@@ -92,5 +92,5 @@ class KnownProcess:
         return (state.arms == actions[state.state]).astype(float)
 
     def update(self, state: Known, feedback: Feedback) -> Known:
-        check_feedback(feedback, len(state.arms), np.shape(self.actions)[-1])
+        check_feedback(feedback, len(state.arms), jnp.asarray(self.actions).shape[-1])
         return state._replace(state=feedback.now[0])

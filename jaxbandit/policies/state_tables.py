@@ -59,7 +59,7 @@ def scores_of(policy: Any, state: Seen) -> Array:
 
 def moved(policy: Any, state: Seen, feedback: Feedback) -> Seen:
     """Where the arms were seen after a round; nowhere after one in which all began again."""
-    check_feedback(feedback, *np.shape(policy.indices))
+    check_feedback(feedback, *jnp.asarray(policy.indices).shape)
     states = state.states.at[feedback.arms].set(feedback.states) if feedback.shown is None else feedback.shown
     if feedback.restarted is not None:
         states = jnp.where(feedback.restarted > 0, jnp.int32(jnp.asarray(policy.indices).shape[-1]), states)

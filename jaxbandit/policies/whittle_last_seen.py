@@ -141,7 +141,7 @@ class WhittleLastSeen:
         return found
 
     def update(self, state: LastSeen, feedback: Feedback) -> LastSeen:
-        arms, (number, starts, _) = feedback.arms, np.shape(self.indices)
+        arms, (number, starts, _) = feedback.arms, jnp.asarray(self.indices).shape
         check_feedback(feedback, number, starts - 1)
         return LastSeen(state.states.at[arms].set(feedback.states), state.rounds.at[arms].set(feedback.t))
 

@@ -190,7 +190,7 @@ def pieces(
             _finish_chunk(under_way, kept, bar)
             if played == request.horizon:
                 warn_of_nan(request, tiles)
-                if times[-1:] == request.horizon and request.reward.shape[2]:
+                if len(times) and times[-1] == request.horizon and request.reward.shape[2]:
                     warn_of_means(request, {label: arrays[VISITS][:, :, :, -1] for label, arrays in kept.items()})
             done = int(np.searchsorted(times, played, side="right"))
             yield Result(
