@@ -111,8 +111,8 @@ class Environment(Protocol):
     that oracle; "external_regret", against this arm, is recorded then. None is allowed, for environments without one.
     `records(state)`, traced: a dict from name to array of what is recorded of the environment's state beside the
     visits, at the recorded rounds, as sums of rewards that the state keeps. A `sums.TwoFloats` is recorded as float64.
-    A scalar "dynamic_regret" (against the best arms of each round) or "external_regret" (against the best single arm in
-    hindsight, which comes first) is what `metrics.regret` returns. `validate(task)`, on the host: refuses a `Task`.
+    The names "dynamic_regret" and "external_regret" are those of `simulate`. `validate(task)`, on the host: refuses a
+    `Task`.
     `numbers()`, on the host: a dict from name to a number or a list of numbers that say what the environment is, kept
     in `provenance["scenarios"]`; single ones are xarray's coordinates, and pictures mark rounds listed as "breaks".
     `shown(state)`, traced, [K] int32: the states that a player sees before the first round. It is needed where the

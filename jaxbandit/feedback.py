@@ -186,6 +186,10 @@ def check_feedback(
         raise ValueError(f"arms: {played.tolist()} names an arm twice; it is played once a round")
     if rewards.shape != played.shape or not np.isfinite(rewards).all():
         raise ValueError(f"rewards: {rewards.tolist()} is not a finite number for each play; {UNKNOWN}")
+    if feedback.chances is not None:
+        chances = np.asarray(feedback.chances)
+        if chances.shape != played.shape or not (np.isfinite(chances) & (chances > 0)).all():
+            raise ValueError(f"chances: {chances.tolist()} is not a positive probability for each play")
     if last is not None and (counts is None or feedback.restarted is None):
         _check_before(played, np.asarray(feedback.before), np.broadcast_to(last, (arms,)), counts)
 

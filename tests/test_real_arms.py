@@ -154,6 +154,7 @@ def test_feedback_made_by_hand_is_looked_at(name):
             state,
             good._replace(states=jnp.array([2])),
         )
+    refuses("^chances: ", policy.update, state, good._replace(chances=jnp.array([jnp.nan])))
     twice = Feedback(*[jnp.array([1, 1])] * 3, jnp.ones(2), jnp.int32(1))
     refuses(r"^arms: \[1, 1\] names an arm twice", policy.update, state, twice)
 

@@ -27,7 +27,6 @@ from jaxbandit.sweeps.tasks import CUTTING, Options, Task, play, without
 from jaxbandit.sweeps.workers import play_all
 
 RUNS_OF_A_FILE = 10_000
-PLAIN = 12  # characters of the longest number that a case is called by in full
 
 
 def sweep(
@@ -170,13 +169,19 @@ def grid(make: Callable[..., Options], **axes: Iterable[Any]) -> dict[str, Optio
 
 
 def names_of(values: list[Any]) -> list[str]:
-    """What the values of an axis are called: by their text, and long floats by six digits, if no other is called so."""
-    texts = [str(value) for value in values]
-    short = [
-        str(float(f"{value:.6g}")) if isinstance(value, float) and len(text) > PLAIN else text
-        for value, text in zip(values, texts, strict=True)
-    ]
-    return [text if short.count(name) > 1 else name for name, text in zip(short, texts, strict=True)]
+    """What the values of an axis are called: by their text, floats without the rounding of NumPy's ranges.
+
+    A name follows from its own value alone, so that a folder knows its cases when others are added.
+    """
+    return [_name_of(value) for value in values]
+
+
+def _name_of(value: Any) -> str:
+    if isinstance(value, float):
+        short = float(f"{value:.12g}")
+        if math.isclose(short, value, rel_tol=1e-14):
+            return str(short)
+    return str(value)
 
 
 def _check_call(make: Callable[..., Options], axes: Iterable[str]) -> None:

@@ -45,7 +45,7 @@ def load_sweep(folder: str | os.PathLike[str]) -> dict[str, Result]:
     results = {}
     for name, case in storage.read_manifest(path)["cases"].items():
         place, asked = path / case["folder"], case["asked"]
-        runs, others = files.finished(place, asked["horizon"])
+        runs, others = files.finished(place, asked["horizon"]) if place.is_dir() else (0, 0)  # just begun
         if others or not runs:
             left_out = f"{others:,} others have begun and are left out" if runs else "the case is left out"
             warnings.warn(
