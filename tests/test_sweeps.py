@@ -25,7 +25,7 @@ from sweep_child import ARMS, cases, digest
 
 import jaxbandit
 from jaxbandit import KLUCB, UCBSM, Result, Uniform, grid, simulate, sweep, two_state
-from jaxbandit.sweeps import storage
+from jaxbandit.sweeps import files, storage
 
 CHILD = Path(__file__).parent / "sweep_child.py"
 CASE = {"scenarios": ARMS, "policies": {"ucb": UCBSM(), "u": Uniform()}, "horizon": 300, "times": [7, 150, 300]}
@@ -494,3 +494,10 @@ def test_a_key_and_precision_reach_the_workers(tmp_path):
         ProcessPoolExecutor(1, mp_context=multiprocessing.get_context("spawn")) as pool,
     ):
         assert equal(sweep({"c": case}, tmp_path, executor=pool)["c"], simulate(**case))
+
+
+def test_a_piece_without_rounds_is_foreign(tmp_path):
+    """The library writes none; its end would be its own beginning, for ever."""
+    (tmp_path / "runs-0000000000-0000000010-rounds-0000000000-0000000000.npz").touch()
+    with pytest.raises(ValueError, match="not a file of this sweep"):
+        files.pieces_of(tmp_path)

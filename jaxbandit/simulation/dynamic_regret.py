@@ -68,8 +68,8 @@ def records_of(environment: Any, dynamic: DynamicRegret, t: Array) -> dict[str, 
     """What is recorded after round t: the dynamic regret, and where it is defined the regret against the best arm."""
     high, low = (part[0] for part in dynamic.regret)
     short = environment.best_arm_falls_short(t) if hasattr(environment, "best_arm_falls_short") else None
-    found = {DYNAMIC: TwoFloats(high, low)}
-    return found if short is None else found | {EXTERNAL: TwoFloats(high - short.high, low - short.low)}
+    records = {DYNAMIC: TwoFloats(high, low)}
+    return records if short is None else records | {EXTERNAL: TwoFloats(high - short.high, low - short.low)}
 
 
 def _two_floats(means: Any) -> TwoFloats:

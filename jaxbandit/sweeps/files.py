@@ -52,8 +52,8 @@ def pieces_of(case: Path) -> dict[tuple[int, int], list[Piece]]:
         raise FileNotFoundError(errno.ENOENT, reason, str(case)) from None
     for entry in entries:
         match = _PIECE.fullmatch(entry.name)
-        if match:
-            piece = Piece(*map(int, match.groups()))
+        piece = Piece(*map(int, match.groups())) if match else None
+        if piece and piece.first < piece.stop and piece.before < piece.last:
             found.setdefault((piece.first, piece.stop), []).append(piece)
         elif not TEMPORARY.fullmatch(entry.name):
             raise ValueError(f"{entry}: not a file of this sweep; move it away")
