@@ -16,11 +16,16 @@ from jaxbandit.version import __version__ as release  # noqa: E402
 
 project, author, version = "jaxbandit", "jaxbandit", release
 html_title = f"jaxbandit {release}"
-extensions = ["myst_nb", "docs.making.mathml", "docs.making.links"]
+extensions = ["myst_nb", "sphinx.ext.autodoc", "sphinx.ext.napoleon", "docs.making.mathml", "docs.making.docstrings"]
 exclude_patterns = ["making", "generated/parts", "computed/letters.md"]
 nitpicky = True
 smartquotes = False
 python_maximum_signature_line_length = 80
+autodoc_typehints = "none"  # long types hide the arguments
+autodoc_member_order = "bysource"
+autodoc_inherit_docstrings = False
+napoleon_use_param = False
+napoleon_custom_sections = ["Returns", "Yields", ("Fields", "params_style")]
 add_module_names = False
 toc_object_entries_show_parents = "hide"
 

@@ -6,7 +6,7 @@ import hashlib
 import shutil
 from pathlib import Path
 
-from docs.making import ROOT, measured, named_problems, policies, reference
+from docs.making import ROOT, at_a_glance, measured, named_problems, policies
 
 
 def code() -> str:
@@ -21,8 +21,7 @@ def write(folder: Path, build: Path) -> None:
     rates, speeds = measured.speeds()
     paper, pictures = measured.paper(folder, build)
     copies |= pictures
-    texts = reference.write(folder, policies.classes()) | policies.write(folder, rates) | paper
-    texts |= named_problems.write(folder)
+    texts = policies.write(folder, rates) | paper | named_problems.write(folder) | at_a_glance.write(folder)
     texts |= {folder / "parts" / "speeds.md": speeds, folder / "parts" / "accuracy.md": measured.accuracy()}
     for path, text in texts.items():
         path.parent.mkdir(parents=True, exist_ok=True)

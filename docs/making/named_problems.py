@@ -7,14 +7,13 @@ from typing import Any
 
 import jaxbandit
 from docs.making.measured import table
-from docs.making.reference import escape, places, words
+from docs.making.docstrings import escape, words
 from jaxbandit import decision_processes
 from jaxbandit.base import paid, problem
 
 
 def write(folder: Path) -> dict[Path, str]:
     """A table for each kind of problem, and one of published figures."""
-    where = places()
     kinds: dict[str, list[dict[str, str]]] = {}
     published = []
     for each in jaxbandit.atlas.values():
@@ -26,8 +25,8 @@ def write(folder: Path) -> dict[Path, str]:
                 "arms": str(len(arms.means())),
                 **({"plays": str(each.plays)} if many else {}),
                 **_numbers(arms, each.plays),
-                "what for": words(each.purpose, where),
-                "from": words(each.source, where),
+                "what for": words(each.purpose),
+                "from": words(each.source),
             }
         )
         for figure, number in each.published.items():

@@ -10,7 +10,7 @@ from pathlib import Path
 import jaxbandit
 from docs.making import ROOT
 from docs.making.measured import table
-from docs.making.reference import entry, places, words
+from docs.making.docstrings import words
 from jaxbandit import environments, policies
 from jaxbandit.simulation.contracts import check_task
 
@@ -47,8 +47,8 @@ def source(policy: type) -> str:
 
 def write(folder: Path, rates: dict[str, str]) -> dict[Path, str]:
     """The tables of policies by what they need to be made, or are for; all formulas; a page for each policy."""
-    where, spoken = places(), said()
-    rows = {name: _row(name, policy, about(name, spoken), where) for name, policy in classes().items()}
+    spoken = said()
+    rows = {name: _row(name, policy, about(name, spoken)) for name, policy in classes().items()}
     speed = {name: rates.get(name) or rates.get(spoken[name]["name"], "") for name in rows}
     ready = [
         {"policy": row["policy"], "million rounds/s": speed[name]} | row
@@ -58,9 +58,9 @@ def write(folder: Path, rates: dict[str, str]) -> dict[Path, str]:
     told = [row for name, row in rows.items() if name in MADE_OF_NUMBERS]
     known = [row for name, row in rows.items() if name in MADE_OF_ARMS]
     learning = [row for name, row in rows.items() if name in MADE_FOR_PROCESSES]
-    formulas = [_formula(name, policy, spoken[name], where) for name, policy in classes().items()]
+    formulas = [_formula(name, policy, spoken[name]) for name, policy in classes().items()]
     pages = {
-        folder / "policies" / f"{name}.md": _page(name, policy, spoken[name], rows[name], speed[name], where)
+        folder / "policies" / f"{name}.md": _page(name, policy, spoken[name], rows[name], speed[name])
         for name, policy in classes().items()
     }
     return pages | {
@@ -72,14 +72,14 @@ def write(folder: Path, rates: dict[str, str]) -> dict[Path, str]:
     }
 
 
-def _row(name: str, policy: type, spoken: dict[str, str], where: dict[str, str]) -> dict[str, str]:
+def _row(name: str, policy: type, spoken: dict[str, str]) -> dict[str, str]:
     states = f"{spoken['states']} states" if "states" in spoken else ""
     return {
         "policy": f"[`{name}`](/generated/policies/{name}.md)<br>{spoken['name']}",
-        "assumes": _linked(spoken["assumes"], where),
-        "arms it plays": ", ".join(filter(None, [_kinds(policy), states, _rewards(policy)])) or "all",
-        "regret": _linked(spoken["guarantee"], where),
-        "source": words(re.split(r"(?<=[a-z0-9)])(?:[.:;](?:\s|$)|, with)", source(policy))[0], where) or "-",
+        "assumes": _linked(spoken["assumes"]),
+        "arms it plays": ", ".join(filter(None, [kinds(policy), states, _rewards(policy)])) or "all",
+        "regret": _linked(spoken["guarantee"]),
+        "source": words(re.split(r"(?<=[a-z0-9)])(?:[.:;](?:\s|$)|, with)", source(policy))[0]) or "-",
     }
 
 
@@ -131,7 +131,7 @@ def _plays(policy: type, arms: jaxbandit.Environment) -> bool:
     return True
 
 
-def _kinds(policy: type) -> str:
+def kinds(policy: type) -> str:
     """The kinds of arms that the policy plays; nothing if it plays all."""
     found = [kind for kind, arms in KINDS.items() if _plays(policy, arms)]
     if not found and (_plays(policy, PROCESS) or _plays(policy, EPISODES)):
@@ -148,15 +148,15 @@ def _rewards(policy: type) -> str:
     return "rewards in [0, 1] or of a `family`" if hasattr(policy, "family") else "rewards in [0, 1]"
 
 
-def _linked(text: str, where: dict[str, str]) -> str:
+def _linked(text: str) -> str:
     """Names between backquotes as links; the rest is Markdown already."""
-    return re.sub(r"`[^`]+`", lambda match: words(match[0], where), text)
+    return re.sub(r"`[^`]+`", lambda match: words(match[0]), text)
 
 
-def _formula(name: str, policy: type, spoken: dict[str, str], where: dict[str, str]) -> str:
+def _formula(name: str, policy: type, spoken: dict[str, str]) -> str:
     first = (inspect.getdoc(policy) or "").split("\n\n")[0]
     more = f"[Arguments, source and an example](/generated/policies/{name}.md)"
-    return "\n\n".join([f"### {name}", words(first, where), *_drawn(spoken), f"{more}\n"])
+    return "\n\n".join([f"### {name}", words(first), *_drawn(spoken), f"{more}\n"])
 
 
 def _drawn(spoken: dict[str, str]) -> list[str]:
@@ -164,21 +164,18 @@ def _drawn(spoken: dict[str, str]) -> list[str]:
     return [f"$$\n{spoken['formula']}\n$$", *filter(None, [spoken.get("letters")])]
 
 
-def _page(
-    name: str, policy: type, spoken: dict[str, str], row: dict[str, str], speed: str, where: dict[str, str]
-) -> str:
+def _page(name: str, policy: type, spoken: dict[str, str], row: dict[str, str], speed: str) -> str:
     """All that the site says of one policy."""
     told = {each.capitalize(): row[each] for each in ("assumes", "arms it plays", "regret")}
     if speed:
         told["Speed"] = f"{speed} million rounds/s, [as measured](/speed.md)"
-    full = next(each for each in where if each.endswith(f".{name}"))
     parts = [
         f"# {name}",
         f"In figures: {spoken['name']}.",
         *_drawn(spoken),
         "\n".join(f"- **{each}**: {text}" for each, text in told.items()),
         "[All policies in a table](/computed/policies.md); [which policy should I use?](/how_to/which_policy.md)",
-        entry(full, policy, where),
+        f"```{{eval-rst}}\n.. autoclass:: jaxbandit.policies.{name}\n   :members:\n```",
         "## What do the letters mean?",
         "```{include} ../../computed/letters.md\n```\n",
     ]
