@@ -12,7 +12,7 @@ import jaxbandit
 
 ROOMS = """
 bounds chains confidence decision_processes divergences environments families indices metrics named_problems plotting policies
-policies.memory stress testing
+policies.parts.memory stress testing
 """.split()
 MARKDOWN = re.compile(r"([\\`*_{}\[\]<>#|$~^&])")
 RST = re.compile(r"([\\*|]|_(?!\w))")
