@@ -89,7 +89,9 @@ def _marked(text: str) -> str:
 
 
 def _rewrite(app: Any, what: str, name: str, thing: Any, options: Any, lines: list[str]) -> None:
-    first = [""] if what in ("attribute", "property") else []  # else napoleon takes what stands before a colon for a type
+    # napoleon takes for a type what stands before a colon in the first line of a property
+    colon = what in ("attribute", "property") and ":" in lines[0]
+    first = [".. rst-class:: property", ""] if colon else []
     lines[:] = [*first, *restructured("\n".join(lines)).split("\n"), ""]
 
 

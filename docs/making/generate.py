@@ -18,11 +18,10 @@ def code() -> str:
 def write(folder: Path, build: Path) -> None:
     """Write every generated file whose text has changed, and delete those that are no longer made."""
     copies = {folder / "notebooks" / path.name: path for path in (ROOT / "notebooks").glob("*.ipynb")}
-    rates, speeds = measured.speeds()
     paper, pictures = measured.paper(folder, build)
     copies |= pictures
-    texts = policies.write(folder, rates) | paper | named_problems.write(folder) | at_a_glance.write(folder)
-    texts |= {folder / "parts" / "speeds.md": speeds, folder / "parts" / "accuracy.md": measured.accuracy()}
+    texts = policies.write(folder, measured.speeds()) | paper | named_problems.write(folder) | at_a_glance.write(folder)
+    texts[folder / "parts" / "accuracy.md"] = measured.accuracy()
     for path, text in texts.items():
         path.parent.mkdir(parents=True, exist_ok=True)
         if not path.exists() or path.read_text() != text:

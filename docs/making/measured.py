@@ -1,4 +1,4 @@
-"""What is measured: speeds, and the paper's experiments, from `results/` or else in small, kept in `build`."""
+"""What is measured: speeds, errors, and the paper's experiments, from `results/` or else in small, kept in `build`."""
 
 from __future__ import annotations
 
@@ -54,28 +54,9 @@ def _is_number(value: Any) -> bool:
     return True
 
 
-def speeds() -> tuple[dict[str, str], str]:
-    """Million rounds a second by the name of a policy or its class, and the whole table in Markdown.
-
-    Measured where the site is built if `experiments.benchmark` has written its table there, else those of
-    `docs/speed.md`: speed cannot be measured while a site is built.
-    """
-    path = ROOT / "results" / "benchmark" / "benchmark.json"
-    if not path.exists():
-        lines = re.findall(r"^\| ([^|]+) \| ([\d.]+) \|", (ROOT / "docs" / "speed.md").read_text(), re.MULTILINE)
-        return dict(lines), "Not measured here: `python -m experiments.benchmark` does, and the next build shows it.\n"
-    measured = json.loads(path.read_text())
-    rows = [
-        {
-            "what": f"{row['axis']} {row['value']}",
-            "million rounds/s": f"{row['rate']:.3g}",
-            "times the scalar loop": f"{row['ratio']:.3g}".replace("nan", "-"),
-            "seconds of the first call": f"{row['compile_seconds']:.1f}",
-        }
-        for row in measured["rows"]
-    ]
-    by_policy = {row["value"]: f"{row['rate']:.3g}" for row in measured["rows"] if row["axis"] == "policy"}
-    return by_policy, f"{measured['machine']}.\n\n{table(rows)}"
+def speeds() -> dict[str, str]:
+    """Million rounds a second by the name of a policy, from the table of `docs/speed.md`."""
+    return dict(re.findall(r"^\| ([^|]+) \| ([\d.]+) \|", (ROOT / "docs" / "speed.md").read_text(), re.MULTILINE))
 
 
 def accuracy() -> str:
