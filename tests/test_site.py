@@ -27,11 +27,11 @@ def test_doctests(name):
 @pytest.mark.parametrize("name", policies.classes())
 def test_a_policy_has_its_words(name):
     """A row of the site's table and a formula: `docs/policies.toml` has them."""
-    policies.about(name, policies.said())
+    policies.about(name, policies.descriptions())
 
 
 def test_no_words_without_a_policy():
-    assert set(policies.said()) <= set(policies.classes())
+    assert set(policies.descriptions()) <= set(policies.classes())
 
 
 def test_a_policy_without_words_is_named():
@@ -47,7 +47,7 @@ def test_the_table_of_policies_has_few_columns(tmp_path):
 
 
 def test_every_policy_has_a_page_with_its_formula(tmp_path):
-    pages, words = policies.write(tmp_path, {"KLUCB": "187"}), policies.said()
+    pages, words = policies.write(tmp_path, {"KLUCB": "187"}), policies.descriptions()
     for name in policies.classes():
         page = pages[tmp_path / "policies" / f"{name}.md"]
         assert page.startswith(f"# {name}\n") and f"$$\n{words[name]['formula']}\n$$" in page

@@ -18,11 +18,15 @@ OPTIONS = ("memory", "family", "horizon", "changes", "discount")  # fields that 
 def write(folder: Path) -> dict[Path, str]:
     """Both tables."""
     made = {name: getattr(environments, name) for name in environments.__all__}
-    arms = [_environment(name, thing) for name, thing in made.items() if inspect.isfunction(thing) and "fit" not in name]
+    arms = [
+        _environment(name, thing) for name, thing in made.items() if inspect.isfunction(thing) and "fit" not in name
+    ]
     rows = [_policy(name, policy) for name, policy in policies.classes().items()]
     parts = folder / "parts"
     return {
-        parts / "environments_at_a_glance.md": table(sorted(arms, key=lambda row: (row["problem"] != "rested", row["problem"]))),
+        parts / "environments_at_a_glance.md": table(
+            sorted(arms, key=lambda row: (row["problem"] != "rested", row["problem"]))
+        ),
         parts / "policies_at_a_glance.md": table(rows),
     }
 

@@ -11,8 +11,8 @@ from typing import Any
 import jaxbandit
 
 ROOMS = """
-bounds chains confidence decision_processes divergences environments families indices metrics named_problems plotting policies
-policies.parts.memory stress testing
+bounds chains confidence decision_processes divergences environments families indices metrics named_problems plotting
+policies policies.parts.memory stress testing
 """.split()
 MARKDOWN = re.compile(r"([\\`*_{}\[\]<>#|$~^&])")
 RST = re.compile(r"([\\*|]|_(?!\w))")
@@ -25,7 +25,9 @@ def places() -> dict[str, str]:
     names = {name: f"jaxbandit.{name}" for name in jaxbandit.__all__ if not inspect.ismodule(getattr(jaxbandit, name))}
     for room in ROOMS:
         module = import_module(f"jaxbandit.{room}")
-        names |= {name: f"{module.__name__}.{name}" for name in module.__all__ if not inspect.ismodule(getattr(module, name))}
+        names |= {
+            name: f"{module.__name__}.{name}" for name in module.__all__ if not inspect.ismodule(getattr(module, name))
+        }
     return names
 
 
@@ -72,7 +74,9 @@ def restructured(docstring: str) -> str:
         else:  # lines that stand further in are shown as they are
             for part in re.findall(r"(?:^ .*\n?)+|(?:^(?! ).*\n?)+", block, re.MULTILINE):
                 lines = inspect.cleandoc(part).split("\n")
-                shown.append(".. code-block:: text\n\n   " + "\n   ".join(lines) if part[0] == " " else _marked(part.rstrip()))
+                shown.append(
+                    ".. code-block:: text\n\n   " + "\n   ".join(lines) if part[0] == " " else _marked(part.rstrip())
+                )
     return "\n\n".join(shown)
 
 

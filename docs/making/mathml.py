@@ -25,15 +25,15 @@ def mathml(tex: str, display: str = "inline") -> str:
     >>> mathml(r"\\log t").partition("<mrow>")[2]
     '<mi>log</mi><mspace width="0.17em"/><mi>t</mi></mrow></math>'
     """
-    found = convert(tex.replace(r"\lbrace", r"\{").replace(r"\rbrace", r"\}"), display=display)
-    found = re.sub(r">\\([{}])<", r">\1<", found)  # large braces
+    markup = convert(tex.replace(r"\lbrace", r"\{").replace(r"\rbrace", r"\}"), display=display)
+    markup = re.sub(r">\\([{}])<", r">\1<", markup)  # large braces
     # browsers know no alphabet but the upright one, so that letters of others are characters of their own
-    found = re.sub(r'<mi mathvariant="(double-struck|script)">([A-Z])</mi>', _letter, found)
-    found = re.sub(r'<(mi|mn) mathvariant="bold">(\w)</\1>', r'<\1 style="font-weight: bold">\2</\1>', found)
-    found = NAMES.sub(_apart, found)
-    if unknown := re.findall(r"\\[A-Za-z]+", re.sub(r"<[^>]*>", "", found)):
+    markup = re.sub(r'<mi mathvariant="(double-struck|script)">([A-Z])</mi>', _letter, markup)
+    markup = re.sub(r'<(mi|mn) mathvariant="bold">(\w)</\1>', r'<\1 style="font-weight: bold">\2</\1>', markup)
+    markup = NAMES.sub(_apart, markup)
+    if unknown := re.findall(r"\\[A-Za-z]+", re.sub(r"<[^>]*>", "", markup)):
         raise SphinxError(f"formula {tex!r}: {unknown[0]} is not known to latex2mathml")
-    return found
+    return markup
 
 
 def _apart(match: re.Match[str]) -> str:
@@ -57,25 +57,25 @@ def _inline(translator: Any, node: nodes.math) -> None:
     raise nodes.SkipNode
 
 
-def pieces(tex: str) -> list[str]:
+def cut(tex: str) -> list[str]:
     r"""A formula cut at its wide spaces, where a narrow page may break the line; not within braces.
 
-    >>> print(*pieces(r"\hat\mu_k,\qquad\{1, 2\}\text{ of arm }\,k\quad"), sep="\n")
+    >>> print(*cut(r"\hat\mu_k,\qquad\{1, 2\}\text{ of arm }\,k\quad"), sep="\n")
     \hat\mu_k,
     \{1, 2\}\text{ of arm }\,k
     """
-    found, depth = [""], 0
+    pieces, depth = [""], 0
     for part in re.split(r"(\\[{}]|[{}]|\\q?quad(?![A-Za-z]))", tex):
         if part.endswith("quad") and not depth and r"\begin" not in tex:
-            found.append("")
+            pieces.append("")
         else:
             depth += {"{": 1, "}": -1}.get(part, 0)
-            found[-1] += part
-    return [piece.strip() for piece in found if piece.strip()]
+            pieces[-1] += part
+    return [piece.strip() for piece in pieces if piece.strip()]
 
 
 def _block(translator: Any, node: nodes.math_block) -> None:
-    drawn = "\n".join(f"<span>{mathml(piece, 'block')}</span>" for piece in pieces(node.astext()))
+    drawn = "\n".join(f"<span>{mathml(piece, 'block')}</span>" for piece in cut(node.astext()))
     translator.body.append(f'<div class="formula">{drawn}</div>\n')
     raise nodes.SkipNode
 

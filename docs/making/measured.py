@@ -77,7 +77,7 @@ def paper(folder: Path, build: Path) -> tuple[dict[Path, str], dict[Path, Path]]
         play("experiments.paper", *size, "--out", str(build / "paper"))
         done = [build / "paper" / "report.html"]
     homes = {path.parent: _size(path) for path in done}
-    home = max(homes, key=lambda each: np.prod(homes[each]))
+    home = max(homes, key=lambda folder: np.prod(homes[folder]))
     runs, horizon = homes[home]
     pictures = {folder / "paper" / path.name: path for path in home.glob("*.png")}
     size = f"{runs:,} runs of {horizon:,} rounds"
@@ -112,7 +112,7 @@ def _short(value: str) -> str:
 def _figures(pictures: dict[Path, Path]) -> str:
     from experiments.published import figures  # draws, and so waits for Matplotlib
 
-    captions = {each.name: each.caption for each in figures.FIGURES if not isinstance(each, str)}
+    captions = {figure.name: figure.caption for figure in figures.FIGURES if not isinstance(figure, str)}
     captions |= {"Figure 1e": figures.FAMILY, "Bounds": figures.NORMALISED}
     parts = [figures.HOW_TO_READ]
     for name, caption in captions.items():

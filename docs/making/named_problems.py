@@ -6,8 +6,8 @@ from pathlib import Path
 from typing import Any
 
 import jaxbandit
-from docs.making.measured import table
 from docs.making.docstrings import escape, words
+from docs.making.measured import table
 from jaxbandit import decision_processes
 from jaxbandit.base import paid, problem
 
@@ -16,22 +16,22 @@ def write(folder: Path) -> dict[Path, str]:
     """A table for each kind of problem, and one of published figures."""
     kinds: dict[str, list[dict[str, str]]] = {}
     published = []
-    for each in jaxbandit.atlas.values():
-        arms, many = each.arms, problem(each.arms) in ("restless", "observed")
+    for entry in jaxbandit.atlas.values():
+        arms, many = entry.arms, problem(entry.arms) in ("restless", "observed")
         kind = "restless, and all arms pay" if paid(arms) == "all" else problem(arms)
         kinds.setdefault(kind, []).append(
             {
-                "name": f"`{each.name}`",
+                "name": f"`{entry.name}`",
                 "arms": str(len(arms.means())),
-                **({"plays": str(each.plays)} if many else {}),
-                **_numbers(arms, each.plays),
-                "what for": words(each.purpose),
-                "from": words(each.source),
+                **({"plays": str(entry.plays)} if many else {}),
+                **_numbers(arms, entry.plays),
+                "what for": words(entry.purpose),
+                "from": words(entry.source),
             }
         )
-        for figure, number in each.published.items():
+        for figure, number in entry.published.items():
             value = f"{number:,.0f}" if number == round(number) else f"{number:,.2f}"
-            published.append({"name": f"`{each.name}`", "figure": escape(figure), "value": value})
+            published.append({"name": f"`{entry.name}`", "figure": escape(figure), "value": value})
     texts = [f"**{kind.capitalize()}**\n\n{table(rows)}" for kind, rows in kinds.items()]
     return {
         folder / "parts" / "atlas.md": "\n\n".join(texts) + "\n",

@@ -58,8 +58,8 @@ def tidy(notebook: nbformat.NotebookNode, folder: str) -> nbformat.NotebookNode:
         cell.id = f"cell-{number}"
     for number, cell in enumerate(cell for cell in notebook.cells if cell.cell_type == "code"):
         cell.execution_count = number + 1
-        shown = [o for o in cell.outputs if o.get("name") != "stderr" and WIDGET not in o.get("data", {})]
-        cell.outputs = [_kept(output, folder) for output in shown]
+        outputs = [o for o in cell.outputs if o.get("name") != "stderr" and WIDGET not in o.get("data", {})]
+        cell.outputs = [_kept(output, folder) for output in outputs]
     return notebook
 
 
@@ -99,18 +99,18 @@ def differences(kept: list[str], now: list[str], tolerance: float) -> list[str]:
     """
     if len(kept) != len(now):
         return [f"{len(kept)} texts are now {len(now)}"]
-    found = []
+    changes = []
     for before, after in zip(kept, now):
         words = [" ".join(NUMBER.sub("#", text).split()) for text in (before, after)]
         if words[0] != words[1]:
-            found.append(f"{before} is now {after}")
+            changes.append(f"{before} is now {after}")
             continue
         for old, new in zip(NUMBER.findall(before), NUMBER.findall(after)):
-            x, y = (float(each.replace(",", "")) for each in (old, new))
+            x, y = (float(number.replace(",", "")) for number in (old, new))
             digits = len(old.partition(".")[2]) if "e" not in old else 0
             if abs(x - y) > max(tolerance * max(abs(x), abs(y)), 1.01 * 10**-digits):
-                found.append(f"{old} is now {new}")
-    return found
+                changes.append(f"{old} is now {new}")
+    return changes
 
 
 def write(name: str) -> None:

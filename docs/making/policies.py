@@ -9,8 +9,8 @@ from pathlib import Path
 
 import jaxbandit
 from docs.making import ROOT
-from docs.making.measured import table
 from docs.making.docstrings import words
+from docs.making.measured import table
 from jaxbandit import environments, policies
 from jaxbandit.simulation.asking.contracts import check_task
 
@@ -18,25 +18,25 @@ from jaxbandit.simulation.asking.contracts import check_task
 def classes() -> dict[str, type]:
     """Every policy that the package exports: those of `jaxbandit.ALL` in their order, then those that need more."""
     named = {name: getattr(policies, name) for name in policies.__all__}
-    rest = {name: each for name, each in named.items() if inspect.isclass(each) and hasattr(each, "scores")}
+    rest = {name: thing for name, thing in named.items() if inspect.isclass(thing) and hasattr(thing, "scores")}
     return {**jaxbandit.ALL, **rest}
 
 
-def said() -> dict[str, dict[str, str]]:
-    """What `docs/policies.toml` says of each policy."""
+def descriptions() -> dict[str, dict[str, str]]:
+    """What `docs/policies.toml` has on each policy."""
     return tomllib.loads((ROOT / "docs" / "policies.toml").read_text())
 
 
-def about(name: str, spoken: dict[str, dict[str, str]]) -> dict[str, str]:
-    """The words for one policy.
+def about(name: str, description: dict[str, dict[str, str]]) -> dict[str, str]:
+    """The description of one policy.
 
     Raises:
       KeyError: there are none; the message names the policy and what is missing.
     """
     for key in ("name", "formula", "assumes", "guarantee"):
-        if not spoken.get(name, {}).get(key):
+        if not description.get(name, {}).get(key):
             raise KeyError(f"docs/policies.toml has no {key} for the policy {name}")
-    return spoken[name]
+    return description[name]
 
 
 def source(policy: type) -> str:
@@ -47,38 +47,38 @@ def source(policy: type) -> str:
 
 def write(folder: Path, rates: dict[str, str]) -> dict[Path, str]:
     """The tables of policies by what they need to be made, or are for; all formulas; a page for each policy."""
-    spoken = said()
-    rows = {name: _row(name, policy, about(name, spoken)) for name, policy in classes().items()}
-    speed = {name: rates.get(name) or rates.get(spoken[name]["name"], "") for name in rows}
+    described = descriptions()
+    rows = {name: _row(name, policy, about(name, described)) for name, policy in classes().items()}
+    speed = {name: rates.get(name) or rates.get(described[name]["name"], "") for name in rows}
     ready = [
         {"policy": row["policy"], "million rounds/s": speed[name]} | row
         for name, row in rows.items()
         if name in jaxbandit.ALL
     ]
-    told = [row for name, row in rows.items() if name in MADE_OF_NUMBERS]
+    given_numbers = [row for name, row in rows.items() if name in MADE_OF_NUMBERS]
     known = [row for name, row in rows.items() if name in MADE_OF_ARMS]
     learning = [row for name, row in rows.items() if name in MADE_FOR_PROCESSES]
-    formulas = [_formula(name, policy, spoken[name]) for name, policy in classes().items()]
+    formulas = [_formula(name, policy, described[name]) for name, policy in classes().items()]
     pages = {
-        folder / "policies" / f"{name}.md": _page(name, policy, spoken[name], rows[name], speed[name])
+        folder / "policies" / f"{name}.md": _page(name, policy, described[name], rows[name], speed[name])
         for name, policy in classes().items()
     }
     return pages | {
         folder / "parts" / "policies.md": table(ready),
-        folder / "parts" / "told.md": table(told),
+        folder / "parts" / "given_numbers.md": table(given_numbers),
         folder / "parts" / "known.md": table(known),
         folder / "parts" / "learning.md": table(learning),
         folder / "parts" / "formulas.md": "\n".join(formulas),
     }
 
 
-def _row(name: str, policy: type, spoken: dict[str, str]) -> dict[str, str]:
-    states = f"{spoken['states']} states" if "states" in spoken else ""
+def _row(name: str, policy: type, description: dict[str, str]) -> dict[str, str]:
+    states = f"{description['states']} states" if "states" in description else ""
     return {
-        "policy": f"[`{name}`](/generated/policies/{name}.md)<br>{spoken['name']}",
-        "assumes": _linked(spoken["assumes"]),
+        "policy": f"[`{name}`](/generated/policies/{name}.md)<br>{description['name']}",
+        "assumes": _linked(description["assumes"]),
         "arms it plays": ", ".join(filter(None, [kinds(policy), states, _rewards(policy)])) or "all",
-        "regret": _linked(spoken["guarantee"]),
+        "regret": _linked(description["guarantee"]),
         "source": words(re.split(r"(?<=[a-z0-9)])(?:[.:;](?:\s|$)|, with)", source(policy))[0]) or "-",
     }
 
@@ -133,10 +133,10 @@ def _plays(policy: type, arms: jaxbandit.Environment) -> bool:
 
 def kinds(policy: type) -> str:
     """The kinds of arms that the policy plays; nothing if it plays all."""
-    found = [kind for kind, arms in KINDS.items() if _plays(policy, arms)]
-    if not found and (_plays(policy, PROCESS) or _plays(policy, EPISODES)):
+    kinds = [kind for kind, arms in KINDS.items() if _plays(policy, arms)]
+    if not kinds and (_plays(policy, PROCESS) or _plays(policy, EPISODES)):
         return "decision processes" if _plays(policy, PROCESS) else "decision processes in episodes"
-    return "" if len(found) == len(KINDS) else " or ".join(found)
+    return "" if len(kinds) == len(KINDS) else " or ".join(kinds)
 
 
 def _rewards(policy: type) -> str:
@@ -153,27 +153,27 @@ def _linked(text: str) -> str:
     return re.sub(r"`[^`]+`", lambda match: words(match[0]), text)
 
 
-def _formula(name: str, policy: type, spoken: dict[str, str]) -> str:
+def _formula(name: str, policy: type, description: dict[str, str]) -> str:
     first = (inspect.getdoc(policy) or "").split("\n\n")[0]
     more = f"[Arguments, source and an example](/generated/policies/{name}.md)"
-    return "\n\n".join([f"### {name}", words(first), *_drawn(spoken), f"{more}\n"])
+    return "\n\n".join([f"### {name}", words(first), *_formula_and_letters(description), f"{more}\n"])
 
 
-def _drawn(spoken: dict[str, str]) -> list[str]:
+def _formula_and_letters(description: dict[str, str]) -> list[str]:
     """The formula, and what letters of its own mean."""
-    return [f"$$\n{spoken['formula']}\n$$", *filter(None, [spoken.get("letters")])]
+    return [f"$$\n{description['formula']}\n$$", *filter(None, [description.get("letters")])]
 
 
-def _page(name: str, policy: type, spoken: dict[str, str], row: dict[str, str], speed: str) -> str:
-    """All that the site says of one policy."""
-    told = {each.capitalize(): row[each] for each in ("assumes", "arms it plays", "regret")}
+def _page(name: str, policy: type, description: dict[str, str], row: dict[str, str], speed: str) -> str:
+    """The page of one policy."""
+    facts = {key.capitalize(): row[key] for key in ("assumes", "arms it plays", "regret")}
     if speed:
-        told["Speed"] = f"{speed} million rounds/s, [as measured](/speed.md)"
+        facts["Speed"] = f"{speed} million rounds/s, [as measured](/speed.md)"
     parts = [
         f"# {name}",
-        f"In figures: {spoken['name']}.",
-        *_drawn(spoken),
-        "\n".join(f"- **{each}**: {text}" for each, text in told.items()),
+        f"In figures: {description['name']}.",
+        *_formula_and_letters(description),
+        "\n".join(f"- **{fact}**: {text}" for fact, text in facts.items()),
         "[All policies in a table](/computed/policies.md); [which policy should I use?](/how_to/which_policy.md)",
         f"```{{eval-rst}}\n.. autoclass:: jaxbandit.policies.{name}\n   :members:\n```",
         "## What do the letters mean?",
