@@ -17,7 +17,7 @@ PYTHON = re.findall(r"```python\n(.*?)```", README, re.DOTALL)
 
 
 @pytest.mark.slow
-def test_python_runs_and_draws_the_plot(tmp_path, monkeypatch):
+def test_python_runs_and_draws_the_picture(tmp_path, monkeypatch):
     monkeypatch.chdir(tmp_path)
     exec("\n".join(PYTHON), {})
     plt.close("all")
