@@ -93,9 +93,9 @@ def _marked(text: str) -> str:
 
 
 def _rewrite(app: Any, what: str, name: str, thing: Any, options: Any, lines: list[str]) -> None:
-    # napoleon takes for a type what stands before a colon in the first line of a property
-    colon = what in ("attribute", "property") and ":" in lines[0]
-    first = [".. rst-class:: property", ""] if colon else []
+    # napoleon takes for a type what stands before a colon in the first line, which therefore becomes a comment
+    colon = what in ("attribute", "property", "data") and ":" in "".join(lines[:1])
+    first = [".. a property", ""] if colon else []
     lines[:] = [*first, *restructured("\n".join(lines)).split("\n"), ""]
 
 
