@@ -6,6 +6,7 @@ import inspect
 import re
 from functools import cache
 from importlib import import_module
+from textwrap import indent
 from typing import Any
 
 import jaxbandit
@@ -22,12 +23,10 @@ SECTION = re.compile(r"(Args|Fields|Raises|Returns|Warns|Yields):\n")
 @cache
 def places() -> dict[str, str]:
     """The full name of everything public by its short one: that of its room, or of the package's own door."""
-    names = {name: f"jaxbandit.{name}" for name in jaxbandit.__all__ if not inspect.ismodule(getattr(jaxbandit, name))}
-    for room in ROOMS:
-        module = import_module(f"jaxbandit.{room}")
-        names |= {
-            name: f"{module.__name__}.{name}" for name in module.__all__ if not inspect.ismodule(getattr(module, name))
-        }
+    names = {}
+    for module in (jaxbandit, *(import_module(f"jaxbandit.{room}") for room in ROOMS)):
+        things = [name for name in module.__all__ if not inspect.ismodule(getattr(module, name))]
+        names |= {name: f"{module.__name__}.{name}" for name in things}
     return names
 
 
@@ -73,10 +72,10 @@ def restructured(docstring: str) -> str:
             shown.append(match[0] + _marked("  " + " ".join(rest.split()) if sentences else rest))
         else:  # lines that stand further in are shown as they are
             for part in re.findall(r"(?:^ .*\n?)+|(?:^(?! ).*\n?)+", block, re.MULTILINE):
-                lines = inspect.cleandoc(part).split("\n")
-                shown.append(
-                    ".. code-block:: text\n\n   " + "\n   ".join(lines) if part[0] == " " else _marked(part.rstrip())
-                )
+                if part.startswith(" "):
+                    shown.append(".. code-block:: text\n\n" + indent(inspect.cleandoc(part), "   "))
+                else:
+                    shown.append(_marked(part.rstrip()))
     return "\n\n".join(shown)
 
 
