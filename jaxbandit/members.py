@@ -33,8 +33,8 @@ def replaced(thing: Any) -> str | None:
     """What is wrong with a thing that has a member of an earlier form of the protocol; None where it has none."""
     kind = type(thing)
     names = [name for name in REPLACED if name not in DECLARED and callable(getattr(thing, name, None))]
-    if callable(getattr(thing, "step", None)) and not hasattr(kind, "declares"):
-        names += [name for name in DECLARED if hasattr(kind, name) and name not in _fields_of(kind)]
+    if callable(getattr(thing, "step", None)):
+        names += [name for name in DECLARED if isinstance(getattr(kind, name, None), str | property)]
     return f"{kind.__name__} has {names[0]}; {REPLACED[names[0]]}" if names else None
 
 
@@ -135,7 +135,3 @@ def _own(thing: Any, name: str) -> Any:
     method = getattr(thing, name, None)
     defaults = [vars(protocol).get(name) for protocol in (FullEnvironment, FullPolicy)]
     return method if callable(method) and getattr(method, "__func__", method) not in defaults else None
-
-
-def _fields_of(kind: type) -> set[str]:
-    return set(getattr(kind, "__dataclass_fields__", ()))

@@ -11,7 +11,7 @@ from jax.extend.random import threefry_2x32
 from scipy import stats
 
 import jaxbandit
-from jaxbandit import ALL, Result, Uniform, bounds, chains, metrics, plotting, simulate, sweep, two_state
+from jaxbandit import ALL, Declares, Result, Uniform, bounds, chains, metrics, plotting, simulate, sweep, two_state
 from jaxbandit.environments import fit, restless
 from jaxbandit.policies.parts import checks
 from jaxbandit.testing import check_environment, check_policy
@@ -159,9 +159,10 @@ def test_contract():
     check_environment(restless(SCENARIO.transition[:2], (0, 1), SCENARIO.transition[2:4]), settle=2**10)
 
 
-def of_kind(environment, **more):
-    """An environment of the same fields whose class declares or does something else."""
-    kind = jaxbandit.pytree(type("Other", (type(environment),), more))
+def of_kind(environment, **declared):
+    """An environment of the same fields whose class declares something else."""
+    declares = environment.declares._replace(**declared) if hasattr(environment, "declares") else Declares(**declared)
+    kind = jaxbandit.pytree(type("Other", (type(environment),), {"declares": declares}))
     return kind(**{field.name: getattr(environment, field.name) for field in dataclasses.fields(environment)})
 
 
