@@ -159,10 +159,11 @@ def test_contract():
     check_environment(restless(SCENARIO.transition[:2], (0, 1), SCENARIO.transition[2:4]), settle=2**10)
 
 
-def of_kind(environment, **declared):
-    """An environment of the same fields whose class declares something else."""
+def of_kind(environment, **more):
+    """An environment of the same fields whose class declares or does something else."""
+    declared = {name: more.pop(name) for name in Declares._fields if name in more}
     declares = environment.declares._replace(**declared) if hasattr(environment, "declares") else Declares(**declared)
-    kind = jaxbandit.pytree(type("Other", (type(environment),), {"declares": declares}))
+    kind = jaxbandit.pytree(type("Other", (type(environment),), {"declares": declares, **more}))
     return kind(**{field.name: getattr(environment, field.name) for field in dataclasses.fields(environment)})
 
 
