@@ -11,6 +11,7 @@ from docs.making import policies
 from docs.making.docstrings import words
 from docs.making.measured import table
 from jaxbandit import environments
+from jaxbandit.members import declares
 
 OPTIONS = ("memory", "family", "horizon", "changes", "discount")  # fields that many policies share
 
@@ -37,10 +38,10 @@ def _first_sentence(thing: Any) -> str:
 
 def _environment(name: str, constructor: Any) -> dict[str, str]:
     kind = getattr(environments, constructor.__annotations__["return"].split(" | ")[0])
-    problem = getattr(kind, "problem", "rested")
+    declared = declares(kind)  # of restless arms a property: their problem is "restless" or "observed"
     return {
         "constructor": words(f"`{name}`"),
-        "problem": problem if isinstance(problem, str) else "restless",  # or "observed", as its arguments say
+        "problem": "restless" if isinstance(declared, property) else declared.problem,
         "what it makes": _first_sentence(constructor),
     }
 
