@@ -249,7 +249,7 @@ def test_what_cannot_be_is_refused(lateness, words):
 
 
 def test_the_bytes_of_a_round_that_is_kept():
-    """Those that docs/how_to/late_news.md states: 16 a play, and 4 for the probability, 4 K for shown states."""
+    """Those that docs/how_to/delayed_feedback.md states: 16 a play, and 4 for the probability, 4 K for shown states."""
     k, restarting = 3, environments.restarting(ARMS, 0.8)
     cases = [(ARMS, KLUCB(), 1, 16), (ARMS, KLUCB(), 2, 32), (ARMS, jaxbandit.TsallisINF(), 1, 20)]
     cases += [(OBSERVED, KLUCB(), 1, 16 + 4 * k), (restarting, KLUCB(), 1, 20)]

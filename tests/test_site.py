@@ -66,7 +66,7 @@ def test_every_public_name_is_in_the_reference():
     for full in docstrings.places().values():
         module, _, name = full.rpartition(".")
         thing = getattr(import_module(module), name)
-        of_module = module in entries and (inspect.isclass(thing) or inspect.isfunction(thing))  # by automodule
+        of_module = module in entries - {"jaxbandit"} and (inspect.isclass(thing) or inspect.isfunction(thing))
         assert full in entries or of_module, full
 
 
