@@ -57,7 +57,7 @@ wrapping: base members
 policies: arguments base chains confidence decision_processes divergences families fast feedback indices \
 members planning probabilities quantiles sums wrapping
 results: arguments base interruption metrics texts
-simulation: arguments base cores fast interruption members pytrees results selection sums version wrapping
+simulation: arguments base cores fast feedback interruption members pytrees results selection sums version wrapping
 sweeps: arguments interruption results simulation
 plotting: arguments bounds metrics results
 stress: arguments base environments families interruption members metrics policies simulation sweeps texts
@@ -83,7 +83,7 @@ named_problems: named_arms look_up budgets changing processes entries
 families: independent tilting two_state table of_chains
 plotting: ticks common curves settings
 results: contents file named_axes display result
-simulation: chance delayed dynamic_regret rounds asking telling plan tiles progress loop
+simulation: chance delayed dynamic_regret rounds asking telling plan tiles progress chunks loop
 simulation/asking: program_text methods tracing recording contracts declared request
 simulation/telling: free_memory fingerprint provenance
 environments: rested independent restless_bandits changing processes

@@ -51,7 +51,7 @@ def check_policies(
         if isinstance(policy, list | tuple) and not has_methods(policy, "scores"):
             raise ValueError(f"{argument}[{label!r}]: a list of variants; give each a label of its own")
     try:
-        check_request({"problem": arms}, policies, key, 1, horizon, plays)
+        check_request({"problem": arms}, policies, key=key, runs=1, horizon=horizon, plays=plays)
     except ValueError as error:
         said = str(error).replace("policies[", f"{argument}[", 1)
         raise ValueError(said.replace(f"policy[{NAME!r}]", "policy")) from error
