@@ -38,7 +38,7 @@ from jaxbandit.simulation.asking.tracing import (
     policy_program,
 )
 from jaxbandit.simulation.chance import RandomNumbers, check_random_numbers
-from jaxbandit.simulation.delayed import late, lateness
+from jaxbandit.simulation.delayed import checked_delay, delayed
 
 Policies = Mapping[str, Policy | Sequence[Policy]]
 
@@ -117,7 +117,7 @@ def check(
     arms = reward.shape[1]
     first_run, runs = _runs(runs)
     horizon, plays = _rounds(horizon), _plays(plays, arms, named)
-    delay, batch = lateness(delay, batch, horizon)
+    delay, batch = checked_delay(delay, batch, horizon)
     tasks = [Task(each, plays, horizon, f"scenarios[{name!r}]") for name, each in named.items()]
     for task in tasks:
         validate(task.name, task.environment, task)
@@ -131,7 +131,7 @@ def check(
     size = Size(arms, reward.shape[2], plays, jnp.result_type(float))
     program = environment_program(tasks[0].name, one_of(environment), size)
     check_records(tasks[0].name, program.shapes.records, reward, cost)
-    players = {label: late(policy, delay, batch, program.shapes.feedback) for label, policy in stacked.items()}
+    players = {label: delayed(policy, delay, batch, program.shapes.feedback) for label, policy in stacked.items()}
     recorders, traced = _traced(program, size, stacked, players, shuffle, record)
     return Request(
         scenarios=tuple(named),
