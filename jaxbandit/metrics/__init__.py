@@ -13,7 +13,7 @@ from jaxbandit.metrics.regrets import (
     regret_name,
 )
 from jaxbandit.metrics.shares import best_arms, best_share, discounted_reward, linear_share
-from jaxbandit.summaries import Summary, median_interval, summary
+from jaxbandit.metrics.summaries import Summary, median_interval, summary
 
 __all__ = [
     "Summary",
