@@ -352,7 +352,7 @@ def test_a_full_disk_and_a_vanished_folder(tmp_path, monkeypatch, many_files, pl
 
 
 def test_a_folder_that_vanishes_between_two_blocks(tmp_path, monkeypatch):
-    play, before = jaxbandit.sweeps.loop.play, []
+    play, before = jaxbandit.sweeps.sweep_loop.play, []
 
     def vanishes(task, *rest):
         before.append(task)
@@ -360,7 +360,7 @@ def test_a_folder_that_vanishes_between_two_blocks(tmp_path, monkeypatch):
             shutil.rmtree(task.folder)
         play(task, *rest)
 
-    monkeypatch.setattr(jaxbandit.sweeps.loop, "play", vanishes)
+    monkeypatch.setattr(jaxbandit.sweeps.sweep_loop, "play", vanishes)
     case = {"c": {**CASE, "runs": 8}}
     with pytest.raises(FileNotFoundError, match="has vanished; the same call continues"):
         sweep(case, tmp_path, block=4)

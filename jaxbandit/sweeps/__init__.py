@@ -1,6 +1,6 @@
 """Many simulations in one folder that survives anything. Others take `sweep`, `load_sweep`, `grid` and `to_xarray`."""
 
-from jaxbandit.sweeps.loop import grid, sweep
+from jaxbandit.sweeps.sweep_loop import grid, sweep
 from jaxbandit.sweeps.named_axes import to_xarray
 from jaxbandit.sweeps.reading import load_sweep
 

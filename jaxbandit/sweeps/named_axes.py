@@ -8,7 +8,7 @@ from typing import TYPE_CHECKING, Any
 from jaxbandit.arguments import list_of, shown
 from jaxbandit.results.named_axes import installed
 from jaxbandit.results.result import Result
-from jaxbandit.sweeps.loop import grid, names_of
+from jaxbandit.sweeps.sweep_loop import grid, names_of
 
 if TYPE_CHECKING:
     import xarray
