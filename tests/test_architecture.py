@@ -114,7 +114,7 @@ BELOW = {
         "loop",
     ],
     "stress": ["spaces", "changing_space", "trials", "asking", "survey", "search"],
-    "sweeps": ["files", "storage", "reading", "tasks", "workers", "sweep_loop", "named_axes"],
+    "sweeps": ["files", "storage", "reading", "tasks", "workers", "sweep_loop", "grids"],
 }
 # what the `__init__` of a room says that others may take beside the names in its `__all__`: a module, or a name in one
 OFFERED = {
