@@ -113,7 +113,7 @@ BELOW = {
         "progress",
         "loop",
     ],
-    "stress": ["spaces", "changing_space", "trials", "asking", "survey", "failure_search"],
+    "stress": ["spaces", "changing_space", "trials", "preparation", "survey", "failure_search"],
     "sweeps": ["files", "storage", "reading", "tasks", "workers", "sweep_loop", "grids"],
 }
 # what the `__init__` of a room says that others may take beside the names in its `__all__`: a module, or a name in one

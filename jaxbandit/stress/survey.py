@@ -11,7 +11,7 @@ import numpy as np
 
 from jaxbandit.base import Policy, described
 from jaxbandit.interruption import CtrlC
-from jaxbandit.stress.asking import (
+from jaxbandit.stress.preparation import (
     PARTS,
     check_numbers,
     check_policies,
