@@ -16,8 +16,7 @@ from jaxbandit import metrics
 from jaxbandit.arguments import as_floats, has, integer, list_of, shown
 from jaxbandit.metrics.counts import check_label, check_result
 from jaxbandit.plotting.ticks import decades, plain_numbers
-from jaxbandit.results.contents import stopped
-from jaxbandit.results.display import variant_names
+from jaxbandit.results.display import stopped, variant_names
 
 if TYPE_CHECKING:
     from matplotlib.axes import Axes

@@ -13,7 +13,15 @@ import numpy as np
 from jaxbandit.arguments import has
 from jaxbandit.base import Environment, Policy, described
 from jaxbandit.interruption import CtrlC, StoppedWarning
-from jaxbandit.stress.preparation import NAME, check_numbers, check_policies, check_space, generator, progress_bar, sobol
+from jaxbandit.stress.preparation import (
+    NAME,
+    check_numbers,
+    check_policies,
+    check_space,
+    generator,
+    progress_bar,
+    sobol,
+)
 from jaxbandit.stress.spaces import Problem, Space, TwoStateSpace
 from jaxbandit.stress.trials import TOGETHER, Interval, Trials, avoidable, interval
 
