@@ -1,7 +1,7 @@
 """Regret and its summaries: float64 NumPy functions of a result's counts.
 
-`counts` is what they need of a result, `regrets` regret, `shares` what else is counted. Those who show results also
-take `counts.check_label`, `counts.check_result` and `counts.has_best_arm`.
+`counts` says what they need of a result, `regrets` computes regret, `shares` everything else. Code that displays
+results may also take `counts.check_label`, `counts.check_result` and `counts.has_best_arm`.
 """
 
 from jaxbandit.metrics.regrets import (
@@ -30,7 +30,3 @@ __all__ = [
     "regret_name",
     "summary",
 ]
-
-
-def __dir__() -> list[str]:
-    return __all__
