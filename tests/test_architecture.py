@@ -114,7 +114,7 @@ BELOW = {
         "loop",
     ],
     "stress": ["spaces", "changing_space", "trials", "preparation", "survey", "failure_search"],
-    "sweeps": ["files", "storage", "reading", "tasks", "workers", "sweep_loop", "grids"],
+    "sweeps": ["files", "storage", "reading", "tasks", "grids", "workers", "sweep_loop"],
 }
 # what the `__init__` of a room says that others may take beside the names in its `__all__`: a module, or a name in one
 OFFERED = {

@@ -1,4 +1,4 @@
-"""A block of runs of a case, played into its files."""
+"""Play a block of runs of a case into its files."""
 
 from __future__ import annotations
 
@@ -13,7 +13,6 @@ from jaxbandit.sweeps import files, storage
 from jaxbandit.sweeps.files import Piece
 
 CUTTING = ("chunk", "tile", "devices")  # arguments of `simulate` that change no count
-
 Options = Mapping[str, Any]
 
 
@@ -25,15 +24,11 @@ class Task(NamedTuple):
     first: int
     stop: int
     every: float
-    ended: Path  # is there once the sweep was stopped, for workers to see; the next one removes it
+    stop_file: Path  # created when the sweep stops, for workers to see; the next sweep removes it
 
 
 def play(task: Task, case: Request, bar: Any, stopped: Callable[[], bool] = interrupted) -> None:
-    """Play a block of runs of a case to its end, from where its files end.
-
-    Raises:
-      KeyboardInterrupt: stopped; what was played is written.
-    """
+    """Play a block of runs of a case from where its files end; if stopped, write them and raise KeyboardInterrupt."""
     request = case.of_runs(task.first, task.stop)
     written = files.pieces_of(task.folder).get((task.first, task.stop))
     asked = storage.asked_of(case)

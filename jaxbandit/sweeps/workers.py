@@ -1,4 +1,4 @@
-"""A sweep on an executor's workers, in other processes or on other machines."""
+"""A sweep on the workers of an executor, in other processes or on other machines."""
 
 from __future__ import annotations
 
@@ -21,20 +21,19 @@ from jaxbandit.sweeps.tasks import CUTTING, Task, play, without
 
 
 def play_remotely(task: Task, key: np.ndarray, implementation: str, double: bool) -> None:
-    """Play a block in an executor's worker, which writes its files itself; or a part of it, once the sweep has ended.
+    """Play a block in a worker of an executor, which writes the files itself; return early once the sweep has stopped.
 
-    Raises:
-      KeyboardInterrupt: by Ctrl-C in this process only: Dask would take it for the end of its worker.
+    Only a Ctrl-C in this process raises KeyboardInterrupt: Dask would take it for the end of its worker.
     """
     _end_with_parent()
     try:
         with CtrlC(), jax.enable_x64(double):
             options = task.options | {"key": jax.random.wrap_key_data(jnp.asarray(key), impl=implementation)}
             case = check(**without(options, CUTTING))
-            stopped = lambda: interrupted() or task.ended.exists()
+            stopped = lambda: interrupted() or task.stop_file.exists()
             play(task._replace(options=options), case, progress_bar(0, False), stopped)
     except KeyboardInterrupt:
-        if not task.ended.exists():
+        if not task.stop_file.exists():
             raise
 
 
@@ -42,8 +41,8 @@ def play_remotely(task: Task, key: np.ndarray, implementation: str, double: bool
 def _end_with_parent() -> None:
     """From now on, end this process with the one that started it.
 
-    The workers of a `ProcessPoolExecutor` whose process was killed would wait for ever, each with its memory. What is
-    written is whole at any moment.
+    Otherwise the workers of a `ProcessPoolExecutor` whose process was killed would wait for ever, each with its memory.
+    Files are whole at any moment.
     """
     parent = multiprocessing.parent_process()
 
@@ -56,10 +55,12 @@ def _end_with_parent() -> None:
 
 
 def play_all(executor: Executor, tasks: list[tuple[Task, int]], bar: Any) -> None:
-    """Let an executor's workers play the tasks.
+    """Let the workers of an executor play the tasks.
+
+    Whatever ends the sweep early, the error of a worker or Ctrl-C, stops all workers; they write what they have played.
 
     Raises:
-      KeyboardInterrupt: by Ctrl-C, when the workers have written what they were playing.
+      KeyboardInterrupt: by Ctrl-C.
       RuntimeError: a worker died.
     """
     if not tasks:
@@ -69,9 +70,9 @@ def play_all(executor: Executor, tasks: list[tuple[Task, int]], bar: Any) -> Non
     try:
         for task, rounds in tasks:
             key = jax.random.key(0) if task.options.get("key") is None else task.options["key"]
-            about = np.asarray(jax.random.key_data(key)), str(jax.random.key_impl(key)), double
+            words = np.asarray(jax.random.key_data(key)), str(jax.random.key_impl(key))
             plain = task._replace(options=without(task.options, ("key",)))
-            futures[executor.submit(play_remotely, plain, *about)] = rounds
+            futures[executor.submit(play_remotely, plain, *words, double)] = rounds
         left = set(futures)
         while left:
             stop_if_interrupted()
@@ -79,17 +80,14 @@ def play_all(executor: Executor, tasks: list[tuple[Task, int]], bar: Any) -> Non
             for future in done:
                 future.result()
                 bar.update(futures[future])
-    except KeyboardInterrupt:
+    except BaseException as error:
         with suppress(OSError):
-            tasks[0][0].ended.touch()
+            tasks[0][0].stop_file.touch()
         wait([future for future in futures if not future.cancel()])
-        raise
-    except BrokenExecutor as error:
-        stop_if_interrupted()  # idle workers die of it
+        if not isinstance(error, BrokenExecutor):
+            raise
+        stop_if_interrupted()  # Ctrl-C ends idle workers
         raise RuntimeError(
             "executor: a worker died and took the pool with it; what was written is whole, and the same call with a "
             "new executor continues"
         ) from error
-    finally:
-        for future in futures:
-            future.cancel()
