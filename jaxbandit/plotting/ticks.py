@@ -23,7 +23,7 @@ NUMBER = "{x:,.10g}"
 
 
 class Decades(LogLocator):
-    """Ticks at powers of ten; over less than two decades also at 2 and 5 times these, or evenly spaced if that is one."""
+    """Ticks at powers of ten; on a short axis also at 2 and 5 times these, or evenly spaced if only one is left."""
 
     def tick_values(self, vmin: float, vmax: float) -> Any:
         near, room = 0 < vmin < vmax < 100 * vmin, self._room(vmin, vmax)

@@ -1,4 +1,4 @@
-"""What arms pay on average, compared with what an environment says of it."""
+"""What arms pay on average, compared with what their environment declares."""
 
 from __future__ import annotations
 
@@ -13,16 +13,16 @@ from jaxbandit.base import Environment, pairing, pays, problem
 from jaxbandit.testing.requirements import STANDARD_ERRORS, require
 
 FEWEST_MOVES = 8  # of an arm in a run, on average, for its mean to be judged
-WINDOWS = 16  # in which what changing arms pay, and how rested arms move, is counted
-FEW_STATES = 8  # of arms with more states S, S^2 counts are kept in two windows only
-FEWEST_EXPECTED = 50  # plays in a window, over all runs, that move from one state to another for these to be judged
+WINDOWS = 16  # of rounds in which the rewards of changing arms and the moves of rested arms are counted
+FEW_STATES = 8  # with more states S than that, only two windows are used, as S^2 counts are kept in each
+FEWEST_EXPECTED = 50  # moves from one state to another in a window, over all runs, for their share to be judged
 
 
 def check_long_run(name: str, environment: Environment, keys: Array, settle: int) -> None:
     """Check what states pay and what arms pay on average, in runs of two times `settle` plays of every arm.
 
-    All arms are played in every round; arms that share one state are played alone, each in runs of its own. Of rested
-    arms, the law by which they move must be the same in all windows of their plays.
+    All arms are played in every round; arms that share one state are played alone, each in runs of its own. Rested arms
+    must move by the same law in all windows of their plays.
     """
     table = jnp.asarray(environment.reward, float)
     arms, states = table.shape
@@ -48,12 +48,11 @@ def check_long_run(name: str, environment: Environment, keys: Array, settle: int
             jnp.zeros(every.shape, jnp.int32),
             jnp.zeros(every.shape, table.dtype),
         )
-        _, *found = jax.lax.fori_loop(0, windows * length, body, (environment.init(key), *nothing))
-        return tuple(found)
+        return jax.lax.fori_loop(0, windows * length, body, (environment.init(key), *nothing))[1:]
 
     groups = every[:, None] if pairing(environment) == "shared" else every[None]
     played = jax.jit(jax.vmap(jax.vmap(play, (None, 0)), (0, None)))(keys, groups)
-    counts, moves, wrong = (np.asarray(each).sum(1) for each in played)
+    counts, moves, wrong = (np.asarray(array).sum(1) for array in played)
     reward, means = np.asarray(environment.reward, float), np.asarray(environment.means(), float)
     size = np.abs(reward).max()
     if rested:
@@ -75,18 +74,18 @@ def check_long_run(name: str, environment: Environment, keys: Array, settle: int
 
 
 def _check_one_law(name: str, counts: np.ndarray, length: int) -> None:
-    """Check that rested arms move by the same law in each window of their plays.
+    """Check that rested arms move by the same law in each window of `length` plays.
 
     Args:
-      counts: [run, window, arm, from, to], of `length` plays of each arm in each window.
+      counts: of moves, [run, window, arm, from, to].
     """
     left = counts.sum(-1, keepdims=True)
     total = counts.sum((0, 1))
     law = total / np.maximum(total.sum(-1, keepdims=True), 1)
-    beyond = counts - left * law
-    error = beyond.std(0, ddof=1) / np.sqrt(len(beyond))
+    excess = counts - left * law
+    error = excess.std(0, ddof=1) / np.sqrt(len(excess))
     judged = left.sum(0) * law >= FEWEST_EXPECTED
-    off = judged & (np.abs(beyond.mean(0)) > STANDARD_ERRORS * error)
+    off = judged & (np.abs(excess.mean(0)) > STANDARD_ERRORS * error)
     for window, arm, before, after in np.argwhere(off)[:1]:
         share = counts.sum(0)[window, arm, before, after] / left.sum(0)[window, arm, before, 0]
         raise AssertionError(
@@ -98,7 +97,7 @@ def _check_one_law(name: str, counts: np.ndarray, length: int) -> None:
 
 
 def check_changing(name: str, environment: Any, keys: Array, settle: int) -> None:
-    """Compare what arms pay in each of 16 stretches of 2 `settle` / 16 rounds with `means_now`; all arms are played."""
+    """Compare what arms pay in each of 16 windows of 2 `settle` / 16 rounds with `means_now`; all arms are played."""
     arms = jnp.arange(len(environment.means()), dtype=jnp.int32)
     length = max(1, 2 * settle // WINDOWS)
 
@@ -110,12 +109,12 @@ def check_changing(name: str, environment: Any, keys: Array, settle: int) -> Non
 
         def window(state: Any, number: Array) -> tuple[Any, tuple[Array, Array]]:
             rounds = number * length + 1 + jnp.arange(length, dtype=jnp.int32)
-            state, found = jax.lax.scan(body, state, rounds)
-            return state, jax.tree.map(lambda values: values.mean(0), found)
+            state, pair = jax.lax.scan(body, state, rounds)
+            return state, jax.tree.map(lambda values: values.mean(0), pair)
 
         return jax.lax.scan(window, environment.init(key), jnp.arange(WINDOWS, dtype=jnp.int32))[1]
 
-    paid, expected = (np.asarray(each, float) for each in jax.jit(jax.vmap(play))(keys))  # [runs, window, arm]
+    paid, expected = (np.asarray(part, float) for part in jax.jit(jax.vmap(play))(keys))  # [runs, window, arm]
     require(expected.shape == paid.shape, f"{name}.means_now: returns no array [K] = ({len(arms)},)")
     require(np.isfinite(expected).all(), f"{name}.means_now: not a finite number")
     error = (paid - expected).std(axis=0, ddof=1) / np.sqrt(len(paid))

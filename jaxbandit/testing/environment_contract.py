@@ -32,30 +32,30 @@ from jaxbandit.testing.stays import check_stays
 def check_environment(environment: Environment, *, runs: int = 64, plays: int = 64, settle: int = 2**13) -> None:
     """Check that `environment` keeps the contract `simulate` relies on.
 
-    Feedback has the right shapes and types; `step` is pure and does the same with and without jit; what a play does
-    depends on nothing but what the environment's `pairing` declares; no draw is repeated from one play to the next;
-    each state pays what `reward` says; `means()` is what plays pay in the long run.
+    Feedback has the right shapes and types; `step` is pure and does the same with and without jit; a play depends on
+    nothing but what the environment's `pairing` declares; no draw is repeated from one play to the next; each state
+    pays what `reward` says; `means()` is what plays pay in the long run.
 
     With the pairing "play" the n-th play of an arm is the same whatever was played in between. With "round" an arm that
     is played in the same rounds shows the same whatever the other arms did; a restless arm without a `passive` law also
     shows in these rounds what it shows if it alone is played. With "shared" all arms have one state, and two players
     who take the same arm in the same state and round see the same; the long run of an arm is that of playing it alone.
 
-    The means are compared with the average of `settle` plays in each of the runs, after `settle` plays that do not
-    count. An arm fails if they are more than 7 standard errors apart, as estimated from the runs: a correct arm that
-    has settled by then fails with a probability below 1e-8. By default, an error of 0.02 is found in an arm
+    The means are compared with the average of `settle` plays in each of the runs, after `settle` plays that are
+    discarded. An arm fails if they are more than 7 standard errors apart, as estimated from the runs: a correct arm
+    that has settled by then fails with a probability below 1e-8. By default, an error of 0.02 is detected in an arm
     with rewards 0 and 1 that forgets its state within ten plays. An arm that changes its state less than 8 times a run
     is not judged. Where rewards have no finite table, every play counts, and an error of 0.01 standard deviations of a
-    reward is found; rewards must lie in `reward_range`. What changing or rotting arms pay is compared with `means_now`
-    in each of 16 stretches of rounds, and `means` is not judged. Rested arms must move by the same law in each of 16
-    stretches of their plays (two for more than eight states): by default a probability that is larger by .02 in one of
-    them is found, if the state that it leaves is visited in half the plays. Where all arms pay, "stays" must count
-    every arm once a round.
+    reward is detected; rewards must lie in `reward_range`. For changing or rotting arms, rewards are compared with
+    `means_now` in each of 16 windows of rounds, and `means` is not judged. Rested arms must move by the same law in
+    each of 16 windows of their plays (two for more than eight states): by default a probability that is larger by .02
+    in one of them is detected, if the state that it leaves is visited in half the plays. Where all arms pay, "stays"
+    must count every arm once a round.
 
     Args:
-      runs: number of keys tried.
-      plays: plays of each arm where each is looked at.
-      settle: plays of each arm until its state no longer depends on how it started.
+      runs: number of keys.
+      plays: plays of each arm that are compared one by one.
+      settle: plays of each arm until its state no longer depends on its initial state.
 
     Raises:
       AssertionError: what is broken.
@@ -64,10 +64,8 @@ def check_environment(environment: Environment, *, runs: int = 64, plays: int = 
     >>> import jaxbandit
     >>> check_environment(jaxbandit.two_state([0.5, 0.4], [0.4, 0.55]))
     """
-    runs, plays, settle = (
+    for argument, value in {"runs": runs, "plays": plays, "settle": settle}.items():
         integer(argument, value, 1, 2**31 - 1)
-        for argument, value in (("runs", runs), ("plays", plays), ("settle", settle))
-    )
     if runs < 2:
         raise ValueError(f"runs: {runs}; at least 2 are needed for a standard error")
     name = type(environment).__name__
@@ -80,8 +78,8 @@ def check_environment(environment: Environment, *, runs: int = 64, plays: int = 
     reward = np.asarray(reward_table(environment))
     require(reward.ndim == 2, f"{name}.reward: shape {reward.shape} is not [K, S]")
     arms, states = len(reward), max(reward.shape[1], 1)
-    found = np.shape(environment.means())
-    require(found == (arms,), f"{name}.means(): shape {found} is not [K]")
+    shape = np.shape(environment.means())
+    require(shape == (arms,), f"{name}.means(): shape {shape} is not [K]")
     keys = jax.random.split(jax.random.key(0), runs)
     _check_step(name, environment, keys[0], arms, states)
 

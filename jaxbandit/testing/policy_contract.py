@@ -30,14 +30,14 @@ def check_policy(
 ) -> None:
     """Check that `policy` keeps the contract `simulate` relies on.
 
-    Its leaves are numbers; `init`, `scores`, `update` and, where it has that, `scores_and_state` are pure, do the same
+    Its leaves are numbers; `init`, `scores`, `update` and, if it has that, `scores_and_state` are pure, do the same
     with and without jit, in a batch and alone; shapes and types of its state never change; scores are [arms] floats and
     never NaN.
 
     Args:
-      environment: what the policy is tried on; by default rested arms with random rows.
+      environment: what the policy plays; by default rested arms with random rows.
       arms, states: K and S of the default environment.
-      rounds: how many rounds are tried.
+      rounds: how many are played.
       plays: arms played a round.
 
     Raises:
@@ -47,15 +47,10 @@ def check_policy(
     >>> import jaxbandit
     >>> check_policy(jaxbandit.TVKLUCB())
     """
-    arms, states, rounds, plays = (
-        integer(argument, value, least, 2**31 - 1)
-        for argument, value, least in (
-            ("arms", arms, 2),
-            ("states", states, 2),
-            ("rounds", rounds, 1),
-            ("plays", plays, 1),
-        )
-    )
+    for argument, value in {"arms": arms, "states": states}.items():
+        integer(argument, value, 2, 2**31 - 1)
+    for argument, value in {"rounds": rounds, "plays": plays}.items():
+        integer(argument, value, 1, 2**31 - 1)
     name = type(policy).__name__
     for part in ("init", "scores", "update"):
         require(hasattr(policy, part), f"{name}: has no {part}")
@@ -67,10 +62,10 @@ def check_policy(
     _check_shapes(name, policy, environment, reward, plays)
     arms_state = environment.init(key := jax.random.key(1))
     shared = pairing(environment) == "shared"
-    shown: list[Array] = [environment.shown(arms_state)] if shared else []  # type: ignore[union-attr]
-    given = [reward, *shown]
-    state = policy.init(*given)
-    require_close(f"{name}.init: differs with and without jit", state, jax.jit(_init)(policy, *given))
+    visible: list[Array] = [environment.shown(arms_state)] if shared else []  # type: ignore[union-attr]
+    state = policy.init(reward, *visible)
+    in_jit = jax.jit(lambda policy, *arguments: policy.init(*arguments))(policy, reward, *visible)
+    require_close(f"{name}.init: differs with and without jit", state, in_jit)
     scores_jit, update_jit, play = jax.jit(scores_and_state), jax.jit(_update), jax.jit(environment.step)
     for t in range(1, rounds + 1):
         round_key = jax.random.fold_in(key, t)
@@ -93,11 +88,11 @@ def check_policy(
 
 
 def _check_shapes(name: str, policy: Policy, environment: Environment, reward: Array, plays: int) -> None:
-    """What `simulate` looks at before it compiles."""
+    """Check what `simulate` checks before it compiles."""
     size = Size(len(reward), reward.shape[1], plays, reward.dtype)
     try:
-        shown = environment_program(type(environment).__name__, shapes(environment), size).shapes
-        policy_program(name, shapes(policy), size, shown)
+        feedback = environment_program(type(environment).__name__, shapes(environment), size).shapes
+        policy_program(name, shapes(policy), size, feedback)
     except ValueError as error:
         raise AssertionError(str(error)) from error
 
@@ -112,12 +107,8 @@ def _check_batch(name: str, policy: Policy, key: Array, state: Any, feedback: Fe
     double = jax.tree.map(lambda leaf: jnp.stack([leaf, leaf], -1), (state, feedback))
     batch = jax.jit(jax.vmap(both, in_axes=-1, out_axes=-1))(*double)
     second = jax.tree.map(lambda leaf: leaf[..., 1], batch)
-    for part, found, alone in zip(("scores", "update"), second, both(state, feedback), strict=True):
-        require_close(f"{name}.{part}: differs in a batch", found, alone)
-
-
-def _init(policy: Policy, *given: Array) -> Any:
-    return policy.init(*given)
+    for part, batched, alone in zip(("scores", "update"), second, both(state, feedback), strict=True):
+        require_close(f"{name}.{part}: differs in a batch", batched, alone)
 
 
 def _update(policy: Policy, state: Any, feedback: Feedback) -> Any:

@@ -20,7 +20,7 @@ def check_rewards(name: str, environment: Any, keys: Array, rewards: np.ndarray,
       environment: one whose `reward` is None.
       keys: one a run.
       rewards: [runs, arms, n], of the first plays of each arm.
-      plays: of each arm in each run, whose average is compared with `means()`.
+      plays: of each arm in each run; their average is compared with `means()`.
     """
     low, high = environment.reward_range
     arms, means = jnp.arange(environment.arms, dtype=jnp.int32), np.asarray(environment.means(), float)
@@ -29,13 +29,13 @@ def check_rewards(name: str, environment: Any, keys: Array, rewards: np.ndarray,
         def body(n: Array, loop: tuple[Any, ...]) -> tuple[Any, ...]:
             state, sums, least, most = loop
             state, feedback = environment.step(key, state, arms, n + 1)
-            found = feedback.rewards
-            return state, add_rewards(sums, arms, found), jnp.minimum(least, found), jnp.maximum(most, found)
+            paid = feedback.rewards
+            return state, add_rewards(sums, arms, paid), jnp.minimum(least, paid), jnp.maximum(most, paid)
 
-        nothing = jnp.zeros(arms.shape)
-        begun = environment.init(key), no_sums(len(arms)), nothing + jnp.inf, nothing - jnp.inf
-        state, *found = jax.lax.fori_loop(0, plays, body, begun)
-        return *found, environment.records(state)["rewards"]
+        infinite = jnp.full(arms.shape, jnp.inf)
+        start = environment.init(key), no_sums(len(arms)), infinite, -infinite
+        state, *measured = jax.lax.fori_loop(0, plays, body, start)
+        return *measured, environment.records(state)["rewards"]
 
     sums, least, most, recorded = jax.tree.map(np.asarray, jax.jit(jax.vmap(play))(keys))
     averages = (sums.high + sums.low.astype(float)) / plays

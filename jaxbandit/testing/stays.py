@@ -15,7 +15,7 @@ ROUNDS = 64
 
 
 def check_stays(name: str, environment: Any, key: Array, arms: int, states: int) -> None:
-    """Check that every round adds one stay of every arm, of an arm that is played in the state that it shows."""
+    """Check that every round adds one stay of every arm, and that of a played arm in the state that it shows."""
     require(
         hasattr(environment, "cost") and np.shape(environment.cost) == (arms,),
         f"{name}.cost: all arms pay, so the environment needs what a play costs, [K]",
@@ -29,9 +29,9 @@ def check_stays(name: str, environment: Any, key: Array, arms: int, states: int)
             added = environment.records(following)["stays"] - environment.records(state)["stays"]
             return following, (added, feedback)
 
-        begun = environment.init(key)
-        _, found = jax.lax.scan(body, begun, 1 + jnp.arange(ROUNDS, dtype=jnp.int32))
-        return environment.records(begun)["stays"], found
+        start = environment.init(key)
+        _, rounds = jax.lax.scan(body, start, 1 + jnp.arange(ROUNDS, dtype=jnp.int32))
+        return environment.records(start)["stays"], rounds
 
     first, (added, feedback) = jax.tree.map(np.asarray, jax.jit(play)(key))
     require(
@@ -42,8 +42,7 @@ def check_stays(name: str, environment: Any, key: Array, arms: int, states: int)
         bool((added >= 0).all() and (added.sum(-1) == 1).all()),
         f'{name}.records: "stays" do not grow by one for each arm in each round',
     )
-    played, states_shown = feedback.arms[:, 0], feedback.states[:, 0]
     require(
-        bool((added[np.arange(ROUNDS), played, states_shown] == 1).all()),
+        bool((added[np.arange(ROUNDS), feedback.arms[:, 0], feedback.states[:, 0]] == 1).all()),
         f'{name}.records: "stays" do not count an arm that is played in the state that it shows',
     )
