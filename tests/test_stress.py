@@ -27,7 +27,7 @@ from jaxbandit.stress import (
     RestlessSpace,
     ThreeStateSpace,
     TwoStateSpace,
-    search,
+    failure_search,
     trials,
 )
 
@@ -293,4 +293,4 @@ def test_bad_arguments_are_refused_by_name():
 def test_a_missing_package_is_named(monkeypatch):
     monkeypatch.setitem(__import__("sys").modules, "cmaes", None)
     with pytest.raises(ImportError, match=r"^cmaes is not installed; pip install"):
-        search.worst(UCB1(), budget=32)
+        failure_search.worst(UCB1(), budget=32)

@@ -1,4 +1,4 @@
-"""An opponent: mean regret over a space of problems, and a search for the problems on which a policy fails."""
+"""Stress tests: mean regret over a space of problems, and a search for the problems on which a policy fails."""
 
 from jaxbandit.stress.changing_space import PiecewiseSpace
 from jaxbandit.stress.failure_search import Found, worst
