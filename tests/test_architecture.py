@@ -105,7 +105,7 @@ BELOW = {
     "environments": ["rested", "independent", "restless_bandits", "changing", "processes"],
     "policies": ["parts", "means", "chains", "restless", "changing", "processes"],
     "stress": ["spaces", "changing_space", "trials", "preparation", "survey", "failure_search"],
-    "sweeps": ["files", "storage", "reading", "tasks", "grids", "workers", "sweep_loop"],
+    "sweeps": ["files", "storage", "reading", "tasks", "grids", "sweep_loop"],
 }
 # what the `__init__` of a room says that others may take beside the names in its `__all__`: a module, or a name in one
 OFFERED = {

@@ -25,7 +25,7 @@ from sweep_child import ARMS, cases, digest
 
 import jaxbandit
 from jaxbandit import KLUCB, UCBSM, Result, Uniform, grid, simulate, sweep, two_state
-from jaxbandit.sweeps import files, storage, workers
+from jaxbandit.sweeps import files, storage, tasks
 
 CHILD = Path(__file__).parent / "sweep_child.py"
 CASE = {"scenarios": ARMS, "policies": {"ucb": UCBSM(), "u": Uniform()}, "horizon": 300, "times": [7, 150, 300]}
@@ -389,7 +389,7 @@ def test_the_error_of_a_worker_stops_the_others(tmp_path, monkeypatch):
         stopped_early.append(time.monotonic() < end)
         raise KeyboardInterrupt
 
-    monkeypatch.setattr(workers, "play", play)
+    monkeypatch.setattr(tasks, "play", play)
     case = {"c": {**CASE, "runs": 4}}
     with ThreadPoolExecutor(2) as pool, pytest.raises(OSError, match="full"):
         sweep(case, tmp_path, executor=pool, block=2)

@@ -131,18 +131,14 @@ def read_manifest(folder: Path) -> dict[str, Any]:
         if [name for name in others if not TEMPORARY.fullmatch(name)]:
             raise ValueError(f"{folder}: holds {others[0]!r} and no {MANIFEST}; choose an empty or new folder")
         return {"version": VERSION, "cases": {}}
-    damaged = f"{path}: damaged; restore it, or choose another folder"
     try:
         manifest: dict[str, Any] = json.loads(path.read_text())
-        version, cases = manifest["version"], manifest["cases"]
-        whole = version != VERSION or all(
-            isinstance(case["folder"], str) and isinstance(case["asked"], dict) and isinstance(case["programs"], dict)
-            for case in cases.values()
-        )
+        version = manifest["version"]
+        for case in manifest["cases"].values() if version == VERSION else ():
+            if [type(case[name]) for name in ("folder", "asked", "programs")] != [str, dict, dict]:
+                raise TypeError
     except (OSError, ValueError, LookupError, TypeError, AttributeError) as error:
-        raise ValueError(damaged) from error
-    if not whole:
-        raise ValueError(damaged)
+        raise ValueError(f"{path}: damaged; restore it, or choose another folder") from error
     if version != VERSION:
         raise ValueError(f"{path}: written as version {version}, this reads version {VERSION}")
     return manifest

@@ -21,8 +21,7 @@ from jaxbandit.simulation.progress import progress_bar, rounds_left
 from jaxbandit.simulation.telling.fingerprint import fingerprint
 from jaxbandit.simulation.telling.free_memory import check_memory
 from jaxbandit.sweeps import files, storage
-from jaxbandit.sweeps.tasks import CUTTING, Options, Task, play, without
-from jaxbandit.sweeps.workers import play_all
+from jaxbandit.sweeps.tasks import CUTTING, Options, Task, play, play_all, without
 
 RUNS_OF_A_FILE = 10_000
 
@@ -77,54 +76,41 @@ def sweep(
     """
     try:
         with CtrlC():
-            return _sweep(cases, folder, executor, block, every, progress)
+            block = integer("block", block, 1)
+            every = number("every", every, 0, math.inf, above=True)
+            truth("progress", progress)
+            if executor is not None and not isinstance(executor, Executor):
+                raise ValueError(
+                    f"executor: {shown(executor)} is not a concurrent.futures.Executor; for Dask, client.get_executor()"
+                )
+            requests = _check(cases, executor)
+            check_memory("cases", list(requests.values()), playing=False)
+            for request in requests.values():
+                check_memory("block", [request.of_runs(0, min(block, request.runs))], playing=True)
+            path = as_path("folder", folder).resolve()
+            with storage.locked(path) as writable:
+                folders = storage.open_cases(path, requests, writable)
+                tasks = [
+                    (name, task, rounds)
+                    for name, request in requests.items()
+                    for task, rounds in _tasks(folders[name], dict(cases[name]), request, block, every)
+                    if rounds
+                ]
+                if tasks and not writable:
+                    reason = f"cannot be written, and cases[{tasks[0][0]!r}] is not finished; choose another folder"
+                    raise PermissionError(errno.EACCES, reason, str(path))
+                left = sum(rounds for _, _, rounds in tasks)
+                total = max(left, sum(map(rounds_left, requests.values())))
+                with progress_bar(total, progress, total - left) as bar:
+                    if executor is not None:
+                        play_all(executor, [(task, rounds) for _, task, rounds in tasks], bar)
+                    else:
+                        for name, task, _ in tasks:
+                            bar.set_description(name)
+                            play(task, requests[name], bar)
+                return {name: _assemble(folders[name], request) for name, request in requests.items()}
     except KeyboardInterrupt:
         raise KeyboardInterrupt("stopped; what is written is kept, and the same call continues") from None
-
-
-def _sweep(
-    cases: Mapping[str, Options],
-    folder: str | os.PathLike[str],
-    executor: Executor | None,
-    block: int,
-    every: float,
-    progress: bool,
-) -> dict[str, Result]:
-    """`sweep` without its message for Ctrl-C."""
-    block = integer("block", block, 1)
-    every = number("every", every, 0, math.inf, above=True)
-    truth("progress", progress)
-    if executor is not None and not isinstance(executor, Executor):
-        raise ValueError(
-            f"executor: {shown(executor)} is not a concurrent.futures.Executor; for Dask, client.get_executor()"
-        )
-    requests = _check(cases, executor)
-    check_memory("cases", list(requests.values()), playing=False)
-    for request in requests.values():
-        check_memory("block", [request.of_runs(0, min(block, request.runs))], playing=True)
-    path = as_path("folder", folder).resolve()
-    with storage.locked(path) as writable:
-        folders = storage.open_cases(path, requests, writable)
-        tasks = [
-            (name, task, rounds)
-            for name, request in requests.items()
-            for task, rounds in _tasks(folders[name], dict(cases[name]), request, block, every)
-        ]
-        left = sum(rounds for _, _, rounds in tasks)
-        if left and not writable:
-            unfinished = next(name for name, _, rounds in tasks if rounds)
-            reason = f"cannot be written, and cases[{unfinished!r}] is not finished; choose another folder"
-            raise PermissionError(errno.EACCES, reason, str(path))
-        total = max(left, sum(rounds_left(request) for request in requests.values()))
-        with progress_bar(total, progress, total - left) as bar:
-            if executor is not None:
-                play_all(executor, [(task, rounds) for _, task, rounds in tasks if rounds], bar)
-            else:
-                for name, task, rounds in tasks:
-                    if rounds:
-                        bar.set_description(name)
-                        play(task, requests[name], bar)
-        return {name: _assemble(folders[name], request) for name, request in requests.items()}
 
 
 def _assemble(folder: Path, request: Request) -> Result:
@@ -136,24 +122,22 @@ def _check(cases: Mapping[str, Options], executor: Executor | None) -> dict[str,
     """Every case as a request, before anything is written."""
     if not isinstance(cases, Mapping) or not cases:
         raise ValueError("cases: give a dict from name to the arguments of simulate")
-    requests = {}
+    requests, known = {}, inspect.signature(check).parameters
     for name, options in cases.items():
         if not isinstance(name, str) or not isinstance(options, Mapping):
             raise ValueError(f"cases[{shown(name)}]: give a text and a dict of the arguments of simulate")
-        for argument in ("progress", "resume"):
-            if argument in options:
-                raise ValueError(f"cases[{name!r}]: {argument} is the sweep's own; leave it out")
-        if executor is not None and "devices" in options:
-            raise ValueError(f"cases[{name!r}]: an executor has other devices than this process; leave them out")
-        if isinstance(options.get("runs"), range):
-            raise ValueError(f"cases[{name!r}]: runs: give their number, from run 0")
-        known = inspect.signature(check).parameters
         for argument in options:
+            if argument in ("progress", "resume"):
+                raise ValueError(f"cases[{name!r}]: {argument} is the sweep's own; leave it out")
             if argument not in (*known, *CUTTING):
                 raise ValueError(f"cases[{name!r}]: {shown(argument)} is not an argument of simulate")
         for argument in ("scenarios", "policies"):
             if argument not in options:
                 raise ValueError(f"cases[{name!r}]: {argument} is missing")
+        if executor is not None and "devices" in options:
+            raise ValueError(f"cases[{name!r}]: an executor has other devices than this process; leave them out")
+        if isinstance(options.get("runs"), range):
+            raise ValueError(f"cases[{name!r}]: runs: give their number, from run 0")
         stop_if_interrupted()
         try:
             requests[name] = check(**without(options, CUTTING))

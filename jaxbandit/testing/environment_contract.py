@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from typing import get_args
+from typing import Any, get_args
 
 import jax
 import jax.numpy as jnp
@@ -22,11 +22,11 @@ from jaxbandit.base import (
     problem,
     reward_table,
 )
-from jaxbandit.testing.averages import check_changing, check_long_run
+from jaxbandit.testing.averages import check_changing, check_long_run, check_rewards
 from jaxbandit.testing.pairings import check_plays, check_repeats, check_rounds, check_shared
 from jaxbandit.testing.requirements import require, require_close, require_numbers, shapes
-from jaxbandit.testing.rewards import check_rewards
-from jaxbandit.testing.stays import check_stays
+
+ROUNDS = 64  # in which stays are counted
 
 
 def check_environment(environment: Environment, *, runs: int = 64, plays: int = 64, settle: int = 2**13) -> None:
@@ -97,7 +97,7 @@ def check_environment(environment: Environment, *, runs: int = 64, plays: int = 
     require(not shared or hasattr(environment, "shown"), f"{name}: has no shown, and its arms share one state")
     require(not changing or means_now(environment) is not None, f"{name}: has no means_now, and its arms change")
     if paid(environment) == "all":
-        check_stays(name, environment, keys[0], arms, states)
+        _check_stays(name, environment, keys[0], arms, states)
     by = {"play": check_plays, "round": check_rounds, "shared": check_shared}[pairing(environment)]
     before, after, rewards, _ = by(name, environment, keys, plays)
     if environment.reward is None:
@@ -128,3 +128,37 @@ def _check_step(name: str, environment: Environment, key: Array, arms: int, stat
         require(inside, f"{name}.step: a state out of range")
         again = jax.jit(lambda state, played, t: environment.step(key, state, played, t))(state, played, t)
         require_close(f"{name}.step: differs with and without jit", again, (following, feedback))
+
+
+def _check_stays(name: str, environment: Any, key: Array, arms: int, states: int) -> None:
+    """Check that every round adds one stay of every arm, and that of a played arm in the state that it shows."""
+    require(
+        hasattr(environment, "cost") and np.shape(environment.cost) == (arms,),
+        f"{name}.cost: all arms pay, so the environment needs what a play costs, [K]",
+    )
+    require(hasattr(environment, "records"), f'{name}: has no records, and all arms pay; it needs to record "stays"')
+
+    def play(key: Array) -> tuple[Array, Any]:
+        def body(state: Any, t: Array) -> tuple[Any, Any]:
+            played = jnp.array([t % arms], jnp.int32)
+            following, feedback = environment.step(key, state, played, t)
+            added = environment.records(following)["stays"] - environment.records(state)["stays"]
+            return following, (added, feedback)
+
+        start = environment.init(key)
+        _, rounds = jax.lax.scan(body, start, 1 + jnp.arange(ROUNDS, dtype=jnp.int32))
+        return environment.records(start)["stays"], rounds
+
+    first, (added, feedback) = jax.tree.map(np.asarray, jax.jit(play)(key))
+    require(
+        first.shape == (arms, states) and first.dtype == np.int32 and not first.any(),
+        f'{name}.records: "stays" are not [K, S] int32, 0 before the first round',
+    )
+    require(
+        bool((added >= 0).all() and (added.sum(-1) == 1).all()),
+        f'{name}.records: "stays" do not grow by one for each arm in each round',
+    )
+    require(
+        bool((added[np.arange(ROUNDS), feedback.arms[:, 0], feedback.states[:, 0]] == 1).all()),
+        f'{name}.records: "stays" do not count an arm that is played in the state that it shows',
+    )
