@@ -21,15 +21,7 @@ if TYPE_CHECKING:
     from jaxbandit.results.result import Result
 
 VERSION = 1  # of the file; the package reads the files that it writes, and no other
-NAMED = (
-    "horizon",
-    "rounds",
-    "plays",
-    "fingerprint",
-    "provenance",
-    "problem",
-    "comparator_name",
-)  # in the header
+NAMED = ("horizon", "rounds", "plays", "fingerprint", "provenance", "problem", "comparator_name")  # in the header
 ARRAYS, OPTIONAL = ("times", "means", "reward"), ("comparator", "cost")  # not every result has the latter
 
 
@@ -130,10 +122,8 @@ def _fields(arrays: dict[str, np.ndarray]) -> dict[str, Any]:
 def whole_file(path: Path) -> Iterator[BinaryIO]:
     """A file that is renamed into place, flushed to the disk, when the block ends; if the block raises, there is none.
 
-    Raises:
-      FileNotFoundError: its folder does not exist.
-      OSError: it cannot be written, with its name.
-      KeyboardInterrupt: by Ctrl-C, when the file is there.
+    Raise FileNotFoundError if its folder does not exist, OSError with its name if it cannot be written. Ctrl-C raises
+    KeyboardInterrupt after the file is written.
     """
     if not path.parent.is_dir():
         raise FileNotFoundError(f"{path.parent}: no such folder")

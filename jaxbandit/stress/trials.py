@@ -5,6 +5,7 @@ from __future__ import annotations
 import hashlib
 import os
 from collections.abc import Mapping, Sequence
+from dataclasses import dataclass
 from typing import Any, NamedTuple
 
 import jax
@@ -43,6 +44,7 @@ def interval(values: np.ndarray) -> Interval:
     return Interval(*map(float, metrics.summary(np.asarray(values, float))[:3]))
 
 
+@dataclass
 class Trials:
     """Plays problems with common random numbers for all policies, and with new ones for every group of problems.
 
@@ -56,28 +58,24 @@ class Trials:
       folder: keeps what was played, so that the same trials are read and not played again; or None.
       bar: a progress bar over problems.
       random_numbers: whether the problems of a group have "common" or "independent" ones.
+      groups: played so far.
     """
 
-    def __init__(
-        self,
-        policies: Mapping[str, Policy],
-        key: Any,
-        horizon: int,
-        plays: int,
-        folder: str | os.PathLike[str] | None,
-        bar: Any,
-        random_numbers: str = "common",
-    ) -> None:
-        case = {"policies": dict(policies), "horizon": horizon, "plays": plays, "times": [horizon]}
-        self.case: dict[str, Any] = case | {"random_numbers": random_numbers}
-        self.key, self.folder, self.bar, self.groups = key, folder, bar, 0
+    policies: Mapping[str, Policy]
+    key: Any
+    horizon: int
+    plays: int
+    folder: str | os.PathLike[str] | None
+    bar: Any
+    random_numbers: str = "common"
+    groups: int = 0
 
     def regrets(self, problems: Sequence[Problem], runs: int, together: int = TOGETHER) -> dict[str, np.ndarray]:
         """The regret of every run at the horizon, label to [problems, runs]; Ctrl-C raises KeyboardInterrupt.
 
         Problems are played `together` at a time, the last group filled up, so that all groups share one program.
         """
-        regrets: dict[str, list[np.ndarray]] = {label: [] for label in self.case["policies"]}
+        regrets: dict[str, list[np.ndarray]] = {label: [] for label in self.policies}
         for first in range(0, len(problems), together):
             group = problems[first : first + together]
             result = self._play([*group, *[group[-1]] * (together - len(group))], runs)
@@ -91,7 +89,10 @@ class Trials:
         self.groups += 1
         key = jax.random.fold_in(self.key, self.groups)
         scenarios = {f"{n}": problem.arms for n, problem in enumerate(problems)}
-        case = self.case | {"scenarios": scenarios, "runs": runs, "key": key}
+        case: dict[str, Any] = {
+            **{"scenarios": scenarios, "policies": self.policies, "runs": runs, "horizon": self.horizon, "key": key},
+            **{"times": [self.horizon], "plays": self.plays, "random_numbers": self.random_numbers},
+        }
         if self.folder is None:
             return simulate(**case, progress=False)
         # the hash distinguishes groups: a search that was stopped judges other problems than one that goes on

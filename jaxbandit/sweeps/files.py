@@ -40,9 +40,7 @@ def of_all_runs(asked: dict[str, Any]) -> dict[str, Any]:
 def pieces_of(case: Path) -> dict[tuple[int, int], list[Piece]]:
     """The pieces of every block of runs, in order of time; each starts where the one before ends.
 
-    Raises:
-      ValueError: a file is not a piece, or blocks overlap.
-      FileNotFoundError: the folder has vanished.
+    Raise ValueError if a file is not a piece or blocks overlap, FileNotFoundError if the folder has vanished.
     """
     pieces: dict[tuple[int, int], list[Piece]] = {}
     try:
@@ -109,11 +107,8 @@ def save_piece(case: Path, piece: Piece, result: Result) -> None:
 def assemble(case: Path, asked: dict[str, Any], runs: int) -> Result:
     """The finished first runs of a case, from all their pieces; it cannot be continued.
 
-    Everything but counts and records is that of the last piece.
-
-    Raises:
-      ValueError: a file has vanished, is damaged, or is of something else.
-      KeyboardInterrupt: by Ctrl-C.
+    Everything but counts and records is that of the last piece. Raise ValueError if a file has vanished, is damaged, or
+    is of something else, KeyboardInterrupt by Ctrl-C.
     """
     done, _ = finished(case, asked["horizon"])
     if done < runs:

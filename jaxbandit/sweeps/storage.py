@@ -31,9 +31,7 @@ READ_ONLY = (errno.EACCES, errno.EPERM, errno.EROFS)
 def locked(folder: Path) -> Iterator[bool]:
     """Lock the folder for this process; yields whether it can be written, as a finished sweep can be read anyway.
 
-    Raises:
-      BlockingIOError: another live process has locked it.
-      OSError: the folder does not exist and cannot be made, or its disk is full.
+    Raise BlockingIOError if another live process has locked it, OSError if it cannot be made or the disk is full.
     """
     folder.mkdir(parents=True, exist_ok=True)
     lock, holder = filelock.FileLock(folder / LOCK), folder / HOLDER
@@ -77,9 +75,8 @@ def asked_of(request: Request) -> dict[str, Any]:
 def open_cases(folder: Path, requests: dict[str, Request], writable: bool = True) -> dict[str, Path]:
     """The folder of every case; new cases are added to the manifest.
 
-    Raises:
-      ValueError: the folder holds something else, the manifest is damaged, or a case has changed: which field.
-      PermissionError: there is a new case, and the folder cannot be written.
+    Raise ValueError if the folder holds something else, the manifest is damaged, or a case has changed (which field),
+    PermissionError if there is a new case and the folder cannot be written.
     """
     manifest = read_manifest(folder)
     warned = False
@@ -122,8 +119,7 @@ def open_cases(folder: Path, requests: dict[str, Request], writable: bool = True
 def read_manifest(folder: Path) -> dict[str, Any]:
     """The manifest, or a new one for an empty folder.
 
-    Raises:
-      ValueError: the folder holds something else, or the manifest is damaged or of another version.
+    Raise ValueError if the folder holds something else, or the manifest is damaged or of another version.
     """
     path = folder / MANIFEST
     if not path.exists():

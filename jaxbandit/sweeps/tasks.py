@@ -96,10 +96,7 @@ def play_all(executor: Executor, tasks: list[tuple[Task, int]], bar: Any) -> Non
     """Let the workers of an executor play the tasks.
 
     Whatever ends the sweep early, the error of a worker or Ctrl-C, stops all workers; they write what they have played.
-
-    Raises:
-      KeyboardInterrupt: by Ctrl-C.
-      RuntimeError: a worker died.
+    If a worker died, raise RuntimeError.
     """
     if not tasks:
         return
