@@ -20,9 +20,8 @@ def load_sweep(folder: str | os.PathLike[str]) -> dict[str, Result]:
 
     Returns:
       name to `Result`, in the order in which the cases were first played. It has all runs, from run 0 on, that are
-      played to the horizon, which may be more than the last call of `sweep` asked for. Counts and records are those of
-      `sweep`; means, rewards, fingerprint and provenance are those of the last file read, which `sweep` takes from
-      its cases.
+      played to the horizon, which may be more than the last call of `sweep` asked for. All but counts and records is
+      that of the last file; `sweep` takes means, rewards and fingerprint from its cases instead.
 
     Raises:
       ValueError: the folder is not that of a sweep, or a file is damaged or foreign (its name).
