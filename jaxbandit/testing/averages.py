@@ -9,7 +9,8 @@ import jax.numpy as jnp
 import numpy as np
 from jax import Array
 
-from jaxbandit.base import Environment, pairing, pays, problem
+from jaxbandit.base import Environment
+from jaxbandit.members import declares
 from jaxbandit.sums import add_rewards, no_sums
 from jaxbandit.testing.requirements import STANDARD_ERRORS, require
 
@@ -28,8 +29,8 @@ def check_long_run(name: str, environment: Environment, keys: Array, settle: int
     table = jnp.asarray(environment.reward, float)
     arms, states = table.shape
     every = jnp.arange(arms, dtype=jnp.int32)
-    rested = problem(environment) == "rested"
-    counted_by = "before" if pays(environment) == "before" else "states"
+    rested = declares(environment).problem == "rested"
+    counted_by = "before" if declares(environment).pays == "before" else "states"
     windows = WINDOWS if rested and states <= FEW_STATES else 2
     length = max(1, 2 * settle // windows)
 
@@ -51,7 +52,7 @@ def check_long_run(name: str, environment: Environment, keys: Array, settle: int
         )
         return jax.lax.fori_loop(0, windows * length, body, (environment.init(key), *nothing))[1:]
 
-    groups = every[:, None] if pairing(environment) == "shared" else every[None]
+    groups = every[:, None] if declares(environment).pairing == "shared" else every[None]
     played = jax.jit(jax.vmap(jax.vmap(play, (None, 0)), (0, None)))(keys, groups)
     counts, moves, wrong = (np.asarray(array).sum(1) for array in played)
     reward, means = np.asarray(environment.reward, float), np.asarray(environment.means(), float)

@@ -9,19 +9,10 @@ import jax.numpy as jnp
 import numpy as np
 from jax import Array
 
+from jaxbandit import members
 from jaxbandit.arguments import integer
-from jaxbandit.base import (
-    Environment,
-    Feedback,
-    Paid,
-    Pairing,
-    Problem,
-    means_now,
-    paid,
-    pairing,
-    problem,
-    reward_table,
-)
+from jaxbandit.base import Environment, Feedback, Paid, Pairing, Problem, reward_table
+from jaxbandit.members import declares, means_now
 from jaxbandit.testing.averages import check_changing, check_long_run, check_rewards
 from jaxbandit.testing.pairings import check_plays, check_repeats, check_rounds, check_shared
 from jaxbandit.testing.requirements import require, require_close, require_numbers, shapes
@@ -64,17 +55,19 @@ def check_environment(environment: Environment, *, runs: int = 64, plays: int = 
     >>> import jaxbandit
     >>> check_environment(jaxbandit.two_state([0.5, 0.4], [0.4, 0.55]))
     """
-    for argument, value in {"runs": runs, "plays": plays, "settle": settle}.items():
-        integer(argument, value, 1, 2**31 - 1)
+    for argument, number in {"runs": runs, "plays": plays, "settle": settle}.items():
+        integer(argument, number, 1, 2**31 - 1)
     if runs < 2:
         raise ValueError(f"runs: {runs}; at least 2 are needed for a standard error")
     name = type(environment).__name__
-    for part in ("reward", "means", "init", "step"):
-        require(hasattr(environment, part), f"{name}: has no {part}")
+    for part in members.lacks(environment, "reward", "means", "init", "step"):
+        require(False, f"{name}: has no {part}")
+    old_form = members.replaced(environment)
+    require(old_form is None, str(old_form))
     require_numbers(name, environment)
     if environment.reward is None:
-        for part in ("arms", "reward_range", "records"):
-            require(hasattr(environment, part), f"{name}: has no {part}, and its reward is None")
+        for part in members.lacks(environment, "arms", "reward_range", "records"):
+            require(False, f"{name}: has no {part}, and its reward is None")
     reward = np.asarray(reward_table(environment))
     require(reward.ndim == 2, f"{name}.reward: shape {reward.shape} is not [K, S]")
     arms, states = len(reward), max(reward.shape[1], 1)
@@ -83,22 +76,21 @@ def check_environment(environment: Environment, *, runs: int = 64, plays: int = 
     keys = jax.random.split(jax.random.key(0), runs)
     _check_step(name, environment, keys[0], arms, states)
 
-    for part, declared, choices in (
-        ("pairing", pairing(environment), get_args(Pairing)),
-        ("problem", problem(environment), get_args(Problem)),
-        ("paid", paid(environment), get_args(Paid)),
-    ):
-        require(declared in choices, f"{name}.{part}: {declared!r} is none of {', '.join(choices)}")
-    shared, changing = pairing(environment) == "shared", problem(environment) in ("changing", "rotting")
+    declared = declares(environment)
+    for part, choices in {"pairing": get_args(Pairing), "problem": get_args(Problem), "paid": get_args(Paid)}.items():
+        value = getattr(declared, part)
+        require(value in choices, f"{name}.{part}: {value!r} is none of {', '.join(choices)}")
+    shared, changing = declared.pairing == "shared", declared.problem in ("changing", "rotting")
     require(
-        shared == (problem(environment) == "decision process"),
+        shared == (declared.problem == "decision process"),
         f'{name}: the pairing "shared" and the problem "decision process" go together; declare both or none',
     )
-    require(not shared or hasattr(environment, "shown"), f"{name}: has no shown, and its arms share one state")
+    visible = not members.lacks(environment, "shown")
+    require(not shared or visible, f"{name}: has no shown, and its arms share one state")
     require(not changing or means_now(environment) is not None, f"{name}: has no means_now, and its arms change")
-    if paid(environment) == "all":
+    if declared.paid == "all":
         _check_stays(name, environment, keys[0], arms, states)
-    by = {"play": check_plays, "round": check_rounds, "shared": check_shared}[pairing(environment)]
+    by = {"play": check_plays, "round": check_rounds, "shared": check_shared}[declared.pairing]
     before, after, rewards, _ = by(name, environment, keys, plays)
     if environment.reward is None:
         check_rewards(name, environment, keys, rewards, settle)
@@ -112,7 +104,7 @@ def check_environment(environment: Environment, *, runs: int = 64, plays: int = 
 
 def _check_step(name: str, environment: Environment, key: Array, arms: int, states: int) -> None:
     state, t = environment.init(key), jnp.int32(1)
-    for plays in [1] if pairing(environment) == "shared" else sorted({1, arms}):
+    for plays in [1] if declares(environment).pairing == "shared" else sorted({1, arms}):
         played = jnp.arange(plays, dtype=jnp.int32)
         following, feedback = environment.step(key, state, played, t)
         require(isinstance(feedback, Feedback), f"{name}.step: returns no Feedback")
@@ -133,10 +125,11 @@ def _check_step(name: str, environment: Environment, key: Array, arms: int, stat
 def _check_stays(name: str, environment: Any, key: Array, arms: int, states: int) -> None:
     """Check that every round adds one stay of every arm, and that of a played arm in the state that it shows."""
     require(
-        hasattr(environment, "cost") and np.shape(environment.cost) == (arms,),
+        not members.lacks(environment, "cost") and np.shape(environment.cost) == (arms,),
         f"{name}.cost: all arms pay, so the environment needs what a play costs, [K]",
     )
-    require(hasattr(environment, "records"), f'{name}: has no records, and all arms pay; it needs to record "stays"')
+    records = members.records(environment)
+    require(records is not None, f'{name}: has no records, and all arms pay; it needs to record "stays"')
 
     def play(key: Array) -> tuple[Array, Any]:
         def body(state: Any, t: Array) -> tuple[Any, Any]:

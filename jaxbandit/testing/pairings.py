@@ -10,7 +10,9 @@ import jax.numpy as jnp
 import numpy as np
 from jax import Array
 
-from jaxbandit.base import Environment, problem, reward_table
+from jaxbandit import members
+from jaxbandit.base import Environment, reward_table
+from jaxbandit.members import declares
 from jaxbandit.testing.requirements import require
 
 
@@ -59,7 +61,7 @@ def check_rounds(name: str, environment: Environment, keys: Array, plays: int) -
     arms = len(reward_table(environment))
     random = np.random.default_rng(0)
     play = _player(environment, keys)
-    moves_anyway = problem(environment) in ("restless", "observed") and getattr(environment, "passive", None) is None
+    moves_anyway = declares(environment).problem in ("restless", "observed") and members.passive(environment) is None
     alone = []
     for arm in range(arms):
         own = random.random(plays) < 0.5
