@@ -70,8 +70,8 @@ def check_long_run(name: str, environment: Environment, keys: Array, settle: int
             not judged or abs(averages.mean() - means[arm]) <= STANDARD_ERRORS * error + 1e-6 * size,
             f"{name}.means(): {means[arm]:.6g} for arm {arm}, which paid {averages.mean():.6g} a play (standard error "
             f"{error:.2g}) in {len(averages)} runs of {settle} plays after {settle}; if it takes longer to forget its "
-            'start, give a larger `settle`; if what it pays depends on the round, declare Declares(problem="changing") and '
-            "means_now(state, t)",
+            "start, give a larger `settle`; if what it pays depends on the round, declare "
+            'Declares(problem="changing") and means_now(state, t)',
         )
 
 
