@@ -128,7 +128,7 @@ def reward_gap(transition: ArrayLike, reward: ArrayLike) -> float:
 def thresholds(law: ArrayLike, name: str = "transition") -> np.ndarray:
     """Integer thresholds [..., S-1] uint32 that turn 32 random bits into a draw from `law` [..., S].
 
-    The probability of each state is met to within 2^-32, and 0 and 1 are exact (see `draws.stack_of_rewards`): 1e-4 is
+    The probability of each state is met to within 2^-32, and 0 and 1 are exact (see `draws.play_bits`): 1e-4 is
     off by at most one part in 400,000, 1e-7 by one in 400.
 
     Args:

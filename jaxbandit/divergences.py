@@ -64,8 +64,7 @@ def total_variation(p: ArrayLike, q: ArrayLike) -> Array:
     >>> float(total_variation(jnp.array([0.5, 0.5]), jnp.array([0.25, 0.75])))
     0.25
     """
-    found: Array = total(jnp.abs(jnp.asarray(p, float) - q)) / 2
-    return found
+    return total(jnp.abs(jnp.asarray(p, float) - q)) / 2
 
 
 @accepts(p=ROWS, q=ROWS)
@@ -78,8 +77,7 @@ def squared_hellinger(p: ArrayLike, q: ArrayLike) -> Array:
     1.0
     """
     difference = jnp.sqrt(jnp.asarray(p, float)) - jnp.sqrt(jnp.asarray(q, float))
-    found: Array = total(difference * difference) / 2
-    return found
+    return total(difference * difference) / 2
 
 
 @accepts(p=ROWS, q=ROWS)
@@ -93,8 +91,7 @@ def jensen_shannon(p: ArrayLike, q: ArrayLike) -> Array:
     """
     p, q = jnp.asarray(p, float), jnp.asarray(q, float)
     middle = (p + q) / 2
-    found: Array = total(scaled(p - middle, middle) + scaled(q - middle, middle)) / 2
-    return found
+    return total(scaled(p - middle, middle) + scaled(q - middle, middle)) / 2
 
 
 @accepts(p=ROWS, q=ROWS)
@@ -105,8 +102,7 @@ def kl(p: ArrayLike, q: ArrayLike) -> Array:
     inf
     """
     p, q = jnp.asarray(p, float), jnp.asarray(q, float)
-    found: Array = total(scaled(p - q, q))
-    return found
+    return total(scaled(p - q, q))
 
 
 DISTANCES = {

@@ -91,8 +91,7 @@ def stack(things: Sequence[T], name: str) -> T:
     for shape in shapes[1:]:
         if shape != shapes[0]:
             raise ValueError(f"{name}: shapes disagree, {shapes[0]} and {shape}; give each shape its own entry")
-    stacked: T = jax.tree.map(lambda *leaves: np.stack([np.asarray(leaf) for leaf in leaves]), *things)
-    return stacked
+    return jax.tree.map(lambda *leaves: np.stack([np.asarray(leaf) for leaf in leaves]), *things)
 
 
 def check_known(name: str, thing: Any) -> None:

@@ -44,8 +44,7 @@ def kl_upper(p: ArrayLike, radius: ArrayLike, solver: Solver = "halley") -> Arra
     >>> round(float(kl_upper(0.5, 0.1)), 4)
     0.7129
     """
-    bound: Array = kl_bound(p, radius, True, solver)
-    return bound
+    return kl_bound(p, radius, True, solver)
 
 
 @accepts(p=PROBABILITY, radius=RADIUS, solver=SOLVERS)
@@ -71,8 +70,7 @@ def kl_lower(p: ArrayLike, radius: ArrayLike, solver: Solver = "halley") -> Arra
     >>> round(float(kl_lower(0.5, 0.1)), 4)
     0.2871
     """
-    bound: Array = kl_bound(p, radius, False, solver)
-    return bound
+    return kl_bound(p, radius, False, solver)
 
 
 @accepts(p=PROBABILITY, radius=RADIUS, upper=Numbers("[...]", 0, 1, kind=bool), solver=SOLVERS)

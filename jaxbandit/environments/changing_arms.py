@@ -103,7 +103,7 @@ class ChangingArms:
 
     def step(self, key: Array, state: ChangingState, arms: Array, t: Array) -> tuple[ChangingState, Feedback]:
         """Play `arms` [M] int32, distinct, in round `t`: what they have shown by then, and what the player sees."""
-        bits = draws.stack_of_rewards(key, arms, jnp.broadcast_to(t, arms.shape))
+        bits = draws.play_bits(key, arms, jnp.broadcast_to(t, arms.shape))
         states = draws.choose(bits, row(self.thresholds, self.segments.number(t))[:, None], arms)
         following = ChangingState(state.shown.at[arms].set(states))
         return following, Feedback(arms, state.shown[arms], states, states.astype(float), t)

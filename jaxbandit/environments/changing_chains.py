@@ -96,7 +96,7 @@ class ChangingMarkovArms:
     def init(self, key: Array) -> ChangingChainState:
         """Where the arms of the run with this environment key stand before the first round."""
         every = self._arms()
-        first = draws.choose(draws.stack_of_rewards(key, every, jnp.zeros_like(every)), self.initial_thresholds)
+        first = draws.choose(draws.play_bits(key, every, jnp.zeros_like(every)), self.initial_thresholds)
         return ChangingChainState(first, first if self.restless else None)
 
     def step(self, key: Array, state: ChangingChainState, arms: Array, t: Array) -> tuple[ChangingChainState, Feedback]:
@@ -106,12 +106,12 @@ class ChangingMarkovArms:
         before = shown[arms]
         if self.restless:
             every = self._arms()
-            bits = draws.stack_of_rewards(key, every, jnp.broadcast_to(t, every.shape))
+            bits = draws.play_bits(key, every, jnp.broadcast_to(t, every.shape))
             states = draws.choose(bits, look_up_each(thresholds, state.states))
             seen = states[arms]
             known = jnp.where((arms[:, None] == every[None]).any(axis=0), states, shown)
         else:
-            bits = draws.stack_of_rewards(key, arms, jnp.broadcast_to(t, arms.shape))
+            bits = draws.play_bits(key, arms, jnp.broadcast_to(t, arms.shape))
             seen = draws.choose(bits, thresholds, arms, before)
             states, known = state.states.at[arms].set(seen), None
         following = ChangingChainState(states, known)

@@ -97,7 +97,7 @@ class LowerBoundArms:
 
     def step(self, key: Array, state: LowerBoundState, arms: Array, t: Array) -> tuple[LowerBoundState, Feedback]:
         """Play `arms` [M] int32, distinct, in round `t`: what they have shown by then, and what the player sees."""
-        bits = draws.stack_of_rewards(key, arms, jnp.broadcast_to(t, arms.shape))
+        bits = draws.play_bits(key, arms, jnp.broadcast_to(t, arms.shape))
         others, of_better = jnp.asarray(self.thresholds)
         states = (bits >= jnp.where(arms == state.better, of_better, others)).astype(jnp.int32)
         following = LowerBoundState(state.shown.at[arms].set(states), self._better(key, t + 1))
@@ -107,7 +107,7 @@ class LowerBoundArms:
         """The better arm of the batch that round t is in, int32."""
         batch = 1 + (t - 1) // jnp.asarray(self.batch, jnp.int32)
         # the number beyond those of the arms draws which of them is better
-        bits = draws.stack_of_rewards(key, jnp.full(1, self.count), batch[None])
+        bits = draws.play_bits(key, jnp.full(1, self.count), batch[None])
         return draws.choose(bits, jnp.asarray(self.choice)[None])[0]
 
 

@@ -64,14 +64,14 @@ class MarkovArms:
     def init(self, key: Array) -> MarkovState:
         """Where the arms of the run with this environment key stand before the first round."""
         arms = jnp.arange(self.reward.shape[0], dtype=jnp.int32)
-        bits = draws.stack_of_rewards(key, arms, jnp.zeros_like(arms))
+        bits = draws.play_bits(key, arms, jnp.zeros_like(arms))
         return MarkovState(draws.choose(bits, self.initial_thresholds), jnp.zeros_like(arms, jnp.uint32))
 
     def step(self, key: Array, state: MarkovState, arms: Array, t: Array) -> tuple[MarkovState, Feedback]:
         """Play `arms` [M] int32, distinct, in round `t`: where the arms stand afterwards, and what the player sees."""
         before = state.states[arms]
         number = state.plays[arms] + 1
-        bits = draws.stack_of_rewards(key, arms, number)
+        bits = draws.play_bits(key, arms, number)
         states = draws.choose(bits, jnp.asarray(self.transition_thresholds), arms, before)
         rewards = jnp.asarray(self.reward, float)[arms, states]
         following = MarkovState(state.states.at[arms].set(states), state.plays.at[arms].set(number))

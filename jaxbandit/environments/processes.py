@@ -108,7 +108,7 @@ class DecisionProcess:
     def step(self, key: Array, state: ProcessState, arms: Array, t: Array) -> tuple[ProcessState, Feedback]:
         """Take the action `arms` [1] int32 in round `t`: where the process is afterwards, and what the player sees."""
         before = state.state[None]
-        bits = draws.stack_of_rewards(key, jnp.zeros(1, jnp.int32), t[None])
+        bits = draws.play_bits(key, jnp.zeros(1, jnp.int32), t[None])
         states = draws.choose(bits, jnp.asarray(self.transition_thresholds), arms, before)
         feedback = Feedback(arms, before, states, jnp.asarray(self.reward, float)[arms, before], t)
         if self.steps is None or state.begun is None:
@@ -125,7 +125,7 @@ class DecisionProcess:
 
     def _first(self, key: Array, t: Array) -> tuple[Array, Array]:
         """The state in which the episode after round t (or the first, 0) begins, and a positive number for it."""
-        bits, number = draws.two_words(key, jnp.ones(1, jnp.int32), t[None])
+        bits, number = draws.play_bits_64(key, jnp.ones(1, jnp.int32), t[None])
         states = draws.choose(jnp.minimum(bits, jnp.uint32(2**32 - 2)), jnp.asarray(self.initial_thresholds)[None])
         return states[0], number[0] | 1
 

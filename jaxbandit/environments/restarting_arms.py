@@ -101,13 +101,13 @@ class RestartingArms:
     def step(self, key: Array, state: RestartingState, arms: Array, t: Array) -> tuple[RestartingState, Feedback]:
         """Play `arms` [M] int32, distinct, in round `t`: where all arms stand afterwards, and what the player sees."""
         before, number = state.states[arms], state.draws[arms] + 1
-        bits = draws.stack_of_rewards(key, arms, number)
+        bits = draws.play_bits(key, arms, number)
         states = draws.choose(bits, jnp.asarray(self.arms.transition_thresholds), arms, before)
         rewards = jnp.asarray(self.reward, float)[arms, states]
         moved, used = state.states.at[arms].set(states), state.draws.at[arms].set(number)
         # numbers beyond those of the arms: K for the return, K + 1 for its number, the others for the first states
         count = moved.shape[0]
-        chance = draws.stack_of_rewards(key, jnp.arange(count, 2 * count + 2), jnp.full(count + 2, t))
+        chance = draws.play_bits(key, jnp.arange(count, 2 * count + 2), jnp.full(count + 2, t))
         ended = chance[0] < self.threshold
         fresh = draws.choose(chance[2:], jnp.asarray(self.arms.initial_thresholds))
         following = RestartingState(jnp.where(ended, fresh, moved), jnp.where(ended, t.astype(jnp.uint32), used))

@@ -130,8 +130,7 @@ def starts_of(breaks: ArrayLike, levels: str, count: int, horizon: int | None) -
 
 def row(table: np.ndarray | Array, number: Array) -> Array:
     """`table[number]` for a number that all runs share."""
-    found: Array = jax.lax.dynamic_index_in_dim(jnp.asarray(table), number, keepdims=False)
-    return found
+    return jax.lax.dynamic_index_in_dim(jnp.asarray(table), number, keepdims=False)
 
 
 def told(breaks: np.ndarray, variation: float) -> dict[str, float | list[int]]:

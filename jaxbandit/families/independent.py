@@ -45,8 +45,7 @@ class Bernoulli:
         return bernoulli_kl(mean, other)
 
     def upper(self, mean: ArrayLike, radius: ArrayLike) -> Array:
-        bound: Array = kl_upper(mean, radius, self.solver)
-        return bound
+        return kl_upper(mean, radius, self.solver)
 
 
 @pytree

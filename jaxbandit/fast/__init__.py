@@ -50,8 +50,7 @@ from jaxbandit.fast.elementary import cosine_and_sine, exponential, log, log_and
 from jaxbandit.fast.extremes import larger, smaller
 from jaxbandit.fast.on_demand import where_needed
 from jaxbandit.fast.random_bits import threefry
-from jaxbandit.fast.slow_paths import SlowPathWarning
-from jaxbandit.fast.switch import PLAIN
+from jaxbandit.fast.slow_paths import PLAIN, SlowPathWarning
 
 __all__ = [
     "PLAIN",

@@ -28,8 +28,7 @@ from jaxbandit.fast.jaxprs import (
     points,
 )
 from jaxbandit.fast.random_bits import RANDOM, drawn, is_known
-from jaxbandit.fast.slow_paths import slow_path
-from jaxbandit.fast.switch import PLAIN
+from jaxbandit.fast.slow_paths import PLAIN, slow_path
 
 # Names of JAX's primitives that act along given axes; others are in `jaxprs` and `random_bits`.
 ALONG_AXES = frozenset(

@@ -16,7 +16,7 @@ import jax.numpy as jnp
 import numpy as np
 from jax import Array
 
-from jaxbandit.fast.switch import PLAIN
+from jaxbandit.fast.slow_paths import PLAIN
 
 # The limits up to which entries are read and written by comparing; beyond them XLA's own operations are used.
 MOST_PLACES = 2**15  # places of an array, times the number of entries to which one is added

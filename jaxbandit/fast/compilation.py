@@ -13,8 +13,7 @@ import jax.numpy as jnp
 from jax import Array
 
 from jaxbandit.fast.jaxprs import CALLS, ELEMENTWISE, primitives
-from jaxbandit.fast.slow_paths import slow_path
-from jaxbandit.fast.switch import PLAIN
+from jaxbandit.fast.slow_paths import PLAIN, slow_path
 
 # Besides elementwise operations and calls, the operations that XLA on a CPU can compile into one function of machine
 # code: none of them reduces, sorts, scatters or calls a library.

@@ -14,7 +14,7 @@ import jax.numpy as jnp
 import numpy as np
 from jax import Array
 
-from jaxbandit.fast.switch import PLAIN
+from jaxbandit.fast.slow_paths import PLAIN
 
 _LOG_2 = math.log(2)
 _LOG_2_HIGH = 0.693359375  # log(2) rounded to 9 bits, so that its products with whole numbers up to 2^15 are exact

@@ -12,7 +12,7 @@ from jax.custom_batching import custom_vmap
 
 from jaxbandit.fast.batching import over_runs
 from jaxbandit.fast.comparisons import computed_once
-from jaxbandit.fast.switch import PLAIN
+from jaxbandit.fast.slow_paths import PLAIN
 
 TOGETHER = 16  # entries that are computed at a time
 
@@ -104,8 +104,7 @@ def _collected(function: Callable[..., Any], together: int, needed: Array, argum
             back = rows - 1 - n
             return jnp.where(jax.lax.dynamic_index_in_dim(flat, back, keepdims=False), back, found)
 
-        found: Array = jax.lax.fori_loop(0, rows, look, jnp.full(lanes, rows, jnp.int32))
-        return found
+        return jax.lax.fori_loop(0, rows, look, jnp.full(lanes, rows, jnp.int32))
 
     def goes_on(loop: tuple[Array, Array, Any]) -> Array:
         first = loop[1]

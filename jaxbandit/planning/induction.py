@@ -36,5 +36,4 @@ def backward_induction(
         return jax.lax.dynamic_update_index_in_dim(table, new, h, 0), best_actions(new)[0]
 
     end = steps if turns is None else turns
-    found: Array = jax.lax.fori_loop(0, end, step, (table, jnp.zeros(table.shape[2:], table.dtype)))[0]
-    return found
+    return jax.lax.fori_loop(0, end, step, (table, jnp.zeros(table.shape[2:], table.dtype)))[0]

@@ -65,8 +65,7 @@ def whittle(active: Array, passive: Array, earned: Array, kept: Array, discount:
 
     nothing = jnp.zeros_like(more)
     start = nothing, jnp.zeros_like(nothing, bool), nothing[..., 0]
-    found: Array = jax.lax.fori_loop(0, states, step, start, unroll=states <= WRITTEN_OUT)[0]
-    return found
+    return jax.lax.fori_loop(0, states, step, start, unroll=states <= WRITTEN_OUT)[0]
 
 
 def _relative_values(rows: Array, paid: Array, subsidised: Array, factor: Array) -> tuple[Array, Array]:

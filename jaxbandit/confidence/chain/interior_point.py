@@ -217,5 +217,4 @@ def _solved(matrix: Array, right: Array, scale: Array) -> Array:
         row = row / larger(jnp.abs(jax.lax.dynamic_slice_in_dim(row, k, 1, 1)), least)
         return jnp.where(line == k, row, rows - jax.lax.dynamic_slice_in_dim(rows, k, 1, 1) * row)
 
-    found: Array = jax.lax.fori_loop(0, states, eliminate, jnp.concatenate([matrix, right], 1))[:, states:]
-    return found
+    return jax.lax.fori_loop(0, states, eliminate, jnp.concatenate([matrix, right], 1))[:, states:]

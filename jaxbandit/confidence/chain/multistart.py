@@ -102,8 +102,7 @@ def _found(
         return step(point, target, paid, barrier, push), share * 0.1
 
     share = jnp.ones((), goal.dtype)
-    point: Point = jax.lax.fori_loop(0, STEPS, again, (start, share))[0]
-    return point
+    return jax.lax.fori_loop(0, STEPS, again, (start, share))[0]
 
 
 def _found_of_three(n: Row, paid: Array, begun: Point, extra: Row, steps: int) -> Point:
@@ -157,5 +156,4 @@ def _ratio(n: Row, point: Point, paid: Array) -> Array:
         return log_and_rest(x * v, larger((slack + drift) * beside(n, inverse), 1e-12))
 
     parts = dot(n, each(excess, v, point.slack, point.drift)) - x * dot(n, v)
-    ratio: Array = total(jnp.moveaxis(alone(n, parts), 0, -1))
-    return ratio
+    return total(jnp.moveaxis(alone(n, parts), 0, -1))
