@@ -60,12 +60,14 @@ def as_floats(name: str, values: ArrayLike) -> np.ndarray:
       ValueError: with the name: they are not numbers, or are lists of different lengths.
     """
     try:
-        given = np.asarray(values)
-        if given.dtype.kind in "biufO" or jnp.issubdtype(given.dtype, np.floating):
-            if given.dtype.kind == "O" and any(each is None or isinstance(each, str | bytes) for each in given.ravel()):
+        array = np.asarray(values)
+        if array.dtype.kind in "biufO" or jnp.issubdtype(array.dtype, np.floating):
+            if array.dtype.kind == "O" and any(
+                entry is None or isinstance(entry, str | bytes) for entry in array.ravel()
+            ):
                 raise TypeError
             with np.errstate(all="ignore"):
-                return np.asarray(given, float)
+                return np.asarray(array, float)
         how = ""
     except (TypeError, ValueError, OverflowError) as error:
         how = PADDED if "with a sequence" in str(error) else ""  # NumPy's words for lists of different lengths
@@ -108,13 +110,13 @@ def integer(name: str, value: Any, low: float = -math.inf, high: float = math.in
     try:
         if isinstance(value, bool):
             raise TypeError
-        found = operator.index(value)
+        whole = operator.index(value)
     except TypeError:
         raise ValueError(f"{name}: {shown(value)} is not an integer") from None
-    if not low <= found <= high:
+    if not low <= whole <= high:
         reach = f"{low:,.0f} to {high:,.0f}" if high < math.inf else f"{low:,.0f} on"
         raise ValueError(f"{name}: {shown(value)} is not among the integers from {reach}")
-    return found
+    return whole
 
 
 def truth(name: str, value: Any) -> bool:
@@ -211,14 +213,14 @@ def accepts(**wanted: Numbers | list[str]) -> Callable[[F], F]:
         @wraps(function)
         def checked(*arguments: Any, **named: Any) -> Any:
             bound = signature.bind(*arguments, **named)
-            given, numbers = bound.arguments, {}
+            argument_values, numbers = bound.arguments, {}
             for name, kind in wanted.items():
-                if name in given and isinstance(kind, list):
-                    choice(name, given[name], kind)
-                elif name in given and not (given[name] is None and name in optional):
-                    numbers[name] = (given[name], kind)
-            if not any(is_traced(value) for value in given.values()):
-                given.update(check_together(numbers))
+                if name in argument_values and isinstance(kind, list):
+                    choice(name, argument_values[name], kind)
+                elif name in argument_values and not (argument_values[name] is None and name in optional):
+                    numbers[name] = (argument_values[name], kind)
+            if not any(is_traced(value) for value in argument_values.values()):
+                argument_values.update(check_together(numbers))
             return function(*bound.args, **bound.kwargs)
 
         return checked  # type: ignore[return-value]
@@ -231,7 +233,7 @@ def is_traced(value: Any) -> bool:
     return isinstance(value, jax.core.Tracer) or (isinstance(value, list | tuple) and any(map(is_traced, value)))
 
 
-def check_together(given: dict[str, tuple[Any, Any]]) -> dict[str, np.ndarray | jax.Array]:
+def check_together(arguments: dict[str, tuple[Any, Any]]) -> dict[str, np.ndarray | jax.Array]:
     """Check arguments, each given by name with its `Numbers` (see `accepts`).
 
     Returns:
@@ -243,7 +245,7 @@ def check_together(given: dict[str, tuple[Any, Any]]) -> dict[str, np.ndarray | 
     lengths: dict[str, tuple[int, str]] = {}
     before: dict[str, tuple[int, ...]] = {}
     arrays: dict[str, np.ndarray | jax.Array] = {}
-    for name, (value, (axes, low, high, law, kind)) in given.items():
+    for name, (value, (axes, low, high, law, kind)) in arguments.items():
         array = as_floats(name, value)
         letters = re.findall("[A-Z]", axes)
         many = array.shape[: array.ndim - len(letters)]
@@ -274,6 +276,6 @@ def check_together(given: dict[str, tuple[Any, Any]]) -> dict[str, np.ndarray | 
     try:
         np.broadcast_shapes(*before.values())
     except ValueError:
-        shapes = " and ".join(str(np.shape(given[name][0])) for name in before)
+        shapes = " and ".join(str(np.shape(arguments[name][0])) for name in before)
         raise ValueError(f"{' and '.join(before)}: shapes {shapes} do not go together") from None
     return arrays

@@ -136,9 +136,9 @@ def farthest_pair(rows: Array, distance: Distance) -> tuple[Array, Array, Array]
     both = distance == "kl"  # the other distances are symmetric
     circle = jnp.concatenate([rows, rows], axis=-2)
 
-    def one(found: tuple[Array, Array], places: Array) -> tuple[tuple[Array, Array], None]:
+    def one(best: tuple[Array, Array], places: Array) -> tuple[tuple[Array, Array], None]:
         """The distance of each row to the one this many places further on, where larger."""
-        most, at = found
+        most, at = best
         other = between(rows, jax.lax.dynamic_slice_in_dim(circle, places, states, -2))
         return (jnp.maximum(most, other), jnp.where(other > most, places, at)), None
 

@@ -53,8 +53,8 @@ def pytree(cls: type[T]) -> type[T]:
         return made(**dict(zip(leaves, values)), **dict(zip(fixed, structure[1:])))
 
     def text(thing: Any) -> str:
-        shown = (f"{field.name}={short(getattr(thing, field.name))}" for field in fields if field.repr)
-        return f"{made.__qualname__}({', '.join(shown)})"
+        texts = (f"{field.name}={short(getattr(thing, field.name))}" for field in fields if field.repr)
+        return f"{made.__qualname__}({', '.join(texts)})"
 
     if "__repr__" not in vars(cls):
         made.__repr__ = text  # type: ignore[method-assign]

@@ -48,10 +48,10 @@ def _checked(scores: ArrayLike) -> Array | np.ndarray:
     Raises:
       ValueError: they are not numbers along one axis.
     """
-    found = as_floats("scores", scores)
-    if found.ndim != 1 or not found.size:
-        raise ValueError(f"scores: shape {found.shape} is not [K]")
-    return scores if isinstance(scores, jax.Array) else found
+    array = as_floats("scores", scores)
+    if array.ndim != 1 or not array.size:
+        raise ValueError(f"scores: shape {array.shape} is not [K]")
+    return scores if isinstance(scores, jax.Array) else array
 
 
 def _first_of_all(scores: Array) -> Array:
@@ -65,13 +65,13 @@ def _first_of_all(scores: Array) -> Array:
 
 def _one_after_the_other(scores: Array, plays: int) -> Array:
     """The first arms, each found among those that are left."""
-    every, found = jnp.arange(scores.shape[0], dtype=jnp.int32), []
+    every, leaders = jnp.arange(scores.shape[0], dtype=jnp.int32), []
     left = jnp.ones(scores.shape, bool)
     for _ in range(plays):
         top = jnp.max(jnp.where(left, scores, -jnp.inf))
-        found.append(computed_once(jnp.min(jnp.where(left & (scores == top), every, every.size))))
-        left = left & (every != found[-1])
-    return jnp.stack(found)
+        leaders.append(computed_once(jnp.min(jnp.where(left & (scores == top), every, every.size))))
+        left = left & (every != leaders[-1])
+    return jnp.stack(leaders)
 
 
 def _by_rank(scores: Array, plays: int) -> Array:

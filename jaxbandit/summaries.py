@@ -77,7 +77,7 @@ def median_interval(values: np.ndarray) -> tuple[np.ndarray, np.ndarray]:
 
 def _of_runs(values: np.ndarray) -> np.ndarray:
     """Finite numbers of one run or more, along the last axis."""
-    found = finite("values", values)
-    if not found.ndim or not found.shape[-1]:
-        raise ValueError(f"values: shape {found.shape} is not [..., runs] with a run at least")
-    return found
+    array = finite("values", values)
+    if not array.ndim or not array.shape[-1]:
+        raise ValueError(f"values: shape {array.shape} is not [..., runs] with a run at least")
+    return array

@@ -116,10 +116,10 @@ def rounds(times: ArrayLike) -> np.ndarray:
     Raises:
       ValueError: they are not rounds of at least 1.
     """
-    found = as_floats("times", times)
-    if found.ndim != 1 or not found.size or not (found >= 1).all() or not np.isfinite(found).all():
+    array = as_floats("times", times)
+    if array.ndim != 1 or not array.size or not (array >= 1).all() or not np.isfinite(array).all():
         raise ValueError(f"times: {shown(times)} are not rounds [T] of at least 1")
-    return found
+    return array
 
 
 def transitions(environment: MarkovEnvironment) -> np.ndarray:

@@ -40,20 +40,20 @@ def beginnings(
     laws = np.stack([_law(reward, mean, k, generator) for k, mean in enumerate(means)])
     like = (0.9 * generator.random(number) if gap else np.full(number, 0.9))[:, None, None]
     rows = like * transition + (1 - like) * generator.dirichlet(np.ones(states), (number, states))
-    leave = np.stack([chains.stationary(each) for each in rows]) / laws
+    leave = np.stack([chains.stationary(row_set) for row_set in rows]) / laws
     leave = (leave / leave.max(1, keepdims=True))[:, :, None]
-    found = np.eye(states) * (1 - leave) + leave * rows
+    slowed = np.eye(states) * (1 - leave) + leave * rows
     if not gap:
-        return np.asarray(found)
+        return np.asarray(slowed)
     above = reward - (laws @ reward)[:, None]
     draws = laws[:, None, :] * (1 - above[:, :, None] * above[:, None, :] / 2)
     enough = gap + 0.1 * (gaps_of(draws) - gap)
     low, high = np.zeros(number), np.ones(number)
     for _ in range(40):
         share = (low + high) / 2
-        inside = gaps_of(_mixed(draws, found, share)) >= enough
+        inside = gaps_of(_mixed(draws, slowed, share)) >= enough
         low, high = np.where(inside, low, share), np.where(inside, share, high)
-    return _mixed(draws, found, high)
+    return _mixed(draws, slowed, high)
 
 
 def _mixed(first: np.ndarray, second: np.ndarray, share: np.ndarray) -> np.ndarray:

@@ -154,8 +154,8 @@ def _of_family(environment: MarkovEnvironment, target: float) -> tuple[np.ndarra
             "arms"
         )
     with jax.enable_x64(True):
-        found = np.asarray(family.divergence(environment.means(), target))
-    return found, f"all arms of the family {type(family).__name__}"
+        divergence = np.asarray(family.divergence(environment.means(), target))
+    return divergence, f"all arms of the family {type(family).__name__}"
 
 
 def _of_rows(environment: MarkovEnvironment, gap: np.ndarray, target: float) -> np.ndarray:
@@ -164,8 +164,8 @@ def _of_rows(environment: MarkovEnvironment, gap: np.ndarray, target: float) -> 
     for arm, rows in enumerate(transition):
         if np.abs(rows - rows[0]).max() > TOLERANCE:
             raise ValueError(f"environment: arm {arm} is Markovian (its rows differ); this bound is for i.i.d. arms")
-    found = np.full(len(gap), np.inf)
+    divergence = np.full(len(gap), np.inf)
     for k in best_and_others(gap)[1]:
         if reward[k].max() > target:
-            found[k] = nearest_row(transition[k, :1], reward[k][None] - target).cost[0]
-    return found
+            divergence[k] = nearest_row(transition[k, :1], reward[k][None] - target).cost[0]
+    return divergence

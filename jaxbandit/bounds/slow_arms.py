@@ -74,11 +74,11 @@ def _plays(leave: float, slow: float, failure: float, most: np.ndarray) -> np.nd
     """Least expected plays of an arm that leaves with the chance `leave`, [T], if N > `most` [T] is not a failure."""
     log_stay, log_slow = np.log1p(-min(leave, 1 - 2.0**-53)), np.log1p(-slow)  # a certain departure, up to rounding
 
-    def plays(given: np.ndarray) -> np.ndarray:
-        return np.asarray(-np.expm1(given * log_stay) / leave)
+    def plays(count: np.ndarray) -> np.ndarray:
+        return np.asarray(-np.expm1(count * log_stay) / leave)
 
     # the tangent from the point of `most` + 1 plays and no failure touches the curve here; beyond it is the hull
     tangent = most + 1 - np.log1p(-log_stay / log_slow) / log_stay if log_stay > log_slow else np.zeros_like(most)
-    given = np.clip(np.log(failure) / log_slow, 0, np.maximum(tangent, 0))
+    count = np.clip(np.log(failure) / log_slow, 0, np.maximum(tangent, 0))
     end = plays(most + 1)
-    return np.asarray(end - (end - plays(given)) * failure * np.exp(-given * log_slow))
+    return np.asarray(end - (end - plays(count)) * failure * np.exp(-count * log_slow))

@@ -128,12 +128,12 @@ def _lost_and_kept(shrinking: Array, growing: Array, radius: Array, solver: Solv
     # processor to begin with the next runs while it waits for the last ones, which saves a quarter of the time.
 
     def halley(y: Array) -> Array:
-        moved = shrinking * exponential(y)[0]
-        grown = growing + moved
-        distance = computed_once(shrinking * y - growing * log_of_sum(moved * inverse) - radius)
+        mass = shrinking * exponential(y)[0]
+        grown = growing + mass
+        distance = computed_once(shrinking * y - growing * log_of_sum(mass * inverse) - radius)
         # Halley's step with d' = x / (Q + x) and d'' = (P - x) Q / (Q + x)^2, multiplied out to take one division
-        bend = (shrinking - moved) * growing
-        y = y - 2 * distance * moved * grown / (2 * moved * moved - distance * bend)
+        bend = (shrinking - mass) * growing
+        y = y - 2 * distance * mass * grown / (2 * mass * mass - distance * bend)
         return jnp.where(y > high, high, jnp.where(y >= low, y, low))  # where radius is 0, y is NaN here: low is taken
 
     def halve(_: int, ends: tuple[Array, Array]) -> tuple[Array, Array]:

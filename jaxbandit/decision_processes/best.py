@@ -54,22 +54,22 @@ def optimal(transition: ArrayLike, reward: ArrayLike) -> LongRun:
     """
     moves, paid = np.asarray(transition), np.asarray(reward)
     every = np.arange(paid.shape[1])
-    found = long_run(moves, paid, _far_sighted(moves, paid))
+    current = long_run(moves, paid, _far_sighted(moves, paid))
     for _ in range(MOST):
-        gains = moves @ found.gain
+        gains = moves @ current.gain
         rounding = EXACT * np.abs(paid).max()
-        better = gains.max(0) > gains[found.policy, every] + rounding
+        better = gains.max(0) > gains[current.policy, every] + rounding
         if better.any():
-            policy = np.where(better, gains.argmax(0), found.policy)
+            policy = np.where(better, gains.argmax(0), current.policy)
         else:
-            values = np.where(gains >= gains.max(0) - rounding, paid + moves @ found.bias, -np.inf)
-            rounding += EXACT * np.abs(found.bias).max()
-            better = values.max(0) > values[found.policy, every] + rounding
+            values = np.where(gains >= gains.max(0) - rounding, paid + moves @ current.bias, -np.inf)
+            rounding += EXACT * np.abs(current.bias).max()
+            better = values.max(0) > values[current.policy, every] + rounding
             if not better.any():
                 break
-            policy = np.where(better, values.argmax(0), found.policy)
-        found = long_run(moves, paid, policy)
-    return found
+            policy = np.where(better, values.argmax(0), current.policy)
+        current = long_run(moves, paid, policy)
+    return current
 
 
 def _far_sighted(moves: np.ndarray, paid: np.ndarray) -> np.ndarray:

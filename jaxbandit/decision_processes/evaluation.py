@@ -104,6 +104,6 @@ def until(rows: np.ndarray, ends: np.ndarray, amounts: np.ndarray) -> np.ndarray
         sums[before] += np.outer(share, sums[last])
     for s in range(len(others)):
         sums[s] = (sums[s] + among[s, :s] @ sums[:s]) / leaving[s]
-    found = np.zeros(amounts.shape)
-    found[others] = sums
-    return found
+    totals = np.zeros(amounts.shape)
+    totals[others] = sums
+    return totals

@@ -102,10 +102,10 @@ class AllPayingArms:
         self._check_plays(plays)
         if self._few(plays):
             process = self.joint(plays)
-            found = process.initial @ decision_processes.optimal(process.transition, process.reward).gain
+            value = process.initial @ decision_processes.optimal(process.transition, process.reward).gain
         else:
-            found = self.relaxation(plays).value
-        return float(f"{found:.{DIGITS}g}")
+            value = self.relaxation(plays).value
+        return float(f"{value:.{DIGITS}g}")
 
     def relaxation(self, plays: int) -> indices.Relaxation:
         """`indices.relaxation` of these arms and of what their plays cost.

@@ -13,7 +13,7 @@ from numpy.typing import ArrayLike
 from jaxbandit import chains, draws
 from jaxbandit.arguments import finite, integer, number, truth
 from jaxbandit.base import Feedback, Pairing, Problem, Task, pytree
-from jaxbandit.environments.segments import LONGEST, Segments, check_horizon, row, segments, split, starts_of, told
+from jaxbandit.environments.segments import LONGEST, Segments, check_horizon, facts, row, segments, split, starts_of
 from jaxbandit.sums import TwoFloats
 
 
@@ -95,7 +95,7 @@ class ChangingArms:
 
     def numbers(self) -> dict[str, float | list[int]]:
         """What a result tells of the arms."""
-        return told(self.breaks, self.variation)
+        return facts(self.breaks, self.variation)
 
     def init(self, key: Array) -> ChangingState:
         """No arm has shown anything yet."""

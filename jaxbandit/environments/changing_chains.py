@@ -21,7 +21,7 @@ from jaxbandit.environments.markov_arms import (
     recurrent,
     rewards_of,
 )
-from jaxbandit.environments.segments import Segments, check_horizon, row, segments, starts_of, told
+from jaxbandit.environments.segments import Segments, check_horizon, facts, row, segments, starts_of
 from jaxbandit.fast import look_up_each
 from jaxbandit.sums import TwoFloats
 
@@ -91,7 +91,7 @@ class ChangingMarkovArms:
 
     def numbers(self) -> dict[str, float | list[int]]:
         """What a result tells of the arms."""
-        return told(self.breaks, self.variation)
+        return facts(self.breaks, self.variation)
 
     def init(self, key: Array) -> ChangingChainState:
         """Where the arms of the run with this environment key stand before the first round."""
@@ -102,14 +102,14 @@ class ChangingMarkovArms:
     def step(self, key: Array, state: ChangingChainState, arms: Array, t: Array) -> tuple[ChangingChainState, Feedback]:
         """Play `arms` [M] int32, distinct, in round `t`: where all arms stand afterwards, and what the player sees."""
         thresholds = row(self.transition_thresholds, self.segments.number(t))
-        shown = state.states if state.shown is None else state.shown
-        before = shown[arms]
+        visible = state.states if state.shown is None else state.shown
+        before = visible[arms]
         if self.restless:
             every = self._arms()
             bits = draws.play_bits(key, every, jnp.broadcast_to(t, every.shape))
             states = draws.choose(bits, look_up_each(thresholds, state.states))
             seen = states[arms]
-            known = jnp.where((arms[:, None] == every[None]).any(axis=0), states, shown)
+            known = jnp.where((arms[:, None] == every[None]).any(axis=0), states, visible)
         else:
             bits = draws.play_bits(key, arms, jnp.broadcast_to(t, arms.shape))
             seen = draws.choose(bits, thresholds, arms, before)
@@ -150,15 +150,15 @@ def changing_markov(
     >>> arms.segments.means[1].round(4).tolist(), round(arms.variation, 4)
     ([0.5556, 0.5], 0.0556)
     """
-    given = finite("transition", transition)
-    if given.ndim != 4 or not len(given):
-        raise ValueError(f"transition: shape {given.shape} is not [B + 1, K, S, S]")
-    rows = np.stack([_of_segment(number, matrices) for number, matrices in enumerate(given)])
+    matrices_of_segments = finite("transition", transition)
+    if matrices_of_segments.ndim != 4 or not len(matrices_of_segments):
+        raise ValueError(f"transition: shape {matrices_of_segments.shape} is not [B + 1, K, S, S]")
+    rows = np.stack([_of_segment(number, matrices) for number, matrices in enumerate(matrices_of_segments)])
     starts, horizon = starts_of(breaks, "transition", len(rows), horizon)
     rewards = rewards_of(reward, *rows.shape[1:3])
     initial = initial_law(initial_state, rows[0])
     return ChangingMarkovArms(
-        segments=segments(np.stack([long_run_means(each, rewards) for each in rows]), starts, horizon),
+        segments=segments(np.stack([long_run_means(moves, rewards) for moves in rows]), starts, horizon),
         transition=rows,
         reward=rewards,
         initial=initial,

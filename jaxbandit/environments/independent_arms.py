@@ -158,7 +158,7 @@ def beta(a: ArrayLike, b: ArrayLike) -> IndependentArms:
     first, second = (_numbers(name, value, LEAST_SHAPE, LARGEST_SHAPE) for name, value in (("a", a), ("b", b)))
     if first.shape != second.shape:
         raise ValueError(f"a and b: shapes {first.shape} and {second.shape} disagree; give one of each per arm")
-    table = np.stack([tables.beta_log_odds(*each) for each in zip(first.tolist(), second.tolist(), strict=True)])
+    table = np.stack([tables.beta_log_odds(*pair) for pair in zip(first.tolist(), second.tolist(), strict=True)])
     return IndependentArms(laws.BetaLaw(first, second, table))
 
 

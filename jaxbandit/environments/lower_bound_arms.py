@@ -13,7 +13,7 @@ from jaxbandit import chains, draws
 from jaxbandit.arguments import integer
 from jaxbandit.base import Feedback, Pairing, Problem, Task, pytree, static
 from jaxbandit.environments.changing_arms import check_budget
-from jaxbandit.environments.segments import LONGEST, check_horizon, split, told
+from jaxbandit.environments.segments import LONGEST, check_horizon, facts, split
 from jaxbandit.sums import TwoFloats
 
 
@@ -89,7 +89,7 @@ class LowerBoundArms:
 
     def numbers(self) -> dict[str, float | list[int]]:
         """What a result tells of the arms."""
-        return told(self.breaks, self.variation)
+        return facts(self.breaks, self.variation)
 
     def init(self, key: Array) -> LowerBoundState:
         """No arm has shown anything yet; the better arm of the first batch is drawn."""

@@ -187,18 +187,18 @@ def as_decision_process(
         )
     most_states = integer("most_states", most_states, 2, MOST_STATES)
     rows, reward = np.asarray(arms.transition), np.asarray(arms.reward)
-    count, each = reward.shape
-    if each**count > most_states:
+    count, states = reward.shape
+    if states**count > most_states:
         raise ValueError(
-            f"arms: {count} arms with {each} states have {each}^{count} = {each**count:,} joint states, more than "
-            f"most_states = {most_states}; take fewer arms, or raise it (up to {MOST_STATES})"
+            f"arms: {count} arms with {states} states have {states}^{count} = {states**count:,} joint states, more "
+            f"than most_states = {most_states}; take fewer arms, or raise it (up to {MOST_STATES})"
         )
     plays = integer("plays", plays, 1, count - 1)
     if every:
         made = arms.joint(plays)  # type: ignore[union-attr]
     else:
         earned = np.einsum("kst,kt->ks", rows, reward)
-        wait = np.broadcast_to(np.eye(each), rows.shape)
+        wait = np.broadcast_to(np.eye(states), rows.shape)
         made = joint(rows, wait, earned, np.zeros_like(earned), np.asarray(arms.initial), plays)
     return decision_process(*made, steps=steps)
 
@@ -209,6 +209,6 @@ def _probability(name: str, value: float, parts: int = 1) -> float:
     Raises:
       ValueError: what is wrong with it, by its name.
     """
-    found = number(name, value, 0, 1)
-    chains.thresholds([1 - found, *[found / parts] * parts], name)
-    return found
+    probability = number(name, value, 0, 1)
+    chains.thresholds([1 - probability, *[probability / parts] * parts], name)
+    return probability

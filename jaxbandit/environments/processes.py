@@ -64,7 +64,7 @@ class DecisionProcess:
         >>> riverswim().means().round(4).tolist()
         [0.005, 0.4286]
         """
-        moves, paid, initial = (np.asarray(each) for each in (self.transition, self.reward, self.initial))
+        moves, paid, initial = (np.asarray(array) for array in (self.transition, self.reward, self.initial))
         always = [(moves[a : a + 1], paid[a : a + 1]) for a in range(len(moves))]
         if self.steps is None:
             alone = np.zeros(len(initial), int)
@@ -191,13 +191,13 @@ def first_law(initial_state: int | ArrayLike, states: int) -> np.ndarray:
     Raises:
       ValueError: what is wrong with `initial_state` (see `decision_process`).
     """
-    given = as_floats("initial_state", initial_state)
-    if given.shape == (states,):
+    array = as_floats("initial_state", initial_state)
+    if array.shape == (states,):
         return stochastic("initial_state", finite("initial_state", initial_state))
-    if given.ndim or np.asarray(initial_state).dtype.kind not in "iu":
+    if array.ndim or np.asarray(initial_state).dtype.kind not in "iu":
         raise ValueError(
             f"initial_state: {shown(initial_state)} is neither an integer nor a law [S] = ({states},) of states"
         )
-    if not 0 <= given < states:
+    if not 0 <= array < states:
         raise ValueError(f"initial_state: {initial_state!r} is out of range 0..{states - 1}")
-    return np.asarray(np.eye(states)[int(given)])
+    return np.asarray(np.eye(states)[int(array)])

@@ -113,14 +113,14 @@ def starts_of(breaks: ArrayLike, levels: str, count: int, horizon: int | None) -
       ValueError: what is wrong with them.
     """
     as_floats("breaks", breaks)
-    given = np.asarray(breaks)
-    if given.ndim != 1 or (given.size and given.dtype.kind not in "iu"):
+    rounds = np.asarray(breaks)
+    if rounds.ndim != 1 or (rounds.size and rounds.dtype.kind not in "iu"):
         raise ValueError(f"breaks: {breaks!r} is not a list of rounds, integers")
-    starts = np.concatenate([[1], given.astype(np.int64)])
+    starts = np.concatenate([[1], rounds.astype(np.int64)])
     if (np.diff(starts) <= 0).any() or starts[-1] > LONGEST:
-        raise ValueError(f"breaks: {given.tolist()} do not increase from 2 on; each is the first round of a new level")
+        raise ValueError(f"breaks: {rounds.tolist()} do not increase from 2 on; each is the first round of a new level")
     if count != len(starts):
-        raise ValueError(f"{levels}: {count} of them; {len(given)} breaks make {len(starts)} segments")
+        raise ValueError(f"{levels}: {count} of them; {len(rounds)} breaks make {len(starts)} segments")
     if horizon is not None:
         horizon = integer("horizon", horizon, 1, LONGEST)
         if starts[-1] > horizon:
@@ -133,6 +133,6 @@ def row(table: np.ndarray | Array, number: Array) -> Array:
     return jax.lax.dynamic_index_in_dim(jnp.asarray(table), number, keepdims=False)
 
 
-def told(breaks: np.ndarray, variation: float) -> dict[str, float | list[int]]:
+def facts(breaks: np.ndarray, variation: float) -> dict[str, float | list[int]]:
     """What a result tells of arms that change: no more than the first hundred breaks."""
     return {"segments": len(breaks) + 1, "variation": variation, "breaks": breaks[:FEW].tolist()}

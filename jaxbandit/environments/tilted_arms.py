@@ -110,8 +110,8 @@ def fit_exponential_family(counts: ArrayLike, generator: ArrayLike, reward: Arra
     seen = counts.sum((1, 2))
     scale = np.ptp(reward)
     with jax.enable_x64(True):
-        found = _most_likely(counts / seen[:, None, None], generator, (reward - reward.min()) / scale)
-        theta, step, information = map(np.asarray, found)
+        estimates = _most_likely(counts / seen[:, None, None], generator, (reward - reward.min()) / scale)
+        theta, step, information = map(np.asarray, estimates)
     rounding = np.finfo(float).eps / np.maximum(information, 1e-300)  # a Newton step's, as the gradient is of order 1
     far = ~(np.abs(step) + rounding <= 1e-8 * np.maximum(1, np.abs(theta)))
     if far.any():

@@ -216,9 +216,9 @@ def _within(family: Bernoulli | Poisson | Exponential, reward: np.ndarray) -> No
       ValueError: the least or largest reward, and the range.
     """
     low, high = family.range
-    found = np.asarray(reward, float)
-    if found.size and (found.min() < low or found.max() > high):
+    values = np.asarray(reward, float)
+    if values.size and (values.min() < low or values.max() > high):
         name = type(family).__name__
         raise ValueError(
-            f"family: rewards from {found.min():g} to {found.max():g}; {name}'s means lie in [{low:g}, {high:g}]"
+            f"family: rewards from {values.min():g} to {values.max():g}; {name}'s means lie in [{low:g}, {high:g}]"
         )

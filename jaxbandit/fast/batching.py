@@ -115,9 +115,9 @@ def _apply(equation: Any, inputs: list[Value], runs: int) -> list[Value]:
     if name == "while" and batched:
         return _while(parameters, inputs, runs)
     if name in ("gather", "scatter", "scatter-add") and batched:
-        found = _by_comparison(name, equation, inputs, runs)
-        if found is not None:
-            return [(found, True)]
+        result = _by_comparison(name, equation, inputs, runs)
+        if result is not None:
+            return [(result, True)]
     if not batched:
         arrays = [value for value, _ in inputs]
     elif name in ELEMENTWISE:
@@ -168,12 +168,12 @@ def _by_vmap(bind: Callable[..., Any], inputs: list[Value], name: str) -> Any:
     except NotImplementedError:
 
         def one(mine: list[Array]) -> Any:
-            each = iter(mine)
-            return bind(*(next(each) if has else value for value, has in inputs))
+            values_of_run = iter(mine)
+            return bind(*(next(values_of_run) if has else value for value, has in inputs))
 
         slow_path(f"the operation {name}", "JAX cannot compute it for many runs at once")
-        found = jax.lax.map(one, [jnp.moveaxis(value, -1, 0) for value, has in inputs if has])
-        return jax.tree.map(lambda leaf: jnp.moveaxis(leaf, 0, -1), found)
+        outputs = jax.lax.map(one, [jnp.moveaxis(value, -1, 0) for value, has in inputs if has])
+        return jax.tree.map(lambda leaf: jnp.moveaxis(leaf, 0, -1), outputs)
 
 
 def _scan(parameters: dict[str, Any], inputs: list[Value], runs: int) -> list[Value]:
@@ -262,9 +262,9 @@ def _by_comparison(name: str, equation: Any, inputs: list[Value], runs: int) -> 
         at = {axis: jnp.clip(where, 0, shape[axis] - 1) for axis, where in at.items()}
     places = comparisons.place([at[axis] for axis in range(len(shape))], shape)
     if name == "gather":
-        found = comparisons.read_whole(values, places) if rest else comparisons.read(values, places, clamps)
+        entries = comparisons.read_whole(values, places) if rest else comparisons.read(values, places, clamps)
         missing = jnp.reshape(places < 0, (*many, *[1] * len(rest), runs))
-        return jnp.where(missing, out_of_bounds(wanted.fill, values.dtype), found) if fills else found
+        return jnp.where(missing, out_of_bounds(wanted.fill, values.dtype), entries) if fills else entries
     if wanted.mode == GatherScatterMode.CLIP and len(shape) == 1:
         places = jnp.clip(places, 0, shape[0] - 1)
     new = _everywhere(inputs[2], runs).reshape(-1, *rest, runs)

@@ -144,8 +144,8 @@ def _using_all(arguments: Any, results: Any) -> Any:
     happens to a policy whose `scores` contain `0 * self.bonus`. So one leaf of the results is multiplied by a 1 that
     is made of all arguments.
     """
-    given = [jax.random.key_data(leaf) if _is_key(leaf) else leaf for leaf in jax.tree.leaves(arguments)]
-    first = [leaf.ravel()[0].astype(jnp.float32) for leaf in given if leaf.size]
+    numbers = [jax.random.key_data(leaf) if _is_key(leaf) else leaf for leaf in jax.tree.leaves(arguments)]
+    first = [leaf.ravel()[0].astype(jnp.float32) for leaf in numbers if leaf.size]
     zeros = [jnp.minimum(jnp.where(x == x, jnp.abs(x), 0), 0) for x in first]
     leaves, structure = jax.tree.flatten(results)
     chosen = min((n for n, leaf in enumerate(leaves) if not _is_key(leaf)), key=lambda n: leaves[n].size)

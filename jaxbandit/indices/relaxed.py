@@ -99,15 +99,15 @@ def _advantage(arms: KnownArms, price: float) -> np.ndarray:
     The programme's own dual values will not do: it leaves those of states that are never met open, and a solver returns
     an extreme choice of them, which often calls playing and not playing equally good where they are not.
     """
-    found: dict[bytes, np.ndarray] = {}  # many arms are alike
+    tables: dict[bytes, np.ndarray] = {}  # many arms are alike
     table = np.empty(arms.earned.shape)
     for k, (active, passive, earned, kept) in enumerate(zip(*arms, strict=True)):
-        alike = b"".join(each.tobytes() for each in (active, passive, earned, kept))
-        if alike not in found:
+        content = b"".join(array.tobytes() for array in (active, passive, earned, kept))
+        if content not in tables:
             best = decision_processes.optimal([passive, active], [kept + price, earned])
             ahead = best.bias + ROUNDS_AHEAD * best.gain
-            found[alike] = earned - kept + (active - passive) @ ahead - price
-        table[k] = found[alike]
+            tables[content] = earned - kept + (active - passive) @ ahead - price
+        table[k] = tables[content]
     return table
 
 

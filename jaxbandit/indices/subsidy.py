@@ -73,17 +73,17 @@ def whittle(
     """
     arms = known_arms(active, passive, reward, passive_reward, paid)
     factor = None if discount is None else number("discount", discount, 0, 1, below=True)
-    found = []
+    of_arms = []
     for arm, (one, other, earned, kept) in enumerate(zip(*arms, strict=True)):
         if factor is None and len(classes := recurrent_classes(other)) > 1:
             raise ValueError(f"passive: arm {arm} has several recurrent classes {classes}; give a discount below 1")
         try:
-            found.append(of_arm(one, other, earned, kept, factor))
+            of_arms.append(of_arm(one, other, earned, kept, factor))
         except np.linalg.LinAlgError as error:
             raise ValueError(f"discount: None, but arm {arm}, {error}; give a discount below 1") from None
-    indexable = np.array([index is not None for index in found])
+    indexable = np.array([index is not None for index in of_arms])
     nothing = np.full(arms.earned.shape[1], np.nan)
-    return WhittleIndices(np.stack([nothing if index is None else index for index in found]), indexable)
+    return WhittleIndices(np.stack([nothing if index is None else index for index in of_arms]), indexable)
 
 
 def of_arm(

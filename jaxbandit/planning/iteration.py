@@ -91,8 +91,8 @@ def value_iteration(
         return Plan(actions, values, (high + low) / 2, plan.sweeps + 1, high - low), least
 
     nothing = jnp.zeros((), start.dtype)
-    begun = Plan(jnp.zeros(start.shape, jnp.int32), start, nothing, jnp.int32(0), nothing)
-    return jax.lax.while_loop(goes_on, sweep, (begun, nothing))[0]
+    first_plan = Plan(jnp.zeros(start.shape, jnp.int32), start, nothing, jnp.int32(0), nothing)
+    return jax.lax.while_loop(goes_on, sweep, (first_plan, nothing))[0]
 
 
 def best_actions(worth: Array) -> tuple[Array, Array]:

@@ -91,17 +91,17 @@ def _ahead(values: Array, first: Array) -> Array:
 
 def _added(amounts: Array, chosen: Array) -> Array:
     """[..., j], the sum of the amounts [..., i] over the states i with chosen[i, j]."""
-    states, found = chosen.shape[0], jnp.zeros_like(amounts)
+    states, sums = chosen.shape[0], jnp.zeros_like(amounts)
     if states <= WRITTEN_OUT:
         for i in range(states):
-            found = found + jnp.where(_beside(chosen[i], amounts), amounts[..., i : i + 1], 0)
-        return found
+            sums = sums + jnp.where(_beside(chosen[i], amounts), amounts[..., i : i + 1], 0)
+        return sums
 
-    def add(i: Array, found: Array) -> Array:
+    def add(i: Array, sums: Array) -> Array:
         row = jax.lax.dynamic_index_in_dim(chosen, i, keepdims=False)
-        return found + jnp.where(_beside(row, amounts), jax.lax.dynamic_slice_in_dim(amounts, i, 1, -1), 0)
+        return sums + jnp.where(_beside(row, amounts), jax.lax.dynamic_slice_in_dim(amounts, i, 1, -1), 0)
 
-    return jax.lax.fori_loop(0, states, add, found)
+    return jax.lax.fori_loop(0, states, add, sums)
 
 
 def _beside(of_states: Array, rows: Array) -> Array:

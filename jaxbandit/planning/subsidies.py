@@ -78,29 +78,29 @@ def _relative_values(rows: Array, paid: Array, subsidised: Array, factor: Array)
     home = _most_visited(rows)
     elsewhere = factor * jnp.where(home[..., None, :], 0, rows)
     ended = (1 - factor) + factor * total(jnp.where(home[..., None, :], rows, 0))
-    given = jnp.stack([paid, subsidised, jnp.ones_like(paid)], axis=-2)  # [..., 3, S]
-    until = _solved(elsewhere, ended, given)
+    amounts = jnp.stack([paid, subsidised, jnp.ones_like(paid)], axis=-2)  # [..., 3, S]
+    until = _solved(elsewhere, ended, amounts)
     once = total(jnp.where(home[..., None, :], until, 0))
     mean = once[..., :2] / once[..., 2:]
     values = computed_once(until[..., :2, :] - mean[..., None] * until[..., 2:, :])
     return values[..., 0, :], values[..., 1, :]
 
 
-def _solved(rows: Array, ended: Array, given: Array) -> Array:
+def _solved(rows: Array, ended: Array, amounts: Array) -> Array:
     """x [..., C, S] with x_i = given_i + sum over j of rows_ij x_j, where row i lacks ended_i [..., S] to sum to 1."""
     backwards = []
-    for last in reversed(range(given.shape[-1])):
-        row, own = rows[..., last, :last], given[..., last]
+    for last in reversed(range(amounts.shape[-1])):
+        row, own = rows[..., last, :last], amounts[..., last]
         leaves = larger(ended[..., last] + total(row), RAREST)[..., None]
         backwards.append((row / leaves, own / leaves))
         share = rows[..., :last, last] / leaves
         rows = computed_once(rows[..., :last, :last] + share[..., None] * row[..., None, :])
         ended = computed_once(ended[..., :last] + share * ended[..., last, None])
-        given = computed_once(given[..., :last] + share[..., None, :] * own[..., None])
-    found: list[Array] = []
+        amounts = computed_once(amounts[..., :last] + share[..., None, :] * own[..., None])
+    solution: list[Array] = []
     for row, own in reversed(backwards):
-        found.append(own + sum(row[..., j, None] * found[j] for j in range(len(found))))
-    return jnp.stack(found, axis=-1)
+        solution.append(own + sum(row[..., j, None] * solution[j] for j in range(len(solution))))
+    return jnp.stack(solution, axis=-1)
 
 
 def _most_visited(rows: Array) -> Array:
@@ -113,7 +113,7 @@ def _most_visited(rows: Array) -> Array:
     law = [jnp.ones_like(rows[..., 0, 0])]
     for share in reversed(shares):
         law.append(computed_once(sum(share[..., i] * law[i] for i in range(len(law)))))  # type: ignore[arg-type]
-    return _least(jnp.stack([-each for each in law], axis=-1))[1]
+    return _least(jnp.stack([-weight for weight in law], axis=-1))[1]
 
 
 def _least(values: Array) -> tuple[Array, Array]:

@@ -201,9 +201,9 @@ def _changes(
     border = -jnp.sum(slopes * inverse_spread[None], 1)
     corner = jnp.sum(inverse_spread, 0)
     mean_right = push - jnp.sum(y, 0) + jnp.sum(residual * inverse_spread, 0)
-    found = _solved(matrix, jnp.stack([right, border], 1), scale)
-    dm = (mean_right - jnp.sum(border * found[:, 0], 0)) / larger(corner - jnp.sum(border * found[:, 1], 0), TINY)
-    return found[:, 0] - found[:, 1] * dm[None], dm
+    solution = _solved(matrix, jnp.stack([right, border], 1), scale)
+    dm = (mean_right - jnp.sum(border * solution[:, 0], 0)) / larger(corner - jnp.sum(border * solution[:, 1], 0), TINY)
+    return solution[:, 0] - solution[:, 1] * dm[None], dm
 
 
 def _solved(matrix: Array, right: Array, scale: Array) -> Array:

@@ -113,9 +113,9 @@ def chain_mean_upper(counts: Array, reward: Array, level: Array | float) -> Arra
         upper: Array = many_states.mean_upper(counts, reward, jnp.asarray(level, float))
         if counts.shape[-1] == 3:
             pairs = _pairs(counts, reward)
-            found = chain_mean_upper(pairs.counts, pairs.reward, jnp.broadcast_to(level, upper.shape)[None])
-            for closed, within in zip(pairs.closed, found, strict=True):
-                upper = jnp.where(closed, larger(upper, within), upper)
+            of_pairs = chain_mean_upper(pairs.counts, pairs.reward, jnp.broadcast_to(level, upper.shape)[None])
+            for closed, of_pair in zip(pairs.closed, of_pairs, strict=True):
+                upper = jnp.where(closed, larger(upper, of_pair), upper)
         return upper
     ordered, low, high = _ordered(counts, reward)
     return low + (high - low) * two_states_upper.share_upper(ordered, level)
@@ -154,9 +154,9 @@ def ratio_to(
         ratio = ratio - chain.parts
         if counts.shape[-1] == 3 and gap is None:
             pairs = _pairs(counts, reward)
-            found = chain_likelihood_ratio(pairs.counts, pairs.reward, mean[None])
-            for closed, within in zip(pairs.closed, found, strict=True):
-                ratio = jnp.where(closed, smaller(ratio, within), ratio)
+            of_pairs = chain_likelihood_ratio(pairs.counts, pairs.reward, mean[None])
+            for closed, of_pair in zip(pairs.closed, of_pairs, strict=True):
+                ratio = jnp.where(closed, smaller(ratio, of_pair), ratio)
         ratio = jnp.where(mean < jnp.max(reward, -1), larger(ratio, 0), NEVER)
         return jnp.where(chain.mean >= mean, 0, ratio)
     ordered, low, high = _ordered(counts, reward)

@@ -42,11 +42,11 @@ def in_double_where_needed(function: Callable[..., Any]) -> Callable[..., Any]:
     def run(counts: Array, *numbers: Array | None, gap: Array | None = None, **options: int) -> Any:
         if counts.shape[-1] == 3 and gap is None:
             return function(counts, *numbers, gap=gap, **options)
-        given = jnp.result_type(float)
+        dtype = jnp.result_type(float)
         with jax.enable_x64(True):
             wide = [None if a is None else jax.lax.convert_element_type(a, jnp.float64) for a in (*numbers, gap)]
-            found = function(counts, *wide[:-1], gap=wide[-1], **options)
-            return jax.tree.map(lambda a: jax.lax.convert_element_type(a, given), found)
+            results = function(counts, *wide[:-1], gap=wide[-1], **options)
+            return jax.tree.map(lambda a: jax.lax.convert_element_type(a, dtype), results)
 
     return run
 
@@ -119,10 +119,10 @@ def mean_upper(counts: Array, reward: Array, level: Array, *, gap: None = None) 
         ratio = larger(ratio, TINY)
         slope = larger(slope * span * jnp.exp(-y), TINY) / 2
         left, right = jnp.where(ratio <= level, y, left), jnp.where(ratio <= level, right, y)
-        moved = y + (root - jnp.sqrt(ratio)) * jnp.sqrt(ratio) / slope
+        proposal = y + (root - jnp.sqrt(ratio)) * jnp.sqrt(ratio) / slope
         slack = 1e-3 * y  # at the root itself, rounding decides on which side of it the next step lands
-        inside = (moved > left - slack) & (moved < right + slack)
-        return jnp.where(inside, moved, (left + right) / 2), left, right
+        inside = (proposal > left - slack) & (proposal < right + slack)
+        return jnp.where(inside, proposal, (left + right) / 2), left, right
 
     begin = jnp.ones_like(low)
     y, _, _ = jax.lax.fori_loop(0, _STEPS_OF_BOUND, better, (begin, 0 * begin, 17 * begin))
@@ -165,7 +165,7 @@ def spread_of_values(counts: Array, reward: Array) -> Array:
     left, states = total(counts), counts.shape[-1]
     p = counts.astype(float) / jnp.maximum(left, 1)[..., None].astype(float)
     home = jnp.full(left.shape[:-1], states - 1)
-    row, means, lengths = (array_of(each) for each in excursions(p, reward, home, jnp.zeros(home.shape))[:3])
+    row, means, lengths = (array_of(numbers) for numbers in excursions(p, reward, home, jnp.zeros(home.shape))[:3])
     taken = row * lengths
     mean = (total(taken * means) / total(taken))[..., None]
     values = (means - mean) * lengths / lengths[..., -1:]

@@ -18,7 +18,7 @@ from jaxbandit.base import total
 from jaxbandit.confidence.chain.interior_point import Point, ahead, step
 from jaxbandit.confidence.chain.interior_point_three_states import Matrix, PointOfThree, step_of_three
 from jaxbandit.confidence.chain.row_divergence_three_states import divergence, log_and_rest
-from jaxbandit.confidence.chain.starting_points import PRIOR, begun, goals
+from jaxbandit.confidence.chain.starting_points import PRIOR, goals, starting_point
 from jaxbandit.confidence.row.arithmetic import MOST_LISTED, Row, alone, beside, dot, each
 from jaxbandit.fast import larger, smaller
 
@@ -37,7 +37,7 @@ def _rows(counts: Array, listed: bool) -> Row:
 def class_likeliest(counts: Array, reward: Array, gap: Array) -> tuple[Array, Array]:
     """The mean [...] of the likeliest chain of a class, and how much less likely than the estimate it is: J."""
     n, paid = _rows(counts, listed=False), jnp.moveaxis(reward, -1, 0)
-    point = _found(n, paid, None, jnp.max(reward, -1), _span(reward, gap, counts.shape[:-2]))
+    point = _local_maximum(n, paid, None, jnp.max(reward, -1), _span(reward, gap, counts.shape[:-2]))
     mean = larger(smaller(point.mean, jnp.max(reward, -1)), jnp.min(reward, -1))
     return mean, _ratio(n, point, paid)
 
@@ -68,7 +68,7 @@ def _from_one(
 ) -> tuple[Array, Array, Array]:
     """What the search from the starting point of one goal finds: the number that ranks it, J and its derivative."""
     n, paid = _rows(counts, counts.shape[-1] == MOST_LISTED and gap is None), jnp.moveaxis(reward, -1, 0)
-    point = _found(n, paid, mean, goal, None if gap is None else _span(reward, gap, mean.shape), steps)
+    point = _local_maximum(n, paid, mean, goal, None if gap is None else _span(reward, gap, mean.shape), steps)
     ratio, slope = _ratio(n, point, paid), jnp.sum(point.weight, 0)
     if isinstance(n, list):
         most = _ratio_at(point.value, n, paid, mean)
@@ -85,13 +85,13 @@ def _span(reward: Array, gap: Array, shape: tuple[int, ...]) -> Array:
     return larger(jnp.max(reward, -1) - jnp.min(reward, -1), 1e-12) / gap
 
 
-def _found(
+def _local_maximum(
     n: Row, paid: Array, mean: Array | None, goal: Array, high: Array | None, steps: int = STEPS_OF_THREE
 ) -> Point:
     """A chain that is the likeliest of those near it with this mean, or of any mean."""
-    start, extra = begun(n, paid, mean, goal, high)
+    start, extra = starting_point(n, paid, mean, goal, high)
     if isinstance(n, list):
-        return _found_of_three(n, paid, start, extra, steps)
+        return _local_maximum_of_three(n, paid, start, extra, steps)
     push = jnp.full_like(goal, _TIE) if mean is None else None
 
     def again(i: Array, carry: tuple[Point, Array]) -> tuple[Point, Array]:
@@ -105,7 +105,7 @@ def _found(
     return jax.lax.fori_loop(0, STEPS, again, (start, share))[0]
 
 
-def _found_of_three(n: Row, paid: Array, begun: Point, extra: Row, steps: int) -> Point:
+def _local_maximum_of_three(n: Row, paid: Array, start: Point, extra: Row, steps: int) -> Point:
     """The same for three states and a given mean."""
     places = range(3)
 
@@ -113,7 +113,7 @@ def _found_of_three(n: Row, paid: Array, begun: Point, extra: Row, steps: int) -
         """A row over j of arrays over s, as numbers [s][j]."""
         return [[row[j][s] for j in places] for s in places]
 
-    seen, more, gain = turned(n), turned(extra), [begun.mean - paid[s] for s in places]
+    seen, more, gain = turned(n), turned(extra), [start.mean - paid[s] for s in places]
 
     def again(i: Array, carry: tuple[PointOfThree, Array]) -> tuple[PointOfThree, Array]:
         point, share = carry
@@ -124,13 +124,13 @@ def _found_of_three(n: Row, paid: Array, begun: Point, extra: Row, steps: int) -
         ]
         return step_of_three(point, target, gain), share * 0.1
 
-    matrices = (turned(row) for row in (begun.q, begun.slack, begun.drift))
-    point = PointOfThree(*matrices, *map(list, (begun.weight, begun.total, begun.value, begun.moment)))  # type: ignore[arg-type]
-    share = jnp.ones((), begun.mean.dtype)
+    matrices = (turned(row) for row in (start.q, start.slack, start.drift))
+    point = PointOfThree(*matrices, *map(list, (start.weight, start.total, start.value, start.moment)))  # type: ignore[arg-type]
+    share = jnp.ones((), start.mean.dtype)
     point, _ = jax.lax.fori_loop(0, steps, again, (point, share))
     slack, drift = ([jnp.stack([row[j] for row in rows]) for j in places] for rows in (point.slack, point.drift))
     weight, total, value = (jnp.stack(numbers) for numbers in (point.weight, point.total, point.value))
-    return begun._replace(slack=slack, drift=drift, weight=weight, total=total, value=value)
+    return start._replace(slack=slack, drift=drift, weight=weight, total=total, value=value)
 
 
 def _ratio_at(value: Array, n: list[Array], paid: Array, mean: Array) -> Array:

@@ -25,14 +25,14 @@ _MOST_GOALS = 3
 
 def goals(reward: Array, mean: Array) -> Array:
     """The rewards [starts, ...] of the states that the searches move to: the best ones that pay more than the mean."""
-    found = [jnp.broadcast_to(jnp.max(reward, -1), mean.shape)]
+    rewards = [jnp.broadcast_to(jnp.max(reward, -1), mean.shape)]
     for _ in range(min(reward.shape[-1] - 1, _MOST_GOALS) - 1):
-        below = jnp.max(jnp.where(reward < found[-1][..., None], reward, -jnp.inf), -1)
-        found.append(jnp.where(below > mean, below, found[0]))
-    return jnp.stack(found)
+        below = jnp.max(jnp.where(reward < rewards[-1][..., None], reward, -jnp.inf), -1)
+        rewards.append(jnp.where(below > mean, below, rewards[0]))
+    return jnp.stack(rewards)
 
 
-def begun(n: Row, paid: Array, mean: Array | None, goal: Array, high: Array | None) -> tuple[Point, Row]:
+def starting_point(n: Row, paid: Array, mean: Array | None, goal: Array, high: Array | None) -> tuple[Point, Row]:
     """The starting point, and the transitions that were added to n so that its chain has about the wanted mean.
 
     For each move that was not seen, half a transition is added, or less if the mean becomes too large. If it is too
@@ -53,13 +53,13 @@ def begun(n: Row, paid: Array, mean: Array | None, goal: Array, high: Array | No
         first = each(lambda a, prior=prior: jnp.where(a > 0, a, prior), n)
         leaving = sum_of(each(lambda a, here: jnp.where(here, 0, a), first, same))
         more = leaving * beside(n, larger(factor, 1.0)[None] - 1)
-        moved = each(lambda a, here, more=more: a + jnp.where(here, more, 0), first, there)
-        q, now, value = chain_of(moved, paid)
+        counts = each(lambda a, here, more=more: a + jnp.where(here, more, 0), first, there)
+        q, now, value = chain_of(counts, paid)
         if mean is not None and turn < turns:
             factor = larger(smaller(factor * odds(mean) / odds(now), 1e9), _LEAST_PRIOR)
     mean = now if mean is None else mean
-    whole = sum_of(moved)
-    slack = each(lambda a: a * 0 + whole, moved)
+    whole = sum_of(counts)
+    slack = each(lambda a: a * 0 + whole, counts)
     nothing, box = jnp.zeros_like(paid), None
     if high is not None:
         lowest = -most(-value)
@@ -69,7 +69,7 @@ def begun(n: Row, paid: Array, mean: Array | None, goal: Array, high: Array | No
         box = Box(high, PRIOR / value, PRIOR / (high[None] - value))
     point = Point(q, slack, each(jnp.zeros_like, n), nothing, alone(n, whole), value, mean, nothing, nothing, box)
     point = point._replace(moment=alone(n, dot(q, ahead(point, paid))))
-    return point, each(lambda a, b: a - b, moved, n)
+    return point, each(lambda a, b: a - b, counts, n)
 
 
 def chain_of(counts: Row, paid: Array) -> tuple[Row, Array, Array]:

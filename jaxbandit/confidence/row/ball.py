@@ -151,46 +151,50 @@ def _halley(
 
     def step(target: Target, added: Array, multiplier: Array) -> tuple[Tilt, Array]:
         x, gain, left, steep = placed(problem, target, added)
-        found = nearest(problem.p, problem.weights, problem.below, x, gain, multiplier, 2)
+        tilt = nearest(problem.p, problem.weights, problem.below, x, gain, multiplier, 2)
         if target is best:
-            found = found._replace(divergence=computed_once(found.divergence))  # read below, too
+            tilt = tilt._replace(divergence=computed_once(tilt.divergence))  # read below, too
         speed = left * steep  # dv / dy; `slope` and `bend` are the first two derivatives of K by y
-        difference = found.divergence - radius
-        slope = larger(found.slope * speed, 1e-18)
-        bend = (found.curvature * speed - found.slope * (2 * steep - 1)) * speed
+        difference = tilt.divergence - radius
+        slope = larger(tilt.slope * speed, 1e-18)
+        bend = (tilt.curvature * speed - tilt.slope * (2 * steep - 1)) * speed
         square = slope * slope
-        moved = -2 * difference * slope / larger(2 * square - difference * bend, larger(square, tiny))
-        moved = smaller(moved, 3.0)  # a longer step from where K is flat would land far beyond where it gets steep
-        grown = larger(moved * (1 + moved * (1 / 2 + moved / 6)), -0.5)  # exp(moved) - 1; `added` is linear in exp(y)
-        return found, added + (target.weight + added) * grown
+        change = -2 * difference * slope / larger(2 * square - difference * bend, larger(square, tiny))
+        change = smaller(change, 3.0)  # a longer step from where K is flat would land far beyond where it gets steep
+        grown = larger(
+            change * (1 + change * (1 / 2 + change / 6)), -0.5
+        )  # exp(change) - 1; `added` is linear in exp(y)
+        return tilt, added + (target.weight + added) * grown
 
     asked = (near_below > 0) & (near_weight > _HEAVIER * best.weight) & (gap > near_below)
     there = (gap - near_below) / larger(near_below, tiny)
     added = jnp.where(asked, there, _start(reached, best))
-    found, moved = step(best, added, jnp.zeros_like(gap))
-    under = asked & (found.divergence >= radius)
+    tilt, proposal = step(best, added, jnp.zeros_like(gap))
+    under = asked & (tilt.divergence >= radius)
     shift = jnp.where(under, near_below, 0)
     low = jnp.where(under, 0, jnp.where(asked, larger(there, best.low), best.low))
     weight = jnp.where(under, near_weight, best.weight)
     target = Target(gap - shift, weight, shift, low)
-    began, off = added, jnp.where(asked, 0, found.divergence - radius)
-    added = jnp.where(asked, _start(reached, target), _inside(moved, target))
+    began, off = added, jnp.where(asked, 0, tilt.divergence - radius)
+    added = jnp.where(asked, _start(reached, target), _inside(proposal, target))
     more = gap * (added - began) / ((1 + added) * (1 + began))
-    multiplier = jnp.where(asked, 0, found.multiplier if len(problem.p) == 3 else found.following(more))
+    multiplier = jnp.where(asked, 0, tilt.multiplier if len(problem.p) == 3 else tilt.following(more))
 
     def again(_: int, carry: tuple[Array, ...]) -> tuple[Array, ...]:
         added, multiplier, *before = carry
-        found, moved = step(target, added, multiplier)
+        tilt, proposal = step(target, added, multiplier)
         if three:
-            return _inside(moved, target), computed_once(found.multiplier)
+            return _inside(proposal, target), computed_once(tilt.multiplier)
         last, off = before
-        difference = computed_once(found.divergence - radius)
+        difference = computed_once(tilt.divergence - radius)
         # where the best state is light and p has none of it, K bends both ways, and Halley's steps may go to and fro
         astray = (difference * off < 0) & (2 * jnp.abs(difference) > jnp.abs(off))
-        moved = jnp.where(astray, (last * difference - added * off) / jnp.where(astray, difference - off, 1), moved)
-        moved = _inside(moved, target)
-        more = gap * (moved - added) / ((1 + moved) * (1 + added))
-        return moved, computed_once(found.following(more)), added, difference
+        proposal = jnp.where(
+            astray, (last * difference - added * off) / jnp.where(astray, difference - off, 1), proposal
+        )
+        proposal = _inside(proposal, target)
+        more = gap * (proposal - added) / ((1 + proposal) * (1 + added))
+        return proposal, computed_once(tilt.following(more)), added, difference
 
     three = len(problem.p) == 3
     carry = (added, multiplier) if three else (added, multiplier, began, off)
@@ -226,9 +230,9 @@ def _bisected(problem: Problem, target: Target) -> tuple[Array, Array]:
 
 def _row(problem: Problem, x: Row, gain: Array, multiplier: Array) -> Row:
     """The row of `nearest`, with the entries of the largest x set so that the row sums to 1."""
-    found = nearest(problem.p, problem.weights, problem.below, x, gain, multiplier, 2).row
+    row = nearest(problem.p, problem.weights, problem.below, x, gain, multiplier, 2).row
     shares = _ends(x, problem.p)
-    others = each(lambda share, a: jnp.where(share > 0, 0, a), shares, found)
+    others = each(lambda share, a: jnp.where(share > 0, 0, a), shares, row)
     inverse = 1 / larger(sum_of(others), 1)  # the sum exceeds 1 where an entry's 1 - z r_j is near 0, with few digits
     others = each(lambda a: a * inverse, others)
     missing = larger(1 - sum_of(others), 0)

@@ -107,6 +107,6 @@ def within_reach(problem: Problem) -> tuple[Array, Row]:
     lost, kept = exponential(smaller(y, 30.0))
     growth = lost / kept
     singles = each(lambda x, w: growth * x / (1 + growth * w), at_p, weights)
-    moved, weight = (chosen_sum(each(lambda a, b: a * b, p, row), above) for row in (at_p, weights))
-    together = growth * moved / larger(growing + growth * weight, tiny)
+    excess, weight = (chosen_sum(each(lambda a, b: a * b, p, row), above) for row in (at_p, weights))
+    together = growth * excess / larger(growing + growth * weight, tiny)
     return smaller(jnp.where(growing > 0, together, largest(singles)), gap), singles

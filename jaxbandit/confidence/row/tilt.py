@@ -17,7 +17,7 @@ positive. tau lies between 0 and 1 / x_t, the pole of t, so the code works with 
     r_j = x_j / x_t, at most 1,    z = tau x_t, from 0 to 1,    g = -sum of p_j r_j, positive.
 
 Where p_t > 0, z is the root of sum of p_j r_j / (1 - z r_j) = 0, which makes the q_j sum to 1. With three states that
-is a quadratic (`_of_three`); with more, `_moved` takes steps from a given z. Where p_t = 0 the root may lie beyond
+is a quadratic (`_of_three`); with more, `_root_from` takes steps from a given z. Where p_t = 0 the root may lie beyond
 z = 1: then z = 1, the other q_j sum to less than 1, and q_t is what they lack.
 """
 
@@ -77,7 +77,7 @@ def nearest(p: Row, weights: Row, below: Row, x: Row, gain: Array, multiplier: A
     else:
         weight, lowered = at_largest(x, weights, below)
         held = computed_once(chosen_sum(p, each(lambda a: a >= 1 - room(r), r)))
-        z = _moved(p, r, multiplier * top, moves)
+        z = _root_from(p, r, multiplier * top, moves)
     inside = (z < 1) & ((held > 0) | (z < 1 - 1e-6))  # z is a root; where p_t = 0, the end z = 1 is met to rounding
     u = each(lambda a: -z * a, r)
     one = each(lambda a: larger(1 + a, float(info.eps) / 2), u)  # 1 - tau x
@@ -96,8 +96,8 @@ def nearest(p: Row, weights: Row, below: Row, x: Row, gain: Array, multiplier: A
     second = larger(second, float(info.tiny))
 
     def following(more: Array) -> Array:
-        moved = z + jnp.where(inside, mixed / second, 0) * more
-        return larger(smaller(moved, 1), 0) / larger(top - weight * more, 1e-30)
+        root = z + jnp.where(inside, mixed / second, 0) * more
+        return larger(smaller(root, 1), 0) / larger(top - weight * more, 1e-30)
 
     curvature = tau * (2 * scale * first - tau * (dot(bent, a) * scale * scale))
     return Tilt(
@@ -134,7 +134,7 @@ def _of_three(p: Row, r: Row, g: Array) -> Array:
     return jnp.where(z < 1, z, 1)
 
 
-def _moved(p: Row, r: Row, z: Array, moves: int) -> Array:
+def _root_from(p: Row, r: Row, z: Array, moves: int) -> Array:
     """The root z that `_of_three` finds, for any number of states, by `moves` steps from the z given.
 
     Where p_t = 0, the first pole is not that of t, but that of the largest r_j with p_j > 0, which may lie close behind
@@ -156,7 +156,7 @@ def _moved(p: Row, r: Row, z: Array, moves: int) -> Array:
     falling = each(lambda mass, a: mass * smaller(a, 0), p, r)
     middle = each(lambda mass, a, end: jnp.where(end, 0, mass * larger(a, 0)), p, r, last)
 
-    def moved(delta: Array) -> Array:
+    def step(delta: Array) -> Array:
         z = 1 - delta
         # 1 - z r_j, and for a positive r_j the same with the digits of 1 - r_j
         poles = each(lambda a: larger(smaller(1 - a, 1), 0) + delta * larger(a, 0) - z * smaller(a, 0), r)
@@ -180,9 +180,9 @@ def _moved(p: Row, r: Row, z: Array, moves: int) -> Array:
         up = half > 0
         above = jnp.where(left, above_left, jnp.where(up, 2 * end, half - root))
         under = jnp.where(left, below_left, jnp.where(up, half + root, 2 * slope))
-        step = jnp.where(positive + held > 0, above / larger(under, tiny), 1)
-        return computed_once(smaller(larger(delta - step, held), 1))
+        change = jnp.where(positive + held > 0, above / larger(under, tiny), 1)
+        return computed_once(smaller(larger(delta - change, held), 1))
 
     delta = computed_once(smaller(larger(1 - z * unit, held), 1))
-    root: Array = 1 - jax.lax.fori_loop(0, moves, lambda _, delta: moved(delta), delta, unroll=moves < 8)
+    root: Array = 1 - jax.lax.fori_loop(0, moves, lambda _, delta: step(delta), delta, unroll=moves < 8)
     return jnp.where(root < unit, root * inverse_unit, 1)
