@@ -22,7 +22,7 @@ from jaxbandit import (
     simulate,
 )
 from jaxbandit.environments import as_decision_process, restless, two_state
-from jaxbandit.policies import whittle_belief
+from jaxbandit.policies.restless import whittle_belief
 from jaxbandit.testing import check_environment, check_policy
 
 CIRCLE = np.array([[1, 0, 0, 1], [1, 1, 0, 0], [0, 1, 1, 0], [0, 0, 1, 1]]) / 2  # stays, or one state down
