@@ -20,6 +20,7 @@ from numpy.typing import ArrayLike
 from jaxbandit.probabilities import EXACT, ROUNDING, stochastic
 
 LARGEST = 1e30  # a number that float32 still holds
+LARGEST_INTEGER = 2**31 - 1  # of int32, which counts rounds, plays and arms
 PADDED = (
     "; lists of different lengths have to be padded: give an arm with fewer states some that none of its states leads "
     "to (columns of 0), whose rows lead to state 0 and which pay what state 0 does"

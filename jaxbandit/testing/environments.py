@@ -9,7 +9,7 @@ import jax.numpy as jnp
 import numpy as np
 from jax import Array
 
-from jaxbandit.arguments import integer
+from jaxbandit.arguments import LARGEST_INTEGER, integer
 from jaxbandit.base import (
     Environment,
     Feedback,
@@ -65,7 +65,7 @@ def check_environment(environment: Environment, *, runs: int = 64, plays: int = 
     >>> check_environment(jaxbandit.two_state([0.5, 0.4], [0.4, 0.55]))
     """
     runs, plays, settle = (
-        integer(argument, value, 1, 2**31 - 1)
+        integer(argument, value, 1, LARGEST_INTEGER)
         for argument, value in (("runs", runs), ("plays", plays), ("settle", settle))
     )
     if runs < 2:

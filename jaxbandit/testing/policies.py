@@ -10,7 +10,7 @@ import jax.numpy as jnp
 import numpy as np
 from jax import Array
 
-from jaxbandit.arguments import integer
+from jaxbandit.arguments import LARGEST_INTEGER, integer
 from jaxbandit.base import Environment, Feedback, Policy, Task, pairing, reward_table, scores_and_state
 from jaxbandit.environments import markov
 from jaxbandit.selection import top_arms
@@ -48,7 +48,7 @@ def check_policy(
     >>> check_policy(jaxbandit.TVKLUCB())
     """
     arms, states, rounds, plays = (
-        integer(argument, value, least, 2**31 - 1)
+        integer(argument, value, least, LARGEST_INTEGER)
         for argument, value, least in (
             ("arms", arms, 2),
             ("states", states, 2),

@@ -17,12 +17,11 @@ from jax.typing import ArrayLike
 
 from jaxbandit.arguments import Numbers, accepts
 from jaxbandit.confidence.chain import many_states, two_states, two_states_upper
-from jaxbandit.confidence.chain.multistart import STEPS_OF_THREE
+from jaxbandit.confidence.chain.multistart import INFINITE, STEPS_OF_THREE
 from jaxbandit.confidence.chain.two_states import TINY
 from jaxbandit.fast import larger, smaller
 
 COUNTS, PAID, GAP = Numbers("[..., S, S]", 0), Numbers("[..., S]"), Numbers("[...]", 0, 1)
-NEVER = 1e30  # where no chain is good enough
 
 
 class LikeliestChain(NamedTuple):
@@ -157,13 +156,13 @@ def ratio_to(
             of_pairs = chain_likelihood_ratio(pairs.counts, pairs.reward, mean[None])
             for closed, of_pair in zip(pairs.closed, of_pairs, strict=True):
                 ratio = jnp.where(closed, smaller(ratio, of_pair), ratio)
-        ratio = jnp.where(mean < jnp.max(reward, -1), larger(ratio, 0), NEVER)
+        ratio = jnp.where(mean < jnp.max(reward, -1), larger(ratio, 0), INFINITE)
         return jnp.where(chain.mean >= mean, 0, ratio)
     ordered, low, high = _ordered(counts, reward)
     least = float(np.finfo(chain.mean.dtype).eps)
     above, below = larger(mean - low, TINY), larger(high - mean, least)
     ratio = two_states.likelihood_ratio(ordered, chain.parts, above, below, gap)
-    return jnp.where(chain.mean >= mean, 0, jnp.where(mean < high, ratio, NEVER))
+    return jnp.where(chain.mean >= mean, 0, jnp.where(mean < high, ratio, INFINITE))
 
 
 def _for_each(gap: Array | float | None, counts: Array) -> Array | None:

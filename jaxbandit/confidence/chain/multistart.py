@@ -23,7 +23,7 @@ from jaxbandit.confidence.row.arithmetic import MOST_LISTED, Row, alone, beside,
 from jaxbandit.fast import larger, smaller
 
 STEPS_OF_THREE, STEPS = 24, 40
-INFINITE = 1e30  # in place of an infinite J
+INFINITE = 1e30  # in place of an infinite J, where no chain is good enough
 _LAST_PRIOR = 1e-6  # transitions of each kind that was never seen, in the last steps
 _TIE = 1e-4  # slope of a term in the mean, which makes the largest mean of several likeliest chains win
 

@@ -11,10 +11,9 @@ from jax import Array
 from numpy.typing import ArrayLike
 
 from jaxbandit import chains, draws
-from jaxbandit.arguments import finite, integer, number, truth
+from jaxbandit.arguments import LARGEST_INTEGER, finite, integer, number, truth
 from jaxbandit.base import Feedback, Pairing, Problem, Task, pytree
 from jaxbandit.environments.changing.segments import (
-    LONGEST,
     Segments,
     check_horizon,
     facts,
@@ -160,7 +159,7 @@ def sinusoid(horizon: int, budget: float, amplitude: float = 0.3, until: float =
     >>> round(arms.variation, 9), arms.segments.means[0].round(9).tolist()
     (2.999528761, [0.500471239, 0.499528761])
     """
-    horizon = integer("horizon", horizon, 2, LONGEST)
+    horizon = integer("horizon", horizon, 2, LARGEST_INTEGER)
     budget = check_budget(budget, horizon, 2)
     amplitude = number("amplitude", amplitude, 0, 0.5, above=True)
     until = number("until", until, 0, 1, above=True)

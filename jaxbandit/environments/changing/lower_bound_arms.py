@@ -10,10 +10,10 @@ import numpy as np
 from jax import Array
 
 from jaxbandit import chains, draws
-from jaxbandit.arguments import integer
+from jaxbandit.arguments import LARGEST_INTEGER, integer
 from jaxbandit.base import Feedback, Pairing, Problem, Task, pytree, static
 from jaxbandit.environments.changing.changing_arms import check_budget
-from jaxbandit.environments.changing.segments import LONGEST, check_horizon, facts, split
+from jaxbandit.environments.changing.segments import check_horizon, facts, split
 from jaxbandit.sums import TwoFloats
 
 
@@ -131,7 +131,7 @@ def lower_bound_instance(horizon: int, budget: float, arms: int = 2) -> LowerBou
     >>> arms.batch, round(float(arms.gap), 9)
     (282, 0.021053798)
     """
-    horizon, count = integer("horizon", horizon, 2, LONGEST), integer("arms", arms, 2, 2**16)
+    horizon, count = integer("horizon", horizon, 2, LARGEST_INTEGER), integer("arms", arms, 2, 2**16)
     budget = check_budget(budget, horizon, count)
     batch = int(np.ceil(count ** (1 / 3) * (horizon / budget) ** (2 / 3)))
     gap = np.float64(min(np.sqrt(count / batch) / 4, budget * batch / horizon))

@@ -10,11 +10,10 @@ import numpy as np
 from jax import Array
 from numpy.typing import ArrayLike
 
-from jaxbandit.arguments import as_floats, integer
+from jaxbandit.arguments import LARGEST_INTEGER, as_floats, integer
 from jaxbandit.base import Task, pytree
 from jaxbandit.sums import TwoFloats
 
-LONGEST = 2**31 - 1
 FEW = 100  # breaks that a result keeps
 
 
@@ -117,12 +116,12 @@ def starts_of(breaks: ArrayLike, levels: str, count: int, horizon: int | None) -
     if rounds.ndim != 1 or (rounds.size and rounds.dtype.kind not in "iu"):
         raise ValueError(f"breaks: {breaks!r} is not a list of rounds, integers")
     starts = np.concatenate([[1], rounds.astype(np.int64)])
-    if (np.diff(starts) <= 0).any() or starts[-1] > LONGEST:
+    if (np.diff(starts) <= 0).any() or starts[-1] > LARGEST_INTEGER:
         raise ValueError(f"breaks: {rounds.tolist()} do not increase from 2 on; each is the first round of a new level")
     if count != len(starts):
         raise ValueError(f"{levels}: {count} of them; {len(rounds)} breaks make {len(starts)} segments")
     if horizon is not None:
-        horizon = integer("horizon", horizon, 1, LONGEST)
+        horizon = integer("horizon", horizon, 1, LARGEST_INTEGER)
         if starts[-1] > horizon:
             raise ValueError(f"breaks: {starts[-1]} lies beyond horizon = {horizon}")
     return starts.astype(np.int32), horizon

@@ -10,7 +10,7 @@ import numpy as np
 from numpy.typing import ArrayLike
 
 from jaxbandit import chains
-from jaxbandit.arguments import integer, list_of, number, shown
+from jaxbandit.arguments import LARGEST_INTEGER, integer, list_of, number, shown
 from jaxbandit.base import check_key, paid, problem
 from jaxbandit.environments.processes.decision_process import (
     MOST_STATES,
@@ -149,7 +149,7 @@ def random_decision_process(
     (3, 4, 4)
     """
     check_key(key)
-    states, actions = integer("states", states, 2, MOST_STATES), integer("actions", actions, 2, 2**31 - 1)
+    states, actions = integer("states", states, 2, MOST_STATES), integer("actions", actions, 2, LARGEST_INTEGER)
     concentration = number("concentration", concentration, 1e-30)
     law, steps = first_law(initial_state, states), rounds_of(steps, states)
     of_moves, of_rewards = jax.random.split(key)

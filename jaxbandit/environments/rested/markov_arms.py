@@ -12,7 +12,7 @@ from jax import Array
 from numpy.typing import ArrayLike
 
 from jaxbandit import chains, draws
-from jaxbandit.arguments import as_floats, finite, integer, number, shown
+from jaxbandit.arguments import LARGEST_INTEGER, as_floats, finite, integer, number, shown
 from jaxbandit.base import Feedback, check_key, described, pytree
 from jaxbandit.probabilities import stochastic
 
@@ -156,7 +156,7 @@ def random_arms(
     """
     concentration = number("concentration", concentration, 1e-30)
     check_key(key)
-    arms, states = integer("arms", arms, 2, 2**31 - 1), integer("states", states, 2, MOST_STATES)
+    arms, states = integer("arms", arms, 2, LARGEST_INTEGER), integer("states", states, 2, MOST_STATES)
     check_initial(initial_state, arms, states)
     rows = jax.random.dirichlet(key, jnp.full((states,), concentration), (arms, states))
     floored = np.maximum(np.asarray(rows, float), 1e-9)

@@ -12,7 +12,7 @@ import numpy as np
 from jax import Array
 from numpy.typing import ArrayLike
 
-from jaxbandit.arguments import integer, truth
+from jaxbandit.arguments import LARGEST_INTEGER, integer, truth
 from jaxbandit.base import (
     Environment,
     Policy,
@@ -151,7 +151,7 @@ def check(
     arms = reward[0].shape[0]
     first_run = 0
     if isinstance(runs, range):
-        if runs.step != 1 or runs.start < 0 or runs.stop > 2**31 - 1:
+        if runs.step != 1 or runs.start < 0 or runs.stop > LARGEST_INTEGER:
             raise ValueError(f"runs: {runs}; a range of consecutive numbers from 0 to 2^31 - 1 is needed")
         first_run, runs = runs.start, len(runs)
     runs, horizon, plays = integer("runs", runs), integer("horizon", horizon), integer("plays", plays)
@@ -161,7 +161,7 @@ def check(
         raise ValueError(f"plays: {plays} arms a round; there are {arms}, so use 1 to {arms}")
     if horizon < 1:
         raise ValueError(f"horizon: {horizon}; at least 1 round is needed")
-    if horizon > 2**31 - 1:
+    if horizon > LARGEST_INTEGER:
         raise ValueError(f"horizon: {horizon} is beyond 2^31 - 1, where counts of rounds overflow")
     if plays > 1 and any(pairing(environment) == "shared" for environment in named.values()):
         raise ValueError(f"plays: {plays}; arms that share one state are actions, of which one is taken a round")
