@@ -138,7 +138,7 @@ def choice(name: str, value: Any, choices: Iterable[str]) -> None:
       ValueError: with the name and the choices.
     """
     if not isinstance(value, str) or value not in choices:
-        raise ValueError(f"{name}: {shown(value)} is none of {', '.join(choices)}")
+        raise ValueError(f"{name}: {shown(value)} is not one of {', '.join(choices)}")
 
 
 def path(name: str, value: Any) -> Path:

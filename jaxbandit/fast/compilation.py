@@ -66,8 +66,8 @@ class Compiled:
                 refusal = error
             try:
                 played = self.parts(*arguments)
-            except Exception:
-                raise refusal from None  # the parts fail as well: what the whole said is the reason
+            except (RuntimeError, ValueError):  # XLA's own errors, and JAX's where donated memory is gone already
+                raise refusal from None  # the parts fail, too, so the first error names the cause
             self.refused.add(kind)
             slow_path("programs in one piece", "XLA refused one", refusal)
             return played

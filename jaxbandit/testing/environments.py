@@ -90,7 +90,7 @@ def check_environment(environment: Environment, *, runs: int = 64, plays: int = 
         ("problem", problem(environment), get_args(Problem)),
         ("paid", paid(environment), get_args(Paid)),
     ):
-        require(declared in choices, f"{name}.{part}: {declared!r} is none of {', '.join(choices)}")
+        require(declared in choices, f"{name}.{part}: {declared!r} is not one of {', '.join(choices)}")
     shared, changing = pairing(environment) == "shared", problem(environment) in ("changing", "rotting")
     require(
         shared == (problem(environment) == "decision process"),

@@ -124,8 +124,8 @@ def _local_maximum_of_three(n: Row, paid: Array, start: Point, extra: Row, steps
         ]
         return step_of_three(point, target, gain), share * 0.1
 
-    matrices = (turned(row) for row in (start.q, start.slack, start.drift))
-    point = PointOfThree(*matrices, *map(list, (start.weight, start.total, start.value, start.moment)))  # type: ignore[arg-type]
+    of_rows = [list(numbers) for numbers in (start.weight, start.total, start.value, start.moment)]
+    point = PointOfThree(turned(start.q), turned(start.slack), turned(start.drift), *of_rows)
     share = jnp.ones((), start.mean.dtype)
     point, _ = jax.lax.fori_loop(0, steps, again, (point, share))
     slack, drift = ([jnp.stack([row[j] for row in rows]) for j in places] for rows in (point.slack, point.drift))
