@@ -45,7 +45,7 @@ class Box(NamedTuple):
 
 
 class Point(NamedTuple):
-    """Where the steps have arrived. The entries of a row over j are arrays [S, ...], one number for each state s."""
+    """An iterate of the method. The entries of a row over j are arrays [S, ...], one number for each state s."""
 
     q: Row
     slack: Row
@@ -84,13 +84,15 @@ def staying(row: Row, like: Array) -> Row:
 
 
 def step(point: Point, target: Row, paid: Array, barrier: Array, push: Array | None) -> Point:
-    """One of Newton's steps, shortened so that all q, slacks and multipliers of the box stay positive.
+    """One Newton step, shortened so that all q, slacks and multipliers of the box stay positive.
+
+    All unknowns but the relative values are eliminated within each row, so that one system of S equations is left.
 
     Args:
       point: where the step begins.
-      target: the wanted value of q_sj slack_sj: n_sj, or a small number where that is 0.
+      target: the values that the products q_sj slack_sj are to have: n_sj, or a small number where that is 0.
       paid: r, [S, ...].
-      barrier: the wanted value of the products of the box's multipliers with the distances to its sides.
+      barrier: the value that the products of the box's multipliers with the distances to its sides are to have.
       push: None where the mean is given; else m is free, and `push` is the derivative of the objective by m.
     """
     q, slack, drift, y, total, u, m, moment, lack, box = point
@@ -100,11 +102,14 @@ def step(point: Point, target: Row, paid: Array, barrier: Array, push: Array | N
 
     same = staying(q, u)
     v = ahead(point, paid)
-    inverse = each(lambda a, b: 1 / (a * b), q, slack)
+    inverse = each(lambda a, b: 1 / (a * b), q, slack)  # one division serves 1 / q, 1 / slack and q / slack
     theta = each(lambda a, b: a * a * b, q, inverse)  # q / slack
+    # the change of q if u, the weights and the totals stayed; near the end the product q slack is the target to
+    # rounding, and the difference of their quotient from 1 costs q no more than a rounding
     correction = each(lambda a, n, i, t, d: a * (n * i - 1) - t * d, q, target, inverse, theta, drift)
     theta_sum = sum_of(theta)
-    # v less its theta-weighted mean, by way of the heaviest entry, whose distance from the mean keeps its digits
+    # v less its mean under theta. A row that nearly always leads to one state has nearly all its weight there: from
+    # differences to that entry, its distance to the mean is a small sum and not a rounded difference of large numbers
     heaviest = at_largest(theta, v)[0]
     centred = each(lambda a: a - heaviest, v)
     mean_less_heaviest = dot(theta, centred) / theta_sum
@@ -112,10 +117,12 @@ def step(point: Point, target: Row, paid: Array, barrier: Array, push: Array | N
     inverse_spread = 1 / larger(dot(each(lambda a, b: a * b, theta, centred), centred), TINY)
     offset = (by(lack) - sum_of(correction)) / theta_sum
     residual = by(moment) + by(lack) * (heaviest + mean_less_heaviest) + dot(correction, centred)
-    # each row's equation for the change of its weight: dy = -inverse_spread (residual + slopes . du - dm)
+    # each row's equation for the change of its weight: dy = -inverse_spread (residual + slopes . du - dm). The entry of
+    # s itself is minus the sum of the others, so that a constant added to du changes nothing, whatever rounding does
     slopes = each(lambda a, t, d, here: jnp.where(here, 0, a + by(y) * t * d), q, theta, centred, same)
     leaving = sum_of(slopes)
     slopes = each(lambda a, here: jnp.where(here, -leaving, a), slopes, same)
+    # how much weight the row sends to each state after the step, but for what du and dy add
     flow = each(lambda a, d, t, here: jnp.where(here, 0, by(y) * (a + d + t * offset)), q, correction, theta, same)
     out = sum_of(flow)
     flow = each(lambda a, here: jnp.where(here, -out, a), flow, same)
@@ -129,8 +136,10 @@ def step(point: Point, target: Row, paid: Array, barrier: Array, push: Array | N
     dv_centred = each(lambda a: a - mean_dv_less_heaviest, dv_centred)
     dslack = each(lambda d, a, b: d - dy * a - by(y) * b - offset, drift, centred, dv_centred)
     dq = each(lambda c, t, s, d: c - t * (s - d), correction, theta, dslack, drift)
+    # every entry of a row gives the same change of the total; in the heaviest one the least has to cancel
     dtotal = at_largest(theta, each(lambda s, d, a, b: s - d + dy * a + by(y) * b, dslack, drift, v, dv))[0]
     slack_loss = each(lambda s, a, i: -s * a * i, dslack, q, inverse)  # -dslack / slack
+    # the largest relative loss decides how long the step may be
     loss = alone(q, largest(each(lambda f, a, b, i: larger(f, -a * b * i), slack_loss, dq, slack, inverse)))
     if box is not None:
         sides = (u, box.high[None] - u)
@@ -142,6 +151,7 @@ def step(point: Point, target: Row, paid: Array, barrier: Array, push: Array | N
     for s in range(1, len(u)):
         largest_loss = larger(largest_loss, loss[s])
     length = smaller(_SHORTENED / larger(largest_loss, TINY), 1.0)
+    # a sum is finite only where all its terms are
     sound = jnp.isfinite(length + dm + sum(du[s] + alone(q, dy)[s] for s in range(len(u))))
     length = jnp.where(sound, length, 0)[None]
 
@@ -153,9 +163,11 @@ def step(point: Point, target: Row, paid: Array, barrier: Array, push: Array | N
         return each(lambda a: jnp.where(by(sound[None]), a, 0), row)
 
     along = by(length)
-    least = 1 - 1.05 * _SHORTENED
+    least = 1 - 1.05 * _SHORTENED  # a q or slack keeps this part at least, even where rounding errors exceed it
     dy_alone = kept(alone(q, dy))
     second_order = kept(alone(q, dot(dq, dv)))
+    # the equations are linear but for the products weight v and q v, so a step of this length changes their residuals
+    # by exactly what stands below; computed anew they would be differences of much larger numbers
     return Point(
         q=each(lambda a, b: larger(a + along * b, least * a), q, kept_row(dq)),
         slack=each(lambda a, b: larger(a + along * b, least * a), slack, kept_row(dslack)),
@@ -180,6 +192,8 @@ def _changes(
     states = len(u)
     eye = jnp.eye(states).reshape(states, states, *[1] * (u.ndim - 1))
 
+    # the sum over s of inverse_spread_s f_s f_s', less the rows' own curvature, a sum over pairs of states; row by row,
+    # so that no array has S^3 entries and the program does not grow with S
     def row(s: Array, matrix: Array) -> Array:
         f, t = (jax.lax.dynamic_slice_in_dim(a, s, 1, 1)[:, 0] for a in (slopes, theta))
         p, w = (jax.lax.dynamic_slice_in_dim(a, s, 1, 0) for a in (pair_scale, inverse_spread))
@@ -190,14 +204,17 @@ def _changes(
     right = jnp.sum(flow - slopes * (residual * inverse_spread)[None], 1)
     scale = jnp.sum(jnp.abs(matrix) * eye, (0, 1)) / states + TINY
     if box is None:
-        matrix = matrix + scale[None, None]  # only differences of u count; this keeps their sum
-    else:
+        # only differences of u count, and the matrix maps constants to 0; so adding one number to all its entries
+        # changes no difference, and picks the solution whose sum is 0
+        matrix = matrix + scale[None, None]
+    else:  # the sides of the box fix the constant; their multipliers are eliminated
         low, high = u, box.high[None] - u
         matrix = matrix + eye * (box.below / low + box.above / high)[:, None]
         right = right + barrier / low - barrier / high
     if push is None:
         du = _solved(matrix, right[:, None], scale)[:, 0]
         return du, jnp.zeros_like(scale)
+    # a free mean is one more unknown and one more equation around the same matrix
     border = -jnp.sum(slopes * inverse_spread[None], 1)
     corner = jnp.sum(inverse_spread, 0)
     mean_right = push - jnp.sum(y, 0) + jnp.sum(residual * inverse_spread, 0)
@@ -207,10 +224,14 @@ def _changes(
 
 
 def _solved(matrix: Array, right: Array, scale: Array) -> Array:
-    """matrix^-1 right for symmetric matrices [S, S, ...] and [S, many, ...]; negative pivots count as positive."""
+    """matrix^-1 right for symmetric matrices [S, S, ...] and [S, many, ...]; negative pivots count as positive.
+
+    Where the matrix is not positive definite the quadratic has no minimum. To count a pivot as positive is to add to
+    the diagonal, as a modified Cholesky factorisation does, and the step still leads downwards.
+    """
     states = len(matrix)
     line = jnp.arange(states).reshape(-1, 1, *[1] * (matrix.ndim - 2))
-    least = 10 * float(np.finfo(matrix.dtype).eps) * scale[None, None]
+    least = 10 * float(np.finfo(matrix.dtype).eps) * scale[None, None]  # a smaller pivot is a rounding error
 
     def eliminate(k: Array, rows: Array) -> Array:
         row = jax.lax.dynamic_slice_in_dim(rows, k, 1, 0)

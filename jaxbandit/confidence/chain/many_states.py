@@ -40,7 +40,7 @@ def in_double_where_needed(function: Callable[..., Any]) -> Callable[..., Any]:
 
     @wraps(function)
     def run(counts: Array, *numbers: Array | None, gap: Array | None = None, **options: int) -> Any:
-        if counts.shape[-1] == 3 and gap is None:
+        if counts.shape[-1] == 3 and gap is None:  # whose steps are written for float32
             return function(counts, *numbers, gap=gap, **options)
         dtype = jnp.result_type(float)
         with jax.enable_x64(True):
@@ -112,12 +112,13 @@ def mean_upper(counts: Array, reward: Array, level: Array, *, gap: None = None) 
     span = top - low
     root = jnp.sqrt(larger(level, TINY))
 
+    # 1 - exp(-y) comes as near to 1 as floats do at y = 17, so that means next to the best reward can be met
     def better(_: Array, carry: tuple[Array, ...]) -> tuple[Array, ...]:
         y, left, right = carry
         mean = low + span * -jnp.expm1(-y)
         ratio, slope = least(counts, reward, mean, gap)
         ratio = larger(ratio, TINY)
-        slope = larger(slope * span * jnp.exp(-y), TINY) / 2
+        slope = larger(slope * span * jnp.exp(-y), TINY) / 2  # sqrt(ratio) times the derivative of sqrt(J) by y
         left, right = jnp.where(ratio <= level, y, left), jnp.where(ratio <= level, right, y)
         proposal = y + (root - jnp.sqrt(ratio)) * jnp.sqrt(ratio) / slope
         slack = 1e-3 * y  # at the root itself, rounding decides on which side of it the next step lands
@@ -134,10 +135,12 @@ def estimated_mean(counts: Array, reward: Array) -> Array:
     left, states = total(counts), counts.shape[-1]
     eye = jnp.broadcast_to(jnp.eye(states, dtype=bool), counts.shape)
     p = counts.astype(float) / jnp.maximum(left, 1)[..., None].astype(float)
-    p = jnp.where((left > 0)[..., None], p, 1 / states)
+    p = jnp.where((left > 0)[..., None], p, 1 / states)  # a state that was never left may lead anywhere
     entered = total(jnp.swapaxes(jnp.where(eye, 0, counts), -1, -2))
     last = row_of((left == 0) & (entered > 0))  # entered by the last play, and by no other
     often = row_of(left)
+    # cycles are counted from the state that was left most often, whose row has the most digits; but from the state that
+    # the last play came to for the first time, if there is one, as its row is free
     home, most, ends = (jnp.zeros(left.shape[:-1], kind) for kind in (jnp.int32, jnp.int32, bool))
     for s in range(states):
         chosen = (often[s] > most) & ~ends | last[s]
@@ -145,6 +148,7 @@ def estimated_mean(counts: Array, reward: Array) -> Array:
     row, means, lengths, _ = excursions(p, reward, home, jnp.zeros(home.shape))
     taken = each(lambda a, b: a * b, row, lengths)
     mean = jnp.where(ends, alone(row, largest(means)), alone(row, dot(taken, means) / sum_of(taken)))
+    # such a chain may also stay for ever in a single state that was never left for another one
     stays = total(jnp.where(eye, counts, 0)) == left
     return larger(mean, alone(row, largest(row_of(jnp.where(stays, reward, -1)))))
 

@@ -6,6 +6,9 @@ total_s, give the log-likelihood ratio
     J(m) = sum over s and j of n_sj log(1 - x_s v_sj),    v_sj = u_j - u_s - (m - r_s).
 
 At the optimum its derivatives by u and by x are 0, so that small errors of u and x change J to second order only.
+
+Of three states there is a second number: the likeliest chain with the relative values u, exactly, by one quadratic for
+each row. It is never below the least J, wherever the search has arrived, and it ranks the searches.
 """
 
 from __future__ import annotations
@@ -25,7 +28,8 @@ from jaxbandit.fast import larger, smaller
 STEPS_OF_THREE, STEPS = 24, 40
 INFINITE = 1e30  # in place of an infinite J, where no chain is good enough
 _LAST_PRIOR = 1e-6  # transitions of each kind that was never seen, in the last steps
-_TIE = 1e-4  # slope of a term in the mean, which makes the largest mean of several likeliest chains win
+_TIE = 1e-4  # slope of a term in the mean, by which the largest mean of several likeliest chains is chosen
+_LAST = 3  # steps at the end without the transitions that were added to those seen
 
 
 def _rows(counts: Array, listed: bool) -> Row:
@@ -50,6 +54,7 @@ def least(
     `steps` are made where there are three states and no gap, else `STEPS`.
     """
 
+    # one search after the other, by one compiled program
     def searched(goal: Array) -> tuple[Array, Array, Array]:
         return _from_one(counts, reward, mean, goal, gap, steps)
 
@@ -71,8 +76,10 @@ def _from_one(
     point = _local_maximum(n, paid, mean, goal, None if gap is None else _span(reward, gap, mean.shape), steps)
     ratio, slope = _ratio(n, point, paid), jnp.sum(point.weight, 0)
     if isinstance(n, list):
+        # where both agree the search has arrived, and `ratio` is more exact; else `most`, which is never too small
         most = _ratio_at(point.value, n, paid, mean)
         return most, jnp.where(jnp.abs(most - ratio) < 0.05 + 0.05 * most, larger(ratio, 0), most), slope
+    # at the end the weights are a multiple of a stationary law: one that is clearly negative is of a search that failed
     rounding = 0.01 * (1 + jnp.max(point.weight, 0))
     arrived = jnp.all(point.weight >= -rounding[None], 0)
     ratio = jnp.where(ratio < INFINITE, larger(ratio, 0), INFINITE)  # infinite where it is NaN
@@ -96,7 +103,8 @@ def _local_maximum(
 
     def again(i: Array, carry: tuple[Point, Array]) -> tuple[Point, Array]:
         point, share = carry
-        seen = jnp.where(i < STEPS - 3, share, 0)
+        seen = jnp.where(i < STEPS - _LAST, share, 0)
+        # what was added shrinks tenfold a step; moves that were never seen keep a little, as a barrier from 0
         target = each(lambda a, b: jnp.where(a > 0, a + seen * b, larger(share * b, _LAST_PRIOR)), n, extra)
         barrier = larger(PRIOR * share, _LAST_PRIOR)
         return step(point, target, paid, barrier, push), share * 0.1
@@ -117,7 +125,7 @@ def _local_maximum_of_three(n: Row, paid: Array, start: Point, extra: Row, steps
 
     def again(i: Array, carry: tuple[PointOfThree, Array]) -> tuple[PointOfThree, Array]:
         point, share = carry
-        kept = jnp.where(i < steps - 3, share, 0)
+        kept = jnp.where(i < steps - _LAST, share, 0)
         target = [
             [jnp.where(a > 0, a + kept * b, larger(share * b, _LAST_PRIOR)) for a, b in zip(row, added, strict=True)]
             for row, added in zip(seen, more, strict=True)
@@ -145,8 +153,8 @@ def _ratio_at(value: Array, n: list[Array], paid: Array, mean: Array) -> Array:
 def _ratio(n: Row, point: Point, paid: Array) -> Array:
     """The sum over s of N_s sum over j of p_sj log(1 - x_s v_sj), x_s = weight_s / total_s.
 
-    Where x v is small it is x times minus the mean of v, less sums of positive terms: the first order of the
-    logarithms, which all but cancels, is taken out.
+    The first orders of the logarithms are summed apart, as x times minus the sum of n v: they cancel almost, and the
+    rest, a sum of terms of one sign, would lose its digits beside them.
     """
     v = ahead(point, paid)
     x = beside(n, point.weight / point.total)
@@ -155,5 +163,6 @@ def _ratio(n: Row, point: Point, paid: Array) -> Array:
     def excess(v: Array, slack: Array, drift: Array) -> Array:
         return log_and_rest(x * v, larger((slack + drift) * beside(n, inverse), 1e-12))
 
+    # 1 - x v is slack + drift over the total, without the rounding of a difference
     parts = dot(n, each(excess, v, point.slack, point.drift)) - x * dot(n, v)
     return total(jnp.moveaxis(alone(n, parts), 0, -1))

@@ -107,7 +107,7 @@ def weighted_mean_max(p: Row, values: Row, weights: Row, radius: Array, solver: 
 
 
 def _solve(problem: Problem, solver: Solver) -> tuple[Array, Row]:
-    """Best value less the largest mean, and a row that reaches that mean; for a unit vector p, in closed form."""
+    """The best value less the largest mean, and a row that reaches that mean; in closed form for a unit vector p."""
     p, gap, radius = problem.p, problem.gap, problem.radius
     target, (reached, singles) = best_target(problem), within_reach(problem)
     if solver == "bisection":
@@ -115,21 +115,23 @@ def _solve(problem: Problem, solver: Solver) -> tuple[Array, Row]:
     else:
         least = _HEAVIER * target.weight  # of the heavier states the best one decides where K gets steep
         heavy = each(lambda w, b: jnp.where(w > least, -b, -2), problem.weights, problem.below)
+        # K is flat up to the value of a heavy state and steep beyond it; `_halley` finds on which side the root is
         near = at_largest(heavy, problem.below, problem.weights)
         target, added, multiplier = _halley(problem, target, reached, *near)
     unit = sum_of(each(lambda a: (a > 0).astype(gap.dtype), p)) == 1
+    # of a unit vector the ball holds 1 - exp(-radius) of any other state, at most: no steps are needed
     short = jnp.where(unit, gap - larger(reached, 0), target.below + target.gap / (1 + added))
     x, gain, _, _ = placed(problem, target, added)
     row = _row(problem, x, gain, multiplier)
     lost, kept = exponential(radius)
     single = each(lambda a, share: kept * a + lost * share, p, _ends(singles, p))
-    moves = (gap > 0) & (radius > 0)
+    moves = (gap > 0) & (radius > 0)  # else p itself is the answer, exactly
     row = each(lambda a, b, c: jnp.where(moves, jnp.where(unit, a, b), c), single, row, p)
     return jnp.where(moves, short, gap), row
 
 
 def _start(gain: Array, target: Target) -> Array:
-    """`added` at v = mean + gain, where the steps begin; kept clear of the target itself."""
+    """The `added` that belongs to v = mean + gain, where the steps begin; short of the target, where it is inf."""
     return _inside(gain / larger(target.gap - gain, 1e-3 * target.gap), target)
 
 
@@ -159,6 +161,7 @@ def _halley(
         slope = larger(tilt.slope * speed, 1e-18)
         bend = (tilt.curvature * speed - tilt.slope * (2 * steep - 1)) * speed
         square = slope * slope
+        # Halley's step; its divisor may vanish where K bends downwards, and is kept above half of Newton's
         change = -2 * difference * slope / larger(2 * square - difference * bend, larger(square, tiny))
         change = smaller(change, 3.0)  # a longer step from where K is flat would land far beyond where it gets steep
         grown = larger(
@@ -175,9 +178,10 @@ def _halley(
     low = jnp.where(under, 0, jnp.where(asked, larger(there, best.low), best.low))
     weight = jnp.where(under, near_weight, best.weight)
     target = Target(gap - shift, weight, shift, low)
+    # `began` and `off` are the last point and K - radius there, from which a secant is drawn
     began, off = added, jnp.where(asked, 0, tilt.divergence - radius)
     added = jnp.where(asked, _start(reached, target), _inside(proposal, target))
-    more = gap * (added - began) / ((1 + added) * (1 + began))
+    more = gap * (added - began) / ((1 + added) * (1 + began))  # by how much v grows, without the difference of two v
     multiplier = jnp.where(asked, 0, tilt.multiplier if len(problem.p) == 3 else tilt.following(more))
 
     def again(_: int, carry: tuple[Array, ...]) -> tuple[Array, ...]:
@@ -235,13 +239,13 @@ def _row(problem: Problem, x: Row, gain: Array, multiplier: Array) -> Row:
     others = each(lambda share, a: jnp.where(share > 0, 0, a), shares, row)
     inverse = 1 / larger(sum_of(others), 1)  # the sum exceeds 1 where an entry's 1 - z r_j is near 0, with few digits
     others = each(lambda a: a * inverse, others)
-    missing = larger(1 - sum_of(others), 0)
+    missing = larger(1 - sum_of(others), 0)  # what the largest x take: where p_t = 0 no formula gives it
     return each(lambda share, a: a + missing * share, shares, others)
 
 
 def _ends(row: Row, p: Row) -> Row:
     """Shares that sum to 1 for the largest entries of `row`: in proportion to p, or equal where p holds none."""
-    top = largest(row)
+    top = largest(row)  # entries within a few roundings of it count as equal, as `arithmetic` says
     least = top - room(row) * jnp.abs(top)
     last = each(lambda a: a >= least, row)
     held, ties = chosen_sum(p, last), sum_of(each(lambda here: here.astype(top.dtype), last))

@@ -49,9 +49,10 @@ def scaled(p: Row, below: Row, weights: Row, radius: Array) -> Problem:
     """The problem with its weights scaled to mean 1, and what follows from them; `below` is in units of the range."""
     inverse = 1 / dot(p, weights)
     weights = each(lambda w: w * inverse, weights)
-    held = each(lambda a, w: a * w, p, weights)
+    held = each(lambda a, w: a * w, p, weights)  # shares of the mean, which sum to 1
     gap = dot(held, below)
-    # by way of the state that holds most weight: the mean may be that state's to rounding, and gap - below_j cancel
+    # by way of the state that holds most weight: the mean may be that state's value to rounding, and then gap - below_j
+    # has no digits left
     base = first_largest(held)
     of_base = chosen_sum(below, base)
     above_base = each(lambda here, b: jnp.where(here, 0, of_base - b), base, below)

@@ -36,7 +36,7 @@ from jaxbandit.fast import computed_once, larger, log, smaller
 
 
 class Tilt(NamedTuple):
-    """What `nearest` finds for a mean v: the row q nearest to p, in KL(p || q), with sum of q_j x_j = 0."""
+    """The row q nearest to p, in KL(p || q), with sum of q_j x_j = 0, and how far it is; for a mean v."""
 
     divergence: Array  # K(v) = KL(p || q)
     slope: Array  # K'(v)
@@ -80,6 +80,7 @@ def nearest(p: Row, weights: Row, below: Row, x: Row, gain: Array, multiplier: A
         z = _root_from(p, r, multiplier * top, moves)
     inside = (z < 1) & ((held > 0) | (z < 1 - 1e-6))  # z is a root; where p_t = 0, the end z = 1 is met to rounding
     u = each(lambda a: -z * a, r)
+    # a state at its own pole keeps half a rounding, so that its logarithm and inverse are finite
     one = each(lambda a: larger(1 + a, float(info.eps) / 2), u)  # 1 - tau x
     inverse = _inverses(one)
     # log(1 + u), corrected to first order by what the float 1 + u has lost of a small u
@@ -93,9 +94,10 @@ def nearest(p: Row, weights: Row, below: Row, x: Row, gain: Array, multiplier: A
     mixed = sum_of(bent) * scale * inverse_top
     second = sum_of(each(lambda b, c, d: b * c * d * d, q, inverse, r))
     tau = z * inverse_top
-    second = larger(second, float(info.tiny))
+    second = larger(second, float(info.tiny))  # minus the second derivative by z
 
     def following(more: Array) -> Array:
+        # the root follows v; the end z = 1 stays
         root = z + jnp.where(inside, mixed / second, 0) * more
         return larger(smaller(root, 1), 0) / larger(top - weight * more, 1e-30)
 
@@ -129,6 +131,7 @@ def _of_three(p: Row, r: Row, g: Array) -> Array:
     inverse = 1 / larger(g, 1e-15)  # the equation is divided by g, so that the square of b / g is finite in float32
     b = -dot([p[1] + p[2], p[0] + p[2], p[0] + p[1]], pairs) * inverse
     product = pairs[0] * r[0] * inverse
+    # of the two roots, by the form that has no difference in it
     either = jnp.abs(b) + jnp.sqrt(larger(b * b + 4 * product, 0))
     z = jnp.where(b > 0, 2, either) / jnp.where(b > 0, either, 2 * product)
     return jnp.where(z < 1, z, 1)
