@@ -1,4 +1,4 @@
-"""Checks of arguments, on the host: what is wrong is said in a ValueError that begins with the argument's name."""
+"""Checks of arguments on the host; each raises a ValueError whose message begins with the name of the argument."""
 
 from __future__ import annotations
 
@@ -31,7 +31,7 @@ F = TypeVar("F", bound=Callable[..., Any])
 
 
 def shown(value: Any) -> str:
-    """What a message shows of a wrong value: a line at most.
+    """The text by which a message shows a wrong value, at most one line long.
 
     >>> shown("x"), shown([1] * 1000)[-9:]
     ("'x'", '1, 1, ...')
@@ -55,7 +55,7 @@ def finite(name: str, values: ArrayLike) -> np.ndarray:
 
 
 def as_floats(name: str, values: ArrayLike) -> np.ndarray:
-    """`values` as float64, NaN and infinity included; text, complex numbers and dates are refused.
+    """`values` as float64, including NaN and infinity; text, complex numbers and dates are errors.
 
     Raises:
       ValueError: with the name: they are not numbers, or are lists of different lengths.
@@ -103,7 +103,7 @@ def number(
 
 
 def integer(name: str, value: Any, low: float = -math.inf, high: float = math.inf) -> int:
-    """One integer from `low` to `high`; True and False are refused.
+    """One integer from `low` to `high`; True and False are errors.
 
     Raises:
       ValueError: with the name: it is something else.
@@ -132,7 +132,7 @@ def truth(name: str, value: Any) -> bool:
 
 
 def choice(name: str, value: Any, choices: Iterable[str]) -> None:
-    """Refuse a value that is not one of the choices.
+    """Raise ValueError unless the value is one of the choices.
 
     Raises:
       ValueError: with the name and the choices.
@@ -142,7 +142,7 @@ def choice(name: str, value: Any, choices: Iterable[str]) -> None:
 
 
 def path(name: str, value: Any) -> Path:
-    """A path, which need not exist; a number, which Python would take for an open file, is refused.
+    """A path, which need not exist; a number, which Python would take for an open file, is an error.
 
     Raises:
       ValueError: with the name: it is not a path that a file system can have.
@@ -156,7 +156,7 @@ def path(name: str, value: Any) -> Path:
 
 
 def list_of(name: str, things: Any) -> list[Any]:
-    """The things as a list; a single text is refused.
+    """The things as a list; a single text is an error.
 
     Raises:
       ValueError: with the name: it is not a list.
@@ -170,7 +170,7 @@ def list_of(name: str, things: Any) -> list[Any]:
 
 
 def has(name: str, thing: Any, what: str, *parts: str) -> None:
-    """Refuse a class, and a thing without all of these attributes.
+    """Raise ValueError unless the thing is an instance with all of these attributes.
 
     Raises:
       ValueError: with the name, and what is missing.
@@ -183,7 +183,7 @@ def has(name: str, thing: Any, what: str, *parts: str) -> None:
 
 
 class Numbers(NamedTuple):
-    """What an argument has to be: its axes, such as "[..., S]", and the range of its numbers."""
+    """What is required of an argument: its axes, such as "[..., S]", and the range of its numbers."""
 
     axes: str
     low: float = -LARGEST
@@ -196,7 +196,7 @@ def accepts(**wanted: Numbers | list[str]) -> Callable[[F], F]:
     """Check the named arguments of a function before JAX sees them.
 
     Axes with the same letter must have the same length, and the axes that "..." stands for must broadcast. If any
-    argument is traced, as within `jax.jit`, there are no values to check, and no number is refused. An argument whose
+    argument is traced, as within `jax.jit`, there are no values to check, and no value is an error. An argument whose
     default is None may be None; one for which a list is given must be a text in that list.
 
     >>> @accepts(p=Numbers("[..., S]", 0, 1), q=Numbers("[..., S]", 0, 1))
@@ -235,10 +235,10 @@ def is_traced(value: Any) -> bool:
 
 
 def check_together(arguments: dict[str, tuple[Any, Any]]) -> dict[str, np.ndarray | jax.Array]:
-    """Check arguments, each given by name with its `Numbers` (see `accepts`).
+    """Check arguments, a dict from their names to their values and `Numbers` (see `accepts`).
 
     Returns:
-      The arguments as arrays. JAX arrays come back unchanged, or on the host where np.float64 is asked for.
+      The arguments as arrays. JAX arrays are returned unchanged, or on the host where `kind` is np.float64.
 
     Raises:
       ValueError: the argument and what is wrong with it.

@@ -155,7 +155,8 @@ def farthest_pair(rows: Array, distance: Distance) -> tuple[Array, Array, Array]
 
 @accepts(elapsed=Numbers("[...]", 0), exponent=Numbers("[...]", 0), scale=Numbers("[...]", 0))
 def threshold(elapsed: ArrayLike, exponent: ArrayLike = 0.25, scale: ArrayLike = 1.0) -> Array:
-    """scale elapsed^-exponent (1 + 1e-5): an arm is taken for Markovian where its `farthest` rows are farther apart.
+    """scale elapsed^-exponent (1 + 1e-5): an arm counts as Markovian where the distance between its `farthest` rows is
+    larger.
 
     Where `elapsed` is a fourth power, distances between rows of ratios of counts can equal scale elapsed^-exponent
     exactly. The last factor makes such an arm i.i.d. in every precision.

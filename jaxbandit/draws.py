@@ -1,4 +1,4 @@
-"""Counter-based draws: what a play does is a function of the run's key, the arm and the play's number."""
+"""Counter-based draws: the random bits of a play are a function of the run's key, the arm and the play's number."""
 
 from __future__ import annotations
 

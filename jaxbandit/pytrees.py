@@ -1,4 +1,4 @@
-"""Pytree dataclasses: things whose numbers are leaves, and many alike ones as one with a leading axis."""
+"""Dataclasses that are pytrees of their numbers, and how several of the same structure are stacked."""
 
 from __future__ import annotations
 
@@ -75,10 +75,10 @@ def static(default: Any) -> Any:
 
 
 def stack(things: Sequence[T], name: str) -> T:
-    """Stack alike things (same class, static fields and shapes) into one whose leaves have a leading axis.
+    """Stack things of the same class, static fields and shapes into one whose leaves have a leading axis.
 
     Raises:
-      ValueError: the things are not alike; `name` says in the message what they are.
+      ValueError: the things differ in one of these; the message calls them `name`.
     """
     first: Any = jax.tree.structure(things[0])
     for thing in things[1:]:
@@ -95,14 +95,14 @@ def stack(things: Sequence[T], name: str) -> T:
 
 
 def check_known(name: str, thing: Any) -> None:
-    """Refuse a thing with numbers that JAX is tracing, which cannot be read on the host.
+    """Raise ValueError if JAX is tracing a number of the thing, which then cannot be read on the host.
 
     Raises:
       ValueError: with the name: `jit`, `vmap` or `grad` is around the call.
     """
     try:
         leaves = jax.tree.leaves(thing, is_leaf=lambda part: isinstance(part, Iterator))
-    except ValueError:  # a dict whose keys cannot be sorted, of which others say more
+    except ValueError:  # a dict whose keys cannot be sorted, for which other checks have a better message
         return
     if any(isinstance(leaf, jax.core.Tracer) for leaf in leaves):
         raise ValueError(

@@ -1,4 +1,4 @@
-"""Inverse laws: a reward from 64 random bits, as accurate in both tails as in the middle.
+"""Inverse distribution functions: a reward from 64 random bits, as accurate in both tails as in the middle.
 
 A float keeps the digits of a small probability and loses those of one close to 1. So the 64 bits are read as the side
 on which a draw lies, and the probability of a draw further out on that side.

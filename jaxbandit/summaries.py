@@ -1,4 +1,4 @@
-"""What many runs say: their mean, median and tail, with intervals."""
+"""Summaries of many runs: mean, median and tail, with confidence intervals."""
 
 from __future__ import annotations
 
@@ -12,12 +12,12 @@ from jaxbandit.base import described
 
 @described
 class Summary(NamedTuple):
-    """What many runs say; every field has the shape of the values without their last axis.
+    """A summary of many runs; every field has the shape of the values without their last axis.
 
     Fields:
       mean: over the runs.
       low: lower end of the 95 % interval of the mean.
-      high: upper end of it.
+      high: upper end of the interval.
       median: over the runs.
       quantile_90: what 90 % of the runs do not exceed.
       quantile_95: what 95 % do not exceed.
@@ -36,9 +36,9 @@ class Summary(NamedTuple):
 
 
 def summary(values: np.ndarray) -> Summary:
-    """Summarise values over runs, their last axis.
+    """A `Summary` of values over runs, their last axis.
 
-    The interval is Student's, NaN for a single run; for heavy tails it is honest only where a good many runs are in the
+    The interval is Student's, NaN for a single run; for heavy tails it is reliable only where many runs are in the
     tail.
 
     >>> round(float(summary(np.arange(101.0)).worst), 1)
@@ -60,7 +60,7 @@ def summary(values: np.ndarray) -> Summary:
 def median_interval(values: np.ndarray) -> tuple[np.ndarray, np.ndarray]:
     """Distribution-free interval of the median over the last axis, at least 95 %, from order statistics.
 
-    (-inf, inf) with fewer than 6 values, where there is none.
+    With fewer than 6 values there is no such interval, and it is (-inf, inf).
 
     >>> [float(end) for end in median_interval(np.arange(100.0))]
     [39.0, 60.0]
@@ -76,7 +76,7 @@ def median_interval(values: np.ndarray) -> tuple[np.ndarray, np.ndarray]:
 
 
 def _of_runs(values: np.ndarray) -> np.ndarray:
-    """Finite numbers of one run or more, along the last axis."""
+    """The values as finite numbers, with at least one run along the last axis."""
     array = finite("values", values)
     if not array.ndim or not array.shape[-1]:
         raise ValueError(f"values: shape {array.shape} is not [..., runs] with a run at least")

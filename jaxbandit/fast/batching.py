@@ -47,7 +47,8 @@ def over_runs(function: Callable[..., Any]) -> Callable[..., Any]:
     well, and transposes between the two orders. Here elementwise operations, broadcasts, slices and reductions work on
     [arms, runs], and single entries are read and written by comparison (`comparisons`). Any other operation that a
     policy uses goes through `vmap`, or is computed for one run after the other where JAX has no rule for many. The
-    whole function goes through `vmap` under a JAX version whose jaxprs have another form. Of both it is warned once.
+    whole function goes through `vmap` under a JAX version whose jaxprs have another form. In both cases there is one
+    `SlowPathWarning`.
 
     Args:
       function: of pytrees of arrays of one run, to a pytree of arrays.
@@ -71,7 +72,7 @@ def over_runs(function: Callable[..., Any]) -> Callable[..., Any]:
         )(*one)
         try:
             outputs = _evaluate(closed.jaxpr, closed.consts, [(leaf, True) for leaf in leaves], runs)
-        except UNKNOWN_FORM as error:  # the function was traced without error, so it must be the form of its jaxpr
+        except UNKNOWN_FORM as error:  # the function was traced without error, so the form of its jaxpr is the cause
             played = plain(*arguments)
             slow_path("rounds of many runs", f"the jaxprs of JAX {jax.__version__} are not known here", error)
             return played
@@ -177,7 +178,7 @@ def _by_vmap(bind: Callable[..., Any], inputs: list[Value], name: str) -> Any:
 
 
 def _scan(parameters: dict[str, Any], inputs: list[Value], runs: int) -> list[Value]:
-    """A loop of fixed length. All that it carries gets the runs, because its shape is fixed and a turn may add them."""
+    """A loop of fixed length. All that it carries gets the axis of the runs, which a turn may add to it."""
     first, end = parts_of_scan(parameters)
     consts, slices = inputs[:first], inputs[end:]
     start = [_everywhere(value, runs) for value in inputs[first:end]]
@@ -202,7 +203,7 @@ def _scan(parameters: dict[str, Any], inputs: list[Value], runs: int) -> list[Va
 
 
 def _while(parameters: dict[str, Any], inputs: list[Value], runs: int) -> list[Value]:
-    """A loop that ends for all runs together, or where its end depends on the run, with the last of them.
+    """A loop that ends for all runs together or, if its end depends on the run, when the last run has ended.
 
     A run that has ended keeps what it had.
     """
@@ -211,7 +212,7 @@ def _while(parameters: dict[str, Any], inputs: list[Value], runs: int) -> list[V
     of_end, of_turn, start = inputs[:first], inputs[first:second], inputs[second:]
     end, turn = parameters["cond_jaxpr"], parameters["body_jaxpr"]
     has = [has for _, has in start]
-    for _ in has:  # a turn may carry the runs on from one value to the next
+    for _ in has:  # an iteration may pass the axis of the runs on from one value to the next
         after = depending(turn.jaxpr, [*(has for _, has in of_turn), *has])
         has = [before or now for before, now in zip(has, after, strict=True)]
     apart = any(depending(end.jaxpr, [*(has for _, has in of_end), *has]))
@@ -249,7 +250,7 @@ def _by_comparison(name: str, equation: Any, inputs: list[Value], runs: int) -> 
     compared = math.prod(shape) * (math.prod(many) if name == "gather" else 1)
     too_large = compared > comparisons.MOST_READ or (name == "scatter" and math.prod(many) > 32)
     if wanted is None or is_key or too_large or not shape or (name == "gather" and not has):
-        return None  # of a constant table, XLA's own gather is as good
+        return None  # for a constant table XLA's own gather is as fast
     shape, rest = shape[: len(wanted.axes)], shape[len(wanted.axes) :]
     whole = equation.outvars[0].aval.shape if name == "gather" else equation.invars[2].aval.shape
     if rest and (math.prod(shape) > 32 or whole != (*many, *rest) or wanted.behind[0] != len(many)):

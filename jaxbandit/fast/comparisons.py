@@ -231,7 +231,7 @@ def fold(operation: Callable[[Array, Array], Array], array: Array, axes: Sequenc
 
 
 def _is_at(places: Array, size: int) -> Array:
-    """[*many, size, runs], true where the place is the one that is counted."""
+    """[*many, size, runs], true where a place has that number."""
     numbers = jnp.arange(size, dtype=places.dtype).reshape(*[1] * (places.ndim - 1), size, 1)
     return places[..., None, :] == numbers
 

@@ -22,7 +22,7 @@ _IN_ONE_PIECE = frozenset(
     "random_bits random_fold_in random_split random_unwrap random_wrap reshape rev scan slice split squeeze stack "
     "threefry2x32 transpose unstack while".split()
 )
-_WIDE = {"xla_cpu_prefer_vector_width": 512}  # LLVM by itself takes half of what AVX-512 offers
+_WIDE = {"xla_cpu_prefer_vector_width": 512}  # by default LLVM uses half the width of AVX-512
 
 
 def use_cache() -> None:

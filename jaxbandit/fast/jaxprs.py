@@ -1,4 +1,4 @@
-"""Walking through a traced program: what its operations are called, what is inside them, how they are evaluated."""
+"""How a traced program is read: the names of its operations, the programs within them, and their evaluation."""
 
 from __future__ import annotations
 

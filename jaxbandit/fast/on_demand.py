@@ -1,4 +1,4 @@
-"""A dear function computed only for those entries of a batch that ask for it."""
+"""An expensive function, computed only for the entries of a batch that need it."""
 
 from __future__ import annotations
 
@@ -23,8 +23,8 @@ def where_needed(
     """`function` for each entry of one run whose flag is set; for an entry without a flag that, or `otherwise`.
 
     In a batch of runs (`over_runs`) the entries with a flag are collected, computed a few at a time and put back, so
-    that a round in which nobody asks costs little more than the flags. What is computed for an entry does not
-    depend on the others. The plain form is `jax.vmap(function)(*arguments)`: the flags say where that may be left out.
+    that a round without a flag costs little more than the flags. What is computed for an entry does not depend on the
+    others. The plain form is `jax.vmap(function)(*arguments)`: the flags say where that may be left out.
 
     Args:
       needed: [N] bool.
@@ -62,10 +62,10 @@ def where_needed(
 
 
 def _alike(results: Any, otherwise: Any) -> Any:
-    """What was found, if it has the structure that is promised.
+    """The results, if they have the structure of `otherwise`.
 
-    `over_runs` takes a program that it cannot evaluate for one in an unknown form, and computes all entries; so a
-    difference has to be an error before that.
+    `over_runs` would treat the difference as an unknown form of a jaxpr and compute all entries, so it is an error
+    here.
     """
     returned: Any = jax.tree.structure(results)
     promised: Any = jax.tree.structure(otherwise)
@@ -137,7 +137,7 @@ def _collected(function: Callable[..., Any], together: int, needed: Array, argum
 
 
 def _taken(leaf: Array, entry: Array, run: Array) -> Array:
-    """leaf[entry, ..., run] of a leaf [N, ..., R], with the lanes as the last axis; read once, whoever uses it."""
+    """leaf[entry, ..., run] of a leaf [N, ..., R], with the lanes as the last axis; read once for all its consumers."""
     entries = jnp.moveaxis(leaf[entry, ..., run], 0, -1)
     return _once(entries)
 
@@ -151,5 +151,5 @@ def _selected(leaf: Array, entry: Array) -> Array:
 
 
 def _once(array: Array) -> Array:
-    """The array, computed once whoever uses it; but random bits, which that would round to a float."""
+    """The array, computed once for all its consumers; except random bits, which would be rounded to floats."""
     return array if array.dtype in (bool, jnp.uint32) else computed_once(array)

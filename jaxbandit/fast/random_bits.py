@@ -64,7 +64,7 @@ def _by_jax(high: Array, low: Array, first: Array, second: Array) -> tuple[Array
 
 @cache
 def _draws_as_jax_does(name: str, partitionable: bool) -> bool:
-    """Whether `drawn` gives the bits of JAX's own operation; another version or setting may number them otherwise."""
+    """Whether `drawn` gives the bits of JAX's own operation; another version or setting may number them differently."""
     words = np.array([3, 2**31 + 7], np.uint32)
     with jax.ensure_compile_time_eval():
         key = jax.random.wrap_key_data(jnp.asarray(words))

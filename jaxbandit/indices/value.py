@@ -1,4 +1,4 @@
-"""What the Gittins rule earns, from each arm alone."""
+"""The discounted reward of the Gittins rule, computed arm by arm."""
 
 from __future__ import annotations
 

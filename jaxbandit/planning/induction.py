@@ -15,7 +15,7 @@ from jaxbandit.planning.iteration import best_actions
 def backward_induction(
     worth: Callable[[Array, Array, Array], Array], table: Array, turns: ArrayLike | None = None
 ) -> Array:
-    """What each pair is worth with so many steps to go, [H, A, S], from the last step to the first.
+    """What each pair is worth in every step, [H, A, S], from the last step to the first.
 
     Args:
       worth: from a step h (int32, from 0), the values [S] of the step after it (0 after the last) and what

@@ -1,4 +1,4 @@
-"""Whittle indices inside the rounds: what `indices.whittle` finds on the host, for traced numbers.
+"""Whittle indices inside the rounds: `indices.whittle` for traced numbers.
 
 Systems of linear equations are solved by elimination from the last state to the first, in which the chance to leave a
 state is the sum of the chances of where the arm goes, never 1 less the chance to stay (Grassmann, Taksar and Heyman
@@ -16,9 +16,9 @@ from jaxbandit.base import total
 from jaxbandit.fast import computed_once, larger
 
 WRITTEN_OUT = 3  # states up to which the steps are written out, not a loop
-ROUNDING = 1e-6  # a subsidy that makes playing worse by less is not told from one that does not
-RAREST = 1e-6  # states that are left for the others less often count as left so often, and the game as ended then
-NONE = 3e38  # in the place of a subsidy that does not exist
+ROUNDING = 1e-6  # a subsidy that makes playing worse by less counts as one that makes no difference
+RAREST = 1e-6  # states that are left for the others less often count as left so often, and the process as ended then
+NONE = 3e38  # in place of a subsidy that does not exist
 
 
 def whittle(active: Array, passive: Array, earned: Array, kept: Array, discount: ArrayLike | None = None) -> Array:
@@ -27,10 +27,10 @@ def whittle(active: Array, passive: Array, earned: Array, kept: Array, discount:
     The adaptive greedy algorithm: a subsidy is paid for every round in which the arm is not played. In each of S steps
     the value of not playing in the states found so far, and there alone, is linear in the subsidy; the state in which
     the least subsidy makes one round without a play as good as one with a play is found next, and that subsidy is
-    its index. An arm that is not indexable has no Whittle index: the numbers that the steps give are returned as they
-    are, in which nothing says so. `indices.whittle` on the host tells such arms apart. States that are left for the
-    others less often than once in a million rounds count as left so often, and a discount counts as its float32 value:
-    for arms that move less often, or a discount above 0.9999, the indices of the host are the exact ones.
+    its index. An arm that is not indexable has no Whittle index: the numbers of the steps are returned as they are,
+    without a mark. `indices.whittle` on the host recognises such arms. States that are left for the others less often
+    than once in a million rounds count as left so often, and a discount counts as its float32 value: for arms that move
+    less often, or a discount above 0.9999, the indices of the host are the exact ones.
 
     Args:
       active, passive: [..., S, S], the rows by which an arm moves that is played, or is not.
@@ -69,11 +69,11 @@ def whittle(active: Array, passive: Array, earned: Array, kept: Array, discount:
 
 
 def _relative_values(rows: Array, paid: Array, subsidised: Array, factor: Array) -> tuple[Array, Array]:
-    """Relative values [..., S] of what is paid and of the subsidies, 0 in the state that is visited most.
+    """Relative values [..., S] of the rewards and of the subsidies, 0 in the state that is visited most.
 
-    With b the discounted number of rounds until that state is next entered, and a what they pay, the game goes round
-    from there in b rounds for a each time; the relative values are a - g b, g = a / b in that state. A state that is
-    hardly ever visited would make b large, and the difference inexact.
+    With b the discounted number of rounds until that state is next entered, and a what they pay, the relative values
+    are a - g b, where g = a / b in that state. A state that is hardly ever visited would make b large, and the
+    difference inexact.
     """
     home = _most_visited(rows)
     elsewhere = factor * jnp.where(home[..., None, :], 0, rows)
