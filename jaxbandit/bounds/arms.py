@@ -1,4 +1,4 @@
-"""What the bounds share: their form, and what they require of an environment."""
+"""The form of a bound, and what bounds require of an environment."""
 
 from __future__ import annotations
 
@@ -37,11 +37,11 @@ class Bound(NamedTuple):
 
     Fields:
       label: what the bound is called.
-      holds_for: which arms, or the policies that are good for which arms.
+      holds_for: the arms, or the policies, for which it holds, in words.
       per_arm: [K] or [K, T], 0 for the best arms.
       total: [] or [T], of all arms together.
       times: [T], rounds n; None for a constant of log n.
-      cases: of the theorem, one for each arm, "" for the best.
+      cases: the case of the theorem for each arm, "" for the best.
       uncertainty: [K], the most by which a tight constant can exceed `per_arm`.
     """
 
@@ -76,7 +76,7 @@ class TwoState(NamedTuple):
 
 
 def check_environment(environment: MarkovEnvironment) -> None:
-    """Refuse anything but an environment.
+    """Raise ValueError unless it is an environment.
 
     Raises:
       ValueError: it is something else.
@@ -94,7 +94,7 @@ def gaps(environment: MarkovEnvironment) -> np.ndarray:
 
 
 def unit_numbers(name: str, value: ArrayLike, arms: int = 0, *, ends: bool) -> np.ndarray:
-    """`value` in float64: a number in [0, 1], or in (0, 1) without `ends`; with `arms`, also one for each arm.
+    """`value` in float64: a number in [0, 1], or in (0, 1) without `ends`; with `arms`, or one for each arm.
 
     Raises:
       ValueError: it is something else.
@@ -140,7 +140,7 @@ def transitions(environment: MarkovEnvironment) -> np.ndarray:
 
 
 def irreducible(environment: MarkovEnvironment) -> np.ndarray:
-    """The transitions [K, S, S] of arms that visit all their states.
+    """The transitions [K, S, S] of irreducible arms.
 
     Raises:
       ValueError: as `transitions`, or an arm is not irreducible.
@@ -182,5 +182,5 @@ def shared_rewards(environment: MarkovEnvironment) -> np.ndarray:
 
 
 def best_and_others(gap: np.ndarray) -> tuple[list[int], list[int]]:
-    """Numbers of the best arms and of the others."""
+    """The indices of the best arms and of the others."""
     return np.flatnonzero(gap == 0).tolist(), np.flatnonzero(gap > 0).tolist()

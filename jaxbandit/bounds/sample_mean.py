@@ -1,4 +1,4 @@
-"""UCB-SM: its constant L, the bound that goes with it, and the paper's condition for being worse than TV-KL-UCB."""
+"""UCB-SM: its constant L, its bound, and the paper's condition under which that is above TV-KL-UCB's."""
 
 from __future__ import annotations
 

@@ -1,4 +1,4 @@
-"""The nearest chain that is good enough, with any number of states: an interior search over its rows."""
+"""The nearest chain that is good enough, for any number of states, by an interior-point search over its rows."""
 
 from __future__ import annotations
 
@@ -12,7 +12,7 @@ from jaxbandit.bounds.beginnings import beginnings
 STEPS = 150
 BARRIER = 1e-10  # of the rate, where the search ends
 FIRST_BARRIER = 1e-3  # of the rate: a higher one would lead all searches to the same minimum
-NEAR = 1e-4  # distance of the mean from its target below which their difference has lost digits
+NEAR = 1e-4  # distance of the mean from its target below which their difference has lost too many digits
 SHORTENED = 0.99  # the largest part of the way to the boundary that a step goes
 
 
@@ -76,13 +76,13 @@ Numbers = TypeVar("Numbers", _Point, _Step)
 def nearest_chain(transition: np.ndarray, reward: np.ndarray, target: float = -np.inf, gap: float = 0.0) -> Nearest:
     """The least I(transition || Q) found over chains Q with a mean of at least `target`, and a reward gap of `gap`.
 
-    The search is over the rows of Q, of which everything is a smooth function. A barrier -b log Q_sj keeps the
-    probabilities of moves that `transition` cannot make positive, and likewise the amounts by which the mean exceeds
-    `target` and by which `chains.reward_gap` exceeds `gap`. Newton's steps follow the minimum of rate plus barrier as
-    b falls to 1e-10 of the rate. So the rate is that of a chain that exists and is good enough, up to rounding, and it
-    exceeds a local minimum by about 1e-8 of it at most. The chains that are good enough do not form a convex set, and
-    there may be several local minima: the least of 24 searches is taken, of 48 with a gap (`beginnings`). It is not
-    certified that no chain is nearer.
+    The search is over the rows of Q; law, mean and relative values are smooth functions of them. A barrier -b log Q_sj
+    keeps the probabilities of moves that `transition` cannot make positive, and likewise the amounts by which the mean
+    exceeds `target` and by which `chains.reward_gap` exceeds `gap`. Newton's steps follow the minimum of rate plus
+    barrier as b falls to 1e-10 of the rate. So the rate is that of a chain that exists and is good enough, up to
+    rounding, and it exceeds a local minimum by about 1e-8 of it at most. The chains that are good enough do not form a
+    convex set, and there may be several local minima: the least of 24 searches is taken, of 48 with a gap
+    (`beginnings`). It is not certified that no chain is nearer.
 
     Args:
       transition: [S, S], irreducible.
@@ -102,7 +102,7 @@ def nearest_chain(transition: np.ndarray, reward: np.ndarray, target: float = -n
     def gaps_of(rows: np.ndarray) -> np.ndarray:
         return np.asarray(1 / np.ptp(_at(problem, rows).values, axis=1))
 
-    with np.errstate(all="ignore"):  # a step that cannot be computed is not taken
+    with np.errstate(all="ignore"):  # steps that are not finite are not taken
         ends = _search(problem, beginnings(transition, reward, target, gap, gaps_of))
         rates = _merit(problem, ends, np.zeros(len(ends.rate)))
     least = int(rates.argmin())

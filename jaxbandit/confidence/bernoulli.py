@@ -1,4 +1,4 @@
-"""Bernoulli KL confidence bounds, found in a fixed number of steps that jit, vmap and every device can run."""
+"""Bernoulli KL confidence bounds, in a fixed number of steps, for jit, vmap and every device."""
 
 from __future__ import annotations
 
@@ -124,7 +124,7 @@ def _lost_and_kept(shrinking: Array, growing: Array, radius: Array, solver: Solv
     growing = larger(growing, tiny)
     inverse = 1 / growing
     low, near, high = begin(shrinking, growing, radius)
-    # The two `computed_once` part the chain of operations into loops over the runs. These are short enough for a
+    # The two `computed_once` split the operations into several loops over the runs. These are short enough for a
     # processor to begin with the next runs while it waits for the last ones, which saves a quarter of the time.
 
     def halley(y: Array) -> Array:

@@ -1,4 +1,4 @@
-"""The confidence bound of a mean within a one-parameter family of rewards."""
+"""The upper confidence bound of a mean in a one-parameter family of rewards."""
 
 from __future__ import annotations
 

@@ -84,7 +84,7 @@ def _within(moves: np.ndarray) -> np.ndarray:
     """A number of rounds [S] within which some policy reaches each state from every other on average; inf for unknown.
 
     They are those of the policy that is likeliest to come nearer, by the number of possible steps. Its equations are
-    solved without elimination, so that large numbers lose digits, for which each is a little increased.
+    solved by an ordinary solver, by which large numbers lose digits; so each is a little increased.
 
     Args:
       moves: [A, S, S], in which every state can be reached from every other.

@@ -1,4 +1,4 @@
-"""The family of chains of any number of states that tilts one chain along its reward, from a table made on the host."""
+"""The exponential family of a chain with any number of states, from a table that is made on the host."""
 
 from __future__ import annotations
 
@@ -18,12 +18,12 @@ from jaxbandit.fast import larger, smaller
 CELLS = 128  # of the table, a power of 2
 NEAR = 1e-9  # of the reward's range, from the ends of the means to those of the table
 FIELDS = {"theta": "[N]", "mean": "[N]", "between": "[N, N]", "bends": "[M, B]", "reward": "[S]"}
-FARTHEST = 600.0  # theta times the reward's range, where the table ends even if its means are farther from the limits
+FARTHEST = 600.0  # theta times the reward's range, where the table ends even if its means are not near their limits
 
 
 @pytree
 class TabledChains:
-    """Chains tilted along their reward, each known by its mean m = A'(theta), A the log of the largest eigenvalue.
+    """Chains tilted along their reward, parametrised by the mean m = A'(theta), A the log of the largest eigenvalue.
 
     D(m || n) = A(eta) - A(theta) - (eta - theta) m, n = A'(eta). A is a polynomial of degree 5 between the thetas of a
     table, with the exact A, A' and A'' at both ends of each cell. D is added up from nonnegative parts: from theta to

@@ -1,4 +1,4 @@
-"""The family of chains of two states that tilts one chain along its reward, in closed form."""
+"""The exponential family of a chain with two states, in closed form."""
 
 from __future__ import annotations
 

@@ -21,7 +21,7 @@ TINY = 1e-30
 
 
 class PointOfThree(NamedTuple):
-    """Where the steps have arrived: `interior_point.Point` without the fields that a class of chains needs."""
+    """An iterate: `interior_point.Point` without the fields that a class of chains needs."""
 
     q: Matrix
     slack: Matrix
@@ -33,7 +33,7 @@ class PointOfThree(NamedTuple):
 
 
 class _Row(NamedTuple):
-    """What one state's row says about the changes of the relative values."""
+    """What one state's row contributes to the equations of the relative values."""
 
     theta: list[Array]  # q / slack
     inverse: list[Array]  # 1 / (q slack)

@@ -1,4 +1,4 @@
-"""How well counts of an arm's transitions agree with a mean reward of at least some value, for the chain as a whole.
+"""Log-likelihood ratios of an arm's transition counts, for a stationary mean of at least some value.
 
 Arms with two states are solved in closed form (`two_states`, `two_states_upper`), those with more by
 Newton's steps (`many_states`, `multistart`).
@@ -25,7 +25,7 @@ COUNTS, PAID, GAP = Numbers("[..., S, S]", 0), Numbers("[..., S]"), Numbers("[..
 
 
 class LikeliestChain(NamedTuple):
-    """The likeliest chain of a class, as far as likelihood ratios need it; it depends on the counts alone."""
+    """What likelihood ratios need of the likeliest chain of a class; it depends on the counts alone."""
 
     mean: Array  # [...]
     parts: two_states.Likeliest | Array  # with more than two states J of this chain among all chains, [...]
@@ -170,7 +170,7 @@ def _for_each(gap: Array | float | None, counts: Array) -> Array | None:
 
 
 class _Pairs(NamedTuple):
-    """Each pair of the three states as a chain of its own, along one axis, so that one program solves all."""
+    """Each pair of the three states as a chain of its own, along one axis, so that one program solves all three."""
 
     counts: Array  # [3, ..., 2, 2]
     reward: Array  # [3, ..., 2]

@@ -1,11 +1,11 @@
-"""How much less likely the transitions of one chain are, at best, under a chain with a given stationary mean.
+"""The log-likelihood ratio of the transitions of one chain, for chains with a given stationary mean.
 
 n_sj transitions from state s to state j were seen, N_s departures from state s, p_s = n_s / N_s. For three and more
 states this module computes
 
     J(m) = the smallest sum over s of N_s KL(p_s || Q_s) over the chains Q with a stationary mean of at least m.
 
-With a gap g, only the chains count whose relative values u obey (max r - min r) / (max u - min u) >= g. For two states
+With a gap g, Q is among the chains whose relative values u obey (max r - min r) / (max u - min u) >= g. For two states
 the left side is p01 + p10; for a chain whose rows are all the same it is 1. `multistart` searches for the minimum from
 several starting points, because there can be several local minima. Three states without a gap are solved in the
 program's floats and all other cases in float64, because the equations of a chain that hardly moves need more digits

@@ -1,4 +1,4 @@
-"""Where the search for the likeliest chain with a given mean starts: chains near the estimate with about that mean.
+"""Starting points of the search for the likeliest chain with a given mean: chains of about that mean near the estimate.
 
 Where two or more states pay more than the mean there can be several local minima: one in which the arm goes to the best
 paid state more often than was seen, one in which it goes to the second best, and so on. So there is one starting point

@@ -1,4 +1,4 @@
-"""How well counts of a chain with two states agree with a mean of at least some value.
+"""The log-likelihood ratio of transitions between two states, for a mean of at least some value.
 
 n_ij counts the transitions from state i to state j; state 1 is the better paid one. Departures are N0 = n00 + n01 and
 N1 = n10 + n11, estimates p = n01 / N0 and q = n10 / N1. A chain leaves state 0 with probability a and state 1 with
@@ -42,7 +42,7 @@ class Counts(NamedTuple):
 
 
 class Estimates(NamedTuple):
-    """The likeliest of all chains, as far as likelihood ratios need it."""
+    """What likelihood ratios need of the likeliest of all chains."""
 
     inverses: tuple[Array, Array, Array]  # of N0, n01 and n10; 1 where these are 0
 
@@ -83,7 +83,7 @@ def likeliest(counts: Counts, gap: Array | float | None) -> tuple[Array, Likelie
 
 
 def _or_one(number: Array) -> Array:
-    """A count to divide by, 1 where it is 0; it may lie between 0 and 1 where old transitions weigh less."""
+    """A count as a divisor, 1 where it is 0; discounted counts may lie between 0 and 1."""
     return jnp.where(number > 0, number, 1)
 
 

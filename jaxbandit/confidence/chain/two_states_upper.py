@@ -1,4 +1,4 @@
-"""The largest share of the better paid state among the chains with two states that are likely given the counts.
+"""The largest share of the better paid state among the chains with two states in a likelihood region.
 
 Counts n_ij, departures N0 and N1, estimates p and q, and chains (a, b) are those of `two_states`. Among all chains
 
@@ -14,8 +14,8 @@ and G is to be the level. As a function of x it is convex: dG/dx = nu and dnu/dx
     w = n00 / ((n01 + nu) (N0 + nu)) + n11 / ((n10 - nu) (N1 - nu)).
 
 Rounding: an error in G moves the root x by that error over nu. The terms of G are about as large as nu, so that x keeps
-the precision of the floats, and so does the share. That is why the last step is made in x, and its result never
-turned back into a nu. Where state 1 was always left, b is 1 up to nu = n10, and from there on dG/dx stays n10.
+the precision of the floats, and so does the share. So the last step is made in x, and its result is not turned back
+into a nu. Where state 1 was always left, b is 1 up to nu = n10, and from there on dG/dx stays n10.
 """
 
 from __future__ import annotations

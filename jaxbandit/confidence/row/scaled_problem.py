@@ -1,4 +1,4 @@
-"""The maximisation over a KL ball without units, and where the search for the maximum begins.
+"""The maximisation over a KL ball in scaled variables, and where the search for the maximum begins.
 
 Values are counted down from the best one and divided by their range (`below`, from 0 to 1). Weights are divided by
 their mean under p, so that the mean of the values is the sum of p_j w_j value_j. The value v that is sought moves from
@@ -94,7 +94,7 @@ def placed(problem: Problem, target: Target, added: Array) -> tuple[Row, Array, 
 
 
 def within_reach(problem: Problem) -> tuple[Array, Row]:
-    """A gain of the mean that the radius allows (y to 0.7 %), and the gain if each state alone grew by as much.
+    """A gain of the mean within the radius (y to 0.7 %), and the gains if each state alone grew by as much.
 
     The states above the mean are taken as one state and the rest as another, each in the proportions that it has under
     p. Where p holds none of the states above, all goes to the one that gains most, which is exact for a unit vector.

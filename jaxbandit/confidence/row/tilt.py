@@ -1,4 +1,4 @@
-"""How far, in KL divergence, a row must move for its weighted mean to reach a value.
+"""The KL divergence of a row from the nearest row whose weighted mean has a given value.
 
 A row p gives each of S states a probability p_j. State j has a value m_j and a positive weight w_j (all 1 for a plain
 mean; for a stationary mean the length of the cycle that begins with a step to j, see `stationary_mean`). The weighted
