@@ -106,11 +106,11 @@ def _apply(equation: Any, inputs: list[Value], runs: int) -> list[Value]:
         return _evaluate(*called(parameters), inputs, runs)
     if name == "reshard":
         return inputs  # within one device's share there is nothing to move
-    batched = any(has for _, has in inputs)
+    batched = any(per_run for _, per_run in inputs)
     if name == "custom_vmap_call" and batched:
-        ours = getattr(getattr(parameters["rule"], "__wrapped__", None), "runs_last", None)
-        if ours is not None:  # `on_demand.where_needed`
-            return [(leaf, True) for leaf in ours([_everywhere(value, runs) for value in inputs])]
+        runs_last = getattr(getattr(parameters["rule"], "__wrapped__", None), "runs_last", None)
+        if runs_last is not None:  # `on_demand.where_needed`
+            return [(leaf, True) for leaf in runs_last([_everywhere(value, runs) for value in inputs])]
     if name == "scan" and batched:
         return _scan(parameters, inputs, runs)
     if name == "while" and batched:
@@ -123,7 +123,7 @@ def _apply(equation: Any, inputs: list[Value], runs: int) -> list[Value]:
         arrays = [value for value, _ in inputs]
     elif name in ELEMENTWISE:
         shape = equation.outvars[0].aval.shape
-        arrays = [_align(value, has, shape, runs) for value, has in inputs]
+        arrays = [_align(value, per_run, shape, runs) for value, per_run in inputs]
     elif name in FOLDS and comparisons.is_short(inputs[0][0], parameters["axes"]):
         return [(comparisons.fold(FOLDS[name], inputs[0][0], parameters["axes"]), True)]
     elif name in ALONG_AXES:
@@ -146,7 +146,7 @@ def _apply(equation: Any, inputs: list[Value], runs: int) -> list[Value]:
     elif name == "transpose":
         arrays = [inputs[0][0]]
         parameters = {"permutation": (*parameters["permutation"], len(parameters["permutation"]))}
-    elif name in BLOCKS and not any(has for _, has in inputs[BLOCKS[name] :]):
+    elif name in BLOCKS and not any(per_run for _, per_run in inputs[BLOCKS[name] :]):
         starts = [value for value, _ in inputs[BLOCKS[name] :]]
         arrays = [*(_everywhere(value, runs) for value in inputs[: BLOCKS[name]]), *starts, jnp.zeros_like(starts[0])]
         if name == "dynamic_slice":
@@ -165,15 +165,17 @@ def _apply(equation: Any, inputs: list[Value], runs: int) -> list[Value]:
 def _by_vmap(bind: Callable[..., Any], inputs: list[Value], name: str) -> Any:
     """An operation on all runs by its batching rule; where JAX has none, on one run after the other."""
     try:
-        return jax.vmap(bind, in_axes=[-1 if has else None for _, has in inputs], out_axes=-1)(*[x for x, _ in inputs])
+        return jax.vmap(bind, in_axes=[-1 if per_run else None for _, per_run in inputs], out_axes=-1)(
+            *[x for x, _ in inputs]
+        )
     except NotImplementedError:
 
-        def one(mine: list[Array]) -> Any:
-            values_of_run = iter(mine)
-            return bind(*(next(values_of_run) if has else value for value, has in inputs))
+        def of_run(batched: list[Array]) -> Any:
+            values_of_run = iter(batched)
+            return bind(*(next(values_of_run) if per_run else value for value, per_run in inputs))
 
         slow_path(f"the operation {name}", "JAX cannot compute it for many runs at once")
-        outputs = jax.lax.map(one, [jnp.moveaxis(value, -1, 0) for value, has in inputs if has])
+        outputs = jax.lax.map(of_run, [jnp.moveaxis(value, -1, 0) for value, per_run in inputs if per_run])
         return jax.tree.map(lambda leaf: jnp.moveaxis(leaf, 0, -1), outputs)
 
 
@@ -184,15 +186,15 @@ def _scan(parameters: dict[str, Any], inputs: list[Value], runs: int) -> list[Va
     start = [_everywhere(value, runs) for value in inputs[first:end]]
     body = parameters["jaxpr"]
 
-    def one(carry: list[Array], xs: list[Array]) -> tuple[list[Array], list[Array]]:
+    def step(carry: list[Array], xs: list[Array]) -> tuple[list[Array], list[Array]]:
         values = [*consts, *((value, True) for value in carry)]
-        values += [(value, has) for value, (_, has) in zip(xs, slices, strict=True)]
+        values += [(value, per_run) for value, (_, per_run) in zip(xs, slices, strict=True)]
         outputs = _evaluate(body.jaxpr, body.consts, values, runs)
         full = [_everywhere(value, runs) for value in outputs]
         return full[: end - first], full[end - first :]
 
     carry, collected = jax.lax.scan(
-        one,
+        step,
         start,
         [value for value, _ in slices],
         length=parameters["length"],
@@ -210,52 +212,52 @@ def _while(parameters: dict[str, Any], inputs: list[Value], runs: int) -> list[V
     first = parameters["cond_nconsts"]
     second = first + parameters["body_nconsts"]
     of_end, of_turn, start = inputs[:first], inputs[first:second], inputs[second:]
-    end, turn = parameters["cond_jaxpr"], parameters["body_jaxpr"]
-    has = [has for _, has in start]
-    for _ in has:  # an iteration may pass the axis of the runs on from one value to the next
-        after = depending(turn.jaxpr, [*(has for _, has in of_turn), *has])
-        has = [before or now for before, now in zip(has, after, strict=True)]
-    apart = any(depending(end.jaxpr, [*(has for _, has in of_end), *has]))
-    if apart:
-        has = [True] * len(has)
+    condition, body = parameters["cond_jaxpr"], parameters["body_jaxpr"]
+    per_run = [per_run for _, per_run in start]
+    for _ in per_run:  # an iteration may pass the axis of the runs on from one value to the next
+        after = depending(body.jaxpr, [*(per_run for _, per_run in of_turn), *per_run])
+        per_run = [before or now for before, now in zip(per_run, after, strict=True)]
+    differ = any(depending(condition.jaxpr, [*(per_run for _, per_run in of_end), *per_run]))
+    if differ:
+        per_run = [True] * len(per_run)
 
     def full(values: Sequence[Value]) -> list[Array]:
-        return [_everywhere(value, runs) if wide else value[0] for value, wide in zip(values, has, strict=True)]
+        return [_everywhere(value, runs) if wide else value[0] for value, wide in zip(values, per_run, strict=True)]
 
-    def going(carry: Any) -> Array:
-        values = [*of_end, *zip(carry, has, strict=True)]
-        return _evaluate(end.jaxpr, end.consts, values, runs)[0][0]
+    def unfinished(carry: Any) -> Array:
+        values = [*of_end, *zip(carry, per_run, strict=True)]
+        return _evaluate(condition.jaxpr, condition.consts, values, runs)[0][0]
 
     def goes_on(carry: Any) -> Array:
-        return comparisons.any_of(going(carry)) if apart else going(carry)
+        return comparisons.any_of(unfinished(carry)) if differ else unfinished(carry)
 
-    def once(carry: Any) -> list[Array]:
-        values = [*of_turn, *zip(carry, has, strict=True)]
-        after = full(_evaluate(turn.jaxpr, turn.consts, values, runs))
-        if not apart:
+    def turned(carry: Any) -> list[Array]:
+        values = [*of_turn, *zip(carry, per_run, strict=True)]
+        after = full(_evaluate(body.jaxpr, body.consts, values, runs))
+        if not differ:
             return after
-        goes = going(carry)
+        goes = unfinished(carry)
         return [jnp.where(goes, new, old) for new, old in zip(after, carry, strict=True)]
 
-    return list(zip(jax.lax.while_loop(goes_on, once, full(start)), has, strict=True))
+    return list(zip(jax.lax.while_loop(goes_on, turned, full(start)), per_run, strict=True))
 
 
 def _by_comparison(name: str, equation: Any, inputs: list[Value], runs: int) -> Array | None:
     """Single entries read or written by comparing; None where that cannot be done or does not pay."""
-    (values, has), index = inputs[0], inputs[1]
-    shape = values.shape[:-1] if has else values.shape
+    (values, per_run), index = inputs[0], inputs[1]
+    shape = values.shape[:-1] if per_run else values.shape
     many = equation.invars[1].aval.shape[:-1]
     wanted = points(name, equation.params, shape)
     is_key = jnp.issubdtype(values.dtype, jax.dtypes.prng_key)
     compared = math.prod(shape) * (math.prod(many) if name == "gather" else 1)
     too_large = compared > comparisons.MOST_READ or (name == "scatter" and math.prod(many) > 32)
-    if wanted is None or is_key or too_large or not shape or (name == "gather" and not has):
+    if wanted is None or is_key or too_large or not shape or (name == "gather" and not per_run):
         return None  # for a constant table XLA's own gather is as fast
     shape, rest = shape[: len(wanted.axes)], shape[len(wanted.axes) :]
     whole = equation.outvars[0].aval.shape if name == "gather" else equation.invars[2].aval.shape
     if rest and (math.prod(shape) > 32 or whole != (*many, *rest) or wanted.behind[0] != len(many)):
         return None
-    values, indices = _everywhere((values, has), runs), _everywhere(index, runs)
+    values, indices = _everywhere((values, per_run), runs), _everywhere(index, runs)
     at = {axis: indices[..., n, :] for n, axis in enumerate(wanted.axes)}
     fills = wanted.mode == GatherScatterMode.FILL_OR_DROP
     clamps = wanted.mode == GatherScatterMode.CLIP or (name == "gather" and not fills)  # XLA clips in both cases
@@ -273,9 +275,9 @@ def _by_comparison(name: str, equation: Any, inputs: list[Value], runs: int) -> 
     return change(values, places.reshape(-1, runs), new)
 
 
-def _align(value: Array, has: bool, shape: tuple[int, ...], runs: int) -> Array:
-    """An operand of an elementwise operation in the shape of the result, (*shape, runs); `has` as in `Value`."""
-    if not has:
+def _align(value: Array, per_run: bool, shape: tuple[int, ...], runs: int) -> Array:
+    """An operand of an elementwise operation in the shape of the result, (*shape, runs); `per_run` as in `Value`."""
+    if not per_run:
         return _spread(value, shape, runs)
     if value.ndim == len(shape) + 1:
         return value
@@ -284,8 +286,8 @@ def _align(value: Array, has: bool, shape: tuple[int, ...], runs: int) -> Array:
 
 def _everywhere(value: Value, runs: int) -> Array:
     """The array with the runs as its last axis; one that all runs share is repeated."""
-    array, has = value
-    return array if has else _spread(array, jnp.shape(array), runs)
+    array, per_run = value
+    return array if per_run else _spread(array, jnp.shape(array), runs)
 
 
 def _spread(value: Array, shape: tuple[int, ...], runs: int) -> Array:

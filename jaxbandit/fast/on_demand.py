@@ -46,8 +46,8 @@ def where_needed(
     asked = custom_vmap(lambda needed, arguments, otherwise: every(*arguments))
 
     @asked.def_vmap
-    def of_all(size: int, has: Any, needed: Array, arguments: Any, otherwise: Any) -> Any:
-        axes = jax.tree.map(lambda there: 0 if there else None, has[1])
+    def of_all(size: int, batched: Any, needed: Array, arguments: Any, otherwise: Any) -> Any:
+        axes = jax.tree.map(lambda there: 0 if there else None, batched[1])
         results = jax.vmap(every, in_axes=tuple(axes), axis_size=size)(*arguments)
         return results, jax.tree.map(lambda leaf: True, results)
 

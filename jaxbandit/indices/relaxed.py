@@ -68,8 +68,8 @@ def relaxation(
 
     >>> circle = np.array([[1, 0, 0, 1], [1, 1, 0, 0], [0, 1, 1, 0], [0, 0, 1, 1]]) / 2
     >>> pays = [-1, 0, 0, 1]
-    >>> found = relaxation([circle.T] * 5, [circle] * 5, pays, 1, passive_reward=pays)
-    >>> round(found.value, 6), round(found.price, 6)
+    >>> relaxed = relaxation([circle.T] * 5, [circle] * 5, pays, 1, passive_reward=pays)
+    >>> round(relaxed.value, 6), round(relaxed.price, 6)
     (1.0, 1.0)
     """
     from scipy.optimize import linprog  # here, as it takes half a second of an import of the package

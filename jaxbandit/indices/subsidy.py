@@ -66,8 +66,8 @@ def whittle(
     played, and the arm is indexable if each such set is optimal for its subsidy (Nino-Mora 2007; Gast, Gaujal and Khun
     2023).
 
-    >>> found = whittle([[[0.5, 0.5], [0.4, 0.6]]], [[[0.8, 0.2], [0.2, 0.8]]], [0.0, 1.0], discount=0.9)
-    >>> found.index.round(6).tolist(), found.indexable.tolist()
+    >>> indices = whittle([[[0.5, 0.5], [0.4, 0.6]]], [[[0.8, 0.2], [0.2, 0.8]]], [0.0, 1.0], discount=0.9)
+    >>> indices.index.round(6).tolist(), indices.indexable.tolist()
     ([[0.52967, 0.6]], [True])
     """
     arms = known_arms(active, passive, reward, passive_reward, paid)

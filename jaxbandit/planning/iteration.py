@@ -100,7 +100,7 @@ def best_actions(worth: Array) -> tuple[Array, Array]:
 
     Actions are compared one by one: XLA may compute a number twice, and then the largest need not equal any of them.
 
-    >>> [each.tolist() for each in best_actions(jnp.array([[1.0, 2.0], [3.0, 2.0]]))]
+    >>> [array.tolist() for array in best_actions(jnp.array([[1.0, 2.0], [3.0, 2.0]]))]
     [[3.0, 2.0], [1, 0]]
     """
     best, actions = worth[0], jnp.zeros(worth.shape[1:], jnp.int32)

@@ -162,8 +162,8 @@ def spread_of_values(counts: Array, reward: Array) -> Array:
     >>> counts = jnp.array([[30, 10, 5], [10, 20, 10], [5, 10, 15]])
     >>> from jaxbandit import chains
     >>> values = chains.relative_values(counts / counts.sum(1, keepdims=True), [0.0, 0.5, 1.0])
-    >>> found = spread_of_values(counts, jnp.array([0.0, 0.5, 1.0]))
-    >>> bool(abs(found - (values.max() - values.min())) < 1e-6)
+    >>> spread = spread_of_values(counts, jnp.array([0.0, 0.5, 1.0]))
+    >>> bool(abs(spread - (values.max() - values.min())) < 1e-6)
     True
     """
     left, states = total(counts), counts.shape[-1]

@@ -91,10 +91,10 @@ def fit_exponential_family(counts: ArrayLike, generator: ArrayLike, reward: Arra
 
     Source: Moulos and Anantharam 2019; Billingsley 1961 for the asymptotic law.
 
-    >>> found = fit_exponential_family([[[60, 20], [20, 20]], [[20, 20], [20, 60]]], [[0.5, 0.5], [0.5, 0.5]])
-    >>> found.theta.round(6).tolist()  # the log odds of 1, as equal rows mean i.i.d. arms
+    >>> estimates = fit_exponential_family([[[60, 20], [20, 20]], [[20, 20], [20, 60]]], [[0.5, 0.5], [0.5, 0.5]])
+    >>> estimates.theta.round(6).tolist()  # the log odds of 1, as equal rows mean i.i.d. arms
     [-0.693147, 0.693147]
-    >>> found.standard_errors.round(6).tolist()
+    >>> estimates.standard_errors.round(6).tolist()
     [0.193649, 0.193649]
     """
     counts, (generator, reward) = finite("counts", counts), generator_and_reward(generator, reward)
