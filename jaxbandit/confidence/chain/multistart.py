@@ -104,7 +104,7 @@ def _local_maximum(
     def again(i: Array, carry: tuple[Point, Array]) -> tuple[Point, Array]:
         point, share = carry
         seen = jnp.where(i < STEPS - _LAST, share, 0)
-        # what was added shrinks tenfold a step; moves that were never seen keep a little, as a barrier from 0
+        # what was added shrinks tenfold a step; moves that were never seen keep a little of it, as a barrier at 0
         target = each(lambda a, b: jnp.where(a > 0, a + seen * b, larger(share * b, _LAST_PRIOR)), n, extra)
         barrier = larger(PRIOR * share, _LAST_PRIOR)
         return step(point, target, paid, barrier, push), share * 0.1

@@ -96,7 +96,7 @@ class ChangingArms:
         return TwoFloats(*(row(part, jnp.maximum(t, 1) - 1).astype(float) for part in self.hindsight))
 
     def validate(self, task: Task) -> None:
-        """Refuse another horizon than the one that the arms were made for, and several plays of a table's arms."""
+        """Raise ValueError for another horizon than that of the arms, and for several plays of arms with a table."""
         check_horizon(task, self.segments.horizon)
         if self.hindsight is not None and task.plays > 1:
             raise ValueError(f"plays: {task.plays}; a table of rewards is for one play a round")

@@ -86,7 +86,7 @@ class ChangingMarkovArms:
         return self.segments.means_now(t)
 
     def validate(self, task: Task) -> None:
-        """Refuse another horizon than the one that the arms were made for."""
+        """Raise ValueError for another horizon than the one that the arms were made for."""
         check_horizon(task, self.segments.horizon)
 
     def numbers(self) -> dict[str, float | list[int]]:

@@ -84,7 +84,7 @@ class LowerBoundArms:
         return TwoFloats(jnp.where(is_better, high[0], high[1]), jnp.where(is_better, low[0], low[1]))
 
     def validate(self, task: Task) -> None:
-        """Refuse another horizon than the one that the arms were made for."""
+        """Raise ValueError for another horizon than the one that the arms were made for."""
         check_horizon(task, self.horizon)
 
     def numbers(self) -> dict[str, float | list[int]]:

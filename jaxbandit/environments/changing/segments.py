@@ -72,7 +72,7 @@ class Segments:
 
 
 def check_horizon(task: Task, horizon: int | Array | None) -> None:
-    """Refuse a task with another horizon than the one that arms were made for.
+    """Raise ValueError for a task with another horizon than the one that the arms were made for.
 
     Raises:
       ValueError: what the task has.

@@ -247,7 +247,7 @@ def initial_law(initial_state: InitialState, transition: np.ndarray) -> np.ndarr
 
 
 def check_initial(initial_state: InitialState, arms: int, states: int) -> None:
-    """Refuse anything but states before the first play of K = `arms` arms with S = `states` states.
+    """Raise ValueError unless these are states before the first play of K = `arms` arms with S = `states` states.
 
     Raises:
       ValueError: what is wrong with `initial_state` (see `markov`).

@@ -87,7 +87,7 @@ class AllPayingArms:
         return self.arms.means()
 
     def validate(self, task: Task) -> None:
-        """Refuse a budget for all arms, as there is nothing to choose."""
+        """Raise ValueError for a budget for all arms, which leaves no choice."""
         self._check_plays(task.plays)
 
     def comparator(self, plays: int) -> float:
@@ -159,7 +159,7 @@ class AllPayingArms:
         return {"stays": state.stays}
 
     def _check_plays(self, plays: int) -> None:
-        """Refuse a budget for all arms, or none, with which there is nothing to choose."""
+        """Raise ValueError for a budget for all arms, or for none, which leaves no choice."""
         arms = self.reward.shape[0]
         if not 1 <= plays < arms:
             raise ValueError(
