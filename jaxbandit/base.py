@@ -10,6 +10,7 @@ import jax.numpy as jnp
 import numpy as np
 from jax.typing import ArrayLike
 
+from jaxbandit.arguments import LARGEST_INTEGER
 from jaxbandit.feedback import Feedback as Feedback
 from jaxbandit.pytrees import check_known as check_known
 from jaxbandit.pytrees import per_arm as per_arm
@@ -49,7 +50,7 @@ class Task(NamedTuple):
 
     environment: Any
     plays: int = 1
-    horizon: int = 2**31 - 1
+    horizon: int = LARGEST_INTEGER
     name: str = "environment"
 
     @property

@@ -310,7 +310,7 @@ def refused(match, call):
 def test_bad_input_is_refused_by_name():
     asked = {"runs": 2, "horizon": 3, "progress": False}
     rows = CIRCLE[None].repeat(3, 0)
-    refused(r"paid: 'most' is none of played, all", lambda: restless(rows, CIRCULAR, paid="most"))
+    refused(r"paid: 'most' is not one of played, all", lambda: restless(rows, CIRCULAR, paid="most"))
     refused(r'cost: 0.1, and paid is "played"', lambda: restless(rows, CIRCULAR, cost=0.1))
     refused(
         r"cost: shape \(2,\) is neither a number nor \[K\] = \(3,\)",

@@ -31,7 +31,7 @@ pytrees: texts
 probabilities:
 arguments: probabilities
 feedback: arguments pytrees texts
-base: feedback pytrees texts
+base: arguments feedback pytrees texts
 members: base
 cores:
 interruption:
@@ -40,7 +40,7 @@ decision_processes: arguments base chains
 metrics: arguments base
 fast: base
 draws: base fast
-quantiles: base fast
+quantiles: arguments base fast
 sums: base
 divergences: arguments base
 selection: arguments base fast
@@ -69,7 +69,7 @@ BELOW = {
     for room, _, files in (
         line.partition(":")
         for line in """\
-fast: switch extremes slow_paths random_bits jaxprs elementary comparisons batching on_demand compilation
+fast: extremes slow_paths random_bits jaxprs elementary comparisons batching on_demand compilation
 indices: index_arguments elimination start value subsidy relaxed record_rounds
 decision_processes: evaluation best reaching
 confidence: bernoulli family row chain

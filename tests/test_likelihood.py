@@ -384,7 +384,10 @@ def test_a_search_in_a_class_begins_inside_of_it():
     counts = np.rint(10 ** rng.uniform(-1, 3, (4, 4, 50)))  # [to, from, case]
     paid, high = rng.random((4, 50)), 10 ** rng.uniform(-0.3, 1.5, 50)
     n, paid, high = (jnp.asarray(each, float) for each in (counts, paid, high))
-    value, most = np.asarray(starting_points.begun(n, paid, None, jnp.zeros(50), high)[0].value), np.asarray(high)
+    value, most = (
+        np.asarray(starting_points.starting_point(n, paid, None, jnp.zeros(50), high)[0].value),
+        np.asarray(high),
+    )
     assert (value > 0).all() and (value < most).all()
     own = np.asarray(starting_points.chain_of(jnp.where(n > 0, n, starting_points.PRIOR), paid)[2])
     own = own - own.min(0)

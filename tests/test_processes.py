@@ -43,7 +43,7 @@ def test_the_contract(name):
 
 
 def words(key: jax.Array, stream: int, t: int) -> int:
-    bits = draws.stack_of_rewards(key, jnp.array([stream], jnp.int32), jnp.array([t], jnp.int32))
+    bits = draws.play_bits(key, jnp.array([stream], jnp.int32), jnp.array([t], jnp.int32))
     return int(bits[0])
 
 

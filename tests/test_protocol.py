@@ -158,7 +158,7 @@ def test_a_decision_process_is_played_by_the_states_it_shows():
             action = int(order[action])
             visits[action, state] += 1
             np.testing.assert_array_equal(result.visits["l"][0, 0, run, t - 1], visits)
-            bits = int(environments.draws.stack_of_rewards(words, jnp.zeros(1, jnp.int32), jnp.array([t]))[0])
+            bits = int(environments.draws.play_bits(words, jnp.zeros(1, jnp.int32), jnp.array([t]))[0])
             state = int(bits >= round(MOVES[action, state, 0] * 2**32))
     collected = (result.visits["l"] * PAYS).sum((-2, -1))
     expected = result.times * PROCESS.comparator(1) - collected

@@ -49,7 +49,7 @@ class KnownArms(NamedTuple):
 def known_arms(
     active: ArrayLike, passive: ArrayLike, reward: ArrayLike, passive_reward: ArrayLike | None, paid: Paid
 ) -> KnownArms:
-    """The arms with these rows and rewards; a passive reward of None is none.
+    """The arms with these rows and rewards; a passive reward of None means 0.
 
     Raises:
       ValueError: the argument and what is wrong with it.

@@ -107,7 +107,7 @@ def _of_the_thesis(number: int) -> NamedProblem:
         4: (2000, (1001, 1251, 1501, 1751), "A long first segment, then four short ones."),
         5: (9000, tuple(range(1001, 9001, 1000)), "Six arms that seldom pay, after clicks on news; nine segments."),
     }[number]
-    published = {label: float(found[number - 1]) for label, found in PUBLISHED.items()} if number <= 2 else {}
+    published = {label: float(figures[number - 1]) for label, figures in PUBLISHED.items()} if number <= 2 else {}
     source = f"{THESIS}, problem {number}" if published else f"{CONFIGURATION}, problem {number}"
     return NamedProblem(
         f"Besson {number}", partial(in_segments, levels, starts, rounds), f"{source}.", purpose, published, rounds

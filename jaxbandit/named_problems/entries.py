@@ -175,7 +175,7 @@ def _families() -> list[NamedProblem]:
 
 def _beyond_rested(rested: dict[str, Callable[..., MarkovArms]]) -> list[NamedProblem]:
     first = {name: make for name, make in rested.items() if name in ("scenario 1", "tenth")}
-    found = [
+    problems = [
         NamedProblem(
             f"restless {name}",
             partial(always_moving, make),
@@ -184,7 +184,7 @@ def _beyond_rested(rested: dict[str, Callable[..., MarkovArms]]) -> list[NamedPr
         )
         for name, make in rested.items()
     ]
-    found += [
+    problems += [
         NamedProblem(
             f"hidden {name} error {error:g}",
             partial(with_errors, make, error),
@@ -195,7 +195,7 @@ def _beyond_rested(rested: dict[str, Callable[..., MarkovArms]]) -> list[NamedPr
         for error in (0.05, 0.1, 0.3)
     ]
     return [
-        *found,
+        *problems,
         NamedProblem(
             "hidden cycles",
             cycles,

@@ -62,7 +62,7 @@ class DecisionProcess:
         >>> riverswim().means().round(4).tolist()
         [0.005, 0.4286]
         """
-        moves, paid, initial = (np.asarray(each) for each in (self.transition, self.reward, self.initial))
+        moves, paid, initial = (np.asarray(array) for array in (self.transition, self.reward, self.initial))
         always = [(moves[a : a + 1], paid[a : a + 1]) for a in range(len(moves))]
         if self.steps is None:
             alone = np.zeros(len(initial), int)
@@ -106,7 +106,7 @@ class DecisionProcess:
     def step(self, key: Array, state: ProcessState, arms: Array, t: Array) -> tuple[ProcessState, Feedback]:
         """Take the action `arms` [1] int32 in round `t`: where the process is afterwards, and what the player sees."""
         before = state.state[None]
-        bits = draws.stack_of_rewards(key, jnp.zeros(1, jnp.int32), t[None])
+        bits = draws.play_bits(key, jnp.zeros(1, jnp.int32), t[None])
         states = draws.choose(bits, jnp.asarray(self.transition_thresholds), arms, before)
         feedback = Feedback(arms, before, states, jnp.asarray(self.reward, float)[arms, before], t)
         if self.steps is None or state.begun is None:
@@ -123,7 +123,7 @@ class DecisionProcess:
 
     def _first(self, key: Array, t: Array) -> tuple[Array, Array]:
         """The state in which the episode after round t (or the first, 0) begins, and a positive number for it."""
-        bits, number = draws.two_words(key, jnp.ones(1, jnp.int32), t[None])
+        bits, number = draws.play_bits_64(key, jnp.ones(1, jnp.int32), t[None])
         states = draws.choose(jnp.minimum(bits, jnp.uint32(2**32 - 2)), jnp.asarray(self.initial_thresholds)[None])
         return states[0], number[0] | 1
 
@@ -189,13 +189,13 @@ def first_law(initial_state: int | ArrayLike, states: int) -> np.ndarray:
     Raises:
       ValueError: what is wrong with `initial_state` (see `decision_process`).
     """
-    given = as_floats("initial_state", initial_state)
-    if given.shape == (states,):
+    array = as_floats("initial_state", initial_state)
+    if array.shape == (states,):
         return stochastic("initial_state", finite("initial_state", initial_state))
-    if given.ndim or np.asarray(initial_state).dtype.kind not in "iu":
+    if array.ndim or np.asarray(initial_state).dtype.kind not in "iu":
         raise ValueError(
             f"initial_state: {shown(initial_state)} is neither an integer nor a law [S] = ({states},) of states"
         )
-    if not 0 <= given < states:
+    if not 0 <= array < states:
         raise ValueError(f"initial_state: {initial_state!r} is out of range 0..{states - 1}")
-    return np.asarray(np.eye(states)[int(given)])
+    return np.asarray(np.eye(states)[int(array)])

@@ -10,7 +10,7 @@ import numpy as np
 from numpy.typing import ArrayLike
 
 from jaxbandit import chains, members
-from jaxbandit.arguments import integer, list_of, number, shown
+from jaxbandit.arguments import LARGEST_INTEGER, integer, list_of, number, shown
 from jaxbandit.base import check_key
 from jaxbandit.environments.processes.decision_process import (
     MOST_STATES,
@@ -150,7 +150,7 @@ def random_decision_process(
     (3, 4, 4)
     """
     check_key(key)
-    states, actions = integer("states", states, 2, MOST_STATES), integer("actions", actions, 2, 2**31 - 1)
+    states, actions = integer("states", states, 2, MOST_STATES), integer("actions", actions, 2, LARGEST_INTEGER)
     concentration = number("concentration", concentration, 1e-30)
     law, steps = first_law(initial_state, states), rounds_of(steps, states)
     of_moves, of_rewards = jax.random.split(key)
@@ -194,18 +194,18 @@ def as_decision_process(
         )
     most_states = integer("most_states", most_states, 2, MOST_STATES)
     rows, reward = np.asarray(arms.transition), np.asarray(arms.reward)
-    count, each = reward.shape
-    if each**count > most_states:
+    count, states = reward.shape
+    if states**count > most_states:
         raise ValueError(
-            f"arms: {count} arms with {each} states have {each}^{count} = {each**count:,} joint states, more than "
-            f"most_states = {most_states}; take fewer arms, or raise it (up to {MOST_STATES})"
+            f"arms: {count} arms with {states} states have {states}^{count} = {states**count:,} joint states, more "
+            f"than most_states = {most_states}; take fewer arms, or raise it (up to {MOST_STATES})"
         )
     plays = integer("plays", plays, 1, count - 1)
     if every:
         made = arms.joint(plays)  # type: ignore[union-attr]
     else:
         earned = np.einsum("kst,kt->ks", rows, reward)
-        wait = np.broadcast_to(np.eye(each), rows.shape)
+        wait = np.broadcast_to(np.eye(states), rows.shape)
         made = joint(rows, wait, earned, np.zeros_like(earned), np.asarray(arms.initial), plays)
     return decision_process(*made, steps=steps)
 
@@ -216,6 +216,6 @@ def _probability(name: str, value: float, parts: int = 1) -> float:
     Raises:
       ValueError: what is wrong with it, by its name.
     """
-    found = number(name, value, 0, 1)
-    chains.thresholds([1 - found, *[found / parts] * parts], name)
-    return found
+    probability = number(name, value, 0, 1)
+    chains.thresholds([1 - probability, *[probability / parts] * parts], name)
+    return probability

@@ -72,10 +72,10 @@ class HiddenArms:
         [[0.6947, 0.3053], [0.5273, 0.4727]]
         """
         laws = np.stack([chains.stationary(rows) for rows in np.asarray(self.transition)])
-        shown = laws[..., None] * self.emission  # [K, S, G]
-        following = np.einsum("kso,kst,ktp->kop", shown, self.transition, self.emission)
+        occupation = laws[..., None] * self.emission  # [K, S, G]
+        following = np.einsum("kso,kst,ktp->kop", occupation, self.transition, self.emission)
         with np.errstate(invalid="ignore"):
-            return np.asarray(following / shown.sum(1)[..., None])
+            return np.asarray(following / occupation.sum(1)[..., None])
 
     def init(self, key: Array) -> MarkovState:
         """Where the arms of the run with this environment key stand before the first round."""

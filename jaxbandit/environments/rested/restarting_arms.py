@@ -94,24 +94,24 @@ class RestartingArms:
 
     def init(self, key: Array) -> RestartingState:
         """Where the arms of the run with this environment key stand before the first round."""
-        begun = self.arms.init(key)
-        return RestartingState(begun.states, begun.plays)
+        initial_state = self.arms.init(key)
+        return RestartingState(initial_state.states, initial_state.plays)
 
     def step(self, key: Array, state: RestartingState, arms: Array, t: Array) -> tuple[RestartingState, Feedback]:
         """Play `arms` [M] int32, distinct, in round `t`: where all arms stand afterwards, and what the player sees."""
         before, number = state.states[arms], state.draws[arms] + 1
-        bits = draws.stack_of_rewards(key, arms, number)
+        bits = draws.play_bits(key, arms, number)
         states = draws.choose(bits, jnp.asarray(self.arms.transition_thresholds), arms, before)
         rewards = jnp.asarray(self.reward, float)[arms, states]
-        moved, used = state.states.at[arms].set(states), state.draws.at[arms].set(number)
+        next_states, used = state.states.at[arms].set(states), state.draws.at[arms].set(number)
         # numbers beyond those of the arms: K for the return, K + 1 for its number, the others for the first states
-        count = moved.shape[0]
-        chance = draws.stack_of_rewards(key, jnp.arange(count, 2 * count + 2), jnp.full(count + 2, t))
+        count = next_states.shape[0]
+        chance = draws.play_bits(key, jnp.arange(count, 2 * count + 2), jnp.full(count + 2, t))
         ended = chance[0] < self.threshold
         fresh = draws.choose(chance[2:], jnp.asarray(self.arms.initial_thresholds))
-        following = RestartingState(jnp.where(ended, fresh, moved), jnp.where(ended, t.astype(jnp.uint32), used))
-        told = jnp.where(ended, chance[1] | 1, 0).astype(jnp.uint32)
-        return following, Feedback(arms, before, states, rewards, t, restarted=told)
+        following = RestartingState(jnp.where(ended, fresh, next_states), jnp.where(ended, t.astype(jnp.uint32), used))
+        restarted = jnp.where(ended, chance[1] | 1, 0).astype(jnp.uint32)
+        return following, Feedback(arms, before, states, rewards, t, restarted=restarted)
 
 
 def restarting(arms: MarkovArms, discount: float) -> RestartingArms:

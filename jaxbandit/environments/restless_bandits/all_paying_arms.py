@@ -84,7 +84,7 @@ class AllPayingArms:
         return self.arms.means()
 
     def validate(self, task: Task) -> None:
-        """Refuse a budget for all arms, as there is nothing to choose."""
+        """Raise ValueError for a budget for all arms, which leaves no choice."""
         self._check_plays(task.plays)
 
     def comparator(self, plays: int) -> float:
@@ -99,10 +99,10 @@ class AllPayingArms:
         self._check_plays(plays)
         if self._few(plays):
             process = self.joint(plays)
-            found = process.initial @ decision_processes.optimal(process.transition, process.reward).gain
+            value = process.initial @ decision_processes.optimal(process.transition, process.reward).gain
         else:
-            found = self.relaxation(plays).value
-        return float(f"{found:.{DIGITS}g}")
+            value = self.relaxation(plays).value
+        return float(f"{value:.{DIGITS}g}")
 
     def relaxation(self, plays: int) -> indices.Relaxation:
         """`indices.relaxation` of these arms and of what their plays cost.
@@ -156,7 +156,7 @@ class AllPayingArms:
         return {"stays": state.stays}
 
     def _check_plays(self, plays: int) -> None:
-        """Refuse a budget for all arms, or none, with which there is nothing to choose."""
+        """Raise ValueError for a budget for all arms, or for none, which leaves no choice."""
         arms = self.reward.shape[0]
         if not 1 <= plays < arms:
             raise ValueError(

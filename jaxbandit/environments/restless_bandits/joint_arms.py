@@ -28,8 +28,8 @@ def joint(
       initial: [K, S], laws of the first states.
       plays: M.
     """
-    count, each = earned.shape
-    ones = np.ones(each)
+    count, states = earned.shape
+    ones = np.ones(states)
 
     def together(of_arms: list[np.ndarray]) -> np.ndarray:
         return np.asarray(reduce(np.kron, of_arms))

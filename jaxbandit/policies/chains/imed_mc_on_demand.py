@@ -11,11 +11,11 @@ from jax import Array
 from jaxbandit.base import Feedback, total
 from jaxbandit.confidence.chain import LikeliestChain, likeliest_chain, ratio_to, spread_of_values
 from jaxbandit.fast import larger, log, where_needed
+from jaxbandit.policies.chains.upper_on_demand import GIVEN_AWAY
 from jaxbandit.policies.parts.leaders import leaders
 from jaxbandit.policies.parts.memory import Transitions
 
 NEVER = 1e29  # what J is at least where no chain has the mean
-GIVEN_AWAY = 0.6  # of the margin by which an arm is out, so that it stays out for longer
 INSIDE = 1 - 1e-4  # of the spread that a class allows: closer to its edge the search decides
 
 

@@ -21,7 +21,7 @@ from jax import Array
 from jax.typing import ArrayLike
 
 from jaxbandit import members
-from jaxbandit.arguments import finite, integer, shown
+from jaxbandit.arguments import LARGEST_INTEGER, finite, integer, shown
 from jaxbandit.base import ANY_REWARD, Task, pytree, static
 from jaxbandit.policies.parts import checks
 
@@ -93,7 +93,7 @@ class CUSUM:
 
     def validate(self, task: Task) -> None:
         checks.suits(self, task, rewards=(0.0, 1.0))
-        integer("first", self.first, 1, 2**31 - 1)
+        integer("first", self.first, 1, LARGEST_INTEGER)
         checks.number(self, "drift", 0)
         if self.threshold is not None:
             checks.number(self, "threshold", 0, above=True)

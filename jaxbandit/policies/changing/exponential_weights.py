@@ -11,7 +11,7 @@ import numpy as np
 from jax import Array
 from jax.typing import ArrayLike
 
-from jaxbandit.arguments import integer
+from jaxbandit.arguments import LARGEST_INTEGER, integer
 from jaxbandit.base import Feedback, Task, pytree, total
 from jaxbandit.fast import exponential, log, log_of_sum
 from jaxbandit.feedback import check_feedback
@@ -207,7 +207,7 @@ class Rexp3:
         checks.one_play(self, task)
         check_share(self)
         if self.batch is not None:
-            integer("batch", self.batch, 1, 2**31 - 1)
+            integer("batch", self.batch, 1, LARGEST_INTEGER)
         checks.given_or_follows(self, task, {"batch": self.batch}, {"horizon": self.horizon, "budget": self.budget})
         if self.horizon is not None:
             checks.number(self, "budget", 0, float(np.asarray(self.horizon)), above=True)

@@ -16,7 +16,7 @@ import numpy as np
 from jax import Array
 from jax.typing import ArrayLike
 
-from jaxbandit.arguments import integer
+from jaxbandit.arguments import LARGEST_INTEGER, integer
 from jaxbandit.base import Task, pytree, static
 from jaxbandit.divergences import scaled
 from jaxbandit.policies.changing.detectors import check_turns
@@ -104,7 +104,7 @@ class GLR:
         if self.delta is not None:
             checks.number(self, "delta", 0, 1, above=True)
         check_turns(self, task, {"delta": self.delta, "alpha": self.alpha}, needs_changes=False)
-        integer("grid", self.grid, 1, 2**31 - 1)
+        integer("grid", self.grid, 1, LARGEST_INTEGER)
         integer("corners", self.corners, 2, 2**15)
 
     def init(self) -> Rewards:

@@ -15,6 +15,8 @@ from jax import Array
 
 from jaxbandit.base import Feedback
 
+OF_LEADERS = 1000  # score of a leading arm, above minus any index: the log T in an index is above -1000 in floats
+
 
 def no_leaders(reward: Array) -> Array:
     """The leading arms before the first round, none: [K] bool, from rewards [K, S]."""
@@ -46,4 +48,4 @@ def least_index(index: Array, plays: Array, leads: Array) -> Array:
     >>> least_index(index, jnp.array([1, 9, 9]), leads).tolist()
     [-0.0, 1000.0, -1.0]
     """
-    return jnp.where(plays == 0, jnp.inf, jnp.where(leads, 1000, -index))  # log T of a float T is above -1000
+    return jnp.where(plays == 0, jnp.inf, jnp.where(leads, OF_LEADERS, -index))

@@ -9,6 +9,7 @@ import jax.numpy as jnp
 from jax import Array
 from jax.typing import ArrayLike
 
+from jaxbandit.arguments import LARGEST_INTEGER
 from jaxbandit.base import Feedback, Task
 from jaxbandit.fast import add_one, where_needed
 from jaxbandit.feedback import check_feedback
@@ -16,7 +17,6 @@ from jaxbandit.policies.parts import checks
 from jaxbandit.policies.parts.memory import positive, ratio, unit_reward
 
 Rewards = Literal["learned", "known"]
-LARGEST = 2**31 - 1
 
 
 class Moves(NamedTuple):
@@ -79,7 +79,7 @@ def nothing_seen(reward: Array, shown: Array) -> Moves:
 
 def doubled(left: Array) -> Array:
     """Twice the number of times that each pair was tried, at least 1: [A, S] int32."""
-    return jnp.where(left > LARGEST // 2, LARGEST, jnp.maximum(2 * left, 1))
+    return jnp.where(left > LARGEST_INTEGER // 2, LARGEST_INTEGER, jnp.maximum(2 * left, 1))
 
 
 def replanned(policy: Any, seen: Moves, begins: Array, before: tuple[Array, Array], *given: ArrayLike) -> Any:

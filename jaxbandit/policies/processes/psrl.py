@@ -9,12 +9,12 @@ import jax.numpy as jnp
 from jax import Array
 from jax.typing import ArrayLike
 
+from jaxbandit.arguments import LARGEST_INTEGER
 from jaxbandit.base import Feedback, Task, pytree, static, total
 from jaxbandit.planning import Plan, value_iteration
 from jaxbandit.policies.means.thompson import log_gamma, normalised
 from jaxbandit.policies.parts import checks
 from jaxbandit.policies.processes.moves import (
-    LARGEST,
     Moves,
     Rewards,
     check_learner,
@@ -100,7 +100,7 @@ class PSRL:
         actions, gain = replanned(self, seen, begins, plan, t, jax.random.key_data(key))
         most = doubled(seen.left)
         if self.tsde:
-            most = jnp.where(most < LARGEST, 2 * seen.left + 1, most)
+            most = jnp.where(most < LARGEST_INTEGER, 2 * seen.left + 1, most)
         following = Sampled(
             seen,
             jnp.zeros_like(begins),

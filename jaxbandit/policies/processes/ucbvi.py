@@ -9,7 +9,7 @@ import jax.numpy as jnp
 from jax import Array
 from jax.typing import ArrayLike
 
-from jaxbandit.arguments import integer
+from jaxbandit.arguments import LARGEST_INTEGER, integer
 from jaxbandit.base import Feedback, Task, pytree, static, total
 from jaxbandit.fast import add_one
 from jaxbandit.feedback import check_feedback
@@ -77,7 +77,7 @@ class UCBVI:
 
     def validate(self, task: Task) -> None:
         checks.one_play(self, task)
-        steps, found = integer("steps", self.steps, 1, 2**31 - 1), checks.episodes(self, task)
+        steps, found = integer("steps", self.steps, 1, LARGEST_INTEGER), checks.episodes(self, task)
         if found != steps:
             raise ValueError(f"steps: {self.steps}, and episodes of {task.name} have {found} rounds; give these")
         checks.horizon(self, task)
