@@ -116,7 +116,7 @@ class FullIndex:
         best = jnp.max(jnp.where(plays > 0, chain.mean, 0))
         ratio = ratio_to(chain, state.counts, state.reward, best, quick=True)
         index = ratio + jnp.log(1 + cycles(state.counts, state.reward, chain.mean).astype(float))
-        return least_index(index, plays, jnp.zeros(len(plays), bool))
+        return least_index(index, plays, jnp.zeros(len(plays), bool)), state
 
     def update(self, state, feedback):
         return state.counted(feedback)
@@ -202,14 +202,11 @@ class Anew:
         return self.policy.init(reward)
 
     def scores(self, key, state, t):
-        return self.scores_and_state(key, state, t)[0]
-
-    def scores_and_state(self, key, state, t):
         known, pair = state.known, state.known.pair
         if pair is not None:
             pair = pair._replace(distance=jnp.zeros_like(pair.most), most=jnp.full_like(pair.most, jnp.inf))
         known = known._replace(uppers=no_uppers(len(known.plays)), pair=pair)
-        return self.policy.scores_and_state(key, state._replace(known=known), t)
+        return self.policy.scores(key, state._replace(known=known), t)
 
     def update(self, state, feedback):
         return self.policy.update(state, feedback)
@@ -247,7 +244,7 @@ def test_most_upper_bounds_are_not_computed():
     policy = TVKLUCB()
 
     def full(arms, state, t):
-        return policy.scores(None, state._replace(known=state.known._replace(uppers=no_uppers(5))), t)
+        return policy.scores(None, state._replace(known=state.known._replace(uppers=no_uppers(5))), t)[0]
 
     kept = ("radius", "upper", "last")
     record = {name: lambda arms, state, t, name=name: getattr(state.known.uppers, name) for name in kept} | {

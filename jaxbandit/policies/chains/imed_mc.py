@@ -73,7 +73,7 @@ class IMEDMC:
     >>> state = policy.init(jnp.array([[0.0, 1.0], [0.0, 1.0]]))
     >>> counts = jnp.array([[[60, 40], [40, 20]], [[10, 10], [9, 11]]])
     >>> state = state._replace(seen=state.seen._replace(counts=counts))
-    >>> [round(score, 4) for score in policy.scores(None, state, 181).tolist()]  # -(7.6766 + log 41), -(0 + log 10)
+    >>> [round(score, 4) for score in policy.scores(None, state, 181)[0].tolist()]  # -(7.6766 + log 41), -(0 + log 10)
     [-11.3902, -2.3026]
     """
 
@@ -106,11 +106,11 @@ class IMEDMC:
         chain = likeliest(seen.counts, seen.reward, gap) if searches or gap is not None else None
         return Compared(seen, no_leaders(reward), chain, gap, no_bounds(arms) if searches else None)
 
-    def scores(self, key: Array, state: Compared, t: Array) -> Array:
+    def scores(self, key: Array, state: Compared, t: Array) -> tuple[Array, Compared]:
         counts, reward, chain = state.seen.counts, state.seen.reward, state.chain
         plays = total(total(counts))
         if state.bounds is not None:
-            return least_index(state.bounds.lower, plays, state.leads)
+            return least_index(state.bounds.lower, plays, state.leads), state
         if chain is None:
             chain = likeliest_chain(counts, reward)
         best = jnp.max(jnp.where((plays > 0) & ~state.leads, chain.mean, 0))
@@ -124,7 +124,7 @@ class IMEDMC:
 
             ratio = jax.lax.map(ratio_of, (chain, counts, reward, state.gap))
         index = ratio + log(1 + cycles(counts, reward, chain.mean).astype(float))
-        return least_index(index, plays, state.leads)
+        return least_index(index, plays, state.leads), state
 
     def update(self, state: Compared, feedback: Feedback) -> Compared:
         seen, leads = state.seen.counted(feedback), state.leads

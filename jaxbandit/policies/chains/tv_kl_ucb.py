@@ -66,7 +66,7 @@ class KLUCBMC:
     algorithm 2's maximisation, solved exactly.
 
     >>> state = KLUCBMC().init(jnp.array([[0.0, 1.0], [0.0, 1.0]]))
-    >>> KLUCBMC().scores(None, state, 1).tolist()
+    >>> KLUCBMC().scores(None, state, 1)[0].tolist()
     [inf, inf]
     """
 
@@ -83,10 +83,7 @@ class KLUCBMC:
     def init(self, reward: Array) -> Estimated:
         return _initial_state(self, reward, None)
 
-    def scores(self, key: Array, state: Estimated, t: Array) -> Array:
-        return self.scores_and_state(key, state, t)[0]
-
-    def scores_and_state(self, key: Array, state: Estimated, t: Array) -> tuple[Array, Estimated]:
+    def scores(self, key: Array, state: Estimated, t: Array) -> tuple[Array, Estimated]:
         return transition_index(self, state, t, jnp.ones_like(state.seen.states, bool))
 
     def update(self, state: Estimated, feedback: Feedback) -> Estimated:
@@ -128,7 +125,7 @@ class TVKLUCB:
 
     >>> policy = TVKLUCB()
     >>> state = policy.init(jnp.array([[0.0, 1.0], [0.0, 1.0]]))
-    >>> policy.scores(None, state, 1).tolist()
+    >>> policy.scores(None, state, 1)[0].tolist()
     [inf, inf]
     """
 
@@ -176,10 +173,7 @@ class TVKLUCB:
             distance = computed_once(farthest(rows, self.distance))
         return distance > limit, state
 
-    def scores(self, key: Array, state: Estimated, t: Array) -> Array:
-        return self.scores_and_state(key, state, t)[0]
-
-    def scores_and_state(self, key: Array, state: Estimated, t: Array) -> tuple[Array, Estimated]:
+    def scores(self, key: Array, state: Estimated, t: Array) -> tuple[Array, Estimated]:
         markovian, state = self._judged(state, t)
         return transition_index(self, state, t, markovian)
 
