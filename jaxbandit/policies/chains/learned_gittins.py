@@ -12,9 +12,9 @@ from jax.typing import ArrayLike
 
 from jaxbandit.base import Feedback, Task, pytree, total
 from jaxbandit.fast import computed_once
-from jaxbandit.policies.means.thompson import dirichlet
 from jaxbandit.policies.parts import checks
 from jaxbandit.policies.parts.memory import Transitions, no_transitions
+from jaxbandit.policies.parts.posteriors import dirichlet
 
 WRITTEN_OUT = 3  # states up to which the turns of the elimination are written out, not a loop
 
