@@ -151,7 +151,9 @@ class Policy(Protocol):
     chooses by chance plays each arm in round t; where feedback comes late, `update` finds that of the play in
     `Feedback.chances`. `reordered(order)`, traced, returns
     the policy for arms that stand in another order, where place i holds the arm `order[i]`, [K] int32: only a policy
-    with a field of one number an arm needs it, for `simulate(shuffle=True)`.
+    with a field of one number an arm needs it, for `simulate(shuffle=True)`. The class attribute `takes_turns`, False
+    by default, says that the round decides which arm may be explored, so that `WithDetector` cannot restart the clock
+    of one arm alone.
 
     A policy without `validate` plays rested, restless and independent arms. Where rewards have no finite table, `init`
     is given an array [K, 0], and a policy whose state keeps an array with no entries is refused: it tells rewards apart

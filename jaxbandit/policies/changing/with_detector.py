@@ -13,7 +13,6 @@ from jaxbandit.base import Feedback, Policy, State, Task, pytree, static
 from jaxbandit.fast import computed_once
 from jaxbandit.feedback import check_feedback
 from jaxbandit.policies.changing.detectors import Detector
-from jaxbandit.policies.means.kl_ucb import RoundRobinKLUCB
 from jaxbandit.policies.parts import checks
 from jaxbandit.policies.parts.unit_scale import UnitScale
 from jaxbandit.wrapping import Wrapper
@@ -186,7 +185,7 @@ def _check_memory(policy: Policy, task: Task, local: bool) -> None:
         rows = all(a.shape[:1] == (arms,) and b.shape[:1] == (arms + 1,) for a, b in zip(found, parts(arms + 1)))
     except (TypeError, ValueError):  # the policy has numbers of its own for so many arms
         rows = False
-    if not rows or isinstance(policy, RoundRobinKLUCB):
+    if not rows or getattr(policy, "takes_turns", False):
         raise ValueError(
             f"policy: what {name} remembers cannot be emptied for one arm alone; give local=False, or another policy"
         )

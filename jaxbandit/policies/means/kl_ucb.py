@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from typing import get_args
+from typing import ClassVar, get_args
 
 import jax.numpy as jnp
 from jax import Array
@@ -105,6 +105,8 @@ class RoundRobinKLUCB:
     >>> RoundRobinKLUCB().scores(None, state, 1)[0].tolist()
     [inf, inf]
     """
+
+    takes_turns: ClassVar = True  # the candidate follows from one number of rounds for all arms
 
     exploration: ArrayLike | None = None
     delta: ArrayLike = 0.0

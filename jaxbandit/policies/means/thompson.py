@@ -12,6 +12,7 @@ from jaxbandit.base import Family, Feedback, Task, pytree
 from jaxbandit.families import Bernoulli, Exponential, Gaussian, Poisson
 from jaxbandit.fast import log, threefry
 from jaxbandit.policies.parts import checks
+from jaxbandit.policies.parts.forgetting import Discounted
 from jaxbandit.policies.parts.memory import Forgets, Memory, no_visits, positive
 from jaxbandit.policies.parts.posteriors import log_gamma
 
@@ -92,3 +93,48 @@ class Thompson:
         successes, failures = log_gamma(key, jnp.stack([self.a + gained, self.b + missed]))
         log_odds: Array = successes - failures
         return log_odds
+
+
+@pytree
+class DiscountedThompson:
+    """Thompson sampling on discounted counts: the arm with the largest draw from Beta(a + S, b + F) is played.
+
+    Every round multiplies an arm's sum of rewards S, and its sum F of 1 minus each reward, by the discount; then the
+    arm played adds its own. Rewards are mapped to [0, 1]. The policy is `Thompson(a, b, memory=Discounted(discount))`,
+    which also has families of rewards and several plays a round.
+
+    Args:
+      discount: in (0, 1).
+      a, b: parameters of the prior Beta(a, b), at least 1e-30.
+
+    Raises:
+      ValueError: from `simulate` and `check_policy`: a number out of range, rewards without a finite table outside
+        [0, 1], or several plays a round, for which the source has no rule.
+
+    Source: Raj and Kalyani 2017.
+
+    >>> state = DiscountedThompson(0.95).init(jnp.array([[0.0, 1.0], [0.0, 1.0]]))
+    >>> DiscountedThompson(0.95).scores(jax.random.key(0), state, 1)[0].shape
+    (2,)
+    """
+
+    discount: ArrayLike
+    a: ArrayLike = 1.0
+    b: ArrayLike = 1.0
+
+    def validate(self, task: Task) -> None:
+        checks.number(self, "discount", 0, 1, above=True, below=True)
+        checks.one_play(self, task)
+        self._policy().validate(task)
+
+    def init(self, reward: Array) -> Memory:
+        return self._policy().init(reward)
+
+    def scores(self, key: Array, state: Memory, t: Array) -> tuple[Array, Memory]:
+        return self._policy().scores(key, state, t)
+
+    def update(self, state: Memory, feedback: Feedback) -> Memory:
+        return state.counted(feedback)
+
+    def _policy(self) -> Thompson:
+        return Thompson(self.a, self.b, memory=Discounted(self.discount))
