@@ -23,8 +23,9 @@ from jaxbandit.policies.means.empirical_kl_ucb import EmpiricalKLUCB
 from jaxbandit.policies.means.gradient import GradientBandit
 from jaxbandit.policies.means.imed import IMED
 from jaxbandit.policies.means.kl_ucb import KLUCB, RoundRobinKLUCB
+from jaxbandit.policies.means.moss import MOSS
 from jaxbandit.policies.means.thompson import DiscountedThompson, Thompson
-from jaxbandit.policies.means.ucb import MOSS, UCB1, UCBSM
+from jaxbandit.policies.means.ucb import UCB1, UCBSM
 from jaxbandit.policies.parts import memory as memory
 from jaxbandit.policies.parts.forgetting import Discounted, Window
 from jaxbandit.policies.processes.imed_rl import IMEDRL

@@ -251,7 +251,9 @@ def _of_three_states(
 
 
 def _check(policy: KLUCBMC | TVKLUCB, task: Task) -> None:
-    checks.kl_fields(policy)
+    if policy.exploration is not None:
+        checks.number(policy, "exploration")
+    checks.choice(policy, "solver", get_args(Solver))
     checks.choice(policy, "samples", get_args(Samples))
     checks.number(policy, "unvisited", 0, 1)
     checks.memory(policy, task, states=MOST_LISTED)

@@ -13,7 +13,7 @@ from jax.typing import ArrayLike
 from jaxbandit.arguments import shown
 from jaxbandit.base import Feedback, Task, pytree, static, total
 from jaxbandit.policies.parts import checks
-from jaxbandit.policies.parts.forgetting import Discounted, Window
+from jaxbandit.policies.parts.forgetting import Discounted, Window, check_window
 from jaxbandit.policies.parts.memory import Memory, no_visits, positive
 
 UNIT = (0.0, 1.0)
@@ -117,7 +117,7 @@ class SlidingWindowUCB:
             if not isinstance(value, int | float | np.number | None):
                 raise ValueError(f"{name}: {shown(value)} is not a number")
         _check(self, task, "window", "a window")
-        checks.window("window", self.length() if self.window is None else self.window, task)
+        check_window("window", self.length() if self.window is None else self.window, task)
 
     def length(self) -> int:
         """The rounds of the window."""

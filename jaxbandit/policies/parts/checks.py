@@ -10,8 +10,6 @@ import numpy as np
 from jaxbandit import arguments
 from jaxbandit.arguments import LARGEST, as_floats
 from jaxbandit.base import Paid, Problem, Range, Task, paid, problem
-from jaxbandit.confidence import Solver
-from jaxbandit.decision_processes import Kind, structure
 from jaxbandit.probabilities import stochastic
 
 GRID = "; for a grid give a list of policies"
@@ -48,13 +46,6 @@ def truth(policy: Any, name: str) -> None:
       ValueError: the field's name and its value.
     """
     arguments.truth(name, getattr(policy, name))
-
-
-def kl_fields(policy: Any) -> None:
-    """Check the fields that every KL policy has, `exploration` and `solver`."""
-    if policy.exploration is not None:
-        number(policy, "exploration")
-    choice(policy, "solver", get_args(Solver))
 
 
 def suits(policy: Any, task: Task, problems: Sequence[Problem] = ARMS, rewards: Range | None = None) -> None:
@@ -120,50 +111,6 @@ def of_arms(policy: Any, name: str, arms: int) -> None:
     found = arguments.finite(name, getattr(policy, name))
     if found.shape not in ((), (arms,)):
         raise ValueError(f"{name}: shape {found.shape} is neither a number nor [K] = ({arms},)")
-
-
-def communicating(policy: Any, task: Task, *kinds: Kind) -> None:
-    """Refuse anything but a decision process whose states communicate as the policy needs it.
-
-    An environment that does not tell its `transition` [A, S, S] is taken at its word.
-
-    Args:
-      kinds: those that the policy plays (see `decision_processes.Structure`); none for "ergodic" and "communicating".
-
-    Raises:
-      ValueError: what the policy plays, and which states cannot be reached.
-    """
-    suits(policy, task, ("decision process",))
-    if not hasattr(task.environment, "transition"):
-        return
-    wanted = kinds or ("ergodic", "communicating")
-    found = structure(task.environment.transition)
-    if found.kind in wanted:
-        return
-    why = {
-        "multichain": f"its states fall into classes between which there is no way back, {found.classes}",
-        "weakly communicating": f"the states {found.transient} cannot be reached from the others",
-        "communicating": "some policies never come to some states",
-        "ergodic": "every policy comes to every state",
-    }[found.kind]
-    raise ValueError(
-        f"{type(policy).__name__} is for {' or '.join(wanted)} processes; {task.name} is {found.kind}: {why}"
-    )
-
-
-def episodes(policy: Any, task: Task) -> int:
-    """How many rounds an episode of the task has; refuse anything but a decision process with episodes.
-
-    Raises:
-      ValueError: what the policy plays, and what the task has.
-    """
-    suits(policy, task, ("decision process",))
-    steps = getattr(task.environment, "steps", None)
-    if steps is None:
-        raise ValueError(
-            f"{type(policy).__name__} plays episodes, and {task.name} has none; make it with steps, the rounds of each"
-        )
-    return int(steps)
 
 
 def one_play(policy: Any, task: Task) -> None:
@@ -268,19 +215,6 @@ def memory(policy: Any, task: Task, states: int | None = None) -> None:
             f"memory: {type(policy).__name__} forgets where arms have up to {states} states, and those of {task.name} "
             f"have {task.reward.shape[1]}; leave it out"
         )
-
-
-def window(name: str, length: Any, task: Task) -> None:
-    """Refuse a window unless it is a positive integer, at most the horizon.
-
-    Raises:
-      ValueError: the name and what is wrong with it.
-    """
-    if not isinstance(length, int | np.integer):
-        raise ValueError(f"{name}: {arguments.shown(length)} is not an integer; a window is a number of rounds")
-    arguments.integer(name, length, 1)
-    if length > task.horizon:
-        raise ValueError(f"{name}: a window of {length:,} rounds is longer than the horizon, {task.horizon:,}")
 
 
 def laws(policy: Any, name: str, shape: tuple[int, ...]) -> None:

@@ -3,13 +3,14 @@
 from __future__ import annotations
 
 from dataclasses import MISSING
-from typing import NamedTuple
+from typing import Any, NamedTuple
 
 import jax.numpy as jnp
 import numpy as np
 from jax import Array
 from jax.typing import ArrayLike
 
+from jaxbandit import arguments
 from jaxbandit.base import Feedback, Task, described, pytree, static
 from jaxbandit.fast import exchange_row
 from jaxbandit.policies.parts import checks
@@ -79,7 +80,7 @@ class Window:
     length: int = static(MISSING)
 
     def validate(self, task: Task) -> None:
-        checks.window("length", self.length, task)
+        check_window("length", self.length, task)
 
     @property
     def rounds(self) -> int:
@@ -212,6 +213,19 @@ class RecentSums(NamedTuple):
     def gained_and_missed(self) -> tuple[Array, Array]:
         """The sums [K] of each arm's rewards in the window, and of 1 minus each reward."""
         return self.kept.gained_and_missed()
+
+
+def check_window(name: str, length: Any, task: Task) -> None:
+    """Refuse a window unless it is a positive integer, at most the horizon.
+
+    Raises:
+      ValueError: the name and what is wrong with it.
+    """
+    if not isinstance(length, int | np.integer):
+        raise ValueError(f"{name}: {arguments.shown(length)} is not an integer; a window is a number of rounds")
+    arguments.integer(name, length, 1)
+    if length > task.horizon:
+        raise ValueError(f"{name}: a window of {length:,} rounds is longer than the horizon, {task.horizon:,}")
 
 
 def _replaced(rounds: Array, feedback: Feedback, numbers: Array) -> tuple[Array, Array]:

@@ -17,6 +17,7 @@ from jaxbandit.planning import backward_induction
 from jaxbandit.policies.parts import checks
 from jaxbandit.policies.processes.moves import Moves, nothing_seen
 from jaxbandit.policies.processes.optimism import level
+from jaxbandit.policies.processes.process_checks import episodes
 
 Bonus = Literal["CH", "BF"]
 
@@ -77,7 +78,7 @@ class UCBVI:
 
     def validate(self, task: Task) -> None:
         checks.one_play(self, task)
-        steps, found = integer("steps", self.steps, 1, 2**31 - 1), checks.episodes(self, task)
+        steps, found = integer("steps", self.steps, 1, 2**31 - 1), episodes(self, task)
         if found != steps:
             raise ValueError(f"steps: {self.steps}, and episodes of {task.name} have {found} rounds; give these")
         checks.horizon(self, task)
