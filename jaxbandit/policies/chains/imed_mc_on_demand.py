@@ -122,10 +122,10 @@ def cycles(counts: Array, reward: Array, mean: Array) -> Array:
     for s in range(1, reward.shape[1]):
         low, high = jnp.minimum(low, reward[:, s]), jnp.maximum(high, reward[:, s])
     if counts.shape[1] == 2:
-        moved = jnp.minimum(counts[:, 0, 1], counts[:, 1, 0])
+        number = jnp.minimum(counts[:, 0, 1], counts[:, 1, 0])
     else:
         poor = (reward < jnp.minimum(mean, high)[:, None]) | (reward == low[:, None])
         out = total(total(jnp.where(poor[:, :, None] & ~poor[:, None, :], counts, 0)))
         back = total(total(jnp.where(~poor[:, :, None] & poor[:, None, :], counts, 0)))
-        moved = jnp.minimum(out, back)
-    return jnp.where(low == high, total(total(counts)), moved)
+        number = jnp.minimum(out, back)
+    return jnp.where(low == high, total(total(counts)), number)

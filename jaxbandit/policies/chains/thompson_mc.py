@@ -123,8 +123,7 @@ def _of_many(rates: Array) -> Array:
         return jnp.where(number == n, log_total(entering)[:, None], law)
 
     rates = jax.lax.fori_loop(0, states - 1, eliminate, rates)
-    law: Array = jax.lax.fori_loop(1, states, add, jnp.zeros_like(rates[:, 0]))
-    return law
+    return jax.lax.fori_loop(1, states, add, jnp.zeros_like(rates[:, 0]))
 
 
 def log_add(a: Array, b: Array) -> Array:

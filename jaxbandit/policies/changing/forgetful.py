@@ -140,15 +140,15 @@ class SlidingWindowUCB:
 
 
 def _check(policy: Any, task: Task, name: str, what: str) -> None:
-    """Refuse what D-UCB and SW-UCB are not for, and numbers from which what is left out does not follow."""
+    """Raise ValueError for a task that D-UCB and SW-UCB are not for, and unless what is left out follows."""
     checks.suits(policy, task, rewards=UNIT)
     checks.one_play(policy, task)
     checks.number(policy, "xi", 0, above=True)
-    given = [each for each in ("horizon", "changes") if getattr(policy, each) is not None]
+    sources = [source for source in ("horizon", "changes") if getattr(policy, source) is not None]
     if getattr(policy, name) is not None:
-        if given:
-            raise ValueError(f"{name}: {what} and {' and '.join(given)}; give {what}, or both a horizon and changes")
-    elif len(given) < 2:
+        if sources:
+            raise ValueError(f"{name}: {what} and {' and '.join(sources)}; give {what}, or both a horizon and changes")
+    elif len(sources) < 2:
         raise ValueError(f"{name}: give {what}, or both a horizon and how many changes there are by then, at least 1")
     else:
         checks.number(policy, "horizon", 1)

@@ -52,8 +52,8 @@ class WithDetector(Wrapper):
         CUSUM; with MUCB and KnownBreaks, which speak of all arms, it is always False.
 
     Raises:
-      ValueError: from `simulate` and `check_policy`: whatever the policy or the detector refuses, more than one play a
-        round, or a local restart of what remembers more than numbers of each arm.
+      ValueError: from `simulate` and `check_policy`: whatever the policy or the detector raises it for, more than one
+        play a round, or a local restart of what remembers more than numbers of each arm.
 
     Source: Besson, Kaufmann, Maillard and Seznec 2022; Liu, Lee and Shroff 2018; Cao, Wen, Kveton and Xie 2019.
 
@@ -136,14 +136,14 @@ class WithDetector(Wrapper):
         policy = self.policy.update(state.policy, feedback._replace(t=feedback.t - state.restarted[arm]))
         reward = jnp.zeros((arms, 0)) if state.reward is None else state.reward
 
-        def begun_again(fresh: Array, leaf: Array) -> Array:
+        def restarted(fresh: Array, leaf: Array) -> Array:
             return jnp.where(_along(over, leaf), fresh, leaf)
 
         def followed(fresh: Array, new: Array, leaf: Array) -> Array:
-            return begun_again(fresh, jnp.where(_along(played, leaf), _once(new), leaf))
+            return restarted(fresh, jnp.where(_along(played, leaf), _once(new), leaf))
 
         return state._replace(
-            policy=jax.tree.map(begun_again, self.policy.init(reward), policy),
+            policy=jax.tree.map(restarted, self.policy.init(reward), policy),
             detector=jax.tree.map(followed, self.detector.init(), watched, state.detector),
             restarted=jnp.where(over, feedback.t, state.restarted),
         )
@@ -163,26 +163,26 @@ def _along(over: Array, leaf: Array) -> Array:
 
 
 def _check_memory(policy: Policy, task: Task, local: bool) -> None:
-    """Refuse a policy whose memory a restart would not empty, or which cannot count rounds for each arm alone.
+    """Raise ValueError for a policy whose memory a restart would not empty, or which cannot count each arm's rounds.
 
     Raises:
       ValueError: what it remembers.
     """
     name, (arms, states) = type(policy).__name__, task.reward.shape
 
-    def begun(arms: int) -> State:
+    def initial_state(arms: int) -> State:
         return jax.eval_shape(policy.init, jax.ShapeDtypeStruct((arms, states), jnp.result_type(float)))
 
     def parts(arms: int) -> list[Any]:
-        return jax.tree.leaves(begun(arms), is_leaf=lambda part: hasattr(part, "states"))
+        return jax.tree.leaves(initial_state(arms), is_leaf=lambda part: hasattr(part, "states"))
 
-    found = parts(arms)
-    if any(hasattr(part, "states") for part in found):
+    state = parts(arms)
+    if any(hasattr(part, "states") for part in state):
         raise ValueError(f"policy: {name} remembers in which state each arm is; give one for independent rewards")
     if not local:
         return
     try:  # with one more arm, every leaf that has a row for each arm has one more row
-        rows = all(a.shape[:1] == (arms,) and b.shape[:1] == (arms + 1,) for a, b in zip(found, parts(arms + 1)))
+        rows = all(a.shape[:1] == (arms,) and b.shape[:1] == (arms + 1,) for a, b in zip(state, parts(arms + 1)))
     except (TypeError, ValueError):  # the policy has numbers of its own for so many arms
         rows = False
     if not rows or getattr(policy, "takes_turns", False):
@@ -191,7 +191,7 @@ def _check_memory(policy: Policy, task: Task, local: bool) -> None:
         )
     key, rounds = jax.eval_shape(jax.random.key, 0), jax.ShapeDtypeStruct((arms,), jnp.int32)
     try:
-        jax.eval_shape(policy.scores, key, begun(arms), rounds)
+        jax.eval_shape(policy.scores, key, initial_state(arms), rounds)
     except (TypeError, ValueError) as error:
         raise ValueError(
             f"policy: {name} needs one round for all arms, and with a local restart each has its own; give "

@@ -26,7 +26,7 @@ class MOSS:
 
     Raises:
       ValueError: from `simulate` and `check_policy`, for a horizon that is not positive or ends before the
-        game, or a memory that is none.
+        game, or what is not a memory.
 
     Source: Audibert and Bubeck 2009; Degenne and Perchet 2016 for the anytime form, whose factor (1 + alpha) / 2 before
     the log is 1 here.

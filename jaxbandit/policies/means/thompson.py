@@ -39,7 +39,7 @@ class Thompson:
 
     Raises:
       ValueError: from `simulate` and `check_policy`: a or b is not a number of at least 1e-30, the family is another,
-        or cannot have these rewards, or the memory is none.
+        or cannot have these rewards, or `memory` is not a memory.
 
     Source: Thompson 1933; Kaufmann, Korda and Munos 2012; Korda, Kaufmann and Munos 2013 for families.
 
@@ -91,8 +91,7 @@ class Thompson:
         gained, missed = state.gained_and_missed()
         # with independent gamma draws X and Y, X / (X + Y) has the beta law, and X / Y are its odds
         successes, failures = log_gamma(key, jnp.stack([self.a + gained, self.b + missed]))
-        log_odds: Array = successes - failures
-        return log_odds
+        return successes - failures
 
 
 @pytree

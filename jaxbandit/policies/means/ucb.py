@@ -27,7 +27,7 @@ class UCBSM:
         stand for t.
 
     Raises:
-      ValueError: from `simulate` and `check_policy`, for a negative L, or a memory that is none.
+      ValueError: from `simulate` and `check_policy`, for a negative L, or what is not a memory.
 
     Source: Tekin and Liu 2010; the paper's section IV.
 
@@ -66,7 +66,7 @@ class UCB1:
         of the t - 1 stand for these.
 
     Raises:
-      ValueError: from `simulate` and `check_policy`, for a negative bonus, or a memory that is none.
+      ValueError: from `simulate` and `check_policy`, for a negative bonus, or what is not a memory.
 
     Source: Auer, Cesa-Bianchi and Fischer 2002, figure 1.
 

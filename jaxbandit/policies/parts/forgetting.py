@@ -48,7 +48,7 @@ class Discounted:
     def rounds(self) -> ArrayLike:
         return 1 / (1 - self.discount)
 
-    def begun(self, kept: Visits | Sums | Transitions) -> Fading:
+    def initial_state(self, kept: Visits | Sums | Transitions) -> Fading:
         discount = jnp.asarray(self.discount, float)
         return Fading(kept.scaled(jnp.ones_like(discount)), discount)
 
@@ -86,7 +86,7 @@ class Window:
     def rounds(self) -> int:
         return self.length
 
-    def begun(self, kept: Visits | Sums | Transitions) -> Recent | RecentSums:
+    def initial_state(self, kept: Visits | Sums | Transitions) -> Recent | RecentSums:
         if isinstance(kept, Sums):
             arms = len(kept.plays)
             return RecentSums(kept, jnp.zeros((self.length, arms), jnp.int8), jnp.zeros((self.length, arms)))
@@ -216,7 +216,7 @@ class RecentSums(NamedTuple):
 
 
 def check_window(name: str, length: Any, task: Task) -> None:
-    """Refuse a window unless it is a positive integer, at most the horizon.
+    """Raise ValueError unless a window is a positive integer, at most the horizon.
 
     Raises:
       ValueError: the name and what is wrong with it.

@@ -10,7 +10,7 @@ from jaxbandit.policies.parts import checks
 
 
 def communicating(policy: Any, task: Task, *kinds: Kind) -> None:
-    """Refuse anything but a decision process whose states communicate as the policy needs it.
+    """Raise ValueError unless the task is a decision process whose states communicate as the policy needs it.
 
     An environment that does not tell its `transition` [A, S, S] is taken at its word.
 
@@ -24,22 +24,22 @@ def communicating(policy: Any, task: Task, *kinds: Kind) -> None:
     if not hasattr(task.environment, "transition"):
         return
     wanted = kinds or ("ergodic", "communicating")
-    found = structure(task.environment.transition)
-    if found.kind in wanted:
+    process = structure(task.environment.transition)
+    if process.kind in wanted:
         return
     why = {
-        "multichain": f"its states fall into classes between which there is no way back, {found.classes}",
-        "weakly communicating": f"the states {found.transient} cannot be reached from the others",
+        "multichain": f"its states fall into classes between which there is no way back, {process.classes}",
+        "weakly communicating": f"the states {process.transient} cannot be reached from the others",
         "communicating": "some policies never come to some states",
         "ergodic": "every policy comes to every state",
-    }[found.kind]
+    }[process.kind]
     raise ValueError(
-        f"{type(policy).__name__} is for {' or '.join(wanted)} processes; {task.name} is {found.kind}: {why}"
+        f"{type(policy).__name__} is for {' or '.join(wanted)} processes; {task.name} is {process.kind}: {why}"
     )
 
 
 def episodes(policy: Any, task: Task) -> int:
-    """How many rounds an episode of the task has; refuse anything but a decision process with episodes.
+    """How many rounds an episode of the task has, which must be a decision process with episodes.
 
     Raises:
       ValueError: what the policy plays, and what the task has.
