@@ -8,6 +8,7 @@ import jax
 import jax.numpy as jnp
 from jax import Array
 
+from jaxbandit import members
 from jaxbandit.arguments import has
 from jaxbandit.base import Feedback, Policy, State, Task, pytree, static
 from jaxbandit.fast import computed_once
@@ -78,7 +79,7 @@ class WithDetector(Wrapper):
             checks.truth(self, "local")
         for name, part in (("policy", self.policy), ("detector", self.detector)):
             try:
-                getattr(part, "validate", lambda task: None)(task)
+                members.validate(part, task)
             except ValueError as error:
                 raise ValueError(f"{name}: {error}") from error
         checks.one_play(self, task)
@@ -108,9 +109,9 @@ class WithDetector(Wrapper):
 
     @property
     def probabilities(self) -> Any:
-        """With what probability each arm is played, [K], of the state and the round; missing where the policy's is."""
+        """With what probability each arm is played, [K], of the state and the round; None where the policy has none."""
         own = super().probabilities
-        return lambda state, t: self._by_turns(own(state, t), state, t, 1.0)
+        return own and (lambda state, t: self._by_turns(own(state, t), state, t, 1.0))
 
     def _by_turns(self, values: Array, state: Watched, t: Array, most: float) -> Array:
         """`values` [K]; in a round in which arms are played by turns `most` for the one whose turn it is, else 0."""
@@ -131,8 +132,9 @@ class WithDetector(Wrapper):
         before = jax.tree.map(lambda leaf: _once(leaf[arm]), state.detector)
         watched, alarm = self.detector.watched(before, state.scale.mapped(feedback.rewards[0]), feedback.t, arms)
         over = alarm & (played if self._is_local() else True)
-        if feedback.chances is None and hasattr(self, "probabilities"):  # the policy does not know of turns
-            feedback = feedback._replace(chances=self.probabilities(state, feedback.t)[feedback.arms])
+        probabilities = members.probabilities(self)
+        if feedback.chances is None and probabilities is not None:  # the policy does not know of turns
+            feedback = feedback._replace(chances=probabilities(state, feedback.t)[feedback.arms])
         policy = self.policy.update(state.policy, feedback._replace(t=feedback.t - state.restarted[arm]))
         reward = jnp.zeros((arms, 0)) if state.reward is None else state.reward
 
@@ -185,7 +187,7 @@ def _check_memory(policy: Policy, task: Task, local: bool) -> None:
         rows = all(a.shape[:1] == (arms,) and b.shape[:1] == (arms + 1,) for a, b in zip(state, parts(arms + 1)))
     except (TypeError, ValueError):  # the policy has numbers of its own for so many arms
         rows = False
-    if not rows or getattr(policy, "takes_turns", False):
+    if not rows or members.takes_turns(policy):
         raise ValueError(
             f"policy: what {name} remembers cannot be emptied for one arm alone; give local=False, or another policy"
         )

@@ -7,9 +7,10 @@ from typing import Any, get_args
 
 import numpy as np
 
-from jaxbandit import arguments
+from jaxbandit import arguments, members
 from jaxbandit.arguments import LARGEST, as_floats
-from jaxbandit.base import Paid, Problem, Range, Task, paid, problem
+from jaxbandit.base import Paid, Problem, Range, Task
+from jaxbandit.members import declares
 from jaxbandit.probabilities import stochastic
 
 GRID = "; for a grid give a list of policies"
@@ -58,7 +59,7 @@ def suits(policy: Any, task: Task, problems: Sequence[Problem] = ARMS, rewards: 
     Raises:
       ValueError: what the policy plays, and what the task has.
     """
-    name, declared = type(policy).__name__, problem(task.environment)
+    name, declared = type(policy).__name__, declares(task.environment).problem
     if declared not in problems:
         if tuple(problems) == ("decision process",):
             raise ValueError(
@@ -97,7 +98,7 @@ def paid_to(policy: Any, task: Task, which: Paid) -> None:
       ValueError: which arms the policy is for, and which pay.
     """
     arguments.choice("paid", which, get_args(Paid))
-    if (paying := paid(task.environment)) != which:
+    if (paying := declares(task.environment).paid) != which:
         kinds = {"played": "the arms that are played pay", "all": "all arms pay, played or not"}
         raise ValueError(f"{type(policy).__name__}: assumes that {kinds[which]}; in {task.name} {kinds[paying]}")
 
@@ -179,12 +180,14 @@ def family(policy: Any, task: Task) -> None:
     if policy.family is None:
         return suits(policy, task, rewards=(0.0, 1.0))
     parts = ("divergence", "upper", "validate")
-    if isinstance(policy.family, type) or not all(hasattr(policy.family, part) for part in parts):
+    if isinstance(policy.family, type) or members.lacks(policy.family, *parts):
         raise ValueError(f"family: {policy.family!r} is not a family; None or one of jaxbandit.families is needed")
     try:
         policy.family.validate(task.reward)
     except ValueError as error:
-        if hasattr(policy.family, str(error).partition(":")[0]):  # a field of the family is wrong, not the rewards
+        if not members.lacks(
+            policy.family, str(error).partition(":")[0]
+        ):  # a field of the family is wrong, not the rewards
             raise ValueError(f"family: {error}") from None
         raise
     low, high = policy.family.range
@@ -209,7 +212,7 @@ def memory(policy: Any, task: Task, states: int | None = None) -> None:
             "own with rounds and initial_state"
         )
     try:
-        getattr(field, "validate", lambda task: None)(task)
+        members.validate(field, task)
     except ValueError as error:
         raise ValueError(f"memory: {error}") from error
     if states is not None and task.reward.shape[1] > states:

@@ -4,6 +4,7 @@ from __future__ import annotations
 
 from typing import Any
 
+from jaxbandit import members
 from jaxbandit.base import Task
 from jaxbandit.decision_processes import Kind, structure
 from jaxbandit.policies.parts import checks
@@ -21,7 +22,7 @@ def communicating(policy: Any, task: Task, *kinds: Kind) -> None:
       ValueError: what the policy plays, and which states cannot be reached.
     """
     checks.suits(policy, task, ("decision process",))
-    if not hasattr(task.environment, "transition"):
+    if members.transition(task.environment) is None:
         return
     wanted = kinds or ("ergodic", "communicating")
     process = structure(task.environment.transition)
@@ -45,7 +46,7 @@ def episodes(policy: Any, task: Task) -> int:
       ValueError: what the policy plays, and what the task has.
     """
     checks.suits(policy, task, ("decision process",))
-    steps = getattr(task.environment, "steps", None)
+    steps = members.steps(task.environment)
     if steps is None:
         raise ValueError(
             f"{type(policy).__name__} plays episodes, and {task.name} has none; make it with steps, the rounds of each"
