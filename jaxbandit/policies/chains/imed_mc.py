@@ -142,18 +142,19 @@ class IMEDMC:
         if state.chain is None:
             return None, None
         if self.memory is not None:  # which changes the counts of every arm
-            counts = computed_once(seen.counts.astype(float))
-            gap = self._gap(counts)
-            return likeliest_chain(counts, seen.reward, gap), gap
-        counts, reward = seen.counts[arms], seen.reward[arms]
+            return self._likeliest(seen.counts, seen.reward)
+        played = self._likeliest(seen.counts[arms], seen.reward[arms])
+        kept = state.chain, state.gap
+        return jax.tree.map(lambda of_all, new: of_all.at[arms].set(computed_once(new)), kept, played)
+
+    def _likeliest(self, counts: Array, reward: Array) -> tuple[LikeliestChain, Array | None]:
+        """The likeliest chain of each arm in its class, and the gap of that class."""
         if self._searches_on_demand(counts.shape[-1]):
             gap = self._gap(counts)
-            played = likeliest_where_needed(counts, reward, gap), gap
-        else:
-            counts = computed_once(counts.astype(float))
-            gap = self._gap(counts)
-            played = jax.tree.map(computed_once, (likeliest_chain(counts, reward, gap), gap))
-        return jax.tree.map(lambda of_all, new: of_all.at[arms].set(new), (state.chain, state.gap), played)
+            return likeliest_where_needed(counts, reward, gap), gap
+        counts = computed_once(counts.astype(float))
+        gap = self._gap(counts)
+        return likeliest_chain(counts, reward, gap), gap
 
     def _searches_on_demand(self, states: int) -> bool:
         """Whether the search for J, which arms with three states and more need, is left out where it cannot matter."""

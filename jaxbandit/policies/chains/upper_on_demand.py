@@ -81,7 +81,7 @@ def largest_upper(
       those; inf for an arm not played.
     """
     last, one = uppers.last, uppers.news == 1
-    played, first = plays > 0, (jnp.arange(len(plays)) == uppers.last) | (uppers.news != 1)
+    played, first = plays > 0, (jnp.arange(len(plays)) == last) | ~one
 
     def following(n: Array, before: tuple[Array, Array]) -> tuple[Array, Array]:
         known, upper = before
