@@ -1,4 +1,4 @@
-"""The rows of an arm's chain as its transitions show them."""
+"""Transition rows estimated from counts."""
 
 from __future__ import annotations
 

@@ -1,4 +1,4 @@
-"""IMED-MC for three states and more: J, which a search finds, is computed only for arms whose turn it could be."""
+"""IMED-MC for three states and more: J, which needs a search, is computed only for arms that could be played."""
 
 from __future__ import annotations
 
@@ -13,9 +13,9 @@ from jaxbandit.confidence.chain import LikeliestChain, likeliest_chain, ratio_to
 from jaxbandit.fast import larger, log, where_needed
 from jaxbandit.policies.parts.memory import ChainMemory
 
-NEVER = 1e29  # what J is at least where no chain has the mean
+NEVER = 1e29  # J is at least this where no chain of the class has so large a mean
 GIVEN_AWAY = 0.6  # of the margin by which an arm is out, so that it stays out for longer
-INSIDE = 1 - 1e-4  # of the spread that a class allows: closer to its edge the search decides
+INSIDE = 1 - 1e-4  # of the spread that a class allows; closer to its edge rounding would decide, so there is a search
 
 
 @described
@@ -26,9 +26,9 @@ class Bounds(NamedTuple):
     whose index is too large even with J(m') in the place of J(m) is not the least, whatever J(m) is.
 
     Fields:
-      mean: [K], the mean m' for which J is known since the arm's last play; -1 where it is for none.
-      ratio: [K], J(m'); 0 where it is for none.
-      lower: [K], of the round to come: the index of the arm with the least, and for all others at most the index.
+      mean: [K], the mean m' at which J was computed since the arm's last play; -1 where it was not.
+      ratio: [K], J(m'); 0 where it was not computed.
+      lower: [K], for the next round: the index itself of the arm that has the least, at most the index of all others.
     """
 
     mean: Array
@@ -48,7 +48,9 @@ class Bounds(NamedTuple):
         log_cycles = log(1 + cycles(counts, reward, chain.mean).astype(float))
         # the arms with the best mean have J = 0; another arm is played only if its index is at most the least of theirs
         least = jnp.min(jnp.where(candidate & (chain.mean >= best), log_cycles, jnp.inf))
+        # a play changes the counts, and with them J of that arm
         mean, ratio = self.mean.at[arms].set(-1), self.ratio.at[arms].set(0)
+        # J(m') bounds J(best) where m' is at most the best mean; else the arm's cycles alone are a bound
         lower = jnp.where((chain.mean < best) & (mean <= best), ratio, 0) + log_cycles
         needed = candidate & (chain.mean < best) & (mean != best) & (lower <= least)
         of_all = (jnp.broadcast_to(number, mean.shape) for number in (best, least))
@@ -65,7 +67,7 @@ def no_bounds(arms: int) -> Bounds:
 def _bounds_of(
     counts: Array, reward: Array, chain: LikeliestChain, gap: Array | None, log_cycles: Array, best: Array, least: Array
 ) -> tuple[Array, Array, Array]:
-    """m', J(m') and the index of one arm."""
+    """m', J(m') and the index of one arm that could be played."""
 
     def search(n: Array, bounds: tuple[Array, Array, Array]) -> tuple[Array, Array, Array]:
         """First J(best), then, for an arm that is out, J(m') of a smaller m'; a loop compiles the search only once."""

@@ -1,4 +1,4 @@
-"""TV-KL-UCB and KL-UCB-MC with more than three states: nothing is computed again that a play has not changed."""
+"""TV-KL-UCB and KL-UCB-MC with more than three states: only what a play has changed is computed again."""
 
 from __future__ import annotations
 
@@ -71,7 +71,7 @@ def no_summaries(seen: ChainMemory, unvisited: ArrayLike, distance: Distance | N
     none, nothing, no = jnp.zeros(arms), jnp.zeros_like(seen.reward), jnp.zeros(arms, bool)
     pair = None
     if distance is not None:
-        rows = estimates(seen.counts, unvisited)  # any two of these are as far apart as any others
+        rows = estimates(seen.counts, unvisited)  # of the prior: any two are as far apart as any others
         apart, row = DISTANCES[distance](rows[:, 0], rows[:, 1]), jnp.zeros_like(seen.states)
         pair = Pair(row, row + 1, apart, apart)
     plays = jnp.zeros_like(seen.states)
@@ -115,7 +115,9 @@ def _pair_after(pair: Pair, arms: Array, rows: Array, departures: Array, distanc
     apart = DISTANCES[distance](one, two)
     if distance == "kl":
         apart = jnp.maximum(apart, DISTANCES[distance](two, one))
-    # one more departure moves its row by 1 / departures at most; a little more for all roundings together
+    # one more departure moves its row by at most 1 / departures in total variation, and so every distance of that row;
+    # 1.001 covers the rounding of all steps since the rows were last compared. Other distances have no such bound, so
+    # that all rows are compared again as soon as the pair does not decide
     most = pair.most[arms] + 1.001 / departures if distance == "total_variation" else jnp.full_like(apart, jnp.inf)
     return pair._replace(distance=pair.distance.at[arms].set(apart), most=pair.most.at[arms].set(most))
 

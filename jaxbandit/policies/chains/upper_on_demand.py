@@ -13,7 +13,7 @@ from jaxbandit.base import Feedback
 from jaxbandit.fast import larger, smaller, where_needed
 
 GIVEN_AWAY = 0.6  # of the margin by which an arm is out, so that it stays out for longer
-FARTHEST = 1.5  # by what a radius grows at most until an index is computed again
+FARTHEST = 1.5  # an index is computed at most at this multiple of the radius at which it was known
 ROUNDING = 1e-5  # more than the rounding errors of two indices of rewards in [0, 1]
 
 
@@ -26,7 +26,7 @@ class Uppers(NamedTuple):
     Fields:
       radius, upper: [K], a radius and U there, computed since the arm's last play; -1 and -1 where there is none.
       last: int32, the arm that was played last.
-      news: int32, how many plays became known since the last round.
+      news: int32, how many plays the policy has learned of since the last round.
     """
 
     radius: Array
