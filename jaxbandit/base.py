@@ -228,6 +228,9 @@ class Policy(Protocol):
 class FullPolicy(Policy, Protocol):
     """Everything that a policy may have, with the default of what it leaves out. Deriving from it is optional."""
 
+    # whether the round decides which arm may be explored, so that `WithDetector` cannot restart one arm's clock alone
+    takes_turns: ClassVar[bool] = False
+
     def validate(self, task: Task) -> None:
         """Refuse with a ValueError a field that is out of range, or a `Task` that the policy is not for. On the host.
 

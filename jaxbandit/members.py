@@ -105,6 +105,11 @@ def markovian(policy: Any) -> Callable[[State, jax.Array], jax.Array] | None:
     return _own(policy, "markovian")
 
 
+def takes_turns(policy: Any) -> bool:
+    """Whether the round decides which arm a policy may explore."""
+    return getattr(policy, "takes_turns", FullPolicy.takes_turns)
+
+
 def transition(environment: Any) -> Any:
     """The transition probabilities of the arms, [K, S, S]; None for arms that are not Markov chains."""
     return getattr(environment, "transition", None)

@@ -5,6 +5,7 @@ import os
 import re
 import subprocess
 import sys
+from collections import Counter
 from importlib import import_module
 from operator import attrgetter
 from pathlib import Path
@@ -204,6 +205,44 @@ def test_imports_point_one_way(path):
             assert near <= set(floors[: floors.index(inside[depth]) + 1])
     assert not any(name.split(".")[0] == "experiments" for name in imports(path))
     assert room == "plotting" or not any(name.startswith("matplotlib") for name in imports(path))
+
+
+def file_of(name: str) -> Path | None:
+    """The file of the package in which a dotted name stands."""
+    path = ROOT.joinpath(*name.split("."))
+    if name.partition(".")[0] != PACKAGE.name:
+        return None
+    return next(
+        file for file in (path.with_suffix(".py"), path / "__init__.py", path.parent / "__init__.py") if file.exists()
+    )
+
+
+def reached(path: Path) -> set[Path]:
+    """The files of the package that a file imports, those that these import, and so on; without `fast`."""
+    files, left = {path}, [path]
+    while left:
+        left += (new := {file for name in imports(left.pop()) if (file := file_of(name))} - files)
+        files |= new
+        left = [file for file in left if file.parent != PACKAGE / "fast"]
+    return {file for file in files - {path} if file.parent != PACKAGE / "fast"}
+
+
+def test_the_file_to_copy_reaches_few_others():
+    """Who has read `ucb.py` and ten files knows all that a policy is made of; `fast` changes no number."""
+    assert len(reached(PACKAGE / "policies" / "means" / "ucb.py")) <= 10
+
+
+def test_rooms_of_policies_take_nothing_but_parts_from_each_other():
+    for path in (PACKAGE / "policies").glob("*/*.py"):
+        rooms = {place(name)[1] for name in imports(path) if name.startswith("jaxbandit.policies.")}
+        assert rooms <= {path.parent.name, "parts"}, path
+
+
+def test_no_two_files_have_one_name():
+    """An editor's list of files shows their names alone."""
+    names = Counter(path.name for path in MODULES if path.name != "__init__.py")
+    being_renamed = {"loop.py", "search.py", "named_axes.py"}
+    assert {name for name, number in names.items() if number > 1} <= being_renamed
 
 
 def test_every_room_and_file_is_listed():

@@ -131,7 +131,7 @@ def test_a_horizon_that_ends_before_the_game_is_refused(name):
     policy.validate(Task(CHANGING, horizon=50))
     policy.validate(Task(CHANGING))  # says nothing of how many rounds will be played
     with pytest.raises(
-        ValueError, match=f"horizon: {name} is told of 50 rounds, and 100 will be played; give horizon=100"
+        ValueError, match=f"horizon: {name} is made for 50 rounds, and 100 will be played; give horizon=100"
     ):
         simulate(CHANGING, {"p": policy}, runs=1, horizon=100)
 
@@ -139,7 +139,7 @@ def test_a_horizon_that_ends_before_the_game_is_refused(name):
 def test_a_horizon_of_episodes_that_ends_before_the_game_is_refused():
     river = environments.riverswim(3, steps=4)
     jaxbandit.UCBVI(steps=4, horizon=50).validate(Task(river, horizon=50))
-    with pytest.raises(ValueError, match="horizon: UCBVI is told of 50 rounds, and 100 will be played"):
+    with pytest.raises(ValueError, match="horizon: UCBVI is made for 50 rounds, and 100 will be played"):
         simulate(river, {"p": jaxbandit.UCBVI(steps=4, horizon=50)}, runs=1, horizon=100)
 
 

@@ -6,11 +6,11 @@ import numpy as np
 import pytest
 
 import jaxbandit
-from jaxbandit import IMEDMC, KLUCBMC, TVKLUCB, atlas, metrics, simulate
+from jaxbandit import IMEDMC, KLUCBMC, TVKLUCB, Window, atlas, metrics, simulate
 from jaxbandit.base import total
 from jaxbandit.confidence.chain import likeliest_chain, ratio_to, spread_of_values
 from jaxbandit.fast import on_demand, over_runs, where_needed
-from jaxbandit.policies.chains.imed_mc_on_demand import OnDemand, cycles
+from jaxbandit.policies.chains.imed_mc_on_demand import cycles
 from jaxbandit.policies.chains.upper_on_demand import no_uppers
 from jaxbandit.policies.parts.leaders import least_index
 from jaxbandit.policies.parts.memory import Transitions, no_transitions
@@ -143,8 +143,8 @@ def test_what_is_kept_bounds_the_index():
     arms = jaxbandit.markov(rows, [[0, 0.5, 1], [0, 0.5, 1], [0.2, 0.5, 0.9]])
     record = {
         "counts": lambda arms, state, t: state.seen.counts,
-        "lower": lambda arms, state, t: state.lower,
-        "at": lambda arms, state, t: jnp.stack([state.at, state.known, state.mean]),
+        "lower": lambda arms, state, t: state.bounds.lower,
+        "at": lambda arms, state, t: jnp.stack([state.bounds.mean, state.bounds.ratio, state.chain.mean]),
     }
     result = simulate(arms, {"I": IMEDMC()}, runs=20, horizon=400, times=range(5, 401, 5), record=record)
     counts = result.recorded["counts"]["I"].reshape(-1, 3, 3, 3)
@@ -187,8 +187,8 @@ def test_a_policy_has_the_state_of_its_arms():
     def state(policy, reward):
         return jax.eval_shape(policy.init, reward)
 
-    assert isinstance(state(IMEDMC(), paid), OnDemand) and isinstance(state(IMEDMC(gap=0.5), paid), OnDemand)
-    assert not isinstance(state(IMEDMC(), paid[:, :2]), OnDemand)
+    assert state(IMEDMC(), paid).bounds is not None and state(IMEDMC(gap=0.5), paid).gap is not None
+    assert state(IMEDMC(memory=Window(5)), paid).bounds is None and state(IMEDMC(), paid[:, :2]).bounds is None
     assert isinstance(state(IMEDMC(), paid).seen, Transitions)
 
 
@@ -202,10 +202,11 @@ class Anew:
         return self.policy.init(reward)
 
     def scores(self, key, state, t):
-        pair = state.pair
+        known, pair = state.known, state.known.pair
         if pair is not None:
             pair = pair._replace(distance=jnp.zeros_like(pair.most), most=jnp.full_like(pair.most, jnp.inf))
-        return self.policy.scores(key, state._replace(uppers=no_uppers(len(state.plays)), pair=pair), t)
+        known = known._replace(uppers=no_uppers(len(known.plays)), pair=pair)
+        return self.policy.scores(key, state._replace(known=known), t)
 
     def update(self, state, feedback):
         return self.policy.update(state, feedback)
@@ -241,10 +242,13 @@ def test_most_upper_bounds_are_not_computed():
     """Of the arms that are not played fewer than one in a hundred is computed; what is kept is at least the index."""
     arms = jaxbandit.markov(np.random.default_rng(1).dirichlet(np.ones(4), (5, 4)), [0, 0.3, 0.7, 1])
     policy = TVKLUCB()
-    kept = {"radius": lambda arms, state, t: state.uppers.radius, "upper": lambda arms, state, t: state.uppers.upper}
-    record = kept | {
-        "full": lambda arms, state, t: policy.scores(None, state._replace(uppers=no_uppers(5)), t)[0],
-        "last": lambda arms, state, t: state.uppers.last,
+
+    def full(arms, state, t):
+        return policy.scores(None, state._replace(known=state.known._replace(uppers=no_uppers(5))), t)[0]
+
+    kept = ("radius", "upper", "last")
+    record = {name: lambda arms, state, t, name=name: getattr(state.known.uppers, name) for name in kept} | {
+        "full": full
     }
     result = simulate(arms, {"p": policy}, runs=16, horizon=1200, times=range(1000, 1201), record=record)
     radius, upper, full, last = (result.recorded[name]["p"][0, 0] for name in ("radius", "upper", "full", "last"))

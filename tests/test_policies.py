@@ -16,7 +16,7 @@ from scipy import stats
 
 import jaxbandit
 from jaxbandit import ALL, KLUCBMC, TVKLUCB, Oracle, Task, Uniform, two_state
-from jaxbandit.policies.means.thompson import log_gamma
+from jaxbandit.policies.parts.posteriors import log_gamma
 from jaxbandit.testing import check_policy
 
 # those that depend on more than counts and the round; the oracle of DMED is in test_independent.py, those of RCA and
@@ -222,7 +222,8 @@ def test_markovian():
     """By hand: rows (0.75, 0.25) and (0.5, 0.5) are 0.25 apart; the threshold is (t-1)^(-1/4) or T^(-1/4)."""
     policy = TVKLUCB()
     state = policy.init(jnp.array([[0.0, 1.0], [0.0, 1.0]]))
-    state = state._replace(counts=jnp.array([[[6, 2], [2, 2]], [[1, 1], [1, 1]]], jnp.int32))
+    counts = jnp.array([[[6, 2], [2, 2]], [[1, 1], [1, 1]]], jnp.int32)
+    state = state._replace(seen=state.seen._replace(counts=counts))
     assert policy.markovian(state, 257).tolist() == [False, False]  # 256^(-1/4) = 0.25 exactly: not above
     assert policy.markovian(state, 262).tolist() == [True, False]
     assert TVKLUCB(clock="arm").markovian(state, 262).tolist() == [False, False]

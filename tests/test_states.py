@@ -88,6 +88,12 @@ def test_four_states():
     check_against_reference("TVKLUCB", {}, markov(rows / rows.sum(-1, keepdims=True), reward))
 
 
+def counted(counts):
+    """The state of TV-KL-UCB that has seen these transitions."""
+    state = TVKLUCB().init(jnp.tile(jnp.array(UNIT), (len(counts), 1)))
+    return state._replace(seen=state.seen._replace(counts=counts))
+
+
 def test_markovian_compares_all_pairs_of_rows():
     """By hand: two rows are 0.25 apart, whichever they are, and the third is half-way, or equal to one of them.
 
@@ -95,7 +101,7 @@ def test_markovian_compares_all_pairs_of_rows():
     """
     one, other, middle = [4, 2, 2], [2, 4, 2], [3, 3, 2]
     arms = [[one, other, middle], [one, middle, other], [middle, one, other], [one, one, other], [one, one, one]]
-    state = TVKLUCB().init(jnp.tile(jnp.array(UNIT), (5, 1)))._replace(counts=jnp.array(arms, jnp.int32))
+    state = counted(jnp.array(arms, jnp.int32))
     beyond = [True] * 4 + [False]
     assert TVKLUCB().markovian(state, 257).tolist() == [False] * 5  # 256^(-1/4) = 0.25 exactly: not above
     assert TVKLUCB().markovian(state, 262).tolist() == beyond
@@ -107,7 +113,7 @@ def test_markovian_compares_all_pairs_of_rows():
 def test_markovian_of_every_distance():
     """By hand, rows (1/2, 1/4, 1/4), (1/4, 1/2, 1/4) twice: just below the distance and just above it."""
     counts = jnp.array([[[4, 2, 2], [2, 4, 2], [2, 4, 2]]] * 2, jnp.int32)
-    state = TVKLUCB().init(jnp.tile(jnp.array(UNIT), (2, 1)))._replace(counts=counts)
+    state = counted(counts)
     hellinger = (np.sqrt(0.5) - 0.5) ** 2
     shannon = 0.5 * np.log(4 / 3) + 0.25 * np.log(2 / 3)
     by_hand = {"total_variation": 0.25, "squared_hellinger": hellinger, "jensen_shannon": shannon, "kl": np.log(2) / 4}
@@ -120,7 +126,7 @@ def test_markovian_of_every_distance():
 def test_row_not_yet_left_goes_to_the_others_alike():
     """By hand: against (0, 1/2, 1/2) rows of 4 and 4 counts are 0 apart, those that stay with 1/2 are 1/2 apart."""
     counts = jnp.array([[[0, 0, 0], [0, 4, 4], [0, 4, 4]]] * 2, jnp.int32)
-    state = TVKLUCB().init(jnp.tile(jnp.array(UNIT), (2, 1)))._replace(counts=counts)
+    state = counted(counts)
     assert TVKLUCB(scale=1e-3).markovian(state, 100).tolist() == [False] * 2
     for scale, verdict in ((0.499, True), (0.501, False)):
         policy = TVKLUCB(unvisited=0.5, exponent=0.0, scale=scale)
@@ -165,27 +171,28 @@ def test_what_is_kept_of_many_states_follows_from_the_counts(policy):
     for _ in range(60):
         arms = rng.choice(3, 2, replace=False)  # the last arm is never played
         after = rng.integers(states, size=2)
-        before = np.asarray(state.states)[arms]
+        before = np.asarray(state.seen.states)[arms]
         state = update(state, Feedback(*(jnp.asarray(x, jnp.int32) for x in (arms, before, after)), jnp.zeros(2), 1))
-    counts = np.asarray(state.counts)
+    begun, seen, known = begun.known, state.seen, state.known
+    counts = np.asarray(seen.counts)
     assert counts.sum() == 120 and counts[3].sum() == 0
-    rows = estimates(state.counts, policy.unvisited)
-    np.testing.assert_array_equal(state.plays, counts.sum((1, 2)))
-    np.testing.assert_array_equal(state.departures[:3], counts[np.arange(3), np.asarray(state.states)[:3]].sum(-1))
+    rows = estimates(seen.counts, policy.unvisited)
+    np.testing.assert_array_equal(known.plays, counts.sum((1, 2)))
+    np.testing.assert_array_equal(known.departures[:3], counts[np.arange(3), np.asarray(seen.states)[:3]].sum(-1))
     mean = (counts.sum(1) * np.asarray(reward)).sum(-1) / np.maximum(counts.sum((1, 2)), 1)
-    np.testing.assert_allclose(state.mean, mean, rtol=1e-5)
-    row, means, lengths, _ = excursions(rows, reward, state.states, 0.0)
-    for kept, found in ((state.row, row), (state.means, means), (state.lengths, lengths)):
+    np.testing.assert_allclose(known.mean, mean, rtol=1e-5)
+    row, means, lengths, _ = excursions(rows, reward, seen.states, 0.0)
+    for kept, found in ((known.row, row), (known.means, means), (known.lengths, lengths)):
         np.testing.assert_allclose(kept[:3], jnp.moveaxis(found, 0, -1)[:3], rtol=1e-5)
     if not isinstance(policy, TVKLUCB):
-        assert state.pair is None
+        assert known.pair is None
         return
     farthest_rows = farthest(rows, policy.distance)
-    assert (state.pair.distance <= farthest_rows * (1 + 1e-5)).all()
-    assert (state.pair.most >= farthest_rows * (1 - 1e-5)).all()
-    np.testing.assert_allclose(begun.pair.distance, state.pair.distance[3:].repeat(4), rtol=1e-5)
+    assert (known.pair.distance <= farthest_rows * (1 + 1e-5)).all()
+    assert (known.pair.most >= farthest_rows * (1 - 1e-5)).all()
+    np.testing.assert_allclose(begun.pair.distance, known.pair.distance[3:].repeat(4), rtol=1e-5)
     for factor, expected in ((1 - 1e-4, True), (1 + 1e-4, False)):
-        found, following = judged(state, factor * farthest_rows, policy.unvisited, policy.distance)
+        found, following = judged(known, seen.counts, factor * farthest_rows, policy.unvisited, policy.distance)
         finite = np.isfinite(farthest_rows)
         assert (found[finite] == expected).all()
         pair = [np.asarray(rows)[np.arange(4), each] for each in (following.pair.first, following.pair.second)]

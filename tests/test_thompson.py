@@ -11,8 +11,8 @@ from scipy import integrate, special, stats
 
 from jaxbandit import Thompson
 from jaxbandit.fast import cosine_and_sine
-from jaxbandit.policies.means import thompson
-from jaxbandit.policies.means.thompson import excess, log_gamma, normals, uniform
+from jaxbandit.policies.parts import posteriors
+from jaxbandit.policies.parts.posteriors import excess, log_gamma, normals, uniform
 
 SMALLEST = 1e-9  # p-value that fails a test; there are eleven, which fail by chance once in 90 million times
 
@@ -157,14 +157,14 @@ def test_all_refused_takes_the_last(monkeypatch):
     d = 2 + 8 / 3
     factors = sum(np.log(float(u)) / (2 + n) for n, u in enumerate([*others(pair(2))[1:], *others(pair(3))]))
     for chance, n in ((1.0, 3), (0.0, 0)):
-        monkeypatch.setattr(thompson, "exponential", lambda y, chance=chance: (jnp.full_like(y, chance), None))
+        monkeypatch.setattr(posteriors, "exponential", lambda y, chance=chance: (jnp.full_like(y, chance), None))
         expected = np.log(d) + 3 * np.log1p(float(proposed[n]) / np.sqrt(9 * d)) + factors
         np.testing.assert_allclose(log_gamma(jax.random.key(7), jnp.array(2.0)), expected, rtol=1e-5)
 
 
 def pair(block):
     """Two words of the draw with the number 0."""
-    return thompson.threefry(jax.random.key_data(jax.random.key(7)), jnp.uint32(0), jnp.uint32(block))
+    return posteriors.threefry(jax.random.key_data(jax.random.key(7)), jnp.uint32(0), jnp.uint32(block))
 
 
 def others(words):

@@ -233,8 +233,8 @@ class KnownBreaks:
         declared = members.breaks(task.environment)
         if declared is None:
             return
-        given, true = (each[each <= task.horizon] for each in (breaks, np.asarray(declared)))
-        if (wrong := np.setxor1d(given, true)).size:
+        own, true = (rounds[rounds <= task.horizon] for rounds in (breaks, np.asarray(declared)))
+        if (wrong := np.setxor1d(own, true)).size:
             kind = "a break" if wrong[0] in true else "no break"
             raise ValueError(
                 f"breaks: round {wrong[0]:,.0f} is {kind} of {task.name}; give KnownBreaks(environment.breaks), or a "
@@ -252,7 +252,7 @@ class KnownBreaks:
 
 
 def check_turns(detector: Any, task: Task, numbers: dict[str, Any], needs_changes: bool) -> None:
-    """Refuse shares out of range, and numbers that neither are given nor follow, or both (see `checks`)."""
+    """Raise ValueError for a share out of range, and as `checks.given_or_follows` for the numbers."""
     if detector.alpha is not None:
         checks.number(detector, "alpha", 0, 1)
     sources = {"horizon": detector.horizon}

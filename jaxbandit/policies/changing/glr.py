@@ -167,8 +167,8 @@ def added(corners: Corners, s: Array, total: Array) -> Corners:
     left = jnp.where(full, half, left)
 
     def following(values: Array, new: Array) -> Array:
-        moved = jnp.where(full[:, None], jnp.concatenate([values[:, ::2], values[:, half:]], axis=1), values)
-        return jnp.where(wanted, jnp.where(place == left[:, None], new, moved), values)
+        thinned = jnp.where(full[:, None], jnp.concatenate([values[:, ::2], values[:, half:]], axis=1), values)
+        return jnp.where(wanted, jnp.where(place == left[:, None], new, thinned), values)
 
     return Corners(
         following(corners.plays, right),

@@ -35,8 +35,7 @@ def leaders(mean: Array, plays: Array, feedback: Feedback) -> Array:
     mean = jnp.where(plays > 0, mean, -jnp.inf)
     lower = np.tri(len(mean), k=-1, dtype=bool)  # a sort is slower and does not compile in one piece
     ahead = (mean[None] > mean[:, None]) | ((mean[None] == mean[:, None]) & lower)
-    leads: Array = jnp.sum(ahead, axis=1) < feedback.arms.shape[0] - 1
-    return leads
+    return jnp.sum(ahead, axis=1) < feedback.arms.shape[0] - 1
 
 
 def least_index(index: Array, plays: Array, leads: Array) -> Array:

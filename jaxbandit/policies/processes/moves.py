@@ -15,6 +15,7 @@ from jaxbandit.fast import add_one, where_needed
 from jaxbandit.feedback import check_feedback
 from jaxbandit.policies.parts import checks
 from jaxbandit.policies.parts.memory import positive, ratio, unit_reward
+from jaxbandit.policies.processes.process_checks import communicating
 
 Rewards = Literal["learned", "known"]
 
@@ -105,6 +106,6 @@ def decided(actions: Array, here: Array, number: int) -> Array:
 
 def check_learner(policy: Any, task: Task) -> None:
     """Refuse what is no decision process or has several parts without return, and a wrong field `rewards`."""
-    checks.communicating(policy, task, "ergodic", "communicating", "weakly communicating")
+    communicating(policy, task, "ergodic", "communicating", "weakly communicating")
     checks.one_play(policy, task)
     checks.choice(policy, "rewards", get_args(Rewards))

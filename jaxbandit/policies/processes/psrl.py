@@ -12,8 +12,8 @@ from jax.typing import ArrayLike
 from jaxbandit.arguments import LARGEST_INTEGER
 from jaxbandit.base import Feedback, Task, pytree, static, total
 from jaxbandit.planning import Plan, value_iteration
-from jaxbandit.policies.means.thompson import log_gamma, normalised
 from jaxbandit.policies.parts import checks
+from jaxbandit.policies.parts.posteriors import log_gamma, normalised
 from jaxbandit.policies.processes.moves import (
     Moves,
     Rewards,

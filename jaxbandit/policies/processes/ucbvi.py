@@ -17,6 +17,7 @@ from jaxbandit.planning import backward_induction
 from jaxbandit.policies.parts import checks
 from jaxbandit.policies.processes.moves import Moves, nothing_seen
 from jaxbandit.policies.processes.optimism import level
+from jaxbandit.policies.processes.process_checks import episodes
 
 Bonus = Literal["CH", "BF"]
 
@@ -77,9 +78,9 @@ class UCBVI:
 
     def validate(self, task: Task) -> None:
         checks.one_play(self, task)
-        steps, found = integer("steps", self.steps, 1, LARGEST_INTEGER), checks.episodes(self, task)
-        if found != steps:
-            raise ValueError(f"steps: {self.steps}, and episodes of {task.name} have {found} rounds; give these")
+        steps, rounds = integer("steps", self.steps, 1, LARGEST_INTEGER), episodes(self, task)
+        if rounds != steps:
+            raise ValueError(f"steps: {self.steps}, and episodes of {task.name} have {rounds} rounds; give these")
         checks.horizon(self, task)
         checks.choice(self, "bonus", get_args(Bonus))
         checks.number(self, "delta", 0, 1, above=True, below=True)

@@ -10,8 +10,8 @@ from jax import Array
 from jax.typing import ArrayLike
 
 from jaxbandit.base import Paid, per_arm, pytree, static
-from jaxbandit.policies.means.thompson import dirichlet
 from jaxbandit.policies.parts import checks
+from jaxbandit.policies.parts.posteriors import dirichlet
 from jaxbandit.policies.restless.observed_arms import EpisodeLearner, Watched, episode, nothing_seen, planned
 
 
