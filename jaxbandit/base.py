@@ -12,6 +12,8 @@ import numpy as np
 from jax.typing import ArrayLike
 
 from jaxbandit.feedback import Feedback as Feedback
+from jaxbandit.known_arms import KnownArms
+from jaxbandit.known_arms import Paid as Paid
 from jaxbandit.pytrees import check_known as check_known
 from jaxbandit.pytrees import pytree as pytree
 from jaxbandit.pytrees import stack as stack
@@ -24,7 +26,6 @@ Pairing = Literal["play", "round", "shared"]
 # how arms move, and whether their states are seen
 Problem = Literal["rested", "restarting", "restless", "observed", "changing", "rotting", "hidden", "decision process"]
 Pays = Literal["before", "after"]  # the state of a play that is counted in the visits and that pays
-Paid = Literal["played", "all"]  # which arms pay in a round
 Range = tuple[float, float]  # the least and the largest number that there can be
 ANY_REWARD: Range = (-math.inf, math.inf)
 
@@ -113,6 +114,7 @@ class Environment(Protocol):
     visits, at the recorded rounds, as sums of rewards that the state keeps. A `sums.TwoFloats` is recorded as float64.
     The names "dynamic_regret" and "external_regret" are those of `simulate`. `validate(task)`, on the host: refuses a
     `Task`.
+    `known()`, on the host: a `KnownArms`, the laws that policies and indices for known arms compute with.
     `numbers()`, on the host: a dict from name to a number or a list of numbers that say what the environment is, kept
     in `provenance["scenarios"]`; single ones are xarray's coordinates, and pictures mark rounds listed as "breaks".
     `shown(state)`, traced, [K] int32: the states that a player sees before the first round. It is needed where the
@@ -225,6 +227,12 @@ def paid(environment: Any) -> Paid:
     """What the environment declares, or "played" (see `Environment`)."""
     declared: Paid = getattr(environment, "paid", "played")
     return declared
+
+
+def known(environment: Any) -> KnownArms | None:
+    """What the environment tells a planner of its laws, or None (see `Environment`)."""
+    arms: KnownArms | None = environment.known() if hasattr(environment, "known") else None
+    return arms
 
 
 def means_now(environment: Any) -> Callable[[State, jax.Array], Any] | None:

@@ -27,7 +27,8 @@ MAY_IMPORT = {
     "probabilities": set(),
     "arguments": {"probabilities"},
     "feedback": {"arguments", "pytrees", "texts"},
-    "base": {"feedback", "pytrees", "texts"},
+    "known_arms": {"texts"},
+    "base": {"feedback", "known_arms", "pytrees", "texts"},
     "cores": set(),
     "interruption": set(),
     "chains": {"arguments", "base"},
@@ -41,19 +42,19 @@ MAY_IMPORT = {
     "divergences": {"arguments", "base"},
     "selection": {"arguments", "base", "fast"},
     "bounds": {"arguments", "base", "chains", "probabilities"},
-    "indices": {"arguments", "base", "chains", "decision_processes", "probabilities"},
+    "indices": {"arguments", "base", "chains", "decision_processes", "known_arms", "probabilities"},
     "confidence": {"arguments", "base", "fast"},
     "planning": {"base", "fast"},
     "families": {"arguments", "base", "chains", "confidence", "divergences", "fast", "probabilities"},
     "environments": {
         *["arguments", "base", "chains", "decision_processes", "divergences", "draws", "fast", "families", "indices"],
-        *["probabilities", "quantiles", "sums"],
+        *["known_arms", "probabilities", "quantiles", "sums"],
     },
     "named_problems": {"base", "chains", "environments"},
     "wrapping": {"base"},
     "policies": {
         *["arguments", "base", "chains", "confidence", "decision_processes", "divergences", "families", "fast"],
-        *["feedback", "indices", "planning", "probabilities", "quantiles", "sums", "wrapping"],
+        *["feedback", "indices", "known_arms", "planning", "probabilities", "quantiles", "sums", "wrapping"],
     },
     "results": {"arguments", "base", "interruption", "metrics", "texts"},
     "simulation": {
@@ -113,6 +114,7 @@ OFFERED = {
     "confidence": {"bernoulli.SOLVERS", "bernoulli.exponential_excess", "bernoulli.shortfall"},
     "families": {"tilting"},
     "fast": {"jaxprs.constants", "jaxprs.primitives"},
+    "indices": {"relaxed.relaxation_of", "subsidy.whittle_of"},
     "metrics": {"counts.check_label", "counts.check_result", "counts.has_best_arm"},
     "results": {"contents.stopped", "display.variant_names", "file.whole_file", "named_axes", "result.join_times"},
     "simulation": {"loop.pieces", "progress"},
@@ -158,9 +160,9 @@ DOORS = {
 PUBLIC = """
 IMEDRL KLUCRL PSRL PosteriorWhittle TUCRL UCBVI UCRL2 UCRL2B UCWhittle ALL CUSUM DMED DSEE GLR IMED IMEDMC KLUCB
 KLUCBMC MOSS MUCB RCA TVKLUCB UCB1 UCBSM Discounted DiscountedThompson DiscountedUCB EmpiricalKLUCB Environment Exp3
-Exp3S Family Feedback Gittins GradientBandit HiddenMyopic JointKLUCB KnownBreaks KnownProcess LPPriority MarkovArms
-Myopic Oracle PlugInGittins Policy PosteriorGittins Result Rexp3 RoundRobinKLUCB SlidingWindowUCB StoppedWarning Task
-Thompson ThompsonMC TsallisINF Uniform Whittle WhittleBelief WhittleLastSeen Window WithDetector advance atlas
+Exp3S Family Feedback Gittins GradientBandit HiddenMyopic JointKLUCB KnownArms KnownBreaks KnownProcess LPPriority
+MarkovArms Myopic Oracle PlugInGittins Policy PosteriorGittins Result Rexp3 RoundRobinKLUCB SlidingWindowUCB
+StoppedWarning Task Thompson ThompsonMC TsallisINF Uniform Whittle WhittleBelief WhittleLastSeen Window WithDetector advance atlas
 bernoulli bounds chains confidence decision_processes divergences environments families gaussian grid hidden indices
 initial_carry load_sweep markov metrics play_round poisson pytree random_arms restless run_keys simulate static stress
 sweep testing to_xarray top_arms two_state use_all_cores

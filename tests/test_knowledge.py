@@ -106,7 +106,7 @@ def test_the_same_arms_made_again_are_the_same():
     Myopic.of(rare[0]).validate(Task(rare[0]))
     with pytest.raises(ValueError, match="in transition"):
         Myopic.of(rare[0]).validate(Task(rare[1]))
-    mine = made_for(KLUCB(), object(), "transition")  # arms that tell nothing of their laws
+    mine = made_for(KLUCB(), RESTED.known())  # which is no field of the policy
     assert mine == KLUCB() and repr(mine) == repr(KLUCB())
 
 

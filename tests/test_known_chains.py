@@ -13,7 +13,18 @@ from jax.extend.random import threefry_2x32
 from scipy import stats
 
 import jaxbandit
-from jaxbandit import Feedback, Gittins, PlugInGittins, PosteriorGittins, Uniform, Whittle, indices, metrics, two_state
+from jaxbandit import (
+    Feedback,
+    Gittins,
+    KnownArms,
+    PlugInGittins,
+    PosteriorGittins,
+    Uniform,
+    Whittle,
+    indices,
+    metrics,
+    two_state,
+)
 from jaxbandit.environments import restarting
 from jaxbandit.policies.chains.learned_gittins import gittins_of_rows
 from jaxbandit.testing import check_policy
@@ -109,6 +120,9 @@ class Watched:
 
     def means(self):
         return np.zeros(2)
+
+    def known(self):
+        return KnownArms.of(self.transition, self.passive, self.reward, self.initial)
 
     def init(self, key):
         return jnp.zeros(2, jnp.int32)

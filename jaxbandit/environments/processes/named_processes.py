@@ -11,7 +11,7 @@ from numpy.typing import ArrayLike
 
 from jaxbandit import chains
 from jaxbandit.arguments import integer, list_of, number, shown
-from jaxbandit.base import check_key, paid, problem
+from jaxbandit.base import check_key, known, problem
 from jaxbandit.environments.processes.decision_process import (
     MOST_STATES,
     DecisionProcess,
@@ -171,8 +171,8 @@ def as_decision_process(
     arms cannot be beaten in the long run.
 
     Args:
-      arms: from `two_state`, `bernoulli`, `markov` or `random_arms`, your own rested arms with `transition`, `reward`
-        and `initial`, or from `restless(.., paid="all")`.
+      arms: from `two_state`, `bernoulli`, `markov` or `random_arms`, your own rested arms with `known`, or
+        from `restless(.., paid="all")`.
       plays: M, arms played a round, fewer than there are.
       most_states: the largest S^K that is made, up to 1024.
       steps: as `decision_process`.
@@ -185,28 +185,19 @@ def as_decision_process(
     >>> process.transition.shape, process.means().round(4).tolist()
     ((2, 4, 4), [0.5556, 0.4211])
     """
-    every = paid(arms) == "all" and hasattr(arms, "joint")
-    rested = problem(arms) == "rested" and all(hasattr(arms, name) for name in ("transition", "reward", "initial"))
-    if not every and not rested:
+    laws = known(arms)
+    if laws is None or (laws.paid != "all" and problem(arms) != "rested"):
         raise ValueError(
             f"arms: {type(arms).__name__} are neither rested arms, as of `markov`, nor restless ones that all pay"
         )
     most_states = integer("most_states", most_states, 2, MOST_STATES)
-    rows, reward = np.asarray(arms.transition), np.asarray(arms.reward)
-    count, each = reward.shape
-    if each**count > most_states:
+    count, states = laws.earned.shape
+    if states**count > most_states:
         raise ValueError(
-            f"arms: {count} arms with {each} states have {each}^{count} = {each**count:,} joint states, more than "
-            f"most_states = {most_states}; take fewer arms, or raise it (up to {MOST_STATES})"
+            f"arms: {count} arms with {states} states have {states}^{count} = {states**count:,} joint states, more "
+            f"than most_states = {most_states}; take fewer arms, or raise it (up to {MOST_STATES})"
         )
-    plays = integer("plays", plays, 1, count - 1)
-    if every:
-        made = arms.joint(plays)  # type: ignore[union-attr]
-    else:
-        earned = np.einsum("kst,kt->ks", rows, reward)
-        wait = np.broadcast_to(np.eye(each), rows.shape)
-        made = joint(rows, wait, earned, np.zeros_like(earned), np.asarray(arms.initial), plays)
-    return decision_process(*made, steps=steps)
+    return decision_process(*joint(laws, integer("plays", plays, 1, count - 1)), steps=steps)
 
 
 def _probability(name: str, value: float, parts: int = 1) -> float:

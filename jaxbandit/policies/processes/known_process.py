@@ -10,11 +10,11 @@ from jax import Array
 from numpy.typing import ArrayLike
 
 from jaxbandit import decision_processes
-from jaxbandit.arguments import as_floats, has, shown
+from jaxbandit.arguments import as_floats, shown
 from jaxbandit.base import Feedback, Task, pytree
 from jaxbandit.feedback import check_feedback
 from jaxbandit.policies.parts import checks
-from jaxbandit.policies.parts.knowledge import check_made_for, made_for
+from jaxbandit.policies.parts.knowledge import check_made_for, laws_of, made_for
 
 
 class Known(NamedTuple):
@@ -54,17 +54,17 @@ class KnownProcess:
         """The best policy for a known process, on the host, in float64.
 
         Args:
-          process: an environment with `transition` [A, S, S], `reward` [A, S] and, where it has episodes, `steps`.
+          process: a decision process, which tells its laws by `known()`.
 
         Raises:
           ValueError: the argument and what is wrong with it.
         """
-        has("process", process, "a decision process", "transition", "reward", "steps")
-        if process.steps is None:
-            made = cls(decision_processes.optimal(process.transition, process.reward).policy)
+        known = laws_of("process", process, "a decision process", ("decision process",))
+        if known.steps is None:
+            actions = decision_processes.optimal(known.transition, known.reward).policy
         else:
-            made = cls(decision_processes.episodes(process.transition, process.reward, process.steps).policy)
-        return made_for(made, process, "transition", "reward", "steps")
+            actions = decision_processes.episodes(known.transition, known.reward, known.steps).policy
+        return made_for(cls(actions), known, "initial")
 
     def validate(self, task: Task) -> None:
         checks.suits(self, task, ("decision process",))

@@ -6,15 +6,14 @@ from typing import Any, NamedTuple, TypeVar
 
 import jax
 import jax.numpy as jnp
-import numpy as np
 from jax import Array
 from numpy.typing import ArrayLike
 
-from jaxbandit.arguments import as_floats, has
-from jaxbandit.base import Feedback, Paid, Task, paid, pytree, static, total
+from jaxbandit.arguments import as_floats
+from jaxbandit.base import Feedback, Paid, Task, pytree, static, total
 from jaxbandit.feedback import check_feedback
 from jaxbandit.policies.parts import checks
-from jaxbandit.policies.parts.knowledge import check_made_for, made_for
+from jaxbandit.policies.parts.knowledge import RESTLESS, check_made_for, laws_of, made_for
 
 T = TypeVar("T")
 
@@ -65,13 +64,12 @@ class Myopic:
     @classmethod
     def of(cls, environment: Any) -> Myopic:
         """The policy that knows this environment, one of `environments.restless`."""
-        has("environment", environment, "one of environments.restless", "transition", "initial", "passive")
-        cost = environment.cost if paid(environment) == "all" else 0.0
-        made = cls(environment.transition, environment.initial, environment.passive, paid(environment), cost)
-        return made_for(made, environment, "transition", "passive", "initial", "cost")
+        arms = laws_of("environment", environment, "one of environments.restless", RESTLESS)
+        passive = None if arms.uncontrolled else arms.passive
+        return made_for(cls(arms.transition, arms.initial, passive, arms.paid, arms.cost), arms, "reward")
 
     def validate(self, task: Task) -> None:
-        checks.suits(self, task, ("restless", "observed"))
+        checks.suits(self, task, RESTLESS)
         checks.paid_to(self, task, self.paid)
         arms, states = task.reward.shape
         checks.of_arms(self, "cost", arms)
@@ -133,10 +131,9 @@ class HiddenMyopic:
     @classmethod
     def of(cls, environment: Any) -> HiddenMyopic:
         """The policy that knows this environment, one of `environments.hidden`."""
-        has("environment", environment, "one of environments.hidden", "transition", "emission", "pairs")
-        first = np.asarray(environment.pairs.initial).reshape(np.shape(environment.emission)).sum(-1)
-        made = cls(environment.transition, environment.emission, first)
-        return made_for(made, environment, "transition", "emission", "pairs.initial")
+        arms = laws_of("environment", environment, "one of environments.hidden", ("hidden",))
+        assert arms.emission is not None
+        return made_for(cls(arms.transition, arms.emission, arms.initial), arms, "reward")
 
     def validate(self, task: Task) -> None:
         checks.suits(self, task, ("hidden",))

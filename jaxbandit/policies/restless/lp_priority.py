@@ -8,11 +8,11 @@ import numpy as np
 from jax import Array
 from numpy.typing import ArrayLike
 
-from jaxbandit import indices
-from jaxbandit.arguments import has, integer
-from jaxbandit.base import Feedback, Task, paid, pytree, static
+from jaxbandit.arguments import integer
+from jaxbandit.base import Feedback, Task, pytree, static
+from jaxbandit.indices.relaxed import relaxation_of
 from jaxbandit.policies.parts import checks
-from jaxbandit.policies.parts.knowledge import check_made_for, made_for
+from jaxbandit.policies.parts.knowledge import RESTLESS, check_made_for, laws_of, made_for
 from jaxbandit.policies.restless.state_tables import Seen, check_table, in_order, moved, scores_of, unseen_yet
 
 
@@ -61,16 +61,9 @@ class LPPriority:
         Raises:
           ValueError: the argument and what is wrong with it.
         """
-        has("arms", arms, "one of environments.restless", "transition", "reward", "initial", "passive")
-        integer("plays", plays, 1, len(np.asarray(arms.reward)) - 1)
-        if paid(arms) == "all":
-            found = arms.relaxation(plays)
-        else:
-            passive = arms.transition if arms.passive is None else arms.passive
-            found = indices.relaxation(arms.transition, passive, arms.reward, plays)
-        table = found.advantage
-        made = cls(table, np.sum(np.asarray(arms.initial) * table, axis=-1), int(plays))
-        return made_for(made, arms, "transition", "passive", "reward", "initial", "cost")
+        known = laws_of("arms", arms, "one of environments.restless", RESTLESS)
+        table = relaxation_of(known, integer("plays", plays, 1, len(known.earned) - 1)).advantage
+        return made_for(cls(table, np.sum(known.initial * table, axis=-1), int(plays)), known)
 
     def validate(self, task: Task) -> None:
         checks.suits(self, task, ("observed",))

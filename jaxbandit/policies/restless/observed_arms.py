@@ -13,12 +13,13 @@ import numpy as np
 from jax import Array
 from jax.typing import ArrayLike
 
-from jaxbandit.arguments import has, shown
-from jaxbandit.base import Feedback, Paid, Task, paid, total
+from jaxbandit.arguments import shown
+from jaxbandit.base import Feedback, Paid, Task, total
 from jaxbandit.fast import computed_once, look_up_each
 from jaxbandit.feedback import check_feedback
 from jaxbandit.planning import whittle
 from jaxbandit.policies.parts import checks
+from jaxbandit.policies.parts.knowledge import RESTLESS, laws_of
 
 MOST_STATES = 8  # more states would make the steps of the index a long program
 
@@ -141,8 +142,8 @@ class EpisodeLearner(ABC):
         """
         if given := sorted({"cost", "paid"} & set(fields)):
             raise ValueError(f"{given[0]}: taken from the arms; leave it out, or call {cls.__name__}({given[0]}=..)")
-        has("arms", arms, "an environment of restless arms", "transition", "reward", "passive")
-        made = cls(cost=arms.cost if paid(arms) == "all" else 0.0, paid=paid(arms), **fields)  # type: ignore[call-arg]
+        laws = laws_of("arms", arms, "an environment of restless arms", RESTLESS)
+        made = cls(cost=laws.cost, paid=laws.paid, **fields)  # type: ignore[call-arg]
         made.check_numbers()
         return made
 

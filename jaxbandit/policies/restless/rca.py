@@ -5,12 +5,11 @@ from __future__ import annotations
 from typing import NamedTuple
 
 import jax.numpy as jnp
-import numpy as np
 from jax import Array
 from jax.typing import ArrayLike
 
 from jaxbandit import chains
-from jaxbandit.base import Feedback, Task, pytree
+from jaxbandit.base import Feedback, Task, known, pytree
 from jaxbandit.feedback import check_feedback
 from jaxbandit.policies.parts import checks
 from jaxbandit.policies.parts.memory import positive, sample_mean, unit_reward
@@ -69,8 +68,9 @@ class RCA:
     def validate(self, task: Task) -> None:
         checks.suits(self, task, ("rested", "restless", "observed"))
         checks.number(self, "L", 0)
-        for arm, rows in enumerate(np.asarray(getattr(task.environment, "transition", ()))):
-            if not all(len(found) == len(rows) for found in chains.recurrent_classes(rows)):
+        laws = known(task.environment)
+        for arm, rows in enumerate(() if laws is None else laws.transition):
+            if not all(len(states) == len(rows) for states in chains.recurrent_classes(rows)):
                 raise ValueError(
                     f"RCA needs arms whose states all lead to each other; arm {arm} of {task.name} has a state that it "
                     "does not return to, and a block that begins there never ends"

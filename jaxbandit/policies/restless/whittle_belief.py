@@ -9,10 +9,10 @@ import numpy as np
 from jax import Array
 from numpy.typing import ArrayLike
 
-from jaxbandit.arguments import has, number
+from jaxbandit.arguments import number
 from jaxbandit.base import Feedback, Task, pytree
 from jaxbandit.policies.parts import checks
-from jaxbandit.policies.parts.knowledge import check_made_for, made_for
+from jaxbandit.policies.parts.knowledge import RESTLESS, check_made_for, laws_of, made_for
 from jaxbandit.policies.restless.beliefs import Beliefs, moved, reordered_fields, seen
 
 
@@ -53,14 +53,13 @@ class WhittleBelief:
         """The policy that knows this environment, one of `environments.restless` without `passive`.
 
         Raises:
-          ValueError: the environment has a `passive` law.
+          ValueError: the arms have another law when they are not played.
         """
-        has("environment", environment, "one of environments.restless", "transition", "initial", "passive")
+        arms = laws_of("environment", environment, "one of environments.restless", RESTLESS)
         number("discount", discount, 0, 1, below=True)
-        if environment.passive is not None:
+        if not arms.uncontrolled:
             raise ValueError("environment: has a `passive` law; the index is for arms that move alike, played or not")
-        made = cls(environment.transition, environment.initial, discount)
-        return made_for(made, environment, "transition", "passive", "initial")
+        return made_for(cls(arms.transition, arms.initial, discount), arms, "reward")
 
     def validate(self, task: Task) -> None:
         checks.suits(self, task, ("restless",))
