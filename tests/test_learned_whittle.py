@@ -317,7 +317,7 @@ def test_costs_go_with_their_arms():
         assert float(type(policy)(0.25).reordered(order).cost) == 0.25
     unknown = UCWhittle(COST).reordered(order)  # nothing is known, so that a play is worth what it costs less
     state = unknown.init(jnp.asarray(REWARD, float))
-    scores = jax.jit(lambda policy, state: policy.scores(None, state, 1))(unknown, state)
+    scores = jax.jit(lambda policy, state: policy.scores(None, state, 1)[0])(unknown, state)
     np.testing.assert_allclose(scores, -COST[np.asarray(order)], atol=1e-6)
 
 

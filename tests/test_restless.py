@@ -282,7 +282,7 @@ class StayOnOne:
         return jnp.int32(0)
 
     def scores(self, key, state, t):
-        return (jnp.arange(2) == state).astype(float)
+        return (jnp.arange(2) == state).astype(float), state
 
     def update(self, state, feedback):
         return jnp.where(feedback.states[0] == 1, state, 1 - state)

@@ -2,7 +2,6 @@
 
 from __future__ import annotations
 
-from functools import partial
 from typing import Any, NamedTuple
 
 import jax
@@ -10,7 +9,7 @@ import jax.numpy as jnp
 from jax import Array
 
 from jaxbandit.arguments import has
-from jaxbandit.base import Feedback, Policy, State, Task, pytree, scores_and_state, static
+from jaxbandit.base import Feedback, Policy, State, Task, pytree, static
 from jaxbandit.fast import computed_once
 from jaxbandit.feedback import check_feedback
 from jaxbandit.policies.changing.detectors import Detector
@@ -103,9 +102,9 @@ class WithDetector(Wrapper):
         """How many rounds ago all arms, or each of them [K], were restarted."""
         return t - (state.restarted if self._is_local() else state.restarted[0])
 
-    def scores_and_state(self, key: Array, state: Watched, t: Array) -> tuple[Array, Watched]:
+    def scores(self, key: Array, state: Watched, t: Array) -> tuple[Array, Watched]:
         """The policy's scores but in rounds in which arms are played by turns, and what the policy keeps of them."""
-        scores, state = super().scores_and_state(key, state, t)
+        scores, state = super().scores(key, state, t)
         return self._by_turns(scores, state, t, jnp.inf), state
 
     @property
@@ -193,7 +192,7 @@ def _check_memory(policy: Policy, task: Task, local: bool) -> None:
         )
     key, rounds = jax.eval_shape(jax.random.key, 0), jax.ShapeDtypeStruct((arms,), jnp.int32)
     try:
-        jax.eval_shape(partial(scores_and_state, policy), key, begun(arms), rounds)
+        jax.eval_shape(policy.scores, key, begun(arms), rounds)
     except (TypeError, ValueError) as error:
         raise ValueError(
             f"policy: {name} needs one round for all arms, and with a local restart each has its own; give "

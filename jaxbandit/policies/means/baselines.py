@@ -25,15 +25,15 @@ class Uniform:
     """Every set of M arms with equal probability.
 
     >>> state = Uniform().init(jnp.zeros((3, 2)))
-    >>> Uniform().scores(jax.random.key(0), state, 1).shape
+    >>> Uniform().scores(jax.random.key(0), state, 1)[0].shape
     (3,)
     """
 
     def init(self, reward: Array, shown: Array | None = None) -> Nothing:
         return Nothing(jnp.arange(reward.shape[0], dtype=jnp.int32))
 
-    def scores(self, key: Array, state: Nothing, t: Array) -> Array:
-        return jax.random.uniform(key, state.arms.shape)
+    def scores(self, key: Array, state: Nothing, t: Array) -> tuple[Array, Nothing]:
+        return jax.random.uniform(key, state.arms.shape), state
 
     def update(self, state: Nothing, feedback: Feedback) -> Nothing:
         return state
@@ -49,7 +49,7 @@ class Oracle:
     Raises:
       ValueError: from `simulate` and `check_policy`, if there is not one mean per arm.
 
-    >>> Oracle([0.25, 0.75]).scores(None, None, 1).tolist()
+    >>> Oracle([0.25, 0.75]).scores(None, None, 1)[0].tolist()
     [0.25, 0.75]
     """
 
@@ -68,8 +68,8 @@ class Oracle:
     def init(self, reward: Array) -> Nothing:
         return Nothing(jnp.arange(reward.shape[0], dtype=jnp.int32))
 
-    def scores(self, key: Array, state: Nothing, t: Array) -> Array:
-        return jnp.asarray(self.means, float)
+    def scores(self, key: Array, state: Nothing, t: Array) -> tuple[Array, Nothing]:
+        return jnp.asarray(self.means, float), state
 
     def update(self, state: Nothing, feedback: Feedback) -> Nothing:
         return state

@@ -85,11 +85,11 @@ class KnownProcess:
     def init(self, reward: Array, shown: Array) -> Known:
         return Known(shown[0], jnp.arange(reward.shape[0], dtype=jnp.int32))
 
-    def scores(self, key: Array, state: Known, t: Array) -> Array:
+    def scores(self, key: Array, state: Known, t: Array) -> tuple[Array, Known]:
         actions = jnp.asarray(self.actions)
         if actions.ndim == 2:
             actions = actions[(t - 1) % actions.shape[0]]
-        return (state.arms == actions[state.state]).astype(float)
+        return (state.arms == actions[state.state]).astype(float), state
 
     def update(self, state: Known, feedback: Feedback) -> Known:
         check_feedback(feedback, len(state.arms), jnp.asarray(self.actions).shape[-1])

@@ -51,7 +51,7 @@ class Myopic:
     Source: Zhao, Krishnamachari and Liu 2008; Ahmad, Liu, Javidi, Zhao and Krishnamachari 2009.
 
     >>> policy = Myopic([[[0.8, 0.2], [0.2, 0.8]]] * 2, [[0.5, 0.5], [0.0, 1.0]])
-    >>> policy.scores(None, policy.init(jnp.array([[0.0, 1.0]] * 2)), 1).tolist()
+    >>> policy.scores(None, policy.init(jnp.array([[0.0, 1.0]] * 2)), 1)[0].tolist()
     [0.5, 0.8]
     """
 
@@ -86,11 +86,11 @@ class Myopic:
     def init(self, reward: Array) -> Beliefs:
         return Beliefs(jnp.asarray(self.initial, float), jnp.asarray(reward, float))
 
-    def scores(self, key: Array, state: Beliefs, t: Array) -> Array:
+    def scores(self, key: Array, state: Beliefs, t: Array) -> tuple[Array, Beliefs]:
         scores: Array = total(moved(state.beliefs, self.transition) * state.reward)
         if self.paid == "all":
             scores = scores - total(moved(state.beliefs, self._waits) * state.reward) - jnp.asarray(self.cost, float)
-        return scores
+        return scores, state
 
     def update(self, state: Beliefs, feedback: Feedback) -> Beliefs:
         return seen(state, feedback, self._waits)
@@ -120,7 +120,7 @@ class HiddenMyopic:
     Source: the forward recursion of hidden Markov models, as in Rabiner 1989.
 
     >>> policy = HiddenMyopic([[[0.9, 0.1], [0.2, 0.8]]] * 2, [[[0.8, 0.2], [0.3, 0.7]]] * 2, [[2 / 3, 1 / 3], [1, 0]])
-    >>> policy.scores(None, policy.init(jnp.array([[0.0, 1.0]] * 2)), 1).round(4).tolist()
+    >>> policy.scores(None, policy.init(jnp.array([[0.0, 1.0]] * 2)), 1)[0].round(4).tolist()
     [0.3667, 0.25]
     """
 
@@ -152,10 +152,10 @@ class HiddenMyopic:
     def init(self, reward: Array) -> Beliefs:
         return Beliefs(jnp.asarray(self.initial, float), jnp.asarray(reward, float))
 
-    def scores(self, key: Array, state: Beliefs, t: Array) -> Array:
+    def scores(self, key: Array, state: Beliefs, t: Array) -> tuple[Array, Beliefs]:
         pays = total(jnp.asarray(self.emission, float) * state.reward[:, None])  # [K, S]
         scores: Array = total(moved(state.beliefs, self.transition) * pays)
-        return scores
+        return scores, state
 
     def update(self, state: Beliefs, feedback: Feedback) -> Beliefs:
         check_feedback(feedback, *state.reward.shape)

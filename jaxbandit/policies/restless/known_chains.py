@@ -74,8 +74,8 @@ class Gittins:
     def init(self, reward: Array) -> Seen:
         return unseen_yet(reward)
 
-    def scores(self, key: Array, state: Seen, t: Array) -> Array:
-        return scores_of(self, state)
+    def scores(self, key: Array, state: Seen, t: Array) -> tuple[Array, Seen]:
+        return scores_of(self, state), state
 
     def update(self, state: Seen, feedback: Feedback) -> Seen:
         return moved(self, state, feedback)
@@ -146,8 +146,8 @@ class Whittle:
     def init(self, reward: Array) -> Seen:
         return unseen_yet(reward)
 
-    def scores(self, key: Array, state: Seen, t: Array) -> Array:
-        return scores_of(self, state)
+    def scores(self, key: Array, state: Seen, t: Array) -> tuple[Array, Seen]:
+        return scores_of(self, state), state
 
     def update(self, state: Seen, feedback: Feedback) -> Seen:
         return moved(self, state, feedback)

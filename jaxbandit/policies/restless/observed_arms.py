@@ -172,11 +172,8 @@ class EpisodeLearner(ABC):
         cost = jnp.asarray(self.cost, float)
         return dataclasses.replace(self, cost=cost[order] if cost.ndim else cost)  # type: ignore[type-var]
 
-    def scores(self, key: Array, state: Any, t: Array) -> Array:
-        return self.scores_and_state(key, state, t)[0]
-
     @abstractmethod
-    def scores_and_state(self, key: Array, state: Any, t: Array) -> tuple[Array, Any]:
+    def scores(self, key: Array, state: Any, t: Array) -> tuple[Array, Any]:
         """The scores, and the state with new indices if the round begins an episode."""
 
     def update(self, state: Any, feedback: Feedback) -> Any:

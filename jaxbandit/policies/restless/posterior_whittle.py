@@ -37,8 +37,7 @@ class PosteriorWhittle(EpisodeLearner):
     episode, and the M arms with the largest indices of their present states are played, as by `Whittle`. The n-th
     episode lasts n rounds, so that T rounds have about sqrt(2 T) of them. A drawn arm that is not indexable is played
     by the numbers that the search for its indices gives (`planning.whittle`). In the first round, in which no state has
-    been seen, an arm has the mean of its indices. Without `simulate` call `scores_and_state`, which keeps an episode's
-    plan.
+    been seen, an arm has the mean of its indices.
 
     Args:
       cost: what a play costs, a number or [K], in the environment's order of the arms, and as there if all arms pay; it
@@ -57,7 +56,7 @@ class PosteriorWhittle(EpisodeLearner):
 
     >>> policy = PosteriorWhittle(cost=0.2)
     >>> state = policy.init(jnp.array([[0.0, 1.0], [0.0, 1.0]]))
-    >>> policy.scores(jax.random.key(0), state, 1).shape
+    >>> policy.scores(jax.random.key(0), state, 1)[0].shape
     (2,)
     """
 
@@ -75,7 +74,7 @@ class PosteriorWhittle(EpisodeLearner):
         reward = jnp.asarray(reward, float)
         return Sampled(nothing_seen(reward), jnp.zeros_like(reward))
 
-    def scores_and_state(self, key: Array, state: Sampled, t: Array) -> tuple[Array, Sampled]:
+    def scores(self, key: Array, state: Sampled, t: Array) -> tuple[Array, Sampled]:
         """The scores, and the indices of newly drawn arms if the round begins an episode."""
         known = (state.seen, jax.random.key_data(key))
         indices = planned(episode(t)[1], lambda _, *known: self.plan(*known), known, state.indices)

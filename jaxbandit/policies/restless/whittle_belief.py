@@ -40,7 +40,7 @@ class WhittleBelief:
     Source: Liu and Zhao 2010.
 
     >>> policy = WhittleBelief([[[0.8, 0.2], [0.2, 0.8]]] * 2, [[0.5, 0.5], [0.0, 1.0]], discount=0.9)
-    >>> policy.scores(None, policy.init(jnp.array([[0.0, 1.0]] * 2)), 1).round(4).tolist()  # 0.5/(1.45 - 0.72), 0.8
+    >>> policy.scores(None, policy.init(jnp.array([[0.0, 1.0]] * 2)), 1)[0].round(4).tolist()  # 0.5/(1.45 - 0.72), 0.8
     [0.6849, 0.8]
     """
 
@@ -83,10 +83,10 @@ class WhittleBelief:
     def init(self, reward: Array) -> Beliefs:
         return Beliefs(jnp.asarray(self.initial, float), jnp.asarray(reward, float))
 
-    def scores(self, key: Array, state: Beliefs, t: Array) -> Array:
+    def scores(self, key: Array, state: Beliefs, t: Array) -> tuple[Array, Beliefs]:
         rows = jnp.asarray(self.transition, float)
         chances = moved(state.beliefs, rows)[:, 1]
-        return whittle(chances, rows[:, 0, 1], rows[:, 1, 0], jnp.asarray(self.discount, float))
+        return whittle(chances, rows[:, 0, 1], rows[:, 1, 0], jnp.asarray(self.discount, float)), state
 
     def update(self, state: Beliefs, feedback: Feedback) -> Beliefs:
         return seen(state, feedback, self.transition)

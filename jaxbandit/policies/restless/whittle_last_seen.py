@@ -122,11 +122,11 @@ class WhittleLastSeen:
         arms, states = reward.shape
         return LastSeen(jnp.full(arms, states, jnp.int32), jnp.zeros(arms, jnp.int32))
 
-    def scores(self, key: Array, state: LastSeen, t: Array) -> Array:
+    def scores(self, key: Array, state: LastSeen, t: Array) -> tuple[Array, LastSeen]:
         table = jnp.asarray(self.indices, float)
         ages = jnp.minimum(t - state.rounds, table.shape[2])
         found: Array = table[jnp.arange(table.shape[0]), state.states, ages - 1]
-        return found
+        return found, state
 
     def update(self, state: LastSeen, feedback: Feedback) -> LastSeen:
         arms, (number, starts, _) = feedback.arms, jnp.asarray(self.indices).shape
