@@ -163,9 +163,9 @@ KLUCBMC MOSS MUCB RCA TVKLUCB UCB1 UCBSM Discounted DiscountedThompson Discounte
 Exp3S Family Feedback Gittins GradientBandit HiddenMyopic JointKLUCB KnownArms KnownBreaks KnownProcess LPPriority
 MarkovArms Myopic Oracle PlugInGittins Policy PosteriorGittins Result Rexp3 RoundRobinKLUCB SlidingWindowUCB
 StoppedWarning Task Thompson ThompsonMC TsallisINF Uniform Whittle WhittleBelief WhittleLastSeen Window WithDetector
-advance atlas bernoulli bounds chains confidence decision_processes divergences environments families gaussian grid hidden
-indices initial_carry load_sweep markov metrics play_round poisson pytree random_arms restless run_keys simulate static stress
-sweep testing to_xarray top_arms two_state use_all_cores
+advance atlas bernoulli bounds chains confidence decision_processes divergences environments families gaussian grid
+hidden indices initial_carry load_sweep markov metrics play_round poisson pytree random_arms restless run_keys
+simulate static stress sweep testing to_xarray top_arms two_state use_all_cores
 """.split()
 
 
