@@ -5,19 +5,16 @@ from __future__ import annotations
 from typing import Any
 
 import numpy as np
-from jax import Array
-from numpy.typing import ArrayLike
 
 from jaxbandit import indices
-from jaxbandit.base import Feedback, Task, pytree
+from jaxbandit.base import pytree
 from jaxbandit.indices.subsidy import whittle_of
-from jaxbandit.policies.parts import checks
-from jaxbandit.policies.parts.knowledge import CHAINS, check_made_for, laws_of, made_for
-from jaxbandit.policies.restless.state_tables import Seen, check_table, in_order, moved, scores_of, unseen_yet
+from jaxbandit.policies.parts.knowledge import CHAINS, laws_of, made_for
+from jaxbandit.policies.restless.state_tables import StateTable
 
 
 @pytree
-class Gittins:
+class Gittins(StateTable):
     """The Gittins index rule: the arm with the largest index of the state in which it was last seen.
 
     The score of arm k in state s is indices[k, s]; before an arm's first play it is unseen[k]. For rested arms with one
@@ -41,8 +38,7 @@ class Gittins:
     ([[0.5495, 0.6], [0.4188, 0.45]], [0.5495, 0.4188])
     """
 
-    indices: ArrayLike
-    unseen: ArrayLike | None = None
+    problems = ("rested", "restarting")
 
     @classmethod
     def of(cls, arms: Any, discount: float) -> Gittins:
@@ -62,27 +58,9 @@ class Gittins:
         table = indices.gittins(*indices.with_start(known.transition, known.reward, known.initial), discount)
         return made_for(cls(table[:, :-1], table[:, -1]), known, "passive")
 
-    def validate(self, task: Task) -> None:
-        checks.suits(self, task, ("rested", "restarting"))
-        check_table(self, task.reward)
-        check_made_for(self, task)
-
-    def reordered(self, order: Array) -> Gittins:
-        """The policy for arms in another order: place i holds the arm `order[i]`, [K] int32."""
-        return Gittins(*in_order(self, order))
-
-    def init(self, reward: Array) -> Seen:
-        return unseen_yet(reward)
-
-    def scores(self, key: Array, state: Seen, t: Array) -> tuple[Array, Seen]:
-        return scores_of(self, state), state
-
-    def update(self, state: Seen, feedback: Feedback) -> Seen:
-        return moved(self, state, feedback)
-
 
 @pytree
-class Whittle:
+class Whittle(StateTable):
     """The Whittle index rule: the M arms with the largest indices of the states they are in.
 
     The score of arm k in state s is indices[k, s]. If the environment shows the states of all arms, these are used; if
@@ -106,8 +84,7 @@ class Whittle:
     [[0.5495, 0.6], [0.4188, 0.45]]
     """
 
-    indices: ArrayLike
-    unseen: ArrayLike | None = None
+    problems = ("rested", "restarting", "observed")
 
     @classmethod
     def of(cls, arms: Any, discount: float | None = None) -> Whittle:
@@ -133,21 +110,3 @@ class Whittle:
                 "LPPriority.of(arms, plays) needs none"
             )
         return made_for(cls(table, np.sum(known.initial * table, axis=-1)), known)
-
-    def validate(self, task: Task) -> None:
-        checks.suits(self, task, ("rested", "restarting", "observed"))
-        check_table(self, task.reward)
-        check_made_for(self, task)
-
-    def reordered(self, order: Array) -> Whittle:
-        """The policy for arms in another order: place i holds the arm `order[i]`, [K] int32."""
-        return Whittle(*in_order(self, order))
-
-    def init(self, reward: Array) -> Seen:
-        return unseen_yet(reward)
-
-    def scores(self, key: Array, state: Seen, t: Array) -> tuple[Array, Seen]:
-        return scores_of(self, state), state
-
-    def update(self, state: Seen, feedback: Feedback) -> Seen:
-        return moved(self, state, feedback)

@@ -5,19 +5,16 @@ from __future__ import annotations
 from typing import Any
 
 import numpy as np
-from jax import Array
-from numpy.typing import ArrayLike
 
 from jaxbandit.arguments import integer
-from jaxbandit.base import Feedback, Task, pytree, static
+from jaxbandit.base import Task, pytree, static
 from jaxbandit.indices.relaxed import relaxation_of
-from jaxbandit.policies.parts import checks
-from jaxbandit.policies.parts.knowledge import RESTLESS, check_made_for, laws_of, made_for
-from jaxbandit.policies.restless.state_tables import Seen, check_table, in_order, moved, scores_of, unseen_yet
+from jaxbandit.policies.parts.knowledge import RESTLESS, laws_of, made_for
+from jaxbandit.policies.restless.state_tables import StateTable
 
 
 @pytree
-class LPPriority:
+class LPPriority(StateTable):
     """The M restless arms whose play adds most in the relaxed problem, where M arms are played a round on average.
 
     The score of arm k in state s is indices[k, s], the `advantage` of `indices.relaxation`: what a play there adds in
@@ -44,8 +41,8 @@ class LPPriority:
     [0.6, 0.0]
     """
 
-    indices: ArrayLike
-    unseen: ArrayLike | None = None
+    problems = ("observed",)
+
     plays: int | None = static(None)
 
     @classmethod
@@ -66,21 +63,6 @@ class LPPriority:
         return made_for(cls(table, np.sum(known.initial * table, axis=-1), int(plays)), known)
 
     def validate(self, task: Task) -> None:
-        checks.suits(self, task, ("observed",))
-        check_table(self, task.reward)
+        super().validate(task)
         if self.plays not in (None, task.plays):
             raise ValueError(f"plays: the numbers are for {self.plays} plays a round, and {task.plays} are asked for")
-        check_made_for(self, task)
-
-    def reordered(self, order: Array) -> LPPriority:
-        """The policy for arms in another order: place i holds the arm `order[i]`, [K] int32."""
-        return LPPriority(*in_order(self, order), self.plays)
-
-    def init(self, reward: Array) -> Seen:
-        return unseen_yet(reward)
-
-    def scores(self, key: Array, state: Seen, t: Array) -> tuple[Array, Seen]:
-        return scores_of(self, state), state
-
-    def update(self, state: Seen, feedback: Feedback) -> Seen:
-        return moved(self, state, feedback)
