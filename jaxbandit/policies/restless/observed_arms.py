@@ -3,9 +3,8 @@
 from __future__ import annotations
 
 import dataclasses
-from abc import ABC, abstractmethod
 from collections.abc import Callable
-from typing import Any, NamedTuple, Self
+from typing import Any, NamedTuple, TypeVar
 
 import jax
 import jax.numpy as jnp
@@ -21,6 +20,7 @@ from jaxbandit.planning import whittle
 from jaxbandit.policies.parts import checks
 from jaxbandit.policies.parts.knowledge import RESTLESS, laws_of
 
+T = TypeVar("T")
 MOST_STATES = 8  # more states would make the steps of the index a long program
 
 
@@ -123,58 +123,38 @@ def planned(begins: Array, plan: Callable[..., Array], known: tuple[Any, ...], b
     return found
 
 
-class EpisodeLearner(ABC):
-    """A policy that learns arms whose states are all seen, and keeps its Whittle indices for an episode."""
+def costs_of(policy: type, arms: Any, fields: dict[str, Any]) -> dict[str, Any]:
+    """The fields `cost` and `paid` of a policy that is told these of the arms, and nothing of their chains.
 
-    cost: ArrayLike
-    paid: Paid
+    Args:
+      fields: the policy's other fields, by name.
 
-    @classmethod
-    def of(cls, arms: Any, **fields: Any) -> Self:
-        """The policy that is told what the arms cost and which of them pay, and nothing of their chains.
+    Raises:
+      ValueError: `arms` are not restless, or a field is among those that are taken from them.
+    """
+    if taken := sorted({"cost", "paid"} & set(fields)):
+        raise ValueError(f"{taken[0]}: taken from the arms; leave it out, or call {policy.__name__}({taken[0]}=..)")
+    laws = laws_of("arms", arms, "an environment of restless arms", RESTLESS)
+    return {"cost": laws.cost, "paid": laws.paid}
 
-        Args:
-          arms: an environment of restless arms.
-          fields: the policy's other fields, by name; `cost` and `paid` are those of the arms.
 
-        Raises:
-          ValueError: the argument and what is wrong with it.
-        """
-        if given := sorted({"cost", "paid"} & set(fields)):
-            raise ValueError(f"{given[0]}: taken from the arms; leave it out, or call {cls.__name__}({given[0]}=..)")
-        laws = laws_of("arms", arms, "an environment of restless arms", RESTLESS)
-        made = cls(cost=laws.cost, paid=laws.paid, **fields)  # type: ignore[call-arg]
-        made.check_numbers()
-        return made
-
-    def validate(self, task: Task) -> None:
-        checks.suits(self, task, ("observed",))
-        checks.paid_to(self, task, self.paid)
-        name, (arms, states) = type(self).__name__, task.reward.shape
-        if states > MOST_STATES:
+def check_task(policy: Any, task: Task) -> None:
+    """Raise ValueError unless the arms are restless and all seen, and cost and pay as the policy is told."""
+    checks.suits(policy, task, ("observed",))
+    checks.paid_to(policy, task, policy.paid)
+    name, (arms, states) = type(policy).__name__, task.reward.shape
+    if states > MOST_STATES:
+        raise ValueError(f"{name} is for arms of up to {MOST_STATES} states, and those of {task.name} have {states}")
+    checks.of_arms(policy, "cost", arms)
+    if policy.paid == "all":
+        cost = np.asarray(task.environment.cost)
+        if not np.allclose(np.asarray(policy.cost), cost):
             raise ValueError(
-                f"{name} is for arms of up to {MOST_STATES} states, and those of {task.name} have {states}"
+                f"cost: {shown(policy.cost)}, and in {task.name} a play costs {shown(cost.tolist())}; give that"
             )
-        checks.of_arms(self, "cost", arms)
-        self.check_numbers()
-        if self.paid == "all":
-            cost = np.asarray(task.environment.cost)
-            if not np.allclose(np.asarray(self.cost), cost):
-                given, right = shown(self.cost), shown(cost.tolist())
-                raise ValueError(f"cost: {given}, and in {task.name} a play costs {right}; give that")
 
-    @abstractmethod
-    def check_numbers(self) -> None:
-        """Refuse wrong fields, by name."""
 
-    def reordered(self, order: Array) -> Self:
-        """The policy for arms in another order: place i holds the arm `order[i]`, [K] int32."""
-        cost = jnp.asarray(self.cost, float)
-        return dataclasses.replace(self, cost=cost[order] if cost.ndim else cost)  # type: ignore[type-var]
-
-    @abstractmethod
-    def scores(self, key: Array, state: Any, t: Array) -> tuple[Array, Any]:
-        """The scores, and the state with new indices if the round begins an episode."""
-
-    def update(self, state: Any, feedback: Feedback) -> Any:
-        return state._replace(seen=state.seen.counted(feedback))
+def with_costs_reordered(policy: T, order: Array) -> T:
+    """The policy for arms in another order: place i holds the arm `order[i]`, [K] int32."""
+    cost = jnp.asarray(policy.cost, float)  # type: ignore[attr-defined]
+    return dataclasses.replace(policy, cost=cost[order] if cost.ndim else cost)  # type: ignore[type-var]

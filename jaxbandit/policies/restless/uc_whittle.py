@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from typing import NamedTuple
+from typing import Any, NamedTuple
 
 import jax
 import jax.numpy as jnp
@@ -10,12 +10,21 @@ import numpy as np
 from jax import Array
 from jax.typing import ArrayLike
 
-from jaxbandit.base import Feedback, Paid, pytree, static
+from jaxbandit.base import Feedback, Paid, Task, pytree, static
 from jaxbandit.fast import larger
 from jaxbandit.planning import l1_ball_max
 from jaxbandit.policies.parts import checks
 from jaxbandit.policies.parts.memory import positive, ratio
-from jaxbandit.policies.restless.observed_arms import EpisodeLearner, Watched, episode, nothing_seen, paying, planned
+from jaxbandit.policies.restless.observed_arms import (
+    Watched,
+    check_task,
+    costs_of,
+    episode,
+    nothing_seen,
+    paying,
+    planned,
+    with_costs_reordered,
+)
 
 LEFT_OUT = 1e-4  # discount^m after the m sweeps of value iteration
 MOST_PATIENT = 0.999
@@ -36,7 +45,7 @@ class Optimistic(NamedTuple):
 
 
 @pytree
-class UCWhittle(EpisodeLearner):
+class UCWhittle:
     """UCWhittle: the Whittle index rule for the best restless arms near those seen, chosen anew in every episode.
 
     In episode n each row may be any q with ||q - p||_1 <= scale sqrt(2 S log(4 S K n^4 / eta) / max(1, N)). N counts
@@ -79,10 +88,34 @@ class UCWhittle(EpisodeLearner):
     scale: ArrayLike = 1.0
     discount: ArrayLike = 0.9
 
+    @classmethod
+    def of(cls, arms: Any, **fields: Any) -> UCWhittle:
+        """The policy that is told what the arms cost and which of them pay, and nothing of their chains.
+
+        Args:
+          arms: an environment of restless arms.
+          fields: the policy's other fields, by name; `cost` and `paid` are those of the arms.
+
+        Raises:
+          ValueError: the argument and what is wrong with it.
+        """
+        policy = cls(**costs_of(cls, arms, fields), **fields)
+        policy.check_numbers()
+        return policy
+
+    def validate(self, task: Task) -> None:
+        self.check_numbers()
+        check_task(self, task)
+
     def check_numbers(self) -> None:
+        """Raise ValueError for a field that is out of range."""
         checks.number(self, "eta", 0, 1, above=True, below=True)
         checks.number(self, "scale", 0)
         checks.number(self, "discount", 0, MOST_PATIENT)
+
+    def reordered(self, order: Array) -> UCWhittle:
+        """The policy for arms in another order: place i holds the arm `order[i]`, [K] int32."""
+        return with_costs_reordered(self, order)
 
     def init(self, reward: Array) -> Optimistic:
         reward = jnp.asarray(reward, float)
