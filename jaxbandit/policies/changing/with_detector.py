@@ -19,7 +19,7 @@ from jaxbandit.policies.parts.unit_scale import UnitScale
 from jaxbandit.wrapping import Wrapper
 
 
-class Watched(NamedTuple):
+class DetectorState(NamedTuple):
     """State of a policy with a detector.
 
     Fields:
@@ -87,10 +87,10 @@ class WithDetector(Wrapper):
             raise ValueError(f"local: {type(self.detector).__name__} speaks of all arms; leave local out")
         _check_memory(self.policy, task, self._is_local())
 
-    def init(self, reward: Array) -> Watched:
+    def init(self, reward: Array) -> DetectorState:
         arms = reward.shape[0]
         row = self.detector.init()
-        return Watched(
+        return DetectorState(
             self.policy.init(reward),
             jax.tree.map(lambda leaf: jnp.broadcast_to(leaf, (arms, *jnp.shape(leaf))), row),
             jnp.zeros(arms, jnp.int32),
@@ -98,11 +98,11 @@ class WithDetector(Wrapper):
             reward if reward.shape[1] else None,
         )
 
-    def own_round(self, state: Watched, t: Array) -> Array:
+    def own_round(self, state: DetectorState, t: Array) -> Array:
         """How many rounds ago all arms, or each of them [K], were restarted."""
         return t - (state.restarted if self._is_local() else state.restarted[0])
 
-    def scores(self, key: Array, state: Watched, t: Array) -> tuple[Array, Watched]:
+    def scores(self, key: Array, state: DetectorState, t: Array) -> tuple[Array, DetectorState]:
         """The policy's scores but in rounds in which arms are played by turns, and what the policy keeps of them."""
         scores, state = super().scores(key, state, t)
         return self._by_turns(scores, state, t, jnp.inf), state
@@ -113,7 +113,7 @@ class WithDetector(Wrapper):
         own = super().probabilities
         return lambda state, t: self._by_turns(own(state, t), state, t, 1.0)
 
-    def _by_turns(self, values: Array, state: Watched, t: Array, most: float) -> Array:
+    def _by_turns(self, values: Array, state: DetectorState, t: Array, most: float) -> Array:
         """`values` [K]; in a round in which arms are played by turns `most` for the one whose turn it is, else 0."""
         arms = len(state.restarted)
         share = self.detector.share(arms)
@@ -124,7 +124,7 @@ class WithDetector(Wrapper):
         forced = jnp.where(jnp.arange(arms, dtype=turn.dtype) == turn, most, 0)
         return jnp.where((turn < arms) & (share > 0), forced, values)
 
-    def update(self, state: Watched, feedback: Feedback) -> Watched:
+    def update(self, state: DetectorState, feedback: Feedback) -> DetectorState:
         arms = len(state.restarted)
         check_feedback(feedback, arms)
         arm = feedback.arms[0]

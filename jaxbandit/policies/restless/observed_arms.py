@@ -24,7 +24,7 @@ T = TypeVar("T")
 MOST_STATES = 8  # more states would make the steps of the index a long program
 
 
-class Watched(NamedTuple):
+class ObservedMoves(NamedTuple):
     """What was seen of K arms of S states.
 
     Fields:
@@ -38,7 +38,7 @@ class Watched(NamedTuple):
     here: Array
     reward: Array
 
-    def counted(self, feedback: Feedback) -> Watched:
+    def counted(self, feedback: Feedback) -> ObservedMoves:
         """The same after a round: a move of every arm, played or not, but for the first round that is heard of."""
         arms, states = self.reward.shape
         if feedback.shown is None:
@@ -48,7 +48,7 @@ class Watched(NamedTuple):
         place = (played * states + self.here) * states + feedback.shown
         place = computed_once(jnp.where(self.here < states, place, -1))
         moved = place[:, None] == jnp.arange(2 * states**2, dtype=jnp.int32)[None]
-        return Watched(self.counts + moved.reshape(self.counts.shape), feedback.shown, self.reward)
+        return ObservedMoves(self.counts + moved.reshape(self.counts.shape), feedback.shown, self.reward)
 
     def left(self) -> Array:
         """How often each arm moved from each state, without and with a play, [K, 2, S] int32."""
@@ -71,11 +71,11 @@ class Watched(NamedTuple):
         return whittle(rows[:, 1], rows[:, 0], earned, kept, discount) - price[:, None]
 
 
-def nothing_seen(reward: Array) -> Watched:
+def nothing_seen(reward: Array) -> ObservedMoves:
     """Before the first round, from what states pay, [K, S]."""
     arms, states = reward.shape
     counts = jnp.zeros((arms, 2, states, states), jnp.int32)
-    return Watched(counts, jnp.full(arms, states, jnp.int32), reward)
+    return ObservedMoves(counts, jnp.full(arms, states, jnp.int32), reward)
 
 
 def paying(reward: Array, which: Paid) -> Array:

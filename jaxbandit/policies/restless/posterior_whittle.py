@@ -13,7 +13,7 @@ from jaxbandit.base import Feedback, Paid, Task, pytree, static
 from jaxbandit.policies.means.thompson import dirichlet
 from jaxbandit.policies.parts import checks
 from jaxbandit.policies.restless.observed_arms import (
-    Watched,
+    ObservedMoves,
     check_task,
     costs_of,
     episode,
@@ -31,7 +31,7 @@ class Sampled(NamedTuple):
       indices: [K, S], of the arms drawn for the episode.
     """
 
-    seen: Watched
+    seen: ObservedMoves
     indices: Array
 
 
@@ -115,11 +115,11 @@ class PosteriorWhittle:
     def update(self, state: Sampled, feedback: Feedback) -> Sampled:
         return state._replace(seen=state.seen.counted(feedback))
 
-    def plan(self, seen: Watched, words: Array) -> Array:
+    def plan(self, seen: ObservedMoves, words: Array) -> Array:
         """The indices [K, S] of arms drawn from what is known, by the data [2] uint32 of a random key."""
         return seen.indices(self.draw(seen, words), self.cost, self.paid, self.discount)
 
-    def draw(self, seen: Watched, words: Array) -> Array:
+    def draw(self, seen: ObservedMoves, words: Array) -> Array:
         """Rows [K, 2, S, S] drawn from what is known."""
         parameters = jnp.asarray(self.prior, float) + seen.counts.astype(float)
         return dirichlet(jax.random.wrap_key_data(words, impl="threefry2x32"), parameters)

@@ -16,7 +16,7 @@ from jaxbandit.planning import l1_ball_max
 from jaxbandit.policies.parts import checks
 from jaxbandit.policies.parts.memory import positive, ratio
 from jaxbandit.policies.restless.observed_arms import (
-    Watched,
+    ObservedMoves,
     check_task,
     costs_of,
     episode,
@@ -39,7 +39,7 @@ class Optimistic(NamedTuple):
       plays: int32, how many arms are played a round; 0 before the first one.
     """
 
-    seen: Watched
+    seen: ObservedMoves
     indices: Array
     plays: Array
 
@@ -125,7 +125,7 @@ class UCWhittle:
         """The scores, and the indices of the optimistic arms if the round begins an episode."""
         number, begins = episode(t)
 
-        def plan(before: Array, seen: Watched, number: Array, plays: Array) -> Array:
+        def plan(before: Array, seen: ObservedMoves, number: Array, plays: Array) -> Array:
             return self.plan(seen, number, nth_largest(seen.scores(before), plays))
 
         indices = planned(begins, plan, (state.seen, number, state.plays), state.indices)
@@ -134,11 +134,11 @@ class UCWhittle:
     def update(self, state: Optimistic, feedback: Feedback) -> Optimistic:
         return state._replace(seen=state.seen.counted(feedback), plays=jnp.int32(feedback.arms.shape[0]))
 
-    def plan(self, seen: Watched, number: Array, price: Array) -> Array:
+    def plan(self, seen: ObservedMoves, number: Array, price: Array) -> Array:
         """The indices [K, S] of the optimistic arms of episode `number`, at this price of a play."""
         return seen.indices(self.optimistic(seen, number, price), self.cost, self.paid, self.discount)
 
-    def optimistic(self, seen: Watched, number: Array, price: Array) -> Array:
+    def optimistic(self, seen: ObservedMoves, number: Array, price: Array) -> Array:
         """The rows [K, 2, S, S] with which each arm is worth most."""
         (arms, states), left = seen.reward.shape, seen.left()
         rows = jnp.where((left > 0)[..., None], ratio(seen.counts, left[..., None]), 1 / states)
