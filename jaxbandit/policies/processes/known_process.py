@@ -17,7 +17,7 @@ from jaxbandit.policies.parts import checks
 from jaxbandit.policies.parts.knowledge import check_made_for, laws_of, made_for
 
 
-class Known(NamedTuple):
+class Position(NamedTuple):
     """State of a policy that knows the process: where it is, and how many actions there are."""
 
     state: Array  # int32
@@ -82,15 +82,15 @@ class KnownProcess:
         """The policy for actions in another order: place i holds the action `order[i]`, [A] int32."""
         return KnownProcess(jnp.argsort(order)[jnp.asarray(self.actions)])
 
-    def init(self, reward: Array, shown: Array) -> Known:
-        return Known(shown[0], jnp.arange(reward.shape[0], dtype=jnp.int32))
+    def init(self, reward: Array, shown: Array) -> Position:
+        return Position(shown[0], jnp.arange(reward.shape[0], dtype=jnp.int32))
 
-    def scores(self, key: Array, state: Known, t: Array) -> tuple[Array, Known]:
+    def scores(self, key: Array, state: Position, t: Array) -> tuple[Array, Position]:
         actions = jnp.asarray(self.actions)
         if actions.ndim == 2:
             actions = actions[(t - 1) % actions.shape[0]]
         return (state.arms == actions[state.state]).astype(float), state
 
-    def update(self, state: Known, feedback: Feedback) -> Known:
+    def update(self, state: Position, feedback: Feedback) -> Position:
         check_feedback(feedback, len(state.arms), jnp.asarray(self.actions).shape[-1])
         return state._replace(state=feedback.now[0])

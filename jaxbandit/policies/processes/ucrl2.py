@@ -38,7 +38,8 @@ class UCRL2:
       rewards: "learned", as in the source, or "known": the player knows what each pair pays.
 
     Raises:
-      ValueError: from `simulate` and `check_policy`, for a field out of range, and what is no decision process.
+      ValueError: from `simulate` and `check_policy`, for a field out of range, and for a task that is not a decision
+        process.
 
     Source: Jaksch, Ortner and Auer 2010, figures 1 and 2; rewards above 1 are left out here.
 

@@ -34,7 +34,8 @@ class UCRL2B:
       rewards: "learned", as in the source, or "known": the player knows what each pair pays.
 
     Raises:
-      ValueError: from `simulate` and `check_policy`, for a field out of range, and what is no decision process.
+      ValueError: from `simulate` and `check_policy`, for a field out of range, and for a task that is not a decision
+        process.
 
     Source: Fruit, Pirotta and Lazaric 2020 for the algorithm; the constants are those of their program UCRLlib.
 
@@ -85,7 +86,8 @@ class TUCRL:
       rewards: "learned", as in the source, or "known": the player knows what each pair pays.
 
     Raises:
-      ValueError: from `simulate` and `check_policy`, for a field out of range, and what is no decision process.
+      ValueError: from `simulate` and `check_policy`, for a field out of range, and for a task that is not a decision
+        process.
 
     Source: Fruit, Pirotta and Lazaric 2018.
 
@@ -114,7 +116,7 @@ class TUCRL:
 
     def plan(self, seen: Moves, t: Array) -> Plan:
         """The best process near the one seen before round t, and its best actions."""
-        reached, enough = self._known(seen, t)
+        reached, enough = self._reached(seen, t)
         among = reached | ~jnp.all(enough | ~reached[None])
         return best_plan(self.worth(seen, t), seen, t, among)
 
@@ -123,12 +125,12 @@ class TUCRL:
 
     def box(self, seen: Moves, t: Array) -> tuple[Array, Array]:
         """The least and the largest that the entries of the rows may be, [A, S, S] each."""
-        reached, enough = self._known(seen, t)
+        reached, enough = self._reached(seen, t)
         low, high = _box(seen, t, self.delta)
         closed = (enough & reached[None])[..., None] & ~reached[None, None]
         return jnp.where(closed, 0, low), jnp.where(closed, 0, high)
 
-    def _known(self, seen: Moves, t: Array) -> tuple[Array, Array]:
+    def _reached(self, seen: Moves, t: Array) -> tuple[Array, Array]:
         """Which states are reached [S], and which pairs were tried often [A, S]."""
         reached = _left_before(seen) | (jnp.arange(seen.reward.shape[1]) == seen.here)
         return reached, seen.left.astype(float) > jnp.sqrt(jnp.asarray(t, float) / seen.reward.size)
@@ -136,8 +138,7 @@ class TUCRL:
 
 def _left_before(seen: Moves) -> Array:
     """Which states were left before, [S]."""
-    found: Array = total(seen.left.T) > 0
-    return found
+    return total(seen.left.T) > 0
 
 
 def _box(seen: Moves, t: Array, delta: ArrayLike) -> tuple[Array, Array]:

@@ -39,7 +39,7 @@ class ObservedMoves(NamedTuple):
     reward: Array
 
     def counted(self, feedback: Feedback) -> ObservedMoves:
-        """The same after a round: a move of every arm, played or not, but for the first round that is heard of."""
+        """The same after a round: every arm has moved, played or not; its first state alone is not a move."""
         arms, states = self.reward.shape
         if feedback.shown is None:
             raise ValueError("shown: None; this policy must see all arms: feedback._replace(shown=..), where they are")
@@ -47,13 +47,12 @@ class ObservedMoves(NamedTuple):
         played = (feedback.arms[:, None] == jnp.arange(arms, dtype=jnp.int32)[None]).any(axis=0)
         place = (played * states + self.here) * states + feedback.shown
         place = computed_once(jnp.where(self.here < states, place, -1))
-        moved = place[:, None] == jnp.arange(2 * states**2, dtype=jnp.int32)[None]
-        return ObservedMoves(self.counts + moved.reshape(self.counts.shape), feedback.shown, self.reward)
+        moves = place[:, None] == jnp.arange(2 * states**2, dtype=jnp.int32)[None]
+        return ObservedMoves(self.counts + moves.reshape(self.counts.shape), feedback.shown, self.reward)
 
     def left(self) -> Array:
         """How often each arm moved from each state, without and with a play, [K, 2, S] int32."""
-        found: Array = total(self.counts)
-        return found
+        return total(self.counts)
 
     def scores(self, indices: Array) -> Array:
         """The indices [K, S] of the states that the arms are in, [K]; of an arm not yet seen their mean."""
@@ -119,8 +118,7 @@ def planned(begins: Array, plan: Callable[..., Array], known: tuple[Any, ...], b
     def turn(n: Array, old: Array) -> Array:
         return plan(old, *jax.tree.map(lambda leaf: leaf + n.astype(leaf.dtype), known))
 
-    found: Array = jax.lax.fori_loop(0, begins.astype(jnp.int32), turn, before)
-    return found
+    return jax.lax.fori_loop(0, begins.astype(jnp.int32), turn, before)
 
 
 def costs_of(policy: type, arms: Any, fields: dict[str, Any]) -> dict[str, Any]:

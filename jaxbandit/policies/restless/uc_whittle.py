@@ -157,9 +157,8 @@ class UCWhittle:
             return larger(worth[:, 0], worth[:, 1] - price[:, None])
 
         sweeps = jnp.ceil(np.log(LEFT_OUT) / jnp.log(discount)).astype(jnp.int32)
-        values: Array = jax.lax.fori_loop(0, sweeps + 1, sweep, jnp.zeros_like(seen.reward))
-        found: Array = best(rows, radius, after(values))[1]
-        return found
+        values = jax.lax.fori_loop(0, sweeps + 1, sweep, jnp.zeros_like(seen.reward))
+        return best(rows, radius, after(values))[1]
 
 
 def nth_largest(values: Array, number: Array) -> Array:

@@ -13,7 +13,7 @@ from jaxbandit.arguments import number
 from jaxbandit.base import Feedback, Task, pytree
 from jaxbandit.policies.parts import checks
 from jaxbandit.policies.parts.knowledge import RESTLESS, check_made_for, laws_of, made_for
-from jaxbandit.policies.restless.beliefs import Beliefs, moved, reordered_fields, seen
+from jaxbandit.policies.restless.beliefs import Beliefs, after_round, predicted, reordered_fields
 
 
 @pytree
@@ -85,11 +85,11 @@ class WhittleBelief:
 
     def scores(self, key: Array, state: Beliefs, t: Array) -> tuple[Array, Beliefs]:
         rows = jnp.asarray(self.transition, float)
-        chances = moved(state.beliefs, rows)[:, 1]
+        chances = predicted(state.beliefs, rows)[:, 1]
         return whittle(chances, rows[:, 0, 1], rows[:, 1, 0], jnp.asarray(self.discount, float)), state
 
     def update(self, state: Beliefs, feedback: Feedback) -> Beliefs:
-        return seen(state, feedback, self.transition)
+        return after_round(state, feedback, self.transition)
 
 
 def whittle(w: Array, p01: Array, p10: Array, discount: Array) -> Array:
@@ -109,7 +109,8 @@ def whittle(w: Array, p01: Array, p10: Array, discount: Array) -> Array:
     below = (p01 < w) & (w < mean)
     short, leaving = jnp.where(below, 1 - w / mean, 0.25), jnp.where(below, moving, 0.5)  # r, 1 - s
     steps = jnp.floor(jnp.log(short) / jnp.log1p(-leaving))  # L: r is s^(L + 1) for w = tau^L(p01)
-    faded, waited = (-jnp.expm1(steps * jnp.log1p(-each)) for each in (fading, ending))  # 1 - x^L, 1 - d^L
+    faded = -jnp.expm1(steps * jnp.log1p(-fading))  # 1 - x^L
+    waited = -jnp.expm1(steps * jnp.log1p(-ending))  # 1 - d^L
     u = mean * (ending - short * fading)
     A = mean * (moving + (1 - moving) * faded - short * fading * waited / ending)
     seldom = p10 + ending * (1 - p10)  # 1 - d p11

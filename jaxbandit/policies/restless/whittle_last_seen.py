@@ -125,8 +125,7 @@ class WhittleLastSeen:
     def scores(self, key: Array, state: LastSeen, t: Array) -> tuple[Array, LastSeen]:
         table = jnp.asarray(self.indices, float)
         ages = jnp.minimum(t - state.rounds, table.shape[2])
-        found: Array = table[jnp.arange(table.shape[0]), state.states, ages - 1]
-        return found, state
+        return table[jnp.arange(table.shape[0]), state.states, ages - 1], state
 
     def update(self, state: LastSeen, feedback: Feedback) -> LastSeen:
         arms, (number, starts, _) = feedback.arms, jnp.asarray(self.indices).shape
