@@ -9,9 +9,9 @@ import jax.numpy as jnp
 import numpy as np
 from numpy.typing import ArrayLike
 
-from jaxbandit import chains
+from jaxbandit import chains, members
 from jaxbandit.arguments import integer, list_of, number, shown
-from jaxbandit.base import check_key, known, problem
+from jaxbandit.base import check_key
 from jaxbandit.environments.processes.decision_process import (
     MOST_STATES,
     DecisionProcess,
@@ -185,8 +185,8 @@ def as_decision_process(
     >>> process.transition.shape, process.means().round(4).tolist()
     ((2, 4, 4), [0.5556, 0.4211])
     """
-    laws = known(arms)
-    if laws is None or (laws.paid != "all" and problem(arms) != "rested"):
+    laws = members.known(arms)
+    if laws is None or (laws.paid != "all" and members.declares(arms).problem != "rested"):
         raise ValueError(
             f"arms: {type(arms).__name__} are neither rested arms, as of `markov`, nor restless ones that all pay"
         )

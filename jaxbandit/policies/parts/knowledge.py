@@ -6,9 +6,11 @@ from typing import Any, TypeVar
 
 import numpy as np
 
+from jaxbandit import members
 from jaxbandit.arguments import has
-from jaxbandit.base import Problem, Task, known, paid, problem
+from jaxbandit.base import Problem, Task
 from jaxbandit.known_arms import KnownArms
+from jaxbandit.members import declares
 
 T = TypeVar("T")
 CLOSE, TINY = 1e-6, 1e-12  # relative and absolute difference up to which numbers are the same but for rounding
@@ -28,9 +30,11 @@ def laws_of(name: str, arms: Any, what: str, problems: tuple[Problem, ...]) -> K
       ValueError: the environment tells none, or is of another kind.
     """
     has(name, arms, what, "known")
-    if problem(arms) not in problems:
-        raise ValueError(f"{name}: {what} is needed, and the arms of {type(arms).__name__} are {problem(arms)}")
-    return known(arms)  # type: ignore[return-value]  # `has` has found the method
+    laws, kind = members.known(arms), declares(arms).problem
+    if laws is None or kind not in problems:
+        fault = "does not tell its laws (known)" if laws is None else f'has the problem "{kind}"'
+        raise ValueError(f"{name}: {what} is needed, and {type(arms).__name__} {fault}")
+    return laws
 
 
 def made_for(policy: T, laws: KnownArms, *irrelevant: str) -> T:
@@ -56,13 +60,13 @@ def check_made_for(policy: Any, task: Task) -> None:
     made: dict[str, Any] | None = vars(policy).get("_made_for")
     if made is None:
         return
-    kind, which = type(policy).__name__, paid(task.environment)
+    kind, which = type(policy).__name__, declares(task.environment).paid
     if made["paid"] != which:
         raise ValueError(
             f"{kind} was made for arms of which {PAYING[made['paid']]}; in {task.name} {PAYING[which]}; make "
             f"it with {kind}.of from these"
         )
-    laws = known(task.environment)
+    laws = members.known(task.environment)
     different = [] if laws is None else [name for name, law in made.items() if not _alike(law, getattr(laws, name))]
     if different:
         raise ValueError(

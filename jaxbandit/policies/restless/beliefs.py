@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from typing import Any, NamedTuple, TypeVar
+from typing import Any, NamedTuple
 
 import jax
 import jax.numpy as jnp
@@ -10,12 +10,10 @@ from jax import Array
 from numpy.typing import ArrayLike
 
 from jaxbandit.arguments import as_floats
-from jaxbandit.base import Feedback, Paid, Task, pytree, static, total
+from jaxbandit.base import Feedback, Paid, Task, per_arm, pytree, static, total
 from jaxbandit.feedback import check_feedback
 from jaxbandit.policies.parts import checks
 from jaxbandit.policies.parts.knowledge import RESTLESS, check_made_for, laws_of, made_for
-
-T = TypeVar("T")
 
 
 class Beliefs(NamedTuple):
@@ -55,11 +53,11 @@ class Myopic:
     [0.5, 0.8]
     """
 
-    transition: ArrayLike
-    initial: ArrayLike
-    passive: ArrayLike | None = None
+    transition: ArrayLike = per_arm()
+    initial: ArrayLike = per_arm()
+    passive: ArrayLike | None = per_arm(None)
     paid: Paid = static("played")
-    cost: ArrayLike = 0.0
+    cost: ArrayLike = per_arm(0.0)
 
     @classmethod
     def of(cls, environment: Any) -> Myopic:
@@ -78,10 +76,6 @@ class Myopic:
         if self.passive is not None:
             checks.laws(self, "passive", (arms, states, states))
         check_made_for(self, task)
-
-    def reordered(self, order: Array) -> Myopic:
-        """The policy for arms in another order: place i holds the arm `order[i]`, [K] int32."""
-        return reordered_fields(self, order)
 
     def init(self, reward: Array) -> Beliefs:
         return Beliefs(jnp.asarray(self.initial, float), jnp.asarray(reward, float))
@@ -125,9 +119,9 @@ class HiddenMyopic:
     [0.3667, 0.25]
     """
 
-    transition: ArrayLike
-    emission: ArrayLike
-    initial: ArrayLike
+    transition: ArrayLike = per_arm()
+    emission: ArrayLike = per_arm()
+    initial: ArrayLike = per_arm()
 
     @classmethod
     def of(cls, environment: Any) -> HiddenMyopic:
@@ -145,10 +139,6 @@ class HiddenMyopic:
         checks.laws(self, "emission", (arms, states, symbols))
         checks.laws(self, "initial", (arms, states))
         check_made_for(self, task)
-
-    def reordered(self, order: Array) -> HiddenMyopic:
-        """The policy for arms in another order: place i holds the arm `order[i]`, [K] int32."""
-        return reordered_fields(self, order)
 
     def init(self, reward: Array) -> Beliefs:
         return Beliefs(jnp.asarray(self.initial, float), jnp.asarray(reward, float))
@@ -187,8 +177,3 @@ def after_round(state: Beliefs, feedback: Feedback, transition: ArrayLike) -> Be
         return state._replace(beliefs=jax.nn.one_hot(feedback.shown, state.beliefs.shape[1], dtype=state.beliefs.dtype))
     certain = jax.nn.one_hot(feedback.states, state.beliefs.shape[1], dtype=state.beliefs.dtype)
     return state._replace(beliefs=_normalised(predicted(state.beliefs, transition)).at[feedback.arms].set(certain))
-
-
-def reordered_fields(policy: T, order: Array) -> T:
-    """The policy with its fields [K, ..] in another order of the arms, [K] int32; single numbers stay."""
-    return jax.tree.map(lambda leaf: leaf if jnp.ndim(leaf) == 0 else jnp.asarray(leaf)[order], policy)

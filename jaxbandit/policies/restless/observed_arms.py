@@ -2,9 +2,8 @@
 
 from __future__ import annotations
 
-import dataclasses
 from collections.abc import Callable
-from typing import Any, NamedTuple, TypeVar
+from typing import Any, NamedTuple
 
 import jax
 import jax.numpy as jnp
@@ -20,7 +19,6 @@ from jaxbandit.planning import whittle
 from jaxbandit.policies.parts import checks
 from jaxbandit.policies.parts.knowledge import RESTLESS, laws_of
 
-T = TypeVar("T")
 MOST_STATES = 8  # more states would make the steps of the index a long program
 
 
@@ -150,9 +148,3 @@ def check_task(policy: Any, task: Task) -> None:
             raise ValueError(
                 f"cost: {shown(policy.cost)}, and in {task.name} a play costs {shown(cost.tolist())}; give that"
             )
-
-
-def with_costs_reordered(policy: T, order: Array) -> T:
-    """The policy for arms in another order: place i holds the arm `order[i]`, [K] int32."""
-    cost = jnp.asarray(policy.cost, float)  # type: ignore[attr-defined]
-    return dataclasses.replace(policy, cost=cost[order] if cost.ndim else cost)  # type: ignore[type-var]

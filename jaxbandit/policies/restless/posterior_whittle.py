@@ -9,7 +9,7 @@ import jax.numpy as jnp
 from jax import Array
 from jax.typing import ArrayLike
 
-from jaxbandit.base import Feedback, Paid, Task, pytree, static
+from jaxbandit.base import Feedback, Paid, Task, per_arm, pytree, static
 from jaxbandit.policies.means.thompson import dirichlet
 from jaxbandit.policies.parts import checks
 from jaxbandit.policies.restless.observed_arms import (
@@ -19,7 +19,6 @@ from jaxbandit.policies.restless.observed_arms import (
     episode,
     nothing_seen,
     planned,
-    with_costs_reordered,
 )
 
 
@@ -68,7 +67,7 @@ class PosteriorWhittle:
     (2,)
     """
 
-    cost: ArrayLike = 0.0
+    cost: ArrayLike = per_arm(0.0)
     paid: Paid = static("all")
     prior: ArrayLike = 1.0
     discount: ArrayLike | None = None
@@ -97,10 +96,6 @@ class PosteriorWhittle:
         checks.number(self, "prior", 1e-30)
         if self.discount is not None:
             checks.number(self, "discount", 0, 1, below=True)
-
-    def reordered(self, order: Array) -> PosteriorWhittle:
-        """The policy for arms in another order: place i holds the arm `order[i]`, [K] int32."""
-        return with_costs_reordered(self, order)
 
     def init(self, reward: Array) -> Sampled:
         reward = jnp.asarray(reward, float)

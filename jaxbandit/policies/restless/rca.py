@@ -8,8 +8,8 @@ import jax.numpy as jnp
 from jax import Array
 from jax.typing import ArrayLike
 
-from jaxbandit import chains
-from jaxbandit.base import Feedback, Task, known, pytree
+from jaxbandit import chains, members
+from jaxbandit.base import Feedback, Task, pytree
 from jaxbandit.feedback import check_feedback
 from jaxbandit.policies.parts import checks
 from jaxbandit.policies.parts.knowledge import RESTLESS
@@ -69,7 +69,7 @@ class RCA:
     def validate(self, task: Task) -> None:
         checks.suits(self, task, ("rested", *RESTLESS))
         checks.number(self, "L", 0)
-        laws = known(task.environment)
+        laws = members.known(task.environment)
         for arm, rows in enumerate(() if laws is None else laws.transition):
             if not all(len(states) == len(rows) for states in chains.recurrent_classes(rows)):
                 raise ValueError(

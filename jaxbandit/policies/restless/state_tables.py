@@ -2,8 +2,7 @@
 
 from __future__ import annotations
 
-import dataclasses
-from typing import ClassVar, NamedTuple, Self
+from typing import ClassVar, NamedTuple
 
 import jax.numpy as jnp
 import numpy as np
@@ -11,7 +10,7 @@ from jax import Array
 from numpy.typing import ArrayLike
 
 from jaxbandit.arguments import as_floats
-from jaxbandit.base import Feedback, Problem, Task, pytree
+from jaxbandit.base import Feedback, Problem, Task, per_arm, pytree
 from jaxbandit.fast import look_up
 from jaxbandit.feedback import check_feedback
 from jaxbandit.policies.parts import checks
@@ -36,8 +35,8 @@ class StateTable:
 
     problems: ClassVar[tuple[Problem, ...]] = checks.ARMS  # that it is for
 
-    indices: ArrayLike
-    unseen: ArrayLike | None = None
+    indices: ArrayLike = per_arm()
+    unseen: ArrayLike | None = per_arm(None)
 
     def validate(self, task: Task) -> None:
         checks.suits(self, task, self.problems)
@@ -52,11 +51,6 @@ class StateTable:
                 arm = int(np.argwhere(np.isnan(table))[0, 0])
                 raise ValueError(f"{name}: arm {arm} has NaN; an arm that is not indexable has no index to play by")
         check_made_for(self, task)
-
-    def reordered(self, order: Array) -> Self:
-        """The policy for arms in another order: place i holds the arm `order[i]`, [K] int32."""
-        unseen = None if self.unseen is None else jnp.asarray(self.unseen, float)[order]
-        return dataclasses.replace(self, indices=jnp.asarray(self.indices, float)[order], unseen=unseen)
 
     def init(self, reward: Array) -> LastStates:
         return LastStates(jnp.full(reward.shape[:1], reward.shape[1], jnp.int32))

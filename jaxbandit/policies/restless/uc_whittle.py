@@ -10,7 +10,7 @@ import numpy as np
 from jax import Array
 from jax.typing import ArrayLike
 
-from jaxbandit.base import Feedback, Paid, Task, pytree, static
+from jaxbandit.base import Feedback, Paid, Task, per_arm, pytree, static
 from jaxbandit.fast import larger
 from jaxbandit.planning import l1_ball_max
 from jaxbandit.policies.parts import checks
@@ -23,7 +23,6 @@ from jaxbandit.policies.restless.observed_arms import (
     nothing_seen,
     paying,
     planned,
-    with_costs_reordered,
 )
 
 LEFT_OUT = 1e-4  # discount^m after the m sweeps of value iteration
@@ -82,7 +81,7 @@ class UCWhittle:
     [-0.2, -0.2]
     """
 
-    cost: ArrayLike = 0.0
+    cost: ArrayLike = per_arm(0.0)
     paid: Paid = static("all")
     eta: ArrayLike = 1e-3
     scale: ArrayLike = 1.0
@@ -112,10 +111,6 @@ class UCWhittle:
         checks.number(self, "eta", 0, 1, above=True, below=True)
         checks.number(self, "scale", 0)
         checks.number(self, "discount", 0, MOST_PATIENT)
-
-    def reordered(self, order: Array) -> UCWhittle:
-        """The policy for arms in another order: place i holds the arm `order[i]`, [K] int32."""
-        return with_costs_reordered(self, order)
 
     def init(self, reward: Array) -> Optimistic:
         reward = jnp.asarray(reward, float)

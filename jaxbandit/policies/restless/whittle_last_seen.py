@@ -10,11 +10,12 @@ from jax import Array
 from numpy.typing import ArrayLike
 
 from jaxbandit.arguments import as_floats, integer, number
-from jaxbandit.base import Feedback, Task, problem, pytree
+from jaxbandit.base import Feedback, Task, per_arm, pytree
 from jaxbandit.decision_processes import long_run
 from jaxbandit.feedback import check_feedback
 from jaxbandit.indices.subsidy import whittle_of
 from jaxbandit.known_arms import KnownArms
+from jaxbandit.members import declares
 from jaxbandit.policies.parts import checks
 from jaxbandit.policies.parts.knowledge import RESTLESS, check_made_for, laws_of, made_for
 
@@ -62,7 +63,7 @@ class WhittleLastSeen:
     [[11.79, 0.02], [9.0, 1.1], [6.2, 6.2]]
     """
 
-    indices: ArrayLike
+    indices: ArrayLike = per_arm()
 
     @classmethod
     def of(cls, arms: Any, ages: int | None = None, discount: float = 0.99) -> WhittleLastSeen:
@@ -80,7 +81,7 @@ class WhittleLastSeen:
           ValueError: the argument and what is wrong with it, also that an arm is not indexable.
         """
         known = laws_of("arms", arms, "one of environments.restless", RESTLESS)
-        if problem(arms) == "observed":
+        if declares(arms).problem == "observed":
             raise ValueError(
                 "arms: their states are all seen, and WhittleLastSeen is for arms that are not; use Whittle.of"
             )
@@ -113,10 +114,6 @@ class WhittleLastSeen:
         if np.isnan(table).any():
             raise ValueError(f"indices: arm {int(np.argwhere(np.isnan(table))[0, 0])} has NaN")
         check_made_for(self, task)
-
-    def reordered(self, order: Array) -> WhittleLastSeen:
-        """The policy for arms in another order: place i holds the arm `order[i]`, [K] int32."""
-        return WhittleLastSeen(jnp.asarray(self.indices, float)[order])
 
     def init(self, reward: Array) -> LastSeen:
         arms, states = reward.shape
