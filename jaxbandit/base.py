@@ -12,6 +12,8 @@ from jax.typing import ArrayLike
 
 from jaxbandit.arguments import LARGEST_INTEGER
 from jaxbandit.feedback import Feedback as Feedback
+from jaxbandit.known_arms import KnownArms
+from jaxbandit.known_arms import Paid as Paid
 from jaxbandit.pytrees import check_known as check_known
 from jaxbandit.pytrees import per_arm as per_arm
 from jaxbandit.pytrees import pytree as pytree
@@ -20,10 +22,9 @@ from jaxbandit.pytrees import static as static
 from jaxbandit.texts import described as described
 
 State = Any  # a pytree of arrays
-Pairing = Literal["play", "round", "shared"]  # these four: see `Declares`
+Pairing = Literal["play", "round", "shared"]  # these three and `Paid`: see `Declares`
 Problem = Literal["rested", "restarting", "restless", "observed", "changing", "rotting", "hidden", "decision process"]
 Pays = Literal["before", "after"]
-Paid = Literal["played", "all"]
 Range = tuple[float, float]  # the least and the largest number that there can be
 ANY_REWARD: Range = (-math.inf, math.inf)
 
@@ -152,6 +153,10 @@ class FullEnvironment(Environment, Protocol):
         measured against it, and `records` has "episodes", [S] int32, how many have begun in each state, and
         "state_now", int32.
         """
+        return None
+
+    def known(self) -> KnownArms | None:
+        """The laws of the arms, from which policies and indices for known arms are computed. On the host."""
         return None
 
     def numbers(self) -> dict[str, Any]:

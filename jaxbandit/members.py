@@ -13,6 +13,7 @@ import jax
 import numpy as np
 
 from jaxbandit.base import Declares, FullEnvironment, FullPolicy, State, Task
+from jaxbandit.known_arms import KnownArms
 
 DECLARED = Declares._fields
 # what earlier forms of the protocol had, and what to write instead
@@ -69,6 +70,12 @@ def best_arm_falls_short(environment: Any, t: jax.Array) -> Any:
 def records(environment: Any) -> Callable[[State], dict[str, Any]] | None:
     """The method `records`, or None."""
     return _own(environment, "records")
+
+
+def known(environment: Any) -> KnownArms | None:
+    """The laws of the arms; None where the environment does not tell them."""
+    method = _own(environment, "known")
+    return None if method is None else method()
 
 
 def numbers(environment: Any) -> Any:

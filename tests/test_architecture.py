@@ -32,8 +32,9 @@ pytrees: texts
 probabilities:
 arguments: probabilities
 feedback: arguments pytrees texts
-base: arguments feedback pytrees texts
-members: base
+known_arms: texts
+base: arguments feedback known_arms pytrees texts
+members: base known_arms
 cores:
 interruption:
 chains: arguments base
@@ -46,16 +47,16 @@ sums: base
 divergences: arguments base
 selection: arguments base fast
 bounds: arguments base chains members probabilities
-indices: arguments base chains decision_processes probabilities
+indices: arguments base chains decision_processes known_arms probabilities
 confidence: arguments base fast
 planning: base fast
 families: arguments base chains confidence divergences fast probabilities
-environments: arguments base chains decision_processes divergences draws families fast indices members \
-probabilities quantiles sums
+environments: arguments base chains decision_processes divergences draws families fast indices known_arms \
+members probabilities quantiles sums
 named_problems: base chains environments members
 wrapping: base members
 policies: arguments base chains confidence decision_processes divergences families fast feedback indices \
-members planning probabilities quantiles sums wrapping
+known_arms members planning probabilities quantiles sums wrapping
 results: arguments base interruption metrics texts
 simulation: arguments base cores fast feedback interruption members pytrees results selection sums version wrapping
 sweeps: arguments interruption results simulation
@@ -97,6 +98,7 @@ OFFERED = {
     "confidence": {"bernoulli.SOLVERS", "bernoulli.exponential_excess", "bernoulli.shortfall"},
     "families": {"tilting"},
     "fast": {"jaxprs.constants", "jaxprs.primitives"},
+    "indices": {"relaxed.relaxation_of", "subsidy.whittle_of"},
     "metrics": {"counts.check_label", "counts.check_result", "counts.has_best_arm"},
     "results": {"display.stopped", "display.variant_names", "file.whole_file", "named_axes", "result.join_times"},
     "simulation": {"loop.pieces", "progress"},
@@ -141,13 +143,13 @@ DOORS = {
 }
 PUBLIC = """
 IMEDRL KLUCRL PSRL PosteriorWhittle TUCRL UCBVI UCRL2 UCRL2B UCWhittle ALL CUSUM DMED DSEE GLR IMED IMEDMC KLUCB
-KLUCBMC MOSS MUCB RCA TVKLUCB UCB1 UCBSM Discounted DiscountedThompson DiscountedUCB EmpiricalKLUCB Declares Environment
-Exp3 Exp3S Family Feedback Gittins GradientBandit HiddenMyopic JointKLUCB KnownBreaks KnownProcess LPPriority MarkovArms
-Myopic Oracle PlugInGittins Policy PosteriorGittins Result Rexp3 RoundRobinKLUCB SlidingWindowUCB StoppedWarning Task
-Thompson ThompsonMC TsallisINF Uniform Whittle WhittleBelief WhittleLastSeen Window WithDetector advance atlas
-bernoulli bounds chains confidence decision_processes divergences environments families gaussian grid hidden indices
-initial_carry load_sweep markov metrics per_arm play_round poisson pytree random_arms restless run_keys simulate static
-stress sweep testing to_xarray top_arms two_state use_all_cores
+KLUCBMC MOSS MUCB RCA TVKLUCB UCB1 UCBSM Discounted DiscountedThompson DiscountedUCB EmpiricalKLUCB Declares
+Environment Exp3 Exp3S Family Feedback Gittins GradientBandit HiddenMyopic JointKLUCB KnownArms KnownBreaks
+KnownProcess LPPriority MarkovArms Myopic Oracle PlugInGittins Policy PosteriorGittins Result Rexp3 RoundRobinKLUCB
+SlidingWindowUCB StoppedWarning Task Thompson ThompsonMC TsallisINF Uniform Whittle WhittleBelief WhittleLastSeen
+Window WithDetector advance atlas bernoulli bounds chains confidence decision_processes divergences environments
+families gaussian grid hidden indices initial_carry load_sweep markov metrics per_arm play_round poisson pytree
+random_arms restless run_keys simulate static stress sweep testing to_xarray top_arms two_state use_all_cores
 """.split()
 
 

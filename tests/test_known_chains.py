@@ -13,7 +13,18 @@ from jax.extend.random import threefry_2x32
 from scipy import stats
 
 import jaxbandit
-from jaxbandit import Feedback, Gittins, PlugInGittins, PosteriorGittins, Uniform, Whittle, indices, metrics, two_state
+from jaxbandit import (
+    Feedback,
+    Gittins,
+    KnownArms,
+    PlugInGittins,
+    PosteriorGittins,
+    Uniform,
+    Whittle,
+    indices,
+    metrics,
+    two_state,
+)
 from jaxbandit.environments import restarting
 from jaxbandit.policies.chains.learned_gittins import gittins_of_rows
 from jaxbandit.testing import check_policy
@@ -99,7 +110,7 @@ def test_whittle_of_rested_arms_plays_as_gittins():
 
 
 @jaxbandit.pytree
-class Watched:
+class SeenArms:
     """Two restless arms with three states whose states are all shown, with draws of JAX's own."""
 
     transition: np.ndarray
@@ -109,6 +120,9 @@ class Watched:
 
     def means(self):
         return np.zeros(2)
+
+    def known(self):
+        return KnownArms.of(self.transition, self.passive, self.reward, self.initial)
 
     def init(self, key):
         return jnp.zeros(2, jnp.int32)
@@ -127,7 +141,7 @@ class Watched:
 
 def test_whittle_of_restless_arms_that_are_watched():
     """It collects 5.81 from both states 0, as value iteration of its rule says; the optimum is larger by 0.03."""
-    arms = Watched(
+    arms = SeenArms(
         np.stack([A_ACTIVE, B_ACTIVE]),
         np.stack([A_PASSIVE, B_PASSIVE]),
         np.array([[0, 0.5, 1]] * 2),
@@ -385,7 +399,7 @@ def test_whittle_refuses_an_arm_without_indices():
         active, passive, reward = *rng.dirichlet([0.2] * 3, (2, 3)), rng.uniform(size=3)
         if not indices.whittle(active[None], passive[None], reward, discount=0.99).indexable[0]:
             break
-    arms = Watched(
+    arms = SeenArms(
         np.stack([A_ACTIVE, active]), np.stack([A_PASSIVE, passive]), np.stack([reward, reward]), np.eye(3)[[0, 0]]
     )
     with pytest.raises(ValueError, match=r"^arms: \[1\] are not indexable with discount 0.99"):

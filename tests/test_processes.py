@@ -200,10 +200,10 @@ def test_means_are_the_gains_of_always_the_same_action():
 
 
 def test_arms_of_ones_own_as_a_process():
-    """Rested arms are taken by what they declare and have, restless ones that do not all pay are not."""
+    """Rested arms are taken by what they declare and tell, restless ones that do not all pay are not."""
 
     class Own:
-        transition, reward, initial = ARMS.transition, ARMS.reward, ARMS.initial
+        known = ARMS.known
 
     np.testing.assert_array_equal(as_decision_process(Own()).transition, as_decision_process(ARMS).transition)
     for other in (environments.Swapping(), jaxbandit.environments.restless(ARMS.transition, (0, 1)), ARMS.transition):

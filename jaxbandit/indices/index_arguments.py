@@ -2,12 +2,13 @@
 
 from __future__ import annotations
 
-from typing import Literal, NamedTuple, get_args
+from typing import Literal, get_args
 
 import numpy as np
 from numpy.typing import ArrayLike
 
 from jaxbandit.arguments import choice, finite
+from jaxbandit.known_arms import KnownArms
 from jaxbandit.probabilities import stochastic
 
 Paid = Literal["arrival", "present"]  # whether the state moved to pays, or the state left
@@ -35,15 +36,6 @@ def checked_reward(reward: ArrayLike, arms: int, states: int, name: str = "rewar
     if array.shape not in ((states,), (arms, states)):
         raise ValueError(f"{name}: shape {array.shape} is neither [S] = ({states},) nor [K, S] = ({arms}, {states})")
     return np.broadcast_to(array, (arms, states))
-
-
-class KnownArms(NamedTuple):
-    """Arms that move and pay whether they are played or not, checked; float64."""
-
-    active: np.ndarray  # [K, S, S], rows of an arm that is played,
-    passive: np.ndarray  # [K, S, S], and of one that is not
-    earned: np.ndarray  # [K, S], what it pays on average for a round in which it is played in a state,
-    kept: np.ndarray  # [K, S], and for one in which it is not
 
 
 def known_arms(

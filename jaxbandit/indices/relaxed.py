@@ -10,7 +10,8 @@ from numpy.typing import ArrayLike
 from jaxbandit import decision_processes
 from jaxbandit.arguments import integer
 from jaxbandit.base import described
-from jaxbandit.indices.index_arguments import KnownArms, Paid, known_arms
+from jaxbandit.indices.index_arguments import Paid, known_arms
+from jaxbandit.known_arms import KnownArms
 
 ROUNDS_AHEAD = 10_000  # over which a difference of gains counts, where an arm cannot leave some states
 
@@ -72,9 +73,17 @@ def relaxation(
     >>> round(relaxed.value, 6), round(relaxed.price, 6)
     (1.0, 1.0)
     """
-    from scipy.optimize import linprog  # here, as it takes half a second of an import of the package
+    return relaxation_of(known_arms(active, passive, reward, passive_reward, paid), plays)
 
-    arms = known_arms(active, passive, reward, passive_reward, paid)
+
+def relaxation_of(arms: KnownArms, plays: int) -> Relaxation:
+    """`relaxation` of known arms.
+
+    Raises:
+      ValueError: the argument and what is wrong with it.
+    """
+    from scipy.optimize import linprog  # half a second, which an import of the package need not take
+
     number, states = arms.earned.shape
     plays = integer("plays", plays, 0, number)
     lowest = min(arms.kept.min(), arms.earned.min())
@@ -99,15 +108,15 @@ def _advantage(arms: KnownArms, price: float) -> np.ndarray:
     The programme's own dual values cannot be used: those of states that are never visited are not unique, and a solver
     returns extreme ones, by which playing and not playing are often equally good where they are not.
     """
-    tables: dict[bytes, np.ndarray] = {}  # many arms are alike
+    by_laws: dict[bytes, np.ndarray] = {}  # many arms are alike
     table = np.empty(arms.earned.shape)
-    for k, (active, passive, earned, kept) in enumerate(zip(*arms, strict=True)):
-        content = b"".join(array.tobytes() for array in (active, passive, earned, kept))
-        if content not in tables:
+    for k, (active, passive, earned, kept) in enumerate(zip(*arms.moves, strict=True)):
+        laws = b"".join(law.tobytes() for law in (active, passive, earned, kept))
+        if laws not in by_laws:
             best = decision_processes.optimal([passive, active], [kept + price, earned])
             ahead = best.bias + ROUNDS_AHEAD * best.gain
-            tables[content] = earned - kept + (active - passive) @ ahead - price
-        table[k] = tables[content]
+            by_laws[laws] = earned - kept + (active - passive) @ ahead - price
+        table[k] = by_laws[laws]
     return table
 
 
@@ -116,7 +125,7 @@ def _constraints(arms: KnownArms) -> Any:
     from scipy.sparse import block_diag, csr_array, vstack
 
     blocks = []
-    for active, passive in zip(arms.active, arms.passive, strict=True):
+    for active, passive in zip(arms.transition, arms.passive, strict=True):
         states = len(active)
         entered = np.stack([passive, active], 1).reshape(2 * states, states).T  # [to, (from, a)]
         left = np.repeat(np.eye(states), 2, axis=1)

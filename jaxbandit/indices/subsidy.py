@@ -11,6 +11,7 @@ from jaxbandit.arguments import number
 from jaxbandit.base import described
 from jaxbandit.chains import recurrent_classes
 from jaxbandit.indices.index_arguments import Paid, known_arms
+from jaxbandit.known_arms import KnownArms
 
 ROUNDING = 1e-8  # of the range of the rewards and the largest number compared; closer numbers count as equal
 
@@ -70,19 +71,27 @@ def whittle(
     >>> indices.index.round(6).tolist(), indices.indexable.tolist()
     ([[0.52967, 0.6]], [True])
     """
-    arms = known_arms(active, passive, reward, passive_reward, paid)
+    return whittle_of(known_arms(active, passive, reward, passive_reward, paid), discount)
+
+
+def whittle_of(arms: KnownArms, discount: float | None = None) -> WhittleIndices:
+    """`whittle` of known arms.
+
+    Raises:
+      ValueError: the argument and what is wrong with it.
+    """
     factor = None if discount is None else number("discount", discount, 0, 1, below=True)
-    of_arms = []
-    for arm, (one, other, earned, kept) in enumerate(zip(*arms, strict=True)):
-        if factor is None and len(classes := recurrent_classes(other)) > 1:
+    indices = []
+    for arm, (active, passive, earned, kept) in enumerate(zip(*arms.moves, strict=True)):
+        if factor is None and len(classes := recurrent_classes(passive)) > 1:
             raise ValueError(f"passive: arm {arm} has several recurrent classes {classes}; give a discount below 1")
         try:
-            of_arms.append(of_arm(one, other, earned, kept, factor))
+            indices.append(of_arm(active, passive, earned, kept, factor))
         except np.linalg.LinAlgError as error:
             raise ValueError(f"discount: None, but arm {arm}, {error}; give a discount below 1") from None
-    indexable = np.array([index is not None for index in of_arms])
+    indexable = np.array([index is not None for index in indices])
     nothing = np.full(arms.earned.shape[1], np.nan)
-    return WhittleIndices(np.stack([nothing if index is None else index for index in of_arms]), indexable)
+    return WhittleIndices(np.stack([nothing if index is None else index for index in indices]), indexable)
 
 
 def of_arm(

@@ -9,10 +9,10 @@ from jaxbandit.environments import MarkovArms, bernoulli, exponential, exponenti
 from jaxbandit.named_problems import budgets, changing, processes
 from jaxbandit.named_problems.look_up import Atlas, NamedProblem
 from jaxbandit.named_problems.named_arms import (
-    always_moving,
     cycles,
     in_episodes,
     independent,
+    restless_copy,
     slowed,
     three_state,
     with_errors,
@@ -178,7 +178,7 @@ def _beyond_rested(rested: dict[str, Callable[..., MarkovArms]]) -> list[NamedPr
     problems = [
         NamedProblem(
             f"restless {name}",
-            partial(always_moving, make),
+            partial(restless_copy, make),
             _own("restless"),
             f"The arms of '{name}' move in every round, played or not: do policies for rested arms do well?",
         )

@@ -14,6 +14,7 @@ from jaxbandit import chains, decision_processes, draws
 from jaxbandit.arguments import as_floats, finite, integer, shown
 from jaxbandit.base import Declares, Feedback, pytree, static
 from jaxbandit.environments.rested.markov_arms import initial_thresholds
+from jaxbandit.known_arms import KnownArms
 from jaxbandit.probabilities import stochastic
 
 MOST_STATES, MOST_VALUES = 1024, 10_000_000  # an episode has a value for each of its rounds and states
@@ -69,6 +70,12 @@ class DecisionProcess:
             return np.array([initial @ decision_processes.long_run(*one, alone).gain for one in always])
         whole = [initial @ decision_processes.episodes(*one, self.steps).values[0] for one in always]
         return np.array(whole) / self.steps
+
+    def known(self) -> KnownArms:
+        """What a planner computes with; an action that is not taken moves nothing and pays nothing."""
+        rows, reward, initial = (np.asarray(law, float) for law in (self.transition, self.reward, self.initial))
+        stay = np.broadcast_to(np.eye(len(initial)), rows.shape)
+        return KnownArms(rows, stay, reward, np.zeros_like(reward), reward, initial, steps=self.steps)
 
     def comparator(self, plays: int) -> float:
         """What the best policy collects a round in the long run, its gain; with episodes, a Hth of what it does in one.

@@ -24,6 +24,7 @@ from jaxbandit.environments.rested.markov_arms import (
     recurrent,
     rewards_of,
 )
+from jaxbandit.known_arms import KnownArms
 from jaxbandit.probabilities import stochastic
 
 
@@ -60,6 +61,12 @@ class HiddenArms:
         [0.3667, 0.1667]
         """
         return self.pairs.means()
+
+    def known(self) -> KnownArms:
+        """What a planner computes with, with the law of the symbols."""
+        first = np.asarray(self.pairs.initial).reshape(self.emission.shape).sum(-1)
+        wait = np.eye(first.shape[1])
+        return KnownArms.of(self.transition, wait, self.reward, first, emission=self.emission)
 
     def symbol_transition(self) -> np.ndarray:
         """How often each symbol follows each other one in the long run, [K, G, G] float64 on the host.

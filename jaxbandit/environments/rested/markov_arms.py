@@ -14,6 +14,7 @@ from numpy.typing import ArrayLike
 from jaxbandit import chains, draws
 from jaxbandit.arguments import LARGEST_INTEGER, as_floats, finite, integer, number, shown
 from jaxbandit.base import Feedback, check_key, described, pytree
+from jaxbandit.known_arms import KnownArms
 from jaxbandit.probabilities import stochastic
 
 InitialState = int | str | ArrayLike
@@ -60,6 +61,10 @@ class MarkovArms:
         [0.5556, 0.4211]
         """
         return long_run_means(self.transition, self.reward)
+
+    def known(self) -> KnownArms:
+        """What a planner computes with; an arm that is not played stays where it is."""
+        return KnownArms.of(self.transition, np.eye(self.reward.shape[1]), self.reward, self.initial)
 
     def init(self, key: Array) -> MarkovState:
         """Where the arms of the run with this environment key stand before the first round."""

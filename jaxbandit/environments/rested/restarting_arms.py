@@ -13,6 +13,7 @@ from jaxbandit import chains, draws, indices
 from jaxbandit.arguments import number
 from jaxbandit.base import Declares, Feedback, pytree
 from jaxbandit.environments.rested.markov_arms import MarkovArms
+from jaxbandit.known_arms import KnownArms
 
 
 class RestartingState(NamedTuple):
@@ -57,11 +58,6 @@ class RestartingArms:
         return self.arms.transition
 
     @property
-    def passive(self) -> np.ndarray:
-        """[K, S, S], the identity: within an episode an arm that is not played does not move."""
-        return np.broadcast_to(np.eye(self.reward.shape[-1]), self.transition.shape)
-
-    @property
     def initial(self) -> np.ndarray | Array:
         """[K, S], law of each arm's state at the beginning of an episode."""
         return self.arms.initial
@@ -76,6 +72,10 @@ class RestartingArms:
         rows, discount = np.asarray(self.transition), float(self.discount)
         values = np.linalg.solve(np.eye(rows.shape[-1]) - discount * rows, rows @ np.asarray(self.reward)[..., None])
         return np.asarray((1 - discount) * np.sum(np.asarray(self.initial) * values[..., 0], axis=-1))
+
+    def known(self) -> KnownArms:
+        """What a planner computes with: the arms within an episode."""
+        return self.arms.known()
 
     def comparator(self, plays: int) -> float:
         """What the best policy that knows the arms collects a round in the long run: that of the Gittins index.

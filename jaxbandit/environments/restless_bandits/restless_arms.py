@@ -13,6 +13,7 @@ from jaxbandit import draws
 from jaxbandit.base import Declares, Feedback, pytree, static
 from jaxbandit.environments.rested.markov_arms import long_run_means
 from jaxbandit.fast import look_up_each
+from jaxbandit.known_arms import KnownArms
 
 
 class RestlessState(NamedTuple):
@@ -63,6 +64,11 @@ class RestlessArms:
         [0.5556, 0.4211]
         """
         return long_run_means(self.transition, self.reward)
+
+    def known(self) -> KnownArms:
+        """What a planner computes with."""
+        passive = self.transition if self.passive is None else self.passive
+        return KnownArms.of(self.transition, passive, self.reward, self.initial)
 
     def init(self, key: Array) -> RestlessState:
         """Where the arms of the run with this environment key stand before the first round."""

@@ -66,7 +66,8 @@ class PSRL:
         have been tried more than twice as often as before it.
 
     Raises:
-      ValueError: from `simulate` and `check_policy`, for a field out of range, and what is no decision process.
+      ValueError: from `simulate` and `check_policy`, for a field out of range, and for a task that is not a decision
+        process.
 
     Source: Osband, Russo and Van Roy 2013 for sampling; Ouyang, Gagrani, Nayyar and Jain 2017 for long-run rewards and
     dynamic episodes (TSDE).
@@ -121,8 +122,7 @@ class PSRL:
         rows, reward = self.draw(seen, words)
 
         def worth(values: Array) -> Array:
-            found: Array = reward + total(rows * values[None, None])
-            return found
+            return reward + total(rows * values[None, None])
 
         tolerance = jnp.clip(1 / jnp.asarray(t, float), 1e-6, 1e-2)
         return value_iteration(worth, jnp.zeros(reward.shape[1]), tolerance, waiting=WAITING)
@@ -139,5 +139,4 @@ class PSRL:
         if not learned:
             return rows, seen.reward
         gained, missed = drawn[seen.counts.size :].reshape(2, *seen.reward.shape)
-        drawn_rewards: Array = 1 / (1 + jnp.exp(missed - gained))
-        return rows, drawn_rewards
+        return rows, 1 / (1 + jnp.exp(missed - gained))

@@ -115,8 +115,8 @@ class UCBVI:
                 bonus = 7 * self.steps * amount / jnp.sqrt(tried)
             else:
                 bonus = self._bernstein(h, after, mean, rows, tried, visits, amount)
-            found = jnp.minimum(seen.reward + mean + self.scale * bonus, jnp.minimum(before, self.steps))
-            return jnp.where(untried, float(self.steps), found)
+            upper = jnp.minimum(seen.reward + mean + self.scale * bonus, jnp.minimum(before, self.steps))
+            return jnp.where(untried, float(self.steps), upper)
 
         return backward_induction(of_step, worth, turns)
 
