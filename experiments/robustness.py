@@ -22,12 +22,12 @@ from matplotlib.ticker import LogLocator, NullLocator
 import jaxbandit
 from experiments.command_line.experiment import begin, finish
 from experiments.command_line.options import Simulation, main, option
+from experiments.judging.spaces import refused
 from experiments.reports.matrix import Matrix
 from experiments.reports.matrix import draw as draw_matrix
 from experiments.reports.pictures import Pictures, frameless, panels
 from experiments.reports.tables import Row, Tables
-from experiments.robust.policies import playing_two_states
-from jaxbandit import Policy, metrics, stress
+from jaxbandit import Policy, atlas, metrics, stress
 from jaxbandit.plotting import COLOURS
 from jaxbandit.stress import Found, Survey
 
@@ -56,6 +56,13 @@ class Worst(NamedTuple):
 
 
 Surveys = dict[tuple[int, int], Survey]  # by arms and horizon
+
+
+def playing_two_states() -> dict[str, Policy]:
+    """Every policy that needs no argument and plays rested arms with two states, and IMED-MC with an exponent."""
+    arms, policies = atlas["scenario 1"].arms, {name: make() for name, make in jaxbandit.ALL.items()}
+    played = {name: policy for name, policy in policies.items() if not refused(name, policy, arms)}
+    return played | {"IMEDMC(exponent=0.5)": jaxbandit.IMEDMC(exponent=0.5)}
 
 
 def survey(policies: dict[str, Policy], settings: Settings, folder: Path) -> Surveys:

@@ -179,7 +179,7 @@ PUBLIC_THINGS = [
     for name in names.split()
 ]
 COMMANDS = """
-ablation adversary asymptotic_bounds bandit_as_process benchmark budget candidates changing concentration
+ablation adversary asymptotic_bounds bandit_as_process benchmark budget changing concentration
 decision_processes families front hidden iid
 initial_state judge known_chains lower_bound optimality own_policy paper peers policies restless robustness scenario1
 scenario2 scenario3 scenario4 sweep tune
