@@ -46,7 +46,7 @@ from jaxbandit.plotting import COLOURS
 ARMS = {"easy": "wide Bernoulli", "hard": "rare Bernoulli", "Gaussian": "wide Gaussian"}  # in the atlas
 DEVIATION = {"Gaussian": 0.5}
 PROCESS = "RiverSwim"
-TIMED = ("easy", PROCESS)
+TIMED, TIMED_ROUNDS = ("easy", PROCESS), 20_000_000  # problems, and rounds of all runs together
 MORE = 10  # times as many runs are played here, as they take no time
 ROUNDING = 1e-9  # of rewards that were added in different orders
 
@@ -148,7 +148,8 @@ def table(results: dict[str, Result], theirs: Theirs, settings: Settings) -> lis
     rows: list[Row] = []
     for name, problem in problems(settings).items():
         timed = {pair.label: pair.ours for pair in problem.pairs if name in TIMED}
-        rates = {label: processor_rate(problem.environment, policy) for label, policy in timed.items()}
+        size = {"runs": max(1, TIMED_ROUNDS // problem.horizon), "rounds": problem.horizon}
+        rates = {label: processor_rate(problem.environment, policy, **size) for label, policy in timed.items()}
         for number, pair in enumerate(problem.pairs):
             arguments = ", ".join(f"{key}={value}" for key, value in pair.arguments.items())
             ours = metrics.regret(results[name], pair.label)[0, 0, :, -1]

@@ -74,7 +74,7 @@ def test_everyone_plays_and_is_compared(tmp_path, python, monkeypatch, capfd):
         }
 
     monkeypatch.setattr(peers, "problems", few)
-    monkeypatch.setattr(peers, "processor_rate", lambda arms, policy: 1e6)
+    monkeypatch.setattr(peers, "processor_rate", lambda *_, **__: 1e6)
     monkeypatch.setattr(importlib.util, "find_spec", lambda name: None)  # numba is not there
     asked = {"runs": 60, "horizon": 60, "process_horizon": 40, "out": str(tmp_path / "out")}
     settings = peers.Settings(**asked, python=python, process_python=python)
