@@ -10,7 +10,7 @@ from __future__ import annotations
 import dataclasses
 from collections.abc import Iterator
 from itertools import product
-from typing import Any, NamedTuple, get_args
+from typing import Any, NamedTuple
 
 import numpy as np
 
@@ -22,9 +22,8 @@ from experiments.reports.pictures import Pictures, panels
 from experiments.reports.tables import Row, write
 from jaxbandit import TVKLUCB, Result, metrics, plotting
 from jaxbandit.divergences import Distance
-from jaxbandit.policies.chains.tv_kl_ucb import Clock, Samples
 
-SAMPLES, CLOCKS = get_args(Samples), get_args(Clock)
+SAMPLES, CLOCKS = ("arm", "state"), ("round", "arm")
 UNVISITED = (1.0, 0.0)
 EXPLORATION = (None, 0.0, 3.0)
 DISTANCES: dict[Distance, str] = {
@@ -65,9 +64,9 @@ def cases(settings: Settings) -> dict[str, Any]:
     """A case for each combination of what changes the program; numbers are variants of a case."""
     size = settings.size()
 
-    def case(problem: str, samples: Samples, clock: Clock, distance: Distance) -> dict[str, Any]:
+    def case(problem: str, samples: str, clock: str, distance: Distance) -> dict[str, Any]:
         def variant(unvisited: float, exploration: float | None) -> TVKLUCB:
-            fixed = {"samples": samples, "clock": clock, "distance": distance}
+            fixed: dict[str, Any] = {"samples": samples, "clock": clock, "distance": distance}
             return TVKLUCB(exploration=exploration, unvisited=unvisited, **fixed)
 
         labels = {"paper's f": EXPLORATION[:1], "log t + c log log t": EXPLORATION[1:]}

@@ -25,12 +25,12 @@ import numpy as np
 import jaxbandit
 from experiments.command_line.options import Quick, main, names_in, option
 from experiments.published.scenarios import environment
+from experiments.reports.tables import put
 from experiments.timing import calls, first, scalar_loop, share
 from experiments.timing.machine import describe
 from experiments.timing.stopwatch import Measurement, arms_of, time_case
 from jaxbandit import Family, Policy, environments, families
 from jaxbandit.families.table import tabulated
-from jaxbandit.results.file import whole_file
 
 MANY = 1e9  # rounds that policies are told of, more than a timing plays
 POLICIES: dict[str, Policy] = {name: policy() for name, policy in jaxbandit.ALL.items()} | {
@@ -220,8 +220,7 @@ def measure(settings: Settings) -> Any:
 def write(path: Path, table: dict[str, Any]) -> None:
     """The table as JSON, its rows dataclasses."""
     path.parent.mkdir(parents=True, exist_ok=True)
-    with whole_file(path) as file:
-        file.write(json.dumps(table, indent=1, default=dataclasses.asdict).encode())
+    put(path, json.dumps(table, indent=1, default=dataclasses.asdict))
     print(f"written to {path}")
 
 

@@ -15,11 +15,8 @@ command continues.
 from __future__ import annotations
 
 import dataclasses
-from collections.abc import Iterator
-from pathlib import Path
 from typing import Any
 
-import matplotlib.pyplot as plt
 import numpy as np
 
 from experiments.budgets import curves, gaps, problems
@@ -228,29 +225,6 @@ def draw(results: dict[str, Result], settings: Settings) -> Pictures:
         yield "learned", curves.over_rounds(learned)
 
 
-def report(path: Path, results: dict[str, Result], found: Tables, settings: Settings) -> None:
-    """One page with every table and picture."""
-    page.write(path, "Budgets: how near the bound", _parts(results, found, settings))
-
-
-def _parts(results: dict[str, Result], found: Tables, settings: Settings) -> Iterator[str]:
-    sizes = f"{settings.runs:,} runs with the most arms, {settings.horizon:,} rounds, seed {settings.seed}."
-    yield page.paragraph(f"{sizes} {HOW_TO_READ}")
-    captions = {
-        "gaps": f"Gap against the number of arms. {UNSEEN if of_unseen(settings) else ''}",
-        "learned": f"Gap against time, with {settings.learners} arms. {LEARNERS}",
-    }
-    for name, figure in draw(results, settings):
-        yield page.picture(figure, name, captions[name])
-        plt.close(figure)
-    for name in ("falls", "learned", "gaps"):
-        if name in found:
-            title, rows = found[name]
-            yield page.heading(title)
-            yield page.table(rows)
-    yield page.paragraph(f"{describe()}.")
-
-
 def run(settings: Settings) -> dict[str, Result]:
     """Play every problem, print what was seen and write the folder."""
     planned = cases(settings)
@@ -260,9 +234,15 @@ def run(settings: Settings) -> dict[str, Result]:
     results = play(planned, folder)
     print(f"{settings.runs:,} runs with the most arms, {settings.horizon:,} rounds")
     found = tabulate(results, settings)
-    finish(folder, found, draw(results, settings))
-    report(folder / "report.html", results, found, settings)
-    print(f"report: {folder / 'report.html'}")
+    pictures = dict(draw(results, settings))
+    sizes = f"{settings.runs:,} runs with the most arms, {settings.horizon:,} rounds, seed {settings.seed}."
+    captions = {
+        "gaps": f"Gap against the number of arms. {UNSEEN if of_unseen(settings) else ''}",
+        "learned": f"Gap against time, with {settings.learners} arms. {LEARNERS}",
+    }
+    shown = [(figure, name, captions[name]) for name, figure in pictures.items()]
+    page.report(folder, "Budgets: how near the bound", f"{sizes} {HOW_TO_READ}", shown, [f"{describe()}."], found)
+    finish(folder, found, pictures.items())
     return results
 
 

@@ -15,12 +15,11 @@ import numpy as np
 
 from experiments.command_line.experiment import begin, finish
 from experiments.command_line.options import Simulation, main, option
-from experiments.published.propositions import CHAINS, EPS, EVENTS, bound, count_events, first_rounds
+from experiments.published.propositions import CHAINS, EPS, EVENTS, TwoState, bound, count_events, first_rounds
 from experiments.reports.pictures import Pictures, frameless, panels
 from experiments.reports.tables import Row
 from experiments.reports.verdicts import interval
 from jaxbandit import metrics
-from jaxbandit.bounds.arms import TwoState
 from jaxbandit.plotting import COLOURS
 
 

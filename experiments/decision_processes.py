@@ -13,11 +13,7 @@ from __future__ import annotations
 
 import dataclasses
 import re
-from collections.abc import Iterator
-from pathlib import Path
 from typing import Any
-
-import matplotlib.pyplot as plt
 
 from experiments.command_line.experiment import begin, finish, play
 from experiments.command_line.options import Simulation, main, names_in, option
@@ -37,6 +33,7 @@ HOW_TO_READ = (
     "decade of rounds: 1 where a constant share is lost, 1/2 for a square root, 0.1 to 0.2 for a logarithm. A run is "
     "linear if it loses a tenth or more of what is to be had in the second half."
 )
+CAPTION = "Left, mean regret over rounds; right, the share of runs that lose x or more."
 LINEAR = (
     "IMED-RL is made for processes in which every state is met again whatever is played. Here that is so, but hardly: "
     "a run in which the good end was not met early stays at the other one. A run loses a fifth if its regret is a "
@@ -93,28 +90,6 @@ def file_name(name: str) -> str:
     return re.sub(r"\W+", "_", name)
 
 
-def report(path: Path, results: dict[str, Result], found: Tables, settings: Settings) -> None:
-    """One page with every table and picture."""
-    page.write(path, "Decision processes: what learners lose", _parts(results, found, settings))
-
-
-def _parts(results: dict[str, Result], found: Tables, settings: Settings) -> Iterator[str]:
-    yield page.paragraph(f"{settings.runs:,} runs of {settings.horizon:,} rounds, seed {settings.seed}. {HOW_TO_READ}")
-    for name, result in results.items():
-        title, rows = found[file_name(name)]
-        yield page.heading(title)
-        yield page.table(rows)
-        figure = curves.picture(result)
-        yield page.picture(figure, name, "Left, mean regret over rounds; right, the share of runs that lose x or more.")
-        plt.close(figure)
-    for name, words in (("linear", LINEAR), ("loops", "")):
-        if name in found:
-            yield page.heading(found[name][0])
-            yield from [page.paragraph(words)] if words else []
-            yield page.table(found[name][1])
-    yield page.paragraph(f"{describe()}.")
-
-
 def run(settings: Settings) -> dict[str, Result]:
     """Play every process, print what was seen and write the folder."""
     planned = cases(settings)
@@ -122,9 +97,12 @@ def run(settings: Settings) -> dict[str, Result]:
     results = play(planned, folder)
     print(f"{settings.runs:,} runs of {settings.horizon:,} rounds")
     found = tabulate(results)
-    finish(folder, found, draw(results))
-    report(folder / "report.html", results, found, settings)
-    print(f"report: {folder / 'report.html'}")
+    pictures = dict(draw(results))
+    size = f"{settings.runs:,} runs of {settings.horizon:,} rounds, seed {settings.seed}."
+    shown = [(figure, name, CAPTION) for name, figure in pictures.items()]
+    words = [LINEAR, f"{describe()}."] if "linear" in found else [f"{describe()}."]
+    page.report(folder, "Decision processes: what learners lose", f"{size} {HOW_TO_READ}", shown, words, found)
+    finish(folder, found, pictures.items())
     return results
 
 

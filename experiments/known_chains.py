@@ -25,7 +25,7 @@ from experiments.command_line.experiment import begin, finish, play
 from experiments.command_line.options import Quick, Simulation, main, option
 from experiments.published.scenarios import SCENARIOS, environment
 from experiments.reports.pictures import Pictures, frameless, legend_below, panels
-from experiments.reports.tables import Row, Tables
+from experiments.reports.tables import Row, Tables, in_short
 from jaxbandit import Gittins, MarkovArms, PlugInGittins, PosteriorGittins, Result, indices, metrics
 from jaxbandit.environments import restarting
 from jaxbandit.plotting import curve_style
@@ -146,7 +146,7 @@ def tabulate(results: dict[str, Result]) -> Tables:
         row: Row = {"scenario": problem.scenario, "start": problem.start, "discount": f"{problem.discount:g}"}
         row |= {"optimum": f"{optimum(problem):,.3f}", ALONE: f"{missed_alone(problem):.2%}"}
         for label, values in missed(results[name], problem).items():
-            row[label] = in_percent(values)
+            row[label] = in_short(values, ".2%")
         rows.append(row)
     title = (
         "Share of the optimum that is not collected, mean ± half of its 95 % interval, runs paired\n"
@@ -159,12 +159,6 @@ def tabulate(results: dict[str, Result]) -> Tables:
         "missed": (title, rows),
         "again": (returns, [row for name in returning() for row in rows_of(results, name)]),
     }
-
-
-def in_percent(values: np.ndarray) -> str:
-    """The mean of shares and half of its interval."""
-    s = metrics.summary(values)
-    return f"{s.mean:.2%} ± {s.high - s.mean:.2%}"
 
 
 def rows_of(results: dict[str, Result], name: str) -> list[Row]:
@@ -181,7 +175,7 @@ def rows_of(results: dict[str, Result], name: str) -> list[Row]:
         row: Row = {"scenario": problem.scenario, "discount": f"{problem.discount:g}", "rounds": said}
         for label, values in collected.items():
             lost = ((best if label == KNOWN else collected[KNOWN]) - values) / best
-            row[label] = in_percent(lost[:, part])
+            row[label] = in_short(lost[:, part], ".2%")
         rows.append(row)
     return rows
 

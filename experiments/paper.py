@@ -111,8 +111,7 @@ def write_report(results: dict[str, Result], settings: Settings, folder: Path, s
 def run(settings: Settings) -> dict[str, Result]:
     """Play everything and write the report."""
     planned = cases(settings)
-    out = f"results/paper/{settings.horizon}-seed{settings.seed}"  # without the runs, which may grow
-    folder = begin("paper", settings, planned, default=out, fixed=("horizon", "seed"))
+    folder = begin("paper", settings, planned, grows=True)
     began = time.perf_counter()
     results = play(planned, folder)
     path = write_report(results, settings, folder, time.perf_counter() - began)

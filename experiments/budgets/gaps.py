@@ -9,9 +9,8 @@ import numpy as np
 
 from experiments.budgets import problems
 from experiments.budgets.limit import Limit, limit_of
-from experiments.reports.tables import Row
+from experiments.reports.tables import Row, in_short
 from jaxbandit import Result, metrics
-from jaxbandit.summaries import Summary
 
 RESAMPLES = 2000
 NOTHING = 1e-3  # of the bound: a gap that counts as none in the limit
@@ -48,7 +47,7 @@ def rows(played: Played, observed: bool = True) -> list[Row]:
         known = arms.comparator_name(plays) == "the best policy"
         best = f"{most - arms.comparator(plays) / number:.4f}" if known else "-"
         for label in result.labels:
-            s: Summary = metrics.summary(late(result, label, name, number))
+            s = metrics.summary(late(result, label, name, number))
             found.append(
                 {
                     "problem": name if observed else f"{name}, unseen",
@@ -74,14 +73,13 @@ def falls(played: Played) -> list[Row]:
         for label in problems.KNOWING:
             values = {number: late(played[name, number], label, name, number) for number in numbers}
             limit = limit_of(name, label)
-            end = metrics.summary(values[numbers[-1]])
             most = problems.bound(name, numbers[-1])
             found.append(
                 {
                     "problem": name,
                     "policy": label,
                     "gap of the fewest arms": f"{values[numbers[0]].mean():.4f} ({numbers[0]:,})",
-                    "gap of the most arms": f"{end.mean:.5f} ± {end.high - end.mean:.5f} ({numbers[-1]:,})",
+                    "gap of the most arms": f"{in_short(values[numbers[-1]], '.5f')} ({numbers[-1]:,})",
                     "exponent": exponent(values),
                     "limit": "-" if limit.tied else f"{max(limit.gap, 0.0):.4f}",
                     "room": "-" if limit.tied or limit.gap > NOTHING * abs(most) else f"{limit.room:.4f}",
@@ -141,18 +139,14 @@ def learned_rows(played: Played) -> list[Row]:
         most = problems.bound(name, number)
         for label in result.labels:
             each = gaps(result, label, name, number)
-            first, last = metrics.summary(each[:, 0]), metrics.summary(each[:, -1])
-            regret = metrics.summary(metrics.regret(result, label)[0, 0, :, -1])
             found.append(
                 {
                     "problem": name,
                     "policy": label,
-                    f"gap, rounds {result.times[0] + 1:,} to {result.times[1]:,}": f"{first.mean:.4f}",
-                    f"gap, rounds {result.times[-2] + 1:,} to {result.times[-1]:,}": (
-                        f"{last.mean:.5f} ± {last.high - last.mean:.5f}"
-                    ),
-                    "of the bound": f"{last.mean / most:.2%}",
-                    "regret": f"{regret.mean:,.0f} ± {regret.high - regret.mean:,.0f}",
+                    f"gap, rounds {result.times[0] + 1:,} to {result.times[1]:,}": f"{each[:, 0].mean():.4f}",
+                    f"gap, rounds {result.times[-2] + 1:,} to {result.times[-1]:,}": in_short(each[:, -1], ".5f"),
+                    "of the bound": f"{each[:, -1].mean() / most:.2%}",
+                    "regret": in_short(metrics.regret(result, label)[0, 0, :, -1], ",.0f"),
                 }
             )
     return found

@@ -6,7 +6,7 @@ import json
 from pathlib import Path
 from typing import Any
 
-from jaxbandit.results.file import whole_file
+from experiments.reports.tables import put
 
 
 def prepare(out: str, name: str, settings: dict[str, Any]) -> Path:
@@ -41,6 +41,5 @@ def prepare(out: str, name: str, settings: dict[str, Any]) -> Path:
                     "choose another folder"
                 )
     else:
-        with whole_file(record) as file:
-            file.write((json.dumps(wanted, indent=2) + "\n").encode())
+        put(record, json.dumps(wanted, indent=2) + "\n")
     return folder

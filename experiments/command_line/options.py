@@ -14,8 +14,7 @@ from typing import Any, ClassVar, TypeVar
 
 import jax
 
-from jaxbandit import __version__
-from jaxbandit.cores import use_all_cores
+from jaxbandit import __version__, use_all_cores
 from jaxbandit.interruption import noted
 
 T = TypeVar("T")

@@ -12,7 +12,7 @@ from typing import Any, NamedTuple
 
 import numpy as np
 
-from jaxbandit.results.file import whole_file
+from experiments.reports.tables import put
 
 Job = dict[str, Any]  # as `job_files` describes it
 
@@ -92,8 +92,7 @@ def play(package: Package, python: str, jobs: list[Job], folder: Path) -> None:
       OSError: its process failed, and has said why.
     """
     folder.mkdir(parents=True, exist_ok=True)
-    with whole_file(folder / "jobs.json") as file:
-        file.write(json.dumps(jobs).encode())
+    put(folder / "jobs.json", json.dumps(jobs))
     left = sum(not (folder / f"{job['name']}.json").exists() for job in jobs)
     print(f"{package.name} plays {left} of {len(jobs)} blocks", flush=True)
     process = subprocess.Popen([python, package.path, folder / "jobs.json", folder], env=_clean())

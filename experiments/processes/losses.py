@@ -10,7 +10,7 @@ from scipy.stats import binomtest
 
 from experiments.processes import problems
 from experiments.reports.growth import decades
-from experiments.reports.tables import Row, in_short
+from experiments.reports.tables import Row, in_short, moments
 from jaxbandit import Result, metrics
 
 RESAMPLES = 2000
@@ -32,16 +32,12 @@ def final_rows(result: Result) -> list[Row]:
     final = {label: metrics.regret(result, label)[0, 0, :, -1] for label in result.labels}
     order = sorted(final, key=lambda label: float(final[label].mean()))
     for label, following in zip(order, [*order[1:], None], strict=True):
-        s, known = metrics.summary(final[label]), label == problems.KNOWN
+        known = label == problems.KNOWN
         apart = None if following is None else metrics.summary(final[label] - final[following])
         rows.append(
             {
                 "policy": label,
-                "mean": float(s.mean),
-                "95% low": float(s.low),
-                "95% high": float(s.high),
-                "median": float(s.median),
-                "worst 5%": float(s.worst),
+                **moments(final[label]),
                 "beyond known": "-" if known else in_short(beyond_known(result, label)[:, -1]),
                 "linear share": float(metrics.linear_share(result, label)[0, 0]),
                 "exponent": "-" if known else exponent(result, label),

@@ -8,7 +8,7 @@ import jax
 import numpy as np
 
 from experiments.processes.problems import IMED_RL, KNOWN, UNNORMALISED
-from experiments.reports.tables import Row
+from experiments.reports.tables import Row, in_short, moments
 from jaxbandit import (
     IMEDMC,
     IMEDRL,
@@ -98,20 +98,15 @@ def rows(results: dict[str, Result]) -> list[Row]:
     found: list[Row] = []
     for name, result in results.items():
         for label in result.labels:
-            s = metrics.summary(regret_of_plays(result, label)[:, -1])
-            collected = metrics.summary(metrics.realised_regret(result, label)[0, 0, :, -1])
+            regret = regret_of_plays(result, label)[:, -1]
             found.append(
                 {
                     "played on": name,
                     "policy": label,
-                    "regret": float(s.mean),
-                    "95% low": float(s.low),
-                    "95% high": float(s.high),
-                    "median": float(s.median),
-                    "worst 5%": float(s.worst),
+                    **moments(regret, "regret"),
                     "linear share": share_linear(result, label),
-                    "times the least": float(s.mean) / least,
-                    "less collected": f"{collected.mean:,.1f} ± {collected.high - collected.mean:,.1f}",
+                    "times the least": float(regret.mean()) / least,
+                    "less collected": in_short(metrics.realised_regret(result, label)[0, 0, :, -1]),
                 }
             )
     return found

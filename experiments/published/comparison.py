@@ -10,10 +10,15 @@ from experiments.command_line.options import Simulation, option
 from experiments.published.claims import CLAIMS
 from experiments.published.scenarios import environment, policies
 from experiments.reports.pictures import Pictures, panels
-from experiments.reports.tables import Tables, final_table, paired_table
+from experiments.reports.tables import Tables, filled, final_table, paired_table
 from experiments.reports.verdicts import judge
 from jaxbandit import Result, plotting
-from jaxbandit.texts import filled
+
+ABOUT = """
+Prints final regret with its spread (it has heavy tails: a few runs lock on a wrong arm), paired differences, and a
+verdict on each of the paper's claims; writes figures, tables (CSV) and counts (result.npz). Ctrl-C keeps what is done,
+and the same command continues.
+"""
 
 
 @dataclasses.dataclass(frozen=True)

@@ -2,12 +2,14 @@
 
 from __future__ import annotations
 
+import itertools
 from typing import NamedTuple
 
 import numpy as np
 from matplotlib.axes import Axes
 
 from experiments.reports.pictures import frameless
+from experiments.reports.tables import Row, in_short
 from jaxbandit import Result, metrics
 from jaxbandit.plotting import curve_style
 
@@ -51,6 +53,15 @@ def growth_of(result: Result, label: str, scenario: int = 0) -> Growth:
         raise ValueError(f"result: its times lack an end of a decade, one of {ends.tolist()}")
     regret = metrics.pseudo_regret(result, label)[scenario, 0][:, at]  # [R, D + 1]
     return Growth(ends, (np.diff(regret, axis=1) / np.diff(np.log(ends))).T)
+
+
+def growth_cells(result: Result, label: str, ends: list[int], digits: int) -> Row:
+    """Growth of a policy in the decades between these ends, as far as it played them, and its regret over log t."""
+    growth, form = growth_of(result, label), f",.{digits}f"
+    cells = {int(end): in_short(values, form) for end, values in zip(growth.times[1:], growth.values)}
+    row: Row = {f"{start:,} to {end:,}": cells.get(end, "") for start, end in itertools.pairwise(ends)}
+    final = metrics.pseudo_regret(result, label)[0, 0, :, -1] / np.log(result.times[-1])
+    return row | {"R / log t": in_short(final, form)}
 
 
 def side(low: float, high: float, constant: float) -> str:

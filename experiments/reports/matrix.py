@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+from collections.abc import Mapping
 from typing import NamedTuple
 
 import numpy as np
@@ -10,6 +11,7 @@ from matplotlib.colors import LogNorm
 from matplotlib.figure import Figure
 
 from experiments.reports.pictures import panels
+from experiments.reports.tables import Row
 
 MOST = 100  # times the least regret, where colours end
 LONGEST = 11  # letters of a word above a column; names with longer ones stand at an angle
@@ -22,6 +24,17 @@ class Matrix(NamedTuple):
     environments: list[tuple[str, str]]  # [E], name and start
     mean: np.ndarray  # [P, E]
     linear: np.ndarray  # [P, E], share of runs with linear regret
+
+    @classmethod
+    def of(cls, rows: Mapping[tuple[str, tuple[str, str]], Row]) -> Matrix:
+        """From rows of final regret by policy and environment, in their order."""
+        policies, environments = (list(dict.fromkeys(names)) for names in zip(*rows, strict=True))
+
+        def values(column: str) -> np.ndarray:
+            none = {column: np.nan}
+            return np.array([[rows.get((policy, each), none)[column] for each in environments] for policy in policies])
+
+        return cls(policies, environments, np.maximum(values("mean"), 1e-9), values("linear share"))
 
     def only(self, names: list[str]) -> Matrix:
         """Some of the environments."""

@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import io
 from collections.abc import Iterable
 from pathlib import Path
 from typing import Any
@@ -10,7 +11,7 @@ import matplotlib
 from matplotlib.axes import Axes
 from matplotlib.figure import Figure
 
-from jaxbandit.results.file import whole_file
+from experiments.reports.tables import put
 
 matplotlib.use("Agg")
 import matplotlib.pyplot as plt
@@ -50,7 +51,7 @@ def save(figure: Figure, path: Path) -> None:
     """Write a figure as .png and .pdf, and close it."""
     write_numbers(figure)
     for kind in ("png", "pdf"):
-        # not with_suffix, which would cut a name at its last point; journals refuse matplotlib's own choice, Type 3
-        with whole_file(Path(f"{path}.{kind}")) as file, matplotlib.rc_context({"pdf.fonttype": 42}):
+        with io.BytesIO() as file, matplotlib.rc_context({"pdf.fonttype": 42}):  # journals refuse the default, Type 3
             figure.savefig(file, format=kind, dpi=150)
+            put(Path(f"{path}.{kind}"), file.getvalue())  # not with_suffix, which would cut a name at its last point
     plt.close(figure)
