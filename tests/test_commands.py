@@ -4,6 +4,7 @@ What stands in the tables is held by the tests of the functions that make them.
 """
 
 import csv
+import doctest
 import re
 from dataclasses import replace
 from functools import partial
@@ -176,3 +177,12 @@ def test_every_command_is_there():
     """But those with tests of their own, and scenarios that are like others."""
     own = {"__init__", "__main__", "scenario2", "scenario4", "peers", "sweep", "judge", "own_policy", "benchmark"}
     assert {path.stem for path in (Path(__file__).parent.parent / "experiments").glob("*.py")} == own | set(WHOLE)
+
+
+def test_examples_in_docstrings():
+    """Those of every module, as pytest looks for them in `jaxbandit` alone."""
+    folder = Path(__file__).parent.parent / "experiments"
+    for path in folder.rglob("*.py"):
+        if not path.name.startswith(("__", "play_")):
+            name = ".".join(path.relative_to(folder.parent).with_suffix("").parts)
+            assert doctest.testmod(import_module(name)).failed == 0, name

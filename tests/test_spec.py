@@ -9,7 +9,6 @@ import pytest
 
 import jaxbandit
 from experiments import sweep
-from experiments.grids.policy_grid import make_grid
 from experiments.grids.toml_file import read
 from jaxbandit import metrics
 
@@ -109,28 +108,6 @@ def test_a_file_that_lacks_something_is_refused(tmp_path):
             read(written(tmp_path, "\n[".join(tables)))
     with pytest.raises(ValueError, match="none.toml: cannot be read"):
         read(tmp_path / "none.toml")
-
-
-def test_order_and_labels_of_a_grid():
-    table = {
-        "exponent": [0.2, 0.3],
-        "samples": ["arm", "state"],
-        "scale": [1, 2],
-        "exploration": ["none", 0],
-        "clock": "arm",
-    }
-    variants = make_grid("tv", jaxbandit.TVKLUCB, table, "").variants()
-    assert len(variants) == 16 and len({variant.label for variant in variants}) == 16
-    assert [variant.label for variant in variants[:5]] == [
-        "tv, samples=arm, exploration=None, exponent=0.2, scale=1.0",
-        "tv, samples=arm, exploration=None, exponent=0.2, scale=2.0",
-        "tv, samples=arm, exploration=None, exponent=0.3, scale=1.0",
-        "tv, samples=arm, exploration=None, exponent=0.3, scale=2.0",
-        "tv, samples=arm, exploration=0.0, exponent=0.2, scale=1.0",
-    ]
-    last = jaxbandit.TVKLUCB(samples="state", exploration=0.0, exponent=0.3, scale=2.0, clock="arm")
-    assert variants[-1].policy == last and variants[-1].position == 3
-    assert make_grid("kl", jaxbandit.KLUCB, {}, "").entries() == {"kl": [jaxbandit.KLUCB()]}
 
 
 @pytest.mark.release
