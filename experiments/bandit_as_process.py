@@ -41,15 +41,15 @@ def cases(settings: Settings) -> dict[str, Any]:
     if not 2 <= settings.arms <= structure.MOST_ARMS:
         raise ValueError(f"--arms: {settings.arms}; give 2 to {structure.MOST_ARMS}")
     arms = structure.arms_of(settings.arms)
-    found = {structure.ARMS: {"scenarios": {structure.ARMS: arms}, "policies": structure.policies_of_arms(), **size}}
+    planned = {structure.ARMS: {"scenarios": {structure.ARMS: arms}, "policies": structure.policies_of_arms(), **size}}
     made = {structure.JOINT: (structure.joint(arms), "known"), structure.MEANS: (as_decision_process(arms), "learned")}
     for name, (process, rewards) in made.items():
-        found[name] = {
+        planned[name] = {
             "scenarios": {name: process},
             "policies": structure.policies_of_process(process, rewards),
             **size,
         }
-    return found
+    return planned
 
 
 def tabulate(results: dict[str, Result], settings: Settings) -> Tables:

@@ -109,7 +109,7 @@ def run(settings: Settings) -> dict[str, np.ndarray]:
     for name, value in (("runs", settings.runs), ("horizon", settings.horizon)):
         if not 2 <= value < 2**31 - 1:
             raise ValueError(f"{name}: {value}; give 2 to 2^31 - 2")
-    settings.key()  # refuses a seed that is none
+    settings.key()  # raises ValueError for a seed out of range
     folder = begin("concentration", settings, {})
     times = np.unique(np.rint(np.geomspace(1, settings.horizon, 60)).astype(np.int32))
     sums = count_all(settings, times)

@@ -26,9 +26,9 @@ from jaxbandit import Result
 
 HOW_TO_READ = (
     "Regret is the best gain times the rounds, minus what was collected; in episodes, what the best policy collects "
-    "from where they begin, minus what was collected. It is spread by luck even where nothing is lost; 'beyond known' "
-    "is what a run loses beyond the player who knows the process and meets the same luck. Policies stand in the order "
-    "of their mean; the last column says whether a policy has less than the next one beyond chance, by the 95 % "
+    "from where they begin, minus what was collected. It has a spread even where nothing is lost; 'beyond known' is "
+    "what a run loses beyond the player who knows the process and has the same random numbers. Policies stand in the "
+    "order of their mean; the last column says whether a policy has less than the next one beyond chance, by the 95 % "
     "interval of their difference run by run. The exponent is that with which the mean beyond known grows in the last "
     "decade of rounds: 1 where a constant share is lost, 1/2 for a square root, 0.1 to 0.2 for a logarithm. A run is "
     "linear if it loses a tenth or more of what is to be had in the second half."
@@ -69,15 +69,15 @@ def cases(settings: Settings) -> dict[str, Any]:
 
 def tabulate(results: dict[str, Result]) -> Tables:
     """Final regret on every process, the linear runs of IMED-RL, and plain loops beside RiverSwim."""
-    found: Tables = {}
+    tables: Tables = {}
     for name, result in results.items():
-        found[file_name(name)] = f"{name}: final regret", losses.final_rows(result)
+        tables[file_name(name)] = f"{name}: final regret", losses.final_rows(result)
     if linear := losses.linear_rows(results):
-        found["linear"] = "Runs of IMED-RL that fail where states are hardly met again", linear
+        tables["linear"] = "Runs of IMED-RL that fail where states are hardly met again", linear
     if "RiverSwim" in results and (loops := losses.loop_rows(results["RiverSwim"])):
         runs = problems.LOOP_RUNS
-        found["loops"] = f"RiverSwim: mean regret beside {runs} runs of plain loops", loops
-    return found
+        tables["loops"] = f"RiverSwim: mean regret beside {runs} runs of plain loops", loops
+    return tables
 
 
 def draw(results: dict[str, Result]) -> Pictures:
@@ -96,13 +96,13 @@ def run(settings: Settings) -> dict[str, Result]:
     folder = begin("decision_processes", settings, planned)
     results = play(planned, folder)
     print(f"{settings.runs:,} runs of {settings.horizon:,} rounds")
-    found = tabulate(results)
+    tables = tabulate(results)
     pictures = dict(draw(results))
     size = f"{settings.runs:,} runs of {settings.horizon:,} rounds, seed {settings.seed}."
     shown = [(figure, name, CAPTION) for name, figure in pictures.items()]
-    words = [LINEAR, f"{describe()}."] if "linear" in found else [f"{describe()}."]
-    page.report(folder, "Decision processes: what learners lose", f"{size} {HOW_TO_READ}", shown, words, found)
-    finish(folder, found, pictures.items())
+    words = [LINEAR, f"{describe()}."] if "linear" in tables else [f"{describe()}."]
+    page.report(folder, "Decision processes: what learners lose", f"{size} {HOW_TO_READ}", shown, words, tables)
+    finish(folder, tables, pictures.items())
     return results
 
 

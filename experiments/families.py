@@ -58,26 +58,26 @@ class Problem(NamedTuple):
 @cache
 def problems() -> dict[str, Problem]:
     """Both families with one and two plays a round, by name."""
-    found = {}
+    by_name = {}
     for name, (generator, reward) in FAMILIES.items():
         arms, family = atlas[name].arms, chain_family(generator, reward)
         for plays in (1, 2):
-            found[f"{name}, M = {plays}"] = Problem(name, plays, arms, family)
-    return found
+            by_name[f"{name}, M = {plays}"] = Problem(name, plays, arms, family)
+    return by_name
 
 
 def policies(problem: Problem) -> dict[str, Policy]:
     """By label; those that know the family first."""
-    found: dict[str, Policy] = {
+    by_label: dict[str, Policy] = {
         "KLUCB, family": jaxbandit.KLUCB(family=problem.family),
         "Moulos": jaxbandit.RoundRobinKLUCB(family=problem.family, exploration=3.0, delta=DELTA),
         "KLUCB": jaxbandit.KLUCB(),
         "TVKLUCB": jaxbandit.TVKLUCB(),
     }
     if problem.plays == 1:
-        found["IMED, family"] = jaxbandit.IMED(family=problem.family)
-        found["IMEDMC"] = jaxbandit.IMEDMC()
-    return found
+        by_label["IMED, family"] = jaxbandit.IMED(family=problem.family)
+        by_label["IMEDMC"] = jaxbandit.IMEDMC()
+    return by_label
 
 
 def cases(settings: Settings) -> dict[str, Any]:
@@ -98,10 +98,10 @@ def cases(settings: Settings) -> dict[str, Any]:
 def limits(name: str) -> dict[str, float]:
     """Constants of lower bounds, by whom they are for: the family's and, for one play a round, that of all chains."""
     problem = problems()[name]
-    found = {"good for the family": float(bounds.family_lower(problem.arms, problem.family, problem.plays).total)}
+    constants = {"good for the family": float(bounds.family_lower(problem.arms, problem.family, problem.plays).total)}
     if problem.plays == 1:
-        found["good for all chains"] = float(bounds.lower(problem.arms).total)
-    return found
+        constants["good for all chains"] = float(bounds.lower(problem.arms).total)
+    return constants
 
 
 def growth_table(results: dict[str, Result]) -> list[Row]:

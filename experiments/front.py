@@ -93,10 +93,10 @@ def name_table(rows: list[Row], name: str) -> list[Row]:
         if row["environment"] == name:
             mean, half = float(row["mean"]), (float(row["95% high"]) - float(row["95% low"])) / 2
             digits = 1 if mean < 1000 else 0
-            said = f"{mean:,.{digits}f} ± {half:,.{digits}f}" + f"  {row['linear share']:.1%}" * (
+            cell = f"{mean:,.{digits}f} ± {half:,.{digits}f}" + f"  {row['linear share']:.1%}" * (
                 row["linear share"] > 0
             )
-            table.setdefault(str(row["policy"]), {"policy": row["policy"]})[str(row["start"])] = said
+            table.setdefault(str(row["policy"]), {"policy": row["policy"]})[str(row["start"])] = cell
     return list(table.values())
 
 

@@ -59,13 +59,13 @@ class Problem(NamedTuple):
 
 def problems() -> dict[str, Problem]:
     """By the name of their case."""
-    found = {}
+    by_name = {}
     for chains, rested in (("scenario 1", "scenario 1"), (SLOWER, "tenth")):
         for error in ERRORS:
             moves = atlas[rested].arms.transition
             arms = jaxbandit.hidden(moves, np.broadcast_to([error, 1 - error], moves.shape[:2]))
-            found[f"{chains}, error {error:g}"] = Problem(chains, error, arms)
-    return found | {CYCLES: Problem(CYCLES, 0.0, atlas["hidden cycles"].arms)}
+            by_name[f"{chains}, error {error:g}"] = Problem(chains, error, arms)
+    return by_name | {CYCLES: Problem(CYCLES, 0.0, atlas["hidden cycles"].arms)}
 
 
 def verdict(arms: Any, state: Any, t: Any, policy: Any) -> Any:
@@ -125,8 +125,8 @@ def regret_rows(results: dict[str, Result]) -> list[Row]:
         row: Row = {"chains": chains, "error": f"{error:g}"}
         for label in results[name].labels:
             linear = float(metrics.linear_share(results[name], label)[0, 0])
-            said = in_short(metrics.pseudo_regret(results[name], label)[0, 0, :, -1])
-            row[label] = said + f"  {linear:.1%}" * (linear > 0)
+            cell = in_short(metrics.pseudo_regret(results[name], label)[0, 0, :, -1])
+            row[label] = cell + f"  {linear:.1%}" * (linear > 0)
         rows.append(row)
     return rows
 
@@ -147,14 +147,14 @@ def tabulate(results: dict[str, Result]) -> Tables:
 
 def least(results: dict[str, Result], chains: str) -> dict[str, list[str]]:
     """By learner the errors with which it has the least regret, beyond chance, of these chains."""
-    found: dict[str, list[str]] = {}
+    errors: dict[str, list[str]] = {}
     for name, problem in problems().items():
         if problem.chains == chains:
             ends = {label: metrics.pseudo_regret(results[name], label)[0, 0, :, -1] for label in LEARNERS}
             first, second = sorted(ends, key=lambda label: float(ends[label].mean()))[:2]
             if metrics.summary(ends[first] - ends[second]).high < 0:
-                found.setdefault(first, []).append(f"{problem.error:g}")
-    return found
+                errors.setdefault(first, []).append(f"{problem.error:g}")
+    return errors
 
 
 def in_words(results: dict[str, Result]) -> list[str]:

@@ -125,7 +125,7 @@ def missed(result: Result, problem: Problem) -> dict[str, np.ndarray]:
     """By policy, the share of the optimum that each run does not collect, [run].
 
     Of the rule that knows the chains it is measured from the optimum itself; of the others from what that rule collects
-    in the same run, which has the same mean and shares the run's luck.
+    in the same run, which has the same mean and the same random numbers.
     """
     best = optimum(problem)
     collected = {label: metrics.discounted_reward(result, label, problem.discount)[0, 0] for label in result.labels}
@@ -171,8 +171,8 @@ def rows_of(results: dict[str, Result], name: str) -> list[Row]:
         until = np.einsum("rtks,ks->rt", result.visits[label][0, 0], result.reward[0])
         collected[label] = np.stack([until[:, 0], until[:, 2] - until[:, 1]], axis=1)
     rows: list[Row] = []
-    for part, said in enumerate(PARTS):
-        row: Row = {"scenario": problem.scenario, "discount": f"{problem.discount:g}", "rounds": said}
+    for part, part_name in enumerate(PARTS):
+        row: Row = {"scenario": problem.scenario, "discount": f"{problem.discount:g}", "rounds": part_name}
         for label, values in collected.items():
             lost = ((best if label == KNOWN else collected[KNOWN]) - values) / best
             row[label] = in_short(lost[:, part], ".2%")

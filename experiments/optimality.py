@@ -92,8 +92,8 @@ def growth_table(results: dict[str, Result]) -> list[Row]:
         for label in result.labels:
             row: Row = {"environment": name, "policy": label, **growth_cells(result, label, ends, 1)}
             row["bound"] = f"{bound:,.2f}" + "".join(f" ({other:,.2f})" for other in others)
-            said = verdict(growth_of(result, label), bound, linear_runs(result, label))
-            rows.append(row | {"growth in its last decade": said})
+            words = verdict(growth_of(result, label), bound, linear_runs(result, label))
+            rows.append(row | {"growth in its last decade": words})
     return rows
 
 

@@ -73,9 +73,9 @@ def _final(name: str) -> str:
 def write_report(results: dict[str, Result], settings: Settings, folder: Path, seconds: float) -> Path:
     """The page, and its figures and tables as files."""
     size = f"{settings.runs:,} runs of {settings.horizon:,} rounds, seed {settings.seed}"
-    found = tabulate(results, size)
-    publish(found, folder)
-    rows = {name: table for name, (_, table) in found.items()}
+    tables = tabulate(results, size)
+    publish(tables, folder)
+    rows = {name: table for name, (_, table) in tables.items()}
     parts = [
         page.paragraph(f"{INTRODUCTION} Here: {size}."),
         page.heading("Claims"),

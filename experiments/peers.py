@@ -78,16 +78,16 @@ class Problem(NamedTuple):
 
 def problems(settings: Settings) -> dict[str, Problem]:
     """All of them, by name."""
-    found = {}
+    by_name = {}
     for name, arms in {} if settings.only_processes else ARMS.items():
         means = atlas[arms].arms.means().round(12).tolist()  # rounded, as they are computed from laws
         deviation, n = DEVIATION.get(name), settings.horizon
         made = jaxbandit.bernoulli(means) if deviation is None else environments.gaussian(means, deviation)
-        found[name] = Problem(made, {"means": means, "deviation": deviation}, n, on_arms(n, deviation))
+        by_name[name] = Problem(made, {"means": means, "deviation": deviation}, n, on_arms(n, deviation))
     process = environments.riverswim()
     job = {"moves": np.asarray(process.transition).tolist(), "reward": np.asarray(process.reward).tolist()}
     job |= {"best": float(process.comparator(1))}
-    return found | {PROCESS: Problem(process, job, settings.process_horizon, on_processes())}
+    return by_name | {PROCESS: Problem(process, job, settings.process_horizon, on_processes())}
 
 
 def cases(settings: Settings) -> dict[str, Any]:

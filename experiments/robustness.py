@@ -67,12 +67,12 @@ def playing_two_states() -> dict[str, Policy]:
 
 def survey(policies: dict[str, Policy], settings: Settings, folder: Path) -> Surveys:
     """Every policy in every space."""
-    found = {}
+    surveys = {}
     for arms in ARMS:
         for horizon in (each for each in HORIZONS if each <= settings.most):
             problems = max(2, settings.problems // (4 if horizon > 10_000 else 1))
             print(f"{problems} random problems of {arms} arms, {horizon:,} rounds", flush=True)
-            found[arms, horizon] = stress.over(
+            surveys[arms, horizon] = stress.over(
                 stress.TwoStateSpace(arms=arms),
                 policies,
                 panel=_panel(policies),
@@ -82,7 +82,7 @@ def survey(policies: dict[str, Policy], settings: Settings, folder: Path) -> Sur
                 key=settings.key(),
                 folder=folder / f"{arms} arms, {horizon} rounds",
             )
-    return found
+    return surveys
 
 
 def search(policies: dict[str, Policy], arms: int, settings: Settings, folder: Path) -> Worst:
@@ -163,9 +163,9 @@ def tabulate(surveys: Surveys, worst: dict[int, Worst], settings: Settings) -> T
     """Mean over the spaces; of each number of arms the worst problems, and all against all."""
     tables: Tables = {"mean": ("Mean regret over the space, ± half of its 95 % interval", mean_rows(surveys))}
     for arms, each in worst.items():
-        told = f"K = {arms}, {settings.horizon:,} rounds"
-        tables[f"worst_{arms}"] = (f"The worst problem found of each policy, {told}", worst_rows(each))
-        tables[f"against_{arms}"] = (f"Mean regret on the worst problem of each policy, {told}", against_rows(each))
+        size = f"K = {arms}, {settings.horizon:,} rounds"
+        tables[f"worst_{arms}"] = (f"The worst problem found of each policy, {size}", worst_rows(each))
+        tables[f"against_{arms}"] = (f"Mean regret on the worst problem of each policy, {size}", against_rows(each))
     return tables
 
 

@@ -37,7 +37,7 @@ def rows(played: Played, observed: bool = True) -> list[Row]:
       played: the results.
       observed: whether players see all arms, or only those that they play; the bound is for those who see all.
     """
-    found: list[Row] = []
+    table: list[Row] = []
     for (name, number), result in played.items():
         arms, plays, most = (
             problems.arms_of(name, number, observed),
@@ -48,7 +48,7 @@ def rows(played: Played, observed: bool = True) -> list[Row]:
         best = f"{most - arms.comparator(plays) / number:.4f}" if known else "-"
         for label in result.labels:
             s = metrics.summary(late(result, label, name, number))
-            found.append(
+            table.append(
                 {
                     "problem": name if observed else f"{name}, unseen",
                     "arms": f"{number:,}",
@@ -62,19 +62,19 @@ def rows(played: Played, observed: bool = True) -> list[Row]:
                     "best policy's gap": best,
                 }
             )
-    return found
+    return table
 
 
 def falls(played: Played) -> list[Row]:
     """Of every problem and policy how the gap falls with the number of arms, beside what theory says."""
-    found: list[Row] = []
+    table: list[Row] = []
     for name in dict.fromkeys(name for name, _ in played):
         numbers = [number for each, number in played if each == name]
         for label in problems.KNOWING:
             values = {number: late(played[name, number], label, name, number) for number in numbers}
             limit = limit_of(name, label)
             most = problems.bound(name, numbers[-1])
-            found.append(
+            table.append(
                 {
                     "problem": name,
                     "policy": label,
@@ -86,7 +86,7 @@ def falls(played: Played) -> list[Row]:
                     "theory": theory(limit, most),
                 }
             )
-    return found
+    return table
 
 
 def theory(limit: Limit, most: float) -> str:
@@ -127,19 +127,19 @@ def exponent(values: Mapping[int, np.ndarray], seed: int = 0) -> str:
     # the means of runs drawn anew are nearly normal; thousands of runs need not be drawn one by one
     drawn = np.random.default_rng(seed).multivariate_normal(mean, [[first, between], [between, last]], RESAMPLES)
     means = np.maximum(np.vstack([mean, drawn]), 1e-12)
-    found = np.log(means[:, 1] / means[:, 0]) / math.log(many / few)
-    low, high = np.quantile(found[1:], [0.025, 0.975])
-    return f"{found[0]:.2f} ({low:.2f} to {high:.2f})"
+    exponents = np.log(means[:, 1] / means[:, 0]) / math.log(many / few)
+    low, high = np.quantile(exponents[1:], [0.025, 0.975])
+    return f"{exponents[0]:.2f} ({low:.2f} to {high:.2f})"
 
 
 def learned_rows(played: Played) -> list[Row]:
     """The gap of those that learn in the first and the last stretch of rounds, and what they lose in all."""
-    found: list[Row] = []
+    table: list[Row] = []
     for (name, number), result in played.items():
         most = problems.bound(name, number)
         for label in result.labels:
             each = gaps(result, label, name, number)
-            found.append(
+            table.append(
                 {
                     "problem": name,
                     "policy": label,
@@ -149,4 +149,4 @@ def learned_rows(played: Played) -> list[Row]:
                     "regret": in_short(metrics.regret(result, label)[0, 0, :, -1], ",.0f"),
                 }
             )
-    return found
+    return table

@@ -64,10 +64,10 @@ def exponents(results: dict[str, Result], longest: int) -> list[Row]:
         for label in policies(longest, BUDGETS[0]):
             row: Row = {"arms": name, "policy": label}
             for budget in BUDGETS:
-                found = [_final(results[_name(name, horizon, budget)], label) for horizon in rounds]
-                row[f"of rounds, budget {budget:g}"] = slope(np.log(rounds), found)
-            found = [_final(results[_name(name, longest, budget)], label) for budget in BUDGETS]
-            row["of the budget"] = slope(np.log(BUDGETS), found)
+                finals = [_final(results[_name(name, horizon, budget)], label) for horizon in rounds]
+                row[f"of rounds, budget {budget:g}"] = slope(np.log(rounds), finals)
+            finals = [_final(results[_name(name, longest, budget)], label) for budget in BUDGETS]
+            row["of the budget"] = slope(np.log(BUDGETS), finals)
             rows.append(row)
     return rows
 
@@ -85,9 +85,9 @@ def slope(x: np.ndarray, samples: list[np.ndarray], seed: int = 0) -> str:
     chosen = random.integers(len(samples[0]), size=(RESAMPLES, len(samples[0])))
     means = np.array([each[chosen].mean(1) for each in samples])
     drawn = centred @ np.log(means)
-    found = centred @ np.log([each.mean() for each in samples])
+    measured = centred @ np.log([each.mean() for each in samples])
     low, high = np.quantile(drawn, [0.025, 0.975])
-    return f"{found:.2f} ({low:.2f} to {high:.2f})"
+    return f"{measured:.2f} ({low:.2f} to {high:.2f})"
 
 
 def draw(results: dict[str, Result], longest: int) -> Pictures:
@@ -97,13 +97,13 @@ def draw(results: dict[str, Result], longest: int) -> Pictures:
     for of_instance, name in zip(axes, INSTANCES, strict=True):
         for ax, budget in zip(of_instance, BUDGETS, strict=True):
             for number, label in enumerate(policies(longest, budget)):
-                found = [metrics.summary(_final(results[_name(name, n, budget)], label)) for n in rounds]
-                mean = np.array([each.mean for each in found])
+                summaries = [metrics.summary(_final(results[_name(name, n, budget)], label)) for n in rounds]
+                mean = np.array([each.mean for each in summaries])
                 ax.plot(rounds, mean, **curve_style(number), label=label)
                 ax.fill_between(
                     rounds,
-                    [s.low for s in found],
-                    [s.high for s in found],
+                    [s.low for s in summaries],
+                    [s.high for s in summaries],
                     color=curve_style(number)["color"],
                     alpha=0.2,
                 )

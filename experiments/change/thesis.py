@@ -39,7 +39,7 @@ WHY = {  # why a policy of that name is another one in the package with which th
 
 def cases(size: dict[str, Any]) -> dict[str, Any]:
     """Both problems with all policies, and with the one that is told the breaks."""
-    found = {}
+    planned = {}
     for name in PROBLEMS:
         arms = atlas[name].lasting(ROUNDS)
         policies = forgetful(ROUNDS, CHANGES) | {
@@ -47,8 +47,8 @@ def cases(size: dict[str, Any]) -> dict[str, Any]:
             "KL-UCB, told the breaks": told_the_breaks(arms.breaks.tolist()),
         }
         times = range(ROUNDS // 100, ROUNDS + 1, ROUNDS // 100)
-        found[name] = {"scenarios": {name: arms}, "policies": policies, **size, "horizon": ROUNDS, "times": times}
-    return found
+        planned[name] = {"scenarios": {name: arms}, "policies": policies, **size, "horizon": ROUNDS, "times": times}
+    return planned
 
 
 def table(results: dict[str, Result]) -> list[Row]:

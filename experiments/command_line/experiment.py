@@ -22,7 +22,7 @@ Cases = Mapping[Any, Mapping[str, Any]]
 
 
 def check_cases(cases: Cases) -> None:
-    """Refuse what cannot be simulated."""
+    """Raise ValueError unless all of it can be simulated."""
     for options in cases.values():
         check(**options)
 

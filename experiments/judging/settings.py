@@ -39,7 +39,7 @@ class Settings(Quick):
         """The random key of a part of the report.
 
         Raises:
-          ValueError: the seed is none.
+          ValueError: the seed is out of range.
         """
         return jax.random.fold_in(Simulation(seed=self.seed).key(), number)
 

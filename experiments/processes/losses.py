@@ -18,7 +18,7 @@ FIFTH = 0.2  # of what the best policy collects
 
 
 def beyond_known(result: Result, label: str) -> np.ndarray:
-    """What each run loses beyond the player who knows the process and meets the same luck, [run, time].
+    """What each run loses beyond a player with the same random numbers who knows the process, [run, time].
 
     Its mean is that of regret, as the other's regret is zero on average but for a start and an end, at most the span of
     the bias; it is far less spread out.
@@ -67,9 +67,9 @@ def exponent_of(regret: np.ndarray, times: float, seed: int = 0) -> str:
     means = np.vstack([regret.mean(0), regret[drawn].mean(1)])
     if (means <= 0).any():
         return "-"
-    found = np.log(means[:, 1] / means[:, 0]) / math.log(times)
-    low, high = np.quantile(found[1:], [0.025, 0.975])
-    return f"{found[0]:.2f} ({low:.2f} to {high:.2f})"
+    exponents = np.log(means[:, 1] / means[:, 0]) / math.log(times)
+    low, high = np.quantile(exponents[1:], [0.025, 0.975])
+    return f"{exponents[0]:.2f} ({low:.2f} to {high:.2f})"
 
 
 def loop_rows(result: Result) -> list[Row]:

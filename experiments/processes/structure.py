@@ -35,9 +35,7 @@ Rewards = Literal["known", "learned"]
 
 def arms_of(number: int) -> MarkovArms:
     """The first arms of scenario 1; the best one is the first."""
-    every = atlas["scenario 1"].arms
-    found: MarkovArms = jax.tree.map(lambda leaf: leaf[:number], every)
-    return found
+    return jax.tree.map(lambda leaf: leaf[:number], atlas["scenario 1"].arms)
 
 
 def joint(arms: MarkovArms) -> DecisionProcess:
@@ -61,11 +59,11 @@ def policies_of_arms() -> dict[str, Policy]:
 
 def policies_of_process(process: DecisionProcess, rewards: Rewards) -> dict[str, Policy]:
     """Policies of a process that know what is paid, or learn it; KL-UCRL only where states are few, as it is slow."""
-    found: dict[str, Policy] = {KNOWN: KnownProcess.of(process), "UCRL2": UCRL2(rewards=rewards)}
+    policies: dict[str, Policy] = {KNOWN: KnownProcess.of(process), "UCRL2": UCRL2(rewards=rewards)}
     if np.shape(process.reward)[1] <= FEW:
-        found["KL-UCRL"] = KLUCRL(rewards=rewards)
-    found |= {"PSRL": PSRL(rewards=rewards), IMED_RL: IMEDRL(rewards=rewards)}
-    return found | {UNNORMALISED: IMEDRL(rewards=rewards, normalised=False)}
+        policies["KL-UCRL"] = KLUCRL(rewards=rewards)
+    policies |= {"PSRL": PSRL(rewards=rewards), IMED_RL: IMEDRL(rewards=rewards)}
+    return policies | {UNNORMALISED: IMEDRL(rewards=rewards, normalised=False)}
 
 
 def regret_of_plays(result: Result, label: str) -> np.ndarray:
@@ -95,11 +93,11 @@ def rows(results: dict[str, Result]) -> list[Row]:
     """Regret of all policies on the arms and on the processes, and how many times the least of those on the arms."""
     arms = results[ARMS]
     least = min(float(regret_of_plays(arms, label)[:, -1].mean()) for label in arms.labels)
-    found: list[Row] = []
+    table: list[Row] = []
     for name, result in results.items():
         for label in result.labels:
             regret = regret_of_plays(result, label)[:, -1]
-            found.append(
+            table.append(
                 {
                     "played on": name,
                     "policy": label,
@@ -109,4 +107,4 @@ def rows(results: dict[str, Result]) -> list[Row]:
                     "less collected": in_short(metrics.realised_regret(result, label)[0, 0, :, -1]),
                 }
             )
-    return found
+    return table

@@ -40,14 +40,14 @@ def compare_policies(name: str, settings: Settings) -> Result:
     }
     kind = f"-start{settings.initial_state}{'-shuffled' if settings.shuffle else ''}"
     folder = begin(module, settings, {name: case}, default=settings.default_folder(module) + kind)
-    begun = (folder / "counts").exists()
+    continues = (folder / "counts").exists()
     began = time.perf_counter()
     result = play({name: case}, folder)[name]
     seconds = time.perf_counter() - began
     result.save(folder / "result.npz")
     print(filled(in_words(result, settings)))
     rounds = len(result.labels) * settings.runs * settings.horizon
-    speed = "" if begun else f"{rounds / 1e6:,.3g} million rounds in {seconds:.1f} s, compilation included; "
+    speed = "" if continues else f"{rounds / 1e6:,.3g} million rounds in {seconds:.1f} s, compilation included; "
     finish(folder, tabulate(result), draw(result), speed=speed)
     return result
 

@@ -81,9 +81,9 @@ def _panel(ax: Axes, part: Matrix, groups: dict[str, int], width: float) -> obje
             continue
         colour = "white" if norm(min(ratio, MOST)) > 0.6 else "black"
         linear = part.linear[row, column]
-        said = f"{part.mean[row, column]:,.0f}" + (f"\n{linear:.0%} linear" if linear >= 0.005 else "")
+        text = f"{part.mean[row, column]:,.0f}" + (f"\n{linear:.0%} linear" if linear >= 0.005 else "")
         weight = "bold" if ratio == 1 else "normal"
-        ax.text(column, row, said, ha="center", va="center", fontsize=6.5, color=colour, fontweight=weight)
+        ax.text(column, row, text, ha="center", va="center", fontsize=6.5, color=colour, fontweight=weight)
     for row, ratio in enumerate(worst):
         ax.text(count - 0.3, row, f"×{ratio:,.{1 if ratio < 10 else 0}f}", va="center", fontsize=9,
                 fontweight="bold" if ratio == worst.min() else "normal")  # fmt: skip
@@ -99,8 +99,8 @@ def _panel(ax: Axes, part: Matrix, groups: dict[str, int], width: float) -> obje
     steep = _steep(part)
     for name in dict.fromkeys(names):
         first, many = names.index(name), names.count(name)
-        said = name.replace(" ", "\n") if many == 1 else name
-        ax.annotate(said, (first + (many - 1) / 2, -0.5), xytext=(0, 17), textcoords="offset points",
+        text = name.replace(" ", "\n") if many == 1 else name
+        ax.annotate(text, (first + (many - 1) / 2, -0.5), xytext=(0, 17), textcoords="offset points",
                     fontsize=9, **({"rotation": 35} if steep else {"ha": "center"}))  # fmt: skip
         ax.plot([first - 0.5] * 2, [-0.5, len(part.policies) - 0.5], color="white", linewidth=3)
     for end in np.cumsum(list(groups.values()))[:-1]:

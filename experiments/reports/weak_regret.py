@@ -20,7 +20,7 @@ def weak_regret(result: Result) -> WeakRegret:
     """What each run of a policy collects less than the best arm alone does in the same run.
 
     Where arms move alike, played or not, from their stationary laws, its mean is that of realised regret. It is far
-    less spread out, as both meet the same luck.
+    less spread out, as both have the same random numbers.
     """
     regret = {label: metrics.regret(result, label)[0, 0] for label in result.labels}
     return {label: values - regret[BEST] for label, values in regret.items() if label != BEST}

@@ -13,9 +13,9 @@ POINTS = 100  # of a line of types
 
 def row(lemma: str, what: str, bound: float | str, measured: float, holds: bool) -> Row:
     """A row of the table of checks; numbers to four digits."""
-    said = bound if isinstance(bound, str) else f"{bound:.4g}"
+    bound_text = bound if isinstance(bound, str) else f"{bound:.4g}"
     verdict = "yes" if holds else "no"
-    return {"lemma": lemma, "what": what, "bound": said, "measured": f"{measured:.4g}", "holds": verdict}
+    return {"lemma": lemma, "what": what, "bound": bound_text, "measured": f"{measured:.4g}", "holds": verdict}
 
 
 def means(seed: int, pairs: int = 300) -> list[Row]:
