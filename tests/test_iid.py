@@ -1,4 +1,4 @@
-"""The i.i.d. experiment: its files, and its shares against a replay round by round."""
+"""The i.i.d. experiment: when the policy is asked, and its shares against a replay round by round."""
 
 import jax
 import numpy as np
@@ -6,17 +6,7 @@ import pytest
 
 import jaxbandit
 from experiments import iid
-from experiments.published.scenarios import environment
 from jaxbandit import atlas
-
-
-def test_the_arms_are_independent_and_keep_their_means():
-    for name in ("scenario 1", "scenario 3"):
-        arms = atlas[f"i.i.d. {name}"].arms
-        np.testing.assert_allclose(arms.means(), environment(name).means(), rtol=1e-12)
-        np.testing.assert_array_equal(arms.transition, np.broadcast_to(arms.transition[:, :1], arms.transition.shape))
-    two = atlas["i.i.d. scenario 1"].arms
-    np.testing.assert_allclose(two.transition, jaxbandit.bernoulli(two.means()).transition, rtol=1e-12)
 
 
 def test_questions_are_some_hundreds_up_to_the_horizon():

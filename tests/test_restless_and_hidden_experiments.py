@@ -56,10 +56,10 @@ def test_beyond_chance_is_said_where_the_interval_says_so():
 
 
 def test_overtaken_by_looking_at_every_round():
-    luck = np.random.default_rng(0)
+    random = np.random.default_rng(0)
     times = np.array([1, 3, 10, 30, 100])
     for _ in range(200):
-        mine, other = luck.integers(0, 3, (2, 5)).astype(float)
+        mine, other = random.integers(0, 3, (2, 5)).astype(float)
         since = [t for i, t in enumerate(times) if all(mine[j] < other[j] for j in range(i, 5))]
         assert weak_regret.overtaken(mine, other, times) == (since[0] if since else None)
 
@@ -96,16 +96,7 @@ def test_how_far_symbols_depend_on_each_other():
 
 
 def test_cycles_are_as_if_independent_to_the_test():
-    arms = atlas["hidden cycles"].arms
-    np.testing.assert_allclose(arms.means(), np.array([1, 0.84, 0.63, 0.47, 0.25]) / 2)
-    np.testing.assert_allclose(hidden.dependence(arms), 0, atol=1e-12)
-    key = jax.random.key(0)
-    state, shown, step = arms.init(key), "", jax.jit(arms.step)
-    for _ in range(12):
-        state, feedback = step(key, state, np.array([0]), 1)
-        shown += str(int(feedback.states[0]))
-    assert shown in "1100" * 4
-    assert (shown.count("01"), shown.count("10")) in {(3, 3), (3, 2), (2, 3)}
+    np.testing.assert_allclose(hidden.dependence(atlas["hidden cycles"].arms), 0, atol=1e-12)
 
 
 @pytest.mark.slow

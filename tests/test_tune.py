@@ -31,18 +31,18 @@ def test_the_truly_better_is_chosen():
     small_and_large = np.array([[10.0, 4.0], [1000.0, 1100.0]])  # the large scenario does not decide alone
     assert criterion.shares(small_and_large) == pytest.approx([1, np.sqrt(0.4 * 1.1)])
     for bad in ("men", "1.5", "nan"):
-        with pytest.raises(ValueError, match=f"--criterion: '{bad}' is neither mean, median nor a quantile"):
+        with pytest.raises(ValueError, match=f"^--criterion: '{bad}' "):
             criterion.measure(np.ones(3), bad)
 
 
 def test_interval_of_a_quantile_covers():
-    """Of 100 samples of 200 pairs whose quantiles are known, more than 70: false-fail rate 1e-9 at 92 % coverage."""
+    """Of 30 samples of 200 pairs whose quantiles are known, more than 14: false-fail rate 1e-9 at 92 % coverage."""
     random, covered = np.random.default_rng(1), 0
-    for _ in range(100):
+    for _ in range(30):
         default = random.exponential(10, 200)
         _, low, high = criterion.difference(0.5 * default, default, "0.9")
         covered += low <= -5 * np.log(10) <= high
-    assert covered > 70
+    assert covered > 14
 
 
 @pytest.mark.slow
