@@ -210,7 +210,6 @@ def draw(results: dict[str, Result], size: str) -> Figure:
     for ax, name in zip(axes[:, 0], ("share of runs", "pseudo-regret", "best arm's share of the plays"), strict=True):
         ax.set_ylabel(name)
     for ax in axes.flat:
-        ax.legend()
         frameless(ax)
     axes[1, 0].set_yscale("symlog", linthresh=10, linscale=0.3)
     figure.suptitle(f"Means of {size}, 95 % intervals")

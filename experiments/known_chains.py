@@ -214,7 +214,6 @@ def draw(results: dict[str, Result]) -> Pictures:
         )
         ax.set_xscale("log")
         ax.set_title(f"{scenario}, from {'state 0' if start == 'state 0' else 'settled states'}", fontsize="medium")
-        ax.legend()
         frameless(ax)
     for ax in axes[-1]:
         ax.set_xlabel("1 / (1 - discount), rounds")

@@ -24,7 +24,7 @@ from experiments.published.beside import SLOWER
 from experiments.published.scenarios import OTHERS, SCENARIOS
 from experiments.reports import page
 from experiments.reports.growth import times
-from experiments.reports.pictures import frameless, legend_below, panels
+from experiments.reports.pictures import band, frameless, legend_below, panels
 from experiments.reports.tables import Row, Tables, in_short
 from experiments.reports.weak_regret import (
     BEST,
@@ -151,9 +151,7 @@ def draw_over_time(results: dict[str, Result], size: str) -> Figure:
         spare.remove()
     for ax, (name, result) in zip(axes.flat, results.items()):
         for label, values in weak_regret(result).items():
-            s = metrics.summary(values.T)
-            ax.plot(result.times, s.mean, label=label, **_style(label))
-            ax.fill_between(result.times, s.low, s.high, color=_style(label)["color"], alpha=0.15, linewidth=0)
+            band(ax, result.times, values, label=label, **_style(label))
         ax.axhline(0, color="grey", linewidth=0.8)
         ax.set_xscale("log")
         ax.set_yscale("symlog", **AXIS)
@@ -163,7 +161,6 @@ def draw_over_time(results: dict[str, Result], size: str) -> Figure:
         ax.set_xlim(10, result.times[-1])
         ax.set_title(name, fontsize="medium")
         ax.set_xlabel("round t")
-        ax.legend()
         frameless(ax)
     for ax in axes[:, 0]:
         ax.set_ylabel("weak regret")

@@ -18,7 +18,7 @@ import numpy as np
 import pytest
 
 import jaxbandit
-from experiments import benchmark
+from experiments import benchmark, own_policy
 from experiments.command_line.experiment import begin
 from experiments.command_line.options import from_command_line
 from experiments.published import scenarios
@@ -43,7 +43,7 @@ ROOMS = {
     "command_line": {"reports"},
     "published": {"command_line", "reports"},
     "theory": {"reports"},
-    "other_packages": set(),
+    "other_packages": {"reports"},
     "timing": {"published", "command_line", "reports"},
     "grids": {"published", "command_line", "reports"},
     "change": {"command_line", "reports"},
@@ -136,7 +136,7 @@ def test_every_command_has_a_command_line(monkeypatch, capsys):
     """All take `--version` and `--out`, and those that play `--quick`; its numbers are among the options."""
     asked = {}
     for path in (ROOT / "experiments").glob("*.py"):
-        if said := re.search(r"^    main\(.*, (\w+), \"(\w+)\", __doc__\)$", path.read_text(), re.MULTILINE):
+        if said := re.search(r"^    main\(.*, (\w+), \"(\w+)\", .*__doc__.*\)$", path.read_text(), re.MULTILINE):
             asked[said[2]] = getattr(import_module(f"experiments.{path.stem}"), said[1])
             assert said[2] == path.stem
     assert len(asked) == 30
@@ -192,6 +192,14 @@ def test_tables_fit_the_terminal(width):
     assert max(map(len, shown.splitlines())) <= width
     assert all(block.split()[0] == "claim" and block.count("beats") == 3 for block in shown.split("\n\n"))
     assert {"9.0", "18.0", "1.0", "2.0"} <= set(shown.split())
+
+
+@pytest.mark.release
+def test_own_policy_is_checked_and_runs(capsys):
+    result = own_policy.compare(5, 200)
+    assert result.visits["greedy"].shape[:3] == (1, 3, 5) and "greedy" in capsys.readouterr().out
+    plays = own_policy.live(100)
+    assert sum(plays) == 100 and len(plays) == 3
 
 
 @pytest.fixture

@@ -6,7 +6,7 @@ from typing import Any
 
 import numpy as np
 
-from experiments.reports.pictures import Pictures, frameless, panels
+from experiments.reports.pictures import Pictures, band, frameless, legend_below, panels
 from experiments.reports.tables import Row
 from jaxbandit import KLUCB, UCB1, Environment, Policy, Result, Rexp3, TsallisINF, Window, metrics
 from jaxbandit.environments import lower_bound_instance, sinusoid
@@ -97,16 +97,8 @@ def draw(results: dict[str, Result], longest: int) -> Pictures:
     for of_instance, name in zip(axes, INSTANCES, strict=True):
         for ax, budget in zip(of_instance, BUDGETS, strict=True):
             for number, label in enumerate(policies(longest, budget)):
-                summaries = [metrics.summary(_final(results[_name(name, n, budget)], label)) for n in rounds]
-                mean = np.array([each.mean for each in summaries])
-                ax.plot(rounds, mean, **curve_style(number), label=label)
-                ax.fill_between(
-                    rounds,
-                    [s.low for s in summaries],
-                    [s.high for s in summaries],
-                    color=curve_style(number)["color"],
-                    alpha=0.2,
-                )
+                finals = np.stack([_final(results[_name(name, n, budget)], label) for n in rounds], axis=1)
+                band(ax, rounds, finals, label=label, **curve_style(number))
             first = _final(results[_name(name, int(rounds[0]), budget)], "Rexp3").mean()
             ax.plot(rounds, first * (rounds / rounds[0]) ** (2 / 3), color="black", linestyle="--", label="slope 2/3")
             ax.set(xscale="log", yscale="log")
@@ -115,7 +107,7 @@ def draw(results: dict[str, Result], longest: int) -> Pictures:
         of_instance[0].set_ylabel("mean dynamic regret at the end")
     for ax in axes[-1]:
         ax.set_xlabel("rounds of the game")
-    figure.legend(*axes[0, 0].get_legend_handles_labels(), loc="outside lower center", ncols=6, frameon=False)
+    legend_below(figure)
     yield "growth", figure
 
 
