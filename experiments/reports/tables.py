@@ -88,7 +88,7 @@ def moments(values: np.ndarray, mean: str = "mean") -> Row:
     """Columns for the mean over runs, which has the name `mean`, its 95 % interval, and the tail."""
     s = metrics.summary(values)
     interval: Row = {mean: float(s.mean), "95% low": float(s.low), "95% high": float(s.high)}
-    return interval | {"median": float(s.median), "worst 5%": float(s.worst)}
+    return interval | {"median": float(s.median), "90% quantile": float(s.quantile_90), "worst 5%": float(s.worst)}
 
 
 def show(rows: list[Row], width: int | None = None) -> str:
