@@ -10,6 +10,7 @@ import jaxbandit
 from experiments import adversary, changing
 from experiments.change import chains, growth, policies, thesis
 from experiments.command_line.experiment import check_cases
+from experiments.reports.growth import slope
 
 
 def test_what_is_planned_has_the_numbers_of_the_sources():
@@ -46,9 +47,10 @@ def test_the_slope_of_a_power_is_its_exponent():
     held = 0
     for seed in range(100):
         samples = [10 ** (2 * n / 3) * random.gamma(4, 1 / 4, 40) for n in (1, 2, 3)]
-        low, high = (float(word) for word in growth.slope(x, samples, seed).split("(")[1].strip(")").split(" to "))
+        low, high = (float(word) for word in slope(x, samples, seed).split("(")[1].strip(")").split(" to "))
         held += low - 0.005 <= 2 / 3 <= high + 0.005
     assert held >= 80  # of a true 90 % or more the chance of fewer is below 1e-3
+    assert slope(x[:2], [np.array([1.0, -3.0]), np.array([2.0, 2.0])]) == "-"
 
 
 def test_the_verdict_on_a_published_number():

@@ -6,6 +6,7 @@ from typing import Any
 
 import numpy as np
 
+from experiments.reports.growth import slope
 from experiments.reports.pictures import Pictures, band, frameless, legend_below, panels
 from experiments.reports.tables import Row
 from jaxbandit import KLUCB, UCB1, Environment, Policy, Result, Rexp3, TsallisINF, Window, metrics
@@ -14,7 +15,6 @@ from jaxbandit.plotting import curve_style
 
 BUDGETS = (1.0, 3.0, 10.0)
 SHORTEST = 50  # rounds in which the largest budget can be spent
-RESAMPLES = 2000
 INSTANCES = {"drifting": sinusoid, "lower bound": lower_bound_instance}
 
 
@@ -70,24 +70,6 @@ def exponents(results: dict[str, Result], longest: int) -> list[Row]:
             row["of the budget"] = slope(np.log(BUDGETS), finals)
             rows.append(row)
     return rows
-
-
-def slope(x: np.ndarray, samples: list[np.ndarray], seed: int = 0) -> str:
-    """The slope of log mean regret against x by least squares, and the interval of 2,000 bootstrap samples of runs.
-
-    Run j has the same random numbers in every sample, so that the same runs are drawn in all of them.
-
-    >>> slope(np.log([10, 100]), [np.full(5, 2.0), np.full(5, 20.0)])
-    '1.00 (1.00 to 1.00)'
-    """
-    random = np.random.default_rng(seed)
-    centred = (x - x.mean()) / np.sum((x - x.mean()) ** 2)
-    chosen = random.integers(len(samples[0]), size=(RESAMPLES, len(samples[0])))
-    means = np.array([each[chosen].mean(1) for each in samples])
-    drawn = centred @ np.log(means)
-    measured = centred @ np.log([each.mean() for each in samples])
-    low, high = np.quantile(drawn, [0.025, 0.975])
-    return f"{measured:.2f} ({low:.2f} to {high:.2f})"
 
 
 def draw(results: dict[str, Result], longest: int) -> Pictures:

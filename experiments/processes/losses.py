@@ -9,11 +9,10 @@ import numpy as np
 from scipy.stats import binomtest
 
 from experiments.processes import problems
-from experiments.reports.growth import decades
+from experiments.reports.growth import decades, slope
 from experiments.reports.tables import Row, in_short, moments
 from jaxbandit import Result, metrics
 
-RESAMPLES = 2000
 FIFTH = 0.2  # of what the best policy collects
 
 
@@ -52,24 +51,7 @@ def exponent(result: Result, label: str) -> str:
     ends = decades(int(result.times[-1]))[-2:]
     if len(ends) < 2:
         return "-"
-    return exponent_of(beyond_known(result, label)[:, np.searchsorted(result.times, ends)], ends[1] / ends[0])
-
-
-def exponent_of(regret: np.ndarray, times: float, seed: int = 0) -> str:
-    """log(b / a) / log(times), a and b mean regret [R, 2] at two ends, and the 95 % interval over the runs.
-
-    Runs are drawn anew 2,000 times (bootstrap), each with its regret at both ends. "-" where a mean is not positive.
-
-    >>> exponent_of(np.array([[2.0, 20.0], [2.0, 20.0]]), times=100)
-    '0.50 (0.50 to 0.50)'
-    """
-    drawn = np.random.default_rng(seed).integers(0, len(regret), (RESAMPLES, len(regret)))
-    means = np.vstack([regret.mean(0), regret[drawn].mean(1)])
-    if (means <= 0).any():
-        return "-"
-    exponents = np.log(means[:, 1] / means[:, 0]) / math.log(times)
-    low, high = np.quantile(exponents[1:], [0.025, 0.975])
-    return f"{exponents[0]:.2f} ({low:.2f} to {high:.2f})"
+    return slope(np.log(ends), beyond_known(result, label)[:, np.searchsorted(result.times, ends)].T)
 
 
 def loop_rows(result: Result) -> list[Row]:
