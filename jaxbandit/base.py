@@ -12,8 +12,6 @@ from jax.typing import ArrayLike
 
 from jaxbandit.arguments import LARGEST_INTEGER
 from jaxbandit.feedback import Feedback as Feedback
-from jaxbandit.known_arms import KnownArms
-from jaxbandit.known_arms import Paid as Paid
 from jaxbandit.pytrees import check_known as check_known
 from jaxbandit.pytrees import per_arm as per_arm
 from jaxbandit.pytrees import pytree as pytree
@@ -25,6 +23,7 @@ State = Any  # a pytree of arrays
 Pairing = Literal["play", "round", "shared"]  # these three and `Paid`: see `Declares`
 Problem = Literal["rested", "restarting", "restless", "observed", "changing", "rotting", "hidden", "decision process"]
 Pays = Literal["before", "after"]
+Paid = Literal["played", "all"]
 Range = tuple[float, float]  # the least and the largest number that there can be
 ANY_REWARD: Range = (-math.inf, math.inf)
 
@@ -155,7 +154,7 @@ class FullEnvironment(Environment, Protocol):
         """
         return None
 
-    def known(self) -> KnownArms | None:
+    def known(self) -> Any:
         """The laws of the arms, from which policies and indices for known arms are computed. On the host."""
         return None
 

@@ -2,14 +2,12 @@
 
 from __future__ import annotations
 
-from typing import Literal, NamedTuple
+from typing import NamedTuple
 
 import numpy as np
 from numpy.typing import ArrayLike
 
-from jaxbandit.texts import described
-
-Paid = Literal["played", "all"]  # which arms pay in a round
+from jaxbandit.base import Paid, described
 
 
 @described

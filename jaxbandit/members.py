@@ -13,7 +13,6 @@ import jax
 import numpy as np
 
 from jaxbandit.base import Declares, FullEnvironment, FullPolicy, State, Task
-from jaxbandit.known_arms import KnownArms
 
 DECLARED = Declares._fields
 # what earlier forms of the protocol had, and what to write instead
@@ -72,7 +71,7 @@ def records(environment: Any) -> Callable[[State], dict[str, Any]] | None:
     return _own(environment, "records")
 
 
-def known(environment: Any) -> KnownArms | None:
+def known(environment: Any) -> Any:
     """The laws of the arms; None where the environment does not tell them."""
     method = _own(environment, "known")
     return None if method is None else method()
