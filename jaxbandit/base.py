@@ -155,7 +155,7 @@ class FullEnvironment(Environment, Protocol):
         return None
 
     def known(self) -> Any:
-        """The laws of the arms, from which policies and indices for known arms are computed. On the host."""
+        """The laws of the arms, a `known_arms.KnownArms`, from which planners and indices compute. On the host."""
         return None
 
     def numbers(self) -> dict[str, Any]:
