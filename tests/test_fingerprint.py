@@ -19,7 +19,7 @@ from jaxbandit import KLUCB, GradientBandit, Myopic, Uniform, pytree, simulate, 
 from jaxbandit.environments import restless
 from jaxbandit.policies.parts.memory import no_visits
 from jaxbandit.simulation import tiles
-from jaxbandit.simulation.asking import tracing
+from jaxbandit.simulation.asking import tracing, user_code
 from jaxbandit.simulation.asking.request import check
 from jaxbandit.simulation.telling.fingerprint import fingerprint
 
