@@ -64,9 +64,9 @@ with_one(good, math.nan); with_one(good, math.inf); with_one(good, -1.0); with_o
 with_one(good, 1e-12); with_one(good, 5e-324); good[None]; good[0]; good[1:]; good[..., 1:]; good[:0]
 np.concatenate([good, good[:1]]); good[..., :0]; good.ravel(); good.T; -good; np.full_like(good, good.flat[0])
 good.astype(str).tolist(); good + 0j; good.astype(object); good.tolist(); good.astype(np.float16)
-good * 1.1; good.astype(np.float32); good.astype(np.int8); good.astype(np.int64); good.astype(bool); good.astype(float).astype(">f8")
-np.ma.masked_array(good, np.arange(good.size).reshape(good.shape) == 0); [*good.tolist()[:-1], [0.5]]
-(number for number in good); np.broadcast_to(good, good.shape); jnp.asarray(good)
+good * 1.1; good.astype(np.float32); good.astype(np.int8); good.astype(np.int64); good.astype(bool)
+good.astype(float).astype(">f8"); np.ma.masked_array(good, np.arange(good.size).reshape(good.shape) == 0)
+[*good.tolist()[:-1], [0.5]]; (number for number in good); np.broadcast_to(good, good.shape); jnp.asarray(good)
 """
 
 
