@@ -218,6 +218,13 @@ def oracle(chains, reward, state, radius):
     return np.array([reference_states.stationary_mean_upper(*case) for case in cases])
 
 
+def check_mean(double, chains, reward, state, radius, solver="halley"):
+    """The upper bound is the oracle's, within 2e-6 (float32) or 1e-9 (float64)."""
+    chains, reward, radius = as_given(double, chains, reward, radius)
+    got = batched(mean_upper, (chains, reward, state, radius), double, solver)
+    np.testing.assert_allclose(got, oracle(chains, reward, state, radius), rtol=0, atol=1e-9 if double else 2e-6)
+
+
 @pytest.mark.parametrize(("states", "double"), CASES)
 def test_stationary_mean_against_the_oracle(states, double):
     """85 chains of six kinds, some with states that do not lead back: within 2e-6 (float32) or 1e-9 (float64).
@@ -234,12 +241,13 @@ def test_stationary_mean_against_the_oracle(states, double):
     assert (error <= np.where(kept | (not double), tolerance, 10 * tolerance)).all(), (error.max(), error.argmax())
 
 
-def check_sparse_rows(states):
+def test_rows_that_were_hardly_ever_left():
     """Within 2e-6 where many states were never left, and half of the present ones for one other state only.
 
     In half of the chains a row that was never left stays where it is, so that some states do not lead back. 3,000
     chains; deterministic.
     """
+    states = 6
     rng = np.random.default_rng(states)
     chains = estimated_chains(rng, states, 3000, most=5)
     unvisited = rng.random((3000, states)) < 0.4
@@ -249,13 +257,7 @@ def check_sparse_rows(states):
     state = rng.integers(states, size=3000)
     chains[np.arange(0, 3000, 2), state[::2]] = np.eye(states)[rng.integers(states, size=1500)]
     reward, radius = rng.random((3000, states)), rng.choice([0.03, 0.3, 3.0], 3000) * rng.random(3000)
-    chains, reward, radius = as_given(False, chains, reward, radius)
-    got = batched(mean_upper, (chains, reward, state, radius), False, "halley")
-    np.testing.assert_allclose(got, oracle(chains, reward, state, radius), rtol=0, atol=2e-6)
-
-
-def test_rows_that_were_hardly_ever_left():
-    check_sparse_rows(6)
+    check_mean(False, chains, reward, state, radius)
 
 
 def played_chains(rng, states, number):
@@ -334,9 +336,7 @@ def test_a_light_best_state_never_seen():
     reward = rng.random((40, 32))
     reward[np.arange(40), present] = 1.0
     chain[np.arange(40), present, present] = 0
-    chain, reward, radius = as_given(False, exact_rows(chain), reward, np.resize([1.0, 2.0, 3.0, 4.0], 40))
-    got = batched(mean_upper, (chain, reward, present, radius), False, "halley")
-    assert np.abs(got - oracle(chain, reward, present, radius)).max() <= 2e-6
+    check_mean(False, exact_rows(chain), reward, present, np.resize([1.0, 2.0, 3.0, 4.0], 40))
 
 
 @pytest.mark.parametrize("double", [False, True])
@@ -346,11 +346,7 @@ def test_stationary_mean_where_halley_converges_slowly(double):
     radius = np.append(np.linspace(1, 2, 99), 1.2421457)
     chains = np.repeat(exact_rows(counts)[None], len(radius), axis=0)
     reward = np.tile([0.24453770, 0.57932019, 0.83550298, 0.15021557, 0.70622575], (len(radius), 1))
-    state = np.full(len(radius), 1)
-    chains, reward, radius = as_given(double, chains, reward, radius)
-    got = batched(mean_upper, (chains, reward, state, radius), double, "halley")
-    error = np.abs(got - oracle(chains, reward, state, radius))
-    assert (error <= (1e-9 if double else 2e-6)).all(), error.max()
+    check_mean(double, chains, reward, np.full(len(radius), 1), radius)
 
 
 @pytest.mark.parametrize("double", [False, True])
@@ -361,12 +357,8 @@ def test_bisection_moves_its_multiplier_all_the_way(double):
     """
     counts = [[3, 1, 0, 0], [1, 7, 5, 1], [1, 7, 19, 0], [1, 1, 1, 0]]
     reward = [[0.22395, 0.57553, 0.11991, 0.54597]]
-    chains, reward, radius = as_given(double, exact_rows(counts)[None], reward, [0.01])
-    state = np.array([3])
-    expected = oracle(chains, reward, state, radius)
     for solver in ("bisection", "halley"):
-        got = batched(mean_upper, (chains, reward, state, radius), double, solver)
-        np.testing.assert_allclose(got, expected, rtol=0, atol=1e-9 if double else 2e-6)
+        check_mean(double, exact_rows(counts)[None], reward, np.array([3]), [0.01], solver)
 
 
 @pytest.mark.parametrize(("states", "double"), CASES)
@@ -509,15 +501,6 @@ def test_solvers_agree():
     np.testing.assert_allclose(*pair, rtol=0, atol=2e-6)
 
 
-def test_unknown_solver():
-    chain, values = jnp.full((3, 3), 1 / 3), jnp.arange(3.0)
-    with pytest.raises(ValueError, match=r"^solver: 'newton'"):
-        kl_ball_max(chain[0], values, 0.1, "newton")
-    for bound in (stationary_mean_upper, stationary_mean_lower):
-        with pytest.raises(ValueError, match=r"^solver: 'newton'"):
-            bound(chain, values, 0, 0.1, "newton")
-
-
 class Shapes(chex.TestCase):
     def test_jit(self):
         """Chains, rewards, states and radii broadcast against each other; nothing is compiled."""
@@ -530,12 +513,3 @@ class Shapes(chex.TestCase):
             mean = jax.eval_shape(jax.jit(bound), chain, values[None, None], state[None], radius)
             chex.assert_shape(mean, (2, 4))
             assert mean.dtype == maximum.dtype == row.dtype == jnp.float32
-
-    def test_vmap(self):
-        chain, values = jnp.full((7, 3, 3), 1 / 3), jnp.arange(3.0)
-        maximum, row = jax.eval_shape(jax.vmap(lambda p: kl_ball_max(p, values, 0.1)), chain[:, 0])
-        chex.assert_shape(maximum, (7,))
-        chex.assert_shape(row, (7, 3))
-        for bound in (stationary_mean_upper, stationary_mean_lower):
-            mean = jax.eval_shape(jax.vmap(partial(bound, reward=values, state=0, radius=0.1)), chain)
-            chex.assert_shape(mean, (7,))

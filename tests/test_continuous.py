@@ -145,11 +145,6 @@ def test_beta_draws_are_their_quantiles():
         assert (error <= 2e-7 + 1e-6 * np.abs(slope)).all() or a[arm] < 1
 
 
-def test_a_beta_law_that_no_polynomials_meet_is_refused():
-    with pytest.raises(ValueError, match=r"a and b: Beta\(0.02, 0.02\)"):
-        beta([0.02, 1.0], [0.02, 1.0])
-
-
 def uniforms(name, arm, values):
     """Probabilities of what lies beyond, below and above, of rewards of an arm."""
     law = ARMS[name].law
@@ -180,40 +175,6 @@ def test_rewards_have_their_law(name):
         assert stats.kstest(uniforms(name, arm, rewards[:, arm])[0], "uniform").pvalue > 1e-9
         # independent from play to play: Spearman's correlation with the next, at 1e-9
         assert stats.spearmanr(rewards[:-1:2, arm], rewards[1::2, arm]).pvalue > 1e-9
-
-
-@pytest.mark.parametrize("zeros", [10, 31, 50])
-@pytest.mark.parametrize("name", ["gaussian", "exponential", "beta"])
-def test_far_tails_have_their_law(name, zeros):
-    """Of draws beyond probability 2^-(1 + zeros) on each side, that share is uniform: Kolmogorov-Smirnov at 1e-9.
-
-    The side on which a float has no digits left, an upper end at 1, is left out.
-    """
-    for side in (0, 1):
-        bits = words(100_000, 7 + side, side, zeros)
-        for arm in range(3):
-            if name == "beta" and side == 1:
-                continue
-            rewards = np.asarray(jax.jit(ARMS[name].law.draw)(bits, jnp.full(100_000, arm, jnp.int32)), float)
-            beyond = uniforms(name, arm, rewards)[side] * 2.0 ** (1 + zeros)
-            if name == "gaussian" and side == 0 and ARMS[name].law.mean[arm] != 0:
-                rewards = (rewards - ARMS[name].law.mean[arm]) / ARMS[name].law.deviation[arm]
-                beyond = stats.norm.cdf(rewards) * 2.0 ** (1 + zeros)
-            assert stats.kstest(beyond, "uniform").pvalue > 1e-9, (arm, side)
-
-
-def test_poisson_counts_follow_the_law():
-    """Chi-square of 300,000 rewards an arm at 1e-9, rare values put together."""
-    environment = ARMS["poisson"]
-    result = simulate(environment, {"u": Uniform()}, runs=3, horizon=10, plays=3, progress=False)
-    assert result.recorded["rewards"]["u"].dtype == float
-    bits = words(300_000, 3)
-    for arm, mean in enumerate(environment.means()):
-        rewards = np.asarray(jax.jit(environment.law.draw)(bits, jnp.full(300_000, arm, jnp.int32)))
-        low, high = stats.poisson(mean).ppf([1e-4, 1 - 1e-4])
-        cells = np.bincount(np.clip(rewards, low, high).astype(int) - int(low), minlength=int(high - low) + 1)
-        law = np.diff(np.concatenate([[0], stats.poisson(mean).cdf(np.arange(low, high)), [1]]))
-        assert stats.chisquare(cells, law * 300_000).pvalue > 1e-9
 
 
 @pytest.mark.parametrize("name", ARMS)
@@ -451,14 +412,6 @@ def test_regret_of_what_was_collected(result):
     assert metrics.regret_name(result) == "pseudo-regret"
 
 
-def test_faces(result, tmp_path):
-    assert "3 arms of independent rewards" in result._repr_html_()
-    dataset = result.to_xarray()
-    assert dataset.rewards.dims == ("scenario", "policy", "run", "time", "arm") and "reward" not in dataset
-    np.testing.assert_array_equal(dataset.rewards.values[:, :2], result.recorded["rewards"]["ucb"])
-    result.to_netcdf(tmp_path / "r.nc")
-
-
 def test_shuffled_arms_keep_their_numbers():
     environment = gaussian([0.0, 100.0, 200.0], 0.01)
     asked = ASKED | {"shuffle": True, "plays": 2}
@@ -533,12 +486,9 @@ def _exact(make, m, n):
     ("make", "message"),
     [
         (lambda: gaussian([0.5]), r"means: shape \(1,\)"),
-        (lambda: gaussian([0.5, math.nan]), "means"),
         (lambda: gaussian([0.5, 0.1], 0.0), "deviation: 0.0 is not positive"),
-        (lambda: gaussian([0.5, 0.1], [1.0, 2.0, 3.0]), "deviation"),
         (lambda: poisson([1.0, 3001.0]), r"means: \[1.0, 3001.0\] lie outside 0 to 3000"),
-        (lambda: poisson([1.0, -1.0]), "means"),
-        (lambda: exponential([1.0, 0.0]), "means: 0.0 is not positive"),
+        (lambda: beta([0.02, 1.0], [0.02, 1.0]), r"a and b: Beta\(0.02, 0.02\)"),  # no polynomials meet it
         (lambda: beta([1.0, 0.001], [1.0, 1.0]), "a: "),
         (lambda: beta([1.0, 1.0], [1.0, 1e7]), "b: "),
         (lambda: beta([1.0, 1.0], [1.0, 1.0, 1.0]), "a and b: shapes"),

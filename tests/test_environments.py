@@ -46,15 +46,6 @@ def test_transition_counts_follow_the_law(arm):
         assert stats.binomtest(count, total, chain.transition[arm, s, 1]).pvalue > 1e-9
 
 
-def test_three_states_follow_the_law():
-    """Chi-square per row at 1e-9."""
-    transition = np.random.default_rng(1).dirichlet(np.ones(3), (2, 3))
-    before, after = trajectories(markov(transition, (0, 0.5, 1)), 500, 2000, 1)
-    for s in range(3):
-        counts = np.bincount(after[before == s], minlength=3)
-        assert stats.chisquare(counts, counts.sum() * transition[1, s]).pvalue > 1e-9
-
-
 def test_stationary_start():
     """Exact binomial test at 1e-9 on 20,000 runs; a start in state 0 fails it."""
     environment = two_state([0.5, 0.0004], [0.4, 0.00055], initial_state="stationary")
@@ -98,33 +89,19 @@ GOOD = [[[0.5, 0.5], [0.4, 0.6]]] * 2
 BAD = [
     (lambda: markov([[[0.5, 0.4], [0.4, 0.6]]] * 2, (0, 1)), "transition: row 0 of arm 0 sums to 0.9"),
     (lambda: markov([[[1.5, -0.5], [0.4, 0.6]]] * 2, (0, 1)), "transition: negative"),
-    (lambda: markov([[[np.nan, 0.5], [0.4, 0.6]]] * 2, (0, 1)), "transition: NaN"),
     (lambda: markov(np.eye(2)[None].repeat(2, 0), (0, 1)), "transition: arm 0 is reducible"),
     (lambda: markov(GOOD[:1], (0, 1)), "transition: one arm"),
     (lambda: markov(GOOD, (0, 1, 2)), "reward: shape"),
-    (lambda: markov(GOOD, (0, np.inf)), "reward: NaN or infinite"),
     (lambda: markov(GOOD, (0.5, 0.5)), "reward: every state of every arm pays 0.5"),
     (lambda: markov(np.ones((2, 65, 65)) / 65, np.arange(65)), "transition: 65 states"),
-    (lambda: markov(np.ones((2, 2, 3)) / 3, (0, 1)), "transition: shape"),
     (lambda: markov([[1.0]], (0, 1)), "transition: shape"),
-    (lambda: markov("chain", (0, 1)), "transition: "),
     (lambda: two_state([0.5, 0.4], [0.4]), "p01 and p10: shapes"),
     (lambda: two_state([0.5, 1.4], [0.4, 0.4]), "p01: a probability lies outside"),
     (lambda: two_state([0.5, 0.4], [0.4, -0.1]), "p10: a probability lies outside"),
-    (lambda: two_state([0.0, 0.4], [0.0, 0.1]), "transition: arm 0 is reducible"),
-    (lambda: two_state([0.5, 1e-11], [0.4, 0.1]), "p01: a positive probability is below"),
     (lambda: two_state([0.5, 0.4], [0.4, 0.4], initial_state=2), "initial_state: 2 is out of range"),
-    (lambda: two_state([0.5, 0.4], [0.4, 0.4], initial_state=-1), "initial_state: -1 is out of range"),
-    (lambda: two_state([0.5, 0.4], [0.4, 0.4], initial_state=0.5), "initial_state: 0.5 is not an integer"),
     (lambda: two_state([0.5, 0.4], [0.4, 0.4], initial_state="middle"), "initial_state: 'middle'"),
-    (lambda: two_state([0.5, 0.4], [0.4, 0.4], initial_state="zero"), "initial_state: 'zero'"),
-    (lambda: two_state([0.5, 0.4], [0.4, 0.4], initial_state=[0, 0, 0]), "initial_state: "),
     (lambda: bernoulli([0.5, 1.5]), "means: a probability lies outside"),
-    (lambda: bernoulli([[0.5], [0.5]]), "means: shape"),
     (lambda: jaxbandit.random_arms(jax.random.key(0), concentration=0.0), "concentration"),
-    (lambda: jaxbandit.random_arms(jax.random.key(0), states=1), "states"),
-    (lambda: jaxbandit.random_arms(jax.random.key(0), arms=2.5), "arms"),
-    (lambda: jaxbandit.random_arms(jax.random.key(0), arms=2**31), "arms: 2147483648"),
     (lambda: jaxbandit.random_arms(0), "key"),
     (lambda: markov(GOOD, (0, 1e39)), "reward: a value beyond 1e30"),
     (lambda: two_state([1.2 * 2**-32, 0.5], [0.5, 0.5]), "p01: a positive probability is below"),

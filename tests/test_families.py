@@ -142,9 +142,7 @@ def test_errors_begin_with_the_name(policy):
     for family, message in (
         (Poisson(), r"^policies\['policy'\].family: rewards from -1 to 1; Poisson's means lie in"),
         (Gaussian(0.0), r"^policies\['policy'\].family: variance: 0.0 lies outside"),
-        (Gaussian(np.nan), r"^policies\['policy'\].family: variance: nan"),
         (Gaussian, r"^policies\['policy'\].family: .* is not a family"),
-        ("Poisson", r"^policies\['policy'\].family: 'Poisson' is not a family"),
     ):
         with pytest.raises(ValueError, match=message):
             simulate(arms, {"policy": policy(family=family)}, runs=2, horizon=3, progress=False)
@@ -167,17 +165,6 @@ def test_vectors_of_two_states():
                 *((0.9, 0.02, 0.9701706978), (0.0, 0.1, 0.3129332601), (1.0, 0.1, 1.0)),
             ):
                 assert float(family_upper(mean, radius, family)) == pytest.approx(bound, abs=least)
-
-
-def test_vectors_of_three_states():
-    rows, log_rho = tilted(1.5, np.array(G3), np.array([0.0, 0.5, 1.0]))
-    assert log_rho == pytest.approx(1.126414858, abs=1e-9) and np.allclose(rows.sum(1), 1)
-    means = {-2: 0.1010857238, 0: 0.5476190476, 1.5: 0.8910604464}
-    with jax.enable_x64(True):
-        for one, other, rate in ((-2, 1.5, 1.327174364), (0, 1.5, 0.3049862862)):
-            assert float(divergence(FAMILY_3, means[one], means[other])) == pytest.approx(rate, abs=1e-8)
-        assert float(family_upper(0.5, 0.1, FAMILY_3)) == pytest.approx(0.7427796032, abs=1e-9)
-        assert float(family_upper(0.3, 0.02, FAMILY_3)) == pytest.approx(0.4092329387, abs=1e-9)
 
 
 @pytest.mark.parametrize("kappa", [1e-6, 1 / 36, 1.0, 20.0])
@@ -353,20 +340,14 @@ def test_constants_of_the_lower_bound():
         assert not found.per_arm[:plays].any() and float(found.total) == pytest.approx(sum(constants), rel=1e-7)
 
 
-def test_more_chains_have_a_larger_constant():
-    """Policies good for all chains pay at least what those good for the family pay, arm by arm."""
-    for generator, reward in ((G2, (0, 1)), (G3, (0, 0.5, 1))):
-        arms = exponential_family(THETA, generator, reward)
-        of_family = bounds.family_lower(arms, chain_family(generator, reward)).per_arm
-        assert (bounds.lower(arms).per_arm >= of_family).all() and (of_family[1:] > 0).all()
+def test_the_bernoulli_family_has_the_constant_of_lai_and_robbins():
     arms = bernoulli([0.7, 0.5, 0.2])
-    np.testing.assert_allclose(
-        bounds.family_lower(arms, Bernoulli()).per_arm, bounds.lai_robbins(arms).per_arm, rtol=1e-9
-    )
+    expected = bounds.lai_robbins(arms).per_arm
+    np.testing.assert_allclose(bounds.family_lower(arms, Bernoulli()).per_arm, expected, rtol=1e-9)
 
 
 def test_errors_of_chains_and_bounds():
-    arms, near = exponential_family([1.0, 0.0], G2), exponential_family([1e-5, 0.0], G2)
+    arms = exponential_family([1.0, 0.0], G2)
     for call, message in (
         (lambda: chain_family([[0.5, 0.5], [0.0, 1.0]]), "^generator: not irreducible"),
         (lambda: chain_family([[0, 1], [1, 0]]), "^reward: all cycles of states pay the same"),
@@ -378,12 +359,7 @@ def test_errors_of_chains_and_bounds():
             "^family: every arm's two states must pay",
         ),
         (lambda: bounds.family_lower(arms, Bernoulli()), "^environment: arm 1 or 0 is not of the family"),
-        (lambda: bounds.family_lower(near, Bernoulli()), "^environment: arm 1 or 0 is not of the family"),
         (lambda: bounds.family_lower(bernoulli([0.5, 0.5]), Bernoulli()), "^environment: arms 0 and 1 have the mean"),
-        (
-            lambda: bounds.family_lower(bernoulli([0.5, 0.5, 0.1]), Bernoulli()),
-            "^environment: arms 0 and 1 have the mean",
-        ),
         (
             lambda: simulate(arms, {"k": KLUCB(family=FAMILY_3)}, runs=2, horizon=2),
             r"^policies\['k'\].family: every arm's states must",

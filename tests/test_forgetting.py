@@ -323,17 +323,6 @@ def test_every_round_of_a_game(policy):
             )
 
 
-def test_the_regret_of_a_scalar_loop():
-    """SW-UCB with a window of 429 on means .5 .3 .4 at round 3,000: an independent loop has 117.60 +- 0.52.
-
-    5 combined standard errors: false fail 6e-7; finds a difference of 4.
-    """
-    result = simulate(bernoulli([0.5, 0.3, 0.4]), {"p": SlidingWindowUCB(429)}, runs=1000, horizon=3000, times=[3000])
-    regret = jaxbandit.metrics.pseudo_regret(result, "p")[0, 0, :, 0]
-    error = math.hypot(0.52, regret.std() / math.sqrt(1000))
-    assert abs(regret.mean() - 117.60) < 5 * error
-
-
 def test_discounted_thompson_draws_from_discounted_counts():
     """Exact binomial test at 1e-9 of 20,000 choices between Beta(1 + .49 + 1, 1) and Beta(1, 1 + .7), by quadrature."""
     policy = DiscountedThompson(0.7)
@@ -390,23 +379,15 @@ def test_leaders_are_played_before_an_index_below_zero():
 
 REFUSED = [
     (KLUCB(memory=Discounted(1.0)), {}, r"\.memory: discount: 1.0 lies outside \(0, 1\)"),
-    (KLUCB(memory=Discounted(0.0)), {}, r"\.memory: discount: 0.0 lies outside"),
-    (UCB1(memory=Discounted("x")), {}, r"\.memory: discount: 'x' is not a number"),
     (UCB1(memory=Window(0)), {}, r"\.memory: length: 0 is not among the integers from 1 on"),
-    (UCB1(memory=Window(2.5)), {}, r"\.memory: length: 2.5 is not an integer"),
-    (UCB1(memory=Window(True)), {}, r"\.memory: length: True is not an integer"),
     (UCB1(memory=Window(11)), {}, r"\.memory: length: a window of 11 rounds is longer than the horizon, 10"),
     (UCB1(memory=0.99), {}, r"\.memory: 0.99 is no memory; give None, Discounted\(0.99\) or Window\(500\)"),
     (DiscountedUCB(), {}, r"\.discount: give a discount, or both"),
-    (DiscountedUCB(horizon=10), {}, r"\.discount: give a discount, or both"),
     (DiscountedUCB(0.9, changes=2), {}, r"\.discount: a discount and changes; give"),
     (DiscountedUCB(horizon=10, changes=0), {}, r"\.changes: 0 lies outside \[1, 10\]"),
-    (DiscountedUCB(0.9, xi=0.0), {}, r"\.xi: 0.0 lies outside"),
-    (DiscountedUCB(1.0), {}, r"\.discount: 1.0 lies outside"),
     (DiscountedUCB(0.9), {"plays": 2}, ": DiscountedUCB plays one arm a round, and plays is 2"),
     (SlidingWindowUCB(), {}, r"\.window: give a window, or both"),
     (SlidingWindowUCB(horizon=10_000, changes=2), {}, r"\.window: a window of 429 rounds is longer than the horizon"),
-    (SlidingWindowUCB(horizon=[3], changes=1), {}, r"\.horizon: \[3\] is not a number"),
     (SlidingWindowUCB(3), {"plays": 2}, ": SlidingWindowUCB plays one arm a round"),
     (DiscountedThompson(1.0), {}, r"\.discount: 1.0 lies outside"),
     (DiscountedThompson(0.9), {"plays": 2}, ": DiscountedThompson plays one arm a round"),
@@ -474,13 +455,6 @@ def test_arms_that_cannot_be_forgotten_are_refused():
         check_policy(ALL["JointKLUCB"](memory=Discounted(0.9)))
     with pytest.raises(ValueError, match="DiscountedUCB plays rewards from 0 to 1"):
         simulate(gaussian([0.1, 0.2]), {"p": DiscountedUCB(0.9)}, runs=1, horizon=10)
-
-
-def test_a_result_says_what_its_policies_forget():
-    kinds = {"d": [KLUCB(memory=Discounted(0.5)), KLUCB(memory=Discounted(0.75))], "w": UCB1(memory=Window(9))}
-    result = simulate(ARMS, kinds, runs=2, horizon=9)
-    assert result.hyperparameters("d")["memory.discount"] == [0.5, 0.75]
-    assert result.hyperparameters("w")["memory.length"] == [9]
 
 
 def test_a_window_is_counted_before_it_is_allocated(monkeypatch, tmp_path):

@@ -122,19 +122,6 @@ def test_injected_numbers_are_the_plain_ones():
     np.testing.assert_array_equal(result.visits["plain"], result.visits["injected"])
 
 
-def test_it_learns():
-    """In the last 1,000 of 2,000 rounds more than 98 % of the plays are of the best arm, 0.9 against 0.5 and 0.1.
-
-    99.8 % were measured, with a standard error of 7e-5 over 500 runs: hundreds of them away.
-    """
-    rules = {"sgd": GradientBandit(None, 0.4), "adam": GradientBandit(optax.adam, 0.05)}
-    arms = jaxbandit.bernoulli([0.5, 0.9, 0.1])
-    result = simulate(arms, rules, runs=500, horizon=2000, times=[1000, 2000])
-    for rule in rules:
-        plays = np.diff(result.visits[rule][0, 0].sum(-1), axis=1)[:, 0, 1] / 1000  # [R]
-        assert plays.mean() > 0.98
-
-
 def test_plays_are_drawn_with_their_probabilities():
     """Pairs of three arms in order against the law of draws without replacement: chi-square at 1e-9."""
     policy = GradientBandit()
@@ -168,8 +155,6 @@ def test_log_gradient(arms):
 
 BAD = [
     (GradientBandit(3), "optimiser: 3 is not an optax"),
-    (GradientBandit("adam"), "optimiser: 'adam' is not an optax"),
-    (GradientBandit(lambda rate: rate), "optimiser: .* is not an optax"),
     (GradientBandit(optax.lbfgs), "optimiser: .* from a gradient alone"),  # its line search wants the value too
     (GradientBandit(optax.adam, -0.1), "learning_rate: -0.1 lies outside"),
     (GradientBandit(optax.adam, jnp.array([0.1, 0.2])), "learning_rate: .* list of policies"),
@@ -204,15 +189,6 @@ def test_an_optimiser_of_ones_own_is_taken_by_what_it_can_do():
 def test_ready_optimisers_made_apart_need_programs_of_their_own():
     with pytest.raises(ValueError, match="are not alike"):
         simulate(ARMS, {"g": [GradientBandit(optax.sgd(rate)) for rate in (0.1, 0.2)]}, runs=1, horizon=10)
-
-
-def test_a_result_is_continued_with_its_optimiser_only():
-    """Functions are told by what they compute (see test_fingerprint.py), not by their address."""
-    ready, equal, other = (GradientBandit(optax.sgd(rate)) for rate in (0.1, 0.1, 0.2))
-    short = simulate(ARMS, {"g": ready}, runs=2, horizon=20)
-    assert simulate(ARMS, {"g": equal}, runs=2, horizon=40, resume=short).complete
-    with pytest.raises(ValueError, match="the code of policy 'g'"):
-        simulate(ARMS, {"g": other}, runs=2, horizon=40, resume=short)
 
 
 def test_same_bits_however_the_work_is_cut(tmp_path):
