@@ -10,7 +10,7 @@ import numpy as np
 
 import jaxbandit
 from experiments.command_line.options import Quick, main, option
-from jaxbandit.policies.memory import no_visits
+from jaxbandit.policies import memory
 
 
 @jaxbandit.pytree
@@ -20,7 +20,7 @@ class EpsilonGreedy:
     c: float = 5.0
 
     def init(self, reward):
-        return no_visits(reward)
+        return memory.no_visits(reward)
 
     def scores(self, key, state, t):
         coin, noise = jax.random.split(key)

@@ -25,7 +25,7 @@ import matplotlib.pyplot as plt
 
 import jaxbandit
 from jaxbandit import metrics, plotting, stress
-from jaxbandit.policies.memory import no_visits
+from jaxbandit.policies import memory
 
 jaxbandit.use_all_cores()  # runs are divided among them
 
@@ -46,7 +46,7 @@ class Eliminating:
     width: float = 0.5
 
     def init(self, reward):
-        return no_visits(reward)
+        return memory.no_visits(reward)
 
     def scores(self, key, state, t):
         mean, plays = state.mean_and_plays()

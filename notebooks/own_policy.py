@@ -25,7 +25,7 @@ import matplotlib.pyplot as plt
 
 import jaxbandit
 from jaxbandit import metrics, plotting
-from jaxbandit.policies.memory import no_visits
+from jaxbandit.policies import memory
 
 jaxbandit.use_all_cores()  # runs are divided among them
 
@@ -44,7 +44,7 @@ class MOSS:
     alpha: float = 1.35
 
     def init(self, reward):  # reward [K, S]: what each state pays
-        return no_visits(reward)
+        return memory.no_visits(reward)
 
     def scores(self, key, state, t):  # [K]: the largest is played, the lowest arm on ties
         mean, plays = state.mean_and_plays()

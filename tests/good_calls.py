@@ -17,8 +17,8 @@ import numpy as np
 
 import jaxbandit
 from jaxbandit import KLUCB, UCB1, UCBSM, WithDetector, bounds, environments, families, markov, stress  # noqa: F401
-from jaxbandit.simulation.fingerprint import programs
-from jaxbandit.simulation.request import check
+from jaxbandit.simulation.asking.request import check
+from jaxbandit.simulation.telling.fingerprint import programs
 
 FOLDER = Path(tempfile.mkdtemp(prefix="jaxbandit-bad-input-"))
 atexit.register(shutil.rmtree, FOLDER, ignore_errors=True)

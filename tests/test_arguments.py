@@ -9,8 +9,8 @@ import numpy as np
 import pytest
 
 from jaxbandit import KLUCB, TVKLUCB, UCBSM, Oracle, Thompson, Uniform, pytree, simulate, two_state
-from jaxbandit.simulation.provenance import provenance
-from jaxbandit.simulation.request import check
+from jaxbandit.simulation.asking.request import check
+from jaxbandit.simulation.telling.provenance import provenance
 from jaxbandit.testing import check_policy
 
 ARMS = two_state([0.5, 0.4, 0.3], [0.4, 0.55, 0.65])

@@ -7,7 +7,7 @@ import numpy as np
 import pytest
 
 from jaxbandit import KLUCB, UCB1, atlas, bounds, metrics, simulate
-from jaxbandit.environments import example
+from jaxbandit.environments.rested import example
 from jaxbandit.testing import check_environment
 
 P01, P10 = (0.5, 0.4, 0.3, 0.2, 0.1), (0.4, 0.55, 0.65, 0.65, 0.7)

@@ -13,7 +13,7 @@ from jaxbandit import chains, simulate, top_arms, two_state
 from jaxbandit.base import Feedback
 from jaxbandit.environments import hidden, restless
 from jaxbandit.policies import HiddenMyopic, Myopic, WhittleBelief
-from jaxbandit.policies.whittle_belief import whittle
+from jaxbandit.policies.restless.whittle_belief import whittle
 from jaxbandit.testing import check_policy
 
 SCENARIO = two_state([0.5, 0.4, 0.3, 0.2, 0.1], [0.4, 0.55, 0.65, 0.65, 0.7])

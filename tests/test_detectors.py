@@ -10,7 +10,7 @@ import pytest
 
 import jaxbandit
 from jaxbandit import CUSUM, GLR, KLUCB, MUCB, UCB1, Feedback, KnownBreaks, Task, WithDetector, simulate
-from jaxbandit.policies.likelihood_ratio import added, largest_ratio, no_corners
+from jaxbandit.policies.changing.glr import added, largest_ratio, no_corners
 from jaxbandit.testing import check_policy
 
 ARMS = jaxbandit.bernoulli([0.5, 0.4, 0.3])

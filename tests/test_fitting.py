@@ -7,7 +7,7 @@ import numpy as np
 import pytest
 
 from jaxbandit.environments import EXAMPLE, fit
-from jaxbandit.environments.example import P01, P10, STEPS, generate
+from jaxbandit.environments.rested.example import P01, P10, STEPS, generate
 
 
 def two_states(p01, p10):

@@ -33,10 +33,10 @@ from jaxbandit import (
 from jaxbandit.confidence import chain_likelihood_ratio
 from jaxbandit.environments import gaussian, uniform
 from jaxbandit.fast import PLAIN
-from jaxbandit.policies.memory import no_transitions, no_visits
-from jaxbandit.simulation import memory
-from jaxbandit.simulation.request import check
+from jaxbandit.policies.parts.memory import no_transitions, no_visits
+from jaxbandit.simulation.asking.request import check
 from jaxbandit.simulation.rounds import initial_carry, play_chunk
+from jaxbandit.simulation.telling import free_memory
 from jaxbandit.testing import check_policy
 
 ARMS = two_state([0.5, 0.4, 0.3], [0.4, 0.55, 0.65])
@@ -460,12 +460,12 @@ def test_arms_that_cannot_be_forgotten_are_refused():
 def test_a_window_is_counted_before_it_is_allocated(monkeypatch, tmp_path):
     """K bytes a round and run, twice while they are played; the error names what carries most, of a block as well."""
     asked = {"runs": 100, "horizon": 10**6, "times": [10**6]}
-    without = memory.bytes_carried(check(ARMS, {"p": UCB1()}, **asked))
+    without = free_memory.bytes_carried(check(ARMS, {"p": UCB1()}, **asked))
     request = check(ARMS, {"u": UCB1(), "w": [UCB1(memory=Window(10**6)), UCB1(1.0, memory=Window(10**6))]}, **asked)
-    assert memory.bytes_carried(request) == 3 * without + 2 * 2 * 100 * 3 * 10**6
-    monkeypatch.setattr(memory, "free_bytes", lambda: 10**9)
+    assert free_memory.bytes_carried(request) == 3 * without + 2 * 2 * 100 * 3 * 10**6
+    monkeypatch.setattr(free_memory, "free_bytes", lambda: 10**9)
     with pytest.raises(ValueError, match=r"let policies\['w'\], which carries 3,0.* bytes a run, keep less .*window"):
-        memory.check_memory("runs", [request], playing=True)
+        free_memory.check_memory("runs", [request], playing=True)
     case = {"scenarios": ARMS, "policies": {"w": UCB1(memory=Window(10**6))}, **asked | {"runs": 10**4}}
     with pytest.raises(ValueError, match=r"^block: 1,000 runs x .* let policies\['w'\], which carries 3,0"):
         jaxbandit.sweep({"c": case}, tmp_path / "s", block=1000)

@@ -15,7 +15,7 @@ from scipy import stats
 
 import jaxbandit
 from jaxbandit import GradientBandit, run_keys, simulate, two_state
-from jaxbandit.policies import gradient
+from jaxbandit.policies.means import gradient
 from jaxbandit.testing import check_policy
 
 ARMS = two_state([0.5, 0.4, 0.3], [0.4, 0.55, 0.65])

@@ -13,7 +13,7 @@ from reference_chain import stationary_mean
 
 import jaxbandit
 from jaxbandit import ALL, IMEDMC, chains, markov, two_state
-from jaxbandit.policies.imed_mc import cycles
+from jaxbandit.policies.chains.imed_mc import cycles
 
 # Arms that pay a constant
 

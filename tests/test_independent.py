@@ -27,7 +27,7 @@ from jaxbandit import (
 )
 from jaxbandit.bounds.nearest import nearest_row
 from jaxbandit.confidence import kl_ball_max
-from jaxbandit.policies.exploration import level
+from jaxbandit.policies.parts.exploration import level
 from jaxbandit.testing import check_policy
 
 

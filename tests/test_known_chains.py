@@ -15,7 +15,7 @@ from scipy import stats
 import jaxbandit
 from jaxbandit import Feedback, Gittins, PlugInGittins, PosteriorGittins, Uniform, Whittle, indices, metrics, two_state
 from jaxbandit.environments import restarting
-from jaxbandit.policies.learned_gittins import gittins_of_rows
+from jaxbandit.policies.chains.learned_gittins import gittins_of_rows
 from jaxbandit.testing import check_policy
 
 FIRST = ([0.5, 0.4, 0.3, 0.2, 0.1], [0.4, 0.55, 0.65, 0.65, 0.7])

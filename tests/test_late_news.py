@@ -15,8 +15,8 @@ import jaxbandit
 from jaxbandit import KLUCB, UCB1, GradientBandit, Thompson, environments, families, simulate, two_state
 from jaxbandit.base import pairing, reward_table, scores_and_state
 from jaxbandit.fast.batching import over_runs
-from jaxbandit.simulation.fingerprint import fingerprint
-from jaxbandit.simulation.request import check
+from jaxbandit.simulation.asking.request import check
+from jaxbandit.simulation.telling.fingerprint import fingerprint
 
 ARMS = two_state([0.5, 0.4, 0.3], [0.4, 0.55, 0.65])
 KEY = jax.random.key(11)

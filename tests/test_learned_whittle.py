@@ -13,8 +13,8 @@ import jaxbandit
 from jaxbandit import Feedback, PosteriorWhittle, UCWhittle, Uniform, indices, simulate
 from jaxbandit.environments import restless
 from jaxbandit.planning import whittle
-from jaxbandit.policies.observed_arms import Watched, episode, nothing_seen
-from jaxbandit.policies.uc_whittle import nth_largest
+from jaxbandit.policies.restless.observed_arms import Watched, episode, nothing_seen
+from jaxbandit.policies.restless.uc_whittle import nth_largest
 from jaxbandit.testing import check_policy
 
 KEY = jax.random.key(5)

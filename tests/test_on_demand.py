@@ -10,10 +10,10 @@ from jaxbandit import IMEDMC, KLUCBMC, TVKLUCB, atlas, metrics, simulate
 from jaxbandit.base import total
 from jaxbandit.confidence.chain import likeliest_chain, ratio_to, spread_of_values
 from jaxbandit.fast import on_demand, over_runs, where_needed
-from jaxbandit.policies.imed_mc_on_demand import OnDemand, cycles
-from jaxbandit.policies.leaders import least_index
-from jaxbandit.policies.memory import Transitions, no_transitions
-from jaxbandit.policies.upper_on_demand import no_uppers
+from jaxbandit.policies.chains.imed_mc_on_demand import OnDemand, cycles
+from jaxbandit.policies.chains.upper_on_demand import no_uppers
+from jaxbandit.policies.parts.leaders import least_index
+from jaxbandit.policies.parts.memory import Transitions, no_transitions
 
 ENTRIES = 5
 

@@ -16,7 +16,7 @@ from scipy import stats
 
 import jaxbandit
 from jaxbandit import ALL, KLUCBMC, TVKLUCB, Oracle, Task, Uniform, two_state
-from jaxbandit.policies.thompson import log_gamma
+from jaxbandit.policies.means.thompson import log_gamma
 from jaxbandit.testing import check_policy
 
 # those that depend on more than counts and the round; the oracle of DMED is in test_independent.py, those of RCA and

@@ -9,7 +9,7 @@ from environments import MOVES, PAYS, Learner, Process, Swapping
 
 import jaxbandit
 from jaxbandit import KLUCB, UCB1, Feedback, Task, Uniform, metrics, simulate
-from jaxbandit.policies import memory
+from jaxbandit.policies.parts import memory
 from jaxbandit.testing import check_environment, check_policy
 
 PROCESS = Process(MOVES, PAYS)

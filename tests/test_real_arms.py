@@ -7,7 +7,8 @@ import pytest
 
 import jaxbandit
 from jaxbandit import ALL, IMEDMC, TVKLUCB, Feedback, environments, play_round
-from jaxbandit.policies import Discounted, Window, memory
+from jaxbandit.policies import Discounted, Window
+from jaxbandit.policies.parts import memory
 
 TABLE = np.array([[0.0, 1.0]] * 3)  # arms that are clicked or not
 NUMBERS = np.zeros((3, 0))  # arms that pay real numbers

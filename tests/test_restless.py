@@ -13,7 +13,7 @@ from scipy import stats
 import jaxbandit
 from jaxbandit import ALL, Result, Uniform, bounds, chains, metrics, plotting, simulate, sweep, two_state
 from jaxbandit.environments import fit, restless
-from jaxbandit.policies import checks
+from jaxbandit.policies.parts import checks
 from jaxbandit.testing import check_environment, check_policy
 
 SCENARIO = two_state([0.5, 0.4, 0.3, 0.2, 0.1], [0.4, 0.55, 0.65, 0.65, 0.7], initial_state="stationary")

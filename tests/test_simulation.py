@@ -159,13 +159,13 @@ def test_pieces_come_every_so_many_seconds(monkeypatch):
     """By a clock that goes on a second a look, and there is a look a chunk: three chunks of ten rounds a piece."""
     clock = itertools.count(100)
     monkeypatch.setattr(loop, "time", SimpleNamespace(monotonic=lambda: next(clock)))
-    request = jaxbandit.simulation.request.check(ARMS, {"u": Uniform()}, runs=3, horizon=70)
+    request = jaxbandit.simulation.asking.request.check(ARMS, {"u": Uniform()}, runs=3, horizon=70)
     found = loop.pieces(request, loop.progress_bar(0, False), chunk=10, every=3)
     assert [piece.rounds for piece in found] == [30, 60, 70]
 
 
 def cut_work(runs=4):
-    request = jaxbandit.simulation.request.check(ARMS, {"tv": TVKLUCB()}, runs=runs, horizon=50)
+    request = jaxbandit.simulation.asking.request.check(ARMS, {"tv": TVKLUCB()}, runs=runs, horizon=50)
     plan = make_plan(request, 25, None, None)
     return request, plan
 

@@ -15,8 +15,8 @@ from jaxbandit import ALL, IMEDMC, KLUCBMC, TVKLUCB, Feedback, markov
 from jaxbandit.confidence.row import excursions
 from jaxbandit.divergences import DISTANCES, farthest
 from jaxbandit.fast.jaxprs import primitives
-from jaxbandit.policies.rows import estimates
-from jaxbandit.policies.tv_kl_ucb_many_states import judged
+from jaxbandit.policies.chains.estimated_rows import estimates
+from jaxbandit.policies.chains.tv_kl_ucb_many_states import judged
 from jaxbandit.testing import check_policy
 
 # Three arms whose means lie close together: a clear chain, one that is nearly i.i.d., one that moves in circles.

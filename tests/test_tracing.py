@@ -10,7 +10,7 @@ import pytest
 
 import jaxbandit
 from jaxbandit import Uniform, pytree, simulate, two_state
-from jaxbandit.policies.memory import no_visits
+from jaxbandit.policies.parts.memory import no_visits
 from jaxbandit.simulation import progress, tiles
 from jaxbandit.testing import check_policy
 

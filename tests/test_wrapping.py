@@ -10,8 +10,8 @@ import pytest
 import jaxbandit
 from jaxbandit import ALL, Feedback, KnownBreaks, Task, TsallisINF, WithDetector, environments, simulate
 from jaxbandit.base import scores_and_state
-from jaxbandit.simulation.late_news import late
-from jaxbandit.simulation.request import check
+from jaxbandit.simulation.asking.request import check
+from jaxbandit.simulation.delayed import late
 
 NEVER = KnownBreaks([10**6])
 ARMS = jaxbandit.two_state([0.5, 0.4, 0.3], [0.4, 0.55, 0.65])

@@ -16,8 +16,8 @@ from jaxbandit.base import Environment, Policy, State, described, pairing, pays,
 from jaxbandit.fast import add_one, over_runs
 from jaxbandit.selection import top_arms
 from jaxbandit.simulation.chance import RunKeys, check_numbers
+from jaxbandit.simulation.delayed import itself
 from jaxbandit.simulation.dynamic_regret import DynamicRegret, after_round, no_regret, records_of
-from jaxbandit.simulation.late_news import itself
 
 Recorders = Mapping[str, Callable[..., Any]]  # name to function(environment_state, policy_state, t, policy)
 

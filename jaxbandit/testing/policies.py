@@ -14,8 +14,8 @@ from jaxbandit.arguments import integer
 from jaxbandit.base import Environment, Feedback, Policy, Task, pairing, reward_table, scores_and_state
 from jaxbandit.environments import markov
 from jaxbandit.selection import top_arms
-from jaxbandit.simulation.contracts import check_task
-from jaxbandit.simulation.tracing import Size, environment_program, policy_program
+from jaxbandit.simulation.asking.contracts import check_task
+from jaxbandit.simulation.asking.tracing import Size, environment_program, policy_program
 from jaxbandit.testing.requirements import require, require_close, require_numbers, shapes
 
 
