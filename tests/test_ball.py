@@ -12,7 +12,7 @@ from hypothesis import given, settings
 from hypothesis import strategies as st
 from scipy.optimize import minimize
 
-from jaxbandit.confidence import kl_ball_max, kl_lower, kl_upper, stationary_mean_lower, stationary_mean_upper
+from jaxbandit.confidence import kl_ball_max, stationary_mean_lower, stationary_mean_upper
 from jaxbandit.confidence.row import scaled_problem, tilt
 
 # Every number of states takes seconds to compile in each precision, so float64 is held for two of them.
@@ -464,28 +464,6 @@ def nothing_is_better(states, seed, radius):
         assert means_by_linear_solve(chain, reward, state, rows).max() <= index[state] + 1e-6
         found = found_by_search(chain, reward, state, radius, rng)
         assert index[state] - 1e-4 <= found <= index[state] + 1e-6, (state, found, index[state])
-
-
-def test_two_states_in_closed_form():
-    """(r0 p10 + r1 p01) / (p01 + p10) with the present state's probability at its KL bound, within 1e-9 in float64."""
-    rng = np.random.default_rng(0)
-    p01, p10 = rng.uniform(0.01, 1, (2, BATCH))
-    p01[::9], p10[4::9] = 1.0, 1.0
-    chains = np.stack([np.stack([1 - p01, p01], -1), np.stack([p10, 1 - p10], -1)], -2)
-    reward = rng.normal(size=(BATCH, 2))
-    reward[::17] = 0.25
-    state = rng.integers(2, size=BATCH)
-    radius = np.resize([*RADII, 0.0, np.inf], BATCH)
-    with jax.enable_x64(True):
-        leave = np.where(state == 0, p01, p10)
-        ends = [np.asarray(jax.jit(bound)(leave, radius)) for bound in (kl_lower, kl_upper)]
-        got = batched(mean_upper, (chains, reward, state, radius), True, "halley")
-    # The better of the two ends, so that which end is left to the formula.
-    means = []
-    for end in ends:
-        a, b = np.where(state == 0, end, p01), np.where(state == 0, p10, end)
-        means.append((reward[:, 0] * b + reward[:, 1] * a) / (a + b))
-    np.testing.assert_allclose(got, np.maximum(*means), rtol=0, atol=1e-9)
 
 
 def test_solvers_agree():

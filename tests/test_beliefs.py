@@ -88,19 +88,6 @@ def test_myopic_against_the_tree(pairs, rounds, best_reward, myopic):
     np.testing.assert_allclose(expected_reward(Myopic.of(arms), arms, rounds), myopic, rtol=2e-10)
 
 
-@pytest.mark.parametrize(("pair", "expected"), [((0.5, 0.6), 0.5802469136), ((0.2, 0.8), 0.65)])
-def test_myopic_on_observed_twins(pair, expected):
-    """The optimal gain of the joint chain, .6 - .1 (4/9)^2 and .8 - .6/4, which myopic play reaches: as above.
-
-    1,000 runs of 2,000 rounds: the mean within 6 of its standard errors, and 4 / 2,000 for the start.
-    """
-    arms = restless(arms_of(pair, pair).transition, (0, 1), observed=True)
-    result = simulate(arms, {"m": Myopic.of(arms)}, runs=1000, horizon=2000, times=[2000])
-    collected = result.visits["m"][0, 0, :, 0, :, 1].sum(-1) / 2000
-    error = collected.std(ddof=1) / np.sqrt(1000)
-    assert abs(collected.mean() - expected) < 6 * error + 0.002 and error < 0.001
-
-
 # the index
 
 

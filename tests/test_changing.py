@@ -8,7 +8,7 @@ import pytest
 from jax.extend.random import threefry_2x32
 
 import jaxbandit
-from jaxbandit import Oracle, Uniform, environments, metrics, plotting, simulate
+from jaxbandit import Oracle, Uniform, metrics, plotting, simulate
 from jaxbandit.environments import changing_markov, lower_bound_instance, piecewise, rewards_table, sinusoid
 from jaxbandit.testing import check_environment
 
@@ -246,14 +246,6 @@ def test_what_an_environment_says_of_itself_is_checked(told, words, monkeypatch,
         **{"x": 0.5, "n": 2, "many": [0, 1]}
     }
     assert result.to_xarray().x.values.tolist() == [0.5]
-
-
-def test_several_scenarios_and_the_arm_played_first():
-    """Two scenarios in one call have their own levels: each loses what it loses alone."""
-    one, other = (piecewise([10], levels) for levels in ([[0.9, 0.1], [0.1, 0.9]], [[0.2, 0.6], [0.6, 0.2]]))
-    both = simulate({"one": one, "other": other}, {"first": first_arm(2)}, runs=2, horizon=30, times=[9, 30])
-    assert metrics.regret(both, "first")[:, 0, 0].round(5).tolist() == [[0.0, 16.8], [3.6, 3.6]]
-    assert environments.piecewise([10], [[0.9, 0.1], [0.1, 0.9]], horizon=30).means().round(6).tolist() == [0.34, 0.66]
 
 
 def test_who_plays_the_best_arms_loses_exactly_nothing():

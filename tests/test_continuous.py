@@ -13,9 +13,7 @@ import jaxbandit
 from jaxbandit import (
     IMED,
     KLUCB,
-    MOSS,
     UCB1,
-    UCBSM,
     Feedback,
     GradientBandit,
     Oracle,
@@ -192,10 +190,11 @@ def test_contract(name):
         (KLUCB, "gaussian"),
         (RoundRobinKLUCB, "poisson"),
         (IMED, "exponential"),
+        (KLUCB, "beta"),  # the index of Bernoulli's family is for all rewards in [0, 1]
     ],
 )
 def test_contract_of_policies(policy, name):
-    check_policy(policy(family=FAMILIES[name]), ARMS[name], rounds=12, plays=2)
+    check_policy(policy(family=FAMILIES.get(name)), ARMS[name], rounds=12, plays=2)
 
 
 @pytree
@@ -452,13 +451,6 @@ def test_thompson_draws_from_the_posterior(policy, known):
         assert stats.kstest(share, "uniform").pvalue > 1e-9
 
 
-def test_thompson_begins():
-    for family in (families.Gaussian(), families.Poisson(), families.Exponential()):
-        policy = Thompson(family=family)
-        scores = policy.scores(jax.random.key(0), policy.init(jnp.zeros((3, 0))), 1)
-        assert np.isinf(scores).all() == isinstance(family, families.Gaussian) and not np.isnan(scores).any()
-
-
 def test_thompson_of_sums_is_that_of_counts():
     """Rewards 0 and 1, added up or counted: the same draws."""
     counts = jnp.array([[3, 4], [0, 9], [5, 0]], jnp.int32)
@@ -573,13 +565,3 @@ class Other:
 
     def upper(self, mean, radius):
         return mean
-
-
-@pytest.mark.parametrize("name", ["beta", "uniform"])
-def test_rewards_in_the_unit_interval_need_no_family(name):
-    """Bernoulli's index, bound and prior are for all rewards in [0, 1]: each finds the best arm of these."""
-    arms = {"beta": beta([8.0, 1.0, 1.0], [2.0, 2.0, 3.0]), "uniform": uniform([0.5, 0.0, 0.1], [1.0, 0.5, 0.4])}[name]
-    policies = {policy.__name__: policy() for policy in (KLUCB, RoundRobinKLUCB, IMED, Thompson, UCB1, MOSS, UCBSM)}
-    result = simulate(arms, policies, runs=8, horizon=400, progress=False)
-    for label in set(policies) - {"UCBSM"}:
-        assert metrics.best_share(result, label)[..., -1].mean() > 0.6

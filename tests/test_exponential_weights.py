@@ -2,14 +2,13 @@
 
 import itertools
 import math
-from typing import ClassVar
 
 import jax
 import jax.numpy as jnp
 import numpy as np
 import pytest
-from against import check_law
 from environments import Swapping
+from scipy import stats
 from scipy.optimize import brentq
 
 import jaxbandit
@@ -222,56 +221,14 @@ def test_late_feedback_is_divided_by_the_probability_of_its_play(name):
             np.testing.assert_allclose(row[t - 1], late_law(name, past, t, late), rtol=2e-5)
 
 
-@jaxbandit.pytree
-class Table:
-    """Three arms that pay what a table of zeros and ones says, whatever chance does."""
-
-    pairing: ClassVar = "round"
-    problem: ClassVar = "changing"
-
-    table: np.ndarray
-
-    @property
-    def reward(self):
-        return np.tile([0.0, 1.0], (3, 1))
-
-    def means(self):
-        return np.asarray(self.table, float).mean(0)
-
-    def means_now(self, state, t):
-        return jnp.asarray(self.table, float)[t - 1]
-
-    def init(self, key):
-        return jnp.zeros(3, jnp.int32)
-
-    def step(self, key, state, arms, t):
-        states = jnp.asarray(self.table)[t - 1, arms].astype(jnp.int32)
-        feedback = Feedback(arms, state[arms], states, states.astype(float), t)
-        return state.at[arms].set(states), feedback
-
-
-@pytest.mark.parametrize("name", LAWS)
-def test_the_simulator_plays_that_law(name):
-    """How often each arm is played in four rounds, 20,000 runs, chi-square at 1e-9.
-
-    Finds, with certainty, probabilities of which one is off by a tenth in a round.
-    """
-    table = np.array([[0, 1, 0], [1, 1, 0], [0, 0, 1], [1, 0, 0]])
-    policy, law = LAWS[name]
-    expected = {}
-    for sequence in itertools.product(range(3), repeat=4):
-        past, chance = [], 1.0
-        for t, arm in enumerate(sequence):
-            chance *= law(past)[arm]
-            past.append((arm, float(table[t, arm])))
-        counts = np.zeros((3, 2), int)
-        for arm, paid in past:
-            counts[arm, int(paid)] += 1
-        key = tuple(counts.ravel().tolist())
-        expected[key] = expected.get(key, 0) + chance
-    assert sum(expected.values()) == pytest.approx(1)
-    result = simulate(Table(table), {"p": policy}, runs=20_000, horizon=4, times=[4])
-    check_law(result.visits["p"][0, 0, :, 0], expected)
+@pytest.mark.parametrize("policy", [Exp3(gamma=0.3), TsallisINF()], ids=type)
+def test_plays_are_drawn_with_their_probabilities(policy):
+    """Chi-square at 1e-9 of 100,000 plays of three arms of which one has paid."""
+    state = policy.update(policy.init(NO_TABLE), Feedback.of(1, 1.0, t=1, table=NO_TABLE))
+    keys = jax.random.split(jax.random.key(0), 100_000)
+    played = jax.jit(jax.vmap(lambda key: jnp.argmax(policy.scores(key, state, 2))))(keys)
+    law = np.asarray(policy.probabilities(state, 2), float)
+    assert stats.chisquare(np.bincount(played, minlength=3), 100_000 * law / law.sum()).pvalue > 1e-9
 
 
 def test_tsallis_keeps_its_digits_for_long():

@@ -6,7 +6,7 @@ import mpmath as mp
 import numpy as np
 import pytest
 import reference_families
-from against import check_law, reference_draws
+from against import reference_draws
 
 import jaxbandit
 from jaxbandit import IMED, KLUCB, RoundRobinKLUCB, bernoulli, bounds, simulate
@@ -298,32 +298,11 @@ def test_same_arms_as_the_reference_in_every_round(generator, family, arms, poli
         assert found == expected
 
 
-@pytest.mark.parametrize("policy", [KLUCB, RoundRobinKLUCB])
-def test_exact_law_of_ten_rounds(policy):
-    """All 1,024 trajectories against 20,000 runs, chi-square at 1e-9."""
-    arms = exponential_family([0.3, -0.2], G2)
-    law = reference_families.exact_law(policy.__name__, G2, arms.transition.tolist(), 10, exploration=3.0, delta=0.0)
-    tried = {"policy": policy(family=FAMILY_2, exploration=3.0)}
-    result = simulate(arms, tried, runs=20_000, horizon=10, times=[10], progress=False)
-    check_law(result.visits["policy"][0, 0, :, 0], law)
-
-
 @pytest.mark.parametrize("policy", [KLUCB, RoundRobinKLUCB, IMED])
 @pytest.mark.parametrize(("family", "arms"), [(FAMILY_2, ARMS_2), (FAMILY_3, ARMS_3)])
 def test_policies_on_chains_keep_the_contract(policy, family, arms):
     check_policy(policy(family=family), arms, rounds=20)
     check_policy(policy(family=family), arms, rounds=20, plays=2)
-
-
-def test_a_grid_of_families_is_one_program():
-    """Variants with another kappa or table play as each alone, bit for bit."""
-    tables = [tabulated(np.array(rows), np.array([0.0, 1.0])) for rows in (G2, [[0.8, 0.2], [0.1, 0.9]])]
-    for families in ([TwoStateChains(kappa) for kappa in (0.01, 0.9)], tables):
-        asked = {"runs": 20, "horizon": 100, "times": [100], "progress": False}
-        grid = simulate(ARMS_2, {"policy": [KLUCB(family=family) for family in families]}, **asked)
-        for number, family in enumerate(families):
-            alone = simulate(ARMS_2, {"policy": KLUCB(family=family)}, **asked)
-            assert (alone.visits["policy"][:, 0] == grid.visits["policy"][:, number]).all()
 
 
 def test_constants_of_the_lower_bound():

@@ -211,16 +211,6 @@ def test_constants_count_by_value(wrap):
     assert program(reading(zeros)) == program(reading(zeros.copy())) != program(reading(other))
 
 
-def test_the_same_on_a_terminal(monkeypatch):
-    """JAX colours the text of a program where it writes to a terminal."""
-    before = program(mine())
-    text = str(jax.make_jaxpr(lambda x: x + 1)(1.0))
-    monkeypatch.setattr(
-        "jaxbandit.simulation.asking.program_text.str", lambda closed: f"\x1b[34m{closed!s}\x1b[0m", raising=False
-    )
-    assert program(mine()) == before and "lambda" in text
-
-
 def test_what_an_environment_pays_counts_wherever_it_is_written(tmp_path):
     """A reward that is a property, not a leaf."""
 

@@ -12,7 +12,7 @@ from against import check_law, reference_draws
 from reference_chain import stationary_mean
 
 import jaxbandit
-from jaxbandit import ALL, IMEDMC, chains, markov, two_state
+from jaxbandit import ALL, chains, two_state
 from jaxbandit.policies.chains.imed_mc import cycles
 
 # Arms that pay a constant
@@ -60,46 +60,6 @@ def test_cycles_are_passages_below_and_back_where_rewards_differ():
     for mean, expected in ((0.3, 3), (0.7, 1)):
         assert cycles(counts, jnp.array([[0.0, 0.5, 1.0]]), jnp.array([mean])).tolist() == [expected]
     assert cycles(counts, jnp.array([[0.5, 0.5, 0.5]]), jnp.array([0.5])).tolist() == [18]
-
-
-EVEN, GOOD = np.full((3, 3), 1 / 3), np.tile([0.25, 0.3, 0.45], (3, 1))
-WIDE, FINE = np.full((4, 4), 1 / 4), np.tile([0.25, 0.15, 0.15, 0.45], (4, 1))
-CONSTANT = (0.4, 0.4, 0.4)
-BESIDE = {
-    "one": markov(np.stack([EVEN, GOOD]), np.array([CONSTANT, (0, 0.5, 1)]), initial_state=0),
-    "two": markov(np.stack([EVEN, EVEN, GOOD]), np.array([CONSTANT, (0.35,) * 3, (0, 0.5, 1)]), initial_state=0),
-    "four states": markov(np.stack([WIDE, FINE]), np.array([(0.4,) * 4, (0, 0.5, 0.5, 1)]), initial_state=0),
-}
-
-
-@pytest.mark.parametrize(
-    ("name", "policy", "runs"),
-    [
-        *(("one", IMEDMC(), 100), ("two", IMEDMC(), 100), ("one", IMEDMC(gap=0.05), 60), ("two", IMEDMC(gap=0.05), 60)),
-        ("four states", IMEDMC(), 120),
-    ],
-)
-def test_no_constant_holds_the_policy(name, policy, runs):
-    """Of `runs` runs at most 5 play constants alone in rounds 101 to 200.
-
-    Where the plays of a constant are not counted, 16 to 48 % of the runs do, for ever, and the test passes with a
-    probability below 1e-3. Else none of 5,000 runs did (1,000 with a gap, 500 with four states); at the rates that this
-    excludes at 95 % a case fails with a probability below 1e-3.
-    """
-    result = jaxbandit.simulate(BESIDE[name], {"p": policy}, runs=runs, horizon=200, times=[100, 200], progress=False)
-    plays = result.visits["p"][0, 0].sum(-1)  # [R, T, K]
-    assert ((plays[:, 1] - plays[:, 0])[:, :-1].sum(1) == 100).sum() <= 5
-
-
-# Absorbed arms
-
-
-def test_an_absorbed_arm_may_hold_the_policy():
-    """docs/optimality.md, section 9: 52 % of runs. Of 200, outside 36 to 68 % with a probability below 1e-5."""
-    arms = markov(np.array([[[1, 0], [1, 0]], [[0.4, 0.6], [0.4, 0.6]]]), np.array([[0.4, 1], [0, 1]]), initial_state=1)
-    asked = {"runs": 200, "horizon": 400, "times": [200, 400], "progress": False}
-    plays = jaxbandit.simulate(arms, {"p": IMEDMC()}, **asked).visits["p"][0, 0].sum(-1)
-    assert 0.36 < ((plays[:, 1] - plays[:, 0])[:, 0] == 200).mean() < 0.68
 
 
 def test_no_information_tells_an_absorbed_arm_from_a_good_one():

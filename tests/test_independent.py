@@ -242,20 +242,6 @@ def test_dmed_fills_up_a_list_with_the_best_means():
     assert state.now.tolist() == [True, True, False, False] and not bool(state.following.any())
 
 
-def test_the_same_bits_however_the_work_is_cut():
-    """Lists and laws, in tiles, chunks, on one device, two plays a round, stopped and continued."""
-    arms = independent(LOW)
-    policies = {"lists": DMED(), "law": EmpiricalKLUCB(), "share": KLUCB(horizon=50.0), "moss": MOSS()}
-    asked = {"runs": 21, "horizon": 90, "times": [40, 90], "plays": 2, "progress": False}
-    whole = jaxbandit.simulate(arms, policies, **asked)
-    cut = jaxbandit.simulate(arms, policies, **asked, tile=4, chunk=13, devices=jax.local_devices()[:1])
-    begun = jaxbandit.simulate(arms, policies, **asked | {"horizon": 40, "times": [40]})
-    continued = jaxbandit.simulate(arms, policies, **asked, resume=begun)
-    for label in policies:
-        np.testing.assert_array_equal(whole.visits[label], cut.visits[label])
-        np.testing.assert_array_equal(whole.visits[label], continued.visits[label])
-
-
 # the lower bound for laws on finitely many values
 
 K_INF = [

@@ -76,18 +76,6 @@ def test_gittins_of_published_arms():
     np.testing.assert_allclose(indices.gittins([CORRIDOR], (0, 0, 1), 0.9), [[0.8291110088, 1, 0.95]], atol=1e-10)
 
 
-def test_gittins_of_rewards_paid_where_a_move_starts():
-    """Reward R(s) of the state left is a reward on arrival in a chain of moves: the indices known for scenario 1."""
-    expected = [0.4945054945, 0.3769633508, 0.2827225131, 0.2080924855, 0.1097560976]
-    for rows, first in zip(FIRST.transition, expected, strict=True):
-        # states are (s, s'), the last move; a play from (., s) leads to (s, s') and pays R(s)
-        moves = np.array(
-            [[rows[b, d] if c == b else 0 for c in (0, 1) for d in (0, 1)] for a in (0, 1) for b in (0, 1)]
-        )
-        found = indices.gittins([moves], np.array([0.0, 0.0, 1.0, 1.0]), 0.9)[0]
-        np.testing.assert_allclose(found, [first, 1, first, 1], rtol=0, atol=1e-10)
-
-
 def test_gittins_of_two_states_near_discount_one():
     """The closed form in 60 digits; a subtraction of nearly equal numbers would lose half of the digits."""
     with mpmath.workdps(60):
@@ -370,37 +358,6 @@ def test_relaxation_is_the_least_bound_of_all_prices(paid):
         if plays < 3:  # the value is concave in the number of plays
             more = indices.relaxation(active, passive, reward, plays + 1, passive_reward=other, paid=paid)
             assert more.value <= found.value + found.price + 1e-9
-
-
-def test_playing_is_an_advantage_where_whittles_index_exceeds_the_price():
-    """In all states, also those that the relaxed problem's best policy never meets, as many of patients are."""
-    random = np.random.default_rng(1)
-    many = [np.tile(rows, (10, 1, 1)) for rows in (PATIENTS_CALLED, PATIENTS_LEFT)]
-    arms = [(*many, np.array([1, 0.5, 0]), plays) for plays in (4, 6, 8)]
-    arms += [(*random.dirichlet(np.ones(3), (2, 6, 3)), random.random(3), plays) for plays in (1, 2, 4)]
-    checked = 0
-    for called, left, pays, plays in arms:
-        index = indices.whittle(called, left, pays, passive_reward=pays)
-        found = indices.relaxation(called, left, pays, plays, passive_reward=pays)
-        apart = index.indexable[:, None] & (np.abs(index.index - found.price) > 1e-7)
-        np.testing.assert_array_equal(found.advantage[apart] > 0, index.index[apart] > found.price)
-        checked += apart.sum()
-    assert checked > 40
-
-
-def test_no_policy_collects_more_than_the_relaxation():
-    """The best gain of two arms that are both paid for, one of them played: by value iteration over both states."""
-    for seed in range(5):
-        rng = np.random.default_rng(seed)
-        active, passive = rng.dirichlet(np.ones(2), (2, 2, 2))
-        reward = rng.random((2, 2))
-        bound = indices.relaxation(active, passive, reward, 1, passive_reward=reward).value
-        joint = [np.kron(active[0], passive[1]), np.kron(passive[0], active[1])]
-        pays, values = (reward[0][:, None] + reward[1][None]).ravel(), np.zeros(4)
-        for _ in range(3000):
-            following = np.max([rows @ (pays + values) for rows in joint], 0)
-            gain, values = following - values, following - following[0]
-        assert gain.min() <= bound + 1e-9 and gain.min() > 0.8 * bound
 
 
 ROWS = [[[0.5, 0.5], [0.4, 0.6]]]

@@ -80,6 +80,7 @@ class UCBVI:
         steps, found = integer("steps", self.steps, 1, 2**31 - 1), checks.episodes(self, task)
         if found != steps:
             raise ValueError(f"steps: {self.steps}, and episodes of {task.name} have {found} rounds; give these")
+        checks.number(self, "horizon", 0, above=True)
         checks.horizon(self, task)
         checks.choice(self, "bonus", get_args(Bonus))
         checks.number(self, "delta", 0, 1, above=True, below=True)
