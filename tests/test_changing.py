@@ -237,14 +237,12 @@ def test_what_an_environment_says_of_itself_is_checked(told, words, monkeypatch,
     monkeypatch.setattr(type(arms), "numbers", lambda self: told)
     with pytest.raises(ValueError, match=words):
         simulate(arms, {"U": Uniform()}, runs=2, horizon=3)
-    monkeypatch.setattr(
-        type(arms), "numbers", lambda self: {"x": np.float32(0.5), "n": np.int64(2), "many": np.arange(2)}
-    )
+    numbers = {"x": np.float32(0.5), "n": np.int64(2), "many": np.arange(2)}
+    monkeypatch.setattr(type(arms), "numbers", lambda self: numbers)
     result = simulate(arms, {"U": Uniform()}, runs=2, horizon=3)
     result.save(tmp_path / "told.npz")
-    assert jaxbandit.Result.load(tmp_path / "told.npz").provenance["scenarios"]["scenario"] == {
-        **{"x": 0.5, "n": 2, "many": [0, 1]}
-    }
+    loaded = jaxbandit.Result.load(tmp_path / "told.npz")
+    assert loaded.provenance["scenarios"]["scenario"] == {"x": 0.5, "n": 2, "many": [0, 1]}
     assert result.to_xarray().x.values.tolist() == [0.5]
 
 

@@ -12,12 +12,10 @@ from jax.extend.core import Primitive
 from jax.interpreters import mlir
 
 import jaxbandit
-from jaxbandit import ALL, IMEDMC
+from jaxbandit import ALL, IMEDMC, KLUCBMC, TVKLUCB
 from jaxbandit.fast import SlowPathWarning, batching, compilation, slow_paths
 from jaxbandit.fast.batching import over_runs
 from jaxbandit.fast.compilation import Compiled, in_one_piece
-from jaxbandit.fast.jaxprs import CALLS, ELEMENTWISE, primitives
-from jaxbandit.simulation import tiles
 from jaxbandit.simulation.chance import run_keys
 from jaxbandit.simulation.rounds import initial_carry, play_chunk
 
@@ -200,13 +198,14 @@ def test_every_policy_is_lowered_for_cuda(name):
     assert exported.platforms == ("cuda",) and "stablehlo.while" in text and "custom_call" not in text
 
 
-PIECES = [*((2, name, 2) for name in sorted(ALL)), (1, "TVKLUCB", 2), (1, "IMEDMC", 2)]
-PIECES += [(1, "TVKLUCB", 4), (1, "KLUCBMC", 17)]
+PIECES = [(2, policy(), 2) for policy in ALL.values()]
+PIECES += [(1, TVKLUCB(), 2), (1, IMEDMC(), 2), (1, TVKLUCB(), 4), (1, KLUCBMC(), 17)]
+PIECES += [(1, policy, states) for policy in (IMEDMC(exponent=0.5), IMEDMC(gap=0.1)) for states in (2, 3)]
 
 
-@pytest.mark.parametrize(("plays", "name", "states"), PIECES)
-def test_every_policy_is_played_in_one_piece(plays, name, states):
-    environment, policy = jaxbandit.random_arms(jax.random.key(0), 3, states), ALL[name]()
+@pytest.mark.parametrize(("plays", "policy", "states"), PIECES)
+def test_every_policy_is_played_in_one_piece(plays, policy, states):
+    environment = jaxbandit.random_arms(jax.random.key(0), 3, states)
     chance = run_keys(jax.random.key(0), jnp.arange(3))
 
     def chunk(carry):
@@ -214,35 +213,6 @@ def test_every_policy_is_played_in_one_piece(plays, name, states):
 
     lowered = jax.jit(in_one_piece(chunk)).lower(jax.eval_shape(lambda: initial_carry(environment, policy, chance)))
     assert MARK in lowered.as_text()
-
-
-class TracedError(Exception):
-    """Ends a simulation before anything is compiled."""
-
-
-@pytest.mark.parametrize("states", [2, 3])
-@pytest.mark.parametrize("policy", [IMEDMC(exponent=0.5), IMEDMC(gap=0.1)])
-def test_classes_of_chains_are_played_in_one_piece_by_simulate(policy, states, monkeypatch):
-    """There the runs are shared out among devices, for which JAX adds an operation to where().
-
-    The operations are known when the round is traced, so that nothing is compiled.
-    """
-    used = []
-
-    def remembered(function):
-        def traced(*arguments):
-            used.extend(primitives(jax.make_jaxpr(function)(*arguments).jaxpr))
-            raise TracedError
-
-        return traced
-
-    monkeypatch.setattr("jaxbandit.fast.compilation.in_one_piece", remembered)
-    tiles._program.cache_clear()
-    arms = jaxbandit.random_arms(jax.random.key(0), arms=2, states=states)
-    with pytest.raises(TracedError):
-        jaxbandit.simulate(arms, {"p": policy}, runs=3, horizon=7, progress=False)
-    tiles._program.cache_clear()  # which was made with the function of this test
-    assert used and set(used) <= compilation._IN_ONE_PIECE | ELEMENTWISE | CALLS
 
 
 @pytest.mark.parametrize("arms", [2, 5, 32, 33])

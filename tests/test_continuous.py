@@ -291,12 +291,6 @@ def test_however_the_work_is_cut(result, cut):
     assert result.visits["ucb"].shape == (2, 2, 23, 4, 3, 1) and result.reward.shape == (2, 3, 0)
 
 
-def test_runs_scenarios_and_variants_alone(result):
-    same(simulate(SCENARIOS, POLICIES, **ASKED | {"runs": range(3, 11)}), result, slice(3, 11))
-    alone = simulate(SCENARIOS["b"], {"ucb": UCB1(0.5)}, **ASKED)
-    np.testing.assert_array_equal(alone.recorded["rewards"]["ucb"][0, 0], result.recorded["rewards"]["ucb"][1, 1])
-
-
 def test_resumed_saved_and_swept(result, tmp_path):
     half = simulate(SCENARIOS, POLICIES, **ASKED | {"horizon": 30, "times": [1, 7, 30]})
     half.save(tmp_path / "half.npz")

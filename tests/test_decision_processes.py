@@ -56,14 +56,6 @@ def test_riverswim(numbers, gain, span, far):
     assert structure(process.transition).kind == "communicating"
 
 
-def test_riverswim_in_episodes():
-    process = riverswim()
-    long = [3.397263959, 4.052650629, 5.301867901, 6.678366885, 8.094000271, 9.521444521]
-    np.testing.assert_allclose(episodes(process.transition, process.reward, 20).values[0], long, rtol=1e-9)
-    short = [0.025, 0.02623125, 0.1487125, 0.6293625, 1.6378375, 3.02205]
-    np.testing.assert_allclose(episodes(process.transition, process.reward, 5).values[0], short, rtol=1e-9)
-
-
 def test_gain_and_bias_are_what_small_discounts_of_the_future_leave():
     """Of the value with discount b: g / (1 - b) + h + O(1 - b), with every kind of chain."""
     discount = 1 - 1e-6
@@ -213,16 +205,6 @@ def test_how_states_communicate(seed):
     expected = "communicating" if ways.all() else expected
     expected = "ergodic" if all(classes == [list(range(states))] for classes in by_policy) else expected
     assert found.kind == expected and (len(found.classes) == 1) == (expected != "multichain")
-
-
-def test_kinds_of_processes():
-    swim, slipping = riverswim(4).transition, riverswim(4, slip=0.01).transition
-    assert structure(swim).kind == "communicating" and structure(slipping).kind == "ergodic"
-    more = np.zeros((2, 5, 5))
-    more[:, :4, :4], more[:, 4, 0] = swim, 1  # a state that nothing leads to
-    assert structure(more) == ("weakly communicating", [[0, 1, 2, 3]], [4])
-    assert diameter(more) == np.inf and np.isinf(hitting_times(more)[:4, 4]).all()
-    np.testing.assert_allclose(optimal(more, np.zeros((2, 5)) + riverswim(5).reward).gain, 0.005)
 
 
 def test_rare_moves_keep_their_digits():

@@ -116,57 +116,38 @@ def test_bad_input(build, message):
 
 
 @jaxbandit.pytree
-class Repeating:
-    """Uses the run's key as it is: every play draws the same number."""
+class Broken:
+    """Coins that draw the same number in every play, or by the number of all plays, or show states from -1 on."""
 
     reward: np.ndarray
+    what: str = jaxbandit.static("")
 
     def means(self):
         return np.full(2, 0.5)
-
-    def init(self, key):
-        return jnp.zeros(2, jnp.int32)
-
-    def step(self, key, state, arms, t):
-        before = state[arms]
-        states = jax.random.bernoulli(key, 0.5, before.shape).astype(jnp.int32)
-        return state.at[arms].set(states), Feedback(arms, before, states, jnp.asarray(self.reward)[arms, states], t)
-
-
-@jaxbandit.pytree
-class Interleaved(Repeating):
-    """Draws by a counter of all plays, so an arm's luck depends on the other arms."""
 
     def init(self, key):
         return jnp.zeros(3, jnp.int32)
 
     def step(self, key, state, arms, t):
         before = state[arms]
-        states = jax.random.bernoulli(jax.random.fold_in(key, state[2]), 0.5, before.shape).astype(jnp.int32)
+        key = key if self.what == "repeats" else jax.random.fold_in(key, state[2])
+        states = jax.random.bernoulli(key, 0.5, before.shape).astype(jnp.int32)
         state = state.at[arms].set(states).at[2].add(1)
-        return state, Feedback(arms, before, states, jnp.asarray(self.reward)[arms, states], t)
+        rewards = jnp.asarray(self.reward)[arms, states]
+        return state, Feedback(arms, before, states - (self.what == "below"), rewards, t)
 
 
-@jaxbandit.pytree
-class Below(Repeating):
-    """Shows states from -1 on."""
-
-    def step(self, key, state, arms, t):
-        state, feedback = super(type(self), self).step(key, state, arms, t)
-        return state, feedback._replace(states=feedback.states - 1)
-
-
-def test_contract_refuses_states_that_are_none():
-    with pytest.raises(AssertionError, match="Below.step: a state out of range"):
-        check_environment(Below(np.array([[0.0, 1.0], [0.0, 1.0]], np.float32)))
-
-
-def test_contract_refuses_broken_environments():
-    reward = np.array([[0.0, 1.0], [0.0, 1.0]], np.float32)
-    with pytest.raises(AssertionError, match="repeats its draw"):
-        check_environment(Repeating(reward))
-    with pytest.raises(AssertionError, match="depends on the plays of other arms"):
-        check_environment(Interleaved(reward))
+@pytest.mark.parametrize(
+    ("what", "message"),
+    [
+        ("repeats", "repeats its draw"),
+        ("counts all plays", "depends on the plays of other arms"),
+        ("below", "Broken.step: a state out of range"),
+    ],
+)
+def test_contract_refuses_broken_environments(what, message):
+    with pytest.raises(AssertionError, match=message):
+        check_environment(Broken(np.array([[0.0, 1.0], [0.0, 1.0]], np.float32), what))
 
 
 @jaxbandit.pytree

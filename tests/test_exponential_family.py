@@ -88,27 +88,6 @@ def test_an_eigenvalue_far_below_the_largest_row(length, theta):
     np.testing.assert_allclose(rows[1, 0], back, rtol=1e-12)
 
 
-def test_information_between_members_in_closed_form():
-    """I(theta || other) = (theta - other) A'(theta) - A(theta) + A(other)."""
-    arms = exponential_family(THETAS, THREE, PAID)
-    with mp.workdps(40):
-        values = [log_eigenvalue(theta) for theta in THETAS]
-        slopes = [mp.diff(log_eigenvalue, theta) for theta in THETAS]
-        for i, theta in enumerate(THETAS):
-            for j, other in enumerate(THETAS):
-                expected = float((mp.mpf(theta) - mp.mpf(other)) * slopes[i] - values[i] + values[j])
-                found = chains.kl_rate(arms.transition[i], arms.transition[j])
-                np.testing.assert_allclose(found, expected, rtol=1e-11, atol=1e-15)
-
-
-def test_symmetric_two_states_are_the_ising_chain():
-    """Mean sinh theta / sqrt(sinh^2 theta + (p / (1 - p))^2) for f = -1 and 1: the magnetisation in one dimension."""
-    for p in (0.01, 0.1, 0.5, 0.8):
-        arms = exponential_family(THETAS, [[1 - p, p], [p, 1 - p]], (-1, 1))
-        expected = np.sinh(THETAS) / np.sqrt(np.sinh(THETAS) ** 2 + (p / (1 - p)) ** 2)
-        np.testing.assert_allclose(arms.means(), expected, rtol=1e-11, atol=1e-13)
-
-
 def test_a_periodic_generator():
     """States 0, 1 and 2, 3 in turn, by hand: from the second two steps pay f independently, with law softmax."""
     generator = np.array([[0, 0, 0.4, 0.6], [0, 0, 0.4, 0.6], [0.5, 0.5, 0, 0], [0.5, 0.5, 0, 0]])

@@ -211,39 +211,6 @@ def test_constants_count_by_value(wrap):
     assert program(reading(zeros)) == program(reading(zeros.copy())) != program(reading(other))
 
 
-def test_what_an_environment_pays_counts_wherever_it_is_written(tmp_path):
-    """A reward that is a property, not a leaf."""
-
-    def arms(worst):
-        @pytree
-        class Paying:
-            transition_like: float = 0.5
-
-            @property
-            def reward(self):
-                return np.array([[worst, 1.0], [0.0, 0.5]])
-
-            def means(self):
-                return np.mean(self.reward, axis=1)
-
-            def init(self, key):
-                return jnp.zeros(2, jnp.int32)
-
-            def step(self, key, state, arms, t):
-                states = 1 - state[arms]
-                paid = jnp.asarray(self.reward, float)[arms, states]
-                return state.at[arms].set(states), jaxbandit.Feedback(arms, state[arms], states, paid, t)
-
-        return Paying()
-
-    asked = {"policies": {"u": jaxbandit.UCB1()}, **SIZE}
-    sweep({"m": {"scenarios": arms(0.0), **asked}}, tmp_path)
-    with pytest.raises(
-        ValueError, match=r"scenarios\['scenario'\]\.means\(\), scenarios\['scenario'\]\.reward changed"
-    ):
-        sweep({"m": {"scenarios": arms(-9.0), **asked}}, tmp_path)
-
-
 def test_settings_of_jax_and_tuples_count():
     @pytree
     class Shaped(type(mine())):

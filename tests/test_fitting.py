@@ -83,13 +83,6 @@ def test_counts_by_hand():
     assert fitted.reward.tolist() == [[2, 5], [2, 5]]
 
 
-def test_prior_is_added_to_every_transition():
-    fitted = fit([[0, 1, 1], [0, 0, 0, 2]], (0, 1, 2), prior=0.5)
-    assert fitted.counts[1].tolist() == [[2, 0, 1], [0, 0, 0], [0, 0, 0]]
-    np.testing.assert_allclose(fitted.transition[1], [[2.5 / 4.5, 0.5 / 4.5, 1.5 / 4.5], [1 / 3] * 3, [1 / 3] * 3])
-    np.testing.assert_allclose(fitted.standard_errors[1, 2], np.sqrt(2 / 9 / 1.5))
-
-
 def test_a_row_without_transitions_is_that_of_an_independent_arm():
     """The state that is seen last only, the one that is never seen, and an arm that always shows the same state."""
     fitted = fit([[0, 0, 1, 0, 0, 2], [1, 1, 1]], (0, 0.5, 1, 7))

@@ -45,30 +45,6 @@ PAID = jnp.array([[0.0, 0.5, 1.0]] * 3)
 # The published indices
 
 
-def after(policy, table, arms=(0, 1, 2, 0, 0, 1, 2, 0), rewards=(1, 0, 1, 1, 0, 1, 0.5, 1)):
-    state = policy.init(table)
-    for t, (arm, reward) in enumerate(zip(arms, rewards, strict=True), 1):
-        state = policy.update(state, Feedback.of(arm, reward, t=t, table=table))
-    return policy.scores(None, state, jnp.int32(len(arms) + 1))
-
-
-@pytest.mark.parametrize("table", [PAID, jnp.zeros((3, 0))], ids=["table", "none"])
-@pytest.mark.parametrize(
-    ("policy", "expected"),
-    [
-        (DiscountedUCB(0.9, 0.6), [1.952929995, 2.368038337, 2.371762488]),
-        (DiscountedUCB(0.99, 0.5), [1.77766891, 1.968804605, 2.196419027]),
-        (SlidingWindowUCB(5, 0.6), [1.234018041, 1.982681407, 1.482681407]),
-        (SlidingWindowUCB(100, 0.5), [1.259833495, 1.221013443, 1.471013443]),
-        (SlidingWindowUCB(2, 0.6), [1.644894029, np.inf, 1.144894029]),
-    ],
-)
-def test_indices_after_eight_rounds(policy, expected, table):
-    """Computed by two other programs, by recursive and by direct sums."""
-    with jax.enable_x64(True):
-        np.testing.assert_allclose(after(policy, table.astype(float)), expected, rtol=1e-9)
-
-
 def test_numbers_that_are_left_out_follow_from_horizon_and_changes():
     """1 - sqrt(U / n) / 4 and 2 sqrt(n log n / U); a window is never longer than the game."""
     with jax.enable_x64(True):
@@ -436,14 +412,6 @@ def test_a_memory_of_ones_own_is_taken_by_what_it_can_do():
     for wrong in (Discounted, Own, jaxbandit.families.Gaussian(1.0)):
         with pytest.raises(ValueError, match=r"memory: .* is no memory; .* or your own with rounds and begun"):
             simulate(ARMS, {"p": KLUCB(memory=wrong)}, runs=1, horizon=10)
-
-
-def test_policies_that_need_whole_counts_ask_what_a_memory_keeps():
-    three = jaxbandit.Task(jaxbandit.random_arms(jax.random.key(0), 2, 3))
-    for name, task in (("JointKLUCB", jaxbandit.Task(ARMS)), ("IMEDMC", three)):
-        ALL[name](memory=Own(None)).validate(task)
-        with pytest.raises(ValueError, match=f"memory: {name} .* give a Window, or your own memory"):
-            ALL[name](memory=Own(0.9)).validate(task)
 
 
 def test_arms_that_cannot_be_forgotten_are_refused():

@@ -1,7 +1,6 @@
 """IMED and its kin where they are hard to get right: arms that pay a constant, several plays a round, absorbed arms."""
 
 import itertools
-import math
 
 import jax
 import jax.numpy as jnp
@@ -10,6 +9,7 @@ import pytest
 import reference
 from against import check_law, reference_draws
 from reference_chain import stationary_mean
+from reference_dmed import Lists
 
 import jaxbandit
 from jaxbandit import ALL, chains, two_state
@@ -104,39 +104,6 @@ def choose(name, counts, states, t, reward, fields, number):
         of_rest = ([values[k] for k in rest] for values in (counts, states))
         chosen.append(rest[reference.choose(name, *of_rest, t, [reward[k] for k in rest], fields)])
     return chosen[:number]
-
-
-class Lists:
-    """DMED as its docstring has it for several plays, in lists."""
-
-    def __init__(self, reward, number):
-        self.reward, self.number, self.rounds = reward, number, 0
-        self.left, self.next = list(range(len(reward))), set()
-
-    def means(self, counts):
-        """Those of the plays, 0 for an arm never played."""
-        pairs = zip(counts, self.reward, strict=True)
-        return [reference.sample_mean(*pair) if reference.plays(pair[0]) else 0.0 for pair in pairs]
-
-    def choose(self, counts):
-        means = self.means(counts)
-        others = sorted((k for k in range(len(counts)) if k not in self.left), key=lambda k: (-means[k], k))
-        return [*self.left, *others][: self.number]
-
-    def see(self, counts, chosen):
-        self.rounds += 1
-        self.left = [k for k in self.left if k not in chosen]
-        means = self.means(counts)
-        least = sorted(means)[-self.number]
-        for k in range(len(counts)):
-            number = max(reference.plays(counts[k]), 1)
-            cost = number * reference.kl(min(means[k], least), least)
-            joins = cost <= (math.log(self.rounds) - math.log(number)) * (1 + 1e-5)
-            first = (self.rounds - 1) * self.number < len(counts)  # the second list holds all arms, as the first does
-            if k not in self.left and (joins or first):
-                self.next.add(k)
-        if not self.left:
-            self.left, self.next = sorted(self.next), set()
 
 
 @pytest.mark.parametrize(("name", "fields"), PLAYED)

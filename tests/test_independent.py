@@ -1,4 +1,4 @@
-"""Policies for independent rewards: published indices, DMED's lists by hand, K_inf, and regrets of scalar loops."""
+"""Policies for independent rewards: empirical KL-UCB, DMED against its lists, and the information K_inf."""
 
 import math
 
@@ -7,16 +7,14 @@ import jax.numpy as jnp
 import numpy as np
 import pytest
 import reference
+import reference_dmed
 import reference_states
 from against import check_law, check_same_arms
-from reference_kl import kl
 
 import jaxbandit
 from jaxbandit import (
     ALL,
     DMED,
-    KLUCB,
-    MOSS,
     EmpiricalKLUCB,
     Feedback,
     RoundRobinKLUCB,
@@ -29,38 +27,6 @@ from jaxbandit.bounds.nearest import nearest_row
 from jaxbandit.confidence import kl_ball_max
 from jaxbandit.policies.parts.exploration import level
 from jaxbandit.testing import check_policy
-
-
-def scores(policy, successes_and_plays, t, values=(0.0, 1.0)):
-    """The index of arms of which some plays paid 1 and the others 0."""
-    state = policy.init(jnp.tile(jnp.array(values), (5, 1)))
-    counts = [[plays - ones, ones] for ones, plays in successes_and_plays]
-    counts += [[0, 0]] * (5 - len(counts))
-    return np.asarray(policy.scores(None, state._replace(counts=jnp.array(counts, jnp.int32)), t))
-
-
-def test_kl_ucb_plus_plus_vectors():
-    """Five arms, n = 10,000: bisection and a root of 40 digits; an arm with more than n / K plays is its mean."""
-    found = scores(KLUCB(horizon=1e4), [(3, 7), (40, 100), (0, 12), (12, 12), (900, 2500)], 2632)
-    np.testing.assert_allclose(found, [0.9685332934, 0.5622217211, 0.5041687196, 1, 0.36], rtol=2e-6)
-
-
-AT = [(50, (3, 7)), (1000, (40, 100)), (200, (0, 12))]  # round; successes and plays
-
-
-@pytest.mark.parametrize(
-    ("policy", "expected"),
-    [
-        (KLUCB(exploration=0.0, clock="arm"), [0.7760874895, 0.5069816488, 0.2089949232]),
-        (MOSS(1e4), [1.327379553, 0.5730818383, 0.6529417923]),
-        (MOSS(), [0.6543003887, 0.4832554611, 0.3167507964]),
-        (KLUCB(exploration=2.0), [0.9397033652, 0.6293670704, 0.5129676167]),
-    ],
-    ids=["KL-UCB-plus", "MOSS", "MOSS-anytime", "Agrawal"],
-)
-def test_vectors(policy, expected):
-    found = [scores(policy, [counts], t)[0] for t, counts in AT]
-    np.testing.assert_allclose(found, expected, rtol=2e-6)
 
 
 def test_lai_and_robbins_s_rule():
@@ -99,21 +65,6 @@ def test_empirical_kl_ucb_vectors(counts, radius, index, law):
     policy, t = EmpiricalKLUCB(exploration=0.0), math.exp(radius * sum(counts))
     state = policy.init(jnp.array([VALUES] * 2))._replace(counts=jnp.array([counts, (0, 0, 0, 0)], jnp.int32))
     assert policy.scores(None, state, t).tolist() == pytest.approx([index, math.inf], abs=2e-6)
-
-
-def test_empirical_kl_ucb_of_two_states_is_kl_ucb():
-    """The same arms in every round in float64, and the same index but for rounding in float32."""
-    arms = two_state([0.5, 0.4, 0.3], [0.4, 0.55, 0.65])
-    pair = {"one": EmpiricalKLUCB(), "top": EmpiricalKLUCB(top=True), "other": KLUCB(exploration=1.0)}
-    with jax.enable_x64(True):
-        result = jaxbandit.simulate(arms, pair, runs=20, horizon=400, times=range(1, 401), progress=False)
-    for label in ("one", "top"):
-        np.testing.assert_array_equal(result.visits[label], result.visits["other"])
-    counted = [(0, 3), (3, 3), (1, 7), (40, 100), (9999, 20_000)]
-    for t in (1, 2, 3, 50, 10**6):
-        one, top, other = (scores(policy, counted, t) for policy in pair.values())
-        np.testing.assert_allclose(one, other, atol=2e-6)
-        np.testing.assert_allclose(top, other, atol=2e-6)
 
 
 def test_the_arms_clock_counts_in_float64_under_x64():
@@ -176,54 +127,11 @@ def test_empirical_kl_ucb_of_many_states_keeps_the_contract():
 # DMED
 
 
-class Lists:
-    """DMED as its source's lists: what is left of the current one, and the next one."""
-
-    def __init__(self, arms, reward, plus=True):
-        self.reward, self.plus = reward, plus
-        self.left, self.next = list(range(arms)), []
-        self.counts = [[[0, 0], [0, 0]] for _ in range(arms)]
-
-    def arm(self):
-        return min(self.left)
-
-    def see(self, k, before, after):
-        arms = range(len(self.counts))
-        self.counts[k][before][after] += 1
-        self.left.remove(k)
-        n = sum(map(reference.plays, self.counts))
-        if n < len(arms):
-            return
-        if n == len(arms):
-            self.left = list(arms)
-            return
-        means = [reference.sample_mean(self.counts[j], self.reward[j]) for j in arms]
-        for j in arms:
-            number = reference.plays(self.counts[j])
-            most = math.log(n) - (math.log(number) if self.plus else 0)
-            if j not in self.left and number * kl(means[j], max(means)) <= most * (1 + 1e-5):
-                self.next.append(j)
-        if not self.left:
-            self.left, self.next = sorted(set(self.next)), []
-
-
-def play(policy, draws, reward, initial_state, horizon, **fields):
-    """The arms of one run, as the plays of `reference`."""
-    lists, states, chosen = Lists(len(reward), reward, **fields), [initial_state] * len(reward), []
-    for _ in range(horizon):
-        k = lists.arm()
-        after = int(draws(k, reference.plays(lists.counts[k]) + 1, states[k]))
-        lists.see(k, states[k], after)
-        states[k] = after
-        chosen.append(k)
-    return chosen
-
-
 @pytest.mark.parametrize("plus", [True, False])
 @pytest.mark.parametrize("reward", [(0.0, 1.0), (0.1, 0.83)])
 def test_dmed_in_every_round(plus, reward):
     arms = two_state([0.5, 0.4, 0.3], [0.4, 0.55, 0.65], reward)
-    check_same_arms(play, "DMED", {"plus": plus}, arms, runs=10, rounds=1500)
+    check_same_arms(reference_dmed.play, "DMED", {"plus": plus}, arms, runs=10, rounds=1500)
 
 
 def test_dmed_fills_up_a_list_with_the_best_means():
@@ -261,13 +169,6 @@ def test_information_of_laws_on_four_values(counts, mean, information):
     laws = np.array([[1 - mean, 0, 0, mean], law])
     bound = bounds.lai_robbins(markov(np.repeat(laws[:, None], 4, axis=1), VALUES))
     assert bound.per_arm.tolist() == pytest.approx([0, (mean - law @ values) / information], rel=1e-6)
-
-
-def test_information_at_its_ends():
-    law, values = np.array([[0.5, 0.3, 0.2, 0.0]]), np.array([VALUES])
-    assert nearest_row(law, values - 0.175).cost[0] == pytest.approx(0, abs=1e-12)
-    assert nearest_row(law, values - 0.1).cost[0] == 0
-    assert nearest_row(law, values - 1.0).cost[0] == math.inf
 
 
 # regrets
