@@ -2,7 +2,7 @@
 
 import dataclasses
 
-import matplotlib
+import matplotlib.pyplot as plt
 import numpy as np
 import pytest
 import reference_bounds as reference
@@ -13,10 +13,9 @@ from scipy.optimize import linprog, minimize
 import jaxbandit
 from experiments.published.scenarios import environment
 from jaxbandit import bernoulli, bounds, chains, markov, plotting, two_state
+from jaxbandit.bounds.beginnings import beginnings
 from jaxbandit.bounds.nearest import nearest_row
 from jaxbandit.bounds.search import nearest_chain
-
-matplotlib.use("Agg")
 
 PAIRS = {
     "scenario 1": ([0.5, 0.4, 0.3, 0.2, 0.1], [0.4, 0.55, 0.65, 0.65, 0.7]),
@@ -315,6 +314,26 @@ def test_nearest_chain_that_mixes_against_brute_force(states):
             assert found.mean >= target and (target > 0 or ratio > 1 or found.mean == mean)
 
 
+def test_a_search_begins_in_the_class():
+    """Where it begins, the mean and the reward gap are larger than they need be, and every move can be made."""
+    rng = np.random.default_rng(1)
+    for gap in (0.0, 0.3, 1.0):
+        rows, reward = rng.dirichlet(np.full(4, 0.5), 4) * (rng.random((4, 4)) < 0.7) + 1e-9, rng.random(4)
+        rows, reward = rows / rows.sum(1, keepdims=True), (reward - reward.min()) / np.ptp(reward)
+
+        def gaps_of(rows, reward=reward):
+            values = [reference.relative_values(each, reward)[0] for each in rows]
+            return np.ptp(reward) / np.ptp(values, axis=1)
+
+        for target in (-1.0, 0.9, 1 - 1e-6):
+            found = beginnings(rows, reward, target, gap, gaps_of)
+            assert (found > 0).all() and np.allclose(found.sum(-1), 1)
+            for each in found:
+                assert chains.stationary(each) @ reward > target
+                assert chains.reward_gap(each, reward) > gap
+
+
+@pytest.mark.slow
 def test_a_local_minimum_that_other_starts_avoid():
     """Six percent above the least rate; it lies where independent rewards are the start of every search."""
     rows = np.array([[0.7, 0.29, 0.01], [0.02, 0.87, 0.11], [0.1, 0.2, 0.7]])
@@ -477,12 +496,10 @@ def test_bounds_that_do_not_exist_say_why(call, message):
 
 
 def test_bounds_in_pictures():
-    import matplotlib.pyplot as plt
-
     arms = environment("scenario 1")
     result = jaxbandit.simulate(arms, {"KL": jaxbandit.KLUCB()}, runs=4, horizon=100)
     lines = [bounds.lower(arms), bounds.upper_finite(arms, [1, 100, 1000])]
-    figure, axes = plt.subplots(1, 2)
+    _, axes = plt.subplots(1, 2)
     for ax, normalised in zip(axes, (False, True)):
         plotting.plot_regret(result, bounds=lines, normalised=normalised, ax=ax)
     left, right = ({line.get_label(): line for line in ax.get_lines()} for ax in axes)
@@ -500,4 +517,17 @@ def test_bounds_in_pictures():
     first = dataclasses.replace(result, times=result.times[:1], visits={"KL": result.visits["KL"][:, :, :, :1]})
     with pytest.raises(ValueError, match="normalised: only round 1"):
         plotting.plot_regret(first, normalised=True, ax=axes[1])
-    plt.close(figure)
+
+
+def test_heatmap_shows_every_number():
+    figure, ax = plt.subplots()
+    plotting.plot_heatmap(np.array([[1.0, 10.0, 100.0]]), ["row"], ["a", "b", "c"], logarithmic=True, ax=ax)
+    assert [text.get_text() for text in ax.texts] == ["1", "10", "100"]
+    figure.canvas.draw()
+    ticks = [(text.get_position()[1], text.get_text()) for text in figure.axes[1].get_yticklabels()]
+    assert [text for at, text in ticks if 0.99 < at < 101] == ["1", "10", "100"]
+    plotting.plot_heatmap(np.ones((1, 2)), ["row"], ["a", "b"], ax=ax)  # of equal numbers a bar would say nothing
+    assert len(figure.axes) == 2
+    for values, words in ((np.ones((1, 3)), r"shape \(1, 3\)"), ([[0.0]], "from 0.0 to 0.0"), ([[np.nan]], "nan")):
+        with pytest.raises(ValueError, match=f"values: .*{words}"):
+            plotting.plot_heatmap(values, ["row"], ["a"], logarithmic=True, ax=ax)
