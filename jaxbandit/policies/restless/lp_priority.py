@@ -75,7 +75,7 @@ class LPPriority:
     def validate(self, task: Task) -> None:
         checks.suits(self, task, ("observed",))
         check_table(self, task.reward)
-        if self.plays not in (None, task.plays):
+        if self.plays is not None and integer("plays", self.plays, 1, 2**31 - 1) != task.plays:
             raise ValueError(f"plays: the numbers are for {self.plays} plays a round, and {task.plays} are asked for")
         check_made_for(self, task)
 
