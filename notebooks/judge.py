@@ -52,7 +52,7 @@ class Eliminating:
         mean, plays = state.mean_and_plays()
         radius = jnp.sqrt(self.width * jnp.log(t) / (2 * jnp.maximum(plays, 1)))
         out = mean + radius < jnp.max(mean - radius)
-        return jnp.where(out, -jnp.inf, -plays.astype(float))
+        return jnp.where(out, -jnp.inf, -plays.astype(float)), state
 
     def update(self, state, feedback):
         return state.counted(feedback)

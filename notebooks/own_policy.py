@@ -50,7 +50,7 @@ class MOSS:
         mean, plays = state.mean_and_plays()
         T = jnp.maximum(plays, 1)
         bonus = jnp.sqrt((1 + self.alpha) / 2 * jnp.maximum(0, jnp.log(t / (len(T) * T))) / T)
-        return jnp.where(plays == 0, jnp.inf, mean + bonus)
+        return jnp.where(plays == 0, jnp.inf, mean + bonus), state
 
     def update(self, state, feedback):
         return state.counted(feedback)
@@ -74,7 +74,7 @@ jaxbandit.testing.check_policy(MOSS())
 class Hasty(MOSS):
     def scores(self, key, state, t):
         mean, plays = state.mean_and_plays()
-        return mean + jnp.sqrt(jnp.log(t) / plays)
+        return mean + jnp.sqrt(jnp.log(t) / plays), state
 
 
 try:

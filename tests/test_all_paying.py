@@ -157,7 +157,7 @@ def test_myopic_is_what_one_round_gains():
         [np.eye(3)[1], *(UNSEEN.initial[k] @ np.linalg.matrix_power(UNSEEN.passive[k], 2) for k in (1, 2))]
     )
     gains = np.einsum("ks,kst,kt->k", beliefs, UNSEEN.transition - UNSEEN.passive, UNSEEN.reward) - COST
-    np.testing.assert_allclose(policy.scores(None, state, 3), gains, atol=1e-6)
+    np.testing.assert_allclose(policy.scores(None, state, 3)[0], gains, atol=1e-6)
 
 
 @pytest.mark.parametrize("policy", [Whittle.of(SEEN), LPPriority.of(SEEN, 1), Myopic.of(SEEN)], ids=["W", "LP", "M"])
@@ -210,7 +210,7 @@ def test_what_was_seen_last_is_remembered_with_its_round():
         state = policy.update(state, jaxbandit.Feedback.of(arm, t=t, table=UNSEEN.reward, state=seen))
         shown[arm], last[arm] = seen, t
         expected = [policy.indices[k, shown[k], min(t + 3 - last[k], 4) - 1] for k in range(3)]
-        np.testing.assert_allclose(policy.scores(None, state, t + 3), expected, rtol=1e-6)
+        np.testing.assert_allclose(policy.scores(None, state, t + 3)[0], expected, rtol=1e-6)
     check_policy(policy, UNSEEN)
 
 

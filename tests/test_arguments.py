@@ -24,7 +24,7 @@ class NoPytree:
         return reward
 
     def scores(self, key, state, t):
-        return state[:, 0]
+        return state[:, 0], state
 
     def update(self, state, feedback):
         return state
@@ -154,7 +154,7 @@ class Fixed(NamedTuple):
         return reward
 
     def scores(self, key, state, t):
-        return self.means
+        return self.means, state
 
     def update(self, state, feedback):
         return state

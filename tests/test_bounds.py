@@ -333,7 +333,6 @@ def test_a_search_begins_in_the_class():
                 assert chains.reward_gap(each, reward) > gap
 
 
-@pytest.mark.slow
 def test_a_local_minimum_that_other_starts_avoid():
     """Six percent above the least rate; it lies where independent rewards are the start of every search."""
     rows = np.array([[0.7, 0.29, 0.01], [0.02, 0.87, 0.11], [0.1, 0.2, 0.7]])

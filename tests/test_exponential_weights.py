@@ -226,7 +226,7 @@ def test_plays_are_drawn_with_their_probabilities(policy):
     """Chi-square at 1e-9 of 100,000 plays of three arms of which one has paid."""
     state = policy.update(policy.init(NO_TABLE), Feedback.of(1, 1.0, t=1, table=NO_TABLE))
     keys = jax.random.split(jax.random.key(0), 100_000)
-    played = jax.jit(jax.vmap(lambda key: jnp.argmax(policy.scores(key, state, 2))))(keys)
+    played = jax.jit(jax.vmap(lambda key: jnp.argmax(policy.scores(key, state, 2)[0])))(keys)
     law = np.asarray(policy.probabilities(state, 2), float)
     assert stats.chisquare(np.bincount(played, minlength=3), 100_000 * law / law.sum()).pvalue > 1e-9
 

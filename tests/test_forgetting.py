@@ -217,7 +217,7 @@ def test_scores_on_what_is_remembered(name, fields, forgets, monkeypatch):
             np.add.at(counts, (arms, before, after), weight)
             states = [int(after[:t][arms[:t] == k][-1]) if (arms[:t] == k).any() else 0 for k in range(3)]
             expected = expected_scores(name, fields, counts.tolist(), states, t + 1, most)
-            scores = np.asarray(policy.scores(None, state, jnp.int32(t + 1)))
+            scores = np.asarray(policy.scores(None, state, jnp.int32(t + 1))[0])
             if name in ("IMED", "IMEDMC", "RoundRobinKLUCB"):
                 assert scores.argmax() == np.argmax(expected), t
             else:
@@ -306,7 +306,7 @@ def test_discounted_thompson_draws_from_discounted_counts():
     for t, (arm, paid) in enumerate([(0, 1), (1, 0), (0, 1)], 1):
         state = policy.update(state, Feedback.of(arm, paid, t=t, table=table))
     keys = jax.random.split(jax.random.key(0), 20_000)
-    choose = jax.jit(jax.vmap(lambda key: jnp.argmax(policy.scores(key, state, 4))))
+    choose = jax.jit(jax.vmap(lambda key: jnp.argmax(policy.scores(key, state, 4)[0])))
     first = int(jnp.sum(choose(keys) == 0))
     x = np.linspace(0, 1, 100_001)
     better = np.trapezoid(stats.beta(2.49, 1).pdf(x) * stats.beta(1, 1.7).cdf(x), x)
@@ -347,7 +347,7 @@ def test_leaders_are_played_before_an_index_below_zero():
     state = policy.init(jnp.array([[0.0, 1.0]] * 3))
     counts = jnp.array([[0.0, 4.0], [0.05, 0.05], [1.0, 1.0]])
     seen = state.seen._replace(kept=state.seen.kept._replace(counts=counts))
-    scores = policy.scores(None, state._replace(seen=seen, leads=jnp.array([True, False, False])), jnp.int32(9))
+    scores = policy.scores(None, state._replace(seen=seen, leads=jnp.array([True, False, False])), jnp.int32(9))[0]
     assert scores.argmax() == 0 and jaxbandit.top_arms(scores, 2).tolist() == [0, 1]
 
 

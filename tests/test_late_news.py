@@ -13,8 +13,10 @@ from against import check_law
 
 import jaxbandit
 from jaxbandit import KLUCB, UCB1, GradientBandit, Thompson, environments, families, simulate, two_state
-from jaxbandit.base import pairing, reward_table, scores_and_state
+from jaxbandit.base import reward_table
 from jaxbandit.fast.batching import over_runs
+from jaxbandit.members import declares
+from jaxbandit.pytrees import in_order
 from jaxbandit.simulation.asking.request import check
 from jaxbandit.simulation.telling.fingerprint import fingerprint
 
@@ -28,7 +30,7 @@ GAUSSIAN = environments.gaussian([0.5, 0.2, 0.0], 1.0)
 
 
 begin = jax.jit(lambda thing, *given: thing.init(*given))
-asked = jax.jit(scores_and_state)
+asked = jax.jit(lambda policy, *given: policy.scores(*given))
 update = jax.jit(lambda policy, *given: policy.update(*given))
 step = jax.jit(lambda environment, *given: environment.step(*given))
 
@@ -38,10 +40,10 @@ def loop(environment, policy, run, rounds, plays=1, shuffle=False, delay=0, batc
     number = environment.means().size
     keys = jax.tree.map(lambda leaf: leaf[..., 0], jaxbandit.run_keys(KEY, [run], number if shuffle else None))
     order = np.arange(number) if keys.order is None else np.asarray(keys.order)
-    seen_by = policy.reordered(keys.order) if shuffle and hasattr(policy, "reordered") else policy
+    seen_by = in_order(policy, keys.order) if shuffle else policy
     reward = jnp.asarray(reward_table(environment), float)
     where = begin(environment, keys.environment)
-    first = [environment.shown(where)[order]] if pairing(environment) == "shared" else []
+    first = [environment.shown(where)[order]] if declares(environment).pairing == "shared" else []
     known = begin(seen_by, reward[order], *first)
     waiting, played = [], []
     for t in range(1, rounds + 1):
@@ -184,7 +186,7 @@ def test_a_score_without_a_number_is_seen():
     class Divides(UCB1):
         def scores(self, key, state, t):
             mean, plays = state.mean_and_plays()
-            return jnp.where(plays.sum() > 1, jnp.nan, mean)
+            return jnp.where(plays.sum() > 1, jnp.nan, mean), state
 
     with pytest.warns(UserWarning, match="NaN.*round 6"):
         simulate(ARMS, {"d": Divides()}, runs=2, horizon=9, times=[9], delay=3)
@@ -197,7 +199,7 @@ def test_the_round_of_old_feedback_keeps_its_type():
             return jnp.int32(0)
 
         def scores(self, key, state, t):
-            return jnp.zeros(3)
+            return jnp.zeros(3), state
 
         def update(self, state, feedback):
             return feedback.t

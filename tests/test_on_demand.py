@@ -116,7 +116,7 @@ class FullIndex:
         best = jnp.max(jnp.where(plays > 0, chain.mean, 0))
         ratio = ratio_to(chain, state.counts, state.reward, best, quick=True)
         index = ratio + jnp.log(1 + cycles(state.counts, state.reward, chain.mean).astype(float))
-        return least_index(index, plays, jnp.zeros(len(plays), bool))
+        return least_index(index, plays, jnp.zeros(len(plays), bool)), state
 
     def update(self, state, feedback):
         return state.counted(feedback)
@@ -199,13 +199,10 @@ class Anew:
         return self.policy.init(reward)
 
     def scores(self, key, state, t):
-        return self.scores_and_state(key, state, t)[0]
-
-    def scores_and_state(self, key, state, t):
         pair = state.pair
         if pair is not None:
             pair = pair._replace(distance=jnp.zeros_like(pair.most), most=jnp.full_like(pair.most, jnp.inf))
-        return self.policy.scores_and_state(key, state._replace(uppers=no_uppers(len(state.plays)), pair=pair), t)
+        return self.policy.scores(key, state._replace(uppers=no_uppers(len(state.plays)), pair=pair), t)
 
     def update(self, state, feedback):
         return self.policy.update(state, feedback)
@@ -240,7 +237,7 @@ def test_most_upper_bounds_are_not_computed():
     policy = TVKLUCB()
     kept = {"radius": lambda arms, state, t: state.uppers.radius, "upper": lambda arms, state, t: state.uppers.upper}
     record = kept | {
-        "full": lambda arms, state, t: policy.scores(None, state._replace(uppers=no_uppers(5)), t),
+        "full": lambda arms, state, t: policy.scores(None, state._replace(uppers=no_uppers(5)), t)[0],
         "last": lambda arms, state, t: state.uppers.last,
     }
     result = simulate(arms, {"p": policy}, runs=16, horizon=1200, times=range(1000, 1201), record=record)

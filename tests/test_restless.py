@@ -11,7 +11,7 @@ from jax.extend.random import threefry_2x32
 from scipy import stats
 
 import jaxbandit
-from jaxbandit import ALL, Result, Uniform, bounds, chains, metrics, plotting, simulate, sweep, two_state
+from jaxbandit import ALL, Declares, Result, Uniform, bounds, chains, metrics, plotting, simulate, sweep, two_state
 from jaxbandit.environments import fit, restless
 from jaxbandit.policies.parts import checks
 from jaxbandit.testing import check_environment, check_policy
@@ -156,7 +156,9 @@ def test_contract():
 
 def of_kind(environment, **more):
     """An environment of the same fields whose class declares or does something else."""
-    kind = jaxbandit.pytree(type("Other", (type(environment),), more))
+    declared = {name: more.pop(name) for name in Declares._fields if name in more}
+    declares = environment.declares._replace(**declared) if hasattr(environment, "declares") else Declares(**declared)
+    kind = jaxbandit.pytree(type("Other", (type(environment),), {"declares": declares, **more}))
     return kind(**{field.name: getattr(environment, field.name) for field in dataclasses.fields(environment)})
 
 
@@ -270,7 +272,7 @@ class StayOnOne:
         return jnp.int32(0)
 
     def scores(self, key, state, t):
-        return (jnp.arange(2) == state).astype(float)
+        return (jnp.arange(2) == state).astype(float), state
 
     def update(self, state, feedback):
         return jnp.where(feedback.states[0] == 1, state, 1 - state)

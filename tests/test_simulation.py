@@ -196,7 +196,7 @@ def test_a_policy_is_traced_once():
     class Counting(KLUCB):
         def scores(self, key, state, t):
             calls.append(1)
-            return super(type(self), self).scores(key, state, t)
+            return super(type(self), self).scores(key, state, t)[0], state
 
     simulate(ARMS, {"c": Counting()}, runs=4, horizon=90, chunk=40, times=[90])
     assert len(calls) == 2  # and once for the result's fingerprint
@@ -218,7 +218,7 @@ class Loose:
         return {"n": 0, "x": 1, "none": jnp.zeros((len(reward), 0))}
 
     def scores(self, key, state, t):
-        return jnp.array([1.0, 0.0, 0.5]) * (1 - 2 * (state["n"] % 2)) * state["x"]
+        return jnp.array([1.0, 0.0, 0.5]) * (1 - 2 * (state["n"] % 2)) * state["x"], state
 
     def update(self, state, feedback):
         return {"n": state["n"] + 1, "x": state["x"] * 0.5, "none": state["none"]}

@@ -17,7 +17,7 @@ from jaxbandit.policies.means.thompson import log_gamma
 
 DRAWS = 100_000
 KEY = jax.random.key(0)
-DRAW = jax.jit(lambda policy, key, state: policy.scores(key, state, 1))
+DRAW = jax.jit(lambda policy, key, state: policy.scores(key, state, 1)[0])
 
 
 def scores(policy, counts, reward, number, key=KEY):

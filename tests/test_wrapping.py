@@ -9,7 +9,6 @@ import pytest
 
 import jaxbandit
 from jaxbandit import ALL, Feedback, KnownBreaks, Task, TsallisINF, WithDetector, environments, simulate
-from jaxbandit.base import scores_and_state
 from jaxbandit.simulation.asking.request import check
 from jaxbandit.simulation.delayed import late
 
@@ -89,9 +88,6 @@ class Counting:
         return jnp.int32(0), jnp.zeros(reward.shape[0])
 
     def scores(self, key, state, t):
-        return state[1]
-
-    def scores_and_state(self, key, state, t):
         return state[1], (state[0] + 1, state[1])
 
     def update(self, state, feedback):
@@ -119,7 +115,7 @@ def test_arms_are_played_by_turns_with_certainty():
     state = policy.init(jnp.array([[0.0, 1.0]] * 3))
     for t in (1, 2):
         assert policy.probabilities(state, jnp.int32(t)).tolist() == [float(k == t % 3) for k in range(3)]
-        assert int(jnp.argmax(policy.scores(jax.random.key(t), state, jnp.int32(t)))) == t % 3
+        assert int(jnp.argmax(policy.scores(jax.random.key(t), state, jnp.int32(t))[0])) == t % 3
         arm, nothing = jnp.array([t % 3], jnp.int32), jnp.zeros(1, jnp.int32)
         state = policy.update(state, Feedback(arm, nothing, nothing, jnp.zeros(1), jnp.int32(t)))
     np.testing.assert_allclose(-state.policy.gains.high, [0, 1, 1])
@@ -138,7 +134,7 @@ class Lottery:
         return ()
 
     def scores(self, key, state, t):
-        return jnp.log(jnp.asarray(self.probabilities)) + jax.random.gumbel(key, (3,))
+        return jnp.log(jnp.asarray(self.probabilities)) + jax.random.gumbel(key, (3,)), state
 
     def update(self, state, feedback):
         return state
@@ -179,8 +175,8 @@ def test_scores_keep_a_state_as_without_a_wrapper():
     """A plan made in round 1 of an episode is kept in the wrapper's state, and no round makes it again."""
     policy, _ = POLICIES["PosteriorWhittle"]
     reward, key = jnp.array([[0.0, 1.0]] * 3), jax.random.key(3)
-    scores, kept = scores_and_state(policy, key, policy.init(reward), jnp.int32(1))
+    scores, kept = policy.scores(key, policy.init(reward), jnp.int32(1))
     watched = WithDetector(policy, NEVER)
-    again, state = scores_and_state(watched, key, watched.init(reward), jnp.int32(1))
+    again, state = watched.scores(key, watched.init(reward), jnp.int32(1))
     np.testing.assert_array_equal(again, scores)
     np.testing.assert_array_equal(state.policy.indices, kept.indices)

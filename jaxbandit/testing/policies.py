@@ -2,7 +2,6 @@
 
 from __future__ import annotations
 
-from functools import partial
 from typing import Any
 
 import jax
@@ -10,9 +9,11 @@ import jax.numpy as jnp
 import numpy as np
 from jax import Array
 
+from jaxbandit import members
 from jaxbandit.arguments import integer
-from jaxbandit.base import Environment, Feedback, Policy, Task, pairing, reward_table, scores_and_state
+from jaxbandit.base import Environment, Feedback, Policy, Task, reward_table
 from jaxbandit.environments import markov
+from jaxbandit.members import declares
 from jaxbandit.selection import top_arms
 from jaxbandit.simulation.asking.contracts import check_contract, check_task
 from jaxbandit.simulation.asking.tracing import Size, environment_program, policy_program
@@ -30,9 +31,9 @@ def check_policy(
 ) -> None:
     """Check that `policy` keeps the contract `simulate` relies on.
 
-    Its leaves are numbers; `init`, `scores`, `update` and, where it has that, `scores_and_state` are pure, do the same
-    with and without jit, in a batch and alone; shapes and types of its state never change; scores are [arms] floats and
-    never NaN.
+    Its leaves are numbers; `init`, `scores` and `update` are pure, do the same with and without jit, in a batch
+    and alone; shapes and types of its state never change; `scores` returns a pair of [arms] floats, never NaN, and the
+    state that goes on to `update`.
 
     Args:
       environment: what the policy is tried on; by default rested arms with random rows.
@@ -57,8 +58,10 @@ def check_policy(
         )
     )
     name = type(policy).__name__
-    for part in ("init", "scores", "update"):
-        require(hasattr(policy, part), f"{name}: has no {part}")
+    for part in members.lacks(policy, "init", "scores", "update"):
+        require(False, f"{name}: has no {part}")
+    old_form = members.replaced(policy)
+    require(old_form is None, str(old_form))
     require_numbers(name, policy)
     transition = np.random.default_rng(0).dirichlet(np.ones(states), (arms, states))
     environment = markov(transition, np.linspace(0, 1, states)) if environment is None else environment
@@ -67,12 +70,12 @@ def check_policy(
     check_task(name, policy, Task(environment, plays))
     _check_shapes(name, policy, environment, reward, plays)
     arms_state = environment.init(key := jax.random.key(1))
-    shared = pairing(environment) == "shared"
+    shared = declares(environment).pairing == "shared"
     shown: list[Array] = [environment.shown(arms_state)] if shared else []  # type: ignore[union-attr]
     given = [reward, *shown]
     state = policy.init(*given)
     require_close(f"{name}.init: differs with and without jit", state, jax.jit(_init)(policy, *given))
-    scores_jit, update_jit, play = jax.jit(scores_and_state), jax.jit(_update), jax.jit(environment.step)
+    scores_jit, update_jit, play = jax.jit(_scores), jax.jit(_update), jax.jit(environment.step)
     for t in range(1, rounds + 1):
         round_key = jax.random.fold_in(key, t)
         scores, known = scores_jit(policy, round_key, state, jnp.int32(t))
@@ -82,8 +85,7 @@ def check_policy(
         if t in (1, len(reward) + 1, rounds):
             asked = (round_key, state, jnp.int32(t))
             for part, of_jit, method, values in (
-                ("scores", scores, policy.scores, asked),
-                ("scores_and_state", (scores, known), partial(scores_and_state, policy), asked),
+                ("scores", (scores, known), policy.scores, asked),
                 ("update", following, policy.update, (known, feedback)),
             ):
                 once, again = method(*values), method(*values)
@@ -107,7 +109,7 @@ def _check_batch(name: str, policy: Policy, key: Array, state: Any, feedback: Fe
     """Check that two runs at once, on the last axis, do the same as one."""
 
     def both(state: Any, feedback: Feedback) -> Any:
-        scores, known = scores_and_state(policy, key, state, jnp.int32(t))
+        scores, known = policy.scores(key, state, jnp.int32(t))
         return scores, policy.update(known, feedback)
 
     double = jax.tree.map(lambda leaf: jnp.stack([leaf, leaf], -1), (state, feedback))
@@ -119,6 +121,10 @@ def _check_batch(name: str, policy: Policy, key: Array, state: Any, feedback: Fe
 
 def _init(policy: Policy, *given: Array) -> Any:
     return policy.init(*given)
+
+
+def _scores(policy: Policy, key: Array, state: Any, t: Array) -> tuple[Array, Any]:
+    return policy.scores(key, state, t)
 
 
 def _update(policy: Policy, state: Any, feedback: Feedback) -> Any:

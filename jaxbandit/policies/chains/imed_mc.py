@@ -54,7 +54,7 @@ class IMEDMC:
     >>> policy = IMEDMC()
     >>> state = policy.init(jnp.array([[0.0, 1.0], [0.0, 1.0]]))
     >>> state = state._replace(counts=jnp.array([[[60, 40], [40, 20]], [[10, 10], [9, 11]]]))
-    >>> [round(score, 4) for score in policy.scores(None, state, 181).tolist()]  # -(7.6766 + log 41), -(0 + log 10)
+    >>> [round(score, 4) for score in policy.scores(None, state, 181)[0].tolist()]  # -(7.6766 + log 41), -(0 + log 10)
     [-11.3902, -2.3026]
     """
 
@@ -91,10 +91,10 @@ class IMEDMC:
         gap = jnp.full(reward.shape[:1], 1.0 if self.gap is None else self.gap, float)
         return Classes(*chains, likeliest_chain(state.counts, state.reward, gap), gap)
 
-    def scores(self, key: Array, state: State, t: Array) -> Array:
+    def scores(self, key: Array, state: State, t: Array) -> tuple[Array, State]:
         known: Sequence[Any]
         if isinstance(state, OnDemand):
-            return least_index(state.lower, total(total(state.seen.counts)), state.leads)
+            return least_index(state.lower, total(total(state.seen.counts)), state.leads), state
         if isinstance(state, Forgetting):
             counts, reward, leads, known = state.seen.counts, state.seen.reward, state.leads, state.known or ()
         else:
@@ -112,7 +112,7 @@ class IMEDMC:
 
             ratio = jax.lax.map(ratio_of, (chain, counts, reward, gap))
         index = ratio + log(1 + cycles(counts, reward, chain.mean).astype(float))
-        return least_index(index, plays, leads)
+        return least_index(index, plays, leads), state
 
     def update(self, state: State, feedback: Feedback) -> State:
         if isinstance(state, Forgetting):

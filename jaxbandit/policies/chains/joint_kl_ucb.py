@@ -41,7 +41,7 @@ class JointKLUCB:
     >>> policy = JointKLUCB(exploration=0.0)
     >>> state = policy.init(jnp.array([[0.0, 1.0], [0.0, 1.0]]))
     >>> state = state._replace(counts=jnp.array([[[60, 40], [40, 20]], [[0, 0], [0, 0]]]))
-    >>> [round(score, 4) for score in policy.scores(None, state, 100).tolist()]
+    >>> [round(score, 4) for score in policy.scores(None, state, 100)[0].tolist()]
     [0.4896, inf]
     """
 
@@ -64,10 +64,10 @@ class JointKLUCB:
     def init(self, reward: Array) -> ChainMemory:
         return no_transitions(reward, self.memory)
 
-    def scores(self, key: Array, state: ChainMemory, t: Array) -> Array:
+    def scores(self, key: Array, state: ChainMemory, t: Array) -> tuple[Array, ChainMemory]:
         plays = total(total(state.counts))
         most = jnp.broadcast_to(level(remembered(self.memory, t), self.exploration, self.clock, plays), plays.shape)
-        return jnp.where(plays == 0, jnp.inf, chain_mean_upper(state.counts, state.reward, most))
+        return jnp.where(plays == 0, jnp.inf, chain_mean_upper(state.counts, state.reward, most)), state
 
     def update(self, state: ChainMemory, feedback: Feedback) -> ChainMemory:
         return state.counted(feedback)

@@ -48,7 +48,7 @@ class PlugInGittins:
 
     >>> policy = PlugInGittins(discount=0.9)
     >>> state = policy.init(jnp.array([[0.0, 1.0], [0.0, 1.0]]))
-    >>> policy.scores(None, state, 1).tolist()
+    >>> policy.scores(None, state, 1)[0].tolist()
     [inf, inf]
     """
 
@@ -64,9 +64,9 @@ class PlugInGittins:
         begun = no_transitions(reward)
         return Indexed(*begun, jnp.zeros_like(begun.reward))
 
-    def scores(self, key: Array, state: Indexed, t: Array) -> Array:
+    def scores(self, key: Array, state: Indexed, t: Array) -> tuple[Array, Indexed]:
         unplayed = total(total(state.counts)) == 0
-        return jnp.where(unplayed, jnp.inf, _in_states(state.indices, state.states))
+        return jnp.where(unplayed, jnp.inf, _in_states(state.indices, state.states)), state
 
     def update(self, state: Indexed, feedback: Feedback) -> Indexed:
         seen = Transitions(*state[:3]).counted(feedback)
@@ -109,7 +109,7 @@ class PosteriorGittins:
 
     >>> policy = PosteriorGittins(discount=0.9)
     >>> state = policy.init(jnp.array([[0.0, 1.0], [0.0, 1.0]]))
-    >>> policy.scores(jax.random.key(0), state, 1).shape
+    >>> policy.scores(jax.random.key(0), state, 1)[0].shape
     (2,)
     """
 
@@ -125,13 +125,13 @@ class PosteriorGittins:
         begun = no_transitions(reward)
         return Drawn(*begun, begun.counts, jnp.uint32(0))
 
-    def scores(self, key: Array, state: Drawn, t: Array) -> Array:
+    def scores(self, key: Array, state: Drawn, t: Array) -> tuple[Array, Drawn]:
         # the number of the episode stands for its key: the same rows are drawn from it in all its rounds
         number = jnp.stack([state.episode, jnp.zeros_like(state.episode)])
         words = jnp.where(state.episode > 0, number, jax.random.key_data(key))
         parameters = self.prior / state.known.shape[-1] + state.known.astype(float)
         rows = dirichlet(jax.random.wrap_key_data(words, impl="threefry2x32"), parameters)
-        return _in_states(gittins_of_rows(rows, state.reward, self.discount), state.states)
+        return _in_states(gittins_of_rows(rows, state.reward, self.discount), state.states), state
 
     def update(self, state: Drawn, feedback: Feedback) -> Drawn:
         seen = Transitions(*state[:3]).counted(feedback)

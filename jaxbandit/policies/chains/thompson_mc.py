@@ -45,7 +45,7 @@ class ThompsonMC:
     Several plays are chosen as in Komiyama, Honda and Nakagawa 2015.
 
     >>> state = ThompsonMC().init(jnp.array([[0.0, 1.0], [0.0, 1.0]]))
-    >>> jax.jit(ThompsonMC().scores)(jax.random.key(0), state, 1).shape
+    >>> jax.jit(ThompsonMC().scores)(jax.random.key(0), state, 1)[0].shape
     (2,)
     """
 
@@ -62,7 +62,7 @@ class ThompsonMC:
     def init(self, reward: Array) -> ChainMemory:
         return no_transitions(reward, self.memory)
 
-    def scores(self, key: Array, state: ChainMemory, t: Array) -> Array:
+    def scores(self, key: Array, state: ChainMemory, t: Array) -> tuple[Array, ChainMemory]:
         counts, reward = state.counts, state.reward
         own = jnp.eye(counts.shape[-1], dtype=bool)[None]
         draws = log_gamma(key, jnp.where(own, self.staying, self.leaving) + counts.astype(float))
@@ -71,7 +71,7 @@ class ThompsonMC:
         law = computed_once(log_stationary(draws) + log_total(draws))
         law = law - reduce(larger, [law[:, s] for s in range(law.shape[1])])[:, None]
         gained, missed = (log_total(law + log_of_reward(paid)) for paid in (reward, 1 - reward))
-        return gained - missed
+        return gained - missed, state
 
     def update(self, state: ChainMemory, feedback: Feedback) -> ChainMemory:
         return state.counted(feedback)

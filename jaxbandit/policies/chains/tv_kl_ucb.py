@@ -53,7 +53,7 @@ class KLUCBMC:
     algorithm 2's maximisation, solved exactly.
 
     >>> state = KLUCBMC().init(jnp.array([[0.0, 1.0], [0.0, 1.0]]))
-    >>> KLUCBMC().scores(None, state, 1).tolist()
+    >>> KLUCBMC().scores(None, state, 1)[0].tolist()
     [inf, inf]
     """
 
@@ -72,10 +72,7 @@ class KLUCBMC:
             return many_states.begun(reward, self.unvisited, None)
         return no_transitions(reward, self.memory)
 
-    def scores(self, key: Array, state: State, t: Array) -> Array:
-        return self.scores_and_state(key, state, t)[0]
-
-    def scores_and_state(self, key: Array, state: State, t: Array) -> tuple[Array, State]:
+    def scores(self, key: Array, state: State, t: Array) -> tuple[Array, State]:
         return transition_index(self, state, t, jnp.ones_like(state.states, bool))
 
     def update(self, state: State, feedback: Feedback) -> State:
@@ -119,7 +116,7 @@ class TVKLUCB:
 
     >>> policy = TVKLUCB()
     >>> state = policy.init(jnp.array([[0.0, 1.0], [0.0, 1.0]]))
-    >>> policy.scores(None, state, 1).tolist()
+    >>> policy.scores(None, state, 1)[0].tolist()
     [inf, inf]
     """
 
@@ -164,10 +161,7 @@ class TVKLUCB:
             distance = computed_once(farthest(rows, self.distance))
         return distance > threshold(elapsed, self.exponent, self.scale), state
 
-    def scores(self, key: Array, state: State, t: Array) -> Array:
-        return self.scores_and_state(key, state, t)[0]
-
-    def scores_and_state(self, key: Array, state: State, t: Array) -> tuple[Array, State]:
+    def scores(self, key: Array, state: State, t: Array) -> tuple[Array, State]:
         markovian, state = self._judged(state, t)
         return transition_index(self, state, t, markovian)
 

@@ -82,8 +82,8 @@ class Exp3:
     def init(self, reward: Array) -> Estimates:
         return Estimates(no_sums(reward.shape[0]), UnitScale.of(reward))
 
-    def scores(self, key: Array, state: Estimates, t: Array) -> Array:
-        return drawn(key, self.probabilities(state))
+    def scores(self, key: Array, state: Estimates, t: Array) -> tuple[Array, Estimates]:
+        return drawn(key, self.probabilities(state)), state
 
     def update(self, state: Estimates, feedback: Feedback) -> Estimates:
         return state._replace(gains=add_rewards(state.gains, feedback.arms, weighted(self, state, feedback)))
@@ -148,8 +148,8 @@ class Exp3S:
     def init(self, reward: Array) -> Weights:
         return Weights(jnp.zeros(reward.shape[0]), UnitScale.of(reward))
 
-    def scores(self, key: Array, state: Weights, t: Array) -> Array:
-        return drawn(key, self.probabilities(state))
+    def scores(self, key: Array, state: Weights, t: Array) -> tuple[Array, Weights]:
+        return drawn(key, self.probabilities(state)), state
 
     def update(self, state: Weights, feedback: Feedback) -> Weights:
         arms = len(state.log_weights)
@@ -215,8 +215,8 @@ class Rexp3:
     def init(self, reward: Array) -> Estimates:
         return Estimates(no_sums(reward.shape[0]), UnitScale.of(reward))
 
-    def scores(self, key: Array, state: Estimates, t: Array) -> Array:
-        return drawn(key, self.probabilities(state))
+    def scores(self, key: Array, state: Estimates, t: Array) -> tuple[Array, Estimates]:
+        return drawn(key, self.probabilities(state)), state
 
     def update(self, state: Estimates, feedback: Feedback) -> Estimates:
         gains = add_rewards(state.gains, feedback.arms, weighted(self, state, feedback))

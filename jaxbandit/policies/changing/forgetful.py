@@ -45,7 +45,7 @@ class DiscountedUCB:
     >>> state = policy.init(table)
     >>> for t in (1, 2):
     ...     state = policy.update(state, Feedback.of(t - 1, 1.0, t=t, table=table))
-    >>> policy.scores(None, state, 3).round(4).tolist()
+    >>> policy.scores(None, state, 3)[0].round(4).tolist()
     [2.2904, 2.2881]
     """
 
@@ -66,10 +66,10 @@ class DiscountedUCB:
             discount = 1 - jnp.sqrt(share) / 4
         return no_visits(reward, memory=Discounted(discount))
 
-    def scores(self, key: Array, state: Memory, t: Array) -> Array:
+    def scores(self, key: Array, state: Memory, t: Array) -> tuple[Array, Memory]:
         mean, plays = state.mean_and_plays()
         widening = self.xi * jnp.log(jnp.maximum(total(plays), 1))
-        return jnp.where(plays == 0, jnp.inf, mean + 2 * jnp.sqrt(widening / positive(plays)))
+        return jnp.where(plays == 0, jnp.inf, mean + 2 * jnp.sqrt(widening / positive(plays))), state
 
     def update(self, state: Memory, feedback: Feedback) -> Memory:
         return state.counted(feedback)
@@ -103,7 +103,7 @@ class SlidingWindowUCB:
     >>> state = policy.init(table)
     >>> for t, arm in ((1, 0), (2, 1), (3, 1)):
     ...     state = policy.update(state, Feedback.of(arm, 1.0, t=t, table=table))
-    >>> policy.scores(None, state, 4).round(4).tolist()
+    >>> policy.scores(None, state, 4)[0].round(4).tolist()
     [inf, 1.456]
     """
 
@@ -131,10 +131,10 @@ class SlidingWindowUCB:
     def init(self, reward: Array) -> Memory:
         return no_visits(reward, memory=Window(self.length()))
 
-    def scores(self, key: Array, state: Memory, t: Array) -> Array:
+    def scores(self, key: Array, state: Memory, t: Array) -> tuple[Array, Memory]:
         mean, plays = state.mean_and_plays()
         rounds = jnp.clip(t - 1, 1, self.length()).astype(float)
-        return jnp.where(plays == 0, jnp.inf, mean + jnp.sqrt(self.xi * jnp.log(rounds) / positive(plays)))
+        return jnp.where(plays == 0, jnp.inf, mean + jnp.sqrt(self.xi * jnp.log(rounds) / positive(plays))), state
 
     def update(self, state: Memory, feedback: Feedback) -> Memory:
         return state.counted(feedback)
@@ -160,7 +160,7 @@ class DiscountedThompson:
 
     >>> import jax
     >>> state = DiscountedThompson(0.95).init(jnp.array([[0.0, 1.0], [0.0, 1.0]]))
-    >>> jax.jit(DiscountedThompson(0.95).scores)(jax.random.key(0), state, 1).shape
+    >>> jax.jit(DiscountedThompson(0.95).scores)(jax.random.key(0), state, 1)[0].shape
     (2,)
     """
 
@@ -176,7 +176,7 @@ class DiscountedThompson:
     def init(self, reward: Array) -> Memory:
         return self._thompson().init(reward)
 
-    def scores(self, key: Array, state: Memory, t: Array) -> Array:
+    def scores(self, key: Array, state: Memory, t: Array) -> tuple[Array, Memory]:
         return self._thompson().scores(key, state, t)
 
     def update(self, state: Memory, feedback: Feedback) -> Memory:

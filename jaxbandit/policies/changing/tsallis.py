@@ -56,8 +56,8 @@ class TsallisINF:
     def init(self, reward: Array) -> Estimates:
         return Estimates(no_sums(reward.shape[0]), UnitScale.of(reward))
 
-    def scores(self, key: Array, state: Estimates, t: Array) -> Array:
-        return drawn(key, self.probabilities(state, t))
+    def scores(self, key: Array, state: Estimates, t: Array) -> tuple[Array, Estimates]:
+        return drawn(key, self.probabilities(state, t)), state
 
     def update(self, state: Estimates, feedback: Feedback) -> Estimates:
         check_feedback(feedback, len(state.gains.high))

@@ -10,7 +10,7 @@ from jax import Array
 from numpy.typing import ArrayLike
 
 from jaxbandit.arguments import finite
-from jaxbandit.base import ANY_REWARD, Feedback, Task, pytree
+from jaxbandit.base import ANY_REWARD, Feedback, Task, per_arm, pytree
 from jaxbandit.policies.parts import checks
 
 
@@ -25,15 +25,15 @@ class Uniform:
     """Every set of M arms with equal probability.
 
     >>> state = Uniform().init(jnp.zeros((3, 2)))
-    >>> Uniform().scores(jax.random.key(0), state, 1).shape
+    >>> Uniform().scores(jax.random.key(0), state, 1)[0].shape
     (3,)
     """
 
     def init(self, reward: Array, shown: Array | None = None) -> Nothing:
         return Nothing(jnp.arange(reward.shape[0], dtype=jnp.int32))
 
-    def scores(self, key: Array, state: Nothing, t: Array) -> Array:
-        return jax.random.uniform(key, state.arms.shape)
+    def scores(self, key: Array, state: Nothing, t: Array) -> tuple[Array, Nothing]:
+        return jax.random.uniform(key, state.arms.shape), state
 
     def update(self, state: Nothing, feedback: Feedback) -> Nothing:
         return state
@@ -49,11 +49,11 @@ class Oracle:
     Raises:
       ValueError: from `simulate` and `check_policy`, if there is not one mean per arm.
 
-    >>> Oracle([0.25, 0.75]).scores(None, None, 1).tolist()
+    >>> Oracle([0.25, 0.75]).scores(None, None, 1)[0].tolist()
     [0.25, 0.75]
     """
 
-    means: ArrayLike
+    means: ArrayLike = per_arm()
 
     def validate(self, task: Task) -> None:
         checks.suits(self, task, rewards=ANY_REWARD)
@@ -61,15 +61,11 @@ class Oracle:
         if found.shape != task.reward.shape[:1]:
             raise ValueError(f"means: shape {found.shape} is not one number per arm, ({len(task.reward)},)")
 
-    def reordered(self, order: Array) -> Oracle:
-        """The oracle for arms in another order: place i holds the arm `order[i]`, [K] int32."""
-        return Oracle(jnp.asarray(self.means, float)[order])
-
     def init(self, reward: Array) -> Nothing:
         return Nothing(jnp.arange(reward.shape[0], dtype=jnp.int32))
 
-    def scores(self, key: Array, state: Nothing, t: Array) -> Array:
-        return jnp.asarray(self.means, float)
+    def scores(self, key: Array, state: Nothing, t: Array) -> tuple[Array, Nothing]:
+        return jnp.asarray(self.means, float), state
 
     def update(self, state: Nothing, feedback: Feedback) -> Nothing:
         return state

@@ -46,7 +46,7 @@ class DMED:
     precision.
 
     >>> state = DMED().init(jnp.array([[0.0, 1.0], [0.0, 1.0]]))
-    >>> DMED().scores(None, state, 1).tolist()
+    >>> DMED().scores(None, state, 1)[0].tolist()
     [inf, inf]
     """
 
@@ -60,8 +60,8 @@ class DMED:
         arms = jnp.ones(reward.shape[0], bool)
         return Lists(arms, ~arms, jnp.zeros(reward.shape, jnp.int32), unit_reward(reward))
 
-    def scores(self, key: Array, state: Lists, t: Array) -> Array:
-        return jnp.where(state.now, jnp.inf, sample_mean(state.counts, state.reward)[0])
+    def scores(self, key: Array, state: Lists, t: Array) -> tuple[Array, Lists]:
+        return jnp.where(state.now, jnp.inf, sample_mean(state.counts, state.reward)[0]), state
 
     def update(self, state: Lists, feedback: Feedback) -> Lists:
         check_feedback(feedback, *state.counts.shape)

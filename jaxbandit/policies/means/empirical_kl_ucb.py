@@ -40,7 +40,7 @@ class EmpiricalKLUCB:
     >>> policy = EmpiricalKLUCB()
     >>> state = policy.init(jnp.array([[0.0, 0.5, 1.0], [0.0, 0.5, 1.0]]))
     >>> state = state._replace(counts=jnp.array([[5, 5, 0], [0, 0, 0]]))
-    >>> [round(score, 4) for score in policy.scores(None, state, 11).tolist()]
+    >>> [round(score, 4) for score in policy.scores(None, state, 11)[0].tolist()]
     [0.4902, inf]
     """
 
@@ -58,14 +58,14 @@ class EmpiricalKLUCB:
     def init(self, reward: Array) -> Visits:
         return no_visits(needs_states(reward), memory=self.memory)  # type: ignore[return-value]
 
-    def scores(self, key: Array, state: Visits, t: Array) -> Array:
+    def scores(self, key: Array, state: Visits, t: Array) -> tuple[Array, Visits]:
         plays = total(state.counts)
         uniform, values = 1 / state.reward.shape[1], state.reward  # any law does for an arm never played
         shares = jnp.where(plays[:, None] > 0, ratio(state.counts, plays[:, None]), uniform)
         if self.top:
             shares, values = (jnp.pad(x, ((0, 0), (0, 1)), constant_values=c) for x, c in ((shares, 0), (values, 1)))
         radius = level(remembered(self.memory, t), self.exploration) / positive(plays)
-        return jnp.where(plays == 0, jnp.inf, kl_ball_max(shares, values, radius, self.solver)[0])
+        return jnp.where(plays == 0, jnp.inf, kl_ball_max(shares, values, radius, self.solver)[0]), state
 
     def update(self, state: Visits, feedback: Feedback) -> Visits:
         return state.counted(feedback)

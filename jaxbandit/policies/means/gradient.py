@@ -52,7 +52,7 @@ class GradientBandit:
     >>> GradientBandit(optax.sgd(optax.exponential_decay(0.5, 1000, 0.9)))  # doctest: +ELLIPSIS
     GradientBandit(optimiser=GradientTransformation...
     >>> state = GradientBandit().init(jnp.array([[0.0, 1.0], [0.0, 1.0]]))
-    >>> GradientBandit().scores(jax.random.key(0), state, 1).shape
+    >>> GradientBandit().scores(jax.random.key(0), state, 1)[0].shape
     (2,)
     """
 
@@ -82,10 +82,10 @@ class GradientBandit:
         preferences = jnp.zeros(reward.shape[0])
         return Preferences(preferences, jnp.zeros(()), _transformation(self).init(preferences))
 
-    def scores(self, key: Array, state: Preferences, t: Array) -> Array:
+    def scores(self, key: Array, state: Preferences, t: Array) -> tuple[Array, Preferences]:
         # the largest of preference plus Gumbel noise is a draw from pi, the M largest are draws without replacement;
         # "high": the usual noise ends near 16, so that arms below 1e-6 would be played too rarely
-        return state.preferences + jax.random.gumbel(key, state.preferences.shape, mode="high")
+        return state.preferences + jax.random.gumbel(key, state.preferences.shape, mode="high"), state
 
     def update(self, state: Preferences, feedback: Feedback) -> Preferences:
         check_feedback(feedback, len(state.preferences))

@@ -32,7 +32,7 @@ class IMED:
     Source: Honda and Takemura 2015, algorithm 1, with the family's divergence on the sample mean; several plays as
     in the second policy of Komiyama, Honda and Nakagawa 2015, with IMED in place of Thompson sampling.
 
-    >>> IMED().scores(None, IMED().init(jnp.array([[0.0, 1.0], [0.0, 1.0]])), 1).tolist()
+    >>> IMED().scores(None, IMED().init(jnp.array([[0.0, 1.0], [0.0, 1.0]])), 1)[0].tolist()
     [inf, inf]
     """
 
@@ -46,13 +46,13 @@ class IMED:
     def init(self, reward: Array) -> Compared:
         return Compared(no_visits(reward, self.family, self.memory), no_leaders(reward))
 
-    def scores(self, key: Array, state: Compared, t: Array) -> Array:
+    def scores(self, key: Array, state: Compared, t: Array) -> tuple[Array, Compared]:
         mean, plays = state.seen.mean_and_plays()
         played = positive(plays)
         divergence = bernoulli_kl if self.family is None else self.family.divergence
         best = jnp.max(jnp.where(state.leads, -jnp.inf, mean))
         index = played * divergence(mean, best) + jnp.log(played)
-        return least_index(index, plays, state.leads)
+        return least_index(index, plays, state.leads), state
 
     def update(self, state: Compared, feedback: Feedback) -> Compared:
         seen = state.seen.counted(feedback)

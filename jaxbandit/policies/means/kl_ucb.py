@@ -44,7 +44,7 @@ class KLUCB:
     Source: Garivier and Cappe 2011, section 4 for families; the paper's section IV.
 
     >>> state = KLUCB().init(jnp.array([[0.0, 1.0], [0.0, 1.0]]))
-    >>> KLUCB().scores(None, state, 1).tolist()
+    >>> KLUCB().scores(None, state, 1)[0].tolist()
     [inf, inf]
     """
 
@@ -67,8 +67,8 @@ class KLUCB:
     def init(self, reward: Array) -> Memory:
         return no_visits(reward, self.family, self.memory)
 
-    def scores(self, key: Array, state: Memory, t: Array) -> Array:
-        return kl_index(self, state, t, self.clock, self.horizon)[0]
+    def scores(self, key: Array, state: Memory, t: Array) -> tuple[Array, Memory]:
+        return kl_index(self, state, t, self.clock, self.horizon)[0], state
 
     def update(self, state: Memory, feedback: Feedback) -> Memory:
         return state.counted(feedback)
@@ -102,7 +102,7 @@ class RoundRobinKLUCB:
     place.
 
     >>> state = RoundRobinKLUCB().init(jnp.array([[0.0, 1.0], [0.0, 1.0]]))
-    >>> RoundRobinKLUCB().scores(None, state, 1).tolist()
+    >>> RoundRobinKLUCB().scores(None, state, 1)[0].tolist()
     [inf, inf]
     """
 
@@ -121,7 +121,7 @@ class RoundRobinKLUCB:
     def init(self, reward: Array) -> Memory:
         return no_visits(reward, self.family, self.memory)
 
-    def scores(self, key: Array, state: Memory, t: Array) -> Array:
+    def scores(self, key: Array, state: Memory, t: Array) -> tuple[Array, Memory]:
         index, mean, plays = kl_index(self, state, t)
         leads = plays >= self.delta * jnp.asarray(remembered(self.memory, t), float)
         arms = jnp.arange(mean.shape[0])
@@ -129,7 +129,7 @@ class RoundRobinKLUCB:
             (arms == t % mean.shape[0]) | jnp.isinf(index),
             index,
             jnp.where(leads, mean, mean - (2 if self.family is None else _beyond(mean))),  # below every leader
-        )
+        ), state
 
     def update(self, state: Memory, feedback: Feedback) -> Memory:
         return state.counted(feedback)

@@ -43,7 +43,7 @@ class Thompson:
     Source: Thompson 1933; Kaufmann, Korda and Munos 2012; Korda, Kaufmann and Munos 2013 for families.
 
     >>> state = Thompson().init(jnp.array([[0.0, 1.0], [0.0, 1.0]]))
-    >>> Thompson().scores(jax.random.key(0), state, 1).shape
+    >>> Thompson().scores(jax.random.key(0), state, 1)[0].shape
     (2,)
     """
 
@@ -66,20 +66,20 @@ class Thompson:
     def init(self, reward: Array) -> Memory:
         return no_visits(reward, self.family, self.memory)
 
-    def scores(self, key: Array, state: Memory, t: Array) -> Array:
+    def scores(self, key: Array, state: Memory, t: Array) -> tuple[Array, Memory]:
         if self.family is None or isinstance(self.family, Bernoulli):
-            return self._log_odds(key, state)
+            return self._log_odds(key, state), state
         rewards, plays = state.gained_and_missed()[0], state.mean_and_plays()[1]
         number = plays.astype(float)
         if isinstance(self.family, Poisson):
-            return log_gamma(key, self.a + rewards) - log(self.b + number)
+            return log_gamma(key, self.a + rewards) - log(self.b + number), state
         if isinstance(self.family, Exponential):
-            return log(self.b + rewards) - log_gamma(key, self.a + number)
+            return log(self.b + rewards) - log_gamma(key, self.a + number), state
         arms = jnp.arange(number.shape[0], dtype=jnp.uint32)
         noise = quantiles.normal(threefry(jax.random.key_data(key), arms, jnp.uint32(0)), number.dtype)
         played = positive(number)
         drawn = rewards / played + noise * jnp.sqrt(self.family.variance / played)  # type: ignore[attr-defined]
-        return jnp.where(plays == 0, jnp.inf, drawn)
+        return jnp.where(plays == 0, jnp.inf, drawn), state
 
     def update(self, state: Memory, feedback: Feedback) -> Memory:
         return state.counted(feedback)

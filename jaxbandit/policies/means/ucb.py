@@ -33,7 +33,7 @@ class UCBSM:
 
     >>> state = UCBSM().init(jnp.array([[0.0, 1.0], [0.0, 1.0]]))
     >>> state = state._replace(counts=jnp.array([[2, 2], [0, 1]]))
-    >>> UCBSM(L=1.0).scores(None, state, 5).round(3).tolist()  # 0.5 + sqrt(log 5 / 4), 1 + sqrt(log 5)
+    >>> UCBSM(L=1.0).scores(None, state, 5)[0].round(3).tolist()  # 0.5 + sqrt(log 5 / 4), 1 + sqrt(log 5)
     [1.134, 2.269]
     """
 
@@ -48,8 +48,8 @@ class UCBSM:
     def init(self, reward: Array) -> Memory:
         return no_visits(reward, memory=self.memory)
 
-    def scores(self, key: Array, state: Memory, t: Array) -> Array:
-        return _index(state, self.L * jnp.log(jnp.asarray(remembered(self.memory, t), float)))
+    def scores(self, key: Array, state: Memory, t: Array) -> tuple[Array, Memory]:
+        return _index(state, self.L * jnp.log(jnp.asarray(remembered(self.memory, t), float))), state
 
     def update(self, state: Memory, feedback: Feedback) -> Memory:
         return state.counted(feedback)
@@ -72,7 +72,7 @@ class UCB1:
 
     >>> state = UCB1().init(jnp.array([[0.0, 1.0], [0.0, 1.0]]))
     >>> state = state._replace(counts=jnp.array([[2, 2], [0, 1]]))
-    >>> UCB1().scores(None, state, 6).round(3).tolist()  # 0.5 + sqrt(2 log 5 / 4), 1 + sqrt(2 log 5)
+    >>> UCB1().scores(None, state, 6)[0].round(3).tolist()  # 0.5 + sqrt(2 log 5 / 4), 1 + sqrt(2 log 5)
     [1.397, 2.794]
     """
 
@@ -87,8 +87,8 @@ class UCB1:
     def init(self, reward: Array) -> Memory:
         return no_visits(reward, memory=self.memory)
 
-    def scores(self, key: Array, state: Memory, t: Array) -> Array:
-        return _index(state, self.bonus * jnp.log(jnp.maximum(remembered(self.memory, t - 1), 1).astype(float)))
+    def scores(self, key: Array, state: Memory, t: Array) -> tuple[Array, Memory]:
+        return _index(state, self.bonus * jnp.log(jnp.maximum(remembered(self.memory, t - 1), 1).astype(float))), state
 
     def update(self, state: Memory, feedback: Feedback) -> Memory:
         return state.counted(feedback)
@@ -115,7 +115,7 @@ class MOSS:
 
     >>> state = MOSS().init(jnp.array([[0.0, 1.0], [0.0, 1.0]]))
     >>> state = state._replace(counts=jnp.array([[2, 2], [0, 1]]))
-    >>> MOSS().scores(None, state, 6).round(3).tolist()  # 0.5 + 0, 1 + sqrt(log 3)
+    >>> MOSS().scores(None, state, 6)[0].round(3).tolist()  # 0.5 + 0, 1 + sqrt(log 3)
     [0.5, 2.048]
     """
 
@@ -130,10 +130,10 @@ class MOSS:
     def init(self, reward: Array) -> Memory:
         return no_visits(reward, memory=self.memory)
 
-    def scores(self, key: Array, state: Memory, t: Array) -> Array:
+    def scores(self, key: Array, state: Memory, t: Array) -> tuple[Array, Memory]:
         _, plays = state.mean_and_plays()
         n = remembered(self.memory, t if self.horizon is None else self.horizon)
-        return _index(state, log_equal_share(n, plays))
+        return _index(state, log_equal_share(n, plays)), state
 
     def update(self, state: Memory, feedback: Feedback) -> Memory:
         return state.counted(feedback)

@@ -55,7 +55,7 @@ class IMEDRL:
 
     >>> policy = IMEDRL()
     >>> state = policy.init(jnp.array([[0.0, 1.0], [0.0, 1.0]]), jnp.array([0, 0]))
-    >>> policy.scores(None, state, 1).tolist()
+    >>> policy.scores(None, state, 1)[0].tolist()
     [inf, inf]
     """
 
@@ -69,10 +69,7 @@ class IMEDRL:
     def init(self, reward: Array, shown: Array) -> Potential:
         return Potential(nothing_seen(reward, shown), jnp.zeros(reward.shape[1]))
 
-    def scores(self, key: Array, state: Potential, t: Array) -> Array:
-        return self.scores_and_state(key, state, t)[0]
-
-    def scores_and_state(self, key: Array, state: Potential, t: Array) -> tuple[Array, Potential]:
+    def scores(self, key: Array, state: Potential, t: Array) -> tuple[Array, Potential]:
         """The scores, and the relative values that the next round goes on from."""
         seen, values = state.seen, self.values(state)
         index, tried = self.indices(seen, values), _in_state(seen.left, seen.here)

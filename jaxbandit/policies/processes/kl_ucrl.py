@@ -35,7 +35,7 @@ class KLUCRL(Optimist):
 
     >>> policy = KLUCRL()
     >>> state = policy.init(jnp.array([[0.0, 1.0], [0.0, 1.0]]), jnp.array([0, 0]))
-    >>> policy.scores(None, state, 1).tolist()
+    >>> policy.scores(None, state, 1)[0].tolist()
     [inf, 0.0]
     """
 

@@ -9,9 +9,9 @@ import numpy as np
 from jax import Array
 from numpy.typing import ArrayLike
 
-from jaxbandit import decision_processes
+from jaxbandit import decision_processes, members
 from jaxbandit.arguments import as_floats, has, shown
-from jaxbandit.base import Feedback, Task, pytree
+from jaxbandit.base import Feedback, Task, per_arm, pytree
 from jaxbandit.feedback import check_feedback
 from jaxbandit.policies.parts import checks
 from jaxbandit.policies.parts.knowledge import check_made_for, made_for
@@ -47,7 +47,7 @@ class KnownProcess:
     [[0, 0, 0], [0, 0, 0], [0, 0, 0]]
     """
 
-    actions: ArrayLike
+    actions: ArrayLike = per_arm(numbers=True)
 
     @classmethod
     def of(cls, process: Any) -> KnownProcess:
@@ -70,7 +70,7 @@ class KnownProcess:
         checks.suits(self, task, ("decision process",))
         as_floats("actions", self.actions)
         actions, states = np.asarray(self.actions), task.reward.shape[1]
-        steps = getattr(task.environment, "steps", None)
+        steps = members.steps(task.environment)
         shapes = [(states,)] + ([] if steps is None else [(steps, states)])
         if actions.dtype.kind not in "iu" or actions.shape not in shapes:
             raise ValueError(f"actions: {shown(self.actions)} are not integers {' or '.join(map(str, shapes))}")
@@ -78,18 +78,14 @@ class KnownProcess:
             raise ValueError(f"actions: {shown(self.actions)} are not all among the actions 0..{len(task.reward) - 1}")
         check_made_for(self, task)
 
-    def reordered(self, order: Array) -> KnownProcess:
-        """The policy for actions in another order: place i holds the action `order[i]`, [A] int32."""
-        return KnownProcess(jnp.argsort(order)[jnp.asarray(self.actions)])
-
     def init(self, reward: Array, shown: Array) -> Known:
         return Known(shown[0], jnp.arange(reward.shape[0], dtype=jnp.int32))
 
-    def scores(self, key: Array, state: Known, t: Array) -> Array:
+    def scores(self, key: Array, state: Known, t: Array) -> tuple[Array, Known]:
         actions = jnp.asarray(self.actions)
         if actions.ndim == 2:
             actions = actions[(t - 1) % actions.shape[0]]
-        return (state.arms == actions[state.state]).astype(float)
+        return (state.arms == actions[state.state]).astype(float), state
 
     def update(self, state: Known, feedback: Feedback) -> Known:
         check_feedback(feedback, len(state.arms), jnp.asarray(self.actions).shape[-1])

@@ -42,10 +42,7 @@ class Optimist(ABC):
         seen = nothing_seen(reward, shown)
         return Episode(seen, jnp.zeros_like(seen.left), jnp.zeros(reward.shape[1], jnp.int32), jnp.zeros(()))
 
-    def scores(self, key: Array, state: Episode, t: Array) -> Array:
-        return self.scores_and_state(key, state, t)[0]
-
-    def scores_and_state(self, key: Array, state: Episode, t: Array) -> tuple[Array, Episode]:
+    def scores(self, key: Array, state: Episode, t: Array) -> tuple[Array, Episode]:
         """The scores, and the plan if the round begins an episode."""
         seen = state.seen
         pair = (state.actions[seen.here], seen.here)

@@ -73,7 +73,7 @@ class PSRL:
 
     >>> policy = PSRL()
     >>> state = policy.init(jnp.array([[0.0, 1.0], [0.0, 1.0]]), jnp.array([0, 0]))
-    >>> jax.jit(policy.scores)(jax.random.key(0), state, 1).tolist()
+    >>> jax.jit(policy.scores)(jax.random.key(0), state, 1)[0].tolist()
     [0.0, inf]
     """
 
@@ -91,10 +91,7 @@ class PSRL:
         actions = jnp.zeros(reward.shape[1], jnp.int32)
         return Sampled(seen, jnp.bool_(True), jnp.zeros_like(seen.left), actions, jnp.zeros(()), zero, zero)
 
-    def scores(self, key: Array, state: Sampled, t: Array) -> Array:
-        return self.scores_and_state(key, state, t)[0]
-
-    def scores_and_state(self, key: Array, state: Sampled, t: Array) -> tuple[Array, Sampled]:
+    def scores(self, key: Array, state: Sampled, t: Array) -> tuple[Array, Sampled]:
         """The scores, and the plan for a process that is drawn if the round begins an episode."""
         seen, begins = state.seen, state.begins
         if self.tsde:

@@ -65,7 +65,7 @@ class UCBVI:
 
     >>> policy = UCBVI(steps=5, horizon=1000)
     >>> state = policy.init(jnp.array([[0.0, 1.0], [0.0, 1.0]]), jnp.array([0, 0]))
-    >>> policy.scores(None, state, jnp.int32(1)).tolist()
+    >>> policy.scores(None, state, jnp.int32(1))[0].tolist()
     [5.0, 5.0]
     """
 
@@ -90,10 +90,7 @@ class UCBVI:
         visits = jnp.zeros((self.steps, reward.shape[1]), jnp.int32) if self.bonus == "BF" else None
         return Steps(nothing_seen(reward, shown), visits, jnp.full((self.steps, *reward.shape), float(self.steps)))
 
-    def scores(self, key: Array, state: Steps, t: Array) -> Array:
-        return self.scores_and_state(key, state, t)[0]
-
-    def scores_and_state(self, key: Array, state: Steps, t: Array) -> tuple[Array, Steps]:
+    def scores(self, key: Array, state: Steps, t: Array) -> tuple[Array, Steps]:
         """The scores, and the bounds for the episode if the round begins one."""
         h = (t - 1) % self.steps
         turns = jnp.where(h == 0, self.steps, 0)  # all runs plan in the same rounds

@@ -37,7 +37,7 @@ class UCRL2(Optimist):
 
     >>> policy = UCRL2()
     >>> state = policy.init(jnp.array([[0.0, 1.0], [0.0, 1.0]]), jnp.array([0, 0]))
-    >>> policy.scores(None, state, 1).tolist()
+    >>> policy.scores(None, state, 1)[0].tolist()
     [inf, 0.0]
     """
 

@@ -33,7 +33,7 @@ class UCRL2B(Optimist):
 
     >>> policy = UCRL2B()
     >>> state = policy.init(jnp.array([[0.0, 1.0], [0.0, 1.0]]), jnp.array([0, 0]))
-    >>> policy.scores(None, state, 1).tolist()
+    >>> policy.scores(None, state, 1)[0].tolist()
     [inf, 0.0]
     """
 
@@ -69,7 +69,7 @@ class TUCRL(Optimist):
     >>> import jax
     >>> policy = TUCRL()
     >>> state = policy.init(jnp.array([[0.0, 1.0], [0.0, 1.0]]), jnp.array([0, 0]))
-    >>> jax.jit(policy.scores)(None, state, 1).tolist()
+    >>> jax.jit(policy.scores)(None, state, 1)[0].tolist()
     [inf, 0.0]
     """
 

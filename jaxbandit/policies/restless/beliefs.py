@@ -11,8 +11,9 @@ from jax import Array
 from numpy.typing import ArrayLike
 
 from jaxbandit.arguments import as_floats, has
-from jaxbandit.base import Feedback, Paid, Task, paid, pytree, static, total
+from jaxbandit.base import Feedback, Paid, Task, per_arm, pytree, static, total
 from jaxbandit.feedback import check_feedback
+from jaxbandit.members import declares
 from jaxbandit.policies.parts import checks
 from jaxbandit.policies.parts.knowledge import check_made_for, made_for
 
@@ -52,22 +53,22 @@ class Myopic:
     Source: Zhao, Krishnamachari and Liu 2008; Ahmad, Liu, Javidi, Zhao and Krishnamachari 2009.
 
     >>> policy = Myopic([[[0.8, 0.2], [0.2, 0.8]]] * 2, [[0.5, 0.5], [0.0, 1.0]])
-    >>> policy.scores(None, policy.init(jnp.array([[0.0, 1.0]] * 2)), 1).tolist()
+    >>> policy.scores(None, policy.init(jnp.array([[0.0, 1.0]] * 2)), 1)[0].tolist()
     [0.5, 0.8]
     """
 
-    transition: ArrayLike
-    initial: ArrayLike
-    passive: ArrayLike | None = None
+    transition: ArrayLike = per_arm()
+    initial: ArrayLike = per_arm()
+    passive: ArrayLike | None = per_arm(None)
     paid: Paid = static("played")
-    cost: ArrayLike = 0.0
+    cost: ArrayLike = per_arm(0.0)
 
     @classmethod
     def of(cls, environment: Any) -> Myopic:
         """The policy that knows this environment, one of `environments.restless`."""
         has("environment", environment, "one of environments.restless", "transition", "initial", "passive")
-        cost = environment.cost if paid(environment) == "all" else 0.0
-        made = cls(environment.transition, environment.initial, environment.passive, paid(environment), cost)
+        cost = environment.cost if declares(environment).paid == "all" else 0.0
+        made = cls(environment.transition, environment.initial, environment.passive, declares(environment).paid, cost)
         return made_for(made, environment, "transition", "passive", "initial", "cost")
 
     def validate(self, task: Task) -> None:
@@ -81,18 +82,14 @@ class Myopic:
             checks.laws(self, "passive", (arms, states, states))
         check_made_for(self, task)
 
-    def reordered(self, order: Array) -> Myopic:
-        """The policy for arms in another order: place i holds the arm `order[i]`, [K] int32."""
-        return reordered_fields(self, order)
-
     def init(self, reward: Array) -> Beliefs:
         return Beliefs(jnp.asarray(self.initial, float), jnp.asarray(reward, float))
 
-    def scores(self, key: Array, state: Beliefs, t: Array) -> Array:
+    def scores(self, key: Array, state: Beliefs, t: Array) -> tuple[Array, Beliefs]:
         scores: Array = total(moved(state.beliefs, self.transition) * state.reward)
         if self.paid == "all":
             scores = scores - total(moved(state.beliefs, self._waits) * state.reward) - jnp.asarray(self.cost, float)
-        return scores
+        return scores, state
 
     def update(self, state: Beliefs, feedback: Feedback) -> Beliefs:
         return seen(state, feedback, self._waits)
@@ -122,13 +119,13 @@ class HiddenMyopic:
     Source: the forward recursion of hidden Markov models, as in Rabiner 1989.
 
     >>> policy = HiddenMyopic([[[0.9, 0.1], [0.2, 0.8]]] * 2, [[[0.8, 0.2], [0.3, 0.7]]] * 2, [[2 / 3, 1 / 3], [1, 0]])
-    >>> policy.scores(None, policy.init(jnp.array([[0.0, 1.0]] * 2)), 1).round(4).tolist()
+    >>> policy.scores(None, policy.init(jnp.array([[0.0, 1.0]] * 2)), 1)[0].round(4).tolist()
     [0.3667, 0.25]
     """
 
-    transition: ArrayLike
-    emission: ArrayLike
-    initial: ArrayLike
+    transition: ArrayLike = per_arm()
+    emission: ArrayLike = per_arm()
+    initial: ArrayLike = per_arm()
 
     @classmethod
     def of(cls, environment: Any) -> HiddenMyopic:
@@ -148,17 +145,13 @@ class HiddenMyopic:
         checks.laws(self, "initial", (arms, states))
         check_made_for(self, task)
 
-    def reordered(self, order: Array) -> HiddenMyopic:
-        """The policy for arms in another order: place i holds the arm `order[i]`, [K] int32."""
-        return reordered_fields(self, order)
-
     def init(self, reward: Array) -> Beliefs:
         return Beliefs(jnp.asarray(self.initial, float), jnp.asarray(reward, float))
 
-    def scores(self, key: Array, state: Beliefs, t: Array) -> Array:
+    def scores(self, key: Array, state: Beliefs, t: Array) -> tuple[Array, Beliefs]:
         pays = total(jnp.asarray(self.emission, float) * state.reward[:, None])  # [K, S]
         scores: Array = total(moved(state.beliefs, self.transition) * pays)
-        return scores
+        return scores, state
 
     def update(self, state: Beliefs, feedback: Feedback) -> Beliefs:
         check_feedback(feedback, *state.reward.shape)
@@ -192,9 +185,3 @@ def seen(state: Beliefs, feedback: Feedback, transition: ArrayLike) -> Beliefs:
         return state._replace(beliefs=jax.nn.one_hot(feedback.shown, state.beliefs.shape[1], dtype=state.beliefs.dtype))
     known = jax.nn.one_hot(feedback.states, state.beliefs.shape[1], dtype=state.beliefs.dtype)
     return state._replace(beliefs=_normalised(moved(state.beliefs, transition)).at[feedback.arms].set(known))
-
-
-def reordered_fields(policy: T, order: Array) -> T:
-    """The policy with its fields [K, ..] in another order of the arms, [K] int32; single numbers stay."""
-    found: T = jax.tree.map(lambda leaf: leaf if jnp.ndim(leaf) == 0 else jnp.asarray(leaf)[order], policy)
-    return found

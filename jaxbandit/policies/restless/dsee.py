@@ -46,7 +46,7 @@ class DSEE:
     Source: Liu, Liu and Zhao 2013 (a first version was called RUCB).
 
     >>> state = DSEE().init(jnp.array([[0.0, 1.0]] * 3))
-    >>> DSEE().scores(None, state, 1).tolist()
+    >>> DSEE().scores(None, state, 1)[0].tolist()
     [0.0, -1.0, -2.0]
     """
 
@@ -61,11 +61,11 @@ class DSEE:
         start = Epoch(jnp.bool_(True), nothing, nothing, nothing, jnp.int32(1), nothing, unit_reward(reward))
         return start._replace(counts=jnp.zeros(reward.shape, jnp.int32))
 
-    def scores(self, key: Array, state: Epoch, t: Array) -> Array:
+    def scores(self, key: Array, state: Epoch, t: Array) -> tuple[Array, Epoch]:
         number = state.reward.shape[0]
         mean, _ = sample_mean(state.counts, state.reward)
         behind = (jnp.arange(number, dtype=jnp.int32) - state.first) % number
-        return jnp.where(state.explores, (-behind).astype(float), mean)
+        return jnp.where(state.explores, (-behind).astype(float), mean), state
 
     def update(self, state: Epoch, feedback: Feedback) -> Epoch:
         check_feedback(feedback, *state.counts.shape)

@@ -9,7 +9,7 @@ import jax.numpy as jnp
 from jax import Array
 from jax.typing import ArrayLike
 
-from jaxbandit.base import Paid, pytree, static
+from jaxbandit.base import Paid, per_arm, pytree, static
 from jaxbandit.policies.means.thompson import dirichlet
 from jaxbandit.policies.parts import checks
 from jaxbandit.policies.restless.observed_arms import EpisodeLearner, Watched, episode, nothing_seen, planned
@@ -37,8 +37,7 @@ class PosteriorWhittle(EpisodeLearner):
     episode, and the M arms with the largest indices of their present states are played, as by `Whittle`. The n-th
     episode lasts n rounds, so that T rounds have about sqrt(2 T) of them. A drawn arm that is not indexable is played
     by the numbers that the search for its indices gives (`planning.whittle`). In the first round, in which no state has
-    been seen, an arm has the mean of its indices. Without `simulate` call `scores_and_state`, which keeps an episode's
-    plan.
+    been seen, an arm has the mean of its indices.
 
     Args:
       cost: what a play costs, a number or [K], in the environment's order of the arms, and as there if all arms pay; it
@@ -57,11 +56,11 @@ class PosteriorWhittle(EpisodeLearner):
 
     >>> policy = PosteriorWhittle(cost=0.2)
     >>> state = policy.init(jnp.array([[0.0, 1.0], [0.0, 1.0]]))
-    >>> policy.scores(jax.random.key(0), state, 1).shape
+    >>> policy.scores(jax.random.key(0), state, 1)[0].shape
     (2,)
     """
 
-    cost: ArrayLike = 0.0
+    cost: ArrayLike = per_arm(0.0)
     paid: Paid = static("all")
     prior: ArrayLike = 1.0
     discount: ArrayLike | None = None
@@ -75,7 +74,7 @@ class PosteriorWhittle(EpisodeLearner):
         reward = jnp.asarray(reward, float)
         return Sampled(nothing_seen(reward), jnp.zeros_like(reward))
 
-    def scores_and_state(self, key: Array, state: Sampled, t: Array) -> tuple[Array, Sampled]:
+    def scores(self, key: Array, state: Sampled, t: Array) -> tuple[Array, Sampled]:
         """The scores, and the indices of newly drawn arms if the round begins an episode."""
         known = (state.seen, jax.random.key_data(key))
         indices = planned(episode(t)[1], lambda _, *known: self.plan(*known), known, state.indices)

@@ -9,7 +9,7 @@ import numpy as np
 from jax import Array
 from jax.typing import ArrayLike
 
-from jaxbandit import chains
+from jaxbandit import chains, members
 from jaxbandit.base import Feedback, Task, pytree
 from jaxbandit.feedback import check_feedback
 from jaxbandit.policies.parts import checks
@@ -60,7 +60,7 @@ class RCA:
     >>> table = jnp.array([[0.0, 1.0], [0.0, 1.0]])
     >>> state = RCA().init(table)
     >>> state = RCA().update(state, Feedback.of(0, 1.0, t=1, table=table))
-    >>> state.phase.tolist(), RCA().scores(None, state, 2).tolist() == [jnp.inf, jnp.float32(1e30)]
+    >>> state.phase.tolist(), RCA().scores(None, state, 2)[0].tolist() == [jnp.inf, jnp.float32(1e30)]
     ([2, 0], True)
     """
 
@@ -69,7 +69,8 @@ class RCA:
     def validate(self, task: Task) -> None:
         checks.suits(self, task, ("rested", "restless", "observed"))
         checks.number(self, "L", 0)
-        for arm, rows in enumerate(np.asarray(getattr(task.environment, "transition", ()))):
+        transition = members.transition(task.environment)
+        for arm, rows in enumerate([] if transition is None else np.asarray(transition)):
             if not all(len(found) == len(rows) for found in chains.recurrent_classes(rows)):
                 raise ValueError(
                     f"RCA needs arms whose states all lead to each other; arm {arm} of {task.name} has a state that it "
@@ -81,12 +82,12 @@ class RCA:
         outside, unknown = jnp.zeros(arms, jnp.int32), jnp.full(arms, -1, jnp.int32)
         return Cycles(outside, unknown, jnp.zeros(reward.shape, jnp.int32), unit_reward(reward))
 
-    def scores(self, key: Array, state: Cycles, t: Array) -> Array:
+    def scores(self, key: Array, state: Cycles, t: Array) -> tuple[Array, Cycles]:
         mean, plays = sample_mean(state.counts, state.reward)
         counted = positive(plays.sum())
         index = mean + jnp.sqrt(self.L * jnp.log(counted) / positive(plays))
         index = jnp.where(state.regenerative < 0, NO_BLOCK_YET, index)
-        return jnp.where(state.phase > 0, jnp.inf, index)
+        return jnp.where(state.phase > 0, jnp.inf, index), state
 
     def update(self, state: Cycles, feedback: Feedback) -> Cycles:
         check_feedback(feedback, *state.counts.shape)

@@ -10,7 +10,7 @@ import numpy as np
 from jax import Array
 from jax.typing import ArrayLike
 
-from jaxbandit.base import Feedback, Paid, pytree, static
+from jaxbandit.base import Feedback, Paid, per_arm, pytree, static
 from jaxbandit.fast import larger
 from jaxbandit.planning import l1_ball_max
 from jaxbandit.policies.parts import checks
@@ -46,7 +46,7 @@ class UCWhittle(EpisodeLearner):
     The M arms with the largest discounted Whittle indices of these rows in their present states are played. The price
     is the M-th largest index, by the indices of the episode before, in the states where the arms are when the episode
     begins, and 0 for the first one. Episode n lasts n rounds. In the first round, in which no state has been seen, an
-    arm has the mean of its indices. Without `simulate` call `scores_and_state`, which keeps an episode's plan.
+    arm has the mean of its indices.
 
     The radius is the source's, which is wide: a row may be any row until it was seen S log(4 S K n^4 / eta) / 2
     times. Smaller scales promise nothing and often learn sooner.
@@ -69,11 +69,11 @@ class UCWhittle(EpisodeLearner):
 
     >>> policy = UCWhittle(cost=0.2)
     >>> state = policy.init(jnp.array([[0.0, 1.0], [0.0, 1.0]]))
-    >>> policy.scores(None, state, 1).round(4).tolist()  # nothing is known: a play is worth nothing
+    >>> policy.scores(None, state, 1)[0].round(4).tolist()  # nothing is known: a play is worth nothing
     [-0.2, -0.2]
     """
 
-    cost: ArrayLike = 0.0
+    cost: ArrayLike = per_arm(0.0)
     paid: Paid = static("all")
     eta: ArrayLike = 1e-3
     scale: ArrayLike = 1.0
@@ -88,7 +88,7 @@ class UCWhittle(EpisodeLearner):
         reward = jnp.asarray(reward, float)
         return Optimistic(nothing_seen(reward), jnp.zeros_like(reward), jnp.int32(0))
 
-    def scores_and_state(self, key: Array, state: Optimistic, t: Array) -> tuple[Array, Optimistic]:
+    def scores(self, key: Array, state: Optimistic, t: Array) -> tuple[Array, Optimistic]:
         """The scores, and the indices of the optimistic arms if the round begins an episode."""
         number, begins = episode(t)
 

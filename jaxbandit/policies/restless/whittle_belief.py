@@ -10,10 +10,10 @@ from jax import Array
 from numpy.typing import ArrayLike
 
 from jaxbandit.arguments import has, number
-from jaxbandit.base import Feedback, Task, pytree
+from jaxbandit.base import Feedback, Task, per_arm, pytree
 from jaxbandit.policies.parts import checks
 from jaxbandit.policies.parts.knowledge import check_made_for, made_for
-from jaxbandit.policies.restless.beliefs import Beliefs, moved, reordered_fields, seen
+from jaxbandit.policies.restless.beliefs import Beliefs, moved, seen
 
 
 @pytree
@@ -40,12 +40,12 @@ class WhittleBelief:
     Source: Liu and Zhao 2010.
 
     >>> policy = WhittleBelief([[[0.8, 0.2], [0.2, 0.8]]] * 2, [[0.5, 0.5], [0.0, 1.0]], discount=0.9)
-    >>> policy.scores(None, policy.init(jnp.array([[0.0, 1.0]] * 2)), 1).round(4).tolist()  # 0.5/(1.45 - 0.72), 0.8
+    >>> policy.scores(None, policy.init(jnp.array([[0.0, 1.0]] * 2)), 1)[0].round(4).tolist()  # 0.5/(1.45 - 0.72), 0.8
     [0.6849, 0.8]
     """
 
-    transition: ArrayLike
-    initial: ArrayLike
+    transition: ArrayLike = per_arm()
+    initial: ArrayLike = per_arm()
     discount: ArrayLike = 0.9
 
     @classmethod
@@ -77,17 +77,13 @@ class WhittleBelief:
             raise ValueError(f"transition: p11 < p01 for arm {arm}; the index is for p11 >= p01")
         check_made_for(self, task)
 
-    def reordered(self, order: Array) -> WhittleBelief:
-        """The policy for arms in another order: place i holds the arm `order[i]`, [K] int32."""
-        return reordered_fields(self, order)
-
     def init(self, reward: Array) -> Beliefs:
         return Beliefs(jnp.asarray(self.initial, float), jnp.asarray(reward, float))
 
-    def scores(self, key: Array, state: Beliefs, t: Array) -> Array:
+    def scores(self, key: Array, state: Beliefs, t: Array) -> tuple[Array, Beliefs]:
         rows = jnp.asarray(self.transition, float)
         chances = moved(state.beliefs, rows)[:, 1]
-        return whittle(chances, rows[:, 0, 1], rows[:, 1, 0], jnp.asarray(self.discount, float))
+        return whittle(chances, rows[:, 0, 1], rows[:, 1, 0], jnp.asarray(self.discount, float)), state
 
     def update(self, state: Beliefs, feedback: Feedback) -> Beliefs:
         return seen(state, feedback, self.transition)
