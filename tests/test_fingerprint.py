@@ -35,7 +35,7 @@ class Mine:
 
     def scores(self, key, state, t):
         mean, plays = state.mean_and_plays()
-        return mean + self.optimism / ({body})
+        return mean + self.optimism / ({body}), state
 
     def update(self, state, feedback):
         return state.counted(feedback)
@@ -69,7 +69,7 @@ def test_a_method_that_is_replaced_is_played_and_refused(tmp_path):
     """As an author does who assigns `Mine.scores = ...`: neither an old program nor an old count comes back."""
     policy = mine()
     before = sweep(case(policy), tmp_path)["m"].visits["mine"]
-    type(policy).scores = lambda self, key, state, t: -1.0 * state.counts.sum(-1)  # every arm in turn
+    type(policy).scores = lambda self, key, state, t: (-1.0 * state.counts.sum(-1), state)  # every arm in turn
     with pytest.raises(ValueError, match="the code of policy 'mine' changed"):
         sweep(case(policy), tmp_path)
     after = sweep(case(policy), tmp_path / "new")["m"].visits["mine"]
@@ -204,7 +204,7 @@ def test_constants_count_by_value(wrap):
 
     def reading(table):
         policy, read = mine(), wrap(lambda t: jnp.asarray(table)[t % 2000])
-        type(policy).scores = lambda self, key, state, t: read(t) * state.reward[:, 0]
+        type(policy).scores = lambda self, key, state, t: (read(t) * state.reward[:, 0], state)
         return policy
 
     zeros, other = np.zeros(2000), np.append(np.zeros(1999), 1e-12)
@@ -300,7 +300,7 @@ def test_an_environment_and_a_recorder_are_read_again():
 
 def test_a_method_of_the_library_that_somebody_replaces_is_played(monkeypatch):
     before = simulate(**case(KLUCB())["m"]).visits["mine"]
-    monkeypatch.setattr(KLUCB, "scores", lambda self, key, state, t: -1.0 * state.counts.sum(-1))  # every arm in turn
+    monkeypatch.setattr(KLUCB, "scores", lambda self, key, state, t: (-1.0 * state.counts.sum(-1), state))  # in turn
     after = simulate(**case(KLUCB())["m"]).visits["mine"]
     assert (before != after).any() and np.ptp(after.sum(-1)[..., 1, :]) <= 1
     assert not tracing.trusted(KLUCB())
