@@ -301,7 +301,7 @@ def test_long_worn_machines_and_channels():
     assert arms.reward.shape == (10, 10) and (arms.cost == 0.15).all() and atlas["machines 10"].plays == 1
     used = atlas["channels"].make(arms=4)
     np.testing.assert_array_equal(used.transition, [[[0.9, 0.1], [0.25, 0.75]]] * 4)
-    assert (used.problem, used.passive, atlas["channels"].plays) == ("restless", None, 2)
+    assert (used.declares.problem, used.passive, atlas["channels"].plays) == ("restless", None, 2)
 
 
 @pytest.mark.parametrize("name", ["maternal health", "collapsing", "channels"])
