@@ -14,7 +14,7 @@ from scipy.optimize import brentq
 import jaxbandit
 from jaxbandit import Exp3, Exp3S, Feedback, Rexp3, TsallisINF, simulate, sums
 from jaxbandit.policies.changing.tsallis import tsallis
-from jaxbandit.simulation.delayed import late as late_policy
+from jaxbandit.simulation.delayed import delayed as late_policy
 from jaxbandit.testing import check_policy
 
 NO_TABLE = jnp.zeros((3, 0))

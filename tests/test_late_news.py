@@ -124,11 +124,15 @@ def test_the_law_of_a_short_game():
 
 
 def test_at_once_is_the_program_without_the_arguments():
-    plain, same = check(ARMS, {"k": KLUCB()}, KEY, 3, 40), check(ARMS, {"k": KLUCB()}, KEY, 3, 40, delay=0, batch=1)
+    plain, same = (
+        check(ARMS, {"k": KLUCB()}, key=KEY, runs=3, horizon=40),
+        check(ARMS, {"k": KLUCB()}, key=KEY, runs=3, horizon=40, delay=0, batch=1),
+    )
     assert fingerprint(plain) == fingerprint(same)
     assert same.players["k"] is same.policies["k"] and same.traced == plain.traced
     late = [
-        check(ARMS, {"k": KLUCB()}, KEY, 3, 40, **lateness) for lateness in ({"delay": 1}, {"delay": 2}, {"batch": 2})
+        check(ARMS, {"k": KLUCB()}, key=KEY, runs=3, horizon=40, **lateness)
+        for lateness in ({"delay": 1}, {"delay": 2}, {"batch": 2})
     ]
     programs = {fingerprint(each)["programs"]["policy"]["k"] for each in [plain, *late]}
     assert len(programs) == 4
