@@ -73,7 +73,7 @@ def plain(function: Any, **given: Any) -> Any:
 
 def traced(scenarios: Any, policies: Any) -> Any:
     """What `simulate` does before it compiles anything: it checks its arguments, then traces every program."""
-    return programs(check(scenarios, policies, KEY, 2, 3))
+    return programs(check(scenarios, policies, key=KEY, runs=2, horizon=3))
 
 
 def made(function: Any, **given: Any) -> Any:
