@@ -144,12 +144,10 @@ def test_wrong_options_are_refused(option, wrong, monkeypatch):
         budget.cases(budget.Settings(**wrong))
 
 
-@pytest.mark.release
 def test_every_case_can_be_played():
     check_cases(budget.cases(budget.Settings(arms="10")))
 
 
-@pytest.mark.slow
 def test_collapsing_arms_are_also_played_unseen():
     """With as many runs and rounds as by those who see all arms; a rule that only guesses loses the same on both."""
     settings = budget.Settings(arms="10", problems="collapsing", learners=0, runs=4, horizon=100)

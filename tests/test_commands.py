@@ -139,7 +139,6 @@ WHOLE = {
 }
 
 
-@pytest.mark.release
 @pytest.mark.parametrize("name", WHOLE)
 def test_a_command_writes_its_folder_and_continues(name, tmp_path, monkeypatch, capsys):
     whole = WHOLE[name]

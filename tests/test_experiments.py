@@ -79,15 +79,12 @@ def test_a_folder_holds_one_experiment_with_one_set_of_settings(tmp_path):
             begin(name, dataclasses.replace(settings, **changed), {})
 
 
-@pytest.mark.slow
 def test_bad_settings_are_refused_in_one_line(tmp_path):
     done = shell("experiments.scenario1", "--initial-state", "7", "--out", str(tmp_path / "x"))
     assert done.returncode != 0 and "initial_state: 7 is out of range" in done.stderr
     assert "Traceback" not in done.stderr and not (tmp_path / "x").exists()
 
 
-@pytest.mark.release
-@pytest.mark.slow
 @pytest.mark.parametrize("how", [signal.SIGINT, signal.SIGKILL])
 def test_stopped_then_the_same_command_continues(tmp_path, how):
     arguments = ["experiments.scenario1", "--runs", "50", "--horizon", "500000", "--out", str(tmp_path / "s")]
@@ -194,7 +191,6 @@ def test_tables_fit_the_terminal(width):
     assert {"9.0", "18.0", "1.0", "2.0"} <= set(shown.split())
 
 
-@pytest.mark.release
 def test_own_policy_is_checked_and_runs(capsys):
     result = own_policy.compare(5, 200)
     assert result.visits["greedy"].shape[:3] == (1, 3, 5) and "greedy" in capsys.readouterr().out
@@ -211,7 +207,6 @@ def quick_benchmark(monkeypatch):
     )
 
 
-@pytest.mark.release
 def test_benchmark_measures_and_compares(tmp_path, quick_benchmark, capsys):
     rows = benchmark.measure(benchmark.Settings(runs=10, seconds=0.02, out=str(tmp_path)))
     assert [row.name for row in rows] == [*("policy UCBSM", "policy TVKLUCB", "arms 2", "horizon 300", "variants 3")]
@@ -266,7 +261,6 @@ def test_the_benchmark_on_demand_has_its_rows():
     assert [rounds for _, rounds in rows(long=True)] == [1000, 10_000, 100_000, 1_000_000] * 2
 
 
-@pytest.mark.release
 def test_the_benchmark_on_demand_says_what_is_computed(tmp_path, monkeypatch):
     """In short games of the policy with eight states; rows of other axes have no share."""
     monkeypatch.setattr(benchmark, "scalar_rate", lambda: 0.5)
@@ -276,7 +270,6 @@ def test_the_benchmark_on_demand_says_what_is_computed(tmp_path, monkeypatch):
     assert rows[0].share is None and 0 < rows[2].share < rows[1].share < 1
 
 
-@pytest.mark.slow
 def test_the_benchmark_of_calls(capsys):
     rows = calls.measure(cases=3, repeats=2)
     assert [row.name for row in rows][-2:] == ["a sweep of 3 cases", "the same, all done"]
@@ -290,7 +283,6 @@ def test_the_benchmark_of_first_answers_has_every_case():
     assert {f"TVKLUCB, {arms} arms" for arms in (2, 20, 100)} < set(names) and names[-1] == "scenario 1's policies"
 
 
-@pytest.mark.release
 def test_the_benchmark_of_first_answers_times_fresh_processes(tmp_path, monkeypatch, capsys):
     """A cache in the environment is not used: something is compiled, and a second call compiles nothing."""
     monkeypatch.setenv("JAXBANDIT_CACHE", str(tmp_path / "cache"))
@@ -319,7 +311,6 @@ def test_benchmark_refuses_before_it_times(tmp_path, quick_benchmark, capsys):
     assert "million" not in capsys.readouterr().out
 
 
-@pytest.mark.release
 def test_scalar_loop_plays_the_same_policy():
     """Mean regret of 300 runs against 300 of the simulation's; false-fail rate 1e-9 (6.1 standard errors)."""
     pytest.importorskip("numba")

@@ -90,7 +90,6 @@ def test_starts_are_every_state_and_the_stationary_law():
         np.testing.assert_allclose(arms.initial, expected, atol=1e-12)
 
 
-@pytest.mark.slow
 def test_what_is_planned_can_be_played():
     left_out = {*TWO_STATES, *optimality.OF_TWO_STATES}
     for planned in (optimality.cases(optimality.Settings()), front.cases(front.Settings())):

@@ -62,7 +62,6 @@ def python(tmp_path):
     return str(command)
 
 
-@pytest.mark.release
 def test_everyone_plays_and_is_compared(tmp_path, python, monkeypatch, capfd):
     problems = peers.problems
 
@@ -98,7 +97,6 @@ def test_everyone_plays_and_is_compared(tmp_path, python, monkeypatch, capfd):
         peers.play_theirs(settings, tmp_path / "out" / "theirs")
 
 
-@pytest.mark.release
 def test_runs_have_random_numbers_of_their_own_and_the_same_again(tmp_path, python):
     job = {"means": [0.5, 0.4, 0.3], "deviation": None, "policy": "Uniform", "arguments": {}, "horizon": 400}
     regret = []

@@ -1,7 +1,6 @@
 """The experiment that compares index policies on many kinds of rewards: what plays where, and its tables by hand."""
 
 import numpy as np
-import pytest
 
 import jaxbandit
 from experiments import policies
@@ -10,7 +9,6 @@ from experiments.command_line.options import Simulation
 from experiments.reports.matrix import Matrix
 
 
-@pytest.mark.slow
 def test_everything_planned_can_be_played():
     planned = policies.cases(Simulation(runs=3, horizon=50))
     check_cases(planned)

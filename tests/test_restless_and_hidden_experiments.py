@@ -99,7 +99,6 @@ def test_cycles_are_as_if_independent_to_the_test():
     np.testing.assert_allclose(hidden.dependence(atlas["hidden cycles"].arms), 0, atol=1e-12)
 
 
-@pytest.mark.slow
 def test_verdicts_on_hidden_arms_are_shares_of_runs_and_plays(monkeypatch):
     monkeypatch.setattr(hidden, "ERRORS", (0.4,))
     monkeypatch.setattr(hidden, "LEARNERS", {label: hidden.LEARNERS[label] for label in ("TV-KL-UCB", "KL-UCB-SM")})

@@ -110,7 +110,6 @@ def test_a_file_that_lacks_something_is_refused(tmp_path):
         read(tmp_path / "none.toml")
 
 
-@pytest.mark.release
 def test_every_row_is_the_policy_that_it_names(played):
     _, folder, whole = played
     rows = rows_of(folder / "table.csv")
@@ -134,7 +133,6 @@ def test_every_row_is_the_policy_that_it_names(played):
         assert float(row["mean"]) == pytest.approx(regret.mean(), rel=1e-12)
 
 
-@pytest.mark.release
 def test_pictures_of_a_sweep(played):
     _, folder, _ = played
     pictures = {"regret", "parameter_tv, samples=arm", "parameter_tv, samples=state", "parameter_ucb"}
@@ -142,7 +140,6 @@ def test_pictures_of_a_sweep(played):
     assert (folder / "spec.toml").read_text() == GOOD
 
 
-@pytest.mark.release
 def test_the_same_command_plays_nothing_and_a_longer_file_only_what_is_new(played, capsys):
     settings, folder, _ = played
     before = {path: path.stat().st_mtime_ns for path in (folder / "counts").rglob("*.npz")}

@@ -93,7 +93,6 @@ def test_bounds_of_the_propositions_beside_what_was_counted(tmp_path):
     assert not (tmp_path / "b").exists()
 
 
-@pytest.mark.release
 def test_ablation_names_its_variants_right(monkeypatch):
     """Every choice's regret is that of a simulation of the policy it names."""
     monkeypatch.setattr(ablation, "SCENARIOS", {"scenario 1": ablation.SCENARIOS["scenario 1"]})

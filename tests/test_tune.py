@@ -45,7 +45,6 @@ def test_interval_of_a_quantile_covers():
     assert covered > 14
 
 
-@pytest.mark.slow
 def test_tune_judges_on_held_out_runs(tmp_path, capsys):
     settings = tune.Settings(
         runs=8, held_out=12, horizon=2000, policy="UCBSM", grid="L = [0.5, 100, 400]",

@@ -81,6 +81,7 @@ class UCBVI:
         steps, rounds = integer("steps", self.steps, 1, LARGEST_INTEGER), episodes(self, task)
         if rounds != steps:
             raise ValueError(f"steps: {self.steps}, and episodes of {task.name} have {rounds} rounds; give these")
+        checks.number(self, "horizon", 0, above=True)
         checks.horizon(self, task)
         checks.choice(self, "bonus", get_args(Bonus))
         checks.number(self, "delta", 0, 1, above=True, below=True)

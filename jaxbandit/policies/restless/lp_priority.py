@@ -6,7 +6,7 @@ from typing import Any
 
 import numpy as np
 
-from jaxbandit.arguments import integer
+from jaxbandit.arguments import LARGEST_INTEGER, integer
 from jaxbandit.base import Task, pytree, static
 from jaxbandit.indices.relaxed import relaxation_of
 from jaxbandit.policies.parts.knowledge import RESTLESS, laws_of, made_for
@@ -64,5 +64,5 @@ class LPPriority(StateTable):
 
     def validate(self, task: Task) -> None:
         super().validate(task)
-        if self.plays not in (None, task.plays):
+        if self.plays is not None and integer("plays", self.plays, 1, LARGEST_INTEGER) != task.plays:
             raise ValueError(f"plays: the numbers are for {self.plays} plays a round, and {task.plays} are asked for")
