@@ -156,7 +156,6 @@ def gain_of(arms, plays, table, runs=400, horizon=4000):
     return collected.mean(), collected.std(ddof=1) / np.sqrt(runs)
 
 
-@pytest.mark.slow
 @pytest.mark.parametrize("policy", [Whittle, LPPriority], ids=["Whittle", "LPPriority"])
 def test_a_table_collects_what_its_chain_does(policy):
     """Simulated gain against the gain of the same rule as a policy of the joint chain, within 6 standard errors.
@@ -289,7 +288,6 @@ def test_what_was_seen_last_is_remembered_with_its_round():
     check_policy(policy, UNSEEN)
 
 
-@pytest.mark.slow
 def test_calls_of_arms_that_collapse_go_where_they_help():
     """Two-state arms that are seen when called (Mate et al. 2020): more is collected than by calls at random.
 

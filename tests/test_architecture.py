@@ -312,8 +312,6 @@ def test_import_is_light():
     assert not late & set(modules)
 
 
-@pytest.mark.release_cases("False")
-@pytest.mark.slow
 @pytest.mark.parametrize("asked", [True, False])
 def test_compilation_cache_is_for_those_who_ask(tmp_path, asked):
     play = "from jaxbandit import *; simulate(bernoulli([0.5, 0.2]), {'U': UCB1()}, runs=2, horizon=5, progress=False)"

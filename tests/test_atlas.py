@@ -323,7 +323,6 @@ def test_relaxations_of_arms_with_a_budget():
     np.testing.assert_allclose(mothers[:, 1], [1.074074074, 3.25, 0.1666666667], atol=1e-9)
 
 
-@pytest.mark.slow
 @pytest.mark.parametrize("name", ["maternal health", "collapsing", "channels"])
 def test_the_contract_of_arms_with_a_budget(name):
     check_environment(atlas[name].make(arms=3), settle=2**9)

@@ -61,8 +61,6 @@ def test_every_public_name_is_known():
     assert sorted({*NO_CALLS, *BUILT} - public) == []
 
 
-@pytest.mark.release_cases("numbers", "environments", "testing")
-@pytest.mark.slow
 @pytest.mark.parametrize("group", GROUPS)
 def test_good_calls_are_good(group):
     for name, call in GROUPS[group]().items():
@@ -96,14 +94,11 @@ def throw(group: str, examples: int) -> None:
     run()
 
 
-@pytest.mark.slow_cases("rounds")
 @pytest.mark.parametrize("group", GROUPS)
 def test_few_wrong_arguments(group):
     throw(group, FEW[group])
 
 
-@pytest.mark.release_cases("numbers", "environments", "results", "policies", "rounds", "stress", "testing")
-@pytest.mark.slow
 @pytest.mark.parametrize("group", GROUPS)
 def test_many_wrong_arguments(group):
     throw(group, MANY[group])

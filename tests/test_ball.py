@@ -76,8 +76,6 @@ def random_values(rng, states, number):
     return np.where(rng.random((number, 1)) < 0.5, rng.random((number, states)), rng.integers(3, size=(number, states)))
 
 
-@pytest.mark.release_cases("5-*", "3-False", "8-False")
-@pytest.mark.slow
 @pytest.mark.parametrize(("states", "double"), CASES)
 def test_ball_maximum_against_the_oracle(states, double):
     """1,500 rows, values and radii: the maximum within 2e-6 (float32) or 1e-9 (float64) of the range of the values.
@@ -105,8 +103,6 @@ def test_ball_maximum_against_the_oracle(states, double):
     assert (np.abs((row * values).sum(-1) - maximum) <= tolerance * span + tolerance / 10).all()
 
 
-@pytest.mark.release_cases("5-*")
-@pytest.mark.slow
 @pytest.mark.parametrize(("states", "double"), CASES)
 def test_ball_of_radius_zero_and_infinity(states, double):
     """Radius 0 gives the row itself, infinity the largest value; neither gives NaN, and no value is out of range."""
@@ -126,8 +122,6 @@ def test_ball_of_radius_zero_and_infinity(states, double):
             np.testing.assert_allclose(row, p, rtol=0, atol=tolerance)
 
 
-@pytest.mark.release_cases("2-False", "5-*")
-@pytest.mark.slow_cases("3-True", "8-False")
 @pytest.mark.parametrize(("states", "double"), CASES)
 def test_ball_around_a_unit_vector(states, double):
     """In closed form: the best state, if it is another, gets 1 - exp(-radius), and every other state nothing."""
@@ -224,8 +218,6 @@ def oracle(chains, reward, state, radius):
     return np.array([reference_states.stationary_mean_upper(*case) for case in cases])
 
 
-@pytest.mark.release_cases("5-*", "2-False", "8-False")
-@pytest.mark.slow
 @pytest.mark.parametrize(("states", "double"), CASES)
 def test_stationary_mean_against_the_oracle(states, double):
     """85 chains of six kinds, some with states that do not lead back: within 2e-6 (float32) or 1e-9 (float64).
@@ -262,7 +254,6 @@ def check_sparse_rows(states):
     np.testing.assert_allclose(got, oracle(chains, reward, state, radius), rtol=0, atol=2e-6)
 
 
-@pytest.mark.slow
 def test_rows_that_were_hardly_ever_left():
     check_sparse_rows(6)
 
@@ -282,8 +273,6 @@ def played_chains(rng, states, number):
     return counts, np.array(present), np.array(plays)
 
 
-@pytest.mark.slow
-@pytest.mark.release_cases("16-False", "64-False", "16-True")
 @pytest.mark.parametrize(("states", "double"), [(4, False), (16, False), (16, True), (64, False)])
 def test_many_states_against_the_oracle(states, double, accuracy):
     """120 estimates from plays, with the policies' radii, and 10 chains of each kind: within 2e-6 or 1e-9.
@@ -314,7 +303,6 @@ def test_best_states_of_different_weight_count_as_one(p, weight):
     assert float(target.weight) == pytest.approx(weight)
 
 
-@pytest.mark.slow_cases("0.4-*")
 @pytest.mark.parametrize("p", [(0.4, 0.3, 0.2, 0.1), (0.4, 0.3, 0.3, 0.0), (0.5, 0.3, 0.2), (0.6, 0.4, 0.0)])
 def test_derivatives_are_those_of_the_divergence(p):
     """K' and K'' by differences of K in float64, to 1e-5, near p and far from it; p may have none of the best state."""
@@ -338,7 +326,6 @@ def test_derivatives_are_those_of_the_divergence(p):
             assert curvature == pytest.approx((high - 2 * here + low) / h**2, rel=1e-5)
 
 
-@pytest.mark.slow
 def test_a_light_best_state_never_seen():
     """A cycle of one play that pays best beside cycles of 30: Halley's steps alone may go to and fro about the root."""
     rng = np.random.default_rng(0)
@@ -352,8 +339,6 @@ def test_a_light_best_state_never_seen():
     assert np.abs(got - oracle(chain, reward, present, radius)).max() <= 2e-6
 
 
-@pytest.mark.release_cases("True")
-@pytest.mark.slow
 @pytest.mark.parametrize("double", [False, True])
 def test_stationary_mean_where_halley_converges_slowly(double):
     """Estimates from 100 plays where too few steps of the default solver are off by 7e-4, for radii from 1 to 2."""
@@ -368,8 +353,6 @@ def test_stationary_mean_where_halley_converges_slowly(double):
     assert (error <= (1e-9 if double else 2e-6)).all(), error.max()
 
 
-@pytest.mark.release_cases("True")
-@pytest.mark.slow
 @pytest.mark.parametrize("double", [False, True])
 def test_bisection_moves_its_multiplier_all_the_way(double):
     """An estimate from plays where a multiplier begun at the last one's place is short of its own after six moves.
@@ -386,8 +369,6 @@ def test_bisection_moves_its_multiplier_all_the_way(double):
         np.testing.assert_allclose(got, expected, rtol=0, atol=1e-9 if double else 2e-6)
 
 
-@pytest.mark.release_cases("2-False", "5-*", "8-False")
-@pytest.mark.slow_cases("3-True")
 @pytest.mark.parametrize(("states", "double"), CASES)
 def test_stationary_mean_of_radius_zero_and_infinity(states, double):
     """Radius 0 gives the chain's own mean, infinity the oracle's best; never NaN, whatever the chain."""
@@ -469,8 +450,6 @@ def found_by_search(chain, reward, state, radius, rng):
     return means_by_linear_solve(chain, reward, state, rows).max()
 
 
-@pytest.mark.release_cases("10")
-@pytest.mark.slow
 @pytest.mark.parametrize("examples", [4, 10])
 def test_nothing_in_the_ball_is_better(examples):
     """Without the oracle: for every present state, no row of 20,000 and none found by SLSQP has a larger mean by 1e-6.
@@ -495,7 +474,6 @@ def nothing_is_better(states, seed, radius):
         assert index[state] - 1e-4 <= found <= index[state] + 1e-6, (state, found, index[state])
 
 
-@pytest.mark.slow
 def test_two_states_in_closed_form():
     """(r0 p10 + r1 p01) / (p01 + p10) with the present state's probability at its KL bound, within 1e-9 in float64."""
     rng = np.random.default_rng(0)
@@ -518,7 +496,6 @@ def test_two_states_in_closed_form():
     np.testing.assert_allclose(got, np.maximum(*means), rtol=0, atol=1e-9)
 
 
-@pytest.mark.slow
 def test_solvers_agree():
     """The bisection and the default within 2e-6 in float32, of the ball (two states) and of the stationary mean."""
     chains, reward, state, radius = problems(4, 3, 85)

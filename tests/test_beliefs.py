@@ -232,7 +232,6 @@ def test_beliefs_are_those_of_a_loop(passive):
         expected[played] = np.eye(3)[shown]
 
 
-@pytest.mark.slow_cases("0.9-*")
 @pytest.mark.parametrize(
     ("transition", "emission", "words"),
     [
@@ -289,16 +288,12 @@ HIDDEN = hidden([TWO, TWO[::-1]], [[0.2, 0.7], [0.3, 0.6]])
 KNOWING = [(Myopic, MOVING), (Myopic, WAITING), (WhittleBelief, STICKY), (HiddenMyopic, HIDDEN)]
 
 
-@pytest.mark.release_cases("Myopic-RestlessArms0")
-@pytest.mark.slow
 @pytest.mark.parametrize(("policy", "environment"), KNOWING)
 def test_contract(policy, environment):
     check_policy(policy.of(environment), environment)
     check_policy(policy.of(environment), environment, plays=2, rounds=20)
 
 
-@pytest.mark.release_cases("Myopic-*", "WhittleBelief-RestlessArms")
-@pytest.mark.slow
 @pytest.mark.parametrize(("policy", "environment"), KNOWING)
 def test_orders_and_tiles_change_nothing(policy, environment):
     asked = {"policies": {"p": policy.of(environment)}, "runs": 40, "horizon": 200, "times": [50, 200]}

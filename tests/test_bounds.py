@@ -90,7 +90,6 @@ def test_finite_bound_with_given_eps(name):
 SEARCHED = ("scenario 1", "independent", "best independent", "others independent", "mixed", "far apart")
 
 
-@pytest.mark.slow_cases("scenario-1")
 @pytest.mark.parametrize("name", SEARCHED)
 def test_eps_that_are_searched_for_are_not_beaten(name):
     """By 300 random admissible ones; a simplex search that begins at the best of them for an arm ends at the bound."""
@@ -121,8 +120,6 @@ def test_finite_bound_grows_and_is_vacuous_for_the_papers_eps():
     assert np.isinf(bounds.upper_finite(arms, [10], 0.0251).total).all()  # min |sigma - 1| / 2 is 0.025
 
 
-@pytest.mark.release_cases("4")
-@pytest.mark.slow
 @pytest.mark.parametrize("states", [3, 4])
 def test_nearest_chain_against_brute_force(states):
     random = np.random.default_rng(states)
@@ -137,8 +134,6 @@ def test_nearest_chain_against_brute_force(states):
             assert found == pytest.approx(reference.lower_brute(rows, reward, target, starts=8), rel=1e-6)
 
 
-@pytest.mark.slow
-@pytest.mark.release_cases("1e-07")
 @pytest.mark.parametrize("speed", [1e-3, 1e-7])
 def test_slow_chains_and_large_rewards_are_as_easy(speed):
     """A chain that moves rarely is told rarely: the tight constant is 1 / speed times as large, to first order."""
@@ -196,8 +191,6 @@ def test_nearest_chain_where_moves_are_impossible():
     assert least < chains.kl_rate(rows, [[0, 1, 0], [0.0608, 0.6715, 0.2677], [1, 0, 0]])
 
 
-@pytest.mark.release_cases("4")
-@pytest.mark.slow
 @pytest.mark.parametrize("states", [3, 4])
 def test_nearest_chain_of_random_chains_with_zeros(states):
     """The search that was not over the rows was more than 1e-4 above the least in 5 of these 8, and 2 of these 7."""
@@ -232,7 +225,6 @@ def test_a_cycle_against_its_formula(states):
         assert found.mean == pytest.approx(share, rel=1e-8)
 
 
-@pytest.mark.slow
 def test_extremes_of_the_search():
     """Means near the given one's and near the best reward, huge and tiny rewards, equal ones, and slow states."""
     arms = environment("scenario 3")
@@ -258,7 +250,6 @@ def test_extremes_of_the_search():
     agrees_with_evolution(slow, reward, 0.6)
 
 
-@pytest.mark.slow
 def test_tight_bound_of_three_states_against_brute_force():
     arms = environment("scenario 3")
     target = arms.means().max()
@@ -364,8 +355,6 @@ def test_constants_fall_with_the_gap_and_scale_with_the_rewards():
     np.testing.assert_allclose(bounds.lower(named, 0.6).per_arm, 2 * found[3], rtol=1e-10)
 
 
-@pytest.mark.slow
-@pytest.mark.release_cases("4")
 @pytest.mark.parametrize("states", [3, 4])
 def test_nearest_chain_that_mixes_against_brute_force(states):
     random = np.random.default_rng(states)
@@ -400,7 +389,6 @@ def test_a_search_begins_in_the_class():
                 assert chains.reward_gap(each, reward) > gap
 
 
-@pytest.mark.slow
 def test_a_local_minimum_that_other_starts_avoid():
     """Six percent above the least rate; it lies where independent rewards are the start of every search."""
     rows = np.array([[0.7, 0.29, 0.01], [0.02, 0.87, 0.11], [0.1, 0.2, 0.7]])
@@ -409,7 +397,6 @@ def test_a_local_minimum_that_other_starts_avoid():
     assert nearest_chain(rows, reward, gap=1).rate == pytest.approx(brute, rel=1e-6)
 
 
-@pytest.mark.slow
 def test_no_chain_of_the_class_beats_the_constant_of_three_states():
     """Of 20,000 random ones, near scenario 3's arms and far from them, and of brute force over the rows."""
     arms, gap = environment("scenario 3"), 0.95
@@ -489,7 +476,6 @@ def test_a_policy_that_pays_no_more():
     assert bounds.price_of_slow_arms(elsewhere, [10_000], x, failing).total == 0
 
 
-@pytest.mark.slow
 def test_policies_pay_the_price_of_slow_arms():
     """Regret here, failures where the slow arm is the best: both at the far end of their intervals, 1e-7 each."""
     here, there = two_state([0.5, 0.01], [0.4, 0.02]), two_state([0.5, 0.05], [0.4, 0.0125])

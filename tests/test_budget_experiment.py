@@ -178,12 +178,10 @@ def test_wrong_options_are_refused(monkeypatch):
         budget.Settings(quick=True, runs=7)
 
 
-@pytest.mark.release
 def test_every_case_can_be_played():
     check_cases(budget.cases(budget.Settings(arms="10")))
 
 
-@pytest.mark.release
 def test_the_folder(tmp_path, monkeypatch):
     monkeypatch.setitem(budget.Settings.QUICK, "problems", "swinging")
     results = budget.run(budget.Settings(quick=True, out=str(tmp_path / "b")))
@@ -200,7 +198,6 @@ def test_the_folder(tmp_path, monkeypatch):
     assert text.count("<figure>") == 2 and "stays, as shares swing" in text
 
 
-@pytest.mark.slow
 def test_unseen_arms_with_one_number_of_arms():
     """A rule that only guesses loses the same on both; the picture has a range of arms, and no line through one."""
     settings = budget.Settings(arms="10", problems="collapsing", learners=0, runs=4, horizon=100)

@@ -72,7 +72,6 @@ def test_dynamic_regret_of_one_arm_over_ten_thousand_rounds():
     assert np.abs(metrics.regret(result, "first")[0, 0] - [0, 800, 800]).max() <= 800 * 2.0**-24
 
 
-@pytest.mark.release_cases("piecewise-1", "rested-1", "restless-1")
 @pytest.mark.parametrize(
     ("kind", "plays"), [*[(kind, 1) for kind in KINDS], *[(kind, 2) for kind in ("piecewise", "rested", "restless")]]
 )
@@ -141,14 +140,11 @@ def test_chains_move_by_the_matrices_of_the_round(restless):
         shown[arm] = states[arm]
 
 
-@pytest.mark.release_cases("rested")
-@pytest.mark.slow_cases("piecewise", "restless", "table")
 @pytest.mark.parametrize("kind", KINDS)
 def test_contract(kind):
     check_environment(KINDS[kind], settle=512, plays=32)
 
 
-@pytest.mark.slow
 def test_contract_of_the_lower_bound():
     check_environment(lower_bound_instance(1024, 3), settle=512, plays=32)
 

@@ -64,7 +64,6 @@ def test_the_verdict_on_a_published_number():
     assert not thesis.alike(final, 290, 76.0)
 
 
-@pytest.mark.slow
 def test_a_table_beside_ours(monkeypatch):
     short = {label: policies.forgetful(5000, 4)[label] for label in ("KL-UCB", "KL-UCB, window")}
     monkeypatch.setattr(thesis, "forgetful", lambda horizon, changes: short)
@@ -79,7 +78,6 @@ def test_a_table_beside_ours(monkeypatch):
     assert found["Besson 1", "KL-UCB, told the breaks"]["published"] == "-"
 
 
-@pytest.mark.release
 def test_all_four_parts_write_the_folder(tmp_path, capsys, monkeypatch):
     few = {"KL-UCB": jaxbandit.KLUCB(), "Thompson": jaxbandit.Thompson(), "UCB1": jaxbandit.UCB1()}
     monkeypatch.setattr(growth, "BUDGETS", (1.0, 3.0))
@@ -98,7 +96,6 @@ def test_all_four_parts_write_the_folder(tmp_path, capsys, monkeypatch):
     assert len(rows(tmp_path / "growth.csv")) == 2 * 5
 
 
-@pytest.mark.release
 def test_the_price_of_safety(tmp_path, monkeypatch):
     """UCB1 takes the arms in turn and is never paid; Exp3 stays below its bound."""
     chosen = adversary.policies(1000)

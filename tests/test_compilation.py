@@ -169,7 +169,6 @@ def without_a_batching_rule():
     return double.bind
 
 
-@pytest.mark.slow
 @pytest.mark.parametrize("whose", ["policy", "environment"])
 def test_an_operation_without_a_batching_rule_is_slow_and_no_error(whose):
     """The runs are those of an operation that has a rule."""
@@ -186,7 +185,6 @@ def test_an_operation_without_a_batching_rule_is_slow_and_no_error(whose):
     assert len(said) == 1
 
 
-@pytest.mark.slow
 @pytest.mark.parametrize("name", sorted(ALL))
 def test_every_policy_is_lowered_for_cuda(name):
     """Without a GPU: a chunk becomes a CUDA program of loops and arithmetic alone, which calls nothing on the host."""
@@ -227,8 +225,6 @@ class TracedError(Exception):
     """Ends a simulation before anything is compiled."""
 
 
-@pytest.mark.release_cases("IMEDMC-exponent-0.5-3", "IMEDMC-gap-0.1-2")
-@pytest.mark.slow
 @pytest.mark.parametrize("states", [2, 3])
 @pytest.mark.parametrize("policy", [IMEDMC(exponent=0.5), IMEDMC(gap=0.1)])
 def test_classes_of_chains_are_played_in_one_piece_by_simulate(policy, states, monkeypatch):
@@ -254,7 +250,6 @@ def test_classes_of_chains_are_played_in_one_piece_by_simulate(policy, states, m
     assert used and set(used) <= compilation._IN_ONE_PIECE | ELEMENTWISE | CALLS
 
 
-@pytest.mark.slow_cases("32")
 @pytest.mark.parametrize("arms", [2, 5, 32, 33])
 def test_best_is_the_order_of_scores_and_numbers(arms):
     """2,000 rows with many ties, zeros of both signs and infinities, against a stable sort."""
@@ -271,7 +266,6 @@ def test_an_arm_without_a_number_is_played_last():
         assert jaxbandit.top_arms(jnp.array([0.1, jnp.nan, 0.3]), plays).tolist() == [2, 0, 1][:plays]
 
 
-@pytest.mark.slow
 def test_draws_over_runs_are_those_of_jax():
     """Bit for bit: uniform, normal, integers, bytes, split and folded keys."""
 
@@ -297,7 +291,6 @@ def test_draws_over_runs_are_those_of_jax():
         np.testing.assert_array_equal(a, b)
 
 
-@pytest.mark.slow
 def test_sums_over_runs_of_nothing_few_and_many():
     """Whole numbers exactly, floats in any order: no entries, as many as are written out, and more."""
     for number in (0, 1, 8, 9, 32, 33):
@@ -314,7 +307,6 @@ def test_what_is_no_number_comes_last_whatever_the_plays(arms):
     assert jaxbandit.top_arms(jnp.array([jnp.nan, 0.3]), 1).tolist() == [1]
 
 
-@pytest.mark.slow
 def test_slices_over_runs_are_those_of_vmap():
     """Whole slices read, written and added to at an index of the first axes, blocks at an index that all runs share."""
     rng = np.random.default_rng(0)
@@ -340,8 +332,6 @@ def test_slices_over_runs_are_those_of_vmap():
     assert "gather" not in evaluated
 
 
-@pytest.mark.release_cases("KLUCBMC-17")
-@pytest.mark.slow
 @pytest.mark.parametrize(("name", "states"), [("TVKLUCB", 4), ("KLUCBMC", 17)])
 def test_many_states_are_played_in_one_piece(name, states):
     environment, policy = jaxbandit.random_arms(jax.random.key(0), 3, states), ALL[name]()

@@ -162,8 +162,6 @@ def uniforms(name, arm, values):
     return known.cdf(values), known.sf(values)
 
 
-@pytest.mark.release_cases("gaussian", "beta", "uniform")
-@pytest.mark.slow
 @pytest.mark.parametrize("name", ["gaussian", "exponential", "beta", "uniform"])
 def test_rewards_have_their_law(name):
     """Kolmogorov-Smirnov of 1e6 rewards of the simulator's draws, at 1e-9: finds a shift of 0.005 deviations."""
@@ -184,7 +182,6 @@ def test_rewards_have_their_law(name):
         assert stats.spearmanr(rewards[:-1:2, arm], rewards[1::2, arm]).pvalue > 1e-9
 
 
-@pytest.mark.release_cases("*-31")
 @pytest.mark.parametrize("zeros", [10, 31, 50])
 @pytest.mark.parametrize("name", ["gaussian", "exponential", "beta"])
 def test_far_tails_have_their_law(name, zeros):
@@ -219,15 +216,11 @@ def test_poisson_counts_follow_the_law():
         assert stats.chisquare(cells, law * 300_000).pvalue > 1e-9
 
 
-@pytest.mark.release_cases("exponential", "poisson", "beta", "uniform")
-@pytest.mark.slow
 @pytest.mark.parametrize("name", ARMS)
 def test_contract(name):
     check_environment(ARMS[name], runs=16, plays=16, settle=512)
 
 
-@pytest.mark.release_cases("RoundRobinKLUCB-poisson", "Thompson-poisson", "Thompson-exponential")
-@pytest.mark.slow_cases("Thompson-gaussian")
 @pytest.mark.parametrize(
     ("policy", "name"),
     [
@@ -272,7 +265,6 @@ class Wrong:
         return {"rewards": state.rewards.high + (self.what == "records")}
 
 
-@pytest.mark.slow_cases("empty-None")
 @pytest.mark.parametrize(
     ("what", "message"),
     [
@@ -293,7 +285,6 @@ def test_a_broken_environment_is_found(what, message):
         check_environment(environment, runs=16, plays=8, settle=2000)
 
 
-@pytest.mark.slow
 def test_the_nth_play_pays_the_same_under_every_policy():
     """Sums of an arm's first n rewards, of all policies and whatever is played beside it: equal bits."""
     policies = {"ucb": UCB1(), "u": Uniform(), "g": GradientBandit(), "t": Thompson(family=families.Gaussian())}
@@ -329,8 +320,6 @@ def same(left, right, runs=slice(None)):
         np.testing.assert_array_equal(left.recorded["rewards"][label], right.recorded["rewards"][label][:, :, runs])
 
 
-@pytest.mark.slow
-@pytest.mark.release_cases("chunk-7", "tile-5", "devices-Device")
 @pytest.mark.parametrize(
     "cut", [{"chunk": 7}, {"tile": 5}, {"devices": jax.devices("cpu")[:1]}, {"tile": 1, "chunk": 13}]
 )
@@ -339,7 +328,6 @@ def test_however_the_work_is_cut(result, cut):
     assert result.visits["ucb"].shape == (2, 2, 23, 4, 3, 1) and result.reward.shape == (2, 3, 0)
 
 
-@pytest.mark.slow
 def test_runs_scenarios_and_variants_alone(result):
     same(simulate(SCENARIOS, POLICIES, **ASKED | {"runs": range(3, 11)}), result, slice(3, 11))
     alone = simulate(SCENARIOS["b"], {"ucb": UCB1(0.5)}, **ASKED)
@@ -399,14 +387,6 @@ def index(kind, divergence, mean, plays, t, best):
     return upper(divergence, mean, math.log(1 + t * math.log(t) ** 2) / plays)
 
 
-@pytest.mark.release_cases(
-    "poisson-*-UCB1",
-    "poisson-*-MOSS",
-    "poisson-*-KLUCB",
-    "exponential-*-UCB1",
-    "exponential-*-MOSS",
-    "exponential-*-IMED",
-)
 @pytest.mark.parametrize("kind", ["UCB1", "MOSS", "KLUCB", "IMED"])
 @pytest.mark.parametrize(
     ("name", "divergence"),
@@ -479,7 +459,6 @@ def test_faces(result, tmp_path):
     result.to_netcdf(tmp_path / "r.nc")
 
 
-@pytest.mark.slow
 def test_shuffled_arms_keep_their_numbers():
     environment = gaussian([0.0, 100.0, 200.0], 0.01)
     asked = ASKED | {"shuffle": True, "plays": 2}
@@ -643,7 +622,6 @@ class Other:
         return mean
 
 
-@pytest.mark.release
 @pytest.mark.parametrize("name", ["beta", "uniform"])
 def test_rewards_in_the_unit_interval_need_no_family(name):
     """Bernoulli's index, bound and prior are for all rewards in [0, 1]: each finds the best arm of these."""

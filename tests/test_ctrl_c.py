@@ -272,7 +272,6 @@ def test_workers_of_an_executor_are_stopped_too(tmp_path):
     assert not list(tmp_path.rglob("*.tmp"))
 
 
-@pytest.mark.release
 def test_ctrl_c_at_a_terminal_ends_a_pool_of_processes(tmp_path):
     """It reaches the workers, too, also those that wait for work, and die of it."""
     folder = tmp_path / "s"
@@ -322,7 +321,6 @@ def test_a_command_ends_with_130(monkeypatch, capsys):
         assert "the same command continues" in ended(function, monkeypatch, capsys)
 
 
-@pytest.mark.slow
 def test_commands_that_simulate_several_times(monkeypatch, capsys, tmp_path):
     """The last chunk of one of their simulations; another one would follow, and tables."""
     small = {"runs": 4, "horizon": 20}
@@ -334,7 +332,6 @@ def test_commands_that_simulate_several_times(monkeypatch, capsys, tmp_path):
     assert not list(tmp_path.rglob("*.csv"))
 
 
-@pytest.mark.slow
 def test_signals_at_random(tmp_path):
     """Twenty of them; none is lost, and what was written goes on to the counts of an undisturbed sweep."""
     trials = Trials(tmp_path, seed=0, kinds=("sweep", "loop", "survey"))

@@ -179,7 +179,6 @@ LOOPS = {
 }
 
 
-@pytest.mark.release_cases("GLR-1")
 @pytest.mark.parametrize("name", LOOPS)
 def test_same_alarms_as_a_plain_loop(name):
     """Coins and fractions whose mean jumps every 150 rewards."""
@@ -222,7 +221,6 @@ def stationary_or_jump(jump, runs=1000, n=1000, low=0.2, high=0.9):
     return np.random.default_rng(5).random((runs, n)) < means
 
 
-@pytest.mark.slow
 @pytest.mark.parametrize("name", DELAYS)
 def test_a_jump_is_noticed_soon(name):
     """A detector that never fires fails with certainty; one with the stated delays fails below 1e-6."""
@@ -232,7 +230,6 @@ def test_a_jump_is_noticed_soon(name):
     assert (found <= 500 + delay).mean() > 0.99
 
 
-@pytest.mark.slow
 def test_false_alarms_are_as_rare_as_stated():
     """GLR with delta = 0.05 on every split: at most 5 % of 1,000 runs of 1,000 stationary rewards, at 1e-6.
 
@@ -327,7 +324,6 @@ def test_known_breaks_restart_all_arms():
     assert states[-1].restarted.tolist() == [5, 5, 5]
 
 
-@pytest.mark.release
 def test_regret_where_means_jump_four_times():
     """Besson's first problem, 5,000 rounds, 300 runs: within 12 % of an independent scalar loop of 200 runs.
 
@@ -348,8 +344,6 @@ def test_regret_where_means_jump_four_times():
     assert lost["known"] < 0.5 * lost["CUSUM"]
 
 
-@pytest.mark.release_cases("GLR", "GLR-all", "MUCB", "KnownBreaks")
-@pytest.mark.slow_cases("CUSUM")
 @pytest.mark.parametrize(
     "policy",
     [
@@ -365,7 +359,6 @@ def test_contract(policy):
     check_policy(policy, rounds=20)
 
 
-@pytest.mark.slow
 def test_the_same_bits_however_the_work_is_cut():
     policies = {"p": [WithDetector(KLUCB(), GLR(delta=each, alpha=0.1, grid=2)) for each in (0.3, 0.1)]}
     asked = {"runs": 7, "horizon": 200, "times": [50, 200], "shuffle": True}

@@ -27,14 +27,12 @@ def rows(page, caption):
     return [[unescape(cell) for cell in row] for row in found]
 
 
-@pytest.mark.slow
 def test_one_line(result):
     played = f"<script>, b; {LABEL} (2 variants), U; 1,200 runs, 200 rounds, 1 play a round; 346 kB of counts"
     assert repr(result).startswith(f"Result({played} and ") and len(repr(result).splitlines()) == 1
     assert "1,200 runs, stopped after round 50 of 200" in repr(replace(result, rounds=50))
 
 
-@pytest.mark.slow
 def test_print_shows_final_regret():
     """A line for each variant: mean and standard error by NumPy alone."""
     policies = {"TV": [TVKLUCB(scale=0.5), TVKLUCB(scale=2.0)], "Uniform": Uniform()}
@@ -71,7 +69,6 @@ def test_print_fits_the_terminal(monkeypatch):
     assert "0.00 ± 0.00" in str(always) and "e-" not in str(always)
 
 
-@pytest.mark.slow
 def test_facts(result):
     facts = dict(rows(result._repr_html_(), "Result"))
     assert facts["scenarios"] == "<script>, b; 3 arms of 2 states" and facts["runs"] == "1,200, numbers 0 to 1,199"
@@ -83,7 +80,6 @@ def test_facts(result):
     )
 
 
-@pytest.mark.slow
 def test_regret_is_that_of_the_metrics(result):
     table = rows(result._repr_html_(), "Pseudo-regret after round 200")[1:]
     expected = [(c, label, v) for c in range(2) for label, n in ((LABEL, 2), ("U", 1)) for v in range(n)]
@@ -97,7 +93,6 @@ def test_regret_is_that_of_the_metrics(result):
         assert row[7] == f"{metrics.linear_share(result, label)[c, v]:.1%}"
 
 
-@pytest.mark.slow
 def test_labels_are_escaped(result):
     page = result._repr_html_()
     assert "<script>" not in page and "<i>" not in page
@@ -105,7 +100,6 @@ def test_labels_are_escaped(result):
     assert "http" not in page and "color:" not in page.replace("color: inherit", "")
 
 
-@pytest.mark.slow
 def test_stopped_results(result):
     early = replace(result, horizon=1000)
     assert "stopped after round 200 of 1,000; 2 recorded, up to round 200; simulate" in early._repr_html_()
@@ -116,7 +110,6 @@ def test_stopped_results(result):
     assert [row[2] for row in rows(bare._repr_html_(), "Pseudo-regret")[1:4]] == ["variant 0", "variant 1", ""]
 
 
-@pytest.mark.slow
 def test_much_is_cut_short():
     policies = {"U": Uniform(), "many": [UCBSM(L=L) for L in np.linspace(0.0, 1.0, 101)]}
     page = simulate({f"s{i}": ARMS for i in range(9)}, policies, runs=1, horizon=20)._repr_html_()

@@ -76,7 +76,6 @@ def test_rewards_are_of_the_state_moved_to():
     assert feedback.before.tolist() == [0] and feedback.states.tolist() == [1] and feedback.rewards.tolist() == [7.0]
 
 
-@pytest.mark.slow
 def test_contract():
     check_environment(ARMS)
     check_environment(jaxbandit.random_arms(jax.random.key(3), arms=3, states=4, initial_state="stationary"))
@@ -185,7 +184,6 @@ def test_contract_refuses_states_that_are_none():
         check_environment(Below(np.array([[0.0, 1.0], [0.0, 1.0]], np.float32)))
 
 
-@pytest.mark.slow
 def test_contract_refuses_broken_environments():
     reward = np.array([[0.0, 1.0], [0.0, 1.0]], np.float32)
     with pytest.raises(AssertionError, match="repeats its draw"):
@@ -209,7 +207,6 @@ class Wrong(type(ARMS)):
         return following, feedback._replace(rewards=feedback.rewards + self.extra * (arms == 1))
 
 
-@pytest.mark.slow
 def test_contract_compares_rewards_and_means_with_what_is_paid():
     """Found: a payment that is not the table's, and a mean 0.02 off. Not judged: an arm that never moves."""
     arms = two_state([0.5, 0.4, 0.3], [0.4, 0.55, 0.65])
@@ -236,7 +233,6 @@ class Late(type(ARMS)):
         )
 
 
-@pytest.mark.slow
 def test_contract_does_not_count_plays_before_it_has_settled():
     """An arm stays in its first state, which pays 5, for 20 plays: with the first 256 its mean would be far off.
 
@@ -251,7 +247,6 @@ def test_contract_does_not_count_plays_before_it_has_settled():
         check_environment(Late(**{name: getattr(arms, name) for name in arms.__dataclass_fields__}), settle=64)
 
 
-@pytest.mark.release
 def test_contract_takes_slow_and_random_arms_for_right():
     """7 environments, 28 arms: a false fail below 3e-7."""
     check_environment(two_state([0.5, 0.0004, 0.0003, 0.0002], [0.4, 0.00055, 0.00065, 0.00065]))

@@ -81,8 +81,6 @@ def test_means_of_three_states_by_linear_equations(name):
         assert mean == pytest.approx(law @ [0, 0.5, 1], rel=1e-6)
 
 
-@pytest.mark.slow
-@pytest.mark.release
 @pytest.mark.parametrize("name", ["scenario 1", "scenario 2", "scenario 3"])
 def test_a_scenario_writes_its_folder(name, tmp_path, capsys):
     settings = Settings(**TINY, out=str(tmp_path), initial_state="stationary", shuffle=True)
@@ -110,7 +108,6 @@ def test_a_scenario_writes_its_folder(name, tmp_path, capsys):
     np.testing.assert_array_equal(again.visits["UCB-SM"], result.visits["UCB-SM"])
 
 
-@pytest.mark.slow
 def test_folders_are_refused_before_the_work(tmp_path, monkeypatch):
     def no_work(*args, **kwargs):
         raise AssertionError("the simulation was started")
@@ -137,8 +134,6 @@ def test_folders_are_refused_before_the_work(tmp_path, monkeypatch):
         compare_policies("scenario 1", first)
 
 
-@pytest.mark.release_cases("horizon", "seed")
-@pytest.mark.slow
 @pytest.mark.parametrize(
     ("setting", "value", "words"),
     [
@@ -155,8 +150,6 @@ def test_bad_settings_are_refused_in_one_line(setting, value, words, tmp_path):
     assert not (tmp_path / "x").exists() or not any((tmp_path / "x").iterdir())
 
 
-@pytest.mark.release
-@pytest.mark.slow
 @pytest.mark.parametrize("how", [signal.SIGINT, signal.SIGKILL])
 def test_stopped_then_the_same_command_continues(tmp_path, how):
     arguments = ["experiments.scenario1", "--runs", "50", "--horizon", "500000", "--out", str(tmp_path / "s")]
@@ -308,7 +301,6 @@ def test_tables_fit_the_terminal():
         assert found["27.0"] + found["9.0"] + found["18.0"] == 2 and found["everywhere"] == 3
 
 
-@pytest.mark.release
 def test_own_policy_is_checked_and_runs(capsys):
     result = own_policy.compare(5, 200)
     assert result.visits["greedy"].shape[:3] == (1, 3, 5)
@@ -326,7 +318,6 @@ def quick_benchmark(monkeypatch):
     )
 
 
-@pytest.mark.release
 def test_benchmark_measures_and_compares(tmp_path, quick_benchmark, capsys):
     out = str(tmp_path / "deep")
     rows = benchmark.measure(benchmark.Settings(runs=10, seconds=0.02, out=out))
@@ -384,7 +375,6 @@ def test_the_benchmark_on_demand_has_its_rows():
     assert [rounds for _, rounds in rows(long=True)] == [1000, 10_000, 100_000, 1_000_000] * 2
 
 
-@pytest.mark.release
 def test_the_benchmark_on_demand_says_what_is_computed(tmp_path, monkeypatch, capsys):
     """In short games of the policy with eight states; rows of other axes have no share."""
     monkeypatch.setattr(benchmark, "scalar_rate", lambda: 0.5)
@@ -398,7 +388,6 @@ def test_the_benchmark_on_demand_says_what_is_computed(tmp_path, monkeypatch, ca
     assert header.endswith("computed") and not first_row.endswith("%") and last_row.endswith(f"{rows[2].share:.2%}")
 
 
-@pytest.mark.slow
 def test_the_benchmark_of_calls(capsys):
     rows = calls.measure(cases=3, repeats=2)
     assert [row.name for row in rows][-2:] == ["a sweep of 3 cases", "the same, all done"]
@@ -412,7 +401,6 @@ def test_the_benchmark_of_first_answers_has_every_case():
     assert {f"TVKLUCB, {arms} arms" for arms in (2, 20, 100)} < set(names) and names[-1] == "scenario 1's policies"
 
 
-@pytest.mark.release
 def test_the_benchmark_of_first_answers_times_fresh_processes(tmp_path, monkeypatch, capsys):
     """A cache in the environment is not used: something is compiled, and a second call compiles nothing."""
     monkeypatch.setenv("JAXBANDIT_CACHE", str(tmp_path / "cache"))
@@ -448,7 +436,6 @@ def test_benchmark_refuses_before_it_times(tmp_path, quick_benchmark, capsys):
     assert "million" not in capsys.readouterr().out
 
 
-@pytest.mark.release
 def test_scalar_loop_plays_the_same_policy():
     """Mean regret of 300 runs against 300 of the simulation's; false-fail rate 1e-9 (6.1 standard errors)."""
     pytest.importorskip("numba")

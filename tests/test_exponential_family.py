@@ -126,14 +126,12 @@ def test_a_periodic_generator():
     np.testing.assert_allclose(arms.transition[1, 2, :2], second / second.sum(), rtol=1e-14)
 
 
-@pytest.mark.slow
 def test_contract_and_rare_moves():
     check_environment(exponential_family([-1.0, 1.0], THREE, PAID, initial_state="stationary"))
     nearly = np.array([[1 - 1e-7, 1e-7], [2e-7, 1 - 2e-7]])
     np.testing.assert_allclose(exponential_family([0.0, 0.0], nearly).transition[1], nearly, rtol=1e-8)
 
 
-@pytest.mark.release
 def test_expected_counts_give_theta_back():
     """Counts n law_x P(x, y): every sequence ends where it began, and theta solves A'(theta) = mean exactly."""
     arms = exponential_family(THETAS, THREE, PAID)
@@ -149,7 +147,6 @@ def test_expected_counts_give_theta_back():
     np.testing.assert_allclose(scaled.standard_errors, found.standard_errors / 100, rtol=1e-8)
 
 
-@pytest.mark.slow
 def test_short_sequences_against_brute_force():
     """Where first and last state matter: the sum of N log P_theta, searched in one dimension."""
     rows = exponential_family([1.2, 0.0], THREE, PAID).transition[0]
@@ -166,7 +163,6 @@ def test_short_sequences_against_brute_force():
     np.testing.assert_allclose(fit_exponential_family(counts, THREE, PAID).theta, expected, atol=1e-6)
 
 
-@pytest.mark.release
 @pytest.mark.parametrize("theta", [-0.8, 1.2])
 def test_errors_are_calibrated(theta):
     """1,000 data sets of 2,000 moves: z = (estimate - theta) / error has mean 0 and mean square 1.
@@ -218,7 +214,6 @@ FIT = [
 ]
 
 
-@pytest.mark.slow
 @pytest.mark.parametrize(("change", "message"), FIT)
 def test_bad_counts(change, message):
     arguments = {"counts": [[[3, 1], [1, 2]]], "generator": [[0.5, 0.5], [0.4, 0.6]]}

@@ -105,7 +105,6 @@ def test_tsallis_probabilities():
         np.testing.assert_allclose(normalised(losses, eta), expected, rtol=1e-9)
 
 
-@pytest.mark.release_cases("1000-*")
 @pytest.mark.parametrize(  # a sum of 1,000 is rounded often
     ("arms", "error"), [(2, 3e-6), (3, 3e-6), (7, 3e-6), (40, 3e-6), (1000, 1e-4)]
 )
@@ -176,7 +175,6 @@ LAWS = {
 GAME = np.array([[0.0, 1.0, 0.5], [1.0, 0.25, 0.0], [0.75, 1.0, 0.0], [0.0, 0.0, 1.0], [0.3, 0.6, 1.0]])
 
 
-@pytest.mark.release_cases("TsallisINF-reduced")
 @pytest.mark.parametrize("name", LAWS)
 def test_exact_law_of_five_rounds(name):
     """The probabilities along all 243 sequences of three arms, computed from states and in float64."""
@@ -223,7 +221,6 @@ def late_law(name, past, t, late):
     return np.asarray(normalised(losses.tolist(), (4 if name.endswith("reduced") else 2) / math.sqrt(t))).tolist()
 
 
-@pytest.mark.release_cases("TsallisINF")
 @pytest.mark.parametrize("name", ["Exp3", "TsallisINF", "TsallisINF-reduced"])
 def test_late_feedback_is_divided_by_the_probability_of_its_play(name):
     """Along 81 sequences of six rounds, feedback two rounds late; from states and in float64."""
@@ -249,7 +246,6 @@ def test_late_feedback_is_divided_by_the_probability_of_its_play(name):
             np.testing.assert_allclose(row[t - 1], late_law(name, past, t, late), rtol=2e-5)
 
 
-@pytest.mark.release_cases("batch-100-*", "delay-100-less-variance")
 @pytest.mark.parametrize("reduced", [False, True], ids=["plain", "less-variance"])
 @pytest.mark.parametrize("lateness", [{"delay": 100}, {"batch": 100}])
 def test_late_feedback_leaves_numbers(lateness, reduced):
@@ -288,7 +284,6 @@ class Table:
         return state.at[arms].set(states), feedback
 
 
-@pytest.mark.slow_cases("Exp3S", "TsallisINF")
 @pytest.mark.parametrize("name", LAWS)
 def test_the_simulator_plays_that_law(name):
     """How often each arm is played in four rounds, 20,000 runs, chi-square at 1e-9.
@@ -339,7 +334,6 @@ def test_tsallis_keeps_its_digits_for_long():
     assert abs(found - before).max() > 0.02
 
 
-@pytest.mark.slow
 def test_exp3_keeps_its_bound_against_a_table():
     """Corollary 3.2: at most 2 sqrt(e - 1) sqrt(n K log K) on average, 213 here.
 
@@ -360,7 +354,6 @@ def test_exp3_keeps_its_bound_against_a_table():
     assert table[:first].sum(0).argmax() == 0 and table[first:].sum(0).argmax() == 2
 
 
-@pytest.mark.slow
 def test_rexp3_keeps_its_bound_where_means_change():
     """Dynamic regret of at most 2 V batch + ceil(n / batch) 2 sqrt((e - 1) batch K log K), with five standard errors.
 
@@ -375,8 +368,6 @@ def test_rexp3_keeps_its_bound_where_means_change():
     assert lost.mean() + 5 * lost.std() / math.sqrt(1000) < bound < 0.7 * n
 
 
-@pytest.mark.release_cases("Exp3S", "Rexp3", "TsallisINF-reduced")
-@pytest.mark.slow_cases("Exp3", "TsallisINF")
 @pytest.mark.parametrize(
     "policy",
     [Exp3(horizon=100), Exp3S(horizon=100, hardness=2), Rexp3(batch=10), TsallisINF(), TsallisINF(True)],

@@ -92,7 +92,6 @@ def test_independent_families_at_the_edges(name):
     assert not np.isnan(between).any() and (between >= 0).all() and (np.diag(between) == 0).all()
 
 
-@pytest.mark.slow
 def test_what_the_families_say_of_certain_laws():
     assert float(divergence(Poisson(), 0.0, 0.7)) == float(Poisson().upper(0.0, 0.7)) == np.float32(0.7)
     assert float(divergence(Poisson(), 0.7, 0.0)) == float(divergence(Exponential(), 0.0, 0.7)) == np.inf
@@ -104,7 +103,6 @@ def test_what_the_families_say_of_certain_laws():
     assert (np.asarray(divergence(Bernoulli(), p, c)) == np.asarray(bernoulli_kl(p, c))).all()
 
 
-@pytest.mark.release_cases("RoundRobinKLUCB", "IMED")
 @pytest.mark.parametrize("policy", [KLUCB, RoundRobinKLUCB, IMED])
 def test_bernoulli_family_is_no_family(policy):
     """On rewards 0 and 1 the same counts, bit for bit."""
@@ -113,7 +111,6 @@ def test_bernoulli_family_is_no_family(policy):
     assert (result.visits["none"] == result.visits["Bernoulli"]).all()
 
 
-@pytest.mark.release_cases("KLUCB-Gaussian", "KLUCB-Poisson")
 @pytest.mark.parametrize(
     ("policy", "name"), [*((KLUCB, name) for name in INDEPENDENT), (RoundRobinKLUCB, "Poisson"), (IMED, "Gaussian")]
 )
@@ -153,7 +150,6 @@ def test_errors_begin_with_the_name(policy):
             simulate(arms, {"policy": policy(family=family)}, runs=2, horizon=3, progress=False)
 
 
-@pytest.mark.slow
 def test_vectors_of_two_states():
     """Computed twice elsewhere: by eigenvectors and the Bregman form, and by the rows' divergences in 40 digits."""
     rows, log_rho = tilted(-1.0, np.array(G2), np.array([0.0, 1.0]))
@@ -209,7 +205,6 @@ def test_two_states_against_40_digits(kappa, accuracy):
                 accuracy(what, "mpmath, 40 digits", units(got, exact), 12)
 
 
-@pytest.mark.slow
 def test_one_chain_of_equal_rows_is_the_bernoulli_family():
     """kappa = 1: the bound and the divergence are those of Bernoulli rewards, to rounding."""
     family = chain_family([[0.3, 0.7], [0.3, 0.7]])
@@ -221,8 +216,6 @@ def test_one_chain_of_equal_rows_is_the_bernoulli_family():
     np.testing.assert_allclose(family_upper(p, c, family), kl_upper(p, c), rtol=2e-6)
 
 
-@pytest.mark.release_cases("0.5-0.3-*")
-@pytest.mark.slow
 @pytest.mark.parametrize("generator", [G3, ((0.5, 0.5, 0.0), (0.3, 0.4, 0.3), (0.0, 1.0, 0.0))])
 def test_three_states_against_the_definition(generator, accuracy):
     """Float32 within 3 units of the last digit of 1, float64 within 1e-8 (found: 1 unit, 3e-9)."""
@@ -242,8 +235,6 @@ def test_three_states_against_the_definition(generator, accuracy):
     np.testing.assert_allclose(divergence(family, mean, other), rates, rtol=1e-3, atol=2e-6)
 
 
-@pytest.mark.release_cases("0.9-*")
-@pytest.mark.slow
 @pytest.mark.parametrize("generator", [G2, [[0.9995, 0.0005], [0.001, 0.999]], [[0.1, 0.9], [0.7, 0.3]]])
 def test_the_general_way_is_the_closed_form(generator):
     """Bounds within 3 units of the last digit of 1 in float32, 1e-7 in float64 (found: 1 unit, 3e-8)."""
@@ -256,7 +247,6 @@ def test_the_general_way_is_the_closed_form(generator):
     np.testing.assert_allclose(family_upper(mean, radius, general), family_upper(mean, radius, closed), atol=4e-7)
 
 
-@pytest.mark.slow_cases("TabledChains*")
 @pytest.mark.parametrize(
     "family", [FAMILY_2, FAMILY_3, TwoStateChains(100.0, -3.0, 5.0, 2), chain_family([[0, 1], [0.3, 0.7]])]
 )
@@ -301,8 +291,6 @@ ARMS_2 = exponential_family([0.4, 0.0, -0.3], G2)
 ARMS_3 = exponential_family([0.6, 0.0, -0.5], G3, (0, 0.5, 1))
 
 
-@pytest.mark.release_cases("*-MarkovArms-KLUCB-2", "*-MarkovArms-RoundRobinKLUCB-1")
-@pytest.mark.slow_cases("*-TabledChains-MarkovArms-KLUCB-1")
 @pytest.mark.parametrize("plays", [1, 2])
 @pytest.mark.parametrize("policy", [KLUCB, RoundRobinKLUCB])
 @pytest.mark.parametrize(("generator", "family", "arms"), [(G2, FAMILY_2, ARMS_2), (G3, FAMILY_3, ARMS_3)])
@@ -323,7 +311,6 @@ def test_same_arms_as_the_reference_in_every_round(generator, family, arms, poli
         assert found == expected
 
 
-@pytest.mark.release_cases("RoundRobinKLUCB")
 @pytest.mark.parametrize("policy", [KLUCB, RoundRobinKLUCB])
 def test_exact_law_of_ten_rounds(policy):
     """All 1,024 trajectories against 20,000 runs, chi-square at 1e-9."""
@@ -334,8 +321,6 @@ def test_exact_law_of_ten_rounds(policy):
     check_law(result.visits["policy"][0, 0, :, 0], law)
 
 
-@pytest.mark.slow
-@pytest.mark.release_cases("*-MarkovArms-RoundRobinKLUCB", "TabledChains-*", "*-IMED")
 @pytest.mark.parametrize("policy", [KLUCB, RoundRobinKLUCB, IMED])
 @pytest.mark.parametrize(("family", "arms"), [(FAMILY_2, ARMS_2), (FAMILY_3, ARMS_3)])
 def test_policies_on_chains_keep_the_contract(policy, family, arms):
@@ -343,7 +328,6 @@ def test_policies_on_chains_keep_the_contract(policy, family, arms):
     check_policy(policy(family=family), arms, rounds=20, plays=2)
 
 
-@pytest.mark.release
 def test_a_grid_of_families_is_one_program():
     """Variants with another kappa or table play as each alone, bit for bit."""
     tables = [tabulated(np.array(rows), np.array([0.0, 1.0])) for rows in (G2, [[0.8, 0.2], [0.1, 0.9]])]
@@ -355,7 +339,6 @@ def test_a_grid_of_families_is_one_program():
             assert (alone.visits["policy"][:, 0] == grid.visits["policy"][:, number]).all()
 
 
-@pytest.mark.slow
 def test_constants_of_the_lower_bound():
     """Computed twice elsewhere, arm by arm from the (M+1)-th."""
     for generator, reward, plays, constants in (
@@ -370,7 +353,6 @@ def test_constants_of_the_lower_bound():
         assert not found.per_arm[:plays].any() and float(found.total) == pytest.approx(sum(constants), rel=1e-7)
 
 
-@pytest.mark.slow
 def test_more_chains_have_a_larger_constant():
     """Policies good for all chains pay at least what those good for the family pay, arm by arm."""
     for generator, reward in ((G2, (0, 1)), (G3, (0, 0.5, 1))):

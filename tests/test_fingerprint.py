@@ -93,7 +93,6 @@ def test_resume_refuses_other_code():
         simulate(**case(mine("3 + plays"), **longer)["m"], resume=short)
 
 
-@pytest.mark.slow
 def test_an_environment_and_a_recorder_are_told_by_their_code(tmp_path):
     @pytree
     class Late(type(ARMS)):
@@ -113,7 +112,6 @@ def test_an_environment_and_a_recorder_are_told_by_their_code(tmp_path):
         sweep(case(mine()), tmp_path / "b")
 
 
-@pytest.mark.slow
 def test_the_same_in_another_process_with_other_hashes():
     """Of every policy and of an optimiser whose functions have addresses; under another seed of Python's hashes."""
     code = (
@@ -134,7 +132,6 @@ def test_the_same_in_another_process_with_other_hashes():
     assert len(set(here["programs"]["policy"].values())) == len(policies)
 
 
-@pytest.mark.slow
 def test_other_versions_go_on_with_one_warning_that_names_both(tmp_path, monkeypatch):
     cases = {"a": case(mine())["m"], "b": case(mine(), runs=3)["m"]}
     before = sweep(cases, tmp_path)
@@ -333,8 +330,6 @@ def changes_of(names):
     }
 
 
-@pytest.mark.release_cases("list", "tuple", "dict")
-@pytest.mark.slow_cases("array", "attribute-of-a-class", "within-a-loop")
 @pytest.mark.parametrize("name", changes_of({}))
 def test_whatever_a_method_reads_is_read_again(name, tmp_path, monkeypatch):
     """In one process, with the class as it is: the new counts are those of a class that always read the new value."""

@@ -47,8 +47,6 @@ CHAINS = {
 }
 
 
-@pytest.mark.slow
-@pytest.mark.release_cases("3")
 @pytest.mark.parametrize("states", CHAINS)
 def test_intervals_are_calibrated(states):
     """5 chains, 1,000 data sets of 2,000 transitions each; false-fail rate below 1e-9.

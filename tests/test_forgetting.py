@@ -96,7 +96,6 @@ def weights(forgets, now, rounds):
     return np.where(ages >= 0, forgets.discount ** np.maximum(ages, 0.0), 0)
 
 
-@pytest.mark.release_cases("visits-2", "sums-1", "transitions-1")
 @pytest.mark.parametrize("plays", [1, 2])
 @pytest.mark.parametrize("kept", ["visits", "sums", "transitions"])
 def test_what_is_remembered_after_every_round(kept, plays):
@@ -260,18 +259,6 @@ def test_the_test_for_chains_knows_the_rounds_remembered():
         assert policy.markovian(state, jnp.int32(17)).tolist() == [False, False]  # 0.5
 
 
-@pytest.mark.release_cases(
-    "EmpiricalKLUCB",
-    "IMED",
-    "IMEDMC",
-    "JointKLUCB",
-    "KLUCB",
-    "KLUCBMC",
-    "MOSS",
-    "RoundRobinKLUCB",
-    "ThompsonMC",
-    "UCBSM",
-)
 @pytest.mark.parametrize(
     "name",
     "UCB1 UCBSM MOSS KLUCB RoundRobinKLUCB IMED Thompson "
@@ -347,7 +334,6 @@ def test_the_regret_of_a_scalar_loop():
     assert abs(regret.mean() - 117.60) < 5 * error
 
 
-@pytest.mark.slow
 def test_discounted_thompson_draws_from_discounted_counts():
     """Exact binomial test at 1e-9 of 20,000 choices between Beta(1 + .49 + 1, 1) and Beta(1, 1 + .7), by quadrature."""
     policy = DiscountedThompson(0.7)
@@ -369,8 +355,6 @@ FORGETFUL = {
 }
 
 
-@pytest.mark.release_cases("D-UCB", "IMED-*", "IMEDMC-*", "KLUCBMC-*", "TVKLUCB-*", "Thompson-*")
-@pytest.mark.slow_cases("KLUCB-*", "discounted-Thompson")
 @pytest.mark.parametrize("policy", [pytest.param(each, id=name.replace(" ", "-")) for name, each in FORGETFUL.items()])
 def test_contract(policy):
     check_policy(policy)
@@ -378,7 +362,6 @@ def test_contract(policy):
         check_policy(policy, arms=3, plays=2)
 
 
-@pytest.mark.release
 def test_contract_with_more_states():
     check_policy(TVKLUCB(memory=Window(7)), states=3, plays=2)
     check_policy(ALL["IMEDMC"](memory=Window(7)), states=3)
@@ -387,7 +370,6 @@ def test_contract_with_more_states():
     check_policy(ALL["ThompsonMC"](memory=Window(7)), states=12)
 
 
-@pytest.mark.release
 def test_contract_without_a_table():
     for policy in (DiscountedUCB(0.9), SlidingWindowUCB(5), KLUCB(memory=Window(5)), Thompson(memory=Discounted(0.5))):
         check_policy(policy, uniform([0.0, 0.1, 0.2], [1.0, 0.5, 0.9]))

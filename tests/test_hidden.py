@@ -62,7 +62,6 @@ def test_the_distance_of_the_rows():
     np.testing.assert_allclose(abs(law[0, 1] + law[1, 0] - 1), 0.1674641148, rtol=1e-9)
 
 
-@pytest.mark.slow_cases("HiddenArms-3-4")
 @pytest.mark.parametrize(
     ("arms", "states", "symbols"), [(ARMS, 2, 2), (SYMBOLS, 3, 4), (hidden([CYCLE] * 2, [[1, 1, 0, 0]] * 2), 4, 2)]
 )
@@ -136,20 +135,16 @@ def test_estimates_of_transitions_come_to_the_law_of_symbols():
         assert abs(estimates.mean() - expected) < 6 * error < 0.01
 
 
-@pytest.mark.slow
 def test_contract():
     check_environment(ARMS, settle=2**10)
     check_environment(SYMBOLS, settle=2**10)
 
 
-@pytest.mark.release_cases("TVKLUCB", "Thompson")
-@pytest.mark.slow_cases("IMEDMC")
 @pytest.mark.parametrize("name", ["KLUCB", "TVKLUCB", "IMEDMC", "Thompson"])
 def test_policies_of_all_kinds_keep_their_contract(name):
     check_policy(ALL[name](), ARMS, rounds=20)
 
 
-@pytest.mark.release
 def test_played_as_other_arms_are(tmp_path):
     """Stacked, cut, resumed, in a sweep, and in double precision; regret is that of rested arms."""
     other = hidden([TWO] * 3, [[0.1, 0.7], [0.2, 0.5], [0.3, 0.4]])

@@ -12,7 +12,6 @@ from experiments.published.scenarios import environment
 from jaxbandit import atlas
 
 
-@pytest.mark.release
 def test_a_run_writes_its_folder(tmp_path, capsys, monkeypatch):
     monkeypatch.setattr(iid, "OTHERS", {"KL-UCB-SM": jaxbandit.KLUCB()})  # all of them would take long to compile
     monkeypatch.setattr(iid, "ADAPTIVE", {"TV-KL-UCB": jaxbandit.TVKLUCB()})
@@ -66,7 +65,6 @@ def test_questions_are_some_hundreds_up_to_the_horizon():
         assert (np.diff(asked) <= np.maximum(1, 0.04 * asked[1:] + 1)).all()
 
 
-@pytest.mark.slow
 def test_the_shares_are_those_of_a_replay_round_by_round(monkeypatch):
     """Asked in every round; the runs are also those that `simulate` plays."""
     horizon, runs, one = 150, 3, 1

@@ -29,7 +29,6 @@ def tours(path, states):
     return completed
 
 
-@pytest.mark.release_cases("0.0-1.0", "0.4-0.4-0.4", "0.2-0.7-0.7", "0.0-0.0-1.0-1.0")
 @pytest.mark.parametrize(
     "reward",
     [
@@ -74,8 +73,6 @@ BESIDE = {
 }
 
 
-@pytest.mark.release_cases("*-gap-0.05-60", "four-states-*", "two-IMEDMC-100")
-@pytest.mark.slow
 @pytest.mark.parametrize(
     ("name", "policy", "runs"),
     [
@@ -183,9 +180,6 @@ class Lists:
             self.left, self.next = sorted(self.next), set()
 
 
-@pytest.mark.release_cases("3-*")
-@pytest.mark.release_cases("3-IMEDMC-*", "2-IMEDMC-gap-0.1")
-@pytest.mark.slow_cases("2-IMEDMC-*")
 @pytest.mark.parametrize(("name", "fields"), PLAYED)
 @pytest.mark.parametrize("number", [2, 3])
 def test_several_plays_as_the_reference_in_every_round(name, fields, number):
@@ -255,8 +249,6 @@ def test_exact_law_of_two_plays_a_round(name):
     check_law(result.visits["p"][0, 0, :, 0], law)
 
 
-@pytest.mark.release_cases("3")
-@pytest.mark.slow
 @pytest.mark.parametrize("number", [2, 3])
 def test_regret_of_several_plays_grows_slowly(number):
     """Scenario 1's arms, 100 runs: less than 20 in rounds 1,001 to 2,000, where KL-UCB's grows by 14.

@@ -140,7 +140,6 @@ def verdicts_by_counting(transitions, aparts):
     return found
 
 
-@pytest.mark.release_cases("1000")
 @pytest.mark.parametrize("steps", [30, 100, 300, 1000])
 def test_error_rates_are_as_documented(steps):
     """The docstring's table by counting paths, and 300 data sets against it: 5 binomial tests, false-fail rate 1e-9.

@@ -71,7 +71,6 @@ def test_agrawal_s_level_stays_below_the_gaussian_index():
     assert all(scores(KLUCB(exploration=2.0), [counts], t)[0] < g for (t, counts), g in zip(AT, gaussian))
 
 
-@pytest.mark.slow
 def test_lai_and_robbins_s_rule():
     """All 1,024 trajectories of ten rounds at 1e-9, and 900 rounds one by one.
 
@@ -97,7 +96,6 @@ BALL = [
 ]
 
 
-@pytest.mark.slow
 @pytest.mark.parametrize(("counts", "radius", "index", "law"), BALL)
 def test_empirical_kl_ucb_vectors(counts, radius, index, law):
     """By the multiplier's form and by a general solver; the policy has this radius in round exp(radius T)."""
@@ -111,7 +109,6 @@ def test_empirical_kl_ucb_vectors(counts, radius, index, law):
     assert policy.scores(None, state, t).tolist() == pytest.approx([index, math.inf], abs=2e-6)
 
 
-@pytest.mark.release
 def test_empirical_kl_ucb_of_two_states_is_kl_ucb():
     """The same arms in every round in float64, and the same index but for rounding in float32."""
     arms = two_state([0.5, 0.4, 0.3], [0.4, 0.55, 0.65])
@@ -165,16 +162,12 @@ def independent(reward, arms=3):
     return markov(np.repeat(LAWS[:arms, None], 3, axis=1), reward)
 
 
-@pytest.mark.slow
-@pytest.mark.release_cases("empty-0.1-0.83-0.37", "exploration-*")
 @pytest.mark.parametrize(("fields", "reward"), OF_MORE)
 def test_empirical_kl_ucb_of_three_states_in_every_round(fields, reward):
     """In float64, against a root of the divergence by its multiplier; the chain's rows do not matter to it."""
     check_same_arms(reference.play, "EmpiricalKLUCB", fields, independent(reward), runs=3, rounds=200)
 
 
-@pytest.mark.release_cases("top-True")
-@pytest.mark.slow
 @pytest.mark.parametrize("fields", [{}, {"top": True}])
 def test_exact_law_of_empirical_kl_ucb_with_three_states(fields):
     """All trajectories of six rounds against 20,000 runs, chi-square at 1e-9 (false fails below 2e-9)."""
@@ -184,7 +177,6 @@ def test_exact_law_of_empirical_kl_ucb_with_three_states(fields):
     check_law(result.visits["p"][0, 0, :, 0], law)
 
 
-@pytest.mark.release
 def test_empirical_kl_ucb_of_many_states_keeps_the_contract():
     check_policy(EmpiricalKLUCB(top=True), states=4, plays=2, rounds=8)
 
@@ -295,7 +287,6 @@ def test_dmed_vectors(plus):
     assert bool(state.now.any())
 
 
-@pytest.mark.slow
 def test_dmed_fills_up_a_list_with_the_best_means():
     """Two plays a round of four arms, by hand: the list holds arm 3 alone, arm 1 has the best mean of the others."""
     policy = DMED()
@@ -312,7 +303,6 @@ def test_dmed_fills_up_a_list_with_the_best_means():
     assert state.now.tolist() == [True, True, False, False] and not bool(state.following.any())
 
 
-@pytest.mark.release
 def test_the_same_bits_however_the_work_is_cut():
     """Lists and laws, in tiles, chunks, on one device, two plays a round, stopped and continued."""
     arms = independent(LOW)
@@ -364,7 +354,6 @@ REGRETS = {
 }
 
 
-@pytest.mark.release
 def test_regrets_of_scalar_loops():
     """Mean regret at 1,000 and 10,000 against 500 runs of a loop written apart, within 5 combined standard errors.
 

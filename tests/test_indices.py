@@ -232,7 +232,6 @@ def over_all_policies(active, passive, earned, kept, subsidy, discount):
     return earned - kept - subsidy + change @ best[1]
 
 
-@pytest.mark.slow_cases("None")
 @pytest.mark.parametrize("discount", [0.5, 0.9, 0.99, None])
 def test_whittle_is_where_the_best_policy_stops_playing(discount):
     """Random arms: the index by halving the subsidy, and the sets where playing is not best grow on a fine grid."""
@@ -307,7 +306,6 @@ def test_whittle_is_the_same_in_any_unit_of_rewards(discount, paid):
     np.testing.assert_allclose(found.index, plain.index, atol=1e-6)
 
 
-@pytest.mark.slow
 def test_indices_within_the_rounds_and_the_relaxation_are_the_same_in_any_unit():
     rng = np.random.default_rng(1)
     active, passive = rng.dirichlet(np.ones(3), (2, 6, 3))

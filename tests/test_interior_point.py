@@ -90,8 +90,6 @@ def check_step(before, after, given, case):
     return length
 
 
-@pytest.mark.release_cases("box")
-@pytest.mark.slow_cases("mean", "box", "box-and-free-mean")
 @pytest.mark.parametrize("kind", ["mean", "box", "box and free mean"])
 def test_a_step_is_newtons(kind):
     """Over all chains with a mean, over a class of chains with a mean, and over a class."""
@@ -114,7 +112,6 @@ def test_a_step_is_newtons(kind):
         assert min(lengths) < 1 and 1 in lengths
 
 
-@pytest.mark.slow
 def test_a_step_of_three_states_is_newtons():
     with jax.enable_x64(True):
         counts, paid, mean = map(jnp.asarray, problems(3, 8, seed=1))

@@ -163,7 +163,6 @@ def test_a_method_that_fails_names_the_users_line_before_anything_is_played(mine
     assert not (mine / "results").exists()
 
 
-@pytest.mark.slow
 def test_a_broken_contract_is_said_in_words(mine):
     kept, said = contract.verdict("Nan()", policy_of("mine.py:Nan")[1], middle(stress.TwoStateSpace()))
     assert not kept and said.startswith("breaks the contract: Nan.scores: NaN in round 9")
@@ -226,7 +225,6 @@ def some_of_the_atlas():
     return {name: atlas[name].arms for name in SOME}
 
 
-@pytest.mark.slow
 def test_problems_of_one_shape_are_played_by_one_program_and_a_changed_policy_has_a_case_of_its_own():
     def planned(policy):
         found, left_out = atlas_card.cases(some_of_the_atlas(), {"mine": policy}, 50, 4, jax.random.key(0))
@@ -242,7 +240,6 @@ def test_problems_of_one_shape_are_played_by_one_program_and_a_changed_policy_ha
     assert set(left_out["mine"]) == {"Poisson"} and "IMEDMC" in left_out["mine"]["Poisson"]
 
 
-@pytest.mark.slow
 def test_the_card_is_what_simulate_and_the_metrics_say(small_panel):
     """Problem by problem, each played alone."""
     names, judged = ("best20", "i.i.d. scenario 1"), {"mine": UCB1(bonus=0.2)}
@@ -402,7 +399,6 @@ def small_atlas(small_panel, monkeypatch):
     monkeypatch.setattr(playing, "TIMED_SECONDS", 0.05)
 
 
-@pytest.mark.release
 def test_a_whole_judgement_of_two_policies(mine, small_atlas, monkeypatch, capsys):
     asked = tiny("mine.py:Mine(scale=2.0)", "KLUCB")
     found = judge.run(asked)
@@ -448,8 +444,6 @@ def test_a_whole_judgement_of_two_policies(mine, small_atlas, monkeypatch, capsy
         judge.run(tiny("mine.py:Mine(scale=2.0)", "KLUCB", runs=7))
 
 
-@pytest.mark.slow
-@pytest.mark.release
 def test_ctrl_c_in_the_search_ends_the_command_and_the_same_one_continues(mine, small_atlas, monkeypatch):
     whole = judge.run(tiny("KLUCB", out="whole", budget=96))
     problem, made = stress.TwoStateSpace.problem, iter(range(10**6))
@@ -471,7 +465,6 @@ def test_ctrl_c_in_the_search_ends_the_command_and_the_same_one_continues(mine, 
         assert [each.avoidable for each in left.found] == [each.avoidable for each in right.found]
 
 
-@pytest.mark.release
 def test_what_plays_no_space_is_judged_on_the_named_problems_alone(mine, small_atlas):
     (mine / "only.py").write_text(MINE + REFUSING)
     found = judge.run(tiny("only.py:Only()"))

@@ -75,8 +75,6 @@ def test_the_table_is_read_where_the_arms_are():
     np.testing.assert_allclose(policy.scores(None, policy.update(state, same), 3), [7, 0.4, 9])
 
 
-@pytest.mark.slow
-@pytest.mark.release_cases("2-*", "1-indices")
 @pytest.mark.parametrize("kind", ["Gittins", "Whittle", "indices"])
 @pytest.mark.parametrize("plays", [1, 2])
 def test_contract_and_any_order_of_the_arms(plays, kind):
@@ -90,7 +88,6 @@ def test_contract_and_any_order_of_the_arms(plays, kind):
     np.testing.assert_array_equal(plain.visits["p"], shuffled.visits["p"])
 
 
-@pytest.mark.slow
 def test_whittle_of_rested_arms_plays_as_gittins():
     arms = jaxbandit.random_arms(jax.random.key(3), 3, 4, initial_state=2)
     policies = {"g": Gittins.of(arms, 0.9), "w": Whittle.of(arms, 0.9)}
@@ -138,7 +135,6 @@ def test_whittle_of_restless_arms_that_are_watched():
     assert np.isfinite(Whittle.of(arms).indices).all()  # the long-run average has indices, too
 
 
-@pytest.mark.release
 def test_estimates_give_the_indices_of_their_rows():
     """In float32 and in one elimination for all arms, against that of NumPy."""
     rng = np.random.default_rng(0)
@@ -148,8 +144,6 @@ def test_estimates_give_the_indices_of_their_rows():
         np.testing.assert_allclose(found, indices.gittins(rows, reward, discount), rtol=0, atol=1e-6)
 
 
-@pytest.mark.slow
-@pytest.mark.release_cases("5")
 @pytest.mark.parametrize("states", [3, 5])
 def test_plugged_in_estimates_of_more_states(states):
     """Every round played again in float64: counts, estimates and indices from their definitions."""
@@ -170,7 +164,6 @@ def test_plugged_in_estimates_of_more_states(states):
         np.testing.assert_allclose(policy.scores(None, state, t + 2), expected, rtol=1e-5)
 
 
-@pytest.mark.slow
 def test_posterior_gittins_chooses_as_often_as_draws_say():
     """Exact binomial test at 1e-9 of 50,000 choices. The probability is the share of 400,000 draws by NumPy, from which
     it may differ by 0.004, five standard errors: finds one that is 0.02 off."""
@@ -195,7 +188,6 @@ def test_posterior_gittins_chooses_as_often_as_draws_say():
         assert max(stats.binomtest(first, 50_000, share + error).pvalue for error in (-0.004, 0, 0.004)) > 1e-9
 
 
-@pytest.mark.slow
 def test_rows_are_drawn_once_an_episode():
     policy = PosteriorGittins(discount=0.9, initial_state=1)
     state = policy.init(jnp.array([[0.0, 1.0, 0.3]] * 3))
@@ -265,7 +257,6 @@ def test_restarting_arms_draw_by_arm_episode_and_play():
     assert returns > 4
 
 
-@pytest.mark.slow
 def test_restarting_arms_do_as_rested_ones_until_the_first_return():
     environment = restarting(ARMS, 0.99)
     asked = {"runs": 200, "horizon": 50, "times": np.arange(1, 51), "progress": False}
@@ -297,7 +288,6 @@ def test_episodes_have_their_length_and_first_states(discount):
         assert stats.binomtest(int(states[ended][:, k].sum()), int(ended.sum()), mean).pvalue > 1e-9
 
 
-@pytest.mark.slow
 def test_restarting_arms_pay_the_discounted_reward():
     """What one arm pays alone is `means`; what Gittins collects is `comparator`; no other policy collects more."""
     arms = two_state([0.3, 0.1, 0.6], [0.5, 0.05, 0.9], [[0, 1], [0.2, 0.6], [0.4, 0.5]], initial_state="stationary")
@@ -319,7 +309,6 @@ def test_restarting_arms_pay_the_discounted_reward():
         environment.comparator(2)
 
 
-@pytest.mark.release
 def test_restarting_scenarios_stack_and_go_on():
     scenarios = {str(d): restarting(ARMS, d) for d in (0.5, 0.9)}
     policies = {"g": [Gittins.of(ARMS, d) for d in (0.5, 0.9)], "p": PlugInGittins(), "s": PosteriorGittins()}

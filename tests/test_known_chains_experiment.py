@@ -45,7 +45,6 @@ def test_the_best_arm_alone():
     assert 0.2 < known_chains.missed_alone(problem) == pytest.approx(1 - max(found) / known_chains.optimum(problem))
 
 
-@pytest.mark.release
 def test_writes_its_folder_and_goes_on(tmp_path, capsys, monkeypatch):
     monkeypatch.setattr(known_chains, "DISCOUNTS", (0.5, 0.9))
     monkeypatch.setattr(known_chains, "AGAIN", (0.9,))

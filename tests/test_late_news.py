@@ -82,8 +82,6 @@ CASES = {
 }
 
 
-@pytest.mark.release_cases("imedmc", "dsee", "thompson", "psrl", "rca", "gradient-*", "tucrl")
-@pytest.mark.slow_cases("myopic-observed", "posterior-*", "klucb-gaussian", "imedrl")
 @pytest.mark.parametrize("case", CASES)
 def test_the_arms_are_those_of_a_loop_with_a_list(case):
     environment, policy, options = CASES[case]
@@ -149,7 +147,6 @@ def same(left, right):
 
 
 @pytest.mark.parametrize("cut", [{"chunk": 7}, {"tile": 2, "chunk": 11}, {"devices": jax.devices()[:1]}])
-@pytest.mark.release_cases("devices*", "tile*")
 def test_same_bits_however_the_work_is_cut(cut, undisturbed):
     same(undisturbed, simulate({"a": ARMS, "b": ARMS}, POLICIES, **COMMON, **cut))
 

@@ -202,8 +202,6 @@ POSTERIOR = {
 }
 
 
-@pytest.mark.release_cases("played")
-@pytest.mark.slow
 @pytest.mark.parametrize("case", POSTERIOR)
 def test_posterior_sampling_plays_as_its_loop(case):
     """With the rows that the policy draws; whether these have their law is tested below."""
@@ -226,8 +224,6 @@ OPTIMISM = {
 }
 
 
-@pytest.mark.release_cases("played")
-@pytest.mark.slow
 @pytest.mark.parametrize("case", OPTIMISM)
 def test_optimism_plays_as_its_loop(case):
     policy, arms = OPTIMISM[case]
@@ -254,7 +250,6 @@ def seen_of(counts, here=0):
     )
 
 
-@pytest.mark.slow_cases("*-played")
 @pytest.mark.parametrize("paid", ["all", "played"])
 @pytest.mark.parametrize("kind", [PosteriorWhittle, UCWhittle])
 def test_plans_where_all_arms_pay_and_where_those_played_do(kind, paid):
@@ -321,7 +316,6 @@ def test_costs_go_with_their_arms():
     np.testing.assert_allclose(scores, -COST[np.asarray(order)], atol=1e-6)
 
 
-@pytest.mark.slow
 @pytest.mark.parametrize("kind", [PosteriorWhittle, UCWhittle])
 def test_contract(kind):
     check_policy(kind.of(ALL_PAY), ALL_PAY, plays=2)

@@ -56,8 +56,6 @@ def compared(played, counts, choose, left_out=0.1):
     assert unsure <= left_out * len(played)
 
 
-@pytest.mark.release_cases("KLUCRL-r*", "TUCRL-r*", "UCRL2-known-r*", "UCRL2-random", "UCRL2B-riverswim")
-@pytest.mark.slow_cases("*-riverswim", "*-random", "KLUCRL-*", "TUCRL-*", "UCRL2-known-*")
 @pytest.mark.parametrize("process", list(PROCESSES))
 @pytest.mark.parametrize("name", list(OPTIMISTS))
 def test_optimists_play_as_their_loops(name, process):
@@ -90,8 +88,6 @@ def test_optimists_play_as_their_loops(name, process):
             assert episodes <= S * A * math.log2(8 * ROUNDS / (S * A))
 
 
-@pytest.mark.release_cases("known-r*", "learned-random", "learned-two", "tsde-riverswim", "tsde-two")
-@pytest.mark.slow_cases("*-riverswim", "*-random", "learned-*", "tsde-*")
 @pytest.mark.parametrize("process", list(PROCESSES))
 @pytest.mark.parametrize("fields", [{}, {"tsde": True}, {"rewards": "learned"}], ids=["known", "tsde", "learned"])
 def test_posterior_sampling_plays_as_its_loop(fields, process):
@@ -148,7 +144,6 @@ def test_drawn_processes_have_their_law():
     assert np.abs(together - np.eye(6)).max() < 5 / math.sqrt(number)
 
 
-@pytest.mark.slow
 def test_runs_draw_apart():
     """The first process differs between runs, and a run alone draws as among others."""
     asked = {"horizon": 50, "times": [1, 50], "record": {"gain": lambda process, state, t: state.gain}, "key": KEY}
@@ -160,8 +155,6 @@ def test_runs_draw_apart():
     assert len(np.unique(gains[:, 0])) == 5
 
 
-@pytest.mark.release_cases("*-random", "known-riverswim", "published-riverswim")
-@pytest.mark.slow_cases("*-riverswim", "*-random")
 @pytest.mark.parametrize("process", list(PROCESSES))
 @pytest.mark.parametrize(
     "fields", [{}, {"normalised": False}, {"rewards": "known"}], ids=["normalised", "published", "known"]
@@ -181,7 +174,6 @@ def test_imed_rl_plays_as_its_loop(fields, process):
         compared(played, counts, choose, left_out=0.2)
 
 
-@pytest.mark.slow_cases("CH")
 @pytest.mark.parametrize("bonus", ["CH", "BF"])
 def test_ucbvi_plays_as_its_loop(bonus):
     """Episodes of five steps, with a bonus that lets the policy settle."""
@@ -203,7 +195,6 @@ def test_ucbvi_plays_as_its_loop(bonus):
         compared(played, counts, choose)
 
 
-@pytest.mark.slow
 @pytest.mark.parametrize("bonus", ["CH", "BF"])
 def test_ucbvi_is_optimistic(bonus):
     """With the rows seen equal to the true ones, no start promises less than the best policy collects."""
@@ -217,8 +208,6 @@ def test_ucbvi_is_optimistic(bonus):
     assert (found[0].max(0) >= process.episode_values()[0] - 1e-6).all()
 
 
-@pytest.mark.release_cases("KLUCRL", "UCRL2B", "TUCRL", "PSRL", "TSDE", "IMEDRL")
-@pytest.mark.slow
 @pytest.mark.parametrize(
     "policy",
     [UCRL2(), KLUCRL(), UCRL2B(), TUCRL(), PSRL(), PSRL(tsde=True, rewards="learned"), IMEDRL()],
@@ -228,14 +217,11 @@ def test_contract(policy):
     check_policy(policy, PROCESSES["random"])
 
 
-@pytest.mark.release_cases("CH")
-@pytest.mark.slow
 @pytest.mark.parametrize("bonus", ["CH", "BF"])
 def test_contract_of_episodes(bonus):
     check_policy(UCBVI(steps=5, horizon=100, bonus=bonus), riverswim(steps=5))
 
 
-@pytest.mark.release
 @pytest.mark.parametrize(
     ("policy", "regret", "error"),
     [

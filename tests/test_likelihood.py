@@ -117,8 +117,6 @@ def test_means_of_the_oracle_have_ratio_zero_and_none_above_has():
     assert (ratio(counts, highest + 1e-7 * (1 - highest), 0)[inside] > level[inside] * (1 - 1e-6)).all()
 
 
-@pytest.mark.release_cases("0.3", "1")
-@pytest.mark.slow
 @pytest.mark.parametrize("gap", [0, 0.03, 0.3, 1])
 def test_search_is_brute_force_for_two_states(gap):
     rng = np.random.default_rng(4)
@@ -145,7 +143,6 @@ def said(gap):
     return "any gap" if gap is None else "a gap for each arm" if gap == "of each" else f"gap {gap:g}"
 
 
-@pytest.mark.release_cases("0.03")
 @pytest.mark.parametrize("gap", GAPS)
 def test_ratio_of_two_states(gap, accuracy):
     """4,000 cases in float32: within 1e-5 max(1, J) of J at a mean beside the one given, with a gap within 3e-4."""
@@ -157,7 +154,6 @@ def test_ratio_of_two_states(gap, accuracy):
     accuracy(f"likelihood of whole chains, two states, {said(gap)}", "bisection, float64", error, tolerance)
 
 
-@pytest.mark.release_cases("0.03")
 @pytest.mark.parametrize("gap", GAPS)
 def test_mean_of_two_states(gap, accuracy):
     counts, reward = both_ways(reachable(4000, 9))
@@ -195,7 +191,6 @@ def test_other_rewards():
     check_close(chain_mean_upper(counts, reward, level), each(reference_chain.upper_mean, counts, reward, level), 1e-5)
 
 
-@pytest.mark.slow
 @pytest.mark.parametrize(("gap", "tolerance"), [(None, 1e-5), (0.0, 1e-3), (0.03, 1e-3), (1.0, 0.1)])
 def test_corners_of_two_states(gap, tolerance):
     """All counts with entries 0, 1, 2, 7, 10^7 and many means: never NaN, never falling in the mean.
@@ -222,7 +217,6 @@ def test_corners_of_two_states(gap, tolerance):
         check_close(chain_mean_upper(counts, reward, levels), expected, 1e-5)
 
 
-@pytest.mark.release
 def test_arms_without_plays_are_no_trouble():
     for states in (2, 3):
         counts, reward = np.zeros((1, states, states), int), np.linspace(0, 1, states)[None]
@@ -233,7 +227,6 @@ def test_arms_without_plays_are_no_trouble():
         assert chain_mean_upper(counts, reward, np.ones(1)).tolist() == [1]
 
 
-@pytest.mark.slow
 def test_two_states_in_float64():
     counts, reward = both_ways(reachable(2000, 15))
     none = np.zeros(len(counts))
@@ -291,8 +284,6 @@ def with_rewards(states, cases, seed):
     return counts, reward, mean.astype(np.float32)
 
 
-@pytest.mark.slow
-@pytest.mark.release_cases("3-36")
 @pytest.mark.parametrize(("states", "cases"), [(3, 36), (4, 12)])
 def test_more_states_against_the_search(states, cases):
     """J within 1e-4 max(1, J) of the least that eight searches over the rows find, but for one case in twenty.
@@ -344,7 +335,6 @@ def test_row_divergences_of_three_states_against_40_digits():
     np.testing.assert_allclose(found[finite], exact[finite], rtol=2e-5, atol=2e-8)
 
 
-@pytest.mark.release
 def test_three_states_in_both_precisions():
     """Of 600 cases 99 in 100 within 1e-3 of J in float64, and of those below 30 all but one in 200 within 0.1."""
     counts, reward, mean = with_rewards(3, 600, 101)
@@ -356,8 +346,6 @@ def test_three_states_in_both_precisions():
     )
 
 
-@pytest.mark.release_cases("1", "2", "5")
-@pytest.mark.slow
 @pytest.mark.parametrize("case", range(6))
 def test_arms_that_hardly_left_a_state(case):
     """Several minima, states that were never come back to, huge counts of one cycle: found wrong by a local search."""
@@ -377,7 +365,6 @@ HARD = [
 ]
 
 
-@pytest.mark.slow
 def test_a_search_in_a_class_begins_inside_of_it():
     """The relative values lie between 0 and their largest span, from a tenth of it or their own span on, in order."""
     rng = np.random.default_rng(4)
@@ -392,7 +379,6 @@ def test_a_search_in_a_class_begins_inside_of_it():
     np.testing.assert_allclose(value, begin + own * np.minimum(0.8 * most / own.max(0), 1), rtol=1e-4, atol=1e-5)
 
 
-@pytest.mark.release
 def test_classes_of_more_states():
     """J and the mean of the likeliest chain over chains with a gap, against searches over the rows."""
     counts, reward, mean = with_rewards(3, 14, 301)
@@ -407,8 +393,6 @@ def test_classes_of_more_states():
     assert (found > means - 1e-4).all() and (np.abs(found - means) < 1e-4).mean() > 0.9
 
 
-@pytest.mark.slow
-@pytest.mark.release_cases("4")
 @pytest.mark.parametrize("states", [3, 4])
 def test_upper_mean_of_more_states(states):
     """The ratio of a slightly smaller mean is within the level, that of a slightly larger mean is not."""
@@ -423,8 +407,6 @@ def test_upper_mean_of_more_states(states):
     assert np.mean(right) >= 0.8  # see the search above
 
 
-@pytest.mark.slow
-@pytest.mark.release_cases("3")
 @pytest.mark.parametrize("states", [3, 8])
 def test_no_chain_with_the_mean_is_likelier(states):
     """Estimates moved to the best state, or to random rows, until they have the mean: J is at most their divergence."""
@@ -443,7 +425,6 @@ def test_no_chain_with_the_mean_is_likelier(states):
     assert (found <= np.array(cost) * (1 + 1e-4) + 1e-4).all() and (found >= 0).all()
 
 
-@pytest.mark.slow
 def test_corners_of_three_states():
     """Trajectories, where J hardly ever falls in the mean, and other counts of 0, 1, 2, 7, 10^7: never NaN."""
     counts = np.random.default_rng(23).choice([0, 0, 1, 2, 7, 10**7], (500, 3, 3))

@@ -28,7 +28,6 @@ def dataset(result):
     return result.to_xarray()
 
 
-@pytest.mark.slow
 def test_names_and_values(result, dataset):
     assert dataset.visits.dims == ("scenario", "policy", "run", "time", "arm", "state")
     assert dataset.regret.dims == dataset.visits.dims[:4]
@@ -48,7 +47,6 @@ def test_names_and_values(result, dataset):
     assert not np.shares_memory(alone.visits.values, result.visits["KL"])
 
 
-@pytest.mark.slow
 def test_hyperparameters_are_coordinates(result, dataset):
     np.testing.assert_array_equal(dataset.scale, [np.nan, 0.5, 2.0, np.nan])
     np.testing.assert_array_equal(dataset.exponent, [np.nan, 0.25, 0.1, np.nan])
@@ -58,7 +56,6 @@ def test_hyperparameters_are_coordinates(result, dataset):
     assert result.hyperparameters("TV")["scale"] == [0.5, 2.0]
 
 
-@pytest.mark.slow
 def test_attributes_say_how_it_was_made(result, dataset):
     assert [dataset.attrs[name] for name in ("horizon", "rounds", "plays")] == [50, 50, 1]
     stopped = replace(result, horizon=60).to_xarray()
@@ -68,7 +65,6 @@ def test_attributes_say_how_it_was_made(result, dataset):
     assert json.loads(dataset.attrs["fingerprint"]) == result.fingerprint
 
 
-@pytest.mark.slow
 def test_selection_by_label(result, dataset):
     kl, tv = dataset.regret.sel(policy="KL"), dataset.regret.sel(policy="TV")
     assert kl.dims == ("scenario", "run", "time") and tv.sizes["policy"] == 2
@@ -81,7 +77,6 @@ def test_selection_by_label(result, dataset):
     plt.close("all")
 
 
-@pytest.mark.slow
 def test_files_give_back_everything(dataset, result, tmp_path):
     empty = replace(result, times=result.times[:0], visits={"KL": result.visits["KL"][:, :, :, :0]})
     for given in (result, empty, replace(result, fingerprint={}, provenance={})):
@@ -95,7 +90,6 @@ def test_files_give_back_everything(dataset, result, tmp_path):
     assert [path.name for path in tmp_path.iterdir()] == ["result.nc"]
 
 
-@pytest.mark.slow
 def test_files_are_whole_or_not_there(result, tmp_path, monkeypatch):
     with pytest.raises(FileNotFoundError, match="no such folder"):
         result.to_netcdf("/no/such/folder/result.nc")
@@ -111,7 +105,6 @@ def test_files_are_whole_or_not_there(result, tmp_path, monkeypatch):
     assert not list(tmp_path.iterdir())
 
 
-@pytest.mark.slow
 def test_results_of_sweeps_and_files(tmp_path):
     cases = {f"{key}": {"scenarios": ARMS, **PLAYED, "runs": 2, "key": jax.random.key(key)} for key in (0, 1)}
     results = sweep(cases, tmp_path / "sweep", progress=False)
@@ -122,7 +115,6 @@ def test_results_of_sweeps_and_files(tmp_path):
         xarray.testing.assert_identical(Result.load(tmp_path / "result.npz").to_xarray(), each.to_xarray())
 
 
-@pytest.mark.slow
 def test_a_grid_is_one_dataset(tmp_path):
     """Every number is the one of its case, whatever else the folder's results hold; policies have their numbers."""
 
@@ -180,7 +172,6 @@ def test_a_grid_of_things_is_named_by_their_texts():
     assert jaxbandit.to_xarray({"": horizons["horizon=10"]}).identical(horizons["horizon=10"].to_xarray())
 
 
-@pytest.mark.slow
 @pytest.mark.parametrize("package", ["xarray", "h5netcdf", "h5py"])
 def test_a_package_that_is_missing_is_named(result, tmp_path, monkeypatch, package):
     monkeypatch.setitem(sys.modules, package, None)

@@ -122,8 +122,6 @@ class FullIndex:
         return state.counted(feedback)
 
 
-@pytest.mark.release_cases("scenario-4")
-@pytest.mark.slow
 @pytest.mark.parametrize("name", ["scenario 3", "scenario 4"])
 def test_the_arms_are_those_of_the_full_index(name):
     """All but at most one run in a hundred, in which the search is out of order by its own error."""
@@ -135,7 +133,6 @@ def test_the_arms_are_those_of_the_full_index(name):
     assert abs(difference.mean()) <= 5 * difference.std() / np.sqrt(difference.size) + 1e-9
 
 
-@pytest.mark.release
 def test_what_is_kept_bounds_the_index():
     """In states that were met in play, in float64 from the counts: no arm's kept index exceeds its own, and the arm
     played is the one with the least; three arms of three states, one that never moves."""
@@ -221,8 +218,6 @@ FEW_ROUNDS = {
 }
 
 
-@pytest.mark.release_cases("two-plays-*", "delay-*", "batch-*", "at-once-slow-test", "*-KL-UCB-MC")
-@pytest.mark.slow
 @pytest.mark.parametrize("name", FEW_ROUNDS)
 @pytest.mark.parametrize(
     "late", [{}, {"plays": 2}, {"delay": 3}, {"batch": 4}], ids=["at-once", "two-plays", "delay", "batch"]
@@ -239,7 +234,6 @@ def test_upper_bounds_play_the_arms_of_the_full_index(late, name):
     np.testing.assert_array_equal(result.visits["on demand"], result.visits["anew"])
 
 
-@pytest.mark.release
 def test_most_upper_bounds_are_not_computed():
     """Of the arms that are not played fewer than one in a hundred is computed; what is kept is at least the index."""
     arms = jaxbandit.markov(np.random.default_rng(1).dirichlet(np.ones(4), (5, 4)), [0, 0.3, 0.7, 1])

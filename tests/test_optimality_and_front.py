@@ -74,7 +74,6 @@ def test_labels_are_moved_apart_in_order():
     assert growth.spread([3.0, 1.0], 0.1) == [3.0, 1.0]
 
 
-@pytest.mark.release
 def test_optimality_writes_its_folder(tmp_path, capsys, monkeypatch):
     monkeypatch.setattr(optimality, "PLAYED", SMALL)
     settings = optimality.Settings(runs=7, horizon=20_000, out=str(tmp_path))
@@ -120,7 +119,6 @@ def test_slowed_arms_keep_their_means():
         np.testing.assert_allclose(arms.initial, expected, atol=1e-12)
 
 
-@pytest.mark.release
 def test_front_writes_its_folder(tmp_path, capsys, monkeypatch):
     monkeypatch.setattr(front, "GROUPS", {"all": SMALL})
     settings = front.Settings(runs=20, horizon=60, out=str(tmp_path))
@@ -193,7 +191,6 @@ def test_policies_that_do_not_play_an_environment_are_left_out():
     assert {"10", "60\n20% linear", "×100"} <= words and not any("nan" in word for word in words)
 
 
-@pytest.mark.release
 def test_families_write_their_folder(tmp_path, capsys, monkeypatch):
     """A row for every problem and policy, constants known from elsewhere, verdicts as the growth they stand beside."""
     small = {"KLUCB": jaxbandit.KLUCB(), "uniform": jaxbandit.Uniform()}

@@ -134,7 +134,6 @@ def test_length_of_a_tour(chain):
     assert rounds.tour(chain) == pytest.approx(max(1 + move[s] @ reach for s in (0, 1)))
 
 
-@pytest.mark.slow
 def test_rows_of_the_checks_hold():
     rows = check(runs=20, horizon=1000, longest=100)
     assert {row["lemma"] for row in rows} == {

@@ -117,7 +117,6 @@ def check_report(folder: Path, *words: str) -> str:
     return re.sub(r'<p class="when">.*?</p>', "", page)
 
 
-@pytest.mark.release
 def test_a_report_stands_alone_and_kills_leave_no_trace_in_it(tmp_path):
     """Killed from starting up to writing, the report is that of an undisturbed run but for its times.
 

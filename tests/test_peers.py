@@ -88,7 +88,6 @@ def rows_of(path):
         return list(csv.DictReader(file))
 
 
-@pytest.mark.release
 def test_both_play_and_are_compared(tmp_path, python, few, capfd):
     settings = peers.Settings(
         runs=8,
@@ -144,7 +143,6 @@ def test_both_play_and_are_compared(tmp_path, python, few, capfd):
         peers.run(settings)
 
 
-@pytest.mark.slow
 def test_learners_are_compared_with_the_loop_and_with_the_package(tmp_path, python, few, capfd, monkeypatch):
     """The package's stand-in swims to the left in every round, and the loop's has collected a hundredth a round."""
     loop = scalar_process_loop.Played(np.full(5, 0.4), 2.0)
@@ -174,7 +172,6 @@ def test_learners_are_compared_with_the_loop_and_with_the_package(tmp_path, pyth
     assert "Arms:" not in printed and "Decision processes: " in printed
 
 
-@pytest.mark.slow
 def test_runs_have_luck_of_their_own_and_the_same_again(tmp_path, python):
     pair = next(pair for pair in smpybandits.pairs(100) if pair.label == "uniform")
     asked = smpybandits.jobs(pair, "p", [0.5, 0.4, 0.3], 60)
@@ -197,7 +194,6 @@ def test_a_process_that_fails_is_named(tmp_path, python):
         blocks.play(smpybandits.PACKAGE, python, request, tmp_path / "out")
 
 
-@pytest.mark.release
 def test_ours_plays_alone_where_the_package_cannot_be_had(tmp_path, few, capsys, monkeypatch):
     def refused(*arguments):
         raise OSError("pip ended with 1: no network")
@@ -302,7 +298,6 @@ def imported(script):
     return {name.split(".")[0] for name in modules}
 
 
-@pytest.mark.slow
 def test_help_says_how_the_environment_is_made():
     done = subprocess.run(
         [sys.executable, "-m", "experiments.peers", "--help"],

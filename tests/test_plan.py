@@ -39,7 +39,6 @@ def test_few_widths(runs, most):
     assert runs < 512 or played <= 1.4 * runs
 
 
-@pytest.mark.release_cases("11000-40-2", "100000-100-2")
 @pytest.mark.parametrize(
     ("runs", "arms", "states"), [(11_000, 40, 2), (1_000_000, 5, 3), (100_000, 100, 2), (17, 2, 64)]
 )
@@ -52,7 +51,6 @@ def test_plans_of_requests(runs, arms, states):
             assert (plan.tiles - 1) * plan.width < runs <= plan.tiles * plan.width
 
 
-@pytest.mark.slow
 def test_many_runs_of_many_arms_on_one_device():
     """Whole vectors of runs leave fewer tiles than there were: the last of 44 had no run."""
     arms = bernoulli(np.linspace(0.1, 0.9, 40))
@@ -60,7 +58,6 @@ def test_many_runs_of_many_arms_on_one_device():
     assert result.visits["U"].shape[2] == 11_000 and (result.visits["U"].sum((-1, -2)) == 40).all()
 
 
-@pytest.mark.slow
 def test_runs_played_in_blocks_are_those_played_at_once():
     """1,500 runs on one device, in blocks of 128, and at once: counts and what is recorded."""
     arms = two_state([0.5, 0.3], [0.4, 0.65])
@@ -97,7 +94,6 @@ for runs in (10**7, 10**8):
 """
 
 
-@pytest.mark.slow
 @pytest.mark.skipif(sys.platform != "linux", reason="the limit is Linux's")
 def test_what_does_not_fit_into_memory_is_refused_with_its_numbers(tmp_path):
     """In a process that may have one GiB more than it has: refused before anything is allocated or written."""
@@ -112,7 +108,6 @@ def test_what_does_not_fit_into_memory_is_refused_with_its_numbers(tmp_path):
     assert not (tmp_path / "s").exists()
 
 
-@pytest.mark.slow
 def test_the_estimate_is_what_a_result_takes():
     arms = bernoulli([0.5, 0.4, 0.3])
     policies = {"tv": [TVKLUCB(), TVKLUCB(scale=2.0)], "u": Uniform()}

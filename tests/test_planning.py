@@ -96,7 +96,6 @@ def test_a_row_of_a_box(open_states, value, row):
         np.testing.assert_allclose(reached, row, atol=1e-6)
 
 
-@pytest.mark.release_cases("5")
 @pytest.mark.parametrize("states", [2, 5, 12])
 def test_rows_are_the_best_of_their_set(states):
     """Linear programmes for random rows, radii and values with ties; alone and with the runs last."""
@@ -150,7 +149,6 @@ def test_plans_of_optimists():
     assert plan(KLUCRL(), seen, next_round(seen)).actions.tolist() == [1] * 6
 
 
-@pytest.mark.slow
 def test_gains_of_optimists():
     """In float64, with a tolerance that none of them asks for."""
     with jax.enable_x64():
@@ -211,8 +209,6 @@ def test_the_dual_of_imed_rl():
     np.testing.assert_allclose(found, expected, rtol=1e-3, atol=1e-5)
 
 
-@pytest.mark.release_cases("6", "20")
-@pytest.mark.slow
 @pytest.mark.parametrize("process", [riverswim(6), riverswim(20), grid()], ids=["6", "20", "rooms"])
 def test_sweeps_end_long_before_the_limit(process):
     """Plans of processes of 6 to 20 states, as near the truth as 200,000 tries of every pair bring them."""

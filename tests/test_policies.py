@@ -73,22 +73,6 @@ VARIANTS = [
 SHORT = [(name, {"horizon": 10.0}) for name in ("KLUCB", "MOSS")]  # an arm has had its share after five plays
 
 
-@pytest.mark.release_cases(
-    "EmpiricalKLUCB-*",
-    "IMEDMC-gap-*",
-    "JointKLUCB-clock-arm",
-    "JointKLUCB-exploration-0.0",
-    "KLUCB-clock-arm",
-    "KLUCB-exploration-*",
-    "KLUCB-horizon-*",
-    "KLUCBMC-*-exploration-*",
-    "MOSS-horizon-*",
-    "RoundRobinKLUCB-exploration-*",
-    "TVKLUCB-clock-arm",
-    "TVKLUCB-distance-*",
-    "TVKLUCB-samples-state*",
-)
-@pytest.mark.slow_cases("IMEDMC-exponent-*")
 @pytest.mark.parametrize(("name", "fields"), [(name, {}) for name in DETERMINISTIC] + VARIANTS + SHORT)
 def test_exact_law_of_ten_rounds(name, fields):
     """All 1,024 trajectories against 20,000 runs, chi-square at 1e-9 (34 cases: false fails below 4e-8).
@@ -108,27 +92,11 @@ def check_against_reference(name, fields, runs, rounds, reward=None, environment
     check_same_arms(reference.play, name, fields, environment, runs, rounds)
 
 
-@pytest.mark.release_cases(
-    "JointKLUCB", "KLUCBMC", "KLUCB", "EmpiricalKLUCB", "RoundRobinKLUCB", "MOSS", "PlugInGittins"
-)
-@pytest.mark.slow
 @pytest.mark.parametrize("name", DETERMINISTIC)
 def test_same_arm_as_the_reference_in_every_round(name):
     check_against_reference(name, {}, runs=20, rounds=2000)
 
 
-@pytest.mark.release_cases(
-    "EmpiricalKLUCB-exploration-None",
-    "IMEDMC-exponent-*",
-    "IMEDMC-gap-0.1",
-    "JointKLUCB-*",
-    "KLUCB-clock-arm",
-    "TVKLUCB-clock-arm",
-    "TVKLUCB-distance-jensen*",
-    "TVKLUCB-distance-squared*",
-    "TVKLUCB-samples-state",
-)
-@pytest.mark.slow_cases("IMEDMC-*", "JointKLUCB-*", "EmpiricalKLUCB-*")
 @pytest.mark.parametrize(("name", "fields"), VARIANTS)
 def test_fields_against_the_reference(name, fields):
     check_against_reference(name, fields, runs=3, rounds=300)
@@ -137,21 +105,17 @@ def test_fields_against_the_reference(name, fields):
 BOTH = [("TVKLUCB", {}), ("JointKLUCB", {}), ("IMEDMC", {}), ("IMEDMC", {"exponent": 0.5})]
 
 
-@pytest.mark.release_cases("JointKLUCB-empty")
-@pytest.mark.slow_cases("IMEDMC-exponent-0.5")
 @pytest.mark.parametrize(("name", "fields"), [("KLUCBMC", {}), *BOTH])
 def test_rewards_the_other_way_round(name, fields):
     check_against_reference(name, fields, runs=5, rounds=500, reward=np.flip(rewards(name), -1))
 
 
-@pytest.mark.slow_cases("JointKLUCB-empty", "IMEDMC-exponent-0.5")
 @pytest.mark.parametrize(("name", "fields"), [("KLUCB", {}), *BOTH])
 def test_rare_transitions_against_the_reference(name, fields):
     arms = two_state([0.5, 0.0004, 0.0003], [0.4, 0.00055, 0.00065], rewards(name), initial_state=0)
     check_against_reference(name, fields, runs=5, rounds=2000, environment=arms)
 
 
-@pytest.mark.release
 def test_solvers_play_the_same():
     """The bisection and the default choose alike until two scores come within rounding: at least 99 % of plays."""
     for name in ("KLUCB", "TVKLUCB"):
@@ -205,7 +169,6 @@ def test_oracle_has_no_regret():
     assert (jaxbandit.metrics.pseudo_regret(result, "o") == 0).all()
 
 
-@pytest.mark.slow
 def test_affine_rewards_change_no_choice_of_sample_mean_policies():
     for name in ("KLUCB", "UCBSM", "RoundRobinKLUCB", "IMED"):
         plain, mapped = (
@@ -215,7 +178,6 @@ def test_affine_rewards_change_no_choice_of_sample_mean_policies():
         np.testing.assert_array_equal(plain.visits["p"], mapped.visits["p"])
 
 
-@pytest.mark.slow
 def test_markovian():
     """By hand: rows (0.75, 0.25) and (0.5, 0.5) are 0.25 apart; the threshold is (t-1)^(-1/4) or T^(-1/4)."""
     policy = TVKLUCB()
@@ -228,8 +190,6 @@ def test_markovian():
     assert TVKLUCB(scale=0.9).markovian(state, 257).tolist() == [True, False]
 
 
-@pytest.mark.slow
-@pytest.mark.release_cases(*set(ALL) - {"GradientBandit", "UCBSM"})
 @pytest.mark.parametrize("name", ALL)
 def test_contract(name):
     check_policy(ALL[name]())
@@ -246,8 +206,6 @@ def test_more_plays_than_one_replace_the_least_leader():
     assert sorted(jaxbandit.top_arms(policy.scores(None, state, jnp.int32(9)), 2).tolist()) == [0, 1]
 
 
-@pytest.mark.release_cases("all-*", "each-kind-with-jit")
-@pytest.mark.slow
 @pytest.mark.parametrize("compiled", [jax.jit, lambda function: function], ids=["with-jit", "without-jit"])
 @pytest.mark.parametrize("names", [EACH_KIND, tuple(ALL)], ids=["each-kind", "all"])
 def test_shapes_and_types_of_scores(names, compiled):
@@ -428,7 +386,6 @@ def test_contract_refuses_sizes_that_are_too_small_or_large(argument, least):
             check_policy(Uniform(), **{argument: size})
 
 
-@pytest.mark.slow
 def test_the_oracle_plays_the_best_arms_in_every_order():
     for plays in (1, 2):
         asked = {"runs": 50, "horizon": 20, "times": [20], "shuffle": True, "plays": plays}
@@ -436,7 +393,6 @@ def test_the_oracle_plays_the_best_arms_in_every_order():
         assert np.abs(jaxbandit.metrics.pseudo_regret(result, "o")).max() < 1e-12
 
 
-@pytest.mark.release
 def test_contract_holds_under_optimised_python():
     """`python -O` leaves out assert statements; the checks of contracts are none."""
     code = (
@@ -459,7 +415,6 @@ def test_no_check_is_a_bare_assert():
         assert not any(isinstance(node, ast.Assert) for node in ast.walk(ast.parse(path.read_text()))), path
 
 
-@pytest.mark.release
 def test_the_compiler_has_no_complaint():
     """XLA says on stderr where its simplifier goes round in circles, as it did where this policy begins."""
     code = (

@@ -54,7 +54,6 @@ def test_the_worst_of_each_policy():
     ]
 
 
-@pytest.mark.slow
 def test_the_folder(tmp_path, capsys, monkeypatch):
     arms = policies.problems()
     monkeypatch.setattr(policies, "problems", lambda: {name: arms[name] for name in ("Gaussian", "hard Bernoulli")})

@@ -100,7 +100,6 @@ def test_joint_states_pay_what_arms_show():
         assert paid - shown == sum(start) - sum(states)
 
 
-@pytest.mark.slow
 def test_regret_of_plays_is_pseudo_regret_on_arms():
     arms = structure.arms_of(2)
     asked = {"runs": 20, "horizon": 200, "times": [100, 200], "progress": False}
@@ -117,7 +116,6 @@ def test_regret_of_plays_is_pseudo_regret_on_arms():
     assert abs(structure.regret_of_plays(joint, "uniform")[:, -1].mean() - 100 * gap) < 5 * gap * math.sqrt(50 / 20)
 
 
-@pytest.mark.slow
 def test_tables_from_counts():
     """Rows of a result in order of the mean; a run loses a fifth where it lost a fifth of rounds times gain."""
     process = problems.process(problems.OTHER_ENDS)
@@ -139,7 +137,6 @@ def test_tables_from_counts():
     assert losses.loop_rows(result) == []
 
 
-@pytest.mark.slow
 def test_learners_are_judged_on_processes_and_policies_of_arms_are_not():
     named = {name: jaxbandit.atlas[name].arms for name in ("ergodic RiverSwim", "best20")}
     planned, left_out = atlas_card.cases(named, {"PSRL": PSRL(), "KLUCB": KLUCB()}, 50, 40, jax.random.key(0))
@@ -153,7 +150,6 @@ def test_learners_are_judged_on_processes_and_policies_of_arms_are_not():
     assert atlas_card.runs_of(jaxbandit.atlas["four rooms"].arms, 200) == 10
 
 
-@pytest.mark.release
 def test_every_case_can_be_played():
     settings = decision_processes.Settings(processes=", ".join(problems.NAMES))
     for case in decision_processes.cases(settings).values():
@@ -163,7 +159,6 @@ def test_every_case_can_be_played():
             check(**case)
 
 
-@pytest.mark.release
 def test_both_write_their_folders(tmp_path, monkeypatch, capsys):
     every = problems.policies
     few = (problems.KNOWN, "PSRL", "UCBVI, CH")

@@ -106,7 +106,6 @@ def test_ucrl2_plans_as_another_loop_where_rows_are_known_well():
     assert sure > 100
 
 
-@pytest.mark.slow
 @pytest.mark.parametrize(
     "learner",
     [each for each in process_learners.LEARNERS if each.loop],

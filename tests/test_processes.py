@@ -34,8 +34,6 @@ PROCESSES = {
 }
 
 
-@pytest.mark.release_cases("riverswim", "slipping", "grid", "arms")
-@pytest.mark.slow
 @pytest.mark.parametrize("name", PROCESSES)
 def test_the_contract(name):
     check_environment(PROCESSES[name])
@@ -107,7 +105,6 @@ def test_the_law_of_five_rounds(process):
     assert (np.abs(counts.mean(0) - expected) < 6.5 * error).all()
 
 
-@pytest.mark.slow
 def test_the_best_policy_has_no_regret_on_average():
     """With and without episodes: 0 within 6 standard errors, and the span of the bias; another policy loses."""
     for process in (SWIM, EPISODES):
@@ -119,7 +116,6 @@ def test_the_best_policy_has_no_regret_on_average():
         assert lost["u"].mean() > 20
 
 
-@pytest.mark.slow
 def test_the_same_bits_however_they_are_played(tmp_path):
     """Chunks, tiles, a stop and a file, two scenarios together, other runs."""
     asked = {"policies": {"k": KnownProcess.of(EPISODES), "u": Uniform()}, "times": [3, 7, 20, 30]}

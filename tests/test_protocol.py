@@ -53,7 +53,6 @@ def test_one_real_arm_is_played_as_in_the_simulator():
     np.testing.assert_array_equal(state.counts, result.visits["w"][0, 0, 0, -1])
 
 
-@pytest.mark.slow
 def test_arms_that_share_a_state_keep_their_contract():
     check_environment(PROCESS)
     check_policy(Learner(), PROCESS)
@@ -178,7 +177,6 @@ def test_policies_for_arms_of_their_own_refuse_a_decision_process():
         check_policy(Window(), PROCESS)
 
 
-@pytest.mark.slow
 def test_arms_that_change_keep_their_contract():
     check_environment(Swapping(swap=3000))
 

@@ -77,7 +77,6 @@ def test_what_else_is_played_does_not_change_a_scenario(independent):
 
 
 @pytest.mark.parametrize("cut", [{"chunk": 7}, {"tile": 2, "chunk": 11}, {"devices": jax.devices()[:1]}])
-@pytest.mark.release_cases("devices*", "tile*")
 def test_same_bits_however_the_work_is_cut(cut, independent):
     same(independent, simulate(SCENARIOS, POLICIES, **OWN, **cut))
 

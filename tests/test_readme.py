@@ -14,7 +14,6 @@ from docs.making import ROOT, picture
 README = (ROOT / "README.md").read_text()
 
 
-@pytest.mark.slow
 def test_python_runs_and_draws_the_picture(tmp_path, monkeypatch):
     monkeypatch.chdir(tmp_path)
     exec(picture.lines(), {})

@@ -41,8 +41,6 @@ def of(arm=1, reward=None, t=3, table=TABLE, **given):
     return Feedback.of(arm, reward, t=t, table=table, **given)
 
 
-@pytest.mark.release_cases(*sorted(set(ALL) - {"UCB1", "Thompson", "TVKLUCB", "IMEDMC"}))
-@pytest.mark.slow_cases("TVKLUCB", "IMEDMC")
 @pytest.mark.parametrize("name", ALL)
 def test_a_loop_by_hand_plays_as_the_simulator(name):
     """The same arms in 200 rounds, on the same draws and keys, told by what plays paid and arms last showed."""

@@ -43,7 +43,6 @@ def same(left, right):
             np.testing.assert_array_equal(array, right.recorded[name][label])
 
 
-@pytest.mark.slow
 def test_shapes_types_and_values(result):
     found = {name: {label: (a.shape, a.dtype) for label, a in of.items()} for name, of in result.recorded.items()}
     assert found == {
@@ -56,7 +55,6 @@ def test_shapes_types_and_values(result):
         np.testing.assert_array_equal(result.recorded["share"][label], 1)
 
 
-@pytest.mark.slow
 def test_what_is_recorded_is_what_the_policy_says_by_hand(result):
     """One run of each variant, played round by round without the simulator."""
     chance = jaxbandit.run_keys(COMMON["key"], jnp.arange(23, dtype=jnp.int32))
@@ -69,8 +67,6 @@ def test_what_is_recorded_is_what_the_policy_says_by_hand(result):
     assert 0 < result.recorded["Markovian"]["tv"].mean() < 1
 
 
-@pytest.mark.slow
-@pytest.mark.release_cases("devices-Device")
 @pytest.mark.parametrize("cut", [{"chunk": 7}, {"tile": 4, "chunk": 40}, {"devices": jax.devices()[:1]}])
 def test_same_bits_however_the_work_is_cut(cut, result):
     again = simulate({"a": ARMS, "b": OTHER}, POLICIES, **COMMON, **cut)
@@ -78,7 +74,6 @@ def test_same_bits_however_the_work_is_cut(cut, result):
     np.testing.assert_array_equal(result.visits["tv"], again.visits["tv"])
 
 
-@pytest.mark.slow
 def test_recording_changes_no_count(result):
     bare = simulate({"a": ARMS, "b": OTHER}, POLICIES, **COMMON | {"record": None})
     assert bare.recorded == {}
@@ -86,7 +81,6 @@ def test_recording_changes_no_count(result):
         np.testing.assert_array_equal(result.visits[label], bare.visits[label])
 
 
-@pytest.mark.slow
 def test_files_resume_and_sweeps(result, tmp_path):
     short = simulate({"a": ARMS, "b": OTHER}, POLICIES, **COMMON | {"horizon": 31, "times": [1, 7, 31]})
     short.save(tmp_path / "short.npz")
@@ -99,7 +93,6 @@ def test_files_resume_and_sweeps(result, tmp_path):
     same(result, sweep({"c": case}, tmp_path / "s", block=12, every=1e-9)["c"])  # 11 and 12 runs: the same programs
 
 
-@pytest.mark.slow
 def test_named_axes(result):
     dataset = result.to_xarray()
     assert dataset.Markovian.dims == ("scenario", "policy", "run", "time", "arm")

@@ -70,8 +70,6 @@ def test_a_loop_finds_the_same_states_in_the_same_bits(passive):
                 shown[k] = states[k]
 
 
-@pytest.mark.release_cases("RestlessArms0")
-@pytest.mark.slow
 @pytest.mark.parametrize("environment", [MOVING, PASSIVE])
 def test_an_arm_played_in_every_round_moves_as_its_rested_twin(environment):
     keys = jax.random.split(jax.random.key(1), 20)
@@ -81,7 +79,6 @@ def test_an_arm_played_in_every_round_moves_as_its_rested_twin(environment):
             np.testing.assert_array_equal(left, right)
 
 
-@pytest.mark.slow
 def test_without_a_passive_law_paths_are_the_same_under_any_policy():
     asked = {"runs": 20, "horizon": 300, "times": np.arange(1, 301), "record": {"path": lambda arms, p, t: arms.states}}
     policies = {"ucb": jaxbandit.UCB1(), "uniform": Uniform()}
@@ -128,7 +125,6 @@ def test_the_start_is_that_of_the_rested_twin():
     np.testing.assert_allclose(PASSIVE.means(), [5 / 9, 8 / 19, 6 / 19, 4 / 17, 1 / 8], rtol=1e-14)
 
 
-@pytest.mark.slow
 def test_observed_arms_show_all_states():
     """They move as the others do; before is then where the arm stood, and a policy for unseen arms is refused."""
     keys, order = jax.random.split(jax.random.key(9), 10), any_order(40, 5, 2)
@@ -153,7 +149,6 @@ def test_observed_arms_show_all_states():
 # contracts
 
 
-@pytest.mark.slow
 def test_contract():
     check_environment(restless(SCENARIO.transition[:3], (0, 1)), settle=2**10)
     check_environment(restless(SCENARIO.transition[:2], (0, 1), SCENARIO.transition[2:4]), settle=2**10)
@@ -165,7 +160,6 @@ def of_kind(environment, **more):
     return kind(**{field.name: getattr(environment, field.name) for field in dataclasses.fields(environment)})
 
 
-@pytest.mark.slow
 def test_contract_tests_the_pairing_that_is_declared():
     arms = restless(SCENARIO.transition[:3], (0, 1))
     with pytest.raises(AssertionError, match="n-th play of an arm depends on the plays of other arms"):
@@ -190,8 +184,6 @@ def test_contract_tests_the_pairing_that_is_declared():
         check_environment(of_kind(arms, step=step))
 
 
-@pytest.mark.release_cases("DSEE", "IMEDMC", "TVKLUCB")
-@pytest.mark.slow_cases("Thompson")
 @pytest.mark.parametrize("name", KINDS)
 def test_policies_of_all_kinds_keep_their_contract(name):
     check_policy(ALL[name](), restless(SCENARIO.transition[:3], (0, 1), SCENARIO.transition[2:]), rounds=20, plays=2)
@@ -206,7 +198,6 @@ def test_scenarios_are_stacked():
         simulate({"a": MOVING, "b": PASSIVE}, {"u": Uniform()}, runs=1, horizon=1)
 
 
-@pytest.mark.release
 def test_policies_of_all_kinds_play():
     scenarios = {"a": restless(SCENARIO.transition[:3], (0, 1)), "b": restless(SCENARIO.transition[2:], (0, 1))}
     result = simulate(scenarios, {name: ALL[name]() for name in KINDS}, runs=3, horizon=40, times=[40])
@@ -218,8 +209,6 @@ POLICIES = {"ucb": [jaxbandit.UCB1(), jaxbandit.UCB1(0.5)], "uniform": Uniform()
 SIZE = {"runs": 37, "horizon": 90, "times": [1, 20, 60, 90], "plays": 2, "shuffle": True}
 
 
-@pytest.mark.slow
-@pytest.mark.release_cases("RestlessArms0")
 @pytest.mark.parametrize("environment", [MOVING, PASSIVE])
 def test_tiles_chunks_devices_and_interruptions_change_no_count(environment):
     whole = simulate(environment, POLICIES, **SIZE)
@@ -260,7 +249,6 @@ def test_sweeps_continue_and_refuse_what_changed(tmp_path):
         sweep(case(MOVING), tmp_path)
 
 
-@pytest.mark.release
 @pytest.mark.filterwarnings("ignore")
 def test_dask_plays_the_same_counts(tmp_path):
     distributed = pytest.importorskip("distributed")

@@ -85,7 +85,6 @@ def test_the_best_arm_has_no_weak_regret_on_average():
         assert set(restless.LEARNERS) < set(restless.policies(arms)), name
 
 
-@pytest.mark.release
 def test_restless_writes_its_folder_and_goes_on(tmp_path, capsys, monkeypatch):
     monkeypatch.setattr(restless, "LEARNERS", {label: restless.LEARNERS[label] for label in FEW})
     monkeypatch.setattr(restless, "SCENARIOS", {name: SCENARIOS[name] for name in ("scenario 1", "scenario 3")})
@@ -157,7 +156,6 @@ def test_cycles_are_as_if_independent_to_the_test():
     assert (shown.count("01"), shown.count("10")) in {(3, 3), (3, 2), (2, 3)}
 
 
-@pytest.mark.release
 def test_hidden_writes_its_folder_and_goes_on(tmp_path, capsys, monkeypatch):
     monkeypatch.setattr(hidden, "ERRORS", (0.0, 0.4))
     monkeypatch.setattr(hidden, "LEARNERS", {label: hidden.LEARNERS[label] for label in ("TV-KL-UCB", "KL-UCB-SM")})

@@ -112,8 +112,6 @@ def rca_by_coroutines(L, paths, plays, reward):
     return np.array(rounds), counted
 
 
-@pytest.mark.release_cases("3")
-@pytest.mark.slow_cases("2", "3")
 @pytest.mark.parametrize("plays", [1, 2, 3])
 def test_rca_is_what_its_blocks_are(plays):
     """60 random problems of 5 arms with 2 and 3 states; in double precision, so that rounding decides nothing."""

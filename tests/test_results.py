@@ -30,7 +30,6 @@ def result():
     return simulate({"a": ARMS, "b": ARMS}, policies, runs=30, horizon=200, times=[10, 90, 110, 200])
 
 
-@pytest.mark.slow
 def test_save_and_load(result, tmp_path):
     result.save(tmp_path / "r.npz")
     again = Result.load(tmp_path / "r.npz")
@@ -64,7 +63,6 @@ def same(left, right):
     )
 
 
-@pytest.mark.slow_cases("all")
 @pytest.mark.parametrize("bytes_of", ["a few", "all"])
 def test_damaged_files_are_refused_or_the_damage_says_nothing(tmp_path, bytes_of):
     """Every byte of a file, or some, changed in one of three ways, and many lengths: refused, or read as it was."""

@@ -17,8 +17,6 @@ from jaxbandit import IMEDMC, KLUCB, ThompsonMC, metrics, stress
 ARMS = jaxbandit.two_state([0.5, 0.02, 0.3], [0.4, 0.05, 0.65])
 
 
-@pytest.mark.release_cases("Sieved")
-@pytest.mark.slow
 @pytest.mark.parametrize(
     ("tried", "library"),
     [(Sieved(0.5), IMEDMC(exponent=0.5)), (Expecting(0.0), IMEDMC())],
@@ -62,7 +60,6 @@ def test_all_policies_that_play_two_states_are_there():
 FEW = {"KLUCB": KLUCB(), "IMEDMC": IMEDMC(), "UCB1": jaxbandit.UCB1()}
 
 
-@pytest.mark.release
 def test_robustness_from_its_command(tmp_path, monkeypatch, capsys):
     monkeypatch.setattr(robustness, "playing_two_states", lambda: FEW)
     monkeypatch.setattr(robustness, "HORIZONS", (100, 200))
@@ -100,7 +97,6 @@ def test_ctrl_c_in_the_search_ends_the_command(tmp_path, monkeypatch, found):
         robustness.run(robustness.Settings(out=str(tmp_path)))
 
 
-@pytest.mark.release
 def test_candidates_from_their_command(tmp_path, monkeypatch, capsys):
     monkeypatch.setattr(candidates, "LIBRARY", FEW)
     monkeypatch.setattr(candidates, "TRIED", {"sieve": Sieved(1.0, 10.0, 0.5)})

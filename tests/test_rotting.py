@@ -86,7 +86,6 @@ def test_an_arm_that_rots_is_declared_or_said():
         simulate(Silent(np.array([0.9, 0.9]), np.array([0.2, 0.2])), {"UCB1": UCB1()}, runs=2, horizon=9)
 
 
-@pytest.mark.slow
 def test_declared_arms_keep_their_contract():
     check_environment(ARMS, settle=1024)
 

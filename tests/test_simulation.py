@@ -50,8 +50,6 @@ CUTS = [
 ]
 
 
-@pytest.mark.release_cases("chunk-37", "chunk-300-*", "tile-1", "devices-1")
-@pytest.mark.slow
 @pytest.mark.parametrize("cut", CUTS)
 def test_same_bits_however_the_work_is_cut(cut, undisturbed):
     cut = dict(cut)
@@ -64,22 +62,18 @@ def test_same_bits_however_the_work_is_cut(cut, undisturbed):
     same(expected, simulate(ARMS, POLICIES, **COMMON | cut))
 
 
-@pytest.mark.slow
 def test_same_bits_of_rejection_samplers():
     """Whether one run's draws are accepted must not touch another's."""
     policies, options = {"thompson": Thompson()}, COMMON | {"horizon": 60, "times": [60]}
     same(simulate(ARMS, policies, **options), simulate(ARMS, policies, **options, tile=3, chunk=25))
 
 
-@pytest.mark.slow
 def test_same_bits_with_more_runs(undisturbed):
     more = simulate(ARMS, POLICIES, **COMMON | {"runs": 40})
     for label in POLICIES:
         np.testing.assert_array_equal(more.visits[label][:, :, :23], undisturbed.visits[label])
 
 
-@pytest.mark.slow
-@pytest.mark.release_cases("False-*", "*-2")
 @pytest.mark.parametrize("plays", [1, 2])
 @pytest.mark.parametrize("shuffle", [False, True])
 def test_scenarios_and_variants_alone_or_in_a_list(plays, shuffle):
@@ -94,7 +88,6 @@ def test_scenarios_and_variants_alone_or_in_a_list(plays, shuffle):
         np.testing.assert_array_equal(alone.visits["t"][0, 0], together.visits["t"][i, 0])
 
 
-@pytest.mark.slow
 @pytest.mark.parametrize("runs", [1200, 5000])
 def test_scenarios_and_variants_beyond_the_cache(runs):
     """Two of four variants at a time with 1,200 runs, one after the other with 5,000."""
@@ -105,7 +98,6 @@ def test_scenarios_and_variants_beyond_the_cache(runs):
     np.testing.assert_array_equal(many.visits["ucb"][:, :, :23], few.visits["ucb"])
 
 
-@pytest.mark.slow
 def test_a_longer_horizon_continues(undisturbed):
     short = simulate(ARMS, POLICIES, **COMMON | {"horizon": 160, "times": [7, 150]}, chunk=50)
     same(undisturbed, simulate(ARMS, POLICIES, **COMMON, resume=short))
@@ -137,8 +129,6 @@ def test_shuffle_draws_orders_and_keeps_numbers():
     assert share[0] > share[1] > share[2]  # arm 0 is the best under its own number
 
 
-@pytest.mark.release_cases("3")
-@pytest.mark.slow
 @pytest.mark.parametrize("plays", [1, 2, 3])
 def test_every_round_adds_the_plays(plays):
     result = simulate(ARMS, POLICIES, **COMMON | {"times": np.arange(1, 301)}, plays=plays)
@@ -153,7 +143,6 @@ def test_default_times():
     assert (np.diff(result.times) > 0).all()
 
 
-@pytest.mark.release
 def test_ten_million_rounds():
     """Counts add up to the rounds at every recorded one, and nothing is NaN."""
     policies = {"tv": TVKLUCB()}
@@ -213,7 +202,6 @@ def test_a_policy_is_traced_once():
     assert len(calls) == 2  # and once for the result's fingerprint
 
 
-@pytest.mark.slow
 def test_variants_and_scenarios_without_a_number():
     """Nothing tells the variants apart, so that nothing but their count says how many there are."""
     result = simulate({"a": ARMS, "b": OTHER}, {"u": [UCBSM()] * 2, "r": [Uniform()] * 3}, runs=20, horizon=30)
@@ -280,7 +268,6 @@ def test_no_communication_between_devices():
         assert word not in text
 
 
-@pytest.mark.slow
 def test_advance_by_hand_equals_simulate(undisturbed):
     policy = POLICIES["tv"]
     chance = run_keys(COMMON["key"], jnp.arange(23, dtype=jnp.int32))
@@ -292,7 +279,6 @@ def test_advance_by_hand_equals_simulate(undisturbed):
     chex.assert_shape(markovian, (23, 3))
 
 
-@pytest.mark.slow
 def test_advance_records_times_of_a_later_chunk():
     chance = run_keys(jax.random.key(0), jnp.arange(3, dtype=jnp.int32))
     carry, first = jaxbandit.advance(ARMS, KLUCB(), chance, initial_carry(ARMS, KLUCB(), chance), 1, 10, [5, 15, 0])
@@ -310,7 +296,6 @@ def test_advance_refuses_times_that_do_not_increase(times):
         jaxbandit.advance(ARMS, KLUCB(), chance, initial_carry(ARMS, KLUCB(), chance), 1, 10, times)
 
 
-@pytest.mark.slow
 def test_a_longer_horizon_continues_with_default_times():
     options = {"runs": 4, "key": jax.random.key(3)}
     short = simulate(ARMS, {"k": KLUCB()}, horizon=1000, **options)
@@ -326,7 +311,6 @@ def test_ties_of_zeros_go_to_the_lowest_arm():
         assert jaxbandit.top_arms(jnp.array(scores), 2).tolist() == [0, 1]
 
 
-@pytest.mark.slow
 def test_over_runs_is_vmap():
     key = jax.random.key(0)
     x = jax.random.normal(key, (3, 2, 7))
@@ -365,15 +349,12 @@ class Shapes(chex.TestCase):
         chex.assert_shape([result.means, result.reward], [(2, 3), (2, 3, 2)])
 
 
-@pytest.mark.release_cases("all")
-@pytest.mark.slow
 @pytest.mark.parametrize("names", [EACH_KIND, tuple(ALL)], ids=["each-kind", "all"])
 def test_all_policies_run(names):
     result = simulate(ARMS, {name: ALL[name]() for name in names}, runs=3, horizon=40)
     assert set(result.labels) == set(names)
 
 
-@pytest.mark.slow
 def test_a_range_of_runs_is_that_part_of_all_runs():
     whole = simulate(ARMS, {"kl": KLUCB(), "u": Uniform()}, runs=10, horizon=60, times=[7, 60], shuffle=True)
     part = simulate(ARMS, {"kl": KLUCB(), "u": Uniform()}, runs=range(3, 8), horizon=60, times=[7, 60], shuffle=True)

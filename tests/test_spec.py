@@ -155,7 +155,6 @@ def test_order_and_labels_of_a_grid():
     assert make_grid("kl", jaxbandit.KLUCB, {}, "").entries() == {"kl": [jaxbandit.KLUCB()]}
 
 
-@pytest.mark.release
 def test_every_row_is_the_policy_that_it_names(played):
     _, folder, whole = played
     rows = rows_of(folder / "table.csv")
@@ -179,7 +178,6 @@ def test_every_row_is_the_policy_that_it_names(played):
         assert float(row["mean"]) == pytest.approx(regret.mean(), rel=1e-12)
 
 
-@pytest.mark.release
 def test_pictures_of_a_sweep(played):
     _, folder, _ = played
     pictures = {"regret", "parameter_tv, samples=arm", "parameter_tv, samples=state", "parameter_ucb"}
@@ -187,7 +185,6 @@ def test_pictures_of_a_sweep(played):
     assert (folder / "spec.toml").read_text() == GOOD
 
 
-@pytest.mark.release
 def test_the_same_command_plays_nothing_and_a_longer_file_only_what_is_new(played, capsys):
     settings, folder, _ = played
     before = {path: path.stat().st_mtime_ns for path in (folder / "counts").rglob("*.npz")}
@@ -213,7 +210,6 @@ def test_list_plays_nothing(tmp_path, capsys):
     assert not (tmp_path / "out").exists()
 
 
-@pytest.mark.slow
 def test_shell(tmp_path):
     def shell(*arguments):
         command = [sys.executable, "-m", "experiments.sweep", *arguments]

@@ -31,8 +31,6 @@ OUTSIDE = (3.0, -2.0, 0.43)
 LAWS = [("KLUCBMC", {}), ("TVKLUCB", {}), ("TVKLUCB", {"samples": "state", "clock": "arm"})]
 
 
-@pytest.mark.release_cases("KLUCBMC-empty", "TVKLUCB-samples-*")
-@pytest.mark.slow
 @pytest.mark.parametrize(("name", "fields"), LAWS)
 def test_exact_law_of_six_rounds(name, fields):
     """All trajectories of two arms with three states against 20,000 runs, chi-square at 1e-9 (false fails below 3e-9).
@@ -61,10 +59,6 @@ VARIANTS = [
 ]
 
 
-@pytest.mark.slow
-@pytest.mark.release_cases(
-    "KLUCBMC-samples-*", "TVKLUCB-samples-*", "TVKLUCB-clock-*", "TVKLUCB-distance-squared*", "TVKLUCB-distance-kl-*"
-)
 @pytest.mark.parametrize(("name", "fields", "reward"), VARIANTS)
 def test_same_arm_as_the_reference_in_every_round(name, fields, reward, monkeypatch):
     """900 rounds in float64; of TV-KL-UCB each verdict on an arm is met at least 50 times, by the reference's count."""
@@ -115,7 +109,6 @@ def test_row_not_yet_left_goes_to_the_others_alike():
         assert policy.markovian(state, 100).tolist() == [verdict] * 2
 
 
-@pytest.mark.release
 @pytest.mark.parametrize(
     ("name", "fields"),
     [
@@ -131,8 +124,6 @@ def test_five_states_in_every_round(name, fields):
     check_against_reference(name, fields, markov(rows / rows.sum(-1, keepdims=True), reward))
 
 
-@pytest.mark.release_cases("TVKLUCB*")
-@pytest.mark.slow
 @pytest.mark.parametrize("policy", [TVKLUCB(), TVKLUCB(distance="kl", unvisited=0.5), KLUCBMC(unvisited=0.3)])
 def test_what_is_kept_of_many_states_follows_from_the_counts(policy):
     """After 60 rounds of two plays, against the functions of the counts themselves; before them, for the distance."""
@@ -171,7 +162,6 @@ def test_what_is_kept_of_many_states_follows_from_the_counts(policy):
         np.testing.assert_allclose(following.pair.distance, np.maximum(apart(*pair), apart(*pair[::-1])), rtol=1e-5)
 
 
-@pytest.mark.release
 def test_variants_of_many_states_play_as_each_alone():
     arms = jaxbandit.random_arms(jax.random.key(0), 3, 4)
     grid = [TVKLUCB(unvisited=1.0), TVKLUCB(unvisited=0.2, scale=0.5)]
@@ -182,7 +172,6 @@ def test_variants_of_many_states_play_as_each_alone():
         np.testing.assert_array_equal(together[:, number], alone[:, 0])
 
 
-@pytest.mark.release
 def test_sixty_four_states_are_played():
     """Every arm at least once, without a warning; a program that grew with the states would compile for minutes."""
     arms = jaxbandit.random_arms(jax.random.key(0), 3, 64)
@@ -193,8 +182,6 @@ def test_sixty_four_states_are_played():
     assert (plays.sum(-1) == 20).all() and (plays >= 1).all()
 
 
-@pytest.mark.slow
-@pytest.mark.release_cases("IMEDMC-*")
 @pytest.mark.parametrize("policy", [IMEDMC(), IMEDMC(exponent=0.5), IMEDMC(gap=0.1)])
 def test_imed_mc_of_three_states_against_the_search(policy):
     """Its index after 60 random plays of three arms, 1e-3 max(1, index), and the class renewed at plays alone."""

@@ -128,7 +128,6 @@ def test_the_least_regret_is_that_of_the_panel_on_the_same_problem():
 SMALL = {**FAST, "budget": 96, "number": 2, "runs": 64}
 
 
-@pytest.mark.slow
 def test_the_same_search_finds_the_same_problems_and_a_folder_keeps_what_was_played(tmp_path, monkeypatch):
     space = TwoStateSpace(slowest=0.05)
     once = stress.worst(Uniform(), space, folder=tmp_path, **SMALL)
@@ -200,7 +199,6 @@ def test_a_search_of_a_command_is_ended_by_ctrl_c(stop_at):
         stress.worst(Uniform(), TwoStateSpace(slowest=0.05), **SMALL)
 
 
-@pytest.mark.slow
 def test_a_search_that_was_stopped_and_judged_continues_in_its_folder(tmp_path, monkeypatch):
     def sweep(*asked, **options):
         if next(made) == 2:
@@ -254,7 +252,6 @@ class GivesUp:
         return inner, given_up | ((plays == 3) & (mean == 0))
 
 
-@pytest.mark.release
 @pytest.mark.parametrize("seed", range(5))
 def test_a_planted_flaw_is_found(seed):
     """The worst problem found costs a tenth of the rounds more than IMED itself, which has no flaw."""

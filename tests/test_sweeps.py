@@ -154,7 +154,6 @@ def test_a_grid_is_called_by_short_numbers():
     assert names(0.1234567891234, 0.1234567891235) == ["0.1234567891234", "0.1234567891235"]
 
 
-@pytest.mark.slow
 def test_damaged_and_foreign_files_are_named(tmp_path, many_files):
     """Truncated at, and bits flipped at, 60 places: refused by name, or without effect on any count."""
     case = {"c": {**CASE, "runs": 4, "chunk": 100}}
@@ -325,7 +324,6 @@ def test_no_pickle_is_loaded(tmp_path):
         sweep({"c": {**CASE, "runs": 2}}, tmp_path)
 
 
-@pytest.mark.slow_cases("full")
 @pytest.mark.parametrize("place", ["full", "gone"])
 def test_a_full_disk_and_a_vanished_folder(tmp_path, monkeypatch, many_files, place):
     case = {"c": {**CASE, "runs": 8, "chunk": 100}}
@@ -433,8 +431,6 @@ def kill_often(folder, times, seed=0):
     return killed, unfinished, out.strip()
 
 
-@pytest.mark.release_cases("5")
-@pytest.mark.slow
 @pytest.mark.parametrize("times", [2, 5])
 def test_killed_again_and_again(times, tmp_path):
     """kill -9 at random moments: in the end the digest of the undisturbed counts, and no file that is not whole."""
@@ -446,7 +442,6 @@ def test_killed_again_and_again(times, tmp_path):
     assert not [path for path in (tmp_path / "s").rglob("*") if path.name.endswith(".tmp")]
 
 
-@pytest.mark.release
 def test_spawned_processes(tmp_path):
     """Two workers; then one is killed: the pool breaks, the next call brings everything."""
     expected = digest({name: simulate(**case) for name, case in cases().items()})
@@ -462,7 +457,6 @@ def test_spawned_processes(tmp_path):
         assert digest(sweep(cases(), tmp_path / "b", executor=pool, block=12)) == expected
 
 
-@pytest.mark.release
 def test_workers_end_with_the_process_that_started_them(tmp_path):
     """Killed with SIGKILL while both play; they are given a minute."""
     folder, began = tmp_path / "s", time.monotonic()
@@ -478,7 +472,6 @@ def test_workers_end_with_the_process_that_started_them(tmp_path):
     assert len(workers) == 2
 
 
-@pytest.mark.release
 def test_dask_workers_one_of_them_killed(tmp_path):
     """A cluster of two processes, one killed when the first file is there: everything arrives in the same call."""
     with start_child(tmp_path, "dask") as child:
@@ -486,7 +479,6 @@ def test_dask_workers_one_of_them_killed(tmp_path):
     assert out.strip() == digest({name: simulate(**case) for name, case in cases().items()})
 
 
-@pytest.mark.slow
 def test_a_key_and_precision_reach_the_workers(tmp_path):
     case = {**CASE, "policies": {"kl": KLUCB()}, "runs": 3, "key": jax.random.key(3)}
     with (

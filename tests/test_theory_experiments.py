@@ -24,7 +24,6 @@ def rows_of(path):
         return list(csv.DictReader(file))
 
 
-@pytest.mark.release
 def test_asymptotic_bounds(tmp_path):
     rows = asymptotic_bounds.run(asymptotic_bounds.Settings(out=str(tmp_path)))
     assert {path.name for path in tmp_path.iterdir()} == {
@@ -91,7 +90,6 @@ def test_share_of_visits_of_an_even_coin_is_binomial():
     assert abs(seen.mean() - exact) < 6.1 * seen.std() / np.sqrt(len(seen))
 
 
-@pytest.mark.slow
 def test_concentration_writes_its_folder(tmp_path, capsys):
     settings = concentration.Settings(runs=50, horizon=60, out=str(tmp_path))
     sums = concentration.run(settings)
@@ -123,7 +121,6 @@ def test_concentration_writes_its_folder(tmp_path, capsys):
     capsys.readouterr()
 
 
-@pytest.mark.slow
 def test_lower_bound_writes_its_folder(tmp_path, capsys, monkeypatch):
     few = {name: lower_bound.POLICIES[name] for name in ("UCB-SM", "TV-KL-UCB")}
     monkeypatch.setattr(lower_bound, "POLICIES", few)
@@ -136,7 +133,6 @@ def test_lower_bound_writes_its_folder(tmp_path, capsys, monkeypatch):
     assert (tmp_path / "lower_bound.png").exists() and "TV-KL-UCB" in capsys.readouterr().out
 
 
-@pytest.mark.release
 def test_initial_states_are_those_named(tmp_path, capsys, monkeypatch):
     monkeypatch.setattr(initial_state, "NAMES", ("scenario 2",))
     settings = Simulation(runs=40, horizon=60, out=str(tmp_path))
@@ -155,7 +151,6 @@ def test_initial_states_are_those_named(tmp_path, capsys, monkeypatch):
     capsys.readouterr()
 
 
-@pytest.mark.release
 def test_ablation_names_its_variants_right(tmp_path, capsys, monkeypatch):
     """Every choice's regret is that of a simulation of the policy it names."""
     monkeypatch.setattr(ablation, "SCENARIOS", {"scenario 1": ablation.SCENARIOS["scenario 1"]})
@@ -180,7 +175,6 @@ def test_ablation_names_its_variants_right(tmp_path, capsys, monkeypatch):
     capsys.readouterr()
 
 
-@pytest.mark.release
 def test_heat_maps_of_the_ablation(tmp_path):
     choices = [
         ablation.Choice(scenario, s, c, d, u, ablation.SHORT[e], np.array([1.0, 2.0]), 0.0)

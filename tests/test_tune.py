@@ -50,7 +50,6 @@ def test_interval_of_a_quantile_covers():
     assert covered > 70
 
 
-@pytest.mark.slow
 def test_tune_judges_on_held_out_runs(tmp_path, capsys):
     settings = tune.Settings(
         runs=8, held_out=12, horizon=2000, policy="UCBSM", grid="L = [0.5, 100, 400]",
@@ -78,7 +77,6 @@ def test_tune_judges_on_held_out_runs(tmp_path, capsys):
     capsys.readouterr()
 
 
-@pytest.mark.release
 def test_tune_keeps_a_default_that_is_best(tmp_path, capsys):
     settings = tune.Settings(
         runs=4, held_out=6, horizon=500, policy="UCB1", grid="bonus = [200, 300]", scenarios="scenario 1",

@@ -64,8 +64,6 @@ def heard_at_once(policy, environment):
     return dataclasses.replace(late(policy, 1, 1, shown), delay=0)
 
 
-@pytest.mark.release_cases(*(name for name in POLICIES if name not in QUICK + SLOW))
-@pytest.mark.slow_cases(*SLOW)
 @pytest.mark.parametrize("name", POLICIES)
 def test_a_wrapped_policy_plays_the_same(name):
     """Three runs of 20 rounds, in both wrappers at once where a detector may hold the policy.
