@@ -132,40 +132,6 @@ def test_at_once_is_the_program_without_the_arguments():
     assert len(programs) == 4
 
 
-POLICIES = {"u": [UCB1(bonus=bonus) for bonus in (0.5, 2.0)], "g": GradientBandit()}
-COMMON = {"key": KEY, "runs": 9, "horizon": 40, "times": [1, 13, 40], "delay": 3, "batch": 2, "shuffle": True}
-
-
-@pytest.fixture(scope="module")
-def undisturbed():
-    return simulate({"a": ARMS, "b": ARMS}, POLICIES, **COMMON)
-
-
-def same(left, right):
-    for label in POLICIES:
-        np.testing.assert_array_equal(left.visits[label], right.visits[label])
-
-
-@pytest.mark.parametrize("cut", [{"chunk": 7}, {"tile": 2, "chunk": 11}, {"devices": jax.devices()[:1]}])
-def test_same_bits_however_the_work_is_cut(cut, undisturbed):
-    same(undisturbed, simulate({"a": ARMS, "b": ARMS}, POLICIES, **COMMON, **cut))
-
-
-def test_same_bits_continued_from_a_file_and_in_a_sweep(undisturbed, tmp_path):
-    """Feedback that is under way is part of what is saved; another delay is refused by name."""
-    short = simulate({"a": ARMS, "b": ARMS}, POLICIES, **COMMON | {"horizon": 13, "times": [1, 13]})
-    short.save(tmp_path / "short.npz")
-    loaded = jaxbandit.Result.load(tmp_path / "short.npz")
-    same(undisturbed, simulate({"a": ARMS, "b": ARMS}, POLICIES, **COMMON, resume=loaded))
-    for name, value in (("delay", 2), ("batch", 1)):
-        with pytest.raises(ValueError, match=f"resume: {name} changed since"):
-            simulate({"a": ARMS, "b": ARMS}, POLICIES, **COMMON | {name: value}, resume=loaded)
-    case = {"scenarios": {"a": ARMS, "b": ARMS}, "policies": POLICIES, **COMMON}
-    same(undisturbed, jaxbandit.sweep({"c": case}, tmp_path / "s", every=1e-9, progress=False)["c"])
-    with pytest.raises(ValueError, match=r"cases\['c'\]: delay changed since"):
-        jaxbandit.sweep({"c": case | {"delay": 0}}, tmp_path / "s", progress=False)
-
-
 def test_recorders_see_what_the_policy_has_heard():
     """Its own state, whose plays are those of the rounds that are due; and the policy itself, not what keeps news."""
     record = {

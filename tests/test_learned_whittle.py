@@ -34,7 +34,7 @@ def index_in_floats(active, passive, reward, discount, dtype=float):
 
 
 @pytest.mark.parametrize("discount", [None, 0.9, 0.99999])
-@pytest.mark.parametrize("states", [2, 3, 5])
+@pytest.mark.parametrize("states", [2, 5])
 def test_traced_indices_are_those_of_the_host(states, discount):
     active, passive, reward = random_arms(states)
     exact = indices.whittle(active, passive, reward, discount=discount, passive_reward=reward)
@@ -81,13 +81,6 @@ def test_numbers_of_arms_that_are_not_indexable(discount):
     )
     off = np.abs(found - expected) / (1 + np.abs(expected))
     assert np.quantile(off[bad], 0.9) < 1e-4 and np.quantile(off, 0.99) < 1e-4
-
-
-def test_chains_that_fall_apart_have_finite_numbers():
-    """As draws from a prior near 0 do, each row of which leads to one state."""
-    rows = np.eye(3)[np.random.default_rng(0).integers(3, size=(2, 200, 3))]
-    for discount in (None, 0.5):
-        assert np.isfinite(index_in_floats(*rows, np.random.default_rng(1).random((200, 3)), discount)).all()
 
 
 def test_episodes():
@@ -314,11 +307,6 @@ def test_costs_go_with_their_arms():
     state = unknown.init(jnp.asarray(REWARD, float))
     scores = jax.jit(lambda policy, state: policy.scores(None, state, 1))(unknown, state)
     np.testing.assert_allclose(scores, -COST[np.asarray(order)], atol=1e-6)
-
-
-@pytest.mark.parametrize("kind", [PosteriorWhittle, UCWhittle])
-def test_contract(kind):
-    check_policy(kind.of(ALL_PAY), ALL_PAY, plays=2)
 
 
 def test_who_may_not_play():

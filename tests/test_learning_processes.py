@@ -144,17 +144,6 @@ def test_drawn_processes_have_their_law():
     assert np.abs(together - np.eye(6)).max() < 5 / math.sqrt(number)
 
 
-def test_runs_draw_apart():
-    """The first process differs between runs, and a run alone draws as among others."""
-    asked = {"horizon": 50, "times": [1, 50], "record": {"gain": lambda process, state, t: state.gain}, "key": KEY}
-    many = simulate(PROCESSES["two"], {"p": PSRL()}, runs=5, **asked)
-    alone = simulate(PROCESSES["two"], {"p": PSRL()}, runs=range(3, 4), **asked)
-    np.testing.assert_array_equal(many.visits["p"][:, :, 3:4], alone.visits["p"])
-    gains = many.recorded["gain"]["p"][0, 0]
-    np.testing.assert_array_equal(gains[3:4], alone.recorded["gain"]["p"][0, 0])
-    assert len(np.unique(gains[:, 0])) == 5
-
-
 @pytest.mark.parametrize("process", list(PROCESSES))
 @pytest.mark.parametrize(
     "fields", [{}, {"normalised": False}, {"rewards": "known"}], ids=["normalised", "published", "known"]
@@ -206,20 +195,6 @@ def test_ucbvi_is_optimistic(bonus):
     visits = jnp.full((5, 6), 10**6, jnp.int32) if bonus == "BF" else None
     found = UCBVI(steps=5, horizon=1e6, bonus=bonus).plan(seen, visits, jnp.full((5, 2, 6), 5.0))
     assert (found[0].max(0) >= process.episode_values()[0] - 1e-6).all()
-
-
-@pytest.mark.parametrize(
-    "policy",
-    [UCRL2(), KLUCRL(), UCRL2B(), TUCRL(), PSRL(), PSRL(tsde=True, rewards="learned"), IMEDRL()],
-    ids=["UCRL2", "KLUCRL", "UCRL2B", "TUCRL", "PSRL", "TSDE", "IMEDRL"],
-)
-def test_contract(policy):
-    check_policy(policy, PROCESSES["random"])
-
-
-@pytest.mark.parametrize("bonus", ["CH", "BF"])
-def test_contract_of_episodes(bonus):
-    check_policy(UCBVI(steps=5, horizon=100, bonus=bonus), riverswim(steps=5))
 
 
 @pytest.mark.parametrize(

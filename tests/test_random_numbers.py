@@ -8,7 +8,6 @@ import numpy as np
 import pytest
 from scipy.stats import qmc
 
-import jaxbandit
 from jaxbandit import UCB1, GradientBandit, advance, initial_carry, metrics, run_keys, simulate, stress, two_state
 from jaxbandit.simulation.chance import RunKeys
 from jaxbandit.stress.asking import points_in_parts
@@ -25,11 +24,6 @@ OWN = SIZE | {"random_numbers": "independent"}
 @pytest.fixture(scope="module")
 def independent():
     return simulate(SCENARIOS, POLICIES, **OWN)
-
-
-def same(left, right):
-    for label in POLICIES:
-        np.testing.assert_array_equal(left.visits[label], right.visits[label])
 
 
 def keys_in_jax(name, runs, arms):
@@ -67,29 +61,6 @@ def test_scenarios_share_their_random_numbers_unless_asked_otherwise(independent
     assert independent.to_xarray().attrs["random_numbers"] == "independent"
     for visits in independent.visits.values():
         assert (visits[0] != visits[1]).any()
-
-
-def test_what_else_is_played_does_not_change_a_scenario(independent):
-    """Fewer scenarios, in another order, with one more: the counts follow the name."""
-    other = simulate({"c": SCENARIOS["c"], "d": ARMS, "a": ARMS}, POLICIES, **OWN)
-    for label in POLICIES:
-        np.testing.assert_array_equal(other.visits[label][[2, 0]], independent.visits[label][[0, 2]])
-
-
-@pytest.mark.parametrize("cut", [{"chunk": 7}, {"tile": 2, "chunk": 11}, {"devices": jax.devices()[:1]}])
-def test_same_bits_however_the_work_is_cut(cut, independent):
-    same(independent, simulate(SCENARIOS, POLICIES, **OWN, **cut))
-
-
-def test_same_bits_continued_and_in_a_sweep_and_the_other_option_is_refused(independent, tmp_path):
-    short = simulate(SCENARIOS, POLICIES, **OWN | {"horizon": 13, "times": [1, 13]})
-    same(independent, simulate(SCENARIOS, POLICIES, **OWN, resume=short))
-    with pytest.raises(ValueError, match="resume: random_numbers changed since"):
-        simulate(SCENARIOS, POLICIES, **SIZE, resume=short)
-    case = {"scenarios": SCENARIOS, "policies": POLICIES, **OWN}
-    same(independent, jaxbandit.sweep({"c": case}, tmp_path, every=1e-9, block=4, progress=False)["c"])
-    with pytest.raises(ValueError, match=r"cases\['c'\]: random_numbers changed since"):
-        jaxbandit.sweep({"c": case | {"random_numbers": "common"}}, tmp_path, progress=False)
 
 
 def test_other_words_are_refused():

@@ -126,14 +126,6 @@ def test_rca_is_what_its_blocks_are(plays):
                 np.testing.assert_array_equal(state.counts, counted)
 
 
-def test_rca_needs_states_that_are_seen():
-    arms = hidden(SCENARIO.transition[:2], [[0.2, 0.7]] * 2)
-    with pytest.raises(
-        ValueError, match=r"^policies\['r'\]: RCA is for rested or restless or observed arms; .* are hidden"
-    ):
-        simulate(arms, {"r": RCA()}, runs=1, horizon=3)
-
-
 # DSEE
 
 
@@ -228,11 +220,17 @@ def test_weak_regret_is_that_of_scalar_loops(policy, expected, errors):
     assert (np.abs(regret.mean(0) - expected) < 5 * np.hypot(own, errors)).all()
 
 
-def test_rca_refuses_arms_with_a_state_that_is_left_for_ever():
-    chain = [[[0.0, 0.5, 0.5], [0.0, 0.5, 0.5], [0.0, 0.3, 0.7]]] * 2
-    arms = restless(chain, (0.0, 0.5, 1.0))
-    with pytest.raises(
-        ValueError,
-        match=r"^policies\['r'\]: RCA needs .*; arm 0 of scenarios\['scenario'\] has a state that it does not",
-    ):
-        simulate(arms, {"r": RCA()}, runs=3, horizon=5, progress=False)
+LEFT_FOR_EVER = restless([[[0.0, 0.5, 0.5], [0.0, 0.5, 0.5], [0.0, 0.3, 0.7]]] * 2, (0.0, 0.5, 1.0))
+
+
+@pytest.mark.parametrize(
+    ("arms", "message"),
+    [
+        (hidden(SCENARIO.transition[:2], [[0.2, 0.7]] * 2), "RCA is for rested or restless or observed arms"),
+        (LEFT_FOR_EVER, "RCA needs .*; arm 0 of .* has a state that it does not"),
+    ],
+    ids=["hidden", "transient"],
+)
+def test_rca_sees_states_to_which_arms_return(arms, message):
+    with pytest.raises(ValueError, match=rf"^policies\['r'\]: {message}"):
+        simulate(arms, {"r": RCA()}, runs=1, horizon=3)
