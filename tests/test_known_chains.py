@@ -14,7 +14,7 @@ from scipy import stats
 
 import jaxbandit
 from jaxbandit import Feedback, Gittins, PlugInGittins, PosteriorGittins, Uniform, Whittle, indices, metrics, two_state
-from jaxbandit.environments import restarting
+from jaxbandit.environments import restarting, restless
 from jaxbandit.policies.learned_gittins import gittins_of_rows
 
 FIRST = ([0.5, 0.4, 0.3, 0.2, 0.1], [0.4, 0.55, 0.65, 0.65, 0.7])
@@ -91,41 +91,10 @@ def test_whittle_of_rested_arms_plays_as_gittins():
     np.testing.assert_array_equal(result.visits["g"], result.visits["w"])
 
 
-@jaxbandit.pytree
-class Watched:
-    """Two restless arms with three states whose states are all shown, with draws of JAX's own."""
-
-    transition: np.ndarray
-    passive: np.ndarray
-    reward: np.ndarray
-    initial: np.ndarray
-
-    def means(self):
-        return np.zeros(2)
-
-    def init(self, key):
-        return jnp.zeros(2, jnp.int32)
-
-    def step(self, key, state, arms, t):
-        states = state
-        played = (jnp.arange(2)[:, None] == arms[None]).any(1)
-        each = jnp.arange(2)
-        rows = jnp.where(
-            played[:, None], jnp.asarray(self.transition)[each, states], jnp.asarray(self.passive)[each, states]
-        )
-        after = jax.random.categorical(jax.random.fold_in(key, t), jnp.log(rows)).astype(jnp.int32)
-        paid = jnp.asarray(self.reward, float)[arms, after[arms]]
-        return after, Feedback(arms, states[arms], after[arms], paid, t, shown=after)
-
-
 def test_whittle_of_restless_arms_that_are_watched():
     """It collects 5.81 from both states 0, as value iteration of its rule says; the optimum is larger by 0.03."""
-    arms = Watched(
-        np.stack([A_ACTIVE, B_ACTIVE]),
-        np.stack([A_PASSIVE, B_PASSIVE]),
-        np.array([[0, 0.5, 1]] * 2),
-        np.eye(3)[[0, 0]],
-    )
+    active, passive = np.stack([A_ACTIVE, B_ACTIVE]), np.stack([A_PASSIVE, B_PASSIVE])
+    arms = restless(active, (0, 0.5, 1), passive, observed=True, initial_state=0)
     found = discounted(arms, {"w": Whittle.of(arms, 0.9)}, 0.9, 20_000)["w"]
     check_mean(found, 5.81028043, more=1e-3)
     assert np.isfinite(Whittle.of(arms).indices).all()  # the long-run average has indices, too
@@ -245,18 +214,6 @@ def test_restarting_arms_draw_by_arm_episode_and_play():
     assert returns > 4
 
 
-def test_restarting_arms_do_as_rested_ones_until_the_first_return():
-    environment = restarting(ARMS, 0.99)
-    asked = {"runs": 200, "horizon": 50, "times": np.arange(1, 51), "progress": False}
-    ours = jaxbandit.simulate(environment, {"k": jaxbandit.KLUCB()}, record={"plays": lambda e, p, t: e.draws}, **asked)
-    theirs = jaxbandit.simulate(ARMS, {"k": jaxbandit.KLUCB()}, **asked)
-    plays = theirs.visits["k"][0, 0].sum(-1)
-    same = (ours.recorded["plays"]["k"][0, 0] == plays).all(-1)  # no arm has begun again: numbers are plays
-    same = np.logical_and.accumulate(same, axis=1)
-    assert 0.3 < same[:, -1].mean() < 0.9
-    np.testing.assert_array_equal(ours.visits["k"][0, 0][same], theirs.visits["k"][0, 0][same])
-
-
 @pytest.mark.parametrize("discount", [0.0, 0.5, 0.97])
 def test_episodes_have_their_length_and_first_states(discount):
     """Exact binomial tests at 1e-9 of 100,000 rounds: how many are the last, and first states of the stationary law."""
@@ -335,9 +292,7 @@ def test_whittle_refuses_an_arm_without_indices():
         active, passive, reward = *rng.dirichlet([0.2] * 3, (2, 3)), rng.uniform(size=3)
         if not indices.whittle(active[None], passive[None], reward, discount=0.99).indexable[0]:
             break
-    arms = Watched(
-        np.stack([A_ACTIVE, active]), np.stack([A_PASSIVE, passive]), np.stack([reward, reward]), np.eye(3)[[0, 0]]
-    )
+    arms = restless(np.stack([A_ACTIVE, active]), reward, np.stack([A_PASSIVE, passive]), observed=True)
     with pytest.raises(ValueError, match=r"^arms: \[1\] are not indexable with discount 0.99"):
         Whittle.of(arms, 0.99)
 
@@ -370,7 +325,7 @@ def test_bad_input(call, message):
 def test_what_all_arms_show_comes_in_the_order_that_the_player_sees():
     """Whittle's rule on arms that are all seen, none of whose indices are equal: the same plays in every order."""
     chains = [[[0.7, 0.3], [0.4, 0.6]], [[0.5, 0.5], [0.1, 0.9]], [[0.8, 0.2], [0.25, 0.75]]]
-    arms = jaxbandit.environments.restless(chains, (0.0, 1.0), observed=True)
+    arms = restless(chains, (0.0, 1.0), observed=True)
     policy = {"w": Whittle.of(arms, 0.9)}
     assert len(np.unique(np.asarray(policy["w"].indices).round(6))) == 6
     plain, shuffled = (

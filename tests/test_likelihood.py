@@ -127,7 +127,7 @@ def test_search_is_brute_force_for_two_states(gap):
     check_close(found, loop, 1e-7)
 
 
-GAPS = [None, 0.03, 0.3, 1.0, "of each"]
+GAPS = [None, 0.3, 1.0, "of each"]
 
 
 def gaps(gap, cases):
@@ -195,9 +195,13 @@ def test_other_rewards():
 def test_corners_of_two_states(gap, tolerance):
     """All counts with entries 0, 1, 2, 7, 10^7 and many means: never NaN, never falling in the mean.
 
-    Those that plays can reach are right; with a gap of 1, ten million plays take all digits but one.
+    Those that plays can reach are right; with a gap of 1, ten million plays take all digits but one. An arm without
+    plays may have any mean.
     """
     counts = np.array(list(itertools.product([0, 1, 2, 7, 10**7], repeat=4))).reshape(-1, 2, 2)
+    none = np.zeros((1, 2, 2), int), np.array([[0.0, 1.0]])
+    assert np.isfinite(chain_likelihood_ratio(*none, 0.7, gap)).all() and np.isfinite(chain_mean(*none, gap)).all()
+    assert chain_mean_upper(*none, np.ones(1)).tolist() == [1]
     counts, reward = both_ways(counts[counts.sum((1, 2)) > 0])
     before, number = 0.0, gaps(gap, len(counts))[1]
     reached = np.abs(counts[:, 0, 1] - counts[:, 1, 0]) <= 1
@@ -215,16 +219,6 @@ def test_corners_of_two_states(gap, tolerance):
         levels = np.full(len(counts), level, np.float32)
         expected = each(reference_chain.upper_mean, counts, reward, levels)
         check_close(chain_mean_upper(counts, reward, levels), expected, 1e-5)
-
-
-def test_arms_without_plays_are_no_trouble():
-    for states in (2, 3):
-        counts, reward = np.zeros((1, states, states), int), np.linspace(0, 1, states)[None]
-        assert chain_likelihood_ratio(counts, reward, 0.7).tolist() == [0]
-        for gap in (None, 0.0, 0.5, 1.0) if states == 2 else (None,):
-            assert np.isfinite(chain_likelihood_ratio(counts, reward, 0.7, gap)).all()
-            assert np.isfinite(chain_mean(counts, reward, gap)).all()
-        assert chain_mean_upper(counts, reward, np.ones(1)).tolist() == [1]
 
 
 def test_two_states_in_float64():

@@ -9,10 +9,10 @@ import jaxbandit
 from jaxbandit import IMEDMC, KLUCBMC, TVKLUCB, atlas, metrics, simulate
 from jaxbandit.base import total
 from jaxbandit.confidence.chain import likeliest_chain, ratio_to, spread_of_values
-from jaxbandit.fast import on_demand, over_runs, where_needed
-from jaxbandit.policies.imed_mc_on_demand import OnDemand, cycles
+from jaxbandit.fast import over_runs, where_needed
+from jaxbandit.policies.imed_mc_on_demand import cycles
 from jaxbandit.policies.leaders import least_index
-from jaxbandit.policies.memory import Transitions, no_transitions
+from jaxbandit.policies.memory import no_transitions
 from jaxbandit.policies.upper_on_demand import no_uppers
 
 ENTRIES = 5
@@ -76,31 +76,6 @@ def test_an_entry_does_not_depend_on_its_neighbours():
         alone = of_runs(jnp.zeros((ENTRIES, 40), bool).at[entry, run].set(True), values, scale, otherwise)
         for name in ("sum", "each"):
             np.testing.assert_array_equal(alone[name][entry, ..., run], everywhere[name][entry, ..., run])
-
-
-def test_nothing_is_computed_where_nobody_asks():
-    """The loop makes as many turns as the lane with most flags has; each turn calls the function once for all lanes."""
-    asked = (
-        jnp.zeros((3, 64), bool)
-        .at[1, 5]
-        .set(True)
-        .at[2, 5]
-        .set(True)
-        .at[0, 5 + on_demand.TOGETHER]
-        .set(True)
-        .at[0, 6]
-        .set(True)
-    )
-    for flags, turns in ((asked, 3), (asked & False, 0)):  # runs 5 and 5 + TOGETHER share a lane
-        calls = []
-
-        def counted(value, calls=calls):
-            jax.debug.callback(lambda: calls.append(1))
-            return value
-
-        on_demand._collected(counted, on_demand.TOGETHER, flags, (jnp.ones((3, 64)),), jnp.zeros((3, 64)))
-        jax.effects_barrier()
-        assert len(calls) in (turns, turns * on_demand.TOGETHER)
 
 
 @jaxbandit.pytree
@@ -178,17 +153,6 @@ def test_spread_of_relative_values(states):
     assert np.isinf(spread_of(never_left, jnp.asarray(reward, float))[0])
 
 
-def test_a_policy_has_the_state_of_its_arms():
-    paid = jnp.array([[0.0, 0.5, 1.0]] * 2)
-
-    def state(policy, reward):
-        return jax.eval_shape(policy.init, reward)
-
-    assert isinstance(state(IMEDMC(), paid), OnDemand) and isinstance(state(IMEDMC(gap=0.5), paid), OnDemand)
-    assert not isinstance(state(IMEDMC(), paid[:, :2]), OnDemand)
-    assert isinstance(state(IMEDMC(), paid).seen, Transitions)
-
-
 @jaxbandit.pytree
 class Anew:
     """The policy, which forgets before every round what it knows of indices and distances, and computes all again."""
@@ -232,19 +196,3 @@ def test_upper_bounds_play_the_arms_of_the_full_index(late, name):
     policies = {"on demand": FEW_ROUNDS[name], "anew": Anew(FEW_ROUNDS[name])}
     result = simulate(arms, policies, runs=64, horizon=1500, times=[30, 300, 1500], shuffle=True, **late)
     np.testing.assert_array_equal(result.visits["on demand"], result.visits["anew"])
-
-
-def test_most_upper_bounds_are_not_computed():
-    """Of the arms that are not played fewer than one in a hundred is computed; what is kept is at least the index."""
-    arms = jaxbandit.markov(np.random.default_rng(1).dirichlet(np.ones(4), (5, 4)), [0, 0.3, 0.7, 1])
-    policy = TVKLUCB()
-    kept = {"radius": lambda arms, state, t: state.uppers.radius, "upper": lambda arms, state, t: state.uppers.upper}
-    record = kept | {
-        "full": lambda arms, state, t: policy.scores(None, state._replace(uppers=no_uppers(5)), t),
-        "last": lambda arms, state, t: state.uppers.last,
-    }
-    result = simulate(arms, {"p": policy}, runs=16, horizon=1200, times=range(1000, 1201), record=record)
-    radius, upper, full, last = (result.recorded[name]["p"][0, 0] for name in ("radius", "upper", "full", "last"))
-    others = np.arange(5) != last[..., None]  # the arm played after the round whose scores these are
-    assert ((radius[:, 1:] != radius[:, :-1]) & others[:, 1:] & others[:, :-1]).mean() < 0.01
-    assert (upper >= full - 1e-5)[others].all() and (upper > full + 1e-3)[others].mean() > 0.1

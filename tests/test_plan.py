@@ -51,13 +51,6 @@ def test_plans_of_requests(runs, arms, states):
             assert (plan.tiles - 1) * plan.width < runs <= plan.tiles * plan.width
 
 
-def test_many_runs_of_many_arms_on_one_device():
-    """Whole vectors of runs leave fewer tiles than there were: the last of 44 had no run."""
-    arms = bernoulli(np.linspace(0.1, 0.9, 40))
-    result = simulate(arms, {"U": Uniform()}, runs=11_000, horizon=40, times=[40], devices=jax.devices()[:1])
-    assert result.visits["U"].shape[2] == 11_000 and (result.visits["U"].sum((-1, -2)) == 40).all()
-
-
 def test_runs_played_in_blocks_are_those_played_at_once():
     """1,500 runs on one device, in blocks of 128, and at once: counts and what is recorded."""
     arms = two_state([0.5, 0.3], [0.4, 0.65])

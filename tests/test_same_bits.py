@@ -12,7 +12,7 @@ from jaxbandit import TVKLUCB, UCB1, GradientBandit, KnownProcess, Result, Thomp
 from jaxbandit.environments import restless
 
 OTHER = two_state([0.1, 0.4, 0.6], [0.4, 0.25, 0.3], initial_state="stationary")
-TWO_UCB1 = {"ucb": [UCB1(), UCB1(0.5)], "u": Uniform()}
+TWO_UCB1 = [UCB1(), UCB1(0.5)]
 RECORD = {
     "Markovian": {"tv": lambda arms, state, t, policy: policy.markovian(state, t + 1)},
     "plays": lambda arms, state, t: arms.plays,
@@ -26,13 +26,16 @@ GAMES = {
             "a": restless(ARMS.transition, (0, 1), SEEN.passive),
             "b": restless(OTHER.transition, (0, 1), SEEN.passive),
         },
-        "policies": TWO_UCB1,
+        "policies": {"ucb": TWO_UCB1, "u": Uniform()},
         "plays": 2,
         "shuffle": True,
     },
-    "rotting": {"scenarios": Rotting(np.array([0.9, 0.8, 0.5]), np.array([0.2, 0.4, 0.3])), "policies": TWO_UCB1},
+    "rotting": {
+        "scenarios": Rotting(np.array([0.9, 0.8, 0.5]), np.array([0.2, 0.4, 0.3])),
+        "policies": {"ucb": UCB1()},
+    },
     "episodes": {"scenarios": EPISODES, "policies": {"k": KnownProcess.of(EPISODES), "u": Uniform()}},
-    "delayed": {"scenarios": ARMS, "policies": TWO_UCB1, "delay": 3, "batch": 2, "shuffle": True},
+    "delayed": {"scenarios": ARMS, "policies": {"ucb": TWO_UCB1}, "delay": 3, "batch": 2, "shuffle": True},
     "independent": {
         "scenarios": {"a": ARMS, "b": ARMS, "c": OTHER},
         "policies": {"g": [GradientBandit(learning_rate=rate) for rate in (0.1, 0.5)]},
