@@ -22,7 +22,7 @@ from experiments.reports.pictures import Pictures, panels
 from experiments.reports.tables import Row, write
 from jaxbandit import TVKLUCB, Result, metrics, plotting
 from jaxbandit.divergences import Distance
-from jaxbandit.policies.tv_kl_ucb import Clock, Samples
+from jaxbandit.policies.chains.tv_kl_ucb import Clock, Samples
 
 SAMPLES, CLOCKS = get_args(Samples), get_args(Clock)
 UNVISITED = (1.0, 0.0)

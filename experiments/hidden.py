@@ -27,7 +27,7 @@ from experiments.reports.pictures import frameless, legend_below, panels
 from experiments.reports.tables import Row, Tables, final_table, in_short, write
 from jaxbandit import HiddenMyopic, Policy, Result, atlas, divergences, metrics
 from jaxbandit.environments import HiddenArms
-from jaxbandit.named_problems.arms import with_errors
+from jaxbandit.named_problems.named_arms import with_errors
 from jaxbandit.plotting import curve_style
 
 ERRORS = (0.0, 0.05, 0.1, 0.15, 0.2, 0.3, 0.4, 0.5)

@@ -10,7 +10,7 @@ import numpy as np
 
 import jaxbandit
 from experiments.command_line.options import Quick, main, option
-from jaxbandit.policies.memory import no_visits
+from jaxbandit.policies import memory
 
 
 @jaxbandit.pytree
@@ -20,13 +20,13 @@ class EpsilonGreedy:
     c: float = 5.0
 
     def init(self, reward):
-        return no_visits(reward)
+        return memory.no_visits(reward)
 
     def scores(self, key, state, t):
         coin, noise = jax.random.split(key)
         mean, plays = state.mean_and_plays()
         explore = jax.random.uniform(coin) < self.c * mean.shape[0] / t
-        return jnp.where(explore, jax.random.uniform(noise, mean.shape), jnp.where(plays == 0, jnp.inf, mean))
+        return jnp.where(explore, jax.random.uniform(noise, mean.shape), jnp.where(plays == 0, jnp.inf, mean)), state
 
     def update(self, state, feedback):
         return state.counted(feedback)
@@ -51,7 +51,8 @@ def live(rounds: int = 200) -> list[int]:
     policy, key = EpsilonGreedy(), jax.random.key(0)
     state, last = policy.init(table), [0, 0, 0]  # what each button last showed; state 0 before it was ever shown
     for t in range(1, rounds + 1):
-        arm = int(jaxbandit.top_arms(policy.scores(jax.random.fold_in(key, t), state, t), 1)[0])
+        scores, state = policy.scores(jax.random.fold_in(key, t), state, t)
+        arm = int(jaxbandit.top_arms(scores, 1)[0])
         clicked = int(visitor.random() < (0.2, 0.5, 0.3)[arm])
         state = policy.update(state, jaxbandit.Feedback.of(arm, clicked, t=t, table=table, before=last[arm]))
         last[arm] = clicked

@@ -24,8 +24,8 @@ from experiments.reports.pictures import Pictures
 from experiments.reports.tables import Row, final_table, show
 from jaxbandit import Result, metrics, plotting
 from jaxbandit.results.file import whole_file
+from jaxbandit.simulation.asking.request import check
 from jaxbandit.simulation.loop import rounds_left
-from jaxbandit.simulation.request import check
 
 
 @dataclasses.dataclass(frozen=True)

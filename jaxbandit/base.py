@@ -149,9 +149,7 @@ class Policy(Protocol):
     `Task` that the policy is not for: this is the one place that says which arms, rewards, plays and horizons it is for
     (`policies.checks` has the library's). `probabilities(state, t)`, traced, [K]: with what probability a policy that
     chooses by chance plays each arm in round t; where feedback comes late, `update` finds that of the play in
-    `Feedback.chances`. `scores_and_state(key, state, t)`, traced: the scores of round t, and the state that goes on to
-    `update`; `simulate`, and whoever plays without it, call it in the place of `scores`, which is its first part, so
-    that a policy can keep what it works out for a round, as the plan of an episode. `reordered(order)`, traced, returns
+    `Feedback.chances`. `reordered(order)`, traced, returns
     the policy for arms that stand in another order, where place i holds the arm `order[i]`, [K] int32: only a policy
     with a field of one number an arm needs it, for `simulate(shuffle=True)`.
 
@@ -164,9 +162,11 @@ class Policy(Protocol):
     def init(self, reward: jax.Array) -> State:
         """What the policy knows before the first round, given what each state pays, `reward` [K, S]. Traced."""
 
-    def scores(self, key: jax.Array, state: State, t: jax.Array) -> jax.Array:
-        """[K] floats, no NaN, for round t from 1; the M largest are played, the lowest arm first on ties. Traced.
+    def scores(self, key: jax.Array, state: State, t: jax.Array) -> tuple[jax.Array, State]:
+        """Scores [K] for round t from 1, floats without NaN, and the state that goes on to `update`. Traced.
 
+        The M largest scores are played, the lowest arm first on ties. The state returned is `state` itself, unless the
+        policy keeps what it worked out for the round, such as an episode's plan; shapes and types stay.
         NaN counts as the lowest score. For a policy that is not the library's, `simulate` counts the runs in which a
         score was NaN, at the cost of one more comparison an arm and round, and warns.
         `key` is a new one in every round; t is an int32 scalar.
@@ -237,14 +237,6 @@ def episode_values(environment: Any) -> np.ndarray | None:
     """What the environment declares, [H, S], or None (see `Environment`)."""
     values: np.ndarray | None = environment.episode_values() if hasattr(environment, "episode_values") else None
     return values
-
-
-def scores_and_state(policy: Policy, key: jax.Array, state: State, t: jax.Array) -> tuple[jax.Array, State]:
-    """The scores of round t, and the state that goes on to `update` (see `Policy`)."""
-    if hasattr(policy, "scores_and_state"):
-        found: tuple[jax.Array, State] = policy.scores_and_state(key, state, t)
-        return found
-    return policy.scores(key, state, t), state
 
 
 def reward_table(environment: Any) -> Any:

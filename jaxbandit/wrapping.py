@@ -7,7 +7,7 @@ from typing import Any, Self
 
 from jax import Array
 
-from jaxbandit.base import Policy, State, Task, scores_and_state
+from jaxbandit.base import Policy, Task
 
 
 def _asked_of(name: str) -> Any:
@@ -47,10 +47,7 @@ class Wrapper:
             return self
         return dataclasses.replace(self, policy=self.policy.reordered(order))  # type: ignore[type-var]
 
-    def scores(self, key: Array, state: State, t: Array) -> Array:
-        return self.scores_and_state(key, state, t)[0]
-
-    def scores_and_state(self, key: Array, state: Any, t: Array) -> tuple[Array, Any]:
+    def scores(self, key: Array, state: Any, t: Array) -> tuple[Array, Any]:
         """The policy's scores, and the state with what the policy keeps of them."""
-        scores, kept = scores_and_state(self.policy, key, state.policy, self.own_round(state, t))
+        scores, kept = self.policy.scores(key, state.policy, self.own_round(state, t))
         return scores, state._replace(policy=kept)

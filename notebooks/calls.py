@@ -201,7 +201,7 @@ class InTurn:  # the people whose last call is longest ago
         return jnp.zeros(len(reward))
 
     def scores(self, key, state, t):
-        return -state
+        return -state, state
 
     def update(self, state, feedback):
         return state.at[feedback.arms].set(feedback.t)

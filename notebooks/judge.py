@@ -25,7 +25,7 @@ import matplotlib.pyplot as plt
 
 import jaxbandit
 from jaxbandit import metrics, plotting, stress
-from jaxbandit.policies.memory import no_visits
+from jaxbandit.policies import memory
 
 jaxbandit.use_all_cores()  # runs are divided among them
 
@@ -46,13 +46,13 @@ class Eliminating:
     width: float = 0.5
 
     def init(self, reward):
-        return no_visits(reward)
+        return memory.no_visits(reward)
 
     def scores(self, key, state, t):
         mean, plays = state.mean_and_plays()
         radius = jnp.sqrt(self.width * jnp.log(t) / (2 * jnp.maximum(plays, 1)))
         out = mean + radius < jnp.max(mean - radius)
-        return jnp.where(out, -jnp.inf, -plays.astype(float))
+        return jnp.where(out, -jnp.inf, -plays.astype(float)), state
 
     def update(self, state, feedback):
         return state.counted(feedback)

@@ -25,7 +25,7 @@ import matplotlib.pyplot as plt
 
 import jaxbandit
 from jaxbandit import metrics, plotting
-from jaxbandit.policies.memory import no_visits
+from jaxbandit.policies import memory
 
 jaxbandit.use_all_cores()  # runs are divided among them
 
@@ -44,13 +44,13 @@ class MOSS:
     alpha: float = 1.35
 
     def init(self, reward):  # reward [K, S]: what each state pays
-        return no_visits(reward)
+        return memory.no_visits(reward)
 
     def scores(self, key, state, t):  # [K]: the largest is played, the lowest arm on ties
         mean, plays = state.mean_and_plays()
         T = jnp.maximum(plays, 1)
         bonus = jnp.sqrt((1 + self.alpha) / 2 * jnp.maximum(0, jnp.log(t / (len(T) * T))) / T)
-        return jnp.where(plays == 0, jnp.inf, mean + bonus)
+        return jnp.where(plays == 0, jnp.inf, mean + bonus), state
 
     def update(self, state, feedback):
         return state.counted(feedback)
@@ -74,7 +74,7 @@ jaxbandit.testing.check_policy(MOSS())
 class Hasty(MOSS):
     def scores(self, key, state, t):
         mean, plays = state.mean_and_plays()
-        return mean + jnp.sqrt(jnp.log(t) / plays)
+        return mean + jnp.sqrt(jnp.log(t) / plays), state
 
 
 try:

@@ -12,8 +12,8 @@ from bad_input import Call
 
 import jaxbandit
 from jaxbandit import environments, families
-from jaxbandit.simulation.fingerprint import programs
-from jaxbandit.simulation.request import check
+from jaxbandit.simulation.asking.request import check
+from jaxbandit.simulation.telling.fingerprint import programs
 
 FOLDER = Path(tempfile.mkdtemp(prefix="jaxbandit-bad-input-"))
 atexit.register(shutil.rmtree, FOLDER, ignore_errors=True)

@@ -22,7 +22,7 @@ from jaxbandit import (
     simulate,
 )
 from jaxbandit.environments import as_decision_process, restless, two_state
-from jaxbandit.policies import whittle_belief
+from jaxbandit.policies.restless import whittle_belief
 from jaxbandit.testing import check_environment, check_policy
 
 CIRCLE = np.array([[1, 0, 0, 1], [1, 1, 0, 0], [0, 1, 1, 0], [0, 0, 1, 1]]) / 2  # stays, or one state down
@@ -207,7 +207,7 @@ def test_myopic_is_what_one_round_gains():
         [np.eye(3)[1], *(UNSEEN.initial[k] @ np.linalg.matrix_power(UNSEEN.passive[k], 2) for k in (1, 2))]
     )
     gains = np.einsum("ks,kst,kt->k", beliefs, UNSEEN.transition - UNSEEN.passive, UNSEEN.reward) - COST
-    np.testing.assert_allclose(policy.scores(None, state, 3), gains, atol=1e-6)
+    np.testing.assert_allclose(policy.scores(None, state, 3)[0], gains, atol=1e-6)
 
 
 @pytest.mark.parametrize("policy", [Whittle.of(SEEN), LPPriority.of(SEEN, 1), Myopic.of(SEEN)], ids=["W", "LP", "M"])
@@ -284,7 +284,7 @@ def test_what_was_seen_last_is_remembered_with_its_round():
         state = policy.update(state, jaxbandit.Feedback.of(arm, t=t, table=UNSEEN.reward, state=seen))
         shown[arm], last[arm] = seen, t
         expected = [policy.indices[k, shown[k], min(t + 3 - last[k], 4) - 1] for k in range(3)]
-        np.testing.assert_allclose(policy.scores(None, state, t + 3), expected, rtol=1e-6)
+        np.testing.assert_allclose(policy.scores(None, state, t + 3)[0], expected, rtol=1e-6)
     check_policy(policy, UNSEEN)
 
 

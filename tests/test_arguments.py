@@ -9,8 +9,8 @@ import numpy as np
 import pytest
 
 from jaxbandit import KLUCB, TVKLUCB, UCBSM, Oracle, Thompson, Uniform, pytree, simulate, two_state
-from jaxbandit.simulation.provenance import provenance
-from jaxbandit.simulation.request import check
+from jaxbandit.simulation.asking.request import check
+from jaxbandit.simulation.telling.provenance import provenance
 from jaxbandit.testing import check_policy
 
 ARMS = two_state([0.5, 0.4, 0.3], [0.4, 0.55, 0.65])
@@ -24,7 +24,7 @@ class NoPytree:
         return reward
 
     def scores(self, key, state, t):
-        return state[:, 0]
+        return state[:, 0], state
 
     def update(self, state, feedback):
         return state
@@ -165,7 +165,7 @@ class Fixed(NamedTuple):
         return reward
 
     def scores(self, key, state, t):
-        return self.means
+        return self.means, state
 
     def update(self, state, feedback):
         return state

@@ -7,7 +7,7 @@ import numpy as np
 import pytest
 
 from jaxbandit import KLUCB, UCB1, Whittle, atlas, bounds, indices, metrics, simulate
-from jaxbandit.environments import example
+from jaxbandit.environments.rested import example
 from jaxbandit.named_problems import Atlas, NamedProblem
 from jaxbandit.testing import check_environment
 

@@ -10,7 +10,7 @@ import pytest
 import jaxbandit
 from jaxbandit import ALL
 from jaxbandit.base import pytree, stack, static
-from jaxbandit.simulation import fingerprint
+from jaxbandit.simulation.telling import fingerprint
 
 
 @pytree

@@ -13,7 +13,7 @@ from jaxbandit import chains, simulate, top_arms, two_state
 from jaxbandit.base import Feedback
 from jaxbandit.environments import hidden, restless
 from jaxbandit.policies import HiddenMyopic, Myopic, WhittleBelief
-from jaxbandit.policies.whittle_belief import whittle
+from jaxbandit.policies.restless.whittle_belief import whittle
 from jaxbandit.testing import check_policy
 
 SCENARIO = two_state([0.5, 0.4, 0.3, 0.2, 0.1], [0.4, 0.55, 0.65, 0.65, 0.7])
@@ -56,7 +56,7 @@ def expected_reward(policy, environment, rounds):
 
     def one(word):
         def body(state, shown):
-            arms = top_arms(policy.scores(None, state, 1), 1)
+            arms = top_arms(policy.scores(None, state, 1)[0], 1)
             feedback = Feedback(arms, jnp.zeros(1, jnp.int32), shown[None], jnp.zeros(1), 1)
             return policy.update(state, feedback), arms[0]
 
@@ -224,7 +224,7 @@ def test_beliefs_are_those_of_a_loop(passive):
     update = jax.jit(policy.update)
     for t in range(60):
         scores = [expected[k] @ active[k] @ arms.reward[k] for k in range(4)]
-        np.testing.assert_allclose(policy.scores(None, state, t), scores, rtol=2e-6)
+        np.testing.assert_allclose(policy.scores(None, state, t)[0], scores, rtol=2e-6)
         played, shown = random.permutation(4)[:2], random.integers(3, size=2)
         given = [jnp.asarray(x, jnp.int32) for x in (played, shown, shown)]
         state = update(state, Feedback(*given, jnp.zeros(2), 1))
@@ -250,7 +250,7 @@ def test_hidden_beliefs(transition, emission, words):
         return functools.reduce(lambda row, symbol: row @ transition @ shows[symbol], word, law).sum()
 
     logs = {}
-    scores, update = jax.jit(lambda state: policy.scores(None, state, 1)), jax.jit(policy.update)
+    scores, update = jax.jit(lambda state: policy.scores(None, state, 1)[0]), jax.jit(policy.update)
     with jax.enable_x64(True):
         for length in range(6):
             for word in itertools.product((0, 1), repeat=length):

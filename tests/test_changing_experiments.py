@@ -11,7 +11,7 @@ import jaxbandit
 from experiments import adversary, changing
 from experiments.change import chains, growth, policies, segments, thesis
 from jaxbandit import metrics
-from jaxbandit.simulation.request import check
+from jaxbandit.simulation.asking.request import check
 
 
 def rows(path):

@@ -93,7 +93,7 @@ class Ignores:
     number: int = 3
     nothing: float = float("nan")
     def init(self, reward): return jnp.zeros(reward.shape[0])
-    def scores(self, key, state, t): return state + self.number * 0
+    def scores(self, key, state, t): return state + self.number * 0, state
     def update(self, state, feedback): return jnp.zeros_like(state).at[feedback.arms].set(-1.0)
 result = jaxbandit.simulate(jaxbandit.bernoulli([0.5, 0.2]), {"p": Ignores()}, runs=2, horizon=50, times=[50])
 print(result.visits["p"].sum((-1, -2)).ravel().tolist())
@@ -141,7 +141,7 @@ def plays_by(twice):
             return jnp.zeros(reward.shape[0])
 
         def scores(self, key, state, t):
-            return twice(-state)
+            return twice(-state), state
 
         def update(self, state, feedback):
             return state.at[feedback.arms].add(1 + feedback.rewards)

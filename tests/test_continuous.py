@@ -32,9 +32,10 @@ from jaxbandit import (
     simulate,
     sweep,
 )
-from jaxbandit.environments import beta, exponential, gaussian, poisson, tables, uniform
-from jaxbandit.policies.memory import Sums, Visits
-from jaxbandit.simulation.contracts import check_task
+from jaxbandit.environments import beta, exponential, gaussian, poisson, uniform
+from jaxbandit.environments.independent import inverse_laws
+from jaxbandit.policies.parts.memory import Sums, Visits
+from jaxbandit.simulation.asking.contracts import check_task
 from jaxbandit.sums import TwoFloats, add_rewards, no_sums
 from jaxbandit.testing import check_environment, check_policy
 
@@ -116,7 +117,7 @@ def test_beta_log_odds_give_their_probability():
     """The quantile put into the law, by mpmath, or by scipy in float64 where that takes too long: below 1e-9 off."""
     odds = np.array([-44.0, -20.3, -3.3, -0.4, 0.0, 0.7, 5.1, 30.0, 43.9])
     for a, b in SHAPES:
-        for log_odds, value in zip(odds, tables._quantile(odds, a, b).tolist(), strict=True):
+        for log_odds, value in zip(odds, inverse_laws._quantile(odds, a, b).tolist(), strict=True):
             first, second, sign = (a, b, 1) if log_odds < 0 else (b, a, -1)  # from the end that is nearer
             with mp.workdps(40):
                 x = 1 / (1 + mp.exp(-sign * mp.mpf(value)))
@@ -138,8 +139,10 @@ def test_beta_draws_are_their_quantiles():
     odds = np.where(above, 1, -1) * (np.log1p(-p) - np.log(p))
     for arm in range(len(SHAPES)):
         found = np.asarray(jax.jit(law.draw)(tuple(bits), jnp.full(len(p), arm, jnp.int32)), float)
-        exact = tables._quantile(odds, a[arm], b[arm])
-        slope = tables._quantile(odds * (1 + 1e-6), a[arm], b[arm]) - exact  # of a log-odds that is off by as much
+        exact = inverse_laws._quantile(odds, a[arm], b[arm])
+        slope = (
+            inverse_laws._quantile(odds * (1 + 1e-6), a[arm], b[arm]) - exact
+        )  # of a log-odds that is off by as much
         error = np.abs(found - special.expit(exact))
         assert (error <= (1e-6 * np.maximum(1, np.abs(exact)) + np.abs(slope)) * special.expit(exact) + 1e-37).all()
         assert (error <= 2e-7 + 1e-6 * np.abs(slope)).all() or a[arm] < 1
@@ -485,7 +488,7 @@ def test_thompson_draws_from_the_posterior(policy, known):
     rewards, plays = np.array([3.0, 0.25, 7.0]), np.array([4, 1, 40])
     state = Sums(jnp.asarray(plays, jnp.int32), TwoFloats(jnp.asarray(rewards, jnp.float32), jnp.zeros(3)))
     keys = jax.random.split(jax.random.key(2), 100_000)
-    scores = np.asarray(jax.jit(jax.vmap(lambda key: policy.scores(key, state, 50)))(keys), float)
+    scores = np.asarray(jax.jit(jax.vmap(lambda key: policy.scores(key, state, 50)[0]))(keys), float)
     for arm, (r, n) in enumerate(zip(rewards, plays, strict=True)):
         if known is not None:
             share = known(r, n).cdf(scores[:, arm])
@@ -499,7 +502,7 @@ def test_thompson_draws_from_the_posterior(policy, known):
 def test_thompson_begins():
     for family in (families.Gaussian(), families.Poisson(), families.Exponential()):
         policy = Thompson(family=family)
-        scores = policy.scores(jax.random.key(0), policy.init(jnp.zeros((3, 0))), 1)
+        scores = policy.scores(jax.random.key(0), policy.init(jnp.zeros((3, 0))), 1)[0]
         assert np.isinf(scores).all() == isinstance(family, families.Gaussian) and not np.isnan(scores).any()
 
 
@@ -509,9 +512,9 @@ def test_thompson_of_sums_is_that_of_counts():
     state = Sums(counts.sum(1), TwoFloats(counts[:, 1].astype(float), jnp.zeros(3)))
     seen = Visits(counts, jnp.tile(jnp.array([0.0, 1.0]), (3, 1)))
     key = jax.random.key(8)
-    np.testing.assert_array_equal(Thompson().scores(key, state, 9), Thompson().scores(key, seen, 9))
+    np.testing.assert_array_equal(Thompson().scores(key, state, 9)[0], Thompson().scores(key, seen, 9)[0])
     explicit = Thompson(family=families.Bernoulli())
-    np.testing.assert_array_equal(explicit.scores(key, seen, 9), Thompson().scores(key, seen, 9))
+    np.testing.assert_array_equal(explicit.scores(key, seen, 9)[0], Thompson().scores(key, seen, 9)[0])
 
 
 def test_lai_robbins_of_families():
@@ -559,7 +562,7 @@ class Mine:
         return jnp.zeros(reward.shape)
 
     def scores(self, key, state, t):
-        return state.sum(1)
+        return state.sum(1), state
 
     def update(self, state, feedback: Feedback):
         return state

@@ -10,7 +10,7 @@ import pytest
 
 import jaxbandit
 from jaxbandit import CUSUM, GLR, KLUCB, MUCB, UCB1, Feedback, KnownBreaks, Task, WithDetector, simulate
-from jaxbandit.policies.likelihood_ratio import added, largest_ratio, no_corners
+from jaxbandit.policies.changing.glr import added, largest_ratio, no_corners
 from jaxbandit.testing import check_policy
 
 ARMS = jaxbandit.bernoulli([0.5, 0.4, 0.3])
@@ -293,11 +293,11 @@ def test_the_index_counts_rounds_from_the_restart():
     state = state._replace(restarted=jnp.array([3, 0, 6], jnp.int32))
     means, plays = np.array([1 / 3, 1 / 2, 1]), np.array([3, 2, 3])
     expected = means + np.sqrt(2 * np.log(np.array([9 - 3, 9 - 0, 9 - 6]) - 1) / plays)
-    np.testing.assert_allclose(policy.scores(None, state, jnp.int32(9)), expected, rtol=1e-6)
+    np.testing.assert_allclose(policy.scores(None, state, jnp.int32(9))[0], expected, rtol=1e-6)
     together = WithDetector(UCB1(), Every(1000), local=False)
     state = state._replace(restarted=jnp.array([4, 4, 4], jnp.int32))
     expected = means + np.sqrt(2 * np.log(9 - 4 - 1) / plays)
-    np.testing.assert_allclose(together.scores(None, state, jnp.int32(9)), expected, rtol=1e-6)
+    np.testing.assert_allclose(together.scores(None, state, jnp.int32(9))[0], expected, rtol=1e-6)
 
 
 @pytest.mark.parametrize(("turns", "period"), [(0.5, 6), (1.0, 3), (0.4, 7)])
@@ -307,11 +307,11 @@ def test_arms_are_played_by_turns(turns, period):
     state = play(policy, [0, 1, 2])[-1]._replace(restarted=jnp.array([1, 3, 0], jnp.int32))
     for t in range(4, 30):
         arm = (t - 3) % period
-        scores = policy.scores(None, state, jnp.int32(t))
+        scores = policy.scores(None, state, jnp.int32(t))[0]
         if arm < 3:
             assert int(jnp.argmax(scores)) == arm and jnp.isfinite(scores).sum() == 2
         else:
-            plain = WithDetector(KLUCB(), Every(1000)).scores(None, state, jnp.int32(t))
+            plain = WithDetector(KLUCB(), Every(1000)).scores(None, state, jnp.int32(t))[0]
             np.testing.assert_array_equal(scores, plain)
 
 

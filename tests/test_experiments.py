@@ -346,7 +346,7 @@ class Plays0:
         return jnp.zeros((), jnp.int32)
 
     def scores(self, key, state, t):
-        return jnp.array([1.0, 0.0, 0.0])
+        return jnp.array([1.0, 0.0, 0.0]), state
 
     def update(self, state, feedback):
         return state + 1

@@ -14,8 +14,8 @@ from scipy.optimize import brentq
 
 import jaxbandit
 from jaxbandit import Exp3, Exp3S, Feedback, Rexp3, TsallisINF, metrics, simulate, sums
-from jaxbandit.policies.tsallis import tsallis
-from jaxbandit.simulation.late_news import late as late_policy
+from jaxbandit.policies.changing.tsallis import tsallis
+from jaxbandit.simulation.delayed import late as late_policy
 from jaxbandit.testing import check_policy
 
 NO_TABLE = jnp.zeros((3, 0))

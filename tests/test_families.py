@@ -122,7 +122,7 @@ def test_rewards_of_a_family_are_not_mapped():
     state = KLUCB(family=Gaussian()).init(jnp.array([[-2.0, 3.0]]))
     assert state.reward.tolist() == [[-2, 3]]
     counted = state._replace(counts=jnp.array([[3, 1]]))
-    scores = KLUCB(family=Gaussian(), exploration=0).scores(None, counted, 8)
+    scores = KLUCB(family=Gaussian(), exploration=0).scores(None, counted, 8)[0]
     assert float(scores[0]) == pytest.approx(-0.75 + np.sqrt(2 * np.log(8) / 4), rel=1e-6)
 
 
@@ -132,7 +132,7 @@ def test_who_does_not_lead_stands_behind_whatever_rewards_are():
         reward = jnp.asarray(start + unit * np.array([[0.0, 1.0]] * 4))
         policy = RoundRobinKLUCB(family=Gaussian(unit**2), delta=0.1)
         state = policy.init(reward)._replace(counts=jnp.array([[90, 10], [0, 2], [2, 1], [50, 0]]))
-        scores = np.asarray(policy.scores(None, state, 155))  # the candidate is arm 3
+        scores = np.asarray(policy.scores(None, state, 155)[0])  # the candidate is arm 3
         assert scores[0] > scores[1] > scores[2] and scores[0] == pytest.approx(start + 0.1 * unit, rel=1e-5)
 
 

@@ -17,10 +17,11 @@ import pytest
 import jaxbandit
 from jaxbandit import KLUCB, GradientBandit, Myopic, Uniform, pytree, simulate, static, sweep, two_state
 from jaxbandit.environments import restless
-from jaxbandit.policies.memory import no_visits
-from jaxbandit.simulation import methods, tiles, tracing
-from jaxbandit.simulation.fingerprint import fingerprint
-from jaxbandit.simulation.request import check
+from jaxbandit.policies.parts.memory import no_visits
+from jaxbandit.simulation import tiles
+from jaxbandit.simulation.asking import methods, tracing
+from jaxbandit.simulation.asking.request import check
+from jaxbandit.simulation.telling.fingerprint import fingerprint
 
 ARMS = two_state([0.5, 0.4, 0.3], [0.4, 0.55, 0.65])
 SIZE = {"runs": 5, "horizon": 40, "times": [20, 40]}
@@ -116,8 +117,8 @@ def test_the_same_in_another_process_with_other_hashes():
     """Of every policy and of an optimiser whose functions have addresses; under another seed of Python's hashes."""
     code = (
         "import json, optax, jaxbandit\n"
-        "from jaxbandit.simulation.fingerprint import fingerprint\n"
-        "from jaxbandit.simulation.request import check\n"
+        "from jaxbandit.simulation.telling.fingerprint import fingerprint\n"
+        "from jaxbandit.simulation.asking.request import check\n"
         "policies = {name: policy() for name, policy in jaxbandit.ALL.items()}\n"
         "policies['adam'] = jaxbandit.GradientBandit(optax.adam(0.1))\n"
         "arms = jaxbandit.two_state([0.5, 0.4, 0.3], [0.4, 0.55, 0.65])\n"
@@ -135,7 +136,7 @@ def test_the_same_in_another_process_with_other_hashes():
 def test_other_versions_go_on_with_one_warning_that_names_both(tmp_path, monkeypatch):
     cases = {"a": case(mine())["m"], "b": case(mine(), runs=3)["m"]}
     before = sweep(cases, tmp_path)
-    monkeypatch.setattr("jaxbandit.simulation.provenance.__version__", "7.0")
+    monkeypatch.setattr("jaxbandit.simulation.telling.provenance.__version__", "7.0")
     with pytest.warns(UserWarning, match=r"jaxbandit 0.* and goes on with jaxbandit 7.0, jax .*: the values") as seen:
         after = sweep({name: {**each, "runs": 8} for name, each in cases.items()}, tmp_path)
     assert len(seen) == 1
@@ -143,7 +144,7 @@ def test_other_versions_go_on_with_one_warning_that_names_both(tmp_path, monkeyp
     sweep({name: {**each, "runs": 8} for name, each in cases.items()}, tmp_path)  # known by now: no warning
     with pytest.raises(ValueError, match="the code of policy 'mine' changed"):
         sweep(case(mine("2 + plays")) | {"a": case(mine("2 + plays"))["m"]}, tmp_path)
-    monkeypatch.setattr("jaxbandit.simulation.provenance.__version__", "8.0")
+    monkeypatch.setattr("jaxbandit.simulation.telling.provenance.__version__", "8.0")
     with (
         pytest.raises(ValueError, match=r"cases\['a'\]: key changed"),
         pytest.warns(UserWarning, match="goes on with jaxbandit 8.0"),
@@ -225,7 +226,7 @@ def test_the_same_on_a_terminal(monkeypatch):
     before = program(mine())
     text = str(jax.make_jaxpr(lambda x: x + 1)(1.0))
     monkeypatch.setattr(
-        "jaxbandit.simulation.program_text.str", lambda closed: f"\x1b[34m{closed!s}\x1b[0m", raising=False
+        "jaxbandit.simulation.asking.program_text.str", lambda closed: f"\x1b[34m{closed!s}\x1b[0m", raising=False
     )
     assert program(mine()) == before and "lambda" in text
 
@@ -381,7 +382,7 @@ def test_code_of_the_library_is_traced_once_and_that_of_others_at_every_call(mon
 def test_whose_code_is_trusted():
     gaussian = KLUCB(family=jaxbandit.families.Gaussian())
     assert all(map(tracing.trusted, [KLUCB(), gaussian, ARMS, GradientBandit(optax.adam)]))
-    named_as_ours = type("KLUCB", (KLUCB,), {"__module__": "jaxbandit.policies.kl_ucb"})()
+    named_as_ours = type("KLUCB", (KLUCB,), {"__module__": "jaxbandit.policies.means.kl_ucb"})()
     others = [GradientBandit(optax.adam(0.1)), GradientBandit(lambda rate: optax.sgd(rate)), mine(), named_as_ours]
     assert not any(map(tracing.trusted, others))
 

@@ -10,7 +10,7 @@ from scipy import stats
 import jaxbandit
 from jaxbandit import TVKLUCB
 from jaxbandit.environments import EXAMPLE, fit
-from jaxbandit.environments.example import P01, P10, STEPS, generate
+from jaxbandit.environments.rested.example import P01, P10, STEPS, generate
 
 SETS = 1000
 

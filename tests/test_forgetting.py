@@ -33,10 +33,10 @@ from jaxbandit import (
 from jaxbandit.confidence import chain_likelihood_ratio
 from jaxbandit.environments import gaussian, uniform
 from jaxbandit.fast import PLAIN
-from jaxbandit.policies.memory import no_transitions, no_visits
-from jaxbandit.simulation import memory
-from jaxbandit.simulation.request import check
+from jaxbandit.policies.parts.memory import no_transitions, no_visits
+from jaxbandit.simulation.asking.request import check
 from jaxbandit.simulation.rounds import initial_carry, play_chunk
+from jaxbandit.simulation.telling import free_memory
 from jaxbandit.testing import check_policy
 
 ARMS = two_state([0.5, 0.4, 0.3], [0.4, 0.55, 0.65])
@@ -49,7 +49,7 @@ def after(policy, table, arms=(0, 1, 2, 0, 0, 1, 2, 0), rewards=(1, 0, 1, 1, 0, 
     state = policy.init(table)
     for t, (arm, reward) in enumerate(zip(arms, rewards, strict=True), 1):
         state = policy.update(state, Feedback.of(arm, reward, t=t, table=table))
-    return policy.scores(None, state, jnp.int32(len(arms) + 1))
+    return policy.scores(None, state, jnp.int32(len(arms) + 1))[0]
 
 
 @pytest.mark.parametrize("table", [PAID, jnp.zeros((3, 0))], ids=["table", "none"])
@@ -241,7 +241,7 @@ def test_scores_on_what_is_remembered(name, fields, forgets, monkeypatch):
             np.add.at(counts, (arms, before, after), weight)
             states = [int(after[:t][arms[:t] == k][-1]) if (arms[:t] == k).any() else 0 for k in range(3)]
             expected = expected_scores(name, fields, counts.tolist(), states, t + 1, most)
-            scores = np.asarray(policy.scores(None, state, jnp.int32(t + 1)))
+            scores = np.asarray(policy.scores(None, state, jnp.int32(t + 1))[0])
             if name in ("IMED", "IMEDMC", "RoundRobinKLUCB"):
                 assert scores.argmax() == np.argmax(expected), t
             else:
@@ -341,7 +341,7 @@ def test_discounted_thompson_draws_from_discounted_counts():
     for t, (arm, paid) in enumerate([(0, 1), (1, 0), (0, 1)], 1):
         state = policy.update(state, Feedback.of(arm, paid, t=t, table=table))
     keys = jax.random.split(jax.random.key(0), 20_000)
-    choose = jax.jit(jax.vmap(lambda key: jnp.argmax(policy.scores(key, state, 4))))
+    choose = jax.jit(jax.vmap(lambda key: jnp.argmax(policy.scores(key, state, 4)[0])))
     first = int(jnp.sum(choose(keys) == 0))
     x = np.linspace(0, 1, 100_001)
     better = np.trapezoid(stats.beta(2.49, 1).pdf(x) * stats.beta(1, 1.7).cdf(x), x)
@@ -382,7 +382,7 @@ def test_leaders_are_played_before_an_index_below_zero():
     state = policy.init(jnp.array([[0.0, 1.0]] * 3))
     counts = jnp.array([[0.0, 4.0], [0.05, 0.05], [1.0, 1.0]])
     seen = state.seen._replace(kept=state.seen.kept._replace(counts=counts))
-    scores = policy.scores(None, state._replace(seen=seen, leads=jnp.array([True, False, False])), jnp.int32(9))
+    scores = policy.scores(None, state._replace(seen=seen, leads=jnp.array([True, False, False])), jnp.int32(9))[0]
     assert scores.argmax() == 0 and jaxbandit.top_arms(scores, 2).tolist() == [0, 1]
 
 
@@ -486,12 +486,12 @@ def test_a_result_says_what_its_policies_forget():
 def test_a_window_is_counted_before_it_is_allocated(monkeypatch, tmp_path):
     """K bytes a round and run, twice while they are played; the error names what carries most, of a block as well."""
     asked = {"runs": 100, "horizon": 10**6, "times": [10**6]}
-    without = memory.bytes_carried(check(ARMS, {"p": UCB1()}, **asked))
+    without = free_memory.bytes_carried(check(ARMS, {"p": UCB1()}, **asked))
     request = check(ARMS, {"u": UCB1(), "w": [UCB1(memory=Window(10**6)), UCB1(1.0, memory=Window(10**6))]}, **asked)
-    assert memory.bytes_carried(request) == 3 * without + 2 * 2 * 100 * 3 * 10**6
-    monkeypatch.setattr(memory, "free_bytes", lambda: 10**9)
+    assert free_memory.bytes_carried(request) == 3 * without + 2 * 2 * 100 * 3 * 10**6
+    monkeypatch.setattr(free_memory, "free_bytes", lambda: 10**9)
     with pytest.raises(ValueError, match=r"let policies\['w'\], which carries 3,0.* bytes a run, keep less .*window"):
-        memory.check_memory("runs", [request], playing=True)
+        free_memory.check_memory("runs", [request], playing=True)
     case = {"scenarios": ARMS, "policies": {"w": UCB1(memory=Window(10**6))}, **asked | {"runs": 10**4}}
     with pytest.raises(ValueError, match=r"^block: 1,000 runs x .* let policies\['w'\], which carries 3,0"):
         jaxbandit.sweep({"c": case}, tmp_path / "s", block=1000)

@@ -15,7 +15,7 @@ from scipy import stats
 
 import jaxbandit
 from jaxbandit import GradientBandit, run_keys, simulate, two_state
-from jaxbandit.policies import gradient
+from jaxbandit.policies.means import gradient
 from jaxbandit.testing import check_policy
 
 ARMS = two_state([0.5, 0.4, 0.3], [0.4, 0.55, 0.65])
@@ -140,7 +140,7 @@ def test_plays_are_drawn_with_their_probabilities():
     policy = GradientBandit()
     state = policy.init(jnp.zeros((3, 2)))._replace(preferences=jnp.array([0.0, 1.0, -1.5]))
     keys = jax.random.split(jax.random.key(0), 100_000)
-    pairs = np.asarray(jax.jit(jax.vmap(lambda key: jaxbandit.top_arms(policy.scores(key, state, 1), 2)))(keys))
+    pairs = np.asarray(jax.jit(jax.vmap(lambda key: jaxbandit.top_arms(policy.scores(key, state, 1)[0], 2)))(keys))
     weights = np.exp(np.array([0.0, 1.0, -1.5]))
     pi = weights / weights.sum()
     orders = list(permutations(range(3), 2))

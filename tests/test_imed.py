@@ -14,7 +14,7 @@ from scipy import stats
 
 import jaxbandit
 from jaxbandit import ALL, DMED, IMED, IMEDMC, chains, markov, metrics, two_state
-from jaxbandit.policies.imed_mc import cycles
+from jaxbandit.policies.chains.imed_mc import cycles
 
 # Arms that pay a constant
 

@@ -8,8 +8,9 @@ import numpy as np
 import pytest
 from scipy import special, stats
 
-from jaxbandit.environments import fit, independence
-from jaxbandit.environments.independence import judge
+from jaxbandit.environments import fit
+from jaxbandit.environments.rested import independence
+from jaxbandit.environments.rested.independence import judge
 
 PAYS = np.arange(10.0)
 

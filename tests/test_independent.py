@@ -28,7 +28,7 @@ from jaxbandit import (
 )
 from jaxbandit.bounds.nearest import nearest_row
 from jaxbandit.confidence import kl_ball_max
-from jaxbandit.policies.exploration import level
+from jaxbandit.policies.parts.exploration import level
 from jaxbandit.testing import check_policy
 
 
@@ -37,7 +37,7 @@ def scores(policy, successes_and_plays, t, values=(0.0, 1.0)):
     state = policy.init(jnp.tile(jnp.array(values), (5, 1)))
     counts = [[plays - ones, ones] for ones, plays in successes_and_plays]
     counts += [[0, 0]] * (5 - len(counts))
-    return np.asarray(policy.scores(None, state._replace(counts=jnp.array(counts, jnp.int32)), t))
+    return np.asarray(policy.scores(None, state._replace(counts=jnp.array(counts, jnp.int32)), t)[0])
 
 
 def test_kl_ucb_plus_plus_vectors():
@@ -106,7 +106,7 @@ def test_empirical_kl_ucb_vectors(counts, radius, index, law):
         assert row.tolist() == pytest.approx(law, abs=2e-6)
     policy, t = EmpiricalKLUCB(exploration=0.0), math.exp(radius * sum(counts))
     state = policy.init(jnp.array([VALUES] * 2))._replace(counts=jnp.array([counts, (0, 0, 0, 0)], jnp.int32))
-    assert policy.scores(None, state, t).tolist() == pytest.approx([index, math.inf], abs=2e-6)
+    assert policy.scores(None, state, t)[0].tolist() == pytest.approx([index, math.inf], abs=2e-6)
 
 
 def test_empirical_kl_ucb_of_two_states_is_kl_ucb():
@@ -142,7 +142,7 @@ def test_no_policy_computes_in_float32_under_x64(name, fields):
 
     def one_round(policy, key, t, reward, arm, paid):
         state = policy.init(reward)
-        return policy.scores(key, state, t), policy.update(state, Feedback(arm, arm, arm, paid, t))
+        return policy.scores(key, state, t)[0], policy.update(state, Feedback(arm, arm, arm, paid, t))
 
     for values in ((0.0, 1.0), (0.0, 0.5, 1.0)):
         with jax.enable_x64(True):
@@ -279,7 +279,7 @@ def test_dmed_vectors(plus):
     policy, played = DMED(plus), []
     state, update = policy.init(jnp.tile(jnp.array([0.0, 1.0]), (3, 1))), jax.jit(policy.update)
     for t in range(1, 61):
-        arms = top_arms(policy.scores(None, state, t), 1)
+        arms = top_arms(policy.scores(None, state, t)[0], 1)
         bit = int(SHOWN[int(arms[0])][played.count(int(arms[0])) % 16])
         played.append(int(arms[0]))
         state = update(state, Feedback(arms, jnp.array([0]), jnp.array([bit]), jnp.array([float(bit)]), t))
@@ -295,7 +295,7 @@ def test_dmed_fills_up_a_list_with_the_best_means():
         now=jnp.array([False, False, False, True]),
         counts=jnp.array([[15, 15], [10, 30], [15, 5], [8, 2]], jnp.int32),
     )
-    arms = top_arms(policy.scores(None, state, 51), 2)
+    arms = top_arms(policy.scores(None, state, 51)[0], 2)
     assert sorted(arms.tolist()) == [1, 3]
     state = policy.update(state, Feedback(arms, jnp.array([0, 0]), jnp.array([0, 0]), jnp.zeros(2), jnp.int32(51)))
     # means 1/2, 30/41, 1/4, 2/11, the second largest arm 0's: 20 d(1/4, 1/2) = 2.6 and 11 d(2/11, 1/2) = 2.3 are more

@@ -24,7 +24,7 @@ from jaxbandit.interruption import noted
 MINE = """
 import jax.numpy as jnp
 import jaxbandit
-from jaxbandit.policies.memory import no_visits
+from jaxbandit.policies.parts.memory import no_visits
 
 
 @jaxbandit.pytree

@@ -24,7 +24,7 @@ from jaxbandit import (
     simulate,
 )
 from jaxbandit.environments import restless
-from jaxbandit.policies.knowledge import made_for
+from jaxbandit.policies.parts.knowledge import made_for
 
 ROWS, WAIT = np.array([[[0.1, 0.9], [0.2, 0.8]]] * 3), np.array([[[0.9, 0.1], [0.3, 0.7]]] * 3)
 RESTED = jaxbandit.two_state([0.5, 0.4, 0.3], [0.4, 0.55, 0.65])

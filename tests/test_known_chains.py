@@ -15,7 +15,7 @@ from scipy import stats
 import jaxbandit
 from jaxbandit import Feedback, Gittins, PlugInGittins, PosteriorGittins, Uniform, Whittle, indices, metrics, two_state
 from jaxbandit.environments import restarting, restless
-from jaxbandit.policies.learned_gittins import gittins_of_rows
+from jaxbandit.policies.chains.learned_gittins import gittins_of_rows
 
 FIRST = ([0.5, 0.4, 0.3, 0.2, 0.1], [0.4, 0.55, 0.65, 0.65, 0.7])
 ARMS = two_state(*FIRST)
@@ -59,17 +59,17 @@ def test_gittins_collects_what_is_the_most(start):
 def test_the_table_is_read_where_the_arms_are():
     policy = Gittins([[0.1, 0.2], [0.3, 0.4], [0.5, 0.6]], [7.0, 8.0, 9.0])
     state = policy.init(jnp.zeros((3, 2)))
-    np.testing.assert_allclose(policy.scores(None, state, 1), [7, 8, 9])
+    np.testing.assert_allclose(policy.scores(None, state, 1)[0], [7, 8, 9])
     one = jnp.array([1], jnp.int32)
     state = policy.update(state, Feedback(one, one, one, jnp.zeros(1), 1))
-    np.testing.assert_allclose(policy.scores(None, state, 2), [7, 0.4, 9])
-    np.testing.assert_allclose(Gittins(policy.indices).scores(None, state, 2), [0.1, 0.4, 0.5])
+    np.testing.assert_allclose(policy.scores(None, state, 2)[0], [7, 0.4, 9])
+    np.testing.assert_allclose(Gittins(policy.indices).scores(None, state, 2)[0], [0.1, 0.4, 0.5])
     told = Feedback(one, one, one, jnp.zeros(1), 1, shown=jnp.array([1, 0, 1], jnp.int32))
-    np.testing.assert_allclose(policy.scores(None, policy.update(state, told), 3), [0.2, 0.3, 0.6])
+    np.testing.assert_allclose(policy.scores(None, policy.update(state, told), 3)[0], [0.2, 0.3, 0.6])
     again = Feedback(one, one, one, jnp.zeros(1), 1, restarted=jnp.uint32(5))
-    np.testing.assert_allclose(policy.scores(None, policy.update(state, again), 3), [7, 8, 9])
+    np.testing.assert_allclose(policy.scores(None, policy.update(state, again), 3)[0], [7, 8, 9])
     same = Feedback(one, one, one, jnp.zeros(1), 1, restarted=jnp.uint32(0))
-    np.testing.assert_allclose(policy.scores(None, policy.update(state, same), 3), [7, 0.4, 9])
+    np.testing.assert_allclose(policy.scores(None, policy.update(state, same), 3)[0], [7, 0.4, 9])
 
 
 @pytest.mark.parametrize("kind", ["Gittins", "Whittle", "indices"])
@@ -127,7 +127,7 @@ def test_plugged_in_estimates_of_more_states(states):
         rows = (counts + 2 / states) / (counts.sum(-1, keepdims=True) + 2)
         expected = indices.gittins(rows, arms.reward, 0.9)[np.arange(3), here]
         expected[counts.sum((1, 2)) == 0] = np.inf
-        np.testing.assert_allclose(policy.scores(None, state, t + 2), expected, rtol=1e-5)
+        np.testing.assert_allclose(policy.scores(None, state, t + 2)[0], expected, rtol=1e-5)
 
 
 def test_posterior_gittins_chooses_as_often_as_draws_say():
@@ -149,7 +149,7 @@ def test_posterior_gittins_chooses_as_often_as_draws_say():
     for episodes in (False, True):  # the round's key draws, or the number of the episode
         numbers = jnp.arange(1, 50_001, dtype=jnp.uint32) if episodes else jnp.zeros(50_000, jnp.uint32)
         keys = jax.random.split(jax.random.key(0), 50_000)
-        choose = jax.vmap(lambda key, n: jnp.argmax(policy.scores(key, state._replace(episode=n), 9)))
+        choose = jax.vmap(lambda key, n: jnp.argmax(policy.scores(key, state._replace(episode=n), 9)[0]))
         first = int((np.asarray(jax.jit(choose)(keys, numbers)) == 0).sum())
         assert max(stats.binomtest(first, 50_000, share + error).pvalue for error in (-0.004, 0, 0.004)) > 1e-9
 
@@ -160,7 +160,7 @@ def test_rows_are_drawn_once_an_episode():
     keys = jax.random.split(jax.random.key(0), 2)
 
     def scores(state):
-        return [np.asarray(policy.scores(key, state, 5)) for key in keys]
+        return [np.asarray(policy.scores(key, state, 5)[0]) for key in keys]
 
     def play(state, restarted):
         one = jnp.array([2], jnp.int32)

@@ -13,10 +13,10 @@ from against import check_law
 
 import jaxbandit
 from jaxbandit import KLUCB, UCB1, GradientBandit, Thompson, environments, families, simulate, two_state
-from jaxbandit.base import pairing, reward_table, scores_and_state
+from jaxbandit.base import pairing, reward_table
 from jaxbandit.fast.batching import over_runs
-from jaxbandit.simulation.fingerprint import fingerprint
-from jaxbandit.simulation.request import check
+from jaxbandit.simulation.asking.request import check
+from jaxbandit.simulation.telling.fingerprint import fingerprint
 
 ARMS = two_state([0.5, 0.4, 0.3], [0.4, 0.55, 0.65])
 KEY = jax.random.key(11)
@@ -28,7 +28,7 @@ GAUSSIAN = environments.gaussian([0.5, 0.2, 0.0], 1.0)
 
 
 begin = jax.jit(lambda thing, *given: thing.init(*given))
-asked = jax.jit(scores_and_state)
+asked = jax.jit(lambda policy, *given: policy.scores(*given))
 update = jax.jit(lambda policy, *given: policy.update(*given))
 step = jax.jit(lambda environment, *given: environment.step(*given))
 
@@ -152,7 +152,7 @@ def test_the_round_of_old_feedback_keeps_its_type():
             return jnp.int32(0)
 
         def scores(self, key, state, t):
-            return jnp.zeros(3)
+            return jnp.zeros(3), state
 
         def update(self, state, feedback):
             return feedback.t

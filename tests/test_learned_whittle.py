@@ -13,8 +13,8 @@ import jaxbandit
 from jaxbandit import Feedback, PosteriorWhittle, UCWhittle, Uniform, indices, simulate
 from jaxbandit.environments import restless
 from jaxbandit.planning import whittle
-from jaxbandit.policies.observed_arms import Watched, episode, nothing_seen
-from jaxbandit.policies.uc_whittle import nth_largest
+from jaxbandit.policies.restless.observed_arms import Watched, episode, nothing_seen
+from jaxbandit.policies.restless.uc_whittle import nth_largest
 from jaxbandit.testing import check_policy
 
 KEY = jax.random.key(5)
@@ -305,7 +305,7 @@ def test_costs_go_with_their_arms():
         assert float(type(policy)(0.25).reordered(order).cost) == 0.25
     unknown = UCWhittle(COST).reordered(order)  # nothing is known, so that a play is worth what it costs less
     state = unknown.init(jnp.asarray(REWARD, float))
-    scores = jax.jit(lambda policy, state: policy.scores(None, state, 1))(unknown, state)
+    scores = jax.jit(lambda policy, state: policy.scores(None, state, 1)[0])(unknown, state)
     np.testing.assert_allclose(scores, -COST[np.asarray(order)], atol=1e-6)
 
 

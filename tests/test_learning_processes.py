@@ -13,7 +13,7 @@ import jaxbandit
 from jaxbandit import simulate
 from jaxbandit.environments import decision_process, random_decision_process, riverswim
 from jaxbandit.policies import IMEDRL, KLUCRL, PSRL, TUCRL, UCBVI, UCRL2, UCRL2B
-from jaxbandit.policies.processes import Moves, doubled
+from jaxbandit.policies.processes.moves import Moves, doubled
 from jaxbandit.testing import check_policy
 
 KEY = jax.random.key(3)

@@ -10,10 +10,10 @@ from jaxbandit import IMEDMC, KLUCBMC, TVKLUCB, atlas, metrics, simulate
 from jaxbandit.base import total
 from jaxbandit.confidence.chain import likeliest_chain, ratio_to, spread_of_values
 from jaxbandit.fast import over_runs, where_needed
-from jaxbandit.policies.imed_mc_on_demand import cycles
-from jaxbandit.policies.leaders import least_index
-from jaxbandit.policies.memory import no_transitions
-from jaxbandit.policies.upper_on_demand import no_uppers
+from jaxbandit.policies.chains.imed_mc_on_demand import cycles
+from jaxbandit.policies.chains.upper_on_demand import no_uppers
+from jaxbandit.policies.parts.leaders import least_index
+from jaxbandit.policies.parts.memory import no_transitions
 
 ENTRIES = 5
 
@@ -91,7 +91,7 @@ class FullIndex:
         best = jnp.max(jnp.where(plays > 0, chain.mean, 0))
         ratio = ratio_to(chain, state.counts, state.reward, best, quick=True)
         index = ratio + jnp.log(1 + cycles(state.counts, state.reward, chain.mean).astype(float))
-        return least_index(index, plays, jnp.zeros(len(plays), bool))
+        return least_index(index, plays, jnp.zeros(len(plays), bool)), state
 
     def update(self, state, feedback):
         return state.counted(feedback)
@@ -163,13 +163,10 @@ class Anew:
         return self.policy.init(reward)
 
     def scores(self, key, state, t):
-        return self.scores_and_state(key, state, t)[0]
-
-    def scores_and_state(self, key, state, t):
         pair = state.pair
         if pair is not None:
             pair = pair._replace(distance=jnp.zeros_like(pair.most), most=jnp.full_like(pair.most, jnp.inf))
-        return self.policy.scores_and_state(key, state._replace(uppers=no_uppers(len(state.plays)), pair=pair), t)
+        return self.policy.scores(key, state._replace(uppers=no_uppers(len(state.plays)), pair=pair), t)
 
     def update(self, state, feedback):
         return self.policy.update(state, feedback)

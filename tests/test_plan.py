@@ -12,9 +12,9 @@ from hypothesis import strategies as st
 
 import jaxbandit
 from jaxbandit import TVKLUCB, Thompson, Uniform, bernoulli, simulate, two_state
-from jaxbandit.simulation import memory
+from jaxbandit.simulation.asking.request import check
 from jaxbandit.simulation.plan import VECTOR, cut, few_widths, make_plan
-from jaxbandit.simulation.request import check
+from jaxbandit.simulation.telling import free_memory
 
 
 @settings(max_examples=2000, deadline=None)
@@ -71,7 +71,7 @@ def test_runs_played_in_blocks_are_those_played_at_once():
 HUGE = """
 import resource, sys
 import jax, jaxbandit
-from jaxbandit.simulation import memory
+from jaxbandit.simulation.telling import free_memory
 arms = jaxbandit.random_arms(jax.random.key(0), 20, 2)
 asked = dict(scenarios=arms, policies={"U": jaxbandit.Uniform()})
 jaxbandit.simulate(**asked, runs=64, horizon=5, times=[5])  # what JAX itself takes
@@ -108,7 +108,7 @@ def test_the_estimate_is_what_a_result_takes():
     request = check({"a": arms, "b": arms}, policies, runs=7, horizon=30, times=[3, 30], record=record)
     result = simulate({"a": arms, "b": arms}, policies, runs=7, horizon=30, times=[3, 30], record=record)
     arrays = [*result.visits.values(), *result.recorded["t"].values()]
-    assert memory.bytes_of_result(request) == sum(array.nbytes for array in arrays)
+    assert free_memory.bytes_of_result(request) == sum(array.nbytes for array in arrays)
     carried = sum(leaf.nbytes for leaves in result.carry.values() for leaf in leaves)
-    assert memory.bytes_carried(request) == 2 * carried
-    assert 2**20 < memory.free_bytes() < 2**50
+    assert free_memory.bytes_carried(request) == 2 * carried
+    assert 2**20 < free_memory.free_bytes() < 2**50

@@ -15,8 +15,8 @@ from jaxbandit.environments import grid, riverswim
 from jaxbandit.fast import over_runs
 from jaxbandit.planning import backward_induction, box_max, l1_ball_max, value_iteration
 from jaxbandit.policies import KLUCRL, PSRL, TUCRL, UCBVI, UCRL2, UCRL2B
-from jaxbandit.policies.imed_rl import dual
-from jaxbandit.policies.processes import Moves
+from jaxbandit.policies.processes.imed_rl import dual
+from jaxbandit.policies.processes.moves import Moves
 
 RIGHT = [[16, 24, 0, 0, 0, 0], [2, 20, 12, 0, 0, 0], [0, 1, 17, 10, 0, 0], [0, 0, 1, 13, 8, 0], [0, 0, 0, 1, 10, 6]]
 LAST = [0, 0, 0, 0, 4, 6]

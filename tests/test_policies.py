@@ -129,7 +129,7 @@ def test_thompson_chooses_as_often_as_the_better_posterior_draw():
     policy = ALL["Thompson"]()
     state = policy.init(jnp.array([[0.0, 1.0], [0.0, 1.0]]))._replace(counts=jnp.array([[3, 7], [2, 2]], jnp.int32))
     keys = jax.random.split(jax.random.key(0), 50_000)
-    first = jax.jit(jax.vmap(lambda key: jnp.argmax(policy.scores(key, state, 15))))(keys) == 0
+    first = jax.jit(jax.vmap(lambda key: jnp.argmax(policy.scores(key, state, 15)[0])))(keys) == 0
     x = np.linspace(0, 1, 200_001)
     better = np.trapezoid(stats.beta(8, 4).pdf(x) * stats.beta(3, 3).cdf(x), x)
     assert stats.binomtest(int(first.sum()), 50_000, better).pvalue > 1e-9
@@ -141,7 +141,9 @@ def test_thompson_keeps_few_failures_among_many_plays():
     reward = jnp.array([[0.0, 1.0, 1.0]] * 4)
     counts = jnp.array([[3, 2**24 + 1, 7], [0, 2**29, 2**28 + 1], [0, 2**25 + 3, 2**26 + 5], [1, 0, 2**30]], jnp.int32)
     state = policy.init(reward)._replace(counts=counts)
-    draws = jax.jit(jax.vmap(lambda key: policy.scores(key, state, 2**30)))(jax.random.split(jax.random.key(0), 2000))
+    draws = jax.jit(jax.vmap(lambda key: policy.scores(key, state, 2**30)[0]))(
+        jax.random.split(jax.random.key(0), 2000)
+    )
     assert jnp.isfinite(draws).all()
 
 
@@ -168,9 +170,9 @@ def test_more_plays_than_one_replace_the_least_leader():
     policy = ALL["RoundRobinKLUCB"]()
     state = policy.init(jnp.array([[0.0, 1.0]] * 3))
     state = state._replace(counts=jnp.array([[1, 9], [4, 6], [1, 0]], jnp.int32))
-    scores = policy.scores(None, state, jnp.int32(8))
+    scores = policy.scores(None, state, jnp.int32(8))[0]
     assert sorted(jaxbandit.top_arms(scores, 2).tolist()) == [0, 2]
-    assert sorted(jaxbandit.top_arms(policy.scores(None, state, jnp.int32(9)), 2).tolist()) == [0, 1]
+    assert sorted(jaxbandit.top_arms(policy.scores(None, state, jnp.int32(9))[0], 2).tolist()) == [0, 1]
 
 
 BAD = [
@@ -249,15 +251,15 @@ class Broken(Uniform):
 def test_contract_refuses_broken_policies():
     class NotANumber(type(Uniform())):
         def scores(self, key, state, t):
-            return jnp.full(state.arms.shape, jnp.nan)
+            return jnp.full(state.arms.shape, jnp.nan), state
 
     class NotANumberAtLast(type(Uniform())):
         def scores(self, key, state, t):
-            return jnp.where(t == 64, jnp.nan, super().scores(key, state, t))
+            return jnp.where(t == 64, jnp.nan, super().scores(key, state, t)[0]), state
 
     class TooFew(type(Uniform())):
         def scores(self, key, state, t):
-            return jnp.zeros(2)
+            return jnp.zeros(2), state
 
     class Growing(type(Uniform())):
         def update(self, state, feedback):
@@ -286,7 +288,7 @@ def test_a_state_may_hold_a_random_key():
             return super().init(reward), jax.random.key(5)
 
         def scores(self, key, state, t):
-            return super().scores(state[1], state[0], t)
+            return super().scores(state[1], state[0], t)[0], state
 
         def update(self, state, feedback):
             return state[0], jax.random.fold_in(state[1], feedback.states[0])

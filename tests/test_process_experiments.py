@@ -14,7 +14,7 @@ from experiments.judging import atlas_card
 from experiments.processes import losses, problems, structure
 from jaxbandit import KLUCB, PSRL, KnownProcess, Uniform, metrics
 from jaxbandit.environments import as_decision_process
-from jaxbandit.simulation.request import check
+from jaxbandit.simulation.asking.request import check
 
 
 def rows(path):

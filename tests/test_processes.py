@@ -15,7 +15,7 @@ from jaxbandit.environments import (
     random_decision_process,
     riverswim,
 )
-from jaxbandit.policies import checks
+from jaxbandit.policies.parts import checks
 from jaxbandit.testing import check_environment
 
 KEY = jax.random.key(0)

@@ -8,7 +8,7 @@ from environments import MOVES, PAYS, Learner, Process, Swapping
 
 import jaxbandit
 from jaxbandit import KLUCB, UCB1, Feedback, Task, Uniform, metrics, simulate
-from jaxbandit.policies import memory
+from jaxbandit.policies.parts import memory
 from jaxbandit.testing import check_environment, check_policy
 
 PROCESS = Process(MOVES, PAYS)
@@ -23,7 +23,7 @@ class Window:
         return jnp.full(3, -1.0), jnp.int32(0)
 
     def scores(self, key, state, t):
-        return jnp.arange(2.0)
+        return jnp.arange(2.0), state
 
     def update(self, state, feedback):
         return state[0].at[feedback.t % 3].set(feedback.rewards[0]), feedback.t
@@ -241,21 +241,18 @@ def test_a_fraction_of_a_play_has_the_mean_of_what_it_paid():
     """0.3 discounted plays that all paid 1 have the mean 1: no division by the larger of plays and 1."""
     state = memory.Sums(jnp.array([0.3, 0.0]), memory.TwoFloats(jnp.array([0.3, 0.0]), jnp.zeros(2)))
     np.testing.assert_allclose(state.mean_and_plays()[0], [1.0, 0.0])
-    scores = UCB1(2.0).scores(None, state, jnp.int32(6))
+    scores = UCB1(2.0).scores(None, state, jnp.int32(6))[0]
     np.testing.assert_allclose(scores[0], 1 + np.sqrt(2 * np.log(5) / 0.3), rtol=1e-6)
 
 
 @jaxbandit.pytree
 class Episodes:
-    """Plays one arm for three rounds, then draws the next; only `scores_and_state` has a key for the draw."""
+    """Plays one arm for three rounds, then draws the next; `scores` has a key for the draw."""
 
     def init(self, reward):
         return jnp.int32(0), jnp.int32(0)
 
     def scores(self, key, state, t):
-        return self.scores_and_state(key, state, t)[0]
-
-    def scores_and_state(self, key, state, t):
         arm, left = state
         arm = jnp.where(left <= 0, jax.random.bernoulli(key).astype(jnp.int32), arm)
         return (jnp.arange(2) == arm).astype(float), (arm, jnp.where(left <= 0, 3, left))
@@ -279,24 +276,21 @@ def test_a_policy_keeps_what_it_worked_out_for_a_round(late, first, length):
     assert 0.35 < changes[:, draws].mean() < 0.65  # of at least 320 fair draws: outside once in 1e7
 
 
-def test_what_scores_and_state_returns_is_checked():
+def test_what_scores_returns_is_checked():
     @jaxbandit.pytree
     class Alone(Episodes):
         def scores(self, key, state, t):
             return jnp.arange(2.0)
 
-        def scores_and_state(self, key, state, t):
-            return jnp.arange(2.0)
-
     @jaxbandit.pytree
     class Growing(Episodes):
-        def scores_and_state(self, key, state, t):
+        def scores(self, key, state, t):
             return jnp.arange(2.0), (*state, t)
 
     check_policy(Episodes(), arms=2)
     for broken, reason in (
-        (Alone, "scores_and_state: returns .*, not a pair"),
-        (Growing, "scores_and_state: a state of"),
+        (Alone, "scores: returns .*, not a pair; write `return scores, state`"),
+        (Growing, "scores: a state of"),
     ):
         with pytest.raises(ValueError, match=rf"^policies\['e'\].{reason}"):
             simulate(ARMS, {"e": broken()}, runs=2, horizon=4)

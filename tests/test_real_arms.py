@@ -8,7 +8,8 @@ from every_policy import ARMS, POLICIES, RIVER
 
 import jaxbandit
 from jaxbandit import ALL, IMEDMC, TVKLUCB, Feedback, environments, play_round
-from jaxbandit.policies import Discounted, Window, memory
+from jaxbandit.policies import Discounted, Window
+from jaxbandit.policies.parts import memory
 
 TABLE = np.array([[0.0, 1.0]] * 3)  # arms that are clicked or not
 NUMBERS = np.zeros((3, 0))  # arms that pay real numbers
@@ -41,7 +42,7 @@ def test_a_loop_by_hand_plays_as_the_simulator(name):
     simulated, scores, update = jax.jit(play_round), jax.jit(policy.scores), jax.jit(policy.update)
     state, last = policy.init(TABLE), [0, 0, 0]
     for t in range(1, ROUNDS + 1):
-        arm = int(jaxbandit.top_arms(scores(jax.random.fold_in(keys.policy, t), state, jnp.int32(t)), 1)[0])
+        arm = int(jaxbandit.top_arms(scores(jax.random.fold_in(keys.policy, t), state, jnp.int32(t))[0], 1)[0])
         visits, carry = carry.visits, simulated(ARMS, policy, keys, carry, jnp.int32(t))
         (played,), (moved,) = np.nonzero(np.asarray(carry.visits - visits))
         assert arm == played
@@ -57,7 +58,7 @@ def test_rewards_alone_are_learned_from(table):
     for t in range(1, 101):
         with np.errstate(divide="ignore", invalid="ignore"):
             index = np.where(plays == 0, np.inf, sums / plays + np.sqrt(2 * np.log(t - 1) / plays))
-        arm = int(jaxbandit.top_arms(policy.scores(None, state, t), 1)[0])
+        arm = int(jaxbandit.top_arms(policy.scores(None, state, t)[0], 1)[0])
         assert arm == index.argmax()
         mean = (0.2, 0.5, 0.3)[arm]
         reward = float(draw.random() < mean) if table.shape[1] else draw.normal(mean)

@@ -13,7 +13,7 @@ from scipy import stats
 import jaxbandit
 from jaxbandit import Result, Uniform, bounds, chains, metrics, plotting, simulate, two_state
 from jaxbandit.environments import restless
-from jaxbandit.policies import checks
+from jaxbandit.policies.parts import checks
 from jaxbandit.testing import check_environment
 
 SCENARIO = two_state([0.5, 0.4, 0.3, 0.2, 0.1], [0.4, 0.55, 0.65, 0.65, 0.7], initial_state="stationary")
@@ -190,7 +190,7 @@ class StayOnOne:
         return jnp.int32(0)
 
     def scores(self, key, state, t):
-        return (jnp.arange(2) == state).astype(float)
+        return (jnp.arange(2) == state).astype(float), state
 
     def update(self, state, feedback):
         return jnp.where(feedback.states[0] == 1, state, 1 - state)

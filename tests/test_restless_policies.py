@@ -32,7 +32,7 @@ def on_paths(policy, paths, plays, reward=(0.0, 1.0)):
     def all_rounds(policy, paths):
         def body(state, now):
             t, shown = now
-            arms = top_arms(policy.scores(None, state, t), plays)
+            arms = top_arms(policy.scores(None, state, t)[0], plays)
             states = shown[arms]
             feedback = Feedback(arms, jnp.zeros_like(arms), states, reward[arms, states], t)
             return policy.update(state, feedback), arms

@@ -33,7 +33,7 @@ def test_counted_once_it_is_thompson_mc():
     state = ThompsonMC().init(jnp.array([[0.0, 1.0]] * 3))
     state = state._replace(counts=jnp.array([[[3, 2], [1, 4]], [[900, 1], [1, 50]], [[0, 0], [0, 0]]]))
     scores = [
-        jax.jit(jax.vmap(lambda key, policy=policy: policy.scores(key, state, 1)))(
+        jax.jit(jax.vmap(lambda key, policy=policy: policy.scores(key, state, 1)[0]))(
             jax.random.split(jax.random.key(0), 20)
         )
         for policy in (Tempered(0.5, 2.0, 1.0), ThompsonMC(0.5, 2.0))
@@ -46,7 +46,7 @@ def test_share_chooses_between_cycles_and_plays(tried):
     """An arm that never moved has no cycles, so that of its index only `share` log(501) depends on the share."""
     state = tried.init(jnp.array([[0.0, 1.0]] * 2))
     state = state._replace(counts=jnp.array([[[30, 20], [20, 30]], [[500, 0], [0, 0]]]))
-    scores = [dataclasses.replace(tried, share=share).scores(None, state, 601) for share in (0.0, 0.5, 1.0)]
+    scores = [dataclasses.replace(tried, share=share).scores(None, state, 601)[0] for share in (0.0, 0.5, 1.0)]
     stays = [float(each[1]) for each in scores]
     np.testing.assert_allclose(np.diff(stays), [-np.log(501) / 2] * 2, rtol=1e-5)
 

@@ -98,13 +98,13 @@ def test_pieces_come_every_so_many_seconds(monkeypatch):
     """By a clock that goes on a second a look, and there is a look a chunk: three chunks of ten rounds a piece."""
     clock = itertools.count(100)
     monkeypatch.setattr(loop, "time", SimpleNamespace(monotonic=lambda: next(clock)))
-    request = jaxbandit.simulation.request.check(ARMS, {"u": Uniform()}, runs=3, horizon=70)
+    request = jaxbandit.simulation.asking.request.check(ARMS, {"u": Uniform()}, runs=3, horizon=70)
     found = loop.pieces(request, loop.progress_bar(0, False), chunk=10, every=3)
     assert [piece.rounds for piece in found] == [30, 60, 70]
 
 
 def cut_work(runs=4):
-    request = jaxbandit.simulation.request.check(ARMS, {"tv": TVKLUCB()}, runs=runs, horizon=50)
+    request = jaxbandit.simulation.asking.request.check(ARMS, {"tv": TVKLUCB()}, runs=runs, horizon=50)
     plan = make_plan(request, 25, None, None)
     return request, plan
 
@@ -135,7 +135,7 @@ def test_a_policy_is_traced_once():
     class Counting(KLUCB):
         def scores(self, key, state, t):
             calls.append(1)
-            return super(type(self), self).scores(key, state, t)
+            return super(type(self), self).scores(key, state, t)[0], state
 
     simulate(ARMS, {"c": Counting()}, runs=4, horizon=90, chunk=40, times=[90])
     assert len(calls) == 2  # and once for the result's fingerprint
@@ -149,7 +149,7 @@ class Loose:
         return {"n": 0, "x": 1, "none": jnp.zeros((len(reward), 0))}
 
     def scores(self, key, state, t):
-        return jnp.array([1.0, 0.0, 0.5]) * (1 - 2 * (state["n"] % 2)) * state["x"]
+        return jnp.array([1.0, 0.0, 0.5]) * (1 - 2 * (state["n"] % 2)) * state["x"], state
 
     def update(self, state, feedback):
         return {"n": state["n"] + 1, "x": state["x"] * 0.5, "none": state["none"]}

@@ -15,8 +15,8 @@ from jaxbandit import ALL, IMEDMC, KLUCBMC, TVKLUCB, Feedback, markov
 from jaxbandit.confidence.row import excursions
 from jaxbandit.divergences import DISTANCES, farthest
 from jaxbandit.fast.jaxprs import primitives
-from jaxbandit.policies.rows import estimates
-from jaxbandit.policies.tv_kl_ucb_many_states import judged
+from jaxbandit.policies.chains.estimated_rows import estimates
+from jaxbandit.policies.chains.tv_kl_ucb_many_states import judged
 
 # Three arms whose means lie close together: a clear chain, one that is nearly i.i.d., one that moves in circles.
 ROWS = [
@@ -203,7 +203,7 @@ def test_imed_mc_of_three_states_against_the_search(policy):
         poor = r < mean
         moved = min(n[np.ix_(poor, ~poor)].sum(), n[np.ix_(~poor, poor)].sum())
         expected.append(reference_likelihood.ratio(n, r, max(means), g) + np.log(1 + moved))
-    found = -np.asarray(policy.scores(None, state, 61), float)
+    found = -np.asarray(policy.scores(None, state, 61)[0], float)
     assert (np.abs(found - expected) < 1e-3 * np.maximum(1, expected)).all()
 
 
@@ -215,6 +215,6 @@ def test_the_program_of_imed_mc_is_short_and_takes_one_arm_after_the_other():
     """
     policy = IMEDMC()
     state = policy.init(jnp.tile(jnp.array([0.0, 0.5, 1.0]), (5, 1)))
-    program = jax.make_jaxpr(lambda state: policy.scores(None, state, jnp.int32(3)))(state)
+    program = jax.make_jaxpr(lambda state: policy.scores(None, state, jnp.int32(3))[0])(state)
     assert len(list(primitives(program.jaxpr))) < 4500
     assert "f32[2,5]" not in str(program)

@@ -215,8 +215,8 @@ class GivesUp:
 
     def scores(self, key, state, t):
         inner, given_up = state
-        scores = IMED().scores(key, inner, t)
-        return jnp.where(given_up, -jnp.inf, scores)
+        scores = IMED().scores(key, inner, t)[0]
+        return jnp.where(given_up, -jnp.inf, scores), state
 
     def update(self, state, feedback):
         inner, given_up = state

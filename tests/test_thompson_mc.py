@@ -12,12 +12,12 @@ from scipy import stats
 
 import jaxbandit
 from jaxbandit import ThompsonMC, two_state
-from jaxbandit.policies.thompson import log_gamma
-from jaxbandit.policies.thompson_mc import NEVER, log_stationary
+from jaxbandit.policies.chains.thompson_mc import NEVER, log_stationary
+from jaxbandit.policies.means.thompson import log_gamma
 
 DRAWS = 100_000
 KEY = jax.random.key(0)
-DRAW = jax.jit(lambda policy, key, state: policy.scores(key, state, 1))
+DRAW = jax.jit(lambda policy, key, state: policy.scores(key, state, 1)[0])
 
 
 def scores(policy, counts, reward, number, key=KEY):

@@ -8,7 +8,7 @@ import pytest
 
 import jaxbandit
 from jaxbandit import Uniform, pytree, simulate, two_state
-from jaxbandit.policies.memory import no_visits
+from jaxbandit.policies.parts.memory import no_visits
 from jaxbandit.simulation import tiles
 from jaxbandit.testing import check_policy
 
@@ -24,7 +24,7 @@ def policy(**methods):
             return no_visits(reward)
 
         def scores(self, key, state, t):
-            return state.mean_and_plays()[0]
+            return state.mean_and_plays()[0], state
 
         def update(self, state, feedback):
             return state.counted(feedback)
@@ -54,17 +54,18 @@ def adds_what_does_not_fit(self, key, state, t):
 
 
 WRONG = [
-    ({"scores": lambda self, key, state, t: jnp.float32(t)}, r"scores: shape \(\) is not \[K\] = \(3,\)"),
-    ({"scores": lambda self, key, state, t: state.reward}, r"scores: shape \(3, 2\) is not \[K\] = \(3,\)"),
-    ({"scores": lambda self, key, state, t: (t, t)}, r"scores: tuple is not \[K\] = \(3,\)"),
-    ({"scores": lambda self, key, state, t: jnp.arange(3)}, r"scores: int32 is not a float"),
+    ({"scores": lambda self, key, state, t: (jnp.float32(t), state)}, r"scores: shape \(\) is not \[K\] = \(3,\)"),
+    ({"scores": lambda self, key, state, t: (state.reward, state)}, r"scores: shape \(3, 2\) is not \[K\] = \(3,\)"),
+    ({"scores": lambda self, key, state, t: ((t, t), state)}, r"scores: tuple is not \[K\] = \(3,\)"),
+    ({"scores": lambda self, key, state, t: (jnp.arange(3), state)}, r"scores: int32 is not a float"),
     ({"update": forgets_to_return}, r"update: returns None; return the state after the round"),
-    ({"init": lambda self, reward: jnp.zeros(3, int), "scores": lambda self, key, state, t: 1.0 * state,
+    ({"init": lambda self, reward: jnp.zeros(3, int), "scores": lambda self, key, state, t: (1.0 * state, state),
       "update": adds_a_float}, r"update: state was int32\[3\] and becomes float32\[3\]; shapes and types must stay"),
-    ({"init": lambda self, reward: Two(jnp.zeros(3), jnp.zeros(3)), "scores": lambda self, key, state, t: state.count,
+    ({"init": lambda self, reward: Two(jnp.zeros(3), jnp.zeros(3)),
+      "scores": lambda self, key, state, t: (state.count, state),
       "update": lambda self, state, feedback: state._replace(more=jnp.append(state.more, 1.0))},
      r"update: state\.more was float32\[3\] and becomes float32\[4\]"),
-    ({"init": lambda self, reward: 0, "scores": lambda self, key, state, t: jnp.zeros(3) + state,
+    ({"init": lambda self, reward: 0, "scores": lambda self, key, state, t: (jnp.zeros(3) + state, state),
       "update": lambda self, state, feedback: jnp.zeros(2) + state}, r"update: state was .*\[\].*becomes float32\[2\]"),
     ({"update": lambda self, state, feedback: (state, state)}, r"update: a state of the form .* becomes one"),
     ({"scores": has_no_such_name}, r"scores: test_tracing.py, line \d+: return undefined_name \+ t .*NameError: name"),
@@ -87,7 +88,7 @@ def test_a_python_number_in_a_state_takes_the_type_that_a_round_gives_it():
     """A count that begins as 0 and to which fractions are added is a float from the first round on."""
     counting = policy(
         init=lambda self, reward: (0, jnp.zeros(3)),
-        scores=lambda self, key, state, t: state[1] + state[0],
+        scores=lambda self, key, state, t: (state[1] + state[0], state),
         update=lambda self, state, feedback: (state[0] + 0.5, state[1].at[feedback.arms].add(-1)),
     )
     result = simulate(ARMS, {"mine": counting}, record={"count": lambda arms, state, t: state[0]}, **SIZE)
@@ -120,13 +121,15 @@ def test_names_of_what_results_have_anyway_are_not_recorders(name):
 
 def test_nan_among_the_scores_is_noticed_in_the_very_round():
     """0/0 in round 7, in every run; and the logarithm of less than 0 in some runs. Infinite scores are none."""
-    finite = policy(scores=lambda self, key, state, t: jnp.array([-jnp.inf, jnp.inf, 0.1]))
-    zero = policy(scores=lambda self, key, state, t: jnp.where(t == 7, 0.0, 1.0) / jnp.where(t == 7, jnp.zeros(3), 1.0))
+    finite = policy(scores=lambda self, key, state, t: (jnp.array([-jnp.inf, jnp.inf, 0.1]), state))
+    zero = policy(
+        scores=lambda self, key, state, t: (jnp.where(t == 7, 0.0, 1.0) / jnp.where(t == 7, jnp.zeros(3), 1.0), state)
+    )
     with pytest.warns(UserWarning, match=r"^policies\['zero'\]: scores were NaN in 40 of 40 runs, first in round 7;"):
         result = simulate(ARMS, {"finite": finite, "zero": [zero, zero]}, runs=20, horizon=10, chunk=4)
     assert result.complete
     simulate(ARMS, {"finite": finite}, runs=20, horizon=10)  # warnings are errors here
-    some = policy(scores=lambda self, key, state, t: jnp.log(jax.random.uniform(key, 3) - 0.001))
+    some = policy(scores=lambda self, key, state, t: (jnp.log(jax.random.uniform(key, 3) - 0.001), state))
     with pytest.warns(UserWarning, match=r"scores were NaN in \d+ of 500 runs") as seen:
         short = simulate(ARMS, {"some": some}, runs=500, horizon=20)
     counted = int(str(seen[0].message).split(" in ")[1].split()[0])

@@ -12,7 +12,7 @@ from docs.making import ROOT
 from docs.making.measured import table
 from docs.making.reference import entry, places, words
 from jaxbandit import environments, policies
-from jaxbandit.simulation.contracts import check_task
+from jaxbandit.simulation.asking.contracts import check_task
 
 
 def classes() -> dict[str, type]:

@@ -16,7 +16,7 @@ from experiments.command_line.folder import prepare
 from experiments.reports.pictures import Pictures, save
 from experiments.reports.tables import Tables, publish
 from jaxbandit import Result
-from jaxbandit.simulation.request import check
+from jaxbandit.simulation.asking.request import check
 from jaxbandit.sweeps.tasks import Options
 from jaxbandit.texts import filled
 

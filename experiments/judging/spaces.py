@@ -14,9 +14,9 @@ import numpy as np
 from experiments.judging.policy_text import in_users_words
 from jaxbandit import IMEDMC, Environment, Policy, Task, stress
 from jaxbandit.base import reward_table
-from jaxbandit.simulation.contracts import check_task
-from jaxbandit.simulation.fingerprint import fingerprint
-from jaxbandit.simulation.request import check
+from jaxbandit.simulation.asking.contracts import check_task
+from jaxbandit.simulation.asking.request import check
+from jaxbandit.simulation.telling.fingerprint import fingerprint
 from jaxbandit.stress.spaces import FAMILIES
 
 NUMBERS = {2: "two", 5: "five"}

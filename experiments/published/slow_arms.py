@@ -13,7 +13,7 @@ from experiments.reports.pictures import frameless, panels
 from experiments.reports.tables import Row
 from jaxbandit import MarkovArms, atlas, bounds
 from jaxbandit.bounds import sample_mean
-from jaxbandit.named_problems.arms import slowed
+from jaxbandit.named_problems.named_arms import slowed
 from jaxbandit.plotting import COLOURS
 
 CONDITION = sample_mean.LEAST_SIGMA

@@ -4,7 +4,7 @@ from __future__ import annotations
 
 import jaxbandit
 from jaxbandit import Policy, Task, atlas
-from jaxbandit.simulation.contracts import check_task
+from jaxbandit.simulation.asking.contracts import check_task
 
 
 def playing_two_states() -> dict[str, Policy]:

@@ -12,10 +12,10 @@ from jaxbandit import Feedback, pytree
 from jaxbandit.base import total
 from jaxbandit.confidence.chain import likeliest_chain, ratio_to
 from jaxbandit.fast import computed_once, exponential, log
-from jaxbandit.policies.imed_mc import Chains, Classes, cycles
-from jaxbandit.policies.leaders import least_index, no_leaders
-from jaxbandit.policies.memory import Memory, Transitions, no_transitions, no_visits
-from jaxbandit.policies.thompson import log_gamma
+from jaxbandit.policies.chains.imed_mc import Chains, Classes, cycles
+from jaxbandit.policies.means.thompson import log_gamma
+from jaxbandit.policies.parts.leaders import least_index, no_leaders
+from jaxbandit.policies.parts.memory import Memory, Transitions, no_transitions, no_visits
 
 
 @pytree
@@ -36,11 +36,11 @@ class Sieved:
         gap = jnp.ones(reward.shape[:1])
         return Classes(*state, no_leaders(reward), likeliest_chain(state.counts, state.reward, gap), gap)
 
-    def scores(self, key: Array, state: Classes, t: Array) -> Array:
+    def scores(self, key: Array, state: Classes, t: Array) -> tuple[Array, Classes]:
         plays = total(total(state.counts))
         best = jnp.max(jnp.where(plays > 0, state.chain.mean, 0))
         ratio = self.scale * ratio_to(state.chain, state.counts, state.reward, best, state.gap)
-        return least_index(ratio + _weight(self.share, state, plays, state.chain.mean), plays, state.leads)
+        return least_index(ratio + _weight(self.share, state, plays, state.chain.mean), plays, state.leads), state
 
     def update(self, state: Classes, feedback: Feedback) -> Classes:
         seen = Transitions(*state[:3]).counted(feedback)
@@ -65,12 +65,12 @@ class Expecting:
     def init(self, reward: Array) -> Chains:
         return Chains(*no_transitions(reward), no_leaders(reward))
 
-    def scores(self, key: Array, state: Chains, t: Array) -> Array:
+    def scores(self, key: Array, state: Chains, t: Array) -> tuple[Array, Chains]:
         counts = computed_once(state.counts.astype(float) + self.moves * (1 - jnp.eye(state.counts.shape[-1]))[None])
         chain, plays = likeliest_chain(counts, state.reward), total(total(state.counts))
         best = jnp.max(jnp.where(plays > 0, chain.mean, 0))
         ratio = ratio_to(chain, counts, state.reward, best)
-        return least_index(ratio + _weight(self.share, state, plays, chain.mean), plays, state.leads)
+        return least_index(ratio + _weight(self.share, state, plays, chain.mean), plays, state.leads), state
 
     def update(self, state: Chains, feedback: Feedback) -> Chains:
         return Chains(*Transitions(*state[:3]).counted(feedback), state.leads)
@@ -87,11 +87,11 @@ class Tempered:
     def init(self, reward: Array) -> Transitions:
         return no_transitions(reward)
 
-    def scores(self, key: Array, state: Transitions, t: Array) -> Array:
+    def scores(self, key: Array, state: Transitions, t: Array) -> tuple[Array, Transitions]:
         prior = jnp.where(jnp.eye(2, dtype=bool), self.staying, self.leaving)[None]
         drawn = log_gamma(key, self.times * state.counts.astype(float) + prior)
         of_row = jnp.logaddexp(drawn[..., 0], drawn[..., 1])
-        return computed_once((drawn[:, 0, 1] - of_row[:, 0]) - (drawn[:, 1, 0] - of_row[:, 1]))
+        return computed_once((drawn[:, 0, 1] - of_row[:, 0]) - (drawn[:, 1, 0] - of_row[:, 1])), state
 
     def update(self, state: Transitions, feedback: Feedback) -> Transitions:
         return state.counted(feedback)
@@ -109,10 +109,10 @@ class Eliminating:
     def init(self, reward: Array) -> Memory:
         return no_visits(reward)
 
-    def scores(self, key: Array, state: Memory, t: Array) -> Array:
+    def scores(self, key: Array, state: Memory, t: Array) -> tuple[Array, Memory]:
         mean, plays = state.mean_and_plays()
         radius = jnp.sqrt(self.width * jnp.log(t) / (2 * jnp.maximum(plays, 1)))
-        return jnp.where(mean + radius < jnp.max(mean - radius), -jnp.inf, -plays.astype(float))
+        return jnp.where(mean + radius < jnp.max(mean - radius), -jnp.inf, -plays.astype(float)), state
 
     def update(self, state: Memory, feedback: Feedback) -> Memory:
         return state.counted(feedback)

@@ -146,7 +146,7 @@ def plain_ucb1() -> Callable[[], Any]:
     def run(key: Any) -> Any:
         def one_round(carry: Any, t: Any) -> tuple[Any, None]:
             here, state = carry
-            played = jnp.argmax(policy.scores(key, state, t))[None]
+            played = jnp.argmax(policy.scores(key, state, t)[0])[None]
             here, feedback = arms.step(key, here, played, t)
             return (here, policy.update(state, feedback)), None
 

@@ -2,21 +2,40 @@
 decision processes.
 """
 
-from jaxbandit.environments.all_paying_arms import AllPayingArms
-from jaxbandit.environments.changing_arms import ChangingArms, piecewise, rewards_table, sinusoid
-from jaxbandit.environments.changing_chains import ChangingMarkovArms, changing_markov
-from jaxbandit.environments.example import EXAMPLE
-from jaxbandit.environments.fitting import Fit, fit
-from jaxbandit.environments.hidden_arms import HiddenArms, hidden
-from jaxbandit.environments.independent_arms import IndependentArms, beta, exponential, gaussian, poisson, uniform
-from jaxbandit.environments.lower_bound_arms import LowerBoundArms, lower_bound_instance
-from jaxbandit.environments.markov_arms import InitialState, MarkovArms, bernoulli, markov, random_arms, two_state
-from jaxbandit.environments.named_processes import as_decision_process, grid, random_decision_process, riverswim
-from jaxbandit.environments.processes import DecisionProcess, decision_process
-from jaxbandit.environments.restarting_arms import RestartingArms, restarting
-from jaxbandit.environments.restless_arms import RestlessArms
-from jaxbandit.environments.restless_problems import restless
-from jaxbandit.environments.tilted_arms import FamilyFit, exponential_family, fit_exponential_family
+from jaxbandit.environments.changing.changing_arms import ChangingArms, piecewise, rewards_table, sinusoid
+from jaxbandit.environments.changing.changing_chains import ChangingMarkovArms, changing_markov
+from jaxbandit.environments.changing.lower_bound_arms import LowerBoundArms, lower_bound_instance
+from jaxbandit.environments.independent.independent_arms import (
+    IndependentArms,
+    beta,
+    exponential,
+    gaussian,
+    poisson,
+    uniform,
+)
+from jaxbandit.environments.processes.decision_process import DecisionProcess, decision_process
+from jaxbandit.environments.processes.named_processes import (
+    as_decision_process,
+    grid,
+    random_decision_process,
+    riverswim,
+)
+from jaxbandit.environments.rested.example import EXAMPLE
+from jaxbandit.environments.rested.fitting import Fit, fit
+from jaxbandit.environments.rested.hidden_arms import HiddenArms, hidden
+from jaxbandit.environments.rested.markov_arms import (
+    InitialState,
+    MarkovArms,
+    bernoulli,
+    markov,
+    random_arms,
+    two_state,
+)
+from jaxbandit.environments.rested.restarting_arms import RestartingArms, restarting
+from jaxbandit.environments.rested.tilted_arms import FamilyFit, exponential_family, fit_exponential_family
+from jaxbandit.environments.restless_bandits.all_paying_arms import AllPayingArms
+from jaxbandit.environments.restless_bandits.constructor import restless
+from jaxbandit.environments.restless_bandits.restless_arms import RestlessArms
 
 __all__ = [
     "EXAMPLE",

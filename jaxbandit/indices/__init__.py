@@ -2,8 +2,8 @@
 rewards; others may take all that is listed."""
 
 from jaxbandit.indices.elimination import gittins
+from jaxbandit.indices.record_rounds import rounds_to_record
 from jaxbandit.indices.relaxed import Relaxation, relaxation
-from jaxbandit.indices.rounds import rounds_to_record
 from jaxbandit.indices.start import with_start
 from jaxbandit.indices.subsidy import WhittleIndices, whittle
 from jaxbandit.indices.value import gittins_value

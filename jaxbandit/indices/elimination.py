@@ -6,7 +6,7 @@ import numpy as np
 from numpy.typing import ArrayLike
 
 from jaxbandit.arguments import number
-from jaxbandit.indices.arguments import checked_reward, checked_rows
+from jaxbandit.indices.index_arguments import checked_reward, checked_rows
 
 
 def gittins(transition: ArrayLike, reward: ArrayLike, discount: float) -> np.ndarray:

@@ -10,7 +10,7 @@ from numpy.typing import ArrayLike
 from jaxbandit import decision_processes
 from jaxbandit.arguments import integer
 from jaxbandit.base import described
-from jaxbandit.indices.arguments import KnownArms, Paid, known_arms
+from jaxbandit.indices.index_arguments import KnownArms, Paid, known_arms
 
 ROUNDS_AHEAD = 10_000  # for which a gain counts that differs from state to state, where an arm cannot leave some states
 

@@ -6,7 +6,7 @@ import numpy as np
 from numpy.typing import ArrayLike
 
 from jaxbandit.arguments import finite
-from jaxbandit.indices.arguments import checked_reward, checked_rows
+from jaxbandit.indices.index_arguments import checked_reward, checked_rows
 from jaxbandit.probabilities import stochastic
 
 

@@ -10,7 +10,7 @@ from numpy.typing import ArrayLike
 from jaxbandit.arguments import number
 from jaxbandit.base import described
 from jaxbandit.chains import recurrent_classes
-from jaxbandit.indices.arguments import Paid, known_arms
+from jaxbandit.indices.index_arguments import Paid, known_arms
 
 ROUNDING = 1e-8  # of the range of the rewards and the largest number compared; closer numbers count as equal
 

@@ -6,8 +6,8 @@ from collections.abc import Callable
 from functools import partial
 
 from jaxbandit.environments import ChangingArms, LowerBoundArms, MarkovArms, lower_bound_instance, sinusoid
-from jaxbandit.named_problems.arms import in_segments, never_in_turn, taking_turns
 from jaxbandit.named_problems.look_up import NamedProblem
+from jaxbandit.named_problems.named_arms import in_segments, never_in_turn, taking_turns
 
 THESIS = "Besson 2019, thesis, chapter 7"
 CONFIGURATION = "SMPyBandits, configuration_nonstationary.py"

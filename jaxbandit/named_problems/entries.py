@@ -7,7 +7,8 @@ from functools import partial
 
 from jaxbandit.environments import MarkovArms, bernoulli, exponential, exponential_family, gaussian, poisson, two_state
 from jaxbandit.named_problems import budgets, changing, processes
-from jaxbandit.named_problems.arms import (
+from jaxbandit.named_problems.look_up import Atlas, NamedProblem
+from jaxbandit.named_problems.named_arms import (
     always_moving,
     cycles,
     in_episodes,
@@ -16,7 +17,6 @@ from jaxbandit.named_problems.arms import (
     three_state,
     with_errors,
 )
-from jaxbandit.named_problems.look_up import Atlas, NamedProblem
 
 PAPER = "Roy, Shakkottai and Srikant, arXiv 2009.06606, section IV"
 UPPER, LOWER = "theorem 1's constant of log n, an upper bound", "theorem 3's constant of log n, a lower bound"

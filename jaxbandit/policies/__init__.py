@@ -6,42 +6,43 @@ from typing import Any
 
 from jaxbandit.base import Policy
 from jaxbandit.feedback import checked_table
-from jaxbandit.policies.baselines import Oracle, Uniform
-from jaxbandit.policies.beliefs import HiddenMyopic, Myopic
-from jaxbandit.policies.changing import DiscountedThompson, DiscountedUCB, SlidingWindowUCB
-from jaxbandit.policies.detectors import CUSUM, MUCB, KnownBreaks
-from jaxbandit.policies.dmed import DMED
-from jaxbandit.policies.empirical_kl_ucb import EmpiricalKLUCB
-from jaxbandit.policies.epochs import DSEE
-from jaxbandit.policies.exponential_weights import Exp3, Exp3S, Rexp3
-from jaxbandit.policies.forgetting import Discounted, Window
-from jaxbandit.policies.gradient import GradientBandit
-from jaxbandit.policies.imed import IMED
-from jaxbandit.policies.imed_mc import IMEDMC
-from jaxbandit.policies.imed_rl import IMEDRL
-from jaxbandit.policies.joint_kl_ucb import JointKLUCB
-from jaxbandit.policies.kl_ucb import KLUCB, RoundRobinKLUCB
-from jaxbandit.policies.kl_ucrl import KLUCRL
-from jaxbandit.policies.known_chains import Gittins, Whittle
-from jaxbandit.policies.known_process import KnownProcess
-from jaxbandit.policies.learned_gittins import PlugInGittins, PosteriorGittins
-from jaxbandit.policies.likelihood_ratio import GLR
-from jaxbandit.policies.lp_priority import LPPriority
-from jaxbandit.policies.posterior_whittle import PosteriorWhittle
-from jaxbandit.policies.psrl import PSRL
-from jaxbandit.policies.regenerative import RCA
-from jaxbandit.policies.thompson import Thompson
-from jaxbandit.policies.thompson_mc import ThompsonMC
-from jaxbandit.policies.tsallis import TsallisINF
-from jaxbandit.policies.tv_kl_ucb import KLUCBMC, TVKLUCB
-from jaxbandit.policies.uc_whittle import UCWhittle
-from jaxbandit.policies.ucb import MOSS, UCB1, UCBSM
-from jaxbandit.policies.ucbvi import UCBVI
-from jaxbandit.policies.ucrl2 import UCRL2
-from jaxbandit.policies.ucrl2b import TUCRL, UCRL2B
-from jaxbandit.policies.whittle_belief import WhittleBelief
-from jaxbandit.policies.whittle_last_seen import WhittleLastSeen
-from jaxbandit.policies.with_detector import WithDetector
+from jaxbandit.policies.chains.imed_mc import IMEDMC
+from jaxbandit.policies.chains.joint_kl_ucb import JointKLUCB
+from jaxbandit.policies.chains.learned_gittins import PlugInGittins, PosteriorGittins
+from jaxbandit.policies.chains.thompson_mc import ThompsonMC
+from jaxbandit.policies.chains.tv_kl_ucb import KLUCBMC, TVKLUCB
+from jaxbandit.policies.changing.detectors import CUSUM, MUCB, KnownBreaks
+from jaxbandit.policies.changing.exponential_weights import Exp3, Exp3S, Rexp3
+from jaxbandit.policies.changing.forgetful import DiscountedThompson, DiscountedUCB, SlidingWindowUCB
+from jaxbandit.policies.changing.glr import GLR
+from jaxbandit.policies.changing.tsallis import TsallisINF
+from jaxbandit.policies.changing.with_detector import WithDetector
+from jaxbandit.policies.means.baselines import Oracle, Uniform
+from jaxbandit.policies.means.dmed import DMED
+from jaxbandit.policies.means.empirical_kl_ucb import EmpiricalKLUCB
+from jaxbandit.policies.means.gradient import GradientBandit
+from jaxbandit.policies.means.imed import IMED
+from jaxbandit.policies.means.kl_ucb import KLUCB, RoundRobinKLUCB
+from jaxbandit.policies.means.thompson import Thompson
+from jaxbandit.policies.means.ucb import MOSS, UCB1, UCBSM
+from jaxbandit.policies.parts import memory as memory
+from jaxbandit.policies.parts.forgetting import Discounted, Window
+from jaxbandit.policies.processes.imed_rl import IMEDRL
+from jaxbandit.policies.processes.kl_ucrl import KLUCRL
+from jaxbandit.policies.processes.known_process import KnownProcess
+from jaxbandit.policies.processes.psrl import PSRL
+from jaxbandit.policies.processes.ucbvi import UCBVI
+from jaxbandit.policies.processes.ucrl2 import UCRL2
+from jaxbandit.policies.processes.ucrl2b import TUCRL, UCRL2B
+from jaxbandit.policies.restless.beliefs import HiddenMyopic, Myopic
+from jaxbandit.policies.restless.dsee import DSEE
+from jaxbandit.policies.restless.known_chains import Gittins, Whittle
+from jaxbandit.policies.restless.lp_priority import LPPriority
+from jaxbandit.policies.restless.posterior_whittle import PosteriorWhittle
+from jaxbandit.policies.restless.rca import RCA
+from jaxbandit.policies.restless.uc_whittle import UCWhittle
+from jaxbandit.policies.restless.whittle_belief import WhittleBelief
+from jaxbandit.policies.restless.whittle_last_seen import WhittleLastSeen
 
 __all__ = [
     "ALL",

@@ -16,16 +16,16 @@ from numpy.typing import ArrayLike
 from jaxbandit.arguments import integer, shown, truth
 from jaxbandit.interruption import CtrlC, interrupted, warn_of_stop
 from jaxbandit.results.result import Result, join_times
+from jaxbandit.simulation.asking.recording import Record
+from jaxbandit.simulation.asking.request import Policies, Request, Scenarios, check, default_times
+from jaxbandit.simulation.asking.tracing import VISITS
 from jaxbandit.simulation.chance import RandomNumbers
-from jaxbandit.simulation.fingerprint import check_versions, differences, fingerprint
-from jaxbandit.simulation.memory import check_memory
 from jaxbandit.simulation.plan import Plan, make_plan
 from jaxbandit.simulation.progress import Programs, compilers, progress_bar, rounds_left, warn_of_means, warn_of_nan
-from jaxbandit.simulation.provenance import provenance
-from jaxbandit.simulation.recording import Record
-from jaxbandit.simulation.request import Policies, Request, Scenarios, check, default_times
+from jaxbandit.simulation.telling.fingerprint import check_versions, differences, fingerprint
+from jaxbandit.simulation.telling.free_memory import check_memory
+from jaxbandit.simulation.telling.provenance import provenance
 from jaxbandit.simulation.tiles import Tile, gather, to_host
-from jaxbandit.simulation.tracing import VISITS
 from jaxbandit.sums import TwoFloats
 
 

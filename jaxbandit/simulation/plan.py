@@ -11,9 +11,9 @@ import numpy as np
 from jax.sharding import Mesh
 
 from jaxbandit.arguments import integer, shown
-from jaxbandit.simulation.late_news import own_state
-from jaxbandit.simulation.memory import bytes_recorded
-from jaxbandit.simulation.request import Request
+from jaxbandit.simulation.asking.request import Request
+from jaxbandit.simulation.delayed import own_state
+from jaxbandit.simulation.telling.free_memory import bytes_recorded
 
 VECTOR = 16  # runs that a CPU computes at once
 # With more than three states LLVM does not loop over fewer runs: it writes the code out, which is slower.

@@ -14,7 +14,7 @@ import numpy as np
 from jaxbandit.cores import cores
 from jaxbandit.interruption import stop_if_interrupted
 from jaxbandit.results.result import Result
-from jaxbandit.simulation.request import Request
+from jaxbandit.simulation.asking.request import Request
 from jaxbandit.simulation.tiles import Tile
 
 PATIENCE = 2.0  # seconds of compiling after which the bar says so

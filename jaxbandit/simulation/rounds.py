@@ -12,12 +12,12 @@ from jax import Array
 from numpy.typing import ArrayLike
 
 from jaxbandit.arguments import has, integer, shown
-from jaxbandit.base import Environment, Policy, State, described, pairing, pays, reward_table, scores_and_state
+from jaxbandit.base import Environment, Policy, State, described, pairing, pays, reward_table
 from jaxbandit.fast import add_one, over_runs
 from jaxbandit.selection import top_arms
 from jaxbandit.simulation.chance import RunKeys, check_numbers
+from jaxbandit.simulation.delayed import itself
 from jaxbandit.simulation.dynamic_regret import DynamicRegret, after_round, no_regret, records_of
-from jaxbandit.simulation.late_news import itself
 
 Recorders = Mapping[str, Callable[..., Any]]  # name to function(environment_state, policy_state, t, policy)
 
@@ -102,7 +102,7 @@ def play_round(
     """
     _check_parts(environment, policy, keys, carry)
     policy = reordered(policy, keys)
-    scores, known = scores_and_state(policy, jax.random.fold_in(keys.policy, t), carry.policy, t)
+    scores, known = policy.scores(jax.random.fold_in(keys.policy, t), carry.policy, t)
     arms = top_arms(scores, plays)
     played = arms if keys.order is None else keys.order[arms]
     environment_state, feedback = environment.step(keys.environment, carry.environment, played, t)

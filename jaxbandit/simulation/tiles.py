@@ -17,11 +17,11 @@ from jax.sharding import PartitionSpec as P
 
 from jaxbandit.fast import Compiled
 from jaxbandit.results.result import Result
+from jaxbandit.simulation.asking.request import Request
+from jaxbandit.simulation.asking.tracing import reading
 from jaxbandit.simulation.chance import RunKeys, keys_of_scenarios
 from jaxbandit.simulation.plan import Plan
-from jaxbandit.simulation.request import Request
 from jaxbandit.simulation.rounds import Carry, initial_carry, play_chunk
-from jaxbandit.simulation.tracing import reading
 
 
 @dataclass(frozen=True)

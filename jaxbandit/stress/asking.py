@@ -10,7 +10,7 @@ import numpy as np
 
 from jaxbandit.arguments import has, integer, path, shown, truth
 from jaxbandit.base import Environment, Policy
-from jaxbandit.simulation.request import check as check_request
+from jaxbandit.simulation.asking.request import check as check_request
 from jaxbandit.stress.spaces import Space
 
 NAME = "the policy"  # the label of the policy that is tested

@@ -18,10 +18,10 @@ from jaxbandit.arguments import path as as_path
 from jaxbandit.interruption import CtrlC, stop_if_interrupted
 from jaxbandit.results.named_axes import NAMES
 from jaxbandit.results.result import Result
-from jaxbandit.simulation.fingerprint import fingerprint
-from jaxbandit.simulation.memory import check_memory
+from jaxbandit.simulation.asking.request import Request, check
 from jaxbandit.simulation.progress import progress_bar, rounds_left
-from jaxbandit.simulation.request import Request, check
+from jaxbandit.simulation.telling.fingerprint import fingerprint
+from jaxbandit.simulation.telling.free_memory import check_memory
 from jaxbandit.sweeps import files, storage
 from jaxbandit.sweeps.tasks import CUTTING, Options, Task, play, without
 from jaxbandit.sweeps.workers import play_all

@@ -17,9 +17,9 @@ import filelock
 import numpy as np
 
 from jaxbandit.results.file import whole_file
-from jaxbandit.simulation.fingerprint import asked, check_versions, differences, programs
-from jaxbandit.simulation.provenance import provenance
-from jaxbandit.simulation.request import Request
+from jaxbandit.simulation.asking.request import Request
+from jaxbandit.simulation.telling.fingerprint import asked, check_versions, differences, programs
+from jaxbandit.simulation.telling.provenance import provenance
 from jaxbandit.sweeps.files import TEMPORARY, of_all_runs
 
 MANIFEST, LOCK, HOLDER = "manifest.json", ".lock", ".running"

@@ -7,8 +7,8 @@ from pathlib import Path
 from typing import Any, NamedTuple
 
 from jaxbandit.interruption import interrupted
+from jaxbandit.simulation.asking.request import Request
 from jaxbandit.simulation.loop import pieces
-from jaxbandit.simulation.request import Request
 from jaxbandit.sweeps import files, storage
 from jaxbandit.sweeps.files import Piece
 

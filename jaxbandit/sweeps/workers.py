@@ -15,8 +15,8 @@ import jax.numpy as jnp
 import numpy as np
 
 from jaxbandit.interruption import CtrlC, interrupted, stop_if_interrupted
+from jaxbandit.simulation.asking.request import check
 from jaxbandit.simulation.progress import LOOK, progress_bar
-from jaxbandit.simulation.request import check
 from jaxbandit.sweeps.tasks import CUTTING, Task, play, without
 
 

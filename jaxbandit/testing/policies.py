@@ -2,7 +2,6 @@
 
 from __future__ import annotations
 
-from functools import partial
 from typing import Any
 
 import jax
@@ -11,11 +10,11 @@ import numpy as np
 from jax import Array
 
 from jaxbandit.arguments import integer
-from jaxbandit.base import Environment, Feedback, Policy, Task, pairing, reward_table, scores_and_state
+from jaxbandit.base import Environment, Feedback, Policy, Task, pairing, reward_table
 from jaxbandit.environments import markov
 from jaxbandit.selection import top_arms
-from jaxbandit.simulation.contracts import check_task
-from jaxbandit.simulation.tracing import Size, environment_program, policy_program
+from jaxbandit.simulation.asking.contracts import check_task
+from jaxbandit.simulation.asking.tracing import Size, environment_program, policy_program
 from jaxbandit.testing.requirements import require, require_close, require_numbers, shapes
 
 
@@ -30,9 +29,9 @@ def check_policy(
 ) -> None:
     """Check that `policy` keeps the contract `simulate` relies on.
 
-    Its leaves are numbers; `init`, `scores`, `update` and, where it has that, `scores_and_state` are pure, do the same
-    with and without jit, in a batch and alone; shapes and types of its state never change; scores are [arms] floats and
-    never NaN.
+    Its leaves are numbers; `init`, `scores` and `update` are pure, do the same with and without jit, in a batch
+    and alone; shapes and types of its state never change; `scores` returns a pair of [arms] floats, never NaN, and the
+    state that goes on to `update`.
 
     Args:
       environment: what the policy is tried on; by default rested arms with random rows.
@@ -71,7 +70,7 @@ def check_policy(
     given = [reward, *shown]
     state = policy.init(*given)
     require_close(f"{name}.init: differs with and without jit", state, jax.jit(_init)(policy, *given))
-    scores_jit, update_jit, play = jax.jit(scores_and_state), jax.jit(_update), jax.jit(environment.step)
+    scores_jit, update_jit, play = jax.jit(_scores), jax.jit(_update), jax.jit(environment.step)
     for t in range(1, rounds + 1):
         round_key = jax.random.fold_in(key, t)
         scores, known = scores_jit(policy, round_key, state, jnp.int32(t))
@@ -81,8 +80,7 @@ def check_policy(
         if t in (1, len(reward) + 1, rounds):
             asked = (round_key, state, jnp.int32(t))
             for part, of_jit, method, values in (
-                ("scores", scores, policy.scores, asked),
-                ("scores_and_state", (scores, known), partial(scores_and_state, policy), asked),
+                ("scores", (scores, known), policy.scores, asked),
                 ("update", following, policy.update, (known, feedback)),
             ):
                 once, again = method(*values), method(*values)
@@ -106,7 +104,7 @@ def _check_batch(name: str, policy: Policy, key: Array, state: Any, feedback: Fe
     """Check that two runs at once, on the last axis, do the same as one."""
 
     def both(state: Any, feedback: Feedback) -> Any:
-        scores, known = scores_and_state(policy, key, state, jnp.int32(t))
+        scores, known = policy.scores(key, state, jnp.int32(t))
         return scores, policy.update(known, feedback)
 
     double = jax.tree.map(lambda leaf: jnp.stack([leaf, leaf], -1), (state, feedback))
@@ -118,6 +116,10 @@ def _check_batch(name: str, policy: Policy, key: Array, state: Any, feedback: Fe
 
 def _init(policy: Policy, *given: Array) -> Any:
     return policy.init(*given)
+
+
+def _scores(policy: Policy, key: Array, state: Any, t: Array) -> tuple[Array, Any]:
+    return policy.scores(key, state, t)
 
 
 def _update(policy: Policy, state: Any, feedback: Feedback) -> Any:

@@ -1,0 +1,180 @@
+"""Markov arms whose transition matrices change at given rounds, rested or restless."""
+
+from __future__ import annotations
+
+from dataclasses import field
+from typing import ClassVar, NamedTuple
+
+import jax.numpy as jnp
+import numpy as np
+from jax import Array
+from numpy.typing import ArrayLike
+
+from jaxbandit import chains, draws
+from jaxbandit.arguments import finite, truth
+from jaxbandit.base import Feedback, Pairing, Problem, Task, pytree, static
+from jaxbandit.environments.changing.segments import Segments, check_horizon, row, segments, starts_of, told
+from jaxbandit.environments.rested.markov_arms import (
+    InitialState,
+    initial_law,
+    initial_thresholds,
+    long_run_means,
+    recurrent,
+    rewards_of,
+)
+from jaxbandit.fast import look_up_each
+from jaxbandit.sums import TwoFloats
+
+
+class ChangingChainState(NamedTuple):
+    """Where the arms of one run stand, and what the player last saw of them."""
+
+    states: Array  # [K] int32
+    shown: Array | None  # [K] int32, the state each arm last showed; None where that is the state in which it is
+
+
+@pytree
+class ChangingMarkovArms:
+    """Arm k moves by transition[b, k] in segment b of the rounds, shows its new state s' and pays reward[k, s'].
+
+    Rested arms stand still while they are not played, whatever segment it is; `restless` ones move in every round,
+    played or not, and show themselves where they are played. An arm keeps its state when the matrices change.
+
+    What an arm's move draws depends on the run, the arm and the round alone.
+
+    `means_now` has the stationary means of the matrices in force, which is what a play pays on average once an arm has
+    forgotten the segment before; the dynamic regret is measured against the largest of them.
+
+    Build it with `changing_markov`, which checks its arguments.
+
+    Fields: `segments`, which hold the stationary means; `transition` [L, K, S, S], `reward` [K, S], `initial` [K, S]
+    and the thresholds that draw from them, as in `MarkovArms`; `restless`, static.
+    """
+
+    pairing: ClassVar[Pairing] = "round"
+    problem: ClassVar[Problem] = "changing"
+
+    segments: Segments
+    transition: np.ndarray | Array
+    reward: np.ndarray | Array
+    initial: np.ndarray | Array
+    transition_thresholds: np.ndarray | Array = field(repr=False)  # [L, K, S, S-1] uint32
+    initial_thresholds: np.ndarray | Array = field(repr=False)  # [K, S-1] uint32
+    restless: bool = static(False)
+
+    @property
+    def breaks(self) -> np.ndarray:
+        """The rounds in which a matrix differs from that of the round before, [B]."""
+        return self.segments.breaks(self.transition)
+
+    @property
+    def variation(self) -> float:
+        """The sum over breaks of the largest change of a stationary mean."""
+        return self.segments.variation
+
+    def means(self) -> np.ndarray:
+        """The stationary means averaged over all rounds, [K]; without a horizon those of the last segment."""
+        return self.segments.average()
+
+    def means_now(self, state: ChangingChainState, t: Array) -> TwoFloats:
+        """The stationary mean reward of each arm's matrix in round t, [K], as sums of two floats.
+
+        >>> arms = changing_markov([101], [[[[0.5, 0.5], [0.5, 0.5]]] * 2, [[[0.9, 0.1], [0.1, 0.9]]] * 2], (0, 1))
+        >>> arms.means_now(None, jnp.int32(101)).high.round(6).tolist()
+        [0.5, 0.5]
+        """
+        return self.segments.means_now(t)
+
+    def validate(self, task: Task) -> None:
+        """Refuse another horizon than the one that the arms were made for."""
+        check_horizon(task, self.segments.horizon)
+
+    def numbers(self) -> dict[str, float | list[int]]:
+        """What a result tells of the arms."""
+        return told(self.breaks, self.variation)
+
+    def init(self, key: Array) -> ChangingChainState:
+        """Where the arms of the run with this environment key stand before the first round."""
+        every = self._arms()
+        first = draws.choose(draws.stack_of_rewards(key, every, jnp.zeros_like(every)), self.initial_thresholds)
+        return ChangingChainState(first, first if self.restless else None)
+
+    def step(self, key: Array, state: ChangingChainState, arms: Array, t: Array) -> tuple[ChangingChainState, Feedback]:
+        """Play `arms` [M] int32, distinct, in round `t`: where all arms stand afterwards, and what the player sees."""
+        thresholds = row(self.transition_thresholds, self.segments.number(t))
+        shown = state.states if state.shown is None else state.shown
+        before = shown[arms]
+        if self.restless:
+            every = self._arms()
+            bits = draws.stack_of_rewards(key, every, jnp.broadcast_to(t, every.shape))
+            states = draws.choose(bits, look_up_each(thresholds, state.states))
+            seen = states[arms]
+            known = jnp.where((arms[:, None] == every[None]).any(axis=0), states, shown)
+        else:
+            bits = draws.stack_of_rewards(key, arms, jnp.broadcast_to(t, arms.shape))
+            seen = draws.choose(bits, thresholds, arms, before)
+            states, known = state.states.at[arms].set(seen), None
+        following = ChangingChainState(states, known)
+        return following, Feedback(arms, before, seen, jnp.asarray(self.reward, float)[arms, seen], t)
+
+    def _arms(self) -> Array:
+        """The numbers of all arms, [K] int32."""
+        return jnp.arange(self.reward.shape[0], dtype=jnp.int32)
+
+
+def changing_markov(
+    breaks: ArrayLike,
+    transition: ArrayLike,
+    reward: ArrayLike,
+    initial_state: InitialState = 0,
+    *,
+    restless: bool = False,
+    horizon: int | None = None,
+) -> ChangingMarkovArms:
+    """Markov arms whose matrices change at breaks: those of segment b hold in rounds breaks[b-1] <= t < breaks[b].
+
+    Args:
+      breaks: [B] integers, increasing, from 2: the first round of each segment but the first.
+      transition: [B + 1, K, S, S], row-stochastic, K >= 2, S from 2 to 64; every arm with a single recurrent class.
+      reward: [S] or [K, S], what the state moved to pays; not all equal.
+      initial_state: every arm's state before the first round: an integer, [K] integers, or "stationary" (drawn from
+        the stationary law of its first matrix, by the run's key).
+      restless: whether arms also move where they are not played.
+      horizon: how many rounds will be played, which `means` averages over; None if the last segment has no end.
+
+    Raises:
+      ValueError: the argument and what is wrong with it; from `simulate`, if it is asked for another horizon.
+
+    >>> slow = [[0.99, 0.01], [0.01, 0.99]]
+    >>> arms = changing_markov([50], [[slow, [[0.5, 0.5], [0.4, 0.6]]], [[[0.5, 0.5], [0.4, 0.6]], slow]], (0, 1))
+    >>> arms.segments.means[1].round(4).tolist(), round(arms.variation, 4)
+    ([0.5556, 0.5], 0.0556)
+    """
+    given = finite("transition", transition)
+    if given.ndim != 4 or not len(given):
+        raise ValueError(f"transition: shape {given.shape} is not [B + 1, K, S, S]")
+    rows = np.stack([_of_segment(number, matrices) for number, matrices in enumerate(given)])
+    starts, horizon = starts_of(breaks, "transition", len(rows), horizon)
+    rewards = rewards_of(reward, *rows.shape[1:3])
+    initial = initial_law(initial_state, rows[0])
+    return ChangingMarkovArms(
+        segments=segments(np.stack([long_run_means(each, rewards) for each in rows]), starts, horizon),
+        transition=rows,
+        reward=rewards,
+        initial=initial,
+        transition_thresholds=chains.thresholds(rows),
+        initial_thresholds=initial_thresholds(initial),
+        restless=truth("restless", restless),
+    )
+
+
+def _of_segment(number: int, matrices: np.ndarray) -> np.ndarray:
+    """The matrices [K, S, S] of a segment, checked.
+
+    Raises:
+      ValueError: what is wrong with them, and in which segment.
+    """
+    try:
+        return recurrent(matrices)
+    except ValueError as error:
+        raise ValueError(f"{error} (segment {number})") from error

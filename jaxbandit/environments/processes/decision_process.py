@@ -1,0 +1,203 @@
+"""Markov decision processes: the arms are actions in one state that they share, for ever or in episodes."""
+
+from __future__ import annotations
+
+from dataclasses import field
+from typing import ClassVar, NamedTuple
+
+import jax.numpy as jnp
+import numpy as np
+from jax import Array
+from numpy.typing import ArrayLike
+
+from jaxbandit import chains, decision_processes, draws
+from jaxbandit.arguments import as_floats, finite, integer, shown
+from jaxbandit.base import Feedback, Pairing, Pays, Problem, pytree, static
+from jaxbandit.environments.rested.markov_arms import initial_thresholds
+from jaxbandit.probabilities import stochastic
+
+MOST_STATES, MOST_VALUES = 1024, 10_000_000  # an episode has a value for each of its rounds and states
+
+
+class ProcessState(NamedTuple):
+    """Where the process of one run is."""
+
+    state: Array  # int32
+    begun: Array | None = None  # [S] int32, how many episodes have begun in each state; None where there are none
+
+
+@pytree
+class DecisionProcess:
+    """A decision process: action a in state s pays reward[a, s] and moves the process to s' ~ transition[a, s, .].
+
+    An arm is an action, and one is taken a round. The player sees the state. Plays are counted by the state that was
+    left, so that counts tell the rewards. What a round draws depends on the run and the round alone: two players who
+    take the same action in the same state and round see the same.
+
+    With `steps` = H it has episodes: after every H rounds the state is drawn anew from `initial`. `Feedback.states` is
+    then the state that the last action moved to, `Feedback.shown` the one in which the new episode begins, and
+    `Feedback.restarted` tells that it does. How many episodes began in each state is recorded, as "episodes", and
+    the state after each recorded round, as "state_now".
+
+    Build it with `decision_process`, which checks its arguments, `riverswim`, `grid`, `random_decision_process` or
+    `as_decision_process`.
+
+    Fields are NumPy float64 on the host: `transition` [A, S, S], `reward` [A, S], `initial` [S] (law of the first
+    state), the thresholds that draw from them, and `steps`, None or an integer.
+    """
+
+    pairing: ClassVar[Pairing] = "shared"
+    problem: ClassVar[Problem] = "decision process"
+    pays: ClassVar[Pays] = "before"
+
+    transition: np.ndarray | Array
+    reward: np.ndarray | Array
+    initial: np.ndarray | Array
+    transition_thresholds: np.ndarray | Array = field(repr=False)  # [A, S, S-1] uint32
+    initial_thresholds: np.ndarray | Array = field(repr=False)  # [S-1] uint32
+    steps: int | None = static(None)
+
+    def means(self) -> np.ndarray:
+        """Long-run reward a round of always taking each action, [A] float64 on the host.
+
+        >>> from jaxbandit.environments import riverswim
+        >>> riverswim().means().round(4).tolist()
+        [0.005, 0.4286]
+        """
+        moves, paid, initial = (np.asarray(each) for each in (self.transition, self.reward, self.initial))
+        always = [(moves[a : a + 1], paid[a : a + 1]) for a in range(len(moves))]
+        if self.steps is None:
+            alone = np.zeros(len(initial), int)
+            return np.array([initial @ decision_processes.long_run(*one, alone).gain for one in always])
+        whole = [initial @ decision_processes.episodes(*one, self.steps).values[0] for one in always]
+        return np.array(whole) / self.steps
+
+    def comparator(self, plays: int) -> float:
+        """What the best policy collects a round in the long run, its gain; with episodes, a Hth of what it does in one.
+
+        >>> from jaxbandit.environments import riverswim
+        >>> round(riverswim().comparator(1), 10), round(riverswim(steps=20).comparator(1) * 20, 9)
+        (0.4286224338, 3.397263959)
+        """
+        if (values := self.episode_values()) is not None:
+            return float(self.initial @ values[0]) / len(values)
+        return float(self.initial @ decision_processes.optimal(self.transition, self.reward).gain)
+
+    def episode_values(self) -> np.ndarray | None:
+        """[H, S], the best expected reward of the rest of an episode (`decision_processes.episodes`); None without."""
+        if self.steps is None:
+            return None
+        return decision_processes.episodes(self.transition, self.reward, self.steps).values
+
+    def numbers(self) -> dict[str, float]:
+        """What a result tells: gain and span of the bias, or the rounds of an episode and what it pays at best."""
+        if self.steps is not None:
+            return {"steps": self.steps, "episode_value": self.steps * self.comparator(1)}
+        best = decision_processes.optimal(self.transition, self.reward)
+        return {"gain": float(self.initial @ best.gain), "bias_span": best.span}
+
+    def init(self, key: Array) -> ProcessState:
+        """Where the process of the run with this environment key is before the first round."""
+        first, _ = self._first(key, jnp.int32(0))
+        return ProcessState(first, None if self.steps is None else jnp.zeros(self.initial.shape[0], jnp.int32))
+
+    def shown(self, state: ProcessState) -> Array:
+        """The state, which all actions share, [A] int32."""
+        return jnp.broadcast_to(state.state, self.reward.shape[:1])
+
+    def step(self, key: Array, state: ProcessState, arms: Array, t: Array) -> tuple[ProcessState, Feedback]:
+        """Take the action `arms` [1] int32 in round `t`: where the process is afterwards, and what the player sees."""
+        before = state.state[None]
+        bits = draws.stack_of_rewards(key, jnp.zeros(1, jnp.int32), t[None])
+        states = draws.choose(bits, jnp.asarray(self.transition_thresholds), arms, before)
+        feedback = Feedback(arms, before, states, jnp.asarray(self.reward, float)[arms, before], t)
+        if self.steps is None or state.begun is None:
+            return ProcessState(states[0]), feedback
+        ended = t % self.steps == 0
+        first, number = self._first(key, t)
+        begins = ((t - 1) % self.steps == 0) & (jnp.arange(self.initial.shape[0]) == before)
+        now = ProcessState(jnp.where(ended, first, states[0]), state.begun + begins.astype(jnp.int32))
+        return now, feedback._replace(shown=self.shown(now), restarted=jnp.where(ended, number, jnp.uint32(0)))
+
+    def records(self, state: ProcessState) -> dict[str, Array]:
+        """How many episodes began in each state, and the state: with these, counts tell the regret of episodes."""
+        return {} if state.begun is None else {"episodes": state.begun, "state_now": state.state}
+
+    def _first(self, key: Array, t: Array) -> tuple[Array, Array]:
+        """The state in which the episode after round t (or the first, 0) begins, and a positive number for it."""
+        bits, number = draws.two_words(key, jnp.ones(1, jnp.int32), t[None])
+        states = draws.choose(jnp.minimum(bits, jnp.uint32(2**32 - 2)), jnp.asarray(self.initial_thresholds)[None])
+        return states[0], number[0] | 1
+
+
+def decision_process(
+    transition: ArrayLike, reward: ArrayLike, initial_state: int | ArrayLike = 0, *, steps: int | None = None
+) -> DecisionProcess:
+    """A decision process from its matrices, one for each action.
+
+    Args:
+      transition: [A, S, S], row-stochastic, A >= 2, S from 2 to 1024: [a, s, s'] is the probability that action a moves
+        the process from s to s'.
+      reward: [A, S], what action a pays in state s, whatever state follows; not all equal.
+      initial_state: an integer, or the law [S] of the first state, which sums to 1.
+      steps: H, rounds of an episode, each of which begins in a state drawn by `initial_state`, at most 10^7 / S; None
+        if the process goes on for ever.
+
+    Raises:
+      ValueError: the argument and what is wrong with it.
+
+    >>> process = decision_process([[[0.5, 0.5], [0.4, 0.6]], [[1, 0], [1, 0]]], [[0, 1], [0.2, 0]])
+    >>> process.means().round(4).tolist(), round(process.comparator(1), 4)
+    ([0.5556, 0.2], 0.5556)
+    """
+    rows = finite("transition", transition)
+    if rows.ndim != 3 or rows.shape[1] != rows.shape[2] or rows.shape[1] < 2:
+        raise ValueError(f"transition: shape {rows.shape} is not [A, S, S] with S >= 2, a matrix for each action")
+    if rows.shape[1] > MOST_STATES:
+        raise ValueError(f"transition: {rows.shape[1]} states; at most {MOST_STATES} are supported")
+    if len(rows) < 2:
+        raise ValueError("transition: one action only, so that there is nothing to choose; give at least 2 matrices")
+    rows = stochastic("transition", rows)
+    paid = finite("reward", reward)
+    if paid.shape != rows.shape[:2]:
+        raise ValueError(
+            f"reward: shape {paid.shape} is not [A, S] = {rows.shape[:2]}, what each action pays in each state"
+        )
+    if paid.min() == paid.max():
+        raise ValueError(f"reward: every action pays {paid.min()} in every state, so that every policy is optimal")
+    law = first_law(initial_state, rows.shape[1])
+    return DecisionProcess(
+        transition=rows,
+        reward=paid.copy(),
+        initial=law,
+        transition_thresholds=chains.thresholds(rows),
+        initial_thresholds=initial_thresholds(law),
+        steps=rounds_of(steps, len(law)),
+    )
+
+
+def rounds_of(steps: int | None, states: int) -> int | None:
+    """The rounds of an episode of a process with so many states, checked.
+
+    Raises:
+      ValueError: what is wrong with `steps` (see `decision_process`).
+    """
+    return None if steps is None else integer("steps", steps, 1, MOST_VALUES // states)
+
+
+def first_law(initial_state: int | ArrayLike, states: int) -> np.ndarray:
+    """The law [S] of the first state.
+
+    Raises:
+      ValueError: what is wrong with `initial_state` (see `decision_process`).
+    """
+    given = as_floats("initial_state", initial_state)
+    if given.shape == (states,):
+        return stochastic("initial_state", finite("initial_state", initial_state))
+    if given.ndim or np.asarray(initial_state).dtype.kind not in "iu":
+        raise ValueError(
+            f"initial_state: {shown(initial_state)} is neither an integer nor a law [S] = ({states},) of states"
+        )
+    if not 0 <= given < states:
+        raise ValueError(f"initial_state: {initial_state!r} is out of range 0..{states - 1}")
+    return np.asarray(np.eye(states)[int(given)])

@@ -1,0 +1,220 @@
+"""Decision processes of papers, random ones, and rested arms as one: what makes them."""
+
+from __future__ import annotations
+
+from collections.abc import Sequence
+
+import jax
+import jax.numpy as jnp
+import numpy as np
+from numpy.typing import ArrayLike
+
+from jaxbandit import chains
+from jaxbandit.arguments import integer, list_of, number, shown
+from jaxbandit.base import check_key, paid, problem
+from jaxbandit.environments.processes.decision_process import (
+    MOST_STATES,
+    DecisionProcess,
+    decision_process,
+    first_law,
+    rounds_of,
+)
+from jaxbandit.environments.rested.markov_arms import MarkovArms
+from jaxbandit.environments.restless_bandits.all_paying_arms import AllPayingArms
+from jaxbandit.environments.restless_bandits.joint_arms import joint
+
+ROUNDING = 1e-9  # less than any probability that can be drawn
+FOUR_ROOMS = ("#######", "#S.#..#", "#.....#", "##.##.#", "#..#..#", "#....G#", "#######")
+
+
+def riverswim(
+    states: int = 6,
+    *,
+    up: float = 0.35,
+    down: float = 0.05,
+    up_first: float = 0.6,
+    down_last: float = 0.4,
+    reward_left: float = 0.005,
+    reward_right: float = 1.0,
+    slip: float = 0.0,
+    initial_state: int | ArrayLike = 0,
+    steps: int | None = None,
+) -> DecisionProcess:
+    """RiverSwim: right, action 1, against the stream, pays much at its end; left, action 0, pays little at once.
+
+    Action 0 moves down by one state with probability 1 - slip, up by one with slip / 2, and else stays. Action 1 moves
+    up with probability `up`, down with `down`, and else stays. Who would leave the states at an end stays there.
+
+    Args:
+      states: S, from 2 to 1024.
+      up, down: of action 1 between the ends.
+      up_first, down_last: of action 1, in state 0 and in state S - 1, in which papers differ.
+      reward_left, reward_right: what action 0 pays in state 0, and action 1 in state S - 1.
+      slip: from 0 to 1; with a positive one the process is ergodic.
+      initial_state, steps: as `decision_process`.
+
+    Raises:
+      ValueError: the argument and what is wrong with it.
+
+    Source: Strehl and Littman 2008; the defaults are the numbers of Osband, Russo and Van Roy 2013.
+
+    >>> riverswim().transition[1, 0].tolist(), riverswim().reward[:, [0, -1]].tolist()
+    ([0.4, 0.6, 0.0, 0.0, 0.0, 0.0], [[0.005, 0.0], [0.0, 1.0]])
+    """
+    states = integer("states", states, 2, MOST_STATES)
+    up, up_first = _probability("up", up), _probability("up_first", up_first)
+    down, down_last = _probability("down", down), _probability("down_last", down_last)
+    if up + down > 1 + ROUNDING:
+        raise ValueError(f"down: {down:g} and up = {up:g} are more than 1 together")
+    slip = _probability("slip", slip, parts=2)
+    every = np.arange(states)
+    ups = np.stack([np.full(states, slip / 2), np.r_[up_first, np.full(states - 2, up), 0]])
+    downs = np.stack([np.full(states, 1 - slip), np.r_[0, np.full(states - 2, down), down_last]])
+    ups[:, -1], downs[:, 0] = 0, 0
+    moves = np.zeros((2, states, states))
+    stays = 1 - ups - downs
+    moves[:, every, every] = np.where(stays < ROUNDING, 0, stays)
+    moves[:, every[:-1], every[1:]] = ups[:, :-1]
+    moves[:, every[1:], every[:-1]] = downs[:, 1:]
+    reward = np.zeros((2, states))
+    reward[0, 0], reward[1, -1] = number("reward_left", reward_left), number("reward_right", reward_right)
+    return decision_process(moves, reward, initial_state, steps=steps)
+
+
+def grid(plan: Sequence[str] = FOUR_ROOMS, slip: float = 0.1, *, steps: int | None = None) -> DecisionProcess:
+    """A walk through rooms: actions 0 to 3 go up, right, down and left, and whatever is done at the goal pays 1.
+
+    A step goes where the action says with probability 1 - slip, and to each side of that with slip / 2; who would walk
+    into a wall stays. At the goal every action leads back to the start. States are the places without a wall, row by
+    row; by default there are four rooms, 20 states.
+
+    Args:
+      plan: lines of one length, with "#" for a wall, "." for a place, one "S", the start, and one "G", the goal. Beyond
+        its edges are walls.
+      slip: from 0 to 1.
+      steps: as `decision_process`.
+
+    Raises:
+      ValueError: the argument and what is wrong with it.
+
+    Source: Sutton, Precup and Singh 1999 for the four rooms, which are larger there.
+
+    >>> grid(["S..", ".#G"], slip=0).transition[1].argmax(1).tolist()
+    [1, 2, 2, 3, 0]
+    """
+    plan = list_of("plan", plan)
+    if not all(isinstance(line, str) for line in plan):
+        raise ValueError(f"plan: {shown(plan)} is not a list of lines, each a text")
+    places = [(i, j) for i, line in enumerate(plan) for j, mark in enumerate(line) if mark != "#"]
+    marks = "".join(plan)
+    if len(set(map(len, plan))) != 1 or set(marks) - set("#.SG") or marks.count("S") != 1 or marks.count("G") != 1:
+        raise ValueError(f'plan: {shown(plan)}; lines of one length are needed, of "#", "." and one "S" and one "G"')
+    slip = _probability("slip", slip, parts=2)
+    number_of = {place: s for s, place in enumerate(places)}
+    start, goal = (next(s for s, (i, j) in enumerate(places) if plan[i][j] == mark) for mark in "SG")
+    ways = [(-1, 0), (0, 1), (1, 0), (0, -1)]
+    moves = np.zeros((4, len(places), len(places)))
+    for action in range(4):
+        for turn, chance in ((0, 1 - slip), (1, slip / 2), (-1, slip / 2)):
+            down, right = ways[(action + turn) % 4]
+            for s, (i, j) in enumerate(places):
+                moves[action, s, number_of.get((i + down, j + right), s)] += chance
+    moves[:, goal] = np.eye(len(places))[start]
+    reward = np.zeros(moves.shape[:2])
+    reward[:, goal] = 1
+    return decision_process(moves, reward, start, steps=steps)
+
+
+def random_decision_process(
+    key: jax.Array,
+    states: int = 6,
+    actions: int = 2,
+    *,
+    concentration: float = 1.0,
+    initial_state: int | ArrayLike = 0,
+    steps: int | None = None,
+) -> DecisionProcess:
+    """A random process: rows from a symmetric Dirichlet law (floored at 1e-9), rewards uniform on [0, 1].
+
+    Args:
+      key: a `jax.random.key`.
+      states, actions: S and A, at least 2 each.
+      concentration: of the Dirichlet law, at least 1e-30; small values give nearly deterministic moves.
+      initial_state, steps: as `decision_process`.
+
+    Raises:
+      ValueError: the argument and what is wrong with it.
+
+    >>> random_decision_process(jax.random.key(0), states=4, actions=3).transition.shape
+    (3, 4, 4)
+    """
+    check_key(key)
+    states, actions = integer("states", states, 2, MOST_STATES), integer("actions", actions, 2, 2**31 - 1)
+    concentration = number("concentration", concentration, 1e-30)
+    law, steps = first_law(initial_state, states), rounds_of(steps, states)
+    of_moves, of_rewards = jax.random.split(key)
+    rows = np.asarray(jax.random.dirichlet(of_moves, jnp.full((states,), concentration), (actions, states)), float)
+    floored = np.maximum(rows, 1e-9)
+    rewards = np.asarray(jax.random.uniform(of_rewards, (actions, states)), float)
+    return decision_process(floored / floored.sum(-1, keepdims=True), rewards, law, steps=steps)
+
+
+def as_decision_process(
+    arms: MarkovArms | AllPayingArms, *, plays: int = 1, most_states: int = 64, steps: int | None = None
+) -> DecisionProcess:
+    """Arms as one decision process, whose state holds the states of all arms and whose actions are the sets to play.
+
+    The states are numbered as `numpy.ravel_multi_index` does: the last arm's state counts fastest. With one play a
+    round action k plays arm k, with more the actions are the sets of arms in the order of `itertools.combinations`. An
+    action pays what the round pays on average, for a play sum over s' of transition[k, s, s'] reward[k, s'], as a
+    process pays before it moves. The best gain of rested arms is the sum of the M largest means: staying on the best
+    arms cannot be beaten in the long run.
+
+    Args:
+      arms: from `two_state`, `bernoulli`, `markov` or `random_arms`, your own rested arms with `transition`, `reward`
+        and `initial`, or from `restless(.., paid="all")`.
+      plays: M, arms played a round, fewer than there are.
+      most_states: the largest S^K that is made, up to 1024.
+      steps: as `decision_process`.
+
+    Raises:
+      ValueError: the argument and what is wrong with it.
+
+    >>> from jaxbandit import two_state
+    >>> process = as_decision_process(two_state([0.5, 0.4], [0.4, 0.55]))
+    >>> process.transition.shape, process.means().round(4).tolist()
+    ((2, 4, 4), [0.5556, 0.4211])
+    """
+    every = paid(arms) == "all" and hasattr(arms, "joint")
+    rested = problem(arms) == "rested" and all(hasattr(arms, name) for name in ("transition", "reward", "initial"))
+    if not every and not rested:
+        raise ValueError(
+            f"arms: {type(arms).__name__} are neither rested arms, as of `markov`, nor restless ones that all pay"
+        )
+    most_states = integer("most_states", most_states, 2, MOST_STATES)
+    rows, reward = np.asarray(arms.transition), np.asarray(arms.reward)
+    count, each = reward.shape
+    if each**count > most_states:
+        raise ValueError(
+            f"arms: {count} arms with {each} states have {each}^{count} = {each**count:,} joint states, more than "
+            f"most_states = {most_states}; take fewer arms, or raise it (up to {MOST_STATES})"
+        )
+    plays = integer("plays", plays, 1, count - 1)
+    if every:
+        made = arms.joint(plays)  # type: ignore[union-attr]
+    else:
+        earned = np.einsum("kst,kt->ks", rows, reward)
+        wait = np.broadcast_to(np.eye(each), rows.shape)
+        made = joint(rows, wait, earned, np.zeros_like(earned), np.asarray(arms.initial), plays)
+    return decision_process(*made, steps=steps)
+
+
+def _probability(name: str, value: float, parts: int = 1) -> float:
+    """A probability that can be drawn, also in so many equal parts.
+
+    Raises:
+      ValueError: what is wrong with it, by its name.
+    """
+    found = number(name, value, 0, 1)
+    chains.thresholds([1 - found, *[found / parts] * parts], name)
+    return found

@@ -1,0 +1,135 @@
+"""Hidden Markov arms: chains that show a symbol in place of their state."""
+
+from __future__ import annotations
+
+from dataclasses import field, replace
+from typing import ClassVar
+
+import jax.numpy as jnp
+import numpy as np
+from jax import Array
+from numpy.typing import ArrayLike
+
+from jaxbandit import chains
+from jaxbandit.arguments import finite
+from jaxbandit.base import Feedback, Problem, pytree
+from jaxbandit.environments.rested.markov_arms import (
+    MOST_STATES,
+    InitialState,
+    MarkovArms,
+    MarkovState,
+    initial_law,
+    initial_thresholds,
+    markov,
+    recurrent,
+    rewards_of,
+)
+from jaxbandit.probabilities import stochastic
+
+
+@pytree
+class HiddenArms:
+    """Hidden Markov arms: playing arm k in state s moves it to s' ~ transition[k, s, .], which is never shown; it shows
+    the symbol o ~ emission[k, s', .] and pays reward[k, o].
+
+    The arms are rested. They are `MarkovArms` on pairs of a state and a symbol, s G + o with G symbols, of which the
+    symbol is shown; a play takes one draw. For a player the symbols stand in the place of states (`Feedback.before` is
+    the symbol shown before, the first of which is drawn with the first state), so that policies can play these arms,
+    except RCA and the policies that know rested or restless chains.
+
+    Symbols do not form a Markov chain, so a policy that relies on their transitions goes beyond its assumptions; but
+    their law, `symbol_transition`, has the arm's mean exactly.
+
+    Build it with `hidden`, which checks its arguments.
+
+    Fields are NumPy float64 on the host: `transition` [K, S, S], `emission` [K, S, G], `reward` [K, G], and the
+    `pairs` with G S states.
+    """
+
+    problem: ClassVar[Problem] = "hidden"
+
+    transition: np.ndarray | Array
+    emission: np.ndarray | Array
+    reward: np.ndarray | Array
+    pairs: MarkovArms = field(repr=False)
+
+    def means(self) -> np.ndarray:
+        """Long-run reward per play of each arm, [K] float64 on the host.
+
+        >>> hidden([[[0.9, 0.1], [0.2, 0.8]]] * 2, [[0.2, 0.7], [0.1, 0.3]]).means().round(4).tolist()
+        [0.3667, 0.1667]
+        """
+        return self.pairs.means()
+
+    def symbol_transition(self) -> np.ndarray:
+        """How often each symbol follows each other one in the long run, [K, G, G] float64 on the host.
+
+        [k, o, o'] is the sum over s of law_s emission_so (transition emission)_so' over that of law_s emission_so, law
+        the arm's stationary law: the limit of the estimates of a policy that takes symbols for states. NaN after a
+        symbol that is never shown. With rewards 0 and 1, p01 / (p01 + p10) is the arm's mean.
+
+        >>> hidden([[[0.9, 0.1], [0.2, 0.8]]] * 2, [[0.2, 0.7], [0.1, 0.3]]).symbol_transition()[0].round(4).tolist()
+        [[0.6947, 0.3053], [0.5273, 0.4727]]
+        """
+        laws = np.stack([chains.stationary(rows) for rows in np.asarray(self.transition)])
+        shown = laws[..., None] * self.emission  # [K, S, G]
+        following = np.einsum("kso,kst,ktp->kop", shown, self.transition, self.emission)
+        with np.errstate(invalid="ignore"):
+            return np.asarray(following / shown.sum(1)[..., None])
+
+    def init(self, key: Array) -> MarkovState:
+        """Where the arms of the run with this environment key stand before the first round."""
+        return self.pairs.init(key)
+
+    def step(self, key: Array, state: MarkovState, arms: Array, t: Array) -> tuple[MarkovState, Feedback]:
+        """Play `arms` [M] int32, distinct, in round `t`: where the arms stand afterwards, and what the player sees."""
+        following, feedback = self.pairs.step(key, state, arms, t)
+        before, symbols = (pair % self.reward.shape[1] for pair in (feedback.before, feedback.states))
+        rewards = jnp.asarray(self.reward, float)[arms, symbols]
+        return following, Feedback(arms, before, symbols, rewards, t)
+
+
+def hidden(
+    transition: ArrayLike, emission: ArrayLike, reward: ArrayLike = (0.0, 1.0), *, initial_state: InitialState = 0
+) -> HiddenArms:
+    """Hidden Markov arms from the laws of their states and of what these show.
+
+    Args:
+      transition: [K, S, S], row-stochastic, K >= 2, S >= 2; every arm with a single recurrent class.
+      emission: [K, S], probability that a state shows symbol 1, else it shows 0; or [K, S, G], of each symbol. G S is
+        at most 64.
+      reward: [G] or [K, G], what a symbol pays; not all equal.
+      initial_state: every arm's state before its first play: an integer, [K] integers, or "stationary" (drawn from
+        the arm's stationary law, by the run's key).
+
+    Raises:
+      ValueError: the argument and what is wrong with it.
+
+    Source: the paper's remark 2; Rabiner 1989 for hidden Markov models.
+
+    >>> hidden([[[0.9, 0.1], [0.2, 0.8]]] * 2, [[0.2, 0.7], [0.1, 0.3]]).reward.tolist()
+    [[0.0, 1.0], [0.0, 1.0]]
+    """
+    moves = recurrent(transition)
+    arms, states = moves.shape[:2]
+    shows = finite("emission", emission)
+    if shows.shape == (arms, states):
+        if (shows < 0).any() or (shows > 1).any():
+            raise ValueError("emission: a probability lies outside [0, 1]")
+        shows = np.stack([1 - shows, shows], axis=-1)
+    if shows.ndim != 3 or shows.shape[:2] != (arms, states) or shows.shape[2] < 2:
+        raise ValueError(f"emission: shape {shows.shape} is neither [K, S] = ({arms}, {states}) nor [K, S, G], G >= 2")
+    shows = stochastic("emission", shows)
+    symbols = shows.shape[2]
+    if states * symbols > MOST_STATES:
+        raise ValueError(f"emission: {states} states with {symbols} symbols; at most {MOST_STATES} pairs are supported")
+    paid = rewards_of(reward, arms, symbols)
+    to_pairs = (moves[..., None] * shows[:, None]).reshape(arms, states, states * symbols)
+    if ((to_pairs > 0) & (to_pairs < chains.RAREST)).any():
+        raise ValueError(
+            "emission: a state with a symbol is rarer than 2^-31, too rare to be drawn; make it 0 or larger"
+        )
+    pairs = markov(np.repeat(to_pairs, symbols, axis=1), np.tile(paid, states))
+    first = (initial_law(initial_state, moves)[..., None] * shows).reshape(arms, states * symbols)
+    pairs = replace(pairs, initial=first, initial_thresholds=initial_thresholds(first))
+    return HiddenArms(transition=moves, emission=shows, reward=paid, pairs=pairs)

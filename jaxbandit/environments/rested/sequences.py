@@ -1,0 +1,83 @@
+"""Observed sequences of states or rewards, arm by arm: from arrays or from a file of columns, every entry checked."""
+
+from __future__ import annotations
+
+import os
+from collections.abc import Iterable, Mapping
+from typing import Any, NamedTuple
+
+import numpy as np
+from numpy.typing import ArrayLike
+
+from jaxbandit.arguments import LARGEST, as_floats, path, shown
+from jaxbandit.environments.rested.sequence_files import from_file, kind, transitions_are_needed
+
+Data = Iterable[Any] | Mapping[Any, Any] | str | os.PathLike[str]
+
+
+class Observed(NamedTuple):
+    """What K arms showed: their labels, and for each its sequences [steps], whose lengths may differ."""
+
+    labels: tuple[str, ...]
+    sequences: list[list[np.ndarray]]
+
+
+def observed(data: Data, states: int | None = None, columns: Mapping[str, str] | None = None) -> Observed:
+    """The labels and sequences of the arms in `data`: of states below `states`, or of rewards where that is None.
+
+    Raises:
+      ValueError: an entry or the name of a column is wrong; arms are fewer than 2; an arm has no transition.
+      OSError: the file cannot be read.
+
+    >>> observed({"A": [0, 1, 1], "B": [[1, 0], [0, 0, 1]]}, states=2).labels
+    ('A', 'B')
+    """
+    if isinstance(data, str | os.PathLike):
+        labels, arms = from_file(path("data", data), states, columns)
+    elif columns is not None:
+        raise ValueError(f"columns: {shown(columns)}; only a file has columns, and `data` is none")
+    else:
+        labels, arms = _from_arrays(data, states)
+    if len(arms) < 2:
+        raise ValueError(f"data: {'one arm only' if arms else 'no arms'}; a bandit needs at least 2")
+    return Observed(tuple(labels), arms)
+
+
+def _from_arrays(data: Any, states: int | None) -> tuple[list[str], list[list[np.ndarray]]]:
+    try:
+        if isinstance(data, bytes):
+            raise TypeError
+        entries = list(data.values() if isinstance(data, Mapping) else data)
+    except TypeError:
+        raise ValueError(f"data: {shown(data)}; give one sequence an arm, or a file's path") from None
+    labels = [str(label) for label in (data if isinstance(data, Mapping) else range(len(entries)))]
+    arms = []
+    for label, given in zip(labels, entries):
+        name = f"data: arm {label}"
+        if _are_several(given):
+            arms.append([_checked(f"{name}, sequence {number}", each, states) for number, each in enumerate(given)])
+        else:
+            arms.append([_checked(name, given, states)])
+        if all(len(each) < 2 for each in arms[-1]):
+            raise ValueError(f"{name} {transitions_are_needed(len(arms[-1]))}")
+    return labels, arms
+
+
+def _are_several(given: Any) -> bool:
+    """Whether an arm is given as several sequences: as lists of steps in a list, or as a matrix."""
+    if isinstance(given, list | tuple):
+        return len(given) > 0 and (isinstance(given[0], list | tuple) or bool(np.ndim(given[0])))
+    return np.ndim(given) == 2
+
+
+def _checked(name: str, given: ArrayLike, states: int | None) -> np.ndarray:
+    values, sequence = as_floats(name, given), np.asarray(given)
+    if sequence.ndim != 1:
+        raise ValueError(f"{name} has shape {sequence.shape}, not [steps]")
+    if sequence.dtype.kind not in ("biuf" if states is None else "biu"):
+        raise ValueError(f"{name} holds {sequence.dtype}, not {kind(states)}")
+    wrong = ~(np.abs(values) <= LARGEST) if states is None else (sequence < 0) | (sequence >= states)
+    if wrong.any():
+        step = int(np.argmax(wrong))
+        raise ValueError(f"{name}, step {step}: {sequence[step]} is not among {kind(states)}")
+    return sequence.astype(float if states is None else int)

@@ -1,0 +1,110 @@
+"""Restless arms from their laws: those of which the ones played pay, and those that all pay."""
+
+from __future__ import annotations
+
+from typing import Literal, get_args, overload
+
+import numpy as np
+from numpy.typing import ArrayLike
+
+from jaxbandit import chains
+from jaxbandit.arguments import choice, finite, shown, truth
+from jaxbandit.base import Paid
+from jaxbandit.environments.rested.markov_arms import InitialState, markov
+from jaxbandit.environments.restless_bandits.all_paying_arms import AllPayingArms
+from jaxbandit.environments.restless_bandits.restless_arms import RestlessArms
+from jaxbandit.probabilities import stochastic
+
+
+@overload
+def restless(
+    transition: ArrayLike,
+    reward: ArrayLike,
+    passive: ArrayLike | None = None,
+    initial_state: InitialState = "stationary",
+    *,
+    observed: bool = False,
+    paid: Literal["played"] = "played",
+) -> RestlessArms: ...
+
+
+@overload
+def restless(
+    transition: ArrayLike,
+    reward: ArrayLike,
+    passive: ArrayLike | None = None,
+    initial_state: InitialState = "stationary",
+    *,
+    observed: bool = False,
+    paid: Literal["all"],
+    cost: ArrayLike = 0.0,
+) -> AllPayingArms: ...
+
+
+def restless(
+    transition: ArrayLike,
+    reward: ArrayLike,
+    passive: ArrayLike | None = None,
+    initial_state: InitialState = "stationary",
+    *,
+    observed: bool = False,
+    paid: Paid = "played",
+    cost: ArrayLike = 0.0,
+) -> RestlessArms | AllPayingArms:
+    """Restless arms from the laws by which they move where they are played and where they are not.
+
+    Args:
+      transition: [K, S, S], row-stochastic, K >= 2, S from 2 to 64; every arm with a single recurrent class.
+      reward: [S] or [K, S], what the state moved to pays; not all equal.
+      passive: [K, S, S], row-stochastic, of an arm that is not played; None for the same law as when played, which
+        paid="all" refuses. It may be reducible: the identity gives arms that wait.
+      initial_state: every arm's state before the first round: "stationary" (drawn from the stationary law of
+        `transition`, by the run's key), an integer or [K] integers. The player is told it as the state last shown.
+      observed: whether the player sees after every round where all arms stand (`Feedback.shown`), not only those it
+        played, which an index policy on states needs.
+      paid: "played", the arms that are played pay, as in the bandits of statistics; or "all", every arm pays for its
+        state in every round, played or not, as in those of operations research (`AllPayingArms`). The state moved to
+        pays. The long-run averages are those of the literature's rewards of the present state.
+      cost: with paid="all" what a play costs, one number or [K].
+
+    Raises:
+      ValueError: the argument and what is wrong with it.
+
+    Source: Whittle 1988, where all arms pay; without `passive` Tekin and Liu 2012 (there "uncontrolled restless").
+
+    >>> import jax
+    >>> arms = restless([[[0.5, 0.5], [0.4, 0.6]], [[0.9, 0.1], [0.5, 0.5]]], (0, 1))
+    >>> state = arms.init(jax.random.key(0))
+    >>> after, feedback = arms.step(jax.random.key(0), state, jax.numpy.array([1]), jax.numpy.int32(1))
+    >>> bool(feedback.states[0] == after.states[1]), bool(after.shown[0] == state.shown[0])
+    (True, True)
+    """
+    active = markov(transition, reward, initial_state=initial_state)
+    rows = None
+    if passive is not None:
+        rows = finite("passive", passive)
+        if rows.shape != active.transition.shape:
+            raise ValueError(f"passive: shape {rows.shape} is not that of `transition`, {active.transition.shape}")
+        rows = stochastic("passive", rows)
+    arms = RestlessArms(
+        transition=active.transition,
+        reward=active.reward,
+        initial=active.initial,
+        transition_thresholds=active.transition_thresholds,
+        initial_thresholds=active.initial_thresholds,
+        passive=rows,
+        passive_thresholds=None if rows is None else chains.thresholds(rows, "passive"),
+        observed=truth("observed", observed),
+    )
+    choice("paid", paid, get_args(Paid))
+    costs = finite("cost", cost)
+    count = len(active.reward)
+    if costs.shape not in ((), (count,)):
+        raise ValueError(f"cost: shape {costs.shape} is neither a number nor [K] = ({count},)")
+    if paid == "played":
+        if costs.any():
+            raise ValueError(f'cost: {shown(cost)}, and paid is "played"; give paid="all", or subtract it from rewards')
+        return arms
+    if rows is None:
+        raise ValueError('passive: left out with paid="all", so that a play changes nothing; give it, too')
+    return AllPayingArms(arms, np.broadcast_to(costs, (count,)).copy())

@@ -1,0 +1,33 @@
+"""The rows of an arm's chain as its transitions show them."""
+
+from __future__ import annotations
+
+import jax.numpy as jnp
+from jax import Array
+from jax.typing import ArrayLike
+
+from jaxbandit.base import total
+from jaxbandit.confidence.row import MOST_LISTED
+from jaxbandit.fast import computed_once
+from jaxbandit.policies.parts.memory import ratio
+
+
+def estimates(counts: Array, unvisited: ArrayLike) -> Array:
+    """Rows [K, S, S] from transition counts [K, S, S].
+
+    A state not yet left is assumed to be left with probability `unvisited`, in equal shares to the other states.
+
+    >>> estimates(jnp.array([[[3, 1], [0, 0]]]), 1.0).tolist()
+    [[[0.75, 0.25], [1.0, 0.0]]]
+    """
+    states = counts.shape[-1]
+    departures = left(counts)
+    same = jnp.eye(states, dtype=bool)
+    prior = jnp.where(same, 1 - unvisited, unvisited / (states - 1))
+    return jnp.where((departures == 0)[..., None], prior, ratio(counts, departures[..., None]))
+
+
+def left(counts: Array) -> Array:
+    """How often each state was left, [K, S]; with more than three states as floats, computed once."""
+    departures: Array = total(counts)
+    return departures if counts.shape[-1] <= MOST_LISTED else computed_once(departures.astype(float))

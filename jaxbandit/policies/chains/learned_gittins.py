@@ -1,0 +1,214 @@
+"""Gittins indices of estimated chains: of their mean, and of a draw from what is known of them."""
+
+from __future__ import annotations
+
+from typing import NamedTuple
+
+import jax
+import jax.numpy as jnp
+import numpy as np
+from jax import Array
+from jax.typing import ArrayLike
+
+from jaxbandit.base import Feedback, Task, pytree, total
+from jaxbandit.fast import computed_once
+from jaxbandit.policies.means.thompson import dirichlet
+from jaxbandit.policies.parts import checks
+from jaxbandit.policies.parts.memory import Transitions, no_transitions
+
+WRITTEN_OUT = 3  # states up to which the turns of the elimination are written out, not a loop
+
+
+class Indexed(NamedTuple):
+    """State of `PlugInGittins`: transitions, and the indices that follow from them."""
+
+    counts: Array  # [K, S, S], [K] and [K, S], as in `Transitions`
+    states: Array
+    reward: Array
+    indices: Array  # [K, S]
+
+
+@pytree
+class PlugInGittins:
+    """The Gittins index rule for the estimated chains, as if the estimates were true (certainty equivalence).
+
+    With N[s, s'] the transitions of an arm seen and N[s] their sum over s', its row s is estimated as
+    (N[s, s'] + prior / S) / (N[s] + prior); its score is the `indices.gittins` of these rows in its present state, inf
+    before its first play. The rule is for arms that stay where they are while they are not played. Nothing makes it
+    explore: it may stay with a worse arm for ever.
+
+    Args:
+      discount: from 0 to 0.999999.
+      prior: transitions that each row is assumed to have shown beforehand, spread evenly; at least 1e-30.
+      initial_state: of every arm that has not been seen since all arms began again (`environments.restarting`), an
+        integer.
+
+    Raises:
+      ValueError: from `simulate` and `check_policy`, for a field out of range.
+
+    >>> policy = PlugInGittins(discount=0.9)
+    >>> state = policy.init(jnp.array([[0.0, 1.0], [0.0, 1.0]]))
+    >>> policy.scores(None, state, 1)[0].tolist()
+    [inf, inf]
+    """
+
+    discount: ArrayLike = 0.99
+    prior: ArrayLike = 1.0
+    initial_state: ArrayLike = 0
+
+    def validate(self, task: Task) -> None:
+        checks.suits(self, task)
+        _check(self, task.reward)
+
+    def init(self, reward: Array) -> Indexed:
+        begun = no_transitions(reward)
+        return Indexed(*begun, jnp.zeros_like(begun.reward))
+
+    def scores(self, key: Array, state: Indexed, t: Array) -> tuple[Array, Indexed]:
+        unplayed = total(total(state.counts)) == 0
+        return jnp.where(unplayed, jnp.inf, _in_states(state.indices, state.states)), state
+
+    def update(self, state: Indexed, feedback: Feedback) -> Indexed:
+        seen = Transitions(*state[:3]).counted(feedback)
+        counts = seen.counts[feedback.arms].astype(float)
+        rows = computed_once((counts + self.prior / counts.shape[-1]) / (total(counts) + self.prior)[..., None])
+        found = gittins_of_rows(rows, seen.reward[feedback.arms], self.discount)
+        table = state.indices.at[feedback.arms[:, None], jnp.arange(counts.shape[-1])[None]].set(found)
+        return Indexed(seen.counts, _begun_again(self, seen.states, feedback), seen.reward, table)
+
+
+class Drawn(NamedTuple):
+    """State of `PosteriorGittins`: transitions, and those from which the rows of the episode are drawn."""
+
+    counts: Array  # [K, S, S], [K] and [K, S], as in `Transitions`
+    states: Array
+    reward: Array
+    known: Array  # [K, S, S] int32, transitions seen before the episode
+    episode: Array  # uint32, the number drawn for the episode; 0 as long as arms have not begun again
+
+
+@pytree
+class PosteriorGittins:
+    """The Gittins index rule for chains drawn from what is known of them, anew in every episode (posterior sampling).
+
+    With N[s, s'] the transitions of an arm seen before the episode, its row s is a draw from the Dirichlet law with
+    parameters prior / S + N[s, s'], kept until all arms begin again (`environments.restarting`); its score is the
+    `indices.gittins` of the drawn rows in its present state. Before arms first begin again, and for ever in an
+    environment where they never do, every round is an episode of its own.
+
+    Args:
+      discount: from 0 to 0.999999.
+      prior: sum of the parameters of each row's prior law, at least 1e-30.
+      initial_state: of every arm that has not been seen since all arms began again (`environments.restarting`), an
+        integer.
+
+    Raises:
+      ValueError: from `simulate` and `check_policy`, for a field out of range.
+
+    Source: Gast, Gaujal and Khun 2022 (there MB-PSRL); their episodes are as in `environments.restarting`.
+
+    >>> policy = PosteriorGittins(discount=0.9)
+    >>> state = policy.init(jnp.array([[0.0, 1.0], [0.0, 1.0]]))
+    >>> policy.scores(jax.random.key(0), state, 1)[0].shape
+    (2,)
+    """
+
+    discount: ArrayLike = 0.99
+    prior: ArrayLike = 1.0
+    initial_state: ArrayLike = 0
+
+    def validate(self, task: Task) -> None:
+        checks.suits(self, task)
+        _check(self, task.reward)
+
+    def init(self, reward: Array) -> Drawn:
+        begun = no_transitions(reward)
+        return Drawn(*begun, begun.counts, jnp.uint32(0))
+
+    def scores(self, key: Array, state: Drawn, t: Array) -> tuple[Array, Drawn]:
+        # the number of the episode stands for its key: the same rows are drawn from it in all its rounds
+        number = jnp.stack([state.episode, jnp.zeros_like(state.episode)])
+        words = jnp.where(state.episode > 0, number, jax.random.key_data(key))
+        parameters = self.prior / state.known.shape[-1] + state.known.astype(float)
+        rows = dirichlet(jax.random.wrap_key_data(words, impl="threefry2x32"), parameters)
+        return _in_states(gittins_of_rows(rows, state.reward, self.discount), state.states), state
+
+    def update(self, state: Drawn, feedback: Feedback) -> Drawn:
+        seen = Transitions(*state[:3]).counted(feedback)
+        states = _begun_again(self, seen.states, feedback)
+        if feedback.restarted is None:
+            return Drawn(seen.counts, states, seen.reward, seen.counts, state.episode)
+        episode = jnp.where(feedback.restarted > 0, feedback.restarted, state.episode)
+        new = (feedback.restarted > 0) | (episode == 0)
+        return Drawn(seen.counts, states, seen.reward, jnp.where(new, seen.counts, state.known), episode)
+
+
+def gittins_of_rows(rows: Array, reward: Array, discount: ArrayLike) -> Array:
+    """Gittins index [M, S] of chains [M, S, S] with rewards [M, S], in S turns: `indices.gittins` for traced numbers.
+
+    >>> rows = jnp.array([[[0.5, 0.5], [0.4, 0.6]]])
+    >>> gittins_of_rows(rows, jnp.array([[0.0, 1.0]]), 0.9).round(4).tolist()
+    [[0.5495, 0.6]]
+    """
+    states = rows.shape[-1]
+
+    def turn(_: Array, loop: tuple[Array, ...]) -> tuple[Array, ...]:
+        moves, killed, earned, index, left = loop
+        rates = computed_once(jnp.where(left, earned / killed, -jnp.inf))
+        here = _first_largest(rates)  # [M, S], the state taken out
+        index = jnp.where(here, (1 - discount) * rates, index)
+        left = left & ~here
+        row = _pick(jnp.swapaxes(moves, -1, -2), here[:, None])
+        stays_out = _pick(killed, here) + total(jnp.where(left, row, 0))
+        passing = jnp.where(left, _pick(moves, here[:, None]) / stays_out[:, None], 0)
+        return (
+            moves + passing[..., None] * row[:, None],
+            killed + passing * _pick(killed, here)[:, None],
+            earned + passing * _pick(earned, here)[:, None],
+            index,
+            left,
+        )
+
+    earned = total(rows * reward[:, None])
+    start = discount * rows, jnp.full_like(earned, 1 - discount), earned, earned, jnp.ones_like(earned, bool)
+    found: Array = jax.lax.fori_loop(0, states, turn, start, unroll=states <= WRITTEN_OUT)[3]
+    return found
+
+
+def _first_largest(values: Array) -> Array:
+    """Where the largest value along the last axis is; on ties, the first.
+
+    The values are compared one by one: XLA does not vectorise argmax, and where it computes a value twice, the maximum
+    need not equal any of them.
+    """
+    top, place = values[..., 0], jnp.zeros(values.shape[:-1], jnp.int32)
+    for n in range(1, values.shape[-1]):
+        better = values[..., n] > top
+        top, place = jnp.where(better, values[..., n], top), jnp.where(better, n, place)
+    return jnp.arange(values.shape[-1])[None] == computed_once(place)[:, None]
+
+
+def _pick(values: Array, here: Array) -> Array:
+    """The one value along the last axis that is `here`."""
+    found: Array = total(jnp.where(here, values, 0))
+    return found
+
+
+def _in_states(table: Array, states: Array) -> Array:
+    """table[k, states[k]] of every arm k."""
+    return _pick(table, jnp.arange(table.shape[-1])[None] == states[:, None])
+
+
+def _begun_again(policy: PlugInGittins | PosteriorGittins, states: Array, feedback: Feedback) -> Array:
+    """The states in which the policy assumes the arms to be after a round, in which they may have begun again."""
+    if feedback.restarted is None:
+        return states
+    return jnp.where(feedback.restarted > 0, jnp.asarray(policy.initial_state, jnp.int32), states)
+
+
+def _check(policy: PlugInGittins | PosteriorGittins, reward: np.ndarray) -> None:
+    checks.number(policy, "discount", 0, 1 - 1e-6)
+    checks.number(policy, "prior", 1e-30)
+    checks.number(policy, "initial_state", 0, reward.shape[1] - 1)
+    if np.asarray(policy.initial_state) % 1:
+        raise ValueError(f"initial_state: {policy.initial_state} is not an integer")

@@ -1,0 +1,146 @@
+"""Thompson sampling on the whole chain of an arm."""
+
+from __future__ import annotations
+
+from functools import reduce
+
+import jax
+import jax.numpy as jnp
+from jax import Array
+from jax.typing import ArrayLike
+
+from jaxbandit.base import Feedback, Task, pytree
+from jaxbandit.fast import computed_once, exponential, larger, log, log_of_sum
+from jaxbandit.policies.means.thompson import log_gamma
+from jaxbandit.policies.parts import checks
+from jaxbandit.policies.parts.memory import ChainMemory, Forgets, no_transitions
+
+WRITTEN_OUT = 8  # states up to which the turns of the elimination are written out, not a loop
+NEVER = -1e38  # the logarithm of 0: finite, so that differences of such numbers are not NaN
+
+
+@pytree
+class ThompsonMC:
+    """Thompson sampling on the whole chain (Thompson-MC): the arm with the largest mean of a drawn chain is played.
+
+    In every round each arm's transition matrix is drawn from its posterior law. With n_sj the arm's transitions from
+    state s to state j, row s is a draw from the Dirichlet law with the parameter staying + n_ss for its own state and
+    leaving + n_sj for each other state j; for two states P01 ~ Beta(leaving + n01, staying + n00). The score is
+    log(m / (1 - m)) for the stationary mean m of the drawn chain, with rewards mapped to [0, 1]: it orders the arms as
+    m does, and still tells apart means close to 0 or 1.
+
+    The policy does not begin with one play of each arm, because the prior makes it try all of them. With M plays a
+    round the arms with the M largest scores are played.
+
+    Args:
+      leaving: the prior's parameter for a step to each other state, at least 1e-30.
+      staying: the prior's parameter for a step to the same state, at least 1e-30.
+      memory: None, or `Discounted` or `Window`: n is then what is remembered.
+
+    Raises:
+      ValueError: from `simulate` and `check_policy`, for a field out of range.
+
+    Source: our own, after Thompson 1933: new is the stationary mean as the score. Osband, Russo and Van Roy 2013 draw
+    the chains of a decision process, and Gast, Gaujal and Khun 2022 those of arms, which they play by Gittins indices.
+    Several plays are chosen as in Komiyama, Honda and Nakagawa 2015.
+
+    >>> state = ThompsonMC().init(jnp.array([[0.0, 1.0], [0.0, 1.0]]))
+    >>> jax.jit(ThompsonMC().scores)(jax.random.key(0), state, 1)[0].shape
+    (2,)
+    """
+
+    leaving: ArrayLike = 1.0
+    staying: ArrayLike = 1.0
+    memory: Forgets | None = None
+
+    def validate(self, task: Task) -> None:
+        checks.suits(self, task)
+        checks.number(self, "leaving", 1e-30)
+        checks.number(self, "staying", 1e-30)
+        checks.memory(self, task)
+
+    def init(self, reward: Array) -> ChainMemory:
+        return no_transitions(reward, self.memory)
+
+    def scores(self, key: Array, state: ChainMemory, t: Array) -> tuple[Array, ChainMemory]:
+        counts, reward = state.counts, state.reward
+        own = jnp.eye(counts.shape[-1], dtype=bool)[None]
+        draws = log_gamma(key, jnp.where(own, self.staying, self.leaving) + counts.astype(float))
+        # A drawn row is its gamma draws over their sum. The chain whose rates are the draws themselves leaves the state
+        # faster by that factor, which makes up for it in the law.
+        law = computed_once(log_stationary(draws) + log_total(draws))
+        law = law - reduce(larger, [law[:, s] for s in range(law.shape[1])])[:, None]
+        gained, missed = (log_total(law + log_of_reward(paid)) for paid in (reward, 1 - reward))
+        return gained - missed, state
+
+    def update(self, state: ChainMemory, feedback: Feedback) -> ChainMemory:
+        return state.counted(feedback)
+
+
+def log_stationary(rates: Array) -> Array:
+    """Logarithms, up to a common summand, of the stationary law of chains in continuous time: [K, S].
+
+    States are eliminated from the last one on without subtractions. All is done with logarithms, so that nothing
+    underflows however slow a chain is.
+
+    Args:
+      rates: [K, S, S], logarithms of the rates at which each state is left for each other; the diagonal does not count.
+
+    Source: Grassmann, Taksar and Heyman 1985.
+
+    >>> log_stationary(jnp.log(jnp.array([[[1.0, 0.2], [0.6, 1.0]]]))).round(4).tolist()  # -log 3
+    [[0.0, -1.0986]]
+    """
+    return (_of_few if rates.shape[-1] <= WRITTEN_OUT else _of_many)(rates)
+
+
+def _of_few(rates: Array) -> Array:
+    """`log_stationary` with a state less in the array at every turn."""
+    shares = []
+    for last in range(rates.shape[-1] - 1, 0, -1):
+        row = rates[:, last, :last]
+        shares.append(computed_once(rates[:, :last, last] - log_total(row)[:, None]))
+        rates = computed_once(log_add(rates[:, :last, :last], shares[-1][..., None] + row[:, None]))
+    law = jnp.zeros_like(rates[:, 0])
+    for share in reversed(shares):
+        law = jnp.concatenate([law, log_total(law + share)[:, None]], axis=-1)
+    return law
+
+
+def _of_many(rates: Array) -> Array:
+    """`log_stationary` in loops, whose program is as short for 64 states as for ten."""
+    states = rates.shape[-1]
+    number = jnp.arange(states)[None]
+
+    def eliminate(n: Array, rates: Array) -> Array:
+        last = states - 1 - n
+        row = jnp.where(number < last, rates[:, last], NEVER)
+        share = computed_once(rates[:, :, last] - log_total(row)[:, None])
+        return jnp.where(number[None] == last, share[..., None], log_add(rates, share[..., None] + row[:, None]))
+
+    def add(n: Array, law: Array) -> Array:
+        entering = jnp.where(number < n, law + rates[:, :, n], NEVER)
+        return jnp.where(number == n, log_total(entering)[:, None], law)
+
+    rates = jax.lax.fori_loop(0, states - 1, eliminate, rates)
+    law: Array = jax.lax.fori_loop(1, states, add, jnp.zeros_like(rates[:, 0]))
+    return law
+
+
+def log_add(a: Array, b: Array) -> Array:
+    """log(exp(a) + exp(b))."""
+    return larger(a, b) + log_of_sum(exponential(jnp.abs(a - b))[1])
+
+
+def log_total(values: Array) -> Array:
+    """log of the sum of exp(values) over the last axis, in pairs: [..., S] to [...]."""
+    while (number := values.shape[-1]) > 1:
+        half = number // 2
+        pairs = log_add(values[..., :half], values[..., half : 2 * half])
+        values = jnp.concatenate([pairs, values[..., 2 * half :]], axis=-1)
+    return values[..., 0]
+
+
+def log_of_reward(reward: Array) -> Array:
+    """Logarithms of rewards in [0, 1]; of those below 1e-30 NEVER."""
+    return jnp.where(reward < 1e-30, NEVER, log(larger(reward, 1e-30)))

@@ -1,0 +1,234 @@
+"""TV-KL-UCB and KL-UCB-MC: confidence on the transition out of an arm's present state."""
+
+from __future__ import annotations
+
+from typing import Literal, get_args
+
+import jax.numpy as jnp
+from jax import Array
+from jax.typing import ArrayLike
+
+from jaxbandit.base import Feedback, Task, pytree, static, total
+from jaxbandit.confidence import Solver, kl_bound
+from jaxbandit.confidence.row import MOST_LISTED, excursions, weighted_mean_max
+from jaxbandit.divergences import Distance, farthest, threshold
+from jaxbandit.fast import computed_once
+from jaxbandit.policies.chains import tv_kl_ucb_many_states as many_states
+from jaxbandit.policies.chains.estimated_rows import estimates
+from jaxbandit.policies.chains.tv_kl_ucb_many_states import Summaries
+from jaxbandit.policies.parts import checks
+from jaxbandit.policies.parts.exploration import Clock, level
+from jaxbandit.policies.parts.memory import ChainMemory, Forgets, no_transitions, positive, remembered
+
+Samples = Literal["arm", "state"]
+
+
+@pytree
+class KLUCBMC:
+    """KL-UCB on the transition out of an arm's present state (KL-UCB-MC), whether the arm is Markovian or not.
+
+    With c = log f(t) / T and estimated rows p, the index is the largest stationary mean over rows q in the place of the
+    present state's with KL(p || q) <= c, the other rows as they are (`confidence.stationary_mean_upper`). With two
+    states and rewards r0, r1 it has a closed form:
+    in state 0 the index is (r0 p10 + r1 p) / (p + p10) with p = upper(p01, c),
+    in state 1 the index is (r0 q + r1 p01) / (p01 + q) with q = lower(p10, c). For r1 < r0, a case that the paper
+    leaves out, `lower` replaces `upper` and the reverse. 0/0 stands for the better reward. Rows are estimated from
+    departures, which leaves out the last visit.
+
+    Args:
+      exploration: None for f(t) = 1 + t log^2 t, or a number c for log t + c log log t.
+      unvisited: estimated probability of leaving a state not yet left, to the other states alike, in [0, 1]; 1 as in
+        the paper.
+      samples: "arm" (the paper's equations: T counts all plays of the arm) or "state" (its concentration lemma: the
+        plays in the present state).
+      solver: of `confidence.kl_bound` and `confidence.stationary_mean_upper`.
+      memory: None, or `Discounted` or `Window`, for arms with two or three states: rows, means and T are then of what
+        is remembered, and the rounds remembered stand for t.
+
+    Raises:
+      ValueError: from `simulate` and `check_policy`, for a field out of range, or a memory beside more than
+        three states.
+
+    Source: the paper's appendix D, algorithm 3, equations for states 0 and 1 in section III.A; for more states
+    algorithm 2's maximisation, solved exactly.
+
+    >>> state = KLUCBMC().init(jnp.array([[0.0, 1.0], [0.0, 1.0]]))
+    >>> KLUCBMC().scores(None, state, 1)[0].tolist()
+    [inf, inf]
+    """
+
+    exploration: ArrayLike | None = None
+    unvisited: ArrayLike = 1.0
+    samples: Samples = static("arm")
+    solver: Solver = static("halley")
+    memory: Forgets | None = None
+
+    def validate(self, task: Task) -> None:
+        checks.suits(self, task)
+        _check(self, task)
+
+    def init(self, reward: Array) -> State:
+        if reward.shape[1] > MOST_LISTED:
+            return many_states.begun(reward, self.unvisited, None)
+        return no_transitions(reward, self.memory)
+
+    def scores(self, key: Array, state: State, t: Array) -> tuple[Array, State]:
+        return transition_index(self, state, t, jnp.ones_like(state.states, bool))
+
+    def update(self, state: State, feedback: Feedback) -> State:
+        if isinstance(state, Summaries):
+            return many_states.counted(state, feedback, self.unvisited, None)
+        return state.counted(feedback)
+
+
+@pytree
+class TVKLUCB:
+    """Total-variation KL-UCB (TV-KL-UCB; with more than two states m-TV-KL-UCB).
+
+    The index is that of `KLUCBMC` for arms judged Markovian at t and that of `KLUCB` for the others. An arm is judged
+    Markovian where the largest distance between any two of its estimated rows, |p01 + p10 - 1| for the total variation
+    of two, exceeds scale (t - 1)^-exponent. Estimates are ratios of counts and meet the threshold exactly when t - 1
+    is a fourth power, so they are compared with the threshold times 1 + 1e-5, the same in every precision.
+
+    Args:
+      exploration: None for f(t) = 1 + t log^2 t, or a number c for log t + c log log t.
+      unvisited: estimated probability of leaving a state not yet left, to the other states alike, in [0, 1]; 1 as in
+        the paper.
+      exponent, scale: of the test's threshold; 1/4 and 1 in the paper.
+      samples: "arm" (the paper's equations: the level is divided by all plays of the arm) or "state" (its concentration
+        lemma: by the plays in the present state).
+      clock: "round" (the paper: the threshold falls with the round) or "arm" (with the arm's own plays, T^-exponent,
+        for which its proposition 4 is stated).
+      distance: "total_variation", "squared_hellinger", "jensen_shannon" or "kl" (the larger of both orders), all
+        compared with the same threshold. The paper's proof covers the first and distances that are never larger, as
+        the next two; for "kl" there is no proof. A smaller distance takes an arm for Markovian later.
+      solver: of `confidence.kl_bound` and `confidence.stationary_mean_upper`.
+      memory: None, or `Discounted` or `Window`, for arms with two or three states: rows, means and T are then of what
+        is remembered, and the rounds remembered stand for t.
+
+    Raises:
+      ValueError: from `simulate` and `check_policy`, for a field out of range, or a memory beside more than
+        three states.
+
+    Source: the paper's sections III.A and III.C, algorithms 1 and 2; estimates and t as in its text, not as in its
+    authors' code. All pairs of rows are compared: algorithm 2's loop stops one state short, and would call the best arm
+    of scenario 3 i.i.d.
+
+    >>> policy = TVKLUCB()
+    >>> state = policy.init(jnp.array([[0.0, 1.0], [0.0, 1.0]]))
+    >>> policy.scores(None, state, 1)[0].tolist()
+    [inf, inf]
+    """
+
+    exploration: ArrayLike | None = None
+    unvisited: ArrayLike = 1.0
+    exponent: ArrayLike = 0.25
+    scale: ArrayLike = 1.0
+    samples: Samples = static("arm")
+    clock: Clock = static("round")
+    distance: Distance = static("total_variation")
+    solver: Solver = static("halley")
+    memory: Forgets | None = None
+
+    def validate(self, task: Task) -> None:
+        checks.suits(self, task)
+        _check(self, task)
+        checks.choice(self, "clock", get_args(Clock))
+        checks.choice(self, "distance", get_args(Distance))
+        checks.number(self, "exponent", 0)
+        checks.number(self, "scale", 0)
+
+    def init(self, reward: Array) -> State:
+        if reward.shape[1] > MOST_LISTED:
+            return many_states.begun(reward, self.unvisited, self.distance)
+        return no_transitions(reward, self.memory)
+
+    def markovian(self, state: State, t: Array) -> Array:
+        """Which arms the policy takes for Markovian at round t, [K] bool."""
+        return self._judged(state, t)[0]
+
+    def _judged(self, state: State, t: Array) -> tuple[Array, State]:
+        """The same, and what is known now."""
+        if isinstance(state, Summaries):
+            elapsed = state.plays if self.clock == "arm" else jnp.asarray(t - 1)
+            limit = jnp.broadcast_to(threshold(elapsed, self.exponent, self.scale), state.plays.shape)
+            return many_states.judged(state, limit, self.unvisited, self.distance)
+        elapsed = total(total(state.counts)) if self.clock == "arm" else jnp.asarray(remembered(self.memory, t - 1))
+        rows = estimates(state.counts, self.unvisited)
+        if self.distance == "total_variation" and rows.shape[-1] == 2:
+            distance = jnp.abs(rows[:, 0, 1] + rows[:, 1, 0] - 1)  # the same, in fewer operations
+        else:
+            distance = computed_once(farthest(rows, self.distance))
+        return distance > threshold(elapsed, self.exponent, self.scale), state
+
+    def scores(self, key: Array, state: State, t: Array) -> tuple[Array, State]:
+        markovian, state = self._judged(state, t)
+        return transition_index(self, state, t, markovian)
+
+    def update(self, state: State, feedback: Feedback) -> State:
+        if isinstance(state, Summaries):
+            return many_states.counted(state, feedback, self.unvisited, self.distance)
+        return state.counted(feedback)
+
+
+State = ChainMemory | Summaries
+
+
+def transition_index(policy: KLUCBMC | TVKLUCB, state: State, t: Array, markovian: Array) -> tuple[Array, State]:
+    """The index [K] of `KLUCBMC` where `markovian` [K], that of `KLUCB` elsewhere; inf for an arm not played.
+
+    With more than three states it is computed where the arm could be played, and the state keeps what is known.
+    """
+    counts = state.counts
+    if isinstance(state, Summaries):
+        mean, plays, departures = state.mean, state.plays, state.departures
+    else:
+        mean, plays = state.mean_and_plays()
+    samples = plays
+    if policy.samples == "state":
+        if not isinstance(state, Summaries):
+            here = jnp.arange(counts.shape[1])[None] == state.states[:, None]
+            departures = total(jnp.where(here, total(counts), 0))
+        samples = jnp.where(markovian, departures, plays)
+    radius = level(remembered(policy.memory, t), policy.exploration) / positive(samples)
+    radius = jnp.where(samples == 0, jnp.inf, radius)  # also where the level is 0, as it can be in round 2
+    if isinstance(state, Summaries):
+        return many_states.index(state, radius, markovian, policy.solver)
+    of_few = _of_two_states if counts.shape[1] == 2 else _of_three_states
+    index = of_few(estimates(counts, policy.unvisited), mean, state, radius, markovian, policy.solver)
+    return jnp.where(plays == 0, jnp.inf, index), state
+
+
+def _of_two_states(
+    rows: Array, mean: Array, state: ChainMemory, radius: Array, markovian: Array, solver: Solver
+) -> Array:
+    """The index of arms with two states in closed form: one root per arm, whichever index it has."""
+    p01, p10 = rows[:, 0, 1], rows[:, 1, 0]
+    r0, r1 = state.reward[:, 0], state.reward[:, 1]
+    in_0 = state.states == 0
+    centre = jnp.where(markovian, jnp.where(in_0, p01, p10), mean)
+    upward = ~markovian | (in_0 == (r1 >= r0))
+    bound = kl_bound(centre, radius, upward, solver)
+    leave, back = jnp.where(in_0, bound, p01), jnp.where(in_0, p10, bound)
+    stationary = (r0 * back + r1 * leave) / (leave + back)
+    stationary = jnp.where(leave + back > 0, stationary, jnp.maximum(r0, r1))
+    return jnp.where(markovian, stationary, bound)
+
+
+def _of_three_states(
+    rows: Array, mean: Array, state: ChainMemory, radius: Array, markovian: Array, solver: Solver
+) -> Array:
+    """One maximum over a KL ball per arm, whichever index it has: that of `KLUCB` is over rows (1 - mean, mean)."""
+    p, means, lengths, radius = excursions(rows, state.reward, state.states, radius)
+    nothing = jnp.zeros_like(mean)
+    p = [jnp.where(markovian, a, b) for a, b in zip(p, [1 - mean, mean, nothing], strict=True)]
+    means = [jnp.where(markovian, a, b) for a, b in zip(means, [nothing, nothing + 1, nothing], strict=True)]
+    lengths = [jnp.where(markovian, a, 1) for a in lengths]
+    return weighted_mean_max(p, means, lengths, radius, solver)[0]
+
+
+def _check(policy: KLUCBMC | TVKLUCB, task: Task) -> None:
+    checks.kl_fields(policy)
+    checks.choice(policy, "samples", get_args(Samples))
+    checks.number(policy, "unvisited", 0, 1)
+    checks.memory(policy, task, states=MOST_LISTED)

@@ -1,0 +1,200 @@
+"""Index policies that begin again where a detector says that arms have changed."""
+
+from __future__ import annotations
+
+from typing import Any, NamedTuple
+
+import jax
+import jax.numpy as jnp
+from jax import Array
+
+from jaxbandit.arguments import has
+from jaxbandit.base import Feedback, Policy, State, Task, pytree, static
+from jaxbandit.fast import computed_once
+from jaxbandit.feedback import check_feedback
+from jaxbandit.policies.changing.detectors import Detector
+from jaxbandit.policies.means.kl_ucb import RoundRobinKLUCB
+from jaxbandit.policies.parts import checks
+from jaxbandit.policies.parts.unit_scale import UnitScale
+from jaxbandit.wrapping import Wrapper
+
+
+class Watched(NamedTuple):
+    """State of a policy with a detector.
+
+    Fields:
+      policy: the policy's own state.
+      detector: the detector's states of all arms, leaves [K, ...].
+      restarted: [K] int32, the round after which each arm was last restarted; 0 for never.
+      scale: how rewards are mapped to [0, 1] for the detector.
+      reward: [K, S], from which the policy begins again; None where rewards have no finite table.
+    """
+
+    policy: State
+    detector: State
+    restarted: Array
+    scale: UnitScale
+    reward: Array | None
+
+
+@pytree
+class WithDetector(Wrapper):
+    """An index policy that forgets an arm, or all arms, where a detector raises an alarm.
+
+    What the policy remembers of a restarted arm is as before the first round, and its index counts rounds from the
+    restart: t - tau takes the place of t. A detector with a share alpha of rounds in which arms are played by turns
+    plays arm a in round t if (t - tau) mod floor(K / alpha) = a, tau the last restart of any arm.
+
+    Args:
+      policy: an index policy for independent rewards, such as `KLUCB()` or `UCB1()`.
+      detector: `GLR`, `CUSUM`, `MUCB`, `KnownBreaks`, or your own (see `jaxbandit.policies.changing.detectors`
+        for its methods).
+      local: True to restart only the arm that raised the alarm, False to restart all arms. None for True with GLR and
+        CUSUM; with MUCB and KnownBreaks, which speak of all arms, it is always False.
+
+    Raises:
+      ValueError: from `simulate` and `check_policy`: whatever the policy or the detector refuses, more than one play a
+        round, or a local restart of what remembers more than numbers of each arm.
+
+    Source: Besson, Kaufmann, Maillard and Seznec 2022; Liu, Lee and Shroff 2018; Cao, Wen, Kveton and Xie 2019.
+
+    >>> from jaxbandit import KLUCB
+    >>> from jaxbandit.policies import KnownBreaks
+    >>> policy = WithDetector(KLUCB(), KnownBreaks([2]))
+    >>> table = jnp.array([[0.0, 1.0], [0.0, 1.0]])
+    >>> state = policy.init(table)
+    >>> state = policy.update(state, Feedback.of(0, 1.0, t=1, table=table))
+    >>> state.restarted.tolist(), state.policy.counts.tolist()
+    ([1, 1], [[0, 0], [0, 0]])
+    """
+
+    policy: Policy
+    detector: Detector
+    local: bool | None = static(None)
+
+    def validate(self, task: Task) -> None:
+        has("policy", self.policy, "a policy", "init", "scores", "update")
+        has("detector", self.detector, "a detector", "local", "init", "watched", "share")
+        if self.local is not None:
+            checks.truth(self, "local")
+        for name, part in (("policy", self.policy), ("detector", self.detector)):
+            try:
+                getattr(part, "validate", lambda task: None)(task)
+            except ValueError as error:
+                raise ValueError(f"{name}: {error}") from error
+        checks.one_play(self, task)
+        if self.local and not self.detector.local:
+            raise ValueError(f"local: {type(self.detector).__name__} speaks of all arms; leave local out")
+        _check_memory(self.policy, task, self._is_local())
+
+    def init(self, reward: Array) -> Watched:
+        arms = reward.shape[0]
+        row = self.detector.init()
+        return Watched(
+            self.policy.init(reward),
+            jax.tree.map(lambda leaf: jnp.broadcast_to(leaf, (arms, *jnp.shape(leaf))), row),
+            jnp.zeros(arms, jnp.int32),
+            UnitScale.of(reward),
+            reward if reward.shape[1] else None,
+        )
+
+    def own_round(self, state: Watched, t: Array) -> Array:
+        """How many rounds ago all arms, or each of them [K], were restarted."""
+        return t - (state.restarted if self._is_local() else state.restarted[0])
+
+    def scores(self, key: Array, state: Watched, t: Array) -> tuple[Array, Watched]:
+        """The policy's scores but in rounds in which arms are played by turns, and what the policy keeps of them."""
+        scores, state = super().scores(key, state, t)
+        return self._by_turns(scores, state, t, jnp.inf), state
+
+    @property
+    def probabilities(self) -> Any:
+        """With what probability each arm is played, [K], of the state and the round; missing where the policy's is."""
+        own = super().probabilities
+        return lambda state, t: self._by_turns(own(state, t), state, t, 1.0)
+
+    def _by_turns(self, values: Array, state: Watched, t: Array, most: float) -> Array:
+        """`values` [K]; in a round in which arms are played by turns `most` for the one whose turn it is, else 0."""
+        arms = len(state.restarted)
+        share = self.detector.share(arms)
+        if share is None:
+            return values
+        period = jnp.where(share > 0, jnp.floor(arms / jnp.maximum(share, 1e-9)), 2.0**30)
+        turn = (t - jnp.max(state.restarted)) % jnp.clip(period, arms, 2**30).astype(jnp.int32)
+        forced = jnp.where(jnp.arange(arms, dtype=turn.dtype) == turn, most, 0)
+        return jnp.where((turn < arms) & (share > 0), forced, values)
+
+    def update(self, state: Watched, feedback: Feedback) -> Watched:
+        arms = len(state.restarted)
+        check_feedback(feedback, arms)
+        arm = feedback.arms[0]
+        played = jnp.arange(arms, dtype=arm.dtype) == arm
+        before = jax.tree.map(lambda leaf: _once(leaf[arm]), state.detector)
+        watched, alarm = self.detector.watched(before, state.scale.mapped(feedback.rewards[0]), feedback.t, arms)
+        over = alarm & (played if self._is_local() else True)
+        if feedback.chances is None and hasattr(self, "probabilities"):  # the policy does not know of turns
+            feedback = feedback._replace(chances=self.probabilities(state, feedback.t)[feedback.arms])
+        policy = self.policy.update(state.policy, feedback._replace(t=feedback.t - state.restarted[arm]))
+        reward = jnp.zeros((arms, 0)) if state.reward is None else state.reward
+
+        def begun_again(fresh: Array, leaf: Array) -> Array:
+            return jnp.where(_along(over, leaf), fresh, leaf)
+
+        def followed(fresh: Array, new: Array, leaf: Array) -> Array:
+            return begun_again(fresh, jnp.where(_along(played, leaf), _once(new), leaf))
+
+        return state._replace(
+            policy=jax.tree.map(begun_again, self.policy.init(reward), policy),
+            detector=jax.tree.map(followed, self.detector.init(), watched, state.detector),
+            restarted=jnp.where(over, feedback.t, state.restarted),
+        )
+
+    def _is_local(self) -> bool:
+        return bool(self.detector.local and self.local is not False)
+
+
+def _once(leaf: Array) -> Array:
+    """The leaf, computed once and not again for each arm or wherever the detector uses it."""
+    return computed_once(leaf) if leaf.dtype == jnp.result_type(float) else leaf
+
+
+def _along(over: Array, leaf: Array) -> Array:
+    """`over`, a number or one of each arm, in the shape in which it meets a leaf [K, ...]."""
+    return over.reshape(*over.shape, *[1] * (leaf.ndim - over.ndim)) if over.ndim else over
+
+
+def _check_memory(policy: Policy, task: Task, local: bool) -> None:
+    """Refuse a policy whose memory a restart would not empty, or which cannot count rounds for each arm alone.
+
+    Raises:
+      ValueError: what it remembers.
+    """
+    name, (arms, states) = type(policy).__name__, task.reward.shape
+
+    def begun(arms: int) -> State:
+        return jax.eval_shape(policy.init, jax.ShapeDtypeStruct((arms, states), jnp.result_type(float)))
+
+    def parts(arms: int) -> list[Any]:
+        return jax.tree.leaves(begun(arms), is_leaf=lambda part: hasattr(part, "states"))
+
+    found = parts(arms)
+    if any(hasattr(part, "states") for part in found):
+        raise ValueError(f"policy: {name} remembers in which state each arm is; give one for independent rewards")
+    if not local:
+        return
+    try:  # with one more arm, every leaf that has a row for each arm has one more row
+        rows = all(a.shape[:1] == (arms,) and b.shape[:1] == (arms + 1,) for a, b in zip(found, parts(arms + 1)))
+    except (TypeError, ValueError):  # the policy has numbers of its own for so many arms
+        rows = False
+    if not rows or isinstance(policy, RoundRobinKLUCB):
+        raise ValueError(
+            f"policy: what {name} remembers cannot be emptied for one arm alone; give local=False, or another policy"
+        )
+    key, rounds = jax.eval_shape(jax.random.key, 0), jax.ShapeDtypeStruct((arms,), jnp.int32)
+    try:
+        jax.eval_shape(policy.scores, key, begun(arms), rounds)
+    except (TypeError, ValueError) as error:
+        raise ValueError(
+            f"policy: {name} needs one round for all arms, and with a local restart each has its own; give "
+            "local=False, or another policy"
+        ) from error

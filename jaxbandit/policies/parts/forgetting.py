@@ -1,0 +1,228 @@
+"""Memories that forget, for arms that change: what a policy's field `memory` holds, and what the policy then keeps."""
+
+from __future__ import annotations
+
+from dataclasses import MISSING
+from typing import NamedTuple
+
+import jax.numpy as jnp
+import numpy as np
+from jax import Array
+from jax.typing import ArrayLike
+
+from jaxbandit.base import Feedback, Task, described, pytree, static
+from jaxbandit.fast import exchange_row
+from jaxbandit.policies.parts import checks
+from jaxbandit.policies.parts.memory import Sums, Transitions, Visits
+from jaxbandit.sums import TwoFloats, add_to_each
+
+
+@pytree
+class Discounted:
+    """A memory in which a play of n rounds ago counts discount^n: every round multiplies what was counted before it.
+
+    Counts are floats. The number of plays N of an arm that was not played for long lies between 0 and 1, and its mean
+    is still what these plays paid over N. Where a policy's confidence grows with log t, min(t, 1 / (1 - discount))
+    stands for t. Policies that differ in the discount are variants of one program.
+
+    Args:
+      discount: in (0, 1).
+
+    >>> from jaxbandit import KLUCB
+    >>> policy = KLUCB(memory=Discounted(0.9))
+    >>> table = jnp.array([[0.0, 1.0], [0.0, 1.0]])
+    >>> state = policy.init(table)
+    >>> for t in (1, 2, 3):
+    ...     state = policy.update(state, Feedback.of(t % 2, 1.0, t=t, table=table))
+    >>> state.mean_and_plays()[1].round(2).tolist()  # arm 0 was played in round 2, arm 1 in rounds 1 and 3
+    [0.9, 1.81]
+    """
+
+    discount: ArrayLike
+
+    def validate(self, task: Task) -> None:
+        checks.number(self, "discount", 0, 1, above=True, below=True)
+
+    @property
+    def rounds(self) -> ArrayLike:
+        return 1 / (1 - self.discount)
+
+    def begun(self, kept: Visits | Sums | Transitions) -> Fading:
+        discount = jnp.asarray(self.discount, float)
+        return Fading(kept.scaled(jnp.ones_like(discount)), discount)
+
+
+@pytree
+class Window:
+    """A memory of the last `length` rounds: what was played before them does not count.
+
+    An arm that was not played in these rounds has no mean, and is played as if it never had been. Where a policy's
+    confidence grows with log t, min(t, length) stands for t. Each length is a program of its own.
+
+    A run keeps K length bytes, K the number of arms, or twice as many for arms with more than 126 states (11, where a
+    policy counts transitions), and 5 K length bytes where rewards have no finite table. `simulate` counts them before
+    it begins, and refuses what does not fit into the memory that is free.
+
+    Args:
+      length: a positive integer, at most the horizon.
+
+    >>> from jaxbandit import KLUCB
+    >>> policy = KLUCB(memory=Window(2))
+    >>> table = jnp.array([[0.0, 1.0], [0.0, 1.0]])
+    >>> state = policy.init(table)
+    >>> for t in (1, 2, 3):
+    ...     state = policy.update(state, Feedback.of(t % 2, 1.0, t=t, table=table))
+    >>> state.mean_and_plays()[1].tolist()  # of rounds 2 and 3
+    [1, 1]
+    """
+
+    length: int = static(MISSING)
+
+    def validate(self, task: Task) -> None:
+        checks.window("length", self.length, task)
+
+    @property
+    def rounds(self) -> int:
+        return self.length
+
+    def begun(self, kept: Visits | Sums | Transitions) -> Recent | RecentSums:
+        if isinstance(kept, Sums):
+            arms = len(kept.plays)
+            return RecentSums(kept, jnp.zeros((self.length, arms), jnp.int8), jnp.zeros((self.length, arms)))
+        arms, *entries = kept.counts.shape
+        kind = next(kind for kind in (np.int8, np.int16, np.int32) if np.prod(entries) < np.iinfo(kind).max)
+        return Recent(kept, jnp.zeros((self.length, arms), kind))
+
+
+@described
+class Fading(NamedTuple):
+    """What a policy with the memory `Discounted` keeps.
+
+    Fields:
+      kept: counts and sums as floats, in which each play weighs discount^n after n more rounds.
+      discount: in (0, 1).
+    """
+
+    kept: Visits | Sums | Transitions
+    discount: Array
+
+    @property
+    def counts(self) -> Array:
+        return self.kept.counts  # type: ignore[union-attr]
+
+    @property
+    def states(self) -> Array:
+        return self.kept.states  # type: ignore[union-attr]
+
+    @property
+    def reward(self) -> Array:
+        return self.kept.reward  # type: ignore[union-attr]
+
+    def counted(self, feedback: Feedback) -> Fading:
+        """The state after a round."""
+        return Fading(self.kept.scaled(self.discount).counted(feedback), self.discount)
+
+    def mean_and_plays(self) -> tuple[Array, Array]:
+        """Mean reward [K] of each arm's plays, 0 for an arm without one, and their discounted number [K]."""
+        return self.kept.mean_and_plays()
+
+    def gained_and_missed(self) -> tuple[Array, Array]:
+        """The discounted sums [K] of each arm's rewards, and of 1 minus each reward."""
+        return self.kept.gained_and_missed()  # type: ignore[union-attr]
+
+
+@described
+class Recent(NamedTuple):
+    """What a policy with the memory `Window` keeps where rewards have a finite table.
+
+    Counts change by whole numbers, so that nothing drifts.
+
+    Fields:
+      kept: the counts of the last `length` rounds.
+      rounds: [length, K], for round t in place (t - 1) mod length what it added to each arm's counts: 0 nothing, n + 1
+        one to the n-th of them.
+    """
+
+    kept: Visits | Transitions
+    rounds: Array
+
+    @property
+    def counts(self) -> Array:
+        return self.kept.counts
+
+    @property
+    def states(self) -> Array:
+        return self.kept.states  # type: ignore[union-attr]
+
+    @property
+    def reward(self) -> Array:
+        return self.kept.reward
+
+    def counted(self, feedback: Feedback) -> Recent:
+        """The state after a round: it is counted, and the round that leaves the window no longer is."""
+        self.kept.check(feedback)
+        counted = feedback.states + 1
+        if isinstance(self.kept, Transitions):
+            counted = counted + feedback.before * self.kept.counts.shape[1]
+        old, rounds = _replaced(self.rounds, feedback, counted)
+        entries = self.kept.counts.shape[1:]
+        left = old[:, None] == jnp.arange(1, np.prod(entries) + 1, dtype=old.dtype)[None]
+        kept = self.kept.counted(feedback)
+        counts = kept.counts - left.astype(kept.counts.dtype).reshape(kept.counts.shape)
+        return Recent(kept._replace(counts=counts), rounds)
+
+    def mean_and_plays(self) -> tuple[Array, Array]:
+        """Mean reward [K] of each arm's plays in the window, 0 for an arm without one, and their number [K]."""
+        return self.kept.mean_and_plays()
+
+    def gained_and_missed(self) -> tuple[Array, Array]:
+        """The sums [K] of each arm's rewards in the window, and of 1 minus each reward."""
+        return self.kept.gained_and_missed()  # type: ignore[union-attr]
+
+
+@described
+class RecentSums(NamedTuple):
+    """What a policy with the memory `Window` keeps where rewards have no finite table.
+
+    Fields:
+      kept: plays and rewards of the last `length` rounds.
+      rounds: [length, K] int8, for round t in place (t - 1) mod length whether each arm was played.
+      rewards: [length, K], what it paid.
+    """
+
+    kept: Sums
+    rounds: Array
+    rewards: Array
+
+    def counted(self, feedback: Feedback) -> RecentSums:
+        """The state after a round: it is counted, and the round that leaves the window no longer is."""
+        self.kept.check(feedback)
+        old, rounds = _replaced(self.rounds, feedback, jnp.ones_like(feedback.arms))
+        paid, rewards = _replaced(self.rewards, feedback, feedback.rewards)
+        kept = self.kept.counted(feedback)
+        plays, sums = kept.plays - old, add_to_each(kept.rewards, -paid)
+        # what rounding has left of earlier rewards ends where no play is left
+        sums = TwoFloats(*(jnp.where(plays > 0, part, 0) for part in sums))
+        return RecentSums(Sums(plays, sums), rounds, rewards)
+
+    def mean_and_plays(self) -> tuple[Array, Array]:
+        """Mean reward [K] of each arm's plays in the window, 0 for an arm without one, and their number [K]."""
+        return self.kept.mean_and_plays()
+
+    def gained_and_missed(self) -> tuple[Array, Array]:
+        """The sums [K] of each arm's rewards in the window, and of 1 minus each reward."""
+        return self.kept.gained_and_missed()
+
+
+def _replaced(rounds: Array, feedback: Feedback, numbers: Array) -> tuple[Array, Array]:
+    """What was kept of the round that leaves the window, [K]; the rounds with the one just played in its place.
+
+    All runs write to one place, as `feedback.t` is one number for all of them: that is a hundred times as fast as a
+    place for each.
+
+    Args:
+      rounds: [length, K].
+      numbers: [M], what is kept of each arm played; of the others 0.
+    """
+    new = jnp.zeros_like(rounds[0]).at[feedback.arms].set(numbers.astype(rounds.dtype))
+    return exchange_row(rounds, (feedback.t - 1) % rounds.shape[0], new)

@@ -1,0 +1,3 @@
+"""Policies for decision processes: optimism, posterior sampling, and the player who knows the process."""
+
+__all__: list[str] = []

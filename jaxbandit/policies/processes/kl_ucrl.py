@@ -1,0 +1,63 @@
+"""KL-UCRL: UCRL2 with rows in a KL ball."""
+
+from __future__ import annotations
+
+import math
+from collections.abc import Callable
+
+import jax.numpy as jnp
+from jax import Array
+from jax.typing import ArrayLike
+
+from jaxbandit.base import pytree, static
+from jaxbandit.confidence import kl_ball_max
+from jaxbandit.policies.processes.moves import Moves, Rewards
+from jaxbandit.policies.processes.optimism import Optimist, level
+
+
+@pytree
+class KLUCRL(Optimist):
+    """KL-UCRL: as `UCRL2`, with rows q for which KL(p || q) <= C_P / N, and rewards up to r + C_R / sqrt(N), at most 1.
+
+    B = log(2 e S^2 A log(t) / delta), C_P = S (B + log(B + 1 / log t) (1 + 1 / (B + 1 / log t))) and
+    C_R = sqrt(log(4 S A log(t) / delta) / 1.99), for a pair that was tried N times, paid r and moved as p; t is the
+    round in which the episode begins, at least 2 (the source has the horizon there). A KL ball lets a pair move to a
+    state to which it never moved only if that state is worth it, so that KL-UCRL explores less than UCRL2 does.
+
+    Args:
+      delta: the probability with which the truth may be overlooked, in (0, 1).
+      rewards: "learned", as in the source, or "known": the player knows what each pair pays.
+
+    Raises:
+      ValueError: from `simulate` and `check_policy`, for a field out of range, and what is no decision process.
+
+    Source: Filippi, Cappe and Garivier 2010.
+
+    >>> policy = KLUCRL()
+    >>> state = policy.init(jnp.array([[0.0, 1.0], [0.0, 1.0]]), jnp.array([0, 0]))
+    >>> policy.scores(None, state, 1)[0].tolist()
+    [inf, 0.0]
+    """
+
+    delta: ArrayLike = 0.05
+    rewards: Rewards = static("learned")
+
+    def worth(self, seen: Moves, t: Array) -> Callable[[Array], Array]:
+        states, tried = seen.reward.shape[1], seen.tried()
+        of_rows, of_rewards = self.constants(seen, t)
+        reward, radius = self.optimistic(seen, of_rewards / jnp.sqrt(tried)), of_rows / tried
+        unseen = seen.left == 0
+        rows = jnp.where(unseen[..., None], 1 / states, seen.rows())
+
+        def of_pairs(values: Array) -> Array:
+            return reward + jnp.where(unseen, jnp.max(values), kl_ball_max(rows, values[None, None], radius)[0])
+
+        return of_pairs
+
+    def constants(self, seen: Moves, t: Array) -> tuple[Array, Array]:
+        """C_P and C_R."""
+        actions, states = seen.reward.shape
+        slow = jnp.log(jnp.maximum(jnp.asarray(t, float), 2))
+        b = level(2 * math.e * states**2 * actions, slow, self.delta)
+        c = b + 1 / slow
+        return states * (b + jnp.log(c) * (1 + 1 / c)), jnp.sqrt(level(4 * states * actions, slow, self.delta) / 1.99)

@@ -1,0 +1,96 @@
+"""A policy that knows the decision process it plays, and so the best action in every state."""
+
+from __future__ import annotations
+
+from typing import Any, NamedTuple
+
+import jax.numpy as jnp
+import numpy as np
+from jax import Array
+from numpy.typing import ArrayLike
+
+from jaxbandit import decision_processes
+from jaxbandit.arguments import as_floats, has, shown
+from jaxbandit.base import Feedback, Task, pytree
+from jaxbandit.feedback import check_feedback
+from jaxbandit.policies.parts import checks
+from jaxbandit.policies.parts.knowledge import check_made_for, made_for
+
+
+class Known(NamedTuple):
+    """State of a policy that knows the process: where it is, and how many actions there are."""
+
+    state: Array  # int32
+    arms: Array  # [A] int32
+
+
+@pytree
+class KnownProcess:
+    """A fixed action for each state of a decision process, by default the one that is best in the long run.
+
+    The score of action a in state s is 1 if actions[s] = a, else 0; in round h of an episode, from 0, if
+    actions[h, s] = a. Made with `KnownProcess.of(process)`, no policy collects more in the long run, or in an episode.
+
+    Args:
+      actions: [S] integers, an action for each state, or [H, S] for episodes of H rounds, in the environment's order.
+
+    Raises:
+      ValueError: from `simulate` and `check_policy`, for a table of another shape, an action that does not exist, and
+        for another process than the one that `of` was given.
+
+    Source: Howard 1960.
+
+    >>> from jaxbandit.environments import riverswim
+    >>> KnownProcess.of(riverswim()).actions.tolist()
+    [1, 1, 1, 1, 1, 1]
+    >>> KnownProcess.of(riverswim(steps=3)).actions[:, :3].tolist()
+    [[0, 0, 0], [0, 0, 0], [0, 0, 0]]
+    """
+
+    actions: ArrayLike
+
+    @classmethod
+    def of(cls, process: Any) -> KnownProcess:
+        """The best policy for a known process, on the host, in float64.
+
+        Args:
+          process: an environment with `transition` [A, S, S], `reward` [A, S] and, where it has episodes, `steps`.
+
+        Raises:
+          ValueError: the argument and what is wrong with it.
+        """
+        has("process", process, "a decision process", "transition", "reward", "steps")
+        if process.steps is None:
+            made = cls(decision_processes.optimal(process.transition, process.reward).policy)
+        else:
+            made = cls(decision_processes.episodes(process.transition, process.reward, process.steps).policy)
+        return made_for(made, process, "transition", "reward", "steps")
+
+    def validate(self, task: Task) -> None:
+        checks.suits(self, task, ("decision process",))
+        as_floats("actions", self.actions)
+        actions, states = np.asarray(self.actions), task.reward.shape[1]
+        steps = getattr(task.environment, "steps", None)
+        shapes = [(states,)] + ([] if steps is None else [(steps, states)])
+        if actions.dtype.kind not in "iu" or actions.shape not in shapes:
+            raise ValueError(f"actions: {shown(self.actions)} are not integers {' or '.join(map(str, shapes))}")
+        if actions.min() < 0 or actions.max() >= len(task.reward):
+            raise ValueError(f"actions: {shown(self.actions)} are not all among the actions 0..{len(task.reward) - 1}")
+        check_made_for(self, task)
+
+    def reordered(self, order: Array) -> KnownProcess:
+        """The policy for actions in another order: place i holds the action `order[i]`, [A] int32."""
+        return KnownProcess(jnp.argsort(order)[jnp.asarray(self.actions)])
+
+    def init(self, reward: Array, shown: Array) -> Known:
+        return Known(shown[0], jnp.arange(reward.shape[0], dtype=jnp.int32))
+
+    def scores(self, key: Array, state: Known, t: Array) -> tuple[Array, Known]:
+        actions = jnp.asarray(self.actions)
+        if actions.ndim == 2:
+            actions = actions[(t - 1) % actions.shape[0]]
+        return (state.arms == actions[state.state]).astype(float), state
+
+    def update(self, state: Known, feedback: Feedback) -> Known:
+        check_feedback(feedback, len(state.arms), jnp.asarray(self.actions).shape[-1])
+        return state._replace(state=feedback.now[0])

@@ -1,0 +1,110 @@
+"""What policies for decision processes remember, when their episodes end, and how they plan for runs that begin one."""
+
+from __future__ import annotations
+
+from typing import Any, Literal, NamedTuple, get_args
+
+import jax
+import jax.numpy as jnp
+from jax import Array
+from jax.typing import ArrayLike
+
+from jaxbandit.base import Feedback, Task
+from jaxbandit.fast import add_one, where_needed
+from jaxbandit.feedback import check_feedback
+from jaxbandit.policies.parts import checks
+from jaxbandit.policies.parts.memory import positive, ratio, unit_reward
+
+Rewards = Literal["learned", "known"]
+LARGEST = 2**31 - 1
+
+
+class Moves(NamedTuple):
+    """What was seen of a process with A actions and S states.
+
+    Fields:
+      counts: [A, S, S] int32, moves by action, state left and state moved to.
+      left: [A, S] int32, how often each action was taken in each state.
+      here: int32, the state in which the process is.
+      reward: [A, S], in [0, 1], what each pair pays.
+    """
+
+    counts: Array
+    left: Array
+    here: Array
+    reward: Array
+
+    def counted(self, feedback: Feedback) -> Moves:
+        """The same after a round."""
+        check_feedback(feedback, *self.reward.shape, last=self.here)
+        counts = add_one(self.counts, feedback.arms, feedback.before, feedback.states)
+        left = add_one(self.left, feedback.arms, feedback.before)
+        return Moves(counts, left, feedback.now[0], self.reward)
+
+    def rows(self) -> Array:
+        """The estimated rows [A, S, S]; 0 for a pair that was not tried."""
+        return ratio(self.counts, self.left[..., None])
+
+    def tried(self) -> Array:
+        """How often each pair was tried, [A, S] floats, at least 1."""
+        return positive(self.left)
+
+    def paid(self, rewards: Rewards) -> Array:
+        """The mean of the rewards seen of each pair [A, S], 0 for one that was not tried; or what each one pays."""
+        return self.reward if rewards == "known" else jnp.where(self.left > 0, self.reward, 0)
+
+
+class Episode(NamedTuple):
+    """State of a policy that plans at the beginning of an episode.
+
+    Fields:
+      seen: the moves.
+      most: [A, S] int32, how often a pair has been tried when the episode ends; 0 before the first one.
+      actions: [S] int32, what the episode does in each state.
+      gain: what the plan promises as the long-run reward a round, mapped to [0, 1].
+    """
+
+    seen: Moves
+    most: Array
+    actions: Array
+    gain: Array
+
+
+def nothing_seen(reward: Array, shown: Array) -> Moves:
+    """Before the first round, from what pairs pay [A, S] and the states shown [A]."""
+    actions, states = reward.shape
+    left = jnp.zeros((actions, states), jnp.int32)
+    return Moves(jnp.zeros((actions, states, states), jnp.int32), left, shown[0], unit_reward(reward))
+
+
+def doubled(left: Array) -> Array:
+    """Twice the number of times that each pair was tried, at least 1: [A, S] int32."""
+    return jnp.where(left > LARGEST // 2, LARGEST, jnp.maximum(2 * left, 1))
+
+
+def replanned(policy: Any, seen: Moves, begins: Array, before: tuple[Array, Array], *given: ArrayLike) -> Any:
+    """The actions [S] and the gain of `policy.plan(seen, *given)` in a run that begins an episode, else as before.
+
+    In a round few of many runs begin one, and only these are planned for.
+    """
+
+    def plan(policy: Any, seen: Moves, *given: Array) -> tuple[Array, Array]:
+        found = policy.plan(seen, *given)
+        return found.actions, found.gain
+
+    arguments = jax.tree.map(lambda leaf: jnp.asarray(leaf)[None], (policy, seen, *given))
+    found = where_needed(begins[None], plan, arguments, jax.tree.map(lambda leaf: leaf[None], before))
+    # where that costs nothing, `where_needed` plans for every run
+    return jax.tree.map(lambda new, old: jnp.where(begins, new[0], old), found, before)
+
+
+def decided(actions: Array, here: Array, number: int) -> Array:
+    """Scores [A] that decide for the action of the present state."""
+    return jnp.where(jnp.arange(number, dtype=jnp.int32) == actions[here], jnp.inf, 0.0)
+
+
+def check_learner(policy: Any, task: Task) -> None:
+    """Refuse what is no decision process or has several parts without return, and a wrong field `rewards`."""
+    checks.communicating(policy, task, "ergodic", "communicating", "weakly communicating")
+    checks.one_play(policy, task)
+    checks.choice(policy, "rewards", get_args(Rewards))

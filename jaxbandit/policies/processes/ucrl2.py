@@ -1,0 +1,61 @@
+"""UCRL2: optimism over all processes whose rows and rewards are near those seen."""
+
+from __future__ import annotations
+
+from collections.abc import Callable
+
+import jax.numpy as jnp
+from jax import Array
+from jax.typing import ArrayLike
+
+from jaxbandit.base import pytree, static
+from jaxbandit.planning import l1_ball_max
+from jaxbandit.policies.processes.moves import Moves, Rewards
+from jaxbandit.policies.processes.optimism import Optimist, level
+
+
+@pytree
+class UCRL2(Optimist):
+    """UCRL2: the best actions of the best decision process near the one seen, chosen anew in every episode.
+
+    An episode that begins in round t takes rewards up to r + sqrt(7 log(2 S A t / delta) / (2 N)), at most 1, and rows
+    q with ||q - p||_1 <= sqrt(14 S log(2 A t / delta) / N), where a pair of state and action was tried N times, paid r
+    and moved as p. A pair that was not tried may pay 1 and lead anywhere. The process of these with the largest gain is
+    found by `planning.value_iteration` with the tolerance 1 / sqrt(t), which needs no waiting: in that process every
+    pair may move to the state with the largest value. The episode ends where the pair to be played has been tried in it
+    as often as before it, at least once. With probability 1 - delta, n rounds lose at most
+    34 D S sqrt(A n log(n / delta)), D the diameter (over 4e8 rounds for six states of RiverSwim to say anything).
+
+    Args:
+      delta: the probability with which the truth may be overlooked, in (0, 1).
+      rewards: "learned", as in the source, or "known": the player knows what each pair pays.
+
+    Raises:
+      ValueError: from `simulate` and `check_policy`, for a field out of range, and what is no decision process.
+
+    Source: Jaksch, Ortner and Auer 2010, figures 1 and 2; rewards above 1 are left out here.
+
+    >>> policy = UCRL2()
+    >>> state = policy.init(jnp.array([[0.0, 1.0], [0.0, 1.0]]), jnp.array([0, 0]))
+    >>> policy.scores(None, state, 1)[0].tolist()
+    [inf, 0.0]
+    """
+
+    delta: ArrayLike = 0.05
+    rewards: Rewards = static("learned")
+
+    def worth(self, seen: Moves, t: Array) -> Callable[[Array], Array]:
+        paid, radius = self.radii(seen, t)
+        reward = self.optimistic(seen, paid)
+        rows, anywhere = seen.rows(), radius >= 2  # so that such pairs are worth the same to the last digit
+
+        def of_pairs(values: Array) -> Array:
+            return reward + jnp.where(anywhere, jnp.max(values), l1_ball_max(rows, radius, values)[0])
+
+        return of_pairs
+
+    def radii(self, seen: Moves, t: Array) -> tuple[Array, Array]:
+        """By how much the reward and the row of each pair may be off, [A, S] each."""
+        (actions, states), tried = seen.reward.shape, seen.tried()
+        paid = jnp.sqrt(7 * level(2 * states * actions, t, self.delta) / (2 * tried))
+        return paid, jnp.sqrt(14 * states * level(2 * actions, t, self.delta) / tried)

@@ -1,0 +1,123 @@
+"""Optimism with empirical Bernstein bounds on each entry of a row: UCRL2B, and TUCRL for states out of reach."""
+
+from __future__ import annotations
+
+from collections.abc import Callable
+
+import jax.numpy as jnp
+from jax import Array
+from jax.typing import ArrayLike
+
+from jaxbandit.base import pytree, static, total
+from jaxbandit.planning import box_max
+from jaxbandit.policies.processes.moves import Moves, Rewards
+from jaxbandit.policies.processes.optimism import Optimist, level
+
+
+@pytree
+class UCRL2B(Optimist):
+    """UCRL2B: as `UCRL2`, with a bound on each entry of a row, which is narrow where the entry is near 0 or 1.
+
+    Rows have |q_j - p_j| <= sqrt(14 p_j (1 - p_j) b / N) + 49 b / (3 max(1, N - 1)) with b = log(2 S A t / delta), for
+    a pair that was tried N times and moved as p, t the round in which the episode begins.
+    Rewards are bounded in the same way. As a pair always pays the same here, their variance is 0.
+
+    Args:
+      delta: the probability with which the truth may be overlooked, in (0, 1).
+      rewards: "learned", as in the source, or "known": the player knows what each pair pays.
+
+    Raises:
+      ValueError: from `simulate` and `check_policy`, for a field out of range, and what is no decision process.
+
+    Source: Fruit, Pirotta and Lazaric 2020 for the algorithm; the constants are those of their program UCRLlib.
+
+    >>> policy = UCRL2B()
+    >>> state = policy.init(jnp.array([[0.0, 1.0], [0.0, 1.0]]), jnp.array([0, 0]))
+    >>> policy.scores(None, state, 1)[0].tolist()
+    [inf, 0.0]
+    """
+
+    delta: ArrayLike = 0.05
+    rewards: Rewards = static("learned")
+
+    def worth(self, seen: Moves, t: Array) -> Callable[[Array], Array]:
+        return _best_in_box(self, seen, t, *self.box(seen, t))
+
+    def box(self, seen: Moves, t: Array) -> tuple[Array, Array]:
+        """The least and the largest that the entries of the rows may be, [A, S, S] each."""
+        return _box(seen, t, self.delta)
+
+
+@pytree
+class TUCRL(Optimist):
+    """TUCRL: `UCRL2B` for processes in which some states may be out of reach; optimism about these ends.
+
+    A state is reached if it was left before or is the present one. A pair of a reached state that was tried more than
+    sqrt(t / (S A)) times is taken never to move to other states, t the round in which the episode begins. If all pairs
+    of reached states are such pairs, only these states are planned for. An episode also ends where the process enters a
+    state that it never left before.
+
+    Args:
+      delta: the probability with which the truth may be overlooked, in (0, 1).
+      rewards: "learned", as in the source, or "known": the player knows what each pair pays.
+
+    Raises:
+      ValueError: from `simulate` and `check_policy`, for a field out of range, and what is no decision process.
+
+    Source: Fruit, Pirotta and Lazaric 2018.
+
+    >>> import jax
+    >>> policy = TUCRL()
+    >>> state = policy.init(jnp.array([[0.0, 1.0], [0.0, 1.0]]), jnp.array([0, 0]))
+    >>> jax.jit(policy.scores)(None, state, 1)[0].tolist()
+    [inf, 0.0]
+    """
+
+    delta: ArrayLike = 0.05
+    rewards: Rewards = static("learned")
+
+    def interrupted(self, seen: Moves) -> Array:
+        return ~_left_before(seen)[seen.here]
+
+    def worth(self, seen: Moves, t: Array) -> Callable[[Array], Array]:
+        return _best_in_box(self, seen, t, *self.box(seen, t))
+
+    def among(self, seen: Moves, t: Array) -> Array:
+        reached, enough = self._known(seen, t)
+        return reached | ~jnp.all(enough | ~reached[None])
+
+    def box(self, seen: Moves, t: Array) -> tuple[Array, Array]:
+        """The least and the largest that the entries of the rows may be, [A, S, S] each."""
+        reached, enough = self._known(seen, t)
+        low, high = _box(seen, t, self.delta)
+        closed = (enough & reached[None])[..., None] & ~reached[None, None]
+        return jnp.where(closed, 0, low), jnp.where(closed, 0, high)
+
+    def _known(self, seen: Moves, t: Array) -> tuple[Array, Array]:
+        """Which states are reached [S], and which pairs were tried often [A, S]."""
+        reached = _left_before(seen) | (jnp.arange(seen.reward.shape[1]) == seen.here)
+        return reached, seen.left.astype(float) > jnp.sqrt(jnp.asarray(t, float) / seen.reward.size)
+
+
+def _left_before(seen: Moves) -> Array:
+    """Which states were left before, [S]."""
+    found: Array = total(seen.left.T) > 0
+    return found
+
+
+def _box(seen: Moves, t: Array, delta: ArrayLike) -> tuple[Array, Array]:
+    rows, tried = seen.rows(), seen.tried()[..., None]
+    width = level(2 * seen.reward.size, t, delta)
+    off = jnp.sqrt(14 * rows * (1 - rows) * width / tried) + 49 * width / (3 * jnp.maximum(tried - 1, 1))
+    return jnp.maximum(rows - off, 0), jnp.minimum(rows + off, 1)
+
+
+def _best_in_box(policy: UCRL2B | TUCRL, seen: Moves, t: Array, low: Array, high: Array) -> Callable[[Array], Array]:
+    width = level(2 * seen.reward.size, t, policy.delta)
+    reward = policy.optimistic(seen, 49 * width / (3 * jnp.maximum(seen.tried() - 1, 1)))
+    free = jnp.all((low == 0) & (high == 1), axis=-1)  # so that such pairs are worth the same to the last digit
+
+    def of_pairs(values: Array) -> Array:
+        return reward + jnp.where(free, jnp.max(values), box_max(low, high, values)[0])
+
+    return of_pairs

@@ -1,0 +1,200 @@
+"""Policies that know the chains and carry a belief about the states they do not see: baselines for learners."""
+
+from __future__ import annotations
+
+from typing import Any, NamedTuple, TypeVar
+
+import jax
+import jax.numpy as jnp
+import numpy as np
+from jax import Array
+from numpy.typing import ArrayLike
+
+from jaxbandit.arguments import as_floats, has
+from jaxbandit.base import Feedback, Paid, Task, paid, pytree, static, total
+from jaxbandit.feedback import check_feedback
+from jaxbandit.policies.parts import checks
+from jaxbandit.policies.parts.knowledge import check_made_for, made_for
+
+T = TypeVar("T")
+
+
+class Beliefs(NamedTuple):
+    """State of a policy that knows how arms move."""
+
+    beliefs: Array  # [K, S], law of the state in which each arm stands, given what was seen
+    reward: Array  # [K, S] or [K, G], what a state or symbol pays
+
+
+@pytree
+class Myopic:
+    """The restless arm whose play pays most in the next round, given what was seen: b P r, for each arm's belief b.
+
+    b [S] is the law of the arm's state after the last round, P its `transition`, r what states pay. After a round the
+    belief of a played arm is the state it showed; the beliefs of other arms move by `passive`, or else `transition`.
+    Where all arms are observed, each belief is the state shown. Where all arms pay, played or not, the score is what
+    the play adds, b P r - b P0 r - cost, P0 the `passive` law.
+    For identical arms with two states, the second of which pays more, and p11 >= p01, no policy collects more on
+    average in any number of rounds.
+
+    Args:
+      transition: [K, S, S], the arms' laws when played.
+      initial: [K, S], law of each arm's state before the first round.
+      passive: [K, S, S], their laws when not played; None for the same.
+      paid: "played" (default), or "all", where arms that are not played pay, too.
+      cost: with paid="all" what a play costs, a number or [K].
+
+    Raises:
+      ValueError: from `simulate` and `check_policy`, for fields that are not laws of this number of arms; from
+        `simulate`, for arms that are not restless, where not those arms pay that the policy is for, and for other arms
+        than those that `of` was given.
+
+    Source: Zhao, Krishnamachari and Liu 2008; Ahmad, Liu, Javidi, Zhao and Krishnamachari 2009.
+
+    >>> policy = Myopic([[[0.8, 0.2], [0.2, 0.8]]] * 2, [[0.5, 0.5], [0.0, 1.0]])
+    >>> policy.scores(None, policy.init(jnp.array([[0.0, 1.0]] * 2)), 1)[0].tolist()
+    [0.5, 0.8]
+    """
+
+    transition: ArrayLike
+    initial: ArrayLike
+    passive: ArrayLike | None = None
+    paid: Paid = static("played")
+    cost: ArrayLike = 0.0
+
+    @classmethod
+    def of(cls, environment: Any) -> Myopic:
+        """The policy that knows this environment, one of `environments.restless`."""
+        has("environment", environment, "one of environments.restless", "transition", "initial", "passive")
+        cost = environment.cost if paid(environment) == "all" else 0.0
+        made = cls(environment.transition, environment.initial, environment.passive, paid(environment), cost)
+        return made_for(made, environment, "transition", "passive", "initial", "cost")
+
+    def validate(self, task: Task) -> None:
+        checks.suits(self, task, ("restless", "observed"))
+        checks.paid_to(self, task, self.paid)
+        arms, states = task.reward.shape
+        checks.of_arms(self, "cost", arms)
+        checks.laws(self, "transition", (arms, states, states))
+        checks.laws(self, "initial", (arms, states))
+        if self.passive is not None:
+            checks.laws(self, "passive", (arms, states, states))
+        check_made_for(self, task)
+
+    def reordered(self, order: Array) -> Myopic:
+        """The policy for arms in another order: place i holds the arm `order[i]`, [K] int32."""
+        return reordered_fields(self, order)
+
+    def init(self, reward: Array) -> Beliefs:
+        return Beliefs(jnp.asarray(self.initial, float), jnp.asarray(reward, float))
+
+    def scores(self, key: Array, state: Beliefs, t: Array) -> tuple[Array, Beliefs]:
+        scores: Array = total(moved(state.beliefs, self.transition) * state.reward)
+        if self.paid == "all":
+            scores = scores - total(moved(state.beliefs, self._waits) * state.reward) - jnp.asarray(self.cost, float)
+        return scores, state
+
+    def update(self, state: Beliefs, feedback: Feedback) -> Beliefs:
+        return seen(state, feedback, self._waits)
+
+    @property
+    def _waits(self) -> ArrayLike:
+        """How an arm moves that is not played."""
+        return self.transition if self.passive is None else self.passive
+
+
+@pytree
+class HiddenMyopic:
+    """The hidden Markov arm that pays most when played next, given all symbols it has shown: b P e r.
+
+    b [S] is the law of the arm's hidden state given its symbols, P its `transition`, e its `emission`, r what symbols
+    pay. After a play that showed o the belief is proportional to (b P)_s e_so; the belief of an arm not played stays.
+
+    Args:
+      transition: [K, S, S], the arms' laws.
+      emission: [K, S, G], probability of each symbol in each state.
+      initial: [K, S], law of each arm's state before its first play.
+
+    Raises:
+      ValueError: from `simulate` and `check_policy`, for fields that are not laws of this number of arms; from
+        `simulate`, for arms that are not hidden, and other ones than `of` was given.
+
+    Source: the forward recursion of hidden Markov models, as in Rabiner 1989.
+
+    >>> policy = HiddenMyopic([[[0.9, 0.1], [0.2, 0.8]]] * 2, [[[0.8, 0.2], [0.3, 0.7]]] * 2, [[2 / 3, 1 / 3], [1, 0]])
+    >>> policy.scores(None, policy.init(jnp.array([[0.0, 1.0]] * 2)), 1)[0].round(4).tolist()
+    [0.3667, 0.25]
+    """
+
+    transition: ArrayLike
+    emission: ArrayLike
+    initial: ArrayLike
+
+    @classmethod
+    def of(cls, environment: Any) -> HiddenMyopic:
+        """The policy that knows this environment, one of `environments.hidden`."""
+        has("environment", environment, "one of environments.hidden", "transition", "emission", "pairs")
+        first = np.asarray(environment.pairs.initial).reshape(np.shape(environment.emission)).sum(-1)
+        made = cls(environment.transition, environment.emission, first)
+        return made_for(made, environment, "transition", "emission", "pairs.initial")
+
+    def validate(self, task: Task) -> None:
+        checks.suits(self, task, ("hidden",))
+        arms, symbols = task.reward.shape
+        rows = as_floats("transition", self.transition)
+        states = rows.shape[-1] if rows.ndim else 0
+        checks.laws(self, "transition", (arms, states, states))
+        checks.laws(self, "emission", (arms, states, symbols))
+        checks.laws(self, "initial", (arms, states))
+        check_made_for(self, task)
+
+    def reordered(self, order: Array) -> HiddenMyopic:
+        """The policy for arms in another order: place i holds the arm `order[i]`, [K] int32."""
+        return reordered_fields(self, order)
+
+    def init(self, reward: Array) -> Beliefs:
+        return Beliefs(jnp.asarray(self.initial, float), jnp.asarray(reward, float))
+
+    def scores(self, key: Array, state: Beliefs, t: Array) -> tuple[Array, Beliefs]:
+        pays = total(jnp.asarray(self.emission, float) * state.reward[:, None])  # [K, S]
+        scores: Array = total(moved(state.beliefs, self.transition) * pays)
+        return scores, state
+
+    def update(self, state: Beliefs, feedback: Feedback) -> Beliefs:
+        check_feedback(feedback, *state.reward.shape)
+        arms = feedback.arms
+        following = moved(state.beliefs, self.transition)[arms]
+        weights = following * jnp.asarray(self.emission, float)[arms, :, feedback.states]
+        possible = (total(weights) > 0)[:, None]  # false where the known laws rule out the symbol shown
+        return state._replace(beliefs=state.beliefs.at[arms].set(_normalised(jnp.where(possible, weights, following))))
+
+
+def moved(beliefs: Array, transition: ArrayLike) -> Array:
+    """b P for each arm: the law [K, S] of its state after a move by `transition` [K, S, S] from `beliefs` [K, S].
+
+    >>> moved(jnp.array([[0.5, 0.5]]), jnp.array([[[0.75, 0.25], [0.25, 0.75]]])).tolist()
+    [[0.5, 0.5]]
+    """
+    laws: Array = total(beliefs[:, None] * jnp.swapaxes(jnp.asarray(transition, float), 1, 2))
+    return laws
+
+
+def _normalised(weights: Array) -> Array:
+    """Weights [.., S] as laws."""
+    laws: Array = weights / total(weights)[..., None]
+    return laws
+
+
+def seen(state: Beliefs, feedback: Feedback, transition: ArrayLike) -> Beliefs:
+    """The beliefs after all arms moved by `transition` [K, S, S] and those played, or all, showed their states."""
+    check_feedback(feedback, *state.reward.shape)
+    if feedback.shown is not None:
+        return state._replace(beliefs=jax.nn.one_hot(feedback.shown, state.beliefs.shape[1], dtype=state.beliefs.dtype))
+    known = jax.nn.one_hot(feedback.states, state.beliefs.shape[1], dtype=state.beliefs.dtype)
+    return state._replace(beliefs=_normalised(moved(state.beliefs, transition)).at[feedback.arms].set(known))
+
+
+def reordered_fields(policy: T, order: Array) -> T:
+    """The policy with its fields [K, ..] in another order of the arms, [K] int32; single numbers stay."""
+    found: T = jax.tree.map(lambda leaf: leaf if jnp.ndim(leaf) == 0 else jnp.asarray(leaf)[order], policy)
+    return found

@@ -1,0 +1,93 @@
+"""The priority rule of the relaxation: what a play adds when M arms are played a round only on average."""
+
+from __future__ import annotations
+
+from typing import Any
+
+import numpy as np
+from jax import Array
+from numpy.typing import ArrayLike
+
+from jaxbandit import indices
+from jaxbandit.arguments import has, integer
+from jaxbandit.base import Feedback, Task, paid, pytree, static
+from jaxbandit.policies.parts import checks
+from jaxbandit.policies.parts.knowledge import check_made_for, made_for
+from jaxbandit.policies.restless.state_tables import Seen, check_table, in_order, moved, scores_of, unseen_yet
+
+
+@pytree
+class LPPriority:
+    """The M restless arms whose play adds most in the relaxed problem, where M arms are played a round on average.
+
+    The score of arm k in state s is indices[k, s], the `advantage` of `indices.relaxation`: what a play there adds in
+    the long run, less the price of a play. It is positive where the relaxed problem's best policy always plays, 0 where
+    it sometimes does. Unlike Whittle's index it exists for all arms, indexable or not, and it depends on M. For many
+    arms with M / K fixed it collects what the relaxation does, where the averages of the arms under the rule come to
+    rest (Gast, Gaujal and Yan 2024). Make it with `LPPriority.of(arms, plays)`.
+
+    Args:
+      indices: [K, S], of every state, in the environment's order of the arms.
+      unseen: [K], of an arm not yet seen; None for the number of state 0.
+      plays: M, for which the numbers were found; None if they are not to be checked.
+
+    Raises:
+      ValueError: from `simulate` and `check_policy`, for a table of another shape or with NaN, for another number of
+        plays a round, and for other arms than those that `of` was given.
+
+    Source: Bertsimas and Nino-Mora 2000 (the primal-dual heuristic); Verloop 2016.
+
+    >>> from jaxbandit.environments import restless
+    >>> rows, wait = [[[0.1, 0.9], [0.1, 0.9]]] * 3, [[[0.9, 0.1], [0.3, 0.7]]] * 3
+    >>> arms = restless(rows, (0, 1), wait, paid="all", observed=True)
+    >>> LPPriority.of(arms, plays=1).indices.round(4)[0].tolist()
+    [0.6, 0.0]
+    """
+
+    indices: ArrayLike
+    unseen: ArrayLike | None = None
+    plays: int | None = static(None)
+
+    @classmethod
+    def of(cls, arms: Any, plays: int) -> LPPriority:
+        """The policy for known arms, on the host, in float64.
+
+        An arm not yet seen has the mean of its numbers under the law of its first state.
+
+        Args:
+          arms: an environment of `environments.restless`.
+          plays: M, arms played a round.
+
+        Raises:
+          ValueError: the argument and what is wrong with it.
+        """
+        has("arms", arms, "one of environments.restless", "transition", "reward", "initial", "passive")
+        integer("plays", plays, 1, len(np.asarray(arms.reward)) - 1)
+        if paid(arms) == "all":
+            found = arms.relaxation(plays)
+        else:
+            passive = arms.transition if arms.passive is None else arms.passive
+            found = indices.relaxation(arms.transition, passive, arms.reward, plays)
+        table = found.advantage
+        made = cls(table, np.sum(np.asarray(arms.initial) * table, axis=-1), int(plays))
+        return made_for(made, arms, "transition", "passive", "reward", "initial", "cost")
+
+    def validate(self, task: Task) -> None:
+        checks.suits(self, task, ("observed",))
+        check_table(self, task.reward)
+        if self.plays not in (None, task.plays):
+            raise ValueError(f"plays: the numbers are for {self.plays} plays a round, and {task.plays} are asked for")
+        check_made_for(self, task)
+
+    def reordered(self, order: Array) -> LPPriority:
+        """The policy for arms in another order: place i holds the arm `order[i]`, [K] int32."""
+        return LPPriority(*in_order(self, order), self.plays)
+
+    def init(self, reward: Array) -> Seen:
+        return unseen_yet(reward)
+
+    def scores(self, key: Array, state: Seen, t: Array) -> tuple[Array, Seen]:
+        return scores_of(self, state), state
+
+    def update(self, state: Seen, feedback: Feedback) -> Seen:
+        return moved(self, state, feedback)

@@ -1,0 +1,179 @@
+"""What policies share that learn restless arms whose states are all seen: what they remember, and when they plan."""
+
+from __future__ import annotations
+
+import dataclasses
+from abc import ABC, abstractmethod
+from collections.abc import Callable
+from typing import Any, NamedTuple, Self
+
+import jax
+import jax.numpy as jnp
+import numpy as np
+from jax import Array
+from jax.typing import ArrayLike
+
+from jaxbandit.arguments import has, shown
+from jaxbandit.base import Feedback, Paid, Task, paid, total
+from jaxbandit.fast import computed_once, look_up_each
+from jaxbandit.feedback import check_feedback
+from jaxbandit.planning import whittle
+from jaxbandit.policies.parts import checks
+
+MOST_STATES = 8  # more states would make the steps of the index a long program
+
+
+class Watched(NamedTuple):
+    """What was seen of K arms of S states.
+
+    Fields:
+      counts: [K, 2, S, S] int32, each arm's moves in rounds in which it was not played, and in which it was, by state
+        left and state moved to.
+      here: [K] int32, where each arm is; S as long as that was not seen.
+      reward: [K, S], what each state pays.
+    """
+
+    counts: Array
+    here: Array
+    reward: Array
+
+    def counted(self, feedback: Feedback) -> Watched:
+        """The same after a round: a move of every arm, played or not, but for the first round that is heard of."""
+        arms, states = self.reward.shape
+        if feedback.shown is None:
+            raise ValueError("shown: None; this policy must see all arms: feedback._replace(shown=..), where they are")
+        check_feedback(feedback, arms, states)
+        played = (feedback.arms[:, None] == jnp.arange(arms, dtype=jnp.int32)[None]).any(axis=0)
+        place = (played * states + self.here) * states + feedback.shown
+        place = computed_once(jnp.where(self.here < states, place, -1))
+        moved = place[:, None] == jnp.arange(2 * states**2, dtype=jnp.int32)[None]
+        return Watched(self.counts + moved.reshape(self.counts.shape), feedback.shown, self.reward)
+
+    def left(self) -> Array:
+        """How often each arm moved from each state, without and with a play, [K, 2, S] int32."""
+        found: Array = total(self.counts)
+        return found
+
+    def scores(self, indices: Array) -> Array:
+        """The indices [K, S] of the states that the arms are in, [K]; of an arm not yet seen their mean."""
+        unseen = total(indices) / indices.shape[1]
+        return look_up_each(jnp.concatenate([indices, unseen[:, None]], axis=1), self.here)
+
+    def indices(self, rows: Array, cost: ArrayLike, which: Paid, discount: ArrayLike | None) -> Array:
+        """Whittle indices [K, S] of arms that move by the rows [K, 2, S, S], less what a play costs.
+
+        Args:
+          which: arms pay, all or those that are played.
+        """
+        kept, earned = jnp.moveaxis(total(rows * paying(self.reward, which)[:, :, None]), 1, 0)
+        price = jnp.broadcast_to(jnp.asarray(cost, float), self.here.shape)
+        return whittle(rows[:, 1], rows[:, 0], earned, kept, discount) - price[:, None]
+
+
+def nothing_seen(reward: Array) -> Watched:
+    """Before the first round, from what states pay, [K, S]."""
+    arms, states = reward.shape
+    counts = jnp.zeros((arms, 2, states, states), jnp.int32)
+    return Watched(counts, jnp.full(arms, states, jnp.int32), reward)
+
+
+def paying(reward: Array, which: Paid) -> Array:
+    """What each arm gets for the state moved to without and with a play, [K, 2, S].
+
+    Args:
+      reward: [K, S], what states pay.
+      which: arms pay, all or those that are played.
+    """
+    return jnp.stack([reward if which == "all" else jnp.zeros_like(reward), reward], axis=1)
+
+
+def episode(t: ArrayLike) -> tuple[Array, Array]:
+    """The number n of the episode in which round t lies, uint32 from 1, and whether the round begins it.
+
+    Episode n takes n rounds: it begins in round 1 + n (n - 1) / 2.
+
+    >>> [(int(number), bool(begins)) for number, begins in map(episode, (1, 2, 3, 4, 7))]
+    [(1, True), (2, True), (2, False), (3, True), (4, True)]
+    """
+    past = jnp.asarray(t).astype(jnp.uint32) - 1
+    number = jnp.floor((1 + jnp.sqrt(1 + 8 * past.astype(float))) / 2).astype(jnp.uint32)  # may be off by one
+    number = number - (_before(number) > past)
+    number = number + (_before(number + 1) <= past)
+    return number, _before(number) == past
+
+
+def _before(number: Array) -> Array:
+    """n (n - 1) / 2, the rounds before episode n, for n up to 2^16 + 1."""
+    return (number // 2) * ((number - 1) | 1)
+
+
+def planned(begins: Array, plan: Callable[..., Array], known: tuple[Any, ...], before: Array) -> Array:
+    """The indices `plan(before, *known)` of an episode that begins; else as before.
+
+    All runs begin their episodes in the same rounds. A loop of one turn or none, not a choice, keeps the runs as the
+    last axis of all that the plan computes (`fast.over_runs`). The number of the turn, which is 0, is added to what is
+    known, as XLA moves out of a loop, into every round, whatever does not depend on the turn.
+    """
+
+    def turn(n: Array, old: Array) -> Array:
+        return plan(old, *jax.tree.map(lambda leaf: leaf + n.astype(leaf.dtype), known))
+
+    found: Array = jax.lax.fori_loop(0, begins.astype(jnp.int32), turn, before)
+    return found
+
+
+class EpisodeLearner(ABC):
+    """A policy that learns arms whose states are all seen, and keeps its Whittle indices for an episode."""
+
+    cost: ArrayLike
+    paid: Paid
+
+    @classmethod
+    def of(cls, arms: Any, **fields: Any) -> Self:
+        """The policy that is told what the arms cost and which of them pay, and nothing of their chains.
+
+        Args:
+          arms: an environment of restless arms.
+          fields: the policy's other fields, by name; `cost` and `paid` are those of the arms.
+
+        Raises:
+          ValueError: the argument and what is wrong with it.
+        """
+        if given := sorted({"cost", "paid"} & set(fields)):
+            raise ValueError(f"{given[0]}: taken from the arms; leave it out, or call {cls.__name__}({given[0]}=..)")
+        has("arms", arms, "an environment of restless arms", "transition", "reward", "passive")
+        made = cls(cost=arms.cost if paid(arms) == "all" else 0.0, paid=paid(arms), **fields)  # type: ignore[call-arg]
+        made.check_numbers()
+        return made
+
+    def validate(self, task: Task) -> None:
+        checks.suits(self, task, ("observed",))
+        checks.paid_to(self, task, self.paid)
+        name, (arms, states) = type(self).__name__, task.reward.shape
+        if states > MOST_STATES:
+            raise ValueError(
+                f"{name} is for arms of up to {MOST_STATES} states, and those of {task.name} have {states}"
+            )
+        checks.of_arms(self, "cost", arms)
+        self.check_numbers()
+        if self.paid == "all":
+            cost = np.asarray(task.environment.cost)
+            if not np.allclose(np.asarray(self.cost), cost):
+                given, right = shown(self.cost), shown(cost.tolist())
+                raise ValueError(f"cost: {given}, and in {task.name} a play costs {right}; give that")
+
+    @abstractmethod
+    def check_numbers(self) -> None:
+        """Refuse wrong fields, by name."""
+
+    def reordered(self, order: Array) -> Self:
+        """The policy for arms in another order: place i holds the arm `order[i]`, [K] int32."""
+        cost = jnp.asarray(self.cost, float)
+        return dataclasses.replace(self, cost=cost[order] if cost.ndim else cost)  # type: ignore[type-var]
+
+    @abstractmethod
+    def scores(self, key: Array, state: Any, t: Array) -> tuple[Array, Any]:
+        """The scores, and the state with new indices if the round begins an episode."""
+
+    def update(self, state: Any, feedback: Feedback) -> Any:
+        return state._replace(seen=state.seen.counted(feedback))

@@ -1,0 +1,140 @@
+"""Optimism for restless arms whose states are all seen (UCWhittle)."""
+
+from __future__ import annotations
+
+from typing import NamedTuple
+
+import jax
+import jax.numpy as jnp
+import numpy as np
+from jax import Array
+from jax.typing import ArrayLike
+
+from jaxbandit.base import Feedback, Paid, pytree, static
+from jaxbandit.fast import larger
+from jaxbandit.planning import l1_ball_max
+from jaxbandit.policies.parts import checks
+from jaxbandit.policies.parts.memory import positive, ratio
+from jaxbandit.policies.restless.observed_arms import EpisodeLearner, Watched, episode, nothing_seen, paying, planned
+
+LEFT_OUT = 1e-4  # discount^m after the m sweeps of value iteration
+MOST_PATIENT = 0.999
+
+
+class Optimistic(NamedTuple):
+    """State of `UCWhittle`.
+
+    Fields:
+      seen: the moves of all arms.
+      indices: [K, S], of the optimistic arms of the episode.
+      plays: int32, how many arms are played a round; 0 before the first one.
+    """
+
+    seen: Watched
+    indices: Array
+    plays: Array
+
+
+@pytree
+class UCWhittle(EpisodeLearner):
+    """UCWhittle: the Whittle index rule for the best restless arms near those seen, chosen anew in every episode.
+
+    In episode n each row may be any q with ||q - p||_1 <= scale sqrt(2 S log(4 S K n^4 / eta) / max(1, N)). N counts
+    the arm's moves from the row's state in rounds of its kind, with a play or without one, and p is how it moved then,
+    equally to all states if N = 0. Of these rows those are taken with which the arm is worth most to a player who pays
+    a price for each play: by m sweeps of value iteration with `planning.l1_ball_max`, where discount^m <= 1e-4.
+    The M arms with the largest discounted Whittle indices of these rows in their present states are played. The price
+    is the M-th largest index, by the indices of the episode before, in the states where the arms are when the episode
+    begins, and 0 for the first one. Episode n lasts n rounds. In the first round, in which no state has been seen, an
+    arm has the mean of its indices.
+
+    The radius is the source's, which is wide: a row may be any row until it was seen S log(4 S K n^4 / eta) / 2
+    times. Smaller scales promise nothing and often learn sooner.
+
+    Args:
+      cost: what a play costs, a number or [K], in the environment's order of the arms, and as there if all arms pay; it
+        lowers the arm's index by as much.
+      paid: "all" if every arm pays for its state in every round, or "played" if only an arm that is played does.
+      eta: the probability with which the source's bound may fail, in (0, 1).
+      scale: by how much the radius is multiplied, at least 0.
+      discount: from 0 to 0.999.
+
+    Raises:
+      ValueError: from `simulate` and `check_policy`, for a field out of range or not as in the environment, arms whose
+        states are not all shown, and more than 8 states.
+
+    Source: Wang, Xu, Taneja and Tambe 2023, and the code that its authors have published, for two states, whose rows
+    lie in boxes with this radius. Theirs has episodes of one length, counted by n in the radius as here, and prices
+    that change within them.
+
+    >>> policy = UCWhittle(cost=0.2)
+    >>> state = policy.init(jnp.array([[0.0, 1.0], [0.0, 1.0]]))
+    >>> policy.scores(None, state, 1)[0].round(4).tolist()  # nothing is known: a play is worth nothing
+    [-0.2, -0.2]
+    """
+
+    cost: ArrayLike = 0.0
+    paid: Paid = static("all")
+    eta: ArrayLike = 1e-3
+    scale: ArrayLike = 1.0
+    discount: ArrayLike = 0.9
+
+    def check_numbers(self) -> None:
+        checks.number(self, "eta", 0, 1, above=True, below=True)
+        checks.number(self, "scale", 0)
+        checks.number(self, "discount", 0, MOST_PATIENT)
+
+    def init(self, reward: Array) -> Optimistic:
+        reward = jnp.asarray(reward, float)
+        return Optimistic(nothing_seen(reward), jnp.zeros_like(reward), jnp.int32(0))
+
+    def scores(self, key: Array, state: Optimistic, t: Array) -> tuple[Array, Optimistic]:
+        """The scores, and the indices of the optimistic arms if the round begins an episode."""
+        number, begins = episode(t)
+
+        def plan(before: Array, seen: Watched, number: Array, plays: Array) -> Array:
+            return self.plan(seen, number, nth_largest(seen.scores(before), plays))
+
+        indices = planned(begins, plan, (state.seen, number, state.plays), state.indices)
+        return state.seen.scores(indices), state._replace(indices=indices)
+
+    def update(self, state: Optimistic, feedback: Feedback) -> Optimistic:
+        return state._replace(seen=state.seen.counted(feedback), plays=jnp.int32(feedback.arms.shape[0]))
+
+    def plan(self, seen: Watched, number: Array, price: Array) -> Array:
+        """The indices [K, S] of the optimistic arms of episode `number`, at this price of a play."""
+        return seen.indices(self.optimistic(seen, number, price), self.cost, self.paid, self.discount)
+
+    def optimistic(self, seen: Watched, number: Array, price: Array) -> Array:
+        """The rows [K, 2, S, S] with which each arm is worth most."""
+        (arms, states), left = seen.reward.shape, seen.left()
+        rows = jnp.where((left > 0)[..., None], ratio(seen.counts, left[..., None]), 1 / states)
+        level = jnp.log(4.0 * states * arms) + 4 * jnp.log(number.astype(float)) - jnp.log(jnp.asarray(self.eta, float))
+        radius = jnp.asarray(self.scale, float) * jnp.sqrt(2 * states * level / positive(left))
+        paid, discount = paying(seen.reward, self.paid), jnp.asarray(self.discount, float)
+        price = jnp.broadcast_to(price + jnp.asarray(self.cost, float), (arms,))
+        best = jax.vmap(jax.vmap(l1_ball_max))
+
+        def after(values: Array) -> Array:
+            """What an arm gets in the state it moves to and later, without and with a play, [K, 2, S]."""
+            return paid + discount * values[:, None]
+
+        def sweep(_: Array, values: Array) -> Array:
+            worth = best(rows, radius, after(values))[0]
+            return larger(worth[:, 0], worth[:, 1] - price[:, None])
+
+        sweeps = jnp.ceil(np.log(LEFT_OUT) / jnp.log(discount)).astype(jnp.int32)
+        values: Array = jax.lax.fori_loop(0, sweeps + 1, sweep, jnp.zeros_like(seen.reward))
+        found: Array = best(rows, radius, after(values))[1]
+        return found
+
+
+def nth_largest(values: Array, number: Array) -> Array:
+    """The value [K] that `number` - 1 others are ahead of, the first ones on ties; 0 for number 0.
+
+    >>> [float(nth_largest(jnp.array([0.5, 0.9, 0.5]), n)) for n in (0, 1, 2, 3)]
+    [0.0, 0.8999999761581421, 0.5, 0.5]
+    """
+    lower = np.tri(len(values), k=-1, dtype=bool)
+    ahead = (values[None] > values[:, None]) | ((values[None] == values[:, None]) & lower)
+    return jnp.sum(jnp.where(jnp.sum(ahead, axis=1) == number - 1, values, 0))

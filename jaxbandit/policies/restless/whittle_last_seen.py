@@ -1,0 +1,175 @@
+"""Whittle's index of arms that are seen only when they are played, from what each showed last and how long ago."""
+
+from __future__ import annotations
+
+from typing import Any, NamedTuple
+
+import jax.numpy as jnp
+import numpy as np
+from jax import Array
+from numpy.typing import ArrayLike
+
+from jaxbandit import indices
+from jaxbandit.arguments import as_floats, has, integer, number
+from jaxbandit.base import Feedback, Task, paid, pytree
+from jaxbandit.decision_processes import long_run
+from jaxbandit.feedback import check_feedback
+from jaxbandit.policies.parts import checks
+from jaxbandit.policies.parts.knowledge import check_made_for, made_for
+
+FORGOTTEN = 1e-3
+MOST_PAIRS = 1000  # the matrix of so many pairs is eliminated in a minute or two
+
+
+class LastSeen(NamedTuple):
+    """State of `WhittleLastSeen`.
+
+    Fields:
+      states: [K] int32, what each arm showed last; S before its first play.
+      rounds: [K] int32, in which round that was; 0 before its first play.
+    """
+
+    states: Array
+    rounds: Array
+
+
+@pytree
+class WhittleLastSeen:
+    """The Whittle index rule for restless arms of any number of states that are seen only when they are played.
+
+    Of an arm that showed s, n rounds ago, the player knows that its state has the law e_s P0^(n-1), where P0 is the law
+    by which it moves when it is not played. So the pair (s, n) is itself the state of a chain that the player sees: a
+    play shows s' with probability (e_s P0^(n-1) P1)_s' and leads to (s', 1), and without a play the pair becomes
+    (s, n + 1). The index of the pair is that of this chain, indices[k, s, n - 1]. From n = T on the pair stays (s, T),
+    with the long-run law from s of an arm that is not played. An arm that has not been played before round n counts as
+    a pair (S, n), with `initial` in the place of e_S. Make it with `WhittleLastSeen.of(arms)`.
+
+    Args:
+      indices: [K, S + 1, T], in the environment's order of the arms.
+
+    Raises:
+      ValueError: from `simulate` and `check_policy`, for a table of another shape or with NaN, and for other arms than
+        those that `of` was given; from `simulate`, for arms whose states are all seen, which `Whittle` is for.
+
+    Source: Whittle 1988; Liu and Zhao 2010 and Mate, Killian, Xu, Perrault and Tambe 2020 for two states, with closed
+    forms. Ours is the general index on the chain of pairs, cut at T.
+
+    >>> from jaxbandit.environments import restless
+    >>> arms = restless([[[0.04, 0.96], [0.01, 0.99]]] * 2, (0, 1), [[[0.97, 0.03], [0.03, 0.97]]] * 2, paid="all")
+    >>> policy = WhittleLastSeen.of(arms, ages=30)
+    >>> policy.indices[0, :2, [0, 9, 29]].round(2).tolist()
+    [[11.79, 0.02], [9.0, 1.1], [6.2, 6.2]]
+    """
+
+    indices: ArrayLike
+
+    @classmethod
+    def of(cls, arms: Any, ages: int | None = None, discount: float = 0.99) -> WhittleLastSeen:
+        """The policy for known arms, on the host, in float64.
+
+        Args:
+          arms: an environment of `environments.restless` without `observed`.
+          ages: T, at least 2, with at most 1,000 pairs (S + 1) T. None for the number of rounds after which the law of
+            an arm that is not played is its long-run law but for a thousandth, or the most that there may be. The work
+            grows as the third to fourth power of T, once for all arms that are alike.
+          discount: in [0, 1). The long-run average is not offered, for which most such chains have no index: an arm
+            may be played for ever in one run and left alone for ever in another. 0.999 comes close.
+
+        Raises:
+          ValueError: the argument and what is wrong with it, also that an arm is not indexable.
+        """
+        has("arms", arms, "one of environments.restless", "transition", "reward", "passive", "initial", "observed")
+        if arms.observed:
+            raise ValueError(
+                "arms: their states are all seen, and WhittleLastSeen is for arms that are not; use Whittle.of"
+            )
+        rows, reward, first = np.asarray(arms.transition), np.asarray(arms.reward), np.asarray(arms.initial)
+        wait = rows if arms.passive is None else np.asarray(arms.passive)
+        starts = reward.shape[1] + 1
+        most = MOST_PAIRS // starts
+        ages = min(max(map(_rounds_to_forget, wait)), most) if ages is None else integer("ages", ages, 2, most)
+        discount = number("discount", discount, 0, 1, below=True)
+        every = paid(arms) == "all"
+        known: dict[bytes, np.ndarray] = {}
+        tables = []
+        for arm, (active, passive, pays, law) in enumerate(zip(rows, wait, reward, first, strict=True)):
+            name = np.stack([*active, *passive, pays, law]).tobytes()
+            if name not in known:
+                played, waiting, earned, kept = _pairs(active, passive, pays, law, ages)
+                found = indices.whittle(
+                    played[None],
+                    waiting[None],
+                    earned,
+                    discount=discount,
+                    passive_reward=kept if every else None,
+                    paid="present",
+                )
+                if not found.indexable[0]:
+                    raise ValueError(
+                        f"arms: {arm} has no Whittle index (not indexable) with discount {discount:g} and {ages} ages; "
+                        "try others, or Myopic.of(arms)"
+                    )
+                known[name] = found.index[0].reshape(starts, ages)
+            tables.append(known[name])
+        cost = np.asarray(arms.cost)[:, None, None] if every else 0.0
+        made = cls(np.stack(tables) - cost)
+        return made_for(made, arms, "transition", "passive", "reward", "initial", "cost")
+
+    def validate(self, task: Task) -> None:
+        checks.suits(self, task, ("restless",))
+        table, (arms, states) = as_floats("indices", self.indices), task.reward.shape
+        if table.ndim != 3 or table.shape[:2] != (arms, states + 1) or table.shape[2] < 2:
+            raise ValueError(
+                f"indices: shape {table.shape} is not [K, S + 1, T] with K = {arms}, S = {states} and T at least 2"
+            )
+        if np.isnan(table).any():
+            raise ValueError(f"indices: arm {int(np.argwhere(np.isnan(table))[0, 0])} has NaN")
+        check_made_for(self, task)
+
+    def reordered(self, order: Array) -> WhittleLastSeen:
+        """The policy for arms in another order: place i holds the arm `order[i]`, [K] int32."""
+        return WhittleLastSeen(jnp.asarray(self.indices, float)[order])
+
+    def init(self, reward: Array) -> LastSeen:
+        arms, states = reward.shape
+        return LastSeen(jnp.full(arms, states, jnp.int32), jnp.zeros(arms, jnp.int32))
+
+    def scores(self, key: Array, state: LastSeen, t: Array) -> tuple[Array, LastSeen]:
+        table = jnp.asarray(self.indices, float)
+        ages = jnp.minimum(t - state.rounds, table.shape[2])
+        found: Array = table[jnp.arange(table.shape[0]), state.states, ages - 1]
+        return found, state
+
+    def update(self, state: LastSeen, feedback: Feedback) -> LastSeen:
+        arms, (number, starts, _) = feedback.arms, jnp.asarray(self.indices).shape
+        check_feedback(feedback, number, starts - 1)
+        return LastSeen(state.states.at[arms].set(feedback.states), state.rounds.at[arms].set(feedback.t))
+
+
+def _rounds_to_forget(passive: np.ndarray) -> int:
+    """After how many rounds, at least 2, the law of an arm is its long-run law but for a thousandth."""
+    moduli = np.abs(np.linalg.eigvals(passive))
+    below = moduli[moduli < 1 - 1e-9]  # those of modulus 1 belong to classes and periods, which are never forgotten
+    return max(2, int(np.ceil(np.log(FORGOTTEN) / np.log(max(below.max(initial=0), FORGOTTEN)))) + 1)
+
+
+def _pairs(
+    active: np.ndarray, passive: np.ndarray, reward: np.ndarray, initial: np.ndarray, ages: int
+) -> tuple[np.ndarray, np.ndarray, np.ndarray, np.ndarray]:
+    """The chain of pairs (s, n), s from 0 to S and n from 1 to T, in the place s T + n - 1: rows, and what they pay.
+
+    Returns:
+      rows if the arm is played and if it is not, [(S + 1) T] squared, and what each pays on average.
+    """
+    states = len(reward)
+    laws = [np.vstack([np.eye(states), initial])]
+    for _ in range(ages - 2):
+        laws.append(laws[-1] @ passive)
+    shares = [long_run([passive], [state], np.zeros(states, int)).gain for state in np.eye(states)]  # of rounds there
+    laws.append(laws[0] @ np.stack(shares, axis=1))
+    law = np.stack(laws, axis=1).reshape(-1, states)
+    pairs = np.arange(len(law))
+    played, waiting = np.zeros((2, len(law), len(law)))
+    played[:, np.arange(states) * ages] = law @ active
+    waiting[pairs, np.where(pairs % ages == ages - 1, pairs, pairs + 1)] = 1
+    return played, waiting, law @ active @ reward, law @ passive @ reward

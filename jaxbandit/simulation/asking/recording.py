@@ -1,0 +1,99 @@
+"""What is recorded besides counts: a user's functions of the states, checked on the host."""
+
+from __future__ import annotations
+
+import inspect
+from collections.abc import Callable, Mapping, Sequence
+from contextlib import suppress
+from dataclasses import dataclass
+from typing import Any
+
+import jax
+from jax import Array
+
+from jaxbandit.arguments import shown
+from jaxbandit.base import Policy
+from jaxbandit.simulation.asking.tracing import VISITS, Program, one_of, recorder_program
+
+Recorder = Callable[..., Any]  # of (environment_state, policy_state, t), or of these and the policy
+Record = Mapping[str, Recorder | Mapping[str, Recorder]]
+
+
+@dataclass(frozen=True)
+class OfFour:
+    """A recorder called with four arguments, of which the function may take three; equal where the functions are."""
+
+    function: Recorder
+    takes_policy: bool
+
+    def __call__(self, environment_state: Any, policy_state: Any, t: Array, policy: Any) -> Any:
+        last = (policy,) if self.takes_policy else ()
+        return self.function(environment_state, policy_state, t, *last)
+
+
+def recorders_of(record: Record | None, labels: Sequence[str], declared: Sequence[str]) -> dict[str, dict[str, OfFour]]:
+    """By label and name, each recorder as a function of four arguments.
+
+    Args:
+      declared: the names of what the environment declares to be recorded.
+
+    Raises:
+      ValueError: a name is not allowed, a label is not a policy's, or a function cannot be called.
+    """
+    recorders: dict[str, dict[str, OfFour]] = {label: {} for label in labels}
+    if record is None:
+        return recorders
+    if not isinstance(record, Mapping):
+        raise ValueError(f"record: {shown(record)}; give a dict from name to a function, or to one by label")
+    for name, given in record.items():
+        if not isinstance(name, str) or not name or "/" in name or name in (VISITS, *declared):
+            taken = " or ".join(f'"{each}"' for each in (VISITS, *declared))
+            raise ValueError(f'record: the name {name!r} is not a text without "/", or is {taken}; choose another')
+        for label, function in (given if isinstance(given, Mapping) else dict.fromkeys(labels, given)).items():
+            if str(label) not in labels:
+                raise ValueError(f"record[{name!r}]: {label!r} is not a policy; there are {', '.join(labels)}")
+            recorders[str(label)][name] = OfFour(function, _takes_policy(f"record[{name!r}]", function))
+    return recorders
+
+
+def _takes_policy(where: str, function: Any) -> bool:
+    """Whether a recorder takes four arguments, not three."""
+    try:
+        signature = inspect.signature(function)
+        hash(function)
+    except (TypeError, ValueError):
+        raise ValueError(f"{where}: {shown(function)} is not a function(environment_state, policy_state, t)") from None
+    for count in (4, 3):
+        with suppress(TypeError):
+            signature.bind(*range(count))
+            return count == 4
+    raise ValueError(
+        f"{where}: the function takes {signature}; it is called with (environment_state, policy_state, t) or "
+        "(environment_state, policy_state, t, policy)"
+    )
+
+
+def recorder_programs(
+    recorders: dict[str, dict[str, OfFour]], environment_state: Any, states: dict[str, Any], policies: dict[str, Policy]
+) -> dict[str, dict[str, Program]]:
+    """By label and name, what the recorders compute of one run.
+
+    Args:
+      environment_state, states: the shapes of the environment's and each policy's state.
+      policies: stacked, leaves with variants as their first axis.
+
+    Raises:
+      ValueError: a recorder cannot be traced, or returns something other than one array of numbers.
+    """
+    found: dict[str, dict[str, Program]] = {label: {} for label in recorders}
+    for label, each in recorders.items():
+        for name, recorder in each.items():
+            where = f"record[{name!r}]: it fails on the state of {label!r}"
+            program = recorder_program(where, recorder, environment_state, states[label], one_of(policies[label]))
+            shape = program.shapes
+            if not isinstance(shape, jax.ShapeDtypeStruct):
+                raise ValueError(f"record[{name!r}]: returns {type(shape).__name__} for {label!r}, not one array")
+            if getattr(shape.dtype, "kind", "") not in tuple("biufc"):
+                raise ValueError(f"record[{name!r}]: returns {shape.dtype} for {label!r}; give numbers of a NumPy type")
+            found[label][name] = program
+    return found
