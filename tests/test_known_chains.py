@@ -15,7 +15,6 @@ from scipy import stats
 import jaxbandit
 from jaxbandit import Feedback, Gittins, PlugInGittins, PosteriorGittins, Uniform, Whittle, indices, metrics, two_state
 from jaxbandit.environments import restarting, restless
-from jaxbandit.policies.chains.learned_gittins import gittins_of_rows
 
 FIRST = ([0.5, 0.4, 0.3, 0.2, 0.1], [0.4, 0.55, 0.65, 0.65, 0.7])
 ARMS = two_state(*FIRST)
@@ -84,13 +83,6 @@ def test_any_order_of_the_arms(plays, kind):
     np.testing.assert_array_equal(plain.visits["p"], shuffled.visits["p"])
 
 
-def test_whittle_of_rested_arms_plays_as_gittins():
-    arms = jaxbandit.random_arms(jax.random.key(3), 3, 4, initial_state=2)
-    policies = {"g": Gittins.of(arms, 0.9), "w": Whittle.of(arms, 0.9)}
-    result = jaxbandit.simulate(arms, policies, runs=50, horizon=200, times=[7, 200], progress=False)
-    np.testing.assert_array_equal(result.visits["g"], result.visits["w"])
-
-
 def test_whittle_of_restless_arms_that_are_watched():
     """It collects 5.81 from both states 0, as value iteration of its rule says; the optimum is larger by 0.03."""
     active, passive = np.stack([A_ACTIVE, B_ACTIVE]), np.stack([A_PASSIVE, B_PASSIVE])
@@ -98,15 +90,6 @@ def test_whittle_of_restless_arms_that_are_watched():
     found = discounted(arms, {"w": Whittle.of(arms, 0.9)}, 0.9, 20_000)["w"]
     check_mean(found, 5.81028043, more=1e-3)
     assert np.isfinite(Whittle.of(arms).indices).all()  # the long-run average has indices, too
-
-
-def test_estimates_give_the_indices_of_their_rows():
-    """In float32 and in one elimination for all arms, against that of NumPy."""
-    rng = np.random.default_rng(0)
-    for states, discount in itertools.product((2, 3, 5), (0.0, 0.9, 0.9999)):
-        rows, reward = rng.dirichlet(np.ones(states), (200, states)), rng.uniform(size=(200, states))
-        found = gittins_of_rows(jnp.asarray(rows, jnp.float32), jnp.asarray(reward, jnp.float32), discount)
-        np.testing.assert_allclose(found, indices.gittins(rows, reward, discount), rtol=0, atol=1e-6)
 
 
 @pytest.mark.parametrize("states", [3, 5])

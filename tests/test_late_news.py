@@ -16,7 +16,6 @@ from jaxbandit import KLUCB, UCB1, GradientBandit, Thompson, environments, famil
 from jaxbandit.base import pairing, reward_table
 from jaxbandit.fast.batching import over_runs
 from jaxbandit.simulation.asking.request import check
-from jaxbandit.simulation.telling.fingerprint import fingerprint
 
 ARMS = two_state([0.5, 0.4, 0.3], [0.4, 0.55, 0.65])
 KEY = jax.random.key(11)
@@ -121,17 +120,6 @@ def test_the_law_of_a_short_game():
     check_law(result.visits["u"][0, 0, :, 0], law)
 
 
-def test_at_once_is_the_program_without_the_arguments():
-    plain, same = check(ARMS, {"k": KLUCB()}, KEY, 3, 40), check(ARMS, {"k": KLUCB()}, KEY, 3, 40, delay=0, batch=1)
-    assert fingerprint(plain) == fingerprint(same)
-    assert same.players["k"] is same.policies["k"] and same.traced == plain.traced
-    late = [
-        check(ARMS, {"k": KLUCB()}, KEY, 3, 40, **lateness) for lateness in ({"delay": 1}, {"delay": 2}, {"batch": 2})
-    ]
-    programs = {fingerprint(each)["programs"]["policy"]["k"] for each in [plain, *late]}
-    assert len(programs) == 4
-
-
 def test_recorders_see_what_the_policy_has_heard():
     """Its own state, whose plays are those of the rounds that are due; and the policy itself, not what keeps news."""
     record = {
@@ -192,18 +180,6 @@ def test_what_cannot_be_is_refused(lateness, words):
         simulate(ARMS, {"u": UCB1()}, runs=2, horizon=50, **lateness)
     check(ARMS, {"u": UCB1()}, horizon=51, delay=50)
     check(ARMS, {"u": UCB1()}, horizon=50, batch=50)
-
-
-def test_the_bytes_of_a_round_that_is_kept():
-    """Those that docs/how_to/late_news.md states: 16 a play, and 4 for the probability, 4 K for shown states."""
-    k, restarting = 3, environments.restarting(ARMS, 0.8)
-    cases = [(ARMS, KLUCB(), 1, 16), (ARMS, KLUCB(), 2, 32), (ARMS, jaxbandit.TsallisINF(), 1, 20)]
-    cases += [(OBSERVED, KLUCB(), 1, 16 + 4 * k), (restarting, KLUCB(), 1, 20)]
-    for environment, policy, plays, expected in cases:
-        request = check(environment, {"p": policy}, runs=1, horizon=20, plays=plays, delay=7, batch=3)
-        kept = request.traced.policies["p"].shapes.under_way.values()
-        size = sum(math.prod(each.shape) * each.dtype.itemsize for each in kept)
-        assert size == expected * (7 + 3) or jax.config.jax_enable_x64
 
 
 def test_more_feedback_than_memory_has_is_refused():

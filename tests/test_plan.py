@@ -17,7 +17,7 @@ from jaxbandit.simulation.plan import VECTOR, cut, few_widths, make_plan
 from jaxbandit.simulation.telling import free_memory
 
 
-@settings(max_examples=2000, deadline=None)
+@settings(max_examples=500, deadline=None)
 @given(runs=st.integers(1, 3_000_000), devices=st.integers(1, 64), tile=st.integers(1, 200_000))
 def test_every_tile_has_a_run_and_every_run_a_tile(runs, devices, tile):
     devices = min(devices, runs)
@@ -27,7 +27,7 @@ def test_every_tile_has_a_run_and_every_run_a_tile(runs, devices, tile):
     assert width // devices <= tile
 
 
-@settings(max_examples=2000, deadline=None)
+@settings(max_examples=500, deadline=None)
 @given(runs=st.integers(1, 3_000_000), most=st.sampled_from([256, 341, 512, 1365, 2048, 5120]))
 def test_few_widths(runs, most):
     """At most 10 of them, none beyond the cache; twice the runs at most, and of many runs 40 % more at most."""

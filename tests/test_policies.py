@@ -208,13 +208,29 @@ BAD = [
     (ALL["PlugInGittins"](prior=0.0), "prior"),
     (ALL["PlugInGittins"](initial_state=2), "initial_state"),
     (ALL["PosteriorGittins"](discount=-0.1), "discount"),
+    (jaxbandit.PosteriorWhittle(paid="played", prior=0.0), "prior"),
+    (jaxbandit.PosteriorWhittle(paid="played", discount=1.0), "discount"),
+    (jaxbandit.UCWhittle(paid="played", discount=0.9999), "discount"),
+    (jaxbandit.UCWhittle(paid="played", eta=0.0), "eta"),
+    (jaxbandit.UCWhittle(paid="played", scale=-1.0), "scale"),
+    (jaxbandit.UCRL2(delta=0.0), "delta"),
+    (jaxbandit.KLUCRL(delta=1.0), "delta"),
+    (jaxbandit.UCRL2B(rewards="seen"), "rewards"),
+    (jaxbandit.PSRL(prior=0.0), "prior"),
+    (jaxbandit.PSRL(tsde=1), "tsde"),
+    (jaxbandit.PSRL(rewards=True), "rewards"),
+    (jaxbandit.IMEDRL(normalised="no"), "normalised"),
+    (jaxbandit.UCBVI(steps=4, horizon=0), "horizon"),
+    (jaxbandit.UCBVI(steps=4, horizon=9, bonus="B"), "bonus"),
+    (jaxbandit.UCBVI(steps=4, horizon=9, scale=-1.0), "scale"),
+    (jaxbandit.UCBVI(steps=4, horizon=9, delta=2.0), "delta"),
 ]
 
 
 @pytest.mark.parametrize(("policy", "message"), BAD)
 def test_bad_fields(policy, message):
     with pytest.raises(ValueError, match=rf"^policies\['p'\].{message}: "):
-        jaxbandit.simulate(ARMS, {"p": policy}, runs=1, horizon=10)
+        jaxbandit.simulate(POLICIES[type(policy).__name__][1], {"p": policy}, runs=1, horizon=9)
 
 
 ENDS = [

@@ -107,17 +107,6 @@ def test_the_law_of_five_rounds(process):
     assert (np.abs(counts.mean(0) - expected) < 6.5 * error).all()
 
 
-def test_the_best_policy_has_no_regret_on_average():
-    """With and without episodes: 0 within 6 standard errors, and the span of the bias; another policy loses."""
-    for process in (SWIM, EPISODES):
-        policies = {"k": KnownProcess.of(process), "u": Uniform()}
-        result = simulate(process, policies, runs=500, horizon=700, times=[700])
-        lost = {label: metrics.regret(result, label)[0, 0, :, 0] for label in policies}
-        span = 0.0 if process.steps else 6.4
-        assert abs(lost["k"].mean()) < span + 6 * lost["k"].std() / np.sqrt(500)
-        assert lost["u"].mean() > 20
-
-
 def test_in_double_precision_the_process_moves_alike():
     asked = {"policies": {"k": KnownProcess.of(EPISODES)}, "runs": 6, "horizon": 30}
     with jax.enable_x64(True):
@@ -156,12 +145,9 @@ def test_runs_that_lose_linearly():
     shares = np.sort((regret[:, 1] - regret[:, 0]) / (2000 * SWIM.comparator(1)))
     half = (shares[14] + shares[15]) / 2  # half of the runs lose more
     assert metrics.linear_share(result, "u", half).item() == 0.5
-    shifted = decision_process(SWIM.transition, SWIM.reward - 5)
-    moved = simulate(shifted, {"u": Uniform()}, runs=30, horizon=4000, times=[2000, 4000])
-    assert metrics.linear_share(moved, "u", half).item() == 0.5
-    early = simulate(EPISODES, {"u": Uniform()}, runs=5, horizon=70, times=[70])
-    assert metrics.linear_share(early, "u", 0.0).item() == (metrics.regret(early, "u")[..., 0] >= 0).mean()
-    assert "100.0%" in result._repr_html_()
+    process = decision_process(SWIM.transition, SWIM.reward - 5)
+    shifted = simulate(process, {"u": Uniform()}, runs=30, horizon=4000, times=[2000, 4000])
+    assert metrics.linear_share(shifted, "u", half).item() == 0.5
 
 
 def test_means_are_the_gains_of_always_the_same_action():

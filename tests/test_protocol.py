@@ -45,24 +45,6 @@ def test_arms_that_share_a_state_keep_their_contract():
 
 
 @jaxbandit.pytree
-class Forgetful(Process):
-    """The player is told a state that the process was not in."""
-
-    def step(self, key, state, arms, t):
-        following, feedback = super(type(self), self).step(key, state, arms, t)
-        return following, feedback._replace(before=1 - feedback.before)
-
-
-@jaxbandit.pytree
-class Ahead(Process):
-    """The player is told the round to come."""
-
-    def step(self, key, state, arms, t):
-        following, feedback = super(type(self), self).step(key, state, arms, t)
-        return following, feedback._replace(t=t + 1)
-
-
-@jaxbandit.pytree
 class Counting(Process):
     """A draw is found by how often action 1 was taken, not by the round."""
 
@@ -79,15 +61,6 @@ class Counting(Process):
 
 
 @jaxbandit.pytree
-class Overpaying(Process):
-    """Action 1 pays more than the table says."""
-
-    def step(self, key, state, arms, t):
-        following, feedback = super(type(self), self).step(key, state, arms, t)
-        return following, feedback._replace(rewards=feedback.rewards + 0.1 * (arms == 1))
-
-
-@jaxbandit.pytree
 class Promising(Process):
     """The mean of action 0 is not what it pays if it alone is taken."""
 
@@ -95,15 +68,28 @@ class Promising(Process):
         return super(type(self), self).means() + np.array([0.03, 0.0])
 
 
+def telling(**changes):
+    """A process that tells the player something else in these fields of the feedback."""
+
+    @jaxbandit.pytree
+    class Telling(Process):
+        def step(self, key, state, arms, t):
+            following, feedback = super(type(self), self).step(key, state, arms, t)
+            return following, feedback._replace(**{field: change(feedback) for field, change in changes.items()})
+
+    return Telling
+
+
 @pytest.mark.parametrize(
     ("broken", "message"),
     [
-        (Forgetful, "the state before a round is not the one that the round before it showed"),
-        (Ahead, "t is not the round"),
+        (telling(before=lambda seen: 1 - seen.before), "the state before a round is not the one that the round before"),
+        (telling(t=lambda seen: seen.t + 1), "t is not the round"),
+        (telling(rewards=lambda seen: seen.rewards + 0.1 * (seen.arms == 1)), "arm 1 pays up to 0.1 more or less"),
         (Counting, "in the same state who take the same arm in the same round see different things"),
-        (Overpaying, "arm 1 pays up to 0.1 more or less"),
         (Promising, r"Promising.means\(\): .* for arm 0"),
     ],
+    ids=["before", "round", "rewards", "counting", "means"],
 )
 def test_broken_decision_processes_are_found(broken, message):
     with pytest.raises(AssertionError, match=message):

@@ -93,15 +93,6 @@ def test_what_is_no_file_of_a_result_is_refused(tmp_path):
         Result.load(tmp_path / "none.npz")
 
 
-def test_an_array_that_belongs_to_nothing_is_refused(tmp_path):
-    """Such as the comparator's, whose name is damaged: without it the regret would be another one."""
-    path = tmp_path / "r.npz"
-    small().save(path)
-    path.write_bytes(path.read_bytes().replace(b"comparator.npy", b"comparitor.npy"))
-    with pytest.raises(ValueError, match="truncated or damaged"):
-        Result.load(path)
-
-
 def test_memory_that_is_short_is_no_damage(tmp_path, monkeypatch):
     def short(*args, **kwargs):
         raise MemoryError
@@ -110,10 +101,6 @@ def test_memory_that_is_short_is_no_damage(tmp_path, monkeypatch):
     small().save(path)
     monkeypatch.setattr(np.lib.format, "read_array", short)
     with pytest.raises(MemoryError):
-        Result.load(path)
-    whole = path.read_bytes()
-    path.write_bytes(whole[:200] + bytes([whole[200] ^ 1]) + whole[201:])
-    with pytest.raises(ValueError, match="truncated or damaged"):
         Result.load(path)
 
 

@@ -68,7 +68,7 @@ def log_odds_law(z, a, b):
 def test_log_odds_have_the_law_of_a_beta_draw(a, b):
     """Kolmogorov-Smirnov with 200,000 draws, which finds a distance of 0.0075."""
     policy = Thompson(float(a), float(b))
-    scores = jax.jit(policy.scores)(jax.random.key(1), policy.init(jnp.tile(jnp.array([0.0, 1.0]), (200_000, 1))), 1)
+    scores, _ = jax.jit(policy.scores)(jax.random.key(1), policy.init(jnp.tile(jnp.array([0.0, 1.0]), (200_000, 1))), 1)
     draws = np.asarray(scores, float)
     assert stats.kstest(draws, lambda z: log_odds_law(z, a, b)).pvalue > SMALLEST
 
@@ -76,7 +76,7 @@ def test_log_odds_have_the_law_of_a_beta_draw(a, b):
 def test_the_smallest_prior_is_a_fair_coin():
     """Beta(e, e) for e to 0 is 0 or 1, each with probability 1/2: exact binomial test; no score is infinite."""
     policy = Thompson(1e-30, 1e-30)
-    scores = jax.jit(policy.scores)(jax.random.key(2), policy.init(jnp.tile(jnp.array([0.0, 1.0]), (50_000, 1))), 1)
+    scores, _ = jax.jit(policy.scores)(jax.random.key(2), policy.init(jnp.tile(jnp.array([0.0, 1.0]), (50_000, 1))), 1)
     assert jnp.isfinite(scores).all() and jnp.abs(scores).min() > 1e20
     assert stats.binomtest(int((scores > 0).sum()), 50_000).pvalue > SMALLEST
 
