@@ -197,25 +197,6 @@ def test_restarting_arms_draw_by_arm_episode_and_play():
     assert returns > 4
 
 
-@pytest.mark.parametrize("discount", [0.0, 0.5, 0.97])
-def test_episodes_have_their_length_and_first_states(discount):
-    """Exact binomial tests at 1e-9 of 100,000 rounds: how many are the last, and first states of the stationary law."""
-    arms = two_state([0.5, 0.1], [0.4, 0.3], initial_state="stationary")
-    environment = restarting(arms, discount)
-
-    def one(key):
-        def body(state, t):
-            state, feedback = environment.step(key, state, jnp.array([0], jnp.int32), t)
-            return state, (feedback.restarted > 0, state.states)
-
-        return jax.lax.scan(body, environment.init(key), 1 + jnp.arange(1000))[1]
-
-    ended, states = map(np.asarray, jax.jit(jax.vmap(one))(jax.random.split(jax.random.key(0), 100)))
-    assert stats.binomtest(int(ended.sum()), ended.size, 1 - discount).pvalue > 1e-9
-    for k, mean in enumerate(arms.means()):
-        assert stats.binomtest(int(states[ended][:, k].sum()), int(ended.sum()), mean).pvalue > 1e-9
-
-
 def test_restarting_arms_pay_the_discounted_reward():
     """What one arm pays alone is `means`; what Gittins collects is `comparator`; no other policy collects more."""
     arms = two_state([0.3, 0.1, 0.6], [0.5, 0.05, 0.9], [[0, 1], [0.2, 0.6], [0.4, 0.5]], initial_state="stationary")

@@ -256,8 +256,8 @@ def trajectories(states, cases, seed):
         rows += 1e-9 * np.eye(states)
         ends = (rows / rows.sum(1, keepdims=True)).cumsum(1)
         path = [0]
-        for luck in rng.random(int(10 ** rng.uniform(0.3, 3))):
-            path.append(min(int((ends[path[-1]] < luck).sum()), states - 1))
+        for number in rng.random(int(10 ** rng.uniform(0.3, 3))):
+            path.append(min(int((ends[path[-1]] < number).sum()), states - 1))
         # What leads back to the first state is repeated.
         back = len(path) - 1 - path[::-1].index(0)
         counts = np.zeros((states, states), int)

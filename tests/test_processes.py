@@ -88,25 +88,6 @@ def test_a_run_is_a_loop_in_numpy(process, shuffle):
         np.testing.assert_array_equal(begun.sum(-1), np.tile((np.arange(HORIZON) // 7) + 1, (2, 1)))
 
 
-@pytest.mark.parametrize("process", [SWIM, EPISODES], ids=["continuing", "episodes"])
-def test_the_law_of_five_rounds(process):
-    """Expected counts of actions by chance, by the law of the state from round to round; wrong in one of 10^9 cases.
-
-    A probability that is off by 0.01 is found.
-    """
-    runs, rounds = 100_000, 9
-    result = simulate(process, {"u": Uniform()}, runs=runs, horizon=rounds, times=[rounds])
-    law, expected = process.initial.copy(), np.zeros(6)
-    for t in range(rounds):
-        if process.steps and t % process.steps == 0:
-            law = process.initial.copy()
-        expected += law / 2
-        law = law @ process.transition.mean(0)
-    counts = result.visits["u"][0, 0, :, 0].astype(float)
-    error = counts.std(0) / np.sqrt(runs) + 1e-4
-    assert (np.abs(counts.mean(0) - expected) < 6.5 * error).all()
-
-
 def test_in_double_precision_the_process_moves_alike():
     asked = {"policies": {"k": KnownProcess.of(EPISODES)}, "runs": 6, "horizon": 30}
     with jax.enable_x64(True):

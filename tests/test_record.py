@@ -44,6 +44,10 @@ def test_shapes_types_and_values(result):
     for label in result.labels:
         np.testing.assert_array_equal(result.recorded["plays"][label], result.visits[label].sum(-1))
         np.testing.assert_array_equal(result.recorded["share"][label], 1)
+    dataset = result.to_xarray()
+    assert dataset.Markovian.dims == ("scenario", "policy", "run", "time", "arm") and dataset.plays.dtype == np.uint32
+    assert dataset.Markovian.dtype == float and np.isnan(dataset.Markovian.sel(policy="ucb")).all()
+    np.testing.assert_array_equal(dataset.Markovian.sel(policy="tv"), result.recorded["Markovian"]["tv"])
 
 
 def test_what_is_recorded_is_what_the_policy_says_by_hand(result):
@@ -63,14 +67,6 @@ def test_recording_changes_no_count(result):
     assert bare.recorded == {}
     for label in result.labels:
         np.testing.assert_array_equal(result.visits[label], bare.visits[label])
-
-
-def test_named_axes(result):
-    dataset = result.to_xarray()
-    assert dataset.Markovian.dims == ("scenario", "policy", "run", "time", "arm")
-    assert dataset.Markovian.dtype == float and np.isnan(dataset.Markovian.sel(policy="ucb")).all()
-    np.testing.assert_array_equal(dataset.Markovian.sel(policy="tv"), result.recorded["Markovian"]["tv"])
-    assert dataset.plays.dtype == np.uint32 and dataset.share.dims == ("scenario", "policy", "run", "time")
 
 
 def test_with_orders_the_recorder_sees_the_policy_of_its_run():

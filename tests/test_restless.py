@@ -8,7 +8,6 @@ import matplotlib.pyplot as plt
 import numpy as np
 import pytest
 from jax.extend.random import threefry_2x32
-from scipy import stats
 
 import jaxbandit
 from jaxbandit import Result, Uniform, bounds, chains, metrics, plotting, simulate, two_state
@@ -67,33 +66,6 @@ def test_a_loop_finds_the_same_states_in_the_same_bits(passive):
             assert paths[run, t].tolist() == states
             for k in arms:
                 shown[k] = states[k]
-
-
-def pairs(environment, arm, runs=1000, rounds=400, seed=0):
-    """Of one arm, all (state shown before, state shown, rounds between the two) of uniform play."""
-    order = np.random.default_rng(seed).integers(environment.reward.shape[0], size=(rounds, 1))
-    feedback, _ = played(environment, jax.random.split(jax.random.key(seed), runs), order)
-    at = np.flatnonzero(order[:, 0] == arm)
-    between = np.broadcast_to(np.diff(at, prepend=-1), (runs, len(at)))
-    return feedback.before[:, at, 0].ravel(), feedback.states[:, at, 0].ravel(), between.ravel()
-
-
-@pytest.mark.parametrize("law", ["identity", "same", "other"])
-def test_the_law_of_what_is_seen(law):
-    """Exact binomial tests at 1e-9, two-sided, at most 20 of each law: a false fail in the three cases below 6e-8.
-
-    After T rounds an arm has moved by passive^(T-1) transition; with the identity that is the rested law, whatever T. A
-    bias of 0.02 is found with certainty: 1,000 runs of about 80 plays.
-    """
-    active = SCENARIO.transition[:5]
-    left = {"identity": np.broadcast_to(np.eye(2), active.shape), "same": active, "other": active[::-1]}[law]
-    before, after, between = pairs(restless(active, (0, 1), None if law == "same" else left), arm=2)
-    for rounds in range(1, 11):
-        for state in range(2):
-            here = (before == state) & (between == rounds)
-            expected = (np.linalg.matrix_power(left[2], rounds - 1) @ active[2])[state, 1]
-            assert here.sum() > 300
-            assert stats.binomtest(int(after[here].sum()), int(here.sum()), expected).pvalue > 1e-9
 
 
 def test_the_start_is_that_of_the_rested_twin():
