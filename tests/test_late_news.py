@@ -121,7 +121,7 @@ def test_the_law_of_a_short_game():
 
 
 def test_recorders_see_what_the_policy_has_heard():
-    """Its own state, whose plays are those of the rounds that are due; and the policy itself, not the wrapper that keeps feedback."""
+    """Its own state, whose plays are those of the rounds that are due; and the policy itself, not its wrapper."""
     record = {
         "heard": lambda arms, state, t: state.counts.sum(),
         "bonus": lambda arms, state, t, policy: jnp.float32(policy.bonus),

@@ -66,6 +66,15 @@ def test_same_arm_as_the_reference_in_every_round(name, fields, reward, monkeypa
         assert 50 <= sum(verdicts) <= len(verdicts) - 50, (sum(verdicts), len(verdicts))
 
 
+MARKOVIAN = jax.jit(lambda policy, state, t: policy.markovian(state, t))
+
+
+def verdicts(policy, arms, t):
+    """For each arm with these counts whether the policy takes it for a Markov chain before round t."""
+    state = policy.init(jnp.tile(jnp.array(UNIT), (len(arms), 1)))._replace(counts=jnp.array(arms, jnp.int32))
+    return MARKOVIAN(policy, state, t).tolist()
+
+
 def test_markovian_compares_all_pairs_of_rows():
     """By hand: two rows are 0.25 apart, whichever they are, and the third is half-way, or equal to one of them.
 
@@ -73,35 +82,29 @@ def test_markovian_compares_all_pairs_of_rows():
     """
     one, other, middle = [4, 2, 2], [2, 4, 2], [3, 3, 2]
     arms = [[one, other, middle], [one, middle, other], [middle, one, other], [one, one, other], [one, one, one]]
-    state = TVKLUCB().init(jnp.tile(jnp.array(UNIT), (5, 1)))._replace(counts=jnp.array(arms, jnp.int32))
     beyond = [True] * 4 + [False]
-    assert TVKLUCB().markovian(state, 257).tolist() == [False] * 5  # 256^(-1/4) = 0.25 exactly: not above
-    assert TVKLUCB().markovian(state, 262).tolist() == beyond
-    assert TVKLUCB(clock="arm").markovian(state, 10_000).tolist() == [False] * 5  # 24^(-1/4) = 0.45
-    assert TVKLUCB(clock="arm", exponent=0.5).markovian(state, 2).tolist() == beyond  # 24^(-1/2) = 0.20
+    assert verdicts(TVKLUCB(), arms, 257) == [False] * 5  # 256^(-1/4) = 0.25 exactly: not above
+    assert verdicts(TVKLUCB(), arms, 262) == beyond
+    assert verdicts(TVKLUCB(clock="arm"), arms, 10_000) == [False] * 5  # 24^(-1/4) = 0.45
+    assert verdicts(TVKLUCB(clock="arm", exponent=0.5), arms, 2) == beyond  # 24^(-1/2) = 0.20
 
 
 def test_markovian_of_every_distance():
-    """By hand, rows (1/2, 1/4, 1/4), (1/4, 1/2, 1/4) twice: just below the distance and just above it."""
-    counts = jnp.array([[[4, 2, 2], [2, 4, 2], [2, 4, 2]]] * 2, jnp.int32)
-    state = TVKLUCB().init(jnp.tile(jnp.array(UNIT), (2, 1)))._replace(counts=counts)
+    """By hand, rows (1/2, 1/4, 1/4), (1/4, 1/2, 1/4) twice: just below the distance and just above it.
+
+    Rows not yet left go to the others alike: those that stay with 1/2 are 1/2 from (0, 1/2, 1/2).
+    """
     hellinger = (np.sqrt(0.5) - 0.5) ** 2
     shannon = 0.5 * np.log(4 / 3) + 0.25 * np.log(2 / 3)
     by_hand = {"total_variation": 0.25, "squared_hellinger": hellinger, "jensen_shannon": shannon, "kl": np.log(2) / 4}
-    for name, distance in by_hand.items():
-        for scale, verdict in ((0.999, True), (1.001, False)):
-            policy = TVKLUCB(distance=name, exponent=0.0, scale=scale * distance)
-            assert policy.markovian(state, 100).tolist() == [verdict] * 2, (name, scale)
-
-
-def test_row_not_yet_left_goes_to_the_others_alike():
-    """By hand: against (0, 1/2, 1/2) rows of 4 and 4 counts are 0 apart, those that stay with 1/2 are 1/2 apart."""
-    counts = jnp.array([[[0, 0, 0], [0, 4, 4], [0, 4, 4]]] * 2, jnp.int32)
-    state = TVKLUCB().init(jnp.tile(jnp.array(UNIT), (2, 1)))._replace(counts=counts)
-    assert TVKLUCB(scale=1e-3).markovian(state, 100).tolist() == [False] * 2
-    for scale, verdict in ((0.499, True), (0.501, False)):
-        policy = TVKLUCB(unvisited=0.5, exponent=0.0, scale=scale)
-        assert policy.markovian(state, 100).tolist() == [verdict] * 2
+    seen, unseen = [[4, 2, 2], [2, 4, 2], [2, 4, 2]], [[0, 0, 0], [0, 4, 4], [0, 4, 4]]
+    for factor, verdict in ((0.999, True), (1.001, False)):
+        for name, distance in by_hand.items():
+            policy = TVKLUCB(distance=name, exponent=0.0, scale=factor * distance)
+            assert verdicts(policy, [seen] * 2, 100) == [verdict] * 2, (name, factor)
+        policy = TVKLUCB(unvisited=0.5, exponent=0.0, scale=factor * 0.5)
+        assert verdicts(policy, [unseen] * 2, 100) == [verdict] * 2
+    assert verdicts(TVKLUCB(scale=1e-3), [unseen] * 2, 100) == [False] * 2
 
 
 @pytest.mark.parametrize(
