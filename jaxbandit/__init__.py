@@ -18,7 +18,7 @@ from jaxbandit import (
     stress,
     testing,
 )
-from jaxbandit.base import Environment, Family, Feedback, Policy, Task, pytree, static
+from jaxbandit.base import Declares, Environment, Family, Feedback, Policy, Task, per_arm, pytree, static
 from jaxbandit.cores import use_all_cores
 from jaxbandit.environments import (
     MarkovArms,
@@ -112,6 +112,7 @@ __all__ = [
     "CUSUM",
     "DMED",
     "DSEE",
+    "Declares",
     "IMED",
     "IMEDMC",
     "KLUCB",
@@ -179,6 +180,7 @@ __all__ = [
     "load_sweep",
     "markov",
     "metrics",
+    "per_arm",
     "play_round",
     "poisson",
     "pytree",

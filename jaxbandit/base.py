@@ -3,8 +3,7 @@
 from __future__ import annotations
 
 import math
-from collections.abc import Callable
-from typing import Any, Literal, NamedTuple, Protocol
+from typing import Any, ClassVar, Literal, NamedTuple, Protocol
 
 import jax
 import jax.numpy as jnp
@@ -13,18 +12,17 @@ from jax.typing import ArrayLike
 
 from jaxbandit.feedback import Feedback as Feedback
 from jaxbandit.pytrees import check_known as check_known
+from jaxbandit.pytrees import per_arm as per_arm
 from jaxbandit.pytrees import pytree as pytree
 from jaxbandit.pytrees import stack as stack
 from jaxbandit.pytrees import static as static
 from jaxbandit.texts import described as described
 
 State = Any  # a pytree of arrays
-# what a draw depends on besides the run: the arm and the number of its play, the arm and the round, the round
-Pairing = Literal["play", "round", "shared"]
-# how arms move, and whether their states are seen
+Pairing = Literal["play", "round", "shared"]  # these four: see `Declares`
 Problem = Literal["rested", "restarting", "restless", "observed", "changing", "rotting", "hidden", "decision process"]
-Pays = Literal["before", "after"]  # the state of a play that is counted in the visits and that pays
-Paid = Literal["played", "all"]  # which arms pay in a round
+Pays = Literal["before", "after"]
+Paid = Literal["played", "all"]
 Range = tuple[float, float]  # the least and the largest number that there can be
 ANY_REWARD: Range = (-math.inf, math.inf)
 
@@ -69,6 +67,33 @@ class Task(NamedTuple):
         return float(low), float(high)
 
 
+@described
+class Declares(NamedTuple):
+    """What kind of environment this is: an attribute `declares` of its class, or a property.
+
+    Fields:
+      pairing: what a draw depends on besides the run. "play": the arm and the number of its play, so that the n-th play
+        of an arm does the same under every policy. "round": the arm and the round, so that what an arm shows depends on
+        the rounds in which it was played, not on what the others did. "shared": the round; the arms are actions in one
+        process (a decision process), whose state is every arm's state, and one arm is played a round.
+      problem: how arms move, and whether their states are seen. "rested": an arm moves where it is played, and shows
+        its state. "restless": arms also move where they are not played, and `Feedback.before` is what the arm last
+        showed. "observed": restless arms all of which show their states in every round, in `Feedback.shown`.
+        "changing": what arms pay, or how they move, depends on the round. "restarting": rested arms that all begin
+        again from time to time. "hidden": rested arms that show a symbol, not their state. "rotting": what an arm pays
+        falls with its own plays. "decision process": the pairing is "shared".
+      pays: the state of a play that is counted and that pays, "after", the one moved to, or "before", the one left.
+      paid: which arms pay, those that are "played", or "all": every arm pays in every round for the state moved to, and
+        a play of arm k costs cost[k]; `cost` [K] is read on the host, and `records` has "stays", [K, S] int32, how many
+        rounds have left each arm in each state.
+    """
+
+    pairing: Pairing = "play"
+    problem: Problem = "rested"
+    pays: Pays = "after"
+    paid: Paid = "played"
+
+
 class Environment(Protocol):
     """What `simulate` needs of an environment with K arms of S states; `testing.check_environment` checks it.
 
@@ -76,47 +101,9 @@ class Environment(Protocol):
     values. `reward` and `means` are read on the host, in NumPy float64, before anything is compiled. `reward` is read
     again where runs begin, and is traced there: it returns a field, or computes with `jax.numpy`.
 
-    `step` receives the run's key in every round and finds its own draws in it, so that policies meet the same luck. An
-    environment may declare, as attributes of its class, how its draws are found and what kind of problem it is:
-
-    `pairing`, "play" by default: the draw is found by arm and number of the play, and the n-th play of an arm does the
-    same under every policy. "round": it is found by arm and round, and what an arm shows depends on the rounds in which
-    it was played, not on what the others did. "shared": the arms are actions in one process (a decision process), whose
-    state is every arm's state, and a round has one draw; one arm is played a round.
-    `problem`, "rested" by default: an arm moves where it is played, and shows its state. "restless": arms also
-    move where they are not played, and `Feedback.before` is what the arm last showed. "observed": restless arms all of
-    which show their states in every round, in `Feedback.shown`. "changing": what arms pay, or how they move, depends on
-    the round. "restarting": rested arms that all begin again from time to time. "hidden": rested arms which show a
-    symbol, not their state. "rotting": what an arm pays falls with its own plays. "decision process": the pairing is
-    "shared". Bounds, regret and some policies ask for it.
-    `pays`, "after" by default: the state moved to is counted and pays. "before": the state left is counted and pays.
-    `paid`, "played" by default: the arms that are played pay. "all": every arm pays in every round for the state moved
-    to, and a play of arm k costs cost[k]; `cost` [K] is read on the host, and `records` has "stays", [K, S] int32, how
-    many rounds have left each arm in each state.
-
-    Methods that an environment may have:
-
-    `comparator(plays)`, on the host: the long-run reward a round that regret is measured against; without the method,
-    the sum of the M largest means. `comparator_name(plays)`: what that is; regret is then called "regret against" it.
-    `episode_values()`, on the host: None, or where there are episodes of H rounds [H, S] float64, the largest expected
-    reward of the rest of an episode, by rounds played and the state then. Regret is measured against it, and `records`
-    has "episodes", [S] int32, how many have begun in each state, and "state_now", int32.
-    `means_now(state, t)`, traced, [K] floats (or a `sums.TwoFloats`, where gaps are too small for the digits of one
-    float): what a play of each arm would pay on average in round t, seen from the state before the round. Arms that
-    change or rot need it; `means` is then the average over what the environment takes for its horizon. `simulate` adds
-    up by how much the arms played pay less than the best ones, and records that as "dynamic_regret". The best arms are
-    those of an oracle that plays the arms with the largest `means_now`: of changing arms, which pay what they pay
-    whoever plays, in the same state; of all others in a state of its own (the greedy oracle).
-    `best_arm_falls_short(t)`, traced: a `sums.TwoFloats` by which the best single arm of rounds 1 to t falls short of
-    that oracle; "external_regret", against this arm, is recorded then. None is allowed, for environments without one.
-    `records(state)`, traced: a dict from name to array of what is recorded of the environment's state beside the
-    visits, at the recorded rounds, as sums of rewards that the state keeps. A `sums.TwoFloats` is recorded as float64.
-    The names "dynamic_regret" and "external_regret" are those of `simulate`. `validate(task)`, on the host: refuses a
-    `Task`.
-    `numbers()`, on the host: a dict from name to a number or a list of numbers that say what the environment is, kept
-    in `provenance["scenarios"]`; single ones are xarray's coordinates, and pictures mark rounds listed as "breaks".
-    `shown(state)`, traced, [K] int32: the states that a player sees before the first round. It is needed where the
-    pairing is "shared"; the policy's `init` is then given it as its second argument.
+    `step` receives the run's key in every round and derives its own draws from it, so that all policies are compared
+    with common random numbers. What an environment may have besides is listed, with its defaults, in
+    `base.FullEnvironment`; first of all `declares`, what kind of environment it is.
 
     Rewards without a finite table, such as Gaussian ones, are drawn anew in every play. Such an environment has the
     `reward` None and two more properties: `arms`, how many there are, and `reward_range`, the least and the largest
@@ -141,26 +128,87 @@ class Environment(Protocol):
         """
 
 
+class FullEnvironment(Environment, Protocol):
+    """Everything that an environment may have, with the default of what it leaves out. Deriving from it is optional."""
+
+    declares: ClassVar[Declares] = Declares()
+
+    def validate(self, task: Task) -> None:
+        """Refuse a `Task` with a ValueError. On the host."""
+
+    def comparator(self, plays: int) -> float | None:
+        """The long-run reward a round that regret is measured against; None: the M largest means. On the host."""
+        return None
+
+    def comparator_name(self, plays: int) -> str | None:
+        """What the comparator is; regret is then called "regret against" it. On the host."""
+        return None
+
+    def episode_values(self) -> np.ndarray | None:
+        """[H, S] float64 where there are episodes of H rounds, else None. On the host.
+
+        It is the largest expected reward of the rest of an episode, by rounds played and the state then. Regret is
+        measured against it, and `records` has "episodes", [S] int32, how many have begun in each state, and
+        "state_now", int32.
+        """
+        return None
+
+    def numbers(self) -> dict[str, Any]:
+        """By name, numbers or lists of numbers that say what the environment is. On the host.
+
+        They are kept in `provenance["scenarios"]`; single ones are xarray's coordinates, and plots mark rounds listed
+        as "breaks".
+        """
+        return {}
+
+    def shown(self, state: State) -> jax.Array | None:
+        """[K] int32, the states that a player sees before the first round. Traced.
+
+        It is needed where the pairing is "shared"; the policy's `init` then receives it as its second argument.
+        """
+        return None
+
+    def records(self, state: State) -> dict[str, Any]:
+        """What is recorded of the state beside the visits, by name, such as sums of rewards. Traced.
+
+        A `sums.TwoFloats` is recorded as float64. `simulate` itself records "dynamic_regret" and "external_regret".
+        """
+        return {}
+
+    def means_now(self, state: State, t: jax.Array) -> Any:
+        """[K] floats, what a play of each arm would pay on average in round t, by the state before the round. Traced.
+
+        Arms that change or rot need it; `means` is then the average over what the environment takes for its horizon. A
+        `sums.TwoFloats` is for gaps that are too small for the digits of one float. `simulate` adds up by how much the
+        arms played pay less than the best ones, and records that as "dynamic_regret". The best arms are those of an
+        oracle that plays the arms with the largest `means_now`: of changing arms, which pay what they pay whoever
+        plays, in the same state; of all others in a state of its own (the greedy oracle).
+        """
+        return None
+
+    def best_arm_falls_short(self, t: jax.Array) -> Any:
+        """By how much the best single arm of rounds 1 to t falls short of that oracle, a `sums.TwoFloats`. Traced.
+
+        "external_regret", against this arm, is then recorded.
+        """
+        return None
+
+
 class Policy(Protocol):
     """What `simulate` needs of a policy; `testing.check_policy` checks it.
 
-    `init`, `scores` and `update` are written for one run and traced by JAX. Four methods are optional: `validate(task)`
-    is called on the host before anything is compiled, and raises ValueError for a field that is out of range or a
-    `Task` that the policy is not for: this is the one place that says which arms, rewards, plays and horizons it is for
-    (`policies.checks` has the library's). `probabilities(state, t)`, traced, [K]: with what probability a policy that
-    chooses by chance plays each arm in round t; where feedback comes late, `update` finds that of the play in
-    `Feedback.chances`. `reordered(order)`, traced, returns
-    the policy for arms that stand in another order, where place i holds the arm `order[i]`, [K] int32: only a policy
-    with a field of one number an arm needs it, for `simulate(shuffle=True)`.
+    `init`, `scores` and `update` are written for one run and traced by JAX. What a policy may have besides is listed,
+    with its defaults, in `base.FullPolicy`. A field of one number an arm is marked `per_arm()`, so that it is put in
+    order where `simulate(shuffle=True)` lets the arms stand in another order.
 
-    A policy without `validate` plays rested, restless and independent arms. Where rewards have no finite table, `init`
-    is given an array [K, 0], and a policy whose state keeps an array with no entries is refused: it tells rewards apart
-    by the states that pay them. Arms that share one state (the pairing "shared", a decision process) are played by
-    policies whose `init` takes two arguments, the rewards and the states shown, [K] int32, and by no others.
+    Where rewards have no finite table, `init` receives an array [K, 0], and a policy whose state keeps an array with no
+    entries is refused: it tells rewards apart by the states that pay them. Arms that share one state (the pairing
+    "shared", a decision process) are played by policies whose `init` takes two arguments, the rewards and the states
+    shown, [K] int32, and by no others.
     """
 
     def init(self, reward: jax.Array) -> State:
-        """What the policy knows before the first round, given what each state pays, `reward` [K, S]. Traced."""
+        """What the policy knows before the first round, from what each state pays, `reward` [K, S]. Traced."""
 
     def scores(self, key: jax.Array, state: State, t: jax.Array) -> tuple[jax.Array, State]:
         """Scores [K] for round t from 1, floats without NaN, and the state that goes on to `update`. Traced.
@@ -174,6 +222,24 @@ class Policy(Protocol):
 
     def update(self, state: State, feedback: Feedback) -> State:
         """What the policy knows after a round; shapes and types are those of `state`. Traced."""
+
+
+class FullPolicy(Policy, Protocol):
+    """Everything that a policy may have, with the default of what it leaves out. Deriving from it is optional."""
+
+    def validate(self, task: Task) -> None:
+        """Refuse with a ValueError a field that is out of range, or a `Task` that the policy is not for. On the host.
+
+        This is the one place that says which arms, rewards, plays and horizons the policy is for; without it, it plays
+        rested, restless and independent arms. It is called before anything is compiled.
+        """
+
+    def probabilities(self, state: State, t: jax.Array) -> jax.Array | None:
+        """[K], with what probability a policy that chooses by chance plays each arm in round t. Traced.
+
+        With delayed feedback, `update` reads the probability of the play in `Feedback.chances`.
+        """
+        return None
 
 
 class Family(Protocol):
@@ -201,42 +267,6 @@ class Family(Protocol):
 
         S is 0 where rewards have no finite table.
         """
-
-
-def pairing(environment: Any) -> Pairing:
-    """What the environment declares, or "play" (see `Environment`)."""
-    declared: Pairing = getattr(environment, "pairing", "play")
-    return declared
-
-
-def problem(environment: Any) -> Problem:
-    """What the environment declares, or "rested" (see `Environment`)."""
-    declared: Problem = getattr(environment, "problem", "rested")
-    return declared
-
-
-def pays(environment: Any) -> Pays:
-    """What the environment declares, or "after" (see `Environment`)."""
-    declared: Pays = getattr(environment, "pays", "after")
-    return declared
-
-
-def paid(environment: Any) -> Paid:
-    """What the environment declares, or "played" (see `Environment`)."""
-    declared: Paid = getattr(environment, "paid", "played")
-    return declared
-
-
-def means_now(environment: Any) -> Callable[[State, jax.Array], Any] | None:
-    """The method of this name, or None (see `Environment`)."""
-    method: Callable[[State, jax.Array], Any] | None = getattr(environment, "means_now", None)
-    return method
-
-
-def episode_values(environment: Any) -> np.ndarray | None:
-    """What the environment declares, [H, S], or None (see `Environment`)."""
-    values: np.ndarray | None = environment.episode_values() if hasattr(environment, "episode_values") else None
-    return values
 
 
 def reward_table(environment: Any) -> Any:

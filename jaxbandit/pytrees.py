@@ -7,6 +7,7 @@ from collections.abc import Iterator, Sequence
 from typing import Any, TypeVar, dataclass_transform
 
 import jax
+import jax.numpy as jnp
 import numpy as np
 from jax.tree_util import GetAttrKey
 
@@ -72,6 +73,42 @@ def static(default: Any) -> Any:
     []
     """
     return dataclasses.field(default=default, metadata={"static": True})
+
+
+def per_arm(default: Any = dataclasses.MISSING, *, numbers: bool = False) -> Any:
+    """Declare a field of a `pytree` that has one entry an arm along its first axis, for `simulate(shuffle=True)`.
+
+    Args:
+      numbers: True where the field's entries, of any axes, are numbers of arms.
+
+    >>> @pytree
+    ... class Fixed:
+    ...     means: np.ndarray = per_arm()
+    >>> in_order(Fixed(np.array([0.25, 0.5, 0.75])), np.array([2, 0, 1])).means.tolist()
+    [0.75, 0.25, 0.5]
+    """
+    return dataclasses.field(default=default, metadata={"per_arm": "numbers" if numbers else "entries"})
+
+
+def in_order(thing: T, order: jax.Array | np.ndarray) -> T:
+    """A thing for arms that stand in another order, in which place i holds the arm `order[i]`, [K] int32. Traced.
+
+    Fields that are marked `per_arm()` are reordered, also those of the pytrees that it holds; a number that stands for
+    all arms stays.
+    """
+    if not dataclasses.is_dataclass(thing):
+        return thing
+    changes = {}
+    for field in dataclasses.fields(thing):
+        value, kind = getattr(thing, field.name), field.metadata.get("per_arm")
+        if kind == "numbers":
+            changes[field.name] = jnp.argsort(order)[jnp.asarray(value)]
+        elif kind is not None and value is not None:
+            entries = jnp.asarray(value)
+            changes[field.name] = entries[order] if entries.ndim else value
+        elif kind is None and (within := in_order(value, order)) is not value:
+            changes[field.name] = within
+    return dataclasses.replace(thing, **changes) if changes else thing  # type: ignore[type-var]
 
 
 def stack(things: Sequence[T], name: str) -> T:

@@ -2,24 +2,12 @@
 
 from __future__ import annotations
 
-import dataclasses
-from typing import Any, Self
+from typing import Any
 
 from jax import Array
 
+from jaxbandit import members
 from jaxbandit.base import Policy, Task
-
-
-def _asked_of(name: str) -> Any:
-    """The method `name` of the wrapped policy, of its own state and round; missing where the policy lacks it."""
-
-    def ask(wrapper: Wrapper) -> Any:
-        own = getattr(wrapper.policy, name, None)
-        if not callable(own):  # a field of the policy may have the name, too
-            raise AttributeError(f"{type(wrapper.policy).__name__} has no method {name}")
-        return lambda state, t: own(state.policy, wrapper.own_round(state, t))
-
-    return property(ask)
 
 
 class Wrapper:
@@ -30,22 +18,25 @@ class Wrapper:
 
     policy: Policy
 
-    probabilities = _asked_of("probabilities")
-    markovian = _asked_of("markovian")
+    @property
+    def probabilities(self) -> Any:
+        """The policy's method `probabilities`, of its own state and round; None where it has none."""
+        return self._of_own_state(members.probabilities(self.policy))
+
+    @property
+    def markovian(self) -> Any:
+        """The policy's method `markovian`, of its own state and round; None where it has none."""
+        return self._of_own_state(members.markovian(self.policy))
+
+    def _of_own_state(self, method: Any) -> Any:
+        return method and (lambda state, t: method(state.policy, self.own_round(state, t)))
 
     def own_round(self, state: Any, t: Array) -> Array:
         """Round t as the policy counts it."""
         return t
 
     def validate(self, task: Task) -> None:
-        if hasattr(self.policy, "validate"):
-            self.policy.validate(task)
-
-    def reordered(self, order: Array) -> Self:
-        """The same for arms that stand in another order (see `base.Policy`)."""
-        if not hasattr(self.policy, "reordered"):
-            return self
-        return dataclasses.replace(self, policy=self.policy.reordered(order))  # type: ignore[type-var]
+        members.validate(self.policy, task)
 
     def scores(self, key: Array, state: Any, t: Array) -> tuple[Array, Any]:
         """The policy's scores, and the state with what the policy keeps of them."""

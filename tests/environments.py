@@ -7,6 +7,7 @@ import numpy as np
 
 import jaxbandit
 from jaxbandit import Feedback, chains, draws
+from jaxbandit.base import Declares
 
 MOVES = np.array([[[0.9, 0.1], [0.6, 0.4]], [[0.2, 0.8], [0.3, 0.7]]])  # [action, s, s']
 PAYS = np.array([[0.0, 1.0], [0.5, 0.25]])  # [action, s], paid by the state that is left
@@ -16,9 +17,7 @@ PAYS = np.array([[0.0, 1.0], [0.5, 0.25]])  # [action, s], paid by the state tha
 class Process:
     """A decision process with two actions and two states; `reward` [K, S] is paid by the state that is left."""
 
-    pairing: ClassVar = "shared"
-    problem: ClassVar = "decision process"
-    pays: ClassVar = "before"
+    declares: ClassVar = Declares(pairing="shared", problem="decision process", pays="before")
 
     transition: np.ndarray
     reward: np.ndarray
@@ -67,8 +66,7 @@ class Learner:
 class Swapping:
     """Two arms that pay 0 or 1, with means that change places for good after round `swap`."""
 
-    pairing: ClassVar = "round"
-    problem: ClassVar = "changing"
+    declares: ClassVar = Declares(pairing="round", problem="changing")
 
     high: float = 0.9
     low: float = 0.2
@@ -102,7 +100,7 @@ class Swapping:
 class Rotting:
     """Arms that pay 0 or 1: the n-th play, from 1, pays 1 with probability floor + (start - floor) keep^(n - 1)."""
 
-    problem: ClassVar = "rotting"
+    declares: ClassVar = Declares(problem="rotting")
 
     start: np.ndarray
     floor: np.ndarray

@@ -21,92 +21,76 @@ PACKAGE = ROOT / "jaxbandit"
 
 # a room or a file on the ground may import those named behind it, and nothing else of the package; lazy imports count
 MAY_IMPORT = {
-    "version": set(),
-    "texts": set(),
-    "pytrees": {"texts"},
-    "probabilities": set(),
-    "arguments": {"probabilities"},
-    "feedback": {"arguments", "pytrees", "texts"},
-    "base": {"feedback", "pytrees", "texts"},
-    "cores": set(),
-    "interruption": set(),
-    "chains": {"arguments", "base"},
-    "decision_processes": {"arguments", "base", "chains"},
-    "summaries": {"arguments", "base"},
-    "metrics": {"arguments", "base", "summaries"},
-    "fast": {"base"},
-    "draws": {"base", "fast"},
-    "quantiles": {"base", "fast"},
-    "sums": {"base"},
-    "divergences": {"arguments", "base"},
-    "selection": {"arguments", "base", "fast"},
-    "bounds": {"arguments", "base", "chains", "probabilities"},
-    "indices": {"arguments", "base", "chains", "decision_processes", "probabilities"},
-    "confidence": {"arguments", "base", "fast"},
-    "planning": {"base", "fast"},
-    "families": {"arguments", "base", "chains", "confidence", "divergences", "fast", "probabilities"},
-    "environments": {
-        *["arguments", "base", "chains", "decision_processes", "divergences", "draws", "fast", "families", "indices"],
-        *["probabilities", "quantiles", "sums"],
-    },
-    "named_problems": {"base", "chains", "environments"},
-    "wrapping": {"base"},
-    "policies": {
-        *["arguments", "base", "chains", "confidence", "decision_processes", "divergences", "families", "fast"],
-        *["feedback", "indices", "planning", "probabilities", "quantiles", "sums", "wrapping"],
-    },
-    "results": {"arguments", "base", "interruption", "metrics", "texts"},
-    "simulation": {
-        *["arguments", "base", "cores", "fast", "interruption", "results", "selection", "sums", "version"],
-        "wrapping",
-    },
-    "sweeps": {"arguments", "interruption", "results", "simulation"},
-    "plotting": {"arguments", "bounds", "metrics", "results"},
-    "stress": {
-        *["arguments", "base", "environments", "families", "interruption", "metrics", "policies", "simulation"],
-        *["sweeps", "texts"],
-    },
-    "testing": {"arguments", "base", "environments", "selection", "simulation", "sums"},
+    room: set(others.split())
+    for room, _, others in (
+        line.partition(":")
+        for line in """\
+version:
+texts:
+pytrees: texts
+probabilities:
+arguments: probabilities
+feedback: arguments pytrees texts
+base: feedback pytrees texts
+members: base
+cores:
+interruption:
+chains: arguments base
+decision_processes: arguments base chains
+summaries: arguments base
+metrics: arguments base summaries
+fast: base
+draws: base fast
+quantiles: base fast
+sums: base
+divergences: arguments base
+selection: arguments base fast
+bounds: arguments base chains members probabilities
+indices: arguments base chains decision_processes probabilities
+confidence: arguments base fast
+planning: base fast
+families: arguments base chains confidence divergences fast probabilities
+environments: arguments base chains decision_processes divergences draws families fast indices members \
+probabilities quantiles sums
+named_problems: base chains environments members
+wrapping: base members
+policies: arguments base chains confidence decision_processes divergences families fast feedback indices \
+members planning probabilities quantiles sums wrapping
+results: arguments base interruption metrics texts
+simulation: arguments base cores fast interruption members pytrees results selection sums version wrapping
+sweeps: arguments interruption results simulation
+plotting: arguments bounds metrics results
+stress: arguments base environments families interruption members metrics policies simulation sweeps texts
+testing: arguments base environments members selection simulation sums""".splitlines()
+    )
 }
 # inside a room, too, a file imports those that stand below it
 BELOW = {
-    "fast": [
-        "switch",
-        "extremes",
-        "slow_paths",
-        "random_bits",
-        "jaxprs",
-        "elementary",
-        "comparisons",
-        "batching",
-        "on_demand",
-        "compilation",
-    ],
-    "indices": ["index_arguments", "elimination", "start", "value", "subsidy", "relaxed", "record_rounds"],
-    "decision_processes": ["evaluation", "best", "reaching"],
-    "confidence": ["bernoulli", "family", "row", "chain"],
-    "confidence/row": ["arithmetic", "tilt", "scaled_problem", "ball", "stationary_mean"],
-    "confidence/chain": [
-        *["interior_point", "interior_point_three_states", "starting_points", "row_divergence_three_states"],
-        *["multistart", "many_states", "two_states", "two_states_upper", "likelihood"],
-    ],
-    "planning": ["rows", "iteration", "induction", "subsidies"],
-    "metrics": ["counts", "regrets", "shares"],
-    "named_problems": ["named_arms", "look_up", "budgets", "changing", "processes", "entries"],
-    "families": ["independent", "tilting", "two_state", "table", "of_chains"],
-    "plotting": ["ticks", "common", "curves", "settings"],
-    "results": ["contents", "file", "named_axes", "display", "result"],
-    "simulation": [
-        *["chance", "delayed", "dynamic_regret", "rounds", "asking", "telling", "plan", "tiles", "progress", "loop"],
-    ],
-    "simulation/asking": [
-        *["program_text", "methods", "tracing", "recording", "contracts", "declared", "request"],
-    ],
-    "simulation/telling": ["free_memory", "fingerprint", "provenance"],
-    "environments": ["rested", "independent", "restless_bandits", "changing", "processes"],
-    "policies": ["parts", "means", "chains", "restless", "changing", "processes"],
-    "stress": ["spaces", "changing_space", "trials", "asking", "survey", "search"],
-    "sweeps": ["files", "storage", "reading", "tasks", "workers", "loop", "named_axes"],
+    room: files.split()
+    for room, _, files in (
+        line.partition(":")
+        for line in """\
+fast: switch extremes slow_paths random_bits jaxprs elementary comparisons batching on_demand compilation
+indices: index_arguments elimination start value subsidy relaxed record_rounds
+decision_processes: evaluation best reaching
+confidence: bernoulli family row chain
+confidence/row: arithmetic tilt scaled_problem ball stationary_mean
+confidence/chain: interior_point interior_point_three_states starting_points row_divergence_three_states \
+multistart many_states two_states two_states_upper likelihood
+planning: rows iteration induction subsidies
+metrics: counts regrets shares
+named_problems: named_arms look_up budgets changing processes entries
+families: independent tilting two_state table of_chains
+plotting: ticks common curves settings
+results: contents file named_axes display result
+simulation: chance delayed dynamic_regret rounds asking telling plan tiles progress loop
+simulation/asking: program_text methods tracing recording contracts declared request
+simulation/telling: free_memory fingerprint provenance
+environments: rested independent restless_bandits changing processes
+policies: parts means chains restless changing processes
+stress: spaces changing_space trials asking survey search
+sweeps: files storage reading tasks workers loop named_axes""".splitlines()
+    )
 }
 # what the `__init__` of a room says that others may take beside the names in its `__all__`: a module, or a name in one
 OFFERED = {
@@ -157,13 +141,13 @@ DOORS = {
 }
 PUBLIC = """
 IMEDRL KLUCRL PSRL PosteriorWhittle TUCRL UCBVI UCRL2 UCRL2B UCWhittle ALL CUSUM DMED DSEE GLR IMED IMEDMC KLUCB
-KLUCBMC MOSS MUCB RCA TVKLUCB UCB1 UCBSM Discounted DiscountedThompson DiscountedUCB EmpiricalKLUCB Environment Exp3
-Exp3S Family Feedback Gittins GradientBandit HiddenMyopic JointKLUCB KnownBreaks KnownProcess LPPriority MarkovArms
+KLUCBMC MOSS MUCB RCA TVKLUCB UCB1 UCBSM Discounted DiscountedThompson DiscountedUCB EmpiricalKLUCB Declares Environment
+Exp3 Exp3S Family Feedback Gittins GradientBandit HiddenMyopic JointKLUCB KnownBreaks KnownProcess LPPriority MarkovArms
 Myopic Oracle PlugInGittins Policy PosteriorGittins Result Rexp3 RoundRobinKLUCB SlidingWindowUCB StoppedWarning Task
 Thompson ThompsonMC TsallisINF Uniform Whittle WhittleBelief WhittleLastSeen Window WithDetector advance atlas
 bernoulli bounds chains confidence decision_processes divergences environments families gaussian grid hidden indices
-initial_carry load_sweep markov metrics play_round poisson pytree random_arms restless run_keys simulate static stress
-sweep testing to_xarray top_arms two_state use_all_cores
+initial_carry load_sweep markov metrics per_arm play_round poisson pytree random_arms restless run_keys simulate static
+stress sweep testing to_xarray top_arms two_state use_all_cores
 """.split()
 
 
@@ -294,6 +278,17 @@ def test_what_speed_asks_for_stands_in_one_room():
             assert found == (
                 {"make_jaxpr"} if path == PACKAGE / "simulation" / "asking" / "program_text.py" else set()
             ), path
+
+
+def test_only_one_file_asks_what_a_class_has():
+    """The optional members of environments and policies are asked for in `members`, which knows what holds without."""
+    things = re.compile(r"environment|policy|arms|scenario|detector|memory|entry|(^|\.)thing$")
+    for path in MODULES:
+        calls = [node for node in ast.walk(ast.parse(path.read_text())) if isinstance(node, ast.Call)]
+        probes = [call for call in calls if ast.unparse(call.func) == "hasattr"]
+        probes += [call for call in calls if ast.unparse(call.func) == "getattr" and len(call.args) == 3]
+        probing = [ast.unparse(call) for call in probes if things.search(ast.unparse(call.args[0]))]
+        assert path.name in ("members.py", "arguments.py") or probing == [], (path.name, probing)
 
 
 def test_files_stay_short():

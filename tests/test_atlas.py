@@ -171,7 +171,7 @@ def test_restless_arms_move_as_they_do_rested(name):
     np.testing.assert_array_equal(arms.transition, rested.transition)
     np.testing.assert_array_equal(arms.reward, rested.reward)
     np.testing.assert_allclose(arms.initial, [law(moves) for moves in rested.transition], rtol=1e-8)
-    assert arms.problem == "restless" and arms.passive is None
+    assert arms.declares.problem == "restless" and arms.passive is None
     np.testing.assert_array_equal(atlas[name].make(initial_state=1).initial[:, 1], 1)
 
 
@@ -198,7 +198,7 @@ def test_cycles_go_round():
 
 def test_arms_that_begin_again():
     arms = atlas["restarting scenario 1"].arms
-    assert arms.problem == "restarting" and float(arms.discount) == 0.99
+    assert arms.declares.problem == "restarting" and float(arms.discount) == 0.99
     np.testing.assert_allclose(arms.transition, rows("scenario 1"), rtol=1e-12)
     again = atlas["restarting scenario 1"].make(initial_state=1)
     np.testing.assert_array_equal(again.arms.initial[:, 1], 1)
@@ -290,7 +290,7 @@ def test_arms_with_a_budget(name):
             np.testing.assert_allclose(active, np.array(played) / scale, atol=1e-12)
         np.testing.assert_array_equal(arms.reward, np.tile(pays, (len(arms.reward), 1)))
         np.testing.assert_array_equal(arms.cost, cost)
-        assert (arms.paid, arms.observed) == ("all", name != "collapsing")
+        assert (arms.declares.paid, arms.observed) == ("all", name != "collapsing")
     assert len(arms.reward) == 13 and (arms.initial[:, 1] == 1).all()
     assert entry.make(observed=True).observed and entry.arms.comparator_name(plays) == "the relaxation"
 

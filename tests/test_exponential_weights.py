@@ -14,6 +14,7 @@ from scipy.optimize import brentq
 
 import jaxbandit
 from jaxbandit import Exp3, Exp3S, Feedback, Rexp3, TsallisINF, metrics, simulate, sums
+from jaxbandit.base import Declares
 from jaxbandit.policies.changing.tsallis import tsallis
 from jaxbandit.simulation.delayed import late as late_policy
 from jaxbandit.testing import check_policy
@@ -260,8 +261,7 @@ def test_late_feedback_leaves_numbers(lateness, reduced):
 class Table:
     """Three arms that pay what a table of zeros and ones says, whatever chance does."""
 
-    pairing: ClassVar = "round"
-    problem: ClassVar = "changing"
+    declares: ClassVar = Declares(pairing="round", problem="changing")
 
     table: np.ndarray
 

@@ -13,8 +13,10 @@ from against import check_law
 
 import jaxbandit
 from jaxbandit import KLUCB, UCB1, GradientBandit, Thompson, environments, families, simulate, two_state
-from jaxbandit.base import pairing, reward_table
+from jaxbandit.base import reward_table
 from jaxbandit.fast.batching import over_runs
+from jaxbandit.members import declares
+from jaxbandit.pytrees import in_order
 from jaxbandit.simulation.asking.request import check
 
 ARMS = two_state([0.5, 0.4, 0.3], [0.4, 0.55, 0.65])
@@ -37,10 +39,10 @@ def loop(environment, policy, run, rounds, plays=1, shuffle=False, delay=0, batc
     number = environment.means().size
     keys = jax.tree.map(lambda leaf: leaf[..., 0], jaxbandit.run_keys(KEY, [run], number if shuffle else None))
     order = np.arange(number) if keys.order is None else np.asarray(keys.order)
-    seen_by = policy.reordered(keys.order) if shuffle and hasattr(policy, "reordered") else policy
+    seen_by = in_order(policy, keys.order) if shuffle else policy
     reward = jnp.asarray(reward_table(environment), float)
     where = begin(environment, keys.environment)
-    first = [environment.shown(where)[order]] if pairing(environment) == "shared" else []
+    first = [environment.shown(where)[order]] if declares(environment).pairing == "shared" else []
     known = begin(seen_by, reward[order], *first)
     waiting, played = [], []
     for t in range(1, rounds + 1):

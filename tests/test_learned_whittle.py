@@ -15,6 +15,7 @@ from jaxbandit.environments import restless
 from jaxbandit.planning import whittle
 from jaxbandit.policies.restless.observed_arms import Watched, episode, nothing_seen
 from jaxbandit.policies.restless.uc_whittle import nth_largest
+from jaxbandit.pytrees import in_order
 from jaxbandit.testing import check_policy
 
 KEY = jax.random.key(5)
@@ -279,11 +280,11 @@ def test_drawn_rows_have_their_law():
 def test_costs_go_with_their_arms():
     order = jnp.array([2, 0, 3, 1])
     for policy in (PosteriorWhittle(COST, prior=2.0, discount=0.5), UCWhittle(COST, "played", 0.1, 0.2, 0.5)):
-        turned = policy.reordered(order)
+        turned = in_order(policy, order)
         np.testing.assert_allclose(turned.cost, COST[np.asarray(order)], rtol=1e-6)
         assert {**vars(turned), "cost": 0} == {**vars(policy), "cost": 0}
-        assert float(type(policy)(0.25).reordered(order).cost) == 0.25
-    unknown = UCWhittle(COST).reordered(order)  # nothing is known, so that a play is worth what it costs less
+        assert float(in_order(type(policy)(0.25), order).cost) == 0.25
+    unknown = in_order(UCWhittle(COST), order)  # nothing is known, so that a play is worth what it costs less
     state = unknown.init(jnp.asarray(REWARD, float))
     scores = jax.jit(lambda policy, state: policy.scores(None, state, 1)[0])(unknown, state)
     np.testing.assert_allclose(scores, -COST[np.asarray(order)], atol=1e-6)

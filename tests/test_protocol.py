@@ -7,7 +7,7 @@ import pytest
 from environments import MOVES, PAYS, Learner, Process, Swapping
 
 import jaxbandit
-from jaxbandit import KLUCB, UCB1, Feedback, Task, Uniform, metrics, simulate
+from jaxbandit import KLUCB, UCB1, Declares, Feedback, Task, Uniform, metrics, simulate
 from jaxbandit.policies.parts import memory
 from jaxbandit.testing import check_environment, check_policy
 
@@ -99,7 +99,7 @@ def test_broken_decision_processes_are_found(broken, message):
 def test_declarations_that_do_not_go_together():
     @jaxbandit.pytree
     class Rested(Process):
-        problem = "rested"
+        declares = Declares(pairing="shared")
 
     with pytest.raises(AssertionError, match='the pairing "shared" and the problem "decision process" go together'):
         check_environment(Rested(MOVES, PAYS))
@@ -148,7 +148,7 @@ def test_arms_that_change_keep_their_contract():
 
     @jaxbandit.pytree
     class Undeclared(Swapping):
-        problem = "restless"
+        declares = Declares(pairing="round", problem="restless")
 
     with pytest.raises(
         AssertionError, match=r'depends on the round, declare problem = "changing" and means_now\(state, t\)'

@@ -10,7 +10,7 @@ import pytest
 from jax.extend.random import threefry_2x32
 
 import jaxbandit
-from jaxbandit import Result, Uniform, bounds, chains, metrics, plotting, simulate, two_state
+from jaxbandit import Declares, Result, Uniform, bounds, chains, metrics, plotting, simulate, two_state
 from jaxbandit.environments import restless
 from jaxbandit.policies.parts import checks
 from jaxbandit.testing import check_environment
@@ -109,7 +109,9 @@ def test_contract():
 
 def of_kind(environment, **more):
     """An environment of the same fields whose class declares or does something else."""
-    kind = jaxbandit.pytree(type("Other", (type(environment),), more))
+    declared = {name: more.pop(name) for name in Declares._fields if name in more}
+    declares = environment.declares._replace(**declared) if hasattr(environment, "declares") else Declares(**declared)
+    kind = jaxbandit.pytree(type("Other", (type(environment),), {"declares": declares, **more}))
     return kind(**{field.name: getattr(environment, field.name) for field in dataclasses.fields(environment)})
 
 

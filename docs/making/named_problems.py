@@ -9,7 +9,7 @@ import jaxbandit
 from docs.making.measured import table
 from docs.making.reference import escape, places, words
 from jaxbandit import decision_processes
-from jaxbandit.base import paid, problem
+from jaxbandit.members import declares
 
 
 def write(folder: Path) -> dict[Path, str]:
@@ -18,8 +18,8 @@ def write(folder: Path) -> dict[Path, str]:
     kinds: dict[str, list[dict[str, str]]] = {}
     published = []
     for each in jaxbandit.atlas.values():
-        arms, many = each.arms, problem(each.arms) in ("restless", "observed")
-        kind = "restless, and all arms pay" if paid(arms) == "all" else problem(arms)
+        arms, many = each.arms, declares(each.arms).problem in ("restless", "observed")
+        kind = "restless, and all arms pay" if declares(arms).paid == "all" else declares(arms).problem
         kinds.setdefault(kind, []).append(
             {
                 "name": f"`{each.name}`",
@@ -42,13 +42,13 @@ def write(folder: Path) -> dict[Path, str]:
 
 def _numbers(arms: Any, plays: int) -> dict[str, str]:
     """The two largest means; what suits arms that change or all pay, and processes."""
-    if problem(arms) == "decision process":
+    if declares(arms).problem == "decision process":
         far = decision_processes.diameter(arms.transition)
         return {"states": str(arms.reward.shape[1]), "best gain": f"{arms.comparator(1):.4g}", "diameter": f"{far:.3g}"}
-    if paid(arms) == "all":
+    if declares(arms).paid == "all":
         seen = "all states" if arms.observed else "arms played"
         return {"states": str(arms.reward.shape[1]), "seen": seen, "bound": f"{arms.comparator(plays):.4g}"}
-    if problem(arms) == "changing":
+    if declares(arms).problem == "changing":
         variation = f"{arms.variation:.3g}" if arms.variation < 1000 else f"{arms.variation:,.0f}"
         return {"breaks": f"{len(arms.breaks):,}", "variation": variation}
     return {"best and second mean": " ".join(f"{mean:.3g}" for mean in sorted(arms.means())[:-3:-1])}

@@ -18,6 +18,7 @@ from jaxbandit import (
     atlas,
 )
 from jaxbandit.environments import AllPayingArms
+from jaxbandit.pytrees import in_order
 
 NAMES = ("circular", "maternal health", "CPAP", "collapsing", "machines 5", "machines 10", "swinging")
 UNSEEN = ("collapsing",)  # also played by those who see only the arms that they play
@@ -72,7 +73,7 @@ def knowing(name: str, number: int) -> dict[str, Policy]:
 def not_seeing(name: str, number: int) -> dict[str, Policy]:
     """Those that know the chains and see only the arms that they play, and random play."""
     return {
-        LAST_SEEN: _last_seen(name).reordered(jnp.arange(number) % TYPES),
+        LAST_SEEN: in_order(_last_seen(name), jnp.arange(number) % TYPES),
         MYOPIC: Myopic.of(arms_of(name, number, observed=False)),
         RANDOM: Uniform(),
     }

@@ -29,7 +29,8 @@ from jaxbandit import (
     metrics,
     stress,
 )
-from jaxbandit.base import paid, problem, reward_table
+from jaxbandit.base import reward_table
+from jaxbandit.members import declares
 
 # problems in which plays of an arm that is not the best one may be right
 NOT_LINEAR = ("restless", "observed", "changing", "rotting")
@@ -51,19 +52,19 @@ def plays_of(name: str) -> int:
 def panel_of(arms: Environment, horizon: int, plays: int = 1) -> dict[str, Policy]:
     """The policies that others are compared with on these arms; where all arms pay, one of them knows the chains."""
     panel: dict[str, Policy]
-    if paid(arms) == "all":
-        known = Whittle.of(arms) if problem(arms) == "observed" else Myopic.of(arms)
+    if declares(arms).paid == "all":
+        known = Whittle.of(arms) if declares(arms).problem == "observed" else Myopic.of(arms)
         panel = {"Uniform": Uniform(), f"{type(known).__name__}, chains known": known}
     elif arms.reward is None:
         family = jax.tree.map(lambda numbers: float(np.max(numbers)), getattr(arms, "family", None))  # one for all arms
         panel = {kind.__name__: kind(family=family) for kind in (KLUCB, IMED, Thompson)}
-    elif problem(arms) == "decision process":
+    elif declares(arms).problem == "decision process":
         panel = {"PSRL": PSRL(), "UCRL2B": UCRL2B()} | ({"IMEDRL": IMEDRL()} if few_states(arms) else {})
-    elif problem(arms) in ("changing", "rotting"):
+    elif declares(arms).problem in ("changing", "rotting"):
         breaks = min(max(1, len(getattr(arms, "breaks", ()))), MOST_TOLD, horizon - 1)
         panel = stress.PiecewiseSpace(breaks=breaks, horizon=horizon).panel()
     else:
-        chains = problem(arms) in ("rested", "restarting", "hidden")
+        chains = declares(arms).problem in ("rested", "restarting", "hidden")
         panel = (stress.TwoStateSpace() if chains else stress.RestlessSpace()).panel()
     panel = affordable(panel, arms, hours=False)
     return {label: policy for label, policy in panel.items() if not not_played(label, policy, arms, horizon, plays)}
@@ -127,7 +128,7 @@ def runs_of(arms: Environment, runs: int) -> int:
     """A quarter of the runs where arms have more than two states, and a twentieth where a process has many."""
     if reward_table(arms).shape[1] <= 2:
         return runs
-    return max(2, runs // (20 if problem(arms) == "decision process" and not few_states(arms) else 4))
+    return max(2, runs // (20 if declares(arms).problem == "decision process" and not few_states(arms) else 4))
 
 
 def few_states(process: Environment) -> bool:

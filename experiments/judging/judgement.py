@@ -11,7 +11,7 @@ from experiments.judging.failures import Failures
 from experiments.judging.spaces import Chapter, middle
 from experiments.reports.tables import Row
 from jaxbandit import Policy, Result
-from jaxbandit.base import paid
+from jaxbandit.members import declares
 from jaxbandit.stress import Survey
 
 MOST = 5  # problems named in a sentence
@@ -92,12 +92,12 @@ class Judgement:
             if label in chapter.policies:
                 saved, best = survey.avoidable(label), min(survey.panel, key=lambda each: survey.regrets[each].mean())
                 half, most = np.quantile(saved, [0.5, 0.9])
+                all_pay = declares(middle(chapter.space)).paid == "all"
                 said.append(
                     f"Over {chapter.title}, its mean regret is {survey.mean(label)}; of the panel {best} has least, "
                     f"{survey.mean(best)}{_apart(survey, label, best)}. Choosing the best of the panel on every "
                     f"problem would have saved {half:,.0f} or more on half of them, {most:,.0f} or more on a tenth, "
-                    f"{saved.max():,.0f} at most."
-                    + (" Nobody in this comparison knows the chains." if paid(middle(chapter.space)) == "all" else "")
+                    f"{saved.max():,.0f} at most." + (" Nobody in this comparison knows the chains." if all_pay else "")
                 )
         return said or [
             "It plays no space of problems that there is, so that there is no mean over a space and no search for the "

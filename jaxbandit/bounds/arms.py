@@ -8,9 +8,10 @@ import numpy as np
 from jax import Array
 from numpy.typing import ArrayLike
 
-from jaxbandit import chains
+from jaxbandit import chains, members
 from jaxbandit.arguments import as_floats, has, shown
-from jaxbandit.base import described, problem
+from jaxbandit.base import described
+from jaxbandit.members import declares
 from jaxbandit.probabilities import EXACT, stochastic
 
 TOLERANCE = 1e-9  # of p01 + p10 = 1, for an arm to count as i.i.d.
@@ -129,12 +130,12 @@ def transitions(environment: MarkovEnvironment) -> np.ndarray:
       ValueError: the environment has none, or its arms are not rested arms that show their states.
     """
     check_environment(environment)
-    if problem(environment) != "rested":
+    if declares(environment).problem != "rested":
         raise ValueError(
-            f"environment: {type(environment).__name__} has {problem(environment)} arms; the bounds are for rested "
-            "arms whose states are seen"
+            f"environment: {type(environment).__name__} has {declares(environment).problem} arms; the bounds are for "
+            "rested arms whose states are seen"
         )
-    if not hasattr(environment, "transition"):
+    if members.transition(environment) is None:
         raise ValueError(f"environment: {type(environment).__name__} has no transition matrices; give Markov arms")
     return stochastic("environment", environment.transition, EXACT)
 

@@ -5,7 +5,7 @@ from __future__ import annotations
 import jax
 import numpy as np
 
-from jaxbandit import chains
+from jaxbandit import chains, members
 from jaxbandit.bounds.arms import (
     TOLERANCE,
     Bound,
@@ -147,7 +147,7 @@ def lai_robbins(environment: MarkovEnvironment) -> Bound:
 
 def _of_family(environment: MarkovEnvironment, target: float) -> tuple[np.ndarray, str]:
     """D(mean_k || target) of each arm [K], in float64, and which laws the arms are among."""
-    family = getattr(environment, "family", None)
+    family = members.family(environment)
     if family is None:
         raise ValueError(
             "environment: the laws of its arms are of no one-parameter family; give Gaussian, Poisson or exponential "

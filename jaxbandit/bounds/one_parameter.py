@@ -5,7 +5,7 @@ from __future__ import annotations
 import jax
 import numpy as np
 
-from jaxbandit import chains
+from jaxbandit import chains, members
 from jaxbandit.arguments import has, integer
 from jaxbandit.base import Family, reward_table
 from jaxbandit.bounds.arms import Bound, MarkovEnvironment, check_environment, irreducible
@@ -61,8 +61,8 @@ def _check(
     environment: MarkovEnvironment, family: Family, worse: np.ndarray, least: int, divergence: np.ndarray
 ) -> None:
     """Refuse chains that are not of the family, as the divergence of their means is not theirs."""
-    if not hasattr(environment, "transition"):
-        of = getattr(environment, "family", family)
+    if members.transition(environment) is None:
+        of = members.family(environment, family)
         if type(of) is not type(family):
             raise ValueError(f"environment: its arms are not of the family {type(family).__name__}")
         return

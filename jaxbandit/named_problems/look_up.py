@@ -9,7 +9,9 @@ from typing import Any
 
 import numpy as np
 
-from jaxbandit.base import Environment, problem
+from jaxbandit import members
+from jaxbandit.base import Environment
+from jaxbandit.members import declares
 
 
 @dataclass(frozen=True, repr=False)
@@ -114,9 +116,9 @@ class Atlas(Mapping[str, NamedProblem]):
 def _shape(arms: Environment) -> tuple[str, int, int]:
     """The kind of problem, K, and S; S is 0 where rewards have no finite table."""
     if arms.reward is None:
-        return problem(arms), len(arms.means()), 0
-    if hasattr(arms, "transition"):
-        count, states = arms.transition.shape[-3:-1]
+        return declares(arms).problem, len(arms.means()), 0
+    if (transition := members.transition(arms)) is not None:
+        count, states = transition.shape[-3:-1]
     else:
         count, states = np.shape(arms.reward)
-    return problem(arms), int(count), int(states)
+    return declares(arms).problem, int(count), int(states)

@@ -101,7 +101,7 @@ def _added(amounts: Array, chosen: Array) -> Array:
         row = jax.lax.dynamic_index_in_dim(chosen, i, keepdims=False)
         return found + jnp.where(_beside(row, amounts), jax.lax.dynamic_slice_in_dim(amounts, i, 1, -1), 0)
 
-    return jax.lax.fori_loop(0, states, add, found)  # type: ignore[no-any-return]
+    return jax.lax.fori_loop(0, states, add, found)
 
 
 def _beside(of_states: Array, rows: Array) -> Array:

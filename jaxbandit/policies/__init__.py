@@ -6,6 +6,7 @@ from typing import Any
 
 from jaxbandit.base import Policy
 from jaxbandit.feedback import checked_table
+from jaxbandit.members import has_methods
 from jaxbandit.policies.chains.imed_mc import IMEDMC
 from jaxbandit.policies.chains.joint_kl_ucb import JointKLUCB
 from jaxbandit.policies.chains.learned_gittins import PlugInGittins, PosteriorGittins
@@ -139,5 +140,5 @@ def _with_table_checked(init: Callable[..., Any]) -> Callable[..., Any]:
 
 
 for _policy in map(globals().get, __all__):
-    if hasattr(_policy, "scores"):
+    if has_methods(_policy, "scores"):
         _policy.init = _with_table_checked(_policy.init)  # type: ignore[union-attr]

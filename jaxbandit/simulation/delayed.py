@@ -8,6 +8,7 @@ import jax
 import jax.numpy as jnp
 from jax import Array
 
+from jaxbandit import members
 from jaxbandit.arguments import integer
 from jaxbandit.base import Feedback, Policy, State, pytree, static
 from jaxbandit.wrapping import Wrapper
@@ -45,8 +46,8 @@ class LateNews(Wrapper):
     def update(self, state: Waiting, feedback: Feedback) -> Waiting:
         """Keep the feedback, and let the policy hear what is due after this round."""
         places = self.delay + self.batch
-        if hasattr(self, "probabilities"):
-            feedback = feedback._replace(chances=self.probabilities(state, feedback.t)[feedback.arms])
+        if (probabilities := members.probabilities(self)) is not None:
+            feedback = feedback._replace(chances=probabilities(state, feedback.t)[feedback.arms])
         under_way = {
             name: jax.lax.dynamic_update_index_in_dim(
                 kept, getattr(feedback, name).astype(kept.dtype), feedback.t % places, 0
@@ -93,7 +94,7 @@ def late(policy: Policy, delay: int, batch: int, feedback: Feedback) -> Policy:
     if delay == 0 and batch == 1:
         return policy
     shown = feedback._asdict()
-    if callable(getattr(policy, "probabilities", None)):
+    if members.probabilities(policy) is not None:
         shown["chances"] = jax.ShapeDtypeStruct(feedback.arms.shape, jnp.result_type(float))
     shapes = tuple((name, each) for name, each in shown.items() if each is not None and name != "t")
     return LateNews(policy, delay, batch, shapes)

@@ -7,8 +7,9 @@ from typing import Any, NamedTuple
 import jax.numpy as jnp
 from jax import Array
 
-from jaxbandit.base import State, described, means_now, problem, total
+from jaxbandit.base import State, described, total
 from jaxbandit.fast import look_up
+from jaxbandit.members import best_arm_falls_short, declares, means_now
 from jaxbandit.selection import top_arms
 from jaxbandit.sums import TwoFloats, add_to_each, below_largest, no_sums
 
@@ -34,7 +35,7 @@ def no_regret(environment: Any, key: Array) -> DynamicRegret | None:
     """The dynamic regret before the first round; None for an environment without `means_now`."""
     if means_now(environment) is None:
         return None
-    return DynamicRegret(no_sums(1), None if problem(environment) == "changing" else environment.init(key))
+    return DynamicRegret(no_sums(1), None if declares(environment).problem == "changing" else environment.init(key))
 
 
 def after_round(
@@ -67,7 +68,7 @@ def after_round(
 def records_of(environment: Any, dynamic: DynamicRegret, t: Array) -> dict[str, TwoFloats]:
     """What is recorded after round t: the dynamic regret, and where it is defined the regret against the best arm."""
     high, low = (part[0] for part in dynamic.regret)
-    short = environment.best_arm_falls_short(t) if hasattr(environment, "best_arm_falls_short") else None
+    short = best_arm_falls_short(environment, t)
     records = {DYNAMIC: TwoFloats(high, low)}
     return records if short is None else records | {EXTERNAL: TwoFloats(high - short.high, low - short.low)}
 

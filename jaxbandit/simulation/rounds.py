@@ -11,9 +11,12 @@ import numpy as np
 from jax import Array
 from numpy.typing import ArrayLike
 
+from jaxbandit import members
 from jaxbandit.arguments import has, integer, shown
-from jaxbandit.base import Environment, Policy, State, described, pairing, pays, reward_table
+from jaxbandit.base import Environment, Policy, State, described, reward_table
 from jaxbandit.fast import add_one, over_runs
+from jaxbandit.members import declares
+from jaxbandit.pytrees import in_order
 from jaxbandit.selection import top_arms
 from jaxbandit.simulation.chance import RunKeys, check_numbers
 from jaxbandit.simulation.delayed import itself
@@ -72,7 +75,7 @@ def initial_carry_of_one(environment: Environment, policy: Policy, keys: RunKeys
     reward = jnp.asarray(reward_table(environment), float)
     begun = environment.init(keys.environment)
     given = [reward]
-    if pairing(environment) == "shared":
+    if declares(environment).pairing == "shared":
         given.append(environment.shown(begun))  # type: ignore[attr-defined]
     if keys.order is not None:
         given = [array[keys.order] for array in given]
@@ -80,15 +83,12 @@ def initial_carry_of_one(environment: Environment, policy: Policy, keys: RunKeys
     visits = jnp.zeros((arms, max(states, 1)), jnp.int32)
     first_nan = jnp.int32(0) if look_for_nan else None
     dynamic = no_regret(environment, keys.environment)
-    return Carry(begun, reordered(policy, keys).init(*given), visits, first_nan, dynamic)
+    return Carry(begun, _seeing(policy, keys).init(*given), visits, first_nan, dynamic)
 
 
-def reordered(policy: Policy, keys: RunKeys) -> Policy:
-    """The policy of one run, for the order in which it sees the arms (see `base.Policy`)."""
-    if keys.order is None or not hasattr(policy, "reordered"):
-        return policy
-    seeing: Policy = policy.reordered(keys.order)
-    return seeing
+def _seeing(policy: Policy, keys: RunKeys) -> Policy:
+    """The policy of one run, for the order in which it sees the arms."""
+    return policy if keys.order is None else in_order(policy, keys.order)
 
 
 def play_round(
@@ -101,7 +101,7 @@ def play_round(
       plays: M, arms played in the round.
     """
     _check_parts(environment, policy, keys, carry)
-    policy = reordered(policy, keys)
+    policy = _seeing(policy, keys)
     scores, known = policy.scores(jax.random.fold_in(keys.policy, t), carry.policy, t)
     arms = top_arms(scores, plays)
     played = arms if keys.order is None else keys.order[arms]
@@ -109,7 +109,7 @@ def play_round(
     if keys.order is not None and feedback.shown is not None:
         feedback = feedback._replace(shown=feedback.shown[keys.order])
     policy_state = policy.update(known, feedback._replace(arms=arms))
-    counted = feedback.before if pays(environment) == "before" else feedback.states
+    counted = feedback.before if declares(environment).pays == "before" else feedback.states
     visits = add_one(carry.visits, played, counted)
     first_nan = carry.first_nan
     if first_nan is not None:
@@ -124,15 +124,11 @@ def recorded(
     environment: Environment, policy: Policy, keys: RunKeys, carry: Carry, t: Array, recorders: Recorders
 ) -> dict[str, Any]:
     """What is recorded of one run after round t besides the visits: by the environment and by the recorders."""
-    policy, state = itself(reordered(policy, keys), carry.policy)
+    policy, state = itself(_seeing(policy, keys), carry.policy)
     asked = {name: recorder(carry.environment, state, t, policy) for name, recorder in recorders.items()}
     dynamic = {} if carry.dynamic is None else records_of(environment, carry.dynamic, t)
-    return declared_records(environment, carry.environment) | dynamic | asked
-
-
-def declared_records(environment: Environment, state: State) -> dict[str, Any]:
-    """What an environment declares to be recorded of its state (see `base.Environment`)."""
-    return dict(environment.records(state)) if hasattr(environment, "records") else {}
+    records = members.records(environment)
+    return ({} if records is None else dict(records(carry.environment))) | dynamic | asked
 
 
 def play_chunk(
@@ -179,7 +175,7 @@ def play_chunk(
         return (carry, stop), jax.tree.map(lambda leaf: jnp.where(due, leaf, jnp.zeros_like(leaf)), found)
 
     def of_all(t: Array, carry: Carry) -> dict[str, Any]:
-        if not recorders and carry.dynamic is None and not hasattr(environment, "records"):
+        if not recorders and carry.dynamic is None and members.records(environment) is None:
             return {}
         found: dict[str, Any] = over_runs(
             lambda keys, carry: recorded(environment, policy, keys, carry, t, recorders or {})

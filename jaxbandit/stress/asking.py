@@ -10,6 +10,7 @@ import numpy as np
 
 from jaxbandit.arguments import has, integer, path, shown, truth
 from jaxbandit.base import Environment, Policy
+from jaxbandit.members import has_methods
 from jaxbandit.simulation.asking.request import check as check_request
 from jaxbandit.stress.spaces import Space
 
@@ -47,7 +48,7 @@ def check_policies(
     if not isinstance(policies, Mapping) or not policies:
         raise ValueError(f"{argument}: {shown(policies)}; give a dict from label to policy")
     for label, policy in policies.items():
-        if isinstance(policy, list | tuple) and not hasattr(policy, "scores"):
+        if isinstance(policy, list | tuple) and not has_methods(policy, "scores"):
             raise ValueError(f"{argument}[{label!r}]: a list of variants; give each a label of its own")
     try:
         check_request({"problem": arms}, policies, key, 1, horizon, plays)

@@ -9,7 +9,8 @@ import jax.numpy as jnp
 import numpy as np
 from jax import Array
 
-from jaxbandit.base import Environment, pairing, pays, problem
+from jaxbandit.base import Environment
+from jaxbandit.members import declares
 from jaxbandit.testing.requirements import STANDARD_ERRORS, require
 
 FEWEST_MOVES = 8  # of an arm in a run, on average, for its mean to be judged
@@ -27,8 +28,8 @@ def check_long_run(name: str, environment: Environment, keys: Array, settle: int
     table = jnp.asarray(environment.reward, float)
     arms, states = table.shape
     every = jnp.arange(arms, dtype=jnp.int32)
-    rested = problem(environment) == "rested"
-    counted_by = "before" if pays(environment) == "before" else "states"
+    rested = declares(environment).problem == "rested"
+    counted_by = "before" if declares(environment).pays == "before" else "states"
     windows = WINDOWS if rested and states <= FEW_STATES else 2
     length = max(1, 2 * settle // windows)
 
@@ -51,7 +52,7 @@ def check_long_run(name: str, environment: Environment, keys: Array, settle: int
         _, *found = jax.lax.fori_loop(0, windows * length, body, (environment.init(key), *nothing))
         return tuple(found)
 
-    groups = every[:, None] if pairing(environment) == "shared" else every[None]
+    groups = every[:, None] if declares(environment).pairing == "shared" else every[None]
     played = jax.jit(jax.vmap(jax.vmap(play, (None, 0)), (0, None)))(keys, groups)
     counts, moves, wrong = (np.asarray(each).sum(1) for each in played)
     reward, means = np.asarray(environment.reward, float), np.asarray(environment.means(), float)

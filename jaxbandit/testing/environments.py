@@ -9,19 +9,10 @@ import jax.numpy as jnp
 import numpy as np
 from jax import Array
 
+from jaxbandit import members
 from jaxbandit.arguments import integer
-from jaxbandit.base import (
-    Environment,
-    Feedback,
-    Paid,
-    Pairing,
-    Problem,
-    means_now,
-    paid,
-    pairing,
-    problem,
-    reward_table,
-)
+from jaxbandit.base import Environment, Feedback, Paid, Pairing, Problem, reward_table
+from jaxbandit.members import declares, means_now
 from jaxbandit.testing.averages import check_changing, check_long_run
 from jaxbandit.testing.pairings import check_plays, check_repeats, check_rounds, check_shared
 from jaxbandit.testing.requirements import require, require_close, require_numbers, shapes
@@ -71,12 +62,14 @@ def check_environment(environment: Environment, *, runs: int = 64, plays: int = 
     if runs < 2:
         raise ValueError(f"runs: {runs}; at least 2 are needed for a standard error")
     name = type(environment).__name__
-    for part in ("reward", "means", "init", "step"):
-        require(hasattr(environment, part), f"{name}: has no {part}")
+    for part in members.lacks(environment, "reward", "means", "init", "step"):
+        require(False, f"{name}: has no {part}")
+    old_form = members.replaced(environment)
+    require(old_form is None, str(old_form))
     require_numbers(name, environment)
     if environment.reward is None:
-        for part in ("arms", "reward_range", "records"):
-            require(hasattr(environment, part), f"{name}: has no {part}, and its reward is None")
+        for part in members.lacks(environment, "arms", "reward_range", "records"):
+            require(False, f"{name}: has no {part}, and its reward is None")
     reward = np.asarray(reward_table(environment))
     require(reward.ndim == 2, f"{name}.reward: shape {reward.shape} is not [K, S]")
     arms, states = len(reward), max(reward.shape[1], 1)
@@ -86,21 +79,26 @@ def check_environment(environment: Environment, *, runs: int = 64, plays: int = 
     _check_step(name, environment, keys[0], arms, states)
 
     for part, declared, choices in (
-        ("pairing", pairing(environment), get_args(Pairing)),
-        ("problem", problem(environment), get_args(Problem)),
-        ("paid", paid(environment), get_args(Paid)),
+        ("pairing", declares(environment).pairing, get_args(Pairing)),
+        ("problem", declares(environment).problem, get_args(Problem)),
+        ("paid", declares(environment).paid, get_args(Paid)),
     ):
         require(declared in choices, f"{name}.{part}: {declared!r} is none of {', '.join(choices)}")
-    shared, changing = pairing(environment) == "shared", problem(environment) in ("changing", "rotting")
+    shared, changing = (
+        declares(environment).pairing == "shared",
+        declares(environment).problem in ("changing", "rotting"),
+    )
     require(
-        shared == (problem(environment) == "decision process"),
+        shared == (declares(environment).problem == "decision process"),
         f'{name}: the pairing "shared" and the problem "decision process" go together; declare both or none',
     )
-    require(not shared or hasattr(environment, "shown"), f"{name}: has no shown, and its arms share one state")
+    require(
+        not shared or not members.lacks(environment, "shown"), f"{name}: has no shown, and its arms share one state"
+    )
     require(not changing or means_now(environment) is not None, f"{name}: has no means_now, and its arms change")
-    if paid(environment) == "all":
+    if declares(environment).paid == "all":
         check_stays(name, environment, keys[0], arms, states)
-    by = {"play": check_plays, "round": check_rounds, "shared": check_shared}[pairing(environment)]
+    by = {"play": check_plays, "round": check_rounds, "shared": check_shared}[declares(environment).pairing]
     before, after, rewards, _ = by(name, environment, keys, plays)
     if environment.reward is None:
         check_rewards(name, environment, keys, rewards, settle)
@@ -114,7 +112,7 @@ def check_environment(environment: Environment, *, runs: int = 64, plays: int = 
 
 def _check_step(name: str, environment: Environment, key: Array, arms: int, states: int) -> None:
     state, t = environment.init(key), jnp.int32(1)
-    for plays in [1] if pairing(environment) == "shared" else sorted({1, arms}):
+    for plays in [1] if declares(environment).pairing == "shared" else sorted({1, arms}):
         played = jnp.arange(plays, dtype=jnp.int32)
         following, feedback = environment.step(key, state, played, t)
         require(isinstance(feedback, Feedback), f"{name}.step: returns no Feedback")

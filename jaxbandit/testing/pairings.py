@@ -10,7 +10,9 @@ import jax.numpy as jnp
 import numpy as np
 from jax import Array
 
-from jaxbandit.base import Environment, problem, reward_table
+from jaxbandit import members
+from jaxbandit.base import Environment, reward_table
+from jaxbandit.members import declares
 from jaxbandit.testing.requirements import require
 
 
@@ -70,7 +72,7 @@ def check_rounds(name: str, environment: Environment, keys: Array, plays: int) -
         )
         alone.append(shown(np.full(plays, arm)))
         moves_anyway = (
-            problem(environment) in ("restless", "observed") and getattr(environment, "passive", None) is None
+            declares(environment).problem in ("restless", "observed") and members.passive(environment) is None
         )
         require(
             not moves_anyway or np.array_equal(next_one[1], alone[-1][1][:, own]),

@@ -9,9 +9,11 @@ import jax.numpy as jnp
 import numpy as np
 from jax import Array
 
+from jaxbandit import members
 from jaxbandit.arguments import integer
-from jaxbandit.base import Environment, Feedback, Policy, Task, pairing, reward_table
+from jaxbandit.base import Environment, Feedback, Policy, Task, reward_table
 from jaxbandit.environments import markov
+from jaxbandit.members import declares
 from jaxbandit.selection import top_arms
 from jaxbandit.simulation.asking.contracts import check_task
 from jaxbandit.simulation.asking.tracing import Size, environment_program, policy_program
@@ -56,8 +58,10 @@ def check_policy(
         )
     )
     name = type(policy).__name__
-    for part in ("init", "scores", "update"):
-        require(hasattr(policy, part), f"{name}: has no {part}")
+    for part in members.lacks(policy, "init", "scores", "update"):
+        require(False, f"{name}: has no {part}")
+    old_form = members.replaced(policy)
+    require(old_form is None, str(old_form))
     require_numbers(name, policy)
     transition = np.random.default_rng(0).dirichlet(np.ones(states), (arms, states))
     environment = markov(transition, np.linspace(0, 1, states)) if environment is None else environment
@@ -65,7 +69,7 @@ def check_policy(
     check_task(name, policy, Task(environment, plays))
     _check_shapes(name, policy, environment, reward, plays)
     arms_state = environment.init(key := jax.random.key(1))
-    shared = pairing(environment) == "shared"
+    shared = declares(environment).pairing == "shared"
     shown: list[Array] = [environment.shown(arms_state)] if shared else []  # type: ignore[union-attr]
     given = [reward, *shown]
     state = policy.init(*given)

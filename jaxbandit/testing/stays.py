@@ -9,6 +9,7 @@ import jax.numpy as jnp
 import numpy as np
 from jax import Array
 
+from jaxbandit import members
 from jaxbandit.testing.requirements import require
 
 ROUNDS = 64
@@ -17,10 +18,13 @@ ROUNDS = 64
 def check_stays(name: str, environment: Any, key: Array, arms: int, states: int) -> None:
     """Check that every round adds one stay of every arm, of an arm that is played in the state that it shows."""
     require(
-        hasattr(environment, "cost") and np.shape(environment.cost) == (arms,),
+        not members.lacks(environment, "cost") and np.shape(environment.cost) == (arms,),
         f"{name}.cost: all arms pay, so the environment needs what a play costs, [K]",
     )
-    require(hasattr(environment, "records"), f'{name}: has no records, and all arms pay; it needs to record "stays"')
+    require(
+        members.records(environment) is not None,
+        f'{name}: has no records, and all arms pay; it needs to record "stays"',
+    )
 
     def play(key: Array) -> tuple[Array, Any]:
         def body(state: Any, t: Array) -> tuple[Any, Any]:

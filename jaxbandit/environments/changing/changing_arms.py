@@ -12,7 +12,7 @@ from numpy.typing import ArrayLike
 
 from jaxbandit import chains, draws
 from jaxbandit.arguments import finite, integer, number, truth
-from jaxbandit.base import Feedback, Pairing, Problem, Task, pytree
+from jaxbandit.base import Declares, Feedback, Task, pytree
 from jaxbandit.environments.changing.segments import (
     LONGEST,
     Segments,
@@ -48,8 +48,7 @@ class ChangingArms:
         falls short of the best arms of each of them; None elsewhere.
     """
 
-    pairing: ClassVar[Pairing] = "round"
-    problem: ClassVar[Problem] = "changing"
+    declares: ClassVar = Declares(pairing="round", problem="changing")
 
     segments: Segments
     thresholds: np.ndarray | Array = field(repr=False)

@@ -12,7 +12,7 @@ from numpy.typing import ArrayLike
 
 from jaxbandit import chains, draws
 from jaxbandit.arguments import finite, truth
-from jaxbandit.base import Feedback, Pairing, Problem, Task, pytree, static
+from jaxbandit.base import Declares, Feedback, Task, pytree, static
 from jaxbandit.environments.changing.segments import Segments, check_horizon, row, segments, starts_of, told
 from jaxbandit.environments.rested.markov_arms import (
     InitialState,
@@ -51,8 +51,7 @@ class ChangingMarkovArms:
     and the thresholds that draw from them, as in `MarkovArms`; `restless`, static.
     """
 
-    pairing: ClassVar[Pairing] = "round"
-    problem: ClassVar[Problem] = "changing"
+    declares: ClassVar = Declares(pairing="round", problem="changing")
 
     segments: Segments
     transition: np.ndarray | Array

@@ -11,7 +11,7 @@ from jax import Array
 
 from jaxbandit import chains, draws
 from jaxbandit.arguments import integer
-from jaxbandit.base import Feedback, Pairing, Problem, Task, pytree, static
+from jaxbandit.base import Declares, Feedback, Task, pytree, static
 from jaxbandit.environments.changing.changing_arms import check_budget
 from jaxbandit.environments.changing.segments import LONGEST, check_horizon, split, told
 from jaxbandit.sums import TwoFloats
@@ -43,8 +43,7 @@ class LowerBoundArms:
       count: K, static.
     """
 
-    pairing: ClassVar[Pairing] = "round"
-    problem: ClassVar[Problem] = "changing"
+    declares: ClassVar = Declares(pairing="round", problem="changing")
 
     gap: np.float64 | Array
     batch: int | Array

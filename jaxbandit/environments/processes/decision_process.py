@@ -12,7 +12,7 @@ from numpy.typing import ArrayLike
 
 from jaxbandit import chains, decision_processes, draws
 from jaxbandit.arguments import as_floats, finite, integer, shown
-from jaxbandit.base import Feedback, Pairing, Pays, Problem, pytree, static
+from jaxbandit.base import Declares, Feedback, pytree, static
 from jaxbandit.environments.rested.markov_arms import initial_thresholds
 from jaxbandit.probabilities import stochastic
 
@@ -46,9 +46,7 @@ class DecisionProcess:
     state), the thresholds that draw from them, and `steps`, None or an integer.
     """
 
-    pairing: ClassVar[Pairing] = "shared"
-    problem: ClassVar[Problem] = "decision process"
-    pays: ClassVar[Pays] = "before"
+    declares: ClassVar = Declares(pairing="shared", problem="decision process", pays="before")
 
     transition: np.ndarray | Array
     reward: np.ndarray | Array

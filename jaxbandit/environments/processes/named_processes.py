@@ -9,9 +9,9 @@ import jax.numpy as jnp
 import numpy as np
 from numpy.typing import ArrayLike
 
-from jaxbandit import chains
+from jaxbandit import chains, members
 from jaxbandit.arguments import integer, list_of, number, shown
-from jaxbandit.base import check_key, paid, problem
+from jaxbandit.base import check_key
 from jaxbandit.environments.processes.decision_process import (
     MOST_STATES,
     DecisionProcess,
@@ -22,6 +22,7 @@ from jaxbandit.environments.processes.decision_process import (
 from jaxbandit.environments.rested.markov_arms import MarkovArms
 from jaxbandit.environments.restless_bandits.all_paying_arms import AllPayingArms
 from jaxbandit.environments.restless_bandits.joint_arms import joint
+from jaxbandit.members import declares
 
 ROUNDING = 1e-9  # less than any probability that can be drawn
 FOUR_ROOMS = ("#######", "#S.#..#", "#.....#", "##.##.#", "#..#..#", "#....G#", "#######")
@@ -185,8 +186,8 @@ def as_decision_process(
     >>> process.transition.shape, process.means().round(4).tolist()
     ((2, 4, 4), [0.5556, 0.4211])
     """
-    every = paid(arms) == "all" and hasattr(arms, "joint")
-    rested = problem(arms) == "rested" and all(hasattr(arms, name) for name in ("transition", "reward", "initial"))
+    every = declares(arms).paid == "all" and not members.lacks(arms, "joint")
+    rested = declares(arms).problem == "rested" and not members.lacks(arms, "transition", "reward", "initial")
     if not every and not rested:
         raise ValueError(
             f"arms: {type(arms).__name__} are neither rested arms, as of `markov`, nor restless ones that all pay"

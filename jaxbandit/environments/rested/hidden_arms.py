@@ -12,7 +12,7 @@ from numpy.typing import ArrayLike
 
 from jaxbandit import chains
 from jaxbandit.arguments import finite
-from jaxbandit.base import Feedback, Problem, pytree
+from jaxbandit.base import Declares, Feedback, pytree
 from jaxbandit.environments.rested.markov_arms import (
     MOST_STATES,
     InitialState,
@@ -46,7 +46,7 @@ class HiddenArms:
     `pairs` with G S states.
     """
 
-    problem: ClassVar[Problem] = "hidden"
+    declares: ClassVar = Declares(problem="hidden")
 
     transition: np.ndarray | Array
     emission: np.ndarray | Array

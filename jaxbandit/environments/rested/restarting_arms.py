@@ -11,7 +11,7 @@ from jax import Array
 
 from jaxbandit import chains, draws, indices
 from jaxbandit.arguments import number
-from jaxbandit.base import Feedback, Pairing, Problem, pytree
+from jaxbandit.base import Declares, Feedback, pytree
 from jaxbandit.environments.rested.markov_arms import MarkovArms
 
 
@@ -40,8 +40,7 @@ class RestartingArms:
     Fields: `arms`, the `discount` in float64 on the host, and the threshold of 32 bits that draws a return.
     """
 
-    pairing: ClassVar[Pairing] = "round"
-    problem: ClassVar[Problem] = "restarting"
+    declares: ClassVar = Declares(pairing="round", problem="restarting")
 
     arms: MarkovArms
     discount: np.float64 | Array

@@ -3,14 +3,14 @@
 from __future__ import annotations
 
 from math import comb
-from typing import ClassVar, NamedTuple
+from typing import NamedTuple
 
 import jax.numpy as jnp
 import numpy as np
 from jax import Array
 
 from jaxbandit import decision_processes, indices
-from jaxbandit.base import Feedback, Paid, Pairing, Problem, Task, pytree
+from jaxbandit.base import Declares, Feedback, Task, pytree
 from jaxbandit.environments.restless_bandits.joint_arms import Joint, joint
 from jaxbandit.environments.restless_bandits.restless_arms import RestlessArms, RestlessState
 
@@ -46,16 +46,13 @@ class AllPayingArms:
     Fields: `arms`, from which all draws come, and `cost` [K].
     """
 
-    pairing: ClassVar[Pairing] = "round"
-    paid: ClassVar[Paid] = "all"
-
     arms: RestlessArms
     cost: np.ndarray | Array
 
     @property
-    def problem(self) -> Problem:
-        """What is declared to bounds, metrics and policies."""
-        return self.arms.problem
+    def declares(self) -> Declares:
+        """As the arms, but all of them pay."""
+        return self.arms.declares._replace(paid="all")
 
     @property
     def observed(self) -> bool:

@@ -3,14 +3,14 @@
 from __future__ import annotations
 
 from dataclasses import field
-from typing import ClassVar, NamedTuple
+from typing import NamedTuple
 
 import jax.numpy as jnp
 import numpy as np
 from jax import Array
 
 from jaxbandit import draws
-from jaxbandit.base import Feedback, Pairing, Problem, pytree, static
+from jaxbandit.base import Declares, Feedback, pytree, static
 from jaxbandit.environments.rested.markov_arms import long_run_means
 from jaxbandit.fast import look_up_each
 
@@ -41,8 +41,6 @@ class RestlessArms:
     It has the fields of `MarkovArms`, and `passive` [K, S, S] or None with its thresholds.
     """
 
-    pairing: ClassVar[Pairing] = "round"
-
     transition: np.ndarray | Array
     reward: np.ndarray | Array
     initial: np.ndarray | Array
@@ -53,9 +51,9 @@ class RestlessArms:
     observed: bool = static(False)  # whether the player sees all arms in every round
 
     @property
-    def problem(self) -> Problem:
-        """What is declared to bounds, metrics and policies."""
-        return "observed" if self.observed else "restless"
+    def declares(self) -> Declares:
+        """Arms that move anyway, and whose states are all seen if they are `observed`."""
+        return Declares(pairing="round", problem="observed" if self.observed else "restless")
 
     def means(self) -> np.ndarray:
         """Long-run reward per round of each arm if it alone is played for ever, [K] float64 on the host.

@@ -20,6 +20,7 @@ import numpy as np
 from jax import Array
 from jax.typing import ArrayLike
 
+from jaxbandit import members
 from jaxbandit.arguments import finite, integer, shown
 from jaxbandit.base import ANY_REWARD, Task, pytree, static
 from jaxbandit.policies.parts import checks
@@ -229,7 +230,7 @@ class KnownBreaks:
         breaks = finite("breaks", self.breaks)
         if breaks.ndim != 1 or (breaks % 1 != 0).any() or (breaks < 2).any():
             raise ValueError(f"breaks: {shown(self.breaks)} is not a list of rounds from 2 on")
-        declared = getattr(task.environment, "breaks", None)
+        declared = members.breaks(task.environment)
         if declared is None:
             return
         given, true = (each[each <= task.horizon] for each in (breaks, np.asarray(declared)))

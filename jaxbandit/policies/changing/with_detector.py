@@ -8,6 +8,7 @@ import jax
 import jax.numpy as jnp
 from jax import Array
 
+from jaxbandit import members
 from jaxbandit.arguments import has
 from jaxbandit.base import Feedback, Policy, State, Task, pytree, static
 from jaxbandit.fast import computed_once
@@ -79,7 +80,7 @@ class WithDetector(Wrapper):
             checks.truth(self, "local")
         for name, part in (("policy", self.policy), ("detector", self.detector)):
             try:
-                getattr(part, "validate", lambda task: None)(task)
+                members.validate(part, task)
             except ValueError as error:
                 raise ValueError(f"{name}: {error}") from error
         checks.one_play(self, task)
@@ -109,9 +110,9 @@ class WithDetector(Wrapper):
 
     @property
     def probabilities(self) -> Any:
-        """With what probability each arm is played, [K], of the state and the round; missing where the policy's is."""
+        """With what probability each arm is played, [K], of the state and the round; None where the policy has none."""
         own = super().probabilities
-        return lambda state, t: self._by_turns(own(state, t), state, t, 1.0)
+        return own and (lambda state, t: self._by_turns(own(state, t), state, t, 1.0))
 
     def _by_turns(self, values: Array, state: Watched, t: Array, most: float) -> Array:
         """`values` [K]; in a round in which arms are played by turns `most` for the one whose turn it is, else 0."""
@@ -132,8 +133,9 @@ class WithDetector(Wrapper):
         before = jax.tree.map(lambda leaf: _once(leaf[arm]), state.detector)
         watched, alarm = self.detector.watched(before, state.scale.mapped(feedback.rewards[0]), feedback.t, arms)
         over = alarm & (played if self._is_local() else True)
-        if feedback.chances is None and hasattr(self, "probabilities"):  # the policy does not know of turns
-            feedback = feedback._replace(chances=self.probabilities(state, feedback.t)[feedback.arms])
+        probabilities = members.probabilities(self)
+        if feedback.chances is None and probabilities is not None:  # the policy does not know of turns
+            feedback = feedback._replace(chances=probabilities(state, feedback.t)[feedback.arms])
         policy = self.policy.update(state.policy, feedback._replace(t=feedback.t - state.restarted[arm]))
         reward = jnp.zeros((arms, 0)) if state.reward is None else state.reward
 

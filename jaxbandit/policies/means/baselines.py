@@ -10,7 +10,7 @@ from jax import Array
 from numpy.typing import ArrayLike
 
 from jaxbandit.arguments import finite
-from jaxbandit.base import ANY_REWARD, Feedback, Task, pytree
+from jaxbandit.base import ANY_REWARD, Feedback, Task, per_arm, pytree
 from jaxbandit.policies.parts import checks
 
 
@@ -53,17 +53,13 @@ class Oracle:
     [0.25, 0.75]
     """
 
-    means: ArrayLike
+    means: ArrayLike = per_arm()
 
     def validate(self, task: Task) -> None:
         checks.suits(self, task, rewards=ANY_REWARD)
         found = finite("means", self.means)
         if found.shape != task.reward.shape[:1]:
             raise ValueError(f"means: shape {found.shape} is not one number per arm, ({len(task.reward)},)")
-
-    def reordered(self, order: Array) -> Oracle:
-        """The oracle for arms in another order: place i holds the arm `order[i]`, [K] int32."""
-        return Oracle(jnp.asarray(self.means, float)[order])
 
     def init(self, reward: Array) -> Nothing:
         return Nothing(jnp.arange(reward.shape[0], dtype=jnp.int32))

@@ -7,11 +7,12 @@ from typing import Any, get_args
 
 import numpy as np
 
-from jaxbandit import arguments
+from jaxbandit import arguments, members
 from jaxbandit.arguments import LARGEST, as_floats
-from jaxbandit.base import Paid, Problem, Range, Task, paid, problem
+from jaxbandit.base import Paid, Problem, Range, Task
 from jaxbandit.confidence import Solver
 from jaxbandit.decision_processes import Kind, structure
+from jaxbandit.members import declares
 from jaxbandit.probabilities import stochastic
 
 GRID = "; for a grid give a list of policies"
@@ -67,7 +68,7 @@ def suits(policy: Any, task: Task, problems: Sequence[Problem] = ARMS, rewards: 
     Raises:
       ValueError: what the policy plays, and what the task has.
     """
-    name, found = type(policy).__name__, problem(task.environment)
+    name, found = type(policy).__name__, declares(task.environment).problem
     if found not in problems:
         if tuple(problems) == ("decision process",):
             raise ValueError(
@@ -106,7 +107,7 @@ def paid_to(policy: Any, task: Task, which: Paid) -> None:
       ValueError: which arms the policy is for, and which pay.
     """
     arguments.choice("paid", which, get_args(Paid))
-    if (found := paid(task.environment)) != which:
+    if (found := declares(task.environment).paid) != which:
         kinds = {"played": "the arms that are played pay", "all": "all arms pay, played or not"}
         raise ValueError(f"{type(policy).__name__}: reckons that {kinds[which]}; in {task.name} {kinds[found]}")
 
@@ -134,7 +135,7 @@ def communicating(policy: Any, task: Task, *kinds: Kind) -> None:
       ValueError: what the policy plays, and which states cannot be reached.
     """
     suits(policy, task, ("decision process",))
-    if not hasattr(task.environment, "transition"):
+    if members.transition(task.environment) is None:
         return
     wanted = kinds or ("ergodic", "communicating")
     found = structure(task.environment.transition)
@@ -158,7 +159,7 @@ def episodes(policy: Any, task: Task) -> int:
       ValueError: what the policy plays, and what the task has.
     """
     suits(policy, task, ("decision process",))
-    steps = getattr(task.environment, "steps", None)
+    steps = members.steps(task.environment)
     if steps is None:
         raise ValueError(
             f"{type(policy).__name__} plays episodes, and {task.name} has none; make it with steps, the rounds of each"
@@ -230,12 +231,14 @@ def family(policy: Any, task: Task) -> None:
     if policy.family is None:
         return suits(policy, task, rewards=(0.0, 1.0))
     parts = ("divergence", "upper", "validate")
-    if isinstance(policy.family, type) or not all(hasattr(policy.family, part) for part in parts):
+    if isinstance(policy.family, type) or members.lacks(policy.family, *parts):
         raise ValueError(f"family: {policy.family!r} is not a family; None or one of jaxbandit.families is needed")
     try:
         policy.family.validate(task.reward)
     except ValueError as error:
-        if hasattr(policy.family, str(error).partition(":")[0]):  # a field of the family is wrong, not the rewards
+        if not members.lacks(
+            policy.family, str(error).partition(":")[0]
+        ):  # a field of the family is wrong, not the rewards
             raise ValueError(f"family: {error}") from None
         raise
     low, high = policy.family.range
@@ -260,7 +263,7 @@ def memory(policy: Any, task: Task, states: int | None = None) -> None:
             "with rounds and begun"
         )
     try:
-        getattr(found, "validate", lambda task: None)(task)
+        members.validate(found, task)
     except ValueError as error:
         raise ValueError(f"memory: {error}") from error
     if states is not None and task.reward.shape[1] > states:

@@ -7,7 +7,9 @@ from typing import Any, TypeVar
 
 import numpy as np
 
-from jaxbandit.base import Task, paid
+from jaxbandit import members
+from jaxbandit.base import Task
+from jaxbandit.members import declares
 
 T = TypeVar("T")
 CLOSE, TINY = 1e-6, 1e-12  # relative and absolute difference up to which numbers are the same but for rounding
@@ -32,7 +34,7 @@ def check_made_for(policy: Any, task: Task) -> None:
     Raises:
       ValueError: what differs, and what to do.
     """
-    known: dict[str, Any] | None = getattr(policy, "_made_for", None)
+    known: dict[str, Any] | None = vars(policy).get("_made_for")
     if known is None:
         return
     found, kind = _laws(task.environment, tuple(known)), type(policy).__name__
@@ -54,12 +56,14 @@ _KINDS = {"played": "those that are played pay", "all": "all pay, played or not"
 
 def _laws(arms: Any, names: tuple[str, ...]) -> dict[str, Any]:
     """By name, the attributes that the environment has, and which of its arms pay."""
-    found: dict[str, Any] = {"paid": paid(arms)}
+    found: dict[str, Any] = {"paid": declares(arms).paid}
     for name in names:
         try:
             found[name] = attrgetter(name)(arms)
         except AttributeError:
-            if name == "passive" and hasattr(arms, "transition"):  # arms that are not played stay where they are
+            if (
+                name == "passive" and members.transition(arms) is not None
+            ):  # arms that are not played stay where they are
                 rows = np.asarray(arms.transition)
                 found[name] = np.broadcast_to(np.eye(rows.shape[-1]), rows.shape)
     if found.get("passive", ()) is None:

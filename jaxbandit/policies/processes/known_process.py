@@ -9,9 +9,9 @@ import numpy as np
 from jax import Array
 from numpy.typing import ArrayLike
 
-from jaxbandit import decision_processes
+from jaxbandit import decision_processes, members
 from jaxbandit.arguments import as_floats, has, shown
-from jaxbandit.base import Feedback, Task, pytree
+from jaxbandit.base import Feedback, Task, per_arm, pytree
 from jaxbandit.feedback import check_feedback
 from jaxbandit.policies.parts import checks
 from jaxbandit.policies.parts.knowledge import check_made_for, made_for
@@ -47,7 +47,7 @@ class KnownProcess:
     [[0, 0, 0], [0, 0, 0], [0, 0, 0]]
     """
 
-    actions: ArrayLike
+    actions: ArrayLike = per_arm(numbers=True)
 
     @classmethod
     def of(cls, process: Any) -> KnownProcess:
@@ -70,17 +70,13 @@ class KnownProcess:
         checks.suits(self, task, ("decision process",))
         as_floats("actions", self.actions)
         actions, states = np.asarray(self.actions), task.reward.shape[1]
-        steps = getattr(task.environment, "steps", None)
+        steps = members.steps(task.environment)
         shapes = [(states,)] + ([] if steps is None else [(steps, states)])
         if actions.dtype.kind not in "iu" or actions.shape not in shapes:
             raise ValueError(f"actions: {shown(self.actions)} are not integers {' or '.join(map(str, shapes))}")
         if actions.min() < 0 or actions.max() >= len(task.reward):
             raise ValueError(f"actions: {shown(self.actions)} are not all among the actions 0..{len(task.reward) - 1}")
         check_made_for(self, task)
-
-    def reordered(self, order: Array) -> KnownProcess:
-        """The policy for actions in another order: place i holds the action `order[i]`, [A] int32."""
-        return KnownProcess(jnp.argsort(order)[jnp.asarray(self.actions)])
 
     def init(self, reward: Array, shown: Array) -> Known:
         return Known(shown[0], jnp.arange(reward.shape[0], dtype=jnp.int32))

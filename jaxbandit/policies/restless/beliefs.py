@@ -11,8 +11,9 @@ from jax import Array
 from numpy.typing import ArrayLike
 
 from jaxbandit.arguments import as_floats, has
-from jaxbandit.base import Feedback, Paid, Task, paid, pytree, static, total
+from jaxbandit.base import Feedback, Paid, Task, per_arm, pytree, static, total
 from jaxbandit.feedback import check_feedback
+from jaxbandit.members import declares
 from jaxbandit.policies.parts import checks
 from jaxbandit.policies.parts.knowledge import check_made_for, made_for
 
@@ -56,18 +57,18 @@ class Myopic:
     [0.5, 0.8]
     """
 
-    transition: ArrayLike
-    initial: ArrayLike
-    passive: ArrayLike | None = None
+    transition: ArrayLike = per_arm()
+    initial: ArrayLike = per_arm()
+    passive: ArrayLike | None = per_arm(None)
     paid: Paid = static("played")
-    cost: ArrayLike = 0.0
+    cost: ArrayLike = per_arm(0.0)
 
     @classmethod
     def of(cls, environment: Any) -> Myopic:
         """The policy that knows this environment, one of `environments.restless`."""
         has("environment", environment, "one of environments.restless", "transition", "initial", "passive")
-        cost = environment.cost if paid(environment) == "all" else 0.0
-        made = cls(environment.transition, environment.initial, environment.passive, paid(environment), cost)
+        cost = environment.cost if declares(environment).paid == "all" else 0.0
+        made = cls(environment.transition, environment.initial, environment.passive, declares(environment).paid, cost)
         return made_for(made, environment, "transition", "passive", "initial", "cost")
 
     def validate(self, task: Task) -> None:
@@ -80,10 +81,6 @@ class Myopic:
         if self.passive is not None:
             checks.laws(self, "passive", (arms, states, states))
         check_made_for(self, task)
-
-    def reordered(self, order: Array) -> Myopic:
-        """The policy for arms in another order: place i holds the arm `order[i]`, [K] int32."""
-        return reordered_fields(self, order)
 
     def init(self, reward: Array) -> Beliefs:
         return Beliefs(jnp.asarray(self.initial, float), jnp.asarray(reward, float))
@@ -126,9 +123,9 @@ class HiddenMyopic:
     [0.3667, 0.25]
     """
 
-    transition: ArrayLike
-    emission: ArrayLike
-    initial: ArrayLike
+    transition: ArrayLike = per_arm()
+    emission: ArrayLike = per_arm()
+    initial: ArrayLike = per_arm()
 
     @classmethod
     def of(cls, environment: Any) -> HiddenMyopic:
@@ -147,10 +144,6 @@ class HiddenMyopic:
         checks.laws(self, "emission", (arms, states, symbols))
         checks.laws(self, "initial", (arms, states))
         check_made_for(self, task)
-
-    def reordered(self, order: Array) -> HiddenMyopic:
-        """The policy for arms in another order: place i holds the arm `order[i]`, [K] int32."""
-        return reordered_fields(self, order)
 
     def init(self, reward: Array) -> Beliefs:
         return Beliefs(jnp.asarray(self.initial, float), jnp.asarray(reward, float))
@@ -192,9 +185,3 @@ def seen(state: Beliefs, feedback: Feedback, transition: ArrayLike) -> Beliefs:
         return state._replace(beliefs=jax.nn.one_hot(feedback.shown, state.beliefs.shape[1], dtype=state.beliefs.dtype))
     known = jax.nn.one_hot(feedback.states, state.beliefs.shape[1], dtype=state.beliefs.dtype)
     return state._replace(beliefs=_normalised(moved(state.beliefs, transition)).at[feedback.arms].set(known))
-
-
-def reordered_fields(policy: T, order: Array) -> T:
-    """The policy with its fields [K, ..] in another order of the arms, [K] int32; single numbers stay."""
-    found: T = jax.tree.map(lambda leaf: leaf if jnp.ndim(leaf) == 0 else jnp.asarray(leaf)[order], policy)
-    return found

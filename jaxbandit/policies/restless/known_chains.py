@@ -10,10 +10,11 @@ from numpy.typing import ArrayLike
 
 from jaxbandit import indices
 from jaxbandit.arguments import has
-from jaxbandit.base import Feedback, Task, paid, pytree
+from jaxbandit.base import Feedback, Task, per_arm, pytree
+from jaxbandit.members import declares, lacks
 from jaxbandit.policies.parts import checks
 from jaxbandit.policies.parts.knowledge import check_made_for, made_for
-from jaxbandit.policies.restless.state_tables import Seen, check_table, in_order, moved, scores_of, unseen_yet
+from jaxbandit.policies.restless.state_tables import Seen, check_table, moved, scores_of, unseen_yet
 
 
 @pytree
@@ -41,8 +42,8 @@ class Gittins:
     ([[0.5495, 0.6], [0.4188, 0.45]], [0.5495, 0.4188])
     """
 
-    indices: ArrayLike
-    unseen: ArrayLike | None = None
+    indices: ArrayLike = per_arm()
+    unseen: ArrayLike | None = per_arm(None)
 
     @classmethod
     def of(cls, arms: Any, discount: float) -> Gittins:
@@ -66,10 +67,6 @@ class Gittins:
         checks.suits(self, task, ("rested", "restarting"))
         check_table(self, task.reward)
         check_made_for(self, task)
-
-    def reordered(self, order: Array) -> Gittins:
-        """The policy for arms in another order: place i holds the arm `order[i]`, [K] int32."""
-        return Gittins(*in_order(self, order))
 
     def init(self, reward: Array) -> Seen:
         return unseen_yet(reward)
@@ -106,8 +103,8 @@ class Whittle:
     [[0.5495, 0.6], [0.4188, 0.45]]
     """
 
-    indices: ArrayLike
-    unseen: ArrayLike | None = None
+    indices: ArrayLike = per_arm()
+    unseen: ArrayLike | None = per_arm(None)
 
     @classmethod
     def of(cls, arms: Any, discount: float | None = None) -> Whittle:
@@ -127,8 +124,8 @@ class Whittle:
         """
         has("arms", arms, "an environment of Markov arms", "transition", "reward", "initial")
         rows = np.asarray(arms.transition)
-        passive = getattr(arms, "passive", np.broadcast_to(np.eye(rows.shape[-1]), rows.shape))
-        every = paid(arms) == "all"
+        passive = np.broadcast_to(np.eye(rows.shape[-1]), rows.shape) if lacks(arms, "passive") else arms.passive
+        every = declares(arms).paid == "all"
         left = arms.reward if every else None
         found = indices.whittle(
             rows, rows if passive is None else passive, arms.reward, discount=discount, passive_reward=left
@@ -148,10 +145,6 @@ class Whittle:
         checks.suits(self, task, ("rested", "restarting", "observed"))
         check_table(self, task.reward)
         check_made_for(self, task)
-
-    def reordered(self, order: Array) -> Whittle:
-        """The policy for arms in another order: place i holds the arm `order[i]`, [K] int32."""
-        return Whittle(*in_order(self, order))
 
     def init(self, reward: Array) -> Seen:
         return unseen_yet(reward)

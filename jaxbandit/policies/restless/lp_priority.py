@@ -10,10 +10,11 @@ from numpy.typing import ArrayLike
 
 from jaxbandit import indices
 from jaxbandit.arguments import has, integer
-from jaxbandit.base import Feedback, Task, paid, pytree, static
+from jaxbandit.base import Feedback, Task, per_arm, pytree, static
+from jaxbandit.members import declares
 from jaxbandit.policies.parts import checks
 from jaxbandit.policies.parts.knowledge import check_made_for, made_for
-from jaxbandit.policies.restless.state_tables import Seen, check_table, in_order, moved, scores_of, unseen_yet
+from jaxbandit.policies.restless.state_tables import Seen, check_table, moved, scores_of, unseen_yet
 
 
 @pytree
@@ -44,8 +45,8 @@ class LPPriority:
     [0.6, 0.0]
     """
 
-    indices: ArrayLike
-    unseen: ArrayLike | None = None
+    indices: ArrayLike = per_arm()
+    unseen: ArrayLike | None = per_arm(None)
     plays: int | None = static(None)
 
     @classmethod
@@ -63,7 +64,7 @@ class LPPriority:
         """
         has("arms", arms, "one of environments.restless", "transition", "reward", "initial", "passive")
         integer("plays", plays, 1, len(np.asarray(arms.reward)) - 1)
-        if paid(arms) == "all":
+        if declares(arms).paid == "all":
             found = arms.relaxation(plays)
         else:
             passive = arms.transition if arms.passive is None else arms.passive
@@ -78,10 +79,6 @@ class LPPriority:
         if self.plays not in (None, task.plays):
             raise ValueError(f"plays: the numbers are for {self.plays} plays a round, and {task.plays} are asked for")
         check_made_for(self, task)
-
-    def reordered(self, order: Array) -> LPPriority:
-        """The policy for arms in another order: place i holds the arm `order[i]`, [K] int32."""
-        return LPPriority(*in_order(self, order), self.plays)
 
     def init(self, reward: Array) -> Seen:
         return unseen_yet(reward)

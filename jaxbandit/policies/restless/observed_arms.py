@@ -2,7 +2,6 @@
 
 from __future__ import annotations
 
-import dataclasses
 from abc import ABC, abstractmethod
 from collections.abc import Callable
 from typing import Any, NamedTuple, Self
@@ -14,9 +13,10 @@ from jax import Array
 from jax.typing import ArrayLike
 
 from jaxbandit.arguments import has, shown
-from jaxbandit.base import Feedback, Paid, Task, paid, total
+from jaxbandit.base import Feedback, Paid, Task, total
 from jaxbandit.fast import computed_once, look_up_each
 from jaxbandit.feedback import check_feedback
+from jaxbandit.members import declares
 from jaxbandit.planning import whittle
 from jaxbandit.policies.parts import checks
 
@@ -142,7 +142,7 @@ class EpisodeLearner(ABC):
         if given := sorted({"cost", "paid"} & set(fields)):
             raise ValueError(f"{given[0]}: taken from the arms; leave it out, or call {cls.__name__}({given[0]}=..)")
         has("arms", arms, "an environment of restless arms", "transition", "reward", "passive")
-        made = cls(cost=arms.cost if paid(arms) == "all" else 0.0, paid=paid(arms), **fields)  # type: ignore[call-arg]
+        made = cls(cost=arms.cost if declares(arms).paid == "all" else 0.0, paid=declares(arms).paid, **fields)  # type: ignore[call-arg]
         made.check_numbers()
         return made
 
@@ -165,11 +165,6 @@ class EpisodeLearner(ABC):
     @abstractmethod
     def check_numbers(self) -> None:
         """Refuse wrong fields, by name."""
-
-    def reordered(self, order: Array) -> Self:
-        """The policy for arms in another order: place i holds the arm `order[i]`, [K] int32."""
-        cost = jnp.asarray(self.cost, float)
-        return dataclasses.replace(self, cost=cost[order] if cost.ndim else cost)  # type: ignore[type-var]
 
     @abstractmethod
     def scores(self, key: Array, state: Any, t: Array) -> tuple[Array, Any]:

@@ -9,7 +9,7 @@ import jax.numpy as jnp
 from jax import Array
 from jax.typing import ArrayLike
 
-from jaxbandit.base import Paid, pytree, static
+from jaxbandit.base import Paid, per_arm, pytree, static
 from jaxbandit.policies.means.thompson import dirichlet
 from jaxbandit.policies.parts import checks
 from jaxbandit.policies.restless.observed_arms import EpisodeLearner, Watched, episode, nothing_seen, planned
@@ -60,7 +60,7 @@ class PosteriorWhittle(EpisodeLearner):
     (2,)
     """
 
-    cost: ArrayLike = 0.0
+    cost: ArrayLike = per_arm(0.0)
     paid: Paid = static("all")
     prior: ArrayLike = 1.0
     discount: ArrayLike | None = None

@@ -9,7 +9,7 @@ import numpy as np
 from jax import Array
 from jax.typing import ArrayLike
 
-from jaxbandit import chains
+from jaxbandit import chains, members
 from jaxbandit.base import Feedback, Task, pytree
 from jaxbandit.feedback import check_feedback
 from jaxbandit.policies.parts import checks
@@ -69,7 +69,8 @@ class RCA:
     def validate(self, task: Task) -> None:
         checks.suits(self, task, ("rested", "restless", "observed"))
         checks.number(self, "L", 0)
-        for arm, rows in enumerate(np.asarray(getattr(task.environment, "transition", ()))):
+        transition = members.transition(task.environment)
+        for arm, rows in enumerate([] if transition is None else np.asarray(transition)):
             if not all(len(found) == len(rows) for found in chains.recurrent_classes(rows)):
                 raise ValueError(
                     f"RCA needs arms whose states all lead to each other; arm {arm} of {task.name} has a state that it "

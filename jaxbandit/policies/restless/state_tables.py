@@ -38,12 +38,6 @@ def check_table(policy: Any, reward: np.ndarray) -> None:
             raise ValueError(f"{name}: arm {arm} has NaN; an arm that is not indexable has no index to play by")
 
 
-def in_order(policy: Any, order: Array) -> tuple[Array, Array | None]:
-    """The fields `indices` and `unseen` for arms in another order, [K] int32."""
-    indices, unseen = policy.indices, policy.unseen
-    return jnp.asarray(indices, float)[order], None if unseen is None else jnp.asarray(unseen, float)[order]
-
-
 def unseen_yet(reward: Array) -> Seen:
     """Before the first round, of arms with rewards [K, S]."""
     return Seen(jnp.full(reward.shape[:1], reward.shape[1], jnp.int32))

@@ -10,7 +10,7 @@ import numpy as np
 from jax import Array
 from jax.typing import ArrayLike
 
-from jaxbandit.base import Feedback, Paid, pytree, static
+from jaxbandit.base import Feedback, Paid, per_arm, pytree, static
 from jaxbandit.fast import larger
 from jaxbandit.planning import l1_ball_max
 from jaxbandit.policies.parts import checks
@@ -73,7 +73,7 @@ class UCWhittle(EpisodeLearner):
     [-0.2, -0.2]
     """
 
-    cost: ArrayLike = 0.0
+    cost: ArrayLike = per_arm(0.0)
     paid: Paid = static("all")
     eta: ArrayLike = 1e-3
     scale: ArrayLike = 1.0

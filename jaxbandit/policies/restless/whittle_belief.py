@@ -10,10 +10,10 @@ from jax import Array
 from numpy.typing import ArrayLike
 
 from jaxbandit.arguments import has, number
-from jaxbandit.base import Feedback, Task, pytree
+from jaxbandit.base import Feedback, Task, per_arm, pytree
 from jaxbandit.policies.parts import checks
 from jaxbandit.policies.parts.knowledge import check_made_for, made_for
-from jaxbandit.policies.restless.beliefs import Beliefs, moved, reordered_fields, seen
+from jaxbandit.policies.restless.beliefs import Beliefs, moved, seen
 
 
 @pytree
@@ -44,8 +44,8 @@ class WhittleBelief:
     [0.6849, 0.8]
     """
 
-    transition: ArrayLike
-    initial: ArrayLike
+    transition: ArrayLike = per_arm()
+    initial: ArrayLike = per_arm()
     discount: ArrayLike = 0.9
 
     @classmethod
@@ -76,10 +76,6 @@ class WhittleBelief:
             arm = int(np.argmax(rows[:, 1, 1] < rows[:, 0, 1]))
             raise ValueError(f"transition: p11 < p01 for arm {arm}; the index is for p11 >= p01")
         check_made_for(self, task)
-
-    def reordered(self, order: Array) -> WhittleBelief:
-        """The policy for arms in another order: place i holds the arm `order[i]`, [K] int32."""
-        return reordered_fields(self, order)
 
     def init(self, reward: Array) -> Beliefs:
         return Beliefs(jnp.asarray(self.initial, float), jnp.asarray(reward, float))

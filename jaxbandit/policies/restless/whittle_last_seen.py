@@ -11,9 +11,10 @@ from numpy.typing import ArrayLike
 
 from jaxbandit import indices
 from jaxbandit.arguments import as_floats, has, integer, number
-from jaxbandit.base import Feedback, Task, paid, pytree
+from jaxbandit.base import Feedback, Task, per_arm, pytree
 from jaxbandit.decision_processes import long_run
 from jaxbandit.feedback import check_feedback
+from jaxbandit.members import declares
 from jaxbandit.policies.parts import checks
 from jaxbandit.policies.parts.knowledge import check_made_for, made_for
 
@@ -61,7 +62,7 @@ class WhittleLastSeen:
     [[11.79, 0.02], [9.0, 1.1], [6.2, 6.2]]
     """
 
-    indices: ArrayLike
+    indices: ArrayLike = per_arm()
 
     @classmethod
     def of(cls, arms: Any, ages: int | None = None, discount: float = 0.99) -> WhittleLastSeen:
@@ -89,7 +90,7 @@ class WhittleLastSeen:
         most = MOST_PAIRS // starts
         ages = min(max(map(_rounds_to_forget, wait)), most) if ages is None else integer("ages", ages, 2, most)
         discount = number("discount", discount, 0, 1, below=True)
-        every = paid(arms) == "all"
+        every = declares(arms).paid == "all"
         known: dict[bytes, np.ndarray] = {}
         tables = []
         for arm, (active, passive, pays, law) in enumerate(zip(rows, wait, reward, first, strict=True)):
@@ -125,10 +126,6 @@ class WhittleLastSeen:
         if np.isnan(table).any():
             raise ValueError(f"indices: arm {int(np.argwhere(np.isnan(table))[0, 0])} has NaN")
         check_made_for(self, task)
-
-    def reordered(self, order: Array) -> WhittleLastSeen:
-        """The policy for arms in another order: place i holds the arm `order[i]`, [K] int32."""
-        return WhittleLastSeen(jnp.asarray(self.indices, float)[order])
 
     def init(self, reward: Array) -> LastSeen:
         arms, states = reward.shape

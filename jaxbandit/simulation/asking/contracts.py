@@ -9,8 +9,10 @@ from typing import Any
 import jax
 import numpy as np
 
+from jaxbandit import members
 from jaxbandit.arguments import shown
-from jaxbandit.base import Task, pairing
+from jaxbandit.base import Task
+from jaxbandit.members import declares
 
 
 def check_contract(where: str, thing: Any, methods: tuple[str, ...], kind: str) -> None:
@@ -21,8 +23,7 @@ def check_contract(where: str, thing: Any, methods: tuple[str, ...], kind: str) 
     """
     if isinstance(thing, type):
         raise ValueError(f"{where}: {thing.__name__} is a class; give {thing.__name__}()")
-    missing = [name for name in methods if not callable(getattr(thing, name, None))]
-    if missing:
+    if missing := [name for name in methods if not members.has_methods(thing, name)]:
         raise ValueError(f"{where}: {kind} is needed, and {type(thing).__name__} has no {', '.join(missing)}")
 
 
@@ -62,7 +63,7 @@ def check_task(where: str, policy: Any, task: Task) -> None:
     Raises:
       ValueError: where the policy stands among the arguments, and its own reason.
     """
-    if pairing(task.environment) == "shared" and not _takes_states(policy):
+    if declares(task.environment).pairing == "shared" and not _takes_states(policy):
         raise ValueError(
             f"{where}: {type(policy).__name__} is for arms with states of their own; the arms of {task.name} share one "
             "state (a decision process), for which a policy's init takes (reward, shown)"
@@ -76,13 +77,11 @@ def validate(where: str, thing: Any, task: Task) -> None:
     Raises:
       ValueError: where the thing stands among the arguments, and its own reason.
     """
-    if not hasattr(thing, "validate"):
-        return
     try:
-        thing.validate(task)
+        members.validate(thing, task)
     except ValueError as error:
         field = str(error).partition(":")[0]
-        raise ValueError(f"{where}{'.' if hasattr(thing, field) else ': '}{error}") from error
+        raise ValueError(f"{where}{': ' if members.lacks(thing, field) else '.'}{error}") from error
 
 
 def _takes_states(policy: Any) -> bool:

@@ -7,13 +7,15 @@ from typing import Any
 
 import numpy as np
 
+from jaxbandit import members
 from jaxbandit.arguments import finite
-from jaxbandit.base import Environment, episode_values, means_now, paid, problem, reward_table
+from jaxbandit.base import Environment, reward_table
+from jaxbandit.members import declares, episode_values, means_now
 
 
 def check_without_table(where: str, environment: Any) -> None:
     """Refuse an environment without a table of rewards that lacks what it then needs."""
-    missing = [name for name in ("arms", "reward_range") if not hasattr(environment, name)]
+    missing = members.lacks(environment, "arms", "reward_range")
     if missing:
         raise ValueError(
             f"{where}: the reward of {type(environment).__name__} is None, and it has no {', '.join(missing)} (see "
@@ -23,11 +25,10 @@ def check_without_table(where: str, environment: Any) -> None:
 
 def check_means_now(where: str, environment: Any) -> None:
     """Refuse an environment of arms that change or rot and that does not say what a play would pay in a round."""
-    if problem(environment) in ("changing", "rotting") and means_now(environment) is None:
-        instead = " in place of means_at(t)" if hasattr(environment, "means_at") else ""
+    if declares(environment).problem in ("changing", "rotting") and means_now(environment) is None:
         raise ValueError(
-            f'{where}: {type(environment).__name__} declares the problem "{problem(environment)}" and has no '
-            f"means_now; write means_now(state, t){instead}, traced: [K], what a play of each arm would pay on average "
+            f'{where}: {type(environment).__name__} declares the problem "{declares(environment).problem}" and has no '
+            f"means_now; write means_now(state, t), traced: [K], what a play of each arm would pay on average "
             "in round t, so that its regret can be computed (see jaxbandit.Environment)"
         )
 
@@ -50,9 +51,7 @@ def means_of(where: str, environment: Any, arms: int) -> np.ndarray:
 
 def numbers_of(where: str, environment: Any) -> dict[str, Any]:
     """What an environment says of itself, as numbers and lists of numbers of Python's own."""
-    if not callable(getattr(environment, "numbers", None)):
-        return {}
-    told = environment.numbers()
+    told = members.numbers(environment)
     if not isinstance(told, Mapping):
         raise ValueError(f"{where}.numbers(): {type(told).__name__} is not a dict from name to a number or a list")
     for name, value in told.items():
@@ -65,21 +64,18 @@ def comparator_of(scenarios: dict[str, Environment], plays: int) -> np.ndarray |
     values = [each for each in map(episode_values, scenarios.values()) if each is not None]
     if len(values) == len(scenarios):
         return finite("scenarios: episode_values()", np.stack(values))
-    declared = {name: getattr(environment, "comparator", None) for name, environment in scenarios.items()}
-    if not all(map(callable, declared.values())):
+    comparators = {name: members.comparator(environment, plays) for name, environment in scenarios.items()}
+    if None in comparators.values():
         return None
-    found = np.array([float(comparator(plays)) for comparator in declared.values()])  # type: ignore[misc]
-    for name, value in zip(declared, found, strict=True):
-        if not np.isfinite(value):
+    for name, value in comparators.items():
+        if value is not None and not np.isfinite(value):
             raise ValueError(f"scenarios[{name!r}]: comparator({plays}) is {value}, not a finite number")
-    return found
+    return np.array(list(comparators.values()))
 
 
 def comparator_name_of(scenarios: dict[str, Environment], plays: int) -> str | None:
     """What the comparator of the scenarios is, None where an environment does not say so."""
-    found = dict.fromkeys(
-        each.comparator_name(plays) if hasattr(each, "comparator_name") else None for each in scenarios.values()
-    )
+    found = dict.fromkeys(members.comparator_name(environment, plays) for environment in scenarios.values())
     if len(found) == 1:
         return next(iter(found))
     return " or ".join(map(str, found)) if None not in found else None
@@ -87,7 +83,7 @@ def comparator_name_of(scenarios: dict[str, Environment], plays: int) -> str | N
 
 def cost_of(scenarios: dict[str, Environment], arms: int) -> np.ndarray | None:
     """What a play costs, [C, K] in float64, where all arms pay, played or not; None where those that are played pay."""
-    if paid(next(iter(scenarios.values()))) == "played":
+    if declares(next(iter(scenarios.values()))).paid == "played":
         return None
     costs = []
     for name, environment in scenarios.items():

@@ -13,16 +13,8 @@ from jax import Array
 from numpy.typing import ArrayLike
 
 from jaxbandit.arguments import integer, truth
-from jaxbandit.base import (
-    Environment,
-    Policy,
-    Task,
-    check_key,
-    check_known,
-    pairing,
-    problem,
-    stack,
-)
+from jaxbandit.base import Environment, Policy, Task, check_key, check_known, stack
+from jaxbandit.members import declares, has_methods, lacks
 from jaxbandit.simulation.asking.contracts import check_contract, check_leaves, check_task, validate
 from jaxbandit.simulation.asking.declared import (
     check_means_now,
@@ -124,14 +116,14 @@ def check(
     Raises:
       ValueError: the argument, what is wrong with it and what would be right.
     """
-    if isinstance(scenarios, list | tuple) and not callable(getattr(scenarios, "step", None)):
+    if isinstance(scenarios, list | tuple) and not has_methods(scenarios, "step"):
         raise ValueError("scenarios: a list has no names; give a dict from name to environment, or one environment")
     named = _named("scenarios", scenarios) if isinstance(scenarios, Mapping) else {"scenario": scenarios}
     if not named:
         raise ValueError("scenarios: none given; give an environment or a dict of them")
     for name, environment in named.items():
         check_contract(f"scenarios[{name!r}]", environment, ("means", "init", "step"), "an environment")
-        if not hasattr(environment, "reward"):
+        if lacks(environment, "reward"):
             raise ValueError(
                 f"scenarios[{name!r}]: an environment is needed, and {type(environment).__name__} has no reward; give "
                 "it what each state of each arm pays, [K, S], or None if rewards have no finite table"
@@ -163,7 +155,7 @@ def check(
         raise ValueError(f"horizon: {horizon}; at least 1 round is needed")
     if horizon > 2**31 - 1:
         raise ValueError(f"horizon: {horizon} is beyond 2^31 - 1, where counts of rounds overflow")
-    if plays > 1 and any(pairing(environment) == "shared" for environment in named.values()):
+    if plays > 1 and any(declares(environment).pairing == "shared" for environment in named.values()):
         raise ValueError(f"plays: {plays}; arms that share one state are actions, of which one is taken a round")
     delay, batch = lateness(delay, batch, int(horizon))
     tasks = [Task(each, int(plays), int(horizon), f"scenarios[{name!r}]") for name, each in named.items()]
@@ -179,7 +171,7 @@ def check(
         environment=stack(list(named.values()), "scenarios"),
         policies={label: stack(variants, f"policies[{label!r}]") for label, variants in listed.items()},
         variants={label: len(variants) for label, variants in listed.items()},
-        problem=problem(next(iter(named.values()))),
+        problem=declares(next(iter(named.values()))).problem,
         numbers={name: numbers_of(f"scenarios[{name!r}]", each) for name, each in named.items()},
         comparator=comparator_of(named, int(plays)),
         comparator_name=comparator_name_of(named, int(plays)),
@@ -245,9 +237,7 @@ def _listed(policies: Policies, tasks: list[Task]) -> dict[str, list[Policy]]:
         raise ValueError("policies: give a dict from label to a policy, or to a list of variants of it")
     listed = {}
     for label, entry in _named("policies", policies).items():
-        several = isinstance(entry, list | tuple) and not callable(
-            getattr(entry, "scores", None)
-        )  # a NamedTuple has it
+        several = isinstance(entry, list | tuple) and not has_methods(entry, "scores")  # a NamedTuple has it
         variants = list(entry) if several else [entry]
         if not variants:
             raise ValueError(f"policies[{label!r}]: an empty list of variants")

@@ -22,7 +22,9 @@ import jax
 import jax.numpy as jnp
 import numpy as np
 
-from jaxbandit.base import Feedback, means_now, pairing
+from jaxbandit import members
+from jaxbandit.base import Feedback
+from jaxbandit.members import declares, means_now
 from jaxbandit.simulation.asking.methods import MethodError, call, method
 from jaxbandit.simulation.dynamic_regret import DYNAMIC, EXTERNAL, no_regret, records_of
 from jaxbandit.sums import TwoFloats
@@ -177,12 +179,12 @@ def _environment(environment: Any, size: Size) -> Program:
     pieces += more
     first: Any = None
     records: dict[str, Any] = {}
-    if pairing(environment) == "shared":
+    if declares(environment).pairing == "shared":
         first, more = method("shown", environment, state)
         if getattr(first, "shape", None) != (size.arms,):
             raise MethodError(f"shown: returns no array [K] = ({size.arms},) of the states that a player sees")
         pieces += more
-    if hasattr(environment, "records"):
+    if members.records(environment) is not None:
         records, more = method("records", environment, state)
         pieces += more
         wrong = [name for name, each in records.items() if not isinstance(each, TwoFloats | jax.ShapeDtypeStruct)]
@@ -225,8 +227,8 @@ def _policy(policy: Any, size: Size, fields: Any, first: Any, shuffle: bool) -> 
             f"scores: returns {kind}, not a pair; write `return scores, state`, where the state is the one that goes "
             "on to update"
         )
+    _check_form("scores", begun, returned[1])
     scores, kept = returned
-    _check_form("scores", begun, kept)
     if getattr(scores, "shape", None) != (size.arms,):
         found = f"shape {scores.shape}" if hasattr(scores, "shape") else type(scores).__name__
         raise MethodError(f"scores: {found} is not [K] = ({size.arms},)")
@@ -236,8 +238,6 @@ def _policy(policy: Any, size: Size, fields: Any, first: Any, shuffle: bool) -> 
     following, last = method("update", policy, kept, feedback)
     state = _settled("update", begun, following, lambda state: _after_round(policy, state, feedback))
     pieces += last
-    if shuffle and hasattr(policy, "reordered"):
-        pieces += method("reordered", policy, jax.ShapeDtypeStruct((size.arms,), jnp.int32))[1]
     return Program(_hash(pieces), state, fixed=True)
 
 
@@ -261,9 +261,8 @@ def _settled(method: str, begun: Any, following: Any, again: Callable[[Any], Any
     settled = jax.tree.map(
         lambda old, new: jax.ShapeDtypeStruct(old.shape, new.dtype) if old.weak_type else old, begun, following
     )
-    changing = any(leaf.weak_type for leaf in jax.tree.leaves(begun))
     kept = jax.tree_util.tree_flatten_with_path(settled)[0]
-    after = again(settled) if changing else following
+    after = again(settled) if any(leaf.weak_type for leaf in jax.tree.leaves(begun)) else following
     _check_form(method, begun, after)
     for (path, old), new in zip(kept, jax.tree.leaves(after), strict=True):
         if (old.shape, old.dtype) != (new.shape, new.dtype):
