@@ -24,7 +24,7 @@ from experiments.command_line.options import Simulation, main, option
 from experiments.reports.tables import Row, Tables, in_short
 from experiments.robust.tried import Eliminating, Expecting, Sieved, Tempered
 from jaxbandit import IMED, IMEDMC, KLUCB, MOSS, TVKLUCB, UCB1, Policy, ThompsonMC, atlas, metrics, stress
-from jaxbandit.summaries import Summary, summary
+from jaxbandit.metrics import Summary, summary
 
 SPACES = ((2, 10_000), (5, 10_000), (2, 100_000), (5, 100_000))  # arms and rounds
 NAMED = ("scenario 1", "i.i.d. high", "best20")

@@ -37,8 +37,7 @@ cores:
 interruption:
 chains: arguments base
 decision_processes: arguments base chains
-summaries: arguments base
-metrics: arguments base summaries
+metrics: arguments base
 fast: base
 draws: base fast
 quantiles: base fast
@@ -57,7 +56,7 @@ wrapping: base members
 policies: arguments base chains confidence decision_processes divergences families fast feedback indices \
 members planning probabilities quantiles sums wrapping
 results: arguments base interruption metrics texts
-simulation: arguments base cores fast interruption members pytrees results selection sums version wrapping
+simulation: arguments base cores fast feedback interruption members pytrees results selection sums version wrapping
 sweeps: arguments interruption results simulation
 plotting: arguments bounds metrics results
 stress: arguments base environments families interruption members metrics policies simulation sweeps texts
@@ -78,18 +77,18 @@ confidence/row: arithmetic tilt scaled_problem ball stationary_mean
 confidence/chain: interior_point interior_point_three_states starting_points row_divergence_three_states \
 multistart many_states two_states two_states_upper likelihood
 planning: rows iteration induction subsidies
-metrics: counts regrets shares
+metrics: summaries counts regrets shares
 named_problems: named_arms look_up budgets changing processes entries
 families: independent tilting two_state table of_chains
 plotting: ticks common curves settings
-results: contents file named_axes display result
-simulation: chance delayed dynamic_regret rounds asking telling plan tiles progress loop
+results: display file named_axes result
+simulation: chance delayed dynamic_regret rounds asking telling plan tiles progress chunks loop
 simulation/asking: program_text methods tracing recording contracts declared request
 simulation/telling: free_memory fingerprint provenance
 environments: rested independent restless_bandits changing processes
 policies: parts means chains restless changing processes
-stress: spaces changing_space trials asking survey search
-sweeps: files storage reading tasks workers loop named_axes""".splitlines()
+stress: spaces changing_space trials preparation survey failure_search
+sweeps: files storage reading tasks grids sweep_loop""".splitlines()
     )
 }
 # what the `__init__` of a room says that others may take beside the names in its `__all__`: a module, or a name in one
@@ -98,7 +97,7 @@ OFFERED = {
     "families": {"tilting"},
     "fast": {"jaxprs.constants", "jaxprs.primitives"},
     "metrics": {"counts.check_label", "counts.check_result", "counts.has_best_arm"},
-    "results": {"contents.stopped", "display.variant_names", "file.whole_file", "named_axes", "result.join_times"},
+    "results": {"display.stopped", "display.variant_names", "file.whole_file", "named_axes", "result.join_times"},
     "simulation": {"loop.pieces", "progress"},
     "simulation/asking": {
         *["contracts.check_task", "request.Request", "request.check", "tracing.Size", "tracing.environment_program"],
@@ -167,10 +166,14 @@ scenario2 scenario3 scenario4 sweep tune
 """.split()
 
 
-def imports(path: Path) -> set[str]:
-    """The modules that a file imports, lazily and for types as well."""
-    names = set()
-    for node in ast.walk(ast.parse(path.read_text())):
+def imports(path: Path, types: bool = True) -> set[str]:
+    """The modules that a file imports, lazily as well, and those for types alone unless `types` is False."""
+    names, tree = set(), ast.parse(path.read_text())
+    branches = [node for node in ast.walk(tree) if isinstance(node, ast.If) and "TYPE_CHECKING" in ast.dump(node.test)]
+    skipped = set() if types else {node for branch in branches for node in ast.walk(branch)}
+    for node in ast.walk(tree):
+        if node in skipped:
+            continue
         if isinstance(node, ast.Import):
             names |= {alias.name for alias in node.names}
         elif isinstance(node, ast.ImportFrom) and node.module:
@@ -189,13 +192,15 @@ def place(name: str) -> list[str]:
 @pytest.mark.parametrize("path", MODULES, ids=lambda path: path.stem)
 def test_imports_point_one_way(path):
     room, *_ = inside = path.relative_to(PACKAGE).with_suffix("").parts
-    used = [place(name) for name in imports(path) if name.split(".")[0] == "jaxbandit"]
+    used, at_run = (
+        [place(name) for name in imports(path, types) if name.split(".")[0] == "jaxbandit"] for types in (True, False)
+    )
     assert {other[0] for other in used if other} <= MAY_IMPORT[room] | {room}
     assert [] not in used  # the package itself imports everything
     for depth in range(1, len(inside)):
         floors = BELOW.get("/".join(inside[:depth]), [])
         if floors and inside[depth] != "__init__":
-            near = {other[depth] for other in used if tuple(other[:depth]) == inside[:depth] and len(other) > depth}
+            near = {other[depth] for other in at_run if tuple(other[:depth]) == inside[:depth] and len(other) > depth}
             assert near <= set(floors[: floors.index(inside[depth]) + 1])
     assert not any(name.split(".")[0] == "experiments" for name in imports(path))
     assert room == "plotting" or not any(name.startswith("matplotlib") for name in imports(path))

@@ -16,7 +16,7 @@ import jaxbandit
 from jaxbandit import Exp3, Exp3S, Feedback, Rexp3, TsallisINF, metrics, simulate, sums
 from jaxbandit.base import Declares
 from jaxbandit.policies.changing.tsallis import tsallis
-from jaxbandit.simulation.delayed import late as late_policy
+from jaxbandit.simulation.delayed import delayed as late_policy
 from jaxbandit.testing import check_policy
 
 NO_TABLE = jnp.zeros((3, 0))

@@ -164,7 +164,8 @@ def test_a_row_without_transitions_is_that_of_an_independent_arm():
         "no transitions from state 2, which pays 1; 10 are needed",
         "only state 1 was seen, which pays 0.5",
     )
-    assert str(fitted).endswith("environments.markov with equal rows makes independent arms.")
+    assert " ".join(str(fitted).split()).endswith("environments.markov with equal rows makes independent arms.")
+    assert max(map(len, str(fitted).splitlines())) <= 80
 
 
 def test_example_is_what_its_function_makes():

@@ -349,7 +349,7 @@ def test_a_whole_judgement_of_two_policies(mine, small_atlas, monkeypatch, capsy
     for label in found.policies:
         np.testing.assert_array_equal(found.surveys[0][1].regrets[label], survey.regrets[label])
 
-    monkeypatch.setattr("jaxbandit.sweeps.loop.play", None)  # what is in the folder is not played again
+    monkeypatch.setattr("jaxbandit.sweeps.sweep_loop.play", None)  # what is in the folder is not played again
     again = judge.run(asked)
     assert again.cards == found.cards
     with pytest.raises(ValueError, match="--out out: holds runs = 6, this is 7"):

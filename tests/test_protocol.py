@@ -151,7 +151,7 @@ def test_arms_that_change_keep_their_contract():
         declares = Declares(pairing="round", problem="restless")
 
     with pytest.raises(
-        AssertionError, match=r'depends on the round, declare problem = "changing" and means_now\(state, t\)'
+        AssertionError, match=r'depends on the round, declare Declares\(problem="changing"\) and means_now\(state, t\)'
     ):
         check_environment(Undeclared(swap=12_000))
 

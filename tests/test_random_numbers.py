@@ -10,7 +10,7 @@ from scipy.stats import qmc
 
 from jaxbandit import UCB1, GradientBandit, advance, initial_carry, run_keys, simulate, stress, two_state
 from jaxbandit.simulation.chance import RunKeys
-from jaxbandit.stress.asking import points_in_parts
+from jaxbandit.stress.preparation import points_in_parts
 from jaxbandit.stress.survey import interval_over_parts
 
 KEY = jax.random.key(5)

@@ -67,7 +67,7 @@ def test_damaged_files_are_refused_or_the_damage_says_nothing(tmp_path, bytes_of
             refused.add(str(error))
         else:
             assert same(found, result)
-    assert refused == {f"{path}: no file that Result.save has written, or truncated or damaged"}
+    assert refused == {f"{path}: not a file that Result.save has written, or truncated or damaged"}
     for length in range(0, len(whole), 17):
         path.write_bytes(whole[:length])
         with pytest.raises(ValueError, match=r"r.npz: .*truncated or damaged"):
@@ -79,7 +79,7 @@ def test_what_is_no_file_of_a_result_is_refused(tmp_path):
     path = tmp_path / "t.csv"
     for text in (b"", b"t,a\n1,0\n", b"PK\3\4", pickle.dumps({"a": 1})):
         path.write_bytes(text)
-        with pytest.raises(ValueError, match=r"t.csv: no file that Result.save has written") as error:
+        with pytest.raises(ValueError, match=r"t.csv: not a file that Result.save has written") as error:
             Result.load(path)
         assert "pickle" not in "".join(traceback.format_exception(error.value))
     path = tmp_path / "t.npz"

@@ -79,7 +79,7 @@ def test_robustness_from_its_command(tmp_path, monkeypatch, capsys):
             assert each.regret["UCB1"][label] == pytest.approx(expected)
     written = {path.name for path in tmp_path.iterdir()}
     assert {"mean.csv", "worst_2.csv", "worst_5.csv", "against_2.csv", "robustness.png", "against.pdf"} <= written
-    monkeypatch.setattr("jaxbandit.sweeps.loop.play", None)  # the same command plays nothing again
+    monkeypatch.setattr("jaxbandit.sweeps.sweep_loop.play", None)  # the same command plays nothing again
     robustness.run(settings)
     assert "mildest worst problem" in capsys.readouterr().out
     with pytest.raises(ValueError, match="^horizon: 300 is not one of 100, 200 up to --most"):

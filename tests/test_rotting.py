@@ -57,11 +57,11 @@ def test_an_arm_that_rots_is_declared_or_said():
 
     @jaxbandit.pytree
     class Undeclared(Rotting):
-        problem = "rested"
+        declares = jaxbandit.Declares()
         means_now = None
 
     arms = Undeclared(np.array([0.9, 0.9]), np.array([0.2, 0.2]), 0.999)
-    with pytest.raises(AssertionError, match=r"step: arm 0 moves from state 0 to .* declare problem = .rotting."):
+    with pytest.raises(AssertionError, match=r"step: arm 0 moves from state 0 to .* Declares.problem=.rotting."):
         check_environment(arms, settle=2048)
     with pytest.warns(UserWarning, match=r"arm 0 paid 0.\d+ a play to 'UCB1', and means\(\) says 0.2"):
         simulate(arms, {"UCB1": UCB1()}, runs=20, horizon=1000, times=[1000])

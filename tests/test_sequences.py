@@ -145,7 +145,8 @@ def test_arms_have_labels_and_several_sequences():
     assert fitted.labels == ("new", "7")
     assert fitted.counts.tolist() == [[[0, 2], [1, 1]], [[1, 1], [2, 0]]]
     np.testing.assert_allclose(fitted.averages, [4 / 7, 2 / 6])
-    assert [line.split()[0] for line in str(fitted).splitlines()[:3]] == ["arm", "new", "7"]
+    labels = [line[:5].strip() for line in str(fitted).splitlines()]  # empty where a long line continues
+    assert [label for label in labels if label][:3] == ["arm", "new", "7"]
 
 
 def written(tmp_path, separator, header, rows):

@@ -28,7 +28,7 @@ from jaxbandit.stress import (
     RestlessSpace,
     ThreeStateSpace,
     TwoStateSpace,
-    search,
+    failure_search,
     trials,
 )
 
@@ -127,7 +127,7 @@ def test_the_same_search_finds_the_same_problems_and_a_folder_keeps_what_was_pla
     assert other[0].problem.code != once[0].problem.code
     assert once[0].avoidable.mean >= once[1].avoidable.mean
     assert all(each.judged and not each.stopped for each in once)
-    monkeypatch.setattr("jaxbandit.sweeps.loop.play", None)  # a folder's second search plays nothing
+    monkeypatch.setattr("jaxbandit.sweeps.sweep_loop.play", None)  # a folder's second search plays nothing
     read = stress.worst(Uniform(), space, folder=tmp_path, **SMALL)
     assert [each.problem.code for each in read] == [each.problem.code for each in once]
     result = jaxbandit.simulate(once[0].arms, {"u": Uniform(), **FAST["panel"]}, runs=4000, horizon=100, times=[100])
@@ -260,4 +260,4 @@ def test_bad_arguments_are_refused_by_name(call, message):
 def test_a_missing_package_is_named(monkeypatch):
     monkeypatch.setitem(__import__("sys").modules, "cmaes", None)
     with pytest.raises(ImportError, match=r"^cmaes is not installed; pip install"):
-        search.worst(UCB1(), budget=32)
+        failure_search.worst(UCB1(), budget=32)

@@ -14,7 +14,7 @@ import subprocess
 import sys
 import tempfile
 import time
-from concurrent.futures import ProcessPoolExecutor
+from concurrent.futures import ProcessPoolExecutor, ThreadPoolExecutor
 from pathlib import Path
 
 import filelock
@@ -25,7 +25,7 @@ from sweep_child import ARMS, cases, digest
 
 import jaxbandit
 from jaxbandit import KLUCB, UCBSM, Result, Uniform, grid, simulate, sweep, two_state
-from jaxbandit.sweeps import files, storage
+from jaxbandit.sweeps import files, storage, tasks
 
 CHILD = Path(__file__).parent / "sweep_child.py"
 CASE = {"scenarios": ARMS, "policies": {"ucb": UCBSM(), "u": Uniform()}, "horizon": 300, "times": [7, 150, 300]}
@@ -228,6 +228,15 @@ def test_a_folder_is_read_without_its_cases(tmp_path, many_files):
             np.testing.assert_equal(left, right)
 
 
+def test_a_folder_has_all_runs_that_were_played(tmp_path):
+    """Those that the last call of `sweep` did not ask for, too."""
+    sweep({"c": {**CASE, "runs": 3}}, tmp_path)
+    later = sweep({"c": {**CASE, "runs": 2}}, tmp_path)["c"]
+    loaded = jaxbandit.load_sweep(tmp_path)["c"]
+    assert (later.runs, loaded.runs) == (later.asked["runs"], loaded.asked["runs"]) == (2, 3)
+    assert equal(loaded, simulate(**CASE, runs=3))
+
+
 def test_what_is_not_finished_is_left_out_with_a_warning(tmp_path, many_files):
     case = {**CASE, "runs": 10, "chunk": 50}
     whole = sweep({"a": case, "b": case}, tmp_path, **many_files)["a"]
@@ -314,6 +323,27 @@ def test_a_full_disk_and_a_vanished_folder(tmp_path, monkeypatch, many_files, pl
         kept = list(tmp_path.rglob("*.npz"))
         assert len(kept) == 3 and all(Result.load(path).rounds for path in kept)
     assert equal(sweep(case, tmp_path / "s")["c"], simulate(**CASE, runs=8))
+
+
+def test_the_error_of_a_worker_stops_the_others(tmp_path, monkeypatch):
+    stopped_early = []
+
+    def play(task, case, bar, stopped):
+        if task.first == 0:
+            raise OSError(errno.ENOSPC, "full")
+        end = time.monotonic() + 60
+        while not stopped() and time.monotonic() < end:
+            time.sleep(0.01)
+        stopped_early.append(time.monotonic() < end)
+        raise KeyboardInterrupt
+
+    monkeypatch.setattr(tasks, "play", play)
+    case = {"c": {**CASE, "runs": 4}}
+    with ThreadPoolExecutor(2) as pool, pytest.raises(OSError, match="full"):
+        sweep(case, tmp_path, executor=pool, block=2)
+    assert stopped_early == [True]
+    monkeypatch.undo()
+    assert equal(sweep(case, tmp_path)["c"], simulate(**case["c"]))
 
 
 def start_child(folder, *how):

@@ -11,7 +11,7 @@ from every_policy import ARMS, POLICIES
 import jaxbandit
 from jaxbandit import Feedback, KnownBreaks, Task, TsallisINF, WithDetector, simulate
 from jaxbandit.simulation.asking.request import check
-from jaxbandit.simulation.delayed import late
+from jaxbandit.simulation.delayed import delayed
 
 NEVER = KnownBreaks([10**6])
 STATES = "remembers in which state each arm is"
@@ -30,7 +30,7 @@ def test_every_policy_is_wrapped():
 def heard_at_once(policy, environment):
     """The policy with its feedback no round late, through the wrapper for late feedback."""
     shown = check(environment, {"u": jaxbandit.Uniform()}, runs=1, horizon=20).traced.environment.shapes.feedback
-    return dataclasses.replace(late(policy, 1, 1, shown), delay=0)
+    return dataclasses.replace(delayed(policy, 1, 1, shown), delay=0)
 
 
 @pytest.mark.parametrize("name", POLICIES)
@@ -113,7 +113,7 @@ def test_a_wrapper_has_what_its_policy_has():
     for policy in (jaxbandit.KLUCB(), TsallisINF(), jaxbandit.TVKLUCB()):
         for wrapper in (heard_at_once(policy, ARMS), WithDetector(policy, NEVER)):
             for method in ("probabilities", "markovian"):
-                assert hasattr(wrapper, method) == hasattr(policy, method)
+                assert callable(getattr(wrapper, method, None)) == callable(getattr(policy, method, None))
     policy = jaxbandit.TVKLUCB()
     waiting = heard_at_once(policy, ARMS)
     state = waiting.init(jnp.asarray(ARMS.reward))

@@ -11,7 +11,7 @@ from experiments.budgets import problems
 from experiments.budgets.limit import Limit, limit_of
 from experiments.reports.tables import Row
 from jaxbandit import Result, metrics
-from jaxbandit.summaries import Summary
+from jaxbandit.metrics import Summary
 
 RESAMPLES = 2000
 NOTHING = 1e-3  # of the bound: a gap that counts as none in the limit

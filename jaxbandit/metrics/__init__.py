@@ -1,7 +1,7 @@
 """Regret and its summaries: float64 NumPy functions of a result's counts.
 
-`counts` is what they need of a result, `regrets` regret, `shares` what else is counted. Those who show results also
-take `counts.check_label`, `counts.check_result` and `counts.has_best_arm`.
+`counts` says what they need of a result, `regrets` computes regret, `shares` everything else. Code that displays
+results may also take `counts.check_label`, `counts.check_result` and `counts.has_best_arm`.
 """
 
 from jaxbandit.metrics.regrets import (
@@ -13,7 +13,7 @@ from jaxbandit.metrics.regrets import (
     regret_name,
 )
 from jaxbandit.metrics.shares import best_arms, best_share, discounted_reward, linear_share
-from jaxbandit.summaries import Summary, median_interval, summary
+from jaxbandit.metrics.summaries import Summary, median_interval, summary
 
 __all__ = [
     "Summary",
@@ -30,7 +30,3 @@ __all__ = [
     "regret_name",
     "summary",
 ]
-
-
-def __dir__() -> list[str]:
-    return __all__

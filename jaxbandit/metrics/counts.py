@@ -2,13 +2,27 @@
 
 from __future__ import annotations
 
-from typing import Protocol
+from typing import NamedTuple, Protocol
 
 import numpy as np
 
 from jaxbandit.arguments import has, shown
 
-NO_BEST_ARM = ("changing", "rotting", "decision process")  # problems in which no arm is the best one throughout
+
+class Kind(NamedTuple):
+    """How the plays of a problem can be judged."""
+
+    arms: str  # in errors
+    by_means: bool = False  # a play of an arm is worth the arm's mean
+    best_arm: bool = True  # one arm is the best in every round
+
+
+KINDS = {
+    **{"rested": Kind("rested arms", by_means=True), "hidden": Kind("hidden arms", by_means=True)},
+    **{"restless": Kind("restless arms"), "observed": Kind("observed arms"), "restarting": Kind("restarting arms")},
+    **{"changing": Kind("arms that change", best_arm=False), "rotting": Kind("arms that rot", best_arm=False)},
+    "decision process": Kind("a decision process", best_arm=False),
+}
 
 
 class Counts(Protocol):
@@ -23,60 +37,48 @@ class Counts(Protocol):
     @property
     def reward(self) -> np.ndarray: ...  # [scenario, arm, state]; no state where rewards have no finite table
     @property
-    def recorded(self) -> dict[str, dict[str, np.ndarray]]: ...  # its "rewards", what each arm has paid, are used then
+    def recorded(self) -> dict[str, dict[str, np.ndarray]]: ...  # "rewards" of each arm are used if there is no table
     @property
     def plays(self) -> int: ...  # arms played a round
     @property
-    def problem(self) -> str: ...  # what the environment declares
+    def problem(self) -> str: ...  # what the environment declares, a key of `KINDS`
     @property
-    def comparator(
-        self,
-    ) -> np.ndarray | None: ...  # [scenario], of episodes [scenario, H, S], or None: the M best means
+    def comparator(self) -> np.ndarray | None: ...  # [scenario], of episodes [scenario, H, S]; None: the M best means
     @property
-    def comparator_name(self) -> str | None: ...  # what that is, where the environment says so
+    def comparator_name(self) -> str | None: ...  # what the environment calls it
     @property
-    def cost(
-        self,
-    ) -> np.ndarray | None: ...  # [scenario, arm], what a play costs where all arms pay, which "stays" tell
+    def cost(self) -> np.ndarray | None: ...  # [scenario, arm], of a play where all arms pay, as "stays" count
+
+
+def kind(result: Counts) -> Kind:
+    """How the problem can be judged; one that an environment has named itself is judged as rested arms are."""
+    return KINDS.get(result.problem, KINDS["rested"])
 
 
 def check_result(result: Counts) -> None:
-    """Refuse a thing that lacks what metrics need of a result of `simulate`.
-
-    Raises:
-      ValueError: what it is.
-    """
-    has(
-        "result",
-        result,
-        "a result of simulate",
-        *["visits", "times", "means", "reward", "plays", "problem", "comparator", "comparator_name", "cost"],
-    )
+    """Raise ValueError unless the result has what metrics need."""
+    parts = "visits", "times", "means", "reward", "plays", "problem", "comparator", "comparator_name", "cost"
+    has("result", result, "a result of simulate", *parts)
 
 
 def check_label(result: Counts, label: str, argument: str = "label") -> None:
-    """Refuse a label that the result does not have.
-
-    Raises:
-      ValueError: the argument's name and the labels there are.
-    """
+    """Raise ValueError unless the result has this label."""
     check_result(result)
     if not isinstance(label, str) or label not in result.visits:
         raise ValueError(f"{argument}: {shown(label)} is not in the result; it has {', '.join(result.visits)}")
 
 
 def has_best_arm(result: Counts) -> bool:
-    """Whether some arm is the best one throughout, so that plays of others measure a loss."""
-    return result.problem not in NO_BEST_ARM and result.cost is None
+    """Whether one arm is the best in every round, so that plays of others measure a loss."""
+    return kind(result).best_arm and result.cost is None
 
 
 def check_best_arm(result: Counts, name: str) -> None:
-    """Refuse results in which no arm is the best one throughout, so that plays of others do not measure a loss."""
+    """Raise ValueError, which names the metric, unless one arm is the best in every round."""
     if not has_best_arm(result):
-        kinds = {"changing": "arms that change", "rotting": "arms that rot", "decision process": "a decision process"}
-        kind = kinds.get(result.problem, "arms that all pay, played or not")
+        arms = kind(result).arms if result.cost is None else "arms that all pay, played or not"
         raise ValueError(
-            f"result: {name} is for arms with means of their own, and this result is of {kind}; use regret, or "
+            f"result: {name} is for arms with means of their own, and this result is of {arms}; use regret, or "
             "realised_regret"
         )
 
@@ -92,15 +94,15 @@ def visits_of(result: Counts, label: str) -> np.ndarray:
 
 def plays_of(result: Counts, label: str) -> np.ndarray:
     """[scenario, variant, run, time, arm] int64."""
-    return np.asarray(visits_of(result, label).sum(-1, dtype=np.int64))
+    return visits_of(result, label).sum(-1, dtype=np.int64)
 
 
 def collected(result: Counts, label: str) -> np.ndarray:
     """All rewards up to the recorded rounds, less what plays cost: [scenario, variant, run, time]."""
     visits = visits_of(result, label)
     if not result.reward.size:
-        return np.asarray(result.recorded["rewards"][label].sum(-1))
+        return result.recorded["rewards"][label].sum(-1)
     if result.cost is not None:
         rewards = np.einsum("cvrtks,cks->cvrt", result.recorded["stays"][label], result.reward)
-        return np.asarray(rewards - np.einsum("cvrtks,ck->cvrt", visits, result.cost))
-    return np.asarray(np.einsum("cvrtks,cks->cvrt", visits, result.reward))
+        return rewards - np.einsum("cvrtks,ck->cvrt", visits, result.cost)
+    return np.einsum("cvrtks,cks->cvrt", visits, result.reward)

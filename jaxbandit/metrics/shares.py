@@ -1,4 +1,4 @@
-"""What was played and what was collected: shares of the best arms, discounted reward."""
+"""Shares of plays and runs, and discounted reward."""
 
 from __future__ import annotations
 
@@ -10,17 +10,18 @@ from jaxbandit.metrics.regrets import realised_regret
 
 
 def best_arms(result: Counts) -> np.ndarray:
-    """Which arms are among the M best of their scenario, [scenario, arm] bool; means within rounding are equal."""
+    """Which arms are among the M best of their scenario, [scenario, arm] bool; means equal up to rounding are ties."""
     check_result(result)
     rounding = 1e-12 * np.abs(result.reward if result.reward.size else result.means).max()
-    return np.asarray(result.means >= np.sort(result.means, axis=1)[:, -result.plays, None] - rounding)
+    return result.means >= np.sort(result.means, axis=1)[:, -result.plays, None] - rounding
 
 
 def best_share(result: Counts, label: str) -> np.ndarray:
     """Share of all plays that went to one of the M best arms, in [0, 1], float64 [scenario, variant, run, time].
 
     Raises:
-      ValueError: there is no such label, or no recorded round; arms that change or are actions of a decision process.
+      ValueError: there is no such label, or no recorded round; the arms change, rot, are actions of a decision process,
+        or all pay.
 
     >>> import jaxbandit
     >>> arms = jaxbandit.two_state([0.5, 0.4], [0.4, 0.55])
@@ -31,19 +32,19 @@ def best_share(result: Counts, label: str) -> np.ndarray:
     check_label(result, label)
     check_best_arm(result, "best_share")
     best = np.einsum("cvrtk,ck->cvrt", plays_of(result, label), best_arms(result).astype(float))
-    return np.asarray(best / (result.times * result.plays))
+    return best / (result.times * result.plays)
 
 
 def linear_share(result: Counts, label: str, threshold: float = 0.1) -> np.ndarray:
     """Share of runs whose regret still grows linearly at the end, [scenario, variant].
 
-    In the second half of the rounds (from the last recorded one at or before the middle) the arms that are not best
-    take `threshold` or more of the plays. The same is counted for restless arms, where taking such plays may be right.
-    Of a decision process it is the share of runs that then lose `threshold` or more of what there is to be had: of the
-    difference between what the best policy collects and the least reward in every round.
+    These are the runs in which, in the second half of the rounds (after the last recorded one at or before the middle),
+    the arms that are not best take a share `threshold` or more of the plays. It is counted alike for restless arms,
+    where such plays may be right. For a decision process, and where all arms pay, these are the runs that lose a share
+    `threshold` or more of the difference between what the best policy collects and the least reward in every round.
 
     Raises:
-      ValueError: there is no such label, or no recorded round; arms that change.
+      ValueError: there is no such label, or no recorded round; the arms change or rot.
 
     >>> import jaxbandit
     >>> arms = jaxbandit.two_state([0.5, 0.4], [0.4, 0.55])
@@ -53,40 +54,37 @@ def linear_share(result: Counts, label: str, threshold: float = 0.1) -> np.ndarr
     """
     threshold = number("threshold", threshold)
     visits = visits_of(result, label)
-    least = _least(result)
-    if least is None:
-        check_best_arm(result, "linear_share")
     middle = int(np.searchsorted(result.times, result.times[-1] / 2, side="right")) - 1
-    if least is not None:
+    start = int(result.times[middle]) if middle >= 0 else 0
+    rounds = int(result.times[-1]) - start
+    if (least := _least(result)) is not None:
         lost = realised_regret(result, label)
         best = lost + collected(result, label)
-        first = [each[..., middle] if middle >= 0 else 0.0 for each in (lost, best)]
-        rounds = int(result.times[-1]) - (int(result.times[middle]) if middle >= 0 else 0)
-        most = best[..., -1] - first[1] - least[:, None, None] * rounds
-        return np.asarray((lost[..., -1] - first[0] >= threshold * most).mean(-1))
-    before, rounds = (visits[:, :, :, middle], int(result.times[middle])) if middle >= 0 else (0, 0)
-    plays = (visits[:, :, :, -1] - before).sum(-1, dtype=np.int64)
+        lost, best = (values[..., -1] - (values[..., middle] if start else 0.0) for values in (lost, best))
+        return (lost >= threshold * (best - least[:, None, None] * rounds)).mean(-1)
+    check_best_arm(result, "linear_share")
+    plays = (visits[:, :, :, -1] - (visits[:, :, :, middle] if start else 0)).sum(-1, dtype=np.int64)
     worse = np.einsum("cvrk,ck->cvr", plays, (~best_arms(result)).astype(float))
-    return np.asarray((worse >= threshold * result.plays * (result.times[-1] - rounds)).mean(-1))
+    return (worse >= threshold * result.plays * rounds).mean(-1)
 
 
 def _least(result: Counts) -> np.ndarray | None:
-    """The least that a round can bring, [scenario], where loss is judged by reward; None where it is by plays."""
+    """The least reward of a round, [scenario], where loss is judged by rewards; None where it is judged by plays."""
     if result.problem == "decision process":
-        return np.asarray(result.reward.min((1, 2)))
+        return result.reward.min((1, 2))
     if result.cost is not None:
-        return np.asarray(result.reward.min(2).sum(1) - np.sort(result.cost, axis=1)[:, -result.plays :].sum(1))
+        return result.reward.min(2).sum(1) - np.sort(result.cost, axis=1)[:, -result.plays :].sum(1)
     return None
 
 
 def discounted_reward(result: Counts, label: str, discount: float) -> np.ndarray:
     """Sum over rounds t of discount^(t-1) times the reward collected in t: float64 [scenario, variant, run].
 
-    A result knows what was collected from one recorded round to the next, not in which of the rounds between; it is
-    spread evenly over these. So the sum is exact where every round is recorded; else it is off by at most
-    plays (max reward - min reward) / 2 times the sum over all rounds of the distance of discount^(t-1) from its mean
-    between the recorded rounds around it. Rounds after the last recorded one are left out, at most discount^last /
-    (1 - discount) of plays times the largest reward. `indices.rounds_to_record` keeps both small with few rounds.
+    A result has the reward collected between recorded rounds, not in each of them; it is spread evenly over these. So
+    the sum is exact where every round is recorded; otherwise it is off by at most plays (max reward - min reward) / 2
+    times the sum over all rounds of the distance of discount^(t-1) from its mean between the recorded rounds around it.
+    Rounds after the last recorded one are left out: at most plays times the largest reward times discount^last /
+    (1 - discount). `indices.rounds_to_record` keeps both errors small with few rounds.
 
     Raises:
       ValueError: the discount lies outside [0, 1), there is no such label, or no recorded round.
@@ -100,7 +98,7 @@ def discounted_reward(result: Counts, label: str, discount: float) -> np.ndarray
     (1, 1, 5)
     """
     number("discount", discount, 0, 1, below=True)
-    paid = collected(result, label)
+    rewards = collected(result, label)
     ends = np.concatenate([[0], result.times])
     weights = -np.diff(float(discount) ** ends) / np.diff(ends) / (1 - discount)
-    return np.asarray(np.diff(paid, axis=-1, prepend=0.0) @ weights)
+    return np.diff(rewards, axis=-1, prepend=0.0) @ weights

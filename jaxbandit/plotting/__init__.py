@@ -1,4 +1,4 @@
-"""Pictures of a result: each function draws on an axes and returns it; no global setting is touched."""
+"""Plots of a result: each function draws on an axes and returns it; no global setting is changed."""
 
 from jaxbandit.plotting.common import COLOURS, MARKERS, curve_style
 from jaxbandit.plotting.curves import plot_batches, plot_distribution, plot_pulls, plot_regret

@@ -1,4 +1,4 @@
-"""What pictures share: colours, axes, titles, and the checks of what is drawn."""
+"""What plots share: colours, axes, titles, and checks of arguments."""
 
 from __future__ import annotations
 
@@ -16,8 +16,7 @@ from jaxbandit import metrics
 from jaxbandit.arguments import as_floats, has, integer, list_of, shown
 from jaxbandit.metrics.counts import check_label, check_result
 from jaxbandit.plotting.ticks import decades, plain_numbers
-from jaxbandit.results.contents import stopped
-from jaxbandit.results.display import variant_names
+from jaxbandit.results.display import stopped, variant_names
 
 if TYPE_CHECKING:
     from matplotlib.axes import Axes
@@ -28,14 +27,14 @@ COLOURS = ("#3f90da", "#ffa90e", "#bd1f01", "#94a4a2", "#832db6", "#a96b59", "#e
 MARKERS = "oDPvXs^*"  # in this order, so that similar shapes have colours of different lightness
 STYLES = ("-", "-.", ":")  # of the first eight curves, the next eight and the eight after; quantiles are dashed
 NEVER_NEGATIVE = ("pseudo-regret", "dynamic regret")
-MOST_BREAKS = 30  # that a picture marks
-MOST_INSIDE = 7  # entries of a legend that may lie among the curves
-CHARACTER = 0.075  # inches of a legend that a character takes, or less
+MOST_BREAKS = 30  # that a plot marks
+MOST_INSIDE = 7  # entries of a legend that is drawn among the curves
+CHARACTER = 0.075  # inches, the largest width of a character in a legend
 LINES = ((0, (4, 2)), (0, (1, 1.5)), (0, (6, 2, 1, 2)), (0, (2, 2, 6, 2)))  # of bounds
 
 
 class Curve(NamedTuple):
-    """A variant of a policy in a scenario, and how it is drawn in every picture of a result."""
+    """A variant of a policy in a scenario, and how every plot of a result draws it."""
 
     name: str
     regret: np.ndarray  # [R, T], `metrics.regret`
@@ -43,9 +42,9 @@ class Curve(NamedTuple):
 
 
 def curve_style(number: int) -> dict[str, Any]:
-    """Colour, marker and line of a picture's curve `number`, from 0, as arguments of `Axes.plot`.
+    """Colour, marker and line of a plot's curve `number`, from 0, as arguments of `Axes.plot`.
 
-    Eight curves differ in colour and marker, so that they can be told apart in grey, too; the next eight in the line.
+    Eight curves differ in colour and marker, so that they also differ in grey; the next eight have another line.
 
     Raises:
       ValueError: the number is negative.
@@ -59,23 +58,17 @@ def curve_style(number: int) -> dict[str, Any]:
 
 
 def apart(place: float) -> dict[str, Any]:
-    """Markers spaced out along a line; `place`, in [0, 1), shifts them so that the markers of two lines lie apart."""
+    """Markers spaced out along a line; two lines with other places in [0, 1) have their markers apart."""
     return {"markevery": (0.12 * place, 0.12)}  # shares of the diagonal of the axes
 
 
 def curves_of(result: Result, labels: str | Sequence[str] | None, scenario: int, variant: int | None) -> list[Curve]:
-    """One curve for each variant of the policies, or for this one; the variants of a policy are shades of its colour.
-
-    Raises:
-      ValueError: there is no such label or variant.
-    """
-    chosen = labels_of(result, labels)
+    """A curve for each variant of the policies, or for one variant; variants of a policy are shades of its colour."""
     curves = []
-    for label in chosen:
+    for label in labels_of(result, labels):
         count, number = result.visits[label].shape[1], result.labels.index(label)
-        shown = range(count) if variant is None else [variant_of(result, label, variant)]
         regret = metrics.regret(result, label)[scenario]
-        for v in shown:
+        for v in range(count) if variant is None else [variant_of(result, label, variant)]:
             style = curve_style(number) | apart(number / len(COLOURS) % 1 if count == 1 else v / count)
             if count > 1:
                 style["color"] = _shade(style["color"], v / (count - 1))
@@ -84,11 +77,7 @@ def curves_of(result: Result, labels: str | Sequence[str] | None, scenario: int,
 
 
 def variant_of(result: Result, label: str, variant: int) -> int:
-    """The variant's index; 0 if the policy has only one, whatever the number.
-
-    Raises:
-      ValueError: there are several, and none has this number.
-    """
+    """The index of a variant, or ValueError; 0 if the policy has only one, whatever the number."""
     count = result.visits[label].shape[1]
     variant = integer("variant", variant)
     if count > 1 and not 0 <= variant < count:
@@ -97,17 +86,17 @@ def variant_of(result: Result, label: str, variant: int) -> int:
 
 
 def name_of(result: Result, label: str, variant: int) -> str:
-    """A policy's label, with what tells this variant from the others."""
+    """A policy's label, followed by what tells this variant from the others."""
     names = variant_names(result, label)
     return f"{label}, {names[variant]}" if len(names) > 1 else label
 
 
 def _shade(colour: str, place: float) -> tuple[float, float, float]:
-    """The colour made as dark (place 0) or as light (1) as can still be seen on white.
+    """The colour from dark (place 0) to as light as is visible on white (1).
 
-    Steps are even to the eye, whose lightness is the cube root of the luminance, here from 0.05 to 0.4.
+    Steps look even: perceived lightness is the cube root of the luminance, here from 0.05 to 0.4.
     """
-    light = np.array(to_rgb(colour)) ** 2.2  # about what the screen shines
+    light = np.array(to_rgb(colour)) ** 2.2  # about the light that the screen emits
     luminance = float(light @ [0.2126, 0.7152, 0.0722])
     wanted = (0.05 ** (1 / 3) * (1 - place) + 0.4 ** (1 / 3) * place) ** 3
     white = max(0.0, (wanted - luminance) / (1 - luminance))
@@ -116,11 +105,7 @@ def _shade(colour: str, place: float) -> tuple[float, float, float]:
 
 
 def axes_of(ax: Axes | None) -> Axes:
-    """The axes that are given; or the current ones while nothing is drawn on them, else those of a new figure.
-
-    Raises:
-      ValueError: what is given is not axes.
-    """
+    """The given axes; without any, the current ones while nothing is drawn on them, else those of a new figure."""
     if ax is None:
         current = plt.gca()
         return plt.figure().add_subplot() if current.has_data() else current
@@ -129,11 +114,7 @@ def axes_of(ax: Axes | None) -> Axes:
 
 
 def labels_of(result: Result, labels: str | Sequence[str] | None) -> Sequence[str]:
-    """The labels that are given, one or several, or all.
-
-    Raises:
-      ValueError: one is not in the result.
-    """
+    """One or several labels as a list, or all; raise ValueError unless the result has them."""
     check_result(result)
     if labels is None:
         return result.labels
@@ -146,11 +127,7 @@ def labels_of(result: Result, labels: str | Sequence[str] | None) -> Sequence[st
 
 
 def scenario_of(result: Result, scenario: int | str) -> int:
-    """The position of a scenario that is given by its name, or by its position.
-
-    Raises:
-      ValueError: there is no such scenario, or nothing is recorded.
-    """
+    """The position of a scenario, by name or position; raise ValueError if it is missing or nothing is recorded."""
     check_result(result)
     if not len(result.times):
         raise ValueError("result: stopped before its first recorded round; there is nothing to draw")
@@ -162,24 +139,20 @@ def scenario_of(result: Result, scenario: int | str) -> int:
 
 
 def quantiles_of(quantiles: Sequence[float]) -> list[float]:
-    """The quantiles that are given.
-
-    Raises:
-      ValueError: they are not a list of numbers in [0, 1].
-    """
-    found = as_floats("quantiles", quantiles)
-    if found.ndim != 1 or not ((found >= 0) & (found <= 1)).all():
+    """The quantiles as a list; raise ValueError unless they are numbers in [0, 1]."""
+    numbers = as_floats("quantiles", quantiles)
+    if numbers.ndim != 1 or not ((numbers >= 0) & (numbers <= 1)).all():
         raise ValueError(f"quantiles: {shown(quantiles)} is not a list of numbers in [0, 1]")
-    return [float(each) for each in found]
+    return numbers.tolist()
 
 
 def positive(values: np.ndarray) -> np.ndarray:
-    """The values without zeros, which a logarithmic axis would draw as a plunge."""
+    """The values with NaN for those that a logarithmic axis cannot show."""
     return np.where(values > 0, values, np.nan)
 
 
 def regret_axis(ax: Axes, result: Result, logarithmic: bool) -> None:
-    """Set the axis of regret: it begins at 0, unless it is logarithmic or the regret may be negative."""
+    """Let the axis of regret begin at 0, unless it is logarithmic or regret may be negative."""
     if logarithmic:
         decades(ax, "y")
     elif metrics.regret_name(result) in NEVER_NEGATIVE:
@@ -187,24 +160,19 @@ def regret_axis(ax: Axes, result: Result, logarithmic: bool) -> None:
 
 
 def breaks_of(result: Result, scenario: int) -> list[int]:
-    """The rounds in which the arms of a scenario change, if they are few; the result tells them."""
-    told = result.provenance.get("scenarios", {}).get(result.scenarios[scenario], {})
-    breaks = [number for number in told.get("breaks", []) if number <= result.times[-1]]
+    """The rounds in which the arms of a scenario change, if they are known and few."""
+    declared = result.provenance.get("scenarios", {}).get(result.scenarios[scenario], {})
+    breaks = [number for number in declared.get("breaks", []) if number <= result.times[-1]]
     return breaks if len(breaks) <= MOST_BREAKS else []
 
 
 def title_of(result: Result, scenario: int, quantiles: Sequence[float]) -> str:
-    """A title."""
     dashed = f"; dashed: {', '.join(f'{100 * q:g} % quantile' for q in quantiles)}" if quantiles else ""
-    return f"{result.scenarios[scenario]}: mean of {runs_of(result)} runs, 95 % interval{dashed}"
-
-
-def runs_of(result: Result) -> str:
-    return f"{result.runs:,}"
+    return f"{result.scenarios[scenario]}: mean of {result.runs:,} runs, 95 % interval{dashed}"
 
 
 def _wrapped(title: str, inches: float) -> str:
-    """A title in lines of at most about this width, none of which ends before a percent sign."""
+    """A title in lines of about this width at most; none breaks before a percent sign."""
     width = TextPath((0, 0), title, prop=FontProperties(size="medium")).get_extents().width / 72
     if width <= inches:
         return title
@@ -213,13 +181,10 @@ def _wrapped(title: str, inches: float) -> str:
 
 
 def finish(ax: Axes, result: Result, title: str, legend: Literal["best", "upper left"] = "best") -> Axes:
-    """Title, grid, numbers and legend; a long legend goes below the axes, where it hides no curve.
-
-    The title says it if the result was stopped.
-    """
+    """Title, grid, numbers and legend; the title says if the result was stopped, a long legend goes below the axes."""
     inches = ax.bbox.width / ax.figure.dpi
-    mark = stopped(result)
-    ax.set_title("\n".join(_wrapped(line, inches) for line in (title, mark) if line), fontsize="medium")
+    lines = [_wrapped(line, inches) for line in (title, stopped(result)) if line]
+    ax.set_title("\n".join(lines), fontsize="medium")
     ax.grid(True, which="major", alpha=0.25)
     ax.spines[["top", "right"]].set_visible(False)
     plain_numbers(ax)
@@ -227,14 +192,10 @@ def finish(ax: Axes, result: Result, title: str, legend: Literal["best", "upper 
     if len(names) <= MOST_INSIDE:
         ax.legend(frameon=False, fontsize="small", loc=legend)
         return ax
-    columns = int(inches / (0.6 + CHARACTER * max(map(len, names))))
-    place: dict[str, Any] = {
-        "loc": "upper center",
-        "bbox_to_anchor": (0.5, 0.0),
-        "borderaxespad": 5,
-    }  # below the numbers and the label
-    ax.legend(frameon=False, fontsize="small", ncols=min(max(columns, 1), 4), **place)
-    root = ax.figure.figure
-    if root.get_layout_engine() is None:  # room for the legend
-        root.set_layout_engine("constrained")
+    columns = min(max(int(inches / (0.6 + CHARACTER * max(map(len, names)))), 1), 4)
+    below: dict[str, Any] = {"loc": "upper center", "bbox_to_anchor": (0.5, 0.0), "borderaxespad": 5}
+    ax.legend(frameon=False, fontsize="small", ncols=columns, **below)
+    figure = ax.figure.figure
+    if figure.get_layout_engine() is None:  # makes room for the legend
+        figure.set_layout_engine("constrained")
     return ax

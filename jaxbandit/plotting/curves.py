@@ -1,4 +1,4 @@
-"""Pictures over rounds and over runs."""
+"""Plots over rounds and over runs."""
 
 from __future__ import annotations
 
@@ -25,7 +25,6 @@ from jaxbandit.plotting.common import (
     positive,
     quantiles_of,
     regret_axis,
-    runs_of,
     scenario_of,
     title_of,
     variant_of,
@@ -53,7 +52,7 @@ def plot_regret(
 ) -> Axes:
     """Mean regret (`metrics.regret`) over rounds with its 95 % interval; dashed lines for `quantiles` over runs.
 
-    Where arms change at a few breaks, dotted vertical lines mark them.
+    Dotted vertical lines mark the rounds in which arms change, if they are few.
 
     Args:
       result: of `simulate`.
@@ -63,7 +62,7 @@ def plot_regret(
       quantiles: of the runs' regret, in [0, 1].
       bounds: of `jaxbandit.bounds`, drawn in black; asymptotic ones as constant times log t.
       normalised: regret divided by log t, for comparison with the constants of asymptotic bounds.
-      logarithmic: regret on a logarithmic axis too.
+      logarithmic: regret on a logarithmic axis.
       ax: drawn on; by default the current axes if nothing is on them, else those of a new figure.
 
     Raises:
@@ -82,7 +81,7 @@ def plot_regret(
     for name, regret, style in curves:
         colour = style["color"]
         summary = metrics.summary(regret.T)
-        mean, low, high = (each[drawn] / unit for each in summary[:3])
+        mean, low, high = (values[drawn] / unit for values in summary[:3])
         ax.plot(times, positive(mean) if logarithmic else mean, **style, label=name)
         ax.fill_between(times, low, high, color=colour, alpha=0.2, linewidth=0)
         for q in quantiles:
@@ -110,34 +109,26 @@ def plot_regret(
 def plot_pulls(
     result: Result, label: str, *, scenario: int | str = 0, variant: int = 0, ax: Axes | None = None
 ) -> Axes:
-    """Mean number of plays of every arm over rounds, both axes logarithmic; the best arms are drawn thicker.
+    """Mean number of plays of every arm over rounds, both axes logarithmic; the best arms have thicker lines.
 
-    Arms are numbered from 1, as in the paper; everywhere in code they are numbered from 0. One variant is drawn, which
-    the title names.
+    Arms are numbered from 1, as in the paper, although code numbers them from 0. The title names the variant.
     """
     check_label(result, label)
     scenario, number = scenario_of(result, scenario), variant_of(result, label, variant)
     ax = axes_of(ax)
     plays = result.visits[label][scenario, number].sum(-1).mean(0)  # [T, K]
-    means, best_arms = result.means[scenario], metrics.best_arms(result)[scenario]
-    best_arms = best_arms & has_best_arm(result)
-    for arm in range(plays.shape[1]):
-        best = best_arms[arm]
-        ax.plot(
-            result.times,
-            positive(plays[:, arm]),
-            **curve_style(arm),
-            **apart(arm / len(COLOURS) % 1),
-            linewidth=2.5 if best else 1.2,
-            label=f"arm {arm + 1}{' (best)' if best else ''}, mean {means[arm]:.4f}",
-        )
+    best_arms = metrics.best_arms(result)[scenario] & has_best_arm(result)
+    for arm, (best, mean) in enumerate(zip(best_arms, result.means[scenario])):
+        name = f"arm {arm + 1}{' (best)' if best else ''}, mean {mean:.4f}"
+        style = curve_style(arm) | apart(arm / len(COLOURS) % 1) | {"linewidth": 2.5 if best else 1.2}
+        ax.plot(result.times, positive(plays[:, arm]), **style, label=name)
     decades(ax, "x")
     decades(ax, "y")
     ax.set_xlim(max(1, result.times[0]), result.times[-1])
     ax.set_xlabel("round t")
     ax.set_ylabel("plays")
     name = name_of(result, label, number)
-    return finish(ax, result, f"{result.scenarios[scenario]}: {name}, mean plays of {runs_of(result)} runs")
+    return finish(ax, result, f"{result.scenarios[scenario]}: {name}, mean plays of {result.runs:,} runs")
 
 
 def plot_distribution(
@@ -150,7 +141,7 @@ def plot_distribution(
 ) -> Axes:
     """Share of runs whose final regret is at least x, which shows the tail.
 
-    Both axes are logarithmic; for a regret that may be negative only the axis of the share is.
+    Both axes are logarithmic; if regret may be negative, its axis is linear.
 
     Args:
       result: of `simulate`.
@@ -175,7 +166,7 @@ def plot_distribution(
     decades(ax, "y")
     ax.set_xlabel(f"{metrics.regret_name(result)} x after {result.times[-1]:,} rounds")
     ax.set_ylabel("share of runs with at least x")
-    return finish(ax, result, f"{result.scenarios[scenario]}: final regret of {runs_of(result)} runs")
+    return finish(ax, result, f"{result.scenarios[scenario]}: final regret of {result.runs:,} runs")
 
 
 def plot_batches(
@@ -183,10 +174,10 @@ def plot_batches(
 ) -> Axes:
     """Mean final regret of every `batch` runs with its 95 % interval, sorted; red where it misses the mean of all runs.
 
-    One variant is drawn, which the title names.
+    The title names the variant.
 
     Raises:
-      ValueError: there is no such label or variant, or the runs make no batch of 2 or more.
+      ValueError: there is no such label or variant, or `batch` lies outside 2 to the number of runs.
     """
     check_label(result, label)
     scenario, number = scenario_of(result, scenario), variant_of(result, label, variant)
@@ -205,16 +196,12 @@ def plot_batches(
     ax.set_xlabel(f"batch of {batch:,} runs, by its mean")
     ax.set_ylabel(f"{metrics.regret_name(result)} after {result.times[-1]:,} rounds")
     name = name_of(result, label, number)
-    return finish(ax, result, f"{result.scenarios[scenario]}: {name}, {runs_of(result)} runs", legend="upper left")
+    return finish(ax, result, f"{result.scenarios[scenario]}: {name}, {result.runs:,} runs", legend="upper left")
 
 
 def _bounds(bounds: Sequence[Bound]) -> list[Bound]:
-    """The bounds that are given.
-
-    Raises:
-      ValueError: they are not a list of bounds.
-    """
-    given = list_of("bounds", bounds)
-    for bound in given:
+    """The bounds as a list; raise ValueError unless they are bounds."""
+    checked = list_of("bounds", bounds)
+    for bound in checked:
         has("bounds", bound, "a list of bounds, of jaxbandit.bounds,", "label", "holds_for", "total", "times")
-    return given
+    return checked

@@ -1,4 +1,4 @@
-"""Pictures over the variants of a policy, and tables as colours."""
+"""Plots over the variants of a policy, and tables as colours."""
 
 from __future__ import annotations
 
@@ -48,8 +48,8 @@ def plot_parameter(
     Args:
       result: of `simulate`.
       values: [V], the number in each variant, in any order.
-      labels: which policies, each of V variants and with a line of its own; all by default.
-      parameter: what the number is called.
+      labels: which policies, each of V variants, a line for each; all by default.
+      parameter: the name of the number.
       lines: [V] texts, such as the values of a second number: the variants of each text have a line of their own.
       scenario: its name, or its position.
       quantiles: of the runs' final regret, in [0, 1].
@@ -83,7 +83,7 @@ def plot_parameter(
     ax = axes_of(ax)
     for number, (label, text) in enumerate(itertools.product(chosen, dict.fromkeys(texts))):
         final = metrics.regret(result, label)[scenario, :, :, -1]  # [V, R]
-        here = np.flatnonzero([each == text for each in texts])
+        here = np.flatnonzero([other == text for other in texts])
         here = here[np.argsort(at[here], kind="stable")]
         style = curve_style(number)
         summary = metrics.summary(final[here])
@@ -93,7 +93,7 @@ def plot_parameter(
         for q in quantiles:
             ax.plot(at[here], np.quantile(final[here], q, axis=-1), color=style["color"], linestyle="--", linewidth=1)
     ax.set_xscale(axis)
-    if axis == "log":  # its own ticks are powers of 10, of which a grid may hold none
+    if axis == "log":  # by default ticks are powers of 10, and the values may hold none
         ax.set_xticks(np.unique(at), [f"{value:g}" for value in np.unique(at)])
         ax.minorticks_off()
     regret_axis(ax, result, logarithmic)
@@ -111,17 +111,17 @@ def plot_heatmap(
     form: str = "{:,.0f}",
     ax: Axes | None = None,
 ) -> Axes:
-    """A table [R, C] as colours, dark to bright, with every number written into its cell, and a colour bar.
+    """A table [R, C] as colours, from dark to bright, with every number in its cell, and a colour bar.
 
     Args:
       values: [R, C]; positive where `logarithmic`.
       rows, columns: their names.
-      logarithmic: colours follow the logarithm.
+      logarithmic: colours follow the logarithm of the values.
       form: of the numbers.
       ax: drawn on; by default the current axes if nothing is on them, else those of a new figure.
 
     Raises:
-      ValueError: the values are missing, not finite, not as many as their names, or not positive where they must be.
+      ValueError: the values are missing, not finite, not as many as their names, or not positive if `logarithmic`.
     """
     rows, columns = list_of("rows", rows), list_of("columns", columns)
     truth("logarithmic", logarithmic)

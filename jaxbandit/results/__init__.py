@@ -1,6 +1,6 @@
-"""What a simulation returns: the result, its file and its faces.
+"""What a simulation returns: `Result`, and functions that display it, write it to a file or label its axes.
 
-Others may take `Result`, `contents.stopped`, `file.whole_file`, `display.variant_names`, `result.join_times`, and what
+Others may take `Result`, `display.stopped`, `display.variant_names`, `file.whole_file`, `result.join_times`, and what
 `named_axes` offers.
 """
 

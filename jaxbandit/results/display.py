@@ -1,19 +1,21 @@
-"""How a result shows itself: a line of text, and tables in a notebook."""
+"""A result as text and as HTML: a line of text, and tables of final regret."""
 
 from __future__ import annotations
 
 from collections.abc import Sequence
 from dataclasses import replace
 from html import escape
-from typing import Any, NamedTuple
+from typing import TYPE_CHECKING, Any
 
 import numpy as np
 
 from jaxbandit import metrics
-from jaxbandit.results.contents import Contents, stopped
 from jaxbandit.texts import filled, terminal_width
 
-NAMES, ROWS = 6, 30  # shown at most, of a list and of a table
+if TYPE_CHECKING:
+    from jaxbandit.results.result import Result
+
+NAMES, ROWS = 6, 30  # the most entries that are shown of a list and of a table
 
 # The only colour is a grey that is visible on white and on black; text keeps the notebook's colours, in any theme.
 # The class is named twice to outweigh JupyterLab's style, which moves every cell of a table to the right.
@@ -29,31 +31,36 @@ div.jaxbandit.jaxbandit .number { text-align: right; white-space: nowrap; font-v
 """
 
 
-def as_text(result: Contents) -> str:
+def stopped(result: Result) -> str:
+    """The mark of a result that lacks some of the rounds asked for; an empty text for a complete one."""
+    return "" if result.complete else f"stopped after round {result.rounds:,} of {result.horizon:,}"
+
+
+def as_text(result: Result) -> str:
     """What `repr(result)` is: one line, without any array's numbers."""
     variants = {label: result.visits[label].shape[1] for label in result.labels}
     policies = _some([label if n == 1 else f"{label} ({n} variants)" for label, n in variants.items()])
     played = f"{_count(result.runs, 'run')}, {_rounds(result)}, {_count(result.plays, 'play')} a round"
-    late = f"feedback {_late(result)}; " if _late(result) else ""
-    return f"Result({_some(result.scenarios)}; {policies}; {played}; {late}{_memory(result)})"
+    feedback = f"feedback {_delay(result)}; " if _delay(result) else ""
+    return f"Result({_some(result.scenarios)}; {policies}; {played}; {feedback}{_memory(result)})"
 
 
-def as_html(result: Contents) -> str:
-    """What a notebook shows of a result; names are escaped, and of long lists the first entries are shown."""
+def as_html(result: Result) -> str:
+    """What a notebook shows of a result; names are escaped, and long lists are cut after their first entries."""
     arms, states = result.reward.shape[1:]
     kind = {"rested": "arm", "decision process": "action"}.get(result.problem, f"{result.problem} arm")
-    of = _count(states, "state") if states else "independent rewards"
-    of = f"a decision process with {of}" if result.problem == "decision process" else of
+    size = _count(states, "state") if states else "independent rewards"
+    size = f"a decision process with {size}" if result.problem == "decision process" else size
     first, runs = result.asked.get("first_run", 0), result.runs
     recorded = f"{len(result.times):,} recorded" + (f", up to round {result.times[-1]:,}" if len(result.times) else "")
-    go_on = "; simulate(..., resume=result) goes on" if result.carry and stopped(result) else ""
+    hint = "; simulate(..., resume=result) goes on" if result.carry and stopped(result) else ""
     versions = [f"{package} {version}" for package, version in result.provenance.get("versions", {}).items()]
     facts = {
-        "scenarios": f"{_some(result.scenarios)}; {_count(arms, kind)} of {of}",
+        "scenarios": f"{_some(result.scenarios)}; {_count(arms, kind)} of {size}",
         "runs": f"{runs:,}, numbers {first:,} to {first + runs - 1:,}",
-        "rounds": f"{_rounds(result)}; {recorded}{go_on}",
+        "rounds": f"{_rounds(result)}; {recorded}{hint}",
         "plays": f"{result.plays:,} a round",
-        "feedback": "; that ".join(part for part in (_late(result), _unheard(result)) if part),
+        "feedback": "; that ".join(part for part in (_delay(result), _missing_feedback(result)) if part),
         "memory": _memory(result),
         "made with": _some([*versions, f"key {result.asked.get('key', 'unknown')}"]),
     }
@@ -61,24 +68,14 @@ def as_html(result: Contents) -> str:
     return f'<div class="jaxbandit"><style>{STYLE}</style>{tables}</div>'
 
 
-def _policies(result: Contents) -> str:
+def _policies(result: Result) -> str:
     classes = {label: policy["class"] for label, policy in result.provenance.get("policies", {}).items()}
     rows = [(label, classes.get(label, ""), _hyperparameters(result, label)) for label in result.labels]
     return _table("Policies", ("policy", "class", "hyper-parameters"), rows)
 
 
-class Final(NamedTuple):
-    """How a variant of a policy ends in a scenario."""
-
-    scenario: str
-    label: str
-    variant: str
-    regret: np.ndarray  # [R]
-    linear: str  # share of runs
-
-
-def _regret(result: Contents) -> str:
-    """A table of final regret: of every policy the first variants, as many as there is room for."""
+def _regret(result: Result) -> str:
+    """A table of final regret: the first variants of every policy, as many as there is room for."""
     if not len(result.times):
         return "<p>No round is recorded yet.</p>"
     finals, total = _finals(result)
@@ -92,7 +89,7 @@ def _regret(result: Contents) -> str:
     return _table(_caption(result), header, rows, numbers=5, total=total)
 
 
-def in_full(result: Contents) -> str:
+def in_full(result: Result) -> str:
     """What `print(result)` shows: its line, and a line for each policy with mean final regret and standard error."""
     if not len(result.times):
         return filled(f"{as_text(result)}\nNo round is recorded yet.")
@@ -107,30 +104,33 @@ def in_full(result: Contents) -> str:
     if len(lines) < total:
         lines.append(f"{len(lines):,} of {total:,} lines are shown.")
     what = "mean and its standard error" if result.runs > 1 else "of one run"
-    unheard = [f"Feedback {_unheard(result)}."] if _unheard(result) else []
-    return filled("\n".join([as_text(result), *unheard, f"{_caption(result)}, {what}", *lines]))
+    missing = [f"Feedback {_missing_feedback(result)}."] if _missing_feedback(result) else []
+    return filled("\n".join([as_text(result), *missing, f"{_caption(result)}, {what}", *lines]))
 
 
-def _caption(result: Contents) -> str:
+def _caption(result: Result) -> str:
     mark = f" ({stopped(result)})" if stopped(result) else ""
     return f"{metrics.regret_name(result).capitalize()} after round {result.times[-1]:,}{mark}"
 
 
-def _finals(result: Contents) -> tuple[list[Final], int]:
-    """Of every policy the first variants, as many as there is room for, and how many variants there are."""
+def _finals(result: Result) -> tuple[list[tuple[str, str, str, np.ndarray, str]], int]:
+    """Scenario, label, variant, final regret [R] and share of linear runs, as many as there is room for; and how many.
+
+    Policies with several variants show the same number of them, at least one.
+    """
     counts = {label: visits[:, :, :, -1:] for label, visits in result.visits.items()}
     recorded = {name: {label: x[:, :, :, -1:] for label, x in of.items()} for name, of in result.recorded.items()}
     last = replace(result, times=result.times[-1:], visits=counts, recorded=recorded)
     variants = [visits.shape[1] for visits in counts.values()]
-    few = [n for n in range(2, ROWS + 1) if len(result.scenarios) * sum(min(n, v) for v in variants) <= ROWS]
-    room = max(few, default=1)
+    fitting = [n for n in range(2, ROWS + 1) if len(result.scenarios) * sum(min(n, v) for v in variants) <= ROWS]
+    room = max(fitting, default=1)
     columns = {
         label: (variant_names(result, label)[:room], metrics.regret(last, label)) for label in result.labels[:ROWS]
     }
     rounding = 4 * np.finfo(float).eps * result.rounds * np.abs(result.means).max()  # of sums over all rounds
     shares = {} if result.problem in ("changing", "rotting") else {n: metrics.linear_share(result, n) for n in columns}
     finals = [
-        Final(
+        (
             scenario,
             label,
             variant,
@@ -144,30 +144,28 @@ def _finals(result: Contents) -> tuple[list[Final], int]:
     return finals, len(result.scenarios) * sum(variants)
 
 
-def variant_names(result: Contents, label: str) -> list[str]:
+def variant_names(result: Result, label: str) -> list[str]:
     """What tells the variants of a policy apart, such as "exponent=0.2"; an empty text for a single variant."""
     count = result.visits[label].shape[1]
-    differing = {name: each for name, each in result.hyperparameters(label).items() if each.count(each[0]) < count}
+    fields = result.hyperparameters(label).items()
+    differing = {name: values for name, values in fields if values.count(values[0]) < count}
     if count == 1 or not differing:
         return [f"variant {v}" if count > 1 else "" for v in range(count)]
-    return [", ".join(f"{name}={_value(each[v])}" for name, each in differing.items()) for v in range(count)]
+    return [", ".join(f"{name}={_value(values[v])}" for name, values in differing.items()) for v in range(count)]
 
 
-def _hyperparameters(result: Contents, label: str) -> str:
+def _hyperparameters(result: Result, label: str) -> str:
     """Every name with its value, or with the values of the variants."""
-    texts = {name: [_value(value) for value in each] for name, each in result.hyperparameters(label).items()}
-    return "; ".join(f"{name} {each[0] if len(set(each)) == 1 else _some(each)}" for name, each in texts.items())
+    fields = {name: list(map(_value, values)) for name, values in result.hyperparameters(label).items()}
+    return "; ".join(f"{name} {texts[0] if len(set(texts)) == 1 else _some(texts)}" for name, texts in fields.items())
 
 
 def _table(caption: str, header: Sequence[str], rows: Sequence[Sequence[str]], numbers: int = 0, total: int = 0) -> str:
-    """A table of the first rows, which says how many there are (`total`, or all given).
-
-    The last `numbers` columns hold numbers.
-    """
-    shown, total = rows[:ROWS], total or len(rows)
+    """A table of the first of `total` rows, or of those in the list; its last `numbers` columns hold numbers."""
+    visible, total = rows[:ROWS], total or len(rows)
     head = f"<thead>{_line('th', header, numbers)}</thead>" if header else ""
-    body = "".join(_line("td", row, numbers) for row in shown)
-    more = f"<p>{len(shown):,} of {total:,} rows are shown.</p>" if len(shown) < total else ""
+    body = "".join(_line("td", row, numbers) for row in visible)
+    more = f"<p>{len(visible):,} of {total:,} rows are shown.</p>" if len(visible) < total else ""
     return f"<table><caption>{escape(caption)}</caption>{head}<tbody>{body}</tbody></table>{more}"
 
 
@@ -177,26 +175,26 @@ def _line(tag: str, cells: Sequence[str], numbers: int) -> str:
     return f"<tr>{''.join(f'<{tag}>{escape(cell)}</{tag[:2]}>' for tag, cell in zip(tags, cells))}</tr>"
 
 
-def _rounds(result: Contents) -> str:
+def _rounds(result: Result) -> str:
     return stopped(result) or _count(result.horizon, "round")
 
 
-def _late(result: Contents) -> str:
-    """When feedback reached the policies; empty where it came at once."""
+def _delay(result: Result) -> str:
+    """How feedback was batched and delayed; empty where it was neither."""
     delay, batch = result.asked.get("delay", 0), result.asked.get("batch", 1)
     together = f"of {_count(batch, 'round')} at once" if batch > 1 else ""
     return ", ".join(part for part in (together, f"{_count(delay, 'round')} late" if delay else "") if part)
 
 
-def _unheard(result: Contents) -> str:
-    """Of which rounds feedback has not reached the policies; empty where it has of all."""
+def _missing_feedback(result: Result) -> str:
+    """The last rounds whose feedback has not reached the policies; empty if there are none."""
     delay, batch = result.asked.get("delay", 0), result.asked.get("batch", 1)
     last = result.rounds - max(0, result.rounds - delay) // batch * batch
     end = "never reached the policies" if result.complete else "is still under way"
     return f"of the last {_count(last, 'round')} {end}" if last else ""
 
 
-def _memory(result: Contents) -> str:
+def _memory(result: Result) -> str:
     recorded = [array for arrays in result.recorded.values() for array in arrays.values()]
     counts = sum(array.nbytes for array in [*result.visits.values(), *recorded])
     carry = sum(leaf.nbytes for leaves in result.carry.values() for leaf in leaves)
@@ -226,5 +224,5 @@ def _number(value: float) -> str:
 
 def _value(value: Any) -> str:
     if isinstance(value, list):
-        return f"[{_some([_value(each) for each in value])}]"
+        return f"[{_some(list(map(_value, value)))}]"
     return f"{value:.6g}" if isinstance(value, float) else str(value)

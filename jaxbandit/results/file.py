@@ -9,76 +9,68 @@ import zipfile
 from collections.abc import Iterator
 from contextlib import contextmanager
 from pathlib import Path
-from typing import Any, BinaryIO
+from typing import TYPE_CHECKING, Any, BinaryIO
 
 import numpy as np
 
 from jaxbandit.arguments import path as as_path
 from jaxbandit.arguments import shown
 from jaxbandit.interruption import CtrlC
-from jaxbandit.results.contents import Contents
+
+if TYPE_CHECKING:
+    from jaxbandit.results.result import Result
 
 VERSION = 1  # of the file; the package reads the files that it writes, and no other
-OPTIONAL = ("comparator", "cost")  # arrays that not every result has
+NAMED = ("horizon", "rounds", "plays", "fingerprint", "provenance", "problem", "comparator_name")  # in the header
+ARRAYS, OPTIONAL = ("times", "means", "reward"), ("comparator", "cost")  # not every result has the latter
 
 
 def file_name(path: str | os.PathLike[str]) -> Path:
-    """The path of a file to write.
-
-    Raises:
-      ValueError: it is not a path, or does not end in a file's name.
-    """
-    found = as_path("path", path)
-    if not found.name:
+    """The path of a file to write; raise ValueError unless it ends in a file's name."""
+    place = as_path("path", path)
+    if not place.name:
         raise ValueError(f"path: {shown(path)} has no file's name")
-    return found
+    return place
 
 
-def write(contents: Contents, path: Path) -> None:
+def write(result: Result, path: str | os.PathLike[str]) -> None:
     """What `Result.save` does."""
+    place = file_name(path)
     header = {
         "version": VERSION,
-        "scenarios": contents.scenarios,
-        "labels": contents.labels,
-        "carry": {label: len(leaves) for label, leaves in contents.carry.items()},
-        "recorded": {name: list(arrays) for name, arrays in contents.recorded.items()},
-        **{
-            name: getattr(contents, name)
-            for name in ("horizon", "rounds", "plays", "fingerprint", "provenance", "problem", "comparator_name")
-        },
+        "scenarios": result.scenarios,
+        "labels": result.labels,
+        "carry": {label: len(leaves) for label, leaves in result.carry.items()},
+        "recorded": {name: list(arrays) for name, arrays in result.recorded.items()},
+        **{name: getattr(result, name) for name in NAMED},
     }
-    arrays = {"times": contents.times, "means": contents.means, "reward": contents.reward}
-    arrays |= {name: array for name in OPTIONAL if (array := getattr(contents, name)) is not None}
-    for i, label in enumerate(contents.labels):
-        arrays[f"visits_{i}"] = contents.visits[label]
-        arrays |= {f"carry_{i}_{n}": leaf for n, leaf in enumerate(contents.carry.get(label, []))}
-    for i, found in enumerate(contents.recorded.values()):
-        arrays |= {f"recorded_{i}_{n}": array for n, array in enumerate(found.values())}
-    with whole_file(path) as file:
+    arrays = {name: array for name in ARRAYS + OPTIONAL if (array := getattr(result, name)) is not None}
+    for i, label in enumerate(result.labels):
+        arrays[f"visits_{i}"] = result.visits[label]
+        arrays |= {f"carry_{i}_{n}": leaf for n, leaf in enumerate(result.carry.get(label, []))}
+    for i, of_labels in enumerate(result.recorded.values()):
+        arrays |= {f"recorded_{i}_{n}": array for n, array in enumerate(of_labels.values())}
+    with whole_file(place) as file:
         _write_arrays(file, {"header": np.array(json.dumps(header)), **arrays})
 
 
 def read(path: str | os.PathLike[str]) -> dict[str, Any]:
-    """The fields of the result in a file.
-
-    Raises:
-      ValueError: the file does not hold a result, is truncated or damaged, or is of another version.
-      FileNotFoundError: the file does not exist.
-    """
-    if os.path.isdir(path):
-        raise ValueError(f"{path}: a folder; jaxbandit.load_sweep reads that of a sweep")
-    with open(path, "rb") as handle:
+    """The fields of the result in a file; raises what `Result.load` does."""
+    place = as_path("path", path)
+    if place.is_dir():
+        raise ValueError(f"{place}: a folder; jaxbandit.load_sweep reads that of a sweep")
+    with open(place, "rb") as handle:
         try:
             with zipfile.ZipFile(handle) as archive:
                 return _fields({name.removesuffix(".npy"): _array(archive, name) for name in archive.namelist()})
         except _VersionError as error:
-            raise ValueError(f"{path}: {error}") from None
+            raise ValueError(f"{place}: {error}") from None
         except MemoryError:  # a large result, or a wrong bit among the lengths of an array
             if _is_whole(handle):
                 raise
-        except Exception:  # of a dozen classes; NumPy's advise users to allow pickles
+        except Exception:  # of a dozen classes; the messages of NumPy's advise users to allow pickles
             pass
-    raise ValueError(f"{path}: no file that Result.save has written, or truncated or damaged")
+    raise ValueError(f"{place}: not a file that Result.save has written, or truncated or damaged")
 
 
 def _array(archive: zipfile.ZipFile, name: str) -> np.ndarray:
@@ -100,7 +92,7 @@ def _is_whole(handle: BinaryIO) -> bool:
 
 
 def _fields(arrays: dict[str, np.ndarray]) -> dict[str, Any]:
-    """The fields of a result, from all arrays of its file: one that is not asked for is another one's, misnamed."""
+    """The fields of a result, from all arrays of its file; an array that is left over is one with a damaged name."""
     header = json.loads(str(arrays.pop("header")))
     if header["version"] != VERSION:
         raise _VersionError(f"written as version {header['version']}, this reads version {VERSION}")
@@ -114,13 +106,12 @@ def _fields(arrays: dict[str, np.ndarray]) -> dict[str, Any]:
             if label in header["carry"]
         },
         "recorded": {
-            name: {label: take(f"recorded_{i}_{n}") for n, label in enumerate(of)}
-            for i, (name, of) in enumerate(header["recorded"].items())
+            name: {label: take(f"recorded_{i}_{n}") for n, label in enumerate(of_labels)}
+            for i, (name, of_labels) in enumerate(header["recorded"].items())
         },
-        **{name: take(name) for name in ("times", "means", "reward")},
-        **{name: header[name] for name in ("horizon", "rounds", "plays", "fingerprint", "provenance", "problem")},
-        "comparator_name": header.get("comparator_name"),
+        **{name: take(name) for name in ARRAYS},
         **{name: take(name, None) for name in OPTIONAL},
+        **{name: header[name] for name in NAMED},
     }
     if arrays:
         raise LookupError(f"arrays that no result has: {', '.join(arrays)}")
@@ -129,12 +120,10 @@ def _fields(arrays: dict[str, np.ndarray]) -> dict[str, Any]:
 
 @contextmanager
 def whole_file(path: Path) -> Iterator[BinaryIO]:
-    """A file to write that is there in one step, on the disk, when the block ends; not at all if it raises.
+    """A file that is renamed into place, flushed to the disk, when the block ends; if the block raises, there is none.
 
-    Raises:
-      FileNotFoundError: its folder does not exist.
-      OSError: it cannot be written, with its name.
-      KeyboardInterrupt: by Ctrl-C, when the file is there.
+    Raise FileNotFoundError if its folder does not exist, OSError with its name if it cannot be written. Ctrl-C raises
+    KeyboardInterrupt after the file is written.
     """
     if not path.parent.is_dir():
         raise FileNotFoundError(f"{path.parent}: no such folder")
@@ -152,14 +141,14 @@ def whole_file(path: Path) -> Iterator[BinaryIO]:
                     os.fsync(folder)
                 finally:
                     os.close(folder)
-        except OSError as error:  # that of a full disk does not say which file
+        except OSError as error:  # on a full disk its message names no file
             raise OSError(error.errno or errno.EIO, error.strerror or str(error), str(path)) from error
         finally:
             temporary.unlink(missing_ok=True)
 
 
 def _write_arrays(file: BinaryIO, arrays: dict[str, np.ndarray]) -> None:
-    """What `np.savez_compressed` writes, compressed less: a fifth larger, in a sixth of the time."""
+    """Write what `np.savez_compressed` does, compressed less: a fifth larger, in a sixth of the time."""
     with zipfile.ZipFile(file, "w", zipfile.ZIP_DEFLATED, compresslevel=1) as archive:
         for name, array in arrays.items():
             with archive.open(f"{name}.npy", "w", force_zip64=True) as member:

@@ -9,7 +9,7 @@ from typing import TYPE_CHECKING, Any
 import numpy as np
 
 from jaxbandit import metrics
-from jaxbandit.results.contents import Contents, stopped
+from jaxbandit.results.display import stopped
 from jaxbandit.results.file import file_name, whole_file
 
 if TYPE_CHECKING:
@@ -17,35 +17,30 @@ if TYPE_CHECKING:
 
     import xarray
 
+    from jaxbandit.results.result import Result
+
 DIMENSIONS = ("scenario", "policy", "run", "time", "arm", "state")
-NAMES = {*DIMENSIONS, "variant", "visits", "regret", "means", "reward"}  # not free for hyper-parameters
+NAMES = {*DIMENSIONS, "variant", "visits", "regret", "means", "reward"}  # no hyper-parameter can have these
+PAYS = {"long_name": "what the state pays"}
 
 
-def as_dataset(result: Contents) -> xarray.Dataset:
-    """What `Result.to_xarray` returns.
-
-    Raises:
-      ImportError: xarray is not installed.
-    """
+def as_dataset(result: Result) -> xarray.Dataset:
+    """What `Result.to_xarray` returns."""
     variants = [(label, variant) for label in result.labels for variant in range(result.visits[label].shape[1])]
     visits = np.concatenate([result.visits[label] for label in result.labels], axis=1)
     regret = np.zeros(visits.shape[:4])
     if len(result.times):
         regret = np.concatenate([metrics.regret(result, label) for label in result.labels], axis=1)
     runs, _, arms, states = visits.shape[2:]
-    process = result.problem == "decision process"
+    counted = "taken in" if result.problem == "decision process" else "that moved the arm to"
     hyperparameters = _hyperparameters(result, variants)
     numbers = _numbers(result, NAMES | hyperparameters.keys())
-    dataset: xarray.Dataset = installed("xarray").Dataset(
+    return installed("xarray").Dataset(
         {
-            "visits": (
-                DIMENSIONS,
-                visits,
-                {"long_name": f"plays {'taken in' if process else 'that moved the arm to'} the state"},
-            ),
+            "visits": (DIMENSIONS, visits, {"long_name": f"plays {counted} the state"}),
             "regret": (DIMENSIONS[:4], regret, {"long_name": metrics.regret_name(result)}),
             "means": (("scenario", "arm"), result.means.copy(), {"long_name": "long-run reward per play"}),
-            **({"reward": _table(result)} if result.reward.size else {}),
+            **({"reward": (("scenario", "arm", "state"), result.reward.copy(), PAYS)} if result.reward.size else {}),
             **_recorded(result, (arms, states), NAMES | hyperparameters.keys() | numbers.keys()),
         },
         coords={
@@ -61,20 +56,10 @@ def as_dataset(result: Contents) -> xarray.Dataset:
         },
         attrs=_origin(result),
     )
-    return dataset
 
 
-def _table(result: Contents) -> tuple[Any, ...]:
-    return ("scenario", "arm", "state"), result.reward.copy(), {"long_name": "what the state pays"}
-
-
-def write_netcdf(result: Contents, path: str | os.PathLike[str]) -> None:
-    """What `Result.to_netcdf` does.
-
-    Raises:
-      ImportError: xarray, h5netcdf or h5py is not installed.
-      FileNotFoundError: the file's folder does not exist.
-    """
+def write_netcdf(result: Result, path: str | os.PathLike[str]) -> None:
+    """What `Result.to_netcdf` does."""
     place = file_name(path)
     for package in ("xarray", "h5netcdf", "h5py"):
         installed(package)
@@ -83,31 +68,31 @@ def write_netcdf(result: Contents, path: str | os.PathLike[str]) -> None:
         as_dataset(result).to_netcdf(file.name, engine="h5netcdf", encoding=compressed)
 
 
-def _hyperparameters(result: Contents, variants: list[tuple[str, int]]) -> dict[str, np.ndarray]:
-    """What is one number or one text in every variant that has it, each [variant]; NaN or "" in those that do not."""
-    values = [{name: each[v] for name, each in result.hyperparameters(label).items()} for label, v in variants]
+def _hyperparameters(result: Result, variants: list[tuple[str, int]]) -> dict[str, np.ndarray]:
+    """Fields that are one number or one text in every variant that has them, [variant]; elsewhere NaN or ""."""
+    rows = [{name: values[v] for name, values in result.hyperparameters(label).items()} for label, v in variants]
     columns = {}
-    for name in dict.fromkeys(name for each in values for name in each if name not in NAMES):
-        found = [each[name] for each in values if name in each]
-        if all(isinstance(value, str) for value in found):
-            columns[name] = np.array([each.get(name, "") for each in values])
-        elif all(isinstance(value, int | float) for value in found):
-            columns[name] = np.array([each.get(name, np.nan) for each in values], float)
+    for name in dict.fromkeys(name for row in rows for name in row if name not in NAMES):
+        values = [row[name] for row in rows if name in row]
+        if all(isinstance(value, str) for value in values):
+            columns[name] = np.array([row.get(name, "") for row in rows])
+        elif all(isinstance(value, int | float) for value in values):
+            columns[name] = np.array([row.get(name, np.nan) for row in rows], float)
     return columns
 
 
-def _numbers(result: Contents, taken: set[str]) -> dict[str, np.ndarray]:
-    """The single numbers that environments say of themselves, each [scenario]; NaN where one does not."""
-    told = result.provenance.get("scenarios", {})
-    values = [told.get(name, {}) for name in result.scenarios]
-    names = dict.fromkeys(n for each in values for n, value in each.items() if isinstance(value, int | float))
+def _numbers(result: Result, taken: set[str]) -> dict[str, np.ndarray]:
+    """The single numbers that environments declare, each [scenario]; NaN where one does not."""
+    declared = result.provenance.get("scenarios", {})
+    rows = [declared.get(scenario, {}) for scenario in result.scenarios]
+    names = dict.fromkeys(name for row in rows for name, value in row.items() if isinstance(value, int | float))
     return {
-        name if name not in taken else f"scenario_{name}": np.array([each.get(name, np.nan) for each in values], float)
+        name if name not in taken else f"scenario_{name}": np.array([row.get(name, np.nan) for row in rows], float)
         for name in names
     }
 
 
-def _recorded(result: Contents, sizes: tuple[int, int], taken: set[str]) -> dict[str, tuple[Any, np.ndarray]]:
+def _recorded(result: Result, sizes: tuple[int, int], taken: set[str]) -> dict[str, tuple[Any, np.ndarray]]:
     """Each recorder's arrays along the axis `policy`; floats with NaN where a policy has none."""
     variables = {}
     for name, arrays in result.recorded.items():
@@ -122,7 +107,7 @@ def _recorded(result: Contents, sizes: tuple[int, int], taken: set[str]) -> dict
             arrays.get(label, np.full((*result.visits[label].shape[:4], *shape), np.nan, float))
             for label in result.labels
         ]
-        # with `shuffle` a policy's arms are in the order of its run; those of the environment's own records are not
+        # `shuffle` puts the arms of a policy in another order in every run, but not those of the environment's records
         by_user = any(name in names for names in result.asked.get("record", {}).values())
         ordered = not by_user or not result.asked.get("shuffle", False)
         named = ("arm", "state")[: len(shape)] if shape == sizes[: len(shape)] and ordered else ()
@@ -134,8 +119,8 @@ def _recorded(result: Contents, sizes: tuple[int, int], taken: set[str]) -> dict
     return variables
 
 
-def _origin(result: Contents) -> dict[str, Any]:
-    """How the result was made, in types that a netCDF file gives back as they are."""
+def _origin(result: Result) -> dict[str, Any]:
+    """How the result was made, in types that a netCDF file preserves."""
     origin: dict[str, Any] = {name: np.int64(getattr(result, name)) for name in ("horizon", "rounds", "plays")}
     origin |= {name: np.int64(result.asked.get(name, usual)) for name, usual in (("delay", 0), ("batch", 1))}
     origin["random_numbers"] = result.asked.get("random_numbers", "common")

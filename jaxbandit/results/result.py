@@ -1,70 +1,121 @@
-"""What a simulation returns: its contents, what it shows of them, and its file."""
+"""`Result`: the counts of a simulation, and what is needed to continue it."""
 
 from __future__ import annotations
 
 import os
-from dataclasses import dataclass, replace
-from typing import TYPE_CHECKING
+from dataclasses import dataclass, field, replace
+from typing import TYPE_CHECKING, Any
 
 import numpy as np
 
-from jaxbandit.arguments import path as as_path
-from jaxbandit.results.contents import Contents
-from jaxbandit.results.file import file_name, read, write
+from jaxbandit.results import display, named_axes
+from jaxbandit.results.file import read, write
 
 if TYPE_CHECKING:
     import xarray
 
 
 @dataclass(frozen=True, eq=False, repr=False)
-class Result(Contents):
+class Result:
     """Counts of a simulation; every metric is a float64 function of them.
 
     A simulation that was stopped early has recorded the first of its times only; `simulate(..., resume=result)`
     continues it.
     """
 
-    def __repr__(self) -> str:
-        from jaxbandit.results.display import as_text
+    scenarios: tuple[str, ...]
+    times: np.ndarray  # [T] int64, recorded rounds
+    visits: dict[str, np.ndarray]  # label to int32 [scenario, variant, run, time, arm, state], the state moved to
+    means: np.ndarray  # [scenario, arm] float64
+    reward: np.ndarray  # [scenario, arm, state] float64; no state where rewards have no finite table
+    horizon: int  # rounds asked for
+    rounds: int  # rounds played
+    plays: int  # arms played a round
+    fingerprint: dict[str, Any]  # what the counts depend on
+    carry: dict[str, list[np.ndarray]]  # leaves of each label's carry after `rounds`; empty if it cannot be continued
+    provenance: dict[str, Any] = field(default_factory=dict)  # to be read: versions, each policy's class and values
+    recorded: dict[str, dict[str, np.ndarray]] = field(default_factory=dict)  # name to label to [c, v, r, time, ..]
+    problem: str = "rested"  # what the environment declares (see `base.Environment`)
+    # what regret is measured against, if declared: [scenario], of episodes [scenario, H, S]; else the M largest means
+    comparator: np.ndarray | None = None
+    comparator_name: str | None = None
+    cost: np.ndarray | None = None  # [scenario, arm], of a play, where all arms pay, played or not
 
-        return as_text(self)
+    @property
+    def labels(self) -> tuple[str, ...]:
+        return tuple(self.visits)
+
+    @property
+    def runs(self) -> int:
+        """Independent runs of every policy."""
+        return int(next(iter(self.visits.values())).shape[2])
+
+    @property
+    def complete(self) -> bool:
+        """Whether all rounds asked for were played."""
+        return self.rounds == self.horizon
+
+    @property
+    def asked(self) -> dict[str, Any]:
+        """The arguments of `simulate` that the counts depend on."""
+        return dict(self.fingerprint.get("asked", {}))
+
+    def hyperparameters(self, label: str) -> dict[str, list[Any]]:
+        """By name, the values of the policy's variants, static fields included; empty if the result does not know them.
+
+        >>> import jaxbandit
+        >>> policies = {"KL": [jaxbandit.UCBSM(L=L) for L in (1.0, 343.0)]}
+        >>> jaxbandit.simulate(jaxbandit.bernoulli([0.5, 0.4]), policies, runs=2, horizon=9).hyperparameters("KL")
+        {'L': [1.0, 343.0]}
+        """
+        policies: dict[str, dict[str, Any]] = self.provenance.get("policies", {})
+        return dict(policies[label]["hyperparameters"]) if isinstance(label, str) and label in policies else {}
+
+    def __repr__(self) -> str:
+        return display.as_text(self)
 
     def __str__(self) -> str:
         """What `print` shows: what was played, and a table of final regret."""
-        from jaxbandit.results.display import in_full
-
-        return in_full(self)
+        return display.in_full(self)
 
     def _repr_html_(self) -> str:
         """What a notebook shows: what was played, its size, and a table of final regret."""
-        from jaxbandit.results.display import as_html
-
-        return as_html(self)
+        return display.as_html(self)
 
     def save(self, path: str | os.PathLike[str]) -> None:
-        """Write the result to one compressed .npz file (no pickle), in one step: whole or not there, Ctrl-C or not.
+        """Write the result to one compressed .npz file (no pickle), atomically: Ctrl-C never leaves half a file.
 
         Raises:
-          ValueError: the path is none.
+          ValueError: the path is not that of a file.
           OSError: the file cannot be written; its folder does not exist (FileNotFoundError).
         """
-        write(self, file_name(path))
+        write(self, path)
+
+    @classmethod
+    def load(cls, path: str | os.PathLike[str]) -> Result:
+        """Read a file written by `save`.
+
+        Raises:
+          ValueError: the file does not hold a result, is truncated or damaged, or is of another version.
+          FileNotFoundError: the file does not exist.
+        """
+        return cls(**read(path))
 
     def to_xarray(self) -> xarray.Dataset:
         """The counts and the regret (`metrics.regret`) with named axes; needs `pip install -e ".[xarray]"`.
 
-        Variants of a policy follow each other on the axis `policy`, all under its label, so that policies with
+        The variants of a policy follow each other on the axis `policy`, all under its label, so that policies with
         different numbers of variants fit and counts stay whole numbers. Along that axis lie `variant` and every
         hyper-parameter that is one number or one text, NaN or "" where a policy has none of that name; the attribute
-        `policies` has all of them. `sel(policy=label)` keeps the axis where there are several variants; labels that
-        may repeat are not selected by a list, but by `isel(policy=dataset.policy.isin(labels))`.
+        `policies` has all of them. `sel(policy=label)` keeps the axis where there are several variants. Labels may
+        repeat, so select several of them by `isel(policy=dataset.policy.isin(labels))`.
 
         Returns:
           visits int32 [scenario, policy, run, time, arm, state], regret [scenario, policy, run, time],
-          means [scenario, arm], reward [scenario, arm, state]; attributes that say how they were made. All copies. What
-          was recorded has its own name and [scenario, policy, run, time, ..]; where its further axes have the sizes of
-          arms, or of arms and states, they are `arm` and `state` (not with `shuffle`). It is NaN for a policy that did
-          not record it. Where rewards have no finite table there is no `reward`, but `rewards` [.., arm], their sums.
+          means [scenario, arm], reward [scenario, arm, state]; attributes that say how they were made. All are copies.
+          Each recorder has a variable of its own name, [scenario, policy, run, time, ..]; further axes with the sizes
+          of arms, or of arms and states, are called `arm` and `state` (not with `shuffle`). It is NaN for a policy that
+          did not record it. Where rewards have no finite table, `rewards` [.., arm], their sums, replace `reward`.
 
         Raises:
           ImportError: xarray is not installed.
@@ -79,15 +130,13 @@ class Result(Contents):
         >>> dataset.regret.sel(policy="TV").swap_dims(policy="scale").sel(scale=0.5, time=100).dims
         ('scenario', 'run')
         """
-        from jaxbandit.results.named_axes import as_dataset
-
-        return as_dataset(self)
+        return named_axes.as_dataset(self)
 
     def to_netcdf(self, path: str | os.PathLike[str]) -> None:
-        """Write `to_xarray()` to a compressed netCDF 4 file, in one step: the whole file is written, or none.
+        """Write `to_xarray()` to a compressed netCDF 4 file, atomically.
 
         `xarray.open_dataset(path)` gives the same values, types, coordinates and attributes. The file is for reading;
-        only that of `save` can be continued.
+        only one that `save` has written can be continued.
 
         Raises:
           ImportError: xarray, h5netcdf or h5py is not installed.
@@ -101,19 +150,7 @@ class Result(Contents):
         ...     xarray.load_dataset(f"{folder}/result.nc").identical(result.to_xarray())
         True
         """
-        from jaxbandit.results.named_axes import write_netcdf
-
-        write_netcdf(self, path)
-
-    @classmethod
-    def load(cls, path: str | os.PathLike[str]) -> Result:
-        """Read a file written by `save`.
-
-        Raises:
-          ValueError: the file does not hold a result, is truncated or damaged, or is of another version.
-          FileNotFoundError: the file does not exist.
-        """
-        return cls(**read(as_path("path", path)))
+        named_axes.write_netcdf(self, path)
 
 
 def join_times(pieces: list[Result]) -> Result:

@@ -16,7 +16,7 @@ from jaxbandit.wrapping import Wrapper
 Shapes = tuple[tuple[str, Any], ...]  # name and shape of what a round shows, but the round itself
 
 
-class Waiting(NamedTuple):
+class Pending(NamedTuple):
     """What the policy of one run knows, and what it has not heard yet."""
 
     policy: State  # the policy's own
@@ -24,7 +24,7 @@ class Waiting(NamedTuple):
 
 
 @pytree
-class LateNews(Wrapper):
+class Delayed(Wrapper):
     """A policy that hears of the rounds j batch + 1 to (j + 1) batch after round (j + 1) batch + delay, in their order.
 
     The feedback is unchanged, and its `t` is the round in which it was seen. To a policy with `probabilities` it also
@@ -38,12 +38,12 @@ class LateNews(Wrapper):
     batch: int = static(1)
     shapes: Shapes = static(())
 
-    def init(self, *given: Array) -> Waiting:
+    def init(self, *given: Array) -> Pending:
         """What the policy knows before the first round, and room for what it will hear."""
         room = {name: jnp.zeros((self.delay + self.batch, *each.shape), each.dtype) for name, each in self.shapes}
-        return Waiting(self.policy.init(*given), room)
+        return Pending(self.policy.init(*given), room)
 
-    def update(self, state: Waiting, feedback: Feedback) -> Waiting:
+    def update(self, state: Pending, feedback: Feedback) -> Pending:
         """Keep the feedback, and let the policy hear what is due after this round."""
         places = self.delay + self.batch
         if (probabilities := members.probabilities(self)) is not None:
@@ -65,10 +65,10 @@ class LateNews(Wrapper):
             return self.policy.update(known, Feedback(**seen, t=t))
 
         # A loop, not a choice, so that nothing is computed where nothing is due and large states change in place.
-        return Waiting(jax.lax.fori_loop(0, due, hear, state.policy), under_way)
+        return Pending(jax.lax.fori_loop(0, due, hear, state.policy), under_way)
 
 
-def lateness(delay: int, batch: int, horizon: int) -> tuple[int, int]:
+def checked_delay(delay: int, batch: int, horizon: int) -> tuple[int, int]:
     """By how many rounds feedback is late, and how many rounds' feedback comes at once, checked.
 
     Raises:
@@ -85,7 +85,7 @@ def lateness(delay: int, batch: int, horizon: int) -> tuple[int, int]:
     return int(delay), int(batch)
 
 
-def late(policy: Policy, delay: int, batch: int, feedback: Feedback) -> Policy:
+def delayed(policy: Policy, delay: int, batch: int, feedback: Feedback) -> Policy:
     """The policy as it plays: itself where feedback comes at once.
 
     Args:
@@ -97,14 +97,14 @@ def late(policy: Policy, delay: int, batch: int, feedback: Feedback) -> Policy:
     if members.probabilities(policy) is not None:
         shown["chances"] = jax.ShapeDtypeStruct(feedback.arms.shape, jnp.result_type(float))
     shapes = tuple((name, each) for name, each in shown.items() if each is not None and name != "t")
-    return LateNews(policy, delay, batch, shapes)
+    return Delayed(policy, delay, batch, shapes)
 
 
-def itself(policy: Policy, state: State) -> tuple[Policy, State]:
+def unwrapped(policy: Policy, state: State) -> tuple[Policy, State]:
     """The policy to which news may come late, and its own state."""
-    return (policy.policy, state.policy) if isinstance(policy, LateNews) else (policy, state)
+    return (policy.policy, state.policy) if isinstance(policy, Delayed) else (policy, state)
 
 
 def own_state(state: State) -> State:
     """A policy's own state, without what it has not heard yet."""
-    return state.policy if isinstance(state, Waiting) else state
+    return state.policy if isinstance(state, Pending) else state

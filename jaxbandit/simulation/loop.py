@@ -6,7 +6,7 @@ import math
 import time
 from collections.abc import Callable, Iterator, Sequence
 from dataclasses import replace
-from typing import Any, NamedTuple
+from typing import Any
 
 import jax
 import numpy as np
@@ -16,17 +16,18 @@ from numpy.typing import ArrayLike
 from jaxbandit.arguments import integer, shown, truth
 from jaxbandit.interruption import CtrlC, interrupted, warn_of_stop
 from jaxbandit.results.result import Result, join_times
+from jaxbandit.simulation.asking.declared import Scenarios
 from jaxbandit.simulation.asking.recording import Record
-from jaxbandit.simulation.asking.request import Policies, Request, Scenarios, check, default_times
+from jaxbandit.simulation.asking.request import Policies, Request, check, default_times
 from jaxbandit.simulation.asking.tracing import VISITS
 from jaxbandit.simulation.chance import RandomNumbers
-from jaxbandit.simulation.plan import Plan, make_plan
+from jaxbandit.simulation.chunks import Recorded, allocate, finish_chunk, length_of, start_chunk
+from jaxbandit.simulation.plan import make_plan
 from jaxbandit.simulation.progress import Programs, compilers, progress_bar, rounds_left, warn_of_means, warn_of_nan
 from jaxbandit.simulation.telling.fingerprint import check_versions, differences, fingerprint
 from jaxbandit.simulation.telling.free_memory import check_memory
 from jaxbandit.simulation.telling.provenance import provenance
-from jaxbandit.simulation.tiles import Tile, gather, to_host
-from jaxbandit.sums import TwoFloats
+from jaxbandit.simulation.tiles import Tile, gather
 
 
 def simulate(
@@ -125,7 +126,18 @@ def simulate(
             later = default_times(horizon)
             times = np.concatenate([resume.times, later[later > resume.rounds]])
         request = check(
-            scenarios, policies, key, runs, horizon, plays, times, shuffle, record, delay, batch, random_numbers
+            scenarios,
+            policies,
+            key=key,
+            runs=runs,
+            horizon=horizon,
+            plays=plays,
+            times=times,
+            shuffle=shuffle,
+            random_numbers=random_numbers,
+            delay=delay,
+            batch=batch,
+            record=record,
         )
         if resume is not None:
             _check_resume(request, resume)
@@ -174,20 +186,20 @@ def pieces(
         about = {"fingerprint": fingerprint(request), "provenance": provenance(request)}  # traces, meanwhile
         while played < request.horizon:
             times = request.times[request.times > played]
-            kept = {label: _allocate(request, label, len(times)) for label in request.policies}
+            kept = {label: allocate(request, label, len(times)) for label in request.policies}
             until, before = time.monotonic() + every, played
             under_way: list[Recorded] = []
             while played < request.horizon and not stopped():
-                length = _length(plan, request, played, times)
-                started = _start_chunk(request, tiles, played + 1, length, times, programs)
-                _finish_chunk(under_way, kept, bar)  # the devices have the next one meanwhile
+                length = length_of(plan, request, played, times)
+                started = start_chunk(request, tiles, played + 1, length, times, programs)
+                finish_chunk(under_way, kept, bar)  # the devices have the next one meanwhile
                 under_way = started
                 played += length
                 if time.monotonic() >= until:
                     break
             if played == before:
                 break
-            _finish_chunk(under_way, kept, bar)
+            finish_chunk(under_way, kept, bar)
             if played == request.horizon:
                 warn_of_nan(request, tiles)
                 if len(times) and times[-1] == request.horizon and request.reward.shape[2]:
@@ -215,67 +227,6 @@ def pieces(
             )
     if played == begun:
         raise KeyboardInterrupt
-
-
-class Recorded(NamedTuple):
-    """What a tile plays of a policy in a chunk, perhaps not yet at its end."""
-
-    label: str
-    runs: slice
-    slots: np.ndarray  # of the times that fall in the chunk
-    arrays: dict[str, Any]  # by name, [scenario, variant, slot, .., run]; slots and runs may be padded at the end
-    rounds: int  # of all runs, scenarios and variants together
-
-
-def _length(plan: Plan, request: Request, played: int, times: np.ndarray) -> int:
-    """Rounds of the next chunk: it ends with the last round that it has room to record."""
-    length = min(plan.chunk, request.horizon - played)
-    due = times[times > played][plan.slots - 1 : plan.slots]
-    return min(length, int(due[0]) - played) if len(due) else length
-
-
-def _start_chunk(
-    request: Request,
-    tiles: list[Tile],
-    first: int,
-    length: int,
-    times: np.ndarray,
-    programs: Programs,
-) -> list[Recorded]:
-    """Let the devices play rounds first..first + length - 1 of every policy and tile."""
-    slots = np.flatnonzero((times >= first) & (times < first + length))
-    started = []
-    for label in request.policies:
-        programs.wait_for(label)
-        for tile in tiles:
-            visits, recorded = tile.play(label, first, length, times[slots])
-            rounds = length * tile.size * len(request.scenarios) * request.variants[label]
-            started.append(Recorded(label, tile.runs, slots, {VISITS: visits, **recorded}, rounds))
-    return started
-
-
-def _finish_chunk(recorded: list[Recorded], kept: dict[str, dict[str, np.ndarray]], bar: Any) -> None:
-    """Wait for what was started; what it recorded goes into `kept`, by label and name."""
-    for each in recorded:
-        for name, values in each.arrays.items():
-            if len(each.slots):
-                parts = [np.moveaxis(to_host(leaf), -1, 2) for leaf in jax.tree.leaves(values)]  # runs behind variants
-                array = sum((part.astype(float) for part in parts[1:]), parts[0])
-                size = each.runs.stop - each.runs.start
-                kept[each.label][name][:, :, each.runs, each.slots] = array[:, :, :size, : len(each.slots)]
-            else:
-                jax.block_until_ready(values)
-        bar.update(each.rounds)
-
-
-def _allocate(request: Request, label: str, times: int) -> dict[str, np.ndarray]:
-    """Room for what is recorded of a policy, by name."""
-    runs = (len(request.scenarios), request.variants[label], request.runs, times)
-    room: dict[str, np.ndarray] = {VISITS: np.zeros(runs + request.counted, np.int32)}
-    for name, each in request.shapes[label].items():
-        shape, kind = (each.high.shape, float) if isinstance(each, TwoFloats) else (each.shape, each.dtype)
-        room[name] = np.zeros(runs + shape, kind)
-    return room
 
 
 def _check_resume(request: Request, resume: Result) -> None:

@@ -104,7 +104,7 @@ def warn_of_means(request: Request, visits: Mapping[str, np.ndarray]) -> None:
             warnings.warn(
                 f"scenarios[{request.scenarios[scenario]!r}]: arm {arm} paid {average:.3g} a play to {label!r}, and "
                 f"means() says {promised:.3g}, by which pseudo-regret counts plays; if what an arm pays falls with its "
-                'own plays, declare problem = "rotting", if it depends on the round, "changing", and give '
+                'own plays, declare Declares(problem="rotting"), if it depends on the round, "changing", and give '
                 "means_now(state, t); if the arm is only slow to forget its start, play more rounds",
                 stacklevel=4,
             )

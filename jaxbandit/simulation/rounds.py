@@ -19,7 +19,7 @@ from jaxbandit.members import declares
 from jaxbandit.pytrees import in_order
 from jaxbandit.selection import top_arms
 from jaxbandit.simulation.chance import RunKeys, check_numbers
-from jaxbandit.simulation.delayed import itself
+from jaxbandit.simulation.delayed import unwrapped
 from jaxbandit.simulation.dynamic_regret import DynamicRegret, after_round, no_regret, records_of
 
 Recorders = Mapping[str, Callable[..., Any]]  # name to function(environment_state, policy_state, t, policy)
@@ -46,11 +46,7 @@ class Carry(NamedTuple):
 
 
 def _check_parts(environment: Environment, policy: Policy, keys: RunKeys, carry: Carry | None = None) -> None:
-    """Refuse arguments that are not an environment, a policy, keys of runs and their carry.
-
-    Raises:
-      ValueError: which of them, and what it is.
-    """
+    """Raise ValueError unless these are an environment, a policy, keys of runs and their carry."""
     has("environment", environment, "an environment", "reward", "means", "init", "step")
     has("policy", policy, "a policy", "init", "scores", "update")
     if not isinstance(keys, RunKeys):
@@ -73,17 +69,17 @@ def initial_carry(environment: Environment, policy: Policy, keys: RunKeys, look_
 def initial_carry_of_one(environment: Environment, policy: Policy, keys: RunKeys, look_for_nan: bool = False) -> Carry:
     """The carry of one run before the first round."""
     reward = jnp.asarray(reward_table(environment), float)
-    begun = environment.init(keys.environment)
-    given = [reward]
+    environment_state = environment.init(keys.environment)
+    first_seen = [reward]
     if declares(environment).pairing == "shared":
-        given.append(environment.shown(begun))  # type: ignore[attr-defined]
+        first_seen.append(environment.shown(environment_state))  # type: ignore[attr-defined]
     if keys.order is not None:
-        given = [array[keys.order] for array in given]
+        first_seen = [array[keys.order] for array in first_seen]
     arms, states = reward.shape
     visits = jnp.zeros((arms, max(states, 1)), jnp.int32)
     first_nan = jnp.int32(0) if look_for_nan else None
     dynamic = no_regret(environment, keys.environment)
-    return Carry(begun, _seeing(policy, keys).init(*given), visits, first_nan, dynamic)
+    return Carry(environment_state, _seeing(policy, keys).init(*first_seen), visits, first_nan, dynamic)
 
 
 def _seeing(policy: Policy, keys: RunKeys) -> Policy:
@@ -100,15 +96,14 @@ def play_round(
       t: the round, from 1.
       plays: M, arms played in the round.
     """
-    _check_parts(environment, policy, keys, carry)
     policy = _seeing(policy, keys)
-    scores, known = policy.scores(jax.random.fold_in(keys.policy, t), carry.policy, t)
+    scores, kept = policy.scores(jax.random.fold_in(keys.policy, t), carry.policy, t)
     arms = top_arms(scores, plays)
     played = arms if keys.order is None else keys.order[arms]
     environment_state, feedback = environment.step(keys.environment, carry.environment, played, t)
     if keys.order is not None and feedback.shown is not None:
         feedback = feedback._replace(shown=feedback.shown[keys.order])
-    policy_state = policy.update(known, feedback._replace(arms=arms))
+    policy_state = policy.update(kept, feedback._replace(arms=arms))
     counted = feedback.before if declares(environment).pays == "before" else feedback.states
     visits = add_one(carry.visits, played, counted)
     first_nan = carry.first_nan
@@ -124,7 +119,7 @@ def recorded(
     environment: Environment, policy: Policy, keys: RunKeys, carry: Carry, t: Array, recorders: Recorders
 ) -> dict[str, Any]:
     """What is recorded of one run after round t besides the visits: by the environment and by the recorders."""
-    policy, state = itself(_seeing(policy, keys), carry.policy)
+    policy, state = unwrapped(_seeing(policy, keys), carry.policy)
     asked = {name: recorder(carry.environment, state, t, policy) for name, recorder in recorders.items()}
     dynamic = {} if carry.dynamic is None else records_of(environment, carry.dynamic, t)
     records = members.records(environment)

@@ -60,8 +60,10 @@ def _program(chunk: Chunk) -> Compiled:
 
     def on_devices(body: Any) -> Any:
         def part(environment: Any, policy: Any, keys: RunKeys, carry: Carry, first: Array, *rest: Array) -> Any:
-            begun = begin(environment, policy, keys)
-            carry = jax.tree.map(lambda new, old: jnp.where(first == 1, new.astype(old.dtype), old), begun, carry)
+            # Every chunk makes the carry of the first round, too, and drops it unless it is the first chunk. That costs
+            # less than a round, and a program of its own for the beginning would have to be compiled.
+            initial = begin(environment, policy, keys)
+            carry = jax.tree.map(lambda new, old: jnp.where(first == 1, new.astype(old.dtype), old), initial, carry)
             return body(environment, policy, keys, carry, first, *rest)
 
         def program(environment: Any, policy: Any, keys: RunKeys, carry: Carry, *rest: Array) -> Any:

@@ -1,7 +1,7 @@
-"""An opponent: mean regret over a space of problems, and a search for the problems on which a policy fails."""
+"""Stress tests: mean regret over a space of problems, and a search for the problems on which a policy fails."""
 
 from jaxbandit.stress.changing_space import PiecewiseSpace
-from jaxbandit.stress.search import Found, worst
+from jaxbandit.stress.failure_search import Found, worst
 from jaxbandit.stress.spaces import IndependentSpace, Problem, RestlessSpace, Space, ThreeStateSpace, TwoStateSpace
 from jaxbandit.stress.survey import Survey, over
 from jaxbandit.stress.trials import Interval

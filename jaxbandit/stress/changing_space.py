@@ -1,4 +1,4 @@
-"""A space of arms that change: levels and breaks drawn at random."""
+"""A space of non-stationary arms: random levels and breaks."""
 
 from __future__ import annotations
 
@@ -15,12 +15,12 @@ class PiecewiseSpace:
     """Bernoulli arms whose means change at breaks: all means and all breaks are uniform.
 
     The means of every segment lie between `least_mean` and `most_mean`; the breaks are uniform over the rounds, and
-    sorted. The panel is told how many there are.
+    sorted. Policies of the panel know how many there are.
 
     Args:
       arms: K, at least 2.
-      breaks: how many there are, at least 1.
-      horizon: how many rounds will be played, more than there are breaks; the same as that of `over` or `worst`.
+      breaks: how many, at least 1.
+      horizon: rounds, more than there are breaks; the same as in `over` or `worst`.
       least_mean, most_mean: in [0, 1].
 
     >>> PiecewiseSpace(breaks=1).problem(np.array([0.5, 0.1, 0.9, 0.9, 0.1])).code
@@ -34,7 +34,7 @@ class PiecewiseSpace:
     most_mean: float = 0.95
 
     def validate(self) -> None:
-        """Refuse wrong numbers, by name."""
+        """Raise ValueError, with its name, for a field that is out of range."""
         integer("arms", self.arms, 2, 1000)
         integer("breaks", self.breaks, 1, 1000)
         integer("horizon", self.horizon, self.breaks + 1, 2**31 - 1)
@@ -46,13 +46,13 @@ class PiecewiseSpace:
 
     def problem(self, point: np.ndarray) -> Problem:
         places, of_means = np.split(np.asarray(point), [self.breaks])
-        # of horizon - breaks rounds, so that shifting each by those before it makes them differ
+        # of horizon - breaks rounds: adding to each the number of breaks before it makes them differ
         rounds = np.floor(np.sort(places) * (self.horizon - self.breaks)).astype(int)
         breaks = np.minimum(rounds, self.horizon - self.breaks - 1) + 2 + np.arange(self.breaks)
         levels = short(uniform(self.least_mean, self.most_mean, of_means).reshape(-1, self.arms))
         return problem_of("piecewise", breaks=breaks.tolist(), levels=levels, horizon=self.horizon)
 
     def panel(self) -> dict[str, Policy]:
-        told = {"horizon": self.horizon, "changes": self.breaks}
-        windows = KLUCB(memory=Window(SlidingWindowUCB(**told).length()))
-        return {"KL-UCB": KLUCB(), "KL-UCB, window": windows, "D-UCB": DiscountedUCB(**told), "Thompson": Thompson()}
+        known = {"horizon": self.horizon, "changes": self.breaks}
+        windows = KLUCB(memory=Window(SlidingWindowUCB(**known).length()))
+        return {"KL-UCB": KLUCB(), "KL-UCB, window": windows, "D-UCB": DiscountedUCB(**known), "Thompson": Thompson()}

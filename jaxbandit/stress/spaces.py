@@ -1,4 +1,4 @@
-"""Spaces of problems: a law that problems are drawn from, in coordinates in which a search can move."""
+"""Spaces of problems: laws that problems are drawn from, as functions of coordinates in which a search can move."""
 
 from __future__ import annotations
 
@@ -21,7 +21,7 @@ DIGITS = 4  # significant digits of a problem's numbers, which its code shows in
 
 @described
 class Problem(NamedTuple):
-    """Arms, and the code that makes the very same ones.
+    """Arms, and the code that makes exactly these arms.
 
     Fields:
       code: a Python expression, after `import jaxbandit`.
@@ -33,20 +33,17 @@ class Problem(NamedTuple):
 
 
 class Space(Protocol):
-    """What `over` and `worst` need of a space; a space of a user's own has the same three."""
+    """What `over` and `worst` need of a space, also of a user's own."""
 
     @property
     def dimension(self) -> int:
-        """How many coordinates a point has."""
-        ...
+        """Number of coordinates of a point."""
 
     def problem(self, point: np.ndarray) -> Problem:
         """The problem at a point [dimension] in [0, 1]; uniform points give the space's law."""
-        ...
 
     def panel(self) -> dict[str, Policy]:
         """The policies that others are compared with."""
-        ...
 
 
 @pytree
@@ -74,7 +71,7 @@ class TwoStateSpace:
     initial_state: InitialState = static("stationary")
 
     def validate(self) -> None:
-        """Refuse wrong numbers, by name."""
+        """Raise ValueError, with its name, for a field that is out of range."""
         _check_chains(self)
 
     @property
@@ -114,7 +111,7 @@ class ThreeStateSpace:
     initial_state: InitialState = static("stationary")
 
     def validate(self) -> None:
-        """Refuse wrong numbers, by name."""
+        """Raise ValueError, with its name, for a field that is out of range."""
         _check_chains(self, means=False)
 
     @property
@@ -128,11 +125,9 @@ class ThreeStateSpace:
         largest = 1 - np.sqrt(1 - first)  # stick-breaking: Beta(1, 2), then a uniform part of the rest
         rest = (1 - largest) * second
         rows = (1 - s) * np.eye(3) + s * np.stack([largest, rest, 1 - largest - rest], axis=-1)
-        leaving = np.array(short(np.where(np.eye(3), 0, rows)))  # rounded off the diagonal, so that a row's sum is 1
-        moved = np.where(np.eye(3), 1 - leaving.sum(-1)[..., None], leaving).round(12)
-        return problem_of(
-            "markov", transition=moved.tolist(), reward=list(self.reward), initial_state=self.initial_state
-        )
+        leaving = np.array(short(np.where(np.eye(3), 0, rows)))  # rounded off the diagonal, so that rows sum to 1
+        rows = np.where(np.eye(3), 1 - leaving.sum(-1)[..., None], leaving).round(12).tolist()
+        return problem_of("markov", transition=rows, reward=list(self.reward), initial_state=self.initial_state)
 
     def panel(self) -> dict[str, Policy]:
         return _panel_of_chains()
@@ -157,7 +152,7 @@ class IndependentSpace:
     most_mean: float = 0.95
 
     def validate(self) -> None:
-        """Refuse wrong numbers, by name."""
+        """Raise ValueError, with its name, for a field that is out of range."""
         choice("family", self.family, FAMILIES)
         integer("arms", self.arms, 2, 1000)
         check_order(self, "least_mean", "most_mean", -LARGEST, LARGEST)
@@ -185,7 +180,7 @@ class RestlessSpace:
       arms: K, at least 2.
       slowest, fastest: in (0, 1].
       least_mean, most_mean: in (0, 1).
-      paid: "played" (default); or "all", all arms pay, played or not, and show their states in every round.
+      paid: "played" (default), or "all": all arms pay, played or not, and show their states in every round.
 
     >>> RestlessSpace().dimension
     8
@@ -199,7 +194,7 @@ class RestlessSpace:
     paid: Paid = static("played")
 
     def validate(self) -> None:
-        """Refuse wrong numbers, by name."""
+        """Raise ValueError, with its name, for a field that is out of range."""
         choice("paid", self.paid, get_args(Paid))
         _check_chains(self)
 
@@ -211,8 +206,9 @@ class RestlessSpace:
         speed, share = np.reshape(point, (2, 2, self.arms))
         p01, p10 = map(np.array, _leaving(self, speed, share))
         rows = np.stack([np.stack([1 - p01, p01], -1), np.stack([p10, 1 - p10], -1)], -2).round(12)
-        every = {} if self.paid == "played" else {"observed": True, "paid": self.paid}
-        return problem_of("restless", transition=rows[0].tolist(), reward=[0.0, 1.0], passive=rows[1].tolist(), **every)
+        options = {} if self.paid == "played" else {"observed": True, "paid": self.paid}
+        transition, passive = rows.tolist()
+        return problem_of("restless", transition=transition, reward=[0.0, 1.0], passive=passive, **options)
 
     def panel(self) -> dict[str, Policy]:
         if self.paid == "all":
@@ -253,15 +249,15 @@ def uniform(low: float, high: float, u: np.ndarray) -> np.ndarray:
 
 
 def _log_uniform(low: float, high: float, u: np.ndarray) -> np.ndarray:
-    return np.asarray(low * (high / low) ** u)
+    return low * (high / low) ** u
 
 
 def short(numbers: np.ndarray) -> list[Any]:
-    """The numbers with few significant digits."""
-    found: list[Any] = np.vectorize(lambda number: float(f"{number:.{DIGITS}g}"))(numbers).tolist()
-    return found
+    """The numbers with `DIGITS` significant digits."""
+    return np.vectorize(lambda number: float(f"{number:.{DIGITS}g}"))(numbers).tolist()
 
 
 def problem_of(name: str, **arguments: Any) -> Problem:
-    shown = ", ".join(f"{key}={value!r}" for key, value in arguments.items())
-    return Problem(f"jaxbandit.environments.{name}({shown})", getattr(environments, name)(**arguments))
+    """The arms that a function of `environments` makes."""
+    code = ", ".join(f"{key}={value!r}" for key, value in arguments.items())
+    return Problem(f"jaxbandit.environments.{name}({code})", getattr(environments, name)(**arguments))

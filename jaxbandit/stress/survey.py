@@ -1,4 +1,4 @@
-"""Policies over a whole space of problems: mean regret, and what choosing better would have saved."""
+"""Policies over a space of problems: mean regret, and how much of it was avoidable."""
 
 from __future__ import annotations
 
@@ -11,15 +11,7 @@ import numpy as np
 
 from jaxbandit.base import Policy, described
 from jaxbandit.interruption import CtrlC
-from jaxbandit.stress.asking import (
-    PARTS,
-    check_numbers,
-    check_policies,
-    check_space,
-    merged,
-    points_in_parts,
-    progress_bar,
-)
+from jaxbandit.stress import preparation as prepare
 from jaxbandit.stress.spaces import Problem, Space
 from jaxbandit.stress.trials import Interval, Trials, avoidable, interval
 from jaxbandit.texts import terminal_width
@@ -27,7 +19,7 @@ from jaxbandit.texts import terminal_width
 
 def interval_over_parts(values: np.ndarray) -> Interval:
     """The mean of values [N] at the points of `points_in_parts`, with Student's interval from the parts' means."""
-    parts = min(PARTS, len(values))
+    parts = min(prepare.PARTS, len(values))
     between = interval(np.array([values[part::parts].mean() for part in range(parts)]))
     mean = float(values.mean())  # parts may differ in length by one
     return Interval(mean, mean - (between.mean - between.low), mean + (between.high - between.mean))
@@ -35,12 +27,12 @@ def interval_over_parts(values: np.ndarray) -> Interval:
 
 @described
 class Survey(NamedTuple):
-    """What policies lose on problems drawn from a space.
+    """Regret of policies on problems drawn from a space.
 
     Fields:
-      problems: those drawn, [N].
+      problems: the N problems drawn.
       regrets: label to [N, runs], at the horizon; of the policies and of the panel.
-      labels: of the policies asked about.
+      labels: of the policies.
       panel: labels of the policies that they are compared with.
     """
 
@@ -53,19 +45,19 @@ class Survey(NamedTuple):
         """Mean regret over the space, with its 95 % interval.
 
         The problems are eight independent sequences of points, and all runs are independent; so the interval is
-        Student's, from the means of these parts. It covers the draw of the problems as well as that of the runs.
+        Student's, from the means of these parts. It accounts for the draw of the problems as well as of the runs.
         """
         return interval_over_parts(self.regrets[label].mean(-1))
 
     def difference(self, label: str, other: str) -> Interval:
         """Mean regret of `label` less that of `other` over the space, with its 95 % interval, as of `mean`.
 
-        It is paired: both played the same problems with the same random numbers.
+        It is paired: both played the same problems with common random numbers.
         """
         return interval_over_parts((self.regrets[label] - self.regrets[other]).mean(-1))
 
     def avoidable(self, label: str) -> np.ndarray:
-        """Mean regret less the least one of the panel on the same problem, [N]: negative where the panel is worse."""
+        """Mean regret minus the least of the panel on the same problem, [N]; negative where the panel is worse."""
         return avoidable(self.regrets, label, self.panel)
 
     def __str__(self) -> str:
@@ -73,10 +65,10 @@ class Survey(NamedTuple):
         width = max(map(len, self.regrets))
         first = [f"{'':{width}}  {'mean regret (95 %)':>28}"]
         second = [f"avoidable: {'mean':>8} {'median':>8} {'90 %':>8} {'worst':>8}"]
-        labels = sorted(self.regrets, key=lambda each: self.regrets[each].mean())
+        labels = sorted(self.regrets, key=lambda label: self.regrets[label].mean())
         for label in labels:
-            found = self.avoidable(label)
-            numbers = (found.mean(), *np.quantile(found, [0.5, 0.9, 1]))
+            avoidable = self.avoidable(label)
+            numbers = (avoidable.mean(), *np.quantile(avoidable, [0.5, 0.9, 1]))
             first.append(f"{label:{width}}  {self.mean(label)!s:>28}")
             second.append(f"{'':10} " + " ".join(f"{number:8,.1f}" for number in numbers))
         if len(first[0]) + 2 + len(second[0]) <= terminal_width():
@@ -98,41 +90,41 @@ def over(
     folder: str | os.PathLike[str] | None = None,
     progress: bool = True,
 ) -> Survey:
-    """Play policies on problems drawn from a space: what they lose on average, and how much less the panel loses.
+    """Play policies on problems drawn from a space: their mean regret, and how much less the panel loses.
 
     The problems are the points of eight independent scrambled Sobol sequences, each of which fills the space more
-    evenly than independent draws do. On one problem all policies meet the same random numbers; different problems have
+    evenly than independent draws do. On one problem all policies have common random numbers; different problems have
     independent ones. The interval of a mean over the space is Student's, from the means of the eight sequences.
 
     Args:
-      space: what problems there are.
+      space: the space of problems.
       policies: by label.
       panel: the policies that they are compared with; the space's own by default.
-      problems: how many.
+      problems: how many are drawn.
       runs: of each problem.
       horizon: rounds.
       plays: arms a round.
       key: a `jax.random.key`, key(0) by default.
-      folder: where everything played is kept; the same call continues after a stop.
+      folder: keeps what was played; the same call continues after a stop.
       progress: show a bar, if the output is a terminal or a notebook.
 
     Raises:
-      ValueError: an argument is wrong, or a policy does not play the space.
+      ValueError: an argument is wrong, or a policy cannot play the space.
       KeyboardInterrupt: by Ctrl-C.
 
     >>> import jaxbandit
     >>> space, panel = jaxbandit.stress.TwoStateSpace(), {"KL": jaxbandit.KLUCB()}
-    >>> found = over(space, {"UCB1": jaxbandit.UCB1()}, panel=panel, problems=4, runs=8, horizon=100)
-    >>> found.labels, found.panel, found.avoidable("UCB1").shape
+    >>> survey = over(space, {"UCB1": jaxbandit.UCB1()}, panel=panel, problems=4, runs=8, horizon=100)
+    >>> survey.labels, survey.panel, survey.avoidable("UCB1").shape
     (('UCB1',), ('KL',), (4,))
     """
     with CtrlC():
-        arms = check_space(space)
-        check_numbers(runs, folder, progress, problems=(problems, 2))
-        policies = check_policies(arms, "policies", policies, key, horizon, plays)
-        compared = check_policies(arms, "panel", space.panel() if panel is None else panel, key, horizon, plays)
-        every, key = merged(policies, compared), jax.random.key(0) if key is None else key
-        drawn = tuple(map(space.problem, points_in_parts(space, key, problems)))
-        with progress_bar(problems, progress) as bar:
-            regrets = Trials(every, key, horizon, plays, folder, bar, "independent").regrets(drawn, runs)
-    return Survey(drawn, regrets, tuple(policies), tuple(compared))
+        arms = prepare.check_space(space)
+        prepare.check_numbers(runs, folder, progress, problems=(problems, 2))
+        policies = prepare.check_policies(arms, "policies", policies, key, horizon, plays)
+        panel = prepare.check_policies(arms, "panel", space.panel() if panel is None else panel, key, horizon, plays)
+        players, key = prepare.merged(policies, panel), jax.random.key(0) if key is None else key
+        drawn = tuple(map(space.problem, prepare.points_in_parts(space, key, problems)))
+        with prepare.progress_bar(problems, progress) as bar:
+            regrets = Trials(players, key, horizon, plays, folder, bar, "independent").regrets(drawn, runs)
+    return Survey(drawn, regrets, tuple(policies), tuple(panel))

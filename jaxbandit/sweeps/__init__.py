@@ -1,7 +1,7 @@
-"""Many simulations in one folder that survives anything. Others take `sweep`, `load_sweep`, `grid` and `to_xarray`."""
+"""Many simulations in one folder that survives interruptions: `sweep`, `load_sweep`, `grid` and `to_xarray`."""
 
-from jaxbandit.sweeps.loop import grid, sweep
-from jaxbandit.sweeps.named_axes import to_xarray
+from jaxbandit.sweeps.grids import grid, to_xarray
 from jaxbandit.sweeps.reading import load_sweep
+from jaxbandit.sweeps.sweep_loop import sweep
 
 __all__ = ["grid", "load_sweep", "sweep", "to_xarray"]

@@ -1,4 +1,4 @@
-"""The files of a case, which are never changed: each has some rounds of some of its runs."""
+"""The files of a case, which never change: each holds some rounds of some of its runs."""
 
 from __future__ import annotations
 
@@ -40,11 +40,9 @@ def of_all_runs(asked: dict[str, Any]) -> dict[str, Any]:
 def pieces_of(case: Path) -> dict[tuple[int, int], list[Piece]]:
     """The pieces of every block of runs, in order of time; each starts where the one before ends.
 
-    Raises:
-      ValueError: a file is not a piece, or blocks overlap.
-      FileNotFoundError: the folder has vanished.
+    Raise ValueError if a file is not a piece or blocks overlap, FileNotFoundError if the folder has vanished.
     """
-    found: dict[tuple[int, int], list[Piece]] = {}
+    pieces: dict[tuple[int, int], list[Piece]] = {}
     try:
         entries = sorted(case.iterdir())
     except FileNotFoundError:
@@ -54,18 +52,18 @@ def pieces_of(case: Path) -> dict[tuple[int, int], list[Piece]]:
         match = _PIECE.fullmatch(entry.name)
         piece = Piece(*map(int, match.groups())) if match else None
         if piece and piece.first < piece.stop and piece.before < piece.last:
-            found.setdefault((piece.first, piece.stop), []).append(piece)
+            pieces.setdefault((piece.first, piece.stop), []).append(piece)
         elif not TEMPORARY.fullmatch(entry.name):
             raise ValueError(f"{entry}: not a file of this sweep; move it away")
-    blocks = sorted(found)
+    blocks = sorted(pieces)
     for (first, stop), (following, _) in pairwise(blocks):
         if following < stop:
             raise ValueError(f"{case}: holds runs {first}..{stop - 1} and another block from run {following}")
-    return {block: _chain(found[block]) for block in blocks}
+    return {block: _chain(pieces[block]) for block in blocks}
 
 
 def _chain(pieces: list[Piece]) -> list[Piece]:
-    """Pieces that follow each other; where a task was played twice, the one that reaches furthest."""
+    """Pieces that follow each other; if a task was played twice, those that reach furthest."""
     chain: list[Piece] = []
     while following := [piece for piece in pieces if piece.before == (chain[-1].last if chain else 0)]:
         chain.append(max(following, key=lambda piece: piece.last))
@@ -73,41 +71,29 @@ def _chain(pieces: list[Piece]) -> list[Piece]:
 
 
 def finished(case: Path, horizon: int) -> tuple[int, int]:
-    """How many runs from run 0 on are played to the horizon, and how many others have begun."""
-    runs = begun = 0
+    """How many runs from run 0 on are played to the horizon, and how many others have files."""
+    runs = total = 0
     for (first, stop), chain in pieces_of(case).items():
-        begun += stop - first
+        total += stop - first
         if first == runs and chain and chain[-1].last == horizon:
             runs = stop
-    return runs, begun - runs
+    return runs, total - runs
 
 
 def load_piece(case: Path, piece: Piece, asked: dict[str, Any]) -> Result:
-    """A piece of the case of which `storage.asked_of` or the manifest says what it asks for.
-
-    Raises:
-      ValueError: the file is damaged, or of something else.
-    """
+    """A piece of a case; raise ValueError unless it is of what the case asks for (`storage.asked_of`, the manifest)."""
     result = Result.load(case / piece.file)
     times = np.asarray(asked["times"])
-    wanted = times[(times > piece.before) & (times <= piece.last)]
-    runs = result.asked["first_run"], result.asked["first_run"] + result.asked["runs"]
+    first = result.asked["first_run"]
     same = of_all_runs(result.asked) | {"horizon": result.horizon, "times": asked["times"]} == asked
-    if (
-        not same
-        or (*runs, result.rounds) != (piece.first, piece.stop, piece.last)
-        or list(result.times) != list(wanted)
-    ):
+    same &= (first, first + result.asked["runs"], result.rounds) == (piece.first, piece.stop, piece.last)
+    if not same or list(result.times) != list(times[(times > piece.before) & (times <= piece.last)]):
         raise ValueError(f"{case / piece.file}: a piece of something else; move it away")
     return result
 
 
 def save_piece(case: Path, piece: Piece, result: Result) -> None:
-    """Write a piece, whole or not at all.
-
-    Raises:
-      OSError: it cannot be written; what was written before is whole.
-    """
+    """Write a piece, whole or not at all; an OSError says that the pieces before are whole."""
     try:
         result.save(case / piece.file)
     except OSError as error:
@@ -119,37 +105,34 @@ def save_piece(case: Path, piece: Piece, result: Result) -> None:
 
 
 def assemble(case: Path, asked: dict[str, Any], runs: int) -> Result:
-    """The result of a case's first runs, which are finished: all their pieces, without what is needed to go on.
+    """The finished first runs of a case, from all their pieces; it cannot be continued.
 
-    Raises:
-      ValueError: a file has vanished, is damaged, or is of something else.
-      KeyboardInterrupt: by Ctrl-C.
+    Everything but counts and records is that of the last piece. Raise ValueError if a file has vanished, is damaged, or
+    is of something else, KeyboardInterrupt by Ctrl-C.
     """
     done, _ = finished(case, asked["horizon"])
     if done < runs:
         raise ValueError(f"{case}: files of the runs from {done} on have vanished; the same call plays them again")
+    times = np.asarray(asked["times"], np.int64)
     visits: dict[str, np.ndarray] = {}
     recorded: dict[str, dict[str, np.ndarray]] = {}
     for (first, stop), chain in pieces_of(case).items():
         for piece in chain if first < runs else []:
             stop_if_interrupted()
             part = load_piece(case, piece, asked)
-            of_all = slice(first, min(stop, runs))
-            slots = slice(*np.searchsorted(asked["times"], [piece.before, piece.last], side="right"))
-            shape = runs, len(asked["times"])
-            _fill(visits, part.visits, of_all, slots, shape)
+            place = slice(first, min(stop, runs)), slice(*np.searchsorted(times, [piece.before, piece.last], "right"))
+            _fill(visits, part.visits, *place, (runs, len(times)))
             for name, arrays in part.recorded.items():
-                _fill(recorded.setdefault(name, {}), arrays, of_all, slots, shape)
-    about = part.fingerprint | {"asked": part.asked | {"runs": runs, "first_run": 0}}
-    times = np.asarray(asked["times"], np.int64)
-    return replace(part, times=times, visits=visits, recorded=recorded, fingerprint=about, carry={})
+                _fill(recorded.setdefault(name, {}), arrays, *place, (runs, len(times)))
+    fingerprint = part.fingerprint | {"asked": part.asked | {"runs": runs, "first_run": 0}}
+    return replace(part, times=times, visits=visits, recorded=recorded, fingerprint=fingerprint, carry={})
 
 
 def _fill(
-    whole: dict[str, np.ndarray], part: dict[str, np.ndarray], runs: slice, slots: slice, shape: tuple[int, int]
+    whole: dict[str, np.ndarray], part: dict[str, np.ndarray], runs: slice, times: slice, shape: tuple[int, int]
 ) -> None:
-    """Put a piece's arrays [scenario, variant, run, time, ..] where they belong; `shape` is runs and times of all."""
+    """Copy a piece's arrays [scenario, variant, run, time, ..] into arrays of all runs and times, `shape` in number."""
     for label, array in part.items():
         if label not in whole:
             whole[label] = np.zeros((*array.shape[:2], *shape, *array.shape[4:]), array.dtype)
-        whole[label][:, :, runs, slots] = array[:, :, : runs.stop - runs.start]
+        whole[label][:, :, runs, times] = array[:, :, : runs.stop - runs.start]

@@ -1,4 +1,4 @@
-"""What is in a sweep's folder, read without the cases that were played into it."""
+"""`load_sweep`: read the folder of a sweep without its cases."""
 
 from __future__ import annotations
 
@@ -13,21 +13,22 @@ from jaxbandit.sweeps import files, storage
 def load_sweep(folder: str | os.PathLike[str]) -> dict[str, Result]:
     """The results in the folder of a sweep, without its cases; nothing is played and nothing is written.
 
-    Of every case this has the runs, from run 0 on, that are played to the horizon. The call of `sweep` that began the
-    others goes on with them, also while this reads.
+    It may be called while a sweep writes to the folder.
 
     Args:
       folder: of `sweep`.
 
     Returns:
-      name to `Result`, as `sweep` returned it, in the order in which the cases were first played.
+      name to `Result`, in the order in which the cases were first played. It has all runs, from run 0 on, that are
+      played to the horizon, which may be more than the last call of `sweep` asked for. All but counts and records is
+      that of the last file; `sweep` takes means, rewards and fingerprint from its cases instead.
 
     Raises:
-      ValueError: the folder is none of a sweep, or a file is damaged or foreign (its name).
+      ValueError: the folder is not that of a sweep, or a file is damaged or foreign (its name).
       FileNotFoundError: the folder, or that of a case, does not exist.
 
     Warns:
-      UserWarning: runs that are not finished are left out; of which case, and how many.
+      UserWarning: some runs are not finished, and are left out: of which case, and how many.
 
     >>> import jaxbandit, tempfile
     >>> case = {"scenarios": jaxbandit.bernoulli([0.5, 0.4]), "policies": {"KL-UCB": jaxbandit.KLUCB()}, "runs": 4}
@@ -45,12 +46,11 @@ def load_sweep(folder: str | os.PathLike[str]) -> dict[str, Result]:
     results = {}
     for name, case in storage.read_manifest(path)["cases"].items():
         place, asked = path / case["folder"], case["asked"]
-        runs, others = files.finished(place, asked["horizon"]) if place.is_dir() else (0, 0)  # just begun
+        runs, others = files.finished(place, asked["horizon"]) if place.is_dir() else (0, 0)
         if others or not runs:
             left_out = f"{others:,} others have begun and are left out" if runs else "the case is left out"
             warnings.warn(
-                f"{path}: of cases[{name!r}] {runs:,} runs are finished; {left_out}. The call of sweep that began them "
-                "goes on",
+                f"{path}: of cases[{name!r}] {runs:,} runs are finished; {left_out}. The same call of sweep continues",
                 stacklevel=2,
             )
         if runs:

@@ -1,4 +1,4 @@
-"""The folder of a sweep: a lock, a manifest that says what each case is, and a folder for each case."""
+"""The folder of a sweep: a lock, a manifest that describes each case, and a folder for each case."""
 
 from __future__ import annotations
 
@@ -29,11 +29,9 @@ READ_ONLY = (errno.EACCES, errno.EPERM, errno.EROFS)
 
 @contextmanager
 def locked(folder: Path) -> Iterator[bool]:
-    """Hold the folder for this process; whether it can be written, for what is finished can be read all the same.
+    """Lock the folder for this process; yields whether it can be written, as a finished sweep can be read anyway.
 
-    Raises:
-      BlockingIOError: another process that lives holds it.
-      OSError: the folder is not there and cannot be made, or its disk is full.
+    Raise BlockingIOError if another live process has locked it, OSError if it cannot be made or the disk is full.
     """
     folder.mkdir(parents=True, exist_ok=True)
     lock, holder = filelock.FileLock(folder / LOCK), folder / HOLDER
@@ -61,7 +59,7 @@ def locked(folder: Path) -> Iterator[bool]:
 
 
 def _who(holder: Path) -> str:
-    """The process that a holder's file names."""
+    """The process named in the holder's file."""
     try:
         return holder.read_text() or "another process"
     except FileNotFoundError:  # it has not written it yet, or has just finished
@@ -69,25 +67,24 @@ def _who(holder: Path) -> str:
 
 
 def asked_of(request: Request) -> dict[str, Any]:
-    """What a case asks for, whichever the runs: what counts depend on, and what is recorded; as JSON gives it back."""
-    played = {"horizon": request.horizon, "times": np.asarray(request.times).tolist()}
-    same: dict[str, Any] = json.loads(json.dumps(of_all_runs(asked(request)) | played))
-    return same
+    """What a case asks for, except its runs: what counts depend on, and what is recorded, as it is read from JSON."""
+    rounds = {"horizon": request.horizon, "times": np.asarray(request.times).tolist()}
+    return json.loads(json.dumps(of_all_runs(asked(request)) | rounds))
 
 
 def open_cases(folder: Path, requests: dict[str, Request], writable: bool = True) -> dict[str, Path]:
     """The folder of every case; new cases are added to the manifest.
 
-    Raises:
-      ValueError: the folder holds something else, the manifest is damaged, or a case is not what it was: which field.
-      PermissionError: there is a new case, and the folder cannot be written.
+    Raise ValueError if the folder holds something else, the manifest is damaged, or a case has changed (which field),
+    PermissionError if there is a new case and the folder cannot be written.
     """
-    path = folder / MANIFEST
     manifest = read_manifest(folder)
     warned = False
     for name, request in requests.items():
         wanted = {"asked": asked_of(request), "programs": programs(request)}
         versions = provenance(request)["versions"]
+        # programs can be compared between the same versions only
+        made_with = f"jaxbandit {versions['jaxbandit']}, jax {versions['jax']}"
         if name not in manifest["cases"]:
             if not writable:
                 raise PermissionError(errno.EACCES, f"cannot be written, and has no cases[{name!r}]", str(folder))
@@ -95,12 +92,11 @@ def open_cases(folder: Path, requests: dict[str, Request], writable: bool = True
             place = f"{len(manifest['cases']):04d}-{short}"
             manifest["cases"][name] = {"folder": place, "asked": wanted["asked"], "programs": {}}
         case = manifest["cases"][name]
-        made_with = _key(versions)
         same = made_with in case["programs"]
         if case["programs"] and not same and not warned:
             warned = not check_versions(str(folder), next(reversed(case["programs"].values()))["versions"], versions)
-        found = {"asked": case["asked"], "programs": case["programs"][made_with]["of"] if same else {}}
-        if changed := differences(found, wanted, same):
+        written = {"asked": case["asked"], "programs": case["programs"][made_with]["of"] if same else {}}
+        if changed := differences(written, wanted, same):
             raise ValueError(
                 f"cases[{name!r}]: {', '.join(changed)} changed since {folder} was written; give the case another "
                 "name, or choose another folder"
@@ -109,7 +105,7 @@ def open_cases(folder: Path, requests: dict[str, Request], writable: bool = True
     paths = {name: folder / manifest["cases"][name]["folder"] for name in requests}
     if not writable:
         return paths
-    with whole_file(path) as file:
+    with whole_file(folder / MANIFEST) as file:
         file.write(json.dumps(manifest, indent=1).encode())
     for case in paths.values():
         case.mkdir(exist_ok=True)
@@ -120,16 +116,10 @@ def open_cases(folder: Path, requests: dict[str, Request], writable: bool = True
     return paths
 
 
-def _key(versions: dict[str, str]) -> str:
-    """The versions between which programs can be compared."""
-    return f"jaxbandit {versions['jaxbandit']}, jax {versions['jax']}"
-
-
 def read_manifest(folder: Path) -> dict[str, Any]:
-    """The manifest, or a new one for a folder that holds nothing.
+    """The manifest, or a new one for an empty folder.
 
-    Raises:
-      ValueError: the folder holds something else, or the manifest is damaged or of another version.
+    Raise ValueError if the folder holds something else, or the manifest is damaged or of another version.
     """
     path = folder / MANIFEST
     if not path.exists():
@@ -139,15 +129,12 @@ def read_manifest(folder: Path) -> dict[str, Any]:
         return {"version": VERSION, "cases": {}}
     try:
         manifest: dict[str, Any] = json.loads(path.read_text())
-        version, cases = manifest["version"], manifest["cases"]
-        whole = version != VERSION or all(
-            isinstance(case["folder"], str) and isinstance(case["asked"], dict) and isinstance(case["programs"], dict)
-            for case in cases.values()
-        )
+        version = manifest["version"]
+        for case in manifest["cases"].values() if version == VERSION else ():
+            if [type(case[name]) for name in ("folder", "asked", "programs")] != [str, dict, dict]:
+                raise TypeError
     except (OSError, ValueError, LookupError, TypeError, AttributeError) as error:
         raise ValueError(f"{path}: damaged; restore it, or choose another folder") from error
-    if not whole:
-        raise ValueError(f"{path}: damaged; restore it, or choose another folder")
     if version != VERSION:
         raise ValueError(f"{path}: written as version {version}, this reads version {VERSION}")
     return manifest

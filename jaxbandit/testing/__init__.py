@@ -1,6 +1,6 @@
 """Contract checks for policies and environments, the library's own and a user's."""
 
-from jaxbandit.testing.environments import check_environment
-from jaxbandit.testing.policies import check_policy
+from jaxbandit.testing.environment_contract import check_environment
+from jaxbandit.testing.policy_contract import check_policy
 
 __all__ = ["check_environment", "check_policy"]

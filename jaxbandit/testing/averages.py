@@ -1,4 +1,4 @@
-"""What arms pay on average, compared with what an environment says of it."""
+"""What arms pay on average, compared with what their environment declares."""
 
 from __future__ import annotations
 
@@ -11,19 +11,20 @@ from jax import Array
 
 from jaxbandit.base import Environment
 from jaxbandit.members import declares
+from jaxbandit.sums import add_rewards, no_sums
 from jaxbandit.testing.requirements import STANDARD_ERRORS, require
 
 FEWEST_MOVES = 8  # of an arm in a run, on average, for its mean to be judged
-WINDOWS = 16  # in which what changing arms pay, and how rested arms move, is counted
-FEW_STATES = 8  # of arms with more states S, S^2 counts are kept in two windows only
-FEWEST_EXPECTED = 50  # plays in a window, over all runs, that move from one state to another for these to be judged
+WINDOWS = 16  # of rounds in which the rewards of changing arms and the moves of rested arms are counted
+FEW_STATES = 8  # with more states S than that, only two windows are used, as S^2 counts are kept in each
+FEWEST_EXPECTED = 50  # moves from one state to another in a window, over all runs, for their share to be judged
 
 
 def check_long_run(name: str, environment: Environment, keys: Array, settle: int) -> None:
     """Check what states pay and what arms pay on average, in runs of two times `settle` plays of every arm.
 
-    All arms are played in every round; arms that share one state are played alone, each in runs of its own. Of rested
-    arms, the law by which they move must be the same in all windows of their plays.
+    All arms are played in every round; arms that share one state are played alone, each in runs of its own. Rested arms
+    must move by the same law in all windows of their plays.
     """
     table = jnp.asarray(environment.reward, float)
     arms, states = table.shape
@@ -49,12 +50,11 @@ def check_long_run(name: str, environment: Environment, keys: Array, settle: int
             jnp.zeros(every.shape, jnp.int32),
             jnp.zeros(every.shape, table.dtype),
         )
-        _, *found = jax.lax.fori_loop(0, windows * length, body, (environment.init(key), *nothing))
-        return tuple(found)
+        return jax.lax.fori_loop(0, windows * length, body, (environment.init(key), *nothing))[1:]
 
     groups = every[:, None] if declares(environment).pairing == "shared" else every[None]
     played = jax.jit(jax.vmap(jax.vmap(play, (None, 0)), (0, None)))(keys, groups)
-    counts, moves, wrong = (np.asarray(each).sum(1) for each in played)
+    counts, moves, wrong = (np.asarray(array).sum(1) for array in played)
     reward, means = np.asarray(environment.reward, float), np.asarray(environment.means(), float)
     size = np.abs(reward).max()
     if rested:
@@ -70,36 +70,36 @@ def check_long_run(name: str, environment: Environment, keys: Array, settle: int
             not judged or abs(averages.mean() - means[arm]) <= STANDARD_ERRORS * error + 1e-6 * size,
             f"{name}.means(): {means[arm]:.6g} for arm {arm}, which paid {averages.mean():.6g} a play (standard error "
             f"{error:.2g}) in {len(averages)} runs of {settle} plays after {settle}; if it takes longer to forget its "
-            'start, give a larger `settle`; if what it pays depends on the round, declare problem = "changing" and '
-            "means_now(state, t)",
+            "start, give a larger `settle`; if what it pays depends on the round, declare "
+            'Declares(problem="changing") and means_now(state, t)',
         )
 
 
 def _check_one_law(name: str, counts: np.ndarray, length: int) -> None:
-    """Check that rested arms move by the same law in each window of their plays.
+    """Check that rested arms move by the same law in each window of `length` plays.
 
     Args:
-      counts: [run, window, arm, from, to], of `length` plays of each arm in each window.
+      counts: of moves, [run, window, arm, from, to].
     """
     left = counts.sum(-1, keepdims=True)
     total = counts.sum((0, 1))
     law = total / np.maximum(total.sum(-1, keepdims=True), 1)
-    beyond = counts - left * law
-    error = beyond.std(0, ddof=1) / np.sqrt(len(beyond))
+    excess = counts - left * law
+    error = excess.std(0, ddof=1) / np.sqrt(len(excess))
     judged = left.sum(0) * law >= FEWEST_EXPECTED
-    off = judged & (np.abs(beyond.mean(0)) > STANDARD_ERRORS * error)
+    off = judged & (np.abs(excess.mean(0)) > STANDARD_ERRORS * error)
     for window, arm, before, after in np.argwhere(off)[:1]:
         share = counts.sum(0)[window, arm, before, after] / left.sum(0)[window, arm, before, 0]
         raise AssertionError(
             f"{name}.step: arm {arm} moves from state {before} to {after} with probability {share:.4g} in its plays "
             f"{window * length + 1} to {(window + 1) * length}, and with {law[arm, before, after]:.4g} in all of them, "
-            "so that no number in means() says what it pays; if that falls with the arm's own plays, declare problem = "
-            '"rotting", if it depends on the round, "changing", and give means_now(state, t)'
+            "so that no number in means() says what it pays; if that falls with the arm's own plays, declare "
+            'Declares(problem="rotting"), if it depends on the round, "changing", and give means_now(state, t)'
         )
 
 
 def check_changing(name: str, environment: Any, keys: Array, settle: int) -> None:
-    """Compare what arms pay in each of 16 stretches of 2 `settle` / 16 rounds with `means_now`; all arms are played."""
+    """Compare what arms pay in each of 16 windows of 2 `settle` / 16 rounds with `means_now`; all arms are played."""
     arms = jnp.arange(len(environment.means()), dtype=jnp.int32)
     length = max(1, 2 * settle // WINDOWS)
 
@@ -111,12 +111,12 @@ def check_changing(name: str, environment: Any, keys: Array, settle: int) -> Non
 
         def window(state: Any, number: Array) -> tuple[Any, tuple[Array, Array]]:
             rounds = number * length + 1 + jnp.arange(length, dtype=jnp.int32)
-            state, found = jax.lax.scan(body, state, rounds)
-            return state, jax.tree.map(lambda values: values.mean(0), found)
+            state, pair = jax.lax.scan(body, state, rounds)
+            return state, jax.tree.map(lambda values: values.mean(0), pair)
 
         return jax.lax.scan(window, environment.init(key), jnp.arange(WINDOWS, dtype=jnp.int32))[1]
 
-    paid, expected = (np.asarray(each, float) for each in jax.jit(jax.vmap(play))(keys))  # [runs, window, arm]
+    paid, expected = (np.asarray(part, float) for part in jax.jit(jax.vmap(play))(keys))  # [runs, window, arm]
     require(expected.shape == paid.shape, f"{name}.means_now: returns no array [K] = ({len(arms)},)")
     require(np.isfinite(expected).all(), f"{name}.means_now: not a finite number")
     error = (paid - expected).std(axis=0, ddof=1) / np.sqrt(len(paid))
@@ -127,3 +127,58 @@ def check_changing(name: str, environment: Any, keys: Array, settle: int) -> Non
             f"{window * length + 1} to {(window + 1) * length}, in which it paid {paid.mean(0)[window, arm]:.6g} "
             f"(standard error {error[window, arm]:.2g}) in {len(paid)} runs"
         )
+
+
+def check_rewards(name: str, environment: Any, keys: Array, rewards: np.ndarray, plays: int) -> None:
+    """Check that rewards lie in `reward_range`, that no draw is repeated, and that `means()` is what plays pay.
+
+    Args:
+      environment: one whose `reward` is None.
+      keys: one a run.
+      rewards: [runs, arms, n], of the first plays of each arm.
+      plays: of each arm in each run; their average is compared with `means()`.
+    """
+    low, high = environment.reward_range
+    arms, means = jnp.arange(environment.arms, dtype=jnp.int32), np.asarray(environment.means(), float)
+
+    def play(key: Array) -> Any:
+        def body(n: Array, loop: tuple[Any, ...]) -> tuple[Any, ...]:
+            state, sums, least, most = loop
+            state, feedback = environment.step(key, state, arms, n + 1)
+            paid = feedback.rewards
+            return state, add_rewards(sums, arms, paid), jnp.minimum(least, paid), jnp.maximum(most, paid)
+
+        infinite = jnp.full(arms.shape, jnp.inf)
+        start = environment.init(key), no_sums(len(arms)), infinite, -infinite
+        state, *measured = jax.lax.fori_loop(0, plays, body, start)
+        return *measured, environment.records(state)["rewards"]
+
+    sums, least, most, recorded = jax.tree.map(np.asarray, jax.jit(jax.vmap(play))(keys))
+    averages = (sums.high + sums.low.astype(float)) / plays
+    for arm, mean in enumerate(means):
+        first = rewards[:, arm]
+        within, between = (first == first[:, :1]).all(), (first[:, 0] != first[0, 0]).any()
+        require(
+            not (within and between),
+            f"{name}.step: repeats its draw: within a run arm {arm} always pays the same, in another run something "
+            "else; fold the number of the play into the key",
+        )
+        near = 1e-6 * np.array([abs(low) if np.isfinite(low) else 0, abs(high) if np.isfinite(high) else 0])
+        require(
+            low - near[0] <= least[:, arm].min() and most[:, arm].max() <= high + near[1],
+            f"{name}.reward_range: {low:g} to {high:g}, and arm {arm} pays from {least[:, arm].min():g} to "
+            f"{most[:, arm].max():g}",
+        )
+        error = averages[:, arm].std(ddof=1) / np.sqrt(len(averages))
+        paid = averages[:, arm].mean()
+        require(
+            abs(paid - mean) <= STANDARD_ERRORS * error + 1e-6 * abs(mean),
+            f"{name}.means(): {mean:.6g} for arm {arm}, which paid {paid:.6g} a play (standard error {error:.2g}) in "
+            f"{len(averages)} runs of {plays} plays",
+        )
+    kept = sum(part.astype(float) for part in jax.tree.leaves(recorded)) / plays
+    require(
+        np.allclose(kept, averages, rtol=1e-4, atol=1e-6),
+        f'{name}.records: "rewards" are not the sums of what `step` pays, [K]; add them up in the state, as '
+        "jaxbandit.sums.add_rewards does",
+    )

@@ -1,4 +1,4 @@
-"""What the checks have in common: a requirement that `python -O` does not remove, and comparisons of pytrees."""
+"""What the checks share: assertions that `python -O` does not remove, and comparisons of pytrees."""
 
 from __future__ import annotations
 
@@ -8,11 +8,11 @@ import jax
 import jax.numpy as jnp
 import numpy as np
 
-STANDARD_ERRORS = 7.0  # distance from its expectation at which an average of many runs is refused
+STANDARD_ERRORS = 7.0  # the largest distance of an average of many runs from its expectation
 
 
 def require(condition: Any, message: str) -> None:
-    """Raise AssertionError with this message unless the condition holds, also where Python leaves out `assert`."""
+    """Raise AssertionError with this message unless the condition holds, even where Python skips `assert`."""
     if not condition:
         raise AssertionError(message)
 
@@ -25,7 +25,7 @@ def require_numbers(name: str, thing: Any) -> None:
 
 
 def require_close(message: str, left: Any, right: Any) -> None:
-    """Require that two pytrees have the same numbers but for rounding."""
+    """Require that two pytrees have the same numbers up to rounding."""
     for x, y in zip(jax.tree.leaves(left), jax.tree.leaves(right), strict=True):
         require(np.allclose(_numbers(x), _numbers(y), rtol=1e-5, atol=1e-6, equal_nan=True), message)
 
@@ -36,5 +36,5 @@ def _numbers(leaf: Any) -> np.ndarray:
 
 
 def shapes(tree: Any) -> Any:
-    """The pytree with shape and type of each leaf in its place."""
+    """The pytree with the shape and type of each leaf instead of the leaf."""
     return jax.tree.map(lambda leaf: jax.ShapeDtypeStruct(jnp.shape(leaf), jnp.result_type(leaf)), tree)

@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import itertools
+import textwrap
 from collections.abc import Mapping
 from typing import NamedTuple
 
@@ -65,7 +66,8 @@ class Fit(NamedTuple):
             pays_0_or_1 = self.reward.shape[1] == 2 and (self.reward == (0, 1)).all()
             call = "bernoulli(fitted.averages)" if pays_0_or_1 else "markov with equal rows"
             lines.append(f"For arms that are i.i.d. or undecided, environments.{call} makes independent arms.")
-        return "\n".join(lines)
+        indent = " " * (width + 2)
+        return "\n".join(textwrap.fill(line, 80, subsequent_indent=indent, break_long_words=False) for line in lines)
 
 
 def fit(

@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 import inspect
-from collections.abc import Iterator
+from collections.abc import Iterator, Mapping
 from typing import Any
 
 import jax
@@ -90,3 +90,11 @@ def _takes_states(policy: Any) -> bool:
     except (TypeError, ValueError):
         return False
     return True
+
+
+def named_things(argument: str, things: Mapping[Any, Any]) -> dict[str, Any]:
+    """The things by the text of their names."""
+    named = {str(name): thing for name, thing in things.items()}
+    if len(named) < len(things):
+        raise ValueError(f"{argument}: two names are the same as text among {list(things)}")
+    return named

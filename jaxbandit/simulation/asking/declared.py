@@ -9,8 +9,11 @@ import numpy as np
 
 from jaxbandit import members
 from jaxbandit.arguments import finite
-from jaxbandit.base import Environment, reward_table
-from jaxbandit.members import declares, episode_values, means_now
+from jaxbandit.base import Environment, check_known, reward_table
+from jaxbandit.members import declares, episode_values, has_methods, lacks, means_now
+from jaxbandit.simulation.asking.contracts import check_contract, check_leaves, named_things
+
+Scenarios = Environment | Mapping[str, Environment]
 
 
 def check_without_table(where: str, environment: Any) -> None:
@@ -91,3 +94,53 @@ def cost_of(scenarios: dict[str, Environment], arms: int) -> np.ndarray | None:
         if costs[-1].shape != (arms,):
             raise ValueError(f"scenarios[{name!r}].cost: shape {costs[-1].shape} is not [K] = ({arms},)")
     return np.stack(costs)
+
+
+def environments_of(scenarios: Scenarios) -> dict[str, Environment]:
+    """The environments by name, each of which has what every environment must have."""
+    if isinstance(scenarios, list | tuple) and not has_methods(scenarios, "step"):
+        raise ValueError("scenarios: a list has no names; give a dict from name to environment, or one environment")
+    named = named_things("scenarios", scenarios) if isinstance(scenarios, Mapping) else {"scenario": scenarios}
+    if not named:
+        raise ValueError("scenarios: none given; give an environment or a dict of them")
+    for name, environment in named.items():
+        where = f"scenarios[{name!r}]"
+        check_contract(where, environment, ("means", "init", "step"), "an environment")
+        if lacks(environment, "reward"):
+            raise ValueError(
+                f"{where}: an environment is needed, and {type(environment).__name__} has no reward; give it what each "
+                "state of each arm pays, [K, S], or None if rewards have no finite table"
+            )
+        if environment.reward is None:
+            check_without_table(where, environment)
+        check_known(where, environment)
+        check_means_now(where, environment)
+        check_leaves(where, environment)
+    return named
+
+
+def rewards_of(named: dict[str, Environment]) -> np.ndarray:
+    """What each state of each arm pays, [C, K, S] or [C, K, 0] float64."""
+    rewards = {name: reward_of(f"scenarios[{name!r}]", environment) for name, environment in named.items()}
+    first = next(iter(rewards))
+    for name, table in rewards.items():
+        if table.shape != rewards[first].shape:
+            raise ValueError(
+                f"scenarios: {name!r} has [K, S] = {table.shape}, {first!r} has {rewards[first].shape}; "
+                "scenarios of another shape need a call of their own"
+            )
+    return np.stack(list(rewards.values()))
+
+
+def check_records(where: str, records: dict[str, Any], reward: np.ndarray, cost: np.ndarray | None) -> None:
+    """Raise ValueError where the environment does not record what its results need."""
+    if reward.shape[2] == 0 and "rewards" not in records:
+        raise ValueError(
+            f'{where}.records: rewards have no finite table, so the environment needs to record "rewards", [K], what '
+            "each arm has paid (see jaxbandit.Environment)"
+        )
+    if cost is not None and "stays" not in records:
+        raise ValueError(
+            f'{where}.records: all arms pay, so the environment needs to record "stays", [K, S], how many rounds have '
+            "left each arm in each state (see jaxbandit.Environment)"
+        )

@@ -15,15 +15,15 @@ from jaxbandit.arguments import shown
 from jaxbandit.base import Policy
 from jaxbandit.simulation.asking.tracing import VISITS, Program, one_of, recorder_program
 
-Recorder = Callable[..., Any]  # of (environment_state, policy_state, t), or of these and the policy
-Record = Mapping[str, Recorder | Mapping[str, Recorder]]
+Function = Callable[..., Any]  # of (environment_state, policy_state, t), or of these and the policy
+Record = Mapping[str, Function | Mapping[str, Function]]
 
 
 @dataclass(frozen=True)
-class OfFour:
+class Recorder:
     """A recorder called with four arguments, of which the function may take three; equal where the functions are."""
 
-    function: Recorder
+    function: Function
     takes_policy: bool
 
     def __call__(self, environment_state: Any, policy_state: Any, t: Array, policy: Any) -> Any:
@@ -31,7 +31,10 @@ class OfFour:
         return self.function(environment_state, policy_state, t, *last)
 
 
-def recorders_of(record: Record | None, labels: Sequence[str], declared: Sequence[str]) -> dict[str, dict[str, OfFour]]:
+Recorders = dict[str, dict[str, Recorder]]  # by label and name
+
+
+def recorders_of(record: Record | None, labels: Sequence[str], declared: Sequence[str]) -> Recorders:
     """By label and name, each recorder as a function of four arguments.
 
     Args:
@@ -40,7 +43,7 @@ def recorders_of(record: Record | None, labels: Sequence[str], declared: Sequenc
     Raises:
       ValueError: a name is not allowed, a label is not a policy's, or a function cannot be called.
     """
-    recorders: dict[str, dict[str, OfFour]] = {label: {} for label in labels}
+    recorders: Recorders = {label: {} for label in labels}
     if record is None:
         return recorders
     if not isinstance(record, Mapping):
@@ -52,7 +55,7 @@ def recorders_of(record: Record | None, labels: Sequence[str], declared: Sequenc
         for label, function in (given if isinstance(given, Mapping) else dict.fromkeys(labels, given)).items():
             if str(label) not in labels:
                 raise ValueError(f"record[{name!r}]: {label!r} is not a policy; there are {', '.join(labels)}")
-            recorders[str(label)][name] = OfFour(function, _takes_policy(f"record[{name!r}]", function))
+            recorders[str(label)][name] = Recorder(function, _takes_policy(f"record[{name!r}]", function))
     return recorders
 
 
@@ -74,7 +77,10 @@ def _takes_policy(where: str, function: Any) -> bool:
 
 
 def recorder_programs(
-    recorders: dict[str, dict[str, OfFour]], environment_state: Any, states: dict[str, Any], policies: dict[str, Policy]
+    recorders: Recorders,
+    environment_state: Any,
+    states: dict[str, Any],
+    policies: dict[str, Policy],
 ) -> dict[str, dict[str, Program]]:
     """By label and name, what the recorders compute of one run.
 

@@ -14,22 +14,23 @@ from numpy.typing import ArrayLike
 
 from jaxbandit.arguments import integer, truth
 from jaxbandit.base import Environment, Policy, Task, check_key, check_known, stack
-from jaxbandit.members import declares, has_methods, lacks
-from jaxbandit.simulation.asking.contracts import check_contract, check_leaves, check_task, validate
+from jaxbandit.feedback import LAST_ROUND
+from jaxbandit.members import declares, has_methods
+from jaxbandit.simulation.asking.contracts import check_contract, check_leaves, check_task, named_things, validate
 from jaxbandit.simulation.asking.declared import (
-    check_means_now,
-    check_without_table,
+    Scenarios,
+    check_records,
     comparator_name_of,
     comparator_of,
     cost_of,
+    environments_of,
     means_of,
     numbers_of,
-    reward_of,
+    rewards_of,
 )
-from jaxbandit.simulation.asking.recording import OfFour, Record, recorder_programs, recorders_of
+from jaxbandit.simulation.asking.recording import Record, Recorder, recorder_programs, recorders_of
 from jaxbandit.simulation.asking.tracing import (
     Program,
-    Shown,
     Size,
     Traced,
     environment_program,
@@ -37,9 +38,8 @@ from jaxbandit.simulation.asking.tracing import (
     policy_program,
 )
 from jaxbandit.simulation.chance import RandomNumbers, check_random_numbers
-from jaxbandit.simulation.delayed import late, lateness
+from jaxbandit.simulation.delayed import checked_delay, delayed
 
-Scenarios = Environment | Mapping[str, Environment]
 Policies = Mapping[str, Policy | Sequence[Policy]]
 
 
@@ -50,6 +50,7 @@ class Request:
     scenarios: tuple[str, ...]
     environment: Environment  # leaves [C, ...]
     policies: dict[str, Policy]  # leaves [V, ...]
+    players: dict[str, Policy]  # the same as they play: feedback may reach them late
     variants: dict[str, int]
     problem: str  # what the environments declare
     numbers: dict[str, dict[str, Any]]  # name to what each environment says of itself
@@ -68,7 +69,7 @@ class Request:
     delay: int
     batch: int
     times: np.ndarray  # [T] int64
-    recorders: dict[str, dict[str, OfFour]]  # label to name to function(environment_state, policy_state, t, policy)
+    recorders: dict[str, dict[str, Recorder]]  # by label and name, of (environment_state, policy_state, t, policy)
     traced: Traced
 
     @property
@@ -76,12 +77,6 @@ class Request:
         """K and S of the visits: plays are counted as visits of one state where rewards have no finite table."""
         _, arms, states = self.reward.shape
         return arms, max(states, 1)
-
-    @property
-    def players(self) -> dict[str, Policy]:
-        """The policies as they play, by label: their news may come late."""
-        shown = self.traced.environment.shapes.feedback
-        return {label: late(policy, self.delay, self.batch, shown) for label, policy in self.policies.items()}
 
     @property
     def shapes(self) -> dict[str, dict[str, Any]]:
@@ -100,143 +95,135 @@ class Request:
 def check(
     scenarios: Scenarios,
     policies: Policies,
+    *,
     key: Array | None = None,
     runs: int | range = 1000,
     horizon: int = 100_000,
     plays: int = 1,
     times: ArrayLike | None = None,
     shuffle: bool = False,
-    record: Record | None = None,
+    random_numbers: RandomNumbers = "common",
     delay: int = 0,
     batch: int = 1,
-    random_numbers: RandomNumbers = "common",
+    record: Record | None = None,
 ) -> Request:
     """The arguments of `simulate` as a `Request`.
 
     Raises:
       ValueError: the argument, what is wrong with it and what would be right.
     """
-    if isinstance(scenarios, list | tuple) and not has_methods(scenarios, "step"):
-        raise ValueError("scenarios: a list has no names; give a dict from name to environment, or one environment")
-    named = _named("scenarios", scenarios) if isinstance(scenarios, Mapping) else {"scenario": scenarios}
-    if not named:
-        raise ValueError("scenarios: none given; give an environment or a dict of them")
-    for name, environment in named.items():
-        check_contract(f"scenarios[{name!r}]", environment, ("means", "init", "step"), "an environment")
-        if lacks(environment, "reward"):
-            raise ValueError(
-                f"scenarios[{name!r}]: an environment is needed, and {type(environment).__name__} has no reward; give "
-                "it what each state of each arm pays, [K, S], or None if rewards have no finite table"
-            )
-        if environment.reward is None:
-            check_without_table(f"scenarios[{name!r}]", environment)
-        check_known(f"scenarios[{name!r}]", environment)
-        check_means_now(f"scenarios[{name!r}]", environment)
-        check_leaves(f"scenarios[{name!r}]", environment)
-    reward = [reward_of(f"scenarios[{name!r}]", environment) for name, environment in named.items()]
-    for name, values in zip(named, reward, strict=True):
-        if values.shape != reward[0].shape:
-            raise ValueError(
-                f"scenarios: {name!r} has [K, S] = {values.shape}, {next(iter(named))!r} has {reward[0].shape}; "
-                "scenarios of another shape need a call of their own"
-            )
-    arms = reward[0].shape[0]
-    first_run = 0
-    if isinstance(runs, range):
-        if runs.step != 1 or runs.start < 0 or runs.stop > 2**31 - 1:
-            raise ValueError(f"runs: {runs}; a range of consecutive numbers from 0 to 2^31 - 1 is needed")
-        first_run, runs = runs.start, len(runs)
-    runs, horizon, plays = integer("runs", runs), integer("horizon", horizon), integer("plays", plays)
-    if not 1 <= runs < 2**31:
-        raise ValueError(f"runs: {runs}; at least 1 is needed, at most 2^31 - 1")
-    if plays < 1 or plays > arms:
-        raise ValueError(f"plays: {plays} arms a round; there are {arms}, so use 1 to {arms}")
-    if horizon < 1:
-        raise ValueError(f"horizon: {horizon}; at least 1 round is needed")
-    if horizon > 2**31 - 1:
-        raise ValueError(f"horizon: {horizon} is beyond 2^31 - 1, where counts of rounds overflow")
-    if plays > 1 and any(declares(environment).pairing == "shared" for environment in named.values()):
-        raise ValueError(f"plays: {plays}; arms that share one state are actions, of which one is taken a round")
-    delay, batch = lateness(delay, batch, int(horizon))
-    tasks = [Task(each, int(plays), int(horizon), f"scenarios[{name!r}]") for name, each in named.items()]
+    named = environments_of(scenarios)
+    reward = rewards_of(named)
+    arms = reward.shape[1]
+    first_run, runs = _runs(runs)
+    horizon, plays = _rounds(horizon), _plays(plays, arms, named)
+    delay, batch = checked_delay(delay, batch, horizon)
+    tasks = [Task(each, plays, horizon, f"scenarios[{name!r}]") for name, each in named.items()]
     for task in tasks:
         validate(task.name, task.environment, task)
     listed = _listed(policies, tasks)
     if key is None:  # jax.random.key(0), for which JAX would compile a program
-        words: Any = np.zeros(2, np.uint32)
-        key = jax.random.wrap_key_data(words, impl="threefry2x32")
+        key = jax.random.wrap_key_data(np.zeros(2, np.uint32), impl="threefry2x32")  # type: ignore[arg-type]
     check_key(key)
-    request = Request(
+    shuffle, cost = truth("shuffle", shuffle), cost_of(named, arms)
+    environment = stack(list(named.values()), "scenarios")
+    stacked = {label: stack(variants, f"policies[{label!r}]") for label, variants in listed.items()}
+    size = Size(arms, reward.shape[2], plays, jnp.result_type(float))
+    program = environment_program(tasks[0].name, one_of(environment), size)
+    check_records(tasks[0].name, program.shapes.records, reward, cost)
+    players = {label: delayed(policy, delay, batch, program.shapes.feedback) for label, policy in stacked.items()}
+    recorders, traced = _traced(program, size, stacked, players, shuffle, record)
+    return Request(
         scenarios=tuple(named),
-        environment=stack(list(named.values()), "scenarios"),
-        policies={label: stack(variants, f"policies[{label!r}]") for label, variants in listed.items()},
+        environment=environment,
+        policies=stacked,
+        players=players,
         variants={label: len(variants) for label, variants in listed.items()},
-        problem=declares(next(iter(named.values()))).problem,
+        problem=declares(tasks[0].environment).problem,
         numbers={name: numbers_of(f"scenarios[{name!r}]", each) for name, each in named.items()},
-        comparator=comparator_of(named, int(plays)),
-        comparator_name=comparator_name_of(named, int(plays)),
-        cost=cost_of(named, arms),
+        comparator=comparator_of(named, plays),
+        comparator_name=comparator_name_of(named, plays),
+        cost=cost,
         means=np.stack([means_of(f"scenarios[{name!r}]", each, arms) for name, each in named.items()]),
-        reward=np.stack(reward),
+        reward=reward,
         key=key,
-        runs=int(runs),
+        runs=runs,
         first_run=first_run,
-        horizon=int(horizon),
-        plays=int(plays),
-        shuffle=truth("shuffle", shuffle),
+        horizon=horizon,
+        plays=plays,
+        shuffle=shuffle,
         random_numbers=check_random_numbers(random_numbers),
         delay=delay,
         batch=batch,
-        times=_times(times, int(horizon)),
-        recorders={label: {} for label in listed},
-        traced=Traced(_UNTRACED, {}, {}),
+        times=_times(times, horizon),
+        recorders=recorders,
+        traced=traced,
     )
-    return _traced(request, record)
 
 
-_UNTRACED = Program("", None, fixed=False)
+def _runs(runs: int | range) -> tuple[int, int]:
+    """The number of the first run, and how many there are."""
+    first = 0
+    if isinstance(runs, range):
+        if runs.step != 1 or runs.start < 0 or runs.stop > LAST_ROUND:
+            raise ValueError(f"runs: {runs}; a range of consecutive numbers from 0 to 2^31 - 1 is needed")
+        first, runs = runs.start, len(runs)
+    runs = integer("runs", runs)
+    if not 1 <= runs <= LAST_ROUND:
+        raise ValueError(f"runs: {runs}; at least 1 is needed, at most 2^31 - 1")
+    return first, int(runs)
 
 
-def _traced(request: Request, record: Record | None) -> Request:
-    """The request with its recorders and with what everything that plays computes, before anything is compiled."""
-    _, arms, states = request.reward.shape
-    size = Size(arms, states, request.plays, jnp.result_type(float))
-    where = f"scenarios[{request.scenarios[0]!r}]"
-    environment = environment_program(where, one_of(request.environment), size)
-    shown: Shown = environment.shapes
-    if request.reward.shape[2] == 0 and "rewards" not in shown.records:
-        raise ValueError(
-            f'{where}.records: rewards have no finite table, so the environment needs to record "rewards", [K], what '
-            "each arm has paid (see jaxbandit.Environment)"
-        )
+def _rounds(horizon: int) -> int:
+    horizon = integer("horizon", horizon)
+    if horizon < 1:
+        raise ValueError(f"horizon: {horizon}; at least 1 round is needed")
+    if horizon > LAST_ROUND:
+        raise ValueError(f"horizon: {horizon} is beyond 2^31 - 1, where counts of rounds overflow")
+    return int(horizon)
 
-    if request.cost is not None and "stays" not in shown.records:
-        raise ValueError(
-            f'{where}.records: all arms pay, so the environment needs to record "stays", [K, S], how many rounds have '
-            "left each arm in each state (see jaxbandit.Environment)"
-        )
 
-    def programs_of(policies: dict[str, Policy]) -> dict[str, Program]:
-        return {
-            label: policy_program(f"policies[{label!r}]", one_of(policy), size, shown, request.shuffle)
-            for label, policy in policies.items()
-        }
+def _plays(plays: int, arms: int, named: dict[str, Environment]) -> int:
+    plays = integer("plays", plays)
+    if plays < 1 or plays > arms:
+        raise ValueError(f"plays: {plays} arms a round; there are {arms}, so use 1 to {arms}")
+    if plays > 1 and any(declares(environment).pairing == "shared" for environment in named.values()):
+        raise ValueError(f"plays: {plays}; arms that share one state are actions, of which one is taken a round")
+    return int(plays)
 
-    policies = programs_of(request.policies)
-    states = {label: program.shapes for label, program in policies.items()}
-    recorders = recorders_of(record, list(policies), list(shown.records))
-    programs = recorder_programs(recorders, shown.state, states, request.policies)
-    request = replace(request, recorders=recorders, traced=Traced(environment, policies, programs))
-    if request.delay == 0 and request.batch == 1:
-        return request
-    return replace(request, traced=request.traced._replace(policies=programs_of(request.players)))
+
+def _traced(
+    environment: Program,
+    size: Size,
+    policies: dict[str, Policy],
+    players: dict[str, Policy],
+    shuffle: bool,
+    record: Record | None,
+) -> tuple[dict[str, dict[str, Recorder]], Traced]:
+    """The recorders by label and name, and what everything that plays computes.
+
+    Recorders read the state of the policy itself, and what plays is the policy as it hears of feedback.
+    """
+
+    def program_of(label: str, policy: Policy) -> Program:
+        return policy_program(f"policies[{label!r}]", one_of(policy), size, environment.shapes, shuffle)
+
+    programs = {label: program_of(label, policy) for label, policy in policies.items()}
+    recorders = recorders_of(record, list(policies), list(environment.shapes.records))
+    states = {label: program.shapes for label, program in programs.items()}
+    recorded = recorder_programs(recorders, environment.shapes.state, states, policies)
+    playing = {
+        label: programs[label] if player is policies[label] else program_of(label, player)
+        for label, player in players.items()
+    }
+    return recorders, Traced(environment, playing, recorded)
 
 
 def _listed(policies: Policies, tasks: list[Task]) -> dict[str, list[Policy]]:
     if not isinstance(policies, Mapping) or not policies:
         raise ValueError("policies: give a dict from label to a policy, or to a list of variants of it")
     listed = {}
-    for label, entry in _named("policies", policies).items():
+    for label, entry in named_things("policies", policies).items():
         several = isinstance(entry, list | tuple) and not has_methods(entry, "scores")  # a NamedTuple has it
         variants = list(entry) if several else [entry]
         if not variants:
@@ -249,13 +236,6 @@ def _listed(policies: Policies, tasks: list[Task]) -> dict[str, list[Policy]]:
             check_leaves(f"policies[{label!r}]", policy)
         listed[label] = variants
     return listed
-
-
-def _named(argument: str, things: Mapping[Any, Any]) -> dict[str, Any]:
-    named = {str(name): thing for name, thing in things.items()}
-    if len(named) < len(things):
-        raise ValueError(f"{argument}: two names are the same as text among {list(things)}")
-    return named
 
 
 def default_times(horizon: int) -> np.ndarray:

@@ -1,4 +1,4 @@
-"""What many runs say: their mean, median and tail, with intervals."""
+"""Summaries of many runs: mean, median and tail, with intervals."""
 
 from __future__ import annotations
 
@@ -12,16 +12,16 @@ from jaxbandit.base import described
 
 @described
 class Summary(NamedTuple):
-    """What many runs say; every field has the shape of the values without their last axis.
+    """Statistics over runs; every field has the shape of the values without their last axis.
 
     Fields:
       mean: over the runs.
       low: lower end of the 95 % interval of the mean.
       high: upper end of it.
       median: over the runs.
-      quantile_90: what 90 % of the runs do not exceed.
-      quantile_95: what 95 % do not exceed.
-      quantile_99: what 99 % do not exceed.
+      quantile_90: the value that 90 % of the runs do not exceed.
+      quantile_95: the value that 95 % do not exceed.
+      quantile_99: the value that 99 % do not exceed.
       worst: mean of the worst 5 % of runs.
     """
 
@@ -38,7 +38,7 @@ class Summary(NamedTuple):
 def summary(values: np.ndarray) -> Summary:
     """Summarise values over runs, their last axis.
 
-    The interval is Student's, NaN for a single run; for heavy tails it is honest only where a good many runs are in the
+    The interval is Student's, NaN for a single run; under heavy tails it covers the mean only if many runs lie in the
     tail.
 
     >>> round(float(summary(np.arange(101.0)).worst), 1)
@@ -49,7 +49,7 @@ def summary(values: np.ndarray) -> Summary:
     mean = values.mean(-1)
     half = np.full_like(mean, np.nan)
     if runs > 1:
-        from scipy.special import stdtrit  # a sixth of a second, which an import of the package need not take
+        from scipy.special import stdtrit  # slow to import, so it waits until it is needed
 
         half = stdtrit(runs - 1, 0.975) * values.std(-1, ddof=1) / np.sqrt(runs)
     median, q90, q95, q99 = np.quantile(values, [0.5, 0.9, 0.95, 0.99], axis=-1)
@@ -60,7 +60,7 @@ def summary(values: np.ndarray) -> Summary:
 def median_interval(values: np.ndarray) -> tuple[np.ndarray, np.ndarray]:
     """Distribution-free interval of the median over the last axis, at least 95 %, from order statistics.
 
-    (-inf, inf) with fewer than 6 values, where there is none.
+    (-inf, inf) with fewer than 6 values, where no such interval exists.
 
     >>> [float(end) for end in median_interval(np.arange(100.0))]
     [39.0, 60.0]
@@ -71,13 +71,13 @@ def median_interval(values: np.ndarray) -> tuple[np.ndarray, np.ndarray]:
         return np.full(ordered.shape[:-1], -np.inf), np.full(ordered.shape[:-1], np.inf)
     from scipy.special import bdtrik
 
-    below = int(np.floor(bdtrik(0.025, runs, 0.5)))  # the most with P(Binomial(runs, 1/2) <= below) at most 0.025
+    below = int(np.floor(bdtrik(0.025, runs, 0.5)))  # the largest with P(Binomial(runs, 1/2) <= below) at most 0.025
     return ordered[..., below], ordered[..., runs - 1 - below]
 
 
 def _of_runs(values: np.ndarray) -> np.ndarray:
     """Finite numbers of one run or more, along the last axis."""
-    found = finite("values", values)
-    if not found.ndim or not found.shape[-1]:
-        raise ValueError(f"values: shape {found.shape} is not [..., runs] with a run at least")
-    return found
+    numbers = finite("values", values)
+    if not numbers.ndim or not numbers.shape[-1]:
+        raise ValueError(f"values: shape {numbers.shape} is not [..., runs] with at least one run")
+    return numbers

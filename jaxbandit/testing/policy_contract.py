@@ -36,9 +36,9 @@ def check_policy(
     state that goes on to `update`.
 
     Args:
-      environment: what the policy is tried on; by default rested arms with random rows.
+      environment: what the policy plays; by default rested arms with random rows.
       arms, states: K and S of the default environment.
-      rounds: how many rounds are tried.
+      rounds: how many are played.
       plays: arms played a round.
 
     Raises:
@@ -48,15 +48,10 @@ def check_policy(
     >>> import jaxbandit
     >>> check_policy(jaxbandit.TVKLUCB())
     """
-    arms, states, rounds, plays = (
-        integer(argument, value, least, 2**31 - 1)
-        for argument, value, least in (
-            ("arms", arms, 2),
-            ("states", states, 2),
-            ("rounds", rounds, 1),
-            ("plays", plays, 1),
-        )
-    )
+    for argument, value in {"arms": arms, "states": states}.items():
+        integer(argument, value, 2, 2**31 - 1)
+    for argument, value in {"rounds": rounds, "plays": plays}.items():
+        integer(argument, value, 1, 2**31 - 1)
     name = type(policy).__name__
     for part in members.lacks(policy, "init", "scores", "update"):
         require(False, f"{name}: has no {part}")
@@ -70,10 +65,9 @@ def check_policy(
     _check_shapes(name, policy, environment, reward, plays)
     arms_state = environment.init(key := jax.random.key(1))
     shared = declares(environment).pairing == "shared"
-    shown: list[Array] = [environment.shown(arms_state)] if shared else []  # type: ignore[union-attr]
-    given = [reward, *shown]
-    state = policy.init(*given)
-    require_close(f"{name}.init: differs with and without jit", state, jax.jit(_init)(policy, *given))
+    visible: list[Array] = [environment.shown(arms_state)] if shared else []  # type: ignore[union-attr]
+    state = policy.init(reward, *visible)
+    require_close(f"{name}.init: differs with and without jit", state, jax.jit(_init)(policy, reward, *visible))
     scores_jit, update_jit, play = jax.jit(_scores), jax.jit(_update), jax.jit(environment.step)
     for t in range(1, rounds + 1):
         round_key = jax.random.fold_in(key, t)
@@ -95,11 +89,11 @@ def check_policy(
 
 
 def _check_shapes(name: str, policy: Policy, environment: Environment, reward: Array, plays: int) -> None:
-    """What `simulate` looks at before it compiles."""
+    """Check what `simulate` checks before it compiles."""
     size = Size(len(reward), reward.shape[1], plays, reward.dtype)
     try:
-        shown = environment_program(type(environment).__name__, shapes(environment), size).shapes
-        policy_program(name, shapes(policy), size, shown)
+        feedback = environment_program(type(environment).__name__, shapes(environment), size).shapes
+        policy_program(name, shapes(policy), size, feedback)
     except ValueError as error:
         raise AssertionError(str(error)) from error
 
@@ -114,12 +108,12 @@ def _check_batch(name: str, policy: Policy, key: Array, state: Any, feedback: Fe
     double = jax.tree.map(lambda leaf: jnp.stack([leaf, leaf], -1), (state, feedback))
     batch = jax.jit(jax.vmap(both, in_axes=-1, out_axes=-1))(*double)
     second = jax.tree.map(lambda leaf: leaf[..., 1], batch)
-    for part, found, alone in zip(("scores", "update"), second, both(state, feedback), strict=True):
-        require_close(f"{name}.{part}: differs in a batch", found, alone)
+    for part, batched, alone in zip(("scores", "update"), second, both(state, feedback), strict=True):
+        require_close(f"{name}.{part}: differs in a batch", batched, alone)
 
 
-def _init(policy: Policy, *given: Array) -> Any:
-    return policy.init(*given)
+def _init(policy: Policy, *arguments: Array) -> Any:
+    return policy.init(*arguments)
 
 
 def _scores(policy: Policy, key: Array, state: Any, t: Array) -> tuple[Array, Any]:

@@ -1,4 +1,4 @@
-"""What `over` and `worst` are asked, checked before anything is played, and the points they begin with."""
+"""Checks of the arguments of `over` and `worst`, and the points that they begin with."""
 
 from __future__ import annotations
 
@@ -16,14 +16,11 @@ from jaxbandit.stress.spaces import Space
 
 NAME = "the policy"  # the label of the policy that is tested
 MOST_PROBLEMS, MOST_RUNS = 1_000_000, 1_000_000
+PARTS = 8  # independent sequences that the points of a survey are taken from in turn
 
 
 def check_space(space: Space) -> Environment:
-    """The arms in the middle of a space.
-
-    Raises:
-      ValueError: with "space", what is wrong with it.
-    """
+    """The arms in the middle of a space, or a ValueError that begins with "space"."""
     has("space", space, "a space, such as jaxbandit.stress.TwoStateSpace(),", "dimension", "problem", "panel")
     try:
         if hasattr(space, "validate"):
@@ -40,30 +37,22 @@ def check_space(space: Space) -> Environment:
 def check_policies(
     arms: Environment, argument: str, policies: Mapping[str, Policy], key: Any, horizon: int, plays: int
 ) -> dict[str, Policy]:
-    """Policies by label, each of which plays the arms.
-
-    Raises:
-      ValueError: with the argument, what is wrong.
-    """
+    """Policies by label, or a ValueError that begins with the argument unless all of them can play the arms."""
     if not isinstance(policies, Mapping) or not policies:
         raise ValueError(f"{argument}: {shown(policies)}; give a dict from label to policy")
     for label, policy in policies.items():
         if isinstance(policy, list | tuple) and not has_methods(policy, "scores"):
             raise ValueError(f"{argument}[{label!r}]: a list of variants; give each a label of its own")
     try:
-        check_request({"problem": arms}, policies, key, 1, horizon, plays)
+        check_request({"problem": arms}, policies, key=key, runs=1, horizon=horizon, plays=plays)
     except ValueError as error:
-        said = str(error).replace("policies[", f"{argument}[", 1)
-        raise ValueError(said.replace(f"policy[{NAME!r}]", "policy")) from error
+        message = str(error).replace("policies[", f"{argument}[", 1)
+        raise ValueError(message.replace(f"policy[{NAME!r}]", "policy")) from error
     return {str(label): policy for label, policy in policies.items()}
 
 
 def check_numbers(runs: Any, folder: Any, progress: Any, **problems: tuple[Any, int]) -> None:
-    """Refuse wrong numbers of runs and of problems, the latter given with the least of each.
-
-    Raises:
-      ValueError: with the argument, what is wrong.
-    """
+    """Raise ValueError for a wrong argument; numbers of problems come with the least that is allowed."""
     for name, (value, least) in problems.items():
         integer(name, value, least, MOST_PROBLEMS)
     integer("runs", runs, 2, MOST_RUNS)
@@ -73,37 +62,23 @@ def check_numbers(runs: Any, folder: Any, progress: Any, **problems: tuple[Any, 
 
 
 def merged(policies: Mapping[str, Policy], panel: Mapping[str, Policy]) -> dict[str, Policy]:
-    """All policies by label.
-
-    Raises:
-      ValueError: a label has two policies.
-    """
+    """All policies by label; raise ValueError if a label has two."""
     for label in policies.keys() & panel.keys():
         if repr(policies[label]) != repr(panel[label]):
             raise ValueError(f"policies[{label!r}]: the panel has another policy of that label; choose another label")
     return dict(policies) | dict(panel)
 
 
-def sobol(space: Space, key: Any, number: int) -> np.ndarray:
-    """The first points of a Sobol sequence, scrambled by the key: [number, dimension] in [0, 1)."""
-    from scipy.stats import qmc  # a second, which an import of the package need not take
+def sobol(space: Space, random: np.random.Generator, number: int) -> np.ndarray:
+    """The first points of a scrambled Sobol sequence: [number, dimension] in [0, 1)."""
+    from scipy.stats import qmc  # slow to import, so it waits until it is needed
 
-    points = qmc.Sobol(space.dimension, seed=generator(key))
-    return np.asarray(points.random_base2((number - 1).bit_length()))[:number]
-
-
-PARTS = 8  # the points of a survey are so many independent sequences, taken in turn
+    return qmc.Sobol(space.dimension, seed=random).random_base2((number - 1).bit_length())[:number]
 
 
 def points_in_parts(space: Space, key: Any, number: int) -> np.ndarray:
-    """`number` points in [0, 1), [number, dimension]: point n is of the scrambled Sobol sequence n mod `PARTS`."""
-    from scipy.stats import qmc
-
-    length = -(-number // PARTS)
-    parts = [
-        qmc.Sobol(space.dimension, seed=each).random_base2((length - 1).bit_length())[:length]
-        for each in generator(key).spawn(PARTS)
-    ]
+    """[number, dimension] in [0, 1): point n is of sequence n mod `PARTS`, of independent scrambled Sobol sequences."""
+    parts = [sobol(space, random, -(-number // PARTS)) for random in generator(key).spawn(PARTS)]
     return np.stack(parts, axis=1).reshape(-1, space.dimension)[:number]
 
 

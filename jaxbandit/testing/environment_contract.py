@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from typing import get_args
+from typing import Any, get_args
 
 import jax
 import jax.numpy as jnp
@@ -13,40 +13,40 @@ from jaxbandit import members
 from jaxbandit.arguments import integer
 from jaxbandit.base import Environment, Feedback, Paid, Pairing, Problem, reward_table
 from jaxbandit.members import declares, means_now
-from jaxbandit.testing.averages import check_changing, check_long_run
+from jaxbandit.testing.averages import check_changing, check_long_run, check_rewards
 from jaxbandit.testing.pairings import check_plays, check_repeats, check_rounds, check_shared
 from jaxbandit.testing.requirements import require, require_close, require_numbers, shapes
-from jaxbandit.testing.rewards import check_rewards
-from jaxbandit.testing.stays import check_stays
+
+ROUNDS = 64  # in which stays are counted
 
 
 def check_environment(environment: Environment, *, runs: int = 64, plays: int = 64, settle: int = 2**13) -> None:
     """Check that `environment` keeps the contract `simulate` relies on.
 
-    Feedback has the right shapes and types; `step` is pure and does the same with and without jit; what a play does
-    depends on nothing but what the environment's `pairing` declares; no draw is repeated from one play to the next;
-    each state pays what `reward` says; `means()` is what plays pay in the long run.
+    Feedback has the right shapes and types; `step` is pure and does the same with and without jit; a play depends on
+    nothing but what the environment's `pairing` declares; no draw is repeated from one play to the next; each state
+    pays what `reward` says; `means()` is what plays pay in the long run.
 
     With the pairing "play" the n-th play of an arm is the same whatever was played in between. With "round" an arm that
     is played in the same rounds shows the same whatever the other arms did; a restless arm without a `passive` law also
     shows in these rounds what it shows if it alone is played. With "shared" all arms have one state, and two players
     who take the same arm in the same state and round see the same; the long run of an arm is that of playing it alone.
 
-    The means are compared with the average of `settle` plays in each of the runs, after `settle` plays that do not
-    count. An arm fails if they are more than 7 standard errors apart, as estimated from the runs: a correct arm that
-    has settled by then fails with a probability below 1e-8. By default, an error of 0.02 is found in an arm
+    The means are compared with the average of `settle` plays in each of the runs, after `settle` plays that are
+    discarded. An arm fails if they are more than 7 standard errors apart, as estimated from the runs: a correct arm
+    that has settled by then fails with a probability below 1e-8. By default, an error of 0.02 is detected in an arm
     with rewards 0 and 1 that forgets its state within ten plays. An arm that changes its state less than 8 times a run
     is not judged. Where rewards have no finite table, every play counts, and an error of 0.01 standard deviations of a
-    reward is found; rewards must lie in `reward_range`. What changing or rotting arms pay is compared with `means_now`
-    in each of 16 stretches of rounds, and `means` is not judged. Rested arms must move by the same law in each of 16
-    stretches of their plays (two for more than eight states): by default a probability that is larger by .02 in one of
-    them is found, if the state that it leaves is visited in half the plays. Where all arms pay, "stays" must count
-    every arm once a round.
+    reward is detected; rewards must lie in `reward_range`. For changing or rotting arms, rewards are compared with
+    `means_now` in each of 16 windows of rounds, and `means` is not judged. Rested arms must move by the same law in
+    each of 16 windows of their plays (two for more than eight states): by default a probability that is larger by .02
+    in one of them is detected, if the state that it leaves is visited in half the plays. Where all arms pay, "stays"
+    must count every arm once a round.
 
     Args:
-      runs: number of keys tried.
-      plays: plays of each arm where each is looked at.
-      settle: plays of each arm until its state no longer depends on how it started.
+      runs: number of keys.
+      plays: plays of each arm that are compared one by one.
+      settle: plays of each arm until its state no longer depends on its initial state.
 
     Raises:
       AssertionError: what is broken.
@@ -55,10 +55,8 @@ def check_environment(environment: Environment, *, runs: int = 64, plays: int = 
     >>> import jaxbandit
     >>> check_environment(jaxbandit.two_state([0.5, 0.4], [0.4, 0.55]))
     """
-    runs, plays, settle = (
-        integer(argument, value, 1, 2**31 - 1)
-        for argument, value in (("runs", runs), ("plays", plays), ("settle", settle))
-    )
+    for argument, number in {"runs": runs, "plays": plays, "settle": settle}.items():
+        integer(argument, number, 1, 2**31 - 1)
     if runs < 2:
         raise ValueError(f"runs: {runs}; at least 2 are needed for a standard error")
     name = type(environment).__name__
@@ -73,32 +71,26 @@ def check_environment(environment: Environment, *, runs: int = 64, plays: int = 
     reward = np.asarray(reward_table(environment))
     require(reward.ndim == 2, f"{name}.reward: shape {reward.shape} is not [K, S]")
     arms, states = len(reward), max(reward.shape[1], 1)
-    found = np.shape(environment.means())
-    require(found == (arms,), f"{name}.means(): shape {found} is not [K]")
+    shape = np.shape(environment.means())
+    require(shape == (arms,), f"{name}.means(): shape {shape} is not [K]")
     keys = jax.random.split(jax.random.key(0), runs)
     _check_step(name, environment, keys[0], arms, states)
 
-    for part, declared, choices in (
-        ("pairing", declares(environment).pairing, get_args(Pairing)),
-        ("problem", declares(environment).problem, get_args(Problem)),
-        ("paid", declares(environment).paid, get_args(Paid)),
-    ):
-        require(declared in choices, f"{name}.{part}: {declared!r} is none of {', '.join(choices)}")
-    shared, changing = (
-        declares(environment).pairing == "shared",
-        declares(environment).problem in ("changing", "rotting"),
-    )
+    declared = declares(environment)
+    for part, choices in {"pairing": get_args(Pairing), "problem": get_args(Problem), "paid": get_args(Paid)}.items():
+        value = getattr(declared, part)
+        require(value in choices, f"{name}.{part}: {value!r} is none of {', '.join(choices)}")
+    shared, changing = declared.pairing == "shared", declared.problem in ("changing", "rotting")
     require(
-        shared == (declares(environment).problem == "decision process"),
+        shared == (declared.problem == "decision process"),
         f'{name}: the pairing "shared" and the problem "decision process" go together; declare both or none',
     )
-    require(
-        not shared or not members.lacks(environment, "shown"), f"{name}: has no shown, and its arms share one state"
-    )
+    visible = not members.lacks(environment, "shown")
+    require(not shared or visible, f"{name}: has no shown, and its arms share one state")
     require(not changing or means_now(environment) is not None, f"{name}: has no means_now, and its arms change")
-    if declares(environment).paid == "all":
-        check_stays(name, environment, keys[0], arms, states)
-    by = {"play": check_plays, "round": check_rounds, "shared": check_shared}[declares(environment).pairing]
+    if declared.paid == "all":
+        _check_stays(name, environment, keys[0], arms, states)
+    by = {"play": check_plays, "round": check_rounds, "shared": check_shared}[declared.pairing]
     before, after, rewards, _ = by(name, environment, keys, plays)
     if environment.reward is None:
         check_rewards(name, environment, keys, rewards, settle)
@@ -128,3 +120,38 @@ def _check_step(name: str, environment: Environment, key: Array, arms: int, stat
         require(inside, f"{name}.step: a state out of range")
         again = jax.jit(lambda state, played, t: environment.step(key, state, played, t))(state, played, t)
         require_close(f"{name}.step: differs with and without jit", again, (following, feedback))
+
+
+def _check_stays(name: str, environment: Any, key: Array, arms: int, states: int) -> None:
+    """Check that every round adds one stay of every arm, and that of a played arm in the state that it shows."""
+    require(
+        not members.lacks(environment, "cost") and np.shape(environment.cost) == (arms,),
+        f"{name}.cost: all arms pay, so the environment needs what a play costs, [K]",
+    )
+    records = members.records(environment)
+    require(records is not None, f'{name}: has no records, and all arms pay; it needs to record "stays"')
+
+    def play(key: Array) -> tuple[Array, Any]:
+        def body(state: Any, t: Array) -> tuple[Any, Any]:
+            played = jnp.array([t % arms], jnp.int32)
+            following, feedback = environment.step(key, state, played, t)
+            added = environment.records(following)["stays"] - environment.records(state)["stays"]
+            return following, (added, feedback)
+
+        start = environment.init(key)
+        _, rounds = jax.lax.scan(body, start, 1 + jnp.arange(ROUNDS, dtype=jnp.int32))
+        return environment.records(start)["stays"], rounds
+
+    first, (added, feedback) = jax.tree.map(np.asarray, jax.jit(play)(key))
+    require(
+        first.shape == (arms, states) and first.dtype == np.int32 and not first.any(),
+        f'{name}.records: "stays" are not [K, S] int32, 0 before the first round',
+    )
+    require(
+        bool((added >= 0).all() and (added.sum(-1) == 1).all()),
+        f'{name}.records: "stays" do not grow by one for each arm in each round',
+    )
+    require(
+        bool((added[np.arange(ROUNDS), feedback.arms[:, 0], feedback.states[:, 0]] == 1).all()),
+        f'{name}.records: "stays" do not count an arm that is played in the state that it shows',
+    )

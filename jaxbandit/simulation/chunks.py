@@ -1,0 +1,76 @@
+"""A chunk of rounds: how long it is, its start on the devices, and what of it comes back to the host."""
+
+from __future__ import annotations
+
+from typing import Any, NamedTuple
+
+import jax
+import numpy as np
+
+from jaxbandit.simulation.asking.request import Request
+from jaxbandit.simulation.asking.tracing import VISITS
+from jaxbandit.simulation.plan import Plan
+from jaxbandit.simulation.progress import Programs
+from jaxbandit.simulation.tiles import Tile, to_host
+from jaxbandit.sums import TwoFloats
+
+
+class Recorded(NamedTuple):
+    """What a tile plays of a policy in a chunk, perhaps not yet at its end."""
+
+    label: str
+    runs: slice
+    slots: np.ndarray  # of the times that fall in the chunk
+    arrays: dict[str, Any]  # by name, [scenario, variant, slot, .., run]; slots and runs may be padded at the end
+    rounds: int  # of all runs, scenarios and variants together
+
+
+def length_of(plan: Plan, request: Request, played: int, times: np.ndarray) -> int:
+    """Rounds of the next chunk: it ends with the last round that it has room to record."""
+    length = min(plan.chunk, request.horizon - played)
+    due = times[times > played][plan.slots - 1 : plan.slots]
+    return min(length, int(due[0]) - played) if len(due) else length
+
+
+def start_chunk(
+    request: Request,
+    tiles: list[Tile],
+    first: int,
+    length: int,
+    times: np.ndarray,
+    programs: Programs,
+) -> list[Recorded]:
+    """Let the devices play rounds first..first + length - 1 of every policy and tile."""
+    slots = np.flatnonzero((times >= first) & (times < first + length))
+    started = []
+    for label in request.policies:
+        programs.wait_for(label)
+        for tile in tiles:
+            visits, recorded = tile.play(label, first, length, times[slots])
+            rounds = length * tile.size * len(request.scenarios) * request.variants[label]
+            started.append(Recorded(label, tile.runs, slots, {VISITS: visits, **recorded}, rounds))
+    return started
+
+
+def finish_chunk(recorded: list[Recorded], kept: dict[str, dict[str, np.ndarray]], bar: Any) -> None:
+    """Wait for what was started; what it recorded goes into `kept`, by label and name."""
+    for each in recorded:
+        for name, values in each.arrays.items():
+            if len(each.slots):
+                parts = [np.moveaxis(to_host(leaf), -1, 2) for leaf in jax.tree.leaves(values)]  # runs behind variants
+                array = sum((part.astype(float) for part in parts[1:]), parts[0])
+                size = each.runs.stop - each.runs.start
+                kept[each.label][name][:, :, each.runs, each.slots] = array[:, :, :size, : len(each.slots)]
+            else:
+                jax.block_until_ready(values)
+        bar.update(each.rounds)
+
+
+def allocate(request: Request, label: str, times: int) -> dict[str, np.ndarray]:
+    """Room for what is recorded of a policy, by name."""
+    runs = (len(request.scenarios), request.variants[label], request.runs, times)
+    room: dict[str, np.ndarray] = {VISITS: np.zeros(runs + request.counted, np.int32)}
+    for name, each in request.shapes[label].items():
+        shape, kind = (each.high.shape, float) if isinstance(each, TwoFloats) else (each.shape, each.dtype)
+        room[name] = np.zeros(runs + shape, kind)
+    return room
