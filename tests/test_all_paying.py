@@ -308,7 +308,7 @@ def refused(match, call):
 def test_bad_input_is_refused_by_name():
     asked = {"runs": 2, "horizon": 3, "progress": False}
     rows = CIRCLE[None].repeat(3, 0)
-    refused(r"paid: 'most' is none of played, all", lambda: restless(rows, CIRCULAR, paid="most"))
+    refused(r"paid: 'most' is not one of played, all", lambda: restless(rows, CIRCULAR, paid="most"))
     refused(r'cost: 0.1, and paid is "played"', lambda: restless(rows, CIRCULAR, cost=0.1))
     refused(
         r"cost: shape \(2,\) is neither a number nor \[K\] = \(3,\)",
@@ -332,7 +332,7 @@ def test_bad_input_is_refused_by_name():
         lambda: simulate(SEEN, {"l": LPPriority.of(SEEN, 1)}, plays=2, **asked),
     )
     refused(
-        "Myopic: reckons that the arms that are played pay; in",
+        "Myopic: assumes that the arms that are played pay; in",
         lambda: simulate(SEEN, {"m": Myopic.of(SEEN.arms)}, **asked),
     )
     refused(
@@ -342,7 +342,7 @@ def test_bad_input_is_refused_by_name():
     two = two_state([0.2, 0.3], [0.3, 0.4])
     belief = WhittleBelief(two.transition, two.initial)
     pay = restless(two.transition, (0, 1), 1 - two.transition, paid="all")
-    refused("WhittleBelief: reckons that the arms that are played pay", lambda: simulate(pay, {"w": belief}, **asked))
+    refused("WhittleBelief: assumes that the arms that are played pay", lambda: simulate(pay, {"w": belief}, **asked))
     waiting = restless(rows, CIRCULAR, np.eye(4)[None].repeat(3, 0), paid="all", observed=True)
     refused("passive: arm 0 has several recurrent classes", lambda: Whittle.of(waiting))
     refused(

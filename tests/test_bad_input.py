@@ -36,7 +36,7 @@ MANY |= {"testing": 60, "stress": 60}
 # what nobody calls with arguments of their own: types of what is returned, protocols, names of things, constants
 NO_CALLS = """
 ALL Environment Episodes Feedback Kind LongRun Policy Structure Task Family Result bounds chains confidence
-decision_processes divergences environments families indices
+decision_processes divergences environments families indices KnownArms
 metrics stress testing use_all_cores Bound Condition Solver DISTANCES Distance EXAMPLE FamilyFit Fit InitialState
 Relaxation StoppedWarning WhittleIndices Summary COLOURS Atlas NamedProblem atlas Found Interval Problem Space Survey
 """.split()

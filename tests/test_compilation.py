@@ -27,7 +27,7 @@ TWO = jaxbandit.two_state([0.5, 0.4, 0.3], [0.4, 0.55, 0.65])
 
 @pytest.fixture(autouse=True)
 def nothing_said(monkeypatch):
-    monkeypatch.setattr(slow_paths, "_SAID", set())
+    monkeypatch.setattr(slow_paths, "_WARNED", set())
 
 
 def looped(last):

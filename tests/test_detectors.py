@@ -405,7 +405,7 @@ BAD = [
     (WithDetector(KLUCB(), MUCB(horizon=10)), "detector: threshold: is not given; give it, or horizon and changes"),
     (WithDetector(KLUCB(), MUCB(9.0, horizon=10)), "detector: window: 9.0 is not an integer"),
     (WithDetector(KLUCB(), MUCB(window=5, horizon=10, changes=1)), "detector: window: 5 is odd"),
-    (WithDetector(KLUCB(), GLR(horizon=9)), "detector: horizon: GLR is told of 9 rounds, and 10 will be played; give"),
+    (WithDetector(KLUCB(), GLR(horizon=9)), "detector: horizon: GLR is made for 9 rounds, and 10 will be played; give"),
     (WithDetector(KLUCB(), KnownBreaks([1, 5])), r"detector: breaks: \[1, 5\] is not a list of rounds from 2 on"),
     (WithDetector(KLUCB(), KnownBreaks(5)), "detector: breaks: 5 is not a list of rounds"),
 ]

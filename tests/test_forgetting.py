@@ -396,7 +396,7 @@ REFUSED = [
     (UCB1(memory=Window(2.5)), {}, r"\.memory: length: 2.5 is not an integer"),
     (UCB1(memory=Window(True)), {}, r"\.memory: length: True is not an integer"),
     (UCB1(memory=Window(11)), {}, r"\.memory: length: a window of 11 rounds is longer than the horizon, 10"),
-    (UCB1(memory=0.99), {}, r"\.memory: 0.99 is no memory; give None, Discounted\(0.99\) or Window\(500\)"),
+    (UCB1(memory=0.99), {}, r"\.memory: 0.99 is not a memory; give None, Discounted\(0.99\) or Window\(500\)"),
     (DiscountedUCB(), {}, r"\.discount: give a discount, or both"),
     (DiscountedUCB(horizon=10), {}, r"\.discount: give a discount, or both"),
     (DiscountedUCB(0.9, changes=2), {}, r"\.discount: a discount and changes; give"),
@@ -429,8 +429,8 @@ class Own:
     def rounds(self):
         return math.inf if self.discount is None else Discounted(self.discount).rounds
 
-    def begun(self, kept):
-        return kept if self.discount is None else Discounted(self.discount).begun(kept)
+    def initial_state(self, kept):
+        return kept if self.discount is None else Discounted(self.discount).initial_state(kept)
 
 
 @jaxbandit.pytree
@@ -453,7 +453,7 @@ def test_a_memory_of_ones_own_is_taken_by_what_it_can_do():
     with pytest.raises(ValueError, match=r"^policies\['p'\].memory: plays: 2 are too many"):
         simulate(ARMS, {"p": KLUCB(memory=Strict(0.9))}, runs=1, horizon=10, plays=2)
     for wrong in (Discounted, Own, jaxbandit.families.Gaussian(1.0)):
-        with pytest.raises(ValueError, match=r"memory: .* is no memory; .* or your own with rounds and begun"):
+        with pytest.raises(ValueError, match=r"memory: .* is not a memory; .* with rounds and initial_state"):
             simulate(ARMS, {"p": KLUCB(memory=wrong)}, runs=1, horizon=10)
 
 

@@ -93,8 +93,32 @@ def test_the_same_arms_made_again_are_the_same():
     Myopic.of(rare[0]).validate(Task(rare[0]))
     with pytest.raises(ValueError, match="in transition"):
         Myopic.of(rare[0]).validate(Task(rare[1]))
-    mine = made_for(KLUCB(), object(), "transition")  # arms that tell nothing of their laws
+    mine = made_for(KLUCB(), RESTED.known())  # which is no field of the policy
     assert mine == KLUCB() and repr(mine) == repr(KLUCB())
+
+
+def test_what_environments_tell_of_their_laws():
+    """Averages by loops over states: of a play less its cost, of a round without one, and of hidden arms by symbol."""
+    cost = [0.1, 0.0, 0.2]
+    laws = restless(ROWS, (0, 1), WAIT, paid="all", cost=cost).known()
+    for k in range(3):
+        for s in range(2):
+            assert laws.earned[k, s] == pytest.approx(sum(ROWS[k, s, to] * to for to in range(2)) - cost[k])
+            assert laws.kept[k, s] == pytest.approx(sum(WAIT[k, s, to] * to for to in range(2)))
+    rested, hidden, river = RESTED.known(), HIDDEN.known(), environments.riverswim(4, steps=5).known()
+    assert not rested.uncontrolled and (rested.passive == np.eye(2)).all() and not rested.kept.any()
+    assert ALIKE.known().uncontrolled and not UNSEEN.known().uncontrolled
+    symbols = [0.2, 0.7]  # how likely each state shows symbol 1, which pays 1
+    for k, s in np.ndindex(3, 2):
+        assert hidden.earned[k, s] == pytest.approx(sum(ROWS[k, s, to] * symbols[to] for to in range(2)))
+    assert (river.earned == river.reward).all() and river.steps == 5 and rested.steps is None
+
+
+@pytest.mark.parametrize("arms", [RESTED, HIDDEN, RIVER, environments.gaussian([0.0, 1.0]), None])
+def test_a_policy_is_not_made_from_arms_that_it_is_not_for(arms):
+    for make in (Myopic.of, lambda other: LPPriority.of(other, 1), jaxbandit.WhittleBelief.of):
+        with pytest.raises(ValueError, match="^(arms|environment): one of environments.restless is needed, and "):
+            make(arms)
 
 
 CHANGING = environments.piecewise([11], [[0.5, 0.3], [0.2, 0.9]])
@@ -119,7 +143,7 @@ def test_a_horizon_that_ends_before_the_game_is_refused(name):
     policy.validate(Task(arms, horizon=50))
     policy.validate(Task(arms))  # says nothing of how many rounds will be played
     with pytest.raises(
-        ValueError, match=f"horizon: {name} is told of 50 rounds, and 100 will be played; give horizon=100"
+        ValueError, match=f"horizon: {name} is made for 50 rounds, and 100 will be played; give horizon=100"
     ):
         simulate(arms, {"p": policy}, runs=1, horizon=100)
 

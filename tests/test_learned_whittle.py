@@ -13,7 +13,7 @@ import jaxbandit
 from jaxbandit import Feedback, PosteriorWhittle, UCWhittle, Uniform, indices, simulate
 from jaxbandit.environments import restless
 from jaxbandit.planning import whittle
-from jaxbandit.policies.restless.observed_arms import Watched, episode, nothing_seen
+from jaxbandit.policies.restless.observed_arms import ObservedMoves, episode, nothing_seen
 from jaxbandit.policies.restless.uc_whittle import nth_largest
 from jaxbandit.pytrees import in_order
 from jaxbandit.testing import check_policy
@@ -237,7 +237,7 @@ def test_optimism_plays_as_its_loop(case):
 
 
 def seen_of(counts, here=0):
-    return Watched(
+    return ObservedMoves(
         jnp.asarray(counts, jnp.int32),
         jnp.full(len(counts), here, jnp.int32),
         jnp.asarray(REWARD[: len(counts)], float),

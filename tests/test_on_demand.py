@@ -133,10 +133,11 @@ class Anew:
         return self.policy.init(reward)
 
     def scores(self, key, state, t):
-        pair = state.pair
+        known, pair = state.known, state.known.pair
         if pair is not None:
             pair = pair._replace(distance=jnp.zeros_like(pair.most), most=jnp.full_like(pair.most, jnp.inf))
-        return self.policy.scores(key, state._replace(uppers=no_uppers(len(state.plays)), pair=pair), t)
+        known = known._replace(uppers=no_uppers(len(known.plays)), pair=pair)
+        return self.policy.scores(key, state._replace(known=known), t)
 
     def update(self, state, feedback):
         return self.policy.update(state, feedback)

@@ -15,7 +15,7 @@ from jaxbandit.environments import (
     random_decision_process,
     riverswim,
 )
-from jaxbandit.policies.parts import checks
+from jaxbandit.policies.processes.process_checks import communicating, episodes
 from jaxbandit.testing import check_environment
 
 KEY = jax.random.key(0)
@@ -40,7 +40,7 @@ def test_the_contract(name):
 
 
 def words(key: jax.Array, stream: int, t: int) -> int:
-    bits = draws.stack_of_rewards(key, jnp.array([stream], jnp.int32), jnp.array([t], jnp.int32))
+    bits = draws.play_bits(key, jnp.array([stream], jnp.int32), jnp.array([t], jnp.int32))
     return int(bits[0])
 
 
@@ -144,7 +144,7 @@ def test_rested_arms_as_a_process():
     """Gain and diameter as computed elsewhere; every action moves its own arm alone; the start is that of the arms."""
 
     class Own:  # taken by what it declares and has
-        transition, reward, initial = ARMS.transition, ARMS.reward, ARMS.initial
+        known = ARMS.known
 
     process = as_decision_process(Own())
     best = decision_processes.optimal(process.transition, process.reward)
@@ -220,19 +220,19 @@ def test_policies_ask_how_states_communicate():
     policy, more = Uniform(), np.zeros((2, 7, 7))
     more[:, :6, :6], more[:, 6, 0] = SWIM.transition, 1
     apart = Task(decision_process(more, np.eye(2, 7)), name="apart")
-    checks.communicating(policy, Task(SWIM))
-    checks.communicating(policy, Task(riverswim(slip=0.1)), "ergodic")
-    checks.communicating(policy, apart, "communicating", "weakly communicating")
-    checks.communicating(policy, Task(environments.Process(environments.MOVES, environments.PAYS)))
+    communicating(policy, Task(SWIM))
+    communicating(policy, Task(riverswim(slip=0.1)), "ergodic")
+    communicating(policy, apart, "communicating", "weakly communicating")
+    communicating(policy, Task(environments.Process(environments.MOVES, environments.PAYS)))
     with pytest.raises(ValueError, match=r"^Uniform is for ergodic or communicating .* states \[6\] cannot be"):
-        checks.communicating(policy, apart)
+        communicating(policy, apart)
     with pytest.raises(ValueError, match="^Uniform is for ergodic processes; .*: some policies never come to"):
-        checks.communicating(policy, Task(SWIM), "ergodic")
+        communicating(policy, Task(SWIM), "ergodic")
     two = decision_process([np.eye(2)] * 2, np.eye(2))
     with pytest.raises(ValueError, match=r"is multichain: .* no way back, \[\[0\], \[1\]\]"):
-        checks.communicating(policy, Task(two))
+        communicating(policy, Task(two))
     with pytest.raises(ValueError, match="^Uniform is for decision processes"):
-        checks.communicating(policy, Task(ARMS))
-    assert checks.episodes(policy, Task(EPISODES)) == 7
+        communicating(policy, Task(ARMS))
+    assert episodes(policy, Task(EPISODES)) == 7
     with pytest.raises(ValueError, match="^Uniform plays episodes, and the river has none; make it with steps"):
-        checks.episodes(policy, Task(SWIM, name="the river"))
+        episodes(policy, Task(SWIM, name="the river"))

@@ -189,7 +189,7 @@ REFUSED = [
     ({"state": 2}, "^state: 2 is not among the integers from 0 to 1"),
     ({"reward": 1, "before": -1}, "^before: -1 is not among the integers from 0 to 1"),
     ({"reward": 1, "t": 0}, "^t: 0 is not among the integers from 1"),
-    ({"reward": 1, "pays": "all"}, "^pays: 'all' is none of before, after"),
+    ({"reward": 1, "pays": "all"}, "^pays: 'all' is not one of before, after"),
     ({"reward": 1, "pays": "before"}, "^state: None; give the state moved to, as the state left pays"),
     ({"reward": 1, "state": 1, "pays": "before"}, "^before: None; give the state left, which pays"),
     ({"reward": 1, "state": 1, "before": 0, "pays": "before"}, "^reward: 1.0; state 0 of arm 1 pays 0.0"),

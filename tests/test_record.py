@@ -22,7 +22,8 @@ def plays(arms, state, t):
 
 
 def mean(arms, state, t):
-    return (state.counts.sum() / t).astype(jnp.float32)
+    counts = jax.tree.leaves(state)[0]  # first in the states of both policies
+    return (counts.sum() / t).astype(jnp.float32)
 
 
 RECORD = {"Markovian": {"tv": judged}, "plays": plays, "share": {"ucb": mean, "tv": mean}}

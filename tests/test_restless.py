@@ -122,9 +122,9 @@ def test_contract_tests_the_pairing_that_is_declared():
     rested = two_state([0.5, 0.4, 0.3], [0.4, 0.55, 0.65])
     with pytest.raises(AssertionError, match="path of arm 0 depends on when it is played"):
         check_environment(of_kind(rested, pairing="round", problem="restless"))
-    with pytest.raises(AssertionError, match="Other.pairing: 'turn' is none of play, round"):
+    with pytest.raises(AssertionError, match="Other.pairing: 'turn' is not one of play, round"):
         check_environment(of_kind(rested, pairing="turn"))
-    with pytest.raises(AssertionError, match="Other.problem: 'Restless' is none of rested, restarting, "):
+    with pytest.raises(AssertionError, match="Other.problem: 'Restless' is not one of rested, restarting, "):
         check_environment(of_kind(rested, problem="Restless"))
 
     restless_step = type(arms).step

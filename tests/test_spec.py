@@ -96,7 +96,7 @@ def test_doctest():
         ("[1, 2]", "[1, 1.0]", "policies.tv.scale: a value twice in [1, 1.0]"),
         ("[1, 2]", "[]", "policies.tv.scale: an empty list"),
         ("[1, 2]", "{from = 1}", "policies.tv.scale: {'from': 1} is not a number"),
-        ('clock = "arm"', 'clock = "hour"', "policies.tv.clock: 'hour' is none of round, arm"),
+        ('clock = "arm"', 'clock = "hour"', "policies.tv.clock: 'hour' is not one of round, arm"),
         ('clock = "arm"', "clock = [[1]]", "policies.tv.clock: [1] is not one value"),
         ('["none", 0]', '"some"', "policies.kl.exploration: 'some' is not a number or \"none\""),
         ("[policies.kl]", '[policies."a: b"]', "policies.'a: b': a name is made of letters"),

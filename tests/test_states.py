@@ -71,7 +71,8 @@ MARKOVIAN = jax.jit(lambda policy, state, t: policy.markovian(state, t))
 
 def verdicts(policy, arms, t):
     """For each arm with these counts whether the policy takes it for a Markov chain before round t."""
-    state = policy.init(jnp.tile(jnp.array(UNIT), (len(arms), 1)))._replace(counts=jnp.array(arms, jnp.int32))
+    state = policy.init(jnp.tile(jnp.array(UNIT), (len(arms), 1)))
+    state = state._replace(seen=state.seen._replace(counts=jnp.array(arms, jnp.int32)))
     return MARKOVIAN(policy, state, t).tolist()
 
 

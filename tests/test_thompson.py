@@ -11,7 +11,7 @@ from scipy import integrate, special, stats
 
 from jaxbandit import Thompson
 from jaxbandit.fast import cosine_and_sine
-from jaxbandit.policies.means.thompson import excess, log_gamma, normals, uniform
+from jaxbandit.policies.parts.posteriors import excess, log_gamma, normals, uniform
 
 SMALLEST = 1e-9  # p-value that fails a test; there are eleven, which fail by chance once in 90 million times
 

@@ -13,9 +13,9 @@ from jaxbandit.base import total
 from jaxbandit.confidence.chain import likeliest_chain, ratio_to
 from jaxbandit.fast import computed_once, exponential, log
 from jaxbandit.policies.chains.imed_mc import Chains, Classes, cycles
-from jaxbandit.policies.means.thompson import log_gamma
 from jaxbandit.policies.parts.leaders import least_index, no_leaders
 from jaxbandit.policies.parts.memory import Memory, Transitions, no_transitions, no_visits
+from jaxbandit.policies.parts.posteriors import log_gamma
 
 
 @pytree

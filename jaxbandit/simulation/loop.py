@@ -13,7 +13,7 @@ import numpy as np
 from jax import Array
 from numpy.typing import ArrayLike
 
-from jaxbandit.arguments import integer, shown, truth
+from jaxbandit.arguments import LARGEST_INTEGER, integer, shown, truth
 from jaxbandit.interruption import CtrlC, interrupted, warn_of_stop
 from jaxbandit.results.result import Result, join_times
 from jaxbandit.simulation.asking.declared import Scenarios
@@ -122,7 +122,7 @@ def simulate(
             raise ValueError(f"resume: {shown(resume)} is not a Result; use jaxbandit.Result.load(path)")
         truth("progress", progress)
         if resume is not None and times is None:
-            integer("horizon", horizon, 1, 2**31 - 1)
+            integer("horizon", horizon, 1, LARGEST_INTEGER)
             later = default_times(horizon)
             times = np.concatenate([resume.times, later[later > resume.rounds]])
         request = check(

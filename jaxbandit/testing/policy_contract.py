@@ -10,7 +10,7 @@ import numpy as np
 from jax import Array
 
 from jaxbandit import members
-from jaxbandit.arguments import integer
+from jaxbandit.arguments import LARGEST_INTEGER, integer
 from jaxbandit.base import Environment, Feedback, Policy, Task, reward_table
 from jaxbandit.environments import markov
 from jaxbandit.members import declares
@@ -49,9 +49,9 @@ def check_policy(
     >>> check_policy(jaxbandit.TVKLUCB())
     """
     for argument, value in {"arms": arms, "states": states}.items():
-        integer(argument, value, 2, 2**31 - 1)
+        integer(argument, value, 2, LARGEST_INTEGER)
     for argument, value in {"rounds": rounds, "plays": plays}.items():
-        integer(argument, value, 1, 2**31 - 1)
+        integer(argument, value, 1, LARGEST_INTEGER)
     name = type(policy).__name__
     for part in members.lacks(policy, "init", "scores", "update"):
         require(False, f"{name}: has no {part}")
