@@ -118,7 +118,8 @@ def test_a_wrapper_has_what_its_policy_has():
     waiting = heard_at_once(policy, ARMS)
     state = waiting.init(jnp.asarray(ARMS.reward))
     counts = jnp.array([[[9, 1], [1, 9]], [[5, 5], [5, 5]], [[0, 0], [0, 0]]], jnp.int32)
-    state = state._replace(policy=state.policy._replace(counts=counts))
+    seen = state.policy.seen._replace(counts=counts)
+    state = state._replace(policy=state.policy._replace(seen=seen))
     expected = policy.markovian(state.policy, jnp.int32(31))
     assert waiting.markovian(state, jnp.int32(31)).tolist() == expected.tolist() and expected.tolist()[:2] == [1, 0]
     with pytest.raises(ValueError, match="SlidingWindowUCB|window"):
