@@ -8,7 +8,6 @@ import numpy as np
 import pytest
 import reference
 import reference_dmed
-import reference_states
 from against import check_law, check_same_arms
 
 import jaxbandit
@@ -108,14 +107,14 @@ def independent(reward, arms=3):
 @pytest.mark.parametrize(("fields", "reward"), OF_MORE)
 def test_empirical_kl_ucb_of_three_states_in_every_round(fields, reward):
     """In float64, against a root of the divergence by its multiplier; the chain's rows do not matter to it."""
-    check_same_arms(reference_states.play, "EmpiricalKLUCB", fields, independent(reward), runs=3, rounds=200)
+    check_same_arms(reference.play, "EmpiricalKLUCB", fields, independent(reward), runs=3, rounds=200)
 
 
 @pytest.mark.parametrize("fields", [{}, {"top": True}])
 def test_exact_law_of_empirical_kl_ucb_with_three_states(fields):
     """All trajectories of six rounds against 20,000 runs, chi-square at 1e-9 (false fails below 2e-9)."""
     arms = independent(LOW, 2)
-    law = reference_states.exact_law("EmpiricalKLUCB", arms.transition, arms.reward, 0, 6, **fields)
+    law = reference.exact_law("EmpiricalKLUCB", arms.transition, arms.reward, 0, 6, **fields)
     result = jaxbandit.simulate(arms, {"p": EmpiricalKLUCB(**fields)}, runs=20_000, horizon=6, times=[6])
     check_law(result.visits["p"][0, 0, :, 0], law)
 

@@ -38,15 +38,8 @@ RIVER = environments.riverswim(4)
 MADE = {  # by policy: it, the arms that it was made for, and others, with what is said of them
     "Gittins": (Gittins.of(RESTED, 0.9), RESTED, OTHER, "which differ in transition"),
     "Whittle-rows": (Whittle.of(SEEN), SEEN, restless(WAIT, (0, 1), ROWS, observed=True), "in transition, passive"),
-    "Whittle-moving": (
-        Whittle.of(RESTED, 0.9),
-        RESTED,
-        restless(RESTED.transition, (0, 1), observed=True),
-        "in passive",
-    ),
     "Whittle-pays": (Whittle.of(SEEN), SEEN, restless(ROWS, (0, 2), WAIT, observed=True), "in reward"),
     "Whittle-played": (Whittle.of(SEEN), SEEN, ALL_PAY, "those that are played pay; in .* all pay, played or not"),
-    "Whittle-all": (Whittle.of(ALL_PAY), ALL_PAY, SEEN, "all pay, played or not; in .* those that are played pay"),
     "LPPriority": (
         LPPriority.of(ALL_PAY, 1),
         ALL_PAY,
@@ -58,12 +51,6 @@ MADE = {  # by policy: it, the arms that it was made for, and others, with what 
         UNSEEN,
         restless(ROWS, (0, 1), WAIT, initial_state=0),
         "in initial",
-    ),
-    "WhittleBelief": (
-        jaxbandit.WhittleBelief.of(restless(WAIT[:, ::-1, ::-1], (0, 1))),
-        restless(WAIT[:, ::-1, ::-1], (0, 1)),
-        restless(WAIT[:, ::-1, ::-1], (0, 1), ROWS),
-        "in passive",
     ),
     "Myopic": (Myopic.of(ALIKE), ALIKE, UNSEEN, "in passive"),
     "HiddenMyopic": (
@@ -136,6 +123,7 @@ def test_a_policy_is_not_made_from_arms_that_it_is_not_for(arms):
 
 CHANGING = environments.piecewise([11], [[0.5, 0.3], [0.2, 0.9]])
 TOLD = {
+    "UCBVI": jaxbandit.UCBVI(steps=4, horizon=50),
     "GLR": WithDetector(KLUCB(), GLR(horizon=50)),
     "CUSUM": WithDetector(KLUCB(), jaxbandit.CUSUM(horizon=50, changes=2)),
     "MUCB": WithDetector(KLUCB(), jaxbandit.MUCB(horizon=50, changes=2)),
@@ -151,20 +139,13 @@ TOLD = {
 
 @pytest.mark.parametrize("name", TOLD)
 def test_a_horizon_that_ends_before_the_game_is_refused(name):
-    policy = TOLD[name]
-    policy.validate(Task(CHANGING, horizon=50))
-    policy.validate(Task(CHANGING))  # says nothing of how many rounds will be played
+    policy, arms = TOLD[name], environments.riverswim(3, steps=4) if name == "UCBVI" else CHANGING
+    policy.validate(Task(arms, horizon=50))
+    policy.validate(Task(arms))  # says nothing of how many rounds will be played
     with pytest.raises(
         ValueError, match=f"horizon: {name} is made for 50 rounds, and 100 will be played; give horizon=100"
     ):
-        simulate(CHANGING, {"p": policy}, runs=1, horizon=100)
-
-
-def test_a_horizon_of_episodes_that_ends_before_the_game_is_refused():
-    river = environments.riverswim(3, steps=4)
-    jaxbandit.UCBVI(steps=4, horizon=50).validate(Task(river, horizon=50))
-    with pytest.raises(ValueError, match="horizon: UCBVI is made for 50 rounds, and 100 will be played"):
-        simulate(river, {"p": jaxbandit.UCBVI(steps=4, horizon=50)}, runs=1, horizon=100)
+        simulate(arms, {"p": policy}, runs=1, horizon=100)
 
 
 def test_breaks_that_the_environment_does_not_have_are_refused():

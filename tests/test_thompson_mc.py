@@ -162,7 +162,7 @@ def test_stationary_law_of_rates_of_all_sizes(states):
     np.testing.assert_allclose(law - law[0], shares - shares[0], rtol=1e-6, atol=1e-4)
 
 
-@pytest.mark.parametrize("states", [1, 3, 64])
+@pytest.mark.parametrize("states", [1, 5])
 def test_what_one_misses_another_gains(states):
     """With the same draws, rewards r and 1 - r have opposite scores, to the last bit."""
     counts = np.arange(states**2).reshape(states, states)
