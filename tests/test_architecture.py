@@ -85,8 +85,8 @@ families: independent tilting two_state table of_chains
 plotting: ticks common curves settings
 results: display file named_axes result
 simulation: chance delayed dynamic_regret rounds asking telling plan tiles progress chunks loop
-simulation/asking: program_text methods tracing recording contracts declared request
-simulation/telling: free_memory fingerprint provenance
+simulation/asking: user_code tracing recording contracts declared request
+simulation/telling: free_memory fingerprint
 environments: rested independent restless_bandits changing processes
 policies: parts means chains restless changing processes
 stress: spaces changing_space trials preparation survey failure_search
@@ -106,7 +106,7 @@ OFFERED = {
         *["contracts.check_task", "request.Request", "request.check", "tracing.Size", "tracing.environment_program"],
         "tracing.policy_program",
     },
-    "simulation/telling": {"fingerprint", "free_memory.check_memory", "provenance"},
+    "simulation/telling": {"fingerprint", "free_memory.check_memory"},
 }
 MODULES = sorted(path for path in PACKAGE.rglob("*.py") if path != PACKAGE / "__init__.py")
 # what users know by its place
@@ -320,9 +320,9 @@ def test_what_speed_asks_for_stands_in_one_room():
     for path in MODULES:
         if path.relative_to(PACKAGE).parts[0] != "fast":
             found = {word for word in asked if word in path.read_text()}
-            assert found == (
-                {"make_jaxpr"} if path == PACKAGE / "simulation" / "asking" / "program_text.py" else set()
-            ), path
+            assert found == ({"make_jaxpr"} if path == PACKAGE / "simulation" / "asking" / "user_code.py" else set()), (
+                path
+            )
 
 
 def test_only_one_file_asks_what_a_class_has():

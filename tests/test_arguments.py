@@ -10,7 +10,7 @@ import pytest
 
 from jaxbandit import KLUCB, TVKLUCB, UCBSM, Oracle, Thompson, Uniform, pytree, simulate, two_state
 from jaxbandit.simulation.asking.request import check
-from jaxbandit.simulation.telling.provenance import provenance
+from jaxbandit.simulation.telling.fingerprint import provenance
 from jaxbandit.testing import check_policy
 
 ARMS = two_state([0.5, 0.4, 0.3], [0.4, 0.55, 0.65])

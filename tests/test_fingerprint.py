@@ -19,7 +19,7 @@ from jaxbandit import KLUCB, GradientBandit, Myopic, Uniform, pytree, simulate, 
 from jaxbandit.environments import restless
 from jaxbandit.policies.parts.memory import no_visits
 from jaxbandit.simulation import tiles
-from jaxbandit.simulation.asking import methods, tracing
+from jaxbandit.simulation.asking import tracing, user_code
 from jaxbandit.simulation.asking.request import check
 from jaxbandit.simulation.telling.fingerprint import fingerprint
 
@@ -139,7 +139,7 @@ def test_the_same_in_another_process_with_other_hashes():
 def test_other_versions_go_on_with_one_warning_that_names_both(tmp_path, monkeypatch):
     cases = {"a": case(mine())["m"], "b": case(mine(), runs=3)["m"]}
     before = sweep(cases, tmp_path)
-    monkeypatch.setattr("jaxbandit.simulation.telling.provenance.__version__", "7.0")
+    monkeypatch.setattr("jaxbandit.simulation.telling.fingerprint.__version__", "7.0")
     with pytest.warns(UserWarning, match=r"jaxbandit 0.* and goes on with jaxbandit 7.0, jax .*: the values") as seen:
         after = sweep({name: {**each, "runs": 8} for name, each in cases.items()}, tmp_path)
     assert len(seen) == 1
@@ -147,7 +147,7 @@ def test_other_versions_go_on_with_one_warning_that_names_both(tmp_path, monkeyp
     sweep({name: {**each, "runs": 8} for name, each in cases.items()}, tmp_path)  # known by now: no warning
     with pytest.raises(ValueError, match="the code of policy 'mine' changed"):
         sweep(case(mine("2 + plays")) | {"a": case(mine("2 + plays"))["m"]}, tmp_path)
-    monkeypatch.setattr("jaxbandit.simulation.telling.provenance.__version__", "8.0")
+    monkeypatch.setattr("jaxbandit.simulation.telling.fingerprint.__version__", "8.0")
     with (
         pytest.raises(ValueError, match=r"cases\['a'\]: key changed"),
         pytest.warns(UserWarning, match="goes on with jaxbandit 8.0"),
@@ -229,7 +229,7 @@ def test_the_same_on_a_terminal(monkeypatch):
     before = program(mine())
     text = str(jax.make_jaxpr(lambda x: x + 1)(1.0))
     monkeypatch.setattr(
-        "jaxbandit.simulation.asking.program_text.str", lambda closed: f"\x1b[34m{closed!s}\x1b[0m", raising=False
+        "jaxbandit.simulation.asking.user_code.str", lambda closed: f"\x1b[34m{closed!s}\x1b[0m", raising=False
     )
     assert program(mine()) == before and "lambda" in text
 
@@ -373,7 +373,8 @@ def test_an_environment_and_a_recorder_are_read_again():
 
 def test_code_of_the_library_is_traced_once_and_that_of_others_at_every_call(monkeypatch):
     traced = []
-    monkeypatch.setattr(methods, "told", lambda *given, told=methods.told: traced.append(given) or told(*given))
+    own = user_code.traced_text
+    monkeypatch.setattr(user_code, "traced_text", lambda *called: traced.append(called) or own(*called))
     tracing._once.cache_clear()
     library = {"k": KLUCB(), "g": GradientBandit(optax.sgd)}
     counts = []

@@ -15,7 +15,7 @@ from typing import Any
 
 import jaxbandit
 from jaxbandit import families, policies
-from jaxbandit.simulation.asking.methods import in_words
+from jaxbandit.simulation.asking.user_code import in_words
 
 PARTS = ("init", "scores", "update")
 IN_A_FILE = re.compile(r"(.*?\.py)(?::(.*))?", re.DOTALL)

@@ -21,7 +21,7 @@ rounds take longer, a `SlowPathWarning` says so, once in a process:
 | float32 as IEEE bits | `elementary` | KL-UCB 1.2 times as fast | cannot go away |
 
 Outside of this room the library relies on one undocumented interface, and not for speed: the text of a jaxpr
-(`simulation.asking.program_text`), by which it notices changed code. Where JAX changes that text, a folder is refused although
+(`simulation.asking.user_code`), by which it notices changed code. Where JAX changes that text, a folder is refused although
 it could be continued.
 
 Some choices that are made for speed cannot be separated from what they compute. They stand where that is computed:

@@ -24,9 +24,8 @@ from jaxbandit.simulation.chance import RandomNumbers
 from jaxbandit.simulation.chunks import Recorded, allocate, finish_chunk, length_of, start_chunk
 from jaxbandit.simulation.plan import make_plan
 from jaxbandit.simulation.progress import Programs, compilers, progress_bar, rounds_left, warn_of_means, warn_of_nan
-from jaxbandit.simulation.telling.fingerprint import check_versions, differences, fingerprint
+from jaxbandit.simulation.telling.fingerprint import check_versions, differences, fingerprint, provenance
 from jaxbandit.simulation.telling.free_memory import check_memory
-from jaxbandit.simulation.telling.provenance import provenance
 from jaxbandit.simulation.tiles import Tile, gather
 
 
