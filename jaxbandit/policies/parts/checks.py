@@ -14,6 +14,9 @@ from jaxbandit.members import declares
 from jaxbandit.probabilities import stochastic
 
 GRID = "; for a grid give a list of policies"
+RESTLESS: tuple[Problem, ...] = ("restless", "observed")
+CHAINS: tuple[Problem, ...] = ("rested", "restarting", *RESTLESS)  # whose laws an index of states is computed from
+PROCESSES: tuple[Problem, ...] = ("decision process",)
 # problems with arms of their own: all but decision processes
 ARMS: tuple[Problem, ...] = ("rested", "restarting", "restless", "observed", "changing", "rotting", "hidden")
 
@@ -61,7 +64,7 @@ def suits(policy: Any, task: Task, problems: Sequence[Problem] = ARMS, rewards: 
     """
     name, declared = type(policy).__name__, declares(task.environment).problem
     if declared not in problems:
-        if tuple(problems) == ("decision process",):
+        if tuple(problems) == PROCESSES:
             raise ValueError(
                 f"{name} is for decision processes; {task.name} has {declared} arms, with states of their own"
             )

@@ -14,9 +14,6 @@ from jaxbandit.members import declares
 
 T = TypeVar("T")
 CLOSE, TINY = 1e-6, 1e-12  # relative and absolute difference up to which numbers are the same but for rounding
-RESTLESS: tuple[Problem, ...] = ("restless", "observed")
-CHAINS: tuple[Problem, ...] = ("rested", "restarting", *RESTLESS)
-PROCESSES: tuple[Problem, ...] = ("decision process",)
 PAYING = {"played": "those that are played pay", "all": "all pay, played or not"}
 
 

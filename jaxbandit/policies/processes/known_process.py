@@ -14,7 +14,7 @@ from jaxbandit.arguments import as_floats, shown
 from jaxbandit.base import Feedback, Task, per_arm, pytree
 from jaxbandit.feedback import check_feedback
 from jaxbandit.policies.parts import checks
-from jaxbandit.policies.parts.knowledge import PROCESSES, check_made_for, laws_of, made_for
+from jaxbandit.policies.parts.knowledge import check_made_for, laws_of, made_for
 
 
 class Position(NamedTuple):
@@ -36,7 +36,7 @@ class KnownProcess:
 
     Raises:
       ValueError: from `simulate` and `check_policy`, for a table of another shape, an action that does not exist, and
-        for another process than the one that `of` was given.
+        for another process than the one that it was made from.
 
     Source: Howard 1960.
 
@@ -59,7 +59,7 @@ class KnownProcess:
         Raises:
           ValueError: the argument and what is wrong with it.
         """
-        known = laws_of("process", process, "a decision process", PROCESSES)
+        known = laws_of("process", process, "a decision process", checks.PROCESSES)
         if known.steps is None:
             actions = decision_processes.optimal(known.transition, known.reward).policy
         else:
@@ -67,7 +67,7 @@ class KnownProcess:
         return made_for(cls(actions), known, "initial")
 
     def validate(self, task: Task) -> None:
-        checks.suits(self, task, PROCESSES)
+        checks.suits(self, task, checks.PROCESSES)
         as_floats("actions", self.actions)
         actions, states = np.asarray(self.actions), task.reward.shape[1]
         steps = members.steps(task.environment)

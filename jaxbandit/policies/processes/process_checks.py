@@ -21,7 +21,7 @@ def communicating(policy: Any, task: Task, *kinds: Kind) -> None:
     Raises:
       ValueError: what the policy plays, and which states cannot be reached.
     """
-    checks.suits(policy, task, ("decision process",))
+    checks.suits(policy, task, checks.PROCESSES)
     if members.transition(task.environment) is None:
         return
     wanted = kinds or ("ergodic", "communicating")
@@ -45,7 +45,7 @@ def episodes(policy: Any, task: Task) -> int:
     Raises:
       ValueError: what the policy plays, and what the task has.
     """
-    checks.suits(policy, task, ("decision process",))
+    checks.suits(policy, task, checks.PROCESSES)
     steps = members.steps(task.environment)
     if steps is None:
         raise ValueError(

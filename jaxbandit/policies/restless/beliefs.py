@@ -13,7 +13,7 @@ from jaxbandit.arguments import as_floats
 from jaxbandit.base import Feedback, Paid, Task, per_arm, pytree, static, total
 from jaxbandit.feedback import check_feedback
 from jaxbandit.policies.parts import checks
-from jaxbandit.policies.parts.knowledge import RESTLESS, check_made_for, laws_of, made_for
+from jaxbandit.policies.parts.knowledge import check_made_for, laws_of, made_for
 
 
 class Beliefs(NamedTuple):
@@ -44,7 +44,7 @@ class Myopic:
     Raises:
       ValueError: from `simulate` and `check_policy`, for fields that are not laws of this number of arms; from
         `simulate`, for arms that are not restless, where not those arms pay that the policy is for, and for other arms
-        than those that `of` was given.
+        than those that it was made from.
 
     Source: Zhao, Krishnamachari and Liu 2008; Ahmad, Liu, Javidi, Zhao and Krishnamachari 2009.
 
@@ -62,12 +62,12 @@ class Myopic:
     @classmethod
     def of(cls, environment: Any) -> Myopic:
         """The policy that knows this environment, one of `environments.restless`."""
-        arms = laws_of("environment", environment, "one of environments.restless", RESTLESS)
+        arms = laws_of("environment", environment, "one of environments.restless", checks.RESTLESS)
         passive = None if arms.uncontrolled else arms.passive
         return made_for(cls(arms.transition, arms.initial, passive, arms.paid, arms.cost), arms, "reward")
 
     def validate(self, task: Task) -> None:
-        checks.suits(self, task, RESTLESS)
+        checks.suits(self, task, checks.RESTLESS)
         checks.paid_to(self, task, self.paid)
         arms, states = task.reward.shape
         checks.of_arms(self, "cost", arms)
@@ -110,7 +110,7 @@ class HiddenMyopic:
 
     Raises:
       ValueError: from `simulate` and `check_policy`, for fields that are not laws of this number of arms; from
-        `simulate`, for arms that are not hidden, and other ones than `of` was given.
+        `simulate`, for arms that are not hidden, and other ones than it was made from.
 
     Source: the forward recursion of hidden Markov models, as in Rabiner 1989.
 

@@ -9,7 +9,8 @@ import numpy as np
 from jaxbandit import indices
 from jaxbandit.base import pytree
 from jaxbandit.indices.subsidy import whittle_of
-from jaxbandit.policies.parts.knowledge import CHAINS, laws_of, made_for
+from jaxbandit.policies.parts import checks
+from jaxbandit.policies.parts.knowledge import laws_of, made_for
 from jaxbandit.policies.restless.state_tables import StateTable
 
 
@@ -28,7 +29,7 @@ class Gittins(StateTable):
 
     Raises:
       ValueError: from `simulate` and `check_policy`, for a table of another shape or with NaN, and for other arms than
-        those that `of` was given.
+        those that it was made from.
 
     Source: Gittins 1979.
 
@@ -54,7 +55,7 @@ class Gittins(StateTable):
         Raises:
           ValueError: the argument and what is wrong with it.
         """
-        known = laws_of("arms", arms, "an environment of Markov arms", CHAINS)
+        known = laws_of("arms", arms, "an environment of Markov arms", checks.CHAINS)
         table = indices.gittins(*indices.with_start(known.transition, known.reward, known.initial), discount)
         return made_for(cls(table[:, :-1], table[:, -1]), known, "passive")
 
@@ -75,7 +76,7 @@ class Whittle(StateTable):
 
     Raises:
       ValueError: from `simulate` and `check_policy`, for a table of another shape, or with NaN, as `indices.whittle`
-        gives for an arm that is not indexable, and for other arms than those that `of` was given.
+        gives for an arm that is not indexable, and for other arms than those that it was made from.
 
     Source: Whittle 1988.
 
@@ -100,7 +101,7 @@ class Whittle(StateTable):
         Raises:
           ValueError: the argument and what is wrong with it, also that an arm is not indexable.
         """
-        known = laws_of("arms", arms, "an environment of Markov arms", CHAINS)
+        known = laws_of("arms", arms, "an environment of Markov arms", checks.CHAINS)
         table, indexable = whittle_of(known, discount)
         if not indexable.all():
             numbers = np.flatnonzero(~indexable).tolist()

@@ -9,7 +9,8 @@ import numpy as np
 from jaxbandit.arguments import LARGEST_INTEGER, integer
 from jaxbandit.base import Task, pytree, static
 from jaxbandit.indices.relaxed import relaxation_of
-from jaxbandit.policies.parts.knowledge import RESTLESS, laws_of, made_for
+from jaxbandit.policies.parts import checks
+from jaxbandit.policies.parts.knowledge import laws_of, made_for
 from jaxbandit.policies.restless.state_tables import StateTable
 
 
@@ -30,7 +31,7 @@ class LPPriority(StateTable):
 
     Raises:
       ValueError: from `simulate` and `check_policy`, for a table of another shape or with NaN, for another number of
-        plays a round, and for other arms than those that `of` was given.
+        plays a round, and for other arms than those that it was made from.
 
     Source: Bertsimas and Nino-Mora 2000 (the primal-dual heuristic); Verloop 2016.
 
@@ -58,7 +59,7 @@ class LPPriority(StateTable):
         Raises:
           ValueError: the argument and what is wrong with it.
         """
-        known = laws_of("arms", arms, "one of environments.restless", RESTLESS)
+        known = laws_of("arms", arms, "one of environments.restless", checks.RESTLESS)
         table = relaxation_of(known, integer("plays", plays, 1, len(known.earned) - 1)).advantage
         return made_for(cls(table, np.sum(known.initial * table, axis=-1), int(plays)), known)
 

@@ -17,7 +17,7 @@ from jaxbandit.fast import computed_once, look_up_each
 from jaxbandit.feedback import check_feedback
 from jaxbandit.planning import whittle
 from jaxbandit.policies.parts import checks
-from jaxbandit.policies.parts.knowledge import RESTLESS, laws_of
+from jaxbandit.policies.parts.knowledge import laws_of
 
 MOST_STATES = 8  # more states would make the steps of the index a long program
 
@@ -130,7 +130,7 @@ def costs_of(policy: type, arms: Any, fields: dict[str, Any]) -> dict[str, Any]:
     """
     if taken := sorted({"cost", "paid"} & set(fields)):
         raise ValueError(f"{taken[0]}: taken from the arms; leave it out, or call {policy.__name__}({taken[0]}=..)")
-    laws = laws_of("arms", arms, "an environment of restless arms", RESTLESS)
+    laws = laws_of("arms", arms, "an environment of restless arms", checks.RESTLESS)
     return {"cost": laws.cost, "paid": laws.paid}
 
 

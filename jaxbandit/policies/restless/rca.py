@@ -12,7 +12,6 @@ from jaxbandit import chains, members
 from jaxbandit.base import Feedback, Task, pytree
 from jaxbandit.feedback import check_feedback
 from jaxbandit.policies.parts import checks
-from jaxbandit.policies.parts.knowledge import RESTLESS
 from jaxbandit.policies.parts.memory import positive, sample_mean, unit_reward
 
 NO_BLOCK_YET = 1e30  # above every index, below the score of an arm inside a block
@@ -67,7 +66,7 @@ class RCA:
     L: ArrayLike = 2.0
 
     def validate(self, task: Task) -> None:
-        checks.suits(self, task, ("rested", *RESTLESS))
+        checks.suits(self, task, ("rested", *checks.RESTLESS))
         checks.number(self, "L", 0)
         laws = members.known(task.environment)
         for arm, rows in enumerate(() if laws is None else laws.transition):

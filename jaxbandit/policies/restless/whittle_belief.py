@@ -12,7 +12,7 @@ from numpy.typing import ArrayLike
 from jaxbandit.arguments import number
 from jaxbandit.base import Feedback, Task, per_arm, pytree
 from jaxbandit.policies.parts import checks
-from jaxbandit.policies.parts.knowledge import RESTLESS, check_made_for, laws_of, made_for
+from jaxbandit.policies.parts.knowledge import check_made_for, laws_of, made_for
 from jaxbandit.policies.restless.beliefs import Beliefs, after_round, predicted
 
 
@@ -35,7 +35,7 @@ class WhittleBelief:
 
     Raises:
       ValueError: from `simulate` and `check_policy`, for fields out of range and states that do not pay 0 and 1; from
-        `simulate`, for arms that are not restless, and other ones than `of` was given.
+        `simulate`, for arms that are not restless, and other ones than it was made from.
 
     Source: Liu and Zhao 2010.
 
@@ -55,7 +55,7 @@ class WhittleBelief:
         Raises:
           ValueError: the arms have another law when they are not played.
         """
-        arms = laws_of("environment", environment, "one of environments.restless", RESTLESS)
+        arms = laws_of("environment", environment, "one of environments.restless", checks.RESTLESS)
         number("discount", discount, 0, 1, below=True)
         if not arms.uncontrolled:
             raise ValueError("environment: has a `passive` law; the index is for arms that move alike, played or not")

@@ -17,7 +17,7 @@ from jaxbandit.indices.subsidy import whittle_of
 from jaxbandit.known_arms import KnownArms
 from jaxbandit.members import declares
 from jaxbandit.policies.parts import checks
-from jaxbandit.policies.parts.knowledge import RESTLESS, check_made_for, laws_of, made_for
+from jaxbandit.policies.parts.knowledge import check_made_for, laws_of, made_for
 
 FORGOTTEN = 1e-3
 MOST_PAIRS = 1000  # the matrix of so many pairs is eliminated in a minute or two
@@ -51,7 +51,7 @@ class WhittleLastSeen:
 
     Raises:
       ValueError: from `simulate` and `check_policy`, for a table of another shape or with NaN, and for other arms than
-        those that `of` was given; from `simulate`, for arms whose states are all seen, which `Whittle` is for.
+        those that it was made from; from `simulate`, for arms whose states are all seen, which `Whittle` is for.
 
     Source: Whittle 1988; Liu and Zhao 2010 and Mate, Killian, Xu, Perrault and Tambe 2020 for two states, with closed
     forms. Ours is the general index on the chain of pairs, cut at T.
@@ -80,7 +80,7 @@ class WhittleLastSeen:
         Raises:
           ValueError: the argument and what is wrong with it, also that an arm is not indexable.
         """
-        known = laws_of("arms", arms, "one of environments.restless", RESTLESS)
+        known = laws_of("arms", arms, "one of environments.restless", checks.RESTLESS)
         if declares(arms).problem == "observed":
             raise ValueError(
                 "arms: their states are all seen, and WhittleLastSeen is for arms that are not; use Whittle.of"
