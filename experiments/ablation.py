@@ -10,7 +10,7 @@ from __future__ import annotations
 import dataclasses
 from collections.abc import Iterator
 from itertools import product
-from typing import Any, NamedTuple, get_args
+from typing import Any, NamedTuple
 
 import numpy as np
 
@@ -22,9 +22,8 @@ from experiments.reports.pictures import Pictures, panels
 from experiments.reports.tables import Row, write
 from jaxbandit import TVKLUCB, Result, metrics, plotting
 from jaxbandit.divergences import Distance
-from jaxbandit.policies.chains.tv_kl_ucb import Clock, Samples
 
-SAMPLES, CLOCKS = get_args(Samples), get_args(Clock)
+SAMPLES, CLOCKS = ("arm", "state"), ("round", "arm")
 UNVISITED = (1.0, 0.0)
 EXPLORATION = (None, 0.0, 3.0)
 DISTANCES: dict[Distance, str] = {
@@ -65,9 +64,9 @@ def cases(settings: Settings) -> dict[str, Any]:
     """A case for each combination of what changes the program; numbers are variants of a case."""
     size = settings.size()
 
-    def case(problem: str, samples: Samples, clock: Clock, distance: Distance) -> dict[str, Any]:
+    def case(problem: str, samples: str, clock: str, distance: Distance) -> dict[str, Any]:
         def variant(unvisited: float, exploration: float | None) -> TVKLUCB:
-            fixed = {"samples": samples, "clock": clock, "distance": distance}
+            fixed: dict[str, Any] = {"samples": samples, "clock": clock, "distance": distance}
             return TVKLUCB(exploration=exploration, unvisited=unvisited, **fixed)
 
         labels = {"paper's f": EXPLORATION[:1], "log t + c log log t": EXPLORATION[1:]}
@@ -91,11 +90,11 @@ def choices(results: dict[str, Result]) -> Iterator[Choice]:
             yield Choice(scenario, samples, clock, DISTANCES[distance], unvisited, SHORT[exploration], regret, linear)
 
 
-def table(found: list[Choice]) -> list[Row]:
+def table(choices: list[Choice]) -> list[Row]:
     """Every combination with its final regret and its paired difference from the paper's."""
-    papers = {choice.scenario: choice.regret for choice in found if choice.is_paper}
+    papers = {choice.scenario: choice.regret for choice in choices if choice.is_paper}
     rows: list[Row] = []
-    for choice in found:
+    for choice in choices:
         s, difference = metrics.summary(choice.regret), metrics.summary(choice.regret - papers[choice.scenario])
         rows.append(
             {
@@ -119,13 +118,13 @@ def table(found: list[Choice]) -> list[Row]:
     return rows
 
 
-def highlights(found: list[Choice], rows: list[Row]) -> list[Row]:
+def highlights(choices: list[Choice], rows: list[Row]) -> list[Row]:
     """Of each scenario the paper's choice, and those of least mean and median: the best of many, so they flatter."""
     shown = ("scenario", "samples", "clock", "distance", "row not visited", "f(t)", "mean", "median", "linear share")
     chosen: list[Row] = []
     for scenario in SCENARIOS:
         here = [row for row in rows if row["scenario"] == scenario]
-        (paper,) = (row for choice, row in zip(found, rows) if choice.is_paper and choice.scenario == scenario)
+        (paper,) = (row for choice, row in zip(choices, rows) if choice.is_paper and choice.scenario == scenario)
         for name, row in (
             ("the paper's", paper),
             ("least mean", min(here, key=lambda row: row["mean"])),
@@ -135,13 +134,13 @@ def highlights(found: list[Choice], rows: list[Row]) -> list[Row]:
     return chosen
 
 
-def draw(found: list[Choice], settings: Settings) -> Pictures:
+def draw(choices: list[Choice], settings: Settings) -> Pictures:
     """Heat maps of the median and the mean: a panel for each scenario."""
     columns = [f"{SHORT[e]}\nrow {u:g}" for e, u in product(EXPLORATION, UNVISITED)]
     for name, statistic in (("median", np.median), ("mean", np.mean)):
         figure, axes = panels(2, 2, (13, 11), sharex=True, sharey=True)
         for ax, scenario in zip(axes.flat, SCENARIOS, strict=True):
-            here = [choice for choice in found if choice.scenario == scenario]
+            here = [choice for choice in choices if choice.scenario == scenario]
             values = np.reshape([statistic(choice.regret) for choice in here], (-1, len(columns)))
             rows = [f"{c.samples} | {c.clock} | {c.distance}" for c in here[:: len(columns)]]
             plotting.plot_heatmap(np.maximum(values, 1e-3), rows, columns, logarithmic=True, ax=ax)
@@ -156,13 +155,13 @@ def run(settings: Settings) -> list[Choice]:
     """Play, print the highlights and write the folder."""
     planned = cases(settings)
     folder = begin("ablation", settings, planned)
-    found = list(choices(play(planned, folder)))
-    rows = table(found)
+    played = list(choices(play(planned, folder)))
+    rows = table(played)
     write(rows, folder / "ablation.csv")
-    print(f"{len(planned)} cases, {len(found)} variants, {settings.runs:,} runs of {settings.horizon:,} rounds")
-    best = f"Final pseudo-regret: the paper's choice, and the best of all {len(found) // len(SCENARIOS)} (so flattered)"
-    finish(folder, {"highlights": (best, highlights(found, rows))}, draw(found, settings))
-    return found
+    print(f"{len(planned)} cases, {len(played)} variants, {settings.runs:,} runs of {settings.horizon:,} rounds")
+    best = f"Final pseudo-regret: the paper's choice, best of all {len(played) // len(SCENARIOS)} (so flattered)"
+    finish(folder, {"highlights": (best, highlights(played, rows))}, draw(played, settings))
+    return played
 
 
 if __name__ == "__main__":

@@ -24,7 +24,6 @@ from experiments.reports import growth
 from experiments.reports.pictures import Pictures
 from experiments.reports.tables import Tables
 from jaxbandit import Result
-from jaxbandit.arguments import integer
 from jaxbandit.environments import as_decision_process
 
 
@@ -39,16 +38,18 @@ class Settings(Simulation):
 def cases(settings: Settings) -> dict[str, Any]:
     """The arms, and two processes made of them."""
     size = settings.size() | {"times": growth.times(settings.horizon), "shuffle": True}
-    arms = structure.arms_of(integer("--arms", settings.arms, 2, structure.MOST_ARMS))
-    found = {structure.ARMS: {"scenarios": {structure.ARMS: arms}, "policies": structure.policies_of_arms(), **size}}
+    if not 2 <= settings.arms <= structure.MOST_ARMS:
+        raise ValueError(f"--arms: {settings.arms}; give 2 to {structure.MOST_ARMS}")
+    arms = structure.arms_of(settings.arms)
+    planned = {structure.ARMS: {"scenarios": {structure.ARMS: arms}, "policies": structure.policies_of_arms(), **size}}
     made = {structure.JOINT: (structure.joint(arms), "known"), structure.MEANS: (as_decision_process(arms), "learned")}
     for name, (process, rewards) in made.items():
-        found[name] = {
+        planned[name] = {
             "scenarios": {name: process},
             "policies": structure.policies_of_process(process, rewards),
             **size,
         }
-    return found
+    return planned
 
 
 def tabulate(results: dict[str, Result], settings: Settings) -> Tables:

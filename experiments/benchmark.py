@@ -25,12 +25,12 @@ import numpy as np
 import jaxbandit
 from experiments.command_line.options import Quick, main, names_in, option
 from experiments.published.scenarios import environment
+from experiments.reports.tables import put
 from experiments.timing import calls, first, scalar_loop, share
 from experiments.timing.machine import describe
 from experiments.timing.stopwatch import Measurement, arms_of, time_case
 from jaxbandit import Family, Policy, environments, families
 from jaxbandit.families.table import tabulated
-from jaxbandit.results.file import whole_file
 
 MANY = 1e9  # rounds that policies are told of, more than a timing plays
 POLICIES: dict[str, Policy] = {name: policy() for name, policy in jaxbandit.ALL.items()} | {
@@ -172,8 +172,7 @@ def budget(name: str) -> tuple[Any, Policy, int]:
 def family(name: str) -> Family:
     """The family of a row; that of chains of two states in closed form, and by the table that more states need."""
     if not name.startswith("chains"):
-        found: Family = getattr(families, name)()
-        return found
+        return getattr(families, name)()
     generator, reward = np.array([[0.9, 0.1], [0.2, 0.8]]), np.array([0.0, 1.0])
     return tabulated(generator, reward) if name.endswith("table") else families.chain_family(generator, reward)
 
@@ -202,15 +201,15 @@ def measure(settings: Settings) -> Any:
         row = time_case(axis, value, dict(case), settings.seconds, scalar)
         if axis == "on demand":
             played = share.PLAYED[value.partition(",")[0]]
-            found = share.computed_share(case["scenarios"][""], played.policy, played.known, case["horizon"])
-            row = dataclasses.replace(row, share=found)
+            computed_share = share.computed_share(case["scenarios"][""], played.policy, played.known, case["horizon"])
+            row = dataclasses.replace(row, share=computed_share)
         rows.append(row)
         digits = 2 if row.rate >= 0.1 else 4
         numbers = (
             f"{row.rate:17.{digits}f} {row.ratio:7.{digits - 1}f} {row.compile_seconds:10.2f} {row.peak_megabytes:8.0f}"
         )
-        shown = "" if row.share is None else f" {row.share:9.2%}"
-        print(f"{row.name:{width}s} {numbers}{shown}", flush=True)
+        share_text = "" if row.share is None else f" {row.share:9.2%}"
+        print(f"{row.name:{width}s} {numbers}{share_text}", flush=True)
     write(settings.file("benchmark"), {"machine": describe(), "scalar": scalar, "rows": rows})
     if before and (slower := compare(before, rows)):
         sys.exit(f"slower than in {settings.check}: {', '.join(slower)}")
@@ -220,8 +219,7 @@ def measure(settings: Settings) -> Any:
 def write(path: Path, table: dict[str, Any]) -> None:
     """The table as JSON, its rows dataclasses."""
     path.parent.mkdir(parents=True, exist_ok=True)
-    with whole_file(path) as file:
-        file.write(json.dumps(table, indent=1, default=dataclasses.asdict).encode())
+    put(path, json.dumps(table, indent=1, default=dataclasses.asdict))
     print(f"written to {path}")
 
 

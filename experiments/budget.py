@@ -15,11 +15,8 @@ command continues.
 from __future__ import annotations
 
 import dataclasses
-from collections.abc import Iterator
-from pathlib import Path
 from typing import Any
 
-import matplotlib.pyplot as plt
 import numpy as np
 
 from experiments.budgets import curves, gaps, problems
@@ -107,10 +104,10 @@ def of_arms(settings: Settings) -> list[tuple[str, int]]:
       ValueError: a problem has no such number.
     """
     numbers = settings.numbers()
-    found = [(name, number) for name in settings.names() for number in numbers if problems.playable(name, number)]
-    if missing := set(settings.names()) - {name for name, _ in found}:
+    pairs = [(name, number) for name in settings.names() for number in numbers if problems.playable(name, number)]
+    if missing := set(settings.names()) - {name for name, _ in pairs}:
         raise ValueError(f"--arms: {no_plays(numbers)} {', '.join(sorted(missing))}; try 10 or 30")
-    return found
+    return pairs
 
 
 def of_unseen(settings: Settings) -> list[tuple[str, int]]:
@@ -130,19 +127,19 @@ def not_learned(settings: Settings) -> dict[str, str]:
     Raises:
       ValueError: learners can play none of the problems with this number of arms.
     """
-    number, found = settings.learners, {}
+    number, reasons = settings.learners, {}
     if not number:
         return {}
     if number < 2:
         raise ValueError(f"--learners: {number}; give 0 for no learners, or at least 2")
     for name in settings.names():
         if not problems.playable(name, number):
-            found[name] = "no whole number of plays"
+            reasons[name] = "no whole number of plays"
         elif problems.states_of(name) > problems.MOST_LEARNED:
-            found[name] = f"more than {problems.MOST_LEARNED} states"
+            reasons[name] = f"more than {problems.MOST_LEARNED} states"
     if not any(problems.playable(name, number) for name in settings.names()):
         raise ValueError(f"--learners: {no_plays([number])} any of the problems; try 10, or 0 for no learners")
-    return found
+    return reasons
 
 
 def no_plays(numbers: list[int]) -> str:
@@ -151,7 +148,7 @@ def no_plays(numbers: list[int]) -> str:
 
 
 def check(settings: Settings) -> None:
-    """Refuse what cannot be played, before anything is made.
+    """Raise ValueError unless everything can be played, before anything is made.
 
     Raises:
       ValueError: the option, and what to give in its place.
@@ -185,13 +182,13 @@ def cases(settings: Settings) -> dict[str, Any]:
             "key": settings.key(),
         }
 
-    found = {told(*each): case(*each, problems.knowing(*each)) for each in of_arms(settings)}
+    planned = {told(*each): case(*each, problems.knowing(*each)) for each in of_arms(settings)}
     for each in of_unseen(settings):
-        found[told(*each, "unseen")] = case(*each, problems.not_seeing(*each), observed=False)
+        planned[told(*each, "unseen")] = case(*each, problems.not_seeing(*each), observed=False)
     for each in of_learners(settings):
         longer = {"runs": settings.runs, "horizon": rounds, "times": stretches}
-        found[told(*each, "learned")] = case(*each, problems.learning(*each)) | longer
-    return found
+        planned[told(*each, "learned")] = case(*each, problems.learning(*each)) | longer
+    return planned
 
 
 def told(name: str, number: int, how: str = "") -> str:
@@ -211,13 +208,13 @@ def parts(results: dict[str, Result], settings: Settings) -> tuple[Played, Playe
 def tabulate(results: dict[str, Result], settings: Settings) -> Tables:
     """Gaps, how they fall, and what learners lose."""
     known, unseen, learned = parts(results, settings)
-    found: Tables = {
+    tables: Tables = {
         "gaps": ("Gap to the relaxation's bound, per arm and round", gaps.rows(known) + gaps.rows(unseen, False)),
         "falls": ("How the gap falls with the number of arms K", gaps.falls(known)),
     }
     if learned:
-        found["learned"] = "Those that learn the chains", gaps.learned_rows(learned)
-    return found
+        tables["learned"] = "Those that learn the chains", gaps.learned_rows(learned)
+    return tables
 
 
 def draw(results: dict[str, Result], settings: Settings) -> Pictures:
@@ -228,29 +225,6 @@ def draw(results: dict[str, Result], settings: Settings) -> Pictures:
         yield "learned", curves.over_rounds(learned)
 
 
-def report(path: Path, results: dict[str, Result], found: Tables, settings: Settings) -> None:
-    """One page with every table and picture."""
-    page.write(path, "Budgets: how near the bound", _parts(results, found, settings))
-
-
-def _parts(results: dict[str, Result], found: Tables, settings: Settings) -> Iterator[str]:
-    sizes = f"{settings.runs:,} runs with the most arms, {settings.horizon:,} rounds, seed {settings.seed}."
-    yield page.paragraph(f"{sizes} {HOW_TO_READ}")
-    captions = {
-        "gaps": f"Gap against the number of arms. {UNSEEN if of_unseen(settings) else ''}",
-        "learned": f"Gap against time, with {settings.learners} arms. {LEARNERS}",
-    }
-    for name, figure in draw(results, settings):
-        yield page.picture(figure, name, captions[name])
-        plt.close(figure)
-    for name in ("falls", "learned", "gaps"):
-        if name in found:
-            title, rows = found[name]
-            yield page.heading(title)
-            yield page.table(rows)
-    yield page.paragraph(f"{describe()}.")
-
-
 def run(settings: Settings) -> dict[str, Result]:
     """Play every problem, print what was seen and write the folder."""
     planned = cases(settings)
@@ -259,10 +233,16 @@ def run(settings: Settings) -> dict[str, Result]:
         print("not played by learners: " + ", ".join(f"{name} ({why})" for name, why in out.items()))
     results = play(planned, folder)
     print(f"{settings.runs:,} runs with the most arms, {settings.horizon:,} rounds")
-    found = tabulate(results, settings)
-    finish(folder, found, draw(results, settings))
-    report(folder / "report.html", results, found, settings)
-    print(f"report: {folder / 'report.html'}")
+    tables = tabulate(results, settings)
+    pictures = dict(draw(results, settings))
+    sizes = f"{settings.runs:,} runs with the most arms, {settings.horizon:,} rounds, seed {settings.seed}."
+    captions = {
+        "gaps": f"Gap against the number of arms. {UNSEEN if of_unseen(settings) else ''}",
+        "learned": f"Gap against time, with {settings.learners} arms. {LEARNERS}",
+    }
+    shown = [(figure, name, captions[name]) for name, figure in pictures.items()]
+    page.report(folder, "Budgets: how near the bound", f"{sizes} {HOW_TO_READ}", shown, [f"{describe()}."], tables)
+    finish(folder, tables, pictures.items())
     return results
 
 

@@ -15,12 +15,11 @@ import numpy as np
 
 from experiments.command_line.experiment import begin, finish
 from experiments.command_line.options import Simulation, main, option
-from experiments.published.propositions import CHAINS, EPS, EVENTS, bound, count_events, first_rounds
+from experiments.published.propositions import CHAINS, EPS, EVENTS, TwoState, bound, count_events, first_rounds
 from experiments.reports.pictures import Pictures, frameless, panels
 from experiments.reports.tables import Row
 from experiments.reports.verdicts import interval
 from jaxbandit import metrics
-from jaxbandit.bounds.arms import TwoState
 from jaxbandit.plotting import COLOURS
 
 
@@ -110,7 +109,7 @@ def run(settings: Settings) -> dict[str, np.ndarray]:
     for name, value in (("runs", settings.runs), ("horizon", settings.horizon)):
         if not 2 <= value < 2**31 - 1:
             raise ValueError(f"{name}: {value}; give 2 to 2^31 - 2")
-    settings.key()  # refuses a seed that is none
+    settings.key()  # raises ValueError for a seed out of range
     folder = begin("concentration", settings, {})
     times = np.unique(np.rint(np.geomspace(1, settings.horizon, 60)).astype(np.int32))
     sums = count_all(settings, times)

@@ -13,11 +13,7 @@ from __future__ import annotations
 
 import dataclasses
 import re
-from collections.abc import Iterator
-from pathlib import Path
 from typing import Any
-
-import matplotlib.pyplot as plt
 
 from experiments.command_line.experiment import begin, finish, play
 from experiments.command_line.options import Simulation, main, names_in, option
@@ -30,13 +26,14 @@ from jaxbandit import Result
 
 HOW_TO_READ = (
     "Regret is the best gain times the rounds, minus what was collected; in episodes, what the best policy collects "
-    "from where they begin, minus what was collected. It is spread by luck even where nothing is lost; 'beyond known' "
-    "is what a run loses beyond the player who knows the process and meets the same luck. Policies stand in the order "
-    "of their mean; the last column says whether a policy has less than the next one beyond chance, by the 95 % "
+    "from where they begin, minus what was collected. It has a spread even where nothing is lost; 'beyond known' is "
+    "what a run loses beyond the player who knows the process and has the same random numbers. Policies stand in the "
+    "order of their mean; the last column says whether a policy has less than the next one beyond chance, by the 95 % "
     "interval of their difference run by run. The exponent is that with which the mean beyond known grows in the last "
     "decade of rounds: 1 where a constant share is lost, 1/2 for a square root, 0.1 to 0.2 for a logarithm. A run is "
     "linear if it loses a tenth or more of what is to be had in the second half."
 )
+CAPTION = "Left, mean regret over rounds; right, the share of runs that lose x or more."
 LINEAR = (
     "IMED-RL is made for processes in which every state is met again whatever is played. Here that is so, but hardly: "
     "a run in which the good end was not met early stays at the other one. A run loses a fifth if its regret is a "
@@ -72,15 +69,15 @@ def cases(settings: Settings) -> dict[str, Any]:
 
 def tabulate(results: dict[str, Result]) -> Tables:
     """Final regret on every process, the linear runs of IMED-RL, and plain loops beside RiverSwim."""
-    found: Tables = {}
+    tables: Tables = {}
     for name, result in results.items():
-        found[file_name(name)] = f"{name}: final regret", losses.final_rows(result)
+        tables[file_name(name)] = f"{name}: final regret", losses.final_rows(result)
     if linear := losses.linear_rows(results):
-        found["linear"] = "Runs of IMED-RL that fail where states are hardly met again", linear
+        tables["linear"] = "Runs of IMED-RL that fail where states are hardly met again", linear
     if "RiverSwim" in results and (loops := losses.loop_rows(results["RiverSwim"])):
         runs = problems.LOOP_RUNS
-        found["loops"] = f"RiverSwim: mean regret beside {runs} runs of plain loops", loops
-    return found
+        tables["loops"] = f"RiverSwim: mean regret beside {runs} runs of plain loops", loops
+    return tables
 
 
 def draw(results: dict[str, Result]) -> Pictures:
@@ -93,38 +90,19 @@ def file_name(name: str) -> str:
     return re.sub(r"\W+", "_", name)
 
 
-def report(path: Path, results: dict[str, Result], found: Tables, settings: Settings) -> None:
-    """One page with every table and picture."""
-    page.write(path, "Decision processes: what learners lose", _parts(results, found, settings))
-
-
-def _parts(results: dict[str, Result], found: Tables, settings: Settings) -> Iterator[str]:
-    yield page.paragraph(f"{settings.runs:,} runs of {settings.horizon:,} rounds, seed {settings.seed}. {HOW_TO_READ}")
-    for name, result in results.items():
-        title, rows = found[file_name(name)]
-        yield page.heading(title)
-        yield page.table(rows)
-        figure = curves.picture(result)
-        yield page.picture(figure, name, "Left, mean regret over rounds; right, the share of runs that lose x or more.")
-        plt.close(figure)
-    for name, words in (("linear", LINEAR), ("loops", "")):
-        if name in found:
-            yield page.heading(found[name][0])
-            yield from [page.paragraph(words)] if words else []
-            yield page.table(found[name][1])
-    yield page.paragraph(f"{describe()}.")
-
-
 def run(settings: Settings) -> dict[str, Result]:
     """Play every process, print what was seen and write the folder."""
     planned = cases(settings)
     folder = begin("decision_processes", settings, planned)
     results = play(planned, folder)
     print(f"{settings.runs:,} runs of {settings.horizon:,} rounds")
-    found = tabulate(results)
-    finish(folder, found, draw(results))
-    report(folder / "report.html", results, found, settings)
-    print(f"report: {folder / 'report.html'}")
+    tables = tabulate(results)
+    pictures = dict(draw(results))
+    size = f"{settings.runs:,} runs of {settings.horizon:,} rounds, seed {settings.seed}."
+    shown = [(figure, name, CAPTION) for name, figure in pictures.items()]
+    words = [LINEAR, f"{describe()}."] if "linear" in tables else [f"{describe()}."]
+    page.report(folder, "Decision processes: what learners lose", f"{size} {HOW_TO_READ}", shown, words, tables)
+    finish(folder, tables, pictures.items())
     return results
 
 

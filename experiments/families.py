@@ -12,19 +12,25 @@ same command continues; runs may grow.
 from __future__ import annotations
 
 import dataclasses
-import itertools
 from functools import cache
 from typing import Any, NamedTuple
-
-import numpy as np
 
 import jaxbandit
 from experiments.command_line.experiment import begin, finish, play
 from experiments.command_line.options import Simulation, main, option
-from experiments.reports.growth import TOP, decades, draw_growth, growth_of, linear_runs, times, verdict
+from experiments.reports.growth import (
+    TOP,
+    decades,
+    draw_growth,
+    growth_cells,
+    growth_of,
+    linear_runs,
+    times,
+    verdict,
+)
 from experiments.reports.pictures import Pictures, panels
 from experiments.reports.tables import Row, Tables
-from jaxbandit import Family, MarkovArms, Policy, Result, atlas, bounds, metrics
+from jaxbandit import Family, MarkovArms, Policy, Result, atlas, bounds
 from jaxbandit.families import chain_family
 from jaxbandit.named_problems.entries import FAMILIES
 
@@ -52,26 +58,26 @@ class Problem(NamedTuple):
 @cache
 def problems() -> dict[str, Problem]:
     """Both families with one and two plays a round, by name."""
-    found = {}
+    by_name = {}
     for name, (generator, reward) in FAMILIES.items():
         arms, family = atlas[name].arms, chain_family(generator, reward)
         for plays in (1, 2):
-            found[f"{name}, M = {plays}"] = Problem(name, plays, arms, family)
-    return found
+            by_name[f"{name}, M = {plays}"] = Problem(name, plays, arms, family)
+    return by_name
 
 
 def policies(problem: Problem) -> dict[str, Policy]:
     """By label; those that know the family first."""
-    found: dict[str, Policy] = {
+    by_label: dict[str, Policy] = {
         "KLUCB, family": jaxbandit.KLUCB(family=problem.family),
         "Moulos": jaxbandit.RoundRobinKLUCB(family=problem.family, exploration=3.0, delta=DELTA),
         "KLUCB": jaxbandit.KLUCB(),
         "TVKLUCB": jaxbandit.TVKLUCB(),
     }
     if problem.plays == 1:
-        found["IMED, family"] = jaxbandit.IMED(family=problem.family)
-        found["IMEDMC"] = jaxbandit.IMEDMC()
-    return found
+        by_label["IMED, family"] = jaxbandit.IMED(family=problem.family)
+        by_label["IMEDMC"] = jaxbandit.IMEDMC()
+    return by_label
 
 
 def cases(settings: Settings) -> dict[str, Any]:
@@ -92,10 +98,10 @@ def cases(settings: Settings) -> dict[str, Any]:
 def limits(name: str) -> dict[str, float]:
     """Constants of lower bounds, by whom they are for: the family's and, for one play a round, that of all chains."""
     problem = problems()[name]
-    found = {"good for the family": float(bounds.family_lower(problem.arms, problem.family, problem.plays).total)}
+    constants = {"good for the family": float(bounds.family_lower(problem.arms, problem.family, problem.plays).total)}
     if problem.plays == 1:
-        found["good for all chains"] = float(bounds.lower(problem.arms).total)
-    return found
+        constants["good for all chains"] = float(bounds.lower(problem.arms).total)
+    return constants
 
 
 def growth_table(results: dict[str, Result]) -> list[Row]:
@@ -103,27 +109,15 @@ def growth_table(results: dict[str, Result]) -> list[Row]:
     rows: list[Row] = []
     for name, result in results.items():
         of_family, *of_all = limits(name).values()
-        ends, unit = decades(int(result.times[-1]))[-SHOWN - 1 :], np.log(result.times[-1])
+        ends = decades(int(result.times[-1]))[-SHOWN - 1 :]
         for label in result.labels:
             growth, linear = growth_of(result, label), linear_runs(result, label)
-            s = metrics.summary(growth.values)
-            final = metrics.summary(metrics.pseudo_regret(result, label)[0, 0, :, -1])
-            said = {end: _mean(*each) for end, *each in zip(growth.times[1:].tolist(), s.mean, s.high)}
-            row: Row = {"problem": name, "policy": label}
-            row |= {f"{start:,} to {end:,}": said[end] for start, end in itertools.pairwise(ends)}
-            row |= {
-                "R / log t": _mean(final.mean / unit, final.high / unit),
-                "family's bound": f"{of_family:,.2f}",
-                "growth in the last decade": verdict(growth, of_family, linear),
-                "all chains' bound": f"{of_all[0]:,.2f}" if of_all else "",
-                "beside it": verdict(growth, of_all[0], linear) if of_all else "",
-            }
-            rows.append(row)
+            row: Row = {"problem": name, "policy": label, **growth_cells(result, label, ends, 2)}
+            row |= {"family's bound": f"{of_family:,.2f}"}
+            row |= {"growth in the last decade": verdict(growth, of_family, linear)}
+            row |= {"all chains' bound": f"{of_all[0]:,.2f}" if of_all else ""}
+            rows.append(row | {"beside it": verdict(growth, of_all[0], linear) if of_all else ""})
     return rows
-
-
-def _mean(mean: float, high: float) -> str:
-    return f"{mean:,.2f} ± {high - mean:,.2f}"
 
 
 def tabulate(results: dict[str, Result]) -> Tables:
@@ -156,8 +150,7 @@ def draw(results: dict[str, Result]) -> Pictures:
 def run(settings: Settings) -> dict[str, Result]:
     """Play, print the table and write the folder."""
     planned = cases(settings)
-    out = f"results/families/{settings.horizon}-seed{settings.seed}"
-    folder = begin("families", settings, planned, out, ("horizon", "seed"))
+    folder = begin("families", settings, planned, grows=True)
     results = play(planned, folder)
     finish(folder, tabulate(results), draw(results))
     return results

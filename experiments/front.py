@@ -14,22 +14,19 @@ from __future__ import annotations
 
 import dataclasses
 import re
-from pathlib import Path
 from typing import Any
 
 import numpy as np
 
-from experiments.command_line.experiment import begin, play
+from experiments.command_line.experiment import begin, finish, play
 from experiments.command_line.options import Simulation, main
 from experiments.published.beside import OF_A_CLASS, SAMPLE_MEAN, WHOLE_CHAIN, beside_the_scenarios, playable
 from experiments.published.scenarios import POLICIES as PAPER
 from experiments.published.scenarios import SCENARIOS, starts
 from experiments.reports import page
 from experiments.reports.matrix import Matrix, draw
-from experiments.reports.pictures import save
-from experiments.reports.tables import Row, Tables, final_table, publish, write
+from experiments.reports.tables import Row, Tables, final_table, write
 from jaxbandit import MarkovArms, Result
-from jaxbandit.texts import filled
 
 INTRODUCTION = (
     "What a policy saves in some environments it may risk in others, and scenarios can mislead: in none of the paper's "
@@ -86,14 +83,7 @@ def final_rows(results: dict[str, Result]) -> list[Row]:
 
 def matrix(rows: list[Row]) -> Matrix:
     """Means and linear shares of `final_rows`, policies by environments; nan where a policy does not play."""
-    found = {(str(row["policy"]), (str(row["environment"]), str(row["start"]))): row for row in rows}
-    policies, environments = (list(dict.fromkeys(each)) for each in zip(*found, strict=True))
-
-    def values(column: str) -> np.ndarray:
-        none = {column: np.nan}
-        return np.array([[found.get((policy, each), none)[column] for each in environments] for policy in policies])
-
-    return Matrix(policies, environments, np.maximum(values("mean"), 1e-9), values("linear share"))
+    return Matrix.of({(str(row["policy"]), (str(row["environment"]), str(row["start"]))): row for row in rows})
 
 
 def name_table(rows: list[Row], name: str) -> list[Row]:
@@ -103,10 +93,10 @@ def name_table(rows: list[Row], name: str) -> list[Row]:
         if row["environment"] == name:
             mean, half = float(row["mean"]), (float(row["95% high"]) - float(row["95% low"])) / 2
             digits = 1 if mean < 1000 else 0
-            said = f"{mean:,.{digits}f} ± {half:,.{digits}f}" + f"  {row['linear share']:.1%}" * (
+            cell = f"{mean:,.{digits}f} ± {half:,.{digits}f}" + f"  {row['linear share']:.1%}" * (
                 row["linear share"] > 0
             )
-            table.setdefault(str(row["policy"]), {"policy": row["policy"]})[str(row["start"])] = said
+            table.setdefault(str(row["policy"]), {"policy": row["policy"]})[str(row["start"])] = cell
     return list(table.values())
 
 
@@ -153,49 +143,28 @@ def _worst(part: Matrix, policy: int) -> str:
 
 
 def tabulate(rows: list[Row], settings: Settings) -> Tables:
-    """Of each name a table, then the worst of each policy."""
+    """The worst of each policy, then a table for each name."""
     seen = matrix(rows)
     tables: Tables = {}
+    tables["worst"] = ("What each policy risks: its mean regret over the least of all policies", worst_table(seen))
     for name in dict.fromkeys(name for name, _ in seen.environments):
         title = f"{name}: final pseudo-regret after {settings.horizon:,} rounds, mean ± half of its 95 % interval"
         tables[re.sub(r"\W+", "_", name).strip("_")] = (title + ", linear share", name_table(rows, name))
-    tables["worst"] = ("What each policy risks: its mean regret over the least of all policies", worst_table(seen))
     return tables
-
-
-def write_report(rows: list[Row], settings: Settings, folder: Path) -> None:
-    """Tables, picture and sentences, as files and as one page."""
-    seen, tables = matrix(rows), tabulate(rows, settings)
-    write(rows, folder / "final.csv")
-    publish(tables, folder)
-    figure = draw(parts(seen), {name: len(policies) for name, policies in GROUPS.items()})
-    size = f"{settings.runs:,} runs of {settings.horizon:,} rounds, seed {settings.seed}"
-    sentences = in_words(seen)
-    print("\n" + filled("\n".join(sentences)))
-    page.write(
-        folder / "report.html",
-        "Which policy pays where",
-        [
-            page.paragraph(f"{INTRODUCTION} Here: {size}."),
-            page.picture(figure, "Regret by policy and environment", CAPTION),
-            *[page.paragraph(each) for each in sentences],
-            page.heading("What each policy risks"),
-            page.table(tables["worst"][1]),
-            page.heading("Every environment"),
-            *page.titled({name: table for name, table in tables.items() if name != "worst"}),
-        ],
-    )
-    save(figure, folder / "front")
-    print(f"\nreport: {folder / 'report.html'}")
 
 
 def run(settings: Settings) -> list[Row]:
     """Play, print the tables and write the folder."""
     planned = cases(settings)
-    out = f"results/front/{settings.horizon}-seed{settings.seed}"  # without the runs, which may grow
-    folder = begin("front", settings, planned, default=out, fixed=("horizon", "seed"))
+    folder = begin("front", settings, planned, grows=True)
     rows = final_rows(play(planned, folder))
-    write_report(rows, settings, folder)
+    seen, tables = matrix(rows), tabulate(rows, settings)
+    write(rows, folder / "final.csv")
+    figure, sentences = draw(parts(seen), {name: len(policies) for name, policies in GROUPS.items()}), in_words(seen)
+    size = f"{settings.runs:,} runs of {settings.horizon:,} rounds, seed {settings.seed}"
+    shown = [(figure, "Regret by policy and environment", CAPTION)]
+    page.report(folder, "Which policy pays where", f"{INTRODUCTION} Here: {size}.", shown, sentences, tables)
+    finish(folder, tables, [("front", figure)], "\n".join(sentences))
     return rows
 
 

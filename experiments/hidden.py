@@ -12,7 +12,6 @@ what is done, and the same command continues; runs may grow.
 
 from __future__ import annotations
 
-from pathlib import Path
 from typing import Any, NamedTuple
 
 import numpy as np
@@ -27,7 +26,6 @@ from experiments.reports.pictures import frameless, legend_below, panels
 from experiments.reports.tables import Row, Tables, final_table, in_short, write
 from jaxbandit import HiddenMyopic, Policy, Result, atlas, divergences, metrics
 from jaxbandit.environments import HiddenArms
-from jaxbandit.named_problems.named_arms import with_errors
 from jaxbandit.plotting import curve_style
 
 ERRORS = (0.0, 0.05, 0.1, 0.15, 0.2, 0.3, 0.4, 0.5)
@@ -61,12 +59,13 @@ class Problem(NamedTuple):
 
 def problems() -> dict[str, Problem]:
     """By the name of their case."""
-    found = {}
+    by_name = {}
     for chains, rested in (("scenario 1", "scenario 1"), (SLOWER, "tenth")):
         for error in ERRORS:
-            arms = with_errors(atlas[rested].make, error)
-            found[f"{chains}, error {error:g}"] = Problem(chains, error, arms)
-    return found | {CYCLES: Problem(CYCLES, 0.0, atlas["hidden cycles"].arms)}
+            moves = atlas[rested].arms.transition
+            arms = jaxbandit.hidden(moves, np.broadcast_to([error, 1 - error], moves.shape[:2]))
+            by_name[f"{chains}, error {error:g}"] = Problem(chains, error, arms)
+    return by_name | {CYCLES: Problem(CYCLES, 0.0, atlas["hidden cycles"].arms)}
 
 
 def verdict(arms: Any, state: Any, t: Any, policy: Any) -> Any:
@@ -126,8 +125,8 @@ def regret_rows(results: dict[str, Result]) -> list[Row]:
         row: Row = {"chains": chains, "error": f"{error:g}"}
         for label in results[name].labels:
             linear = float(metrics.linear_share(results[name], label)[0, 0])
-            said = in_short(metrics.pseudo_regret(results[name], label)[0, 0, :, -1])
-            row[label] = said + f"  {linear:.1%}" * (linear > 0)
+            cell = in_short(metrics.pseudo_regret(results[name], label)[0, 0, :, -1])
+            row[label] = cell + f"  {linear:.1%}" * (linear > 0)
         rows.append(row)
     return rows
 
@@ -148,14 +147,14 @@ def tabulate(results: dict[str, Result]) -> Tables:
 
 def least(results: dict[str, Result], chains: str) -> dict[str, list[str]]:
     """By learner the errors with which it has the least regret, beyond chance, of these chains."""
-    found: dict[str, list[str]] = {}
+    errors: dict[str, list[str]] = {}
     for name, problem in problems().items():
         if problem.chains == chains:
             ends = {label: metrics.pseudo_regret(results[name], label)[0, 0, :, -1] for label in LEARNERS}
             first, second = sorted(ends, key=lambda label: float(ends[label].mean()))[:2]
             if metrics.summary(ends[first] - ends[second]).high < 0:
-                found.setdefault(first, []).append(f"{problem.error:g}")
-    return found
+                errors.setdefault(first, []).append(f"{problem.error:g}")
+    return errors
 
 
 def in_words(results: dict[str, Result]) -> list[str]:
@@ -211,7 +210,6 @@ def draw(results: dict[str, Result], size: str) -> Figure:
     for ax, name in zip(axes[:, 0], ("share of runs", "pseudo-regret", "best arm's share of the plays"), strict=True):
         ax.set_ylabel(name)
     for ax in axes.flat:
-        ax.legend()
         frameless(ax)
     axes[1, 0].set_yscale("symlog", linthresh=10, linscale=0.3)
     figure.suptitle(f"Means of {size}, 95 % intervals")
@@ -220,33 +218,19 @@ def draw(results: dict[str, Result], size: str) -> Figure:
     return figure
 
 
-def write_report(results: dict[str, Result], settings: Simulation, folder: Path) -> None:
-    """Tables, picture and sentences, as files and as one page."""
-    size = f"{settings.runs:,} runs of {settings.horizon:,} rounds"
-    tables, sentences, figure = tabulate(results), in_words(results), draw(results, size)
-    write(
-        [{"case": name, **row} for name, result in results.items() for row in final_table(result)], folder / "final.csv"
-    )
-    page.write(
-        folder / "report.html",
-        "Hidden arms",
-        [
-            page.paragraph(f"{INTRODUCTION} Here: {size}, seed {settings.seed}."),
-            page.picture(figure, "Verdict, regret and plays by error", "By the error with which states are shown."),
-            *map(page.paragraph, sentences),
-            *page.titled(tables),
-        ],
-    )
-    finish(folder, tables, [("hidden", figure)], "\n".join(sentences))
-
-
 def run(settings: Simulation) -> dict[str, Result]:
     """Play, print the tables and write the folder."""
     planned = cases(settings)
-    out = f"results/hidden/{settings.horizon}-seed{settings.seed}"  # without the runs, which may grow
-    folder = begin("hidden", settings, planned, default=out, fixed=("horizon", "seed"))
+    folder = begin("hidden", settings, planned, grows=True)
     results = play(planned, folder)
-    write_report(results, settings, folder)
+    size = f"{settings.runs:,} runs of {settings.horizon:,} rounds"
+    tables, sentences, figure = tabulate(results), in_words(results), draw(results, size)
+    finals = [{"case": name, **row} for name, result in results.items() for row in final_table(result)]
+    write(finals, folder / "final.csv")
+    shown = [(figure, "Verdict, regret and plays by error", "By the error with which states are shown.")]
+    words = f"{INTRODUCTION} Here: {size}, seed {settings.seed}."
+    page.report(folder, "Hidden arms", words, shown, sentences, tables)
+    finish(folder, tables, [("hidden", figure)], "\n".join(sentences))
     return results
 
 

@@ -25,7 +25,7 @@ from experiments.command_line.experiment import begin, finish, play
 from experiments.command_line.options import Quick, Simulation, main, option
 from experiments.published.scenarios import SCENARIOS, environment
 from experiments.reports.pictures import Pictures, frameless, legend_below, panels
-from experiments.reports.tables import Row, Tables
+from experiments.reports.tables import Row, Tables, in_short
 from jaxbandit import Gittins, MarkovArms, PlugInGittins, PosteriorGittins, Result, indices, metrics
 from jaxbandit.environments import restarting
 from jaxbandit.plotting import curve_style
@@ -125,7 +125,7 @@ def missed(result: Result, problem: Problem) -> dict[str, np.ndarray]:
     """By policy, the share of the optimum that each run does not collect, [run].
 
     Of the rule that knows the chains it is measured from the optimum itself; of the others from what that rule collects
-    in the same run, which has the same mean and shares the run's luck.
+    in the same run, which has the same mean and the same random numbers.
     """
     best = optimum(problem)
     collected = {label: metrics.discounted_reward(result, label, problem.discount)[0, 0] for label in result.labels}
@@ -146,7 +146,7 @@ def tabulate(results: dict[str, Result]) -> Tables:
         row: Row = {"scenario": problem.scenario, "start": problem.start, "discount": f"{problem.discount:g}"}
         row |= {"optimum": f"{optimum(problem):,.3f}", ALONE: f"{missed_alone(problem):.2%}"}
         for label, values in missed(results[name], problem).items():
-            row[label] = in_percent(values)
+            row[label] = in_short(values, ".2%")
         rows.append(row)
     title = (
         "Share of the optimum that is not collected, mean ± half of its 95 % interval, runs paired\n"
@@ -161,12 +161,6 @@ def tabulate(results: dict[str, Result]) -> Tables:
     }
 
 
-def in_percent(values: np.ndarray) -> str:
-    """The mean of shares and half of its interval."""
-    s = metrics.summary(values)
-    return f"{s.mean:.2%} ± {s.high - s.mean:.2%}"
-
-
 def rows_of(results: dict[str, Result], name: str) -> list[Row]:
     """A row for each part of the rounds in which the arms of a case return."""
     problem, result = returning()[name], results[name]
@@ -177,11 +171,11 @@ def rows_of(results: dict[str, Result], name: str) -> list[Row]:
         until = np.einsum("rtks,ks->rt", result.visits[label][0, 0], result.reward[0])
         collected[label] = np.stack([until[:, 0], until[:, 2] - until[:, 1]], axis=1)
     rows: list[Row] = []
-    for part, said in enumerate(PARTS):
-        row: Row = {"scenario": problem.scenario, "discount": f"{problem.discount:g}", "rounds": said}
+    for part, part_name in enumerate(PARTS):
+        row: Row = {"scenario": problem.scenario, "discount": f"{problem.discount:g}", "rounds": part_name}
         for label, values in collected.items():
             lost = ((best if label == KNOWN else collected[KNOWN]) - values) / best
-            row[label] = in_percent(lost[:, part])
+            row[label] = in_short(lost[:, part], ".2%")
         rows.append(row)
     return rows
 
@@ -220,7 +214,6 @@ def draw(results: dict[str, Result]) -> Pictures:
         )
         ax.set_xscale("log")
         ax.set_title(f"{scenario}, from {'state 0' if start == 'state 0' else 'settled states'}", fontsize="medium")
-        ax.legend()
         frameless(ax)
     for ax in axes[-1]:
         ax.set_xlabel("1 / (1 - discount), rounds")

@@ -12,21 +12,26 @@ lemmas of docs/optimality.md with numbers, and plays nothing else.
 from __future__ import annotations
 
 import dataclasses
-import itertools
 from typing import Any
-
-import numpy as np
 
 import jaxbandit
 from experiments.command_line.experiment import begin, finish, play
 from experiments.command_line.options import Simulation, main, option
 from experiments.published.beside import SLOWER, WHOLE_CHAIN, playable
 from experiments.published.scenarios import INDEPENDENT, POLICIES
-from experiments.reports.growth import decades, draw_growth, growth_of, linear_runs, times, verdict
+from experiments.reports.growth import (
+    decades,
+    draw_growth,
+    growth_cells,
+    growth_of,
+    linear_runs,
+    times,
+    verdict,
+)
 from experiments.reports.pictures import Pictures, panels
 from experiments.reports.tables import Row, Tables
 from experiments.theory import lemmas
-from jaxbandit import MarkovArms, Result, atlas, bounds, metrics
+from jaxbandit import MarkovArms, Result, atlas, bounds
 from jaxbandit.bounds import Bound
 
 SHOWN = 4  # decades in the table
@@ -84,28 +89,12 @@ def growth_table(results: dict[str, Result]) -> list[Row]:
     rows: list[Row] = []
     for name, result in results.items():
         bound, *others = [float(each.total) for each in limits(name)]
-        unit = np.log(result.times[-1])
         for label in result.labels:
-            growth = growth_of(result, label)
-            s, final = (
-                metrics.summary(growth.values),
-                metrics.summary(metrics.pseudo_regret(result, label)[0, 0, :, -1]),
-            )
-            said = {end: _mean(*each) for end, *each in zip(growth.times[1:].tolist(), s.mean, s.high)}
-            rows.append(
-                {"environment": name, "policy": label}
-                | {f"{start:,} to {end:,}": said.get(end, "") for start, end in itertools.pairwise(ends)}
-                | {
-                    "R / log t": _mean(final.mean / unit, final.high / unit),
-                    "bound": f"{bound:,.2f}" + "".join(f" ({other:,.2f})" for other in others),
-                    "growth in its last decade": verdict(growth, bound, linear_runs(result, label)),
-                }
-            )
+            row: Row = {"environment": name, "policy": label, **growth_cells(result, label, ends, 1)}
+            row["bound"] = f"{bound:,.2f}" + "".join(f" ({other:,.2f})" for other in others)
+            words = verdict(growth_of(result, label), bound, linear_runs(result, label))
+            rows.append(row | {"growth in its last decade": words})
     return rows
-
-
-def _mean(mean: float, high: float) -> str:
-    return f"{mean:,.1f} ± {high - mean:,.1f}"
 
 
 def tabulate(results: dict[str, Result]) -> Tables:

@@ -73,9 +73,9 @@ def _final(name: str) -> str:
 def write_report(results: dict[str, Result], settings: Settings, folder: Path, seconds: float) -> Path:
     """The page, and its figures and tables as files."""
     size = f"{settings.runs:,} runs of {settings.horizon:,} rounds, seed {settings.seed}"
-    found = tabulate(results, size)
-    publish(found, folder)
-    rows = {name: table for name, (_, table) in found.items()}
+    tables = tabulate(results, size)
+    publish(tables, folder)
+    rows = {name: table for name, (_, table) in tables.items()}
     parts = [
         page.paragraph(f"{INTRODUCTION} Here: {size}."),
         page.heading("Claims"),
@@ -111,8 +111,7 @@ def write_report(results: dict[str, Result], settings: Settings, folder: Path, s
 def run(settings: Settings) -> dict[str, Result]:
     """Play everything and write the report."""
     planned = cases(settings)
-    out = f"results/paper/{settings.horizon}-seed{settings.seed}"  # without the runs, which may grow
-    folder = begin("paper", settings, planned, default=out, fixed=("horizon", "seed"))
+    folder = begin("paper", settings, planned, grows=True)
     began = time.perf_counter()
     results = play(planned, folder)
     path = write_report(results, settings, folder, time.perf_counter() - began)

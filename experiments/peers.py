@@ -2,15 +2,15 @@
 
 Independent arms: every policy that SMPyBandits has, too, on Bernoulli arms, five that are easy to tell apart, and ten
 that hardly ever pay (Garivier and Cappe 2011), and on five Gaussian arms. Ties: there an arm is drawn anew each time,
-here the first arm is played of an order drawn for each run. Where we say that one thing makes the difference, the
-package's policy is also played with that one thing changed, in a row of its own.
+here the first arm is played of an order drawn for each run. Where one thing makes the difference, the package's policy
+is also played with that one thing changed, in a row of its own.
 
 Decision processes: UCRL2, PSRL and IMED-RL on RiverSwim with six states, beside scalar loops that we wrote from the
 papers and numba compiles (extra `bench`), and beside those that statisticalrl-learners has.
 
-Prints and writes (CSV) mean regret of both with 95 % intervals, the difference with an interval that holds for all rows
-of a table together with 95 %, the verdict (agree, or differ, because ..), rounds per second of one processor, in what
-the definitions differ, and what we found to be wrong in SMPyBandits; draws final regret.
+Prints and writes (CSV) one table: mean regret of both with 95 % intervals, the difference with an interval that holds
+for all rows together with 95 %, the verdict (agree, or differ, because ..), and on two of the problems rounds per
+second of one processor. Draws final regret.
 
 The packages need other versions of NumPy and scipy than we do. So each plays in an environment of its own, which this
 command makes in the folder --environments at the first call, by `python -m venv` and pip; or in that of a Python that
@@ -21,34 +21,36 @@ continues; runs may grow.
 from __future__ import annotations
 
 import dataclasses
-from itertools import chain
+from collections.abc import Mapping
 from pathlib import Path
-from typing import Any
+from typing import Any, NamedTuple
 
 import numpy as np
+from matplotlib.axes import Axes
+from matplotlib.ticker import LogLocator
+from scipy.special import stdtrit
 
 import jaxbandit
 from experiments.command_line.experiment import begin, finish, play
 from experiments.command_line.options import Simulation, main, option
-from experiments.other_packages import blocks, process_learners, smpybandits
-from experiments.other_packages.differences import definition_rows, evidence_rows
-from experiments.other_packages.side_by_side import compared, dots, in_words
-from experiments.other_packages.smpybandits import NAME, Pair, Played, gaussian_pairs, pairs
-from experiments.reports.pictures import Pictures, panels
-from experiments.reports.tables import Row, Tables, in_short
+from experiments.other_packages import packages
+from experiments.other_packages.packages import Job, Package, Played
+from experiments.other_packages.pairs import SMPYBANDITS, STATISTICALRL, Pair, on_arms, on_processes
+from experiments.reports.pictures import Pictures, frameless, panels
+from experiments.reports.tables import Row, in_short
+from experiments.reports.verdicts import interval
 from experiments.timing.stopwatch import processor_rate
 from jaxbandit import Environment, Result, atlas, environments, metrics
+from jaxbandit.plotting import COLOURS
 
-# means, rounded as they are computed from laws
-PROBLEMS: dict[str, list[float]] = {
-    name: atlas[arms].arms.means().round(12).tolist()
-    for name, arms in {"easy": "wide Bernoulli", "hard": "rare Bernoulli", "Gaussian": "wide Gaussian"}.items()
-}
-DEVIATION = {"Gaussian": 0.5}  # of the problems that are not Bernoulli
+ARMS = {"easy": "wide Bernoulli", "hard": "rare Bernoulli", "Gaussian": "wide Gaussian"}  # in the atlas
+DEVIATION = {"Gaussian": 0.5}
+PROCESS = "RiverSwim"
+TIMED, TIMED_ROUNDS = ("easy", PROCESS), 20_000_000  # problems, and rounds of all runs together
 MORE = 10  # times as many runs are played here, as they take no time
-TIMED = "easy"  # the problem whose rounds are timed
+ROUNDING = 1e-9  # of rewards that were added in different orders
 
-Theirs = dict[tuple[str, str], Played]  # by problem and policy; empty where the package cannot be had
+Theirs = dict[tuple[str, int], Played]  # by problem and number of the pair; without packages that cannot be had
 
 
 @dataclasses.dataclass(frozen=True)
@@ -61,153 +63,172 @@ class Settings(Simulation):
     process_horizon: int = option(20_000, "rounds of a run on a decision process")
     only_processes: bool = option(False, "decision processes only")
     environments: str = option("results/environments", "folder for the environments of other packages")
-    python: str = option("", "a Python that has SMPyBandits, in the place of its environment")
-    process_python: str = option("", "a Python that has statisticalrl-learners, in the place of its environment")
+    python: str = option("", "a Python that has SMPyBandits, in place of its environment")
+    process_python: str = option("", "a Python that has statisticalrl-learners, in place of its environment")
 
 
-def arms_of(name: str) -> Environment:
-    """Our arms of the problem."""
-    means = PROBLEMS[name]
-    return environments.gaussian(means, DEVIATION[name]) if name in DEVIATION else jaxbandit.bernoulli(means)
+class Problem(NamedTuple):
+    """What is played."""
+
+    environment: Environment
+    job: Job  # the same for other packages
+    horizon: int
+    pairs: list[Pair]
 
 
-def pairs_of(name: str, horizon: int) -> list[Pair]:
-    """The policies that both have for the problem."""
-    return gaussian_pairs(horizon, DEVIATION[name]) if name in DEVIATION else pairs(horizon)
-
-
-def times(horizon: int) -> list[int]:
-    """The rounds that are recorded, the horizon last."""
-    return sorted({max(1, horizon // part) for part in (100, 10, 3, 1)})
+def problems(settings: Settings) -> dict[str, Problem]:
+    """All of them, by name."""
+    by_name = {}
+    for name, arms in {} if settings.only_processes else ARMS.items():
+        means = atlas[arms].arms.means().round(12).tolist()  # rounded, as they are computed from laws
+        deviation, n = DEVIATION.get(name), settings.horizon
+        made = jaxbandit.bernoulli(means) if deviation is None else environments.gaussian(means, deviation)
+        by_name[name] = Problem(made, {"means": means, "deviation": deviation}, n, on_arms(n, deviation))
+    process = environments.riverswim()
+    job = {"moves": np.asarray(process.transition).tolist(), "reward": np.asarray(process.reward).tolist()}
+    job |= {"best": float(process.comparator(1))}
+    return by_name | {PROCESS: Problem(process, job, settings.process_horizon, on_processes())}
 
 
 def cases(settings: Settings) -> dict[str, Any]:
     """A case for each problem, for us."""
-    size = settings.size() | {"runs": MORE * settings.runs}
-    found = {process_learners.PROCESS: process_learners.case(size | {"horizon": settings.process_horizon})}
-    if settings.only_processes:
-        return found
-    arms = {
+    return {
         name: {
-            "scenarios": {name: arms_of(name)},
-            "policies": {pair.label: pair.ours for pair in pairs_of(name, settings.horizon)},
-            "times": times(settings.horizon),
-            "shuffle": True,
-            **size,
+            "scenarios": {name: problem.environment},
+            "policies": {pair.label: pair.ours for pair in problem.pairs},
+            "shuffle": name != PROCESS,
+            **settings.size(),
+            **{"runs": MORE * settings.runs, "horizon": problem.horizon, "times": [problem.horizon]},
         }
-        for name in PROBLEMS
+        for name, problem in problems(settings).items()
     }
-    return arms | found
 
 
 def play_theirs(settings: Settings, folder: Path) -> Theirs:
-    """What SMPyBandits plays, or nothing and why."""
-    python = blocks.python_of(smpybandits.PACKAGE, settings.environments, settings.python)
-    if python is None:
-        return {}
-    asked = {
-        (name, pair.label): smpybandits.jobs(pair, name, means, settings.runs, DEVIATION.get(name))
-        for name, means in PROBLEMS.items()
-        for pair in pairs_of(name, settings.horizon)
-    }
-    request = {"horizon": settings.horizon, "times": times(settings.horizon), "seed": settings.seed}
-    request |= {"jobs": [job for of_pair in asked.values() for job in of_pair]}
-    blocks.play(smpybandits.PACKAGE, python, request, folder)
-    return {key: smpybandits.read(folder, of_pair) for key, of_pair in asked.items()}
+    """What other packages play."""
+    asked: dict[Package, dict[tuple[str, int], list[Job]]] = {}
+    for name, problem in problems(settings).items():
+        for number, pair in enumerate(problem.pairs):
+            job = problem.job | {"policy": pair.theirs, "arguments": pair.arguments}
+            job |= {"horizon": problem.horizon, "seed": settings.seed}
+            made = packages.blocks(f"{name}-{pair.label}", min(settings.runs, pair.most_runs), job, pair.package.block)
+            asked.setdefault(pair.package, {})[name, number] = made
+    theirs: Theirs = {}
+    chosen = {SMPYBANDITS: settings.python, STATISTICALRL: settings.process_python}
+    for package, jobs in asked.items():
+        if python := packages.python_of(package, settings.environments, chosen.get(package, "")):
+            place = folder / package.path.stem
+            packages.play(package, python, [job for of_pair in jobs.values() for job in of_pair], place)
+            theirs |= {key: packages.read(place, of_pair) for key, of_pair in jobs.items()}
+    return theirs
 
 
-def regret_of(plays: np.ndarray, means: list[float]) -> np.ndarray:
-    """Pseudo-regret [R] of plays [R, K]."""
-    return np.asarray(plays @ (max(means) - np.asarray(means)), float)
+def compare(ours: np.ndarray, theirs: np.ndarray, rows: int) -> tuple[float, float]:
+    """Difference of two means, and half of its interval: Welch's, of 95 % for so many rows together (Bonferroni)."""
+    errors = np.array([sample.var(ddof=1) / len(sample) for sample in (ours, theirs)])
+    if not errors.any():
+        return float(ours.mean() - theirs.mean()), 0.0
+    freedom = errors.sum() ** 2 / (errors**2 / [len(ours) - 1, len(theirs) - 1]).sum()
+    return float(ours.mean() - theirs.mean()), float(stdtrit(freedom, 1 - 0.025 / rows) * np.sqrt(errors.sum()))
 
 
-def regret_rows(results: dict[str, Result], theirs: Theirs, horizon: int) -> list[Row]:
-    """Mean final regret of both, their difference and the verdict."""
+def verdict(difference: float, half: float, why: str) -> str:
+    """What the interval says.
+
+    >>> verdict(0.5, 1.0, "x"), verdict(1.5, 1.0, "of x"), verdict(-1.5, 1.0, "")
+    ('agree', 'differ, because of x', 'differ, and we do not know why')
+    """
+    if abs(difference) <= half + ROUNDING:
+        return "agree"
+    return f"differ, because {why}" if why else "differ, and we do not know why"
+
+
+def table(results: dict[str, Result], theirs: Theirs, settings: Settings) -> list[Row]:
+    """A row for each pair: who else plays it, regret of both, the verdict, and where it is timed the speed of both."""
     rows: list[Row] = []
-    for name, means in PROBLEMS.items():
-        for pair in pairs_of(name, horizon):
-            ours = metrics.pseudo_regret(results[name], pair.label)[0, 0, :, -1]
-            row: Row = {"arms": name, "policy": pair.label, "jaxbandit": in_short(ours)}
-            if theirs:
-                other = regret_of(theirs[name, pair.label].plays[:, -1], means)
-                row |= compared(ours, NAME, other, len(theirs), pair.why)
+    for name, problem in problems(settings).items():
+        timed = {pair.label: pair.ours for pair in problem.pairs if name in TIMED}
+        size = {"runs": max(1, TIMED_ROUNDS // problem.horizon), "rounds": problem.horizon}
+        rates = {label: processor_rate(problem.environment, policy, **size) for label, policy in timed.items()}
+        for number, pair in enumerate(problem.pairs):
+            arguments = ", ".join(f"{key}={value}" for key, value in pair.arguments.items())
+            ours = metrics.regret(results[name], pair.label)[0, 0, :, -1]
+            row: Row = {"problem": name, "policy": pair.label, "beside": pair.package.name}
+            row |= {"as": f"{pair.theirs}({arguments})", "jaxbandit": in_short(ours)}
+            row |= dict.fromkeys(("there", "difference", "verdict", "rounds/s", "rounds/s there", "ratio"), "-")
+            if played := theirs.get((name, number)):
+                difference, half = compare(ours, played.regret, len(theirs))
+                ends = (round(end, 6) + 0.0 for end in (difference, difference - half, difference + half))  # no -0.0
+                row |= {"there": in_short(played.regret), "difference": interval(*ends)}
+                row["verdict"] = verdict(difference, half, pair.why)
+            if here := rates.get(pair.label):
+                row["rounds/s"] = f"{here:,.0f}"
+                if played:
+                    rate = len(played.regret) * problem.horizon / max(played.seconds, 1e-9)
+                    row |= {"rounds/s there": f"{rate:,.0f}", "ratio": f"{here / rate:,.1f}"}
             rows.append(row)
     return rows
 
 
-def speed_rows(theirs: Theirs, horizon: int) -> list[Row]:
-    """Rounds a second of processor time."""
-    rows: list[Row] = []
-    arms = arms_of(TIMED)
-    for pair in pairs_of(TIMED, horizon):
-        ours = processor_rate(arms, pair.ours)
-        row: Row = {"policy": pair.label, "jaxbandit": f"{ours:,.0f}"}
-        if theirs:
-            played = theirs[TIMED, pair.label]
-            other = len(played.plays) * horizon / max(played.seconds, 1e-9)
-            row |= {NAME: f"{other:,.0f}", "ratio": f"{ours / other:,.0f}"}
-        rows.append(row)
-    return rows
+def in_words(rows: list[Row]) -> str:
+    """How many rows agree, and which do not."""
+    compared = [row for row in rows if row["verdict"] != "-"]
+    apart = [f"{row['policy']} ({row['problem']}, {row['beside']})" for row in compared if row["verdict"] != "agree"]
+    if not compared:
+        return "No other package has played, and there is nothing to compare."
+    return f"{len(compared) - len(apart)} of {len(compared)} rows agree; not: {', '.join(apart) or 'none'}."
 
 
-def tabulate(results: dict[str, Result], theirs: Theirs, found: dict[str, float], horizon: int) -> Tables:
-    """All tables of arms; without SMPyBandits those of ours."""
-    chance = "mean ± half of its 95 % interval"
-    chance += f"; difference: 95 % for all {len(theirs)} rows together" if theirs else ""
-    tables: Tables = {"table": (f"Regret after {horizon:,} rounds; {chance}", regret_rows(results, theirs, horizon))}
-    tables["speed"] = (f"Rounds a second of one processor, {TIMED} arms", speed_rows(theirs, horizon))
-    if theirs:
-        kinds = {("Gaussian" if name in DEVIATION else "Bernoulli"): pairs_of(name, horizon) for name in PROBLEMS}
-        tables["definitions"] = ("What is compared with what, but for ties", definition_rows(kinds))
-        tables["evidence"] = (f"What we believe to be wrong in {NAME}", evidence_rows(found))
-    return tables
-
-
-def draw(results: dict[str, Result], theirs: Theirs, horizon: int) -> Pictures:
-    """Mean final regret of both with their intervals, a panel for each problem."""
-    labels = list(dict.fromkeys(pair.label for name in PROBLEMS for pair in pairs_of(name, horizon)))
-    figure, axes = panels(1, len(PROBLEMS), (15, 6), sharey=True)
-    for ax, (name, means) in zip(axes, PROBLEMS.items()):
-        regrets = {}
-        for label in results[name].labels:
-            regrets[label] = {"jaxbandit": metrics.pseudo_regret(results[name], label)[0, 0, :, -1]}
-            if theirs:
-                regrets[label][NAME] = regret_of(theirs[name, label].plays[:, -1], means)
-        dots(ax, regrets, labels, horizon)
-        ax.set_title(f"{name}: {len(means)} arms")
-    axes[0].invert_yaxis()
-    axes[0].legend(frameon=False)
-    figure.suptitle("The same policies in two packages: mean with its 95 % interval")
+def draw(results: dict[str, Result], theirs: Theirs, settings: Settings) -> Pictures:
+    """Mean final regret of everyone who played, a panel for each problem."""
+    every = problems(settings)
+    figure, axes = panels(1, len(every), (5.5 * len(every), 6), squeeze=False)
+    for ax, (name, problem) in zip(axes[0], every.items()):
+        regrets = {
+            label: {"jaxbandit": metrics.regret(results[name], label)[0, 0, :, -1]} for label in results[name].labels
+        }
+        for number, pair in enumerate(problem.pairs):
+            if played := theirs.get((name, number)):
+                regrets[pair.label][pair.package.name] = played.regret
+        dots(ax, regrets)
+        ax.set_title(name)
+        ax.set_xlabel(f"regret after {problem.horizon:,} rounds")
+    figure.suptitle("The same policies in several packages: mean with its 95 % interval")
     yield "peers", figure
 
 
+def dots(ax: Axes, regrets: Mapping[str, Mapping[str, np.ndarray]]) -> None:
+    """Mean regret [R] with its 95 % interval, a row for each policy from above, a mark for each who played it."""
+    players = list(dict.fromkeys(who for of_policy in regrets.values() for who in of_policy))
+    for place, who in enumerate(players):
+        style: dict[str, Any] = {"color": COLOURS[place], "marker": "os^"[place], "markersize": 4, "linestyle": "none"}
+        rows = [row for row, of_policy in enumerate(regrets.values()) if who in of_policy]
+        summaries = [metrics.summary(of_policy[who]) for of_policy in regrets.values() if who in of_policy]
+        mean, low, high = (np.array([getattr(s, end) for s in summaries]) for end in ("mean", "low", "high"))
+        up = np.add(rows, 0.28 * (place / max(1, len(players) - 1) - 0.5))
+        ax.errorbar(mean, up, xerr=[mean - low, high - mean], capsize=3, label=who, **style)
+    ax.set_xscale("log")
+    ax.xaxis.set_major_locator(LogLocator(subs=(1, 2, 5)))
+    ax.xaxis.set_major_formatter("{x:g}")
+    ax.minorticks_off()
+    ax.set_yticks(range(len(regrets)), list(regrets))
+    ax.invert_yaxis()
+    ax.legend(frameon=False)
+    frameless(ax)
+
+
 def run(settings: Settings) -> dict[str, Result]:
-    """Play both, print the tables and write the folder."""
+    """Play all, print the table and write the folder."""
     planned = cases(settings)
     size = f"{'processes' if settings.only_processes else settings.horizon}-{settings.process_horizon}"
     out = f"results/peers/{size}-seed{settings.seed}"  # without the runs, which may grow
     fixed = ("horizon", "process_horizon", "only_processes", "seed")
     folder = begin("peers", settings, planned, default=out, fixed=fixed)
     results = play(planned, folder)
-    theirs = {} if settings.only_processes else play_theirs(settings, folder / "theirs")
-    beside = process_learners.play(
-        settings.runs,
-        settings.process_horizon,
-        settings.seed,
-        settings.environments,
-        settings.process_python,
-        folder / "learners",
-    )
-    process = results[process_learners.PROCESS]
-    tables, pictures, words = process_learners.tabulate(process, beside), [process_learners.draw(process, beside)], ""
-    if not settings.only_processes:
-        evidence = smpybandits.evidence(folder / "theirs") if theirs else {}
-        of_arms = tabulate(results, theirs, evidence, settings.horizon)
-        words = f"Arms: {in_words(of_arms['table'][1], 'arms')}\n"
-        tables = of_arms | tables
-        pictures = [draw(results, theirs, settings.horizon), *pictures]
-    words += f"Decision processes: {in_words(tables['processes'][1], 'beside')}"
-    finish(folder, tables, chain.from_iterable(pictures), words)
+    theirs = play_theirs(settings, folder / "theirs")
+    rows = table(results, theirs, settings)
+    title = "Final regret and rounds a second of one processor; mean ± half of its 95 % interval, differences 95 % for "
+    finish(folder, {"table": (title + "all rows together", rows)}, draw(results, theirs, settings), in_words(rows))
     return results
 
 

@@ -104,14 +104,7 @@ def cases(settings: Simulation) -> dict[str, Any]:
 
 def matrix(finals: dict[str, list[Row]]) -> Matrix:
     """Means and linear shares, policies by problems; nan where a policy does not play."""
-    found = {(row["policy"], name): row for name, rows in finals.items() for row in rows}
-    policies = list(dict.fromkeys(str(row["policy"]) for rows in finals.values() for row in rows))
-
-    def values(column: str) -> np.ndarray:
-        none = {column: np.nan}
-        return np.array([[found.get((policy, name), none)[column] for name in finals] for policy in policies])
-
-    return Matrix(policies, [(name, "") for name in finals], np.maximum(values("mean"), 1e-9), values("linear share"))
+    return Matrix.of({(str(row["policy"]), (name, "")): row for name, rows in finals.items() for row in rows})
 
 
 def summary(seen: Matrix) -> list[Row]:
@@ -163,8 +156,7 @@ def draw(seen: Matrix, settings: Simulation) -> Pictures:
 def run(settings: Simulation) -> dict[str, Result]:
     """Play, print the tables and write the folder."""
     planned = cases(settings)
-    out = f"results/policies/{settings.horizon}-seed{settings.seed}"  # without the runs, which may grow
-    folder = begin("policies", settings, planned, out, ("horizon", "seed"))
+    folder = begin("policies", settings, planned, grows=True)
     results = play(planned, folder)
     finals = {name: final_table(result) for name, result in results.items()}
     seen = matrix(finals)

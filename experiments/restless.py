@@ -13,7 +13,6 @@ from __future__ import annotations
 
 import dataclasses
 from collections.abc import Callable
-from pathlib import Path
 from typing import Any
 
 from matplotlib.figure import Figure
@@ -25,7 +24,7 @@ from experiments.published.beside import SLOWER
 from experiments.published.scenarios import OTHERS, SCENARIOS
 from experiments.reports import page
 from experiments.reports.growth import times
-from experiments.reports.pictures import frameless, legend_below, panels
+from experiments.reports.pictures import band, frameless, legend_below, panels
 from experiments.reports.tables import Row, Tables, in_short
 from experiments.reports.weak_regret import (
     BEST,
@@ -152,9 +151,7 @@ def draw_over_time(results: dict[str, Result], size: str) -> Figure:
         spare.remove()
     for ax, (name, result) in zip(axes.flat, results.items()):
         for label, values in weak_regret(result).items():
-            s = metrics.summary(values.T)
-            ax.plot(result.times, s.mean, label=label, **_style(label))
-            ax.fill_between(result.times, s.low, s.high, color=_style(label)["color"], alpha=0.15, linewidth=0)
+            band(ax, result.times, values, label=label, **_style(label))
         ax.axhline(0, color="grey", linewidth=0.8)
         ax.set_xscale("log")
         ax.set_yscale("symlog", **AXIS)
@@ -164,7 +161,6 @@ def draw_over_time(results: dict[str, Result], size: str) -> Figure:
         ax.set_xlim(10, result.times[-1])
         ax.set_title(name, fontsize="medium")
         ax.set_xlabel("round t")
-        ax.legend()
         frameless(ax)
     for ax in axes[:, 0]:
         ax.set_ylabel("weak regret")
@@ -199,32 +195,19 @@ def draw_finals(results: dict[str, Result], size: str) -> Figure:
 def run(settings: Settings) -> dict[str, Result]:
     """Play, print the tables and write the folder."""
     planned = cases(settings)
-    out = f"results/restless/{settings.horizon}-seed{settings.seed}"  # without the runs, which may grow
-    folder = begin("restless", settings, planned, default=out, fixed=("horizon", "seed"))
+    folder = begin("restless", settings, planned, grows=True)
     results = play(planned, folder)
-    write_report(results, settings, folder)
-    return results
-
-
-def write_report(results: dict[str, Result], settings: Settings, folder: Path) -> None:
-    """Tables, pictures and sentences, as files and as one page."""
     tables, sentences = tabulate(results), in_words(results)
     size = f"{settings.runs:,} runs of {settings.horizon:,} rounds"
     over_time, finals = draw_over_time(results, size), draw_finals(results, size)
-    page.write(
-        folder / "report.html",
-        "Restless arms",
-        [
-            page.paragraph(f"{INTRODUCTION} Here: {size}, seed {settings.seed}."),
-            page.picture(
-                over_time, "Weak regret over time", f"Linear from -{AXIS['linthresh']} to {AXIS['linthresh']}."
-            ),
-            page.picture(finals, "Weak regret at the end", "Runs are paired with those of the best arm alone."),
-            *map(page.paragraph, sentences),
-            *page.titled(tables),
-        ],
-    )
+    shown = [
+        (over_time, "Weak regret over time", f"Linear from -{AXIS['linthresh']} to {AXIS['linthresh']}."),
+        (finals, "Weak regret at the end", "Runs are paired with those of the best arm alone."),
+    ]
+    words = f"{INTRODUCTION} Here: {size}, seed {settings.seed}."
+    page.report(folder, "Restless arms", words, shown, sentences, tables)
     finish(folder, tables, [("restless", over_time), ("finals", finals)], "\n".join(sentences))
+    return results
 
 
 if __name__ == "__main__":

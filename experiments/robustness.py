@@ -22,12 +22,12 @@ from matplotlib.ticker import LogLocator, NullLocator
 import jaxbandit
 from experiments.command_line.experiment import begin, finish
 from experiments.command_line.options import Simulation, main, option
+from experiments.judging.spaces import refused
 from experiments.reports.matrix import Matrix
 from experiments.reports.matrix import draw as draw_matrix
 from experiments.reports.pictures import Pictures, frameless, panels
 from experiments.reports.tables import Row, Tables
-from experiments.robust.policies import playing_two_states
-from jaxbandit import Policy, metrics, stress
+from jaxbandit import Policy, atlas, metrics, stress
 from jaxbandit.plotting import COLOURS
 from jaxbandit.stress import Found, Survey
 
@@ -58,14 +58,21 @@ class Worst(NamedTuple):
 Surveys = dict[tuple[int, int], Survey]  # by arms and horizon
 
 
+def playing_two_states() -> dict[str, Policy]:
+    """Every policy that needs no argument and plays rested arms with two states, and IMED-MC with an exponent."""
+    arms, policies = atlas["scenario 1"].arms, {name: make() for name, make in jaxbandit.ALL.items()}
+    played = {name: policy for name, policy in policies.items() if not refused(name, policy, arms)}
+    return played | {"IMEDMC(exponent=0.5)": jaxbandit.IMEDMC(exponent=0.5)}
+
+
 def survey(policies: dict[str, Policy], settings: Settings, folder: Path) -> Surveys:
     """Every policy in every space."""
-    found = {}
+    surveys = {}
     for arms in ARMS:
         for horizon in (each for each in HORIZONS if each <= settings.most):
             problems = max(2, settings.problems // (4 if horizon > 10_000 else 1))
             print(f"{problems} random problems of {arms} arms, {horizon:,} rounds", flush=True)
-            found[arms, horizon] = stress.over(
+            surveys[arms, horizon] = stress.over(
                 stress.TwoStateSpace(arms=arms),
                 policies,
                 panel=_panel(policies),
@@ -75,7 +82,7 @@ def survey(policies: dict[str, Policy], settings: Settings, folder: Path) -> Sur
                 key=settings.key(),
                 folder=folder / f"{arms} arms, {horizon} rounds",
             )
-    return found
+    return surveys
 
 
 def search(policies: dict[str, Policy], arms: int, settings: Settings, folder: Path) -> Worst:
@@ -156,9 +163,9 @@ def tabulate(surveys: Surveys, worst: dict[int, Worst], settings: Settings) -> T
     """Mean over the spaces; of each number of arms the worst problems, and all against all."""
     tables: Tables = {"mean": ("Mean regret over the space, ± half of its 95 % interval", mean_rows(surveys))}
     for arms, each in worst.items():
-        told = f"K = {arms}, {settings.horizon:,} rounds"
-        tables[f"worst_{arms}"] = (f"The worst problem found of each policy, {told}", worst_rows(each))
-        tables[f"against_{arms}"] = (f"Mean regret on the worst problem of each policy, {told}", against_rows(each))
+        size = f"K = {arms}, {settings.horizon:,} rounds"
+        tables[f"worst_{arms}"] = (f"The worst problem found of each policy, {size}", worst_rows(each))
+        tables[f"against_{arms}"] = (f"Mean regret on the worst problem of each policy, {size}", against_rows(each))
     return tables
 
 

@@ -1,12 +1,7 @@
-"""Scenario 2 of the paper: five two-state arms, all five policies.
-
-Prints final regret with its spread (it has heavy tails: a few runs lock on a wrong arm), paired differences, and a
-verdict on each of the paper's claims; writes figures, tables (CSV) and counts (result.npz). Ctrl-C keeps what is done,
-and the same command continues.
-"""
+"""Scenario 2 of the paper: five two-state arms, all five policies."""
 
 from experiments.command_line.options import main
-from experiments.published.comparison import Settings, compare_policies
+from experiments.published.comparison import ABOUT, Settings, compare_policies
 
 if __name__ == "__main__":
-    main(lambda settings: compare_policies("scenario 2", settings), Settings, "scenario2", __doc__)
+    main(lambda settings: compare_policies("scenario 2", settings), Settings, "scenario2", f"{__doc__}\n{ABOUT}")

@@ -21,9 +21,8 @@ from experiments.grids.landscape import a_panel_each, heatmaps, lines
 from experiments.grids.policy_grid import Grid
 from experiments.grids.toml_file import SweepFile, read
 from experiments.reports.pictures import Pictures
-from experiments.reports.tables import Row, final_table, show
+from experiments.reports.tables import Row, final_table, put, show
 from jaxbandit import Result, metrics, plotting
-from jaxbandit.results.file import whole_file
 from jaxbandit.simulation.asking.request import check
 from jaxbandit.simulation.loop import rounds_left
 
@@ -120,8 +119,7 @@ def run(settings: Settings) -> dict[str, Result]:
     cases = {f"{scenario}: {policy}": case for (scenario, policy), case in asked.cases().items()}
     folder = begin("sweep", settings, cases, default=f"results/sweep/{path.stem}", fixed=())
     results = dict(zip(asked.cases(), play(cases, folder).values(), strict=True))
-    with whole_file(folder / "spec.toml") as file:
-        file.write(path.read_bytes())
+    put(folder / "spec.toml", path.read_bytes())
     whole = by_variant(asked, results)
     first = next(iter(whole.values()))
     title = f"Final pseudo-regret, {first.runs:,} runs of {first.horizon:,} rounds"

@@ -1,4 +1,4 @@
-"""Numbers for a policy: chosen on some runs, judged on others, so that luck in the choice is not reported as a gain.
+"""Numbers for a policy: chosen on some runs, judged on others, so that chance in the choice is not reported as a gain.
 
 Plays every combination of the policy's grid on the training runs of all scenarios and takes the one of least criterion,
 as a share of the default's, geometric mean over scenarios. The least of many is flattered by chance; therefore the
@@ -191,7 +191,7 @@ def draw(grid: Grid, final: np.ndarray, chosen: int, held_out: dict[str, Result]
 def run(settings: Settings) -> list[Row]:
     """Choose, judge, print and write the folder."""
     grid, arms, criterion = grid_of(settings.policy, settings.grid), scenarios_of(settings), settings.criterion
-    measure(np.zeros(1), criterion)  # refuses what is none
+    measure(np.zeros(1), criterion)  # raises ValueError for what is not a criterion
     if settings.held_out < 2:
         raise ValueError(f"--held-out: {settings.held_out}; at least 2 are needed")
     grid.validate(arms.values(), "--grid: ")

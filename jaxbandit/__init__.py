@@ -33,6 +33,7 @@ from jaxbandit.environments import (
 )
 from jaxbandit.fast import use_cache
 from jaxbandit.interruption import StoppedWarning
+from jaxbandit.known_arms import KnownArms
 from jaxbandit.named_problems import atlas
 from jaxbandit.policies import (
     ALL,
@@ -131,6 +132,7 @@ __all__ = [
     "GradientBandit",
     "HiddenMyopic",
     "JointKLUCB",
+    "KnownArms",
     "KnownBreaks",
     "KnownProcess",
     "LPPriority",

@@ -1,4 +1,4 @@
-"""Checks of arguments, on the host: what is wrong is said in a ValueError that begins with the argument's name."""
+"""Checks of arguments on the host; each raises a ValueError whose message begins with the name of the argument."""
 
 from __future__ import annotations
 
@@ -20,6 +20,7 @@ from numpy.typing import ArrayLike
 from jaxbandit.probabilities import EXACT, ROUNDING, stochastic
 
 LARGEST = 1e30  # a number that float32 still holds
+LARGEST_INTEGER = 2**31 - 1  # of int32, which counts rounds, plays and arms
 PADDED = (
     "; lists of different lengths have to be padded: give an arm with fewer states some that none of its states leads "
     "to (columns of 0), whose rows lead to state 0 and which pay what state 0 does"
@@ -30,7 +31,7 @@ F = TypeVar("F", bound=Callable[..., Any])
 
 
 def shown(value: Any) -> str:
-    """What a message shows of a wrong value: a line at most.
+    """The text by which a message shows a wrong value, at most one line long.
 
     >>> shown("x"), shown([1] * 1000)[-9:]
     ("'x'", '1, 1, ...')
@@ -54,18 +55,20 @@ def finite(name: str, values: ArrayLike) -> np.ndarray:
 
 
 def as_floats(name: str, values: ArrayLike) -> np.ndarray:
-    """`values` as float64, NaN and infinity included; text, complex numbers and dates are refused.
+    """`values` as float64, including NaN and infinity; text, complex numbers and dates are errors.
 
     Raises:
       ValueError: with the name: they are not numbers, or are lists of different lengths.
     """
     try:
-        given = np.asarray(values)
-        if given.dtype.kind in "biufO" or jnp.issubdtype(given.dtype, np.floating):
-            if given.dtype.kind == "O" and any(each is None or isinstance(each, str | bytes) for each in given.ravel()):
+        array = np.asarray(values)
+        if array.dtype.kind in "biufO" or jnp.issubdtype(array.dtype, np.floating):
+            if array.dtype.kind == "O" and any(
+                entry is None or isinstance(entry, str | bytes) for entry in array.ravel()
+            ):
                 raise TypeError
             with np.errstate(all="ignore"):
-                return np.asarray(given, float)
+                return np.asarray(array, float)
         how = ""
     except (TypeError, ValueError, OverflowError) as error:
         how = PADDED if "with a sequence" in str(error) else ""  # NumPy's words for lists of different lengths
@@ -100,7 +103,7 @@ def number(
 
 
 def integer(name: str, value: Any, low: float = -math.inf, high: float = math.inf) -> int:
-    """One integer from `low` to `high`; True and False are refused.
+    """One integer from `low` to `high`; True and False are errors.
 
     Raises:
       ValueError: with the name: it is something else.
@@ -108,13 +111,13 @@ def integer(name: str, value: Any, low: float = -math.inf, high: float = math.in
     try:
         if isinstance(value, bool):
             raise TypeError
-        found = operator.index(value)
+        whole = operator.index(value)
     except TypeError:
         raise ValueError(f"{name}: {shown(value)} is not an integer") from None
-    if not low <= found <= high:
+    if not low <= whole <= high:
         reach = f"{low:,.0f} to {high:,.0f}" if high < math.inf else f"{low:,.0f} on"
         raise ValueError(f"{name}: {shown(value)} is not among the integers from {reach}")
-    return found
+    return whole
 
 
 def truth(name: str, value: Any) -> bool:
@@ -129,17 +132,17 @@ def truth(name: str, value: Any) -> bool:
 
 
 def choice(name: str, value: Any, choices: Iterable[str]) -> None:
-    """Refuse a value that is not one of the choices.
+    """Raise ValueError unless the value is one of the choices.
 
     Raises:
       ValueError: with the name and the choices.
     """
     if not isinstance(value, str) or value not in choices:
-        raise ValueError(f"{name}: {shown(value)} is none of {', '.join(choices)}")
+        raise ValueError(f"{name}: {shown(value)} is not one of {', '.join(choices)}")
 
 
 def path(name: str, value: Any) -> Path:
-    """A path, which need not exist; a number, which Python would take for an open file, is refused.
+    """A path, which need not exist; a number, which Python would take for an open file, is an error.
 
     Raises:
       ValueError: with the name: it is not a path that a file system can have.
@@ -153,7 +156,7 @@ def path(name: str, value: Any) -> Path:
 
 
 def list_of(name: str, things: Any) -> list[Any]:
-    """The things as a list; a single text is refused.
+    """The things as a list; a single text is an error.
 
     Raises:
       ValueError: with the name: it is not a list.
@@ -167,7 +170,7 @@ def list_of(name: str, things: Any) -> list[Any]:
 
 
 def has(name: str, thing: Any, what: str, *parts: str) -> None:
-    """Refuse a class, and a thing without all of these attributes.
+    """Raise ValueError unless the thing is an instance with all of these attributes.
 
     Raises:
       ValueError: with the name, and what is missing.
@@ -180,7 +183,7 @@ def has(name: str, thing: Any, what: str, *parts: str) -> None:
 
 
 class Numbers(NamedTuple):
-    """What an argument has to be: its axes, such as "[..., S]", and the range of its numbers."""
+    """What is required of an argument: its axes, such as "[..., S]", and the range of its numbers."""
 
     axes: str
     low: float = -LARGEST
@@ -193,7 +196,7 @@ def accepts(**wanted: Numbers | list[str]) -> Callable[[F], F]:
     """Check the named arguments of a function before JAX sees them.
 
     Axes with the same letter must have the same length, and the axes that "..." stands for must broadcast. If any
-    argument is traced, as within `jax.jit`, there are no values to check, and no number is refused. An argument whose
+    argument is traced, as within `jax.jit`, there are no values to check, and no value is an error. An argument whose
     default is None may be None; one for which a list is given must be a text in that list.
 
     >>> @accepts(p=Numbers("[..., S]", 0, 1), q=Numbers("[..., S]", 0, 1))
@@ -211,14 +214,14 @@ def accepts(**wanted: Numbers | list[str]) -> Callable[[F], F]:
         @wraps(function)
         def checked(*arguments: Any, **named: Any) -> Any:
             bound = signature.bind(*arguments, **named)
-            given, numbers = bound.arguments, {}
+            argument_values, numbers = bound.arguments, {}
             for name, kind in wanted.items():
-                if name in given and isinstance(kind, list):
-                    choice(name, given[name], kind)
-                elif name in given and not (given[name] is None and name in optional):
-                    numbers[name] = (given[name], kind)
-            if not any(is_traced(value) for value in given.values()):
-                given.update(check_together(numbers))
+                if name in argument_values and isinstance(kind, list):
+                    choice(name, argument_values[name], kind)
+                elif name in argument_values and not (argument_values[name] is None and name in optional):
+                    numbers[name] = (argument_values[name], kind)
+            if not any(is_traced(value) for value in argument_values.values()):
+                argument_values.update(check_together(numbers))
             return function(*bound.args, **bound.kwargs)
 
         return checked  # type: ignore[return-value]
@@ -231,11 +234,11 @@ def is_traced(value: Any) -> bool:
     return isinstance(value, jax.core.Tracer) or (isinstance(value, list | tuple) and any(map(is_traced, value)))
 
 
-def check_together(given: dict[str, tuple[Any, Any]]) -> dict[str, np.ndarray | jax.Array]:
-    """Check arguments, each given by name with its `Numbers` (see `accepts`).
+def check_together(arguments: dict[str, tuple[Any, Any]]) -> dict[str, np.ndarray | jax.Array]:
+    """Check arguments, a dict from their names to their values and `Numbers` (see `accepts`).
 
     Returns:
-      The arguments as arrays. JAX arrays come back unchanged, or on the host where np.float64 is asked for.
+      The arguments as arrays. JAX arrays are returned unchanged, or on the host where `kind` is np.float64.
 
     Raises:
       ValueError: the argument and what is wrong with it.
@@ -243,7 +246,7 @@ def check_together(given: dict[str, tuple[Any, Any]]) -> dict[str, np.ndarray | 
     lengths: dict[str, tuple[int, str]] = {}
     before: dict[str, tuple[int, ...]] = {}
     arrays: dict[str, np.ndarray | jax.Array] = {}
-    for name, (value, (axes, low, high, law, kind)) in given.items():
+    for name, (value, (axes, low, high, law, kind)) in arguments.items():
         array = as_floats(name, value)
         letters = re.findall("[A-Z]", axes)
         many = array.shape[: array.ndim - len(letters)]
@@ -274,6 +277,6 @@ def check_together(given: dict[str, tuple[Any, Any]]) -> dict[str, np.ndarray | 
     try:
         np.broadcast_shapes(*before.values())
     except ValueError:
-        shapes = " and ".join(str(np.shape(given[name][0])) for name in before)
+        shapes = " and ".join(str(np.shape(arguments[name][0])) for name in before)
         raise ValueError(f"{' and '.join(before)}: shapes {shapes} do not go together") from None
     return arrays

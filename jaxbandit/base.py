@@ -10,6 +10,7 @@ import jax.numpy as jnp
 import numpy as np
 from jax.typing import ArrayLike
 
+from jaxbandit.arguments import LARGEST_INTEGER
 from jaxbandit.feedback import Feedback as Feedback
 from jaxbandit.pytrees import check_known as check_known
 from jaxbandit.pytrees import per_arm as per_arm
@@ -19,7 +20,7 @@ from jaxbandit.pytrees import static as static
 from jaxbandit.texts import described as described
 
 State = Any  # a pytree of arrays
-Pairing = Literal["play", "round", "shared"]  # these four: see `Declares`
+Pairing = Literal["play", "round", "shared"]  # these three and `Paid`: see `Declares`
 Problem = Literal["rested", "restarting", "restless", "observed", "changing", "rotting", "hidden", "decision process"]
 Pays = Literal["before", "after"]
 Paid = Literal["played", "all"]
@@ -49,7 +50,7 @@ class Task(NamedTuple):
 
     environment: Any
     plays: int = 1
-    horizon: int = 2**31 - 1
+    horizon: int = LARGEST_INTEGER
     name: str = "environment"
 
     @property
@@ -153,6 +154,10 @@ class FullEnvironment(Environment, Protocol):
         """
         return None
 
+    def known(self) -> Any:
+        """The laws of the arms, a `known_arms.KnownArms`, from which planners and indices compute. On the host."""
+        return None
+
     def numbers(self) -> dict[str, Any]:
         """By name, numbers or lists of numbers that say what the environment is. On the host.
 
@@ -226,6 +231,9 @@ class Policy(Protocol):
 
 class FullPolicy(Policy, Protocol):
     """Everything that a policy may have, with the default of what it leaves out. Deriving from it is optional."""
+
+    # whether the round decides which arm may be explored, so that `WithDetector` cannot restart one arm's clock alone
+    takes_turns: ClassVar[bool] = False
 
     def validate(self, task: Task) -> None:
         """Refuse with a ValueError a field that is out of range, or a `Task` that the policy is not for. On the host.

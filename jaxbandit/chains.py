@@ -36,7 +36,7 @@ def recurrent_classes(transition: ArrayLike) -> list[list[int]]:
     reaches = np.asarray(transition) > 0
     reaches |= np.eye(len(reaches), dtype=bool)
     for _ in range(len(reaches).bit_length()):
-        ways = reaches.astype(np.float32)  # whose products are fast, and exact up to 2^24 states
+        ways = reaches.astype(np.float32)  # products of float32 are fast, and exact up to 2^24 states
         reaches = (ways @ ways) > 0
     classes = {tuple(np.flatnonzero(row).tolist()) for s, row in enumerate(reaches) if reaches[row, s].all()}
     return sorted(list(states) for states in classes)
@@ -104,8 +104,8 @@ def relative_values(transition: ArrayLike, reward: ArrayLike) -> np.ndarray:
 
 @accepts(transition=CHAIN, reward=Numbers("[S]"))
 def reward_gap(transition: ArrayLike, reward: ArrayLike) -> float:
-    """(max r - min r) / (max u - min u), r = `reward` and u the `relative_values` of one chain: how fast rewards forget
-    the state.
+    """(max r - min r) / (max u - min u), r = `reward` and u the `relative_values` of one chain: how fast the influence
+    of the state on rewards fades.
 
     With rewards paid on arrival the values are h = u - r; u is the same for both. The gap is p01 + p10 for two states
     (as `eigenvalue_gap`), 1 for independent rewards, and 1 minus the eigenvalue where r - m is an eigenvector.
@@ -120,7 +120,7 @@ def reward_gap(transition: ArrayLike, reward: ArrayLike) -> float:
     """
     reward = np.asarray(reward, float)
     if np.ptp(reward) == 0:
-        raise ValueError(f"reward: every state pays {reward[0]}, so there is nothing to forget")
+        raise ValueError(f"reward: every state pays {reward[0]}, so the state has no influence on rewards")
     return float(np.ptp(reward) / np.ptp(relative_values(transition, reward)))
 
 
@@ -128,7 +128,7 @@ def reward_gap(transition: ArrayLike, reward: ArrayLike) -> float:
 def thresholds(law: ArrayLike, name: str = "transition") -> np.ndarray:
     """Integer thresholds [..., S-1] uint32 that turn 32 random bits into a draw from `law` [..., S].
 
-    The probability of each state is met to within 2^-32, and 0 and 1 are exact (see `draws.stack_of_rewards`): 1e-4 is
+    The probability of each state is met to within 2^-32, and 0 and 1 are exact (see `draws.play_bits`): 1e-4 is
     off by at most one part in 400,000, 1e-7 by one in 400.
 
     Args:

@@ -1,4 +1,4 @@
-"""How many cores there are, and all of them for JAX."""
+"""The number of cores, and how JAX uses all of them."""
 
 from __future__ import annotations
 
@@ -8,15 +8,15 @@ import jax
 
 
 def cores() -> int:
-    """Cores that this process may use."""
+    """The number of cores that this process may use."""
     return len(os.sched_getaffinity(0)) if hasattr(os, "sched_getaffinity") else os.cpu_count() or 1
 
 
 def use_all_cores() -> None:
-    """Show JAX every core as a device of its own, among which `simulate` divides the runs.
+    """Make every core a device of JAX, among which `simulate` divides the runs.
 
-    JAX by itself takes a CPU for one device. The number of devices is fixed when JAX computes anything for the first
-    time, so this stands at the top of a notebook or script. On a GPU it changes nothing that `simulate` does.
+    By default the CPU is a single device of JAX. The number of devices is fixed at the first computation, so call this
+    at the top of a notebook or script. On a GPU it has no effect on `simulate`.
 
     Raises:
       RuntimeError: JAX has started already, with another number of devices.

@@ -64,8 +64,7 @@ def total_variation(p: ArrayLike, q: ArrayLike) -> Array:
     >>> float(total_variation(jnp.array([0.5, 0.5]), jnp.array([0.25, 0.75])))
     0.25
     """
-    found: Array = total(jnp.abs(jnp.asarray(p, float) - q)) / 2
-    return found
+    return total(jnp.abs(jnp.asarray(p, float) - q)) / 2
 
 
 @accepts(p=ROWS, q=ROWS)
@@ -78,8 +77,7 @@ def squared_hellinger(p: ArrayLike, q: ArrayLike) -> Array:
     1.0
     """
     difference = jnp.sqrt(jnp.asarray(p, float)) - jnp.sqrt(jnp.asarray(q, float))
-    found: Array = total(difference * difference) / 2
-    return found
+    return total(difference * difference) / 2
 
 
 @accepts(p=ROWS, q=ROWS)
@@ -93,8 +91,7 @@ def jensen_shannon(p: ArrayLike, q: ArrayLike) -> Array:
     """
     p, q = jnp.asarray(p, float), jnp.asarray(q, float)
     middle = (p + q) / 2
-    found: Array = total(scaled(p - middle, middle) + scaled(q - middle, middle)) / 2
-    return found
+    return total(scaled(p - middle, middle) + scaled(q - middle, middle)) / 2
 
 
 @accepts(p=ROWS, q=ROWS)
@@ -105,8 +102,7 @@ def kl(p: ArrayLike, q: ArrayLike) -> Array:
     inf
     """
     p, q = jnp.asarray(p, float), jnp.asarray(q, float)
-    found: Array = total(scaled(p - q, q))
-    return found
+    return total(scaled(p - q, q))
 
 
 DISTANCES = {
@@ -140,9 +136,9 @@ def farthest_pair(rows: Array, distance: Distance) -> tuple[Array, Array, Array]
     both = distance == "kl"  # the other distances are symmetric
     circle = jnp.concatenate([rows, rows], axis=-2)
 
-    def one(found: tuple[Array, Array], places: Array) -> tuple[tuple[Array, Array], None]:
+    def one(best: tuple[Array, Array], places: Array) -> tuple[tuple[Array, Array], None]:
         """The distance of each row to the one this many places further on, where larger."""
-        most, at = found
+        most, at = best
         other = between(rows, jax.lax.dynamic_slice_in_dim(circle, places, states, -2))
         return (jnp.maximum(most, other), jnp.where(other > most, places, at)), None
 
@@ -159,7 +155,8 @@ def farthest_pair(rows: Array, distance: Distance) -> tuple[Array, Array, Array]
 
 @accepts(elapsed=Numbers("[...]", 0), exponent=Numbers("[...]", 0), scale=Numbers("[...]", 0))
 def threshold(elapsed: ArrayLike, exponent: ArrayLike = 0.25, scale: ArrayLike = 1.0) -> Array:
-    """scale elapsed^-exponent (1 + 1e-5): an arm is taken for Markovian where its `farthest` rows are farther apart.
+    """scale elapsed^-exponent (1 + 1e-5): an arm counts as Markovian where the distance between its `farthest` rows is
+    larger.
 
     Where `elapsed` is a fourth power, distances between rows of ratios of counts can equal scale elapsed^-exponent
     exactly. The last factor makes such an arm i.i.d. in every precision.

@@ -1,4 +1,4 @@
-"""Counter-based draws: what a play does is a function of the run's key, the arm and the play's number."""
+"""Counter-based draws: the random bits of a play are a function of the run's key, the arm and the play's number."""
 
 from __future__ import annotations
 
@@ -12,7 +12,7 @@ from jaxbandit.fast import computed_once, look_up, threefry
 _LARGEST = 2**32 - 1
 
 
-def stack_of_rewards(key: Array, arms: Array, plays: Array) -> Array:
+def play_bits(key: Array, arms: Array, plays: Array) -> Array:
     """32 random bits for the n-th play of each arm, the same under every policy.
 
     Args:
@@ -24,14 +24,14 @@ def stack_of_rewards(key: Array, arms: Array, plays: Array) -> Array:
       [M] uint32 in 0..2^32 - 2. The value 2^32 - 1 is replaced by 2^32 - 2, so that all bits lie below the threshold
       2^32 - 1, which stands for probability 1 exactly.
     """
-    bits, _ = two_words(key, arms, plays)
+    bits, _ = play_bits_64(key, arms, plays)
     return jnp.minimum(bits, jnp.uint32(_LARGEST - 1))
 
 
-def two_words(key: Array, arms: Array, plays: Array) -> tuple[Array, Array]:
+def play_bits_64(key: Array, arms: Array, plays: Array) -> tuple[Array, Array]:
     """64 random bits for the n-th play of each arm, the same under every policy, as two words [M] uint32 of 32.
 
-    Args: as `stack_of_rewards`, whose bits are those of the first word.
+    Args: as `play_bits`, whose bits are those of the first word.
     """
     return threefry(jax.random.key_data(key), arms.astype(jnp.uint32), plays.astype(jnp.uint32))
 
@@ -39,7 +39,7 @@ def two_words(key: Array, arms: Array, plays: Array) -> tuple[Array, Array]:
 def choose(bits: Array, thresholds: Array | np.ndarray, *index: Array) -> Array:
     """The state [M] int32 that random bits [M] choose: the number of thresholds [M, S-1] not above the bits.
 
-    `chains.thresholds` makes the thresholds from a law, `stack_of_rewards` the bits.
+    `chains.thresholds` makes the thresholds from a law, `play_bits` the bits.
 
     Args:
       thresholds: [M, S-1]; more axes hold the thresholds of many laws.

@@ -9,11 +9,10 @@ import jax.numpy as jnp
 import numpy as np
 from jax.typing import ArrayLike
 
-from jaxbandit.arguments import choice, finite, integer, is_traced, number, shown
+from jaxbandit.arguments import LARGEST_INTEGER, choice, finite, integer, is_traced, number, shown
 from jaxbandit.pytrees import pytree
 from jaxbandit.texts import described
 
-LAST_ROUND = 2**31 - 1
 UNKNOWN = "do not update the policy with a play whose reward is not known"
 
 
@@ -99,7 +98,7 @@ class Feedback(NamedTuple):
                 raise ValueError(f"{name}: has no value while JAX compiles; make a Feedback(..) of arrays there")
         paid = as_table("table", table)
         choice("pays", pays, ("before", "after"))
-        arm, t = integer("arm", arm, 0, len(paid) - 1), integer("t", t, 1, LAST_ROUND)
+        arm, t = integer("arm", arm, 0, len(paid) - 1), integer("t", t, 1, LARGEST_INTEGER)
         reward = None if reward is None else _finite(reward)
         if paid.shape[1]:
             state, before, reward = _by_table(paid[arm], arm, reward, state, before, pays)

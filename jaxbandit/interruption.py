@@ -1,8 +1,8 @@
-"""Ctrl-C that waits until nothing can be lost, and is not lost itself.
+"""Ctrl-C that waits until no data can be lost, and is never swallowed.
 
-Python raises KeyboardInterrupt wherever it happens to be. In the middle of a file this loses data; in a callback of the
-garbage collector it is printed, and the program goes on as if nothing had happened. Here a signal is noted, and raised
-where a block ends.
+Python raises KeyboardInterrupt at whatever statement it executes. While a file is written this loses data; in a
+callback of the garbage collector the exception is printed, and the program continues. Here a signal is noted, and
+raised at the end of a block.
 """
 
 from __future__ import annotations
@@ -19,17 +19,17 @@ from typing import Any
 
 AT_ONCE = 1.0  # seconds after a signal within which another one is raised at once
 
-_came = threading.Event()  # whether a signal is noted that nobody has answered yet
-_again = threading.Event()  # whether another one was raised at once
-_last = -math.inf  # when the last one came; the next call knows it, too
-_outer: Any = signal.default_int_handler  # who has the signals outside of the blocks
+_came = threading.Event()  # whether a signal is noted that has not been handled yet
+_again = threading.Event()  # whether a second one was raised at once
+_last = -math.inf  # when the last one came; kept from one call to the next
+_outer: Any = signal.default_int_handler  # the handler outside of the blocks
 
 
 class StoppedWarning(UserWarning):
-    """Ctrl-C came during a call, which returns what it has; `warnings.simplefilter("error", ..)` makes it an error."""
+    """Ctrl-C stopped a call, which returns what it has; `warnings.simplefilter("error", ..)` makes it an error."""
 
 
-warnings.simplefilter("always", StoppedWarning, append=True)  # Python would show equal words once a line, as in a loop
+warnings.simplefilter("always", StoppedWarning, append=True)  # else Python shows equal warnings of one line only once
 
 
 def warn_of_stop(rounds: int, horizon: int) -> None:
@@ -50,7 +50,7 @@ def interrupted() -> bool:
 
 
 def stop_if_interrupted() -> None:
-    """Raise KeyboardInterrupt if a signal waits; where there is nothing that could be lost.
+    """Raise KeyboardInterrupt if a signal waits; to be called where nothing can be lost.
 
     Raises:
       KeyboardInterrupt: by Ctrl-C.
@@ -60,14 +60,14 @@ def stop_if_interrupted() -> None:
 
 
 class CtrlC:
-    """A block in which Ctrl-C waits, and that ends by KeyboardInterrupt if a signal has come.
+    """A block in which Ctrl-C waits, and which raises KeyboardInterrupt at its end if a signal has come.
 
     A second signal in the block, or within a second of the last one, is raised at once. Blocks may be nested. Outside
     of the main thread, and where SIGINT is ignored or ends the process, nothing changes.
 
     Args:
-      raises: False for a block that is no part of another one and says by itself that it was stopped: after its end
-        `came` tells.
+      raises: False for an outermost block whose caller reports the stop; after its end, `came` says whether a signal
+        came.
     """
 
     def __init__(self, raises: bool = True) -> None:
@@ -98,7 +98,7 @@ class CtrlC:
             raise KeyboardInterrupt
 
     def take(self) -> bool:
-        """Whether the block itself may answer the signal that has come, which then no longer waits."""
+        """Whether the block may handle the signal that has come, which then no longer waits."""
         taken = self.outer not in (_wait, _note_and_raise) and interrupted() and not _again.is_set()
         if taken:
             _forget()
@@ -107,7 +107,7 @@ class CtrlC:
 
 @contextmanager
 def noted() -> Iterator[None]:
-    """A whole program: outside of the blocks in it Ctrl-C is raised at once, and raised again if that was in vain.
+    """A whole program: outside of its blocks Ctrl-C is raised at once, and again at the end if something swallowed it.
 
     Raises:
       KeyboardInterrupt: by Ctrl-C, at the end at the latest.
@@ -134,7 +134,7 @@ def _forget() -> None:
 
 
 def _wait(number: int, frame: FrameType | None) -> None:
-    """Note the first signal; give a second one to whoever has the signals outside, and all that follow."""
+    """Note the first signal; pass a second one, and all that follow, to the handler outside of the blocks."""
     global _last
     before, _last = _last, time.monotonic()
     again = _came.is_set() or _last - before < AT_ONCE

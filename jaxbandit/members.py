@@ -71,6 +71,12 @@ def records(environment: Any) -> Callable[[State], dict[str, Any]] | None:
     return _own(environment, "records")
 
 
+def known(environment: Any) -> Any:
+    """The laws of the arms; None where the environment does not tell them."""
+    method = _own(environment, "known")
+    return None if method is None else method()
+
+
 def numbers(environment: Any) -> Any:
     """What an environment says of itself; {} by default."""
     method = _own(environment, "numbers")
@@ -103,6 +109,11 @@ def probabilities(policy: Any) -> Callable[[State, jax.Array], jax.Array] | None
 def markovian(policy: Any) -> Callable[[State, jax.Array], jax.Array] | None:
     """The method `markovian` of a policy that tells Markov arms from independent ones, or None."""
     return _own(policy, "markovian")
+
+
+def takes_turns(policy: Any) -> bool:
+    """Whether the round decides which arm a policy may explore."""
+    return getattr(policy, "takes_turns", FullPolicy.takes_turns)
 
 
 def transition(environment: Any) -> Any:

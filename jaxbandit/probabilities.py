@@ -1,16 +1,16 @@
-"""Rows of probabilities, in float64 on the host: when an array is one, and how rounding errors are removed."""
+"""Checks of rows of probabilities, in float64 on the host, and how rounding errors are removed from them."""
 
 from __future__ import annotations
 
 import numpy as np
 from jax import Array
 
-ROUNDING = 1e-6  # by which probabilities that were computed, in float32 perhaps, and their sums may be off
-EXACT = 1e-12  # by which the sum of probabilities that were divided by it in float64 is off at most
+ROUNDING = 1e-6  # the error of probabilities, which may be of float32, and of their sums that is accepted
+EXACT = 1e-12  # the largest error of a sum of probabilities that were divided by it in float64
 
 
 def stochastic(name: str, rows: np.ndarray | Array, exact: float = 0.0) -> np.ndarray:
-    """Probabilities [..., S] that sum to 1 to the last digit: the given ones in float64, divided by their sum.
+    """The rows [..., S] in float64, divided by their sums, so that they sum to 1 to the last digit.
 
     A row whose sum is off by `exact` at most stays as it is. Probabilities that rounding has made negative become 0.
 

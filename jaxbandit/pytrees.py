@@ -1,4 +1,4 @@
-"""Pytree dataclasses: things whose numbers are leaves, and many alike ones as one with a leading axis."""
+"""Dataclasses that are pytrees of their numbers, and how several of the same structure are stacked."""
 
 from __future__ import annotations
 
@@ -54,8 +54,8 @@ def pytree(cls: type[T]) -> type[T]:
         return made(**dict(zip(leaves, values)), **dict(zip(fixed, structure[1:])))
 
     def text(thing: Any) -> str:
-        shown = (f"{field.name}={short(getattr(thing, field.name))}" for field in fields if field.repr)
-        return f"{made.__qualname__}({', '.join(shown)})"
+        texts = (f"{field.name}={short(getattr(thing, field.name))}" for field in fields if field.repr)
+        return f"{made.__qualname__}({', '.join(texts)})"
 
     if "__repr__" not in vars(cls):
         made.__repr__ = text  # type: ignore[method-assign]
@@ -112,10 +112,10 @@ def in_order(thing: T, order: jax.Array | np.ndarray) -> T:
 
 
 def stack(things: Sequence[T], name: str) -> T:
-    """Stack alike things (same class, static fields and shapes) into one whose leaves have a leading axis.
+    """Stack things of the same class, static fields and shapes into one whose leaves have a leading axis.
 
     Raises:
-      ValueError: the things are not alike; `name` says in the message what they are.
+      ValueError: the things differ in one of these; the message calls them `name`.
     """
     first: Any = jax.tree.structure(things[0])
     for thing in things[1:]:
@@ -128,19 +128,18 @@ def stack(things: Sequence[T], name: str) -> T:
     for shape in shapes[1:]:
         if shape != shapes[0]:
             raise ValueError(f"{name}: shapes disagree, {shapes[0]} and {shape}; give each shape its own entry")
-    stacked: T = jax.tree.map(lambda *leaves: np.stack([np.asarray(leaf) for leaf in leaves]), *things)
-    return stacked
+    return jax.tree.map(lambda *leaves: np.stack([np.asarray(leaf) for leaf in leaves]), *things)
 
 
 def check_known(name: str, thing: Any) -> None:
-    """Refuse a thing with numbers that JAX is tracing, which cannot be read on the host.
+    """Raise ValueError if JAX is tracing a number of the thing, which then cannot be read on the host.
 
     Raises:
       ValueError: with the name: `jit`, `vmap` or `grad` is around the call.
     """
     try:
         leaves = jax.tree.leaves(thing, is_leaf=lambda part: isinstance(part, Iterator))
-    except ValueError:  # a dict whose keys cannot be sorted, of which others say more
+    except ValueError:  # a dict whose keys cannot be sorted, for which other checks have a better message
         return
     if any(isinstance(leaf, jax.core.Tracer) for leaf in leaves):
         raise ValueError(

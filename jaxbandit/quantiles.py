@@ -1,4 +1,4 @@
-"""Inverse laws: a reward from 64 random bits, as accurate in both tails as in the middle.
+"""Inverse distribution functions: a reward from 64 random bits, as accurate in both tails as in the middle.
 
 A float keeps the digits of a small probability and loses those of one close to 1. So the 64 bits are read as the side
 on which a draw lies, and the probability of a draw further out on that side.
@@ -13,6 +13,7 @@ import jax.numpy as jnp
 from jax import Array
 from jax.typing import DTypeLike
 
+from jaxbandit.arguments import LARGEST_INTEGER
 from jaxbandit.fast import log, log_of_sum, polynomial
 
 # Coefficients, from power 0 up, of numerators and denominators: of z / q in 0.180625 - q^2 for q up to 0.425 (the form
@@ -40,7 +41,7 @@ def tail(words: tuple[Array, Array], dtype: DTypeLike) -> Tail:
     Tail(above=Array(True, dtype=bool), p=Array(5.421011e-20, dtype=float32), q=Array(0.5, dtype=float32))
     """
     first, second = (jax.lax.bitcast_convert_type(word, jnp.int32) for word in (words[0], words[1] >> 1))
-    most = jnp.int32(2**31 - 1)
+    most = jnp.int32(LARGEST_INTEGER)
     p, q = (
         (high.astype(dtype) * 2.0**31 + (low.astype(dtype) + 0.5)) * 2.0**-63
         for high, low in ((first & most, second), (~first & most, most - second))

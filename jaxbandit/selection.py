@@ -1,4 +1,4 @@
-"""From scores to arms."""
+"""The arms with the largest scores."""
 
 from __future__ import annotations
 
@@ -32,13 +32,13 @@ def top_arms(scores: ArrayLike, plays: int) -> Array:
     if plays == 1 and number <= 256:
         return _first_of_all(computed_once(scores))[None]
     scores = jnp.where(scores == scores, scores, -jnp.inf)
-    # XLA runs comparisons, and maxima over many arms, for several runs at once; sorts, `top_k` and maxima over few arms
-    # it runs for one run at a time
+    # XLA vectorises comparisons, and maxima over many arms, over the runs; sorts, `top_k` and maxima over few arms it
+    # computes for one run at a time
     if plays > 1 and number <= 32:
         return _by_rank(computed_once(scores), plays)
     if plays <= FEW_PLAYS:
         return _one_after_the_other(computed_once(scores), plays)
-    scores = jnp.where(scores == 0, 0.0, scores)  # top_k takes -0.0 for less than 0.0
+    scores = jnp.where(scores == 0, 0.0, scores)  # for top_k, -0.0 is less than 0.0
     return jax.lax.top_k(scores, plays)[1].astype(jnp.int32)
 
 
@@ -48,10 +48,10 @@ def _checked(scores: ArrayLike) -> Array | np.ndarray:
     Raises:
       ValueError: they are not numbers along one axis.
     """
-    found = as_floats("scores", scores)
-    if found.ndim != 1 or not found.size:
-        raise ValueError(f"scores: shape {found.shape} is not [K]")
-    return scores if isinstance(scores, jax.Array) else found
+    array = as_floats("scores", scores)
+    if array.ndim != 1 or not array.size:
+        raise ValueError(f"scores: shape {array.shape} is not [K]")
+    return scores if isinstance(scores, jax.Array) else array
 
 
 def _first_of_all(scores: Array) -> Array:
@@ -64,14 +64,14 @@ def _first_of_all(scores: Array) -> Array:
 
 
 def _one_after_the_other(scores: Array, plays: int) -> Array:
-    """The first arms, each found among those that are left."""
-    every, found = jnp.arange(scores.shape[0], dtype=jnp.int32), []
+    """The first arms, by one maximum after the other over the arms that are left."""
+    every, leaders = jnp.arange(scores.shape[0], dtype=jnp.int32), []
     left = jnp.ones(scores.shape, bool)
     for _ in range(plays):
         top = jnp.max(jnp.where(left, scores, -jnp.inf))
-        found.append(computed_once(jnp.min(jnp.where(left & (scores == top), every, every.size))))
-        left = left & (every != found[-1])
-    return jnp.stack(found)
+        leaders.append(computed_once(jnp.min(jnp.where(left & (scores == top), every, every.size))))
+        left = left & (every != leaders[-1])
+    return jnp.stack(leaders)
 
 
 def _by_rank(scores: Array, plays: int) -> Array:

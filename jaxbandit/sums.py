@@ -1,4 +1,4 @@
-"""Sums in two floats, which lose nothing of long games."""
+"""Sums in two floats, exact over many rounds."""
 
 from __future__ import annotations
 

@@ -1,4 +1,4 @@
-"""How things describe themselves: the text of a value, and the words for a tuple's fields."""
+"""Texts for people: of a value, in lines of the terminal's width, and of the fields of a named tuple."""
 
 from __future__ import annotations
 
@@ -16,7 +16,7 @@ LISTED = 20  # numbers of an array that are listed
 
 
 def short(value: Any) -> str:
-    """A field's value as a person reads it."""
+    """The text of a field's value; of a long array its type, shape and range."""
     if isinstance(value, np.generic):
         return repr(value.item())
     if isinstance(value, jax.core.Tracer) or not isinstance(value, np.ndarray | jax.Array):
@@ -30,7 +30,7 @@ def short(value: Any) -> str:
 
 
 def terminal_width() -> int:
-    """Columns of the terminal; more than any line has where there is none, as in a notebook or a file."""
+    """The number of columns of the terminal; in a notebook or a file, more than any line has."""
     return shutil.get_terminal_size((10**6, 24)).columns
 
 
@@ -42,7 +42,7 @@ def filled(words: str) -> str:
 
 
 def described(cls: type[T]) -> type[T]:
-    """Give each field of a named tuple the words that the docstring of its class has for it, so that `help` shows them.
+    """Make the words that the docstring of a named tuple has for a field the docstring of that field, for `help`.
 
     >>> from typing import NamedTuple
     >>> @described

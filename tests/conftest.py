@@ -12,8 +12,6 @@ import shutil
 import signal
 import sys
 import tempfile
-from collections import Counter
-from fnmatch import fnmatchcase
 from pathlib import Path
 
 import jax
@@ -21,12 +19,14 @@ import matplotlib as mpl
 import pytest
 
 from tests.cases import TYPED, words
+from tests.durations import rows
 
 mpl.use("Agg")
 os.environ.pop("COLUMNS", None)  # the width of a terminal, which pytest-xdist gives its workers
 signal.signal(signal.SIGINT, signal.default_int_handler)  # a script's background jobs ignore Ctrl-C
 jax.config.update("jax_num_cpu_devices", 2)
 jax.config.update("jax_numpy_rank_promotion", "raise")
+DURATIONS = rows()
 LEAST = 0.0  # seconds of compiling from which a program is worth a file
 MEASURED = Path(__file__).parents[1] / "build" / "accuracy"  # what the site shows
 
@@ -57,27 +57,24 @@ def pytest_make_parametrize_id(val, argname):
 
 
 def pytest_collection_modifyitems(config, items):
-    """Mark single cases; an id that cannot be typed is an error, and so is a mark for cases that do not exist."""
+    """Mark what durations.toml names. An id that cannot be typed is an error, and so is a pattern without a case."""
     error = RuntimeError if hasattr(config, "workerinput") else pytest.UsageError  # xdist hides a worker's UsageError
-    marked = Counter()  # how many cases a pattern of a test has
+    unused = {(file, row) for file in {item.path.stem for item in items} for row in DURATIONS.get(file, [])}
     for item in items:
-        name, _, case = item.nodeid.removesuffix("]").partition("[")
+        name, _, case = item.name.removesuffix("]").partition("[")
         if case and not TYPED.fullmatch(case):
             raise error(f"{item.nodeid}: an id has letters, digits, dots, hyphens and underscores only")
-        for kind in ("slow", "release"):
-            for pattern in (pattern for mark in item.iter_markers(f"{kind}_cases") for pattern in mark.args):
-                fits = fnmatchcase(case, pattern)
-                marked[name, pattern] += fits
-                if fits:
-                    item.add_marker(kind)
+        for row in DURATIONS.get(item.path.stem, []):
+            if row.test == name and row.fits(case):
+                item.add_marker(row.kind)
+                unused.discard((item.path.stem, row))
         if item.get_closest_marker("release"):
             item.add_marker("slow")
         if item.get_closest_marker("slow"):
             item.user_properties.append(("slow", True))  # tests/durations.py reads it in the report
     whole_files = not any("::" in name for name in config.args) and not config.getoption("lf", False)
-    for (name, pattern), cases in marked.items():
-        if whole_files and not cases:
-            raise error(f"{name}: a mark names the case {pattern}, which does not exist")
+    if unused and whole_files:
+        raise error(f"tests/durations.toml: no case fits {sorted(unused)}")
 
 
 def pytest_collection_finish():

@@ -1,15 +1,19 @@
-"""Which marks do not follow from what the tests take? On a machine that does nothing else:
+"""The tests that durations.toml names as slow, and whether what it says follows from measured seconds.
+
+On a machine that does nothing else:
 
 pytest -n 0 -m "slow or not slow" --junit-xml=FILE
 python -m tests.durations FILE
 
-The exit status is 1 if a test without a mark took longer than 10 seconds.
+The exit status is 1 if a test that is not marked as slow took longer than 10 seconds.
 """
 
 import argparse
 import sys
+import tomllib
 from collections import defaultdict
 from collections.abc import Iterable
+from fnmatch import fnmatchcase
 from pathlib import Path
 from typing import NamedTuple
 from xml.etree import ElementTree
@@ -17,6 +21,28 @@ from xml.etree import ElementTree
 LONG = 2.5  # seconds: a test that takes longer should have a mark
 SHORT = 1.0  # a test with a mark that takes less needs none
 MOST = 10.0  # without a mark
+
+
+class Row(NamedTuple):
+    kind: str  # slow or release
+    test: str
+    cases: str  # a pattern of ids; after an exclamation mark patterns of all others
+
+    def fits(self, case: str) -> bool:
+        if self.cases.startswith("!"):
+            return not any(fnmatchcase(case, pattern) for pattern in self.cases[1:].split(","))
+        return fnmatchcase(case, self.cases)
+
+
+def rows() -> dict[str, list[Row]]:
+    """What durations.toml says, by the name of the file: a row for every pattern of cases."""
+    by_file: dict[str, list[Row]] = defaultdict(list)
+    for kind, files in tomllib.loads(Path(__file__).with_suffix(".toml").read_text()).items():
+        for file, tests in files.items():
+            for test, _, cases in (name.removesuffix("]").partition("[") for name in tests.split()):
+                patterns = [cases] if cases.startswith("!") else cases.split(",") if cases else ["*"]
+                by_file[file] += [Row(kind, f"test_{test}", pattern) for pattern in patterns]
+    return by_file
 
 
 class Case(NamedTuple):

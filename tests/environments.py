@@ -43,7 +43,7 @@ class Process:
 
     def step(self, key, state, arms, t):
         row = jnp.asarray(chains.thresholds(MOVES))[arms, state]
-        states = draws.choose(draws.stack_of_rewards(key, jnp.zeros(1, jnp.int32), t[None]), row)
+        states = draws.choose(draws.play_bits(key, jnp.zeros(1, jnp.int32), t[None]), row)
         before = jnp.full(1, state)
         return states[0], Feedback(arms, before, states, jnp.asarray(self.reward, float)[arms, before], t)
 
@@ -87,7 +87,7 @@ class Swapping:
 
     def step(self, key, state, arms, t):
         mean = jnp.where((arms == 0) == (t <= self.swap), self.high, self.low)
-        bits = draws.stack_of_rewards(key, arms, jnp.broadcast_to(t, arms.shape))
+        bits = draws.play_bits(key, arms, jnp.broadcast_to(t, arms.shape))
         states = (bits.astype(float) < mean * 2.0**32).astype(jnp.int32)
         worse = (arms == 0) == (t > self.swap)
         return state.at[arms].add(worse.astype(jnp.int32)), Feedback(arms, 0 * arms, states, states.astype(float), t)
@@ -125,7 +125,7 @@ class Rotting:
 
     def step(self, key, state, arms, t):
         plays, shown = state
-        bits = draws.stack_of_rewards(key, arms, plays[arms] + 1)
+        bits = draws.play_bits(key, arms, plays[arms] + 1)
         states = (bits.astype(float) < self.chances(plays)[arms] * 2.0**32).astype(jnp.int32)
         feedback = Feedback(arms, shown[arms], states, states.astype(float), t)
         return (plays.at[arms].add(1), shown.at[arms].set(states)), feedback

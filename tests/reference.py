@@ -1,10 +1,17 @@
-"""Slow float64 reference of the policies for two-state arms, in plain loops, as an oracle for the compiled ones."""
+"""Slow float64 reference of the policies, in plain loops, as an oracle for the compiled ones.
+
+Arms have two states; those of `ON_UNIT_REWARDS` have any number.
+"""
 
 import math
+from itertools import combinations
 
 import numpy as np
 from reference_chain import likelihood_ratio, stationary_mean, upper_mean, weighted_mean
 from reference_kl import kl, lower, upper
+from reference_states import best_row, distance, estimated_rows, mean_of_visits, stationary_mean_upper, unit_rewards
+
+ON_UNIT_REWARDS = ("EmpiricalKLUCB", "KLUCB", "KLUCBMC", "TVKLUCB")
 
 DEFAULTS = {
     "UCBSM": {"L": 343.0},
@@ -32,24 +39,21 @@ DEFAULTS = {
 
 def plays(count):
     """Return how many times an arm with these transition counts has been played."""
-    return count[0][0] + count[0][1] + count[1][0] + count[1][1]
+    return sum(map(sum, count))
 
 
 def visits(count):
-    """Return how many plays of an arm moved it to state 0 and how many to state 1."""
-    return count[0][0] + count[1][0], count[0][1] + count[1][1]
+    """Return how many plays of an arm moved it to each state."""
+    return tuple(map(sum, zip(*count)))
 
 
 def sample_mean(count, reward):
     """Return the mean reward of an arm's plays, those of the states moved to."""
-    zeros, ones = visits(count)
-    # Reduced fractions, so that arms with the same shares of the two states have the same mean to the last bit.
-    divisor = math.gcd(zeros, ones)
-    return weighted_mean(reward[0], reward[1], zeros // divisor, ones // divisor)
+    return mean_of_visits(visits(count), tuple(reward))
 
 
 def leaving(count, state, unvisited):
-    """Return the estimated probability of leaving a state."""
+    """Return the estimated probability of leaving one of two states."""
     departures = count[state][0] + count[state][1]
     return count[state][1 - state] / departures if departures else unvisited
 
@@ -79,12 +83,23 @@ def mean_index(count, t, reward, fields):
     return upper(sample_mean(count, reward), log_f(t, fields["exploration"]) / plays(count))
 
 
+def law_index(count, t, reward, fields):
+    """Return the largest mean of a law near to the shares of the states moved to, and perhaps of one that pays 1."""
+    number = plays(count)
+    shares, values = [moves / number for moves in visits(count)], list(reward)
+    if fields["top"]:
+        shares, values = [*shares, 0.0], [*values, 1.0]
+    return best_row(shares, values, log_f(t, fields["exploration"]) / number)[0]
+
+
 def transition_index(count, state, t, reward, fields):
     """Return the optimistic stationary mean of an arm whose present state's row is moved within its KL radius."""
     if fields["samples"] not in ("arm", "state"):
         raise ValueError(f"samples is {fields['samples']!r}, neither 'arm' nor 'state'")
-    samples = plays(count) if fields["samples"] == "arm" else count[state][0] + count[state][1]
+    samples = plays(count) if fields["samples"] == "arm" else sum(count[state])
     radius = log_f(t, fields["exploration"]) / samples if samples else math.inf
+    if len(count) > 2:
+        return stationary_mean_upper(estimated_rows(count, fields["unvisited"]), reward, state, radius)
     r0, r1 = reward
     p01 = leaving(count, 0, fields["unvisited"])
     p10 = leaving(count, 1, fields["unvisited"])
@@ -96,25 +111,6 @@ def transition_index(count, state, t, reward, fields):
     if p01 == 0 and p10 == 0:
         return max(r0, r1)
     return weighted_mean(r0, r1, p10, p01)
-
-
-def distance(p, q, name):
-    """Return the distance of two rows in its plain form."""
-
-    def log_ratio(a, b):
-        return 0.0 if a == 0 else (math.inf if b == 0 else a * math.log(a / b))
-
-    if name == "total_variation":
-        return abs(p[1] - q[1])
-    if name == "squared_hellinger":
-        return sum((math.sqrt(a) - math.sqrt(b)) ** 2 for a, b in zip(p, q, strict=True)) / 2
-    if name == "jensen_shannon":
-        middle = [(a + b) / 2 for a, b in zip(p, q, strict=True)]
-        return sum(log_ratio(a, m) + log_ratio(b, m) for a, b, m in zip(p, q, middle, strict=True)) / 2
-    if name == "kl":
-        forth = sum(log_ratio(a, b) for a, b in zip(p, q, strict=True))
-        return max(forth, sum(log_ratio(b, a) for a, b in zip(p, q, strict=True)))
-    raise ValueError(f"unknown distance {name!r}")
 
 
 def joint_index(count, t, reward, fields):
@@ -133,15 +129,14 @@ def least_gap(count, fields):
 
 
 def is_markovian(count, t, fields):
-    """Return whether the estimated rows of an arm are too far apart for independent rewards."""
+    """Return whether two estimated rows of an arm are too far apart for independent rewards."""
     if fields["clock"] not in ("round", "arm"):
         raise ValueError(f"clock is {fields['clock']!r}, neither 'round' nor 'arm'")
     clock = t - 1 if fields["clock"] == "round" else plays(count)
-    p01 = leaving(count, 0, fields["unvisited"])
-    p10 = leaving(count, 1, fields["unvisited"])
-    rows = ((1 - p01, p01), (p10, 1 - p10))
+    rows = estimated_rows(count, fields["unvisited"])
+    largest = max(distance(p, q, fields["distance"]) for p, q in combinations(rows, 2))
     # Estimates meet the threshold exactly when the clock is a fourth power, and such a tie is not beyond it.
-    return distance(*rows, fields["distance"]) > fields["scale"] * clock ** -fields["exponent"] * (1 + 1e-5)
+    return largest > fields["scale"] * clock ** -fields["exponent"] * (1 + 1e-5)
 
 
 def plugged_in(count, state, reward, fields):
@@ -169,9 +164,8 @@ def index(policy, count, state, t, reward, fields):
         return sample_mean(count, reward) + math.sqrt(max(0.0, math.log(share)) / number)
     if policy == "KLUCB":
         return upper(sample_mean(count, reward), level(count, t, fields) / number)
-    if policy == "EmpiricalKLUCB":  # of two states; `reference_states` has the others and `top`
-        (worse, _), (better, good) = sorted(zip(reward, visits(count)))
-        return worse + (better - worse) * upper(good / number, log_f(t, fields["exploration"]) / number)
+    if policy == "EmpiricalKLUCB":
+        return law_index(count, t, reward, fields)
     if policy == "KLUCBMC" or (policy == "TVKLUCB" and is_markovian(count, t, fields)):
         return transition_index(count, state, t, reward, fields)
     if policy == "PlugInGittins":
@@ -185,8 +179,12 @@ def choose(policy, counts, states, t, reward, fields):
     """Return the arm a policy plays at round t, where counts[k][s][s'] are the transitions seen of arm k."""
     if unknown := fields.keys() - DEFAULTS[policy].keys():
         raise ValueError(f"{policy} has no fields {sorted(unknown)}")
+    if len(counts[0]) > 2 and policy not in ON_UNIT_REWARDS:
+        raise ValueError(f"no reference of {policy} for arms with more than two states")
     fields = DEFAULTS[policy] | fields | {"arms": len(counts)}
     arms = range(len(counts))
+    if policy in ON_UNIT_REWARDS:
+        reward = unit_rewards(reward)
     for k in arms:
         if plays(counts[k]) == 0:
             return k
@@ -210,9 +208,10 @@ def choose(policy, counts, states, t, reward, fields):
 
 def start(reward, initial_state):
     """Return the zero counts, the first state of every arm and the rewards as lists of plain numbers."""
-    reward = np.asarray(reward, dtype=np.float64).tolist()
-    states = np.broadcast_to(initial_state, len(reward)).tolist()
-    return [[[0, 0], [0, 0]] for _ in reward], states, reward
+    reward = np.asarray(reward, dtype=np.float64)
+    arms, states = reward.shape
+    counts = np.zeros((arms, states, states), int).tolist()
+    return counts, np.broadcast_to(initial_state, arms).tolist(), reward.tolist()
 
 
 def play(policy, draws, reward, initial_state, horizon, /, **fields):
@@ -229,24 +228,29 @@ def play(policy, draws, reward, initial_state, horizon, /, **fields):
 
 
 def exact_law(policy, transition, reward, initial_state, horizon, /, **fields):
-    """Return the probability of every final (arm 0 to 0, arm 0 to 1, arm 1 to 0, arm 1 to 1) count of visits."""
-    transition = np.asarray(transition, dtype=np.float64).tolist()
+    """Return the probability of every final count of visits: arm 0 to states 0, 1, .., then arm 1 to 0, 1, .."""
     counts, states, reward = start(reward, initial_state)
-    law = {}
+    choice = lambda t: choose(policy, counts, states, t, reward, fields)
+    return law_of_visits(choice, transition, counts, states, horizon)
+
+
+def law_of_visits(choose, transition, counts, states, horizon):
+    """Return the probability of every final count of visits, where `choose(t)` reads the counts and states."""
+    transition, law = np.asarray(transition, dtype=np.float64).tolist(), {}
 
     def walk(t, probability):
         """Add every continuation from round t on to the law."""
         if t > horizon:
-            key = (*visits(counts[0]), *visits(counts[1]))
+            key = tuple(number for count in counts for number in visits(count))
             law[key] = law.get(key, 0.0) + probability
             return
-        k = choose(policy, counts, states, t, reward, fields)
+        k = choose(t)
         before = states[k]
-        for after in (0, 1):
-            if transition[k][before][after] > 0:
+        for after, chance in enumerate(transition[k][before]):
+            if chance > 0:
                 counts[k][before][after] += 1
                 states[k] = after
-                walk(t + 1, probability * transition[k][before][after])
+                walk(t + 1, probability * chance)
                 counts[k][before][after] -= 1
                 states[k] = before
 

@@ -5,6 +5,7 @@ from functools import cache
 
 import mpmath as mp
 import numpy as np
+import reference
 from scipy.optimize import brentq
 
 from jaxbandit import chains
@@ -126,21 +127,6 @@ def choose(policy, generator, visits, t, plays, exploration, delta):
 
 def exact_law(policy, generator, transition, horizon, **fields):
     """The probability of every final count of visits of two arms with two states, one play a round."""
-    visits, states, found = [[0, 0], [0, 0]], [0, 0], {}
-
-    def walk(t, probability):
-        if t > horizon:
-            key = tuple(visits[0] + visits[1])
-            found[key] = found.get(key, 0.0) + probability
-            return
-        (k,) = choose(policy, generator, visits, t, 1, **fields)
-        before = states[k]
-        for after in (0, 1):
-            visits[k][after] += 1
-            states[k] = after
-            walk(t + 1, probability * transition[k][before][after])
-            visits[k][after] -= 1
-            states[k] = before
-
-    walk(1, 1.0)
-    return found
+    counts, states, _ = reference.start([REWARD[generator]] * 2, 0)
+    choice = lambda t: choose(policy, generator, list(map(reference.visits, counts)), t, 1, **fields)[0]
+    return reference.law_of_visits(choice, transition, counts, states, horizon)

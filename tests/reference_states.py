@@ -1,16 +1,13 @@
-"""Slow float64 reference of the policies for arms with two or more states, written apart from that of two states."""
+"""Rows of any number of states in plain float64: the best row in a KL ball, stationary means, estimates, distances."""
 
 import math
 from fractions import Fraction
 from functools import lru_cache
-from itertools import combinations
 
 import numpy as np
-from reference import DEFAULTS, distance, log_f
-from reference_kl import kl_part, upper
+from reference_kl import kl_part
 from scipy.optimize import brentq
 
-POLICIES = ("EmpiricalKLUCB", "KLUCB", "KLUCBMC", "TVKLUCB")
 # Added to every probability of moving to the present state under the rows held fixed, so that none is absorbing.
 EXTRA_MASS = 1e-12
 
@@ -144,16 +141,6 @@ def unit_rewards(reward):
     return [[(value - low) / (high - low) if high > low else 0.0 for value in row] for row in reward]
 
 
-def plays(count):
-    """Return how many times an arm with these transition counts has been played."""
-    return sum(map(sum, count))
-
-
-def visits(count):
-    """Return how many plays of an arm moved it to each state."""
-    return tuple(map(sum, zip(*count)))
-
-
 @lru_cache(maxsize=1 << 16)
 def mean_of_visits(visited, reward):
     """Return the mean reward of so many visits of each state, correctly rounded."""
@@ -173,111 +160,20 @@ def estimated_rows(count, unvisited):
     return tuple(rows)
 
 
-def row_distance(p, q, name):
-    """Return the distance of two rows over all their states."""
+def distance(p, q, name):
+    """Return the distance of two rows in its plain form."""
+
+    def log_ratio(a, b):
+        return 0.0 if a == 0 else (math.inf if b == 0 else a * math.log(a / b))
+
     if name == "total_variation":
-        return sum(abs(a - b) for a, b in zip(p, q)) / 2
-    return distance(p, q, name)
-
-
-def is_markovian(count, t, fields):
-    """Return whether two estimated rows of an arm are too far apart for independent rewards."""
-    if fields["clock"] not in ("round", "arm"):
-        raise ValueError(f"clock is {fields['clock']!r}, neither 'round' nor 'arm'")
-    clock = t - 1 if fields["clock"] == "round" else plays(count)
-    rows = estimated_rows(count, fields["unvisited"])
-    largest = max(row_distance(p, q, fields["distance"]) for p, q in combinations(rows, 2))
-    return largest > fields["scale"] * clock ** -fields["exponent"] * (1 + 1e-5)
-
-
-def mean_index(count, t, reward, fields):
-    """Return the KL-UCB index of the sample mean of an arm that was played."""
-    mean = mean_of_visits(visits(count), tuple(reward))
-    return upper(mean, log_f(t, fields["exploration"]) / plays(count))
-
-
-def transition_index(count, state, t, reward, fields):
-    """Return the optimistic stationary mean of an arm whose present state's row is moved within its KL radius."""
-    if fields["samples"] not in ("arm", "state"):
-        raise ValueError(f"samples is {fields['samples']!r}, neither 'arm' nor 'state'")
-    samples = plays(count) if fields["samples"] == "arm" else sum(count[state])
-    radius = log_f(t, fields["exploration"]) / samples if samples else math.inf
-    return stationary_mean_upper(estimated_rows(count, fields["unvisited"]), reward, state, radius)
-
-
-def law_index(count, t, reward, fields):
-    """Return the largest mean of a law near to the shares of the states moved to, and perhaps of one that pays 1."""
-    number = plays(count)
-    shares, values = [moves / number for moves in visits(count)], list(reward)
-    if fields["top"]:
-        shares, values = [*shares, 0.0], [*values, 1.0]
-    return best_row(shares, values, log_f(t, fields["exploration"]) / number)[0]
-
-
-def index(policy, count, state, t, reward, fields):
-    """Return the index of one arm at round t."""
-    if plays(count) == 0:
-        return math.inf
-    if policy == "EmpiricalKLUCB":
-        return law_index(count, t, reward, fields)
-    if policy == "KLUCBMC" or (policy == "TVKLUCB" and is_markovian(count, t, fields)):
-        return transition_index(count, state, t, reward, fields)
-    return mean_index(count, t, reward, fields)
-
-
-def choose(policy, counts, states, t, reward, fields):
-    """Return the arm a policy plays at round t, where counts[k][s][s'] are the transitions seen of arm k."""
-    if policy not in POLICIES:
-        raise ValueError(f"no reference of {policy} for arms with more than two states")
-    if unknown := fields.keys() - DEFAULTS[policy].keys():
-        raise ValueError(f"{policy} has no fields {sorted(unknown)}")
-    fields = DEFAULTS[policy] | fields
-    reward = unit_rewards(np.asarray(reward, dtype=np.float64).tolist())
-    counts = np.asarray(counts).tolist()
-    # Python's max returns the first of equal values, which is the lowest arm.
-    return max(range(len(counts)), key=lambda k: index(policy, counts[k], states[k], t, reward[k], fields))
-
-
-def start(reward, initial_state):
-    """Return the zero counts and the first state of every arm."""
-    arms, number = np.shape(reward)
-    return np.zeros((arms, number, number), dtype=int).tolist(), np.broadcast_to(initial_state, arms).tolist()
-
-
-def play(policy, draws, reward, initial_state, horizon, **fields):
-    """Return the arms played in one run, where draws(k, n, s) is the state the n-th play of arm k moves to from s."""
-    counts, states = start(reward, initial_state)
-    chosen = []
-    for t in range(1, horizon + 1):
-        k = choose(policy, counts, states, t, reward, fields)
-        state = int(draws(k, plays(counts[k]) + 1, states[k]))
-        counts[k][states[k]][state] += 1
-        states[k] = state
-        chosen.append(k)
-    return chosen
-
-
-def exact_law(policy, transition, reward, initial_state, horizon, **fields):
-    """Return the probability of every final count of visits: arm 0 to states 0, 1, ..., then arm 1 to 0, 1, ..."""
-    transition = np.asarray(transition, dtype=np.float64).tolist()
-    counts, states = start(reward, initial_state)
-    law = {}
-
-    def walk(t, probability):
-        """Add every continuation from round t on to the law."""
-        if t > horizon:
-            key = tuple(number for count in counts for number in visits(count))
-            law[key] = law.get(key, 0.0) + probability
-            return
-        k = choose(policy, counts, states, t, reward, fields)
-        before = states[k]
-        for after, chance in enumerate(transition[k][before]):
-            if chance > 0:
-                counts[k][before][after] += 1
-                states[k] = after
-                walk(t + 1, probability * chance)
-                counts[k][before][after] -= 1
-                states[k] = before
-
-    walk(1, 1.0)
-    return law
+        return sum(abs(a - b) for a, b in zip(p, q, strict=True)) / 2
+    if name == "squared_hellinger":
+        return sum((math.sqrt(a) - math.sqrt(b)) ** 2 for a, b in zip(p, q, strict=True)) / 2
+    if name == "jensen_shannon":
+        middle = [(a + b) / 2 for a, b in zip(p, q, strict=True)]
+        return sum(log_ratio(a, m) + log_ratio(b, m) for a, b, m in zip(p, q, middle, strict=True)) / 2
+    if name == "kl":
+        forth = sum(log_ratio(a, b) for a, b in zip(p, q, strict=True))
+        return max(forth, sum(log_ratio(b, a) for a, b in zip(p, q, strict=True)))
+    raise ValueError(f"unknown distance {name!r}")

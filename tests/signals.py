@@ -185,44 +185,10 @@ def commands(folder, number, seed, arguments):
     return ended
 
 
-def cells(number, seed):
-    """Cells of a notebook that play the loop or the sweep above, with an interruption each; how they ended."""
-    from jupyter_client.manager import KernelManager
-
-    rng, ended = random.Random(seed), collections.Counter()
-    manager = KernelManager(kernel_cmd=[sys.executable, "-m", "ipykernel_launcher", "-f", "{connection_file}"])
-    manager.start_kernel()
-    client = manager.client()
-    client.start_channels()
-    client.wait_for_ready(timeout=120)
-    begin = "import tempfile, warnings; from tests.signals import *; folder = tempfile.mkdtemp()"
-    client.execute_interactive(begin, timeout=300, output_hook=lambda message: None)
-    for n in range(number):
-        printed = []
-        play = rng.choice(["play_loop(None)", f"play_sweep(f'{{folder}}/{n} {{again}}')"])
-        code = f"for again in range(5):\n    {play}"
-        timer = threading.Timer(rng.uniform(0.05, 1), manager.interrupt_kernel)
-        timer.start()
-        reply = client.execute_interactive(
-            code, timeout=300, output_hook=lambda message, to=printed: to.append(str(message["content"]))
-        )
-        late = timer.is_alive()
-        timer.cancel()
-        timer.join()
-        warned = "StoppedWarning" in "".join(printed)
-        how = reply["content"].get("ename", "warned" if warned else "finished before" if late else "LOST")
-        ended[how] += 1
-        time.sleep(1.5)  # an interruption that comes after the cell, and the second of two that would be raised at once
-    client.stop_channels()
-    manager.shutdown_kernel(now=True)
-    return ended
-
-
 def main():
     parser = argparse.ArgumentParser(description=__doc__, formatter_class=argparse.RawDescriptionHelpFormatter)
     parser.add_argument("--signals", type=int, default=200, help="how many (default: 200)")
     parser.add_argument("--commands", type=int, default=0, help="and in processes of their own (default: 0)")
-    parser.add_argument("--cells", type=int, default=0, help="and in cells of a notebook (default: 0)")
     parser.add_argument("--seed", type=int, default=0, help="of when they come (default: 0)")
     asked = parser.parse_args()
     jaxbandit.use_all_cores()
@@ -242,8 +208,6 @@ def main():
         if asked.commands:
             small = ["experiments.scenario1", "--runs", "20", "--horizon", "20000"]
             print("commands:", dict(commands(Path(folder) / "commands", asked.commands, asked.seed, small)))
-        if asked.cells:
-            print("cells:", dict(cells(asked.cells, asked.seed)))
 
 
 if __name__ == "__main__":

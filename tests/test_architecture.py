@@ -5,6 +5,7 @@ import os
 import re
 import subprocess
 import sys
+from collections import Counter
 from importlib import import_module
 from operator import attrgetter
 from pathlib import Path
@@ -31,8 +32,9 @@ pytrees: texts
 probabilities:
 arguments: probabilities
 feedback: arguments pytrees texts
-base: feedback pytrees texts
+base: arguments feedback pytrees texts
 members: base
+known_arms: base
 cores:
 interruption:
 chains: arguments base
@@ -40,21 +42,21 @@ decision_processes: arguments base chains
 metrics: arguments base
 fast: base
 draws: base fast
-quantiles: base fast
+quantiles: arguments base fast
 sums: base
 divergences: arguments base
 selection: arguments base fast
 bounds: arguments base chains members probabilities
-indices: arguments base chains decision_processes probabilities
+indices: arguments base chains decision_processes known_arms probabilities
 confidence: arguments base fast
 planning: base fast
 families: arguments base chains confidence divergences fast probabilities
-environments: arguments base chains decision_processes divergences draws families fast indices members \
-probabilities quantiles sums
+environments: arguments base chains decision_processes divergences draws families fast indices known_arms \
+members probabilities quantiles sums
 named_problems: base chains environments members
 wrapping: base members
 policies: arguments base chains confidence decision_processes divergences families fast feedback indices \
-members planning probabilities quantiles sums wrapping
+known_arms members planning probabilities quantiles sums wrapping
 results: arguments base interruption metrics texts
 simulation: arguments base cores fast feedback interruption members pytrees results selection sums version wrapping
 sweeps: arguments interruption results simulation
@@ -69,7 +71,7 @@ BELOW = {
     for room, _, files in (
         line.partition(":")
         for line in """\
-fast: switch extremes slow_paths random_bits jaxprs elementary comparisons batching on_demand compilation
+fast: extremes slow_paths random_bits jaxprs elementary comparisons batching on_demand compilation
 indices: index_arguments elimination start value subsidy relaxed record_rounds
 decision_processes: evaluation best reaching
 confidence: bernoulli family row chain
@@ -83,8 +85,8 @@ families: independent tilting two_state table of_chains
 plotting: ticks common curves settings
 results: display file named_axes result
 simulation: chance delayed dynamic_regret rounds asking telling plan tiles progress chunks loop
-simulation/asking: program_text methods tracing recording contracts declared request
-simulation/telling: free_memory fingerprint provenance
+simulation/asking: user_code tracing recording contracts declared request
+simulation/telling: free_memory fingerprint
 environments: rested independent restless_bandits changing processes
 policies: parts means chains restless changing processes
 stress: spaces changing_space trials preparation survey failure_search
@@ -96,6 +98,7 @@ OFFERED = {
     "confidence": {"bernoulli.SOLVERS", "bernoulli.exponential_excess", "bernoulli.shortfall"},
     "families": {"tilting"},
     "fast": {"jaxprs.constants", "jaxprs.primitives"},
+    "indices": {"relaxed.relaxation_of", "subsidy.whittle_of"},
     "metrics": {"counts.check_label", "counts.check_result", "counts.has_best_arm"},
     "results": {"display.stopped", "display.variant_names", "file.whole_file", "named_axes", "result.join_times"},
     "simulation": {"loop.pieces", "progress"},
@@ -103,7 +106,7 @@ OFFERED = {
         *["contracts.check_task", "request.Request", "request.check", "tracing.Size", "tracing.environment_program"],
         "tracing.policy_program",
     },
-    "simulation/telling": {"fingerprint", "free_memory.check_memory", "provenance"},
+    "simulation/telling": {"fingerprint", "free_memory.check_memory"},
 }
 MODULES = sorted(path for path in PACKAGE.rglob("*.py") if path != PACKAGE / "__init__.py")
 # what users know by its place
@@ -140,13 +143,13 @@ DOORS = {
 }
 PUBLIC = """
 IMEDRL KLUCRL PSRL PosteriorWhittle TUCRL UCBVI UCRL2 UCRL2B UCWhittle ALL CUSUM DMED DSEE GLR IMED IMEDMC KLUCB
-KLUCBMC MOSS MUCB RCA TVKLUCB UCB1 UCBSM Discounted DiscountedThompson DiscountedUCB EmpiricalKLUCB Declares Environment
-Exp3 Exp3S Family Feedback Gittins GradientBandit HiddenMyopic JointKLUCB KnownBreaks KnownProcess LPPriority MarkovArms
-Myopic Oracle PlugInGittins Policy PosteriorGittins Result Rexp3 RoundRobinKLUCB SlidingWindowUCB StoppedWarning Task
-Thompson ThompsonMC TsallisINF Uniform Whittle WhittleBelief WhittleLastSeen Window WithDetector advance atlas
-bernoulli bounds chains confidence decision_processes divergences environments families gaussian grid hidden indices
-initial_carry load_sweep markov metrics per_arm play_round poisson pytree random_arms restless run_keys simulate static
-stress sweep testing to_xarray top_arms two_state use_all_cores
+KLUCBMC MOSS MUCB RCA TVKLUCB UCB1 UCBSM Discounted DiscountedThompson DiscountedUCB EmpiricalKLUCB Declares
+Environment Exp3 Exp3S Family Feedback Gittins GradientBandit HiddenMyopic JointKLUCB KnownArms KnownBreaks
+KnownProcess LPPriority MarkovArms Myopic Oracle PlugInGittins Policy PosteriorGittins Result Rexp3 RoundRobinKLUCB
+SlidingWindowUCB StoppedWarning Task Thompson ThompsonMC TsallisINF Uniform Whittle WhittleBelief WhittleLastSeen
+Window WithDetector advance atlas bernoulli bounds chains confidence decision_processes divergences environments
+families gaussian grid hidden indices initial_carry load_sweep markov metrics per_arm play_round poisson pytree
+random_arms restless run_keys simulate static stress sweep testing to_xarray top_arms two_state use_all_cores
 """.split()
 
 
@@ -159,7 +162,7 @@ PUBLIC_THINGS = [
     getattr(door(room), name) for room, names in {"": " ".join(PUBLIC), **DOORS}.items() for name in names.split()
 ]
 COMMANDS = """
-ablation adversary asymptotic_bounds bandit_as_process benchmark budget candidates changing concentration
+ablation adversary asymptotic_bounds bandit_as_process benchmark budget changing concentration
 decision_processes families front hidden iid
 initial_state judge known_chains lower_bound optimality own_policy paper peers policies restless robustness scenario1
 scenario2 scenario3 scenario4 sweep tune
@@ -204,6 +207,43 @@ def test_imports_point_one_way(path):
             assert near <= set(floors[: floors.index(inside[depth]) + 1])
     assert not any(name.split(".")[0] == "experiments" for name in imports(path))
     assert room == "plotting" or not any(name.startswith("matplotlib") for name in imports(path))
+
+
+def file_of(name: str) -> Path | None:
+    """The file of the package in which a dotted name stands."""
+    path = ROOT.joinpath(*name.split("."))
+    if name.partition(".")[0] != PACKAGE.name:
+        return None
+    return next(
+        file for file in (path.with_suffix(".py"), path / "__init__.py", path.parent / "__init__.py") if file.exists()
+    )
+
+
+def reached(path: Path) -> set[Path]:
+    """The files of the package that a file imports, those that these import, and so on; without `fast`."""
+    files, left = {path}, [path]
+    while left:
+        left += (new := {file for name in imports(left.pop()) if (file := file_of(name))} - files)
+        files |= new
+        left = [file for file in left if file.parent != PACKAGE / "fast"]
+    return {file for file in files - {path} if file.parent != PACKAGE / "fast"}
+
+
+def test_the_file_to_copy_reaches_few_others():
+    """Who has read `ucb.py` and ten files knows all that a policy is made of; `fast` changes no number."""
+    assert len(reached(PACKAGE / "policies" / "means" / "ucb.py")) <= 10
+
+
+def test_rooms_of_policies_take_nothing_but_parts_from_each_other():
+    for path in (PACKAGE / "policies").glob("*/*.py"):
+        rooms = {place(name)[1] for name in imports(path) if name.startswith("jaxbandit.policies.")}
+        assert rooms <= {path.parent.name, "parts"}, path
+
+
+def test_no_two_files_have_one_name():
+    """An editor's list of files shows their names alone."""
+    names = Counter(path.name for path in MODULES if path.name != "__init__.py")
+    assert [name for name, number in names.items() if number > 1] == []
 
 
 def test_every_room_and_file_is_listed():
@@ -280,9 +320,9 @@ def test_what_speed_asks_for_stands_in_one_room():
     for path in MODULES:
         if path.relative_to(PACKAGE).parts[0] != "fast":
             found = {word for word in asked if word in path.read_text()}
-            assert found == (
-                {"make_jaxpr"} if path == PACKAGE / "simulation" / "asking" / "program_text.py" else set()
-            ), path
+            assert found == ({"make_jaxpr"} if path == PACKAGE / "simulation" / "asking" / "user_code.py" else set()), (
+                path
+            )
 
 
 def test_only_one_file_asks_what_a_class_has():
@@ -309,8 +349,6 @@ def test_import_is_light():
     assert not late & set(modules)
 
 
-@pytest.mark.release_cases("False")
-@pytest.mark.slow
 @pytest.mark.parametrize("asked", [True, False])
 def test_compilation_cache_is_for_those_who_ask(tmp_path, asked):
     play = "from jaxbandit import *; simulate(bernoulli([0.5, 0.2]), {'U': UCB1()}, runs=2, horizon=5, progress=False)"

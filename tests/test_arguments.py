@@ -10,7 +10,7 @@ import pytest
 
 from jaxbandit import KLUCB, TVKLUCB, UCBSM, Oracle, Thompson, Uniform, pytree, simulate, two_state
 from jaxbandit.simulation.asking.request import check
-from jaxbandit.simulation.telling.provenance import provenance
+from jaxbandit.simulation.telling.fingerprint import provenance
 from jaxbandit.testing import check_policy
 
 ARMS = two_state([0.5, 0.4, 0.3], [0.4, 0.55, 0.65])
@@ -33,21 +33,15 @@ class NoPytree:
 TWO = two_state([0.5, 0.4], [0.4, 0.55])
 BAD = [
     ({"runs": 0}, "runs: 0"),
-    ({"runs": 2.5}, "runs: 2.5"),
     ({"horizon": 0}, "horizon: 0; at least 1 round"),
     ({"horizon": 2**31}, r"horizon: 2147483648 is beyond"),
     ({"plays": 4}, "plays: 4"),
-    ({"plays": 0}, "plays: 0"),
     ({"times": [5, 3]}, "times: not sorted"),
-    ({"times": [3, 3]}, "times: not sorted"),
     ({"times": [3, 11]}, "times: rounds 3..11 reach beyond 1..10"),
-    ({"times": [0, 3]}, "times: rounds 0..3"),
     ({"times": []}, "times: give a list"),
-    ({"times": [0.5]}, "times: give a list"),
     ({"key": 3}, "key: 3 is not one key"),
     ({"key": jax.random.key(0, impl="rbg")}, "key: only keys of the default"),
     ({"chunk": 0}, "chunk: 0"),
-    ({"tile": -1}, "tile: -1"),
     ({"devices": []}, "devices: an empty list"),
     ({"scenarios": {}}, "scenarios: none given"),
     ({"scenarios": {"a": ARMS, "b": TWO}}, "scenarios: 'b' has"),
@@ -56,7 +50,6 @@ BAD = [
     ({"policies": {"k": []}}, r"policies\['k'\]: an empty list"),
     ({"policies": {"k": KLUCB}}, r"policies\['k'\]: KLUCB is a class"),
     ({"policies": {"k": "KLUCB"}}, r"policies\['k'\]: a policy is needed, and str has no init, scores, update"),
-    ({"policies": {"k": 3}}, r"policies\['k'\]: a policy is needed, and int has no init"),
     ({"policies": {"k": NoPytree()}}, r"policies\['k'\]: NoPytree is not a pytree"),
     ({"policies": {1: KLUCB(), "1": UCBSM()}}, "policies: two names are the same"),
     ({"policies": {"k": KLUCB(exploration="x")}}, r"policies\['k'\].exploration: 'x' is not a number"),
@@ -65,17 +58,13 @@ BAD = [
         {"policies": {"k": KLUCB(exploration=np.array([0.0, 3.0]))}},
         r"policies\['k'\].exploration: .* for a grid give a list",
     ),
-    ({"policies": {"k": UCBSM(L="x")}}, r"policies\['k'\].L: 'x' is not a number"),
     ({"scenarios": [ARMS]}, "scenarios: a list has no names; give a dict"),
     ({"scenarios": None}, r"scenarios\['scenario'\]: an environment is needed, and NoneType has no means"),
     ({"resume": "x.npz"}, "resume: 'x.npz' is not a Result"),
     ({"times": [[1], [2, 3]]}, "times: give a list"),
-    ({"times": np.array([5, 3], np.uint32)}, "times: not sorted"),
     ({"devices": "cpu"}, "devices: 'cpu' is not a list"),
     ({"policies": {"k": [KLUCB(), UCBSM()]}}, r"policies\['k'\]: .* are not alike"),
-    ({"policies": {"k": [KLUCB(), KLUCB(1.0)]}}, r"policies\['k'\]: .* are not alike"),
     ({"policies": {"k": [TVKLUCB(), TVKLUCB(clock="arm")]}}, r"policies\['k'\]: .* are not alike"),
-    ({"policies": {"k": UCBSM(L=-3.0)}}, r"policies\['k'\].L: -3.0 lies outside"),
 ]
 
 
@@ -95,7 +84,6 @@ def done():
     return simulate({"a": ARMS, "b": OTHER}, POLICIES, **COMMON)
 
 
-@pytest.mark.slow
 def test_resume_names_what_changed(done):
     for change, named in (
         ({"runs": 5}, "runs"),
@@ -139,7 +127,6 @@ def test_provenance_says_every_value():
     assert told["versions"]["numpy"] == np.__version__
 
 
-@pytest.mark.slow
 def test_an_environment_without_rewards_and_a_short_horizon():
     class NoReward:
         means = init = step = lambda self, *given: None
@@ -150,7 +137,6 @@ def test_an_environment_without_rewards_and_a_short_horizon():
         assert simulate(ARMS, {"p": policy}, runs=2, horizon=2, times=[2]).visits["p"].sum() == 4
 
 
-@pytest.mark.slow
 def test_a_stopped_result_is_complete_where_no_more_is_asked_for(done):
     stopped = replace(done, horizon=600)  # as one that Ctrl-C ended at 300 of 600 rounds
     assert not stopped.complete
@@ -174,7 +160,6 @@ class Fixed(NamedTuple):
         return state
 
 
-@pytest.mark.slow
 def test_a_named_tuple_is_a_policy_and_no_list_of_variants():
     good, other = Fixed(np.array([0.0, 1.0, 0.5])), Fixed(np.array([1.0, 0.0, 0.5]))
     check_policy(good, arms=3)

@@ -1,42 +1,30 @@
 """Wrong arguments of every kind, by machine: the answer is a value, or an error that names the argument, in a second.
 
-What is thrown stands in `bad_input`, with the judge; a good call of every public function in `good_calls` and
-`good_functions`.
+What is thrown stands in `bad_input`, with the judge; a good call of every public function in `good_calls.txt`.
 """
 
-from collections.abc import Callable
+import re
 from typing import Any
 
 import bad_input
-import good_calls
-import good_functions
 import numpy as np
 import pytest
+from good_calls import ARMS, GROUPS, TEXT, calls, traced
 from hypothesis import HealthCheck, given, settings
 from hypothesis import strategies as st
 from test_architecture import DOORS, PUBLIC
 
 import jaxbandit
 
-GROUPS: dict[str, Callable[[], dict[str, bad_input.Call]]] = {
-    "simulate": lambda: good_calls.SIMULATE,
-    "environments": lambda: good_calls.ENVIRONMENTS,
-    "policies": lambda: good_calls.POLICIES,
-    "numbers": lambda: good_functions.NUMBERS,
-    "rounds": lambda: good_functions.ROUNDS,
-    "results": good_functions.of_results,
-    "testing": lambda: good_functions.TESTING,
-    "stress": lambda: good_functions.STRESS,
-}
 FEW = {"simulate": 40, "environments": 60, "policies": 60, "numbers": 80, "rounds": 30, "results": 50}
 FEW |= {"testing": 5, "stress": 5}
 MANY = {"simulate": 500, "environments": 900, "policies": 1200, "numbers": 1800, "rounds": 400, "results": 900}
-SLOW = list(HealthCheck)  # a program is compiled now and then
 MANY |= {"testing": 60, "stress": 60}
+SLOW = list(HealthCheck)  # a program is compiled now and then
 # what nobody calls with arguments of their own: types of what is returned, protocols, names of things, constants
 NO_CALLS = """
-ALL Environment Episodes Feedback Kind LongRun Policy Structure Task Family Result bounds chains confidence
-decision_processes divergences environments families indices
+ALL Declares Environment Episodes Feedback Kind LongRun Policy Structure Task Family Result bounds chains confidence
+per_arm decision_processes divergences environments families indices KnownArms
 metrics stress testing use_all_cores Bound Condition Solver DISTANCES Distance EXAMPLE FamilyFit Fit InitialState
 Relaxation StoppedWarning WhittleIndices Summary COLOURS Atlas NamedProblem atlas Found Interval Problem Space Survey
 """.split()
@@ -55,55 +43,50 @@ def _elsewhere(tmp_path, monkeypatch):
 
 
 def test_every_public_name_is_known():
-    known = {name.split(" ")[0].split(".")[-1] for calls in GROUPS.values() for name in calls()}
+    known = {name.split(" ")[0].split(".")[-1] for name in re.findall(r"^([\w. ]+):", TEXT, re.M)}
     public = {name for room, names in DOORS.items() if room != PARTS for name in names.split()} | set(PUBLIC)
     assert sorted(public - known - set(NO_CALLS) - set(BUILT)) == []
     assert sorted({*NO_CALLS, *BUILT} - public) == []
 
 
-@pytest.mark.release_cases("numbers", "environments", "testing")
-@pytest.mark.slow
 @pytest.mark.parametrize("group", GROUPS)
 def test_good_calls_are_good(group):
-    for name, call in GROUPS[group]().items():
-        _, error, _ = bad_input._answer(call, {})
+    for name, call in calls(group).items():
+        _, error, _ = bad_input.answer(call, {})
         assert error is None, f"{name}: {error!r}"
 
 
 def throw(group: str, examples: int) -> None:
     """Throw so many wrong arguments, one or two at a time, at the functions of a group."""
-    calls = {name: call for name, call in GROUPS[group]().items() if call.arguments}
-    names = {
-        name: {each: bad_input.wrong_things(good, call.compiled) for each, good in call.arguments.items()}
-        for name, call in calls.items()
-    }
+    known = {name: call for name, call in calls(group).items() if call.arguments}
 
     @settings(max_examples=examples, deadline=None, derandomize=True, database=None, suppress_health_check=SLOW)
     @given(data=st.data())
     def run(data: Any) -> None:
-        name = data.draw(st.sampled_from(sorted(calls)), label="function")
-        call = calls[name]
-        several = st.lists(st.sampled_from(sorted(call.arguments)), min_size=1, max_size=2, unique=True)
-        replaced = data.draw(several, label="arguments")
-        things = {each: data.draw(st.sampled_from(names[name][each]), label=each) for each in replaced}
+        name = data.draw(st.sampled_from(sorted(known)), label="function")
+        call = known[name]
+        replaced = data.draw(st.lists(st.sampled_from(sorted(call.arguments)), min_size=1, max_size=2, unique=True))
+        things = {
+            argument: data.draw(st.sampled_from(bad_input.wrong_things(call.arguments[argument], call.compiled)))
+            for argument in replaced
+        }
 
         def change() -> dict[str, Any]:
-            return {each: bad_input.make_wrong(thing, call.arguments[each]) for each, thing in things.items()}
+            return {
+                argument: bad_input.make_wrong(thing, call.arguments[argument]) for argument, thing in things.items()
+            }
 
-        found = bad_input.fault(call, change)
-        assert found is None, f"{name} with {things}: {found}"
+        fault = bad_input.fault(call, change)
+        assert fault is None, f"{name} with {things}: {fault}"
 
     run()
 
 
-@pytest.mark.slow_cases("rounds")
 @pytest.mark.parametrize("group", GROUPS)
 def test_few_wrong_arguments(group):
     throw(group, FEW[group])
 
 
-@pytest.mark.release_cases("numbers", "environments", "results", "policies", "rounds", "stress", "testing")
-@pytest.mark.slow
 @pytest.mark.parametrize("group", GROUPS)
 def test_many_wrong_arguments(group):
     throw(group, MANY[group])
@@ -113,8 +96,8 @@ def test_integers_that_jax_would_cut_off_are_refused():
     """JAX's integers have 32 bits, and of 10^10 it kept the last ones: another horizon."""
     for horizon in (10**10, np.int64(10**10), 10**20):
         with pytest.raises(ValueError, match=r"^policies\['p'\].horizon: .* is not a number that JAX has"):
-            good_calls.traced(good_calls.ARMS, {"p": jaxbandit.MOSS(horizon=horizon)})
-    good_calls.traced(good_calls.ARMS, {"p": jaxbandit.MOSS(horizon=1e10)})
+            traced(ARMS, {"p": jaxbandit.MOSS(horizon=horizon)})
+    traced(ARMS, {"p": jaxbandit.MOSS(horizon=1e10)})
 
 
 def test_a_number_is_no_path():

@@ -12,7 +12,7 @@ from hypothesis import given, settings
 from hypothesis import strategies as st
 from scipy.optimize import minimize
 
-from jaxbandit.confidence import kl_ball_max, kl_lower, kl_upper, stationary_mean_lower, stationary_mean_upper
+from jaxbandit.confidence import kl_ball_max, stationary_mean_lower, stationary_mean_upper
 from jaxbandit.confidence.row import scaled_problem, tilt
 
 # Every number of states takes seconds to compile in each precision, so float64 is held for two of them.
@@ -76,8 +76,6 @@ def random_values(rng, states, number):
     return np.where(rng.random((number, 1)) < 0.5, rng.random((number, states)), rng.integers(3, size=(number, states)))
 
 
-@pytest.mark.release_cases("5-*", "3-False", "8-False")
-@pytest.mark.slow
 @pytest.mark.parametrize(("states", "double"), CASES)
 def test_ball_maximum_against_the_oracle(states, double):
     """1,500 rows, values and radii: the maximum within 2e-6 (float32) or 1e-9 (float64) of the range of the values.
@@ -105,8 +103,6 @@ def test_ball_maximum_against_the_oracle(states, double):
     assert (np.abs((row * values).sum(-1) - maximum) <= tolerance * span + tolerance / 10).all()
 
 
-@pytest.mark.release_cases("5-*")
-@pytest.mark.slow
 @pytest.mark.parametrize(("states", "double"), CASES)
 def test_ball_of_radius_zero_and_infinity(states, double):
     """Radius 0 gives the row itself, infinity the largest value; neither gives NaN, and no value is out of range."""
@@ -126,8 +122,6 @@ def test_ball_of_radius_zero_and_infinity(states, double):
             np.testing.assert_allclose(row, p, rtol=0, atol=tolerance)
 
 
-@pytest.mark.release_cases("2-False", "5-*")
-@pytest.mark.slow_cases("3-True", "8-False")
 @pytest.mark.parametrize(("states", "double"), CASES)
 def test_ball_around_a_unit_vector(states, double):
     """In closed form: the best state, if it is another, gets 1 - exp(-radius), and every other state nothing."""
@@ -224,30 +218,37 @@ def oracle(chains, reward, state, radius):
     return np.array([reference_states.stationary_mean_upper(*case) for case in cases])
 
 
-@pytest.mark.release_cases("5-*", "2-False", "8-False")
-@pytest.mark.slow
+def check_mean(double, chains, reward, state, radius, solver="halley"):
+    """The upper bound is the oracle's, within 2e-6 (float32) or 1e-9 (float64)."""
+    chains, reward, radius = as_given(double, chains, reward, radius)
+    got = batched(mean_upper, (chains, reward, state, radius), double, solver)
+    np.testing.assert_allclose(got, oracle(chains, reward, state, radius), rtol=0, atol=1e-9 if double else 2e-6)
+
+
 @pytest.mark.parametrize(("states", "double"), CASES)
 def test_stationary_mean_against_the_oracle(states, double):
     """85 chains of six kinds, some with states that do not lead back: within 2e-6 (float32) or 1e-9 (float64).
 
-    Deterministic.
+    Radii of 0, where the bound is the chain's own mean, and of infinity are among them. Deterministic.
     """
     chains, reward, state, radius = problems(0, states, 85)
+    kept = np.array([leads_back(chain, s) for chain, s in zip(chains, state, strict=True)])
+    radius[::20], radius[10::20] = 0, np.where(kept[10::20], np.inf, 1.0)
     chains, reward, radius = as_given(double, chains, reward, radius)
     got = batched(mean_upper, (chains, reward, state, radius), double, "halley")
     tolerance = 1e-9 if double else 2e-6
     assert (got >= reward.min(-1) - tolerance).all() and (got <= reward.max(-1) + tolerance).all()
     error = np.abs(got - oracle(chains, reward, state, radius))
-    kept = np.array([leads_back(chain, s) for chain, s in zip(chains, state, strict=True)])
     assert (error <= np.where(kept | (not double), tolerance, 10 * tolerance)).all(), (error.max(), error.argmax())
 
 
-def check_sparse_rows(states):
+def test_rows_that_were_hardly_ever_left():
     """Within 2e-6 where many states were never left, and half of the present ones for one other state only.
 
     In half of the chains a row that was never left stays where it is, so that some states do not lead back. 3,000
     chains; deterministic.
     """
+    states = 6
     rng = np.random.default_rng(states)
     chains = estimated_chains(rng, states, 3000, most=5)
     unvisited = rng.random((3000, states)) < 0.4
@@ -257,14 +258,7 @@ def check_sparse_rows(states):
     state = rng.integers(states, size=3000)
     chains[np.arange(0, 3000, 2), state[::2]] = np.eye(states)[rng.integers(states, size=1500)]
     reward, radius = rng.random((3000, states)), rng.choice([0.03, 0.3, 3.0], 3000) * rng.random(3000)
-    chains, reward, radius = as_given(False, chains, reward, radius)
-    got = batched(mean_upper, (chains, reward, state, radius), False, "halley")
-    np.testing.assert_allclose(got, oracle(chains, reward, state, radius), rtol=0, atol=2e-6)
-
-
-@pytest.mark.slow
-def test_rows_that_were_hardly_ever_left():
-    check_sparse_rows(6)
+    check_mean(False, chains, reward, state, radius)
 
 
 def played_chains(rng, states, number):
@@ -282,8 +276,6 @@ def played_chains(rng, states, number):
     return counts, np.array(present), np.array(plays)
 
 
-@pytest.mark.slow
-@pytest.mark.release_cases("16-False", "64-False", "16-True")
 @pytest.mark.parametrize(("states", "double"), [(4, False), (16, False), (16, True), (64, False)])
 def test_many_states_against_the_oracle(states, double, accuracy):
     """120 estimates from plays, with the policies' radii, and 10 chains of each kind: within 2e-6 or 1e-9.
@@ -314,7 +306,6 @@ def test_best_states_of_different_weight_count_as_one(p, weight):
     assert float(target.weight) == pytest.approx(weight)
 
 
-@pytest.mark.slow_cases("0.4-*")
 @pytest.mark.parametrize("p", [(0.4, 0.3, 0.2, 0.1), (0.4, 0.3, 0.3, 0.0), (0.5, 0.3, 0.2), (0.6, 0.4, 0.0)])
 def test_derivatives_are_those_of_the_divergence(p):
     """K' and K'' by differences of K in float64, to 1e-5, near p and far from it; p may have none of the best state."""
@@ -338,7 +329,6 @@ def test_derivatives_are_those_of_the_divergence(p):
             assert curvature == pytest.approx((high - 2 * here + low) / h**2, rel=1e-5)
 
 
-@pytest.mark.slow
 def test_a_light_best_state_never_seen():
     """A cycle of one play that pays best beside cycles of 30: Halley's steps alone may go to and fro about the root."""
     rng = np.random.default_rng(0)
@@ -347,13 +337,9 @@ def test_a_light_best_state_never_seen():
     reward = rng.random((40, 32))
     reward[np.arange(40), present] = 1.0
     chain[np.arange(40), present, present] = 0
-    chain, reward, radius = as_given(False, exact_rows(chain), reward, np.resize([1.0, 2.0, 3.0, 4.0], 40))
-    got = batched(mean_upper, (chain, reward, present, radius), False, "halley")
-    assert np.abs(got - oracle(chain, reward, present, radius)).max() <= 2e-6
+    check_mean(False, exact_rows(chain), reward, present, np.resize([1.0, 2.0, 3.0, 4.0], 40))
 
 
-@pytest.mark.release_cases("True")
-@pytest.mark.slow
 @pytest.mark.parametrize("double", [False, True])
 def test_stationary_mean_where_halley_converges_slowly(double):
     """Estimates from 100 plays where too few steps of the default solver are off by 7e-4, for radii from 1 to 2."""
@@ -361,15 +347,9 @@ def test_stationary_mean_where_halley_converges_slowly(double):
     radius = np.append(np.linspace(1, 2, 99), 1.2421457)
     chains = np.repeat(exact_rows(counts)[None], len(radius), axis=0)
     reward = np.tile([0.24453770, 0.57932019, 0.83550298, 0.15021557, 0.70622575], (len(radius), 1))
-    state = np.full(len(radius), 1)
-    chains, reward, radius = as_given(double, chains, reward, radius)
-    got = batched(mean_upper, (chains, reward, state, radius), double, "halley")
-    error = np.abs(got - oracle(chains, reward, state, radius))
-    assert (error <= (1e-9 if double else 2e-6)).all(), error.max()
+    check_mean(double, chains, reward, np.full(len(radius), 1), radius)
 
 
-@pytest.mark.release_cases("True")
-@pytest.mark.slow
 @pytest.mark.parametrize("double", [False, True])
 def test_bisection_moves_its_multiplier_all_the_way(double):
     """An estimate from plays where a multiplier begun at the last one's place is short of its own after six moves.
@@ -378,29 +358,8 @@ def test_bisection_moves_its_multiplier_all_the_way(double):
     """
     counts = [[3, 1, 0, 0], [1, 7, 5, 1], [1, 7, 19, 0], [1, 1, 1, 0]]
     reward = [[0.22395, 0.57553, 0.11991, 0.54597]]
-    chains, reward, radius = as_given(double, exact_rows(counts)[None], reward, [0.01])
-    state = np.array([3])
-    expected = oracle(chains, reward, state, radius)
     for solver in ("bisection", "halley"):
-        got = batched(mean_upper, (chains, reward, state, radius), double, solver)
-        np.testing.assert_allclose(got, expected, rtol=0, atol=1e-9 if double else 2e-6)
-
-
-@pytest.mark.release_cases("2-False", "5-*", "8-False")
-@pytest.mark.slow_cases("3-True")
-@pytest.mark.parametrize(("states", "double"), CASES)
-def test_stationary_mean_of_radius_zero_and_infinity(states, double):
-    """Radius 0 gives the chain's own mean, infinity the oracle's best; never NaN, whatever the chain."""
-    chains, reward, state, _ = problems(1, states, 40)
-    chains, reward = as_given(double, chains, reward)
-    kept = np.array([leads_back(chain, s) for chain, s in zip(chains, state, strict=True)])
-    tolerance = 1e-9 if double else 2e-6
-    for end in (0.0, np.inf):
-        radius = np.full(len(chains), end, chains.dtype)
-        got = batched(mean_upper, (chains, reward, state, radius), double, "halley")
-        assert (got >= reward.min(-1) - tolerance).all() and (got <= reward.max(-1) + tolerance).all()
-        error = np.abs(got - oracle(chains, reward, state, radius))[kept]
-        assert (error <= tolerance).all(), (end, error.max(), np.flatnonzero(kept)[error.argmax()])
+        check_mean(double, exact_rows(counts)[None], reward, np.array([3]), [0.01], solver)
 
 
 def test_stationary_mean_of_any_finite_rewards():
@@ -469,8 +428,6 @@ def found_by_search(chain, reward, state, radius, rng):
     return means_by_linear_solve(chain, reward, state, rows).max()
 
 
-@pytest.mark.release_cases("10")
-@pytest.mark.slow
 @pytest.mark.parametrize("examples", [4, 10])
 def test_nothing_in_the_ball_is_better(examples):
     """Without the oracle: for every present state, no row of 20,000 and none found by SLSQP has a larger mean by 1e-6.
@@ -495,30 +452,6 @@ def nothing_is_better(states, seed, radius):
         assert index[state] - 1e-4 <= found <= index[state] + 1e-6, (state, found, index[state])
 
 
-@pytest.mark.slow
-def test_two_states_in_closed_form():
-    """(r0 p10 + r1 p01) / (p01 + p10) with the present state's probability at its KL bound, within 1e-9 in float64."""
-    rng = np.random.default_rng(0)
-    p01, p10 = rng.uniform(0.01, 1, (2, BATCH))
-    p01[::9], p10[4::9] = 1.0, 1.0
-    chains = np.stack([np.stack([1 - p01, p01], -1), np.stack([p10, 1 - p10], -1)], -2)
-    reward = rng.normal(size=(BATCH, 2))
-    reward[::17] = 0.25
-    state = rng.integers(2, size=BATCH)
-    radius = np.resize([*RADII, 0.0, np.inf], BATCH)
-    with jax.enable_x64(True):
-        leave = np.where(state == 0, p01, p10)
-        ends = [np.asarray(jax.jit(bound)(leave, radius)) for bound in (kl_lower, kl_upper)]
-        got = batched(mean_upper, (chains, reward, state, radius), True, "halley")
-    # The better of the two ends, so that which end is left to the formula.
-    means = []
-    for end in ends:
-        a, b = np.where(state == 0, end, p01), np.where(state == 0, p10, end)
-        means.append((reward[:, 0] * b + reward[:, 1] * a) / (a + b))
-    np.testing.assert_allclose(got, np.maximum(*means), rtol=0, atol=1e-9)
-
-
-@pytest.mark.slow
 def test_solvers_agree():
     """The bisection and the default within 2e-6 in float32, of the ball (two states) and of the stationary mean."""
     chains, reward, state, radius = problems(4, 3, 85)
@@ -530,15 +463,6 @@ def test_solvers_agree():
     np.testing.assert_allclose(*pair, rtol=0, atol=2e-6)
     pair = [batched(mean_upper, (chains, reward, state, radius), False, s)[kept] for s in ("halley", "bisection")]
     np.testing.assert_allclose(*pair, rtol=0, atol=2e-6)
-
-
-def test_unknown_solver():
-    chain, values = jnp.full((3, 3), 1 / 3), jnp.arange(3.0)
-    with pytest.raises(ValueError, match=r"^solver: 'newton'"):
-        kl_ball_max(chain[0], values, 0.1, "newton")
-    for bound in (stationary_mean_upper, stationary_mean_lower):
-        with pytest.raises(ValueError, match=r"^solver: 'newton'"):
-            bound(chain, values, 0, 0.1, "newton")
 
 
 class Shapes(chex.TestCase):
@@ -553,12 +477,3 @@ class Shapes(chex.TestCase):
             mean = jax.eval_shape(jax.jit(bound), chain, values[None, None], state[None], radius)
             chex.assert_shape(mean, (2, 4))
             assert mean.dtype == maximum.dtype == row.dtype == jnp.float32
-
-    def test_vmap(self):
-        chain, values = jnp.full((7, 3, 3), 1 / 3), jnp.arange(3.0)
-        maximum, row = jax.eval_shape(jax.vmap(lambda p: kl_ball_max(p, values, 0.1)), chain[:, 0])
-        chex.assert_shape(maximum, (7,))
-        chex.assert_shape(row, (7, 3))
-        for bound in (stationary_mean_upper, stationary_mean_lower):
-            mean = jax.eval_shape(jax.vmap(partial(bound, reward=values, state=0, radius=0.1)), chain)
-            chex.assert_shape(mean, (7,))

@@ -88,40 +88,6 @@ def test_myopic_against_the_tree(pairs, rounds, best_reward, myopic):
     np.testing.assert_allclose(expected_reward(Myopic.of(arms), arms, rounds), myopic, rtol=2e-10)
 
 
-@pytest.mark.parametrize(("pair", "expected"), [((0.5, 0.6), 0.5802469136), ((0.2, 0.8), 0.65)])
-def test_myopic_on_observed_twins(pair, expected):
-    """The optimal gain of the joint chain, .6 - .1 (4/9)^2 and .8 - .6/4, which myopic play reaches: as above.
-
-    1,000 runs of 2,000 rounds: the mean within 6 of its standard errors, and 4 / 2,000 for the start.
-    """
-    arms = restless(arms_of(pair, pair).transition, (0, 1), observed=True)
-    result = simulate(arms, {"m": Myopic.of(arms)}, runs=1000, horizon=2000, times=[2000])
-    collected = result.visits["m"][0, 0, :, 0, :, 1].sum(-1) / 2000
-    error = collected.std(ddof=1) / np.sqrt(1000)
-    assert abs(collected.mean() - expected) < 6 * error + 0.002 and error < 0.001
-
-
-def test_whittle_on_beliefs_lies_between_myopic_and_the_optimum_where_these_differ():
-    """With a discount near 1, of 12 rounds: its own number is not known elsewhere, but it is near the best."""
-    for pairs, best_reward, myopic in (
-        ([(0.2, 0.9), (0.45, 0.6)], 8.849710161, 8.758125138),
-        ([(0.1, 0.95), (0.5, 0.62)], 9.353995096, 9.192710854),
-    ):
-        arms = arms_of(*pairs)
-        assert myopic < expected_reward(WhittleBelief.of(arms, 0.95), arms, 12) <= best_reward + 1e-9
-    twins = arms_of(*[(0.2, 0.8)] * 2)
-    np.testing.assert_allclose(expected_reward(WhittleBelief.of(twins), twins, 10), 6.35)
-
-
-def test_myopic_on_twins_collects_065_a_round():
-    """1,000 runs of 2,000 rounds: the mean within 6 of its standard errors, and 4 / 2,000 for the start."""
-    arms = arms_of(*[(0.2, 0.8)] * 2)
-    result = simulate(arms, {"m": Myopic.of(arms)}, runs=1000, horizon=2000, times=[2000])
-    collected = result.visits["m"][0, 0, :, 0, :, 1].sum(-1) / 2000
-    error = collected.std(ddof=1) / np.sqrt(1000)
-    assert abs(collected.mean() - 0.65) < 6 * error + 0.002 and error < 0.001
-
-
 # the index
 
 
@@ -157,28 +123,12 @@ def index_of(w, p01, p11, d):
         return np.asarray(whittle(w, jnp.full_like(w, p01), jnp.full_like(w, 1 - p11), jnp.asarray(d, float)))
 
 
-def test_index_vectors():
-    beliefs = [0.1, 0.35, 0.45, 0.5, 0.6, 0.75, 0.85]
-    expected = [0.1, 0.4393168291, 0.6021101992, 0.6849315068, 0.7317073171, 0.7853403141, 0.85]
-    np.testing.assert_allclose(index_of(beliefs, 0.2, 0.8, 0.9), expected, rtol=2e-10)
-
-
 @pytest.mark.parametrize(("p01", "p11", "d"), [(0.2, 0.8, 0.9), (0.05, 0.9, 0.5), (0.3, 0.4, 0.8), (0.0, 0.6, 0.7)])
 def test_index_by_bisection(p01, p11, d):
     mean = p01 / (1 - p11 + p01)
     beliefs = [p01, *np.linspace(p01, mean, 5)[1:-1], mean, (mean + p11) / 2, p11, 0.99 * p11 + 0.01]
     expected = [index_by_bisection(w, p01, p11, d) for w in beliefs]
     np.testing.assert_allclose(index_of(beliefs, p01, p11, d), expected, atol=1e-10)
-
-
-def test_index_grows_and_starts_at_the_belief_itself():
-    beliefs = np.linspace(0, 1, 2001)
-    for p01, p11, d in ((0.2, 0.8, 0.9), (0.01, 0.99, 0.99), (0.3, 0.3, 0.5), (0.1, 1.0, 0.6)):
-        found = index_of(beliefs, p01, p11, d)
-        assert (np.diff(found) > -1e-12).all() and np.isfinite(found).all()
-        np.testing.assert_allclose(index_of(beliefs, p01, p11, 0.0), beliefs)
-    single = whittle(jnp.asarray(beliefs, jnp.float32), jnp.float32(0.2), jnp.float32(0.2), jnp.float32(0.9))
-    np.testing.assert_allclose(single, index_of(beliefs, 0.2, 0.8, 0.9), atol=1e-6)
 
 
 def index_of_50_digits(w, p01, p10, d):
@@ -232,7 +182,6 @@ def test_beliefs_are_those_of_a_loop(passive):
         expected[played] = np.eye(3)[shown]
 
 
-@pytest.mark.slow_cases("0.9-*")
 @pytest.mark.parametrize(
     ("transition", "emission", "words"),
     [
@@ -289,16 +238,12 @@ HIDDEN = hidden([TWO, TWO[::-1]], [[0.2, 0.7], [0.3, 0.6]])
 KNOWING = [(Myopic, MOVING), (Myopic, WAITING), (WhittleBelief, STICKY), (HiddenMyopic, HIDDEN)]
 
 
-@pytest.mark.release_cases("Myopic-RestlessArms0")
-@pytest.mark.slow
 @pytest.mark.parametrize(("policy", "environment"), KNOWING)
 def test_contract(policy, environment):
     check_policy(policy.of(environment), environment)
     check_policy(policy.of(environment), environment, plays=2, rounds=20)
 
 
-@pytest.mark.release_cases("Myopic-*", "WhittleBelief-RestlessArms")
-@pytest.mark.slow
 @pytest.mark.parametrize(("policy", "environment"), KNOWING)
 def test_orders_and_tiles_change_nothing(policy, environment):
     asked = {"policies": {"p": policy.of(environment)}, "runs": 40, "horizon": 200, "times": [50, 200]}

@@ -2,23 +2,20 @@
 
 import dataclasses
 
-import matplotlib
+import matplotlib.pyplot as plt
 import numpy as np
 import pytest
 import reference_bounds as reference
 from hypothesis import given, settings
 from hypothesis import strategies as st
 from scipy.optimize import linprog, minimize
-from scipy.stats import beta
 
 import jaxbandit
 from experiments.published.scenarios import environment
-from jaxbandit import bernoulli, bounds, chains, markov, two_state
+from jaxbandit import bernoulli, bounds, chains, markov, plotting, two_state
 from jaxbandit.bounds.beginnings import beginnings
-from jaxbandit.bounds.nearest import nearest_row, nearest_two_state
+from jaxbandit.bounds.nearest import nearest_row
 from jaxbandit.bounds.search import nearest_chain
-
-matplotlib.use("Agg")
 
 PAIRS = {
     "scenario 1": ([0.5, 0.4, 0.3, 0.2, 0.1], [0.4, 0.55, 0.65, 0.65, 0.7]),
@@ -90,7 +87,6 @@ def test_finite_bound_with_given_eps(name):
 SEARCHED = ("scenario 1", "independent", "best independent", "others independent", "mixed", "far apart")
 
 
-@pytest.mark.slow_cases("scenario-1")
 @pytest.mark.parametrize("name", SEARCHED)
 def test_eps_that_are_searched_for_are_not_beaten(name):
     """By 300 random admissible ones; a simplex search that begins at the best of them for an arm ends at the bound."""
@@ -121,8 +117,6 @@ def test_finite_bound_grows_and_is_vacuous_for_the_papers_eps():
     assert np.isinf(bounds.upper_finite(arms, [10], 0.0251).total).all()  # min |sigma - 1| / 2 is 0.025
 
 
-@pytest.mark.release_cases("4")
-@pytest.mark.slow
 @pytest.mark.parametrize("states", [3, 4])
 def test_nearest_chain_against_brute_force(states):
     random = np.random.default_rng(states)
@@ -135,32 +129,6 @@ def test_nearest_chain_against_brute_force(states):
             target = mean + share * (reward.max() - mean)
             found = nearest_chain(rows, reward, target).rate
             assert found == pytest.approx(reference.lower_brute(rows, reward, target, starts=8), rel=1e-6)
-
-
-@pytest.mark.slow
-@pytest.mark.release_cases("1e-07")
-@pytest.mark.parametrize("speed", [1e-3, 1e-7])
-def test_slow_chains_and_large_rewards_are_as_easy(speed):
-    """A chain that moves rarely is told rarely: the tight constant is 1 / speed times as large, to first order."""
-    arms = environment("scenario 3")
-
-    def constant(scale, unit=1.0):
-        still = (1 - scale) * np.eye(3)
-        return bounds.lower(markov(scale * arms.transition + still, unit * arms.reward)).per_arm * scale / unit
-
-    np.testing.assert_allclose(constant(speed), constant(1e-4), rtol=2e-3)
-    np.testing.assert_allclose(constant(speed, unit=1e9), constant(speed), rtol=1e-6)
-    slow = speed * arms.transition[0] + (1 - speed) * np.eye(3)
-    brute = reference.lower_brute(arms.transition[0] * 1e-2 + 0.99 * np.eye(3), arms.reward[0], 0.6, starts=8)
-    assert nearest_chain(slow, arms.reward[0], 0.6).rate / speed == pytest.approx(brute / 1e-2, rel=2e-2)
-
-
-def test_nearest_chain_may_move_as_the_first_cannot():
-    """A chain that never goes from 0 to 2: the nearest better one may, and brute force agrees."""
-    rows = np.array([[0.5, 0.5, 0.0], [0.4, 0.2, 0.4], [0.5, 0.3, 0.2]])
-    for target in (0.6, 0.9):
-        found = nearest_chain(rows, [0, 0.5, 1], target).rate
-        assert found == pytest.approx(reference.lower_brute(rows, [0, 0.5, 1], target, starts=10), rel=1e-6)
 
 
 def with_zeros(random, states):
@@ -196,8 +164,6 @@ def test_nearest_chain_where_moves_are_impossible():
     assert least < chains.kl_rate(rows, [[0, 1, 0], [0.0608, 0.6715, 0.2677], [1, 0, 0]])
 
 
-@pytest.mark.release_cases("4")
-@pytest.mark.slow
 @pytest.mark.parametrize("states", [3, 4])
 def test_nearest_chain_of_random_chains_with_zeros(states):
     """The search that was not over the rows was more than 1e-4 above the least in 5 of these 8, and 2 of these 7."""
@@ -232,7 +198,6 @@ def test_a_cycle_against_its_formula(states):
         assert found.mean == pytest.approx(share, rel=1e-8)
 
 
-@pytest.mark.slow
 def test_extremes_of_the_search():
     """Means near the given one's and near the best reward, huge and tiny rewards, equal ones, and slow states."""
     arms = environment("scenario 3")
@@ -256,28 +221,6 @@ def test_extremes_of_the_search():
     slow = rows.copy()
     slow[1] = 1e-4 * rows[1] + [0, 1 - 1e-4, 0]
     agrees_with_evolution(slow, reward, 0.6)
-
-
-@pytest.mark.slow
-def test_tight_bound_of_three_states_against_brute_force():
-    arms = environment("scenario 3")
-    target = arms.means().max()
-    for k in range(4):
-        least = reference.lower_brute(arms.transition[k], arms.reward[k], target, starts=8)
-        assert bounds.lower(arms).per_arm[k] == pytest.approx((target - arms.means()[k]) / least, rel=1e-6)
-
-
-def test_two_states_by_a_grid_and_by_the_general_search():
-    rows, reward, target = np.array([[0.7, 0.3], [0.6, 0.4]]), np.array([0.0, 1.0]), 0.5
-    reached, least = nearest_two_state(rows, reward, target)
-    assert least <= reached <= least * (1 + 1e-12)
-    assert nearest_chain(rows, reward, target).rate == pytest.approx(reached, rel=1e-9)
-    p = np.linspace(0.001, 0.999, 500)
-    good = [(a, b) for a in p for b in p if a / (a + b) >= target]
-    law = chains.stationary(rows)
-    others = np.array([[[1 - a, a], [b, 1 - b]] for a, b in good])
-    rates = chains.relative_entropy(rows, others) @ law
-    assert reached <= rates.min() <= reached * (1 + 1e-3)
 
 
 def test_nearest_row_against_brute_force():
@@ -356,16 +299,6 @@ def test_at_gap_one_slow_arms_are_told_by_their_means(pairs):
     np.testing.assert_allclose(found[worse], expected[worse], rtol=1e-6)
 
 
-def test_constants_fall_with_the_gap_and_scale_with_the_rewards():
-    arms = environment("scenario 1")
-    found = [bounds.lower(arms, gap).per_arm for gap in (0, 0.2, 0.4, 0.6, 0.75)]  # all arms are in these classes
-    assert (np.diff(found, axis=0) <= 1e-9).all() and (found[-1] < found[0]).sum() > 1
-    named = markov(arms.transition[:, ::-1, ::-1], (3.0, 1.0))
-    np.testing.assert_allclose(bounds.lower(named, 0.6).per_arm, 2 * found[3], rtol=1e-10)
-
-
-@pytest.mark.slow
-@pytest.mark.release_cases("4")
 @pytest.mark.parametrize("states", [3, 4])
 def test_nearest_chain_that_mixes_against_brute_force(states):
     random = np.random.default_rng(states)
@@ -400,34 +333,12 @@ def test_a_search_begins_in_the_class():
                 assert chains.reward_gap(each, reward) > gap
 
 
-@pytest.mark.slow
 def test_a_local_minimum_that_other_starts_avoid():
     """Six percent above the least rate; it lies where independent rewards are the start of every search."""
     rows = np.array([[0.7, 0.29, 0.01], [0.02, 0.87, 0.11], [0.1, 0.2, 0.7]])
     reward = np.array([0.856, 0.4326, 0.0037])
     brute = reference.lower_brute(rows, reward, starts=10, gap=1)
     assert nearest_chain(rows, reward, gap=1).rate == pytest.approx(brute, rel=1e-6)
-
-
-@pytest.mark.slow
-def test_no_chain_of_the_class_beats_the_constant_of_three_states():
-    """Of 20,000 random ones, near scenario 3's arms and far from them, and of brute force over the rows."""
-    arms, gap = environment("scenario 3"), 0.95
-    target, bound = arms.means().max(), bounds.lower(arms, gap)
-    least, good = in_class(arms, gap)
-    random = np.random.default_rng(0)
-    for k in range(4):
-        rows, reward = arms.transition[k], arms.reward[k]
-        assert bound.per_arm[k] == pytest.approx((target - arms.means()[k]) / (good[k] - least[k]), rel=1e-6)
-        tried = 0
-        for share in random.random(5_000):
-            other = (1 - share) * rows + share * random.dirichlet(np.ones(3), 3)
-            u, mean = reference.relative_values(other, reward)
-            if mean >= target and np.ptp(u) * gap <= np.ptp(reward):
-                tried += 1
-                rate = chains.kl_rate(rows, other)
-                assert (target - arms.means()[k]) / (rate - least[k]) <= bound.per_arm[k] * (1 + 1e-9)
-        assert tried > 30, tried
 
 
 def test_an_arm_that_the_class_takes_for_a_best_one():
@@ -489,23 +400,6 @@ def test_a_policy_that_pays_no_more():
     assert bounds.price_of_slow_arms(elsewhere, [10_000], x, failing).total == 0
 
 
-@pytest.mark.slow
-def test_policies_pay_the_price_of_slow_arms():
-    """Regret here, failures where the slow arm is the best: both at the far end of their intervals, 1e-7 each."""
-    here, there = two_state([0.5, 0.01], [0.4, 0.02]), two_state([0.5, 0.05], [0.4, 0.0125])
-    policies = {"IMED": jaxbandit.IMED(), "UCB1": jaxbandit.UCB1(), "Uniform": jaxbandit.Uniform()}
-    runs, horizon = 2_000, 500
-    result = jaxbandit.simulate({"here": here, "there": there}, policies, runs=runs, horizon=horizon, progress=False)
-    for label in policies:
-        regret = jaxbandit.metrics.pseudo_regret(result, label)[0, 0, :, -1]
-        failures = (result.visits[label][1, 0, :, -1, 1].sum(-1) <= 0.45 * horizon).sum()
-        assert failures / runs <= jaxbandit.metrics.linear_share(result, label)[1, 0]
-        failing = beta.ppf(1 - 1e-7, failures + 1, runs - failures)
-        price = bounds.price_of_slow_arms(here, [horizon], 0.05, failing).total[0]
-        assert price <= regret.mean() + 5.2 * regret.std() / np.sqrt(runs)
-        assert price >= 0.1 * regret.mean()  # it says something
-
-
 def test_price_grows_with_safety_and_ends_at_the_arms_own_chance():
     arms = environment("scenario 2")
     leave = arms.transition[1:, 0, 1]
@@ -532,44 +426,6 @@ def test_independent_arms_meet_lai_and_robbins():
     gap = three.means()[0] - three.means()[1]
     expected = gap / float(reference.k_infinity(row[1], [0, 0.5, 1], three.means()[0]))
     assert bounds.lai_robbins(three).per_arm[1] == pytest.approx(expected, rel=1e-6)
-
-
-def test_small_gaps_meet_the_central_limit():
-    """gap times the tight constant tends to twice the variance of the arm's sample mean, v / n, as in Gauss's case."""
-    for rows, reward in (
-        (np.array([[0.9, 0.1], [0.3, 0.7]]), np.array([0.0, 1.0])),
-        (np.array([[0.5, 0.3, 0.2], [0.1, 0.6, 0.3], [0.3, 0.3, 0.4]]), np.array([0.0, 0.5, 1.0])),
-    ):
-        law = chains.stationary(rows)
-        centred = reward - law @ reward
-        bias = np.linalg.solve(np.eye(len(law)) - rows + law, centred)
-        variance = law @ (2 * centred * bias - centred**2)
-        better = rows + 2e-5 * np.array([-1, *np.zeros(len(law) - 2), 1])
-        arms = markov(np.stack([rows, better]), reward)
-        gap = np.ptp(arms.means())
-        assert gap * bounds.lower(arms).total == pytest.approx(2 * variance, rel=1e-3)
-
-
-@settings(max_examples=60, deadline=None)
-@given(st.lists(st.tuples(st.floats(1e-6, 0.999), st.floats(1e-6, 0.999)), min_size=2, max_size=4))
-def test_orders_that_hold_for_all_arms(pairs):
-    """Tight over paper's; each constant of the theorem at most 4 / (gap sigma), which makes its condition needless."""
-    p01, p10 = zip(*pairs)
-    arms = two_state(p01, p10)
-    gap, sigma = arms.means().max() - arms.means(), np.add(p01, p10)
-    worse = gap > 1e-4
-    assert (bounds.lower(arms).per_arm >= bounds.lower_paper(arms).per_arm * (1 - 1e-9))[worse].all()
-    upper = bounds.upper_asymptotic(arms).per_arm[worse]
-    assert (upper <= 4 / (gap * sigma)[worse] * (1 + 1e-9)).all()
-
-
-def test_a_better_best_arm_needs_fewer_plays():
-    plays = []
-    for p01 in (0.5, 0.6, 0.7, 0.8):
-        arms = two_state([p01, 0.3], [0.35, 0.6])  # none is i.i.d., where the case would change
-        gap = np.ptp(arms.means())
-        plays.append([bounds.lower(arms).total / gap, bounds.upper_asymptotic(arms).total / gap])
-    assert (np.diff(plays, axis=0) < 0).all()
 
 
 def test_units_and_names_of_states_do_not_matter():
@@ -609,100 +465,68 @@ def test_arms_that_cannot_be_best_or_told_cheaply():
     assert bounds.lai_robbins(bernoulli([0.5, 0.0])).total == pytest.approx(0.5 / np.log(2))
 
 
-def test_bounds_that_do_not_exist_say_why():
-    three, arms = environment("scenario 3"), environment("scenario 1")
-    for bound in (bounds.upper_asymptotic, bounds.eigenvalue_condition, lambda e: bounds.upper_finite(e, [10])):
-        with pytest.raises(ValueError, match="environment: 3 states; this bound is for arms with two"):
-            bound(three)
-    apart = markov(arms.transition, [[0, 1]] * 4 + [[0, 2]])
-    for bound in (bounds.upper_asymptotic, bounds.lower_paper):
-        with pytest.raises(ValueError, match="arms pay differently"):
-            bound(apart)
-    leaving = two_state([0.5, 0.0], [0.4, 0.5])
-    for bound in (bounds.upper_asymptotic, bounds.lower, bounds.lower_paper, bounds.ucb_sm_upper):
-        with pytest.raises(ValueError, match="arm 1 is not irreducible"):
-            bound(leaving)
-    with pytest.raises(ValueError, match=r"arm 0 is Markovian"):
-        bounds.lai_robbins(arms)
-    with pytest.raises(ValueError, match=r"arm 0: .*not reversible"):
-        bounds.ucb_sm_constant(three, gap="eigenvalue")
-    with pytest.raises(ValueError, match=r"arm 1 has no multiplicative gap"):
-        bounds.ucb_sm_constant(two_state([0.5, 1.0], [0.6, 1.0]))
-    with pytest.raises(ValueError, match="one state only"):
-        chains.eigenvalue_gap(np.ones((1, 1)))
-    with pytest.raises(ValueError, match="version: '2011'"):
-        bounds.ucb_sm_constant(arms, "2011")
-    with pytest.raises(ValueError, match="gap: None"):
-        bounds.ucb_sm_constant(arms, gap=None)
-    with pytest.raises(ValueError, match="L: 0"):
-        bounds.ucb_sm_upper(arms, 0)
-    with pytest.raises(ValueError, match="times: "):
-        bounds.upper_finite(arms, [0, 10])
-    for eps in (0.0, -1, [0.1, 0.2, 0.3]):
-        with pytest.raises(ValueError, match="eps: "):
-            bounds.upper_finite(arms, [10, 100], eps)
-    for gap in (-0.1, 1.1, np.nan, "wide", [0.1, 0.2]):
-        with pytest.raises(ValueError, match=r"gap: .* is not a number in \[0, 1\]"):
-            bounds.lower(arms, gap)
-    for name, slowest, failure in (("slowest", 0, 0.1), ("slowest", [0.1, 0.2], 0.1), ("failure", 0.1, 1.0)):
-        with pytest.raises(ValueError, match=rf"{name}: .* is not a number in \(0, 1\)"):
-            bounds.price_of_slow_arms(arms, [10], slowest, failure)
-    with pytest.raises(ValueError, match="times: "):
-        bounds.price_of_slow_arms(arms, [0], 0.1, 0.1)
-    with pytest.raises(ValueError, match="Oracle has no reward"):
-        bounds.lower(jaxbandit.Oracle(arms.means()))
+ARMS, THREE, LEAVING = environment("scenario 1"), environment("scenario 3"), two_state([0.5, 0.0], [0.4, 0.5])
+APART = markov(ARMS.transition, [[0, 1]] * 4 + [[0, 2]])
+REFUSED = [
+    (lambda: bounds.upper_asymptotic(THREE), "environment: 3 states; this bound is for arms with two"),
+    (lambda: bounds.upper_asymptotic(APART), "arms pay differently"),
+    (lambda: bounds.upper_asymptotic(LEAVING), "arm 1 is not irreducible"),
+    (lambda: bounds.lower(LEAVING), "arm 1 is not irreducible"),
+    (lambda: bounds.ucb_sm_upper(LEAVING), "arm 1 is not irreducible"),
+    (lambda: bounds.lai_robbins(ARMS), "arm 0 is Markovian"),
+    (lambda: bounds.ucb_sm_constant(THREE, gap="eigenvalue"), "arm 0: .*not reversible"),
+    (lambda: bounds.ucb_sm_constant(two_state([0.5, 1.0], [0.6, 1.0])), "arm 1 has no multiplicative gap"),
+    (lambda: chains.eigenvalue_gap(np.ones((1, 1))), "one state only"),
+    (lambda: bounds.ucb_sm_constant(ARMS, "2011"), "version: '2011'"),
+    (lambda: bounds.ucb_sm_upper(ARMS, 0), "L: 0"),
+    (lambda: bounds.upper_finite(ARMS, [0, 10]), "times: "),
+    (lambda: bounds.upper_finite(ARMS, [10, 100], [0.1, 0.2, 0.3]), "eps: "),
+    (lambda: bounds.lower(ARMS, 1.1), r"gap: .* is not a number in \[0, 1\]"),
+    (lambda: bounds.price_of_slow_arms(ARMS, [10], [0.1, 0.2], 0.1), r"slowest: .* is not a number in \(0, 1\)"),
+    (lambda: bounds.price_of_slow_arms(ARMS, [10], 0.1, 1.0), r"failure: .* is not a number in \(0, 1\)"),
+    (lambda: bounds.lower(jaxbandit.Oracle(ARMS.means())), "Oracle has no reward"),
+]
+
+
+@pytest.mark.parametrize(("call", "message"), REFUSED)
+def test_bounds_that_do_not_exist_say_why(call, message):
+    with pytest.raises(ValueError, match=message):
+        call()
 
 
 def test_bounds_in_pictures():
-    import matplotlib.pyplot as plt
-
-    from jaxbandit import plotting
-
     arms = environment("scenario 1")
     result = jaxbandit.simulate(arms, {"KL": jaxbandit.KLUCB()}, runs=4, horizon=100)
     lines = [bounds.lower(arms), bounds.upper_finite(arms, [1, 100, 1000])]
-    figure, (left, right) = plt.subplots(1, 2)
-    plotting.plot_regret(result, bounds=lines, ax=left)
-    plotting.plot_regret(result, bounds=lines, normalised=True, ax=right)
-    drawn = {ax: {line.get_label(): line for line in ax.get_lines()} for ax in (left, right)}
-    constant, name = (
-        float(sum(reference.lower_two_state(*PAIRS["scenario 1"]))),
-        "lower bound, tight (policies good for all chains)",
-    )
-    x, y = drawn[left][name].get_data()
+    _, axes = plt.subplots(1, 2)
+    for ax, normalised in zip(axes, (False, True)):
+        plotting.plot_regret(result, bounds=lines, normalised=normalised, ax=ax)
+    left, right = ({line.get_label(): line for line in ax.get_lines()} for ax in axes)
+    constant = float(sum(reference.lower_two_state(*PAIRS["scenario 1"])))
+    x, y = left["lower bound, tight (policies good for all chains)"].get_data()
     np.testing.assert_allclose(y, constant * np.log(x), rtol=1e-9)
-    x, y = drawn[right][name].get_data()
+    x, y = right["lower bound, tight (policies good for all chains)"].get_data()
     np.testing.assert_allclose(y, np.full(len(x), constant), rtol=1e-9)
     assert x.min() == 2
     name = "upper bound of TV-KL-UCB (two-state arms)"
-    np.testing.assert_allclose(drawn[left][name].get_ydata(), lines[1].total)
-    np.testing.assert_allclose(drawn[right][name].get_ydata(), lines[1].total[1:] / np.log([100, 1000]))
+    np.testing.assert_allclose(left[name].get_ydata(), lines[1].total)
+    np.testing.assert_allclose(right[name].get_ydata(), lines[1].total[1:] / np.log([100, 1000]))
     regret = jaxbandit.metrics.pseudo_regret(result, "KL")[0, 0].mean(0)[1:] / np.log(result.times[1:])
-    np.testing.assert_allclose(drawn[right]["KL"].get_ydata(), regret)
-    assert right.get_ylabel() == "pseudo-regret / log t"
-    first = jaxbandit.simulate(arms, {"KL": jaxbandit.KLUCB()}, runs=4, horizon=100, times=[1, 100])
-    first = dataclasses.replace(first, times=first.times[:1], visits={"KL": first.visits["KL"][:, :, :, :1]})
+    np.testing.assert_allclose(right["KL"].get_ydata(), regret)
+    first = dataclasses.replace(result, times=result.times[:1], visits={"KL": result.visits["KL"][:, :, :, :1]})
     with pytest.raises(ValueError, match="normalised: only round 1"):
-        plotting.plot_regret(first, normalised=True, ax=right)
-    plt.close(figure)
+        plotting.plot_regret(first, normalised=True, ax=axes[1])
 
 
 def test_heatmap_shows_every_number():
-    import matplotlib.pyplot as plt
-
-    from jaxbandit import plotting
-
     figure, ax = plt.subplots()
     plotting.plot_heatmap(np.array([[1.0, 10.0, 100.0]]), ["row"], ["a", "b", "c"], logarithmic=True, ax=ax)
     assert [text.get_text() for text in ax.texts] == ["1", "10", "100"]
-    assert [text.get_text() for text in ax.get_xticklabels()] == ["a", "b", "c"]
     figure.canvas.draw()
-    (bar,) = [each for each in figure.axes if each is not ax]
-    ticks = [(text.get_position()[1], text.get_text()) for text in bar.get_yticklabels()]
+    ticks = [(text.get_position()[1], text.get_text()) for text in figure.axes[1].get_yticklabels()]
     assert [text for at, text in ticks if 0.99 < at < 101] == ["1", "10", "100"]
     plotting.plot_heatmap(np.ones((1, 2)), ["row"], ["a", "b"], ax=ax)  # of equal numbers a bar would say nothing
     assert len(figure.axes) == 2
     for values, words in ((np.ones((1, 3)), r"shape \(1, 3\)"), ([[0.0]], "from 0.0 to 0.0"), ([[np.nan]], "nan")):
         with pytest.raises(ValueError, match=f"values: .*{words}"):
             plotting.plot_heatmap(values, ["row"], ["a"], logarithmic=True, ax=ax)
-    plt.close(figure)

@@ -8,7 +8,7 @@ import pytest
 from jax.extend.random import threefry_2x32
 
 import jaxbandit
-from jaxbandit import Oracle, Uniform, environments, metrics, plotting, simulate
+from jaxbandit import Oracle, Uniform, metrics, plotting, simulate
 from jaxbandit.environments import changing_markov, lower_bound_instance, piecewise, rewards_table, sinusoid
 from jaxbandit.testing import check_environment
 
@@ -66,13 +66,6 @@ def test_numbers_of_the_literature():
     assert STANDARD.variation == pytest.approx(1.0)
 
 
-def test_dynamic_regret_of_one_arm_over_ten_thousand_rounds():
-    """To within the rounding of a gap to a float, 2^-24."""
-    result = simulate(STANDARD, {"first": first_arm(3)}, runs=2, horizon=10_000, times=[2999, 4999, 10_000])
-    assert np.abs(metrics.regret(result, "first")[0, 0] - [0, 800, 800]).max() <= 800 * 2.0**-24
-
-
-@pytest.mark.release_cases("piecewise-1", "rested-1", "restless-1")
 @pytest.mark.parametrize(
     ("kind", "plays"), [*[(kind, 1) for kind in KINDS], *[(kind, 2) for kind in ("piecewise", "rested", "restless")]]
 )
@@ -141,14 +134,11 @@ def test_chains_move_by_the_matrices_of_the_round(restless):
         shown[arm] = states[arm]
 
 
-@pytest.mark.release_cases("rested")
-@pytest.mark.slow_cases("piecewise", "restless", "table")
 @pytest.mark.parametrize("kind", KINDS)
 def test_contract(kind):
     check_environment(KINDS[kind], settle=512, plays=32)
 
 
-@pytest.mark.slow
 def test_contract_of_the_lower_bound():
     check_environment(lower_bound_instance(1024, 3), settle=512, plays=32)
 
@@ -183,15 +173,11 @@ def test_bad_input():
     level = [[0.5, 0.4]]
     for make, message in (
         (lambda: piecewise([5, 5], level * 3), r"breaks: \[5, 5\] do not increase"),
-        (lambda: piecewise([1], level * 2), "do not increase from 2 on"),
         (lambda: piecewise([5], level), "levels: 1 of them; 1 breaks make 2 segments"),
         (lambda: piecewise([5], level * 2, horizon=4), "breaks: 5 lies beyond horizon = 4"),
-        (lambda: piecewise([2.5], level * 2), "breaks: .* is not a list of rounds"),
         (lambda: piecewise([5], [[0.5, 1.4]] * 2), r"levels: a probability lies outside \[0, 1\]"),
         (lambda: piecewise([5], [[0.5]] * 2), "levels: shape .* at least 2 arms"),
         (lambda: sinusoid(100, 51), "budget: 51 cannot be spent by 2 arms in 100 rounds"),
-        (lambda: sinusoid(100, 0.4), "budget: 0.4 cannot be spent"),
-        (lambda: sinusoid(100, 3, amplitude=0.6), "amplitude"),
         (lambda: sinusoid(100, 3, until=0.05), r"budget: 3 cannot be spent in 5 rounds by swings of 0.3; .* 1.5"),
         (lambda: lower_bound_instance(100, 26, 4), "budget: 26 cannot be spent by 4 arms"),
         (lambda: rewards_table([[0.5, 2.0]]), r"rewards: a reward lies outside \[0, 1\]"),
@@ -217,20 +203,16 @@ def test_a_table_pays_its_entries_or_draws_with_them():
         assert paid.mean() == pytest.approx(20, abs=2.5 if expected else 0)
 
 
-def test_tables_pictures_and_named_axes_say_what_the_regret_is():
+def test_pictures_and_named_axes_say_what_the_regret_is():
     arms = {
         "early": KINDS["piecewise"],
         "late": piecewise([20, 51], [[0.5, 0.3, 0.4], [0.5, 0.3, 0.9], [0.5, 0.3, 0.7]]),
     }
     result = simulate(arms, {"U": Uniform()}, runs=3, horizon=60)
-    assert "Dynamic regret" in str(result)
     ax = plotting.plot_regret(result, scenario=1)
     assert ax.get_ylabel() == "dynamic regret"
     marked = [line.get_xdata()[0] for line in ax.lines if line.get_linestyle() == ":"]
     assert marked == [20, 51]
-    plt.close("all")
-    ax = plotting.plot_pulls(result, "U")
-    assert not any("best" in text.get_text() for text in ax.get_legend().get_texts())
     plt.close("all")
     data = result.to_xarray()
     assert data.regret.attrs["long_name"] == "dynamic regret"
@@ -238,22 +220,6 @@ def test_tables_pictures_and_named_axes_say_what_the_regret_is():
     assert data.segments.values.tolist() == [3, 3]
     with pytest.raises(ValueError, match="is for arms with means of their own"):
         metrics.pseudo_regret(result, "U")
-
-
-def test_budgets_of_a_grid_are_coordinates(tmp_path):
-    def case(budget):
-        return {
-            "scenarios": sinusoid(40, budget),
-            "policies": {"U": Uniform()},
-            "runs": 2,
-            "horizon": 40,
-            "times": [40],
-        }
-
-    data = jaxbandit.sweeps.to_xarray(
-        jaxbandit.sweep(jaxbandit.grid(case, budget=[1.0, 2.0]), tmp_path), budget=[1.0, 2.0]
-    )
-    assert data.variation.squeeze().values.tolist() == [pytest.approx(sinusoid(40, b).variation) for b in (1, 2)]
 
 
 def test_breaks_of_chains_are_those_of_their_matrices():
@@ -271,35 +237,13 @@ def test_what_an_environment_says_of_itself_is_checked(told, words, monkeypatch,
     monkeypatch.setattr(type(arms), "numbers", lambda self: told)
     with pytest.raises(ValueError, match=words):
         simulate(arms, {"U": Uniform()}, runs=2, horizon=3)
-    monkeypatch.setattr(
-        type(arms), "numbers", lambda self: {"x": np.float32(0.5), "n": np.int64(2), "many": np.arange(2)}
-    )
+    numbers = {"x": np.float32(0.5), "n": np.int64(2), "many": np.arange(2)}
+    monkeypatch.setattr(type(arms), "numbers", lambda self: numbers)
     result = simulate(arms, {"U": Uniform()}, runs=2, horizon=3)
     result.save(tmp_path / "told.npz")
-    assert jaxbandit.Result.load(tmp_path / "told.npz").provenance["scenarios"]["scenario"] == {
-        **{"x": 0.5, "n": 2, "many": [0, 1]}
-    }
+    loaded = jaxbandit.Result.load(tmp_path / "told.npz")
+    assert loaded.provenance["scenarios"]["scenario"] == {"x": 0.5, "n": 2, "many": [0, 1]}
     assert result.to_xarray().x.values.tolist() == [0.5]
-
-
-def test_several_scenarios_and_the_arm_played_first():
-    """Two scenarios in one call have their own levels: each loses what it loses alone."""
-    one, other = (piecewise([10], levels) for levels in ([[0.9, 0.1], [0.1, 0.9]], [[0.2, 0.6], [0.6, 0.2]]))
-    both = simulate({"one": one, "other": other}, {"first": first_arm(2)}, runs=2, horizon=30, times=[9, 30])
-    assert metrics.regret(both, "first")[:, 0, 0].round(5).tolist() == [[0.0, 16.8], [3.6, 3.6]]
-    assert environments.piecewise([10], [[0.9, 0.1], [0.1, 0.9]], horizon=30).means().round(6).tolist() == [0.34, 0.66]
-
-
-def test_dynamic_regret_in_double_precision():
-    """The same game loses the same: single precision is off by the rounding of a gap."""
-
-    def lost():
-        result = simulate(KINDS["piecewise"], {"first": first_arm(3)}, runs=2, horizon=60)
-        return metrics.dynamic_regret(result, "first")
-
-    single = lost()
-    with jax.enable_x64(True):
-        np.testing.assert_allclose(single, lost(), rtol=2.0**-23)
 
 
 def test_who_plays_the_best_arms_loses_exactly_nothing():

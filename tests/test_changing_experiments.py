@@ -1,6 +1,5 @@
 """The experiments on arms that change: what they plan, their tables from counts, and their folders."""
 
-import csv
 import math
 
 import jax
@@ -9,14 +8,9 @@ import pytest
 
 import jaxbandit
 from experiments import adversary, changing
-from experiments.change import chains, growth, policies, segments, thesis
-from jaxbandit import metrics
-from jaxbandit.simulation.asking.request import check
-
-
-def rows(path):
-    with open(path) as file:
-        return list(csv.DictReader(file))
+from experiments.change import chains, growth, policies, thesis
+from experiments.command_line.experiment import check_cases
+from experiments.reports.growth import slope
 
 
 def test_what_is_planned_has_the_numbers_of_the_sources():
@@ -43,7 +37,7 @@ def test_every_case_of_growth_can_be_played():
         changing.cases(changing.Settings(horizon=99))
     for case in cases.values():
         (arms,) = [case["scenarios"]]
-        check(**case | {"policies": {"Rexp3": case["policies"]["Rexp3"]}})
+        check_cases({"": case | {"policies": {"Rexp3": case["policies"]["Rexp3"]}}})
         assert arms.variation <= case["policies"]["Rexp3"].budget + 1e-9
 
 
@@ -53,9 +47,10 @@ def test_the_slope_of_a_power_is_its_exponent():
     held = 0
     for seed in range(100):
         samples = [10 ** (2 * n / 3) * random.gamma(4, 1 / 4, 40) for n in (1, 2, 3)]
-        low, high = (float(word) for word in growth.slope(x, samples, seed).split("(")[1].strip(")").split(" to "))
+        low, high = (float(word) for word in slope(x, samples, seed).split("(")[1].strip(")").split(" to "))
         held += low - 0.005 <= 2 / 3 <= high + 0.005
     assert held >= 80  # of a true 90 % or more the chance of fewer is below 1e-3
+    assert slope(x[:2], [np.array([1.0, -3.0]), np.array([2.0, 2.0])]) == "-"
 
 
 def test_the_verdict_on_a_published_number():
@@ -64,7 +59,6 @@ def test_the_verdict_on_a_published_number():
     assert not thesis.alike(final, 290, 76.0)
 
 
-@pytest.mark.slow
 def test_a_table_beside_ours(monkeypatch):
     short = {label: policies.forgetful(5000, 4)[label] for label in ("KL-UCB", "KL-UCB, window")}
     monkeypatch.setattr(thesis, "forgetful", lambda horizon, changes: short)
@@ -79,33 +73,13 @@ def test_a_table_beside_ours(monkeypatch):
     assert found["Besson 1", "KL-UCB, told the breaks"]["published"] == "-"
 
 
-@pytest.mark.release
-def test_all_four_parts_write_the_folder(tmp_path, capsys, monkeypatch):
-    few = {"KL-UCB": jaxbandit.KLUCB(), "Thompson": jaxbandit.Thompson(), "UCB1": jaxbandit.UCB1()}
-    monkeypatch.setattr(growth, "BUDGETS", (1.0, 3.0))
-    monkeypatch.setattr(segments, "forgetful", lambda horizon, changes: few)
-    monkeypatch.setattr(segments, "CHANGES", (1, 3))
-    settings = changing.Settings(runs=4, horizon=2000, problems=4, runs_of_problem=2, out=str(tmp_path))
-    results = changing.run(settings)
-    printed = capsys.readouterr().out
-    assert "windows of 206 rounds, discounts of 0.9929" in printed
-    for name in ("growth", "thesis", "changes", "chains"):
-        assert (tmp_path / f"{name}.png").exists() and (tmp_path / f"{name}.csv").exists()
-    assert [row["policy"] for row in rows(tmp_path / "changes.csv")] == ["UCB1", "KL-UCB", "Thompson"]
-    final = metrics.regret(results["changing scenario 1"], "KL-UCB")[0, 0, :, -1]
-    (row,) = [row for row in rows(tmp_path / "chains.csv") if row["policy"] == "KL-UCB"]
-    assert row["changing scenario 1"].startswith(f"{final.mean():,.0f} ±")
-    assert len(rows(tmp_path / "growth.csv")) == 2 * 5
-
-
-@pytest.mark.release
-def test_the_price_of_safety(tmp_path, monkeypatch):
+def test_the_price_of_safety(monkeypatch):
     """UCB1 takes the arms in turn and is never paid; Exp3 stays below its bound."""
     chosen = adversary.policies(1000)
     monkeypatch.setattr(adversary, "policies", lambda horizon: {label: chosen[label] for label in ("Exp3", "UCB1")})
-    adversary.run(adversary.Settings(runs=50, horizon=1000, out=str(tmp_path)))
-    found = {row["policy"]: row for row in rows(tmp_path / "table.csv")}
-    assert float(found["UCB1"]["never in turn"]) == pytest.approx(800)
+    planned = adversary.cases(adversary.Settings(runs=50, horizon=1000))
+    results = {name: jaxbandit.simulate(**case, progress=False) for name, case in planned.items()}
+    exp3, ucb1 = (row["never in turn"] for row in adversary.tabulate(results)["table"][1])
     limit = adversary.bound(1000, 5)
     assert limit == pytest.approx(2 * math.sqrt(1.718281828 * 1000 * 5 * math.log(5)))
-    assert 0 < float(found["Exp3"]["never in turn"]) < limit and (tmp_path / "price.png").exists()
+    assert ucb1 == pytest.approx(800) and 0 < exp3 < limit

@@ -66,7 +66,6 @@ def errors(side, got, truth):
     return np.array(ulp, float).reshape(got.shape)
 
 
-@pytest.mark.slow
 @pytest.mark.parametrize(("side", "solver"), TABLE)
 def test_error_table(side, solver, truth, accuracy):
     bound = kl_upper if side == "upper" else kl_lower
@@ -99,7 +98,6 @@ def test_start_is_near_the_root_everywhere():
     assert len(w) > 30_000 and np.abs(start / y - 1).max() < 0.0067
 
 
-@pytest.mark.slow
 def test_float64(truth):
     with jax.enable_x64(True):
         for side, bound in (("upper", kl_upper), ("lower", kl_lower)):
@@ -110,7 +108,6 @@ def test_float64(truth):
                 assert (np.abs(got - value) <= 2e-14 * np.maximum(value, floor)).all()
 
 
-@pytest.mark.slow
 def test_own_exponential_and_logarithm():
     """Against float64: 2 ULP in float32 for exponentials of 1e-9 to 87, logarithms of all normal numbers and near 1."""
     rng = np.random.default_rng(0)
@@ -207,8 +204,6 @@ COMPILED = {
 }
 
 
-@pytest.mark.slow
-@pytest.mark.release_cases("kl_ball_max")
 @pytest.mark.parametrize("name", COMPILED)
 def test_public_functions_are_compiled_once(name):
     """A second call with other values compiles nothing; vmap, jit and grad do what they do to the plain function."""
@@ -231,8 +226,6 @@ def test_public_functions_are_compiled_once(name):
     np.testing.assert_allclose(jax.jit(jax.vmap(plain))(radii), many, rtol=1e-6)
 
 
-@pytest.mark.slow
-@pytest.mark.release_cases("stationary_mean_upper")
 @pytest.mark.parametrize("name", ["kl_upper", "stationary_mean_upper"])
 def test_derivatives_of_compiled_functions_are_those_of_plain_ones(name):
     """In float64: the derivative of three steps in float32 has few digits, which depend on how they are compiled."""

@@ -13,9 +13,7 @@ import jaxbandit
 from jaxbandit import (
     IMED,
     KLUCB,
-    MOSS,
     UCB1,
-    UCBSM,
     Feedback,
     GradientBandit,
     Oracle,
@@ -148,11 +146,6 @@ def test_beta_draws_are_their_quantiles():
         assert (error <= 2e-7 + 1e-6 * np.abs(slope)).all() or a[arm] < 1
 
 
-def test_a_beta_law_that_no_polynomials_meet_is_refused():
-    with pytest.raises(ValueError, match=r"a and b: Beta\(0.02, 0.02\)"):
-        beta([0.02, 1.0], [0.02, 1.0])
-
-
 def uniforms(name, arm, values):
     """Probabilities of what lies beyond, below and above, of rewards of an arm."""
     law = ARMS[name].law
@@ -165,8 +158,6 @@ def uniforms(name, arm, values):
     return known.cdf(values), known.sf(values)
 
 
-@pytest.mark.release_cases("gaussian", "beta", "uniform")
-@pytest.mark.slow
 @pytest.mark.parametrize("name", ["gaussian", "exponential", "beta", "uniform"])
 def test_rewards_have_their_law(name):
     """Kolmogorov-Smirnov of 1e6 rewards of the simulator's draws, at 1e-9: finds a shift of 0.005 deviations."""
@@ -187,50 +178,11 @@ def test_rewards_have_their_law(name):
         assert stats.spearmanr(rewards[:-1:2, arm], rewards[1::2, arm]).pvalue > 1e-9
 
 
-@pytest.mark.release_cases("*-31")
-@pytest.mark.parametrize("zeros", [10, 31, 50])
-@pytest.mark.parametrize("name", ["gaussian", "exponential", "beta"])
-def test_far_tails_have_their_law(name, zeros):
-    """Of draws beyond probability 2^-(1 + zeros) on each side, that share is uniform: Kolmogorov-Smirnov at 1e-9.
-
-    The side on which a float has no digits left, an upper end at 1, is left out.
-    """
-    for side in (0, 1):
-        bits = words(100_000, 7 + side, side, zeros)
-        for arm in range(3):
-            if name == "beta" and side == 1:
-                continue
-            rewards = np.asarray(jax.jit(ARMS[name].law.draw)(bits, jnp.full(100_000, arm, jnp.int32)), float)
-            beyond = uniforms(name, arm, rewards)[side] * 2.0 ** (1 + zeros)
-            if name == "gaussian" and side == 0 and ARMS[name].law.mean[arm] != 0:
-                rewards = (rewards - ARMS[name].law.mean[arm]) / ARMS[name].law.deviation[arm]
-                beyond = stats.norm.cdf(rewards) * 2.0 ** (1 + zeros)
-            assert stats.kstest(beyond, "uniform").pvalue > 1e-9, (arm, side)
-
-
-def test_poisson_counts_follow_the_law():
-    """Chi-square of 300,000 rewards an arm at 1e-9, rare values put together."""
-    environment = ARMS["poisson"]
-    result = simulate(environment, {"u": Uniform()}, runs=3, horizon=10, plays=3, progress=False)
-    assert result.recorded["rewards"]["u"].dtype == float
-    bits = words(300_000, 3)
-    for arm, mean in enumerate(environment.means()):
-        rewards = np.asarray(jax.jit(environment.law.draw)(bits, jnp.full(300_000, arm, jnp.int32)))
-        low, high = stats.poisson(mean).ppf([1e-4, 1 - 1e-4])
-        cells = np.bincount(np.clip(rewards, low, high).astype(int) - int(low), minlength=int(high - low) + 1)
-        law = np.diff(np.concatenate([[0], stats.poisson(mean).cdf(np.arange(low, high)), [1]]))
-        assert stats.chisquare(cells, law * 300_000).pvalue > 1e-9
-
-
-@pytest.mark.release_cases("exponential", "poisson", "beta", "uniform")
-@pytest.mark.slow
 @pytest.mark.parametrize("name", ARMS)
 def test_contract(name):
     check_environment(ARMS[name], runs=16, plays=16, settle=512)
 
 
-@pytest.mark.release_cases("RoundRobinKLUCB-poisson", "Thompson-poisson", "Thompson-exponential")
-@pytest.mark.slow_cases("Thompson-gaussian")
 @pytest.mark.parametrize(
     ("policy", "name"),
     [
@@ -238,10 +190,11 @@ def test_contract(name):
         (KLUCB, "gaussian"),
         (RoundRobinKLUCB, "poisson"),
         (IMED, "exponential"),
+        (KLUCB, "beta"),  # the index of Bernoulli's family is for all rewards in [0, 1]
     ],
 )
 def test_contract_of_policies(policy, name):
-    check_policy(policy(family=FAMILIES[name]), ARMS[name], rounds=12, plays=2)
+    check_policy(policy(family=FAMILIES.get(name)), ARMS[name], rounds=12, plays=2)
 
 
 @pytree
@@ -275,7 +228,6 @@ class Wrong:
         return {"rewards": state.rewards.high + (self.what == "records")}
 
 
-@pytest.mark.slow_cases("empty-None")
 @pytest.mark.parametrize(
     ("what", "message"),
     [
@@ -296,7 +248,6 @@ def test_a_broken_environment_is_found(what, message):
         check_environment(environment, runs=16, plays=8, settle=2000)
 
 
-@pytest.mark.slow
 def test_the_nth_play_pays_the_same_under_every_policy():
     """Sums of an arm's first n rewards, of all policies and whatever is played beside it: equal bits."""
     policies = {"ucb": UCB1(), "u": Uniform(), "g": GradientBandit(), "t": Thompson(family=families.Gaussian())}
@@ -332,21 +283,12 @@ def same(left, right, runs=slice(None)):
         np.testing.assert_array_equal(left.recorded["rewards"][label], right.recorded["rewards"][label][:, :, runs])
 
 
-@pytest.mark.slow
-@pytest.mark.release_cases("chunk-7", "tile-5", "devices-Device")
 @pytest.mark.parametrize(
     "cut", [{"chunk": 7}, {"tile": 5}, {"devices": jax.devices("cpu")[:1]}, {"tile": 1, "chunk": 13}]
 )
 def test_however_the_work_is_cut(result, cut):
     same(simulate(SCENARIOS, POLICIES, **ASKED | cut), result)
     assert result.visits["ucb"].shape == (2, 2, 23, 4, 3, 1) and result.reward.shape == (2, 3, 0)
-
-
-@pytest.mark.slow
-def test_runs_scenarios_and_variants_alone(result):
-    same(simulate(SCENARIOS, POLICIES, **ASKED | {"runs": range(3, 11)}), result, slice(3, 11))
-    alone = simulate(SCENARIOS["b"], {"ucb": UCB1(0.5)}, **ASKED)
-    np.testing.assert_array_equal(alone.recorded["rewards"]["ucb"][0, 0], result.recorded["rewards"]["ucb"][1, 1])
 
 
 def test_resumed_saved_and_swept(result, tmp_path):
@@ -402,14 +344,6 @@ def index(kind, divergence, mean, plays, t, best):
     return upper(divergence, mean, math.log(1 + t * math.log(t) ** 2) / plays)
 
 
-@pytest.mark.release_cases(
-    "poisson-*-UCB1",
-    "poisson-*-MOSS",
-    "poisson-*-KLUCB",
-    "exponential-*-UCB1",
-    "exponential-*-MOSS",
-    "exponential-*-IMED",
-)
 @pytest.mark.parametrize("kind", ["UCB1", "MOSS", "KLUCB", "IMED"])
 @pytest.mark.parametrize(
     ("name", "divergence"),
@@ -474,15 +408,6 @@ def test_regret_of_what_was_collected(result):
     assert metrics.regret_name(result) == "pseudo-regret"
 
 
-def test_faces(result, tmp_path):
-    assert "3 arms of independent rewards" in result._repr_html_()
-    dataset = result.to_xarray()
-    assert dataset.rewards.dims == ("scenario", "policy", "run", "time", "arm") and "reward" not in dataset
-    np.testing.assert_array_equal(dataset.rewards.values[:, :2], result.recorded["rewards"]["ucb"])
-    result.to_netcdf(tmp_path / "r.nc")
-
-
-@pytest.mark.slow
 def test_shuffled_arms_keep_their_numbers():
     environment = gaussian([0.0, 100.0, 200.0], 0.01)
     asked = ASKED | {"shuffle": True, "plays": 2}
@@ -520,13 +445,6 @@ def test_thompson_draws_from_the_posterior(policy, known):
         assert stats.kstest(share, "uniform").pvalue > 1e-9
 
 
-def test_thompson_begins():
-    for family in (families.Gaussian(), families.Poisson(), families.Exponential()):
-        policy = Thompson(family=family)
-        scores = policy.scores(jax.random.key(0), policy.init(jnp.zeros((3, 0))), 1)[0]
-        assert np.isinf(scores).all() == isinstance(family, families.Gaussian) and not np.isnan(scores).any()
-
-
 def test_thompson_of_sums_is_that_of_counts():
     """Rewards 0 and 1, added up or counted: the same draws."""
     counts = jnp.array([[3, 4], [0, 9], [5, 0]], jnp.int32)
@@ -557,12 +475,9 @@ def _exact(make, m, n):
     ("make", "message"),
     [
         (lambda: gaussian([0.5]), r"means: shape \(1,\)"),
-        (lambda: gaussian([0.5, math.nan]), "means"),
         (lambda: gaussian([0.5, 0.1], 0.0), "deviation: 0.0 is not positive"),
-        (lambda: gaussian([0.5, 0.1], [1.0, 2.0, 3.0]), "deviation"),
         (lambda: poisson([1.0, 3001.0]), r"means: \[1.0, 3001.0\] lie outside 0 to 3000"),
-        (lambda: poisson([1.0, -1.0]), "means"),
-        (lambda: exponential([1.0, 0.0]), "means: 0.0 is not positive"),
+        (lambda: beta([0.02, 1.0], [0.02, 1.0]), r"a and b: Beta\(0.02, 0.02\)"),  # no polynomials meet it
         (lambda: beta([1.0, 0.001], [1.0, 1.0]), "a: "),
         (lambda: beta([1.0, 1.0], [1.0, 1e7]), "b: "),
         (lambda: beta([1.0, 1.0], [1.0, 1.0, 1.0]), "a and b: shapes"),
@@ -644,14 +559,3 @@ class Other:
 
     def upper(self, mean, radius):
         return mean
-
-
-@pytest.mark.release
-@pytest.mark.parametrize("name", ["beta", "uniform"])
-def test_rewards_in_the_unit_interval_need_no_family(name):
-    """Bernoulli's index, bound and prior are for all rewards in [0, 1]: each finds the best arm of these."""
-    arms = {"beta": beta([8.0, 1.0, 1.0], [2.0, 2.0, 3.0]), "uniform": uniform([0.5, 0.0, 0.1], [1.0, 0.5, 0.4])}[name]
-    policies = {policy.__name__: policy() for policy in (KLUCB, RoundRobinKLUCB, IMED, Thompson, UCB1, MOSS, UCBSM)}
-    result = simulate(arms, policies, runs=8, horizon=400, progress=False)
-    for label in set(policies) - {"UCBSM"}:
-        assert metrics.best_share(result, label)[..., -1].mean() > 0.6

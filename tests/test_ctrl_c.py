@@ -6,7 +6,6 @@ Signals come at places that are chosen on purpose; `python -m tests.signals` sen
 import contextlib
 import gc
 import os
-import runpy
 import signal
 import subprocess
 import sys
@@ -23,7 +22,6 @@ from sweep_child import ARMS, cases, digest
 from test_sweeps import CHILD, HERE, equal
 
 import jaxbandit
-from experiments import iid, tune
 from experiments.command_line import options
 from jaxbandit import Result, StoppedWarning, Uniform, interruption, simulate, sweep
 from jaxbandit.interruption import CtrlC, interrupted, noted
@@ -164,16 +162,6 @@ def test_a_loop_of_simulations(monkeypatch):
             played()
 
 
-def test_equal_warnings_are_all_shown():
-    """Python itself would show the same words once for each line."""
-    with warnings.catch_warnings(record=True) as said:
-        warnings.resetwarnings()
-        category = runpy.run_path(interruption.__file__)["StoppedWarning"]
-        for _ in range(3):
-            warnings.warn("stopped", category, stacklevel=1)
-    assert len(said) == 3
-
-
 def collect():
     """A signal in a callback of the garbage collector, when it begins and when it ends."""
 
@@ -249,13 +237,6 @@ def test_a_second_signal_goes_to_whoever_has_the_signals():
         signal.signal(signal.SIGINT, previous)
 
 
-def test_other_threads_are_left_alone():
-    results = []
-    thread = threading.Thread(target=lambda: results.append(simulate(**CASE, progress=False)))
-    in_block(CtrlC(), one_signal, thread.start, thread.join)
-    assert results[0].complete
-
-
 def test_workers_of_an_executor_are_stopped_too(tmp_path):
     """Threads, each with 20,000 chunks to play."""
     case = {"scenarios": ARMS, "policies": {"u": Uniform()}, "runs": 4, "horizon": 200_000, "times": [10], "chunk": 10}
@@ -272,7 +253,6 @@ def test_workers_of_an_executor_are_stopped_too(tmp_path):
     assert not list(tmp_path.rglob("*.tmp"))
 
 
-@pytest.mark.release
 def test_ctrl_c_at_a_terminal_ends_a_pool_of_processes(tmp_path):
     """It reaches the workers, too, also those that wait for work, and die of it."""
     folder = tmp_path / "s"
@@ -322,19 +302,6 @@ def test_a_command_ends_with_130(monkeypatch, capsys):
         assert "the same command continues" in ended(function, monkeypatch, capsys)
 
 
-@pytest.mark.slow
-def test_commands_that_simulate_several_times(monkeypatch, capsys, tmp_path):
-    """The last chunk of one of their simulations; another one would follow, and tables."""
-    small = {"runs": 4, "horizon": 20}
-    asked = tune.Settings(**small, held_out=4, grid="scale = [0.5, 1.0]", out=str(tmp_path / "tune"))
-    with signal_at(loop, "join_times", 1):
-        ended(lambda _: tune.run(asked), monkeypatch, capsys)
-    with signal_at(loop, "join_times", 1):
-        ended(lambda _: iid.run(iid.Settings(**small, out=str(tmp_path / "iid"))), monkeypatch, capsys)
-    assert not list(tmp_path.rglob("*.csv"))
-
-
-@pytest.mark.slow
 def test_signals_at_random(tmp_path):
     """Twenty of them; none is lost, and what was written goes on to the counts of an undisturbed sweep."""
     trials = Trials(tmp_path, seed=0, kinds=("sweep", "loop", "survey"))

@@ -7,7 +7,6 @@ import sys
 from pathlib import Path
 
 import numpy as np
-import pytest
 from distributed_child import play
 
 from jaxbandit import Result
@@ -15,7 +14,6 @@ from jaxbandit import Result
 TESTS = Path(__file__).parent
 
 
-@pytest.mark.release
 def test_two_processes_give_the_bits_of_one(tmp_path):
     with socket.socket() as free:
         free.bind(("127.0.0.1", 0))

@@ -31,8 +31,8 @@ def test_probabilities_0_and_1_are_exact():
 def test_the_largest_bits_are_below_the_threshold_of_certainty():
     """Play 1,929,459,187 of arm 0 has 32 bits that are all 1, as one in four billion plays has; it was searched for."""
     arms, plays = jnp.zeros(1, jnp.int32), jnp.array([1_929_459_187], jnp.uint32)
-    assert draws.two_words(jax.random.key(0), arms, plays)[0].tolist() == [2**32 - 1]
-    bits = draws.stack_of_rewards(jax.random.key(0), arms, plays)
+    assert draws.play_bits_64(jax.random.key(0), arms, plays)[0].tolist() == [2**32 - 1]
+    bits = draws.play_bits(jax.random.key(0), arms, plays)
     assert bits.tolist() == [2**32 - 2]
     certain = jnp.asarray(chains.thresholds(np.array([1.0, 0.0])))
     assert draws.choose(bits, certain[None]).tolist() == [0]
@@ -165,6 +165,6 @@ class Shapes(chex.TestCase):
 
     @chex.variants(with_jit=True, without_jit=True)
     def test_draws(self):
-        bits = self.variant(draws.stack_of_rewards)(jax.random.key(0), jnp.arange(3), jnp.ones(3, jnp.int32))
+        bits = self.variant(draws.play_bits)(jax.random.key(0), jnp.arange(3), jnp.ones(3, jnp.int32))
         chex.assert_shape(bits, (3,))
         chex.assert_type(bits, jnp.uint32)

@@ -1,7 +1,6 @@
 """The experiments from the shell: tables, files, refusals before the work starts, continuation."""
 
 import ast
-import csv
 import dataclasses
 import json
 import os
@@ -11,7 +10,6 @@ import signal
 import subprocess
 import sys
 import time
-from collections import Counter
 from importlib import import_module
 from pathlib import Path
 
@@ -21,12 +19,12 @@ import pytest
 
 import jaxbandit
 from experiments import benchmark, own_policy
+from experiments.command_line.experiment import begin
 from experiments.command_line.options import from_command_line
 from experiments.published import scenarios
 from experiments.published.comparison import Settings, compare_policies
 from experiments.reports import pictures
 from experiments.reports.tables import show
-from experiments.reports.verdicts import Claim, judge, verdict
 from experiments.timing import calls, first, scalar_loop, share
 from jaxbandit import Result, metrics
 
@@ -45,10 +43,9 @@ ROOMS = {
     "command_line": {"reports"},
     "published": {"command_line", "reports"},
     "theory": {"reports"},
-    "other_packages": {"timing", "command_line", "reports"},
+    "other_packages": {"reports"},
     "timing": {"published", "command_line", "reports"},
     "grids": {"published", "command_line", "reports"},
-    "robust": set(),
     "change": {"command_line", "reports"},
     "processes": {"reports"},
     "budgets": {"reports"},
@@ -66,97 +63,28 @@ def test_rooms_import_one_way(room):
         assert {name[1] for name in names if name[0] == "experiments"} <= ROOMS[room] | {room}
 
 
-def test_means_of_the_scenarios():
-    np.testing.assert_allclose(scenarios.environment("scenario 1").means(), [5 / 9, 8 / 19, 6 / 19, 4 / 17, 1 / 8])
-    np.testing.assert_allclose(scenarios.environment("scenario 2").means(), [5 / 9, 8 / 19, 6 / 19, 4 / 17, 1 / 8])
-
-
-@pytest.mark.parametrize("name", ["scenario 3", "scenario 4"])
-def test_means_of_three_states_by_linear_equations(name):
-    arms = scenarios.environment(name)
-    assert arms.means().argmax() == 4 and arms.means().max() == pytest.approx(0.6421, abs=5e-5)
-    for rows, mean in zip(np.asarray(arms.transition, float), arms.means(), strict=True):
-        equations = np.vstack([rows.T - np.eye(3), np.ones(3)])
-        law = np.linalg.lstsq(equations, np.array([0, 0, 0, 1.0]), rcond=None)[0]
-        assert mean == pytest.approx(law @ [0, 0.5, 1], rel=1e-6)
-
-
-@pytest.mark.slow
-@pytest.mark.release
-@pytest.mark.parametrize("name", ["scenario 1", "scenario 2", "scenario 3"])
-def test_a_scenario_writes_its_folder(name, tmp_path, capsys):
-    settings = Settings(**TINY, out=str(tmp_path), initial_state="stationary", shuffle=True)
-    result = compare_policies(name, settings)
-    printed = capsys.readouterr().out
-    for words in ("TV-KL-UCB beats KL-UCB-SM", "linear share", "order drawn for each run", "start stationary"):
-        assert words in printed
-    files = {path.name for path in tmp_path.iterdir()} - {"counts"}
-    pictures = {
-        f"{name}.{kind}" for name in ("regret", "regret_kl", "distribution", "plays") for kind in ("png", "pdf")
-    }
-    assert files == pictures | {"settings.json", "result.npz", "table.csv", "paired.csv", "claims.csv"}
-    for name_of_pdf in (file for file in files if file.endswith(".pdf")):  # journals refuse fonts of type 3
-        fonts = (tmp_path / name_of_pdf).read_bytes()
-        assert b"/Type3" not in fonts and b"/FontFile2" in fonts
-    with open(tmp_path / "table.csv") as file:
-        rows = list(csv.DictReader(file))
-    assert [row["policy"] for row in rows] == list(scenarios.policies(name))
-    final = metrics.pseudo_regret(result, result.labels[-1])[0, 0, :, -1]
-    assert float(rows[-1]["mean"]) == pytest.approx(final.mean(), rel=1e-12)
-    assert json.loads((tmp_path / "settings.json").read_text())["runs"] == 8
-    np.testing.assert_array_equal(Result.load(tmp_path / "result.npz").visits["UCB-SM"], result.visits["UCB-SM"])
-    again = compare_policies(name, settings)  # the same settings report again
-    assert "continuing with what is done" in capsys.readouterr().out
-    np.testing.assert_array_equal(again.visits["UCB-SM"], result.visits["UCB-SM"])
-
-
-@pytest.mark.slow
-def test_folders_are_refused_before_the_work(tmp_path, monkeypatch):
-    def no_work(*args, **kwargs):
-        raise AssertionError("the simulation was started")
-
-    first = Settings(**TINY, out=str(tmp_path / "a"))
-    compare_policies("scenario 1", first)
-    monkeypatch.setattr(jaxbandit, "sweep", no_work)
-    with pytest.raises(ValueError, match="--out .* holds experiment = 'scenario1'"):
-        compare_policies("scenario 2", first)
-    with pytest.raises(ValueError, match="--out .* holds runs = 8, this is 9"):
-        compare_policies("scenario 1", Settings(runs=9, horizon=200, out=str(tmp_path / "a")))
+def test_a_folder_holds_one_experiment_with_one_set_of_settings(tmp_path):
+    settings = Settings(**TINY, out=str(tmp_path / "a"))
+    assert begin("scenario1", settings, {}) == begin("scenario1", settings, {}) == tmp_path / "a"
     (tmp_path / "b").mkdir()
     (tmp_path / "b" / "thesis.tex").touch()
-    with pytest.raises(ValueError, match="--out .* holds files of something else"):
-        compare_policies("scenario 1", Settings(**TINY, out=str(tmp_path / "b")))
-    with pytest.raises(ValueError, match="--out .* cannot be written"):
-        compare_policies("scenario 1", Settings(**TINY, out=str(tmp_path / "b" / "thesis.tex")))
-    with pytest.raises(ValueError, match="--out .* cannot be written"):
-        compare_policies("scenario 1", Settings(**TINY, out="/proc/no/such"))
-    monkeypatch.undo()
-    (stored,) = (tmp_path / "a" / "counts").rglob("*.npz")
-    stored.write_bytes(stored.read_bytes()[:500])
-    with pytest.raises(ValueError, match=r"counts.*\.npz: .*truncated"):
-        compare_policies("scenario 1", first)
+    for name, changed, words in (
+        ("scenario2", {}, "holds experiment = 'scenario1'"),
+        ("scenario1", {"runs": 9}, "holds runs = 8, this is 9"),
+        ("scenario1", {"out": str(tmp_path / "b")}, "holds files of something else"),
+        ("scenario1", {"out": str(tmp_path / "b" / "thesis.tex")}, "cannot be written"),
+        ("scenario1", {"out": "/proc/no/such"}, "cannot be written"),
+    ):
+        with pytest.raises(ValueError, match=f"^--out .*: {words}"):
+            begin(name, dataclasses.replace(settings, **changed), {})
 
 
-@pytest.mark.release_cases("horizon", "seed")
-@pytest.mark.slow
-@pytest.mark.parametrize(
-    ("setting", "value", "words"),
-    [
-        ("runs", 0, "runs: 0"),
-        ("horizon", 0, "horizon: 0; at least 1 round"),
-        ("initial-state", 7, "initial_state: 7 is out of range"),
-        ("seed", -1, "seed: -1 lies outside"),
-    ],
-    ids=["runs", "horizon", "initial-state", "seed"],
-)
-def test_bad_settings_are_refused_in_one_line(setting, value, words, tmp_path):
-    done = shell("experiments.scenario1", f"--{setting}", str(value), "--out", str(tmp_path / "x"))
-    assert done.returncode != 0 and words in done.stderr and "Traceback" not in done.stderr
-    assert not (tmp_path / "x").exists() or not any((tmp_path / "x").iterdir())
+def test_bad_settings_are_refused_in_one_line(tmp_path):
+    done = shell("experiments.scenario1", "--initial-state", "7", "--out", str(tmp_path / "x"))
+    assert done.returncode != 0 and "initial_state: 7 is out of range" in done.stderr
+    assert "Traceback" not in done.stderr and not (tmp_path / "x").exists()
 
 
-@pytest.mark.release
-@pytest.mark.slow
 @pytest.mark.parametrize("how", [signal.SIGINT, signal.SIGKILL])
 def test_stopped_then_the_same_command_continues(tmp_path, how):
     arguments = ["experiments.scenario1", "--runs", "50", "--horizon", "500000", "--out", str(tmp_path / "s")]
@@ -182,10 +110,11 @@ def test_stopped_then_the_same_command_continues(tmp_path, how):
         np.testing.assert_array_equal(continued.visits[label], whole.visits[label])
 
 
-def test_help_explains_every_option():
-    done = shell("experiments.scenario1", "--help")
-    for words in ("--runs", "--initial-state", "(default: 100000)", "(default: 0)", "stationary", "heavy tails"):
-        assert words in " ".join(done.stdout.split())
+def test_help_explains_every_option(capsys):
+    with pytest.raises(SystemExit):
+        from_command_line(Settings, "x", "Heavy tails.", ["--help"])
+    said = " ".join(capsys.readouterr().out.split())
+    assert all(words in said for words in ("--runs", "--initial-state", "(default: 100000)", "Heavy tails."))
 
 
 def test_the_commands_are_listed(monkeypatch, capsys):
@@ -204,77 +133,37 @@ def test_every_command_has_a_command_line(monkeypatch, capsys):
     """All take `--version` and `--out`, and those that play `--quick`; its numbers are among the options."""
     asked = {}
     for path in (ROOT / "experiments").glob("*.py"):
-        if said := re.search(r"^    main\(.*, (\w+), \"(\w+)\", __doc__\)$", path.read_text(), re.MULTILINE):
+        if said := re.search(r"^    main\(.*, (\w+), \"(\w+)\", .*__doc__.*\)$", path.read_text(), re.MULTILINE):
             asked[said[2]] = getattr(import_module(f"experiments.{path.stem}"), said[1])
             assert said[2] == path.stem
-    assert len(asked) == 31
+    assert len(asked) == 30
     for name, settings in asked.items():
         fields = {field.name: field for field in dataclasses.fields(settings)}
         assert "out" in fields or name == "own_policy"
         assert "quick" in fields or name in ("sweep", "asymptotic_bounds")
         if "quick" in fields:
             needed = {field: () for field, each in fields.items() if each.default is dataclasses.MISSING}
-            quick = settings(**needed, quick=True)
-            assert settings.QUICK.items() <= dataclasses.asdict(quick).items()
+            assert settings.QUICK.items() <= dataclasses.asdict(settings(**needed, quick=True)).items()
+            numbers = {"runs": 7} if "runs" in fields else {}
+            if numbers:
+                with pytest.raises(ValueError, match="^--quick: "):
+                    settings(**needed, **numbers, quick=True)
         with pytest.raises(SystemExit) as end:
             from_command_line(settings, name, "", ["--version"])
         assert end.value.code == 0 and capsys.readouterr().out == f"jaxbandit {jaxbandit.__version__}\n"
 
 
 def test_numbers_and_states_on_the_command_line(capsys):
-    """A whole number as one writes it, and what is wrong in words."""
+    """A whole number as one writes it, and the option that is wrong."""
     for text, number in (("1e4", 10_000), ("10_000", 10_000), ("2.5e3", 2500)):
         assert from_command_line(Settings, "x", "", ["--horizon", text]).horizon == number
-    for option, text, words in (
-        ("--horizon", "1.5", "'1.5' is not a whole number, such as 10000 or 1e4"),
-        ("--runs", "many", "'many' is not a whole number"),
-        ("--runs", "inf", "'inf' is not a whole number"),
-        ("--initial-state", "foo", "'foo' is not a state's number, such as 0, nor 'stationary'"),
-    ):
-        with pytest.raises(SystemExit):
-            from_command_line(Settings, "x", "", [option, text])
-        assert f"argument {option}: {words}" in capsys.readouterr().err
-
-
-def test_command_line():
     settings = from_command_line(Settings, "x", "", ["--runs", "7", "--initial-state", "stationary", "--shuffle"])
     assert settings == Settings(runs=7, initial_state="stationary", shuffle=True)
     assert from_command_line(Settings, "x", "", ["--initial-state", "1"]).initial_state == 1
-
-
-def test_verdicts_on_known_truth():
-    """Made-up counts: a beats b by 1 in every run, c ties with b on average."""
-    visits = np.zeros((1, 1, 40, 1, 2, 1), np.int32)
-
-    def with_worse_plays(plays):
-        counts = visits.copy()
-        counts[0, 0, :, 0, 1, 0] = plays
-        counts[0, 0, :, 0, 0, 0] = 100 - plays
-        return counts
-
-    noise = np.tile([3, -3], 20)
-    result = Result(
-        scenarios=("s",),
-        times=np.array([100]),
-        visits={
-            "a": with_worse_plays(10 + noise),
-            "b": with_worse_plays(20 + noise),
-            "c": with_worse_plays(20 - noise),
-        },
-        means=np.array([[1.0, 0.9]]),
-        reward=np.zeros((1, 2, 1)),
-        horizon=100,
-        rounds=100,
-        plays=1,
-        fingerprint={},
-        carry={},
-    )
-    claims = [Claim("", "a", "b", ""), Claim("", "b", "a", ""), Claim("", "c", "b", "")]
-    rows = judge(result, claims)
-    assert [row["mean's verdict"] for row in rows] == ["holds", "does not hold", "undecided"]
-    assert [row["median's verdict"] for row in rows] == ["holds", "does not hold", "undecided"]
-    assert verdict(-1, 0) == "undecided"
-    assert "undecided" in show(rows)
+    for option, text in (("--horizon", "1.5"), ("--runs", "many"), ("--runs", "inf"), ("--initial-state", "foo")):
+        with pytest.raises(SystemExit):
+            from_command_line(Settings, "x", "", [option, text])
+        assert f"argument {option}: '{text}' is not a" in capsys.readouterr().err
 
 
 def test_pictures_write_numbers_alike(tmp_path):
@@ -284,35 +173,27 @@ def test_pictures_write_numbers_alike(tmp_path):
     left.set_xscale("log")
     right.plot([1, 2], [1, 1e4])
     right.set_xticks([1, 2], ["one", "two"])
-    right.set_yscale("log")
     pictures.save(figure, tmp_path / "a.b")
-    texts = [
-        [text.get_text() for text in axis.get_ticklabels()] for ax in (left, right) for axis in (ax.xaxis, ax.yaxis)
-    ]
-    assert "100,000" in texts[0] and "2,000" in texts[1] and texts[2] == ["one", "two"] and "10,000" in texts[3]
+    texts = [[text.get_text() for text in ax.xaxis.get_ticklabels()] for ax in (left, right)]
+    assert "100,000" in texts[0] and texts[1] == ["one", "two"]
     assert {path.name for path in tmp_path.iterdir()} == {"a.b.png", "a.b.pdf"}
+    fonts = (tmp_path / "a.b.pdf").read_bytes()
+    assert b"/Type3" not in fonts and b"/FontFile2" in fonts  # journals refuse fonts of type 3
 
 
-def test_tables_fit_the_terminal():
-    """Blocks of columns begin with what tells the rows apart, and words are whole; a wide terminal has one block."""
-    rows = [
-        {"claim": f"policy {n} beats the others", "where": "everywhere but in scenario 9", "mean": n, "worst 5%": 9 * n}
-        for n in range(3)
-    ]
-    assert len(show(rows, 200).splitlines()) == 5
-    for width in (30, 40, 60, 80):
-        blocks = show(rows, width).split("\n\n")
-        assert max(map(len, show(rows, width).splitlines())) <= width
-        assert all(block.split()[0] == "claim" and block.count("beats") == 3 for block in blocks)
-        found = Counter(" ".join(blocks).split())
-        assert found["27.0"] + found["9.0"] + found["18.0"] == 2 and found["everywhere"] == 3
+@pytest.mark.parametrize("width", [30, 60, 200])
+def test_tables_fit_the_terminal(width):
+    """Blocks of columns begin with what tells the rows apart, and no number is lost."""
+    rows = [{"claim": f"policy {n} beats the others", "mean": n, "worst 5%": 9 * n} for n in range(3)]
+    shown = show(rows, width)
+    assert max(map(len, shown.splitlines())) <= width
+    assert all(block.split()[0] == "claim" and block.count("beats") == 3 for block in shown.split("\n\n"))
+    assert {"9.0", "18.0", "1.0", "2.0"} <= set(shown.split())
 
 
-@pytest.mark.release
 def test_own_policy_is_checked_and_runs(capsys):
     result = own_policy.compare(5, 200)
-    assert result.visits["greedy"].shape[:3] == (1, 3, 5)
-    assert "greedy" in capsys.readouterr().out
+    assert result.visits["greedy"].shape[:3] == (1, 3, 5) and "greedy" in capsys.readouterr().out
     plays = own_policy.live(100)
     assert sum(plays) == 100 and len(plays) == 3
 
@@ -326,25 +207,21 @@ def quick_benchmark(monkeypatch):
     )
 
 
-@pytest.mark.release
 def test_benchmark_measures_and_compares(tmp_path, quick_benchmark, capsys):
-    out = str(tmp_path / "deep")
-    rows = benchmark.measure(benchmark.Settings(runs=10, seconds=0.02, out=out))
-    names = ["policy UCBSM", "policy TVKLUCB", "arms 2", "horizon 300", "variants 3"]
-    assert [row.name for row in rows] == names
+    rows = benchmark.measure(benchmark.Settings(runs=10, seconds=0.02, out=str(tmp_path)))
+    assert [row.name for row in rows] == [*("policy UCBSM", "policy TVKLUCB", "arms 2", "horizon 300", "variants 3")]
     assert all(row.rate > 0 and row.ratio == row.rate / 0.5 and row.peak_megabytes > 50 for row in rows)
-    file = tmp_path / "deep" / "benchmark.json"
+    file = tmp_path / "benchmark.json"
     written = json.loads(file.read_text())
     assert written["scalar"] == 0.5 and [row["rate"] for row in written["rows"]] == [row.rate for row in rows]
     assert benchmark.compare(benchmark.read(str(file)), rows) == []
     for row in written["rows"]:
         row["ratio"] *= 1e6 if row["axis"] == "arms" else 1e-6
     file.write_text(json.dumps(written))
-    some = benchmark.Settings(runs=10, seconds=0.02, out=str(tmp_path / "b"), check=str(file), axes="arms, policy")
-    with pytest.raises(SystemExit, match=r"slower than in .*: arms 2$"):
+    some = benchmark.Settings(runs=10, seconds=0.02, out=str(tmp_path / "b"), check=str(file), axes="arms")
+    with pytest.raises(SystemExit, match="arms 2$"):
         benchmark.measure(some)
     assert (tmp_path / "b" / "benchmark.json").exists()  # what was measured is kept
-    capsys.readouterr()
 
 
 @jaxbandit.pytree
@@ -384,21 +261,15 @@ def test_the_benchmark_on_demand_has_its_rows():
     assert [rounds for _, rounds in rows(long=True)] == [1000, 10_000, 100_000, 1_000_000] * 2
 
 
-@pytest.mark.release
-def test_the_benchmark_on_demand_says_what_is_computed(tmp_path, monkeypatch, capsys):
+def test_the_benchmark_on_demand_says_what_is_computed(tmp_path, monkeypatch):
     """In short games of the policy with eight states; rows of other axes have no share."""
     monkeypatch.setattr(benchmark, "scalar_rate", lambda: 0.5)
     monkeypatch.setattr(benchmark, "AXES", {"policy": (), "arms": (2,), "on demand": ("TV-KL-UCB eight states",)})
     monkeypatch.setattr(benchmark, "ON_DEMAND", (50, 1000))
     rows = benchmark.measure(benchmark.Settings(runs=10, seconds=0.02, out=str(tmp_path)))
     assert rows[0].share is None and 0 < rows[2].share < rows[1].share < 1
-    written = json.loads((tmp_path / "benchmark.json").read_text())["rows"]
-    assert [row["share"] for row in written] == [row.share for row in rows]
-    header, first_row, *_, last_row = capsys.readouterr().out.splitlines()[2:6]
-    assert header.endswith("computed") and not first_row.endswith("%") and last_row.endswith(f"{rows[2].share:.2%}")
 
 
-@pytest.mark.slow
 def test_the_benchmark_of_calls(capsys):
     rows = calls.measure(cases=3, repeats=2)
     assert [row.name for row in rows][-2:] == ["a sweep of 3 cases", "the same, all done"]
@@ -412,7 +283,6 @@ def test_the_benchmark_of_first_answers_has_every_case():
     assert {f"TVKLUCB, {arms} arms" for arms in (2, 20, 100)} < set(names) and names[-1] == "scenario 1's policies"
 
 
-@pytest.mark.release
 def test_the_benchmark_of_first_answers_times_fresh_processes(tmp_path, monkeypatch, capsys):
     """A cache in the environment is not used: something is compiled, and a second call compiles nothing."""
     monkeypatch.setenv("JAXBANDIT_CACHE", str(tmp_path / "cache"))
@@ -430,25 +300,17 @@ def test_the_benchmark_of_first_answers_times_fresh_processes(tmp_path, monkeypa
         first.measure()
 
 
-def test_the_benchmark_needs_a_run():
-    with pytest.raises(ValueError, match="--runs: 0"):
-        benchmark.measure(benchmark.Settings(runs=0))
-
-
 def test_benchmark_refuses_before_it_times(tmp_path, quick_benchmark, capsys):
     (tmp_path / "x.json").write_text('{"rows": 3}')
-    for bad, words in (
-        ({"policies": "X"}, "--policies: there is no 'X'; there are UCBSM, "),
-        ({"axes": "speed"}, "--axes: there is no 'speed'; there are policy, "),
-        ({"check": str(tmp_path / "none.json")}, "--check .*none.json: no table"),
-        ({"check": str(tmp_path / "x.json")}, "--check .*x.json: no table"),
-    ):
-        with pytest.raises(ValueError, match=words):
-            benchmark.measure(benchmark.Settings(**bad))
+    for option, wrong in (
+        ("runs", 0), ("policies", "X"), ("axes", "speed"), ("check", str(tmp_path / "none.json")),
+        ("check", str(tmp_path / "x.json")),
+    ):  # fmt: skip
+        with pytest.raises(ValueError, match=f"^--{option}"):
+            benchmark.measure(benchmark.Settings(**{option: wrong}))
     assert "million" not in capsys.readouterr().out
 
 
-@pytest.mark.release
 def test_scalar_loop_plays_the_same_policy():
     """Mean regret of 300 runs against 300 of the simulation's; false-fail rate 1e-9 (6.1 standard errors)."""
     pytest.importorskip("numba")

@@ -3,10 +3,9 @@
 import mpmath as mp
 import numpy as np
 import pytest
-from scipy import optimize, stats
+from scipy import optimize
 
-import jaxbandit
-from jaxbandit import bernoulli, chains
+from jaxbandit import chains
 from jaxbandit.environments import exponential_family, fit_exponential_family
 from jaxbandit.testing import check_environment
 
@@ -89,33 +88,6 @@ def test_an_eigenvalue_far_below_the_largest_row(length, theta):
     np.testing.assert_allclose(rows[1, 0], back, rtol=1e-12)
 
 
-def test_information_between_members_in_closed_form():
-    """I(theta || other) = (theta - other) A'(theta) - A(theta) + A(other)."""
-    arms = exponential_family(THETAS, THREE, PAID)
-    with mp.workdps(40):
-        values = [log_eigenvalue(theta) for theta in THETAS]
-        slopes = [mp.diff(log_eigenvalue, theta) for theta in THETAS]
-        for i, theta in enumerate(THETAS):
-            for j, other in enumerate(THETAS):
-                expected = float((mp.mpf(theta) - mp.mpf(other)) * slopes[i] - values[i] + values[j])
-                found = chains.kl_rate(arms.transition[i], arms.transition[j])
-                np.testing.assert_allclose(found, expected, rtol=1e-11, atol=1e-15)
-
-
-def test_symmetric_two_states_are_the_ising_chain():
-    """Mean sinh theta / sqrt(sinh^2 theta + (p / (1 - p))^2) for f = -1 and 1: the magnetisation in one dimension."""
-    for p in (0.01, 0.1, 0.5, 0.8):
-        arms = exponential_family(THETAS, [[1 - p, p], [p, 1 - p]], (-1, 1))
-        expected = np.sinh(THETAS) / np.sqrt(np.sinh(THETAS) ** 2 + (p / (1 - p)) ** 2)
-        np.testing.assert_allclose(arms.means(), expected, rtol=1e-11, atol=1e-13)
-
-
-def test_equal_rows_are_bernoulli_arms():
-    arms = exponential_family(THETAS, [[0.7, 0.3]] * 2)
-    expected = bernoulli(0.3 * np.exp(THETAS) / (0.7 + 0.3 * np.exp(THETAS)))
-    np.testing.assert_allclose(arms.transition, expected.transition, rtol=1e-14)
-
-
 def test_a_periodic_generator():
     """States 0, 1 and 2, 3 in turn, by hand: from the second two steps pay f independently, with law softmax."""
     generator = np.array([[0, 0, 0.4, 0.6], [0, 0, 0.4, 0.6], [0.5, 0.5, 0, 0], [0.5, 0.5, 0, 0]])
@@ -126,14 +98,12 @@ def test_a_periodic_generator():
     np.testing.assert_allclose(arms.transition[1, 2, :2], second / second.sum(), rtol=1e-14)
 
 
-@pytest.mark.slow
 def test_contract_and_rare_moves():
     check_environment(exponential_family([-1.0, 1.0], THREE, PAID, initial_state="stationary"))
     nearly = np.array([[1 - 1e-7, 1e-7], [2e-7, 1 - 2e-7]])
     np.testing.assert_allclose(exponential_family([0.0, 0.0], nearly).transition[1], nearly, rtol=1e-8)
 
 
-@pytest.mark.release
 def test_expected_counts_give_theta_back():
     """Counts n law_x P(x, y): every sequence ends where it began, and theta solves A'(theta) = mean exactly."""
     arms = exponential_family(THETAS, THREE, PAID)
@@ -149,7 +119,6 @@ def test_expected_counts_give_theta_back():
     np.testing.assert_allclose(scaled.standard_errors, found.standard_errors / 100, rtol=1e-8)
 
 
-@pytest.mark.slow
 def test_short_sequences_against_brute_force():
     """Where first and last state matter: the sum of N log P_theta, searched in one dimension."""
     rows = exponential_family([1.2, 0.0], THREE, PAID).transition[0]
@@ -166,35 +135,15 @@ def test_short_sequences_against_brute_force():
     np.testing.assert_allclose(fit_exponential_family(counts, THREE, PAID).theta, expected, atol=1e-6)
 
 
-@pytest.mark.release
-@pytest.mark.parametrize("theta", [-0.8, 1.2])
-def test_errors_are_calibrated(theta):
-    """1,000 data sets of 2,000 moves: z = (estimate - theta) / error has mean 0 and mean square 1.
-
-    Bounds at 2e-10 each of the normal and the chi-square law, so false fails below 1e-9; they find errors that are 15 %
-    too small and estimates that are off by a fifth of their error.
-    """
-    rows = exponential_family([theta, 0.0], THREE, PAID).transition[0]
-    found = fit_exponential_family(drawn(rows, 1000, 2000, seed=5), THREE, PAID)
-    z = (found.theta - theta) / found.standard_errors
-    assert abs(z.mean()) < stats.norm.isf(1e-10) / np.sqrt(1000)
-    assert stats.chi2.ppf(1e-10, 1000) < (z**2).sum() < stats.chi2.isf(1e-10, 1000)
-
-
 FAMILY = [
     ({"theta": [0.0]}, r"theta: shape \(1,\) is not \[K\]"),
-    ({"theta": [0.0, np.nan]}, "theta: NaN"),
     ({"theta": [0.0, 50.0]}, r"theta: with 50.0 arm 1 has a move of probability below 2\^-31"),
-    ({"theta": [0.0, 1e5]}, "theta: with 100000.0 arm 1"),
     (
         {"theta": [1000, 0], "generator": [[0, 1, 0], [0, 0, 1], [1, 0, 0]], "reward": [0, 0, 1]},
         "theta: 1000.0 of arm 0 is too large for this generator",
     ),
-    ({"generator": [0.5, 0.5]}, r"generator: shape \(2,\)"),
     ({"generator": [[0.5, 0.6], [0.5, 0.5]]}, "generator: row 0 sums to 1.1"),
-    ({"generator": [[1.5, -0.5], [0.5, 0.5]]}, "generator: negative probability -0.5"),
     ({"generator": [[1.0, 0.0], [0.5, 0.5]]}, r"generator: not irreducible, recurrent classes \[\[0\]\]"),
-    ({"reward": (0, 1, 2)}, r"reward: shape \(3,\)"),
     ({"reward": (1, 1)}, "reward: every state pays 1.0"),
     ({"initial_state": 5}, "initial_state: 5 is out of range"),
 ]
@@ -218,15 +167,8 @@ FIT = [
 ]
 
 
-@pytest.mark.slow
 @pytest.mark.parametrize(("change", "message"), FIT)
 def test_bad_counts(change, message):
     arguments = {"counts": [[[3, 1], [1, 2]]], "generator": [[0.5, 0.5], [0.4, 0.6]]}
     with pytest.raises(ValueError, match=f"^{message}"):
         fit_exponential_family(**arguments | change)
-
-
-def test_arms_are_played():
-    arms = exponential_family([0.0, 1.0, 2.0], THREE, PAID)
-    result = jaxbandit.simulate(arms, {"U": jaxbandit.UCB1()}, runs=20, horizon=500)
-    assert jaxbandit.metrics.pseudo_regret(result, "U").shape[-2:] == (20, len(result.times))

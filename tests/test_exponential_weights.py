@@ -2,19 +2,17 @@
 
 import itertools
 import math
-from typing import ClassVar
 
 import jax
 import jax.numpy as jnp
 import numpy as np
 import pytest
-from against import check_law
 from environments import Swapping
+from scipy import stats
 from scipy.optimize import brentq
 
 import jaxbandit
-from jaxbandit import Exp3, Exp3S, Feedback, Rexp3, TsallisINF, metrics, simulate, sums
-from jaxbandit.base import Declares
+from jaxbandit import Exp3, Exp3S, Feedback, Rexp3, TsallisINF, simulate, sums
 from jaxbandit.policies.changing.tsallis import tsallis
 from jaxbandit.simulation.delayed import delayed as late_policy
 from jaxbandit.testing import check_policy
@@ -36,7 +34,6 @@ EXP3S = {
     9: [0.3832332579, 0.3006279929, 0.3161387492],
 }
 REXP3 = {4: [0.349308723, 0.2980744103, 0.3526168668], 5: [1 / 3] * 3, 9: [1 / 3] * 3}
-REXP3_OF_FIVE = {9: [0.3447133358, 0.3399238824, 0.3153627818]}  # see the test below
 
 
 @pytest.mark.parametrize(
@@ -51,18 +48,6 @@ def test_steps(policy, expected):
             np.testing.assert_allclose(policy.probabilities(state), expected[t], rtol=1e-6)
         if t < 9:
             state = policy.update(state, Feedback.of(PLAYED[t - 1], PAID[t - 1], t=t, table=NO_TABLE))
-
-
-def test_rexp3_begins_a_batch_as_exp3_begins():
-    """Rounds 5 to 8 are Exp3's first four, so that before the reset in round 9 the probabilities are these."""
-    state, alone = Rexp3(gamma=0.2, batch=4).init(NO_TABLE), Exp3(gamma=0.2).init(NO_TABLE)
-    for t, (arm, paid) in enumerate(zip(PLAYED, PAID), 1):
-        feedback = Feedback.of(arm, paid, t=t, table=NO_TABLE)
-        state = Rexp3(gamma=0.2, batch=4).update(state, feedback)
-        alone = Exp3(gamma=0.2).update(alone, feedback) if t > 4 else alone
-        if 4 < t < 8:
-            np.testing.assert_array_equal(state.gains.high, alone.gains.high)
-    np.testing.assert_allclose(Exp3(gamma=0.2).probabilities(alone), REXP3_OF_FIVE[9], rtol=1e-6)
 
 
 def test_numbers_that_follow_from_the_horizon():
@@ -95,18 +80,6 @@ def normalised(losses, eta):
     return 4 / (eta * (above + below)) ** 2
 
 
-def test_tsallis_probabilities():
-    """The decided vectors."""
-    losses = np.array([7.5, 9.3, 7.4, 11.0])
-    for eta, expected in (
-        (2 / 3, [0.3397633211, 0.1865001847, 0.3533613607, 0.1203751335]),
-        (4 / 3, [0.3872184913, 0.1269136149, 0.4214614803, 0.0644064136]),
-    ):
-        np.testing.assert_allclose(tsallis(jnp.asarray(eta * (losses - 7.4))), expected, rtol=2e-6)
-        np.testing.assert_allclose(normalised(losses, eta), expected, rtol=1e-9)
-
-
-@pytest.mark.release_cases("1000-*")
 @pytest.mark.parametrize(  # a sum of 1,000 is rounded often
     ("arms", "error"), [(2, 3e-6), (3, 3e-6), (7, 3e-6), (40, 3e-6), (1000, 1e-4)]
 )
@@ -177,7 +150,6 @@ LAWS = {
 GAME = np.array([[0.0, 1.0, 0.5], [1.0, 0.25, 0.0], [0.75, 1.0, 0.0], [0.0, 0.0, 1.0], [0.3, 0.6, 1.0]])
 
 
-@pytest.mark.release_cases("TsallisINF-reduced")
 @pytest.mark.parametrize("name", LAWS)
 def test_exact_law_of_five_rounds(name):
     """The probabilities along all 243 sequences of three arms, computed from states and in float64."""
@@ -224,7 +196,6 @@ def late_law(name, past, t, late):
     return np.asarray(normalised(losses.tolist(), (4 if name.endswith("reduced") else 2) / math.sqrt(t))).tolist()
 
 
-@pytest.mark.release_cases("TsallisINF")
 @pytest.mark.parametrize("name", ["Exp3", "TsallisINF", "TsallisINF-reduced"])
 def test_late_feedback_is_divided_by_the_probability_of_its_play(name):
     """Along 81 sequences of six rounds, feedback two rounds late; from states and in float64."""
@@ -250,67 +221,14 @@ def test_late_feedback_is_divided_by_the_probability_of_its_play(name):
             np.testing.assert_allclose(row[t - 1], late_law(name, past, t, late), rtol=2e-5)
 
 
-@pytest.mark.release_cases("batch-100-*", "delay-100-less-variance")
-@pytest.mark.parametrize("reduced", [False, True], ids=["plain", "less-variance"])
-@pytest.mark.parametrize("lateness", [{"delay": 100}, {"batch": 100}])
-def test_late_feedback_leaves_numbers(lateness, reduced):
-    """Tsallis-INF on five arms: a loop that divides by the probability of the play loses 130, uniform play 400."""
-    arms = jaxbandit.bernoulli([0.9, 0.8, 0.7, 0.6, 0.5])
-    policies = {"p": TsallisINF(reduced_variance=reduced)}
-    result = jaxbandit.simulate(arms, policies, runs=20, horizon=2000, times=[2000], **lateness)
-    assert 20 < metrics.regret(result, "p").mean() < 250
-
-
-@jaxbandit.pytree
-class Table:
-    """Three arms that pay what a table of zeros and ones says, whatever chance does."""
-
-    declares: ClassVar = Declares(pairing="round", problem="changing")
-
-    table: np.ndarray
-
-    @property
-    def reward(self):
-        return np.tile([0.0, 1.0], (3, 1))
-
-    def means(self):
-        return np.asarray(self.table, float).mean(0)
-
-    def means_now(self, state, t):
-        return jnp.asarray(self.table, float)[t - 1]
-
-    def init(self, key):
-        return jnp.zeros(3, jnp.int32)
-
-    def step(self, key, state, arms, t):
-        states = jnp.asarray(self.table)[t - 1, arms].astype(jnp.int32)
-        feedback = Feedback(arms, state[arms], states, states.astype(float), t)
-        return state.at[arms].set(states), feedback
-
-
-@pytest.mark.slow_cases("Exp3S", "TsallisINF")
-@pytest.mark.parametrize("name", LAWS)
-def test_the_simulator_plays_that_law(name):
-    """How often each arm is played in four rounds, 20,000 runs, chi-square at 1e-9.
-
-    Finds, with certainty, probabilities of which one is off by a tenth in a round.
-    """
-    table = np.array([[0, 1, 0], [1, 1, 0], [0, 0, 1], [1, 0, 0]])
-    policy, law = LAWS[name]
-    expected = {}
-    for sequence in itertools.product(range(3), repeat=4):
-        past, chance = [], 1.0
-        for t, arm in enumerate(sequence):
-            chance *= law(past)[arm]
-            past.append((arm, float(table[t, arm])))
-        counts = np.zeros((3, 2), int)
-        for arm, paid in past:
-            counts[arm, int(paid)] += 1
-        key = tuple(counts.ravel().tolist())
-        expected[key] = expected.get(key, 0) + chance
-    assert sum(expected.values()) == pytest.approx(1)
-    result = simulate(Table(table), {"p": policy}, runs=20_000, horizon=4, times=[4])
-    check_law(result.visits["p"][0, 0, :, 0], expected)
+@pytest.mark.parametrize("policy", [Exp3(gamma=0.3), TsallisINF()], ids=type)
+def test_plays_are_drawn_with_their_probabilities(policy):
+    """Chi-square at 1e-9 of 100,000 plays of three arms of which one has paid."""
+    state = policy.update(policy.init(NO_TABLE), Feedback.of(1, 1.0, t=1, table=NO_TABLE))
+    keys = jax.random.split(jax.random.key(0), 100_000)
+    played = jax.jit(jax.vmap(lambda key: jnp.argmax(policy.scores(key, state, 2)[0])))(keys)
+    law = np.asarray(policy.probabilities(state, 2), float)
+    assert stats.chisquare(np.bincount(played, minlength=3), 100_000 * law / law.sum()).pvalue > 1e-9
 
 
 def test_tsallis_keeps_its_digits_for_long():
@@ -339,28 +257,6 @@ def test_tsallis_keeps_its_digits_for_long():
     assert abs(found - before).max() > 0.02
 
 
-@pytest.mark.slow
-def test_exp3_keeps_its_bound_against_a_table():
-    """Corollary 3.2: at most 2 sqrt(e - 1) sqrt(n K log K) on average, 213 here.
-
-    The mean of 1,000 runs plus five standard errors is below it: a policy that breaks it passes once in 3e6 times. The
-    table pays well one arm in its first half and another in its second.
-    """
-    n, arms = 2000, 3
-    table = np.random.default_rng(0).random((n, arms)) < np.where(
-        np.arange(n)[:, None] < n / 2, [0.9, 0.5, 0.1], [0.1, 0.5, 0.9]
-    )
-    table = table.astype(int)
-    result = simulate(Table(table), {"p": Exp3(horizon=n)}, runs=1000, horizon=n, times=[n])
-    lost = table.sum(0).max() - result.visits["p"][0, 0, :, 0, :, 1].sum(-1)
-    bound = 2 * math.sqrt(math.e - 1) * math.sqrt(n * arms * math.log(arms))
-    assert bound == pytest.approx(212.8, abs=0.1)
-    assert lost.mean() + 5 * lost.std() / math.sqrt(1000) < bound
-    first = n // 2
-    assert table[:first].sum(0).argmax() == 0 and table[first:].sum(0).argmax() == 2
-
-
-@pytest.mark.slow
 def test_rexp3_keeps_its_bound_where_means_change():
     """Dynamic regret of at most 2 V batch + ceil(n / batch) 2 sqrt((e - 1) batch K log K), with five standard errors.
 
@@ -375,8 +271,6 @@ def test_rexp3_keeps_its_bound_where_means_change():
     assert lost.mean() + 5 * lost.std() / math.sqrt(1000) < bound < 0.7 * n
 
 
-@pytest.mark.release_cases("Exp3S", "Rexp3", "TsallisINF-reduced")
-@pytest.mark.slow_cases("Exp3", "TsallisINF")
 @pytest.mark.parametrize(
     "policy",
     [Exp3(horizon=100), Exp3S(horizon=100, hardness=2), Rexp3(batch=10), TsallisINF(), TsallisINF(True)],
@@ -401,19 +295,12 @@ def test_rewards_are_mapped(policy):
 BAD = [
     (Exp3(), "gamma: is not given; give it, or horizon"),
     (Exp3(gamma=0.0), "gamma: 0.0 lies outside"),
-    (Exp3(gamma=1.5), "gamma: 1.5 lies outside"),
     (Exp3(gamma=0.1, horizon=10), "horizon: 10 beside gamma"),
-    (Exp3(horizon=0), "horizon: 0 lies outside"),
-    (Exp3S(), "gamma: is not given; give it, or horizon"),
     (Exp3S(gamma=0.1), "alpha: is not given; give it, or horizon"),
-    (Exp3S(alpha=0.1), "gamma: is not given; give it, or horizon"),
-    (Exp3S(gamma=0.1, alpha=-1.0), "alpha: -1.0 lies outside"),
     (Exp3S(gamma=0.1, alpha=0.1, horizon=10), "horizon: 10 beside gamma and alpha"),
     (Exp3S(gamma=0.1, horizon=10, hardness=2), "hardness: 2 beside a gamma"),
     (Exp3S(horizon=10, hardness=0), "hardness: 0 lies outside"),
     (Rexp3(), "batch: is not given; give it, or horizon and budget"),
-    (Rexp3(horizon=10), "batch: is not given; give it, or horizon and budget"),
-    (Rexp3(batch=2.5), "batch: 2.5 is not an integer"),
     (Rexp3(batch=0), "batch: 0 is not among"),
     (Rexp3(batch=3, budget=1.0), "budget: 1.0 beside batch"),
     (Rexp3(horizon=10, budget=11), "budget: 11 lies outside"),
@@ -434,12 +321,3 @@ def test_tasks_that_they_are_not_for(policy):
     with pytest.raises(ValueError, match="plays rewards from 0 to 1"):
         simulate(jaxbandit.gaussian([0.0, 1.0]), {"p": policy}, runs=1, horizon=10)
     policy.validate(jaxbandit.Task(jaxbandit.environments.beta([1.0, 2.0], [1.0, 1.0])))
-
-
-def test_sums_in_two_floats():
-    """A hundred thousand numbers beside float64: 1e-5 of the distances, which are small beside the sums."""
-    numbers = np.random.default_rng(0).exponential(1, (100_000, 3)).astype(np.float32)
-    numbers[0] = 2.0**26
-    found, _ = jax.lax.scan(lambda s, row: (sums.add_to_each(s, row), None), sums.no_sums(3), jnp.asarray(numbers))
-    expected = numbers.astype(float).sum(0)
-    np.testing.assert_allclose(sums.below_largest(found), expected.max() - expected, rtol=1e-5, atol=1e-3)

@@ -6,7 +6,7 @@ import mpmath as mp
 import numpy as np
 import pytest
 import reference_families
-from against import check_law, reference_draws
+from against import reference_draws
 
 import jaxbandit
 from jaxbandit import IMED, KLUCB, RoundRobinKLUCB, bernoulli, bounds, simulate
@@ -92,7 +92,6 @@ def test_independent_families_at_the_edges(name):
     assert not np.isnan(between).any() and (between >= 0).all() and (np.diag(between) == 0).all()
 
 
-@pytest.mark.slow
 def test_what_the_families_say_of_certain_laws():
     assert float(divergence(Poisson(), 0.0, 0.7)) == float(Poisson().upper(0.0, 0.7)) == np.float32(0.7)
     assert float(divergence(Poisson(), 0.7, 0.0)) == float(divergence(Exponential(), 0.0, 0.7)) == np.inf
@@ -104,7 +103,6 @@ def test_what_the_families_say_of_certain_laws():
     assert (np.asarray(divergence(Bernoulli(), p, c)) == np.asarray(bernoulli_kl(p, c))).all()
 
 
-@pytest.mark.release_cases("RoundRobinKLUCB", "IMED")
 @pytest.mark.parametrize("policy", [KLUCB, RoundRobinKLUCB, IMED])
 def test_bernoulli_family_is_no_family(policy):
     """On rewards 0 and 1 the same counts, bit for bit."""
@@ -113,7 +111,6 @@ def test_bernoulli_family_is_no_family(policy):
     assert (result.visits["none"] == result.visits["Bernoulli"]).all()
 
 
-@pytest.mark.release_cases("KLUCB-Gaussian", "KLUCB-Poisson")
 @pytest.mark.parametrize(
     ("policy", "name"), [*((KLUCB, name) for name in INDEPENDENT), (RoundRobinKLUCB, "Poisson"), (IMED, "Gaussian")]
 )
@@ -145,15 +142,12 @@ def test_errors_begin_with_the_name(policy):
     for family, message in (
         (Poisson(), r"^policies\['policy'\].family: rewards from -1 to 1; Poisson's means lie in"),
         (Gaussian(0.0), r"^policies\['policy'\].family: variance: 0.0 lies outside"),
-        (Gaussian(np.nan), r"^policies\['policy'\].family: variance: nan"),
         (Gaussian, r"^policies\['policy'\].family: .* is not a family"),
-        ("Poisson", r"^policies\['policy'\].family: 'Poisson' is not a family"),
     ):
         with pytest.raises(ValueError, match=message):
             simulate(arms, {"policy": policy(family=family)}, runs=2, horizon=3, progress=False)
 
 
-@pytest.mark.slow
 def test_vectors_of_two_states():
     """Computed twice elsewhere: by eigenvectors and the Bregman form, and by the rows' divergences in 40 digits."""
     rows, log_rho = tilted(-1.0, np.array(G2), np.array([0.0, 1.0]))
@@ -171,17 +165,6 @@ def test_vectors_of_two_states():
                 *((0.9, 0.02, 0.9701706978), (0.0, 0.1, 0.3129332601), (1.0, 0.1, 1.0)),
             ):
                 assert float(family_upper(mean, radius, family)) == pytest.approx(bound, abs=least)
-
-
-def test_vectors_of_three_states():
-    rows, log_rho = tilted(1.5, np.array(G3), np.array([0.0, 0.5, 1.0]))
-    assert log_rho == pytest.approx(1.126414858, abs=1e-9) and np.allclose(rows.sum(1), 1)
-    means = {-2: 0.1010857238, 0: 0.5476190476, 1.5: 0.8910604464}
-    with jax.enable_x64(True):
-        for one, other, rate in ((-2, 1.5, 1.327174364), (0, 1.5, 0.3049862862)):
-            assert float(divergence(FAMILY_3, means[one], means[other])) == pytest.approx(rate, abs=1e-8)
-        assert float(family_upper(0.5, 0.1, FAMILY_3)) == pytest.approx(0.7427796032, abs=1e-9)
-        assert float(family_upper(0.3, 0.02, FAMILY_3)) == pytest.approx(0.4092329387, abs=1e-9)
 
 
 @pytest.mark.parametrize("kappa", [1e-6, 1 / 36, 1.0, 20.0])
@@ -209,7 +192,6 @@ def test_two_states_against_40_digits(kappa, accuracy):
                 accuracy(what, "mpmath, 40 digits", units(got, exact), 12)
 
 
-@pytest.mark.slow
 def test_one_chain_of_equal_rows_is_the_bernoulli_family():
     """kappa = 1: the bound and the divergence are those of Bernoulli rewards, to rounding."""
     family = chain_family([[0.3, 0.7], [0.3, 0.7]])
@@ -221,8 +203,6 @@ def test_one_chain_of_equal_rows_is_the_bernoulli_family():
     np.testing.assert_allclose(family_upper(p, c, family), kl_upper(p, c), rtol=2e-6)
 
 
-@pytest.mark.release_cases("0.5-0.3-*")
-@pytest.mark.slow
 @pytest.mark.parametrize("generator", [G3, ((0.5, 0.5, 0.0), (0.3, 0.4, 0.3), (0.0, 1.0, 0.0))])
 def test_three_states_against_the_definition(generator, accuracy):
     """Float32 within 3 units of the last digit of 1, float64 within 1e-8 (found: 1 unit, 3e-9)."""
@@ -242,8 +222,6 @@ def test_three_states_against_the_definition(generator, accuracy):
     np.testing.assert_allclose(divergence(family, mean, other), rates, rtol=1e-3, atol=2e-6)
 
 
-@pytest.mark.release_cases("0.9-*")
-@pytest.mark.slow
 @pytest.mark.parametrize("generator", [G2, [[0.9995, 0.0005], [0.001, 0.999]], [[0.1, 0.9], [0.7, 0.3]]])
 def test_the_general_way_is_the_closed_form(generator):
     """Bounds within 3 units of the last digit of 1 in float32, 1e-7 in float64 (found: 1 unit, 3e-8)."""
@@ -256,7 +234,6 @@ def test_the_general_way_is_the_closed_form(generator):
     np.testing.assert_allclose(family_upper(mean, radius, general), family_upper(mean, radius, closed), atol=4e-7)
 
 
-@pytest.mark.slow_cases("TabledChains*")
 @pytest.mark.parametrize(
     "family", [FAMILY_2, FAMILY_3, TwoStateChains(100.0, -3.0, 5.0, 2), chain_family([[0, 1], [0.3, 0.7]])]
 )
@@ -301,8 +278,6 @@ ARMS_2 = exponential_family([0.4, 0.0, -0.3], G2)
 ARMS_3 = exponential_family([0.6, 0.0, -0.5], G3, (0, 0.5, 1))
 
 
-@pytest.mark.release_cases("*-MarkovArms-KLUCB-2", "*-MarkovArms-RoundRobinKLUCB-1")
-@pytest.mark.slow_cases("*-TabledChains-MarkovArms-KLUCB-1")
 @pytest.mark.parametrize("plays", [1, 2])
 @pytest.mark.parametrize("policy", [KLUCB, RoundRobinKLUCB])
 @pytest.mark.parametrize(("generator", "family", "arms"), [(G2, FAMILY_2, ARMS_2), (G3, FAMILY_3, ARMS_3)])
@@ -323,19 +298,6 @@ def test_same_arms_as_the_reference_in_every_round(generator, family, arms, poli
         assert found == expected
 
 
-@pytest.mark.release_cases("RoundRobinKLUCB")
-@pytest.mark.parametrize("policy", [KLUCB, RoundRobinKLUCB])
-def test_exact_law_of_ten_rounds(policy):
-    """All 1,024 trajectories against 20,000 runs, chi-square at 1e-9."""
-    arms = exponential_family([0.3, -0.2], G2)
-    law = reference_families.exact_law(policy.__name__, G2, arms.transition.tolist(), 10, exploration=3.0, delta=0.0)
-    tried = {"policy": policy(family=FAMILY_2, exploration=3.0)}
-    result = simulate(arms, tried, runs=20_000, horizon=10, times=[10], progress=False)
-    check_law(result.visits["policy"][0, 0, :, 0], law)
-
-
-@pytest.mark.slow
-@pytest.mark.release_cases("*-MarkovArms-RoundRobinKLUCB", "TabledChains-*", "*-IMED")
 @pytest.mark.parametrize("policy", [KLUCB, RoundRobinKLUCB, IMED])
 @pytest.mark.parametrize(("family", "arms"), [(FAMILY_2, ARMS_2), (FAMILY_3, ARMS_3)])
 def test_policies_on_chains_keep_the_contract(policy, family, arms):
@@ -343,19 +305,6 @@ def test_policies_on_chains_keep_the_contract(policy, family, arms):
     check_policy(policy(family=family), arms, rounds=20, plays=2)
 
 
-@pytest.mark.release
-def test_a_grid_of_families_is_one_program():
-    """Variants with another kappa or table play as each alone, bit for bit."""
-    tables = [tabulated(np.array(rows), np.array([0.0, 1.0])) for rows in (G2, [[0.8, 0.2], [0.1, 0.9]])]
-    for families in ([TwoStateChains(kappa) for kappa in (0.01, 0.9)], tables):
-        asked = {"runs": 20, "horizon": 100, "times": [100], "progress": False}
-        grid = simulate(ARMS_2, {"policy": [KLUCB(family=family) for family in families]}, **asked)
-        for number, family in enumerate(families):
-            alone = simulate(ARMS_2, {"policy": KLUCB(family=family)}, **asked)
-            assert (alone.visits["policy"][:, 0] == grid.visits["policy"][:, number]).all()
-
-
-@pytest.mark.slow
 def test_constants_of_the_lower_bound():
     """Computed twice elsewhere, arm by arm from the (M+1)-th."""
     for generator, reward, plays, constants in (
@@ -370,21 +319,14 @@ def test_constants_of_the_lower_bound():
         assert not found.per_arm[:plays].any() and float(found.total) == pytest.approx(sum(constants), rel=1e-7)
 
 
-@pytest.mark.slow
-def test_more_chains_have_a_larger_constant():
-    """Policies good for all chains pay at least what those good for the family pay, arm by arm."""
-    for generator, reward in ((G2, (0, 1)), (G3, (0, 0.5, 1))):
-        arms = exponential_family(THETA, generator, reward)
-        of_family = bounds.family_lower(arms, chain_family(generator, reward)).per_arm
-        assert (bounds.lower(arms).per_arm >= of_family).all() and (of_family[1:] > 0).all()
+def test_the_bernoulli_family_has_the_constant_of_lai_and_robbins():
     arms = bernoulli([0.7, 0.5, 0.2])
-    np.testing.assert_allclose(
-        bounds.family_lower(arms, Bernoulli()).per_arm, bounds.lai_robbins(arms).per_arm, rtol=1e-9
-    )
+    expected = bounds.lai_robbins(arms).per_arm
+    np.testing.assert_allclose(bounds.family_lower(arms, Bernoulli()).per_arm, expected, rtol=1e-9)
 
 
 def test_errors_of_chains_and_bounds():
-    arms, near = exponential_family([1.0, 0.0], G2), exponential_family([1e-5, 0.0], G2)
+    arms = exponential_family([1.0, 0.0], G2)
     for call, message in (
         (lambda: chain_family([[0.5, 0.5], [0.0, 1.0]]), "^generator: not irreducible"),
         (lambda: chain_family([[0, 1], [1, 0]]), "^reward: all cycles of states pay the same"),
@@ -396,12 +338,7 @@ def test_errors_of_chains_and_bounds():
             "^family: every arm's two states must pay",
         ),
         (lambda: bounds.family_lower(arms, Bernoulli()), "^environment: arm 1 or 0 is not of the family"),
-        (lambda: bounds.family_lower(near, Bernoulli()), "^environment: arm 1 or 0 is not of the family"),
         (lambda: bounds.family_lower(bernoulli([0.5, 0.5]), Bernoulli()), "^environment: arms 0 and 1 have the mean"),
-        (
-            lambda: bounds.family_lower(bernoulli([0.5, 0.5, 0.1]), Bernoulli()),
-            "^environment: arms 0 and 1 have the mean",
-        ),
         (
             lambda: simulate(arms, {"k": KLUCB(family=FAMILY_3)}, runs=2, horizon=2),
             r"^policies\['k'\].family: every arm's states must",

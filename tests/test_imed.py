@@ -1,7 +1,6 @@
 """IMED and its kin where they are hard to get right: arms that pay a constant, several plays a round, absorbed arms."""
 
 import itertools
-import math
 
 import jax
 import jax.numpy as jnp
@@ -10,10 +9,10 @@ import pytest
 import reference
 from against import check_law, reference_draws
 from reference_chain import stationary_mean
-from scipy import stats
+from reference_dmed import Lists
 
 import jaxbandit
-from jaxbandit import ALL, DMED, IMED, IMEDMC, chains, markov, metrics, two_state
+from jaxbandit import ALL, chains, two_state
 from jaxbandit.policies.chains.imed_mc import cycles
 
 # Arms that pay a constant
@@ -29,7 +28,6 @@ def tours(path, states):
     return completed
 
 
-@pytest.mark.release_cases("0.0-1.0", "0.4-0.4-0.4", "0.2-0.7-0.7", "0.0-0.0-1.0-1.0")
 @pytest.mark.parametrize(
     "reward",
     [
@@ -62,48 +60,6 @@ def test_cycles_are_passages_below_and_back_where_rewards_differ():
     for mean, expected in ((0.3, 3), (0.7, 1)):
         assert cycles(counts, jnp.array([[0.0, 0.5, 1.0]]), jnp.array([mean])).tolist() == [expected]
     assert cycles(counts, jnp.array([[0.5, 0.5, 0.5]]), jnp.array([0.5])).tolist() == [18]
-
-
-EVEN, GOOD = np.full((3, 3), 1 / 3), np.tile([0.25, 0.3, 0.45], (3, 1))
-WIDE, FINE = np.full((4, 4), 1 / 4), np.tile([0.25, 0.15, 0.15, 0.45], (4, 1))
-CONSTANT = (0.4, 0.4, 0.4)
-BESIDE = {
-    "one": markov(np.stack([EVEN, GOOD]), np.array([CONSTANT, (0, 0.5, 1)]), initial_state=0),
-    "two": markov(np.stack([EVEN, EVEN, GOOD]), np.array([CONSTANT, (0.35,) * 3, (0, 0.5, 1)]), initial_state=0),
-    "four states": markov(np.stack([WIDE, FINE]), np.array([(0.4,) * 4, (0, 0.5, 0.5, 1)]), initial_state=0),
-}
-
-
-@pytest.mark.release_cases("*-gap-0.05-60", "four-states-*", "two-IMEDMC-100")
-@pytest.mark.slow
-@pytest.mark.parametrize(
-    ("name", "policy", "runs"),
-    [
-        *(("one", IMEDMC(), 100), ("two", IMEDMC(), 100), ("one", IMEDMC(gap=0.05), 60), ("two", IMEDMC(gap=0.05), 60)),
-        ("four states", IMEDMC(), 120),
-    ],
-)
-def test_no_constant_holds_the_policy(name, policy, runs):
-    """Of `runs` runs at most 5 play constants alone in rounds 101 to 200.
-
-    Where the plays of a constant are not counted, 16 to 48 % of the runs do, for ever, and the test passes with a
-    probability below 1e-3. Else none of 5,000 runs did (1,000 with a gap, 500 with four states); at the rates that this
-    excludes at 95 % a case fails with a probability below 1e-3.
-    """
-    result = jaxbandit.simulate(BESIDE[name], {"p": policy}, runs=runs, horizon=200, times=[100, 200], progress=False)
-    plays = result.visits["p"][0, 0].sum(-1)  # [R, T, K]
-    assert ((plays[:, 1] - plays[:, 0])[:, :-1].sum(1) == 100).sum() <= 5
-
-
-# Absorbed arms
-
-
-def test_an_absorbed_arm_may_hold_the_policy():
-    """docs/optimality.md, section 9: 52 % of runs. Of 200, outside 36 to 68 % with a probability below 1e-5."""
-    arms = markov(np.array([[[1, 0], [1, 0]], [[0.4, 0.6], [0.4, 0.6]]]), np.array([[0.4, 1], [0, 1]]), initial_state=1)
-    asked = {"runs": 200, "horizon": 400, "times": [200, 400], "progress": False}
-    plays = jaxbandit.simulate(arms, {"p": IMEDMC()}, **asked).visits["p"][0, 0].sum(-1)
-    assert 0.36 < ((plays[:, 1] - plays[:, 0])[:, 0] == 200).mean() < 0.68
 
 
 def test_no_information_tells_an_absorbed_arm_from_a_good_one():
@@ -150,42 +106,6 @@ def choose(name, counts, states, t, reward, fields, number):
     return chosen[:number]
 
 
-class Lists:
-    """DMED as its docstring has it for several plays, in lists."""
-
-    def __init__(self, reward, number):
-        self.reward, self.number, self.rounds = reward, number, 0
-        self.left, self.next = list(range(len(reward))), set()
-
-    def means(self, counts):
-        """Those of the plays, 0 for an arm never played."""
-        pairs = zip(counts, self.reward, strict=True)
-        return [reference.sample_mean(*pair) if reference.plays(pair[0]) else 0.0 for pair in pairs]
-
-    def choose(self, counts):
-        means = self.means(counts)
-        others = sorted((k for k in range(len(counts)) if k not in self.left), key=lambda k: (-means[k], k))
-        return [*self.left, *others][: self.number]
-
-    def see(self, counts, chosen):
-        self.rounds += 1
-        self.left = [k for k in self.left if k not in chosen]
-        means = self.means(counts)
-        least = sorted(means)[-self.number]
-        for k in range(len(counts)):
-            number = max(reference.plays(counts[k]), 1)
-            cost = number * reference.kl(min(means[k], least), least)
-            joins = cost <= (math.log(self.rounds) - math.log(number)) * (1 + 1e-5)
-            first = (self.rounds - 1) * self.number < len(counts)  # the second list holds all arms, as the first does
-            if k not in self.left and (joins or first):
-                self.next.add(k)
-        if not self.left:
-            self.left, self.next = sorted(self.next), set()
-
-
-@pytest.mark.release_cases("3-*")
-@pytest.mark.release_cases("3-IMEDMC-*", "2-IMEDMC-gap-0.1")
-@pytest.mark.slow_cases("2-IMEDMC-*")
 @pytest.mark.parametrize(("name", "fields"), PLAYED)
 @pytest.mark.parametrize("number", [2, 3])
 def test_several_plays_as_the_reference_in_every_round(name, fields, number):
@@ -253,21 +173,3 @@ def test_exact_law_of_two_plays_a_round(name):
     asked = {"runs": 20_000, "horizon": 5, "times": [5], "plays": 2, "progress": False}
     result = jaxbandit.simulate(THREE, {"p": ALL[name]()}, **asked)
     check_law(result.visits["p"][0, 0, :, 0], law)
-
-
-@pytest.mark.release_cases("3")
-@pytest.mark.slow
-@pytest.mark.parametrize("number", [2, 3])
-def test_regret_of_several_plays_grows_slowly(number):
-    """Scenario 1's arms, 100 runs: less than 20 in rounds 1,001 to 2,000, where KL-UCB's grows by 14.
-
-    Trials say 4 to 9 with a standard error below 1: a false fail is rarer than 1e-9. Where arms are compared with the
-    best mean alone, regret is linear and grows by more than 50, with the same standard error.
-    """
-    arms = two_state([0.5, 0.4, 0.3, 0.2, 0.1], [0.4, 0.55, 0.65, 0.65, 0.7], initial_state=0)
-    policies = {"IMED": IMED(), "IMED-MC": IMEDMC(), "DMED": DMED()}
-    asked = {"runs": 100, "horizon": 2000, "times": [1000, 2000], "plays": number, "progress": False}
-    result = jaxbandit.simulate(arms, policies, **asked)
-    for label in policies:
-        grown = np.diff(metrics.pseudo_regret(result, label)[0, 0])[:, 0]
-        assert stats.sem(grown) < 1 and grown.mean() < 20, (label, grown.mean(), stats.sem(grown))

@@ -70,25 +70,6 @@ def test_false_alarms_of_short_sequences_are_exact(monkeypatch):
             assert 0 < chances @ alarms <= 0.25
 
 
-CLICKS = [0.005, 0.05, 0.5]
-
-
-@pytest.mark.parametrize("steps", [300, 3000])
-@pytest.mark.parametrize("law", [*[(1 - p, p) for p in CLICKS], *[(1 - 2 * p, p, p) for p in [0.005, 0.05, 1 / 3]]])
-def test_false_alarms_of_clicks(law, steps):
-    """400 independent arms each, at level 1 %: a rate of 4.5 % is noticed; 12 tests, false-fail rate below 2e-9.
-
-    Where a state is left some 2 times nothing is said.
-    """
-    arms = np.random.default_rng([steps, len(law), int(1000 * law[1])]).choice(len(law), (400, steps), p=law)
-    words = Counter(judge([arm], 0.01, PAYS).word for arm in arms)
-    print(f"{law[-1]:.3f} of {steps} steps, {len(law)} states: {dict(words)}")
-    assert stats.binom(400, 0.01).sf(words["Markovian"] - 1) > 1e-10
-    if law[-1] * steps < 2:
-        assert words == {"undecided": 400}
-    assert stats.binom(400, 0.01).sf(17) < 1e-6 and stats.binom(400, 0.045).cdf(17) > 0.4
-
-
 @pytest.mark.parametrize("prior", [0, 0.01, 0.5, 1])
 def test_a_prior_makes_no_arm_markovian(prior):
     """Clicks of 0.5 % in 300 rows: of these arms the row of a click is the prior's, and says nothing."""
@@ -141,7 +122,6 @@ def verdicts_by_counting(transitions, aparts):
     return found
 
 
-@pytest.mark.release_cases("1000")
 @pytest.mark.parametrize("steps", [30, 100, 300, 1000])
 def test_error_rates_are_as_documented(steps):
     """The docstring's table by counting paths, and 300 data sets against it: 5 binomial tests, false-fail rate 1e-9.
@@ -158,17 +138,6 @@ def test_error_rates_are_as_documented(steps):
         states = observed([[stay, move], [move, stay]], steps, [steps, int(10 * apart)], 300)
         found = sum(judge([each], 0.01, PAYS).word == "Markovian" for each in states)
         assert stats.binomtest(found, 300, min(rate, 1)).pvalue > 2e-10
-
-
-THREE = [[0.7, 0.2, 0.1], [0.2, 0.6, 0.2], [0.2, 0.3, 0.5]]
-
-
-@pytest.mark.parametrize(
-    ("chain", "steps"), [([[0.95, 0.05], [0.6, 0.4]], 3000), (THREE, 300), ([[0, 1, 0], [0, 0, 1], [1, 0, 0]], 60)]
-)
-def test_markov_arms_are_found(chain, steps):
-    """Each of 100 arms: clicks of 5 % that come in bursts, and three states. A miss is rarer than 1e-6 (normal law)."""
-    assert {judge([each], 0.01, PAYS).word for each in observed(chain, steps, 4, 100)} == {"Markovian"}
 
 
 def test_sequences_with_different_laws_are_no_dependence():

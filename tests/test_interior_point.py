@@ -10,7 +10,7 @@ from jaxbandit import chains
 from jaxbandit.confidence.chain import interior_point, interior_point_three_states, starting_points
 
 SHORTENED = 0.9
-begun = jax.jit(starting_points.begun)
+starting_point = jax.jit(starting_points.starting_point)
 
 
 def equations(z, target, paid, mean, high, barrier, push):
@@ -90,8 +90,6 @@ def check_step(before, after, given, case):
     return length
 
 
-@pytest.mark.release_cases("box")
-@pytest.mark.slow_cases("mean", "box", "box-and-free-mean")
 @pytest.mark.parametrize("kind", ["mean", "box", "box and free mean"])
 def test_a_step_is_newtons(kind):
     """Over all chains with a mean, over a class of chains with a mean, and over a class."""
@@ -100,7 +98,7 @@ def test_a_step_is_newtons(kind):
         counts, paid, mean = map(jnp.asarray, problems(4, cases, seed=4))
         high = None if kind == "mean" else jnp.full(cases, 3.0)
         wanted = mean if kind != "box and free mean" else None
-        point, _ = begun(counts, paid, wanted, jnp.max(paid, 0), high)
+        point, _ = starting_point(counts, paid, wanted, jnp.max(paid, 0), high)
         push = jnp.full(cases, 1e-2) if wanted is None else None
         step = jax.jit(interior_point.step)
         lengths = []
@@ -114,11 +112,10 @@ def test_a_step_is_newtons(kind):
         assert min(lengths) < 1 and 1 in lengths
 
 
-@pytest.mark.slow
 def test_a_step_of_three_states_is_newtons():
     with jax.enable_x64(True):
         counts, paid, mean = map(jnp.asarray, problems(3, 8, seed=1))
-        first, _ = begun(list(counts), paid, mean, jnp.max(paid, 0), None)
+        first, _ = starting_point(list(counts), paid, mean, jnp.max(paid, 0), None)
 
         def turned(row):
             return [[row[j][s] for j in range(3)] for s in range(3)]

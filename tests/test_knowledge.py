@@ -38,15 +38,8 @@ RIVER = environments.riverswim(4)
 MADE = {  # by policy: it, the arms that it was made for, and others, with what is said of them
     "Gittins": (Gittins.of(RESTED, 0.9), RESTED, OTHER, "which differ in transition"),
     "Whittle-rows": (Whittle.of(SEEN), SEEN, restless(WAIT, (0, 1), ROWS, observed=True), "in transition, passive"),
-    "Whittle-moving": (
-        Whittle.of(RESTED, 0.9),
-        RESTED,
-        restless(RESTED.transition, (0, 1), observed=True),
-        "in passive",
-    ),
     "Whittle-pays": (Whittle.of(SEEN), SEEN, restless(ROWS, (0, 2), WAIT, observed=True), "in reward"),
     "Whittle-played": (Whittle.of(SEEN), SEEN, ALL_PAY, "those that are played pay; in .* all pay, played or not"),
-    "Whittle-all": (Whittle.of(ALL_PAY), ALL_PAY, SEEN, "all pay, played or not; in .* those that are played pay"),
     "LPPriority": (
         LPPriority.of(ALL_PAY, 1),
         ALL_PAY,
@@ -58,12 +51,6 @@ MADE = {  # by policy: it, the arms that it was made for, and others, with what 
         UNSEEN,
         restless(ROWS, (0, 1), WAIT, initial_state=0),
         "in initial",
-    ),
-    "WhittleBelief": (
-        jaxbandit.WhittleBelief.of(restless(WAIT[:, ::-1, ::-1], (0, 1))),
-        restless(WAIT[:, ::-1, ::-1], (0, 1)),
-        restless(WAIT[:, ::-1, ::-1], (0, 1), ROWS),
-        "in passive",
     ),
     "Myopic": (Myopic.of(ALIKE), ALIKE, UNSEEN, "in passive"),
     "HiddenMyopic": (
@@ -106,12 +93,37 @@ def test_the_same_arms_made_again_are_the_same():
     Myopic.of(rare[0]).validate(Task(rare[0]))
     with pytest.raises(ValueError, match="in transition"):
         Myopic.of(rare[0]).validate(Task(rare[1]))
-    mine = made_for(KLUCB(), object(), "transition")  # arms that tell nothing of their laws
+    mine = made_for(KLUCB(), RESTED.known())  # which is no field of the policy
     assert mine == KLUCB() and repr(mine) == repr(KLUCB())
+
+
+def test_what_environments_tell_of_their_laws():
+    """Averages by loops over states: of a play less its cost, of a round without one, and of hidden arms by symbol."""
+    cost = [0.1, 0.0, 0.2]
+    laws = restless(ROWS, (0, 1), WAIT, paid="all", cost=cost).known()
+    for k in range(3):
+        for s in range(2):
+            assert laws.earned[k, s] == pytest.approx(sum(ROWS[k, s, to] * to for to in range(2)) - cost[k])
+            assert laws.kept[k, s] == pytest.approx(sum(WAIT[k, s, to] * to for to in range(2)))
+    rested, hidden, river = RESTED.known(), HIDDEN.known(), environments.riverswim(4, steps=5).known()
+    assert not rested.uncontrolled and (rested.passive == np.eye(2)).all() and not rested.kept.any()
+    assert ALIKE.known().uncontrolled and not UNSEEN.known().uncontrolled
+    symbols = [0.2, 0.7]  # how likely each state shows symbol 1, which pays 1
+    for k, s in np.ndindex(3, 2):
+        assert hidden.earned[k, s] == pytest.approx(sum(ROWS[k, s, to] * symbols[to] for to in range(2)))
+    assert (river.earned == river.reward).all() and river.steps == 5 and rested.steps is None
+
+
+@pytest.mark.parametrize("arms", [RESTED, HIDDEN, RIVER, environments.gaussian([0.0, 1.0]), None])
+def test_a_policy_is_not_made_from_arms_that_it_is_not_for(arms):
+    for make in (Myopic.of, lambda other: LPPriority.of(other, 1), jaxbandit.WhittleBelief.of):
+        with pytest.raises(ValueError, match="^(arms|environment): one of environments.restless is needed, and "):
+            make(arms)
 
 
 CHANGING = environments.piecewise([11], [[0.5, 0.3], [0.2, 0.9]])
 TOLD = {
+    "UCBVI": jaxbandit.UCBVI(steps=4, horizon=50),
     "GLR": WithDetector(KLUCB(), GLR(horizon=50)),
     "CUSUM": WithDetector(KLUCB(), jaxbandit.CUSUM(horizon=50, changes=2)),
     "MUCB": WithDetector(KLUCB(), jaxbandit.MUCB(horizon=50, changes=2)),
@@ -127,20 +139,13 @@ TOLD = {
 
 @pytest.mark.parametrize("name", TOLD)
 def test_a_horizon_that_ends_before_the_game_is_refused(name):
-    policy = TOLD[name]
-    policy.validate(Task(CHANGING, horizon=50))
-    policy.validate(Task(CHANGING))  # says nothing of how many rounds will be played
+    policy, arms = TOLD[name], environments.riverswim(3, steps=4) if name == "UCBVI" else CHANGING
+    policy.validate(Task(arms, horizon=50))
+    policy.validate(Task(arms))  # says nothing of how many rounds will be played
     with pytest.raises(
-        ValueError, match=f"horizon: {name} is told of 50 rounds, and 100 will be played; give horizon=100"
+        ValueError, match=f"horizon: {name} is made for 50 rounds, and 100 will be played; give horizon=100"
     ):
-        simulate(CHANGING, {"p": policy}, runs=1, horizon=100)
-
-
-def test_a_horizon_of_episodes_that_ends_before_the_game_is_refused():
-    river = environments.riverswim(3, steps=4)
-    jaxbandit.UCBVI(steps=4, horizon=50).validate(Task(river, horizon=50))
-    with pytest.raises(ValueError, match="horizon: UCBVI is told of 50 rounds, and 100 will be played"):
-        simulate(river, {"p": jaxbandit.UCBVI(steps=4, horizon=50)}, runs=1, horizon=100)
+        simulate(arms, {"p": policy}, runs=1, horizon=100)
 
 
 def test_breaks_that_the_environment_does_not_have_are_refused():

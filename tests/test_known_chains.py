@@ -14,9 +14,7 @@ from scipy import stats
 
 import jaxbandit
 from jaxbandit import Feedback, Gittins, PlugInGittins, PosteriorGittins, Uniform, Whittle, indices, metrics, two_state
-from jaxbandit.environments import restarting
-from jaxbandit.policies.chains.learned_gittins import gittins_of_rows
-from jaxbandit.testing import check_policy
+from jaxbandit.environments import restarting, restless
 
 FIRST = ([0.5, 0.4, 0.3, 0.2, 0.1], [0.4, 0.55, 0.65, 0.65, 0.7])
 ARMS = two_state(*FIRST)
@@ -44,19 +42,17 @@ def check_mean(values, expected, more=0.0):
     assert abs(values.mean() - expected) <= 6.1 * error + more, f"{values.mean()} ± {error}, not {expected}"
 
 
-@pytest.mark.parametrize("start", [0, 1, "stationary"])
+@pytest.mark.parametrize("start", ["corridor", 0, 1, "stationary"])
 def test_gittins_collects_what_is_the_most(start):
     """Also where the first states are not seen; the corridor's myopic player would collect 4.5 of its 8.3."""
-    arms = two_state([0.3, 0.1, 0.6], [0.5, 0.05, 0.9], [[0, 1], [0.2, 0.6], [0.4, 0.5]], initial_state=start)
-    best = indices.gittins_value(arms.transition, arms.reward, 0.9, arms.initial)
-    found = discounted(arms, {"g": Gittins.of(arms, 0.9), "u": Uniform()}, 0.9, 20_000)
-    check_mean(found["g"], best, more=1e-3)
-    assert found["u"].mean() < best - 0.1
-
-
-def test_gittins_walks_through_the_corridor():
-    found = discounted(CORRIDOR, {"g": Gittins.of(CORRIDOR, 0.9)}, 0.9, 5000)["g"]
-    check_mean(found, 8.291110088, more=1e-3)
+    if start == "corridor":
+        arms, best = CORRIDOR, 8.291110088
+    else:
+        arms = two_state([0.3, 0.1, 0.6], [0.5, 0.05, 0.9], [[0, 1], [0.2, 0.6], [0.4, 0.5]], initial_state=start)
+        best = indices.gittins_value(arms.transition, arms.reward, 0.9, arms.initial)
+    collected = discounted(arms, {"g": Gittins.of(arms, 0.9), "u": Uniform()}, 0.9, 10_000)
+    check_mean(collected["g"], best, more=1e-3)
+    assert collected["u"].mean() < best - 0.1
 
 
 def test_the_table_is_read_where_the_arms_are():
@@ -75,102 +71,48 @@ def test_the_table_is_read_where_the_arms_are():
     np.testing.assert_allclose(policy.scores(None, policy.update(state, same), 3)[0], [7, 0.4, 9])
 
 
-@pytest.mark.slow
-@pytest.mark.release_cases("2-*", "1-indices")
 @pytest.mark.parametrize("kind", ["Gittins", "Whittle", "indices"])
 @pytest.mark.parametrize("plays", [1, 2])
-def test_contract_and_any_order_of_the_arms(plays, kind):
+def test_any_order_of_the_arms(plays, kind):
     arms = jaxbandit.random_arms(jax.random.key(0), 4, 2)
     policy = Whittle.of(arms, 0.95) if kind == "Whittle" else Gittins.of(arms, 0.95)
     if kind == "indices":
         policy = Gittins(policy.indices)
-    check_policy(policy, arms, plays=plays)
     asked = {"runs": 20, "horizon": 100, "times": [10, 100], "plays": plays, "progress": False}
     plain, shuffled = (jaxbandit.simulate(arms, {"p": policy}, shuffle=each, **asked) for each in (False, True))
     np.testing.assert_array_equal(plain.visits["p"], shuffled.visits["p"])
 
 
-@pytest.mark.slow
-def test_whittle_of_rested_arms_plays_as_gittins():
-    arms = jaxbandit.random_arms(jax.random.key(3), 3, 4, initial_state=2)
-    policies = {"g": Gittins.of(arms, 0.9), "w": Whittle.of(arms, 0.9)}
-    result = jaxbandit.simulate(arms, policies, runs=50, horizon=200, times=[7, 200], progress=False)
-    np.testing.assert_array_equal(result.visits["g"], result.visits["w"])
-
-
-@jaxbandit.pytree
-class Watched:
-    """Two restless arms with three states whose states are all shown, with draws of JAX's own."""
-
-    transition: np.ndarray
-    passive: np.ndarray
-    reward: np.ndarray
-    initial: np.ndarray
-
-    def means(self):
-        return np.zeros(2)
-
-    def init(self, key):
-        return jnp.zeros(2, jnp.int32)
-
-    def step(self, key, state, arms, t):
-        states = state
-        played = (jnp.arange(2)[:, None] == arms[None]).any(1)
-        each = jnp.arange(2)
-        rows = jnp.where(
-            played[:, None], jnp.asarray(self.transition)[each, states], jnp.asarray(self.passive)[each, states]
-        )
-        after = jax.random.categorical(jax.random.fold_in(key, t), jnp.log(rows)).astype(jnp.int32)
-        paid = jnp.asarray(self.reward, float)[arms, after[arms]]
-        return after, Feedback(arms, states[arms], after[arms], paid, t, shown=after)
-
-
 def test_whittle_of_restless_arms_that_are_watched():
     """It collects 5.81 from both states 0, as value iteration of its rule says; the optimum is larger by 0.03."""
-    arms = Watched(
-        np.stack([A_ACTIVE, B_ACTIVE]),
-        np.stack([A_PASSIVE, B_PASSIVE]),
-        np.array([[0, 0.5, 1]] * 2),
-        np.eye(3)[[0, 0]],
-    )
+    active, passive = np.stack([A_ACTIVE, B_ACTIVE]), np.stack([A_PASSIVE, B_PASSIVE])
+    arms = restless(active, (0, 0.5, 1), passive, observed=True, initial_state=0)
     found = discounted(arms, {"w": Whittle.of(arms, 0.9)}, 0.9, 20_000)["w"]
     check_mean(found, 5.81028043, more=1e-3)
     assert np.isfinite(Whittle.of(arms).indices).all()  # the long-run average has indices, too
 
 
-@pytest.mark.release
-def test_estimates_give_the_indices_of_their_rows():
-    """In float32 and in one elimination for all arms, against that of NumPy."""
-    rng = np.random.default_rng(0)
-    for states, discount in itertools.product((2, 3, 5), (0.0, 0.9, 0.9999)):
-        rows, reward = rng.dirichlet(np.ones(states), (200, states)), rng.uniform(size=(200, states))
-        found = gittins_of_rows(jnp.asarray(rows, jnp.float32), jnp.asarray(reward, jnp.float32), discount)
-        np.testing.assert_allclose(found, indices.gittins(rows, reward, discount), rtol=0, atol=1e-6)
-
-
-@pytest.mark.slow
-@pytest.mark.release_cases("5")
 @pytest.mark.parametrize("states", [3, 5])
 def test_plugged_in_estimates_of_more_states(states):
-    """Every round played again in float64: counts, estimates and indices from their definitions."""
-    arms = jaxbandit.random_arms(jax.random.key(5), 3, states)
-    policy = PlugInGittins(discount=0.9, prior=2.0)
+    """Every round played again in float64: counts, estimates, indices from their definitions; arms begin again."""
+    arms = restarting(jaxbandit.random_arms(jax.random.key(5), 3, states, initial_state=1), 0.9)
+    policy = PlugInGittins(discount=0.9, prior=2.0, initial_state=1)
     state, stands = policy.init(jnp.asarray(arms.reward, float)), arms.init(jax.random.key(1))
     update, step = jax.jit(policy.update), jax.jit(arms.step)
-    counts, here = np.zeros((3, states, states)), np.zeros(3, int)
+    counts, here = np.zeros((3, states, states)), np.ones(3, int)
     for t in range(60):
         arm = jnp.array([t % 3 if t < 3 else np.random.default_rng(t).integers(3)], jnp.int32)
         stands, feedback = step(jax.random.key(1), stands, arm, jnp.int32(t + 1))
         state = update(state, feedback)
         counts[int(arm[0]), int(feedback.before[0]), int(feedback.states[0])] += 1
         here[int(arm[0])] = int(feedback.states[0])
+        here = np.ones(3, int) if feedback.restarted > 0 else here
         rows = (counts + 2 / states) / (counts.sum(-1, keepdims=True) + 2)
         expected = indices.gittins(rows, arms.reward, 0.9)[np.arange(3), here]
         expected[counts.sum((1, 2)) == 0] = np.inf
         np.testing.assert_allclose(policy.scores(None, state, t + 2)[0], expected, rtol=1e-5)
 
 
-@pytest.mark.slow
 def test_posterior_gittins_chooses_as_often_as_draws_say():
     """Exact binomial test at 1e-9 of 50,000 choices. The probability is the share of 400,000 draws by NumPy, from which
     it may differ by 0.004, five standard errors: finds one that is 0.02 off."""
@@ -195,7 +137,6 @@ def test_posterior_gittins_chooses_as_often_as_draws_say():
         assert max(stats.binomtest(first, 50_000, share + error).pvalue for error in (-0.004, 0, 0.004)) > 1e-9
 
 
-@pytest.mark.slow
 def test_rows_are_drawn_once_an_episode():
     policy = PosteriorGittins(discount=0.9, initial_state=1)
     state = policy.init(jnp.array([[0.0, 1.0, 0.3]] * 3))
@@ -218,15 +159,6 @@ def test_rows_are_drawn_once_an_episode():
     np.testing.assert_array_equal(scores(after)[0], scores(state)[0])  # what was seen since does not count yet
     other = play(after, 1)
     assert (scores(other)[0] != scores(state)[0]).all() and int(other.known.sum()) == 4
-
-
-def test_plug_in_takes_arms_that_begin_again_for_those_of_its_first_state():
-    policy = PlugInGittins(initial_state=1)
-    state = policy.init(jnp.array([[0.0, 1.0]] * 2))
-    one = jnp.array([1], jnp.int32)
-    for restarted, states in ((0, [0, 1]), (9, [1, 1])):
-        state = policy.update(state, Feedback(one, one, one, jnp.zeros(1), 1, restarted=jnp.uint32(restarted)))
-        assert state.states.tolist() == states
 
 
 def plain_draw(words, counter, number):
@@ -265,39 +197,6 @@ def test_restarting_arms_draw_by_arm_episode_and_play():
     assert returns > 4
 
 
-@pytest.mark.slow
-def test_restarting_arms_do_as_rested_ones_until_the_first_return():
-    environment = restarting(ARMS, 0.99)
-    asked = {"runs": 200, "horizon": 50, "times": np.arange(1, 51), "progress": False}
-    ours = jaxbandit.simulate(environment, {"k": jaxbandit.KLUCB()}, record={"plays": lambda e, p, t: e.draws}, **asked)
-    theirs = jaxbandit.simulate(ARMS, {"k": jaxbandit.KLUCB()}, **asked)
-    plays = theirs.visits["k"][0, 0].sum(-1)
-    same = (ours.recorded["plays"]["k"][0, 0] == plays).all(-1)  # no arm has begun again: numbers are plays
-    same = np.logical_and.accumulate(same, axis=1)
-    assert 0.3 < same[:, -1].mean() < 0.9
-    np.testing.assert_array_equal(ours.visits["k"][0, 0][same], theirs.visits["k"][0, 0][same])
-
-
-@pytest.mark.parametrize("discount", [0.0, 0.5, 0.97])
-def test_episodes_have_their_length_and_first_states(discount):
-    """Exact binomial tests at 1e-9 of 100,000 rounds: how many are the last, and first states of the stationary law."""
-    arms = two_state([0.5, 0.1], [0.4, 0.3], initial_state="stationary")
-    environment = restarting(arms, discount)
-
-    def one(key):
-        def body(state, t):
-            state, feedback = environment.step(key, state, jnp.array([0], jnp.int32), t)
-            return state, (feedback.restarted > 0, state.states)
-
-        return jax.lax.scan(body, environment.init(key), 1 + jnp.arange(1000))[1]
-
-    ended, states = map(np.asarray, jax.jit(jax.vmap(one))(jax.random.split(jax.random.key(0), 100)))
-    assert stats.binomtest(int(ended.sum()), ended.size, 1 - discount).pvalue > 1e-9
-    for k, mean in enumerate(arms.means()):
-        assert stats.binomtest(int(states[ended][:, k].sum()), int(ended.sum()), mean).pvalue > 1e-9
-
-
-@pytest.mark.slow
 def test_restarting_arms_pay_the_discounted_reward():
     """What one arm pays alone is `means`; what Gittins collects is `comparator`; no other policy collects more."""
     arms = two_state([0.3, 0.1, 0.6], [0.5, 0.05, 0.9], [[0, 1], [0.2, 0.6], [0.4, 0.5]], initial_state="stationary")
@@ -317,20 +216,6 @@ def test_restarting_arms_pay_the_discounted_reward():
     assert environment.comparator(1) == pytest.approx(0.1 * best)
     with pytest.raises(ValueError, match="^plays: 2"):
         environment.comparator(2)
-
-
-@pytest.mark.release
-def test_restarting_scenarios_stack_and_go_on():
-    scenarios = {str(d): restarting(ARMS, d) for d in (0.5, 0.9)}
-    policies = {"g": [Gittins.of(ARMS, d) for d in (0.5, 0.9)], "p": PlugInGittins(), "s": PosteriorGittins()}
-    asked = {"runs": 20, "times": [5, 20, 40], "progress": False}
-    whole = jaxbandit.simulate(scenarios, policies, horizon=40, **asked)
-    half = jaxbandit.simulate(scenarios, policies, horizon=20, **asked | {"times": [5, 20]}, chunk=7)
-    both = jaxbandit.simulate(scenarios, policies, horizon=40, resume=half, **asked)
-    alone = jaxbandit.simulate(scenarios["0.9"], policies, horizon=40, **asked)
-    for label in policies:
-        np.testing.assert_array_equal(whole.visits[label], both.visits[label])
-        np.testing.assert_array_equal(whole.visits[label][1:], alone.visits[label])
 
 
 def test_discounted_reward_against_a_loop():
@@ -365,31 +250,19 @@ def test_recorded_rounds_tell_the_sum_to_within_the_error(discount, error):
     assert (np.diff(times) > 0).all() and times[0] >= 1
 
 
-BAD_POLICIES = [
-    (Gittins([[0.1, 0.2]]), "indices: shape"),
-    (Gittins(np.zeros((5, 2)), [0.1]), "unseen: shape"),
-    (Gittins("table"), "indices: "),
-    (Whittle(np.where(np.eye(5, 2) > 0, np.nan, 0.0)), "indices: arm 0 has NaN"),
-]
-
-
-@pytest.mark.parametrize(("policy", "message"), BAD_POLICIES)
-def test_bad_tables(policy, message):
-    with pytest.raises(ValueError, match=rf"^policies\['p'\].{message}"):
-        jaxbandit.simulate(ARMS, {"p": policy}, runs=1, horizon=10)
-
-
 def test_whittle_refuses_an_arm_without_indices():
     rng = np.random.default_rng(0)
     while True:  # a few hundred arms are tried
         active, passive, reward = *rng.dirichlet([0.2] * 3, (2, 3)), rng.uniform(size=3)
         if not indices.whittle(active[None], passive[None], reward, discount=0.99).indexable[0]:
             break
-    arms = Watched(
-        np.stack([A_ACTIVE, active]), np.stack([A_PASSIVE, passive]), np.stack([reward, reward]), np.eye(3)[[0, 0]]
-    )
+    arms = restless(np.stack([A_ACTIVE, active]), reward, np.stack([A_PASSIVE, passive]), observed=True)
     with pytest.raises(ValueError, match=r"^arms: \[1\] are not indexable with discount 0.99"):
         Whittle.of(arms, 0.99)
+
+
+def play(policy):
+    jaxbandit.simulate(ARMS, {"p": policy}, runs=1, horizon=10)
 
 
 BAD = [
@@ -401,6 +274,9 @@ BAD = [
     (lambda: indices.rounds_to_record(1.0), "discount: 1.0"),
     (lambda: indices.rounds_to_record(0.9, 0.0), "error: 0.0"),
     (lambda: metrics.discounted_reward(None, "u", 1.0), "discount: 1.0"),
+    (lambda: play(Gittins([[0.1, 0.2]])), r"policies\['p'\].indices: shape"),
+    (lambda: play(Gittins(np.zeros((5, 2)), [0.1])), r"policies\['p'\].unseen: shape"),
+    (lambda: play(Whittle(np.where(np.eye(5, 2) > 0, np.nan, 0.0))), r"policies\['p'\].indices: arm 0 has NaN"),
 ]
 
 
@@ -413,7 +289,7 @@ def test_bad_input(call, message):
 def test_what_all_arms_show_comes_in_the_order_that_the_player_sees():
     """Whittle's rule on arms that are all seen, none of whose indices are equal: the same plays in every order."""
     chains = [[[0.7, 0.3], [0.4, 0.6]], [[0.5, 0.5], [0.1, 0.9]], [[0.8, 0.2], [0.25, 0.75]]]
-    arms = jaxbandit.environments.restless(chains, (0.0, 1.0), observed=True)
+    arms = restless(chains, (0.0, 1.0), observed=True)
     policy = {"w": Whittle.of(arms, 0.9)}
     assert len(np.unique(np.asarray(policy["w"].indices).round(6))) == 6
     plain, shuffled = (

@@ -1,13 +1,14 @@
 """Ids of cases, and durations beside marks."""
 
 import re
+from pathlib import Path
 
 import numpy as np
 import pytest
 
 from jaxbandit import KLUCB
 from tests.cases import LONGEST, TYPED, words
-from tests.durations import read, to_mark, to_unmark
+from tests.durations import Row, read, rows, to_mark, to_unmark
 
 REPORT = """<testsuites><testsuite>
 <testcase classname="tests.test_a" name="test_quick" time="0.5"/>
@@ -44,6 +45,12 @@ def test_ids_can_be_typed(value, expected):
 def test_long_ids_end_with_a_word():
     assert words("word " * 20, "argument") == "-".join(["word"] * 8)
     assert len(words("x" * 100, "argument")) == LONGEST
+
+
+def test_rows_name_cases_of_files_that_exist():
+    assert Row("slow", "test_x", "KL*-1").fits("KLUCB-1") and not Row("slow", "test_x", "KL*-1").fits("KLUCB-2")
+    assert Row("slow", "test_x", "!a,b-*").fits("c") and not Row("slow", "test_x", "!a,b-*").fits("b-1")
+    assert [file for file in rows() if not Path(__file__).with_name(f"{file}.py").exists()] == []
 
 
 def test_durations_say_which_marks_are_wrong(tmp_path):

@@ -57,8 +57,6 @@ def test_outputs_are_kept_and_small(path):
         assert not re.search(r"0x[0-9a-f]{6}|/tmp/|/home/|/root/", text)  # nothing that is another one each time
 
 
-@pytest.mark.slow
-@pytest.mark.release_cases(*(path.stem for path in NOTEBOOKS if path.stem != "quickstart"))
 @each
 def test_outputs_are_what_the_text_gives(path):
     kept, now = nbformat.read(path, as_version=4), execute(path.stem)

@@ -1,25 +1,12 @@
-"""The whole paper in one report: verdicts on data of known truth, a page that stands alone, kills without a trace."""
+"""The whole paper in one report: verdicts on data of known truth."""
 
-import base64
-import os
-import re
-import subprocess
-import sys
-import time
-from html.parser import HTMLParser
-from pathlib import Path
-
-import jax
 import numpy as np
 import pytest
 
 from experiments import paper
-from experiments.published.scenarios import INDEPENDENT, SCENARIOS
 from experiments.published.theory import judge_bounds
 from experiments.reports.verdicts import Claim, interval, judge, judge_equality, judge_savings, saved
 from jaxbandit import Result
-
-ROOT = Path(__file__).parent.parent
 
 
 def made_up(**regrets: np.ndarray) -> Result:
@@ -79,67 +66,6 @@ def test_claims_about_bounds():
     rows = {row["paper"]: row for row in judge_bounds()}
     assert [row["verdict"] for row in rows.values()] == ["holds", "holds", "holds", "does not hold"]
     assert "9.05 above; 9.90, or tight 13.69, below" in rows["theorems 1 and 3"]["computed"]
-
-
-class Page(HTMLParser):
-    """What a page asks of the world, and its words."""
-
-    def __init__(self) -> None:
-        super().__init__()
-        self.tags: list[str] = []
-        self.sources: list[str] = []
-        self.open: list[str] = []
-
-    def handle_starttag(self, tag, attributes):
-        self.tags.append(tag)
-        self.sources += [value for name, value in attributes if name in ("src", "href", "srcset", "data", "action")]
-        if tag not in ("meta", "img", "br", "hr", "link"):
-            self.open.append(tag)
-
-    def handle_endtag(self, tag):
-        assert self.open.pop() == tag
-
-
-def check_report(folder: Path, *words: str) -> str:
-    """Its text without the times of playing; it holds everything that it shows, and all figures, claims and words."""
-    page = (folder / "report.html").read_text()
-    parser = Page()
-    parser.feed(page)
-    assert parser.open == [] and not {"script", "link", "iframe", "object"} & set(parser.tags)
-    assert len(parser.sources) == 11 and all(source.startswith("data:image/png;base64,") for source in parser.sources)
-    assert all(base64.b64decode(source.split(",")[1])[:8] == b"\x89PNG\r\n\x1a\n" for source in parser.sources)
-    assert "url(" not in page and "@import" not in page
-    figures = (f"Figure {name}" for name in ("1a", "1b", "1c", "1d", "1e", "2a", "2b", "2c", "2d"))
-    versions = (f"jax {jax.__version__}", f"numpy {np.__version__}")
-    for each in (*figures, *SCENARIOS, INDEPENDENT, "does not hold", "TUCRL", *versions, *words):
-        assert each in page, each
-    assert (folder / "figure_1e.pdf").exists() and (folder / "claims.csv").exists()
-    return re.sub(r'<p class="when">.*?</p>', "", page)
-
-
-@pytest.mark.release
-def test_a_report_stands_alone_and_kills_leave_no_trace_in_it(tmp_path):
-    """Killed from starting up to writing, the report is that of an undisturbed run but for its times.
-
-    With JAX's compilation cache, filled by the undisturbed run, so that most kills fall where files are written.
-    """
-    sizes = ["--runs", "6", "--horizon", "300"]
-    arguments = [sys.executable, "-m", "experiments.paper", *sizes, "--out"]
-    cache = {"JAX_COMPILATION_CACHE_DIR": str(tmp_path / "cache"), "JAX_PERSISTENT_CACHE_MIN_COMPILE_TIME_SECS": "0"}
-    silent = {"stdout": subprocess.DEVNULL, "stderr": subprocess.DEVNULL}
-    options = {"cwd": ROOT, "env": os.environ | cache}
-
-    def whole(name):
-        subprocess.run([*arguments, str(tmp_path / name)], check=True, timeout=300, **options, **silent)
-        command = f"python -m experiments.paper {' '.join(sizes)} --seed 0"
-        return check_report(tmp_path / name, "6 runs of 300 rounds", command)
-
-    undisturbed = whole("undisturbed")
-    process = subprocess.Popen([*arguments, str(tmp_path / "killed")], **options, **silent)
-    time.sleep(np.random.default_rng().uniform(3, 12))
-    process.kill()
-    process.wait()
-    assert whole("killed") == undisturbed
 
 
 def test_settings_that_cannot_be_played(tmp_path):

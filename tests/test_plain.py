@@ -68,8 +68,6 @@ def digests(which):
     return json.dumps(counts)
 
 
-@pytest.mark.release_cases("all")
-@pytest.mark.slow
 @pytest.mark.skipif(PLAIN, reason="this run is plain itself")
 @pytest.mark.parametrize("which", ["each-kind", "all"])
 def test_every_policy_plays_the_same_both_ways(which):
@@ -83,8 +81,6 @@ def test_every_policy_plays_the_same_both_ways(which):
 MODES = st.sampled_from([None, "clip", "fill", "drop", "promise_in_bounds"])
 
 
-@pytest.mark.release_cases("10")
-@pytest.mark.slow
 @pytest.mark.parametrize("examples", [4, 10])
 def test_single_entries_are_read_and_written_as_by_vmap(examples):
     """Reads, writes and sums of `x[i, j]` with indices in and out of bounds, also negative ones."""

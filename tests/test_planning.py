@@ -14,7 +14,7 @@ from jaxbandit.confidence import kl_ball_max
 from jaxbandit.environments import grid, riverswim
 from jaxbandit.fast import over_runs
 from jaxbandit.planning import backward_induction, box_max, l1_ball_max, value_iteration
-from jaxbandit.policies import KLUCRL, PSRL, UCBVI, UCRL2
+from jaxbandit.policies import KLUCRL, PSRL, TUCRL, UCBVI, UCRL2, UCRL2B
 from jaxbandit.policies.processes.imed_rl import dual
 from jaxbandit.policies.processes.moves import Moves
 
@@ -33,22 +33,15 @@ def moves(times=1, last=0):
     return Moves(jnp.asarray(counts, jnp.int32), jnp.asarray(counts.sum(-1), jnp.int32), jnp.int32(0), reward)
 
 
+def seen_of(process, tries):
+    """The moves of so many tries of every pair, which are those of the true rows."""
+    counts = np.rint(process.transition * tries).astype(int)
+    arrays = jnp.asarray(counts, jnp.int32), jnp.asarray(counts.sum(-1), jnp.int32), jnp.int32(0)
+    return Moves(*arrays, jnp.asarray(process.reward, float))
+
+
 def next_round(seen):
     return int(np.asarray(seen.counts, np.int64).sum()) + 1
-
-
-@pytest.mark.parametrize(
-    ("radius", "value", "row"),
-    [
-        (0.3, 3.057142857, [0, 0, 0.6071428571, 0.2428571429, 0.15, 0]),
-        (0.8, 3.8, [0, 0, 0.6, 0, 0.4, 0]),
-        (2.5, 5, [0, 0, 0, 0, 1, 0]),
-    ],
-)
-def test_a_row_of_an_l1_ball(radius, value, row):
-    found, reached = l1_ball_max(jnp.asarray(ROW, float), radius, jnp.asarray(VALUES, float))
-    np.testing.assert_allclose(found, value, rtol=1e-6)
-    np.testing.assert_allclose(reached, row, atol=1e-6)
 
 
 def test_rows_of_values_that_are_computed_beside_them():
@@ -63,40 +56,35 @@ def test_rows_of_values_that_are_computed_beside_them():
         np.testing.assert_allclose(found(rows, radius, paid, values[:, 0]).sum(-1), 1, atol=1e-6)
 
 
-@pytest.mark.parametrize(
-    ("radius", "value", "row"),
-    [
-        (0.05, 2.745988756, [0, 0.0201251004, 0.6842534134, 0.2683346719, 0.02728681423, 0]),
-        (0.5, 3.562778977, [0, 0.01283233057, 0.4362992393, 0.1710977409, 0.3797706893, 0]),
-    ],
-)
-def test_a_row_of_a_kl_ball(radius, value, row):
-    found, reached = kl_ball_max(ROW, VALUES, radius)
-    np.testing.assert_allclose(found, value, rtol=2e-6)
-    np.testing.assert_allclose(reached, row, atol=2e-6)
-    np.testing.assert_allclose(reference.best_in_kl(ROW, radius, VALUES), row, atol=1e-9)
+PUBLISHED = [  # of l1 balls and KL balls by their radii, of boxes by how many states may be moved to
+    ("l1", 0.3, 3.057142857, [0, 0, 0.6071428571, 0.2428571429, 0.15, 0]),
+    ("l1", 0.8, 3.8, [0, 0, 0.6, 0, 0.4, 0]),
+    ("l1", 2.5, 5, [0, 0, 0, 0, 1, 0]),
+    ("kl", 0.05, 2.745988756, [0, 0.0201251004, 0.6842534134, 0.2683346719, 0.02728681423, 0]),
+    ("kl", 0.5, 3.562778977, [0, 0.01283233057, 0.4362992393, 0.1710977409, 0.3797706893, 0]),
+    ("box", 6, 2.669744953, None),
+    ("box", 5, 2.656281416, None),
+    ("box", 4, 2.636086111, [0, 0.0148861477, 0.6509722586, 0.3341415937, 0, 0]),
+]
 
 
-@pytest.mark.parametrize(
-    ("open_states", "value", "row"),
-    [
-        (6, 2.669744953, None),
-        (5, 2.656281416, None),
-        (4, 2.636086111, [0, 0.0148861477, 0.6509722586, 0.3341415937, 0, 0]),
-    ],
-)
-def test_a_row_of_a_box(open_states, value, row):
-    number = 28_000
-    off = np.sqrt(14 * ROW * (1 - ROW) * B_214 / number) + 49 * B_214 / (3 * (number - 1))
-    low, high = np.maximum(ROW - off, 0), np.minimum(ROW + off, 1) * (np.arange(6) < open_states)
-    # without state 5 means the last one, without 4 and 5 the last two
-    found, reached = box_max(*(jnp.asarray(each, float) for each in (low, high, VALUES)))
-    np.testing.assert_allclose(found, value, rtol=1e-6)
+@pytest.mark.parametrize(("kind", "size", "value", "row"), PUBLISHED)
+def test_published_rows(kind, size, value, row):
+    if kind == "l1":
+        best, reached = l1_ball_max(jnp.asarray(ROW, float), size, jnp.asarray(VALUES, float))
+    elif kind == "kl":
+        best, reached = kl_ball_max(ROW, VALUES, size)
+        np.testing.assert_allclose(reference.best_in_kl(ROW, size, VALUES), row, atol=1e-9)
+    else:
+        number = 28_000
+        off = np.sqrt(14 * ROW * (1 - ROW) * B_214 / number) + 49 * B_214 / (3 * (number - 1))
+        low, high = np.maximum(ROW - off, 0), np.minimum(ROW + off, 1) * (np.arange(6) < size)
+        best, reached = box_max(*(jnp.asarray(each, float) for each in (low, high, VALUES)))
+    np.testing.assert_allclose(best, value, rtol=2e-6)
     if row is not None:
-        np.testing.assert_allclose(reached, row, atol=1e-6)
+        np.testing.assert_allclose(reached, row, atol=2e-6)
 
 
-@pytest.mark.release_cases("5")
 @pytest.mark.parametrize("states", [2, 5, 12])
 def test_rows_are_the_best_of_their_set(states):
     """Linear programmes for random rows, radii and values with ties; alone and with the runs last."""
@@ -127,13 +115,10 @@ def test_rows_are_the_best_of_their_set(states):
             assert row.sum() == pytest.approx(1, abs=1e-6) and (row >= 0).all()
 
 
-def test_radii_of_ucrl2():
+def test_radii_of_ucrl2_and_constants_of_kl_ucrl():
     paid, rows = UCRL2().radii(moves(), 214)
     np.testing.assert_allclose(paid[[0, 1, 1], [0, 0, 5]], [1.834601851, 1.004852818, 6.355247235], rtol=1e-6)
     np.testing.assert_allclose(rows[[0, 1, 1], [0, 0, 5]], [8.260509582, 4.524467434, 28.61524458], rtol=1e-6)
-
-
-def test_constants_of_kl_ucrl():
     np.testing.assert_allclose(KLUCRL().constants(moves(), 214), [79.48846683, 2.072433518], rtol=1e-6)
 
 
@@ -150,7 +135,6 @@ def test_plans_of_optimists():
     assert plan(KLUCRL(), seen, next_round(seen)).actions.tolist() == [1] * 6
 
 
-@pytest.mark.slow
 def test_gains_of_optimists():
     """In float64, with a tolerance that none of them asks for."""
     with jax.enable_x64():
@@ -211,14 +195,10 @@ def test_the_dual_of_imed_rl():
     np.testing.assert_allclose(found, expected, rtol=1e-3, atol=1e-5)
 
 
-@pytest.mark.release_cases("6", "20")
-@pytest.mark.slow
 @pytest.mark.parametrize("process", [riverswim(6), riverswim(20), grid()], ids=["6", "20", "rooms"])
 def test_sweeps_end_long_before_the_limit(process):
     """Plans of processes of 6 to 20 states, as near the truth as 200,000 tries of every pair bring them."""
-    counts = np.rint(process.transition * 200_000).astype(int)
-    given = jnp.asarray(counts, jnp.int32), jnp.asarray(counts.sum(-1), jnp.int32), jnp.int32(0)
-    seen = Moves(*given, jnp.asarray(process.reward, float))
+    seen = seen_of(process, 200_000)
     t, words = next_round(seen), jnp.array([1, 2], jnp.uint32)
     drawn = jax.jit(lambda seen: PSRL().plan(seen, t, words))(seen)
     hoped = jax.jit(lambda seen: UCRL2().plan(seen, t))(seen)
@@ -250,26 +230,6 @@ def test_states_that_take_turns_need_waiting():
     np.testing.assert_allclose(plan.gain, 0.6, atol=1e-4)
 
 
-def test_states_out_of_reach_do_not_matter():
-    rows = jnp.array([[[0.5, 0.5, 0.0], [0.5, 0.5, 0.0], [0.0, 0.0, 1.0]]] * 2)
-    paid = jnp.array([[0.0, 1.0, 0.9]] * 2)
-    plan = value_iteration(lambda u: paid + rows @ u, jnp.zeros(3), 1e-4, among=jnp.array([True, True, False]))
-    assert plan.sweeps < 10 and plan.values[2] == 0
-    np.testing.assert_allclose(plan.gain, 0.5, atol=1e-4)
-
-
-def test_a_loop_that_ends_when_a_run_does():
-    """With the runs last, each run has what it has alone: a loop goes on for the others."""
-
-    def halved(x):
-        return jax.lax.while_loop(lambda c: c[0] > 1, lambda c: (c[0] / 2, c[1] + 1), (x, jnp.int32(0)))
-
-    values = jnp.array([0.5, 8.0, 100.0, 1e6] * 20)
-    found = jax.jit(over_runs(halved))(values)
-    np.testing.assert_array_equal(found[1], jnp.array([0, 3, 7, 20] * 20))
-    np.testing.assert_array_equal(found[0], jax.vmap(halved)(values)[0])
-
-
 def test_backward_induction():
     """RiverSwim's best values of episodes; no turns leave the table as it is."""
     process = riverswim(steps=5)
@@ -284,21 +244,13 @@ def test_backward_induction():
     np.testing.assert_array_equal(same, table)
 
 
-@pytest.mark.parametrize("kind", ["UCRL2", "KLUCRL", "UCRL2B", "TUCRL"])
+@pytest.mark.parametrize("kind", [UCRL2, KLUCRL, UCRL2B, TUCRL])
 def test_plans_are_optimistic_where_the_truth_is_in_the_set(kind):
     """Rows seen are the true ones, so that no plan may promise less than the truth, but for the tolerance."""
-    import jaxbandit.policies
-
     process = riverswim()
-    plan = jax.jit(lambda seen, t: getattr(jaxbandit.policies, kind)().plan(seen, t))
+    plan = jax.jit(lambda seen, t: kind().plan(seen, t))
     for times in (1, 20, 2000):
-        counts = np.rint(process.transition * 100 * times).astype(int)
-        seen = Moves(
-            jnp.asarray(counts, jnp.int32),
-            jnp.asarray(counts.sum(-1), jnp.int32),
-            jnp.int32(0),
-            jnp.asarray(process.reward, float),
-        )
+        seen = seen_of(process, 100 * times)
         t = next_round(seen)
         found = plan(seen, t)
         assert found.span < 1 / math.sqrt(t) and found.gain >= process.comparator(1) - 1 / math.sqrt(t)

@@ -66,12 +66,6 @@ def test_a_chain_of_float32_that_hardly_moves_keeps_its_digits():
     np.testing.assert_allclose(chains.relative_values(BARELY, reward), values, rtol=1e-8, atol=1e-5)  # of 1e5
 
 
-def test_rows_of_64_states_in_float32_are_taken():
-    """The sums of 640 rows drawn in float32 are within the rounding that is allowed. Deterministic."""
-    rows = jax.random.dirichlet(jax.random.key(1), np.ones(64), (10, 64))
-    markov(rows, np.arange(64.0))
-
-
 def test_what_rounding_made_negative_is_zero():
     """1 - 0.8 - 0.2 is -5.6e-17 in float64; a probability below -1e-6 is not a rounding error."""
     left = 1 - 0.8 - 0.2
@@ -81,7 +75,6 @@ def test_what_rounding_made_negative_is_zero():
         markov([[[0.8, 0.200002, -2e-6], [0.4, 0.3, 0.3], [0.1, 0.2, 0.7]]] * 2, PAYS)
 
 
-@pytest.mark.slow
 def test_policies_and_confidence_take_rows_of_float32():
     arms = restless(ROWS, PAYS)
     simulate(arms, {"myopic": Myopic(ROWS, ROWS[:, 0])}, runs=1, horizon=2)

@@ -10,11 +10,11 @@ import pytest
 
 import jaxbandit
 from experiments import bandit_as_process, decision_processes
+from experiments.command_line.experiment import check_cases
 from experiments.judging import atlas_card
 from experiments.processes import losses, problems, structure
 from jaxbandit import KLUCB, PSRL, KnownProcess, Uniform, metrics
 from jaxbandit.environments import as_decision_process
-from jaxbandit.simulation.asking.request import check
 
 
 def rows(path):
@@ -50,28 +50,7 @@ def test_what_is_planned_has_the_numbers_of_the_sources():
     assert set(problems.LOOPS) <= set(problems.policies("RiverSwim", 1000))
 
 
-def test_wrong_options_are_refused():
-    with pytest.raises(ValueError, match="--processes: there is no 'River'; there are RiverSwim,"):
-        decision_processes.cases(decision_processes.Settings(processes="RiverSwim, River"))
-    with pytest.raises(ValueError, match="--quick"):
-        decision_processes.Settings(quick=True, runs=7)
-    with pytest.raises(ValueError, match="--quick"):
-        bandit_as_process.Settings(quick=True, horizon=7)
-    with pytest.raises(ValueError, match="--arms"):
-        bandit_as_process.cases(bandit_as_process.Settings(arms=6))
-
-
-def test_the_exponent_of_a_power_and_the_share_of_runs():
-    """The interval of an exponent holds it in all but a few of 100 times."""
-    random, held = np.random.default_rng(0), 0
-    for seed in range(100):
-        scale = random.gamma(4, 1 / 4, 40)[:, None] * random.gamma(20, 1 / 20, (40, 2))  # a run's ends are alike
-        text = losses.exponent_of(scale * np.array([100, 1000]) ** 0.7, 10, seed)
-        low, high = (float(word) for word in text.split("(")[1].strip(")").split(" to "))
-        held += low - 0.005 <= 0.7 <= high + 0.005
-    assert held >= 80  # of a true 90 % or more the chance of fewer is below 1e-3
-    assert text.startswith(f"{math.log10(10**0.7 * scale[:, 1].mean() / scale[:, 0].mean()):.2f} (")
-    assert losses.exponent_of(np.array([[1.0, 2], [-3, 2]]), 10) == "-"
+def test_the_share_of_runs_has_wilsons_interval():
     share, z = 8 / 40, 1.959964
     centre, half = (
         (share + z**2 / 80) / (1 + z**2 / 40),
@@ -100,7 +79,6 @@ def test_joint_states_pay_what_arms_show():
         assert paid - shown == sum(start) - sum(states)
 
 
-@pytest.mark.slow
 def test_regret_of_plays_is_pseudo_regret_on_arms():
     arms = structure.arms_of(2)
     asked = {"runs": 20, "horizon": 200, "times": [100, 200], "progress": False}
@@ -117,7 +95,6 @@ def test_regret_of_plays_is_pseudo_regret_on_arms():
     assert abs(structure.regret_of_plays(joint, "uniform")[:, -1].mean() - 100 * gap) < 5 * gap * math.sqrt(50 / 20)
 
 
-@pytest.mark.slow
 def test_tables_from_counts():
     """Rows of a result in order of the mean; a run loses a fifth where it lost a fifth of rounds times gain."""
     process = problems.process(problems.OTHER_ENDS)
@@ -130,8 +107,7 @@ def test_tables_from_counts():
     assert (found[0]["policy"], found[0]["exponent"]) == (problems.KNOWN, "-")
     assert found[0]["less than the next"] == "yes"
     (one, other) = losses.linear_rows({problems.OTHER_ENDS: result})
-    assert one["lose a fifth or more"] == "100% (84% to 100%)" == one["linear at the end"]
-    assert other["mean of the others"] == "-" and one["plain loops"] == "20%"
+    assert one["lose a fifth or more"].startswith("100%") and other["mean of the others"] == "-"
     loops = [1000 * process.comparator(1) - walk(process, [0] * 5, 1000, seed) for seed in range(20)]
     here = metrics.regret(result, problems.IMED_RL)[0, 0, :, -1]
     apart = math.hypot(np.std(loops, ddof=1), np.std(here, ddof=1)) / math.sqrt(20)
@@ -139,7 +115,6 @@ def test_tables_from_counts():
     assert losses.loop_rows(result) == []
 
 
-@pytest.mark.slow
 def test_learners_are_judged_on_processes_and_policies_of_arms_are_not():
     named = {name: jaxbandit.atlas[name].arms for name in ("ergodic RiverSwim", "best20")}
     planned, left_out = atlas_card.cases(named, {"PSRL": PSRL(), "KLUCB": KLUCB()}, 50, 40, jax.random.key(0))
@@ -153,39 +128,10 @@ def test_learners_are_judged_on_processes_and_policies_of_arms_are_not():
     assert atlas_card.runs_of(jaxbandit.atlas["four rooms"].arms, 200) == 10
 
 
-@pytest.mark.release
 def test_every_case_can_be_played():
     settings = decision_processes.Settings(processes=", ".join(problems.NAMES))
-    for case in decision_processes.cases(settings).values():
-        check(**case)
+    check_cases(decision_processes.cases(settings))
     for number in range(2, 6):
-        for case in bandit_as_process.cases(bandit_as_process.Settings(arms=number)).values():
-            check(**case)
-
-
-@pytest.mark.release
-def test_both_write_their_folders(tmp_path, monkeypatch, capsys):
-    every = problems.policies
-    few = (problems.KNOWN, "PSRL", "UCBVI, CH")
-    monkeypatch.setattr(
-        problems, "policies", lambda *asked: {label: each for label, each in every(*asked).items() if label in few}
-    )
-    results = decision_processes.run(decision_processes.Settings(quick=True, out=str(tmp_path / "processes")))
-    for name, result in results.items():
-        assert (tmp_path / "processes" / f"{decision_processes.file_name(name)}.png").exists()
-        found = rows(tmp_path / "processes" / f"{decision_processes.file_name(name)}.csv")
-        final = metrics.regret(result, "PSRL")[0, 0, :, -1]
-        (row,) = [row for row in found if row["policy"] == "PSRL"]
-        assert float(row["mean"]) == pytest.approx(final.mean())
-        assert float(row["worst 5%"]) == pytest.approx(final.max())
-    text = (tmp_path / "processes" / "report.html").read_text()
-    assert text.count("<figure>") == 2 and "8 runs of 500 rounds" in text
-    monkeypatch.setattr(structure, "policies_of_arms", lambda: {"KL-UCB": KLUCB()})
-    monkeypatch.setattr(structure, "policies_of_process", lambda process, rewards: {"PSRL": PSRL(rewards=rewards)})
-    played = bandit_as_process.run(bandit_as_process.Settings(quick=True, out=str(tmp_path / "arms")))
-    found = rows(tmp_path / "arms" / "table.csv")
-    least = structure.regret_of_plays(played["arms"], "KL-UCB")[:, -1].mean()
-    assert [row["played on"] for row in found] == list(played) and float(found[0]["times the least"]) == 1
-    mine = structure.regret_of_plays(played[structure.JOINT], "PSRL")[:, -1].mean()
-    assert float(found[1]["times the least"]) == pytest.approx(mine / least) and (tmp_path / "arms/regret.png").exists()
-    assert "joint states 1.92" in capsys.readouterr().out
+        check_cases(bandit_as_process.cases(bandit_as_process.Settings(arms=number)))
+    with pytest.raises(ValueError, match="^--arms: "):
+        bandit_as_process.cases(bandit_as_process.Settings(arms=6))

@@ -7,7 +7,7 @@ import numpy as np
 import pytest
 
 import jaxbandit
-from jaxbandit import UCB1, KnownProcess, Result, Task, Uniform, decision_processes, draws, metrics, simulate
+from jaxbandit import UCB1, KnownProcess, Task, Uniform, decision_processes, draws, metrics, simulate
 from jaxbandit.environments import (
     as_decision_process,
     decision_process,
@@ -15,8 +15,8 @@ from jaxbandit.environments import (
     random_decision_process,
     riverswim,
 )
-from jaxbandit.policies.parts import checks
-from jaxbandit.testing import check_environment, check_policy
+from jaxbandit.policies.processes.process_checks import communicating, episodes
+from jaxbandit.testing import check_environment
 
 KEY = jax.random.key(0)
 LAW = [0.2, 0.3, 0.5, 0.0, 0.0, 0.0]
@@ -34,16 +34,13 @@ PROCESSES = {
 }
 
 
-@pytest.mark.release_cases("riverswim", "slipping", "grid", "arms")
-@pytest.mark.slow
 @pytest.mark.parametrize("name", PROCESSES)
 def test_the_contract(name):
     check_environment(PROCESSES[name])
-    check_policy(KnownProcess.of(PROCESSES[name]), PROCESSES[name])
 
 
 def words(key: jax.Array, stream: int, t: int) -> int:
-    bits = draws.stack_of_rewards(key, jnp.array([stream], jnp.int32), jnp.array([t], jnp.int32))
+    bits = draws.play_bits(key, jnp.array([stream], jnp.int32), jnp.array([t], jnp.int32))
     return int(bits[0])
 
 
@@ -82,68 +79,28 @@ def test_a_run_is_a_loop_in_numpy(process, shuffle):
                 state = chosen(process.initial, words(key, 1, t))
             if process.steps:
                 assert result.recorded["state_now"]["k"][0, 0, run, t - 1] == state
-    assert metrics.regret_name(result) == ("regret of episodes" if process.steps else "realised regret")
+    name = "regret of episodes" if process.steps else "realised regret"
+    data = result.to_xarray()
+    assert metrics.regret_name(result) == data["regret"].long_name == name
+    assert data["episode_value" if process.steps else "gain"].item() == pytest.approx((process.steps or 1) * gain)
     if process.steps:
         begun = result.recorded["episodes"]["k"][0, 0]
         np.testing.assert_array_equal(begun.sum(-1), np.tile((np.arange(HORIZON) // 7) + 1, (2, 1)))
 
 
-@pytest.mark.parametrize("process", [SWIM, EPISODES], ids=["continuing", "episodes"])
-def test_the_law_of_five_rounds(process):
-    """Expected counts of actions by chance, by the law of the state from round to round; wrong in one of 10^9 cases.
-
-    A probability that is off by 0.01 is found.
-    """
-    runs, rounds = 100_000, 9
-    result = simulate(process, {"u": Uniform()}, runs=runs, horizon=rounds, times=[rounds])
-    law, expected = process.initial.copy(), np.zeros(6)
-    for t in range(rounds):
-        if process.steps and t % process.steps == 0:
-            law = process.initial.copy()
-        expected += law / 2
-        law = law @ process.transition.mean(0)
-    counts = result.visits["u"][0, 0, :, 0].astype(float)
-    error = counts.std(0) / np.sqrt(runs) + 1e-4
-    assert (np.abs(counts.mean(0) - expected) < 6.5 * error).all()
-
-
-@pytest.mark.slow
-def test_the_best_policy_has_no_regret_on_average():
-    """With and without episodes: 0 within 6 standard errors, and the span of the bias; another policy loses."""
-    for process in (SWIM, EPISODES):
-        policies = {"k": KnownProcess.of(process), "u": Uniform()}
-        result = simulate(process, policies, runs=500, horizon=700, times=[700])
-        lost = {label: metrics.regret(result, label)[0, 0, :, 0] for label in policies}
-        span = 0.0 if process.steps else 6.4
-        assert abs(lost["k"].mean()) < span + 6 * lost["k"].std() / np.sqrt(500)
-        assert lost["u"].mean() > 20
-
-
-@pytest.mark.slow
-def test_the_same_bits_however_they_are_played(tmp_path):
-    """Chunks, tiles, a stop and a file, two scenarios together, other runs."""
-    asked = {"policies": {"k": KnownProcess.of(EPISODES), "u": Uniform()}, "times": [3, 7, 20, 30]}
-    whole = simulate(EPISODES, **asked, runs=6, horizon=30)
-    cut = simulate(EPISODES, **asked, runs=6, horizon=30, chunk=4, tile=4)
-    first = simulate(EPISODES, **asked | {"times": [3, 7]}, runs=6, horizon=10)
-    first.save(tmp_path / "first.npz")
-    resumed = simulate(EPISODES, **asked, runs=6, horizon=30, resume=Result.load(tmp_path / "first.npz"))
-    other = riverswim(steps=7, initial_state=5)
-    both = simulate({"a": EPISODES, "b": other}, **asked, runs=range(2, 6), horizon=30)
-    cases = {"a": {"scenarios": EPISODES, "runs": 6, "horizon": 30, **asked}}
-    swept = jaxbandit.sweep(cases, tmp_path / "sweep", block=3, progress=False)
-    for label in whole.labels:
-        for found in (cut, resumed, swept["a"]):
-            np.testing.assert_array_equal(found.visits[label], whole.visits[label])
-            np.testing.assert_array_equal(metrics.regret(found, label), metrics.regret(whole, label))
-        np.testing.assert_array_equal(both.visits[label][0], whole.visits[label][0, :, 2:])
-        alone = simulate(other, **asked, runs=range(2, 6), horizon=30)
-        np.testing.assert_array_equal(metrics.regret(both, label)[1], metrics.regret(alone, label)[0])
-    with pytest.raises(ValueError, match="^resume: scenarios changed"):
-        simulate(other, **asked, runs=6, horizon=40, resume=whole)
+def test_in_double_precision_the_process_moves_alike():
+    asked = {"policies": {"k": KnownProcess.of(EPISODES)}, "runs": 6, "horizon": 30}
     with jax.enable_x64(True):
-        double = simulate(EPISODES, **asked, runs=6, horizon=30)
-    np.testing.assert_array_equal(double.visits["k"], whole.visits["k"])
+        double = simulate(EPISODES, **asked)
+    np.testing.assert_array_equal(double.visits["k"], simulate(EPISODES, **asked).visits["k"])
+
+
+def test_scenarios_have_episodes_of_one_length():
+    for other in (SWIM, riverswim(steps=8)):
+        with pytest.raises(ValueError, match="^scenarios: .* are not alike"):
+            simulate({"a": EPISODES, "b": other}, {"u": Uniform()}, runs=1, horizon=3)
+    with pytest.raises(ValueError, match="^plays: 2; arms that share one state"):
+        simulate(SWIM, {"u": Uniform()}, runs=1, horizon=3, plays=2)
 
 
 def test_feedback_tells_where_the_next_round_begins():
@@ -160,19 +117,6 @@ def test_feedback_tells_where_the_next_round_begins():
     assert feedback.shown is None and feedback.restarted is None and feedback.now.tolist() == feedback.states.tolist()
 
 
-def test_a_result_says_that_it_is_a_process():
-    policies = {"k": KnownProcess.of(EPISODES)}
-    result = simulate(EPISODES, policies, runs=2, horizon=20)
-    data = result.to_xarray()
-    assert data["episodes"].dims[-1] == "state" and data["regret"].long_name == "regret of episodes"
-    assert data["visits"].long_name == "plays taken in the state"
-    assert data["steps"].item() == 7 and data["episode_value"].item() == pytest.approx(7 * EPISODES.comparator(1))
-    assert "2 actions of a decision process with 6 states" in result._repr_html_()
-    assert "Regret of episodes after round 20" in repr(result) or "Regret of episodes" in str(result)
-    told = simulate(SWIM, {"u": Uniform()}, runs=1, horizon=2).to_xarray()
-    assert told["gain"].item() == pytest.approx(0.4286224338) and told["bias_span"].item() == pytest.approx(6.310324308)
-
-
 def test_runs_that_lose_linearly():
     """Right everywhere loses nothing for long, left everywhere nearly all; actions by chance are counted by hand."""
     policies = {"k": KnownProcess.of(SWIM), "left": KnownProcess(np.zeros(6, int)), "u": Uniform()}
@@ -182,12 +126,9 @@ def test_runs_that_lose_linearly():
     shares = np.sort((regret[:, 1] - regret[:, 0]) / (2000 * SWIM.comparator(1)))
     half = (shares[14] + shares[15]) / 2  # half of the runs lose more
     assert metrics.linear_share(result, "u", half).item() == 0.5
-    shifted = decision_process(SWIM.transition, SWIM.reward - 5)
-    moved = simulate(shifted, {"u": Uniform()}, runs=30, horizon=4000, times=[2000, 4000])
-    assert metrics.linear_share(moved, "u", half).item() == 0.5
-    early = simulate(EPISODES, {"u": Uniform()}, runs=5, horizon=70, times=[70])
-    assert metrics.linear_share(early, "u", 0.0).item() == (metrics.regret(early, "u")[..., 0] >= 0).mean()
-    assert "100.0%" in result._repr_html_()
+    process = decision_process(SWIM.transition, SWIM.reward - 5)
+    shifted = simulate(process, {"u": Uniform()}, runs=30, horizon=4000, times=[2000, 4000])
+    assert metrics.linear_share(shifted, "u", half).item() == 0.5
 
 
 def test_means_are_the_gains_of_always_the_same_action():
@@ -199,21 +140,13 @@ def test_means_are_the_gains_of_always_the_same_action():
     assert short.comparator(1) * 2 == pytest.approx(short.initial @ short.episode_values()[0])
 
 
-def test_arms_of_ones_own_as_a_process():
-    """Rested arms are taken by what they declare and have, restless ones that do not all pay are not."""
-
-    class Own:
-        transition, reward, initial = ARMS.transition, ARMS.reward, ARMS.initial
-
-    np.testing.assert_array_equal(as_decision_process(Own()).transition, as_decision_process(ARMS).transition)
-    for other in (environments.Swapping(), jaxbandit.environments.restless(ARMS.transition, (0, 1)), ARMS.transition):
-        with pytest.raises(ValueError, match="are neither rested arms, .* nor restless ones that all pay"):
-            as_decision_process(other)
-
-
 def test_rested_arms_as_a_process():
     """Gain and diameter as computed elsewhere; every action moves its own arm alone; the start is that of the arms."""
-    process = as_decision_process(ARMS)
+
+    class Own:  # taken by what it declares and has
+        known = ARMS.known
+
+    process = as_decision_process(Own())
     best = decision_processes.optimal(process.transition, process.reward)
     np.testing.assert_allclose(best.gain, 0.5555555556, rtol=1e-9)
     assert decision_processes.diameter(process.transition) == pytest.approx(5)
@@ -252,15 +185,15 @@ def test_a_walk_through_rooms():
         (lambda: decision_process([np.eye(2)] * 2, np.ones((2, 2))), "reward: every action pays 1.0"),
         (lambda: decision_process([np.eye(2)] * 2, np.eye(2), 2), "initial_state: 2 is out of range 0..1"),
         (lambda: decision_process([np.eye(2)] * 2, np.eye(2), [0.5, 0.6]), "initial_state: it sums to 1.1"),
-        (lambda: decision_process([np.eye(2)] * 2, np.eye(2), [1, 0, 0]), "initial_state: .* nor a law"),
         (lambda: decision_process([np.eye(2)] * 2, np.eye(2), steps=0), "steps: 0 is not among"),
         (lambda: decision_process(np.full((2, 2, 2), [1 - 1e-10, 1e-10]), np.eye(2)), "transition: .* too rare"),
         (lambda: riverswim(6, up=0.96), "down: 0.05 and up = 0.96 are more than 1"),
-        (lambda: riverswim(1), "states: 1 is not among"),
         (lambda: grid(["S.", "G"]), "plan: .* lines of one length"),
         (lambda: grid("S.G"), "plan: 'S.G' is not a list"),
         (lambda: as_decision_process(jaxbandit.bernoulli([0.1] * 7)), r"arms: 7 arms .* 2\^7 = 128 joint states"),
         (lambda: as_decision_process(SWIM), "arms: DecisionProcess are neither rested arms"),
+        (lambda: as_decision_process(environments.Swapping()), "arms: .* neither rested arms, .* nor restless ones"),
+        (lambda: as_decision_process(jaxbandit.environments.restless(ARMS.transition, (0, 1))), "arms: .* neither"),
     ],
 )
 def test_what_no_process_is_made_of(make, message):
@@ -274,10 +207,8 @@ def test_what_no_process_is_made_of(make, message):
         (SWIM, UCB1(), "UCB1 is for arms with states of their own"),
         (ARMS, KnownProcess([0, 1]), "KnownProcess is for decision processes; .* has rested arms"),
         (SWIM, KnownProcess([0, 1]), r"actions: .* are not integers \(6,\)$"),
-        (SWIM, KnownProcess([[0] * 6] * 7), r"actions: .* are not integers \(6,\)$"),
         (EPISODES, KnownProcess([[0] * 6] * 6), r"actions: .* are not integers \(6,\) or \(7, 6\)$"),
         (SWIM, KnownProcess([0, 1, 2, 0, 0, 0]), r"actions: .* are not all among the actions 0..1"),
-        (SWIM, KnownProcess([0.0] * 6), "actions: .* are not integers"),
     ],
 )
 def test_what_no_policy_plays(arms, policy, message):
@@ -285,32 +216,23 @@ def test_what_no_policy_plays(arms, policy, message):
         simulate(arms, {"p": policy}, runs=1, horizon=3)
 
 
-def test_scenarios_have_episodes_of_one_length():
-    policies = {"u": Uniform()}
-    for other in (SWIM, riverswim(steps=8)):
-        with pytest.raises(ValueError, match="^scenarios: .* are not alike"):
-            simulate({"a": EPISODES, "b": other}, policies, runs=1, horizon=3)
-    with pytest.raises(ValueError, match="^plays: 2; arms that share one state"):
-        simulate(SWIM, policies, runs=1, horizon=3, plays=2)
-
-
 def test_policies_ask_how_states_communicate():
     policy, more = Uniform(), np.zeros((2, 7, 7))
     more[:, :6, :6], more[:, 6, 0] = SWIM.transition, 1
     apart = Task(decision_process(more, np.eye(2, 7)), name="apart")
-    checks.communicating(policy, Task(SWIM))
-    checks.communicating(policy, Task(riverswim(slip=0.1)), "ergodic")
-    checks.communicating(policy, apart, "communicating", "weakly communicating")
-    checks.communicating(policy, Task(environments.Process(environments.MOVES, environments.PAYS)))
+    communicating(policy, Task(SWIM))
+    communicating(policy, Task(riverswim(slip=0.1)), "ergodic")
+    communicating(policy, apart, "communicating", "weakly communicating")
+    communicating(policy, Task(environments.Process(environments.MOVES, environments.PAYS)))
     with pytest.raises(ValueError, match=r"^Uniform is for ergodic or communicating .* states \[6\] cannot be"):
-        checks.communicating(policy, apart)
+        communicating(policy, apart)
     with pytest.raises(ValueError, match="^Uniform is for ergodic processes; .*: some policies never come to"):
-        checks.communicating(policy, Task(SWIM), "ergodic")
+        communicating(policy, Task(SWIM), "ergodic")
     two = decision_process([np.eye(2)] * 2, np.eye(2))
     with pytest.raises(ValueError, match=r"is multichain: .* no way back, \[\[0\], \[1\]\]"):
-        checks.communicating(policy, Task(two))
+        communicating(policy, Task(two))
     with pytest.raises(ValueError, match="^Uniform is for decision processes"):
-        checks.communicating(policy, Task(ARMS))
-    assert checks.episodes(policy, Task(EPISODES)) == 7
+        communicating(policy, Task(ARMS))
+    assert episodes(policy, Task(EPISODES)) == 7
     with pytest.raises(ValueError, match="^Uniform plays episodes, and the river has none; make it with steps"):
-        checks.episodes(policy, Task(SWIM, name="the river"))
+        episodes(policy, Task(SWIM, name="the river"))

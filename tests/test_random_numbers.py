@@ -8,8 +8,7 @@ import numpy as np
 import pytest
 from scipy.stats import qmc
 
-import jaxbandit
-from jaxbandit import UCB1, GradientBandit, advance, initial_carry, metrics, run_keys, simulate, stress, two_state
+from jaxbandit import UCB1, GradientBandit, advance, initial_carry, run_keys, simulate, stress, two_state
 from jaxbandit.simulation.chance import RunKeys
 from jaxbandit.stress.preparation import points_in_parts
 from jaxbandit.stress.survey import interval_over_parts
@@ -25,11 +24,6 @@ OWN = SIZE | {"random_numbers": "independent"}
 @pytest.fixture(scope="module")
 def independent():
     return simulate(SCENARIOS, POLICIES, **OWN)
-
-
-def same(left, right):
-    for label in POLICIES:
-        np.testing.assert_array_equal(left.visits[label], right.visits[label])
 
 
 def keys_in_jax(name, runs, arms):
@@ -69,30 +63,6 @@ def test_scenarios_share_their_random_numbers_unless_asked_otherwise(independent
         assert (visits[0] != visits[1]).any()
 
 
-def test_what_else_is_played_does_not_change_a_scenario(independent):
-    """Fewer scenarios, in another order, with one more: the counts follow the name."""
-    other = simulate({"c": SCENARIOS["c"], "d": ARMS, "a": ARMS}, POLICIES, **OWN)
-    for label in POLICIES:
-        np.testing.assert_array_equal(other.visits[label][[2, 0]], independent.visits[label][[0, 2]])
-
-
-@pytest.mark.parametrize("cut", [{"chunk": 7}, {"tile": 2, "chunk": 11}, {"devices": jax.devices()[:1]}])
-@pytest.mark.release_cases("devices*", "tile*")
-def test_same_bits_however_the_work_is_cut(cut, independent):
-    same(independent, simulate(SCENARIOS, POLICIES, **OWN, **cut))
-
-
-def test_same_bits_continued_and_in_a_sweep_and_the_other_option_is_refused(independent, tmp_path):
-    short = simulate(SCENARIOS, POLICIES, **OWN | {"horizon": 13, "times": [1, 13]})
-    same(independent, simulate(SCENARIOS, POLICIES, **OWN, resume=short))
-    with pytest.raises(ValueError, match="resume: random_numbers changed since"):
-        simulate(SCENARIOS, POLICIES, **SIZE, resume=short)
-    case = {"scenarios": SCENARIOS, "policies": POLICIES, **OWN}
-    same(independent, jaxbandit.sweep({"c": case}, tmp_path, every=1e-9, block=4, progress=False)["c"])
-    with pytest.raises(ValueError, match=r"cases\['c'\]: random_numbers changed since"):
-        jaxbandit.sweep({"c": case | {"random_numbers": "common"}}, tmp_path, progress=False)
-
-
 def test_other_words_are_refused():
     for value in ("own", None, True, ["common"]):
         with pytest.raises(ValueError, match=r'^random_numbers: .*; give "common" or "independent"'):
@@ -106,20 +76,11 @@ def spread(regret):
     return len(regret) * regret.mean(0).var(ddof=1) / regret.var(1, ddof=1).mean()
 
 
-def test_averages_over_scenarios_vary_as_the_option_says():
-    """32 times the same arms, 400 runs: chi-squared with 399 degrees of freedom, so that 1 +- .4 fails in 1 of 10^7."""
-    arms = {f"{number}": two_state([0.5, 0.4], [0.4, 0.55]) for number in range(32)}
-    asked = {"runs": 400, "horizon": 30, "times": [30], "key": KEY}
-    found = {
-        each: metrics.pseudo_regret(simulate(arms, {"u": UCB1()}, random_numbers=each, **asked), "u")[:, 0, :, 0]
-        for each in ("common", "independent")
-    }
-    assert spread(found["common"]) == pytest.approx(32)
-    assert 0.6 < spread(found["independent"]) < 1.4
-
-
 def test_problems_of_a_survey_have_independent_runs():
-    """As above, with arms that hardly differ: groups of 32 problems with one key each would give about 32."""
+    """Arms that hardly differ, and chi-squared with 399 degrees of freedom, so that 1 +- .4 fails in 1 of 10^7 times.
+
+    Groups of 32 problems with one key each would give about 32.
+    """
     space = stress.TwoStateSpace(slowest=0.9, least_mean=0.49, most_mean=0.51)
     size = {"problems": 64, "runs": 400, "horizon": 30, "progress": False}
     found = stress.over(space, {"UCB1": UCB1()}, panel={"UCB1": UCB1()}, **size)

@@ -16,7 +16,6 @@ README = (ROOT / "README.md").read_text()
 PYTHON = re.findall(r"```python\n(.*?)```", README, re.DOTALL)
 
 
-@pytest.mark.slow
 def test_python_runs_and_draws_the_picture(tmp_path, monkeypatch):
     monkeypatch.chdir(tmp_path)
     exec("\n".join(PYTHON), {})

@@ -8,7 +8,6 @@ import os
 import pickle
 import traceback
 import warnings
-import zipfile
 
 import matplotlib.pyplot as plt
 import numpy as np
@@ -28,19 +27,6 @@ KL = ["kl, exploration=0", "kl, exploration=3"]  # its two variants
 def result():
     policies = {"kl": [KLUCB(exploration=0.0), KLUCB(exploration=3.0)], "u": Uniform()}
     return simulate({"a": ARMS, "b": ARMS}, policies, runs=30, horizon=200, times=[10, 90, 110, 200])
-
-
-@pytest.mark.slow
-def test_save_and_load(result, tmp_path):
-    result.save(tmp_path / "r.npz")
-    again = Result.load(tmp_path / "r.npz")
-    for name in ("scenarios", "horizon", "rounds", "plays", "fingerprint", "provenance", "labels", "complete"):
-        assert getattr(again, name) == getattr(result, name)
-    for name in ("times", "means", "reward"):
-        np.testing.assert_array_equal(getattr(again, name), getattr(result, name))
-    for label in result.labels:
-        np.testing.assert_array_equal(again.visits[label], result.visits[label])
-    assert [path.name for path in tmp_path.iterdir()] == ["r.npz"]
 
 
 def small():
@@ -64,7 +50,6 @@ def same(left, right):
     )
 
 
-@pytest.mark.slow_cases("all")
 @pytest.mark.parametrize("bytes_of", ["a few", "all"])
 def test_damaged_files_are_refused_or_the_damage_says_nothing(tmp_path, bytes_of):
     """Every byte of a file, or some, changed in one of three ways, and many lengths: refused, or read as it was."""
@@ -97,19 +82,15 @@ def test_what_is_no_file_of_a_result_is_refused(tmp_path):
         with pytest.raises(ValueError, match=r"t.csv: not a file that Result.save has written") as error:
             Result.load(path)
         assert "pickle" not in "".join(traceback.format_exception(error.value))
+    path = tmp_path / "t.npz"
+    for header, message in ((json.dumps({"version": 99}), "version 99"), ({"version": 1}, "t.npz")):
+        np.savez(path, header=np.array(header))
+        with pytest.raises(ValueError, match=message):
+            Result.load(path)
     with pytest.raises(ValueError, match=r"a folder; jaxbandit.load_sweep reads that of a sweep"):
         Result.load(tmp_path)
     with pytest.raises(FileNotFoundError):
         Result.load(tmp_path / "none.npz")
-
-
-def test_an_array_that_belongs_to_nothing_is_refused(tmp_path):
-    """Such as the comparator's, whose name is damaged: without it the regret would be another one."""
-    path = tmp_path / "r.npz"
-    small().save(path)
-    path.write_bytes(path.read_bytes().replace(b"comparator.npy", b"comparitor.npy"))
-    with pytest.raises(ValueError, match="truncated or damaged"):
-        Result.load(path)
 
 
 def test_memory_that_is_short_is_no_damage(tmp_path, monkeypatch):
@@ -120,10 +101,6 @@ def test_memory_that_is_short_is_no_damage(tmp_path, monkeypatch):
     small().save(path)
     monkeypatch.setattr(np.lib.format, "read_array", short)
     with pytest.raises(MemoryError):
-        Result.load(path)
-    whole = path.read_bytes()
-    path.write_bytes(whole[:200] + bytes([whole[200] ^ 1]) + whole[201:])
-    with pytest.raises(ValueError, match="truncated or damaged"):
         Result.load(path)
 
 
@@ -144,8 +121,9 @@ def test_a_full_disk_names_the_file_and_leaves_the_one_that_was_there(tmp_path, 
 def test_a_stopped_result_says_so_everywhere(result, tmp_path):
     stopped = dataclasses.replace(result, rounds=210, horizon=3_000_000)
     mark = "stopped after round 210 of 3,000,000"
-    assert mark in repr(stopped) and f"after round 200 ({mark})" in str(stopped)
-    assert f"after round 200 ({mark})" in stopped._repr_html_()
+    stopped.save(tmp_path / "stopped.npz")
+    for text in (repr(Result.load(tmp_path / "stopped.npz")), str(stopped), stopped._repr_html_()):
+        assert mark in text
     for draw, asked in (
         (plotting.plot_regret, {}),
         (plotting.plot_pulls, {"label": "u"}),
@@ -153,67 +131,36 @@ def test_a_stopped_result_says_so_everywhere(result, tmp_path):
         (plotting.plot_batches, {"label": "u", "batch": 5}),
         (plotting.plot_parameter, {"values": [1.0, 2.0], "labels": ["kl"]}),
     ):
-        for each, marked in ((stopped, True), (result, False)):
-            ax = draw(each, ax=plt.figure().add_subplot(), **asked)
-            assert ax.get_title().endswith(f"\n{mark}") == marked and ("stopped" in ax.get_title()) == marked
-    stopped.save(tmp_path / "stopped.npz")
-    assert mark in repr(Result.load(tmp_path / "stopped.npz"))
+        ax = draw(stopped, ax=plt.figure().add_subplot(), **asked)
+        assert ax.get_title().endswith(f"\n{mark}")
     assert not any("stopped" in text for text in (repr(result), str(result), result._repr_html_()))
 
 
-def test_other_versions_and_pickles_are_refused(result, tmp_path):
-    path = tmp_path / "r.npz"
-    np.savez(path, header=np.array(json.dumps({"version": 99})))
-    with pytest.raises(ValueError, match="version 99"):
-        Result.load(path)
-    np.savez(path, header=np.array([{"version": 1}], object))
-    with pytest.raises(ValueError, match="r.npz"):
-        Result.load(path)
-
-
-def test_files_hold_no_pickle(result, tmp_path):
-    result.save(tmp_path / "r.npz")
-    with zipfile.ZipFile(tmp_path / "r.npz") as file:
-        assert all(name.endswith(".npy") for name in file.namelist())
-    with np.load(tmp_path / "r.npz", allow_pickle=False) as file:
-        assert all(file[name].dtype != object for name in file.files)
-
-
 def test_metrics_against_loops(result):
+    means, pays = ARMS.means(), (-1.0, 2.0)
     for label, variants in (("kl", 2), ("u", 1)):
         regret, realised = metrics.pseudo_regret(result, label), metrics.realised_regret(result, label)
         share, linear = metrics.best_share(result, label), metrics.linear_share(result, label)
         assert regret.dtype == np.float64 and regret.shape == (2, variants, 30, 4)
-        means = ARMS.means()
-        for c in range(2):
-            for v in range(variants):
-                stuck = 0
-                for r in range(30):
-                    for i, t in enumerate((10, 90, 110, 200)):
-                        counts = result.visits[label][c, v, r, i]
-                        expected = sum(counts[k].sum() * (means.max() - means[k]) for k in range(3))
-                        assert abs(regret[c, v, r, i] - expected) < 1e-10
-                        reward = sum(counts[k, s] * (-1.0, 2.0)[s] for k in range(3) for s in range(2))
-                        assert abs(realised[c, v, r, i] - (t * means.max() - reward)) < 1e-10
-                        assert share[c, v, r, i] == counts[0].sum() / t
-                    half = result.visits[label][c, v, r, 3] - result.visits[label][c, v, r, 1]
-                    stuck += half[1:].sum() >= 0.1 * 110
-                assert linear[c, v] == stuck / 30
-
-
-def test_regret_against_the_best_set():
-    result = simulate(ARMS, {"k": KLUCB()}, runs=5, horizon=100, plays=2, times=[100])
-    best_two = np.sort(ARMS.means())[-2:].sum()
-    earned = (result.visits["k"].sum(-1)[0, 0, :, 0] * ARMS.means()).sum(-1)
-    np.testing.assert_allclose(metrics.pseudo_regret(result, "k")[0, 0, :, 0], 100 * best_two - earned, atol=1e-9)
-
-
-def test_paired_difference(result):
-    difference = metrics.paired_difference(result, "kl", "u")
-    final = [metrics.pseudo_regret(result, label)[..., -1] for label in ("kl", "u")]
-    np.testing.assert_array_equal(difference, final[0] - final[1])
-    with pytest.raises(ValueError, match="label: 'x'"):
-        metrics.paired_difference(result, "x", "u")
+        for c, v in np.ndindex(2, variants):
+            stuck = 0
+            for r in range(30):
+                for i, t in enumerate((10, 90, 110, 200)):
+                    counts = result.visits[label][c, v, r, i]
+                    expected = sum(counts[k].sum() * (means.max() - means[k]) for k in range(3))
+                    assert abs(regret[c, v, r, i] - expected) < 1e-10
+                    reward = sum(counts[k, s] * pays[s] for k in range(3) for s in range(2))
+                    assert abs(realised[c, v, r, i] - (t * means.max() - reward)) < 1e-10
+                    assert share[c, v, r, i] == counts[0].sum() / t
+                half = result.visits[label][c, v, r, 3] - result.visits[label][c, v, r, 1]
+                stuck += half[1:].sum() >= 0.1 * 110
+            assert linear[c, v] == stuck / 30
+    difference = metrics.pseudo_regret(result, "kl")[..., -1] - metrics.pseudo_regret(result, "u")[..., -1]
+    np.testing.assert_array_equal(metrics.paired_difference(result, "kl", "u"), difference)
+    two = simulate(ARMS, {"k": KLUCB()}, runs=5, horizon=100, plays=2, times=[100])
+    earned = (two.visits["k"].sum(-1)[0, 0, :, 0] * means).sum(-1)
+    expected = 100 * np.sort(means)[-2:].sum() - earned
+    np.testing.assert_allclose(metrics.pseudo_regret(two, "k")[0, 0, :, 0], expected, atol=1e-9)
 
 
 def test_variants_are_paired_in_order_or_with_a_single_one():
@@ -253,44 +200,22 @@ def test_intervals_cover():
 
 
 def test_pictures(result):
-    figure, axes = plt.subplots(1, 3)
+    _, axes = plt.subplots(1, 3)
+    before = dict(plt.rcParams)
     ax = plotting.plot_regret(result, ["kl"], quantiles=(0.9,), ax=axes[0])
     assert ax is axes[0] and ax.get_xscale() == "log" and ax.get_xlabel() and ax.get_ylabel()
     regret = metrics.pseudo_regret(result, "kl")[0, 0]
-    np.testing.assert_array_equal(ax.lines[0].get_ydata(), regret.mean(0))
+    np.testing.assert_array_equal(ax.lines[0].get_xydata().T, [result.times, regret.mean(0)])
     np.testing.assert_array_equal(ax.lines[1].get_ydata(), np.quantile(regret, 0.9, axis=0))
     np.testing.assert_array_equal(ax.lines[2].get_ydata(), metrics.pseudo_regret(result, "kl")[0, 1].mean(0))
-    np.testing.assert_array_equal(ax.lines[0].get_xdata(), result.times)
     ax = plotting.plot_pulls(result, "kl", ax=axes[1])
     np.testing.assert_array_equal(ax.lines[2].get_ydata(), result.visits["kl"][0, 0].sum(-1).mean(0)[:, 2])
     ax = plotting.plot_distribution(result, ax=axes[2])
-    assert ax.get_yscale() == "log" and len(ax.lines[0].get_xdata()) == 30
     np.testing.assert_array_equal(ax.lines[0].get_xdata(), np.sort(regret[:, -1]))
     shares = dict(zip(*(line[::-1] for line in ax.lines[0].get_data())))  # the first share of a regret is the last here
     assert shares == pytest.approx({x: (regret[:, -1] >= x).mean() for x in regret[:, -1]})
-    assert [text.get_text() for text in ax.get_legend().get_texts()] == [*KL, "u"]
-    assert ax.lines[0].get_color() != ax.lines[1].get_color()
-    plt.close(figure)
-    before = dict(plt.rcParams)
-    plotting.plot_regret(result)
+    assert ax.get_yscale() == "log" and [text.get_text() for text in ax.get_legend().get_texts()] == [*KL, "u"]
     assert dict(plt.rcParams) == before
-    plt.close("all")
-
-
-def test_neighbours_have_the_same_numbers_and_titles_that_do_not_touch(result):
-    """Thousands have a comma on every axis, and two panels of a column's width have titles of their own width."""
-    later = dataclasses.replace(result, times=result.times * 10_000)
-    figure, axes = plt.subplots(1, 2, figsize=(6.8, 3), layout="constrained")
-    plotting.plot_regret(later, quantiles=(0.9,), ax=axes[0])
-    plotting.plot_regret(result, quantiles=(0.9,), ax=axes[1])
-    axes[0].set_ylim(-2000, 2000)
-    figure.canvas.draw()
-    numbers = [text.get_text() for ax in axes for axis in (ax.xaxis, ax.yaxis) for text in axis.get_ticklabels()]
-    assert {"1,000,000", "100", "1,000", "\N{MINUS SIGN}1,000"} <= set(numbers)
-    assert not any("e" in text or "^" in text for text in numbers)
-    left, right = (ax.title.get_window_extent() for ax in axes)
-    assert left.x1 < right.x0 and right.x1 < figure.bbox.x1
-    plt.close(figure)
 
 
 def test_a_long_legend_hides_no_curve():
@@ -312,13 +237,8 @@ def test_a_long_legend_hides_no_curve():
 
 def test_each_picture_has_axes_of_its_own(result):
     """Without `ax`, one after the other; the user's new figure is used; errors leave none."""
-    plt.close("all")
     for draw in (
         lambda: plotting.plot_regret(result),
-        lambda: plotting.plot_distribution(result),
-        lambda: plotting.plot_pulls(result, "kl"),
-        lambda: plotting.plot_batches(result, "kl", 10),
-        lambda: plotting.plot_parameter(result, [1.0, 2.0], "kl"),
         lambda: plotting.plot_heatmap(np.eye(2), ["a", "b"], ["c", "d"]),
     ):
         first, second = draw(), draw()
@@ -336,18 +256,19 @@ def test_a_scenario_and_a_policy_by_name():
     """A scenario's name and its position draw the same; so do a label and a list of one."""
     arms = {"first": ARMS, "second": two_state([0.2, 0.4, 0.3], [0.4, 0.55, 0.65], reward=(-1.0, 2.0))}
     played = simulate(arms, {"KL": KLUCB(), "u": Uniform()}, runs=4, horizon=30)
-    assert played.runs == 4
-    for draw in (plotting.plot_regret, plotting.plot_distribution):
-        by_name, by_place = draw(played, "KL", scenario="second"), draw(played, ["KL"], scenario=1)
+    for draw, asked in (
+        (plotting.plot_regret, {}),
+        (plotting.plot_distribution, {}),
+        (plotting.plot_pulls, {}),
+        (plotting.plot_batches, {"batch": 2}),
+    ):
+        by_name, by_place = draw(played, "KL", scenario="second", **asked), draw(played, "KL", scenario=1, **asked)
         assert by_name.get_title() == by_place.get_title() and by_name.get_title().startswith("second: ")
         np.testing.assert_array_equal(by_name.lines[0].get_xydata(), by_place.lines[0].get_xydata())
-        assert len(by_name.get_legend().get_texts()) == 1
-    assert plotting.plot_pulls(played, "KL", scenario="second").get_title().startswith("second: ")
-    assert plotting.plot_batches(played, "KL", 2, scenario="second").get_title().startswith("second: ")
-    assert plotting.plot_parameter(played, [1.0], "KL", scenario="second").get_title().startswith("second: ")
+    by_name, by_place = plotting.plot_regret(played, "KL"), plotting.plot_regret(played, ["KL"])
+    np.testing.assert_array_equal(by_name.lines[0].get_xydata(), by_place.lines[0].get_xydata())
     with pytest.raises(ValueError, match="scenario: 'third' is not in the result; it has first, second"):
         plotting.plot_regret(played, scenario="third")
-    plt.close("all")
 
 
 def made_up(regret, labels=("a",)):
@@ -363,24 +284,18 @@ def made_up(regret, labels=("a",)):
 def test_regret_against_a_number():
     regret = np.array([[30, 34], [10, 12], [20, 28], [1, 3]])
     result = made_up(regret, ("a", "b"))
-    figure, (left, right) = plt.subplots(1, 2)
+    _, (left, right) = plt.subplots(1, 2)
     ax = plotting.plot_parameter(
         result, [4, 1, 2, 0.5], parameter="scale", quantiles=(0.9,), axis="log", logarithmic=True, ax=left
     )
-    assert ax is left and ax.get_xscale() == "log" and ax.get_yscale() == "log"
-    assert ax.get_xlabel() == "scale" and ax.get_ylabel() == "pseudo-regret after 1,000 rounds"
-    np.testing.assert_array_equal(ax.lines[0].get_xdata(), [0.5, 1, 2, 4])
-    np.testing.assert_array_equal(ax.lines[0].get_ydata(), [2, 11, 24, 32])
+    assert ax is left and ax.get_xscale() == "log" and ax.get_yscale() == "log" and ax.get_xlabel() == "scale"
+    np.testing.assert_array_equal(ax.lines[0].get_xydata().T, [[0.5, 1, 2, 4], [2, 11, 24, 32]])
     np.testing.assert_allclose(ax.lines[1].get_ydata(), [2.8, 11.8, 27.2, 33.6])
     s, band = metrics.summary(regret[[3, 1, 2, 0]]), ax.collections[0].get_paths()[0].vertices[:, 1]
     assert {round(height, 6) for height in band} == {round(end, 6) for end in (*s.low, *s.high)}
-    assert [text.get_text() for text in ax.get_legend().get_texts()] == ["a", "b"]
-    assert [text.get_text() for text in ax.get_xticklabels()] == ["0.5", "1", "2", "4"]
     ax = plotting.plot_parameter(result, [1, 2, 1, 2], ["a"], lines=["x", "x", "y", "y"], ax=right)
-    assert ax.get_xscale() == "linear" and ax.get_ylim()[0] == 0
     assert [text.get_text() for text in ax.get_legend().get_texts()] == ["x", "y"]
     np.testing.assert_array_equal(ax.lines[1].get_ydata(), [24, 2])
-    assert ax.lines[0].get_color() != ax.lines[1].get_color() and ax.lines[0].get_marker() != ax.lines[1].get_marker()
     for options, words in (
         ({"values": [1, 2]}, "values: 2 of them; 'a' has 4 variants"),
         ({"values": [0, 1, 2, 3], "axis": "log"}, "values: .*positive on a logarithmic axis"),
@@ -390,14 +305,12 @@ def test_regret_against_a_number():
     ):
         with pytest.raises(ValueError, match=words):
             plotting.plot_parameter(result, **options, ax=left)
-    plt.close(figure)
 
 
 def test_batches_of_runs():
     regret = np.array([[20, 22, 3, 5, 30, 10, 11, 13, 900]])  # the last run is not of a whole batch
     result = made_up(regret)
-    figure, ax = plt.subplots()
-    assert plotting.plot_batches(result, "a", batch=2, ax=ax) is ax
+    ax = plotting.plot_batches(result, "a", batch=2)
     line, whole = ax.lines
     np.testing.assert_array_equal(line.get_xdata()[np.argsort(line.get_ydata())], [1, 2, 3, 4])
     np.testing.assert_array_equal(line.get_ydata(), [21, 4, 20, 12])
@@ -409,11 +322,9 @@ def test_batches_of_runs():
         ends = [sorted(segment[:, 1]) for segment in segments.get_segments()]
         np.testing.assert_allclose(ends, np.stack([s.low, s.high], axis=1)[which])
     assert [text.get_text() for text in ax.get_legend().get_texts()] == ["1: holds the mean of all", "3: misses it"]
-    assert ax.get_xlabel() == "batch of 2 runs, by its mean"
     for batch in (1, 10):
         with pytest.raises(ValueError, match="batch: .*2 to 9"):
             plotting.plot_batches(result, "a", batch, ax=ax)
-    plt.close(figure)
 
 
 def test_equal_means_are_all_best():
@@ -441,27 +352,17 @@ def test_labels_and_empty_results_are_refused(result):
         result.save("/no/such/folder/r.npz")
 
 
-def test_package_names():
-    assert all(hasattr(jaxbandit, name) for name in jaxbandit.__all__)
-
-
 def test_pictures_of_policies_with_different_numbers_of_variants(result):
     """One of one variant is drawn whatever the variant; a variant that there is not is refused by name."""
-    _, ax = plt.subplots()
-    plotting.plot_distribution(result, variant=1, ax=ax)
+    ax = plotting.plot_distribution(result, variant=1)
     assert [text.get_text() for text in ax.get_legend().get_texts()] == [KL[1], "u"]
-    np.testing.assert_array_equal(
-        ax.lines[1].get_xdata(), np.maximum(np.sort(metrics.pseudo_regret(result, "u")[0, 0, :, -1]), 0.1)
-    )
     for draw in (plotting.plot_distribution, plotting.plot_regret):
         with pytest.raises(ValueError, match="variant: 2; 'kl' has variants 0 to 1"):
             draw(result, variant=2, ax=ax)
-    for draw in (plotting.plot_pulls, plotting.plot_batches):
-        draw(result, "u", **({"batch": 10} if draw is plotting.plot_batches else {}), variant=1, ax=ax)
+    for draw, asked in ((plotting.plot_pulls, {}), (plotting.plot_batches, {"batch": 10})):
+        draw(result, "u", **asked, variant=1)
         for variant, name in enumerate(KL):  # one of two, which the title names
-            draw(result, "kl", variant=variant, ax=ax, **({"batch": 10} if draw is plotting.plot_batches else {}))
-            assert f"{name}, " in ax.get_title()
-    plt.close("all")
+            assert f"{name}, " in draw(result, "kl", variant=variant, **asked).get_title()
 
 
 def test_variants_are_curves_of_their_own():
@@ -509,32 +410,3 @@ def test_curves_can_be_told_apart_in_grey():
     plt.close("all")
     for one, other in itertools.combinations(keys, 2):
         assert (np.abs(one - other) > 15).sum() > 50  # dots, of 500 that a key has
-
-
-def test_numbers_of_a_logarithmic_axis_do_not_touch():
-    """Of regret over a tenth of a decade, one, two and five of them; nor is there an axis with fewer than two."""
-    ends = (
-        (9, 12),
-        (9, 25),
-        (14, 110),
-        (13, 430),
-        (9, 900),
-        (9, 30_000),
-        (9, 75_000),
-        (9, 3_000_000),
-        (2e5, 9e6),
-        (9e5, 1e6),
-        (0.2, 9e6),
-    )
-    for least, top in ends:
-        figure, ax = plt.subplots(figsize=(4, 3))
-        plotting.plot_distribution(made_up(np.geomspace(least, top, 20)[None]), ax=ax)
-        figure.canvas.draw()
-        low, high = ax.get_xlim()
-        texts = [*ax.get_xticklabels(), *ax.get_xticklabels(minor=True)]
-        boxes = [
-            text.get_window_extent() for text in texts if text.get_text() and low <= text.get_position()[0] <= high
-        ]
-        boxes.sort(key=lambda box: box.x0)
-        assert len(boxes) > 1 and all(one.x1 + 3 < two.x0 for one, two in itertools.pairwise(boxes)), top
-        plt.close(figure)

@@ -1,6 +1,5 @@
 """Observed sequences in files and in arrays: what is read, and what is refused, by line or by arm."""
 
-import math
 import re
 
 import numpy as np
@@ -32,38 +31,26 @@ HEAD = b"arm,step,state\n"
 GOOD = b"0,0,0\n0,1,1\n1,0,1\n1,1,0\n0,2,0\n1,2,1\n"
 BAD_FILES = [
     (b"", 1, "no columns"),
-    (b"\n", 1, "no columns"),
     (b"arm,step\n0,0\n", 1, "no columns 'state' in"),
-    (b"arm,step,reward\n0,0,1\n", 1, "no columns 'state' in"),
     (b"subject\tarm\tstate\n", 1, "no columns 'step' in ['subject', 'arm', 'state']; columns={'step': ..} names"),
-    (b"who,step,state\n", 1, "columns={'arm': ..} names the arms"),
-    (b"arm,round,state\n0,2,1\n1,2,1\n0,2,1\n", 4, "round 2 of arm 0 follows round 2; rounds go up, in this order"),
     (b"arm,step,sequence,state\n0,2,a,1\n0,2,b,1\n0,2,a,1\n", 4, "steps of an arm go up by one, in this order"),
     (b"arm,arm,step,state\n0,0,0,1\n", 1, "2 columns 'arm'"),
     (b"0,0,0\n0,1,1\n", 1, "no columns 'arm'"),
     (HEAD + GOOD + b"0,3\n", 8, "2 fields, not 3"),
-    (HEAD + GOOD + b"0,3,0,1\n", 8, "4 fields, not 3"),
     (HEAD + b"0,0,0\n\n0,1,1\n", 3, "blank"),
-    (HEAD + GOOD + b"\n", 8, "blank"),
     (HEAD + b"0,0,0\n0,1,0.5\n", 3, "state '0.5' is not a whole number"),
-    (HEAD + b"0,0,0\n0,1,-1\n", 3, "state '-1' is not a whole number"),
     (HEAD + b"0,0,0\n0,1,\n", 3, "state '' is not a whole number"),
-    (HEAD + b"0,0,0\n0,1,nan\n", 3, "state 'nan' is not a whole number"),
     (HEAD + b"0,0,0\n0,1,1_0\n", 3, "state '1_0' is not a whole number"),
     (HEAD + b"0,0,0\n0,1,2\n", 3, "state 2 is not among states 0..1"),
     (HEAD + b"0,0,0\n0,1," + b"9" * 5000 + b"\n", 3, "is not a whole number"),
     (HEAD + b"a,0,0\n,1,1\n", 3, "arm '' is no arm; leave out the lines without a choice"),
-    (HEAD + b"NA,0,0\n", 2, "arm 'NA' is no arm"),
     (HEAD + b"0,0,0\n0,1.0,0\n", 3, "step '1.0' is not a whole number from 0 on; number dates and times in"),
     (HEAD + b"0,0,0\n1,0,0\n0,0,1\n", 4, "step 0 of arm 0 follows step 0"),
     (HEAD + b"0,0,0\n0,1,1\n0,3,1\n", 4, "step 3 of arm 0 follows step 1, with transitions unseen"),
-    (HEAD + b"0,1,0\n0,0,1\n", 3, "step 0 of arm 0 follows step 1"),
     (HEAD + GOOD + b"2,0,0\n", 8, "arm 2 has one step at most; a transition takes 2 successive steps"),
     (b"arm,step,sequence,state\n0,2,a,1\n0,2,b,1\n", 3, "arm 0 has 2 sequences of one step at most"),
     (HEAD + b"0,0,0\n0,1,\xff\n", 3, "not UTF-8"),
-    ("arm,step,state\n".encode("utf-16"), 1, "not UTF-8"),
     (HEAD + b'0,0,0\n0,1,"1\n', 3, "unexpected end of data"),
-    (HEAD + b'0,0,0\n0,1,"1"1\n', 3, "expected after"),
     (HEAD + b"0,0," + b"1" * 200_000 + b"\n", 2, "field larger than"),
 ]
 
@@ -76,7 +63,7 @@ def test_bad_files_are_refused_by_line(tmp_path, content, line, message):
         fit(path, (0, 1))
 
 
-@pytest.mark.parametrize("reward", ["", "nan", "inf", "-1e31", "high", "NaN", "NA"])
+@pytest.mark.parametrize("reward", ["", "nan", "inf", "-1e31", "high"])
 def test_bad_rewards_are_refused_by_line(tmp_path, reward):
     path = tmp_path / "data.csv"
     path.write_text(f"arm,step,reward\n0,0,1.5\n0,1,{reward}\n")
@@ -91,9 +78,6 @@ def test_good_lines_are_good(tmp_path):
     (tmp_path / "one.csv").write_bytes(HEAD + b"0,0,0\n0,1,1\n0,2,0\n")
     with pytest.raises(ValueError, match="data: one arm only"):
         fit(tmp_path / "one.csv", (0, 1))
-    (tmp_path / "none.csv").write_bytes(HEAD)
-    with pytest.raises(ValueError, match="data: no arms"):
-        fit(tmp_path / "none.csv", (0, 1))
     (tmp_path / "large.csv").write_text("arm,step,reward\n0,0,1e30\n0,1,-1e30\n1,0,0\n1,1,0\n")
     assert fit(tmp_path / "large.csv").reward[0].tolist() == [-1e30, 0, 1e30]
     with pytest.raises(FileNotFoundError):
@@ -104,50 +88,33 @@ ARM = [0, 1, 1, 0]
 BAD_ARRAYS = [
     (lambda: fit([ARM], (0, 1)), "data: one arm only"),
     (lambda: fit([], (0, 1)), "data: no arms"),
-    (lambda: fit(None, (0, 1)), "data: "),
-    (lambda: fit([ARM, np.zeros((1, 2, 2), int)], (0, 1)), "data: arm 1 has shape (1, 2, 2), not [steps]"),
     (lambda: fit([ARM, [[[0, 1]], [[1, 0]]]], (0, 1)), "data: arm 1, sequence 0 has shape (1, 2), not [steps]"),
-    (lambda: fit([ARM, [[0, 1], 1]], (0, 1)), "data: arm 1, sequence 1 has shape ()"),
     (lambda: fit([ARM, [[0, 1], [0, 2]]], (0, 1)), "data: arm 1, sequence 1, step 1: 2 is not among states 0..1"),
     (lambda: fit({"A": ARM, "B": [0, 2]}, (0, 1)), "data: arm B, step 1: 2 is not among states 0..1"),
-    (lambda: fit({"A": ARM}, (0, 1)), "data: one arm only"),
-    (lambda: fit([ARM, []], (0, 1)), "data: arm 1 "),
     (lambda: fit([ARM, [1]], (0, 1)), "data: arm 1 has one step at most; a transition takes 2 successive steps"),
     (lambda: fit([ARM, [[1], [0]]], (0, 1)), "data: arm 1 has 2 sequences of one step at most"),
     (
         lambda: fit([ARM, [[0, 0], [1, 1]]], (0, 1)),
         "data: arm 1: the transitions seen lead out of neither states [0] nor",
     ),
-    (lambda: fit(ARM, (0, 1)), "data: arm 0 has shape ()"),
     (lambda: fit([ARM, [0.0, 1.0]], (0, 1)), "data: arm 1 holds float64, not states 0..1"),
     (lambda: fit([ARM, ["0", "1"]]), "data: arm 1: ['0', '1'] is not an array of numbers"),
-    (lambda: fit([ARM, [0, 1, -1]], (0, 1)), "data: arm 1, step 2: -1 is not among states 0..1"),
     (lambda: fit([ARM, [0, 2, 0]], (0, 1)), "data: arm 1, step 1: 2 is not among states 0..1"),
     (lambda: fit([ARM, [0.5, np.nan]]), "data: arm 1, step 1: nan is not among finite numbers"),
-    (lambda: fit([ARM, [0.5, -np.inf]]), "data: arm 1, step 1: -inf is not among"),
     (lambda: fit([[1, 1], [1, 1, 1]]), "data: every step of every arm pays 1"),
     (
         lambda: fit([ARM, np.arange(70)]),
         "data: 70 distinct rewards, each of which would be a state; at most 64 are supp",
     ),
     (lambda: fit([ARM, ARM], (0, np.nan)), "reward: NaN"),
-    (lambda: fit([ARM, ARM], 1.0), "reward: shape ()"),
     (lambda: fit([ARM, ARM], (1.0,)), "reward: shape (1,)"),
-    (lambda: fit([ARM, ARM], np.arange(65)), "reward: shape (65,)"),
-    (lambda: fit([ARM, ARM], "pay"), "reward: "),
     (lambda: fit([ARM, ARM], [[0, 1]] * 3), "reward: 3 rows for 2 arms"),
     (lambda: fit([ARM, ARM], (1, 1)), "reward: every state of every arm pays 1"),
     (lambda: fit([ARM, ARM], (0, 1), prior=-1), "prior: -1"),
-    (lambda: fit([ARM, ARM], (0, 1), prior=np.inf), "prior: inf"),
-    (lambda: fit([ARM, ARM], (0, 1), prior="flat"), "prior: 'flat'"),
     (lambda: fit([ARM, ARM], (0, 1, 2), prior=1e-10), "prior: 1e-10 makes a transition rarer than 2^-31"),
-    (lambda: fit([ARM, ARM], (0, 1), level=0), "level: 0"),
     (lambda: fit([ARM, ARM], (0, 1), level=1), "level: 1"),
-    (lambda: fit([ARM, ARM], (0, 1), level=math.nan), "level: nan"),
     (lambda: fit([ARM, ARM], (0, 1), columns={"arm": "choice"}), "columns: {'arm': 'choice'}; only a file has columns"),
-    (lambda: fit(EXAMPLE, columns="arm"), "columns: 'arm' is not a dictionary"),
     (lambda: fit(EXAMPLE, columns={"arms": "arm"}), "columns: {'arms': 'arm'} does not name the column of arm, step, "),
-    (lambda: fit(EXAMPLE, columns={"arm": 0}), "columns: {'arm': 0} does not name"),
     (lambda: fit(EXAMPLE, columns={"step": "step", "round": "step"}), "columns: a step counts an arm's own plays"),
     (
         lambda: fit(EXAMPLE, columns={"state": "reward"}),
@@ -220,12 +187,12 @@ def test_visits_with_gaps(tmp_path):
     assert fitted.counts.tolist() == [[[0, 1], [1, 0]], [[1, 0], [1, 0]]]
 
 
-def test_labels_that_are_numbers_are_sorted_as_numbers(tmp_path):
-    rows = [(arm, step, (arm + step) % 2) for arm in (10, 9, 2) for step in (4, 5, 6)]
-    assert fit(written(tmp_path, ",", ["arm", "round", "state"], rows), (0, 1)).labels == ("2", "9", "10")
-
-
 def test_a_decimal_comma_is_named(tmp_path):
     path = written(tmp_path, ";", ["arm", "step", "reward"], [(0, 0, "0,5")])
     with pytest.raises(ValueError, match="line 2: reward '0,5' is not a number; write decimals with a point"):
         fit(path)
+
+
+def test_labels_that_are_numbers_are_sorted_as_numbers(tmp_path):
+    rows = [(arm, step, (arm + step) % 2) for arm in (10, 9, 2) for step in (4, 5, 6)]
+    assert fit(written(tmp_path, ",", ["arm", "round", "state"], rows), (0, 1)).labels == ("2", "9", "10")

@@ -1,4 +1,4 @@
-"""The simulator: the same bits however the work is cut, resumed or interrupted; bad input; what is compiled."""
+"""The simulator: random numbers, orders, times and states; what is compiled and how often; rounds played by hand."""
 
 import itertools
 from types import SimpleNamespace
@@ -8,15 +8,14 @@ import jax
 import jax.numpy as jnp
 import numpy as np
 import pytest
-from against import EACH_KIND
 
 import jaxbandit
-from jaxbandit import ALL, KLUCB, TVKLUCB, UCBSM, Result, Thompson, Uniform, simulate, two_state
+from jaxbandit import KLUCB, TVKLUCB, UCBSM, Result, Uniform, simulate, two_state
 from jaxbandit.fast.batching import over_runs
 from jaxbandit.simulation import loop
 from jaxbandit.simulation.chance import run_keys
 from jaxbandit.simulation.plan import make_plan
-from jaxbandit.simulation.rounds import initial_carry, play_round
+from jaxbandit.simulation.rounds import initial_carry
 from jaxbandit.simulation.tiles import Tile
 
 ARMS = two_state([0.5, 0.4, 0.3], [0.4, 0.55, 0.65])
@@ -39,62 +38,6 @@ def undisturbed():
     return simulate(ARMS, POLICIES, **COMMON)
 
 
-CUTS = [
-    {"chunk": 1, "horizon": 30, "times": [7, 30]},
-    {"chunk": 37},
-    {"chunk": 300, "tile": 23},
-    {"tile": 1},
-    {"tile": 4, "chunk": 64},
-    {"devices": 1},
-    {"devices": 1, "tile": 5},
-]
-
-
-@pytest.mark.release_cases("chunk-37", "chunk-300-*", "tile-1", "devices-1")
-@pytest.mark.slow
-@pytest.mark.parametrize("cut", CUTS)
-def test_same_bits_however_the_work_is_cut(cut, undisturbed):
-    cut = dict(cut)
-    expected = undisturbed
-    if "horizon" in cut:
-        expected = simulate(ARMS, POLICIES, **COMMON | {"horizon": cut["horizon"], "times": cut["times"]})
-    if "devices" in cut:
-        cut["devices"] = jax.local_devices()[: cut["devices"]]
-    assert len(jax.local_devices()) == 2
-    same(expected, simulate(ARMS, POLICIES, **COMMON | cut))
-
-
-@pytest.mark.slow
-def test_same_bits_of_rejection_samplers():
-    """Whether one run's draws are accepted must not touch another's."""
-    policies, options = {"thompson": Thompson()}, COMMON | {"horizon": 60, "times": [60]}
-    same(simulate(ARMS, policies, **options), simulate(ARMS, policies, **options, tile=3, chunk=25))
-
-
-@pytest.mark.slow
-def test_same_bits_with_more_runs(undisturbed):
-    more = simulate(ARMS, POLICIES, **COMMON | {"runs": 40})
-    for label in POLICIES:
-        np.testing.assert_array_equal(more.visits[label][:, :, :23], undisturbed.visits[label])
-
-
-@pytest.mark.slow
-@pytest.mark.release_cases("False-*", "*-2")
-@pytest.mark.parametrize("plays", [1, 2])
-@pytest.mark.parametrize("shuffle", [False, True])
-def test_scenarios_and_variants_alone_or_in_a_list(plays, shuffle):
-    extra = {"plays": plays, "shuffle": shuffle}
-    variants = [TVKLUCB(scale=s) for s in (0.3, 1.0, 3.0)]
-    together = simulate({"a": ARMS, "b": OTHER}, {"tv": variants, "t": Uniform()}, **COMMON, **extra)
-    for i, environment in enumerate((ARMS, OTHER)):
-        for j, policy in enumerate(variants):
-            alone = simulate(environment, {"tv": policy}, **COMMON, **extra)
-            np.testing.assert_array_equal(alone.visits["tv"][0, 0], together.visits["tv"][i, j])
-        alone = simulate(environment, {"t": Uniform()}, **COMMON, **extra)
-        np.testing.assert_array_equal(alone.visits["t"][0, 0], together.visits["t"][i, 0])
-
-
-@pytest.mark.slow
 @pytest.mark.parametrize("runs", [1200, 5000])
 def test_scenarios_and_variants_beyond_the_cache(runs):
     """Two of four variants at a time with 1,200 runs, one after the other with 5,000."""
@@ -105,12 +48,6 @@ def test_scenarios_and_variants_beyond_the_cache(runs):
     np.testing.assert_array_equal(many.visits["ucb"][:, :, :23], few.visits["ucb"])
 
 
-@pytest.mark.slow
-def test_a_longer_horizon_continues(undisturbed):
-    short = simulate(ARMS, POLICIES, **COMMON | {"horizon": 160, "times": [7, 150]}, chunk=50)
-    same(undisturbed, simulate(ARMS, POLICIES, **COMMON, resume=short))
-
-
 def test_two_runs_differ_and_keys_differ(undisturbed):
     counts = undisturbed.visits["u"][0, 0, :, -1].reshape(23, -1)
     assert len(np.unique(counts, axis=0)) > 15
@@ -118,7 +55,7 @@ def test_two_runs_differ_and_keys_differ(undisturbed):
     assert (other.visits["u"] != undisturbed.visits["u"]).any()
 
 
-def test_policies_meet_the_same_luck():
+def test_policies_share_their_random_numbers():
     """The n-th play of an arm moves it alike under every policy: cumulated states agree at equal numbers of plays."""
     result = simulate(ARMS, {"a": Uniform(), "b": UCBSM(0.1)}, **COMMON | {"times": np.arange(1, 301)})
     for run in range(5):
@@ -137,8 +74,6 @@ def test_shuffle_draws_orders_and_keeps_numbers():
     assert share[0] > share[1] > share[2]  # arm 0 is the best under its own number
 
 
-@pytest.mark.release_cases("3")
-@pytest.mark.slow
 @pytest.mark.parametrize("plays", [1, 2, 3])
 def test_every_round_adds_the_plays(plays):
     result = simulate(ARMS, POLICIES, **COMMON | {"times": np.arange(1, 301)}, plays=plays)
@@ -147,13 +82,6 @@ def test_every_round_adds_the_plays(plays):
         assert ((played == 0) | (played == 1)).all() and (played.sum(-1) == plays).all()
 
 
-def test_default_times():
-    result = simulate(ARMS, {"u": Uniform()}, runs=2, horizon=100_000)
-    assert result.times[0] == 1 and result.times[-1] == 100_000 and 150 < len(result.times) < 220
-    assert (np.diff(result.times) > 0).all()
-
-
-@pytest.mark.release
 def test_ten_million_rounds():
     """Counts add up to the rounds at every recorded one, and nothing is NaN."""
     policies = {"tv": TVKLUCB()}
@@ -213,15 +141,6 @@ def test_a_policy_is_traced_once():
     assert len(calls) == 2  # and once for the result's fingerprint
 
 
-@pytest.mark.slow
-def test_variants_and_scenarios_without_a_number():
-    """Nothing tells the variants apart, so that nothing but their count says how many there are."""
-    result = simulate({"a": ARMS, "b": OTHER}, {"u": [UCBSM()] * 2, "r": [Uniform()] * 3}, runs=20, horizon=30)
-    assert result.visits["u"].shape[:3] == (2, 2, 20) and result.visits["r"].shape[:3] == (2, 3, 20)
-    np.testing.assert_array_equal(result.visits["r"][:, 0], result.visits["r"][:, 2])
-    assert (result.visits["r"].sum((-1, -2)) == result.times).all()
-
-
 @jaxbandit.pytree
 class Loose:
     """Begins with Python numbers, of which one becomes a float, and an array without entries."""
@@ -259,19 +178,6 @@ def test_more_times_than_a_chunk_has_room_for():
     assert (every.visits["tv"].sum((-1, -2)) == every.times).all()
 
 
-def test_policies_compiled_side_by_side_report_their_own_mistakes():
-    """A policy that cannot be traced ends the call with its own error, whatever else is compiled meanwhile."""
-
-    @jaxbandit.pytree
-    class Broken(KLUCB):
-        def scores(self, key, state, t):
-            raise RuntimeError("no index today")
-
-    words = r"policies\['b'\]\.scores: test_simulation.py, line \d+: raise RuntimeError.*: RuntimeError: no index today"
-    with pytest.raises(ValueError, match=words):
-        simulate(ARMS, {"tv": TVKLUCB(), "b": Broken()}, runs=4, horizon=10)
-
-
 def test_no_communication_between_devices():
     request, plan = cut_work()
     tile = jaxbandit.simulation.tiles.Tile(request, plan, 0, None)
@@ -280,7 +186,6 @@ def test_no_communication_between_devices():
         assert word not in text
 
 
-@pytest.mark.slow
 def test_advance_by_hand_equals_simulate(undisturbed):
     policy = POLICIES["tv"]
     chance = run_keys(COMMON["key"], jnp.arange(23, dtype=jnp.int32))
@@ -292,7 +197,6 @@ def test_advance_by_hand_equals_simulate(undisturbed):
     chex.assert_shape(markovian, (23, 3))
 
 
-@pytest.mark.slow
 def test_advance_records_times_of_a_later_chunk():
     chance = run_keys(jax.random.key(0), jnp.arange(3, dtype=jnp.int32))
     carry, first = jaxbandit.advance(ARMS, KLUCB(), chance, initial_carry(ARMS, KLUCB(), chance), 1, 10, [5, 15, 0])
@@ -303,30 +207,23 @@ def test_advance_records_times_of_a_later_chunk():
     assert last.sum((1, 2)).tolist() == [[0] * 3, [30] * 3, [0] * 3]
 
 
-@pytest.mark.parametrize("times", [[0, 5], [5, 0, 7], [7, 5], [5, 5]])
-def test_advance_refuses_times_that_do_not_increase(times):
+def test_advance_refuses_times_that_do_not_increase():
     chance = run_keys(jax.random.key(0), jnp.arange(3, dtype=jnp.int32))
-    with pytest.raises(ValueError, match="^times: .* do not increase"):
-        jaxbandit.advance(ARMS, KLUCB(), chance, initial_carry(ARMS, KLUCB(), chance), 1, 10, times)
+    carry = initial_carry(ARMS, KLUCB(), chance)
+    for times in ([0, 5], [5, 0, 7], [7, 5], [5, 5]):
+        with pytest.raises(ValueError, match="^times: .* do not increase"):
+            jaxbandit.advance(ARMS, KLUCB(), chance, carry, 1, 10, times)
 
 
-@pytest.mark.slow
 def test_a_longer_horizon_continues_with_default_times():
     options = {"runs": 4, "key": jax.random.key(3)}
     short = simulate(ARMS, {"k": KLUCB()}, horizon=1000, **options)
     long = simulate(ARMS, {"k": KLUCB()}, horizon=1500, resume=short, **options)
-    fresh = simulate(ARMS, {"k": KLUCB()}, horizon=1500, times=long.times, **options)
-    same(long, fresh)
-    assert long.times[-1] == 1500 and set(short.times) < set(long.times)
+    same(long, simulate(ARMS, {"k": KLUCB()}, horizon=1500, times=long.times, **options))
+    assert long.times[0] == 1 and long.times[-1] == 1500 and 75 < len(long.times) < 220
+    assert (np.diff(long.times) > 0).all() and set(short.times) < set(long.times)
 
 
-def test_ties_of_zeros_go_to_the_lowest_arm():
-    for scores in ([-0.0, 0.0], [0.0, -0.0], [-0.0, -0.0]):
-        assert jaxbandit.top_arms(jnp.array(scores), 1).tolist() == [0]
-        assert jaxbandit.top_arms(jnp.array(scores), 2).tolist() == [0, 1]
-
-
-@pytest.mark.slow
 def test_over_runs_is_vmap():
     key = jax.random.key(0)
     x = jax.random.normal(key, (3, 2, 7))
@@ -347,43 +244,19 @@ def test_over_runs_is_vmap():
         assert a.dtype == b.dtype
 
 
-@pytest.mark.slow
-class Shapes(chex.TestCase):
-    @chex.variants(with_jit=True, without_jit=True)
-    def test_play_round(self):
-        chance = jax.tree.map(lambda leaf: leaf[..., 0], run_keys(jax.random.key(0), jnp.arange(2, dtype=jnp.int32), 3))
-        whole = initial_carry(ARMS, KLUCB(), run_keys(jax.random.key(0), jnp.arange(2, dtype=jnp.int32), 3))
-        carry = jax.tree.map(lambda leaf: leaf[..., 0], whole)
-        after = self.variant(lambda carry, t: play_round(ARMS, KLUCB(), chance, carry, t))(carry, jnp.int32(1))
-        chex.assert_trees_all_equal_shapes_and_dtypes(carry, after)
-        chex.assert_shape(after.visits, (3, 2))
-
-    def test_result(self):
-        result = simulate({"a": ARMS, "b": OTHER}, {"k": [KLUCB(c) for c in (0.0, 1.0)]}, **COMMON)
-        chex.assert_shape(result.visits["k"], (2, 2, 23, 4, 3, 2))
-        assert result.visits["k"].dtype == np.int32
-        chex.assert_shape([result.means, result.reward], [(2, 3), (2, 3, 2)])
+def test_shapes_of_a_result():
+    result = simulate({"a": ARMS, "b": OTHER}, {"k": [KLUCB(c) for c in (0.0, 1.0)], "u": [Uniform()] * 3}, **COMMON)
+    chex.assert_shape(result.visits["k"], (2, 2, 23, 4, 3, 2))
+    chex.assert_shape([result.means, result.reward], [(2, 3), (2, 3, 2)])
+    assert result.visits["k"].dtype == np.int32
+    assert result.visits["u"].shape[1] == 3  # nothing but their number tells these variants apart
+    np.testing.assert_array_equal(result.visits["u"][:, 0], result.visits["u"][:, 2])
 
 
-@pytest.mark.release_cases("all")
-@pytest.mark.slow
-@pytest.mark.parametrize("names", [EACH_KIND, tuple(ALL)], ids=["each-kind", "all"])
-def test_all_policies_run(names):
-    result = simulate(ARMS, {name: ALL[name]() for name in names}, runs=3, horizon=40)
-    assert set(result.labels) == set(names)
-
-
-@pytest.mark.slow
-def test_a_range_of_runs_is_that_part_of_all_runs():
-    whole = simulate(ARMS, {"kl": KLUCB(), "u": Uniform()}, runs=10, horizon=60, times=[7, 60], shuffle=True)
-    part = simulate(ARMS, {"kl": KLUCB(), "u": Uniform()}, runs=range(3, 8), horizon=60, times=[7, 60], shuffle=True)
-    for label in whole.labels:
-        np.testing.assert_array_equal(part.visits[label], whole.visits[label][:, :, 3:8])
-    for runs in (range(0, 10, 2), range(-1, 3), range(2**31 - 2, 2**31)):
-        with pytest.raises(ValueError, match="runs: range"):
+def test_runs_are_a_range_of_step_one():
+    for runs in (range(0, 10, 2), range(-1, 3), range(2**31 - 2, 2**31), range(5, 5)):
+        with pytest.raises(ValueError, match="runs: "):
             simulate(ARMS, {"u": Uniform()}, runs=runs, horizon=60)
-    with pytest.raises(ValueError, match="runs: 0"):
-        simulate(ARMS, {"u": Uniform()}, runs=range(5, 5), horizon=60)
 
 
 def test_goes_on_after_the_last_recorded_round():

@@ -6,18 +6,12 @@ import jax
 import jax.numpy as jnp
 import numpy as np
 import pytest
+import reference
 import reference_likelihood
-import reference_states
 from against import check_law, check_same_arms
 
 import jaxbandit
-from jaxbandit import ALL, IMEDMC, KLUCBMC, TVKLUCB, Feedback, markov
-from jaxbandit.confidence.row import excursions
-from jaxbandit.divergences import DISTANCES, farthest
-from jaxbandit.fast.jaxprs import primitives
-from jaxbandit.policies.chains.estimated_rows import estimates
-from jaxbandit.policies.chains.tv_kl_ucb_many_states import judged
-from jaxbandit.testing import check_policy
+from jaxbandit import ALL, IMEDMC, TVKLUCB, Feedback, markov
 
 # Three arms whose means lie close together: a clear chain, one that is nearly i.i.d., one that moves in circles.
 ROWS = [
@@ -32,8 +26,6 @@ OUTSIDE = (3.0, -2.0, 0.43)
 LAWS = [("KLUCBMC", {}), ("TVKLUCB", {}), ("TVKLUCB", {"samples": "state", "clock": "arm"})]
 
 
-@pytest.mark.release_cases("KLUCBMC-empty", "TVKLUCB-samples-*")
-@pytest.mark.slow
 @pytest.mark.parametrize(("name", "fields"), LAWS)
 def test_exact_law_of_six_rounds(name, fields):
     """All trajectories of two arms with three states against 20,000 runs, chi-square at 1e-9 (false fails below 3e-9).
@@ -41,14 +33,14 @@ def test_exact_law_of_six_rounds(name, fields):
     Finds, with certainty, a policy that chooses another arm in one round of a trajectory of probability 0.01.
     """
     environment = markov(ROWS[:2], UNIT)
-    law = reference_states.exact_law(name, environment.transition, environment.reward, 0, 6, **fields)
+    law = reference.exact_law(name, environment.transition, environment.reward, 0, 6, **fields)
     assert abs(sum(law.values()) - 1) < 1e-12
     result = jaxbandit.simulate(environment, {name: ALL[name](**fields)}, runs=20_000, horizon=6, times=[6])
     check_law(result.visits[name][0, 0, :, 0], law)
 
 
 def check_against_reference(name, fields, environment, runs=3, rounds=300, initial_state=0):
-    check_same_arms(reference_states.play, name, fields, environment, runs, rounds, initial_state)
+    check_same_arms(reference.play, name, fields, environment, runs, rounds, initial_state)
 
 
 VARIANTS = [
@@ -62,30 +54,26 @@ VARIANTS = [
 ]
 
 
-@pytest.mark.slow
-@pytest.mark.release_cases(
-    "KLUCBMC-samples-*", "TVKLUCB-samples-*", "TVKLUCB-clock-*", "TVKLUCB-distance-squared*", "TVKLUCB-distance-kl-*"
-)
 @pytest.mark.parametrize(("name", "fields", "reward"), VARIANTS)
 def test_same_arm_as_the_reference_in_every_round(name, fields, reward, monkeypatch):
     """900 rounds in float64; of TV-KL-UCB each verdict on an arm is met at least 50 times, by the reference's count."""
     verdicts = []
-    judge = reference_states.is_markovian
-    monkeypatch.setattr(reference_states, "is_markovian", lambda *case: verdicts.append(judge(*case)) or verdicts[-1])
+    judge = reference.is_markovian
+    monkeypatch.setattr(reference, "is_markovian", lambda *case: verdicts.append(judge(*case)) or verdicts[-1])
     starts = [2, 0, 1]
     check_against_reference(name, fields, markov(ROWS, reward, initial_state=starts), initial_state=starts)
     if name == "TVKLUCB":
         assert 50 <= sum(verdicts) <= len(verdicts) - 50, (sum(verdicts), len(verdicts))
 
 
-@pytest.mark.release
-def test_four_states():
-    """Rewards that differ from arm to arm, and a state that no move leads to."""
-    rng = np.random.default_rng(3)
-    rows = rng.dirichlet(np.ones(4), (3, 4))
-    rows[1, :, 2] = 0
-    reward = rng.uniform(-1, 2, (3, 4)).round(3)
-    check_against_reference("TVKLUCB", {}, markov(rows / rows.sum(-1, keepdims=True), reward))
+MARKOVIAN = jax.jit(lambda policy, state, t: policy.markovian(state, t))
+
+
+def verdicts(policy, arms, t):
+    """For each arm with these counts whether the policy takes it for a Markov chain before round t."""
+    state = policy.init(jnp.tile(jnp.array(UNIT), (len(arms), 1)))
+    state = state._replace(seen=state.seen._replace(counts=jnp.array(arms, jnp.int32)))
+    return MARKOVIAN(policy, state, t).tolist()
 
 
 def test_markovian_compares_all_pairs_of_rows():
@@ -95,107 +83,47 @@ def test_markovian_compares_all_pairs_of_rows():
     """
     one, other, middle = [4, 2, 2], [2, 4, 2], [3, 3, 2]
     arms = [[one, other, middle], [one, middle, other], [middle, one, other], [one, one, other], [one, one, one]]
-    state = TVKLUCB().init(jnp.tile(jnp.array(UNIT), (5, 1)))._replace(counts=jnp.array(arms, jnp.int32))
     beyond = [True] * 4 + [False]
-    assert TVKLUCB().markovian(state, 257).tolist() == [False] * 5  # 256^(-1/4) = 0.25 exactly: not above
-    assert TVKLUCB().markovian(state, 262).tolist() == beyond
-    assert TVKLUCB(scale=0.9).markovian(state, 257).tolist() == beyond
-    assert TVKLUCB(clock="arm").markovian(state, 10_000).tolist() == [False] * 5  # 24^(-1/4) = 0.45
-    assert TVKLUCB(clock="arm", exponent=0.5).markovian(state, 2).tolist() == beyond  # 24^(-1/2) = 0.20
+    assert verdicts(TVKLUCB(), arms, 257) == [False] * 5  # 256^(-1/4) = 0.25 exactly: not above
+    assert verdicts(TVKLUCB(), arms, 262) == beyond
+    assert verdicts(TVKLUCB(clock="arm"), arms, 10_000) == [False] * 5  # 24^(-1/4) = 0.45
+    assert verdicts(TVKLUCB(clock="arm", exponent=0.5), arms, 2) == beyond  # 24^(-1/2) = 0.20
 
 
 def test_markovian_of_every_distance():
-    """By hand, rows (1/2, 1/4, 1/4), (1/4, 1/2, 1/4) twice: just below the distance and just above it."""
-    counts = jnp.array([[[4, 2, 2], [2, 4, 2], [2, 4, 2]]] * 2, jnp.int32)
-    state = TVKLUCB().init(jnp.tile(jnp.array(UNIT), (2, 1)))._replace(counts=counts)
+    """By hand, rows (1/2, 1/4, 1/4), (1/4, 1/2, 1/4) twice: just below the distance and just above it.
+
+    Rows not yet left go to the others alike: those that stay with 1/2 are 1/2 from (0, 1/2, 1/2).
+    """
     hellinger = (np.sqrt(0.5) - 0.5) ** 2
     shannon = 0.5 * np.log(4 / 3) + 0.25 * np.log(2 / 3)
     by_hand = {"total_variation": 0.25, "squared_hellinger": hellinger, "jensen_shannon": shannon, "kl": np.log(2) / 4}
-    for name, distance in by_hand.items():
-        for scale, verdict in ((0.999, True), (1.001, False)):
-            policy = TVKLUCB(distance=name, exponent=0.0, scale=scale * distance)
-            assert policy.markovian(state, 100).tolist() == [verdict] * 2, (name, scale)
+    seen, unseen = [[4, 2, 2], [2, 4, 2], [2, 4, 2]], [[0, 0, 0], [0, 4, 4], [0, 4, 4]]
+    for factor, verdict in ((0.999, True), (1.001, False)):
+        for name, distance in by_hand.items():
+            policy = TVKLUCB(distance=name, exponent=0.0, scale=factor * distance)
+            assert verdicts(policy, [seen] * 2, 100) == [verdict] * 2, (name, factor)
+        policy = TVKLUCB(unvisited=0.5, exponent=0.0, scale=factor * 0.5)
+        assert verdicts(policy, [unseen] * 2, 100) == [verdict] * 2
+    assert verdicts(TVKLUCB(scale=1e-3), [unseen] * 2, 100) == [False] * 2
 
 
-def test_row_not_yet_left_goes_to_the_others_alike():
-    """By hand: against (0, 1/2, 1/2) rows of 4 and 4 counts are 0 apart, those that stay with 1/2 are 1/2 apart."""
-    counts = jnp.array([[[0, 0, 0], [0, 4, 4], [0, 4, 4]]] * 2, jnp.int32)
-    state = TVKLUCB().init(jnp.tile(jnp.array(UNIT), (2, 1)))._replace(counts=counts)
-    assert TVKLUCB(scale=1e-3).markovian(state, 100).tolist() == [False] * 2
-    for scale, verdict in ((0.499, True), (0.501, False)):
-        policy = TVKLUCB(unvisited=0.5, exponent=0.0, scale=scale)
-        assert policy.markovian(state, 100).tolist() == [verdict] * 2
-
-
-@pytest.mark.release_cases("KLUCBMC-2")
-@pytest.mark.slow
-@pytest.mark.parametrize(("policy", "plays"), [(TVKLUCB(), 1), (KLUCBMC(), 2)])
-def test_contract(policy, plays):
-    check_policy(policy, states=3, plays=plays, rounds=16)
-
-
-@pytest.mark.parametrize("policy", [TVKLUCB(unvisited=1.5), KLUCBMC(unvisited=-0.1)])
-def test_bad_fields(policy):
-    with pytest.raises(ValueError, match=r"^policies\['p'\].unvisited: "):
-        jaxbandit.simulate(markov(ROWS, UNIT), {"p": policy}, runs=1, horizon=10)
-
-
-@pytest.mark.release
-def test_five_states_in_every_round():
-    """900 rounds in float64, with the plays of the state as samples, another clock and distance."""
-    rng = np.random.default_rng(5)
-    rows, reward = rng.dirichlet(np.ones(5), (3, 5)), rng.uniform(0, 1, (3, 5)).round(3)
-    rows[1] = rows[1, :1]  # one arm is i.i.d.
-    for name, fields in (
+@pytest.mark.parametrize(
+    ("name", "fields"),
+    [
         ("KLUCBMC", {"samples": "state", "exploration": 3.0, "unvisited": 0.5}),
         ("TVKLUCB", {"clock": "arm", "distance": "kl", "scale": 1.5}),
-    ):
-        check_against_reference(name, fields, markov(rows, reward))
+    ],
+)
+def test_five_states_in_every_round(name, fields):
+    """900 rounds in float64; rewards differ from arm to arm, one arm is i.i.d., another has a state never moved to."""
+    rng = np.random.default_rng(5)
+    rows, reward = rng.dirichlet(np.ones(5), (3, 5)), rng.uniform(-1, 2, (3, 5)).round(3)
+    rows[1], rows[2, :, 2] = rows[1, :1], 0
+    check_against_reference(name, fields, markov(rows / rows.sum(-1, keepdims=True), reward))
 
 
-@pytest.mark.release_cases("TVKLUCB*")
-@pytest.mark.slow
-@pytest.mark.parametrize("policy", [TVKLUCB(), TVKLUCB(distance="kl", unvisited=0.5), KLUCBMC(unvisited=0.3)])
-def test_what_is_kept_of_many_states_follows_from_the_counts(policy):
-    """After 60 rounds of two plays, against the functions of the counts themselves; before them, for the distance."""
-    rng = np.random.default_rng(0)
-    states, update = 6, jax.jit(lambda state, feedback: policy.update(state, feedback))
-    reward = jnp.asarray(rng.random((4, states)), float)
-    begun = state = policy.init(reward)
-    for _ in range(60):
-        arms = rng.choice(3, 2, replace=False)  # the last arm is never played
-        after = rng.integers(states, size=2)
-        before = np.asarray(state.states)[arms]
-        state = update(state, Feedback(*(jnp.asarray(x, jnp.int32) for x in (arms, before, after)), jnp.zeros(2), 1))
-    counts = np.asarray(state.counts)
-    assert counts.sum() == 120 and counts[3].sum() == 0
-    rows = estimates(state.counts, policy.unvisited)
-    np.testing.assert_array_equal(state.plays, counts.sum((1, 2)))
-    np.testing.assert_array_equal(state.departures[:3], counts[np.arange(3), np.asarray(state.states)[:3]].sum(-1))
-    mean = (counts.sum(1) * np.asarray(reward)).sum(-1) / np.maximum(counts.sum((1, 2)), 1)
-    np.testing.assert_allclose(state.mean, mean, rtol=1e-5)
-    row, means, lengths, _ = excursions(rows, reward, state.states, 0.0)
-    for kept, found in ((state.row, row), (state.means, means), (state.lengths, lengths)):
-        np.testing.assert_allclose(kept[:3], jnp.moveaxis(found, 0, -1)[:3], rtol=1e-5)
-    if not isinstance(policy, TVKLUCB):
-        assert state.pair is None
-        return
-    farthest_rows = farthest(rows, policy.distance)
-    assert (state.pair.distance <= farthest_rows * (1 + 1e-5)).all()
-    assert (state.pair.most >= farthest_rows * (1 - 1e-5)).all()
-    np.testing.assert_allclose(begun.pair.distance, state.pair.distance[3:].repeat(4), rtol=1e-5)
-    for factor, expected in ((1 - 1e-4, True), (1 + 1e-4, False)):
-        found, following = judged(state, factor * farthest_rows, policy.unvisited, policy.distance)
-        finite = np.isfinite(farthest_rows)
-        assert (found[finite] == expected).all()
-        pair = [np.asarray(rows)[np.arange(4), each] for each in (following.pair.first, following.pair.second)]
-        apart = DISTANCES[policy.distance]
-        np.testing.assert_allclose(following.pair.distance, np.maximum(apart(*pair), apart(*pair[::-1])), rtol=1e-5)
-
-
-@pytest.mark.release
-def test_many_states_keep_the_contract_alone_and_as_variants():
-    check_policy(TVKLUCB(samples="state", clock="arm"), states=4, plays=2, rounds=16)
+def test_variants_of_many_states_play_as_each_alone():
     arms = jaxbandit.random_arms(jax.random.key(0), 3, 4)
     grid = [TVKLUCB(unvisited=1.0), TVKLUCB(unvisited=0.2, scale=0.5)]
     asked = {"runs": 16, "horizon": 60, "times": [60], "progress": False}
@@ -205,7 +133,6 @@ def test_many_states_keep_the_contract_alone_and_as_variants():
         np.testing.assert_array_equal(together[:, number], alone[:, 0])
 
 
-@pytest.mark.release
 def test_sixty_four_states_are_played():
     """Every arm at least once, without a warning; a program that grew with the states would compile for minutes."""
     arms = jaxbandit.random_arms(jax.random.key(0), 3, 64)
@@ -216,8 +143,6 @@ def test_sixty_four_states_are_played():
     assert (plays.sum(-1) == 20).all() and (plays >= 1).all()
 
 
-@pytest.mark.slow
-@pytest.mark.release_cases("IMEDMC-*")
 @pytest.mark.parametrize("policy", [IMEDMC(), IMEDMC(exponent=0.5), IMEDMC(gap=0.1)])
 def test_imed_mc_of_three_states_against_the_search(policy):
     """Its index after 60 random plays of three arms, 1e-3 max(1, index), and the class renewed at plays alone."""
@@ -241,16 +166,3 @@ def test_imed_mc_of_three_states_against_the_search(policy):
         expected.append(reference_likelihood.ratio(n, r, max(means), g) + np.log(1 + moved))
     found = -np.asarray(policy.scores(None, state, 61)[0], float)
     assert (np.abs(found - expected) < 1e-3 * np.maximum(1, expected)).all()
-
-
-def test_the_program_of_imed_mc_is_short_and_takes_one_arm_after_the_other():
-    """What it compiles for is its length, and how many numbers of a run it computes at a time.
-
-    With the solver of two states written out for each pair of three, and the search's end for each state, there were
-    5,751 operations, now 3,967; with all arms and searches at once, arrays of 2 x 5 numbers a run.
-    """
-    policy = IMEDMC()
-    state = policy.init(jnp.tile(jnp.array([0.0, 0.5, 1.0]), (5, 1)))
-    program = jax.make_jaxpr(lambda state: policy.scores(None, state, jnp.int32(3))[0])(state)
-    assert len(list(primitives(program.jaxpr))) < 4500
-    assert "f32[2,5]" not in str(program)

@@ -1,5 +1,6 @@
 """The opponent: spaces have their laws, what is reported is what `simulate` plays, and a planted flaw is found."""
 
+import contextlib
 import signal
 
 import jax
@@ -86,17 +87,6 @@ def test_breaks_are_uniform_and_differ():
         stress.over(PiecewiseSpace(horizon=200), {"u": Uniform()}, problems=4, runs=2, **FAST)
 
 
-def test_a_survey_fits_the_terminal(monkeypatch):
-    """A narrow one shows the same numbers in two tables, each with the policies' names."""
-    regrets = {"a policy": np.array([[9.0], [1.0]]), "another": np.array([[4.0], [8.0]])}
-    found = stress.Survey((), regrets, ("a policy",), ("another",))
-    wide = str(found)
-    monkeypatch.setenv("COLUMNS", "80")
-    narrow = str(found)
-    assert len(wide.splitlines()) == 3 and max(map(len, narrow.splitlines())) <= 80 < len(wide.splitlines()[0])
-    assert narrow.count("another") == 2 and set(narrow.split()) == set(wide.split())
-
-
 def test_a_survey_is_what_simulate_plays():
     """40 problems make two groups, the second filled up; each has random numbers of its own, for all policies."""
     policies, key = {"UCB1": UCB1()}, jax.random.key(4)
@@ -128,7 +118,6 @@ def test_the_least_regret_is_that_of_the_panel_on_the_same_problem():
 SMALL = {**FAST, "budget": 96, "number": 2, "runs": 64}
 
 
-@pytest.mark.slow
 def test_the_same_search_finds_the_same_problems_and_a_folder_keeps_what_was_played(tmp_path, monkeypatch):
     space = TwoStateSpace(slowest=0.05)
     once = stress.worst(Uniform(), space, folder=tmp_path, **SMALL)
@@ -185,22 +174,21 @@ def test_ctrl_c_keeps_what_is_found(stop_at):
         stress.over(TwoStateSpace(), {"u": Uniform()}, problems=4, runs=2, **FAST)
 
 
-def test_ctrl_c_twice_within_a_second_ends_a_search(stop_at, monkeypatch):
-    monkeypatch.setattr(interruption, "AT_ONCE", 60)
-    monkeypatch.setattr(interruption, "_last", -100.0)
-    stop_at(2, 3)
-    with pytest.raises(KeyboardInterrupt):
+@pytest.mark.parametrize("how", ["a command", "twice within a second"])
+def test_ctrl_c_ends_a_search(stop_at, monkeypatch, how):
+    """A command must not return what it has as if that were the whole search."""
+    if how == "a command":
+        stop_at(2)
+        noted = interruption.noted()
+    else:
+        monkeypatch.setattr(interruption, "AT_ONCE", 60)
+        monkeypatch.setattr(interruption, "_last", -100.0)
+        stop_at(2, 3)
+        noted = contextlib.nullcontext()
+    with pytest.raises(KeyboardInterrupt), noted:
         stress.worst(Uniform(), TwoStateSpace(slowest=0.05), **SMALL)
 
 
-def test_a_search_of_a_command_is_ended_by_ctrl_c(stop_at):
-    """There it must not return what it has, as if that were the whole search."""
-    stop_at(2)
-    with pytest.raises(KeyboardInterrupt), interruption.noted():
-        stress.worst(Uniform(), TwoStateSpace(slowest=0.05), **SMALL)
-
-
-@pytest.mark.slow
 def test_a_search_that_was_stopped_and_judged_continues_in_its_folder(tmp_path, monkeypatch):
     def sweep(*asked, **options):
         if next(made) == 2:
@@ -215,23 +203,6 @@ def test_a_search_that_was_stopped_and_judged_continues_in_its_folder(tmp_path, 
     continued = stress.worst(Uniform(), space, folder=tmp_path, **SMALL)
     whole = stress.worst(Uniform(), space, **SMALL)
     assert [(each.problem.code, *each[1:]) for each in continued] == [(each.problem.code, *each[1:]) for each in whole]
-
-
-def test_ctrl_c_between_two_simulations_keeps_what_is_found():
-    space, made = TwoStateSpace(slowest=0.05), iter(range(1000))
-
-    class Interrupting:
-        dimension, panel = space.dimension, space.panel
-
-        def problem(self, point):
-            if next(made) == 50:
-                signal.raise_signal(signal.SIGINT)
-            return space.problem(point)
-
-    with pytest.warns(StoppedWarning):
-        found = stress.worst(Uniform(), Interrupting(), **SMALL)
-    assert len(found) == 2 and all(each.judged for each in found)
-    assert next(made) == 3 + 2 * 32 + 2  # of the check, two groups of which the second was not played, and those judged
 
 
 @jaxbandit.pytree
@@ -254,7 +225,6 @@ class GivesUp:
         return inner, given_up | ((plays == 3) & (mean == 0))
 
 
-@pytest.mark.release
 @pytest.mark.parametrize("seed", range(5))
 def test_a_planted_flaw_is_found(seed):
     """The worst problem found costs a tenth of the rounds more than IMED itself, which has no flaw."""
@@ -262,32 +232,29 @@ def test_a_planted_flaw_is_found(seed):
     assert found[0].avoidable.low > 1000, found[0]
 
 
-def test_bad_arguments_are_refused_by_name():
-    one = TwoStateSpace(slowest=1.0, least_mean=0.5, most_mean=0.5)
-    with pytest.raises(ValueError, match=r"^space: TwoStateSpace.* has one point only"):
-        stress.worst(UCB1(), one)
-    with pytest.raises(ValueError, match=r"^space.fastest: 0.1 is below slowest, 0.2"):
-        stress.worst(UCB1(), RestlessSpace(slowest=0.2, fastest=0.1))
-    with pytest.raises(ValueError, match=r"^space.family: 'beta'"):
-        stress.worst(UCB1(), IndependentSpace("beta"))
-    with pytest.raises(ValueError, match=r"^space.arms: 1 "):
-        stress.worst(UCB1(), ThreeStateSpace(arms=1))
-    with pytest.raises(ValueError, match=r"^policies\['u'\]: a list of variants"):
-        stress.over(TwoStateSpace(), {"u": [UCB1()]})
-    with pytest.raises(ValueError, match=r"^space: a space, such as .* is needed, and int has no dimension"):
-        stress.over(3, {"u": UCB1()})
-    with pytest.raises(ValueError, match="^policy: "):
-        stress.worst(jaxbandit.IMEDMC(), IndependentSpace("gaussian"))
-    with pytest.raises(ValueError, match=r"^panel\['the policy'\]: the tested policy has this label"):
-        stress.worst(UCB1(), panel={"the policy": KLUCB()})
-    with pytest.raises(ValueError, match=r"^panel: {}; give a dict"):
-        stress.worst(UCB1(), panel={})
-    with pytest.raises(ValueError, match=r"^policies\['KL-UCB'\]: the panel has another policy of that label"):
-        stress.over(TwoStateSpace(), {"KL-UCB": UCB1()})
-    with pytest.raises(ValueError, match="^budget: 3 is not among the integers from 32"):
-        stress.worst(UCB1(), budget=3)
-    with pytest.raises(ValueError, match="^problems: 1 is not among"):
-        stress.over(TwoStateSpace(), {"u": UCB1()}, problems=1)
+@pytest.mark.parametrize(
+    ("call", "message"),
+    [
+        (
+            lambda: stress.worst(UCB1(), TwoStateSpace(2, 1.0, 1.0, 0.5, 0.5)),
+            "space: .* has one point only",
+        ),
+        (lambda: stress.worst(UCB1(), RestlessSpace(slowest=0.2, fastest=0.1)), "space.fastest: 0.1 is below slowest"),
+        (lambda: stress.worst(UCB1(), IndependentSpace("beta")), "space.family: 'beta'"),
+        (lambda: stress.worst(UCB1(), ThreeStateSpace(arms=1)), "space.arms: 1 "),
+        (lambda: stress.over(TwoStateSpace(), {"u": [UCB1()]}), r"policies\['u'\]: a list of variants"),
+        (lambda: stress.over(3, {"u": UCB1()}), "space: a space, such as .* is needed, and int has no dimension"),
+        (lambda: stress.worst(jaxbandit.IMEDMC(), IndependentSpace("gaussian")), "policy: "),
+        (lambda: stress.worst(UCB1(), panel={"the policy": KLUCB()}), r"panel\['the policy'\]: the tested policy has"),
+        (lambda: stress.worst(UCB1(), panel={}), "panel: {}; give a dict"),
+        (lambda: stress.over(TwoStateSpace(), {"KL-UCB": UCB1()}), r"policies\['KL-UCB'\]: the panel has another"),
+        (lambda: stress.worst(UCB1(), budget=3), "budget: 3 is not among the integers from 32"),
+        (lambda: stress.over(TwoStateSpace(), {"u": UCB1()}, problems=1), "problems: 1 is not among"),
+    ],
+)
+def test_bad_arguments_are_refused_by_name(call, message):
+    with pytest.raises(ValueError, match=f"^{message}"):
+        call()
 
 
 def test_a_missing_package_is_named(monkeypatch):

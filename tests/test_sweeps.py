@@ -62,20 +62,13 @@ def test_counts_of_simulate(tmp_path, many_files):
     assert contents(tmp_path) == before
 
 
-def test_a_single_round_is_played(tmp_path):
-    case = {"scenarios": ARMS, "policies": {"u": Uniform()}, "runs": 3, "horizon": 1}
-    assert equal(sweep({"one": case}, tmp_path)["one"], simulate(**case))
-
-
-def test_runs_added_later_and_fewer_asked_for(tmp_path):
-    whole = simulate(**CASE, runs=10)
-    first = sweep({"c": {**CASE, "runs": 3}}, tmp_path)
+def test_files_of_runs_are_kept_where_more_or_fewer_are_asked_for(tmp_path):
+    sweep({"c": {**CASE, "runs": 3}}, tmp_path)
     old = contents(tmp_path)
     later = sweep({"c": {**CASE, "runs": 10}, "d": {**CASE, "runs": 2}}, tmp_path, block=4)
-    assert equal(later["c"], whole) and np.array_equal(first["c"].visits["u"], whole.visits["u"][:, :, :3])
     assert all(path.read_bytes() == data for path, data in old.items() if path.suffix == ".npz")
     fewer = sweep({"c": {**CASE, "runs": 5}}, tmp_path)["c"]
-    assert np.array_equal(fewer.visits["ucb"], whole.visits["ucb"][:, :, :5])
+    assert np.array_equal(fewer.visits["ucb"], later["c"].visits["ucb"][:, :, :5])
     with pytest.raises(ValueError, match="resume: .* sweep"):
         simulate(**CASE, runs=10, resume=later["c"])
 
@@ -84,13 +77,11 @@ def test_runs_added_later_and_fewer_asked_for(tmp_path):
     ("change", "field"),
     [
         ({"policies": {"ucb": UCBSM(2.0), "u": Uniform()}}, r"policies\['ucb'\]\.L"),
-        ({"policies": {"ucb": UCBSM()}}, r"policies\['u'\]"),
         (
             {"scenarios": two_state([0.5, 0.4, 0.2], [0.4, 0.55, 0.65])},
             r"scenarios\['scenario'\]\.means\(\), .*transition_thresholds",
         ),
         ({"horizon": 301}, "horizon"),
-        ({"times": [7, 300]}, "times"),
         ({"key": jax.random.key(1)}, "key"),
         ({"plays": 2}, "plays"),
         ({"shuffle": True}, "shuffle"),
@@ -128,9 +119,8 @@ def test_grid():
     assert np.reshape([case["runs"] for case in made.values()], (2, 3)).tolist() == [[3, 4, 5], [6, 8, 10]]
     with pytest.raises(ValueError, match="two combinations"):
         grid(lambda a: {}, a=[1, "1"])
-    for axis in ("scenario", "run", "variant", "regret"):  # before anything is played
-        with pytest.raises(ValueError, match=f"{axis}: every result has an axis"):
-            grid(lambda **options: {}, **{axis: [1, 2]})
+    with pytest.raises(ValueError, match="scenario: every result has an axis"):  # before anything is played
+        grid(lambda **options: {}, scenario=[1, 2])
 
 
 def test_a_grid_is_called_by_short_numbers():
@@ -140,21 +130,13 @@ def test_a_grid_is_called_by_short_numbers():
         return [name.removeprefix("a=") for name in grid(lambda a: {}, a=values)]
 
     assert names(*np.arange(0.2, 1.01, 0.2)) == ["0.2", "0.4", "0.6", "0.8", "1.0"]
-    assert names(*np.linspace(0, 1, 4)) == ["0.0", "0.3333333333333333", "0.6666666666666666", "1.0"]
-    assert names(1e-05, 1234567.5, 1.0, 100, "x", 0.123456789) == [
-        "1e-05",
-        "1234567.5",
-        "1.0",
-        "100",
-        "x",
-        "0.123456789",
-    ]
+    assert names(*np.linspace(0, 1, 4))[1:3] == ["0.3333333333333333", "0.6666666666666666"]
+    assert names(1e-05, 1234567.5, 1.0, 100, "x") == ["1e-05", "1234567.5", "1.0", "100", "x"]
     with pytest.raises(ValueError, match="two combinations are called 'a=0.8'"):
         names(0.8, 0.7999999999999999)
     assert names(0.1234567891234, 0.1234567891235) == ["0.1234567891234", "0.1234567891235"]
 
 
-@pytest.mark.slow
 def test_damaged_and_foreign_files_are_named(tmp_path, many_files):
     """Truncated at, and bits flipped at, 60 places: refused by name, or without effect on any count."""
     case = {"c": {**CASE, "runs": 4, "chunk": 100}}
@@ -220,7 +202,6 @@ def test_a_finished_sweep_is_read_in_a_folder_that_cannot_be_written(read_only):
     cases, folder = read_only
     results = sweep(cases, folder)
     assert all(equal(results[name], simulate(**case)) for name, case in cases.items())
-    assert equal(sweep({"b": {**cases["b"], "runs": 2}}, folder)["b"], simulate(**cases["b"] | {"runs": 2}))
     assert list(jaxbandit.load_sweep(folder)) == ["a", "b"]
     for more, message in [
         ({"a": {**cases["a"], "runs": 7}}, r"cannot be written, and cases\['a'\] is not finished"),
@@ -230,18 +211,6 @@ def test_a_finished_sweep_is_read_in_a_folder_that_cannot_be_written(read_only):
             sweep(cases | more, folder)
     with pytest.raises(PermissionError):
         sweep(cases, folder / "new")
-
-
-def test_a_read_only_file_system(tmp_path, monkeypatch):
-    sweep({"c": {**CASE, "runs": 2}}, tmp_path)
-
-    def read_only(*asked, **others):
-        raise OSError(errno.EROFS, os.strerror(errno.EROFS))
-
-    monkeypatch.setattr(filelock.FileLock, "acquire", read_only)
-    assert equal(sweep({"c": {**CASE, "runs": 2}}, tmp_path)["c"], simulate(**CASE, runs=2))
-    with pytest.raises(PermissionError, match="is not finished; choose another folder"):
-        sweep({"c": {**CASE, "runs": 3}}, tmp_path)
 
 
 def test_a_folder_is_read_without_its_cases(tmp_path, many_files):
@@ -311,6 +280,11 @@ def test_foreign_folders_and_manifests(tmp_path):
     manifest.write_text(text.replace('"version": 1,\n "cases"', '"version": 2,\n "cases"'))
     with pytest.raises(ValueError, match="written as version 2, this reads version 1"):
         sweep({"c": {**CASE, "runs": 2}}, folder)
+    manifest.write_text(text)
+    (piece,) = folder.rglob("*.npz")
+    np.savez(piece, header=np.array([{"version": 1}], object))  # a pickle, which is not loaded
+    with pytest.raises(ValueError, match=piece.name):
+        sweep({"c": {**CASE, "runs": 2}}, folder)
 
 
 def test_what_a_killed_process_left_is_removed(tmp_path):
@@ -326,15 +300,6 @@ def test_what_a_killed_process_left_is_removed(tmp_path):
     assert contents(tmp_path) == whole
 
 
-def test_no_pickle_is_loaded(tmp_path):
-    sweep({"c": {**CASE, "runs": 2}}, tmp_path)
-    (piece,) = tmp_path.rglob("*.npz")
-    np.savez(piece, header=np.array([{"version": 1}], object))
-    with pytest.raises(ValueError, match=piece.name):
-        sweep({"c": {**CASE, "runs": 2}}, tmp_path)
-
-
-@pytest.mark.slow_cases("full")
 @pytest.mark.parametrize("place", ["full", "gone"])
 def test_a_full_disk_and_a_vanished_folder(tmp_path, monkeypatch, many_files, place):
     case = {"c": {**CASE, "runs": 8, "chunk": 100}}
@@ -358,23 +323,6 @@ def test_a_full_disk_and_a_vanished_folder(tmp_path, monkeypatch, many_files, pl
         kept = list(tmp_path.rglob("*.npz"))
         assert len(kept) == 3 and all(Result.load(path).rounds for path in kept)
     assert equal(sweep(case, tmp_path / "s")["c"], simulate(**CASE, runs=8))
-
-
-def test_a_folder_that_vanishes_between_two_blocks(tmp_path, monkeypatch):
-    play, before = jaxbandit.sweeps.sweep_loop.play, []
-
-    def vanishes(task, *rest):
-        before.append(task)
-        if len(before) == 2:
-            shutil.rmtree(task.folder)
-        play(task, *rest)
-
-    monkeypatch.setattr(jaxbandit.sweeps.sweep_loop, "play", vanishes)
-    case = {"c": {**CASE, "runs": 8}}
-    with pytest.raises(FileNotFoundError, match="has vanished; the same call continues"):
-        sweep(case, tmp_path, block=4)
-    monkeypatch.undo()
-    assert equal(sweep(case, tmp_path)["c"], simulate(**CASE, runs=8))
 
 
 def test_the_error_of_a_worker_stops_the_others(tmp_path, monkeypatch):
@@ -419,21 +367,11 @@ def test_the_second_of_two_sweeps_is_refused_while_the_first_lives(tmp_path, cap
     assert capsys.readouterr().err == ""
 
 
-def test_the_file_that_names_the_holder_is_there_whole_or_not_at_all(tmp_path):
-    """It appears under its name by a rename; where it cannot be read, the refusal is a sentence all the same."""
-    holder, written = tmp_path / storage.HOLDER, []
-
-    def heard(event, arguments):
-        if event == "open" and arguments[0] == str(holder) and arguments[2] & (os.O_WRONLY | os.O_RDWR):
-            written.append(arguments)
-
-    sys.addaudithook(heard)
-    with storage.locked(tmp_path):
-        assert holder.read_text().startswith(f"process {os.getpid()} on ") and not written
+def test_a_holder_that_cannot_be_read_is_refused_in_a_sentence_all_the_same(tmp_path):
     with filelock.FileLock(tmp_path / storage.LOCK):
         for text in (None, ""):
             if text is not None:
-                holder.write_text(text)
+                (tmp_path / storage.HOLDER).write_text(text)
             with pytest.raises(BlockingIOError, match="another process is at work on this folder"):
                 sweep({"c": CASE}, tmp_path)
 
@@ -441,34 +379,28 @@ def test_the_file_that_names_the_holder_is_there_whole_or_not_at_all(tmp_path):
 def kill_often(folder, times, seed=0):
     """Kill a sweep at random moments: half of them while a file is being written, or nearly.
 
-    Returns how many kills met it alive, how many left an unfinished file, and its digest in the end.
+    Returns how many kills met it alive, and its digest in the end.
     """
-    rng, killed, unfinished = random.Random(seed), 0, 0
+    rng, killed = random.Random(seed), 0
     for number in range(times):
         with start_child(folder) as child:
             while not (folder / storage.HOLDER).exists() and child.poll() is None:
                 time.sleep(0.005)
-            if number % 2:
-                while child.poll() is None and not list(folder.glob("*/.*.tmp")):
-                    pass
-                time.sleep(rng.uniform(0, 0.003))
-            else:
-                time.sleep(rng.uniform(0, 2))
+            while number % 2 and child.poll() is None and not list(folder.glob("*/.*.tmp")):
+                pass
+            time.sleep(rng.uniform(0, 0.003 if number % 2 else 2))
             child.kill()
         killed += child.returncode == -signal.SIGKILL
-        unfinished += bool(list(folder.glob("*/.*.tmp")))
         (folder / storage.HOLDER).unlink(missing_ok=True)
     with start_child(folder) as child:
         out, _ = child.communicate(timeout=120)
-    return killed, unfinished, out.strip()
+    return killed, out.strip()
 
 
-@pytest.mark.release_cases("5")
-@pytest.mark.slow
 @pytest.mark.parametrize("times", [2, 5])
 def test_killed_again_and_again(times, tmp_path):
     """kill -9 at random moments: in the end the digest of the undisturbed counts, and no file that is not whole."""
-    killed, _, found = kill_often(tmp_path / "s", times)
+    killed, found = kill_often(tmp_path / "s", times)
     whole = {name: simulate(**case) for name, case in cases().items()}
     assert found == digest(whole)
     assert killed >= 1  # a fast machine may have written everything before the others
@@ -476,7 +408,6 @@ def test_killed_again_and_again(times, tmp_path):
     assert not [path for path in (tmp_path / "s").rglob("*") if path.name.endswith(".tmp")]
 
 
-@pytest.mark.release
 def test_spawned_processes(tmp_path):
     """Two workers; then one is killed: the pool breaks, the next call brings everything."""
     expected = digest({name: simulate(**case) for name, case in cases().items()})
@@ -492,7 +423,6 @@ def test_spawned_processes(tmp_path):
         assert digest(sweep(cases(), tmp_path / "b", executor=pool, block=12)) == expected
 
 
-@pytest.mark.release
 def test_workers_end_with_the_process_that_started_them(tmp_path):
     """Killed with SIGKILL while both play; they are given a minute."""
     folder, began = tmp_path / "s", time.monotonic()
@@ -508,7 +438,6 @@ def test_workers_end_with_the_process_that_started_them(tmp_path):
     assert len(workers) == 2
 
 
-@pytest.mark.release
 def test_dask_workers_one_of_them_killed(tmp_path):
     """A cluster of two processes, one killed when the first file is there: everything arrives in the same call."""
     with start_child(tmp_path, "dask") as child:
@@ -516,7 +445,6 @@ def test_dask_workers_one_of_them_killed(tmp_path):
     assert out.strip() == digest({name: simulate(**case) for name, case in cases().items()})
 
 
-@pytest.mark.slow
 def test_a_key_and_precision_reach_the_workers(tmp_path):
     case = {**CASE, "policies": {"kl": KLUCB()}, "runs": 3, "key": jax.random.key(3)}
     with (

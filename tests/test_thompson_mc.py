@@ -13,7 +13,7 @@ from scipy import stats
 import jaxbandit
 from jaxbandit import ThompsonMC, two_state
 from jaxbandit.policies.chains.thompson_mc import NEVER, log_stationary
-from jaxbandit.policies.means.thompson import log_gamma
+from jaxbandit.policies.parts.posteriors import log_gamma
 
 DRAWS = 100_000
 KEY = jax.random.key(0)
@@ -110,7 +110,6 @@ def exact_law(transition, rounds):
     return law
 
 
-@pytest.mark.release_cases("3-3")
 @pytest.mark.parametrize(("arms", "rounds"), [(2, 4), (3, 3)])
 def test_exact_law_of_trajectories(arms, rounds):
     """All trajectories, with one play a round of two arms and two plays of three, against 100,000 runs, chi-square at
@@ -138,8 +137,6 @@ def exact_log_odds(logs, reward):
         return float(mp.log(gained) - mp.log(mp.fsum(law[s] * (1 - float(reward[s])) for s in range(states))))
 
 
-@pytest.mark.release_cases("3")
-@pytest.mark.slow_cases("5")
 @pytest.mark.parametrize("states", [2, 3, 5])
 def test_slow_chains_keep_their_digits(states):
     """Against 120 digits from the same gamma draws: chains that leave a state once in ten million plays or far less."""
@@ -165,7 +162,7 @@ def test_stationary_law_of_rates_of_all_sizes(states):
     np.testing.assert_allclose(law - law[0], shares - shares[0], rtol=1e-6, atol=1e-4)
 
 
-@pytest.mark.parametrize("states", [1, 3, 64])
+@pytest.mark.parametrize("states", [1, 5])
 def test_what_one_misses_another_gains(states):
     """With the same draws, rewards r and 1 - r have opposite scores, to the last bit."""
     counts = np.arange(states**2).reshape(states, states)
@@ -173,7 +170,6 @@ def test_what_one_misses_another_gains(states):
     np.testing.assert_array_equal(scores(ThompsonMC(), counts, reward, 9), -scores(ThompsonMC(), counts, 1 - reward, 9))
 
 
-@pytest.mark.release_cases("float64")
 @pytest.mark.parametrize("wide", [False, True], ids=["float32", "float64"])
 def test_no_prior_gives_nan(wide):
     """An arm that always pays r has the log odds of r whatever is drawn, and sure losses and gains are finite."""

@@ -1,7 +1,5 @@
 """What methods return is looked at before anything is compiled; errors name policy, method and the user's line."""
 
-import time
-import types
 from collections import namedtuple
 
 import jax
@@ -11,7 +9,7 @@ import pytest
 import jaxbandit
 from jaxbandit import Uniform, pytree, simulate, two_state
 from jaxbandit.policies.parts.memory import no_visits
-from jaxbandit.simulation import progress, tiles
+from jaxbandit.simulation import tiles
 from jaxbandit.testing import check_policy
 
 ARMS = two_state([0.5, 0.4, 0.3], [0.4, 0.55, 0.65])
@@ -121,7 +119,6 @@ def test_names_of_what_results_have_anyway_are_not_recorders(name):
     assert "rewards" in simulate(arms, {"u": Uniform()}, **SIZE).recorded
 
 
-@pytest.mark.slow
 def test_nan_among_the_scores_is_noticed_in_the_very_round():
     """0/0 in round 7, in every run; and the logarithm of less than 0 in some runs. Infinite scores are none."""
     finite = policy(scores=lambda self, key, state, t: (jnp.array([-jnp.inf, jnp.inf, 0.1]), state))
@@ -140,16 +137,3 @@ def test_nan_among_the_scores_is_noticed_in_the_very_round():
     with pytest.warns(UserWarning, match="scores were NaN") as again:
         simulate(ARMS, {"some": some}, runs=500, horizon=21, resume=short)
     assert int(str(again[0].message).split(" in ")[1].split()[0]) >= counted
-
-
-def test_what_takes_long_to_compile_is_said(monkeypatch):
-    """Where the bar will be: which policy is compiled, once two seconds have passed."""
-    said = []
-    bar = types.SimpleNamespace(set_postfix_str=said.append)
-    tile = types.SimpleNamespace(compile=lambda label: lambda: time.sleep(0.2 * (label == "slow")))
-    monkeypatch.setattr(progress, "PATIENCE", 0.05)
-    with progress.compilers() as workers:
-        programs = progress.Programs(tile, ["quick", "slow"], workers, bar)
-        for label in ("quick", "slow", "slow"):
-            programs.wait_for(label)
-    assert said == ["compiling slow ..", ""]

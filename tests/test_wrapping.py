@@ -6,50 +6,20 @@ import jax
 import jax.numpy as jnp
 import numpy as np
 import pytest
+from every_policy import ARMS, POLICIES
 
 import jaxbandit
-from jaxbandit import ALL, Feedback, KnownBreaks, Task, TsallisINF, WithDetector, environments, simulate
+from jaxbandit import Feedback, KnownBreaks, Task, TsallisINF, WithDetector, simulate
 from jaxbandit.simulation.asking.request import check
 from jaxbandit.simulation.delayed import delayed
 
 NEVER = KnownBreaks([10**6])
-ARMS = jaxbandit.two_state([0.5, 0.4, 0.3], [0.4, 0.55, 0.65])
-UNSEEN = environments.restless(ARMS.transition, (0, 1))
-SEEN = environments.restless(ARMS.transition, (0, 1), ARMS.transition[::-1], observed=True)
-HIDDEN = environments.hidden(ARMS.transition, [[0.2, 0.7]] * 3)
-RIVER, EPISODES = environments.riverswim(3), environments.riverswim(3, steps=4)
-POLICIES = {name: (policy(), ARMS) for name, policy in ALL.items()} | {
-    "Discounted": (jaxbandit.KLUCB(memory=jaxbandit.Discounted(0.9)), ARMS),
-    "Window": (jaxbandit.UCB1(memory=jaxbandit.Window(5)), ARMS),
-    "DiscountedThompson": (jaxbandit.DiscountedThompson(0.9), ARMS),
-    "DiscountedUCB": (jaxbandit.DiscountedUCB(0.9), ARMS),
-    "SlidingWindowUCB": (jaxbandit.SlidingWindowUCB(5), ARMS),
-    "Exp3": (jaxbandit.Exp3(0.1), ARMS),
-    "Exp3S": (jaxbandit.Exp3S(0.1, 0.1), ARMS),
-    "Rexp3": (jaxbandit.Rexp3(0.1, 5), ARMS),
-    "TsallisINF": (TsallisINF(), ARMS),
-    "Oracle": (jaxbandit.Oracle(ARMS.means()), ARMS),
-    "Gittins": (jaxbandit.Gittins.of(ARMS, 0.9), ARMS),
-    "Whittle": (jaxbandit.Whittle.of(SEEN), SEEN),
-    "LPPriority": (jaxbandit.LPPriority.of(SEEN, 1), SEEN),
-    "PosteriorWhittle": (jaxbandit.PosteriorWhittle.of(SEEN), SEEN),
-    "UCWhittle": (jaxbandit.UCWhittle.of(SEEN), SEEN),
-    "Myopic": (jaxbandit.Myopic.of(UNSEEN), UNSEEN),
-    "WhittleBelief": (jaxbandit.WhittleBelief(ARMS.transition[[1, 1, 1], ::-1, ::-1], ARMS.initial, 0.9), UNSEEN),
-    "WhittleLastSeen": (jaxbandit.WhittleLastSeen.of(UNSEEN, 5), UNSEEN),
-    "HiddenMyopic": (jaxbandit.HiddenMyopic.of(HIDDEN), HIDDEN),
-    "KnownProcess": (jaxbandit.KnownProcess.of(RIVER), RIVER),
-    **{name: (getattr(jaxbandit, name)(), RIVER) for name in "UCRL2 KLUCRL UCRL2B TUCRL PSRL IMEDRL".split()},
-    "UCBVI": (jaxbandit.UCBVI(steps=4, horizon=20), EPISODES),
-}
 STATES = "remembers in which state each arm is"
 REFUSED = dict.fromkeys(
     "KLUCBMC TVKLUCB IMEDMC JointKLUCB ThompsonMC PlugInGittins PosteriorGittins Gittins Whittle LPPriority "
     "WhittleLastSeen".split(),
     STATES,
 ) | dict.fromkeys("KnownProcess UCRL2 KLUCRL UCRL2B TUCRL PSRL IMEDRL UCBVI".split(), "share one state")
-QUICK = ("UCB1", "Discounted", "GradientBandit", "Oracle")
-SLOW = ("TVKLUCB", "Exp3", "TsallisINF", "PosteriorWhittle", "KnownProcess", "IMEDRL")
 
 
 def test_every_policy_is_wrapped():
@@ -63,8 +33,6 @@ def heard_at_once(policy, environment):
     return dataclasses.replace(delayed(policy, 1, 1, shown), delay=0)
 
 
-@pytest.mark.release_cases(*(name for name in POLICIES if name not in QUICK + SLOW))
-@pytest.mark.slow_cases(*SLOW)
 @pytest.mark.parametrize("name", POLICIES)
 def test_a_wrapped_policy_plays_the_same(name):
     """Three runs of 20 rounds, in both wrappers at once where a detector may hold the policy.
@@ -104,28 +72,6 @@ def test_a_policy_keeps_what_it_counts():
         assert all((result.recorded["calls"][label] == 20).all() for label in policies)
 
 
-def test_late_feedback_comes_with_the_probabilities_of_a_watched_policy():
-    """Feedback four rounds late is divided by the probability of its play: the runs are those of the policy alone."""
-    asked = {"runs": 20, "horizon": 40, "delay": 4, "progress": False}
-    result = simulate(ARMS, {"alone": TsallisINF(), "watched": WithDetector(TsallisINF(), NEVER)}, **asked)
-    np.testing.assert_array_equal(result.visits["watched"], result.visits["alone"])
-
-
-def test_arms_are_played_by_turns_with_certainty():
-    """With all rounds by turns arm (t mod 3) has the probability 1, and its loss counts once, not divided by 1/3."""
-    policy = WithDetector(TsallisINF(), jaxbandit.CUSUM(threshold=9.0, alpha=1.0))
-    state = policy.init(jnp.array([[0.0, 1.0]] * 3))
-    for t in (1, 2):
-        assert policy.probabilities(state, jnp.int32(t)).tolist() == [float(k == t % 3) for k in range(3)]
-        assert int(jnp.argmax(policy.scores(jax.random.key(t), state, jnp.int32(t))[0])) == t % 3
-        arm, nothing = jnp.array([t % 3], jnp.int32), jnp.zeros(1, jnp.int32)
-        state = policy.update(state, Feedback(arm, nothing, nothing, jnp.zeros(1), jnp.int32(t)))
-    np.testing.assert_allclose(-state.policy.gains.high, [0, 1, 1])
-    never = WithDetector(TsallisINF(), NEVER)
-    alone = TsallisINF().probabilities(state.policy, jnp.int32(3))
-    np.testing.assert_array_equal(never.probabilities(state, jnp.int32(3)), alone)
-
-
 @jaxbandit.pytree
 class Lottery:
     """Plays arms by fixed probabilities, which are a field and no method."""
@@ -142,12 +88,25 @@ class Lottery:
         return state
 
 
-def test_a_field_is_no_method():
-    policy = Lottery(np.array([0.2, 0.3, 0.5]))
-    policies = {"alone": policy, "watched": WithDetector(policy, NEVER)}
-    for delay in (0, 2):
-        visits = simulate(ARMS, policies, runs=3, horizon=10, delay=delay, progress=False).visits
+def test_the_probabilities_are_those_of_the_watched_policy():
+    """Late feedback is divided by the probability of its play; a field of that name is not a method."""
+    for policy in (TsallisINF(), Lottery(np.array([0.2, 0.3, 0.5]))):
+        watched = WithDetector(policy, NEVER)
+        visits = simulate(ARMS, {"alone": policy, "watched": watched}, runs=3, horizon=20, delay=4).visits
         np.testing.assert_array_equal(visits["watched"], visits["alone"])
+
+
+def test_arms_are_played_by_turns_with_certainty():
+    """With all rounds by turns arm (t mod 3) has the probability 1, and its loss counts once, not divided by 1/3."""
+    policy = WithDetector(TsallisINF(), jaxbandit.CUSUM(threshold=9.0, alpha=1.0))
+    scores, update, probabilities = map(jax.jit, (policy.scores, policy.update, policy.probabilities))
+    state = policy.init(jnp.array([[0.0, 1.0]] * 3))
+    for t in (1, 2):
+        assert probabilities(state, jnp.int32(t)).tolist() == [float(k == t % 3) for k in range(3)]
+        assert int(jnp.argmax(scores(jax.random.key(t), state, jnp.int32(t))[0])) == t % 3
+        arm, nothing = jnp.array([t % 3], jnp.int32), jnp.zeros(1, jnp.int32)
+        state = update(state, Feedback(arm, nothing, nothing, jnp.zeros(1), jnp.int32(t)))
+    np.testing.assert_allclose(-state.policy.gains.high, [0, 1, 1])
 
 
 def test_a_wrapper_has_what_its_policy_has():
@@ -159,7 +118,8 @@ def test_a_wrapper_has_what_its_policy_has():
     waiting = heard_at_once(policy, ARMS)
     state = waiting.init(jnp.asarray(ARMS.reward))
     counts = jnp.array([[[9, 1], [1, 9]], [[5, 5], [5, 5]], [[0, 0], [0, 0]]], jnp.int32)
-    state = state._replace(policy=state.policy._replace(counts=counts))
+    seen = state.policy.seen._replace(counts=counts)
+    state = state._replace(policy=state.policy._replace(seen=seen))
     expected = policy.markovian(state.policy, jnp.int32(31))
     assert waiting.markovian(state, jnp.int32(31)).tolist() == expected.tolist() and expected.tolist()[:2] == [1, 0]
     with pytest.raises(ValueError, match="SlidingWindowUCB|window"):
@@ -171,14 +131,3 @@ def test_an_arm_alone_is_not_restarted_where_all_share_a_round():
     with pytest.raises(ValueError, match="policy: PosteriorWhittle needs one round for all arms, .* give local=False"):
         WithDetector(policy, jaxbandit.GLR(delta=0.1, alpha=0.1)).validate(Task(arms))
     WithDetector(policy, jaxbandit.GLR(delta=0.1, alpha=0.1), local=False).validate(Task(arms))
-
-
-def test_scores_keep_a_state_as_without_a_wrapper():
-    """A plan made in round 1 of an episode is kept in the wrapper's state, and no round makes it again."""
-    policy, _ = POLICIES["PosteriorWhittle"]
-    reward, key = jnp.array([[0.0, 1.0]] * 3), jax.random.key(3)
-    scores, kept = policy.scores(key, policy.init(reward), jnp.int32(1))
-    watched = WithDetector(policy, NEVER)
-    again, state = watched.scores(key, watched.init(reward), jnp.int32(1))
-    np.testing.assert_array_equal(again, scores)
-    np.testing.assert_array_equal(state.policy.indices, kept.indices)

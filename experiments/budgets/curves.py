@@ -35,8 +35,8 @@ def over_arms(played: Played, unseen: Played) -> Figure:
         numbers = np.array([number for each, number in played if each == name])
         for place, label in enumerate((*problems.KNOWING, *[problems.LAST_SEEN] * (name in problems.UNSEEN))):
             results = played if label in problems.KNOWING else unseen
-            found = [metrics.summary(gaps.late(results[name, n], label, name, n)) for n in numbers]
-            mean, low, high = (np.array([getattr(s, field) for s in found]) for field in ("mean", "low", "high"))
+            summaries = [metrics.summary(gaps.late(results[name, n], label, name, n)) for n in numbers]
+            mean, low, high = (np.array([getattr(s, field) for s in summaries]) for field in ("mean", "low", "high"))
             handles[label] = _draw(ax, numbers * 1.03**place, mean, low, high, _style(label))
             if label in problems.KNOWING:
                 _limit(ax, name, label, int(numbers[-1]))

@@ -9,9 +9,8 @@ import numpy as np
 
 from experiments.budgets import problems
 from experiments.budgets.limit import Limit, limit_of
-from experiments.reports.tables import Row
+from experiments.reports.tables import Row, in_short
 from jaxbandit import Result, metrics
-from jaxbandit.metrics import Summary
 
 RESAMPLES = 2000
 NOTHING = 1e-3  # of the bound: a gap that counts as none in the limit
@@ -38,7 +37,7 @@ def rows(played: Played, observed: bool = True) -> list[Row]:
       played: the results.
       observed: whether players see all arms, or only those that they play; the bound is for those who see all.
     """
-    found: list[Row] = []
+    table: list[Row] = []
     for (name, number), result in played.items():
         arms, plays, most = (
             problems.arms_of(name, number, observed),
@@ -48,8 +47,8 @@ def rows(played: Played, observed: bool = True) -> list[Row]:
         known = arms.comparator_name(plays) == "the best policy"
         best = f"{most - arms.comparator(plays) / number:.4f}" if known else "-"
         for label in result.labels:
-            s: Summary = metrics.summary(late(result, label, name, number))
-            found.append(
+            s = metrics.summary(late(result, label, name, number))
+            table.append(
                 {
                     "problem": name if observed else f"{name}, unseen",
                     "arms": f"{number:,}",
@@ -63,32 +62,31 @@ def rows(played: Played, observed: bool = True) -> list[Row]:
                     "best policy's gap": best,
                 }
             )
-    return found
+    return table
 
 
 def falls(played: Played) -> list[Row]:
     """Of every problem and policy how the gap falls with the number of arms, beside what theory says."""
-    found: list[Row] = []
+    table: list[Row] = []
     for name in dict.fromkeys(name for name, _ in played):
         numbers = [number for each, number in played if each == name]
         for label in problems.KNOWING:
             values = {number: late(played[name, number], label, name, number) for number in numbers}
             limit = limit_of(name, label)
-            end = metrics.summary(values[numbers[-1]])
             most = problems.bound(name, numbers[-1])
-            found.append(
+            table.append(
                 {
                     "problem": name,
                     "policy": label,
                     "gap of the fewest arms": f"{values[numbers[0]].mean():.4f} ({numbers[0]:,})",
-                    "gap of the most arms": f"{end.mean:.5f} ± {end.high - end.mean:.5f} ({numbers[-1]:,})",
+                    "gap of the most arms": f"{in_short(values[numbers[-1]], '.5f')} ({numbers[-1]:,})",
                     "exponent": exponent(values),
                     "limit": "-" if limit.tied else f"{max(limit.gap, 0.0):.4f}",
                     "room": "-" if limit.tied or limit.gap > NOTHING * abs(most) else f"{limit.room:.4f}",
                     "theory": theory(limit, most),
                 }
             )
-    return found
+    return table
 
 
 def theory(limit: Limit, most: float) -> str:
@@ -129,30 +127,26 @@ def exponent(values: Mapping[int, np.ndarray], seed: int = 0) -> str:
     # the means of runs drawn anew are nearly normal; thousands of runs need not be drawn one by one
     drawn = np.random.default_rng(seed).multivariate_normal(mean, [[first, between], [between, last]], RESAMPLES)
     means = np.maximum(np.vstack([mean, drawn]), 1e-12)
-    found = np.log(means[:, 1] / means[:, 0]) / math.log(many / few)
-    low, high = np.quantile(found[1:], [0.025, 0.975])
-    return f"{found[0]:.2f} ({low:.2f} to {high:.2f})"
+    exponents = np.log(means[:, 1] / means[:, 0]) / math.log(many / few)
+    low, high = np.quantile(exponents[1:], [0.025, 0.975])
+    return f"{exponents[0]:.2f} ({low:.2f} to {high:.2f})"
 
 
 def learned_rows(played: Played) -> list[Row]:
     """The gap of those that learn in the first and the last stretch of rounds, and what they lose in all."""
-    found: list[Row] = []
+    table: list[Row] = []
     for (name, number), result in played.items():
         most = problems.bound(name, number)
         for label in result.labels:
             each = gaps(result, label, name, number)
-            first, last = metrics.summary(each[:, 0]), metrics.summary(each[:, -1])
-            regret = metrics.summary(metrics.regret(result, label)[0, 0, :, -1])
-            found.append(
+            table.append(
                 {
                     "problem": name,
                     "policy": label,
-                    f"gap, rounds {result.times[0] + 1:,} to {result.times[1]:,}": f"{first.mean:.4f}",
-                    f"gap, rounds {result.times[-2] + 1:,} to {result.times[-1]:,}": (
-                        f"{last.mean:.5f} ± {last.high - last.mean:.5f}"
-                    ),
-                    "of the bound": f"{last.mean / most:.2%}",
-                    "regret": f"{regret.mean:,.0f} ± {regret.high - regret.mean:,.0f}",
+                    f"gap, rounds {result.times[0] + 1:,} to {result.times[1]:,}": f"{each[:, 0].mean():.4f}",
+                    f"gap, rounds {result.times[-2] + 1:,} to {result.times[-1]:,}": in_short(each[:, -1], ".5f"),
+                    "of the bound": f"{each[:, -1].mean() / most:.2%}",
+                    "regret": in_short(metrics.regret(result, label)[0, 0, :, -1], ",.0f"),
                 }
             )
-    return found
+    return table

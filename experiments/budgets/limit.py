@@ -45,7 +45,8 @@ def limit_of(name: str, label: str) -> Limit:
     if label == problems.RANDOM:
         numbers = np.zeros(arms.reward.shape)
     elif label == problems.MYOPIC:
-        numbers = np.subtract(*arms.paid_on_average())
+        laws = arms.known()
+        numbers = laws.earned - laws.kept
     else:
         numbers = np.asarray(policy.indices)[: problems.TYPES]
     collected, shares = rewards(arms, numbers, share)
@@ -71,8 +72,7 @@ def rewards(
     Returns:
       [rounds], and [K, S, 2], shares of all arms in each state that are not played (0) or are (1).
     """
-    earned, kept = arms.paid_on_average()
-    active, passive = np.asarray(arms.transition), np.asarray(arms.passive)
+    active, passive, earned, kept = arms.known().moves
     levels = np.unique(np.round(numbers / EQUAL).astype(np.int64), return_inverse=True)[1].reshape(numbers.shape)
     here = np.asarray(arms.initial) / len(numbers)
     collected = np.empty(rounds)

@@ -32,8 +32,7 @@ TYPES = 3  # arms that already have all types of their problem, which take turns
 
 def arms_of(name: str, number: int, observed: bool = True) -> AllPayingArms:
     """The named problem with this number of arms; all of their states are seen, or only those of the arms played."""
-    made: AllPayingArms = atlas[name].make(arms=number, observed=observed)
-    return made
+    return atlas[name].make(arms=number, observed=observed)
 
 
 def states_of(name: str) -> int:

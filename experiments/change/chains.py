@@ -9,7 +9,7 @@ from matplotlib.ticker import MaxNLocator
 
 from experiments.change.policies import of_chains
 from experiments.reports.pictures import Pictures, frameless, panels
-from experiments.reports.tables import Row
+from experiments.reports.tables import Row, in_short
 from jaxbandit import Result, atlas, metrics, plotting
 
 NAMES = {"changing scenario 1": "rested", "changing restless scenario 1": "restless"}
@@ -38,8 +38,7 @@ def table(results: dict[str, Result]) -> list[Row]:
     for label in next(iter(results.values())).labels:
         row: Row = {"policy": label}
         for name, result in results.items():
-            s = metrics.summary(metrics.regret(result, label)[0, 0, :, -1])
-            row[name] = f"{s.mean:,.0f} ± {s.high - s.mean:,.0f}"
+            row[name] = in_short(metrics.regret(result, label)[0, 0, :, -1], ",.0f")
         rows.append(row)
     return rows
 

@@ -6,7 +6,8 @@ from typing import Any
 
 import numpy as np
 
-from experiments.reports.pictures import Pictures, frameless, panels
+from experiments.reports.growth import slope
+from experiments.reports.pictures import Pictures, band, frameless, legend_below, panels
 from experiments.reports.tables import Row
 from jaxbandit import KLUCB, UCB1, Environment, Policy, Result, Rexp3, TsallisINF, Window, metrics
 from jaxbandit.environments import lower_bound_instance, sinusoid
@@ -14,7 +15,6 @@ from jaxbandit.plotting import curve_style
 
 BUDGETS = (1.0, 3.0, 10.0)
 SHORTEST = 50  # rounds in which the largest budget can be spent
-RESAMPLES = 2000
 INSTANCES = {"drifting": sinusoid, "lower bound": lower_bound_instance}
 
 
@@ -64,30 +64,12 @@ def exponents(results: dict[str, Result], longest: int) -> list[Row]:
         for label in policies(longest, BUDGETS[0]):
             row: Row = {"arms": name, "policy": label}
             for budget in BUDGETS:
-                found = [_final(results[_name(name, horizon, budget)], label) for horizon in rounds]
-                row[f"of rounds, budget {budget:g}"] = slope(np.log(rounds), found)
-            found = [_final(results[_name(name, longest, budget)], label) for budget in BUDGETS]
-            row["of the budget"] = slope(np.log(BUDGETS), found)
+                finals = [_final(results[_name(name, horizon, budget)], label) for horizon in rounds]
+                row[f"of rounds, budget {budget:g}"] = slope(np.log(rounds), finals)
+            finals = [_final(results[_name(name, longest, budget)], label) for budget in BUDGETS]
+            row["of the budget"] = slope(np.log(BUDGETS), finals)
             rows.append(row)
     return rows
-
-
-def slope(x: np.ndarray, samples: list[np.ndarray], seed: int = 0) -> str:
-    """The slope of log mean regret against x by least squares, and the interval of 2,000 bootstrap samples of runs.
-
-    Run j has the same random numbers in every sample, so that the same runs are drawn in all of them.
-
-    >>> slope(np.log([10, 100]), [np.full(5, 2.0), np.full(5, 20.0)])
-    '1.00 (1.00 to 1.00)'
-    """
-    random = np.random.default_rng(seed)
-    centred = (x - x.mean()) / np.sum((x - x.mean()) ** 2)
-    chosen = random.integers(len(samples[0]), size=(RESAMPLES, len(samples[0])))
-    means = np.array([each[chosen].mean(1) for each in samples])
-    drawn = centred @ np.log(means)
-    found = centred @ np.log([each.mean() for each in samples])
-    low, high = np.quantile(drawn, [0.025, 0.975])
-    return f"{found:.2f} ({low:.2f} to {high:.2f})"
 
 
 def draw(results: dict[str, Result], longest: int) -> Pictures:
@@ -97,16 +79,8 @@ def draw(results: dict[str, Result], longest: int) -> Pictures:
     for of_instance, name in zip(axes, INSTANCES, strict=True):
         for ax, budget in zip(of_instance, BUDGETS, strict=True):
             for number, label in enumerate(policies(longest, budget)):
-                found = [metrics.summary(_final(results[_name(name, n, budget)], label)) for n in rounds]
-                mean = np.array([each.mean for each in found])
-                ax.plot(rounds, mean, **curve_style(number), label=label)
-                ax.fill_between(
-                    rounds,
-                    [s.low for s in found],
-                    [s.high for s in found],
-                    color=curve_style(number)["color"],
-                    alpha=0.2,
-                )
+                finals = np.stack([_final(results[_name(name, n, budget)], label) for n in rounds], axis=1)
+                band(ax, rounds, finals, label=label, **curve_style(number))
             first = _final(results[_name(name, int(rounds[0]), budget)], "Rexp3").mean()
             ax.plot(rounds, first * (rounds / rounds[0]) ** (2 / 3), color="black", linestyle="--", label="slope 2/3")
             ax.set(xscale="log", yscale="log")
@@ -115,7 +89,7 @@ def draw(results: dict[str, Result], longest: int) -> Pictures:
         of_instance[0].set_ylabel("mean dynamic regret at the end")
     for ax in axes[-1]:
         ax.set_xlabel("rounds of the game")
-    figure.legend(*axes[0, 0].get_legend_handles_labels(), loc="outside lower center", ncols=6, frameon=False)
+    legend_below(figure)
     yield "growth", figure
 
 

@@ -38,8 +38,8 @@ def discount_of(horizon: int, changes: float) -> float:
 
 def forgetful(horizon: int, changes: float) -> dict[str, Policy]:
     """Policies for independent arms that change about `changes` times in `horizon` rounds, which they are told."""
-    told = {"horizon": horizon, "changes": changes}
-    window = Window(SlidingWindowUCB(**told).length())
+    known = {"horizon": horizon, "changes": changes}
+    window = Window(SlidingWindowUCB(**known).length())
     discount = Discounted(discount_of(horizon, changes))
     return {
         "KL-UCB": KLUCB(exploration=0),
@@ -47,13 +47,13 @@ def forgetful(horizon: int, changes: float) -> dict[str, Policy]:
         "UCB1": UCB1(),
         "KL-UCB, window": KLUCB(exploration=0, memory=window),
         "KL-UCB, discount": KLUCB(exploration=0, memory=discount),
-        "D-UCB": DiscountedUCB(**told),
-        "SW-UCB": SlidingWindowUCB(**told),
+        "D-UCB": DiscountedUCB(**known),
+        "SW-UCB": SlidingWindowUCB(**known),
         "Thompson, discount": DiscountedThompson(discount.discount),
-        "KL-UCB, GLR": WithDetector(KLUCB(exploration=0), GLR(**told), local=True),
+        "KL-UCB, GLR": WithDetector(KLUCB(exploration=0), GLR(**known), local=True),
         "KL-UCB, GLR, few turns": WithDetector(KLUCB(exploration=0), GLR(horizon=horizon), local=True),
-        "KL-UCB, CUSUM": WithDetector(KLUCB(exploration=0), CUSUM(**told), local=True),
-        "KL-UCB, M-UCB": WithDetector(KLUCB(exploration=0), MUCB(**told), local=False),
+        "KL-UCB, CUSUM": WithDetector(KLUCB(exploration=0), CUSUM(**known), local=True),
+        "KL-UCB, M-UCB": WithDetector(KLUCB(exploration=0), MUCB(**known), local=False),
         "Exp3.S": Exp3S(horizon=horizon, hardness=changes + 1),
         "Tsallis-INF": TsallisINF(),
     }

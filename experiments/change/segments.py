@@ -19,42 +19,42 @@ ARMS, ROUNDS = 3, 10_000
 
 def play(problems: int, runs: int, key: Any, folder: Path, rounds: int = ROUNDS) -> dict[int, stress.Survey]:
     """A survey for each number of changes, of random levels and breaks; the policies are told the number."""
-    found = {}
+    surveys = {}
     for changes in CHANGES:
         if changes < rounds // 2:
             space = stress.PiecewiseSpace(arms=ARMS, breaks=changes, horizon=rounds)
             policies = forgetful(rounds, changes)
-            found[changes] = stress.over(
+            surveys[changes] = stress.over(
                 space,
                 {label: policy for label, policy in policies.items() if label not in ("KL-UCB", "Thompson")},
                 panel={label: policies[label] for label in ("KL-UCB", "Thompson")},
                 **{"problems": problems, "runs": runs, "horizon": rounds, "key": key},
                 folder=folder / f"{changes} changes",
             )
-    return found
+    return surveys
 
 
-def table(found: dict[int, stress.Survey]) -> list[Row]:
+def table(surveys: dict[int, stress.Survey]) -> list[Row]:
     """Mean regret of each policy at each number of changes, with half of its interval, and which may be the least."""
-    labels = list(next(iter(found.values())).regrets)
+    labels = list(next(iter(surveys.values())).regrets)
     rows: list[Row] = []
     for label in labels:
         row: Row = {"policy": label}
-        for changes, survey in found.items():
+        for changes, survey in surveys.items():
             mean, best = survey.mean(label), min(labels, key=lambda each: survey.mean(each).mean)
             unclear = label != best and survey.difference(label, best).low <= 0
-            said = " (least)" if label == best else " (not told apart from the least)" if unclear else ""
-            row[f"{changes} change{'s' * (changes > 1)}"] = f"{mean.mean:,.0f} ± {mean.high - mean.mean:,.0f}{said}"
+            note = " (least)" if label == best else " (not told apart from the least)" if unclear else ""
+            row[f"{changes} change{'s' * (changes > 1)}"] = f"{mean.mean:,.0f} ± {mean.high - mean.mean:,.0f}{note}"
         rows.append(row)
     return rows
 
 
-def draw(found: dict[int, stress.Survey]) -> Pictures:
+def draw(surveys: dict[int, stress.Survey]) -> Pictures:
     """Mean regret against the number of changes."""
     figure, ax = panels(1, 1, (9, 5))
-    changes = np.array(list(found))
-    for number, label in enumerate(next(iter(found.values())).regrets):
-        means = [survey.mean(label) for survey in found.values()]
+    changes = np.array(list(surveys))
+    for number, label in enumerate(next(iter(surveys.values())).regrets):
+        means = [survey.mean(label) for survey in surveys.values()]
         ax.plot(changes, [each.mean for each in means], **curve_style(number), label=label)
     ax.set(xscale="log", yscale="log", xlabel="changes in the game", ylabel="mean dynamic regret over random arms")
     ax.set_xticks(changes, [str(each) for each in changes])

@@ -11,7 +11,6 @@ from experiments.change.policies import discount_of, forgetful, told_the_breaks
 from experiments.reports.pictures import Pictures, frameless, panels
 from experiments.reports.tables import Row
 from jaxbandit import DiscountedThompson, Result, SlidingWindowUCB, atlas, metrics, plotting
-from jaxbandit.named_problems.changing import PUBLISHED
 
 PROBLEMS = ("Besson 1", "Besson 2")
 RUNS, ROUNDS, CHANGES = 1000, 5000, 4  # of the published table
@@ -40,7 +39,7 @@ WHY = {  # why a policy of that name is another one in the package with which th
 
 def cases(size: dict[str, Any]) -> dict[str, Any]:
     """Both problems with all policies, and with the one that is told the breaks."""
-    found = {}
+    planned = {}
     for name in PROBLEMS:
         arms = atlas[name].lasting(ROUNDS)
         policies = forgetful(ROUNDS, CHANGES) | {
@@ -48,8 +47,8 @@ def cases(size: dict[str, Any]) -> dict[str, Any]:
             "KL-UCB, told the breaks": told_the_breaks(arms.breaks.tolist()),
         }
         times = range(ROUNDS // 100, ROUNDS + 1, ROUNDS // 100)
-        found[name] = {"scenarios": {name: arms}, "policies": policies, **size, "horizon": ROUNDS, "times": times}
-    return found
+        planned[name] = {"scenarios": {name: arms}, "policies": policies, **size, "horizon": ROUNDS, "times": times}
+    return planned
 
 
 def table(results: dict[str, Result]) -> list[Row]:
@@ -61,10 +60,9 @@ def table(results: dict[str, Result]) -> list[Row]:
             s = metrics.summary(final)
             row: Row = {"problem": name, "policy": label, "published": "-"}
             row |= {"here": f"{s.mean:,.0f} ± {s.high - s.mean:,.1f}", "verdict": "not published", "why": ""}
-            if label in PUBLISHED:
-                published = PUBLISHED[label][number - 1]
+            if published := atlas[name].published.get(label):
                 agrees = alike(final, published, DEVIATIONS.get((label, number)))
-                row |= {"published": f"{published:,}", "verdict": "agrees" if agrees else "differs"}
+                row |= {"published": f"{published:,.0f}", "verdict": "agrees" if agrees else "differs"}
                 row["why"] = "" if agrees else WHY.get(label, "unknown")
             rows.append(row)
     return rows

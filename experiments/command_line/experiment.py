@@ -14,22 +14,22 @@ from typing import Any
 import jaxbandit
 from experiments.command_line.folder import prepare
 from experiments.reports.pictures import Pictures, save
-from experiments.reports.tables import Tables, publish
+from experiments.reports.tables import Tables, filled, publish
 from jaxbandit import Result
 from jaxbandit.simulation.asking.request import check
-from jaxbandit.sweeps.tasks import Options
-from jaxbandit.texts import filled
 
-Cases = Mapping[Any, Options]
+Cases = Mapping[Any, Mapping[str, Any]]
 
 
 def check_cases(cases: Cases) -> None:
-    """Refuse what cannot be simulated."""
+    """Raise ValueError unless all of it can be simulated."""
     for options in cases.values():
         check(**options)
 
 
-def begin(name: str, settings: Any, cases: Cases, default: str = "", fixed: Iterable[str] | None = None) -> Path:
+def begin(
+    name: str, settings: Any, cases: Cases, default: str = "", fixed: Iterable[str] | None = None, grows: bool = False
+) -> Path:
     """Check the cases, then take the folder `--out`.
 
     Args:
@@ -38,11 +38,14 @@ def begin(name: str, settings: Any, cases: Cases, default: str = "", fixed: Iter
       cases: none where the experiment plays by itself.
       default: folder where `--out` is not given; if empty, that of the experiment, its runs, horizon and seed.
       fixed: the options that may not change in a folder; if None, all but `out`.
+      grows: whether runs may become more, so that horizon and seed alone are fixed and the default folder lacks runs.
 
     Raises:
       ValueError: what cannot be played, or why the folder cannot be had.
     """
     check_cases(cases)
+    if grows:
+        default, fixed = f"results/{name}/{settings.horizon}-seed{settings.seed}", ("horizon", "seed")
     asked = dataclasses.asdict(settings)
     asked.pop("quick", None)  # what it stands for is among the others
     out = asked.pop("out") or default or settings.default_folder(name)

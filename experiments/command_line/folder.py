@@ -6,7 +6,7 @@ import json
 from pathlib import Path
 from typing import Any
 
-from jaxbandit.results.file import whole_file
+from experiments.reports.tables import put
 
 
 def prepare(out: str, name: str, settings: dict[str, Any]) -> Path:
@@ -29,18 +29,17 @@ def prepare(out: str, name: str, settings: dict[str, Any]) -> Path:
         raise ValueError(f"--out {out}: holds files of something else; choose an empty or new folder")
     if contents:
         try:
-            found = json.loads(record.read_text())
-            if not isinstance(found, dict):
+            recorded = json.loads(record.read_text())
+            if not isinstance(recorded, dict):
                 raise TypeError("no settings")
         except (OSError, TypeError, ValueError) as error:
             raise ValueError(f"--out {out}: settings.json is damaged; choose another folder or delete it") from error
-        for field in sorted(wanted.keys() | found.keys()):
-            if wanted.get(field) != found.get(field):
+        for field in sorted(wanted.keys() | recorded.keys()):
+            if wanted.get(field) != recorded.get(field):
                 raise ValueError(
-                    f"--out {out}: holds {field} = {found.get(field)!r}, this is {wanted.get(field)!r}; "
+                    f"--out {out}: holds {field} = {recorded.get(field)!r}, this is {wanted.get(field)!r}; "
                     "choose another folder"
                 )
     else:
-        with whole_file(record) as file:
-            file.write((json.dumps(wanted, indent=2) + "\n").encode())
+        put(record, json.dumps(wanted, indent=2) + "\n")
     return folder

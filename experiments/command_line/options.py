@@ -14,8 +14,7 @@ from typing import Any, ClassVar, TypeVar
 
 import jax
 
-from jaxbandit import __version__
-from jaxbandit.cores import use_all_cores
+from jaxbandit import __version__, use_all_cores
 from jaxbandit.interruption import noted
 
 T = TypeVar("T")
@@ -87,7 +86,7 @@ class Simulation(Quick):
         """The random key of the seed.
 
         Raises:
-          ValueError: the seed is none.
+          ValueError: the seed is out of range.
         """
         if not 0 <= self.seed < 2**32:
             raise ValueError(f"seed: {self.seed} lies outside 0..2^32 - 1")
@@ -117,11 +116,11 @@ def names_in(text: str, flag: str, known: Sequence[str]) -> list[str]:
     Raises:
       ValueError: the option, the name that is not known, and those that are.
     """
-    found = listed(text)
-    for name in found:
+    names = listed(text)
+    for name in names:
         if name not in known:
             raise ValueError(f"{flag}: there is no {name!r}; there are {', '.join(known)}")
-    return found
+    return names
 
 
 def _filled(description: str) -> str:
@@ -153,16 +152,16 @@ def from_command_line(settings: type[T], name: str, description: str, arguments:
         if default is dataclasses.MISSING:
             parser.add_argument(field.name, help=field.metadata["help"], metavar=field.name.upper())
             continue
-        shown = field.metadata["help"] + ("" if default == "" or default is False else f" (default: {default})")
+        text = field.metadata["help"] + ("" if default == "" or default is False else f" (default: {default})")
         if field.name == "quick":
-            shown += "".join(f" {_flag(name)} {value!r}" for name, value in settings.QUICK.items())  # type: ignore[attr-defined]
+            text += "".join(f" {_flag(name)} {value!r}" for name, value in settings.QUICK.items())  # type: ignore[attr-defined]
         if isinstance(default, bool):
-            parser.add_argument(flag, action="store_true", help=shown)
+            parser.add_argument(flag, action="store_true", help=text)
         else:
             kind = _state if field.name == "initial_state" else _whole if isinstance(default, int) else type(default)
-            parser.add_argument(flag, type=kind, default=default, help=shown, metavar=field.name.upper())
-    given = vars(parser.parse_args(arguments))
-    return settings(**{name: tuple(each) if isinstance(each, list) else each for name, each in given.items()})
+            parser.add_argument(flag, type=kind, default=default, help=text, metavar=field.name.upper())
+    chosen = vars(parser.parse_args(arguments))
+    return settings(**{name: tuple(each) if isinstance(each, list) else each for name, each in chosen.items()})
 
 
 def main(function: Any, settings: type[T], name: str, description: str) -> None:

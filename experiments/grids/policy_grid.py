@@ -37,14 +37,14 @@ class Grid:
         return self.choices | self.numbers
 
     def variants(self) -> list[Variant]:
-        found = []
+        variants = []
         for choice, chosen in jaxbandit.grid(dict, **self.choices).items():
             entry = _joined(self.name, choice)
             for position, (number, numbers) in enumerate(jaxbandit.grid(dict, **self.numbers).items()):
                 fields = chosen | numbers
                 policy = self.policy(**self.fixed, **fields)
-                found.append(Variant(_joined(entry, number), entry, position, fields, policy))
-        return found
+                variants.append(Variant(_joined(entry, number), entry, position, fields, policy))
+        return variants
 
     def entries(self) -> dict[str, list[Policy]]:
         """The argument `policies` of `simulate`."""
@@ -54,7 +54,7 @@ class Grid:
         return entries
 
     def validate(self, scenarios: Iterable[Environment], where: str) -> None:
-        """Refuse a value that the policy refuses for one of these environments.
+        """Raise ValueError unless the policy takes all values for each of these environments.
 
         Raises:
           ValueError: `where` and the field, its value and what would be right.

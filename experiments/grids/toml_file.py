@@ -56,17 +56,17 @@ def read(path: Path) -> SweepFile:
         raise ValueError(f"{path.name}: {error}") from None
 
 
-def _sweep_file(given: dict[str, Any]) -> SweepFile:
+def _sweep_file(contents: dict[str, Any]) -> SweepFile:
     known = (*SIZE, "scenarios", "policies")
-    for key in given:
+    for key in contents:
         if key not in known:
             raise ValueError(f"{key}: unknown key; there are {', '.join(known)}")
-    size = {key: given[key] for key in SIZE if key in given}
+    size = {key: contents[key] for key in SIZE if key in contents}
     size["key"] = _key("seed", size.pop("seed", 0))
     if not isinstance(size.get("shuffle", False), bool):
         raise ValueError(f"shuffle: {size['shuffle']!r} is neither true nor false")
-    scenarios = {name: _scenario(f"scenarios.{name}", table) for name, table in _tables(given, "scenarios").items()}
-    grids = [_grid(name, table) for name, table in _tables(given, "policies").items()]
+    scenarios = {name: _scenario(f"scenarios.{name}", table) for name, table in _tables(contents, "scenarios").items()}
+    grids = [_grid(name, table) for name, table in _tables(contents, "policies").items()]
     for grid in grids:
         grid.validate(scenarios.values(), f"policies.{grid.name}.")
     asked = SweepFile(scenarios, grids, size)
@@ -74,9 +74,9 @@ def _sweep_file(given: dict[str, Any]) -> SweepFile:
     return asked
 
 
-def _tables(given: dict[str, Any], kind: str) -> dict[str, dict[str, Any]]:
+def _tables(contents: dict[str, Any], kind: str) -> dict[str, dict[str, Any]]:
     """The named tables under a key."""
-    tables = given.get(kind)
+    tables = contents.get(kind)
     if not isinstance(tables, dict) or not tables:
         raise ValueError(f"{kind}: none given; add at least one table [{kind}.NAME]")
     for name, table in tables.items():

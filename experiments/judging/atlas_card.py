@@ -102,14 +102,14 @@ def cases(
       name to the arguments of `simulate`, and label to problem to the reason.
     """
     size = {"times": sorted({max(1, horizon // 2), horizon}), "horizon": horizon, "key": key}
-    found: Cases = {}
+    planned: Cases = {}
     left_out: dict[str, dict[str, str]] = {label: {} for label in policies}
 
     def add(name: str, scenarios: dict[str, Environment], together: dict[str, Policy], plays: int) -> None:
         if scenarios and together:
             case = {"scenarios": scenarios, "policies": together, "plays": plays, **size}
             case["runs"] = runs_of(next(iter(scenarios.values())), runs)
-            found[f"{name}, {digest(case)}"] = case
+            planned[f"{name}, {digest(case)}"] = case
 
     for plays, panel, group in alike(problems, horizon):
         judged = {}
@@ -121,7 +121,7 @@ def cases(
             add("panel", group, without(panel, policies), plays)
         for label, policy in policies.items():
             add(label, judged[label], {label: policy}, plays)
-    return found, left_out
+    return planned, left_out
 
 
 def runs_of(arms: Environment, runs: int) -> int:
@@ -151,7 +151,7 @@ class Measured(NamedTuple):
 
 def measured(results: Mapping[str, Result]) -> dict[str, dict[str, Measured]]:
     """Of each problem and policy its final regret."""
-    found: dict[str, dict[str, Measured]] = {}
+    by_problem: dict[str, dict[str, Measured]] = {}
     for result in results.values():
         for label in result.labels:
             regret = metrics.regret(result, label)[:, 0, :, -1]
@@ -166,8 +166,8 @@ def measured(results: Mapping[str, Result]) -> dict[str, dict[str, Measured]]:
                     "worst 5%": float(final.worst[n]),
                     "linear share": "" if share is None else float(share[n, 0]),
                 }
-                found.setdefault(name, {})[label] = Measured(row, regret[n])
-    return found
+                by_problem.setdefault(name, {})[label] = Measured(row, regret[n])
+    return by_problem
 
 
 def card(
@@ -198,7 +198,7 @@ def card(
 
 def lower_curves(problems: Mapping[str, Environment], horizon: int) -> dict[str, float]:
     """Of each problem that has one, the curve of its lower bound at the horizon: its constant times log(horizon)."""
-    found = {}
+    curves = {}
     for name, arms in problems.items():
         try:
             bound = bounds.lai_robbins(arms) if arms.reward is None else bounds.lower(arms)  # type: ignore[arg-type]
@@ -206,5 +206,5 @@ def lower_curves(problems: Mapping[str, Environment], horizon: int) -> dict[str,
             continue
         curve = float(bound.total * np.log(horizon))
         if 0 < curve < np.inf:
-            found[name] = curve
-    return found
+            curves[name] = curve
+    return curves

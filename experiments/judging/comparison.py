@@ -66,9 +66,9 @@ def standing(label: str, regrets: Mapping[str, np.ndarray]) -> Standing:
     ('2 to 3 of 3', ['a'], ['b'], 'a')
     """
     others = [other for other in regrets if other != label]
-    found = {other: difference(regrets[label], regrets[other], len(others)) for other in others}
+    differences = {other: difference(regrets[label], regrets[other], len(others)) for other in others}
     best = min(regrets, key=lambda each: float(regrets[each].mean()))
-    ahead = [other for other in others if found[other].low > 0]
-    behind = [other for other in others if found[other].high < 0]
+    ahead = [other for other in others if differences[other].low > 0]
+    behind = [other for other in others if differences[other].high < 0]
     unclear = [other for other in others if other not in ahead + behind]
-    return Standing(best, ahead, behind, unclear, found.get(best, Interval(0.0, 0.0, 0.0)))
+    return Standing(best, ahead, behind, unclear, differences.get(best, Interval(0.0, 0.0, 0.0)))

@@ -65,13 +65,13 @@ def in_words(each: Failures) -> str:
 
 def cases(each: Failures, policies: Mapping[str, Policy], runs: int, key: Any) -> Cases:
     """A case for each policy: the problems, played to the horizon with all rounds of a picture."""
-    arms = {f"problem {number}": found.arms for number, found in enumerate(each.found, 1)}
-    found = {}
+    arms = {f"problem {number}": problem.arms for number, problem in enumerate(each.found, 1)}
+    planned = {}
     for label, policy in policies.items():
         case = {"scenarios": arms, "policies": {label: policy}, "horizon": each.chapter.horizon}
         case |= {"runs": runs, "key": key}
-        found[f"{label}, {digest(case)}"] = case
-    return found
+        planned[f"{label}, {digest(case)}"] = case
+    return planned
 
 
 def joined(results: Sequence[Result]) -> Result:

@@ -15,7 +15,7 @@ from typing import Any
 
 import jaxbandit
 from jaxbandit import families, policies
-from jaxbandit.simulation.asking.methods import in_words
+from jaxbandit.simulation.asking.user_code import in_words
 
 PARTS = ("init", "scores", "update")
 IN_A_FILE = re.compile(r"(.*?\.py)(?::(.*))?", re.DOTALL)
@@ -29,15 +29,15 @@ def policies_of(texts: Iterable[str]) -> dict[str, Any]:
     Raises:
       ValueError: what is wrong, with the line of the user's file where it is that file which fails.
     """
-    found: dict[str, tuple[str, Any]] = {}
+    by_label: dict[str, tuple[str, Any]] = {}
     for text in texts:
         label, policy = policy_of(text)
-        if label in found and found[label][0] != text:
+        if label in by_label and by_label[label][0] != text:
             label = text
-        if label in found:
+        if label in by_label:
             raise ValueError(f"{text}: given twice")
-        found[label] = text, policy
-    return {label: policy for label, (_, policy) in found.items()}
+        by_label[label] = text, policy
+    return {label: policy for label, (_, policy) in by_label.items()}
 
 
 def policy_of(text: str) -> tuple[str, Any]:
@@ -152,6 +152,6 @@ def _offer(where: str, names: Mapping[str, Any]) -> str:
         for name, thing in names.items()
         if not name.startswith("_") and getattr(thing, "__module__", names["__name__"]) == names["__name__"]
     }
-    found = [name for name, thing in own.items() if all(hasattr(thing, part) for part in PARTS)]
-    found = found or [name for name, thing in own.items() if callable(thing)]
-    return f"it has {', '.join(found)}" if found else "it defines nothing that could be a policy"
+    names_offered = [name for name, thing in own.items() if all(hasattr(thing, part) for part in PARTS)]
+    names_offered = names_offered or [name for name, thing in own.items() if callable(thing)]
+    return f"it has {', '.join(names_offered)}" if names_offered else "it defines nothing that could be a policy"

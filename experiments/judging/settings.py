@@ -10,7 +10,6 @@ from typing import Any
 import jax
 
 from experiments.command_line.options import Quick, Simulation, arguments, option
-from jaxbandit.arguments import integer
 
 FULL = {"problems": 4, "budget": 4, "number": 2, "runs": 4}  # times what is asked for
 
@@ -40,7 +39,7 @@ class Settings(Quick):
         """The random key of a part of the report.
 
         Raises:
-          ValueError: the seed is none.
+          ValueError: the seed is out of range.
         """
         return jax.random.fold_in(Simulation(seed=self.seed).key(), number)
 
@@ -51,7 +50,8 @@ class Settings(Quick):
           ValueError: the option, and what would be right.
         """
         for name, (least, most) in RANGES.items():
-            integer(f"--{name}", getattr(self, name), least, most)
+            if not least <= (value := getattr(self, name)) <= most:
+                raise ValueError(f"--{name}: {value}; give {least} to {most}")
         more: dict[str, Any] = {name: times * getattr(self, name) for name, times in FULL.items()} if self.full else {}
         return dataclasses.replace(self, **more)
 

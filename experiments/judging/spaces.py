@@ -82,8 +82,7 @@ def space_of(label: str, policy: Policy) -> Any:
 
 def middle(space: Any) -> Environment:
     """The arms in the middle of a space."""
-    arms: Environment = space.problem(np.full(space.dimension, 0.5)).arms
-    return arms
+    return space.problem(np.full(space.dimension, 0.5)).arms
 
 
 def affordable(panel: Mapping[str, Policy], arms: Environment, hours: bool = True) -> dict[str, Policy]:
@@ -139,15 +138,15 @@ def chapters(policies: dict[str, Policy], space: Any, horizon: int, full: bool) 
         if suits is not None and not refused(label, policy, middle(suits), horizon):
             check({"problem": middle(suits)}, {label: policy}, runs=1, horizon=horizon)
             together.setdefault(str(suits), (suits, {}))[1][label] = policy
-    found = []
+    chapters = []
     for suits, judged in together.values():
-        found.append(Chapter(suits, horizon, judged))
+        chapters.append(Chapter(suits, horizon, judged))
         if full:
             five = dataclasses.replace(suits, arms=5)
-            found += [Chapter(five, horizon, judged)]
-            found += [Chapter(stress.ThreeStateSpace(), horizon, judged)] * isinstance(suits, stress.TwoStateSpace)
-            found += [Chapter(each, 10 * horizon, judged) for each in (suits, five)]
-    return found
+            chapters += [Chapter(five, horizon, judged)]
+            chapters += [Chapter(stress.ThreeStateSpace(), horizon, judged)] * isinstance(suits, stress.TwoStateSpace)
+            chapters += [Chapter(each, 10 * horizon, judged) for each in (suits, five)]
+    return chapters
 
 
 def space_from_text(text: str) -> Any:

@@ -22,7 +22,7 @@ def rows_of(arms: Environment, policies: Mapping[str, Policy], runs: int, second
     """
     jaxbandit.simulate(arms, {"": Uniform()}, runs=runs, horizon=10, times=[10], progress=False)  # starts JAX
     timed = {YARDSTICK: UCB1(), **policies}
-    found = {
+    timings = {
         label: time_case("policy", label, _case(arms, policy, runs), seconds, math.nan)
         for label, policy in timed.items()
     }
@@ -30,10 +30,10 @@ def rows_of(arms: Environment, policies: Mapping[str, Policy], runs: int, second
         {
             "policy": label,
             "million rounds/s": each.rate,
-            f"times {YARDSTICK}": each.rate / found[YARDSTICK].rate,
+            f"times {YARDSTICK}": each.rate / timings[YARDSTICK].rate,
             "seconds to compile": each.compile_seconds,
         }
-        for label, each in found.items()
+        for label, each in timings.items()
     ]
 
 

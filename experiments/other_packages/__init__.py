@@ -1,5 +1,5 @@
-"""Other packages live here: a Python of their own, the script that it runs, and what they have in common with ours.
+"""Other packages live here: a job file for each, which its own Python runs, and which of their policies we have, too.
 
-Beside learners of decision processes stand scalar loops of our own, too. Commands take all of it. The scripts import
-nothing of ours, as they run where jaxbandit is not installed.
+`peers` takes `packages` and `pairs`. A job file imports nothing of ours but `job_files`, as jaxbandit is not installed
+where it runs.
 """

@@ -1,75 +1,53 @@
-"""Plays learners of statisticalrl-learners, run by a Python that has it: `python play_statisticalrl.py REQUEST FOLDER`.
-
-REQUEST is a JSON file with a process, "moves" [action][state][next state] and "reward" [action][state], the "horizon",
-the "seed" and "jobs". A job has a "name", the "policy" as FILE.CLASS of the package's discrete learners or as a CLASS
-that changes one of them, its "arguments" and the numbers of its "runs", [first, end]. What it played is
-FOLDER/NAME.json: the job itself, the rewards "collected" [run] and the "seconds" that one processor spent. A job with
-such a file is not played again.
-"""
+"""Plays learners of statisticalrl-learners on decision processes; `job_files` says how."""
 
 import contextlib
 import importlib
 import io
-import json
-import time
-import zlib
 
 import numpy as np
-from job_files import asked, play_all
-
-ROOM = "statisticalrl_learners.MDPs_discrete"
-TAKEN = {"UCRL2": "UCRL2", "PSRL": "PSRL", "IMED_RL": "IMEDRL"}  # file and class
+from job_files import play_all
 
 
-def classes():
-    """The package's learners by FILE.CLASS, and our changes to them by CLASS."""
-    made = {f"{file}.{name}": getattr(importlib.import_module(f"{ROOM}.{file}"), name) for file, name in TAKEN.items()}
+def learner_class(name):
+    """A learner by FILE.CLASS, or UCRL2 changed so that ties go to the first action."""
+    file, _, taken = ("UCRL2.UCRL2" if name == "OrderedUCRL2" else name).partition(".")
+    base = getattr(importlib.import_module(f"statisticalrl_learners.MDPs_discrete.{file}"), taken)
+    if name != "OrderedUCRL2":
+        return base
 
-    class OrderedUCRL2(made["UCRL2.UCRL2"]):
-        """Ties go to the first action: while plans are made, the one that was tried least."""
+    class OrderedUCRL2(base):
+        """Ties go to the action that was tried least: while plans are made, the first one."""
 
-        def EVI(self, *given, **named):  # noqa: N802
+        def EVI(self, *arguments, **named):  # noqa: N802
             tried, self.Nk = self.Nk, np.tile(np.arange(self.nA, dtype=float), (self.nS, 1))
-            super().EVI(*given, **named)
+            super().EVI(*arguments, **named)
             self.Nk = tried
 
-    return made | {"OrderedUCRL2": OrderedUCRL2}
+    return OrderedUCRL2
 
 
-def play(learner, moves, reward, horizon):
-    """The reward that a learner collects from state 0, by the package's own methods in their order."""
-    upto = np.cumsum(moves, axis=-1)
-    collected, state = 0.0, 0
-    learner.reset(state)
-    for _ in range(horizon):
-        action = int(learner.play(state))
-        paid = reward[action, state]
-        following = min(int(np.searchsorted(upto[action, state], np.random.random(), side="right")), len(upto[0]) - 1)  # noqa: NPY002
-        learner.update(state, action, paid, following)
-        collected, state = collected + paid, following
-    return float(collected)
+def prepare(job):
+    """The package's own methods in their order, from state 0."""
+    make, reward = learner_class(job["policy"]), np.array(job["reward"])
+    actions, states = reward.shape
+    upto = np.cumsum(job["moves"], axis=-1)
 
-
-def play_job(job, request, policies):
-    """All runs of a job, each with random numbers of its own."""
-    make = policies[job["policy"]]
-    moves, reward = np.array(request["moves"]), np.array(request["reward"])
-    collected, began = [], time.process_time()
-    for run in range(*job["runs"]):
-        words = [request["seed"], zlib.crc32(json.dumps([job["policy"], job["arguments"]]).encode()), run]
-        np.random.seed(np.random.SeedSequence(words).generate_state(8))  # noqa: NPY002
-        learner = make(moves.shape[1], moves.shape[0], **job["arguments"])
+    def play(horizon, words):
+        collected, state = 0.0, 0
         with contextlib.redirect_stdout(io.StringIO()):
-            collected.append(play(learner, moves, reward, request["horizon"]))
-    return {"job": job, "collected": collected, "seconds": time.process_time() - began}
+            learner = make(states, actions, **job["arguments"])
+            learner.reset(state)
+            for _ in range(horizon):
+                action = int(learner.play(state))
+                paid = reward[action, state]
+                drawn = int(np.searchsorted(upto[action, state], np.random.random(), side="right"))  # noqa: NPY002
+                following = min(drawn, states - 1)
+                learner.update(state, action, paid, following)
+                collected, state = collected + paid, following
+        return job["best"] * horizon - collected
 
-
-def main():
-    """Play what is not there yet."""
-    request, folder = asked()
-    policies = classes()
-    play_all(request, folder, lambda job: play_job(job, request, policies))
+    return play
 
 
 if __name__ == "__main__":
-    main()
+    play_all(prepare)

@@ -5,11 +5,10 @@ from __future__ import annotations
 import numpy as np
 from matplotlib.axes import Axes
 from matplotlib.figure import Figure
-from matplotlib.lines import Line2D
 
 from experiments.processes import losses, problems
-from experiments.reports.pictures import frameless, panels
-from jaxbandit import Result, metrics
+from experiments.reports.pictures import band, frameless, legend_below, panels
+from jaxbandit import Result
 from jaxbandit.plotting import curve_style
 
 LEAST = 1.0  # regret below it is not drawn
@@ -20,7 +19,7 @@ def picture(result: Result) -> Figure:
     figure, (ax, tail) = panels(1, 2, (13, 5))
     labels = [label for label in result.labels if label != problems.KNOWN]
     lost = {label: losses.beyond_known(result, label) for label in labels}
-    handles = draw_means(ax, lost, result.times, labels)
+    draw_means(ax, lost, result.times, labels)
     ax.set(ylim=(LEAST, None), xlim=(1, None), ylabel="mean regret beyond the player who knows")
     for number, label in enumerate(labels):
         final, style = np.sort(np.maximum(lost[label][:, -1], LEAST)), curve_style(number)
@@ -32,7 +31,7 @@ def picture(result: Result) -> Figure:
     frameless(tail)
     runs = result.visits[labels[0]].shape[2]
     figure.suptitle(f"{result.scenarios[0]}: mean of {runs:,} runs with its 95 % interval, and the runs")
-    figure.legend(handles.values(), handles.keys(), loc="outside lower center", ncols=5, frameon=False)
+    legend_below(figure)
     return figure
 
 
@@ -48,16 +47,15 @@ def side_by_side(regrets: dict[str, dict[str, np.ndarray]], times: np.ndarray) -
     figure, axes = panels(1, len(regrets), (14, 5.2), sharey=True)
     lost = {name: {label: each for label, each in of.items() if each.any()} for name, of in regrets.items()}
     labels = list(dict.fromkeys(label for of_name in lost.values() for label in of_name))
-    handles: dict[str, Line2D] = {}
     for ax, (name, of_name) in zip(axes, lost.items(), strict=True):
-        handles |= draw_means(ax, of_name, times, labels)
+        draw_means(ax, of_name, times, labels)
         ax.set(title=name, xlim=(10, None))
     axes[0].set(ylabel="mean regret", ylim=(LEAST, None))
-    figure.legend(handles.values(), handles.keys(), loc="outside lower center", ncols=5, frameon=False)
+    legend_below(figure)
     return figure
 
 
-def draw_means(ax: Axes, lost: dict[str, np.ndarray], times: np.ndarray, labels: list[str]) -> dict[str, Line2D]:
+def draw_means(ax: Axes, lost: dict[str, np.ndarray], times: np.ndarray, labels: list[str]) -> None:
     """The mean of each policy over rounds and its 95 % interval, on two logarithmic axes.
 
     Args:
@@ -65,16 +63,10 @@ def draw_means(ax: Axes, lost: dict[str, np.ndarray], times: np.ndarray, labels:
       lost: by policy, [run, time].
       times: [T].
       labels: policies in the order of their colours.
-
-    Returns:
-      the lines, by policy.
     """
-    handles = {}
-    for label, each in lost.items():
-        s, style = metrics.summary(each.T), curve_style(labels.index(label))
+    for label, values in lost.items():
+        style = curve_style(labels.index(label)) | {"label": label}
         style["markevery"] = (0.02 * labels.index(label) % 0.12, 0.12)
-        (handles[label],) = ax.plot(times, np.maximum(s.mean, LEAST / 10), **style)
-        ax.fill_between(times, np.maximum(s.low, LEAST / 10), s.high, color=style["color"], alpha=0.2, linewidth=0)
+        band(ax, times, values, **style)
     ax.set(xscale="log", yscale="log", xlabel="round t")
     frameless(ax)
-    return handles

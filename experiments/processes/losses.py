@@ -9,16 +9,15 @@ import numpy as np
 from scipy.stats import binomtest
 
 from experiments.processes import problems
-from experiments.reports.growth import decades
-from experiments.reports.tables import Row, in_short
+from experiments.reports.growth import decades, slope
+from experiments.reports.tables import Row, in_short, moments
 from jaxbandit import Result, metrics
 
-RESAMPLES = 2000
 FIFTH = 0.2  # of what the best policy collects
 
 
 def beyond_known(result: Result, label: str) -> np.ndarray:
-    """What each run loses beyond the player who knows the process and meets the same luck, [run, time].
+    """What each run loses beyond a player with the same random numbers who knows the process, [run, time].
 
     Its mean is that of regret, as the other's regret is zero on average but for a start and an end, at most the span of
     the bias; it is far less spread out.
@@ -32,16 +31,12 @@ def final_rows(result: Result) -> list[Row]:
     final = {label: metrics.regret(result, label)[0, 0, :, -1] for label in result.labels}
     order = sorted(final, key=lambda label: float(final[label].mean()))
     for label, following in zip(order, [*order[1:], None], strict=True):
-        s, known = metrics.summary(final[label]), label == problems.KNOWN
+        known = label == problems.KNOWN
         apart = None if following is None else metrics.summary(final[label] - final[following])
         rows.append(
             {
                 "policy": label,
-                "mean": float(s.mean),
-                "95% low": float(s.low),
-                "95% high": float(s.high),
-                "median": float(s.median),
-                "worst 5%": float(s.worst),
+                **moments(final[label]),
                 "beyond known": "-" if known else in_short(beyond_known(result, label)[:, -1]),
                 "linear share": float(metrics.linear_share(result, label)[0, 0]),
                 "exponent": "-" if known else exponent(result, label),
@@ -56,24 +51,7 @@ def exponent(result: Result, label: str) -> str:
     ends = decades(int(result.times[-1]))[-2:]
     if len(ends) < 2:
         return "-"
-    return exponent_of(beyond_known(result, label)[:, np.searchsorted(result.times, ends)], ends[1] / ends[0])
-
-
-def exponent_of(regret: np.ndarray, times: float, seed: int = 0) -> str:
-    """log(b / a) / log(times), a and b mean regret [R, 2] at two ends, and the 95 % interval over the runs.
-
-    Runs are drawn anew 2,000 times (bootstrap), each with its regret at both ends. "-" where a mean is not positive.
-
-    >>> exponent_of(np.array([[2.0, 20.0], [2.0, 20.0]]), times=100)
-    '0.50 (0.50 to 0.50)'
-    """
-    drawn = np.random.default_rng(seed).integers(0, len(regret), (RESAMPLES, len(regret)))
-    means = np.vstack([regret.mean(0), regret[drawn].mean(1)])
-    if (means <= 0).any():
-        return "-"
-    found = np.log(means[:, 1] / means[:, 0]) / math.log(times)
-    low, high = np.quantile(found[1:], [0.025, 0.975])
-    return f"{found[0]:.2f} ({low:.2f} to {high:.2f})"
+    return slope(np.log(ends), beyond_known(result, label)[:, np.searchsorted(result.times, ends)].T)
 
 
 def loop_rows(result: Result) -> list[Row]:

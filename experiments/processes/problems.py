@@ -42,8 +42,7 @@ def process(name: str) -> DecisionProcess:
         return random_decision_process(jax.random.key(0))
     if name == EPISODES:
         return riverswim(steps=STEPS)
-    found: DecisionProcess = atlas[name].arms
-    return found
+    return atlas[name].arms
 
 
 def policies(name: str, horizon: int) -> dict[str, Policy]:

@@ -8,7 +8,7 @@ import jax
 import numpy as np
 
 from experiments.processes.problems import IMED_RL, KNOWN, UNNORMALISED
-from experiments.reports.tables import Row
+from experiments.reports.tables import Row, in_short, moments
 from jaxbandit import (
     IMEDMC,
     IMEDRL,
@@ -35,9 +35,7 @@ Rewards = Literal["known", "learned"]
 
 def arms_of(number: int) -> MarkovArms:
     """The first arms of scenario 1; the best one is the first."""
-    every = atlas["scenario 1"].arms
-    found: MarkovArms = jax.tree.map(lambda leaf: leaf[:number], every)
-    return found
+    return jax.tree.map(lambda leaf: leaf[:number], atlas["scenario 1"].arms)
 
 
 def joint(arms: MarkovArms) -> DecisionProcess:
@@ -61,11 +59,11 @@ def policies_of_arms() -> dict[str, Policy]:
 
 def policies_of_process(process: DecisionProcess, rewards: Rewards) -> dict[str, Policy]:
     """Policies of a process that know what is paid, or learn it; KL-UCRL only where states are few, as it is slow."""
-    found: dict[str, Policy] = {KNOWN: KnownProcess.of(process), "UCRL2": UCRL2(rewards=rewards)}
+    policies: dict[str, Policy] = {KNOWN: KnownProcess.of(process), "UCRL2": UCRL2(rewards=rewards)}
     if np.shape(process.reward)[1] <= FEW:
-        found["KL-UCRL"] = KLUCRL(rewards=rewards)
-    found |= {"PSRL": PSRL(rewards=rewards), IMED_RL: IMEDRL(rewards=rewards)}
-    return found | {UNNORMALISED: IMEDRL(rewards=rewards, normalised=False)}
+        policies["KL-UCRL"] = KLUCRL(rewards=rewards)
+    policies |= {"PSRL": PSRL(rewards=rewards), IMED_RL: IMEDRL(rewards=rewards)}
+    return policies | {UNNORMALISED: IMEDRL(rewards=rewards, normalised=False)}
 
 
 def regret_of_plays(result: Result, label: str) -> np.ndarray:
@@ -95,23 +93,18 @@ def rows(results: dict[str, Result]) -> list[Row]:
     """Regret of all policies on the arms and on the processes, and how many times the least of those on the arms."""
     arms = results[ARMS]
     least = min(float(regret_of_plays(arms, label)[:, -1].mean()) for label in arms.labels)
-    found: list[Row] = []
+    table: list[Row] = []
     for name, result in results.items():
         for label in result.labels:
-            s = metrics.summary(regret_of_plays(result, label)[:, -1])
-            collected = metrics.summary(metrics.realised_regret(result, label)[0, 0, :, -1])
-            found.append(
+            regret = regret_of_plays(result, label)[:, -1]
+            table.append(
                 {
                     "played on": name,
                     "policy": label,
-                    "regret": float(s.mean),
-                    "95% low": float(s.low),
-                    "95% high": float(s.high),
-                    "median": float(s.median),
-                    "worst 5%": float(s.worst),
+                    **moments(regret, "regret"),
                     "linear share": share_linear(result, label),
-                    "times the least": float(s.mean) / least,
-                    "less collected": f"{collected.mean:,.1f} ± {collected.high - collected.mean:,.1f}",
+                    "times the least": float(regret.mean()) / least,
+                    "less collected": in_short(metrics.realised_regret(result, label)[0, 0, :, -1]),
                 }
             )
-    return found
+    return table

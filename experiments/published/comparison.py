@@ -10,10 +10,15 @@ from experiments.command_line.options import Simulation, option
 from experiments.published.claims import CLAIMS
 from experiments.published.scenarios import environment, policies
 from experiments.reports.pictures import Pictures, panels
-from experiments.reports.tables import Tables, final_table, paired_table
+from experiments.reports.tables import Tables, filled, final_table, paired_table
 from experiments.reports.verdicts import judge
 from jaxbandit import Result, plotting
-from jaxbandit.texts import filled
+
+ABOUT = """
+Prints final regret with its spread (it has heavy tails: a few runs lock on a wrong arm), paired differences, and a
+verdict on each of the paper's claims; writes figures, tables (CSV) and counts (result.npz). Ctrl-C keeps what is done,
+and the same command continues.
+"""
 
 
 @dataclasses.dataclass(frozen=True)
@@ -35,14 +40,14 @@ def compare_policies(name: str, settings: Settings) -> Result:
     }
     kind = f"-start{settings.initial_state}{'-shuffled' if settings.shuffle else ''}"
     folder = begin(module, settings, {name: case}, default=settings.default_folder(module) + kind)
-    begun = (folder / "counts").exists()
+    continues = (folder / "counts").exists()
     began = time.perf_counter()
     result = play({name: case}, folder)[name]
     seconds = time.perf_counter() - began
     result.save(folder / "result.npz")
     print(filled(in_words(result, settings)))
     rounds = len(result.labels) * settings.runs * settings.horizon
-    speed = "" if begun else f"{rounds / 1e6:,.3g} million rounds in {seconds:.1f} s, compilation included; "
+    speed = "" if continues else f"{rounds / 1e6:,.3g} million rounds in {seconds:.1f} s, compilation included; "
     finish(folder, tabulate(result), draw(result), speed=speed)
     return result
 

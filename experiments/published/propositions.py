@@ -76,8 +76,7 @@ def count_in_one_run(key: Array, arm: TwoState, eps: Array, start: Array, times:
 
     first = Played(jnp.zeros((), jnp.int32), jnp.zeros((2, 2), jnp.int32), jnp.zeros((4, len(eps)), jnp.int32))
     starts = jnp.concatenate([jnp.ones(1, times.dtype), times[:-1] + 1])
-    sums: Array = jax.lax.scan(until, first, (starts, times + 1))[1]
-    return sums
+    return jax.lax.scan(until, first, (starts, times + 1))[1]
 
 
 def eps_of_test(arm: TwoState) -> np.ndarray:

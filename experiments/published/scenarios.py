@@ -55,7 +55,7 @@ def all_arms() -> dict[str, MarkovArms]:
 
 def compared(name: str) -> dict[str, Policy]:
     """The policies that all claims about one of `all_arms` are about, and our own beside them."""
-    found = dict(policies("scenario 1" if name == INDEPENDENT else name))
+    chosen = dict(policies("scenario 1" if name == INDEPENDENT else name))
     if name in ("scenario 1", "scenario 2"):
-        found[ZERO] = jaxbandit.TVKLUCB(unvisited=0.0)
-    return found | OURS.get(name, {})
+        chosen[ZERO] = jaxbandit.TVKLUCB(unvisited=0.0)
+    return chosen | OURS.get(name, {})

@@ -11,9 +11,8 @@ from matplotlib.figure import Figure
 
 from experiments.reports.pictures import frameless, panels
 from experiments.reports.tables import Row
-from jaxbandit import MarkovArms, atlas, bounds
+from jaxbandit import MarkovArms, atlas, bounds, two_state
 from jaxbandit.bounds import sample_mean
-from jaxbandit.named_problems.named_arms import slowed
 from jaxbandit.plotting import COLOURS
 
 CONDITION = sample_mean.LEAST_SIGMA
@@ -21,7 +20,8 @@ CONDITION = sample_mean.LEAST_SIGMA
 
 def member(scale: float) -> MarkovArms:
     """Scenario 1's arms, all probabilities of moving times `scale`."""
-    return slowed(atlas["scenario 1"].make, scale)
+    moves = scale * atlas["scenario 1"].arms.transition
+    return two_state(moves[:, 0, 1], moves[:, 1, 0])
 
 
 def constants(scales: np.ndarray) -> list[Row]:

@@ -2,15 +2,19 @@
 
 from __future__ import annotations
 
+import itertools
+from collections.abc import Sequence
 from typing import NamedTuple
 
 import numpy as np
 from matplotlib.axes import Axes
 
 from experiments.reports.pictures import frameless
+from experiments.reports.tables import Row, in_short
 from jaxbandit import Result, metrics
 from jaxbandit.plotting import curve_style
 
+RESAMPLES = 2000
 TOP = 2.2  # times the constant, where the picture ends
 
 
@@ -51,6 +55,15 @@ def growth_of(result: Result, label: str, scenario: int = 0) -> Growth:
         raise ValueError(f"result: its times lack an end of a decade, one of {ends.tolist()}")
     regret = metrics.pseudo_regret(result, label)[scenario, 0][:, at]  # [R, D + 1]
     return Growth(ends, (np.diff(regret, axis=1) / np.diff(np.log(ends))).T)
+
+
+def growth_cells(result: Result, label: str, ends: list[int], digits: int) -> Row:
+    """Growth of a policy in the decades between these ends, as far as it played them, and its regret over log t."""
+    growth, form = growth_of(result, label), f",.{digits}f"
+    cells = {int(end): in_short(values, form) for end, values in zip(growth.times[1:], growth.values)}
+    row: Row = {f"{start:,} to {end:,}": cells.get(end, "") for start, end in itertools.pairwise(ends)}
+    final = metrics.pseudo_regret(result, label)[0, 0, :, -1] / np.log(result.times[-1])
+    return row | {"R / log t": in_short(final, form)}
 
 
 def side(low: float, high: float, constant: float) -> str:
@@ -140,6 +153,25 @@ def draw_growth(
     ax.set_xlim(first, None)
     ax.set_xlabel("round t")
     frameless(ax)
+
+
+def slope(x: np.ndarray, samples: Sequence[np.ndarray], seed: int = 0) -> str:
+    """The slope of log mean regret against x by least squares, and the interval of 2,000 bootstrap samples of runs.
+
+    Run j has the same random numbers in every sample [R], so that the same runs are drawn in all of them. "-" where a
+    mean is not positive.
+
+    >>> slope(np.log([10, 100]), [np.full(5, 2.0), np.full(5, 20.0)])
+    '1.00 (1.00 to 1.00)'
+    """
+    centred = (x - x.mean()) / np.sum((x - x.mean()) ** 2)
+    drawn = np.random.default_rng(seed).integers(len(samples[0]), size=(RESAMPLES, len(samples[0])))
+    means = np.array([[sample.mean(), *sample[drawn].mean(1)] for sample in samples])
+    if (means <= 0).any():
+        return "-"
+    slopes = centred @ np.log(means)
+    low, high = np.quantile(slopes[1:], [0.025, 0.975])
+    return f"{slopes[0]:.2f} ({low:.2f} to {high:.2f})"
 
 
 def linear_runs(result: Result, label: str) -> int:

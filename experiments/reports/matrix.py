@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+from collections.abc import Mapping
 from typing import NamedTuple
 
 import numpy as np
@@ -10,6 +11,7 @@ from matplotlib.colors import LogNorm
 from matplotlib.figure import Figure
 
 from experiments.reports.pictures import panels
+from experiments.reports.tables import Row
 
 MOST = 100  # times the least regret, where colours end
 LONGEST = 11  # letters of a word above a column; names with longer ones stand at an angle
@@ -22,6 +24,17 @@ class Matrix(NamedTuple):
     environments: list[tuple[str, str]]  # [E], name and start
     mean: np.ndarray  # [P, E]
     linear: np.ndarray  # [P, E], share of runs with linear regret
+
+    @classmethod
+    def of(cls, rows: Mapping[tuple[str, tuple[str, str]], Row]) -> Matrix:
+        """From rows of final regret by policy and environment, in their order."""
+        policies, environments = (list(dict.fromkeys(names)) for names in zip(*rows, strict=True))
+
+        def values(column: str) -> np.ndarray:
+            none = {column: np.nan}
+            return np.array([[rows.get((policy, each), none)[column] for each in environments] for policy in policies])
+
+        return cls(policies, environments, np.maximum(values("mean"), 1e-9), values("linear share"))
 
     def only(self, names: list[str]) -> Matrix:
         """Some of the environments."""
@@ -68,9 +81,9 @@ def _panel(ax: Axes, part: Matrix, groups: dict[str, int], width: float) -> obje
             continue
         colour = "white" if norm(min(ratio, MOST)) > 0.6 else "black"
         linear = part.linear[row, column]
-        said = f"{part.mean[row, column]:,.0f}" + (f"\n{linear:.0%} linear" if linear >= 0.005 else "")
+        text = f"{part.mean[row, column]:,.0f}" + (f"\n{linear:.0%} linear" if linear >= 0.005 else "")
         weight = "bold" if ratio == 1 else "normal"
-        ax.text(column, row, said, ha="center", va="center", fontsize=6.5, color=colour, fontweight=weight)
+        ax.text(column, row, text, ha="center", va="center", fontsize=6.5, color=colour, fontweight=weight)
     for row, ratio in enumerate(worst):
         ax.text(count - 0.3, row, f"×{ratio:,.{1 if ratio < 10 else 0}f}", va="center", fontsize=9,
                 fontweight="bold" if ratio == worst.min() else "normal")  # fmt: skip
@@ -86,8 +99,8 @@ def _panel(ax: Axes, part: Matrix, groups: dict[str, int], width: float) -> obje
     steep = _steep(part)
     for name in dict.fromkeys(names):
         first, many = names.index(name), names.count(name)
-        said = name.replace(" ", "\n") if many == 1 else name
-        ax.annotate(said, (first + (many - 1) / 2, -0.5), xytext=(0, 17), textcoords="offset points",
+        text = name.replace(" ", "\n") if many == 1 else name
+        ax.annotate(text, (first + (many - 1) / 2, -0.5), xytext=(0, 17), textcoords="offset points",
                     fontsize=9, **({"rotation": 35} if steep else {"ha": "center"}))  # fmt: skip
         ax.plot([first - 0.5] * 2, [-0.5, len(part.policies) - 0.5], color="white", linewidth=3)
     for end in np.cumsum(list(groups.values()))[:-1]:

@@ -11,8 +11,7 @@ from pathlib import Path
 from matplotlib.figure import Figure
 
 from experiments.reports.pictures import write_numbers
-from experiments.reports.tables import Row, Tables, text
-from jaxbandit.results.file import whole_file
+from experiments.reports.tables import Row, Tables, put, text
 
 STYLE = """
 body { font: 16px/1.5 system-ui, sans-serif; color: #222; max-width: 74rem; margin: 2rem auto; padding: 0 1rem; }
@@ -84,5 +83,22 @@ def write(path: Path, title: str, parts: Iterable[str]) -> None:
     small = '<meta name="viewport" content="width=device-width, initial-scale=1">'
     head = f'<meta charset="utf-8">{small}<title>{html.escape(title)}</title><style>{STYLE}</style>'
     page = f'<!doctype html>\n<html lang="en"><head>{head}</head>\n<body>\n<h1>{html.escape(title)}</h1>\n'
-    with whole_file(path) as file:
-        file.write((page + "\n".join(parts) + "\n</body></html>\n").encode())
+    put(path, page + "\n".join(parts) + "\n</body></html>\n")
+
+
+def report(
+    folder: Path,
+    title: str,
+    introduction: str,
+    pictures: Iterable[tuple[Figure, str, str]],
+    sentences: Iterable[str],
+    tables: Tables,
+) -> None:
+    """The page report.html of a folder: words, pictures as `picture` takes them, what follows, and every table."""
+    shown = [picture(*each) for each in pictures]
+    write(
+        folder / "report.html",
+        title,
+        [paragraph(introduction), *shown, *map(paragraph, sentences), *titled(tables)],
+    )
+    print(f"report: {folder / 'report.html'}")

@@ -2,15 +2,18 @@
 
 from __future__ import annotations
 
+import io
 from collections.abc import Iterable
 from pathlib import Path
 from typing import Any
 
 import matplotlib
+import numpy as np
 from matplotlib.axes import Axes
 from matplotlib.figure import Figure
 
-from jaxbandit.results.file import whole_file
+from experiments.reports.tables import put
+from jaxbandit import metrics
 
 matplotlib.use("Agg")
 import matplotlib.pyplot as plt
@@ -32,11 +35,19 @@ def frameless(ax: Axes) -> None:
     ax.spines[["top", "right"]].set_visible(False)
 
 
+def band(ax: Axes, x: Any, values: np.ndarray, **style: Any) -> None:
+    """The mean of values [run, x] as a line, and its 95 % interval in the same colour."""
+    s = metrics.summary(values.T)
+    ax.plot(x, s.mean, **style)
+    ax.fill_between(x, s.low, s.high, color=style["color"], alpha=0.2, linewidth=0)
+
+
 def legend_below(figure: Figure) -> None:
-    """One legend under all panels in the place of theirs."""
+    """One legend under all panels in place of theirs."""
     handles = {label: handle for ax in figure.axes for handle, label in zip(*ax.get_legend_handles_labels())}
     for ax in figure.axes:
-        ax.get_legend().remove()
+        if legend := ax.get_legend():
+            legend.remove()
     figure.legend(handles.values(), handles.keys(), loc="outside lower center", ncols=5, frameon=False)
 
 
@@ -50,7 +61,7 @@ def save(figure: Figure, path: Path) -> None:
     """Write a figure as .png and .pdf, and close it."""
     write_numbers(figure)
     for kind in ("png", "pdf"):
-        # not with_suffix, which would cut a name at its last point; journals refuse matplotlib's own choice, Type 3
-        with whole_file(Path(f"{path}.{kind}")) as file, matplotlib.rc_context({"pdf.fonttype": 42}):
+        with io.BytesIO() as file, matplotlib.rc_context({"pdf.fonttype": 42}):  # journals refuse the default, Type 3
             figure.savefig(file, format=kind, dpi=150)
+            put(Path(f"{path}.{kind}"), file.getvalue())  # not with_suffix, which would cut a name at its last point
     plt.close(figure)

@@ -21,23 +21,15 @@ Tables = dict[str, tuple[str, list[Row]]]  # of each name its title and rows
 
 def final_table(result: Result, scenario: int = 0) -> list[Row]:
     """Final pseudo-regret of every policy in a scenario."""
-    rows: list[Row] = []
-    for label in result.labels:
-        s = metrics.summary(metrics.pseudo_regret(result, label)[scenario, 0, :, -1])
-        rows.append(
-            {
-                "policy": label,
-                "mean": float(s.mean),
-                "95% low": float(s.low),
-                "95% high": float(s.high),
-                "median": float(s.median),
-                "90% quantile": float(s.quantile_90),
-                "worst 5%": float(s.worst),
-                "linear share": float(metrics.linear_share(result, label)[scenario, 0]),
-                "best arm's share": float(metrics.best_share(result, label)[scenario, 0, :, -1].mean()),
-            }
-        )
-    return rows
+    return [
+        {
+            "policy": label,
+            **moments(metrics.pseudo_regret(result, label)[scenario, 0, :, -1]),
+            "linear share": float(metrics.linear_share(result, label)[scenario, 0]),
+            "best arm's share": float(metrics.best_share(result, label)[scenario, 0, :, -1].mean()),
+        }
+        for label in result.labels
+    ]
 
 
 def paired_table(result: Result) -> list[Row]:
@@ -86,10 +78,17 @@ def text(column: str, value: str | float) -> str:
     return f"{value:{digits}}"
 
 
-def in_short(values: np.ndarray) -> str:
+def in_short(values: np.ndarray, form: str = ",.1f") -> str:
     """The mean over runs and half of its 95 % interval."""
     s = metrics.summary(values)
-    return f"{s.mean:,.1f} ± {s.high - s.mean:,.1f}"
+    return f"{s.mean:{form}} ± {s.high - s.mean:{form}}"
+
+
+def moments(values: np.ndarray, mean: str = "mean") -> Row:
+    """Columns for the mean over runs, which has the name `mean`, its 95 % interval, and the tail."""
+    s = metrics.summary(values)
+    interval: Row = {mean: float(s.mean), "95% low": float(s.low), "95% high": float(s.high)}
+    return interval | {"median": float(s.median), "90% quantile": float(s.quantile_90), "worst 5%": float(s.worst)}
 
 
 def show(rows: list[Row], width: int | None = None) -> str:
@@ -162,5 +161,10 @@ def write(rows: list[Row], path: Path) -> None:
     writer = csv.DictWriter(text, rows[0].keys())
     writer.writeheader()
     writer.writerows(rows)
+    put(path, text.getvalue())
+
+
+def put(path: Path, contents: str | bytes) -> None:
+    """The file, as a whole or not at all."""
     with whole_file(path) as file:
-        file.write(text.getvalue().encode())
+        file.write(contents.encode() if isinstance(contents, str) else contents)

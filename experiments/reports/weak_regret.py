@@ -7,7 +7,7 @@ from collections.abc import Iterable
 import numpy as np
 
 from experiments.reports.growth import decades
-from experiments.reports.tables import Row, in_short
+from experiments.reports.tables import Row, in_short, moments
 from jaxbandit import Result, metrics
 
 BEST = "best arm, known"  # the label of the policy that plays it
@@ -20,7 +20,7 @@ def weak_regret(result: Result) -> WeakRegret:
     """What each run of a policy collects less than the best arm alone does in the same run.
 
     Where arms move alike, played or not, from their stationary laws, its mean is that of realised regret. It is far
-    less spread out, as both meet the same luck.
+    less spread out, as both have the same random numbers.
     """
     regret = {label: metrics.regret(result, label)[0, 0] for label in result.labels}
     return {label: values - regret[BEST] for label, values in regret.items() if label != BEST}
@@ -28,22 +28,15 @@ def weak_regret(result: Result) -> WeakRegret:
 
 def final_rows(result: Result) -> list[Row]:
     """Weak regret of every policy at the end."""
-    rows: list[Row] = []
-    for label, values in weak_regret(result).items():
-        s = metrics.summary(values[:, -1])
-        rows.append(
-            {
-                "policy": label,
-                "weak regret": float(s.mean),
-                "95% low": float(s.low),
-                "95% high": float(s.high),
-                "median": float(s.median),
-                "worst 5%": float(s.worst),
-                "pseudo-regret": float(metrics.pseudo_regret(result, label)[0, 0, :, -1].mean()),
-                "best arm's share": float(metrics.best_share(result, label)[0, 0, :, -1].mean()),
-            }
-        )
-    return rows
+    return [
+        {
+            "policy": label,
+            **moments(values[:, -1], "weak regret"),
+            "pseudo-regret": float(metrics.pseudo_regret(result, label)[0, 0, :, -1].mean()),
+            "best arm's share": float(metrics.best_share(result, label)[0, 0, :, -1].mean()),
+        }
+        for label, values in weak_regret(result).items()
+    ]
 
 
 def best_rows(result: Result, labels: Iterable[str]) -> list[Row]:

@@ -1,5 +1,4 @@
-"""The numbers behind docs/optimality.md live here: likelihoods and types of two-state chains, the policy as a loop, and
-checks of the lemmas.
+"""The lemmas of docs/optimality.md in numbers live here: likelihoods and types of two-state chains, and the checks.
 
-Commands take `lemmas`.
+`optimality` takes `lemmas`.
 """

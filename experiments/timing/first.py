@@ -150,8 +150,8 @@ def plain_ucb1() -> Callable[[], Any]:
             here, feedback = arms.step(key, here, played, t)
             return (here, policy.update(state, feedback)), None
 
-        begun = arms.init(key), policy.init(jnp.asarray(arms.reward, float))
-        return jax.lax.scan(one_round, begun, jnp.arange(1, HORIZON + 1))[0]
+        initial = arms.init(key), policy.init(jnp.asarray(arms.reward, float))
+        return jax.lax.scan(one_round, initial, jnp.arange(1, HORIZON + 1))[0]
 
     keys = jax.random.split(jax.random.key(0), RUNS)
     return lambda: jax.block_until_ready(jax.jit(jax.vmap(run))(keys))

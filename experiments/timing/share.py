@@ -23,8 +23,8 @@ class OnDemand(NamedTuple):
 
 
 PLAYED = {
-    "IMED-MC three states": OnDemand(jaxbandit.IMEDMC(), 3, lambda state: state.at),
-    "TV-KL-UCB eight states": OnDemand(jaxbandit.TVKLUCB(), 8, lambda state: state.uppers.radius),
+    "IMED-MC three states": OnDemand(jaxbandit.IMEDMC(), 3, lambda state: state.bounds.mean),
+    "TV-KL-UCB eight states": OnDemand(jaxbandit.TVKLUCB(), 8, lambda state: state.known.uppers.radius),
 }
 
 

@@ -63,7 +63,7 @@ def time_case(axis: str, value: str, case: dict[str, Any], seconds: float, scala
     return Measurement(axis, value, rate, rate / scalar, max(0.0, first - again), peak())
 
 
-def processor_rate(arms: Environment, policy: Policy, runs: int = 1000, rounds: int = 20_000) -> float:
+def processor_rate(arms: Environment, policy: Policy, runs: int, rounds: int) -> float:
     """Rounds a second of one processor, compiled before."""
 
     def timed() -> float:

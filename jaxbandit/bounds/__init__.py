@@ -1,4 +1,4 @@
-"""Upper and lower bounds on regret, in float64 NumPy: each takes an environment and returns a `Bound`."""
+"""Upper and lower bounds on regret, in float64 NumPy: functions of an environment that return a `Bound`."""
 
 from jaxbandit.bounds.arms import Bound
 from jaxbandit.bounds.lower_bounds import lai_robbins, lower, lower_paper

@@ -1,4 +1,4 @@
-"""What the bounds share: their form, and what they require of an environment."""
+"""The form of a bound, and what bounds require of an environment."""
 
 from __future__ import annotations
 
@@ -38,11 +38,11 @@ class Bound(NamedTuple):
 
     Fields:
       label: what the bound is called.
-      holds_for: which arms, or the policies that are good for which arms.
+      holds_for: the arms, or the policies, for which it holds, in words.
       per_arm: [K] or [K, T], 0 for the best arms.
       total: [] or [T], of all arms together.
       times: [T], rounds n; None for a constant of log n.
-      cases: of the theorem, one for each arm, "" for the best.
+      cases: the case of the theorem for each arm, "" for the best.
       uncertainty: [K], the most by which a tight constant can exceed `per_arm`.
     """
 
@@ -77,7 +77,7 @@ class TwoState(NamedTuple):
 
 
 def check_environment(environment: MarkovEnvironment) -> None:
-    """Refuse anything but an environment.
+    """Raise ValueError unless it is an environment.
 
     Raises:
       ValueError: it is something else.
@@ -95,7 +95,7 @@ def gaps(environment: MarkovEnvironment) -> np.ndarray:
 
 
 def unit_numbers(name: str, value: ArrayLike, arms: int = 0, *, ends: bool) -> np.ndarray:
-    """`value` in float64: a number in [0, 1], or in (0, 1) without `ends`; with `arms`, also one for each arm.
+    """`value` in float64: a number in [0, 1], or in (0, 1) without `ends`; with `arms`, or one for each arm.
 
     Raises:
       ValueError: it is something else.
@@ -117,10 +117,10 @@ def rounds(times: ArrayLike) -> np.ndarray:
     Raises:
       ValueError: they are not rounds of at least 1.
     """
-    found = as_floats("times", times)
-    if found.ndim != 1 or not found.size or not (found >= 1).all() or not np.isfinite(found).all():
+    array = as_floats("times", times)
+    if array.ndim != 1 or not array.size or not (array >= 1).all() or not np.isfinite(array).all():
         raise ValueError(f"times: {shown(times)} are not rounds [T] of at least 1")
-    return found
+    return array
 
 
 def transitions(environment: MarkovEnvironment) -> np.ndarray:
@@ -141,7 +141,7 @@ def transitions(environment: MarkovEnvironment) -> np.ndarray:
 
 
 def irreducible(environment: MarkovEnvironment) -> np.ndarray:
-    """The transitions [K, S, S] of arms that visit all their states.
+    """The transitions [K, S, S] of irreducible arms.
 
     Raises:
       ValueError: as `transitions`, or an arm is not irreducible.
@@ -183,5 +183,5 @@ def shared_rewards(environment: MarkovEnvironment) -> np.ndarray:
 
 
 def best_and_others(gap: np.ndarray) -> tuple[list[int], list[int]]:
-    """Numbers of the best arms and of the others."""
+    """The indices of the best arms and of the others."""
     return np.flatnonzero(gap == 0).tolist(), np.flatnonzero(gap > 0).tolist()

@@ -24,8 +24,8 @@ from jaxbandit.bounds.search import nearest_chain
 def lower_paper(environment: MarkovEnvironment) -> Bound:
     """The paper's constants gap / I(M_k || M_1): the information to tell arm k from the best arm.
 
-    I is `chains.kl_rate`. The bound is valid but loose: of the chains that are as good as the best arm, it takes the
-    best arm's own and not the one nearest to arm k. Of several best arms it takes the nearest. The constant is 0 where
+    I is `chains.kl_rate`. The bound is valid but loose: among the chains that are as good as the best arm, it uses the
+    best arm's own and not the one nearest to arm k. Of several best arms it uses the nearest. The constant is 0 where
     arm k makes moves that the best arm cannot make.
 
     Raises:
@@ -53,20 +53,20 @@ def lower(environment: MarkovEnvironment, gap: float | None = None) -> Bound:
     With two states the infimum is that of a convex function on a line, and certified: `uncertainty` says by how much
     the constant can exceed `per_arm`, which is rounding. With more, the chains that are good enough do not form a
     convex set. A search from many of them finds a chain near to arm k, which may have moves that arm k never makes.
-    That chain exists and is good enough, up to rounding, so that the constant is at least `per_arm`, which is a valid
-    bound; it is not certified that no chain is nearer (uncertainty inf). For 320 random chains with three states and
-    200 with four, many with impossible moves, with a gap and without, differential evolution over all rows found none
-    that is nearer by a part in 10^8. The constant is 0 for an arm that no chain on its states makes good enough.
+    That chain is good enough, up to rounding, so that the constant is at least `per_arm`, which is a valid bound; it is
+    not certified that no chain is nearer (uncertainty inf). For 320 random chains with three states and 200 with four,
+    many with impossible moves, with a gap and without, differential evolution over all rows found none that is nearer
+    by a part in 10^8. The constant is 0 for an arm that no chain on its states makes good enough.
 
     With a gap, M is a chain whose `chains.reward_gap` is at least that, and the distance of M_k from this class is
     subtracted:
     gap_k / (inf{I(M_k || M) : M in the class, mean(M) >= mean_1} - inf{I(M_k || M) : M in the class}).
     Where all arms are in the class the second infimum is 0, and this is the lower bound for policies that are good for
-    all chains of the class. Where arm k is not in the class, it is not a bound but the cost of a policy that takes
-    arm k for a chain of the class and knows the best mean: gap_k over what a play adds to the log-likelihood ratio.
-    It is inf where the nearest chain of the class is as good as the best arm, as such a policy never tells them apart.
-    That happens to slow arms: in the class of gap 0.3 the nearest to p01 = 0.05, p10 = 0.04 has the mean 0.63.
-    With more than two states the second infimum is the least that a search found, too.
+    all chains of the class. Where arm k is not in the class, it is not a bound but the regret of a policy that assumes
+    that arm k is in the class and knows the best mean: gap_k over what a play adds to the log-likelihood ratio. It is
+    inf where the nearest chain of the class is as good as the best arm, as such a policy never tells them apart. That
+    happens with slow arms: in the class of gap 0.3 the nearest to p01 = 0.05, p10 = 0.04 has the mean 0.63. With more
+    than two states the second infimum is the least that a search found, too.
 
     Args:
       gap: in [0, 1]; None, as 0, for all chains.
@@ -102,7 +102,7 @@ def lower(environment: MarkovEnvironment, gap: float | None = None) -> Bound:
 
 
 def _information(transition: np.ndarray, reward: np.ndarray, target: float, gap: float) -> tuple[float, float]:
-    """What a play adds to the log-likelihood ratio of the class to its good chains: a value found, a lower bound."""
+    """What a play adds to the log-likelihood ratio of the class to its good chains: a value reached, a lower bound."""
     if len(reward) == 2:
         mean, most, least = nearest_fast_enough(transition, reward, gap)
         if mean >= target:
@@ -154,8 +154,8 @@ def _of_family(environment: MarkovEnvironment, target: float) -> tuple[np.ndarra
             "arms"
         )
     with jax.enable_x64(True):
-        found = np.asarray(family.divergence(environment.means(), target))
-    return found, f"all arms of the family {type(family).__name__}"
+        divergence = np.asarray(family.divergence(environment.means(), target))
+    return divergence, f"all arms of the family {type(family).__name__}"
 
 
 def _of_rows(environment: MarkovEnvironment, gap: np.ndarray, target: float) -> np.ndarray:
@@ -164,8 +164,8 @@ def _of_rows(environment: MarkovEnvironment, gap: np.ndarray, target: float) -> 
     for arm, rows in enumerate(transition):
         if np.abs(rows - rows[0]).max() > TOLERANCE:
             raise ValueError(f"environment: arm {arm} is Markovian (its rows differ); this bound is for i.i.d. arms")
-    found = np.full(len(gap), np.inf)
+    divergence = np.full(len(gap), np.inf)
     for k in best_and_others(gap)[1]:
         if reward[k].max() > target:
-            found[k] = nearest_row(transition[k, :1], reward[k][None] - target).cost[0]
-    return found
+            divergence[k] = nearest_row(transition[k, :1], reward[k][None] - target).cost[0]
+    return divergence

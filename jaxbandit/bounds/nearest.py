@@ -1,4 +1,4 @@
-"""The row, or the chain with two states, that is good enough and nearest to a given one in KL divergence."""
+"""The row, or the chain with two states, nearest in KL divergence to a given one among those that are good enough."""
 
 from __future__ import annotations
 
@@ -21,7 +21,7 @@ def nearest_row(rows: np.ndarray, values: np.ndarray) -> Nearest:
     """inf{KL(row, q) : sum over s of q_s value_s >= 0} for each row.
 
     It is max over 0 <= x <= 1 / max(values) of sum over s of row_s log(1 - x value_s), concave; q_s is
-    row_s / (1 - x value_s), and the state with the best value also takes what is missing from a sum of 1.
+    row_s / (1 - x value_s), and what is then missing from a sum of 1 goes to the state with the best value.
 
     Args:
       rows: [R, S], laws.

@@ -14,11 +14,11 @@ from jaxbandit.bounds.arms import Bound, MarkovEnvironment, check_environment, i
 def family_lower(environment: MarkovEnvironment, family: Family, plays: int = 1) -> Bound:
     """The constants (mean_(M) - mean_k) / D(mean_k || mean_(M)) of arms worse than the M-th best, D the family's.
 
-    They are per log n, with M = `plays` arms a round. A policy that is good for more chains than the family's has
-    more to tell apart: `lower` is at least as large.
+    They are per log n, with M = `plays` arms a round. A policy that is good for more chains than the family's has to
+    tell more chains apart: `lower` is at least as large.
 
     Args:
-      environment: arms of the family; of the chains it is checked that the divergence is their `chains.kl_rate`.
+      environment: arms of the family; for chains, the divergence must be their `chains.kl_rate`.
       family: one of `jaxbandit.families`.
       plays: from 1 to K - 1.
 
@@ -60,7 +60,7 @@ _divergence = jax.jit(lambda family, mean, other: family.divergence(mean, other)
 def _check(
     environment: MarkovEnvironment, family: Family, worse: np.ndarray, least: int, divergence: np.ndarray
 ) -> None:
-    """Refuse chains that are not of the family, as the divergence of their means is not theirs."""
+    """Raise ValueError unless chains are of the family: only then is the divergence of their means theirs."""
     if members.transition(environment) is None:
         of = members.family(environment, family)
         if type(of) is not type(family):

@@ -1,4 +1,4 @@
-"""UCB-SM: its constant L, the bound that goes with it, and the paper's condition for being worse than TV-KL-UCB."""
+"""UCB-SM: its constant L, its bound, and the paper's condition under which that is above TV-KL-UCB's."""
 
 from __future__ import annotations
 
@@ -65,15 +65,17 @@ def ucb_sm_constant(environment: MarkovEnvironment, version: Version = "2012", g
         scale = float(np.abs(environment.reward).max() * np.maximum(laws, 1 - laws).max()) ** 2  # type: ignore[arg-type]
     least = 1.0
     if gap != "none":
-        found = []
+        eigenvalue_gaps = []
         for arm, rows in enumerate(transition):
             try:
-                found.append(chains.eigenvalue_gap(rows, symmetrise=gap == "multiplicative"))
+                eigenvalue_gaps.append(chains.eigenvalue_gap(rows, symmetrise=gap == "multiplicative"))
             except ValueError as error:
                 raise ValueError(f"environment: arm {arm}: {error}") from None
-        least = min(found)
+        least = min(eigenvalue_gaps)
         if least < 1e-14:
-            raise ValueError(f"environment: arm {int(np.argmin(found))} has no {gap} gap, so that L would be infinite")
+            raise ValueError(
+                f"environment: arm {int(np.argmin(eigenvalue_gaps))} has no {gap} gap, so that L would be infinite"
+            )
     return float((112 if version == "2012" else 90) * transition.shape[1] ** 2 * scale / least)
 
 

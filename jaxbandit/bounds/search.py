@@ -1,4 +1,4 @@
-"""The nearest chain that is good enough, with any number of states: an interior search over its rows."""
+"""The nearest chain that is good enough, for any number of states, by an interior-point search over its rows."""
 
 from __future__ import annotations
 
@@ -12,7 +12,7 @@ from jaxbandit.bounds.beginnings import beginnings
 STEPS = 150
 BARRIER = 1e-10  # of the rate, where the search ends
 FIRST_BARRIER = 1e-3  # of the rate: a higher one would lead all searches to the same minimum
-NEAR = 1e-4  # distance of the mean from its target below which their difference has lost digits
+NEAR = 1e-4  # distance of the mean from its target below which their difference has lost too many digits
 SHORTENED = 0.99  # the largest part of the way to the boundary that a step goes
 
 
@@ -76,13 +76,13 @@ Numbers = TypeVar("Numbers", _Point, _Step)
 def nearest_chain(transition: np.ndarray, reward: np.ndarray, target: float = -np.inf, gap: float = 0.0) -> Nearest:
     """The least I(transition || Q) found over chains Q with a mean of at least `target`, and a reward gap of `gap`.
 
-    The search is over the rows of Q, of which everything is a smooth function. A barrier -b log Q_sj keeps the
-    probabilities of moves that `transition` cannot make positive, and likewise the amounts by which the mean exceeds
-    `target` and by which `chains.reward_gap` exceeds `gap`. Newton's steps follow the minimum of rate plus barrier as
-    b falls to 1e-10 of the rate. So the rate is that of a chain that exists and is good enough, up to rounding, and it
-    exceeds a local minimum by about 1e-8 of it at most. The chains that are good enough do not form a convex set, and
-    there may be several local minima: the least of 24 searches is taken, of 48 with a gap (`beginnings`). It is not
-    certified that no chain is nearer.
+    The search is over the rows of Q; law, mean and relative values are smooth functions of them. A barrier -b log Q_sj
+    keeps the probabilities of moves that `transition` cannot make positive, and likewise the amounts by which the mean
+    exceeds `target` and by which `chains.reward_gap` exceeds `gap`. Newton's steps follow the minimum of rate plus
+    barrier as b falls to 1e-10 of the rate. So the rate is that of a chain that exists and is good enough, up to
+    rounding, and it exceeds a local minimum by about 1e-8 of it at most. The chains that are good enough do not form a
+    convex set, and there may be several local minima: the least of 24 searches is taken, of 48 with a gap
+    (`beginnings`). It is not certified that no chain is nearer.
 
     Args:
       transition: [S, S], irreducible.
@@ -102,11 +102,11 @@ def nearest_chain(transition: np.ndarray, reward: np.ndarray, target: float = -n
     def gaps_of(rows: np.ndarray) -> np.ndarray:
         return np.asarray(1 / np.ptp(_at(problem, rows).values, axis=1))
 
-    with np.errstate(all="ignore"):  # a step that cannot be computed is not taken
-        found = _search(problem, beginnings(transition, reward, target, gap, gaps_of))
-        rates = _merit(problem, found, np.zeros(len(found.rate)))
+    with np.errstate(all="ignore"):  # steps that are not finite are not taken
+        ends = _search(problem, beginnings(transition, reward, target, gap, gaps_of))
+        rates = _merit(problem, ends, np.zeros(len(ends.rate)))
     least = int(rates.argmin())
-    return Nearest(float(lowest + unit * (found.law[least] @ reward)), float(rates[least]), found.rows[least])
+    return Nearest(float(lowest + unit * (ends.law[least] @ reward)), float(rates[least]), ends.rows[least])
 
 
 def _at(problem: _Problem, rows: np.ndarray) -> _Point:
@@ -149,9 +149,9 @@ def _solved(matrix: np.ndarray, right: np.ndarray) -> np.ndarray:
         return np.asarray(np.linalg.solve(matrix, right))
     except np.linalg.LinAlgError:
         regular = np.linalg.slogdet(matrix).sign != 0
-        found = np.full(right.shape, np.nan)
-        found[regular] = np.linalg.solve(matrix[regular], right[regular])
-        return found
+        solution = np.full(right.shape, np.nan)
+        solution[regular] = np.linalg.solve(matrix[regular], right[regular])
+        return solution
 
 
 def _merit(problem: _Problem, at: _Point, barrier: np.ndarray) -> np.ndarray:
@@ -172,11 +172,11 @@ def _search(problem: _Problem, rows: np.ndarray) -> _Point:
         duals = duals._replace(moves=np.where(unseen, duals.moves, 0))
         newton, convex = _steps(problem, at, duals, barrier)
         step = _choose(newton.slope < 0, newton, convex)
-        before, at, moved = at, *_along(problem, at, step, barrier, searching)
+        before, at, progressed = at, *_along(problem, at, step, barrier, searching)
         widths = -problem.gap * (step.values[:, :, None] - step.values[:, None, :])
         changes = zip(duals, (before.rows, before.better, before.room), (step.rows, step.mean, widths), strict=True)
         duals = _Duals(*(_updated(dual, barrier, room, change) for dual, room, change in changes))
-        near = (-step.slope < 0.1 * barrier) | ~moved
+        near = (-step.slope < 0.1 * barrier) | ~progressed
         end = BARRIER * at.rate
         searching &= ~(near & (barrier <= end))
         if not searching.any():
@@ -217,7 +217,7 @@ def _steps(problem: _Problem, at: _Point, duals: _Duals, barrier: np.ndarray) ->
     joined = joined + np.swapaxes(joined, 1, 2)
     joined = across @ (eye * joined.sum(2, keepdims=True) - joined) @ at.inverse
     joined = joined + (duals.mean / at.better)[:, None, None] * at.law[:, :, None] * at.law[:, None, :]
-    found = []
+    steps = []
     for bend in (-pull(duals.mean, duals.pairs), np.zeros_like(at.law)):
         bent = bend[:, :, None]
         spread = eye * (bent**2 * ease).sum(1)[:, None, :] - np.swapaxes(bent * ease, 1, 2) @ (bent * ease / total)
@@ -230,10 +230,10 @@ def _steps(problem: _Problem, at: _Point, duals: _Duals, barrier: np.ndarray) ->
         right = -np.concatenate([(lever * slopes).sum(-1), pushed], axis=1)
         scale = np.abs(system).max(2)
         e, weight = np.split(_solved(system / scale[..., None], (right / scale)[..., None])[..., 0], [states], 1)
-        moved = (at.inverse @ e[:, :, None])[..., 0]
-        rows = -ease * centred(slopes + bent * moved[:, None, :] + weight[:, :, None] * values)
-        found.append(_Step(rows, (slopes * rows).sum((1, 2)), (at.law * e).sum(1), moved))
-    return found[0], found[1]
+        values_change = (at.inverse @ e[:, :, None])[..., 0]
+        rows = -ease * centred(slopes + bent * values_change[:, None, :] + weight[:, :, None] * values)
+        steps.append(_Step(rows, (slopes * rows).sum((1, 2)), (at.law * e).sum(1), values_change))
+    return steps[0], steps[1]
 
 
 def _along(
@@ -244,15 +244,15 @@ def _along(
     sound = np.isfinite(step.rows).all((1, 2))
     step = step._replace(rows=np.where(_wide(sound, step.rows), step.rows, 0))
     length = _to_boundary(at.rows, step.rows)
-    moved, reached = np.zeros(len(searching), bool), at
+    done, reached = np.zeros(len(searching), bool), at
     for _ in range(25):
         trial = _at(problem, at.rows + _wide(length, at.rows) * step.rows)
-        falls = searching & sound & ~moved & (_merit(problem, trial, barrier) <= merit + 1e-4 * length * step.slope)
-        reached, moved = _choose(falls, trial, reached), moved | falls
-        if (moved | ~searching).all():
+        falls = searching & sound & ~done & (_merit(problem, trial, barrier) <= merit + 1e-4 * length * step.slope)
+        reached, done = _choose(falls, trial, reached), done | falls
+        if (done | ~searching).all():
             break
         length = length / 2
-    return reached, moved
+    return reached, done
 
 
 def _updated(dual: np.ndarray, barrier: np.ndarray, room: np.ndarray, change: np.ndarray) -> np.ndarray:

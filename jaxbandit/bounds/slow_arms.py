@@ -1,4 +1,4 @@
-"""What it costs to be safe from a best arm that is slow to leave its worst state: a lower bound at finite times."""
+"""The price of protection from a best arm that is slow to leave its worst state: a lower bound at finite times."""
 
 from __future__ import annotations
 
@@ -11,7 +11,7 @@ PLAYED_ENOUGH = 0.45  # of the rounds: `metrics.linear_share` counts the runs th
 
 
 def price_of_slow_arms(environment: MarkovEnvironment, times: ArrayLike, slowest: ArrayLike, failure: float) -> Bound:
-    """Least expected regret, at times n, of a policy that rarely fails where the best arm is slow to show that it is.
+    """Least expected regret at times n of a policy that seldom fails where the best arm leaves its worst state slowly.
 
     Let environment k be this one with another chain for arm k: it makes arm k the best, starts as arm k does, and
     leaves arm k's worst state with the chance x = `slowest`. A policy fails there if it plays arm k in at most 0.45 n
@@ -30,8 +30,8 @@ def price_of_slow_arms(environment: MarkovEnvironment, times: ArrayLike, slowest
     the lower convex hull of the curve and this point, and that is what is returned for any p and x. An arm that starts
     in its worst state with the chance s counts s times, with failure / s for `failure`.
 
-    An arm counts 0 if its rewards are at most the best mean, or if it starts in another state. A price above n means
-    that no policy is as safe as that. It grows as log(1 / failure) until it comes near the arms' own 1 / p.
+    The sum leaves out an arm whose rewards are at most the best mean, and one that starts in another state. A price
+    above n means that no policy is as safe as that. It grows as log(1 / failure) until it comes near 1 / p of the arms.
 
     Args:
       times: [T], at least 1; each is a horizon of its own.
@@ -64,7 +64,7 @@ def price_of_slow_arms(environment: MarkovEnvironment, times: ArrayLike, slowest
         start = float(environment.initial[k, worst])
         if reward[k].max() > target and start > allowed:
             leave = 1 - transition[k, worst, worst]
-            with np.errstate(over="ignore"):  # of probabilities that count as 0
+            with np.errstate(over="ignore"):  # from probabilities that count as 0
                 per_arm[k] = gap[k] * start * _plays(leave, slow[k], allowed / start, np.floor(PLAYED_ENOUGH * times))
     label = f"price of slow arms, failure {allowed:g}"
     return Bound(label, "policies that are as safe from slow arms", per_arm, per_arm.sum(0), times=times)
@@ -74,11 +74,11 @@ def _plays(leave: float, slow: float, failure: float, most: np.ndarray) -> np.nd
     """Least expected plays of an arm that leaves with the chance `leave`, [T], if N > `most` [T] is not a failure."""
     log_stay, log_slow = np.log1p(-min(leave, 1 - 2.0**-53)), np.log1p(-slow)  # a certain departure, up to rounding
 
-    def plays(given: np.ndarray) -> np.ndarray:
-        return np.asarray(-np.expm1(given * log_stay) / leave)
+    def plays(count: np.ndarray) -> np.ndarray:
+        return np.asarray(-np.expm1(count * log_stay) / leave)
 
     # the tangent from the point of `most` + 1 plays and no failure touches the curve here; beyond it is the hull
     tangent = most + 1 - np.log1p(-log_stay / log_slow) / log_stay if log_stay > log_slow else np.zeros_like(most)
-    given = np.clip(np.log(failure) / log_slow, 0, np.maximum(tangent, 0))
+    count = np.clip(np.log(failure) / log_slow, 0, np.maximum(tangent, 0))
     end = plays(most + 1)
-    return np.asarray(end - (end - plays(given)) * failure * np.exp(-given * log_slow))
+    return np.asarray(end - (end - plays(count)) * failure * np.exp(-count * log_slow))

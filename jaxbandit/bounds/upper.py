@@ -3,7 +3,7 @@
 Both are written with the odds p01 / p10 of an arm's two states. A suboptimal arm is played while its optimistic odds
 may exceed w, the best arm's odds: log f(n) / d(p01, w p10) times from one of its states, log f(n) / d(p10, p01 / w)
 times from the other, log f(n) / d(mean, w / (1 + w)) times if it is i.i.d. Against a Markovian best arm all of this
-counts twice, because that arm is judged from each of its two states. This gives the theorem's four cases.
+counts twice, because that arm has an index from each of its two states. This gives the theorem's four cases.
 """
 
 from __future__ import annotations
@@ -184,7 +184,7 @@ def _finite_plays(best: TwoState, arm: TwoState, log_f: np.ndarray, eps: np.ndar
 
 
 def _outside(best: TwoState, arm: TwoState, eps_1: np.ndarray) -> np.ndarray:
-    """What does not grow with n: the rounds in which a test or an estimate is wrong, and t_i."""
+    """The terms that do not grow with n: the rounds in which a test or an estimate is wrong, and t_i."""
     times = sum((abs(chain.sigma - 1) - 2 * eps_1) ** -4 for chain in (best, arm) if not chain.independent)
     mixing = {chain: mixing_sum(eps_1 * chain.sigma) for chain in {best, arm}}
     if not best.independent and not arm.independent:

@@ -1,8 +1,8 @@
-"""Confidence regions in the KL divergence, and how well an arm's counts agree with a mean.
+"""Confidence regions in the KL divergence, and log-likelihood ratios of an arm's transition counts.
 
 `bernoulli` and `family` bound one probability or one mean, `row` treats one row of a chain, `chain` the likelihood of a
-chain as a whole. Others may take what is listed here, in `row` and in `chain`; `families` also takes
-`bernoulli.SOLVERS`, `bernoulli.exponential_excess` and `bernoulli.shortfall`.
+whole chain. Others may take what is listed here, in `row` and in `chain`; `families` also takes `bernoulli.SOLVERS`,
+`bernoulli.exponential_excess` and `bernoulli.shortfall`.
 """
 
 from jaxbandit.confidence.bernoulli import Solver, kl_bound, kl_lower, kl_upper

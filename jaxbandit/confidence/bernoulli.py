@@ -1,4 +1,4 @@
-"""Bernoulli KL confidence bounds, found in a fixed number of steps that jit, vmap and every device can run."""
+"""Bernoulli KL confidence bounds, in a fixed number of steps, for jit, vmap and every device."""
 
 from __future__ import annotations
 
@@ -44,8 +44,7 @@ def kl_upper(p: ArrayLike, radius: ArrayLike, solver: Solver = "halley") -> Arra
     >>> round(float(kl_upper(0.5, 0.1)), 4)
     0.7129
     """
-    bound: Array = kl_bound(p, radius, True, solver)
-    return bound
+    return kl_bound(p, radius, True, solver)
 
 
 @accepts(p=PROBABILITY, radius=RADIUS, solver=SOLVERS)
@@ -71,8 +70,7 @@ def kl_lower(p: ArrayLike, radius: ArrayLike, solver: Solver = "halley") -> Arra
     >>> round(float(kl_lower(0.5, 0.1)), 4)
     0.2871
     """
-    bound: Array = kl_bound(p, radius, False, solver)
-    return bound
+    return kl_bound(p, radius, False, solver)
 
 
 @accepts(p=PROBABILITY, radius=RADIUS, upper=Numbers("[...]", 0, 1, kind=bool), solver=SOLVERS)
@@ -126,16 +124,16 @@ def _lost_and_kept(shrinking: Array, growing: Array, radius: Array, solver: Solv
     growing = larger(growing, tiny)
     inverse = 1 / growing
     low, near, high = begin(shrinking, growing, radius)
-    # The two `computed_once` part the chain of operations into loops over the runs. These are short enough for a
+    # The two `computed_once` split the operations into several loops over the runs. These are short enough for a
     # processor to begin with the next runs while it waits for the last ones, which saves a quarter of the time.
 
     def halley(y: Array) -> Array:
-        moved = shrinking * exponential(y)[0]
-        grown = growing + moved
-        distance = computed_once(shrinking * y - growing * log_of_sum(moved * inverse) - radius)
+        mass = shrinking * exponential(y)[0]
+        grown = growing + mass
+        distance = computed_once(shrinking * y - growing * log_of_sum(mass * inverse) - radius)
         # Halley's step with d' = x / (Q + x) and d'' = (P - x) Q / (Q + x)^2, multiplied out to take one division
-        bend = (shrinking - moved) * growing
-        y = y - 2 * distance * moved * grown / (2 * moved * moved - distance * bend)
+        bend = (shrinking - mass) * growing
+        y = y - 2 * distance * mass * grown / (2 * mass * mass - distance * bend)
         return jnp.where(y > high, high, jnp.where(y >= low, y, low))  # where radius is 0, y is NaN here: low is taken
 
     def halve(_: int, ends: tuple[Array, Array]) -> tuple[Array, Array]:

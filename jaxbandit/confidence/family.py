@@ -1,4 +1,4 @@
-"""The confidence bound of a mean within a one-parameter family of rewards."""
+"""The upper confidence bound of a mean in a one-parameter family of rewards."""
 
 from __future__ import annotations
 
@@ -37,13 +37,11 @@ def family_upper(mean: ArrayLike, radius: ArrayLike, family: Family | None = Non
         for leaf in jax.tree.leaves(family):
             if not is_traced(leaf):
                 finite("family", leaf)
-    found: Array = _upper(mean, radius, family)
-    return found
+    return _upper(mean, radius, family)
 
 
 @jax.jit
 def _upper(mean: ArrayLike, radius: ArrayLike, family: Family | None) -> Array:
     low, high = (0.0, 1.0) if family is None else family.range
     mean = jnp.clip(jnp.asarray(mean, float), low, high)
-    bound: Array = kl_upper(mean, radius) if family is None else family.upper(mean, radius)
-    return bound
+    return kl_upper(mean, radius) if family is None else family.upper(mean, radius)

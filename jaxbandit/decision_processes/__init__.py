@@ -1,7 +1,7 @@
-"""Finite Markov decision processes in float64 NumPy: the best long run, episodes, how far states lie apart.
+"""Finite Markov decision processes in float64 NumPy: best policies in the long run and in episodes, hitting times.
 
 `transition` [A, S, S] has a matrix for each action, and `reward` [A, S] is paid by the state left. A policy is an
-action for each state, [S]. Nothing is assumed of how states communicate. The room knows no bandits.
+action for each state, [S]. States need not communicate. The room imports nothing about bandits.
 """
 
 from jaxbandit.decision_processes.best import Episodes, episodes, optimal

@@ -14,12 +14,12 @@ from jaxbandit.decision_processes.evaluation import MOVES, PAID, LongRun, long_r
 EXACT = 1e-11  # of the largest number compared: what rounding may add to a difference of values
 MOST = 10_000  # improvements of a policy, of which there are a few dozen at most
 MOST_VALUES = 10_000_000  # of episodes, by round and state
-SIGHT, MOST_SIGHT = 4, 1000  # rounds for each state by which the first policy sees ahead, and in all
+SIGHT, MOST_SIGHT = 4, 1000  # sweeps of value iteration behind the first policy: for each state, and at most
 
 
 @described
 class Episodes(NamedTuple):
-    """The best that can be done in H rounds.
+    """Values and policy of the best play in episodes of H rounds.
 
     Fields:
       values: [H, S], largest expected reward of the rest of an episode, by rounds played and the state then.
@@ -32,7 +32,7 @@ class Episodes(NamedTuple):
 
 @accepts(transition=MOVES, reward=PAID)
 def optimal(transition: ArrayLike, reward: ArrayLike) -> LongRun:
-    """A policy with the largest gain from every state, and what it collects: policy iteration for any process.
+    """A policy with the largest gain from every state, its gain and its bias: policy iteration for any process.
 
     A change must raise the gain of a state or, at equal gains, its relative value. The gain g is unique and solves
     g = max over actions a of P_a g. The bias h solves g + h = max of (r_a + P_a h) over the actions of each state with
@@ -54,26 +54,26 @@ def optimal(transition: ArrayLike, reward: ArrayLike) -> LongRun:
     """
     moves, paid = np.asarray(transition), np.asarray(reward)
     every = np.arange(paid.shape[1])
-    found = long_run(moves, paid, _far_sighted(moves, paid))
+    current = long_run(moves, paid, _far_sighted(moves, paid))
     for _ in range(MOST):
-        gains = moves @ found.gain
+        gains = moves @ current.gain
         rounding = EXACT * np.abs(paid).max()
-        better = gains.max(0) > gains[found.policy, every] + rounding
+        better = gains.max(0) > gains[current.policy, every] + rounding
         if better.any():
-            policy = np.where(better, gains.argmax(0), found.policy)
+            policy = np.where(better, gains.argmax(0), current.policy)
         else:
-            values = np.where(gains >= gains.max(0) - rounding, paid + moves @ found.bias, -np.inf)
-            rounding += EXACT * np.abs(found.bias).max()
-            better = values.max(0) > values[found.policy, every] + rounding
+            values = np.where(gains >= gains.max(0) - rounding, paid + moves @ current.bias, -np.inf)
+            rounding += EXACT * np.abs(current.bias).max()
+            better = values.max(0) > values[current.policy, every] + rounding
             if not better.any():
                 break
-            policy = np.where(better, values.argmax(0), found.policy)
-        found = long_run(moves, paid, policy)
-    return found
+            policy = np.where(better, values.argmax(0), current.policy)
+        current = long_run(moves, paid, policy)
+    return current
 
 
 def _far_sighted(moves: np.ndarray, paid: np.ndarray) -> np.ndarray:
-    """A policy [S] to begin with: what is best where many rounds are left, so that few have to be looked at."""
+    """A policy [S] to begin with, the best one with many rounds left, so that few improvements are needed."""
     values = np.zeros(paid.shape[1])
     for _ in range(min(SIGHT * len(values), MOST_SIGHT)):
         of_actions = paid + moves @ values

@@ -1,4 +1,4 @@
-"""What a policy of a decision process collects in the long run."""
+"""The long-run gain and bias of a policy of a decision process."""
 
 from __future__ import annotations
 
@@ -70,9 +70,9 @@ def long_run(transition: ArrayLike, reward: ArrayLike, policy: ArrayLike) -> Lon
     ways = np.stack([rows[:, states].sum(1) for states in classes], axis=1)
     share = np.where(
         recurrent[:, None], laws.T > 0, until(rows, recurrent, ways)
-    )  # [S, classes], which one it comes to
+    )  # [S, classes], the chances to end in each class
     gain = share @ (laws @ rewards)
-    ends = np.isin(every, laws.argmax(1))  # the likeliest state of each class is soon come to
+    ends = np.isin(every, laws.argmax(1))  # the likeliest state of each class is reached soon
     least = rewards.min()
     sums = until(rows, ends, np.stack([rewards - least, gain - least], axis=1))
     bias = sums[:, 0] - sums[:, 1]
@@ -80,13 +80,13 @@ def long_run(transition: ArrayLike, reward: ArrayLike, policy: ArrayLike) -> Lon
 
 
 def until(rows: np.ndarray, ends: np.ndarray, amounts: np.ndarray) -> np.ndarray:
-    """Expected sums of amounts over the states that a chain is in until it comes to an end: [S, N], 0 at the ends.
+    """Expected sums of amounts over the states of a chain until it reaches an end: [S, N], 0 at the ends.
 
     States are eliminated without subtractions, so that sums keep their digits where the ends are reached after a
     hundred million rounds.
 
     Args:
-      rows: [S, S], row-stochastic; from every state the chain comes to an end with probability 1.
+      rows: [S, S], row-stochastic; from every state the chain reaches an end with probability 1.
       ends: [S] bool.
       amounts: [S, N], not negative.
 
@@ -97,13 +97,13 @@ def until(rows: np.ndarray, ends: np.ndarray, amounts: np.ndarray) -> np.ndarray
     exits, leaving = rows[np.ix_(others, np.flatnonzero(ends))].sum(1), np.ones(len(others))
     for last in reversed(range(len(others))):
         leaving[last] = among[last, :last].sum() + exits[last]
-        before = np.flatnonzero(among[:last, last])  # few, where each state leads to few others
+        before = np.flatnonzero(among[:last, last])  # few, if each state leads to few others
         share = among[before, last] / leaving[last]
         among[before, :last] += np.outer(share, among[last, :last])
         exits[before] += share * exits[last]
         sums[before] += np.outer(share, sums[last])
     for s in range(len(others)):
         sums[s] = (sums[s] + among[s, :s] @ sums[:s]) / leaving[s]
-    found = np.zeros(amounts.shape)
-    found[others] = sums
-    return found
+    totals = np.zeros(amounts.shape)
+    totals[others] = sums
+    return totals

@@ -1,4 +1,4 @@
-"""Which states of a decision process can be reached, and how soon."""
+"""Which states of a decision process can be reached, and in how many rounds."""
 
 from __future__ import annotations
 
@@ -13,7 +13,7 @@ from jaxbandit.base import described
 from jaxbandit.decision_processes.best import EXACT, MOST
 from jaxbandit.decision_processes.evaluation import MOVES, until
 
-MOST_CERTAIN = 1e8  # rounds, of which solving a system of equations as it is finds at least six digits
+MOST_CERTAIN = 1e8  # rounds, up to which the plain solution of a system of equations has at least six digits
 SPARSE = 0.1  # share of the moves that can be made, below which systems of equations are solved as sparse ones
 Kind = Literal["ergodic", "communicating", "weakly communicating", "multichain"]
 
@@ -23,10 +23,10 @@ class Structure(NamedTuple):
     """How states communicate.
 
     Fields:
-      kind: "ergodic" if every policy comes from every state to every other; "communicating" if some policy does;
-        "weakly communicating" if some does to all states but the transient ones; "multichain" if none does.
-      classes: lists of states that a player can stay among for ever, and reach from one another; as large as possible.
-      transient: the states that are in none of them, which every policy leaves for good.
+      kind: "ergodic" if every policy reaches every state from every other; "communicating" if for each two states some
+        policy does; "weakly communicating" if that holds for all but the transient states; else "multichain".
+      classes: the largest sets of states in which a player can stay for ever and reach each state from each other one.
+      transient: the states that are in no class, which every policy leaves for ever.
     """
 
     kind: Kind
@@ -36,9 +36,9 @@ class Structure(NamedTuple):
 
 @accepts(transition=MOVES)
 def hitting_times(transition: ArrayLike) -> np.ndarray:
-    """[S, S], the least expected number of rounds from one state (row) to another (column), by the policy made for it.
+    """[S, S], the least expected number of rounds from one state (row) to another (column), each by its own policy.
 
-    It is 0 from a state to itself, and inf where no policy comes to the state with probability 1. Of a single chain P,
+    It is 0 from a state to itself, and inf where no policy reaches the state with probability 1. For a single chain P,
     `hitting_times(P[None])` are its mean hitting times.
 
     Args:
@@ -56,8 +56,7 @@ def hitting_times(transition: ArrayLike) -> np.ndarray:
 
 @accepts(transition=MOVES)
 def diameter(transition: ArrayLike) -> float:
-    """The largest of the `hitting_times`: how long the way between two states may take if it is sought; inf if there
-    is none.
+    """The largest of the `hitting_times`, inf where a state cannot be reached from another one.
 
     Args:
       transition: [A, S, S], row-stochastic.
@@ -73,7 +72,7 @@ def diameter(transition: ArrayLike) -> float:
     moves = np.asarray(transition)
     if not _reaches(moves > 0).all():
         return float(np.inf)
-    longest, within = 0.0, _within(moves)  # most states are near enough by some policy not to be looked at further
+    longest, within = 0.0, _within(moves)  # bounds, which rule out most states
     for target in np.argsort(-within):
         if within[target] <= longest:
             break
@@ -82,15 +81,15 @@ def diameter(transition: ArrayLike) -> float:
 
 
 def _within(moves: np.ndarray) -> np.ndarray:
-    """A number of rounds [S] within which each state can be expected to be reached from every other; inf for unknown.
+    """A number of rounds [S] within which some policy reaches each state from every other on average; inf for unknown.
 
-    They are those of the policy that is likeliest to move nearer, in steps that can be made. Its equations are solved
-    as they are, so that large numbers lose digits; each is a little increased for that.
+    They are those of the policy that is likeliest to come nearer, by the number of possible steps. Its equations are
+    solved by an ordinary solver, by which large numbers lose digits; so each is a little increased.
 
     Args:
       moves: [A, S, S], in which every state can be reached from every other.
     """
-    from scipy.sparse import csc_array  # a tenth of a second, which an import of the package need not take
+    from scipy.sparse import csc_array  # here, as it takes a tenth of a second of an import of the package
     from scipy.sparse.csgraph import shortest_path
     from scipy.sparse.linalg import splu
 
@@ -102,7 +101,7 @@ def _within(moves: np.ndarray) -> np.ndarray:
         system[every, every] = 0
         system[every, every] = -system.sum(1)
         system, rounds = system[np.ix_(others, others)], np.ones(len(others))
-        with suppress(RuntimeError, np.linalg.LinAlgError):  # of a system whose solution has no digits left
+        with suppress(RuntimeError, np.linalg.LinAlgError):  # a system whose solution has no correct digit
             few = some.mean() < SPARSE
             times = splu(csc_array(system)).solve(rounds) if few else np.linalg.solve(system, rounds)
             if ((times >= 1) & (times < MOST_CERTAIN)).all():
@@ -112,7 +111,7 @@ def _within(moves: np.ndarray) -> np.ndarray:
 
 @accepts(transition=MOVES)
 def structure(transition: ArrayLike) -> Structure:
-    """How the states of a process communicate.
+    """How the states of a process communicate, as a `Structure`.
 
     The classes are the maximal end components: actions that may leave a class are taken away until none are left.
 
@@ -143,7 +142,7 @@ def structure(transition: ArrayLike) -> Structure:
 
 
 def _kind(can: np.ndarray, classes: int, transient: bool) -> Kind:
-    """The kind of a process of moves that can be made, [A, S, S], with so many classes."""
+    """The kind of a process with these possible moves [A, S, S] and this number of classes."""
     if classes > 1:
         return "multichain"
     if transient:
@@ -158,7 +157,7 @@ def _kind(can: np.ndarray, classes: int, transient: bool) -> Kind:
 
 
 def _reaches(steps: np.ndarray) -> np.ndarray:
-    """[S, S], whether a state can be reached from another by steps [A, S, S] that can be made, none included."""
+    """[S, S], whether a state can be reached from another by possible steps [A, S, S], or by none."""
     reaches = steps.any(0) | np.eye(steps.shape[-1], dtype=bool)
     for _ in range(len(reaches).bit_length()):
         ways = reaches.astype(np.float32)  # whose products are fast, and exact up to 2^24 states
@@ -175,7 +174,7 @@ def _towards(moves: np.ndarray, distance: np.ndarray, safe: Any = True) -> np.nd
 def _times_to(moves: np.ndarray, target: int) -> np.ndarray:
     """The least expected number of rounds from each state to one of them, [S]."""
     can = moves > 0
-    sure = np.ones(moves.shape[-1], bool)  # states from which some policy comes to the target with probability 1
+    sure = np.ones(moves.shape[-1], bool)  # states from which some policy reaches the target with probability 1
     while True:
         safe = ~(can & ~sure).any(-1)  # [A, S], actions that stay among these states
         distance = np.where(np.arange(len(sure)) == target, 0.0, np.inf)
@@ -190,7 +189,7 @@ def _times_to(moves: np.ndarray, target: int) -> np.ndarray:
         sure = np.isfinite(distance)
     every, times = np.arange(len(sure)), np.full(len(sure), np.inf)
     policy = _towards(moves, distance, safe)
-    safe |= ~sure  # what is done elsewhere does not matter
+    safe |= ~sure  # actions in the other states do not matter
     among, ends = np.where(sure, moves, 0), ~sure | (every == target)
     for _ in range(MOST):
         times[sure] = until(among[policy, every], ends, np.ones((len(sure), 1)))[sure, 0]

@@ -1,4 +1,4 @@
-"""One-parameter exponential families of rewards: the divergence of two means, and what a divergence allows.
+"""One-parameter exponential families of rewards: the divergence of two means, and the largest mean within a divergence.
 
 Others may take what is listed here; `environments` also takes `tilting`, which tilts a chain along its rewards.
 """

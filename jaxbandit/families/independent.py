@@ -1,4 +1,4 @@
-"""One-parameter exponential families of independent rewards, each known by its mean."""
+"""One-parameter exponential families of independent rewards, parametrised by the mean."""
 
 from __future__ import annotations
 
@@ -45,8 +45,7 @@ class Bernoulli:
         return bernoulli_kl(mean, other)
 
     def upper(self, mean: ArrayLike, radius: ArrayLike) -> Array:
-        bound: Array = kl_upper(mean, radius, self.solver)
-        return bound
+        return kl_upper(mean, radius, self.solver)
 
 
 @pytree
@@ -132,7 +131,7 @@ class Poisson:
 class Exponential:
     """Waiting times: D(m || n) = m/n - 1 - log(m/n), for positive means.
 
-    A mean of 0 stands for the law that always pays 0, which cannot be confused with any other of the family.
+    A mean of 0 stands for the law that always pays 0, whose divergence from every other one of the family is infinite.
 
     Source: Garivier and Cappe 2011, section 4.
 
@@ -211,15 +210,15 @@ def _tiny(values: Array) -> float:
 
 
 def _within(family: Bernoulli | Poisson | Exponential, reward: np.ndarray) -> None:
-    """Refuse rewards that no mean of the family can have.
+    """Raise ValueError unless all rewards lie in the range of the family's means.
 
     Raises:
       ValueError: the least or largest reward, and the range.
     """
     low, high = family.range
-    found = np.asarray(reward, float)
-    if found.size and (found.min() < low or found.max() > high):
+    values = np.asarray(reward, float)
+    if values.size and (values.min() < low or values.max() > high):
         name = type(family).__name__
         raise ValueError(
-            f"family: rewards from {found.min():g} to {found.max():g}; {name}'s means lie in [{low:g}, {high:g}]"
+            f"family: rewards from {values.min():g} to {values.max():g}; {name}'s means lie in [{low:g}, {high:g}]"
         )

@@ -1,4 +1,4 @@
-"""A family of chains from one of them."""
+"""The exponential family of a Markov chain."""
 
 from __future__ import annotations
 
@@ -14,15 +14,16 @@ def chain_family(generator: ArrayLike, reward: ArrayLike = (0.0, 1.0)) -> TwoSta
     """The family that tilts P = `generator` along f = `reward`, from which `exponential_family` makes arms.
 
     Each mean m between the least and the largest mean reward of a cycle of states belongs to one chain P_m, and
-    D(m || n) is the divergence rate I(P_m || P_n) = sum over s of pi_m(s) KL(P_m(s, .), P_n(s, .)). With two states
-    it has a closed form, except where they change nearly always. Otherwise a table is made here, in float64.
+    D(m || n) is the divergence rate I(P_m || P_n) = sum over s of pi_m(s) KL(P_m(s, .), P_n(s, .)). With two states it
+    has a closed form, unless the chain nearly always changes its state. Otherwise a table is made here, in float64.
 
     Args:
       generator: [S, S], row-stochastic and irreducible; any chain of the family gives the same family.
       reward: [S], what the state moved to pays, not all equal; the same for every arm.
 
     Raises:
-      ValueError: the argument and what is wrong with it; all cycles of states pay the same, so that there is one mean.
+      ValueError: the argument and what is wrong with it; all cycles of states pay the same, so that the family has one
+        mean only.
 
     Source: Moulos and Anantharam 2019, section 2; Moulos 2020.
 

@@ -1,4 +1,4 @@
-"""The family of chains of any number of states that tilts one chain along its reward, from a table made on the host."""
+"""The exponential family of a chain with any number of states, from a table that is made on the host."""
 
 from __future__ import annotations
 
@@ -18,12 +18,12 @@ from jaxbandit.fast import larger, smaller
 CELLS = 128  # of the table, a power of 2
 NEAR = 1e-9  # of the reward's range, from the ends of the means to those of the table
 FIELDS = {"theta": "[N]", "mean": "[N]", "between": "[N, N]", "bends": "[M, B]", "reward": "[S]"}
-FARTHEST = 600.0  # theta times the reward's range, where the table ends even if its means are farther from the limits
+FARTHEST = 600.0  # theta times the reward's range, where the table ends even if its means are not near their limits
 
 
 @pytree
 class TabledChains:
-    """Chains tilted along their reward, each known by its mean m = A'(theta), A the log of the largest eigenvalue.
+    """Chains tilted along their reward, parametrised by the mean m = A'(theta), A the log of the largest eigenvalue.
 
     D(m || n) = A(eta) - A(theta) - (eta - theta) m, n = A'(eta). A is a polynomial of degree 5 between the thetas of a
     table, with the exact A, A' and A'' at both ends of each cell. D is added up from nonnegative parts: from theta to
@@ -48,10 +48,10 @@ class TabledChains:
         return self.mean[0], self.mean[-1]
 
     def validate(self, reward: np.ndarray) -> None:
-        given = {name: (getattr(self, name), Numbers(axes)) for name, axes in FIELDS.items()}
-        check_together(given)
-        found, own = np.asarray(reward, float), np.asarray(self.reward, float)
-        if found.shape[1:] != own.shape or np.abs(found - own).max() > 1e-6 * np.ptp(own):
+        tables = {name: (getattr(self, name), Numbers(axes)) for name, axes in FIELDS.items()}
+        check_together(tables)
+        pays, own = np.asarray(reward, float), np.asarray(self.reward, float)
+        if pays.shape[1:] != own.shape or np.abs(pays - own).max() > 1e-6 * np.ptp(own):
             raise ValueError(f"family: every arm's states must pay {own.tolist()}, in this order")
 
     def divergence(self, mean: ArrayLike, other: ArrayLike) -> Array:
@@ -86,9 +86,9 @@ class TabledChains:
         width = self._width(jnp.where(inside, cell, last))
         slope = jnp.where(inside, 0, (self._read(self.mean, last) - mean) * width)
         share = _root(coefficients, slope, jnp.where(inside, radius, left), jnp.where(inside, 1 - here, 1.0))
-        found = jnp.where(inside, mean, self._read(self.mean, last)) + _rise(coefficients, share) / width
+        upper_mean = jnp.where(inside, mean, self._read(self.mean, last)) + _rise(coefficients, share) / width
         best = jnp.asarray(self.mean, float)[-1]
-        return jnp.where(~inside & (stop == CELLS), best, jnp.clip(found, mean, best))
+        return jnp.where(~inside & (stop == CELLS), best, jnp.clip(upper_mean, mean, best))
 
     def _within(self, mean: Array) -> Array:
         means = jnp.asarray(self.mean, float)
@@ -155,8 +155,8 @@ def _root(bends: list[Array], slope: Array, goal: Array, most: Array) -> Array:
     step = smaller(step, most)
     for _ in range(4):
         distance = slope * step + _lost(bends, step) - goal
-        moved = step - distance / larger(slope + _rise(bends, step), tiny)
-        step = jnp.where(moved >= 0, smaller(moved, most), 0)
+        proposal = step - distance / larger(slope + _rise(bends, step), tiny)
+        step = jnp.where(proposal >= 0, smaller(proposal, most), 0)
     return step
 
 
@@ -166,31 +166,31 @@ def tabulated(generator: np.ndarray, reward: np.ndarray) -> TabledChains:
     scaled = (reward - reward.min()) / unit
     ends = [sign * _far_enough(sign, generator, scaled) for sign in (-1, 1)]
     theta = np.sinh(np.linspace(np.arcsinh(ends[0]), np.arcsinh(ends[1]), CELLS // 4 + 1))
-    found = np.array([_at(value, generator, scaled) for value in theta])
+    points = np.array([_at(value, generator, scaled) for value in theta])
     middles = np.array([_at(value, generator, scaled) for value in (theta[1:] + theta[:-1]) / 2])
     while len(theta) <= CELLS:
-        bends, width = _bends(theta, found), np.diff(theta)
-        halfway = found[:-1, 1] + _rise([bends[:, n] for n in range(4)], np.full(len(width), 0.5)) / width
+        bends, width = _bends(theta, points), np.diff(theta)
+        halfway = points[:-1, 1] + _rise([bends[:, n] for n in range(4)], np.full(len(width), 0.5)) / width
         worst = int(np.argmax(np.abs(halfway - middles[:, 1])))
         theta = np.insert(theta, worst + 1, theta[worst] + width[worst] / 2)
-        found = np.insert(found, worst + 1, middles[worst], axis=0)
+        points = np.insert(points, worst + 1, middles[worst], axis=0)
         halves = [_at(theta[worst + n] + width[worst] / 4, generator, scaled) for n in (0, 1)]
         middles = np.concatenate([middles[:worst], halves, middles[worst + 1 :]])
-    bends = _bends(theta, found)
-    means = found[:, 1]
+    bends = _bends(theta, points)
+    means = points[:, 1]
     means[0], means[-1] = -largest_cycle(generator, -scaled), largest_cycle(generator, scaled)
-    return TabledChains(theta / unit, reward.min() + unit * means, _between(theta, found), bends, reward)
+    return TabledChains(theta / unit, reward.min() + unit * means, _between(theta, points), bends, reward)
 
 
-def _between(theta: np.ndarray, found: np.ndarray) -> np.ndarray:
+def _between(theta: np.ndarray, points: np.ndarray) -> np.ndarray:
     """D from every theta to every other [N + 1, N + 1], from A, A' and A'' there."""
-    value, mean, _ = found.T
+    value, mean, _ = points.T
     return np.asarray(np.maximum(value[None] - value[:, None] - mean[:, None] * (theta[None] - theta[:, None]), 0))
 
 
-def _bends(theta: np.ndarray, found: np.ndarray) -> np.ndarray:
+def _bends(theta: np.ndarray, points: np.ndarray) -> np.ndarray:
     """Coefficients 2 to 5 [N, 4] of polynomials in the position within a cell, with A, A', A'' right at its ends."""
-    value, mean, curvature = found.T
+    value, mean, curvature = points.T
     width = np.diff(theta)
     two = curvature[:-1] * width**2 / 2
     rest = np.diff(value) - mean[:-1] * width - two

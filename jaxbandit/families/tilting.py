@@ -1,4 +1,4 @@
-"""Tilting a chain along its reward: the chains of one exponential family, in float64 on the host."""
+"""The chains of one exponential family: one chain tilted along its reward, in float64 on the host."""
 
 from __future__ import annotations
 
@@ -55,7 +55,7 @@ def perron(weights: Any) -> Any:
 
     By 40 squarings, without subtractions, so that small entries keep their digits. Powers of a periodic matrix have no
     limit, so a multiple of the identity is added. It is a lower bound of the eigenvalue, the largest n-th root of an
-    entry on the diagonal of the n-th power for n up to S; a much larger one would cost the eigenvalue its digits.
+    entry on the diagonal of the n-th power for n up to S; with a much larger multiple the eigenvalue would lose digits.
 
     >>> perron(np.array([[0.5, 0.5], [1.0, 0.0]])).tolist()
     [1.0, 1.0]
@@ -75,7 +75,7 @@ def perron(weights: Any) -> Any:
 
 
 def largest_cycle(generator: np.ndarray, reward: np.ndarray) -> float:
-    """The largest mean reward of a cycle of states through which the chain can go, the limit of the family's means.
+    """The largest mean reward of a possible cycle of states, the limit of the family's means.
 
     By Karp's theorem: the maximum over y of the minimum over k < S of (best_S(y) - best_k(y)) / (S - k), where
     best_k(y) is the largest total reward of k moves from state 0 that end in y.

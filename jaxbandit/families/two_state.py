@@ -1,4 +1,4 @@
-"""The family of chains of two states that tilts one chain along its reward, in closed form."""
+"""The exponential family of a chain with two states, in closed form."""
 
 from __future__ import annotations
 
@@ -63,8 +63,8 @@ class TwoStateChains:
         if not low < high:
             raise ValueError(f"low: {low:g} is not below high = {high:g}")
         integer("steps", self.steps, 1, 100)
-        found, own = np.sort(np.asarray(reward, float), axis=1), np.array([low, high])
-        if found.shape[1] != 2 or np.abs(found - own).max() > 1e-6 * np.ptp(own):
+        pays, own = np.sort(np.asarray(reward, float), axis=1), np.array([low, high])
+        if pays.shape[1] != 2 or np.abs(pays - own).max() > 1e-6 * np.ptp(own):
             raise ValueError(f"family: every arm's two states must pay {low:g} and {high:g}")
 
     def divergence(self, mean: ArrayLike, other: ArrayLike) -> Array:
@@ -111,8 +111,8 @@ class TwoStateChains:
             # D' = (1-x) rise / (n p_y), D'' = (1-x) fall / (n p_y)^2, and Halley's step multiplied out
             rise = lost * (2 - p - q + stays * curl * lost)
             fall = kept * p * (n + curl * kept * arrives)
-            moved = t - 2 * distance * rise * arrives * n / (2 * less * rise * rise - distance * fall)
-            t = jnp.where(moved >= 0, smaller(moved, most), t)  # where the radius is 0, it is NaN here
+            proposal = t - 2 * distance * rise * arrives * n / (2 * less * rise * rise - distance * fall)
+            t = jnp.where(proposal >= 0, smaller(proposal, most), t)  # where the radius is 0, it is NaN here
         lost, kept = exponential(computed_once(t))
         arrives, stayed = p + stays * lost, self.kappa * stays * kept
         flow = arrives * (arrives + stayed)

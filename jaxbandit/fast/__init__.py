@@ -1,9 +1,9 @@
-"""Functions that are here for speed alone: each stands for a plain form of a few lines and can be replaced by it.
+"""Functions for speed alone: each stands for a plain form of a few lines, by which it can be replaced.
 
 `JAXBANDIT_PLAIN=1` in the environment chooses the plain forms everywhere; a test checks that every policy's counts are
-the same either way. `larger` and `smaller` are their own plain forms: solvers rely on what they return for NaN. This is what
-the room asks of JAX and XLA beyond their documented interfaces. Where one of these is missing and rounds take longer for it, a
-`SlowPathWarning` says so, once in a process:
+the same either way. `larger` and `smaller` are their own plain forms: solvers rely on what they return for NaN. The
+table lists what the room requires of JAX and XLA beyond their documented interfaces. Where one of these is missing and
+rounds take longer, a `SlowPathWarning` says so, once in a process:
 
 | what is relied on | where | what it gains | what happens without it |
 |---|---|---|---|
@@ -20,8 +20,9 @@ the room asks of JAX and XLA beyond their documented interfaces. Where one of th
 | the compiler option `xla_cpu_prefer_vector_width` | `compilation.wide_vectors` | AVX-512: a tenth | a small program is compiled with it first; where XLA refuses, it is left out |
 | float32 as IEEE bits | `elementary` | KL-UCB 1.2 times as fast | cannot go away |
 
-Outside this room the library relies on one such thing, and not for speed: the text of a jaxpr (`simulation.program_text`), by which it
-notices changed code. Where JAX changes that text, a folder is refused although it could be continued.
+Outside of this room the library relies on one undocumented interface, and not for speed: the text of a jaxpr
+(`simulation.asking.user_code`), by which it notices changed code. Where JAX changes that text, a folder is refused although
+it could be continued.
 
 Some choices that are made for speed cannot be separated from what they compute. They stand where that is computed:
 
@@ -50,8 +51,7 @@ from jaxbandit.fast.elementary import cosine_and_sine, exponential, log, log_and
 from jaxbandit.fast.extremes import larger, smaller
 from jaxbandit.fast.on_demand import where_needed
 from jaxbandit.fast.random_bits import threefry
-from jaxbandit.fast.slow_paths import SlowPathWarning
-from jaxbandit.fast.switch import PLAIN
+from jaxbandit.fast.slow_paths import PLAIN, SlowPathWarning
 
 __all__ = [
     "PLAIN",

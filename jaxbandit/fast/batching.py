@@ -28,8 +28,7 @@ from jaxbandit.fast.jaxprs import (
     points,
 )
 from jaxbandit.fast.random_bits import RANDOM, drawn, is_known
-from jaxbandit.fast.slow_paths import slow_path
-from jaxbandit.fast.switch import PLAIN
+from jaxbandit.fast.slow_paths import PLAIN, slow_path
 
 # Names of JAX's primitives that act along given axes; others are in `jaxprs` and `random_bits`.
 ALONG_AXES = frozenset(
@@ -48,7 +47,8 @@ def over_runs(function: Callable[..., Any]) -> Callable[..., Any]:
     well, and transposes between the two orders. Here elementwise operations, broadcasts, slices and reductions work on
     [arms, runs], and single entries are read and written by comparison (`comparisons`). Any other operation that a
     policy uses goes through `vmap`, or is computed for one run after the other where JAX has no rule for many. The
-    whole function goes through `vmap` under a JAX version whose jaxprs have another form. Of both it is warned once.
+    whole function goes through `vmap` under a JAX version whose jaxprs have another form. In both cases there is one
+    `SlowPathWarning`.
 
     Args:
       function: of pytrees of arrays of one run, to a pytree of arrays.
@@ -72,7 +72,7 @@ def over_runs(function: Callable[..., Any]) -> Callable[..., Any]:
         )(*one)
         try:
             outputs = _evaluate(closed.jaxpr, closed.consts, [(leaf, True) for leaf in leaves], runs)
-        except UNKNOWN_FORM as error:  # the function was traced without error, so it must be the form of its jaxpr
+        except UNKNOWN_FORM as error:  # the function was traced without error, so the form of its jaxpr is the cause
             played = plain(*arguments)
             slow_path("rounds of many runs", f"the jaxprs of JAX {jax.__version__} are not known here", error)
             return played
@@ -106,24 +106,24 @@ def _apply(equation: Any, inputs: list[Value], runs: int) -> list[Value]:
         return _evaluate(*called(parameters), inputs, runs)
     if name == "reshard":
         return inputs  # within one device's share there is nothing to move
-    batched = any(has for _, has in inputs)
+    batched = any(per_run for _, per_run in inputs)
     if name == "custom_vmap_call" and batched:
-        ours = getattr(getattr(parameters["rule"], "__wrapped__", None), "runs_last", None)
-        if ours is not None:  # `on_demand.where_needed`
-            return [(leaf, True) for leaf in ours([_everywhere(value, runs) for value in inputs])]
+        runs_last = getattr(getattr(parameters["rule"], "__wrapped__", None), "runs_last", None)
+        if runs_last is not None:  # `on_demand.where_needed`
+            return [(leaf, True) for leaf in runs_last([_everywhere(value, runs) for value in inputs])]
     if name == "scan" and batched:
         return _scan(parameters, inputs, runs)
     if name == "while" and batched:
         return _while(parameters, inputs, runs)
     if name in ("gather", "scatter", "scatter-add") and batched:
-        found = _by_comparison(name, equation, inputs, runs)
-        if found is not None:
-            return [(found, True)]
+        result = _by_comparison(name, equation, inputs, runs)
+        if result is not None:
+            return [(result, True)]
     if not batched:
         arrays = [value for value, _ in inputs]
     elif name in ELEMENTWISE:
         shape = equation.outvars[0].aval.shape
-        arrays = [_align(value, has, shape, runs) for value, has in inputs]
+        arrays = [_align(value, per_run, shape, runs) for value, per_run in inputs]
     elif name in FOLDS and comparisons.is_short(inputs[0][0], parameters["axes"]):
         return [(comparisons.fold(FOLDS[name], inputs[0][0], parameters["axes"]), True)]
     elif name in ALONG_AXES:
@@ -146,7 +146,7 @@ def _apply(equation: Any, inputs: list[Value], runs: int) -> list[Value]:
     elif name == "transpose":
         arrays = [inputs[0][0]]
         parameters = {"permutation": (*parameters["permutation"], len(parameters["permutation"]))}
-    elif name in BLOCKS and not any(has for _, has in inputs[BLOCKS[name] :]):
+    elif name in BLOCKS and not any(per_run for _, per_run in inputs[BLOCKS[name] :]):
         starts = [value for value, _ in inputs[BLOCKS[name] :]]
         arrays = [*(_everywhere(value, runs) for value in inputs[: BLOCKS[name]]), *starts, jnp.zeros_like(starts[0])]
         if name == "dynamic_slice":
@@ -165,34 +165,36 @@ def _apply(equation: Any, inputs: list[Value], runs: int) -> list[Value]:
 def _by_vmap(bind: Callable[..., Any], inputs: list[Value], name: str) -> Any:
     """An operation on all runs by its batching rule; where JAX has none, on one run after the other."""
     try:
-        return jax.vmap(bind, in_axes=[-1 if has else None for _, has in inputs], out_axes=-1)(*[x for x, _ in inputs])
+        return jax.vmap(bind, in_axes=[-1 if per_run else None for _, per_run in inputs], out_axes=-1)(
+            *[x for x, _ in inputs]
+        )
     except NotImplementedError:
 
-        def one(mine: list[Array]) -> Any:
-            each = iter(mine)
-            return bind(*(next(each) if has else value for value, has in inputs))
+        def of_run(batched: list[Array]) -> Any:
+            values_of_run = iter(batched)
+            return bind(*(next(values_of_run) if per_run else value for value, per_run in inputs))
 
         slow_path(f"the operation {name}", "JAX cannot compute it for many runs at once")
-        found = jax.lax.map(one, [jnp.moveaxis(value, -1, 0) for value, has in inputs if has])
-        return jax.tree.map(lambda leaf: jnp.moveaxis(leaf, 0, -1), found)
+        outputs = jax.lax.map(of_run, [jnp.moveaxis(value, -1, 0) for value, per_run in inputs if per_run])
+        return jax.tree.map(lambda leaf: jnp.moveaxis(leaf, 0, -1), outputs)
 
 
 def _scan(parameters: dict[str, Any], inputs: list[Value], runs: int) -> list[Value]:
-    """A loop of fixed length. All that it carries gets the runs, because its shape is fixed and a turn may add them."""
+    """A loop of fixed length. All that it carries gets the axis of the runs, which a turn may add to it."""
     first, end = parts_of_scan(parameters)
     consts, slices = inputs[:first], inputs[end:]
     start = [_everywhere(value, runs) for value in inputs[first:end]]
     body = parameters["jaxpr"]
 
-    def one(carry: list[Array], xs: list[Array]) -> tuple[list[Array], list[Array]]:
+    def step(carry: list[Array], xs: list[Array]) -> tuple[list[Array], list[Array]]:
         values = [*consts, *((value, True) for value in carry)]
-        values += [(value, has) for value, (_, has) in zip(xs, slices, strict=True)]
+        values += [(value, per_run) for value, (_, per_run) in zip(xs, slices, strict=True)]
         outputs = _evaluate(body.jaxpr, body.consts, values, runs)
         full = [_everywhere(value, runs) for value in outputs]
         return full[: end - first], full[end - first :]
 
     carry, collected = jax.lax.scan(
-        one,
+        step,
         start,
         [value for value, _ in slices],
         length=parameters["length"],
@@ -203,59 +205,59 @@ def _scan(parameters: dict[str, Any], inputs: list[Value], runs: int) -> list[Va
 
 
 def _while(parameters: dict[str, Any], inputs: list[Value], runs: int) -> list[Value]:
-    """A loop that ends for all runs together, or where its end depends on the run, with the last of them.
+    """A loop that ends for all runs together or, if its end depends on the run, when the last run has ended.
 
     A run that has ended keeps what it had.
     """
     first = parameters["cond_nconsts"]
     second = first + parameters["body_nconsts"]
     of_end, of_turn, start = inputs[:first], inputs[first:second], inputs[second:]
-    end, turn = parameters["cond_jaxpr"], parameters["body_jaxpr"]
-    has = [has for _, has in start]
-    for _ in has:  # a turn may carry the runs on from one value to the next
-        after = depending(turn.jaxpr, [*(has for _, has in of_turn), *has])
-        has = [before or now for before, now in zip(has, after, strict=True)]
-    apart = any(depending(end.jaxpr, [*(has for _, has in of_end), *has]))
-    if apart:
-        has = [True] * len(has)
+    condition, body = parameters["cond_jaxpr"], parameters["body_jaxpr"]
+    per_run = [per_run for _, per_run in start]
+    for _ in per_run:  # an iteration may pass the axis of the runs on from one value to the next
+        after = depending(body.jaxpr, [*(per_run for _, per_run in of_turn), *per_run])
+        per_run = [before or now for before, now in zip(per_run, after, strict=True)]
+    differ = any(depending(condition.jaxpr, [*(per_run for _, per_run in of_end), *per_run]))
+    if differ:
+        per_run = [True] * len(per_run)
 
     def full(values: Sequence[Value]) -> list[Array]:
-        return [_everywhere(value, runs) if wide else value[0] for value, wide in zip(values, has, strict=True)]
+        return [_everywhere(value, runs) if wide else value[0] for value, wide in zip(values, per_run, strict=True)]
 
-    def going(carry: Any) -> Array:
-        values = [*of_end, *zip(carry, has, strict=True)]
-        return _evaluate(end.jaxpr, end.consts, values, runs)[0][0]
+    def unfinished(carry: Any) -> Array:
+        values = [*of_end, *zip(carry, per_run, strict=True)]
+        return _evaluate(condition.jaxpr, condition.consts, values, runs)[0][0]
 
     def goes_on(carry: Any) -> Array:
-        return comparisons.any_of(going(carry)) if apart else going(carry)
+        return comparisons.any_of(unfinished(carry)) if differ else unfinished(carry)
 
-    def once(carry: Any) -> list[Array]:
-        values = [*of_turn, *zip(carry, has, strict=True)]
-        after = full(_evaluate(turn.jaxpr, turn.consts, values, runs))
-        if not apart:
+    def turned(carry: Any) -> list[Array]:
+        values = [*of_turn, *zip(carry, per_run, strict=True)]
+        after = full(_evaluate(body.jaxpr, body.consts, values, runs))
+        if not differ:
             return after
-        goes = going(carry)
+        goes = unfinished(carry)
         return [jnp.where(goes, new, old) for new, old in zip(after, carry, strict=True)]
 
-    return list(zip(jax.lax.while_loop(goes_on, once, full(start)), has, strict=True))
+    return list(zip(jax.lax.while_loop(goes_on, turned, full(start)), per_run, strict=True))
 
 
 def _by_comparison(name: str, equation: Any, inputs: list[Value], runs: int) -> Array | None:
     """Single entries read or written by comparing; None where that cannot be done or does not pay."""
-    (values, has), index = inputs[0], inputs[1]
-    shape = values.shape[:-1] if has else values.shape
+    (values, per_run), index = inputs[0], inputs[1]
+    shape = values.shape[:-1] if per_run else values.shape
     many = equation.invars[1].aval.shape[:-1]
     wanted = points(name, equation.params, shape)
     is_key = jnp.issubdtype(values.dtype, jax.dtypes.prng_key)
     compared = math.prod(shape) * (math.prod(many) if name == "gather" else 1)
     too_large = compared > comparisons.MOST_READ or (name == "scatter" and math.prod(many) > 32)
-    if wanted is None or is_key or too_large or not shape or (name == "gather" and not has):
-        return None  # of a constant table, XLA's own gather is as good
+    if wanted is None or is_key or too_large or not shape or (name == "gather" and not per_run):
+        return None  # for a constant table XLA's own gather is as fast
     shape, rest = shape[: len(wanted.axes)], shape[len(wanted.axes) :]
     whole = equation.outvars[0].aval.shape if name == "gather" else equation.invars[2].aval.shape
     if rest and (math.prod(shape) > 32 or whole != (*many, *rest) or wanted.behind[0] != len(many)):
         return None
-    values, indices = _everywhere((values, has), runs), _everywhere(index, runs)
+    values, indices = _everywhere((values, per_run), runs), _everywhere(index, runs)
     at = {axis: indices[..., n, :] for n, axis in enumerate(wanted.axes)}
     fills = wanted.mode == GatherScatterMode.FILL_OR_DROP
     clamps = wanted.mode == GatherScatterMode.CLIP or (name == "gather" and not fills)  # XLA clips in both cases
@@ -263,9 +265,9 @@ def _by_comparison(name: str, equation: Any, inputs: list[Value], runs: int) -> 
         at = {axis: jnp.clip(where, 0, shape[axis] - 1) for axis, where in at.items()}
     places = comparisons.place([at[axis] for axis in range(len(shape))], shape)
     if name == "gather":
-        found = comparisons.read_whole(values, places) if rest else comparisons.read(values, places, clamps)
+        entries = comparisons.read_whole(values, places) if rest else comparisons.read(values, places, clamps)
         missing = jnp.reshape(places < 0, (*many, *[1] * len(rest), runs))
-        return jnp.where(missing, out_of_bounds(wanted.fill, values.dtype), found) if fills else found
+        return jnp.where(missing, out_of_bounds(wanted.fill, values.dtype), entries) if fills else entries
     if wanted.mode == GatherScatterMode.CLIP and len(shape) == 1:
         places = jnp.clip(places, 0, shape[0] - 1)
     new = _everywhere(inputs[2], runs).reshape(-1, *rest, runs)
@@ -273,9 +275,9 @@ def _by_comparison(name: str, equation: Any, inputs: list[Value], runs: int) -> 
     return change(values, places.reshape(-1, runs), new)
 
 
-def _align(value: Array, has: bool, shape: tuple[int, ...], runs: int) -> Array:
-    """An operand of an elementwise operation in the shape of the result, (*shape, runs); `has` as in `Value`."""
-    if not has:
+def _align(value: Array, per_run: bool, shape: tuple[int, ...], runs: int) -> Array:
+    """An operand of an elementwise operation in the shape of the result, (*shape, runs); `per_run` as in `Value`."""
+    if not per_run:
         return _spread(value, shape, runs)
     if value.ndim == len(shape) + 1:
         return value
@@ -284,8 +286,8 @@ def _align(value: Array, has: bool, shape: tuple[int, ...], runs: int) -> Array:
 
 def _everywhere(value: Value, runs: int) -> Array:
     """The array with the runs as its last axis; one that all runs share is repeated."""
-    array, has = value
-    return array if has else _spread(array, jnp.shape(array), runs)
+    array, per_run = value
+    return array if per_run else _spread(array, jnp.shape(array), runs)
 
 
 def _spread(value: Array, shape: tuple[int, ...], runs: int) -> Array:

@@ -16,7 +16,7 @@ import jax.numpy as jnp
 import numpy as np
 from jax import Array
 
-from jaxbandit.fast.switch import PLAIN
+from jaxbandit.fast.slow_paths import PLAIN
 
 # The limits up to which entries are read and written by comparing; beyond them XLA's own operations are used.
 MOST_PLACES = 2**15  # places of an array, times the number of entries to which one is added
@@ -86,10 +86,10 @@ def look_up(table: Array | np.ndarray, *index: Array) -> Array:
     if PLAIN or math.prod(sizes) > MOST_ROWS:
         return table[index]
     rows, flat = table.reshape(-1, *row), _number(index, sizes).reshape(-1, *[1] * len(row))
-    found = jnp.broadcast_to(rows[0], (len(flat), *row))
+    entries = jnp.broadcast_to(rows[0], (len(flat), *row))
     for n in range(1, len(rows)):
-        found = jnp.where(flat == n, rows[n][None], found)
-    return found
+        entries = jnp.where(flat == n, rows[n][None], entries)
+    return entries
 
 
 def look_up_each(table: Array, index: Array) -> Array:
@@ -103,10 +103,10 @@ def look_up_each(table: Array, index: Array) -> Array:
     if PLAIN or table.shape[1] > MOST_ENTRIES:
         return table[jnp.arange(len(index)), index]
     at = index.reshape(-1, *[1] * (table.ndim - 2))
-    found = table[:, 0]
+    entries = table[:, 0]
     for n in range(1, table.shape[1]):
-        found = jnp.where(at == n, table[:, n], found)
-    return found
+        entries = jnp.where(at == n, table[:, n], entries)
+    return entries
 
 
 def _number(index: Sequence[Array], shape: Sequence[int]) -> Array:
@@ -147,12 +147,12 @@ def read(values: Array, places: Array, clamped: bool = False) -> Array:
     """
     flat = values.reshape(-1, values.shape[-1])
     here = _is_at(places, len(flat))
-    each = jnp.where(here, flat.reshape(*[1] * (here.ndim - 2), *flat.shape), 0)
-    found = jnp.any(each, axis=-2) if values.dtype == bool else add_up(each, -2)
+    masked = jnp.where(here, flat.reshape(*[1] * (here.ndim - 2), *flat.shape), 0)
+    entries = jnp.any(masked, axis=-2) if values.dtype == bool else add_up(masked, -2)
     if not clamped:
-        return found
+        return entries
     first, last = (flat[end].reshape(*[1] * (places.ndim - 1), -1) for end in (0, -1))
-    return jnp.where(places < 0, jnp.where(places == -1, first, last), found)
+    return jnp.where(places < 0, jnp.where(places == -1, first, last), entries)
 
 
 def read_whole(values: Array, places: Array) -> Array:
@@ -163,10 +163,10 @@ def read_whole(values: Array, places: Array) -> Array:
     """
     rest = values.shape[1:]
     many = places.reshape(*places.shape[:-1], *[1] * (len(rest) - 1), places.shape[-1])
-    found = jnp.broadcast_to(values[0], (*places.shape[:-1], *rest))
+    slices = jnp.broadcast_to(values[0], (*places.shape[:-1], *rest))
     for number in range(1, len(values)):
-        found = jnp.where(many == number, jnp.broadcast_to(values[number], found.shape), found)
-    return found
+        slices = jnp.where(many == number, jnp.broadcast_to(values[number], slices.shape), slices)
+    return slices
 
 
 def write(values: Array, places: Array, new: Array) -> Array:
@@ -231,7 +231,7 @@ def fold(operation: Callable[[Array, Array], Array], array: Array, axes: Sequenc
 
 
 def _is_at(places: Array, size: int) -> Array:
-    """[*many, size, runs], true where the place is the one that is counted."""
+    """[*many, size, runs], true where a place has that number."""
     numbers = jnp.arange(size, dtype=places.dtype).reshape(*[1] * (places.ndim - 1), size, 1)
     return places[..., None, :] == numbers
 

@@ -13,8 +13,7 @@ import jax.numpy as jnp
 from jax import Array
 
 from jaxbandit.fast.jaxprs import CALLS, ELEMENTWISE, primitives
-from jaxbandit.fast.slow_paths import slow_path
-from jaxbandit.fast.switch import PLAIN
+from jaxbandit.fast.slow_paths import PLAIN, slow_path
 
 # Besides elementwise operations and calls, the operations that XLA on a CPU can compile into one function of machine
 # code: none of them reduces, sorts, scatters or calls a library.
@@ -23,7 +22,7 @@ _IN_ONE_PIECE = frozenset(
     "random_bits random_fold_in random_split random_unwrap random_wrap reshape rev scan slice split squeeze stack "
     "threefry2x32 transpose unstack while".split()
 )
-_WIDE = {"xla_cpu_prefer_vector_width": 512}  # LLVM by itself takes half of what AVX-512 offers
+_WIDE = {"xla_cpu_prefer_vector_width": 512}  # by default LLVM uses half the width of AVX-512
 
 
 def use_cache() -> None:
@@ -67,8 +66,8 @@ class Compiled:
                 refusal = error
             try:
                 played = self.parts(*arguments)
-            except Exception:
-                raise refusal from None  # the parts fail as well: what the whole said is the reason
+            except (RuntimeError, ValueError):  # XLA's own errors, and JAX's where donated memory is gone already
+                raise refusal from None  # the parts fail, too, so the first error names the cause
             self.refused.add(kind)
             slow_path("programs in one piece", "XLA refused one", refusal)
             return played
@@ -145,8 +144,8 @@ def _using_all(arguments: Any, results: Any) -> Any:
     happens to a policy whose `scores` contain `0 * self.bonus`. So one leaf of the results is multiplied by a 1 that
     is made of all arguments.
     """
-    given = [jax.random.key_data(leaf) if _is_key(leaf) else leaf for leaf in jax.tree.leaves(arguments)]
-    first = [leaf.ravel()[0].astype(jnp.float32) for leaf in given if leaf.size]
+    numbers = [jax.random.key_data(leaf) if _is_key(leaf) else leaf for leaf in jax.tree.leaves(arguments)]
+    first = [leaf.ravel()[0].astype(jnp.float32) for leaf in numbers if leaf.size]
     zeros = [jnp.minimum(jnp.where(x == x, jnp.abs(x), 0), 0) for x in first]
     leaves, structure = jax.tree.flatten(results)
     chosen = min((n for n, leaf in enumerate(leaves) if not _is_key(leaf)), key=lambda n: leaves[n].size)

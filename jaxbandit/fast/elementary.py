@@ -14,7 +14,7 @@ import jax.numpy as jnp
 import numpy as np
 from jax import Array
 
-from jaxbandit.fast.switch import PLAIN
+from jaxbandit.fast.slow_paths import PLAIN
 
 _LOG_2 = math.log(2)
 _LOG_2_HIGH = 0.693359375  # log(2) rounded to 9 bits, so that its products with whole numbers up to 2^15 are exact
@@ -88,7 +88,7 @@ def log_and_excess(u: Array) -> tuple[Array, Array]:
 
     For a small u the second is what the first is computed from; by itself it would lose all its digits.
 
-    >>> [round(float(each), 6) for each in log_and_excess(jnp.array(0.5))]
+    >>> [round(float(number), 6) for number in log_and_excess(jnp.array(0.5))]
     [0.405465, 0.094535]
     """
     if PLAIN or u.dtype.itemsize > 4:
@@ -111,7 +111,7 @@ def log_and_excess(u: Array) -> tuple[Array, Array]:
 def cosine_and_sine(x: Array) -> tuple[Array, Array]:
     """cos(pi x / 2) and sin(pi x / 2) for -1 <= x <= 1, in place of JAX's, which XLA does not vectorise on a CPU.
 
-    >>> [round(float(each), 6) for each in cosine_and_sine(jnp.array(1 / 3))]
+    >>> [round(float(number), 6) for number in cosine_and_sine(jnp.array(1 / 3))]
     [0.866025, 0.5]
     """
     if PLAIN or x.dtype.itemsize > 4:

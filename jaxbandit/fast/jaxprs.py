@@ -1,4 +1,4 @@
-"""Walking through a traced program: what its operations are called, what is inside them, how they are evaluated."""
+"""How a traced program is read: the names of its operations, the programs within them, and their evaluation."""
 
 from __future__ import annotations
 
@@ -106,7 +106,7 @@ def constants(closed: Any) -> Iterator[Array]:
     """The constants of a jaxpr, and of those within it that keep their own; arrays among its literals, too."""
     yield from getattr(closed, "consts", ())
     for equation in getattr(closed, "jaxpr", closed).eqns:
-        yield from (each.val for each in equation.invars if np.ndim(getattr(each, "val", 0)))
+        yield from (variable.val for variable in equation.invars if np.ndim(getattr(variable, "val", 0)))
         for parameter in jax.tree.leaves(tuple(equation.params.values()), is_leaf=lambda leaf: hasattr(leaf, "jaxpr")):
             if hasattr(parameter, "jaxpr") or hasattr(parameter, "eqns"):
                 yield from constants(parameter)

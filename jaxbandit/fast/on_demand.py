@@ -1,4 +1,4 @@
-"""A dear function computed only for those entries of a batch that ask for it."""
+"""An expensive function, computed only for the entries of a batch that need it."""
 
 from __future__ import annotations
 
@@ -12,7 +12,7 @@ from jax.custom_batching import custom_vmap
 
 from jaxbandit.fast.batching import over_runs
 from jaxbandit.fast.comparisons import computed_once
-from jaxbandit.fast.switch import PLAIN
+from jaxbandit.fast.slow_paths import PLAIN
 
 TOGETHER = 16  # entries that are computed at a time
 
@@ -23,8 +23,8 @@ def where_needed(
     """`function` for each entry of one run whose flag is set; for an entry without a flag that, or `otherwise`.
 
     In a batch of runs (`over_runs`) the entries with a flag are collected, computed a few at a time and put back, so
-    that a round in which nobody asks costs little more than the flags. What is computed for an entry does not
-    depend on the others. The plain form is `jax.vmap(function)(*arguments)`: the flags say where that may be left out.
+    that a round without a flag costs little more than the flags. What is computed for an entry does not depend on the
+    others. The plain form is `jax.vmap(function)(*arguments)`: the flags say where that may be left out.
 
     Args:
       needed: [N] bool.
@@ -46,34 +46,34 @@ def where_needed(
     asked = custom_vmap(lambda needed, arguments, otherwise: every(*arguments))
 
     @asked.def_vmap
-    def of_all(size: int, has: Any, needed: Array, arguments: Any, otherwise: Any) -> Any:
-        axes = jax.tree.map(lambda there: 0 if there else None, has[1])
-        found = jax.vmap(every, in_axes=tuple(axes), axis_size=size)(*arguments)
-        return found, jax.tree.map(lambda leaf: True, found)
+    def of_all(size: int, batched: Any, needed: Array, arguments: Any, otherwise: Any) -> Any:
+        axes = jax.tree.map(lambda there: 0 if there else None, batched[1])
+        results = jax.vmap(every, in_axes=tuple(axes), axis_size=size)(*arguments)
+        return results, jax.tree.map(lambda leaf: True, results)
 
     leaves, structure = jax.tree.flatten((needed, arguments, otherwise))
 
-    def runs_last(given: list[Array]) -> list[Array]:
+    def runs_last(flat: list[Array]) -> list[Array]:
         """For `over_runs`: the same, of leaves with the runs as their last axis; constants stand before them."""
-        return jax.tree.leaves(_collected(function, together, *jax.tree.unflatten(structure, given[-len(leaves) :])))
+        return jax.tree.leaves(_collected(function, together, *jax.tree.unflatten(structure, flat[-len(leaves) :])))
 
     of_all.runs_last = runs_last  # type: ignore[attr-defined]
     return _alike(asked(needed, arguments, otherwise), otherwise)
 
 
-def _alike(found: Any, otherwise: Any) -> Any:
-    """What was found, if it has the structure that is promised.
+def _alike(results: Any, otherwise: Any) -> Any:
+    """The results, if they have the structure of `otherwise`.
 
-    `over_runs` takes a program that it cannot evaluate for one in an unknown form, and computes all entries; so a
-    difference has to be an error before that.
+    `over_runs` would treat the difference as an unknown form of a jaxpr and compute all entries, so it is an error
+    here.
     """
-    returned: Any = jax.tree.structure(found)
+    returned: Any = jax.tree.structure(results)
     promised: Any = jax.tree.structure(otherwise)
     if returned != promised:
         raise ValueError(
             f"otherwise: its structure is {promised}, and the function returns {returned}; make them alike"
         )
-    return found
+    return results
 
 
 def _collected(function: Callable[..., Any], together: int, needed: Array, arguments: Any, otherwise: Any) -> Any:
@@ -94,18 +94,17 @@ def _collected(function: Callable[..., Any], together: int, needed: Array, argum
 
     numbers = jnp.arange(rows, dtype=jnp.int32).reshape(entries, across)[..., None]
     lane = jnp.arange(lanes, dtype=jnp.int32)
-    each = over_runs(function)
+    batched = over_runs(function)
 
     def first_of(left: Array) -> Array:
         """The row of each lane's first flag [lanes]; `rows` where there is none."""
         flat = left.reshape(rows, lanes)
 
-        def look(n: Array, found: Array) -> Array:
+        def look(n: Array, row: Array) -> Array:
             back = rows - 1 - n
-            return jnp.where(jax.lax.dynamic_index_in_dim(flat, back, keepdims=False), back, found)
+            return jnp.where(jax.lax.dynamic_index_in_dim(flat, back, keepdims=False), back, row)
 
-        found: Array = jax.lax.fori_loop(0, rows, look, jnp.full(lanes, rows, jnp.int32))
-        return found
+        return jax.lax.fori_loop(0, rows, look, jnp.full(lanes, rows, jnp.int32))
 
     def goes_on(loop: tuple[Array, Array, Any]) -> Array:
         first = loop[1]
@@ -115,7 +114,7 @@ def _collected(function: Callable[..., Any], together: int, needed: Array, argum
         return some
 
     def turn(loop: tuple[Array, Array, Any]) -> tuple[Array, Array, Any]:
-        left, first, found = loop
+        left, first, results = loop
         place = jnp.minimum(first, rows - 1)
         entry, run = place // across, jnp.minimum(place % across * lanes + lane, runs - 1)
         if across == 1:
@@ -128,29 +127,29 @@ def _collected(function: Callable[..., Any], together: int, needed: Array, argum
             where = here.reshape(entries, *[1] * (old.ndim - 3), across, lanes)
             return jnp.where(where, new[None, ..., None, :], old)
 
-        found = jax.tree.map(put, found, each(*chosen))
+        results = jax.tree.map(put, results, batched(*chosen))
         left = left & ~here
-        return left, first_of(left), found
+        return left, first_of(left), results
 
     flags = in_rows(needed)
-    found = jax.lax.while_loop(goes_on, turn, (flags, first_of(flags), jax.tree.map(in_rows, otherwise)))[2]
-    return jax.tree.map(lambda leaf: leaf.reshape(*leaf.shape[:-2], across * lanes)[..., :runs], found)
+    results = jax.lax.while_loop(goes_on, turn, (flags, first_of(flags), jax.tree.map(in_rows, otherwise)))[2]
+    return jax.tree.map(lambda leaf: leaf.reshape(*leaf.shape[:-2], across * lanes)[..., :runs], results)
 
 
 def _taken(leaf: Array, entry: Array, run: Array) -> Array:
-    """leaf[entry, ..., run] of a leaf [N, ..., R], with the lanes as the last axis; read once, whoever uses it."""
-    found = jnp.moveaxis(leaf[entry, ..., run], 0, -1)
-    return _once(found)
+    """leaf[entry, ..., run] of a leaf [N, ..., R], with the lanes as the last axis; read once for all its consumers."""
+    entries = jnp.moveaxis(leaf[entry, ..., run], 0, -1)
+    return _once(entries)
 
 
 def _selected(leaf: Array, entry: Array) -> Array:
     """leaf[entry, ..., run] of a leaf [N, ..., R] whose runs are the lanes: all entries are compared, not gathered."""
-    found = leaf[0]
+    entries = leaf[0]
     for n in range(1, leaf.shape[0]):
-        found = jnp.where(jnp.broadcast_to(entry == n, found.shape), leaf[n], found)
-    return _once(found)
+        entries = jnp.where(jnp.broadcast_to(entry == n, entries.shape), leaf[n], entries)
+    return _once(entries)
 
 
-def _once(found: Array) -> Array:
-    """The array, computed once whoever uses it; but random bits, which that would round to a float."""
-    return found if found.dtype in (bool, jnp.uint32) else computed_once(found)
+def _once(array: Array) -> Array:
+    """The array, computed once for all its consumers; except random bits, which would be rounded to floats."""
+    return array if array.dtype in (bool, jnp.uint32) else computed_once(array)

@@ -13,8 +13,7 @@ from jax import Array
 from jax.extend.random import threefry_2x32
 from jax.typing import ArrayLike
 
-from jaxbandit.fast.slow_paths import slow_path
-from jaxbandit.fast.switch import PLAIN
+from jaxbandit.fast.slow_paths import PLAIN, slow_path
 
 RANDOM = frozenset("random_bits random_fold_in random_split".split())  # names of JAX's primitives that draw from keys
 _ROTATIONS = ((13, 15, 26, 6), (17, 29, 16, 24))
@@ -65,7 +64,7 @@ def _by_jax(high: Array, low: Array, first: Array, second: Array) -> tuple[Array
 
 @cache
 def _draws_as_jax_does(name: str, partitionable: bool) -> bool:
-    """Whether `drawn` gives the bits of JAX's own operation; another version or setting may number them otherwise."""
+    """Whether `drawn` gives the bits of JAX's own operation; another version or setting may number them differently."""
     words = np.array([3, 2**31 + 7], np.uint32)
     with jax.ensure_compile_time_eval():
         key = jax.random.wrap_key_data(jnp.asarray(words))
@@ -104,5 +103,4 @@ def drawn(name: str, parameters: dict[str, Any], inputs: list[Array]) -> Array:
     x, y = threefry((words[..., 0], words[..., 1]), jnp.uint32(0), number.astype(jnp.uint32))
     if name == "random_bits":
         return x ^ y
-    found: Array = jax.random.wrap_key_data(jnp.stack([x, y], -1), impl=jax.random.key_impl(keys))
-    return found
+    return jax.random.wrap_key_data(jnp.stack([x, y], -1), impl=jax.random.key_impl(keys))

@@ -1,5 +1,5 @@
 """Gittins and Whittle indices of known chains and the relaxed problem, in float64 on the host; helpers for discounted
-rewards; others may take all that is listed."""
+rewards; others may take all that is listed, and `subsidy.whittle_of` and `relaxed.relaxation_of`, of `KnownArms`."""
 
 from jaxbandit.indices.elimination import gittins
 from jaxbandit.indices.record_rounds import rounds_to_record

@@ -1,4 +1,4 @@
-"""The Gittins index, by eliminating the states from the best one down."""
+"""The Gittins index, by elimination of the states from the best one down."""
 
 from __future__ import annotations
 
@@ -10,7 +10,7 @@ from jaxbandit.indices.index_arguments import checked_reward, checked_rows
 
 
 def gittins(transition: ArrayLike, reward: ArrayLike, discount: float) -> np.ndarray:
-    """Gittins index [K, S] of every state of every arm: the best rate at which playing on from there can pay.
+    """Gittins index [K, S] of every state of every arm: the largest reward rate of the plays from there on.
 
     With X_0 = s, X_1, .. the arm's chain, its index in state s is the largest value, over all stopping rules that play
     at least once, of
@@ -42,9 +42,9 @@ def gittins(transition: ArrayLike, reward: ArrayLike, discount: float) -> np.nda
 def _of_arm(transition: np.ndarray, earned: np.ndarray, discount: float) -> np.ndarray:
     """The indices [S] of one arm, where a play in state s earns `earned` [S] on average.
 
-    The chain is killed with probability 1 - discount a play, so that an index is the most reward that can be had per
-    probability of being killed. The state where a single play has the highest such rate is the last in which to
-    stop; it is then taken out of the chain, and what is earned in passing through it is added to the others.
+    The chain is killed with probability 1 - discount a play, so that an index is the largest reward per probability of
+    being killed. The state where a single play has the highest such rate has the largest index; it is then taken out of
+    the chain, and the rewards of passages through it are added to those of the other states.
     """
     moves, killed, earned = discount * transition, np.full(len(earned), 1 - discount), earned.copy()
     index, left = np.empty(len(earned)), np.arange(len(earned))

@@ -2,12 +2,13 @@
 
 from __future__ import annotations
 
-from typing import Literal, NamedTuple, get_args
+from typing import Literal, get_args
 
 import numpy as np
 from numpy.typing import ArrayLike
 
 from jaxbandit.arguments import choice, finite
+from jaxbandit.known_arms import KnownArms
 from jaxbandit.probabilities import stochastic
 
 Paid = Literal["arrival", "present"]  # whether the state moved to pays, or the state left
@@ -37,19 +38,10 @@ def checked_reward(reward: ArrayLike, arms: int, states: int, name: str = "rewar
     return np.broadcast_to(array, (arms, states))
 
 
-class KnownArms(NamedTuple):
-    """Arms that move and pay whether they are played or not, checked; float64."""
-
-    active: np.ndarray  # [K, S, S], rows of an arm that is played,
-    passive: np.ndarray  # [K, S, S], and of one that is not
-    earned: np.ndarray  # [K, S], what it pays on average for a round in which it is played in a state,
-    kept: np.ndarray  # [K, S], and for one in which it is not
-
-
 def known_arms(
     active: ArrayLike, passive: ArrayLike, reward: ArrayLike, passive_reward: ArrayLike | None, paid: Paid
 ) -> KnownArms:
-    """The arms with these rows and rewards; a passive reward of None is none.
+    """The arms with these rows and rewards; a passive reward of None means 0.
 
     Raises:
       ValueError: the argument and what is wrong with it.

@@ -1,4 +1,4 @@
-"""Which rounds are recorded where rewards are discounted."""
+"""The rounds to record where rewards are discounted."""
 
 from __future__ import annotations
 
@@ -7,7 +7,7 @@ import numpy as np
 from jaxbandit.arguments import number
 
 MOST = 2 * 10**6  # rounds; the weights of more take seconds and gigabytes
-TAIL = 0.1  # the part of the error that is allowed for the rounds after the last recorded one, which are all missed
+TAIL = 0.1  # the part of the error for the rounds after the last recorded one, none of which is seen
 
 
 def rounds_to_record(discount: float, error: float = 1e-4) -> np.ndarray:
@@ -55,7 +55,7 @@ def _growing(last: int, first: float, root: float) -> np.ndarray:
 
 
 def _left_open(times: np.ndarray, discount: float) -> float:
-    """The most that a discounted sum of rewards in [0, 1] depends on their order between recorded rounds."""
+    """The largest influence on a discounted sum of the order of rewards in [0, 1] between recorded rounds."""
     weights, starts = discount ** np.arange(times[-1]), np.concatenate([[0], times[:-1]])
     lengths = np.diff(times, prepend=0)
     means = np.add.reduceat(weights, starts) / lengths

@@ -1,4 +1,4 @@
-"""The relaxation: a fixed number of plays on average, not in every round, which bounds what any policy collects."""
+"""Whittle's relaxation: a number of plays on average instead of in every round; it bounds every policy's reward."""
 
 from __future__ import annotations
 
@@ -10,20 +10,21 @@ from numpy.typing import ArrayLike
 from jaxbandit import decision_processes
 from jaxbandit.arguments import integer
 from jaxbandit.base import described
-from jaxbandit.indices.index_arguments import KnownArms, Paid, known_arms
+from jaxbandit.indices.index_arguments import Paid, known_arms
+from jaxbandit.known_arms import KnownArms
 
-ROUNDS_AHEAD = 10_000  # for which a gain counts that differs from state to state, where an arm cannot leave some states
+ROUNDS_AHEAD = 10_000  # over which a difference of gains counts, where an arm cannot leave some states
 
 
 @described
 class Relaxation(NamedTuple):
-    """What the relaxed problem's best policy collects and does.
+    """The value of the relaxed problem, and its best policy.
 
     Fields:
       value: reward a round of all arms together; no policy that plays M arms in every round collects more on average.
       occupation: [K, S, 2], the share of rounds that each arm is in each state and is not played (0) or is (1).
-      price: what plays are worth at the margin, the slope of the value in the number of plays. The value is concave, so
-        that a whole play more adds at most this, and one less costs at least this.
+      price: of a play at the margin, the slope of the value in the number of plays. The value is concave, so that one
+        play more adds at most this, and one play less costs at least this.
       advantage: [K, S], what playing there once adds in the long run to what the arm collects, less the price:
         positive where it is always played, negative where never, 0 where sometimes.
     """
@@ -47,10 +48,10 @@ def relaxation(
 
     A linear programme over the shares y of rounds that arm k is in state s and is played (a = 1) or not (0): the
     largest sum of y_k(s, a) r_k(s, a), where each arm leaves every state as often as it enters it, its shares sum to 1,
-    and the sum of all y_k(s, 1) is M. A policy that plays exactly M arms in every round is one of those that do so on
-    average, so that this bounds what it collects; for many arms with M / K fixed the best policies come close. Playing
-    the M arms with the largest `advantage` is the priority rule of the programme's reduced costs, where states that the
-    relaxed problem's best policy never meets have the values of the best play at the programme's price of a play.
+    and the sum of all y_k(s, 1) is M. A policy that plays exactly M arms in every round also does so on average, so
+    this bounds its reward; for many arms with M / K fixed the best policies come close. Playing the M arms with the
+    largest `advantage` is the priority rule of the programme's reduced costs, where states that the relaxed problem's
+    best policy never meets have the values of the best play at the programme's price of a play.
 
     Args:
       active, passive: [K, S, S], row-stochastic, of an arm that is played and of one that is not.
@@ -68,13 +69,21 @@ def relaxation(
 
     >>> circle = np.array([[1, 0, 0, 1], [1, 1, 0, 0], [0, 1, 1, 0], [0, 0, 1, 1]]) / 2
     >>> pays = [-1, 0, 0, 1]
-    >>> found = relaxation([circle.T] * 5, [circle] * 5, pays, 1, passive_reward=pays)
-    >>> round(found.value, 6), round(found.price, 6)
+    >>> relaxed = relaxation([circle.T] * 5, [circle] * 5, pays, 1, passive_reward=pays)
+    >>> round(relaxed.value, 6), round(relaxed.price, 6)
     (1.0, 1.0)
+    """
+    return relaxation_of(known_arms(active, passive, reward, passive_reward, paid), plays)
+
+
+def relaxation_of(arms: KnownArms, plays: int) -> Relaxation:
+    """`relaxation` of known arms.
+
+    Raises:
+      ValueError: the argument and what is wrong with it.
     """
     from scipy.optimize import linprog  # half a second, which an import of the package need not take
 
-    arms = known_arms(active, passive, reward, passive_reward, paid)
     number, states = arms.earned.shape
     plays = integer("plays", plays, 0, number)
     lowest = min(arms.kept.min(), arms.earned.min())
@@ -94,29 +103,29 @@ def relaxation(
 
 
 def _advantage(arms: KnownArms, price: float) -> np.ndarray:
-    """What playing an arm once in a state adds to what it collects in the long run, less the price: [K, S].
+    """The long-run reward that one play in a state adds, less the price: [K, S].
 
-    The programme's own dual values will not do: it leaves those of states that are never met open, and a solver returns
-    an extreme choice of them, which often calls playing and not playing equally good where they are not.
+    The programme's own dual values cannot be used: those of states that are never visited are not unique, and a solver
+    returns extreme ones, by which playing and not playing are often equally good where they are not.
     """
-    found: dict[bytes, np.ndarray] = {}  # many arms are alike
+    by_laws: dict[bytes, np.ndarray] = {}  # many arms are alike
     table = np.empty(arms.earned.shape)
-    for k, (active, passive, earned, kept) in enumerate(zip(*arms, strict=True)):
-        alike = b"".join(each.tobytes() for each in (active, passive, earned, kept))
-        if alike not in found:
+    for k, (active, passive, earned, kept) in enumerate(zip(*arms.moves, strict=True)):
+        laws = b"".join(law.tobytes() for law in (active, passive, earned, kept))
+        if laws not in by_laws:
             best = decision_processes.optimal([passive, active], [kept + price, earned])
             ahead = best.bias + ROUNDS_AHEAD * best.gain
-            found[alike] = earned - kept + (active - passive) @ ahead - price
-        table[k] = found[alike]
+            by_laws[laws] = earned - kept + (active - passive) @ ahead - price
+        table[k] = by_laws[laws]
     return table
 
 
 def _constraints(arms: KnownArms) -> Any:
-    """The left sides, one row each: of every arm the balance of all states but the last and the sum, then the plays."""
+    """The left sides, one row each: of every arm the balance of all states but the last and the sum; then the plays."""
     from scipy.sparse import block_diag, csr_array, vstack
 
     blocks = []
-    for active, passive in zip(arms.active, arms.passive, strict=True):
+    for active, passive in zip(arms.transition, arms.passive, strict=True):
         states = len(active)
         entered = np.stack([passive, active], 1).reshape(2 * states, states).T  # [to, (from, a)]
         left = np.repeat(np.eye(states), 2, axis=1)

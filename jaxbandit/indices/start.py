@@ -1,4 +1,4 @@
-"""Arms whose first state is not seen before they are played."""
+"""Arms whose first state is unknown until they are played."""
 
 from __future__ import annotations
 
@@ -11,11 +11,11 @@ from jaxbandit.probabilities import stochastic
 
 
 def with_start(transition: ArrayLike, reward: ArrayLike, initial: ArrayLike) -> tuple[np.ndarray, np.ndarray]:
-    """The same arms with one more state, the last one, which stands for "not yet seen": [K, S+1, S+1] and [K, S+1].
+    """The same arms with one more state, the last one, for an arm that was never played: [K, S+1, S+1] and [K, S+1].
 
-    A play of an arm that has not been seen leads from a state with the law `initial`, so that the row of the new state
-    is initial @ transition; no state leads to it. A player who knows this law but not the state needs nothing else: the
-    index of the new state is that of the unseen arm.
+    The first play of an arm starts from a state with the law `initial`, so that the row of the new state is initial @
+    transition; no state leads to it. For a player who knows this law but not the state, the index of the new state is
+    that of an arm that was never played.
 
     Args:
       transition: [K, S, S], row-stochastic.

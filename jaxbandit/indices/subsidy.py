@@ -11,13 +11,14 @@ from jaxbandit.arguments import number
 from jaxbandit.base import described
 from jaxbandit.chains import recurrent_classes
 from jaxbandit.indices.index_arguments import Paid, known_arms
+from jaxbandit.known_arms import KnownArms
 
 ROUNDING = 1e-8  # of the range of the rewards and the largest number compared; closer numbers count as equal
 
 
 @described
 class WhittleIndices(NamedTuple):
-    """Indices of known restless arms, and which arms have any.
+    """Whittle indices of known restless arms, and which of the arms are indexable.
 
     Fields:
       index: [K, S]; NaN for an arm that is not indexable.
@@ -52,10 +53,9 @@ def whittle(
         whichever states the search lets the player play in: an arm that stays where it is left has no average index.
       passive_reward: [S] or [K, S], what an arm pays that is not played; None for nothing. Give `reward` where every
         arm pays for its state, played or not.
-      paid: "arrival", for the state moved to, as everywhere in this library; or "present", for the state left, as most
-        of the literature on restless arms that all pay has it. The long-run averages are the same, and so are their
-        indices where `passive_reward` is `reward`; with a discount they are not: use the one that your arms are
-        paid by.
+      paid: "arrival", for the state moved to, as everywhere in this library; or "present", for the state left, as in
+        most of the literature on restless arms. The long-run averages are the same, and so are their indices where
+        `passive_reward` is `reward`; with a discount they differ: use the rule by which your arms pay.
 
     Returns:
       index [K, S], NaN for an arm that is not indexable, and indexable [K].
@@ -67,23 +67,31 @@ def whittle(
     played, and the arm is indexable if each such set is optimal for its subsidy (Nino-Mora 2007; Gast, Gaujal and Khun
     2023).
 
-    >>> found = whittle([[[0.5, 0.5], [0.4, 0.6]]], [[[0.8, 0.2], [0.2, 0.8]]], [0.0, 1.0], discount=0.9)
-    >>> found.index.round(6).tolist(), found.indexable.tolist()
+    >>> indices = whittle([[[0.5, 0.5], [0.4, 0.6]]], [[[0.8, 0.2], [0.2, 0.8]]], [0.0, 1.0], discount=0.9)
+    >>> indices.index.round(6).tolist(), indices.indexable.tolist()
     ([[0.52967, 0.6]], [True])
     """
-    arms = known_arms(active, passive, reward, passive_reward, paid)
+    return whittle_of(known_arms(active, passive, reward, passive_reward, paid), discount)
+
+
+def whittle_of(arms: KnownArms, discount: float | None = None) -> WhittleIndices:
+    """`whittle` of known arms.
+
+    Raises:
+      ValueError: the argument and what is wrong with it.
+    """
     factor = None if discount is None else number("discount", discount, 0, 1, below=True)
-    found = []
-    for arm, (one, other, earned, kept) in enumerate(zip(*arms, strict=True)):
-        if factor is None and len(classes := recurrent_classes(other)) > 1:
+    indices = []
+    for arm, (active, passive, earned, kept) in enumerate(zip(*arms.moves, strict=True)):
+        if factor is None and len(classes := recurrent_classes(passive)) > 1:
             raise ValueError(f"passive: arm {arm} has several recurrent classes {classes}; give a discount below 1")
         try:
-            found.append(of_arm(one, other, earned, kept, factor))
+            indices.append(of_arm(active, passive, earned, kept, factor))
         except np.linalg.LinAlgError as error:
             raise ValueError(f"discount: None, but arm {arm}, {error}; give a discount below 1") from None
-    indexable = np.array([index is not None for index in found])
+    indexable = np.array([index is not None for index in indices])
     nothing = np.full(arms.earned.shape[1], np.nan)
-    return WhittleIndices(np.stack([nothing if index is None else index for index in found]), indexable)
+    return WhittleIndices(np.stack([nothing if index is None else index for index in indices]), indexable)
 
 
 def of_arm(
@@ -98,7 +106,7 @@ def of_arm(
       numpy.linalg.LinAlgError: discount is None and there are several recurrent classes.
     """
     states, lowest = len(earned), min(earned.min(), kept.min())
-    earned, kept = earned - lowest, kept - lowest  # which changes no index
+    earned, kept = earned - lowest, kept - lowest  # a constant added to all rewards changes no index
     most = max(earned.max(), kept.max())
     index, stopped, last = np.empty(states), np.zeros(states, bool), -np.inf
     for _ in range(states):
@@ -106,7 +114,7 @@ def of_arm(
         rows = np.where(stopped[:, None], passive, active)
         fixed, slope = _values(rows, np.where(stopped, kept, earned), stopped.astype(float), discount)
         change = active - passive if discount is None else discount * (active - passive)
-        gain = earned - kept + change @ fixed  # of playing in a state once, less loss * subsidy
+        gain = earned - kept + change @ fixed  # of one play in a state, less loss * subsidy
         loss = 1 - change @ slope
         size = most + np.abs(gain).max()
         falls = ~stopped & (loss > ROUNDING)
@@ -124,7 +132,7 @@ def of_arm(
 def _values(
     rows: np.ndarray, paid: np.ndarray, subsidised: np.ndarray, discount: float | None
 ) -> tuple[np.ndarray, np.ndarray]:
-    """Values [S] of what is paid and of the subsidies; without discount relative values, with 0 in state 0."""
+    """Values [S] of the rewards and of the subsidies; without a discount relative values, 0 in state 0."""
     both = np.stack([paid, subsidised], axis=1)
     if discount is not None:
         values = np.linalg.solve(np.eye(len(rows)) - discount * rows, both)

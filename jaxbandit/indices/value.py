@@ -1,4 +1,4 @@
-"""What the Gittins rule earns, from each arm alone."""
+"""The discounted reward of the Gittins rule, computed arm by arm."""
 
 from __future__ import annotations
 
@@ -48,8 +48,8 @@ def gittins_value(transition: ArrayLike, reward: ArrayLike, discount: float, ini
 
 def _discount_to_stop(transition: np.ndarray, plays: np.ndarray, discount: float) -> np.ndarray:
     """E discount^N [S], N the plays that take the chain out of the states `plays` [S] bool."""
-    found = np.ones(len(plays))
+    discounts = np.ones(len(plays))
     inside = discount * transition[np.ix_(plays, plays)]
     leaving = discount * transition[np.ix_(plays, ~plays)].sum(1)
-    found[plays] = np.linalg.solve(np.eye(len(inside)) - inside, leaving)
-    return found
+    discounts[plays] = np.linalg.solve(np.eye(len(inside)) - inside, leaving)
+    return discounts

@@ -17,7 +17,7 @@ class Summary(NamedTuple):
     Fields:
       mean: over the runs.
       low: lower end of the 95 % interval of the mean.
-      high: upper end of it.
+      high: upper end of the interval.
       median: over the runs.
       quantile_90: the value that 90 % of the runs do not exceed.
       quantile_95: the value that 95 % do not exceed.
@@ -36,7 +36,7 @@ class Summary(NamedTuple):
 
 
 def summary(values: np.ndarray) -> Summary:
-    """Summarise values over runs, their last axis.
+    """A `Summary` of values over runs, their last axis.
 
     The interval is Student's, NaN for a single run; under heavy tails it covers the mean only if many runs lie in the
     tail.

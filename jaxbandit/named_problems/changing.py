@@ -7,7 +7,7 @@ from functools import partial
 
 from jaxbandit.environments import ChangingArms, LowerBoundArms, MarkovArms, lower_bound_instance, sinusoid
 from jaxbandit.named_problems.look_up import NamedProblem
-from jaxbandit.named_problems.named_arms import in_segments, never_in_turn, taking_turns
+from jaxbandit.named_problems.named_arms import adversarial_last_arm, in_segments, rotating
 
 THESIS = "Besson 2019, thesis, chapter 7"
 CONFIGURATION = "SMPyBandits, configuration_nonstationary.py"
@@ -76,21 +76,21 @@ def problems(first: Callable[..., MarkovArms]) -> list[NamedProblem]:
         *[_of_the_thesis(number) for number in LEVELS],
         NamedProblem(
             "never in turn",
-            partial(never_in_turn, 5),
+            partial(adversarial_last_arm, 5),
             "This project, for `experiments.adversary`; the idea is folklore.",
             "A table in which one arm pays in all rounds but its turn: indices never find it.",
             horizon=10_000,
         ),
         NamedProblem(
             "changing scenario 1",
-            partial(taking_turns, first, 5),
+            partial(rotating, first, 5),
             "This project, for `experiments.changing`.",
             "The chains of scenario 1 change places four times; an arm not played stands still.",
             horizon=100_000,
         ),
         NamedProblem(
             "changing restless scenario 1",
-            partial(taking_turns, first, 5, True, initial_state="stationary"),
+            partial(rotating, first, 5, True, initial_state="stationary"),
             "This project, for `experiments.changing`.",
             "The chains of scenario 1 change places four times, and move in every round.",
             horizon=100_000,
@@ -107,7 +107,7 @@ def _of_the_thesis(number: int) -> NamedProblem:
         4: (2000, (1001, 1251, 1501, 1751), "A long first segment, then four short ones."),
         5: (9000, tuple(range(1001, 9001, 1000)), "Six arms that seldom pay, after clicks on news; nine segments."),
     }[number]
-    published = {label: float(found[number - 1]) for label, found in PUBLISHED.items()} if number <= 2 else {}
+    published = {label: float(figures[number - 1]) for label, figures in PUBLISHED.items()} if number <= 2 else {}
     source = f"{THESIS}, problem {number}" if published else f"{CONFIGURATION}, problem {number}"
     return NamedProblem(
         f"Besson {number}", partial(in_segments, levels, starts, rounds), f"{source}.", purpose, published, rounds

@@ -9,10 +9,10 @@ from jaxbandit.environments import MarkovArms, bernoulli, exponential, exponenti
 from jaxbandit.named_problems import budgets, changing, processes
 from jaxbandit.named_problems.look_up import Atlas, NamedProblem
 from jaxbandit.named_problems.named_arms import (
-    always_moving,
     cycles,
     in_episodes,
     independent,
+    restless_copy,
     slowed,
     three_state,
     with_errors,
@@ -175,16 +175,16 @@ def _families() -> list[NamedProblem]:
 
 def _beyond_rested(rested: dict[str, Callable[..., MarkovArms]]) -> list[NamedProblem]:
     first = {name: make for name, make in rested.items() if name in ("scenario 1", "tenth")}
-    found = [
+    problems = [
         NamedProblem(
             f"restless {name}",
-            partial(always_moving, make),
+            partial(restless_copy, make),
             _own("restless"),
             f"The arms of '{name}' move in every round, played or not: do policies for rested arms do well?",
         )
         for name, make in rested.items()
     ]
-    found += [
+    problems += [
         NamedProblem(
             f"hidden {name} error {error:g}",
             partial(with_errors, make, error),
@@ -195,7 +195,7 @@ def _beyond_rested(rested: dict[str, Callable[..., MarkovArms]]) -> list[NamedPr
         for error in (0.05, 0.1, 0.3)
     ]
     return [
-        *found,
+        *problems,
         NamedProblem(
             "hidden cycles",
             cycles,

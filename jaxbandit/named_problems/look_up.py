@@ -80,13 +80,13 @@ class Atlas(Mapping[str, NamedProblem]):
     """
 
     def __init__(self, problems: Iterable[NamedProblem]) -> None:
-        self._problems = {each.name: each for each in problems}
+        self._problems = {problem.name: problem for problem in problems}
 
     def __getitem__(self, name: str) -> NamedProblem:
         if isinstance(name, str) and name in self._problems:
             return self._problems[name]
         near = difflib.get_close_matches(str(name).lower(), self._by_lower_case())
-        like = ", ".join(self._by_lower_case()[each] for each in near)
+        like = ", ".join(self._by_lower_case()[lower] for lower in near)
         raise KeyError(f"{name} is not in the atlas; " + (f"like it are: {like}" if near else "print(atlas) lists it"))
 
     def __iter__(self) -> Iterator[str]:
@@ -97,9 +97,9 @@ class Atlas(Mapping[str, NamedProblem]):
 
     def __repr__(self) -> str:
         rows = [("name", "problem", "arms", "plays", "states", "purpose")]
-        for each in self.values():
-            kind, arms, states = _shape(each.arms)
-            rows.append((each.name, kind, str(arms), str(each.plays), str(states or "-"), each.purpose))
+        for entry in self.values():
+            kind, arms, states = _shape(entry.arms)
+            rows.append((entry.name, kind, str(arms), str(entry.plays), str(states or "-"), entry.purpose))
         wide = [max(map(len, column)) for column in zip(*rows)]
         return "\n".join(
             f"{name:{wide[0]}}  {kind:{wide[1]}}  {arms:>{wide[2]}}  {plays:>{wide[3]}}  {states:>{wide[4]}}  {purpose}"

@@ -60,7 +60,7 @@ def independent(make: Callable[..., MarkovArms], *, initial_state: InitialState 
     return markov(np.repeat(laws[:, None], laws.shape[1], axis=1), arms.reward, initial_state=initial_state)
 
 
-def always_moving(make: Callable[..., MarkovArms], *, initial_state: InitialState = "stationary") -> RestlessArms:
+def restless_copy(make: Callable[..., MarkovArms], *, initial_state: InitialState = "stationary") -> RestlessArms:
     """Restless arms that move as those that are made do, played or not."""
     arms = make()
     return restless(arms.transition, arms.reward, initial_state=initial_state)
@@ -91,7 +91,7 @@ def in_segments(levels: ArrayLike, starts: Sequence[int], rounds: int, *, horizo
     return piecewise([1 + (start - 1) * horizon // rounds for start in starts], levels, horizon)
 
 
-def taking_turns(
+def rotating(
     make: Callable[..., MarkovArms],
     segments: int,
     restless: bool = False,
@@ -106,7 +106,7 @@ def taking_turns(
     return changing_markov(breaks, moves, arms.reward, initial_state, restless=restless, horizon=horizon)
 
 
-def never_in_turn(arms: int, *, horizon: int = 10_000) -> ChangingArms:
+def adversarial_last_arm(arms: int, *, horizon: int = 10_000) -> ChangingArms:
     """A table in which the last arm pays 1 in all rounds but those that are its turn, and nothing else ever pays.
 
     An index that depends on sums and numbers of plays alone, with ties for the lowest arm, plays the arms in turn here,

@@ -1,6 +1,6 @@
-"""Plans found inside the rounds: value iteration, also for the best process of a set, and Whittle indices.
+"""Planning inside the rounds: value iteration, also for the best process of a set, and Whittle indices.
 
-Everything here is traced, and of one run. Others may take what is listed here.
+All functions here are traced, for one run. Others may take what is listed here.
 """
 
 from jaxbandit.planning.induction import backward_induction

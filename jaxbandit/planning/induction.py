@@ -15,7 +15,7 @@ from jaxbandit.planning.iteration import best_actions
 def backward_induction(
     worth: Callable[[Array, Array, Array], Array], table: Array, turns: ArrayLike | None = None
 ) -> Array:
-    """What each pair is worth with so many steps to go, [H, A, S], from the last step to the first.
+    """What each pair is worth in every step, [H, A, S], from the last step to the first.
 
     Args:
       worth: from a step h (int32, from 0), the values [S] of the step after it (0 after the last) and what
@@ -36,5 +36,4 @@ def backward_induction(
         return jax.lax.dynamic_update_index_in_dim(table, new, h, 0), best_actions(new)[0]
 
     end = steps if turns is None else turns
-    found: Array = jax.lax.fori_loop(0, end, step, (table, jnp.zeros(table.shape[2:], table.dtype)))[0]
-    return found
+    return jax.lax.fori_loop(0, end, step, (table, jnp.zeros(table.shape[2:], table.dtype)))[0]

@@ -1,4 +1,4 @@
-"""Value iteration without a discount, for whatever a pair of action and state is worth."""
+"""Value iteration without a discount, for any function that says what a pair of action and state is worth."""
 
 from __future__ import annotations
 
@@ -19,13 +19,13 @@ MOST_SWEEPS = 1000
 
 @described
 class Plan(NamedTuple):
-    """What value iteration found.
+    """The result of value iteration.
 
     Fields:
       actions: [S] int32, what to do in each state.
       values: [S], relative values, of which the least is 0.
       gain: the long-run reward a round, to half of the tolerance.
-      sweeps: int32, how often all pairs were looked at.
+      sweeps: int32, how many sweeps over all pairs were made.
       span: by how much the states' gains still differed in the last sweep.
     """
 
@@ -47,17 +47,17 @@ def value_iteration(
 ) -> Plan:
     """The best actions of a decision process, by sweeps u <- u + (1 - waiting) (max over actions of worth(u) - u).
 
-    A sweep takes each state to its best action; the sweeps end when the changes max over actions of worth(u) - u
+    A sweep chooses the best action of each state; the sweeps end when the changes max over actions of worth(u) - u
     of all states lie within the tolerance of each other. If worth(u) is the reward of a pair plus the mean of u after
-    it, these changes are near the largest gain, and u near the relative values. A process whose states take turns
-    never ends so without waiting: a positive `waiting` plans for a process that stays where it is with that
-    probability, whose best actions and relative values are the same.
+    it, these changes are near the largest gain, and u near the relative values. For a periodic process they never do so
+    without waiting: a positive `waiting` plans for a process that stays where it is with that probability, whose best
+    actions and relative values are the same.
 
     Args:
       worth: from values [S] to what each pair is worth, [A, S].
       start: [S], the values to begin with.
       tolerance: positive; where numbers have few digits, not less than four roundings of the largest value.
-      most: sweeps after which the last plan is taken as it is.
+      most: number of sweeps after which the last plan is returned as it is.
       waiting: from 0, below 1.
       among: [S] bool, the states that matter; None for all. The others have the value 0.
 
@@ -91,16 +91,16 @@ def value_iteration(
         return Plan(actions, values, (high + low) / 2, plan.sweeps + 1, high - low), least
 
     nothing = jnp.zeros((), start.dtype)
-    begun = Plan(jnp.zeros(start.shape, jnp.int32), start, nothing, jnp.int32(0), nothing)
-    return jax.lax.while_loop(goes_on, sweep, (begun, nothing))[0]
+    first_plan = Plan(jnp.zeros(start.shape, jnp.int32), start, nothing, jnp.int32(0), nothing)
+    return jax.lax.while_loop(goes_on, sweep, (first_plan, nothing))[0]
 
 
 def best_actions(worth: Array) -> tuple[Array, Array]:
     """What the best action of each state is worth [S], and which it is [S] int32, the lowest on ties, from [A, S].
 
-    Actions are compared one by one, as where XLA computes a number twice the largest need not equal any of them.
+    Actions are compared one by one: XLA may compute a number twice, and then the largest need not equal any of them.
 
-    >>> [each.tolist() for each in best_actions(jnp.array([[1.0, 2.0], [3.0, 2.0]]))]
+    >>> [array.tolist() for array in best_actions(jnp.array([[1.0, 2.0], [3.0, 2.0]]))]
     [[3.0, 2.0], [1, 0]]
     """
     best, actions = worth[0], jnp.zeros(worth.shape[1:], jnp.int32)

@@ -1,7 +1,7 @@
-"""The row of a set that leads to the largest expected value: of an L1 ball around a row, and of a box.
+"""The row with the largest expected value in an L1 ball around a row, and in a box.
 
-`confidence.kl_ball_max` is the same for a KL ball. States are never sorted, because XLA sorts one run at a time: which
-of two states has the larger value is a table [S, S], computed once for all rows.
+`confidence.kl_ball_max` does the same for a KL ball. States are never sorted, because XLA sorts one run at a time: a
+table [S, S], computed once for all rows, says which of two states has the larger value.
 """
 
 from __future__ import annotations
@@ -40,13 +40,13 @@ def l1_ball_max(rows: Array, radius: Array, values: Array) -> tuple[Array, Array
     number = jnp.arange(states)
     first = number[:, None] < number[None]
     above = _ahead(values, first)
-    ahead = above[0].astype(jnp.int32)  # how many states stand before each one
+    ahead = above[0].astype(jnp.int32)  # the number of states before each one
     for i in range(1, states):
         ahead = ahead + above[i]
     best = _beside(ahead == 0, rows)
     gained = smaller(1 - total(jnp.where(best, rows, 0)), jnp.asarray(radius) / 2)
     others = jnp.where(best, 0, rows)
-    # the best state's own entry takes part in no sum, as it loses nothing
+    # the best state's own entry is in no sum, as it loses nothing
     cut = jnp.clip(gained[..., None] - _added(others, above.T), 0, others)
     row = jnp.where(best, rows + gained[..., None], others - cut)
     return total(row * _beside(values, row)), row
@@ -81,8 +81,8 @@ def box_max(low: Array, high: Array, values: Array) -> tuple[Array, Array]:
 def _ahead(values: Array, first: Array) -> Array:
     """[i, j], whether state i has a larger value than state j; on ties, whether it comes first.
 
-    Of two states one comes before the other, whatever rounding does: where XLA computes a value twice, the two may
-    differ, so that a state could even come before itself.
+    Of two states exactly one comes before the other, whatever rounding does: XLA may compute a value twice, the two may
+    differ, and a state could even come before itself.
     """
     values = computed_once(values)
     not_less = values[:, None] >= values[None]
@@ -91,17 +91,17 @@ def _ahead(values: Array, first: Array) -> Array:
 
 def _added(amounts: Array, chosen: Array) -> Array:
     """[..., j], the sum of the amounts [..., i] over the states i with chosen[i, j]."""
-    states, found = chosen.shape[0], jnp.zeros_like(amounts)
+    states, sums = chosen.shape[0], jnp.zeros_like(amounts)
     if states <= WRITTEN_OUT:
         for i in range(states):
-            found = found + jnp.where(_beside(chosen[i], amounts), amounts[..., i : i + 1], 0)
-        return found
+            sums = sums + jnp.where(_beside(chosen[i], amounts), amounts[..., i : i + 1], 0)
+        return sums
 
-    def add(i: Array, found: Array) -> Array:
+    def add(i: Array, sums: Array) -> Array:
         row = jax.lax.dynamic_index_in_dim(chosen, i, keepdims=False)
-        return found + jnp.where(_beside(row, amounts), jax.lax.dynamic_slice_in_dim(amounts, i, 1, -1), 0)
+        return sums + jnp.where(_beside(row, amounts), jax.lax.dynamic_slice_in_dim(amounts, i, 1, -1), 0)
 
-    return jax.lax.fori_loop(0, states, add, found)
+    return jax.lax.fori_loop(0, states, add, sums)
 
 
 def _beside(of_states: Array, rows: Array) -> Array:

@@ -1,4 +1,4 @@
-"""Whittle indices inside the rounds: what `indices.whittle` finds on the host, for traced numbers.
+"""Whittle indices inside the rounds: `indices.whittle` for traced numbers.
 
 Systems of linear equations are solved by elimination from the last state to the first, in which the chance to leave a
 state is the sum of the chances of where the arm goes, never 1 less the chance to stay (Grassmann, Taksar and Heyman
@@ -16,9 +16,9 @@ from jaxbandit.base import total
 from jaxbandit.fast import computed_once, larger
 
 WRITTEN_OUT = 3  # states up to which the steps are written out, not a loop
-ROUNDING = 1e-6  # a subsidy that makes playing worse by less is not told from one that does not
-RAREST = 1e-6  # states that are left for the others less often count as left so often, and the game as ended then
-NONE = 3e38  # in the place of a subsidy that does not exist
+ROUNDING = 1e-6  # a subsidy that makes playing worse by less counts as one that makes no difference
+RAREST = 1e-6  # states that are left for the others less often count as left so often, and the process as ended then
+NONE = 3e38  # in place of a subsidy that does not exist
 
 
 def whittle(active: Array, passive: Array, earned: Array, kept: Array, discount: ArrayLike | None = None) -> Array:
@@ -27,10 +27,10 @@ def whittle(active: Array, passive: Array, earned: Array, kept: Array, discount:
     The adaptive greedy algorithm: a subsidy is paid for every round in which the arm is not played. In each of S steps
     the value of not playing in the states found so far, and there alone, is linear in the subsidy; the state in which
     the least subsidy makes one round without a play as good as one with a play is found next, and that subsidy is
-    its index. An arm that is not indexable has no Whittle index: the numbers that the steps give are returned as they
-    are, in which nothing says so. `indices.whittle` on the host tells such arms apart. States that are left for the
-    others less often than once in a million rounds count as left so often, and a discount counts as its float32 value:
-    for arms that move less often, or a discount above 0.9999, the indices of the host are the exact ones.
+    its index. An arm that is not indexable has no Whittle index: the numbers of the steps are returned as they are,
+    without a mark. `indices.whittle` on the host recognises such arms. States that are left for the others less often
+    than once in a million rounds count as left so often, and a discount counts as its float32 value: for arms that move
+    less often, or a discount above 0.9999, the indices of the host are the exact ones.
 
     Args:
       active, passive: [..., S, S], the rows by which an arm moves that is played, or is not.
@@ -65,43 +65,42 @@ def whittle(active: Array, passive: Array, earned: Array, kept: Array, discount:
 
     nothing = jnp.zeros_like(more)
     start = nothing, jnp.zeros_like(nothing, bool), nothing[..., 0]
-    found: Array = jax.lax.fori_loop(0, states, step, start, unroll=states <= WRITTEN_OUT)[0]
-    return found
+    return jax.lax.fori_loop(0, states, step, start, unroll=states <= WRITTEN_OUT)[0]
 
 
 def _relative_values(rows: Array, paid: Array, subsidised: Array, factor: Array) -> tuple[Array, Array]:
-    """Relative values [..., S] of what is paid and of the subsidies, 0 in the state that is visited most.
+    """Relative values [..., S] of the rewards and of the subsidies, 0 in the state that is visited most.
 
-    With b the discounted number of rounds until that state is next entered, and a what they pay, the game goes round
-    from there in b rounds for a each time; the relative values are a - g b, g = a / b in that state. A state that is
-    hardly ever visited would make b large, and the difference inexact.
+    With b the discounted number of rounds until that state is next entered, and a what they pay, the relative values
+    are a - g b, where g = a / b in that state. A state that is hardly ever visited would make b large, and the
+    difference inexact.
     """
     home = _most_visited(rows)
     elsewhere = factor * jnp.where(home[..., None, :], 0, rows)
     ended = (1 - factor) + factor * total(jnp.where(home[..., None, :], rows, 0))
-    given = jnp.stack([paid, subsidised, jnp.ones_like(paid)], axis=-2)  # [..., 3, S]
-    until = _solved(elsewhere, ended, given)
+    amounts = jnp.stack([paid, subsidised, jnp.ones_like(paid)], axis=-2)  # [..., 3, S]
+    until = _solved(elsewhere, ended, amounts)
     once = total(jnp.where(home[..., None, :], until, 0))
     mean = once[..., :2] / once[..., 2:]
     values = computed_once(until[..., :2, :] - mean[..., None] * until[..., 2:, :])
     return values[..., 0, :], values[..., 1, :]
 
 
-def _solved(rows: Array, ended: Array, given: Array) -> Array:
+def _solved(rows: Array, ended: Array, amounts: Array) -> Array:
     """x [..., C, S] with x_i = given_i + sum over j of rows_ij x_j, where row i lacks ended_i [..., S] to sum to 1."""
     backwards = []
-    for last in reversed(range(given.shape[-1])):
-        row, own = rows[..., last, :last], given[..., last]
+    for last in reversed(range(amounts.shape[-1])):
+        row, own = rows[..., last, :last], amounts[..., last]
         leaves = larger(ended[..., last] + total(row), RAREST)[..., None]
         backwards.append((row / leaves, own / leaves))
         share = rows[..., :last, last] / leaves
         rows = computed_once(rows[..., :last, :last] + share[..., None] * row[..., None, :])
         ended = computed_once(ended[..., :last] + share * ended[..., last, None])
-        given = computed_once(given[..., :last] + share[..., None, :] * own[..., None])
-    found: list[Array] = []
+        amounts = computed_once(amounts[..., :last] + share[..., None, :] * own[..., None])
+    solution: list[Array] = []
     for row, own in reversed(backwards):
-        found.append(own + sum(row[..., j, None] * found[j] for j in range(len(found))))
-    return jnp.stack(found, axis=-1)
+        solution.append(own + sum(row[..., j, None] * solution[j] for j in range(len(solution))))
+    return jnp.stack(solution, axis=-1)
 
 
 def _most_visited(rows: Array) -> Array:
@@ -114,7 +113,7 @@ def _most_visited(rows: Array) -> Array:
     law = [jnp.ones_like(rows[..., 0, 0])]
     for share in reversed(shares):
         law.append(computed_once(sum(share[..., i] * law[i] for i in range(len(law)))))  # type: ignore[arg-type]
-    return _least(jnp.stack([-each for each in law], axis=-1))[1]
+    return _least(jnp.stack([-weight for weight in law], axis=-1))[1]
 
 
 def _least(values: Array) -> tuple[Array, Array]:

@@ -14,7 +14,7 @@ from jaxbandit.policies.chains.thompson_mc import ThompsonMC
 from jaxbandit.policies.chains.tv_kl_ucb import KLUCBMC, TVKLUCB
 from jaxbandit.policies.changing.detectors import CUSUM, MUCB, KnownBreaks
 from jaxbandit.policies.changing.exponential_weights import Exp3, Exp3S, Rexp3
-from jaxbandit.policies.changing.forgetful import DiscountedThompson, DiscountedUCB, SlidingWindowUCB
+from jaxbandit.policies.changing.forgetful import DiscountedUCB, SlidingWindowUCB
 from jaxbandit.policies.changing.glr import GLR
 from jaxbandit.policies.changing.tsallis import TsallisINF
 from jaxbandit.policies.changing.with_detector import WithDetector
@@ -24,8 +24,9 @@ from jaxbandit.policies.means.empirical_kl_ucb import EmpiricalKLUCB
 from jaxbandit.policies.means.gradient import GradientBandit
 from jaxbandit.policies.means.imed import IMED
 from jaxbandit.policies.means.kl_ucb import KLUCB, RoundRobinKLUCB
-from jaxbandit.policies.means.thompson import Thompson
-from jaxbandit.policies.means.ucb import MOSS, UCB1, UCBSM
+from jaxbandit.policies.means.moss import MOSS
+from jaxbandit.policies.means.thompson import DiscountedThompson, Thompson
+from jaxbandit.policies.means.ucb import UCB1, UCBSM
 from jaxbandit.policies.parts import memory as memory
 from jaxbandit.policies.parts.forgetting import Discounted, Window
 from jaxbandit.policies.processes.imed_rl import IMEDRL

@@ -13,7 +13,7 @@ import numpy as np
 from jax import Array
 from numpy.typing import ArrayLike
 
-from jaxbandit.arguments import as_floats, integer, shown
+from jaxbandit.arguments import LARGEST_INTEGER, as_floats, integer, shown
 from jaxbandit.base import check_key, described
 from jaxbandit.fast import threefry
 
@@ -73,7 +73,7 @@ def keys_of_scenarios(key: Array, runs: ArrayLike, arms: int | None, scenarios: 
     if not isinstance(runs, jax.core.Tracer):
         check_numbers("runs", runs)
     if arms is not None:
-        arms = integer("arms", arms, 1, 2**31 - 1)
+        arms = integer("arms", arms, 1, LARGEST_INTEGER)
     words, numbers = _on_host(jax.random.key_data(key)), _on_host(runs).astype(np.uint32)
     high, low = words[:1], words[1:]
     if scenarios is not None:

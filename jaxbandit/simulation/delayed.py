@@ -9,7 +9,7 @@ import jax.numpy as jnp
 from jax import Array
 
 from jaxbandit import members
-from jaxbandit.arguments import integer
+from jaxbandit.arguments import LARGEST_INTEGER, integer
 from jaxbandit.base import Feedback, Policy, State, pytree, static
 from jaxbandit.wrapping import Wrapper
 
@@ -74,7 +74,7 @@ def checked_delay(delay: int, batch: int, horizon: int) -> tuple[int, int]:
     Raises:
       ValueError: one of them is no such number, or no feedback would reach the policies within the horizon.
     """
-    delay, batch = integer("delay", delay, 0, 2**31 - 1), integer("batch", batch, 1, 2**31 - 1)
+    delay, batch = integer("delay", delay, 0, LARGEST_INTEGER), integer("batch", batch, 1, LARGEST_INTEGER)
     if (delay or batch > 1) and delay + batch > horizon:
         name = "delay" if delay else "batch"
         first = f"after round {delay + batch:,}" + (f", with batch={batch}" if delay and batch > 1 else "")

@@ -13,7 +13,7 @@ import numpy as np
 from jax import Array
 from numpy.typing import ArrayLike
 
-from jaxbandit.arguments import integer, shown, truth
+from jaxbandit.arguments import LARGEST_INTEGER, integer, shown, truth
 from jaxbandit.interruption import CtrlC, interrupted, warn_of_stop
 from jaxbandit.results.result import Result, join_times
 from jaxbandit.simulation.asking.declared import Scenarios
@@ -24,9 +24,8 @@ from jaxbandit.simulation.chance import RandomNumbers
 from jaxbandit.simulation.chunks import Recorded, allocate, finish_chunk, length_of, start_chunk
 from jaxbandit.simulation.plan import make_plan
 from jaxbandit.simulation.progress import Programs, compilers, progress_bar, rounds_left, warn_of_means, warn_of_nan
-from jaxbandit.simulation.telling.fingerprint import check_versions, differences, fingerprint
+from jaxbandit.simulation.telling.fingerprint import check_versions, differences, fingerprint, provenance
 from jaxbandit.simulation.telling.free_memory import check_memory
-from jaxbandit.simulation.telling.provenance import provenance
 from jaxbandit.simulation.tiles import Tile, gather
 
 
@@ -122,7 +121,7 @@ def simulate(
             raise ValueError(f"resume: {shown(resume)} is not a Result; use jaxbandit.Result.load(path)")
         truth("progress", progress)
         if resume is not None and times is None:
-            integer("horizon", horizon, 1, 2**31 - 1)
+            integer("horizon", horizon, 1, LARGEST_INTEGER)
             later = default_times(horizon)
             times = np.concatenate([resume.times, later[later > resume.rounds]])
         request = check(

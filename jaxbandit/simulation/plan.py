@@ -10,7 +10,7 @@ import jax
 import numpy as np
 from jax.sharding import Mesh
 
-from jaxbandit.arguments import integer, shown
+from jaxbandit.arguments import LARGEST_INTEGER, integer, shown
 from jaxbandit.simulation.asking.request import Request
 from jaxbandit.simulation.delayed import own_state
 from jaxbandit.simulation.telling.free_memory import bytes_recorded
@@ -54,8 +54,8 @@ def make_plan(
     Raises:
       ValueError: chunk, tile or devices make no sense.
     """
-    chunk = None if chunk is None else integer("chunk", chunk, 1, 2**31 - 1)
-    tile = None if tile is None else integer("tile", tile, 1, 2**31 - 1)
+    chunk = None if chunk is None else integer("chunk", chunk, 1, LARGEST_INTEGER)
+    tile = None if tile is None else integer("tile", tile, 1, LARGEST_INTEGER)
     if devices is not None and not (
         isinstance(devices, list | tuple) and all(isinstance(d, jax.Device) for d in devices)
     ):

@@ -12,7 +12,7 @@ from jax import Array
 from numpy.typing import ArrayLike
 
 from jaxbandit import members
-from jaxbandit.arguments import has, integer, shown
+from jaxbandit.arguments import LARGEST_INTEGER, has, integer, shown
 from jaxbandit.base import Environment, Policy, State, described, reward_table
 from jaxbandit.fast import add_one, over_runs
 from jaxbandit.members import declares
@@ -218,10 +218,10 @@ def advance(
     [[10, 10, 10]]
     """
     _check_parts(environment, policy, keys, carry)
-    plays = integer("plays", plays, 1, 2**31 - 1)
+    plays = integer("plays", plays, 1, LARGEST_INTEGER)
     for name, number, least in (("first", first, 1), ("length", length, 0)):
         if not isinstance(number, jax.core.Tracer):
-            integer(name, number, least, 2**31 - 1)
+            integer(name, number, least, LARGEST_INTEGER)
     if times is not None and not isinstance(times, jax.core.Tracer):
         check_numbers("times", times)
         if (np.diff(np.trim_zeros(np.asarray(times), "b"), prepend=0) <= 0).any():

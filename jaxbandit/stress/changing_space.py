@@ -4,7 +4,7 @@ from __future__ import annotations
 
 import numpy as np
 
-from jaxbandit.arguments import integer
+from jaxbandit.arguments import LARGEST_INTEGER, integer
 from jaxbandit.base import Policy, pytree, static
 from jaxbandit.policies import KLUCB, DiscountedUCB, SlidingWindowUCB, Thompson, Window
 from jaxbandit.stress.spaces import Problem, check_order, problem_of, short, uniform
@@ -37,7 +37,7 @@ class PiecewiseSpace:
         """Raise ValueError, with its name, for a field that is out of range."""
         integer("arms", self.arms, 2, 1000)
         integer("breaks", self.breaks, 1, 1000)
-        integer("horizon", self.horizon, self.breaks + 1, 2**31 - 1)
+        integer("horizon", self.horizon, self.breaks + 1, LARGEST_INTEGER)
         check_order(self, "least_mean", "most_mean", 0, 1)
 
     @property

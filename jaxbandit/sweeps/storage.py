@@ -18,8 +18,7 @@ import numpy as np
 
 from jaxbandit.results.file import whole_file
 from jaxbandit.simulation.asking.request import Request
-from jaxbandit.simulation.telling.fingerprint import asked, check_versions, differences, programs
-from jaxbandit.simulation.telling.provenance import provenance
+from jaxbandit.simulation.telling.fingerprint import asked, check_versions, differences, programs, provenance
 from jaxbandit.sweeps.files import TEMPORARY, of_all_runs
 
 MANIFEST, LOCK, HOLDER = "manifest.json", ".lock", ".running"

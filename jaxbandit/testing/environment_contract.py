@@ -10,7 +10,7 @@ import numpy as np
 from jax import Array
 
 from jaxbandit import members
-from jaxbandit.arguments import integer
+from jaxbandit.arguments import LARGEST_INTEGER, integer
 from jaxbandit.base import Environment, Feedback, Paid, Pairing, Problem, reward_table
 from jaxbandit.members import declares, means_now
 from jaxbandit.testing.averages import check_changing, check_long_run, check_rewards
@@ -56,7 +56,7 @@ def check_environment(environment: Environment, *, runs: int = 64, plays: int = 
     >>> check_environment(jaxbandit.two_state([0.5, 0.4], [0.4, 0.55]))
     """
     for argument, number in {"runs": runs, "plays": plays, "settle": settle}.items():
-        integer(argument, number, 1, 2**31 - 1)
+        integer(argument, number, 1, LARGEST_INTEGER)
     if runs < 2:
         raise ValueError(f"runs: {runs}; at least 2 are needed for a standard error")
     name = type(environment).__name__
@@ -79,7 +79,7 @@ def check_environment(environment: Environment, *, runs: int = 64, plays: int = 
     declared = declares(environment)
     for part, choices in {"pairing": get_args(Pairing), "problem": get_args(Problem), "paid": get_args(Paid)}.items():
         value = getattr(declared, part)
-        require(value in choices, f"{name}.{part}: {value!r} is none of {', '.join(choices)}")
+        require(value in choices, f"{name}.{part}: {value!r} is not one of {', '.join(choices)}")
     shared, changing = declared.pairing == "shared", declared.problem in ("changing", "rotting")
     require(
         shared == (declared.problem == "decision process"),

@@ -10,12 +10,12 @@ import numpy as np
 from jax import Array
 
 from jaxbandit import members
-from jaxbandit.arguments import integer
+from jaxbandit.arguments import LARGEST_INTEGER, integer
 from jaxbandit.base import Environment, Feedback, Policy, Task, reward_table
 from jaxbandit.environments import markov
 from jaxbandit.members import declares
 from jaxbandit.selection import top_arms
-from jaxbandit.simulation.asking.contracts import check_task
+from jaxbandit.simulation.asking.contracts import check_contract, check_task
 from jaxbandit.simulation.asking.tracing import Size, environment_program, policy_program
 from jaxbandit.testing.requirements import require, require_close, require_numbers, shapes
 
@@ -49,9 +49,9 @@ def check_policy(
     >>> check_policy(jaxbandit.TVKLUCB())
     """
     for argument, value in {"arms": arms, "states": states}.items():
-        integer(argument, value, 2, 2**31 - 1)
+        integer(argument, value, 2, LARGEST_INTEGER)
     for argument, value in {"rounds": rounds, "plays": plays}.items():
-        integer(argument, value, 1, 2**31 - 1)
+        integer(argument, value, 1, LARGEST_INTEGER)
     name = type(policy).__name__
     for part in members.lacks(policy, "init", "scores", "update"):
         require(False, f"{name}: has no {part}")
@@ -60,6 +60,7 @@ def check_policy(
     require_numbers(name, policy)
     transition = np.random.default_rng(0).dirichlet(np.ones(states), (arms, states))
     environment = markov(transition, np.linspace(0, 1, states)) if environment is None else environment
+    check_contract("environment", environment, ("means", "init", "step"), "an environment")
     reward = jnp.asarray(reward_table(environment), float)
     check_task(name, policy, Task(environment, plays))
     _check_shapes(name, policy, environment, reward, plays)

@@ -1,4 +1,4 @@
-"""How likely the counts of an arm's transitions are, at best, under chains with a given stationary mean.
+"""The likelihood of an arm's transition counts under the likeliest chain with a given stationary mean.
 
 Two states are solved in closed form, more states by an interior-point method. Others may take what is listed here.
 """

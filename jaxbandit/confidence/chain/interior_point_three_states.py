@@ -21,7 +21,7 @@ TINY = 1e-30
 
 
 class PointOfThree(NamedTuple):
-    """Where the steps have arrived: `interior_point.Point` without the fields that a class of chains needs."""
+    """An iterate: `interior_point.Point` without the fields that a class of chains needs."""
 
     q: Matrix
     slack: Matrix
@@ -33,7 +33,7 @@ class PointOfThree(NamedTuple):
 
 
 class _Row(NamedTuple):
-    """What one state's row says about the changes of the relative values."""
+    """What one state's row contributes to the equations of the relative values."""
 
     theta: list[Array]  # q / slack
     inverse: list[Array]  # 1 / (q slack)
@@ -48,11 +48,11 @@ class _Row(NamedTuple):
 
 
 def step_of_three(point: PointOfThree, target: Matrix, gain: list[Array]) -> PointOfThree:
-    """One step; gain[s] is m - r_s, `target` as in `interior_point.step`."""
+    """One Newton step; gain[s] is m - r_s, `target` as in `interior_point.step`, whose comments explain the parts."""
     q, slack, drift, y, total, u, moment = point
     rows = [_row(s, q[s], slack[s], drift[s], target[s], y[s], moment[s], u) for s in range(3)]
     du = _changes(rows, y)
-    loss = jnp.full_like(u[0], SHORTENED)
+    loss = jnp.full_like(u[0], SHORTENED)  # so that the length is at most 1
     moves = []
     for s, row in enumerate(rows):
         dv = [du[j] - du[s] for j in range(3)]
@@ -61,20 +61,20 @@ def step_of_three(point: PointOfThree, target: Matrix, gain: list[Array]) -> Poi
         change = [-dy * row.centred[j] - y[s] * dv_centred[j] - row.offset for j in range(3)]
         dslack = [change[j] + drift[s][j] for j in range(3)]
         dq = [row.correction[j] - row.theta[j] * change[j] for j in range(3)]
-        for j in range(3):
+        for j in range(3):  # -dslack / slack and -dq / q, with the inverse of the product that is there already
             loss = larger(loss, -dslack[j] * q[s][j] * row.inverse[j])
             loss = larger(loss, -dq[j] * slack[s][j] * row.inverse[j])
         dtotal = change[s] - dy * gain[s]
         moves.append((dy, dv, dslack, dq, dtotal))
     length = SHORTENED / loss
-    sound = jnp.isfinite(length + du[1] + du[2])
+    sound = jnp.isfinite(length + du[1] + du[2])  # a sum is finite only where all its terms are
     length = jnp.where(sound, length, 0)
 
     def along(start: Array, change: Array) -> Array:
         """start + length change; where the step could not be computed, the point stays."""
         return start + jnp.where(sound, length * change, 0)
 
-    least = 1 - 1.05 * SHORTENED
+    least = 1 - 1.05 * SHORTENED  # a q or slack keeps this part at least, even where rounding errors exceed it
     places = range(3)
     return PointOfThree(
         q=[[larger(along(q[s][j], moves[s][3][j]), least * q[s][j]) for j in places] for s in places],
@@ -107,7 +107,7 @@ def _row(
     moment: Array,
     u: list[Array],
 ) -> _Row:
-    inverse = [1 / (a * b) for a, b in zip(q, slack, strict=True)]
+    inverse = [1 / (a * b) for a, b in zip(q, slack, strict=True)]  # the only three divisions by entries of the row
     theta = [a * a * b for a, b in zip(q, inverse, strict=True)]
     inverse_sum = 1 / (theta[0] + theta[1] + theta[2])
     correction = [q[j] * (target[j] * inverse[j] - 1) - theta[j] * drift[j] for j in range(3)]
@@ -117,6 +117,7 @@ def _row(
     residual = moment + sum(a * b for a, b in zip(correction, centred, strict=True))
     slopes = [q[j] + y * theta[j] * centred[j] for j in range(3)]
     flow = [y * (q[j] + correction[j] + theta[j] * offset) for j in range(3)]
+    # the entry of s itself is minus the sum of the others: a constant added to du changes nothing
     for row in (slopes, flow):
         row[s] = -(row[s - 1] + row[s - 2])
     return _Row(
@@ -126,6 +127,7 @@ def _row(
 
 def _changes(rows: list[_Row], y: list[Array]) -> list[Array]:
     """The changes of the relative values; the first one stays, as only differences count."""
+    # in units of the largest inverse spread, which may be 1e30, so that products stay within float32
     inverse = 1 / larger(larger(rows[0].inverse_spread, rows[1].inverse_spread), rows[2].inverse_spread)
     pair_scale = [y[s] * y[s] * rows[s].inverse_sum * inverse for s in range(3)]
     a, b, c = (
@@ -143,12 +145,14 @@ def _changes(rows: list[_Row], y: list[Array]) -> list[Array]:
         determinant = determinant - relative[s] * (a * g * g + b * f * f + c * (f + g) * (f + g))
         x = x + relative[s] * (g * turn + row.residual * (b * f + c * (f + g)))
         z = z + relative[s] * (row.residual * (a * g + c * (f + g)) - f * turn)
+        # pairs of different rows only: the product of a row with itself is 0 and would be a large rounding error
         for t, other in enumerate(rows[:s]):
             cross = other.slopes[1] * g - other.slopes[2] * f
             both = relative[s] * relative[t] * cross
             cross_sum = cross_sum + both * cross
             x = x + both * (other.slopes[2] * row.residual - g * other.residual)
             z = z + both * (f * other.residual - other.slopes[1] * row.residual)
-    # where the sum is not positive the quadratic has no minimum; the step by its size still leads downwards
+    # where the determinant is not positive the quadratic has no minimum, and a step by its size still leads downwards;
+    # a determinant below 1e-6 of the sum of squares in it is a rounding error
     inverse = 1 / larger(jnp.abs(determinant + cross_sum), larger(1e-6 * cross_sum, 1e-37))
     return [jnp.zeros_like(x), x * inverse, z * inverse]

@@ -1,4 +1,4 @@
-"""How well counts of an arm's transitions agree with a mean reward of at least some value, for the chain as a whole.
+"""Log-likelihood ratios of an arm's transition counts, for a stationary mean of at least some value.
 
 Arms with two states are solved in closed form (`two_states`, `two_states_upper`), those with more by
 Newton's steps (`many_states`, `multistart`).
@@ -17,16 +17,15 @@ from jax.typing import ArrayLike
 
 from jaxbandit.arguments import Numbers, accepts
 from jaxbandit.confidence.chain import many_states, two_states, two_states_upper
-from jaxbandit.confidence.chain.multistart import STEPS_OF_THREE
+from jaxbandit.confidence.chain.multistart import INFINITE, STEPS_OF_THREE
 from jaxbandit.confidence.chain.two_states import TINY
 from jaxbandit.fast import larger, smaller
 
 COUNTS, PAID, GAP = Numbers("[..., S, S]", 0), Numbers("[..., S]"), Numbers("[...]", 0, 1)
-NEVER = 1e30  # where no chain is good enough
 
 
 class LikeliestChain(NamedTuple):
-    """The likeliest chain of a class, as far as likelihood ratios need it; it depends on the counts alone."""
+    """What likelihood ratios need of the likeliest chain of a class; it depends on the counts alone."""
 
     mean: Array  # [...]
     parts: two_states.Likeliest | Array  # with more than two states J of this chain among all chains, [...]
@@ -113,9 +112,9 @@ def chain_mean_upper(counts: Array, reward: Array, level: Array | float) -> Arra
         upper: Array = many_states.mean_upper(counts, reward, jnp.asarray(level, float))
         if counts.shape[-1] == 3:
             pairs = _pairs(counts, reward)
-            found = chain_mean_upper(pairs.counts, pairs.reward, jnp.broadcast_to(level, upper.shape)[None])
-            for closed, within in zip(pairs.closed, found, strict=True):
-                upper = jnp.where(closed, larger(upper, within), upper)
+            of_pairs = chain_mean_upper(pairs.counts, pairs.reward, jnp.broadcast_to(level, upper.shape)[None])
+            for closed, of_pair in zip(pairs.closed, of_pairs, strict=True):
+                upper = jnp.where(closed, larger(upper, of_pair), upper)
         return upper
     ordered, low, high = _ordered(counts, reward)
     return low + (high - low) * two_states_upper.share_upper(ordered, level)
@@ -154,16 +153,16 @@ def ratio_to(
         ratio = ratio - chain.parts
         if counts.shape[-1] == 3 and gap is None:
             pairs = _pairs(counts, reward)
-            found = chain_likelihood_ratio(pairs.counts, pairs.reward, mean[None])
-            for closed, within in zip(pairs.closed, found, strict=True):
-                ratio = jnp.where(closed, smaller(ratio, within), ratio)
-        ratio = jnp.where(mean < jnp.max(reward, -1), larger(ratio, 0), NEVER)
+            of_pairs = chain_likelihood_ratio(pairs.counts, pairs.reward, mean[None])
+            for closed, of_pair in zip(pairs.closed, of_pairs, strict=True):
+                ratio = jnp.where(closed, smaller(ratio, of_pair), ratio)
+        ratio = jnp.where(mean < jnp.max(reward, -1), larger(ratio, 0), INFINITE)
         return jnp.where(chain.mean >= mean, 0, ratio)
     ordered, low, high = _ordered(counts, reward)
     least = float(np.finfo(chain.mean.dtype).eps)
     above, below = larger(mean - low, TINY), larger(high - mean, least)
     ratio = two_states.likelihood_ratio(ordered, chain.parts, above, below, gap)
-    return jnp.where(chain.mean >= mean, 0, jnp.where(mean < high, ratio, NEVER))
+    return jnp.where(chain.mean >= mean, 0, jnp.where(mean < high, ratio, INFINITE))
 
 
 def _for_each(gap: Array | float | None, counts: Array) -> Array | None:
@@ -171,7 +170,7 @@ def _for_each(gap: Array | float | None, counts: Array) -> Array | None:
 
 
 class _Pairs(NamedTuple):
-    """Each pair of the three states as a chain of its own, along one axis, so that one program solves all."""
+    """Each pair of the three states as a chain of its own, along one axis, so that one program solves all three."""
 
     counts: Array  # [3, ..., 2, 2]
     reward: Array  # [3, ..., 2]

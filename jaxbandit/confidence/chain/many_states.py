@@ -1,11 +1,11 @@
-"""How much less likely the transitions of one chain are, at best, under a chain with a given stationary mean.
+"""The log-likelihood ratio of the transitions of one chain, for chains with a given stationary mean.
 
 n_sj transitions from state s to state j were seen, N_s departures from state s, p_s = n_s / N_s. For three and more
 states this module computes
 
     J(m) = the smallest sum over s of N_s KL(p_s || Q_s) over the chains Q with a stationary mean of at least m.
 
-With a gap g, only the chains count whose relative values u obey (max r - min r) / (max u - min u) >= g. For two states
+With a gap g, Q is among the chains whose relative values u obey (max r - min r) / (max u - min u) >= g. For two states
 the left side is p01 + p10; for a chain whose rows are all the same it is 1. `multistart` searches for the minimum from
 several starting points, because there can be several local minima. Three states without a gap are solved in the
 program's floats and all other cases in float64, because the equations of a chain that hardly moves need more digits
@@ -40,13 +40,13 @@ def in_double_where_needed(function: Callable[..., Any]) -> Callable[..., Any]:
 
     @wraps(function)
     def run(counts: Array, *numbers: Array | None, gap: Array | None = None, **options: int) -> Any:
-        if counts.shape[-1] == 3 and gap is None:
+        if counts.shape[-1] == 3 and gap is None:  # whose steps are written for float32
             return function(counts, *numbers, gap=gap, **options)
-        given = jnp.result_type(float)
+        dtype = jnp.result_type(float)
         with jax.enable_x64(True):
             wide = [None if a is None else jax.lax.convert_element_type(a, jnp.float64) for a in (*numbers, gap)]
-            found = function(counts, *wide[:-1], gap=wide[-1], **options)
-            return jax.tree.map(lambda a: jax.lax.convert_element_type(a, given), found)
+            results = function(counts, *wide[:-1], gap=wide[-1], **options)
+            return jax.tree.map(lambda a: jax.lax.convert_element_type(a, dtype), results)
 
     return run
 
@@ -112,17 +112,18 @@ def mean_upper(counts: Array, reward: Array, level: Array, *, gap: None = None) 
     span = top - low
     root = jnp.sqrt(larger(level, TINY))
 
+    # 1 - exp(-y) comes as near to 1 as floats do at y = 17, so that means next to the best reward can be met
     def better(_: Array, carry: tuple[Array, ...]) -> tuple[Array, ...]:
         y, left, right = carry
         mean = low + span * -jnp.expm1(-y)
         ratio, slope = least(counts, reward, mean, gap)
         ratio = larger(ratio, TINY)
-        slope = larger(slope * span * jnp.exp(-y), TINY) / 2
+        slope = larger(slope * span * jnp.exp(-y), TINY) / 2  # sqrt(ratio) times the derivative of sqrt(J) by y
         left, right = jnp.where(ratio <= level, y, left), jnp.where(ratio <= level, right, y)
-        moved = y + (root - jnp.sqrt(ratio)) * jnp.sqrt(ratio) / slope
+        proposal = y + (root - jnp.sqrt(ratio)) * jnp.sqrt(ratio) / slope
         slack = 1e-3 * y  # at the root itself, rounding decides on which side of it the next step lands
-        inside = (moved > left - slack) & (moved < right + slack)
-        return jnp.where(inside, moved, (left + right) / 2), left, right
+        inside = (proposal > left - slack) & (proposal < right + slack)
+        return jnp.where(inside, proposal, (left + right) / 2), left, right
 
     begin = jnp.ones_like(low)
     y, _, _ = jax.lax.fori_loop(0, _STEPS_OF_BOUND, better, (begin, 0 * begin, 17 * begin))
@@ -134,10 +135,12 @@ def estimated_mean(counts: Array, reward: Array) -> Array:
     left, states = total(counts), counts.shape[-1]
     eye = jnp.broadcast_to(jnp.eye(states, dtype=bool), counts.shape)
     p = counts.astype(float) / jnp.maximum(left, 1)[..., None].astype(float)
-    p = jnp.where((left > 0)[..., None], p, 1 / states)
+    p = jnp.where((left > 0)[..., None], p, 1 / states)  # a state that was never left may lead anywhere
     entered = total(jnp.swapaxes(jnp.where(eye, 0, counts), -1, -2))
     last = row_of((left == 0) & (entered > 0))  # entered by the last play, and by no other
     often = row_of(left)
+    # cycles are counted from the state that was left most often, whose row has the most digits; but from the state that
+    # the last play came to for the first time, if there is one, as its row is free
     home, most, ends = (jnp.zeros(left.shape[:-1], kind) for kind in (jnp.int32, jnp.int32, bool))
     for s in range(states):
         chosen = (often[s] > most) & ~ends | last[s]
@@ -145,6 +148,7 @@ def estimated_mean(counts: Array, reward: Array) -> Array:
     row, means, lengths, _ = excursions(p, reward, home, jnp.zeros(home.shape))
     taken = each(lambda a, b: a * b, row, lengths)
     mean = jnp.where(ends, alone(row, largest(means)), alone(row, dot(taken, means) / sum_of(taken)))
+    # such a chain may also stay for ever in a single state that was never left for another one
     stays = total(jnp.where(eye, counts, 0)) == left
     return larger(mean, alone(row, largest(row_of(jnp.where(stays, reward, -1)))))
 
@@ -158,14 +162,14 @@ def spread_of_values(counts: Array, reward: Array) -> Array:
     >>> counts = jnp.array([[30, 10, 5], [10, 20, 10], [5, 10, 15]])
     >>> from jaxbandit import chains
     >>> values = chains.relative_values(counts / counts.sum(1, keepdims=True), [0.0, 0.5, 1.0])
-    >>> found = spread_of_values(counts, jnp.array([0.0, 0.5, 1.0]))
-    >>> bool(abs(found - (values.max() - values.min())) < 1e-6)
+    >>> spread = spread_of_values(counts, jnp.array([0.0, 0.5, 1.0]))
+    >>> bool(abs(spread - (values.max() - values.min())) < 1e-6)
     True
     """
     left, states = total(counts), counts.shape[-1]
     p = counts.astype(float) / jnp.maximum(left, 1)[..., None].astype(float)
     home = jnp.full(left.shape[:-1], states - 1)
-    row, means, lengths = (array_of(each) for each in excursions(p, reward, home, jnp.zeros(home.shape))[:3])
+    row, means, lengths = (array_of(numbers) for numbers in excursions(p, reward, home, jnp.zeros(home.shape))[:3])
     taken = row * lengths
     mean = (total(taken * means) / total(taken))[..., None]
     values = (means - mean) * lengths / lengths[..., -1:]

@@ -1,4 +1,4 @@
-"""How much less likely a row of three states is, at best, if the expected value of its moves has to be at least 0.
+"""The log-likelihood ratio of a row of three states, for rows by which the expected value of a move is at least 0.
 
 n_j moves to state j were seen, a move to j is worth v_j, and p_j = n_j / N. Among all rows q
 
@@ -26,7 +26,7 @@ def divergence(n: list[Array], v: list[Array], apart: list[Array]) -> Array:
     second = ~first & (apart[2] >= 0)
 
     def chosen(a: Array, b: Array, c: Array) -> Array:
-        """What belongs to the best move: a, b or c."""
+        """The one of a, b and c that belongs to the best move."""
         return jnp.where(first, a, jnp.where(second, b, c))
 
     best, most = chosen(*v), chosen(*n)

@@ -1,4 +1,4 @@
-"""Where the search for the likeliest chain with a given mean starts: chains near the estimate with about that mean.
+"""Starting points of the search for the likeliest chain with a given mean: chains of about that mean near the estimate.
 
 Where two or more states pay more than the mean there can be several local minima: one in which the arm goes to the best
 paid state more often than was seen, one in which it goes to the second best, and so on. So there is one starting point
@@ -19,25 +19,25 @@ from jaxbandit.fast import larger, smaller
 
 PRIOR = 0.5  # transitions of each kind that was never seen
 _LEAST_PRIOR = 1e-7
-_TURNS = 2  # corrections of the number of transitions that are added
+_CORRECTIONS = 2  # of the number of transitions that are added
 _MOST_GOALS = 3
 
 
 def goals(reward: Array, mean: Array) -> Array:
     """The rewards [starts, ...] of the states that the searches move to: the best ones that pay more than the mean."""
-    found = [jnp.broadcast_to(jnp.max(reward, -1), mean.shape)]
+    rewards = [jnp.broadcast_to(jnp.max(reward, -1), mean.shape)]
     for _ in range(min(reward.shape[-1] - 1, _MOST_GOALS) - 1):
-        below = jnp.max(jnp.where(reward < found[-1][..., None], reward, -jnp.inf), -1)
-        found.append(jnp.where(below > mean, below, found[0]))
-    return jnp.stack(found)
+        below = jnp.max(jnp.where(reward < rewards[-1][..., None], reward, -jnp.inf), -1)
+        rewards.append(jnp.where(below > mean, below, rewards[0]))
+    return jnp.stack(rewards)
 
 
-def begun(n: Row, paid: Array, mean: Array | None, goal: Array, high: Array | None) -> tuple[Point, Row]:
-    """The starting point, and the transitions that were added to n so that its chain has about the wanted mean.
+def starting_point(n: Row, paid: Array, mean: Array | None, goal: Array, high: Array | None) -> tuple[Point, Row]:
+    """The starting point, and the transitions that were added to n so that its chain has about the mean asked for.
 
     For each move that was not seen, half a transition is added, or less if the mean becomes too large. If it is too
-    small, so many transitions to the goal are added that the chain leaves every state more often by the same factor.
-    Where `mean` is None any mean will do, and `goal` is not used.
+    small, transitions to the goal are added until the chain leaves every state more often by the same factor. Where
+    `mean` is None the chain may have any mean, and `goal` is not used.
     """
     same = staying(n, paid)
     bottom = -most(-paid)
@@ -47,36 +47,39 @@ def begun(n: Row, paid: Array, mean: Array | None, goal: Array, high: Array | No
         return larger(a - bottom, TINY) / larger(goal - a, 1e-7)
 
     factor = jnp.ones_like(goal)
-    turns = 0 if mean is None else _TURNS
-    for turn in range(turns + 1):
+    corrections = 0 if mean is None else _CORRECTIONS
+    for turn in range(corrections + 1):
         prior = beside(n, PRIOR * smaller(factor, 1.0)[None])
         first = each(lambda a, prior=prior: jnp.where(a > 0, a, prior), n)
         leaving = sum_of(each(lambda a, here: jnp.where(here, 0, a), first, same))
         more = leaving * beside(n, larger(factor, 1.0)[None] - 1)
-        moved = each(lambda a, here, more=more: a + jnp.where(here, more, 0), first, there)
-        q, now, value = chain_of(moved, paid)
-        if mean is not None and turn < turns:
+        counts = each(lambda a, here, more=more: a + jnp.where(here, more, 0), first, there)
+        q, now, value = chain_of(counts, paid)
+        if mean is not None and turn < corrections:
+            # the odds of the mean between bottom and goal grow about in proportion to the factor
             factor = larger(smaller(factor * odds(mean) / odds(now), 1e9), _LEAST_PRIOR)
     mean = now if mean is None else mean
-    whole = sum_of(moved)
-    slack = each(lambda a: a * 0 + whole, moved)
+    whole = sum_of(counts)
+    # with weights 0 every slack is the total, and q slack is the count: the first equation holds at the start
+    slack = each(lambda a: a * 0 + whole, counts)
     nothing, box = jnp.zeros_like(paid), None
     if high is not None:
         lowest = -most(-value)
         span = larger(most(value) - lowest, TINY)
+        # well inside the box, where the multipliers of both sides are moderate
         shrunk = smaller(0.8 * high / span, 1.0)
         value = smaller(0.1 * high, span)[None] + (value - lowest[None]) * shrunk[None]
         box = Box(high, PRIOR / value, PRIOR / (high[None] - value))
     point = Point(q, slack, each(jnp.zeros_like, n), nothing, alone(n, whole), value, mean, nothing, nothing, box)
     point = point._replace(moment=alone(n, dot(q, ahead(point, paid))))
-    return point, each(lambda a, b: a - b, moved, n)
+    return point, each(lambda a, b: a - b, counts, n)
 
 
 def chain_of(counts: Row, paid: Array) -> tuple[Row, Array, Array]:
     """The rows of a chain, all positive, its stationary mean and its relative values.
 
-    They are 0 in the state with the most departures: the digits that matter are those of differences between states
-    that are often visited.
+    The values are 0 in the state with the most departures: the digits that matter are those of differences between
+    states that are often visited.
     """
     whole = sum_of(counts)
     q = each(lambda a: a / whole, counts)
@@ -91,7 +94,7 @@ def chain_of(counts: Row, paid: Array) -> tuple[Row, Array, Array]:
     lasting = jnp.moveaxis(array_of(lengths), -1, 0)
     gained = lasting * (jnp.moveaxis(array_of(means), -1, 0) - mean[None]) / lasting[-1:]
     gained = gained - gained[-1:]
-    # the entries of `home` and of the last state are swapped
+    # `excursions` has swapped the entries of `home` and of the last state
     swapped = sum(jnp.where(home == s, gained[s], 0) for s in range(last))
     return q, mean, jnp.stack([*(jnp.where(home == s, 0, gained[s]) for s in range(last)), swapped])
 

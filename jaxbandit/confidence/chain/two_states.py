@@ -1,4 +1,4 @@
-"""How well counts of a chain with two states agree with a mean of at least some value.
+"""The log-likelihood ratio of transitions between two states, for a mean of at least some value.
 
 n_ij counts the transitions from state i to state j; state 1 is the better paid one. Departures are N0 = n00 + n01 and
 N1 = n10 + n11, estimates p = n01 / N0 and q = n10 / N1. A chain leaves state 0 with probability a and state 1 with
@@ -42,7 +42,7 @@ class Counts(NamedTuple):
 
 
 class Estimates(NamedTuple):
-    """The likeliest of all chains, as far as likelihood ratios need it."""
+    """What likelihood ratios need of the likeliest of all chains."""
 
     inverses: tuple[Array, Array, Array]  # of N0, n01 and n10; 1 where these are 0
 
@@ -83,7 +83,7 @@ def likeliest(counts: Counts, gap: Array | float | None) -> tuple[Array, Likelie
 
 
 def _or_one(number: Array) -> Array:
-    """A count to divide by, 1 where it is 0; it may lie between 0 and 1 where old transitions weigh less."""
+    """A count as a divisor, 1 where it is 0; discounted counts may lie between 0 and 1."""
     return jnp.where(number > 0, number, 1)
 
 
@@ -192,7 +192,7 @@ def _ratio_to_class(counts: Counts, chain: InClass, above: Array, below: Array, 
     free = (n01 + nu) * whole  # a without the class
     least = gap * (above / (above + below))
     pushed = free < least
-    moved = pushed | (chain.force > 0)
+    bound = pushed | (chain.force > 0)
     a = larger(free, least)
     b = smaller(a * odds, 1)
     x_share = nu * whole
@@ -203,14 +203,14 @@ def _ratio_to_class(counts: Counts, chain: InClass, above: Array, below: Array, 
     # two chains on the line differ by as much in a as in b; the smaller of these has more digits
     along = pushed & (chain.force > 0)
     up, down = jnp.where(along & (above > below), down, up), jnp.where(along & (above < below), up, down)
-    up = jnp.where(moved, up, x_share * (1 - chain.a))
-    down = jnp.where(moved, down, jnp.where(n11 > 0, w * chain.stay, always))
+    up = jnp.where(bound, up, x_share * (1 - chain.a))
+    down = jnp.where(bound, down, jnp.where(n11 > 0, w * chain.stay, always))
     stay = jnp.where(pushed, 1 - least, n00 * whole)
-    stay, b = larger(jnp.where(moved, stay, out), 1e-9), larger(b, 1e-25)
+    stay, b = larger(jnp.where(bound, stay, out), 1e-9), larger(b, 1e-25)
     inverse = 1 / (stay * b)
-    fall_0, fall_1 = jnp.where(moved, up, nu) * b * inverse, down * stay * inverse
-    share_0 = jnp.where(moved, up * of_stay_0, x_share)
-    rise_1 = jnp.where(moved, down * of_stay_1, w)
+    fall_0, fall_1 = jnp.where(bound, up, nu) * b * inverse, down * stay * inverse
+    share_0 = jnp.where(bound, up * of_stay_0, x_share)
+    rise_1 = jnp.where(bound, down * of_stay_1, w)
     rows = _row(n00, n01, fall_0, share_0, up * of_a) + _row(n10, n11, fall_1, down * of_b, rise_1)
     linear = jnp.where(n01 > 0, 0, n00 * share_0 - chain.force * up) + jnp.where(n11 > 0, 0, n10 * down)
     over = larger(free - least, 0) * (1 + odds)  # how much a + b exceeds the gap

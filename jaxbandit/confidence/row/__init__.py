@@ -1,4 +1,4 @@
-"""What a KL ball around one row of a chain allows: the largest mean over it, and the extreme stationary means.
+"""KL balls around one row of a chain: the largest mean over a ball, and the extreme stationary means.
 
 Others may take what is listed here; `chain` also takes the arithmetic of rows from `arithmetic`.
 """

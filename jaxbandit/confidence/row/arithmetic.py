@@ -114,11 +114,11 @@ def first_largest(row: Row) -> Row:
 def at_largest(row: Row, *others: Row) -> list[Array]:
     """The entries of the other rows at the state where `row` is largest; on ties, at the first such state."""
     if isinstance(row, list):
-        top, found = row[-1], [other[-1] for other in others]
+        top, entries = row[-1], [other[-1] for other in others]
         for j in reversed(range(len(row) - 1)):
-            found = [jnp.where(row[j] >= top, other[j], value) for other, value in zip(others, found, strict=True)]
+            entries = [jnp.where(row[j] >= top, other[j], value) for other, value in zip(others, entries, strict=True)]
             top = larger(row[j], top)
-        return found
+        return entries
     return [_in_pairs(_of_larger, (row, other))[1] for other in others]
 
 

@@ -107,7 +107,7 @@ def weighted_mean_max(p: Row, values: Row, weights: Row, radius: Array, solver: 
 
 
 def _solve(problem: Problem, solver: Solver) -> tuple[Array, Row]:
-    """Best value less the largest mean, and a row that reaches that mean; for a unit vector p, in closed form."""
+    """The best value less the largest mean, and a row that reaches that mean; in closed form for a unit vector p."""
     p, gap, radius = problem.p, problem.gap, problem.radius
     target, (reached, singles) = best_target(problem), within_reach(problem)
     if solver == "bisection":
@@ -115,21 +115,23 @@ def _solve(problem: Problem, solver: Solver) -> tuple[Array, Row]:
     else:
         least = _HEAVIER * target.weight  # of the heavier states the best one decides where K gets steep
         heavy = each(lambda w, b: jnp.where(w > least, -b, -2), problem.weights, problem.below)
+        # K is flat up to the value of a heavy state and steep beyond it; `_halley` finds on which side the root is
         near = at_largest(heavy, problem.below, problem.weights)
         target, added, multiplier = _halley(problem, target, reached, *near)
     unit = sum_of(each(lambda a: (a > 0).astype(gap.dtype), p)) == 1
+    # of a unit vector the ball holds 1 - exp(-radius) of any other state, at most: no steps are needed
     short = jnp.where(unit, gap - larger(reached, 0), target.below + target.gap / (1 + added))
     x, gain, _, _ = placed(problem, target, added)
     row = _row(problem, x, gain, multiplier)
     lost, kept = exponential(radius)
     single = each(lambda a, share: kept * a + lost * share, p, _ends(singles, p))
-    moves = (gap > 0) & (radius > 0)
+    moves = (gap > 0) & (radius > 0)  # else p itself is the answer, exactly
     row = each(lambda a, b, c: jnp.where(moves, jnp.where(unit, a, b), c), single, row, p)
     return jnp.where(moves, short, gap), row
 
 
 def _start(gain: Array, target: Target) -> Array:
-    """`added` at v = mean + gain, where the steps begin; kept clear of the target itself."""
+    """The `added` that belongs to v = mean + gain, where the steps begin; short of the target, where it is inf."""
     return _inside(gain / larger(target.gap - gain, 1e-3 * target.gap), target)
 
 
@@ -151,46 +153,52 @@ def _halley(
 
     def step(target: Target, added: Array, multiplier: Array) -> tuple[Tilt, Array]:
         x, gain, left, steep = placed(problem, target, added)
-        found = nearest(problem.p, problem.weights, problem.below, x, gain, multiplier, 2)
+        tilt = nearest(problem.p, problem.weights, problem.below, x, gain, multiplier, 2)
         if target is best:
-            found = found._replace(divergence=computed_once(found.divergence))  # read below, too
+            tilt = tilt._replace(divergence=computed_once(tilt.divergence))  # read below, too
         speed = left * steep  # dv / dy; `slope` and `bend` are the first two derivatives of K by y
-        difference = found.divergence - radius
-        slope = larger(found.slope * speed, 1e-18)
-        bend = (found.curvature * speed - found.slope * (2 * steep - 1)) * speed
+        difference = tilt.divergence - radius
+        slope = larger(tilt.slope * speed, 1e-18)
+        bend = (tilt.curvature * speed - tilt.slope * (2 * steep - 1)) * speed
         square = slope * slope
-        moved = -2 * difference * slope / larger(2 * square - difference * bend, larger(square, tiny))
-        moved = smaller(moved, 3.0)  # a longer step from where K is flat would land far beyond where it gets steep
-        grown = larger(moved * (1 + moved * (1 / 2 + moved / 6)), -0.5)  # exp(moved) - 1; `added` is linear in exp(y)
-        return found, added + (target.weight + added) * grown
+        # Halley's step; its divisor may vanish where K bends downwards, and is kept above half of Newton's
+        change = -2 * difference * slope / larger(2 * square - difference * bend, larger(square, tiny))
+        change = smaller(change, 3.0)  # a longer step from where K is flat would land far beyond where it gets steep
+        grown = larger(
+            change * (1 + change * (1 / 2 + change / 6)), -0.5
+        )  # exp(change) - 1; `added` is linear in exp(y)
+        return tilt, added + (target.weight + added) * grown
 
     asked = (near_below > 0) & (near_weight > _HEAVIER * best.weight) & (gap > near_below)
     there = (gap - near_below) / larger(near_below, tiny)
     added = jnp.where(asked, there, _start(reached, best))
-    found, moved = step(best, added, jnp.zeros_like(gap))
-    under = asked & (found.divergence >= radius)
+    tilt, proposal = step(best, added, jnp.zeros_like(gap))
+    under = asked & (tilt.divergence >= radius)
     shift = jnp.where(under, near_below, 0)
     low = jnp.where(under, 0, jnp.where(asked, larger(there, best.low), best.low))
     weight = jnp.where(under, near_weight, best.weight)
     target = Target(gap - shift, weight, shift, low)
-    began, off = added, jnp.where(asked, 0, found.divergence - radius)
-    added = jnp.where(asked, _start(reached, target), _inside(moved, target))
-    more = gap * (added - began) / ((1 + added) * (1 + began))
-    multiplier = jnp.where(asked, 0, found.multiplier if len(problem.p) == 3 else found.following(more))
+    # `began` and `off` are the last point and K - radius there, from which a secant is drawn
+    began, off = added, jnp.where(asked, 0, tilt.divergence - radius)
+    added = jnp.where(asked, _start(reached, target), _inside(proposal, target))
+    more = gap * (added - began) / ((1 + added) * (1 + began))  # by how much v grows, without the difference of two v
+    multiplier = jnp.where(asked, 0, tilt.multiplier if len(problem.p) == 3 else tilt.following(more))
 
     def again(_: int, carry: tuple[Array, ...]) -> tuple[Array, ...]:
         added, multiplier, *before = carry
-        found, moved = step(target, added, multiplier)
+        tilt, proposal = step(target, added, multiplier)
         if three:
-            return _inside(moved, target), computed_once(found.multiplier)
+            return _inside(proposal, target), computed_once(tilt.multiplier)
         last, off = before
-        difference = computed_once(found.divergence - radius)
+        difference = computed_once(tilt.divergence - radius)
         # where the best state is light and p has none of it, K bends both ways, and Halley's steps may go to and fro
         astray = (difference * off < 0) & (2 * jnp.abs(difference) > jnp.abs(off))
-        moved = jnp.where(astray, (last * difference - added * off) / jnp.where(astray, difference - off, 1), moved)
-        moved = _inside(moved, target)
-        more = gap * (moved - added) / ((1 + moved) * (1 + added))
-        return moved, computed_once(found.following(more)), added, difference
+        proposal = jnp.where(
+            astray, (last * difference - added * off) / jnp.where(astray, difference - off, 1), proposal
+        )
+        proposal = _inside(proposal, target)
+        more = gap * (proposal - added) / ((1 + proposal) * (1 + added))
+        return proposal, computed_once(tilt.following(more)), added, difference
 
     three = len(problem.p) == 3
     carry = (added, multiplier) if three else (added, multiplier, began, off)
@@ -226,18 +234,18 @@ def _bisected(problem: Problem, target: Target) -> tuple[Array, Array]:
 
 def _row(problem: Problem, x: Row, gain: Array, multiplier: Array) -> Row:
     """The row of `nearest`, with the entries of the largest x set so that the row sums to 1."""
-    found = nearest(problem.p, problem.weights, problem.below, x, gain, multiplier, 2).row
+    row = nearest(problem.p, problem.weights, problem.below, x, gain, multiplier, 2).row
     shares = _ends(x, problem.p)
-    others = each(lambda share, a: jnp.where(share > 0, 0, a), shares, found)
+    others = each(lambda share, a: jnp.where(share > 0, 0, a), shares, row)
     inverse = 1 / larger(sum_of(others), 1)  # the sum exceeds 1 where an entry's 1 - z r_j is near 0, with few digits
     others = each(lambda a: a * inverse, others)
-    missing = larger(1 - sum_of(others), 0)
+    missing = larger(1 - sum_of(others), 0)  # what the largest x take: where p_t = 0 no formula gives it
     return each(lambda share, a: a + missing * share, shares, others)
 
 
 def _ends(row: Row, p: Row) -> Row:
     """Shares that sum to 1 for the largest entries of `row`: in proportion to p, or equal where p holds none."""
-    top = largest(row)
+    top = largest(row)  # entries within a few roundings of it count as equal, as `arithmetic` says
     least = top - room(row) * jnp.abs(top)
     last = each(lambda a: a >= least, row)
     held, ties = chosen_sum(p, last), sum_of(each(lambda here: here.astype(top.dtype), last))

@@ -1,4 +1,4 @@
-"""The maximisation over a KL ball without units, and where the search for the maximum begins.
+"""The maximisation over a KL ball in scaled variables, and where the search for the maximum begins.
 
 Values are counted down from the best one and divided by their range (`below`, from 0 to 1). Weights are divided by
 their mean under p, so that the mean of the values is the sum of p_j w_j value_j. The value v that is sought moves from
@@ -49,9 +49,10 @@ def scaled(p: Row, below: Row, weights: Row, radius: Array) -> Problem:
     """The problem with its weights scaled to mean 1, and what follows from them; `below` is in units of the range."""
     inverse = 1 / dot(p, weights)
     weights = each(lambda w: w * inverse, weights)
-    held = each(lambda a, w: a * w, p, weights)
+    held = each(lambda a, w: a * w, p, weights)  # shares of the mean, which sum to 1
     gap = dot(held, below)
-    # by way of the state that holds most weight: the mean may be that state's to rounding, and gap - below_j cancel
+    # by way of the state that holds most weight: the mean may be that state's value to rounding, and then gap - below_j
+    # has no digits left
     base = first_largest(held)
     of_base = chosen_sum(below, base)
     above_base = each(lambda here, b: jnp.where(here, 0, of_base - b), base, below)
@@ -93,7 +94,7 @@ def placed(problem: Problem, target: Target, added: Array) -> tuple[Row, Array, 
 
 
 def within_reach(problem: Problem) -> tuple[Array, Row]:
-    """A gain of the mean that the radius allows (y to 0.7 %), and the gain if each state alone grew by as much.
+    """A gain of the mean within the radius (y to 0.7 %), and the gains if each state alone grew by as much.
 
     The states above the mean are taken as one state and the rest as another, each in the proportions that it has under
     p. Where p holds none of the states above, all goes to the one that gains most, which is exact for a unit vector.
@@ -107,6 +108,6 @@ def within_reach(problem: Problem) -> tuple[Array, Row]:
     lost, kept = exponential(smaller(y, 30.0))
     growth = lost / kept
     singles = each(lambda x, w: growth * x / (1 + growth * w), at_p, weights)
-    moved, weight = (chosen_sum(each(lambda a, b: a * b, p, row), above) for row in (at_p, weights))
-    together = growth * moved / larger(growing + growth * weight, tiny)
+    excess, weight = (chosen_sum(each(lambda a, b: a * b, p, row), above) for row in (at_p, weights))
+    together = growth * excess / larger(growing + growth * weight, tiny)
     return smaller(jnp.where(growing > 0, together, largest(singles)), gap), singles

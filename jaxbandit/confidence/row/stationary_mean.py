@@ -120,8 +120,8 @@ def excursions(
     state, radius = jnp.broadcast_to(state, shape), jnp.broadcast_to(radius, shape)
     transition = jnp.broadcast_to(transition, (*shape, states, states))
     reward = jnp.broadcast_to(reward, (*shape, states))
-    found = (_of_few if states <= 3 else _of_many)(transition, reward, state)
-    return *found, radius
+    cycles = (_of_few if states <= 3 else _of_many)(transition, reward, state)
+    return *cycles, radius
 
 
 def _of_few(transition: Array, reward: Array, state: Array) -> tuple[Row, Row, Row]:

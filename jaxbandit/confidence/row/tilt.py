@@ -1,4 +1,4 @@
-"""How far, in KL divergence, a row must move for its weighted mean to reach a value.
+"""The KL divergence of a row from the nearest row whose weighted mean has a given value.
 
 A row p gives each of S states a probability p_j. State j has a value m_j and a positive weight w_j (all 1 for a plain
 mean; for a stationary mean the length of the cycle that begins with a step to j, see `stationary_mean`). The weighted
@@ -17,7 +17,7 @@ positive. tau lies between 0 and 1 / x_t, the pole of t, so the code works with 
     r_j = x_j / x_t, at most 1,    z = tau x_t, from 0 to 1,    g = -sum of p_j r_j, positive.
 
 Where p_t > 0, z is the root of sum of p_j r_j / (1 - z r_j) = 0, which makes the q_j sum to 1. With three states that
-is a quadratic (`_of_three`); with more, `_moved` takes steps from a given z. Where p_t = 0 the root may lie beyond
+is a quadratic (`_of_three`); with more, `_root_from` takes steps from a given z. Where p_t = 0 the root may lie beyond
 z = 1: then z = 1, the other q_j sum to less than 1, and q_t is what they lack.
 """
 
@@ -36,7 +36,7 @@ from jaxbandit.fast import computed_once, larger, log, smaller
 
 
 class Tilt(NamedTuple):
-    """What `nearest` finds for a mean v: the row q nearest to p, in KL(p || q), with sum of q_j x_j = 0."""
+    """The row q nearest to p, in KL(p || q), with sum of q_j x_j = 0, and how far it is; for a mean v."""
 
     divergence: Array  # K(v) = KL(p || q)
     slope: Array  # K'(v)
@@ -77,9 +77,10 @@ def nearest(p: Row, weights: Row, below: Row, x: Row, gain: Array, multiplier: A
     else:
         weight, lowered = at_largest(x, weights, below)
         held = computed_once(chosen_sum(p, each(lambda a: a >= 1 - room(r), r)))
-        z = _moved(p, r, multiplier * top, moves)
+        z = _root_from(p, r, multiplier * top, moves)
     inside = (z < 1) & ((held > 0) | (z < 1 - 1e-6))  # z is a root; where p_t = 0, the end z = 1 is met to rounding
     u = each(lambda a: -z * a, r)
+    # a state at its own pole keeps half a rounding, so that its logarithm and inverse are finite
     one = each(lambda a: larger(1 + a, float(info.eps) / 2), u)  # 1 - tau x
     inverse = _inverses(one)
     # log(1 + u), corrected to first order by what the float 1 + u has lost of a small u
@@ -93,11 +94,12 @@ def nearest(p: Row, weights: Row, below: Row, x: Row, gain: Array, multiplier: A
     mixed = sum_of(bent) * scale * inverse_top
     second = sum_of(each(lambda b, c, d: b * c * d * d, q, inverse, r))
     tau = z * inverse_top
-    second = larger(second, float(info.tiny))
+    second = larger(second, float(info.tiny))  # minus the second derivative by z
 
     def following(more: Array) -> Array:
-        moved = z + jnp.where(inside, mixed / second, 0) * more
-        return larger(smaller(moved, 1), 0) / larger(top - weight * more, 1e-30)
+        # the root follows v; the end z = 1 stays
+        root = z + jnp.where(inside, mixed / second, 0) * more
+        return larger(smaller(root, 1), 0) / larger(top - weight * more, 1e-30)
 
     curvature = tau * (2 * scale * first - tau * (dot(bent, a) * scale * scale))
     return Tilt(
@@ -129,12 +131,13 @@ def _of_three(p: Row, r: Row, g: Array) -> Array:
     inverse = 1 / larger(g, 1e-15)  # the equation is divided by g, so that the square of b / g is finite in float32
     b = -dot([p[1] + p[2], p[0] + p[2], p[0] + p[1]], pairs) * inverse
     product = pairs[0] * r[0] * inverse
+    # of the two roots, by the form that has no difference in it
     either = jnp.abs(b) + jnp.sqrt(larger(b * b + 4 * product, 0))
     z = jnp.where(b > 0, 2, either) / jnp.where(b > 0, either, 2 * product)
     return jnp.where(z < 1, z, 1)
 
 
-def _moved(p: Row, r: Row, z: Array, moves: int) -> Array:
+def _root_from(p: Row, r: Row, z: Array, moves: int) -> Array:
     """The root z that `_of_three` finds, for any number of states, by `moves` steps from the z given.
 
     Where p_t = 0, the first pole is not that of t, but that of the largest r_j with p_j > 0, which may lie close behind
@@ -156,7 +159,7 @@ def _moved(p: Row, r: Row, z: Array, moves: int) -> Array:
     falling = each(lambda mass, a: mass * smaller(a, 0), p, r)
     middle = each(lambda mass, a, end: jnp.where(end, 0, mass * larger(a, 0)), p, r, last)
 
-    def moved(delta: Array) -> Array:
+    def step(delta: Array) -> Array:
         z = 1 - delta
         # 1 - z r_j, and for a positive r_j the same with the digits of 1 - r_j
         poles = each(lambda a: larger(smaller(1 - a, 1), 0) + delta * larger(a, 0) - z * smaller(a, 0), r)
@@ -180,9 +183,9 @@ def _moved(p: Row, r: Row, z: Array, moves: int) -> Array:
         up = half > 0
         above = jnp.where(left, above_left, jnp.where(up, 2 * end, half - root))
         under = jnp.where(left, below_left, jnp.where(up, half + root, 2 * slope))
-        step = jnp.where(positive + held > 0, above / larger(under, tiny), 1)
-        return computed_once(smaller(larger(delta - step, held), 1))
+        change = jnp.where(positive + held > 0, above / larger(under, tiny), 1)
+        return computed_once(smaller(larger(delta - change, held), 1))
 
     delta = computed_once(smaller(larger(1 - z * unit, held), 1))
-    root: Array = 1 - jax.lax.fori_loop(0, moves, lambda _, delta: moved(delta), delta, unroll=moves < 8)
+    root: Array = 1 - jax.lax.fori_loop(0, moves, lambda _, delta: step(delta), delta, unroll=moves < 8)
     return jnp.where(root < unit, root * inverse_unit, 1)

@@ -11,17 +11,16 @@ from jax import Array
 from numpy.typing import ArrayLike
 
 from jaxbandit import chains, draws
-from jaxbandit.arguments import finite, integer, number, truth
+from jaxbandit.arguments import LARGEST_INTEGER, finite, integer, number, truth
 from jaxbandit.base import Declares, Feedback, Task, pytree
 from jaxbandit.environments.changing.segments import (
-    LONGEST,
     Segments,
     check_horizon,
+    facts,
     row,
     segments,
     split,
     starts_of,
-    told,
 )
 from jaxbandit.sums import TwoFloats
 
@@ -96,14 +95,14 @@ class ChangingArms:
         return TwoFloats(*(row(part, jnp.maximum(t, 1) - 1).astype(float) for part in self.hindsight))
 
     def validate(self, task: Task) -> None:
-        """Refuse another horizon than the one that the arms were made for, and several plays of a table's arms."""
+        """Raise ValueError for another horizon than that of the arms, and for several plays of arms with a table."""
         check_horizon(task, self.segments.horizon)
         if self.hindsight is not None and task.plays > 1:
             raise ValueError(f"plays: {task.plays}; a table of rewards is for one play a round")
 
     def numbers(self) -> dict[str, float | list[int]]:
         """What a result tells of the arms."""
-        return told(self.breaks, self.variation)
+        return facts(self.breaks, self.variation)
 
     def init(self, key: Array) -> ChangingState:
         """No arm has shown anything yet."""
@@ -111,7 +110,7 @@ class ChangingArms:
 
     def step(self, key: Array, state: ChangingState, arms: Array, t: Array) -> tuple[ChangingState, Feedback]:
         """Play `arms` [M] int32, distinct, in round `t`: what they have shown by then, and what the player sees."""
-        bits = draws.stack_of_rewards(key, arms, jnp.broadcast_to(t, arms.shape))
+        bits = draws.play_bits(key, arms, jnp.broadcast_to(t, arms.shape))
         states = draws.choose(bits, row(self.thresholds, self.segments.number(t))[:, None], arms)
         following = ChangingState(state.shown.at[arms].set(states))
         return following, Feedback(arms, state.shown[arms], states, states.astype(float), t)
@@ -159,7 +158,7 @@ def sinusoid(horizon: int, budget: float, amplitude: float = 0.3, until: float =
     >>> round(arms.variation, 9), arms.segments.means[0].round(9).tolist()
     (2.999528761, [0.500471239, 0.499528761])
     """
-    horizon = integer("horizon", horizon, 2, LONGEST)
+    horizon = integer("horizon", horizon, 2, LARGEST_INTEGER)
     budget = check_budget(budget, horizon, 2)
     amplitude = number("amplitude", amplitude, 0, 0.5, above=True)
     until = number("until", until, 0, 1, above=True)

@@ -13,7 +13,7 @@ from numpy.typing import ArrayLike
 from jaxbandit import chains, draws
 from jaxbandit.arguments import finite, truth
 from jaxbandit.base import Declares, Feedback, Task, pytree, static
-from jaxbandit.environments.changing.segments import Segments, check_horizon, row, segments, starts_of, told
+from jaxbandit.environments.changing.segments import Segments, check_horizon, facts, row, segments, starts_of
 from jaxbandit.environments.rested.markov_arms import (
     InitialState,
     initial_law,
@@ -85,32 +85,32 @@ class ChangingMarkovArms:
         return self.segments.means_now(t)
 
     def validate(self, task: Task) -> None:
-        """Refuse another horizon than the one that the arms were made for."""
+        """Raise ValueError for another horizon than the one that the arms were made for."""
         check_horizon(task, self.segments.horizon)
 
     def numbers(self) -> dict[str, float | list[int]]:
         """What a result tells of the arms."""
-        return told(self.breaks, self.variation)
+        return facts(self.breaks, self.variation)
 
     def init(self, key: Array) -> ChangingChainState:
         """Where the arms of the run with this environment key stand before the first round."""
         every = self._arms()
-        first = draws.choose(draws.stack_of_rewards(key, every, jnp.zeros_like(every)), self.initial_thresholds)
+        first = draws.choose(draws.play_bits(key, every, jnp.zeros_like(every)), self.initial_thresholds)
         return ChangingChainState(first, first if self.restless else None)
 
     def step(self, key: Array, state: ChangingChainState, arms: Array, t: Array) -> tuple[ChangingChainState, Feedback]:
         """Play `arms` [M] int32, distinct, in round `t`: where all arms stand afterwards, and what the player sees."""
         thresholds = row(self.transition_thresholds, self.segments.number(t))
-        shown = state.states if state.shown is None else state.shown
-        before = shown[arms]
+        visible = state.states if state.shown is None else state.shown
+        before = visible[arms]
         if self.restless:
             every = self._arms()
-            bits = draws.stack_of_rewards(key, every, jnp.broadcast_to(t, every.shape))
+            bits = draws.play_bits(key, every, jnp.broadcast_to(t, every.shape))
             states = draws.choose(bits, look_up_each(thresholds, state.states))
             seen = states[arms]
-            known = jnp.where((arms[:, None] == every[None]).any(axis=0), states, shown)
+            known = jnp.where((arms[:, None] == every[None]).any(axis=0), states, visible)
         else:
-            bits = draws.stack_of_rewards(key, arms, jnp.broadcast_to(t, arms.shape))
+            bits = draws.play_bits(key, arms, jnp.broadcast_to(t, arms.shape))
             seen = draws.choose(bits, thresholds, arms, before)
             states, known = state.states.at[arms].set(seen), None
         following = ChangingChainState(states, known)
@@ -149,15 +149,15 @@ def changing_markov(
     >>> arms.segments.means[1].round(4).tolist(), round(arms.variation, 4)
     ([0.5556, 0.5], 0.0556)
     """
-    given = finite("transition", transition)
-    if given.ndim != 4 or not len(given):
-        raise ValueError(f"transition: shape {given.shape} is not [B + 1, K, S, S]")
-    rows = np.stack([_of_segment(number, matrices) for number, matrices in enumerate(given)])
+    matrices_of_segments = finite("transition", transition)
+    if matrices_of_segments.ndim != 4 or not len(matrices_of_segments):
+        raise ValueError(f"transition: shape {matrices_of_segments.shape} is not [B + 1, K, S, S]")
+    rows = np.stack([_of_segment(number, matrices) for number, matrices in enumerate(matrices_of_segments)])
     starts, horizon = starts_of(breaks, "transition", len(rows), horizon)
     rewards = rewards_of(reward, *rows.shape[1:3])
     initial = initial_law(initial_state, rows[0])
     return ChangingMarkovArms(
-        segments=segments(np.stack([long_run_means(each, rewards) for each in rows]), starts, horizon),
+        segments=segments(np.stack([long_run_means(moves, rewards) for moves in rows]), starts, horizon),
         transition=rows,
         reward=rewards,
         initial=initial,

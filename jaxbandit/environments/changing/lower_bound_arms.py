@@ -10,10 +10,10 @@ import numpy as np
 from jax import Array
 
 from jaxbandit import chains, draws
-from jaxbandit.arguments import integer
+from jaxbandit.arguments import LARGEST_INTEGER, integer
 from jaxbandit.base import Declares, Feedback, Task, pytree, static
 from jaxbandit.environments.changing.changing_arms import check_budget
-from jaxbandit.environments.changing.segments import LONGEST, check_horizon, split, told
+from jaxbandit.environments.changing.segments import check_horizon, facts, split
 from jaxbandit.sums import TwoFloats
 
 
@@ -83,12 +83,12 @@ class LowerBoundArms:
         return TwoFloats(jnp.where(is_better, high[0], high[1]), jnp.where(is_better, low[0], low[1]))
 
     def validate(self, task: Task) -> None:
-        """Refuse another horizon than the one that the arms were made for."""
+        """Raise ValueError for another horizon than the one that the arms were made for."""
         check_horizon(task, self.horizon)
 
     def numbers(self) -> dict[str, float | list[int]]:
         """What a result tells of the arms."""
-        return told(self.breaks, self.variation)
+        return facts(self.breaks, self.variation)
 
     def init(self, key: Array) -> LowerBoundState:
         """No arm has shown anything yet; the better arm of the first batch is drawn."""
@@ -96,7 +96,7 @@ class LowerBoundArms:
 
     def step(self, key: Array, state: LowerBoundState, arms: Array, t: Array) -> tuple[LowerBoundState, Feedback]:
         """Play `arms` [M] int32, distinct, in round `t`: what they have shown by then, and what the player sees."""
-        bits = draws.stack_of_rewards(key, arms, jnp.broadcast_to(t, arms.shape))
+        bits = draws.play_bits(key, arms, jnp.broadcast_to(t, arms.shape))
         others, of_better = jnp.asarray(self.thresholds)
         states = (bits >= jnp.where(arms == state.better, of_better, others)).astype(jnp.int32)
         following = LowerBoundState(state.shown.at[arms].set(states), self._better(key, t + 1))
@@ -106,7 +106,7 @@ class LowerBoundArms:
         """The better arm of the batch that round t is in, int32."""
         batch = 1 + (t - 1) // jnp.asarray(self.batch, jnp.int32)
         # the number beyond those of the arms draws which of them is better
-        bits = draws.stack_of_rewards(key, jnp.full(1, self.count), batch[None])
+        bits = draws.play_bits(key, jnp.full(1, self.count), batch[None])
         return draws.choose(bits, jnp.asarray(self.choice)[None])[0]
 
 
@@ -130,7 +130,7 @@ def lower_bound_instance(horizon: int, budget: float, arms: int = 2) -> LowerBou
     >>> arms.batch, round(float(arms.gap), 9)
     (282, 0.021053798)
     """
-    horizon, count = integer("horizon", horizon, 2, LONGEST), integer("arms", arms, 2, 2**16)
+    horizon, count = integer("horizon", horizon, 2, LARGEST_INTEGER), integer("arms", arms, 2, 2**16)
     budget = check_budget(budget, horizon, count)
     batch = int(np.ceil(count ** (1 / 3) * (horizon / budget) ** (2 / 3)))
     gap = np.float64(min(np.sqrt(count / batch) / 4, budget * batch / horizon))

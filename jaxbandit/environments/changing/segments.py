@@ -10,11 +10,10 @@ import numpy as np
 from jax import Array
 from numpy.typing import ArrayLike
 
-from jaxbandit.arguments import as_floats, integer
+from jaxbandit.arguments import LARGEST_INTEGER, as_floats, integer
 from jaxbandit.base import Task, pytree
 from jaxbandit.sums import TwoFloats
 
-LONGEST = 2**31 - 1
 FEW = 100  # breaks that a result keeps
 
 
@@ -73,7 +72,7 @@ class Segments:
 
 
 def check_horizon(task: Task, horizon: int | Array | None) -> None:
-    """Refuse a task with another horizon than the one that arms were made for.
+    """Raise ValueError for a task with another horizon than the one that the arms were made for.
 
     Raises:
       ValueError: what the task has.
@@ -113,16 +112,16 @@ def starts_of(breaks: ArrayLike, levels: str, count: int, horizon: int | None) -
       ValueError: what is wrong with them.
     """
     as_floats("breaks", breaks)
-    given = np.asarray(breaks)
-    if given.ndim != 1 or (given.size and given.dtype.kind not in "iu"):
+    rounds = np.asarray(breaks)
+    if rounds.ndim != 1 or (rounds.size and rounds.dtype.kind not in "iu"):
         raise ValueError(f"breaks: {breaks!r} is not a list of rounds, integers")
-    starts = np.concatenate([[1], given.astype(np.int64)])
-    if (np.diff(starts) <= 0).any() or starts[-1] > LONGEST:
-        raise ValueError(f"breaks: {given.tolist()} do not increase from 2 on; each is the first round of a new level")
+    starts = np.concatenate([[1], rounds.astype(np.int64)])
+    if (np.diff(starts) <= 0).any() or starts[-1] > LARGEST_INTEGER:
+        raise ValueError(f"breaks: {rounds.tolist()} do not increase from 2 on; each is the first round of a new level")
     if count != len(starts):
-        raise ValueError(f"{levels}: {count} of them; {len(given)} breaks make {len(starts)} segments")
+        raise ValueError(f"{levels}: {count} of them; {len(rounds)} breaks make {len(starts)} segments")
     if horizon is not None:
-        horizon = integer("horizon", horizon, 1, LONGEST)
+        horizon = integer("horizon", horizon, 1, LARGEST_INTEGER)
         if starts[-1] > horizon:
             raise ValueError(f"breaks: {starts[-1]} lies beyond horizon = {horizon}")
     return starts.astype(np.int32), horizon
@@ -130,10 +129,9 @@ def starts_of(breaks: ArrayLike, levels: str, count: int, horizon: int | None) -
 
 def row(table: np.ndarray | Array, number: Array) -> Array:
     """`table[number]` for a number that all runs share."""
-    found: Array = jax.lax.dynamic_index_in_dim(jnp.asarray(table), number, keepdims=False)
-    return found
+    return jax.lax.dynamic_index_in_dim(jnp.asarray(table), number, keepdims=False)
 
 
-def told(breaks: np.ndarray, variation: float) -> dict[str, float | list[int]]:
+def facts(breaks: np.ndarray, variation: float) -> dict[str, float | list[int]]:
     """What a result tells of arms that change: no more than the first hundred breaks."""
     return {"segments": len(breaks) + 1, "variation": variation, "breaks": breaks[:FEW].tolist()}

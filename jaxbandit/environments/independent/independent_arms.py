@@ -73,7 +73,7 @@ class IndependentArms:
         """Play `arms` [M] int32, distinct: plays and sums of rewards afterwards, and what the player sees."""
         number = state.plays[arms] + 1
         # computed once, because the sum must hold exactly the float that others see
-        rewards = computed_once(self.law.draw(draws.two_words(key, arms, number), arms))
+        rewards = computed_once(self.law.draw(draws.play_bits_64(key, arms, number), arms))
         nothing = jnp.zeros_like(arms)
         following = Played(state.plays.at[arms].set(number), add_rewards(state.rewards, arms, rewards))
         return following, Feedback(arms, nothing, nothing, rewards, t)
@@ -158,7 +158,7 @@ def beta(a: ArrayLike, b: ArrayLike) -> IndependentArms:
     first, second = (_numbers(name, value, LEAST_SHAPE, LARGEST_SHAPE) for name, value in (("a", a), ("b", b)))
     if first.shape != second.shape:
         raise ValueError(f"a and b: shapes {first.shape} and {second.shape} disagree; give one of each per arm")
-    table = np.stack([inverse_laws.beta_log_odds(*each) for each in zip(first.tolist(), second.tolist(), strict=True)])
+    table = np.stack([inverse_laws.beta_log_odds(*pair) for pair in zip(first.tolist(), second.tolist(), strict=True)])
     return IndependentArms(laws.BetaLaw(first, second, table))
 
 

@@ -28,9 +28,9 @@ def poisson_thresholds(mean: float) -> tuple[int, np.ndarray]:
             value += 1
             probability *= Decimal(mean) / value
             below += probability
-    found = np.full(ENTRIES, scale - 1, np.uint64)
-    found[: len(thresholds)] = thresholds
-    return least, np.stack([found >> np.uint64(32), found & np.uint64(2**32 - 1)], -1).astype(np.uint32)
+    numbers = np.full(ENTRIES, scale - 1, np.uint64)
+    numbers[: len(thresholds)] = thresholds
+    return least, np.stack([numbers >> np.uint64(32), numbers & np.uint64(2**32 - 1)], -1).astype(np.uint32)
 
 
 def beta_log_odds(a: float, b: float) -> np.ndarray:
@@ -46,7 +46,7 @@ def beta_log_odds(a: float, b: float) -> np.ndarray:
     between = np.linspace(-0.5, 0.5, 21)
     powers, all_powers = (np.vander(at, DEGREE + 1, increasing=True) for at in (nodes, between))
     middles = np.arange(PIECES)[:, None] + 0.5
-    found = []
+    table = []
     for side in (-0.5, 0.5):
         coefficients = np.linalg.solve(powers, _quantile(side * (middles + nodes), a, b).T).T
         exact = _quantile(side * (middles + between), a, b)
@@ -54,8 +54,8 @@ def beta_log_odds(a: float, b: float) -> np.ndarray:
         allowed = 1e-7 * (np.abs(exact) + 2 * np.abs(coefficients[:, 1:2]))
         if not (error <= allowed).all():
             raise ValueError(f"a and b: Beta({a:g}, {b:g}) is not met by the table")
-        found.append(coefficients)
-    return np.stack(found)
+        table.append(coefficients)
+    return np.stack(table)
 
 
 def _quantile(log_odds: np.ndarray, a: float, b: float) -> np.ndarray:

@@ -164,4 +164,4 @@ def _once(word: Array) -> Array:
 
 def _of(arms: Array, *numbers: Any) -> tuple[Array, ...]:
     """The arms' numbers [M], of each [K]."""
-    return tuple(look_up(jnp.asarray(each, float), arms) for each in numbers)
+    return tuple(look_up(jnp.asarray(value, float), arms) for value in numbers)

@@ -14,6 +14,7 @@ from jaxbandit import chains, decision_processes, draws
 from jaxbandit.arguments import as_floats, finite, integer, shown
 from jaxbandit.base import Declares, Feedback, pytree, static
 from jaxbandit.environments.rested.markov_arms import initial_thresholds
+from jaxbandit.known_arms import KnownArms
 from jaxbandit.probabilities import stochastic
 
 MOST_STATES, MOST_VALUES = 1024, 10_000_000  # an episode has a value for each of its rounds and states
@@ -62,13 +63,19 @@ class DecisionProcess:
         >>> riverswim().means().round(4).tolist()
         [0.005, 0.4286]
         """
-        moves, paid, initial = (np.asarray(each) for each in (self.transition, self.reward, self.initial))
+        moves, paid, initial = (np.asarray(array) for array in (self.transition, self.reward, self.initial))
         always = [(moves[a : a + 1], paid[a : a + 1]) for a in range(len(moves))]
         if self.steps is None:
             alone = np.zeros(len(initial), int)
             return np.array([initial @ decision_processes.long_run(*one, alone).gain for one in always])
         whole = [initial @ decision_processes.episodes(*one, self.steps).values[0] for one in always]
         return np.array(whole) / self.steps
+
+    def known(self) -> KnownArms:
+        """What a planner computes with; an action that is not taken moves nothing and pays nothing."""
+        rows, reward, initial = (np.asarray(law, float) for law in (self.transition, self.reward, self.initial))
+        stay = np.broadcast_to(np.eye(len(initial)), rows.shape)
+        return KnownArms(rows, stay, reward, np.zeros_like(reward), reward, initial, steps=self.steps)
 
     def comparator(self, plays: int) -> float:
         """What the best policy collects a round in the long run, its gain; with episodes, a Hth of what it does in one.
@@ -106,7 +113,7 @@ class DecisionProcess:
     def step(self, key: Array, state: ProcessState, arms: Array, t: Array) -> tuple[ProcessState, Feedback]:
         """Take the action `arms` [1] int32 in round `t`: where the process is afterwards, and what the player sees."""
         before = state.state[None]
-        bits = draws.stack_of_rewards(key, jnp.zeros(1, jnp.int32), t[None])
+        bits = draws.play_bits(key, jnp.zeros(1, jnp.int32), t[None])
         states = draws.choose(bits, jnp.asarray(self.transition_thresholds), arms, before)
         feedback = Feedback(arms, before, states, jnp.asarray(self.reward, float)[arms, before], t)
         if self.steps is None or state.begun is None:
@@ -123,7 +130,7 @@ class DecisionProcess:
 
     def _first(self, key: Array, t: Array) -> tuple[Array, Array]:
         """The state in which the episode after round t (or the first, 0) begins, and a positive number for it."""
-        bits, number = draws.two_words(key, jnp.ones(1, jnp.int32), t[None])
+        bits, number = draws.play_bits_64(key, jnp.ones(1, jnp.int32), t[None])
         states = draws.choose(jnp.minimum(bits, jnp.uint32(2**32 - 2)), jnp.asarray(self.initial_thresholds)[None])
         return states[0], number[0] | 1
 
@@ -189,13 +196,13 @@ def first_law(initial_state: int | ArrayLike, states: int) -> np.ndarray:
     Raises:
       ValueError: what is wrong with `initial_state` (see `decision_process`).
     """
-    given = as_floats("initial_state", initial_state)
-    if given.shape == (states,):
+    array = as_floats("initial_state", initial_state)
+    if array.shape == (states,):
         return stochastic("initial_state", finite("initial_state", initial_state))
-    if given.ndim or np.asarray(initial_state).dtype.kind not in "iu":
+    if array.ndim or np.asarray(initial_state).dtype.kind not in "iu":
         raise ValueError(
             f"initial_state: {shown(initial_state)} is neither an integer nor a law [S] = ({states},) of states"
         )
-    if not 0 <= given < states:
+    if not 0 <= array < states:
         raise ValueError(f"initial_state: {initial_state!r} is out of range 0..{states - 1}")
-    return np.asarray(np.eye(states)[int(given)])
+    return np.asarray(np.eye(states)[int(array)])

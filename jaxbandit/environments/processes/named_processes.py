@@ -10,7 +10,7 @@ import numpy as np
 from numpy.typing import ArrayLike
 
 from jaxbandit import chains, members
-from jaxbandit.arguments import integer, list_of, number, shown
+from jaxbandit.arguments import LARGEST_INTEGER, integer, list_of, number, shown
 from jaxbandit.base import check_key
 from jaxbandit.environments.processes.decision_process import (
     MOST_STATES,
@@ -22,7 +22,6 @@ from jaxbandit.environments.processes.decision_process import (
 from jaxbandit.environments.rested.markov_arms import MarkovArms
 from jaxbandit.environments.restless_bandits.all_paying_arms import AllPayingArms
 from jaxbandit.environments.restless_bandits.joint_arms import joint
-from jaxbandit.members import declares
 
 ROUNDING = 1e-9  # less than any probability that can be drawn
 FOUR_ROOMS = ("#######", "#S.#..#", "#.....#", "##.##.#", "#..#..#", "#....G#", "#######")
@@ -150,7 +149,7 @@ def random_decision_process(
     (3, 4, 4)
     """
     check_key(key)
-    states, actions = integer("states", states, 2, MOST_STATES), integer("actions", actions, 2, 2**31 - 1)
+    states, actions = integer("states", states, 2, MOST_STATES), integer("actions", actions, 2, LARGEST_INTEGER)
     concentration = number("concentration", concentration, 1e-30)
     law, steps = first_law(initial_state, states), rounds_of(steps, states)
     of_moves, of_rewards = jax.random.split(key)
@@ -172,8 +171,8 @@ def as_decision_process(
     arms cannot be beaten in the long run.
 
     Args:
-      arms: from `two_state`, `bernoulli`, `markov` or `random_arms`, your own rested arms with `transition`, `reward`
-        and `initial`, or from `restless(.., paid="all")`.
+      arms: from `two_state`, `bernoulli`, `markov` or `random_arms`, your own rested arms with `known`, or
+        from `restless(.., paid="all")`.
       plays: M, arms played a round, fewer than there are.
       most_states: the largest S^K that is made, up to 1024.
       steps: as `decision_process`.
@@ -186,28 +185,19 @@ def as_decision_process(
     >>> process.transition.shape, process.means().round(4).tolist()
     ((2, 4, 4), [0.5556, 0.4211])
     """
-    every = declares(arms).paid == "all" and not members.lacks(arms, "joint")
-    rested = declares(arms).problem == "rested" and not members.lacks(arms, "transition", "reward", "initial")
-    if not every and not rested:
+    laws = members.known(arms)
+    if laws is None or (laws.paid != "all" and members.declares(arms).problem != "rested"):
         raise ValueError(
             f"arms: {type(arms).__name__} are neither rested arms, as of `markov`, nor restless ones that all pay"
         )
     most_states = integer("most_states", most_states, 2, MOST_STATES)
-    rows, reward = np.asarray(arms.transition), np.asarray(arms.reward)
-    count, each = reward.shape
-    if each**count > most_states:
+    count, states = laws.earned.shape
+    if states**count > most_states:
         raise ValueError(
-            f"arms: {count} arms with {each} states have {each}^{count} = {each**count:,} joint states, more than "
-            f"most_states = {most_states}; take fewer arms, or raise it (up to {MOST_STATES})"
+            f"arms: {count} arms with {states} states have {states}^{count} = {states**count:,} joint states, more "
+            f"than most_states = {most_states}; take fewer arms, or raise it (up to {MOST_STATES})"
         )
-    plays = integer("plays", plays, 1, count - 1)
-    if every:
-        made = arms.joint(plays)  # type: ignore[union-attr]
-    else:
-        earned = np.einsum("kst,kt->ks", rows, reward)
-        wait = np.broadcast_to(np.eye(each), rows.shape)
-        made = joint(rows, wait, earned, np.zeros_like(earned), np.asarray(arms.initial), plays)
-    return decision_process(*made, steps=steps)
+    return decision_process(*joint(laws, integer("plays", plays, 1, count - 1)), steps=steps)
 
 
 def _probability(name: str, value: float, parts: int = 1) -> float:
@@ -216,6 +206,6 @@ def _probability(name: str, value: float, parts: int = 1) -> float:
     Raises:
       ValueError: what is wrong with it, by its name.
     """
-    found = number(name, value, 0, 1)
-    chains.thresholds([1 - found, *[found / parts] * parts], name)
-    return found
+    probability = number(name, value, 0, 1)
+    chains.thresholds([1 - probability, *[probability / parts] * parts], name)
+    return probability

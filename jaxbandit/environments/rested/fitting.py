@@ -151,7 +151,7 @@ def fit(
         labels, states = observed(data, table.shape[-1], columns)
         if table.ndim == 2 and len(table) != len(states):
             raise ValueError(f"reward: {len(table)} rows for {len(states)} arms")
-    counts = np.stack([sum(transitions(each, table.shape[-1]) for each in arm) for arm in states])
+    counts = np.stack([sum(transitions(sequence, table.shape[-1]) for sequence in arm) for arm in states])
     weights = counts + prior
     left = weights.sum(-1, keepdims=True)
     followed = weights.sum(1, keepdims=True)
@@ -200,7 +200,7 @@ def _states_of_rewards(data: Observed) -> tuple[tuple[str, ...], list[list[np.nd
             "pay on average as `reward`; or, if rewards are independent, play arms with a law of real numbers, as "
             "`environments.gaussian`"
         )
-    return data.labels, [[np.searchsorted(values, each) for each in arm] for arm in data.sequences], values
+    return data.labels, [[np.searchsorted(values, rewards) for rewards in arm] for arm in data.sequences], values
 
 
 def _mean_error(transition: np.ndarray, reward: np.ndarray, left: np.ndarray) -> float:

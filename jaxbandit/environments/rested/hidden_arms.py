@@ -24,6 +24,7 @@ from jaxbandit.environments.rested.markov_arms import (
     recurrent,
     rewards_of,
 )
+from jaxbandit.known_arms import KnownArms
 from jaxbandit.probabilities import stochastic
 
 
@@ -61,6 +62,12 @@ class HiddenArms:
         """
         return self.pairs.means()
 
+    def known(self) -> KnownArms:
+        """What a planner computes with, with the law of the symbols."""
+        first = np.asarray(self.pairs.initial).reshape(self.emission.shape).sum(-1)
+        wait = np.eye(first.shape[1])
+        return KnownArms.of(self.transition, wait, self.reward, first, emission=self.emission)
+
     def symbol_transition(self) -> np.ndarray:
         """How often each symbol follows each other one in the long run, [K, G, G] float64 on the host.
 
@@ -72,10 +79,10 @@ class HiddenArms:
         [[0.6947, 0.3053], [0.5273, 0.4727]]
         """
         laws = np.stack([chains.stationary(rows) for rows in np.asarray(self.transition)])
-        shown = laws[..., None] * self.emission  # [K, S, G]
-        following = np.einsum("kso,kst,ktp->kop", shown, self.transition, self.emission)
+        occupation = laws[..., None] * self.emission  # [K, S, G]
+        following = np.einsum("kso,kst,ktp->kop", occupation, self.transition, self.emission)
         with np.errstate(invalid="ignore"):
-            return np.asarray(following / shown.sum(1)[..., None])
+            return np.asarray(following / occupation.sum(1)[..., None])
 
     def init(self, key: Array) -> MarkovState:
         """Where the arms of the run with this environment key stand before the first round."""

@@ -43,10 +43,10 @@ def judge(sequences: list[np.ndarray], level: float, reward: np.ndarray) -> Verd
     states = len(seen)
     if states == 1:
         return Verdict("undecided", np.nan, f"only state {seen[0]} was seen, which pays {reward[seen[0]]:g}")
-    parts = np.split(joined, np.cumsum([len(each) for each in sequences])[:-1])
-    counts = np.sum([transitions(each, states) for each in parts], axis=0)
-    visits = np.stack([np.bincount(each, minlength=states) for each in parts])
-    following = np.stack([np.bincount(each[1:], minlength=states) for each in parts])
+    parts = np.split(joined, np.cumsum([len(part) for part in sequences])[:-1])
+    counts = np.sum([transitions(part, states) for part in parts], axis=0)
+    visits = np.stack([np.bincount(part, minlength=states) for part in parts])
+    following = np.stack([np.bincount(part[1:], minlength=states) for part in parts])
     p_value, attainable = np.nan, np.inf
     number = 1 if states == 2 else states**2
     for sources, target in _pairs(counts):
@@ -97,8 +97,8 @@ def _pairs(counts: np.ndarray) -> Iterator[tuple[np.ndarray, int]]:
 def _law_of_sum(totals: np.ndarray, marked: np.ndarray, drawn: np.ndarray) -> tuple[int, np.ndarray]:
     """The law of a sum of independent hypergeometric numbers, one for each entry: its lowest value, probabilities."""
     lowest, law = 0, np.ones(1)
-    for each in zip(totals.tolist(), marked.tolist(), drawn.tolist()):
-        low, other = _hypergeometric(*each)
+    for row in zip(totals.tolist(), marked.tolist(), drawn.tolist()):
+        low, other = _hypergeometric(*row)
         lowest += low
         if len(other) > 1:
             law = np.convolve(law, other)

@@ -12,8 +12,9 @@ from jax import Array
 from numpy.typing import ArrayLike
 
 from jaxbandit import chains, draws
-from jaxbandit.arguments import as_floats, finite, integer, number, shown
+from jaxbandit.arguments import LARGEST_INTEGER, as_floats, finite, integer, number, shown
 from jaxbandit.base import Feedback, check_key, described, pytree
+from jaxbandit.known_arms import KnownArms
 from jaxbandit.probabilities import stochastic
 
 InitialState = int | str | ArrayLike
@@ -61,17 +62,21 @@ class MarkovArms:
         """
         return long_run_means(self.transition, self.reward)
 
+    def known(self) -> KnownArms:
+        """What a planner computes with; an arm that is not played stays where it is."""
+        return KnownArms.of(self.transition, np.eye(self.reward.shape[1]), self.reward, self.initial)
+
     def init(self, key: Array) -> MarkovState:
         """Where the arms of the run with this environment key stand before the first round."""
         arms = jnp.arange(self.reward.shape[0], dtype=jnp.int32)
-        bits = draws.stack_of_rewards(key, arms, jnp.zeros_like(arms))
+        bits = draws.play_bits(key, arms, jnp.zeros_like(arms))
         return MarkovState(draws.choose(bits, self.initial_thresholds), jnp.zeros_like(arms, jnp.uint32))
 
     def step(self, key: Array, state: MarkovState, arms: Array, t: Array) -> tuple[MarkovState, Feedback]:
         """Play `arms` [M] int32, distinct, in round `t`: where the arms stand afterwards, and what the player sees."""
         before = state.states[arms]
         number = state.plays[arms] + 1
-        bits = draws.stack_of_rewards(key, arms, number)
+        bits = draws.play_bits(key, arms, number)
         states = draws.choose(bits, jnp.asarray(self.transition_thresholds), arms, before)
         rewards = jnp.asarray(self.reward, float)[arms, states]
         following = MarkovState(state.states.at[arms].set(states), state.plays.at[arms].set(number))
@@ -156,7 +161,7 @@ def random_arms(
     """
     concentration = number("concentration", concentration, 1e-30)
     check_key(key)
-    arms, states = integer("arms", arms, 2, 2**31 - 1), integer("states", states, 2, MOST_STATES)
+    arms, states = integer("arms", arms, 2, LARGEST_INTEGER), integer("states", states, 2, MOST_STATES)
     check_initial(initial_state, arms, states)
     rows = jax.random.dirichlet(key, jnp.full((states,), concentration), (arms, states))
     floored = np.maximum(np.asarray(rows, float), 1e-9)
@@ -247,7 +252,7 @@ def initial_law(initial_state: InitialState, transition: np.ndarray) -> np.ndarr
 
 
 def check_initial(initial_state: InitialState, arms: int, states: int) -> None:
-    """Refuse anything but states before the first play of K = `arms` arms with S = `states` states.
+    """Raise ValueError unless these are states before the first play of K = `arms` arms with S = `states` states.
 
     Raises:
       ValueError: what is wrong with `initial_state` (see `markov`).

@@ -13,6 +13,7 @@ from jaxbandit import chains, draws, indices
 from jaxbandit.arguments import number
 from jaxbandit.base import Declares, Feedback, pytree
 from jaxbandit.environments.rested.markov_arms import MarkovArms
+from jaxbandit.known_arms import KnownArms
 
 
 class RestartingState(NamedTuple):
@@ -57,11 +58,6 @@ class RestartingArms:
         return self.arms.transition
 
     @property
-    def passive(self) -> np.ndarray:
-        """[K, S, S], the identity: within an episode an arm that is not played does not move."""
-        return np.broadcast_to(np.eye(self.reward.shape[-1]), self.transition.shape)
-
-    @property
     def initial(self) -> np.ndarray | Array:
         """[K, S], law of each arm's state at the beginning of an episode."""
         return self.arms.initial
@@ -76,6 +72,10 @@ class RestartingArms:
         rows, discount = np.asarray(self.transition), float(self.discount)
         values = np.linalg.solve(np.eye(rows.shape[-1]) - discount * rows, rows @ np.asarray(self.reward)[..., None])
         return np.asarray((1 - discount) * np.sum(np.asarray(self.initial) * values[..., 0], axis=-1))
+
+    def known(self) -> KnownArms:
+        """What a planner computes with: the arms within an episode."""
+        return self.arms.known()
 
     def comparator(self, plays: int) -> float:
         """What the best policy that knows the arms collects a round in the long run: that of the Gittins index.
@@ -94,24 +94,24 @@ class RestartingArms:
 
     def init(self, key: Array) -> RestartingState:
         """Where the arms of the run with this environment key stand before the first round."""
-        begun = self.arms.init(key)
-        return RestartingState(begun.states, begun.plays)
+        initial_state = self.arms.init(key)
+        return RestartingState(initial_state.states, initial_state.plays)
 
     def step(self, key: Array, state: RestartingState, arms: Array, t: Array) -> tuple[RestartingState, Feedback]:
         """Play `arms` [M] int32, distinct, in round `t`: where all arms stand afterwards, and what the player sees."""
         before, number = state.states[arms], state.draws[arms] + 1
-        bits = draws.stack_of_rewards(key, arms, number)
+        bits = draws.play_bits(key, arms, number)
         states = draws.choose(bits, jnp.asarray(self.arms.transition_thresholds), arms, before)
         rewards = jnp.asarray(self.reward, float)[arms, states]
-        moved, used = state.states.at[arms].set(states), state.draws.at[arms].set(number)
+        next_states, used = state.states.at[arms].set(states), state.draws.at[arms].set(number)
         # numbers beyond those of the arms: K for the return, K + 1 for its number, the others for the first states
-        count = moved.shape[0]
-        chance = draws.stack_of_rewards(key, jnp.arange(count, 2 * count + 2), jnp.full(count + 2, t))
+        count = next_states.shape[0]
+        chance = draws.play_bits(key, jnp.arange(count, 2 * count + 2), jnp.full(count + 2, t))
         ended = chance[0] < self.threshold
         fresh = draws.choose(chance[2:], jnp.asarray(self.arms.initial_thresholds))
-        following = RestartingState(jnp.where(ended, fresh, moved), jnp.where(ended, t.astype(jnp.uint32), used))
-        told = jnp.where(ended, chance[1] | 1, 0).astype(jnp.uint32)
-        return following, Feedback(arms, before, states, rewards, t, restarted=told)
+        following = RestartingState(jnp.where(ended, fresh, next_states), jnp.where(ended, t.astype(jnp.uint32), used))
+        restarted = jnp.where(ended, chance[1] | 1, 0).astype(jnp.uint32)
+        return following, Feedback(arms, before, states, rewards, t, restarted=restarted)
 
 
 def restarting(arms: MarkovArms, discount: float) -> RestartingArms:

@@ -52,26 +52,26 @@ def _from_arrays(data: Any, states: int | None) -> tuple[list[str], list[list[np
         raise ValueError(f"data: {shown(data)}; give one sequence an arm, or a file's path") from None
     labels = [str(label) for label in (data if isinstance(data, Mapping) else range(len(entries)))]
     arms = []
-    for label, given in zip(labels, entries):
+    for label, entry in zip(labels, entries):
         name = f"data: arm {label}"
-        if _are_several(given):
-            arms.append([_checked(f"{name}, sequence {number}", each, states) for number, each in enumerate(given)])
+        if _are_several(entry):
+            arms.append([_checked(f"{name}, sequence {number}", steps, states) for number, steps in enumerate(entry)])
         else:
-            arms.append([_checked(name, given, states)])
-        if all(len(each) < 2 for each in arms[-1]):
+            arms.append([_checked(name, entry, states)])
+        if all(len(steps) < 2 for steps in arms[-1]):
             raise ValueError(f"{name} {transitions_are_needed(len(arms[-1]))}")
     return labels, arms
 
 
-def _are_several(given: Any) -> bool:
+def _are_several(entry: Any) -> bool:
     """Whether an arm is given as several sequences: as lists of steps in a list, or as a matrix."""
-    if isinstance(given, list | tuple):
-        return len(given) > 0 and (isinstance(given[0], list | tuple) or bool(np.ndim(given[0])))
-    return np.ndim(given) == 2
+    if isinstance(entry, list | tuple):
+        return len(entry) > 0 and (isinstance(entry[0], list | tuple) or bool(np.ndim(entry[0])))
+    return np.ndim(entry) == 2
 
 
-def _checked(name: str, given: ArrayLike, states: int | None) -> np.ndarray:
-    values, sequence = as_floats(name, given), np.asarray(given)
+def _checked(name: str, steps: ArrayLike, states: int | None) -> np.ndarray:
+    values, sequence = as_floats(name, steps), np.asarray(steps)
     if sequence.ndim != 1:
         raise ValueError(f"{name} has shape {sequence.shape}, not [steps]")
     if sequence.dtype.kind not in ("biuf" if states is None else "biu"):

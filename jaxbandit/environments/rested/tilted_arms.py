@@ -91,10 +91,10 @@ def fit_exponential_family(counts: ArrayLike, generator: ArrayLike, reward: Arra
 
     Source: Moulos and Anantharam 2019; Billingsley 1961 for the asymptotic law.
 
-    >>> found = fit_exponential_family([[[60, 20], [20, 20]], [[20, 20], [20, 60]]], [[0.5, 0.5], [0.5, 0.5]])
-    >>> found.theta.round(6).tolist()  # the log odds of 1, as equal rows mean i.i.d. arms
+    >>> estimates = fit_exponential_family([[[60, 20], [20, 20]], [[20, 20], [20, 60]]], [[0.5, 0.5], [0.5, 0.5]])
+    >>> estimates.theta.round(6).tolist()  # the log odds of 1, as equal rows mean i.i.d. arms
     [-0.693147, 0.693147]
-    >>> found.standard_errors.round(6).tolist()
+    >>> estimates.standard_errors.round(6).tolist()
     [0.193649, 0.193649]
     """
     counts, (generator, reward) = finite("counts", counts), generator_and_reward(generator, reward)
@@ -110,8 +110,8 @@ def fit_exponential_family(counts: ArrayLike, generator: ArrayLike, reward: Arra
     seen = counts.sum((1, 2))
     scale = np.ptp(reward)
     with jax.enable_x64(True):
-        found = _most_likely(counts / seen[:, None, None], generator, (reward - reward.min()) / scale)
-        theta, step, information = map(np.asarray, found)
+        estimates = _most_likely(counts / seen[:, None, None], generator, (reward - reward.min()) / scale)
+        theta, step, information = map(np.asarray, estimates)
     rounding = np.finfo(float).eps / np.maximum(information, 1e-300)  # a Newton step's, as the gradient is of order 1
     far = ~(np.abs(step) + rounding <= 1e-8 * np.maximum(1, np.abs(theta)))
     if far.any():

@@ -11,8 +11,10 @@ from jax import Array
 
 from jaxbandit import decision_processes, indices
 from jaxbandit.base import Declares, Feedback, Task, pytree
-from jaxbandit.environments.restless_bandits.joint_arms import Joint, joint
+from jaxbandit.environments.restless_bandits.joint_arms import joint
 from jaxbandit.environments.restless_bandits.restless_arms import RestlessArms, RestlessState
+from jaxbandit.indices.relaxed import relaxation_of
+from jaxbandit.known_arms import KnownArms
 
 MOST_STATES, MOST_MOVES = 1024, 2**23  # joint states and numbers in the joint matrices, up to which the best is found
 DIGITS = 12  # of the comparator: those in which one version of a solver agrees with the next
@@ -83,8 +85,13 @@ class AllPayingArms:
         """Long-run reward per round of each arm if it is played for ever, without the cost, [K] float64 on the host."""
         return self.arms.means()
 
+    def known(self) -> KnownArms:
+        """What a planner computes with."""
+        laws = self.transition, self.passive, self.reward, self.initial
+        return KnownArms.of(*laws, cost=self.cost, paid="all")
+
     def validate(self, task: Task) -> None:
-        """Refuse a budget for all arms, as there is nothing to choose."""
+        """Raise ValueError for a budget for all arms, which leaves no choice."""
         self._check_plays(task.plays)
 
     def comparator(self, plays: int) -> float:
@@ -98,11 +105,11 @@ class AllPayingArms:
         """
         self._check_plays(plays)
         if self._few(plays):
-            process = self.joint(plays)
-            found = process.initial @ decision_processes.optimal(process.transition, process.reward).gain
+            process = joint(self.known(), plays)
+            value = process.initial @ decision_processes.optimal(process.transition, process.reward).gain
         else:
-            found = self.relaxation(plays).value
-        return float(f"{found:.{DIGITS}g}")
+            value = self.relaxation(plays).value
+        return float(f"{value:.{DIGITS}g}")
 
     def relaxation(self, plays: int) -> indices.Relaxation:
         """`indices.relaxation` of these arms and of what their plays cost.
@@ -115,9 +122,7 @@ class AllPayingArms:
         >>> round(restless(rows, (0, 1), wait, paid="all").relaxation(1).value, 4)
         1.6
         """
-        earned, kept = self.paid_on_average()
-        rows = np.asarray(self.transition), np.asarray(self.passive)
-        return indices.relaxation(*rows, earned, plays, passive_reward=kept, paid="present")
+        return relaxation_of(self.known(), plays)
 
     def comparator_name(self, plays: int) -> str:
         """What `comparator` is."""
@@ -125,21 +130,6 @@ class AllPayingArms:
         if not self._few(plays):
             return "the relaxation"
         return "the best policy" if self.observed else "the best policy that sees all states"
-
-    def paid_on_average(self) -> tuple[np.ndarray, np.ndarray]:
-        """What each arm pays on average for a round in which it is played in a state, less the cost, or is not.
-
-        Returns:
-          [K, S] each, float64, on the host.
-        """
-        reward = np.asarray(self.reward)
-        earned, kept = (np.einsum("kst,kt->ks", np.asarray(rows), reward) for rows in (self.transition, self.passive))
-        return earned - np.asarray(self.cost)[:, None], kept
-
-    def joint(self, plays: int) -> Joint:
-        """All arms together as one decision process, on the host."""
-        rows = np.asarray(self.transition), np.asarray(self.passive)
-        return joint(*rows, *self.paid_on_average(), np.asarray(self.initial), plays)
 
     def init(self, key: Array) -> AllPayingState:
         """Where the arms of the run with this environment key stand before the first round."""
@@ -156,7 +146,7 @@ class AllPayingArms:
         return {"stays": state.stays}
 
     def _check_plays(self, plays: int) -> None:
-        """Refuse a budget for all arms, or none, with which there is nothing to choose."""
+        """Raise ValueError for a budget for all arms, or for none, which leaves no choice."""
         arms = self.reward.shape[0]
         if not 1 <= plays < arms:
             raise ValueError(

@@ -8,6 +8,8 @@ from typing import NamedTuple
 
 import numpy as np
 
+from jaxbandit.known_arms import KnownArms
+
 
 class Joint(NamedTuple):
     """The arms as one process; joint states are numbered as `numpy.ravel_multi_index` does, the last arm's fastest."""
@@ -17,19 +19,10 @@ class Joint(NamedTuple):
     initial: np.ndarray  # [N]
 
 
-def joint(
-    active: np.ndarray, passive: np.ndarray, earned: np.ndarray, kept: np.ndarray, initial: np.ndarray, plays: int
-) -> Joint:
-    """The process of K arms with S states, of which M are played a round: S^K states and as many actions as sets.
-
-    Args:
-      active, passive: [K, S, S], rows of an arm that is played and of one that is not.
-      earned, kept: [K, S], what an arm pays on average in a round in which it is played in a state, or is not.
-      initial: [K, S], laws of the first states.
-      plays: M.
-    """
-    count, each = earned.shape
-    ones = np.ones(each)
+def joint(arms: KnownArms, plays: int) -> Joint:
+    """The process of K arms with S states, `plays` of which are played a round: S^K states, an action for each set."""
+    count, states = arms.earned.shape
+    ones = np.ones(states)
 
     def together(of_arms: list[np.ndarray]) -> np.ndarray:
         return np.asarray(reduce(np.kron, of_arms))
@@ -37,7 +30,7 @@ def joint(
     moves, paid = [], []
     for played in combinations(range(count), plays):
         chosen = [k in played for k in range(count)]
-        moves.append(together([active[k] if chosen[k] else passive[k] for k in range(count)]))
-        pays = [earned[k] if chosen[k] else kept[k] for k in range(count)]
+        moves.append(together([arms.transition[k] if chosen[k] else arms.passive[k] for k in range(count)]))
+        pays = [arms.earned[k] if chosen[k] else arms.kept[k] for k in range(count)]
         paid.append(sum(together([pays[k] if n == k else ones for n in range(count)]) for k in range(count)))
-    return Joint(np.stack(moves), np.stack(paid), together(list(initial)))
+    return Joint(np.stack(moves), np.stack(paid), together(list(arms.initial)))

@@ -13,6 +13,7 @@ from jaxbandit import draws
 from jaxbandit.base import Declares, Feedback, pytree, static
 from jaxbandit.environments.rested.markov_arms import long_run_means
 from jaxbandit.fast import look_up_each
+from jaxbandit.known_arms import KnownArms
 
 
 class RestlessState(NamedTuple):
@@ -64,17 +65,22 @@ class RestlessArms:
         """
         return long_run_means(self.transition, self.reward)
 
+    def known(self) -> KnownArms:
+        """What a planner computes with."""
+        passive = self.transition if self.passive is None else self.passive
+        return KnownArms.of(self.transition, passive, self.reward, self.initial)
+
     def init(self, key: Array) -> RestlessState:
         """Where the arms of the run with this environment key stand before the first round."""
         every = self._arms()
-        first = draws.choose(draws.stack_of_rewards(key, every, jnp.zeros_like(every)), self.initial_thresholds)
+        first = draws.choose(draws.play_bits(key, every, jnp.zeros_like(every)), self.initial_thresholds)
         return RestlessState(first, first)
 
     def step(self, key: Array, state: RestlessState, arms: Array, t: Array) -> tuple[RestlessState, Feedback]:
         """Play `arms` [M] int32, distinct, in round `t`: where all arms stand afterwards, and what the player sees."""
         every = self._arms()
         played = (arms[:, None] == every[None]).any(axis=0)
-        bits = draws.stack_of_rewards(key, every, jnp.broadcast_to(t, every.shape))
+        bits = draws.play_bits(key, every, jnp.broadcast_to(t, every.shape))
         thresholds = look_up_each(jnp.asarray(self.transition_thresholds), state.states)
         if self.passive_thresholds is not None:
             waiting = look_up_each(jnp.asarray(self.passive_thresholds), state.states)

@@ -1,4 +1,4 @@
-"""The rows of an arm's chain as its transitions show them."""
+"""Transition rows estimated from counts."""
 
 from __future__ import annotations
 
@@ -29,5 +29,5 @@ def estimates(counts: Array, unvisited: ArrayLike) -> Array:
 
 def left(counts: Array) -> Array:
     """How often each state was left, [K, S]; with more than three states as floats, computed once."""
-    departures: Array = total(counts)
+    departures = total(counts)
     return departures if counts.shape[-1] <= MOST_LISTED else computed_once(departures.astype(float))

@@ -2,21 +2,39 @@
 
 from __future__ import annotations
 
-from collections.abc import Sequence
-from typing import Any, NamedTuple
+from typing import NamedTuple
 
 import jax
 import jax.numpy as jnp
 from jax import Array
 from jax.typing import ArrayLike
 
-from jaxbandit.base import Feedback, Task, pytree, total
+from jaxbandit.base import Feedback, Task, described, pytree, total
 from jaxbandit.confidence.chain import LikeliestChain, likeliest_chain, ratio_to
 from jaxbandit.fast import computed_once, exponential, log
-from jaxbandit.policies.chains.imed_mc_on_demand import OnDemand, begun, compared, cycles
+from jaxbandit.policies.chains.imed_mc_on_demand import Bounds, cycles, likeliest_where_needed, no_bounds
 from jaxbandit.policies.parts import checks
 from jaxbandit.policies.parts.leaders import leaders, least_index, no_leaders
-from jaxbandit.policies.parts.memory import ChainMemory, Forgets, Transitions, counts_whole, no_transitions
+from jaxbandit.policies.parts.memory import ChainMemory, Forgets, counts_whole, no_transitions
+
+
+@described
+class Compared(NamedTuple):
+    """State of IMED-MC.
+
+    Fields:
+      seen: the transitions.
+      leads: [K] bool, the arms that are played without an index.
+      chain: of each arm the likeliest chain of its class; None where every round computes it from the counts.
+      gap: [K], of these classes; None for all chains.
+      bounds: what is known of the indices of arms with three states or more; None where every round computes them all.
+    """
+
+    seen: ChainMemory
+    leads: Array
+    chain: LikeliestChain | None
+    gap: Array | None
+    bounds: Bounds | None
 
 
 @pytree
@@ -53,7 +71,8 @@ class IMEDMC:
 
     >>> policy = IMEDMC()
     >>> state = policy.init(jnp.array([[0.0, 1.0], [0.0, 1.0]]))
-    >>> state = state._replace(counts=jnp.array([[[60, 40], [40, 20]], [[10, 10], [9, 11]]]))
+    >>> counts = jnp.array([[[60, 40], [40, 20]], [[10, 10], [9, 11]]])
+    >>> state = state._replace(seen=state.seen._replace(counts=counts))
     >>> [round(score, 4) for score in policy.scores(None, state, 181)[0].tolist()]  # -(7.6766 + log 41), -(0 + log 10)
     [-11.3902, -2.3026]
     """
@@ -77,117 +96,78 @@ class IMEDMC:
                 f"{task.reward.shape[1]}; give a Window, or your own memory, whose counts are whole"
             )
 
-    def init(self, reward: Array) -> State:
-        state = no_transitions(reward)
-        if self.memory is not None:
-            known = None if self._all_chains() else self._likeliest(state.counts, state.reward)
-            return Forgetting(no_transitions(reward, self.memory), no_leaders(reward), known)
-        chains = Chains(*state, no_leaders(reward))
-        if reward.shape[1] > 2:
-            return begun(state, no_leaders(reward), self._gap(state.counts))
-        if self._all_chains():
-            return chains
-        # as in `_likeliest`; XLA would move a number that depends on no count through every operation there, one a pass
-        gap = jnp.full(reward.shape[:1], 1.0 if self.gap is None else self.gap, float)
-        return Classes(*chains, likeliest_chain(state.counts, state.reward, gap), gap)
+    def init(self, reward: Array) -> Compared:
+        seen, arms, states = no_transitions(reward, self.memory), *reward.shape
+        # as `_gap` has it before the first play; XLA would move a number that depends on no count through every
+        # operation there, one a pass
+        gap = None if self._all_chains() else jnp.full(arms, 1.0 if self.gap is None else self.gap, float)
+        searches = self._searches_on_demand(states)
+        likeliest = likeliest_where_needed if searches else likeliest_chain
+        chain = likeliest(seen.counts, seen.reward, gap) if searches or gap is not None else None
+        return Compared(seen, no_leaders(reward), chain, gap, no_bounds(arms) if searches else None)
 
-    def scores(self, key: Array, state: State, t: Array) -> tuple[Array, State]:
-        known: Sequence[Any]
-        if isinstance(state, OnDemand):
-            return least_index(state.lower, total(total(state.seen.counts)), state.leads), state
-        if isinstance(state, Forgetting):
-            counts, reward, leads, known = state.seen.counts, state.seen.reward, state.leads, state.known or ()
-        else:
-            counts, _, reward, leads, *known = state
-        chain, gap = known or (likeliest_chain(counts, reward), None)
+    def scores(self, key: Array, state: Compared, t: Array) -> tuple[Array, Compared]:
+        counts, reward, chain = state.seen.counts, state.seen.reward, state.chain
         plays = total(total(counts))
-        best = jnp.max(jnp.where((plays > 0) & ~leads, chain.mean, 0))
+        if state.bounds is not None:
+            return least_index(state.bounds.lower, plays, state.leads), state
+        if chain is None:
+            chain = likeliest_chain(counts, reward)
+        best = jnp.max(jnp.where((plays > 0) & ~state.leads, chain.mean, 0))
         if counts.shape[-1] == 2:
-            ratio = ratio_to(chain, counts, reward, best, gap)
+            ratio = ratio_to(chain, counts, reward, best, state.gap)
         else:  # one arm at a time, so that its numbers stay in the fastest cache and the program compiles sooner
 
             def ratio_of(arm: tuple[LikeliestChain, Array, Array, Array | None]) -> Array:
                 chain, counts, reward, gap = arm
                 return ratio_to(chain, counts, reward, best, gap, quick=True)
 
-            ratio = jax.lax.map(ratio_of, (chain, counts, reward, gap))
+            ratio = jax.lax.map(ratio_of, (chain, counts, reward, state.gap))
         index = ratio + log(1 + cycles(counts, reward, chain.mean).astype(float))
-        return least_index(index, plays, leads), state
+        return least_index(index, plays, state.leads), state
 
-    def update(self, state: State, feedback: Feedback) -> State:
-        if isinstance(state, Forgetting):
-            return self._forgotten(state, feedback)
-        if isinstance(state, OnDemand):
-            return compared(state, feedback, self._gap(state.seen.counted(feedback).counts[feedback.arms]))
-        seen = Transitions(*state[:3]).counted(feedback)
-        kept: tuple[Any, ...] = ()
-        if isinstance(state, Classes):
-            counts = computed_once(seen.counts[feedback.arms].astype(float))
-            played = self._likeliest(counts, seen.reward[feedback.arms])
-            kept = jax.tree.map(lambda all_of, new: all_of.at[feedback.arms].set(computed_once(new)), state[4:], played)
-        leads = state.leads
+    def update(self, state: Compared, feedback: Feedback) -> Compared:
+        seen, leads = state.seen.counted(feedback), state.leads
+        chain, gap = self._renewed(state, seen, feedback.arms)
         if feedback.arms.shape[0] > 1:
-            chain = kept[0] if kept else likeliest_chain(seen.counts, seen.reward)
-            leads = leaders(chain.mean, total(total(seen.counts)), feedback)
-        return Classes(*seen, leads, *kept) if kept else Chains(*seen, leads)
+            mean = (chain or likeliest_chain(seen.counts, seen.reward)).mean
+            leads = leaders(mean, total(total(seen.counts)), feedback)
+        bounds = state.bounds
+        if bounds is not None and chain is not None:
+            bounds = bounds.renewed(seen, leads, chain, gap, feedback.arms)
+        return Compared(seen, leads, chain, gap, bounds)
 
-    def _forgotten(self, state: Forgetting, feedback: Feedback) -> Forgetting:
-        """The state after a round, of a policy that forgets: the counts of every arm may change."""
-        seen, known = state.seen.counted(feedback), None
-        if not self._all_chains():
-            known = self._likeliest(computed_once(seen.counts.astype(float)), seen.reward)
-        leads = state.leads
-        if feedback.arms.shape[0] > 1:
-            chain = known[0] if known else likeliest_chain(seen.counts, seen.reward)
-            leads = leaders(chain.mean, total(total(seen.counts)), feedback)
-        return Forgetting(seen, leads, known)
+    def _renewed(self, state: Compared, seen: ChainMemory, arms: Array) -> tuple[LikeliestChain | None, Array | None]:
+        """The likeliest chains and the gaps of the classes after a round in which `arms` [M] were played."""
+        if state.chain is None:
+            return None, None
+        if self.memory is not None:  # which changes the counts of every arm
+            return self._likeliest(seen.counts, seen.reward)
+        played = self._likeliest(seen.counts[arms], seen.reward[arms])
+        kept = state.chain, state.gap
+        return jax.tree.map(lambda of_all, new: of_all.at[arms].set(computed_once(new)), kept, played)
+
+    def _likeliest(self, counts: Array, reward: Array) -> tuple[LikeliestChain, Array | None]:
+        """The likeliest chain of each arm in its class, and the gap of that class."""
+        if self._searches_on_demand(counts.shape[-1]):
+            gap = self._gap(counts)
+            return likeliest_where_needed(counts, reward, gap), gap
+        counts = computed_once(counts.astype(float))
+        gap = self._gap(counts)
+        return likeliest_chain(counts, reward, gap), gap
+
+    def _searches_on_demand(self, states: int) -> bool:
+        """Whether the search for J, which arms with three states and more need, is left out where it cannot matter."""
+        return states > 2 and self.memory is None
 
     def _all_chains(self) -> bool:
         return self.exponent is None and self.gap is None
-
-    def _likeliest(self, counts: Array, reward: Array) -> tuple[LikeliestChain, Array]:
-        """The likeliest chain of each arm in its class, and the gap of that class."""
-        gap = self._gap(counts)
-        return likeliest_chain(counts, reward, gap), gap  # type: ignore[return-value]
 
     def _gap(self, counts: Array) -> Array | None:
         """The gaps of the arms' classes, from their transitions [K, S, S]; None for all chains."""
         if self._all_chains():
             return None
         plays = total(total(counts)).astype(float)
-        if self.exponent is None:
-            return computed_once(
-                self.gap + 0 * plays
-            )  # one for each arm: with a single number XLA makes a slow program
+        if self.exponent is None:  # one for each arm: with a single number XLA makes a slow program
+            return computed_once(self.gap + 0 * plays)
         return computed_once(exponential(self.exponent * jnp.log(jnp.maximum(plays, 1)))[1])
-
-
-class Chains(NamedTuple):
-    """State of the policy for all chains."""
-
-    counts: Array  # [K, S, S], [K] and [K, S], as in `Transitions`
-    states: Array
-    reward: Array
-    leads: Array  # [K] bool, the arms that are played without an index
-
-
-class Classes(NamedTuple):
-    """State with an exponent or a gap: as `Chains`, and what follows from it for each arm, renewed at its plays."""
-
-    counts: Array
-    states: Array
-    reward: Array
-    leads: Array
-    chain: LikeliestChain
-    gap: Array  # [K]
-
-
-class Forgetting(NamedTuple):
-    """State with a memory that forgets."""
-
-    seen: ChainMemory
-    leads: Array  # [K] bool, the arms that are played without an index
-    known: tuple[LikeliestChain, Array] | None  # with an exponent or a gap: as the last fields of `Classes`
-
-
-State = Chains | Classes | Forgetting | OnDemand

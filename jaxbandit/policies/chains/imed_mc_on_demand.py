@@ -1,4 +1,4 @@
-"""IMED-MC for three states and more: J, which a search finds, is computed only for arms whose turn it could be."""
+"""IMED-MC for three states and more: J, which needs a search, is computed only for arms that could be played."""
 
 from __future__ import annotations
 
@@ -8,120 +8,99 @@ import jax
 import jax.numpy as jnp
 from jax import Array
 
-from jaxbandit.base import Feedback, total
+from jaxbandit.base import described, total
 from jaxbandit.confidence.chain import LikeliestChain, likeliest_chain, ratio_to, spread_of_values
 from jaxbandit.fast import larger, log, where_needed
-from jaxbandit.policies.parts.leaders import leaders
-from jaxbandit.policies.parts.memory import Transitions
+from jaxbandit.policies.chains.upper_on_demand import GIVEN_AWAY
+from jaxbandit.policies.parts.memory import ChainMemory
 
-NEVER = 1e29  # what J is at least where no chain has the mean
-GIVEN_AWAY = 0.6  # of the margin by which an arm is out, so that it stays out for longer
-INSIDE = 1 - 1e-4  # of the spread that a class allows: closer to its edge the search decides
+NEVER = 1e29  # J is at least this where no chain of the class has so large a mean
+INSIDE = 1 - 1e-4  # of the spread that a class allows; closer to its edge rounding would decide, so there is a search
 
 
-class OnDemand(NamedTuple):
-    """What IMED-MC keeps of arms with three states and more.
+@described
+class Bounds(NamedTuple):
+    """What is known of J and of the index of each arm.
 
     For an arm's counts as they are J grows with m. So J(m') is at most J(m) for every m of at least m', and an arm
     whose index is too large even with J(m') in the place of J(m) is not the least, whatever J(m) is.
 
     Fields:
-      seen: the transitions.
-      leads: [K] bool, the arms that are played without an index.
-      mean, shortfall: [K], of the likeliest chain of each arm's class its mean, and J of it; renewed at its plays.
-      gap: [K], of that class; None for all chains.
-      at: [K], the mean m' for which J is known since the arm's last play; -1 where it is for none.
-      known: [K], J(m'); 0 where it is for none.
-      lower: [K], of the round to come: the index of the arm with the least, and for all others at most the index.
+      mean: [K], the mean m' at which J was computed since the arm's last play; -1 where it was not.
+      ratio: [K], J(m'); 0 where it was not computed.
+      lower: [K], for the next round: the index itself of the arm that has the least, at most the index of all others.
     """
 
-    seen: Transitions
-    leads: Array
     mean: Array
-    shortfall: Array
-    gap: Array | None
-    at: Array
-    known: Array
+    ratio: Array
     lower: Array
 
+    def renewed(self, seen: ChainMemory, leads: Array, chain: LikeliestChain, gap: Array | None, arms: Array) -> Bounds:
+        """The bounds for the next round.
 
-def begun(seen: Transitions, leads: Array, gap: Array | None) -> OnDemand:
-    """The state before the first round, without a play of any arm."""
-    chain = _likeliest(seen.counts, seen.reward, gap)
-    nothing = jnp.zeros(len(seen.reward))
-    return OnDemand(seen, leads, *chain, gap, nothing - 1, nothing, nothing)
-
-
-def compared(state: OnDemand, feedback: Feedback, gap: Array | None) -> OnDemand:
-    """The state after a round, with the indices of the next one.
-
-    Args:
-      gap: [M], of the classes of the arms that were played; None for all chains.
-    """
-    arms, seen = feedback.arms, state.seen.counted(feedback)
-    counts, reward = seen.counts, seen.reward
-    mean, shortfall = (
-        old.at[arms].set(new)
-        for old, new in zip((state.mean, state.shortfall), _likeliest(counts[arms], reward[arms], gap), strict=True)
-    )
-    gaps = None if gap is None or state.gap is None else state.gap.at[arms].set(gap)
-    plays, leads = total(total(counts)), state.leads
-    if arms.shape[0] > 1:
-        leads = leaders(mean, plays, feedback)
-    candidate = (plays > 0) & ~leads
-    best = jnp.max(jnp.where(candidate, mean, 0))
-    fixed = log(1 + cycles(counts, reward, mean).astype(float))
-    # the arms with the best mean have J = 0; another arm is played only if its index is at most the least of theirs
-    least = jnp.min(jnp.where(candidate & (mean >= best), fixed, jnp.inf))
-    at, known = state.at.at[arms].set(-1), state.known.at[arms].set(0)
-    lower = jnp.where((mean < best) & (at <= best), known, 0) + fixed
-    needed = candidate & (mean < best) & (at != best) & (lower <= least)
-    of_all = (jnp.broadcast_to(number, mean.shape) for number in (best, least))
-    at, known, lower = where_needed(
-        needed, _index_of, (counts, reward, LikeliestChain(mean, shortfall), gaps, fixed, *of_all), (at, known, lower)
-    )
-    return OnDemand(seen, leads, mean, shortfall, gaps, at, known, lower)
+        Args:
+          seen, leads, chain, gap: the policy's, after the round.
+          arms: [M], those that were played.
+        """
+        counts, reward = seen.counts, seen.reward
+        candidate = (total(total(counts)) > 0) & ~leads
+        best = jnp.max(jnp.where(candidate, chain.mean, 0))
+        log_cycles = log(1 + cycles(counts, reward, chain.mean).astype(float))
+        # the arms with the best mean have J = 0; another arm is played only if its index is at most the least of theirs
+        least = jnp.min(jnp.where(candidate & (chain.mean >= best), log_cycles, jnp.inf))
+        # a play changes the counts, and with them J of that arm
+        mean, ratio = self.mean.at[arms].set(-1), self.ratio.at[arms].set(0)
+        # J(m') bounds J(best) where m' is at most the best mean; else the arm's cycles alone are a bound
+        lower = jnp.where((chain.mean < best) & (mean <= best), ratio, 0) + log_cycles
+        needed = candidate & (chain.mean < best) & (mean != best) & (lower <= least)
+        of_all = (jnp.broadcast_to(number, mean.shape) for number in (best, least))
+        arguments = (counts, reward, chain, gap, log_cycles, *of_all)
+        return Bounds(*where_needed(needed, _bounds_of, arguments, (mean, ratio, lower)))
 
 
-def _index_of(
-    counts: Array, reward: Array, chain: LikeliestChain, gap: Array | None, fixed: Array, best: Array, least: Array
+def no_bounds(arms: int) -> Bounds:
+    """The bounds before the first round: nothing is known."""
+    nothing = jnp.zeros(arms)
+    return Bounds(nothing - 1, nothing, nothing)
+
+
+def _bounds_of(
+    counts: Array, reward: Array, chain: LikeliestChain, gap: Array | None, log_cycles: Array, best: Array, least: Array
 ) -> tuple[Array, Array, Array]:
-    """m', J(m') and the index of one arm."""
+    """m', J(m') and the index of one arm that could be played."""
 
-    def once(n: Array, kept: tuple[Array, Array, Array]) -> tuple[Array, Array, Array]:
+    def search(n: Array, bounds: tuple[Array, Array, Array]) -> tuple[Array, Array, Array]:
         """First J(best), then, for an arm that is out, J(m') of a smaller m'; a loop compiles the search only once."""
-        at, _, index = kept
-        found = ratio_to(chain, counts, reward, at, gap, quick=True)
-        index = jnp.where(n == 0, found + fixed, index)
+        mean, _, index = bounds
+        ratio = ratio_to(chain, counts, reward, mean, gap, quick=True)
+        index = jnp.where(n == 0, ratio + log_cycles, index)
+        # how far the arm is out; most of that is given up, so that the bound still holds when `best` falls a little
         margin = index - least
         # J is nearly a square of the distance from the arm's own mean, so that its slope is about 2 J / distance
-        lower = larger(best - GIVEN_AWAY * margin * (best - chain.mean) / (2 * larger(found, 1e-30)), chain.mean)
-        moves = (n == 0) & (margin > 0) & (found < NEVER)
-        return jnp.where(moves, lower, at), found, index
+        lower = larger(best - GIVEN_AWAY * margin * (best - chain.mean) / (2 * larger(ratio, 1e-30)), chain.mean)
+        again = (n == 0) & (margin > 0) & (ratio < NEVER)
+        return jnp.where(again, lower, mean), ratio, index
 
-    found: tuple[Array, Array, Array] = jax.lax.fori_loop(
-        0, 2, once, (best, jnp.zeros_like(best), jnp.zeros_like(best))
-    )
-    return found
+    nothing = jnp.zeros_like(best)
+    return jax.lax.fori_loop(0, 2, search, (best, nothing, nothing))
 
 
-def _likeliest(counts: Array, reward: Array, gap: Array | None) -> tuple[Array, Array]:
-    """Of the likeliest chain in each arm's class the mean [M], and J of it.
+def likeliest_where_needed(counts: Array, reward: Array, gap: Array | None) -> LikeliestChain:
+    """The likeliest chain of each arm in its class, searched for only where that of all chains is not in the class.
 
-    Where the likeliest of all chains is in the class, as for arms that move often, nothing is searched.
+    That of all chains needs no search, and is in the class for arms that move often.
+
+    Args:
+      counts, reward: [M, S, S], [M, S].
+      gap: [M], of the classes; None for all chains.
     """
     mean, nothing = likeliest_chain(counts, reward).mean, jnp.zeros(counts.shape[0])
     if gap is None:
-        return mean, nothing
+        return LikeliestChain(mean, nothing)
     span = jnp.max(reward, -1) - jnp.min(reward, -1)
+    # negated, so that NaN, which is a gap of 0 times the infinite spread of an arm that never left a state, is outside
     outside = ~(gap * spread_of_values(counts, reward) <= INSIDE * span)
-
-    def search(counts: Array, reward: Array, gap: Array) -> tuple[Array, Array]:
-        chain = likeliest_chain(counts, reward, gap)
-        return chain.mean, chain.parts  # type: ignore[return-value]
-
-    found: tuple[Array, Array] = where_needed(outside, search, (counts, reward, gap), (mean, nothing))
-    return found
+    return where_needed(outside, likeliest_chain, (counts, reward, gap), LikeliestChain(mean, nothing))
 
 
 def cycles(counts: Array, reward: Array, mean: Array) -> Array:
@@ -145,10 +124,10 @@ def cycles(counts: Array, reward: Array, mean: Array) -> Array:
     for s in range(1, reward.shape[1]):
         low, high = jnp.minimum(low, reward[:, s]), jnp.maximum(high, reward[:, s])
     if counts.shape[1] == 2:
-        moved = jnp.minimum(counts[:, 0, 1], counts[:, 1, 0])
+        number = jnp.minimum(counts[:, 0, 1], counts[:, 1, 0])
     else:
         poor = (reward < jnp.minimum(mean, high)[:, None]) | (reward == low[:, None])
         out = total(total(jnp.where(poor[:, :, None] & ~poor[:, None, :], counts, 0)))
         back = total(total(jnp.where(~poor[:, :, None] & poor[:, None, :], counts, 0)))
-        moved = jnp.minimum(out, back)
-    return jnp.where(low == high, total(total(counts)), moved)
+        number = jnp.minimum(out, back)
+    return jnp.where(low == high, total(total(counts)), number)

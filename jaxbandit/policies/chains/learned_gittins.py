@@ -12,9 +12,9 @@ from jax.typing import ArrayLike
 
 from jaxbandit.base import Feedback, Task, pytree, total
 from jaxbandit.fast import computed_once
-from jaxbandit.policies.means.thompson import dirichlet
 from jaxbandit.policies.parts import checks
 from jaxbandit.policies.parts.memory import Transitions, no_transitions
+from jaxbandit.policies.parts.posteriors import dirichlet
 
 WRITTEN_OUT = 3  # states up to which the turns of the elimination are written out, not a loop
 
@@ -61,8 +61,8 @@ class PlugInGittins:
         _check(self, task.reward)
 
     def init(self, reward: Array) -> Indexed:
-        begun = no_transitions(reward)
-        return Indexed(*begun, jnp.zeros_like(begun.reward))
+        seen = no_transitions(reward)
+        return Indexed(*seen, jnp.zeros_like(seen.reward))
 
     def scores(self, key: Array, state: Indexed, t: Array) -> tuple[Array, Indexed]:
         unplayed = total(total(state.counts)) == 0
@@ -72,9 +72,9 @@ class PlugInGittins:
         seen = Transitions(*state[:3]).counted(feedback)
         counts = seen.counts[feedback.arms].astype(float)
         rows = computed_once((counts + self.prior / counts.shape[-1]) / (total(counts) + self.prior)[..., None])
-        found = gittins_of_rows(rows, seen.reward[feedback.arms], self.discount)
-        table = state.indices.at[feedback.arms[:, None], jnp.arange(counts.shape[-1])[None]].set(found)
-        return Indexed(seen.counts, _begun_again(self, seen.states, feedback), seen.reward, table)
+        played = gittins_of_rows(rows, seen.reward[feedback.arms], self.discount)
+        table = state.indices.at[feedback.arms[:, None], jnp.arange(counts.shape[-1])[None]].set(played)
+        return Indexed(seen.counts, _states_after(self, seen.states, feedback), seen.reward, table)
 
 
 class Drawn(NamedTuple):
@@ -122,8 +122,8 @@ class PosteriorGittins:
         _check(self, task.reward)
 
     def init(self, reward: Array) -> Drawn:
-        begun = no_transitions(reward)
-        return Drawn(*begun, begun.counts, jnp.uint32(0))
+        seen = no_transitions(reward)
+        return Drawn(*seen, seen.counts, jnp.uint32(0))
 
     def scores(self, key: Array, state: Drawn, t: Array) -> tuple[Array, Drawn]:
         # the number of the episode stands for its key: the same rows are drawn from it in all its rounds
@@ -135,7 +135,7 @@ class PosteriorGittins:
 
     def update(self, state: Drawn, feedback: Feedback) -> Drawn:
         seen = Transitions(*state[:3]).counted(feedback)
-        states = _begun_again(self, seen.states, feedback)
+        states = _states_after(self, seen.states, feedback)
         if feedback.restarted is None:
             return Drawn(seen.counts, states, seen.reward, seen.counts, state.episode)
         episode = jnp.where(feedback.restarted > 0, feedback.restarted, state.episode)
@@ -171,8 +171,7 @@ def gittins_of_rows(rows: Array, reward: Array, discount: ArrayLike) -> Array:
 
     earned = total(rows * reward[:, None])
     start = discount * rows, jnp.full_like(earned, 1 - discount), earned, earned, jnp.ones_like(earned, bool)
-    found: Array = jax.lax.fori_loop(0, states, turn, start, unroll=states <= WRITTEN_OUT)[3]
-    return found
+    return jax.lax.fori_loop(0, states, turn, start, unroll=states <= WRITTEN_OUT)[3]
 
 
 def _first_largest(values: Array) -> Array:
@@ -190,8 +189,7 @@ def _first_largest(values: Array) -> Array:
 
 def _pick(values: Array, here: Array) -> Array:
     """The one value along the last axis that is `here`."""
-    found: Array = total(jnp.where(here, values, 0))
-    return found
+    return total(jnp.where(here, values, 0))
 
 
 def _in_states(table: Array, states: Array) -> Array:
@@ -199,7 +197,7 @@ def _in_states(table: Array, states: Array) -> Array:
     return _pick(table, jnp.arange(table.shape[-1])[None] == states[:, None])
 
 
-def _begun_again(policy: PlugInGittins | PosteriorGittins, states: Array, feedback: Feedback) -> Array:
+def _states_after(policy: PlugInGittins | PosteriorGittins, states: Array, feedback: Feedback) -> Array:
     """The states in which the policy assumes the arms to be after a round, in which they may have begun again."""
     if feedback.restarted is None:
         return states

@@ -11,9 +11,9 @@ from jax.typing import ArrayLike
 
 from jaxbandit.base import Feedback, Task, pytree
 from jaxbandit.fast import computed_once, exponential, larger, log, log_of_sum
-from jaxbandit.policies.means.thompson import log_gamma
 from jaxbandit.policies.parts import checks
 from jaxbandit.policies.parts.memory import ChainMemory, Forgets, no_transitions
+from jaxbandit.policies.parts.posteriors import log_gamma
 
 WRITTEN_OUT = 8  # states up to which the turns of the elimination are written out, not a loop
 NEVER = -1e38  # the logarithm of 0: finite, so that differences of such numbers are not NaN
@@ -123,8 +123,7 @@ def _of_many(rates: Array) -> Array:
         return jnp.where(number == n, log_total(entering)[:, None], law)
 
     rates = jax.lax.fori_loop(0, states - 1, eliminate, rates)
-    law: Array = jax.lax.fori_loop(1, states, add, jnp.zeros_like(rates[:, 0]))
-    return law
+    return jax.lax.fori_loop(1, states, add, jnp.zeros_like(rates[:, 0]))
 
 
 def log_add(a: Array, b: Array) -> Array:

@@ -2,13 +2,13 @@
 
 from __future__ import annotations
 
-from typing import Literal, get_args
+from typing import Literal, NamedTuple, get_args
 
 import jax.numpy as jnp
 from jax import Array
 from jax.typing import ArrayLike
 
-from jaxbandit.base import Feedback, Task, pytree, static, total
+from jaxbandit.base import Feedback, Task, described, pytree, static, total
 from jaxbandit.confidence import Solver, kl_bound
 from jaxbandit.confidence.row import MOST_LISTED, excursions, weighted_mean_max
 from jaxbandit.divergences import Distance, farthest, threshold
@@ -21,6 +21,19 @@ from jaxbandit.policies.parts.exploration import Clock, level
 from jaxbandit.policies.parts.memory import ChainMemory, Forgets, no_transitions, positive, remembered
 
 Samples = Literal["arm", "state"]
+
+
+@described
+class Estimated(NamedTuple):
+    """State of `KLUCBMC` and `TVKLUCB`.
+
+    Fields:
+      seen: the transitions.
+      known: what follows from them for arms with more than three states; None where every round computes it.
+    """
+
+    seen: ChainMemory
+    known: Summaries | None
 
 
 @pytree
@@ -67,18 +80,14 @@ class KLUCBMC:
         checks.suits(self, task)
         _check(self, task)
 
-    def init(self, reward: Array) -> State:
-        if reward.shape[1] > MOST_LISTED:
-            return many_states.begun(reward, self.unvisited, None)
-        return no_transitions(reward, self.memory)
+    def init(self, reward: Array) -> Estimated:
+        return _initial_state(self, reward, None)
 
-    def scores(self, key: Array, state: State, t: Array) -> tuple[Array, State]:
-        return transition_index(self, state, t, jnp.ones_like(state.states, bool))
+    def scores(self, key: Array, state: Estimated, t: Array) -> tuple[Array, Estimated]:
+        return transition_index(self, state, t, jnp.ones_like(state.seen.states, bool))
 
-    def update(self, state: State, feedback: Feedback) -> State:
-        if isinstance(state, Summaries):
-            return many_states.counted(state, feedback, self.unvisited, None)
-        return state.counted(feedback)
+    def update(self, state: Estimated, feedback: Feedback) -> Estimated:
+        return _updated(self, state, feedback, None)
 
 
 @pytree
@@ -138,74 +147,88 @@ class TVKLUCB:
         checks.number(self, "exponent", 0)
         checks.number(self, "scale", 0)
 
-    def init(self, reward: Array) -> State:
-        if reward.shape[1] > MOST_LISTED:
-            return many_states.begun(reward, self.unvisited, self.distance)
-        return no_transitions(reward, self.memory)
+    def init(self, reward: Array) -> Estimated:
+        return _initial_state(self, reward, self.distance)
 
-    def markovian(self, state: State, t: Array) -> Array:
+    def markovian(self, state: Estimated, t: Array) -> Array:
         """Which arms the policy takes for Markovian at round t, [K] bool."""
         return self._judged(state, t)[0]
 
-    def _judged(self, state: State, t: Array) -> tuple[Array, State]:
-        """The same, and what is known now."""
-        if isinstance(state, Summaries):
-            elapsed = state.plays if self.clock == "arm" else jnp.asarray(t - 1)
-            limit = jnp.broadcast_to(threshold(elapsed, self.exponent, self.scale), state.plays.shape)
-            return many_states.judged(state, limit, self.unvisited, self.distance)
-        elapsed = total(total(state.counts)) if self.clock == "arm" else jnp.asarray(remembered(self.memory, t - 1))
-        rows = estimates(state.counts, self.unvisited)
+    def _judged(self, state: Estimated, t: Array) -> tuple[Array, Estimated]:
+        """The same, and the state with what is known now."""
+        seen, known = state
+        if self.clock == "round":
+            elapsed = jnp.asarray(remembered(self.memory, t - 1))
+        else:
+            elapsed = total(total(seen.counts)) if known is None else known.plays
+        limit = threshold(elapsed, self.exponent, self.scale)
+        if known is not None:
+            limit = jnp.broadcast_to(limit, known.plays.shape)
+            markovian, known = many_states.judged(known, seen.counts, limit, self.unvisited, self.distance)
+            return markovian, Estimated(seen, known)
+        rows = estimates(seen.counts, self.unvisited)
         if self.distance == "total_variation" and rows.shape[-1] == 2:
             distance = jnp.abs(rows[:, 0, 1] + rows[:, 1, 0] - 1)  # the same, in fewer operations
         else:
             distance = computed_once(farthest(rows, self.distance))
-        return distance > threshold(elapsed, self.exponent, self.scale), state
+        return distance > limit, state
 
-    def scores(self, key: Array, state: State, t: Array) -> tuple[Array, State]:
+    def scores(self, key: Array, state: Estimated, t: Array) -> tuple[Array, Estimated]:
         markovian, state = self._judged(state, t)
         return transition_index(self, state, t, markovian)
 
-    def update(self, state: State, feedback: Feedback) -> State:
-        if isinstance(state, Summaries):
-            return many_states.counted(state, feedback, self.unvisited, self.distance)
-        return state.counted(feedback)
+    def update(self, state: Estimated, feedback: Feedback) -> Estimated:
+        return _updated(self, state, feedback, self.distance)
 
 
-State = ChainMemory | Summaries
+def _initial_state(policy: KLUCBMC | TVKLUCB, reward: Array, distance: Distance | None) -> Estimated:
+    """The state before the first round, of a policy that compares rows by this distance, or by none."""
+    seen = no_transitions(reward, policy.memory)
+    if reward.shape[1] <= MOST_LISTED:
+        return Estimated(seen, None)
+    return Estimated(seen, many_states.no_summaries(seen, policy.unvisited, distance))
 
 
-def transition_index(policy: KLUCBMC | TVKLUCB, state: State, t: Array, markovian: Array) -> tuple[Array, State]:
+def _updated(policy: KLUCBMC | TVKLUCB, state: Estimated, feedback: Feedback, distance: Distance | None) -> Estimated:
+    """The state after a round, of a policy that compares rows by this distance, or by none."""
+    seen, known = state.seen.counted(feedback), state.known
+    if known is not None:
+        known = many_states.renewed(known, seen, feedback, policy.unvisited, distance)
+    return Estimated(seen, known)
+
+
+def transition_index(
+    policy: KLUCBMC | TVKLUCB, state: Estimated, t: Array, markovian: Array
+) -> tuple[Array, Estimated]:
     """The index [K] of `KLUCBMC` where `markovian` [K], that of `KLUCB` elsewhere; inf for an arm not played.
 
     With more than three states it is computed where the arm could be played, and the state keeps what is known.
     """
-    counts = state.counts
-    if isinstance(state, Summaries):
-        mean, plays, departures = state.mean, state.plays, state.departures
+    seen, known = state
+    if known is None:
+        mean, plays = seen.mean_and_plays()
+        here = jnp.arange(seen.counts.shape[1])[None] == seen.states[:, None]
+        departures = total(jnp.where(here, total(seen.counts), 0))
     else:
-        mean, plays = state.mean_and_plays()
-    samples = plays
-    if policy.samples == "state":
-        if not isinstance(state, Summaries):
-            here = jnp.arange(counts.shape[1])[None] == state.states[:, None]
-            departures = total(jnp.where(here, total(counts), 0))
-        samples = jnp.where(markovian, departures, plays)
+        mean, plays, departures = known.mean, known.plays, known.departures
+    samples = jnp.where(markovian, departures, plays) if policy.samples == "state" else plays
     radius = level(remembered(policy.memory, t), policy.exploration) / positive(samples)
     radius = jnp.where(samples == 0, jnp.inf, radius)  # also where the level is 0, as it can be in round 2
-    if isinstance(state, Summaries):
-        return many_states.index(state, radius, markovian, policy.solver)
-    of_few = _of_two_states if counts.shape[1] == 2 else _of_three_states
-    index = of_few(estimates(counts, policy.unvisited), mean, state, radius, markovian, policy.solver)
+    if known is not None:
+        scores, known = many_states.index(known, radius, markovian, policy.solver)
+        return scores, Estimated(seen, known)
+    of_few = _of_two_states if seen.counts.shape[1] == 2 else _of_three_states
+    index = of_few(estimates(seen.counts, policy.unvisited), mean, seen, radius, markovian, policy.solver)
     return jnp.where(plays == 0, jnp.inf, index), state
 
 
 def _of_two_states(
-    rows: Array, mean: Array, state: ChainMemory, radius: Array, markovian: Array, solver: Solver
+    rows: Array, mean: Array, seen: ChainMemory, radius: Array, markovian: Array, solver: Solver
 ) -> Array:
     """The index of arms with two states in closed form: one root per arm, whichever index it has."""
     p01, p10 = rows[:, 0, 1], rows[:, 1, 0]
-    r0, r1 = state.reward[:, 0], state.reward[:, 1]
-    in_0 = state.states == 0
+    r0, r1 = seen.reward[:, 0], seen.reward[:, 1]
+    in_0 = seen.states == 0
     centre = jnp.where(markovian, jnp.where(in_0, p01, p10), mean)
     upward = ~markovian | (in_0 == (r1 >= r0))
     bound = kl_bound(centre, radius, upward, solver)
@@ -216,10 +239,10 @@ def _of_two_states(
 
 
 def _of_three_states(
-    rows: Array, mean: Array, state: ChainMemory, radius: Array, markovian: Array, solver: Solver
+    rows: Array, mean: Array, seen: ChainMemory, radius: Array, markovian: Array, solver: Solver
 ) -> Array:
     """One maximum over a KL ball per arm, whichever index it has: that of `KLUCB` is over rows (1 - mean, mean)."""
-    p, means, lengths, radius = excursions(rows, state.reward, state.states, radius)
+    p, means, lengths, radius = excursions(rows, seen.reward, seen.states, radius)
     nothing = jnp.zeros_like(mean)
     p = [jnp.where(markovian, a, b) for a, b in zip(p, [1 - mean, mean, nothing], strict=True)]
     means = [jnp.where(markovian, a, b) for a, b in zip(means, [nothing, nothing + 1, nothing], strict=True)]
@@ -228,7 +251,9 @@ def _of_three_states(
 
 
 def _check(policy: KLUCBMC | TVKLUCB, task: Task) -> None:
-    checks.kl_fields(policy)
+    if policy.exploration is not None:
+        checks.number(policy, "exploration")
+    checks.choice(policy, "solver", get_args(Solver))
     checks.choice(policy, "samples", get_args(Samples))
     checks.number(policy, "unvisited", 0, 1)
     checks.memory(policy, task, states=MOST_LISTED)

@@ -1,4 +1,4 @@
-"""TV-KL-UCB and KL-UCB-MC with more than three states: nothing is computed again that a play has not changed."""
+"""TV-KL-UCB and KL-UCB-MC with more than three states: only what a play has changed is computed again."""
 
 from __future__ import annotations
 
@@ -16,9 +16,9 @@ from jaxbandit.divergences import DISTANCES, Distance, farthest_pair
 from jaxbandit.fast import computed_once, where_needed
 from jaxbandit.policies.chains.estimated_rows import estimates, left
 from jaxbandit.policies.chains.upper_on_demand import Uppers, largest_upper, no_uppers
-from jaxbandit.policies.parts.memory import Transitions, no_transitions, sample_mean
+from jaxbandit.policies.parts.memory import ChainMemory, sample_mean
 
-TOGETHER = 64  # of `where_needed`
+TOGETHER = 64  # of `where_needed`: an arm has many numbers, and XLA loops over lanes only where they are many
 
 
 class Pair(NamedTuple):
@@ -37,45 +37,53 @@ class Pair(NamedTuple):
 
 
 class Summaries(NamedTuple):
-    """State for arms with more than three states: transitions, and what follows from them for each arm.
+    """What follows from the transitions of arms with more than three states.
 
     Most of the work of an index depends on the counts of its arm alone, and these change only when the arm is played.
     The fields `plays` to `pair` are functions of those, renewed for the arms played; the mean and the cycles of an arm
     not yet played are 0, as its index does not depend on them.
+
+    Fields:
+      plays: [K] int32.
+      departures: [K], plays in the present state.
+      mean: [K], the sample mean.
+      row, means, lengths: [K, S], `confidence.row.excursions` of the estimated rows: the present state's row, the mean
+        rewards of the cycles, and their lengths.
+      pair: None for KL-UCB-MC.
+      markovian: [K] bool, the verdicts in the last round.
+      uppers: of the index of each arm, with this verdict.
     """
 
-    counts: Array  # [K, S, S], [K] and [K, S], as in `Transitions`
-    states: Array
-    reward: Array
-    plays: Array  # [K] int32
-    departures: Array  # [K], plays in the present state
-    mean: Array  # [K], sample mean
-    row: Array  # [K, S], `confidence.row.excursions` of the estimates: the present state's row,
-    means: Array  # [K, S], mean rewards of the cycles
-    lengths: Array  # [K, S], and their lengths
-    pair: Pair | None  # None for KL-UCB-MC
-    markovian: Array  # [K] bool, the verdicts in the last round
-    uppers: Uppers  # of the index of each arm, with this verdict
+    plays: Array
+    departures: Array
+    mean: Array
+    row: Array
+    means: Array
+    lengths: Array
+    pair: Pair | None
+    markovian: Array
+    uppers: Uppers
 
 
-def begun(reward: Array, unvisited: ArrayLike, distance: Distance | None) -> Summaries:
-    """The state before the first round; no distance for KL-UCB-MC."""
-    state, arms = no_transitions(reward), len(reward)
-    none, nothing, no = jnp.zeros(arms), jnp.zeros_like(state.reward), jnp.zeros(arms, bool)
+def no_summaries(seen: ChainMemory, unvisited: ArrayLike, distance: Distance | None) -> Summaries:
+    """The summaries before the first round; no distance for KL-UCB-MC."""
+    arms = len(seen.reward)
+    none, nothing, no = jnp.zeros(arms), jnp.zeros_like(seen.reward), jnp.zeros(arms, bool)
     pair = None
     if distance is not None:
-        rows = estimates(state.counts, unvisited)  # any two of these are as far apart as any others
-        apart, row = DISTANCES[distance](rows[:, 0], rows[:, 1]), jnp.zeros_like(state.states)
+        rows = estimates(seen.counts, unvisited)  # of the prior: any two are as far apart as any others
+        apart, row = DISTANCES[distance](rows[:, 0], rows[:, 1]), jnp.zeros_like(seen.states)
         pair = Pair(row, row + 1, apart, apart)
-    kept = jnp.zeros_like(state.states), none, none, nothing, nothing, nothing
-    return Summaries(*state, *kept, pair, no, no_uppers(arms))
+    plays = jnp.zeros_like(seen.states)
+    return Summaries(plays, none, none, nothing, nothing, nothing, pair, no, no_uppers(arms))
 
 
-def counted(state: Summaries, feedback: Feedback, unvisited: ArrayLike, distance: Distance | None) -> Summaries:
-    """The state after a round."""
-    arms, before = feedback.arms, feedback.before
-    transitions = Transitions(*state[:3]).counted(feedback)
-    counts, states, reward = (leaf[arms] for leaf in transitions)
+def renewed(
+    known: Summaries, seen: ChainMemory, feedback: Feedback, unvisited: ArrayLike, distance: Distance | None
+) -> Summaries:
+    """The summaries after a round, from the transitions that it left."""
+    arms = feedback.arms
+    counts, states, reward = (leaf[arms] for leaf in (seen.counts, seen.states, seen.reward))
     rows = computed_once(estimates(counts, unvisited))
     mean, plays = sample_mean(sum(counts[:, s] for s in range(counts.shape[1])), reward)  # type: ignore[arg-type]
     places = jnp.arange(counts.shape[1])[None]
@@ -83,42 +91,59 @@ def counted(state: Summaries, feedback: Feedback, unvisited: ArrayLike, distance
     departures = total(jnp.where(places == states[:, None], departed, 0))
     row, means, lengths, _ = excursions(rows, reward, states, jnp.zeros_like(mean))
     played = plays, departures, mean, array_of(row), array_of(means), array_of(lengths)
-    kept: Any = jax.tree.map(lambda leaf, new: leaf.at[arms].set(new), state[3:9], played)
-    pair = state.pair
+    kept: Any = jax.tree.map(lambda leaf, new: leaf.at[arms].set(new), known[: len(played)], played)
+    pair = known.pair
     if pair is not None and distance is not None:
-        number = total(jnp.where(places == before[:, None], departed, 0))
-        one, two = (
-            jnp.sum(jnp.where((places == which[arms][:, None])[..., None], rows, 0), 1)
-            for which in (pair.first, pair.second)
-        )
-        apart = DISTANCES[distance](one, two)
-        if distance == "kl":
-            apart = jnp.maximum(apart, DISTANCES[distance](two, one))
-        # one more departure moves its row by 1 / departures at most; a little more for all roundings together
-        most = pair.most[arms] + 1.001 / number if distance == "total_variation" else jnp.full_like(apart, jnp.inf)
-        pair = pair._replace(distance=pair.distance.at[arms].set(apart), most=pair.most.at[arms].set(most))
-    return Summaries(*transitions, *kept, pair, state.markovian, state.uppers.after(feedback))  # type: ignore[call-arg]
+        number = total(jnp.where(places == feedback.before[:, None], departed, 0))
+        pair = _pair_after(pair, arms, rows, number, distance)
+    return Summaries(*kept, pair, known.markovian, known.uppers.after(feedback))  # type: ignore[call-arg]
 
 
-def judged(state: Summaries, threshold: Array, unvisited: ArrayLike, distance: Distance) -> tuple[Array, Summaries]:
-    """Whether any two rows of each arm are farther apart than the threshold, [K] bool, and what is known now.
+def _pair_after(pair: Pair, arms: Array, rows: Array, departures: Array, distance: Distance) -> Pair:
+    """The pair after a round: its distance is computed again, and the farthest rows are bounded.
+
+    Args:
+      arms: [M], those played.
+      rows: [M, S, S], their estimates after the round.
+      departures: [M], how often they have left the state from which they moved.
+    """
+    places = jnp.arange(rows.shape[1])[None]
+    one, two = (
+        jnp.sum(jnp.where((places == which[arms][:, None])[..., None], rows, 0), 1)
+        for which in (pair.first, pair.second)
+    )
+    apart = DISTANCES[distance](one, two)
+    if distance == "kl":
+        apart = jnp.maximum(apart, DISTANCES[distance](two, one))
+    # one more departure moves its row by at most 1 / departures in total variation, and so every distance of that row;
+    # 1.001 covers the rounding of all steps since the rows were last compared. Other distances have no such bound, so
+    # that all rows are compared again as soon as the pair does not decide
+    most = pair.most[arms] + 1.001 / departures if distance == "total_variation" else jnp.full_like(apart, jnp.inf)
+    return pair._replace(distance=pair.distance.at[arms].set(apart), most=pair.most.at[arms].set(most))
+
+
+def judged(
+    known: Summaries, counts: Array, threshold: Array, unvisited: ArrayLike, distance: Distance
+) -> tuple[Array, Summaries]:
+    """Whether any two rows of each arm are farther apart than the threshold [K], [K] bool, and what is known now.
 
     All rows are compared where the two that are kept do not decide.
     """
-    if state.pair is None:  # KL-UCB-MC takes every arm for Markovian
-        return jnp.ones_like(state.markovian), state
+    if known.pair is None:  # KL-UCB-MC takes every arm for Markovian
+        return jnp.ones_like(known.markovian), known
 
     def compared(counts: Array, unvisited: Array) -> Pair:
         most, first, second = farthest_pair(computed_once(estimates(counts[None], unvisited)), distance)
         return Pair(first[0], second[0], most[0], most[0])
 
-    undecided = (state.pair.distance <= threshold) & (state.pair.most > threshold)
-    given = state.counts, jnp.broadcast_to(unvisited, undecided.shape)
-    pair: Pair = where_needed(undecided, compared, given, state.pair, TOGETHER)
-    return pair.distance > threshold, state._replace(pair=pair)
+    # a distance above the threshold proves the arm Markovian, and a bound below it that it is not
+    undecided = (known.pair.distance <= threshold) & (known.pair.most > threshold)
+    arguments = counts, jnp.broadcast_to(unvisited, undecided.shape)
+    pair: Pair = where_needed(undecided, compared, arguments, known.pair, TOGETHER)
+    return pair.distance > threshold, known._replace(pair=pair)
 
 
-def index(state: Summaries, radius: Array, markovian: Array, solver: Solver) -> tuple[Array, Summaries]:
+def index(known: Summaries, radius: Array, markovian: Array, solver: Solver) -> tuple[Array, Summaries]:
     """Scores [K], and what is known of the indices.
 
     The score of an arm that could be played is its index; of any other a number that is at least its index, and smaller
@@ -130,13 +155,16 @@ def index(state: Summaries, radius: Array, markovian: Array, solver: Solver) -> 
     """
 
     def index_of(radius: Array, row: Array, means: Array, lengths: Array, mean: Array, markovian: Array) -> Array:
+        # one solver for both: the index of `KLUCB` is that of an arm with the row (1 - mean, mean, 0, ..) whose second
+        # cycle alone pays, in cycles of one play
         place = jnp.arange(row.shape[-1])
         row = jnp.where(markovian, row, jnp.where(place == 0, 1 - mean, jnp.where(place == 1, mean, 0)))
         means = jnp.where(markovian, means, jnp.where(place == 1, 1.0, 0.0))
         lengths = jnp.where(markovian, lengths, 1)
         return weighted_mean_max(row, means, lengths, radius, solver)[0]
 
-    uppers = state.uppers.forgotten(markovian != state.markovian)
-    arguments = (state.row, state.means, state.lengths, state.mean, markovian)
-    scores, uppers = largest_upper(uppers, radius, state.mean, state.plays, index_of, arguments, TOGETHER)
-    return scores, state._replace(markovian=markovian, uppers=uppers)
+    # an index with the other verdict is another function of the radius, and says nothing of this one
+    uppers = known.uppers.forgotten(markovian != known.markovian)
+    arguments = (known.row, known.means, known.lengths, known.mean, markovian)
+    scores, uppers = largest_upper(uppers, radius, known.mean, known.plays, index_of, arguments, TOGETHER)
+    return scores, known._replace(markovian=markovian, uppers=uppers)

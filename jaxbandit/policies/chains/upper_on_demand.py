@@ -13,7 +13,7 @@ from jaxbandit.base import Feedback
 from jaxbandit.fast import larger, smaller, where_needed
 
 GIVEN_AWAY = 0.6  # of the margin by which an arm is out, so that it stays out for longer
-FARTHEST = 1.5  # by what a radius grows at most until an index is computed again
+FARTHEST = 1.5  # an index is computed at most at this multiple of the radius at which it was known
 ROUNDING = 1e-5  # more than the rounding errors of two indices of rewards in [0, 1]
 
 
@@ -26,7 +26,7 @@ class Uppers(NamedTuple):
     Fields:
       radius, upper: [K], a radius and U there, computed since the arm's last play; -1 and -1 where there is none.
       last: int32, the arm that was played last.
-      news: int32, how many plays became known since the last round.
+      news: int32, how many plays the policy has learned of since the last round.
     """
 
     radius: Array
@@ -81,23 +81,25 @@ def largest_upper(
       those; inf for an arm not played.
     """
     last, one = uppers.last, uppers.news == 1
-    played, first = plays > 0, (jnp.arange(len(plays)) == uppers.last) | (uppers.news != 1)
+    played, first = plays > 0, (jnp.arange(len(plays)) == last) | ~one
 
     def following(n: Array, before: tuple[Array, Array]) -> tuple[Array, Array]:
         known, upper = before
+        # after one play that arm's index is known, and another arm is played only if its index is larger
         least = jnp.where(one & (n > 0) & (plays[last] > 0), upper[last], -jnp.inf)  # of the largest index
+        # U at a radius that is no smaller bounds the index, so an arm with a smaller bound needs no computation
         out = first | ((known >= radius) & (upper + ROUNDING < least))
         margin = least - upper
+        # near the radius at which U reaches `least`: an arm computed there stays out until its own radius is that large
         grown = 1 + 2 * GIVEN_AWAY * margin / larger(upper - centre, 0.5 * margin + 1e-12)  # U - U(0) is about a root
         ahead = larger(known * smaller(grown, FARTHEST), radius)
         was_out = (known > 0) & (margin > ROUNDING)
         needed = jnp.where(n == 0, first, jnp.where(n == 1, was_out, True) & ~out) & played
         asked = jnp.where(n == 1, ahead, radius)
-        found: tuple[Array, Array] = where_needed(needed, computed, (asked, arguments), before, together)
-        return found
+        return where_needed(needed, computed, (asked, arguments), before, together)
 
-    def computed(asked: Array, given: Any) -> tuple[Array, Array]:
-        return asked, index_of(asked, *given)
+    def computed(radius: Array, arguments: Any) -> tuple[Array, Array]:
+        return radius, index_of(radius, *arguments)
 
     known, upper = jax.lax.fori_loop(0, 3, following, (uppers.radius, uppers.upper))
     return jnp.where(played, upper, jnp.inf), Uppers(known, upper, last, jnp.zeros_like(uppers.news))

@@ -21,7 +21,7 @@ from jax import Array
 from jax.typing import ArrayLike
 
 from jaxbandit import members
-from jaxbandit.arguments import finite, integer, shown
+from jaxbandit.arguments import LARGEST_INTEGER, finite, integer, shown
 from jaxbandit.base import ANY_REWARD, Task, pytree, static
 from jaxbandit.policies.parts import checks
 
@@ -93,7 +93,7 @@ class CUSUM:
 
     def validate(self, task: Task) -> None:
         checks.suits(self, task, rewards=(0.0, 1.0))
-        integer("first", self.first, 1, 2**31 - 1)
+        integer("first", self.first, 1, LARGEST_INTEGER)
         checks.number(self, "drift", 0)
         if self.threshold is not None:
             checks.number(self, "threshold", 0, above=True)
@@ -233,8 +233,8 @@ class KnownBreaks:
         declared = members.breaks(task.environment)
         if declared is None:
             return
-        given, true = (each[each <= task.horizon] for each in (breaks, np.asarray(declared)))
-        if (wrong := np.setxor1d(given, true)).size:
+        own, true = (rounds[rounds <= task.horizon] for rounds in (breaks, np.asarray(declared)))
+        if (wrong := np.setxor1d(own, true)).size:
             kind = "a break" if wrong[0] in true else "no break"
             raise ValueError(
                 f"breaks: round {wrong[0]:,.0f} is {kind} of {task.name}; give KnownBreaks(environment.breaks), or a "
@@ -252,7 +252,7 @@ class KnownBreaks:
 
 
 def check_turns(detector: Any, task: Task, numbers: dict[str, Any], needs_changes: bool) -> None:
-    """Refuse shares out of range, and numbers that neither are given nor follow, or both (see `checks`)."""
+    """Raise ValueError for a share out of range, and as `checks.given_or_follows` for the numbers."""
     if detector.alpha is not None:
         checks.number(detector, "alpha", 0, 1)
     sources = {"horizon": detector.horizon}

@@ -11,7 +11,7 @@ import numpy as np
 from jax import Array
 from jax.typing import ArrayLike
 
-from jaxbandit.arguments import integer
+from jaxbandit.arguments import LARGEST_INTEGER, integer
 from jaxbandit.base import Feedback, Task, pytree, total
 from jaxbandit.fast import exponential, log, log_of_sum
 from jaxbandit.feedback import check_feedback
@@ -207,7 +207,7 @@ class Rexp3:
         checks.one_play(self, task)
         check_share(self)
         if self.batch is not None:
-            integer("batch", self.batch, 1, 2**31 - 1)
+            integer("batch", self.batch, 1, LARGEST_INTEGER)
         checks.given_or_follows(self, task, {"batch": self.batch}, {"horizon": self.horizon, "budget": self.budget})
         if self.horizon is not None:
             checks.number(self, "budget", 0, float(np.asarray(self.horizon)), above=True)
@@ -243,7 +243,7 @@ class Rexp3:
 
 
 def check_share(policy: Exp3 | Exp3S | Rexp3) -> None:
-    """Refuse a share of explorations out of its range."""
+    """Raise ValueError for a share of explorations that is out of range."""
     if policy.gamma is not None:
         checks.number(policy, "gamma", 1e-30, 1)
 
@@ -256,8 +256,7 @@ def best_share(arms: int, rounds: ArrayLike | None) -> Array:
 def mixed(behind: Array, gamma: Array) -> Array:
     """Probabilities [K] from how far each arm's logarithm of its weight is behind the largest, [K], and from gamma."""
     weights = exponential(behind)[1]
-    probabilities: Array = (1 - gamma) * (weights / total(weights)) + gamma / len(weights)
-    return probabilities
+    return (1 - gamma) * (weights / total(weights)) + gamma / len(weights)
 
 
 def of_gains(gains: TwoFloats, gamma: Array) -> Array:
@@ -276,5 +275,4 @@ def weighted(policy: Exp3 | Exp3S | Rexp3, state: Any, feedback: Feedback) -> Ar
     """The reward [1] of a play, mapped to [0, 1] and divided by the probability with which the arm was played."""
     check_feedback(feedback, len(jax.tree.leaves(state)[0]))  # gains or weights, a number of each arm
     chances = policy.probabilities(state)[feedback.arms] if feedback.chances is None else feedback.chances
-    found: Array = state.scale.mapped(feedback.rewards) / chances
-    return found
+    return state.scale.mapped(feedback.rewards) / chances

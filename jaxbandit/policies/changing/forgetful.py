@@ -12,9 +12,8 @@ from jax.typing import ArrayLike
 
 from jaxbandit.arguments import shown
 from jaxbandit.base import Feedback, Task, pytree, static, total
-from jaxbandit.policies.means.thompson import Thompson
 from jaxbandit.policies.parts import checks
-from jaxbandit.policies.parts.forgetting import Discounted, Window
+from jaxbandit.policies.parts.forgetting import Discounted, Window, check_window
 from jaxbandit.policies.parts.memory import Memory, no_visits, positive
 
 UNIT = (0.0, 1.0)
@@ -118,7 +117,7 @@ class SlidingWindowUCB:
             if not isinstance(value, int | float | np.number | None):
                 raise ValueError(f"{name}: {shown(value)} is not a number")
         _check(self, task, "window", "a window")
-        checks.window("window", self.length() if self.window is None else self.window, task)
+        check_window("window", self.length() if self.window is None else self.window, task)
 
     def length(self) -> int:
         """The rounds of the window."""
@@ -140,62 +139,16 @@ class SlidingWindowUCB:
         return state.counted(feedback)
 
 
-@pytree
-class DiscountedThompson:
-    """Thompson sampling on discounted counts: the arm with the largest draw from Beta(a + S, b + F) is played.
-
-    Every round multiplies an arm's sum of rewards S, and its sum F of 1 minus each reward, by the discount; then the
-    arm played adds its own. Rewards are mapped to [0, 1]. The policy is `Thompson(memory=Discounted(discount))`, which
-    has families of rewards and several plays a round, too; scores are its.
-
-    Args:
-      discount: in (0, 1).
-      a, b: parameters of the prior Beta(a, b), at least 1e-30.
-
-    Raises:
-      ValueError: from `simulate` and `check_policy`: a number out of range, rewards without a finite table outside
-        [0, 1], or several plays a round, for which the source has no rule.
-
-    Source: Raj and Kalyani 2017.
-
-    >>> import jax
-    >>> state = DiscountedThompson(0.95).init(jnp.array([[0.0, 1.0], [0.0, 1.0]]))
-    >>> jax.jit(DiscountedThompson(0.95).scores)(jax.random.key(0), state, 1)[0].shape
-    (2,)
-    """
-
-    discount: ArrayLike
-    a: ArrayLike = 1.0
-    b: ArrayLike = 1.0
-
-    def validate(self, task: Task) -> None:
-        checks.number(self, "discount", 0, 1, above=True, below=True)
-        checks.one_play(self, task)
-        self._thompson().validate(task)
-
-    def init(self, reward: Array) -> Memory:
-        return self._thompson().init(reward)
-
-    def scores(self, key: Array, state: Memory, t: Array) -> tuple[Array, Memory]:
-        return self._thompson().scores(key, state, t)
-
-    def update(self, state: Memory, feedback: Feedback) -> Memory:
-        return state.counted(feedback)
-
-    def _thompson(self) -> Thompson:
-        return Thompson(self.a, self.b, memory=Discounted(self.discount))
-
-
 def _check(policy: Any, task: Task, name: str, what: str) -> None:
-    """Refuse what D-UCB and SW-UCB are not for, and numbers from which what is left out does not follow."""
+    """Raise ValueError for a task that D-UCB and SW-UCB are not for, and unless what is left out follows."""
     checks.suits(policy, task, rewards=UNIT)
     checks.one_play(policy, task)
     checks.number(policy, "xi", 0, above=True)
-    given = [each for each in ("horizon", "changes") if getattr(policy, each) is not None]
+    sources = [source for source in ("horizon", "changes") if getattr(policy, source) is not None]
     if getattr(policy, name) is not None:
-        if given:
-            raise ValueError(f"{name}: {what} and {' and '.join(given)}; give {what}, or both a horizon and changes")
-    elif len(given) < 2:
+        if sources:
+            raise ValueError(f"{name}: {what} and {' and '.join(sources)}; give {what}, or both a horizon and changes")
+    elif len(sources) < 2:
         raise ValueError(f"{name}: give {what}, or both a horizon and how many changes there are by then, at least 1")
     else:
         checks.number(policy, "horizon", 1)

@@ -16,7 +16,7 @@ import numpy as np
 from jax import Array
 from jax.typing import ArrayLike
 
-from jaxbandit.arguments import integer
+from jaxbandit.arguments import LARGEST_INTEGER, integer
 from jaxbandit.base import Task, pytree, static
 from jaxbandit.divergences import scaled
 from jaxbandit.policies.changing.detectors import check_turns
@@ -104,7 +104,7 @@ class GLR:
         if self.delta is not None:
             checks.number(self, "delta", 0, 1, above=True)
         check_turns(self, task, {"delta": self.delta, "alpha": self.alpha}, needs_changes=False)
-        integer("grid", self.grid, 1, 2**31 - 1)
+        integer("grid", self.grid, 1, LARGEST_INTEGER)
         integer("corners", self.corners, 2, 2**15)
 
     def init(self) -> Rewards:
@@ -167,8 +167,8 @@ def added(corners: Corners, s: Array, total: Array) -> Corners:
     left = jnp.where(full, half, left)
 
     def following(values: Array, new: Array) -> Array:
-        moved = jnp.where(full[:, None], jnp.concatenate([values[:, ::2], values[:, half:]], axis=1), values)
-        return jnp.where(wanted, jnp.where(place == left[:, None], new, moved), values)
+        thinned = jnp.where(full[:, None], jnp.concatenate([values[:, ::2], values[:, half:]], axis=1), values)
+        return jnp.where(wanted, jnp.where(place == left[:, None], new, thinned), values)
 
     return Corners(
         following(corners.plays, right),

@@ -14,13 +14,12 @@ from jaxbandit.base import Feedback, Policy, State, Task, pytree, static
 from jaxbandit.fast import computed_once
 from jaxbandit.feedback import check_feedback
 from jaxbandit.policies.changing.detectors import Detector
-from jaxbandit.policies.means.kl_ucb import RoundRobinKLUCB
 from jaxbandit.policies.parts import checks
 from jaxbandit.policies.parts.unit_scale import UnitScale
 from jaxbandit.wrapping import Wrapper
 
 
-class Watched(NamedTuple):
+class Monitored(NamedTuple):
     """State of a policy with a detector.
 
     Fields:
@@ -54,8 +53,8 @@ class WithDetector(Wrapper):
         CUSUM; with MUCB and KnownBreaks, which speak of all arms, it is always False.
 
     Raises:
-      ValueError: from `simulate` and `check_policy`: whatever the policy or the detector refuses, more than one play a
-        round, or a local restart of what remembers more than numbers of each arm.
+      ValueError: from `simulate` and `check_policy`: whatever the policy or the detector raises it for, more than one
+        play a round, or a local restart of what remembers more than numbers of each arm.
 
     Source: Besson, Kaufmann, Maillard and Seznec 2022; Liu, Lee and Shroff 2018; Cao, Wen, Kveton and Xie 2019.
 
@@ -88,10 +87,10 @@ class WithDetector(Wrapper):
             raise ValueError(f"local: {type(self.detector).__name__} speaks of all arms; leave local out")
         _check_memory(self.policy, task, self._is_local())
 
-    def init(self, reward: Array) -> Watched:
+    def init(self, reward: Array) -> Monitored:
         arms = reward.shape[0]
         row = self.detector.init()
-        return Watched(
+        return Monitored(
             self.policy.init(reward),
             jax.tree.map(lambda leaf: jnp.broadcast_to(leaf, (arms, *jnp.shape(leaf))), row),
             jnp.zeros(arms, jnp.int32),
@@ -99,11 +98,11 @@ class WithDetector(Wrapper):
             reward if reward.shape[1] else None,
         )
 
-    def own_round(self, state: Watched, t: Array) -> Array:
+    def own_round(self, state: Monitored, t: Array) -> Array:
         """How many rounds ago all arms, or each of them [K], were restarted."""
         return t - (state.restarted if self._is_local() else state.restarted[0])
 
-    def scores(self, key: Array, state: Watched, t: Array) -> tuple[Array, Watched]:
+    def scores(self, key: Array, state: Monitored, t: Array) -> tuple[Array, Monitored]:
         """The policy's scores but in rounds in which arms are played by turns, and what the policy keeps of them."""
         scores, state = super().scores(key, state, t)
         return self._by_turns(scores, state, t, jnp.inf), state
@@ -114,7 +113,7 @@ class WithDetector(Wrapper):
         own = super().probabilities
         return own and (lambda state, t: self._by_turns(own(state, t), state, t, 1.0))
 
-    def _by_turns(self, values: Array, state: Watched, t: Array, most: float) -> Array:
+    def _by_turns(self, values: Array, state: Monitored, t: Array, most: float) -> Array:
         """`values` [K]; in a round in which arms are played by turns `most` for the one whose turn it is, else 0."""
         arms = len(state.restarted)
         share = self.detector.share(arms)
@@ -125,7 +124,7 @@ class WithDetector(Wrapper):
         forced = jnp.where(jnp.arange(arms, dtype=turn.dtype) == turn, most, 0)
         return jnp.where((turn < arms) & (share > 0), forced, values)
 
-    def update(self, state: Watched, feedback: Feedback) -> Watched:
+    def update(self, state: Monitored, feedback: Feedback) -> Monitored:
         arms = len(state.restarted)
         check_feedback(feedback, arms)
         arm = feedback.arms[0]
@@ -139,14 +138,14 @@ class WithDetector(Wrapper):
         policy = self.policy.update(state.policy, feedback._replace(t=feedback.t - state.restarted[arm]))
         reward = jnp.zeros((arms, 0)) if state.reward is None else state.reward
 
-        def begun_again(fresh: Array, leaf: Array) -> Array:
+        def restarted(fresh: Array, leaf: Array) -> Array:
             return jnp.where(_along(over, leaf), fresh, leaf)
 
         def followed(fresh: Array, new: Array, leaf: Array) -> Array:
-            return begun_again(fresh, jnp.where(_along(played, leaf), _once(new), leaf))
+            return restarted(fresh, jnp.where(_along(played, leaf), _once(new), leaf))
 
         return state._replace(
-            policy=jax.tree.map(begun_again, self.policy.init(reward), policy),
+            policy=jax.tree.map(restarted, self.policy.init(reward), policy),
             detector=jax.tree.map(followed, self.detector.init(), watched, state.detector),
             restarted=jnp.where(over, feedback.t, state.restarted),
         )
@@ -166,35 +165,35 @@ def _along(over: Array, leaf: Array) -> Array:
 
 
 def _check_memory(policy: Policy, task: Task, local: bool) -> None:
-    """Refuse a policy whose memory a restart would not empty, or which cannot count rounds for each arm alone.
+    """Raise ValueError for a policy whose memory a restart would not empty, or which cannot count each arm's rounds.
 
     Raises:
       ValueError: what it remembers.
     """
     name, (arms, states) = type(policy).__name__, task.reward.shape
 
-    def begun(arms: int) -> State:
+    def initial_state(arms: int) -> State:
         return jax.eval_shape(policy.init, jax.ShapeDtypeStruct((arms, states), jnp.result_type(float)))
 
     def parts(arms: int) -> list[Any]:
-        return jax.tree.leaves(begun(arms), is_leaf=lambda part: hasattr(part, "states"))
+        return jax.tree.leaves(initial_state(arms), is_leaf=lambda part: hasattr(part, "states"))
 
-    found = parts(arms)
-    if any(hasattr(part, "states") for part in found):
+    state = parts(arms)
+    if any(hasattr(part, "states") for part in state):
         raise ValueError(f"policy: {name} remembers in which state each arm is; give one for independent rewards")
     if not local:
         return
     try:  # with one more arm, every leaf that has a row for each arm has one more row
-        rows = all(a.shape[:1] == (arms,) and b.shape[:1] == (arms + 1,) for a, b in zip(found, parts(arms + 1)))
+        rows = all(a.shape[:1] == (arms,) and b.shape[:1] == (arms + 1,) for a, b in zip(state, parts(arms + 1)))
     except (TypeError, ValueError):  # the policy has numbers of its own for so many arms
         rows = False
-    if not rows or isinstance(policy, RoundRobinKLUCB):
+    if not rows or members.takes_turns(policy):
         raise ValueError(
             f"policy: what {name} remembers cannot be emptied for one arm alone; give local=False, or another policy"
         )
     key, rounds = jax.eval_shape(jax.random.key, 0), jax.ShapeDtypeStruct((arms,), jnp.int32)
     try:
-        jax.eval_shape(policy.scores, key, begun(arms), rounds)
+        jax.eval_shape(policy.scores, key, initial_state(arms), rounds)
     except (TypeError, ValueError) as error:
         raise ValueError(
             f"policy: {name} needs one round for all arms, and with a local restart each has its own; give "

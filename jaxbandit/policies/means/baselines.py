@@ -57,9 +57,9 @@ class Oracle:
 
     def validate(self, task: Task) -> None:
         checks.suits(self, task, rewards=ANY_REWARD)
-        found = finite("means", self.means)
-        if found.shape != task.reward.shape[:1]:
-            raise ValueError(f"means: shape {found.shape} is not one number per arm, ({len(task.reward)},)")
+        shape = finite("means", self.means).shape
+        if shape != task.reward.shape[:1]:
+            raise ValueError(f"means: shape {shape} is not one number per arm, ({len(task.reward)},)")
 
     def init(self, reward: Array) -> Nothing:
         return Nothing(jnp.arange(reward.shape[0], dtype=jnp.int32))

@@ -8,6 +8,7 @@ from jax.typing import ArrayLike
 
 from jaxbandit.base import Feedback, Task, pytree, static, total
 from jaxbandit.confidence import Solver, kl_ball_max
+from jaxbandit.policies.means.kl_ucb import check_kl_fields
 from jaxbandit.policies.parts import checks
 from jaxbandit.policies.parts.exploration import level
 from jaxbandit.policies.parts.memory import Forgets, Visits, needs_states, no_visits, positive, ratio, remembered
@@ -51,7 +52,7 @@ class EmpiricalKLUCB:
 
     def validate(self, task: Task) -> None:
         checks.suits(self, task)
-        checks.kl_fields(self)
+        check_kl_fields(self)
         checks.truth(self, "top")
         checks.memory(self, task)
 

@@ -24,8 +24,8 @@ class IMED:
       memory: None, or `Discounted` or `Window`: T and the means are then what is remembered.
 
     Raises:
-      ValueError: from `simulate` and `check_policy`, for rewards that are not the family's, or a memory that is
-        none.
+      ValueError: from `simulate` and `check_policy`, for rewards that are not the family's, or what is not
+        a memory.
 
     With M plays a round the M - 1 arms with the largest means are played, and the rule above chooses one of the others.
 

@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from typing import get_args
+from typing import Any, ClassVar, get_args
 
 import jax.numpy as jnp
 from jax import Array
@@ -56,7 +56,7 @@ class KLUCB:
     memory: Forgets | None = None
 
     def validate(self, task: Task) -> None:
-        checks.kl_fields(self)
+        check_kl_fields(self)
         checks.family(self, task)
         checks.choice(self, "clock", get_args(Clock))
         checks.memory(self, task)
@@ -106,6 +106,8 @@ class RoundRobinKLUCB:
     [inf, inf]
     """
 
+    takes_turns: ClassVar = True  # the candidate follows from one number of rounds for all arms
+
     exploration: ArrayLike | None = None
     delta: ArrayLike = 0.0
     solver: Solver = static("halley")
@@ -113,7 +115,7 @@ class RoundRobinKLUCB:
     memory: Forgets | None = None
 
     def validate(self, task: Task) -> None:
-        checks.kl_fields(self)
+        check_kl_fields(self)
         checks.family(self, task)
         checks.number(self, "delta", 0, 1 / len(task.reward))
         checks.memory(self, task)
@@ -133,6 +135,13 @@ class RoundRobinKLUCB:
 
     def update(self, state: Memory, feedback: Feedback) -> Memory:
         return state.counted(feedback)
+
+
+def check_kl_fields(policy: Any) -> None:
+    """Raise ValueError unless the fields `exploration` and `solver` are what every KL policy allows."""
+    if policy.exploration is not None:
+        checks.number(policy, "exploration")
+    checks.choice(policy, "solver", get_args(Solver))
 
 
 def kl_index(

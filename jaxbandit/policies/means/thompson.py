@@ -4,16 +4,17 @@ from __future__ import annotations
 
 import jax
 import jax.numpy as jnp
-import numpy as np
 from jax import Array
-from jax.typing import ArrayLike, DTypeLike
+from jax.typing import ArrayLike
 
 from jaxbandit import quantiles
-from jaxbandit.base import Family, Feedback, Task, pytree, total
+from jaxbandit.base import Family, Feedback, Task, pytree
 from jaxbandit.families import Bernoulli, Exponential, Gaussian, Poisson
-from jaxbandit.fast import computed_once, cosine_and_sine, exponential, log, threefry
+from jaxbandit.fast import log, threefry
 from jaxbandit.policies.parts import checks
+from jaxbandit.policies.parts.forgetting import Discounted
 from jaxbandit.policies.parts.memory import Forgets, Memory, no_visits, positive
+from jaxbandit.policies.parts.posteriors import log_gamma
 
 
 @pytree
@@ -38,7 +39,7 @@ class Thompson:
 
     Raises:
       ValueError: from `simulate` and `check_policy`: a or b is not a number of at least 1e-30, the family is another,
-        or cannot have these rewards, or the memory is none.
+        or cannot have these rewards, or `memory` is not a memory.
 
     Source: Thompson 1933; Kaufmann, Korda and Munos 2012; Korda, Kaufmann and Munos 2013 for families.
 
@@ -90,92 +91,49 @@ class Thompson:
         gained, missed = state.gained_and_missed()
         # with independent gamma draws X and Y, X / (X + Y) has the beta law, and X / Y are its odds
         successes, failures = log_gamma(key, jnp.stack([self.a + gained, self.b + missed]))
-        log_odds: Array = successes - failures
-        return log_odds
+        return successes - failures
 
 
-def dirichlet(key: Array, parameters: Array | np.ndarray) -> Array:
-    """Independent draws from Dirichlet laws: rows [..., S] that sum to 1, from their parameters [..., S].
+@pytree
+class DiscountedThompson:
+    """Thompson sampling on discounted counts: the arm with the largest draw from Beta(a + S, b + F) is played.
 
-    >>> float(dirichlet(jax.random.key(0), jnp.array([0.5, 2.0])).sum())
-    1.0
-    """
-    return normalised(log_gamma(key, parameters))
-
-
-def normalised(logs: Array) -> Array:
-    """Rows [..., S] that sum to 1, from the logarithms of their weights.
-
-    >>> normalised(jnp.log(jnp.array([1.0, 3.0]))).round(6).tolist()
-    [0.25, 0.75]
-    """
-    weights = jnp.exp(logs - jnp.max(logs, axis=-1, keepdims=True))
-    return computed_once(weights / total(weights)[..., None])
-
-
-def log_gamma(key: Array, shape: Array | np.ndarray) -> Array:
-    """Logarithms of independent draws from gamma laws of scale 1.
-
-    A draw for shape + 3 is found by rejection and multiplied by u_0^(1 / shape) u_1^(1 / (shape + 1))
-    u_2^(1 / (shape + 2)), u_n uniform, which makes it one for `shape`. With d = shape + 8/3 and w = x / sqrt(9 d), x
-    normal, the proposal is d (1 + w)^3; it is refused with probability
-    r(w) = 1 - exp(d (3 log(1 + w) - 3 w + 3 w^2 / 2 - w^3)), on average at most 0.0112 (0.008 from shape 1 on).
-    There are four proposals. The first that is not refused counts, or the last one if all are refused, which changes no
-    probability by more than 0.0112^4 = 2e-8. As the number of proposals is fixed, the program takes the same
-    steps whatever is drawn, on every device.
-
-    One uniform number u decides about all proposals: the first n are refused if u < r(w_1) ... r(w_n), which is as
-    likely as if each had a number of its own.
+    Every round multiplies an arm's sum of rewards S, and its sum F of 1 minus each reward, by the discount; then the
+    arm played adds its own. Rewards are mapped to [0, 1]. The policy is `Thompson(a, b, memory=Discounted(discount))`,
+    which also has families of rewards and several plays a round.
 
     Args:
-      key: a random key.
-      shape: [...], positive; the logarithms returned are [...], too.
+      discount: in (0, 1).
+      a, b: parameters of the prior Beta(a, b), at least 1e-30.
 
-    Source: Marsaglia and Tsang 2000; the exponent is theirs, without the terms that cancel.
+    Raises:
+      ValueError: from `simulate` and `check_policy`: a number out of range, rewards without a finite table outside
+        [0, 1], or several plays a round, for which the source has no rule.
 
-    >>> log_gamma(jax.random.key(0), jnp.array([0.5, 2.0])).shape
+    Source: Raj and Kalyani 2017.
+
+    >>> state = DiscountedThompson(0.95).init(jnp.array([[0.0, 1.0], [0.0, 1.0]]))
+    >>> DiscountedThompson(0.95).scores(jax.random.key(0), state, 1)[0].shape
     (2,)
     """
-    words, number = jax.random.key_data(key), jnp.arange(shape.size, dtype=jnp.uint32).reshape(shape.shape)
-    pairs = [threefry(words, number, jnp.uint32(block)) for block in range(4)]
-    u, *others = (uniform(word, shape.dtype) for pair in pairs[2:] for word in pair)
-    d = shape + 8 / 3
-    scale = 1 / (3 * jnp.sqrt(d))
-    base, refused = jnp.zeros_like(shape), jnp.ones_like(shape)
-    for x in (x for pair in pairs[:2] for x in normals(*pair, shape.dtype)):
-        w = x * scale
-        proposed = log(jnp.maximum(1 + w, 1e-30))  # where w <= -1, r(w) is 1
-        base = jnp.where(u <= refused, proposed, base)
-        refused = refused * exponential(d * excess(w, proposed))[0]
-    factors = sum(log(other) / (shape + n) for n, other in enumerate(others))
-    return computed_once(log(d) + 3 * base + factors)
 
+    discount: ArrayLike
+    a: ArrayLike = 1.0
+    b: ArrayLike = 1.0
 
-def excess(w: Array, logarithm: Array) -> Array:
-    """w^3 - 3 w^2 / 2 + 3 w - 3 log(1 + w), with the logarithm of 1 + w given: [...].
+    def validate(self, task: Task) -> None:
+        checks.number(self, "discount", 0, 1, above=True, below=True)
+        checks.one_play(self, task)
+        self._policy().validate(task)
 
-    Near w = 0 it is a series, because `log_gamma` multiplies it by d, which would magnify the rounding errors of the
-    plain form.
-    """
-    series = w**4 * (3 / 4 + w * (-3 / 5 + w * (1 / 2 + w * (-3 / 7 + w * (3 / 8)))))
-    return jnp.where(jnp.abs(w) < 0.1, series, w**3 - 3 * (logarithm - w + w * w / 2))
+    def init(self, reward: Array) -> Memory:
+        return self._policy().init(reward)
 
+    def scores(self, key: Array, state: Memory, t: Array) -> tuple[Array, Memory]:
+        return self._policy().scores(key, state, t)
 
-def uniform(word: Array, dtype: DTypeLike) -> Array:
-    """A number between 2^-32 and 1, never 0, from the first 31 of 32 random bits."""
-    return ((word >> 1).astype(jnp.int32).astype(dtype) + 0.5) * 2**-31
+    def update(self, state: Memory, feedback: Feedback) -> Memory:
+        return state.counted(feedback)
 
-
-# `quantiles.normal` is accurate further out in the tails, and takes for one draw the 64 bits that give two here.
-def normals(first: Array, second: Array, dtype: DTypeLike) -> tuple[Array, Array]:
-    """Two independent normal numbers from two words of 32 random bits.
-
-    They are the coordinates of a point in a uniform direction, at a distance from 0 of which half the square is
-    -log(u), u uniform. 32 bits reach to a distance of 6.6; further away a probability of 2e-10 is missing.
-
-    Source: Box and Muller 1958.
-    """
-    distance = jnp.sqrt(-2 * log(uniform(first, dtype)))
-    quarters = jax.lax.bitcast_convert_type(second, jnp.int32).astype(dtype) * 2**-31
-    cosine, sine = cosine_and_sine(quarters)  # from -1 to 1 quarter turns; the last bit turns half of them around
-    return jnp.where((second & 1) == 0, distance, -distance) * cosine, distance * sine
+    def _policy(self) -> Thompson:
+        return Thompson(self.a, self.b, memory=Discounted(self.discount))

@@ -10,12 +10,13 @@ import numpy as np
 from jaxbandit import arguments, members
 from jaxbandit.arguments import LARGEST, as_floats
 from jaxbandit.base import Paid, Problem, Range, Task
-from jaxbandit.confidence import Solver
-from jaxbandit.decision_processes import Kind, structure
 from jaxbandit.members import declares
 from jaxbandit.probabilities import stochastic
 
 GRID = "; for a grid give a list of policies"
+RESTLESS: tuple[Problem, ...] = ("restless", "observed")
+CHAINS: tuple[Problem, ...] = ("rested", "restarting", *RESTLESS)  # whose laws an index of states is computed from
+PROCESSES: tuple[Problem, ...] = ("decision process",)
 # problems with arms of their own: all but decision processes
 ARMS: tuple[Problem, ...] = ("rested", "restarting", "restless", "observed", "changing", "rotting", "hidden")
 
@@ -23,10 +24,10 @@ ARMS: tuple[Problem, ...] = ("rested", "restarting", "restless", "observed", "ch
 def number(
     policy: Any, name: str, low: float = -LARGEST, high: float = LARGEST, *, above: bool = False, below: bool = False
 ) -> None:
-    """Refuse the field `name` unless it is one finite number in [low, high]; not low if `above`, not high if `below`.
+    """Check that the field `name` is one finite number in [low, high]; not low if `above`, not high if `below`.
 
     Raises:
-      ValueError: the field's name, its value and the range.
+      ValueError: it is not; the message has the field's name, its value and the range.
     """
     if isinstance(getattr(policy, name), bool | np.bool_):
         raise ValueError(f"{name}: {getattr(policy, name)} is not a number")
@@ -34,7 +35,7 @@ def number(
 
 
 def choice(policy: Any, name: str, choices: tuple[str, ...]) -> None:
-    """Refuse the field `name` unless it is one of `choices`.
+    """Raise ValueError unless the field `name` is one of `choices`.
 
     Raises:
       ValueError: the field's name, its value and the choices.
@@ -43,7 +44,7 @@ def choice(policy: Any, name: str, choices: tuple[str, ...]) -> None:
 
 
 def truth(policy: Any, name: str) -> None:
-    """Refuse the field `name` unless it is True or False.
+    """Raise ValueError unless the field `name` is True or False.
 
     Raises:
       ValueError: the field's name and its value.
@@ -51,15 +52,8 @@ def truth(policy: Any, name: str) -> None:
     arguments.truth(name, getattr(policy, name))
 
 
-def kl_fields(policy: Any) -> None:
-    """Check the fields that every KL policy has, `exploration` and `solver`."""
-    if policy.exploration is not None:
-        number(policy, "exploration")
-    choice(policy, "solver", get_args(Solver))
-
-
 def suits(policy: Any, task: Task, problems: Sequence[Problem] = ARMS, rewards: Range | None = None) -> None:
-    """Refuse a task that a policy is not for.
+    """Raise ValueError unless the policy is for the task.
 
     Args:
       problems: those that the policy plays; by default all but decision processes.
@@ -68,23 +62,23 @@ def suits(policy: Any, task: Task, problems: Sequence[Problem] = ARMS, rewards: 
     Raises:
       ValueError: what the policy plays, and what the task has.
     """
-    name, found = type(policy).__name__, declares(task.environment).problem
-    if found not in problems:
-        if tuple(problems) == ("decision process",):
+    name, declared = type(policy).__name__, declares(task.environment).problem
+    if declared not in problems:
+        if tuple(problems) == PROCESSES:
             raise ValueError(
-                f"{name} is for decision processes; {task.name} has {found} arms, with states of their own"
+                f"{name} is for decision processes; {task.name} has {declared} arms, with states of their own"
             )
-        if found == "restless" and "observed" in problems and "restless" not in problems:
+        if declared == "restless" and "observed" in problems and "restless" not in problems:
             raise ValueError(
                 f"{name} must see the states of all arms, and {task.name} shows those of the arms played; make it "
                 "with restless(.., observed=True), or play Myopic or WhittleLastSeen"
             )
-        if found == "observed" and "restless" in problems:
+        if declared == "observed" and "restless" in problems:
             raise ValueError(
                 f"{name} is for restless arms that are seen only when played, and {task.name} shows the states of all; "
                 "play Whittle"
             )
-        raise ValueError(f"{name} is for {' or '.join(problems)} arms; those of {task.name} are {found}")
+        raise ValueError(f"{name} is for {' or '.join(problems)} arms; those of {task.name} are {declared}")
     if task.environment.reward is not None:
         return
     if rewards is None:
@@ -101,74 +95,30 @@ def suits(policy: Any, task: Task, problems: Sequence[Problem] = ARMS, rewards: 
 
 
 def paid_to(policy: Any, task: Task, which: Paid) -> None:
-    """Refuse a task in which other arms pay than those that a policy reckons with.
+    """Raise ValueError unless those arms pay that the policy takes to pay.
 
     Raises:
       ValueError: which arms the policy is for, and which pay.
     """
     arguments.choice("paid", which, get_args(Paid))
-    if (found := declares(task.environment).paid) != which:
+    if (paying := declares(task.environment).paid) != which:
         kinds = {"played": "the arms that are played pay", "all": "all arms pay, played or not"}
-        raise ValueError(f"{type(policy).__name__}: reckons that {kinds[which]}; in {task.name} {kinds[found]}")
+        raise ValueError(f"{type(policy).__name__}: assumes that {kinds[which]}; in {task.name} {kinds[paying]}")
 
 
 def of_arms(policy: Any, name: str, arms: int) -> None:
-    """Refuse the field `name` unless it is a number or one for each arm, [K].
+    """Raise ValueError unless the field `name` is one number, or one for each arm, [K].
 
     Raises:
       ValueError: the field's name and what is wrong with it.
     """
-    found = arguments.finite(name, getattr(policy, name))
-    if found.shape not in ((), (arms,)):
-        raise ValueError(f"{name}: shape {found.shape} is neither a number nor [K] = ({arms},)")
-
-
-def communicating(policy: Any, task: Task, *kinds: Kind) -> None:
-    """Refuse anything but a decision process whose states communicate as the policy needs it.
-
-    An environment that does not tell its `transition` [A, S, S] is taken at its word.
-
-    Args:
-      kinds: those that the policy plays (see `decision_processes.Structure`); none for "ergodic" and "communicating".
-
-    Raises:
-      ValueError: what the policy plays, and which states cannot be reached.
-    """
-    suits(policy, task, ("decision process",))
-    if members.transition(task.environment) is None:
-        return
-    wanted = kinds or ("ergodic", "communicating")
-    found = structure(task.environment.transition)
-    if found.kind in wanted:
-        return
-    why = {
-        "multichain": f"its states fall into classes between which there is no way back, {found.classes}",
-        "weakly communicating": f"the states {found.transient} cannot be reached from the others",
-        "communicating": "some policies never come to some states",
-        "ergodic": "every policy comes to every state",
-    }[found.kind]
-    raise ValueError(
-        f"{type(policy).__name__} is for {' or '.join(wanted)} processes; {task.name} is {found.kind}: {why}"
-    )
-
-
-def episodes(policy: Any, task: Task) -> int:
-    """How many rounds an episode of the task has; refuse anything but a decision process with episodes.
-
-    Raises:
-      ValueError: what the policy plays, and what the task has.
-    """
-    suits(policy, task, ("decision process",))
-    steps = members.steps(task.environment)
-    if steps is None:
-        raise ValueError(
-            f"{type(policy).__name__} plays episodes, and {task.name} has none; make it with steps, the rounds of each"
-        )
-    return int(steps)
+    shape = arguments.finite(name, getattr(policy, name)).shape
+    if shape not in ((), (arms,)):
+        raise ValueError(f"{name}: shape {shape} is neither a number nor [K] = ({arms},)")
 
 
 def one_play(policy: Any, task: Task) -> None:
-    """Refuse a task with more than one play a round, for a policy whose source has no rule for more.
+    """Raise ValueError for more than one play a round, of a policy whose source has no rule for more.
 
     Raises:
       ValueError: how many plays were asked for.
@@ -178,7 +128,7 @@ def one_play(policy: Any, task: Task) -> None:
 
 
 def horizon(policy: Any, task: Task) -> None:
-    """Refuse a field `horizon` that is neither None nor a positive number, or that ends before the game does.
+    """Raise ValueError unless the field `horizon` is None, or a positive number of at least the rounds to be played.
 
     A `Task` that does not say how many rounds will be played fits every horizon.
 
@@ -188,16 +138,18 @@ def horizon(policy: Any, task: Task) -> None:
     if policy.horizon is None:
         return
     number(policy, "horizon", 0, above=True)
-    told = float(np.asarray(policy.horizon))
-    if told < task.horizon != Task._field_defaults["horizon"]:
+    rounds = float(np.asarray(policy.horizon))
+    if rounds < task.horizon != Task._field_defaults["horizon"]:
         raise ValueError(
-            f"horizon: {type(policy).__name__} is told of {told:,.10g} rounds, and {task.horizon:,} will be played; "
+            f"horizon: {type(policy).__name__} is made for {rounds:,.10g} rounds, and {task.horizon:,} will be played; "
             f"give horizon={task.horizon}"
         )
 
 
 def given_or_follows(policy: Any, task: Task, numbers: dict[str, Any], sources: dict[str, Any]) -> None:
-    """Refuse a policy that lacks a number and what that follows from, or has both; and too short a `horizon`.
+    """Raise ValueError where numbers are missing and do not follow from other fields, or are given beside these.
+
+    A field `horizon` among the sources must not end before the game does.
 
     Args:
       numbers: fields by name, None where they are to follow from the sources.
@@ -221,7 +173,7 @@ def given_or_follows(policy: Any, task: Task, numbers: dict[str, Any], sources: 
 
 
 def family(policy: Any, task: Task) -> None:
-    """Refuse a task with other rewards than those of the policy's field `family`, and a field that is not a family.
+    """Raise ValueError unless the field `family` is None or a family that has the task's rewards.
 
     Rewards without a finite table must lie in the family's range, or in [0, 1] where the field is None.
 
@@ -246,7 +198,7 @@ def family(policy: Any, task: Task) -> None:
 
 
 def memory(policy: Any, task: Task, states: int | None = None) -> None:
-    """Refuse a field `memory` that is neither None nor a memory (`memory.Forgets`), and what the memory itself refuses.
+    """Raise ValueError unless the field `memory` is None or a memory (`memory.Forgets`) that is for the task.
 
     Args:
       states: the most that arms may have where the policy forgets; None for any number.
@@ -254,16 +206,16 @@ def memory(policy: Any, task: Task, states: int | None = None) -> None:
     Raises:
       ValueError: the field's name and what is wrong with it.
     """
-    found = policy.memory
-    if found is None:
+    field = policy.memory
+    if field is None:
         return
-    if isinstance(found, type) or not hasattr(type(found), "rounds") or not hasattr(found, "begun"):
+    if isinstance(field, type) or not hasattr(type(field), "rounds") or not hasattr(field, "initial_state"):
         raise ValueError(
-            f"memory: {arguments.shown(found)} is no memory; give None, Discounted(0.99) or Window(500), or your own "
-            "with rounds and begun"
+            f"memory: {arguments.shown(field)} is not a memory; give None, Discounted(0.99) or Window(500), or your "
+            "own with rounds and initial_state"
         )
     try:
-        members.validate(found, task)
+        members.validate(field, task)
     except ValueError as error:
         raise ValueError(f"memory: {error}") from error
     if states is not None and task.reward.shape[1] > states:
@@ -273,21 +225,8 @@ def memory(policy: Any, task: Task, states: int | None = None) -> None:
         )
 
 
-def window(name: str, length: Any, task: Task) -> None:
-    """Refuse a window unless it is a positive integer, at most the horizon.
-
-    Raises:
-      ValueError: the name and what is wrong with it.
-    """
-    if not isinstance(length, int | np.integer):
-        raise ValueError(f"{name}: {arguments.shown(length)} is not an integer; a window is a number of rounds")
-    arguments.integer(name, length, 1)
-    if length > task.horizon:
-        raise ValueError(f"{name}: a window of {length:,} rounds is longer than the horizon, {task.horizon:,}")
-
-
 def laws(policy: Any, name: str, shape: tuple[int, ...]) -> None:
-    """Refuse the field `name` unless it has this shape and its last axis holds probabilities that sum to 1.
+    """Raise ValueError unless the field `name` has this shape, and probabilities that sum to 1 along its last axis.
 
     Raises:
       ValueError: the field's name and what is wrong with it.

@@ -3,13 +3,14 @@
 from __future__ import annotations
 
 from dataclasses import MISSING
-from typing import NamedTuple
+from typing import Any, NamedTuple
 
 import jax.numpy as jnp
 import numpy as np
 from jax import Array
 from jax.typing import ArrayLike
 
+from jaxbandit import arguments
 from jaxbandit.base import Feedback, Task, described, pytree, static
 from jaxbandit.fast import exchange_row
 from jaxbandit.policies.parts import checks
@@ -47,7 +48,7 @@ class Discounted:
     def rounds(self) -> ArrayLike:
         return 1 / (1 - self.discount)
 
-    def begun(self, kept: Visits | Sums | Transitions) -> Fading:
+    def initial_state(self, kept: Visits | Sums | Transitions) -> Fading:
         discount = jnp.asarray(self.discount, float)
         return Fading(kept.scaled(jnp.ones_like(discount)), discount)
 
@@ -79,13 +80,13 @@ class Window:
     length: int = static(MISSING)
 
     def validate(self, task: Task) -> None:
-        checks.window("length", self.length, task)
+        check_window("length", self.length, task)
 
     @property
     def rounds(self) -> int:
         return self.length
 
-    def begun(self, kept: Visits | Sums | Transitions) -> Recent | RecentSums:
+    def initial_state(self, kept: Visits | Sums | Transitions) -> Recent | RecentSums:
         if isinstance(kept, Sums):
             arms = len(kept.plays)
             return RecentSums(kept, jnp.zeros((self.length, arms), jnp.int8), jnp.zeros((self.length, arms)))
@@ -212,6 +213,19 @@ class RecentSums(NamedTuple):
     def gained_and_missed(self) -> tuple[Array, Array]:
         """The sums [K] of each arm's rewards in the window, and of 1 minus each reward."""
         return self.kept.gained_and_missed()
+
+
+def check_window(name: str, length: Any, task: Task) -> None:
+    """Raise ValueError unless a window is a positive integer, at most the horizon.
+
+    Raises:
+      ValueError: the name and what is wrong with it.
+    """
+    if not isinstance(length, int | np.integer):
+        raise ValueError(f"{name}: {arguments.shown(length)} is not an integer; a window is a number of rounds")
+    arguments.integer(name, length, 1)
+    if length > task.horizon:
+        raise ValueError(f"{name}: a window of {length:,} rounds is longer than the horizon, {task.horizon:,}")
 
 
 def _replaced(rounds: Array, feedback: Feedback, numbers: Array) -> tuple[Array, Array]:

@@ -15,6 +15,8 @@ from jax import Array
 
 from jaxbandit.base import Feedback
 
+OF_LEADERS = 1000  # score of a leading arm, above minus any index: the log T in an index is above -1000 in floats
+
 
 def no_leaders(reward: Array) -> Array:
     """The leading arms before the first round, none: [K] bool, from rewards [K, S]."""
@@ -33,8 +35,7 @@ def leaders(mean: Array, plays: Array, feedback: Feedback) -> Array:
     mean = jnp.where(plays > 0, mean, -jnp.inf)
     lower = np.tri(len(mean), k=-1, dtype=bool)  # a sort is slower and does not compile in one piece
     ahead = (mean[None] > mean[:, None]) | ((mean[None] == mean[:, None]) & lower)
-    leads: Array = jnp.sum(ahead, axis=1) < feedback.arms.shape[0] - 1
-    return leads
+    return jnp.sum(ahead, axis=1) < feedback.arms.shape[0] - 1
 
 
 def least_index(index: Array, plays: Array, leads: Array) -> Array:
@@ -46,4 +47,4 @@ def least_index(index: Array, plays: Array, leads: Array) -> Array:
     >>> least_index(index, jnp.array([1, 9, 9]), leads).tolist()
     [-0.0, 1000.0, -1.0]
     """
-    return jnp.where(plays == 0, jnp.inf, jnp.where(leads, 1000, -index))  # log T of a float T is above -1000
+    return jnp.where(plays == 0, jnp.inf, jnp.where(leads, OF_LEADERS, -index))

@@ -68,15 +68,15 @@ class ChainMemory(Protocol):
 class Forgets(Protocol):
     """How a policy forgets: what its field `memory` holds, one of `forgetting` or your own.
 
-    It is a `pytree`. A method `validate(task)`, on the host, is optional: it refuses a field that is out of range or a
-    `Task` that the memory is not for.
+    It is a `pytree`. A method `validate(task)`, on the host, is optional: it raises ValueError for a field that is out
+    of range, or a `Task` that the memory is not for.
     """
 
     @property
     def rounds(self) -> ArrayLike:
         """How many rounds count, as far as confidence depends on the time."""
 
-    def begun(self, kept: Visits | Sums | Transitions) -> Any:
+    def initial_state(self, kept: Visits | Sums | Transitions) -> Any:
         """The memory before the first round that keeps this state, and forgets: a `Memory` or a `ChainMemory`."""
 
 
@@ -93,7 +93,7 @@ class Visits(NamedTuple):
     reward: Array
 
     def check(self, feedback: Feedback) -> None:
-        """Refuse feedback that these arms cannot give (see `check_feedback`)."""
+        """Raise ValueError for feedback that these arms cannot give (see `check_feedback`)."""
         check_feedback(feedback, *self.counts.shape)
 
     def counted(self, feedback: Feedback) -> Visits:
@@ -128,7 +128,7 @@ class Sums(NamedTuple):
     rewards: TwoFloats
 
     def check(self, feedback: Feedback) -> None:
-        """Refuse feedback that these arms cannot give (see `check_feedback`)."""
+        """Raise ValueError for feedback that these arms cannot give (see `check_feedback`)."""
         check_feedback(feedback, len(self.plays))
 
     def counted(self, feedback: Feedback) -> Sums:
@@ -174,7 +174,7 @@ class Transitions(NamedTuple):
     reward: Array
 
     def check(self, feedback: Feedback) -> None:
-        """Refuse feedback that these arms cannot give (see `check_feedback`)."""
+        """Raise ValueError for feedback that these arms cannot give (see `check_feedback`)."""
         check_feedback(feedback, *self.reward.shape, last=self.states, counts=self.counts)
 
     def counted(self, feedback: Feedback) -> Transitions:
@@ -232,8 +232,7 @@ def no_visits(reward: Array, family: Family | None = None, memory: Forgets | Non
         kept = Sums(jnp.zeros(reward.shape[0], jnp.int32), no_sums(reward.shape[0]))
     else:
         kept = Visits(jnp.zeros(reward.shape, jnp.int32), unit_reward(reward) if family is None else reward)
-    begun: Memory = kept if memory is None else memory.begun(kept)
-    return begun
+    return kept if memory is None else memory.initial_state(kept)
 
 
 @overload
@@ -249,8 +248,7 @@ def no_transitions(reward: Array, memory: Forgets | None = None) -> ChainMemory:
     reward = checked_table(reward)
     arms, states = reward.shape
     kept = Transitions(jnp.zeros((arms, states, states), jnp.int32), jnp.zeros(arms, jnp.int32), unit_reward(reward))
-    begun: ChainMemory = kept if memory is None else memory.begun(kept)
-    return begun
+    return kept if memory is None else memory.initial_state(kept)
 
 
 def counts_whole(memory: Forgets | None) -> bool:

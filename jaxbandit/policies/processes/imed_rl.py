@@ -49,7 +49,8 @@ class IMEDRL:
         action but the best, and explores less than the lower bound asks for. Programs that are published do so.
 
     Raises:
-      ValueError: from `simulate` and `check_policy`, for a field out of range, and what is no decision process.
+      ValueError: from `simulate` and `check_policy`, for a field out of range, and for a task that is not a decision
+        process.
 
     Source: Pesquerel and Maillard 2022.
 
@@ -72,7 +73,7 @@ class IMEDRL:
     def scores(self, key: Array, state: Potential, t: Array) -> tuple[Array, Potential]:
         """The scores, and the relative values that the next round goes on from."""
         seen, values = state.seen, self.values(state)
-        index, tried = self.indices(seen, values), _in_state(seen.left, seen.here)
+        index, tried = self.indices(seen, values), seen.left[:, seen.here]
         return jnp.where(tried == 0, jnp.inf, -index), Potential(seen, values)
 
     def update(self, state: Potential, feedback: Feedback) -> Potential:
@@ -95,9 +96,9 @@ class IMEDRL:
 
     def indices(self, seen: Moves, values: Array) -> Array:
         """N K + log N of each action in the present state, [A]; that of an action never tried does not count."""
-        left = _in_state(seen.left, seen.here).astype(float)
+        left = seen.left[:, seen.here].astype(float)
         counts = seen.counts[:, seen.here]
-        reward = _in_state(seen.reward, seen.here)
+        reward = seen.reward[:, seen.here]
         rows = computed_once(_rows(counts, left))
         worth = self._mean(reward, left) + total(rows * values[None])
         best, upper = worth[0], values[0]
@@ -152,17 +153,9 @@ def dual(law: Array, above: Array, end: Array) -> Array:
     high = jnp.broadcast_to(jnp.asarray(end, above.dtype), above.shape[:-1])
     low = jnp.zeros_like(high)
     x = jax.lax.fori_loop(0, STEPS, step, (low, high, high))[2]
-    found = total(law * log(larger(1 - x[..., None] * above, TINY)))
-    return larger(found, 0.0)
+    return larger(total(law * log(larger(1 - x[..., None] * above, TINY))), 0.0)
 
 
 def _rows(counts: Array, left: Array) -> Array:
     """Rows [.., S] of counts and of one observation of a uniform row."""
-    found: Array = (counts.astype(float) + 1 / counts.shape[-1]) / (left + 1)[..., None]
-    return found
-
-
-def _in_state(table: Array, here: Array) -> Array:
-    """table[:, here]."""
-    found: Array = table[:, here]
-    return found
+    return (counts.astype(float) + 1 / counts.shape[-1]) / (left + 1)[..., None]

@@ -9,14 +9,22 @@ import jax.numpy as jnp
 from jax import Array
 from jax.typing import ArrayLike
 
-from jaxbandit.base import pytree, static
+from jaxbandit.base import Feedback, Task, pytree, static
 from jaxbandit.confidence import kl_ball_max
-from jaxbandit.policies.processes.moves import Moves, Rewards
-from jaxbandit.policies.processes.optimism import Optimist, level
+from jaxbandit.planning import Plan
+from jaxbandit.policies.processes.moves import Episode, Moves, Rewards
+from jaxbandit.policies.processes.optimism import (
+    before_first_episode,
+    best_plan,
+    check_optimist,
+    episode_scores,
+    largest_rewards,
+    level,
+)
 
 
 @pytree
-class KLUCRL(Optimist):
+class KLUCRL:
     """KL-UCRL: as `UCRL2`, with rows q for which KL(p || q) <= C_P / N, and rewards up to r + C_R / sqrt(N), at most 1.
 
     B = log(2 e S^2 A log(t) / delta), C_P = S (B + log(B + 1 / log t) (1 + 1 / (B + 1 / log t))) and
@@ -29,7 +37,8 @@ class KLUCRL(Optimist):
       rewards: "learned", as in the source, or "known": the player knows what each pair pays.
 
     Raises:
-      ValueError: from `simulate` and `check_policy`, for a field out of range, and what is no decision process.
+      ValueError: from `simulate` and `check_policy`, for a field out of range, and for a task that is not a decision
+        process.
 
     Source: Filippi, Cappe and Garivier 2010.
 
@@ -42,10 +51,26 @@ class KLUCRL(Optimist):
     delta: ArrayLike = 0.05
     rewards: Rewards = static("learned")
 
+    def validate(self, task: Task) -> None:
+        check_optimist(self, task)
+
+    def init(self, reward: Array, shown: Array) -> Episode:
+        return before_first_episode(reward, shown)
+
+    def scores(self, key: Array, state: Episode, t: Array) -> tuple[Array, Episode]:
+        return episode_scores(self, state, t)
+
+    def update(self, state: Episode, feedback: Feedback) -> Episode:
+        return state._replace(seen=state.seen.counted(feedback))
+
+    def plan(self, seen: Moves, t: Array) -> Plan:
+        """The best process near the one seen before round t, and its best actions."""
+        return best_plan(self.worth(seen, t), seen, t)
+
     def worth(self, seen: Moves, t: Array) -> Callable[[Array], Array]:
         states, tried = seen.reward.shape[1], seen.tried()
         of_rows, of_rewards = self.constants(seen, t)
-        reward, radius = self.optimistic(seen, of_rewards / jnp.sqrt(tried)), of_rows / tried
+        reward, radius = largest_rewards(self, seen, of_rewards / jnp.sqrt(tried)), of_rows / tried
         unseen = seen.left == 0
         rows = jnp.where(unseen[..., None], 1 / states, seen.rows())
 

@@ -10,14 +10,14 @@ from jax import Array
 from numpy.typing import ArrayLike
 
 from jaxbandit import decision_processes, members
-from jaxbandit.arguments import as_floats, has, shown
+from jaxbandit.arguments import as_floats, shown
 from jaxbandit.base import Feedback, Task, per_arm, pytree
 from jaxbandit.feedback import check_feedback
 from jaxbandit.policies.parts import checks
-from jaxbandit.policies.parts.knowledge import check_made_for, made_for
+from jaxbandit.policies.parts.knowledge import check_made_for, laws_of, made_for
 
 
-class Known(NamedTuple):
+class Position(NamedTuple):
     """State of a policy that knows the process: where it is, and how many actions there are."""
 
     state: Array  # int32
@@ -36,7 +36,7 @@ class KnownProcess:
 
     Raises:
       ValueError: from `simulate` and `check_policy`, for a table of another shape, an action that does not exist, and
-        for another process than the one that `of` was given.
+        for another process than the one that it was made from.
 
     Source: Howard 1960.
 
@@ -54,20 +54,20 @@ class KnownProcess:
         """The best policy for a known process, on the host, in float64.
 
         Args:
-          process: an environment with `transition` [A, S, S], `reward` [A, S] and, where it has episodes, `steps`.
+          process: a decision process, which tells its laws by `known()`.
 
         Raises:
           ValueError: the argument and what is wrong with it.
         """
-        has("process", process, "a decision process", "transition", "reward", "steps")
-        if process.steps is None:
-            made = cls(decision_processes.optimal(process.transition, process.reward).policy)
+        known = laws_of("process", process, "a decision process", checks.PROCESSES)
+        if known.steps is None:
+            actions = decision_processes.optimal(known.transition, known.reward).policy
         else:
-            made = cls(decision_processes.episodes(process.transition, process.reward, process.steps).policy)
-        return made_for(made, process, "transition", "reward", "steps")
+            actions = decision_processes.episodes(known.transition, known.reward, known.steps).policy
+        return made_for(cls(actions), known, "initial")
 
     def validate(self, task: Task) -> None:
-        checks.suits(self, task, ("decision process",))
+        checks.suits(self, task, checks.PROCESSES)
         as_floats("actions", self.actions)
         actions, states = np.asarray(self.actions), task.reward.shape[1]
         steps = members.steps(task.environment)
@@ -78,15 +78,15 @@ class KnownProcess:
             raise ValueError(f"actions: {shown(self.actions)} are not all among the actions 0..{len(task.reward) - 1}")
         check_made_for(self, task)
 
-    def init(self, reward: Array, shown: Array) -> Known:
-        return Known(shown[0], jnp.arange(reward.shape[0], dtype=jnp.int32))
+    def init(self, reward: Array, shown: Array) -> Position:
+        return Position(shown[0], jnp.arange(reward.shape[0], dtype=jnp.int32))
 
-    def scores(self, key: Array, state: Known, t: Array) -> tuple[Array, Known]:
+    def scores(self, key: Array, state: Position, t: Array) -> tuple[Array, Position]:
         actions = jnp.asarray(self.actions)
         if actions.ndim == 2:
             actions = actions[(t - 1) % actions.shape[0]]
         return (state.arms == actions[state.state]).astype(float), state
 
-    def update(self, state: Known, feedback: Feedback) -> Known:
+    def update(self, state: Position, feedback: Feedback) -> Position:
         check_feedback(feedback, len(state.arms), jnp.asarray(self.actions).shape[-1])
         return state._replace(state=feedback.now[0])

@@ -9,14 +9,15 @@ import jax.numpy as jnp
 from jax import Array
 from jax.typing import ArrayLike
 
+from jaxbandit.arguments import LARGEST_INTEGER
 from jaxbandit.base import Feedback, Task
 from jaxbandit.fast import add_one, where_needed
 from jaxbandit.feedback import check_feedback
 from jaxbandit.policies.parts import checks
 from jaxbandit.policies.parts.memory import positive, ratio, unit_reward
+from jaxbandit.policies.processes.process_checks import communicating
 
 Rewards = Literal["learned", "known"]
-LARGEST = 2**31 - 1
 
 
 class Moves(NamedTuple):
@@ -79,23 +80,23 @@ def nothing_seen(reward: Array, shown: Array) -> Moves:
 
 def doubled(left: Array) -> Array:
     """Twice the number of times that each pair was tried, at least 1: [A, S] int32."""
-    return jnp.where(left > LARGEST // 2, LARGEST, jnp.maximum(2 * left, 1))
+    return jnp.where(left > LARGEST_INTEGER // 2, LARGEST_INTEGER, jnp.maximum(2 * left, 1))
 
 
-def replanned(policy: Any, seen: Moves, begins: Array, before: tuple[Array, Array], *given: ArrayLike) -> Any:
-    """The actions [S] and the gain of `policy.plan(seen, *given)` in a run that begins an episode, else as before.
+def replanned(policy: Any, seen: Moves, begins: Array, before: tuple[Array, Array], *more: ArrayLike) -> Any:
+    """The actions [S] and the gain of `policy.plan(seen, *more)` in a run that begins an episode, else as before.
 
     In a round few of many runs begin one, and only these are planned for.
     """
 
-    def plan(policy: Any, seen: Moves, *given: Array) -> tuple[Array, Array]:
-        found = policy.plan(seen, *given)
-        return found.actions, found.gain
+    def plan(policy: Any, seen: Moves, *more: Array) -> tuple[Array, Array]:
+        best = policy.plan(seen, *more)
+        return best.actions, best.gain
 
-    arguments = jax.tree.map(lambda leaf: jnp.asarray(leaf)[None], (policy, seen, *given))
-    found = where_needed(begins[None], plan, arguments, jax.tree.map(lambda leaf: leaf[None], before))
+    arguments = jax.tree.map(lambda leaf: jnp.asarray(leaf)[None], (policy, seen, *more))
+    plans = where_needed(begins[None], plan, arguments, jax.tree.map(lambda leaf: leaf[None], before))
     # where that costs nothing, `where_needed` plans for every run
-    return jax.tree.map(lambda new, old: jnp.where(begins, new[0], old), found, before)
+    return jax.tree.map(lambda new, old: jnp.where(begins, new[0], old), plans, before)
 
 
 def decided(actions: Array, here: Array, number: int) -> Array:
@@ -104,7 +105,7 @@ def decided(actions: Array, here: Array, number: int) -> Array:
 
 
 def check_learner(policy: Any, task: Task) -> None:
-    """Refuse what is no decision process or has several parts without return, and a wrong field `rewards`."""
-    checks.communicating(policy, task, "ergodic", "communicating", "weakly communicating")
+    """Raise ValueError unless all states of a decision process can be reached again, and for a wrong `rewards`."""
+    communicating(policy, task, "ergodic", "communicating", "weakly communicating")
     checks.one_play(policy, task)
     checks.choice(policy, "rewards", get_args(Rewards))

@@ -9,12 +9,12 @@ import jax.numpy as jnp
 from jax import Array
 from jax.typing import ArrayLike
 
+from jaxbandit.arguments import LARGEST_INTEGER
 from jaxbandit.base import Feedback, Task, pytree, static, total
 from jaxbandit.planning import Plan, value_iteration
-from jaxbandit.policies.means.thompson import log_gamma, normalised
 from jaxbandit.policies.parts import checks
+from jaxbandit.policies.parts.posteriors import log_gamma, normalised
 from jaxbandit.policies.processes.moves import (
-    LARGEST,
     Moves,
     Rewards,
     check_learner,
@@ -66,7 +66,8 @@ class PSRL:
         have been tried more than twice as often as before it.
 
     Raises:
-      ValueError: from `simulate` and `check_policy`, for a field out of range, and what is no decision process.
+      ValueError: from `simulate` and `check_policy`, for a field out of range, and for a task that is not a decision
+        process.
 
     Source: Osband, Russo and Van Roy 2013 for sampling; Ouyang, Gagrani, Nayyar and Jain 2017 for long-run rewards and
     dynamic episodes (TSDE).
@@ -100,7 +101,7 @@ class PSRL:
         actions, gain = replanned(self, seen, begins, plan, t, jax.random.key_data(key))
         most = doubled(seen.left)
         if self.tsde:
-            most = jnp.where(most < LARGEST, 2 * seen.left + 1, most)
+            most = jnp.where(most < LARGEST_INTEGER, 2 * seen.left + 1, most)
         following = Sampled(
             seen,
             jnp.zeros_like(begins),
@@ -121,8 +122,7 @@ class PSRL:
         rows, reward = self.draw(seen, words)
 
         def worth(values: Array) -> Array:
-            found: Array = reward + total(rows * values[None, None])
-            return found
+            return reward + total(rows * values[None, None])
 
         tolerance = jnp.clip(1 / jnp.asarray(t, float), 1e-6, 1e-2)
         return value_iteration(worth, jnp.zeros(reward.shape[1]), tolerance, waiting=WAITING)
@@ -139,5 +139,4 @@ class PSRL:
         if not learned:
             return rows, seen.reward
         gained, missed = drawn[seen.counts.size :].reshape(2, *seen.reward.shape)
-        drawn_rewards: Array = 1 / (1 + jnp.exp(missed - gained))
-        return rows, drawn_rewards
+        return rows, 1 / (1 + jnp.exp(missed - gained))

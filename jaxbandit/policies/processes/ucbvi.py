@@ -9,7 +9,7 @@ import jax.numpy as jnp
 from jax import Array
 from jax.typing import ArrayLike
 
-from jaxbandit.arguments import integer
+from jaxbandit.arguments import LARGEST_INTEGER, integer
 from jaxbandit.base import Feedback, Task, pytree, static, total
 from jaxbandit.fast import add_one
 from jaxbandit.feedback import check_feedback
@@ -17,6 +17,7 @@ from jaxbandit.planning import backward_induction
 from jaxbandit.policies.parts import checks
 from jaxbandit.policies.processes.moves import Moves, nothing_seen
 from jaxbandit.policies.processes.optimism import level
+from jaxbandit.policies.processes.process_checks import episodes
 
 Bonus = Literal["CH", "BF"]
 
@@ -77,9 +78,10 @@ class UCBVI:
 
     def validate(self, task: Task) -> None:
         checks.one_play(self, task)
-        steps, found = integer("steps", self.steps, 1, 2**31 - 1), checks.episodes(self, task)
-        if found != steps:
-            raise ValueError(f"steps: {self.steps}, and episodes of {task.name} have {found} rounds; give these")
+        steps, rounds = integer("steps", self.steps, 1, LARGEST_INTEGER), episodes(self, task)
+        if rounds != steps:
+            raise ValueError(f"steps: {self.steps}, and episodes of {task.name} have {rounds} rounds; give these")
+        checks.number(self, "horizon", 0, above=True)
         checks.horizon(self, task)
         checks.choice(self, "bonus", get_args(Bonus))
         checks.number(self, "delta", 0, 1, above=True, below=True)
@@ -114,8 +116,8 @@ class UCBVI:
                 bonus = 7 * self.steps * amount / jnp.sqrt(tried)
             else:
                 bonus = self._bernstein(h, after, mean, rows, tried, visits, amount)
-            found = jnp.minimum(seen.reward + mean + self.scale * bonus, jnp.minimum(before, self.steps))
-            return jnp.where(untried, float(self.steps), found)
+            upper = jnp.minimum(seen.reward + mean + self.scale * bonus, jnp.minimum(before, self.steps))
+            return jnp.where(untried, float(self.steps), upper)
 
         return backward_induction(of_step, worth, turns)
 

@@ -8,14 +8,21 @@ import jax.numpy as jnp
 from jax import Array
 from jax.typing import ArrayLike
 
-from jaxbandit.base import pytree, static
-from jaxbandit.planning import l1_ball_max
-from jaxbandit.policies.processes.moves import Moves, Rewards
-from jaxbandit.policies.processes.optimism import Optimist, level
+from jaxbandit.base import Feedback, Task, pytree, static
+from jaxbandit.planning import Plan, l1_ball_max
+from jaxbandit.policies.processes.moves import Episode, Moves, Rewards
+from jaxbandit.policies.processes.optimism import (
+    before_first_episode,
+    best_plan,
+    check_optimist,
+    episode_scores,
+    largest_rewards,
+    level,
+)
 
 
 @pytree
-class UCRL2(Optimist):
+class UCRL2:
     """UCRL2: the best actions of the best decision process near the one seen, chosen anew in every episode.
 
     An episode that begins in round t takes rewards up to r + sqrt(7 log(2 S A t / delta) / (2 N)), at most 1, and rows
@@ -31,7 +38,8 @@ class UCRL2(Optimist):
       rewards: "learned", as in the source, or "known": the player knows what each pair pays.
 
     Raises:
-      ValueError: from `simulate` and `check_policy`, for a field out of range, and what is no decision process.
+      ValueError: from `simulate` and `check_policy`, for a field out of range, and for a task that is not a decision
+        process.
 
     Source: Jaksch, Ortner and Auer 2010, figures 1 and 2; rewards above 1 are left out here.
 
@@ -44,9 +52,25 @@ class UCRL2(Optimist):
     delta: ArrayLike = 0.05
     rewards: Rewards = static("learned")
 
+    def validate(self, task: Task) -> None:
+        check_optimist(self, task)
+
+    def init(self, reward: Array, shown: Array) -> Episode:
+        return before_first_episode(reward, shown)
+
+    def scores(self, key: Array, state: Episode, t: Array) -> tuple[Array, Episode]:
+        return episode_scores(self, state, t)
+
+    def update(self, state: Episode, feedback: Feedback) -> Episode:
+        return state._replace(seen=state.seen.counted(feedback))
+
+    def plan(self, seen: Moves, t: Array) -> Plan:
+        """The best process near the one seen before round t, and its best actions."""
+        return best_plan(self.worth(seen, t), seen, t)
+
     def worth(self, seen: Moves, t: Array) -> Callable[[Array], Array]:
         paid, radius = self.radii(seen, t)
-        reward = self.optimistic(seen, paid)
+        reward = largest_rewards(self, seen, paid)
         rows, anywhere = seen.rows(), radius >= 2  # so that such pairs are worth the same to the last digit
 
         def of_pairs(values: Array) -> Array:

@@ -8,14 +8,21 @@ import jax.numpy as jnp
 from jax import Array
 from jax.typing import ArrayLike
 
-from jaxbandit.base import pytree, static, total
-from jaxbandit.planning import box_max
-from jaxbandit.policies.processes.moves import Moves, Rewards
-from jaxbandit.policies.processes.optimism import Optimist, level
+from jaxbandit.base import Feedback, Task, pytree, static, total
+from jaxbandit.planning import Plan, box_max
+from jaxbandit.policies.processes.moves import Episode, Moves, Rewards
+from jaxbandit.policies.processes.optimism import (
+    before_first_episode,
+    best_plan,
+    check_optimist,
+    episode_scores,
+    largest_rewards,
+    level,
+)
 
 
 @pytree
-class UCRL2B(Optimist):
+class UCRL2B:
     """UCRL2B: as `UCRL2`, with a bound on each entry of a row, which is narrow where the entry is near 0 or 1.
 
     Rows have |q_j - p_j| <= sqrt(14 p_j (1 - p_j) b / N) + 49 b / (3 max(1, N - 1)) with b = log(2 S A t / delta), for
@@ -27,7 +34,8 @@ class UCRL2B(Optimist):
       rewards: "learned", as in the source, or "known": the player knows what each pair pays.
 
     Raises:
-      ValueError: from `simulate` and `check_policy`, for a field out of range, and what is no decision process.
+      ValueError: from `simulate` and `check_policy`, for a field out of range, and for a task that is not a decision
+        process.
 
     Source: Fruit, Pirotta and Lazaric 2020 for the algorithm; the constants are those of their program UCRLlib.
 
@@ -40,6 +48,22 @@ class UCRL2B(Optimist):
     delta: ArrayLike = 0.05
     rewards: Rewards = static("learned")
 
+    def validate(self, task: Task) -> None:
+        check_optimist(self, task)
+
+    def init(self, reward: Array, shown: Array) -> Episode:
+        return before_first_episode(reward, shown)
+
+    def scores(self, key: Array, state: Episode, t: Array) -> tuple[Array, Episode]:
+        return episode_scores(self, state, t)
+
+    def update(self, state: Episode, feedback: Feedback) -> Episode:
+        return state._replace(seen=state.seen.counted(feedback))
+
+    def plan(self, seen: Moves, t: Array) -> Plan:
+        """The best process near the one seen before round t, and its best actions."""
+        return best_plan(self.worth(seen, t), seen, t)
+
     def worth(self, seen: Moves, t: Array) -> Callable[[Array], Array]:
         return _best_in_box(self, seen, t, *self.box(seen, t))
 
@@ -49,7 +73,7 @@ class UCRL2B(Optimist):
 
 
 @pytree
-class TUCRL(Optimist):
+class TUCRL:
     """TUCRL: `UCRL2B` for processes in which some states may be out of reach; optimism about these ends.
 
     A state is reached if it was left before or is the present one. A pair of a reached state that was tried more than
@@ -62,7 +86,8 @@ class TUCRL(Optimist):
       rewards: "learned", as in the source, or "known": the player knows what each pair pays.
 
     Raises:
-      ValueError: from `simulate` and `check_policy`, for a field out of range, and what is no decision process.
+      ValueError: from `simulate` and `check_policy`, for a field out of range, and for a task that is not a decision
+        process.
 
     Source: Fruit, Pirotta and Lazaric 2018.
 
@@ -76,24 +101,36 @@ class TUCRL(Optimist):
     delta: ArrayLike = 0.05
     rewards: Rewards = static("learned")
 
-    def interrupted(self, seen: Moves) -> Array:
-        return ~_left_before(seen)[seen.here]
+    def validate(self, task: Task) -> None:
+        check_optimist(self, task)
+
+    def init(self, reward: Array, shown: Array) -> Episode:
+        return before_first_episode(reward, shown)
+
+    def scores(self, key: Array, state: Episode, t: Array) -> tuple[Array, Episode]:
+        seen = state.seen
+        return episode_scores(self, state, t, interrupted=~_left_before(seen)[seen.here])
+
+    def update(self, state: Episode, feedback: Feedback) -> Episode:
+        return state._replace(seen=state.seen.counted(feedback))
+
+    def plan(self, seen: Moves, t: Array) -> Plan:
+        """The best process near the one seen before round t, and its best actions."""
+        reached, enough = self._reached(seen, t)
+        among = reached | ~jnp.all(enough | ~reached[None])
+        return best_plan(self.worth(seen, t), seen, t, among)
 
     def worth(self, seen: Moves, t: Array) -> Callable[[Array], Array]:
         return _best_in_box(self, seen, t, *self.box(seen, t))
 
-    def among(self, seen: Moves, t: Array) -> Array:
-        reached, enough = self._known(seen, t)
-        return reached | ~jnp.all(enough | ~reached[None])
-
     def box(self, seen: Moves, t: Array) -> tuple[Array, Array]:
         """The least and the largest that the entries of the rows may be, [A, S, S] each."""
-        reached, enough = self._known(seen, t)
+        reached, enough = self._reached(seen, t)
         low, high = _box(seen, t, self.delta)
         closed = (enough & reached[None])[..., None] & ~reached[None, None]
         return jnp.where(closed, 0, low), jnp.where(closed, 0, high)
 
-    def _known(self, seen: Moves, t: Array) -> tuple[Array, Array]:
+    def _reached(self, seen: Moves, t: Array) -> tuple[Array, Array]:
         """Which states are reached [S], and which pairs were tried often [A, S]."""
         reached = _left_before(seen) | (jnp.arange(seen.reward.shape[1]) == seen.here)
         return reached, seen.left.astype(float) > jnp.sqrt(jnp.asarray(t, float) / seen.reward.size)
@@ -101,8 +138,7 @@ class TUCRL(Optimist):
 
 def _left_before(seen: Moves) -> Array:
     """Which states were left before, [S]."""
-    found: Array = total(seen.left.T) > 0
-    return found
+    return total(seen.left.T) > 0
 
 
 def _box(seen: Moves, t: Array, delta: ArrayLike) -> tuple[Array, Array]:
@@ -114,7 +150,7 @@ def _box(seen: Moves, t: Array, delta: ArrayLike) -> tuple[Array, Array]:
 
 def _best_in_box(policy: UCRL2B | TUCRL, seen: Moves, t: Array, low: Array, high: Array) -> Callable[[Array], Array]:
     width = level(2 * seen.reward.size, t, policy.delta)
-    reward = policy.optimistic(seen, 49 * width / (3 * jnp.maximum(seen.tried() - 1, 1)))
+    reward = largest_rewards(policy, seen, 49 * width / (3 * jnp.maximum(seen.tried() - 1, 1)))
     free = jnp.all((low == 0) & (high == 1), axis=-1)  # so that such pairs are worth the same to the last digit
 
     def of_pairs(values: Array) -> Array:

@@ -2,22 +2,18 @@
 
 from __future__ import annotations
 
-from typing import Any, NamedTuple, TypeVar
+from typing import Any, NamedTuple
 
 import jax
 import jax.numpy as jnp
-import numpy as np
 from jax import Array
 from numpy.typing import ArrayLike
 
-from jaxbandit.arguments import as_floats, has
+from jaxbandit.arguments import as_floats
 from jaxbandit.base import Feedback, Paid, Task, per_arm, pytree, static, total
 from jaxbandit.feedback import check_feedback
-from jaxbandit.members import declares
 from jaxbandit.policies.parts import checks
-from jaxbandit.policies.parts.knowledge import check_made_for, made_for
-
-T = TypeVar("T")
+from jaxbandit.policies.parts.knowledge import check_made_for, laws_of, made_for
 
 
 class Beliefs(NamedTuple):
@@ -48,7 +44,7 @@ class Myopic:
     Raises:
       ValueError: from `simulate` and `check_policy`, for fields that are not laws of this number of arms; from
         `simulate`, for arms that are not restless, where not those arms pay that the policy is for, and for other arms
-        than those that `of` was given.
+        than those that it was made from.
 
     Source: Zhao, Krishnamachari and Liu 2008; Ahmad, Liu, Javidi, Zhao and Krishnamachari 2009.
 
@@ -66,13 +62,12 @@ class Myopic:
     @classmethod
     def of(cls, environment: Any) -> Myopic:
         """The policy that knows this environment, one of `environments.restless`."""
-        has("environment", environment, "one of environments.restless", "transition", "initial", "passive")
-        cost = environment.cost if declares(environment).paid == "all" else 0.0
-        made = cls(environment.transition, environment.initial, environment.passive, declares(environment).paid, cost)
-        return made_for(made, environment, "transition", "passive", "initial", "cost")
+        arms = laws_of("environment", environment, "one of environments.restless", checks.RESTLESS)
+        passive = None if arms.uncontrolled else arms.passive
+        return made_for(cls(arms.transition, arms.initial, passive, arms.paid, arms.cost), arms, "reward")
 
     def validate(self, task: Task) -> None:
-        checks.suits(self, task, ("restless", "observed"))
+        checks.suits(self, task, checks.RESTLESS)
         checks.paid_to(self, task, self.paid)
         arms, states = task.reward.shape
         checks.of_arms(self, "cost", arms)
@@ -86,16 +81,17 @@ class Myopic:
         return Beliefs(jnp.asarray(self.initial, float), jnp.asarray(reward, float))
 
     def scores(self, key: Array, state: Beliefs, t: Array) -> tuple[Array, Beliefs]:
-        scores: Array = total(moved(state.beliefs, self.transition) * state.reward)
+        scores = total(predicted(state.beliefs, self.transition) * state.reward)
         if self.paid == "all":
-            scores = scores - total(moved(state.beliefs, self._waits) * state.reward) - jnp.asarray(self.cost, float)
+            kept = total(predicted(state.beliefs, self._passive) * state.reward)
+            scores = scores - kept - jnp.asarray(self.cost, float)
         return scores, state
 
     def update(self, state: Beliefs, feedback: Feedback) -> Beliefs:
-        return seen(state, feedback, self._waits)
+        return after_round(state, feedback, self._passive)
 
     @property
-    def _waits(self) -> ArrayLike:
+    def _passive(self) -> ArrayLike:
         """How an arm moves that is not played."""
         return self.transition if self.passive is None else self.passive
 
@@ -114,7 +110,7 @@ class HiddenMyopic:
 
     Raises:
       ValueError: from `simulate` and `check_policy`, for fields that are not laws of this number of arms; from
-        `simulate`, for arms that are not hidden, and other ones than `of` was given.
+        `simulate`, for arms that are not hidden, and other ones than it was made from.
 
     Source: the forward recursion of hidden Markov models, as in Rabiner 1989.
 
@@ -130,10 +126,9 @@ class HiddenMyopic:
     @classmethod
     def of(cls, environment: Any) -> HiddenMyopic:
         """The policy that knows this environment, one of `environments.hidden`."""
-        has("environment", environment, "one of environments.hidden", "transition", "emission", "pairs")
-        first = np.asarray(environment.pairs.initial).reshape(np.shape(environment.emission)).sum(-1)
-        made = cls(environment.transition, environment.emission, first)
-        return made_for(made, environment, "transition", "emission", "pairs.initial")
+        arms = laws_of("environment", environment, "one of environments.hidden", ("hidden",))
+        assert arms.emission is not None
+        return made_for(cls(arms.transition, arms.emission, arms.initial), arms, "reward")
 
     def validate(self, task: Task) -> None:
         checks.suits(self, task, ("hidden",))
@@ -150,38 +145,35 @@ class HiddenMyopic:
 
     def scores(self, key: Array, state: Beliefs, t: Array) -> tuple[Array, Beliefs]:
         pays = total(jnp.asarray(self.emission, float) * state.reward[:, None])  # [K, S]
-        scores: Array = total(moved(state.beliefs, self.transition) * pays)
-        return scores, state
+        return total(predicted(state.beliefs, self.transition) * pays), state
 
     def update(self, state: Beliefs, feedback: Feedback) -> Beliefs:
         check_feedback(feedback, *state.reward.shape)
         arms = feedback.arms
-        following = moved(state.beliefs, self.transition)[arms]
+        following = predicted(state.beliefs, self.transition)[arms]
         weights = following * jnp.asarray(self.emission, float)[arms, :, feedback.states]
         possible = (total(weights) > 0)[:, None]  # false where the known laws rule out the symbol shown
         return state._replace(beliefs=state.beliefs.at[arms].set(_normalised(jnp.where(possible, weights, following))))
 
 
-def moved(beliefs: Array, transition: ArrayLike) -> Array:
+def predicted(beliefs: Array, transition: ArrayLike) -> Array:
     """b P for each arm: the law [K, S] of its state after a move by `transition` [K, S, S] from `beliefs` [K, S].
 
-    >>> moved(jnp.array([[0.5, 0.5]]), jnp.array([[[0.75, 0.25], [0.25, 0.75]]])).tolist()
+    >>> predicted(jnp.array([[0.5, 0.5]]), jnp.array([[[0.75, 0.25], [0.25, 0.75]]])).tolist()
     [[0.5, 0.5]]
     """
-    laws: Array = total(beliefs[:, None] * jnp.swapaxes(jnp.asarray(transition, float), 1, 2))
-    return laws
+    return total(beliefs[:, None] * jnp.swapaxes(jnp.asarray(transition, float), 1, 2))
 
 
 def _normalised(weights: Array) -> Array:
     """Weights [.., S] as laws."""
-    laws: Array = weights / total(weights)[..., None]
-    return laws
+    return weights / total(weights)[..., None]
 
 
-def seen(state: Beliefs, feedback: Feedback, transition: ArrayLike) -> Beliefs:
+def after_round(state: Beliefs, feedback: Feedback, transition: ArrayLike) -> Beliefs:
     """The beliefs after all arms moved by `transition` [K, S, S] and those played, or all, showed their states."""
     check_feedback(feedback, *state.reward.shape)
     if feedback.shown is not None:
         return state._replace(beliefs=jax.nn.one_hot(feedback.shown, state.beliefs.shape[1], dtype=state.beliefs.dtype))
-    known = jax.nn.one_hot(feedback.states, state.beliefs.shape[1], dtype=state.beliefs.dtype)
-    return state._replace(beliefs=_normalised(moved(state.beliefs, transition)).at[feedback.arms].set(known))
+    certain = jax.nn.one_hot(feedback.states, state.beliefs.shape[1], dtype=state.beliefs.dtype)
+    return state._replace(beliefs=_normalised(predicted(state.beliefs, transition)).at[feedback.arms].set(certain))

@@ -77,8 +77,8 @@ class DSEE:
         over = ends & ~(state.explores & (following < number))
         explored = state.explored + (over & state.explores)
         exploited = state.exploited + (over & ~state.explores)
-        each = (_power(2 * explored) - 1) // 3
-        exploits = each.astype(float) > self.D * jnp.log((feedback.t + 1).astype(float))
+        plays_of_arm = (_power(2 * explored) - 1) // 3  # in all explorations so far
+        exploits = plays_of_arm.astype(float) > self.D * jnp.log((feedback.t + 1).astype(float))
         explores = jnp.where(over, ~exploits, state.explores)
         length = jnp.where(explores, _power(2 * explored), _power(2 * exploited + 1))
         first = jnp.where(over, 0, jnp.where(ends, following, state.first))

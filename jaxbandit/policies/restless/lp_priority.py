@@ -5,20 +5,17 @@ from __future__ import annotations
 from typing import Any
 
 import numpy as np
-from jax import Array
-from numpy.typing import ArrayLike
 
-from jaxbandit import indices
-from jaxbandit.arguments import has, integer
-from jaxbandit.base import Feedback, Task, per_arm, pytree, static
-from jaxbandit.members import declares
+from jaxbandit.arguments import LARGEST_INTEGER, integer
+from jaxbandit.base import Task, pytree, static
+from jaxbandit.indices.relaxed import relaxation_of
 from jaxbandit.policies.parts import checks
-from jaxbandit.policies.parts.knowledge import check_made_for, made_for
-from jaxbandit.policies.restless.state_tables import Seen, check_table, moved, scores_of, unseen_yet
+from jaxbandit.policies.parts.knowledge import laws_of, made_for
+from jaxbandit.policies.restless.state_tables import StateTable
 
 
 @pytree
-class LPPriority:
+class LPPriority(StateTable):
     """The M restless arms whose play adds most in the relaxed problem, where M arms are played a round on average.
 
     The score of arm k in state s is indices[k, s], the `advantage` of `indices.relaxation`: what a play there adds in
@@ -34,7 +31,7 @@ class LPPriority:
 
     Raises:
       ValueError: from `simulate` and `check_policy`, for a table of another shape or with NaN, for another number of
-        plays a round, and for other arms than those that `of` was given.
+        plays a round, and for other arms than those that it was made from.
 
     Source: Bertsimas and Nino-Mora 2000 (the primal-dual heuristic); Verloop 2016.
 
@@ -45,8 +42,8 @@ class LPPriority:
     [0.6, 0.0]
     """
 
-    indices: ArrayLike = per_arm()
-    unseen: ArrayLike | None = per_arm(None)
+    problems = ("observed",)
+
     plays: int | None = static(None)
 
     @classmethod
@@ -62,29 +59,11 @@ class LPPriority:
         Raises:
           ValueError: the argument and what is wrong with it.
         """
-        has("arms", arms, "one of environments.restless", "transition", "reward", "initial", "passive")
-        integer("plays", plays, 1, len(np.asarray(arms.reward)) - 1)
-        if declares(arms).paid == "all":
-            found = arms.relaxation(plays)
-        else:
-            passive = arms.transition if arms.passive is None else arms.passive
-            found = indices.relaxation(arms.transition, passive, arms.reward, plays)
-        table = found.advantage
-        made = cls(table, np.sum(np.asarray(arms.initial) * table, axis=-1), int(plays))
-        return made_for(made, arms, "transition", "passive", "reward", "initial", "cost")
+        known = laws_of("arms", arms, "one of environments.restless", checks.RESTLESS)
+        table = relaxation_of(known, integer("plays", plays, 1, len(known.earned) - 1)).advantage
+        return made_for(cls(table, np.sum(known.initial * table, axis=-1), int(plays)), known)
 
     def validate(self, task: Task) -> None:
-        checks.suits(self, task, ("observed",))
-        check_table(self, task.reward)
-        if self.plays not in (None, task.plays):
+        super().validate(task)
+        if self.plays is not None and integer("plays", self.plays, 1, LARGEST_INTEGER) != task.plays:
             raise ValueError(f"plays: the numbers are for {self.plays} plays a round, and {task.plays} are asked for")
-        check_made_for(self, task)
-
-    def init(self, reward: Array) -> Seen:
-        return unseen_yet(reward)
-
-    def scores(self, key: Array, state: Seen, t: Array) -> tuple[Array, Seen]:
-        return scores_of(self, state), state
-
-    def update(self, state: Seen, feedback: Feedback) -> Seen:
-        return moved(self, state, feedback)

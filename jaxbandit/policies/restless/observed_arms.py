@@ -2,9 +2,8 @@
 
 from __future__ import annotations
 
-from abc import ABC, abstractmethod
 from collections.abc import Callable
-from typing import Any, NamedTuple, Self
+from typing import Any, NamedTuple
 
 import jax
 import jax.numpy as jnp
@@ -12,18 +11,18 @@ import numpy as np
 from jax import Array
 from jax.typing import ArrayLike
 
-from jaxbandit.arguments import has, shown
+from jaxbandit.arguments import shown
 from jaxbandit.base import Feedback, Paid, Task, total
 from jaxbandit.fast import computed_once, look_up_each
 from jaxbandit.feedback import check_feedback
-from jaxbandit.members import declares
 from jaxbandit.planning import whittle
 from jaxbandit.policies.parts import checks
+from jaxbandit.policies.parts.knowledge import laws_of
 
 MOST_STATES = 8  # more states would make the steps of the index a long program
 
 
-class Watched(NamedTuple):
+class ObservedMoves(NamedTuple):
     """What was seen of K arms of S states.
 
     Fields:
@@ -37,8 +36,8 @@ class Watched(NamedTuple):
     here: Array
     reward: Array
 
-    def counted(self, feedback: Feedback) -> Watched:
-        """The same after a round: a move of every arm, played or not, but for the first round that is heard of."""
+    def counted(self, feedback: Feedback) -> ObservedMoves:
+        """The same after a round: every arm has moved, played or not; its first state alone is not a move."""
         arms, states = self.reward.shape
         if feedback.shown is None:
             raise ValueError("shown: None; this policy must see all arms: feedback._replace(shown=..), where they are")
@@ -46,13 +45,12 @@ class Watched(NamedTuple):
         played = (feedback.arms[:, None] == jnp.arange(arms, dtype=jnp.int32)[None]).any(axis=0)
         place = (played * states + self.here) * states + feedback.shown
         place = computed_once(jnp.where(self.here < states, place, -1))
-        moved = place[:, None] == jnp.arange(2 * states**2, dtype=jnp.int32)[None]
-        return Watched(self.counts + moved.reshape(self.counts.shape), feedback.shown, self.reward)
+        moves = place[:, None] == jnp.arange(2 * states**2, dtype=jnp.int32)[None]
+        return ObservedMoves(self.counts + moves.reshape(self.counts.shape), feedback.shown, self.reward)
 
     def left(self) -> Array:
         """How often each arm moved from each state, without and with a play, [K, 2, S] int32."""
-        found: Array = total(self.counts)
-        return found
+        return total(self.counts)
 
     def scores(self, indices: Array) -> Array:
         """The indices [K, S] of the states that the arms are in, [K]; of an arm not yet seen their mean."""
@@ -70,11 +68,11 @@ class Watched(NamedTuple):
         return whittle(rows[:, 1], rows[:, 0], earned, kept, discount) - price[:, None]
 
 
-def nothing_seen(reward: Array) -> Watched:
+def nothing_seen(reward: Array) -> ObservedMoves:
     """Before the first round, from what states pay, [K, S]."""
     arms, states = reward.shape
     counts = jnp.zeros((arms, 2, states, states), jnp.int32)
-    return Watched(counts, jnp.full(arms, states, jnp.int32), reward)
+    return ObservedMoves(counts, jnp.full(arms, states, jnp.int32), reward)
 
 
 def paying(reward: Array, which: Paid) -> Array:
@@ -118,57 +116,35 @@ def planned(begins: Array, plan: Callable[..., Array], known: tuple[Any, ...], b
     def turn(n: Array, old: Array) -> Array:
         return plan(old, *jax.tree.map(lambda leaf: leaf + n.astype(leaf.dtype), known))
 
-    found: Array = jax.lax.fori_loop(0, begins.astype(jnp.int32), turn, before)
-    return found
+    return jax.lax.fori_loop(0, begins.astype(jnp.int32), turn, before)
 
 
-class EpisodeLearner(ABC):
-    """A policy that learns arms whose states are all seen, and keeps its Whittle indices for an episode."""
+def costs_of(policy: type, arms: Any, fields: dict[str, Any]) -> dict[str, Any]:
+    """The fields `cost` and `paid` of a policy that is told these of the arms, and nothing of their chains.
 
-    cost: ArrayLike
-    paid: Paid
+    Args:
+      fields: the policy's other fields, by name.
 
-    @classmethod
-    def of(cls, arms: Any, **fields: Any) -> Self:
-        """The policy that is told what the arms cost and which of them pay, and nothing of their chains.
+    Raises:
+      ValueError: `arms` are not restless, or a field is among those that are taken from them.
+    """
+    if taken := sorted({"cost", "paid"} & set(fields)):
+        raise ValueError(f"{taken[0]}: taken from the arms; leave it out, or call {policy.__name__}({taken[0]}=..)")
+    laws = laws_of("arms", arms, "an environment of restless arms", checks.RESTLESS)
+    return {"cost": laws.cost, "paid": laws.paid}
 
-        Args:
-          arms: an environment of restless arms.
-          fields: the policy's other fields, by name; `cost` and `paid` are those of the arms.
 
-        Raises:
-          ValueError: the argument and what is wrong with it.
-        """
-        if given := sorted({"cost", "paid"} & set(fields)):
-            raise ValueError(f"{given[0]}: taken from the arms; leave it out, or call {cls.__name__}({given[0]}=..)")
-        has("arms", arms, "an environment of restless arms", "transition", "reward", "passive")
-        made = cls(cost=arms.cost if declares(arms).paid == "all" else 0.0, paid=declares(arms).paid, **fields)  # type: ignore[call-arg]
-        made.check_numbers()
-        return made
-
-    def validate(self, task: Task) -> None:
-        checks.suits(self, task, ("observed",))
-        checks.paid_to(self, task, self.paid)
-        name, (arms, states) = type(self).__name__, task.reward.shape
-        if states > MOST_STATES:
+def check_task(policy: Any, task: Task) -> None:
+    """Raise ValueError unless the arms are restless and all seen, and cost and pay as the policy is told."""
+    checks.suits(policy, task, ("observed",))
+    checks.paid_to(policy, task, policy.paid)
+    name, (arms, states) = type(policy).__name__, task.reward.shape
+    if states > MOST_STATES:
+        raise ValueError(f"{name} is for arms of up to {MOST_STATES} states, and those of {task.name} have {states}")
+    checks.of_arms(policy, "cost", arms)
+    if policy.paid == "all":
+        cost = np.asarray(task.environment.cost)
+        if not np.allclose(np.asarray(policy.cost), cost):
             raise ValueError(
-                f"{name} is for arms of up to {MOST_STATES} states, and those of {task.name} have {states}"
+                f"cost: {shown(policy.cost)}, and in {task.name} a play costs {shown(cost.tolist())}; give that"
             )
-        checks.of_arms(self, "cost", arms)
-        self.check_numbers()
-        if self.paid == "all":
-            cost = np.asarray(task.environment.cost)
-            if not np.allclose(np.asarray(self.cost), cost):
-                given, right = shown(self.cost), shown(cost.tolist())
-                raise ValueError(f"cost: {given}, and in {task.name} a play costs {right}; give that")
-
-    @abstractmethod
-    def check_numbers(self) -> None:
-        """Refuse wrong fields, by name."""
-
-    @abstractmethod
-    def scores(self, key: Array, state: Any, t: Array) -> tuple[Array, Any]:
-        """The scores, and the state with new indices if the round begins an episode."""
-
-    def update(self, state: Any, feedback: Feedback) -> Any:
-        return state._replace(seen=state.seen.counted(feedback))

@@ -2,17 +2,24 @@
 
 from __future__ import annotations
 
-from typing import NamedTuple
+from typing import Any, NamedTuple
 
 import jax
 import jax.numpy as jnp
 from jax import Array
 from jax.typing import ArrayLike
 
-from jaxbandit.base import Paid, per_arm, pytree, static
-from jaxbandit.policies.means.thompson import dirichlet
+from jaxbandit.base import Feedback, Paid, Task, per_arm, pytree, static
 from jaxbandit.policies.parts import checks
-from jaxbandit.policies.restless.observed_arms import EpisodeLearner, Watched, episode, nothing_seen, planned
+from jaxbandit.policies.parts.posteriors import dirichlet
+from jaxbandit.policies.restless.observed_arms import (
+    ObservedMoves,
+    check_task,
+    costs_of,
+    episode,
+    nothing_seen,
+    planned,
+)
 
 
 class Sampled(NamedTuple):
@@ -23,12 +30,12 @@ class Sampled(NamedTuple):
       indices: [K, S], of the arms drawn for the episode.
     """
 
-    seen: Watched
+    seen: ObservedMoves
     indices: Array
 
 
 @pytree
-class PosteriorWhittle(EpisodeLearner):
+class PosteriorWhittle:
     """The Whittle index rule for restless arms drawn from what is known of them, anew in every episode.
 
     An arm moves by one matrix in rounds in which it is played, and by another in all others. With N(s, s') its
@@ -65,7 +72,27 @@ class PosteriorWhittle(EpisodeLearner):
     prior: ArrayLike = 1.0
     discount: ArrayLike | None = None
 
+    @classmethod
+    def of(cls, arms: Any, **fields: Any) -> PosteriorWhittle:
+        """The policy that is told what the arms cost and which of them pay, and nothing of their chains.
+
+        Args:
+          arms: an environment of restless arms.
+          fields: the policy's other fields, by name; `cost` and `paid` are those of the arms.
+
+        Raises:
+          ValueError: the argument and what is wrong with it.
+        """
+        policy = cls(**costs_of(cls, arms, fields), **fields)
+        policy.check_numbers()
+        return policy
+
+    def validate(self, task: Task) -> None:
+        self.check_numbers()
+        check_task(self, task)
+
     def check_numbers(self) -> None:
+        """Raise ValueError for a field that is out of range."""
         checks.number(self, "prior", 1e-30)
         if self.discount is not None:
             checks.number(self, "discount", 0, 1, below=True)
@@ -80,11 +107,14 @@ class PosteriorWhittle(EpisodeLearner):
         indices = planned(episode(t)[1], lambda _, *known: self.plan(*known), known, state.indices)
         return state.seen.scores(indices), Sampled(state.seen, indices)
 
-    def plan(self, seen: Watched, words: Array) -> Array:
+    def update(self, state: Sampled, feedback: Feedback) -> Sampled:
+        return state._replace(seen=state.seen.counted(feedback))
+
+    def plan(self, seen: ObservedMoves, words: Array) -> Array:
         """The indices [K, S] of arms drawn from what is known, by the data [2] uint32 of a random key."""
         return seen.indices(self.draw(seen, words), self.cost, self.paid, self.discount)
 
-    def draw(self, seen: Watched, words: Array) -> Array:
+    def draw(self, seen: ObservedMoves, words: Array) -> Array:
         """Rows [K, 2, S, S] drawn from what is known."""
         parameters = jnp.asarray(self.prior, float) + seen.counts.astype(float)
         return dirichlet(jax.random.wrap_key_data(words, impl="threefry2x32"), parameters)

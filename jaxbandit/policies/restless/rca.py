@@ -5,7 +5,6 @@ from __future__ import annotations
 from typing import NamedTuple
 
 import jax.numpy as jnp
-import numpy as np
 from jax import Array
 from jax.typing import ArrayLike
 
@@ -67,11 +66,11 @@ class RCA:
     L: ArrayLike = 2.0
 
     def validate(self, task: Task) -> None:
-        checks.suits(self, task, ("rested", "restless", "observed"))
+        checks.suits(self, task, ("rested", *checks.RESTLESS))
         checks.number(self, "L", 0)
-        transition = members.transition(task.environment)
-        for arm, rows in enumerate([] if transition is None else np.asarray(transition)):
-            if not all(len(found) == len(rows) for found in chains.recurrent_classes(rows)):
+        laws = members.known(task.environment)
+        for arm, rows in enumerate(() if laws is None else laws.transition):
+            if not all(len(states) == len(rows) for states in chains.recurrent_classes(rows)):
                 raise ValueError(
                     f"RCA needs arms whose states all lead to each other; arm {arm} of {task.name} has a state that it "
                     "does not return to, and a block that begins there never ends"
@@ -91,15 +90,15 @@ class RCA:
 
     def update(self, state: Cycles, feedback: Feedback) -> Cycles:
         check_feedback(feedback, *state.counts.shape)
-        arms, shown = feedback.arms, feedback.states
+        arms, states = feedback.arms, feedback.states
         phase, first = state.phase[arms], state.regenerative[arms]
-        first = jnp.where(first < 0, shown, first)
-        returned = shown == first
+        first = jnp.where(first < 0, states, first)
+        returned = states == first
         ends = (phase == 2) & returned
         counted = ((phase == 2) | returned) & ~ends
         following = jnp.where(ends, 0, jnp.where(counted, 2, 1))
         return state._replace(
             phase=state.phase.at[arms].set(following),
             regenerative=state.regenerative.at[arms].set(first),
-            counts=state.counts.at[arms, shown].add(counted.astype(jnp.int32)),
+            counts=state.counts.at[arms, states].add(counted.astype(jnp.int32)),
         )

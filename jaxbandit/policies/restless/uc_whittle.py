@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from typing import NamedTuple
+from typing import Any, NamedTuple
 
 import jax
 import jax.numpy as jnp
@@ -10,12 +10,20 @@ import numpy as np
 from jax import Array
 from jax.typing import ArrayLike
 
-from jaxbandit.base import Feedback, Paid, per_arm, pytree, static
+from jaxbandit.base import Feedback, Paid, Task, per_arm, pytree, static
 from jaxbandit.fast import larger
 from jaxbandit.planning import l1_ball_max
 from jaxbandit.policies.parts import checks
 from jaxbandit.policies.parts.memory import positive, ratio
-from jaxbandit.policies.restless.observed_arms import EpisodeLearner, Watched, episode, nothing_seen, paying, planned
+from jaxbandit.policies.restless.observed_arms import (
+    ObservedMoves,
+    check_task,
+    costs_of,
+    episode,
+    nothing_seen,
+    paying,
+    planned,
+)
 
 LEFT_OUT = 1e-4  # discount^m after the m sweeps of value iteration
 MOST_PATIENT = 0.999
@@ -30,13 +38,13 @@ class Optimistic(NamedTuple):
       plays: int32, how many arms are played a round; 0 before the first one.
     """
 
-    seen: Watched
+    seen: ObservedMoves
     indices: Array
     plays: Array
 
 
 @pytree
-class UCWhittle(EpisodeLearner):
+class UCWhittle:
     """UCWhittle: the Whittle index rule for the best restless arms near those seen, chosen anew in every episode.
 
     In episode n each row may be any q with ||q - p||_1 <= scale sqrt(2 S log(4 S K n^4 / eta) / max(1, N)). N counts
@@ -79,7 +87,27 @@ class UCWhittle(EpisodeLearner):
     scale: ArrayLike = 1.0
     discount: ArrayLike = 0.9
 
+    @classmethod
+    def of(cls, arms: Any, **fields: Any) -> UCWhittle:
+        """The policy that is told what the arms cost and which of them pay, and nothing of their chains.
+
+        Args:
+          arms: an environment of restless arms.
+          fields: the policy's other fields, by name; `cost` and `paid` are those of the arms.
+
+        Raises:
+          ValueError: the argument and what is wrong with it.
+        """
+        policy = cls(**costs_of(cls, arms, fields), **fields)
+        policy.check_numbers()
+        return policy
+
+    def validate(self, task: Task) -> None:
+        self.check_numbers()
+        check_task(self, task)
+
     def check_numbers(self) -> None:
+        """Raise ValueError for a field that is out of range."""
         checks.number(self, "eta", 0, 1, above=True, below=True)
         checks.number(self, "scale", 0)
         checks.number(self, "discount", 0, MOST_PATIENT)
@@ -92,7 +120,7 @@ class UCWhittle(EpisodeLearner):
         """The scores, and the indices of the optimistic arms if the round begins an episode."""
         number, begins = episode(t)
 
-        def plan(before: Array, seen: Watched, number: Array, plays: Array) -> Array:
+        def plan(before: Array, seen: ObservedMoves, number: Array, plays: Array) -> Array:
             return self.plan(seen, number, nth_largest(seen.scores(before), plays))
 
         indices = planned(begins, plan, (state.seen, number, state.plays), state.indices)
@@ -101,11 +129,11 @@ class UCWhittle(EpisodeLearner):
     def update(self, state: Optimistic, feedback: Feedback) -> Optimistic:
         return state._replace(seen=state.seen.counted(feedback), plays=jnp.int32(feedback.arms.shape[0]))
 
-    def plan(self, seen: Watched, number: Array, price: Array) -> Array:
+    def plan(self, seen: ObservedMoves, number: Array, price: Array) -> Array:
         """The indices [K, S] of the optimistic arms of episode `number`, at this price of a play."""
         return seen.indices(self.optimistic(seen, number, price), self.cost, self.paid, self.discount)
 
-    def optimistic(self, seen: Watched, number: Array, price: Array) -> Array:
+    def optimistic(self, seen: ObservedMoves, number: Array, price: Array) -> Array:
         """The rows [K, 2, S, S] with which each arm is worth most."""
         (arms, states), left = seen.reward.shape, seen.left()
         rows = jnp.where((left > 0)[..., None], ratio(seen.counts, left[..., None]), 1 / states)
@@ -124,9 +152,8 @@ class UCWhittle(EpisodeLearner):
             return larger(worth[:, 0], worth[:, 1] - price[:, None])
 
         sweeps = jnp.ceil(np.log(LEFT_OUT) / jnp.log(discount)).astype(jnp.int32)
-        values: Array = jax.lax.fori_loop(0, sweeps + 1, sweep, jnp.zeros_like(seen.reward))
-        found: Array = best(rows, radius, after(values))[1]
-        return found
+        values = jax.lax.fori_loop(0, sweeps + 1, sweep, jnp.zeros_like(seen.reward))
+        return best(rows, radius, after(values))[1]
 
 
 def nth_largest(values: Array, number: Array) -> Array:

@@ -9,11 +9,11 @@ import numpy as np
 from jax import Array
 from numpy.typing import ArrayLike
 
-from jaxbandit.arguments import has, number
+from jaxbandit.arguments import number
 from jaxbandit.base import Feedback, Task, per_arm, pytree
 from jaxbandit.policies.parts import checks
-from jaxbandit.policies.parts.knowledge import check_made_for, made_for
-from jaxbandit.policies.restless.beliefs import Beliefs, moved, seen
+from jaxbandit.policies.parts.knowledge import check_made_for, laws_of, made_for
+from jaxbandit.policies.restless.beliefs import Beliefs, after_round, predicted
 
 
 @pytree
@@ -35,7 +35,7 @@ class WhittleBelief:
 
     Raises:
       ValueError: from `simulate` and `check_policy`, for fields out of range and states that do not pay 0 and 1; from
-        `simulate`, for arms that are not restless, and other ones than `of` was given.
+        `simulate`, for arms that are not restless, and other ones than it was made from.
 
     Source: Liu and Zhao 2010.
 
@@ -53,14 +53,13 @@ class WhittleBelief:
         """The policy that knows this environment, one of `environments.restless` without `passive`.
 
         Raises:
-          ValueError: the environment has a `passive` law.
+          ValueError: the arms have another law when they are not played.
         """
-        has("environment", environment, "one of environments.restless", "transition", "initial", "passive")
+        arms = laws_of("environment", environment, "one of environments.restless", checks.RESTLESS)
         number("discount", discount, 0, 1, below=True)
-        if environment.passive is not None:
+        if not arms.uncontrolled:
             raise ValueError("environment: has a `passive` law; the index is for arms that move alike, played or not")
-        made = cls(environment.transition, environment.initial, discount)
-        return made_for(made, environment, "transition", "passive", "initial")
+        return made_for(cls(arms.transition, arms.initial, discount), arms, "reward")
 
     def validate(self, task: Task) -> None:
         checks.suits(self, task, ("restless",))
@@ -82,11 +81,11 @@ class WhittleBelief:
 
     def scores(self, key: Array, state: Beliefs, t: Array) -> tuple[Array, Beliefs]:
         rows = jnp.asarray(self.transition, float)
-        chances = moved(state.beliefs, rows)[:, 1]
+        chances = predicted(state.beliefs, rows)[:, 1]
         return whittle(chances, rows[:, 0, 1], rows[:, 1, 0], jnp.asarray(self.discount, float)), state
 
     def update(self, state: Beliefs, feedback: Feedback) -> Beliefs:
-        return seen(state, feedback, self.transition)
+        return after_round(state, feedback, self.transition)
 
 
 def whittle(w: Array, p01: Array, p10: Array, discount: Array) -> Array:
@@ -106,7 +105,8 @@ def whittle(w: Array, p01: Array, p10: Array, discount: Array) -> Array:
     below = (p01 < w) & (w < mean)
     short, leaving = jnp.where(below, 1 - w / mean, 0.25), jnp.where(below, moving, 0.5)  # r, 1 - s
     steps = jnp.floor(jnp.log(short) / jnp.log1p(-leaving))  # L: r is s^(L + 1) for w = tau^L(p01)
-    faded, waited = (-jnp.expm1(steps * jnp.log1p(-each)) for each in (fading, ending))  # 1 - x^L, 1 - d^L
+    faded = -jnp.expm1(steps * jnp.log1p(-fading))  # 1 - x^L
+    waited = -jnp.expm1(steps * jnp.log1p(-ending))  # 1 - d^L
     u = mean * (ending - short * fading)
     A = mean * (moving + (1 - moving) * faded - short * fading * waited / ending)
     seldom = p10 + ending * (1 - p10)  # 1 - d p11

@@ -9,14 +9,15 @@ import numpy as np
 from jax import Array
 from numpy.typing import ArrayLike
 
-from jaxbandit import indices
-from jaxbandit.arguments import as_floats, has, integer, number
+from jaxbandit.arguments import as_floats, integer, number
 from jaxbandit.base import Feedback, Task, per_arm, pytree
 from jaxbandit.decision_processes import long_run
 from jaxbandit.feedback import check_feedback
+from jaxbandit.indices.subsidy import whittle_of
+from jaxbandit.known_arms import KnownArms
 from jaxbandit.members import declares
 from jaxbandit.policies.parts import checks
-from jaxbandit.policies.parts.knowledge import check_made_for, made_for
+from jaxbandit.policies.parts.knowledge import check_made_for, laws_of, made_for
 
 FORGOTTEN = 1e-3
 MOST_PAIRS = 1000  # the matrix of so many pairs is eliminated in a minute or two
@@ -50,7 +51,7 @@ class WhittleLastSeen:
 
     Raises:
       ValueError: from `simulate` and `check_policy`, for a table of another shape or with NaN, and for other arms than
-        those that `of` was given; from `simulate`, for arms whose states are all seen, which `Whittle` is for.
+        those that it was made from; from `simulate`, for arms whose states are all seen, which `Whittle` is for.
 
     Source: Whittle 1988; Liu and Zhao 2010 and Mate, Killian, Xu, Perrault and Tambe 2020 for two states, with closed
     forms. Ours is the general index on the chain of pairs, cut at T.
@@ -79,42 +80,29 @@ class WhittleLastSeen:
         Raises:
           ValueError: the argument and what is wrong with it, also that an arm is not indexable.
         """
-        has("arms", arms, "one of environments.restless", "transition", "reward", "passive", "initial", "observed")
-        if arms.observed:
+        known = laws_of("arms", arms, "one of environments.restless", checks.RESTLESS)
+        if declares(arms).problem == "observed":
             raise ValueError(
                 "arms: their states are all seen, and WhittleLastSeen is for arms that are not; use Whittle.of"
             )
-        rows, reward, first = np.asarray(arms.transition), np.asarray(arms.reward), np.asarray(arms.initial)
-        wait = rows if arms.passive is None else np.asarray(arms.passive)
-        starts = reward.shape[1] + 1
+        starts = known.earned.shape[1] + 1
         most = MOST_PAIRS // starts
-        ages = min(max(map(_rounds_to_forget, wait)), most) if ages is None else integer("ages", ages, 2, most)
+        ages = min(max(map(_rounds_to_forget, known.passive)), most) if ages is None else integer("ages", ages, 2, most)
         discount = number("discount", discount, 0, 1, below=True)
-        every = declares(arms).paid == "all"
-        known: dict[bytes, np.ndarray] = {}
+        by_laws: dict[bytes, np.ndarray] = {}  # many arms are alike
         tables = []
-        for arm, (active, passive, pays, law) in enumerate(zip(rows, wait, reward, first, strict=True)):
-            name = np.stack([*active, *passive, pays, law]).tobytes()
-            if name not in known:
-                played, waiting, earned, kept = _pairs(active, passive, pays, law, ages)
-                found = indices.whittle(
-                    played[None],
-                    waiting[None],
-                    earned,
-                    discount=discount,
-                    passive_reward=kept if every else None,
-                    paid="present",
-                )
-                if not found.indexable[0]:
+        for arm in range(len(known.earned)):
+            laws = b"".join(law[arm].tobytes() for law in (*known.moves, known.initial))
+            if laws not in by_laws:
+                table, indexable = whittle_of(_pairs(known, arm, ages), discount)
+                if not indexable[0]:
                     raise ValueError(
                         f"arms: {arm} has no Whittle index (not indexable) with discount {discount:g} and {ages} ages; "
                         "try others, or Myopic.of(arms)"
                     )
-                known[name] = found.index[0].reshape(starts, ages)
-            tables.append(known[name])
-        cost = np.asarray(arms.cost)[:, None, None] if every else 0.0
-        made = cls(np.stack(tables) - cost)
-        return made_for(made, arms, "transition", "passive", "reward", "initial", "cost")
+                by_laws[laws] = table[0].reshape(starts, ages)
+            tables.append(by_laws[laws])
+        return made_for(cls(np.stack(tables)), known)
 
     def validate(self, task: Task) -> None:
         checks.suits(self, task, ("restless",))
@@ -134,8 +122,7 @@ class WhittleLastSeen:
     def scores(self, key: Array, state: LastSeen, t: Array) -> tuple[Array, LastSeen]:
         table = jnp.asarray(self.indices, float)
         ages = jnp.minimum(t - state.rounds, table.shape[2])
-        found: Array = table[jnp.arange(table.shape[0]), state.states, ages - 1]
-        return found, state
+        return table[jnp.arange(table.shape[0]), state.states, ages - 1], state
 
     def update(self, state: LastSeen, feedback: Feedback) -> LastSeen:
         arms, (number, starts, _) = feedback.arms, jnp.asarray(self.indices).shape
@@ -150,16 +137,11 @@ def _rounds_to_forget(passive: np.ndarray) -> int:
     return max(2, int(np.ceil(np.log(FORGOTTEN) / np.log(max(below.max(initial=0), FORGOTTEN)))) + 1)
 
 
-def _pairs(
-    active: np.ndarray, passive: np.ndarray, reward: np.ndarray, initial: np.ndarray, ages: int
-) -> tuple[np.ndarray, np.ndarray, np.ndarray, np.ndarray]:
-    """The chain of pairs (s, n), s from 0 to S and n from 1 to T, in the place s T + n - 1: rows, and what they pay.
-
-    Returns:
-      rows if the arm is played and if it is not, [(S + 1) T] squared, and what each pays on average.
-    """
-    states = len(reward)
-    laws = [np.vstack([np.eye(states), initial])]
+def _pairs(arms: KnownArms, arm: int, ages: int) -> KnownArms:
+    """One arm whose states are the pairs (s, n), s from 0 to S and n from 1 to T = `ages`, in the place s T + n - 1."""
+    active, passive, earned, kept = (law[arm] for law in arms.moves)
+    states = len(earned)
+    laws = [np.vstack([np.eye(states), arms.initial[arm]])]
     for _ in range(ages - 2):
         laws.append(laws[-1] @ passive)
     shares = [long_run([passive], [state], np.zeros(states, int)).gain for state in np.eye(states)]  # of rounds there
@@ -169,4 +151,4 @@ def _pairs(
     played, waiting = np.zeros((2, len(law), len(law)))
     played[:, np.arange(states) * ages] = law @ active
     waiting[pairs, np.where(pairs % ages == ages - 1, pairs, pairs + 1)] = 1
-    return played, waiting, law @ active @ reward, law @ passive @ reward
+    return KnownArms(played[None], waiting[None], (law @ earned)[None], (law @ kept)[None])

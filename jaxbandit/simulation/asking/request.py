@@ -12,9 +12,8 @@ import numpy as np
 from jax import Array
 from numpy.typing import ArrayLike
 
-from jaxbandit.arguments import integer, truth
+from jaxbandit.arguments import LARGEST_INTEGER, integer, truth
 from jaxbandit.base import Environment, Policy, Task, check_key, check_known, stack
-from jaxbandit.feedback import LAST_ROUND
 from jaxbandit.members import declares, has_methods
 from jaxbandit.simulation.asking.contracts import check_contract, check_leaves, check_task, named_things, validate
 from jaxbandit.simulation.asking.declared import (
@@ -165,11 +164,11 @@ def _runs(runs: int | range) -> tuple[int, int]:
     """The number of the first run, and how many there are."""
     first = 0
     if isinstance(runs, range):
-        if runs.step != 1 or runs.start < 0 or runs.stop > LAST_ROUND:
+        if runs.step != 1 or runs.start < 0 or runs.stop > LARGEST_INTEGER:
             raise ValueError(f"runs: {runs}; a range of consecutive numbers from 0 to 2^31 - 1 is needed")
         first, runs = runs.start, len(runs)
     runs = integer("runs", runs)
-    if not 1 <= runs <= LAST_ROUND:
+    if not 1 <= runs <= LARGEST_INTEGER:
         raise ValueError(f"runs: {runs}; at least 1 is needed, at most 2^31 - 1")
     return first, int(runs)
 
@@ -178,7 +177,7 @@ def _rounds(horizon: int) -> int:
     horizon = integer("horizon", horizon)
     if horizon < 1:
         raise ValueError(f"horizon: {horizon}; at least 1 round is needed")
-    if horizon > LAST_ROUND:
+    if horizon > LARGEST_INTEGER:
         raise ValueError(f"horizon: {horizon} is beyond 2^31 - 1, where counts of rounds overflow")
     return int(horizon)
 

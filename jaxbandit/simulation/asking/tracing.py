@@ -25,7 +25,7 @@ import numpy as np
 from jaxbandit import members
 from jaxbandit.base import Feedback
 from jaxbandit.members import declares, means_now
-from jaxbandit.simulation.asking.methods import MethodError, call, method
+from jaxbandit.simulation.asking.user_code import MethodError, call, method
 from jaxbandit.simulation.dynamic_regret import DYNAMIC, EXTERNAL, no_regret, records_of
 from jaxbandit.sums import TwoFloats
 

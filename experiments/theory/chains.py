@@ -1,15 +1,21 @@
-"""Checks of the lemmas on chains and types: sections 3 to 5 of docs/optimality.md, before the policy plays."""
+"""Checks of what docs/optimality.md says of any chains: lemmas 1 and 3, condition (2), and the edge of a class."""
 
 from __future__ import annotations
-
-from itertools import product
 
 import numpy as np
 
 from experiments.reports.tables import Row
-from experiments.theory.arms import ARMS, MEAN, ROUNDING, row
-from experiments.theory.two_states import divergence, likeliest_mean, likelihood_ratio, types
 from jaxbandit import chains
+
+ROUNDING = 1e-9
+POINTS = 100  # of a line of types
+
+
+def row(lemma: str, what: str, bound: float | str, measured: float, holds: bool) -> Row:
+    """A row of the table of checks; numbers to four digits."""
+    bound_text = bound if isinstance(bound, str) else f"{bound:.4g}"
+    verdict = "yes" if holds else "no"
+    return {"lemma": lemma, "what": what, "bound": bound_text, "measured": f"{measured:.4g}", "holds": verdict}
 
 
 def means(seed: int, pairs: int = 300) -> list[Row]:
@@ -75,54 +81,6 @@ def perturbed(seed: int, chains_seen: int = 300, eta: float = 0.01) -> list[Row]
     ]
 
 
-def exact_types(plays: int = 8) -> list[Row]:
-    """Every trajectory of a chain of three states that cannot make every move: the law of its types."""
-    chain = np.array([[0.5, 0.5, 0.0], [0.0, 0.3, 0.7], [0.6, 0.2, 0.2]])
-    rows = []
-    for start in range(3):
-        probability: dict[bytes, float] = {}
-        for path in product(range(3), repeat=plays):
-            moves = np.zeros((3, 3), int)
-            np.add.at(moves, ([start, *path[:-1]], path), 1)
-            name = moves.tobytes()
-            probability[name] = probability.get(name, 0.0) + float(np.prod(chain**moves))
-        largest = 0.0
-        for name, chance in probability.items():
-            moves = np.frombuffer(name, int).reshape(3, 3)
-            left = moves.sum(1, keepdims=True)
-            estimate = moves / np.maximum(left, 1)
-            d = float(left[:, 0] @ chains.relative_entropy(np.where(left > 0, estimate, chain), chain))
-            largest = max(largest, chance * np.exp(d) if chance > 0 else 0.0)
-        what = f"three states from {start}, {plays} plays: "
-        rows.append(row("5", what + "P(type) e^D, the largest", 1.0, largest, largest <= 1 + ROUNDING))
-        most = (plays + 1) ** 9
-        rows.append(row("5", what + "number of types", most, len(probability), len(probability) <= most))
-    return rows
-
-
-def likelihoods(longest: int) -> list[Row]:
-    """J against D over all types of the best arm, and D of those that make it look bad."""
-    rows = []
-    best = ARMS[0]
-    for m in (0.35, MEAN, 0.65):
-        share = (best.mean - m) * sum(best)
-        least, worst = np.inf, -np.inf
-        for plays in range(1, 81):
-            counts = types(plays)
-            d, j = divergence(counts, best), likelihood_ratio(counts, m)
-            worst = max(worst, float((j - (1 - share) * d).max()))
-            some = d > 1e-6
-            least = min(least, float((1 - j[some] / d[some]).min()))
-        what = f"all types of 1..80 plays, m = {m:g}: "
-        rows.append(row("7", what + "least 1 - J/D, at least lambda", share, least, worst <= ROUNDING))
-    rates = []
-    for plays in (longest // 4, longest):
-        counts = types(plays)
-        rates.append(float(divergence(counts, best)[likeliest_mean(counts) < MEAN].min() / plays))
-    what = f"least D/T where mean_1 < {MEAN:g}, T = {longest}, against half of that of T = {longest // 4}"
-    return [*rows, row("8", what, rates[0] / 2, rates[1], rates[1] >= rates[0] / 2)]
-
-
 def passages(counts: np.ndarray, reward: np.ndarray, mean: float) -> int:
     """The smaller number of passages, up or down, between states that pay less than the mean and the others.
 
@@ -151,3 +109,52 @@ def cycles(seed: int, paths: int = 60, plays: int = 300) -> list[Row]:
             for name, c in zip(worst, (departures.min(), departures.sum() // 2, passed), strict=True):
                 worst[name] = max(worst[name], completed - 2 * (c + 1))
     return [row("(2)", f"tours - 2 (c + 1), c = {name}, {paths} paths", 0.0, x, x <= 0) for name, x in worst.items()]
+
+
+def line_of_types(chain: np.ndarray, reward: np.ndarray) -> tuple[np.ndarray, np.ndarray]:
+    """The flows of types to which the chain is a stationary point of the likelihood in the class of its own gap.
+
+    Args:
+      chain: [S, S], positive.
+      reward: [S], not all equal.
+
+    Returns:
+      the chain's own flow [S, S], which is the line's beginning, and its direction [S, S], as long as the line is: at
+      its end a flow is 0.
+    """
+    law, values = chains.stationary(chain), chains.relative_values(chain, reward)
+    deviation = np.linalg.inv(np.eye(len(law)) - chain + law) - law
+    force = deviation[values.argmax()] - deviation[values.argmin()]  # how the range of values follows each row's
+    tilted = force[:, None] * chain * (values - (chain @ values)[:, None])
+    begin, along = law[:, None] * chain, (tilted.sum(0) @ deviation)[:, None] * chain + tilted
+    return begin, along * (begin[along < 0] / -along[along < 0]).min()
+
+
+def on_line(chain: np.ndarray, reward: np.ndarray) -> tuple[float, float]:
+    """How much the mean rises along `line_of_types`, and by what the reward gap falls short of the chain's own there.
+
+    The latter is the least of 1 - gap / own gap on a grid, over the share of the line that leads to the point.
+    """
+    begin, along = line_of_types(chain, reward)
+    share = np.arange(1, POINTS + 1) / (POINTS + 1)
+    flows = begin + share[:, None, None] * along
+    law = flows.sum(2)
+    rows = flows / law[:, :, None]
+    fundamental = np.eye(len(chain)) - rows + law[:, None, :]
+    values = np.linalg.solve(fundamental, (reward - (law @ reward)[:, None])[:, :, None])[:, :, 0]
+    short = 1 - np.ptp(chains.relative_values(chain, reward)) / np.ptp(values, axis=1)
+    return float(along.sum(1) @ reward), float((short / share).min())
+
+
+def edge(seed: int, chains_seen: int = 2000) -> list[Row]:
+    """Of random chains with three and four states, those on whose line the mean falls: is a type of it in the class?"""
+    generator = np.random.default_rng(seed)
+    falls, least = 0, np.inf
+    for _ in range(chains_seen):
+        states, weight = int(generator.integers(3, 5)), generator.choice([0.3, 1.0, 3.0])
+        chain = generator.dirichlet(np.full(states, weight), states) + 1e-9
+        rise, short = on_line(chain / chain.sum(1, keepdims=True), generator.random(states))
+        if rise < 0:
+            falls, least = falls + 1, min(least, short)
+    what = f"{chains_seen:,} chains with the gap of their class, the mean falls for {falls:,}: least shortfall of a gap"
+    return [row("7", what, "> 0", least, least > 0)]

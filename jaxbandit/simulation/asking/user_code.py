@@ -1,0 +1,97 @@
+"""What a user's own code computes and returns, as shapes and as text; errors begin with the user's own line.
+
+The text is the same in every process, so that changed code is noticed by it.
+"""
+
+from __future__ import annotations
+
+import re
+import sys
+import sysconfig
+import traceback
+from collections.abc import Callable, Sequence
+from pathlib import Path
+from typing import Any
+
+import jax
+import jax.numpy as jnp
+import numpy as np
+
+from jaxbandit.fast.jaxprs import constants, primitives
+
+CALLBACKS = frozenset(["pure_callback", "io_callback"])
+# addresses, a terminal's colours, names of Python functions and the rules of differentiation that go with them
+_LEFT_OUT = re.compile(r"\x1b\[[0-9;]*m| at 0x[0-9a-f]+|\b(?:name|jvp|fwd|bwd|jvp_jaxpr_fun|jvp_jaxpr_thunk)=\S+")
+
+
+class MethodError(Exception):
+    """What is wrong, without the argument at fault."""
+
+
+def method(name: str, thing: Any, *given: Any) -> tuple[Any, list[bytes]]:
+    """What a method returns, as shapes, and what it computes."""
+    try:
+        return call(lambda thing, *given: getattr(thing, name)(*given), thing, *given)
+    except MethodError as fault:
+        raise MethodError(f"{name}: {fault}") from fault.__cause__
+
+
+def call(function: Callable[..., Any], *given: Any) -> tuple[Any, list[bytes]]:
+    try:
+        return traced_text(function, given)
+    except Exception as error:
+        raise MethodError(in_words(error)) from error
+
+
+def in_words(error: Exception, own: Callable[[str], bool] | None = None) -> str:
+    """The last line of somebody's own code that an error passed through, and the error, in one line.
+
+    Args:
+      own: whether a file is somebody's own; by default, whether it is neither Python's nor a package's that calls it.
+    """
+    frames = [frame for frame in traceback.extract_tb(error.__traceback__) if (own or _is_own)(frame.filename)]
+    place = "".join(f"{Path(at.filename).name}, line {at.lineno}: {at.line}: " for at in frames[-1:])
+    reason = " ".join(str(error).split("\n\n")[0].split())
+    kind = "" if type(error) is ValueError else f"{type(error).__name__}: "
+    return f"{place}{kind}{reason}"
+
+
+def _is_own(file: str) -> bool:
+    """Whether a file is somebody's own, neither Python's nor one of the packages that call it."""
+    installed = "site-packages" in file
+    return not (
+        file.startswith(_PACKAGES) or file.startswith("<frozen") or (not installed and file.startswith(_PYTHON))
+    )
+
+
+_PACKAGES = tuple(str(Path(str(module.__file__)).parent) for module in (jax, np, sys.modules["jaxbandit"]))
+_PYTHON = sysconfig.get_paths()["stdlib"]
+
+
+def traced_text(function: Callable[..., Any], arguments: Sequence[Any]) -> tuple[Any, list[bytes]]:
+    """What a function returns, as shapes, and what it computes, as bytes that are the same in every process.
+
+    The bytes are the text of its jaxpr and the values of its constants. Addresses and names are left out, and so are
+    rules of differentiation, because nothing is differentiated.
+
+    Args:
+      function: of arrays.
+      arguments: arrays or their shapes.
+
+    Raises:
+      ValueError: it calls back into Python, where no jaxpr tells what is computed.
+    """
+    fresh = jax.make_jaxpr(lambda *given: function(*given), return_shape=True)  # a new function, which has no trace yet
+    closed, returned = fresh(*arguments)
+    if not CALLBACKS.isdisjoint(primitives(closed.jaxpr)):
+        raise ValueError("calls back into Python, so that nobody can tell when its code changes; write it in jax.numpy")
+    pieces = [_LEFT_OUT.sub("", str(closed)).encode()]
+    for constant in constants(closed):
+        is_key = jnp.issubdtype(jnp.result_type(constant), jax.dtypes.prng_key)
+        array = np.asarray(jax.random.key_data(constant) if is_key else constant)
+        pieces.append(f"{array.dtype}{array.shape}".encode() + array.tobytes())
+    shapes = [
+        jax.ShapeDtypeStruct(each.shape, each.dtype, weak_type=getattr(each, "weak_type", False))
+        for each in closed.out_avals
+    ]  # older versions of JAX leave out of `returned` what is a Python number
+    return jax.tree.unflatten(jax.tree.structure(returned), shapes), pieces

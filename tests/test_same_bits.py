@@ -1,0 +1,131 @@
+"""The same counts to the bit, however the work is cut, resumed from a file, swept, and whichever runs are asked for."""
+
+from functools import cache
+
+import jax
+import numpy as np
+import pytest
+from environments import Rotting
+from every_policy import ARMS, EPISODES, SEEN
+
+from jaxbandit import TVKLUCB, UCB1, GradientBandit, KnownProcess, Result, Thompson, Uniform, simulate, sweep, two_state
+from jaxbandit.environments import restless
+
+OTHER = two_state([0.1, 0.4, 0.6], [0.4, 0.25, 0.3], initial_state="stationary")
+TWO_UCB1 = [UCB1(), UCB1(0.5)]
+RECORD = {
+    "Markovian": {"tv": lambda arms, state, t, policy: policy.markovian(state, t + 1)},
+    "plays": lambda arms, state, t: arms.plays,
+    "states": lambda arms, state, t: arms.states.sum(),
+}
+GAMES = {
+    "rested": {"scenarios": ARMS, "policies": {"tv": TVKLUCB(samples="state", clock="arm"), "u": Uniform()}},
+    "rejected": {"scenarios": ARMS, "policies": {"t": Thompson()}},  # whether one run's draws are accepted
+    "restless": {
+        "scenarios": {
+            "a": restless(ARMS.transition, (0, 1), SEEN.passive),
+            "b": restless(OTHER.transition, (0, 1), SEEN.passive),
+        },
+        "policies": {"ucb": TWO_UCB1, "u": Uniform()},
+        "plays": 2,
+        "shuffle": True,
+    },
+    "rotting": {
+        "scenarios": Rotting(np.array([0.9, 0.8, 0.5]), np.array([0.2, 0.4, 0.3])),
+        "policies": {"ucb": UCB1()},
+    },
+    "episodes": {"scenarios": EPISODES, "policies": {"k": KnownProcess.of(EPISODES), "u": Uniform()}},
+    "delayed": {"scenarios": ARMS, "policies": {"ucb": TWO_UCB1}, "delay": 3, "batch": 2, "shuffle": True},
+    "independent": {
+        "scenarios": {"a": ARMS, "b": ARMS, "c": OTHER},
+        "policies": {"g": [GradientBandit(learning_rate=rate) for rate in (0.1, 0.5)]},
+        "random_numbers": "independent",
+        "shuffle": True,
+    },
+    "recorded": {
+        "scenarios": {"a": ARMS, "b": OTHER},
+        "policies": {"tv": [TVKLUCB(scale=scale) for scale in (0.3, 1.0)], "ucb": UCB1()},
+        "record": RECORD,
+    },
+}
+SIZE = {"key": jax.random.key(5), "runs": 23, "horizon": 60, "times": [1, 7, 31, 60]}
+SHORT = SIZE | {"horizon": 31, "times": [1, 7, 31]}
+CUTS = {
+    "chunk": {"chunk": 7},
+    "round": {"chunk": 1},
+    "tile": {"tile": 4, "chunk": 40},
+    "device": {"devices": jax.devices()[:1], "tile": 5},
+}
+
+
+@cache
+def undisturbed(game):
+    return simulate(**GAMES[game], **SIZE)
+
+
+def same(found, whole, runs=slice(None)):
+    """Visits and what was recorded are equal to the bit; `runs` are those of the whole that were played."""
+    assert len(jax.local_devices()) == 2 and found.recorded.keys() == whole.recorded.keys()
+    pairs = [(found.visits, whole.visits), *((found.recorded[name], whole.recorded[name]) for name in whole.recorded)]
+    for left, right in pairs:
+        assert left.keys() == right.keys()
+        for label in right:
+            assert left[label].dtype == right[label].dtype
+            np.testing.assert_array_equal(left[label], right[label][:, :, runs])
+
+
+@pytest.mark.parametrize("cut", CUTS)
+@pytest.mark.parametrize("game", GAMES)
+def test_however_the_work_is_cut(game, cut):
+    same(simulate(**GAMES[game], **SIZE, **CUTS[cut]), undisturbed(game))
+
+
+@pytest.mark.parametrize("game", GAMES)
+def test_resumed_from_a_file(game, tmp_path):
+    simulate(**GAMES[game], **SHORT, chunk=20).save(tmp_path / "short.npz")
+    short = Result.load(tmp_path / "short.npz")
+    same(simulate(**GAMES[game], **SIZE, resume=short), undisturbed(game))
+
+
+@pytest.mark.parametrize("game", GAMES)
+def test_swept_in_blocks_to_which_runs_are_added(game, tmp_path):
+    case, options = GAMES[game] | SIZE | {"chunk": 20}, {"block": 12, "every": 1e-9, "progress": False}
+    same(sweep({"c": case | {"runs": 11}}, tmp_path, **options)["c"], undisturbed(game), slice(11))
+    same(sweep({"c": case}, tmp_path, **options)["c"], undisturbed(game))
+
+
+@pytest.mark.parametrize("game", GAMES)
+def test_more_runs_and_a_part_of_them(game):
+    for runs, those in ((40, slice(23)), (range(3, 8), slice(3, 8))):
+        found = simulate(**GAMES[game], **SIZE | {"runs": runs})
+        if runs == 40:
+            same(undisturbed(game), found, those)
+        else:
+            same(found, undisturbed(game), those)
+
+
+@pytest.mark.parametrize("game", ["restless", "independent", "recorded"])
+def test_scenarios_and_variants_alone_and_in_another_order(game):
+    """What else is played changes nothing: the counts follow the name and the number of a variant."""
+    scenarios, policies = GAMES[game]["scenarios"], GAMES[game]["policies"]
+    turned = simulate(**GAMES[game] | {"scenarios": dict(reversed(scenarios.items()))}, **SIZE)
+    for label, variants in policies.items():
+        expected = undisturbed(game).visits[label]
+        np.testing.assert_array_equal(turned.visits[label][::-1], expected)
+        for number, policy in enumerate(variants if isinstance(variants, list) else [variants]):
+            name = list(scenarios)[-1]
+            asked = GAMES[game] | {"scenarios": {name: scenarios[name]}, "policies": {label: policy}, "record": None}
+            np.testing.assert_array_equal(simulate(**asked, **SIZE).visits[label][0, 0], expected[-1, number])
+
+
+@pytest.mark.parametrize(
+    ("game", "change"),
+    [("delayed", {"delay": 2}), ("delayed", {"batch": 1}), ("independent", {"random_numbers": "common"})],
+)
+def test_what_changed_is_refused(game, change, tmp_path):
+    (name,) = change
+    with pytest.raises(ValueError, match=f"resume: {name} changed since"):
+        simulate(**GAMES[game] | change, **SIZE, resume=simulate(**GAMES[game], **SHORT))
+    sweep({"c": GAMES[game] | SHORT}, tmp_path, progress=False)
+    with pytest.raises(ValueError, match=rf"cases\['c'\]: {name} changed since"):
+        sweep({"c": GAMES[game] | SHORT | change}, tmp_path, progress=False)
