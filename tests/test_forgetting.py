@@ -230,7 +230,8 @@ def test_the_test_for_chains_knows_the_rounds_remembered():
         policy = TVKLUCB(memory=Window(length))
         state = policy.init(jnp.array([[0.0, 1.0], [0.0, 1.0]]))
         counts = jnp.array([[[6, 2], [2, 2]], [[1, 1], [1, 1]]])
-        state = state._replace(kept=state.kept._replace(counts=counts))
+        seen = state.seen._replace(kept=state.seen.kept._replace(counts=counts))
+        state = state._replace(seen=seen)
         assert policy.markovian(state, jnp.int32(10**6)).tolist() == [markovian, False]
         assert policy.markovian(state, jnp.int32(17)).tolist() == [False, False]  # 0.5
 

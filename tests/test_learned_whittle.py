@@ -298,7 +298,7 @@ def test_who_may_not_play():
         for policy, arms, message in (
             (kind(), hidden, f"{name} must see the states of all arms"),
             (kind(paid="played"), many, f"{name} is for arms of up to 8 states"),
-            (kind(), PAID_IF_PLAYED, f"{name}: reckons that all arms pay"),
+            (kind(), PAID_IF_PLAYED, f"{name}: assumes that all arms pay"),
             (kind(paid="none"), PAID_IF_PLAYED, "paid: 'none'"),
             (kind([0.1, 0.2]), ALL_PAY, "cost: shape"),
         ):

@@ -127,8 +127,7 @@ class HiddenMyopic:
     def of(cls, environment: Any) -> HiddenMyopic:
         """The policy that knows this environment, one of `environments.hidden`."""
         arms = laws_of("environment", environment, "one of environments.hidden", ("hidden",))
-        assert arms.emission is not None
-        return made_for(cls(arms.transition, arms.emission, arms.initial), arms, "reward")
+        return made_for(cls(arms.transition, np.asarray(arms.emission), arms.initial), arms, "reward")
 
     def validate(self, task: Task) -> None:
         checks.suits(self, task, ("hidden",))

@@ -64,6 +64,6 @@ class LPPriority(StateTable):
         return made_for(cls(table, np.sum(known.initial * table, axis=-1), int(plays)), known)
 
     def validate(self, task: Task) -> None:
-        super().validate(task)
         if self.plays is not None and integer("plays", self.plays, 1, LARGEST_INTEGER) != task.plays:
             raise ValueError(f"plays: the numbers are for {self.plays} plays a round, and {task.plays} are asked for")
+        super().validate(task)

@@ -124,8 +124,8 @@ def check(
     if key is None:  # jax.random.key(0), for which JAX would compile a program
         key = jax.random.wrap_key_data(np.zeros(2, np.uint32), impl="threefry2x32")  # type: ignore[arg-type]
     check_key(key)
-    shuffle, cost = truth("shuffle", shuffle), cost_of(named, arms)
-    environment = stack(list(named.values()), "scenarios")
+    shuffle, environment = truth("shuffle", shuffle), stack(list(named.values()), "scenarios")
+    cost = cost_of(named, arms)
     stacked = {label: stack(variants, f"policies[{label!r}]") for label, variants in listed.items()}
     size = Size(arms, reward.shape[2], plays, jnp.result_type(float))
     program = environment_program(tasks[0].name, one_of(environment), size)
