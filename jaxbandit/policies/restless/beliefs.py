@@ -6,6 +6,7 @@ from typing import Any, NamedTuple
 
 import jax
 import jax.numpy as jnp
+import numpy as np
 from jax import Array
 from numpy.typing import ArrayLike
 
@@ -127,7 +128,7 @@ class HiddenMyopic:
     def of(cls, environment: Any) -> HiddenMyopic:
         """The policy that knows this environment, one of `environments.hidden`."""
         arms = laws_of("environment", environment, "one of environments.hidden", ("hidden",))
-        return made_for(cls(arms.transition, as_floats("emission", arms.emission), arms.initial), arms, "reward")
+        return made_for(cls(arms.transition, np.asarray(arms.emission), arms.initial), arms, "reward")
 
     def validate(self, task: Task) -> None:
         checks.suits(self, task, ("hidden",))
