@@ -239,7 +239,7 @@ class FullPolicy(Policy, Protocol):
         """Refuse with a ValueError a field that is out of range, or a `Task` that the policy is not for. On the host.
 
         This is the one place that says which arms, rewards, plays and horizons the policy is for; without it, it plays
-        rested, restless and independent arms. It is called before anything is compiled.
+        every problem but decision processes. It is called before anything is compiled.
         """
 
     def probabilities(self, state: State, t: jax.Array) -> jax.Array | None:

@@ -1,11 +1,12 @@
 """The optional members of environments and policies, and what holds for those that have none.
 
-No other file asks whether an environment or a policy has a member. Everybody else calls these functions, which give the
-default of `base.FullEnvironment` or `base.FullPolicy` where a class leaves a member out.
+No other file asks whether an environment or a policy has an optional member. Everybody else calls these functions,
+which give the default of `base.FullEnvironment` or `base.FullPolicy` where a class leaves a member out.
 """
 
 from __future__ import annotations
 
+import dataclasses
 from collections.abc import Callable
 from typing import Any
 
@@ -41,6 +42,11 @@ def replaced(thing: Any) -> str | None:
 def has_methods(thing: Any, *names: str) -> bool:
     """Whether a thing has all of these methods."""
     return all(callable(getattr(thing, name, None)) for name in names)
+
+
+def field_names(thing: Any) -> list[str]:
+    """The names of a dataclass's fields."""
+    return [field.name for field in dataclasses.fields(thing)] if dataclasses.is_dataclass(thing) else []
 
 
 def lacks(thing: Any, *names: str) -> list[str]:
@@ -86,7 +92,8 @@ def numbers(environment: Any) -> Any:
 def comparator(environment: Any, plays: int) -> float | None:
     """The long-run reward that regret is measured against; None for the sum of the M largest means."""
     method = _own(environment, "comparator")
-    return None if method is None else float(method(plays))
+    value = None if method is None else method(plays)
+    return None if value is None else float(value)
 
 
 def comparator_name(environment: Any, plays: int) -> str | None:

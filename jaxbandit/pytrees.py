@@ -63,7 +63,7 @@ def pytree(cls: type[T]) -> type[T]:
     return made
 
 
-def static(default: Any) -> Any:
+def static(default: Any = dataclasses.MISSING) -> Any:
     """Declare a field of a `pytree` that is part of the program (a solver's name, a loop count), not a leaf.
 
     >>> @pytree
@@ -97,7 +97,10 @@ def in_order(thing: T, order: jax.Array | np.ndarray) -> T:
     all arms stays.
     """
     if not dataclasses.is_dataclass(thing):
-        return thing
+        parts, structure = jax.tree.flatten(thing, is_leaf=dataclasses.is_dataclass)
+        ordered = [in_order(part, order) if dataclasses.is_dataclass(part) else part for part in parts]
+        changed = any(new is not old for new, old in zip(ordered, parts, strict=True))
+        return jax.tree.unflatten(structure, ordered) if changed else thing
     changes = {}
     for field in dataclasses.fields(thing):
         value, kind = getattr(thing, field.name), field.metadata.get("per_arm")

@@ -103,15 +103,8 @@ OFFERED = {
     "results": {"display.stopped", "display.variant_names", "file.whole_file", "named_axes", "result.join_times"},
     "simulation": {"loop.pieces", "progress"},
     "simulation/asking": {
-        *[
-            "contracts.check_contract",
-            "contracts.check_task",
-            "request.Request",
-            "request.check",
-            "tracing.Size",
-            "tracing.environment_program",
-        ],
-        "tracing.policy_program",
+        *["contracts.check_contract", "contracts.check_declares", "contracts.check_task", "request.Request"],
+        *["request.check", "tracing.Size", "tracing.environment_program", "tracing.policy_program"],
     },
     "simulation/telling": {"fingerprint", "free_memory.check_memory"},
 }

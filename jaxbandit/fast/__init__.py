@@ -31,15 +31,15 @@ Some choices that are made for speed cannot be separated from what they compute.
 | rows of up to three states are lists of arrays, longer ones one array | `confidence.row.arithmetic` | one array |
 | two and three states are solved by formulas written out, more by loops | `confidence.row.tilt`, `confidence.row.stationary_mean` | the loops |
 | Newton's steps of three states and the divergence of their rows, as plain numbers | `confidence.chain.interior_point_three_states`, `confidence.chain.row_divergence_three_states` | `confidence.chain.interior_point` |
-| up to eight states are eliminated in turns that are written out, more in a loop | `policies.thompson_mc` | the loop |
+| up to eight states are eliminated in turns that are written out, more in a loop | `policies.chains.thompson_mc` | the loop |
 | up to three states the steps of a Whittle index are written out, more in a loop | `planning.subsidies` | the loop |
-| a loop of one turn or none, which keeps the runs last, and whose turn's number, 0, keeps XLA from computing it in every round | `policies.observed_arms.planned` | a choice, `jax.lax.cond`, with which rounds of `PosteriorWhittle` take 1.6 and of `UCWhittle` 3.6 times as long |
+| a loop of one turn or none, which keeps the runs last, and whose turn's number, 0, keeps XLA from computing it in every round | `policies.restless.observed_arms` | a choice, `jax.lax.cond`, with which rounds of `PosteriorWhittle` take 1.6 and of `UCWhittle` 3.6 times as long |
 | half the steps for a policy with three states | `confidence.chain.likelihood.ratio_to(quick=True)` | all steps |
-| three computations of one index, for two, three and more states; what follows from counts alone is kept in the state | `policies.tv_kl_ucb` | the computation for more states, from the counts |
-| one arm at a time, so that its numbers stay in the fastest cache | `policies.imed_mc`, `policies.tv_kl_ucb` | all arms at once |
+| three computations of one index, for two, three and more states; what follows from counts alone is kept in the state | `policies.chains.tv_kl_ucb` | the computation for more states, from the counts |
+| one arm at a time, so that its numbers stay in the fastest cache | `policies.imed_mc`, `policies.chains.tv_kl_ucb` | all arms at once |
 | arms compared one by one | `selection` | `jax.lax.top_k` |
 | runs cut into tiles and blocks that stay in a cache, an axis of size 1 removed | `simulation.plan`, `simulation.tiles` | one program for all runs |
-| the library's own code traced once in a process | `simulation.tracing` | tracing at every call |
+| the library's own code traced once in a process | `simulation.asking.tracing` | tracing at every call |
 
 Others may take what is listed here, and `simulation` also takes `jaxprs.constants` and `jaxprs.primitives`.
 """  # noqa: E501

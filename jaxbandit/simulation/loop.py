@@ -182,7 +182,7 @@ def pieces(
     with compilers() as workers:
         tiles = [Tile(request, plan, number, resume) for number in range(plan.tiles)]
         programs = Programs(tiles[0], request.policies, workers, bar)
-        about = {"fingerprint": fingerprint(request), "provenance": provenance(request)}  # traces, meanwhile
+        about = {"fingerprint": fingerprint(request), "provenance": provenance(request)}  # while programs compile
         while played < request.horizon:
             times = request.times[request.times > played]
             kept = {label: allocate(request, label, len(times)) for label in request.policies}

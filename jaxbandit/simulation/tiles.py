@@ -25,7 +25,7 @@ from jaxbandit.simulation.rounds import Carry, initial_carry, play_chunk
 
 
 @dataclass(frozen=True)
-class Chunk:
+class ProgramKey:
     """What the program of a chunk is made of, beside types and shapes."""
 
     mesh: Mesh
@@ -42,8 +42,8 @@ class Chunk:
 
 
 @lru_cache(maxsize=500)
-def _program(chunk: Chunk) -> Compiled:
-    """The compiled chunk: over scenarios, variants and devices. Compiled again for other types, shapes or code only."""
+def _program(chunk: ProgramKey) -> Compiled:
+    """What compiles and plays a chunk over scenarios, variants and devices; again for other types, shapes or code."""
     mesh, scenarios, variants, together = chunk.mesh, chunk.scenarios, chunk.variants, chunk.together
     on_cpu = mesh.devices.flat[0].platform == "cpu"
     by_runs = jax.tree.map(lambda axes: P(*[None] * (3 + axes), "runs"), (2, dict(chunk.recorded)))
@@ -198,11 +198,11 @@ class Tile:
 
     def _program(self, label: str) -> Compiled:
         request, plan = self.request, self.plan
-        chunk = Chunk(
+        chunk = ProgramKey(
             mesh=plan.mesh,
             scenarios=len(request.scenarios),
             variants=request.variants[label],
-            together=plan.together,
+            together=min(plan.together, len(request.scenarios) * request.variants[label]),
             blocks=plan.blocks,
             plays=request.plays,
             recorded=tuple(

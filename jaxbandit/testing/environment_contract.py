@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from typing import Any, get_args
+from typing import Any
 
 import jax
 import jax.numpy as jnp
@@ -11,11 +11,13 @@ from jax import Array
 
 from jaxbandit import members
 from jaxbandit.arguments import LARGEST_INTEGER, integer
-from jaxbandit.base import Environment, Feedback, Paid, Pairing, Problem, reward_table
+from jaxbandit.base import Environment, Feedback, reward_table
 from jaxbandit.members import declares, means_now
+from jaxbandit.simulation.asking.contracts import check_contract, check_declares
+from jaxbandit.simulation.asking.tracing import Size, environment_program
 from jaxbandit.testing.averages import check_changing, check_long_run, check_rewards
 from jaxbandit.testing.pairings import check_plays, check_repeats, check_rounds, check_shared
-from jaxbandit.testing.requirements import require, require_close, require_numbers, shapes
+from jaxbandit.testing.requirements import require, require_accepted, require_close, require_numbers, shapes
 
 ROUNDS = 64  # in which stays are counted
 
@@ -60,10 +62,8 @@ def check_environment(environment: Environment, *, runs: int = 64, plays: int = 
     if runs < 2:
         raise ValueError(f"runs: {runs}; at least 2 are needed for a standard error")
     name = type(environment).__name__
-    for part in members.lacks(environment, "reward", "means", "init", "step"):
-        require(False, f"{name}: has no {part}")
-    old_form = members.replaced(environment)
-    require(old_form is None, str(old_form))
+    require_accepted(check_contract, name, environment, ("means", "init", "step"), "an environment")
+    require(not members.lacks(environment, "reward"), f"{name}: has no reward")
     require_numbers(name, environment)
     if environment.reward is None:
         for part in members.lacks(environment, "arms", "reward_range", "records"):
@@ -74,17 +74,13 @@ def check_environment(environment: Environment, *, runs: int = 64, plays: int = 
     shape = np.shape(environment.means())
     require(shape == (arms,), f"{name}.means(): shape {shape} is not [K]")
     keys = jax.random.split(jax.random.key(0), runs)
+    require_accepted(check_declares, name, environment)
+    size = Size(arms, reward.shape[1], 1, jnp.result_type(float))
+    require_accepted(environment_program, name, shapes(environment), size)
     _check_step(name, environment, keys[0], arms, states)
 
     declared = declares(environment)
-    for part, choices in {"pairing": get_args(Pairing), "problem": get_args(Problem), "paid": get_args(Paid)}.items():
-        value = getattr(declared, part)
-        require(value in choices, f"{name}.{part}: {value!r} is not one of {', '.join(choices)}")
     shared, changing = declared.pairing == "shared", declared.problem in ("changing", "rotting")
-    require(
-        shared == (declared.problem == "decision process"),
-        f'{name}: the pairing "shared" and the problem "decision process" go together; declare both or none',
-    )
     visible = not members.lacks(environment, "shown")
     require(not shared or visible, f"{name}: has no shown, and its arms share one state")
     require(not changing or means_now(environment) is not None, f"{name}: has no means_now, and its arms change")

@@ -9,7 +9,6 @@ import jax.numpy as jnp
 import numpy as np
 from jax import Array
 
-from jaxbandit import members
 from jaxbandit.arguments import LARGEST_INTEGER, integer
 from jaxbandit.base import Environment, Feedback, Policy, Task, reward_table
 from jaxbandit.environments import markov
@@ -17,7 +16,7 @@ from jaxbandit.members import declares
 from jaxbandit.selection import top_arms
 from jaxbandit.simulation.asking.contracts import check_contract, check_task
 from jaxbandit.simulation.asking.tracing import Size, environment_program, policy_program
-from jaxbandit.testing.requirements import require, require_close, require_numbers, shapes
+from jaxbandit.testing.requirements import require, require_accepted, require_close, require_numbers, shapes
 
 
 def check_policy(
@@ -53,10 +52,7 @@ def check_policy(
     for argument, value in {"rounds": rounds, "plays": plays}.items():
         integer(argument, value, 1, LARGEST_INTEGER)
     name = type(policy).__name__
-    for part in members.lacks(policy, "init", "scores", "update"):
-        require(False, f"{name}: has no {part}")
-    old_form = members.replaced(policy)
-    require(old_form is None, str(old_form))
+    require_accepted(check_contract, name, policy, ("init", "scores", "update"), "a policy")
     require_numbers(name, policy)
     transition = np.random.default_rng(0).dirichlet(np.ones(states), (arms, states))
     environment = markov(transition, np.linspace(0, 1, states)) if environment is None else environment
@@ -92,11 +88,9 @@ def check_policy(
 def _check_shapes(name: str, policy: Policy, environment: Environment, reward: Array, plays: int) -> None:
     """Check what `simulate` checks before it compiles."""
     size = Size(len(reward), reward.shape[1], plays, reward.dtype)
-    try:
-        feedback = environment_program(type(environment).__name__, shapes(environment), size).shapes
-        policy_program(name, shapes(policy), size, feedback)
-    except ValueError as error:
-        raise AssertionError(str(error)) from error
+    kind = type(environment).__name__
+    feedback = require_accepted(environment_program, kind, shapes(environment), size).shapes
+    require_accepted(policy_program, name, shapes(policy), size, feedback)
 
 
 def _check_batch(name: str, policy: Policy, key: Array, state: Any, feedback: Feedback, t: int) -> None:

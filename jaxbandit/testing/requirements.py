@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+from collections.abc import Callable
 from typing import Any
 
 import jax
@@ -15,6 +16,14 @@ def require(condition: Any, message: str) -> None:
     """Raise AssertionError with this message unless the condition holds, even where Python skips `assert`."""
     if not condition:
         raise AssertionError(message)
+
+
+def require_accepted(check: Callable[..., Any], *arguments: Any) -> Any:
+    """What a check of `simulate` returns; the ValueError of a check that refuses is raised as AssertionError."""
+    try:
+        return check(*arguments)
+    except ValueError as error:
+        raise AssertionError(str(error)) from error
 
 
 def require_numbers(name: str, thing: Any) -> None:

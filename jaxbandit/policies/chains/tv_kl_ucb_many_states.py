@@ -129,17 +129,16 @@ def judged(
 
     All rows are compared where the two that are kept do not decide.
     """
-    if known.pair is None:  # KL-UCB-MC takes every arm for Markovian
-        return jnp.ones_like(known.markovian), known
 
     def compared(counts: Array, unvisited: Array) -> Pair:
         most, first, second = farthest_pair(computed_once(estimates(counts[None], unvisited)), distance)
         return Pair(first[0], second[0], most[0], most[0])
 
     # a distance above the threshold proves the arm Markovian, and a bound below it that it is not
-    undecided = (known.pair.distance <= threshold) & (known.pair.most > threshold)
+    kept: Any = known.pair  # KL-UCB-MC alone has none, and it judges no arm
+    undecided = (kept.distance <= threshold) & (kept.most > threshold)
     arguments = counts, jnp.broadcast_to(unvisited, undecided.shape)
-    pair: Pair = where_needed(undecided, compared, arguments, known.pair, TOGETHER)
+    pair: Pair = where_needed(undecided, compared, arguments, kept, TOGETHER)
     return pair.distance > threshold, known._replace(pair=pair)
 
 

@@ -33,7 +33,7 @@ class StateTable:
         number of state 0.
     """
 
-    problems: ClassVar[tuple[Problem, ...]] = checks.ARMS  # that it is for
+    problems: ClassVar[tuple[Problem, ...]]  # those that it is for
 
     indices: ArrayLike = per_arm()
     unseen: ArrayLike | None = per_arm(None)
@@ -62,9 +62,9 @@ class StateTable:
         return look_up(jnp.concatenate([table, unseen[:, None]], axis=1), arms, state.states), state
 
     def update(self, state: LastStates, feedback: Feedback) -> LastStates:
-        arms, unseen = jnp.asarray(self.indices).shape
-        check_feedback(feedback, arms, unseen)
+        arms, number = jnp.asarray(self.indices).shape
+        check_feedback(feedback, arms, number)
         states = state.states.at[feedback.arms].set(feedback.states) if feedback.shown is None else feedback.shown
         if feedback.restarted is not None:
-            states = jnp.where(feedback.restarted > 0, jnp.int32(unseen), states)
+            states = jnp.where(feedback.restarted > 0, jnp.int32(number), states)
         return LastStates(states)

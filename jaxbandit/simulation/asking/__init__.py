@@ -5,7 +5,8 @@ what is kept beside counts, `contracts` what a policy and an environment must be
 itself, and `request` all of it together.
 
 Sweeps take `request.Request` and `request.check`; the public checks take `contracts.check_contract`,
-`contracts.check_task`, `tracing.Size`, `tracing.environment_program` and `tracing.policy_program`.
+`contracts.check_declares`, `contracts.check_task`, `tracing.Size`, `tracing.environment_program` and
+`tracing.policy_program`.
 """
 
 __all__: list[str] = []

@@ -4,14 +4,14 @@ from __future__ import annotations
 
 import inspect
 from collections.abc import Iterator, Mapping
-from typing import Any
+from typing import Any, get_args
 
 import jax
 import numpy as np
 
 from jaxbandit import members
-from jaxbandit.arguments import shown
-from jaxbandit.base import Task
+from jaxbandit.arguments import choice, shown
+from jaxbandit.base import Declares, Paid, Pairing, Pays, Problem, Task
 from jaxbandit.members import declares
 
 
@@ -23,8 +23,26 @@ def check_contract(where: str, thing: Any, methods: tuple[str, ...], kind: str) 
     """
     if isinstance(thing, type):
         raise ValueError(f"{where}: {thing.__name__} is a class; give {thing.__name__}()")
+    if (old_form := members.replaced(thing)) is not None:
+        raise ValueError(f"{where}: {old_form}")
     if missing := [name for name in methods if not members.has_methods(thing, name)]:
         raise ValueError(f"{where}: {kind} is needed, and {type(thing).__name__} has no {', '.join(missing)}")
+
+
+def check_declares(where: str, environment: Any) -> None:
+    """Raise ValueError where `declares` is not a `Declares` of the words that there are."""
+    if "declares" in members.field_names(environment):
+        raise ValueError(f"{where}.declares: is a field; write declares = jaxbandit.Declares(..) without an annotation")
+    declared = declares(environment)
+    if not isinstance(declared, Declares):
+        raise ValueError(f"{where}.declares: {shown(declared)} is not a Declares; write jaxbandit.Declares(..)")
+    for name, choices in (("pairing", Pairing), ("problem", Problem), ("pays", Pays), ("paid", Paid)):
+        choice(f"{where}.declares.{name}", getattr(declared, name), get_args(choices))
+    if (declared.pairing == "shared") != (declared.problem == "decision process"):
+        raise ValueError(
+            f'{where}.declares: the pairing "shared" and the problem "decision process" go together; declare both or '
+            "neither"
+        )
 
 
 def check_leaves(where: str, thing: Any) -> None:

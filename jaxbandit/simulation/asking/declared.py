@@ -11,7 +11,7 @@ from jaxbandit import members
 from jaxbandit.arguments import finite
 from jaxbandit.base import Environment, check_known, reward_table
 from jaxbandit.members import declares, episode_values, has_methods, lacks, means_now
-from jaxbandit.simulation.asking.contracts import check_contract, check_leaves, named_things
+from jaxbandit.simulation.asking.contracts import check_contract, check_declares, check_leaves, named_things
 
 Scenarios = Environment | Mapping[str, Environment]
 
@@ -114,6 +114,7 @@ def environments_of(scenarios: Scenarios) -> dict[str, Environment]:
         if environment.reward is None:
             check_without_table(where, environment)
         check_known(where, environment)
+        check_declares(where, environment)
         check_means_now(where, environment)
         check_leaves(where, environment)
     return named

@@ -8,24 +8,20 @@ of what was traced.
 
 from __future__ import annotations
 
-import dataclasses
 import hashlib
 import itertools
-import sys
 from collections.abc import Callable
 from contextlib import AbstractContextManager
 from functools import lru_cache, partial
-from types import FunctionType
 from typing import Any, NamedTuple
 
 import jax
 import jax.numpy as jnp
-import numpy as np
 
 from jaxbandit import members
 from jaxbandit.base import Feedback
 from jaxbandit.members import declares, means_now
-from jaxbandit.simulation.asking.user_code import MethodError, call, method
+from jaxbandit.simulation.asking.user_code import MethodError, call, method, trusted
 from jaxbandit.simulation.dynamic_regret import DYNAMIC, EXTERNAL, no_regret, records_of
 from jaxbandit.sums import TwoFloats
 
@@ -33,7 +29,6 @@ from jaxbandit.sums import TwoFloats
 reading: Callable[[Any], AbstractContextManager[Any]] = jax.make_user_context(None)
 _anew = itertools.count()
 VISITS = "visits"  # the name of the visits among what is recorded, which nothing else may have
-_TRUSTED = ("jaxbandit", "optax")  # packages whose code does not change within a process
 
 
 class Program(NamedTuple):
@@ -74,35 +69,6 @@ class Traced(NamedTuple):
         """What the compiled program of a policy depends on beside types and shapes; None where no code can change."""
         parts = [self.environment, self.policies[label], *self.recorders[label].values()]
         return None if all(part.fixed for part in parts) else tuple(part.hash for part in parts)
-
-
-def trusted(thing: Any) -> bool:
-    """Whether all code behind a policy or an environment is the library's, so that it need not be traced again."""
-    if thing is None or isinstance(thing, str | int | float | np.ndarray | np.generic | jax.Array):
-        return True
-    if isinstance(thing, jax.ShapeDtypeStruct):
-        return True
-    if type(thing) in (list, tuple):
-        return all(map(trusted, thing))
-    if isinstance(thing, FunctionType):
-        return _is_of_a_package(thing)
-    fields = dataclasses.fields(thing) if dataclasses.is_dataclass(thing) else None
-    if fields is None or not _is_of_a_package(type(thing)):
-        return False
-    named = [pair for kind in type(thing).__mro__[:-1] for pair in vars(kind).items() if not pair[0].startswith("__")]
-    members = [getattr(member, "fget", member) for _, member in named]  # what dataclasses add differs by version
-    replaced = any(callable(each) and not _is_named_so(getattr(each, "__module__", None)) for each in members)
-    return not replaced and all(trusted(getattr(thing, field.name)) for field in fields)
-
-
-def _is_of_a_package(thing: Any) -> bool:
-    """Whether a class or a function is the one that a trusted package has under its name."""
-    module = thing.__module__ or ""
-    return _is_named_so(module) and getattr(sys.modules.get(module), thing.__qualname__, None) is thing
-
-
-def _is_named_so(module: str | None) -> bool:
-    return (module or "").partition(".")[0] in _TRUSTED
 
 
 def environment_program(where: str, environment: Any, size: Size) -> Program:
@@ -171,11 +137,12 @@ def _environment(environment: Any, size: Size) -> Program:
     begun, pieces = method("init", environment, _key())
     returned, more = method("step", environment, _key(), begun, played, _ROUND)
     if not (isinstance(returned, tuple) and len(returned) == 2 and isinstance(returned[1], Feedback)):
-        raise MethodError(f"step: returns {type(returned).__name__}, not a pair of a state and a Feedback")
+        raise MethodError(f"step: returns {_kind(returned)}, not a pair of a state and a Feedback")
     following, feedback = returned
     state = _settled(
         "step", begun, following, lambda state: method("step", environment, _key(), state, played, _ROUND)[0][0]
     )
+    _check_feedback(feedback, size)
     pieces += more
     first: Any = None
     records: dict[str, Any] = {}
@@ -209,6 +176,17 @@ def _environment(environment: Any, size: Size) -> Program:
     return Program(_hash(pieces), Shown(state, feedback, records, first, dynamic), fixed=True)
 
 
+def _check_feedback(feedback: Feedback, size: Size) -> None:
+    numbers = {"arms": size.plays, "before": size.plays, "states": size.plays}
+    for name, length in numbers.items() if feedback.shown is None else {**numbers, "shown": size.arms}.items():
+        array = getattr(feedback, name)
+        if (getattr(array, "shape", None), getattr(array, "dtype", None)) != ((length,), jnp.int32):
+            axes = "[K]" if name == "shown" else "[M]"
+            raise MethodError(f"step: {name} is not {axes} int32, {length} of them, but {_kind(array)}")
+    if getattr(feedback.rewards, "shape", None) != (size.plays,):
+        raise MethodError(f"step: rewards is not [M] = ({size.plays},), but {_kind(feedback.rewards)}")
+
+
 def _policy(policy: Any, size: Size, fields: Any, first: Any, shuffle: bool) -> Program:
     of_plays = [jax.ShapeDtypeStruct((size.plays,), kind) for kind in (jnp.int32, jnp.int32, jnp.int32, size.real)]
     feedback = Feedback(*of_plays, t=_ROUND, **dict(fields))  # type: ignore[arg-type,misc]
@@ -222,22 +200,25 @@ def _policy(policy: Any, size: Size, fields: Any, first: Any, shuffle: bool) -> 
             )
     returned, more = method("scores", policy, _key(), begun, _ROUND)
     if not (isinstance(returned, tuple) and len(returned) == 2):
-        kind = f"the array {_short(returned)}" if hasattr(returned, "dtype") else type(returned).__name__
         raise MethodError(
-            f"scores: returns {kind}, not a pair; write `return scores, state`, where the state is the one that goes "
-            "on to update"
+            f"scores: returns {_kind(returned)}, not a pair; write `return scores, state`, where the state is the one "
+            "that goes on to update"
         )
     _check_form("scores", begun, returned[1])
     scores, kept = returned
     if getattr(scores, "shape", None) != (size.arms,):
-        found = f"shape {scores.shape}" if hasattr(scores, "shape") else type(scores).__name__
-        raise MethodError(f"scores: {found} is not [K] = ({size.arms},)")
+        raise MethodError(f"scores: {_kind(scores)} is not [K] = ({size.arms},)")
     if not jnp.issubdtype(scores.dtype, jnp.floating):
         raise MethodError(f"scores: {scores.dtype} is not a float")
     pieces += more
     following, last = method("update", policy, kept, feedback)
     state = _settled("update", begun, following, lambda state: _after_round(policy, state, feedback))
     pieces += last
+    if members.probabilities(policy) is not None:
+        chances, more = method("probabilities", policy, state, _ROUND)
+        if getattr(chances, "shape", None) != (size.arms,) or not jnp.issubdtype(chances.dtype, jnp.floating):
+            raise MethodError(f"probabilities: {_kind(chances)} is not [K] = ({size.arms},) floats")
+        pieces += more
     return Program(_hash(pieces), state, fixed=True)
 
 
@@ -280,6 +261,10 @@ def _check_form(method: str, begun: Any, following: Any) -> None:
     after: Any = jax.tree.structure(following)
     if before != after:
         raise MethodError(f"{method}: a state of the form {before} becomes one of the form {after}; its form must stay")
+
+
+def _kind(value: Any) -> str:
+    return f"an array {_short(value)}" if isinstance(value, jax.ShapeDtypeStruct) else type(value).__name__
 
 
 def _short(leaf: Any) -> str:

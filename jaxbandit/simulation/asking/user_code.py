@@ -5,12 +5,14 @@ The text is the same in every process, so that changed code is noticed by it.
 
 from __future__ import annotations
 
+import dataclasses
 import re
 import sys
 import sysconfig
 import traceback
 from collections.abc import Callable, Sequence
 from pathlib import Path
+from types import FunctionType
 from typing import Any
 
 import jax
@@ -19,6 +21,7 @@ import numpy as np
 
 from jaxbandit.fast.jaxprs import constants, primitives
 
+_TRUSTED = ("jaxbandit", "optax")  # packages whose code does not change within a process
 CALLBACKS = frozenset(["pure_callback", "io_callback"])
 # addresses, a terminal's colours, names of Python functions and the rules of differentiation that go with them
 _LEFT_OUT = re.compile(r"\x1b\[[0-9;]*m| at 0x[0-9a-f]+|\b(?:name|jvp|fwd|bwd|jvp_jaxpr_fun|jvp_jaxpr_thunk)=\S+")
@@ -95,3 +98,32 @@ def traced_text(function: Callable[..., Any], arguments: Sequence[Any]) -> tuple
         for each in closed.out_avals
     ]  # older versions of JAX leave out of `returned` what is a Python number
     return jax.tree.unflatten(jax.tree.structure(returned), shapes), pieces
+
+
+def trusted(thing: Any) -> bool:
+    """Whether all code behind a policy or an environment is the library's, so that it need not be traced again."""
+    if thing is None or isinstance(thing, str | int | float | np.ndarray | np.generic | jax.Array):
+        return True
+    if isinstance(thing, jax.ShapeDtypeStruct):
+        return True
+    if type(thing) in (list, tuple):
+        return all(map(trusted, thing))
+    if isinstance(thing, FunctionType):
+        return _is_of_a_package(thing)
+    fields = dataclasses.fields(thing) if dataclasses.is_dataclass(thing) else None
+    if fields is None or not _is_of_a_package(type(thing)):
+        return False
+    named = [pair for kind in type(thing).__mro__[:-1] for pair in vars(kind).items() if not pair[0].startswith("__")]
+    functions = [getattr(member, "fget", member) for _, member in named]  # what dataclasses add differs by version
+    replaced = any(callable(each) and not _is_named_so(getattr(each, "__module__", None)) for each in functions)
+    return not replaced and all(trusted(getattr(thing, field.name)) for field in fields)
+
+
+def _is_of_a_package(thing: Any) -> bool:
+    """Whether a class or a function is the one that a trusted package has under its name."""
+    module = thing.__module__ or ""
+    return _is_named_so(module) and getattr(sys.modules.get(module), thing.__qualname__, None) is thing
+
+
+def _is_named_so(module: str | None) -> bool:
+    return (module or "").partition(".")[0] in _TRUSTED
