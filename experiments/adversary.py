@@ -8,14 +8,13 @@ command continues.
 
 from __future__ import annotations
 
-import dataclasses
 import math
 from typing import Any
 
 from experiments.command_line.experiment import begin, finish, play
-from experiments.command_line.options import Simulation, main, option
+from experiments.command_line.options import Simulation, main, simulation
 from experiments.reports.pictures import Pictures, frameless, panels
-from experiments.reports.tables import Row, Tables
+from experiments.reports.tables import Row, Tables, mean_and_interval
 from jaxbandit import (
     IMED,
     KLUCB,
@@ -33,14 +32,8 @@ from jaxbandit import (
 )
 from jaxbandit.plotting import curve_style
 
+Settings = simulation(horizon=10_000)
 TABLE, STATIONARY = "never in turn", "i.i.d. high"
-
-
-@dataclasses.dataclass(frozen=True)
-class Settings(Simulation):
-    """Options of the experiment."""
-
-    horizon: int = option(10_000, "rounds of a run")
 
 
 def policies(horizon: int) -> dict[str, Policy]:
@@ -59,7 +52,7 @@ def policies(horizon: int) -> dict[str, Policy]:
     }
 
 
-def cases(settings: Settings) -> dict[str, Any]:
+def cases(settings: Simulation) -> dict[str, Any]:
     """The table, and the arms with means of their own."""
     return {
         name: {
@@ -78,7 +71,7 @@ def tabulate(results: dict[str, Result]) -> Tables:
         row: Row = {"policy": label}
         for name, result in results.items():
             s = metrics.summary(metrics.regret(result, label)[0, 0, :, -1])
-            row |= {name: float(s.mean), f"{name}, 95% low": float(s.low), f"{name}, 95% high": float(s.high)}
+            row |= mean_and_interval(s, name, f"{name}, ")
         rows.append(row)
     return {"table": ("Final regret against the best single arm", rows)}
 
@@ -98,20 +91,11 @@ def draw(results: dict[str, Result]) -> Pictures:
     for number, label in enumerate(table.labels):
         x = metrics.summary(metrics.regret(stationary, label)[0, 0, :, -1])
         y = metrics.summary(metrics.regret(table, label)[0, 0, :, -1])
-        style = curve_style(number)
-        across, up = ([[each.mean - each.low], [each.high - each.mean]] for each in (x, y))
-        ax.errorbar(
-            x.mean,
-            y.mean,
-            up,
-            across,
-            **{"color": style["color"], "marker": style["marker"], "markersize": 7, "linestyle": "none"},
-            label=label,
-        )
+        style = curve_style(number) | {"markersize": 7, "linestyle": "none", "label": label}
+        ax.errorbar(x.mean, y.mean, y.high - y.mean, x.high - x.mean, **style)
     limit = bound(table.horizon, table.means.shape[1])
     ax.axhline(limit, color="black", linestyle="--", linewidth=1, label=f"Exp3's bound for every table, {limit:,.0f}")
-    ax.set_xscale("log")
-    ax.set_yscale("log")
+    ax.set(xscale="log", yscale="log")
     ax.set_ylim(1, 2.5 * ax.get_ylim()[1])
     ax.set_xlabel(f"regret on '{STATIONARY}' after {stationary.horizon:,} rounds")
     ax.set_ylabel(f"regret on the table '{TABLE}', against the best single arm")
@@ -120,7 +104,7 @@ def draw(results: dict[str, Result]) -> Pictures:
     yield "price", figure
 
 
-def run(settings: Settings) -> dict[str, Result]:
+def run(settings: Simulation) -> dict[str, Result]:
     """Play both, print what was seen and write the folder."""
     planned = cases(settings)
     folder = begin("adversary", settings, planned)

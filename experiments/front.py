@@ -12,7 +12,6 @@ Ctrl-C keeps what is done, and the same command continues; runs may grow.
 
 from __future__ import annotations
 
-import dataclasses
 import re
 from typing import Any
 
@@ -46,11 +45,6 @@ GROUPS = {
 }
 
 
-@dataclasses.dataclass(frozen=True)
-class Settings(Simulation):
-    """Options of the comparison."""
-
-
 def environments() -> dict[str, dict[str, MarkovArms]]:
     """Of each name its arms from every start."""
     return {name: starts(make) for name, make in SCENARIOS.items()} | beside_the_scenarios()
@@ -61,7 +55,7 @@ def states(arms: dict[str, MarkovArms]) -> int:
     return int(next(iter(arms.values())).reward.shape[1])
 
 
-def cases(settings: Settings) -> dict[str, Any]:
+def cases(settings: Simulation) -> dict[str, Any]:
     """A case for each name, with all its starts."""
     policies = {label: policy for group in GROUPS.values() for label, policy in group.items()}
     times = sorted({max(1, settings.horizon // 2), settings.horizon})
@@ -142,7 +136,7 @@ def _worst(part: Matrix, policy: int) -> str:
     return f"up to {part.ratio[policy, at]:,.1f} times the least mean regret ({where}; {share:.1%} of its runs linear)"
 
 
-def tabulate(rows: list[Row], settings: Settings) -> Tables:
+def tabulate(rows: list[Row], settings: Simulation) -> Tables:
     """The worst of each policy, then a table for each name."""
     seen = matrix(rows)
     tables: Tables = {}
@@ -153,7 +147,7 @@ def tabulate(rows: list[Row], settings: Settings) -> Tables:
     return tables
 
 
-def run(settings: Settings) -> list[Row]:
+def run(settings: Simulation) -> list[Row]:
     """Play, print the tables and write the folder."""
     planned = cases(settings)
     folder = begin("front", settings, planned, grows=True)
@@ -169,4 +163,4 @@ def run(settings: Settings) -> list[Row]:
 
 
 if __name__ == "__main__":
-    main(run, Settings, "front", __doc__)
+    main(run, Simulation, "front", __doc__)

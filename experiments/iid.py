@@ -8,19 +8,19 @@ judged Markovian at the last question.
 
 from __future__ import annotations
 
-import dataclasses
 from typing import Any
 
 import numpy as np
 
 import jaxbandit
 from experiments.command_line.experiment import begin, finish
-from experiments.command_line.options import Simulation, main, option
+from experiments.command_line.options import Simulation, main, simulation
 from experiments.reports.pictures import Pictures, frameless, panels
 from experiments.reports.tables import Row, Tables, final_table
 from jaxbandit import MarkovArms, Result, atlas, metrics
 from jaxbandit.plotting import COLOURS
 
+Settings = simulation(horizon=20_000)
 OTHERS = {"KL-UCB-SM": jaxbandit.KLUCB(), "KL-UCB-MC": jaxbandit.KLUCBMC()}
 ADAPTIVE = {"TV-KL-UCB": jaxbandit.TVKLUCB(), "TV-KL-UCB, arm's clock": jaxbandit.TVKLUCB(clock="arm")}
 PHASE = "its plays in the transition phase"
@@ -28,19 +28,12 @@ PHASE = "its plays in the transition phase"
 Judged = dict[str, np.ndarray]  # label to bool [Q, K, R], whether an arm was judged Markovian at each question
 
 
-@dataclasses.dataclass(frozen=True)
-class Settings(Simulation):
-    """Options of the i.i.d. experiment."""
-
-    horizon: int = option(20_000, "rounds of a run")
-
-
 def questions(horizon: int) -> np.ndarray:
     """The rounds before which the policy is asked, and the round after the last; [Q + 1]."""
     return np.unique(np.rint(np.geomspace(1, horizon + 1, 400)).astype(np.int32))
 
 
-def compare(name: str, arms: MarkovArms, settings: Settings) -> tuple[Result, Judged]:
+def compare(name: str, arms: MarkovArms, settings: Simulation) -> tuple[Result, Judged]:
     """All policies, recorded before every question, and what the adaptive ones answered."""
     asked = questions(settings.horizon)
     answer = {label: lambda arms, state, t, policy: policy.markovian(state, t + 1) for label in ADAPTIVE}
@@ -82,7 +75,7 @@ def share_until(result: Result, judged: Judged, label: str) -> np.ndarray:
     return np.cumsum((plays * judged[label]).sum((1, 2))) / np.cumsum(plays.sum((1, 2)))
 
 
-def cases(settings: Settings) -> dict[str, Any]:
+def cases(settings: Simulation) -> dict[str, Any]:
     """Both scenarios' means as i.i.d. arms."""
     scenes = {f"{name}'s means": atlas[f"i.i.d. {name}"].arms for name in ("scenario 1", "scenario 3")}
     policies = OTHERS | ADAPTIVE
@@ -144,7 +137,7 @@ def draw(played: dict[str, tuple[Result, Judged]]) -> Pictures:
     yield "phases", figure
 
 
-def run(settings: Settings) -> dict[str, tuple[Result, Judged]]:
+def run(settings: Simulation) -> dict[str, tuple[Result, Judged]]:
     """Play both scenarios' means as i.i.d. arms, print what was seen and write the folder."""
     planned = cases(settings)
     folder = begin("iid", settings, planned)

@@ -11,7 +11,6 @@ keeps what is done, and the same command continues; runs may grow.
 
 from __future__ import annotations
 
-import dataclasses
 from collections.abc import Callable
 from typing import Any
 
@@ -19,7 +18,7 @@ from matplotlib.figure import Figure
 
 import jaxbandit
 from experiments.command_line.experiment import begin, finish, play
-from experiments.command_line.options import Simulation, main, option
+from experiments.command_line.options import Simulation, main, simulation
 from experiments.published.beside import SLOWER
 from experiments.published.scenarios import OTHERS, SCENARIOS
 from experiments.reports import page
@@ -38,6 +37,7 @@ from jaxbandit import Myopic, Policy, Result, WhittleBelief, atlas, metrics
 from jaxbandit.environments import RestlessArms
 from jaxbandit.plotting import curve_style
 
+Settings = simulation(horizon=300_000)
 MADE_FOR_THEM: dict[str, Policy] = {"RCA": jaxbandit.RCA(), "DSEE": jaxbandit.DSEE()}
 LEARNERS: dict[str, Policy] = {
     **OTHERS,
@@ -61,13 +61,6 @@ INTRODUCTION = (
 )
 
 
-@dataclasses.dataclass(frozen=True)
-class Settings(Simulation):
-    """Options of the experiment."""
-
-    horizon: int = option(300_000, "rounds of a run")
-
-
 def environments() -> dict[str, RestlessArms]:
     """Restless arms by name."""
     return {name: atlas[f"restless {name}"].arms for name in SCENARIOS} | {SLOWER: atlas["restless tenth"].arms}
@@ -80,7 +73,7 @@ def policies(arms: RestlessArms) -> dict[str, Policy]:
     return {BEST: jaxbandit.Oracle(arms.means()), **LEARNERS, **dict(zip(KNOWING, knowing))}
 
 
-def cases(settings: Settings) -> dict[str, Any]:
+def cases(settings: Simulation) -> dict[str, Any]:
     """A case for each environment."""
     return {
         name: {
@@ -192,7 +185,7 @@ def draw_finals(results: dict[str, Result], size: str) -> Figure:
     return figure
 
 
-def run(settings: Settings) -> dict[str, Result]:
+def run(settings: Simulation) -> dict[str, Result]:
     """Play, print the tables and write the folder."""
     planned = cases(settings)
     folder = begin("restless", settings, planned, grows=True)

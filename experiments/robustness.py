@@ -26,7 +26,7 @@ from experiments.judging.spaces import refused
 from experiments.reports.matrix import Matrix
 from experiments.reports.matrix import draw as draw_matrix
 from experiments.reports.pictures import Pictures, frameless, panels
-from experiments.reports.tables import Row, Tables
+from experiments.reports.tables import Row, Tables, mean_and_interval
 from jaxbandit import Policy, atlas, metrics, stress
 from jaxbandit.plotting import COLOURS
 from jaxbandit.stress import Found, Survey
@@ -139,18 +139,9 @@ def worst_rows(worst: Worst) -> list[Row]:
     """Of each policy its worst problem, the least avoidable regret first."""
     rows: list[Row] = []
     for label, each in sorted(worst.found.items(), key=lambda item: item[1].avoidable.mean):
-        rows.append(
-            {
-                "policy": label,
-                "avoidable": each.avoidable.mean,
-                "95% low": each.avoidable.low,
-                "95% high": each.avoidable.high,
-                "the search believed": each.believed,
-                "least": each.regrets[each.best].mean,
-                "by": each.best,
-                "problem": each.problem.code.removeprefix("jaxbandit.environments."),
-            }
-        )
+        row: Row = {"policy": label, **mean_and_interval(each.avoidable, "avoidable")}
+        row |= {"the search believed": each.believed, "least": each.regrets[each.best].mean, "by": each.best}
+        rows.append(row | {"problem": each.problem.code.removeprefix("jaxbandit.environments.")})
     return rows
 
 

@@ -11,7 +11,7 @@ import pytest
 import jaxbandit
 from experiments import judge
 from experiments.command_line.options import from_command_line
-from experiments.judging import atlas_card, contract, playing, spaces
+from experiments.judging import atlas_card, playing, spaces
 from experiments.judging.comparison import standing
 from experiments.judging.failures import Failures
 from experiments.judging.judgement import Judgement
@@ -138,9 +138,9 @@ def test_a_method_that_fails_names_the_users_line_before_anything_is_played(mine
 
 
 def test_a_broken_contract_is_said_in_words(mine):
-    kept, said = contract.verdict("Nan()", policy_of("mine.py:Nan")[1], middle(stress.TwoStateSpace()))
+    kept, said = playing.contract_verdict("Nan()", policy_of("mine.py:Nan")[1], middle(stress.TwoStateSpace()))
     assert not kept and said.startswith("breaks the contract: Nan.scores: NaN in round 9")
-    assert contract.verdict("UCB1()", UCB1(), middle(stress.TwoStateSpace())) == (True, contract.KEPT)
+    assert playing.contract_verdict("UCB1()", UCB1(), middle(stress.TwoStateSpace())) == (True, playing.KEPT)
 
 
 def test_a_policy_is_judged_in_the_first_space_that_it_plays():
@@ -198,7 +198,7 @@ def test_the_card_is_what_simulate_and_the_metrics_say(small_panel):
     problems, key = {name: atlas[name].arms for name in names}, jax.random.key(3)
     planned, _ = atlas_card.cases(problems, judged, 60, 40, key)
     results = {name: jaxbandit.simulate(**case, progress=False) for name, case in planned.items()}
-    rows = atlas_card.card("mine", judged, atlas_card.measured(results), atlas_card.lower_curves(problems, 60))
+    rows = atlas_card.card("mine", judged, results, atlas_card.lower_curves(problems, 60))
     assert [row["problem"] for row in rows] == list(names)
     for row in rows:
         arms = problems[row["problem"]]

@@ -92,7 +92,7 @@ def test_starts_are_every_state_and_the_stationary_law():
 
 def test_what_is_planned_can_be_played():
     left_out = {*TWO_STATES, *optimality.OF_TWO_STATES}
-    for planned in (optimality.cases(optimality.Settings()), front.cases(front.Settings())):
+    for planned in (optimality.cases(optimality.Settings()), front.cases(front.Simulation())):
         check_cases(planned)
         assert set(planned["scenario 1"]["policies"]) - set(planned["scenario 3"]["policies"]) <= left_out
 

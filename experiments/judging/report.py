@@ -4,26 +4,29 @@ from __future__ import annotations
 
 import re
 from collections.abc import Iterator
+from itertools import groupby
 from pathlib import Path
 
 import matplotlib.pyplot as plt
+import numpy as np
 
-from experiments.judging import failures, survey_table
+from experiments.judging import failures
 from experiments.judging.judgement import Judgement
 from experiments.reports import page
 from experiments.reports.pictures import Pictures
-from experiments.reports.tables import Row, Tables
+from experiments.reports.tables import Row, Tables, mean_and_interval
+from jaxbandit.stress import Survey
 
 NAMED = (
-    "Mean regret after {horizon:,} rounds with its 95 % interval; median and mean of the worst 5 % of {runs:,} runs "
-    "(a quarter as many where arms have more than two states, a twentieth for processes with many states); the share "
-    "of runs whose regret is still linear, which means that a tenth or more of the plays in the second half go to "
-    "worse arms, or in a decision process that a tenth or more of what is to be had is lost then (not said of restless "
-    "arms, where playing worse arms may be right); the rank in the panel, which is without IMED-MC where arms have "
-    "more than two states, as it is slow there, of learners where there is a decision process, and of random play and "
-    "a player who knows the chains where all arms pay; and, where there is a lower bound, the mean over the bound's "
-    "curve, its constant times log t. In the long run no policy that is good for all such arms stays below that curve; "
-    "at this horizon one may."
+    "Mean regret after {horizon:,} rounds with its 95 % interval; median, 90 % quantile and mean of the worst 5 % of "
+    "{runs:,} runs (a quarter as many where arms have more than two states, a twentieth for processes with many "
+    "states); the share of runs whose regret is still linear, which means that a tenth or more of the plays in the "
+    "second half go to worse arms, or in a decision process that a tenth or more of what is to be had is lost then "
+    "(not said of restless arms, where playing worse arms may be right); the rank in the panel, which is without "
+    "IMED-MC where arms have more than two states, as it is slow there, of learners where there is a decision "
+    "process, and of random play and a player who knows the chains where all arms pay; and, where there is a lower "
+    "bound, the mean over the bound's curve, its constant times log t. In the long run no policy that is good for all "
+    "such arms stays below that curve; at this horizon one may."
 )
 RANK = (
     "A rank says no more than the runs do. One policy has certainly less regret than another where the interval of "
@@ -53,30 +56,32 @@ def tables(found: Judgement) -> Tables:
         if rows:
             every[_file("atlas", label)] = f"Named problems: {label}", rows
     for number, (chapter, survey) in enumerate(found.surveys, 1):
-        every[f"space_{number}"] = f"Mean over a space: {chapter.title}", survey_table.rows_of(survey)
+        every[f"space_{number}"] = f"Mean over a space: {chapter.title}", survey_rows(survey)
     for number, (each, _) in enumerate(found.worst or [], 1):
         every[f"worst_{number}"] = f"Worst problems found of {each.title}", failures.rows_of(each)
-    for name, (title, rows) in _everybody(found):
-        every[name] = title, rows
+    of_chapter = groupby(found.worst or [], key=lambda worst: worst[0].chapter.title)
+    for number, (title, group) in enumerate(of_chapter, 1):
+        if len(several := list(group)) > 1:
+            rows = failures.all_against_all(*zip(*several, strict=True))
+            about = "mean regret on the worst problems of each ± half of its 95 % interval"
+            every[f"all_{number}"] = f"All against all: {about}, {title}", rows
     if found.speed:
         every["speed"] = "Speed on the same arms, in the same run", found.speed
     return every
 
 
-def _everybody(found: Judgement) -> Iterator[tuple[str, tuple[str, list[Row]]]]:
-    """All against all, of every space and horizon in which several are judged."""
-    chapters = {each.chapter.title: each.chapter for each, _ in found.worst or []}
-    for number, title in enumerate(chapters, 1):
-        inside = [(each, result) for each, result in found.worst or [] if each.chapter.title == title]
-        if len(inside) > 1:
-            rows = failures.all_against_all(*zip(*inside, strict=True))
-            yield (
-                f"all_{number}",
-                (
-                    f"All against all: mean regret on the worst problems of each ± half of its 95 % interval, {title}",
-                    rows,
-                ),
-            )
+def survey_rows(survey: Survey) -> list[Row]:
+    """A row for each policy, that of the least mean regret first; how much more than that one the others have."""
+    rows: list[Row] = []
+    labels = sorted(survey.regrets, key=lambda label: float(survey.regrets[label].mean()))
+    for label in labels:
+        avoidable = survey.avoidable(label)
+        median, most, largest = map(float, np.quantile(avoidable, [0.5, 0.9, 1]))
+        row: Row = {"policy": label, **mean_and_interval(survey.mean(label), "mean regret")}
+        row |= mean_and_interval(survey.difference(label, labels[0]), "more than the first", "more: ")
+        row |= {"avoidable: mean": float(avoidable.mean()), "median": median}
+        rows.append(row | {"90% quantile": most, "largest": largest})
+    return rows
 
 
 def pictures(found: Judgement) -> Pictures:

@@ -8,6 +8,7 @@ import itertools
 import textwrap
 from collections.abc import Iterator
 from pathlib import Path
+from typing import Any
 
 import numpy as np
 
@@ -39,19 +40,9 @@ def paired_table(result: Result) -> list[Row]:
         difference = metrics.paired_difference(result, first, second)[0, 0]
         s = metrics.summary(difference)
         low, high = metrics.median_interval(difference)
-        rows.append(
-            {
-                "first": first,
-                "second": second,
-                "mean": float(s.mean),
-                "95% low": float(s.low),
-                "95% high": float(s.high),
-                "median": float(s.median),
-                "median low": float(low),
-                "median high": float(high),
-                "first less in": float((difference < 0).mean()),
-            }
-        )
+        row: Row = {"first": first, "second": second, **mean_and_interval(s), "median": float(s.median)}
+        row |= {"median low": float(low), "median high": float(high)}
+        rows.append(row | {"first less in": float((difference < 0).mean())})
     return rows
 
 
@@ -87,8 +78,14 @@ def in_short(values: np.ndarray, form: str = ",.1f") -> str:
 def moments(values: np.ndarray, mean: str = "mean") -> Row:
     """Columns for the mean over runs, which has the name `mean`, its 95 % interval, and the tail."""
     s = metrics.summary(values)
-    interval: Row = {mean: float(s.mean), "95% low": float(s.low), "95% high": float(s.high)}
-    return interval | {"median": float(s.median), "90% quantile": float(s.quantile_90), "worst 5%": float(s.worst)}
+    tail: Row = {"median": float(s.median), "90% quantile": float(s.quantile_90), "worst 5%": float(s.worst)}
+    return mean_and_interval(s, mean) | tail
+
+
+def mean_and_interval(summary: Any, mean: str = "mean", prefix: str = "") -> Row:
+    """Columns for a mean, which has the name `mean`, and for the ends of its 95 % interval."""
+    low, high = float(summary.low), float(summary.high)
+    return {mean: float(summary.mean), f"{prefix}95% low": low, f"{prefix}95% high": high}
 
 
 def show(rows: list[Row], width: int | None = None) -> str:
