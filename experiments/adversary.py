@@ -11,7 +11,7 @@ from __future__ import annotations
 import math
 from typing import Any
 
-from experiments.command_line.experiment import begin, finish, play
+from experiments.command_line.experiment import begin_and_play, finish
 from experiments.command_line.options import Simulation, main, simulation
 from experiments.reports.pictures import Pictures, frameless, panels
 from experiments.reports.tables import Row, Tables, mean_and_interval
@@ -54,14 +54,9 @@ def policies(horizon: int) -> dict[str, Policy]:
 
 def cases(settings: Simulation) -> dict[str, Any]:
     """The table, and the arms with means of their own."""
-    return {
-        name: {
-            "scenarios": {name: atlas[name].with_horizon(settings.horizon)},
-            "policies": policies(settings.horizon),
-            **settings.size(),
-        }
-        for name in (TABLE, STATIONARY)
-    }
+    size = settings.size() | {"policies": policies(settings.horizon)}
+    arms = {name: atlas[name].with_horizon(settings.horizon) for name in (TABLE, STATIONARY)}
+    return {name: {"scenarios": {name: table}, **size} for name, table in arms.items()}
 
 
 def tabulate(results: dict[str, Result]) -> Tables:
@@ -97,8 +92,10 @@ def draw(results: dict[str, Result]) -> Pictures:
     ax.axhline(limit, color="black", linestyle="--", linewidth=1, label=f"Exp3's bound for every table, {limit:,.0f}")
     ax.set(xscale="log", yscale="log")
     ax.set_ylim(1, 2.5 * ax.get_ylim()[1])
-    ax.set_xlabel(f"regret on '{STATIONARY}' after {stationary.horizon:,} rounds")
-    ax.set_ylabel(f"regret on the table '{TABLE}', against the best single arm")
+    ax.set(
+        xlabel=f"regret on '{STATIONARY}' after {stationary.horizon:,} rounds",
+        ylabel=f"regret on the table '{TABLE}', against the best single arm",
+    )
     frameless(ax)
     ax.legend(frameon=False, fontsize="small", loc="center left", bbox_to_anchor=(1, 0.5))
     yield "price", figure
@@ -106,9 +103,7 @@ def draw(results: dict[str, Result]) -> Pictures:
 
 def run(settings: Simulation) -> dict[str, Result]:
     """Play both, print what was seen and write the folder."""
-    planned = cases(settings)
-    folder = begin("adversary", settings, planned)
-    results = play(planned, folder)
+    folder, results = begin_and_play("adversary", settings, cases(settings))
     print(f"{settings.runs:,} runs of {settings.horizon:,} rounds")
     finish(folder, tabulate(results), draw(results))
     return results

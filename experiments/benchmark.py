@@ -68,14 +68,7 @@ AXES = {
     "on demand": tuple(share.PLAYED),
 }
 ON_DEMAND, LONG = (1_000, 10_000, 100_000), 1_000_000  # rounds of the rows on demand
-OTHERS = (
-    "policy",
-    "rewards",
-    "changing",
-    "processes",
-    "budget",
-    "family",
-)  # axes of policies and problems, not of sizes
+OTHERS = ("policy", "rewards", "changing", "processes", "budget", "family")  # axes that are not sizes
 SLOWER = 0.8
 
 

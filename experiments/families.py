@@ -15,11 +15,10 @@ from functools import cache
 from typing import Any, NamedTuple
 
 import jaxbandit
-from experiments.command_line.experiment import begin, finish, play
+from experiments.command_line.experiment import begin_and_play, finish
 from experiments.command_line.options import Simulation, main, simulation
 from experiments.reports.growth import decades, draw_growth, growth_cells, growth_of, linear_runs, times, verdict
-from experiments.reports.pictures import Pictures
-from experiments.reports.tables import Row, Tables
+from experiments.reports.tables import Row
 from jaxbandit import Family, MarkovArms, Policy, Result, atlas, bounds
 from jaxbandit.families import chain_family
 from jaxbandit.named_problems.entries import FAMILIES
@@ -67,12 +66,7 @@ def cases(settings: Simulation) -> dict[str, Any]:
     """A case for each problem."""
     size = settings.size() | {"times": times(settings.horizon)}
     return {
-        name: {
-            "scenarios": {name: problem.arms},
-            "policies": policies(problem),
-            "plays": problem.plays,
-            **size,
-        }
+        name: {"scenarios": {name: problem.arms}, "policies": policies(problem), "plays": problem.plays, **size}
         for name, problem in problems().items()
     }
 
@@ -103,25 +97,16 @@ def growth_table(results: dict[str, Result]) -> list[Row]:
     return rows
 
 
-def tabulate(results: dict[str, Result]) -> Tables:
-    """Growth over the last decades of rounds."""
+def run(settings: Simulation) -> dict[str, Result]:
+    """Play, print the table and write the folder."""
+    folder, results = begin_and_play("families", settings, cases(settings), grows=True)
     result = next(iter(results.values()))
     size = f"{result.runs:,} runs to round {result.times[-1]:,}"
     title = f"Growth of pseudo-regret per log t, mean of {size} ± half of its 95 % interval"
-    return {"growth": (title, growth_table(results))}
-
-
-def draw(results: dict[str, Result]) -> Pictures:
-    """Growth in every decade, a panel for each problem."""
-    yield "families", draw_growth(results, limits, list(policies(next(iter(problems().values())))))
-
-
-def run(settings: Simulation) -> dict[str, Result]:
-    """Play, print the table and write the folder."""
-    planned = cases(settings)
-    folder = begin("families", settings, planned, grows=True)
-    results = play(planned, folder)
-    finish(folder, tabulate(results), draw(results))
+    figure = draw_growth(
+        results, {name: limits(name) for name in results}, list(policies(next(iter(problems().values()))))
+    )
+    finish(folder, {"growth": (title, growth_table(results))}, [("families", figure)])
     return results
 
 

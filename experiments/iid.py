@@ -16,7 +16,7 @@ import jaxbandit
 from experiments.command_line.experiment import begin, finish
 from experiments.command_line.options import Simulation, main, simulation
 from experiments.reports.pictures import Pictures, frameless, panels
-from experiments.reports.tables import Row, Tables, final_table
+from experiments.reports.tables import Row, Tables, final_table, of_all
 from jaxbandit import MarkovArms, Result, atlas, metrics
 from jaxbandit.plotting import COLOURS
 
@@ -85,16 +85,12 @@ def cases(settings: Simulation) -> dict[str, Any]:
 def tabulate(played: dict[str, tuple[Result, Judged]]) -> Tables:
     """Final regret, and each arm's share of the transition phase."""
     return {
-        "table": ("Final pseudo-regret", _of_all({name: final_table(seen[0]) for name, seen in played.items()})),
+        "table": ("Final pseudo-regret", of_all("arms", {name: final_table(seen[0]) for name, seen in played.items()})),
         "phases": (
             "Plays and rounds of each arm while it is judged Markovian",
-            _of_all({name: arm_table(*seen) for name, seen in played.items()}),
+            of_all("arms", {name: arm_table(*seen) for name, seen in played.items()}),
         ),
     }
-
-
-def _of_all(tables: dict[str, list[Row]]) -> list[Row]:
-    return [{"arms": name, **row} for name, rows in tables.items() for row in rows]
 
 
 def in_words(name: str, result: Result, judged: Judged) -> str:
@@ -118,14 +114,9 @@ def draw(played: dict[str, tuple[Result, Judged]]) -> Pictures:
         top = max(shares, key=lambda label: shares[label][-1])
         for label, colour, line in zip(shares, (COLOURS[0], COLOURS[2]), ("-", "--")):
             ax.plot(result.times, shares[label], line, color=colour)
-            ax.annotate(
-                f"{label}: {shares[label][-1]:.1%}",
-                (result.times[-1], shares[label][-1]),
-                xytext=(6, 10 if label == top else 0),  # points; the lines may end close together
-                textcoords="offset points",
-                va="center",
-                color=colour,
-            )
+            place = (6, 10 if label == top else 0)  # points; the lines may end close together
+            text, end = f"{label}: {shares[label][-1]:.1%}", (result.times[-1], shares[label][-1])
+            ax.annotate(text, end, place, textcoords="offset points", va="center", color=colour)
         ax.set_xscale("log")
         ax.set_title(name, fontsize="medium")
         ax.set_ylabel("plays so far in the transition phase")

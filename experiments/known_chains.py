@@ -205,13 +205,8 @@ def draw(results: dict[str, Result]) -> Pictures:
             means, halves = [s.mean for s in each], [s.high - s.mean for s in each]
             style = curve_style(number) | {"capsize": 3, "label": label}
             ax.errorbar(rounds, means, yerr=halves, **style)
-        ax.plot(
-            rounds,
-            [100 * missed_alone(problem) for problem in here.values()],
-            color="black",
-            linestyle=":",
-            label=ALONE,
-        )
+        alone = [100 * missed_alone(problem) for problem in here.values()]
+        ax.plot(rounds, alone, color="black", linestyle=":", label=ALONE)
         ax.set_xscale("log")
         ax.set_title(f"{scenario}, from {'state 0' if start == 'state 0' else 'settled states'}", fontsize="medium")
         frameless(ax)

@@ -12,12 +12,12 @@ from __future__ import annotations
 from typing import Any
 
 import jaxbandit
-from experiments.command_line.experiment import begin, finish, play
+from experiments.command_line.experiment import begin_and_play, finish
 from experiments.command_line.options import Simulation, main, simulation
 from experiments.published.scenarios import OTHERS, environment
 from experiments.reports.growth import growth_of, times
 from experiments.reports.pictures import Pictures, legend_below, panels
-from experiments.reports.tables import Row, Tables
+from experiments.reports.tables import Row
 from experiments.reports.verdicts import interval
 from jaxbandit import MarkovArms, Result, atlas, bounds, metrics, plotting
 
@@ -39,10 +39,8 @@ def environments() -> dict[str, MarkovArms]:
 
 def cases(settings: Simulation) -> dict[str, Any]:
     """All three in one case."""
-    return {
-        "three environments": {"scenarios": environments(), "policies": POLICIES, "times": times(settings.horizon)}
-        | settings.size()
-    }
+    size = settings.size() | {"times": times(settings.horizon)}
+    return {"three environments": {"scenarios": environments(), "policies": POLICIES, **size}}
 
 
 def growth_table(result: Result) -> list[Row]:
@@ -64,13 +62,6 @@ def growth_table(result: Result) -> list[Row]:
     return rows
 
 
-def tabulate(result: Result, settings: Simulation) -> Tables:
-    """Growth over the last decade of rounds."""
-    decade = growth_of(result, "UCB-SM").times[-2]
-    title = f"Growth of pseudo-regret per log n, rounds {decade:,.0f} to {settings.horizon:,}, {settings.runs:,} runs"
-    return {"growth": (title, growth_table(result))}
-
-
 def draw(result: Result) -> Pictures:
     """Regret / log t of every policy, mean and median, with the bounds; a panel for each environment."""
     arms = environments()
@@ -89,10 +80,11 @@ def draw(result: Result) -> Pictures:
 
 def run(settings: Simulation) -> Result:
     """Play, print the table and write the folder."""
-    planned = cases(settings)
-    folder = begin("lower_bound", settings, planned)
-    (result,) = play(planned, folder).values()
-    finish(folder, tabulate(result, settings), draw(result))
+    folder, results = begin_and_play("lower_bound", settings, cases(settings))
+    (result,) = results.values()
+    rounds = f"rounds {growth_of(result, 'UCB-SM').times[-2]:,.0f} to {settings.horizon:,}"
+    title = f"Growth of pseudo-regret per log n, {rounds}, {settings.runs:,} runs"
+    finish(folder, {"growth": (title, growth_table(result))}, draw(result))
     return result
 
 

@@ -20,7 +20,6 @@ from experiments.command_line.options import Simulation, main, option
 from experiments.published.beside import SLOWER, WHOLE_CHAIN, playable
 from experiments.published.scenarios import INDEPENDENT, POLICIES
 from experiments.reports.growth import decades, draw_growth, growth_cells, growth_of, linear_runs, times, verdict
-from experiments.reports.pictures import Pictures
 from experiments.reports.tables import Row, Tables
 from experiments.theory import lemmas
 from jaxbandit import MarkovArms, Result, atlas, bounds
@@ -103,12 +102,6 @@ def tabulate(results: dict[str, Result]) -> Tables:
     }
 
 
-def draw(results: dict[str, Result]) -> Pictures:
-    """Growth in every decade, a panel for each environment."""
-    constants = lambda name: {bound.holds_for: float(bound.total) for bound in limits(name)}
-    yield "optimality", draw_growth(results, constants, list(PLAYED))
-
-
 def run(settings: Settings) -> dict[str, Result]:
     """Play, or check the lemmas; print the tables and write the folder."""
     if settings.lemmas:
@@ -120,7 +113,8 @@ def run(settings: Settings) -> dict[str, Result]:
     out = f"results/optimality/{settings.horizon}-seed{settings.seed}{'-full' if settings.full else ''}"
     folder = begin("optimality", settings, planned, out, ("lemmas", "horizon", "seed", "full"))
     results = play(planned, folder)
-    finish(folder, tabulate(results), draw(results))
+    constants = {name: {bound.holds_for: float(bound.total) for bound in limits(name)} for name in results}
+    finish(folder, tabulate(results), [("optimality", draw_growth(results, constants, list(PLAYED)))])
     return results
 
 

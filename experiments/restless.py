@@ -11,20 +11,19 @@ keeps what is done, and the same command continues; runs may grow.
 
 from __future__ import annotations
 
-from collections.abc import Callable
 from typing import Any
 
 from matplotlib.figure import Figure
 
 import jaxbandit
-from experiments.command_line.experiment import begin, finish, play
+from experiments.command_line.experiment import begin_and_play, finish
 from experiments.command_line.options import Simulation, main, simulation
 from experiments.published.beside import SLOWER
 from experiments.published.scenarios import OTHERS, SCENARIOS
-from experiments.reports import page
 from experiments.reports.growth import times
+from experiments.reports.page import Report
 from experiments.reports.pictures import band, frameless, legend_below, panels
-from experiments.reports.tables import Row, Tables, in_short
+from experiments.reports.tables import Tables, in_short, of_all
 from experiments.reports.weak_regret import (
     BEST,
     best_rows,
@@ -75,34 +74,23 @@ def policies(arms: RestlessArms) -> dict[str, Policy]:
 
 def cases(settings: Simulation) -> dict[str, Any]:
     """A case for each environment."""
+    size = settings.size() | {"times": times(settings.horizon)}
     return {
-        name: {
-            "scenarios": {name: arms},
-            "policies": policies(arms),
-            "times": times(settings.horizon),
-            **settings.size(),
-        }
-        for name, arms in environments().items()
+        name: {"scenarios": {name: arms}, "policies": policies(arms), **size} for name, arms in environments().items()
     }
 
 
 def tabulate(results: dict[str, Result]) -> Tables:
     """Weak regret at the end, the best learner after every decade, and where RCA and DSEE overtake."""
-
-    def of_all(rows_of: Callable[[Result], list[Row]]) -> list[Row]:
-        return [{"scenario": name, **row} for name, result in results.items() for row in rows_of(result)]
-
     chance = "mean ± half of its 95 % interval, runs paired"
+    finals = {name: final_rows(result) for name, result in results.items()}
+    best = {name: best_rows(result, LEARNERS) for name, result in results.items()}
+    overtaking = {name: overtaking_rows(result, MADE_FOR_THEM) for name, result in results.items()}
+    when = f"From when on RCA and DSEE have less (never: not within the horizon); {chance}"
     return {
-        "table": ("Final weak regret, measured from what the best arm pays in the same run", of_all(final_rows)),
-        "best": (
-            f"Which learner has the least weak regret; {chance}",
-            of_all(lambda result: best_rows(result, LEARNERS)),
-        ),
-        "overtaking": (
-            f"From when on RCA and DSEE have less (never: not within the horizon); {chance}",
-            of_all(lambda result: overtaking_rows(result, MADE_FOR_THEM)),
-        ),
+        "table": ("Final weak regret, from what the best arm pays in the same run", of_all("scenario", finals)),
+        "best": (f"Which learner has the least weak regret; {chance}", of_all("scenario", best)),
+        "overtaking": (when, of_all("scenario", overtaking)),
     }
 
 
@@ -187,19 +175,15 @@ def draw_finals(results: dict[str, Result], size: str) -> Figure:
 
 def run(settings: Simulation) -> dict[str, Result]:
     """Play, print the tables and write the folder."""
-    planned = cases(settings)
-    folder = begin("restless", settings, planned, grows=True)
-    results = play(planned, folder)
-    tables, sentences = tabulate(results), in_words(results)
+    folder, results = begin_and_play("restless", settings, cases(settings), grows=True)
     size = f"{settings.runs:,} runs of {settings.horizon:,} rounds"
-    over_time, finals = draw_over_time(results, size), draw_finals(results, size)
-    shown = [
-        (over_time, "Weak regret over time", f"Linear from -{AXIS['linthresh']} to {AXIS['linthresh']}."),
-        (finals, "Weak regret at the end", "Runs are paired with those of the best arm alone."),
-    ]
-    words = f"{INTRODUCTION} Here: {size}, seed {settings.seed}."
-    page.report(folder, "Restless arms", words, shown, sentences, tables)
-    finish(folder, tables, [("restless", over_time), ("finals", finals)], "\n".join(sentences))
+    captions = {
+        "restless": ("Weak regret over time", f"Linear from -{AXIS['linthresh']} to {AXIS['linthresh']}."),
+        "finals": ("Weak regret at the end", "Runs are paired with those of the best arm alone."),
+    }
+    report = Report("Restless arms", f"{INTRODUCTION} Here: {size}, seed {settings.seed}.", captions)
+    pictures = [("restless", draw_over_time(results, size)), ("finals", draw_finals(results, size))]
+    finish(folder, tabulate(results), pictures, "\n".join(in_words(results)), report=report)
     return results
 
 

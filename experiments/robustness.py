@@ -25,7 +25,7 @@ from experiments.command_line.options import Simulation, main, option
 from experiments.judging.spaces import refused
 from experiments.reports.matrix import Matrix
 from experiments.reports.matrix import draw as draw_matrix
-from experiments.reports.pictures import Pictures, frameless, panels
+from experiments.reports.pictures import frameless, panels
 from experiments.reports.tables import Row, Tables, mean_and_interval
 from jaxbandit import Policy, atlas, metrics, stress
 from jaxbandit.plotting import COLOURS
@@ -123,16 +123,15 @@ def _panel(policies: dict[str, Policy]) -> dict[str, Policy]:
 
 def mean_rows(surveys: Surveys) -> list[Row]:
     """Of each policy its mean regret over each space, with half of its 95 % interval, the best of two arms first."""
-    labels = next(iter(surveys.values())).labels
-    rows: list[Row] = []
-    for label in labels:
-        row: Row = {"policy": label}
-        for (arms, horizon), each in surveys.items():
-            mean = each.mean(label)
-            row[f"K = {arms}, {horizon:,} rounds"] = f"{mean.mean:,.0f} ± {mean.high - mean.mean:,.0f}"
-        rows.append(row)
     first = next(iter(surveys.values()))
-    return sorted(rows, key=lambda row: first.mean(str(row["policy"])).mean)
+    rows: list[Row] = []
+    for label in sorted(first.labels, key=lambda label: first.mean(label).mean):
+        means = {name: survey.mean(label) for name, survey in surveys.items()}
+        cells = {
+            f"K = {arms}, {n:,} rounds": f"{m.mean:,.0f} ± {m.high - m.mean:,.0f}" for (arms, n), m in means.items()
+        }
+        rows.append({"policy": label, **cells})
+    return rows
 
 
 def worst_rows(worst: Worst) -> list[Row]:
@@ -145,18 +144,14 @@ def worst_rows(worst: Worst) -> list[Row]:
     return rows
 
 
-def against_rows(worst: Worst) -> list[Row]:
-    """Row the policy, column whose worst problem: mean regret."""
-    return [{"policy": label, **each} for label, each in worst.regret.items()]
-
-
 def tabulate(surveys: Surveys, worst: dict[int, Worst], settings: Settings) -> Tables:
     """Mean over the spaces; of each number of arms the worst problems, and all against all."""
     tables: Tables = {"mean": ("Mean regret over the space, ± half of its 95 % interval", mean_rows(surveys))}
     for arms, each in worst.items():
         size = f"K = {arms}, {settings.horizon:,} rounds"
         tables[f"worst_{arms}"] = (f"The worst problem found of each policy, {size}", worst_rows(each))
-        tables[f"against_{arms}"] = (f"Mean regret on the worst problem of each policy, {size}", against_rows(each))
+        rows = [{"policy": label, **row} for label, row in each.regret.items()]
+        tables[f"against_{arms}"] = f"Mean regret on the worst problem of each policy, {size}", rows
     return tables
 
 
@@ -186,8 +181,7 @@ def draw_trade_off(surveys: Surveys, worst: dict[int, Worst], settings: Settings
             label: (space.mean(label).mean / unit, max(found.avoidable.mean / unit, 1e-2))
             for label, found in each.found.items()
         }
-        ax.set_xscale("log")
-        ax.set_yscale("log")
+        ax.set(xscale="log", yscale="log")
         order = sorted(points, key=lambda label: points[label][1])
         for place, label in zip(np.linspace(0.02, 0.98, len(order)), order, strict=True):
             colour = COLOURS[2] if label in space.panel else COLOURS[0]
@@ -205,8 +199,7 @@ def draw_trade_off(surveys: Surveys, worst: dict[int, Worst], settings: Settings
             axis.set_major_locator(LogLocator(subs=(1, 2, 5)))
             axis.set_major_formatter("{x:g}")
             axis.set_minor_locator(NullLocator())
-        ax.set_xlabel("mean regret over the space")
-        ax.set_ylabel("avoidable regret on the worst problem found")
+        ax.set(xlabel="mean regret over the space", ylabel="avoidable regret on the worst problem found")
         ax.set_title(f"{arms} arms, {settings.horizon:,} rounds; unit {unit:,.0f}", fontsize="medium")
         frameless(ax)
     figure.suptitle("In units of the least mean regret that a policy of the panel (red) has over the space")
@@ -223,12 +216,6 @@ def draw_against(worst: dict[int, Worst], settings: Settings) -> Figure:
     return draw_matrix(parts, {"all": len(next(iter(parts.values())).policies)})
 
 
-def draw(surveys: Surveys, worst: dict[int, Worst], settings: Settings) -> Pictures:
-    """Both pictures."""
-    yield "robustness", draw_trade_off(surveys, worst, settings)
-    yield "against", draw_against(worst, settings)
-
-
 def run(settings: Settings) -> tuple[Surveys, dict[int, Worst]]:
     """Play, print the tables and write the folder."""
     if settings.horizon not in HORIZONS or settings.horizon > settings.most:
@@ -236,9 +223,8 @@ def run(settings: Settings) -> tuple[Surveys, dict[int, Worst]]:
     folder, policies = begin("robustness", settings, {}), playing_two_states()
     surveys = survey(policies, settings, folder / "counts")
     worst = {arms: search(policies, arms, settings, folder / "counts") for arms in ARMS}
-    finish(
-        folder, tabulate(surveys, worst, settings), draw(surveys, worst, settings), in_words(surveys, worst, settings)
-    )
+    pictures = [("robustness", draw_trade_off(surveys, worst, settings)), ("against", draw_against(worst, settings))]
+    finish(folder, tabulate(surveys, worst, settings), pictures, in_words(surveys, worst, settings))
     return surveys, worst
 
 

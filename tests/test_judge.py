@@ -11,10 +11,8 @@ import pytest
 import jaxbandit
 from experiments import judge
 from experiments.command_line.options import from_command_line
-from experiments.judging import atlas_card, playing, spaces
+from experiments.judging import atlas_card, failures, playing, spaces
 from experiments.judging.comparison import standing
-from experiments.judging.failures import Failures
-from experiments.judging.judgement import Judgement
 from experiments.judging.policy_text import policies_of, policy_of
 from experiments.judging.settings import Settings
 from experiments.judging.spaces import Chapter, chapters, middle, space_from_text, space_of
@@ -243,12 +241,6 @@ def test_arms_with_a_budget_are_played_as_often_as_the_atlas_says():
     assert nobody == {}  # where no judged policy plays, the panel does not, either
 
 
-def summary_of(label, rows=(), surveys=(), worst=()):
-    """What is told of a policy of which this was found."""
-    found = Judgement({}, 10, 2, {label: (True, "")}, {label: [*rows]}, {label: {}}, [*surveys], [*worst], [])
-    return " ".join(found.in_words(label))
-
-
 @pytest.mark.parametrize(("runs", "told"), [(4, False), (40, True)])
 def test_a_rank_says_no_more_than_the_runs(runs, told):
     """Two policies whose regrets have the same law, and a third whose difference from them is 1.2 deviations.
@@ -278,7 +270,7 @@ def test_a_worst_problem_is_told_only_where_more_is_certainly_lost():
             stress.Found(stress.Problem(f"code {n}", None), {}, stress.Interval(*numbers), best, 1.0, 2, True, False)
             for n, (best, *numbers) in enumerate(problems, 1)
         ]
-        return summary_of("mine", worst=[(Failures("mine", chapter, worst), None)])
+        return failures.in_words(failures.Failures("mine", chapter, worst))
 
     summary = said_of(("UCB1", 32.5, -100.9, 165.9), ("KL-UCB", 20.0, 5.0, 35.0))
     assert "20.0 (5.0 to 35.0) more than KL-UCB: code 2" in summary and "UCB1" not in summary

@@ -67,14 +67,6 @@ def test_verdicts_say_what_was_measured(decades, linear, words):
     assert all(word in verdict_of(*decades, linear=linear) for word in words)
 
 
-def test_labels_are_moved_apart_in_order():
-    heights = np.random.default_rng(1).uniform(0, 1, 30)
-    placed = np.array(growth.spread(list(heights), 0.02))
-    order = np.argsort(heights)
-    assert (np.diff(placed[order]) > 0.02 - 1e-12).all()
-    assert growth.spread([3.0, 1.0], 0.1) == [3.0, 1.0]
-
-
 def test_lemmas_are_checked_instead(tmp_path, capsys, monkeypatch):
     monkeypatch.setattr(optimality.lemmas, "check", lambda seed: [{"lemma": "1a", "holds": f"seed {seed}"}])
     optimality.run(optimality.Settings(lemmas=True, seed=3, out=str(tmp_path)))

@@ -70,7 +70,9 @@ def judge(
     worst: list[tuple[Failures, Result]] | None = [] if importlib.util.find_spec("cmaes") else None
     for part in parts:
         print(f"{asked.problems} random problems: {part.title}", flush=True)
-        surveys.append((part, _survey(part, asked, folder)))
+        size = {"problems": asked.problems, "runs": RUNS, "horizon": part.horizon, "key": asked.key(SPACE)}
+        place = folder / "spaces" / part.identity(part.policies)
+        surveys.append((part, stress.over(part.space, part.policies, panel=_panel(part), folder=place, **size)))
     for part in parts if worst is not None else []:
         for label in part.policies:
             print(f"search for the worst of {label}: {part.title}", flush=True)
@@ -101,19 +103,6 @@ def speed_rows(arms: Environment, policies: dict[str, Policy]) -> list[Row]:
     return rows
 
 
-def _survey(part: Chapter, asked: Settings, folder: Path) -> stress.Survey:
-    return stress.over(
-        part.space,
-        part.policies,
-        panel=_panel(part),
-        problems=asked.problems,
-        runs=RUNS,
-        horizon=part.horizon,
-        key=asked.key(SPACE),
-        folder=folder / "spaces" / part.told(part.policies),
-    )
-
-
 def _panel(part: Chapter) -> dict[str, Policy]:
     """The space's panel; one that is judged has there the label under which it is judged."""
     panel = affordable(part.space.panel(), middle(part.space))
@@ -135,7 +124,7 @@ def _worst(
         runs=asked.runs,
         horizon=part.horizon,
         key=asked.key(SEARCH),
-        folder=folder / "worst" / part.told({label: policies[label]}),
+        folder=folder / "worst" / part.identity({label: policies[label]}),
     )
     if not worst or any(problem.stopped for problem in worst):
         raise KeyboardInterrupt

@@ -103,15 +103,16 @@ def _made_of_arms(name: str, names: Mapping[str, Any]) -> str:
 
 def in_users_words(error: Exception, expression: str) -> str:
     """The error in one line, which begins with the user's line, or with the expression where no file has one."""
-    said = in_words(error, _is_a_users)
+    ours = (OURS, Path(str(jaxbandit.__file__)).parent, Path(str(importlib.__file__)).parent.parent)
+
+    def is_a_users(file: str) -> bool:
+        """Whether a file is neither Python's, nor a package's, nor ours."""
+        outside = not any(map(Path(file).is_relative_to, ours))
+        return outside and not file.startswith("<") and "site-packages" not in file
+
+    said = in_words(error, is_a_users)
     kind = "" if type(error) is ValueError else f"{type(error).__name__}: "
     return f"{expression}: {said}" if said.startswith(kind) else said
-
-
-def _is_a_users(file: str) -> bool:
-    """Whether a file is neither Python's, nor a package's, nor ours."""
-    inside = (OURS, Path(str(jaxbandit.__file__)).parent, Path(str(importlib.__file__)).parent.parent)
-    return not file.startswith("<") and "site-packages" not in file and not any(map(Path(file).is_relative_to, inside))
 
 
 def _names_of_library() -> dict[str, Any]:

@@ -26,8 +26,10 @@ def picture(result: Result) -> Figure:
         style["markevery"] = (number % 5 / 25, 0.2)
         tail.step(final, 1 - np.arange(len(final)) / len(final), where="pre", **style)
     tail.set(xscale="log", ylim=(0, 1.03), xlim=(LEAST, None))
-    tail.set_xlabel(f"regret x beyond the player who knows, after {result.times[-1]:,} rounds")
-    tail.set_ylabel("share of runs that lose x or more")
+    tail.set(
+        xlabel=f"regret x beyond the player who knows, after {result.times[-1]:,} rounds",
+        ylabel="share of runs that lose x or more",
+    )
     frameless(tail)
     runs = result.visits[labels[0]].shape[2]
     figure.suptitle(f"{result.scenarios[0]}: mean of {runs:,} runs with its 95 % interval, and the runs")

@@ -5,9 +5,9 @@ from __future__ import annotations
 import csv
 import io
 import itertools
-import textwrap
-from collections.abc import Iterator
+from collections.abc import Iterator, Mapping
 from pathlib import Path
+from textwrap import TextWrapper
 from typing import Any
 
 import numpy as np
@@ -31,6 +31,11 @@ def final_table(result: Result, scenario: int = 0) -> list[Row]:
         }
         for label in result.labels
     ]
+
+
+def of_all(column: str, tables: Mapping[str, list[Row]]) -> list[Row]:
+    """The rows of all tables, with the name of their table in a first column."""
+    return [{column: name, **row} for name, rows in tables.items() for row in rows]
 
 
 def paired_table(result: Result) -> list[Row]:
@@ -97,16 +102,13 @@ def show(rows: list[Row], width: int | None = None) -> str:
     cells = [list(rows[0]), *[[text(column, value) for column, value in row.items()] for row in rows]]
     left = [isinstance(value, str) for value in rows[0].values()]
     if sum(_widths(cells)) + 2 * (len(left) - 1) > width:
-        cells = [[_wrapped(cell, width // 3) for cell in line] for line in cells]
+        wrap = TextWrapper(max(width // 3, 1), break_long_words=False, break_on_hyphens=False)
+        cells = [[wrap.fill(cell) for cell in line] for line in cells]
     widths = _widths(cells)
     return "\n\n".join(
         _block([[line[i] for line in cells] for i in block], [left[i] for i in block])
         for block in _blocks(widths, _naming(cells[1:], left, widths, width), width)
     )
-
-
-def _wrapped(words: str, width: int) -> str:
-    return textwrap.fill(words, max(width, 1), break_long_words=False, break_on_hyphens=False)
 
 
 def _widths(cells: list[list[str]]) -> list[int]:
