@@ -51,7 +51,7 @@ class Settings(Simulation):
 class Worst(NamedTuple):
     """The worst problems of all policies with so many arms, and all policies on each of them."""
 
-    found: dict[str, Found]  # by policy
+    problems: dict[str, Found]  # by policy
     regret: dict[str, dict[str, float]]  # policy, then whose worst problem
 
 
@@ -87,7 +87,7 @@ def survey(policies: dict[str, Policy], settings: Settings, folder: Path) -> Sur
 
 def search(policies: dict[str, Policy], arms: int, settings: Settings, folder: Path) -> Worst:
     """Of each policy the worst problem, then all policies on all of these."""
-    found: dict[str, Found] = {}
+    problems: dict[str, Found] = {}
     asked = {"horizon": settings.horizon, "key": settings.key()}
     for label, policy in policies.items():
         print(f"the worst problem of {label} with {arms} arms", flush=True)
@@ -103,16 +103,18 @@ def search(policies: dict[str, Policy], arms: int, settings: Settings, folder: P
         )
         if not worst or worst[0].stopped:
             raise KeyboardInterrupt
-        found[label] = worst[0]
+        problems[label] = worst[0]
     case = {
-        "scenarios": {label: each.arms for label, each in found.items()},
+        "scenarios": {label: each.arms for label, each in problems.items()},
         "policies": policies,
         "times": [settings.horizon],
     }
     name = f"all against all, {arms} arms"
     result = jaxbandit.sweep({name: case | asked | {"runs": settings.judged}}, folder / name)[name]
     finals = {label: metrics.regret(result, label)[:, 0, :, -1].mean(-1) for label in policies}
-    return Worst(found, {label: dict(zip(found, map(float, each), strict=True)) for label, each in finals.items()})
+    return Worst(
+        problems, {label: dict(zip(problems, map(float, each), strict=True)) for label, each in finals.items()}
+    )
 
 
 def _panel(policies: dict[str, Policy]) -> dict[str, Policy]:
@@ -137,7 +139,7 @@ def mean_rows(surveys: Surveys) -> list[Row]:
 def worst_rows(worst: Worst) -> list[Row]:
     """Of each policy its worst problem, the least avoidable regret first."""
     rows: list[Row] = []
-    for label, each in sorted(worst.found.items(), key=lambda item: item[1].avoidable.mean):
+    for label, each in sorted(worst.problems.items(), key=lambda item: item[1].avoidable.mean):
         row: Row = {"policy": label, **mean_and_interval(each.avoidable, "avoidable")}
         row |= {"the search believed": each.believed, "least": each.regrets[each.best].mean, "by": each.best}
         rows.append(row | {"problem": each.problem.code.removeprefix("jaxbandit.environments.")})
@@ -165,8 +167,8 @@ def in_words(surveys: Surveys, worst: dict[int, Worst], settings: Settings) -> s
         also = f"; within a tenth: {', '.join(near)}" if near else ""
         sentences.append(f"{arms} arms, {horizon:,} rounds: least mean regret {order[0]}, {least}{also}.")
     for arms, one in worst.items():
-        mildest = min(one.found, key=lambda label: one.found[label].avoidable.mean)
-        value = one.found[mildest].avoidable
+        mildest = min(one.problems, key=lambda label: one.problems[label].avoidable.mean)
+        value = one.problems[mildest].avoidable
         sentences.append(f"{arms} arms: the mildest worst problem found is that of {mildest}, {value} avoidable.")
     return "\n".join(sentences)
 
@@ -178,8 +180,8 @@ def draw_trade_off(surveys: Surveys, worst: dict[int, Worst], settings: Settings
         space = surveys[arms, settings.horizon]
         unit = min(space.mean(label).mean for label in space.panel)
         points = {
-            label: (space.mean(label).mean / unit, max(found.avoidable.mean / unit, 1e-2))
-            for label, found in each.found.items()
+            label: (space.mean(label).mean / unit, max(problem.avoidable.mean / unit, 1e-2))
+            for label, problem in each.problems.items()
         }
         ax.set(xscale="log", yscale="log")
         order = sorted(points, key=lambda label: points[label][1])
@@ -211,7 +213,7 @@ def draw_against(worst: dict[int, Worst], settings: Settings) -> Figure:
     parts = {}
     for arms, each in worst.items():
         means = np.array([[max(value, 1e-9) for value in row.values()] for row in each.regret.values()])
-        columns = [(label, "") for label in each.found]
+        columns = [(label, "") for label in each.problems]
         parts[f"{arms} arms: whose worst problem"] = Matrix(list(each.regret), columns, means, np.zeros_like(means))
     return draw_matrix(parts, {"all": len(next(iter(parts.values())).policies)})
 

@@ -317,7 +317,7 @@ def test_a_whole_judgement_of_two_policies(mine, small_atlas, monkeypatch, capsy
     assert list(table)[:2] == ["Mine(scale=2.0)", "KLUCB()"] and len(table) == 3  # KL-UCB is judged, under its label
     assert len(found.worst) == 2
     for each, result in found.worst:
-        code = each.found[0].problem.code
+        code = each.problems[0].problem.code
         arms = eval(code, {"jaxbandit": jaxbandit})
         again = jaxbandit.simulate(
             arms, found.policies, key=asked.key(playing.PICTURES), runs=6, horizon=40, progress=False
@@ -365,5 +365,5 @@ def test_ctrl_c_in_the_search_ends_the_command_and_the_same_one_continues(mine, 
     continued = judge.run(tiny("KLUCB", budget=96))
     assert continued.cards == whole.cards
     for (left, _), (right, _) in zip(continued.worst, whole.worst, strict=True):
-        assert [each.problem.code for each in left.found] == [each.problem.code for each in right.found]
-        assert [each.avoidable for each in left.found] == [each.avoidable for each in right.found]
+        assert [each.problem.code for each in left.problems] == [each.problem.code for each in right.problems]
+        assert [each.avoidable for each in left.problems] == [each.avoidable for each in right.problems]

@@ -21,7 +21,7 @@ class Failures(NamedTuple):
 
     label: str
     chapter: Chapter
-    found: list[Found]
+    problems: list[Found]
 
     @property
     def title(self) -> str:
@@ -31,7 +31,7 @@ class Failures(NamedTuple):
 def rows_of(failures: Failures) -> list[Row]:
     """A row for each problem, the largest avoidable regret first."""
     rows: list[Row] = []
-    for number, problem in enumerate(failures.found, 1):
+    for number, problem in enumerate(failures.problems, 1):
         row: Row = {"problem": f"{number}", **mean_and_interval(problem.avoidable, "avoidable regret")}
         row |= {"the search believed": problem.believed, "its regret": problem.regrets[TESTED].mean}
         row |= {"least regret": problem.regrets[problem.best].mean, "by": problem.best}
@@ -41,8 +41,8 @@ def rows_of(failures: Failures) -> list[Row]:
 
 def in_words(failures: Failures) -> str:
     """The worst of the problems on which a policy certainly loses more than another one; or that none was found."""
-    largest, title = failures.found[0], failures.chapter.title
-    for worst in failures.found:
+    largest, title = failures.problems[0], failures.chapter.title
+    for worst in failures.problems:
         if worst.avoidable.low > 0:
             more = f"{worst.avoidable} more than {worst.best}: {worst.problem.code}"
             return f"On the worst problem found ({title}) it loses {more}"
@@ -55,7 +55,7 @@ def in_words(failures: Failures) -> str:
 def picture(failures: Failures, result: Result, number: int) -> Figure:
     """Mean regret over rounds of the policy and of the one that does best on a problem."""
     figure, ax = panels(size=(5.4, 3.2))
-    best = failures.found[number].best
+    best = failures.problems[number].best
     plotting.plot_regret(result, list(dict.fromkeys([failures.label, best])), scenario=number, ax=ax)
     ax.set_title("")
     return figure

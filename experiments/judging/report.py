@@ -87,7 +87,7 @@ def survey_rows(survey: Survey) -> list[Row]:
 def pictures(judgement: Judgement) -> Pictures:
     """Regret over rounds on every one of the worst problems."""
     for number, (search, result) in enumerate(judgement.worst or [], 1):
-        for place in range(len(search.found)):
+        for place in range(len(search.problems)):
             yield f"worst_{number}_{place + 1}", failures.picture(search, result, place)
 
 
@@ -138,7 +138,7 @@ def _worst(judgement: Judgement) -> Iterator[str]:
         yield page.heading(search.title, 3)
         rows = [{name: value for name, value in row.items() if name != "code"} for row in failures.rows_of(search)]
         yield page.table(rows)
-        for number, problem in enumerate(search.found):
+        for number, problem in enumerate(search.problems):
             yield page.command(problem.problem.code)
             figure = failures.picture(search, result, number)
             size = f"mean regret over rounds with its 95 % interval, {judgement.runs:,} runs"

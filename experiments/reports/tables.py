@@ -140,10 +140,10 @@ def _block(columns: list[list[str]], left: list[bool]) -> str:
     lines = []
     for cells in zip(*columns):
         parts = itertools.zip_longest(*[cell.split("\n") for cell in cells], fillvalue="")
-        shown = [
+        padded = [
             [cell.ljust(w) if is_left else cell.rjust(w) for cell, w, is_left in zip(p, widths, left)] for p in parts
         ]
-        lines.append("\n".join("  ".join(part).rstrip() for part in shown))
+        lines.append("\n".join("  ".join(part).rstrip() for part in padded))
     return "\n".join([lines[0], "-" * max(map(len, lines[0].split("\n"))), *lines[1:]])
 
 
