@@ -19,9 +19,16 @@ import numpy as np
 
 from experiments.command_line.experiment import begin, finish, play
 from experiments.command_line.options import Simulation, main
-from experiments.published.beside import OF_A_CLASS, SAMPLE_MEAN, WHOLE_CHAIN, beside_the_scenarios, playable
+from experiments.published.scenarios import (
+    OF_A_CLASS,
+    SAMPLE_MEAN,
+    SCENARIOS,
+    WHOLE_CHAIN,
+    beside_the_scenarios,
+    playable,
+    starts,
+)
 from experiments.published.scenarios import POLICIES as PAPER
-from experiments.published.scenarios import SCENARIOS, starts
 from experiments.reports.matrix import Matrix, draw
 from experiments.reports.page import Report
 from experiments.reports.tables import Row, Tables, final_table, write

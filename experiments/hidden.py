@@ -20,7 +20,7 @@ from matplotlib.figure import Figure
 import jaxbandit
 from experiments.command_line.experiment import begin_and_play, finish
 from experiments.command_line.options import Simulation, main
-from experiments.published.beside import SLOWER
+from experiments.published.scenarios import SLOWER
 from experiments.reports.page import Report
 from experiments.reports.pictures import frameless, legend_below, panels
 from experiments.reports.tables import Row, Tables, final_table, in_short, of_all, write

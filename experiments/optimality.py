@@ -17,8 +17,7 @@ from typing import Any
 import jaxbandit
 from experiments.command_line.experiment import begin, finish, play
 from experiments.command_line.options import Simulation, main, option
-from experiments.published.beside import SLOWER, WHOLE_CHAIN, playable
-from experiments.published.scenarios import INDEPENDENT, POLICIES
+from experiments.published.scenarios import INDEPENDENT, POLICIES, SLOWER, WHOLE_CHAIN, playable
 from experiments.reports.growth import decades, draw_growth, growth_cells, growth_of, linear_runs, times, verdict
 from experiments.reports.tables import Row, Tables
 from experiments.theory import lemmas

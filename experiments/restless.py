@@ -18,8 +18,7 @@ from matplotlib.figure import Figure
 import jaxbandit
 from experiments.command_line.experiment import begin_and_play, finish
 from experiments.command_line.options import Simulation, main, simulation
-from experiments.published.beside import SLOWER
-from experiments.published.scenarios import OTHERS, SCENARIOS
+from experiments.published.scenarios import OTHERS, SCENARIOS, SLOWER
 from experiments.reports.growth import times
 from experiments.reports.page import Report
 from experiments.reports.pictures import band, frameless, legend_below, panels

@@ -7,8 +7,7 @@ import pytest
 
 from experiments import families, front, optimality
 from experiments.command_line.experiment import check_cases
-from experiments.published.beside import TWO_STATES
-from experiments.published.scenarios import environment, starts
+from experiments.published.scenarios import TWO_STATES, environment, starts
 from experiments.reports import growth
 from experiments.reports.matrix import Matrix, draw
 from jaxbandit import Result, atlas
