@@ -208,9 +208,7 @@ def draw(results: dict[str, Result]) -> Pictures:
             ax.errorbar(rounds, means, yerr=halves, **style)
         alone = [100 * missed_alone(problem) for problem in here.values()]
         ax.plot(rounds, alone, color="black", linestyle=":", label=ALONE)
-        ax.set_xscale("log")
-        ax.set_title(f"{scenario}, from {'state 0' if start == 'state 0' else 'settled states'}", fontsize="medium")
-        frameless(ax)
+        frameless(ax, f"{scenario}, from {'state 0' if start == 'state 0' else 'settled states'}", xscale="log")
     for ax in axes[-1]:
         ax.set_xlabel("1 / (1 - discount), rounds")
     for ax in axes[:, 0]:

@@ -201,9 +201,12 @@ def draw_trade_off(surveys: Surveys, worst: dict[int, Worst], settings: Settings
             axis.set_major_locator(LogLocator(subs=(1, 2, 5)))
             axis.set_major_formatter("{x:g}")
             axis.set_minor_locator(NullLocator())
-        ax.set(xlabel="mean regret over the space", ylabel="avoidable regret on the worst problem found")
-        ax.set_title(f"{arms} arms, {settings.horizon:,} rounds; unit {unit:,.0f}", fontsize="medium")
-        frameless(ax)
+        frameless(
+            ax,
+            f"{arms} arms, {settings.horizon:,} rounds; unit {unit:,.0f}",
+            xlabel="mean regret over the space",
+            ylabel="avoidable regret on the worst problem found",
+        )
     figure.suptitle("In units of the least mean regret that a policy of the panel (red) has over the space")
     return figure
 

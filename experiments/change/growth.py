@@ -83,9 +83,7 @@ def draw(results: dict[str, Result], longest: int) -> Pictures:
                 band(ax, rounds, finals, label=label, **curve_style(number))
             first = _final(results[_name(name, int(rounds[0]), budget)], "Rexp3").mean()
             ax.plot(rounds, first * (rounds / rounds[0]) ** (2 / 3), color="black", linestyle="--", label="slope 2/3")
-            ax.set(xscale="log", yscale="log")
-            ax.set_title(f"{name}, variation budget {budget:g}", fontsize="medium")
-            frameless(ax)
+            frameless(ax, f"{name}, variation budget {budget:g}", xscale="log", yscale="log")
         of_instance[0].set_ylabel("mean dynamic regret at the end")
     for ax in axes[-1]:
         ax.set_xlabel("rounds of the game")

@@ -93,9 +93,7 @@ def draw(results: dict[str, Result]) -> Pictures:
     figure, axes = panels(1, 2, (12, 5))
     for ax, name in zip(axes, PROBLEMS, strict=True):
         plotting.plot_regret(results[name], labels, ax=ax)
-        ax.set_xscale("linear")
-        ax.set_title(name, fontsize="medium")
-        frameless(ax)
+        frameless(ax, name, xscale="linear")
     yield "thesis", figure
 
 

@@ -70,5 +70,4 @@ def draw_means(ax: Axes, lost: dict[str, np.ndarray], times: np.ndarray, labels:
         style = curve_style(labels.index(label)) | {"label": label}
         style["markevery"] = (0.02 * labels.index(label) % 0.12, 0.12)
         band(ax, times, values, **style)
-    ax.set(xscale="log", yscale="log", xlabel="round t")
-    frameless(ax)
+    frameless(ax, xscale="log", yscale="log", xlabel="round t")

@@ -72,7 +72,6 @@ def draw_constants() -> Figure:
     right.set(xlabel="round n", ylabel="asymptotic upper bound on regret")
     right.set_title("The member with min sigma = 1/2880: constant times log n", fontsize="medium")
     for ax in (left, right):
-        ax.set(xscale="log", yscale="log")
-        frameless(ax)
+        frameless(ax, xscale="log", yscale="log")
         ax.legend(frameon=False, fontsize="small")
     return figure

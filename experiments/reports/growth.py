@@ -148,8 +148,7 @@ def _draw_panel(ax: Axes, result: Result, constants: dict[str, float], order: li
         words = "\n".join(["not drawn (growth in the last decade):", *out])
         ax.text(0.02, 0.98, words, fontsize=6.5, transform=ax.transAxes, va="top", color="dimgrey",
                 bbox={"facecolor": "white", "edgecolor": "none", "alpha": 0.85})  # fmt: skip
-    ax.set(xscale="log", ylim=(0, top), xlim=(FIRST, None), xlabel="round t")
-    frameless(ax)
+    frameless(ax, xscale="log", ylim=(0, top), xlim=(FIRST, None), xlabel="round t")
 
 
 def slope(x: np.ndarray, samples: Sequence[np.ndarray], seed: int = 0) -> str:
