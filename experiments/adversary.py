@@ -11,25 +11,12 @@ from __future__ import annotations
 import math
 from typing import Any
 
+import jaxbandit
 from experiments.command_line.experiment import begin_and_play, finish
 from experiments.command_line.options import Simulation, main, simulation
 from experiments.reports.pictures import Pictures, frameless, panels
 from experiments.reports.tables import Row, Tables, mean_and_interval
-from jaxbandit import (
-    IMED,
-    KLUCB,
-    MOSS,
-    UCB1,
-    Exp3,
-    GradientBandit,
-    Policy,
-    Result,
-    Thompson,
-    TsallisINF,
-    Uniform,
-    atlas,
-    metrics,
-)
+from jaxbandit import Policy, Result, atlas, metrics
 from jaxbandit.plotting import curve_style
 
 Settings = simulation(horizon=10_000)
@@ -39,16 +26,16 @@ TABLE, STATIONARY = "never in turn", "i.i.d. high"
 def policies(horizon: int) -> dict[str, Policy]:
     """Those with a guarantee for every table, index policies, and others that choose by chance."""
     return {
-        "Exp3": Exp3(horizon=horizon),
-        "Tsallis-INF": TsallisINF(),
-        "Tsallis-INF, less variance": TsallisINF(reduced_variance=True),
-        "UCB1": UCB1(),
-        "KL-UCB": KLUCB(),
-        "IMED": IMED(),
-        "MOSS": MOSS(),
-        "Thompson": Thompson(),
-        "gradient bandit": GradientBandit(),
-        "uniform": Uniform(),
+        "Exp3": jaxbandit.Exp3(horizon=horizon),
+        "Tsallis-INF": jaxbandit.TsallisINF(),
+        "Tsallis-INF, less variance": jaxbandit.TsallisINF(reduced_variance=True),
+        "UCB1": jaxbandit.UCB1(),
+        "KL-UCB": jaxbandit.KLUCB(),
+        "IMED": jaxbandit.IMED(),
+        "MOSS": jaxbandit.MOSS(),
+        "Thompson": jaxbandit.Thompson(),
+        "gradient bandit": jaxbandit.GradientBandit(),
+        "uniform": jaxbandit.Uniform(),
     }
 
 

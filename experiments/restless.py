@@ -23,14 +23,7 @@ from experiments.reports.growth import times
 from experiments.reports.page import Report
 from experiments.reports.pictures import band, frameless, legend_below, panels
 from experiments.reports.tables import Tables, in_short, of_all
-from experiments.reports.weak_regret import (
-    BEST,
-    best_rows,
-    final_rows,
-    overtakes,
-    overtaking_rows,
-    weak_regret,
-)
+from experiments.reports.weak_regret import BEST, best_rows, final_rows, overtakes, overtaking_rows, weak_regret
 from jaxbandit import Myopic, Policy, Result, WhittleBelief, atlas, metrics
 from jaxbandit.environments import RestlessArms
 from jaxbandit.plotting import curve_style

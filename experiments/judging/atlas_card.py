@@ -8,27 +8,11 @@ from typing import Any
 import jax
 import numpy as np
 
+import jaxbandit
 from experiments.judging.comparison import standing
 from experiments.judging.spaces import affordable, digest, not_played
 from experiments.reports.tables import Row, mean_and_interval, moments
-from jaxbandit import (
-    IMED,
-    IMEDRL,
-    KLUCB,
-    PSRL,
-    UCRL2B,
-    Environment,
-    Myopic,
-    Policy,
-    Result,
-    Thompson,
-    Uniform,
-    Whittle,
-    atlas,
-    bounds,
-    metrics,
-    stress,
-)
+from jaxbandit import Environment, Policy, Result, atlas, bounds, metrics, stress
 from jaxbandit.base import reward_table
 from jaxbandit.members import declares
 
@@ -53,13 +37,14 @@ def panel_of(arms: Environment, horizon: int, plays: int = 1) -> dict[str, Polic
     """The policies that others are compared with on these arms; where all arms pay, one of them knows the chains."""
     panel: dict[str, Policy]
     if declares(arms).paid == "all":
-        known = Whittle.of(arms) if declares(arms).problem == "observed" else Myopic.of(arms)
-        panel = {"Uniform": Uniform(), f"{type(known).__name__}, chains known": known}
+        known = jaxbandit.Whittle.of(arms) if declares(arms).problem == "observed" else jaxbandit.Myopic.of(arms)
+        panel = {"Uniform": jaxbandit.Uniform(), f"{type(known).__name__}, chains known": known}
     elif arms.reward is None:
         family = jax.tree.map(lambda numbers: float(np.max(numbers)), getattr(arms, "family", None))  # one for all arms
-        panel = {kind.__name__: kind(family=family) for kind in (KLUCB, IMED, Thompson)}
+        panel = {kind.__name__: kind(family=family) for kind in (jaxbandit.KLUCB, jaxbandit.IMED, jaxbandit.Thompson)}
     elif declares(arms).problem == "decision process":
-        panel = {"PSRL": PSRL(), "UCRL2B": UCRL2B()} | ({"IMEDRL": IMEDRL()} if few_states(arms) else {})
+        panel = {"PSRL": jaxbandit.PSRL(), "UCRL2B": jaxbandit.UCRL2B()}
+        panel |= {"IMEDRL": jaxbandit.IMEDRL()} if few_states(arms) else {}
     elif declares(arms).problem in ("changing", "rotting"):
         breaks = min(max(1, len(getattr(arms, "breaks", ()))), MOST_TOLD, horizon - 1)
         panel = stress.PiecewiseSpace(breaks=breaks, horizon=horizon).panel()
