@@ -179,7 +179,7 @@ def in_words(rows: list[Row]) -> str:
 def draw(results: dict[str, Result], theirs: Theirs, settings: Settings) -> Pictures:
     """Mean final regret with its 95 % interval: a panel for each problem, a mark for each player."""
     every = problems(settings)
-    figure, axes = panels(1, len(every), (5.5 * len(every), 6), squeeze=False)
+    figure, axes = panels(1, len(every), (6.5 * len(every), 6), squeeze=False)
     for ax, (name, problem) in zip(axes[0], every.items()):
         result = results[name]
         players = {"jaxbandit": {label: metrics.regret(result, label)[0, 0, :, -1] for label in result.labels}}
