@@ -7,7 +7,6 @@ paper's own, writes all of them (CSV) and draws heat maps of the median and the 
 
 from __future__ import annotations
 
-import dataclasses
 from collections.abc import Iterator
 from itertools import product
 from typing import Any, NamedTuple
@@ -16,13 +15,14 @@ import numpy as np
 
 import jaxbandit
 from experiments.command_line.experiment import begin, finish, play
-from experiments.command_line.options import Simulation, main, option
+from experiments.command_line.options import Simulation, main, simulation
 from experiments.published.scenarios import SCENARIOS, environment
 from experiments.reports.pictures import Pictures, panels
-from experiments.reports.tables import Row, write
+from experiments.reports.tables import Row, mean_and_interval, moments, write
 from jaxbandit import TVKLUCB, Result, metrics, plotting
 from jaxbandit.divergences import Distance
 
+Settings = simulation(horizon=10_000)
 SAMPLES, CLOCKS = ("arm", "state"), ("round", "arm")
 UNVISITED = (1.0, 0.0)
 EXPLORATION = (None, 0.0, 3.0)
@@ -34,13 +34,6 @@ DISTANCES: dict[Distance, str] = {
 }
 SHORT = {None: "1 + t log²t", 0.0: "t", 3.0: "t log³t"}
 PAPER = ("arm", "round", "total variation", 1.0, SHORT[None])
-
-
-@dataclasses.dataclass(frozen=True)
-class Settings(Simulation):
-    """Options of the ablation."""
-
-    horizon: int = option(10_000, "rounds of a run")
 
 
 class Choice(NamedTuple):
@@ -60,7 +53,7 @@ class Choice(NamedTuple):
         return self[1:6] == PAPER
 
 
-def cases(settings: Settings) -> dict[str, Any]:
+def cases(settings: Simulation) -> dict[str, Any]:
     """A case for each combination of what changes the program; numbers are variants of a case."""
     size = settings.size()
 
@@ -95,32 +88,17 @@ def table(choices: list[Choice]) -> list[Row]:
     papers = {choice.scenario: choice.regret for choice in choices if choice.is_paper}
     rows: list[Row] = []
     for choice in choices:
-        s, difference = metrics.summary(choice.regret), metrics.summary(choice.regret - papers[choice.scenario])
-        rows.append(
-            {
-                "scenario": choice.scenario,
-                "samples": choice.samples,
-                "clock": choice.clock,
-                "distance": choice.distance,
-                "row not visited": f"{choice.unvisited:g}",
-                "f(t)": choice.exploration,
-                "mean": float(s.mean),
-                "95% low": float(s.low),
-                "95% high": float(s.high),
-                "median": float(s.median),
-                "90% quantile": float(s.quantile_90),
-                "linear share": choice.linear,
-                "minus the paper's": float(difference.mean),
-                "its 95% low": float(difference.low),
-                "its 95% high": float(difference.high),
-            }
-        )
+        difference = metrics.summary(choice.regret - papers[choice.scenario])
+        row: Row = {"scenario": choice.scenario, "samples": choice.samples, "clock": choice.clock}
+        row |= {"distance": choice.distance, "row not visited": f"{choice.unvisited:g}", "f(t)": choice.exploration}
+        row |= moments(choice.regret) | {"linear share": choice.linear}
+        rows.append(row | mean_and_interval(difference, "minus the paper's", "its "))
     return rows
 
 
 def highlights(choices: list[Choice], rows: list[Row]) -> list[Row]:
     """Of each scenario the paper's choice, and those of least mean and median: the best of many, so they flatter."""
-    shown = ("scenario", "samples", "clock", "distance", "row not visited", "f(t)", "mean", "median", "linear share")
+    columns = ("scenario", "samples", "clock", "distance", "row not visited", "f(t)", "mean", "median", "linear share")
     chosen: list[Row] = []
     for scenario in SCENARIOS:
         here = [row for row in rows if row["scenario"] == scenario]
@@ -130,11 +108,11 @@ def highlights(choices: list[Choice], rows: list[Row]) -> list[Row]:
             ("least mean", min(here, key=lambda row: row["mean"])),
             ("least median", min(here, key=lambda row: row["median"])),
         ):
-            chosen.append({"choice": name, **{column: row[column] for column in shown}})
+            chosen.append({"choice": name, **{column: row[column] for column in columns}})
     return chosen
 
 
-def draw(choices: list[Choice], settings: Settings) -> Pictures:
+def draw(choices: list[Choice], settings: Simulation) -> Pictures:
     """Heat maps of the median and the mean: a panel for each scenario."""
     columns = [f"{SHORT[e]}\nrow {u:g}" for e, u in product(EXPLORATION, UNVISITED)]
     for name, statistic in (("median", np.median), ("mean", np.mean)):
@@ -151,7 +129,7 @@ def draw(choices: list[Choice], settings: Settings) -> Pictures:
         yield f"ablation_{name}", figure
 
 
-def run(settings: Settings) -> list[Choice]:
+def run(settings: Simulation) -> list[Choice]:
     """Play, print the highlights and write the folder."""
     planned = cases(settings)
     folder = begin("ablation", settings, planned)

@@ -8,67 +8,42 @@ command continues.
 
 from __future__ import annotations
 
-import dataclasses
 import math
 from typing import Any
 
-from experiments.command_line.experiment import begin, finish, play
-from experiments.command_line.options import Simulation, main, option
+import jaxbandit
+from experiments.command_line.experiment import begin_and_play, finish
+from experiments.command_line.options import Simulation, main, simulation
 from experiments.reports.pictures import Pictures, frameless, panels
-from experiments.reports.tables import Row, Tables
-from jaxbandit import (
-    IMED,
-    KLUCB,
-    MOSS,
-    UCB1,
-    Exp3,
-    GradientBandit,
-    Policy,
-    Result,
-    Thompson,
-    TsallisINF,
-    Uniform,
-    atlas,
-    metrics,
-)
+from experiments.reports.tables import Row, Tables, mean_and_interval
+from jaxbandit import Policy, Result, atlas, metrics
 from jaxbandit.plotting import curve_style
 
+Settings = simulation(horizon=10_000)
 TABLE, STATIONARY = "never in turn", "i.i.d. high"
-
-
-@dataclasses.dataclass(frozen=True)
-class Settings(Simulation):
-    """Options of the experiment."""
-
-    horizon: int = option(10_000, "rounds of a run")
 
 
 def policies(horizon: int) -> dict[str, Policy]:
     """Those with a guarantee for every table, index policies, and others that choose by chance."""
     return {
-        "Exp3": Exp3(horizon=horizon),
-        "Tsallis-INF": TsallisINF(),
-        "Tsallis-INF, less variance": TsallisINF(reduced_variance=True),
-        "UCB1": UCB1(),
-        "KL-UCB": KLUCB(),
-        "IMED": IMED(),
-        "MOSS": MOSS(),
-        "Thompson": Thompson(),
-        "gradient bandit": GradientBandit(),
-        "uniform": Uniform(),
+        "Exp3": jaxbandit.Exp3(horizon=horizon),
+        "Tsallis-INF": jaxbandit.TsallisINF(),
+        "Tsallis-INF, less variance": jaxbandit.TsallisINF(reduced_variance=True),
+        "UCB1": jaxbandit.UCB1(),
+        "KL-UCB": jaxbandit.KLUCB(),
+        "IMED": jaxbandit.IMED(),
+        "MOSS": jaxbandit.MOSS(),
+        "Thompson": jaxbandit.Thompson(),
+        "gradient bandit": jaxbandit.GradientBandit(),
+        "uniform": jaxbandit.Uniform(),
     }
 
 
-def cases(settings: Settings) -> dict[str, Any]:
+def cases(settings: Simulation) -> dict[str, Any]:
     """The table, and the arms with means of their own."""
-    return {
-        name: {
-            "scenarios": {name: atlas[name].with_horizon(settings.horizon)},
-            "policies": policies(settings.horizon),
-            **settings.size(),
-        }
-        for name in (TABLE, STATIONARY)
-    }
+    size = settings.size() | {"policies": policies(settings.horizon)}
+    arms = {name: atlas[name].with_horizon(settings.horizon) for name in (TABLE, STATIONARY)}
+    return {name: {"scenarios": {name: table}, **size} for name, table in arms.items()}
 
 
 def tabulate(results: dict[str, Result]) -> Tables:
@@ -78,7 +53,7 @@ def tabulate(results: dict[str, Result]) -> Tables:
         row: Row = {"policy": label}
         for name, result in results.items():
             s = metrics.summary(metrics.regret(result, label)[0, 0, :, -1])
-            row |= {name: float(s.mean), f"{name}, 95% low": float(s.low), f"{name}, 95% high": float(s.high)}
+            row |= mean_and_interval(s, name, f"{name}, ")
         rows.append(row)
     return {"table": ("Final regret against the best single arm", rows)}
 
@@ -98,33 +73,24 @@ def draw(results: dict[str, Result]) -> Pictures:
     for number, label in enumerate(table.labels):
         x = metrics.summary(metrics.regret(stationary, label)[0, 0, :, -1])
         y = metrics.summary(metrics.regret(table, label)[0, 0, :, -1])
-        style = curve_style(number)
-        across, up = ([[each.mean - each.low], [each.high - each.mean]] for each in (x, y))
-        ax.errorbar(
-            x.mean,
-            y.mean,
-            up,
-            across,
-            **{"color": style["color"], "marker": style["marker"], "markersize": 7, "linestyle": "none"},
-            label=label,
-        )
+        style = curve_style(number) | {"markersize": 7, "linestyle": "none", "label": label}
+        ax.errorbar(x.mean, y.mean, y.high - y.mean, x.high - x.mean, **style)
     limit = bound(table.horizon, table.means.shape[1])
     ax.axhline(limit, color="black", linestyle="--", linewidth=1, label=f"Exp3's bound for every table, {limit:,.0f}")
-    ax.set_xscale("log")
-    ax.set_yscale("log")
+    ax.set(xscale="log", yscale="log")
     ax.set_ylim(1, 2.5 * ax.get_ylim()[1])
-    ax.set_xlabel(f"regret on '{STATIONARY}' after {stationary.horizon:,} rounds")
-    ax.set_ylabel(f"regret on the table '{TABLE}', against the best single arm")
+    ax.set(
+        xlabel=f"regret on '{STATIONARY}' after {stationary.horizon:,} rounds",
+        ylabel=f"regret on the table '{TABLE}', against the best single arm",
+    )
     frameless(ax)
     ax.legend(frameon=False, fontsize="small", loc="center left", bbox_to_anchor=(1, 0.5))
     yield "price", figure
 
 
-def run(settings: Settings) -> dict[str, Result]:
+def run(settings: Simulation) -> dict[str, Result]:
     """Play both, print what was seen and write the folder."""
-    planned = cases(settings)
-    folder = begin("adversary", settings, planned)
-    results = play(planned, folder)
+    folder, results = begin_and_play("adversary", settings, cases(settings))
     print(f"{settings.runs:,} runs of {settings.horizon:,} rounds")
     finish(folder, tabulate(results), draw(results))
     return results

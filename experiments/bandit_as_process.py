@@ -21,9 +21,7 @@ from experiments.command_line.experiment import begin, finish, play
 from experiments.command_line.options import Simulation, main, option
 from experiments.processes import curves, structure
 from experiments.reports import growth
-from experiments.reports.pictures import Pictures
-from experiments.reports.tables import Tables
-from jaxbandit import Result
+from jaxbandit import IMEDMC, KLUCB, TVKLUCB, Result, decision_processes
 from jaxbandit.environments import as_decision_process
 
 
@@ -41,30 +39,13 @@ def cases(settings: Settings) -> dict[str, Any]:
     if not 2 <= settings.arms <= structure.MOST_ARMS:
         raise ValueError(f"--arms: {settings.arms}; give 2 to {structure.MOST_ARMS}")
     arms = structure.arms_of(settings.arms)
-    planned = {structure.ARMS: {"scenarios": {structure.ARMS: arms}, "policies": structure.policies_of_arms(), **size}}
+    policies = {"IMED-MC": IMEDMC(), "TV-KL-UCB": TVKLUCB(), "KL-UCB": KLUCB()}
+    planned = {structure.ARMS: {"scenarios": {structure.ARMS: arms}, "policies": policies, **size}}
     made = {structure.JOINT: (structure.joint(arms), "known"), structure.MEANS: (as_decision_process(arms), "learned")}
     for name, (process, rewards) in made.items():
-        planned[name] = {
-            "scenarios": {name: process},
-            "policies": structure.policies_of_process(process, rewards),
-            **size,
-        }
+        policies = structure.policies_of_process(process, rewards)
+        planned[name] = {"scenarios": {name: process}, "policies": policies, **size}
     return planned
-
-
-def tabulate(results: dict[str, Result], settings: Settings) -> Tables:
-    """Regret on the arms and on the processes."""
-    size = f"{settings.arms} arms, {settings.runs:,} runs of {settings.horizon:,} rounds"
-    return {"table": (f"What is lost with and without knowing that arms stand still: {size}", structure.rows(results))}
-
-
-def draw(results: dict[str, Result]) -> Pictures:
-    """Regret over rounds on the arms and on the processes."""
-    regrets = {
-        name: {label: structure.regret_of_plays(result, label) for label in result.labels}
-        for name, result in results.items()
-    }
-    yield "regret", curves.side_by_side(regrets, results[structure.ARMS].times)
 
 
 def run(settings: Settings) -> dict[str, Result]:
@@ -72,9 +53,17 @@ def run(settings: Settings) -> dict[str, Result]:
     planned = cases(settings)
     folder = begin("bandit_as_process", settings, planned)
     results = play(planned, folder)
-    spans = [structure.bias_span(planned[name]["scenarios"][name]) for name in (structure.JOINT, structure.MEANS)]
+    processes = [planned[name]["scenarios"][name] for name in (structure.JOINT, structure.MEANS)]
+    spans = [decision_processes.optimal(process.transition, process.reward).span for process in processes]
     words = f"Spans of the best biases: {structure.JOINT} {spans[0]:.2f}, {structure.MEANS} {spans[1]:.2f}."
-    finish(folder, tabulate(results, settings), draw(results), words)
+    size = f"{settings.arms} arms, {settings.runs:,} runs of {settings.horizon:,} rounds"
+    title = f"What is lost with and without knowing that arms stand still: {size}"
+    regrets = {
+        name: {label: structure.regret_of_plays(result, label) for label in result.labels}
+        for name, result in results.items()
+    }
+    figure = curves.side_by_side(regrets, results[structure.ARMS].times)
+    finish(folder, {"table": (title, structure.rows(results))}, [("regret", figure)], words)
     return results
 
 

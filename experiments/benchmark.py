@@ -68,14 +68,7 @@ AXES = {
     "on demand": tuple(share.PLAYED),
 }
 ON_DEMAND, LONG = (1_000, 10_000, 100_000), 1_000_000  # rounds of the rows on demand
-OTHERS = (
-    "policy",
-    "rewards",
-    "changing",
-    "processes",
-    "budget",
-    "family",
-)  # axes of policies and problems, not of sizes
+OTHERS = ("policy", "rewards", "changing", "processes", "budget", "family")  # axes that are not sizes
 SLOWER = 0.8
 
 
@@ -181,11 +174,10 @@ def measure(settings: Settings) -> Any:
     """Time every row, print and write the table, compare if asked to."""
     if settings.runs < 1:
         raise ValueError(f"--runs: {settings.runs}; give at least 1")
-    for asked_for, part in ((settings.first, first), (settings.calls, calls)):
-        if asked_for:
+    for name, part in (("first", first), ("calls", calls)):
+        if getattr(settings, name):
             print(describe())
             seconds: Any = part.measure()
-            name = part.__name__.rpartition(".")[2]
             write(settings.file(name), {"machine": describe(), "rows": seconds})
             return seconds
     asked = list(cases(settings))  # refuses before anything is timed
@@ -204,10 +196,7 @@ def measure(settings: Settings) -> Any:
             computed_share = share.computed_share(case["scenarios"][""], played.policy, played.known, case["horizon"])
             row = dataclasses.replace(row, share=computed_share)
         rows.append(row)
-        digits = 2 if row.rate >= 0.1 else 4
-        numbers = (
-            f"{row.rate:17.{digits}f} {row.ratio:7.{digits - 1}f} {row.compile_seconds:10.2f} {row.peak_megabytes:8.0f}"
-        )
+        numbers = f"{row.rate:17.3g} {row.ratio:7.3g} {row.compile_seconds:10.2f} {row.peak_megabytes:8.0f}"
         share_text = "" if row.share is None else f" {row.share:9.2%}"
         print(f"{row.name:{width}s} {numbers}{share_text}", flush=True)
     write(settings.file("benchmark"), {"machine": describe(), "scalar": scalar, "rows": rows})

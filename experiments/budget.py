@@ -23,11 +23,11 @@ from experiments.budgets import curves, gaps, problems
 from experiments.budgets.gaps import Played
 from experiments.command_line.experiment import begin, finish, play
 from experiments.command_line.options import Simulation, listed, main, names_in, option
-from experiments.reports import page
+from experiments.reports.page import Report
 from experiments.reports.pictures import Pictures
 from experiments.reports.tables import Tables
 from experiments.timing.machine import describe
-from jaxbandit import Policy, Result, atlas
+from jaxbandit import Policy, Result
 
 HOW_TO_READ = (
     "The gap is the relaxation's bound less what is collected, per arm and round, in the second half of the rounds. "
@@ -77,12 +77,6 @@ class Settings(Simulation):
         Raises:
           ValueError: a name that is not one of `problems.NAMES`.
         """
-        for name in listed(self.problems):
-            if name in atlas and name not in problems.NAMES:
-                raise ValueError(
-                    f"--problems: {name!r} is in the atlas, but not as arms that all pay, which this experiment is "
-                    f"about; choose from {', '.join(problems.NAMES)}"
-                )
         return names_in(self.problems, "--problems", problems.NAMES)
 
     def numbers(self) -> list[int]:
@@ -103,10 +97,11 @@ def of_arms(settings: Settings) -> list[tuple[str, int]]:
     Raises:
       ValueError: a problem has no such number.
     """
-    numbers = settings.numbers()
-    pairs = [(name, number) for name in settings.names() for number in numbers if problems.playable(name, number)]
-    if missing := set(settings.names()) - {name for name, _ in pairs}:
-        raise ValueError(f"--arms: {no_plays(numbers)} {', '.join(sorted(missing))}; try 10 or 30")
+    names, numbers = settings.names(), settings.numbers()
+    pairs = [(name, number) for name in names for number in numbers if problems.playable(name, number)]
+    if missing := set(names) - {name for name, _ in pairs}:
+        none = f"give no whole number of plays in {', '.join(sorted(missing))}"
+        raise ValueError(f"--arms: {settings.arms} arms {none}; try 10 or 30")
     return pairs
 
 
@@ -127,47 +122,32 @@ def not_learned(settings: Settings) -> dict[str, str]:
     Raises:
       ValueError: learners can play none of the problems with this number of arms.
     """
-    number, reasons = settings.learners, {}
+    names, number = settings.names(), settings.learners
     if not number:
         return {}
-    if number < 2:
-        raise ValueError(f"--learners: {number}; give 0 for no learners, or at least 2")
-    for name in settings.names():
-        if not problems.playable(name, number):
-            reasons[name] = "no whole number of plays"
-        elif problems.states_of(name) > problems.MOST_LEARNED:
-            reasons[name] = f"more than {problems.MOST_LEARNED} states"
-    if not any(problems.playable(name, number) for name in settings.names()):
-        raise ValueError(f"--learners: {no_plays([number])} any of the problems; try 10, or 0 for no learners")
-    return reasons
-
-
-def no_plays(numbers: list[int]) -> str:
-    """The beginning of a sentence that ends with problems."""
-    return f"with {' or '.join(map(str, numbers))} arms the atlas's share of plays gives no whole number in"
+    few = {name: "no whole number of plays" for name in names if not problems.playable(name, number)}
+    if len(few) == len(names):
+        none = "arms give no whole number of plays in any of the problems"
+        raise ValueError(f"--learners: {number} {none}; try 10, or 0 for no learners")
+    most = problems.MOST_LEARNED
+    return {name: f"more than {most} states" for name in names if problems.states_of(name) > most} | few
 
 
 def check(settings: Settings) -> None:
-    """Raise ValueError unless everything can be played, before anything is made.
-
-    Raises:
-      ValueError: the option, and what to give in its place.
-    """
-    if settings.runs < 2:
-        raise ValueError(f"--runs: {settings.runs}; an interval needs at least 2 runs")
-    if settings.horizon < 2:
-        raise ValueError(f"--horizon: {settings.horizon} rounds have no second half; play 2 or more")
-    if settings.rounds_of_learners < 10:
-        raise ValueError(
-            f"--rounds-of-learners: {settings.rounds_of_learners} are too few to see anybody learn; play 10 or more"
-        )
-    of_arms(settings)
-    not_learned(settings)
+    """Raise ValueError unless there are as many runs and rounds as the tables need."""
+    for name, least, why in (
+        ("runs", 2, "an interval needs them"),
+        ("horizon", 2, "the second half counts"),
+        ("rounds_of_learners", 10, "with fewer nobody learns"),
+    ):
+        if (value := getattr(settings, name)) < least:
+            raise ValueError(f"--{name.replace('_', '-')}: {value}; give at least {least}, as {why}")
 
 
 def cases(settings: Settings) -> dict[str, Any]:
     """A case for each problem and number of arms, one more if its arms are also played unseen, and one for learners."""
     check(settings)
+    known, learned = of_arms(settings), of_learners(settings)
     most, horizon, rounds = max(settings.numbers()), settings.horizon, settings.rounds_of_learners
     stretches = sorted({int(t) for t in np.rint(np.geomspace(rounds / 1000, rounds, 13)) if t >= 1} | {rounds})
 
@@ -182,16 +162,16 @@ def cases(settings: Settings) -> dict[str, Any]:
             "key": settings.key(),
         }
 
-    planned = {told(*each): case(*each, problems.knowing(*each)) for each in of_arms(settings)}
+    planned = {case_name(*each): case(*each, problems.knowing(*each)) for each in known}
     for each in of_unseen(settings):
-        planned[told(*each, "unseen")] = case(*each, problems.not_seeing(*each), observed=False)
-    for each in of_learners(settings):
+        planned[case_name(*each, "unseen")] = case(*each, problems.not_seeing(*each), observed=False)
+    for each in learned:
         longer = {"runs": settings.runs, "horizon": rounds, "times": stretches}
-        planned[told(*each, "learned")] = case(*each, problems.learning(*each)) | longer
+        planned[case_name(*each, "learned")] = case(*each, problems.learning(*each)) | longer
     return planned
 
 
-def told(name: str, number: int, how: str = "") -> str:
+def case_name(name: str, number: int, how: str = "") -> str:
     """What a case is called: `how` is "unseen", "learned" or empty."""
     return f"{name}, {number} arms" + f", {how}" * bool(how)
 
@@ -199,9 +179,9 @@ def told(name: str, number: int, how: str = "") -> str:
 def parts(results: dict[str, Result], settings: Settings) -> tuple[Played, Played, Played]:
     """Results by problem and number of arms: of known chains, of those whose arms are unseen, and of learners."""
     return (
-        {each: results[told(*each)] for each in of_arms(settings)},
-        {each: results[told(*each, "unseen")] for each in of_unseen(settings)},
-        {each: results[told(*each, "learned")] for each in of_learners(settings)},
+        {each: results[case_name(*each)] for each in of_arms(settings)},
+        {each: results[case_name(*each, "unseen")] for each in of_unseen(settings)},
+        {each: results[case_name(*each, "learned")] for each in of_learners(settings)},
     )
 
 
@@ -233,16 +213,13 @@ def run(settings: Settings) -> dict[str, Result]:
         print("not played by learners: " + ", ".join(f"{name} ({why})" for name, why in out.items()))
     results = play(planned, folder)
     print(f"{settings.runs:,} runs with the most arms, {settings.horizon:,} rounds")
-    tables = tabulate(results, settings)
-    pictures = dict(draw(results, settings))
     sizes = f"{settings.runs:,} runs with the most arms, {settings.horizon:,} rounds, seed {settings.seed}."
     captions = {
-        "gaps": f"Gap against the number of arms. {UNSEEN if of_unseen(settings) else ''}",
-        "learned": f"Gap against time, with {settings.learners} arms. {LEARNERS}",
+        "gaps": ("gaps", f"Gap against the number of arms. {UNSEEN if of_unseen(settings) else ''}"),
+        "learned": ("learned", f"Gap against time, with {settings.learners} arms. {LEARNERS}"),
     }
-    shown = [(figure, name, captions[name]) for name, figure in pictures.items()]
-    page.report(folder, "Budgets: how near the bound", f"{sizes} {HOW_TO_READ}", shown, [f"{describe()}."], tables)
-    finish(folder, tables, pictures.items())
+    report = Report("Budgets: how near the bound", f"{sizes} {HOW_TO_READ}", captions)
+    finish(folder, tabulate(results, settings), draw(results, settings), f"{describe()}.", report=report)
     return results
 
 

@@ -18,7 +18,7 @@ from itertools import chain
 from typing import Any
 
 from experiments.change import chains, growth, segments, thesis
-from experiments.command_line.experiment import begin, finish, play
+from experiments.command_line.experiment import begin_and_play, finish
 from experiments.command_line.options import Simulation, main, option
 from jaxbandit import Result
 
@@ -46,9 +46,7 @@ def cases(settings: Settings) -> dict[str, Any]:
 
 def run(settings: Settings) -> dict[str, Result]:
     """Play all four parts, print what was seen and write the folder."""
-    planned = cases(settings)
-    folder = begin("changing", settings, planned)
-    results = play(planned, folder)
+    folder, results = begin_and_play("changing", settings, cases(settings))
     rounds = min(settings.horizon, segments.ROUNDS)
     surveys = segments.play(settings.problems, settings.runs_of_problem, settings.key(), folder / "changes", rounds)
     of_thesis = {name: results[name] for name in thesis.PROBLEMS}

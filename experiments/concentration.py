@@ -90,12 +90,7 @@ def draw(sums: dict[str, np.ndarray], times: np.ndarray) -> Pictures:
             ax.plot(times, np.where(mean > 0, mean, np.nan), color=colour, label=f"{name}: bound {most:.2g}")
             if most < top:
                 ax.axhline(most, color=colour, linestyle="--", linewidth=1)
-        ax.set_xscale("log")
-        ax.set_yscale("log")
-        ax.set_ylim(0.03, top)
-        ax.set_xlim(1, times[-1])
-        ax.set_title(title, fontsize="medium")
-        frameless(ax)
+        frameless(ax, title, xscale="log", yscale="log", ylim=(0.03, top), xlim=(1, times[-1]))
         ax.legend(framealpha=1, edgecolor="none", fontsize="small", loc="upper left")
     for ax in axes[1]:
         ax.set_xlabel("round n")

@@ -15,10 +15,11 @@ import dataclasses
 import re
 from typing import Any
 
-from experiments.command_line.experiment import begin, finish, play
+from experiments.command_line.experiment import begin_and_play, finish
 from experiments.command_line.options import Simulation, main, names_in, option
 from experiments.processes import curves, losses, problems
-from experiments.reports import growth, page
+from experiments.reports import growth
+from experiments.reports.page import Report
 from experiments.reports.pictures import Pictures
 from experiments.reports.tables import Tables
 from experiments.timing.machine import describe
@@ -55,16 +56,9 @@ class Settings(Simulation):
 def cases(settings: Settings) -> dict[str, Any]:
     """A case for each process."""
     names = names_in(settings.processes, "--processes", problems.NAMES)
-    times = growth.times(settings.horizon)
-    return {
-        name: {
-            "scenarios": {name: problems.process(name)},
-            "policies": problems.policies(name, settings.horizon),
-            **settings.size(),
-            "times": times,
-        }
-        for name in names
-    }
+    size = settings.size() | {"times": growth.times(settings.horizon)}
+    policies = {name: problems.policies(name, settings.horizon) for name in names}
+    return {name: {"scenarios": {name: problems.process(name)}, "policies": policies[name], **size} for name in names}
 
 
 def tabulate(results: dict[str, Result]) -> Tables:
@@ -92,17 +86,14 @@ def file_name(name: str) -> str:
 
 def run(settings: Settings) -> dict[str, Result]:
     """Play every process, print what was seen and write the folder."""
-    planned = cases(settings)
-    folder = begin("decision_processes", settings, planned)
-    results = play(planned, folder)
+    folder, results = begin_and_play("decision_processes", settings, cases(settings))
     print(f"{settings.runs:,} runs of {settings.horizon:,} rounds")
     tables = tabulate(results)
-    pictures = dict(draw(results))
     size = f"{settings.runs:,} runs of {settings.horizon:,} rounds, seed {settings.seed}."
-    shown = [(figure, name, CAPTION) for name, figure in pictures.items()]
-    words = [LINEAR, f"{describe()}."] if "linear" in tables else [f"{describe()}."]
-    page.report(folder, "Decision processes: what learners lose", f"{size} {HOW_TO_READ}", shown, words, tables)
-    finish(folder, tables, pictures.items())
+    captions = {file_name(name): (name, CAPTION) for name in results}
+    report = Report("Decision processes: what learners lose", f"{size} {HOW_TO_READ}", captions)
+    words = f"{LINEAR}\n" * ("linear" in tables) + f"{describe()}."
+    finish(folder, tables, draw(results), words, report=report)
     return results
 
 

@@ -11,39 +11,21 @@ same command continues; runs may grow.
 
 from __future__ import annotations
 
-import dataclasses
 from functools import cache
 from typing import Any, NamedTuple
 
 import jaxbandit
-from experiments.command_line.experiment import begin, finish, play
-from experiments.command_line.options import Simulation, main, option
-from experiments.reports.growth import (
-    TOP,
-    decades,
-    draw_growth,
-    growth_cells,
-    growth_of,
-    linear_runs,
-    times,
-    verdict,
-)
-from experiments.reports.pictures import Pictures, panels
-from experiments.reports.tables import Row, Tables
+from experiments.command_line.experiment import begin_and_play, finish
+from experiments.command_line.options import Simulation, main, simulation
+from experiments.reports.growth import decades, draw_growth, growth_cells, growth_of, linear_runs, times, verdict
+from experiments.reports.tables import Row
 from jaxbandit import Family, MarkovArms, Policy, Result, atlas, bounds
 from jaxbandit.families import chain_family
 from jaxbandit.named_problems.entries import FAMILIES
 
+Settings = simulation(runs=32, horizon=1_000_000)
 SHOWN = 3  # decades in the table
 DELTA = 0.1  # Moulos's least share of rounds of a leader, half of the largest for five arms
-
-
-@dataclasses.dataclass(frozen=True)
-class Settings(Simulation):
-    """Options of the comparison within families."""
-
-    runs: int = option(32, "independent runs of every policy")
-    horizon: int = option(1_000_000, "rounds of a run")
 
 
 class Problem(NamedTuple):
@@ -80,16 +62,11 @@ def policies(problem: Problem) -> dict[str, Policy]:
     return by_label
 
 
-def cases(settings: Settings) -> dict[str, Any]:
+def cases(settings: Simulation) -> dict[str, Any]:
     """A case for each problem."""
     size = settings.size() | {"times": times(settings.horizon)}
     return {
-        name: {
-            "scenarios": {name: problem.arms},
-            "policies": policies(problem),
-            "plays": problem.plays,
-            **size,
-        }
+        name: {"scenarios": {name: problem.arms}, "policies": policies(problem), "plays": problem.plays, **size}
         for name, problem in problems().items()
     }
 
@@ -120,39 +97,16 @@ def growth_table(results: dict[str, Result]) -> list[Row]:
     return rows
 
 
-def tabulate(results: dict[str, Result]) -> Tables:
-    """Growth over the last decades of rounds."""
-    result = next(iter(results.values()))
-    runs = result.runs
-    title = (
-        f"Growth of pseudo-regret per log t, mean of {runs:,} runs to round {result.times[-1]:,} ± half of its 95 % "
-        "interval"
-    )
-    return {"growth": (title, growth_table(results))}
-
-
-def draw(results: dict[str, Result]) -> Pictures:
-    """Growth in every decade, a panel for each problem."""
-    order = list(policies(next(iter(problems().values()))))
-    figure, axes = panels(2, 2, (15, 10.5))
-    for ax, (name, result) in zip(axes.flat, results.items(), strict=True):
-        seen = {label: growth_of(result, label) for label in result.labels}
-        linear = {label: linear_runs(result, label) for label in result.labels}
-        lines = limits(name)
-        top = TOP * next(iter(lines.values()))
-        draw_growth(ax, seen, {whom: line for whom, line in lines.items() if line < top}, linear, order)
-        words = "".join(f"\n({whom} {line:,.2f}, beyond the picture)" for whom, line in lines.items() if line >= top)
-        runs = next(iter(seen.values())).values.shape[1]
-        ax.set_title(f"{name}: growth of regret per log t, by decade; {runs} runs{words}", fontsize="medium")
-    yield "families", figure
-
-
-def run(settings: Settings) -> dict[str, Result]:
+def run(settings: Simulation) -> dict[str, Result]:
     """Play, print the table and write the folder."""
-    planned = cases(settings)
-    folder = begin("families", settings, planned, grows=True)
-    results = play(planned, folder)
-    finish(folder, tabulate(results), draw(results))
+    folder, results = begin_and_play("families", settings, cases(settings), grows=True)
+    result = next(iter(results.values()))
+    size = f"{result.runs:,} runs to round {result.times[-1]:,}"
+    title = f"Growth of pseudo-regret per log t, mean of {size} ± half of its 95 % interval"
+    figure = draw_growth(
+        results, {name: limits(name) for name in results}, list(policies(next(iter(problems().values()))))
+    )
+    finish(folder, {"growth": (title, growth_table(results))}, [("families", figure)])
     return results
 
 

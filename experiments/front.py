@@ -12,7 +12,6 @@ Ctrl-C keeps what is done, and the same command continues; runs may grow.
 
 from __future__ import annotations
 
-import dataclasses
 import re
 from typing import Any
 
@@ -20,11 +19,18 @@ import numpy as np
 
 from experiments.command_line.experiment import begin, finish, play
 from experiments.command_line.options import Simulation, main
-from experiments.published.beside import OF_A_CLASS, SAMPLE_MEAN, WHOLE_CHAIN, beside_the_scenarios, playable
+from experiments.published.scenarios import (
+    OF_A_CLASS,
+    SAMPLE_MEAN,
+    SCENARIOS,
+    WHOLE_CHAIN,
+    beside_the_scenarios,
+    playable,
+    starts,
+)
 from experiments.published.scenarios import POLICIES as PAPER
-from experiments.published.scenarios import SCENARIOS, starts
-from experiments.reports import page
 from experiments.reports.matrix import Matrix, draw
+from experiments.reports.page import Report
 from experiments.reports.tables import Row, Tables, final_table, write
 from jaxbandit import MarkovArms, Result
 
@@ -46,11 +52,6 @@ GROUPS = {
 }
 
 
-@dataclasses.dataclass(frozen=True)
-class Settings(Simulation):
-    """Options of the comparison."""
-
-
 def environments() -> dict[str, dict[str, MarkovArms]]:
     """Of each name its arms from every start."""
     return {name: starts(make) for name, make in SCENARIOS.items()} | beside_the_scenarios()
@@ -61,7 +62,7 @@ def states(arms: dict[str, MarkovArms]) -> int:
     return int(next(iter(arms.values())).reward.shape[1])
 
 
-def cases(settings: Settings) -> dict[str, Any]:
+def cases(settings: Simulation) -> dict[str, Any]:
     """A case for each name, with all its starts."""
     policies = {label: policy for group in GROUPS.values() for label, policy in group.items()}
     times = sorted({max(1, settings.horizon // 2), settings.horizon})
@@ -106,11 +107,11 @@ def worst_table(seen: Matrix) -> list[Row]:
     for number, policy in enumerate(seen.policies):
         row: Row = {"policy": policy}
         for title, part in parts(seen).items():
-            at, risk = np.nanargmax(part.ratio[number]), np.nanargmax(part.linear[number])
-            row[f"{title}: times the least"] = f"{part.ratio[number, at]:,.1f} ({', '.join(part.environments[at])})"
-            share = part.linear[number, risk]
-            where = f" ({', '.join(part.environments[risk])})" if share > 0 else ""
-            row["linear share " + title] = f"{share:.1%}{where}"
+            ratio, at = part.worst(number)
+            row[f"{title}: times the least"] = f"{ratio:,.1f} ({', '.join(part.environments[at])})"
+            risk = np.nanargmax(part.linear[number])
+            where = f" ({', '.join(part.environments[risk])})" * bool(part.linear[number, risk] > 0)
+            row["linear share " + title] = f"{part.linear[number, risk]:.1%}{where}"
         rows.append(row)
     return rows
 
@@ -124,25 +125,22 @@ def parts(seen: Matrix) -> dict[str, Matrix]:
 
 def in_words(seen: Matrix) -> list[str]:
     """What follows from the numbers: who is nearest to the best in each part, and what it risks in the other."""
+
+    def pays(part: Matrix, policy: int) -> str:
+        ratio, at = part.worst(policy)
+        where = f"{', '.join(part.environments[at])}; {part.linear[policy, at]:.1%} of its runs linear"
+        return f"pays up to {ratio:,.1f} times the least mean regret ({where})"
+
     sentences = []
     for title, part in parts(seen).items():
-        best = int(np.nanmax(part.ratio, 1).argmin())
-        words = [f"{title.capitalize()} {seen.policies[best]} is nearest to the best and pays {_worst(part, best)}"]
-        words += [f"{name} it pays {_worst(other, best)}" for name, other in parts(seen).items() if name != title]
+        words = [f"{title.capitalize()} {seen.policies[part.best]} is nearest to the best and {pays(part, part.best)}"]
+        words += [f"{name} it {pays(other, part.best)}" for name, other in parts(seen).items() if name != title]
         sentences.append("; ".join(words) + ".")
-    best = int(np.nanmax(seen.ratio, 1).argmin())
-    sentences.append(f"In all environments together {seen.policies[best]} is, and pays {_worst(seen, best)}.")
-    return sentences
+    together = f"In all environments together {seen.policies[seen.best]} is nearest to the best and "
+    return [*sentences, f"{together}{pays(seen, seen.best)}."]
 
 
-def _worst(part: Matrix, policy: int) -> str:
-    """The largest ratio of a policy, where it is, and how many runs are linear there."""
-    at = np.nanargmax(part.ratio[policy])
-    share, where = part.linear[policy, at], ", ".join(part.environments[at])
-    return f"up to {part.ratio[policy, at]:,.1f} times the least mean regret ({where}; {share:.1%} of its runs linear)"
-
-
-def tabulate(rows: list[Row], settings: Settings) -> Tables:
+def tabulate(rows: list[Row], settings: Simulation) -> Tables:
     """The worst of each policy, then a table for each name."""
     seen = matrix(rows)
     tables: Tables = {}
@@ -153,20 +151,20 @@ def tabulate(rows: list[Row], settings: Settings) -> Tables:
     return tables
 
 
-def run(settings: Settings) -> list[Row]:
+def run(settings: Simulation) -> list[Row]:
     """Play, print the tables and write the folder."""
     planned = cases(settings)
     folder = begin("front", settings, planned, grows=True)
     rows = final_rows(play(planned, folder))
     seen, tables = matrix(rows), tabulate(rows, settings)
     write(rows, folder / "final.csv")
-    figure, sentences = draw(parts(seen), {name: len(policies) for name, policies in GROUPS.items()}), in_words(seen)
+    figure = draw(parts(seen), {name: len(policies) for name, policies in GROUPS.items()})
     size = f"{settings.runs:,} runs of {settings.horizon:,} rounds, seed {settings.seed}"
-    shown = [(figure, "Regret by policy and environment", CAPTION)]
-    page.report(folder, "Which policy pays where", f"{INTRODUCTION} Here: {size}.", shown, sentences, tables)
-    finish(folder, tables, [("front", figure)], "\n".join(sentences))
+    captions = {"front": ("Regret by policy and environment", CAPTION)}
+    report = Report("Which policy pays where", f"{INTRODUCTION} Here: {size}.", captions)
+    finish(folder, tables, [("front", figure)], "\n".join(in_words(seen)), report=report)
     return rows
 
 
 if __name__ == "__main__":
-    main(run, Settings, "front", __doc__)
+    main(run, Simulation, "front", __doc__)

@@ -18,12 +18,12 @@ import numpy as np
 from matplotlib.figure import Figure
 
 import jaxbandit
-from experiments.command_line.experiment import begin, finish, play
+from experiments.command_line.experiment import begin_and_play, finish
 from experiments.command_line.options import Simulation, main
-from experiments.published.beside import SLOWER
-from experiments.reports import page
+from experiments.published.scenarios import SLOWER
+from experiments.reports.page import Report
 from experiments.reports.pictures import frameless, legend_below, panels
-from experiments.reports.tables import Row, Tables, final_table, in_short, write
+from experiments.reports.tables import Row, Tables, final_table, in_short, of_all, write
 from jaxbandit import HiddenMyopic, Policy, Result, atlas, divergences, metrics
 from jaxbandit.environments import HiddenArms
 from jaxbandit.plotting import curve_style
@@ -220,17 +220,13 @@ def draw(results: dict[str, Result], size: str) -> Figure:
 
 def run(settings: Simulation) -> dict[str, Result]:
     """Play, print the tables and write the folder."""
-    planned = cases(settings)
-    folder = begin("hidden", settings, planned, grows=True)
-    results = play(planned, folder)
+    folder, results = begin_and_play("hidden", settings, cases(settings), grows=True)
     size = f"{settings.runs:,} runs of {settings.horizon:,} rounds"
-    tables, sentences, figure = tabulate(results), in_words(results), draw(results, size)
-    finals = [{"case": name, **row} for name, result in results.items() for row in final_table(result)]
-    write(finals, folder / "final.csv")
-    shown = [(figure, "Verdict, regret and plays by error", "By the error with which states are shown.")]
-    words = f"{INTRODUCTION} Here: {size}, seed {settings.seed}."
-    page.report(folder, "Hidden arms", words, shown, sentences, tables)
-    finish(folder, tables, [("hidden", figure)], "\n".join(sentences))
+    write(of_all("case", {name: final_table(result) for name, result in results.items()}), folder / "final.csv")
+    captions = {"hidden": ("Verdict, regret and plays by error", "By the error with which states are shown.")}
+    report = Report("Hidden arms", f"{INTRODUCTION} Here: {size}, seed {settings.seed}.", captions)
+    pictures = [("hidden", draw(results, size))]
+    finish(folder, tabulate(results), pictures, "\n".join(in_words(results)), report=report)
     return results
 
 

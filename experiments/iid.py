@@ -8,19 +8,19 @@ judged Markovian at the last question.
 
 from __future__ import annotations
 
-import dataclasses
 from typing import Any
 
 import numpy as np
 
 import jaxbandit
 from experiments.command_line.experiment import begin, finish
-from experiments.command_line.options import Simulation, main, option
+from experiments.command_line.options import Simulation, main, simulation
 from experiments.reports.pictures import Pictures, frameless, panels
-from experiments.reports.tables import Row, Tables, final_table
+from experiments.reports.tables import Row, Tables, final_table, of_all
 from jaxbandit import MarkovArms, Result, atlas, metrics
 from jaxbandit.plotting import COLOURS
 
+Settings = simulation(horizon=20_000)
 OTHERS = {"KL-UCB-SM": jaxbandit.KLUCB(), "KL-UCB-MC": jaxbandit.KLUCBMC()}
 ADAPTIVE = {"TV-KL-UCB": jaxbandit.TVKLUCB(), "TV-KL-UCB, arm's clock": jaxbandit.TVKLUCB(clock="arm")}
 PHASE = "its plays in the transition phase"
@@ -28,19 +28,12 @@ PHASE = "its plays in the transition phase"
 Judged = dict[str, np.ndarray]  # label to bool [Q, K, R], whether an arm was judged Markovian at each question
 
 
-@dataclasses.dataclass(frozen=True)
-class Settings(Simulation):
-    """Options of the i.i.d. experiment."""
-
-    horizon: int = option(20_000, "rounds of a run")
-
-
 def questions(horizon: int) -> np.ndarray:
     """The rounds before which the policy is asked, and the round after the last; [Q + 1]."""
     return np.unique(np.rint(np.geomspace(1, horizon + 1, 400)).astype(np.int32))
 
 
-def compare(name: str, arms: MarkovArms, settings: Settings) -> tuple[Result, Judged]:
+def compare(name: str, arms: MarkovArms, settings: Simulation) -> tuple[Result, Judged]:
     """All policies, recorded before every question, and what the adaptive ones answered."""
     asked = questions(settings.horizon)
     answer = {label: lambda arms, state, t, policy: policy.markovian(state, t + 1) for label in ADAPTIVE}
@@ -82,7 +75,7 @@ def share_until(result: Result, judged: Judged, label: str) -> np.ndarray:
     return np.cumsum((plays * judged[label]).sum((1, 2))) / np.cumsum(plays.sum((1, 2)))
 
 
-def cases(settings: Settings) -> dict[str, Any]:
+def cases(settings: Simulation) -> dict[str, Any]:
     """Both scenarios' means as i.i.d. arms."""
     scenes = {f"{name}'s means": atlas[f"i.i.d. {name}"].arms for name in ("scenario 1", "scenario 3")}
     policies = OTHERS | ADAPTIVE
@@ -92,16 +85,12 @@ def cases(settings: Settings) -> dict[str, Any]:
 def tabulate(played: dict[str, tuple[Result, Judged]]) -> Tables:
     """Final regret, and each arm's share of the transition phase."""
     return {
-        "table": ("Final pseudo-regret", _of_all({name: final_table(seen[0]) for name, seen in played.items()})),
+        "table": ("Final pseudo-regret", of_all("arms", {name: final_table(seen[0]) for name, seen in played.items()})),
         "phases": (
             "Plays and rounds of each arm while it is judged Markovian",
-            _of_all({name: arm_table(*seen) for name, seen in played.items()}),
+            of_all("arms", {name: arm_table(*seen) for name, seen in played.items()}),
         ),
     }
-
-
-def _of_all(tables: dict[str, list[Row]]) -> list[Row]:
-    return [{"arms": name, **row} for name, rows in tables.items() for row in rows]
 
 
 def in_words(name: str, result: Result, judged: Judged) -> str:
@@ -125,14 +114,9 @@ def draw(played: dict[str, tuple[Result, Judged]]) -> Pictures:
         top = max(shares, key=lambda label: shares[label][-1])
         for label, colour, line in zip(shares, (COLOURS[0], COLOURS[2]), ("-", "--")):
             ax.plot(result.times, shares[label], line, color=colour)
-            ax.annotate(
-                f"{label}: {shares[label][-1]:.1%}",
-                (result.times[-1], shares[label][-1]),
-                xytext=(6, 10 if label == top else 0),  # points; the lines may end close together
-                textcoords="offset points",
-                va="center",
-                color=colour,
-            )
+            place = (6, 10 if label == top else 0)  # points; the lines may end close together
+            text, end = f"{label}: {shares[label][-1]:.1%}", (result.times[-1], shares[label][-1])
+            ax.annotate(text, end, place, textcoords="offset points", va="center", color=colour)
         ax.set_xscale("log")
         ax.set_title(name, fontsize="medium")
         ax.set_ylabel("plays so far in the transition phase")
@@ -144,7 +128,7 @@ def draw(played: dict[str, tuple[Result, Judged]]) -> Pictures:
     yield "phases", figure
 
 
-def run(settings: Settings) -> dict[str, tuple[Result, Judged]]:
+def run(settings: Simulation) -> dict[str, tuple[Result, Judged]]:
     """Play both scenarios' means as i.i.d. arms, print what was seen and write the folder."""
     planned = cases(settings)
     folder = begin("iid", settings, planned)

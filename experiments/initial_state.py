@@ -10,7 +10,7 @@ from __future__ import annotations
 
 from typing import Any
 
-from experiments.command_line.experiment import begin, finish, play
+from experiments.command_line.experiment import begin_and_play, finish
 from experiments.command_line.options import Simulation, main
 from experiments.published.claims import CLAIMS
 from experiments.published.scenarios import SCENARIOS, policies, starts
@@ -60,9 +60,7 @@ def draw(results: dict[str, Result]) -> Pictures:
 
 def run(settings: Simulation) -> dict[str, Result]:
     """Play both scenarios from every start, print what was seen and write the folder."""
-    planned = cases(settings)
-    folder = begin("initial_state", settings, planned)
-    results = play(planned, folder)
+    folder, results = begin_and_play("initial_state", settings, cases(settings))
     print(f"{settings.runs:,} runs of {settings.horizon:,} rounds")
     finish(folder, tabulate(results), draw(results))
     return results

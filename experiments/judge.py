@@ -19,52 +19,32 @@ from __future__ import annotations
 from experiments.command_line.experiment import begin, finish
 from experiments.command_line.options import main
 from experiments.judging import atlas_card, report
-from experiments.judging.atlas_card import Cases
 from experiments.judging.judgement import Judgement
 from experiments.judging.playing import ATLAS, judge
 from experiments.judging.policy_text import policies_of
 from experiments.judging.settings import Settings
 from experiments.judging.spaces import chapters, space_from_text
-from experiments.reports.pictures import Pictures
-from experiments.reports.tables import Tables
 from experiments.timing import machine
-from jaxbandit import Policy
-
-
-def cases(policies: dict[str, Policy], asked: Settings) -> tuple[Cases, dict[str, dict[str, str]]]:
-    """The named problems as cases, and of each policy those that it does not play."""
-    return atlas_card.cases(
-        atlas_card.named_problems(asked.horizon), policies, asked.horizon, asked.runs, asked.key(ATLAS)
-    )
-
-
-def tabulate(found: Judgement) -> Tables:
-    """All tables, in the page's order."""
-    return report.tables(found)
-
-
-def draw(found: Judgement) -> Pictures:
-    """Regret over rounds on each of the worst problems."""
-    return report.pictures(found)
 
 
 def run(settings: Settings) -> Judgement:
     """Play, print the tables and write the folder."""
     asked, policies = settings.whole(), policies_of(settings.policies)
     parts = chapters(policies, space_from_text(settings.space), asked.horizon, asked.full)
-    planned, left_out = cases(policies, asked)
+    named = atlas_card.named_problems(asked.horizon)
+    planned, left_out = atlas_card.cases(named, policies, asked.horizon, asked.runs, asked.key(ATLAS))
     for label in policies:
         in_a_space = any(label in part.policies for part in parts)
-        if len(left_out[label]) == len(atlas_card.named_problems(asked.horizon)) and not in_a_space:
+        if len(left_out[label]) == len(named) and not in_a_space:
             raise ValueError(f"{label}: plays no problem that there is: {next(iter(left_out[label].values()))}")
     folder = begin("judge", settings, {}, settings.default_folder(list(policies)))
-    found = judge(policies, asked, parts, planned, left_out, folder)
-    said = "\n\n".join("\n".join([label, *found.in_words(label)]) for label in policies)
-    finish(folder, tabulate(found), draw(found), said)
+    judgement = judge(policies, asked, parts, planned, left_out, folder)
+    words = "\n\n".join("\n".join([label, *judgement.in_words(label)]) for label in policies)
+    finish(folder, report.tables(judgement), report.pictures(judgement), words)
     about = f"Judged by jaxbandit on {machine.describe()}."
-    report.write(folder / "report.html", found, about, settings.command())
+    report.write(folder / "report.html", judgement, about, settings.command())
     print(f"report: {folder / 'report.html'}")
-    return found
+    return judgement
 
 
 if __name__ == "__main__":

@@ -127,8 +127,12 @@ def missed(result: Result, problem: Problem) -> dict[str, np.ndarray]:
     Of the rule that knows the chains it is measured from the optimum itself; of the others from what that rule collects
     in the same run, which has the same mean and the same random numbers.
     """
-    best = optimum(problem)
     collected = {label: metrics.discounted_reward(result, label, problem.discount)[0, 0] for label in result.labels}
+    return shares_missed(optimum(problem), collected)
+
+
+def shares_missed(best: float | np.ndarray, collected: dict[str, np.ndarray]) -> dict[str, np.ndarray]:
+    """By policy, the share of the best that is not collected."""
     return {
         label: ((best if label == KNOWN else collected[KNOWN]) - values) / best for label, values in collected.items()
     }
@@ -145,9 +149,8 @@ def tabulate(results: dict[str, Result]) -> Tables:
     for name, problem in problems().items():
         row: Row = {"scenario": problem.scenario, "start": problem.start, "discount": f"{problem.discount:g}"}
         row |= {"optimum": f"{optimum(problem):,.3f}", ALONE: f"{missed_alone(problem):.2%}"}
-        for label, values in missed(results[name], problem).items():
-            row[label] = in_short(values, ".2%")
-        rows.append(row)
+        shares = missed(results[name], problem)
+        rows.append(row | {label: in_short(values, ".2%") for label, values in shares.items()})
     title = (
         "Share of the optimum that is not collected, mean ± half of its 95 % interval, runs paired\n"
         "(0 but for chance and the error of the sums for the rule that knows the chains, exact for the best arm alone)"
@@ -173,10 +176,8 @@ def rows_of(results: dict[str, Result], name: str) -> list[Row]:
     rows: list[Row] = []
     for part, part_name in enumerate(PARTS):
         row: Row = {"scenario": problem.scenario, "discount": f"{problem.discount:g}", "rounds": part_name}
-        for label, values in collected.items():
-            lost = ((best if label == KNOWN else collected[KNOWN]) - values) / best
-            row[label] = in_short(lost[:, part], ".2%")
-        rows.append(row)
+        shares = shares_missed(best, collected)
+        rows.append(row | {label: in_short(values[:, part], ".2%") for label, values in shares.items()})
     return rows
 
 
@@ -205,16 +206,9 @@ def draw(results: dict[str, Result]) -> Pictures:
             means, halves = [s.mean for s in each], [s.high - s.mean for s in each]
             style = curve_style(number) | {"capsize": 3, "label": label}
             ax.errorbar(rounds, means, yerr=halves, **style)
-        ax.plot(
-            rounds,
-            [100 * missed_alone(problem) for problem in here.values()],
-            color="black",
-            linestyle=":",
-            label=ALONE,
-        )
-        ax.set_xscale("log")
-        ax.set_title(f"{scenario}, from {'state 0' if start == 'state 0' else 'settled states'}", fontsize="medium")
-        frameless(ax)
+        alone = [100 * missed_alone(problem) for problem in here.values()]
+        ax.plot(rounds, alone, color="black", linestyle=":", label=ALONE)
+        frameless(ax, f"{scenario}, from {'state 0' if start == 'state 0' else 'settled states'}", xscale="log")
     for ax in axes[-1]:
         ax.set_xlabel("1 / (1 - discount), rounds")
     for ax in axes[:, 0]:

@@ -9,32 +9,25 @@ Ctrl-C keeps what is done, and the same command continues.
 
 from __future__ import annotations
 
-import dataclasses
 from typing import Any
 
 import jaxbandit
-from experiments.command_line.experiment import begin, finish, play
-from experiments.command_line.options import Simulation, main, option
+from experiments.command_line.experiment import begin_and_play, finish
+from experiments.command_line.options import Simulation, main, simulation
 from experiments.published.scenarios import OTHERS, environment
 from experiments.reports.growth import growth_of, times
 from experiments.reports.pictures import Pictures, legend_below, panels
-from experiments.reports.tables import Row, Tables
+from experiments.reports.tables import Row
+from experiments.reports.verdicts import interval
 from jaxbandit import MarkovArms, Result, atlas, bounds, metrics, plotting
 
+Settings = simulation(runs=256, horizon=10_000_000)
 INDEPENDENT = "independent rewards"
 POLICIES = OTHERS | {
     "TV-KL-UCB": jaxbandit.TVKLUCB(),
     "TV-KL-UCB, state's plays": jaxbandit.TVKLUCB(samples="state"),
     "IMED": jaxbandit.IMED(),
 }
-
-
-@dataclasses.dataclass(frozen=True)
-class Settings(Simulation):
-    """Options of the comparison with the lower bound."""
-
-    runs: int = option(256, "independent runs of every policy")
-    horizon: int = option(10_000_000, "rounds of a run")
 
 
 def environments() -> dict[str, MarkovArms]:
@@ -44,12 +37,10 @@ def environments() -> dict[str, MarkovArms]:
     return {INDEPENDENT: atlas["i.i.d. scenario 1"].arms, "scenario 1": arms, "a tenth as fast": slow}
 
 
-def cases(settings: Settings) -> dict[str, Any]:
+def cases(settings: Simulation) -> dict[str, Any]:
     """All three in one case."""
-    return {
-        "three environments": {"scenarios": environments(), "policies": POLICIES, "times": times(settings.horizon)}
-        | settings.size()
-    }
+    size = settings.size() | {"times": times(settings.horizon)}
+    return {"three environments": {"scenarios": environments(), "policies": POLICIES, **size}}
 
 
 def growth_table(result: Result) -> list[Row]:
@@ -62,27 +53,13 @@ def growth_table(result: Result) -> list[Row]:
             grown = growth_of(result, label, number).values[-1]
             s, (low, high) = metrics.summary(grown), metrics.median_interval(grown)
             final = metrics.summary(metrics.pseudo_regret(result, label)[number, 0, :, -1])
-            rows.append(
-                {
-                    "environment": name,
-                    "policy": label,
-                    "bound, all chains": float(tight[number].total),
-                    "bound, i.i.d. arms": f"{known.total:.1f}" if name == INDEPENDENT else "",
-                    "mean growth (95%)": f"{s.mean:,.1f} ({s.low:,.1f} to {s.high:,.1f})",
-                    "median growth (95%)": f"{s.median:,.1f} ({low:,.1f} to {high:,.1f})",
-                    "mean final": float(final.mean),
-                    "median final": float(final.median),
-                    "linear share": float(metrics.linear_share(result, label)[number, 0]),
-                }
-            )
+            row: Row = {"environment": name, "policy": label, "bound, all chains": float(tight[number].total)}
+            row |= {"bound, i.i.d. arms": f"{known.total:.1f}" if name == INDEPENDENT else ""}
+            row |= {"mean growth (95%)": interval(s.mean, s.low, s.high)}
+            row |= {"median growth (95%)": interval(s.median, low, high)}
+            row |= {"mean final": float(final.mean), "median final": float(final.median)}
+            rows.append(row | {"linear share": float(metrics.linear_share(result, label)[number, 0])})
     return rows
-
-
-def tabulate(result: Result, settings: Settings) -> Tables:
-    """Growth over the last decade of rounds."""
-    decade = growth_of(result, "UCB-SM").times[-2]
-    title = f"Growth of pseudo-regret per log n, rounds {decade:,.0f} to {settings.horizon:,}, {settings.runs:,} runs"
-    return {"growth": (title, growth_table(result))}
 
 
 def draw(result: Result) -> Pictures:
@@ -95,18 +72,19 @@ def draw(result: Result) -> Pictures:
         plotting.plot_regret(
             result, scenario=number, quantiles=(0.5,), bounds=lines, normalised=True, logarithmic=True, ax=ax
         )
-        ax.set_title(f"{name}\nmean, 95 % interval; dashed: median of {result.visits['UCB-SM'].shape[2]} runs")
+        ax.set_title(f"{name}\nmean, 95 % interval; dashed: median of {result.runs} runs")
         ax.set_ylabel(ax.get_ylabel() if number == 0 else "")
     legend_below(figure)
     yield "lower_bound", figure
 
 
-def run(settings: Settings) -> Result:
+def run(settings: Simulation) -> Result:
     """Play, print the table and write the folder."""
-    planned = cases(settings)
-    folder = begin("lower_bound", settings, planned)
-    (result,) = play(planned, folder).values()
-    finish(folder, tabulate(result, settings), draw(result))
+    folder, results = begin_and_play("lower_bound", settings, cases(settings))
+    (result,) = results.values()
+    rounds = f"rounds {growth_of(result, 'UCB-SM').times[-2]:,.0f} to {settings.horizon:,}"
+    title = f"Growth of pseudo-regret per log n, {rounds}, {settings.runs:,} runs"
+    finish(folder, {"growth": (title, growth_table(result))}, draw(result))
     return result
 
 

@@ -17,18 +17,8 @@ from typing import Any
 import jaxbandit
 from experiments.command_line.experiment import begin, finish, play
 from experiments.command_line.options import Simulation, main, option
-from experiments.published.beside import SLOWER, WHOLE_CHAIN, playable
-from experiments.published.scenarios import INDEPENDENT, POLICIES
-from experiments.reports.growth import (
-    decades,
-    draw_growth,
-    growth_cells,
-    growth_of,
-    linear_runs,
-    times,
-    verdict,
-)
-from experiments.reports.pictures import Pictures, panels
+from experiments.published.scenarios import INDEPENDENT, POLICIES, SLOWER, WHOLE_CHAIN, playable
+from experiments.reports.growth import decades, draw_growth, growth_cells, growth_of, linear_runs, times, verdict
 from experiments.reports.tables import Row, Tables
 from experiments.theory import lemmas
 from jaxbandit import MarkovArms, Result, atlas, bounds
@@ -111,20 +101,6 @@ def tabulate(results: dict[str, Result]) -> Tables:
     }
 
 
-def draw(results: dict[str, Result]) -> Pictures:
-    """Growth in every decade, a panel for each environment."""
-    figure, axes = panels(2, 2, (15, 10.5))
-    for ax in axes.flat[len(results) :]:
-        ax.remove()
-    for ax, (name, result) in zip(axes.flat, results.items(), strict=False):
-        seen = {label: growth_of(result, label) for label in result.labels}
-        lines = {each.holds_for: float(each.total) for each in limits(name)}
-        draw_growth(ax, seen, lines, {label: linear_runs(result, label) for label in result.labels}, list(PLAYED))
-        runs = next(iter(seen.values())).values.shape[1]
-        ax.set_title(f"{name}: growth of regret per log t, by decade; {runs} runs", fontsize="medium")
-    yield "optimality", figure
-
-
 def run(settings: Settings) -> dict[str, Result]:
     """Play, or check the lemmas; print the tables and write the folder."""
     if settings.lemmas:
@@ -136,7 +112,8 @@ def run(settings: Settings) -> dict[str, Result]:
     out = f"results/optimality/{settings.horizon}-seed{settings.seed}{'-full' if settings.full else ''}"
     folder = begin("optimality", settings, planned, out, ("lemmas", "horizon", "seed", "full"))
     results = play(planned, folder)
-    finish(folder, tabulate(results), draw(results))
+    constants = {name: {bound.holds_for: float(bound.total) for bound in limits(name)} for name in results}
+    finish(folder, tabulate(results), [("optimality", draw_growth(results, constants, list(PLAYED)))])
     return results
 
 

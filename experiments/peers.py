@@ -21,14 +21,11 @@ continues; runs may grow.
 from __future__ import annotations
 
 import dataclasses
-from collections.abc import Mapping
 from pathlib import Path
 from typing import Any, NamedTuple
 
 import numpy as np
-from matplotlib.axes import Axes
-from matplotlib.ticker import LogLocator
-from scipy.special import stdtrit
+from scipy.stats import ttest_ind
 
 import jaxbandit
 from experiments.command_line.experiment import begin, finish, play
@@ -41,7 +38,7 @@ from experiments.reports.tables import Row, in_short
 from experiments.reports.verdicts import interval
 from experiments.timing.stopwatch import processor_rate
 from jaxbandit import Environment, Result, atlas, environments, metrics
-from jaxbandit.plotting import COLOURS
+from jaxbandit.plotting import curve_style
 
 ARMS = {"easy": "wide Bernoulli", "hard": "rare Bernoulli", "Gaussian": "wide Gaussian"}  # in the atlas
 DEVIATION = {"Gaussian": 0.5}
@@ -125,11 +122,11 @@ def play_theirs(settings: Settings, folder: Path) -> Theirs:
 
 def compare(ours: np.ndarray, theirs: np.ndarray, rows: int) -> tuple[float, float]:
     """Difference of two means, and half of its interval: Welch's, of 95 % for so many rows together (Bonferroni)."""
-    errors = np.array([sample.var(ddof=1) / len(sample) for sample in (ours, theirs)])
-    if not errors.any():
-        return float(ours.mean() - theirs.mean()), 0.0
-    freedom = errors.sum() ** 2 / (errors**2 / [len(ours) - 1, len(theirs) - 1]).sum()
-    return float(ours.mean() - theirs.mean()), float(stdtrit(freedom, 1 - 0.025 / rows) * np.sqrt(errors.sum()))
+    difference = float(ours.mean() - theirs.mean())
+    if not (np.ptp(ours) or np.ptp(theirs)):
+        return difference, 0.0
+    ends = ttest_ind(ours, theirs, equal_var=False).confidence_interval(1 - 0.05 / rows)
+    return difference, float(ends.high - ends.low) / 2
 
 
 def verdict(difference: float, half: float, why: str) -> str:
@@ -180,41 +177,28 @@ def in_words(rows: list[Row]) -> str:
 
 
 def draw(results: dict[str, Result], theirs: Theirs, settings: Settings) -> Pictures:
-    """Mean final regret of everyone who played, a panel for each problem."""
+    """Mean final regret with its 95 % interval: a panel for each problem, a mark for each player."""
     every = problems(settings)
-    figure, axes = panels(1, len(every), (5.5 * len(every), 6), squeeze=False)
+    figure, axes = panels(1, len(every), (6.5 * len(every), 6), squeeze=False)
     for ax, (name, problem) in zip(axes[0], every.items()):
-        regrets = {
-            label: {"jaxbandit": metrics.regret(results[name], label)[0, 0, :, -1]} for label in results[name].labels
-        }
+        result = results[name]
+        players = {"jaxbandit": {label: metrics.regret(result, label)[0, 0, :, -1] for label in result.labels}}
         for number, pair in enumerate(problem.pairs):
             if played := theirs.get((name, number)):
-                regrets[pair.label][pair.package.name] = played.regret
-        dots(ax, regrets)
-        ax.set_title(name)
-        ax.set_xlabel(f"regret after {problem.horizon:,} rounds")
+                players.setdefault(pair.package.name, {})[pair.label] = played.regret
+        for place, (player, regrets) in enumerate(players.items()):
+            summaries = [metrics.summary(regret) for regret in regrets.values()]
+            mean, half = [s.mean for s in summaries], [s.high - s.mean for s in summaries]
+            rows = [result.labels.index(label) + 0.14 * place for label in regrets]
+            style = curve_style(place) | {"linestyle": "none", "markersize": 4, "label": player}
+            ax.errorbar(mean, rows, xerr=half, capsize=3, **style)
+        ax.set(title=name, xlabel=f"regret after {problem.horizon:,} rounds", xscale="log")
+        ax.set_yticks(range(len(result.labels)), result.labels)
+        ax.invert_yaxis()
+        ax.legend(frameon=False)
+        frameless(ax)
     figure.suptitle("The same policies in several packages: mean with its 95 % interval")
     yield "peers", figure
-
-
-def dots(ax: Axes, regrets: Mapping[str, Mapping[str, np.ndarray]]) -> None:
-    """Mean regret [R] with its 95 % interval, a row for each policy from above, a mark for each who played it."""
-    players = list(dict.fromkeys(who for of_policy in regrets.values() for who in of_policy))
-    for place, who in enumerate(players):
-        style: dict[str, Any] = {"color": COLOURS[place], "marker": "os^"[place], "markersize": 4, "linestyle": "none"}
-        rows = [row for row, of_policy in enumerate(regrets.values()) if who in of_policy]
-        summaries = [metrics.summary(of_policy[who]) for of_policy in regrets.values() if who in of_policy]
-        mean, low, high = (np.array([getattr(s, end) for s in summaries]) for end in ("mean", "low", "high"))
-        up = np.add(rows, 0.28 * (place / max(1, len(players) - 1) - 0.5))
-        ax.errorbar(mean, up, xerr=[mean - low, high - mean], capsize=3, label=who, **style)
-    ax.set_xscale("log")
-    ax.xaxis.set_major_locator(LogLocator(subs=(1, 2, 5)))
-    ax.xaxis.set_major_formatter("{x:g}")
-    ax.minorticks_off()
-    ax.set_yticks(range(len(regrets)), list(regrets))
-    ax.invert_yaxis()
-    ax.legend(frameon=False)
-    frameless(ax)
 
 
 def run(settings: Settings) -> dict[str, Result]:

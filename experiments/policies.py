@@ -16,11 +16,9 @@ from typing import Any
 import numpy as np
 
 import jaxbandit
-from experiments.command_line.experiment import begin, finish, play
+from experiments.command_line.experiment import begin_and_play, finish
 from experiments.command_line.options import Simulation, main
-from experiments.reports.matrix import Matrix
-from experiments.reports.matrix import draw as draw_matrix
-from experiments.reports.pictures import Pictures
+from experiments.reports.matrix import Matrix, draw
 from experiments.reports.tables import Row, Tables, final_table
 from jaxbandit import Environment, Family, Policy, Result, atlas, families
 
@@ -89,17 +87,12 @@ def groups(name: str, horizon: int) -> dict[str, dict[str, Policy]]:
 def cases(settings: Simulation) -> dict[str, Any]:
     """A case for each problem."""
     times = sorted({max(1, settings.horizon // 2), settings.horizon})
-    return {
-        name: {
-            "scenarios": {name: arms},
-            "policies": {
-                label: policy for kind in groups(name, settings.horizon).values() for label, policy in kind.items()
-            },
-            "times": times,
-            **settings.size(),
-        }
-        for name, arms in problems().items()
-    }
+    planned = {}
+    for name, arms in problems().items():
+        kinds = groups(name, settings.horizon).values()
+        policies = {label: policy for kind in kinds for label, policy in kind.items()}
+        planned[name] = {"scenarios": {name: arms}, "policies": policies, "times": times, **settings.size()}
+    return planned
 
 
 def matrix(finals: dict[str, list[Row]]) -> Matrix:
@@ -109,29 +102,27 @@ def matrix(finals: dict[str, list[Row]]) -> Matrix:
 
 def summary(seen: Matrix) -> list[Row]:
     """Of each policy its mean regret over the least of all policies, at worst among independent rewards and in all."""
-    names = [name for name, _ in seen.environments]
+    independent = seen.only([name for name, _ in seen.environments if name != CHAINS])
     rows: list[Row] = []
     for number, policy in enumerate(seen.policies):
         row: Row = {"policy": policy}
-        for title, chosen in {"independent rewards": [name != CHAINS for name in names], "all problems": True}.items():
-            ratio = np.where(chosen, seen.ratio[number], np.nan)
-            at = np.nanargmax(ratio)
-            row[title] = f"{ratio[at]:,.1f} ({names[at]})"
-        row["largest linear share"] = f"{np.nanmax(seen.linear[number]):.1%}"
-        rows.append(row)
+        for title, part in {"independent rewards": independent, "all problems": seen}.items():
+            ratio, at = part.worst(number)
+            row[title] = f"{ratio:,.1f} ({part.environments[at][0]})"
+        rows.append(row | {"largest linear share": f"{np.nanmax(seen.linear[number]):.1%}"})
     return rows
 
 
 def in_words(seen: Matrix) -> str:
-    """Who is nearest to the best in all problems, and by how much."""
-    worst = np.nanmax(seen.ratio, 1)
-    everywhere = ~np.isnan(seen.ratio).any(1)
+    """Who is nearest to the best, and by how much."""
+    everywhere = np.flatnonzero(~np.isnan(seen.ratio).any(1))
     sentences = []
-    for title, allowed in (("Of the policies that play all problems", everywhere), ("Of all", worst > 0)):
-        best = int(np.where(allowed, worst, np.inf).argmin())
-        at = seen.environments[int(np.nanargmax(seen.ratio[best]))][0]
+    for title, policies in (("Of the policies that play all problems", everywhere), ("Of all", range(len(seen.mean)))):
+        best = min(policies, key=lambda policy: seen.worst(policy)[0])
+        ratio, at = seen.worst(best)
+        where = seen.environments[at][0]
         sentences.append(
-            f"{title}, {seen.policies[best]} is nearest to the least regret: at worst {worst[best]:,.1f} times ({at})."
+            f"{title}, {seen.policies[best]} is nearest to the least regret: at worst {ratio:,.1f} times ({where})."
         )
     return "\n".join(sentences)
 
@@ -146,21 +137,14 @@ def tabulate(finals: dict[str, list[Row]], settings: Simulation) -> Tables:
     return tables
 
 
-def draw(seen: Matrix, settings: Simulation) -> Pictures:
-    """All of it as a table of colours."""
-    title = f"mean final regret of {settings.runs:,} runs of {settings.horizon:,} rounds"
-    sizes = {kind: len(policies) for kind, policies in groups(CHAINS, settings.horizon).items()}
-    yield "policies", draw_matrix({title: seen}, sizes)
-
-
 def run(settings: Simulation) -> dict[str, Result]:
     """Play, print the tables and write the folder."""
-    planned = cases(settings)
-    folder = begin("policies", settings, planned, grows=True)
-    results = play(planned, folder)
+    folder, results = begin_and_play("policies", settings, cases(settings), grows=True)
     finals = {name: final_table(result) for name, result in results.items()}
     seen = matrix(finals)
-    finish(folder, tabulate(finals, settings), draw(seen, settings), in_words(seen))
+    title = f"mean final regret of {settings.runs:,} runs of {settings.horizon:,} rounds"
+    figure = draw({title: seen}, {kind: len(each) for kind, each in groups(CHAINS, settings.horizon).items()})
+    finish(folder, tabulate(finals, settings), [("policies", figure)], in_words(seen))
     return results
 
 

@@ -11,33 +11,24 @@ keeps what is done, and the same command continues; runs may grow.
 
 from __future__ import annotations
 
-import dataclasses
-from collections.abc import Callable
 from typing import Any
 
 from matplotlib.figure import Figure
 
 import jaxbandit
-from experiments.command_line.experiment import begin, finish, play
-from experiments.command_line.options import Simulation, main, option
-from experiments.published.beside import SLOWER
-from experiments.published.scenarios import OTHERS, SCENARIOS
-from experiments.reports import page
+from experiments.command_line.experiment import begin_and_play, finish
+from experiments.command_line.options import Simulation, main, simulation
+from experiments.published.scenarios import OTHERS, SCENARIOS, SLOWER
 from experiments.reports.growth import times
+from experiments.reports.page import Report
 from experiments.reports.pictures import band, frameless, legend_below, panels
-from experiments.reports.tables import Row, Tables, in_short
-from experiments.reports.weak_regret import (
-    BEST,
-    best_rows,
-    final_rows,
-    overtakes,
-    overtaking_rows,
-    weak_regret,
-)
+from experiments.reports.tables import Tables, in_short, of_all
+from experiments.reports.weak_regret import BEST, best_rows, final_rows, overtakes, overtaking_rows, weak_regret
 from jaxbandit import Myopic, Policy, Result, WhittleBelief, atlas, metrics
 from jaxbandit.environments import RestlessArms
 from jaxbandit.plotting import curve_style
 
+Settings = simulation(horizon=300_000)
 MADE_FOR_THEM: dict[str, Policy] = {"RCA": jaxbandit.RCA(), "DSEE": jaxbandit.DSEE()}
 LEARNERS: dict[str, Policy] = {
     **OTHERS,
@@ -61,13 +52,6 @@ INTRODUCTION = (
 )
 
 
-@dataclasses.dataclass(frozen=True)
-class Settings(Simulation):
-    """Options of the experiment."""
-
-    horizon: int = option(300_000, "rounds of a run")
-
-
 def environments() -> dict[str, RestlessArms]:
     """Restless arms by name."""
     return {name: atlas[f"restless {name}"].arms for name in SCENARIOS} | {SLOWER: atlas["restless tenth"].arms}
@@ -80,36 +64,25 @@ def policies(arms: RestlessArms) -> dict[str, Policy]:
     return {BEST: jaxbandit.Oracle(arms.means()), **LEARNERS, **dict(zip(KNOWING, knowing))}
 
 
-def cases(settings: Settings) -> dict[str, Any]:
+def cases(settings: Simulation) -> dict[str, Any]:
     """A case for each environment."""
+    size = settings.size() | {"times": times(settings.horizon)}
     return {
-        name: {
-            "scenarios": {name: arms},
-            "policies": policies(arms),
-            "times": times(settings.horizon),
-            **settings.size(),
-        }
-        for name, arms in environments().items()
+        name: {"scenarios": {name: arms}, "policies": policies(arms), **size} for name, arms in environments().items()
     }
 
 
 def tabulate(results: dict[str, Result]) -> Tables:
     """Weak regret at the end, the best learner after every decade, and where RCA and DSEE overtake."""
-
-    def of_all(rows_of: Callable[[Result], list[Row]]) -> list[Row]:
-        return [{"scenario": name, **row} for name, result in results.items() for row in rows_of(result)]
-
     chance = "mean ± half of its 95 % interval, runs paired"
+    finals = {name: final_rows(result) for name, result in results.items()}
+    best = {name: best_rows(result, LEARNERS) for name, result in results.items()}
+    overtaking = {name: overtaking_rows(result, MADE_FOR_THEM) for name, result in results.items()}
+    when = f"From when on RCA and DSEE have less (never: not within the horizon); {chance}"
     return {
-        "table": ("Final weak regret, measured from what the best arm pays in the same run", of_all(final_rows)),
-        "best": (
-            f"Which learner has the least weak regret; {chance}",
-            of_all(lambda result: best_rows(result, LEARNERS)),
-        ),
-        "overtaking": (
-            f"From when on RCA and DSEE have less (never: not within the horizon); {chance}",
-            of_all(lambda result: overtaking_rows(result, MADE_FOR_THEM)),
-        ),
+        "table": ("Final weak regret, from what the best arm pays in the same run", of_all("scenario", finals)),
+        "best": (f"Which learner has the least weak regret; {chance}", of_all("scenario", best)),
+        "overtaking": (when, of_all("scenario", overtaking)),
     }
 
 
@@ -158,10 +131,7 @@ def draw_over_time(results: dict[str, Result], size: str) -> Figure:
         ax.set_yticks(TICKS, [f"{tick:,}" for tick in TICKS])
         ax.minorticks_off()
         ax.tick_params(labelbottom=True)
-        ax.set_xlim(10, result.times[-1])
-        ax.set_title(name, fontsize="medium")
-        ax.set_xlabel("round t")
-        frameless(ax)
+        frameless(ax, name, xlim=(10, result.times[-1]), xlabel="round t")
     for ax in axes[:, 0]:
         ax.set_ylabel("weak regret")
     figure.suptitle(f"Weak regret: mean of {size}, with its 95 % interval")
@@ -183,30 +153,24 @@ def draw_finals(results: dict[str, Result], size: str) -> Figure:
         ax.set_xscale("symlog", **AXIS)
         ax.set_xticks(TICKS, [f"{tick:,}" for tick in TICKS], rotation=60)
         ax.minorticks_off()
-        ax.set_title(name, fontsize="medium")
-        ax.set_xlabel("weak regret")
-        frameless(ax)
+        frameless(ax, name, xlabel="weak regret")
     figure.suptitle(f"Final weak regret, {size}: mean with its 95 % interval (dots), mean of the worst 5 % (strokes)")
     axes[0].set_yticks(range(len(labels)), labels)
     axes[0].invert_yaxis()
     return figure
 
 
-def run(settings: Settings) -> dict[str, Result]:
+def run(settings: Simulation) -> dict[str, Result]:
     """Play, print the tables and write the folder."""
-    planned = cases(settings)
-    folder = begin("restless", settings, planned, grows=True)
-    results = play(planned, folder)
-    tables, sentences = tabulate(results), in_words(results)
+    folder, results = begin_and_play("restless", settings, cases(settings), grows=True)
     size = f"{settings.runs:,} runs of {settings.horizon:,} rounds"
-    over_time, finals = draw_over_time(results, size), draw_finals(results, size)
-    shown = [
-        (over_time, "Weak regret over time", f"Linear from -{AXIS['linthresh']} to {AXIS['linthresh']}."),
-        (finals, "Weak regret at the end", "Runs are paired with those of the best arm alone."),
-    ]
-    words = f"{INTRODUCTION} Here: {size}, seed {settings.seed}."
-    page.report(folder, "Restless arms", words, shown, sentences, tables)
-    finish(folder, tables, [("restless", over_time), ("finals", finals)], "\n".join(sentences))
+    captions = {
+        "restless": ("Weak regret over time", f"Linear from -{AXIS['linthresh']} to {AXIS['linthresh']}."),
+        "finals": ("Weak regret at the end", "Runs are paired with those of the best arm alone."),
+    }
+    report = Report("Restless arms", f"{INTRODUCTION} Here: {size}, seed {settings.seed}.", captions)
+    pictures = [("restless", draw_over_time(results, size)), ("finals", draw_finals(results, size))]
+    finish(folder, tabulate(results), pictures, "\n".join(in_words(results)), report=report)
     return results
 
 

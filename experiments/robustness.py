@@ -25,8 +25,8 @@ from experiments.command_line.options import Simulation, main, option
 from experiments.judging.spaces import refused
 from experiments.reports.matrix import Matrix
 from experiments.reports.matrix import draw as draw_matrix
-from experiments.reports.pictures import Pictures, frameless, panels
-from experiments.reports.tables import Row, Tables
+from experiments.reports.pictures import frameless, panels
+from experiments.reports.tables import Row, Tables, mean_and_interval
 from jaxbandit import Policy, atlas, metrics, stress
 from jaxbandit.plotting import COLOURS
 from jaxbandit.stress import Found, Survey
@@ -51,7 +51,7 @@ class Settings(Simulation):
 class Worst(NamedTuple):
     """The worst problems of all policies with so many arms, and all policies on each of them."""
 
-    found: dict[str, Found]  # by policy
+    problems: dict[str, Found]  # by policy
     regret: dict[str, dict[str, float]]  # policy, then whose worst problem
 
 
@@ -87,7 +87,7 @@ def survey(policies: dict[str, Policy], settings: Settings, folder: Path) -> Sur
 
 def search(policies: dict[str, Policy], arms: int, settings: Settings, folder: Path) -> Worst:
     """Of each policy the worst problem, then all policies on all of these."""
-    found: dict[str, Found] = {}
+    problems: dict[str, Found] = {}
     asked = {"horizon": settings.horizon, "key": settings.key()}
     for label, policy in policies.items():
         print(f"the worst problem of {label} with {arms} arms", flush=True)
@@ -103,16 +103,18 @@ def search(policies: dict[str, Policy], arms: int, settings: Settings, folder: P
         )
         if not worst or worst[0].stopped:
             raise KeyboardInterrupt
-        found[label] = worst[0]
+        problems[label] = worst[0]
     case = {
-        "scenarios": {label: each.arms for label, each in found.items()},
+        "scenarios": {label: each.arms for label, each in problems.items()},
         "policies": policies,
         "times": [settings.horizon],
     }
     name = f"all against all, {arms} arms"
     result = jaxbandit.sweep({name: case | asked | {"runs": settings.judged}}, folder / name)[name]
     finals = {label: metrics.regret(result, label)[:, 0, :, -1].mean(-1) for label in policies}
-    return Worst(found, {label: dict(zip(found, map(float, each), strict=True)) for label, each in finals.items()})
+    return Worst(
+        problems, {label: dict(zip(problems, map(float, each), strict=True)) for label, each in finals.items()}
+    )
 
 
 def _panel(policies: dict[str, Policy]) -> dict[str, Policy]:
@@ -123,40 +125,25 @@ def _panel(policies: dict[str, Policy]) -> dict[str, Policy]:
 
 def mean_rows(surveys: Surveys) -> list[Row]:
     """Of each policy its mean regret over each space, with half of its 95 % interval, the best of two arms first."""
-    labels = next(iter(surveys.values())).labels
-    rows: list[Row] = []
-    for label in labels:
-        row: Row = {"policy": label}
-        for (arms, horizon), each in surveys.items():
-            mean = each.mean(label)
-            row[f"K = {arms}, {horizon:,} rounds"] = f"{mean.mean:,.0f} ± {mean.high - mean.mean:,.0f}"
-        rows.append(row)
     first = next(iter(surveys.values()))
-    return sorted(rows, key=lambda row: first.mean(str(row["policy"])).mean)
+    rows: list[Row] = []
+    for label in sorted(first.labels, key=lambda label: first.mean(label).mean):
+        means = {name: survey.mean(label) for name, survey in surveys.items()}
+        cells = {
+            f"K = {arms}, {n:,} rounds": f"{m.mean:,.0f} ± {m.high - m.mean:,.0f}" for (arms, n), m in means.items()
+        }
+        rows.append({"policy": label, **cells})
+    return rows
 
 
 def worst_rows(worst: Worst) -> list[Row]:
     """Of each policy its worst problem, the least avoidable regret first."""
     rows: list[Row] = []
-    for label, each in sorted(worst.found.items(), key=lambda item: item[1].avoidable.mean):
-        rows.append(
-            {
-                "policy": label,
-                "avoidable": each.avoidable.mean,
-                "95% low": each.avoidable.low,
-                "95% high": each.avoidable.high,
-                "the search believed": each.believed,
-                "least": each.regrets[each.best].mean,
-                "by": each.best,
-                "problem": each.problem.code.removeprefix("jaxbandit.environments."),
-            }
-        )
+    for label, each in sorted(worst.problems.items(), key=lambda item: item[1].avoidable.mean):
+        row: Row = {"policy": label, **mean_and_interval(each.avoidable, "avoidable")}
+        row |= {"the search believed": each.believed, "least": each.regrets[each.best].mean, "by": each.best}
+        rows.append(row | {"problem": each.problem.code.removeprefix("jaxbandit.environments.")})
     return rows
-
-
-def against_rows(worst: Worst) -> list[Row]:
-    """Row the policy, column whose worst problem: mean regret."""
-    return [{"policy": label, **each} for label, each in worst.regret.items()]
 
 
 def tabulate(surveys: Surveys, worst: dict[int, Worst], settings: Settings) -> Tables:
@@ -165,7 +152,8 @@ def tabulate(surveys: Surveys, worst: dict[int, Worst], settings: Settings) -> T
     for arms, each in worst.items():
         size = f"K = {arms}, {settings.horizon:,} rounds"
         tables[f"worst_{arms}"] = (f"The worst problem found of each policy, {size}", worst_rows(each))
-        tables[f"against_{arms}"] = (f"Mean regret on the worst problem of each policy, {size}", against_rows(each))
+        rows = [{"policy": label, **row} for label, row in each.regret.items()]
+        tables[f"against_{arms}"] = f"Mean regret on the worst problem of each policy, {size}", rows
     return tables
 
 
@@ -179,8 +167,8 @@ def in_words(surveys: Surveys, worst: dict[int, Worst], settings: Settings) -> s
         also = f"; within a tenth: {', '.join(near)}" if near else ""
         sentences.append(f"{arms} arms, {horizon:,} rounds: least mean regret {order[0]}, {least}{also}.")
     for arms, one in worst.items():
-        mildest = min(one.found, key=lambda label: one.found[label].avoidable.mean)
-        value = one.found[mildest].avoidable
+        mildest = min(one.problems, key=lambda label: one.problems[label].avoidable.mean)
+        value = one.problems[mildest].avoidable
         sentences.append(f"{arms} arms: the mildest worst problem found is that of {mildest}, {value} avoidable.")
     return "\n".join(sentences)
 
@@ -192,11 +180,10 @@ def draw_trade_off(surveys: Surveys, worst: dict[int, Worst], settings: Settings
         space = surveys[arms, settings.horizon]
         unit = min(space.mean(label).mean for label in space.panel)
         points = {
-            label: (space.mean(label).mean / unit, max(found.avoidable.mean / unit, 1e-2))
-            for label, found in each.found.items()
+            label: (space.mean(label).mean / unit, max(problem.avoidable.mean / unit, 1e-2))
+            for label, problem in each.problems.items()
         }
-        ax.set_xscale("log")
-        ax.set_yscale("log")
+        ax.set(xscale="log", yscale="log")
         order = sorted(points, key=lambda label: points[label][1])
         for place, label in zip(np.linspace(0.02, 0.98, len(order)), order, strict=True):
             colour = COLOURS[2] if label in space.panel else COLOURS[0]
@@ -214,10 +201,12 @@ def draw_trade_off(surveys: Surveys, worst: dict[int, Worst], settings: Settings
             axis.set_major_locator(LogLocator(subs=(1, 2, 5)))
             axis.set_major_formatter("{x:g}")
             axis.set_minor_locator(NullLocator())
-        ax.set_xlabel("mean regret over the space")
-        ax.set_ylabel("avoidable regret on the worst problem found")
-        ax.set_title(f"{arms} arms, {settings.horizon:,} rounds; unit {unit:,.0f}", fontsize="medium")
-        frameless(ax)
+        frameless(
+            ax,
+            f"{arms} arms, {settings.horizon:,} rounds; unit {unit:,.0f}",
+            xlabel="mean regret over the space",
+            ylabel="avoidable regret on the worst problem found",
+        )
     figure.suptitle("In units of the least mean regret that a policy of the panel (red) has over the space")
     return figure
 
@@ -227,15 +216,9 @@ def draw_against(worst: dict[int, Worst], settings: Settings) -> Figure:
     parts = {}
     for arms, each in worst.items():
         means = np.array([[max(value, 1e-9) for value in row.values()] for row in each.regret.values()])
-        columns = [(label, "") for label in each.found]
+        columns = [(label, "") for label in each.problems]
         parts[f"{arms} arms: whose worst problem"] = Matrix(list(each.regret), columns, means, np.zeros_like(means))
     return draw_matrix(parts, {"all": len(next(iter(parts.values())).policies)})
-
-
-def draw(surveys: Surveys, worst: dict[int, Worst], settings: Settings) -> Pictures:
-    """Both pictures."""
-    yield "robustness", draw_trade_off(surveys, worst, settings)
-    yield "against", draw_against(worst, settings)
 
 
 def run(settings: Settings) -> tuple[Surveys, dict[int, Worst]]:
@@ -245,9 +228,8 @@ def run(settings: Settings) -> tuple[Surveys, dict[int, Worst]]:
     folder, policies = begin("robustness", settings, {}), playing_two_states()
     surveys = survey(policies, settings, folder / "counts")
     worst = {arms: search(policies, arms, settings, folder / "counts") for arms in ARMS}
-    finish(
-        folder, tabulate(surveys, worst, settings), draw(surveys, worst, settings), in_words(surveys, worst, settings)
-    )
+    pictures = [("robustness", draw_trade_off(surveys, worst, settings)), ("against", draw_against(worst, settings))]
+    finish(folder, tabulate(surveys, worst, settings), pictures, in_words(surveys, worst, settings))
     return surveys, worst
 
 

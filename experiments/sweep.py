@@ -102,10 +102,10 @@ def regret(asked: SweepFile, whole: dict[str, Result]) -> Figure:
         for grid in asked.grids:
             label, count = best(grid, result), len(grid.variants())
             visits[label + (f" (least mean of {count})" if count > 1 else "")] = result.visits[label]
-        shown = replace(result, visits=visits)
-        means = [metrics.pseudo_regret(shown, label)[0, 0, :, -1].mean() for label in visits]
+        chosen = replace(result, visits=visits)
+        means = [metrics.pseudo_regret(chosen, label)[0, 0, :, -1].mean() for label in visits]
         far_apart = max(means) > 10 * min(means)  # on a linear axis the small ones would be one line
-        plotting.plot_regret(shown, quantiles=(0.5,), logarithmic=far_apart, ax=ax)
+        plotting.plot_regret(chosen, quantiles=(0.5,), logarithmic=far_apart, ax=ax)
     return figure
 
 

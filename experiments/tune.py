@@ -45,16 +45,6 @@ class Settings(Simulation):
     grid: str = option("", 'in place of the policy\'s own, as in TOML: "scale = [0.5, 1], exponent = [0.2, 0.3]"')
 
 
-def scenarios_of(settings: Settings) -> dict[str, MarkovArms]:
-    """The scenarios asked for.
-
-    Raises:
-      ValueError: one is unknown.
-    """
-    names = names_in(settings.scenarios, "--scenarios", tuple(SCENARIOS))
-    return {name: environment(name) for name in names}
-
-
 def cases(grid: Grid, arms: dict[str, MarkovArms], settings: Settings) -> dict[str, Any]:
     """The training runs: the default and the grid, a case for each scenario."""
     size = settings.size() | {"times": times(settings)}
@@ -80,17 +70,10 @@ def final_regret(results: dict[str, Result]) -> np.ndarray:
 def meet(grid: Grid, chosen: int, arms: dict[str, MarkovArms], settings: Settings) -> dict[str, Result]:
     """The default and the chosen values on the held-out runs of every scenario."""
     policy = grid.variants()[chosen - 1].policy if chosen else grid.policy()
-    results = {}
-    for name, each in arms.items():
-        results[name] = jaxbandit.simulate(
-            {name: each},
-            {DEFAULT: grid.policy(), CHOSEN: policy},
-            key=settings.key(),
-            runs=range(settings.runs, settings.runs + settings.held_out),
-            horizon=settings.horizon,
-            times=times(settings),
-        )
-    return results
+    runs = range(settings.runs, settings.runs + settings.held_out)
+    size = settings.size() | {"runs": runs, "times": times(settings)}
+    policies = {DEFAULT: grid.policy(), CHOSEN: policy}
+    return {name: jaxbandit.simulate({name: each}, policies, **size) for name, each in arms.items()}
 
 
 def training_table(grid: Grid, final: np.ndarray, arms: dict[str, MarkovArms], criterion: str) -> list[Row]:
@@ -190,7 +173,8 @@ def draw(grid: Grid, final: np.ndarray, chosen: int, held_out: dict[str, Result]
 
 def run(settings: Settings) -> list[Row]:
     """Choose, judge, print and write the folder."""
-    grid, arms, criterion = grid_of(settings.policy, settings.grid), scenarios_of(settings), settings.criterion
+    grid, criterion = grid_of(settings.policy, settings.grid), settings.criterion
+    arms = {name: environment(name) for name in names_in(settings.scenarios, "--scenarios", tuple(SCENARIOS))}
     measure(np.zeros(1), criterion)  # raises ValueError for what is not a criterion
     if settings.held_out < 2:
         raise ValueError(f"--held-out: {settings.held_out}; at least 2 are needed")

@@ -11,10 +11,8 @@ import pytest
 import jaxbandit
 from experiments import judge
 from experiments.command_line.options import from_command_line
-from experiments.judging import atlas_card, contract, playing, spaces
+from experiments.judging import atlas_card, failures, playing, spaces
 from experiments.judging.comparison import standing
-from experiments.judging.failures import Failures
-from experiments.judging.judgement import Judgement
 from experiments.judging.policy_text import policies_of, policy_of
 from experiments.judging.settings import Settings
 from experiments.judging.spaces import Chapter, chapters, middle, space_from_text, space_of
@@ -138,9 +136,9 @@ def test_a_method_that_fails_names_the_users_line_before_anything_is_played(mine
 
 
 def test_a_broken_contract_is_said_in_words(mine):
-    kept, said = contract.verdict("Nan()", policy_of("mine.py:Nan")[1], middle(stress.TwoStateSpace()))
+    kept, said = playing.contract_verdict("Nan()", policy_of("mine.py:Nan")[1], middle(stress.TwoStateSpace()))
     assert not kept and said.startswith("breaks the contract: Nan.scores: NaN in round 9")
-    assert contract.verdict("UCB1()", UCB1(), middle(stress.TwoStateSpace())) == (True, contract.KEPT)
+    assert playing.contract_verdict("UCB1()", UCB1(), middle(stress.TwoStateSpace())) == (True, playing.KEPT)
 
 
 def test_a_policy_is_judged_in_the_first_space_that_it_plays():
@@ -198,7 +196,7 @@ def test_the_card_is_what_simulate_and_the_metrics_say(small_panel):
     problems, key = {name: atlas[name].arms for name in names}, jax.random.key(3)
     planned, _ = atlas_card.cases(problems, judged, 60, 40, key)
     results = {name: jaxbandit.simulate(**case, progress=False) for name, case in planned.items()}
-    rows = atlas_card.card("mine", judged, atlas_card.measured(results), atlas_card.lower_curves(problems, 60))
+    rows = atlas_card.card("mine", judged, results, atlas_card.lower_curves(problems, 60))
     assert [row["problem"] for row in rows] == list(names)
     for row in rows:
         arms = problems[row["problem"]]
@@ -243,12 +241,6 @@ def test_arms_with_a_budget_are_played_as_often_as_the_atlas_says():
     assert nobody == {}  # where no judged policy plays, the panel does not, either
 
 
-def summary_of(label, rows=(), surveys=(), worst=()):
-    """What is told of a policy of which this was found."""
-    found = Judgement({}, 10, 2, {label: (True, "")}, {label: [*rows]}, {label: {}}, [*surveys], [*worst], [])
-    return " ".join(found.in_words(label))
-
-
 @pytest.mark.parametrize(("runs", "told"), [(4, False), (40, True)])
 def test_a_rank_says_no_more_than_the_runs(runs, told):
     """Two policies whose regrets have the same law, and a third whose difference from them is 1.2 deviations.
@@ -278,7 +270,7 @@ def test_a_worst_problem_is_told_only_where_more_is_certainly_lost():
             stress.Found(stress.Problem(f"code {n}", None), {}, stress.Interval(*numbers), best, 1.0, 2, True, False)
             for n, (best, *numbers) in enumerate(problems, 1)
         ]
-        return summary_of("mine", worst=[(Failures("mine", chapter, worst), None)])
+        return failures.in_words(failures.Failures("mine", chapter, worst))
 
     summary = said_of(("UCB1", 32.5, -100.9, 165.9), ("KL-UCB", 20.0, 5.0, 35.0))
     assert "20.0 (5.0 to 35.0) more than KL-UCB: code 2" in summary and "UCB1" not in summary
@@ -325,7 +317,7 @@ def test_a_whole_judgement_of_two_policies(mine, small_atlas, monkeypatch, capsy
     assert list(table)[:2] == ["Mine(scale=2.0)", "KLUCB()"] and len(table) == 3  # KL-UCB is judged, under its label
     assert len(found.worst) == 2
     for each, result in found.worst:
-        code = each.found[0].problem.code
+        code = each.problems[0].problem.code
         arms = eval(code, {"jaxbandit": jaxbandit})
         again = jaxbandit.simulate(
             arms, found.policies, key=asked.key(playing.PICTURES), runs=6, horizon=40, progress=False
@@ -373,5 +365,5 @@ def test_ctrl_c_in_the_search_ends_the_command_and_the_same_one_continues(mine, 
     continued = judge.run(tiny("KLUCB", budget=96))
     assert continued.cards == whole.cards
     for (left, _), (right, _) in zip(continued.worst, whole.worst, strict=True):
-        assert [each.problem.code for each in left.found] == [each.problem.code for each in right.found]
-        assert [each.avoidable for each in left.found] == [each.avoidable for each in right.found]
+        assert [each.problem.code for each in left.problems] == [each.problem.code for each in right.problems]
+        assert [each.avoidable for each in left.problems] == [each.avoidable for each in right.problems]

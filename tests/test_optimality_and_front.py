@@ -7,8 +7,7 @@ import pytest
 
 from experiments import families, front, optimality
 from experiments.command_line.experiment import check_cases
-from experiments.published.beside import TWO_STATES
-from experiments.published.scenarios import environment, starts
+from experiments.published.scenarios import TWO_STATES, environment, starts
 from experiments.reports import growth
 from experiments.reports.matrix import Matrix, draw
 from jaxbandit import Result, atlas
@@ -67,14 +66,6 @@ def test_verdicts_say_what_was_measured(decades, linear, words):
     assert all(word in verdict_of(*decades, linear=linear) for word in words)
 
 
-def test_labels_are_moved_apart_in_order():
-    heights = np.random.default_rng(1).uniform(0, 1, 30)
-    placed = np.array(growth.spread(list(heights), 0.02))
-    order = np.argsort(heights)
-    assert (np.diff(placed[order]) > 0.02 - 1e-12).all()
-    assert growth.spread([3.0, 1.0], 0.1) == [3.0, 1.0]
-
-
 def test_lemmas_are_checked_instead(tmp_path, capsys, monkeypatch):
     monkeypatch.setattr(optimality.lemmas, "check", lambda seed: [{"lemma": "1a", "holds": f"seed {seed}"}])
     optimality.run(optimality.Settings(lemmas=True, seed=3, out=str(tmp_path)))
@@ -92,7 +83,7 @@ def test_starts_are_every_state_and_the_stationary_law():
 
 def test_what_is_planned_can_be_played():
     left_out = {*TWO_STATES, *optimality.OF_TWO_STATES}
-    for planned in (optimality.cases(optimality.Settings()), front.cases(front.Settings())):
+    for planned in (optimality.cases(optimality.Settings()), front.cases(front.Simulation())):
         check_cases(planned)
         assert set(planned["scenario 1"]["policies"]) - set(planned["scenario 3"]["policies"]) <= left_out
 

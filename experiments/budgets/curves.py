@@ -93,8 +93,7 @@ def _finish(ax: Axes, title: str, below: str) -> None:
     ax.set(xscale="log", yscale="log", xlabel=below)
     ax.set_ylim(10 ** np.floor(np.log10(ax.get_ylim()[0])), None)  # a power of ten, which has a number at the axis
     ax.yaxis.set_minor_formatter(NullFormatter())
-    ax.set_title(title, fontsize="medium")
-    frameless(ax)
+    frameless(ax, title)
 
 
 def _limit(ax: Axes, name: str, label: str, number: int) -> None:

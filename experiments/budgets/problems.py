@@ -6,17 +6,8 @@ from functools import cache
 
 import jax.numpy as jnp
 
-from jaxbandit import (
-    LPPriority,
-    Myopic,
-    Policy,
-    PosteriorWhittle,
-    UCWhittle,
-    Uniform,
-    Whittle,
-    WhittleLastSeen,
-    atlas,
-)
+import jaxbandit
+from jaxbandit import Policy, atlas
 from jaxbandit.environments import AllPayingArms
 from jaxbandit.pytrees import in_order
 
@@ -62,10 +53,10 @@ def knowing(name: str, number: int) -> dict[str, Policy]:
     """Those that know the chains, and random play."""
     arms = arms_of(name, number)
     return {
-        WHITTLE: Whittle.of(arms),
-        PRIORITY: LPPriority.of(arms, plays_of(name, number)),
-        MYOPIC: Myopic.of(arms),
-        RANDOM: Uniform(),
+        WHITTLE: jaxbandit.Whittle.of(arms),
+        PRIORITY: jaxbandit.LPPriority.of(arms, plays_of(name, number)),
+        MYOPIC: jaxbandit.Myopic.of(arms),
+        RANDOM: jaxbandit.Uniform(),
     }
 
 
@@ -73,15 +64,15 @@ def not_seeing(name: str, number: int) -> dict[str, Policy]:
     """Those that know the chains and see only the arms that they play, and random play."""
     return {
         LAST_SEEN: in_order(_last_seen(name), jnp.arange(number) % TYPES),
-        MYOPIC: Myopic.of(arms_of(name, number, observed=False)),
-        RANDOM: Uniform(),
+        MYOPIC: jaxbandit.Myopic.of(arms_of(name, number, observed=False)),
+        RANDOM: jaxbandit.Uniform(),
     }
 
 
 @cache
-def _last_seen(name: str) -> WhittleLastSeen:
+def _last_seen(name: str) -> jaxbandit.WhittleLastSeen:
     """For one arm of each type, as its indices take seconds."""
-    return WhittleLastSeen.of(arms_of(name, TYPES, observed=False))
+    return jaxbandit.WhittleLastSeen.of(arms_of(name, TYPES, observed=False))
 
 
 def learning(name: str, number: int) -> dict[str, Policy]:
@@ -90,9 +81,9 @@ def learning(name: str, number: int) -> dict[str, Policy]:
     if states_of(name) > MOST_LEARNED:
         return {}
     return {
-        WHITTLE: Whittle.of(arms),
-        POSTERIOR: PosteriorWhittle.of(arms),
-        OPTIMIST: UCWhittle.of(arms),
-        BOLDER: UCWhittle.of(arms, scale=0.1),
-        RANDOM: Uniform(),
+        WHITTLE: jaxbandit.Whittle.of(arms),
+        POSTERIOR: jaxbandit.PosteriorWhittle.of(arms),
+        OPTIMIST: jaxbandit.UCWhittle.of(arms),
+        BOLDER: jaxbandit.UCWhittle.of(arms, scale=0.1),
+        RANDOM: jaxbandit.Uniform(),
     }

@@ -52,8 +52,10 @@ def draw(results: dict[str, Result]) -> Pictures:
             plotting.plot_regret(result, labels, ax=ax)
             ax.set_xscale("linear")
             ax.set_title(f"{NAMES[name]} arms, {KINDS[kind]}", fontsize="medium")
-            ax.set_ylabel("dynamic regret" if ax is of_name[0] else "")
-            ax.set_xlabel("round t" if result is [*results.values()][-1] else "")
+            ax.set(
+                ylabel="dynamic regret" if ax is of_name[0] else "",
+                xlabel="round t" if result is [*results.values()][-1] else "",
+            )
             ax.xaxis.set_major_locator(MaxNLocator(4))
             frameless(ax)
     yield "chains", figure

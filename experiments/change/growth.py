@@ -9,7 +9,7 @@ import numpy as np
 from experiments.reports.growth import slope
 from experiments.reports.pictures import Pictures, band, frameless, legend_below, panels
 from experiments.reports.tables import Row
-from jaxbandit import KLUCB, UCB1, Environment, Policy, Result, Rexp3, TsallisINF, Window, metrics
+from jaxbandit import KLUCB, UCB1, Policy, Result, Rexp3, TsallisINF, Window, metrics
 from jaxbandit.environments import lower_bound_instance, sinusoid
 from jaxbandit.plotting import curve_style
 
@@ -44,7 +44,7 @@ def cases(longest: int, size: dict[str, Any]) -> dict[str, Any]:
     """A case for each instance, number of rounds and budget."""
     return {
         _name(name, horizon, budget): {
-            "scenarios": _instance(name, horizon, budget),
+            "scenarios": INSTANCES[name](horizon, budget),
             "policies": policies(horizon, budget),
             **size,
             "horizon": horizon,
@@ -83,18 +83,12 @@ def draw(results: dict[str, Result], longest: int) -> Pictures:
                 band(ax, rounds, finals, label=label, **curve_style(number))
             first = _final(results[_name(name, int(rounds[0]), budget)], "Rexp3").mean()
             ax.plot(rounds, first * (rounds / rounds[0]) ** (2 / 3), color="black", linestyle="--", label="slope 2/3")
-            ax.set(xscale="log", yscale="log")
-            ax.set_title(f"{name}, variation budget {budget:g}", fontsize="medium")
-            frameless(ax)
+            frameless(ax, f"{name}, variation budget {budget:g}", xscale="log", yscale="log")
         of_instance[0].set_ylabel("mean dynamic regret at the end")
     for ax in axes[-1]:
         ax.set_xlabel("rounds of the game")
     legend_below(figure)
     yield "growth", figure
-
-
-def _instance(name: str, horizon: int, budget: float) -> Environment:
-    return INSTANCES[name](horizon, budget)
 
 
 def _name(name: str, horizon: int, budget: float) -> str:

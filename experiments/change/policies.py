@@ -5,26 +5,8 @@ from __future__ import annotations
 import math
 from collections.abc import Sequence
 
-from jaxbandit import (
-    CUSUM,
-    GLR,
-    IMEDMC,
-    KLUCB,
-    MUCB,
-    TVKLUCB,
-    UCB1,
-    Discounted,
-    DiscountedThompson,
-    DiscountedUCB,
-    Exp3S,
-    KnownBreaks,
-    Policy,
-    SlidingWindowUCB,
-    Thompson,
-    TsallisINF,
-    Window,
-    WithDetector,
-)
+import jaxbandit
+from jaxbandit import Policy
 
 
 def discount_of(horizon: int, changes: float) -> float:
@@ -38,30 +20,30 @@ def discount_of(horizon: int, changes: float) -> float:
 
 def forgetful(horizon: int, changes: float) -> dict[str, Policy]:
     """Policies for independent arms that change about `changes` times in `horizon` rounds, which they are told."""
-    known = {"horizon": horizon, "changes": changes}
-    window = Window(SlidingWindowUCB(**known).length())
-    discount = Discounted(discount_of(horizon, changes))
+    known, klucb = {"horizon": horizon, "changes": changes}, jaxbandit.KLUCB(exploration=0)
+    window = jaxbandit.Window(jaxbandit.SlidingWindowUCB(**known).length())
+    discount = jaxbandit.Discounted(discount_of(horizon, changes))
     return {
-        "KL-UCB": KLUCB(exploration=0),
-        "Thompson": Thompson(),
-        "UCB1": UCB1(),
-        "KL-UCB, window": KLUCB(exploration=0, memory=window),
-        "KL-UCB, discount": KLUCB(exploration=0, memory=discount),
-        "D-UCB": DiscountedUCB(**known),
-        "SW-UCB": SlidingWindowUCB(**known),
-        "Thompson, discount": DiscountedThompson(discount.discount),
-        "KL-UCB, GLR": WithDetector(KLUCB(exploration=0), GLR(**known), local=True),
-        "KL-UCB, GLR, few turns": WithDetector(KLUCB(exploration=0), GLR(horizon=horizon), local=True),
-        "KL-UCB, CUSUM": WithDetector(KLUCB(exploration=0), CUSUM(**known), local=True),
-        "KL-UCB, M-UCB": WithDetector(KLUCB(exploration=0), MUCB(**known), local=False),
-        "Exp3.S": Exp3S(horizon=horizon, hardness=changes + 1),
-        "Tsallis-INF": TsallisINF(),
+        "KL-UCB": klucb,
+        "Thompson": jaxbandit.Thompson(),
+        "UCB1": jaxbandit.UCB1(),
+        "KL-UCB, window": jaxbandit.KLUCB(exploration=0, memory=window),
+        "KL-UCB, discount": jaxbandit.KLUCB(exploration=0, memory=discount),
+        "D-UCB": jaxbandit.DiscountedUCB(**known),
+        "SW-UCB": jaxbandit.SlidingWindowUCB(**known),
+        "Thompson, discount": jaxbandit.DiscountedThompson(discount.discount),
+        "KL-UCB, GLR": jaxbandit.WithDetector(klucb, jaxbandit.GLR(**known), local=True),
+        "KL-UCB, GLR, few turns": jaxbandit.WithDetector(klucb, jaxbandit.GLR(horizon=horizon), local=True),
+        "KL-UCB, CUSUM": jaxbandit.WithDetector(klucb, jaxbandit.CUSUM(**known), local=True),
+        "KL-UCB, M-UCB": jaxbandit.WithDetector(klucb, jaxbandit.MUCB(**known), local=False),
+        "Exp3.S": jaxbandit.Exp3S(horizon=horizon, hardness=changes + 1),
+        "Tsallis-INF": jaxbandit.TsallisINF(),
     }
 
 
 def told_the_breaks(breaks: Sequence[int]) -> Policy:
     """KL-UCB that begins anew at the true breaks: a yardstick."""
-    return WithDetector(KLUCB(exploration=0), KnownBreaks(breaks), local=False)
+    return jaxbandit.WithDetector(jaxbandit.KLUCB(exploration=0), jaxbandit.KnownBreaks(breaks), local=False)
 
 
 def of_chains(horizon: int, changes: float) -> dict[str, Policy]:
@@ -69,12 +51,13 @@ def of_chains(horizon: int, changes: float) -> dict[str, Policy]:
 
     The lengths that are right for independent rewards are short for chains, which say less with each play.
     """
-    length = SlidingWindowUCB(horizon=horizon, changes=changes).length()
+    length = jaxbandit.SlidingWindowUCB(horizon=horizon, changes=changes).length()
     memories = {
         "": None,
-        ", discount": Discounted(discount_of(horizon, changes)),
-        ", window": Window(length),
-        ", long window": Window(min(4 * length, horizon)),
+        ", discount": jaxbandit.Discounted(discount_of(horizon, changes)),
+        ", window": jaxbandit.Window(length),
+        ", long window": jaxbandit.Window(min(4 * length, horizon)),
     }
-    kinds = {"TV-KL-UCB": TVKLUCB, "KL-UCB": KLUCB, "IMED-MC": IMEDMC}  # those of a panel follow each other in colour
+    # those of a panel follow each other in colour
+    kinds = {"TV-KL-UCB": jaxbandit.TVKLUCB, "KL-UCB": jaxbandit.KLUCB, "IMED-MC": jaxbandit.IMEDMC}
     return {f"{label}{name}": kind(memory=memory) for name, memory in memories.items() for label, kind in kinds.items()}

@@ -81,13 +81,19 @@ def alike(final: np.ndarray, published: float, deviation: float | None) -> bool:
 
 def draw(results: dict[str, Result]) -> Pictures:
     """Mean dynamic regret against time in both problems; dotted lines mark the breaks."""
-    shown = ("KL-UCB", "Thompson", "KL-UCB, window", "KL-UCB, GLR, few turns", "KL-UCB, CUSUM", "Exp3.S", "Tsallis-INF")
+    labels = (
+        "KL-UCB",
+        "Thompson",
+        "KL-UCB, window",
+        "KL-UCB, GLR, few turns",
+        "KL-UCB, CUSUM",
+        "Exp3.S",
+        "Tsallis-INF",
+    )
     figure, axes = panels(1, 2, (12, 5))
     for ax, name in zip(axes, PROBLEMS, strict=True):
-        plotting.plot_regret(results[name], [*shown, "KL-UCB, told the breaks"], ax=ax)
-        ax.set_xscale("linear")
-        ax.set_title(name, fontsize="medium")
-        frameless(ax)
+        plotting.plot_regret(results[name], labels, ax=ax)
+        frameless(ax, name, xscale="linear")
     yield "thesis", figure
 
 

@@ -101,6 +101,13 @@ class Simulation(Quick):
         return f"results/{name}/{self.runs}x{self.horizon}-seed{self.seed}"
 
 
+def simulation(**defaults: int) -> type[Simulation]:
+    """`Simulation` with other defaults."""
+    texts = {field.name: field.metadata["help"] for field in dataclasses.fields(Simulation)}
+    fields = [(name, int, option(value, texts[name])) for name, value in defaults.items()]
+    return dataclasses.make_dataclass("Settings", fields, bases=(Simulation,), frozen=True)
+
+
 def _flag(name: str) -> str:
     return "--" + name.replace("_", "-")
 
@@ -126,14 +133,13 @@ def names_in(text: str, flag: str, known: Sequence[str]) -> list[str]:
 def _filled(description: str) -> str:
     """The paragraphs of a description, and the entries of its lists, no wider than the terminal."""
     width = min(120, shutil.get_terminal_size().columns) - 2
-    blocks = re.split(r"\n(?=\n|- )", description.strip())
-    filled = [
-        textwrap.fill(
-            " ".join(block.split()), width, break_on_hyphens=False, subsequent_indent="  " * ("- " in block[:3])
-        )
-        for block in blocks
-    ]
-    return "\n".join("\n" * block.startswith("\n") + text for block, text in zip(blocks, filled, strict=True))
+
+    def filled(block: str) -> str:
+        indent = "  " * ("- " in block[:3])
+        text = textwrap.fill(" ".join(block.split()), width, break_on_hyphens=False, subsequent_indent=indent)
+        return "\n" * block.startswith("\n") + text
+
+    return "\n".join(map(filled, re.split(r"\n(?=\n|- )", description.strip())))
 
 
 def from_command_line(settings: type[T], name: str, description: str, arguments: list[str] | None = None) -> T:

@@ -45,8 +45,7 @@ def heatmaps(grid: Grid, entry: str, played: list[Result]) -> Figure:
             names = [[f"{value:g}" for value in axis] for axis in (rows, columns)]
             plotting.plot_heatmap(values, *names, logarithmic=values.min() > 0, ax=ax)
             ax.set_title(f"{result.scenarios[0]}: {name}", fontsize="medium")
-            ax.set_xlabel(across)
-            ax.set_ylabel(down)
+            ax.set(xlabel=across, ylabel=down)
     runs = final.shape[-1]
     figure.suptitle(f"{entry}: pseudo-regret after {result.horizon:,} rounds, {runs:,} runs")
     return figure

@@ -3,32 +3,16 @@
 from __future__ import annotations
 
 from collections.abc import Mapping
-from typing import Any, NamedTuple
+from typing import Any
 
 import jax
 import numpy as np
 
+import jaxbandit
 from experiments.judging.comparison import standing
 from experiments.judging.spaces import affordable, digest, not_played
-from experiments.reports.tables import Row
-from jaxbandit import (
-    IMED,
-    IMEDRL,
-    KLUCB,
-    PSRL,
-    UCRL2B,
-    Environment,
-    Myopic,
-    Policy,
-    Result,
-    Thompson,
-    Uniform,
-    Whittle,
-    atlas,
-    bounds,
-    metrics,
-    stress,
-)
+from experiments.reports.tables import Row, mean_and_interval, moments
+from jaxbandit import Environment, Policy, Result, atlas, bounds, metrics, stress
 from jaxbandit.base import reward_table
 from jaxbandit.members import declares
 
@@ -53,13 +37,14 @@ def panel_of(arms: Environment, horizon: int, plays: int = 1) -> dict[str, Polic
     """The policies that others are compared with on these arms; where all arms pay, one of them knows the chains."""
     panel: dict[str, Policy]
     if declares(arms).paid == "all":
-        known = Whittle.of(arms) if declares(arms).problem == "observed" else Myopic.of(arms)
-        panel = {"Uniform": Uniform(), f"{type(known).__name__}, chains known": known}
+        known = jaxbandit.Whittle.of(arms) if declares(arms).problem == "observed" else jaxbandit.Myopic.of(arms)
+        panel = {"Uniform": jaxbandit.Uniform(), f"{type(known).__name__}, chains known": known}
     elif arms.reward is None:
         family = jax.tree.map(lambda numbers: float(np.max(numbers)), getattr(arms, "family", None))  # one for all arms
-        panel = {kind.__name__: kind(family=family) for kind in (KLUCB, IMED, Thompson)}
+        panel = {kind.__name__: kind(family=family) for kind in (jaxbandit.KLUCB, jaxbandit.IMED, jaxbandit.Thompson)}
     elif declares(arms).problem == "decision process":
-        panel = {"PSRL": PSRL(), "UCRL2B": UCRL2B()} | ({"IMEDRL": IMEDRL()} if few_states(arms) else {})
+        panel = {"PSRL": jaxbandit.PSRL(), "UCRL2B": jaxbandit.UCRL2B()}
+        panel |= {"IMEDRL": jaxbandit.IMEDRL()} if few_states(arms) else {}
     elif declares(arms).problem in ("changing", "rotting"):
         breaks = min(max(1, len(getattr(arms, "breaks", ()))), MOST_TOLD, horizon - 1)
         panel = stress.PiecewiseSpace(breaks=breaks, horizon=horizon).panel()
@@ -70,32 +55,12 @@ def panel_of(arms: Environment, horizon: int, plays: int = 1) -> dict[str, Polic
     return {label: policy for label, policy in panel.items() if not not_played(label, policy, arms, horizon, plays)}
 
 
-class Group(NamedTuple):
-    """Problems that one program plays: those of one class, shape, static fields and number of plays."""
-
-    plays: int
-    panel: dict[str, Policy]
-    problems: dict[str, Environment]
-
-
-def alike(problems: Mapping[str, Environment], horizon: int) -> list[Group]:
-    """The problems in groups."""
-    groups: dict[str, Group] = {}
-    for name, arms in problems.items():
-        shapes = jax.tree.map(lambda leaf: f"{np.shape(leaf)} {np.result_type(leaf)}", arms)
-        plays = plays_of(name)
-        panel = panel_of(arms, horizon, plays)
-        group = groups.setdefault(f"{type(arms)} {shapes!r} {plays} {panel!r}", Group(plays, panel, {}))
-        group.problems[name] = arms
-    return list(groups.values())
-
-
 def cases(
     problems: Mapping[str, Environment], policies: Mapping[str, Policy], horizon: int, runs: int, key: Any
 ) -> tuple[Cases, dict[str, dict[str, str]]]:
-    """Cases for each judged policy and for the panel beside it, and of each the problems that it does not play.
+    """A case for each problem and judged policy, and one for the panel beside them; and what a policy does not play.
 
-    Each has a name that nothing else has, so that a policy that was changed is played anew beside what is kept, and
+    The name of a case ends with its digest, so that a policy that was changed is played anew beside what is kept, and
     the others are not played again.
 
     Returns:
@@ -104,23 +69,21 @@ def cases(
     size = {"times": sorted({max(1, horizon // 2), horizon}), "horizon": horizon, "key": key}
     planned: Cases = {}
     left_out: dict[str, dict[str, str]] = {label: {} for label in policies}
-
-    def add(name: str, scenarios: dict[str, Environment], together: dict[str, Policy], plays: int) -> None:
-        if scenarios and together:
-            case = {"scenarios": scenarios, "policies": together, "plays": plays, **size}
-            case["runs"] = runs_of(next(iter(scenarios.values())), runs)
-            planned[f"{name}, {digest(case)}"] = case
-
-    for plays, panel, group in alike(problems, horizon):
-        judged = {}
+    judged = {repr(policy) for policy in policies.values()}
+    for name, arms in problems.items():
+        plays, players = plays_of(name), []
         for label, policy in policies.items():
-            reasons = {name: not_played(label, policy, arms, horizon, plays) for name, arms in group.items()}
-            left_out[label] |= {name: reason for name, reason in reasons.items() if reason}
-            judged[label] = {name: arms for name, arms in group.items() if not reasons[name]}
-        if any(judged.values()):
-            add("panel", group, without(panel, policies), plays)
-        for label, policy in policies.items():
-            add(label, judged[label], {label: policy}, plays)
+            if reason := not_played(label, policy, arms, horizon, plays):
+                left_out[label][name] = reason
+            else:
+                players.append((label, {label: policy}))
+        if players:
+            panel = panel_of(arms, horizon, plays)
+            players.append(("panel", {label: policy for label, policy in panel.items() if repr(policy) not in judged}))
+        for who, played in players:
+            case = {"scenarios": {name: arms}, "policies": played, "plays": plays, "runs": runs_of(arms, runs), **size}
+            if played:
+                planned[f"{who}, {name}, {digest(case)}"] = case
     return planned, left_out
 
 
@@ -136,63 +99,35 @@ def few_states(process: Environment) -> bool:
     return bool(reward_table(process).shape[1] <= FEW)
 
 
-def without(panel: Mapping[str, Policy], policies: Mapping[str, Policy]) -> dict[str, Policy]:
-    """The panel without those that are judged."""
-    judged = {repr(policy) for policy in policies.values()}
-    return {label: policy for label, policy in panel.items() if repr(policy) not in judged}
-
-
-class Measured(NamedTuple):
-    """Final regret of a policy on a problem."""
-
-    row: Row  # in numbers
-    regret: np.ndarray  # of each run
-
-
-def measured(results: Mapping[str, Result]) -> dict[str, dict[str, Measured]]:
-    """Of each problem and policy its final regret."""
-    by_problem: dict[str, dict[str, Measured]] = {}
-    for result in results.values():
-        for label in result.labels:
-            regret = metrics.regret(result, label)[:, 0, :, -1]
-            final = metrics.summary(regret)
-            share = None if result.problem in NOT_LINEAR else metrics.linear_share(result, label)
-            for n, name in enumerate(result.scenarios):
-                row: Row = {
-                    "mean": float(final.mean[n]),
-                    "95% low": float(final.low[n]),
-                    "95% high": float(final.high[n]),
-                    "median": float(final.median[n]),
-                    "worst 5%": float(final.worst[n]),
-                    "linear share": "" if share is None else float(share[n, 0]),
-                }
-                by_problem.setdefault(name, {})[label] = Measured(row, regret[n])
-    return by_problem
-
-
 def card(
-    label: str, policies: Mapping[str, Policy], found: dict[str, dict[str, Measured]], curves: Mapping[str, float]
+    label: str, policies: Mapping[str, Policy], results: Mapping[str, Result], curves: Mapping[str, float]
 ) -> list[Row]:
     """A row for each problem that a policy has played, with where it stands in the panel as far as runs tell it.
 
     Args:
-      policies: those that are judged; the others in `found` are the panel.
-      found: of `measured`.
+      policies: those that are judged; the others in the results are the panel.
+      results: of `cases`.
       curves: of `lower_curves`.
     """
+    own = {result.scenarios[0]: result for result in results.values() if label in result.labels}
+    regrets: dict[str, dict[str, np.ndarray]] = {}
+    for result in results.values():
+        for player in result.labels:
+            if player == label or player not in policies:
+                regret = metrics.regret(result, player)[0, 0, :, -1]
+                regrets.setdefault(result.scenarios[0], {})[player] = regret
     rows: list[Row] = []
-    for name, by_label in found.items():
-        if label in by_label:
-            field = {each: final.regret for each, final in by_label.items() if each == label or each not in policies}
-            stands, mean = standing(label, field), float(field[label].mean())
-            least, own = float(field[stands.best].mean()), stands.best == label
-            row: Row = {"problem": name, **by_label[label].row, "rank": stands.rank}
-            row |= {"not told apart from": "; ".join(stands.open) or "-"}
-            row |= {"least": least, "by": "itself" if own else stands.best}
-            row |= {"times the least": mean / least if least > 0 else "", "more than the least": stands.more.mean}
-            row |= {"more: 95% low": stands.more.low, "more: 95% high": stands.more.high}
-            curve = curves.get(name)
-            rows.append(row | {"times the lower bound": "" if curve is None else mean / curve})
+    for name, result in own.items():
+        final = regrets[name][label]
+        stands, mean = standing(label, regrets[name]), float(final.mean())
+        least, linear = float(regrets[name][stands.best].mean()), result.problem not in NOT_LINEAR
+        row: Row = {"problem": name, **moments(final)}
+        row |= {"linear share": float(metrics.linear_share(result, label)[0, 0]) if linear else ""}
+        row |= {"rank": stands.rank, "not told apart from": "; ".join(stands.open) or "-"}
+        row |= {"least": least, "by": "itself" if stands.best == label else stands.best}
+        row |= {"times the least": mean / least if least > 0 else ""}
+        row |= mean_and_interval(stands.more, "more than the least", "more: ")
+        rows.append(row | {"times the lower bound": mean / curves[name] if name in curves else ""})
     return rows
 
 

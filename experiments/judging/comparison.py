@@ -61,13 +61,13 @@ def standing(label: str, regrets: Mapping[str, np.ndarray]) -> Standing:
     normal.
 
     >>> regrets = {"mine": np.array([4.0, 6.0, 5.0]), "a": np.array([1.0, 3.1, 2.0]), "b": np.array([9.0, 0.0, 5.0])}
-    >>> found = standing("mine", regrets)
-    >>> found.rank, found.ahead, found.open, found.best
+    >>> stands = standing("mine", regrets)
+    >>> stands.rank, stands.ahead, stands.open, stands.best
     ('2 to 3 of 3', ['a'], ['b'], 'a')
     """
     others = [other for other in regrets if other != label]
     differences = {other: difference(regrets[label], regrets[other], len(others)) for other in others}
-    best = min(regrets, key=lambda each: float(regrets[each].mean()))
+    best = min(regrets, key=lambda name: float(regrets[name].mean()))
     ahead = [other for other in others if differences[other].low > 0]
     behind = [other for other in others if differences[other].high < 0]
     unclear = [other for other in others if other not in ahead + behind]

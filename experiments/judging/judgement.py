@@ -10,6 +10,7 @@ from experiments.judging import failures
 from experiments.judging.failures import Failures
 from experiments.judging.spaces import Chapter, middle
 from experiments.reports.tables import Row
+from experiments.reports.verdicts import interval
 from jaxbandit import Policy, Result
 from jaxbandit.members import declares
 from jaxbandit.stress import Survey
@@ -60,46 +61,43 @@ class Judgement:
 
     def _atlas(self, label: str) -> str:
         rows, left_out = self.cards[label], self.left_out[label]
-        said = f"Of {len(rows) + len(left_out)} named problems it plays {len(rows)}"
+        sentence = f"Of {len(rows) + len(left_out)} named problems it plays {len(rows)}."
         if not rows:
-            return said + "."
-        first = sum(str(row["rank"]).startswith("1 of") for row in rows)
-        unclear = sum(str(row["rank"]).startswith("1 to") for row in rows)
-        said += (
-            f". On {first} of them it certainly has the least mean regret of the panel and itself, on {unclear} it is "
-            f"not told apart from the policy that has, and on {len(rows) - first - unclear} another one has certainly "
-            "less (differences paired run by run, 95 % for each problem)"
+            return sentence
+        first, open_ = (sum(str(row["rank"]).startswith(rank) for row in rows) for rank in ("1 of", "1 to"))
+        sentence += (
+            f" On {first} of them it certainly has the least mean regret of the panel and itself, on {open_} it is not "
+            f"told apart from the policy that has, and on {len(rows) - first - open_} another one has certainly less "
+            "(differences paired run by run, 95 % for each problem)."
         )
         beaten = [row for row in rows if row["times the least"] != "" and float(row["more: 95% low"]) > 0]
         if beaten:
             worst = max(beaten, key=lambda row: float(row["times the least"]))
-            said += (
-                f". At worst it has {worst['times the least']:,.1f} times the regret of {worst['by']} "
-                f"({worst['problem']}: {worst['more than the least']:,.1f} more, {worst['more: 95% low']:,.1f} to "
-                f"{worst['more: 95% high']:,.1f})"
-            )
+            more = interval(*(worst[name] for name in ("more than the least", "more: 95% low", "more: 95% high")))
+            times = f"{worst['times the least']:,.1f} times the regret of {worst['by']}"
+            sentence += f" At worst it has {times} ({worst['problem']}: {more} more)."
         shares = {str(row["problem"]): float(row["linear share"]) for row in rows if row["linear share"] != ""}
         linear = sorted((name for name, share in shares.items() if share >= 0.01), key=lambda name: -shares[name])
-        if not linear:
-            return said + "."
-        named = ", ".join(f"{name} ({shares[name]:.0%})" for name in linear[:MOST])
-        many = f" and {len(linear) - MOST} more" if len(linear) > MOST else ""
-        return f"{said}. Regret of some of its runs is still linear at the end on {named}{many}."
+        if linear:
+            names = ", ".join(f"{name} ({shares[name]:.0%})" for name in linear[:MOST])
+            more = f" and {len(linear) - MOST} more" * (len(linear) > MOST)
+            sentence += f" Regret of some of its runs is still linear at the end on {names}{more}."
+        return sentence
 
     def _spaces(self, label: str) -> list[str]:
-        said = []
+        sentences = []
         for chapter, survey in self.surveys:
             if label in chapter.policies:
-                saved, best = survey.avoidable(label), min(survey.panel, key=lambda each: survey.regrets[each].mean())
+                saved, best = survey.avoidable(label), min(survey.panel, key=lambda label: survey.regrets[label].mean())
                 half, most = np.quantile(saved, [0.5, 0.9])
                 all_pay = declares(middle(chapter.space)).paid == "all"
-                said.append(
+                sentences.append(
                     f"Over {chapter.title}, its mean regret is {survey.mean(label)}; of the panel {best} has least, "
                     f"{survey.mean(best)}{_apart(survey, label, best)}. Choosing the best of the panel on every "
                     f"problem would have saved {half:,.0f} or more on half of them, {most:,.0f} or more on a tenth, "
                     f"{saved.max():,.0f} at most." + (" Nobody in this comparison knows the chains." if all_pay else "")
                 )
-        return said or [
+        return sentences or [
             "It plays no space of problems that there is, so that there is no mean over a space and no search for the "
             "worst problems."
         ]
@@ -109,7 +107,7 @@ class Judgement:
             return [
                 'No worst problems were searched for: the package cmaes is not installed (pip install -e ".[search]").'
             ]
-        return [failures.in_words(each) for each, _ in self.worst if each.label == label]
+        return [failures.in_words(search) for search, _ in self.worst if search.label == label]
 
 
 def _apart(survey: Survey, label: str, best: str) -> str:

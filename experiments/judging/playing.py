@@ -4,20 +4,29 @@ from __future__ import annotations
 
 import importlib.util
 from pathlib import Path
+from typing import Any
+
+import numpy as np
 
 import jaxbandit
 from experiments.command_line.experiment import play
-from experiments.judging import atlas_card, contract, failures, speed
+from experiments.judging import atlas_card
 from experiments.judging.atlas_card import Cases
 from experiments.judging.failures import Failures
 from experiments.judging.judgement import Judgement
+from experiments.judging.policy_text import in_users_words
 from experiments.judging.settings import Settings
-from experiments.judging.spaces import Chapter, affordable, middle
+from experiments.judging.spaces import Chapter, affordable, digest, middle
 from experiments.reports.tables import Row
-from jaxbandit import Environment, Policy, Result, stress
+from experiments.timing.stopwatch import time_case
+from jaxbandit import UCB1, Environment, Policy, Result, Uniform, stress, testing
 
 RUNS = 48  # of each problem of a space
 TIMED_RUNS, TIMED_SECONDS = 1000, 1.0
+KEPT = (
+    "keeps the contract: init, scores and update are pure, do the same with and without jit, alone and in a batch; "
+    "shapes and types stay; no score is NaN"
+)
 ATLAS, SPACE, SEARCH, PICTURES = range(4)  # each part has random numbers of its own
 
 
@@ -39,8 +48,10 @@ def judge(
       KeyboardInterrupt: by Ctrl-C.
     """
     timed: list[Row] = []
-    for arms, group in _arms_to_time(policies, parts).values():
-        timed += speed.rows_of(arms, group, TIMED_RUNS, TIMED_SECONDS)
+    for part in parts:
+        seen = [row["policy"] for row in timed]
+        if group := {label: policy for label, policy in part.policies.items() if label not in seen}:
+            timed += speed_rows(middle(part.space), group)
     contracts = {}
     for label, policy in policies.items():
         spaces = [(middle(part.space), 1) for part in parts if label in part.policies]
@@ -49,17 +60,19 @@ def judge(
             for name, arms in atlas_card.named_problems(asked.horizon).items()
             if name not in left_out[label]
         ]
-        contracts[label] = contract.verdict(label, policy, *[*spaces, *named][0])
+        contracts[label] = contract_verdict(label, policy, *[*spaces, *named][0])
         print(f"{label} {contracts[label][1]}", flush=True)
     print(f"{len(atlas_card.named_problems(asked.horizon))} named problems", flush=True)
-    measured = atlas_card.measured(play(planned, folder))
+    results = play(planned, folder)
     curves = atlas_card.lower_curves(atlas_card.named_problems(asked.horizon), asked.horizon)
-    cards = {label: atlas_card.card(label, policies, measured, curves) for label in policies}
+    cards = {label: atlas_card.card(label, policies, results, curves) for label in policies}
     surveys = []
     worst: list[tuple[Failures, Result]] | None = [] if importlib.util.find_spec("cmaes") else None
     for part in parts:
         print(f"{asked.problems} random problems: {part.title}", flush=True)
-        surveys.append((part, _survey(part, asked, folder)))
+        size = {"problems": asked.problems, "runs": RUNS, "horizon": part.horizon, "key": asked.key(SPACE)}
+        place = folder / "spaces" / part.identity(part.policies)
+        surveys.append((part, stress.over(part.space, part.policies, panel=_panel(part), folder=place, **size)))
     for part in parts if worst is not None else []:
         for label in part.policies:
             print(f"search for the worst of {label}: {part.title}", flush=True)
@@ -67,29 +80,27 @@ def judge(
     return Judgement(policies, asked.horizon, asked.runs, contracts, cards, left_out, surveys, worst, timed)
 
 
-def _arms_to_time(
-    policies: dict[str, Policy], parts: list[Chapter]
-) -> dict[str, tuple[Environment, dict[str, Policy]]]:
-    """Of each space the arms in its middle, and the policies that are judged there, each once."""
-    found: dict[str, tuple[Environment, dict[str, Policy]]] = {}
-    for label, policy in policies.items():
-        part = next((part for part in parts if label in part.policies), None)
-        if part is not None:
-            found.setdefault(str(part.space), (middle(part.space), {}))[1][label] = policy
-    return found
+def contract_verdict(label: str, policy: Any, arms: Environment, plays: int = 1) -> tuple[bool, str]:
+    """Whether the policy keeps the contract on these arms, and what is broken."""
+    try:
+        testing.check_policy(policy, arms, plays=plays)
+    except AssertionError as error:
+        return False, f"breaks the contract: {error}"
+    except Exception as error:
+        return False, f"cannot be checked: {in_users_words(error, label)}"
+    return True, KEPT
 
 
-def _survey(part: Chapter, asked: Settings, folder: Path) -> stress.Survey:
-    return stress.over(
-        part.space,
-        part.policies,
-        panel=_panel(part),
-        problems=asked.problems,
-        runs=RUNS,
-        horizon=part.horizon,
-        key=asked.key(SPACE),
-        folder=folder / "spaces" / part.told(part.policies),
-    )
+def speed_rows(arms: Environment, policies: dict[str, Policy]) -> list[Row]:
+    """Million rounds a second and seconds to compile of UCB1 and every policy, on the same arms."""
+    jaxbandit.simulate(arms, {"": Uniform()}, runs=TIMED_RUNS, horizon=10, times=[10], progress=False)  # starts JAX
+    rows: list[Row] = []
+    for label, policy in {"UCB1": UCB1(), **policies}.items():
+        case = {"scenarios": {"": arms}, "policies": {"": [policy]}, "runs": TIMED_RUNS}
+        timing = time_case("policy", label, case, TIMED_SECONDS, float(rows[0]["million rounds/s"]) if rows else np.nan)
+        row: Row = {"policy": label, "million rounds/s": timing.rate, "times UCB1": timing.ratio if rows else 1.0}
+        rows.append(row | {"seconds to compile": timing.compile_seconds})
+    return rows
 
 
 def _panel(part: Chapter) -> dict[str, Policy]:
@@ -104,7 +115,7 @@ def _worst(
 ) -> tuple[Failures, Result]:
     """The worst problems of a policy, and what everybody loses there."""
     panel = _panel(part)
-    found = stress.worst(
+    worst = stress.worst(
         policies[label],
         part.space,
         panel=panel,
@@ -113,11 +124,11 @@ def _worst(
         runs=asked.runs,
         horizon=part.horizon,
         key=asked.key(SEARCH),
-        folder=folder / "worst" / part.told({label: policies[label]}),
+        folder=folder / "worst" / part.identity({label: policies[label]}),
     )
-    if not found or any(each.stopped for each in found):
+    if not worst or any(problem.stopped for problem in worst):
         raise KeyboardInterrupt
-    failed = Failures(label, part, found)
-    planned = failures.cases(failed, part.policies | panel, asked.runs, asked.key(PICTURES))
-    played = jaxbandit.sweep(planned, folder / "counts")
-    return failed, failures.joined(list(played.values()))
+    case = {"scenarios": {f"problem {number}": problem.arms for number, problem in enumerate(worst, 1)}}
+    case |= {"policies": part.policies | panel, "horizon": part.horizon, "runs": asked.runs, "key": asked.key(PICTURES)}
+    name = f"worst of {label}, {digest(case)}"
+    return Failures(label, part, worst), jaxbandit.sweep({name: case}, folder / "counts")[name]

@@ -84,13 +84,13 @@ def _value(expression: str, names: Mapping[str, Any], where: str) -> Any:
             raise ValueError(f"{where} has no {error.name!r}; {_offer(where, names)}{meant}") from None
         raise ValueError(in_users_words(error, expression)) from None
     except Exception as error:
-        said = in_users_words(error, expression)
-        lacking = re.match(r"TypeError: (\w+)\.__init__\(\) missing", said.removeprefix(f"{expression}: "))
-        raise ValueError((lacking and _made_of_arms(lacking[1], names)) or said) from None
+        text = in_users_words(error, expression)
+        lacking = re.match(r"TypeError: (\w+)\.__init__\(\) missing", text.removeprefix(f"{expression}: "))
+        raise ValueError((lacking and _made_of_arms(lacking[1], names)) or text) from None
 
 
 def _made_of_arms(name: str, names: Mapping[str, Any]) -> str:
-    """What is said of a class that makes its policies of known arms; nothing of any other."""
+    """What is to be said of a class that makes its policies of known arms; nothing of any other."""
     made = getattr(names.get(name), "of", None)
     if made is None:
         return ""
@@ -103,15 +103,16 @@ def _made_of_arms(name: str, names: Mapping[str, Any]) -> str:
 
 def in_users_words(error: Exception, expression: str) -> str:
     """The error in one line, which begins with the user's line, or with the expression where no file has one."""
-    said = in_words(error, _is_a_users)
+    ours = (OURS, Path(str(jaxbandit.__file__)).parent, Path(str(importlib.__file__)).parent.parent)
+
+    def is_a_users(file: str) -> bool:
+        """Whether a file is neither Python's, nor a package's, nor ours."""
+        outside = not any(map(Path(file).is_relative_to, ours))
+        return outside and not file.startswith("<") and "site-packages" not in file
+
+    text = in_words(error, is_a_users)
     kind = "" if type(error) is ValueError else f"{type(error).__name__}: "
-    return f"{expression}: {said}" if said.startswith(kind) else said
-
-
-def _is_a_users(file: str) -> bool:
-    """Whether a file is neither Python's, nor a package's, nor ours."""
-    inside = (OURS, Path(str(jaxbandit.__file__)).parent, Path(str(importlib.__file__)).parent.parent)
-    return not file.startswith("<") and "site-packages" not in file and not any(map(Path(file).is_relative_to, inside))
+    return f"{expression}: {text}" if text.startswith(kind) else text
 
 
 def _names_of_library() -> dict[str, Any]:

@@ -4,26 +4,29 @@ from __future__ import annotations
 
 import re
 from collections.abc import Iterator
+from itertools import groupby
 from pathlib import Path
 
 import matplotlib.pyplot as plt
+import numpy as np
 
-from experiments.judging import failures, survey_table
+from experiments.judging import failures
 from experiments.judging.judgement import Judgement
 from experiments.reports import page
 from experiments.reports.pictures import Pictures
-from experiments.reports.tables import Row, Tables
+from experiments.reports.tables import Row, Tables, mean_and_interval
+from jaxbandit.stress import Survey
 
 NAMED = (
-    "Mean regret after {horizon:,} rounds with its 95 % interval; median and mean of the worst 5 % of {runs:,} runs "
-    "(a quarter as many where arms have more than two states, a twentieth for processes with many states); the share "
-    "of runs whose regret is still linear, which means that a tenth or more of the plays in the second half go to "
-    "worse arms, or in a decision process that a tenth or more of what is to be had is lost then (not said of restless "
-    "arms, where playing worse arms may be right); the rank in the panel, which is without IMED-MC where arms have "
-    "more than two states, as it is slow there, of learners where there is a decision process, and of random play and "
-    "a player who knows the chains where all arms pay; and, where there is a lower bound, the mean over the bound's "
-    "curve, its constant times log t. In the long run no policy that is good for all such arms stays below that curve; "
-    "at this horizon one may."
+    "Mean regret after {horizon:,} rounds with its 95 % interval; median, 90 % quantile and mean of the worst 5 % of "
+    "{runs:,} runs (a quarter as many where arms have more than two states, a twentieth for processes with many "
+    "states); the share of runs whose regret is still linear, which means that a tenth or more of the plays in the "
+    "second half go to worse arms, or in a decision process that a tenth or more of what is to be had is lost then "
+    "(not said of restless arms, where playing worse arms may be right); the rank in the panel, which is without "
+    "IMED-MC where arms have more than two states, as it is slow there, of learners where there is a decision "
+    "process, and of random play and a player who knows the chains where all arms pay; and, where there is a lower "
+    "bound, the mean over the bound's curve, its constant times log t. In the long run no policy that is good for all "
+    "such arms stays below that curve; at this horizon one may."
 )
 RANK = (
     "A rank says no more than the runs do. One policy has certainly less regret than another where the interval of "
@@ -46,99 +49,100 @@ WORST = (
 )
 
 
-def tables(found: Judgement) -> Tables:
+def tables(judgement: Judgement) -> Tables:
     """All tables by file name, in the page's order."""
     every: Tables = {}
-    for label, rows in found.cards.items():
+    for label, rows in judgement.cards.items():
         if rows:
             every[_file("atlas", label)] = f"Named problems: {label}", rows
-    for number, (chapter, survey) in enumerate(found.surveys, 1):
-        every[f"space_{number}"] = f"Mean over a space: {chapter.title}", survey_table.rows_of(survey)
-    for number, (each, _) in enumerate(found.worst or [], 1):
-        every[f"worst_{number}"] = f"Worst problems found of {each.title}", failures.rows_of(each)
-    for name, (title, rows) in _everybody(found):
-        every[name] = title, rows
-    if found.speed:
-        every["speed"] = "Speed on the same arms, in the same run", found.speed
+    for number, (chapter, survey) in enumerate(judgement.surveys, 1):
+        every[f"space_{number}"] = f"Mean over a space: {chapter.title}", survey_rows(survey)
+    for number, (search, _) in enumerate(judgement.worst or [], 1):
+        every[f"worst_{number}"] = f"Worst problems found of {search.title}", failures.rows_of(search)
+    of_chapter = groupby(judgement.worst or [], key=lambda worst: worst[0].chapter.title)
+    for number, (title, group) in enumerate(of_chapter, 1):
+        if len(several := list(group)) > 1:
+            rows = failures.all_against_all(*zip(*several, strict=True))
+            about = "mean regret on the worst problems of each ± half of its 95 % interval"
+            every[f"all_{number}"] = f"All against all: {about}, {title}", rows
+    if judgement.speed:
+        every["speed"] = "Speed on the same arms, in the same run", judgement.speed
     return every
 
 
-def _everybody(found: Judgement) -> Iterator[tuple[str, tuple[str, list[Row]]]]:
-    """All against all, of every space and horizon in which several are judged."""
-    chapters = {each.chapter.title: each.chapter for each, _ in found.worst or []}
-    for number, title in enumerate(chapters, 1):
-        inside = [(each, result) for each, result in found.worst or [] if each.chapter.title == title]
-        if len(inside) > 1:
-            rows = failures.all_against_all(*zip(*inside, strict=True))
-            yield (
-                f"all_{number}",
-                (
-                    f"All against all: mean regret on the worst problems of each ± half of its 95 % interval, {title}",
-                    rows,
-                ),
-            )
+def survey_rows(survey: Survey) -> list[Row]:
+    """A row for each policy, that of the least mean regret first; how much more than that one the others have."""
+    rows: list[Row] = []
+    labels = sorted(survey.regrets, key=lambda label: float(survey.regrets[label].mean()))
+    for label in labels:
+        avoidable = survey.avoidable(label)
+        median, most, largest = map(float, np.quantile(avoidable, [0.5, 0.9, 1]))
+        row: Row = {"policy": label, **mean_and_interval(survey.mean(label), "mean regret")}
+        row |= mean_and_interval(survey.difference(label, labels[0]), "more than the first", "more: ")
+        row |= {"avoidable: mean": float(avoidable.mean()), "median": median}
+        rows.append(row | {"90% quantile": most, "largest": largest})
+    return rows
 
 
-def pictures(found: Judgement) -> Pictures:
+def pictures(judgement: Judgement) -> Pictures:
     """Regret over rounds on every one of the worst problems."""
-    for number, (each, result) in enumerate(found.worst or [], 1):
-        for place in range(len(each.found)):
-            yield f"worst_{number}_{place + 1}", failures.picture(each, result, place)
+    for number, (search, result) in enumerate(judgement.worst or [], 1):
+        for place in range(len(search.problems)):
+            yield f"worst_{number}_{place + 1}", failures.picture(search, result, place)
 
 
-def write(path: Path, found: Judgement, about: str, command: str) -> None:
+def write(path: Path, judgement: Judgement, about: str, command: str) -> None:
     """The page."""
-    page.write(path, f"What {' and '.join(found.policies)} can do", _parts(found, tables(found), about, command))
+    parts = _parts(judgement, tables(judgement), about, command)
+    page.write(path, f"What {' and '.join(judgement.policies)} can do", parts)
 
 
-def _parts(found: Judgement, every: Tables, about: str, command: str) -> Iterator[str]:
+def _parts(judgement: Judgement, every: Tables, about: str, command: str) -> Iterator[str]:
     yield page.paragraph(about)
     yield page.command(command)
-    for label in found.policies:
-        yield page.heading(f"In short: {label}" if len(found.policies) > 1 else "In short")
-        yield from map(page.paragraph, found.in_words(label))
+    for label in judgement.policies:
+        yield page.heading(f"In short: {label}" if len(judgement.policies) > 1 else "In short")
+        yield from map(page.paragraph, judgement.in_words(label))
     yield page.heading("1. The contract")
-    for label, (_, verdict) in found.contract.items():
+    for label, (_, verdict) in judgement.contract.items():
         yield page.paragraph(f"{label} {verdict}.")
     yield page.heading("2. Named problems")
-    yield page.paragraph(NAMED.format(horizon=found.horizon, runs=found.runs))
+    yield page.paragraph(NAMED.format(horizon=judgement.horizon, runs=judgement.runs))
     yield page.paragraph(RANK)
-    for label, rows in found.cards.items():
+    for label, rows in judgement.cards.items():
         if rows:
             title, rows = every[_file("atlas", label)]
             yield page.heading(title, 3)
             yield page.table(rows)
-        if found.left_out[label]:
-            yield page.paragraph(f"Not played by {label}: {_reasons(found.left_out[label])}.")
+        if judgement.left_out[label]:
+            yield page.paragraph(f"Not played by {label}: {_reasons(judgement.left_out[label])}.")
     yield page.heading("3. Mean over a space of problems")
     yield page.paragraph(
-        AVOIDABLE if found.surveys else "None of the policies plays a space of problems that there is."
+        AVOIDABLE if judgement.surveys else "None of the policies plays a space of problems that there is."
     )
     yield from _titled(every, "space_")
     yield page.heading("4. The worst problems found")
-    if found.worst:
+    if judgement.worst:
         yield page.paragraph(WORST)
-        yield from _worst(found)
+        yield from _worst(judgement)
         yield from _titled(every, "all_")
     else:
-        none = "None of the policies plays a space of problems that there is." if found.worst is not None else ""
+        none = "None of the policies plays a space of problems that there is." if judgement.worst is not None else ""
         yield page.paragraph(none or 'The package cmaes is not installed: pip install -e ".[search]".')
     yield page.heading("5. Speed")
     yield from _titled(every, "speed")
 
 
-def _worst(found: Judgement) -> Iterator[str]:
-    for each, result in found.worst or []:
-        yield page.heading(each.title, 3)
-        rows = [{name: value for name, value in row.items() if name != "code"} for row in failures.rows_of(each)]
+def _worst(judgement: Judgement) -> Iterator[str]:
+    for search, result in judgement.worst or []:
+        yield page.heading(search.title, 3)
+        rows = [{name: value for name, value in row.items() if name != "code"} for row in failures.rows_of(search)]
         yield page.table(rows)
-        for number, one in enumerate(each.found):
-            yield page.command(one.problem.code)
-            figure = failures.picture(each, result, number)
-            caption = (
-                f"{each.label} beside {one.best}, mean regret over rounds with its 95 % interval, {found.runs:,} runs."
-            )
-            yield page.picture(figure, f"Problem {number + 1}", caption)
+        for number, problem in enumerate(search.problems):
+            yield page.command(problem.problem.code)
+            figure = failures.picture(search, result, number)
+            size = f"mean regret over rounds with its 95 % interval, {judgement.runs:,} runs"
+            yield page.picture(figure, f"Problem {number + 1}", f"{search.label} beside {problem.best}, {size}.")
             plt.close(figure)
 
 

@@ -33,7 +33,7 @@ class Chapter(NamedTuple):
     def title(self) -> str:
         return f"{in_words(self.space)}, {self.horizon:,} rounds"
 
-    def told(self, policies: dict[str, Policy]) -> str:
+    def identity(self, policies: dict[str, Policy]) -> str:
         """What tells these policies from others in this chapter, also from what they were before they were changed."""
         return digest({"scenarios": middle(self.space), "policies": policies, "horizon": self.horizon, "runs": 1})
 
@@ -61,12 +61,9 @@ def in_words(space: Any) -> str:
         kind = kinds.get(type(space), "")
     if getattr(space, "paid", "played") == "all":
         kind = "with two states that all pay, played or not (restless)"
-    default = dataclasses.is_dataclass(space) and type(space)(**_shape(space)) == space
+    shape = {name: getattr(space, name) for name in ("arms", "family", "paid") if hasattr(space, name)}
+    default = dataclasses.is_dataclass(space) and type(space)(**shape) == space
     return f"{number} arms {kind}" if kind and default else str(space)
-
-
-def _shape(space: Any) -> dict[str, Any]:
-    return {name: getattr(space, name) for name in ("arms", "family", "paid") if hasattr(space, name)}
 
 
 def space_of(label: str, policy: Policy) -> Any:

@@ -86,7 +86,7 @@ def blocks(name: str, runs: int, job: Job, size: int) -> list[Job]:
 
 
 def play(package: Package, python: str, jobs: list[Job], folder: Path) -> None:
-    """Let the other Python play the jobs that have no file yet. Ctrl-C ends it, too, and keeps what is done.
+    """Let the other Python play the jobs that have no file yet; Ctrl-C ends it, too, and keeps what is done.
 
     Raises:
       OSError: its process failed, and has said why.
@@ -95,14 +95,8 @@ def play(package: Package, python: str, jobs: list[Job], folder: Path) -> None:
     put(folder / "jobs.json", json.dumps(jobs))
     left = sum(not (folder / f"{job['name']}.json").exists() for job in jobs)
     print(f"{package.name} plays {left} of {len(jobs)} blocks", flush=True)
-    process = subprocess.Popen([python, package.path, folder / "jobs.json", folder], env=_clean())
-    try:
-        code = process.wait()
-    except KeyboardInterrupt:
-        process.terminate()
-        process.wait()
-        raise
-    if code:
+    command = [python, package.path, folder / "jobs.json", folder]
+    if code := subprocess.run(command, env=_clean(), check=False).returncode:
         raise OSError(f"{package.name}: its process ended with {code}")
 
 
@@ -115,13 +109,9 @@ def read(folder: Path, jobs: list[Job]) -> Played:
     regret, seconds = [], 0.0
     for job in jobs:
         path = folder / f"{job['name']}.json"
-        try:
-            contents = json.loads(path.read_text())
-            same = contents["job"] == job
-            regret += contents["regret"]
-            seconds += float(contents["seconds"])
-        except (KeyError, TypeError, ValueError):
-            same = False
-        if not same:
+        contents = json.loads(path.read_text())  # job files write it as a whole or not at all
+        if contents["job"] != job:
             raise ValueError(f"{path}: holds no block of this job; delete it, and the same command plays it again")
+        regret += contents["regret"]
+        seconds += contents["seconds"]
     return Played(np.array(regret), seconds)

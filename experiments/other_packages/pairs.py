@@ -45,12 +45,12 @@ class Pair(NamedTuple):
 
 def on_arms(horizon: int, deviation: float | None) -> list[Pair]:
     """The policies that SMPyBandits has, too, for Bernoulli arms, or for Gaussian ones with a standard deviation."""
-    n, told = float(horizon), {"horizon": horizon}
+    n, known = float(horizon), {"horizon": horizon}
     kl, ucb, there = jaxbandit.KLUCB, jaxbandit.UCB1, SMPYBANDITS
     both = [
         Pair("UCB1", ucb(), there, "UCB"),
         Pair("UCB, alpha 1", ucb(bonus=0.5), there, "UCBalpha", {"alpha": 1}),
-        Pair("MOSS", jaxbandit.MOSS(n), there, "MOSSH", told),
+        Pair("MOSS", jaxbandit.MOSS(n), there, "MOSSH", known),
         Pair("uniform", jaxbandit.Uniform(), there, "Uniform"),
     ]
     if deviation is not None:
@@ -61,8 +61,8 @@ def on_arms(horizon: int, deviation: float | None) -> list[Pair]:
             *both,
             Pair("KL-UCB, log t", log_t, there, "klUCB", theirs, VARIANCE),
             Pair("KL-UCB, log t, mended", log_t, there, "klUCB", mended, TO_COME),
-            Pair("KL-UCB++", plus_plus, there, "klUCBPlusPlus", told | theirs, VARIANCE),
-            Pair("KL-UCB++, mended", plus_plus, there, "klUCBPlusPlus", told | mended),
+            Pair("KL-UCB++", plus_plus, there, "klUCBPlusPlus", known | theirs, VARIANCE),
+            Pair("KL-UCB++, mended", plus_plus, there, "klUCBPlusPlus", known | mended),
         ]
     return [
         *both,
@@ -71,7 +71,7 @@ def on_arms(horizon: int, deviation: float | None) -> list[Pair]:
         Pair("KL-UCB, log t", kl(exploration=0.0), there, "klUCB", why=TO_COME),
         Pair("KL-UCB, + 3 log log t", kl(exploration=3.0), there, "klUCBloglog", {"c": 3}, TO_COME),
         Pair("KL-UCB+", kl(exploration=0.0, clock="arm"), there, "klUCBPlus", why=TO_COME),
-        Pair("KL-UCB++", kl(horizon=n), there, "klUCBPlusPlus", told),
+        Pair("KL-UCB++", kl(horizon=n), there, "klUCBPlusPlus", known),
         Pair("MOSS, anytime", jaxbandit.MOSS(), there, "MOSSAnytime", {"alpha": 1}, TO_COME),
         Pair("DMED", jaxbandit.DMED(), there, "DMEDPlus", why=LISTS),
         Pair("DMED, log n", jaxbandit.DMED(plus=False), there, "DMED", why=LISTS),

@@ -26,8 +26,10 @@ def picture(result: Result) -> Figure:
         style["markevery"] = (number % 5 / 25, 0.2)
         tail.step(final, 1 - np.arange(len(final)) / len(final), where="pre", **style)
     tail.set(xscale="log", ylim=(0, 1.03), xlim=(LEAST, None))
-    tail.set_xlabel(f"regret x beyond the player who knows, after {result.times[-1]:,} rounds")
-    tail.set_ylabel("share of runs that lose x or more")
+    tail.set(
+        xlabel=f"regret x beyond the player who knows, after {result.times[-1]:,} rounds",
+        ylabel="share of runs that lose x or more",
+    )
     frameless(tail)
     runs = result.visits[labels[0]].shape[2]
     figure.suptitle(f"{result.scenarios[0]}: mean of {runs:,} runs with its 95 % interval, and the runs")
@@ -68,5 +70,4 @@ def draw_means(ax: Axes, lost: dict[str, np.ndarray], times: np.ndarray, labels:
         style = curve_style(labels.index(label)) | {"label": label}
         style["markevery"] = (0.02 * labels.index(label) % 0.12, 0.12)
         band(ax, times, values, **style)
-    ax.set(xscale="log", yscale="log", xlabel="round t")
-    frameless(ax)
+    frameless(ax, xscale="log", yscale="log", xlabel="round t")

@@ -9,7 +9,7 @@ import numpy as np
 from scipy.stats import binomtest
 
 from experiments.processes import problems
-from experiments.reports.growth import decades, slope
+from experiments.reports.growth import decades, linear_runs, slope
 from experiments.reports.tables import Row, in_short, moments
 from jaxbandit import Result, metrics
 
@@ -87,18 +87,12 @@ def linear_rows(results: Mapping[str, Result]) -> list[Row]:
                         "policy": label,
                         "plain loops": f"{share:.0%}",
                         "lose a fifth or more": share_of(lost >= most),
-                        "linear at the end": share_of_linear(result, label),
+                        "linear at the end": share_of(np.arange(result.runs) < linear_runs(result, label)),
                         "median": float(np.median(lost)),
                         "mean of the others": float(lost[lost < most].mean()) if (lost < most).any() else "-",
                     }
                 )
     return rows
-
-
-def share_of_linear(result: Result, label: str) -> str:
-    """The share of runs whose regret is linear at the end, with its interval."""
-    runs = result.visits[label].shape[2]
-    return share_of(np.arange(runs) < round(float(metrics.linear_share(result, label)[0, 0]) * runs))
 
 
 def share_of(true: np.ndarray) -> str:

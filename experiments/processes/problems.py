@@ -4,18 +4,8 @@ from __future__ import annotations
 
 import jax
 
-from jaxbandit import (
-    IMEDRL,
-    KLUCRL,
-    PSRL,
-    TUCRL,
-    UCBVI,
-    UCRL2,
-    UCRL2B,
-    KnownProcess,
-    Policy,
-    atlas,
-)
+import jaxbandit
+from jaxbandit import Policy, atlas
 from jaxbandit.environments import DecisionProcess, random_decision_process, riverswim
 
 STEPS = 20  # of an episode
@@ -47,23 +37,19 @@ def process(name: str) -> DecisionProcess:
 
 def policies(name: str, horizon: int) -> dict[str, Policy]:
     """The policies that are played on the process of this name, first the one that knows it."""
-    known: dict[str, Policy] = {KNOWN: KnownProcess.of(process(name))}
-    samplers: dict[str, Policy] = {"PSRL": PSRL(), LEARNED: PSRL(rewards="learned")}
-    learners: dict[str, Policy] = {IMED_RL: IMEDRL(), UNNORMALISED: IMEDRL(normalised=False)}
+    known: dict[str, Policy] = {KNOWN: jaxbandit.KnownProcess.of(process(name))}
+    samplers: dict[str, Policy] = {"PSRL": jaxbandit.PSRL(), LEARNED: jaxbandit.PSRL(rewards="learned")}
+    learners: dict[str, Policy] = {IMED_RL: jaxbandit.IMEDRL(), UNNORMALISED: jaxbandit.IMEDRL(normalised=False)}
     if name == EPISODES:
         return known | {
-            "UCBVI, CH": UCBVI(steps=STEPS, horizon=horizon, bonus="CH"),
-            "UCBVI, BF": UCBVI(steps=STEPS, horizon=horizon, bonus="BF"),
-            "UCBVI, CH / 100": UCBVI(steps=STEPS, horizon=horizon, bonus="CH", scale=0.01),
-            "UCBVI, BF / 1000": UCBVI(steps=STEPS, horizon=horizon, bonus="BF", scale=0.001),
+            "UCBVI, CH": jaxbandit.UCBVI(steps=STEPS, horizon=horizon, bonus="CH"),
+            "UCBVI, BF": jaxbandit.UCBVI(steps=STEPS, horizon=horizon, bonus="BF"),
+            "UCBVI, CH / 100": jaxbandit.UCBVI(steps=STEPS, horizon=horizon, bonus="CH", scale=0.01),
+            "UCBVI, BF / 1000": jaxbandit.UCBVI(steps=STEPS, horizon=horizon, bonus="BF", scale=0.001),
             "PSRL": samplers["PSRL"],
         }
     if name in LARGE:
-        return known | {"UCRL2B": UCRL2B()} | samplers | learners
-    return (
-        known
-        | {"UCRL2": UCRL2(), "KL-UCRL": KLUCRL(), "UCRL2B": UCRL2B(), "TUCRL": TUCRL()}
-        | samplers
-        | {"TSDE": PSRL(rewards="learned", tsde=True)}
-        | learners
-    )
+        return known | {"UCRL2B": jaxbandit.UCRL2B()} | samplers | learners
+    optimists: dict[str, Policy] = {"UCRL2": jaxbandit.UCRL2(), "KL-UCRL": jaxbandit.KLUCRL()}
+    optimists |= {"UCRL2B": jaxbandit.UCRL2B(), "TUCRL": jaxbandit.TUCRL()}
+    return known | optimists | samplers | {"TSDE": jaxbandit.PSRL(rewards="learned", tsde=True)} | learners

@@ -7,24 +7,10 @@ from typing import Literal
 import jax
 import numpy as np
 
+import jaxbandit
 from experiments.processes.problems import IMED_RL, KNOWN, UNNORMALISED
 from experiments.reports.tables import Row, in_short, moments
-from jaxbandit import (
-    IMEDMC,
-    IMEDRL,
-    KLUCB,
-    KLUCRL,
-    PSRL,
-    TVKLUCB,
-    UCRL2,
-    KnownProcess,
-    MarkovArms,
-    Policy,
-    Result,
-    atlas,
-    decision_processes,
-    metrics,
-)
+from jaxbandit import MarkovArms, Policy, Result, atlas, metrics
 from jaxbandit.environments import DecisionProcess, as_decision_process, decision_process
 
 MOST_ARMS = 5  # of scenario 1
@@ -52,18 +38,13 @@ def joint(arms: MarkovArms) -> DecisionProcess:
     return decision_process(process.transition, paid, np.asarray(process.initial))
 
 
-def policies_of_arms() -> dict[str, Policy]:
-    """Policies that know that an arm which is not played stands still."""
-    return {"IMED-MC": IMEDMC(), "TV-KL-UCB": TVKLUCB(), "KL-UCB": KLUCB()}
-
-
 def policies_of_process(process: DecisionProcess, rewards: Rewards) -> dict[str, Policy]:
     """Policies of a process that know what is paid, or learn it; KL-UCRL only where states are few, as it is slow."""
-    policies: dict[str, Policy] = {KNOWN: KnownProcess.of(process), "UCRL2": UCRL2(rewards=rewards)}
+    policies: dict[str, Policy] = {KNOWN: jaxbandit.KnownProcess.of(process), "UCRL2": jaxbandit.UCRL2(rewards=rewards)}
     if np.shape(process.reward)[1] <= FEW:
-        policies["KL-UCRL"] = KLUCRL(rewards=rewards)
-    policies |= {"PSRL": PSRL(rewards=rewards), IMED_RL: IMEDRL(rewards=rewards)}
-    return policies | {UNNORMALISED: IMEDRL(rewards=rewards, normalised=False)}
+        policies["KL-UCRL"] = jaxbandit.KLUCRL(rewards=rewards)
+    policies |= {"PSRL": jaxbandit.PSRL(rewards=rewards), IMED_RL: jaxbandit.IMEDRL(rewards=rewards)}
+    return policies | {UNNORMALISED: jaxbandit.IMEDRL(rewards=rewards, normalised=False)}
 
 
 def regret_of_plays(result: Result, label: str) -> np.ndarray:
@@ -82,11 +63,6 @@ def share_linear(result: Result, label: str) -> float:
     late = plays[:, -1] - plays[:, middle]
     worse = late @ (result.means[0] < result.means[0].max())
     return float((10 * worse >= late.sum(-1)).mean())
-
-
-def bias_span(process: DecisionProcess) -> float:
-    """How far the expected reward of the best policy can lie from its gain times the rounds."""
-    return decision_processes.optimal(process.transition, process.reward).span
 
 
 def rows(results: dict[str, Result]) -> list[Row]:

@@ -1,5 +1,5 @@
 """The paper lives here as data: scenarios, claims, figures, propositions, slips, and how its policies are compared;
-"beside" holds policies and arms of our own that are set beside them.
+`scenarios` also has policies and arms of our own that are set beside them.
 
 Commands take all of it, other rooms the scenarios.
 """

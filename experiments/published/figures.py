@@ -71,14 +71,14 @@ NORMALISED = (
 
 def draw(figure: RegretFigure, result: Result) -> Figure:
     """Regret over time, and the distribution of final regret; where KL policies are compared, our own among them."""
-    shown = figure.policies
-    if CLOSE[0] in shown:
-        shown += tuple(OURS.get(figure.scenario, {}))
+    labels = figure.policies
+    if CLOSE[0] in labels:
+        labels += tuple(OURS.get(figure.scenario, {}))
     sheet, (left, right) = panels(1, 2, (12, 4.4))
-    options = {"labels": shown, "quantiles": (0.5,), "logarithmic": figure.logarithmic}
+    options = {"labels": labels, "quantiles": (0.5,), "logarithmic": figure.logarithmic}
     plotting.plot_regret(result, **options, ax=left)
     left.set_title(f"{figure.scenario}: regret over time", fontsize="medium")
-    plotting.plot_distribution(result, shown, ax=right)
+    plotting.plot_distribution(result, labels, ax=right)
     right.set_title(f"{figure.scenario}: final regret, run by run", fontsize="medium")
     return sheet
 
@@ -88,8 +88,8 @@ def normalised(result: Result) -> Figure:
     sheet, ax = panels(size=(9, 5))
     arms = environment("scenario 1")
     lines = [bounds.lower(arms), bounds.lower_paper(arms), bounds.upper_asymptotic(arms)]
-    shown = ("KL-UCB-SM", "KL-UCB-SM2", "KL-UCB-MC", "TV-KL-UCB", *OURS["scenario 1"])
-    plotting.plot_regret(result, shown, quantiles=(0.5,), bounds=lines, normalised=True, logarithmic=True, ax=ax)
+    labels = ("KL-UCB-SM", "KL-UCB-SM2", "KL-UCB-MC", "TV-KL-UCB", *OURS["scenario 1"])
+    plotting.plot_regret(result, labels, quantiles=(0.5,), bounds=lines, normalised=True, logarithmic=True, ax=ax)
     return sheet
 
 

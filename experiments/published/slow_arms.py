@@ -61,8 +61,7 @@ def draw_constants() -> Figure:
         "theorem 2 assumes\nmin sigma ≥ 1/1440", (CONDITION, 0.02), xycoords=("data", "axes fraction"),
         xytext=(6, 6), textcoords="offset points", fontsize="small", color="dimgrey",
     )  # fmt: skip
-    left.set_xlabel("min sigma, the least eigenvalue gap")
-    left.set_ylabel("constant of log n in the bound")
+    left.set(xlabel="min sigma, the least eigenvalue gap", ylabel="constant of log n in the bound")
     left.set_title("Scenario 1 slowed down: asymptotic constants", fontsize="medium")
     arms = member(CONDITION / 2 / 0.8)
     t = np.geomspace(2, 1e5, 200)
@@ -70,12 +69,9 @@ def draw_constants() -> Figure:
     published = bounds.ucb_sm_upper(arms, bounds.ucb_sm_constant(arms, "paper", "eigenvalue"))
     right.plot(t, published.total * np.log(t), color=COLOURS[0], label="UCB-SM, L = 360 / min sigma")
     right.plot(t, upper.total * np.log(t), color=COLOURS[4], label="TV-KL-UCB")
-    right.set_xlabel("round n")
-    right.set_ylabel("asymptotic upper bound on regret")
+    right.set(xlabel="round n", ylabel="asymptotic upper bound on regret")
     right.set_title("The member with min sigma = 1/2880: constant times log n", fontsize="medium")
     for ax in (left, right):
-        ax.set_xscale("log")
-        ax.set_yscale("log")
-        frameless(ax)
+        frameless(ax, xscale="log", yscale="log")
         ax.legend(frameon=False, fontsize="small")
     return figure

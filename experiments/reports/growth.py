@@ -3,18 +3,20 @@
 from __future__ import annotations
 
 import itertools
-from collections.abc import Sequence
+from collections.abc import Mapping, Sequence
 from typing import NamedTuple
 
 import numpy as np
 from matplotlib.axes import Axes
+from matplotlib.figure import Figure
 
-from experiments.reports.pictures import frameless
+from experiments.reports.pictures import frameless, panels
 from experiments.reports.tables import Row, in_short
 from jaxbandit import Result, metrics
 from jaxbandit.plotting import curve_style
 
 RESAMPLES = 2000
+FIRST = 100  # where the first decade of a picture begins
 TOP = 2.2  # times the constant, where the picture ends
 
 
@@ -96,63 +98,57 @@ def verdict(growth: Growth, constant: float, linear: int) -> str:
     return ", ".join(words)
 
 
-def draw_growth(
-    ax: Axes,
-    seen: dict[str, Growth],
-    constants: dict[str, float],
-    linear: dict[str, int],
-    order: list[str],
-    first: int = 100,
-) -> None:
-    """Mean growth of every policy with its 95 % interval against the middle of the decade, and the constants as lines.
+def draw_growth(results: Mapping[str, Result], limits: Mapping[str, dict[str, float]], order: list[str]) -> Figure:
+    """Mean growth of every policy in every decade, a panel for each result, and constants as lines.
+
+    Args:
+      limits: of each result constants by their names; growth is to be compared with the first.
+      order: labels in the order of their colours.
+    """
+    figure, axes = panels(2, 2, (15, 10.5))
+    for spare in axes.flat[len(results) :]:
+        spare.remove()
+    for ax, (name, result) in zip(axes.flat, results.items()):
+        lines = limits[name]
+        top = TOP * next(iter(lines.values()))
+        _draw_panel(ax, result, {whom: line for whom, line in lines.items() if line < top}, order)
+        words = "".join(f"\n({whom} {line:,.2f}, beyond the picture)" for whom, line in lines.items() if line >= top)
+        title = f"{name}: growth of regret per log t, by decade; {result.runs} runs{words}"
+        ax.set_title(title, fontsize="medium")
+    return figure
+
+
+def _draw_panel(ax: Axes, result: Result, constants: dict[str, float], order: list[str]) -> None:
+    """Mean growth with its 95 % interval against the middle of the decade.
 
     Policies with linear runs, and those that end far above the constant, are named and not drawn: their growth would
     make all others one line.
-
-    Args:
-      seen: of each label its growth.
-      constants: by name; the first is the one that growth is to be compared with.
-      linear: of each label its number of linear runs.
-      order: labels in the order of their colours.
-      first: where the first decade begins.
     """
+    growths = {label: growth_of(result, label) for label in result.labels}
+    linear = {label: linear_runs(result, label) for label in result.labels}
     top = TOP * next(iter(constants.values()))
-    last = {label: float(growth.values[-1].mean()) for label, growth in seen.items()}
-    drawn = [label for label in seen if not linear[label] and last[label] <= top]
-    ends: dict[str, float] = {}
+    last = {label: float(growth.values[-1].mean()) for label, growth in growths.items()}
+    drawn = [label for label in growths if not linear[label] and last[label] <= top]
     for label in drawn:
-        growth = seen[label]
-        late = growth.times[:-1] >= first
+        growth = growths[label]
+        late = growth.times[:-1] >= FIRST
         middle = np.sqrt(growth.times[:-1] * growth.times[1:])[late]
         dodged = middle * 1.04 ** (drawn.index(label) - (len(drawn) - 1) / 2)
         s = metrics.summary(growth.values[late])
-        ax.errorbar(dodged, s.mean, s.high - s.mean, **curve_style(order.index(label)), linewidth=1.2)
-        ends[label] = last[label]
-    for number, (name, constant) in enumerate(constants.items()):
-        ax.axhline(constant, color="black", linestyle=("-", "--")[number % 2], linewidth=1)
-        ends[f"{name} {constant:,.2f}"] = constant
-    for (name, height), at in zip(ends.items(), spread(list(ends.values()), top / 28), strict=True):
-        colour = curve_style(order.index(name))["color"] if name in seen else "black"
-        ax.annotate(
-            name, (1, height), (1.03, at), ("axes fraction", "data"), ("axes fraction", "data"),
-            fontsize=7.5, color=colour, va="center", annotation_clip=False,
-            arrowprops={"arrowstyle": "-", "color": colour, "linewidth": 0.5, "relpos": (0, 0.5)},
-        )  # fmt: skip
-    runs = len(next(iter(seen.values())).values[0])
+        ax.errorbar(dodged, s.mean, s.high - s.mean, label=label, linewidth=1.2, **curve_style(order.index(label)))
+    for line, (name, constant) in zip(("-", "--"), constants.items()):
+        ax.axhline(constant, color="black", linestyle=line, linewidth=1, label=f"{name} {constant:,.2f}")
+    ax.legend(fontsize=7.5, loc="center left", bbox_to_anchor=(1, 0.5), frameon=False)
     out = [
-        f"{label}: {last[label]:,.0f}" + (f", {linear[label]} of {runs} runs linear" if linear[label] else "")
-        for label in seen
+        f"{label}: {last[label]:,.0f}" + (f", {linear[label]} of {result.runs} runs linear" if linear[label] else "")
+        for label in growths
         if label not in drawn
     ]
     if out:
         words = "\n".join(["not drawn (growth in the last decade):", *out])
         ax.text(0.02, 0.98, words, fontsize=6.5, transform=ax.transAxes, va="top", color="dimgrey",
                 bbox={"facecolor": "white", "edgecolor": "none", "alpha": 0.85})  # fmt: skip
-    ax.set_xscale("log")
-    ax.set_ylim(0, top)
-    ax.set_xlim(first, None)
-    ax.set_xlabel("round t")
-    frameless(ax)
+    frameless(ax, xscale="log", ylim=(0, top), xlim=(FIRST, None), xlabel="round t")
 
 
 def slope(x: np.ndarray, samples: Sequence[np.ndarray], seed: int = 0) -> str:
@@ -176,26 +172,4 @@ def slope(x: np.ndarray, samples: Sequence[np.ndarray], seed: int = 0) -> str:
 
 def linear_runs(result: Result, label: str) -> int:
     """How many runs are linear."""
-    return round(float(metrics.linear_share(result, label)[0, 0]) * result.visits[label].shape[2])
-
-
-def spread(heights: list[float], least: float) -> list[float]:
-    """Heights of labels, moved apart to at least `least`, in the same order.
-
-    >>> spread([1.0, 1.0, 5.0], 0.5)
-    [0.75, 1.25, 5.0]
-    """
-    order = np.argsort(heights, kind="stable")
-    groups: list[list[float]] = []  # heights that are too near to each other, and share their middle
-    for height in np.asarray(heights, float)[order]:
-        groups.append([float(height)])
-        while len(groups) > 1:
-            low, high = groups[-2:]
-            reach = (len(low) + len(high)) / 2 * least
-            if np.mean(high) - np.mean(low) >= reach:
-                break
-            groups[-2:] = [low + high]
-    moved = np.empty(len(heights))
-    placed = [np.mean(group) + (i - (len(group) - 1) / 2) * least for group in groups for i in range(len(group))]
-    moved[order] = placed
-    return [float(each) for each in moved]
+    return round(float(metrics.linear_share(result, label)[0, 0]) * result.runs)

@@ -43,6 +43,16 @@ class Matrix(NamedTuple):
             self.policies, [self.environments[n] for n in chosen], self.mean[:, chosen], self.linear[:, chosen]
         )
 
+    def worst(self, policy: int) -> tuple[float, int]:
+        """The largest ratio of a policy, and of which environment it is."""
+        at = int(np.nanargmax(self.ratio[policy]))
+        return float(self.ratio[policy, at]), at
+
+    @property
+    def best(self) -> int:
+        """The policy whose largest ratio is the least."""
+        return int(np.nanmax(self.ratio, 1).argmin())
+
     @property
     def ratio(self) -> np.ndarray:
         """Each mean over the least one in its environment, [P, E]."""

@@ -7,6 +7,7 @@ import html
 import io
 from collections.abc import Iterable
 from pathlib import Path
+from typing import NamedTuple
 
 from matplotlib.figure import Figure
 
@@ -86,19 +87,19 @@ def write(path: Path, title: str, parts: Iterable[str]) -> None:
     put(path, page + "\n".join(parts) + "\n</body></html>\n")
 
 
-def report(
-    folder: Path,
-    title: str,
-    introduction: str,
-    pictures: Iterable[tuple[Figure, str, str]],
-    sentences: Iterable[str],
-    tables: Tables,
+class Report(NamedTuple):
+    """What the page of an experiment has beside its tables."""
+
+    title: str
+    introduction: str
+    captions: dict[str, tuple[str, str]]  # by the file name of a picture, its title and what is to be said of it
+
+
+def write_report(
+    folder: Path, report: Report, pictures: dict[str, Figure], sentences: list[str], tables: Tables
 ) -> None:
-    """The page report.html of a folder: words, pictures as `picture` takes them, what follows, and every table."""
-    shown = [picture(*each) for each in pictures]
-    write(
-        folder / "report.html",
-        title,
-        [paragraph(introduction), *shown, *map(paragraph, sentences), *titled(tables)],
-    )
+    """The page report.html of a folder: introduction, pictures, sentences, and every table."""
+    figures = [picture(figure, *report.captions[name]) for name, figure in pictures.items()]
+    parts = [paragraph(report.introduction), *figures, *map(paragraph, sentences), *titled(tables)]
+    write(folder / "report.html", report.title, parts)
     print(f"report: {folder / 'report.html'}")

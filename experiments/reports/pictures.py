@@ -29,8 +29,11 @@ def panels(rows: int = 1, columns: int = 1, size: tuple[float, float] | None = N
     return plt.subplots(rows, columns, figsize=size, layout="constrained", **options)
 
 
-def frameless(ax: Axes) -> None:
-    """A light grid in the place of the frame."""
+def frameless(ax: Axes, title: str = "", **settings: Any) -> None:
+    """A light grid in the place of the frame, and a title and other settings of the axes."""
+    if title:
+        ax.set_title(title, fontsize="medium")
+    ax.set(**settings)
     ax.grid(alpha=0.25)
     ax.spines[["top", "right"]].set_visible(False)
 

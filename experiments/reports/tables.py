@@ -5,9 +5,10 @@ from __future__ import annotations
 import csv
 import io
 import itertools
-import textwrap
-from collections.abc import Iterator
+from collections.abc import Iterator, Mapping
 from pathlib import Path
+from textwrap import TextWrapper
+from typing import Any
 
 import numpy as np
 
@@ -32,6 +33,11 @@ def final_table(result: Result, scenario: int = 0) -> list[Row]:
     ]
 
 
+def of_all(column: str, tables: Mapping[str, list[Row]]) -> list[Row]:
+    """The rows of all tables, with the name of their table in a first column."""
+    return [{column: name, **row} for name, rows in tables.items() for row in rows]
+
+
 def paired_table(result: Result) -> list[Row]:
     """Differences of final regret between every two policies; negative where the first has less."""
     rows: list[Row] = []
@@ -39,19 +45,9 @@ def paired_table(result: Result) -> list[Row]:
         difference = metrics.paired_difference(result, first, second)[0, 0]
         s = metrics.summary(difference)
         low, high = metrics.median_interval(difference)
-        rows.append(
-            {
-                "first": first,
-                "second": second,
-                "mean": float(s.mean),
-                "95% low": float(s.low),
-                "95% high": float(s.high),
-                "median": float(s.median),
-                "median low": float(low),
-                "median high": float(high),
-                "first less in": float((difference < 0).mean()),
-            }
-        )
+        row: Row = {"first": first, "second": second, **mean_and_interval(s), "median": float(s.median)}
+        row |= {"median low": float(low), "median high": float(high)}
+        rows.append(row | {"first less in": float((difference < 0).mean())})
     return rows
 
 
@@ -87,8 +83,14 @@ def in_short(values: np.ndarray, form: str = ",.1f") -> str:
 def moments(values: np.ndarray, mean: str = "mean") -> Row:
     """Columns for the mean over runs, which has the name `mean`, its 95 % interval, and the tail."""
     s = metrics.summary(values)
-    interval: Row = {mean: float(s.mean), "95% low": float(s.low), "95% high": float(s.high)}
-    return interval | {"median": float(s.median), "90% quantile": float(s.quantile_90), "worst 5%": float(s.worst)}
+    tail: Row = {"median": float(s.median), "90% quantile": float(s.quantile_90), "worst 5%": float(s.worst)}
+    return mean_and_interval(s, mean) | tail
+
+
+def mean_and_interval(summary: Any, mean: str = "mean", prefix: str = "") -> Row:
+    """Columns for a mean, which has the name `mean`, and for the ends of its 95 % interval."""
+    low, high = float(summary.low), float(summary.high)
+    return {mean: float(summary.mean), f"{prefix}95% low": low, f"{prefix}95% high": high}
 
 
 def show(rows: list[Row], width: int | None = None) -> str:
@@ -100,16 +102,13 @@ def show(rows: list[Row], width: int | None = None) -> str:
     cells = [list(rows[0]), *[[text(column, value) for column, value in row.items()] for row in rows]]
     left = [isinstance(value, str) for value in rows[0].values()]
     if sum(_widths(cells)) + 2 * (len(left) - 1) > width:
-        cells = [[_wrapped(cell, width // 3) for cell in line] for line in cells]
+        wrap = TextWrapper(max(width // 3, 1), break_long_words=False, break_on_hyphens=False)
+        cells = [[wrap.fill(cell) for cell in line] for line in cells]
     widths = _widths(cells)
     return "\n\n".join(
         _block([[line[i] for line in cells] for i in block], [left[i] for i in block])
         for block in _blocks(widths, _naming(cells[1:], left, widths, width), width)
     )
-
-
-def _wrapped(words: str, width: int) -> str:
-    return textwrap.fill(words, max(width, 1), break_long_words=False, break_on_hyphens=False)
 
 
 def _widths(cells: list[list[str]]) -> list[int]:
@@ -141,10 +140,10 @@ def _block(columns: list[list[str]], left: list[bool]) -> str:
     lines = []
     for cells in zip(*columns):
         parts = itertools.zip_longest(*[cell.split("\n") for cell in cells], fillvalue="")
-        shown = [
+        padded = [
             [cell.ljust(w) if is_left else cell.rjust(w) for cell, w, is_left in zip(p, widths, left)] for p in parts
         ]
-        lines.append("\n".join("  ".join(part).rstrip() for part in shown))
+        lines.append("\n".join("  ".join(part).rstrip() for part in padded))
     return "\n".join([lines[0], "-" * max(map(len, lines[0].split("\n"))), *lines[1:]])
 
 

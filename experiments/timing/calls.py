@@ -5,12 +5,11 @@ from __future__ import annotations
 import dataclasses
 import statistics
 import tempfile
-import time
-from collections.abc import Callable
 from typing import Any
 
 import jaxbandit
 from experiments.published.scenarios import environment, policies
+from experiments.timing.stopwatch import seconds_of
 
 CASES, REPEATS = 200, 20
 RUNS, HORIZON = 10, 1000
@@ -40,7 +39,7 @@ def measure(cases: int = CASES, repeats: int = REPEATS) -> list[Call]:
             jaxbandit.simulate(arms, playing, runs=RUNS, horizon=HORIZON, progress=False)
 
         call()
-        return statistics.median(timed(call) for _ in range(repeats))
+        return statistics.median(seconds_of(call) for _ in range(repeats))
 
     def case(exponent: float) -> dict[str, Any]:
         playing = {"TV-KL-UCB": jaxbandit.TVKLUCB(exponent=exponent)}
@@ -57,15 +56,8 @@ def measure(cases: int = CASES, repeats: int = REPEATS) -> list[Call]:
         def sweep() -> None:
             jaxbandit.sweep(swept, folder, progress=False)
 
-        rows += [Call(f"a sweep of {cases} cases", timed(sweep)), Call("the same, all done", timed(sweep))]
+        rows += [Call(f"a sweep of {cases} cases", seconds_of(sweep)), Call("the same, all done", seconds_of(sweep))]
     print(f"seconds of a call with {RUNS} runs of {HORIZON} rounds a case, nothing to compile")
     for row in rows:
         print(f"{row.name:44s} {row.seconds:8.3f}")
     return rows
-
-
-def timed(call: Callable[[], None]) -> float:
-    """Seconds of one call."""
-    began = time.perf_counter()
-    call()
-    return time.perf_counter() - began

@@ -13,6 +13,7 @@ import subprocess
 import sys
 import time
 from collections.abc import Callable, Iterator
+from functools import partial
 from typing import Any
 
 import jax
@@ -20,7 +21,7 @@ import jax.numpy as jnp
 
 import jaxbandit
 from experiments.published.scenarios import policies
-from experiments.timing.stopwatch import arms_of
+from experiments.timing.stopwatch import arms_of, seconds_of
 
 RUNS, HORIZON = 100, 1000
 YARDSTICK = "plain jit of UCB1"
@@ -109,34 +110,24 @@ class Clock:
 
 def time_calls(case: dict[str, Any]) -> dict[str, Any]:
     """Time the case in this process, which has compiled nothing yet."""
-    clock = Clock()
+    clock, name = Clock(), case.get("policy", "")
+    play: Callable[..., Any]
     if not case:
         play = plain_ucb1()
-        before = clock.seconds()
-        call = seconds_of(play)
-        spent = {kind: seconds - before[kind] for kind, seconds in clock.seconds().items()}
-        return spent | {"call": call, "again": 0.0, "others": {}}
-    arms, name = arms_of(case["arms"], case["states"]), case["policy"]
-    played = {name: jaxbandit.ALL[name]()} if name else policies("scenario 1")
-    usual = {"runs": RUNS, "horizon": HORIZON, "progress": False}
-
-    def call_with(**changed: Any) -> float:
-        return seconds_of(lambda: jaxbandit.simulate(arms, **{"policies": played} | usual | changed))
-
+    else:
+        played = {name: jaxbandit.ALL[name]()} if name else policies("scenario 1")
+        size = {"runs": RUNS, "horizon": HORIZON, "progress": False}
+        play = partial(jaxbandit.simulate, arms_of(case["arms"], case["states"]), policies=played, **size)
     before = clock.seconds()
-    call = call_with()
+    call = seconds_of(play)
     spent = {kind: seconds - before[kind] for kind, seconds in clock.seconds().items()}
-    again = call_with()
-    changes = AGAIN | {
-        "other numbers": {"policies": {label: other_numbers(policy) for label, policy in played.items()}}
-    }
-    others = {} if name else {what: call_with(**changed) - call_with(**changed) for what, changed in changes.items()}
+    again = seconds_of(play) if case else 0.0
+    others = {}
+    if case and not name:
+        smaller = {label: jax.tree.map(lambda leaf: leaf * 0.99, policy) for label, policy in played.items()}
+        for what, changed in (AGAIN | {"other numbers": {"policies": smaller}}).items():
+            others[what] = seconds_of(partial(play, **changed)) - seconds_of(partial(play, **changed))
     return spent | {"call": call, "again": again, "others": others}
-
-
-def other_numbers(policy: Any) -> Any:
-    """The policy with every number a little smaller."""
-    return jax.tree.map(lambda leaf: leaf * 0.99, policy)
 
 
 def plain_ucb1() -> Callable[[], Any]:
@@ -155,13 +146,6 @@ def plain_ucb1() -> Callable[[], Any]:
 
     keys = jax.random.split(jax.random.key(0), RUNS)
     return lambda: jax.block_until_ready(jax.jit(jax.vmap(run))(keys))
-
-
-def seconds_of(function: Callable[[], Any]) -> float:
-    """Wall seconds of a call."""
-    began = time.perf_counter()
-    function()
-    return time.perf_counter() - began
 
 
 if __name__ == "__main__":

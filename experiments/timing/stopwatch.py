@@ -5,6 +5,7 @@ from __future__ import annotations
 import dataclasses
 import resource
 import time
+from collections.abc import Callable
 from contextlib import suppress
 from pathlib import Path
 from typing import Any
@@ -52,15 +53,20 @@ def time_case(axis: str, value: str, case: dict[str, Any], seconds: float, scala
     reset_peak()
 
     def timed(horizon: int) -> float:
-        began = time.perf_counter()
-        asked = case | {"horizon": horizon, "times": [horizon], "chunk": chunk, "progress": False}
-        jaxbandit.simulate(**asked)
-        return time.perf_counter() - began
+        size = {"horizon": horizon, "times": [horizon], "chunk": chunk, "progress": False}
+        return seconds_of(lambda: jaxbandit.simulate(**case, **size))
 
     first, again = timed(chunk), timed(chunk)
     horizon = fixed or chunk * max(1, round(seconds / again))
     rate = lanes * horizon / timed(horizon) / 1e6
     return Measurement(axis, value, rate, rate / scalar, max(0.0, first - again), peak())
+
+
+def seconds_of(call: Callable[[], Any]) -> float:
+    """Wall seconds of a call."""
+    began = time.perf_counter()
+    call()
+    return time.perf_counter() - began
 
 
 def processor_rate(arms: Environment, policy: Policy, runs: int, rounds: int) -> float:
