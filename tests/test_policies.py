@@ -288,7 +288,7 @@ def test_contract_refuses_broken_policies():
     for broken, message in (
         (NotANumber, "NaN in round 1:"),
         (NotANumberAtLast, "NaN in round 64:"),
-        (TooFew, "shape"),
+        (TooFew, r"\[2\] is not \[K\]"),
         (Growing, "shapes and types"),
         (Shrinking, "shapes and types"),
     ):
