@@ -54,12 +54,7 @@ def check_same_arms(play, name, fields, environment, runs, rounds, initial_state
     key = jax.random.key(7)
     with jax.enable_x64(True):
         result = jaxbandit.simulate(
-            environment,
-            {name: ALL[name](**fields)},
-            key=key,
-            runs=runs,
-            horizon=rounds,
-            times=np.arange(1, rounds + 1),
+            environment, {name: ALL[name](**fields)}, key=key, runs=runs, horizon=rounds, times=np.arange(1, rounds + 1)
         )
     plays = result.visits[name][0, 0].sum(-1)  # [R, T, K]
     chosen = np.diff(plays, axis=1, prepend=0).argmax(-1)

@@ -69,13 +69,7 @@ def play_command(folder):
         runpy.run_module("experiments.tune", run_name="__main__")
 
 
-PLAYED = {
-    "sweep": play_sweep,
-    "loop": play_loop,
-    "survey": play_survey,
-    "search": play_search,
-    "command": play_command,
-}
+PLAYED = {"sweep": play_sweep, "loop": play_loop, "survey": play_survey, "search": play_search, "command": play_command}
 
 
 def contents(folder):

@@ -184,10 +184,7 @@ def test_beliefs_are_those_of_a_loop(passive):
 
 @pytest.mark.parametrize(
     ("transition", "emission", "words"),
-    [
-        (TWO, (0.2, 0.7), {"": 0.3666666667, "0110": 0.3801433094, "111": 0.5560288809}),
-        (THREE, (0.1, 0.5, 0.9), {}),
-    ],
+    [(TWO, (0.2, 0.7), {"": 0.3666666667, "0110": 0.3801433094, "111": 0.5560288809}), (THREE, (0.1, 0.5, 0.9), {})],
 )
 def test_hidden_beliefs(transition, emission, words):
     """Against the vectors, and against the sum over all hidden paths for every word of up to five symbols."""

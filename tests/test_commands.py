@@ -112,10 +112,7 @@ WHOLE = {
     "ablation": Whole(
         "ablation highlights",
         "ablation_median ablation_mean",
-        replaced={
-            "ablation.DISTANCES": {"total_variation": "total variation"},
-            "ablation.SAMPLES": ("arm",),
-        },
+        replaced={"ablation.DISTANCES": {"total_variation": "total variation"}, "ablation.SAMPLES": ("arm",)},
     ),
     "robustness": Whole(
         "mean worst_2 worst_5 against_2 against_5",

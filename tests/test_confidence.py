@@ -18,12 +18,7 @@ P = np.array([0, 1e-7, 1e-6, 1e-4, 1e-3, 0.02, 0.1, 0.3, 0.5, 0.7, 0.9, 0.99, 1 
 C = np.geomspace(1e-7, 50, 60).astype(np.float32)
 
 # largest error seen, ULP in float32, rounded up: of the bound, or of p/1000 where the lower bound is smaller
-TABLE = {
-    ("upper", "halley"): 3,
-    ("upper", "bisection"): 3,
-    ("lower", "halley"): 6,
-    ("lower", "bisection"): 8,
-}
+TABLE = {("upper", "halley"): 3, ("upper", "bisection"): 3, ("lower", "halley"): 6, ("lower", "bisection"): 8}
 
 
 def exact(p: float, c: float, upper: bool) -> mp.mpf:

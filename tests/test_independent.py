@@ -11,17 +11,7 @@ import reference_dmed
 from against import check_law, check_same_arms
 
 import jaxbandit
-from jaxbandit import (
-    ALL,
-    DMED,
-    EmpiricalKLUCB,
-    Feedback,
-    RoundRobinKLUCB,
-    bounds,
-    markov,
-    top_arms,
-    two_state,
-)
+from jaxbandit import ALL, DMED, EmpiricalKLUCB, Feedback, RoundRobinKLUCB, bounds, markov, top_arms, two_state
 from jaxbandit.bounds.nearest import nearest_row
 from jaxbandit.confidence import kl_ball_max
 from jaxbandit.policies.parts.exploration import level
@@ -138,8 +128,7 @@ def test_dmed_fills_up_a_list_with_the_best_means():
     policy = DMED()
     state = policy.init(jnp.tile(jnp.array([0.0, 1.0]), (4, 1)))
     state = state._replace(
-        now=jnp.array([False, False, False, True]),
-        counts=jnp.array([[15, 15], [10, 30], [15, 5], [8, 2]], jnp.int32),
+        now=jnp.array([False, False, False, True]), counts=jnp.array([[15, 15], [10, 30], [15, 5], [8, 2]], jnp.int32)
     )
     arms = top_arms(policy.scores(None, state, 51)[0], 2)
     assert sorted(arms.tolist()) == [1, 3]

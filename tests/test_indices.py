@@ -175,10 +175,7 @@ def test_an_arm_that_is_not_indexable_is_found_out():
         assert of_arm(**ODD, discount=discount) is None
         low, high = (over_all_policies(**ODD, subsidy=subsidy, discount=discount)[2] for subsidy in (-0.2, 0.0))
         assert low < 0 < high
-    for discount, expected in (
-        (0.9, [0.283902604, -0.18975, 0.375584944]),
-        (0.5, [0.404, -0.245, 0.1197368421]),
-    ):
+    for discount, expected in ((0.9, [0.283902604, -0.18975, 0.375584944]), (0.5, [0.404, -0.245, 0.1197368421])):
         np.testing.assert_allclose(of_arm(**ODD, discount=discount), expected, rtol=0, atol=1e-9)
     arms = [X, ODD["active"]], [Y, ODD["passive"]], [PAYS, ODD["earned"]]
     found = indices.whittle(*arms, discount=0.99, passive_reward=[np.zeros(3), ODD["kept"]], paid="present")

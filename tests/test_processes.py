@@ -8,13 +8,7 @@ import pytest
 
 import jaxbandit
 from jaxbandit import UCB1, KnownProcess, Task, Uniform, decision_processes, draws, metrics, simulate
-from jaxbandit.environments import (
-    as_decision_process,
-    decision_process,
-    grid,
-    random_decision_process,
-    riverswim,
-)
+from jaxbandit.environments import as_decision_process, decision_process, grid, random_decision_process, riverswim
 from jaxbandit.policies.processes.process_checks import communicating, episodes
 from jaxbandit.testing import check_environment
 

@@ -235,10 +235,7 @@ def test_a_planted_flaw_is_found(seed):
 @pytest.mark.parametrize(
     ("call", "message"),
     [
-        (
-            lambda: stress.worst(UCB1(), TwoStateSpace(2, 1.0, 1.0, 0.5, 0.5)),
-            "space: .* has one point only",
-        ),
+        (lambda: stress.worst(UCB1(), TwoStateSpace(2, 1.0, 1.0, 0.5, 0.5)), "space: .* has one point only"),
         (lambda: stress.worst(UCB1(), RestlessSpace(slowest=0.2, fastest=0.1)), "space.fastest: 0.1 is below slowest"),
         (lambda: stress.worst(UCB1(), IndependentSpace("beta")), "space.family: 'beta'"),
         (lambda: stress.worst(UCB1(), ThreeStateSpace(arms=1)), "space.arms: 1 "),

@@ -447,10 +447,7 @@ def test_dask_workers_one_of_them_killed(tmp_path):
 
 def test_a_key_and_precision_reach_the_workers(tmp_path):
     case = {**CASE, "policies": {"kl": KLUCB()}, "runs": 3, "key": jax.random.key(3)}
-    with (
-        jax.enable_x64(True),
-        ProcessPoolExecutor(1, mp_context=multiprocessing.get_context("spawn")) as pool,
-    ):
+    with jax.enable_x64(True), ProcessPoolExecutor(1, mp_context=multiprocessing.get_context("spawn")) as pool:
         assert equal(sweep({"c": case}, tmp_path, executor=pool)["c"], simulate(**case))
 
 
