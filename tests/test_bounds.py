@@ -404,9 +404,7 @@ def test_price_grows_with_safety_and_ends_at_the_arms_own_chance():
     arms = environment("scenario 2")
     leave = arms.transition[1:, 0, 1]
     gap = arms.means()[0] - arms.means()[1:]
-    prices = [
-        bounds.price_of_slow_arms(arms, [10**9], 0.025, failure).total[0] for failure in (0.1, 1e-3, 1e-9, 1e-300)
-    ]
+    prices = [bounds.price_of_slow_arms(arms, [10**9], 0.025, chance).total[0] for chance in (0.1, 1e-3, 1e-9, 1e-300)]
     assert (np.diff(prices) > 0).all() and prices[-1] < gap @ (1 / leave)
     as_slow = bounds.price_of_slow_arms(arms, [10**9], [0.5, *leave], 1e-3)
     np.testing.assert_allclose(as_slow.total, 0.999 * gap @ (1 / leave), rtol=1e-9)

@@ -7,7 +7,7 @@ import jaxbandit
 from experiments import budget
 from experiments.budgets import gaps, limit, problems
 from experiments.command_line.experiment import check_cases
-from jaxbandit import Uniform
+from jaxbandit import Uniform, environments
 
 
 def test_bounds_and_budgets():
@@ -23,9 +23,7 @@ def test_the_map_of_shares_is_that_of_a_loop(label):
     """Thirty rounds with three types and a cost, states one by one in the order of their numbers, in plain Python."""
     random = np.random.default_rng(0)
     rows = random.dirichlet(np.ones(3), (2, 3, 3))
-    arms = jaxbandit.environments.restless(
-        rows[0], (0, 0.5, 1), rows[1], paid="all", observed=True, cost=[0.1, 0.2, 0.3]
-    )
+    arms = environments.restless(rows[0], (0, 0.5, 1), rows[1], paid="all", observed=True, cost=[0.1, 0.2, 0.3])
     numbers = random.random((3, 3)) if label != problems.RANDOM else np.zeros((3, 3))
     share, here, expected = 0.4, np.array(arms.initial) / 3, []
     for _ in range(30):

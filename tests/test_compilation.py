@@ -233,16 +233,10 @@ def test_draws_over_runs_are_those_of_jax():
         folded = jax.random.fold_in(key, number)
         first, second = jax.random.split(folded)
         many = jax.random.split(second, (2, 3))
+        uniform, normal = jax.random.uniform(first, (3, 2)), jax.random.normal(folded)
         each = jax.vmap(lambda key: jax.random.uniform(key, (2,)))(many[0])
         whole, small = jax.random.randint(second, (4,), 0, 1000), jax.random.bits(first, (3,), jnp.uint8)
-        return (
-            jax.random.uniform(first, (3, 2)),
-            jax.random.normal(folded),
-            jax.random.key_data(many),
-            each,
-            whole,
-            small,
-        )
+        return uniform, normal, jax.random.key_data(many), each, whole, small
 
     keys, numbers = jax.random.split(jax.random.key(3), 7), jnp.arange(7)
     ours = jax.jit(over_runs(draws))(keys, numbers)

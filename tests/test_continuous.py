@@ -10,28 +10,10 @@ import pytest
 from scipy import special, stats
 
 import jaxbandit
-from jaxbandit import (
-    IMED,
-    KLUCB,
-    UCB1,
-    Feedback,
-    GradientBandit,
-    Oracle,
-    Result,
-    RoundRobinKLUCB,
-    Task,
-    Thompson,
-    Uniform,
-    bounds,
-    families,
-    metrics,
-    pytree,
-    quantiles,
-    simulate,
-    sweep,
-)
+from jaxbandit import Feedback, Result, Task, bounds, families, metrics, pytree, quantiles, simulate, sweep
 from jaxbandit.environments import beta, exponential, gaussian, poisson, uniform
 from jaxbandit.environments.independent import inverse_laws
+from jaxbandit.policies import IMED, KLUCB, UCB1, GradientBandit, Oracle, RoundRobinKLUCB, Thompson, Uniform
 from jaxbandit.policies.parts.memory import Sums, Visits
 from jaxbandit.simulation.asking.contracts import check_task
 from jaxbandit.sums import TwoFloats, add_rewards, no_sums
@@ -254,7 +236,7 @@ def test_the_nth_play_pays_the_same_under_every_policy():
     found = {}
     for plays in (1, 2):
         result = simulate(
-            ARMS["gaussian"], policies, runs=9, horizon=60, times=np.arange(1, 61), plays=plays, progress=False
+            ARMS["gaussian"], policies, runs=9, horizon=60, times=range(1, 61), plays=plays, progress=False
         )
         for label in policies:
             counts, sums = result.visits[label][0, 0, ..., 0], result.recorded["rewards"][label][0, 0]
@@ -264,11 +246,8 @@ def test_the_nth_play_pays_the_same_under_every_policy():
 
 
 ASKED = {"key": jax.random.key(4), "runs": 23, "horizon": 50, "times": [1, 7, 30, 50], "progress": False}
-POLICIES = {
-    "ucb": [UCB1(), UCB1(0.5)],
-    "kl": KLUCB(family=families.Gaussian(2.0)),
-    "t": Thompson(family=families.Gaussian()),
-}
+NORMAL = families.Gaussian()
+POLICIES = {"ucb": [UCB1(), UCB1(0.5)], "kl": KLUCB(family=families.Gaussian(2.0)), "t": Thompson(family=NORMAL)}
 SCENARIOS = {"a": ARMS["gaussian"], "b": gaussian([0.0, 0.3, 0.2])}
 
 

@@ -38,9 +38,8 @@ def test_regret_is_that_of_the_metrics(result):
         summary = metrics.summary(final)
         low, high = row[4].split(" to ")
         shown = [float(cell.replace(",", "")) for cell in (row[3], low, high, row[5], row[6])]
-        np.testing.assert_allclose(
-            shown, [getattr(summary, name) for name in "mean low high median worst".split()], 0.01
-        )
+        expected = [getattr(summary, name) for name in "mean low high median worst".split()]
+        np.testing.assert_allclose(shown, expected, 0.01)
         mean, error = (float(number) for number in re.findall(r"([0-9.]+) ± ([0-9.]+)", line)[0])
         np.testing.assert_allclose([mean, error], [final.mean(), final.std(ddof=1) / 40**0.5], rtol=0.006)
 

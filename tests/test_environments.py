@@ -199,9 +199,7 @@ def test_contract_does_not_count_plays_before_it_has_settled():
     rows = [[0.5, 0.5, 0.0], [0.4, 0.6, 0.0], [0.0, 0.05, 0.95]]
     check_environment(jaxbandit.markov([rows] * 2, (0, 1, 5), initial_state=2), settle=256)
     arms = two_state([0.5, 0.4, 0.3], [0.4, 0.55, 0.65])
-    with pytest.raises(
-        AssertionError, match="Late.step: arm 0 moves from state 0 to 0 with probability 1 in its plays 1"
-    ):
+    with pytest.raises(AssertionError, match="step: arm 0 moves from state 0 to 0 with probability 1 in its plays 1"):
         check_environment(Late(**{name: getattr(arms, name) for name in arms.__dataclass_fields__}), settle=64)
 
 

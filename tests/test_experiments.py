@@ -255,9 +255,7 @@ def test_the_benchmark_on_demand_has_its_rows():
         return [(f"{axis} {value}", case["horizon"]) for axis, value, case in planned]
 
     lengths = {"1,000": 1000, "10,000": 10_000, "100,000": 100_000}
-    assert rows() == [
-        (f"on demand {name}, {text} rounds", rounds) for name in share.PLAYED for text, rounds in lengths.items()
-    ]
+    assert rows() == [(f"on demand {name}, {text} rounds", n) for name in share.PLAYED for text, n in lengths.items()]
     assert [rounds for _, rounds in rows(long=True)] == [1000, 10_000, 100_000, 1_000_000] * 2
 
 

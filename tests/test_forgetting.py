@@ -13,26 +13,11 @@ from reference_chain import weighted_mean
 from scipy import stats
 
 import jaxbandit
-from jaxbandit import (
-    ALL,
-    KLUCB,
-    TVKLUCB,
-    UCB1,
-    Discounted,
-    DiscountedThompson,
-    DiscountedUCB,
-    Feedback,
-    SlidingWindowUCB,
-    Thompson,
-    Window,
-    bernoulli,
-    run_keys,
-    simulate,
-    two_state,
-)
+from jaxbandit import ALL, Discounted, Feedback, Window, bernoulli, run_keys, simulate, two_state
 from jaxbandit.confidence import chain_likelihood_ratio
 from jaxbandit.environments import gaussian, uniform
 from jaxbandit.fast import PLAIN
+from jaxbandit.policies import KLUCB, TVKLUCB, UCB1, DiscountedThompson, DiscountedUCB, SlidingWindowUCB, Thompson
 from jaxbandit.policies.parts.memory import no_transitions, no_visits
 from jaxbandit.simulation.asking.request import check
 from jaxbandit.simulation.rounds import initial_carry, play_chunk
@@ -249,10 +234,9 @@ def test_a_window_as_long_as_the_game_forgets_nothing(name):
 
 def test_few_discounted_transitions_have_their_likelihood():
     """Counts between 0 and 3 against a search over all chains in float64."""
-    counts = np.random.default_rng(2).exponential(1.0, (200, 2, 2)) * np.random.default_rng(3).integers(
-        0, 3, (200, 2, 2)
-    )
-    mean = np.random.default_rng(4).uniform(0.05, 0.95, 200)
+    random = np.random.default_rng(2)
+    counts = random.exponential(1.0, (200, 2, 2)) * random.integers(0, 3, (200, 2, 2))
+    mean = random.uniform(0.05, 0.95, 200)
     given = jnp.array(counts), jnp.array([0.0, 1.0]), jnp.array(mean)
     for gap in (None, 0.3):
         found = chain_likelihood_ratio(*given, None if gap is None else jnp.full(200, gap))
@@ -295,9 +279,8 @@ def test_every_round_of_a_game(policy):
         for t in range(1, 301):
             index = index_of_loop(policy, t, arms[run, : t - 1], paid[run, : t - 1])
             chosen = arms[run, t - 1]
-            assert index[chosen] >= index.max() * (1 - 1e-5) and (
-                np.isfinite(index[chosen]) or chosen == index.argmax()
-            )
+            assert index[chosen] >= index.max() * (1 - 1e-5)
+            assert np.isfinite(index[chosen]) or chosen == index.argmax()
 
 
 def test_discounted_thompson_draws_from_discounted_counts():

@@ -130,9 +130,7 @@ def test_what_is_no_policy_is_refused_by_name(mine, text, said):
 
 def test_a_method_that_fails_names_the_users_line_before_anything_is_played(mine):
     asked = Settings(policies=("mine.py:Fails()",))
-    with pytest.raises(
-        ValueError, match=r"policies\['Fails\(\)'\].scores: mine.py, line 25: return state.nothing: Attr"
-    ):
+    with pytest.raises(ValueError, match=r"policies\['Fails\(\)'\].scores: mine.py, line 25: return state.nothing"):
         judge.run(asked)
     assert not (mine / "results").exists()
 

@@ -7,23 +7,9 @@ import numpy as np
 import pytest
 
 import jaxbandit
-from jaxbandit import (
-    GLR,
-    KLUCB,
-    MOSS,
-    UCB1,
-    Gittins,
-    KnownBreaks,
-    KnownProcess,
-    LPPriority,
-    Myopic,
-    Task,
-    Whittle,
-    WithDetector,
-    environments,
-    simulate,
-)
+from jaxbandit import KLUCB, UCB1, Gittins, KnownProcess, LPPriority, Myopic, Task, Whittle, environments, simulate
 from jaxbandit.environments import restless
+from jaxbandit.policies import GLR, MOSS, KnownBreaks, WithDetector
 from jaxbandit.policies.parts.knowledge import made_for
 
 ROWS, WAIT = np.array([[[0.1, 0.9], [0.2, 0.8]]] * 3), np.array([[[0.9, 0.1], [0.3, 0.7]]] * 3)
@@ -142,9 +128,7 @@ def test_a_horizon_that_ends_before_the_game_is_refused(name):
     policy, arms = TOLD[name], environments.riverswim(3, steps=4) if name == "UCBVI" else CHANGING
     policy.validate(Task(arms, horizon=50))
     policy.validate(Task(arms))  # says nothing of how many rounds will be played
-    with pytest.raises(
-        ValueError, match=f"horizon: {name} is made for 50 rounds, and 100 will be played; give horizon=100"
-    ):
+    with pytest.raises(ValueError, match=f"{name} is made for 50 rounds, and 100 will be played; give horizon=100"):
         simulate(arms, {"p": policy}, runs=1, horizon=100)
 
 

@@ -51,9 +51,7 @@ def check_close(found, expected, tolerance):
         error = np.where(finite, np.abs(found - expected) / np.maximum(1, np.abs(expected)), 0)
     worst = int(np.argmax(error))
     assert not np.isnan(found).any()
-    assert error[worst] <= tolerance, (
-        f"case {worst}: {found[worst]} instead of {expected[worst]}, off by {error[worst]}"
-    )
+    assert error[worst] <= tolerance, f"case {worst}: {found[worst]}, not {expected[worst]}: {error[worst]}"
     return error[worst]
 
 

@@ -141,9 +141,8 @@ def test_thompson_keeps_few_failures_among_many_plays():
     reward = jnp.array([[0.0, 1.0, 1.0]] * 4)
     counts = jnp.array([[3, 2**24 + 1, 7], [0, 2**29, 2**28 + 1], [0, 2**25 + 3, 2**26 + 5], [1, 0, 2**30]], jnp.int32)
     state = policy.init(reward)._replace(counts=counts)
-    draws = jax.jit(jax.vmap(lambda key: policy.scores(key, state, 2**30)[0]))(
-        jax.random.split(jax.random.key(0), 2000)
-    )
+    keys = jax.random.split(jax.random.key(0), 2000)
+    draws = jax.jit(jax.vmap(lambda key: policy.scores(key, state, 2**30)[0]))(keys)
     assert jnp.isfinite(draws).all()
 
 

@@ -10,18 +10,7 @@ import pytest
 from scipy import stats
 
 import jaxbandit
-from jaxbandit import (
-    IMED,
-    KLUCB,
-    UCB1,
-    PosteriorWhittle,
-    StoppedWarning,
-    UCWhittle,
-    Uniform,
-    interruption,
-    metrics,
-    stress,
-)
+from jaxbandit import IMED, KLUCB, UCB1, PosteriorWhittle, StoppedWarning, UCWhittle, Uniform, metrics, stress
 from jaxbandit.stress import (
     IndependentSpace,
     PiecewiseSpace,
@@ -140,7 +129,7 @@ def test_the_same_search_finds_the_same_problems_and_a_folder_keeps_what_was_pla
 @pytest.fixture
 def stop_at(monkeypatch):
     """Ctrl-C at these calls of `simulate`, counted from 1, however soon they follow each other."""
-    monkeypatch.setattr(interruption, "AT_ONCE", 0)
+    monkeypatch.setattr("jaxbandit.interruption.AT_ONCE", 0)
 
     def stop_at(*calls):
         made = iter(range(1, 1000))
@@ -179,10 +168,10 @@ def test_ctrl_c_ends_a_search(stop_at, monkeypatch, how):
     """A command must not return what it has as if that were the whole search."""
     if how == "a command":
         stop_at(2)
-        noted = interruption.noted()
+        noted = jaxbandit.interruption.noted()
     else:
-        monkeypatch.setattr(interruption, "AT_ONCE", 60)
-        monkeypatch.setattr(interruption, "_last", -100.0)
+        monkeypatch.setattr("jaxbandit.interruption.AT_ONCE", 60)
+        monkeypatch.setattr("jaxbandit.interruption._last", -100.0)
         stop_at(2, 3)
         noted = contextlib.nullcontext()
     with pytest.raises(KeyboardInterrupt), noted:

@@ -347,9 +347,8 @@ def test_the_error_of_a_worker_stops_the_others(tmp_path, monkeypatch):
 
 
 def start_child(folder, *how):
-    return subprocess.Popen(
-        [sys.executable, str(CHILD), str(folder), *how], env=HERE, stdout=subprocess.PIPE, text=True
-    )
+    command = [sys.executable, str(CHILD), str(folder), *how]
+    return subprocess.Popen(command, env=HERE, stdout=subprocess.PIPE, text=True)
 
 
 def test_the_second_of_two_sweeps_is_refused_while_the_first_lives(tmp_path, capsys):
