@@ -11,11 +11,7 @@ LONGEST = 40
 
 
 def words(value: Any, argument: str) -> str:
-    """An id for a value, of at most 40 characters; the argument's name where the value gives none, as a lambda.
-
-    Numbers and texts stand for themselves, functions and classes for their names, a list for its items, and an object
-    for its class and those of its fields that differ from the defaults.
-    """
+    """An id for a value, of at most 40 characters; the argument's name where the value gives none, as a lambda."""
     text = "empty" if isinstance(value, str | list | tuple | dict) and not value else _words(value)
     if len(text) > LONGEST:
         text = text[: LONGEST + 1].rpartition("-")[0] or text[:LONGEST]

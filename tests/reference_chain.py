@@ -106,10 +106,7 @@ def upper_mean(count, reward, level):
         return reward[1]
 
     def chain(moved):
-        """Return the (a, b) where the gradients of level and share are parallel, with this multiplier.
-
-        The equations are ((n00 + n01) a - n01) / (1 - a) = moved = (n10 - (n10 + n11) b) / (1 - b).
-        """
+        """Return the (a, b) where the gradients of level and share are parallel, with this multiplier."""
         return (
             (n01 + moved) / (n00 + n01 + moved) if n00 + n01 + moved > 0 else 1.0,
             (n10 - moved) / (n10 + n11 - moved) if n11 > 0 else 1.0,

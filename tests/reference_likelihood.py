@@ -37,10 +37,7 @@ def row_divergence(stays, leaves, probability):
 
 
 def least_of_two_states(counts, share, gap):
-    """Return the least divergence of chains (a, b) with a + b >= gap and a / (a + b) >= share, arrays of cases.
-
-    For each a the best b of an interval is the frequency, moved to the nearer end where it lies outside.
-    """
+    """Return the least divergence of chains (a, b) with a + b >= gap and a / (a + b) >= share, arrays of cases."""
     (n00, n01), (n10, n11) = np.moveaxis(np.asarray(counts, float), (-2, -1), (0, 1))
 
     def divergence(a):

@@ -42,10 +42,7 @@ def index_of_arm(rows, reward, cost, paid, discount):
 
 
 def optimistic_arm(counts, reward, arms, number, price, paid, eta, scale, discount):
-    """The best rows [2, S, S] near those counted, by sweeps until nothing changes any more.
-
-    None where two states are worth so nearly the same that rounding decides to which of them the rows lead.
-    """
+    """The best rows [2, S, S] near those counted; None where rounding decides to which of two states they lead."""
     S = len(reward)
     value, best = np.zeros(S), np.zeros((2, S, S))
     while True:

@@ -165,11 +165,7 @@ def test_the_contract_of_policies_and_the_order_of_arms(policy):
 
 
 def test_the_index_of_what_was_seen_last_against_value_iteration():
-    """At the subsidy that is the index of a pair, playing there and leaving the arm alone are equally good.
-
-    The best of both is found by value iteration over the beliefs, e_s P0^(n-1) and those of an arm not yet seen, in
-    float64, until 0.8^400 is left.
-    """
+    """At the subsidy that is the index, playing and waiting are equally good, by value iteration over the beliefs."""
     ages, discount, arms = 6, 0.8, UNSEEN
     table = WhittleLastSeen.of(arms, ages, discount).indices
     for k, s, n in [(0, 0, 1), (1, 2, 3), (2, 3, 1), (0, 3, 6), (1, 1, 6)]:

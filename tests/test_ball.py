@@ -78,10 +78,7 @@ def random_values(rng, states, number):
 
 @pytest.mark.parametrize(("states", "double"), CASES)
 def test_ball_maximum_against_the_oracle(states, double):
-    """1,500 rows, values and radii: the maximum within 2e-6 (float32) or 1e-9 (float64) of the range of the values.
-
-    The row is one of the ball, sums to 1 and reaches the maximum. Deterministic.
-    """
+    """1,500 rows: the maximum within 2e-6 (float32) or 1e-9 (float64) of the range; its row is in the ball."""
     rng = np.random.default_rng(states)
     p = random_rows(rng, states, 375)
     values = random_values(rng, states, len(p))
@@ -227,10 +224,7 @@ def check_mean(double, chains, reward, state, radius, solver="halley"):
 
 @pytest.mark.parametrize(("states", "double"), CASES)
 def test_stationary_mean_against_the_oracle(states, double):
-    """85 chains of six kinds, some with states that do not lead back: within 2e-6 (float32) or 1e-9 (float64).
-
-    Radii of 0, where the bound is the chain's own mean, and of infinity are among them. Deterministic.
-    """
+    """85 chains of six kinds, with states that do not lead back, radii of 0 and infinity: within 2e-6 or 1e-9."""
     chains, reward, state, radius = problems(0, states, 85)
     kept = np.array([leads_back(chain, s) for chain, s in zip(chains, state, strict=True)])
     radius[::20], radius[10::20] = 0, np.where(kept[10::20], np.inf, 1.0)
@@ -243,11 +237,7 @@ def test_stationary_mean_against_the_oracle(states, double):
 
 
 def test_rows_that_were_hardly_ever_left():
-    """Within 2e-6 where many states were never left, and half of the present ones for one other state only.
-
-    In half of the chains a row that was never left stays where it is, so that some states do not lead back. 3,000
-    chains; deterministic.
-    """
+    """3,000 chains, within 2e-6, where many states were never left, in half of the chains because they absorb."""
     states = 6
     rng = np.random.default_rng(states)
     chains = estimated_chains(rng, states, 3000, most=5)
@@ -278,10 +268,7 @@ def played_chains(rng, states, number):
 
 @pytest.mark.parametrize(("states", "double"), [(4, False), (16, False), (16, True), (64, False)])
 def test_many_states_against_the_oracle(states, double, accuracy):
-    """120 estimates from plays, with the policies' radii, and 10 chains of each kind: within 2e-6 or 1e-9.
-
-    Deterministic.
-    """
+    """120 estimates from plays, with the policies' radii, and 10 chains of each kind: within 2e-6 or 1e-9."""
     rng = np.random.default_rng(states)
     counts, present, plays = played_chains(rng, states, 120)
     left = counts.sum(-1, keepdims=True)
@@ -352,10 +339,7 @@ def test_stationary_mean_where_halley_converges_slowly(double):
 
 @pytest.mark.parametrize("double", [False, True])
 def test_bisection_moves_its_multiplier_all_the_way(double):
-    """An estimate from plays where a multiplier begun at the last one's place is short of its own after six moves.
-
-    The divergence then seems smaller than it is, and the mean came out 1.6e-3 too large.
-    """
+    """An estimate where a multiplier that begins at the last one's place needs more than six moves."""
     counts = [[3, 1, 0, 0], [1, 7, 5, 1], [1, 7, 19, 0], [1, 1, 1, 0]]
     reward = [[0.22395, 0.57553, 0.11991, 0.54597]]
     for solver in ("bisection", "halley"):
@@ -430,10 +414,7 @@ def found_by_search(chain, reward, state, radius, rng):
 
 @pytest.mark.parametrize("examples", [4, 10])
 def test_nothing_in_the_ball_is_better(examples):
-    """Without the oracle: for every present state, no row of 20,000 and none found by SLSQP has a larger mean by 1e-6.
-
-    SLSQP comes within 1e-4 of the index, so that the index is not too large either. Derandomised.
-    """
+    """No row of 20,000, and none found by SLSQP, has a larger mean by 1e-6; SLSQP comes within 1e-4 of the index."""
     drawn = given(states=st.sampled_from([3, 4, 5, 6]), seed=st.integers(0, 2**31), radius=st.sampled_from(RADII))
     settings(max_examples=examples, deadline=None, derandomize=True)(drawn(nothing_is_better))()
 

@@ -92,10 +92,7 @@ def test_myopic_against_the_tree(pairs, rounds, best_reward, myopic):
 
 
 def index_by_bisection(w, p01, p11, d, most=150):
-    """The subsidy at which playing and waiting are worth the same, by value iteration on all beliefs that can follow.
-
-    These are w, p01 and p11 after any number of rounds of waiting; after `most` they stay where they are.
-    """
+    """The subsidy at which playing and waiting are worth the same, by value iteration on w, p01 and p11."""
     orbit = [w, p01, p11]
     beliefs = np.array([orbit] + [orbit := [p01 + (p11 - p01) * x for x in orbit] for _ in range(most)])
     following = np.minimum(np.arange(most + 1) + 1, most)

@@ -192,10 +192,7 @@ class Late(type(ARMS)):
 
 
 def test_contract_does_not_count_plays_before_it_has_settled():
-    """An arm stays in its first state, which pays 5, for 20 plays: with the first 256 its mean would be far off.
-
-    One that moves by another law for 30 plays has no mean that says what it pays.
-    """
+    """An arm stays in its first state, which pays 5, for 20 plays; another moves by another law for 30 plays."""
     rows = [[0.5, 0.5, 0.0], [0.4, 0.6, 0.0], [0.0, 0.05, 0.95]]
     check_environment(jaxbandit.markov([rows] * 2, (0, 1, 5), initial_state=2), settle=256)
     arms = two_state([0.5, 0.4, 0.3], [0.4, 0.55, 0.65])

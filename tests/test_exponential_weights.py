@@ -176,8 +176,7 @@ def test_exact_law_of_five_rounds(name):
 
 
 def late_law(name, past, t, late):
-    """The probabilities of round t by what was heard of rounds up to t - 1 - late, each play divided by those of its
-    own round; in float64."""
+    """The probabilities of round t by rounds up to t - 1 - late, plays divided by those of their own round; float64."""
     losses, log_w = np.zeros(3), np.zeros(3)
     for s in range(1, t - late):
         arm, paid = past[s - 1]
@@ -232,10 +231,7 @@ def test_plays_are_drawn_with_their_probabilities(policy):
 
 
 def test_tsallis_keeps_its_digits_for_long():
-    """Where losses sum to 1e8 those of single rounds still count: a loop in float64, 1e-4 of each probability.
-
-    Floats of this size are 8 apart, so that in one float 200 losses of at most 0.9 would change nothing.
-    """
+    """Where losses sum to 1e8, and floats are 8 apart, those of single rounds still count: a float64 loop, to 1e-4."""
     policy, start, behind = TsallisINF(), 10**6, np.array([0.0, 250.0, 700.0])
     state = policy.init(NO_TABLE)
     state = state._replace(gains=sums.add_to_each(state.gains, -jnp.asarray(1e8 + behind)))
@@ -258,10 +254,7 @@ def test_tsallis_keeps_its_digits_for_long():
 
 
 def test_rexp3_keeps_its_bound_where_means_change():
-    """Dynamic regret of at most 2 V batch + ceil(n / batch) 2 sqrt((e - 1) batch K log K), with five standard errors.
-
-    Two arms change places once, by 0.7, in 3,000 rounds. The bound is 1,600; always the worse arm loses 2,100.
-    """
+    """2 V batch + ceil(n / batch) 2 sqrt((e - 1) batch K log K) = 1,600; the worse arm alone loses 2,100."""
     n, budget = 3000, 0.7
     policy = Rexp3(horizon=n, budget=budget)
     batch = int(policy.rounds_between_restarts(2))

@@ -124,10 +124,7 @@ def verdicts_by_counting(transitions, aparts):
 
 @pytest.mark.parametrize("steps", [30, 100, 300, 1000])
 def test_error_rates_are_as_documented(steps):
-    """The docstring's table by counting paths, and 300 data sets against it: 5 binomial tests, false-fail rate 1e-9.
-
-    Small errors in the rates of false alarms are noticed by the test with all short sequences.
-    """
+    """The docstring's table by counting paths, and 300 data sets against it: 5 binomial tests, false-fail rate 1e-9."""
     table = [line.split() for line in fit.__doc__.splitlines() if re.fullmatch(r" +\d+( +\d+\.\d\d){5}", line)]
     (percents,) = [row[1:] for row in table if row[0] == str(steps)]
     aparts = (0, 0.1, 0.3, 0.5, 0.8)
@@ -141,10 +138,7 @@ def test_error_rates_are_as_documented(steps):
 
 
 def test_sequences_with_different_laws_are_no_dependence():
-    """40 subjects an arm, of whom half succeed in 9 of 10 steps and half in 1 of 10, independently.
-
-    100 arms at level 1 %, at most 13 called Markovian: false-fail rate below 1e-9. Joined they all are.
-    """
+    """Subjects who succeed in 9 or 1 of 10 steps: of 100 arms at 1 % at most 13 are Markovian (fails 1 in 10^9)."""
     likely = np.repeat([0.1, 0.9], 20)[None, :, None]
     arms = (np.random.default_rng(1).random((100, 40, 30)) < likely).astype(int)
     assert stats.binom(100, 0.01).sf(13) < 1e-9

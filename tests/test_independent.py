@@ -19,10 +19,7 @@ from jaxbandit.testing import check_policy
 
 
 def test_lai_and_robbins_s_rule():
-    """All 1,024 trajectories of ten rounds at 1e-9, and 900 rounds one by one.
-
-    Of rewards 0 and 1 the index of an arm without a success, 1 - t^(-1/T), would tie with a mean.
-    """
+    """All 1,024 trajectories of ten rounds at 1e-9, and 900 rounds; rewards of 0 and 1 would tie with a mean."""
     fields, reward = {"exploration": 0.0, "delta": 0.25}, (0.1, 0.83)
     arms = two_state([0.5, 0.3], [0.4, 0.6], reward)
     law = reference.exact_law("RoundRobinKLUCB", arms.transition.tolist(), arms.reward.tolist(), 0, 10, **fields)

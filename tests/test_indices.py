@@ -69,10 +69,7 @@ def test_gittins_of_two_states_near_discount_one():
 
 
 def value_of_joint_play(active, passive, reward, discount, rule=None, seen=None):
-    """Values [S, S, ..] of all states of all arms together, one arm played a round; of a rule, or the largest.
-
-    Value iteration over the product of the arms' states, from the definition.
-    """
+    """Values [S, S, ..] of all arms' states, one arm played a round, by a rule or the best, by value iteration."""
     arms, states = reward.shape
     values = np.zeros((states,) * arms)
     for _ in range(int(np.log(1e-12) / np.log(discount))):

@@ -249,11 +249,7 @@ def summary_of(label, rows=(), surveys=(), worst=()):
 
 @pytest.mark.parametrize(("runs", "told"), [(4, False), (40, True)])
 def test_a_rank_says_no_more_than_the_runs(runs, told):
-    """Two policies whose regrets have the same law, and a third whose difference from them is 1.2 deviations.
-
-    The first two should be told apart in 2.5 % of 400 games; more than 8 % happens less often than 1 in 10^7 times. The
-    third is told from the first in few games of 4 runs and in nearly all of 40.
-    """
+    """In 400 games two policies of one law are told apart in 8 % at most (fails 1 in 10^7)."""
     random, apart, found = np.random.default_rng(0), 0, 0
     for _ in range(400):
         common = random.standard_normal(runs)

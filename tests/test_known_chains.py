@@ -114,8 +114,7 @@ def test_plugged_in_estimates_of_more_states(states):
 
 
 def test_posterior_gittins_chooses_as_often_as_draws_say():
-    """Exact binomial test at 1e-9 of 50,000 choices. The probability is the share of 400,000 draws by NumPy, from which
-    it may differ by 0.004, five standard errors: finds one that is 0.02 off."""
+    """Exact binomial test at 1e-9 of 50,000 choices against 400,000 draws by NumPy, whose share may be off by 0.004."""
     counts = np.array([[[3, 2], [1, 4]], [[0, 1], [2, 2]]])
     policy = PosteriorGittins(discount=0.9, prior=1.0)
     state = policy.init(jnp.array([[0.0, 1.0]] * 2))

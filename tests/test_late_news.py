@@ -99,10 +99,7 @@ def test_the_arms_are_those_of_a_loop_with_a_list(case):
 
 
 def test_the_law_of_a_short_game():
-    """UCB1 on two Bernoulli arms, seven rounds, two rounds late: every sequence of rewards, in float64.
-
-    False-fail rate 1e-9; it finds feedback that arrives a round too early or too late, as then other arms are played.
-    """
+    """UCB1 on two arms, seven rounds, two rounds late: every sequence of rewards, in float64; false-fail rate 1e-9."""
     means, rounds, delay, law = (0.7, 0.4), 7, 2, {}
     for paid in itertools.product((0, 1), repeat=rounds):
         chance, arms = 1.0, []

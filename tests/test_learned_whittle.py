@@ -260,11 +260,7 @@ def test_plans_where_all_arms_pay_and_where_those_played_do(kind, paid):
 
 
 def test_drawn_rows_have_their_law():
-    """Means and variances of 4,000 draws are those of the Dirichlet laws, within 5 standard errors.
-
-    With 36 numbers compared twice this fails by chance once in 20,000; a prior counted twice, or the rows of plays
-    taken for those of others, is found.
-    """
+    """Means and variances of 4,000 draws within 5 standard errors of Dirichlet laws: fails by chance once in 20,000."""
     number, policy = 4000, PosteriorWhittle(prior=0.5)
     counts = np.random.default_rng(2).integers(0, 30, (2, 2, 3, 3)) * np.array([[[1]], [[0]]]) + np.arange(3)
     words = jax.random.bits(jax.random.key(7), (number, 2))

@@ -118,11 +118,7 @@ def test_posterior_sampling_plays_as_its_loop(fields, process):
 
 
 def test_drawn_processes_have_their_law():
-    """Means and variances of 4,000 draws are those of Dirichlet and beta laws, within 5 standard errors.
-
-    With 30 numbers compared this fails by chance once in 50,000; a prior counted twice, or rows that share their
-    draws, is found.
-    """
+    """Means and variances of 4,000 draws within 5 standard errors of Dirichlet and beta laws: by chance 1 in 50,000."""
     policy, number = PSRL(prior=0.5, rewards="learned"), 4000
     counts = np.array([[[3, 1, 0], [0, 0, 0], [10, 20, 30]], [[1, 1, 1], [0, 5, 0], [2, 0, 0]]])
     left, paid = counts.sum(-1), np.array([[0.25, 0, 1.0], [0.5, 0.9, 0.0]])

@@ -63,10 +63,7 @@ def expected_ratio(counts, reward, mean, gap):
 
 
 def check_ratio(found, counts, reward, mean, gap, tolerance):
-    """`check_close` for means that may be off by four units in the last place of float32.
-
-    That is much where they are near the own mean of ten million plays: a chain's mean cannot be told much better.
-    """
+    """`check_close` for means that may be off by four units in the last place of float32."""
     found, mean = np.asarray(found, float), np.asarray(mean, np.float32)
     off = 4 * np.spacing(np.maximum(mean, np.float32(1e-6)))
     sides = np.maximum(mean - off, 0), np.minimum(mean + off, reward.max(1))
@@ -191,11 +188,7 @@ def test_other_rewards():
 
 @pytest.mark.parametrize(("gap", "tolerance"), [(None, 1e-5), (0.0, 1e-3), (0.03, 1e-3), (1.0, 0.1)])
 def test_corners_of_two_states(gap, tolerance):
-    """All counts with entries 0, 1, 2, 7, 10^7 and many means: never NaN, never falling in the mean.
-
-    Those that plays can reach are right; with a gap of 1, ten million plays take all digits but one. An arm without
-    plays may have any mean.
-    """
+    """All counts with entries 0, 1, 2, 7, 10^7: never NaN, never falling in the mean; right where plays reach."""
     counts = np.array(list(itertools.product([0, 1, 2, 7, 10**7], repeat=4))).reshape(-1, 2, 2)
     none = np.zeros((1, 2, 2), int), np.array([[0.0, 1.0]])
     assert np.isfinite(chain_likelihood_ratio(*none, 0.7, gap)).all() and np.isfinite(chain_mean(*none, gap)).all()
@@ -278,11 +271,7 @@ def with_rewards(states, cases, seed):
 
 @pytest.mark.parametrize(("states", "cases"), [(3, 36), (4, 12)])
 def test_more_states_against_the_search(states, cases):
-    """J within 1e-4 max(1, J) of the least that eight searches over the rows find, but for one case in twenty.
-
-    Those are arms that never came back to a state: J falls to its least value where such a state is hardly ever left
-    for, which the steps approach slowly.
-    """
+    """J within 1e-4 max(1, J) of the search; one in twenty never came back to a state, which steps approach slowly."""
     counts, reward, mean = with_rewards(states, cases, 18)
     expected = np.array([reference_likelihood.ratio(*case) for case in zip(counts, reward, mean, strict=True)])
     error = ratio_error(counts, reward, mean, expected)

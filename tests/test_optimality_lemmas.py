@@ -94,8 +94,7 @@ def test_rows_of_the_checks_hold():
 
 @pytest.mark.parametrize("states", [3, 4])
 def test_line_of_types_obeys_the_conditions_of_a_maximum(states):
-    """At the chain the likelihood of the line's types grows in every direction as the range of relative values does, by
-    numerical derivatives, with one positive factor; flows are in balance, and one is 0 at the end."""
+    """Likelihood grows along the line as the range of relative values does, by numerical derivatives; flows balance."""
     generator = np.random.default_rng(states)
     chain, reward = generator.dirichlet(np.full(states, 2.0), states), generator.random(states)
     begin, along = of_chains.line_of_types(chain, reward)
@@ -112,8 +111,7 @@ def test_line_of_types_obeys_the_conditions_of_a_maximum(states):
 
 
 def test_a_false_lemma_is_seen(monkeypatch):
-    """Three times the likelihood ratio is more than D; one tour is too short for every number of cycles; on the other
-    side of the chain a line of types begins within the class."""
+    """Three times the likelihood ratio, one tour too few, a line of types that begins within the class."""
     monkeypatch.setattr(lemmas, "likelihood_ratio", lambda counts, mean: 3 * likelihood_ratio(counts, mean))
     rows = [row for row in lemmas.likelihoods(100) if row["lemma"] == "7"]
     assert "no" in {row["holds"] for row in rows}

@@ -18,6 +18,7 @@ from jaxbandit.policies import KLUCRL, PSRL, TUCRL, UCBVI, UCRL2, UCRL2B
 from jaxbandit.policies.processes.imed_rl import dual
 from jaxbandit.policies.processes.moves import Moves
 
+PLAN = jax.jit(lambda policy, seen, t: policy.plan(seen, t))
 RIGHT = [[16, 24, 0, 0, 0, 0], [2, 20, 12, 0, 0, 0], [0, 1, 17, 10, 0, 0], [0, 0, 1, 13, 8, 0], [0, 0, 0, 1, 10, 6]]
 LAST = [0, 0, 0, 0, 4, 6]
 ROW, VALUES = np.array([0, 1, 17, 10, 0, 0]) / 28, np.array([0.0, 1, 3, 2, 5, 4])
@@ -85,7 +86,7 @@ def test_published_rows(kind, size, value, row):
         np.testing.assert_allclose(reached, row, atol=2e-6)
 
 
-@pytest.mark.parametrize("states", [2, 5, 12])
+@pytest.mark.parametrize("states", [2, 12])
 def test_rows_are_the_best_of_their_set(states):
     """Linear programmes for random rows, radii and values with ties; alone and with the runs last."""
     random = np.random.default_rng(states)
@@ -93,21 +94,16 @@ def test_rows_are_the_best_of_their_set(states):
     values = np.round(random.random((8, states)) * 4)
     radius = random.random(8) * 2.2
     low, high = np.maximum(rows - random.random(rows.shape) / 4, 0), np.minimum(rows + random.random(rows.shape) / 4, 1)
-    given = [jnp.asarray(np.moveaxis(each, 0, -1), float) for each in (rows, radius, values, low, high)]
-    ball, box = over_runs(lambda p, d, u, low, high: (l1_ball_max(p, d, u), box_max(low, high, u)))(*given)
+    alone = [jnp.asarray(numbers, float) for numbers in (rows, radius, values, low, high)]
+    last = [jnp.moveaxis(numbers, 0, -1) for numbers in alone]
+    ball, box = jax.jit(over_runs(lambda p, d, u, low, high: (l1_ball_max(p, d, u), box_max(low, high, u))))(*last)
+    np.testing.assert_allclose(jax.jit(jax.vmap(l1_ball_max))(*alone[:3])[0], ball[0], rtol=1e-6)
     for n in range(8):
-        one = l1_ball_max(*(each[..., n] for each in given[:3]))
-        np.testing.assert_allclose(one[0], ball[0][n], rtol=1e-6)
         # q and its distances e, the sum of which is at most d
         off = np.eye(states)
         limits = np.block([[off, -off], [-off, -off], [np.zeros((1, states)), np.ones((1, states))]])
-        best = linprog(
-            np.r_[-values[n], np.zeros(states)],
-            limits,
-            np.r_[rows[n], -rows[n], radius[n]],
-            [[*[1] * states, *[0] * states]],
-            [1],
-        )
+        costs, sums = np.r_[-values[n], np.zeros(states)], [[*[1] * states, *[0] * states]]
+        best = linprog(costs, limits, np.r_[rows[n], -rows[n], radius[n]], sums, [1])
         np.testing.assert_allclose(ball[0][n], -best.fun, atol=2e-6)
         best = linprog(-values[n], A_eq=[[1] * states], b_eq=[1], bounds=list(zip(low[n], high[n])))
         np.testing.assert_allclose(box[0][n], -best.fun, atol=2e-6)
@@ -123,16 +119,15 @@ def test_radii_of_ucrl2_and_constants_of_kl_ucrl():
 
 
 def test_plans_of_optimists():
-    plan = jax.jit(lambda policy, seen, t: policy.plan(seen, t))
-    found = plan(UCRL2(), moves(), 214)
+    found = PLAN(UCRL2(), moves(), 214)
     assert (found.actions.tolist(), int(found.sweeps), float(found.gain)) == ([0] * 6, 1, 1)
     seen = moves(10_000, 1)
-    found = plan(UCRL2(), seen, next_round(seen))
+    found = PLAN(UCRL2(), seen, next_round(seen))
     assert (found.actions.tolist(), int(found.sweeps)) == ([1] * 6, 28)
     np.testing.assert_allclose(found.gain, 0.5473683802, rtol=1e-5)
-    assert plan(KLUCRL(), seen, next_round(seen)).actions.tolist() == [1] * 6
+    assert PLAN(KLUCRL(), seen, next_round(seen)).actions.tolist() == [1] * 6
     seen = moves(100, 1)
-    assert plan(KLUCRL(), seen, next_round(seen)).actions.tolist() == [1] * 6
+    assert PLAN(KLUCRL(), seen, next_round(seen)).actions.tolist() == [1] * 6
 
 
 def test_gains_of_optimists():
@@ -248,9 +243,8 @@ def test_backward_induction():
 def test_plans_are_optimistic_where_the_truth_is_in_the_set(kind):
     """Rows seen are the true ones, so that no plan may promise less than the truth, but for the tolerance."""
     process = riverswim()
-    plan = jax.jit(lambda seen, t: kind().plan(seen, t))
     for times in (1, 20, 2000):
         seen = seen_of(process, 100 * times)
         t = next_round(seen)
-        found = plan(seen, t)
+        found = PLAN(kind(), seen, t)
         assert found.span < 1 / math.sqrt(t) and found.gain >= process.comparator(1) - 1 / math.sqrt(t)

@@ -71,10 +71,7 @@ SHORT = [(name, {"horizon": 10.0}) for name in ("KLUCB", "MOSS")]  # an arm has 
 
 @pytest.mark.parametrize(("name", "fields"), [(name, {}) for name in DETERMINISTIC] + VARIANTS + SHORT)
 def test_exact_law_of_ten_rounds(name, fields):
-    """All 1,024 trajectories against 20,000 runs, chi-square at 1e-9 (34 cases: false fails below 4e-8).
-
-    Finds, with certainty, a policy that chooses another arm in one round of a trajectory of probability 0.01.
-    """
+    """All 1,024 trajectories against 20,000 runs, chi-square at 1e-9 (34 cases: false fails below 4e-8)."""
     environment = two_state([0.5, 0.3], [0.4, 0.6], rewards(name, 2))
     law = reference.exact_law(name, environment.transition.tolist(), environment.reward.tolist(), 0, 10, **fields)
     result = jaxbandit.simulate(environment, {name: ALL[name](**fields)}, runs=20_000, horizon=10, times=[10])

@@ -174,10 +174,7 @@ TWINS = restless([[[0.8, 0.2], [0.2, 0.8]]] * 2, (0, 1))
 
 
 def test_weak_regret_is_negative_and_linear_and_pseudo_regret_lies_within_its_bound():
-    """The average reward is exactly .65 a round (a renewal chain of 4 states), so that W(n) is about -.15 n.
-
-    4,000 runs of 400 rounds: the mean is compared within 6 of its standard errors, a false fail below 1e-8.
-    """
+    """The average reward is exactly .65 a round, so that W(n) is about -.15 n; within 6 standard errors."""
     joint = np.zeros((4, 4))  # of the state of the arm that is stayed on next and of the other one
     move = np.array([[0.8, 0.2], [0.2, 0.8]])
     for here, other in np.ndindex(2, 2):

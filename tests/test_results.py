@@ -17,7 +17,7 @@ from matplotlib.lines import Line2D
 from scipy import stats
 
 import jaxbandit
-from jaxbandit import KLUCB, TVKLUCB, Result, Uniform, metrics, plotting, simulate, two_state
+from jaxbandit import KLUCB, Exp3S, Result, Uniform, metrics, plotting, simulate, two_state
 
 ARMS = two_state([0.5, 0.4, 0.3], [0.4, 0.55, 0.65], reward=(-1.0, 2.0))
 KL = ["kl, exploration=0", "kl, exploration=3"]  # its two variants
@@ -236,7 +236,7 @@ def test_a_long_legend_hides_no_curve():
 
 def test_each_picture_has_axes_of_its_own(result):
     """Without `ax`, one after the other; the user's new figure is used; errors leave none."""
-    for draw in (lambda: plotting.plot_regret(result), lambda: plotting.plot_heatmap(np.eye(2), "ab", "cd")):
+    for draw in (lambda: plotting.plot_regret(result), lambda: plotting.plot_heatmap(np.eye(2), [0, 1], [2, 3])):
         first, second = draw(), draw()
         assert first is not second and first.figure is not second.figure
         mine = plt.figure(figsize=(7, 2))
@@ -363,14 +363,14 @@ def test_pictures_of_policies_with_different_numbers_of_variants(result):
 
 def test_variants_are_curves_of_their_own():
     """Each with its own numbers, the values that differ in the legend, and another shade of its policy's colour."""
-    policies = {"TV": [TVKLUCB(scale=s, exponent=e) for s, e in ((0.5, 0.2), (1, 0.2), (2, 0.3))], "KL": KLUCB()}
+    policies = {"E": [Exp3S(gamma=g, alpha=a) for g, a in ((0.5, 0.2), (1, 0.2), (0.7, 0.3))], "U": Uniform()}
     result = simulate(ARMS, policies, runs=8, horizon=100)
-    names = ["TV, exponent=0.2, scale=0.5", "TV, exponent=0.2, scale=1", "TV, exponent=0.3, scale=2", "KL"]
-    alike = dataclasses.replace(result, visits={"KL": result.visits["TV"]}, provenance={})  # files without values
+    names = ["E, alpha=0.2, gamma=0.5", "E, alpha=0.2, gamma=1", "E, alpha=0.3, gamma=0.7", "U"]
+    alike = dataclasses.replace(result, visits={"E": result.visits["E"]}, provenance={})  # files without values
     figure, (left, right) = plt.subplots(1, 2)
     plotting.plot_regret(result, ax=left)
     plotting.plot_distribution(result, ax=right)
-    regret = [metrics.regret(result, "TV")[0, v] for v in range(3)] + [metrics.regret(result, "KL")[0, 0]]
+    regret = [metrics.regret(result, "E")[0, v] for v in range(3)] + [metrics.regret(result, "U")[0, 0]]
     for ax in (left, right):
         assert [text.get_text() for text in ax.get_legend().get_texts()] == names
         colours = np.array([to_rgb(line.get_color()) for line in ax.lines])
@@ -381,7 +381,7 @@ def test_variants_are_curves_of_their_own():
         np.testing.assert_array_equal(step.get_xdata(), np.maximum(np.sort(each[:, -1]), 0.1))
     left.clear()
     plotting.plot_regret(alike, ax=left)
-    assert [text.get_text() for text in left.get_legend().get_texts()] == [f"KL, variant {v}" for v in range(3)]
+    assert [text.get_text() for text in left.get_legend().get_texts()] == [f"E, variant {v}" for v in range(3)]
     plt.close(figure)
 
 

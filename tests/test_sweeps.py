@@ -376,10 +376,7 @@ def test_a_holder_that_cannot_be_read_is_refused_in_a_sentence_all_the_same(tmp_
 
 
 def kill_often(folder, times, seed=0):
-    """Kill a sweep at random moments: half of them while a file is being written, or nearly.
-
-    Returns how many kills met it alive, and its digest in the end.
-    """
+    """Kill a sweep at random moments, half of them while it writes; how many kills met it, and the digest."""
     rng, killed = random.Random(seed), 0
     for number in range(times):
         with start_child(folder) as child:

@@ -120,10 +120,7 @@ def test_cosine_and_sine():
 
 
 def test_float64_draws_the_same():
-    """The same words in float64, where logarithms and so on are JAX's: as near as float32's last digits allow.
-
-    Rounding may also put the number that decides on the other side of its threshold: in less than 1 of 100,000 draws.
-    """
+    """The same words in float64, as near as float32's last digits allow, but for 1 of 100,000 draws."""
     shapes = jnp.repeat(jnp.array([1e-3, 0.5, 1.0, 7.0, 300.0, 1e5, 1e8]), 100_000)
     single = np.asarray(jax.jit(log_gamma)(jax.random.key(4), shapes), float)
     with jax.enable_x64(True):
