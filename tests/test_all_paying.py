@@ -8,19 +8,9 @@ import numpy as np
 import pytest
 
 import jaxbandit
-from jaxbandit import (
-    LPPriority,
-    Myopic,
-    PosteriorWhittle,
-    Uniform,
-    Whittle,
-    WhittleBelief,
-    WhittleLastSeen,
-    indices,
-    metrics,
-    simulate,
-)
+from jaxbandit import Uniform, indices, metrics, simulate
 from jaxbandit.environments import as_decision_process, restless, two_state
+from jaxbandit.policies import LPPriority, Myopic, PosteriorWhittle, Whittle, WhittleBelief, WhittleLastSeen
 from jaxbandit.testing import check_environment, check_policy
 
 CIRCLE = np.array([[1, 0, 0, 1], [1, 1, 0, 0], [0, 1, 1, 0], [0, 0, 1, 1]]) / 2  # stays, or one state down

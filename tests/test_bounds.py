@@ -117,20 +117,6 @@ def test_finite_bound_grows_and_is_vacuous_for_the_papers_eps():
     assert np.isinf(bounds.upper_finite(arms, [10], 0.0251).total).all()  # min |sigma - 1| / 2 is 0.025
 
 
-@pytest.mark.parametrize("states", [3, 4])
-def test_nearest_chain_against_brute_force(states):
-    random = np.random.default_rng(states)
-    for concentration in (0.3, 1.0, 3.0):
-        rows = np.maximum(random.dirichlet(np.full(states, concentration), states), 1e-3)
-        rows /= rows.sum(1, keepdims=True)
-        reward = random.random(states)
-        mean = chains.stationary(rows) @ reward
-        for share in (0.1, 0.6):
-            target = mean + share * (reward.max() - mean)
-            found = nearest_chain(rows, reward, target).rate
-            assert found == pytest.approx(reference.lower_brute(rows, reward, target, starts=8), rel=1e-6)
-
-
 def with_zeros(random, states):
     """An irreducible chain, about half of whose moves are impossible, rewards, and a mean above its own."""
     rows = np.eye(states)

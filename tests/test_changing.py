@@ -143,22 +143,6 @@ def test_contract_of_the_lower_bound():
     check_environment(lower_bound_instance(1024, 3), settle=512, plays=32)
 
 
-def test_the_same_bits_in_any_cut(tmp_path):
-    arms = piecewise([20, 41], [[0.5, 0.3, 0.4], [0.5, 0.3, 0.9], [0.5, 0.3, 0.4]])
-    policies, asked = {"KL": jaxbandit.KLUCB()}, {"runs": 5, "times": [7, 30, 60]}
-    whole = simulate(arms, policies, horizon=60, **asked)
-    cut = simulate(arms, policies, horizon=60, chunk=7, tile=2, **asked)
-    half = simulate(arms, policies, horizon=30, runs=5, times=[7, 30])
-    half.save(tmp_path / "half.npz")
-    on = simulate(arms, policies, horizon=60, resume=jaxbandit.Result.load(tmp_path / "half.npz"), **asked)
-    swept = jaxbandit.sweep(
-        {"a": {"scenarios": arms, "policies": policies, "horizon": 60, **asked}}, tmp_path / "sweep", block=2
-    )
-    for other in (cut, on, swept["a"]):
-        assert (metrics.regret(other, "KL") == metrics.regret(whole, "KL")).all()
-    assert swept["a"].provenance["scenarios"] == whole.provenance["scenarios"]
-
-
 def test_an_environment_made_for_a_horizon_refuses_another():
     for arms in (STANDARD, lower_bound_instance(50, 2), sinusoid(50, 2), rewards_table(np.eye(2))):
         with pytest.raises(

@@ -10,7 +10,7 @@ import pytest
 from scipy import special, stats
 
 import jaxbandit
-from jaxbandit import Feedback, Result, Task, bounds, families, metrics, pytree, quantiles, simulate, sweep
+from jaxbandit import Feedback, Task, bounds, families, metrics, pytree, quantiles, simulate
 from jaxbandit.environments import beta, exponential, gaussian, poisson, uniform
 from jaxbandit.environments.independent import inverse_laws
 from jaxbandit.policies import IMED, KLUCB, UCB1, GradientBandit, Oracle, RoundRobinKLUCB, Thompson, Uniform
@@ -254,29 +254,6 @@ SCENARIOS = {"a": ARMS["gaussian"], "b": gaussian([0.0, 0.3, 0.2])}
 @pytest.fixture(scope="module")
 def result():
     return simulate(SCENARIOS, POLICIES, **ASKED)
-
-
-def same(left, right, runs=slice(None)):
-    for label in POLICIES:
-        np.testing.assert_array_equal(left.visits[label], right.visits[label][:, :, runs])
-        np.testing.assert_array_equal(left.recorded["rewards"][label], right.recorded["rewards"][label][:, :, runs])
-
-
-@pytest.mark.parametrize(
-    "cut", [{"chunk": 7}, {"tile": 5}, {"devices": jax.devices("cpu")[:1]}, {"tile": 1, "chunk": 13}]
-)
-def test_however_the_work_is_cut(result, cut):
-    same(simulate(SCENARIOS, POLICIES, **ASKED | cut), result)
-    assert result.visits["ucb"].shape == (2, 2, 23, 4, 3, 1) and result.reward.shape == (2, 3, 0)
-
-
-def test_resumed_saved_and_swept(result, tmp_path):
-    half = simulate(SCENARIOS, POLICIES, **ASKED | {"horizon": 30, "times": [1, 7, 30]})
-    half.save(tmp_path / "half.npz")
-    same(simulate(SCENARIOS, POLICIES, **ASKED, resume=Result.load(tmp_path / "half.npz")), result)
-    case = {"scenarios": SCENARIOS, "policies": POLICIES, **ASKED}
-    case.pop("progress")
-    same(sweep({"c": case}, tmp_path / "folder", block=10)["c"], result)
 
 
 def draws_of(environment, run, plays):

@@ -1,6 +1,5 @@
 """Draws against JAX's own threefry, chains against float64 linear algebra and mpmath, divergences against mpmath."""
 
-import chex
 import jax
 import jax.numpy as jnp
 import mpmath as mp
@@ -155,16 +154,3 @@ def test_farthest_takes_every_pair_and_both_orders():
     for name, distance in divergences.DISTANCES.items():
         expected = [max(distance(a, b) for a in chain for b in chain) for chain in rows]
         np.testing.assert_allclose(divergences.farthest(jnp.asarray(rows, float), name), expected, rtol=1e-6)
-
-
-class Shapes(chex.TestCase):
-    @chex.variants(with_jit=True, without_jit=True)
-    def test_divergences(self):
-        chex.assert_shape(self.variant(divergences.bernoulli_kl)(jnp.ones((2, 3)) / 2, 0.1), (2, 3))
-        chex.assert_shape(self.variant(divergences.total_variation)(jnp.ones((5, 4)) / 4, jnp.ones((5, 4)) / 4), (5,))
-
-    @chex.variants(with_jit=True, without_jit=True)
-    def test_draws(self):
-        bits = self.variant(draws.play_bits)(jax.random.key(0), jnp.arange(3), jnp.ones(3, jnp.int32))
-        chex.assert_shape(bits, (3,))
-        chex.assert_type(bits, jnp.uint32)

@@ -189,14 +189,3 @@ def test_an_optimiser_of_ones_own_is_taken_by_what_it_can_do():
 def test_ready_optimisers_made_apart_need_programs_of_their_own():
     with pytest.raises(ValueError, match="are not alike"):
         simulate(ARMS, {"g": [GradientBandit(optax.sgd(rate)) for rate in (0.1, 0.2)]}, runs=1, horizon=10)
-
-
-def test_same_bits_however_the_work_is_cut(tmp_path):
-    """The optimiser's own numbers are part of what is carried, saved and divided."""
-    policies = {"g": [GradientBandit(INJECTED, 0.05), GradientBandit(INJECTED, 0.5)]}
-    options = {"runs": 7, "times": [50, 60], "shuffle": True}
-    whole = simulate(ARMS, policies, **options, horizon=60).visits["g"]
-    np.testing.assert_array_equal(simulate(ARMS, policies, **options, horizon=60, tile=3, chunk=25).visits["g"], whole)
-    simulate(ARMS, policies, **options | {"times": [50]}, horizon=50).save(tmp_path / "r.npz")
-    again = simulate(ARMS, policies, **options, horizon=60, resume=jaxbandit.Result.load(tmp_path / "r.npz"))
-    np.testing.assert_array_equal(again.visits["g"], whole)

@@ -7,6 +7,7 @@ from collections import Counter
 import numpy as np
 import pytest
 from scipy import special, stats
+from test_fitting import observed
 
 from jaxbandit.environments import fit
 from jaxbandit.environments.rested import independence
@@ -78,15 +79,6 @@ def test_a_prior_makes_no_arm_markovian(prior):
     assert set(fitted.verdicts) == {"undecided"}
     np.testing.assert_allclose(fitted.averages, clicks.mean(1), rtol=1e-14)
     assert "environments.bernoulli(fitted.averages)" in str(fitted)
-
-
-def observed(transition, steps, seed, sets):
-    """States [sets, steps + 1] of independent chains that start in state 0."""
-    rng, cumulative = np.random.default_rng(seed), np.cumsum(transition, axis=-1)
-    states = np.zeros((sets, steps + 1), int)
-    for step in range(steps):
-        states[:, step + 1] = (rng.random((sets, 1)) >= cumulative[states[:, step]][:, :-1]).sum(-1)
-    return states
 
 
 def verdicts_by_counting(transitions, aparts):

@@ -68,7 +68,7 @@ def test_gittins_of_two_states_near_discount_one():
             np.testing.assert_allclose(found, [expected, 1 - 0.7], rtol=1e-13)
 
 
-def value_of_joint_play(active, passive, reward, discount, rule=None, seen=None):
+def value_of_joint_play(active, passive, reward, discount, rule=None):
     """Values [S, S, ..] of all arms' states, one arm played a round, by a rule or the best, by value iteration."""
     arms, states = reward.shape
     values = np.zeros((states,) * arms)

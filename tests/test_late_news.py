@@ -60,6 +60,7 @@ def loop(environment, policy, run, rounds, plays=1, shuffle=False, delay=0, batc
     return played
 
 
+WHITTLE = jaxbandit.PosteriorWhittle([0.0, 0.1, 0.2], "played")
 CASES = {
     "klucb": (ARMS, KLUCB(), {"delay": 3}),
     "ucb1-two-plays": (ARMS, UCB1(), {"delay": 2, "batch": 3, "plays": 2, "shuffle": True}),
@@ -72,11 +73,7 @@ CASES = {
     "dsee": (ARMS, jaxbandit.DSEE(), {"delay": 3, "shuffle": True}),
     "rca": (RESTLESS, jaxbandit.RCA(), {"delay": 1, "batch": 2}),
     "psrl": (PROCESS, jaxbandit.PSRL(tsde=True), {"delay": 2, "batch": 3}),
-    "posterior-whittle": (
-        OBSERVED,
-        jaxbandit.PosteriorWhittle([0.0, 0.1, 0.2], "played"),
-        {"delay": 2, "batch": 3, "shuffle": True},
-    ),
+    "posterior-whittle": (OBSERVED, WHITTLE, {"delay": 2, "batch": 3, "shuffle": True}),
     "imedrl": (PROCESS, jaxbandit.IMEDRL(), {"delay": 3, "shuffle": True}),
     # who learns rewards does the same for long, whether they are late or not
     "tucrl": (PROCESS, jaxbandit.TUCRL(rewards="known"), {"delay": 3}),
@@ -86,10 +83,8 @@ CASES = {
 @pytest.mark.parametrize("case", CASES)
 def test_the_arms_are_those_of_a_loop_with_a_list(case):
     environment, policy, options = CASES[case]
-    rounds = 60
-    result = simulate(
-        environment, {"p": policy}, key=KEY, runs=3, horizon=rounds, times=range(1, rounds + 1), **options
-    )
+    rounds, asked = 60, {"key": KEY, "runs": 3, "horizon": 60, "times": range(1, 61)}
+    result = simulate(environment, {"p": policy}, **asked, **options)
     plays = np.diff(result.visits["p"][0, 0].sum(-1), axis=1, prepend=0)  # [run, time, arm]
     found = [[set(np.flatnonzero(each).tolist()) for each in run] for run in plays]
     for run in range(3):

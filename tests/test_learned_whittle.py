@@ -138,17 +138,8 @@ def game(policy, environment):
         "counts": lambda arms, state, t: state.seen.counts,
         "indices": lambda arms, state, t: state.indices,
     }
-    result = simulate(
-        environment,
-        {"p": policy},
-        key=KEY,
-        runs=RUNS,
-        horizon=ROUNDS,
-        times=range(1, ROUNDS + 1),
-        plays=PLAYS,
-        record=record,
-        progress=False,
-    )
+    sizes = {"key": KEY, "runs": RUNS, "horizon": ROUNDS, "times": range(1, ROUNDS + 1), "plays": PLAYS}
+    result = simulate(environment, {"p": policy}, **sizes, record=record, progress=False)
     played = np.diff(result.visits["p"][0, 0].sum(-1), axis=1, prepend=0) > 0
     here, counts, index = (result.recorded[name]["p"][0, 0] for name in record)
     return played, here, counts[:, -1], index
@@ -237,11 +228,9 @@ def test_optimism_plays_as_its_loop(case):
 
 
 def seen_of(counts, here=0):
-    return ObservedMoves(
-        jnp.asarray(counts, jnp.int32),
-        jnp.full(len(counts), here, jnp.int32),
-        jnp.asarray(REWARD[: len(counts)], float),
-    )
+    number = len(counts)
+    here = jnp.full(number, here, jnp.int32)
+    return ObservedMoves(jnp.asarray(counts, jnp.int32), here, jnp.asarray(REWARD[:number], float))
 
 
 @pytest.mark.parametrize("paid", ["all", "played"])

@@ -12,16 +12,11 @@ from jaxbandit.base import Feedback
 from jaxbandit.environments import hidden, restless
 
 SCENARIO = two_state([0.5, 0.4, 0.3, 0.2, 0.1], [0.4, 0.55, 0.65, 0.65, 0.7])
-PATHS = np.array(
-    [
-        [int(symbol) for symbol in path]
-        for path in (
-            "0110111001011101100111010111001101110101",
-            "1001001101000110010010110001001010010011",
-            "0000101100011111000001110000011110001110",
-        )
-    ]
-)
+PATHS = [
+    *("0110111001011101100111010111001101110101", "1001001101000110010010110001001010010011"),
+    "0000101100011111000001110000011110001110",
+]
+PATHS = np.array([list(map(int, path)) for path in PATHS])
 
 
 def on_paths(policy, paths, plays, reward=(0.0, 1.0)):

@@ -365,7 +365,7 @@ def test_variants_are_curves_of_their_own():
     """Each with its own numbers, the values that differ in the legend, and another shade of its policy's colour."""
     policies = {"E": [Exp3S(gamma=g, alpha=a) for g, a in ((0.5, 0.2), (1, 0.2), (0.7, 0.3))], "U": Uniform()}
     result = simulate(ARMS, policies, runs=8, horizon=100)
-    names = ["E, alpha=0.2, gamma=0.5", "E, alpha=0.2, gamma=1", "E, alpha=0.3, gamma=0.7", "U"]
+    names = ["E, gamma=0.5, alpha=0.2", "E, gamma=1, alpha=0.2", "E, gamma=0.7, alpha=0.3", "U"]
     alike = dataclasses.replace(result, visits={"E": result.visits["E"]}, provenance={})  # files without values
     figure, (left, right) = plt.subplots(1, 2)
     plotting.plot_regret(result, ax=left)
