@@ -277,9 +277,7 @@ def lower_brute(transition_k, reward, target=-np.inf, starts=30, seed=0, gap=Non
         q = ((1 - share) * P + share * generator.dirichlet(np.ones(S), S)).ravel()
         for _ in range(3):  # Again from where it stopped, with a fresh Hessian.
             with warnings.catch_warnings():
-                warnings.filterwarnings(
-                    "ignore", "Values in x were outside bounds", RuntimeWarning
-                )  # SciPy before 1.14
+                warnings.filterwarnings("ignore", "Values in x were", RuntimeWarning)  # SciPy before 1.14
                 q = minimize(rate, q, **settings).x
         Q = np.clip(q.reshape(S, S), 0, 1)
         Q /= Q.sum(axis=1, keepdims=True)

@@ -173,12 +173,8 @@ def ucbvi(counts, visits, before, reward, H, n, bonus, delta=0.05, scale=1.0):
                     b = 7 * H * L / math.sqrt(N)
                 else:
                     variance = p @ V[h + 1] ** 2 - (p @ V[h + 1]) ** 2
-                    least = [
-                        min(1e4 * H**3 * S**2 * A * L**2 / visits[h + 1, y], H**2)
-                        if h + 1 < H and visits[h + 1, y]
-                        else H**2
-                        for y in range(S)
-                    ]
+                    met = visits[h + 1] if h + 1 < H else np.zeros(S)
+                    least = [min(1e4 * H**3 * S**2 * A * L**2 / n, H**2) if n else H**2 for n in met]
                     b = math.sqrt(8 * L * max(variance, 0) / N) + 14 * H * L / (3 * N) + math.sqrt(8 / N * (p @ least))
                 Q[h, a, s] = min(before[h, a, s], H, reward[a, s] + p @ V[h + 1] + scale * b)
         V[h] = Q[h].max(0)

@@ -177,14 +177,7 @@ def absorbing_chains(rng, states, number):
     return chains
 
 
-KINDS = {
-    "dense": dense_chains,
-    "estimated": estimated_chains,
-    "seen once": chains_seen_once,
-    "frozen": frozen_chains,
-    "unvisited": unvisited_chains,
-    "absorbing": absorbing_chains,
-}
+KINDS = (dense_chains, estimated_chains, chains_seen_once, frozen_chains, unvisited_chains, absorbing_chains)
 
 
 def leads_back(chain, state):
@@ -195,10 +188,10 @@ def leads_back(chain, state):
     return reaches[:, state].all()
 
 
-def problems(seed, states, number, kinds=KINDS):
+def problems(seed, states, number):
     """Chains, rewards in [0, 1] with and without ties, present states and radii, `number` of each kind."""
     rng = np.random.default_rng([seed, states])
-    chains = np.concatenate([KINDS[kind](rng, states, number) for kind in kinds])
+    chains = np.concatenate([kind(rng, states, number) for kind in KINDS])
     reward = np.where(
         rng.random((len(chains), 1)) < 0.7,
         rng.random((len(chains), states)),
@@ -397,17 +390,9 @@ def found_by_search(chain, reward, state, radius, rng):
         {"type": "ineq", "fun": lambda q: radius - divergence(p, np.maximum(q, 1e-12))},
     ]
     starts = into_the_ball(p, np.vstack([p, rng.dirichlet(np.ones(len(p)), 1)]), radius / 2)
-    ends = [
-        minimize(
-            lambda q: -means_by_linear_solve(chain, reward, state, q[None])[0],
-            start,
-            method="SLSQP",
-            bounds=[(1e-9, 1)] * len(p),
-            constraints=constraints,
-            options={"ftol": 1e-13, "maxiter": 200},
-        ).x
-        for start in starts
-    ]
+    loss = lambda q: -means_by_linear_solve(chain, reward, state, q[None])[0]
+    method = {"method": "SLSQP", "bounds": [(1e-9, 1)] * len(p), "options": {"ftol": 1e-13, "maxiter": 200}}
+    ends = [minimize(loss, start, constraints=constraints, **method).x for start in starts]
     rows = into_the_ball(p, exact_rows(np.maximum(ends, 0)), radius)
     return means_by_linear_solve(chain, reward, state, rows).max()
 

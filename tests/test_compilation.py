@@ -241,8 +241,7 @@ def test_draws_over_runs_are_those_of_jax():
     keys, numbers = jax.random.split(jax.random.key(3), 7), jnp.arange(7)
     ours = jax.jit(over_runs(draws))(keys, numbers)
     theirs = jax.jit(jax.vmap(draws, in_axes=-1, out_axes=-1))(keys, numbers)
-    for a, b in zip(ours, theirs, strict=True):
-        np.testing.assert_array_equal(a, b)
+    jax.tree.map(np.testing.assert_array_equal, ours, theirs)
 
 
 def test_sums_over_runs_of_nothing_few_and_many():

@@ -232,17 +232,8 @@ def changes_of(names):
     """By name: what stands behind plays in a score, and how it becomes twice as much, the class staying as it is."""
     module = types.ModuleType("helpers")
     module.of = lambda plays: plays
-    names.update(
-        a=1.0,
-        b=1.0,
-        c=2.0,
-        table=(1.0,),
-        values=[1.0],
-        weights={"w": 1.0},
-        array=np.ones(2),
-        holder=Holder(),
-        kind=Holder,
-    )
+    names.update(a=1.0, b=1.0, c=2.0, table=(1.0,), values=[1.0], weights={"w": 1.0}, array=np.ones(2))
+    names.update(holder=Holder(), kind=Holder)
     names.update(module=module, part=partial(lambda factor, plays: factor * plays, 1.0))
     inner = {"weight": 1.0}
     exec("helper = lambda plays: a * plays", names)

@@ -23,13 +23,8 @@ PROCESSES = {
     "two": decision_process([[[0.9, 0.1], [0.3, 0.7]], [[0.4, 0.6], [0.5, 0.5]]], [[0.2, 1.0], [0.0, 0.7]]),
 }
 RUNS, ROUNDS = 2, 400
-OPTIMISTS = {
-    "UCRL2": UCRL2(),
-    "UCRL2-known": UCRL2(rewards="known"),
-    "KLUCRL": KLUCRL(),
-    "UCRL2B": UCRL2B(delta=0.1),
-    "TUCRL": TUCRL(),
-}
+OPTIMISTS = {kind.__name__: kind() for kind in (UCRL2, KLUCRL, TUCRL)}
+OPTIMISTS |= {"UCRL2-known": UCRL2(rewards="known"), "UCRL2B": UCRL2B(delta=0.1)}
 
 
 @functools.cache

@@ -192,9 +192,8 @@ def test_epochs_end_before_integers_do():
     state = policy.init(jnp.array([[0.0, 1.0]] * 3))
     feedback = Feedback(*[jnp.array([x], jnp.int32) for x in (0, 0, 1)], jnp.array([1.0]), jnp.int32(2**31 - 2))
     for exploited in (14, 15, 16):
-        ending = state._replace(
-            explores=jnp.bool_(False), explored=jnp.int32(16), exploited=jnp.int32(exploited), left=jnp.int32(1)
-        )
+        numbers = {"explored": jnp.int32(16), "exploited": jnp.int32(exploited), "left": jnp.int32(1)}
+        ending = state._replace(explores=jnp.bool_(False), **numbers)
         after = policy.update(ending, feedback)
         assert int(after.left) == min(2 ** (2 * exploited + 3), 2**30)
 

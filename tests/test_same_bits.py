@@ -14,6 +14,7 @@ from jaxbandit.environments import gaussian, piecewise, restless
 from jaxbandit.families import Gaussian
 from jaxbandit.policies import CUSUM, TVKLUCB, UCB1, GradientBandit, KnownProcess, Thompson, Uniform, WithDetector
 
+INJECTED = optax.inject_hyperparams(optax.adam)
 OTHER = two_state([0.1, 0.4, 0.6], [0.4, 0.25, 0.3], initial_state="stationary")
 TWO_UCB1 = [UCB1(), UCB1(0.5)]
 RECORD = {
@@ -50,7 +51,7 @@ GAMES = {
     "delayed": {"scenarios": ARMS, "policies": {"ucb": TWO_UCB1}, "delay": 3, "batch": 2, "shuffle": True},
     "independent": {
         "scenarios": {"a": ARMS, "b": ARMS, "c": OTHER},
-        "policies": {"g": [GradientBandit(optax.inject_hyperparams(optax.adam), rate) for rate in (0.1, 0.5)]},
+        "policies": {"g": [GradientBandit(INJECTED, rate) for rate in (0.1, 0.5)]},
         "random_numbers": "independent",
         "shuffle": True,
     },

@@ -77,10 +77,7 @@ def test_files_of_runs_are_kept_where_more_or_fewer_are_asked_for(tmp_path):
     ("change", "field"),
     [
         ({"policies": {"ucb": UCBSM(2.0), "u": Uniform()}}, r"policies\['ucb'\]\.L"),
-        (
-            {"scenarios": two_state([0.5, 0.4, 0.2], [0.4, 0.55, 0.65])},
-            r"scenarios\['scenario'\]\.means\(\), .*transition_thresholds",
-        ),
+        ({"scenarios": two_state([0.5, 0.4, 0.2], [0.4, 0.55, 0.65])}, r"scenarios\['scenario'\]\.means\(\), "),
         ({"horizon": 301}, "horizon"),
         ({"key": jax.random.key(1)}, "key"),
         ({"plays": 2}, "plays"),
@@ -90,7 +87,7 @@ def test_files_of_runs_are_kept_where_more_or_fewer_are_asked_for(tmp_path):
 def test_what_changed_is_refused(tmp_path, change, field):
     sweep({"c": {**CASE, "runs": 2, "horizon": 300}}, tmp_path)
     before = contents(tmp_path)
-    with pytest.raises(ValueError, match=rf"cases\['c'\]: {field} changed"):
+    with pytest.raises(ValueError, match=rf"cases\['c'\]: {field}.*changed"):
         sweep({"new": {**CASE, "runs": 2}, "c": {**CASE, "runs": 2, **change}}, tmp_path)
     assert contents(tmp_path) == before
 
