@@ -41,15 +41,11 @@ def cases(runs):
     states = np.array([0.0, 0.5, 1.0])
     moves = np.array([[[0.8, 0.1, 0.1], [0.3, 0.4, 0.3], [each, 0.2, 0.8 - each]] for each in (0.1, 0.2, 0.3)])
     table = tabulated(np.array([[0.9, 0.1], [0.2, 0.8]]), np.array([0.0, 1.0]))
-    gaussian = KLUCB(family=families.Gaussian())
+    arms, gaussian = two_state([0.5, 0.4, 0.3], [0.4, 0.5, 0.6]), KLUCB(family=families.Gaussian())
     common = {"runs": runs, "horizon": 20_000, "times": np.geomspace(10, 20_000, 20).astype(int)}
     return {
         "three states": {"scenarios": environments.markov(moves, states), "policies": {"IMED-MC": IMEDMC()}, **common},
-        "table": {
-            "scenarios": two_state([0.5, 0.4, 0.3], [0.4, 0.5, 0.6]),
-            "policies": {"KL-UCB": KLUCB(family=table)},
-            **common,
-        },
+        "table": {"scenarios": arms, "policies": {"KL-UCB": KLUCB(family=table)}, **common},
         "Gaussian": {"scenarios": environments.gaussian([0.5, 0.4, 0.3]), "policies": {"KL-UCB": gaussian}, **common},
     }
 

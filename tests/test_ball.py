@@ -13,7 +13,7 @@ from hypothesis import strategies as st
 from scipy.optimize import minimize
 
 from jaxbandit.confidence import kl_ball_max, stationary_mean_lower, stationary_mean_upper
-from jaxbandit.confidence.row import scaled_problem, tilt
+from jaxbandit.confidence.row import scaled_problem
 
 # Every number of states takes seconds to compile in each precision, so float64 is held for two of them.
 CASES = [(2, False), (3, False), (5, False), (8, False), (3, True), (5, True)]
@@ -284,29 +284,6 @@ def test_best_states_of_different_weight_count_as_one(p, weight):
     rows = ([jnp.array(a) for a in row] for row in (p, [0.0, 0.0, 0.5], [1.0, 2.0, 4.0]))
     target = scaled_problem.best_target(scaled_problem.scaled(*rows, jnp.array(0.1)))
     assert float(target.weight) == pytest.approx(weight)
-
-
-@pytest.mark.parametrize("p", [(0.4, 0.3, 0.2, 0.1), (0.4, 0.3, 0.3, 0.0), (0.5, 0.3, 0.2), (0.6, 0.4, 0.0)])
-def test_derivatives_are_those_of_the_divergence(p):
-    """K' and K'' by differences of K in float64, to 1e-5, near p and far from it; p may have none of the best state."""
-    m, w = np.linspace(0, 1, len(p)), np.linspace(1, 2, len(p))
-    mean = np.dot(np.multiply(p, w), m) / np.dot(p, w)
-
-    def at(v):
-        x = w * (m - v) / np.dot(p, w)
-        rows = ([jnp.asarray(a) for a in row] for row in (p, w / np.dot(p, w), 1 - m, x))
-        rows = rows if len(p) == 3 else (jnp.stack(row) for row in rows)
-        gain = jnp.asarray(-np.dot(p, x)) if len(p) == 3 else jnp.asarray([-np.dot(p, x)])
-        found = tilt.nearest(*rows, gain, jnp.zeros_like(gain), 60)
-        return [float(jnp.squeeze(each)) for each in (found.divergence, found.slope, found.curvature)]
-
-    h = 1e-4
-    with jax.enable_x64(True):
-        for share in (0.02, 0.1, 0.3, 0.5, 0.7):
-            v = mean + share * (1 - mean)
-            (low, *_), (here, slope, curvature), (high, *_) = (at(v + step) for step in (-h, 0, h))
-            assert slope == pytest.approx((high - low) / (2 * h), rel=1e-5)
-            assert curvature == pytest.approx((high - 2 * here + low) / h**2, rel=1e-5)
 
 
 def test_a_light_best_state_never_seen():

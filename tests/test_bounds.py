@@ -13,8 +13,6 @@ from scipy.optimize import linprog, minimize
 import jaxbandit
 from experiments.published.scenarios import environment
 from jaxbandit import bernoulli, bounds, chains, markov, plotting, two_state
-from jaxbandit.bounds.beginnings import beginnings
-from jaxbandit.bounds.nearest import nearest_row
 from jaxbandit.bounds.search import nearest_chain
 
 PAIRS = {
@@ -209,19 +207,6 @@ def test_extremes_of_the_search():
     agrees_with_evolution(slow, reward, 0.6)
 
 
-def test_nearest_row_against_brute_force():
-    random = np.random.default_rng(0)
-    for _ in range(5):
-        row, reward = random.dirichlet(np.ones(3)), random.random(3)
-        target = row @ reward + random.random() * (reward.max() - row @ reward)
-        found = nearest_row(row[None], (reward - target)[None])
-        assert found.cost[0] == pytest.approx(float(reference.k_infinity(row, reward, target)), abs=1e-7)
-        assert found.row[0] @ (reward - target) >= -1e-12 and found.row[0].sum() == pytest.approx(1)
-        assert chains.relative_entropy(row, found.row[0]) == pytest.approx(found.cost[0], rel=1e-9)
-    assert nearest_row(np.array([[0.5, 0.5]]), np.array([[-1.0, -0.1]])).cost[0] == np.inf
-    assert nearest_row(np.array([[0.5, 0.5]]), np.array([[-1.0, 1.0]])).cost[0] == 0
-
-
 def in_class(environment, gap):
     """Of each arm: least rate over the class, and over its chains that are good enough, by brute force over rows."""
     target, reward = environment.means().max(), environment.reward
@@ -298,25 +283,6 @@ def test_nearest_chain_that_mixes_against_brute_force(states):
             brute = reference.lower_brute(rows, reward, target, starts=4, gap=gap)
             assert found.rate == pytest.approx(brute, rel=1e-6)
             assert found.mean >= target and (target > 0 or ratio > 1 or found.mean == mean)
-
-
-def test_a_search_begins_in_the_class():
-    """Where it begins, the mean and the reward gap are larger than they need be, and every move can be made."""
-    rng = np.random.default_rng(1)
-    for gap in (0.0, 0.3, 1.0):
-        rows, reward = rng.dirichlet(np.full(4, 0.5), 4) * (rng.random((4, 4)) < 0.7) + 1e-9, rng.random(4)
-        rows, reward = rows / rows.sum(1, keepdims=True), (reward - reward.min()) / np.ptp(reward)
-
-        def gaps_of(rows, reward=reward):
-            values = [reference.relative_values(each, reward)[0] for each in rows]
-            return np.ptp(reward) / np.ptp(values, axis=1)
-
-        for target in (-1.0, 0.9, 1 - 1e-6):
-            found = beginnings(rows, reward, target, gap, gaps_of)
-            assert (found > 0).all() and np.allclose(found.sum(-1), 1)
-            for each in found:
-                assert chains.stationary(each) @ reward > target
-                assert chains.reward_gap(each, reward) > gap
 
 
 def test_a_local_minimum_that_other_starts_avoid():

@@ -74,9 +74,8 @@ def test_dynamic_regret_is_the_sum_over_the_arms_played(kind, plays):
     arms, horizon = KINDS[kind], 60
     means = means_of(arms, horizon)
     policies = {"U": Uniform()} | ({"KL": jaxbandit.KLUCB()} if kind == "piecewise" else {})
-    result = simulate(
-        arms, policies, runs=9, horizon=horizon, plays=plays, times=range(1, 61), shuffle=kind == "rested"
-    )
+    asked = {"runs": 9, "horizon": horizon, "plays": plays, "times": range(1, 61)}
+    result = simulate(arms, policies, **asked, shuffle=kind == "rested")
     best = np.sort(means, axis=1)[:, -plays:].sum(1)
     for label in policies:
         played = np.diff(result.visits[label][0, 0].sum(-1), axis=1, prepend=0)  # [run, round, arm]
@@ -146,7 +145,7 @@ def test_contract_of_the_lower_bound():
 def test_an_environment_made_for_a_horizon_refuses_another():
     for arms in (STANDARD, lower_bound_instance(50, 2), sinusoid(50, 2), rewards_table(np.eye(2))):
         with pytest.raises(
-            ValueError, match=r"were made for [0-9,]+ rounds, and 60 are asked for; make them with horizon=60"
+            ValueError, match=r"made for [0-9,]+ rounds, and 60 are asked for; make them with horizon=60"
         ):
             simulate(arms, {"U": Uniform()}, runs=2, horizon=60)
     with pytest.raises(ValueError, match="one play a round"):
@@ -188,10 +187,8 @@ def test_a_table_pays_its_entries_or_draws_with_them():
 
 
 def test_pictures_and_named_axes_say_what_the_regret_is():
-    arms = {
-        "early": KINDS["piecewise"],
-        "late": piecewise([20, 51], [[0.5, 0.3, 0.4], [0.5, 0.3, 0.9], [0.5, 0.3, 0.7]]),
-    }
+    late = piecewise([20, 51], [[0.5, 0.3, 0.4], [0.5, 0.3, 0.9], [0.5, 0.3, 0.7]])
+    arms = {"early": KINDS["piecewise"], "late": late}
     result = simulate(arms, {"U": Uniform()}, runs=3, horizon=60)
     ax = plotting.plot_regret(result, scenario=1)
     assert ax.get_ylabel() == "dynamic regret"

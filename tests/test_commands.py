@@ -55,7 +55,7 @@ SETTINGS = {
     "asymptotic_bounds": {},
     "known_chains": {"runs": 3, "error": 0.1},
     "changing": {"runs": 3, "horizon": 200, "problems": 4, "runs_of_problem": 2},
-    **dict.fromkeys(("decision_processes", "budget", "robustness"), {"quick": True}),
+    **{name: {"quick": True} for name in ("decision_processes", "budget", "robustness")},
     "tune": {"runs": 4, "held_out": 6, "horizon": 300, "policy": "UCB1", "grid": "bonus = [0.5, 2]"},
     "paper": {"runs": 6, "horizon": 300},
 }

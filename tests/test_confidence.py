@@ -10,8 +10,7 @@ from hypothesis import strategies as st
 
 import jaxbandit
 from jaxbandit.confidence import kl_bound, kl_lower, kl_upper
-from jaxbandit.confidence.bernoulli import exponential_excess, shortfall
-from jaxbandit.fast.elementary import exponential, log, log_and_excess, log_of_sum
+from jaxbandit.fast.elementary import exponential, log, log_of_sum
 
 P = np.array([0, 1e-7, 1e-6, 1e-4, 1e-3, 0.02, 0.1, 0.3, 0.5, 0.7, 0.9, 0.99, 1 - 1e-4, 1 - 1e-6, 1], np.float32)
 C = np.geomspace(1e-7, 50, 60).astype(np.float32)
@@ -68,28 +67,6 @@ def test_error_table(side, solver, truth, accuracy):
     worst = errors(side, got, truth).max()
     accuracy(f"{side} KL bound, {solver}, ULP", "mpmath, 60 digits", worst, TABLE[side, solver])
     assert TABLE[side, solver] <= 16
-
-
-def test_start_is_near_the_root_everywhere():
-    """Of the whole square of w = s / (a + s) and Q: the root by bisection in float64 beside the polynomial."""
-    grid = (1 - np.cos(np.linspace(0, np.pi, 202)[1:-1])) / 2  # dense near 0 and 1
-    w, growing = (each.ravel() for each in np.meshgrid(grid, grid))
-    a = 2 * growing * ((1 - w) / w) ** 2
-    s = a * w / (1 - w)
-    w, growing, a, s = (each[a < 300] for each in (w, growing, a, s))
-    low, high = np.maximum(a, s), a + s
-    with jax.enable_x64(True):
-        for _ in range(60):
-            y = (low + high) / 2
-            lost = np.asarray(exponential(jnp.asarray(y))[0])
-            excess = np.asarray(exponential_excess(jnp.asarray(y)))
-            u = (1 - growing) * lost / growing
-            above = (1 - growing) * excess + growing * np.asarray(log_and_excess(jnp.asarray(u))[1]) >= a * (
-                1 - growing
-            )
-            low, high = np.where(above, low, y), np.where(above, y, high)
-        start = (a + s) * (1 - w * (1 - w) * np.asarray(shortfall(jnp.asarray(w), jnp.asarray(growing))))
-    assert len(w) > 30_000 and np.abs(start / y - 1).max() < 0.0067
 
 
 def test_float64(truth):

@@ -136,12 +136,11 @@ CASES = [
     *[("EmpiricalKLUCB", {}), ("KLUCBMC", {}), ("TVKLUCB", {}), ("TVKLUCB", {"samples": "state", "clock": "arm"})],
     *[("IMEDMC", {"exponent": 0.5}), ("RoundRobinKLUCB", {"delta": 0.2})],
 ]
+MEMORIES = {"discount": (Discounted(0.8), CASES), "window": (Window(6), [*CASES, ("JointKLUCB", {})])}
 FORGET = [
-    *[pytest.param(*case, Discounted(0.8), id=f"discount-{n}-{case[0]}") for n, case in enumerate(CASES)],
-    *[
-        pytest.param(*case, Window(6), id=f"window-{n}-{case[0]}")
-        for n, case in enumerate([*CASES, ("JointKLUCB", {})])
-    ],
+    pytest.param(*case, kept, id=f"{name}-{n}-{case[0]}")
+    for name, (kept, cases) in MEMORIES.items()
+    for n, case in enumerate(cases)
 ]
 
 

@@ -87,9 +87,8 @@ def test_a_new_learning_rate_adds_no_trace():
     @partial(chex.assert_max_traces, n=1)
     def twice(policy, feedback):
         state = policy.init(jnp.zeros((2, 2)))
-        return policy.update(
-            policy.update(state, feedback), feedback._replace(rewards=jnp.array([1.0]), t=feedback.t + 1)
-        ).preferences
+        later = feedback._replace(rewards=jnp.array([1.0]), t=feedback.t + 1)
+        return policy.update(policy.update(state, feedback), later).preferences
 
     here = jnp.zeros(1, jnp.int32)
     feedback = jaxbandit.Feedback(here, here, here, jnp.zeros(1), jnp.int32(1))

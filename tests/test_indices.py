@@ -249,9 +249,8 @@ def test_whittle_of_published_arms_that_all_pay():
         ("present", 0.9, [-0.45, 0.45, 0.891089109, -0.891089109]),
         ("arrival", 0.9, [-0.5, 0.5, 0.9900990099, -0.9900990099]),  # the present state's, over the discount
     ):
-        found = indices.whittle(
-            [CIRCLE.T], [CIRCLE], CIRCLE_PAYS, discount=discount, passive_reward=CIRCLE_PAYS, paid=paid
-        )
+        fields = {"discount": discount, "passive_reward": CIRCLE_PAYS, "paid": paid}
+        found = indices.whittle([CIRCLE.T], [CIRCLE], CIRCLE_PAYS, **fields)
         np.testing.assert_allclose(found.index[0], expected, atol=1e-8)
     found = indices.whittle(PATIENTS_CALLED, PATIENTS_LEFT, [1, 0.5, 0], passive_reward=[1, 0.5, 0])
     np.testing.assert_allclose(found.index[:, 1], [1.074074074, 3.25, 1 / 6], atol=1e-8)

@@ -203,9 +203,8 @@ def test_restarting_arms_pay_the_discounted_reward():
     policies = {f"only {k}": jaxbandit.Oracle(np.eye(3)[k]) for k in range(3)} | {"g": Gittins.of(environment, 0.9)}
     policies |= {"drawn": PosteriorGittins(0.9), "u": Uniform()}
     result = jaxbandit.simulate(environment, policies, runs=1000, horizon=2000, times=[2000], progress=False)
-    collected = {
-        label: np.einsum("rks,ks->r", result.visits[label][0, 0, :, 0], arms.reward) / 2000 for label in policies
-    }
+    visits = {label: result.visits[label][0, 0, :, 0] for label in policies}
+    collected = {label: np.einsum("rks,ks->r", counts, arms.reward) / 2000 for label, counts in visits.items()}
     for k in range(3):
         check_mean(collected[f"only {k}"], environment.means()[k], more=10 / 2000)  # of the last episode, cut short
     check_mean(collected["g"], environment.comparator(1), more=10 / 2000)

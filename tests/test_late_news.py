@@ -146,12 +146,8 @@ def test_the_round_of_old_feedback_keeps_its_type():
 
 def test_texts_and_attributes_say_it():
     late = simulate(ARMS, {"u": UCB1()}, runs=2, horizon=10, times=[10], batch=4, delay=1)
-    assert "; feedback of 4 rounds at once, 1 round late; " in repr(late)
-    assert "of the last 2 rounds never reached the policies" in str(late)
-    assert "of the last 3 rounds is still under way." in str(replace(late, rounds=7))
+    assert "of the last 2 rounds never reached" in str(late) and "still under way." in str(replace(late, rounds=7))
     assert (late.to_xarray().attrs["delay"], late.to_xarray().attrs["batch"]) == (1, 4)
-    plain = simulate(ARMS, {"u": UCB1()}, runs=2, horizon=10, times=[10])
-    assert "feedback" not in f"{plain!r} {plain} {plain._repr_html_()}".lower()
 
 
 @pytest.mark.parametrize(

@@ -39,9 +39,8 @@ def brute_ratio(n, mean):
     values = [log_likelihood(n, a, rho * a) for a in grid]
     at = int(np.argmax(values))
     low, high = grid[max(at - 1, 0)], grid[min(at + 1, 2000)]
-    found = minimize_scalar(
-        lambda a: -log_likelihood(n, a, rho * a), bounds=(low, high), method="bounded", options={"xatol": 1e-13}
-    )
+    loss = lambda a: -log_likelihood(n, a, rho * a)
+    found = minimize_scalar(loss, bounds=(low, high), method="bounded", options={"xatol": 1e-13})
     return log_likelihood(n, p01, p10) - max(-found.fun, values[at])
 
 

@@ -88,9 +88,8 @@ def test_everyone_plays_and_is_compared(tmp_path, python, monkeypatch, capfd):
     assert found["RiverSwim", "UCRL2", pairs.LOOPS.name] == "-"
     left = theirs["RiverSwim", 1].regret
     assert left == pytest.approx(np.full(60, 40 * (float(riverswim().comparator(1)) - 0.005)))
-    assert {path.name for path in (tmp_path / "out").glob("*.*")} == {
-        *("settings.json", "table.csv", "peers.png", "peers.pdf")
-    }
+    written = {path.name for path in (tmp_path / "out").glob("*.*")}
+    assert written == {"settings.json", "table.csv", "peers.png", "peers.pdf"}
     (damaged,) = (tmp_path / "out" / "theirs").rglob("easy-UCB1-0-50.json")
     damaged.write_text(damaged.read_text().replace('"UCB"', '"Uniform"'))
     with pytest.raises(ValueError, match="holds no block of this job"):

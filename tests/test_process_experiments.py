@@ -52,10 +52,8 @@ def test_what_is_planned_has_the_numbers_of_the_sources():
 
 def test_the_share_of_runs_has_wilsons_interval():
     share, z = 8 / 40, 1.959964
-    centre, half = (
-        (share + z**2 / 80) / (1 + z**2 / 40),
-        z * math.sqrt(share * 0.8 / 40 + (z / 80) ** 2) / (1 + z**2 / 40),
-    )
+    whole, spread = 1 + z**2 / 40, math.sqrt(share * 0.8 / 40 + (z / 80) ** 2)
+    centre, half = (share + z**2 / 80) / whole, z * spread / whole
     assert losses.share_of(np.arange(40) < 8) == f"20% ({centre - half:.0%} to {centre + half:.0%})"
 
 

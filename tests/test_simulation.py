@@ -85,9 +85,8 @@ def test_every_round_adds_the_plays(plays):
 def test_ten_million_rounds():
     """Counts add up to the rounds at every recorded one, and nothing is NaN."""
     policies = {"tv": TVKLUCB()}
-    result = simulate(
-        ARMS, policies, runs=4, horizon=10_000_000, times=[2**24 // 4, 10_000_000], devices=jax.local_devices()[:1]
-    )
+    asked = {"runs": 4, "horizon": 10_000_000, "times": [2**24 // 4, 10_000_000]}
+    result = simulate(ARMS, policies, **asked, devices=jax.local_devices()[:1])
     for label in policies:
         assert (result.visits[label].sum((-1, -2)) == result.times).all()
         regret = jaxbandit.metrics.pseudo_regret(result, label)
