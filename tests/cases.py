@@ -43,12 +43,12 @@ def _words(value: Any) -> str:
     if isinstance(value, list | tuple):
         own = type(value).__name__ if hasattr(value, "_fields") else ""
         return _joined([own, *value])
-    told = [type(value).__name__]
+    message = [type(value).__name__]
     for field in fields(value) if is_dataclass(value) else ():
-        given = getattr(value, field.name)
-        if isinstance(given, bool | int | float | str) and given != field.default:
-            told += [field.name, given]
-    return _joined(told)
+        inputs = getattr(value, field.name)
+        if isinstance(inputs, bool | int | float | str) and inputs != field.default:
+            message += [field.name, inputs]
+    return _joined(message)
 
 
 def _joined(parts: Any) -> str:

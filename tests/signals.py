@@ -119,7 +119,7 @@ class Trials:
                 timer.cancel()
                 timer.join()
                 if sent and sent[0] < finished:
-                    warned = [each for each in said if issubclass(each.category, StoppedWarning)]
+                    warned = [item for item in said if issubclass(item.category, StoppedWarning)]
                     ended = "warned" if warned else "LOST"
             except KeyboardInterrupt:
                 ended = "KeyboardInterrupt"

@@ -150,7 +150,7 @@ def test_myopic_is_what_one_round_gains():
 def test_the_contract_of_policies_and_the_order_of_arms(policy):
     check_policy(policy, SEEN)
     asked = {"runs": 300, "horizon": 20, "times": [20], "progress": False}
-    plain, shuffled = (simulate(SEEN, {"p": policy}, **asked, shuffle=each) for each in (False, True))
+    plain, shuffled = (simulate(SEEN, {"p": policy}, **asked, shuffle=item) for item in (False, True))
     np.testing.assert_array_equal(plain.visits["p"], shuffled.visits["p"])  # no ties
 
 
@@ -187,11 +187,11 @@ def test_as_many_ages_as_an_arm_takes_to_forget():
 def test_what_was_seen_last_is_remembered_with_its_round():
     """Scores against a loop over a list of plays, which the policy hears of two rounds late."""
     policy = WhittleLastSeen.of(UNSEEN, ages=4)
-    state, shown, last = policy.init(jnp.asarray(UNSEEN.reward, float)), [3, 3, 3], [0, 0, 0]
+    state, view, last = policy.init(jnp.asarray(UNSEEN.reward, float)), [3, 3, 3], [0, 0, 0]
     for t, (arm, seen) in enumerate([(0, 2), (1, 1), (1, 0), (2, 2), (0, 1), (0, 0), (0, 1)], 1):
         state = policy.update(state, jaxbandit.Feedback.of(arm, t=t, table=UNSEEN.reward, state=seen))
-        shown[arm], last[arm] = seen, t
-        expected = [policy.indices[k, shown[k], min(t + 3 - last[k], 4) - 1] for k in range(3)]
+        view[arm], last[arm] = seen, t
+        expected = [policy.indices[k, view[k], min(t + 3 - last[k], 4) - 1] for k in range(3)]
         np.testing.assert_allclose(policy.scores(None, state, t + 3)[0], expected, rtol=1e-6)
     check_policy(policy, UNSEEN)
 

@@ -109,19 +109,19 @@ class Nested:
 def test_provenance_says_every_value():
     policies = {"kl": [KLUCB(0.5, solver="bisection"), KLUCB(np.float32(0.1), solver="bisection")]}
     policies |= {"o": Oracle([0.0, 1.0, 2.0]), "n": Nested(KLUCB(3.0), np.zeros((300, 2)))}
-    told = json.loads(json.dumps(provenance(check(ARMS, policies))))
-    kl, o, n = (told["policies"][label] for label in policies)
+    text = json.loads(json.dumps(provenance(check(ARMS, policies))))
+    kl, o, n = (text["policies"][label] for label in policies)
     values = {"exploration": [0.5, float(np.float32(0.1))], "solver": ["bisection"] * 2, "clock": ["round"] * 2}
     assert kl == {"class": "KLUCB", "hyperparameters": values}
     assert o["hyperparameters"] == {"means": [[0.0, 1.0, 2.0]]}
     inner = {"inner.exploration": [3.0], "inner.clock": ["round"], "inner.solver": ["halley"]}
     assert n["hyperparameters"] == inner | {"table": ["float64[300, 2]"]}
-    assert told["versions"]["numpy"] == np.__version__
+    assert text["versions"]["numpy"] == np.__version__
 
 
 def test_an_environment_without_rewards_and_a_short_horizon():
     class NoReward:
-        means = init = step = lambda self, *given: None
+        means = init = step = lambda self, *inputs: None
 
     with pytest.raises(ValueError, match=r"scenarios\['scenario'\]: .* NoReward has no reward"):
         simulate(NoReward(), {"k": KLUCB()}, runs=2, horizon=10)

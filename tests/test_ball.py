@@ -128,9 +128,9 @@ def test_ball_around_a_unit_vector(states, double):
     values = rng.permuted(np.tile(np.arange(states) / 4 - 1, (len(radius), 1)), axis=1)
     p, values, radius = as_given(double, np.eye(states)[here], values, radius)
     maximum, row = batched(ball_max, (p, values, radius), double, "halley")
-    moved = -np.expm1(-radius.astype(float))
+    mass = -np.expm1(-radius.astype(float))
     best = values.argmax(-1)
-    expected = np.where(best == here, 0, moved)[:, None] * (np.eye(states)[best] - np.eye(states)[here])
+    expected = np.where(best == here, 0, mass)[:, None] * (np.eye(states)[best] - np.eye(states)[here])
     tolerance = 1e-12 if double else 1e-6
     np.testing.assert_allclose(row, np.eye(states)[here] + expected, rtol=0, atol=tolerance)
     exact = ((np.eye(states)[here] + expected) * values).sum(-1)
@@ -391,8 +391,8 @@ def nothing_is_better(states, seed, radius):
         rows = rng.dirichlet(np.full(states, rng.choice([0.3, 1.0])), 20_000)
         rows = into_the_ball(chain[state], rows, radius)
         assert means_by_linear_solve(chain, reward, state, rows).max() <= index[state] + 1e-6
-        found = found_by_search(chain, reward, state, radius, rng)
-        assert index[state] - 1e-4 <= found <= index[state] + 1e-6, (state, found, index[state])
+        result = found_by_search(chain, reward, state, radius, rng)
+        assert index[state] - 1e-4 <= result <= index[state] + 1e-6, (state, result, index[state])
 
 
 def test_solvers_agree():

@@ -51,12 +51,12 @@ def test_numbers_of_the_literature():
         (0.5, 2.999528662, 0.5004712388, 8183.098836, 2122.06596, 3183.098836),
     ):
         arms = sinusoid(10_000, 3, amplitude)
-        found = arms.variation, means_of(arms, 1)[0, 0], *total_loss(arms, 10_000, 0)
-        assert found == pytest.approx((variation, first, one, uniform, best), rel=1e-9)
+        result = arms.variation, means_of(arms, 1)[0, 0], *total_loss(arms, 10_000, 0)
+        assert result == pytest.approx((variation, first, one, uniform, best), rel=1e-9)
     for horizon, budget, arms, batch, gap in ((10_000, 3, 2, 282, 0.02105379803), (100_000, 10, 5, 794, 0.01983877078)):
-        found = lower_bound_instance(horizon, budget, arms)
-        assert (found.batch, float(found.gap)) == (batch, pytest.approx(gap, rel=1e-9))
-        assert found.variation <= budget
+        result = lower_bound_instance(horizon, budget, arms)
+        assert (result.batch, float(result.gap)) == (batch, pytest.approx(gap, rel=1e-9))
+        assert result.variation <= budget
     early = sinusoid(9000, 3, until=1 / 3)
     assert early.variation == pytest.approx(3, rel=1e-3)
     assert len(early.breaks) == 2999
@@ -80,9 +80,9 @@ def test_dynamic_regret_is_the_sum_over_the_arms_played(kind, plays):
     for label in policies:
         played = np.diff(result.visits[label][0, 0].sum(-1), axis=1, prepend=0)  # [run, round, arm]
         expected = np.cumsum(best - (played * means).sum(-1), axis=1)
-        found = metrics.dynamic_regret(result, label)[0, 0]
-        assert found.max() > 1
-        np.testing.assert_allclose(found, expected, rtol=2.0**-22, atol=1e-9)
+        answer = metrics.dynamic_regret(result, label)[0, 0]
+        assert answer.max() > 1
+        np.testing.assert_allclose(answer, expected, rtol=2.0**-22, atol=1e-9)
         if kind == "table":
             against = np.cumsum(means, axis=0).max(1) - np.cumsum((played * means).sum(-1), axis=1)
             assert np.abs(metrics.regret(result, label)[0, 0] - against).max() <= horizon * 2.0**-23
@@ -122,15 +122,15 @@ def test_chains_move_by_the_matrices_of_the_round(restless):
 
     rounds = jnp.asarray(order, jnp.int32), 1 + jnp.arange(30, dtype=jnp.int32)
     _, (before, after, rewards) = jax.lax.scan(step, environment.init(key), rounds)
-    states, shown = [0, 1, 1], [0, 1, 1]
+    states, view = [0, 1, 1], [0, 1, 1]
     for t, arm in enumerate(order, 1):
         matrices = CHAINS[1 if 8 <= t < 15 else 0]
         for k in range(3):
             if restless or k == arm:
                 bits = threefry_2x32(jax.random.key_data(key), jnp.array([k, t], jnp.uint32))[0]
                 states[k] = int(int(bits) / 2.0**32 >= matrices[k][states[k], 0])
-        assert (before[t - 1], after[t - 1], rewards[t - 1]) == (shown[arm], states[arm], states[arm])
-        shown[arm] = states[arm]
+        assert (before[t - 1], after[t - 1], rewards[t - 1]) == (view[arm], states[arm], states[arm])
+        view[arm] = states[arm]
 
 
 @pytest.mark.parametrize("kind", KINDS)

@@ -178,8 +178,8 @@ def test_an_operation_without_a_batching_rule_is_slow_and_no_error(whose):
 
     expected, operation = played(lambda x: 2 * x), without_a_batching_rule()
     with pytest.warns(SlowPathWarning, match="^the operation double: ") as said:
-        found = played(operation)
-    np.testing.assert_array_equal(found, expected)
+        result = played(operation)
+    np.testing.assert_array_equal(result, expected)
     assert len(said) == 1
 
 
@@ -234,9 +234,9 @@ def test_draws_over_runs_are_those_of_jax():
         first, second = jax.random.split(folded)
         many = jax.random.split(second, (2, 3))
         uniform, normal = jax.random.uniform(first, (3, 2)), jax.random.normal(folded)
-        each = jax.vmap(lambda key: jax.random.uniform(key, (2,)))(many[0])
+        item = jax.vmap(lambda key: jax.random.uniform(key, (2,)))(many[0])
         whole, small = jax.random.randint(second, (4,), 0, 1000), jax.random.bits(first, (3,), jnp.uint8)
-        return uniform, normal, jax.random.key_data(many), each, whole, small
+        return uniform, normal, jax.random.key_data(many), item, whole, small
 
     keys, numbers = jax.random.split(jax.random.key(3), 7), jnp.arange(7)
     ours = jax.jit(over_runs(draws))(keys, numbers)

@@ -149,8 +149,8 @@ def test_unknown_solver():
 
 def test_a_bound_on_either_side():
     side = jnp.array([True, False, True, False])
-    found = kl_bound(jnp.full(4, 0.5), 0.1, side)
-    np.testing.assert_array_equal(found, jnp.where(side, kl_upper(0.5, 0.1), kl_lower(0.5, 0.1)))
+    result = kl_bound(jnp.full(4, 0.5), 0.1, side)
+    np.testing.assert_array_equal(result, jnp.where(side, kl_upper(0.5, 0.1), kl_lower(0.5, 0.1)))
 
 
 COMPILED = {

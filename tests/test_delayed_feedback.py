@@ -28,10 +28,10 @@ PROCESS = environments.riverswim(3)
 GAUSSIAN = environments.gaussian([0.5, 0.2, 0.0], 1.0)
 
 
-begin = jax.jit(lambda thing, *given: thing.init(*given))
-asked = jax.jit(lambda policy, *given: policy.scores(*given))
-update = jax.jit(lambda policy, *given: policy.update(*given))
-step = jax.jit(lambda environment, *given: environment.step(*given))
+begin = jax.jit(lambda thing, *inputs: thing.init(*inputs))
+asked = jax.jit(lambda policy, *inputs: policy.scores(*inputs))
+update = jax.jit(lambda policy, *inputs: policy.update(*inputs))
+step = jax.jit(lambda environment, *inputs: environment.step(*inputs))
 
 
 def loop(environment, policy, run, rounds, plays=1, shuffle=False, delay=0, batch=1):
@@ -86,11 +86,11 @@ def test_the_arms_are_those_of_a_loop_with_a_list(case):
     rounds, asked = 60, {"key": KEY, "runs": 3, "horizon": 60, "times": range(1, 61)}
     result = simulate(environment, {"p": policy}, **asked, **options)
     plays = np.diff(result.visits["p"][0, 0].sum(-1), axis=1, prepend=0)  # [run, time, arm]
-    found = [[set(np.flatnonzero(each).tolist()) for each in run] for run in plays]
+    answer = [[set(np.flatnonzero(item).tolist()) for item in run] for run in plays]
     for run in range(3):
-        assert found[run] == loop(environment, policy, run, rounds, **options)
+        assert answer[run] == loop(environment, policy, run, rounds, **options)
     sooner = options | {"delay": 0, "batch": 1}
-    assert any(found[run] != loop(environment, policy, run, rounds, **sooner) for run in range(3))
+    assert any(answer[run] != loop(environment, policy, run, rounds, **sooner) for run in range(3))
 
 
 def test_the_law_of_a_short_game():
@@ -121,10 +121,10 @@ def test_recorders_see_what_the_policy_has_heard():
         "bonus": lambda arms, state, t, policy: jnp.float32(policy.bonus),
     }
     options = {"runs": 2, "horizon": 12, "times": range(1, 13), "record": record}
-    found = simulate(ARMS, {"u": UCB1()}, **options, delay=3, batch=2).recorded
+    result = simulate(ARMS, {"u": UCB1()}, **options, delay=3, batch=2).recorded
     expected = [0, 0, 0, 0, 2, 2, 4, 4, 6, 6, 8, 8]
-    np.testing.assert_array_equal(found["heard"]["u"][0, 0], [expected] * 2)
-    np.testing.assert_array_equal(found["bonus"]["u"], UCB1().bonus)
+    np.testing.assert_array_equal(result["heard"]["u"][0, 0], [expected] * 2)
+    np.testing.assert_array_equal(result["bonus"]["u"], UCB1().bonus)
 
 
 def test_the_round_of_old_feedback_keeps_its_type():

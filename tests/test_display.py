@@ -37,9 +37,9 @@ def test_regret_is_that_of_the_metrics(result):
         final = metrics.pseudo_regret(result, label)[c, v, :, -1]
         summary = metrics.summary(final)
         low, high = row[4].split(" to ")
-        shown = [float(cell.replace(",", "")) for cell in (row[3], low, high, row[5], row[6])]
+        view = [float(cell.replace(",", "")) for cell in (row[3], low, high, row[5], row[6])]
         expected = [getattr(summary, name) for name in "mean low high median worst".split()]
-        np.testing.assert_allclose(shown, expected, 0.01)
+        np.testing.assert_allclose(view, expected, 0.01)
         mean, error = (float(number) for number in re.findall(r"([0-9.]+) ± ([0-9.]+)", line)[0])
         np.testing.assert_allclose([mean, error], [final.mean(), final.std(ddof=1) / 40**0.5], rtol=0.006)
 

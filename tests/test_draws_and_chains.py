@@ -90,8 +90,8 @@ def test_reward_gap_where_it_is_known():
         if value < 1 - 1e-9:
             assert chains.reward_gap(rows, 0.3 + vector) == pytest.approx(1 - value)
     order = [2, 0, 3, 1]
-    moved = chains.reward_gap(rows[np.ix_(order, order)], 7 - 5 * reward[order])
-    assert moved == pytest.approx(chains.reward_gap(rows, reward))
+    gap = chains.reward_gap(rows[np.ix_(order, order)], 7 - 5 * reward[order])
+    assert gap == pytest.approx(chains.reward_gap(rows, reward))
     # 0 <-> 1 <-> 2 by halves, paying 0, 0, 1 with the mean 1/3: u climbs by 2/3 and by 4/3
     walk = np.array([[0.5, 0.5, 0], [0.5, 0, 0.5], [0, 0.5, 0.5]])
     assert chains.reward_gap(walk, np.array([0.0, 0.0, 1.0])) == pytest.approx(1 / 2)

@@ -184,10 +184,10 @@ class Late(type(ARMS)):
 
     def step(self, key, state, arms, t):
         following, feedback = super(type(self), self).step(key, state, arms, t)
-        begun = state.plays[arms] >= 30
+        late = state.plays[arms] >= 30
         return (
-            following._replace(states=state.states.at[arms].set(feedback.states * begun)),
-            feedback._replace(states=feedback.states * begun, rewards=feedback.rewards * begun),
+            following._replace(states=state.states.at[arms].set(feedback.states * late)),
+            feedback._replace(states=feedback.states * late, rewards=feedback.rewards * late),
         )
 
 

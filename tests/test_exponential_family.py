@@ -109,14 +109,14 @@ def test_expected_counts_give_theta_back():
     arms = exponential_family(THETAS, THREE, PAID)
     laws = np.stack([chains.stationary(rows) for rows in arms.transition])
     counts = 5000 * laws[:, :, None] * arms.transition
-    found = fit_exponential_family(counts, THREE, PAID)
-    np.testing.assert_allclose(found.theta, THETAS, rtol=1e-8, atol=1e-8)
+    result = fit_exponential_family(counts, THREE, PAID)
+    np.testing.assert_allclose(result.theta, THETAS, rtol=1e-8, atol=1e-8)
     with mp.workdps(40):
         curvature = [float(mp.diff(log_eigenvalue, theta, 2)) for theta in THETAS]
-    np.testing.assert_allclose(found.standard_errors, 1 / np.sqrt(5000 * np.array(curvature)), rtol=1e-7)
+    np.testing.assert_allclose(result.standard_errors, 1 / np.sqrt(5000 * np.array(curvature)), rtol=1e-7)
     scaled = fit_exponential_family(counts, THREE, 100 * PAID - 7)
-    np.testing.assert_allclose(scaled.theta, found.theta / 100, rtol=1e-8, atol=1e-10)
-    np.testing.assert_allclose(scaled.standard_errors, found.standard_errors / 100, rtol=1e-8)
+    np.testing.assert_allclose(scaled.theta, result.theta / 100, rtol=1e-8, atol=1e-10)
+    np.testing.assert_allclose(scaled.standard_errors, result.standard_errors / 100, rtol=1e-8)
 
 
 def test_short_sequences_against_brute_force():

@@ -59,10 +59,10 @@ def test_errors_against_differences(prior):
             for s in range(3):
                 slopes = []
                 for f in range(3):
-                    moved = [list(row) for row in rows]
-                    moved[s][f] += step
-                    moved[s][2] -= step
-                    slopes.append((mean_of(moved, reward[arm]) - mean) / step)
+                    changed_rows = [list(row) for row in rows]
+                    changed_rows[s][f] += step
+                    changed_rows[s][2] -= step
+                    slopes.append((mean_of(changed_rows, reward[arm]) - mean) / step)
                 for a in range(3):
                     for b in range(3):
                         covariance = rows[s][a] * ((a == b) - rows[s][b]) / left[s]

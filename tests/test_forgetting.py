@@ -65,7 +65,7 @@ def test_what_is_remembered_after_every_round(kept, plays):
     paid = np.array([0.0, 0.3, 1.0]) if kept != "sums" else np.array([-1.7, 0.1, 12.3])
     for forgets in (Discounted(0.7), Window(1), Window(6), Window(100)):
         table = jnp.zeros((4, 0)) if kept == "sums" else jnp.tile(jnp.array(paid), (4, 1))
-        begun = no_transitions(table, forgets) if kept == "transitions" else no_visits(table, None, forgets)
+        start = no_transitions(table, forgets) if kept == "transitions" else no_visits(table, None, forgets)
 
         @jax.jit
         def run(state, rounds):
@@ -78,7 +78,7 @@ def test_what_is_remembered_after_every_round(kept, plays):
             return jax.lax.scan(one, state, rounds)
 
         feedback = Feedback(*map(jnp.asarray, (arms, before, states, paid[states])), jnp.arange(1, 41))
-        last, (asked, counted) = run(begun, feedback)
+        last, (asked, counted) = run(start, feedback)
         for now in range(1, 41):
             weight = weights(forgets, now, 40)
             counts = np.zeros((4, 3, 3))
@@ -156,26 +156,26 @@ def expected_scores(name, fields, counts, states, t, most):
         fields["horizon"] = min(fields["horizon"], most)
     time, plays = min(t, most), [reference.plays(count) for count in counts]
     if name in ("IMED", "IMEDMC", "RoundRobinKLUCB"):
-        given = {field: value for field, value in fields.items() if field != "arms"}
+        inputs = {field: value for field, value in fields.items() if field != "arms"}
         if name != "RoundRobinKLUCB" or 0 in plays:
-            chosen = reference.choose(name, counts, states, time, [(0.0, 1.0)] * 3, given)
+            chosen = reference.choose(name, counts, states, time, [(0.0, 1.0)] * 3, inputs)
         else:
             means = [share(count, (0.0, 1.0)) for count in counts]
             leader = max((k for k in range(3) if plays[k] >= fields["delta"] * time), key=means.__getitem__)
             bound = reference.mean_index(counts[t % 3], time, (0.0, 1.0), fields)
             chosen = t % 3 if bound > means[leader] else leader
         return np.eye(3)[chosen]
-    found = []
+    result = []
     for count, state, number in zip(counts, states, plays, strict=True):
         if name == "UCB1":
             time = min(t - 1, most) + 1  # the source counts the rounds before
         if name != "TVKLUCB" or number == 0:
-            found.append(reference.index(name, count, state, time, (0.0, 1.0), fields))
+            result.append(reference.index(name, count, state, time, (0.0, 1.0), fields))
         elif reference.is_markovian(count, min(t - 1, most) + 1, fields):
-            found.append(reference.transition_index(count, state, time, (0.0, 1.0), fields))
+            result.append(reference.transition_index(count, state, time, (0.0, 1.0), fields))
         else:
-            found.append(reference.mean_index(count, time, (0.0, 1.0), fields))
-    return found
+            result.append(reference.mean_index(count, time, (0.0, 1.0), fields))
+    return result
 
 
 @pytest.mark.parametrize(("name", "fields", "forgets"), FORGET)
@@ -192,8 +192,8 @@ def test_scores_on_what_is_remembered(name, fields, forgets, monkeypatch):
         policy = ALL[name](**fields, memory=forgets)
         state, update = policy.init(table := jnp.array([[0.0, 1.0]] * 3)), jax.jit(policy.update)
         for t in range(1, 31):
-            given = zip((arms, before, after), (int(each[t - 1]) for each in (arms, before, after)), strict=True)
-            arm, came, went = (value for _, value in given)
+            inputs = zip((arms, before, after), (int(item[t - 1]) for item in (arms, before, after)), strict=True)
+            arm, came, went = (value for _, value in inputs)
             state = update(state, Feedback.of(arm, t=t, table=table, state=went, before=came))
             if t not in (3, 7, 16, 30):
                 continue
@@ -227,8 +227,8 @@ def test_the_test_for_chains_knows_the_rounds_remembered():
 )
 def test_a_window_as_long_as_the_game_forgets_nothing(name):
     kinds = {"all": ALL[name](), "window": ALL[name](memory=Window(80))}
-    found = simulate(ARMS, kinds, runs=20, horizon=80, times=[40, 80]).visits
-    np.testing.assert_array_equal(found["all"], found["window"])
+    result = simulate(ARMS, kinds, runs=20, horizon=80, times=[40, 80]).visits
+    np.testing.assert_array_equal(result["all"], result["window"])
 
 
 def test_few_discounted_transitions_have_their_likelihood():
@@ -236,11 +236,11 @@ def test_few_discounted_transitions_have_their_likelihood():
     random = np.random.default_rng(2)
     counts = random.exponential(1.0, (200, 2, 2)) * random.integers(0, 3, (200, 2, 2))
     mean = random.uniform(0.05, 0.95, 200)
-    given = jnp.array(counts), jnp.array([0.0, 1.0]), jnp.array(mean)
+    inputs = jnp.array(counts), jnp.array([0.0, 1.0]), jnp.array(mean)
     for gap in (None, 0.3):
-        found = chain_likelihood_ratio(*given, None if gap is None else jnp.full(200, gap))
+        result = chain_likelihood_ratio(*inputs, None if gap is None else jnp.full(200, gap))
         expected = ratio(counts, mean, gap or 0.0)
-        np.testing.assert_allclose(found, expected, atol=1e-3)
+        np.testing.assert_allclose(result, expected, atol=1e-3)
 
 
 def ratio(counts, mean, gap):
@@ -303,7 +303,7 @@ FORGETFUL = {
 }
 
 
-@pytest.mark.parametrize("policy", [pytest.param(each, id=name.replace(" ", "-")) for name, each in FORGETFUL.items()])
+@pytest.mark.parametrize("policy", [pytest.param(item, id=name.replace(" ", "-")) for name, item in FORGETFUL.items()])
 def test_contract(policy):
     check_policy(policy)
     if not isinstance(policy, DiscountedUCB | SlidingWindowUCB | DiscountedThompson):
@@ -385,7 +385,7 @@ class Strict(Own):
 def test_a_memory_of_ones_own_is_taken_by_what_it_can_do():
     """It plays as the library's does that it is made of, and refuses for itself what it is not for."""
     pairs = {"discount": (Own(0.9), Discounted(0.9)), "all": (Own(None), None)}
-    policies = {f"{name} {i}": UCB1(memory=each) for name, pair in pairs.items() for i, each in enumerate(pair)}
+    policies = {f"{name} {i}": UCB1(memory=item) for name, pair in pairs.items() for i, item in enumerate(pair)}
     visits = simulate(ARMS, policies, runs=5, horizon=60, times=[60], progress=False).visits
     for name in pairs:
         np.testing.assert_array_equal(visits[f"{name} 0"], visits[f"{name} 1"])

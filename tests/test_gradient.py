@@ -131,8 +131,8 @@ def test_plays_are_drawn_with_their_probabilities():
     pi = weights / weights.sum()
     orders = list(permutations(range(3), 2))
     expected = [pi[a] * pi[b] / (1 - pi[a]) for a, b in orders]
-    found = [int((pairs == order).all(1).sum()) for order in orders]
-    assert stats.chisquare(found, np.array(expected) / sum(expected) * 100_000).pvalue > 1e-9
+    result = [int((pairs == order).all(1).sum()) for order in orders]
+    assert stats.chisquare(result, np.array(expected) / sum(expected) * 100_000).pvalue > 1e-9
 
 
 @pytest.mark.parametrize("arms", [[1], [2, 0], [0, 1, 2]])
@@ -148,8 +148,8 @@ def test_log_gradient(arms):
             left.remove(arm)
         return value
 
-    found = gradient.log_gradient(preferences, jnp.array(arms))
-    np.testing.assert_allclose(found, jax.grad(log_probability)(preferences), atol=1e-6)
+    result = gradient.log_gradient(preferences, jnp.array(arms))
+    np.testing.assert_allclose(result, jax.grad(log_probability)(preferences), atol=1e-6)
 
 
 BAD = [

@@ -59,14 +59,14 @@ def test_cycles_are_passages_below_and_back_where_rewards_differ():
 def test_no_information_tells_an_absorbed_arm_from_a_good_one():
     """States 0 and 1 absorb; state 2 pays 1. The chains of section 9 have means near 1 and are ever harder to tell."""
     absorbed = np.array([[0.5, 0.5, 0.0], [0.3, 0.7, 0.0], [0.4, 0.4, 0.2]])
-    found = []
+    result = []
     for epsilon in (1e-2, 1e-4):
         slow = (1 - epsilon) * absorbed + epsilon * np.eye(3)[2]
         slow[2] = (epsilon**2 / 2, epsilon**2 / 2, 1 - epsilon**2)
         mean = chains.stationary(slow) @ (0.2, 0.5, 1.0)
-        found.append((mean, chains.stationary(absorbed) @ chains.relative_entropy(absorbed, slow)))
-    assert found[0][0] > 0.98 and found[1][0] > 0.9998
-    assert found[0][1] == pytest.approx(-np.log(1 - 1e-2)) and found[1][1] == pytest.approx(-np.log(1 - 1e-4))
+        result.append((mean, chains.stationary(absorbed) @ chains.relative_entropy(absorbed, slow)))
+    assert result[0][0] > 0.98 and result[1][0] > 0.9998
+    assert result[0][1] == pytest.approx(-np.log(1 - 1e-2)) and result[1][1] == pytest.approx(-np.log(1 - 1e-4))
 
 
 # Several plays a round

@@ -47,13 +47,13 @@ def test_p_value_against_all_orders(sequences, monkeypatch):
     for sources, target in counts:
         law = Counter({0: 1.0})
         for sequence in sequences:
-            each = Counter(follow(order, sources, target) for order in orders(sequence))
+            item = Counter(follow(order, sources, target) for order in orders(sequence))
             more = Counter()
-            for (a, p), (b, ways) in itertools.product(law.items(), each.items()):
-                more[a + b] += p * ways / each.total()
+            for (a, p), (b, ways) in itertools.product(law.items(), item.items()):
+                more[a + b] += p * ways / item.total()
             law = more
-        found = sum(follow(sequence, sources, target) for sequence in sequences)
-        tails = [sum(p for at, p in law.items() if (at - found) * side >= 0) for side in (-1, 1)]
+        result = sum(follow(sequence, sources, target) for sequence in sequences)
+        tails = [sum(p for at, p in law.items() if (at - result) * side >= 0) for side in (-1, 1)]
         p_values.append(min(1, 2 * number * min(tails)))
     verdict = judge([np.array(sequence) for sequence in sequences], 0.01, PAYS)
     assert abs(verdict.p_value - min(p_values)) < 1e-12
@@ -64,7 +64,7 @@ def test_false_alarms_of_short_sequences_are_exact(monkeypatch):
     monkeypatch.setattr(independence, "LEAST", 1)
     for states, steps, laws in ((2, 11, [(0.5, 0.5), (0.9, 0.1)]), (3, 6, [(1 / 3, 1 / 3, 1 / 3), (0.6, 0.3, 0.1)])):
         every = np.array(list(itertools.product(range(states), repeat=steps)))
-        alarms = np.array([judge([each], 0.25, PAYS).word == "Markovian" for each in every])
+        alarms = np.array([judge([item], 0.25, PAYS).word == "Markovian" for item in every])
         for law in laws:
             chances = np.prod(np.array(law)[every], axis=1)
             assert abs(chances.sum() - 1) < 1e-12
@@ -91,7 +91,7 @@ def verdicts_by_counting(transitions, aparts):
     def log_ways(stays, visits):
         return special.gammaln(stays + visits) - special.gammaln(stays + 1) - special.gammaln(np.maximum(visits, 1))
 
-    every, found = np.zeros(len(aparts)), np.zeros(len(aparts))
+    every, result = np.zeros(len(aparts)), np.zeros(len(aparts))
     n00 = np.arange(transitions + 1.0)
     for end in (0, 1):
         n01 = np.arange(float(end), transitions // 2 + 2)[:, None]
@@ -105,13 +105,13 @@ def verdicts_by_counting(transitions, aparts):
         at = np.broadcast_to(n01, often.shape)[often]
         markovian = often.copy()
         markovian[often] = 2 * np.minimum(law.cdf(at), law.sf(at - 1)) <= 0.01
-        for each, apart in enumerate(aparts):
+        for item, apart in enumerate(aparts):
             moves = (n01 + n10) * np.log((1 - apart) / 2) + (n00 + n11) * np.log((1 + apart) / 2)
             chances = np.exp(ways + moves) * possible
-            every[each] += chances.sum()
-            found[each] += (chances * markovian).sum()
+            every[item] += chances.sum()
+            result[item] += (chances * markovian).sum()
     np.testing.assert_allclose(every, 1, atol=1e-9)
-    return found
+    return result
 
 
 @pytest.mark.parametrize("steps", [30, 100, 300, 1000])
@@ -125,8 +125,8 @@ def test_error_rates_are_as_documented(steps):
     for apart, rate in zip(aparts, rates):
         stay, move = (1 + apart) / 2, (1 - apart) / 2
         states = observed([[stay, move], [move, stay]], steps, [steps, int(10 * apart)], 300)
-        found = sum(judge([each], 0.01, PAYS).word == "Markovian" for each in states)
-        assert stats.binomtest(found, 300, min(rate, 1)).pvalue > 2e-10
+        result = sum(judge([item], 0.01, PAYS).word == "Markovian" for item in states)
+        assert stats.binomtest(result, 300, min(rate, 1)).pvalue > 2e-10
 
 
 def test_sequences_with_different_laws_are_no_dependence():
@@ -148,7 +148,7 @@ def test_reasons_of_what_is_undecided():
         ([[1, 1, 1]], "only state 1 was seen, which pays 5"),
         ([[0, 1], [1, 0]] * 20, "in sequences so short no order of states reaches the level 0.01"),
     ):
-        verdict = judge([np.array(each) for each in sequences], 0.01, np.array([0, 5, 7.5]))
+        verdict = judge([np.array(item) for item in sequences], 0.01, np.array([0, 5, 7.5]))
         assert (verdict.word, verdict.reason) == ("undecided", reason)
     # A state that was hardly ever left hides no dependence between the others.
     assert judge([np.array(once)], 0.01, PAYS).word == "Markovian"
@@ -159,4 +159,4 @@ def test_long_sequences_and_many():
     rng = np.random.default_rng(3)
     for sequences in ([rng.integers(0, 2, 10**6)], list(rng.integers(0, 2, (2000, 20)))):
         assert judge(sequences, 1e-6, PAYS).word == "i.i.d."
-        assert judge([np.sort(each) for each in sequences], 1e-6, PAYS)[:2] == ("Markovian", 1e-20)
+        assert judge([np.sort(item) for item in sequences], 1e-6, PAYS)[:2] == ("Markovian", 1e-20)

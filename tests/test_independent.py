@@ -56,9 +56,9 @@ def test_empirical_kl_ucb_vectors(counts, radius, index, law):
 def test_the_arms_clock_counts_in_float64_under_x64():
     """t / T of large integers against Python's floats; float32 would be off by 1e-8."""
     with jax.enable_x64(True):
-        found = level(jnp.int32(2**31 - 1), 3.0, "arm", jnp.array([3, 1_000_003, 2**24 + 1], jnp.int32))
+        result = level(jnp.int32(2**31 - 1), 3.0, "arm", jnp.array([3, 1_000_003, 2**24 + 1], jnp.int32))
     logs = [math.log((2**31 - 1) / T) for T in (3, 1_000_003, 2**24 + 1)]
-    np.testing.assert_allclose(found, [each + 3 * math.log(each) for each in logs], rtol=1e-14)
+    np.testing.assert_allclose(result, [each + 3 * math.log(each) for each in logs], rtol=1e-14)
 
 
 OF_ALL = [{}, {"clock": "arm"}, {"horizon": 300.0}, {"solver": "bisection"}]  # each for the policies that have it

@@ -24,15 +24,15 @@ def test_the_optimum_is_that_of_value_iteration(scenario):
 def test_the_best_arm_alone():
     """Rewards of one arm, round after round, and the best of the arms."""
     problem = known_chains.Problem("scenario 2", "settled", 0.9)
-    arms, found = problem.arms, []
+    arms, result = problem.arms, []
     for k in range(5):
         law, sum_of_rewards = arms.initial[k], 0.0
         for t in range(300):
             law = law @ arms.transition[k]
             sum_of_rewards += 0.9**t * law @ arms.reward[k]
-        found.append(sum_of_rewards)
-    assert known_chains.best_alone(problem) == pytest.approx(max(found), rel=1e-12)
-    assert 0.2 < known_chains.missed_alone(problem) == pytest.approx(1 - max(found) / known_chains.optimum(problem))
+        result.append(sum_of_rewards)
+    assert known_chains.best_alone(problem) == pytest.approx(max(result), rel=1e-12)
+    assert 0.2 < known_chains.missed_alone(problem) == pytest.approx(1 - max(result) / known_chains.optimum(problem))
 
 
 def test_what_is_missed_where_arms_return():

@@ -54,9 +54,9 @@ def check_close(found, expected, tolerance):
 
 def expected_ratio(counts, reward, mean, gap):
     """J by the reference; infinite at the best reward, as declared, also where a class would leave it finite."""
-    found = each(reference_chain.likelihood_ratio, counts, reward, mean, gap)
+    result = each(reference_chain.likelihood_ratio, counts, reward, mean, gap)
     own = each(reference_chain.stationary_mean, counts, reward, gap)
-    return np.where((mean >= reward.max(1)) & (own < mean), np.inf, found)
+    return np.where((mean >= reward.max(1)) & (own < mean), np.inf, result)
 
 
 def check_ratio(found, counts, reward, mean, gap, tolerance):
@@ -83,8 +83,8 @@ def test_plain_loops_are_brute_force():
     gap = rng.choice([0, 0, 0.03, 0.3, 1], len(counts)) * rng.choice([1, rng.random()], len(counts))
     share = np.where(rng.random(len(counts)) < 0.5, rng.random(len(counts)), 1 - 10 ** rng.uniform(-6, 0, len(counts)))
     reward = np.tile([0.0, 1.0], (len(counts), 1))
-    found = each(reference_chain.likelihood_ratio, counts, reward, share, gap)
-    check_close(found, reference_likelihood.ratio_of_two_states(counts, share, gap), 1e-8)
+    result = each(reference_chain.likelihood_ratio, counts, reward, share, gap)
+    check_close(result, reference_likelihood.ratio_of_two_states(counts, share, gap), 1e-8)
     zeros = ((500, 0), (0, 0))  # a = gap share and b = gap (1 - share)
     assert reference_chain.likelihood_ratio(zeros, (0, 1), 0.6, 0.1) == pytest.approx(-500 * np.log1p(-0.06))
     assert reference_chain.likelihood_ratio(zeros, (0, 1), 0.6) == 0
@@ -115,8 +115,8 @@ def test_search_is_brute_force_for_two_states(gap):
     counts, reward = both_ways(reachable(20, 5))
     mean = rng.random(len(counts))
     loop = each(reference_chain.likelihood_ratio, counts, reward, mean, np.full(len(counts), gap))
-    found = [reference_likelihood.ratio(*case, gap) for case in zip(counts, reward, mean, strict=True)]
-    check_close(found, loop, 1e-7)
+    result = [reference_likelihood.ratio(*case, gap) for case in zip(counts, reward, mean, strict=True)]
+    check_close(result, loop, 1e-7)
 
 
 GAPS = [None, 0.3, 1.0, "of each"]
@@ -139,19 +139,19 @@ def said(gap):
 def test_ratio_of_two_states(gap, accuracy):
     """4,000 cases in float32: within 1e-5 max(1, J) of J at a mean beside the one given, with a gap within 3e-4."""
     counts, reward = both_ways(reachable(4000, 7))
-    (given, number), tolerance = gaps(gap, len(counts)), 1e-5 if gap is None else 3e-4
+    (inputs, number), tolerance = gaps(gap, len(counts)), 1e-5 if gap is None else 3e-4
     mean = means_above(counts, reward, number, 8)
-    found = chain_likelihood_ratio(counts, reward, mean, given)
-    error = check_ratio(found, counts, reward, mean, number, tolerance)
+    result = chain_likelihood_ratio(counts, reward, mean, inputs)
+    error = check_ratio(result, counts, reward, mean, number, tolerance)
     accuracy(f"likelihood of whole chains, two states, {said(gap)}", "bisection, float64", error, tolerance)
 
 
 @pytest.mark.parametrize("gap", GAPS)
 def test_mean_of_two_states(gap, accuracy):
     counts, reward = both_ways(reachable(4000, 9))
-    (given, number), tolerance = gaps(gap, len(counts)), 1e-6 if gap is None else 5e-6
+    (inputs, number), tolerance = gaps(gap, len(counts)), 1e-6 if gap is None else 5e-6
     expected = each(reference_chain.stationary_mean, counts, reward, number)
-    error = check_close(chain_mean(counts, reward, given), expected, tolerance)
+    error = check_close(chain_mean(counts, reward, inputs), expected, tolerance)
     accuracy(f"mean of the likeliest chain, two states, {said(gap)}", "bisection, float64", error, tolerance)
 
 
@@ -161,9 +161,9 @@ def test_upper_mean_of_two_states():
     level = (40 * np.random.default_rng(11).random(len(counts)) ** 3).astype(np.float32)
     level[::10] = 0
     expected = each(reference_chain.upper_mean, counts, reward, level)
-    found = chain_mean_upper(counts, reward, level)
-    check_close(found, expected, 1e-5)
-    np.testing.assert_array_equal(found[::10], chain_mean(counts, reward)[::10])
+    result = chain_mean_upper(counts, reward, level)
+    check_close(result, expected, 1e-5)
+    np.testing.assert_array_equal(result[::10], chain_mean(counts, reward)[::10])
 
 
 def test_other_rewards():
@@ -195,11 +195,11 @@ def test_corners_of_two_states(gap, tolerance):
     reached = np.abs(counts[:, 0, 1] - counts[:, 1, 0]) <= 1
     for mean in (0.0, 1e-6, 0.1, 0.5, 0.55555, 0.9, 1 - 1e-6, 1.0):
         means = np.full(len(counts), mean, np.float32)
-        found = np.asarray(chain_likelihood_ratio(counts, reward, means, gap), float)
-        given = (each[reached] for each in (found, counts, reward, means, number))
-        check_ratio(*given, tolerance)
-        assert (found >= before - 1e-6 * np.maximum(1, before)).all()
-        before = found
+        result = np.asarray(chain_likelihood_ratio(counts, reward, means, gap), float)
+        inputs = (each[reached] for each in (result, counts, reward, means, number))
+        check_ratio(*inputs, tolerance)
+        assert (result >= before - 1e-6 * np.maximum(1, before)).all()
+        before = result
     assert (np.asarray(chain_likelihood_ratio(counts, reward, np.full(len(counts), 1.1), gap)) > 1e15).all()
     expected = each(reference_chain.stationary_mean, counts, reward, number)
     check_close(chain_mean(counts, reward, gap), expected, 1e-5)
@@ -230,7 +230,7 @@ def test_two_states_in_float64():
 def trajectories(states, cases, seed):
     """Counts [N, S, S] of random chains, slow ones, those that move to neighbours only, to few states, or to one."""
     rng = np.random.default_rng(seed)
-    found = []
+    result = []
     for case in range(cases):
         rows = rng.dirichlet(np.full(states, 0.7), states)
         if case % 5 == 1:
@@ -251,8 +251,8 @@ def trajectories(states, cases, seed):
         counts = np.zeros((states, states), int)
         np.add.at(counts, (path[:back], path[1 : back + 1]), rng.choice([1, 1, 5000]))
         np.add.at(counts, (path[back:-1], path[back + 1 :]), 1)
-        found.append(counts)
-    return np.array(found)
+        result.append(counts)
+    return np.array(result)
 
 
 def with_rewards(states, cases, seed):
@@ -306,12 +306,12 @@ def test_classes_of_more_states():
     gap = np.random.default_rng(302).choice([0.01, 0.03, 0.1, 0.3], len(counts)).astype(np.float32)
     cases = list(zip(counts, reward, mean, gap.astype(float), strict=True))
     expected = np.array([reference_likelihood.ratio(*case) for case in cases])
-    found = np.asarray(chain_likelihood_ratio(counts, reward, mean, gap), float)
-    assert (np.abs(found - expected) < 1e-3 * np.maximum(1, expected)).mean() > 0.95
+    result = np.asarray(chain_likelihood_ratio(counts, reward, mean, gap), float)
+    assert (np.abs(result - expected) < 1e-3 * np.maximum(1, expected)).mean() > 0.95
     # where a row is free several chains are as likely; the search finds the mean of one, not the largest
     means = np.array([reference_likelihood.likeliest_mean(n, r, g) for n, r, _, g in cases])
-    found = np.asarray(chain_mean(counts, reward, gap), float)
-    assert (found > means - 1e-4).all() and (np.abs(found - means) < 1e-4).mean() > 0.9
+    result = np.asarray(chain_mean(counts, reward, gap), float)
+    assert (result > means - 1e-4).all() and (np.abs(result - means) < 1e-4).mean() > 0.9
 
 
 @pytest.mark.parametrize("states", [3, 4])
@@ -319,9 +319,9 @@ def test_upper_mean_of_more_states(states):
     """The ratio of a slightly smaller mean is within the level, that of a slightly larger mean is not."""
     counts, reward, _ = with_rewards(states, 6, 19)
     level = np.random.default_rng(20).uniform(0.1, 15, len(counts)).astype(np.float32)
-    found = np.asarray(chain_mean_upper(counts, reward, level), float)
+    result = np.asarray(chain_mean_upper(counts, reward, level), float)
     right = []
-    for case, mean, most in zip(zip(counts, reward, strict=True), found, level, strict=True):
+    for case, mean, most in zip(zip(counts, reward, strict=True), result, level, strict=True):
         below = reference_likelihood.ratio(*case, mean - 1e-4 * (1 - mean) - 1e-6) <= most * (1 + 1e-6)
         above = mean > 1 - 1e-5 or reference_likelihood.ratio(*case, mean + 1e-4 * (1 - mean)) >= most * (1 - 1e-6)
         right.append(below and above)
@@ -342,8 +342,8 @@ def test_no_chain_with_the_mean_is_likelier(states):
         rows = (1 - weight) * p + weight * (0.9 * better + 0.1 / states)
         means.append(chains.stationary(rows) @ paid)
         cost.append(reference_likelihood.divergence(count.astype(float), rows))
-    found = np.asarray(chain_likelihood_ratio(counts, reward, np.array(means, np.float32)), float)
-    assert (found <= np.array(cost) * (1 + 1e-4) + 1e-4).all() and (found >= 0).all()
+    result = np.asarray(chain_likelihood_ratio(counts, reward, np.array(means, np.float32)), float)
+    assert (result <= np.array(cost) * (1 + 1e-4) + 1e-4).all() and (result >= 0).all()
 
 
 def test_corners_of_three_states():
@@ -353,10 +353,10 @@ def test_corners_of_three_states():
     reward = np.tile([0.5, 0.0, 1.0], (len(counts), 1))
     before = 0.0
     for mean in (0.0, 0.1, 0.5, 0.7, 0.9, 1.0, 1.1):
-        found = np.asarray(chain_likelihood_ratio(counts, reward, np.full(len(counts), mean, np.float32)), float)
-        assert not np.isnan(found).any()
-        assert (found >= before - 1e-3 * np.maximum(1, before))[:500].mean() > 0.995  # see the search above
-        before = found
+        result = np.asarray(chain_likelihood_ratio(counts, reward, np.full(len(counts), mean, np.float32)), float)
+        assert not np.isnan(result).any()
+        assert (result >= before - 1e-3 * np.maximum(1, before))[:500].mean() > 0.995  # see the search above
+        before = result
     assert (before > 1e15).all()
     mean = np.asarray(chain_mean(counts, reward), float)
     assert ((mean >= -1e-6) & (mean <= 1 + 1e-6)).all()

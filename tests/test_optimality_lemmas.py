@@ -40,8 +40,8 @@ def brute_ratio(n, mean):
     at = int(np.argmax(values))
     low, high = grid[max(at - 1, 0)], grid[min(at + 1, 2000)]
     loss = lambda a: -log_likelihood(n, a, rho * a)
-    found = minimize_scalar(loss, bounds=(low, high), method="bounded", options={"xatol": 1e-13})
-    return log_likelihood(n, p01, p10) - max(-found.fun, values[at])
+    result = minimize_scalar(loss, bounds=(low, high), method="bounded", options={"xatol": 1e-13})
+    return log_likelihood(n, p01, p10) - max(-result.fun, values[at])
 
 
 def test_likelihood_ratio_against_brute_force():
@@ -64,9 +64,9 @@ def test_law_of_types_against_all_trajectories(chain):
             np.add.at(moves, ([0, *path[:-1]], path), 1)
             law[tuple(moves.ravel())] = law.get(tuple(moves.ravel()), 0) + np.prod(move**moves)
         counts = types(plays)
-        found = dict(zip(zip(*counts, strict=True), np.exp(log_probability(counts, chain)), strict=True))
-        assert set(found) == set(law)
-        assert all(found[n] == pytest.approx(law[n]) for n in law)
+        result = dict(zip(zip(*counts, strict=True), np.exp(log_probability(counts, chain)), strict=True))
+        assert set(result) == set(law)
+        assert all(result[n] == pytest.approx(law[n]) for n in law)
 
 
 def test_information_is_that_of_the_lower_bound():

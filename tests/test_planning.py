@@ -48,13 +48,13 @@ def next_round(seen):
 def test_rows_of_values_that_are_computed_beside_them():
     """What states pay plus discounted values, which XLA rounds in two ways if it computes them twice."""
     best = jax.vmap(jax.vmap(l1_ball_max))
-    found = jax.jit(lambda rows, radius, paid, values: best(rows, radius, paid + 0.8 * values[:, None])[1])
+    result = jax.jit(lambda rows, radius, paid, values: best(rows, radius, paid + 0.8 * values[:, None])[1])
     random = np.random.default_rng(0)
     for _ in range(30):
-        given = random.dirichlet([1, 1, 1], (2, 2, 3)), np.full((2, 2, 3), 0.4), *random.random((2, 2, 1, 3))
-        rows, radius, paid, values = (jnp.asarray(each, float) for each in given)
+        inputs = random.dirichlet([1, 1, 1], (2, 2, 3)), np.full((2, 2, 3), 0.4), *random.random((2, 2, 1, 3))
+        rows, radius, paid, values = (jnp.asarray(item, float) for item in inputs)
         paid = jnp.broadcast_to(paid, (2, 2, 3))
-        np.testing.assert_allclose(found(rows, radius, paid, values[:, 0]).sum(-1), 1, atol=1e-6)
+        np.testing.assert_allclose(result(rows, radius, paid, values[:, 0]).sum(-1), 1, atol=1e-6)
 
 
 PUBLISHED = [  # of l1 balls and KL balls by their radii, of boxes by how many states may be moved to
@@ -80,7 +80,7 @@ def test_published_rows(kind, size, value, row):
         number = 28_000
         off = np.sqrt(14 * ROW * (1 - ROW) * B_214 / number) + 49 * B_214 / (3 * (number - 1))
         low, high = np.maximum(ROW - off, 0), np.minimum(ROW + off, 1) * (np.arange(6) < size)
-        best, reached = box_max(*(jnp.asarray(each, float) for each in (low, high, VALUES)))
+        best, reached = box_max(*(jnp.asarray(item, float) for item in (low, high, VALUES)))
     np.testing.assert_allclose(best, value, rtol=2e-6)
     if row is not None:
         np.testing.assert_allclose(reached, row, atol=2e-6)
@@ -119,12 +119,12 @@ def test_radii_of_ucrl2_and_constants_of_kl_ucrl():
 
 
 def test_plans_of_optimists():
-    found = PLAN(UCRL2(), moves(), 214)
-    assert (found.actions.tolist(), int(found.sweeps), float(found.gain)) == ([0] * 6, 1, 1)
+    result = PLAN(UCRL2(), moves(), 214)
+    assert (result.actions.tolist(), int(result.sweeps), float(result.gain)) == ([0] * 6, 1, 1)
     seen = moves(10_000, 1)
-    found = PLAN(UCRL2(), seen, next_round(seen))
-    assert (found.actions.tolist(), int(found.sweeps)) == ([1] * 6, 28)
-    np.testing.assert_allclose(found.gain, 0.5473683802, rtol=1e-5)
+    result = PLAN(UCRL2(), seen, next_round(seen))
+    assert (result.actions.tolist(), int(result.sweeps)) == ([1] * 6, 28)
+    np.testing.assert_allclose(result.gain, 0.5473683802, rtol=1e-5)
     assert PLAN(KLUCRL(), seen, next_round(seen)).actions.tolist() == [1] * 6
     seen = moves(100, 1)
     assert PLAN(KLUCRL(), seen, next_round(seen)).actions.tolist() == [1] * 6
@@ -159,25 +159,25 @@ def test_bounds_of_ucbvi(bonus):
     met = jnp.asarray(1_000_000 * np.arange(1, 6)[:, None] * (6 - np.arange(6)), jnp.int32)
     visits = met if bonus == "BF" else None
     policy = UCBVI(steps=5, horizon=5e6, bonus=bonus)
-    found = jax.jit(lambda seen, visits: policy.plan(seen, visits, jnp.full((5, 2, 6), 5.0)))(seen, visits)
+    result = jax.jit(lambda seen, visits: policy.plan(seen, visits, jnp.full((5, 2, 6), 5.0)))(seen, visits)
     for kind, step in BOUNDS:
         if kind == bonus:
-            np.testing.assert_allclose(found[step, 1], BOUNDS[kind, step], rtol=1e-5)
+            np.testing.assert_allclose(result[step, 1], BOUNDS[kind, step], rtol=1e-5)
 
 
 def test_the_dual_of_imed_rl():
     """A published vector and random ones, whose maximum scipy finds."""
     law, v, U, m = np.array([0.018, 0.51, 0.45, 0.022]), np.array([0.78, 1.78, 1.92, 2.56]), 3.06, 2.329296
-    found = dual(*(jnp.asarray(each, float) for each in (law, v - m)), 1 / (U - m))
-    np.testing.assert_allclose(found, 0.4981941038, rtol=1e-5)
-    np.testing.assert_allclose(37 * found + math.log(37), 22.0440997, rtol=1e-5)
+    result = dual(*(jnp.asarray(item, float) for item in (law, v - m)), 1 / (U - m))
+    np.testing.assert_allclose(result, 0.4981941038, rtol=1e-5)
+    np.testing.assert_allclose(37 * result + math.log(37), 22.0440997, rtol=1e-5)
     random = np.random.default_rng(0)
     laws, values = random.dirichlet(np.full(6, 0.3), 500), 3 * random.random((500, 6))
     upper = values.max(1) + random.random(500) * (random.random(500) < 0.7)
     best = np.minimum((laws * values).sum(1) + random.random(500) ** 3, upper - 0.02)
-    found = dual(*(jnp.asarray(each, float) for each in (laws, values - best[:, None], 1 / (upper - best))))
-    expected = [reference.imed_dual(*each) for each in zip(laws, values, best, upper)]
-    np.testing.assert_allclose(found, expected, rtol=1e-3, atol=1e-5)
+    result = dual(*(jnp.asarray(item, float) for item in (laws, values - best[:, None], 1 / (upper - best))))
+    expected = [reference.imed_dual(*item) for item in zip(laws, values, best, upper)]
+    np.testing.assert_allclose(result, expected, rtol=1e-3, atol=1e-5)
 
 
 @pytest.mark.parametrize("process", [riverswim(6), riverswim(20), grid()], ids=["6", "20", "rooms"])
@@ -199,8 +199,8 @@ def test_value_iteration_finds_the_best_policy(waiting):
     for _ in range(5):
         rows, paid = random.dirichlet(np.ones(4), (3, 4)), random.random((3, 4))
         best = decision_processes.optimal(rows, paid)
-        given = [jnp.asarray(each, float) for each in (rows, paid)]
-        plan = value_iteration(lambda u, given=given: given[1] + given[0] @ u, jnp.zeros(4), 1e-5, waiting=waiting)
+        inputs = [jnp.asarray(item, float) for item in (rows, paid)]
+        plan = value_iteration(lambda u, inputs=inputs: inputs[1] + inputs[0] @ u, jnp.zeros(4), 1e-5, waiting=waiting)
         assert plan.actions.tolist() == best.policy.tolist()
         np.testing.assert_allclose(plan.gain, best.gain[0], atol=1e-5)
         np.testing.assert_allclose(plan.values, best.bias - best.bias.min(), atol=1e-3)
@@ -218,13 +218,13 @@ def test_states_that_take_turns_need_waiting():
 def test_backward_induction():
     """RiverSwim's best values of episodes; no turns leave the table as it is."""
     process = riverswim(steps=5)
-    rows, paid = (jnp.asarray(each, float) for each in (process.transition, process.reward))
+    rows, paid = (jnp.asarray(item, float) for item in (process.transition, process.reward))
     table = jnp.full((5, 2, 6), 7.0)
-    found = backward_induction(lambda h, after, old: paid + rows @ after, table)
+    result = backward_induction(lambda h, after, old: paid + rows @ after, table)
     np.testing.assert_allclose(
-        found[0].max(0), [0.025, 0.02623125, 0.1487125, 0.6293625, 1.6378375, 3.02205], rtol=1e-5
+        result[0].max(0), [0.025, 0.02623125, 0.1487125, 0.6293625, 1.6378375, 3.02205], rtol=1e-5
     )
-    np.testing.assert_allclose(found.max(1), process.episode_values(), rtol=1e-5)
+    np.testing.assert_allclose(result.max(1), process.episode_values(), rtol=1e-5)
     same = backward_induction(lambda h, after, old: paid + rows @ after, table, jnp.int32(0))
     np.testing.assert_array_equal(same, table)
 
@@ -236,5 +236,5 @@ def test_plans_are_optimistic_where_the_truth_is_in_the_set(kind):
     for times in (1, 20, 2000):
         seen = seen_of(process, 100 * times)
         t = next_round(seen)
-        found = PLAN(kind(), seen, t)
-        assert found.span < 1 / math.sqrt(t) and found.gain >= process.comparator(1) - 1 / math.sqrt(t)
+        result = PLAN(kind(), seen, t)
+        assert result.span < 1 / math.sqrt(t) and result.gain >= process.comparator(1) - 1 / math.sqrt(t)

@@ -78,8 +78,8 @@ def test_a_run_is_a_loop_in_numpy(process, shuffle):
     assert metrics.regret_name(result) == data["regret"].long_name == name
     assert data["episode_value" if process.steps else "gain"].item() == pytest.approx((process.steps or 1) * gain)
     if process.steps:
-        begun = result.recorded["episodes"]["k"][0, 0]
-        np.testing.assert_array_equal(begun.sum(-1), np.tile((np.arange(HORIZON) // 7) + 1, (2, 1)))
+        counts = result.recorded["episodes"]["k"][0, 0]
+        np.testing.assert_array_equal(counts.sum(-1), np.tile((np.arange(HORIZON) // 7) + 1, (2, 1)))
 
 
 def test_in_double_precision_the_process_moves_alike():

@@ -79,8 +79,8 @@ def test_problems_of_a_survey_have_independent_runs():
     """Chi-squared with 399 degrees of freedom: 1 +- .4 fails in 1 of 10^7 times; groups of 32 with one key give 32."""
     space = stress.TwoStateSpace(slowest=0.9, least_mean=0.49, most_mean=0.51)
     size = {"problems": 64, "runs": 400, "horizon": 30, "progress": False}
-    found = stress.over(space, {"UCB1": UCB1()}, panel={"UCB1": UCB1()}, **size)
-    regret = found.regrets["UCB1"]
+    result = stress.over(space, {"UCB1": UCB1()}, panel={"UCB1": UCB1()}, **size)
+    regret = result.regrets["UCB1"]
     assert 0.6 < spread(regret - regret.mean(1, keepdims=True)) < 1.4
 
 

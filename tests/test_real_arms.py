@@ -44,10 +44,10 @@ def test_a_loop_by_hand_plays_as_the_simulator(name):
     for t in range(1, ROUNDS + 1):
         arm = int(jaxbandit.top_arms(scores(jax.random.fold_in(keys.policy, t), state, jnp.int32(t))[0], 1)[0])
         visits, carry = carry.visits, simulated(ARMS, policy, keys, carry, jnp.int32(t))
-        (played,), (moved,) = np.nonzero(np.asarray(carry.visits - visits))
+        (played,), (state_after,) = np.nonzero(np.asarray(carry.visits - visits))
         assert arm == played
-        state = update(state, of(arm, float(moved), t, before=last[arm]))
-        last[arm] = int(moved)
+        state = update(state, of(arm, float(state_after), t, before=last[arm]))
+        last[arm] = int(state_after)
 
 
 @pytest.mark.parametrize("table", [TABLE, NUMBERS], ids=["clicks", "numbers"])
@@ -71,10 +71,10 @@ def test_rewards_alone_are_learned_from(table):
 @pytest.mark.parametrize("name", sorted({*ALL} - {*CHAINS}))
 def test_independent_rewards_need_no_state_before(name):
     """Clicks are told by what they pay, and the memory is that of feedback which says every state."""
-    policy, found = ALL[name](), []
-    for given in ({}, {"state": 1, "before": 0}):
-        found.append(policy.update(policy.init(TABLE), of(0, 1, 1, **given)))
-    jax.tree.map(np.testing.assert_array_equal, *found)
+    policy, result = ALL[name](), []
+    for inputs in ({}, {"state": 1, "before": 0}):
+        result.append(policy.update(policy.init(TABLE), of(0, 1, 1, **inputs)))
+    jax.tree.map(np.testing.assert_array_equal, *result)
 
 
 def refuses(message, update, state, feedback):
@@ -196,10 +196,10 @@ def test_what_was_seen_is_what_the_simulator_shows():
     for t in range(1, 11):
         now, seen = step(KEY, now, jnp.array([t % 3], jnp.int32), jnp.int32(t))
         state, paid = int(seen.states[0]), float(seen.rewards[0])
-        for given in ({"reward": paid}, {"reward": [0.1, 1 / 3, 0.7][state]}, {"state": state}):
-            made = Feedback.of(t % 3, **given, t=t, table=arms.reward, before=last[t % 3])
+        for inputs in ({"reward": paid}, {"reward": [0.1, 1 / 3, 0.7][state]}, {"state": state}):
+            made = Feedback.of(t % 3, **inputs, t=t, table=arms.reward, before=last[t % 3])
             jax.tree.map(np.testing.assert_array_equal, made, seen)
-            assert [each.dtype for each in made[:5]] == [each.dtype for each in seen[:5]]
+            assert [item.dtype for item in made[:5]] == [item.dtype for item in seen[:5]]
         last[t % 3] = state
 
 
@@ -224,8 +224,8 @@ def test_actions_of_a_process_are_told_where_it_was():
     process = environments.riverswim()
     policy, table = jaxbandit.UCRL2(), process.reward
     state = policy.init(table, np.ones(2, int))
-    told = of(1, table[1, 1], 1, table, state=2, before=1, pays="before")
-    assert policy.update(state, told).seen.here == 2
+    text = of(1, table[1, 1], 1, table, state=2, before=1, pays="before")
+    assert policy.update(state, text).seen.here == 2
     wrong = of(1, table[1, 0], 1, table, state=1, before=0, pays="before")
     refuses("^before: 0, and arm 1 last showed state 1; give", policy.update, state, wrong)
     refuses("^before: not given", policy.update, state, of(1, table[1, 1], 1, table, state=1))

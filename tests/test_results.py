@@ -56,11 +56,11 @@ def test_damaged_files_are_refused_or_the_damage_says_nothing(tmp_path, bytes_of
         path.write_bytes(whole[:place] + bytes([whole[place] ^ flip]) + whole[place + 1 :])
         try:
             with warnings.catch_warnings(action="ignore"):  # NumPy's, of arrays that seem to be from Python 2
-                found = Result.load(path)
+                answer = Result.load(path)
         except ValueError as error:
             refused.add(str(error))
         else:
-            assert same(found, result)
+            assert same(answer, result)
     assert refused == {f"{path}: not a file that Result.save has written, or truncated or damaged"}
     for length in range(0, len(whole), 17):
         path.write_bytes(whole[:length])
@@ -109,7 +109,7 @@ def test_a_full_disk_names_the_file_and_leaves_the_one_that_was_there(tmp_path, 
     with pytest.raises(OSError, match=r"No space left on device: .*r\.npz") as error:
         dataclasses.replace(result, plays=2).save(path)
     assert error.value.errno == errno.ENOSPC
-    assert [each.name for each in tmp_path.iterdir()] == ["r.npz"] and Result.load(path).plays == result.plays
+    assert [item.name for item in tmp_path.iterdir()] == ["r.npz"] and Result.load(path).plays == result.plays
 
 
 def test_a_stopped_result_says_so_everywhere(result, tmp_path):
@@ -370,9 +370,9 @@ def test_variants_are_curves_of_their_own():
         colours = np.array([to_rgb(line.get_color()) for line in ax.lines])
         assert len(np.unique(colours, axis=0)) == 4 and (np.diff(lightness(colours[:3])) > 15).all()
         assert len({line.get_marker() for line in ax.lines[:3]}) == 1 != ax.lines[3].get_marker()
-    for line, step, each in zip(left.lines, right.lines, regret, strict=True):
-        np.testing.assert_array_equal(line.get_ydata(), each.mean(0))
-        np.testing.assert_array_equal(step.get_xdata(), np.maximum(np.sort(each[:, -1]), 0.1))
+    for line, step, item in zip(left.lines, right.lines, regret, strict=True):
+        np.testing.assert_array_equal(line.get_ydata(), item.mean(0))
+        np.testing.assert_array_equal(step.get_xdata(), np.maximum(np.sort(item[:, -1]), 0.1))
     left.clear()
     plotting.plot_regret(alike, ax=left)
     assert [text.get_text() for text in left.get_legend().get_texts()] == [f"E, variant {v}" for v in range(3)]

@@ -112,11 +112,11 @@ def test_swept_in_blocks_to_which_runs_are_added(game, tmp_path):
 @pytest.mark.parametrize("game", GAMES)
 def test_more_runs_and_a_part_of_them(game):
     for runs, those in ((40, slice(23)), (range(3, 8), slice(3, 8))):
-        found = simulate(**GAMES[game], **SIZE | {"runs": runs})
+        result = simulate(**GAMES[game], **SIZE | {"runs": runs})
         if runs == 40:
-            same(undisturbed(game), found, those)
+            same(undisturbed(game), result, those)
         else:
-            same(found, undisturbed(game), those)
+            same(result, undisturbed(game), those)
 
 
 @pytest.mark.parametrize("game", ["restless", "independent", "recorded"])

@@ -152,7 +152,7 @@ def test_a_log_of_trials_of_several_subjects(tmp_path, separator):
     path = written(tmp_path, separator, ["subjID", "trial", "choice", "outcome"], rows)
     columns = {"arm": "choice", "round": "trial", "reward": "outcome", "sequence": "subjID"}
     fitted = fit(path, columns=columns)
-    by_hand = [[[pays[who][t] for t, arm in enumerate(plays[who]) if arm == each] for who in plays] for each in "LR"]
+    by_hand = [[[pays[who][t] for t, arm in enumerate(plays[who]) if arm == item] for who in plays] for item in "LR"]
     assert by_hand == [[[1, -1, 1, -1], [1, -1]], [[-1, 1, 1], [1, -1, 1]]]
     np.testing.assert_array_equal(fitted.counts, fit(by_hand).counts)
     assert fitted.labels == ("L", "R") and fitted.reward.tolist() == [[-1, 1]] * 2

@@ -98,8 +98,8 @@ def test_pieces_come_every_so_many_seconds(monkeypatch):
     clock = itertools.count(100)
     monkeypatch.setattr(loop, "time", SimpleNamespace(monotonic=lambda: next(clock)))
     request = jaxbandit.simulation.asking.request.check(ARMS, {"u": Uniform()}, runs=3, horizon=70)
-    found = loop.pieces(request, loop.progress_bar(0, False), chunk=10, every=3)
-    assert [piece.rounds for piece in found] == [30, 60, 70]
+    result = loop.pieces(request, loop.progress_bar(0, False), chunk=10, every=3)
+    assert [piece.rounds for piece in result] == [30, 60, 70]
 
 
 def cut_work(runs=4):

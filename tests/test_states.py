@@ -150,7 +150,7 @@ def test_imed_mc_of_three_states_against_the_search(policy):
     expected = []
     for n, r, g, mean in zip(counts, reward, gaps, means, strict=True):
         poor = r < mean
-        moved = min(n[np.ix_(poor, ~poor)].sum(), n[np.ix_(~poor, poor)].sum())
-        expected.append(reference_likelihood.ratio(n, r, max(means), g) + np.log(1 + moved))
-    found = -np.asarray(policy.scores(None, state, 61)[0], float)
-    assert (np.abs(found - expected) < 1e-3 * np.maximum(1, expected)).all()
+        passages = min(n[np.ix_(poor, ~poor)].sum(), n[np.ix_(~poor, poor)].sum())
+        expected.append(reference_likelihood.ratio(n, r, max(means), g) + np.log(1 + passages))
+    result = -np.asarray(policy.scores(None, state, 61)[0], float)
+    assert (np.abs(result - expected) < 1e-3 * np.maximum(1, expected)).all()

@@ -148,11 +148,11 @@ def test_damaged_and_foreign_files_are_named(tmp_path, many_files):
             sweep(case, tmp_path)
         piece.write_bytes(data[:place] + bytes([data[place] ^ (1 << rng.randrange(8))]) + data[place + 1 :])
         try:
-            found = sweep(case, tmp_path)["c"]
+            result = sweep(case, tmp_path)["c"]
         except ValueError as error:
             named.append(piece.name in str(error))
         else:
-            assert equal(found, whole)
+            assert equal(result, whole)
     assert all(named) and len(named) > 30
     piece.write_bytes(data)
     other = piece.with_name("notes.txt")
@@ -186,13 +186,13 @@ def read_only(request, many_files):
         folder = Path(place) / "s"
         sweep(cases, folder, **many_files)
         places = [Path(place), *folder.rglob("*"), folder]
-        for each in places:
-            each.chmod(0o555 if each.is_dir() else 0o444)
+        for item in places:
+            item.chmod(0o555 if item.is_dir() else 0o444)
         (folder / storage.LOCK).chmod(request.param)
         with not_written():
             yield cases, folder
-        for each in places:
-            each.chmod(0o755)
+        for item in places:
+            item.chmod(0o755)
 
 
 def test_a_finished_sweep_is_read_in_a_folder_that_cannot_be_written(read_only):
@@ -240,13 +240,13 @@ def test_what_is_not_finished_is_left_out_with_a_warning(tmp_path, many_files):
     for place, runs in ("0000-a", "4-0000000008"), ("0001-b", "0-0000000004"):
         (tmp_path / place / f"runs-000000000{runs}-rounds-0000000250-0000000300.npz").unlink()
     with pytest.warns(UserWarning, match="left out") as said:
-        (found,) = jaxbandit.load_sweep(tmp_path).items()
-    assert found[0] == "a" and np.array_equal(found[1].visits["u"], whole.visits["u"][:, :, :4])
-    assert [re.sub("^.*: of ", "", str(each.message)).partition(".")[0] for each in said] == [
+        (result,) = jaxbandit.load_sweep(tmp_path).items()
+    assert result[0] == "a" and np.array_equal(result[1].visits["u"], whole.visits["u"][:, :, :4])
+    assert [re.sub("^.*: of ", "", str(item.message)).partition(".")[0] for item in said] == [
         "cases['a'] 4 runs are finished; 6 others have begun and are left out",
         "cases['b'] 0 runs are finished; the case is left out",
     ]
-    assert {each.filename for each in said} == {__file__}
+    assert {item.filename for item in said} == {__file__}
 
 
 def test_folders_that_hold_no_sweep(tmp_path):
@@ -393,9 +393,9 @@ def kill_often(folder, times, seed=0):
 @pytest.mark.parametrize("times", [2, 5])
 def test_killed_again_and_again(times, tmp_path):
     """kill -9 at random moments: in the end the digest of the undisturbed counts, and no file that is not whole."""
-    killed, found = kill_often(tmp_path / "s", times)
+    killed, result = kill_often(tmp_path / "s", times)
     whole = {name: simulate(**case) for name, case in cases().items()}
-    assert found == digest(whole)
+    assert result == digest(whole)
     assert killed >= 1  # a fast machine may have written everything before the others
     assert all(Result.load(path) for path in (tmp_path / "s").rglob("*.npz"))
     assert not [path for path in (tmp_path / "s").rglob("*") if path.name.endswith(".tmp")]
@@ -425,7 +425,7 @@ def test_workers_end_with_the_process_that_started_them(tmp_path):
             time.sleep(0.05)
         child.kill()
     workers, killed = Path(f"{folder}.workers").read_text().split(), time.monotonic()
-    while any(Path(f"/proc/{each}").exists() for each in workers):
+    while any(Path(f"/proc/{item}").exists() for item in workers):
         assert time.monotonic() < killed + 60
         time.sleep(0.1)
     assert len(workers) == 2

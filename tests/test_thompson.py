@@ -103,7 +103,7 @@ def test_words_at_both_ends():
     words = jnp.array([0, 1, 2**31 - 1, 2**31, 2**32 - 2, 2**32 - 1], jnp.uint32)
     numbers = uniform(words, jnp.float32)
     assert float(numbers.min()) == 2**-32 and float(numbers.max()) == 1
-    first, second = (each.ravel() for each in jnp.meshgrid(words, words))
+    first, second = (item.ravel() for item in jnp.meshgrid(words, words))
     x, y = normals(first, second, jnp.float32)
     distance = np.sqrt(-2 * np.log(np.asarray(uniform(first, jnp.float32), float)))
     np.testing.assert_allclose(np.hypot(x, y), distance, atol=2e-6)

@@ -54,8 +54,8 @@ LAWS = {
 def test_scores_have_the_law_of_drawn_chains(name):
     """Kolmogorov-Smirnov of 100,000 scores and draws at 1e-9: finds a distance of 0.015."""
     counts, reward, leaving, staying = LAWS[name]
-    found = scores(ThompsonMC(leaving, staying), counts, reward, DRAWS)
-    assert stats.ks_2samp(found, drawn_log_odds(counts, reward, leaving, staying)).pvalue > 1e-9
+    result = scores(ThompsonMC(leaving, staying), counts, reward, DRAWS)
+    assert stats.ks_2samp(result, drawn_log_odds(counts, reward, leaving, staying)).pvalue > 1e-9
 
 
 # Choices
@@ -138,10 +138,10 @@ def test_slow_chains_keep_their_digits(states):
     key, counts, draw = jax.random.key(3), 10**7 * np.eye(states, dtype=int), jax.jit(log_gamma)
     reward = np.linspace(1, 0, states).astype(np.float32)
     for prior in (1.0, 0.02):
-        found = scores(ThompsonMC(prior, prior), counts, reward, 8, key)
+        result = scores(ThompsonMC(prior, prior), counts, reward, 8, key)
         drawn = draw(key, jnp.tile(jnp.asarray(counts + prior, float), (8, 1, 1)))
-        exact = np.array([exact_log_odds(each, reward) for each in np.asarray(drawn)])
-        np.testing.assert_allclose(found, exact, rtol=2e-6, atol=1e-5)
+        exact = np.array([exact_log_odds(item, reward) for item in np.asarray(drawn)])
+        np.testing.assert_allclose(result, exact, rtol=2e-6, atol=1e-5)
         assert len(np.unique(exact)) == 8 and np.abs(exact).max() > (1 if prior == 1 else 20)
 
 
@@ -175,7 +175,7 @@ def test_no_prior_gives_nan(wide):
             for number, key in itertools.product((0, 10**9), range(2)):
                 counts = state.counts + number * jnp.eye(3, dtype=jnp.int32)[None]
                 drawn = DRAW(ThompsonMC(leaving, staying), jax.random.key(key), state._replace(counts=counts))
-                found = np.asarray(drawn, float)
-                assert np.isfinite(found).all()
-                assert found[0] == pytest.approx(np.log(0.3 / 0.7), abs=1e-6)
-                assert found[2] <= 0.9 * NEVER and found[3] >= -0.9 * NEVER
+                result = np.asarray(drawn, float)
+                assert np.isfinite(result).all()
+                assert result[0] == pytest.approx(np.log(0.3 / 0.7), abs=1e-6)
+                assert result[2] <= 0.9 * NEVER and result[3] >= -0.9 * NEVER

@@ -29,8 +29,8 @@ def test_every_policy_is_wrapped():
 
 def heard_at_once(policy, environment):
     """The policy with its feedback no round late, through the wrapper for late feedback."""
-    shown = check(environment, {"u": jaxbandit.Uniform()}, runs=1, horizon=20).traced.environment.shapes.feedback
-    return dataclasses.replace(delayed(policy, 1, 1, shown), delay=0)
+    view = check(environment, {"u": jaxbandit.Uniform()}, runs=1, horizon=20).traced.environment.shapes.feedback
+    return dataclasses.replace(delayed(policy, 1, 1, view), delay=0)
 
 
 @pytest.mark.parametrize("name", POLICIES)
